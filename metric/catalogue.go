@@ -1,0 +1,292 @@
+package metric
+
+// ID names a metric: an index into the catalogue.
+type ID uint8
+
+// Descriptor is everything that is known about a metric. Every name, unit and
+// help text in every API is derived from it.
+type Descriptor struct {
+	ID ID
+	// Name is Heapster's name, and for metrics Heapster did not have, one in
+	// its manner: "cpu/usage_rate".
+	Name string
+	// Prometheus is the name after "weir_<kind>_", in base units:
+	// "cpu_usage_cores".
+	Prometheus string
+	Unit       Unit
+	Shape      Shape
+	Group      Group
+	// Levels are the kinds of entity that have the metric.
+	Levels Levels
+	// Parts says which parts of an entity have the metric beside or instead of
+	// the entity itself: "device", "interface", "volume", "accelerator", or
+	// empty.
+	Parts string
+	// Of is, for a rate, the cumulative metric it is the rate of.
+	Of ID
+	// Beyond marks metrics Heapster did not have.
+	Beyond bool
+	Help   string
+}
+
+// The metrics, in the catalogue's order.
+const (
+	CPUUsage ID = iota
+	CPUUsageRate
+	CPUUser
+	CPUSystem
+	CPUThrottled
+	CPUThrottledRate
+	CPUPeriods
+	CPUThrottledPeriods
+	CPULoad
+	CPUPressureSome
+	CPUPressureSomeRate
+	CPUPressureFull
+	CPUPressureFullRate
+
+	MemoryUsage
+	MemoryWorkingSet
+	MemoryAvailable
+	MemoryRSS
+	MemoryCache
+	MemoryMappedFile
+	MemoryPageFaults
+	MemoryPageFaultsRate
+	MemoryMajorPageFaults
+	MemoryMajorPageFaultsRate
+	MemoryFailures
+	MemoryOOMEvents
+	MemorySwap
+	MemorySwapAvailable
+	MemoryPressureSome
+	MemoryPressureSomeRate
+	MemoryPressureFull
+	MemoryPressureFullRate
+
+	NetworkRx
+	NetworkRxRate
+	NetworkRxErrors
+	NetworkRxErrorsRate
+	NetworkTx
+	NetworkTxRate
+	NetworkTxErrors
+	NetworkTxErrorsRate
+
+	FilesystemUsage
+	FilesystemLimit
+	FilesystemAvailable
+	FilesystemInodes
+	FilesystemInodesFree
+	FilesystemInodesUsed
+	EphemeralStorageUsage
+
+	DiskReadBytes
+	DiskReadBytesRate
+	DiskWriteBytes
+	DiskWriteBytesRate
+	IOPressureSome
+	IOPressureSomeRate
+	IOPressureFull
+	IOPressureFullRate
+
+	ProcessCount
+	ProcessLimit
+	ProcessThreads
+	ProcessOpenFiles
+
+	AcceleratorMemoryTotal
+	AcceleratorMemoryUsed
+	AcceleratorDutyCycle
+
+	Uptime
+	CPURequest
+	CPULimit
+	CPUUtilization
+	MemoryRequest
+	MemoryLimit
+	MemoryUtilization
+	SwapLimit
+	EphemeralStorageRequest
+	EphemeralStorageLimit
+	AcceleratorRequest
+	CPUNodeCapacity
+	CPUNodeAllocatable
+	CPUNodeReservation
+	CPUNodeUtilization
+	MemoryNodeCapacity
+	MemoryNodeAllocatable
+	MemoryNodeReservation
+	MemoryNodeUtilization
+	EphemeralStorageNodeCapacity
+	EphemeralStorageNodeAllocatable
+	EphemeralStorageNodeReservation
+	EphemeralStorageNodeUtilization
+
+	// NumMetrics counts the metrics.
+	NumMetrics
+)
+
+// Catalogue lists every metric, in the order of their IDs.
+//
+// Names without Beyond are those of Heapster's storage schema
+// (docs/storage-schema.md of Heapster 1.5).
+var Catalogue = [NumMetrics]Descriptor{
+	CPUUsage:            cumulative("cpu/usage", "cpu_usage_seconds_total", Nanoseconds, CPU, running, "CPU time used, over all cores."),
+	CPUUsageRate:        rateOf(CPUUsage, "cpu/usage_rate", "cpu_usage_cores", Nanocores, CPU, running|summed, "CPU time used in each second of the window, in cores."),
+	CPUUser:             beyond(cumulative("cpu/user", "cpu_user_seconds_total", Nanoseconds, CPU, running, "CPU time used in user mode.")),
+	CPUSystem:           beyond(cumulative("cpu/system", "cpu_system_seconds_total", Nanoseconds, CPU, running, "CPU time used in the kernel.")),
+	CPUThrottled:        beyond(cumulative("cpu/throttled", "cpu_throttled_seconds_total", Nanoseconds, CPU, onSystem|onPod|onContainer, "Time runnable threads were held back by the CPU limit.")),
+	CPUThrottledRate:    beyond(rateOf(CPUThrottled, "cpu/throttled_rate", "cpu_throttled_seconds_per_second", Nanocores, CPU, onSystem|onPod|onContainer, "Time runnable threads were held back by the CPU limit in each second of the window.")),
+	CPUPeriods:          beyond(cumulative("cpu/periods", "cpu_periods_total", Count, CPU, onSystem|onPod|onContainer, "CPU limit enforcement periods elapsed.")),
+	CPUThrottledPeriods: beyond(cumulative("cpu/throttled_periods", "cpu_throttled_periods_total", Count, CPU, onSystem|onPod|onContainer, "CPU limit enforcement periods in which threads were held back.")),
+	CPULoad:             gauge("cpu/load", "cpu_load_threads", Count, CPU, running, "Runnable and uninterruptible threads, averaged over ten seconds."),
+	CPUPressureSome:     beyond(cumulative("cpu/pressure_some", "cpu_pressure_some_seconds_total", Nanoseconds, CPU, running, "Time in which some thread waited for CPU (PSI).")),
+	CPUPressureSomeRate: beyond(rateOf(CPUPressureSome, "cpu/pressure_some_rate", "cpu_pressure_some_ratio", Ratio, CPU, running, "Share of the window in which some thread waited for CPU (PSI).")),
+	CPUPressureFull:     beyond(cumulative("cpu/pressure_full", "cpu_pressure_full_seconds_total", Nanoseconds, CPU, running, "Time in which every thread waited for CPU (PSI).")),
+	CPUPressureFullRate: beyond(rateOf(CPUPressureFull, "cpu/pressure_full_rate", "cpu_pressure_full_ratio", Ratio, CPU, running, "Share of the window in which every thread waited for CPU (PSI).")),
+
+	MemoryUsage:               gauge("memory/usage", "memory_usage_bytes", Bytes, Memory, running|summed, "Memory in use, page cache included."),
+	MemoryWorkingSet:          gauge("memory/working_set", "memory_working_set_bytes", Bytes, Memory, running|summed, "Memory in use less the inactive page cache: what the kernel cannot drop at ease."),
+	MemoryAvailable:           beyond(gauge("memory/available", "memory_available_bytes", Bytes, Memory, running, "Memory limit (of a node, its capacity) less the working set.")),
+	MemoryRSS:                 gauge("memory/rss", "memory_rss_bytes", Bytes, Memory, running|summed, "Anonymous memory, transparent huge pages included."),
+	MemoryCache:               gauge("memory/cache", "memory_cache_bytes", Bytes, Memory, running|summed, "Page cache."),
+	MemoryMappedFile:          beyond(gauge("memory/mapped_file", "memory_mapped_file_bytes", Bytes, Memory, running, "Page cache mapped into processes.")),
+	MemoryPageFaults:          cumulative("memory/page_faults", "memory_page_faults_total", Count, Memory, running, "Page faults."),
+	MemoryPageFaultsRate:      rateOf(MemoryPageFaults, "memory/page_faults_rate", "memory_page_faults_per_second", PerSecond, Memory, running, "Page faults in each second of the window."),
+	MemoryMajorPageFaults:     cumulative("memory/major_page_faults", "memory_major_page_faults_total", Count, Memory, running, "Page faults that had to read from disk."),
+	MemoryMajorPageFaultsRate: rateOf(MemoryMajorPageFaults, "memory/major_page_faults_rate", "memory_major_page_faults_per_second", PerSecond, Memory, running, "Page faults that had to read from disk in each second of the window."),
+	MemoryFailures:            beyond(cumulative("memory/failures", "memory_limit_hits_total", Count, Memory, onSystem|onPod|onContainer, "Times memory use hit its limit.")),
+	MemoryOOMEvents:           beyond(cumulative("memory/oom_events", "memory_oom_events_total", Count, Memory, running, "Out-of-memory events.")),
+	MemorySwap:                beyond(gauge("memory/swap", "memory_swap_bytes", Bytes, Memory, running|summed, "Swap in use.")),
+	MemorySwapAvailable:       beyond(gauge("memory/swap_available", "memory_swap_available_bytes", Bytes, Memory, running, "Swap left to use.")),
+	MemoryPressureSome:        beyond(cumulative("memory/pressure_some", "memory_pressure_some_seconds_total", Nanoseconds, Memory, running, "Time in which some thread waited for memory (PSI).")),
+	MemoryPressureSomeRate:    beyond(rateOf(MemoryPressureSome, "memory/pressure_some_rate", "memory_pressure_some_ratio", Ratio, Memory, running, "Share of the window in which some thread waited for memory (PSI).")),
+	MemoryPressureFull:        beyond(cumulative("memory/pressure_full", "memory_pressure_full_seconds_total", Nanoseconds, Memory, running, "Time in which every thread waited for memory (PSI).")),
+	MemoryPressureFullRate:    beyond(rateOf(MemoryPressureFull, "memory/pressure_full_rate", "memory_pressure_full_ratio", Ratio, Memory, running, "Share of the window in which every thread waited for memory (PSI).")),
+
+	NetworkRx:           of("interface", cumulative("network/rx", "network_receive_bytes_total", Bytes, Network, onNode|onPod, "Bytes received.")),
+	NetworkRxRate:       of("interface", rateOf(NetworkRx, "network/rx_rate", "network_receive_bytes_per_second", BytesPerSecond, Network, onNode|onPod|summed, "Bytes received in each second of the window.")),
+	NetworkRxErrors:     of("interface", cumulative("network/rx_errors", "network_receive_errors_total", Count, Network, onNode|onPod, "Errors while receiving.")),
+	NetworkRxErrorsRate: of("interface", rateOf(NetworkRxErrors, "network/rx_errors_rate", "network_receive_errors_per_second", PerSecond, Network, onNode|onPod|summed, "Errors while receiving in each second of the window.")),
+	NetworkTx:           of("interface", cumulative("network/tx", "network_transmit_bytes_total", Bytes, Network, onNode|onPod, "Bytes sent.")),
+	NetworkTxRate:       of("interface", rateOf(NetworkTx, "network/tx_rate", "network_transmit_bytes_per_second", BytesPerSecond, Network, onNode|onPod|summed, "Bytes sent in each second of the window.")),
+	NetworkTxErrors:     of("interface", cumulative("network/tx_errors", "network_transmit_errors_total", Count, Network, onNode|onPod, "Errors while sending.")),
+	NetworkTxErrorsRate: of("interface", rateOf(NetworkTxErrors, "network/tx_errors_rate", "network_transmit_errors_per_second", PerSecond, Network, onNode|onPod|summed, "Errors while sending in each second of the window.")),
+
+	FilesystemUsage:       of("device", gauge("filesystem/usage", "filesystem_usage_bytes", Bytes, Filesystem, onNode|onPod|onContainer, "Bytes used on a file system.")),
+	FilesystemLimit:       of("device", gauge("filesystem/limit", "filesystem_limit_bytes", Bytes, Filesystem, onNode|onPod|onContainer, "Size of a file system.")),
+	FilesystemAvailable:   of("device", gauge("filesystem/available", "filesystem_available_bytes", Bytes, Filesystem, onNode|onPod|onContainer, "Bytes left for users other than root.")),
+	FilesystemInodes:      of("device", gauge("filesystem/inodes", "filesystem_inodes", Count, Filesystem, onNode|onPod|onContainer, "Inodes a file system has.")),
+	FilesystemInodesFree:  of("device", gauge("filesystem/inodes_free", "filesystem_inodes_free", Count, Filesystem, onNode|onPod|onContainer, "Inodes left.")),
+	FilesystemInodesUsed:  of("device", beyond(gauge("filesystem/inodes_used", "filesystem_inodes_used", Count, Filesystem, onNode|onPod|onContainer, "Inodes used."))),
+	EphemeralStorageUsage: gauge("ephemeral_storage/usage", "ephemeral_storage_usage_bytes", Bytes, Filesystem, onNode|onPod|onContainer|summed, "Local ephemeral storage used: writable layers, logs and emptyDir volumes on disk."),
+
+	DiskReadBytes:      of("device", cumulative("disk/io_read_bytes", "disk_read_bytes_total", Bytes, IO, running, "Bytes read from block devices.")),
+	DiskReadBytesRate:  of("device", rateOf(DiskReadBytes, "disk/io_read_bytes_rate", "disk_read_bytes_per_second", BytesPerSecond, IO, running, "Bytes read from block devices in each second of the window.")),
+	DiskWriteBytes:     of("device", cumulative("disk/io_write_bytes", "disk_write_bytes_total", Bytes, IO, running, "Bytes written to block devices.")),
+	DiskWriteBytesRate: of("device", rateOf(DiskWriteBytes, "disk/io_write_bytes_rate", "disk_write_bytes_per_second", BytesPerSecond, IO, running, "Bytes written to block devices in each second of the window.")),
+	IOPressureSome:     beyond(cumulative("io/pressure_some", "io_pressure_some_seconds_total", Nanoseconds, IO, running, "Time in which some thread waited for block I/O (PSI).")),
+	IOPressureSomeRate: beyond(rateOf(IOPressureSome, "io/pressure_some_rate", "io_pressure_some_ratio", Ratio, IO, running, "Share of the window in which some thread waited for block I/O (PSI).")),
+	IOPressureFull:     beyond(cumulative("io/pressure_full", "io_pressure_full_seconds_total", Nanoseconds, IO, running, "Time in which every thread waited for block I/O (PSI).")),
+	IOPressureFullRate: beyond(rateOf(IOPressureFull, "io/pressure_full_rate", "io_pressure_full_ratio", Ratio, IO, running, "Share of the window in which every thread waited for block I/O (PSI).")),
+
+	ProcessCount:     beyond(gauge("process/count", "processes", Count, Process, running, "Processes.")),
+	ProcessLimit:     beyond(gauge("process/limit", "processes_limit", Count, Process, running, "Most processes and threads allowed.")),
+	ProcessThreads:   beyond(gauge("process/threads", "threads", Count, Process, running, "Threads.")),
+	ProcessOpenFiles: beyond(gauge("process/open_files", "open_files", Count, Process, running, "Open file descriptors.")),
+
+	AcceleratorMemoryTotal: of("accelerator", gauge("accelerator/memory_total", "accelerator_memory_total_bytes", Bytes, Accelerator, onNode|onContainer, "Memory of an accelerator.")),
+	AcceleratorMemoryUsed:  of("accelerator", gauge("accelerator/memory_used", "accelerator_memory_used_bytes", Bytes, Accelerator, onNode|onContainer, "Memory in use on an accelerator.")),
+	AcceleratorDutyCycle:   of("accelerator", gauge("accelerator/duty_cycle", "accelerator_duty_cycle_ratio", Ratio, Accelerator, onNode|onContainer, "Share of the past sampling period in which an accelerator was busy.")),
+
+	Uptime:                          gauge("uptime", "uptime_seconds", Nanoseconds, Spec, running, "Time since the instance started."),
+	CPURequest:                      gauge("cpu/request", "cpu_request_cores", Nanocores, Spec, onContainer|onPod|onNode|summed, "CPU requested."),
+	CPULimit:                        gauge("cpu/limit", "cpu_limit_cores", Nanocores, Spec, onSystem|onContainer|onPod|onNode|summed, "CPU limit."),
+	CPUUtilization:                  beyond(gauge("cpu/utilization", "cpu_utilization_ratio", Ratio, Spec, onContainer|onPod, "CPU used over CPU requested.")),
+	MemoryRequest:                   gauge("memory/request", "memory_request_bytes", Bytes, Spec, onContainer|onPod|onNode|summed, "Memory requested."),
+	MemoryLimit:                     gauge("memory/limit", "memory_limit_bytes", Bytes, Spec, onSystem|onContainer|onPod|onNode|summed, "Memory limit."),
+	MemoryUtilization:               beyond(gauge("memory/utilization", "memory_utilization_ratio", Ratio, Spec, onContainer|onPod, "Working set over memory requested.")),
+	SwapLimit:                       beyond(gauge("memory/swap_limit", "memory_swap_limit_bytes", Bytes, Spec, onSystem|onContainer|onPod, "Swap limit.")),
+	EphemeralStorageRequest:         gauge("ephemeral_storage/request", "ephemeral_storage_request_bytes", Bytes, Spec, onContainer|onPod|onNode|summed, "Local ephemeral storage requested."),
+	EphemeralStorageLimit:           gauge("ephemeral_storage/limit", "ephemeral_storage_limit_bytes", Bytes, Spec, onContainer|onPod|onNode|summed, "Local ephemeral storage limit."),
+	AcceleratorRequest:              gauge("accelerator/request", "accelerator_request", Count, Spec, onContainer|onPod|onNode|summed, "Accelerators requested."),
+	CPUNodeCapacity:                 gauge("cpu/node_capacity", "cpu_capacity_cores", Nanocores, Spec, onNode|onCluster, "CPU a node has."),
+	CPUNodeAllocatable:              gauge("cpu/node_allocatable", "cpu_allocatable_cores", Nanocores, Spec, onNode|onCluster, "CPU a node has for pods."),
+	CPUNodeReservation:              gauge("cpu/node_reservation", "cpu_reservation_ratio", Ratio, Spec, onNode|onCluster, "Share of the allocatable CPU that is requested."),
+	CPUNodeUtilization:              gauge("cpu/node_utilization", "cpu_node_utilization_ratio", Ratio, Spec, onNode|onCluster, "Share of the allocatable CPU that is used."),
+	MemoryNodeCapacity:              gauge("memory/node_capacity", "memory_capacity_bytes", Bytes, Spec, onNode|onCluster, "Memory a node has."),
+	MemoryNodeAllocatable:           gauge("memory/node_allocatable", "memory_allocatable_bytes", Bytes, Spec, onNode|onCluster, "Memory a node has for pods."),
+	MemoryNodeReservation:           gauge("memory/node_reservation", "memory_reservation_ratio", Ratio, Spec, onNode|onCluster, "Share of the allocatable memory that is requested."),
+	MemoryNodeUtilization:           gauge("memory/node_utilization", "memory_node_utilization_ratio", Ratio, Spec, onNode|onCluster, "Share of the allocatable memory that is in the working set."),
+	EphemeralStorageNodeCapacity:    gauge("ephemeral_storage/node_capacity", "ephemeral_storage_capacity_bytes", Bytes, Spec, onNode|onCluster, "Local ephemeral storage a node has."),
+	EphemeralStorageNodeAllocatable: gauge("ephemeral_storage/node_allocatable", "ephemeral_storage_allocatable_bytes", Bytes, Spec, onNode|onCluster, "Local ephemeral storage a node has for pods."),
+	EphemeralStorageNodeReservation: gauge("ephemeral_storage/node_reservation", "ephemeral_storage_reservation_ratio", Ratio, Spec, onNode|onCluster, "Share of the allocatable ephemeral storage that is requested."),
+	EphemeralStorageNodeUtilization: gauge("ephemeral_storage/node_utilization", "ephemeral_storage_node_utilization_ratio", Ratio, Spec, onNode|onCluster, "Share of the allocatable ephemeral storage that is used."),
+}
+
+// Describe returns the catalogue's entry for id.
+func (id ID) Describe() *Descriptor { return &Catalogue[id] }
+
+// String returns Heapster's name: "cpu/usage_rate".
+func (id ID) String() string {
+	if id < NumMetrics {
+		return Catalogue[id].Name
+	}
+	return "unknown"
+}
+
+// ByName returns the metric of that name, Heapster's ("cpu/usage_rate") or
+// Prometheus' without its prefix ("cpu_usage_cores"), and whether there is one.
+func ByName(name string) (ID, bool) {
+	id, ok := names[name]
+	return id, ok
+}
+
+// RateOf returns the rate metric of a cumulative one, and whether it has one.
+func RateOf(id ID) (ID, bool) {
+	r := rates[id]
+	return r, r != 0
+}
+
+// PrometheusName returns the metric's full name for entities of kind k:
+// "weir_container_cpu_usage_cores".
+func (d *Descriptor) PrometheusName(k Kind) string {
+	return "weir_" + k.String() + "_" + d.Prometheus
+}
+
+var (
+	names = map[string]ID{}
+	rates [NumMetrics]ID // by cumulative; CPUUsage is no rate, so 0 means none
+)
+
+func init() {
+	for i := range Catalogue {
+		d := &Catalogue[i]
+		d.ID = ID(i)
+		names[d.Name], names[d.Prometheus] = d.ID, d.ID
+		if d.Shape == Rate {
+			rates[d.Of] = d.ID
+		}
+	}
+}
+
+func gauge(name, prometheus string, u Unit, g Group, l Levels, help string) Descriptor {
+	return Descriptor{Name: name, Prometheus: prometheus, Unit: u, Shape: Gauge, Group: g, Levels: l, Help: help}
+}
+
+func cumulative(name, prometheus string, u Unit, g Group, l Levels, help string) Descriptor {
+	d := gauge(name, prometheus, u, g, l, help)
+	d.Shape = Cumulative
+	return d
+}
+
+func rateOf(id ID, name, prometheus string, u Unit, g Group, l Levels, help string) Descriptor {
+	d := gauge(name, prometheus, u, g, l, help)
+	d.Shape, d.Of = Rate, id
+	return d
+}
+
+func beyond(d Descriptor) Descriptor { d.Beyond = true; return d }
+
+func of(parts string, d Descriptor) Descriptor { d.Parts = parts; return d }

@@ -1,0 +1,188 @@
+package metric
+
+import "strings"
+
+// The names below are all strings, and none can be passed for another.
+type (
+	// NodeName is the name of a Node object, or the host name of a machine
+	// without a cluster.
+	NodeName string
+	// Namespace is the name of a namespace.
+	Namespace string
+	// PodName is a pod's metadata.name. A pod that only its cgroup speaks of
+	// goes by its UID, in no namespace.
+	PodName string
+	// PodUID is a pod's metadata.uid, lower case and with dashes as the API
+	// server writes it; for static pods a node may report the hash of their
+	// manifest instead (annotation kubernetes.io/config.hash).
+	PodUID string
+	// ContainerID is a runtime's container ID without a scheme
+	// ("containerd://" is cut off).
+	ContainerID string
+	// CgroupPath is a cgroup's path below its hierarchy's root, "/" first.
+	CgroupPath string
+)
+
+// Kind says what an Entity is. Its order is the order of output: the widest
+// first.
+type Kind uint8
+
+// The kinds of entity.
+const (
+	Cluster    Kind = iota
+	Namespaced      // a namespace: the sum of its pods
+	Node
+	System // a cgroup that belongs to no pod
+	Pod
+	Container
+	NumKinds int = iota
+)
+
+var kindNames = [NumKinds]string{"cluster", "namespace", "node", "system", "pod", "container"}
+
+// String returns the lower-case noun: "cluster", "namespace", "node",
+// "system", "pod" or "container".
+func (k Kind) String() string {
+	if int(k) < NumKinds {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// Entity is what a metric is about, as a reader names it. It is comparable and
+// serves as a key. Which run of a container, or which of two pods of one name,
+// is not part of the name: that is what an Instance tells.
+//
+// Fields that do not apply are empty: a node has only Kind and Node; a
+// namespace only Kind and Namespace.
+type Entity struct {
+	Kind      Kind
+	Node      NodeName
+	Namespace Namespace
+	Pod       PodName
+	// Name is a container's name (its ID where no one names it), or a system
+	// container's: its cgroup path, or the name a kubelet gives it ("kubelet",
+	// "runtime", "pods").
+	Name string
+	// Part is empty for the entity itself. A device, network interface,
+	// volume or accelerator of the entity carries "device:/dev/vda1",
+	// "interface:eth0", "volume:data" or "accelerator:0": values of parts are
+	// never counted into the entity by addition, since the entity's own value
+	// is reported beside them.
+	Part string
+}
+
+// PodRef names a pod as people do.
+type PodRef struct {
+	Namespace Namespace
+	Name      PodName
+}
+
+// String returns "namespace/name".
+func (r PodRef) String() string { return string(r.Namespace) + "/" + string(r.Name) }
+
+// ContainerRef names a container as counters do: the name is unique only
+// within one pod, and only its UID tells that pod from the next of its name.
+type ContainerRef struct {
+	UID  PodUID
+	Name string
+}
+
+// PodRef returns the pod that e is or belongs to. It is the zero PodRef for a
+// node, system container, namespace or cluster.
+func (e Entity) PodRef() PodRef { return PodRef{e.Namespace, e.Pod} }
+
+// Whole returns e without its part: the entity a device or interface belongs
+// to.
+func (e Entity) Whole() Entity { e.Part = ""; return e }
+
+// OfPod returns the pod a container belongs to, on the same node.
+func (e Entity) OfPod() Entity {
+	return Entity{Kind: Pod, Node: e.Node, Namespace: e.Namespace, Pod: e.Pod}
+}
+
+// String returns a short name for people: "node/n1", "shop/web" for a pod,
+// "shop/web/app" for a container, "system/kubelet", "namespace/shop",
+// "cluster"; a part follows in brackets.
+func (e Entity) String() string {
+	var s string
+	switch e.Kind {
+	case Cluster:
+		s = "cluster"
+	case Node:
+		s = "node/" + string(e.Node)
+	case Namespaced:
+		s = "namespace/" + string(e.Namespace)
+	case System:
+		s = "system" + slash(e.Name)
+	case Pod:
+		s = string(e.Namespace) + "/" + string(e.Pod)
+	case Container:
+		s = string(e.Namespace) + "/" + string(e.Pod) + "/" + e.Name
+	default:
+		s = "unknown"
+	}
+	if e.Part != "" {
+		s += "[" + e.Part + "]"
+	}
+	return s
+}
+
+func slash(name string) string {
+	if strings.HasPrefix(name, "/") {
+		return name
+	}
+	return "/" + name
+}
+
+// Compare orders entities for output: by kind, then namespace, node, pod, name
+// and part. The result is negative, zero or positive.
+func (e Entity) Compare(o Entity) int {
+	if e.Kind != o.Kind {
+		return int(e.Kind) - int(o.Kind)
+	}
+	for _, c := range [...]int{
+		strings.Compare(string(e.Namespace), string(o.Namespace)),
+		strings.Compare(string(e.Node), string(o.Node)),
+		strings.Compare(string(e.Pod), string(o.Pod)),
+		strings.Compare(e.Name, o.Name),
+	} {
+		if c != 0 {
+			return c
+		}
+	}
+	return strings.Compare(e.Part, o.Part)
+}
+
+// StartOrigin says how much a start time is worth.
+type StartOrigin uint8
+
+// Where a start time comes from.
+const (
+	StartUnknown StartOrigin = iota
+	// StartCgroup is the modification time of a cgroup directory, which wanders
+	// (a child made or removed moves it) and differs between hierarchies.
+	StartCgroup
+	// StartReported is what a kubelet reports without saying whence.
+	StartReported
+	// StartRuntime is what the container runtime recorded, or the kernel's boot
+	// time.
+	StartRuntime
+)
+
+// Instance is what a counter lives and dies with: a container run, a sandbox,
+// a pod's cgroup, a boot. Counters of two instances are never subtracted.
+// Unknown fields are empty.
+type Instance struct {
+	UID   PodUID
+	ID    ContainerID
+	Path  CgroupPath
+	Inode uint64 // of the cgroup directory
+	// Start is when the instance's counters were zero, in nanoseconds since
+	// the Unix epoch; 0 if unknown.
+	Start  int64
+	Origin StartOrigin
+	// Processes is the number of processes in the instance's cgroup and those
+	// below it; negative if the source does not say.
+	Processes int32
+}

@@ -1,0 +1,190 @@
+package metric
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Group is a set of metrics that are read at one moment and share its
+// timestamp and its verdict.
+type Group uint8
+
+// The groups.
+const (
+	CPU Group = iota
+	Memory
+	Network
+	Filesystem
+	IO
+	Process
+	Accelerator
+	Spec          // what was asked for or given: requests, limits, capacity; and uptime
+	NumGroups int = iota
+)
+
+var groupNames = [NumGroups]string{"cpu", "memory", "network", "filesystem", "io", "process", "accelerator", "spec"}
+
+// String returns the lower-case name of g.
+func (g Group) String() string {
+	if int(g) < NumGroups {
+		return groupNames[g]
+	}
+	return "unknown"
+}
+
+// Window is the time a rate was measured over: the served rate is
+// (C(End)-C(End-Length))/Length. The zero Window means there is no rate.
+type Window struct {
+	End    int64         // nanoseconds since the Unix epoch, by the node's clock
+	Length time.Duration // 0 with a non-zero End: the node gave a rate without saying over what
+}
+
+// Sample is what one read says of one instance of one entity. A source fills
+// Entity, Instance, Values and Times; the processors add the rest.
+type Sample struct {
+	Entity   Entity
+	Instance Instance
+	Values   Values
+	// Times is when each group was read by the node, in nanoseconds since the
+	// Unix epoch; 0 where no metric of the group was read.
+	Times [NumGroups]int64
+	// Received marks groups whose time is not the node's: the node gave none,
+	// and Times holds the middle of our request. Such a time is never paired
+	// with a node's. Bit g is group g.
+	Received uint16
+	// Rates is over which window the rate metrics of each group were measured.
+	Rates [NumGroups]Window
+	// Reasons is the verdict on each group: Measured, or why its numbers are
+	// not to be served. Unjudged until a processor has spoken. The evidence
+	// lies in Batch.Verdicts.
+	Reasons [NumGroups]Reason
+	// Held marks a sample that was not in this read: the last one stands until
+	// it is too old. Bit g is group g.
+	Held uint16
+}
+
+// Time returns when group g was read; zero if it was not.
+func (s *Sample) Time(g Group) time.Time {
+	if s.Times[g] == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, s.Times[g])
+}
+
+// Start returns when the instance began; zero if unknown.
+func (i *Instance) StartTime() time.Time {
+	if i.Start == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, i.Start)
+}
+
+// Condemn gives every group that has a time or a value the reason r, so that
+// none of the sample's numbers is served.
+func (s *Sample) Condemn(r Reason) {
+	for g := range s.Reasons {
+		s.Reasons[g] = r
+	}
+}
+
+// Rejected reports whether identity turned the sample away whole: it is a
+// number of something else, kept only for its verdict.
+func (s *Sample) Rejected() bool {
+	return s.Reasons[CPU].Layer() == LayerIdentity && s.Reasons[CPU] != Ambiguous
+}
+
+// CopyFrom makes s hold what o holds, in memory of its own.
+func (s *Sample) CopyFrom(o *Sample) {
+	values := s.Values
+	*s = *o
+	s.Values = values
+	s.Values.CopyFrom(&o.Values)
+}
+
+// Batch is what one read of one source gave: samples in the order they were
+// reported, duplicates included. A read that gave nothing is a Batch too, with
+// Err set: an absence needs its reason.
+//
+// # Life of a batch
+//
+// A Batch is filled by a source, changed in place by the processors, and then
+// handed to the sinks, all within its one goroutine until that last step. From
+// then on nobody writes it. Each sink calls Release when it has taken what it
+// needs; after the last Release the Batch goes back to be filled again, so no
+// one may keep a pointer into it.
+type Batch struct {
+	// Source is the configured source: "kubelet:resource", "host".
+	Source string
+	// Node is the node the batch claims to be from; empty for a source of many.
+	Node NodeName
+	// Began and Ended bracket the read, by this machine's monotonic clock.
+	Began, Ended time.Time
+	// Interval is the steady time between two reads of the source.
+	Interval time.Duration
+	// Clock is the resolution of the timestamps in Samples: 1ns on the host,
+	// 1ms in /metrics/resource, 1s in /stats/summary.
+	Clock time.Duration
+	// Exhaustive says the source sees everything there is: what it does not
+	// report is gone, rather than missed.
+	Exhaustive bool
+	// Cores is how many CPUs the source says the node has; 0 if it does not.
+	Cores float64
+	// Bytes is the size of the payload, uncompressed.
+	Bytes int
+	// Err is why the read failed, wholly or in part. errors.As finds a *ReadError
+	// in it, whose Reason is the verdict for what is missing.
+	Err error
+	// Samples in the order reported.
+	Samples []Sample
+	// Verdicts are the reasons with their evidence; what was Measured has none.
+	Verdicts []Verdict
+	// Witness is a second view of the same node read for identity's sake, from an
+	// endpoint that names UIDs and container IDs; nil nearly always.
+	Witness *Batch
+
+	refs    atomic.Int32
+	recycle func(*Batch)
+}
+
+// Add appends an empty sample for e, in the memory of an earlier round's where
+// there is some, and returns it. The pointer is valid until the next Add.
+func (b *Batch) Add(e Entity) *Sample {
+	n := len(b.Samples)
+	if n < cap(b.Samples) {
+		b.Samples = b.Samples[:n+1]
+		s := &b.Samples[n]
+		values := s.Values
+		values.Reset()
+		*s = Sample{Entity: e, Values: values}
+		s.Instance.Processes = -1
+		return s
+	}
+	b.Samples = append(b.Samples, Sample{Entity: e, Instance: Instance{Processes: -1}})
+	return &b.Samples[n]
+}
+
+// Reset empties b for the next read and keeps its memory. Source, Node,
+// Interval, Clock and Exhaustive stay.
+func (b *Batch) Reset() {
+	b.Began, b.Ended = time.Time{}, time.Time{}
+	b.Bytes, b.Err, b.Witness = 0, nil, nil
+	b.Samples = b.Samples[:0]
+	b.Verdicts = b.Verdicts[:0]
+}
+
+// Failed reports whether the read gave nothing at all.
+func (b *Batch) Failed() bool { return b.Err != nil && len(b.Samples) == 0 }
+
+// Share readies b for n readers. When each has called Release, recycle is
+// called with b (nil for nothing to be done).
+func (b *Batch) Share(n int, recycle func(*Batch)) {
+	b.recycle = recycle
+	b.refs.Store(int32(n))
+}
+
+// Release says that one reader is done with b.
+func (b *Batch) Release() {
+	if b.refs.Add(-1) == 0 && b.recycle != nil {
+		b.recycle(b)
+	}
+}

@@ -1,0 +1,78 @@
+package metric
+
+// Unit is what a metric's values count, as weir keeps them. Integers of
+// nanoseconds and nanocores are exact in a float64 up to 2^53 (104 days of CPU
+// time); beyond, the error stays below a microsecond.
+type Unit uint8
+
+// The units.
+const (
+	Nanocores Unit = iota
+	Nanoseconds
+	Bytes
+	BytesPerSecond
+	Count
+	PerSecond
+	Ratio // 1 is all of it
+)
+
+var units = [...]struct {
+	name       string
+	prometheus float64 // factor to Prometheus' base unit
+	heapster   float64 // factor to what Heapster served
+	heapsterIs string
+}{
+	Nanocores:      {"nanocores", 1e-9, 1e-6, "millicores"},
+	Nanoseconds:    {"nanoseconds", 1e-9, 1, "nanoseconds"},
+	Bytes:          {"bytes", 1, 1, "bytes"},
+	BytesPerSecond: {"bytes per second", 1, 1, "bytes per second"},
+	Count:          {"count", 1, 1, "count"},
+	PerSecond:      {"per second", 1, 1, "per second"},
+	Ratio:          {"ratio", 1, 1, "ratio"},
+}
+
+// String returns the unit in words.
+func (u Unit) String() string { return units[u].name }
+
+// Prometheus returns the factor from weir's unit to the base unit Prometheus
+// metrics use: cores, seconds, bytes, ratios.
+func (u Unit) Prometheus() float64 { return units[u].prometheus }
+
+// Heapster returns the factor from weir's unit to the one Heapster's APIs
+// served: millicores for CPU.
+func (u Unit) Heapster() float64 { return units[u].heapster }
+
+// HeapsterUnit returns the name of the unit Heapster's APIs serve.
+func (u Unit) HeapsterUnit() string { return units[u].heapsterIs }
+
+// Shape says how a metric moves.
+type Shape uint8
+
+// The shapes.
+const (
+	Gauge Shape = iota
+	Cumulative
+	Rate
+)
+
+// String returns "gauge", "cumulative" or "rate".
+func (s Shape) String() string { return [...]string{"gauge", "cumulative", "rate"}[s] }
+
+// Levels is a set of kinds of entity.
+type Levels uint8
+
+// Has reports whether k is in l.
+func (l Levels) Has(k Kind) bool { return l&(1<<k) != 0 }
+
+// Sets of kinds that metrics share.
+const (
+	onCluster   Levels = 1 << Cluster
+	onNamespace Levels = 1 << Namespaced
+	onNode      Levels = 1 << Node
+	onSystem    Levels = 1 << System
+	onPod       Levels = 1 << Pod
+	onContainer Levels = 1 << Container
+
+	running = onNode | onSystem | onPod | onContainer // whatever processes run in
+	summed  = onNamespace | onCluster
+)
