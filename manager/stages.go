@@ -13,38 +13,49 @@ type Source interface {
 	// Node, Interval), with one read of the source. It sets Clock, Cores,
 	// Bytes and Exhaustive where it knows them. It returns what went wrong,
 	// preferably as a *metric.ReadError; samples read before that stay in b,
-	// for a partial result is a result. It ends soon after ctx does. Read is
-	// never called while an earlier Read of the same source runs.
+	// for a partial result is a result. It ends soon after ctx does; one that
+	// does not is abandoned a second later, and b with it. Read is never called
+	// while an earlier Read or Testify of the same source runs.
 	Read(ctx context.Context, b *metric.Batch) error
 }
 
 // Witness is a Source that has a second, costlier view of the same place, which
 // names pod UIDs and container IDs.
 type Witness interface {
-	// Testify fills b as Read does, from the second view.
+	// Testify fills b as Read does, from the second view, on a deadline of its
+	// own and under the same rules. If it gives nothing, there was no witness.
 	Testify(ctx context.Context, b *metric.Batch) error
 }
 
 // Spec describes a source that should be read, as plain data plus the means to
 // open it.
 type Spec struct {
-	// Name is unique among all sources: "kubelet:resource/node-1".
+	// Name is unique among all sources: "kubelet:resource/node-1". Its hash is
+	// the source's place in the interval.
 	Name string
 	// Kind names the configured source it comes from: "kubelet:resource". It
-	// labels metrics.
+	// labels metrics, and is the Source of the batches; with Node it tells one
+	// source's batches from another's.
 	Kind string
 	Node metric.NodeName
-	// Interval is the time between two reads; Timeout the time one may take.
+	// Interval is the time between two reads, by default 15 s; Timeout the time
+	// one may take, by default 10 s or the interval if that is shorter. A Spec
+	// that comes with another Kind, Node, Interval or Timeout than before is
+	// another source: the old one ends, then this one begins.
 	Interval, Timeout time.Duration
 	// Open makes the source. It does no I/O: errors that a retry may heal
-	// belong to Read. It is called once in the life of a Spec of this Name.
-	// If the source is an io.Closer, it is closed when it is no longer wanted.
+	// belong to Read, and an error of Open is the error of every round. It is
+	// called once in the life of a Spec of this Name, before the first read.
+	// If the source is an io.Closer, it is closed when it is no longer wanted
+	// and no call of it runs.
 	Open func() (Source, error)
 }
 
 // Provider says which sources there are. It is asked again whenever facts
-// change, and at least every few seconds.
+// change, and at least every few seconds, by one goroutine.
 type Provider interface {
+	// Sources returns all sources there are by facts, which may be nil. It does
+	// no I/O. The manager changes nothing in the slice.
 	Sources(facts *metric.Facts) []Spec
 }
 
@@ -58,8 +69,9 @@ type Processor interface {
 
 // Doubter is a Processor that may ask for a witness. If Doubts returns true
 // before Process and the source is a Witness, the manager lets it testify into
-// b.Witness.
+// b.Witness, which stays nil if it gives nothing.
 type Doubter interface {
+	// Doubts is asked once a round, unless the read gave nothing.
 	Doubts(facts *metric.Facts, b *metric.Batch, now time.Time) bool
 }
 
@@ -74,5 +86,8 @@ type Sink interface {
 // Forgetter is a Sink that keeps state for each source and wants to know when
 // one is gone.
 type Forgetter interface {
+	// Forget is called after the last Write of a batch with this Source and
+	// Node, by the goroutine that calls Write. A source of that name may begin
+	// afterwards.
 	Forget(source string, node metric.NodeName)
 }

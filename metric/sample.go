@@ -61,6 +61,13 @@ type Sample struct {
 	// Held marks a sample that was not in this read: the last one stands until
 	// it is too old. Bit g is group g.
 	Held uint16
+
+	rejected bool
+}
+
+// Numbered reports whether group g of s holds numbers that may be served.
+func (s *Sample) Numbered(g Group) bool {
+	return !s.rejected && (s.Reasons[g] == Measured || s.Reasons[g] == Ambiguous)
 }
 
 // Time returns when group g was read; zero if it was not.
@@ -71,7 +78,7 @@ func (s *Sample) Time(g Group) time.Time {
 	return time.Unix(0, s.Times[g])
 }
 
-// Start returns when the instance began; zero if unknown.
+// StartTime returns when the instance began; zero if unknown.
 func (i *Instance) StartTime() time.Time {
 	if i.Start == 0 {
 		return time.Time{}
@@ -79,19 +86,20 @@ func (i *Instance) StartTime() time.Time {
 	return time.Unix(0, i.Start)
 }
 
-// Condemn gives every group that has a time or a value the reason r, so that
-// none of the sample's numbers is served.
+// Condemn gives every group the reason r, so that none of the sample's numbers
+// is served. A reason of identity rejects the sample: it is a number of
+// something else, kept only for its verdict.
 func (s *Sample) Condemn(r Reason) {
 	for g := range s.Reasons {
 		s.Reasons[g] = r
 	}
+	s.rejected = r.Layer() == LayerIdentity
 }
 
-// Rejected reports whether identity turned the sample away whole: it is a
-// number of something else, kept only for its verdict.
-func (s *Sample) Rejected() bool {
-	return s.Reasons[CPU].Layer() == LayerIdentity && s.Reasons[CPU] != Ambiguous
-}
+// Rejected reports whether identity turned the sample away whole. A sample
+// that was chosen among rivals nothing tells apart is Ambiguous and not
+// rejected; those it was preferred to are.
+func (s *Sample) Rejected() bool { return s.rejected }
 
 // CopyFrom makes s hold what o holds, in memory of its own.
 func (s *Sample) CopyFrom(o *Sample) {

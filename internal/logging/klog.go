@@ -1,0 +1,63 @@
+package logging
+
+import (
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
+)
+
+// TakeKlog makes everything that is logged through klog in this process, by
+// client-go and cAdvisor, go to log. klog is global, so this is for main to
+// call, once.
+func TakeKlog(log *zap.Logger) {
+	klog.SetLogger(logr.New(&sink{log: log.WithOptions(zap.AddCallerSkip(1))}))
+}
+
+// sink is a logr.LogSink on zap. V(n) becomes zap's level -n; but what a library
+// says at V(0) is of interest to its authors more than to weir's operators, so
+// it is one step quieter: debug.
+type sink struct{ log *zap.Logger }
+
+// Init is part of logr.LogSink.
+func (s *sink) Init(logr.RuntimeInfo) {}
+
+// Enabled reports whether V(level) is logged.
+func (s *sink) Enabled(level int) bool { return s.log.Core().Enabled(quieter(level)) }
+
+// Info logs at V(level).
+func (s *sink) Info(level int, msg string, pairs ...any) {
+	if e := s.log.Check(quieter(level), msg); e != nil {
+		e.Write(fields(pairs)...)
+	}
+}
+
+// Error logs err. A library's errors are warnings to weir: it goes on, and says
+// itself what is missing because of them.
+func (s *sink) Error(err error, msg string, pairs ...any) {
+	if e := s.log.Check(zapcore.WarnLevel, msg); e != nil {
+		e.Write(append(fields(pairs), zap.Error(err))...)
+	}
+}
+
+// WithValues returns a sink that adds pairs to each line.
+func (s *sink) WithValues(pairs ...any) logr.LogSink { return &sink{s.log.With(fields(pairs)...)} }
+
+// WithName returns a sink that logs under name.
+func (s *sink) WithName(name string) logr.LogSink { return &sink{s.log.Named(name)} }
+
+func quieter(level int) zapcore.Level { return zapcore.Level(-min(level+1, 127)) }
+
+func fields(pairs []any) []zap.Field {
+	fields := make([]zap.Field, 0, len(pairs)/2+1)
+	for len(pairs) >= 2 {
+		fields = append(fields, zap.Any(fmt.Sprint(pairs[0]), pairs[1]))
+		pairs = pairs[2:]
+	}
+	if len(pairs) == 1 {
+		fields = append(fields, zap.Any("extra", pairs[0]))
+	}
+	return fields
+}

@@ -1,0 +1,483 @@
+// Package transcript is the language in which the pipeline's behaviour is
+// written down and tested: observe, fail, learn facts, and read every value and
+// verdict. Files in testdata are prose, commands and their exact output;
+// go test -rewrite writes the output anew, and the diff is what gets reviewed.
+//
+// Commands:
+//
+//	source interval=15s clock=1ms cores=4 node=n1 [exhaustive]
+//	    a new source and pipeline; the line comes first in a file
+//	facts at=0s
+//	    pod shop/web uid=u1 [node=n1] [phase=Running] [started=-5m] [qos=Burstable] [hash=…] [mirror] [known=-5m] [hostnet]
+//	    container shop/web/app [id=c1] [state=running|waiting|terminated] [started=-5m] [last=c0] [role=sidecar|init|ephemeral]
+//	    everything the API server says from now on
+//	observe at=15s
+//	    shop/web/app [uid=] [id=] [path=] [start=-5m] [cpu=10s] [mem=10Mi] [procs=1] [time=14s] [runtime|mtime]
+//	    shop/web [rx=1000]   a pod;   node [cpu=]   the node;   system/kubelet   a system container
+//	    witness …            a line of the second view
+//	fail at=30s NodeTimeout
+//	    a read that gave nothing
+//
+// Times are offsets from an epoch; a sample's time is that of the observation
+// unless given.
+package transcript
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Processor is a step of the pipeline under test.
+type Processor interface {
+	Process(facts *metric.Facts, b *metric.Batch, now time.Time)
+}
+
+// Epoch is the moment all offsets count from.
+var Epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// Run runs every file in dir, each with a pipeline of its own.
+func Run(t *testing.T, dir string, pipeline func() []Processor) {
+	datadriven.Walk(t, dir, func(t *testing.T, path string) {
+		s := &session{pipeline: pipeline}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			out, err := s.run(d)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			return out
+		})
+	})
+}
+
+type session struct {
+	pipeline func() []Processor
+	steps    []Processor
+	batch    metric.Batch
+	facts    *metric.Facts
+}
+
+func (s *session) run(d *datadriven.TestData) (string, error) {
+	args := parseArgs(d)
+	switch d.Cmd {
+	case "source":
+		s.steps = s.pipeline()
+		s.batch = metric.Batch{Source: "test", Node: metric.NodeName(or(args["node"], "n1")), Interval: 15 * time.Second, Clock: time.Millisecond}
+		for key, set := range map[string]func(string) error{
+			"interval": func(v string) (err error) { s.batch.Interval, err = time.ParseDuration(v); return err },
+			"clock":    func(v string) (err error) { s.batch.Clock, err = time.ParseDuration(v); return err },
+			"cores":    func(v string) (err error) { s.batch.Cores, err = strconv.ParseFloat(v, 64); return err },
+		} {
+			if v, ok := args[key]; ok {
+				if err := set(v); err != nil {
+					return "", err
+				}
+			}
+		}
+		_, s.batch.Exhaustive = args["exhaustive"]
+		return "", nil
+	case "facts":
+		return "", s.learn(args, d.Input)
+	case "observe", "fail":
+		now, err := moment(args["at"])
+		if err != nil {
+			return "", err
+		}
+		b := &s.batch
+		b.Reset()
+		b.Began, b.Ended = now, now
+		if d.Cmd == "fail" {
+			for _, a := range d.CmdArgs {
+				if r, ok := metric.ParseReason(a.Key); ok {
+					b.Err = &metric.ReadError{Reason: r, Err: errors.New("as the transcript says")}
+				}
+			}
+		}
+		witness := &metric.Batch{}
+		for _, line := range lines(d.Input) {
+			to := b
+			if rest, ok := strings.CutPrefix(line, "witness "); ok {
+				to, line = witness, rest
+			}
+			if err := observe(to, b.Node, line, now); err != nil {
+				return "", fmt.Errorf("%q: %w", line, err)
+			}
+		}
+		if len(witness.Samples) > 0 {
+			b.Witness = witness
+		}
+		for _, p := range s.steps {
+			p.Process(s.facts, b, now)
+		}
+		return Describe(b), nil
+	}
+	return "", fmt.Errorf("unknown command %q", d.Cmd)
+}
+
+func parseArgs(d *datadriven.TestData) map[string]string {
+	args := map[string]string{}
+	for _, a := range d.CmdArgs {
+		args[a.Key] = strings.Join(a.Vals, ",")
+	}
+	return args
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+func lines(input string) (out []string) {
+	for line := range strings.Lines(input) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// fields splits "name key=value flag" into the name and its attributes.
+func fields(line string) (name string, attrs map[string]string) {
+	attrs = map[string]string{}
+	for i, f := range strings.Fields(line) {
+		if i == 0 {
+			name = f
+			continue
+		}
+		k, v, _ := strings.Cut(f, "=")
+		attrs[k] = v
+	}
+	return name, attrs
+}
+
+func moment(offset string) (time.Time, error) {
+	d, err := time.ParseDuration(offset)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("offset: %w", err)
+	}
+	return Epoch.Add(d), nil
+}
+
+func entity(node metric.NodeName, name string) metric.Entity {
+	name, part, _ := strings.Cut(strings.TrimSuffix(name, "]"), "[")
+	e := metric.Entity{Node: node, Part: part}
+	parts := strings.Split(name, "/")
+	switch {
+	case parts[0] == "node":
+		e.Kind = metric.Node
+	case parts[0] == "system":
+		e.Kind, e.Name = metric.System, strings.TrimPrefix(name, "system")
+	case len(parts) == 2:
+		e.Kind, e.Namespace, e.Pod = metric.Pod, metric.Namespace(parts[0]), metric.PodName(parts[1])
+	case len(parts) == 3:
+		e.Kind, e.Namespace, e.Pod, e.Name = metric.Container, metric.Namespace(parts[0]), metric.PodName(parts[1]), parts[2]
+	}
+	return e
+}
+
+func observe(b *metric.Batch, node metric.NodeName, line string, now time.Time) error {
+	name, attrs := fields(line)
+	s := b.Add(entity(node, name))
+	at := now
+	if v, ok := attrs["time"]; ok {
+		var err error
+		if at, err = moment(v); err != nil {
+			return err
+		}
+	}
+	i := &s.Instance
+	i.Origin = metric.StartReported
+	for key, v := range attrs {
+		switch key {
+		case "time":
+		case "uid":
+			i.UID = metric.PodUID(v)
+		case "id":
+			i.ID = metric.ContainerID(v)
+		case "path":
+			i.Path = metric.CgroupPath(v)
+		case "inode":
+			n, err := strconv.ParseUint(v, 10, 64)
+			if err != nil {
+				return err
+			}
+			i.Inode = n
+		case "start":
+			start, err := moment(v)
+			if err != nil {
+				return err
+			}
+			i.Start = start.UnixNano()
+		case "mtime":
+			i.Origin = metric.StartCgroup
+		case "runtime":
+			i.Origin = metric.StartRuntime
+		case "procs":
+			n, err := strconv.Atoi(v)
+			if err != nil {
+				return err
+			}
+			i.Processes = int32(n)
+		case "cpu":
+			used, err := time.ParseDuration(v)
+			if err != nil {
+				return err
+			}
+			s.Values.Set(metric.CPUUsage, float64(used))
+			s.Times[metric.CPU] = at.UnixNano()
+		case "cores": // a rate given by the node
+			n, err := strconv.ParseFloat(v, 64)
+			if err != nil {
+				return err
+			}
+			s.Values.Set(metric.CPUUsageRate, n*1e9)
+			s.Times[metric.CPU] = at.UnixNano()
+			s.Rates[metric.CPU] = metric.Window{End: at.UnixNano()}
+		case "mem":
+			n, err := bytes(v)
+			if err != nil {
+				return err
+			}
+			s.Values.Set(metric.MemoryWorkingSet, n)
+			s.Times[metric.Memory] = at.UnixNano()
+		case "rx":
+			n, err := bytes(v)
+			if err != nil {
+				return err
+			}
+			s.Values.Set(metric.NetworkRx, n)
+			s.Times[metric.Network] = at.UnixNano()
+		case "received":
+			s.Received = 1<<metric.CPU | 1<<metric.Memory | 1<<metric.Network
+		default:
+			return fmt.Errorf("unknown attribute %q", key)
+		}
+	}
+	return nil
+}
+
+func bytes(v string) (float64, error) {
+	factor := 1.0
+	for suffix, f := range map[string]float64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30} {
+		if rest, ok := strings.CutSuffix(v, suffix); ok {
+			v, factor = rest, f
+		}
+	}
+	n, err := strconv.ParseFloat(v, 64)
+	return n * factor, err
+}
+
+func (s *session) learn(args map[string]string, input string) error {
+	at, err := moment(or(args["at"], "0s"))
+	if err != nil {
+		return err
+	}
+	pods := map[metric.PodRef]*metric.PodFacts{}
+	var order []*metric.PodFacts
+	for _, line := range lines(input) {
+		kind, rest, _ := strings.Cut(line, " ")
+		name, attrs := fields(rest)
+		e := entity("", name)
+		switch kind {
+		case "pod":
+			p := &metric.PodFacts{PodRef: e.PodRef(), UID: metric.PodUID(attrs["uid"]), ConfigHash: metric.PodUID(attrs["hash"]),
+				Node: metric.NodeName(or(attrs["node"], "n1")), Phase: metric.Phase(or(attrs["phase"], "Running")), QoS: attrs["qos"]}
+			_, p.Mirror = attrs["mirror"]
+			_, p.HostNetwork = attrs["hostnet"]
+			if p.KnownAt, err = moment(or(attrs["known"], or(args["at"], "0s"))); err != nil {
+				return err
+			}
+			if v := attrs["started"]; v != "" {
+				if p.Started, err = moment(v); err != nil {
+					return err
+				}
+			}
+			pods[p.PodRef] = p
+			order = append(order, p)
+		case "container":
+			p := pods[e.PodRef()]
+			if p == nil {
+				return fmt.Errorf("%q: name its pod first", line)
+			}
+			c := metric.ContainerFacts{Name: e.Name, ID: metric.ContainerID(attrs["id"]), LastID: metric.ContainerID(attrs["last"]), Why: attrs["why"]}
+			c.State = map[string]metric.State{"": metric.Live, "running": metric.Live, "waiting": metric.Waiting, "terminated": metric.Terminated}[attrs["state"]]
+			c.Role = map[string]metric.Role{"sidecar": metric.Sidecar, "init": metric.Init, "ephemeral": metric.Ephemeral}[attrs["role"]]
+			if v := attrs["started"]; v != "" {
+				if c.StartedAt, err = moment(v); err != nil {
+					return err
+				}
+			}
+			p.Containers = append(p.Containers, c)
+		default:
+			return fmt.Errorf("%q: want pod or container", line)
+		}
+	}
+	s.facts = s.facts.With(metric.FactsChange{Synced: true, At: at, Pods: order, GonePods: s.goneSince(pods)})
+	return nil
+}
+
+// goneSince returns the pods that were known and are not in pods.
+func (s *session) goneSince(pods map[metric.PodRef]*metric.PodFacts) (gone []metric.PodRef) {
+	for _, node := range []metric.NodeName{"n1", "n2", "n3"} {
+		for _, p := range s.facts.PodsOn(node) {
+			if pods[p.PodRef] == nil {
+				gone = append(gone, p.PodRef)
+			}
+		}
+	}
+	return gone
+}
+
+// Describe writes what a batch says after its last step, one line a sample,
+// then the verdicts of what has no sample.
+func Describe(b *metric.Batch) string {
+	var out []string
+	told := map[metric.Entity]bool{}
+	for i := range b.Samples {
+		s := &b.Samples[i]
+		told[s.Entity] = true
+		out = append(out, describeSample(b, s))
+	}
+	for _, v := range b.Verdicts {
+		if !told[v.Entity] {
+			out = append(out, fmt.Sprintf("%v  no %v: %v", v.Entity, v.Group, DescribeVerdict(&v)))
+		}
+	}
+	slices.Sort(out)
+	if len(out) == 0 {
+		return "nothing\n"
+	}
+	return strings.Join(out, "\n") + "\n"
+}
+
+func describeSample(b *metric.Batch, s *metric.Sample) string {
+	name := s.Entity.String()
+	if id := s.Instance.ID; id != "" {
+		name += " " + string(id)
+	} else if uid := s.Instance.UID; uid != "" {
+		name += " " + string(uid)
+	}
+	if s.Instance.Path != "" {
+		name += " " + string(s.Instance.Path)
+	}
+	verdict := func(g metric.Group) string {
+		for i := range b.Verdicts {
+			v := &b.Verdicts[i]
+			if v.Entity == s.Entity && v.Group == g && v.Reason == s.Reasons[g] &&
+				(v.Instance.ID == s.Instance.ID && v.Instance.Path == s.Instance.Path && v.Instance.Line == s.Instance.Line || v.Instance == metric.Instance{}) {
+				return DescribeVerdict(v)
+			}
+		}
+		return s.Reasons[g].String()
+	}
+	if s.Rejected() {
+		return name + "  rejected: " + verdict(metric.CPU)
+	}
+	var says []string
+	for i := range metric.NumGroups {
+		g := metric.Group(i)
+		switch {
+		case s.Reasons[g] == metric.Unjudged && s.Times[g] == 0:
+			continue
+		case !s.Numbered(g):
+			says = append(says, fmt.Sprintf("no %v: %s", g, verdict(g)))
+			continue
+		}
+		say := numbers(g, s)
+		if s.Reasons[g] == metric.Ambiguous {
+			say += " (Ambiguous)"
+		}
+		if s.Held&(1<<g) != 0 {
+			say += " (held)"
+		}
+		says = append(says, say)
+	}
+	return name + "  " + strings.Join(says, "; ")
+}
+
+func numbers(g metric.Group, s *metric.Sample) string {
+	w := s.Rates[g]
+	over := ""
+	if w.End != 0 {
+		over = fmt.Sprintf(" over %v to %v", w.Length, offset(w.End))
+	}
+	switch g {
+	case metric.CPU:
+		if v, ok := s.Values.Get(metric.CPUUsageRate); ok {
+			return "cpu " + strconv.FormatFloat(v/1e6, 'g', 6, 64) + "m" + over
+		}
+		return "cpu"
+	case metric.Memory:
+		v, ok := s.Values.Get(metric.MemoryWorkingSet)
+		if !ok {
+			return "memory"
+		}
+		return "memory " + strconv.FormatFloat(v/(1<<20), 'g', 6, 64) + "Mi"
+	case metric.Network:
+		if v, ok := s.Values.Get(metric.NetworkRxRate); ok {
+			return "rx " + strconv.FormatFloat(v, 'g', 6, 64) + "B/s" + over
+		}
+		return "network"
+	}
+	return g.String()
+}
+
+func offset(at int64) time.Duration { return time.Unix(0, at).Sub(Epoch) }
+
+// DescribeVerdict writes a reason with its evidence.
+func DescribeVerdict(v *metric.Verdict) string {
+	e := &v.Evidence
+	var why []string
+	if e.Rule != "" {
+		why = append(why, "rule "+e.Rule)
+	}
+	if e.Name != "" {
+		why = append(why, e.Name)
+	}
+	if e.Cause != metric.Unjudged {
+		why = append(why, e.Cause.String())
+	}
+	if e.Other != (metric.Sight{}) {
+		why = append(why, "other "+sight(&e.Other))
+	}
+	if e.Err != nil {
+		why = append(why, e.Err.Error())
+	}
+	if len(why) == 0 {
+		return v.Reason.String()
+	}
+	return v.Reason.String() + " (" + strings.Join(why, ", ") + ")"
+}
+
+func sight(s *metric.Sight) string {
+	var parts []string
+	if s.UID != "" {
+		parts = append(parts, "uid "+string(s.UID))
+	}
+	if s.ID != "" {
+		parts = append(parts, "id "+string(s.ID))
+	}
+	if s.Path != "" {
+		parts = append(parts, string(s.Path))
+	}
+	if s.Start != 0 {
+		parts = append(parts, "started "+offset(s.Start).String())
+	}
+	if s.Value != 0 {
+		parts = append(parts, fmt.Sprintf("%v", time.Duration(s.Value)))
+	}
+	if s.Time != 0 {
+		parts = append(parts, "at "+offset(s.Time).String())
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,326 @@
+// Package identity decides which sample is the truth when a node reports one
+// container twice: an old pod of the same name, an old run whose cgroup
+// survived, one container under two cgroup paths, a pod that has moved to
+// another node. Whatever is turned away keeps a verdict that names the rule and
+// the rival.
+//
+// The rules, strongest first, are those of docs/architecture.md; each is one
+// function in rules.go. What the API server says can reject a lone sample; the
+// other rules only choose between rivals. A choice that nothing supports is
+// made once, kept, and marked Ambiguous: it never alternates.
+//
+// # Lines
+//
+// /metrics/resource names neither pod UIDs nor container IDs. So identity keeps
+// for each entity the lines it has seen: a line is one instance as its reports
+// show it, recognised by ID, UID, path or start where the report has them, and
+// else by its counter's going on. What was once learnt of a line, from a witness
+// or when it was alone, is remembered with it.
+package identity
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Options configure a State. The zero Options is ready to use.
+type Options struct {
+	// Memory is how long a line that is no longer reported is remembered, and a
+	// loser is turned away though its rival was not seen. Default: three
+	// intervals of the source, at least 60 s.
+	Memory time.Duration
+	// WitnessEvery is the least time between two requests for a witness.
+	// Default 30 s.
+	WitnessEvery time.Duration
+}
+
+// State is what identity remembers of one source. It is not safe for
+// concurrent use.
+type State struct {
+	options Options
+	tracks  map[metric.Entity]*track
+	epoch   time.Time     // the first now
+	clock   time.Duration // this round's now, since epoch
+	round   uint32
+	lastID  uint32 // of the newest line
+	asked   time.Duration
+
+	// Of the batch in hand: its samples by entity.
+	grouped *metric.Batch
+	tracked []*track // the track of each sample's whole entity
+	next    []int32  // the next sample of the same entity; -1 ends
+
+	candidates []candidate
+}
+
+// track is what is remembered of one entity.
+type track struct {
+	round       uint32 // in which it was last reported
+	first, last int32  // its samples in the batch in hand
+	winner      int32  // index of the sample believed; -1 if none
+	seen        time.Duration
+	unknown     time.Duration // since when the API server does not know the pod; negative if it does
+	lines       []line
+	chosen      uint32 // the line believed last; 0 if none
+}
+
+// line is one instance of an entity as its reports show it.
+type line struct {
+	id       uint32
+	instance metric.Instance // as reported, with what was learnt besides
+	time     int64           // of the last new report, by the node's clock
+	cpu      float64         // nanoseconds; negative if not reported
+	rate     float64         // CPU nanoseconds per nanosecond, between the last two
+	still    int             // new reports since the counter last moved
+	seen     time.Duration
+	lost     metric.Reason // why it was turned away last; Measured if it was not
+	lostTo   uint32
+	rule     string
+}
+
+// candidate is a sample that may be the truth, with its line.
+type candidate struct {
+	sample int32
+	line   int // index in track.lines
+	out    bool
+}
+
+// New returns the state for one source.
+func New(o Options) *State {
+	if o.WitnessEvery <= 0 {
+		o.WitnessEvery = 30 * time.Second
+	}
+	return &State{options: o, tracks: map[metric.Entity]*track{}, asked: -o.WitnessEvery}
+}
+
+// Process turns away every sample of b that is not the truth: it condemns it
+// with a reason of metric.LayerIdentity and adds the verdict. Samples that stay
+// get their Instance.Line, and what is known of their instance beyond the
+// report. Groups that hold a kubelet's zeros for "could not read" become NoData.
+func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
+	s.group(b, now)
+	// A pod's own sample first: which UID lives decides on its containers.
+	for _, pods := range [...]bool{true, false} {
+		for i := range b.Samples {
+			e := &b.Samples[i].Entity
+			if e.Part != "" || limb(&b.Samples[i]) || (e.Kind == metric.Pod) != pods {
+				continue
+			}
+			if t := s.tracked[i]; t.first == int32(i) {
+				s.judge(t, facts, b)
+			}
+		}
+	}
+	for i := range b.Samples {
+		if sample := &b.Samples[i]; sample.Entity.Part != "" || limb(sample) {
+			s.judgePart(i, facts, b)
+		}
+	}
+	s.forget(b)
+	s.grouped = nil
+}
+
+// Doubts reports whether a witness is wanted: an entity is reported more than
+// once, nothing in the report or in memory tells the reports apart, and none was
+// asked for lately.
+func (s *State) Doubts(_ *metric.Facts, b *metric.Batch, now time.Time) bool {
+	s.group(b, now)
+	if s.clock-s.asked < s.options.WitnessEvery {
+		return false
+	}
+	for i := range b.Samples {
+		t := s.tracked[i]
+		if t.first != int32(i) || s.next[i] < 0 {
+			continue
+		}
+		reports, nameless := 0, false
+		for j := t.first; j >= 0; j = s.next[j] {
+			in := &b.Samples[j].Instance
+			reports, nameless = reports+1, nameless || in.UID == "" && in.ID == ""
+		}
+		named := 0
+		for j := range t.lines {
+			if in := &t.lines[j].instance; in.UID != "" || in.ID != "" {
+				named++
+			}
+		}
+		if nameless && named < reports {
+			s.asked = s.clock
+			return true
+		}
+	}
+	return false
+}
+
+// limb reports whether a sample speaks only of groups that rules cannot weigh,
+// such as a pod's network beside its cgroup: it follows the entity's main sample.
+func limb(s *metric.Sample) bool {
+	return s.Times[metric.CPU] == 0 && s.Times[metric.Memory] == 0
+}
+
+// group chains the samples of each entity, once for a batch.
+func (s *State) group(b *metric.Batch, now time.Time) {
+	if s.grouped == b {
+		return
+	}
+	if s.epoch.IsZero() {
+		s.epoch = now
+	}
+	s.grouped, s.clock, s.round = b, now.Sub(s.epoch), s.round+1
+	n := len(b.Samples)
+	s.tracked = slices.Grow(s.tracked[:0], n)[:n]
+	s.next = slices.Grow(s.next[:0], n)[:n]
+	for i := range b.Samples {
+		sample := &b.Samples[i]
+		s.next[i] = -1
+		t := s.tracks[sample.Entity.Whole()]
+		if t == nil {
+			t = &track{unknown: -1}
+			s.tracks[sample.Entity.Whole()] = t
+		}
+		s.tracked[i] = t
+		if t.round != s.round {
+			t.round, t.first, t.last, t.winner, t.seen = s.round, -1, -1, -1, s.clock
+		}
+		if sample.Entity.Part != "" || limb(sample) {
+			continue
+		}
+		if t.first < 0 {
+			t.first = int32(i)
+		} else {
+			s.next[t.last] = int32(i)
+		}
+		t.last = int32(i)
+	}
+}
+
+// judge decides between the samples of one entity.
+func (s *State) judge(t *track, facts *metric.Facts, b *metric.Batch) {
+	s.match(t, b)
+	for _, c := range s.candidates {
+		b.Samples[c.sample].Instance.Line = t.lines[c.line].id
+	}
+	s.hear(t, b)
+	unread := s.markUnread(t, b)
+	s.applyFacts(t, facts, b)
+	s.applyLife(t, b)
+	s.applyViews(t, facts, b)
+	s.applyStart(t, b)
+	ambiguous := s.choose(t, b)
+
+	for i := range s.candidates {
+		c := &s.candidates[i]
+		sample, l := &b.Samples[c.sample], &t.lines[c.line]
+		s.follow(l, sample)
+		if sample.Instance.UID == "" {
+			sample.Instance.UID = l.instance.UID
+		}
+		if c.out {
+			continue
+		}
+		l.lost = metric.Measured
+		t.chosen, t.winner = l.id, c.sample
+		if ambiguous {
+			for g := range sample.Times {
+				if sample.Times[g] != 0 && sample.Reasons[g] == metric.Unjudged {
+					sample.Reasons[g] = metric.Ambiguous
+				}
+			}
+		}
+	}
+	if unread {
+		s.reportUnread(t, b)
+	}
+}
+
+// judgePart lets a device, interface or volume share the fate of the instance
+// it belongs to.
+func (s *State) judgePart(i int, facts *metric.Facts, b *metric.Batch) {
+	part, t := &b.Samples[i], s.tracked[i]
+	if t.winner < 0 && t.first < 0 {
+		// Reported alone: only the facts can speak.
+		if reason, evidence := s.contradicts(facts, b, part, &part.Instance, t); reason != metric.Measured {
+			part.Condemn(reason)
+			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: part.Entity, Instance: part.Instance, Group: metric.Network, Reason: reason, Evidence: evidence})
+		}
+		return
+	}
+	for j := t.first; j >= 0; j = s.next[j] {
+		whole := &b.Samples[j]
+		if whole.Rejected() && belongs(part, whole) {
+			part.Condemn(whole.Reasons[metric.CPU])
+			return
+		}
+	}
+	if t.winner >= 0 && !belongs(part, &b.Samples[t.winner]) {
+		part.Condemn(metric.Discontinuous)
+	}
+}
+
+// belongs reports whether nothing says that part is of another instance than
+// whole. A pod's network is counted in its sandbox, whose ID and path are not
+// the pod's, so for pods only the UID is compared.
+func belongs(part, whole *metric.Sample) bool {
+	p, w := &part.Instance, &whole.Instance
+	if p.UID != "" && w.UID != "" && p.UID != w.UID {
+		return false
+	}
+	if part.Entity.Kind == metric.Pod {
+		return p.UID != "" || w.UID == ""
+	}
+	if p.ID != "" && w.ID != "" && p.ID != w.ID {
+		return false
+	}
+	return p.Path == w.Path || p.Path == "" || w.Path == ""
+}
+
+// memory returns how long unseen lines are remembered.
+func (s *State) memory(b *metric.Batch) time.Duration {
+	if s.options.Memory > 0 {
+		return s.options.Memory
+	}
+	return max(3*b.Interval, time.Minute)
+}
+
+// forget drops entities and lines not seen for long. A failed read proves
+// nothing, so it ages nothing.
+func (s *State) forget(b *metric.Batch) {
+	if b.Failed() {
+		return
+	}
+	limit := s.memory(b)
+	for e, t := range s.tracks {
+		if s.clock-t.seen > limit {
+			delete(s.tracks, e)
+		}
+	}
+}
+
+// condemn turns a candidate away.
+func (s *State) condemn(t *track, c *candidate, b *metric.Batch, reason metric.Reason, evidence metric.Evidence) {
+	sample, l := &b.Samples[c.sample], &t.lines[c.line]
+	c.out = true
+	sample.Condemn(reason)
+	l.lost, l.rule = reason, evidence.Rule
+	evidence.Got = sight(sample, l)
+	for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
+		b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason, Evidence: evidence})
+	}
+}
+
+// sight returns what is known of a sample's instance, as evidence.
+func sight(sample *metric.Sample, l *line) metric.Sight {
+	cpu, _ := sample.Values.Get(metric.CPUUsage)
+	i := &l.instance
+	return metric.Sight{Time: reportTime(sample), Start: i.Start, Value: cpu, UID: i.UID, ID: i.ID, Path: i.Path}
+}
+
+// reportTime returns when the sample was taken, by the node's clock.
+func reportTime(s *metric.Sample) int64 {
+	if t := s.Times[metric.CPU]; t != 0 {
+		return t
+	}
+	return s.Times[metric.Memory]
+}

@@ -1,0 +1,371 @@
+package identity
+
+import (
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// The names of the rules, as evidence gives them.
+const (
+	rulePlace       = "place"
+	ruleUID         = "uid"
+	ruleContainerID = "container id"
+	ruleLife        = "life"
+	ruleViews       = "two paths, one container"
+	ruleStart       = "start"
+	ruleMovement    = "movement"
+	ruleAge         = "age"
+	ruleContinuity  = "continuity"
+)
+
+// startSlack allows for clocks of one machine that are cut to whole seconds.
+const startSlack = time.Second
+
+// markUnread gives CPU and memory the reason NoData where a kubelet wrote 0 for
+// what it could not read: both are 0, or the CPU counter is 0 after it was
+// positive. It reports whether any sample had that.
+func (s *State) markUnread(t *track, b *metric.Batch) (any bool) {
+	for i := range s.candidates {
+		sample, l := &b.Samples[s.candidates[i].sample], &t.lines[s.candidates[i].line]
+		if k := sample.Entity.Kind; k != metric.Container && k != metric.Pod {
+			continue
+		}
+		cpu, hasCPU := sample.Values.Get(metric.CPUUsage)
+		memory, hasMemory := sample.Values.Get(metric.MemoryWorkingSet)
+		if !hasCPU || cpu != 0 {
+			continue
+		}
+		both := hasMemory && memory == 0
+		restarted := l.instance.Start != 0 && sample.Instance.Start > l.time
+		if both || l.cpu > 0 && !restarted {
+			sample.Reasons[metric.CPU] = metric.NoData
+			if both {
+				sample.Reasons[metric.Memory] = metric.NoData
+			}
+			any = true
+		}
+	}
+	return any
+}
+
+// reportUnread adds the verdicts for what markUnread marked and no rule
+// rejected.
+func (s *State) reportUnread(t *track, b *metric.Batch) {
+	for _, c := range s.candidates {
+		sample := &b.Samples[c.sample]
+		if sample.Rejected() {
+			continue
+		}
+		for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
+			if sample.Reasons[g] == metric.NoData {
+				l := &t.lines[c.line]
+				b.Verdicts = append(b.Verdicts, metric.Verdict{
+					Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: metric.NoData,
+					Evidence: metric.Evidence{Got: sight(sample, l), Other: metric.Sight{Time: l.time, Value: max(l.cpu, 0), Start: l.instance.Start}},
+				})
+			}
+		}
+	}
+}
+
+// applyFacts rejects what the API server contradicts, even a lone sample.
+func (s *State) applyFacts(t *track, facts *metric.Facts, b *metric.Batch) {
+	for i := range s.candidates {
+		c := &s.candidates[i]
+		sample, l := &b.Samples[c.sample], &t.lines[c.line]
+		known := l.instance
+		if sample.Instance.Start != 0 {
+			known.Start = sample.Instance.Start
+		}
+		if reason, evidence := s.contradicts(facts, b, sample, &known, t); reason != metric.Measured {
+			s.condemn(t, c, b, reason, evidence)
+		}
+	}
+}
+
+// contradicts returns the reason why the facts rule out that an instance of
+// sample's pod or container is the present one, or Measured if they do not.
+func (s *State) contradicts(facts *metric.Facts, b *metric.Batch, sample *metric.Sample, known *metric.Instance, t *track) (metric.Reason, metric.Evidence) {
+	e := &sample.Entity
+	if facts == nil || !facts.Synced || e.Kind != metric.Pod && e.Kind != metric.Container || e.Namespace == "" {
+		return metric.Measured, metric.Evidence{}
+	}
+	pod := facts.Pod(e.PodRef())
+	if pod == nil {
+		return s.unknownPod(b, t)
+	}
+	t.unknown = -1
+	// A fact cannot speak of what began after it was learnt, unless time has
+	// passed in which the API server would have told us.
+	outlived := known.Start > pod.KnownAt.UnixNano() && facts.At.UnixNano()-known.Start < int64(b.Interval)
+
+	if pod.Node != "" && b.Node != "" && pod.Node != b.Node && !outlived {
+		return metric.OtherNode, metric.Evidence{Rule: rulePlace, Name: string(pod.Node), Other: metric.Sight{UID: pod.UID}}
+	}
+	if known.UID != "" && !pod.Is(known.UID) && !outlived {
+		return metric.OldPod, metric.Evidence{Rule: ruleUID, Other: metric.Sight{UID: pod.UID, Start: nanos(pod.Started)}}
+	}
+	if !pod.Mirror && pod.ConfigHash == "" && !pod.Started.IsZero() && !outlived {
+		limit := pod.Started.Add(-startSlack).UnixNano()
+		if at := reportTime(sample); at != 0 && at < limit-int64(b.Clock) {
+			return metric.OldPod, metric.Evidence{Rule: ruleAge, Other: metric.Sight{UID: pod.UID, Start: nanos(pod.Started)}}
+		}
+		if known.Start != 0 && known.Origin != metric.StartCgroup && known.Start < limit-int64(b.Clock) {
+			return metric.OldPod, metric.Evidence{Rule: ruleAge, Other: metric.Sight{UID: pod.UID, Start: nanos(pod.Started)}}
+		}
+	}
+	if e.Kind != metric.Container || known.ID == "" {
+		return metric.Measured, metric.Evidence{}
+	}
+	c := pod.Container(e.Name)
+	if c == nil {
+		return metric.Measured, metric.Evidence{}
+	}
+	old := metric.Evidence{Rule: ruleContainerID, Other: metric.Sight{ID: c.ID, UID: pod.UID, Start: nanos(c.StartedAt)}}
+	switch c.State {
+	case metric.Live:
+		started := c.StartedAt.Add(startSlack).UnixNano()
+		if c.ID != "" && known.ID != c.ID && (known.ID == c.LastID || known.Start != 0 && known.Start <= started) {
+			return metric.OldContainer, old
+		}
+	case metric.Waiting, metric.Terminated:
+		if known.ID == c.ID || known.ID == c.LastID {
+			return metric.OldContainer, old
+		}
+	}
+	return metric.Measured, metric.Evidence{}
+}
+
+// unknownPod bears with a pod the API server does not know for one resolution:
+// we may hear of it later than its node did, and of its end earlier.
+func (s *State) unknownPod(b *metric.Batch, t *track) (metric.Reason, metric.Evidence) {
+	if t.unknown < 0 {
+		t.unknown = s.clock
+	}
+	if s.clock-t.unknown < b.Interval {
+		return metric.Measured, metric.Evidence{}
+	}
+	return metric.OldPod, metric.Evidence{Rule: ruleUID}
+}
+
+// rivals counts the candidates that are still in.
+func (s *State) rivals() (n int) {
+	for _, c := range s.candidates {
+		if !c.out {
+			n++
+		}
+	}
+	return n
+}
+
+// applyLife prefers what holds processes to what holds none.
+func (s *State) applyLife(t *track, b *metric.Batch) {
+	if s.rivals() < 2 {
+		return
+	}
+	alive := -1
+	for i, c := range s.candidates {
+		if !c.out && b.Samples[c.sample].Instance.Processes > 0 {
+			alive = i
+		}
+	}
+	if alive < 0 {
+		return
+	}
+	for i := range s.candidates {
+		if c := &s.candidates[i]; !c.out && b.Samples[c.sample].Instance.Processes == 0 {
+			s.lose(t, c, s.candidates[alive], b, metric.DeadCgroup, ruleLife)
+		}
+	}
+}
+
+// applyViews keeps one of several paths under which one container, or one pod,
+// is reported: the one in the directory of the pod's QoS class, else the one
+// kept before, else the one whose path sorts first.
+func (s *State) applyViews(t *track, facts *metric.Facts, b *metric.Batch) {
+	for i := range s.candidates {
+		for j := range s.candidates[:i] {
+			x, y := &s.candidates[j], &s.candidates[i]
+			if x.out || y.out || !sameThing(&b.Samples[x.sample], &b.Samples[y.sample]) {
+				continue
+			}
+			if s.preferView(t, facts, b, y, x) {
+				x, y = y, x
+			}
+			s.lose(t, y, *x, b, metric.Ambiguous, ruleViews)
+		}
+	}
+}
+
+// sameThing reports whether two samples are views of one container or pod under
+// two paths.
+func sameThing(a, b *metric.Sample) bool {
+	x, y := &a.Instance, &b.Instance
+	if x.Path == "" || y.Path == "" || x.Path == y.Path {
+		return false
+	}
+	if a.Entity.Kind == metric.Container {
+		return x.ID != "" && x.ID == y.ID
+	}
+	return a.Entity.Kind == metric.Pod && x.UID != "" && x.UID == y.UID
+}
+
+func (s *State) preferView(t *track, facts *metric.Facts, b *metric.Batch, y, x *candidate) bool {
+	ix, iy := &b.Samples[x.sample].Instance, &b.Samples[y.sample].Instance
+	if pod := facts.Pod(b.Samples[x.sample].Entity.PodRef()); pod != nil && pod.QoS != "" {
+		inX, inY := inClass(ix.Path, pod.QoS), inClass(iy.Path, pod.QoS)
+		if inX != inY {
+			return inY
+		}
+	}
+	if t.lines[x.line].id == t.chosen || t.lines[y.line].id == t.chosen {
+		return t.lines[y.line].id == t.chosen
+	}
+	return iy.Path < ix.Path
+}
+
+// inClass reports whether a pod's cgroup path lies in the directory of a QoS
+// class, in either driver's spelling. Guaranteed pods lie in none.
+func inClass(path metric.CgroupPath, qos string) bool {
+	p := string(path)
+	burstable := strings.Contains(p, "/burstable/") || strings.Contains(p, "-burstable")
+	bestEffort := strings.Contains(p, "/besteffort/") || strings.Contains(p, "-besteffort")
+	switch qos {
+	case "Burstable":
+		return burstable
+	case "BestEffort":
+		return bestEffort
+	default:
+		return !burstable && !bestEffort
+	}
+}
+
+// applyStart prefers the later start, and where starts are equal or unknown
+// the counter that moves.
+func (s *State) applyStart(t *track, b *metric.Batch) {
+	if s.rivals() < 2 {
+		return
+	}
+	latest := -1
+	for i, c := range s.candidates {
+		if c.out || t.start(c, b) == 0 {
+			continue
+		}
+		if latest < 0 || t.start(c, b) > t.start(s.candidates[latest], b) {
+			latest = i
+		}
+	}
+	tolerance := int64(max(2*b.Clock, 100*time.Millisecond))
+	if latest >= 0 {
+		for i := range s.candidates {
+			c := &s.candidates[i]
+			if start := t.start(*c, b); !c.out && start != 0 && t.start(s.candidates[latest], b)-start > tolerance {
+				s.lose(t, c, s.candidates[latest], b, metric.OlderStart, ruleStart)
+			}
+		}
+	}
+	moving := -1
+	for i, c := range s.candidates {
+		if l := &t.lines[c.line]; !c.out && l.still == 0 && l.rate > 0 {
+			moving = i
+		}
+	}
+	if moving < 0 {
+		return
+	}
+	for i := range s.candidates {
+		if c := &s.candidates[i]; !c.out && t.lines[c.line].still >= 3 {
+			s.lose(t, c, s.candidates[moving], b, metric.OlderStart, ruleMovement)
+		}
+	}
+}
+
+// start returns when the candidate's instance began, if that is known from
+// better than a cgroup's modification time; else 0.
+func (t *track) start(c candidate, b *metric.Batch) int64 {
+	i := b.Samples[c.sample].Instance
+	if i.Start == 0 {
+		i = t.lines[c.line].instance
+	}
+	if i.Origin == metric.StartCgroup || i.Origin == metric.StartReported && i.Path != "" && i.ID == "" {
+		return 0
+	}
+	return i.Start
+}
+
+// choose leaves at most one candidate in. It reports whether nothing supports
+// the choice.
+func (s *State) choose(t *track, b *metric.Batch) (ambiguous bool) {
+	switch s.rivals() {
+	case 0:
+		return false
+	case 1:
+		s.rememberLoser(t, b)
+		return false
+	}
+	winner := -1
+	for i, c := range s.candidates {
+		switch {
+		case c.out || b.Samples[c.sample].Reasons[metric.CPU] == metric.NoData:
+		case t.lines[c.line].id == t.chosen:
+			winner = i
+		case winner < 0:
+			winner = i
+		}
+	}
+	if winner < 0 { // all unread
+		for i, c := range s.candidates {
+			if !c.out {
+				winner = i
+				break
+			}
+		}
+	}
+	for i := range s.candidates {
+		c := &s.candidates[i]
+		if c.out || i == winner {
+			continue
+		}
+		if b.Samples[c.sample].Reasons[metric.CPU] == metric.NoData {
+			s.lose(t, c, s.candidates[winner], b, metric.Discontinuous, ruleContinuity)
+			continue
+		}
+		ambiguous = true
+		s.lose(t, c, s.candidates[winner], b, metric.Ambiguous, ruleContinuity)
+	}
+	return ambiguous
+}
+
+// rememberLoser turns a lone candidate away if it lost to a rival that was seen
+// lately: the rival is missed for once, and the number is still not its.
+func (s *State) rememberLoser(t *track, b *metric.Batch) {
+	for i := range s.candidates {
+		c := &s.candidates[i]
+		l := &t.lines[c.line]
+		if c.out || l.lost == metric.Measured || l.lost.Layer() != metric.LayerIdentity || l.lostTo == 0 {
+			continue
+		}
+		for j := range t.lines {
+			if t.lines[j].id == l.lostTo && t.lines[j].seen != s.clock && s.clock-t.lines[j].seen <= s.memory(b) {
+				s.condemn(t, c, b, l.lost, metric.Evidence{Rule: l.rule, Other: metric.Sight{Start: t.lines[j].instance.Start, UID: t.lines[j].instance.UID, ID: t.lines[j].instance.ID}})
+				return
+			}
+		}
+	}
+}
+
+// lose turns c away in favour of its rival.
+func (s *State) lose(t *track, c *candidate, rival candidate, b *metric.Batch, reason metric.Reason, rule string) {
+	winner := &t.lines[rival.line]
+	t.lines[c.line].lostTo = winner.id
+	s.condemn(t, c, b, reason, metric.Evidence{Rule: rule, Other: sight(&b.Samples[rival.sample], winner)})
+}
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}

@@ -1,0 +1,175 @@
+package rate
+
+import (
+	"errors"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// forgetAfter is how long an entity that is not reported, and that nothing says
+// is gone, is remembered.
+const forgetAfter = 10 * time.Minute
+
+// hold returns how long last numbers stand.
+func (s *State) hold(b *metric.Batch) time.Duration {
+	if s.options.Hold > 0 {
+		return s.options.Hold
+	}
+	return max(3*b.Interval, time.Minute)
+}
+
+// settle marks a group as measured; a choice nothing supports stays marked so.
+func settle(sample *metric.Sample, g metric.Group) {
+	if sample.Reasons[g] == metric.Unjudged {
+		sample.Reasons[g] = metric.Measured
+	}
+}
+
+// standIn serves the last numbers of the groups that this sample left open: the
+// node sent the same reading again, an older one, or zeros for what it could
+// not read.
+func (s *State) standIn(t *track, sample *metric.Sample, b *metric.Batch) {
+	for i := range metric.NumGroups {
+		g := metric.Group(i)
+		reason := sample.Reasons[g]
+		open := reason == metric.Unjudged || reason == metric.Ambiguous && sample.Rates[g].End == 0 && counts(g, &sample.Values) && g != metric.Memory
+		if sample.Times[g] == 0 || !open && reason != metric.NoData {
+			continue
+		}
+		since := t.since(g)
+		switch {
+		case t.last.Numbered(g) && s.clock-since <= s.hold(b):
+			unread := reason == metric.NoData
+			t.lend(sample, g, unread)
+			if unread {
+				sample.Held |= 1 << g
+			}
+			if reason != metric.Ambiguous {
+				sample.Reasons[g] = metric.Measured
+			}
+		case reason == metric.NoData:
+		case t.last.Numbered(g):
+			s.refuse(sample, g, metric.Stale, b, t)
+		default:
+			reason := t.last.Reasons[g]
+			if reason == metric.Unjudged {
+				reason = metric.FirstSample
+			}
+			s.refuse(sample, g, reason, b, t)
+		}
+	}
+}
+
+// since returns when group g was last truly read, by our clock.
+func (t *track) since(g metric.Group) time.Duration {
+	if sr := t.series[g]; sr != nil {
+		return sr.since
+	}
+	return t.read
+}
+
+// lend copies the last rates of group g, and if all is set its other values,
+// into sample.
+func (t *track) lend(sample *metric.Sample, g metric.Group, all bool) {
+	for id, value := range t.last.Values.All() {
+		d := id.Describe()
+		if d.Group == g && (all || d.Shape == metric.Rate) {
+			sample.Values.Set(id, value)
+		}
+	}
+	sample.Rates[g] = t.last.Rates[g]
+	if all {
+		sample.Times[g] = t.last.Times[g]
+	}
+}
+
+// refuse gives a group its reason and adds the verdict.
+func (s *State) refuse(sample *metric.Sample, g metric.Group, reason metric.Reason, b *metric.Batch, t *track) {
+	sample.Reasons[g] = reason
+	b.Verdicts = append(b.Verdicts, metric.Verdict{
+		Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason,
+		Evidence: metric.Evidence{Got: sight(g, sample, sample.Times[g]), Other: metric.Sight{Time: t.last.Rates[g].End}},
+	})
+}
+
+// addMissing lets the last numbers of what was not reported stand, as long as
+// nothing says it is gone and they are not too old.
+func (s *State) addMissing(facts *metric.Facts, b *metric.Batch) {
+	for e, t := range s.tracks {
+		if t.round == s.round {
+			continue
+		}
+		if !b.Failed() {
+			t.absent++
+		}
+		away := s.clock - t.seen
+		if away > forgetAfter || s.gone(facts, e, t, b) {
+			delete(s.tracks, e)
+			continue
+		}
+		if s.clock-t.read > s.hold(b) {
+			s.explainMissing(e, t, b)
+			continue
+		}
+		numbered := false
+		for g := range metric.NumGroups {
+			numbered = numbered || t.last.Numbered(metric.Group(g))
+		}
+		if !numbered {
+			s.explainMissing(e, t, b)
+			continue
+		}
+		sample := b.Add(e)
+		sample.CopyFrom(&t.last)
+		for g := range metric.NumGroups {
+			if sample.Numbered(metric.Group(g)) {
+				sample.Held |= 1 << g
+			}
+		}
+	}
+}
+
+// gone reports whether an entity that was not reported has ended, rather than
+// been missed.
+func (s *State) gone(facts *metric.Facts, e metric.Entity, t *track, b *metric.Batch) bool {
+	if b.Exhaustive && !b.Failed() {
+		return true
+	}
+	known := facts != nil && facts.Synced && e.Namespace != ""
+	if !known || e.Kind != metric.Pod && e.Kind != metric.Container {
+		return t.absent >= 2 && !(facts != nil && facts.Synced && e.Kind == metric.Node)
+	}
+	pod := facts.Pod(e.PodRef())
+	if pod == nil || pod.Phase != metric.Running || pod.Node != "" && b.Node != "" && pod.Node != b.Node {
+		return true
+	}
+	if t.instance.UID != "" && !pod.Is(t.instance.UID) {
+		return true
+	}
+	if e.Kind == metric.Pod {
+		return false
+	}
+	c := pod.Container(e.Name)
+	return c == nil || c.State != metric.Live || t.instance.ID != "" && c.ID != "" && c.ID != t.instance.ID
+}
+
+// explainMissing adds the verdicts of an entity that has no sample and whose
+// last numbers are no longer served.
+func (s *State) explainMissing(e metric.Entity, t *track, b *metric.Batch) {
+	if e.Part != "" {
+		return
+	}
+	reason := metric.NotReported
+	evidence := metric.Evidence{Err: b.Err, Other: metric.Sight{Time: reportTime(&t.last)}}
+	if read := (*metric.ReadError)(nil); errors.As(b.Err, &read) {
+		reason = read.Reason
+	}
+	for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
+		if t.last.Times[g] != 0 {
+			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: e, Instance: t.instance, Group: g, Reason: reason, Evidence: evidence})
+		}
+	}
+}
+
+func reportTime(s *metric.Sample) int64 { return max(s.Times[metric.CPU], s.Times[metric.Memory]) }

@@ -1,0 +1,67 @@
+package rate
+
+import (
+	"math"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// life says whether a sample goes on where the last one stood.
+type life uint8
+
+const (
+	continues life = iota
+	begins
+)
+
+// compare decides whether sample is of the instance that t follows. A name that
+// only one instance can have decides, whatever the start says; without one, a
+// start after the last sample does, unless the counter is too large for so
+// short a life: then the start is wrong, as cgroup times are.
+func (s *State) compare(t *track, sample *metric.Sample) life {
+	p, c := &t.instance, &sample.Instance
+	switch {
+	case p.ID != "" && c.ID != "":
+		return sameIf(p.ID == c.ID)
+	case p.Inode != 0 && c.Inode != 0:
+		return sameIf(p.Inode == c.Inode && p.Path == c.Path)
+	case p.UID != "" && c.UID != "" && p.UID != c.UID:
+		return begins
+	case p.Line != 0 && c.Line != 0 && p.Line != c.Line:
+		return begins
+	}
+	sr := t.series[metric.CPU]
+	if c.Start == 0 || sr == nil || len(sr.entries) == 0 {
+		return continues
+	}
+	prev := sr.entries[len(sr.entries)-1]
+	if c.Start <= prev.time {
+		return continues
+	}
+	cpu, ok := sample.Values.Get(metric.CPUUsage)
+	switch {
+	case !ok || math.IsNaN(prev.counters[0]) || cpu < prev.counters[0]:
+		return begins
+	case s.cores.capacity > 0 && cpu > s.cores.capacity*float64(sample.Times[metric.CPU]-c.Start):
+		return continues
+	default:
+		return begins
+	}
+}
+
+func sameIf(same bool) life {
+	if same {
+		return continues
+	}
+	return begins
+}
+
+// sight returns a sample's first counter of group g, as evidence.
+func sight(g metric.Group, sample *metric.Sample, at int64) metric.Sight {
+	var value float64
+	if ids := counters[g]; len(ids) > 0 {
+		value, _ = sample.Values.Get(ids[0])
+	}
+	i := &sample.Instance
+	return metric.Sight{Time: at, Start: i.Start, Value: value, UID: i.UID, ID: i.ID, Path: i.Path}
+}

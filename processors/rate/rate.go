@@ -1,0 +1,178 @@
+// Package rate turns counters into use: it pairs each sample with an earlier
+// one of the same instance and sets the rate metrics, with the window really
+// used. A rate that cannot be right is not served; the verdict says why.
+//
+// The rules are those of docs/architecture.md. In short: a pair is of one
+// instance, at least ten seconds apart, and no node has more CPU time than its
+// cores can give. A restart is not a reset, and a start time that jitters is
+// neither. A missed scrape or a cached sample blanks nothing: the last numbers
+// stand, with their old timestamps, until they are too old.
+//
+// instance.go decides what is one instance, series.go holds the samples pairs
+// are made of, clock.go watches the node's clock, hold.go lets last numbers
+// stand.
+package rate
+
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Options configure a State. The zero Options is ready to use.
+type Options struct {
+	// MinWindow is the shortest window a rate is measured over. Default 10 s.
+	MinWindow time.Duration
+	// Hold is how long the last numbers stand in for missing ones. Default:
+	// three intervals of the source, at least 60 s.
+	Hold time.Duration
+}
+
+// State is what rate remembers of one source. It is not safe for concurrent
+// use.
+type State struct {
+	options Options
+	tracks  map[metric.Entity]*track
+	epoch   time.Time
+	clock   time.Duration // this round's now, since epoch
+	round   uint32
+	node    nodeClock
+	cores   cores
+}
+
+// track is what is remembered of one entity.
+type track struct {
+	instance metric.Instance
+	round    uint32        // in which it was last reported and believed
+	seen     time.Duration // when that was
+	read     time.Duration // when it last held no zeros for "could not read"
+	absent   int           // rounds since, in which the node answered
+	series   [metric.NumGroups]*series
+	last     metric.Sample // as it was last served
+}
+
+// New returns the state for one source.
+func New(o Options) *State {
+	if o.MinWindow <= 0 {
+		o.MinWindow = 10 * time.Second
+	}
+	return &State{options: o, tracks: map[metric.Entity]*track{}}
+}
+
+// Process sets the rates of b's samples, gives each group its verdict, and adds
+// the samples that stand in for missing ones. Samples that identity rejected are
+// left alone.
+func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
+	if s.epoch.IsZero() {
+		s.epoch = now
+	}
+	s.clock, s.round = now.Sub(s.epoch), s.round+1
+	s.cores.capacity = b.Cores
+	if n := facts.Node(b.Node); n != nil && n.Cores() > 0 {
+		s.cores.capacity = n.Cores()
+	}
+	stepped := s.clockStepped(b)
+	for i := range b.Samples {
+		sample := &b.Samples[i]
+		if sample.Rejected() {
+			continue
+		}
+		t := s.tracks[sample.Entity]
+		if t == nil {
+			t = &track{}
+			s.tracks[sample.Entity] = t
+		}
+		if t.round == s.round {
+			// A second report of an entity identity has no opinion of: a part
+			// reported twice. The first stands.
+			sample.Condemn(metric.Discontinuous)
+			continue
+		}
+		fresh := t.round == 0
+		t.round, t.seen, t.absent = s.round, s.clock, 0
+		if sample.Reasons[metric.CPU] != metric.NoData && sample.Reasons[metric.Memory] != metric.NoData {
+			t.read = s.clock
+		}
+		life := continues
+		if !fresh {
+			life = s.compare(t, sample)
+		}
+		if life == begins || stepped {
+			t.clear()
+		}
+		t.instance = sample.Instance
+		for g := range metric.NumGroups {
+			s.measure(t, metric.Group(g), sample, b, stepped)
+		}
+		s.standIn(t, sample, b)
+		t.last.CopyFrom(sample)
+	}
+	s.addMissing(facts, b)
+}
+
+// measure sets the rates and the verdict of one group of a sample.
+func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metric.Batch, stepped bool) {
+	at := sample.Times[g]
+	if at == 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
+		return
+	}
+	if !counts(g, &sample.Values) {
+		settle(sample, g)
+		return
+	}
+	sr := t.series[g]
+	if sr == nil {
+		sr = &series{}
+		t.series[g] = sr
+	}
+	received := sample.Received&(1<<g) != 0
+	if sr.received != received {
+		sr.entries, sr.received = sr.entries[:0], received
+	}
+	switch sr.admit(at) {
+	case cached:
+		return // standIn serves the last rate
+	case outOfOrder:
+		return
+	}
+	e := entry{time: at, counters: read(g, &sample.Values)}
+	verdict := metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: metric.FirstSample}
+	verdict.Evidence.Got = sight(g, sample, at)
+	if due := b.Interval; due > 0 {
+		verdict.Evidence.Due = at + int64(due)
+	}
+
+	prev, ok := sr.baseline(at, s.target(b), s.least())
+	switch {
+	case stepped:
+		verdict.Reason = metric.ClockStep
+	case ok:
+		verdict.Evidence.Other = metric.Sight{Time: prev.time, Start: t.instance.Start, Value: prev.counters[0]}
+		verdict.Reason = s.pair(g, sample, prev, e, b, sr)
+	case len(sr.entries) > 0:
+		// The samples in store are too young to pair with, but a fall shows.
+		newest := sr.entries[len(sr.entries)-1]
+		if newest.counters[0] > e.counters[0] {
+			verdict.Reason = metric.CounterReset
+			verdict.Evidence.Other = metric.Sight{Time: newest.time, Value: newest.counters[0]}
+		}
+	case g == metric.CPU:
+		verdict.Reason = s.fromStart(sample, e, b, &verdict.Evidence)
+	}
+	switch verdict.Reason {
+	case metric.Measured:
+		sr.store(e, s.clock, s.target(b))
+		settle(sample, g)
+		return
+	case metric.CounterReset, metric.Impossible:
+		sr.entries = sr.entries[:0]
+	}
+	sr.store(e, s.clock, s.target(b))
+	if g == metric.Memory {
+		// Gauges need no pair: only the fault rates are missing.
+		settle(sample, g)
+		return
+	}
+	sample.Reasons[g] = verdict.Reason
+	b.Verdicts = append(b.Verdicts, verdict)
+}

@@ -1,0 +1,240 @@
+package rate
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// slots is how many counters of one group have rates, at most.
+const slots = 4
+
+// counters lists, for each group, the counters that have rates. The first is
+// the one whose fall is a reset of the instance.
+var counters = func() (list [metric.NumGroups][]metric.ID) {
+	for i := range metric.Catalogue {
+		if d := &metric.Catalogue[i]; d.Shape == metric.Rate {
+			list[d.Group] = append(list[d.Group], d.Of)
+		}
+	}
+	for _, l := range list {
+		if len(l) > slots {
+			panic("rate: a group of the catalogue has more rates than slots")
+		}
+	}
+	return list
+}()
+
+// entry is a sample of one group's counters; NaN marks an absent one.
+type entry struct {
+	time     int64 // by the node's clock
+	counters [slots]float64
+}
+
+// series holds the samples of one group of one instance which later ones may be
+// paired with, oldest first, in steps of about a quarter of the window.
+type series struct {
+	entries    []entry
+	received   bool          // the times are ours
+	since      time.Duration // when the newest entry came, by our clock
+	impossible int           // pairs in a row that were
+	least      float64       // the fewest cores such a pair measured
+}
+
+// counts reports whether v holds a counter of group g.
+func counts(g metric.Group, v *metric.Values) bool {
+	for _, id := range counters[g] {
+		if v.Has(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// read takes the counters of group g from v.
+func read(g metric.Group, v *metric.Values) (c [slots]float64) {
+	for i := range c {
+		c[i] = math.NaN()
+	}
+	for i, id := range counters[g] {
+		if value, ok := v.Get(id); ok {
+			c[i] = value
+		}
+	}
+	return c
+}
+
+// arrival says how a sample's time relates to those in store.
+type arrival uint8
+
+const (
+	advanced arrival = iota
+	cached
+	outOfOrder
+)
+
+// admit compares a sample's time with the newest in store.
+func (sr *series) admit(at int64) arrival {
+	if len(sr.entries) == 0 {
+		return advanced
+	}
+	switch newest := sr.entries[len(sr.entries)-1].time; {
+	case at > newest:
+		return advanced
+	case at == newest:
+		return cached
+	default:
+		return outOfOrder
+	}
+}
+
+// baseline returns the newest entry at least target older than at; failing
+// that, the oldest, if it is at least least older.
+func (sr *series) baseline(at int64, target, least time.Duration) (entry, bool) {
+	for i := len(sr.entries) - 1; i >= 0; i-- {
+		if at-sr.entries[i].time >= int64(target) {
+			return sr.entries[i], true
+		}
+	}
+	if len(sr.entries) > 0 && at-sr.entries[0].time >= int64(least) {
+		return sr.entries[0], true
+	}
+	return entry{}, false
+}
+
+// store adds e and drops what no later sample will be paired with. Entries
+// closer together than a quarter of the window are thinned out, so that a
+// source read every second keeps no more of them than one read every five.
+func (sr *series) store(e entry, now, target time.Duration) {
+	sr.since = now
+	n := len(sr.entries)
+	if n >= 2 && sr.entries[n-1].time-sr.entries[n-2].time < int64(target/4) {
+		sr.entries[n-1] = e
+	} else {
+		sr.entries = append(sr.entries, e)
+	}
+	drop := 0
+	for drop+1 < len(sr.entries) && e.time-sr.entries[drop+1].time >= int64(target) {
+		drop++
+	}
+	sr.entries = append(sr.entries[:0], sr.entries[drop:]...)
+}
+
+// clear forgets an instance: nothing of it may be paired or stand in.
+func (t *track) clear() {
+	for _, sr := range t.series {
+		if sr != nil {
+			*sr = series{entries: sr.entries[:0]}
+		}
+	}
+	t.last.Values.Reset()
+	t.last.Reasons = [metric.NumGroups]metric.Reason{}
+}
+
+// perSecond returns the factor that turns a counter's increase in a window of
+// one nanosecond into the rate's unit.
+func perSecond(rate metric.ID) float64 {
+	if rate.Describe().Unit == metric.Ratio {
+		return 1
+	}
+	return float64(time.Second)
+}
+
+// pair sets the rates of group g from two entries, unless they cannot be right.
+func (s *State) pair(g metric.Group, sample *metric.Sample, prev, cur entry, b *metric.Batch, sr *series) metric.Reason {
+	if newest := sr.entries[len(sr.entries)-1]; newest.counters[0] > cur.counters[0] {
+		return metric.CounterReset
+	}
+	window := cur.time - prev.time
+	if g == metric.CPU {
+		if used := cur.counters[0] - prev.counters[0]; !s.cores.allow(used, window, b.Clock, sr) {
+			return metric.Impossible
+		}
+	}
+	for i, id := range counters[g] {
+		rate, ok := metric.RateOf(id)
+		delta := cur.counters[i] - prev.counters[i]
+		if ok && delta >= 0 { // false for NaN, and for a lesser counter that fell
+			sample.Values.Set(rate, delta/float64(window)*perSecond(rate))
+		}
+	}
+	sample.Rates[g] = metric.Window{End: cur.time, Length: time.Duration(window)}
+	return metric.Measured
+}
+
+// fromStart measures the CPU of a young instance from its start, when its
+// counter was 0.
+func (s *State) fromStart(sample *metric.Sample, e entry, b *metric.Batch, evidence *metric.Evidence) metric.Reason {
+	i := &sample.Instance
+	if i.Start == 0 || math.IsNaN(e.counters[0]) || sample.Entity.Kind != metric.Container || sample.Entity.Part != "" {
+		return metric.FirstSample
+	}
+	if i.Origin != metric.StartRuntime && i.Origin != metric.StartReported {
+		return metric.FirstSample
+	}
+	life := time.Duration(e.time - i.Start)
+	least := s.options.MinWindow
+	if coarse(b) {
+		least = s.target(b)
+	}
+	switch {
+	case life < 0 || life > max(2*b.Interval, time.Minute):
+		return metric.FirstSample
+	case life < least:
+		evidence.Due = i.Start + int64(least)
+		return metric.TooYoung
+	}
+	start := series{entries: []entry{{time: i.Start}}}
+	return s.pair(metric.CPU, sample, start.entries[0], e, b, &start)
+}
+
+// coarse reports whether the source cuts its timestamps to whole seconds.
+func coarse(b *metric.Batch) bool { return b.Clock >= time.Second }
+
+// target returns the window to aim for.
+func (s *State) target(b *metric.Batch) time.Duration {
+	if coarse(b) {
+		return max(3*s.options.MinWindow, b.Interval*2/3)
+	}
+	return max(s.options.MinWindow, b.Interval*2/3)
+}
+
+// leeway lets a pair pass that was read a scheduler's delay too early.
+const leeway = 20
+
+// least returns the shortest window to serve where no longer one can be had.
+func (s *State) least() time.Duration {
+	return s.options.MinWindow - s.options.MinWindow/leeway
+}
+
+// cores bounds how much CPU time a window can hold.
+type cores struct {
+	capacity float64 // as the API server or the source says; 0 if unknown
+	raised   float64 // as pairs in a row have measured
+}
+
+// inARow is how many impossible pairs in a row prove the capacity wrong.
+const inARow = 3
+
+// allow reports whether used CPU nanoseconds can have been used in window
+// nanoseconds whose ends are known to clock.
+func (c *cores) allow(used float64, window int64, clock time.Duration, sr *series) bool {
+	n := max(c.capacity, c.raised)
+	if c.capacity <= 0 {
+		return true
+	}
+	if used <= n*float64(window+2*int64(clock)+int64(250*time.Millisecond))*1.05 {
+		sr.impossible = 0
+		return true
+	}
+	measured := used / float64(window)
+	if sr.impossible == 0 || measured < sr.least {
+		sr.least = measured
+	}
+	if sr.impossible++; sr.impossible >= inARow {
+		c.raised = max(c.raised, sr.least)
+		return true
+	}
+	return false
+}
