@@ -1,0 +1,77 @@
+# weir: measure what every node, pod and container uses, remember it for a while,
+# and serve it to whoever decides. A bare `make` lists the targets.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+GO          ?= go
+BIN         := bin
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS     := -s -w -X main.version=$(VERSION)
+COMMANDS    := weir kubectl-weir weir-simulate
+FUZZTIME    ?= 20s
+BENCH       ?= .
+BENCHCOUNT  ?= 1
+TOOL        := $(GO) tool -modfile=tools/go.mod
+
+export CGO_ENABLED ?= 0
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the commands into bin/
+	@mkdir -p $(BIN)
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
+
+.PHONY: run
+run: build ## build, then measure this machine: http://127.0.0.1:8087, and bin/weir top cgroups
+	$(BIN)/weir run $(ARGS)
+
+.PHONY: test
+test: ## all tests that need no root and no cluster
+	$(GO) vet ./...
+	$(GO) test -timeout 8m ./...
+
+.PHONY: race
+race: ## the same tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+
+.PHONY: lint
+lint: ## golangci-lint, built from its module (minutes the first time)
+	$(TOOL) golangci-lint run ./...
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (20s)
+	@$(GO) list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r pkg dir; do \
+		for target in $$(grep -hos '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | sed 's/^func //'); do \
+			echo "== $$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## benchmarks of every stage: time, bytes and allocations per pod (BENCH, BENCHCOUNT)
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 30m ./...
+
+.PHONY: e2e
+e2e: build ## the built commands on this machine's own cgroups and on simulated kubelets (root)
+	$(GO) test -tags e2e -count 1 -timeout 15m -v ./test/local/...
+
+.PHONY: generate
+generate: ## write the pages derived from code
+	$(GO) run ./internal/docs/generate
+
+.PHONY: verify
+verify: ## formatting, generated pages, clients for other systems
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted; run gofmt -w on:"; echo "$$out"; exit 1; fi
+	$(GO) test ./internal/docs ./internal/rooms
+	GOOS=darwin $(GO) build -o /dev/null ./cmd/kubectl-weir
+	GOOS=windows $(GO) build -o /dev/null ./cmd/kubectl-weir
+	$(GO) mod tidy -diff
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf $(BIN)

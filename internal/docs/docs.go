@@ -1,0 +1,62 @@
+// Package docs writes the pages of documentation that are derived from code, so
+// that they cannot lag behind it: make generate writes them, and a test fails
+// while they differ.
+package docs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Metrics returns docs/metrics.md, the catalogue as a page.
+func Metrics() string {
+	var b strings.Builder
+	b.WriteString(`# Metrics
+
+Written by ` + "`make generate`" + ` from the catalogue in ` + "`metric/catalogue.go`" + `; do not edit.
+
+Every metric weir knows, under the name Heapster gave it (or would have: those marked ✦ are beyond Heapster's
+storage schema) and under its name on ` + "`/metrics/cluster`" + `. There the name begins with ` + "`weir_`" + ` and the level:
+` + "`" + metric.CPUUsageRate.Describe().PrometheusName(metric.Container) + "`" + `. Prometheus names are in base units; Heapster's APIs served the unit
+in the last column.
+
+A metric that a source cannot supply is absent, never zero. Metrics with *parts* also exist for each device,
+network interface, volume or accelerator of the entity.
+`)
+	for g := range metric.NumGroups {
+		group := metric.Group(g)
+		fmt.Fprintf(&b, "\n## %s\n\n| metric | Prometheus | kind | levels | what it is | Heapster's unit |\n| --- | --- | --- | --- | --- | --- |\n", group)
+		for i := range metric.Catalogue {
+			d := &metric.Catalogue[i]
+			if d.Group != group {
+				continue
+			}
+			name := "`" + d.Name + "`"
+			if d.Beyond {
+				name += " ✦"
+			}
+			kind := d.Shape.String()
+			if d.Shape == metric.Rate {
+				kind += " of `" + d.Of.String() + "`"
+			}
+			help := d.Help
+			if d.Parts != "" {
+				help += " Parts: " + d.Parts + "s."
+			}
+			fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", name, d.Prometheus, kind, levels(d.Levels), help, d.Unit.HeapsterUnit())
+		}
+	}
+	return b.String()
+}
+
+func levels(l metric.Levels) string {
+	var names []string
+	for k := range metric.NumKinds {
+		if kind := metric.Kind(k); l.Has(kind) {
+			names = append(names, kind.String())
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,243 @@
+package metric
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/quick"
+	"time"
+)
+
+func TestValuesAgreesWithAMap(t *testing.T) {
+	// The dumb second implementation: a map.
+	check := func(seed uint64) bool {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var v Values
+		want := map[ID]float64{}
+		for range 200 {
+			id := ID(r.IntN(int(NumMetrics)))
+			switch r.IntN(5) {
+			case 0:
+				v.Delete(id)
+				delete(want, id)
+			default:
+				x := r.Float64()
+				v.Set(id, x)
+				want[id] = x
+			}
+		}
+		n := 0
+		last := -1
+		for id, x := range v.All() {
+			if int(id) <= last || want[id] != x {
+				return false
+			}
+			last = int(id)
+			n++
+		}
+		for id := range NumMetrics {
+			x, ok := v.Get(id)
+			y, has := want[id]
+			if ok != has || x != y {
+				return false
+			}
+		}
+		return n == len(want) && v.Len() == n
+	}
+	if err := quick.Check(check, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestZeroIsNotAbsent(t *testing.T) {
+	var v Values
+	if got, ok := v.Get(CPUUsage); ok || got != 0 {
+		t.Errorf("empty Values has CPUUsage %v", got)
+	}
+	v.Set(CPUUsage, 0)
+	if _, ok := v.Get(CPUUsage); !ok {
+		t.Error("a zero that was set is absent")
+	}
+}
+
+func TestValuesReuseAllocatesNothing(t *testing.T) {
+	var v Values
+	fill := func() {
+		v.Reset()
+		for id := range NumMetrics {
+			v.Set(id, float64(id))
+		}
+	}
+	fill()
+	if n := testing.AllocsPerRun(10, fill); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func TestCatalogue(t *testing.T) {
+	name := regexp.MustCompile(`^[a-z_]+(/[a-z_]+)?$`)
+	prometheus := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	seen := map[string]ID{}
+	for i := range Catalogue {
+		d := &Catalogue[i]
+		if d.ID != ID(i) || d.Name == "" {
+			t.Errorf("metric %d has no entry of its own: %+v", i, d)
+			continue
+		}
+		for _, n := range []string{d.Name, d.Prometheus} {
+			if other, dup := seen[n]; dup {
+				t.Errorf("%s: %v and %v share it", n, other, d.ID)
+			}
+			seen[n] = d.ID
+			if id, ok := ByName(n); !ok || id != d.ID {
+				t.Errorf("ByName(%q) = %v, %v", n, id, ok)
+			}
+		}
+		if !name.MatchString(d.Name) || !prometheus.MatchString(d.Prometheus) {
+			t.Errorf("%s, %s: malformed", d.Name, d.Prometheus)
+		}
+		if d.Levels == 0 {
+			t.Errorf("%s exists nowhere", d.Name)
+		}
+		if !strings.HasSuffix(d.Help, ".") {
+			t.Errorf("%s: help %q is no sentence", d.Name, d.Help)
+		}
+		if (d.Shape == Cumulative) != strings.HasSuffix(d.Prometheus, "_total") {
+			t.Errorf("%s is %v and called %s", d.Name, d.Shape, d.Prometheus)
+		}
+		switch d.Unit {
+		case Nanoseconds:
+			if !strings.Contains(d.Prometheus, "_seconds") {
+				t.Errorf("%s counts %v and is called %s", d.Name, d.Unit, d.Prometheus)
+			}
+		case Bytes, BytesPerSecond:
+			if !strings.Contains(d.Prometheus, "_bytes") {
+				t.Errorf("%s counts %v and is called %s", d.Name, d.Unit, d.Prometheus)
+			}
+		}
+		if d.Shape == Rate {
+			of := d.Of.Describe()
+			if of.Shape != Cumulative || of.Group != d.Group {
+				t.Errorf("%s is the rate of %s, which is %v of group %v", d.Name, of.Name, of.Shape, of.Group)
+			}
+			if back, ok := RateOf(d.Of); !ok || back != d.ID {
+				t.Errorf("RateOf(%v) = %v, %v, want %v", d.Of, back, ok, d.ID)
+			}
+		}
+	}
+}
+
+func TestReasons(t *testing.T) {
+	last := Layer(0)
+	for r := PodPending; int(r) < NumReasons; r++ {
+		if r.Layer() < last {
+			t.Errorf("%v lies further out than the reason before it: reasons are listed outermost first", r)
+		}
+		last = r.Layer()
+		if got, ok := ParseReason(r.String()); !ok || got != r {
+			t.Errorf("ParseReason(%q) = %v, %v", r.String(), got, ok)
+		}
+	}
+}
+
+func TestFactsShareAndStayAsTheyAre(t *testing.T) {
+	at := time.Unix(1000, 0)
+	pod := func(name, uid string, node NodeName) *PodFacts {
+		return &PodFacts{PodRef: PodRef{"shop", PodName(name)}, UID: PodUID(uid), Node: node}
+	}
+	var none *Facts
+	one := none.With(FactsChange{Synced: true, At: at, Pods: []*PodFacts{pod("web", "u1", "n1"), pod("db", "u2", "n1")}})
+	two := one.With(FactsChange{Synced: true, At: at, Pods: []*PodFacts{pod("web", "u3", "n2")}, GonePods: []PodRef{{"shop", "db"}}})
+
+	check := func(f *Facts, ref PodRef, want PodUID) {
+		t.Helper()
+		p := f.Pod(ref)
+		if (p == nil) != (want == "") || p != nil && p.UID != want {
+			t.Errorf("pod %v is %+v, want UID %q", ref, p, want)
+		}
+	}
+	web, db := PodRef{"shop", "web"}, PodRef{"shop", "db"}
+	check(none, web, "")
+	check(one, web, "u1")
+	check(one, db, "u2")
+	check(two, web, "u3")
+	check(two, db, "")
+	for _, c := range []struct {
+		f    *Facts
+		node NodeName
+		want int
+	}{{none, "n1", 0}, {one, "n1", 2}, {one, "n2", 0}, {two, "n1", 0}, {two, "n2", 1}} {
+		if got := len(c.f.PodsOn(c.node)); got != c.want {
+			t.Errorf("%d pods on %s, want %d", got, c.node, c.want)
+		}
+	}
+}
+
+func TestFactsAgreeWithAList(t *testing.T) {
+	check := func(seed uint64) bool {
+		r := rand.New(rand.NewPCG(seed, 2))
+		var f *Facts
+		want := map[PodRef]*PodFacts{}
+		for range 60 {
+			var c FactsChange
+			for range r.IntN(5) {
+				ref := PodRef{"ns", PodName('a' + rune(r.IntN(20)))}
+				if r.IntN(3) == 0 {
+					c.GonePods = append(c.GonePods, ref)
+					delete(want, ref)
+				}
+			}
+			for range r.IntN(5) {
+				p := &PodFacts{PodRef: PodRef{"ns", PodName('a' + rune(r.IntN(20)))}, Node: []NodeName{"", "n1", "n2"}[r.IntN(3)]}
+				c.Pods = append(c.Pods, p)
+				want[p.PodRef] = p
+			}
+			f = f.With(c)
+		}
+		on := map[NodeName]int{}
+		for ref, p := range want {
+			if f.Pod(ref) != p {
+				return false
+			}
+			on[p.Node]++
+		}
+		return len(f.PodsOn("n1")) == on["n1"] && len(f.PodsOn("n2")) == on["n2"]
+	}
+	if err := quick.Check(check, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBatchIsFilledAgainWithoutAllocating(t *testing.T) {
+	var b Batch
+	fill := func() {
+		b.Reset()
+		for _, name := range []string{"a", "b", "c"} {
+			s := b.Add(Entity{Kind: System, Name: name})
+			if s.Values.Len() != 0 || s.Instance.Processes != -1 || s.Rejected() {
+				t.Fatalf("a new sample is not empty: %+v", s)
+			}
+			s.Values.Set(CPUUsage, 1)
+			s.Condemn(OldPod)
+		}
+	}
+	fill()
+	if n := testing.AllocsPerRun(10, fill); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func TestBatchGoesBackAfterTheLastRelease(t *testing.T) {
+	var b Batch
+	back := 0
+	b.Share(2, func(*Batch) { back++ })
+	b.Release()
+	if back != 0 {
+		t.Fatal("went back while one reader held it")
+	}
+	b.Release()
+	if back != 1 {
+		t.Fatalf("went back %d times, want once", back)
+	}
+}
