@@ -61,7 +61,8 @@ type track struct {
 	first, last int32  // its samples in the batch in hand
 	winner      int32  // index of the sample believed; -1 if none
 	seen        time.Duration
-	unknown     time.Duration // since when the API server does not know the pod; negative if it does
+	known       bool          // the API server knew the pod in an earlier round
+	unknown     time.Duration // since when it does not; negative if it does
 	lines       []line
 	chosen      uint32 // the line believed last; 0 if none
 }
@@ -208,7 +209,7 @@ func (s *State) judge(t *track, facts *metric.Facts, b *metric.Batch) {
 	s.applyLife(t, b)
 	s.applyViews(t, facts, b)
 	s.applyStart(t, b)
-	ambiguous := s.choose(t, b)
+	ambiguous := s.choose(t, facts, b)
 
 	for i := range s.candidates {
 		c := &s.candidates[i]
@@ -221,6 +222,11 @@ func (s *State) judge(t *track, facts *metric.Facts, b *metric.Batch) {
 			continue
 		}
 		l.lost = metric.Measured
+		if l.instance.UID == "" && present(facts, sample, b.Clock) {
+			// Its start is that of the present run: once the name passes to
+			// another pod, this line is the old one's.
+			l.instance.UID = facts.Pod(sample.Entity.PodRef()).UID
+		}
 		t.chosen, t.winner = l.id, c.sample
 		if ambiguous {
 			for g := range sample.Times {

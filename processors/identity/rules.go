@@ -96,7 +96,7 @@ func (s *State) contradicts(facts *metric.Facts, b *metric.Batch, sample *metric
 	if pod == nil {
 		return s.unknownPod(b, t)
 	}
-	t.unknown = -1
+	t.known, t.unknown = true, -1
 	// A fact cannot speak of what began after it was learnt, unless time has
 	// passed in which the API server would have told us.
 	outlived := known.Start > pod.KnownAt.UnixNano() && facts.At.UnixNano()-known.Start < int64(b.Interval)
@@ -138,13 +138,14 @@ func (s *State) contradicts(facts *metric.Facts, b *metric.Batch, sample *metric
 	return metric.Measured, metric.Evidence{}
 }
 
-// unknownPod bears with a pod the API server does not know for one resolution:
-// we may hear of it later than its node did, and of its end earlier.
+// unknownPod bears with a pod the API server has never known for one resolution,
+// since we may hear of it later than its node did. One that it knew has been
+// deleted, though its node may go on reporting it.
 func (s *State) unknownPod(b *metric.Batch, t *track) (metric.Reason, metric.Evidence) {
 	if t.unknown < 0 {
 		t.unknown = s.clock
 	}
-	if s.clock-t.unknown < b.Interval {
+	if !t.known && s.clock-t.unknown < b.Interval {
 		return metric.Measured, metric.Evidence{}
 	}
 	return metric.OldPod, metric.Evidence{Rule: ruleUID}
@@ -297,12 +298,12 @@ func (t *track) start(c candidate, b *metric.Batch) int64 {
 
 // choose leaves at most one candidate in. It reports whether nothing supports
 // the choice.
-func (s *State) choose(t *track, b *metric.Batch) (ambiguous bool) {
+func (s *State) choose(t *track, facts *metric.Facts, b *metric.Batch) (ambiguous bool) {
 	switch s.rivals() {
 	case 0:
 		return false
 	case 1:
-		s.rememberLoser(t, b)
+		s.rememberLoser(t, facts, b)
 		return false
 	}
 	winner := -1
@@ -339,11 +340,15 @@ func (s *State) choose(t *track, b *metric.Batch) (ambiguous bool) {
 }
 
 // rememberLoser turns a lone candidate away if it lost to a rival that was seen
-// lately: the rival is missed for once, and the number is still not its.
-func (s *State) rememberLoser(t *track, b *metric.Batch) {
+// lately: the rival is missed for once, and the number is still not its. What
+// the API server says is the present run is never turned away so.
+func (s *State) rememberLoser(t *track, facts *metric.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		l := &t.lines[c.line]
+		if present(facts, &b.Samples[c.sample], b.Clock) {
+			continue
+		}
 		if c.out || l.lost == metric.Measured || l.lost.Layer() != metric.LayerIdentity || l.lostTo == 0 {
 			continue
 		}
@@ -354,6 +359,21 @@ func (s *State) rememberLoser(t *track, b *metric.Batch) {
 			}
 		}
 	}
+}
+
+// present reports whether a sample's start is that of the run which the API
+// server says is the container's present one.
+func present(facts *metric.Facts, sample *metric.Sample, clock time.Duration) bool {
+	e, start := &sample.Entity, sample.Instance.Start
+	if e.Kind != metric.Container || start == 0 {
+		return false
+	}
+	c := facts.Pod(e.PodRef()).Container(e.Name)
+	if c == nil || c.State != metric.Live {
+		return false
+	}
+	apart := c.StartedAt.Sub(time.Unix(0, start)).Abs()
+	return apart <= startSlack+clock
 }
 
 // lose turns c away in favour of its rival.

@@ -151,7 +151,22 @@ func (s *State) gone(facts *metric.Facts, e metric.Entity, t *track, b *metric.B
 		return false
 	}
 	c := pod.Container(e.Name)
-	return c == nil || c.State != metric.Live || t.instance.ID != "" && c.ID != "" && c.ID != t.instance.ID
+	if c == nil || c.State != metric.Live {
+		return true
+	}
+	return t.instance.ID != "" && c.ID != "" && c.ID != t.instance.ID || t.run != "" && t.run != c.ID
+}
+
+// runOf returns the ID of the run that the API server says is a container's
+// present one; empty if it does not say.
+func runOf(facts *metric.Facts, e *metric.Entity) metric.ContainerID {
+	if e.Kind != metric.Container || e.Part != "" {
+		return ""
+	}
+	if c := facts.Pod(e.PodRef()).Container(e.Name); c != nil && c.State == metric.Live {
+		return c.ID
+	}
+	return ""
 }
 
 // explainMissing adds the verdicts of an entity that has no sample and whose

@@ -48,7 +48,8 @@ type track struct {
 	read     time.Duration // when it last held no zeros for "could not read"
 	absent   int           // rounds since, in which the node answered
 	series   [metric.NumGroups]*series
-	last     metric.Sample // as it was last served
+	last     metric.Sample      // as it was last served
+	run      metric.ContainerID // the run the API server named when it was last read
 }
 
 // New returns the state for one source.
@@ -101,6 +102,7 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 			t.clear()
 		}
 		t.instance = sample.Instance
+		t.run = runOf(facts, &sample.Entity)
 		for g := range metric.NumGroups {
 			s.measure(t, metric.Group(g), sample, b, stepped)
 		}
@@ -149,14 +151,12 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metr
 	case ok:
 		verdict.Evidence.Other = metric.Sight{Time: prev.time, Start: t.instance.Start, Value: prev.counters[0]}
 		verdict.Reason = s.pair(g, sample, prev, e, b, sr)
-	case len(sr.entries) > 0:
+	case sr.fell(e):
 		// The samples in store are too young to pair with, but a fall shows.
 		newest := sr.entries[len(sr.entries)-1]
-		if newest.counters[0] > e.counters[0] {
-			verdict.Reason = metric.CounterReset
-			verdict.Evidence.Other = metric.Sight{Time: newest.time, Value: newest.counters[0]}
-		}
-	case g == metric.CPU:
+		verdict.Reason = metric.CounterReset
+		verdict.Evidence.Other = metric.Sight{Time: newest.time, Value: newest.counters[0]}
+	case g == metric.CPU && !sr.reset:
 		verdict.Reason = s.fromStart(sample, e, b, &verdict.Evidence)
 	}
 	switch verdict.Reason {
@@ -165,7 +165,7 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metr
 		settle(sample, g)
 		return
 	case metric.CounterReset, metric.Impossible:
-		sr.entries = sr.entries[:0]
+		sr.entries, sr.reset = sr.entries[:0], true
 	}
 	sr.store(e, s.clock, s.target(b))
 	if g == metric.Memory {

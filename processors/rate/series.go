@@ -37,6 +37,7 @@ type entry struct {
 type series struct {
 	entries    []entry
 	received   bool          // the times are ours
+	reset      bool          // the counter once fell or leapt: it does not count from the start
 	since      time.Duration // when the newest entry came, by our clock
 	impossible int           // pairs in a row that were
 	least      float64       // the fewest cores such a pair measured
@@ -73,6 +74,12 @@ const (
 	cached
 	outOfOrder
 )
+
+// fell reports whether the first counter is below the newest in store.
+func (sr *series) fell(e entry) bool {
+	n := len(sr.entries)
+	return n > 0 && sr.entries[n-1].counters[0] > e.counters[0]
+}
 
 // admit compares a sample's time with the newest in store.
 func (sr *series) admit(at int64) arrival {
@@ -143,7 +150,7 @@ func perSecond(rate metric.ID) float64 {
 
 // pair sets the rates of group g from two entries, unless they cannot be right.
 func (s *State) pair(g metric.Group, sample *metric.Sample, prev, cur entry, b *metric.Batch, sr *series) metric.Reason {
-	if newest := sr.entries[len(sr.entries)-1]; newest.counters[0] > cur.counters[0] {
+	if sr.fell(cur) {
 		return metric.CounterReset
 	}
 	window := cur.time - prev.time

@@ -1,0 +1,81 @@
+// Package aggregate says what each pod and node uses as a whole, and why a
+// number that should be there is not.
+//
+// A pod is served whole or not at all: its CPU and memory are the sums over its
+// containers if every required one is measured; otherwise it is Incomplete, and
+// the verdict names the container and its reason. What the API server (or, on a
+// bare host, the node's own last reports) says should be there and the batch
+// does not hold gets one verdict, the outermost reason that is true.
+//
+// aggregate is the last step. It makes the ratios too, for only here are all
+// uses known.
+//
+// pods.go gathers a batch's samples by pod, judge.go decides what is required
+// and who is to blame, absence.go names the reasons of what is not there,
+// totals.go and exact.go add up, node.go speaks for the node, ratios.go
+// divides, and verdicts.go keeps one verdict for each thing.
+package aggregate
+
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Options configures an Aggregator. There is nothing to choose yet.
+type Options struct{}
+
+// Aggregator aggregates the batches of one source. It is not safe for
+// concurrent use.
+type Aggregator struct {
+	pods  map[podKey]*pod
+	met   []*pod // the pods of this round: reported, or expected
+	order []*pod // the pod that the sample at this index was of; nil for none
+	late  []*pod // pods that were not met
+
+	round uint32 // counts batches
+	reads uint32 // counts those that were read without error
+
+	// gives marks the groups this source has ever given for a container. A pod
+	// is not held to what its source never tells.
+	gives [metric.NumGroups]bool
+	// nodeSpeaks is set once the source has reported the node itself.
+	nodeSpeaks bool
+
+	missed missed
+	sums   [len(summedMetrics)]exactSum
+	said   verdicts
+}
+
+// New returns an Aggregator for one source.
+func New(Options) *Aggregator {
+	return &Aggregator{pods: map[podKey]*pod{}, said: newVerdicts()}
+}
+
+// wholes are the groups in which pods are served whole.
+var wholes = [...]metric.Group{metric.CPU, metric.Memory}
+
+// Process adds the pods' and the node's sums and the ratios to b's samples, and
+// the verdicts of what is missing. It believes what identity and rate have said
+// of each sample: rejected ones are never counted.
+func (a *Aggregator) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
+	a.round++
+	if b.Err == nil {
+		a.reads++
+	}
+	a.missed = whyMissed(facts, b)
+	a.said.begin(b)
+	a.gather(b)
+	a.expect(facts, b)
+	for _, p := range a.met {
+		a.judge(p, b)
+	}
+	a.judgeNode(b)
+	setRatios(b)
+	a.said.end()
+}
+
+// wanted reports whether a pod needs group g of its containers to be whole.
+func (a *Aggregator) wanted(g metric.Group) bool {
+	return a.gives[g] || !a.gives[metric.CPU] && !a.gives[metric.Memory]
+}

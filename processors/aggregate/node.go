@@ -1,0 +1,69 @@
+package aggregate
+
+import "github.com/weir-metrics/weir/metric"
+
+// judgeNode explains a node that is not reported. Where the source never speaks
+// of nodes, the node is the sum of its pods, if all of them are known.
+func (a *Aggregator) judgeNode(b *metric.Batch) {
+	if b.Node == "" {
+		return
+	}
+	e := metric.Entity{Kind: metric.Node, Node: b.Node}
+	at := none
+	for i := range b.Samples {
+		if s := &b.Samples[i]; s.Entity == e && !s.Rejected() {
+			at = i
+			if s.Times[metric.CPU] != 0 || s.Times[metric.Memory] != 0 {
+				a.nodeSpeaks = true
+				return
+			}
+			break
+		}
+	}
+	var reason metric.Reason
+	var why metric.Evidence
+	switch {
+	case a.missed.reason != metric.Unjudged:
+		reason, why = a.missed.reason, a.missed.evidence
+	case a.nodeSpeaks:
+		reason = metric.NotReported
+	default:
+		if reason, why = a.sumPods(b, e, at); reason == metric.Unjudged {
+			return
+		}
+	}
+	for _, g := range wholes {
+		if !a.wanted(g) {
+			continue
+		}
+		reason := a.said.explain(e, g, reason, why)
+		if at != none {
+			b.Samples[at].Reasons[g] = reason
+		}
+	}
+}
+
+// sumPods makes the node e the sum of its pods, or returns why it cannot:
+// Unjudged if it did, or if there is nothing to add.
+func (a *Aggregator) sumPods(b *metric.Batch, e metric.Entity, at int) (metric.Reason, metric.Evidence) {
+	var t total
+	var short *pod
+	a.start()
+	for _, p := range a.met {
+		switch {
+		case p.entity.Node != e.Node, p.reason == metric.Unjudged, p.reason.Layer() == metric.LayerLife:
+			// Not of this node; or it uses nothing, or nothing that anyone knows.
+		case p.own != none && b.Samples[p.own].Numbered(metric.CPU):
+			a.add(&t, &b.Samples[p.own])
+		case short == nil || p.entity.Compare(short.entity) < 0:
+			short = p
+		}
+	}
+	if short != nil {
+		return metric.Incomplete, metric.Evidence{Name: short.entity.String(), Cause: short.reason}
+	}
+	if t.count > 0 {
+		a.finish(&t, b, e, at)
+	}
+	return metric.Unjudged, metric.Evidence{}
+}

@@ -1,0 +1,230 @@
+package aggregate
+
+import (
+	"slices"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// podKey tells pods apart; a source of many nodes may meet one twice.
+type podKey struct {
+	node      metric.NodeName
+	namespace metric.Namespace
+	name      metric.PodName
+}
+
+func keyOf(e *metric.Entity) podKey { return podKey{e.Node, e.Namespace, e.Pod} }
+
+// pod is what a round knows of a pod, in memory that is used again the next.
+type pod struct {
+	entity metric.Entity
+	facts  *metric.PodFacts // nil if the API server does not know it
+	round  uint32           // when it was met last
+	gone   bool             // no longer among the Aggregator's pods
+
+	own     int      // index of the pod's own sample, or none
+	members []member // its containers' samples that were not rejected
+	turned  []turned // the containers of which a sample was rejected
+
+	// reported is when each container was last reported. It is kept only while
+	// the API server does not say what the pod consists of.
+	reported []report
+
+	// The outcome: Measured, or why it is not served; Unjudged if nothing of
+	// this pod is for this step to say.
+	reason metric.Reason
+}
+
+const none = -1
+
+// member is a container and the index of its sample.
+type member struct {
+	name   string
+	sample int
+}
+
+// turned is a container of which a sample was rejected.
+type turned struct {
+	name   string
+	reason metric.Reason
+}
+
+// report says in which read a container was last reported.
+type report struct {
+	name string
+	read uint32
+}
+
+func (p *pod) member(name string) int {
+	for i := range p.members {
+		if p.members[i].name == name {
+			return p.members[i].sample
+		}
+	}
+	return none
+}
+
+// is reports whether e is p or belongs to it.
+func (p *pod) is(e *metric.Entity) bool {
+	return p.entity.Pod == e.Pod && p.entity.Namespace == e.Namespace && p.entity.Node == e.Node
+}
+
+// gather sorts the samples of b by pod.
+func (a *Aggregator) gather(b *metric.Batch) {
+	a.met = a.met[:0]
+	for i := range b.Samples {
+		s := &b.Samples[i]
+		if len(a.order) <= i {
+			a.order = append(a.order, nil)
+		}
+		if s.Entity.Part != "" || s.Entity.Kind != metric.Pod && s.Entity.Kind != metric.Container {
+			continue
+		}
+		// Fast path: an unchanged node reports in the same order.
+		p := a.order[i]
+		if p == nil || p.gone || !p.is(&s.Entity) {
+			p = a.find(s.Entity.OfPod())
+			a.order[i] = p
+		}
+		a.meet(p)
+		switch {
+		case s.Entity.Kind == metric.Pod:
+			if !s.Rejected() {
+				p.own = i
+			}
+		case s.Rejected():
+			p.turned = append(p.turned, turned{s.Entity.Name, s.Reasons[metric.CPU]})
+		default:
+			p.add(b, i)
+			for _, g := range wholes {
+				a.gives[g] = a.gives[g] || s.Times[g] != 0
+			}
+		}
+	}
+}
+
+// add makes the sample at index i a member. Identity leaves one sample for each
+// container; should there be two, counting both would be worse than either, so
+// the later start stands whatever their order.
+func (p *pod) add(b *metric.Batch, i int) {
+	s := &b.Samples[i]
+	for m := range p.members {
+		if p.members[m].name == s.Entity.Name {
+			if other := &b.Samples[p.members[m].sample]; later(&s.Instance, &other.Instance) {
+				p.members[m].sample = i
+			}
+			return
+		}
+	}
+	p.members = append(p.members, member{s.Entity.Name, i})
+}
+
+func later(a, b *metric.Instance) bool {
+	if a.Start != b.Start {
+		return a.Start > b.Start
+	}
+	if a.ID != b.ID {
+		return a.ID > b.ID
+	}
+	return a.Path > b.Path
+}
+
+// find returns what is kept of the pod e.
+func (a *Aggregator) find(e metric.Entity) *pod {
+	p := a.pods[keyOf(&e)]
+	if p == nil {
+		p = &pod{entity: e}
+		a.pods[keyOf(&e)] = p
+	}
+	return p
+}
+
+// meet readies p for this round.
+func (a *Aggregator) meet(p *pod) {
+	if p.round == a.round {
+		return
+	}
+	p.round = a.round
+	p.facts, p.own, p.reason = nil, none, metric.Unjudged
+	p.members, p.turned = p.members[:0], p.turned[:0]
+	a.met = append(a.met, p)
+}
+
+// expect adds the pods that should be there although the batch does not speak of
+// them, and lets each know its facts.
+func (a *Aggregator) expect(facts *metric.Facts, b *metric.Batch) {
+	if b.Node != "" {
+		for _, f := range facts.PodsOn(b.Node) {
+			a.meet(a.find(metric.Entity{Kind: metric.Pod, Node: b.Node, Namespace: f.Namespace, Pod: f.Name}))
+		}
+	}
+	if len(a.pods) > len(a.met) {
+		a.expectReported(facts, b)
+	}
+	for _, p := range a.met {
+		if f := facts.Pod(p.entity.PodRef()); f != nil && p.isOf(f, b) {
+			p.facts = f
+			p.reported = p.reported[:0]
+		}
+	}
+}
+
+// isOf reports whether f is about the pod that was reported, and not about one
+// of that name elsewhere, before or after it.
+func (p *pod) isOf(f *metric.PodFacts, b *metric.Batch) bool {
+	if f.Node != p.entity.Node {
+		return false
+	}
+	for _, m := range p.members {
+		if uid := b.Samples[m.sample].Instance.UID; uid != "" && !f.Is(uid) {
+			return false
+		}
+	}
+	return true
+}
+
+// expectReported adds the pods that only their node knows, and that it reported
+// in the read before; it forgets those that are gone.
+func (a *Aggregator) expectReported(facts *metric.Facts, b *metric.Batch) {
+	a.late = a.late[:0]
+	for key, p := range a.pods {
+		switch {
+		case p.round == a.round:
+		case facts != nil && facts.Synced, !slices.ContainsFunc(p.reported, func(r report) bool { return a.expects(r, b) }):
+			p.gone = true
+			delete(a.pods, key)
+		default:
+			a.late = append(a.late, p)
+		}
+	}
+	slices.SortFunc(a.late, func(p, q *pod) int { return p.entity.Compare(q.entity) })
+	for _, p := range a.late {
+		a.meet(p)
+	}
+}
+
+// expects reports whether a container that its node reported, and that this
+// batch does not hold, should be there: the read before had it. A source that
+// sees everything is believed at once when it no longer reports it.
+func (a *Aggregator) expects(r report, b *metric.Batch) bool {
+	if b.Err == nil && b.Exhaustive {
+		return false
+	}
+	return a.reads-r.read <= 1
+}
+
+// remember notes which containers the node reported in this read.
+func (a *Aggregator) remember(p *pod, b *metric.Batch) {
+	p.reported = slices.DeleteFunc(p.reported, func(r report) bool { return !a.expects(r, b) && p.member(r.name) == none })
+	for _, m := range p.members {
+		if b.Samples[m.sample].Held != 0 {
+			continue // an earlier report that still stands
+		}
+		i := slices.IndexFunc(p.reported, func(r report) bool { return r.name == m.name })
+		if i < 0 {
+			p.reported = append(p.reported, report{m.name, a.reads})
+		} else {
+			p.reported[i].read = a.reads
+		}
+	}
+}

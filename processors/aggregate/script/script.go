@@ -1,0 +1,194 @@
+// Package script is the language in which the behaviour of enrich and aggregate
+// is written down and tested. It begins where internal/transcript ends: samples
+// come with their rates and reasons, as identity and rate leave them, so that
+// every combination can be written. Files are prose, commands and their exact
+// output; go test -rewrite writes the output anew.
+//
+// Commands:
+//
+//	source [exhaustive] [node=n1]
+//	    a new source and pipeline; comes first
+//	facts [unsynced]
+//	    node n1 [notready] [cpu=4] [mem=8Gi] [disk=10Gi] [free-cpu=3] [free-mem=7Gi]
+//	    pod shop/web [phase=Running] [node=n1] [uid=u1] [started=-5m] [deleted] [hostnet] [cpu=50m/100m] [mem=…]
+//	    container shop/web/app [waiting|terminated] [why=…] [init|sidecar|ephemeral] [started=-5m] [cpu=100m/200m] [mem=64Mi/128Mi] [disk=…] [gpu=1]
+//	    everything the API server says from now on; amounts are request/limit, free- is what is allocatable
+//	observe [at=15s] [error=NodeTimeout]
+//	    shop/web/app cpu=250m mem=10Mi [rss=8Mi] [time=14s] [window=15s] [uid=u1] [start=-1h] [mtime] [held] [ambiguous] [rejected=OldPod]
+//	    cpu=FirstSample, a reason in a number's place, is a group without numbers
+//	    shop/web [rx=5]   a pod;   node [cpu=…]   the node;   shop/web[interface:eth0] [rx=5]   a part
+//
+// Each observation is also put, in reverse order, to a second pipeline, whose
+// output must be the same.
+package script
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Processor is a step under test.
+type Processor interface {
+	Process(facts *metric.Facts, b *metric.Batch, now time.Time)
+}
+
+// epoch is the moment that all offsets count from.
+var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// Run runs every file in dir, each with pipelines of its own.
+func Run(t *testing.T, dir string, pipeline func() []Processor) {
+	t.Helper()
+	datadriven.Walk(t, dir, func(t *testing.T, path string) {
+		s := &session{pipeline: pipeline}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			out, err := s.run(d)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			return out
+		})
+	})
+}
+
+type session struct {
+	pipeline        func() []Processor
+	forth, back     []Processor
+	batch, reversed metric.Batch
+	facts           *metric.Facts
+}
+
+func (s *session) run(d *datadriven.TestData) (string, error) {
+	switch d.Cmd {
+	case "source":
+		s.forth, s.back = s.pipeline(), s.pipeline()
+		node := "n1"
+		if d.HasArg("node") {
+			d.MaybeScanArgs(nil, "node", &node)
+		}
+		for _, b := range []*metric.Batch{&s.batch, &s.reversed} {
+			*b = metric.Batch{Source: "test", Node: metric.NodeName(node), Exhaustive: d.HasArg("exhaustive"), Clock: time.Millisecond}
+		}
+		return "", nil
+	case "facts":
+		facts, err := learn(d.Input, !d.HasArg("unsynced"))
+		s.facts = facts
+		return "", err
+	case "observe":
+		lines := nonEmpty(d.Input)
+		out, err := s.observe(d, lines, &s.batch, s.forth)
+		if err != nil {
+			return "", err
+		}
+		slices.Reverse(lines)
+		backwards, err := s.observe(d, lines, &s.reversed, s.back)
+		if err == nil && out != backwards {
+			err = fmt.Errorf("reported in reverse, the same comes out as:\n%s", backwards)
+		}
+		return out, err
+	}
+	return "", fmt.Errorf("unknown command %q", d.Cmd)
+}
+
+func (s *session) observe(d *datadriven.TestData, lines []string, b *metric.Batch, steps []Processor) (string, error) {
+	now := epoch
+	b.Reset()
+	for _, arg := range d.CmdArgs {
+		var err error
+		switch arg.Key {
+		case "at":
+			now, err = moment(arg.Vals[0])
+		case "error":
+			reason, ok := metric.ParseReason(arg.Vals[0])
+			if !ok {
+				err = fmt.Errorf("no reason %q", arg.Vals[0])
+			}
+			b.Err = &metric.ReadError{Reason: reason, Err: errors.New("it broke")}
+		default:
+			err = fmt.Errorf("unknown argument %q", arg.Key)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	b.Began, b.Ended = now, now
+	for _, line := range lines {
+		if err := addSample(b, line, now); err != nil {
+			return "", fmt.Errorf("%q: %w", line, err)
+		}
+	}
+	for _, step := range steps {
+		step.Process(s.facts, b, now)
+	}
+	return describe(b), nil
+}
+
+func nonEmpty(input string) (out []string) {
+	for line := range strings.Lines(input) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+func moment(offset string) (time.Time, error) {
+	d, err := time.ParseDuration(offset)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read time: %w", err)
+	}
+	return epoch.Add(d), nil
+}
+
+// cores reads 250m or 2 as nanocores.
+func cores(v string) (float64, error) {
+	milli, isMilli := strings.CutSuffix(v, "m")
+	n, err := strconv.ParseFloat(milli, 64)
+	if isMilli {
+		return n * 1e6, err
+	}
+	return n * 1e9, err
+}
+
+// bytes reads 10Mi or 4096.
+func bytes(v string) (float64, error) {
+	factor := 1.0
+	for _, u := range [...]struct {
+		suffix string
+		factor float64
+	}{{"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}} {
+		if rest, ok := strings.CutSuffix(v, u.suffix); ok {
+			v, factor = rest, u.factor
+		}
+	}
+	n, err := strconv.ParseFloat(v, 64)
+	return n * factor, err
+}
+
+func entity(node metric.NodeName, name string) metric.Entity {
+	name, part, _ := strings.Cut(strings.TrimSuffix(name, "]"), "[")
+	e := metric.Entity{Node: node, Part: part}
+	parts := strings.SplitN(name, "/", 3)
+	switch {
+	case parts[0] == "node":
+		e.Kind = metric.Node
+	case parts[0] == "system":
+		e.Kind, e.Name = metric.System, strings.TrimPrefix(name, "system")
+	case len(parts) == 2:
+		e.Kind = metric.Pod
+	default:
+		e.Kind, e.Name = metric.Container, parts[2]
+	}
+	if e.Kind == metric.Pod || e.Kind == metric.Container {
+		e.Namespace, e.Pod = metric.Namespace(parts[0]), metric.PodName(parts[1])
+	}
+	return e
+}

@@ -1,0 +1,133 @@
+package aggregate
+
+import "github.com/weir-metrics/weir/metric"
+
+// summedMetrics are those a pod's containers add up to. Cumulative metrics are
+// not: the sum falls when a container restarts. Network, file systems and
+// processes are the pod's own.
+var summedMetrics = [...]metric.ID{
+	metric.CPUUsageRate,
+	metric.MemoryUsage,
+	metric.MemoryWorkingSet,
+	metric.MemoryRSS,
+	metric.MemoryCache,
+	metric.MemorySwap,
+}
+
+// total is a sample in the making.
+type total struct {
+	count int
+	has   [len(summedMetrics)]int
+	times [metric.NumGroups]int64
+	rates [metric.NumGroups]metric.Window
+	// received and held are those of the parts.
+	received, held uint16
+	ambiguous      string // the first, by name, of the parts that are
+}
+
+// add counts a part in.
+func (a *Aggregator) add(t *total, s *metric.Sample) {
+	for i, id := range summedMetrics {
+		if v, ok := s.Values.Get(id); ok {
+			a.sums[i].add(v)
+			t.has[i]++
+		}
+	}
+	for _, g := range wholes {
+		bit := uint16(1) << g
+		t.held |= s.Held & bit
+		if t.count == 0 || older(s.Times[g], s.Rates[g], t.times[g], t.rates[g]) {
+			t.times[g], t.rates[g] = s.Times[g], s.Rates[g]
+			t.received = t.received&^bit | s.Received&bit
+		}
+		if s.Reasons[g] == metric.Ambiguous {
+			if name := s.Entity.Name; t.ambiguous == "" || name < t.ambiguous {
+				t.ambiguous = name
+			}
+		}
+	}
+	t.count++
+}
+
+// older reports whether the first of two samples was taken before the second.
+// Of two taken at once the one that looks further back comes first.
+func older(at int64, w metric.Window, otherAt int64, other metric.Window) bool {
+	if at != otherAt {
+		return at < otherAt
+	}
+	if w.End != other.End {
+		return w.End < other.End
+	}
+	return w.Length > other.Length
+}
+
+// start readies the sums for a total.
+func (a *Aggregator) start() {
+	for i := range a.sums {
+		a.sums[i].reset()
+	}
+}
+
+// finish writes a total to the sample of e at index i, which is added if there
+// is none, and returns its index. A metric that not every part has keeps the
+// entity's own value, if it has one.
+func (a *Aggregator) finish(t *total, b *metric.Batch, e metric.Entity, i int) int {
+	if i == none {
+		i = len(b.Samples)
+		b.Add(e)
+	}
+	s := &b.Samples[i]
+	for j, id := range summedMetrics {
+		if t.has[j] == t.count {
+			s.Values.Set(id, a.sums[j].value())
+		}
+	}
+	for _, g := range wholes {
+		if !a.wanted(g) {
+			continue
+		}
+		bit := uint16(1) << g
+		s.Times[g] = t.times[g]
+		if g == metric.CPU { // no rate of the group Memory is a sum
+			s.Rates[g] = t.rates[g]
+		}
+		s.Received = s.Received&^bit | t.received&bit
+		s.Held = s.Held&^bit | t.held&bit
+		s.Reasons[g] = metric.Measured
+		if t.ambiguous != "" {
+			s.Reasons[g] = metric.Ambiguous
+			a.said.replace(e, g, metric.Ambiguous, metric.Evidence{Name: t.ambiguous, Cause: metric.Ambiguous})
+		} else {
+			a.said.withdraw(e, g)
+		}
+	}
+	return i
+}
+
+// serve makes p the sum of its containers and reports whether it has any that
+// are measured.
+func (a *Aggregator) serve(p *pod, b *metric.Batch) bool {
+	var t total
+	a.start()
+	uid := metric.PodUID("")
+	for _, m := range p.members {
+		s := &b.Samples[m.sample]
+		if a.wanted(metric.CPU) && !serves(s, metric.CPU) || a.wanted(metric.Memory) && !serves(s, metric.Memory) {
+			continue // not required, else the pod would be refused
+		}
+		a.add(&t, s)
+		uid = max(uid, s.Instance.UID)
+	}
+	if t.count == 0 {
+		return false
+	}
+	p.own = a.finish(&t, b, p.entity, p.own)
+	if own := &b.Samples[p.own].Instance; own.UID == "" {
+		own.UID = uid
+		if p.facts != nil {
+			own.UID = p.facts.UID
+		}
+	}
+	p.reason = metric.Measured
+	return true
+}

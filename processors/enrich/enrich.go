@@ -1,0 +1,246 @@
+// Package enrich writes beside what is used what was asked for and what there
+// is: requests and limits of containers and pods, capacity and requests of
+// nodes, uptime. It knows these from the API server's facts; without a cluster
+// only what the source itself reported is there.
+//
+// Ratios of use to request or capacity are not made here: a pod's use is known
+// only when its containers have been added up, which is aggregate's work, and
+// all ratios are made there.
+//
+// resources.go is Kubernetes' rule for what a pod amounts to, network.go takes
+// the node's network off pods that merely share it.
+package enrich
+
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Options configures an Enricher. There is nothing to choose yet.
+type Options struct{}
+
+// Enricher enriches the batches of one source. What it keeps between batches
+// only saves work. It is not safe for concurrent use.
+type Enricher struct {
+	seen map[*metric.PodFacts]sight
+	// asked is what the pods in of ask for, together. Facts never change a
+	// slice of pods: the same slice is the same pods as they were.
+	asked resources
+	of    []*metric.PodFacts
+}
+
+// sight says which samples of a pod a batch holds.
+type sight uint8
+
+const (
+	sawContainer sight = 1 << iota
+	sawPod
+)
+
+// New returns an Enricher for one source.
+func New(Options) *Enricher {
+	return &Enricher{seen: map[*metric.PodFacts]sight{}}
+}
+
+// Process sets the Spec group of b's samples. A pod or a node of which the batch
+// only has containers gets a sample that holds nothing else, for the numbers
+// that aggregate will add; nothing is added for what the batch does not speak
+// of. Rejected samples are left alone.
+func (e *Enricher) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
+	clear(e.seen)
+	sawNode := false
+	reported := len(b.Samples)
+	for i := range reported {
+		s := &b.Samples[i]
+		if s.Rejected() {
+			continue
+		}
+		var pod *metric.PodFacts
+		if s.Entity.Kind == metric.Pod || s.Entity.Kind == metric.Container {
+			pod = podOf(facts, s)
+		}
+		if pod != nil && pod.HostNetwork && s.Entity.Kind == metric.Pod {
+			disownNetwork(b, s)
+		}
+		if s.Entity.Part != "" {
+			continue
+		}
+		switch s.Entity.Kind {
+		case metric.Container:
+			if pod != nil {
+				e.seen[pod] |= sawContainer
+				setContainer(s, pod.Container(s.Entity.Name))
+			}
+		case metric.Pod:
+			if pod != nil {
+				e.seen[pod] |= sawPod
+				setPod(s, pod)
+			}
+		case metric.Node:
+			sawNode = sawNode || s.Entity.Node == b.Node
+			e.setNode(s, facts)
+		}
+		setUptime(s, pod)
+		stamp(s, now)
+	}
+	e.addPods(facts, b, reported, now)
+	if n := facts.Node(b.Node); n != nil && !sawNode && reported > 0 {
+		s := b.Add(metric.Entity{Kind: metric.Node, Node: b.Node})
+		e.setNode(s, facts)
+		stamp(s, now)
+	}
+}
+
+// addPods adds a sample for each pod of which there are containers only.
+func (e *Enricher) addPods(facts *metric.Facts, b *metric.Batch, reported int, now time.Time) {
+	for i := range reported {
+		s := &b.Samples[i]
+		if s.Entity.Kind != metric.Container || s.Entity.Part != "" || s.Rejected() {
+			continue
+		}
+		pod := podOf(facts, s)
+		if pod == nil || e.seen[pod]&sawPod != 0 {
+			continue
+		}
+		e.seen[pod] |= sawPod
+		own := b.Add(s.Entity.OfPod()) // s may be of the old array from here on
+		own.Instance.UID = pod.UID
+		setPod(own, pod)
+		setUptime(own, pod)
+		if pod.HostNetwork {
+			disownNetwork(b, own)
+		}
+		stamp(own, now)
+	}
+}
+
+// podOf returns the facts of the pod that s is or belongs to: nil if they are
+// of another pod of that name.
+func podOf(facts *metric.Facts, s *metric.Sample) *metric.PodFacts {
+	pod := facts.Pod(s.Entity.PodRef())
+	if pod == nil || pod.Node != s.Entity.Node || s.Instance.UID != "" && !pod.Is(s.Instance.UID) {
+		return nil
+	}
+	return pod
+}
+
+func setContainer(s *metric.Sample, c *metric.ContainerFacts) {
+	if c == nil {
+		return
+	}
+	for id, v := range c.Spec.All() {
+		s.Values.Set(id, v)
+	}
+}
+
+func setPod(s *metric.Sample, pod *metric.PodFacts) {
+	total := resourcesOf(pod)
+	total.set(&s.Values)
+}
+
+// setNode sets what the node has, and what the pods on it that have not ended
+// ask for. Nothing asked for is a 0, once all pods are known.
+func (e *Enricher) setNode(s *metric.Sample, facts *metric.Facts) {
+	n := facts.Node(s.Entity.Node)
+	if n == nil {
+		return
+	}
+	for id, v := range n.Spec.All() {
+		s.Values.Set(id, v)
+	}
+	if !facts.Synced {
+		return
+	}
+	for _, id := range [...]metric.ID{metric.CPURequest, metric.MemoryRequest, metric.EphemeralStorageRequest} {
+		s.Values.Set(id, 0)
+	}
+	asked := e.askedBy(facts.PodsOn(s.Entity.Node))
+	asked.set(&s.Values)
+}
+
+// askedBy returns what those of the pods that have not ended ask for.
+func (e *Enricher) askedBy(pods []*metric.PodFacts) *resources {
+	if len(pods) == len(e.of) && (len(pods) == 0 || &pods[0] == &e.of[0]) {
+		return &e.asked
+	}
+	e.asked, e.of = resources{}, pods
+	for _, pod := range pods {
+		if pod.Phase != metric.Succeeded && pod.Phase != metric.Failed {
+			total := resourcesOf(pod)
+			e.asked.add(&total)
+		}
+	}
+	return &e.asked
+}
+
+// setUptime tells the instance's age when it was read. A cgroup's modification
+// time is no start: the API server's word is better, and without that there is
+// no uptime.
+func setUptime(s *metric.Sample, pod *metric.PodFacts) {
+	read := latest(s)
+	if read == 0 {
+		return
+	}
+	start := s.Instance.Start
+	if s.Instance.Origin < metric.StartReported {
+		start = 0
+	}
+	if start == 0 && pod != nil {
+		start = startByFacts(s, pod)
+	}
+	if start > 0 && start <= read {
+		s.Values.Set(metric.Uptime, float64(read-start))
+	}
+}
+
+func startByFacts(s *metric.Sample, pod *metric.PodFacts) int64 {
+	started := pod.Started
+	if s.Entity.Kind == metric.Container {
+		c := pod.Container(s.Entity.Name)
+		if c == nil || c.State != metric.Live || s.Instance.ID != "" && s.Instance.ID != c.ID {
+			return 0
+		}
+		started = c.StartedAt
+	}
+	if started.IsZero() {
+		return 0
+	}
+	return started.UnixNano()
+}
+
+// latest returns when the newest group of s was read.
+func latest(s *metric.Sample) int64 {
+	var t int64
+	for g, at := range s.Times {
+		if metric.Group(g) != metric.Spec {
+			t = max(t, at)
+		}
+	}
+	return t
+}
+
+// stamp marks the Spec group as measured, as of the sample's newest reading.
+func stamp(s *metric.Sample, now time.Time) {
+	if !hasSpec(&s.Values) {
+		return
+	}
+	s.Reasons[metric.Spec] = metric.Measured
+	if at := latest(s); at != 0 {
+		s.Times[metric.Spec] = at
+	} else if s.Times[metric.Spec] == 0 {
+		s.Times[metric.Spec] = now.UnixNano()
+		s.Received |= 1 << metric.Spec
+	}
+}
+
+// hasSpec reports whether v holds a metric of the group Spec. They are the last
+// ones of the catalogue.
+func hasSpec(v *metric.Values) bool {
+	for id := metric.NumMetrics - 1; id.Describe().Group == metric.Spec; id-- {
+		if v.Has(id) {
+			return true
+		}
+	}
+	return false
+}

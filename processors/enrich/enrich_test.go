@@ -1,0 +1,14 @@
+package enrich_test
+
+import (
+	"testing"
+
+	"github.com/weir-metrics/weir/processors/aggregate/script"
+	"github.com/weir-metrics/weir/processors/enrich"
+)
+
+func TestTranscripts(t *testing.T) {
+	script.Run(t, "testdata", func() []script.Processor {
+		return []script.Processor{enrich.New(enrich.Options{})}
+	})
+}

@@ -1,0 +1,28 @@
+package enrich
+
+import "github.com/weir-metrics/weir/metric"
+
+// disownNetwork takes the network's numbers off a pod in the host's network, or
+// off an interface of it: they are the node's.
+func disownNetwork(b *metric.Batch, s *metric.Sample) {
+	for id := metric.NetworkRx; id <= metric.NetworkTxErrorsRate; id++ {
+		s.Values.Delete(id)
+	}
+	s.Times[metric.Network] = 0
+	s.Rates[metric.Network] = metric.Window{}
+	s.Held &^= 1 << metric.Network
+	s.Reasons[metric.Network] = metric.NotApplicable
+	if s.Entity.Part != "" {
+		return // the pod's verdict speaks for its interfaces
+	}
+	v := metric.Verdict{Entity: s.Entity, Instance: s.Instance, Group: metric.Network, Reason: metric.NotApplicable}
+	v.Evidence.Name = string(s.Entity.Node)
+	for i := range b.Verdicts {
+		// What was said of the rate of numbers that are not the pod's is moot.
+		if o := &b.Verdicts[i]; o.Group == metric.Network && o.Entity == s.Entity && o.Reason.Layer() == metric.LayerRate {
+			*o = v
+			return
+		}
+	}
+	b.Verdicts = append(b.Verdicts, v)
+}

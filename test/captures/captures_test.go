@@ -1,0 +1,205 @@
+// Package captures replays what a real kubelet said, through identity and
+// rate, and judges every number against the kernel's own counters.
+package captures
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors/identity"
+	"github.com/weir-metrics/weir/processors/rate"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+
+// A served rate may differ from the kernel's by this much: the kernel's counters
+// were read at other moments than the kubelet's, some seconds apart, and the
+// load within is not even.
+const (
+	relativeTolerance = 0.15
+	absoluteTolerance = 12 // millicores
+)
+
+// mixed lists what no reader can get right, because the node itself mixes two
+// cgroups under one name: a second cgroup with the ID of a living container.
+// /metrics/resource and /stats/summary then report the one or the other as the
+// same line; only /metrics/cadvisor, which names paths, tells them apart. The golden
+// page keeps the numbers.
+var mixed = map[string][]string{"03f-one-container-two-paths": {"resource", "summary"}}
+
+// TestReplay writes one golden page for each scenario: for each endpoint and
+// round how much was served, the largest error, and what was absent or turned
+// away, and why.
+func TestReplay(t *testing.T) {
+	for _, scenario := range scenarios(t) {
+		t.Run(scenario, func(t *testing.T) {
+			list := rounds(t, scenario)
+			k := account(list)
+			var page strings.Builder
+			for i := range endpoints {
+				mayErr := slices.Contains(mixed[scenario], endpoints[i].name)
+				replay(t, &endpoints[i], list, k, &page, mayErr)
+			}
+			golden := filepath.Join("testdata", scenario+".txt")
+			if *rewrite {
+				if err := os.WriteFile(golden, []byte(page.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), page.String()); diff != "" {
+				t.Errorf("go test -rewrite writes %s anew (-want +got):\n%s", golden, diff)
+			}
+		})
+	}
+}
+
+func replay(t *testing.T, e *endpoint, list []*round, k kernel, page *strings.Builder, mayErr bool) {
+	fmt.Fprintf(page, "== %s\n", e.name)
+	ids, rates := identity.New(identity.Options{}), rate.New(rate.Options{})
+	p, witnessParser := e.parser(), endpoints[1].parser()
+	var b, w metric.Batch
+	for _, r := range list {
+		if r.meta.Endpoints[e.file].Start == 0 {
+			fmt.Fprintf(page, "%s: not captured\n", filepath.Base(r.dir))
+			continue
+		}
+		e.fill(t, r, p, &b)
+		now := b.Ended
+		if now.IsZero() || now.Unix() <= 0 {
+			t.Fatalf("%s: no time for %s", r.dir, e.file)
+		}
+		if ids.Doubts(r.facts, &b, now) && e.name == "resource" {
+			endpoints[1].fill(t, r, witnessParser, &w)
+			b.Witness = &w
+		}
+		ids.Process(r.facts, &b, now)
+		rates.Process(r.facts, &b, now)
+		judge(t, e, r, &b, k, page, mayErr)
+	}
+}
+
+// judge compares every served container with the kernel and writes the round's
+// lines.
+func judge(t *testing.T, e *endpoint, r *round, b *metric.Batch, k kernel, page *strings.Builder, mayErr bool) {
+	served, judged := 0, 0
+	var lines []string
+	have := map[metric.Entity]bool{}
+	for i := range b.Samples {
+		s := &b.Samples[i]
+		if s.Entity.Part != "" {
+			continue
+		}
+		if s.Rejected() {
+			lines = append(lines, fmt.Sprintf("  %v turned away: %s", name(s), why(b, s, metric.CPU)))
+			continue
+		}
+		if s.Entity.Kind != metric.Container {
+			continue
+		}
+		if !s.Numbered(metric.CPU) {
+			have[s.Entity] = true
+			if s.Times[metric.CPU] != 0 {
+				lines = append(lines, fmt.Sprintf("  %v no cpu: %s", name(s), why(b, s, metric.CPU)))
+			}
+			continue
+		}
+		have[s.Entity] = true
+		served++
+		if s.Reasons[metric.CPU] == metric.Ambiguous {
+			lines = append(lines, fmt.Sprintf("  %v is ambiguous", s.Entity))
+		}
+		if s.Held != 0 {
+			lines = append(lines, fmt.Sprintf("  %v last number stands", s.Entity))
+		}
+		pod := r.facts.Pod(s.Entity.PodRef())
+		c := pod.Container(s.Entity.Name)
+		if pod == nil {
+			lines = append(lines, fmt.Sprintf("  %v served; the API server does not know the pod (yet, or any more)", s.Entity))
+			continue
+		}
+		if c == nil || c.State != metric.Live {
+			lines = append(lines, fmt.Sprintf("  %v served though it does not run", s.Entity))
+			continue
+		}
+		got, _ := s.Values.Get(metric.CPUUsageRate)
+		got /= 1e6
+		window := s.Rates[metric.CPU]
+		want, ok := k.used(k.path(pod, c.ID), window.End-int64(window.Length), window.End)
+		if !ok {
+			continue
+		}
+		judged++
+		diff := math.Abs(got - want)
+		if diff > absoluteTolerance && diff > relativeTolerance*want {
+			lines = append(lines, fmt.Sprintf("  WRONG %v: %.0fm, the kernel counted %.0fm", s.Entity, got, want))
+		}
+	}
+	for _, pod := range r.facts.PodsOn(node) {
+		for i := range pod.Containers {
+			c := &pod.Containers[i]
+			entity := metric.Entity{Kind: metric.Container, Node: node, Namespace: pod.Namespace, Pod: pod.Name, Name: c.Name}
+			if c.Required() && pod.Phase == metric.Running && !have[entity] {
+				lines = append(lines, fmt.Sprintf("  %v missing: %s", entity, missing(b, entity)))
+			}
+		}
+	}
+	slices.Sort(lines)
+	fmt.Fprintf(page, "%s: %d served, %d judged%s\n", filepath.Base(r.dir), served, judged, failure(b))
+	for _, l := range lines {
+		fmt.Fprintln(page, l)
+		if !mayErr && strings.Contains(l, "WRONG") || strings.Contains(l, "though it does not run") {
+			t.Errorf("%s, round %s:%s", e.name, filepath.Base(r.dir), l)
+		}
+	}
+}
+
+func name(s *metric.Sample) string {
+	n := s.Entity.String()
+	if s.Instance.UID != "" {
+		n += " uid " + string(s.Instance.UID[:4])
+	}
+	if s.Instance.ID != "" {
+		n += " id " + string(s.Instance.ID[:4])
+	}
+	return n
+}
+
+func why(b *metric.Batch, s *metric.Sample, g metric.Group) string {
+	for i := range b.Verdicts {
+		v := &b.Verdicts[i]
+		if v.Entity == s.Entity && v.Group == g && v.Reason == s.Reasons[g] && v.Instance.Line == s.Instance.Line && v.Evidence.Rule != "" {
+			return fmt.Sprintf("%v, rule %s", v.Reason, v.Evidence.Rule)
+		}
+	}
+	return s.Reasons[g].String()
+}
+
+func missing(b *metric.Batch, e metric.Entity) string {
+	for i := range b.Verdicts {
+		if v := &b.Verdicts[i]; v.Entity == e && v.Group == metric.CPU {
+			return v.Reason.String()
+		}
+	}
+	return "not reported"
+}
+
+func failure(b *metric.Batch) string {
+	if b.Err == nil {
+		return ""
+	}
+	return ", " + b.Err.Error()
+}

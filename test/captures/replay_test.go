@@ -1,0 +1,208 @@
+package captures
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
+	"github.com/weir-metrics/weir/sources/kubelet/payload"
+	"github.com/weir-metrics/weir/sources/kubelet/resource"
+	"github.com/weir-metrics/weir/sources/kubelet/summary"
+)
+
+const root = "../../testdata/captures"
+
+// node is the captured node's name.
+const node metric.NodeName = "node1"
+
+// interval is about how far apart the captured rounds are.
+const interval = 10 * time.Second
+
+// round is one captured round.
+type round struct {
+	dir  string
+	meta struct {
+		Endpoints map[string]struct {
+			Start  int64 `json:"start_ns"`
+			End    int64 `json:"end_ns"`
+			Status int   `json:"status"`
+		} `json:"endpoints"`
+	}
+	facts   *metric.Facts
+	cgroups []cgroup
+}
+
+// cgroup is one line of the kernel's own account.
+type cgroup struct {
+	Path   string `json:"id"`
+	Time   int64  `json:"t_ns"`
+	CPU    int64  `json:"cpuacct_usage_ns"`
+	Memory int64  `json:"memory_usage_bytes"`
+	Idle   int64  `json:"total_inactive_file"`
+	Procs  int    `json:"procs"`
+}
+
+func scenarios(t *testing.T) (names []string) {
+	t.Helper()
+	dirs, err := filepath.Glob(root + "/*/00/meta.json")
+	if err != nil || len(dirs) < 10 {
+		t.Fatalf("found %d scenarios under %s (%v)", len(dirs), root, err)
+	}
+	for _, d := range dirs {
+		names = append(names, filepath.Base(filepath.Dir(filepath.Dir(d))))
+	}
+	return names
+}
+
+// rounds reads the numbered rounds of a scenario, in order.
+func rounds(t *testing.T, scenario string) (list []*round) {
+	t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(root, scenario, "[0-9][0-9]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sort.Strings(dirs)
+	for _, dir := range dirs {
+		r := &round{dir: dir}
+		body, err := os.ReadFile(filepath.Join(dir, "meta.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(body, &r.meta); err != nil {
+			t.Fatalf("%s: %v", dir, err)
+		}
+		if pods, ok := r.read(t, "pods.json"); ok {
+			// Learnt when the answer came; a pod's first sight is settled by
+			// the replay, which knows the earlier rounds.
+			r.facts, err = cluster.FactsFromPods(pods, time.Unix(0, r.meta.Endpoints["pods.json"].End))
+			if err != nil {
+				t.Fatalf("%s: %v", dir, err)
+			}
+		}
+		if body, ok := r.read(t, "cgroups.json"); ok {
+			if err := json.Unmarshal(body, &r.cgroups); err != nil {
+				t.Fatalf("%s: cgroups.json: %v", dir, err)
+			}
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// read returns a file of the round, unpacked, if it was captured.
+func (r *round) read(t *testing.T, name string) ([]byte, bool) {
+	t.Helper()
+	if e, ok := r.meta.Endpoints[name]; ok && e.Status != 200 {
+		return nil, false
+	}
+	if body, err := os.ReadFile(filepath.Join(r.dir, name)); err == nil {
+		return body, true
+	}
+	f, err := os.Open(filepath.Join(r.dir, name+".gz"))
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	body, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return body, true
+}
+
+// endpoint is one way to ask the kubelet.
+type endpoint struct {
+	name, file string
+	clock      time.Duration
+	parser     func() parser
+}
+
+type parser interface {
+	Parse(body []byte, req payload.Request, b *metric.Batch) error
+}
+
+var endpoints = []endpoint{
+	{"resource", "resource.prom", resource.Clock, func() parser { return resource.New() }},
+	{"summary", "summary.json", summary.Clock, func() parser { return summary.New() }},
+	{"cadvisor", "cadvisor.prom", cadvisor.Clock, func() parser { return cadvisor.New() }},
+}
+
+// fill reads the round's answer of an endpoint into b, as a source would.
+func (e *endpoint) fill(t *testing.T, r *round, p parser, b *metric.Batch) {
+	t.Helper()
+	b.Reset()
+	b.Source, b.Node, b.Interval, b.Clock = "kubelet:"+e.name, node, interval, e.clock
+	times := r.meta.Endpoints[e.file]
+	b.Began, b.Ended = time.Unix(0, times.Start), time.Unix(0, times.End)
+	body, ok := r.read(t, e.file)
+	if !ok {
+		b.Err = &metric.ReadError{Reason: metric.NodeUnreachable, Err: fmt.Errorf("%s: status %d", e.file, times.Status)}
+		return
+	}
+	b.Err = p.Parse(body, payload.Request{Node: node, Expect: node, Received: payload.Middle(b.Began, b.Ended)}, b)
+}
+
+// kernel is the kernel's account of each container over the whole scenario.
+type kernel map[string][]cgroup
+
+func account(list []*round) kernel {
+	k := kernel{}
+	for _, r := range list {
+		for _, c := range r.cgroups {
+			k[c.Path] = append(k[c.Path], c)
+		}
+	}
+	return k
+}
+
+// used returns the CPU rate in millicores that the kernel counted for a cgroup
+// between two moments, by interpolation between its readings, and whether they
+// cover the time.
+func (k kernel) used(path string, from, to int64) (float64, bool) {
+	a, okA := k.at(path, from)
+	b, okB := k.at(path, to)
+	if !okA || !okB || to <= from {
+		return 0, false
+	}
+	return (b - a) / float64(to-from) * 1000, true
+}
+
+func (k kernel) at(path string, at int64) (float64, bool) {
+	list := k[path]
+	for i := range list {
+		if list[i].Time < at {
+			continue
+		}
+		if i == 0 {
+			return 0, false
+		}
+		a, b := list[i-1], list[i]
+		return float64(a.CPU) + float64(b.CPU-a.CPU)*float64(at-a.Time)/float64(b.Time-a.Time), true
+	}
+	return 0, false
+}
+
+// path returns the cgroup of a container that runs, by its ID and its pod's
+// class and UID.
+func (k kernel) path(pod *metric.PodFacts, id metric.ContainerID) string {
+	class := map[string]string{"Burstable": "/kubepods/burstable", "BestEffort": "/kubepods/besteffort", "Guaranteed": "/kubepods"}[pod.QoS]
+	uid := pod.UID
+	if pod.ConfigHash != "" {
+		uid = pod.ConfigHash
+	}
+	return strings.Join([]string{class, "pod" + string(uid), string(id)}, "/")
+}
