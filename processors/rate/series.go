@@ -182,8 +182,10 @@ func (s *State) fromStart(sample *metric.Sample, e entry, b *metric.Batch, evide
 	}
 	life := time.Duration(e.time - i.Start)
 	least := s.options.MinWindow
-	if coarse(b) {
-		least = s.target(b)
+	if coarse(b) || i.Start%int64(time.Second) == 0 {
+		// Cut to a whole second, as /metrics/cadvisor does though its samples'
+		// times are finer.
+		least = coarseWindows * s.options.MinWindow
 	}
 	switch {
 	case life < 0 || life > max(2*b.Interval, time.Minute):
@@ -199,10 +201,14 @@ func (s *State) fromStart(sample *metric.Sample, e entry, b *metric.Batch, evide
 // coarse reports whether the source cuts its timestamps to whole seconds.
 func coarse(b *metric.Batch) bool { return b.Clock >= time.Second }
 
+// coarseWindows is how many times longer a window is to be where its ends are
+// known only to the second.
+const coarseWindows = 3
+
 // target returns the window to aim for.
 func (s *State) target(b *metric.Batch) time.Duration {
 	if coarse(b) {
-		return max(3*s.options.MinWindow, b.Interval*2/3)
+		return max(coarseWindows*s.options.MinWindow, b.Interval*2/3)
 	}
 	return max(s.options.MinWindow, b.Interval*2/3)
 }
