@@ -5,8 +5,8 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 GO          ?= go
 BIN         := bin
-VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS     := -s -w -X main.version=$(VERSION)
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS     := -s -w -X github.com/weir-metrics/weir/internal/version.release=$(VERSION)
 COMMANDS    := weir kubectl-weir weir-simulate
 FUZZTIME    ?= 20s
 BENCH       ?= .

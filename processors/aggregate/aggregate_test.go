@@ -3,12 +3,34 @@ package aggregate_test
 import (
 	"testing"
 
+	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/aggregate/script"
+	"github.com/weir-metrics/weir/processors/enrich"
+	"github.com/weir-metrics/weir/processors/identity"
+	"github.com/weir-metrics/weir/processors/rate"
 )
 
-func TestTranscripts(t *testing.T) {
-	script.Run(t, "testdata", func() []script.Processor {
+// TestRules tells what aggregate makes of samples as rate leaves them.
+func TestRules(t *testing.T) {
+	script.Run(t, "testdata/rules", func() []script.Processor {
 		return []script.Processor{aggregate.New(aggregate.Options{})}
+	})
+}
+
+// TestRatios tells what enrich and aggregate make together.
+func TestRatios(t *testing.T) {
+	script.Run(t, "testdata/ratios", func() []script.Processor {
+		return []script.Processor{enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})}
+	})
+}
+
+// TestPipeline tells what the four steps make of counters together.
+func TestPipeline(t *testing.T) {
+	transcript.Run(t, "testdata/pipeline", func() []transcript.Processor {
+		return []transcript.Processor{
+			identity.New(identity.Options{}), rate.New(rate.Options{}),
+			enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{}),
+		}
 	})
 }

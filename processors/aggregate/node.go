@@ -11,7 +11,7 @@ func (a *Aggregator) judgeNode(b *metric.Batch) {
 	e := metric.Entity{Kind: metric.Node, Node: b.Node}
 	at := none
 	for i := range b.Samples {
-		if s := &b.Samples[i]; s.Entity == e && !s.Rejected() {
+		if s := &b.Samples[i]; s.Entity.Kind == metric.Node && s.Entity == e && !s.Rejected() {
 			at = i
 			if s.Times[metric.CPU] != 0 || s.Times[metric.Memory] != 0 {
 				a.nodeSpeaks = true

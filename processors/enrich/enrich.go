@@ -108,8 +108,12 @@ func (e *Enricher) addPods(facts *metric.Facts, b *metric.Batch, reported int, n
 		own.Instance.UID = pod.UID
 		setPod(own, pod)
 		setUptime(own, pod)
-		if pod.HostNetwork {
+		switch {
+		case pod.HostNetwork:
 			disownNetwork(b, own)
+		case own.Values.Len() == 0: // it asks for nothing: no need of a sample
+			b.Samples = b.Samples[:len(b.Samples)-1]
+			continue
 		}
 		stamp(own, now)
 	}

@@ -25,11 +25,12 @@ const startSlack = time.Second
 
 // markUnread gives CPU and memory the reason NoData where a kubelet wrote 0 for
 // what it could not read: both are 0, or the CPU counter is 0 after it was
-// positive. It reports whether any sample had that.
+// positive. It reports whether any sample had that. A source that names the
+// cgroup's inode has read the kernel itself: there an empty cgroup's 0 is 0.
 func (s *State) markUnread(t *track, b *metric.Batch) (any bool) {
 	for i := range s.candidates {
 		sample, l := &b.Samples[s.candidates[i].sample], &t.lines[s.candidates[i].line]
-		if k := sample.Entity.Kind; k != metric.Container && k != metric.Pod {
+		if k := sample.Entity.Kind; k != metric.Container && k != metric.Pod || sample.Instance.Inode != 0 {
 			continue
 		}
 		cpu, hasCPU := sample.Values.Get(metric.CPUUsage)

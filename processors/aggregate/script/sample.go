@@ -31,7 +31,7 @@ func addSample(b *metric.Batch, line string, now time.Time) error {
 	s := b.Add(entity(b.Node, words[0]))
 	s.Instance.Origin = metric.StartReported
 	at, window := now, 15*time.Second
-	rejected, held, ambiguous := metric.Unjudged, false, false
+	rejected, held, ambiguous, absent := metric.Unjudged, false, false, false
 	var given []metric.Group
 	for _, word := range words[1:] {
 		key, v, _ := strings.Cut(word, "=")
@@ -55,6 +55,8 @@ func addSample(b *metric.Batch, line string, now time.Time) error {
 			held = true
 		case "ambiguous":
 			ambiguous = true
+		case "absent":
+			absent = true
 		case "rejected":
 			rejected, _ = metric.ParseReason(v)
 		default:
@@ -77,6 +79,10 @@ func addSample(b *metric.Batch, line string, now time.Time) error {
 		if err != nil {
 			return err
 		}
+	}
+	if absent {
+		b.Samples = b.Samples[:len(b.Samples)-1]
+		return nil
 	}
 	for _, g := range given {
 		s.Times[g] = at.UnixNano()

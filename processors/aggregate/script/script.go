@@ -15,7 +15,8 @@
 //	    everything the API server says from now on; amounts are request/limit, free- is what is allocatable
 //	observe [at=15s] [error=NodeTimeout]
 //	    shop/web/app cpu=250m mem=10Mi [rss=8Mi] [time=14s] [window=15s] [uid=u1] [start=-1h] [mtime] [held] [ambiguous] [rejected=OldPod]
-//	    cpu=FirstSample, a reason in a number's place, is a group without numbers
+//	    cpu=FirstSample, a reason in a number's place, is a group without numbers;
+//	    absent, with reasons only, is an entity without a sample that has verdicts
 //	    shop/web [rx=5]   a pod;   node [cpu=…]   the node;   shop/web[interface:eth0] [rx=5]   a part
 //
 // Each observation is also put, in reverse order, to a second pipeline, whose
@@ -71,8 +72,10 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 	case "source":
 		s.forth, s.back = s.pipeline(), s.pipeline()
 		node := "n1"
-		if d.HasArg("node") {
-			d.MaybeScanArgs(nil, "node", &node)
+		for _, arg := range d.CmdArgs {
+			if arg.Key == "node" && len(arg.Vals) == 1 {
+				node = arg.Vals[0]
+			}
 		}
 		for _, b := range []*metric.Batch{&s.batch, &s.reversed} {
 			*b = metric.Batch{Source: "test", Node: metric.NodeName(node), Exhaustive: d.HasArg("exhaustive"), Clock: time.Millisecond}

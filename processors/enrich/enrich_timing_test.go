@@ -1,0 +1,55 @@
+package enrich_test
+
+import (
+	"testing"
+
+	"github.com/weir-metrics/weir/internal/shapes"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors/enrich"
+)
+
+// asking returns the facts of n in which every container asks for something.
+func asking(n shapes.Node) *metric.Facts {
+	facts := n.Facts()
+	for _, p := range facts.PodsOn(shapes.Name) {
+		for i := range p.Containers {
+			for _, id := range [...]metric.ID{metric.CPURequest, metric.CPULimit, metric.MemoryRequest, metric.MemoryLimit} {
+				p.Containers[i].Spec.Set(id, 1e8)
+			}
+		}
+	}
+	return facts
+}
+
+func TestUnchangedNodeAllocatesNothing(t *testing.T) {
+	n := shapes.Node{Pods: 30, Containers: 2}
+	facts, b := asking(n), n.Batch()
+	e := enrich.New(enrich.Options{})
+	e.Process(facts, b, n.Round(b, 0))
+	round := 0
+	got := testing.AllocsPerRun(100, func() {
+		round++
+		e.Process(facts, b, n.Round(b, round))
+	})
+	if got != 0 {
+		t.Errorf("%v allocations a round, want 0", got)
+	}
+	if v, _ := b.Samples[0].Values.Get(metric.CPURequest); v != 60e8 {
+		t.Errorf("the node is asked for %v nanocores, want 60e8", v)
+	}
+}
+
+func BenchmarkProcess(b *testing.B) {
+	for _, n := range shapes.Nodes {
+		b.Run(n.String(), func(b *testing.B) {
+			facts, batch := asking(n), n.Batch()
+			e := enrich.New(enrich.Options{})
+			now := n.Round(batch, 0)
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Process(facts, batch, now)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n.Pods), "ns/pod")
+		})
+	}
+}

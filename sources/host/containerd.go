@@ -1,0 +1,147 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	containers "github.com/containerd/containerd/api/services/containers/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// containerd asks containerd for the kubelet's names of containers.
+//
+// It does not use cAdvisor's client, which is one for the process, remembers
+// for ever that the socket was not there when it was first asked, and cannot
+// be closed.
+type containerd struct {
+	socket, namespace string
+
+	conn   *grpc.ClientConn // nil until the socket is there
+	client containers.ContainersClient
+	known  map[metric.ContainerID]runtimeNames
+	// retry is when a container it did not know, or a failure, may be asked
+	// about again.
+	unknown map[metric.ContainerID]time.Time
+	retry   time.Time
+	gap     string // why it does not answer; empty if it does
+}
+
+const (
+	// askTimeout bounds all questions of one read together: names are not worth
+	// the numbers.
+	askTimeout = 2 * time.Second
+	// askAgain is how long an unanswered question rests.
+	askAgain = 10 * time.Second
+)
+
+func newContainerd(socket, namespace string) *containerd {
+	return &containerd{
+		socket: socket, namespace: namespace,
+		known:   map[metric.ContainerID]runtimeNames{},
+		unknown: map[metric.ContainerID]time.Time{},
+	}
+}
+
+// learn asks about those of ids that are not known, and, if ids are all there
+// are, forgets the others. Failing to is no error: it leaves a gap.
+func (c *containerd) learn(ctx context.Context, ids map[metric.ContainerID]bool, all bool, now time.Time) {
+	if all {
+		for id := range c.known {
+			if !ids[id] {
+				delete(c.known, id)
+			}
+		}
+		for id := range c.unknown {
+			if !ids[id] {
+				delete(c.unknown, id)
+			}
+		}
+	}
+	if c.socket == "" {
+		c.gap = "containerd: not used: pods are named by UID and containers by ID"
+		return
+	}
+	if now.Before(c.retry) || !c.connect(now) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	ctx = metadata.AppendToOutgoingContext(ctx, "containerd-namespace", c.namespace)
+	for id := range ids {
+		if _, ok := c.known[id]; ok || now.Before(c.unknown[id]) {
+			continue
+		}
+		names, err := c.ask(ctx, id)
+		switch {
+		case err == nil:
+			c.known[id] = names
+			delete(c.unknown, id)
+		case status.Code(err) == codes.NotFound:
+			c.unknown[id] = now.Add(askAgain)
+		default:
+			c.fail(now, fmt.Sprintf("does not answer at %s (%v)", c.socket, err))
+			return
+		}
+	}
+	c.gap = ""
+}
+
+// connect makes the connection once there is a socket, and reports whether
+// there is one. gRPC reconnects by itself.
+func (c *containerd) connect(now time.Time) bool {
+	if c.conn != nil {
+		return true
+	}
+	if _, err := os.Stat(c.socket); err != nil {
+		why := fmt.Sprintf("no socket at %s", c.socket)
+		if !errors.Is(err, os.ErrNotExist) {
+			why = err.Error()
+		}
+		c.fail(now, why)
+		return false
+	}
+	conn, err := grpc.NewClient("unix://"+c.socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		c.fail(now, err.Error())
+		return false
+	}
+	c.conn, c.client = conn, containers.NewContainersClient(conn)
+	return true
+}
+
+func (c *containerd) fail(now time.Time, why string) {
+	c.retry = now.Add(askAgain)
+	c.gap = "containerd: " + why + ": new pods are named by UID and containers by ID"
+}
+
+func (c *containerd) ask(ctx context.Context, id metric.ContainerID) (runtimeNames, error) {
+	answer, err := c.client.Get(ctx, &containers.GetContainerRequest{ID: string(id)})
+	if err != nil {
+		return runtimeNames{}, err
+	}
+	var created time.Time
+	if at := answer.GetContainer().GetCreatedAt(); at.IsValid() && at.AsTime().Unix() > 0 {
+		created = at.AsTime()
+	}
+	return fromLabels(answer.GetContainer().GetLabels(), created), nil
+}
+
+// close ends the connection.
+func (c *containerd) close() error {
+	if c.conn == nil {
+		return nil
+	}
+	if err := c.conn.Close(); err != nil {
+		return fmt.Errorf("close containerd: %w", err)
+	}
+	return nil
+}

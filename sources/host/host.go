@@ -1,0 +1,367 @@
+//go:build linux
+
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/cadvisor/lib/container/common"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
+)
+
+// Host reads this machine. Its methods may be called concurrently; reads take
+// turns. It has no goroutine and, but for the connection to containerd, holds
+// nothing open between reads.
+type Host struct {
+	options Options
+	mounts  mounts
+
+	mu struct {
+		sync.Mutex
+		closed  bool
+		machine *machine
+		looked  time.Time // at the machine
+		meters  map[metric.CgroupPath]*meter
+		runtime *containerd
+		// gaps are what was found missing, by what it is about.
+		gaps map[string]string
+	}
+}
+
+// New finds the cgroup hierarchies. It fails if there are none, or if the node
+// has no name; what else is missing is for Gaps to say.
+func New(o Options) (*Host, error) {
+	o, err := o.withDefaults(os.Hostname)
+	if err != nil {
+		return nil, err
+	}
+	m, err := findMounts()
+	if err != nil {
+		return nil, err
+	}
+	boot, err := bootTime()
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{options: o, mounts: m}
+	h.mu.machine = &machine{boot: boot}
+	h.mu.meters = map[metric.CgroupPath]*meter{}
+	h.mu.runtime = newContainerd(o.Containerd, o.ContainerdNamespace)
+	h.mu.gaps = map[string]string{}
+	for _, gap := range m.gaps() {
+		h.mu.gaps[gap] = gap
+	}
+	h.mu.gaps["load"] = "cpu/load: cAdvisor's library does not read it (it needs the kernel's taskstats)"
+	if _, err := os.Stat(path.Join(o.RootFS, "proc/pressure")); err != nil {
+		h.mu.gaps["pressure"] = "pressure (PSI): this kernel keeps none (no /proc/pressure)"
+	}
+	if os.Geteuid() != 0 {
+		h.mu.gaps["user"] = "not root: what other users' processes may keep to themselves is missing (open files, pods' networks)"
+	}
+	h.mu.runtime.learn(context.Background(), nil, false, time.Now())
+	return h, nil
+}
+
+// Close ends the connection to containerd. Reads fail from then on.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.closed {
+		return nil
+	}
+	h.mu.closed = true
+	return h.mu.runtime.close()
+}
+
+// Gaps says in plain words what this machine, kernel, user or runtime does not
+// let a Host know, as of the last read. It is sorted.
+func (h *Host) Gaps() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	gaps := make([]string, 0, len(h.mu.gaps)+1)
+	for _, g := range h.mu.gaps {
+		gaps = append(gaps, g)
+	}
+	if g := h.mu.runtime.gap; g != "" {
+		gaps = append(gaps, g)
+	}
+	slices.Sort(gaps)
+	return gaps
+}
+
+// Read adds to b the node, and every cgroup that the options include, as they
+// are now. Samples are sorted by cgroup path, each followed by its parts; a
+// pod's network is read from one of its processes. b is Exhaustive if no cgroup
+// was missed. The error is a *metric.ReadError that joins everything that went
+// wrong.
+func (h *Host) Read(ctx context.Context, b *metric.Batch) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.read(ctx, b, true, "/")
+}
+
+// ReadCgroups adds to b the cgroups at paths, as they are now: one a path,
+// with its parts, in the order of paths. A path without a cgroup has no sample.
+// The options' Prefixes do not apply.
+func (h *Host) ReadCgroups(ctx context.Context, b *metric.Batch, paths ...metric.CgroupPath) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.read(ctx, b, false, paths...)
+}
+
+func (h *Host) read(ctx context.Context, b *metric.Batch, all bool, paths ...metric.CgroupPath) error {
+	if h.mu.closed {
+		return &metric.ReadError{Reason: metric.NodeScrapeError, Err: fmt.Errorf("read host: %w", os.ErrClosed)}
+	}
+	now := time.Now()
+	b.Clock, b.Exhaustive = time.Nanosecond, false
+	h.refresh(now)
+	b.Cores = float64(h.mu.machine.info.NumCores)
+
+	var errs problems
+	whole := all // everything there is gets a sample
+	options := &h.options
+	if !all {
+		options = &Options{}
+	}
+	places, walkErrs := walk(&h.mounts, options, paths...)
+	errs.add(walkErrs...)
+	whole = whole && len(walkErrs) == 0
+	// A census needs all that is below; the rest of the round only what is asked for.
+	heads, headErrs := take(places, path.Join(h.options.RootFS, "proc"))
+	errs.add(headErrs...)
+	if all {
+		if over := len(places) - h.options.MaxCgroups; over > 0 {
+			errs.add(fmt.Errorf("report cgroups: %d of %d are over the limit (raise max-cgroups, or choose with prefix)", over, len(places)))
+			places, whole = places[:h.options.MaxCgroups], false
+		}
+		h.forget(places)
+	}
+	r := round{host: h, heads: heads, below: places, now: now}
+	r.identify(ctx, all)
+	if !all {
+		places = chosen(places, paths)
+	}
+	for i := range places {
+		if err := ctx.Err(); err != nil {
+			errs.add(fmt.Errorf("read cgroups: %d of %d not read: %w", len(places)-i, len(places), err))
+			whole = false
+			break
+		}
+		missed, err := r.sample(b, &places[i])
+		errs.add(err)
+		whole = whole && !missed
+	}
+	b.Exhaustive = whole
+	return errs.readError(ctx)
+}
+
+// chosen returns the places at paths, in their order.
+func chosen(places []place, paths []metric.CgroupPath) []place {
+	out := make([]place, 0, len(paths))
+	for _, p := range paths {
+		if i := slices.IndexFunc(places, func(at place) bool { return at.path == p }); i >= 0 {
+			out = append(out, places[i])
+		}
+	}
+	return out
+}
+
+// refresh looks at the machine again if the last look is old.
+func (h *Host) refresh(now time.Time) {
+	if h.mu.machine.info != nil && now.Sub(h.mu.looked) < machineAge {
+		return
+	}
+	m, err := readMachine(h.options.RootFS, h.mu.machine.boot)
+	h.mu.machine, h.mu.looked = m, now
+	delete(h.mu.gaps, "machine")
+	if err != nil {
+		h.mu.gaps["machine"] = "the machine: " + err.Error()
+	}
+}
+
+// forget drops the meters of cgroups that are gone.
+func (h *Host) forget(places []place) {
+	if len(h.mu.meters) == 0 {
+		return
+	}
+	here := make(map[metric.CgroupPath]bool, len(places))
+	for i := range places {
+		here[places[i].path] = true
+	}
+	for p := range h.mu.meters {
+		if !here[p] {
+			delete(h.mu.meters, p)
+		}
+	}
+}
+
+// meter returns the reader of a cgroup, kept from earlier rounds unless it is
+// another cgroup now.
+func (h *Host) meter(at place) (*meter, error) {
+	if m, ok := h.mu.meters[at.path]; ok && m.place == at {
+		return m, nil
+	}
+	m, err := newMeter(&h.mounts, at)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.meters[at.path] = m
+	return m, nil
+}
+
+// round is what one read shares among its cgroups.
+type round struct {
+	host   *Host
+	heads  census
+	below  []place // all that were listed, sorted by path
+	naming naming
+	now    time.Time
+}
+
+// identify asks the runtime for the names of containers it has not named yet.
+func (r *round) identify(ctx context.Context, all bool) {
+	ids := map[metric.ContainerID]bool{}
+	for i := range r.below {
+		if ref := podcgroup.Parse(r.below[i].path); ref.Kind == podcgroup.Container {
+			ids[ref.ID] = true
+		}
+	}
+	runtime := r.host.mu.runtime
+	runtime.learn(ctx, ids, all, r.now)
+	r.naming = newNaming(r.host.options.Node, runtime.known)
+}
+
+// sample adds one cgroup's samples to b. missed says that the cgroup is there
+// and has none.
+func (r *round) sample(b *metric.Batch, at *place) (missed bool, err error) {
+	what := r.naming.name(at.path, podcgroup.Parse(at.path))
+	if what.hidden {
+		return false, nil
+	}
+	m, err := r.host.meter(*at)
+	if err != nil {
+		return true, err
+	}
+	o, ok := m.observe(r.host.mu.machine)
+	if !ok {
+		if at.same() {
+			return true, o.err(at.path)
+		}
+		delete(r.host.mu.meters, at.path)
+		return false, nil // it ended; that is no error
+	}
+	err = o.err(at.path)
+
+	i := len(b.Samples)
+	s := b.Add(what.entity)
+	s.Instance = what.instance
+	s.Instance.Path, s.Instance.Inode = at.path, at.inode
+	head := r.heads[at.path]
+	s.Instance.Processes = head.processes
+	if head.processes >= 0 {
+		set(s, metric.ProcessCount, uint64(head.processes))
+	}
+	if head.files >= 0 {
+		set(s, metric.ProcessOpenFiles, uint64(head.files))
+	}
+	if head.processes >= 0 {
+		s.Times[metric.Process] = r.now.UnixNano()
+	}
+	if what.entity.Kind == metric.Node {
+		n := nodeReader{rootFS: r.host.options.RootFS, machine: r.host.mu.machine}
+		return false, errors.Join(err, n.read(b, i, o, m.v2))
+	}
+	r.start(s, &what, o)
+	fill(s, o, m.v2)
+	if o.stats.DiskIo != nil {
+		common.AssignDeviceNamesToDiskStats((*common.MachineInfoNamer)(r.host.mu.machine.info), o.stats.DiskIo)
+	}
+	devices := fillIO(s, o, m.v2, r.host.mu.machine.isDisk)
+	finish(s, time.Now())
+	for _, d := range devices {
+		name := d.Device
+		if name == "" {
+			name = strconv.FormatUint(d.Major, 10) + ":" + strconv.FormatUint(d.Minor, 10)
+		}
+		fillDisk(addPart(b, i, "device:"+name), d.Stats["Read"], d.Stats["Write"], time.Unix(0, o.time(blkio)))
+	}
+	if what.entity.Kind == metric.Pod {
+		r.network(b, i, at)
+	}
+	return false, err
+}
+
+// start sets when the instance began: what the runtime recorded, else the
+// age of the cgroup's directory.
+func (r *round) start(s *metric.Sample, what *named, o *observation) {
+	if at := what.runtime.Created; what.entity.Kind == metric.Container && !at.IsZero() {
+		s.Instance.Start, s.Instance.Origin = at.UnixNano(), metric.StartRuntime
+		return
+	}
+	if at := o.spec.CreationTime; !at.IsZero() {
+		s.Instance.Start, s.Instance.Origin = at.UnixNano(), metric.StartCgroup
+	}
+}
+
+// network adds a pod's network to its sample at index i, unless the pod uses
+// the host's.
+func (r *round) network(b *metric.Batch, i int, at *place) {
+	pid := 0
+	within := string(at.path) + "/"
+	first, _ := slices.BinarySearchFunc(r.below, within, func(p place, w string) int { return strings.Compare(string(p.path), w) })
+	for _, p := range r.below[first:] {
+		if !strings.HasPrefix(string(p.path), within) {
+			break
+		}
+		ref := podcgroup.Parse(p.path)
+		if ref.ID == "" || r.heads[p.path].pid == 0 {
+			continue
+		}
+		pid = r.heads[p.path].pid
+		if r.naming.containers[ref.ID].Sandbox {
+			break // it outlives the others
+		}
+	}
+	if pid == 0 {
+		return
+	}
+	rootFS := r.host.options.RootFS
+	same, err := sameNetwork(rootFS, pid)
+	if err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			r.host.mu.gaps["pod network"] = "pods' networks: which network a process is in may not be known here (" + err.Error() + ")"
+		}
+		return
+	}
+	if same {
+		return
+	}
+	if t, err := readTraffic(rootFS, pid); err == nil { // else it ended meanwhile
+		addTraffic(b, i, &t, isEth0)
+	}
+}
+
+// sameNetwork reports whether a process is in the host's network namespace.
+func sameNetwork(rootFS string, pid int) (bool, error) {
+	a, err := os.Stat(path.Join(rootFS, "proc", strconv.Itoa(pid), "ns/net"))
+	if err != nil {
+		return false, err
+	}
+	b, err := os.Stat(path.Join(rootFS, "proc/1/ns/net"))
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(a, b), nil
+}

@@ -1,0 +1,199 @@
+//go:build linux
+
+package host
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// roleEnv makes the test binary something else than a test: see burner.
+const roleEnv = "WEIR_HOST_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleEnv) {
+	case "burner":
+		burn()
+		return
+	case "mount2":
+		mount2()
+	case "reader":
+		readOnce()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// burn obeys lines on standard input until it ends: "burn 50ms" uses so much
+// CPU time, "spin" starts to use all it gets. It answers each with a line.
+func burn() {
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		verb, arg, _ := strings.Cut(in.Text(), " ")
+		switch verb {
+		case "burn":
+			d, _ := time.ParseDuration(arg)
+			for end := cpuTime() + d; cpuTime() < end; {
+			}
+		case "spin":
+			go func() {
+				for {
+				}
+			}()
+		}
+		fmt.Println("done")
+	}
+}
+
+// readOnce reads the machine as whoever runs this, and prints what it got.
+func readOnce() {
+	h, err := New(Options{Node: "n1"})
+	if err != nil {
+		fmt.Println("New:", err)
+		return
+	}
+	var b metric.Batch
+	err = h.Read(context.Background(), &b)
+	node := find(&b, "/")
+	fmt.Println("error:", err)
+	fmt.Println("cpu:", node != nil && node.Values.Has(metric.CPUUsage))
+	fmt.Println("memory:", node != nil && node.Values.Has(metric.MemoryWorkingSet))
+	for _, gap := range h.Gaps() {
+		fmt.Println("gap:", gap)
+	}
+}
+
+func cpuTime() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts)
+	return time.Duration(ts.Nano())
+}
+
+// burner is a child process that uses CPU time when told.
+type burner struct {
+	t   testing.TB
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+// startBurner starts a burner and puts it into the cgroup directories. attr may
+// be nil.
+func startBurner(t testing.TB, attr *syscall.SysProcAttr, dirs ...string) *burner {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleEnv+"=burner", "GOMAXPROCS=1")
+	cmd.SysProcAttr = attr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start burner: %v", err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	for _, dir := range dirs {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(cmd.Process.Pid)), 0); err != nil {
+			t.Fatalf("move burner: %v", err)
+		}
+	}
+	return &burner{t, cmd, in, bufio.NewScanner(out)}
+}
+
+// do sends a line and waits for the answer.
+func (b *burner) do(line string) {
+	b.t.Helper()
+	if _, err := fmt.Fprintln(b.in, line); err != nil {
+		b.t.Fatalf("tell burner: %v", err)
+	}
+	if !b.out.Scan() {
+		b.t.Fatal("the burner died")
+	}
+}
+
+// stop ends the burner and waits for it.
+func (b *burner) stop() {
+	b.in.Close()
+	b.cmd.Process.Kill()
+	b.cmd.Wait()
+}
+
+// cgroupRoot returns the mount points of version 1 controllers, and skips the
+// test where cgroups cannot be made.
+func cgroupRoot(t testing.TB, controllers ...string) []string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("not root: cannot make cgroups")
+	}
+	dirs := make([]string, len(controllers))
+	for i, c := range controllers {
+		dirs[i] = filepath.Join("/sys/fs/cgroup", c)
+		if unix.Access(dirs[i], unix.W_OK) != nil {
+			t.Skipf("no writable cgroup v1 hierarchy at %s", dirs[i])
+		}
+	}
+	return dirs
+}
+
+// makeCgroup makes the cgroup name in each hierarchy and returns its
+// directories. The test's end removes them, and those above it that name
+// made, when their processes are gone.
+func makeCgroup(t testing.TB, name string, roots ...string) []string {
+	t.Helper()
+	dirs := make([]string, len(roots))
+	for i, root := range roots {
+		dirs[i] = filepath.Join(root, name)
+		for at, part := root, name; part != ""; {
+			first, rest, _ := strings.Cut(part, "/")
+			at, part = filepath.Join(at, first), rest
+			if err := os.Mkdir(at, 0o755); err == nil {
+				t.Cleanup(func() { os.Remove(at) })
+			} else if !os.IsExist(err) {
+				t.Fatalf("make cgroup: %v", err)
+			}
+		}
+	}
+	return dirs
+}
+
+// testName returns a name for a cgroup that no other test, here or elsewhere
+// on the machine, uses.
+func testName(t testing.TB) string {
+	return fmt.Sprintf("weir-test-%d-%s", os.Getpid(), strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()))
+}
+
+func mustReadUint(t testing.TB, dir, file string) uint64 {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

@@ -1,0 +1,265 @@
+//go:build linux
+
+package host
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/google/cadvisor/lib/container"
+	"github.com/google/cadvisor/lib/container/common"
+	"github.com/google/cadvisor/lib/container/libcontainer"
+	"github.com/google/cadvisor/lib/model"
+	"github.com/opencontainers/cgroups"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// observation is what one read of a cgroup gave.
+type observation struct {
+	// cpu is the counter; its time is zero if it was not read.
+	cpu counter
+	// stats is cAdvisor's view, raw the one of libcontainer below it, which has
+	// what cAdvisor leaves out. Only what belongs to read is meaningful.
+	stats *model.ContainerStats
+	raw   *cgroups.Stats
+	spec  model.ContainerSpec
+	// read are the controllers that were read without an error; times is when, by
+	// the index of controllers.
+	read  controller
+	times [len(controllers)]time.Time
+	// ooms is the count of processes killed for want of memory, -1 if unknown.
+	ooms int64
+	// swap reports whether the kernel counts the cgroup's swap.
+	swap bool
+	errs []error
+}
+
+// meter reads one cgroup through cAdvisor.
+//
+// It stands between cAdvisor's handler and libcontainer's cgroup manager:
+// to the handler it is the manager, whose GetStats asks each controller
+// separately, so that one which fails does not cost the others, and each
+// has a time of its own.
+type meter struct {
+	cgroups.Manager // of all controllers
+	place           place
+	v2              bool
+	paths           map[string]string
+	parts           []part
+	handler         *libcontainer.Handler
+	now             observation // of the read that is under way
+}
+
+// part is what is read in one go.
+type part struct {
+	bits    controller
+	manager cgroups.Manager
+}
+
+// measured are the metrics the handler is asked for. Processes are counted
+// here: cAdvisor follows a link for each open file of each process.
+var measured = container.MetricSet{
+	container.CpuUsageMetrics:    {},
+	container.MemoryUsageMetrics: {},
+	container.DiskIOMetrics:      {},
+	container.PressureMetrics:    {},
+}
+
+func newMeter(m *mounts, at place) (*meter, error) {
+	name := string(at.path)
+	all := common.MakeCgroupPaths(m.dirs, name)
+	r := &meter{place: at, v2: m.v2, paths: map[string]string{}}
+	if m.v2 {
+		r.paths = all
+	}
+	if !m.v2 {
+		for _, c := range controllers {
+			// The root has no pids files.
+			if at.has&c.bit != 0 && (c.bit != pids || at.path != "/") {
+				r.paths[c.v1] = all[c.v1]
+			}
+		}
+	}
+	var err error
+	if r.Manager, err = libcontainer.NewCgroupManager(name, r.paths); err != nil {
+		return nil, fmt.Errorf("open cgroup %s: %w", at.path, err)
+	}
+	r.handler = libcontainer.NewHandler(r, "/", 0, measured)
+	if m.v2 {
+		r.parts = []part{{at.has, r.Manager}}
+		return r, nil
+	}
+	for _, bits := range [...]controller{cpuacct | cpu, memory, pids, blkio} {
+		own := map[string]string{}
+		for _, c := range controllers {
+			if dir, ok := r.paths[c.v1]; ok && bits&c.bit != 0 {
+				own[c.v1] = dir
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		manager, err := libcontainer.NewCgroupManager(name, own)
+		if err != nil {
+			return nil, fmt.Errorf("open cgroup %s: %w", at.path, err)
+		}
+		r.parts = append(r.parts, part{bits & at.has, manager})
+	}
+	return r, nil
+}
+
+// observe reads the cgroup now. It returns false if the cgroup vanished
+// meanwhile. The observation is valid until the next call.
+func (r *meter) observe(machine model.MachineInfoFactory) (*observation, bool) {
+	r.now = observation{ooms: -1}
+	o := &r.now
+	if r.place.has&cpuacct != 0 {
+		dir := r.paths["cpuacct"]
+		if r.v2 {
+			dir = r.paths[""]
+		}
+		var err error
+		if o.cpu, err = readCounter(dir, r.v2); err != nil {
+			o.errs = append(o.errs, err)
+		}
+	}
+	var err error
+	if o.stats, err = r.handler.GetStats(); err != nil {
+		o.errs = append(o.errs, err)
+	}
+	if o.spec, err = common.GetSpec(r.paths, machine, false, false); err != nil {
+		o.errs = append(o.errs, fmt.Errorf("read limits: %w", err))
+	}
+	if r.place.has&memory != 0 {
+		if n, err := r.OOMKillCount(); err == nil && n <= math.MaxInt64 {
+			o.ooms = int64(n)
+		}
+		o.swap = r.countsSwap()
+	}
+	// A file that is gone reads as zero to libcontainer, without an error.
+	return o, o.stats != nil && r.place.same()
+}
+
+func (r *meter) countsSwap() bool {
+	file := path.Join(r.paths["memory"], "memory.memsw.usage_in_bytes")
+	if r.v2 {
+		if r.place.path == "/" {
+			return true // from /proc/meminfo
+		}
+		file = path.Join(r.paths[""], "memory.swap.current")
+	}
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// GetStats reads each part and puts them together. It is what the handler
+// calls. Errors are kept in the observation, since the handler would return
+// nothing for one.
+func (r *meter) GetStats() (*cgroups.Stats, error) {
+	o := &r.now
+	o.raw = cgroups.NewStats()
+	for _, p := range r.parts {
+		before := time.Now()
+		st, err := p.manager.GetStats()
+		at := before.Add(time.Since(before) / 2)
+		good := p.bits
+		if err != nil {
+			if r.ignorable(err) {
+				err = nil
+			} else {
+				o.errs = append(o.errs, err)
+			}
+			good &^= r.blamed(p.bits, err)
+		}
+		if st == nil {
+			continue
+		}
+		o.read |= good
+		for i, c := range controllers {
+			if good&c.bit != 0 {
+				o.times[i] = at
+			}
+		}
+		merge(o.raw, st, p.bits)
+	}
+	return o.raw, nil
+}
+
+// ignorable reports whether err only says that a version 2 root lacks files, which it
+// always does.
+func (r *meter) ignorable(err error) bool {
+	return r.v2 && r.place.path == "/" && strings.Contains(err.Error(), "no such file")
+}
+
+// blamed returns which of bits err spoils. On version 1 a part is one
+// controller. On version 2 all are read at once and libcontainer flattens what
+// went wrong into one text, in which only the files' names tell.
+func (r *meter) blamed(bits controller, err error) controller {
+	if err == nil {
+		return 0
+	}
+	if !r.v2 {
+		return bits
+	}
+	var spoilt controller
+	for _, c := range controllers {
+		if strings.Contains(err.Error(), "/"+c.v2+".") {
+			spoilt |= c.bit
+		}
+	}
+	if spoilt == 0 {
+		return bits
+	}
+	return spoilt
+}
+
+// merge copies what belongs to bits from one part's statistics.
+func merge(to, from *cgroups.Stats, bits controller) {
+	if bits&(cpuacct|cpu) != 0 {
+		to.CpuStats = from.CpuStats
+	}
+	if bits&memory != 0 {
+		to.MemoryStats = from.MemoryStats
+	}
+	if bits&pids != 0 {
+		to.PidsStats = from.PidsStats
+	}
+	if bits&blkio != 0 {
+		to.BlkioStats = from.BlkioStats
+	}
+	// Pressure is kept by version 2, whatever its controllers.
+	to.CpuStats.PSI, to.MemoryStats.PSI, to.BlkioStats.PSI =
+		either(to.CpuStats.PSI, from.CpuStats.PSI), either(to.MemoryStats.PSI, from.MemoryStats.PSI), either(to.BlkioStats.PSI, from.BlkioStats.PSI)
+}
+
+func either[T any](a, b *T) *T {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// time returns when the part that holds c was read; zero if it was not.
+func (o *observation) time(c controller) int64 {
+	for i := range controllers {
+		if controllers[i].bit == c && !o.times[i].IsZero() {
+			return o.times[i].UnixNano()
+		}
+	}
+	return 0
+}
+
+// err returns what went wrong with the cgroup at p, nil if nothing did.
+func (o *observation) err(p metric.CgroupPath) error {
+	errs := make([]error, len(o.errs))
+	for i, err := range o.errs {
+		errs[i] = fmt.Errorf("read cgroup %s: %w", p, err)
+	}
+	return errors.Join(errs...)
+}

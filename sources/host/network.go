@@ -1,0 +1,167 @@
+//go:build linux
+
+package host
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/cadvisor/lib/container"
+	"github.com/google/cadvisor/lib/container/libcontainer"
+	"github.com/google/cadvisor/lib/model"
+	"github.com/opencontainers/cgroups"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// traffic is what the interfaces of a network namespace carried.
+type traffic struct {
+	at         time.Time
+	interfaces []model.InterfaceStats
+	// route is the interface of the default route; empty if there is none.
+	route string
+}
+
+// noCgroup lets cAdvisor's handler read a process's network without reading a
+// cgroup.
+type noCgroup struct{ cgroups.Manager }
+
+func (noCgroup) GetStats() (*cgroups.Stats, error) { return cgroups.NewStats(), nil }
+func (noCgroup) Path(string) string                { return "" }
+
+// readTraffic reads the network namespace of a process through cAdvisor,
+// which leaves out loopback, veth, docker and nerdctl interfaces.
+func readTraffic(rootFS string, pid int) (traffic, error) {
+	handler := libcontainer.NewHandler(noCgroup{}, rootFS, pid, container.MetricSet{container.NetworkUsageMetrics: {}})
+	before := time.Now()
+	st, err := handler.GetStats()
+	t := traffic{at: before.Add(time.Since(before) / 2)}
+	if err != nil {
+		return t, fmt.Errorf("read network of process %d: %w", pid, err)
+	}
+	net := path.Join(rootFS, "proc", strconv.Itoa(pid), "net")
+	if t.interfaces = st.Network.Interfaces; len(t.interfaces) == 0 {
+		// cAdvisor says why only in its log.
+		if _, err := os.ReadFile(path.Join(net, "dev")); err != nil {
+			return t, fmt.Errorf("read network of process %d: %w", pid, err)
+		}
+	}
+	if data, err := os.ReadFile(path.Join(net, "route")); err == nil {
+		t.route = defaultRoute(data)
+	}
+	if data, err := os.ReadFile(path.Join(net, "ipv6_route")); err == nil && t.route == "" {
+		t.route = defaultRoute6(data)
+	}
+	return t, nil
+}
+
+// defaultRoute returns the interface of the default route with the smallest
+// metric in /proc/net/route; empty if there is none.
+func defaultRoute(data []byte) string {
+	name, best := "", uint64(0)
+	for line := range bytes.Lines(data) {
+		// Iface Destination Gateway Flags RefCnt Use Metric Mask ...
+		f := bytes.Fields(line)
+		if len(f) < 8 || string(f[1]) != "00000000" || string(f[7]) != "00000000" {
+			continue
+		}
+		flags, err := strconv.ParseUint(string(f[3]), 16, 32)
+		m, err2 := strconv.ParseUint(string(f[6]), 10, 32)
+		if err != nil || err2 != nil || flags&routeUp == 0 {
+			continue
+		}
+		if name == "" || m < best {
+			name, best = string(f[0]), m
+		}
+	}
+	return name
+}
+
+// defaultRoute6 does so for /proc/net/ipv6_route.
+func defaultRoute6(data []byte) string {
+	name, best := "", uint64(0)
+	for line := range bytes.Lines(data) {
+		// destination length source length next-hop metric refcnt use flags iface
+		f := bytes.Fields(line)
+		if len(f) < 10 || string(f[1]) != "00" || len(bytes.Trim(f[0], "0")) > 0 || string(f[9]) == "lo" {
+			continue
+		}
+		flags, err := strconv.ParseUint(string(f[8]), 16, 32)
+		m, err2 := strconv.ParseUint(string(f[5]), 16, 32)
+		if err != nil || err2 != nil || flags&routeUp == 0 {
+			continue
+		}
+		if name == "" || m < best {
+			name, best = string(f[9]), m
+		}
+	}
+	return name
+}
+
+const routeUp = 1 // RTF_UP
+
+// own returns the traffic of the entity as a whole: the interface of the
+// default route, else the sum of those that are physical.
+func (t *traffic) own(physical func(name string) bool) (model.InterfaceStats, bool) {
+	for _, i := range t.interfaces {
+		if i.Name == t.route {
+			return i, true
+		}
+	}
+	var sum model.InterfaceStats
+	found := false
+	for _, i := range t.interfaces {
+		if physical(i.Name) {
+			found = true
+			sum.RxBytes += i.RxBytes
+			sum.RxErrors += i.RxErrors
+			sum.TxBytes += i.TxBytes
+			sum.TxErrors += i.TxErrors
+		}
+	}
+	return sum, found
+}
+
+// isEth0 tells the interface of a pod: network plugins call it eth0.
+func isEth0(name string) bool { return name == "eth0" }
+
+// isPhysical tells the interfaces with hardware, or a hypervisor's, behind them.
+func isPhysical(name string) bool {
+	_, err := os.Stat(path.Join("/sys/class/net", path.Base(name), "device"))
+	return err == nil
+}
+
+// addTraffic sets the network of the sample at index i of b, and adds a part
+// for each interface.
+func addTraffic(b *metric.Batch, i int, t *traffic, physical func(string) bool) {
+	if whole, ok := t.own(physical); ok {
+		fillTraffic(&b.Samples[i], &whole, t.at)
+	}
+	slices.SortFunc(t.interfaces, func(x, y model.InterfaceStats) int { return bytes.Compare([]byte(x.Name), []byte(y.Name)) })
+	for n := range t.interfaces {
+		fillTraffic(addPart(b, i, "interface:"+t.interfaces[n].Name), &t.interfaces[n], t.at)
+	}
+}
+
+func fillTraffic(s *metric.Sample, i *model.InterfaceStats, at time.Time) {
+	set(s, metric.NetworkRx, i.RxBytes)
+	set(s, metric.NetworkRxErrors, i.RxErrors)
+	set(s, metric.NetworkTx, i.TxBytes)
+	set(s, metric.NetworkTxErrors, i.TxErrors)
+	s.Times[metric.Network] = at.UnixNano()
+}
+
+// addPart adds a sample for a part of the one at index i, of the same
+// instance.
+func addPart(b *metric.Batch, i int, part string) *metric.Sample {
+	e := b.Samples[i].Entity
+	e.Part = part
+	s := b.Add(e)
+	s.Instance = b.Samples[i].Instance
+	return s
+}

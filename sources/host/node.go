@@ -1,0 +1,260 @@
+//go:build linux
+
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/cadvisor/lib/fs"
+	"github.com/opencontainers/cgroups"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// nodeReader reads what the node has beyond its root cgroup.
+type nodeReader struct {
+	rootFS  string
+	machine *machine
+}
+
+// read completes the node's sample at index at of b, and adds its parts.
+func (n *nodeReader) read(b *metric.Batch, at int, o *observation, v2 bool) error {
+	proc := path.Join(n.rootFS, "proc")
+	s := &b.Samples[at]
+	s.Instance.Start, s.Instance.Origin = n.machine.boot.UnixNano(), metric.StartRuntime
+	fillCPU(s, o)
+	fillMemory(s, o, v2)
+	err := errors.Join(
+		n.memory(s, proc),
+		n.processes(s, proc),
+		n.pressures(s, o, proc),
+	)
+	if cores := n.machine.info.NumCores; cores > 0 {
+		s.Values.Set(metric.CPUNodeCapacity, float64(cores)*1e9)
+	}
+	finish(s, time.Now())
+	parts := partIndex{}
+	return errors.Join(err, n.disks(b, at, proc, parts), n.filesystems(b, at, parts), n.network(b, at))
+}
+
+// memory sets what only /proc knows, and all of it where the root cgroup has
+// no memory controller, the way cAdvisor does for version 2.
+func (n *nodeReader) memory(s *metric.Sample, proc string) error {
+	data, err := os.ReadFile(path.Join(proc, "meminfo"))
+	if err != nil {
+		return fmt.Errorf("read node memory: %w", err)
+	}
+	m := parsePairs(data, 1024)
+	capacity, ok := m["MemTotal"]
+	if !ok {
+		return errors.New("read node memory: no MemTotal in meminfo")
+	}
+	if !s.Values.Has(metric.MemoryUsage) {
+		cache := m["Cached"] + m["Buffers"]
+		usage := m["AnonPages"] + cache
+		set(s, metric.MemoryUsage, usage)
+		set(s, metric.MemoryWorkingSet, less(usage, m["Inactive(file)"]))
+		set(s, metric.MemoryRSS, m["AnonPages"])
+		set(s, metric.MemoryCache, cache)
+		set(s, metric.MemoryMappedFile, m["Mapped"])
+	}
+	set(s, metric.MemoryNodeCapacity, capacity)
+	if used, ok := s.Values.Get(metric.MemoryWorkingSet); ok {
+		s.Values.Set(metric.MemoryAvailable, max(0, float64(capacity)-used))
+	}
+	set(s, metric.MemorySwap, less(m["SwapTotal"], m["SwapFree"]))
+	set(s, metric.MemorySwapAvailable, m["SwapFree"])
+	if data, err = os.ReadFile(path.Join(proc, "vmstat")); err != nil {
+		return fmt.Errorf("read node memory events: %w", err)
+	}
+	for key, id := range map[string]metric.ID{
+		"oom_kill": metric.MemoryOOMEvents, "pgfault": metric.MemoryPageFaults, "pgmajfault": metric.MemoryMajorPageFaults,
+	} {
+		if v, ok := parsePairs(data, 1)[key]; ok {
+			set(s, id, v)
+		}
+	}
+	return nil
+}
+
+// processes sets the threads of the machine; its processes are counted with
+// its cgroups.
+func (n *nodeReader) processes(s *metric.Sample, proc string) error {
+	data, err := os.ReadFile(path.Join(proc, "loadavg"))
+	if err != nil {
+		return fmt.Errorf("count threads: %w", err)
+	}
+	var load [3]float64
+	var runnable, threads uint64
+	if _, err := fmt.Sscanf(string(data), "%f %f %f %d/%d", &load[0], &load[1], &load[2], &runnable, &threads); err != nil {
+		return fmt.Errorf("count threads: loadavg: %w", err)
+	}
+	set(s, metric.ProcessThreads, threads)
+	limit := uint64(0)
+	for _, name := range [...]string{"threads-max", "pid_max"} {
+		var v uint64
+		if data, err := os.ReadFile(path.Join(proc, "sys/kernel", name)); err != nil {
+			return fmt.Errorf("read limit of processes: %w", err)
+		} else if _, err := fmt.Sscan(string(data), &v); err != nil {
+			return fmt.Errorf("read limit of processes: %s: %w", name, err)
+		}
+		if limit == 0 || v < limit {
+			limit = v
+		}
+	}
+	set(s, metric.ProcessLimit, limit)
+	return nil
+}
+
+// pressures sets the node's pressure: that of the root cgroup on version 2,
+// else /proc/pressure.
+func (n *nodeReader) pressures(s *metric.Sample, o *observation, proc string) error {
+	var errs []error
+	for _, p := range [...]struct {
+		name       string
+		some, full metric.ID
+		from       *cgroups.PSIStats
+	}{
+		{"cpu", metric.CPUPressureSome, metric.CPUPressureFull, o.raw.CpuStats.PSI},
+		{"memory", metric.MemoryPressureSome, metric.MemoryPressureFull, o.raw.MemoryStats.PSI},
+		{"io", metric.IOPressureSome, metric.IOPressureFull, o.raw.BlkioStats.PSI},
+	} {
+		if p.from == nil {
+			data, err := os.ReadFile(path.Join(proc, "pressure", p.name))
+			if isAbsent(err) {
+				continue // a gap, not an error
+			}
+			var psi cgroups.PSIStats
+			if err == nil {
+				psi.Some.Total, psi.Full.Total, err = parsePressure(data)
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("read %s pressure: %w", p.name, err))
+				continue
+			}
+			p.from = &psi
+		}
+		pressure(s, p.from, p.some, p.full)
+	}
+	return errors.Join(errs...)
+}
+
+// partIndex finds the sample of a part that was added already: a whole disk
+// that is also a file system is one part.
+type partIndex map[string]int
+
+func (p partIndex) at(b *metric.Batch, whole int, part string) *metric.Sample {
+	if i, ok := p[part]; ok {
+		return &b.Samples[i]
+	}
+	p[part] = len(b.Samples)
+	return addPart(b, whole, part)
+}
+
+// disks sets the bytes of each disk and their sum.
+func (n *nodeReader) disks(b *metric.Batch, at int, proc string, parts partIndex) error {
+	now := time.Now()
+	data, err := os.ReadFile(path.Join(proc, "diskstats"))
+	if err != nil {
+		return fmt.Errorf("read disks: %w", err)
+	}
+	var read, written uint64
+	found := false
+	for line := range strings.Lines(string(data)) {
+		var d struct{ major, minor, reads, merged, in, ms, writes, wmerged, out uint64 }
+		var name string
+		if _, err := fmt.Sscan(line, &d.major, &d.minor, &name, &d.reads, &d.merged, &d.in, &d.ms, &d.writes, &d.wmerged, &d.out); err != nil {
+			return fmt.Errorf("read disks: diskstats: %w", err)
+		}
+		if !n.machine.isDisk(d.major, d.minor) {
+			continue
+		}
+		found = true
+		read, written = read+d.in*sector, written+d.out*sector
+		fillDisk(parts.at(b, at, "device:/dev/"+name), d.in*sector, d.out*sector, now)
+	}
+	if found {
+		fillDisk(&b.Samples[at], read, written, now)
+	}
+	return nil
+}
+
+// sector is the unit of /proc/diskstats, whatever the disk's.
+const sector = 512
+
+func fillDisk(s *metric.Sample, read, written uint64, at time.Time) {
+	set(s, metric.DiskReadBytes, read)
+	set(s, metric.DiskWriteBytes, written)
+	s.Times[metric.IO] = at.UnixNano()
+}
+
+// filesystems adds each file system cAdvisor knows; the root's is the node's
+// own too.
+func (n *nodeReader) filesystems(b *metric.Batch, at int, parts partIndex) error {
+	if n.machine.fs == nil {
+		return nil // said when the machine was read
+	}
+	now := time.Now()
+	all, err := n.machine.fs.GetGlobalFsInfo()
+	if err != nil {
+		return fmt.Errorf("read file systems: %w", err)
+	}
+	slices.SortFunc(all, func(a, b fs.Fs) int { return strings.Compare(a.Device, b.Device) }) // cAdvisor's order is a map's
+	for i := range all {
+		if all[i].Device == n.machine.root {
+			fillFilesystem(&b.Samples[at], &all[i], now)
+		}
+		fillFilesystem(parts.at(b, at, "device:"+all[i].Device), &all[i], now)
+	}
+	return nil
+}
+
+func fillFilesystem(s *metric.Sample, f *fs.Fs, at time.Time) {
+	set(s, metric.FilesystemLimit, f.Capacity)
+	set(s, metric.FilesystemUsage, less(f.Capacity, f.Free))
+	set(s, metric.FilesystemAvailable, f.Available)
+	if f.Inodes != nil && f.InodesFree != nil {
+		set(s, metric.FilesystemInodes, *f.Inodes)
+		set(s, metric.FilesystemInodesFree, *f.InodesFree)
+		set(s, metric.FilesystemInodesUsed, less(*f.Inodes, *f.InodesFree))
+	}
+	s.Times[metric.Filesystem] = at.UnixNano()
+}
+
+// network adds the interfaces of the host's network namespace: that of process
+// 1, or where it may not be read, our own.
+func (n *nodeReader) network(b *metric.Batch, at int) error {
+	t, err := readTraffic(n.rootFS, 1)
+	if err != nil {
+		var own error
+		if t, own = readTraffic(n.rootFS, os.Getpid()); own != nil {
+			return err
+		}
+	}
+	addTraffic(b, at, &t, isPhysical)
+	return nil
+}
+
+// parsePairs reads lines of a name and a number: "MemTotal: 16 kB" and
+// "pgfault 7". Numbers are multiplied by unit.
+func parsePairs(data []byte, unit uint64) map[string]uint64 {
+	m := map[string]uint64{}
+	for line := range strings.Lines(string(data)) {
+		var name string
+		var value uint64
+		if n, _ := fmt.Sscan(line, &name, &value); n == 2 {
+			m[strings.TrimSuffix(name, ":")] = value * unit
+		}
+	}
+	return m
+}
+
+func isAbsent(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, errors.ErrUnsupported)
+}

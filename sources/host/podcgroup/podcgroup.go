@@ -1,0 +1,308 @@
+// Package podcgroup tells from a cgroup's path alone which pod and container it
+// belongs to, in the spellings of both kubelet cgroup drivers and of the
+// common container runtimes. It does no I/O: what it says is a reading of the
+// name, and the kernel may hold another truth (a cgroup left behind by an
+// older container keeps its name).
+//
+// The spellings:
+//
+//	/kubepods/burstable/pod<uid>/<id>                                    cgroupfs
+//	/kubepods/pod<uid>/crio-<id>                                         cgroupfs, CRI-O
+//	/kubepods.slice/kubepods-burstable.slice/
+//	  kubepods-burstable-pod<uid_with_underscores>.slice/
+//	  cri-containerd-<id>.scope                                          systemd
+//	/<anything>/kubepods-burstable-pod<uid_>.slice:cri-containerd:<id>   containerd on the
+//	                                                                     other driver than the kubelet
+//	/docker/<id>, /system.slice/docker-<id>.scope                        a container of no pod
+//
+// The kubepods cgroup may lie below others, as under kind
+// ("/docker/<id>/kubelet/kubepods/...") or with --cgroup-root
+// ("/kubelet.slice/kubelet-kubepods.slice/..."). Where it appears twice, the
+// outer one counts: the inner belongs to a cluster inside a container.
+package podcgroup
+
+import (
+	"path"
+	"strings"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Kind says what a cgroup is.
+type Kind uint8
+
+// The kinds of cgroup.
+const (
+	// Other is a cgroup that has nothing to do with containers.
+	Other Kind = iota
+	// Root is the cgroup above all pods: /kubepods.
+	Root
+	// Class is the cgroup above the pods of a quality-of-service class.
+	Class
+	// Pod is a pod's own cgroup.
+	Pod
+	// Container is a container's own cgroup, a sandbox's included.
+	Container
+	// Inside is a cgroup below a pod's that is no container's own: one made
+	// within a container, or a runtime's helper beside it.
+	Inside
+	// Standalone is a container that belongs to no pod.
+	Standalone
+)
+
+// String returns the lower-case name of k.
+func (k Kind) String() string {
+	return [...]string{"other", "root", "class", "pod", "container", "inside", "standalone"}[k]
+}
+
+// QoS is a quality-of-service class, as the API server spells it. It is empty
+// where the path does not tell.
+type QoS string
+
+// The classes.
+const (
+	Guaranteed QoS = "Guaranteed"
+	Burstable  QoS = "Burstable"
+	BestEffort QoS = "BestEffort"
+)
+
+// Driver is a kubelet's way to name cgroups. It is empty where the path does
+// not tell.
+type Driver string
+
+// The drivers.
+const (
+	Cgroupfs Driver = "cgroupfs"
+	Systemd  Driver = "systemd"
+)
+
+// Ref is what a path says. Fields that do not apply are empty.
+type Ref struct {
+	Kind   Kind
+	Driver Driver
+	QoS    QoS
+	// UID is the pod's. For a static pod it is the 32 digits of its manifest's
+	// hash; see NormalizeUID.
+	UID metric.PodUID
+	// ID is the container's: also of a cgroup inside a container.
+	ID metric.ContainerID
+	// Runtime is what stands before the container's ID: "cri-containerd",
+	// "crio", "docker"; empty for a bare ID.
+	Runtime string
+	// Prefix is the path above the kubepods cgroup; empty if it is the
+	// topmost. For a Standalone container it is the path above it.
+	Prefix string
+	// Below is the path below the pod's cgroup (or the container's, if ID is set) of
+	// a cgroup Inside: "/init.scope".
+	Below string
+}
+
+// Parse reads p. Paths it does not recognise are of Kind Other, with nothing
+// else set.
+func Parse(p metric.CgroupPath) Ref {
+	parts := split(string(p))
+	for i, part := range parts {
+		if r, ok := parseColon(part); ok {
+			r.Prefix = join(parts[:i])
+			return r.inside(parts[i+1:])
+		}
+		if part == "kubepods" {
+			return parseTree(Cgroupfs, "", parts, i)
+		}
+		if name, ok := strings.CutSuffix(part, "kubepods.slice"); ok && sliceBelow(name, parts, i) {
+			return parseTree(Systemd, name, parts, i)
+		}
+	}
+	if n := len(parts); n > 0 {
+		if runtime, id, ok := parseContainer(parts[n-1]); ok {
+			return Ref{Kind: Standalone, ID: id, Runtime: runtime, Prefix: join(parts[:n-1])}
+		}
+	}
+	return Ref{}
+}
+
+// sliceBelow reports whether a slice whose name starts with prefix stands where
+// systemd would put it: "kubelet-" below ".../kubelet.slice".
+func sliceBelow(prefix string, parts []string, i int) bool {
+	if prefix == "" {
+		return true
+	}
+	parent, ok := strings.CutSuffix(prefix, "-")
+	return ok && parent != "" && i > 0 && parts[i-1] == parent+".slice"
+}
+
+// parseTree reads the path at and below parts[i], which is the kubepods cgroup.
+// slice is what precedes "kubepods" in the names of systemd's slices.
+func parseTree(d Driver, slice string, parts []string, i int) Ref {
+	r := Ref{Kind: Root, Driver: d, Prefix: join(parts[:i])}
+	rest := parts[i+1:]
+	if len(rest) == 0 {
+		return r
+	}
+	base := slice + "kubepods"
+	if class := classOf(d, base, rest[0]); class != "" {
+		r.Kind, r.QoS = Class, class
+		if rest = rest[1:]; len(rest) == 0 {
+			return r
+		}
+		base += "-" + strings.ToLower(string(class))
+	}
+	uid, ok := podOf(d, base, rest[0])
+	if !ok {
+		return Ref{}
+	}
+	if r.QoS == "" {
+		r.QoS = Guaranteed // they have no class cgroup
+	}
+	r.Kind, r.UID = Pod, uid
+	if rest = rest[1:]; len(rest) == 0 {
+		return r
+	}
+	if runtime, id, ok := parseContainer(rest[0]); ok {
+		r.Kind, r.Runtime, r.ID = Container, runtime, id
+		rest = rest[1:]
+	}
+	return r.inside(rest)
+}
+
+// inside makes r Inside if there is more path below what it names.
+func (r Ref) inside(below []string) Ref {
+	if len(below) > 0 {
+		r.Kind, r.Below = Inside, join(below)
+	}
+	return r
+}
+
+func classOf(d Driver, base, part string) QoS {
+	for _, q := range [...]QoS{Burstable, BestEffort} {
+		name := strings.ToLower(string(q))
+		if d == Systemd {
+			name = base + "-" + name + ".slice"
+		}
+		if part == name {
+			return q
+		}
+	}
+	return ""
+}
+
+// podOf reads a pod's own component: "pod<uid>", or "<base>-pod<uid_>.slice".
+func podOf(d Driver, base, part string) (metric.PodUID, bool) {
+	if d == Systemd {
+		inner, ok := strings.CutSuffix(part, ".slice")
+		if !ok {
+			return "", false
+		}
+		if part, ok = strings.CutPrefix(inner, base+"-"); !ok {
+			return "", false
+		}
+	}
+	uid, ok := strings.CutPrefix(part, "pod")
+	if !ok {
+		return "", false
+	}
+	return NormalizeUID(uid)
+}
+
+// parseColon reads "kubepods-burstable-pod<uid_>.slice:cri-containerd:<id>",
+// which is one directory: containerd on the cgroupfs driver took the kubelet's
+// systemd spelling for a name.
+func parseColon(part string) (Ref, bool) {
+	slice, rest, ok := strings.Cut(part, ":")
+	if !ok {
+		return Ref{}, false
+	}
+	runtime, id, ok := strings.Cut(rest, ":")
+	if !ok || !isRuntime(runtime) || !isID(id) {
+		return Ref{}, false
+	}
+	at := strings.LastIndex(slice, "kubepods-")
+	if at < 0 {
+		return Ref{}, false
+	}
+	r := Ref{Kind: Container, Runtime: runtime, ID: metric.ContainerID(id), QoS: Guaranteed}
+	base := slice[:at] + "kubepods"
+	for _, q := range [...]QoS{Burstable, BestEffort} {
+		if name := base + "-" + strings.ToLower(string(q)); strings.HasPrefix(slice, name+"-") {
+			base, r.QoS = name, q
+			break
+		}
+	}
+	r.UID, ok = podOf(Systemd, base, slice)
+	return r, ok
+}
+
+// Path spells r's cgroup, so that Parse(r.Path()) is r again. It is empty for
+// Other, and for a container on mixed drivers, whose Driver is empty: that
+// spelling is only read.
+func (r Ref) Path() metric.CgroupPath {
+	if r.Kind == Other {
+		return ""
+	}
+	if r.Kind == Standalone {
+		name := string(r.ID)
+		if r.Runtime != "" {
+			name = r.Runtime + "-" + name + ".scope"
+		}
+		return metric.CgroupPath(r.Prefix + "/" + name)
+	}
+	if r.Driver == "" {
+		return ""
+	}
+	base := "kubepods"
+	if r.Driver == Systemd {
+		if above := path.Base(r.Prefix); strings.HasSuffix(above, ".slice") {
+			base = strings.TrimSuffix(above, ".slice") + "-kubepods"
+		}
+	}
+	names := []string{r.slice(base)}
+	if r.QoS == Burstable || r.QoS == BestEffort {
+		class := strings.ToLower(string(r.QoS))
+		if r.Driver == Systemd {
+			base += "-" + class
+			class = base
+		}
+		names = append(names, r.slice(class))
+	}
+	if r.UID != "" {
+		pod := "pod" + string(r.UID)
+		if r.Driver == Systemd {
+			pod = base + "-pod" + strings.ReplaceAll(string(r.UID), "-", "_")
+		}
+		names = append(names, r.slice(pod))
+	}
+	if r.ID != "" {
+		name := string(r.ID)
+		if r.Runtime != "" {
+			name = r.Runtime + "-" + name
+			if r.Driver == Systemd {
+				name += ".scope"
+			}
+		}
+		names = append(names, name)
+	}
+	return metric.CgroupPath(r.Prefix + "/" + strings.Join(names, "/") + r.Below)
+}
+
+func (r Ref) slice(name string) string {
+	if r.Driver == Systemd {
+		return name + ".slice"
+	}
+	return name
+}
+
+// split returns the components of a path; empty ones and "." are left out.
+func split(p string) []string {
+	p = path.Clean("/" + p)
+	if p == "/" {
+		return nil
+	}
+	return strings.Split(p[1:], "/")
+}
+
+func join(parts []string) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	return "/" + strings.Join(parts, "/")
+}

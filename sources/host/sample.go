@@ -1,0 +1,197 @@
+//go:build linux
+
+package host
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/cadvisor/lib/model"
+	"github.com/opencontainers/cgroups"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// unlimited is where a byte limit means none: version 1 writes the largest
+// multiple of a page below 2^63, version 2 "max".
+const unlimited = 1 << 62
+
+// fill sets every metric that o holds for a cgroup that is not the node.
+func fill(s *metric.Sample, o *observation, v2 bool) {
+	fillCPU(s, o)
+	if o.read&cpu != 0 {
+		set(s, metric.CPUThrottled, o.stats.Cpu.CFS.ThrottledTime)
+		set(s, metric.CPUPeriods, o.stats.Cpu.CFS.Periods)
+		set(s, metric.CPUThrottledPeriods, o.stats.Cpu.CFS.ThrottledPeriods)
+	}
+	fillMemory(s, o, v2)
+	if o.read&memory != 0 {
+		failures := o.stats.Memory.Failcnt
+		if v2 {
+			failures = o.stats.Memory.Events.Max
+		}
+		set(s, metric.MemoryFailures, failures)
+		if o.ooms >= 0 {
+			set(s, metric.MemoryOOMEvents, uint64(o.ooms))
+		}
+	}
+	if o.read&blkio != 0 {
+		s.Times[metric.IO] = o.time(blkio)
+	}
+	if o.read&pids != 0 {
+		set(s, metric.ProcessThreads, o.raw.PidsStats.Current)
+		if limit := o.raw.PidsStats.Limit; limit > 0 { // 0 is libcontainer's "max"
+			set(s, metric.ProcessLimit, limit)
+		}
+		s.Times[metric.Process] = o.time(pids)
+	}
+	fillLimits(s, o, v2)
+}
+
+func fillCPU(s *metric.Sample, o *observation) {
+	if !o.cpu.at.IsZero() {
+		set(s, metric.CPUUsage, o.cpu.nanoseconds)
+		s.Times[metric.CPU] = o.cpu.at.UnixNano()
+	}
+	if o.read&cpuacct != 0 {
+		set(s, metric.CPUUser, o.stats.Cpu.Usage.User)
+		set(s, metric.CPUSystem, o.stats.Cpu.Usage.System)
+	}
+	if s.Times[metric.CPU] == 0 {
+		s.Times[metric.CPU] = max(o.time(cpuacct), o.time(cpu))
+	}
+	pressure(s, o.raw.CpuStats.PSI, metric.CPUPressureSome, metric.CPUPressureFull)
+}
+
+func fillMemory(s *metric.Sample, o *observation, v2 bool) {
+	pressure(s, o.raw.MemoryStats.PSI, metric.MemoryPressureSome, metric.MemoryPressureFull)
+	if o.read&memory == 0 {
+		return
+	}
+	m := o.stats.Memory
+	s.Times[metric.Memory] = o.time(memory)
+	set(s, metric.MemoryUsage, m.Usage)
+	set(s, metric.MemoryWorkingSet, m.WorkingSet)
+	set(s, metric.MemoryRSS, m.RSS)
+	set(s, metric.MemoryCache, m.Cache)
+	set(s, metric.MemoryMappedFile, m.MappedFile)
+	set(s, metric.MemoryPageFaults, faults(o, "pgfault", v2))
+	set(s, metric.MemoryMajorPageFaults, faults(o, "pgmajfault", v2))
+	if o.swap {
+		set(s, metric.MemorySwap, m.Swap)
+	}
+}
+
+// faults returns a count of memory.stat for the cgroup and all below it. On
+// version 1 cAdvisor reports the cgroup's own as both.
+func faults(o *observation, key string, v2 bool) uint64 {
+	if !v2 {
+		if n, ok := o.raw.MemoryStats.Stats["total_"+key]; ok {
+			return n
+		}
+	}
+	return o.raw.MemoryStats.Stats[key]
+}
+
+// fillLimits sets what the cgroup may use, where it is limited, and what is
+// left of it.
+func fillLimits(s *metric.Sample, o *observation, v2 bool) {
+	if c := o.spec.Cpu; o.spec.HasCpu && c.Quota > 0 && c.Period > 0 {
+		s.Values.Set(metric.CPULimit, float64(c.Quota)/float64(c.Period)*1e9)
+	}
+	m := o.spec.Memory
+	if !o.spec.HasMemory || m.Limit >= unlimited || m.Limit == 0 && !v2 {
+		m.Limit = math.MaxUint64
+	} else {
+		set(s, metric.MemoryLimit, m.Limit)
+		if o.read&memory != 0 {
+			set(s, metric.MemoryAvailable, less(m.Limit, o.stats.Memory.WorkingSet))
+		}
+	}
+	// Version 1 limits memory and swap together.
+	if !o.swap || m.SwapLimit >= unlimited {
+		return
+	}
+	if !v2 {
+		if m.Limit == math.MaxUint64 || m.SwapLimit == 0 {
+			return
+		}
+		m.SwapLimit = less(m.SwapLimit, m.Limit)
+	}
+	set(s, metric.SwapLimit, m.SwapLimit)
+	if o.read&memory != 0 {
+		set(s, metric.MemorySwapAvailable, less(m.SwapLimit, o.stats.Memory.Swap))
+	}
+}
+
+// fillIO sets the bytes read from and written to block devices, and returns
+// each device's. physical tells devices that are not built upon others: where
+// some are, only they are summed, since bytes to a mapped device are counted
+// again on the one below.
+func fillIO(s *metric.Sample, o *observation, v2 bool, physical func(major, minor uint64) bool) []model.PerDiskStats {
+	pressure(s, o.raw.BlkioStats.PSI, metric.IOPressureSome, metric.IOPressureFull)
+	if o.read&blkio == 0 || o.stats.DiskIo == nil {
+		return nil
+	}
+	devices := o.stats.DiskIo.IoServiceBytes
+	slices.SortFunc(devices, func(a, b model.PerDiskStats) int { // cAdvisor's order is a map's
+		return cmp.Or(cmp.Compare(a.Major, b.Major), cmp.Compare(a.Minor, b.Minor))
+	})
+	// Version 1 without a policy on the device keeps no count; on version 2
+	// no line means no I/O.
+	if len(devices) == 0 && !v2 {
+		return nil
+	}
+	var all, below [2]uint64
+	some := false
+	for _, d := range devices {
+		read, written := d.Stats["Read"], d.Stats["Write"]
+		all[0], all[1] = all[0]+read, all[1]+written
+		if physical(d.Major, d.Minor) {
+			some = true
+			below[0], below[1] = below[0]+read, below[1]+written
+		}
+	}
+	if some {
+		all = below
+	}
+	set(s, metric.DiskReadBytes, all[0])
+	set(s, metric.DiskWriteBytes, all[1])
+	return devices
+}
+
+// pressure sets the two counters of a pressure file. The kernel and cAdvisor
+// count microseconds, whatever cAdvisor's model says.
+func pressure(s *metric.Sample, psi *cgroups.PSIStats, some, full metric.ID) {
+	if psi == nil {
+		return
+	}
+	set(s, some, psi.Some.Total*1000)
+	set(s, full, psi.Full.Total*1000)
+}
+
+// finish gives every group that has a value the time it was read, where none
+// is known better, and the instance its age.
+func finish(s *metric.Sample, now time.Time) {
+	if s.Instance.Start > 0 {
+		if age := now.UnixNano() - s.Instance.Start; age >= 0 {
+			s.Values.Set(metric.Uptime, float64(age))
+		}
+	}
+	for id := range s.Values.All() {
+		if g := id.Describe().Group; s.Times[g] == 0 {
+			s.Times[g] = now.UnixNano()
+		}
+	}
+}
+
+func set(s *metric.Sample, id metric.ID, value uint64) { s.Values.Set(id, float64(value)) }
+
+func less(a, b uint64) uint64 {
+	if b > a {
+		return 0
+	}
+	return a - b
+}

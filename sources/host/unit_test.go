@@ -1,0 +1,364 @@
+//go:build linux
+
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/cadvisor/lib/model"
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/cgroups"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+func asReadError(t testing.TB, err error) *metric.ReadError {
+	t.Helper()
+	var re *metric.ReadError
+	if !errors.As(err, &re) {
+		t.Fatalf("error = %v, want a *metric.ReadError", err)
+	}
+	return re
+}
+
+func TestParseOptions(t *testing.T) {
+	query, err := url.ParseQuery("node=n1&resolution=5s&prefix=/kubepods&prefix=/system.slice&rootfs=/host/&containerd=unix:///c.sock&containerd-namespace=ns&max-cgroups=7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ParseOptions("", query)
+	want := Options{Node: "n1", Resolution: 5 * time.Second, Prefixes: []string{"/kubepods", "/system.slice"}, RootFS: "/host",
+		Containerd: "/c.sock", ContainerdNamespace: "ns", MaxCgroups: 7}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("err = %v (-want +got):\n%s", err, diff)
+	}
+	got, err = ParseOptions("", url.Values{"containerd": {"none"}})
+	if diff := cmp.Diff(Options{}, got); err != nil || diff != "" {
+		t.Errorf("none: err = %v (-want +got):\n%s", err, diff)
+	}
+	if got, err = ParseOptions("", nil); err != nil || got.Containerd != DefaultContainerd {
+		t.Errorf("empty: %+v, %v, want the default socket", got, err)
+	}
+}
+
+func TestParseOptionsBad(t *testing.T) {
+	f := func(config, query string, want ...string) {
+		t.Helper()
+		q, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ParseOptions(config, q)
+		if err == nil {
+			t.Errorf("ParseOptions(%q, %q): no error, want one with %q", config, query, want)
+			return
+		}
+		for _, w := range want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("ParseOptions(%q, %q): %v\nwant it to say %q", config, query, err, w)
+			}
+		}
+	}
+	f("localhost", "", `no address, but "localhost" was given`, "host:?node=NAME")
+	f("", "resolutoin=5s&x=1", "unknown option resolutoin, x; there are:", "  resolution ")
+	f("", "resolution=5", "option resolution=5: ")
+	f("", "resolution=-5s", "must be positive")
+	f("", "node=a&node=b", "option node is given 2 times")
+	f("", "node=", "option node has no value")
+	f("", "prefix=kubepods", "option prefix=kubepods: must start with /")
+	f("", "rootfs=x&containerd=y", "option rootfs=x: must be an absolute path", "option containerd=y: ")
+	f("", "max-cgroups=0", "must be positive")
+}
+
+func TestOptionsDefaults(t *testing.T) {
+	o, err := Options{}.withDefaults(func() (string, error) { return "box", nil })
+	if want := (Options{Node: "box", RootFS: "/", ContainerdNamespace: "k8s.io", MaxCgroups: 20000}); err != nil || !cmp.Equal(o, want) {
+		t.Errorf("defaults = %+v, %v, want %+v", o, err, want)
+	}
+	if _, err := (Options{}).withDefaults(func() (string, error) { return "", os.ErrNotExist }); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("err = %v, want the host name's", err)
+	}
+}
+
+// constructed is a cgroup as cAdvisor and libcontainer would describe it, read at 10 s.
+func constructed() *observation {
+	at := time.Unix(10, 0)
+	raw := cgroups.NewStats()
+	raw.CpuStats.PSI = &cgroups.PSIStats{Some: cgroups.PSIData{Total: 7}, Full: cgroups.PSIData{Total: 5}}
+	raw.MemoryStats.PSI = &cgroups.PSIStats{Some: cgroups.PSIData{Total: 3}}
+	raw.MemoryStats.Stats = map[string]uint64{"pgfault": 11, "pgmajfault": 2, "total_pgfault": 111, "total_pgmajfault": 22}
+	raw.PidsStats = cgroups.PidsStats{Current: 9, Limit: 0}
+	o := &observation{
+		cpu: counter{nanoseconds: 123456789, at: time.Unix(10, 1)},
+		raw: raw,
+		stats: &model.ContainerStats{
+			Cpu: &model.CpuStats{
+				Usage: model.CpuUsage{Total: 1, User: 100, System: 23},
+				CFS:   model.CpuCFS{Periods: 6, ThrottledPeriods: 4, ThrottledTime: 1e9},
+			},
+			Memory: &model.MemoryStats{
+				Usage: 1000, WorkingSet: 800, RSS: 600, Cache: 300, MappedFile: 50, Swap: 10, Failcnt: 1,
+				Events: model.MemoryEvents{Max: 2},
+			},
+			DiskIo: &model.DiskIoStats{IoServiceBytes: []model.PerDiskStats{
+				{Device: "/dev/dm-0", Major: 253, Stats: map[string]uint64{"Read": 100, "Write": 10}},
+				{Device: "/dev/vda", Major: 254, Stats: map[string]uint64{"Read": 101, "Write": 12}},
+			}},
+		},
+		spec: model.ContainerSpec{
+			HasCpu: true, Cpu: model.CpuSpec{Quota: 20000, Period: 100000},
+			HasMemory: true, Memory: model.MemorySpec{Limit: 2000, SwapLimit: 2500},
+		},
+		read: cpuacct | cpu | memory | pids | blkio,
+		ooms: 3,
+		swap: true,
+	}
+	for i := range o.times {
+		o.times[i] = at
+	}
+	return o
+}
+
+func values(s *metric.Sample) map[string]float64 {
+	m := map[string]float64{}
+	for id, v := range s.Values.All() {
+		m[id.String()] = v
+	}
+	return m
+}
+
+func TestFill(t *testing.T) {
+	vda := func(major, _ uint64) bool { return major == 254 }
+	common := map[string]float64{
+		"cpu/usage": 123456789, "cpu/user": 100, "cpu/system": 23, "cpu/throttled": 1e9, "cpu/periods": 6, "cpu/throttled_periods": 4,
+		"cpu/pressure_some": 7000, "cpu/pressure_full": 5000, "memory/pressure_some": 3000, "memory/pressure_full": 0,
+		"memory/usage": 1000, "memory/working_set": 800, "memory/available": 1200, "memory/rss": 600, "memory/cache": 300,
+		"memory/mapped_file": 50, "memory/swap": 10, "memory/oom_events": 3, "process/threads": 9,
+		"disk/io_read_bytes": 101, "disk/io_write_bytes": 12, // not dm-0's again
+		"cpu/limit": 2e8, "memory/limit": 2000, "uptime": 9e9,
+	}
+	for v2, own := range map[bool]map[string]float64{
+		false: {"memory/page_faults": 111, "memory/major_page_faults": 22, "memory/failures": 1, "memory/swap_limit": 500, "memory/swap_available": 490},
+		true:  {"memory/page_faults": 11, "memory/major_page_faults": 2, "memory/failures": 2, "memory/swap_limit": 2500, "memory/swap_available": 2490},
+	} {
+		want := map[string]float64{}
+		for _, m := range []map[string]float64{common, own} {
+			for k, v := range m {
+				want[k] = v
+			}
+		}
+		s := &metric.Sample{Instance: metric.Instance{Start: 1e9}}
+		o := constructed()
+		fill(s, o, v2)
+		if n := len(fillIO(s, o, v2, vda)); n != 2 {
+			t.Errorf("devices = %d, want 2", n)
+		}
+		finish(s, time.Unix(10, 0))
+		if diff := cmp.Diff(want, values(s)); diff != "" {
+			t.Errorf("v2 %v (-want +got):\n%s", v2, diff)
+		}
+		if s.Times[metric.CPU] != 10e9+1 || s.Times[metric.Memory] != 10e9 {
+			t.Errorf("times = %v, want the counter's for cpu", s.Times)
+		}
+	}
+}
+
+// What was not read is absent, whatever zeros stand in its place.
+func TestFillUnread(t *testing.T) {
+	o := constructed()
+	o.read, o.cpu, o.ooms, o.spec = memory, counter{}, -1, model.ContainerSpec{}
+	o.raw.CpuStats.PSI, o.raw.MemoryStats.PSI = nil, nil
+	o.swap = false
+	s := &metric.Sample{}
+	fill(s, o, false)
+	if devices := fillIO(s, o, false, func(_, _ uint64) bool { return true }); devices != nil {
+		t.Errorf("devices = %v, want none", devices)
+	}
+	finish(s, time.Unix(11, 0))
+	want := map[string]float64{
+		"memory/usage": 1000, "memory/working_set": 800, "memory/rss": 600, "memory/cache": 300, "memory/mapped_file": 50,
+		"memory/page_faults": 111, "memory/major_page_faults": 22, "memory/failures": 1,
+	}
+	if diff := cmp.Diff(want, values(s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// No block I/O counted: on version 2 there was none, on version 1 nobody knows.
+	o = constructed()
+	o.stats.DiskIo.IoServiceBytes = nil
+	for v2, want := range map[bool]bool{false: false, true: true} {
+		s := &metric.Sample{}
+		fillIO(s, o, v2, func(_, _ uint64) bool { return false })
+		if got := s.Values.Has(metric.DiskReadBytes); got != want {
+			t.Errorf("v2 %v: has disk bytes = %v, want %v", v2, got, want)
+		}
+	}
+}
+
+func TestFillUnlimited(t *testing.T) {
+	for v2, limit := range map[bool]uint64{false: 9223372036854771712, true: math.MaxUint64} {
+		o := constructed()
+		o.spec.Memory = model.MemorySpec{Limit: limit, SwapLimit: limit}
+		o.spec.Cpu.Quota = 0
+		s := &metric.Sample{}
+		fill(s, o, v2)
+		for _, id := range []metric.ID{metric.CPULimit, metric.MemoryLimit, metric.MemoryAvailable, metric.SwapLimit, metric.MemorySwapAvailable} {
+			if v, ok := s.Values.Get(id); ok {
+				t.Errorf("v2 %v: %v = %v, want absent", v2, id, v)
+			}
+		}
+	}
+}
+
+func TestBlamed(t *testing.T) {
+	r := &meter{v2: true, place: place{path: "/a"}}
+	all := cpuacct | cpu | memory | pids | blkio
+	err := errors.New("error while statting cgroup v2: [open /sys/fs/cgroup/a/memory.current: permission denied open /sys/fs/cgroup/a/pids.max: permission denied]")
+	if got := r.blamed(all, err); got != memory|pids {
+		t.Errorf("blamed = %b, want memory and pids", got)
+	}
+	if got := r.blamed(all, errors.New("something else")); got != all {
+		t.Errorf("blamed = %b for an unknown error, want all", got)
+	}
+	r.v2 = false
+	if got := r.blamed(memory, err); got != memory {
+		t.Errorf("v1: blamed = %b, want memory", got)
+	}
+}
+
+func TestParseCounters(t *testing.T) {
+	if v, err := parseCPUStat([]byte("nr_periods 0\nusage_usec 1234567\nuser_usec 1\n")); v != 1234567000 || err != nil {
+		t.Errorf("cpu.stat = %d, %v, want 1234567000", v, err)
+	}
+	for _, bad := range []string{"", "usage_usec x\n", "usage_usec 99999999999999999999\n"} {
+		if v, err := parseCPUStat([]byte(bad)); err == nil {
+			t.Errorf("cpu.stat %q = %d, want an error", bad, v)
+		}
+	}
+	if v, err := parseUsage([]byte("987654321\n")); v != 987654321 || err != nil {
+		t.Errorf("cpuacct.usage = %d, %v, want 987654321", v, err)
+	}
+}
+
+func TestParsePressure(t *testing.T) {
+	some, full, err := parsePressure([]byte("some avg10=0.08 avg60=0.09 avg300=0.03 total=1596581\nfull avg10=0.08 avg60=0.08 avg300=0.02 total=1120195\n"))
+	if some != 1596581 || full != 1120195 || err != nil {
+		t.Errorf("got %d, %d, %v, want 1596581, 1120195", some, full, err)
+	}
+	for _, bad := range []string{"", "full avg10=0 total=1\n", "some total\n", "some x=1 y=2\n", "some a total=-1\n"} {
+		if _, _, err := parsePressure([]byte(bad)); err == nil {
+			t.Errorf("parsePressure(%q): no error", bad)
+		}
+	}
+}
+
+func FuzzParsePressure(f *testing.F) {
+	f.Add("some avg10=0.00 avg60=0.21 avg300=0.77 total=58128358\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")
+	f.Fuzz(func(t *testing.T, data string) {
+		some, full, err := parsePressure([]byte(data))
+		if err != nil {
+			return
+		}
+		again := fmt.Sprintf("some avg10=0 total=%d\nfull avg10=0 total=%d\n", some, full)
+		if s, f, err := parsePressure([]byte(again)); s != some || f != full || err != nil {
+			t.Errorf("parsePressure(%q) = %d, %d, but spelled anew %d, %d, %v", data, some, full, s, f, err)
+		}
+	})
+}
+
+func TestDefaultRoute(t *testing.T) {
+	v4 := "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n" +
+		"wlan0\t00000000\t010200C0\t0003\t0\t0\t600\t00000000\t0\t0\t0\n" +
+		"eth0\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n" +
+		"eth1\t00000000\t010200C0\t0002\t0\t0\t0\t00000000\t0\t0\t0\n" + // down
+		"eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
+	if got := defaultRoute([]byte(v4)); got != "eth0" {
+		t.Errorf("defaultRoute = %q, want eth0", got)
+	}
+	if got := defaultRoute([]byte("Iface\n")); got != "" {
+		t.Errorf("defaultRoute of none = %q", got)
+	}
+	zero := strings.Repeat("0", 32)
+	v6 := zero + " 00 " + zero + " 00 fe800000000000000000000000000001 00000400 00000001 00000000 00000003     ens3\n" +
+		zero + " 00 " + zero + " 00 " + zero + " ffffffff 00000001 00000000 00200200       lo\n"
+	if got := defaultRoute6([]byte(v6)); got != "ens3" {
+		t.Errorf("defaultRoute6 = %q, want ens3", got)
+	}
+}
+
+func TestTrafficOwn(t *testing.T) {
+	tr := traffic{interfaces: []model.InterfaceStats{{Name: "eth0", RxBytes: 5}, {Name: "eth1", RxBytes: 7}, {Name: "cni0", RxBytes: 100}}}
+	physical := func(name string) bool { return strings.HasPrefix(name, "eth") }
+	if got, ok := tr.own(physical); !ok || got.RxBytes != 12 {
+		t.Errorf("without a route = %d, %v, want 12", got.RxBytes, ok)
+	}
+	tr.route = "cni0"
+	if got, ok := tr.own(physical); !ok || got.RxBytes != 100 {
+		t.Errorf("with a route = %d, %v, want 100", got.RxBytes, ok)
+	}
+}
+
+// A fixture of /proc and cgroup.procs: children count for their parents, in
+// one hierarchy.
+func TestCensus(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, data string) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(data), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Dir(file)
+	}
+	for _, fd := range []string{"1/fd/0", "1/fd/1", "7/fd/0", "8/fd/0"} {
+		write("proc/"+fd, "")
+	}
+	places := []place{
+		{path: "/", home: write("cg/cgroup.procs", "1\n")},
+		{path: "/a", home: write("cg/a/cgroup.procs", "")},
+		{path: "/a/b", home: write("cg/a/b/cgroup.procs", "7\n8\n9\n")}, // 9 has just ended
+		{path: "/m", root: 1, home: write("cg2/m/cgroup.procs", "7\n")},
+		{path: "/z", home: write("cg/z/cgroup.procs", "0\n")}, // of another PID namespace
+	}
+	heads, errs := take(places, filepath.Join(dir, "proc"))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for p, want := range map[metric.CgroupPath]int32{"/": 5, "/a": 3, "/a/b": 3, "/m": 1, "/z": 1} {
+		if got := heads[p].processes; got != want {
+			t.Errorf("%s: processes = %d, want %d", p, got, want)
+		}
+	}
+	if got := heads["/z"].files; got != -1 {
+		t.Errorf("/z: open files = %d, want unknown", got)
+	}
+	if got := heads["/a"].files; got < 2 {
+		t.Errorf("/a: open files = %d, want those of 7 and 8", got)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	var p problems
+	p.add(nil)
+	if err := p.readError(context.Background()); err != nil {
+		t.Errorf("no problems = %v, want nil", err)
+	}
+	for i := range mostProblems + 3 {
+		p.add(fmt.Errorf("e%d", i))
+	}
+	re := asReadError(t, p.readError(context.Background()))
+	if s := re.Error(); !strings.HasSuffix(s, "e9\nand 3 more") || re.Reason != metric.NodeScrapeError {
+		t.Errorf("got %q, want ten and 3 more, NodeScrapeError", s)
+	}
+}
