@@ -23,7 +23,8 @@ type Source interface {
 // names pod UIDs and container IDs.
 type Witness interface {
 	// Testify fills b as Read does, from the second view, on a deadline of its
-	// own and under the same rules. If it gives nothing, there was no witness.
+	// own and under the same rules. If it fails and gives no sample, there was no
+	// witness.
 	Testify(ctx context.Context, b *metric.Batch) error
 }
 
@@ -69,7 +70,7 @@ type Processor interface {
 
 // Doubter is a Processor that may ask for a witness. If Doubts returns true
 // before Process and the source is a Witness, the manager lets it testify into
-// b.Witness, which stays nil if it gives nothing.
+// b.Witness, which stays nil if no witness answers.
 type Doubter interface {
 	// Doubts is asked once a round, unless the read gave nothing.
 	Doubts(facts *metric.Facts, b *metric.Batch, now time.Time) bool

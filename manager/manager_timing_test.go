@@ -1,0 +1,144 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// quiet is a Manager that was never run, with a source that has been opened:
+// for what a round does, without the clock.
+func quiet(o Options, p *place) *runner {
+	m := New(o)
+	m.sourcesCtx = context.Background()
+	r := m.start(p.spec("a", time.Hour, time.Minute), 1<<30)
+	r.mu.timer.Stop()
+	r.open()
+	return r
+}
+
+func pipeline(Spec) []Processor {
+	step := does(func(*metric.Facts, *metric.Batch, time.Time) {})
+	return []Processor{step, step, step, step}
+}
+
+// crowd reads 60 samples, as a node of 20 pods has.
+func crowd() *place {
+	return &place{read: func(_ context.Context, _ int, b *metric.Batch) error {
+		for range 60 {
+			b.Add(metric.Entity{Kind: metric.Container, Node: b.Node}).Values.Set(metric.MemoryWorkingSet, 1)
+		}
+		return nil
+	}}
+}
+
+func TestRoundAllocatesOnlyItsDeadline(t *testing.T) {
+	r := quiet(Options{Pipeline: pipeline}, crowd())
+	// Past the read, nothing.
+	b := r.read(r.fill, r.meters.read)
+	if n := testing.AllocsPerRun(100, func() {
+		r.process(b, nil, time.Time{})
+		r.note(b)
+		r.m.publish(b, r.pool)
+		b = r.empty(r.pool.get())
+	}); n != 0 {
+		t.Errorf("allocations of process, note and publish: got %v, want 0", n)
+	}
+	// The read's context is the standard library's, which is made anew: itself,
+	// its timer with its function, its channel, its cancel function.
+	const deadline = 5
+	if n := testing.AllocsPerRun(100, r.round); n > deadline {
+		t.Errorf("allocations of a round: got %v, want at most %d", n, deadline)
+	}
+	r.end()
+}
+
+func BenchmarkRound(b *testing.B) {
+	r := quiet(Options{Pipeline: pipeline, Registerer: prometheus.NewRegistry()}, crowd())
+	b.ReportAllocs()
+	for b.Loop() {
+		r.round()
+	}
+	r.end()
+}
+
+// BenchmarkManager runs the whole of it with so many sources that are due
+// together far more often than any real ones: what it reports is how many rounds
+// two sinks get in a second.
+func BenchmarkManager(b *testing.B) {
+	const sources = 5000
+	var specs []Spec
+	for i := range sources {
+		specs = append(specs, healthy().spec(fmt.Sprint(i), 20*time.Millisecond, time.Second))
+	}
+	var written atomic.Int64
+	done := make(chan struct{})
+	counts := writes(func(context.Context, *metric.Batch) error {
+		if written.Add(1) == int64(b.N) {
+			close(done)
+		}
+		return nil
+	})
+	ignores := writes(func(context.Context, *metric.Batch) error { return nil })
+	m := New(Options{
+		Providers:  []Provider{asks(func(*metric.Facts) []Spec { return specs })},
+		Pipeline:   pipeline,
+		Registerer: prometheus.NewRegistry(),
+		Sinks:      []NamedSink{{Name: "counts", Sink: counts, Queue: sources}, {Name: "ignores", Sink: ignores, Queue: sources}},
+	})
+	ctx, cancel := context.WithCancel(b.Context())
+	ended := make(chan error)
+	b.ReportAllocs()
+	b.ResetTimer()
+	go func() { ended <- m.Run(ctx) }()
+	<-done
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rounds/s")
+	cancel()
+	if err := <-ended; err != nil {
+		b.Error(err)
+	}
+}
+
+// BenchmarkIdle reports what a source costs between its rounds.
+func BenchmarkIdle(b *testing.B) {
+	const sources = 5000
+	m := New(Options{Pipeline: pipeline})
+	ctx, cancel := context.WithCancel(b.Context())
+	m.sourcesCtx = ctx
+	var bytes, stacks int64
+	n := int64(0)
+	for b.Loop() {
+		before := memory()
+		var all []*runner
+		for i := range sources {
+			r := m.start(healthy().spec(fmt.Sprint(i), time.Hour, time.Minute), 1<<30)
+			r.open()
+			all = append(all, r)
+		}
+		after := memory()
+		bytes += int64(after.HeapAlloc) - int64(before.HeapAlloc)
+		stacks += int64(after.StackInuse) - int64(before.StackInuse)
+		n += sources
+		for _, r := range all {
+			r.stop()
+		}
+	}
+	b.ReportMetric(float64(bytes/n), "B/source")
+	b.ReportMetric(float64(stacks/n), "stack-B/source")
+	cancel()
+}
+
+func memory() (s runtime.MemStats) {
+	runtime.GC()
+	runtime.GC() // what the first found unreachable is swept by the second
+	runtime.ReadMemStats(&s)
+	return s
+}

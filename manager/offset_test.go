@@ -1,0 +1,127 @@
+package manager
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// Replicas of different versions must agree, so the offsets never change.
+func TestOffsetIsSteady(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		interval time.Duration
+		want     time.Duration
+	}{
+		{"host", 15 * time.Second, 6593860611},
+		{"kubelet:resource/node-1", 15 * time.Second, 12590861250},
+		{"kubelet:resource/node-2", 15 * time.Second, 2051245616},
+		{"kubelet:resource/node-1", 60 * time.Second, 57590861250},
+	} {
+		if got := newTimetable(c.name, c.interval).offset; got != c.want {
+			t.Errorf("offset of %q in %v: got %d, want %d", c.name, c.interval, got, c.want)
+		}
+	}
+}
+
+func TestOffsetsAreSpread(t *testing.T) {
+	const nodes, bins = 5000, 15
+	var count [bins]int
+	for i := range nodes {
+		tt := newTimetable(fmt.Sprintf("kubelet:resource/node-%d", i), 15*time.Second)
+		count[tt.offset/time.Second]++
+	}
+	// Of 5000 thrown at random into 15 bins, one holds 333 ± 18; five sigma.
+	for i, n := range count {
+		if n < 243 || n > 423 {
+			t.Errorf("second %d of the interval: %d of %d sources, want 333 ± 90", i, n, nodes)
+		}
+	}
+}
+
+func TestFirst(t *testing.T) {
+	for _, c := range []struct {
+		says             string
+		offset, interval time.Duration
+		together         int
+		want             time.Duration
+	}{
+		{"one alone is read at once", 14 * time.Second, 15 * time.Second, 1, 0},
+		{"1001 spread over a second", 9 * time.Second, 15 * time.Second, 1001, 600 * time.Millisecond},
+		{"in the order of their places", 3 * time.Second, 15 * time.Second, 1001, 200 * time.Millisecond},
+		{"50,000 over five seconds, no more", 9 * time.Second, 15 * time.Second, 50000, 3 * time.Second},
+		{"never over more than half an interval", time.Second, 2 * time.Second, 50000, 500 * time.Millisecond},
+	} {
+		if got := (timetable{c.offset, c.interval}).first(c.together); got != c.want {
+			t.Errorf("%s: first(%d) with offset %v of %v: got %v, want %v", c.says, c.together, c.offset, c.interval, got, c.want)
+		}
+	}
+}
+
+func TestNext(t *testing.T) {
+	// Seconds since the epoch; the interval is 15 s, the offset 4 s, so the
+	// places are 4, 19, 34, 49, 64.
+	tt := timetable{offset: 4 * time.Second, interval: 15 * time.Second}
+	for _, c := range []struct {
+		says       string
+		round      int
+		due, now   float64
+		want       float64
+		wantMissed int
+	}{
+		{"the second read comes 10 s after the first", 1, 1, 1, 11, 0},
+		{"10 s after its end, so that fresh samples are 10 s apart", 1, 1, 3.5, 13.5, 0},
+		{"though places lie between", 1, 18, 18, 28, 0},
+		{"the third is at its place", 2, 11, 11, 19, 0},
+		{"but not right after the second", 2, 18, 18, 34, 0},
+		{"half an interval after is far enough", 2, 11.5, 11.5, 19, 0},
+		{"then every interval", 3, 19, 19.5, 34, 0},
+		{"a round that is late keeps the phase", 3, 19, 33.9, 34, 0},
+		{"a round as long as the interval misses the next", 3, 19, 34, 49, 1},
+		{"a longer one misses more", 3, 19, 70, 79, 3},
+		{"a second read may miss places", 2, 11, 20, 34, 1},
+		{"a timer that fires early does not read twice", 3, 19, 18.99, 34, 0},
+		{"before the epoch too", 3, -11, -10, 4, 0},
+	} {
+		next, missed := tt.next(c.round, at(c.due), at(c.now))
+		if !next.Equal(at(c.want)) || missed != c.wantMissed {
+			t.Errorf("%s: round %d due %v ended %v: got next %v, missed %d; want %v, %d",
+				c.says, c.round, c.due, c.now, float64(next.UnixNano())/1e9, missed, c.want, c.wantMissed)
+		}
+	}
+}
+
+// TestNextAcrossClockSteps replays what the clock does between due and now: due
+// is planned by the old wall clock, now is read from the new one, and only the
+// monotonic clock knows the time between. Times without one, as here, are the
+// worst case: even so the next round is a place, and at most 2 intervals away.
+func TestNextAcrossClockSteps(t *testing.T) {
+	tt := timetable{offset: 4 * time.Second, interval: 15 * time.Second}
+	for _, step := range []time.Duration{time.Hour, time.Minute, 5 * time.Millisecond, 0, -5 * time.Millisecond, -time.Minute, -time.Hour} {
+		due := at(3604)
+		now := due.Add(step)
+		next, _ := tt.next(3, due, now)
+		wait := next.Sub(now)
+		if tt.phase(next) != 0 || wait <= 0 || wait > 2*tt.interval {
+			t.Errorf("clock steps by %v: next round in %v, %v after its place; want a place within 30s", step, wait, tt.phase(next))
+		}
+	}
+}
+
+// Through any schedule of long and short rounds, every place is either due or
+// counted as missed.
+func TestNextLosesNoPlace(t *testing.T) {
+	tt := newTimetable("host", 15*time.Second)
+	due := tt.place(at(1000))
+	lasts := []time.Duration{0, time.Second, 15 * time.Second, 16 * time.Second, 14999 * time.Millisecond, 90 * time.Second, 45 * time.Second}
+	start, rounds, missed := due, 0, 0
+	for i := range 700 {
+		next, m := tt.next(3+i, due, due.Add(lasts[i%len(lasts)]))
+		due, rounds, missed = next, rounds+1, missed+m
+	}
+	if got, want := rounds+missed, int(due.Sub(start)/tt.interval); got != want {
+		t.Errorf("%d rounds and %d missed: got %d places, want %d", rounds, missed, got, want)
+	}
+}
+
+func at(seconds float64) time.Time { return time.Unix(0, int64(seconds*1e9)) }

@@ -1,0 +1,146 @@
+package manager
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// outlet is a sink with the goroutine that calls it and the queue before it.
+type outlet struct {
+	NamedSink
+	queue     *queue
+	telemetry *telemetry
+	log       *zap.Logger
+	ctx       context.Context // ends when shutdown has no more time
+	done      chan struct{}   // closed when run ends
+
+	// full says that batches are being dropped, so that it is logged once.
+	full atomic.Bool
+
+	// The rest belongs to run.
+	failing string      // reasonOf the last error; empty if there was none
+	overdue *time.Timer // runs while a write does
+}
+
+func newOutlet(ctx context.Context, s NamedSink, t *telemetry, log *zap.Logger) *outlet {
+	o := &outlet{
+		NamedSink: s,
+		queue:     newQueue(s.Queue),
+		telemetry: t,
+		log:       log.With(zap.String("sink", s.Name)),
+		ctx:       ctx,
+		done:      make(chan struct{}),
+	}
+	// An overdue write is counted and logged while it hangs, for it may never
+	// return.
+	o.overdue = time.AfterFunc(time.Hour, func() {
+		o.telemetry.timeouts.WithLabelValues(o.Name).Inc()
+		o.log.Warn("the sink ignores its deadline; it is not called until it returns", zap.Duration("deadline", o.Deadline))
+	})
+	o.overdue.Stop()
+	return o
+}
+
+// offer hands b to the sink, or drops it if too many wait already.
+func (o *outlet) offer(b *metric.Batch) {
+	if o.queue.offer(b) {
+		return
+	}
+	b.Release()
+	o.telemetry.dropped.WithLabelValues(o.Name).Inc()
+	if o.full.CompareAndSwap(false, true) {
+		o.log.Warn("the sink is too slow: its queue is full and batches are dropped", zap.Int("queue", o.Queue))
+	}
+}
+
+// run writes what waits until the queue is closed and empty.
+func (o *outlet) run() {
+	defer close(o.done)
+	for {
+		it, ok := o.queue.next()
+		switch {
+		case !ok:
+			return
+		case it.batch == nil:
+			o.forget(it)
+		case o.ctx.Err() != nil:
+			o.telemetry.dropped.WithLabelValues(o.Name).Inc()
+			it.batch.Release()
+		default:
+			o.write(it.batch)
+			it.batch.Release()
+		}
+		if o.full.Load() && o.queue.length() == 0 {
+			o.full.Store(false)
+			o.log.Info("the sink has caught up")
+		}
+	}
+}
+
+// write calls the sink once, on its deadline. A sink that ignores the deadline
+// cannot be called again until it returns, for it is called by one goroutine at
+// a time; its queue fills and overflows, at no one else's cost.
+func (o *outlet) write(b *metric.Batch) {
+	ctx, cancel := context.WithTimeout(o.ctx, o.Deadline)
+	defer cancel()
+	o.overdue.Reset(o.Deadline + grace)
+	began := time.Now()
+	err := o.guarded(ctx, b)
+	took := time.Since(began)
+	if o.overdue.Stop() && took >= o.Deadline {
+		o.telemetry.timeouts.WithLabelValues(o.Name).Inc()
+	}
+
+	meters := o.telemetry.kind(b.Source).stage(o.Name)
+	meters.duration.Observe(took.Seconds())
+	meters.in.Add(float64(len(b.Samples)))
+	o.note(b, err)
+}
+
+// guarded makes the call, and an error of a panic.
+func (o *outlet) guarded(ctx context.Context, b *metric.Batch) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = caught(v)
+		}
+	}()
+	return o.Sink.Write(ctx, b)
+}
+
+// note counts err, and logs it if it is news.
+func (o *outlet) note(b *metric.Batch, err error) {
+	reason := ""
+	if err != nil {
+		reason = reasonOf(err)
+		o.telemetry.kind(b.Source).erred(o.Name, err)
+	}
+	if reason == o.failing {
+		return
+	}
+	o.failing = reason
+	if err == nil {
+		o.log.Info("the sink works again")
+		return
+	}
+	o.log.Warn("the sink fails", failure(err)...)
+}
+
+// forget tells the sink that a source is gone.
+func (o *outlet) forget(it item) {
+	f, ok := o.Sink.(Forgetter)
+	if !ok {
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			o.telemetry.panics.WithLabelValues(o.Name).Inc()
+			o.log.Error("forgetting a source panicked", failure(caught(v))...)
+		}
+	}()
+	f.Forget(it.source, it.node)
+}

@@ -1,0 +1,59 @@
+package manager
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+func TestQueue(t *testing.T) {
+	q := newQueue(3)
+	batches := make([]metric.Batch, 5)
+	number := map[*metric.Batch]int{}
+	for i := range batches {
+		number[&batches[i]] = i
+	}
+	offer := func(i int, want bool) {
+		t.Helper()
+		if got := q.offer(&batches[i]); got != want {
+			t.Errorf("offer of batch %d: got %v, want %v", i, got, want)
+		}
+	}
+	next := func(want string) {
+		t.Helper()
+		it, ok := q.next()
+		got := "closed"
+		if ok && it.batch != nil {
+			got = fmt.Sprint(number[it.batch])
+		} else if ok {
+			got = "forget " + string(it.node)
+		}
+		if got != want {
+			t.Errorf("next: got %s, want %s", got, want)
+		}
+	}
+
+	offer(0, true)
+	offer(1, true)
+	next("0")
+	offer(2, true)
+	q.forget("s", "a")
+	offer(3, true)
+	offer(4, false) // batches are bounded
+	for _, node := range []metric.NodeName{"b", "c", "d", "e", "f"} {
+		q.forget("s", node) // sources to forget are not
+	}
+	if got := q.length(); got != 3 {
+		t.Errorf("length: got %d, want 3", got)
+	}
+	for _, want := range []string{"1", "2", "forget a", "3", "forget b", "forget c"} {
+		next(want)
+	}
+	offer(4, true)
+	q.close()
+	offer(0, false)
+	for _, want := range []string{"forget d", "forget e", "forget f", "4", "closed", "closed"} {
+		next(want)
+	}
+}

@@ -1,0 +1,102 @@
+package manager
+
+import (
+	"go.uber.org/zap"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// reconcile asks the providers and makes the running sources those they name.
+// It is called by Run's goroutine only.
+func (m *Manager) reconcile() {
+	order, wanted := m.ask(m.options.Facts())
+
+	var gone []*runner
+	m.mu.Lock()
+	for name, r := range m.mu.sources {
+		if spec, ok := wanted[name]; !ok || !same(spec, r.spec) {
+			gone = append(gone, r)
+		}
+	}
+	// A source that has stopped and not ended yet is in the map: one of its
+	// name begins only afterwards, so that what the sinks are told to forget
+	// is the old one. Its end has us asked again.
+	appeared := order[:0]
+	for _, spec := range order {
+		if m.mu.sources[spec.Name] == nil {
+			appeared = append(appeared, spec)
+		}
+	}
+	for _, spec := range appeared {
+		m.mu.sources[spec.Name] = m.start(spec, len(appeared))
+	}
+	total := len(m.mu.sources)
+	m.mu.Unlock()
+
+	stopped := 0
+	for _, r := range gone {
+		if r.stop() {
+			stopped++
+		}
+	}
+	if len(appeared) > 0 || stopped > 0 {
+		m.options.Logger.Info("the sources have changed",
+			zap.Int("appeared", len(appeared)), zap.Int("vanished", stopped), zap.Int("now", total-stopped))
+	}
+}
+
+// ask returns the specs of all providers, in their order and by name.
+func (m *Manager) ask(facts *metric.Facts) ([]Spec, map[string]Spec) {
+	var order []Spec
+	wanted := map[string]Spec{}
+	twice := map[string]bool{}
+	for i := range m.answers {
+		m.askOne(i, facts)
+		for _, spec := range m.answers[i].specs {
+			spec = spec.withDefaults()
+			if _, taken := wanted[spec.Name]; taken {
+				if !m.twice[spec.Name] {
+					m.options.Logger.Error("two sources have one name; the second is not read", zap.String("source", spec.Name))
+				}
+				twice[spec.Name] = true
+				continue
+			}
+			wanted[spec.Name] = spec
+			order = append(order, spec)
+		}
+	}
+	m.twice = twice
+	return order, wanted
+}
+
+// answer is what a provider said last.
+type answer struct {
+	Provider
+	specs    []Spec
+	panicked bool
+}
+
+// askOne asks one provider. If it panics, what it said before stands: no
+// answer is not the answer that there are no sources.
+func (m *Manager) askOne(i int, facts *metric.Facts) {
+	a := &m.answers[i]
+	defer func() {
+		v := recover()
+		if v == nil {
+			a.panicked = false
+			return
+		}
+		m.telemetry.panics.WithLabelValues(stageProvider).Inc()
+		if !a.panicked {
+			m.options.Logger.Error("a provider panicked; its sources stay as they are", failure(caught(v))...)
+		}
+		a.panicked = true
+	}()
+	a.specs = a.Sources(facts)
+}
+
+// same reports whether a running source of spec a serves for b. What Open does
+// cannot be compared.
+func same(a, b Spec) bool {
+	return a.Kind == b.Kind && a.Node == b.Node && a.Interval == b.Interval && a.Timeout == b.Timeout
+}

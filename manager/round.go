@@ -1,0 +1,126 @@
+package manager
+
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// step is a processor of one source with what is known of it.
+type step struct {
+	Processor
+	doubter Doubter // nil if it is none
+	meters  *stageMeters
+}
+
+// round reads the source once, leads the batch through the pipeline and hands
+// it to the sinks. A round that is cut short because the source is no longer
+// wanted leaves no batch: its error would speak of us, not of the source.
+func (r *runner) round() {
+	r.meters.rounds.Inc()
+	r.begin()
+	b := r.read(r.fill, r.meters.read)
+	if r.ctx.Err() != nil {
+		return
+	}
+	r.process(b, r.m.options.Facts(), time.Now())
+	if r.ctx.Err() != nil {
+		return // while a witness was asked
+	}
+	r.note(b)
+	r.m.publish(b, r.pool)
+}
+
+// read has the source fill a batch through f, its own view or the witness', and
+// returns it with the error there was.
+func (r *runner) read(f fill, meters *stageMeters) *metric.Batch {
+	err := r.caller.admit(r.ctx)
+	// Only now, so that rounds in line for a slot hold no memory.
+	b := r.empty(r.pool.get())
+	b.Began = time.Now()
+	if err == nil {
+		var kept bool
+		if kept, err = r.caller.call(r.ctx, f, b); !kept {
+			b = r.empty(&metric.Batch{})
+			b.Began = r.caller.began
+		}
+		meters.duration.Observe(time.Since(r.caller.began).Seconds())
+	}
+	if err != nil {
+		if r.ctx.Err() == nil { // else it is our doing
+			r.meters.erred(meters.name, err)
+		}
+		if reasonOf(err) == reasonPanic {
+			blank(b)
+		}
+		b.Err = err
+	}
+	if b.Ended.IsZero() {
+		b.Ended = time.Now()
+	}
+	meters.out.Add(float64(len(b.Samples)))
+	return b
+}
+
+// empty writes on b what the manager knows.
+func (r *runner) empty(b *metric.Batch) *metric.Batch {
+	b.Source, b.Node, b.Interval = r.spec.Kind, r.spec.Node, r.spec.Interval
+	return b
+}
+
+// blank takes everything out of b that a stage which panicked may have left half
+// done.
+func blank(b *metric.Batch) {
+	began, ended := b.Began, b.Ended
+	b.Reset()
+	b.Began, b.Ended = began, ended
+}
+
+// process leads b through the pipeline. A processor that panics may have left
+// its state and the batch half changed, so neither is believed any more: the
+// batch goes on as a failed one, and the pipeline starts afresh.
+func (r *runner) process(b *metric.Batch, facts *metric.Facts, now time.Time) {
+	for i := range r.pipeline {
+		s := &r.pipeline[i]
+		if err := r.step(s, b, facts, now); err != nil {
+			r.meters.erred(s.meters.name, err)
+			blank(b)
+			b.Err = judged(err)
+			if err := r.assemble(); err != nil {
+				r.breakDown(err)
+			}
+			return
+		}
+	}
+}
+
+// step calls one processor, after the witness it may ask for.
+func (r *runner) step(s *step, b *metric.Batch, facts *metric.Facts, now time.Time) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = caught(v)
+		}
+	}()
+	if s.doubter != nil && r.testify != nil && !b.Failed() && s.doubter.Doubts(facts, b, now) {
+		b.Witness = r.witness()
+	}
+	s.meters.in.Add(float64(len(b.Samples)))
+	began := time.Now()
+	s.Process(facts, b, now)
+	s.meters.duration.Observe(time.Since(began).Seconds())
+	s.meters.out.Add(float64(len(b.Samples)))
+	return nil
+}
+
+// witness returns the source's second view, or nil if it said nothing.
+func (r *runner) witness() *metric.Batch {
+	w := r.read(r.testify, r.meters.witness)
+	if w.Err != nil {
+		r.log().Debug("the witness fails", failure(w.Err)...)
+	}
+	if w.Failed() {
+		r.pool.recycle(w)
+		return nil
+	}
+	return w
+}

@@ -1,0 +1,282 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// writes, asks and does are a Sink, a Provider and a Processor of one function.
+type (
+	writes func(context.Context, *metric.Batch) error
+	asks   func(*metric.Facts) []Spec
+	does   func(*metric.Facts, *metric.Batch, time.Time)
+)
+
+func (f writes) Write(ctx context.Context, b *metric.Batch) error        { return f(ctx, b) }
+func (f asks) Sources(facts *metric.Facts) []Spec                        { return f(facts) }
+func (f does) Process(facts *metric.Facts, b *metric.Batch, n time.Time) { f(facts, b, n) }
+func (f does) Name() string                                              { return "does" }
+
+func reasonField(reason string) zap.Field { return zap.String("reason", reason) }
+
+func TestSlowSinkCostsOnlyItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDiary()
+		let := make(chan struct{})
+		hung := writes(func(context.Context, *metric.Batch) error { <-let; return nil })
+		h := build(t, Options{Sinks: []NamedSink{{Name: "hung", Sink: hung, Queue: 2, Deadline: 3 * time.Second}, d.named()}},
+			healthy().spec("a", interval, timeout))
+		third := steady("a", h.start, settle)
+		h.until(3500 * time.Millisecond)
+		h.wantMetric(0, "weir_sink_timeouts_total", "sink=hung")
+		h.until(4 * time.Second)
+		h.wantMetric(1, "weir_sink_timeouts_total", "sink=hung")
+		h.until(third + 3*interval)
+		if n := len(d.read()); n != 6 {
+			t.Errorf("batches the other sink got: got %d, want 6", n)
+		}
+		// One is in the sink's hands, two in its queue.
+		h.wantMetric(2, "weir_sink_queue_length", "sink=hung")
+		h.wantMetric(2, "weir_sink_queue_capacity", "sink=hung")
+		h.wantMetric(3, "weir_sink_dropped_batches_total", "sink=hung")
+		h.wantMetric(1, "weir_sink_timeouts_total", "sink=hung")
+		h.wantMetric(0, "weir_sink_dropped_batches_total", "sink=diary")
+
+		close(let)
+		synctest.Wait()
+		h.wantMetric(0, "weir_sink_queue_length", "sink=hung")
+		h.wantLogs("the sink ignores its deadline; it is not called until it returns",
+			"the sink is too slow: its queue is full and batches are dropped", "the sink has caught up")
+		h.mustEnd()
+	})
+}
+
+func TestSinkThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDiary()
+		n := 0
+		bad := writes(func(ctx context.Context, _ *metric.Batch) error {
+			n++
+			switch n {
+			case 1:
+				panic("no")
+			case 2, 3:
+				return errors.New("disk full")
+			case 4:
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		})
+		h := build(t, Options{Sinks: []NamedSink{{Name: "bad", Sink: bad, Deadline: time.Second}, d.named()}},
+			healthy().spec("a", interval, timeout))
+		h.until(90 * time.Second)
+		if got := len(d.read()); got != n || n < 6 {
+			t.Errorf("batches: the bad sink got %d, the other %d; want both the same, at least 6", n, got)
+		}
+		h.wantMetric(1, "weir_panics_total", "stage=bad")
+		h.wantMetric(2, "weir_stage_errors_total", "stage=bad", "kind=test", "reason=Other")
+		h.wantMetric(1, "weir_stage_errors_total", "stage=bad", "kind=test", "reason=Timeout")
+		h.wantMetric(1, "weir_sink_timeouts_total", "sink=bad")
+		h.wantLogs("the sink fails", "the sink fails", "the sink fails", "the sink works again")
+		h.mustEnd()
+	})
+}
+
+// The pipeline is called in its order, for failed reads too, with state of its
+// own for each source; a panic ends that state.
+func TestPipeline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDiary()
+		facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true})
+		assembled := 0
+		h := build(t, Options{
+			Facts: func() *metric.Facts { return facts },
+			Sinks: []NamedSink{d.named()},
+			Pipeline: func(spec Spec) []Processor {
+				assembled++
+				seen := 0
+				return []Processor{
+					does(func(got *metric.Facts, b *metric.Batch, now time.Time) {
+						if got != facts || !now.Equal(time.Now()) || b.Node != spec.Node || b.Source != spec.Kind || b.Interval != interval {
+							t.Errorf("Process: got facts %p at %v for %s/%s every %v; want %p at %v for %s/%s every %v",
+								got, now, b.Source, b.Node, b.Interval, facts, time.Now(), spec.Kind, spec.Node, interval)
+						}
+						seen++
+						b.Add(metric.Entity{Kind: metric.Pod, Name: fmt.Sprint(seen)})
+					}),
+					does(func(_ *metric.Facts, b *metric.Batch, _ time.Time) {
+						last := b.Samples[len(b.Samples)-1].Entity.Name
+						if last == "3" {
+							panic("the state is rotten")
+						}
+						d.write(string(b.Node) + " round " + last)
+					}),
+				}
+			},
+		}, (&place{read: func(_ context.Context, round int, _ *metric.Batch) error {
+			if round == 2 {
+				return errors.New("no")
+			}
+			return nil
+		}}).spec("a", interval, timeout))
+		third := steady("a", h.start, settle)
+		h.until(third + interval)
+		wantLines(t, "rounds", d.read(),
+			"a round 1", "0s a 1", "a round 2", "10s a 1 Other",
+			fmt.Sprintf("%v a 0 Panic", third), "a round 1", fmt.Sprintf("%v a 1", third+interval))
+		if assembled != 2 {
+			t.Errorf("pipelines assembled: got %d, want 2: at the start and after the panic", assembled)
+		}
+		h.wantMetric(1, "weir_panics_total", "stage=does")
+		h.wantMetric(7, "weir_stage_samples_out_total", "stage=does", "kind=test")
+		h.mustEnd()
+	})
+}
+
+// seer is a place with a second view.
+type seer struct {
+	*place
+	testify func(ctx context.Context, b *metric.Batch) error
+}
+
+func (s seer) Testify(ctx context.Context, b *metric.Batch) error { return s.testify(ctx, b) }
+
+// doubter doubts whatever it is told to.
+type doubter struct{ rounds *int }
+
+func (d doubter) Doubts(_ *metric.Facts, b *metric.Batch, _ time.Time) bool { *d.rounds++; return true }
+func (d doubter) Process(*metric.Facts, *metric.Batch, time.Time)           {}
+
+func TestWitness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDiary()
+		let := make(chan struct{})
+		asked, doubted := 0, 0
+		s := seer{
+			place: &place{read: func(_ context.Context, round int, b *metric.Batch) error {
+				if round == 2 {
+					return errors.New("nothing to doubt")
+				}
+				b.Add(metric.Entity{Kind: metric.Node})
+				return nil
+			}},
+			testify: func(_ context.Context, b *metric.Batch) error {
+				asked++
+				switch asked {
+				case 1:
+					b.Add(metric.Entity{Kind: metric.Pod})
+					b.Add(metric.Entity{Kind: metric.Pod})
+				case 2:
+					return errors.New("it has seen nothing")
+				case 3:
+					<-let
+				}
+				return nil
+			},
+		}
+		spec := s.spec("a", interval, timeout)
+		spec.Open = func() (Source, error) { return s, nil }
+		h := build(t, Options{
+			Sinks:    []NamedSink{d.named()},
+			Pipeline: func(Spec) []Processor { return []Processor{doubter{&doubted}} },
+		}, spec)
+		third := steady("a", h.start, settle)
+		h.until(third + 2*interval)
+		wantLines(t, "rounds", d.read(), "0s a 1 witness 2", "10s a 0 Other", fmt.Sprintf("%v a 1", third),
+			// A witness that hangs holds up its own round by its deadline and
+			// the grace, and then the source: no call of it while another runs.
+			fmt.Sprintf("%v a 1", third+interval+timeout+grace), fmt.Sprintf("%v a 0 NodeTimeout", third+2*interval))
+		if doubted != 3 || asked != 3 {
+			t.Errorf("doubted %d times, asked the witness %d times; want 3, 3", doubted, asked)
+		}
+		h.wantMetric(1, "weir_stage_errors_total", "stage=witness", "kind=test", "reason=Other")
+		h.wantMetric(1, "weir_stage_errors_total", "stage=witness", "kind=test", "reason=NodeTimeout")
+		close(let)
+		h.until(third + 3*interval)
+		wantLines(t, "when it is back", d.read(), fmt.Sprintf("%v a 1 witness 0", third+3*interval))
+		h.mustEnd()
+	})
+}
+
+// A batch is not filled again while a sink has it, and is once it has not.
+func TestBatchesAreRecycled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		let := make(chan struct{})
+		var mu sync.Mutex
+		var filled []*metric.Batch
+		p := &place{read: func(_ context.Context, _ int, b *metric.Batch) error {
+			if len(b.Samples) != 0 || b.Err != nil || b.Clock != 0 || b.Exhaustive || b.Cores != 0 || b.Witness != nil {
+				t.Errorf("batch to fill: got %+v, want an empty one", b)
+			}
+			mu.Lock()
+			filled = append(filled, b)
+			mu.Unlock()
+			b.Add(metric.Entity{Kind: metric.Node})
+			b.Clock, b.Exhaustive, b.Cores = time.Millisecond, true, 4
+			return errors.New("partly")
+		}}
+		slow := writes(func(context.Context, *metric.Batch) error { <-let; return nil })
+		h := build(t, Options{Sinks: []NamedSink{newDiary().named(), {Name: "slow", Sink: slow}}}, p.spec("a", interval, timeout))
+		rounds := func() []*metric.Batch {
+			mu.Lock()
+			defer mu.Unlock()
+			rounds := filled
+			filled = nil
+			return rounds
+		}
+		h.until(time.Minute)
+		held := rounds()
+		for i, b := range held {
+			if slices.Contains(held[:i], b) {
+				t.Errorf("round %d of %d: got a batch that a sink has, want another", i+1, len(held))
+			}
+		}
+		close(let)
+		h.until(2 * time.Minute)
+		free := rounds()
+		for _, b := range free {
+			if b != free[0] {
+				t.Errorf("rounds without a batch in use: got a new one, want the last one's again")
+			}
+		}
+		h.mustEnd()
+	})
+}
+
+func TestMetricNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := build(t, Options{Sinks: []NamedSink{newDiary().named()}}, healthy().spec("a", interval, timeout))
+		h.until(time.Second)
+		families, err := h.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems, err := promlint.NewWithMetricFamilies(families).Lint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range problems {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+		for _, f := range families {
+			if !strings.HasPrefix(f.GetName(), "weir_") || f.GetHelp() == "" {
+				t.Errorf("metric %s: help %q; want the prefix weir_ and a help text", f.GetName(), f.GetHelp())
+			}
+		}
+		h.mustEnd()
+	})
+}

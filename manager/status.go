@@ -1,0 +1,108 @@
+package manager
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// SourceStatus is how one source fares.
+type SourceStatus struct {
+	Name string
+	Kind string
+	Node metric.NodeName
+	// Interval and Timeout are those of its Spec, with the defaults filled in.
+	Interval, Timeout time.Duration
+	// Began is when the last round began, Succeeded when the last round without
+	// an error was done; zero if there was none.
+	Began, Succeeded time.Time
+	// Rounds and Successes count the rounds done, and those without an error.
+	Rounds, Successes int
+	// Err is the error of the last round done; nil if it had none. What was read
+	// beside it may have been served.
+	Err error
+	// Due is when the next round begins; in the past while one runs.
+	Due time.Time
+}
+
+// Status returns how each source fares, ordered by name.
+func (m *Manager) Status() []SourceStatus {
+	m.mu.Lock()
+	all := make([]SourceStatus, 0, len(m.mu.sources))
+	for _, r := range m.mu.sources {
+		all = append(all, r.currentStatus())
+	}
+	m.mu.Unlock()
+	slices.SortFunc(all, func(a, b SourceStatus) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (r *runner) currentStatus() SourceStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.status
+}
+
+// begin notes that a round begins.
+func (r *runner) begin() {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.status.Began = now
+}
+
+// note notes how the round that made b went. A source is logged when it begins
+// to fail, when it fails for another reason, and when it answers again; not
+// when it fails once more.
+func (r *runner) note(b *metric.Batch) {
+	now := time.Now()
+	r.mu.Lock()
+	s := &r.mu.status
+	was := s.Err
+	since := s.Succeeded
+	s.Rounds++
+	s.Err = b.Err
+	if b.Err == nil {
+		s.Successes++
+		s.Succeeded = now
+	}
+	r.mu.Unlock()
+
+	if b.Err == nil {
+		r.meters.success.Set(float64(now.UnixNano()) / 1e9)
+	}
+	switch {
+	case b.Err == nil && was != nil:
+		r.meters.failing.Dec()
+		r.log().Info("the source answers again", zap.Time("lastSuccess", since))
+	case b.Err != nil && was == nil:
+		r.meters.failing.Inc()
+		r.log().Warn("the source fails", failure(b.Err)...)
+	case b.Err != nil && reasonOf(b.Err) != reasonOf(was):
+		r.log().Warn("the source fails for another reason", failure(b.Err)...)
+	}
+}
+
+// forgetStatus takes a source that ends out of the count of failing ones.
+func (r *runner) forgetStatus() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.status.Err != nil {
+		r.meters.failing.Dec()
+	}
+}
+
+// failure returns what a log line says of err: a panic with its stack.
+func failure(err error) []zap.Field {
+	fields := []zap.Field{zap.String("reason", reasonOf(err)), zap.NamedError("error", err)}
+	var panicked *panicError
+	if errors.As(err, &panicked) {
+		fields = append(fields, zap.ByteString("stack", panicked.stack))
+	}
+	return fields
+}
