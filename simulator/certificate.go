@@ -1,0 +1,82 @@
+package simulator
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"sync"
+	"time"
+)
+
+// An Authority signs a serving certificate for each node, when it is first
+// asked for one: system:node:NAME, for the node's name and address.
+type Authority struct {
+	key     *ecdsa.PrivateKey
+	root    *x509.Certificate
+	pem     []byte
+	nodeKey *ecdsa.PrivateKey // one for all nodes: keys are costly, and these guard nothing
+	valid   time.Time
+
+	mu    sync.Mutex
+	certs map[string]*tls.Certificate
+}
+
+// NewAuthority makes a certificate authority that is valid for ten years
+// around now.
+func NewAuthority(now time.Time) (*Authority, error) {
+	a := &Authority{certs: map[string]*tls.Certificate{}, valid: now}
+	var err error
+	if a.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, fmt.Errorf("make authority's key: %w", err)
+	}
+	if a.nodeKey, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, fmt.Errorf("make nodes' key: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "weir-simulate"},
+		NotBefore: now.AddDate(-5, 0, 0), NotAfter: now.AddDate(5, 0, 0),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("make authority's certificate: %w", err)
+	}
+	if a.root, err = x509.ParseCertificate(der); err != nil {
+		return nil, fmt.Errorf("read authority's certificate: %w", err)
+	}
+	a.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return a, nil
+}
+
+// PEM returns the certificate that clients trust.
+func (a *Authority) PEM() []byte { return a.pem }
+
+// Certificate returns the node's serving certificate.
+func (a *Authority) Certificate(n *Node) (*tls.Certificate, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c := a.certs[n.Name]; c != nil {
+		return c, nil
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(int64(n.Index) + 2),
+		Subject:      pkix.Name{CommonName: "system:node:" + n.Name, Organization: []string{"system:nodes"}},
+		NotBefore:    a.valid.AddDate(-1, 0, 0), NotAfter: a.valid.AddDate(1, 0, 0),
+		DNSNames: []string{n.Name}, IPAddresses: []net.IP{n.Address.AsSlice()},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.root, &a.nodeKey.PublicKey, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("make certificate of %s: %w", n.Name, err)
+	}
+	c := &tls.Certificate{Certificate: [][]byte{der, a.root.Raw}, PrivateKey: a.nodeKey}
+	a.certs[n.Name] = c
+	return c, nil
+}

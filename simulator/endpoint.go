@@ -1,0 +1,93 @@
+package simulator
+
+import (
+	"fmt"
+	"time"
+)
+
+// An Endpoint is something a kubelet answers.
+type Endpoint uint8
+
+// The endpoints.
+const (
+	Resource         Endpoint = iota // /metrics/resource
+	Summary                          // /stats/summary
+	SummaryCPUMemory                 // /stats/summary?only_cpu_and_memory=true
+	CAdvisor                         // /metrics/cadvisor
+	StatsContainer                   // POST /stats/container/, as kubelets had until 1.20
+	PodList                          // /pods
+	numEndpoints     int      = iota
+)
+
+var endpointNames = [numEndpoints]string{
+	"/metrics/resource", "/stats/summary", "/stats/summary?only_cpu_and_memory=true", "/metrics/cadvisor", "/stats/container/", "/pods",
+}
+
+// String returns the path.
+func (e Endpoint) String() string {
+	if int(e) < numEndpoints {
+		return endpointNames[e]
+	}
+	return fmt.Sprintf("endpoint %d", uint8(e))
+}
+
+// ContentType returns the header that a kubelet sends with it.
+func (e Endpoint) ContentType() string {
+	if e == Resource || e == CAdvisor {
+		return "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+	}
+	return "application/json"
+}
+
+// Append appends to dst what the node answers at now, and returns it. It is a
+// pure function: the same moment gives the same bytes.
+func (f *Fleet) Append(dst []byte, n *Node, e Endpoint, now time.Time) []byte {
+	s := f.scratch.Get().(*scratch)
+	defer f.scratch.Put(s)
+	t := now.UnixNano()
+	begin := len(dst)
+	switch e {
+	case Resource:
+		dst = n.appendResource(dst, s, t)
+	case Summary:
+		dst = n.appendSummary(dst, s, t, true)
+	case SummaryCPUMemory:
+		dst = n.appendSummary(dst, s, t, false)
+	case CAdvisor:
+		dst = n.appendCAdvisor(dst, s, t)
+	case StatsContainer:
+		dst = n.appendStatsContainer(dst, s, t)
+	case PodList:
+		return n.appendPods(dst, t)
+	}
+	if g := holds(n.faults, Garbage, t); g != nil {
+		dst = spoil(dst, begin, g.Style, n.key.num(t))
+	}
+	return dst
+}
+
+// Payload is Append with the node's name, for who asks rarely. It returns nil
+// for a node that does not exist.
+func (f *Fleet) Payload(node string, e Endpoint, now time.Time) []byte {
+	n := f.Node(node)
+	if n == nil {
+		return nil
+	}
+	return f.Append(nil, n, e, now)
+}
+
+// spoil turns the answer in dst[begin:] into garbage.
+func spoil(dst []byte, begin int, style Style, k key) []byte {
+	answer := dst[begin:]
+	switch style {
+	case HTML:
+		return append(dst[:begin], "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n"...)
+	case Truncated:
+		return dst[:begin+len(answer)/2]
+	}
+	// Every 16th byte or so of the second half is noise.
+	for i := len(answer) / 2; i < len(answer); i += 1 + int(k.num(int64(i)).between("stride", 0, 32)) {
+		answer[i] = byte(k.num(int64(i)))
+	}
+	return append(dst, 0, 0xff, 0xfe)
+}

@@ -1,0 +1,118 @@
+package simulator
+
+import (
+	"strconv"
+	"time"
+)
+
+// writer appends JSON. Its methods must be called in an order that makes sense;
+// every value is known, so nothing is escaped but quotes and backslashes.
+type writer struct {
+	b      []byte
+	pretty bool // a line a value, a space a level, as the kubelet's summary is written
+	depth  int
+	comma  bool
+}
+
+func (w *writer) line() {
+	if w.comma {
+		w.b = append(w.b, ',')
+	}
+	if w.pretty && w.depth > 0 {
+		w.b = append(w.b, '\n')
+		for range w.depth {
+			w.b = append(w.b, ' ')
+		}
+	}
+	w.comma = true
+}
+
+// key begins a member of an object.
+func (w *writer) key(name string) {
+	w.line()
+	w.b = append(w.b, '"')
+	w.b = append(w.b, name...)
+	w.b = append(w.b, '"', ':')
+	if w.pretty {
+		w.b = append(w.b, ' ')
+	}
+}
+
+func (w *writer) open(c byte) {
+	w.b = append(w.b, c)
+	w.depth++
+	w.comma = false
+}
+
+func (w *writer) close(c byte) {
+	empty := !w.comma
+	w.depth--
+	w.comma = false
+	if !empty && w.pretty {
+		w.b = append(w.b, '\n')
+		for range w.depth {
+			w.b = append(w.b, ' ')
+		}
+	}
+	w.b = append(w.b, c)
+	w.comma = true
+}
+
+// object begins the member name, an object; end ends it.
+func (w *writer) object(name string) { w.key(name); w.open('{') }
+
+// array begins the member name, an array; endArray ends it.
+func (w *writer) array(name string) { w.key(name); w.open('[') }
+
+// item begins an object in an array.
+func (w *writer) item() { w.line(); w.open('{') }
+
+func (w *writer) end()      { w.close('}') }
+func (w *writer) endArray() { w.close(']') }
+
+func (w *writer) int(name string, v int64) {
+	w.key(name)
+	w.b = strconv.AppendInt(w.b, v, 10)
+}
+
+func (w *writer) float(name string, v float64) {
+	w.key(name)
+	w.b = strconv.AppendFloat(w.b, v, 'f', -1, 64)
+}
+
+func (w *writer) bool(name string, v bool) {
+	w.key(name)
+	w.b = strconv.AppendBool(w.b, v)
+}
+
+func (w *writer) string(name, v string) {
+	w.key(name)
+	w.quote(v)
+}
+
+func (w *writer) quote(v string) {
+	w.b = append(w.b, '"')
+	for i := range len(v) {
+		if v[i] == '"' || v[i] == '\\' {
+			w.b = append(w.b, '\\')
+		}
+		w.b = append(w.b, v[i])
+	}
+	w.b = append(w.b, '"')
+}
+
+// time writes whole seconds, as metav1.Time does: the rest is cut off.
+func (w *writer) time(name string, ns int64) {
+	w.key(name)
+	w.b = append(w.b, '"')
+	w.b = time.Unix(0, ns).UTC().AppendFormat(w.b, "2006-01-02T15:04:05Z")
+	w.b = append(w.b, '"')
+}
+
+// exactTime writes all nanoseconds.
+func (w *writer) exactTime(name string, ns int64) {
+	w.key(name)
+	w.b = append(w.b, '"')
+	w.b = time.Unix(0, ns).UTC().AppendFormat(w.b, time.RFC3339Nano)
+	w.b = append(w.b, '"')
+}

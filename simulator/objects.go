@@ -1,0 +1,286 @@
+package simulator
+
+import (
+	"strconv"
+	"time"
+)
+
+// appendPods appends what /pods says: the pods that the node believes in.
+func (n *Node) appendPods(dst []byte, now int64) []byte {
+	w := &writer{b: dst}
+	w.open('{')
+	w.string("kind", "PodList")
+	w.string("apiVersion", "v1")
+	w.object("metadata")
+	w.end()
+	w.array("items")
+	for _, p := range n.pods {
+		if p.bound <= now && now < p.unbound {
+			w.item()
+			p.object(w, now, false)
+			w.end()
+		}
+	}
+	w.endArray()
+	w.end()
+	return w.b
+}
+
+// AppendObject appends the Pod as an API server would show it at now, in JSON.
+func (p *Pod) AppendObject(dst []byte, now time.Time) []byte {
+	w := &writer{b: dst}
+	w.open('{')
+	p.object(w, now.UnixNano(), true)
+	w.end()
+	return w.b
+}
+
+func (p *Pod) object(w *writer, now int64, typed bool) {
+	if typed {
+		w.string("kind", "Pod")
+		w.string("apiVersion", "v1")
+	}
+	w.object("metadata")
+	w.string("name", p.Name)
+	w.string("namespace", p.Namespace)
+	w.string("uid", p.UID())
+	w.time("creationTimestamp", p.start)
+	w.object("labels")
+	w.string("app", p.owner.name)
+	w.end()
+	if p.hash != "" {
+		w.object("annotations")
+		w.string("kubernetes.io/config.hash", p.hash)
+		w.string("kubernetes.io/config.mirror", p.hash)
+		w.exactTime("kubernetes.io/config.seen", p.start)
+		w.string("kubernetes.io/config.source", "file")
+		w.end()
+	}
+	w.array("ownerReferences")
+	w.item()
+	version := "apps/v1"
+	if p.owner.kind == "Node" {
+		version = "v1"
+	}
+	w.string("apiVersion", version)
+	w.string("kind", p.owner.kind)
+	w.string("name", p.owner.name)
+	w.string("uid", key(0).with(p.Namespace).with(p.owner.kind).with(p.owner.name).uid())
+	w.bool("controller", true)
+	w.end()
+	w.endArray()
+	w.end()
+
+	w.object("spec")
+	w.array("containers")
+	for _, c := range p.Containers {
+		w.item()
+		w.string("name", c.Name)
+		w.string("image", c.image())
+		w.object("resources")
+		c.limits.write(w)
+		w.end()
+		w.string("terminationMessagePath", "/dev/termination-log")
+		w.string("terminationMessagePolicy", "File")
+		w.string("imagePullPolicy", "IfNotPresent")
+		w.end()
+	}
+	w.endArray()
+	w.string("restartPolicy", "Always")
+	w.int("terminationGracePeriodSeconds", 30)
+	w.string("dnsPolicy", "ClusterFirst")
+	w.bool("automountServiceAccountToken", false)
+	w.string("nodeName", p.Node.Name)
+	if p.HostNetwork {
+		w.bool("hostNetwork", true)
+	}
+	w.string("schedulerName", "default-scheduler")
+	w.bool("enableServiceLinks", true)
+	w.end()
+	p.status(w, now)
+}
+
+func (r resources) write(w *writer) {
+	quantities := func(name string, cpu, memory int64) {
+		if cpu == 0 && memory == 0 {
+			return
+		}
+		w.object(name)
+		w.string("cpu", strconv.FormatInt(cpu, 10)+"m")
+		w.string("memory", strconv.FormatInt(memory, 10))
+		w.end()
+	}
+	quantities("limits", r.cpuLimit, r.memoryLimit)
+	quantities("requests", r.cpuRequest, r.memoryRequest)
+}
+
+func (p *Pod) status(w *writer, now int64) {
+	ready := true
+	for _, c := range p.Containers {
+		if r := c.current(now); r == nil || !r.alive(now) {
+			ready = false
+		}
+	}
+	w.object("status")
+	w.string("phase", "Running")
+	w.array("conditions")
+	for _, c := range [...]struct {
+		name string
+		is   bool
+	}{{"PodReadyToStartContainers", true}, {"Initialized", true}, {"Ready", ready}, {"ContainersReady", ready}, {"PodScheduled", true}} {
+		w.item()
+		w.string("type", c.name)
+		value := "True"
+		if !c.is {
+			value = "False"
+		}
+		w.string("status", value)
+		w.time("lastTransitionTime", p.start)
+		w.end()
+	}
+	w.endArray()
+	w.string("hostIP", p.Node.Address.String())
+	w.array("hostIPs")
+	w.item()
+	w.string("ip", p.Node.Address.String())
+	w.end()
+	w.endArray()
+	w.string("podIP", p.address.String())
+	w.array("podIPs")
+	w.item()
+	w.string("ip", p.address.String())
+	w.end()
+	w.endArray()
+	w.time("startTime", p.start)
+	w.array("containerStatuses")
+	for _, c := range p.Containers {
+		w.item()
+		c.status(w, now)
+		w.end()
+	}
+	w.endArray()
+	w.string("qosClass", p.QoS)
+	w.end()
+}
+
+func (c *Container) status(w *writer, now int64) {
+	run, restarts := c.current(now), int64(-1)
+	var before *instance
+	for i := range c.runs {
+		r := &c.runs[i]
+		if r.from > now || r.follows {
+			continue
+		}
+		restarts++
+		if run != nil && r.id != run.id {
+			before = r
+		}
+	}
+	w.string("name", c.Name)
+	alive := run != nil && run.alive(now)
+	w.object("state")
+	switch {
+	case alive:
+		w.object("running")
+		w.time("startedAt", run.start)
+		w.end()
+	case run == nil:
+		waiting(w, "ContainerCreating")
+	default:
+		waiting(w, "CrashLoopBackOff")
+		before = run
+	}
+	w.end()
+	w.object("lastState")
+	if before != nil {
+		w.object("terminated")
+		w.int("exitCode", 1)
+		w.string("reason", "Error")
+		w.time("startedAt", before.start)
+		w.time("finishedAt", min(before.until, now))
+		w.string("containerID", "containerd://"+before.id)
+		w.end()
+	}
+	w.end()
+	w.bool("ready", alive)
+	w.int("restartCount", max(restarts, 0))
+	w.string("image", c.image())
+	w.string("imageID", "sha256:"+key(0).with(c.image()).id())
+	if run != nil {
+		w.string("containerID", "containerd://"+run.id)
+	}
+	w.bool("started", alive)
+}
+
+func waiting(w *writer, reason string) {
+	w.object("waiting")
+	w.string("reason", reason)
+	w.end()
+}
+
+// AppendObject appends the Node as an API server would show it at now, in
+// JSON; port is where its kubelet listens.
+func (n *Node) AppendObject(dst []byte, port int, now time.Time) []byte {
+	w := &writer{b: dst}
+	w.open('{')
+	w.string("kind", "Node")
+	w.string("apiVersion", "v1")
+	w.object("metadata")
+	w.string("name", n.Name)
+	w.time("creationTimestamp", n.boot)
+	w.object("labels")
+	w.string("kubernetes.io/hostname", n.Name)
+	w.string("kubernetes.io/os", "linux")
+	w.string("kubernetes.io/arch", "amd64")
+	w.string("topology.kubernetes.io/zone", "zone-"+string(rune('a'+n.Index%3)))
+	w.end()
+	w.end()
+	w.object("status")
+	for _, name := range [...]string{"capacity", "allocatable"} {
+		cpu, memory := int64(n.Cores)*1000, n.Capacity
+		if name == "allocatable" {
+			cpu, memory = cpu-100, memory-256<<20
+		}
+		w.object(name)
+		w.string("cpu", strconv.FormatInt(cpu, 10)+"m")
+		w.string("ephemeral-storage", strconv.FormatInt(diskBytes, 10))
+		w.string("memory", strconv.FormatInt(memory, 10))
+		w.string("pods", strconv.Itoa(max(110, len(n.pods))))
+		w.end()
+	}
+	w.array("conditions")
+	w.item()
+	w.string("type", "Ready")
+	w.string("status", "True")
+	w.time("lastHeartbeatTime", now.UnixNano())
+	w.time("lastTransitionTime", n.boot)
+	w.string("reason", "KubeletReady")
+	w.string("message", "kubelet is posting ready status")
+	w.end()
+	w.endArray()
+	w.array("addresses")
+	for _, a := range [...][2]string{{"InternalIP", n.Address.String()}, {"Hostname", n.Name}} {
+		w.item()
+		w.string("type", a[0])
+		w.string("address", a[1])
+		w.end()
+	}
+	w.endArray()
+	w.object("daemonEndpoints")
+	w.object("kubeletEndpoint")
+	w.int("Port", int64(port))
+	w.end()
+	w.end()
+	w.object("nodeInfo")
+	for _, v := range [...][2]string{
+		{"machineID", n.key.with("machine").hash()}, {"systemUUID", n.key.with("machine").uid()}, {"bootID", n.key.with("boot").uid()},
+		{"kernelVersion", "6.12.0"}, {"osImage", "Debian GNU/Linux 12 (bookworm)"}, {"containerRuntimeVersion", "containerd://2.2.0"},
+		{"kubeletVersion", "v1.36.3"}, {"kubeProxyVersion", ""}, {"operatingSystem", "linux"}, {"architecture", "amd64"},
+	} {
+		w.string(v[0], v[1])
+	}
+	w.end()
+	w.end()
+	w.end()
+	return w.b
+}

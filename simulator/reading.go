@@ -1,0 +1,173 @@
+package simulator
+
+// A reading is what a kubelet knows of one cgroup at the time of a request.
+// Times are nanoseconds since the Unix epoch.
+type reading struct {
+	pod       *Pod
+	container *Container // nil for a pod or sandbox
+	run       *instance  // nil for a pod
+	second    bool       // seen under the container's second path
+	at        int64      // when the cgroup was read
+	stamp     int64      // what the node's clock showed then
+	start     int64      // as reported
+	cpu       int64      // nanoseconds
+	memory    int64      // bytes, the working set
+	zero      bool       // it could not be read
+}
+
+// secondPathAge is how much later the second path of a container was made.
+const secondPathAge = 20_500_000_000
+
+// scratch is what one payload needs while it is written.
+type scratch struct {
+	containers, pods []reading
+	lines            []cgroupLine
+}
+
+// moment returns when the cgroup of that key, which can be read since first,
+// was read last.
+func (n *Node) moment(k key, first, now int64) int64 {
+	if n.fleet.options.Fresh {
+		return now
+	}
+	return max(housekeeping(k, now), first)
+}
+
+// readable returns when an instance is read for the first time.
+func (n *Node) readable(i *instance) int64 {
+	if n.fleet.options.Fresh {
+		return i.start
+	}
+	return i.start + firstReading(i.key)
+}
+
+// hidden reports whether the node does not report the pod at now.
+func (p *Pod) hidden(now int64) bool { return holds(p.faults, Missing, now) != nil }
+
+// readPod returns what the node says of the pod's own cgroup at now, and
+// whether it says anything.
+func (p *Pod) readPod(now int64) (reading, bool) {
+	if p.hidden(now) {
+		return reading{}, false
+	}
+	zero := holds(p.faults, Zero, now) != nil
+	seen := p.seen(now)
+	first := p.start
+	if !p.Node.fleet.options.Fresh {
+		first += firstReading(p.cgroup)
+	}
+	if seen < first || seen >= p.gone {
+		return reading{}, false
+	}
+	r := reading{pod: p, at: p.Node.moment(p.cgroup, first, seen), start: p.start + p.jitter(p.faults, now)}
+	r.stamp = p.Node.clock(r.at)
+	r.cpu, r.memory = p.cpu(r.at), p.memory(r.at)
+	if zero {
+		r.unread(p.Node.clock(now))
+	}
+	return r, true
+}
+
+// unread turns the reading into what a kubelet writes for what it could not
+// read: 0, now.
+func (r *reading) unread(now int64) {
+	r.cpu, r.memory, r.stamp, r.at, r.zero = 0, 0, now, now, true
+}
+
+// jitter returns by how much start times are off at now.
+func (p *Pod) jitter(faults []condition, now int64) int64 {
+	c := holds(faults, Jitter, now)
+	if c == nil {
+		return 0
+	}
+	return p.key.num(now/second).between("start", -int64(c.Spread), int64(c.Spread)+1)
+}
+
+// readSandbox is as readPod, for the pod's sandbox.
+func (p *Pod) readSandbox(now int64) (reading, bool) {
+	if p.hidden(now) {
+		return reading{}, false
+	}
+	seen := p.seen(now)
+	first := p.Node.readable(&p.sandbox)
+	if seen < first || seen >= p.sandbox.until {
+		return reading{}, false
+	}
+	r := reading{pod: p, run: &p.sandbox, at: p.Node.moment(p.sandbox.key, first, seen), start: p.sandbox.start}
+	r.stamp = p.Node.clock(r.at)
+	r.cpu, r.memory = p.sandbox.cpu(r.at), p.sandbox.tide.at(r.at)
+	return r, true
+}
+
+// read appends what the node says of the container at now: a reading for each
+// run that it sees. With paths, a container under two paths gives two
+// readings; otherwise one, now of the one path, now of the other.
+func (c *Container) read(dst []reading, now int64, paths bool) []reading {
+	p := c.Pod
+	if p.hidden(now) || holds(c.faults, Missing, now) != nil {
+		return dst
+	}
+	seen := p.seen(now)
+	for i := range c.runs {
+		run := &c.runs[i]
+		first := p.Node.readable(run)
+		if !run.alive(seen) || seen < first {
+			continue
+		}
+		twice := i == len(c.runs)-1 && twoPaths(c.faults, seen)
+		if !twice {
+			dst = append(dst, c.readRun(i, run.key, first, seen, now))
+			continue
+		}
+		other := p.key.num(seen/second).between("path", 0, 2) == 1
+		if paths || !other {
+			dst = append(dst, c.readRun(i, run.key, first, seen, now))
+		}
+		if paths || other {
+			r := c.readRun(i, run.key.with("second path"), first, seen, now)
+			r.second = true
+			r.start += secondPathAge
+			dst = append(dst, r)
+		}
+	}
+	return dst
+}
+
+func twoPaths(cs []condition, now int64) bool {
+	c := holds(cs, Duplicate, now)
+	return c != nil && c.Style == TwoPaths
+}
+
+// readRun reads the ith run, whose cgroup's key is k.
+func (c *Container) readRun(i int, k key, first, seen, now int64) reading {
+	p := c.Pod
+	run := &c.runs[i]
+	r := reading{pod: p, container: c, run: run, at: p.Node.moment(k, first, seen)}
+	// The last reading may be from before a counter was reset.
+	for run.follows && r.at < run.from {
+		i--
+		run = &c.runs[i]
+	}
+	r.stamp = p.Node.clock(r.at)
+	r.start = run.start + p.jitter(p.faults, now) + p.jitter(c.faults, now)
+	r.cpu, r.memory = run.cpu(r.at), run.tide.at(r.at)
+	if holds(p.faults, Zero, now) != nil || holds(c.faults, Zero, now) != nil {
+		r.unread(p.Node.clock(now))
+	}
+	return r
+}
+
+// rate returns the mean rate in nanocores between a reading and the
+// housekeeping before it, given the counter as a function of time.
+func (n *Node) rate(k key, at, since int64, counter func(int64) int64) int64 {
+	before := at - 10*second
+	if !n.fleet.options.Fresh {
+		before = housekeeping(k, at-1)
+	}
+	before = max(before, since)
+	if before >= at {
+		return 0
+	}
+	hi := counter(at) - counter(before)
+	return int64(float64(hi) / float64(at-before) * 1e9)
+}

@@ -1,0 +1,55 @@
+package simulator
+
+import (
+	"strconv"
+	"strings"
+)
+
+// TargetsFile returns the nodes as weir reads them from a file: NAME=HOST:PORT,
+// one a line.
+func (f *Fleet) TargetsFile(port int) []byte {
+	var b []byte
+	for _, n := range f.nodes {
+		b = append(n.appendTarget(b, port), '\n')
+	}
+	return b
+}
+
+// Source returns the --source of weir that reads this fleet. With a file that
+// holds TargetsFile, it refers to that; without one, it lists the nodes, or
+// where their names are their addresses, gives the range. caFile and insecure
+// say how the fleet is served: with TLS unless insecure.
+func (f *Fleet) Source(port int, targetsFile, caFile string, insecure bool) string {
+	var b strings.Builder
+	b.WriteString("kubelet:?targets=")
+	switch last := f.nodes[len(f.nodes)-1]; {
+	case targetsFile != "":
+		b.WriteString("@" + targetsFile)
+	case f.options.NamesAreAddresses && len(f.nodes) > 1:
+		b.WriteString(f.nodes[0].Name + "-" + last.Name + ":" + strconv.Itoa(port))
+	default:
+		for i, n := range f.nodes {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.Write(n.appendTarget(nil, port))
+		}
+	}
+	switch {
+	case insecure:
+		b.WriteString("&scheme=http")
+	case caFile != "":
+		b.WriteString("&ca-file=" + caFile)
+	default:
+		b.WriteString("&insecure-tls=true")
+	}
+	return b.String()
+}
+
+func (n *Node) appendTarget(b []byte, port int) []byte {
+	b = append(b, n.Name...)
+	b = append(b, '=')
+	b = n.Address.AppendTo(b)
+	b = append(b, ':')
+	return strconv.AppendInt(b, int64(port), 10)
+}

@@ -1,0 +1,146 @@
+package simulator
+
+import "time"
+
+// current returns the run that the API server names at t: the one that began
+// last. It is nil before the first.
+func (c *Container) current(t int64) *instance { return c.last(t) }
+
+// CPU returns what the container's current run has used at that moment, in
+// nanoseconds of CPU time: what its counter really is, whatever is reported. It
+// is 0 before the run starts and stands still after it has ended.
+func (c *Container) CPU(at time.Time) int64 {
+	if r := c.current(at.UnixNano()); r != nil {
+		return r.cpu(at.UnixNano())
+	}
+	return 0
+}
+
+// ID returns the ID of the container's current run, without a scheme; empty
+// before the first.
+func (c *Container) ID(at time.Time) string {
+	if r := c.current(at.UnixNano()); r != nil {
+		return r.id
+	}
+	return ""
+}
+
+// Started returns when the container's current run started, or the zero time.
+func (c *Container) Started(at time.Time) time.Time {
+	if r := c.current(at.UnixNano()); r != nil {
+		return time.Unix(0, r.start)
+	}
+	return time.Time{}
+}
+
+// Memory returns the container's working set in bytes; 0 while no run lives.
+func (c *Container) Memory(at time.Time) int64 {
+	t := at.UnixNano()
+	if r := c.current(t); r != nil && r.alive(t) {
+		return r.tide.at(t)
+	}
+	return 0
+}
+
+// CPU returns what the pod's cgroup has counted: all runs of all its
+// containers, those that ended included, and its sandbox.
+func (p *Pod) CPU(at time.Time) int64 { return p.cpu(at.UnixNano()) }
+
+func (p *Pod) cpu(t int64) int64 {
+	sum := p.sandbox.cpu(t)
+	for _, c := range p.Containers {
+		for i := range c.runs {
+			sum += c.runs[i].cpu(t)
+		}
+	}
+	return sum
+}
+
+// Memory returns the working set of the pod's cgroup in bytes.
+func (p *Pod) Memory(at time.Time) int64 { return p.memory(at.UnixNano()) }
+
+func (p *Pod) memory(t int64) (sum int64) {
+	if p.sandbox.alive(t) {
+		sum = p.sandbox.tide.at(t)
+	}
+	for _, c := range p.Containers {
+		for i := range c.runs {
+			if r := &c.runs[i]; r.alive(t) {
+				sum += r.tide.at(t)
+			}
+		}
+	}
+	return sum
+}
+
+// Network returns the bytes that the pod's interface has received and sent;
+// for a pod on the host's network, what the node's has.
+func (p *Pod) Network(at time.Time) (received, sent int64) { return p.network(at.UnixNano()) }
+
+func (p *Pod) network(t int64) (received, sent int64) {
+	if p.HostNetwork {
+		return p.Node.network(t)
+	}
+	life := min(t, p.gone) - p.sandbox.start
+	return p.rx.at(life), p.tx.at(life)
+}
+
+// CPU returns what the node has used since it booted: all that ever ran in its
+// pods, its daemons and its kernel.
+func (n *Node) CPU(at time.Time) int64 { return n.cpu(at.UnixNano()) }
+
+func (n *Node) cpu(t int64) int64 {
+	return n.podsCPU(t, "") + n.kubelet.cpu(t) + n.runtime.cpu(t) + n.kernel.cpu(t)
+}
+
+// podsCPU sums the pods of a QoS class, or of all for an empty one.
+func (n *Node) podsCPU(t int64, qos string) (sum int64) {
+	for _, p := range n.pods {
+		if qos == "" || p.QoS == qos {
+			sum += p.cpu(t)
+		}
+	}
+	return sum
+}
+
+// Memory returns the node's working set in bytes.
+func (n *Node) Memory(at time.Time) int64 { return n.memory(at.UnixNano()) }
+
+func (n *Node) memory(t int64) int64 {
+	return n.podsMemory(t, "") + n.kubelet.tide.at(t) + n.runtime.tide.at(t) + n.kernel.tide.at(t)
+}
+
+func (n *Node) podsMemory(t int64, qos string) (sum int64) {
+	for _, p := range n.pods {
+		if qos == "" || p.QoS == qos {
+			sum += p.memory(t)
+		}
+	}
+	return sum
+}
+
+// network returns what the node's interface has carried: what its pods have,
+// and a little of its own.
+func (n *Node) network(t int64) (received, sent int64) {
+	life := t - n.boot
+	received, sent = 1<<29+used(4000, life), 1<<28+used(9000, life)
+	for _, p := range n.pods {
+		if !p.HostNetwork {
+			r, s := p.network(t)
+			received, sent = received+r, sent+s
+		}
+	}
+	return received, sent
+}
+
+// countedCPU is cpu as the node's counter shows it: a reset takes what was
+// there away.
+func (n *Node) countedCPU(t int64) int64 {
+	var lost int64
+	for i := range n.faults {
+		if c := &n.faults[i]; c.Kind == Reset && c.from <= t {
+			lost = n.cpu(c.from)
+		}
+	}
+	return n.cpu(t) - lost
+}
