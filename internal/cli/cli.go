@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,13 +83,15 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage{err}
 }
 
-// OneOf returns an error unless value is among known, naming the nearest.
+// OneOf returns an error unless value is among known, naming the nearest. An empty
+// string among known may be meant, but is not offered.
 func OneOf(what, value string, known ...string) error {
 	for _, k := range known {
 		if value == k {
 			return nil
 		}
 	}
+	known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == "" })
 	if near, ok := suggest.Closest(value, known); ok {
 		return usage{fmt.Errorf("%s cannot be %q: did you mean %q?", what, value, near)}
 	}

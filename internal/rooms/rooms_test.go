@@ -35,6 +35,7 @@ var table = []room{
 	{"resize", []string{"metric"}},
 	{"simulator", nil},
 	{"cmd", []string{"*"}},
+	{"test", []string{"*"}},
 	{"internal", []string{"*"}}, // tests' helpers; no room but cmd may import them (below)
 }
 
@@ -47,7 +48,7 @@ var doors = map[string][]string{
 	"k8s.io/client-go/listers":          {"cluster"},
 	"github.com/google/cadvisor":        {"sources/host"},
 	"github.com/spf13/cobra":            {"cmd", "internal"},
-	"github.com/cockroachdb/datadriven": {"internal/transcript"},
+	"github.com/cockroachdb/datadriven": {"internal/transcript", "internal/script"},
 }
 
 type pkg struct {

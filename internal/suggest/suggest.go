@@ -4,12 +4,12 @@ package suggest
 import "strings"
 
 // Closest returns the known name that is nearest to name, if it is near enough
-// to be meant: about one letter in three wrong, missing, too many or swapped
+// to be meant: at most one letter in three wrong, missing, too many or swapped
 // with its neighbour. Case does not count. Of equals the first wins.
 func Closest(name string, known []string) (string, bool) {
 	best, at := len(name)/3+1, -1
 	for i, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < best || d == best && at < 0 {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < best {
 			best, at = d, i
 		}
 	}

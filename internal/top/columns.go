@@ -32,8 +32,8 @@ func columns(r usage.Resource) []column {
 			name("NAME", func(it *usage.Item) string { return string(it.Node) }),
 			cpu(), share("CPU%", cpuShare, metric.CPUNodeUtilization, metric.CPUNodeCapacity),
 			memory(), share("MEMORY%", memoryShare, metric.MemoryNodeUtilization, metric.MemoryNodeCapacity),
-			wide(bytes("RSS", metric.MemoryRSS)),
-			wide(bytes("RX/s", metric.NetworkRxRate)), wide(bytes("TX/s", metric.NetworkTxRate)),
+			wide(sized("RSS", metric.MemoryRSS)),
+			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
 			window(), reason(),
 		}
 	case usage.Pods:
@@ -42,8 +42,8 @@ func columns(r usage.Resource) []column {
 			name("NAME", func(it *usage.Item) string { return string(it.Pod) }),
 			cpu(), memory(), wide(node()),
 			wide(ratio("CPU/REQUEST", metric.CPUUtilization)), wide(ratio("MEMORY/REQUEST", metric.MemoryUtilization)),
-			wide(bytes("RSS", metric.MemoryRSS)),
-			wide(bytes("RX/s", metric.NetworkRxRate)), wide(bytes("TX/s", metric.NetworkTxRate)),
+			wide(sized("RSS", metric.MemoryRSS)),
+			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
 			restarts(), window(), reason(),
 		}
 	case usage.Containers:
@@ -53,14 +53,14 @@ func columns(r usage.Resource) []column {
 			name("NAME", func(it *usage.Item) string { return it.Container }),
 			cpu(), memory(), wide(node()),
 			wide(ratio("CPU/REQUEST", metric.CPUUtilization)), wide(ratio("MEMORY/REQUEST", metric.MemoryUtilization)),
-			wide(bytes("RSS", metric.MemoryRSS)),
+			wide(sized("RSS", metric.MemoryRSS)),
 			restarts(), window(), reason(),
 		}
 	default:
 		return []column{
 			node(),
 			name("NAME", func(it *usage.Item) string { return string(it.Cgroup) }),
-			cpu(), memory(), wide(bytes("RSS", metric.MemoryRSS)), wide(count("PROCESSES", metric.ProcessCount)),
+			cpu(), memory(), wide(sized("RSS", metric.MemoryRSS)), wide(count("PROCESSES", metric.ProcessCount)),
 			wide(name("POD", func(it *usage.Item) string {
 				if it.Pod == "" {
 					return "-"
@@ -151,7 +151,7 @@ func value(title string, id metric.ID, format func(float64) string) column {
 	}}
 }
 
-func bytes(title string, id metric.ID) column { return value(title, id, binary) }
+func sized(title string, id metric.ID) column { return value(title, id, binary) }
 func ratio(title string, id metric.ID) column { return value(title, id, percent) }
 func count(title string, id metric.ID) column {
 	return value(title, id, func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) })

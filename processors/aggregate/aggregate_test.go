@@ -3,9 +3,9 @@ package aggregate_test
 import (
 	"testing"
 
+	"github.com/weir-metrics/weir/internal/script"
 	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/processors/aggregate"
-	"github.com/weir-metrics/weir/processors/aggregate/script"
 	"github.com/weir-metrics/weir/processors/enrich"
 	"github.com/weir-metrics/weir/processors/identity"
 	"github.com/weir-metrics/weir/processors/rate"

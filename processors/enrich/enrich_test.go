@@ -3,7 +3,7 @@ package enrich_test
 import (
 	"testing"
 
-	"github.com/weir-metrics/weir/processors/aggregate/script"
+	"github.com/weir-metrics/weir/internal/script"
 	"github.com/weir-metrics/weir/processors/enrich"
 )
 

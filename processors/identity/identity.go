@@ -119,9 +119,51 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 			s.judgePart(i, facts, b)
 		}
 	}
+	s.join(b)
 	s.forget(b)
 	s.grouped = nil
 }
+
+// join folds limbs into the sample they belong to, so that an entity has one
+// sample: a pod's network is reported with its sandbox, beside the pod's cgroup.
+func (s *State) join(b *metric.Batch) {
+	joined := 0
+	for i := range b.Samples {
+		sample, w := &b.Samples[i], s.tracked[i].winner
+		if w < 0 || sample.Entity.Part != "" || !limb(sample) || sample.Rejected() {
+			continue
+		}
+		whole := &b.Samples[w]
+		for id, v := range sample.Values.All() {
+			if !whole.Values.Has(id) {
+				whole.Values.Set(id, v)
+			}
+		}
+		for g, at := range sample.Times {
+			if at != 0 && whole.Times[g] == 0 {
+				whole.Times[g] = at
+				whole.Received |= sample.Received & (1 << g)
+			}
+		}
+		s.next[i] = isJoined
+		joined++
+	}
+	if joined == 0 {
+		return
+	}
+	kept := 0
+	for i := range b.Samples {
+		if s.next[i] != isJoined {
+			// Swapped, not copied: each sample keeps its own memory.
+			b.Samples[kept], b.Samples[i] = b.Samples[i], b.Samples[kept]
+			kept++
+		}
+	}
+	b.Samples = b.Samples[:kept]
+}
+
+// isJoined in State.next marks a sample that has become part of another.
+const isJoined = -2
 
 // Doubts reports whether a witness is wanted: an entity is reported more than
 // once, nothing in the report or in memory tells the reports apart, and none was
@@ -253,6 +295,9 @@ func (s *State) judgePart(i int, facts *metric.Facts, b *metric.Batch) {
 		}
 		return
 	}
+	if t.winner >= 0 && belongs(part, &b.Samples[t.winner]) {
+		return
+	}
 	for j := t.first; j >= 0; j = s.next[j] {
 		whole := &b.Samples[j]
 		if whole.Rejected() && belongs(part, whole) {
@@ -260,7 +305,7 @@ func (s *State) judgePart(i int, facts *metric.Facts, b *metric.Batch) {
 			return
 		}
 	}
-	if t.winner >= 0 && !belongs(part, &b.Samples[t.winner]) {
+	if t.winner >= 0 {
 		part.Condemn(metric.Discontinuous)
 	}
 }

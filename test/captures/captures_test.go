@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors/aggregate"
+	"github.com/weir-metrics/weir/processors/enrich"
 	"github.com/weir-metrics/weir/processors/identity"
 	"github.com/weir-metrics/weir/processors/rate"
 )
@@ -70,6 +72,7 @@ func TestReplay(t *testing.T) {
 func replay(t *testing.T, e *endpoint, list []*round, k kernel, page *strings.Builder, mayErr bool) {
 	fmt.Fprintf(page, "== %s\n", e.name)
 	ids, rates := identity.New(identity.Options{}), rate.New(rate.Options{})
+	enriched, sums := enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})
 	p, witnessParser := e.parser(), endpoints[1].parser()
 	var b, w metric.Batch
 	for _, r := range list {
@@ -88,6 +91,8 @@ func replay(t *testing.T, e *endpoint, list []*round, k kernel, page *strings.Bu
 		}
 		ids.Process(r.facts, &b, now)
 		rates.Process(r.facts, &b, now)
+		enriched.Process(r.facts, &b, now)
+		sums.Process(r.facts, &b, now)
 		judge(t, e, r, &b, k, page, mayErr)
 	}
 }
@@ -158,13 +163,48 @@ func judge(t *testing.T, e *endpoint, r *round, b *metric.Batch, k kernel, page 
 		}
 	}
 	slices.Sort(lines)
-	fmt.Fprintf(page, "%s: %d served, %d judged%s\n", filepath.Base(r.dir), served, judged, failure(b))
+	fmt.Fprintf(page, "%s: %d pods served; %d containers served, %d judged%s\n", filepath.Base(r.dir), wholePods(t, r, b), served, judged, failure(b))
 	for _, l := range lines {
 		fmt.Fprintln(page, l)
 		if !mayErr && strings.Contains(l, "WRONG") || strings.Contains(l, "though it does not run") {
 			t.Errorf("%s, round %s:%s", e.name, filepath.Base(r.dir), l)
 		}
 	}
+}
+
+// wholePods counts the pods that are served, and checks that each is served
+// whole: with the sum of its containers, every required one among them.
+func wholePods(t *testing.T, r *round, b *metric.Batch) (served int) {
+	t.Helper()
+	for i := range b.Samples {
+		p := &b.Samples[i]
+		if p.Entity.Kind != metric.Pod || p.Entity.Part != "" || !p.Numbered(metric.CPU) {
+			continue
+		}
+		served++
+		sum, have := 0.0, map[string]bool{}
+		for j := range b.Samples {
+			c := &b.Samples[j]
+			if c.Entity.Kind == metric.Container && c.Entity.Part == "" && c.Entity.PodRef() == p.Entity.PodRef() && c.Numbered(metric.CPU) {
+				rate, _ := c.Values.Get(metric.CPUUsageRate)
+				sum += rate
+				have[c.Entity.Name] = true
+			}
+		}
+		if got, _ := p.Values.Get(metric.CPUUsageRate); math.Abs(got-sum) > 1 {
+			t.Errorf("%s: %v is served with %.0f nanocores, its containers use %.0f", r.dir, p.Entity, got, sum)
+		}
+		facts := r.facts.Pod(p.Entity.PodRef())
+		if facts == nil {
+			continue // borne with for one resolution
+		}
+		for k := range facts.Containers {
+			if c := &facts.Containers[k]; c.Required() && !have[c.Name] {
+				t.Errorf("%s: %v is served without %s", r.dir, p.Entity, c.Name)
+			}
+		}
+	}
+	return served
 }
 
 func name(s *metric.Sample) string {

@@ -1,0 +1,206 @@
+package cluster
+
+import (
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// nodeFacts returns what weir keeps of a node. The facts share no memory with n
+// but its strings.
+func nodeFacts(n *v1.Node) *metric.NodeFacts {
+	f := &metric.NodeFacts{
+		Name:          metric.NodeName(n.Name),
+		KubeletPort:   n.Status.DaemonEndpoints.KubeletEndpoint.Port,
+		Unschedulable: n.Spec.Unschedulable,
+		Labels:        n.Labels,
+		Annotations:   n.Annotations,
+	}
+	for _, a := range n.Status.Addresses {
+		f.Addresses = append(f.Addresses, metric.NodeAddress{Type: string(a.Type), Address: a.Address})
+	}
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == v1.NodeReady {
+			f.Ready = c.Status == v1.ConditionTrue
+		}
+	}
+	setResources(&f.Spec, n.Status.Capacity, resourceIDs{
+		cpu: metric.CPUNodeCapacity, memory: metric.MemoryNodeCapacity, storage: metric.EphemeralStorageNodeCapacity,
+	})
+	setResources(&f.Spec, n.Status.Allocatable, resourceIDs{
+		cpu: metric.CPUNodeAllocatable, memory: metric.MemoryNodeAllocatable, storage: metric.EphemeralStorageNodeAllocatable,
+	})
+	return f
+}
+
+// Annotations by which a kubelet marks the API's image of a static pod.
+const (
+	annotationConfigHash = "kubernetes.io/config.hash"
+	annotationMirror     = "kubernetes.io/config.mirror"
+)
+
+// podFacts returns what weir keeps of a pod that it first knew at knownAt. The
+// facts share strings and label sets with those of other pods through shared.
+func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *metric.PodFacts {
+	f := &metric.PodFacts{
+		PodRef: metric.PodRef{
+			Namespace: metric.Namespace(shared.text(p.Namespace)),
+			Name:      metric.PodName(p.Name),
+		},
+		UID:         metric.PodUID(p.UID),
+		ConfigHash:  metric.PodUID(p.Annotations[annotationConfigHash]),
+		Node:        metric.NodeName(shared.text(p.Spec.NodeName)),
+		Phase:       metric.Phase(shared.text(string(p.Status.Phase))),
+		HostNetwork: p.Spec.HostNetwork,
+		QoS:         shared.text(string(p.Status.QOSClass)),
+		Labels:      shared.labels(p.Labels),
+		KnownAt:     knownAt,
+	}
+	_, f.Mirror = p.Annotations[annotationMirror]
+	if p.Status.StartTime != nil {
+		f.Started = p.Status.StartTime.Time
+	}
+	if p.DeletionTimestamp != nil {
+		f.Deleted = p.DeletionTimestamp.Time
+	}
+	if p.Spec.Resources != nil {
+		setRequirements(&f.Spec, p.Spec.Resources)
+	}
+
+	f.Containers = make([]metric.ContainerFacts, 0, len(p.Spec.InitContainers)+len(p.Spec.Containers)+len(p.Spec.EphemeralContainers))
+	for i := range p.Spec.InitContainers {
+		c := &p.Spec.InitContainers[i]
+		role := metric.Init
+		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			role = metric.Sidecar
+		}
+		f.Containers = append(f.Containers, containerFacts(c.Name, role, &c.Resources, p.Status.InitContainerStatuses, shared))
+	}
+	for i := range p.Spec.Containers {
+		c := &p.Spec.Containers[i]
+		f.Containers = append(f.Containers, containerFacts(c.Name, metric.Regular, &c.Resources, p.Status.ContainerStatuses, shared))
+	}
+	for i := range p.Spec.EphemeralContainers {
+		c := &p.Spec.EphemeralContainers[i]
+		f.Containers = append(f.Containers, containerFacts(c.Name, metric.Ephemeral, &c.Resources, p.Status.EphemeralContainerStatuses, shared))
+	}
+	return f
+}
+
+func containerFacts(name string, role metric.Role, r *v1.ResourceRequirements, statuses []v1.ContainerStatus, shared *pool) metric.ContainerFacts {
+	f := metric.ContainerFacts{Name: shared.text(name), Role: role}
+	// What was asked for, not what a resize has so far achieved: that is what
+	// users and the scheduler count in.
+	setRequirements(&f.Spec, r)
+	for i := range statuses {
+		if statuses[i].Name == name {
+			setState(&f, &statuses[i], shared)
+			break
+		}
+	}
+	return f
+}
+
+func setState(f *metric.ContainerFacts, s *v1.ContainerStatus, shared *pool) {
+	f.Restarts = s.RestartCount
+	f.ID = bareID(s.ContainerID)
+	if last := s.LastTerminationState.Terminated; last != nil {
+		f.LastID = bareID(last.ContainerID)
+		f.EndedAt = last.FinishedAt.Time
+	}
+	switch state := &s.State; {
+	case state.Running != nil:
+		f.State = metric.Live
+		f.StartedAt = state.Running.StartedAt.Time
+	case state.Terminated != nil:
+		t := state.Terminated
+		f.State = metric.Terminated
+		f.StartedAt, f.EndedAt = t.StartedAt.Time, t.FinishedAt.Time
+		f.Why = shared.text(t.Reason)
+		if t.ContainerID != "" {
+			f.ID = bareID(t.ContainerID)
+		}
+	default: // no state at all means waiting, by the API's rule
+		f.State = metric.Waiting
+		if state.Waiting != nil {
+			f.Why = shared.text(state.Waiting.Reason)
+		}
+		if f.ID == "" {
+			f.ID = f.LastID
+		}
+	}
+}
+
+// bareID cuts the runtime's name off an ID: "containerd://4e00" is "4e00".
+func bareID(id string) metric.ContainerID {
+	if _, bare, found := strings.Cut(id, "://"); found {
+		id = bare
+	}
+	return metric.ContainerID(id)
+}
+
+// resourceIDs says which metrics the quantities of a ResourceList are.
+type resourceIDs struct {
+	cpu, memory, storage metric.ID
+	accelerators         metric.ID // 0 for not wanted
+}
+
+func setRequirements(v *metric.Values, r *v1.ResourceRequirements) {
+	setResources(v, r.Requests, resourceIDs{
+		cpu: metric.CPURequest, memory: metric.MemoryRequest, storage: metric.EphemeralStorageRequest,
+		accelerators: metric.AcceleratorRequest,
+	})
+	setResources(v, r.Limits, resourceIDs{
+		cpu: metric.CPULimit, memory: metric.MemoryLimit, storage: metric.EphemeralStorageLimit,
+	})
+}
+
+// setResources adds the quantities of list to v. Those it does not mention stay
+// absent.
+func setResources(v *metric.Values, list v1.ResourceList, ids resourceIDs) {
+	if q, ok := list[v1.ResourceCPU]; ok {
+		v.Set(ids.cpu, float64(q.ScaledValue(resource.Nano)))
+	}
+	if q, ok := list[v1.ResourceMemory]; ok {
+		v.Set(ids.memory, float64(q.Value()))
+	}
+	if q, ok := list[v1.ResourceEphemeralStorage]; ok {
+		v.Set(ids.storage, float64(q.Value()))
+	}
+	if ids.accelerators == 0 {
+		return
+	}
+	var n int64
+	for name, q := range list {
+		if isAccelerator(string(name)) {
+			n += q.Value()
+		}
+	}
+	if n > 0 {
+		v.Set(ids.accelerators, float64(n))
+	}
+}
+
+// isAccelerator reports whether an extended resource counts accelerators:
+// nvidia.com/gpu, nvidia.com/mig-1g.5gb, amd.com/gpu, google.com/tpu,
+// aws.amazon.com/neuroncore, habana.ai/gaudi and their like. There is no
+// registry of such names.
+func isAccelerator(name string) bool {
+	domain, device, found := strings.Cut(name, "/")
+	if !found || strings.HasSuffix(domain, "kubernetes.io") {
+		return false
+	}
+	if domain == "gpu.intel.com" {
+		return device == "i915" || device == "xe" // others are its memory and millicores
+	}
+	for _, prefix := range [...]string{"gpu", "tpu", "npu", "mig-", "neuron", "gaudi"} {
+		if strings.HasPrefix(device, prefix) {
+			return true
+		}
+	}
+	return false
+}

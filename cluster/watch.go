@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"context"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// reflectors returns the two lists-and-watches that feed the queue.
+func (c *Cluster) reflectors() []*cache.Reflector {
+	core := c.client.CoreV1()
+	nodes := &store[*v1.Node, *metric.NodeFacts]{
+		now: c.opts.Now, queue: c.queue,
+		convert: func(n *v1.Node) *metric.NodeFacts { return nodeFacts(n) },
+		set:     func(p *pending, n *metric.NodeFacts) { p.nodes[n.Name] = n },
+		del:     func(p *pending, n *metric.NodeFacts) { p.nodes[n.Name] = nil },
+		all:     (*pending).onlyNewNodes,
+	}
+	shared := newPool()
+	pods := &store[*v1.Pod, *metric.PodFacts]{
+		now: c.opts.Now, queue: c.queue,
+		convert: func(p *v1.Pod) *metric.PodFacts { return podFacts(p, c.opts.Now(), shared) },
+		set:     func(p *pending, f *metric.PodFacts) { p.pods[f.PodRef] = f },
+		del:     func(p *pending, f *metric.PodFacts) { p.pods[f.PodRef] = nil },
+		all:     (*pending).onlyNewPods,
+	}
+	return []*cache.Reflector{
+		c.reflector("nodes", &v1.Node{}, nodes,
+			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return core.Nodes().List(ctx, o)
+			},
+			core.Nodes().Watch),
+		c.reflector("pods", &v1.Pod{}, pods,
+			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return core.Pods(metav1.NamespaceAll).List(ctx, o)
+			},
+			core.Pods(metav1.NamespaceAll).Watch),
+	}
+}
+
+// reflector returns what keeps into in step with the API server's objects of
+// one kind. A reflector speaks of some of its troubles only in its own log, so
+// the requests are watched here: one line when they begin to fail, one when
+// they succeed again.
+func (c *Cluster) reflector(
+	name string, kind any, into cache.ReflectorStore,
+	list func(context.Context, metav1.ListOptions) (runtime.Object, error),
+	follow func(context.Context, metav1.ListOptions) (watch.Interface, error),
+) *cache.Reflector {
+	var failing atomic.Bool
+	note := func(ctx context.Context, err error) {
+		switch {
+		case err == nil && failing.Swap(false):
+			c.opts.Logger.Info("API server answers again", zap.String("resource", name))
+		case err != nil && ctx.Err() == nil && !failing.Swap(true):
+			c.opts.Logger.Warn("API server cannot be read; facts are frozen, serving goes on",
+				zap.String("resource", name), zap.Error(err))
+		}
+	}
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			objects, err := list(ctx, o)
+			note(ctx, err)
+			return objects, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w, err := follow(ctx, o)
+			note(ctx, err)
+			return w, err
+		},
+	}
+	return cache.NewReflectorWithOptions(
+		cache.ToListWatcherWithWatchListSemantics(lw, c.client), kind, into, cache.ReflectorOptions{Name: name})
+}

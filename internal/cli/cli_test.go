@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+func newRoot(err error) *cobra.Command {
+	root := &cobra.Command{Use: "mill", Args: Subcommand, RunE: func(*cobra.Command, []string) error { return nil }}
+	grind := &cobra.Command{Use: "grind", RunE: func(*cobra.Command, []string) error { return err }}
+	grind.Flags().Bool("finely", false, "")
+	root.AddCommand(grind)
+	return root
+}
+
+func TestMainSaysWhatIsWrongAndWhatToDo(t *testing.T) {
+	jam := errors.New("the wheel is jammed")
+	for name, test := range map[string]struct {
+		err  error
+		args []string
+		want string
+	}{
+		"nothing":       {nil, []string{"grind"}, "status 0\n"},
+		"an error":      {jam, []string{"grind"}, "error: the wheel is jammed\nstatus 1\n"},
+		"a hint":        {Hintf(jam, "Open the %s.", "sluice"), []string{"grind"}, "error: the wheel is jammed\nOpen the sluice.\nstatus 1\n"},
+		"a hint inside": {fmt.Errorf("grind: %w", Hintf(jam, "Open it.")), []string{"grind"}, "error: grind: the wheel is jammed\nOpen it.\nstatus 1\n"},
+		"usage":         {Usage(jam), []string{"grind"}, "error: the wheel is jammed\nRun \"mill grind --help\" to see what there is.\nstatus 1\n"},
+		"a flag":        {nil, []string{"grind", "--finley"}, "error: unknown flag: --finley: did you mean --finely?\nRun \"mill grind --help\" to see what there is.\nstatus 1\n"},
+		"another flag":  {nil, []string{"grind", "--xyz"}, "error: unknown flag: --xyz\nRun \"mill grind --help\" to see what there is.\nstatus 1\n"},
+		"a command":     {nil, []string{"gridn"}, "error: the command after mill cannot be \"gridn\": did you mean \"grind\"?\nRun \"mill --help\" to see what there is.\nstatus 1\n"},
+		"cancelled":     {context.Canceled, []string{"grind"}, "error: context canceled\nstatus 1\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			status := Main(t.Context(), newRoot(test.err), test.args, &out, &out)
+			fmt.Fprintf(&out, "status %d\n", status)
+			if out.String() != test.want {
+				t.Errorf("got\n%swant\n%s", &out, test.want)
+			}
+		})
+	}
+}
+
+func TestInterruptionIsNoError(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out bytes.Buffer
+	if status := Main(ctx, newRoot(fmt.Errorf("serve: %w", context.Canceled)), []string{"grind"}, &out, &out); status != 0 || out.Len() > 0 {
+		t.Errorf("got status %d and %q, want 0 and silence", status, &out)
+	}
+}
