@@ -1,0 +1,65 @@
+package log
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Format is how lines are written.
+type Format string
+
+// The formats.
+const (
+	Text Format = "text"
+	JSON Format = "json"
+)
+
+// Options say how batches are written. The zero Options means the defaults.
+type Options struct {
+	// Format of lines. Default Text.
+	Format Format
+	// Verbose writes a line for each entity too. Default: one for each batch.
+	Verbose bool
+}
+
+func (o Options) withDefaults() Options {
+	if o.Format == "" {
+		o.Format = Text
+	}
+	return o
+}
+
+// ParseOptions reads what follows "log:" in --sink=log:[?OPTIONS], for
+// instance "?format=json&verbose=true". ?verbose alone will do.
+func ParseOptions(spec string) (Options, error) {
+	var o Options
+	config, query, _ := strings.Cut(spec, "?")
+	if config != "" {
+		return o, fmt.Errorf("sink log takes no configuration, got %q: write log:?format=json", config)
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return o, fmt.Errorf("parse options of sink log: %w", err)
+	}
+	for name, given := range values {
+		value := given[len(given)-1]
+		switch name {
+		case "format":
+			if o.Format = Format(value); !slices.Contains([]Format{Text, JSON}, o.Format) {
+				return o, fmt.Errorf("parse option format of sink log: no format is called %q: there are text and json", value)
+			}
+		case "verbose":
+			if o.Verbose = true; value != "" {
+				if o.Verbose, err = strconv.ParseBool(value); err != nil {
+					return o, fmt.Errorf("parse option verbose of sink log: %w", err)
+				}
+			}
+		default:
+			return o, fmt.Errorf("sink log has no option %q: it has format, verbose", name)
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,162 @@
+package memory
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+func TestFloat24(t *testing.T) {
+	for _, v := range []float64{0, 1, 0.001, math.Pi, 1e9, 1<<40 + 1, 1e15, 0.9999999, 1e-12, 1e26} {
+		got, ok := toFloat24(v).float()
+		if !ok || math.Abs(got-v) > v/(1<<18) {
+			t.Errorf("%v: got %v %v", v, got, ok)
+		}
+	}
+	for v, want := range map[float64]float64{1e-13: 0, math.Inf(1): math.Float64frombits((maxFloat24 + bias) << cut)} {
+		if got, ok := toFloat24(v).float(); !ok || got != want {
+			t.Errorf("%v: got %v %v, want %v", v, got, ok, want)
+		}
+	}
+	for _, v := range []float64{-1, math.NaN(), math.Inf(-1)} {
+		if got, ok := toFloat24(v).float(); ok {
+			t.Errorf("%v: got %v, want none", v, got)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 10000 {
+		v := math.Exp(r.Float64()*80 - 20)
+		if got, _ := toFloat24(v).float(); math.Abs(got-v) > v/(1<<18) {
+			t.Fatalf("%v: got %v, which is off by %v of it", v, got, math.Abs(got-v)/v)
+		}
+	}
+}
+
+// pointsAre checks times to the millisecond and values to 4 millionths.
+func pointsAre(t *testing.T, got []Point, want []Point) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %d points %v, want %d", len(got), got, len(want))
+	}
+	for i := range got {
+		if d := want[i].Time - got[i].Time; d < 0 || d >= int64(time.Millisecond) {
+			t.Errorf("point %d: got time %v, want %v", i, time.Unix(0, got[i].Time), time.Unix(0, want[i].Time))
+		}
+		if math.Abs(got[i].Value-want[i].Value) > want[i].Value/(1<<18) {
+			t.Errorf("point %d: got %v, want %v", i, got[i].Value, want[i].Value)
+		}
+	}
+}
+
+func TestHistory(t *testing.T) {
+	c := kubelet(2, 3, 2)
+	sink := New(Options{History: 10 * time.Minute})
+	names := []*nodeNames{c.names(0), c.names(1)}
+	const rounds = 100
+	for round := range rounds {
+		for _, n := range names {
+			write(t, sink, c.fill(&c.batch, n, round))
+		}
+	}
+	snap := sink.Snapshot()
+	for _, n := range names {
+		all := append(append([]metric.Entity{n.node}, n.pods...), n.containers...)
+		for i, e := range all {
+			var cpu, memory []Point
+			for round := rounds - 41; round < rounds; round++ { // 10 minutes, both ends included
+				at := epoch.Add(time.Duration(round)*c.interval - time.Duration(i)*time.Millisecond).UnixNano()
+				u, m := truth(i, round)
+				cpu, memory = append(cpu, Point{at, u}), append(memory, Point{at, m})
+			}
+			pointsAre(t, snap.History(e, metric.CPUUsageRate, epoch, epoch.Add(time.Hour)), cpu)
+			e.Node = map[bool]metric.NodeName{true: "", false: e.Node}[ofPod(e.Kind)]
+			from, to := time.Unix(0, memory[5].Time), time.Unix(0, memory[9].Time)
+			pointsAre(t, snap.History(e, metric.MemoryWorkingSet, from, to), memory[5:10])
+			if got := snap.History(e, metric.MemoryCache, epoch, epoch.Add(time.Hour)); got != nil {
+				t.Errorf("a metric without a history has %v", got)
+			}
+		}
+	}
+	if got := sink.Stats().HistoryBytes; got > 42*2*(10*8) {
+		t.Errorf("history: got %d bytes, want what 41 rounds take", got)
+	}
+}
+
+// Numbers that still stand are no points; groups of different moments, metrics
+// that appear later, and entities that come back all find room.
+func TestHistoryOfAnUnsteadyPod(t *testing.T) {
+	sink := New(Options{})
+	p := on("n1", pod("a", "p"))
+	var cpu, memory, rss []Point
+	for round := range 40 {
+		b := at("s", "n1", time.Duration(round)*15*time.Second)
+		if round%10 == 7 {
+			write(t, sink, b) // the pod is not there
+			continue
+		}
+		s := use(b, p, float64(1000+round), float64(5000+round))
+		now := b.Ended.UnixNano()
+		s.Times[metric.Memory] = now - int64(round)*int64(time.Second)
+		memory = append(memory, Point{s.Times[metric.Memory], float64(5000 + round)})
+		switch {
+		case round < 2:
+			s.Reasons[metric.CPU] = metric.FirstSample
+		case round%5 == 3:
+			s.Held = 1 << metric.CPU
+		default:
+			cpu = append(cpu, Point{now, float64(1000 + round)})
+		}
+		if round > 20 {
+			s.Values.Set(metric.MemoryRSS, 3)
+			rss = append(rss, Point{s.Times[metric.Memory], 3})
+		}
+		write(t, sink, b)
+	}
+	snap := sink.Snapshot()
+	until := epoch.Add(time.Hour)
+	pointsAre(t, snap.History(p, metric.CPUUsageRate, epoch, until), cpu)
+	pointsAre(t, snap.History(p, metric.MemoryWorkingSet, epoch, until), memory)
+	pointsAre(t, snap.History(p, metric.MemoryRSS, epoch, until), rss)
+}
+
+// A time further back than 65 seconds makes the block's clock coarser, not
+// wrong.
+func TestHistoryOfOldTimes(t *testing.T) {
+	sink := New(Options{})
+	b := at("s", "n1", 0)
+	use(b, on("n1", pod("a", "new")), 1, 1)
+	old := use(b, on("n1", pod("a", "old")), 2, 2)
+	when := epoch.Add(-10 * time.Minute).UnixNano()
+	old.Times[metric.Memory] = when
+	write(t, sink, b)
+	got := sink.Snapshot().History(pod("a", "old"), metric.MemoryWorkingSet, epoch.Add(-time.Hour), epoch)
+	if len(got) != 1 || got[0].Time-when < 0 || got[0].Time-when >= int64(16*time.Millisecond) {
+		t.Errorf("got %v, want one point at %v to 16 ms", got, when)
+	}
+}
+
+// On a node where pods come and go for a day, what is kept of it stays the
+// same.
+func TestChurnIsBounded(t *testing.T) {
+	sink := New(Options{})
+	most := 0
+	for round := range 2000 {
+		b := at("s", "n1", time.Duration(round)*15*time.Second)
+		for i := range 20 {
+			use(b, on("n1", pod("jobs", "job-"+string(rune('a'+i))+time.Duration(round-i).String())), 1, 1)
+		}
+		write(t, sink, b)
+		if v := sink.mu.feeds[feedKey{"s", "n1"}]; round > 1000 {
+			most = max(most, len(v.history.rows), int(v.history.width)/8)
+		}
+	}
+	if want := 20 + 20 + 20 + 64; most > want {
+		t.Errorf("got %d rows, want at most %d", most, want)
+	}
+	if got := sink.Stats(); got.Entities != 20 {
+		t.Errorf("entities: got %d, want 20", got.Entities)
+	}
+}

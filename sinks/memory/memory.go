@@ -1,0 +1,402 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Sink remembers batches. Write and Forget take turns; Snapshot and Stats wait
+// for nobody.
+type Sink struct {
+	opts    Options
+	tracked []tracked
+
+	mu struct {
+		sync.Mutex
+		feeds map[feedKey]*feed
+		// nodesOf are the nodes that a source of many has reported.
+		nodesOf   map[string]map[metric.NodeName]struct{}
+		contested map[metric.PodRef]struct{} // pods with several homes
+		entities  int
+		bytes     int // of the history
+		scratch   scratch
+	}
+	snapshot atomic.Pointer[Snapshot]
+	stats    struct{ entities, historyBytes, dropped atomic.Int64 }
+}
+
+type feedKey struct {
+	source string
+	node   metric.NodeName
+}
+
+// feed is the writer's side of one source of one node.
+type feed struct {
+	view *view // the last published
+	// order is where in the batch each of the directory's entries lay in the
+	// last round: most sources report in the same order again.
+	order   []int32
+	history history
+}
+
+// scratch is memory that every Write uses again.
+type scratch struct {
+	samples  []*metric.Sample
+	sorted   []*metric.Sample
+	verdicts []*metric.Verdict
+	where    map[*metric.Sample]int32
+	bytes    []byte
+}
+
+// New returns a Sink that remembers nothing yet.
+func New(o Options) *Sink {
+	s := &Sink{opts: o.withDefaults()}
+	s.tracked = track(s.opts.HistoryMetrics)
+	s.mu.feeds = map[feedKey]*feed{}
+	s.mu.nodesOf = map[string]map[metric.NodeName]struct{}{}
+	s.mu.contested = map[metric.PodRef]struct{}{}
+	s.snapshot.Store(&Snapshot{tracked: s.tracked})
+	return s
+}
+
+// Snapshot returns what is known now. It costs one atomic load.
+func (s *Sink) Snapshot() *Snapshot { return s.snapshot.Load() }
+
+// Stats is how much a Sink holds.
+type Stats struct {
+	Entities     int   // now, counted once for each source
+	Dropped      int64 // samples over MaxEntities, ever
+	HistoryBytes int   // of points
+}
+
+// Stats returns how much the sink holds.
+func (s *Sink) Stats() Stats {
+	return Stats{
+		Entities:     int(s.stats.entities.Load()),
+		Dropped:      s.stats.dropped.Load(),
+		HistoryBytes: int(s.stats.historyBytes.Load()),
+	}
+}
+
+// Write remembers b and shows it to readers. A batch of many nodes counts as
+// one batch for each; nodes it no longer mentions lose their samples. b may be
+// used again afterwards. It never fails.
+func (s *Sink) Write(_ context.Context, b *metric.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.Node != "" {
+		sc := &s.mu.scratch
+		sc.samples, sc.verdicts = sc.samples[:0], sc.verdicts[:0]
+		for i := range b.Samples {
+			sc.samples = append(sc.samples, &b.Samples[i])
+		}
+		for i := range b.Verdicts {
+			sc.verdicts = append(sc.verdicts, &b.Verdicts[i])
+		}
+		s.write(b, b.Node)
+		return nil
+	}
+	s.writeMany(b)
+	return nil
+}
+
+// writeMany splits a batch by node.
+func (s *Sink) writeMany(b *metric.Batch) {
+	samples := map[metric.NodeName][]*metric.Sample{}
+	verdicts := map[metric.NodeName][]*metric.Verdict{}
+	nodes := s.mu.nodesOf[b.Source]
+	if nodes == nil {
+		nodes = map[metric.NodeName]struct{}{}
+		s.mu.nodesOf[b.Source] = nodes
+	}
+	for i := range b.Samples {
+		node := b.Samples[i].Entity.Node
+		samples[node] = append(samples[node], &b.Samples[i])
+		nodes[node] = struct{}{}
+	}
+	for i := range b.Verdicts {
+		node := b.Verdicts[i].Entity.Node
+		verdicts[node] = append(verdicts[node], &b.Verdicts[i])
+		nodes[node] = struct{}{}
+	}
+	if len(nodes) == 0 {
+		nodes[""] = struct{}{} // nothing was ever read: the status alone
+	}
+	for node := range nodes {
+		if (b.Err == nil || node == "") && len(nodes) > 1 && samples[node] == nil && verdicts[node] == nil {
+			s.forget(b.Source, node)
+			delete(nodes, node)
+			continue
+		}
+		s.mu.scratch.samples = append(s.mu.scratch.samples[:0], samples[node]...)
+		s.mu.scratch.verdicts = append(s.mu.scratch.verdicts[:0], verdicts[node]...)
+		s.write(b, node)
+	}
+}
+
+// write takes the samples and verdicts of one node, which lie in scratch.
+func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
+	sc := &s.mu.scratch
+	key := feedKey{b.Source, node}
+	f := s.mu.feeds[key]
+	if f == nil {
+		f = &feed{}
+		s.mu.feeds[key] = f
+	}
+	before := f.view
+	now := b.Ended.UnixNano()
+	if b.Ended.IsZero() {
+		now = 0
+	}
+	reported := len(sc.samples)
+
+	samples, d, over := s.arrange(f, node)
+	if over != nil {
+		sc.verdicts = append(sc.verdicts, over)
+	}
+	sc.bytes = appendRound(sc.bytes[:0], d, now, samples)
+	latest := round{dir: d, at: b.Ended, base: now, data: slices.Clone(sc.bytes)}
+	if len(s.tracked) > 0 {
+		s.mu.bytes -= f.history.bytes
+		sc.bytes = f.history.add(s.tracked, d, samples, b.Clock, s.opts.History, now, sc.bytes)
+		s.mu.bytes += f.history.bytes
+	}
+	v := &view{
+		source: b.Source, clock: int64(b.Clock), interval: int64(b.Interval),
+		lastRead: now, err: b.Err, samples: reported,
+		rows: f.history.rows, head: f.history.head,
+	}
+	var (
+		old     []round
+		stood   standings
+		oldDir  *directory
+		entries int
+	)
+	if before != nil {
+		old, stood, v.lastSuccess = before.rounds, before.standings, before.lastSuccess
+		oldDir = old[0].dir
+		entries = len(oldDir.entries)
+		old = old[:min(len(old), s.opts.Rounds-1)]
+	}
+	if b.Err == nil {
+		v.lastSuccess = now
+	}
+	v.standings = newStandings(node, sc.verdicts, d, stood, now)
+	v.rounds = append(append(make([]round, 0, len(old)+1), latest), old...)
+	f.view = v
+	s.mu.entities += len(d.entries) - entries
+	s.publish(node, before, v, oldDir != d, now)
+	clear(sc.samples)
+	clear(sc.sorted)
+	clear(sc.verdicts)
+}
+
+// arrange returns the samples to keep of those in scratch, sorted, with the
+// directory that describes them; and the verdict on those that were too many.
+func (s *Sink) arrange(f *feed, node metric.NodeName) ([]*metric.Sample, *directory, *metric.Verdict) {
+	sc := &s.mu.scratch
+	var d *directory
+	if f.view != nil {
+		d = f.view.rounds[0].dir
+	}
+	if sorted, ok := f.again(d, sc); ok {
+		return sorted, d, nil
+	}
+	sorted := sc.sorted[:0]
+	for _, sample := range sc.samples {
+		if keeps(sample) {
+			sorted = append(sorted, sample)
+		}
+	}
+	slices.SortStableFunc(sorted, func(a, b *metric.Sample) int { return compareNames(&a.Entity, &b.Entity) })
+	sorted = slices.CompactFunc(sorted, func(a, b *metric.Sample) bool { return sameName(&a.Entity, &b.Entity) })
+
+	var over *metric.Verdict
+	room := s.opts.MaxEntities - s.mu.entities
+	if d != nil {
+		room += len(d.entries)
+	}
+	if extra := len(sorted) - max(room, 0); extra > 0 {
+		s.stats.dropped.Add(int64(extra))
+		sorted = sorted[:max(room, 0)]
+		over = &metric.Verdict{
+			Entity: metric.Entity{Kind: metric.Node, Node: node},
+			Reason: metric.OverLimit,
+			Evidence: metric.Evidence{
+				Rule:  "entities",
+				Got:   metric.Sight{Value: float64(extra)},
+				Limit: float64(s.opts.MaxEntities),
+			},
+		}
+	}
+	sc.sorted = sorted
+	f.remember(sc, sorted)
+	if d == nil || len(d.entries) != len(sorted) {
+		return sorted, newDirectory(node, sorted, d), over
+	}
+	for i, sample := range sorted {
+		if !d.holds(i, sample) {
+			return sorted, newDirectory(node, sorted, d), over
+		}
+	}
+	return sorted, d, over
+}
+
+// keeps reports whether a sample is stored: not what identity turned away, nor
+// sums, which are made here.
+func keeps(s *metric.Sample) bool {
+	k := s.Entity.Kind
+	return !s.Rejected() && (k == metric.Node || k == metric.System || ofPod(k))
+}
+
+// again returns the samples in d's order if they are what d describes, in the
+// order of the last round.
+func (f *feed) again(d *directory, sc *scratch) ([]*metric.Sample, bool) {
+	if d == nil || len(f.order) != len(d.entries) {
+		return nil, false
+	}
+	kept := 0
+	for _, sample := range sc.samples {
+		if keeps(sample) {
+			kept++
+		}
+	}
+	if kept != len(d.entries) {
+		return nil, false
+	}
+	sorted := sc.sorted[:0]
+	for i, at := range f.order {
+		if int(at) >= len(sc.samples) || !keeps(sc.samples[at]) || !d.holds(i, sc.samples[at]) {
+			return nil, false
+		}
+		sorted = append(sorted, sc.samples[at])
+	}
+	sc.sorted = sorted
+	return sorted, true
+}
+
+// remember notes where in the batch the sorted samples lay.
+func (f *feed) remember(sc *scratch, sorted []*metric.Sample) {
+	if sc.where == nil {
+		sc.where = map[*metric.Sample]int32{}
+	}
+	clear(sc.where)
+	for i, sample := range sc.samples {
+		sc.where[sample] = int32(i)
+	}
+	f.order = slices.Grow(f.order[:0], len(sorted))[:len(sorted)]
+	for i, sample := range sorted {
+		f.order[i] = sc.where[sample]
+	}
+}
+
+// publish shows readers v in the place of before; v nil for a source that is
+// gone. moved says that entities may have come or gone.
+func (s *Sink) publish(node metric.NodeName, before, v *view, moved bool, now int64) {
+	current := s.snapshot.Load()
+	next := &Snapshot{
+		nodes: current.nodes, homes: current.homes, places: current.places,
+		tracked: s.tracked, at: max(current.at, now),
+	}
+	n := &nodeView{name: node}
+	if old := next.nodes.get(node); old != nil {
+		for _, o := range old.views {
+			if o != before {
+				n.views = append(n.views, o)
+			}
+		}
+	}
+	if moved {
+		next.homes = s.move(next.homes, n, before, v)
+	}
+	if v != nil {
+		n.views = append(n.views, v)
+	}
+	if len(n.views) == 0 {
+		next.nodes = next.nodes.without(node)
+	} else {
+		s.opts.sort(n.views)
+		next.nodes = next.nodes.with(n)
+	}
+	if len(s.mu.contested)+len(next.places) > 0 {
+		next.places = s.settled(next, current.homes, node)
+	}
+	s.snapshot.Store(next)
+	s.stats.entities.Store(int64(s.mu.entities))
+	s.stats.historyBytes.Store(int64(s.mu.bytes))
+}
+
+// move notes which pods came to a node and which left it. others is the node
+// with what its other sources say.
+func (s *Sink) move(h *homes, others *nodeView, before, v *view) *homes {
+	var was, is []metric.PodRef
+	if before != nil {
+		was = before.rounds[0].dir.pods()
+	}
+	if v != nil {
+		is = v.rounds[0].dir.pods()
+	}
+	var come, gone []metric.PodRef
+	for _, ref := range is {
+		if _, ok := slices.BinarySearchFunc(was, ref, comparePods); !ok {
+			come = append(come, ref)
+		}
+	}
+	for _, ref := range was {
+		if _, ok := slices.BinarySearchFunc(is, ref, comparePods); !ok && !others.has(ref) {
+			gone = append(gone, ref)
+		}
+	}
+	h = h.moved(others.name, come, gone)
+	for _, refs := range [...][]metric.PodRef{come, gone} {
+		for _, ref := range refs {
+			if len(h.of(ref)) > 1 {
+				s.mu.contested[ref] = struct{}{}
+			} else {
+				delete(s.mu.contested, ref)
+			}
+		}
+	}
+	return h
+}
+
+// has reports whether the node reports the pod or a container of it.
+func (n *nodeView) has(ref metric.PodRef) bool {
+	for _, v := range n.views {
+		for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
+			if from, to := v.rounds[0].dir.ofPod(kind, ref); from < to {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Forget frees what a source left of a node; of all its nodes if node is empty.
+func (s *Sink) Forget(source string, node metric.NodeName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if node != "" {
+		s.forget(source, node)
+		return
+	}
+	for name := range s.mu.nodesOf[source] {
+		s.forget(source, name)
+	}
+	delete(s.mu.nodesOf, source)
+}
+
+func (s *Sink) forget(source string, node metric.NodeName) {
+	f := s.mu.feeds[feedKey{source, node}]
+	if f == nil {
+		return
+	}
+	delete(s.mu.feeds, feedKey{source, node})
+	s.mu.entities -= len(f.view.rounds[0].dir.entries)
+	s.mu.bytes -= f.history.bytes
+	s.publish(node, f.view, nil, true, 0)
+}

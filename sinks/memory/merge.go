@@ -1,0 +1,250 @@
+package memory
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Several sources may read one node: its kubelet's /metrics/resource every 15
+// seconds, say, and /stats/summary every minute. What they say of an entity is
+// put together when it is read, group by group:
+//
+//   - A source that speaks of an older life of the entity (another UID or
+//     container ID, or an earlier start, and not the latest start of all) is
+//     not heard.
+//   - A group is taken from a source that serves it, rather from one whose
+//     number is of this round than from one whose older number still stands;
+//     then in the order of Options.Preference; then from the finer clock, the
+//     shorter interval, the first name.
+//   - Metrics of the group which that source does not have come from the next
+//     that serves it. The group's time and window stay the first one's.
+//   - A group that no source serves has its outermost reason.
+
+// sort puts the views in the order of preference.
+func (o *Options) sort(views []*view) {
+	rank := func(v *view) int {
+		if i := slices.Index(o.Preference, v.source); i >= 0 {
+			return i
+		}
+		return len(o.Preference)
+	}
+	known := func(n int64) int64 {
+		if n <= 0 {
+			return math.MaxInt64
+		}
+		return n
+	}
+	slices.SortStableFunc(views, func(a, b *view) int {
+		return cmp.Or(
+			cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(known(a.clock), known(b.clock)),
+			cmp.Compare(known(a.interval), known(b.interval)),
+			cmp.Compare(a.source, b.source),
+		)
+	})
+}
+
+// reader is the memory a reader decodes into, so that it allocates for the
+// first entity only.
+type reader struct {
+	out  metric.Sample
+	said []metric.Sample // by the source
+	has  []bool
+	from []int
+	to   []int
+}
+
+// each calls do for every entity of n of a kind (and, for pods and containers,
+// of a namespace) that has a number to serve, in order, until it returns
+// false. The sample is good until do returns.
+func (n *nodeView) each(kind metric.Kind, namespace metric.Namespace, rd *reader, do func(*metric.Sample) bool) bool {
+	if len(n.views) == 1 {
+		r := &n.views[0].rounds[0]
+		from, to := r.dir.within(kind, namespace)
+		for i := from; i < to; i++ {
+			if r.dir.shapes[r.dir.entries[i].shape].empty() {
+				continue
+			}
+			r.decode(i, &rd.out)
+			if !do(&rd.out) {
+				return false
+			}
+		}
+		return true
+	}
+	rd.resize(len(n.views))
+	for k, v := range n.views {
+		rd.from[k], rd.to[k] = v.rounds[0].dir.within(kind, namespace)
+	}
+	for {
+		var next *metric.Entity
+		for k, v := range n.views {
+			if rd.from[k] < rd.to[k] {
+				e := v.rounds[0].dir.entries[rd.from[k]].entity
+				if next == nil || compareNames(e, next) < 0 {
+					next = e
+				}
+			}
+		}
+		if next == nil {
+			return true
+		}
+		for k, v := range n.views {
+			r := &v.rounds[0]
+			rd.has[k] = rd.from[k] < rd.to[k] && sameName(r.dir.entries[rd.from[k]].entity, next)
+			if rd.has[k] {
+				r.decode(rd.from[k], &rd.said[k])
+				rd.from[k]++
+			}
+		}
+		if rd.merge() && !do(&rd.out) {
+			return false
+		}
+	}
+}
+
+// find makes rd.out what n says of e. It reports whether there is a number to
+// serve.
+func (n *nodeView) find(e *metric.Entity, rd *reader) bool {
+	if len(n.views) == 1 {
+		r := &n.views[0].rounds[0]
+		i, ok := r.dir.find(e)
+		if ok {
+			r.decode(i, &rd.out)
+		}
+		return ok && rd.out.Values.Len() > 0
+	}
+	rd.resize(len(n.views))
+	for k, v := range n.views {
+		r := &v.rounds[0]
+		var i int
+		if i, rd.has[k] = r.dir.find(e); rd.has[k] {
+			r.decode(i, &rd.said[k])
+		}
+	}
+	return rd.merge()
+}
+
+func (rd *reader) resize(n int) {
+	for len(rd.said) < n {
+		rd.said = append(rd.said, metric.Sample{})
+		rd.has = append(rd.has, false)
+		rd.from, rd.to = append(rd.from, 0), append(rd.to, 0)
+	}
+	rd.said, rd.has, rd.from, rd.to = rd.said[:n], rd.has[:n], rd.from[:n], rd.to[:n]
+}
+
+// merge puts together what the sources that have the entity said of it, the
+// preferred first. It reports whether there is a number to serve.
+func (rd *reader) merge() bool {
+	rd.silence()
+	out := &rd.out
+	values := out.Values
+	values.Reset()
+	*out = metric.Sample{Values: values}
+	begun := false
+	for k := range rd.said {
+		if !rd.has[k] {
+			continue
+		}
+		if s := &rd.said[k]; !begun {
+			begun = true
+			out.Entity, out.Instance = s.Entity, s.Instance
+		} else {
+			complete(&out.Instance, &s.Instance)
+		}
+	}
+	// The least preferred first, so that the preferred overwrite them.
+	for _, held := range [...]bool{true, false} {
+		for k := len(rd.said) - 1; k >= 0; k-- {
+			if rd.has[k] {
+				takeGroups(out, &rd.said[k], held)
+			}
+		}
+	}
+	return out.Values.Len() > 0
+}
+
+// silence leaves out sources that speak of an older life than another.
+func (rd *reader) silence() {
+	latest := -1
+	for k := range rd.said {
+		if rd.has[k] && (latest < 0 || rd.said[k].Instance.Start > rd.said[latest].Instance.Start) {
+			latest = k
+		}
+	}
+	for k := range rd.said {
+		if rd.has[k] && !sameLife(&rd.said[k].Instance, &rd.said[latest].Instance) {
+			rd.has[k] = false
+		}
+	}
+}
+
+// sameLife reports whether nothing says that a and b are two lives.
+func sameLife(a, b *metric.Instance) bool {
+	if a.UID != "" && b.UID != "" && a.UID != b.UID {
+		return false
+	}
+	if a.ID != "" && b.ID != "" {
+		return a.ID == b.ID
+	}
+	if a.Origin == metric.StartCgroup || b.Origin == metric.StartCgroup || a.Start == 0 || b.Start == 0 {
+		return true
+	}
+	// One of them may be cut to whole seconds.
+	d := a.Start - b.Start
+	return d > -int64(2*time.Second) && d < int64(2*time.Second)
+}
+
+// complete fills what i does not know from o, which is of the same life.
+func complete(i, o *metric.Instance) {
+	if i.UID == "" {
+		i.UID = o.UID
+	}
+	if i.ID == "" {
+		i.ID = o.ID
+	}
+	if i.Path == "" {
+		i.Path, i.Inode = o.Path, o.Inode
+	}
+	if i.Start == 0 {
+		i.Start, i.Origin = o.Start, o.Origin
+	}
+	if i.Processes < 0 {
+		i.Processes = o.Processes
+	}
+}
+
+// takeGroups puts into out the groups of s that are held, or those that are not.
+func takeGroups(out, s *metric.Sample, held bool) {
+	for g := range metric.NumGroups {
+		if s.Held&(1<<g) != 0 != held {
+			continue
+		}
+		before, reason := out.Reasons[g], s.Reasons[g]
+		if !served(reason) {
+			if served(before) || reason == metric.Unjudged {
+				continue
+			}
+			if before == metric.Unjudged || reason.Layer() <= before.Layer() {
+				out.Reasons[g] = reason
+			}
+			continue
+		}
+		out.Reasons[g], out.Times[g] = reason, s.Times[g]
+		if s.Rates[g] != (metric.Window{}) {
+			out.Rates[g] = s.Rates[g]
+		}
+		out.Received = out.Received&^(1<<g) | s.Received&(1<<g)
+		out.Held = out.Held&^(1<<g) | s.Held&(1<<g)
+	}
+	for id, v := range s.Values.All() {
+		if s.Held&(1<<metric.Catalogue[id].Group) != 0 == held {
+			out.Values.Set(id, v)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package memory
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Options say how much is remembered. The zero Options means the defaults.
+type Options struct {
+	// Rounds is how many rounds of full samples are kept for each source of
+	// each node. Default 3.
+	Rounds int
+	// History is how far back the history reaches. Default 15 minutes;
+	// negative keeps none.
+	History time.Duration
+	// HistoryMetrics are the metrics that have a history, at most 64. Default:
+	// DefaultHistoryMetrics.
+	HistoryMetrics []metric.ID
+	// MaxEntities bounds how many entities (parts included) are kept, over all
+	// sources. Surplus ones are dropped, counted and named in an OverLimit
+	// verdict of their node. Default 1,048,576.
+	MaxEntities int
+	// Preference lists sources ("kubelet:resource"), best first, for entities
+	// that several of them report. Sources that are not listed come after
+	// those that are, the finer clock first, then the shorter interval, then
+	// by name.
+	Preference []string
+}
+
+// DefaultHistoryMetrics returns the metrics that have a history unless Options
+// say otherwise.
+func DefaultHistoryMetrics() []metric.ID {
+	return []metric.ID{
+		metric.CPUUsageRate,
+		metric.MemoryUsage, metric.MemoryWorkingSet, metric.MemoryRSS,
+		metric.NetworkRxRate, metric.NetworkTxRate,
+		metric.FilesystemUsage, metric.EphemeralStorageUsage,
+	}
+}
+
+// maxHistoryMetrics is how many bits the mask of a history row has.
+const maxHistoryMetrics = 64
+
+func (o Options) withDefaults() Options {
+	if o.Rounds <= 0 {
+		o.Rounds = 3
+	}
+	if o.History == 0 {
+		o.History = 15 * time.Minute
+	}
+	if o.HistoryMetrics == nil {
+		o.HistoryMetrics = DefaultHistoryMetrics()
+	}
+	// In the catalogue's order, which is by group: then the values of one
+	// moment lie beside each other.
+	o.HistoryMetrics = slices.Compact(slices.Sorted(slices.Values(o.HistoryMetrics)))
+	o.HistoryMetrics = o.HistoryMetrics[:min(len(o.HistoryMetrics), maxHistoryMetrics)]
+	if o.History < 0 {
+		o.HistoryMetrics = nil
+	}
+	if o.MaxEntities <= 0 {
+		o.MaxEntities = 1 << 20
+	}
+	return o
+}
+
+// known are the options ParseOptions understands.
+var known = []string{"entities", "history", "metrics", "prefer", "rounds"}
+
+// ParseOptions reads what follows "memory:" in --sink=memory:[?OPTIONS], for
+// instance "?history=15m&metrics=cpu/usage_rate,memory/rss&rounds=3". Lists
+// are separated by commas; metrics go by Heapster's names or by Prometheus'
+// without the prefix. history=0 keeps no history.
+func ParseOptions(spec string) (Options, error) {
+	var o Options
+	config, query, _ := strings.Cut(spec, "?")
+	if config != "" {
+		return o, fmt.Errorf("sink memory takes no configuration, got %q: write memory:?history=15m", config)
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return o, fmt.Errorf("parse options of sink memory: %w", err)
+	}
+	for name, given := range values {
+		value := given[len(given)-1]
+		switch name {
+		case "history":
+			if o.History, err = time.ParseDuration(value); err == nil && o.History == 0 {
+				o.History = -1
+			}
+		case "rounds":
+			o.Rounds, err = positive(value)
+		case "entities":
+			o.MaxEntities, err = positive(value)
+		case "prefer":
+			o.Preference = strings.Split(value, ",")
+		case "metrics":
+			o.HistoryMetrics, err = parseMetrics(value)
+		default:
+			return o, fmt.Errorf("sink memory has no option %q: it has %s", name, strings.Join(known, ", "))
+		}
+		if err != nil {
+			return o, fmt.Errorf("parse option %s of sink memory: %w", name, err)
+		}
+	}
+	return o, nil
+}
+
+func positive(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err == nil && n <= 0 {
+		err = fmt.Errorf("%d is not above 0", n)
+	}
+	return n, err
+}
+
+func parseMetrics(list string) ([]metric.ID, error) {
+	ids := []metric.ID{}
+	for name := range strings.SplitSeq(list, ",") {
+		id, ok := metric.ByName(name)
+		if !ok {
+			return nil, fmt.Errorf("no metric is called %q: docs/metrics.md lists them", name)
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) > maxHistoryMetrics {
+		return nil, fmt.Errorf("%d metrics, at most %d can have a history", len(ids), maxHistoryMetrics)
+	}
+	return ids, nil
+}

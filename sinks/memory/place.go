@@ -1,0 +1,171 @@
+package memory
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// place is where a pod is that several nodes report with numbers. Processors
+// see one node at a time, so that it is settled here, when a round is
+// published, and the same whichever node answered first:
+//
+//   - the later start wins, if the starts differ by more than the coarsest
+//     clock: the losers are OlderStart;
+//   - else nothing separates them: the node that sorts first wins and is
+//     Ambiguous, the losers are OtherNode with the cause Ambiguous.
+//
+// Where the API server says which node it is, identity has already turned the
+// others away, and no two nodes have numbers.
+type place struct {
+	winner    metric.NodeName
+	start     int64
+	ambiguous bool
+	since     int64 // nanoseconds since the Unix epoch
+}
+
+// settle decides where the pod is among nodes, which are sorted. ok is false
+// if no more than one has numbers.
+func settle(r *roster, ref metric.PodRef, nodes []metric.NodeName) (p place, ok bool) {
+	candidates := 0
+	coarsest := int64(time.Millisecond)
+	starts := make([]int64, len(nodes))
+	for i, name := range nodes {
+		n := r.get(name)
+		if n == nil || !n.serves(ref) {
+			starts[i] = -1
+			continue
+		}
+		candidates++
+		starts[i] = n.started(ref)
+		for _, v := range n.views {
+			coarsest = max(coarsest, v.clock)
+		}
+	}
+	latest := int64(0)
+	for _, s := range starts {
+		latest = max(latest, s)
+	}
+	tied := 0
+	for i, s := range starts {
+		// An unknown start separates nothing.
+		if s < 0 || s > 0 && latest-s > coarsest {
+			continue
+		}
+		if tied++; tied == 1 {
+			p.winner, p.start = nodes[i], s
+		}
+	}
+	p.ambiguous = tied > 1
+	return p, candidates > 1
+}
+
+// serves reports whether the node has a number for the pod or one of its
+// containers, beside what was asked for.
+func (n *nodeView) serves(ref metric.PodRef) bool {
+	for _, v := range n.views {
+		d := v.rounds[0].dir
+		for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
+			from, to := d.ofPod(kind, ref)
+			for i := from; i < to; i++ {
+				sh := &d.shapes[d.entries[i].shape]
+				for g := range metric.Spec {
+					if sh.serves(g) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// started returns the latest start of the pod or, where that is unknown, of
+// its containers; 0 if all are unknown.
+func (n *nodeView) started(ref metric.PodRef) (start int64) {
+	for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
+		for _, v := range n.views {
+			d := v.rounds[0].dir
+			from, to := d.ofPod(kind, ref)
+			for i := from; i < to; i++ {
+				start = max(start, d.entries[i].instance.Start)
+			}
+		}
+		if start != 0 {
+			return start
+		}
+	}
+	return 0
+}
+
+// settled returns next's places as they are after a round of node, where
+// before says who reported what until then. The map is replaced only if
+// something changed.
+func (s *Sink) settled(next *Snapshot, before *homes, node metric.NodeName) map[metric.PodRef]place {
+	places, changed := next.places, false
+	set := func(ref metric.PodRef, p place, ok bool) {
+		if was, had := places[ref]; had == ok && was == p {
+			return
+		}
+		if !changed {
+			changed = true
+			if places = maps.Clone(places); places == nil {
+				places = map[metric.PodRef]place{}
+			}
+		}
+		if ok {
+			places[ref] = p
+		} else {
+			delete(places, ref)
+		}
+	}
+	for ref := range next.places {
+		if _, ok := s.mu.contested[ref]; !ok {
+			set(ref, place{}, false)
+		}
+	}
+	for ref := range s.mu.contested {
+		nodes := next.homes.of(ref)
+		if !slices.Contains(nodes, node) && !slices.Contains(before.of(ref), node) {
+			continue // it was not concerned
+		}
+		was, had := next.places[ref]
+		after, ok := settle(&next.nodes, ref, nodes)
+		if !ok {
+			set(ref, place{}, false)
+			continue
+		}
+		after.since = next.at
+		if had && was.winner == after.winner && was.ambiguous == after.ambiguous {
+			after.since = was.since
+		}
+		set(ref, after, true)
+	}
+	return places
+}
+
+// verdict returns what the place means for a pod's or container's group on a
+// node: the loser's reason, or Ambiguous for a winner by order alone. ok is
+// false for a winner by start.
+func (p place) verdict(s *metric.Sample, g metric.Group) (v metric.Verdict, ok bool) {
+	v = metric.Verdict{Entity: s.Entity, Instance: s.Instance, Group: g}
+	v.Evidence = metric.Evidence{
+		Rule:  "place",
+		Got:   metric.Sight{Start: s.Instance.Start, UID: s.Instance.UID, ID: s.Instance.ID},
+		Other: metric.Sight{Start: p.start},
+		Name:  string(p.winner),
+	}
+	switch {
+	case s.Entity.Node == p.winner && !p.ambiguous:
+		return v, false
+	case s.Entity.Node == p.winner:
+		v.Reason = metric.Ambiguous
+	case !p.ambiguous:
+		v.Reason, v.Evidence.Rule = metric.OlderStart, "start"
+	default:
+		v.Reason, v.Evidence.Cause = metric.OtherNode, metric.Ambiguous
+	}
+	return v, true
+}

@@ -1,0 +1,282 @@
+package memory
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Snapshot is what the sink knew at one moment. It is immutable: readers need
+// no lock and hold nobody up, and what two of its methods say agrees. Its
+// history alone shortens as it expires.
+type Snapshot struct {
+	nodes   roster
+	homes   *homes
+	places  map[metric.PodRef]place
+	tracked []tracked
+	at      int64
+
+	once  sync.Once
+	known totals // once someone asked
+}
+
+// totals are computed for whoever asks first.
+func (s *Snapshot) totals() *totals {
+	s.once.Do(func() { s.known = s.sum() })
+	return &s.known
+}
+
+// At returns when the newest batch in the snapshot was read; zero if there is
+// none.
+func (s *Snapshot) At() time.Time { return instant(s.at) }
+
+func instant(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
+}
+
+// Each calls do for every entity of a kind, and its parts, that has a number to
+// serve, in the order of metric.Entity.Compare, until do returns false. A
+// sample holds only the values of groups that are served; the reasons of the
+// others tell why not.
+//
+// The sample is good until do returns, for the next is written into the same
+// memory: going through all entities allocates nothing. Samples is safe to
+// collect.
+func (s *Snapshot) Each(kind metric.Kind, do func(*metric.Sample) bool) {
+	var rd reader
+	switch kind {
+	case metric.Cluster:
+		if t := s.totals(); t.cluster != nil {
+			do(t.cluster)
+		}
+	case metric.Namespaced:
+		for _, n := range s.totals().namespaces {
+			if !do(n) {
+				return
+			}
+		}
+	case metric.Node, metric.System:
+		for i := range s.nodes.names {
+			if !s.nodes.at(i).each(kind, "", &rd, do) {
+				return
+			}
+		}
+	case metric.Pod, metric.Container:
+		// In the order of entities the namespace comes before the node.
+		spread := s.spread(kind)
+		for _, namespace := range slices.Sorted(maps.Keys(spread)) {
+			for _, n := range spread[namespace] {
+				if !n.each(kind, namespace, &rd, s.placed(do)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// spread returns the nodes that have entities of each namespace, in order.
+func (s *Snapshot) spread(kind metric.Kind) map[metric.Namespace][]*nodeView {
+	spread := map[metric.Namespace][]*nodeView{}
+	for i := range s.nodes.names {
+		n := s.nodes.at(i)
+		for _, v := range n.views {
+			for _, r := range v.rounds[0].dir.runs {
+				if r.kind != kind {
+					continue
+				}
+				nodes := spread[r.namespace]
+				if len(nodes) == 0 || nodes[len(nodes)-1] != n {
+					spread[r.namespace] = append(nodes, n)
+				}
+			}
+		}
+	}
+	return spread
+}
+
+// placed returns do for the pods and containers that are where they are
+// settled to be.
+func (s *Snapshot) placed(do func(*metric.Sample) bool) func(*metric.Sample) bool {
+	if len(s.places) == 0 {
+		return do
+	}
+	return func(sample *metric.Sample) bool { return !s.place(sample) || do(sample) }
+}
+
+// place reports whether a pod's or container's sample is from where the pod is
+// settled to be, and marks it if that is Ambiguous.
+func (s *Snapshot) place(sample *metric.Sample) bool {
+	p, contested := s.places[sample.Entity.PodRef()]
+	if !contested {
+		return true
+	}
+	if p.winner != sample.Entity.Node {
+		return false
+	}
+	if p.ambiguous {
+		for g, r := range sample.Reasons {
+			if r == metric.Measured {
+				sample.Reasons[g] = metric.Ambiguous
+			}
+		}
+	}
+	return true
+}
+
+// Samples yields what Each does, each in memory of its own.
+func (s *Snapshot) Samples(kind metric.Kind) iter.Seq[*metric.Sample] {
+	return func(yield func(*metric.Sample) bool) {
+		var slab []metric.Sample
+		s.Each(kind, func(sample *metric.Sample) bool {
+			if len(slab) == 0 {
+				slab = make([]metric.Sample, 32)
+			}
+			kept := &slab[0]
+			slab = slab[1:]
+			kept.CopyFrom(sample)
+			return yield(kept)
+		})
+	}
+}
+
+// Lookup returns what is served of one entity, and whether anything is. The
+// node of a pod or container may be left empty: it is then found where the pod
+// is settled to be.
+func (s *Snapshot) Lookup(e metric.Entity) (*metric.Sample, bool) {
+	switch e.Kind {
+	case metric.Cluster:
+		t := s.totals()
+		return t.cluster, t.cluster != nil && e == t.cluster.Entity
+	case metric.Namespaced:
+		for _, n := range s.totals().namespaces {
+			if n.Entity == e {
+				return n, true
+			}
+		}
+		return nil, false
+	}
+	if e.Node == "" {
+		e.Node = s.nodeOf(e)
+	}
+	n := s.nodes.get(e.Node)
+	if n == nil {
+		return nil, false
+	}
+	var rd reader
+	if !n.find(&e, &rd) {
+		return nil, false
+	}
+	if ofPod(e.Kind) && !s.place(&rd.out) {
+		return nil, false
+	}
+	return &rd.out, true
+}
+
+func ofPod(k metric.Kind) bool { return k == metric.Pod || k == metric.Container }
+
+// nodeOf returns the node a pod or container is on; empty if none reports it.
+func (s *Snapshot) nodeOf(e metric.Entity) metric.NodeName {
+	if !ofPod(e.Kind) {
+		return ""
+	}
+	ref := e.PodRef()
+	if node, ok := s.homes.one(ref); ok {
+		return node
+	}
+	if p, ok := s.places[ref]; ok {
+		return p.winner
+	}
+	// Several report it, at most one of them with numbers.
+	nodes := s.homes.of(ref)
+	for _, name := range nodes {
+		if n := s.nodes.get(name); n != nil && n.serves(ref) {
+			return name
+		}
+	}
+	if len(nodes) > 0 {
+		return nodes[0]
+	}
+	return ""
+}
+
+// Pod returns what is served of a pod, nil if nothing is, and of its
+// containers, by name. Parts are left out.
+func (s *Snapshot) Pod(ref metric.PodRef) (pod *metric.Sample, containers []*metric.Sample) {
+	e := metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name}
+	n := s.nodes.get(s.nodeOf(e))
+	if n == nil {
+		return nil, nil
+	}
+	pod, _ = s.Lookup(metric.Entity{Kind: metric.Pod, Node: n.name, Namespace: ref.Namespace, Pod: ref.Name})
+	var names []string
+	for _, v := range n.views {
+		d := v.rounds[0].dir
+		from, to := d.ofPod(metric.Container, ref)
+		for i := from; i < to; i++ {
+			if c := d.entries[i].entity; c.Part == "" {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		c, ok := s.Lookup(metric.Entity{Kind: metric.Container, Node: n.name, Namespace: ref.Namespace, Pod: ref.Name, Name: name})
+		if ok {
+			containers = append(containers, c)
+		}
+	}
+	return pod, containers
+}
+
+// History returns the points of a metric of an entity from one time to
+// another, both included and by the node's clock, oldest first. They come from
+// the preferred source that has any. The node of a pod or container may be
+// left empty while the pod is in the snapshot. Metrics without a history,
+// namespaces and the cluster have no points.
+func (s *Snapshot) History(e metric.Entity, id metric.ID, from, to time.Time) []Point {
+	j := slices.IndexFunc(s.tracked, func(t tracked) bool { return t.id == id })
+	if e.Node == "" {
+		e.Node = s.nodeOf(e)
+	}
+	n := s.nodes.get(e.Node)
+	if j < 0 || n == nil {
+		return nil
+	}
+	for _, v := range n.views {
+		if p := points(v.rows, v.head, &e, &s.tracked[j], j, from.UnixNano(), to.UnixNano()); len(p) > 0 {
+			return p
+		}
+	}
+	return nil
+}
+
+// Round calls do with the samples of one source of one node as they were back
+// rounds before its last (0), until it returns false. Only the numbers of
+// groups that were served are kept. It reports whether that round is kept.
+// The sample is good until do returns.
+func (s *Snapshot) Round(source string, node metric.NodeName, back int, do func(*metric.Sample) bool) (ended time.Time, ok bool) {
+	n := s.nodes.get(node)
+	if n == nil || back < 0 {
+		return time.Time{}, false
+	}
+	i := slices.IndexFunc(n.views, func(v *view) bool { return v.source == source })
+	if i < 0 || back >= len(n.views[i].rounds) {
+		return time.Time{}, false
+	}
+	r := &n.views[i].rounds[back]
+	var sample metric.Sample
+	for i := range r.dir.entries {
+		r.decode(i, &sample)
+		if !do(&sample) {
+			break
+		}
+	}
+	return r.at, true
+}

@@ -1,0 +1,134 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// say lists standings as people would: entity, group, reason, since.
+func say(s *Snapshot) (all []string) {
+	for st := range s.Verdicts() {
+		all = append(all, fmt.Sprintf("%s %v on %v %v: %v since %v", st.Source, st.Entity, st.Entity.Node, st.Group, st.Reason, st.Since.Sub(epoch)))
+	}
+	return all
+}
+
+func expect(t *testing.T, s *Snapshot, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, say(s)); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+}
+
+func judge(b *metric.Batch, e metric.Entity, g metric.Group, r metric.Reason) *metric.Verdict {
+	b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: e, Group: g, Reason: r})
+	return &b.Verdicts[len(b.Verdicts)-1]
+}
+
+// A reason stands since the first of the rounds that had it without a break.
+func TestSince(t *testing.T) {
+	sink := New(Options{})
+	p := on("n1", pod("a", "p"))
+	for round, reasons := range [][2]metric.Reason{
+		{metric.FirstSample, metric.NoData},
+		{metric.NodeTimeout, metric.NoData},
+		{metric.NodeTimeout, metric.NoData},
+		{metric.Measured, metric.NoData},
+		{metric.NodeTimeout, metric.NoData},
+	} {
+		b := at("s", "n1", time.Duration(round)*15*time.Second)
+		for g, r := range reasons {
+			if r != metric.Measured {
+				// Evidence that moves does not make the reason a new one.
+				judge(b, p, metric.Group(g), r).Evidence.Due = int64(round)
+			}
+		}
+		write(t, sink, b)
+		switch round {
+		case 2:
+			expect(t, sink.Snapshot(), "s a/p on n1 cpu: NodeTimeout since 15s", "s a/p on n1 memory: NoData since 0s")
+		case 3:
+			expect(t, sink.Snapshot(), "s a/p on n1 memory: NoData since 0s")
+		case 4:
+			expect(t, sink.Snapshot(), "s a/p on n1 cpu: NodeTimeout since 1m0s", "s a/p on n1 memory: NoData since 0s")
+		}
+	}
+}
+
+// What comes out is what went in: instance and evidence too, for each of two
+// samples turned away.
+func TestVerdictsKeepTheirEvidence(t *testing.T) {
+	sink := New(Options{})
+	b := at("s", "n1", 0)
+	c := on("n1", containerOf(pod("a", "p"), "app"))
+	for _, id := range []metric.ContainerID{"old", "older"} {
+		for _, g := range []metric.Group{metric.CPU, metric.Memory} {
+			v := judge(b, c, g, metric.OldContainer)
+			v.Instance = metric.Instance{ID: id, Processes: -1}
+			v.Evidence = metric.Evidence{Rule: "container id", Got: metric.Sight{ID: id}, Other: metric.Sight{ID: "new"}, Err: uncomparable{"x"}}
+		}
+	}
+	want := slices.Clone(b.Verdicts)
+	write(t, sink, b)
+	var got []metric.Verdict
+	for st := range sink.Snapshot().Verdicts() {
+		got = append(got, st.Verdict)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+}
+
+// uncomparable is an error that panics when compared with ==.
+type uncomparable []string
+
+func (u uncomparable) Error() string { return u[0] }
+
+// While a node is away every entity of it has a verdict; they share what they
+// have in common.
+func TestOutageStaysSmall(t *testing.T) {
+	sink := New(Options{})
+	b := at("s", "n1", 0)
+	err := &metric.ReadError{Reason: metric.NodeTimeout, Err: context.DeadlineExceeded}
+	const entities = 5000
+	for i := range entities {
+		for g := range metric.Group(4) {
+			judge(b, on("n1", pod("a", fmt.Sprintf("p%d", i))), g, metric.NodeTimeout).Evidence.Err = err
+		}
+	}
+	b.Err = err
+	before := heap()
+	write(t, sink, b)
+	// The batch itself is far larger. What stays is an entity and a standing.
+	if got, most := (heap()-before)/entities, uint64(200); got > most {
+		t.Errorf("got %d bytes an entity, want at most %d", got, most)
+	}
+	n := 0
+	for st := range sink.Snapshot().Verdicts() {
+		n++
+		if !errors.Is(st.Evidence.Err, context.DeadlineExceeded) {
+			t.Fatalf("evidence: got %v", st.Evidence.Err)
+		}
+	}
+	if n != 4*entities {
+		t.Errorf("got %d verdicts, want %d", n, 4*entities)
+	}
+	runtime.KeepAlive(b)
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,118 @@
+package memory
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// totals are the sums over namespaces and the cluster at one snapshot.
+type totals struct {
+	cluster    *metric.Sample
+	namespaces []*metric.Sample // sorted
+}
+
+// total adds up members.
+type total struct {
+	metric.Sample
+	counted bool
+}
+
+// add counts the values of s for which counts says so. The total is as old as
+// its oldest member, and so is its window.
+func (t *total) add(s *metric.Sample, counts func(*metric.Descriptor) bool) {
+	for id, v := range s.Values.All() {
+		d := &metric.Catalogue[id]
+		if !counts(d) {
+			continue
+		}
+		sum, _ := t.Values.Get(id)
+		t.Values.Set(id, sum+v)
+		t.counted = true
+		g := d.Group
+		t.Reasons[g] = metric.Measured
+		if t.Times[g] == 0 || s.Times[g] != 0 && s.Times[g] < t.Times[g] {
+			t.Times[g] = s.Times[g]
+		}
+		if w := s.Rates[g]; w != (metric.Window{}) && (t.Rates[g] == (metric.Window{}) || w.End < t.Rates[g].End) {
+			t.Rates[g] = w
+		}
+	}
+}
+
+// sumOfPods reports whether namespaces' and the cluster's value of d is the sum
+// of their pods'.
+func sumOfPods(d *metric.Descriptor) bool {
+	return d.Levels.Has(metric.Namespaced) && d.Unit != metric.Ratio
+}
+
+// sumOfNodes reports whether the cluster's value of d is the sum of its nodes'.
+func sumOfNodes(d *metric.Descriptor) bool {
+	return d.Levels.Has(metric.Cluster) && !d.Levels.Has(metric.Namespaced) && d.Unit != metric.Ratio
+}
+
+// shares are the cluster's ratios, each the mean of the nodes' weighted by what
+// they are shares of: allocatable CPU and so on.
+func shares() map[metric.ID]metric.ID {
+	return map[metric.ID]metric.ID{
+		metric.CPUNodeReservation:              metric.CPUNodeAllocatable,
+		metric.CPUNodeUtilization:              metric.CPUNodeAllocatable,
+		metric.MemoryNodeReservation:           metric.MemoryNodeAllocatable,
+		metric.MemoryNodeUtilization:           metric.MemoryNodeAllocatable,
+		metric.EphemeralStorageNodeReservation: metric.EphemeralStorageNodeAllocatable,
+		metric.EphemeralStorageNodeUtilization: metric.EphemeralStorageNodeAllocatable,
+	}
+}
+
+// sum computes the totals of s. A metric no member has is absent.
+func (s *Snapshot) sum() totals {
+	cluster := &total{Sample: metric.Sample{Entity: metric.Entity{Kind: metric.Cluster}}}
+	namespaces := map[metric.Namespace]*total{}
+	s.Each(metric.Pod, func(pod *metric.Sample) bool {
+		if pod.Entity.Part != "" {
+			return true
+		}
+		n := namespaces[pod.Entity.Namespace]
+		if n == nil {
+			n = &total{Sample: metric.Sample{Entity: metric.Entity{Kind: metric.Namespaced, Namespace: pod.Entity.Namespace}}}
+			namespaces[pod.Entity.Namespace] = n
+		}
+		n.add(pod, sumOfPods)
+		cluster.add(pod, sumOfPods)
+		return true
+	})
+	part, whole := map[metric.ID]float64{}, map[metric.ID]float64{}
+	s.Each(metric.Node, func(node *metric.Sample) bool {
+		if node.Entity.Part != "" {
+			return true
+		}
+		cluster.add(node, sumOfNodes)
+		for ratio, of := range shares() {
+			share, ok := node.Values.Get(ratio)
+			weight, known := node.Values.Get(of)
+			if ok && known {
+				part[ratio] += share * weight
+				whole[ratio] += weight
+			}
+		}
+		return true
+	})
+	for ratio := range part {
+		if whole[ratio] > 0 {
+			cluster.Values.Set(ratio, part[ratio]/whole[ratio])
+		}
+	}
+	var t totals
+	if cluster.counted {
+		cluster.Instance.Processes = -1
+		t.cluster = &cluster.Sample
+	}
+	for _, name := range slices.Sorted(maps.Keys(namespaces)) {
+		if n := namespaces[name]; n.counted {
+			n.Instance.Processes = -1
+			t.namespaces = append(t.namespaces, &n.Sample)
+		}
+	}
+	return t
+}
