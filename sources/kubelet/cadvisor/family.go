@@ -1,0 +1,91 @@
+package cadvisor
+
+import "github.com/weir-metrics/weir/metric"
+
+// use says what becomes of a family's lines.
+type use uint8
+
+const (
+	set       use = iota // the value of the cgroup
+	sum                  // one line for each CPU: their sum is the cgroup's value
+	faults               // page faults, the kind of which is in a label
+	network              // of an interface
+	disk                 // of a device; the sum is the cgroup's value too
+	volume               // of a file system
+	gpu                  // of an accelerator
+	startTime            // of the cgroup
+	processes            // in the cgroup; also evidence of life
+	quota                // microseconds of CPU in each period
+	period               // microseconds
+	limit                // 0 means there is none
+	machine              // of the node; the labels are the machine's IDs
+	failure              // 1 if the kubelet could not read everything
+)
+
+// family is what a family of the endpoint means.
+type family struct {
+	use use
+	id  metric.ID
+	// scale turns seconds into nanoseconds: 9. With 0 the number is taken as
+	// it is; with -3 it is thousandths.
+	scale int8
+}
+
+// families are those weir has a metric for, by name.
+var families = map[string]*family{
+	"container_cpu_usage_seconds_total":         {sum, metric.CPUUsage, 9},
+	"container_cpu_user_seconds_total":          {set, metric.CPUUser, 9},
+	"container_cpu_system_seconds_total":        {set, metric.CPUSystem, 9},
+	"container_cpu_cfs_throttled_seconds_total": {set, metric.CPUThrottled, 9},
+	"container_cpu_cfs_periods_total":           {set, metric.CPUPeriods, 0},
+	"container_cpu_cfs_throttled_periods_total": {set, metric.CPUThrottledPeriods, 0},
+	// cAdvisor keeps the load in thousandths and does not divide here.
+	"container_cpu_load_average_10s":               {set, metric.CPULoad, -3},
+	"container_pressure_cpu_waiting_seconds_total": {set, metric.CPUPressureSome, 9},
+	"container_pressure_cpu_stalled_seconds_total": {set, metric.CPUPressureFull, 9},
+
+	"container_memory_usage_bytes":                    {set, metric.MemoryUsage, 0},
+	"container_memory_working_set_bytes":              {set, metric.MemoryWorkingSet, 0},
+	"container_memory_rss":                            {set, metric.MemoryRSS, 0},
+	"container_memory_cache":                          {set, metric.MemoryCache, 0},
+	"container_memory_mapped_file":                    {set, metric.MemoryMappedFile, 0},
+	"container_memory_swap":                           {set, metric.MemorySwap, 0},
+	"container_memory_failcnt":                        {set, metric.MemoryFailures, 0},
+	"container_memory_failures_total":                 {faults, metric.MemoryPageFaults, 0},
+	"container_oom_events_total":                      {set, metric.MemoryOOMEvents, 0},
+	"container_pressure_memory_waiting_seconds_total": {set, metric.MemoryPressureSome, 9},
+	"container_pressure_memory_stalled_seconds_total": {set, metric.MemoryPressureFull, 9},
+
+	"container_network_receive_bytes_total":   {network, metric.NetworkRx, 0},
+	"container_network_receive_errors_total":  {network, metric.NetworkRxErrors, 0},
+	"container_network_transmit_bytes_total":  {network, metric.NetworkTx, 0},
+	"container_network_transmit_errors_total": {network, metric.NetworkTxErrors, 0},
+
+	"container_fs_usage_bytes":                    {volume, metric.FilesystemUsage, 0},
+	"container_fs_limit_bytes":                    {volume, metric.FilesystemLimit, 0},
+	"container_fs_inodes_total":                   {volume, metric.FilesystemInodes, 0},
+	"container_fs_inodes_free":                    {volume, metric.FilesystemInodesFree, 0},
+	"container_fs_reads_bytes_total":              {disk, metric.DiskReadBytes, 0},
+	"container_fs_writes_bytes_total":             {disk, metric.DiskWriteBytes, 0},
+	"container_pressure_io_waiting_seconds_total": {set, metric.IOPressureSome, 9},
+	"container_pressure_io_stalled_seconds_total": {set, metric.IOPressureFull, 9},
+
+	"container_processes":        {processes, metric.ProcessCount, 0},
+	"container_threads":          {set, metric.ProcessThreads, 0},
+	"container_threads_max":      {limit, metric.ProcessLimit, 0},
+	"container_file_descriptors": {set, metric.ProcessOpenFiles, 0},
+
+	"container_accelerator_memory_total_bytes": {gpu, metric.AcceleratorMemoryTotal, 0},
+	"container_accelerator_memory_used_bytes":  {gpu, metric.AcceleratorMemoryUsed, 0},
+	"container_accelerator_duty_cycle":         {gpu, metric.AcceleratorDutyCycle, -2},
+
+	"container_start_time_seconds":      {startTime, 0, 9},
+	"container_spec_cpu_quota":          {quota, 0, 0},
+	"container_spec_cpu_period":         {period, 0, 0},
+	"container_spec_memory_limit_bytes": {limit, metric.MemoryLimit, 0},
+
+	"machine_cpu_cores":      {machine, metric.CPUNodeCapacity, 9},
+	"machine_memory_bytes":   {machine, metric.MemoryNodeCapacity, 0},
+	"container_scrape_error": {failure, 0, 0},
+	"machine_scrape_error":   {failure, 0, 0},
+}

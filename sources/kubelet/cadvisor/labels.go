@@ -1,0 +1,42 @@
+package cadvisor
+
+import "github.com/weir-metrics/weir/sources/kubelet/exposition"
+
+// labels are those of a line that weir looks at.
+type labels struct {
+	id, name, namespace, pod, container string // of the cgroup
+	cpu, iface, device, accelerator     string // of the line
+	failure, scope                      string
+}
+
+// parse reads raw, which exposition.Scanner.Labels returned, and returns
+// whether it is a list of labels. Docker-era kubelets wrote pod_name and
+// container_name.
+func (l *labels) parse(raw []byte) bool {
+	return exposition.EachLabel(raw, func(name []byte, value string) {
+		switch string(name) {
+		case "id":
+			l.id = value
+		case "name":
+			l.name = value
+		case "namespace":
+			l.namespace = value
+		case "pod", "pod_name":
+			l.pod = value
+		case "container", "container_name":
+			l.container = value
+		case "cpu":
+			l.cpu = value
+		case "interface":
+			l.iface = value
+		case "device":
+			l.device = value
+		case "acc_id":
+			l.accelerator = value
+		case "failure_type":
+			l.failure = value
+		case "scope":
+			l.scope = value
+		}
+	})
+}

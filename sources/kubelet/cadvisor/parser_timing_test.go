@@ -1,0 +1,12 @@
+package cadvisor_test
+
+import (
+	"testing"
+
+	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
+	"github.com/weir-metrics/weir/sources/kubelet/payload/payloadtest"
+)
+
+func BenchmarkParse(b *testing.B) {
+	payloadtest.Benchmark(b, cadvisor.New(), payloadtest.Capture(b, "01-steady/00/cadvisor.prom"))
+}

@@ -1,0 +1,218 @@
+package cadvisor
+
+import (
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/kubelet/payload"
+)
+
+// take takes one line.
+func (p *Parser) take(l *line, f *family, n payload.Number, t int64) {
+	c := l.cgroup
+	c.begin(p.round)
+	v, ok := value(f, n)
+	if !ok {
+		return
+	}
+	switch f.use {
+	case startTime:
+		c.start = int64(v)
+		return
+	case quota:
+		c.quota = v
+		return
+	case period:
+		c.period = v
+		return
+	case processes:
+		if !c.listed {
+			p.listed = append(p.listed, c.place)
+		}
+		c.listed, c.own = true, int32(min(v, 1<<20))
+	}
+	if c.role == sandbox && f.use != network {
+		return
+	}
+	// Lines with the same labels in one family are of different samples.
+	if l.family != f || l.round != p.round {
+		l.family, l.round, l.count = f, p.round, 0
+	}
+	k := l.count
+	l.count++
+	switch f.use {
+	case faults:
+		switch l.labels {
+		case nothing:
+			p.set(&c.subject, k, f.id, v, t)
+		case majorFaults:
+			p.set(&c.subject, k, metric.MemoryMajorPageFaults, v, t)
+		}
+	case sum:
+		p.add(&c.subject, k, f.id, v, t)
+	case limit:
+		if v > 0 && c.entity.Kind != metric.Node {
+			p.set(&c.subject, k, f.id, v, t)
+		}
+	case network:
+		p.network(l, k, f.id, v, t)
+	case disk, volume, gpu:
+		if l.part == nil {
+			return
+		}
+		p.set(l.part, k, f.id, v, t)
+		if f.use == disk || f.use == volume && f.id == metric.FilesystemUsage && c.role == member {
+			p.add(&c.subject, k, f.id, v, t)
+		}
+	default:
+		p.set(&c.subject, k, f.id, v, t)
+	}
+}
+
+// value returns n in the unit of f's metric.
+func value(f *family, n payload.Number) (float64, bool) {
+	if f.scale == 9 {
+		ns, ok := n.Scaled(9)
+		return float64(ns), ok
+	}
+	v, ok := n.Value()
+	switch f.scale {
+	case -2:
+		v /= 100
+	case -3:
+		v /= 1000
+	}
+	return v, ok
+}
+
+// sample returns the k-th sample of s, which is appended if there is none yet;
+// nil beyond the bound.
+func (p *Parser) sample(s *subject, k int, g metric.Group) *metric.Sample {
+	if !s.seen {
+		s.seen = true
+		s.samples = s.samples[:0]
+		s.entity.Node = p.req.Node
+		p.touched = append(p.touched, s)
+	}
+	for len(s.samples) <= k {
+		s.samples = append(s.samples, p.req.Add(p.batch, s.entity, g))
+	}
+	if i := s.samples[k]; i >= 0 {
+		return &p.batch.Samples[i]
+	}
+	return nil
+}
+
+// set stores a value in the k-th sample of s, if such entities have the metric.
+func (p *Parser) set(s *subject, k int, id metric.ID, v float64, t int64) {
+	if !id.Describe().Levels.Has(s.entity.Kind) {
+		return
+	}
+	if sample := p.sample(s, k, id.Describe().Group); sample != nil {
+		p.req.Set(sample, id, v, t)
+	}
+}
+
+// add adds to a value in the k-th sample of s, if such entities have the metric.
+func (p *Parser) add(s *subject, k int, id metric.ID, v float64, t int64) {
+	if !id.Describe().Levels.Has(s.entity.Kind) {
+		return
+	}
+	if sample := p.sample(s, k, id.Describe().Group); sample != nil {
+		before, _ := sample.Values.Get(id)
+		p.req.Set(sample, id, before+v, t)
+	}
+}
+
+// network takes a counter of an interface. That of eth0 is the pod's or node's
+// own too, which is what the kubelet does.
+func (p *Parser) network(l *line, k int, id metric.ID, v float64, t int64) {
+	if l.part == nil {
+		return
+	}
+	c := l.cgroup
+	if !l.part.seen && l.labels != loopback {
+		c.interfaces++
+		c.onlyInterface = l.part
+	}
+	p.set(l.part, k, id, v, t)
+	if l.labels == eth0 {
+		c.eth0 = true
+		p.set(&c.subject, k, id, v, t)
+	}
+}
+
+// machine takes a line about the machine.
+func (p *Parser) machine(f *family, n payload.Number, t int64) {
+	v, ok := value(f, n)
+	if !ok || v == 0 {
+		return
+	}
+	if f.id == metric.CPUNodeCapacity {
+		p.batch.Cores = v * metric.Nanocores.Prometheus()
+	}
+	p.set(&p.node.subject, 0, f.id, v, t)
+}
+
+// finish gives the samples what only the whole payload tells.
+func (p *Parser) finish() {
+	for _, s := range p.touched {
+		if c := s.cgroup; s == &c.subject {
+			p.cpuLimit(c)
+		}
+	}
+	p.wholeNetworks()
+	p.countProcesses()
+	for _, s := range p.touched {
+		c := s.cgroup
+		in := c.instance
+		if c.start > 0 {
+			in.Start, in.Origin = c.start, metric.StartReported
+		}
+		if c.listed {
+			in.Processes = c.own + c.below
+		}
+		for _, i := range s.samples {
+			if i >= 0 {
+				p.batch.Samples[i].Instance = in
+			}
+		}
+		s.seen = false
+	}
+}
+
+// cpuLimit works out a CPU limit from quota and period.
+func (p *Parser) cpuLimit(c *cgroup) {
+	if c.quota > 0 && c.period > 0 && c.entity.Kind != metric.Node {
+		for k := range c.samples {
+			p.set(&c.subject, k, metric.CPULimit, c.quota/c.period*1e9, 0)
+		}
+	}
+}
+
+// wholeNetworks gives a pod without eth0 the counters of its only interface. Of
+// several, none is the pod's own.
+func (p *Parser) wholeNetworks() {
+	parts := len(p.touched) // the loop may add to touched
+	for _, s := range p.touched[:parts] {
+		c := s.cgroup
+		if c.onlyInterface != s || c.interfaces != 1 || c.eth0 {
+			continue
+		}
+		for k, i := range s.samples {
+			if i < 0 {
+				continue
+			}
+			whole := p.sample(&c.subject, k, metric.Network)
+			if whole == nil {
+				continue
+			}
+			part := &p.batch.Samples[i]
+			for _, id := range [...]metric.ID{metric.NetworkRx, metric.NetworkRxErrors, metric.NetworkTx, metric.NetworkTxErrors} {
+				if v, ok := part.Values.Get(id); ok {
+					whole.Values.Set(id, v)
+				}
+			}
+			whole.Times[metric.Network] = part.Times[metric.Network]
+			whole.Received |= part.Received & (1 << metric.Network)
+		}
+	}
+}

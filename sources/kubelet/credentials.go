@@ -1,0 +1,137 @@
+package kubelet
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// Where a cluster puts a pod's credentials.
+const (
+	serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
+	inClusterToken = serviceAccount + "/token"
+	inClusterCA    = serviceAccount + "/ca.crt"
+)
+
+// inCluster fills in a pod's own credentials where there are files and nothing
+// else was given. exists tells whether a file is there.
+func (o Options) inCluster(exists func(path string) bool) Options {
+	if o.Scheme != "https" {
+		return o
+	}
+	if o.TokenFile == "" && o.CertFile == "" && exists(inClusterToken) {
+		o.TokenFile = inClusterToken
+	}
+	if o.CAFile == "" && !o.Insecure && exists(inClusterCA) {
+		o.CAFile = inClusterCA
+	}
+	return o
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// loadCA returns the certificates in a file, or nil for the system's if path is
+// empty.
+func loadCA(path string) (*x509.CertPool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read CA: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("read CA: %s holds no certificate in PEM form", path)
+	}
+	return pool, nil
+}
+
+// watched is a file that is read again when it changes.
+type watched struct {
+	path string
+	seen os.FileInfo // when it was last read
+}
+
+// changed reports whether the file differs from when it was last read, and
+// returns what it is now.
+func (w *watched) changed() (now os.FileInfo, changed bool, err error) {
+	now, err = os.Stat(w.path)
+	if err != nil {
+		return nil, false, err
+	}
+	return now, w.seen == nil || !os.SameFile(now, w.seen) || now.ModTime() != w.seen.ModTime() || now.Size() != w.seen.Size(), nil
+}
+
+// token is a bearer token that follows its file.
+type token struct {
+	mu struct {
+		sync.Mutex
+		file   watched
+		header string // "Bearer ..."
+	}
+}
+
+// authorization returns the header to send; empty if there is no file. A file
+// that cannot be read keeps the token it last held.
+func (t *token) authorization() (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := &t.mu.file
+	if f.path == "" {
+		return "", nil
+	}
+	now, changed, err := f.changed()
+	if err == nil && changed {
+		var raw []byte
+		if raw, err = os.ReadFile(f.path); err == nil {
+			if raw = bytes.TrimSpace(raw); len(raw) == 0 {
+				err = errors.New(f.path + " is empty")
+			} else {
+				t.mu.header, f.seen = "Bearer "+string(raw), now
+			}
+		}
+	}
+	if err != nil && t.mu.header == "" {
+		return "", fmt.Errorf("read token: %w", err)
+	}
+	return t.mu.header, nil
+}
+
+// keyPair is a client certificate that follows its files.
+type keyPair struct {
+	mu struct {
+		sync.Mutex
+		cert, key watched
+		pair      *tls.Certificate
+	}
+}
+
+// load returns the certificate, and whether it has changed since the last time.
+// Files that cannot be read, or do not fit together because one of them is being
+// replaced, keep the certificate they last held.
+func (k *keyPair) load() (pair *tls.Certificate, changed bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	cert, certChanged, err1 := k.mu.cert.changed()
+	key, keyChanged, err2 := k.mu.key.changed()
+	err = errors.Join(err1, err2)
+	if err == nil && (certChanged || keyChanged) {
+		var loaded tls.Certificate
+		if loaded, err = tls.LoadX509KeyPair(k.mu.cert.path, k.mu.key.path); err == nil {
+			changed = k.mu.pair != nil
+			k.mu.pair, k.mu.cert.seen, k.mu.key.seen = &loaded, cert, key
+		}
+	}
+	if err != nil && k.mu.pair == nil {
+		return nil, false, fmt.Errorf("read client certificate: %w", err)
+	}
+	return k.mu.pair, changed, nil
+}

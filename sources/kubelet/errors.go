@@ -1,0 +1,73 @@
+package kubelet
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/kubelet/payload"
+)
+
+// fail returns an error with a reason, wrapping err with what was being done.
+func fail(reason metric.Reason, doing string, err error) error {
+	return &metric.ReadError{Reason: reason, Err: fmt.Errorf("%s: %w", doing, err)}
+}
+
+// classify returns the reason for an error of a request that got no answer.
+func classify(err error) metric.Reason {
+	var (
+		netErr  net.Error
+		invalid *tls.CertificateVerificationError
+		unknown x509.UnknownAuthorityError
+		host    x509.HostnameError
+		expired x509.CertificateInvalidError
+		op      *net.OpError
+		record  tls.RecordHeaderError
+	)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
+		errors.As(err, &netErr) && netErr.Timeout():
+		return metric.NodeTimeout
+	case errors.As(err, &invalid), errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &expired):
+		return metric.NodeCertificate
+	case errors.As(err, &op) && op.Op == "remote error": // a TLS alert: it does not want our certificate
+		return metric.NodeUnauthorized
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch): // it speaks no TLS
+		return metric.NodeBadPayload
+	default:
+		return metric.NodeUnreachable
+	}
+}
+
+// maxReason bounds what is read of an answer that is an error.
+const maxReason = 512
+
+// status returns the error for an answer that is not 200.
+func status(resp *http.Response, path string) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxReason))
+	hint := ""
+	reason := metric.NodeBadPayload
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		reason = metric.NodeUnauthorized
+		hint = "; the kubelet does not know our token or client certificate"
+	case http.StatusForbidden:
+		reason = metric.NodeUnauthorized
+		hint = "; grant get on nodes/metrics and nodes/stats to weir's account"
+	case http.StatusNotFound:
+		hint = "; the kubelet has no such endpoint: choose another with endpoint="
+	}
+	if resp.StatusCode/100 == 3 {
+		hint = "; redirects are not followed"
+	}
+	return &metric.ReadError{
+		Reason: reason,
+		Err:    fmt.Errorf("read %s: status %s%s: %s", path, resp.Status, hint, payload.Excerpt(body)),
+	}
+}

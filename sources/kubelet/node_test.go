@@ -1,0 +1,434 @@
+package kubelet
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
+	"github.com/weir-metrics/weir/sources/kubelet/resource"
+	"github.com/weir-metrics/weir/sources/kubelet/statscontainer"
+	"github.com/weir-metrics/weir/sources/kubelet/summary"
+)
+
+const captures = "../../testdata/captures/"
+
+// capture returns a captured payload as it lies in its file.
+func capture(t testing.TB, path string) []byte {
+	t.Helper()
+	body, err := os.ReadFile(captures + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func unpacked(t testing.TB, packed []byte) []byte {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// tiny is a payload of /metrics/resource with one sample.
+const tiny = "node_cpu_usage_seconds_total 3 1795234949671\n"
+
+func answer(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) }
+}
+
+// read reads a node once.
+func read(t *testing.T, s *Scraper, target Target) (*metric.Batch, error) {
+	t.Helper()
+	b := &metric.Batch{Node: target.Node}
+	src := s.Open(target)
+	err := src.Read(t.Context(), b)
+	if err := src.Close(); err != nil {
+		t.Error(err)
+	}
+	var re *metric.ReadError
+	if err != nil && !errors.As(err, &re) {
+		t.Errorf("got error %v (%T), want a *metric.ReadError", err, err)
+	}
+	return b, err
+}
+
+// wantReason fails unless err has the reason and its text holds words.
+func wantReason(t *testing.T, err error, reason metric.Reason, words string) {
+	t.Helper()
+	var re *metric.ReadError
+	if !errors.As(err, &re) || re.Reason != reason || !strings.Contains(err.Error(), words) {
+		t.Errorf("got error %v, want %v about %q", err, reason, words)
+	}
+}
+
+func TestReadEachEndpoint(t *testing.T) {
+	a := newAuthority(t)
+	f := func(endpoint Endpoint, method, path, file string, clock time.Duration, samples int) {
+		t.Helper()
+		packed := capture(t, file)
+		size := len(packed)
+		if strings.HasSuffix(file, ".gz") {
+			size = len(unpacked(t, packed))
+		}
+		var connections atomic.Int32
+		address := a.kubelet("node1", func(w http.ResponseWriter, r *http.Request) {
+			if got := r.Method + " " + r.URL.RequestURI(); got != method+" "+path {
+				t.Errorf("%s: got %s, want %s %s", endpoint, got, method, path)
+			}
+			if body, _ := io.ReadAll(r.Body); method == http.MethodPost && string(body) != statscontainer.Query {
+				t.Errorf("%s: got query %s, want %s", endpoint, body, statscontainer.Query)
+			}
+			if strings.HasSuffix(file, ".gz") {
+				if got := r.Header.Get("Accept-Encoding"); got != "gzip" {
+					t.Errorf("%s: got Accept-Encoding %q, want gzip", endpoint, got)
+				}
+				w.Header().Set("Content-Encoding", "gzip")
+			}
+			w.Write(packed)
+		}, func(c *tls.Config) {
+			c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+				connections.Add(1)
+				return nil, nil
+			}
+		})
+		src := a.scraper(Options{Endpoint: endpoint}).Open(Target{Node: "node1", Address: address})
+		var b metric.Batch
+		for range 3 {
+			b.Reset()
+			before := time.Now()
+			if err := src.Read(t.Context(), &b); err != nil {
+				t.Fatalf("%s: %v", endpoint, err)
+			}
+			if b.Began.Before(before) || b.Ended.Before(b.Began) || time.Now().Before(b.Ended) {
+				t.Errorf("%s: the read is said to have lasted from %v to %v", endpoint, b.Began, b.Ended)
+			}
+		}
+		if len(b.Samples) != samples || b.Clock != clock || b.Bytes != size {
+			t.Errorf("%s: got %d samples, clock %v, %d bytes; want %d, %v, %d", endpoint, len(b.Samples), b.Clock, b.Bytes, samples, clock, size)
+		}
+		if got := connections.Load(); got != 1 {
+			t.Errorf("%s: got %d connections for three reads, want 1", endpoint, got)
+		}
+	}
+	f(Resource, "GET", "/metrics/resource", "08-kubelet-restart/00/resource.prom.gz", resource.Clock, 12)
+	f(Summary, "GET", "/stats/summary", "08-kubelet-restart/00/summary.json.gz", summary.Clock, 37)
+	f(CAdvisor, "GET", "/metrics/cadvisor", "08-kubelet-restart/00/cadvisor.prom.gz", cadvisor.Clock, 49)
+	f(Container, "POST", "/stats/container/", "00-stats-container/round1.json", statscontainer.Clock, 3)
+}
+
+func TestResourceTestifiesFromSummary(t *testing.T) {
+	a := newAuthority(t)
+	packed := capture(t, "08-kubelet-restart/00/summary.json.gz")
+	address := a.kubelet("node1", func(w http.ResponseWriter, r *http.Request) {
+		if got, want := r.URL.RequestURI(), "/stats/summary?only_cpu_and_memory=true"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Write(packed)
+	})
+	src := a.scraper(Options{}).Open(Target{Node: "node1", Address: address})
+	witness, ok := src.(interface {
+		Testify(context.Context, *metric.Batch) error
+	})
+	if !ok {
+		t.Fatalf("%T cannot testify", src)
+	}
+	var b metric.Batch
+	if err := witness.Testify(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	uids := map[metric.PodUID]bool{}
+	for i := range b.Samples {
+		uids[b.Samples[i].Instance.UID] = true
+	}
+	if !uids["80cd749e-fe99-4226-bfc9-fe1dcb4e4831"] || b.Clock != summary.Clock {
+		t.Errorf("got UIDs %v and clock %v, want that of shop/web and a second", uids, b.Clock)
+	}
+	other := a.scraper(Options{Endpoint: Summary}).Open(Target{Node: "node1", Address: address})
+	if _, ok := other.(interface {
+		Testify(context.Context, *metric.Batch) error
+	}); ok {
+		t.Error("a source of summaries has nothing to add, but can testify")
+	}
+}
+
+func TestAnswersThatAreNone(t *testing.T) {
+	a := newAuthority(t)
+	s := a.scraper(Options{MaxBytes: 1000})
+	f := func(h http.HandlerFunc, reason metric.Reason, words string) {
+		t.Helper()
+		address := a.kubelet("n1", h)
+		b, err := read(t, s, Target{Node: "n1", Address: address})
+		wantReason(t, err, reason, words)
+		if len(b.Samples) != 0 {
+			t.Errorf("got %d samples beside %v, want none", len(b.Samples), err)
+		}
+		if b.Began.IsZero() || b.Ended.Before(b.Began) {
+			t.Errorf("%v: the read is said to have lasted from %v to %v", err, b.Began, b.Ended)
+		}
+	}
+	code := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			io.WriteString(w, body)
+		}
+	}
+	f(code(401, "Unauthorized"), metric.NodeUnauthorized, `read /metrics/resource: status 401 Unauthorized; the kubelet does not know our token or client certificate: "Unauthorized"`)
+	f(code(403, "Forbidden (user=x)"), metric.NodeUnauthorized, `grant get on nodes/metrics and nodes/stats to weir's account: "Forbidden (user=x)"`)
+	f(code(404, "404 page not found\n"), metric.NodeBadPayload, "choose another with endpoint=")
+	f(code(500, "oops"), metric.NodeBadPayload, `status 500 Internal Server Error: "oops"`)
+	f(code(204, ""), metric.NodeBadPayload, "status 204")
+	f(answer(""), metric.NodeBadPayload, "parse /metrics/resource: line 1 (offset 0): no family")
+	f(answer("<html>"), metric.NodeBadPayload, "no metric name")
+	f(answer(tiny+"garbage"), metric.NodeBadPayload, "line 2")
+	f(answer(strings.Repeat("#\n", 600)), metric.NodeBadPayload, "larger than max-bytes, 1000")
+	f(func(w http.ResponseWriter, _ *http.Request) { // a gzip bomb
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		io.WriteString(z, strings.Repeat("#\n", 1<<20))
+		z.Close()
+	}, metric.NodeBadPayload, "larger than max-bytes, 1000")
+	f(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		io.WriteString(w, tiny)
+	}, metric.NodeBadPayload, "unpack gzip")
+	f(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "500")
+		io.WriteString(w, tiny)
+	}, metric.NodeBadPayload, "the payload broke off after 45 bytes")
+	f(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+	}, metric.NodeBadPayload, "redirects are not followed")
+	f(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, metric.NodeUnreachable, "read /metrics/resource")
+}
+
+func TestKubeletThatFailedInPart(t *testing.T) {
+	a := newAuthority(t)
+	address := a.kubelet("n1", answer(tiny+"resource_scrape_error 1\n"))
+	b, err := read(t, a.scraper(Options{}), Target{Node: "n1", Address: address})
+	wantReason(t, err, metric.NodeScrapeError, "resource_scrape_error 1")
+	if len(b.Samples) != 1 {
+		t.Errorf("got %d samples, want the one that was read", len(b.Samples))
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	_, err = read(t, newScraper(t, Options{Insecure: true}), Target{Node: "n1", Address: address})
+	wantReason(t, err, metric.NodeUnreachable, "connection refused")
+}
+
+func TestNoAddress(t *testing.T) {
+	s := newScraper(t, Options{Insecure: true})
+	target := targetOf(&metric.NodeFacts{Name: "n1"}, &s.opts)
+	b, err := read(t, s, target)
+	wantReason(t, err, metric.NodeNoAddress, "set address-types to a type it has")
+	if b.Ended.IsZero() {
+		t.Error("the read has no end")
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	a := newAuthority(t)
+	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	late := func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, tiny)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}
+	for _, h := range []http.HandlerFunc{hang, late} {
+		address := a.kubelet("n1", h)
+		_, err := read(t, a.scraper(Options{Timeout: 50 * time.Millisecond}), Target{Node: "n1", Address: address})
+		wantReason(t, err, metric.NodeTimeout, "deadline exceeded")
+	}
+}
+
+func TestConcurrencyIsBounded(t *testing.T) {
+	a := newAuthority(t)
+	entered, release := make(chan struct{}), make(chan struct{})
+	address := a.kubelet("n1", func(w http.ResponseWriter, _ *http.Request) {
+		entered <- struct{}{}
+		<-release
+		io.WriteString(w, tiny)
+	})
+	s := a.scraper(Options{MaxConcurrent: 1})
+	first := make(chan error)
+	go func() { first <- s.Open(Target{Node: "n1", Address: address}).Read(t.Context(), new(metric.Batch)) }()
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := s.Open(Target{Node: "n1", Address: address}).Read(ctx, new(metric.Batch))
+	wantReason(t, err, metric.NodeTimeout, "wait for one of 1 concurrent reads")
+	close(release)
+	if err := <-first; err != nil {
+		t.Errorf("the read that held the slot: %v", err)
+	}
+}
+
+func TestCertificates(t *testing.T) {
+	a, stranger := newAuthority(t), newAuthority(t)
+	address := a.kubelet("n1", answer(tiny))
+	_, port, _ := net.SplitHostPort(address)
+	target := Target{Node: "n1", Address: address}
+
+	if _, err := read(t, a.scraper(Options{}), target); err != nil {
+		t.Errorf("a certificate that verifies: %v", err)
+	}
+	_, err := read(t, stranger.scraper(Options{}), target)
+	wantReason(t, err, metric.NodeCertificate, "unknown authority")
+	_, err = read(t, a.scraper(Options{}), Target{Node: "n1", Address: "localhost:" + port})
+	wantReason(t, err, metric.NodeCertificate, "localhost")
+	if _, err := read(t, newScraper(t, Options{Insecure: true}), target); err != nil {
+		t.Errorf("insecure: %v", err)
+	}
+	plain := httptest.NewServer(answer(tiny))
+	defer plain.Close()
+	_, err = read(t, a.scraper(Options{}), Target{Node: "n1", Address: plain.Listener.Addr().String()})
+	wantReason(t, err, metric.NodeBadPayload, "HTTP")
+	if _, err := read(t, newScraper(t, Options{Scheme: "http"}), Target{Node: "n1", Address: plain.Listener.Addr().String()}); err != nil {
+		t.Errorf("http: %v", err)
+	}
+}
+
+func TestAnotherNodeAnswers(t *testing.T) {
+	a := newAuthority(t)
+	address := a.kubelet("n2", answer(tiny))
+	for _, s := range []*Scraper{a.scraper(Options{}), newScraper(t, Options{Insecure: true})} {
+		b, err := read(t, s, Target{Node: "n1", Address: address})
+		wantReason(t, err, metric.NodeWrongIdentity, `expected node "n1"`)
+		if len(b.Samples) != 0 {
+			t.Errorf("got %d samples of another node", len(b.Samples))
+		}
+		if _, err := read(t, s, Target{Node: "n2", Address: address}); err != nil {
+			t.Errorf("the right node: %v", err)
+		}
+		if _, err := read(t, s, Target{Node: "127.0.0.1", Address: address, Guessed: true}); err != nil {
+			t.Errorf("a guessed name: %v", err)
+		}
+	}
+	elsewhere := a.kubelet("n1", answer(`{"node":{"nodeName":"n7"},"pods":[]}`))
+	_, err := read(t, a.scraper(Options{Endpoint: Summary}), Target{Node: "n1", Address: elsewhere})
+	wantReason(t, err, metric.NodeWrongIdentity, `the summary is of node "n7"`)
+}
+
+func TestTokenFollowsItsFile(t *testing.T) {
+	a := newAuthority(t)
+	var got string
+	address := a.kubelet("n1", func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header.Get("Authorization")
+		io.WriteString(w, tiny)
+	})
+	path := write(t, t.TempDir()+"/token", []byte("first\n"))
+	s := a.scraper(Options{TokenFile: path})
+	f := func(want string) {
+		t.Helper()
+		if _, err := read(t, s, Target{Node: "n1", Address: address}); err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("got Authorization %q, want %q", got, want)
+		}
+	}
+	f("Bearer first")
+	write(t, path, []byte("the second"))
+	f("Bearer the second")
+	write(t, path, nil)
+	f("Bearer the second") // half written: keep what we have
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	f("Bearer the second")
+}
+
+func TestClientCertificateFollowsItsFiles(t *testing.T) {
+	a := newAuthority(t)
+	var got string
+	address := a.kubelet("n1", func(w http.ResponseWriter, r *http.Request) {
+		got = r.TLS.PeerCertificates[0].Subject.CommonName
+		io.WriteString(w, tiny)
+	}, func(c *tls.Config) {
+		c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, a.pool()
+	})
+	dir := t.TempDir()
+	install := func(name string) {
+		cert, key := a.issue(name)
+		write(t, dir+"/tls.crt", cert)
+		write(t, dir+"/tls.key", key)
+	}
+	install("weir")
+	s := a.scraper(Options{CertFile: dir + "/tls.crt", KeyFile: dir + "/tls.key"})
+	f := func(want string) {
+		t.Helper()
+		if _, err := read(t, s, Target{Node: "n1", Address: address}); err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("got client certificate of %q, want %q", got, want)
+		}
+	}
+	f("weir")
+	install("weir, renewed") // also on the connection that is open
+	f("weir, renewed")
+	write(t, dir+"/tls.key", []byte("half of a key"))
+	f("weir, renewed")
+
+	_, err := read(t, a.scraper(Options{}), Target{Node: "n1", Address: address})
+	wantReason(t, err, metric.NodeUnauthorized, "certificate")
+}
+
+func TestNewRefuses(t *testing.T) {
+	dir := t.TempDir()
+	empty := write(t, dir+"/empty", nil)
+	f := func(o Options, want string) {
+		t.Helper()
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: got error %v, want %q", o, err, want)
+		}
+	}
+	f(Options{CAFile: dir + "/none"}, "read CA")
+	f(Options{CAFile: empty}, "holds no certificate")
+	f(Options{TokenFile: dir + "/none"}, "read token")
+	f(Options{TokenFile: empty}, "is empty")
+	f(Options{CertFile: empty, KeyFile: empty}, "read client certificate")
+	f(Options{Targets: []string{"@" + dir + "/none"}}, "open targets")
+	f(Options{Endpoint: "x"}, `endpoint "x" is unknown`)
+}
+
+func TestClassify(t *testing.T) {
+	f := func(err error, want metric.Reason) {
+		t.Helper()
+		if got := classify(err); got != want {
+			t.Errorf("%v: got %v, want %v", err, got, want)
+		}
+	}
+	f(context.DeadlineExceeded, metric.NodeTimeout)
+	f(os.ErrDeadlineExceeded, metric.NodeTimeout)
+	f(&net.DNSError{Err: "no such host"}, metric.NodeUnreachable)
+	f(x509.HostnameError{Certificate: &x509.Certificate{}}, metric.NodeCertificate)
+	f(io.EOF, metric.NodeUnreachable)
+}

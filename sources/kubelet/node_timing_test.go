@@ -1,0 +1,41 @@
+package kubelet
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// BenchmarkRead is one read of a node over a kept connection, the server's side
+// included.
+func BenchmarkRead(b *testing.B) {
+	packed := capture(b, "01-steady/00/resource.prom.gz")
+	plain := unpacked(b, packed)
+	for name, body := range map[string][]byte{"gzip": packed, "plain": plain} {
+		b.Run(name, func(b *testing.B) {
+			srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if name == "gzip" {
+					w.Header().Set("Content-Encoding", "gzip")
+				}
+				w.Write(body)
+			}))
+			defer srv.Close()
+			s, err := New(Options{Insecure: true})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			src := s.Open(Target{Node: "node1", Address: srv.Listener.Addr().String()})
+			var batch metric.Batch
+			b.ReportAllocs()
+			for b.Loop() {
+				batch.Reset()
+				if err := src.Read(b.Context(), &batch); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-metrics/weir/sources/kubelet/payload"
+)
+
+// Endpoint is what to read of a kubelet.
+type Endpoint string
+
+// The endpoints.
+const (
+	Resource  Endpoint = "resource"  // GET /metrics/resource
+	Summary   Endpoint = "summary"   // GET /stats/summary
+	CAdvisor  Endpoint = "cadvisor"  // GET /metrics/cadvisor
+	Container Endpoint = "container" // POST /stats/container/, until Kubernetes 1.19
+)
+
+// Options says which nodes to read, how to reach them and what to ask. The zero
+// Options reads /metrics/resource of every node over HTTPS.
+type Options struct {
+	// Endpoint to read. Default Resource.
+	Endpoint Endpoint
+	// Scheme is "https" or "http". Default "https".
+	Scheme string
+	// Port of every kubelet. Default 0: the port in the node's status, or
+	// DefaultPort where it has none.
+	Port int
+	// AddressTypes in order of preference. Default DefaultAddressTypes.
+	AddressTypes []string
+	// Selector leaves out nodes whose labels it does not match. Default nil:
+	// no node is left out.
+	Selector labels.Selector
+	// Targets is a static list of kubelets that replaces the nodes of the
+	// cluster; see ParseTargets. An entry "@FILE" stands for the lines of a
+	// file.
+	Targets []string
+
+	// CAFile holds the certificates that kubelets' certificates must lead to.
+	// Default: in a cluster its CA, otherwise the system's.
+	CAFile string
+	// Insecure accepts any certificate: for tests.
+	Insecure bool
+	// CertFile and KeyFile are our client certificate. They are read again
+	// when they change.
+	CertFile, KeyFile string
+	// TokenFile holds a bearer token. It is read again when it changes.
+	// Default: in a cluster the service account's, if there is no client
+	// certificate.
+	TokenFile string
+
+	// Timeout of one read. Default DefaultTimeout.
+	Timeout time.Duration
+	// MaxBytes bounds a payload, uncompressed. Default DefaultMaxBytes.
+	MaxBytes int64
+	// MaxSamples bounds the samples of one read. Default
+	// payload.DefaultMaxSamples.
+	MaxSamples int
+	// MaxConcurrent bounds the reads at one time. Default
+	// DefaultMaxConcurrent.
+	MaxConcurrent int
+	// NoGzip asks for uncompressed payloads.
+	NoGzip bool
+}
+
+// The defaults.
+const (
+	DefaultPort          = 10250
+	DefaultTimeout       = 10 * time.Second
+	DefaultMaxBytes      = 64 << 20
+	DefaultMaxConcurrent = 64
+)
+
+// DefaultAddressTypes returns the types of node addresses in the order they are
+// tried.
+func DefaultAddressTypes() []string {
+	return []string{"InternalIP", "ExternalIP", "Hostname", "InternalDNS", "ExternalDNS"}
+}
+
+// withDefaults returns o with the defaults in place of what was left empty.
+func (o Options) withDefaults() Options {
+	def := func(s *string, v string) {
+		if *s == "" {
+			*s = v
+		}
+	}
+	def((*string)(&o.Endpoint), string(Resource))
+	def(&o.Scheme, "https")
+	if len(o.AddressTypes) == 0 {
+		o.AddressTypes = DefaultAddressTypes()
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = DefaultMaxBytes
+	}
+	if o.MaxSamples == 0 {
+		o.MaxSamples = payload.DefaultMaxSamples
+	}
+	if o.MaxConcurrent == 0 {
+		o.MaxConcurrent = DefaultMaxConcurrent
+	}
+	return o
+}
+
+// validate returns what is wrong with o, which has its defaults.
+func (o *Options) validate() error {
+	switch o.Endpoint {
+	case Resource, Summary, CAdvisor, Container:
+	default:
+		return fmt.Errorf("endpoint %q is unknown; use resource, summary, cadvisor or container", o.Endpoint)
+	}
+	switch o.Scheme {
+	case "https", "http":
+	default:
+		return fmt.Errorf("scheme %q is unknown; use https or http", o.Scheme)
+	}
+	if o.Port < 0 || o.Port > 65535 {
+		return fmt.Errorf("port %d is out of range; use 1 to 65535, or 0 for the port in the node's status", o.Port)
+	}
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		return errors.New("a client certificate needs both client-cert and client-key; give the other one too")
+	}
+	if o.Insecure && o.CAFile != "" {
+		return errors.New("insecure-tls accepts any certificate, so ca has no use; drop one of the two")
+	}
+	for name, v := range map[string]int64{
+		"timeout": int64(o.Timeout), "max-bytes": o.MaxBytes,
+		"max-samples": int64(o.MaxSamples), "max-concurrent": int64(o.MaxConcurrent),
+	} {
+		if v < 0 {
+			return fmt.Errorf("%s is negative; give a positive value, or none for the default", name)
+		}
+	}
+	return nil
+}
+
+// isIP reports whether host is an IP address.
+func isIP(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}

@@ -1,0 +1,207 @@
+package kubelet
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// parseSource parses what follows "--source=kubelet:".
+func parseSource(t *testing.T, s string) (Options, error) {
+	t.Helper()
+	config, query, _ := strings.Cut(s, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ParseOptions(config, values)
+}
+
+func TestParseOptions(t *testing.T) {
+	f := func(source string, change func(o *Options)) {
+		t.Helper()
+		want := Options{}.withDefaults()
+		change(&want)
+		got, err := parseSource(t, source)
+		if err != nil {
+			t.Errorf("%q: %v", source, err)
+			return
+		}
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Options{}, "Selector")); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", source, diff)
+		}
+	}
+	f("", func(*Options) {})
+	f("?endpoint=summary", func(o *Options) { o.Endpoint = Summary })
+	f("http://", func(o *Options) { o.Scheme = "http" })
+	f("http://:10255", func(o *Options) { o.Scheme, o.Port = "http", 10255 })
+	f("https://10.0.0.1:10250/", func(o *Options) { o.Targets, o.Port = []string{"10.0.0.1:10250"}, 10250 })
+	f("?port=4194&address-types=Hostname,InternalIP", func(o *Options) {
+		o.Port, o.AddressTypes = 4194, []string{"Hostname", "InternalIP"}
+	})
+	f("?targets=a:1,b=c:2&targets=@f", func(o *Options) { o.Targets = []string{"a:1", "b=c:2", "@f"} })
+	f("?insecure-tls", func(o *Options) { o.Insecure = true })
+	f("?insecure-tls=false&gzip=false", func(o *Options) { o.NoGzip = true })
+	f("?ca=/ca&client-cert=/c&client-key=/k&token-file=/t", func(o *Options) {
+		o.CAFile, o.CertFile, o.KeyFile, o.TokenFile = "/ca", "/c", "/k", "/t"
+	})
+	f("?timeout=3s&max-bytes=10&max-samples=20&max-concurrent=30", func(o *Options) {
+		o.Timeout, o.MaxBytes, o.MaxSamples, o.MaxConcurrent = 3*time.Second, 10, 20, 30
+	})
+}
+
+func TestParseOptionsSaysWhatToDo(t *testing.T) {
+	f := func(source, want string) {
+		t.Helper()
+		_, err := parseSource(t, source)
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: got error %v, want %q", source, err, want)
+		}
+	}
+	f("?endpiont=summary", `kubelet has no option "endpiont"; the options are address-types, ca, client-cert, client-key, endpoint, gzip, insecure-tls, max-bytes, max-concurrent, max-samples, node-selector, port, scheme, targets, timeout, token-file`)
+	f("?endpoint=stats", `endpoint "stats" is unknown; use resource, summary, cadvisor or container`)
+	f("?endpoint=summary&endpoint=resource", `option endpoint is given 2 times; give it once`)
+	f("ftp://", `scheme "ftp" is unknown; use https or http`)
+	f("somewhere", `kubelet:somewhere is not understood; write kubelet:SCHEME://[HOST][:PORT], for example kubelet:https://:10250, or nothing`)
+	f("https://h/metrics", `kubelet:https://h/metrics is not understood; write kubelet:SCHEME://[HOST][:PORT], for example kubelet:https://:10250, or nothing`)
+	f("?port=70000", `port 70000 is out of range; use 1 to 65535, or 0 for the port in the node's status`)
+	f("?timeout=3", `option timeout=3: time: missing unit in duration "3"`)
+	f("?timeout=-3s", `timeout is negative; give a positive value, or none for the default`)
+	f("?insecure-tls=maybe", `option insecure-tls=maybe: is neither true nor false`)
+	f("?client-cert=c", `a client certificate needs both client-cert and client-key; give the other one too`)
+	f("?ca=c&insecure-tls", `insecure-tls accepts any certificate, so ca has no use; drop one of the two`)
+	f("?targets=a:b:c", `target "a:b:c" is not understood; write HOST:PORT, NAME=HOST:PORT, FIRST-LAST:PORT or @FILE`)
+}
+
+func TestParseTargets(t *testing.T) {
+	f := func(entries []string, want ...Target) {
+		t.Helper()
+		got, err := ParseTargets(entries, 10250)
+		if err != nil {
+			t.Errorf("%q: %v", entries, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", entries, diff)
+		}
+	}
+	guessed := func(name metric.NodeName, address string) Target {
+		return Target{Node: name, Address: address, Guessed: true}
+	}
+	f([]string{"h"}, guessed("h", "h:10250"))
+	f([]string{"10.0.0.1:1"}, guessed("10.0.0.1", "10.0.0.1:1"))
+	f([]string{"fe80::1"}, guessed("fe80::1", "[fe80::1]:10250"))
+	f([]string{"[fe80::1]:7"}, guessed("fe80::1", "[fe80::1]:7"))
+	f([]string{"b=h:2", "a=10.0.0.1"}, Target{Node: "a", Address: "10.0.0.1:10250"}, Target{Node: "b", Address: "h:2"})
+	f([]string{"my-host-2:7"}, guessed("my-host-2", "my-host-2:7"))
+	f([]string{"127.1.0.254-127.1.1.0:7"}, guessed("127.1.0.254", "127.1.0.254:7"), guessed("127.1.0.255", "127.1.0.255:7"), guessed("127.1.1.0", "127.1.1.0:7"))
+
+	file := filepath.Join(t.TempDir(), "targets")
+	if err := os.WriteFile(file, []byte("# ours\nn1=h:1\n\n  n2=h:2 # the other\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f([]string{"@" + file}, Target{Node: "n1", Address: "h:1"}, Target{Node: "n2", Address: "h:2"})
+}
+
+func TestParseTargetsRefuses(t *testing.T) {
+	f := func(want string, entries ...string) {
+		t.Helper()
+		if got, err := ParseTargets(entries, 10250); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v and error %v, want %q", entries, got, err, want)
+		}
+	}
+	f("is not understood", "=h:1")
+	f("is not understood", "n=")
+	f("is not understood", "h:0")
+	f("gives one name to a range", "n=10.0.0.1-10.0.0.2:1")
+	f("give the lower address first", "10.0.0.2-10.0.0.1:1")
+	f("at most 65536 addresses", "10.0.0.0-10.9.0.0:1")
+	f("two targets go by the name h; name them", "h:1", "h:2")
+	f("open targets", "@/nowhere")
+}
+
+func TestTargetsOfFacts(t *testing.T) {
+	facts := (*metric.Facts)(nil).With(metric.FactsChange{Nodes: []*metric.NodeFacts{
+		{Name: "n2", KubeletPort: 10249, Labels: map[string]string{"pool": "a"}, Addresses: []metric.NodeAddress{{Type: "Hostname", Address: "host2"}, {Type: "InternalIP", Address: "10.0.0.2"}}},
+		{Name: "n1", Labels: map[string]string{"pool": "a"}, Addresses: []metric.NodeAddress{{Type: "Hostname", Address: "host1"}}},
+		{Name: "n3", Labels: map[string]string{"pool": "a"}, Addresses: []metric.NodeAddress{{Type: "Other", Address: "x"}}},
+		{Name: "n4", Labels: map[string]string{"pool": "b"}, Addresses: []metric.NodeAddress{{Type: "InternalIP", Address: "10.0.0.4"}}},
+	}})
+	targets := func(source string) []Target {
+		t.Helper()
+		opts, err := parseSource(t, source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Targets(facts)
+	}
+	got := targets("?node-selector=pool+in+(a)")
+	want := []Target{{Node: "n1", Address: "host1:10250"}, {Node: "n2", Address: "10.0.0.2:10249"}, {Node: "n3"}}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Target{}, "Err")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := got[2].Err; err == nil || err.Reason != metric.NodeNoAddress {
+		t.Errorf("n3: got error %v, want NodeNoAddress", err)
+	}
+	got = targets("?node-selector=pool!=a&port=1")
+	if diff := cmp.Diff([]Target{{Node: "n4", Address: "10.0.0.4:1"}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got = targets("?address-types=Hostname")
+	if len(got) != 4 || got[1].Address != "host2:10249" {
+		t.Errorf("got %v, want four targets, n2 by its host name", got)
+	}
+	got = targets("?targets=n9=h:1")
+	if diff := cmp.Diff([]Target{{Node: "n9", Address: "h:1"}}, got); diff != "" {
+		t.Errorf("a static list replaces the nodes (-want +got):\n%s", diff)
+	}
+}
+
+func TestInClusterDefaults(t *testing.T) {
+	here := func(string) bool { return true }
+	nowhere := func(string) bool { return false }
+	f := func(o Options, exists func(string) bool, token, ca string) {
+		t.Helper()
+		got := o.withDefaults().inCluster(exists)
+		if got.TokenFile != token || got.CAFile != ca {
+			t.Errorf("%+v: got token %q and CA %q, want %q and %q", o, got.TokenFile, got.CAFile, token, ca)
+		}
+	}
+	f(Options{}, here, inClusterToken, inClusterCA)
+	f(Options{}, nowhere, "", "")
+	f(Options{CertFile: "c", KeyFile: "k"}, here, "", inClusterCA)
+	f(Options{TokenFile: "t", CAFile: "a"}, here, "t", "a")
+	f(Options{Insecure: true}, here, inClusterToken, "")
+	f(Options{Scheme: "http"}, here, "", "")
+}
+
+func FuzzParseTargets(f *testing.F) {
+	for _, s := range []string{"n=h:1", "10.0.0.1-10.0.0.9:2", "[::1]:3", "a-b:4", "=", "::-::f"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, entry string) {
+		targets, err := parseTarget(entry, 10250)
+		if err != nil {
+			return
+		}
+		for _, target := range targets {
+			if target.Node == "" {
+				t.Fatalf("%q: a target without a name", entry)
+			}
+			if _, _, err := splitHostPort(target.Address, 1); err != nil {
+				t.Fatalf("%q: address %q does not parse: %v", entry, target.Address, err)
+			}
+		}
+	})
+}

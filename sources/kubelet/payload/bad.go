@@ -1,0 +1,48 @@
+package payload
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// excerptBytes is how much of a bad payload an error quotes.
+const excerptBytes = 60
+
+// Bad returns the error for a payload that does not parse: what is wrong, the
+// line and byte offset where, and a short excerpt from there. Its reason is
+// metric.NodeBadPayload.
+func Bad(body []byte, offset int, what string) error {
+	offset = min(max(offset, 0), len(body))
+	line := 1 + bytes.Count(body[:offset], []byte{'\n'})
+	return &metric.ReadError{
+		Reason: metric.NodeBadPayload,
+		Err:    fmt.Errorf("line %d (offset %d): %s: %s", line, offset, what, Excerpt(body[offset:])),
+	}
+}
+
+// Excerpt returns the start of body, up to the end of its first line, quoted
+// for an error message.
+func Excerpt(body []byte) string {
+	if len(body) == 0 {
+		return "end of payload"
+	}
+	more := ""
+	if i := bytes.IndexByte(body, '\n'); i >= 0 {
+		body = body[:i]
+	}
+	if len(body) > excerptBytes {
+		body, more = body[:excerptBytes], "..."
+	}
+	return fmt.Sprintf("%q%s", body, more)
+}
+
+// Unreadable is the error for a node that answers but says that it could not
+// collect everything; family is the gauge that says so.
+func Unreadable(family string) error {
+	return &metric.ReadError{
+		Reason: metric.NodeScrapeError,
+		Err:    fmt.Errorf("the kubelet reports %s 1: it could not read all of its statistics; see the kubelet's log", family),
+	}
+}

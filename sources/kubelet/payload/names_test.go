@@ -1,0 +1,68 @@
+package payload
+
+import (
+	"strconv"
+	"testing"
+)
+
+func TestNamesAreFoundAgainInAnyOrder(t *testing.T) {
+	var n Names[int]
+	orders := []string{"abcd", "abcd", "dcba", "aabb", "bd", "abcd"}
+	for round, order := range orders {
+		n.Begin()
+		for _, c := range order {
+			key := []byte{byte(c)}
+			name := n.Guess(append(key, " rest"...))
+			found := name != nil
+			if !found {
+				name, found = n.Find(key)
+			}
+			if !found {
+				name.Data = int(c)
+			}
+			if name.Data != int(c) || name.Key() != string(key) {
+				t.Fatalf("round %d: %c is %q with %c", round, c, name.Key(), name.Data)
+			}
+			if found != (round > 0) {
+				t.Fatalf("round %d: %c was found: %v", round, c, found)
+			}
+		}
+	}
+}
+
+func TestNamesAreForgotten(t *testing.T) {
+	var n Names[int]
+	for i := range 100 {
+		n.Begin()
+		n.Find([]byte("steady"))
+		n.Find([]byte(strconv.Itoa(i)))
+		if most := keepRounds + sweepEvery + 2; n.Len() > most {
+			t.Fatalf("round %d: %d names are remembered, want at most %d", i, n.Len(), most)
+		}
+	}
+	if _, found := n.Find([]byte("steady")); !found {
+		t.Error("the name that came every round was forgotten")
+	}
+	name, _ := n.Find([]byte("steady"))
+	n.Forget(name)
+	if _, found := n.Find([]byte("steady")); found {
+		t.Error("the name told to be forgotten was found")
+	}
+}
+
+func TestNamesAreBounded(t *testing.T) {
+	n := Names[int]{Max: 3}
+	n.Begin()
+	for i := range 10 {
+		n.Find([]byte(strconv.Itoa(i)))
+	}
+	if n.Len() != 3 {
+		t.Errorf("got %d names, want 3", n.Len())
+	}
+	if _, found := n.Find([]byte("9")); found {
+		t.Error("a name beyond the bound was remembered")
+	}
+	if _, found := n.Find([]byte("1")); !found {
+		t.Error("a name within the bound was forgotten")
+	}
+}

@@ -1,0 +1,198 @@
+package payload
+
+import (
+	"math"
+	"strconv"
+)
+
+// Number is a decimal number as it was written: Mantissa × 10^Exponent. Keeping
+// it so lets seconds become integer nanoseconds without passing through a
+// binary fraction.
+type Number struct {
+	Negative bool
+	// Finite is false for NaN and the infinities, which carry no measurement.
+	Finite   bool
+	Mantissa uint64
+	Exponent int
+	raw      []byte
+}
+
+// pow10 holds the powers of ten that a float64 represents exactly.
+var pow10 = [...]float64{
+	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+}
+
+// upow10 holds the powers of ten that a uint64 represents.
+var upow10 = [...]uint64{
+	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
+}
+
+// maxExponent is beyond any float64; larger exponents are clipped to it.
+const maxExponent = 10_000
+
+// ParseNumber parses the number b begins with and returns it with the number
+// of bytes it takes: 0 if there is none. It knows plain and scientific
+// notation, and NaN and Inf in any case. The Number refers to b.
+func ParseNumber(b []byte) (Number, int) {
+	var n Number
+	i := 0
+	if i < len(b) && (b[i] == '-' || b[i] == '+') {
+		n.Negative = b[i] == '-'
+		i++
+	}
+	digits, dropped, seen := 0, 0, false
+	point := -1
+	for ; i < len(b); i++ {
+		c := b[i]
+		if c-'0' <= 9 {
+			seen = true
+			switch {
+			case digits < 19:
+				n.Mantissa = n.Mantissa*10 + uint64(c-'0')
+				if n.Mantissa > 0 {
+					digits++
+				}
+				if point >= 0 {
+					n.Exponent--
+				}
+			case point < 0:
+				n.Exponent++
+				dropped++
+			default:
+				dropped++
+			}
+			continue
+		}
+		if c == '.' && point < 0 {
+			point = i
+			continue
+		}
+		break
+	}
+	if !seen {
+		return n.special(b, i)
+	}
+	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+		e, size := exponent(b[i+1:])
+		if size == 0 {
+			return Number{}, 0
+		}
+		n.Exponent += e
+		i += 1 + size
+	}
+	n.Finite = true
+	if dropped > 0 || n.Mantissa >= 1<<53 {
+		n.raw = b[:i]
+	}
+	return n, i
+}
+
+// exponent parses a signed integer and returns it with its length, 0 if there
+// is none.
+func exponent(b []byte) (e, size int) {
+	i, negative := 0, false
+	if i < len(b) && (b[i] == '-' || b[i] == '+') {
+		negative = b[i] == '-'
+		i++
+	}
+	first := i
+	for ; i < len(b) && b[i]-'0' <= 9; i++ {
+		e = min(e*10+int(b[i]-'0'), maxExponent)
+	}
+	if i == first {
+		return 0, 0
+	}
+	if negative {
+		e = -e
+	}
+	return e, i
+}
+
+// special parses what may stand in place of digits, from i on.
+func (n Number) special(b []byte, i int) (Number, int) {
+	for _, word := range [...]string{"nan", "infinity", "inf"} {
+		if len(b)-i >= len(word) && equalFold(b[i:i+len(word)], word) {
+			return Number{Negative: n.Negative}, i + len(word)
+		}
+	}
+	return Number{}, 0
+}
+
+func equalFold(b []byte, lower string) bool {
+	for i := range len(lower) {
+		if b[i]|0x20 != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Value returns n, and whether it is one a meter can show: neither negative nor
+// NaN nor infinite.
+func (n Number) Value() (float64, bool) {
+	if !n.Finite || n.Negative && n.Mantissa != 0 {
+		return 0, false
+	}
+	f := n.float()
+	return f, !math.IsInf(f, 0)
+}
+
+// float returns the float64 nearest to |n|.
+func (n Number) float() float64 {
+	if n.Mantissa < 1<<53 && n.raw == nil {
+		// Fast path: both factors are exact, so the result is rounded once.
+		switch e := n.Exponent; {
+		case n.Mantissa == 0:
+			return 0
+		case e >= 0 && e < len(pow10):
+			return float64(n.Mantissa) * pow10[e]
+		case e < 0 && -e < len(pow10):
+			return float64(n.Mantissa) / pow10[-e]
+		}
+	}
+	// Slow path: more digits than a float64 holds.
+	raw := n.raw
+	if raw == nil {
+		raw = strconv.AppendUint(make([]byte, 0, 32), n.Mantissa, 10)
+		raw = append(raw, 'e')
+		raw = strconv.AppendInt(raw, int64(n.Exponent), 10)
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil && f == 0 {
+		return math.Inf(1)
+	}
+	return math.Abs(f)
+}
+
+// Scaled returns n × 10^scale rounded to a whole number, and whether n is a
+// value a meter can show. Seconds with a scale of 9 are whole nanoseconds,
+// exactly as they were before someone divided them.
+func (n Number) Scaled(scale int) (int64, bool) {
+	if !n.Finite || n.Negative && n.Mantissa != 0 {
+		return 0, false
+	}
+	if n.Mantissa == 0 {
+		return 0, true
+	}
+	e := n.Exponent + scale
+	switch {
+	case e >= len(upow10):
+		return 0, false
+	case e >= 0:
+		if n.Mantissa > math.MaxInt64/upow10[e] {
+			return 0, false
+		}
+		return int64(n.Mantissa * upow10[e]), true
+	case -e >= len(upow10):
+		return 0, true
+	default:
+		d := upow10[-e]
+		q, r := n.Mantissa/d, n.Mantissa%d
+		if r >= d-r {
+			q++
+		}
+		return int64(q), q <= math.MaxInt64
+	}
+}

@@ -1,0 +1,78 @@
+package payload
+
+import (
+	"math"
+	"strconv"
+	"testing"
+)
+
+func TestScaled(t *testing.T) {
+	f := func(text string, scale int, want int64) {
+		t.Helper()
+		n, size := ParseNumber([]byte(text))
+		if got, ok := n.Scaled(scale); size != len(text) || !ok || got != want {
+			t.Errorf("%s × 10^%d: got %d (%v), %d of %d bytes, want %d", text, scale, got, ok, size, len(text), want)
+		}
+	}
+	f("0", 9, 0)
+	f("0.000", 9, 0)
+	f("383.757177783", 9, 383757177783)
+	f("10873.277663533", 9, 10873277663533)
+	f("9007199.254740991", 9, 9007199254740991)
+	f("9223372036.854775807", 9, math.MaxInt64)
+	f("1.7952270355832574e+09", 9, 1795227035583257400)
+	f("1e-9", 9, 1)
+	f("4.9e-10", 9, 0)
+	f("5e-10", 9, 1)
+	f("1e-300", 9, 0)
+	f("0.12345678901234567890123", 9, 123456789)
+	f("-0", 9, 0)
+	f("1795234949671", 6, 1795234949671000000)
+}
+
+func TestWhatIsNoValue(t *testing.T) {
+	for _, text := range []string{"NaN", "nan", "+Inf", "-inf", "Infinity", "-1", "-1e-5"} {
+		n, size := ParseNumber([]byte(text))
+		_, ok1 := n.Value()
+		_, ok2 := n.Scaled(9)
+		if size != len(text) || ok1 || ok2 {
+			t.Errorf("%s: read %d bytes, a value: %v, scaled: %v; want all bytes and no value", text, size, ok1, ok2)
+		}
+	}
+	for _, text := range []string{"", "-", "+", ".", "e5", "x", "1e", "1e+", "-.e1", "in"} {
+		if n, size := ParseNumber([]byte(text)); size != 0 {
+			t.Errorf("%q: read %d bytes as %+v, want none", text, size, n)
+		}
+	}
+	n, _ := ParseNumber([]byte("9223372036.854775808"))
+	if got, ok := n.Scaled(9); ok {
+		t.Errorf("2^63 nanoseconds: got %d, want none", got)
+	}
+}
+
+// What strconv reads, ParseNumber reads with the same result.
+func FuzzParseNumber(f *testing.F) {
+	for _, s := range []string{"0", "1.5", "1.7952270355832574e+09", "4.18779136e+09", "123456789012345678901234567890", "1e400", "1e-400", ".5", "5.", "0e0", "9007199254740993", "-3"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		n, size := ParseNumber([]byte(text))
+		if size == 0 || !n.Finite {
+			return
+		}
+		want, err := strconv.ParseFloat(text[:size], 64)
+		if err != nil && !math.IsInf(want, 0) {
+			t.Fatalf("%q: strconv says %v", text[:size], err)
+		}
+		got, ok := n.Value()
+		if wantOK := !math.IsInf(want, 0) && want >= 0 && !(n.Negative && n.Mantissa != 0); ok != wantOK {
+			t.Fatalf("%q: a value: %v, want %v", text[:size], ok, wantOK)
+		}
+		if ok && got != math.Abs(want) {
+			t.Fatalf("%q: got %v, want %v", text[:size], got, want)
+		}
+		if ns, ok := n.Scaled(0); ok && want >= 0 && math.Abs(float64(ns)-want) > 0.5+want/(1<<52) {
+			t.Fatalf("%q: got %d as a whole number, want about %v", text[:size], ns, want)
+		}
+	})
+}

@@ -1,0 +1,12 @@
+package resource_test
+
+import (
+	"testing"
+
+	"github.com/weir-metrics/weir/sources/kubelet/payload/payloadtest"
+	"github.com/weir-metrics/weir/sources/kubelet/resource"
+)
+
+func TestUnchangedPayloadAllocatesNothing(t *testing.T) {
+	payloadtest.NoAllocations(t, resource.New(), payloadtest.Capture(t, "01-steady/00/resource.prom"))
+}

@@ -1,0 +1,83 @@
+package resource
+
+import (
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/kubelet/exposition"
+)
+
+// value is what a family's lines hold.
+type value uint8
+
+const (
+	cpu value = iota
+	memory
+	swap
+	swapLimit
+	start
+	failure // 1 if the kubelet could not read everything
+	numValues
+)
+
+// family is what a family of the endpoint means.
+type family struct {
+	name  string
+	kind  metric.Kind
+	value value
+	id    metric.ID
+	scale int // seconds to nanoseconds: 9
+}
+
+// families lists all families of the endpoint, those of older kubelets too.
+var families = [...]family{
+	{"container_cpu_usage_seconds_total", metric.Container, cpu, metric.CPUUsage, 9},
+	{"container_memory_working_set_bytes", metric.Container, memory, metric.MemoryWorkingSet, 0},
+	{"container_start_time_seconds", metric.Container, start, 0, 9},
+	{"container_swap_limit_bytes", metric.Container, swapLimit, metric.SwapLimit, 0},
+	{"container_swap_usage_bytes", metric.Container, swap, metric.MemorySwap, 0},
+	{"node_cpu_usage_seconds_total", metric.Node, cpu, metric.CPUUsage, 9},
+	{"node_memory_working_set_bytes", metric.Node, memory, metric.MemoryWorkingSet, 0},
+	{"node_swap_usage_bytes", metric.Node, swap, metric.MemorySwap, 0},
+	{"pod_cpu_usage_seconds_total", metric.Pod, cpu, metric.CPUUsage, 9},
+	{"pod_memory_working_set_bytes", metric.Pod, memory, metric.MemoryWorkingSet, 0},
+	{"pod_swap_usage_bytes", metric.Pod, swap, metric.MemorySwap, 0},
+	{"resource_scrape_error", metric.Node, failure, 0, 0},
+	{"scrape_error", metric.Node, failure, 0, 0}, // until Kubernetes 1.28
+}
+
+// familyOf returns the family of that name, or nil. It is asked once for each
+// run of lines, so it may look at all of them.
+func familyOf(name []byte) *family {
+	for i := range families {
+		if families[i].name == string(name) {
+			return &families[i]
+		}
+	}
+	return nil
+}
+
+// entityOf returns the entity that labels name. It is false for ok if they name
+// none, and for valid if they are not a list of labels.
+func entityOf(kind metric.Kind, labels []byte) (e metric.Entity, ok, valid bool) {
+	e.Kind = kind
+	valid = exposition.EachLabel(labels, func(name []byte, value string) {
+		switch string(name) {
+		case "namespace":
+			e.Namespace = metric.Namespace(value)
+		case "pod":
+			e.Pod = metric.PodName(value)
+		case "container":
+			e.Name = value
+		}
+	})
+	switch kind {
+	case metric.Container:
+		ok = e.Namespace != "" && e.Pod != "" && e.Name != ""
+	case metric.Pod:
+		ok = e.Namespace != "" && e.Pod != ""
+		e.Name = ""
+	default:
+		ok = true
+		e = metric.Entity{Kind: kind}
+	}
+	return e, ok, valid
+}

@@ -1,0 +1,12 @@
+package summary_test
+
+import (
+	"testing"
+
+	"github.com/weir-metrics/weir/sources/kubelet/payload/payloadtest"
+	"github.com/weir-metrics/weir/sources/kubelet/summary"
+)
+
+func BenchmarkParse(b *testing.B) {
+	payloadtest.Benchmark(b, summary.New(), payloadtest.Capture(b, "01-steady/00/summary.json"))
+}
