@@ -289,7 +289,7 @@ func TestSource(t *testing.T) {
 			t.Errorf("Source(%q, %q, %v) = %q, want %q", file, ca, insecure, got, want)
 		}
 	}
-	f(Options{Nodes: 2}, "", "ca.pem", false, "kubelet:?targets=node-0001=127.1.0.1:10250,node-0002=127.1.0.2:10250&ca-file=ca.pem")
+	f(Options{Nodes: 2}, "", "ca.pem", false, "kubelet:?targets=node-0001=127.1.0.1:10250,node-0002=127.1.0.2:10250&ca=ca.pem")
 	f(Options{Nodes: 200}, "t.txt", "", false, "kubelet:?targets=@t.txt&insecure-tls=true")
 	f(Options{Nodes: 200, NamesAreAddresses: true}, "", "", true, "kubelet:?targets=127.1.0.1-127.1.0.200:10250&scheme=http")
 	if got, want := string(newFleet(t, Options{Nodes: 2}).TargetsFile(1)), "node-0001=127.1.0.1:1\nnode-0002=127.1.0.2:1\n"; got != want {

@@ -39,7 +39,7 @@ func (f *Fleet) Source(port int, targetsFile, caFile string, insecure bool) stri
 	case insecure:
 		b.WriteString("&scheme=http")
 	case caFile != "":
-		b.WriteString("&ca-file=" + caFile)
+		b.WriteString("&ca=" + caFile)
 	default:
 		b.WriteString("&insecure-tls=true")
 	}

@@ -93,7 +93,7 @@ func TestRun(t *testing.T) {
 	for _, want := range []string{
 		fmt.Sprintf("serving 3 nodes × 4 pods × 2 containers, node-0001 to node-0003 at 127.1.0.1 to 127.1.0.3 port %d, with 2 faults from 2", port),
 		fmt.Sprintf("truth at http://%v/truth?from=NS&to=NS\n", a.truth),
-		fmt.Sprintf("weir server '--source=kubelet:?targets=@%s&ca-file=%s'\n", f.targetsFile, f.caFile),
+		fmt.Sprintf("weir server '--source=kubelet:?targets=@%s&ca=%s'\n", f.targetsFile, f.caFile),
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it said\n%swithout %q", out.String(), want)
