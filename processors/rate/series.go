@@ -207,19 +207,18 @@ const coarseWindows = 3
 
 // target returns the window to aim for.
 func (s *State) target(b *metric.Batch) time.Duration {
+	window := s.options.MinWindow
 	if coarse(b) {
-		return max(coarseWindows*s.options.MinWindow, b.Interval*2/3)
+		window *= coarseWindows
 	}
-	return max(s.options.MinWindow, b.Interval*2/3)
+	return early(max(window, b.Interval*2/3))
 }
-
-// leeway lets a pair pass that was read a scheduler's delay too early.
-const leeway = 20
 
 // least returns the shortest window to serve where no longer one can be had.
-func (s *State) least() time.Duration {
-	return s.options.MinWindow - s.options.MinWindow/leeway
-}
+func (s *State) least() time.Duration { return early(s.options.MinWindow) }
+
+// early lets a pair pass that was read a scheduler's delay too early.
+func early(window time.Duration) time.Duration { return window - window/20 }
 
 // cores bounds how much CPU time a window can hold.
 type cores struct {
