@@ -88,6 +88,9 @@ func (l *List) Set(text string) error {
 	if near, ok := suggest.Closest(s.Name, l.Known); ok {
 		return fmt.Errorf("no %s is called %q: did you mean %q?", l.What, s.Name, near)
 	}
+	if len(l.Known) == 1 {
+		return fmt.Errorf("no %s is called %q here: there is only %s", l.What, s.Name, l.Known[0])
+	}
 	return fmt.Errorf("no %s is called %q: there are %s", l.What, s.Name, strings.Join(l.Known, ", "))
 }
 

@@ -1,0 +1,132 @@
+package usage
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Options configure a Handler.
+type Options struct {
+	// View returns the newest state to serve; nil while there is none. Required.
+	View func() View
+	// Facts returns what the API server says; nil without a cluster.
+	Facts func() *metric.Facts
+}
+
+// Handler serves the API below Path. It may be used by many requests at once.
+type Handler struct {
+	opts Options
+}
+
+// NewHandler returns a Handler.
+func NewHandler(opts Options) *Handler {
+	if opts.Facts == nil {
+		opts.Facts = func() *metric.Facts { return nil }
+	}
+	return &Handler{opts}
+}
+
+// ServeHTTP answers a request for a list.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		fail(w, &Problem{Status: http.StatusMethodNotAllowed, Message: "only GET is served here"})
+		return
+	}
+	name := strings.TrimPrefix(r.URL.Path, Path)
+	resource, ok := ParseResource(name)
+	if !ok {
+		fail(w, &Problem{Status: http.StatusNotFound, Message: "no resource " + strconv.Quote(name),
+			Hint: "there are nodes, pods, containers and cgroups"})
+		return
+	}
+	query, err := ParseQuery(r.URL.Query())
+	if err != nil {
+		fail(w, &Problem{Status: http.StatusBadRequest, Message: err.Error()})
+		return
+	}
+	view := h.opts.View()
+	if view == nil {
+		fail(w, &Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
+			Hint: "ask again in a few seconds; /readyz says what is waited for"})
+		return
+	}
+
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Add("Vary", "Accept-Encoding")
+	var out io.Writer = w
+	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		w.Header().Set("Content-Encoding", "gzip")
+		if r.Method == http.MethodGet {
+			zip, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // fails only for unknown levels
+			defer zip.Close()
+			out = zip
+		}
+	}
+	if r.Method == http.MethodHead {
+		return
+	}
+	// A write fails only when the reader has gone, and then nobody is left to tell.
+	_ = write(out, resource, query, view, h.opts.Facts())
+}
+
+// write streams a list: one item is in memory as JSON at a time.
+func write(w io.Writer, resource Resource, query Query, view View, facts *metric.Facts) error {
+	chosen, err := choose(query.Metrics)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, 32<<10)
+	out.WriteString(`{"resource":"` + string(resource) + `","items":[`)
+	rows := collect(view, facts, resource, query)
+	var it Item
+	enc := json.NewEncoder(out) // ends each item with a newline, so that a list can be read by line
+	enc.SetEscapeHTML(false)
+	separator := "\n"
+	for len(rows) > 0 {
+		var first []row
+		first, rows = next(resource, rows)
+		item(&it, resource, first, facts, chosen)
+		out.WriteString(separator)
+		separator = ","
+		if err := enc.Encode(&it); err != nil {
+			return err
+		}
+	}
+	out.WriteString("]}\n")
+	return out.Flush()
+}
+
+// acceptsGzip reads an Accept-Encoding header; "gzip;q=0" is a refusal.
+func acceptsGzip(header string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		coding, params, _ := strings.Cut(part, ";")
+		if !strings.EqualFold(strings.TrimSpace(coding), "gzip") {
+			continue
+		}
+		q, found := strings.CutPrefix(strings.ReplaceAll(params, " ", ""), "q=")
+		if !found {
+			return true
+		}
+		weight, err := strconv.ParseFloat(q, 64)
+		return err != nil || weight > 0
+	}
+	return false
+}
+
+// fail answers with a problem.
+func fail(w http.ResponseWriter, p *Problem) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(p.Status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(p) // as in ServeHTTP
+}

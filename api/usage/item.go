@@ -1,0 +1,245 @@
+package usage
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// served reports whether a group's numbers may be shown: nothing stands against
+// them, or a choice between equals was made and is marked.
+func served(r metric.Reason) bool {
+	return r == metric.Measured || r == metric.Unjudged || r == metric.Ambiguous
+}
+
+// next splits the rows of the first item off rows.
+func next(r Resource, rows []row) (first, rest []row) {
+	n := 1
+	for n < len(rows) && same(r, &rows[0], &rows[n]) {
+		n++
+	}
+	return rows[:n], rows[n:]
+}
+
+func same(r Resource, a, b *row) bool {
+	if r == Cgroups {
+		return a.entity.Node == b.entity.Node && a.name == b.name
+	}
+	return a.entity == b.entity
+}
+
+// item fills it from the rows that speak of one thing.
+func item(it *Item, r Resource, rows []row, facts *metric.Facts, c *choice) {
+	metrics := it.Metrics
+	clear(metrics)
+	*it = Item{Metrics: metrics, Reasons: it.Reasons[:0]}
+	e := rows[0].entity
+	it.Node, it.Namespace, it.Pod = e.Node, e.Namespace, e.Pod
+	if e.Kind == metric.Container {
+		it.Container = e.Name
+	}
+	if r == Cgroups {
+		it.Cgroup = metric.CgroupPath(rows[0].name)
+	}
+	it.Restarts = restarts(facts, e)
+
+	for g := range metric.Group(metric.NumGroups) {
+		if !c.groups[g] && !wanted(c, g) {
+			continue
+		}
+		s := best(rows, g)
+		if s != nil {
+			if it.Started.IsZero() {
+				it.Started = s.Instance.StartTime().UTC()
+			}
+			numbers(it, s, g, c)
+		}
+		if c.groups[g] {
+			judge(it, rows, g, s)
+		}
+	}
+}
+
+// wanted reports whether any metric of g was asked for.
+func wanted(c *choice, g metric.Group) bool {
+	for id, yes := range c.metrics {
+		if yes && metric.Catalogue[id].Group == g {
+			return true
+		}
+	}
+	return false
+}
+
+// best returns the sample whose numbers of g are to be shown: of those that may
+// be, one that has the number people ask for rather than one without, and then
+// the newest. Nil if there is none.
+func best(rows []row, g metric.Group) *metric.Sample {
+	var found *metric.Sample
+	rank := func(s *metric.Sample) int {
+		if g == metric.CPU && !s.Values.Has(metric.CPUUsageRate) ||
+			g == metric.Memory && !s.Values.Has(metric.MemoryWorkingSet) {
+			return 0
+		}
+		return 1
+	}
+	for i := range rows {
+		s := rows[i].sample
+		if s == nil || !served(s.Reasons[g]) || !hasGroup(s, g) {
+			continue
+		}
+		if found == nil || rank(s) > rank(found) || rank(s) == rank(found) && s.Times[g] > found.Times[g] {
+			found = s
+		}
+	}
+	return found
+}
+
+func hasGroup(s *metric.Sample, g metric.Group) bool {
+	for id := range s.Values.All() {
+		if metric.Catalogue[id].Group == g {
+			return true
+		}
+	}
+	return false
+}
+
+// numbers puts what s says of g into it.
+func numbers(it *Item, s *metric.Sample, g metric.Group, c *choice) {
+	held := s.Held&(1<<g) != 0
+	for id, value := range s.Values.All() {
+		switch {
+		case metric.Catalogue[id].Group != g:
+		case id == metric.CPUUsageRate:
+			w := s.Rates[g]
+			end := w.End
+			if end == 0 {
+				end = s.Times[g]
+			}
+			it.CPU = &CPU{Nanocores: int64(math.Round(value)), Time: utc(end), WindowSeconds: w.Length.Seconds(), Held: held}
+		case id == metric.MemoryWorkingSet:
+			it.Memory = &Memory{WorkingSetBytes: int64(math.Round(value)), Time: utc(s.Times[g]), Held: held}
+		case c.metrics[id] && !math.IsNaN(value) && !math.IsInf(value, 0): // JSON has no word for those
+			if it.Metrics == nil {
+				it.Metrics = map[string]float64{}
+			}
+			it.Metrics[metric.Catalogue[id].Name] = value
+		}
+	}
+}
+
+// judge adds why g has no number, or what must be known about the number of s.
+func judge(it *Item, rows []row, g metric.Group, s *metric.Sample) {
+	missing := g == metric.CPU && it.CPU == nil || g == metric.Memory && it.Memory == nil
+	reason := metric.Unjudged
+	if s != nil && s.Reasons[g] == metric.Ambiguous {
+		reason = metric.Ambiguous
+	}
+	if s == nil || missing {
+		for i := range rows {
+			switch w := &rows[i]; {
+			case w.sample != nil && w.sample.Rejected() && alive(rows):
+				// Of another instance: what holds against it says nothing here.
+			case w.sample != nil:
+				reason = outer(reason, w.sample.Reasons[g])
+			case w.verdict.Group == g && !hasSample(rows):
+				// Beside a sample, a verdict may be about another instance of the
+				// same name: the sample itself says what holds.
+				reason = outer(reason, w.verdict.Reason)
+			}
+		}
+	}
+	verdict, since := evidence(rows, g, s, reason)
+	if reason == metric.Unjudged && verdict != nil && s != nil && s.Held&(1<<g) != 0 {
+		reason = verdict.Evidence.Cause // the number stands in for one that was missed
+	}
+	if reason == metric.Unjudged {
+		if !missing {
+			return
+		}
+		reason = metric.NotReported
+	}
+	said := Reason{Group: g.String(), Reason: reason.String(), Since: since.UTC()}
+	if since.IsZero() {
+		said.Since = time.Time{}
+	}
+	var ev metric.Evidence
+	if verdict != nil {
+		ev = verdict.Evidence
+		if ev.Due != 0 {
+			said.Due = utc(ev.Due)
+		}
+	}
+	said.Message = Sentence(reason, g, ev)
+	it.Reasons = append(it.Reasons, said)
+}
+
+// outer returns the reason of the outer layer; a over b in the same one.
+func outer(a, b metric.Reason) metric.Reason {
+	if b.Layer() < a.Layer() {
+		return b
+	}
+	return a
+}
+
+// alive reports whether any sample is of the instance that goes by the name.
+func alive(rows []row) bool {
+	for i := range rows {
+		if s := rows[i].sample; s != nil && !s.Rejected() {
+			return true
+		}
+	}
+	return false
+}
+
+func hasSample(rows []row) bool {
+	// Samples come before verdicts: the sort is stable and they were added first.
+	return rows[0].sample != nil
+}
+
+// evidence returns the verdict that a reason rests on, and since when it has
+// stood. With Unjudged it returns what stands beside a held number.
+func evidence(rows []row, g metric.Group, s *metric.Sample, reason metric.Reason) (*metric.Verdict, time.Time) {
+	for i := range rows {
+		v := rows[i].verdict
+		if v == nil || v.Group != g {
+			continue
+		}
+		if v.Reason == reason || reason == metric.Unjudged && s != nil && v.Evidence.Cause != metric.Unjudged {
+			return v, rows[i].since
+		}
+	}
+	return nil, time.Time{}
+}
+
+// restarts returns what the API server counts for a container or a whole pod;
+// nil if it says nothing.
+func restarts(facts *metric.Facts, e metric.Entity) *int32 {
+	if e.Kind != metric.Pod && e.Kind != metric.Container {
+		return nil
+	}
+	p := facts.Pod(e.PodRef())
+	if p == nil {
+		return nil
+	}
+	var n int32
+	if e.Kind == metric.Container {
+		c := p.Container(e.Name)
+		if c == nil {
+			return nil
+		}
+		n = c.Restarts
+	} else {
+		for i := range p.Containers {
+			n += p.Containers[i].Restarts
+		}
+	}
+	return &n
+}
+
+func utc(nanoseconds int64) time.Time {
+	if nanoseconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanoseconds).UTC()
+}

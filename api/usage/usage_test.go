@@ -1,0 +1,422 @@
+package usage
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+
+// fixed is a View of what a test put in it.
+type fixed struct {
+	samples  []*metric.Sample
+	verdicts []metric.Verdict
+	since    time.Time
+}
+
+func (f *fixed) Samples(kind metric.Kind) iter.Seq[*metric.Sample] {
+	return func(yield func(*metric.Sample) bool) {
+		for _, s := range f.samples {
+			if s.Entity.Kind == kind && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+func (f *fixed) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
+	return func(yield func(metric.Verdict, time.Time) bool) {
+		for _, v := range f.verdicts {
+			if !yield(v, f.since) {
+				return
+			}
+		}
+	}
+}
+
+const second = int64(time.Second)
+
+// noon is 2026-01-02T12:00:00Z.
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// measured returns a sample that uses so many nanocores and bytes.
+func measured(e metric.Entity, nanocores, bytes float64) *metric.Sample {
+	s := &metric.Sample{Entity: e}
+	s.Values.Set(metric.CPUUsage, 1e12)
+	s.Values.Set(metric.CPUUsageRate, nanocores)
+	s.Values.Set(metric.MemoryWorkingSet, bytes)
+	s.Times[metric.CPU], s.Times[metric.Memory] = noon.UnixNano(), noon.UnixNano()
+	s.Rates[metric.CPU] = metric.Window{End: noon.UnixNano(), Length: 15 * time.Second}
+	s.Reasons[metric.CPU], s.Reasons[metric.Memory] = metric.Measured, metric.Measured
+	return s
+}
+
+func node(name string) metric.Entity {
+	return metric.Entity{Kind: metric.Node, Node: metric.NodeName(name)}
+}
+
+func pod(node, namespace, name string) metric.Entity {
+	return metric.Entity{Kind: metric.Pod, Node: metric.NodeName(node), Namespace: metric.Namespace(namespace), Pod: metric.PodName(name)}
+}
+
+func container(node, namespace, pod, name string) metric.Entity {
+	return metric.Entity{Kind: metric.Container, Node: metric.NodeName(node), Namespace: metric.Namespace(namespace), Pod: metric.PodName(pod), Name: name}
+}
+
+// village is a small cluster with one of each trouble, in no order.
+func village() (*fixed, *metric.Facts) {
+	v := &fixed{since: noon.Add(-30 * time.Second)}
+	add := func(s *metric.Sample) *metric.Sample { v.samples = append(v.samples, s); return s }
+
+	n2 := add(measured(node("n2"), 1.5e9, 3<<30))
+	n2.Instance.Path = "/"
+	n1 := add(measured(node("n1"), 250e6, 1<<30))
+	n1.Instance.Path, n1.Instance.Start = "/", noon.Add(-time.Hour).UnixNano()
+	n1.Values.Set(metric.CPUNodeCapacity, 4e9)
+	n1.Values.Set(metric.NetworkRxRate, 1234.5)
+	add(measured(metric.Entity{Kind: metric.Node, Node: "n1", Part: "device:/dev/vda1"}, 1, 1))
+
+	web := add(measured(pod("n1", "shop", "web"), 100e6, 180<<20))
+	web.Held = 1 << metric.CPU
+	v.verdicts = append(v.verdicts, metric.Verdict{Entity: web.Entity, Group: metric.CPU, Reason: metric.Measured,
+		Evidence: metric.Evidence{Cause: metric.NodeTimeout}})
+	app := add(measured(container("n1", "shop", "web", "app"), 100e6, 180<<20))
+	app.Instance.Path = "/kubepods/pod1/app"
+	app.Values.Set(metric.MemoryRSS, 100<<20)
+
+	// Seen once: memory, and no rate.
+	young := add(measured(container("n1", "shop", "api", "app"), 0, 1<<20))
+	young.Values.Delete(metric.CPUUsageRate)
+	young.Reasons[metric.CPU] = metric.FirstSample
+	v.verdicts = append(v.verdicts, metric.Verdict{Entity: young.Entity, Group: metric.CPU, Reason: metric.FirstSample,
+		Evidence: metric.Evidence{Due: noon.UnixNano() + 15*second}})
+
+	// Two runs of one name; the older was turned away.
+	old := add(measured(container("n1", "shop", "web", "app"), 9e9, 9<<30))
+	old.Condemn(metric.OldContainer)
+	v.verdicts = append(v.verdicts, metric.Verdict{Entity: old.Entity, Group: metric.CPU, Reason: metric.OldContainer})
+
+	// A pod that two nodes report: n2's is not bound there.
+	stray := add(measured(pod("n2", "shop", "web"), 7e9, 7<<30))
+	stray.Condemn(metric.OtherNode)
+	v.verdicts = append(v.verdicts, metric.Verdict{Entity: stray.Entity, Group: metric.CPU, Reason: metric.OtherNode})
+
+	// Never reported at all: a node that hangs, and its pod.
+	hang := metric.Evidence{Err: errors.New("get /metrics/resource: context deadline exceeded")}
+	for _, g := range []metric.Group{metric.CPU, metric.Memory} {
+		v.verdicts = append(v.verdicts,
+			metric.Verdict{Entity: node("n3"), Group: g, Reason: metric.NodeTimeout, Evidence: hang},
+			metric.Verdict{Entity: pod("n3", "bank", "vault"), Group: g, Reason: metric.NodeTimeout, Evidence: hang})
+	}
+
+	system := add(measured(metric.Entity{Kind: metric.System, Node: "n1", Name: "/system.slice/<a&b>.service"}, 5e6, 4096))
+	system.Instance.Path = "/system.slice/<a&b>.service"
+	add(measured(metric.Entity{Kind: metric.System, Node: "n2", Name: "runtime"}, 6e6, 8192))
+
+	var facts *metric.Facts
+	facts = facts.With(metric.FactsChange{Synced: true, At: noon, Pods: []*metric.PodFacts{{
+		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: metric.Running,
+		Containers: []metric.ContainerFacts{{Name: "app", Restarts: 2}, {Name: "proxy", Restarts: 1}},
+	}}})
+	return v, facts
+}
+
+func serve(t *testing.T, v *fixed, facts *metric.Facts) *httptest.Server {
+	t.Helper()
+	srv := httptest.NewServer(NewHandler(Options{
+		View: func() View {
+			if v == nil {
+				return nil
+			}
+			return v
+		},
+		Facts: func() *metric.Facts { return facts },
+	}))
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+func TestAnswers(t *testing.T) {
+	v, facts := village()
+	srv := serve(t, v, facts)
+	for name, path := range map[string]string{
+		"nodes":               "nodes",
+		"pods":                "pods",
+		"containers":          "containers?metrics=memory/*&namespace=shop",
+		"cgroups":             "cgroups?metrics=",
+		"cgroups_of_kubepods": "cgroups?metrics=&node=n?&name=/kubepods*",
+		"nothing":             "pods?namespace=nowhere",
+		"unknown_resource":    "pds",
+		"unknown_parameter":   "pods?namepsace=shop",
+		"unknown_metric":      "pods?metrics=memory/rsss",
+		"twice":               "pods?node=a&node=b",
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, body := get(t, srv.URL+Path+path)
+			got := "GET " + Path + path + "\n" + status + "\n\n" + body
+			file := filepath.Join("testdata", name+".txt")
+			if *rewrite {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("GET %s (-want +got; -rewrite accepts it):\n%s", path, diff)
+			}
+		})
+	}
+}
+
+func get(t *testing.T, url string) (status, body string) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.Status, string(b)
+}
+
+// The order of what a view yields must not show in the answer.
+func TestOrderIsTheItemsOwn(t *testing.T) {
+	v, facts := village()
+	var want bytes.Buffer
+	if err := write(&want, Pods, Query{}, v, facts); err != nil {
+		t.Fatal(err)
+	}
+	for i := range v.samples {
+		turned := &fixed{since: v.since, verdicts: v.verdicts,
+			samples: append(append([]*metric.Sample{}, v.samples[i:]...), v.samples[:i]...)}
+		var got bytes.Buffer
+		if err := write(&got, Pods, Query{}, turned, facts); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.String(), got.String()); diff != "" {
+			t.Fatalf("samples turned by %d change the answer (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+func TestClientReadsWhatTheHandlerWrote(t *testing.T) {
+	v, facts := village()
+	srv := serve(t, v, facts)
+	c, err := NewClient(srv.URL+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.List(context.Background(), Containers, Query{Namespace: "shop", Pod: "web", Metrics: []string{"memory/rss"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := int32(2)
+	want := &List{Resource: Containers, Items: []Item{{
+		Node: "n1", Namespace: "shop", Pod: "web", Container: "app", Restarts: &two,
+		CPU:     &CPU{Nanocores: 100e6, Time: noon, WindowSeconds: 15},
+		Memory:  &Memory{WorkingSetBytes: 180 << 20, Time: noon},
+		Metrics: map[string]float64{"memory/rss": 100 << 20},
+	}}}
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
+}
+
+func TestClientPassesOnWhatIsWrong(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer http.Handler
+		want   string
+	}{
+		"not ready": {NewHandler(Options{View: func() View { return nil }}), "nothing has been measured yet"},
+		"kubernetes": {http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, `{"kind":"Status","message":"services \"weir\" not found"}`)
+		}), `services "weir" not found`},
+		"a page": {http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadGateway)
+			io.WriteString(w, "<html>")
+		}), "502 Bad Gateway"},
+		"someone else": {http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, `{"hello":1}`)
+		}), "read pods: the answer is not weir's"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(test.answer)
+			defer srv.Close()
+			c, err := NewClient(srv.URL, srv.Client())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.List(context.Background(), Pods, Query{})
+			if err == nil || err.Error() != test.want {
+				t.Errorf("got error %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestNewClientRefusesWhatIsNoURL(t *testing.T) {
+	for _, base := range []string{"", "localhost:8087", "ftp://a", "http://"} {
+		if _, err := NewClient(base, nil); err == nil {
+			t.Errorf("NewClient(%q) gave no error", base)
+		}
+	}
+}
+
+func TestGzip(t *testing.T) {
+	v, facts := village()
+	h := NewHandler(Options{View: func() View { return v }, Facts: func() *metric.Facts { return facts }})
+	ask := func(accept string) *httptest.ResponseRecorder {
+		req := httptest.NewRequest(http.MethodGet, Path+"pods", nil)
+		req.Header.Set("Accept-Encoding", accept)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		return w
+	}
+	plain := ask("").Body.String()
+	for accept, want := range map[string]bool{
+		"gzip": true, "deflate, GZIP;q=0.5": true, "gzip; q=1": true,
+		"": false, "gzip;q=0": false, "deflate": false, "xgzip": false,
+	} {
+		w := ask(accept)
+		if got := w.Header().Get("Content-Encoding") == "gzip"; got != want {
+			t.Errorf("Accept-Encoding %q: compressed is %v, want %v", accept, got, want)
+			continue
+		}
+		if !want {
+			continue
+		}
+		zip, err := gzip.NewReader(w.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(zip)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(b) != plain {
+			t.Errorf("Accept-Encoding %q: the answer differs from the plain one", accept)
+		}
+	}
+}
+
+func TestOnlyGet(t *testing.T) {
+	w := httptest.NewRecorder()
+	NewHandler(Options{View: func() View { return nil }}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, Path+"pods", nil))
+	if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST: got %d, Allow %q; want 405, \"GET, HEAD\"", w.Code, w.Header().Get("Allow"))
+	}
+}
+
+func TestEveryReasonHasASentence(t *testing.T) {
+	seen := map[string]metric.Reason{}
+	for r := range metric.Reason(metric.NumReasons) {
+		s := Sentence(r, metric.CPU, metric.Evidence{})
+		if s == "" {
+			t.Errorf("%v has no sentence", r)
+		}
+		if other, twice := seen[s]; twice {
+			t.Errorf("%v and %v have one sentence: %q", r, other, s)
+		}
+		seen[s] = r
+	}
+}
+
+func TestSentenceTellsTheEvidence(t *testing.T) {
+	for _, test := range []struct {
+		reason metric.Reason
+		ev     metric.Evidence
+		want   string
+	}{
+		{metric.Incomplete, metric.Evidence{Name: "app", Cause: metric.FirstSample},
+			"container app has no number: it was seen once, and a rate needs two readings"},
+		{metric.OtherNode, metric.Evidence{Name: "n2"}, "the API server binds the pod to n2"},
+		{metric.CounterReset, metric.Evidence{Other: metric.Sight{Value: 100e9}, Got: metric.Sight{Value: 10e9}},
+			"the counter fell from 100s to 10s although nothing restarted"},
+		{metric.OverLimit, metric.Evidence{Limit: 5000}, "it was dropped at the configured limit of 5000"},
+		{metric.NodeUnreachable, metric.Evidence{Err: errors.New("connection refused")},
+			"the node cannot be reached: connection refused"},
+	} {
+		if got := Sentence(test.reason, metric.CPU, test.ev); got != test.want {
+			t.Errorf("%v\n got: %s\nwant: %s", test.reason, got, test.want)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for _, test := range []struct {
+		pattern, s string
+		want       bool
+	}{
+		{"", "anything", true}, {"*", "", true}, {"web", "web", true}, {"web", "web-1", false},
+		{"web*", "web-1", true}, {"*-1", "web-1", true}, {"w?b", "web", true}, {"w?b", "wb", false},
+		{"/kube*/app", "/kubepods/pod1/app", true}, {"*a*b", "aab", true}, {"*a*b", "aba", false},
+	} {
+		if got := match(test.pattern, test.s); got != test.want {
+			t.Errorf("match(%q, %q) = %v, want %v", test.pattern, test.s, got, test.want)
+		}
+	}
+}
+
+func FuzzQuery(f *testing.F) {
+	f.Add("web*", "n1", "a/*", true)
+	f.Fuzz(func(t *testing.T, namespace, node, metrics string, some bool) {
+		q := Query{Namespace: namespace, Node: node}
+		if some {
+			q.Metrics = []string{metrics}
+		}
+		values := q.Values()
+		got, err := ParseQuery(values)
+		if err != nil {
+			return
+		}
+		again, err := ParseQuery(got.Values())
+		if err != nil {
+			t.Fatalf("%v parses to %+v, which does not parse again: %v", values, got, err)
+		}
+		if diff := cmp.Diff(got, again); diff != "" {
+			t.Errorf("%v does not survive a round (-once +twice):\n%s", values, diff)
+		}
+	})
+}
+
+func FuzzItemIsJSON(f *testing.F) {
+	f.Add("a\"\xff", 1.5)
+	f.Fuzz(func(t *testing.T, name string, rss float64) {
+		s := measured(pod("n", "x", name), 1, 2)
+		s.Values.Set(metric.MemoryRSS, rss)
+		var out bytes.Buffer
+		if err := write(&out, Pods, Query{}, &fixed{samples: []*metric.Sample{s}}, nil); err != nil {
+			t.Fatalf("write %q with rss %v: %v", name, rss, err)
+		}
+		var list List
+		if err := json.Unmarshal(out.Bytes(), &list); err != nil {
+			t.Fatalf("answer does not parse: %v\n%s", err, out.String())
+		}
+		if name != "" && (len(list.Items) != 1 || list.Items[0].CPU == nil || list.Items[0].CPU.Nanocores != 1) {
+			t.Errorf("%q came back as %+v", name, list.Items)
+		}
+	})
+}

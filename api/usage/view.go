@@ -1,0 +1,118 @@
+package usage
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// View is one immutable state of what was measured. The order of what it
+// yields does not matter.
+type View interface {
+	// Samples yields the latest samples of the entities of a kind, which must
+	// not be changed. An entity may have several, of several sources or
+	// instances; parts of entities may be among them and are passed over.
+	Samples(kind metric.Kind) iter.Seq[*metric.Sample]
+	// Verdicts yields what stands against numbers that are missing or doubtful,
+	// each with the time since which it has stood. What it yields is valid
+	// until the next step.
+	Verdicts() iter.Seq2[metric.Verdict, time.Time]
+}
+
+// row is one thing a view says that belongs to a list: a sample or a verdict.
+type row struct {
+	entity  metric.Entity
+	name    string // the entity's own; a path for cgroups
+	sample  *metric.Sample
+	verdict *metric.Verdict
+	since   time.Time
+}
+
+// collect returns the rows of v that belong to a list, in its order; rows of one
+// item are neighbours.
+func collect(v View, facts *metric.Facts, r Resource, q Query) []row {
+	var rows []row
+	add := func(w row) {
+		e := w.entity
+		if e.Part == "" && match(q.Namespace, string(e.Namespace)) && match(q.Node, string(e.Node)) &&
+			match(q.Pod, string(e.Pod)) && match(q.Name, w.name) && !elsewhere(facts, w) {
+			rows = append(rows, w)
+		}
+	}
+	for _, kind := range kinds(r) {
+		for s := range v.Samples(kind) {
+			if name := nameIn(r, s.Entity, s.Instance); name != "" {
+				add(row{entity: s.Entity, name: name, sample: s})
+			}
+		}
+	}
+	for verdict, since := range v.Verdicts() {
+		if !slices.Contains(kinds(r), verdict.Entity.Kind) {
+			continue
+		}
+		if name := nameIn(r, verdict.Entity, verdict.Instance); name != "" {
+			add(row{entity: verdict.Entity, name: name, verdict: &verdict, since: since})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int {
+		if r == Cgroups {
+			return cmp.Or(cmp.Compare(a.entity.Node, b.entity.Node), cmp.Compare(a.name, b.name))
+		}
+		return cmp.Or(
+			cmp.Compare(a.entity.Namespace, b.entity.Namespace),
+			cmp.Compare(a.entity.Pod, b.entity.Pod),
+			cmp.Compare(a.name, b.name),
+			cmp.Compare(a.entity.Node, b.entity.Node))
+	})
+	return rows
+}
+
+func kinds(r Resource) []metric.Kind {
+	switch r {
+	case Nodes:
+		return []metric.Kind{metric.Node}
+	case Pods:
+		return []metric.Kind{metric.Pod}
+	case Containers:
+		return []metric.Kind{metric.Container}
+	default:
+		return []metric.Kind{metric.Node, metric.System, metric.Pod, metric.Container}
+	}
+}
+
+// nameIn returns the entity's own name in a list of r; empty if it does not
+// belong there.
+func nameIn(r Resource, e metric.Entity, i metric.Instance) string {
+	switch r {
+	case Nodes:
+		return string(e.Node)
+	case Pods:
+		return string(e.Pod)
+	case Containers:
+		return e.Name
+	}
+	if i.Path == "" && e.Kind == metric.System {
+		return e.Name // as a kubelet calls it: "runtime"
+	}
+	return string(i.Path)
+}
+
+// elsewhere reports whether w is about a pod that the API server binds to
+// another node. What that node says of it is listed; this would be a second
+// item of the same name.
+func elsewhere(facts *metric.Facts, w row) bool {
+	if w.entity.Pod == "" {
+		return false
+	}
+	p := facts.Pod(w.entity.PodRef())
+	if p == nil || p.Node == "" || p.Node == w.entity.Node {
+		return false
+	}
+	if w.sample != nil {
+		return w.sample.Rejected()
+	}
+	return w.verdict.Reason.Layer() == metric.LayerIdentity
+}

@@ -1,0 +1,17 @@
+// Command kubectl-weir is kubectl's plugin: "kubectl weir top pods". It asks a
+// weir in the cluster through the API server, or the one at --server.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+
+	"github.com/weir-metrics/weir/internal/cli"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
+	os.Exit(cli.Main(ctx, newRoot(os.Getenv), os.Args[1:], os.Stdout, os.Stderr))
+}

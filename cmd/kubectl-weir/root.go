@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/internal/top"
+	"github.com/weir-metrics/weir/internal/version"
+)
+
+// newRoot returns the whole command. getenv reads the environment.
+func newRoot(getenv func(string) string) *cobra.Command {
+	var where location
+	root := &cobra.Command{
+		Use:   "kubectl-weir",
+		Short: "Ask weir what nodes, pods and containers use",
+		Long: `Ask weir what nodes, pods and containers use.
+
+The weir of the cluster is reached through the API server, with the rights of your
+kubeconfig. --server names another.`,
+		// kubectl runs plugins by file name, but people type "kubectl weir".
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl weir"},
+		Args:              cli.Subcommand,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	where.addFlags(root.PersistentFlags())
+	root.AddCommand(
+		top.NewCommand(top.Options{
+			Connect:   func() (top.Lister, error) { return where.connect(getenv("WEIR_SERVER")) },
+			Namespace: where.namespace,
+		}),
+		&cobra.Command{
+			Use:   "version",
+			Short: "Say which weir this is",
+			Args:  cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Get())
+				return err
+			},
+		},
+	)
+	return root
+}

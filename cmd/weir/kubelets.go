@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/weir-metrics/weir/manager"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/kubelet"
+)
+
+// kubeletPlan is one endpoint that is read of many kubelets.
+type kubeletPlan struct {
+	kubelet.Options
+	Interval time.Duration
+}
+
+// kind is the source's name in metrics and samples: "kubelet:summary".
+func (p *kubeletPlan) kind() string {
+	return "kubelet:" + string(cmp.Or(p.Endpoint, kubelet.Resource))
+}
+
+// kubelets provides a source for each kubelet there is.
+type kubelets struct {
+	plan    kubeletPlan
+	scraper *kubelet.Scraper
+	open    map[metric.NodeName]*addressed
+}
+
+func openKubelets(p kubeletPlan) (*kubelets, error) {
+	scraper, err := kubelet.New(p.Options)
+	if err != nil {
+		return nil, fmt.Errorf("read kubelets: %w", err)
+	}
+	return &kubelets{plan: p, scraper: scraper, open: map[metric.NodeName]*addressed{}}, nil
+}
+
+// Sources returns a source for each node. It is called by the manager's
+// goroutine alone.
+func (k *kubelets) Sources(facts *metric.Facts) []manager.Spec {
+	targets := k.scraper.Targets(facts)
+	specs := make([]manager.Spec, 0, len(targets))
+	there := make(map[metric.NodeName]*addressed, len(targets))
+	for _, t := range targets {
+		a := k.open[t.Node]
+		if a == nil {
+			a = &addressed{scraper: k.scraper}
+		}
+		a.move(t)
+		there[t.Node] = a
+		specs = append(specs, manager.Spec{
+			Name: k.plan.kind() + "/" + string(t.Node), Kind: k.plan.kind(), Node: t.Node,
+			Interval: k.plan.Interval, Timeout: k.plan.Timeout,
+			Open: func() (manager.Source, error) { return a.source(), nil },
+		})
+	}
+	k.open = there
+	return specs
+}
+
+// Close closes the connections to kubelets, which are idle once the manager has
+// ended.
+func (k *kubelets) Close() error { return k.scraper.Close() }
+
+// addressed is the source of one node wherever the node is: a node that gets
+// another address stays the same source, and what was learnt of it stays.
+type addressed struct {
+	scraper *kubelet.Scraper
+	mu      struct {
+		sync.Mutex
+		target kubelet.Target
+		opened kubelet.Source // nil: to be opened for target
+	}
+}
+
+// move says where the node is.
+func (a *addressed) move(t kubelet.Target) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	// An error is made anew each time it is met, so its text is compared.
+	same := a.mu.target.Address == t.Address && a.mu.target.Guessed == t.Guessed &&
+		(a.mu.target.Err == nil) == (t.Err == nil) && (t.Err == nil || a.mu.target.Err.Error() == t.Err.Error())
+	if !same || a.mu.target.Node != t.Node {
+		a.mu.target, a.mu.opened = t, nil // closing a node is closing nothing
+	}
+}
+
+// now returns the source at the address of the moment.
+func (a *addressed) now() kubelet.Source {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mu.opened == nil {
+		a.mu.opened = a.scraper.Open(a.mu.target)
+	}
+	return a.mu.opened
+}
+
+// source returns what the manager reads: a Witness too, if the endpoint has one.
+func (a *addressed) source() manager.Source {
+	if _, ok := a.now().(manager.Witness); ok {
+		return testifying{a}
+	}
+	return a
+}
+
+// Read reads the node.
+func (a *addressed) Read(ctx context.Context, b *metric.Batch) error { return a.now().Read(ctx, b) }
+
+// testifying is a node that has a second, costlier view.
+type testifying struct{ *addressed }
+
+// Testify reads the second view.
+func (t testifying) Testify(ctx context.Context, b *metric.Batch) error {
+	return t.now().(manager.Witness).Testify(ctx, b)
+}

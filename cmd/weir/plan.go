@@ -1,0 +1,197 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/internal/stageflag"
+	"github.com/weir-metrics/weir/manager"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sinks/log"
+	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sinks/prometheus"
+	"github.com/weir-metrics/weir/sources/host"
+	"github.com/weir-metrics/weir/sources/kubelet"
+)
+
+// plan is what a command will do, checked and with every default filled in.
+// Nothing is opened yet.
+type plan struct {
+	Host       *hostPlan // nil unless this machine is read
+	Kubelets   []kubeletPlan
+	Memory     memory.Options
+	Prometheus prometheus.Options
+	Log        *log.Options     // nil unless asked for
+	Cluster    *cluster.Options // nil without a cluster
+	MaxReads   int
+	Listen     string
+	Open       bool // to others than this machine
+	Pprof      bool
+}
+
+// hostPlan is the source that reads this machine.
+type hostPlan struct {
+	host.Options
+	Interval time.Duration
+}
+
+// name gives the node a name, unless the source's options gave it one.
+func (h *hostPlan) name(n metric.NodeName) { h.Node = cmp.Or(h.Node, n) }
+
+// compile makes a plan of the flags. Source is what is read if they name none.
+func (c *config) compile(source string) (*plan, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	p := &plan{MaxReads: c.maxReads, Listen: c.listen, Open: c.open, Pprof: c.pprof}
+	stages := c.sources.Stages
+	if len(stages) == 0 {
+		stages = []stageflag.Stage{{Name: source}}
+	}
+	for _, s := range stages {
+		var err error
+		switch s.Name {
+		case "host":
+			err = p.addHost(s, c)
+		case "kubelet":
+			err = p.addKubelets(s, c)
+		}
+		if err != nil {
+			return nil, cli.Usage(fmt.Errorf("--source=%s: %w", s.Name, err))
+		}
+	}
+	for _, s := range c.sinks.Stages {
+		if err := p.addSink(s); err != nil {
+			return nil, cli.Usage(fmt.Errorf("--sink=%s: %w", s.Name, err))
+		}
+	}
+	if c.namesCluster() || p.needsCluster() {
+		p.Cluster = &cluster.Options{Kubeconfig: c.kubeconfig, Master: c.master}
+	}
+	return p, nil
+}
+
+func (p *plan) addHost(s stageflag.Stage, c *config) error {
+	if p.Host != nil {
+		return errors.New("there is only one host to read: name it once")
+	}
+	o, err := host.ParseOptions(s.Config, s.Options)
+	if err != nil {
+		return err
+	}
+	p.Host = &hostPlan{Options: o, Interval: cmp.Or(o.Resolution, c.resolution)}
+	return nil
+}
+
+func (p *plan) addKubelets(s stageflag.Stage, c *config) error {
+	k := kubeletPlan{Interval: c.resolution}
+	options := maps.Clone(s.Options)
+	if text := options.Get("resolution"); text != "" {
+		var err error
+		if k.Interval, err = time.ParseDuration(text); err != nil {
+			return fmt.Errorf("read option resolution: %w", err)
+		}
+		if k.Interval < time.Second {
+			return fmt.Errorf("option resolution cannot be %v: at least 1s", k.Interval)
+		}
+	}
+	delete(options, "resolution")
+	var err error
+	if k.Options, err = kubelet.ParseOptions(s.Config, options); err != nil {
+		return err
+	}
+	for i := range p.Kubelets {
+		if p.Kubelets[i].kind() == k.kind() {
+			return fmt.Errorf("%s is named twice: name each endpoint once", k.kind())
+		}
+	}
+	p.Kubelets = append(p.Kubelets, k)
+	return nil
+}
+
+// needsCluster reports whether the nodes to read are a cluster's.
+func (p *plan) needsCluster() bool {
+	for i := range p.Kubelets {
+		if len(p.Kubelets[i].Targets) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *plan) addSink(s stageflag.Stage) error {
+	var err error
+	switch s.Name {
+	case "memory":
+		p.Memory, err = memory.ParseOptions(rest(s))
+	case "prometheus":
+		p.Prometheus, err = prometheus.ParseOptions(rest(s))
+	case "log":
+		var o log.Options
+		o, err = log.ParseOptions(rest(s))
+		p.Log = &o
+	}
+	return err
+}
+
+// rest returns what follows the name and its colon, as sinks read it.
+func rest(s stageflag.Stage) string {
+	if len(s.Options) == 0 {
+		return s.Config
+	}
+	return s.Config + "?" + s.Options.Encode()
+}
+
+// provider is a Provider that holds something open.
+type provider interface {
+	manager.Provider
+	io.Closer
+}
+
+// openSources opens the sources. What is opened before one fails is closed again.
+func openSources(p *plan, logger *zap.Logger) (all []provider, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeAll(all))
+		}
+	}()
+	if p.Host != nil {
+		if p.Host.Node == "" {
+			name, err := os.Hostname()
+			if err != nil {
+				return nil, fmt.Errorf("name this node: %w", err)
+			}
+			p.Host.name(metric.NodeName(name))
+		}
+		h, err := openHost(*p.Host, logger)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, h)
+	}
+	for _, plan := range p.Kubelets {
+		k, err := openKubelets(plan)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+func closeAll(all []provider) error {
+	var errs []error
+	for _, p := range all {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/internal/cli"
+)
+
+// newRoot returns the whole command. getenv reads the environment, local is where
+// a weir on this machine is looked for.
+func newRoot(getenv func(string) string, local string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "weir",
+		Short: "Measure what nodes, pods and containers use, and serve it",
+		Long: `weir measures what nodes, pods and containers use, remembers it for a while,
+and serves it. It says why a number is missing instead of inventing one.
+
+Begin with "weir run", which measures this machine, and in another terminal
+"weir top cgroups".`,
+		Args:              cli.Subcommand,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.AddCommand(newRun(), newServer(), newAgent(getenv), newTop(getenv, local), newVersion())
+	return root
+}

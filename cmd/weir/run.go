@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/internal/logging"
+	"github.com/weir-metrics/weir/internal/serve"
+)
+
+// runResolution is the time between two reads of this machine. It costs little,
+// and whoever runs weir by hand is watching.
+const runResolution = 5 * time.Second
+
+func newRun() *cobra.Command {
+	c := newConfig(runResolution, "host")
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Measure this machine, without a cluster",
+		Long: `Measure every cgroup of this machine, and serve what was measured on this machine
+alone. No cluster and no configuration is needed; as root it sees most.`,
+		Example: "  weir run\n  weir run --source=host:?prefix=/system.slice --listen=127.0.0.1:9000",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := c.compile("host")
+			if err != nil {
+				return err
+			}
+			return start(cmd, c, p)
+		},
+	}
+	c.addFlags(cmd.Flags())
+	return cmd
+}
+
+// start runs a plan until the command is interrupted. It is the body of run,
+// server and agent.
+func start(cmd *cobra.Command, c *config, p *plan) error {
+	log, err := logging.New(c.log, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	logging.TakeKlog(log)
+	d, err := open(cmd.Context(), p, cmd.OutOrStdout(), log)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", d.address())
+	if p.Host != nil {
+		server := ""
+		if p.Listen != serve.DefaultAddress {
+			server = " --server=" + d.address()
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", server)
+	}
+	return d.run(cmd.Context())
+}

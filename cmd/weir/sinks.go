@@ -1,0 +1,68 @@
+package main
+
+import (
+	"io"
+	"iter"
+	"time"
+
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/manager"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sinks/log"
+	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sinks/prometheus"
+)
+
+// sinks are where results go, and what is served of them.
+type sinks struct {
+	named      []manager.NamedSink
+	memory     *memory.Sink
+	prometheus *prometheus.Handler
+}
+
+// openSinks opens the sinks; out is where the log sink writes.
+func openSinks(p *plan, out io.Writer) *sinks {
+	s := &sinks{memory: memory.New(p.Memory)}
+	s.prometheus = prometheus.New(func() prometheus.View {
+		if snapshot := s.snapshot(); snapshot != nil {
+			return snapshot
+		}
+		return nil // and not an interface that holds a nil
+	}, p.Prometheus)
+	s.named = append(s.named, manager.NamedSink{Name: "memory", Sink: s.memory})
+	if p.Log != nil {
+		s.named = append(s.named, manager.NamedSink{Name: "log", Sink: log.New(out, *p.Log)})
+	}
+	return s
+}
+
+// snapshot returns the newest state; nil before the first round.
+func (s *sinks) snapshot() *memory.Snapshot {
+	snapshot := s.memory.Snapshot()
+	if snapshot == nil || snapshot.At().IsZero() {
+		return nil
+	}
+	return snapshot
+}
+
+// view returns what the usage API serves; nil before the first round.
+func (s *sinks) view() usage.View {
+	if snapshot := s.snapshot(); snapshot != nil {
+		return view{snapshot}
+	}
+	return nil
+}
+
+// view is a snapshot as the usage API reads it.
+type view struct{ *memory.Snapshot }
+
+// Verdicts yields what stands against numbers that are missing or doubtful.
+func (v view) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
+	return func(yield func(metric.Verdict, time.Time) bool) {
+		for st := range v.Snapshot.Verdicts() {
+			if !yield(st.Verdict, st.Since) {
+				return
+			}
+		}
+	}
+}
