@@ -29,10 +29,10 @@ type converted[F any] struct {
 
 func (s *store[O, F]) facts(obj any) (F, error) {
 	switch o := obj.(type) {
-	case O:
-		return s.convert(o), nil
 	case *converted[F]:
 		return o.facts, nil
+	case O:
+		return s.convert(o), nil
 	}
 	var none F
 	return none, fmt.Errorf("convert %T: not what was asked for", obj)

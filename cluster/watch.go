@@ -19,7 +19,7 @@ func (c *Cluster) reflectors() []*cache.Reflector {
 	core := c.client.CoreV1()
 	nodes := &store[*v1.Node, *metric.NodeFacts]{
 		now: c.opts.Now, queue: c.queue,
-		convert: func(n *v1.Node) *metric.NodeFacts { return nodeFacts(n) },
+		convert: nodeFacts,
 		set:     func(p *pending, n *metric.NodeFacts) { p.nodes[n.Name] = n },
 		del:     func(p *pending, n *metric.NodeFacts) { p.nodes[n.Name] = nil },
 		all:     (*pending).onlyNewNodes,

@@ -118,7 +118,7 @@ func (c *caller) awaitLate() (kept bool, err error) {
 func (c *caller) stillStuck() bool {
 	if c.stuck {
 		select {
-		case <-c.ended:
+		case <-c.ended: //nolint:errcheck // what it returned late is of no interest
 			c.unstuck()
 		default:
 		}

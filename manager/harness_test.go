@@ -23,7 +23,6 @@ import (
 type house struct {
 	t        *testing.T
 	m        *Manager
-	options  Options
 	registry *prometheus.Registry
 	logs     *observer.ObservedLogs
 	changed  chan struct{}

@@ -106,7 +106,7 @@ func serve(ctx context.Context, l net.Listener, h http.Handler, grace time.Durat
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()
 	}
-	<-ended
+	<-ended //nolint:errcheck // Shutdown ends it without one
 	if err != nil {
 		return fmt.Errorf("end server on %v: %w", l.Addr(), err)
 	}

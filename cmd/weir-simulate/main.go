@@ -10,11 +10,14 @@ import (
 	"syscall"
 )
 
-func main() {
+func main() { os.Exit(execute()) }
+
+func execute() (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "weir-simulate:", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }

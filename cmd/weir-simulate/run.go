@@ -39,13 +39,14 @@ func run(ctx context.Context, f flags, out, complaints io.Writer, ready func(kub
 			return err
 		}
 	}
-	kubelets, err := net.Listen("tcp4", ":"+strconv.Itoa(f.port))
+	var listen net.ListenConfig
+	kubelets, err := listen.Listen(ctx, "tcp4", ":"+strconv.Itoa(f.port))
 	if err != nil {
 		return fmt.Errorf("listen for kubelets: %w", err)
 	}
 	var truth net.Listener
 	if f.truth != "" {
-		if truth, err = net.Listen("tcp", f.truth); err != nil {
+		if truth, err = listen.Listen(ctx, "tcp", f.truth); err != nil {
 			kubelets.Close()
 			return fmt.Errorf("listen for truth: %w", err)
 		}

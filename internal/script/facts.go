@@ -56,7 +56,8 @@ func fillNode(n *metric.NodeFacts, attrs map[string]string) error {
 	_, notReady := attrs["notready"]
 	n.Ready = !notReady
 	for key, v := range attrs {
-		id, parse := metric.ID(0), bytes
+		var id metric.ID
+		parse := bytes
 		switch key {
 		case "cpu":
 			id, parse = metric.CPUNodeCapacity, cores

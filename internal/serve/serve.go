@@ -99,6 +99,6 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, o Options) erro
 		o.Logger.Warn("requests were cut off at shutdown", zap.Duration("after", o.Grace))
 		_ = srv.Close() // it closes the listener, which Shutdown has closed
 	}
-	<-failed
+	<-failed //nolint:errcheck // Shutdown ends it without one
 	return nil
 }

@@ -27,7 +27,8 @@ func (s *exactSum) add(x float64) {
 		}
 		x = high
 	}
-	s.parts = append(kept, x)
+	kept = append(kept, x)
+	s.parts = kept
 }
 
 // value returns the float64 nearest to the sum.

@@ -101,7 +101,7 @@ func sameEvidence(a, b *metric.Evidence) bool {
 	if (a.Err == nil) != (b.Err == nil) {
 		return false
 	}
-	if a.Err != nil && (!reflect.TypeOf(a.Err).Comparable() || !reflect.TypeOf(b.Err).Comparable() || a.Err != b.Err) {
+	if a.Err != nil && (!reflect.TypeOf(a.Err).Comparable() || !reflect.TypeOf(b.Err).Comparable() || a.Err != b.Err) { //nolint:errorlint // the very same error, not one like it
 		return false
 	}
 	x, y := *a, *b

@@ -50,7 +50,7 @@ func readCounter(dir string, v2 bool) (counter, error) {
 		before := time.Now()
 		n, err := file.ReadAt(data[:], 0)
 		within := time.Since(before)
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return counter{}, fmt.Errorf("read CPU time: %w", err)
 		}
 		if try > 0 && within >= best.within {

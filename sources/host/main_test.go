@@ -52,7 +52,7 @@ func burn() {
 			}
 		case "spin":
 			go func() {
-				for {
+				for { //nolint:staticcheck // spinning is its task
 				}
 			}()
 		}

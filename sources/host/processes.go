@@ -4,6 +4,7 @@ package host
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -132,6 +133,5 @@ func openFiles(fds string) int64 {
 }
 
 func isUnsupported(err error) bool {
-	pe, ok := err.(*os.PathError)
-	return ok && (pe.Err == unix.EOPNOTSUPP || pe.Err == unix.ENODEV)
+	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENODEV)
 }

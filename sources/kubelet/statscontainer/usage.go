@@ -25,9 +25,9 @@ type adder struct {
 
 // set stores a value of the container or of a part of it, if it is there and
 // such entities have the metric.
-func (a *adder) set(part string, id metric.ID, v *uint64, scale float64) {
+func (a *adder) set(part string, id metric.ID, v *uint64) {
 	if v != nil {
-		a.put(part, id, float64(*v)*scale)
+		a.put(part, id, float64(*v))
 	}
 }
 
@@ -60,13 +60,13 @@ func (a *adder) put(part string, id metric.ID, v float64) {
 func (a *adder) usage(c *info, s *stats) {
 	if s.CPU != nil && has(c.Spec.HasCPU) {
 		u := &s.CPU.Usage
-		a.set("", metric.CPUUsage, u.Total, 1)
-		a.set("", metric.CPUUser, u.User, 1)
-		a.set("", metric.CPUSystem, u.System, 1)
+		a.set("", metric.CPUUsage, u.Total)
+		a.set("", metric.CPUUser, u.User)
+		a.set("", metric.CPUSystem, u.System)
 		if q := s.CPU.CFS; q != nil {
-			a.set("", metric.CPUPeriods, q.Periods, 1)
-			a.set("", metric.CPUThrottledPeriods, q.ThrottledPeriods, 1)
-			a.set("", metric.CPUThrottled, q.ThrottledTime, 1)
+			a.set("", metric.CPUPeriods, q.Periods)
+			a.set("", metric.CPUThrottledPeriods, q.ThrottledPeriods)
+			a.set("", metric.CPUThrottled, q.ThrottledTime)
 		}
 		if l := s.CPU.Load; l != nil && *l >= 0 {
 			a.put("", metric.CPULoad, float64(*l)/1000)
@@ -77,27 +77,27 @@ func (a *adder) usage(c *info, s *stats) {
 		}
 	}
 	if m := s.Memory; m != nil && has(c.Spec.HasMemory) {
-		a.set("", metric.MemoryUsage, m.Usage, 1)
-		a.set("", metric.MemoryWorkingSet, m.WorkingSet, 1)
-		a.set("", metric.MemoryRSS, m.RSS, 1)
-		a.set("", metric.MemoryCache, m.Cache, 1)
-		a.set("", metric.MemoryMappedFile, m.MappedFile, 1)
-		a.set("", metric.MemorySwap, m.Swap, 1)
-		a.set("", metric.MemoryFailures, m.Failcnt, 1)
+		a.set("", metric.MemoryUsage, m.Usage)
+		a.set("", metric.MemoryWorkingSet, m.WorkingSet)
+		a.set("", metric.MemoryRSS, m.RSS)
+		a.set("", metric.MemoryCache, m.Cache)
+		a.set("", metric.MemoryMappedFile, m.MappedFile)
+		a.set("", metric.MemorySwap, m.Swap)
+		a.set("", metric.MemoryFailures, m.Failcnt)
 		if h := m.Hierarchical; h != nil {
-			a.set("", metric.MemoryPageFaults, h.Faults, 1)
-			a.set("", metric.MemoryMajorPageFaults, h.MajorFaults, 1)
+			a.set("", metric.MemoryPageFaults, h.Faults)
+			a.set("", metric.MemoryMajorPageFaults, h.MajorFaults)
 		}
-		a.set("", metric.MemoryOOMEvents, s.OOMEvents, 1)
+		a.set("", metric.MemoryOOMEvents, s.OOMEvents)
 		a.psi(metric.MemoryPressureSome, metric.MemoryPressureFull, m.PSI)
 		if l := c.Spec.Memory.Limit; l > 0 && l < noLimit && a.entity.Kind != metric.Node {
 			a.put("", metric.MemoryLimit, float64(l))
 		}
 	}
 	if p := s.Processes; p != nil {
-		a.set("", metric.ProcessCount, p.Count, 1)
-		a.set("", metric.ProcessOpenFiles, p.FDs, 1)
-		a.set("", metric.ProcessThreads, p.Threads, 1)
+		a.set("", metric.ProcessCount, p.Count)
+		a.set("", metric.ProcessOpenFiles, p.FDs)
+		a.set("", metric.ProcessThreads, p.Threads)
 		if p.Max > 0 {
 			a.put("", metric.ProcessLimit, float64(p.Max))
 		}
@@ -105,8 +105,8 @@ func (a *adder) usage(c *info, s *stats) {
 	a.storage(c, s)
 	for _, g := range s.Accelerators {
 		part := "accelerator:" + g.ID
-		a.set(part, metric.AcceleratorMemoryTotal, g.Total, 1)
-		a.set(part, metric.AcceleratorMemoryUsed, g.Used, 1)
+		a.set(part, metric.AcceleratorMemoryTotal, g.Total)
+		a.set(part, metric.AcceleratorMemoryUsed, g.Used)
 		if g.DutyCycle != nil {
 			a.put(part, metric.AcceleratorDutyCycle, float64(*g.DutyCycle)/100)
 		}
@@ -119,12 +119,12 @@ func (a *adder) storage(c *info, s *stats) {
 		var used float64
 		for _, f := range s.Filesystem {
 			part := "device:" + f.Device
-			a.set(part, metric.FilesystemUsage, f.Usage, 1)
-			a.set(part, metric.FilesystemLimit, f.Capacity, 1)
-			a.set(part, metric.FilesystemAvailable, f.Available, 1)
+			a.set(part, metric.FilesystemUsage, f.Usage)
+			a.set(part, metric.FilesystemLimit, f.Capacity)
+			a.set(part, metric.FilesystemAvailable, f.Available)
 			if f.HasInodes {
-				a.set(part, metric.FilesystemInodes, f.Inodes, 1)
-				a.set(part, metric.FilesystemInodesFree, f.InodesFree, 1)
+				a.set(part, metric.FilesystemInodes, f.Inodes)
+				a.set(part, metric.FilesystemInodesFree, f.InodesFree)
 			}
 			if f.Usage != nil && a.entity.Kind == metric.Container {
 				used += float64(*f.Usage)
@@ -157,10 +157,10 @@ func (a *adder) storage(c *info, s *stats) {
 
 // network stores the counters of an interface.
 func (a *adder) network(part string, n *iface) {
-	a.set(part, metric.NetworkRx, n.Rx, 1)
-	a.set(part, metric.NetworkRxErrors, n.RxErrors, 1)
-	a.set(part, metric.NetworkTx, n.Tx, 1)
-	a.set(part, metric.NetworkTxErrors, n.TxErrors, 1)
+	a.set(part, metric.NetworkRx, n.Rx)
+	a.set(part, metric.NetworkRxErrors, n.RxErrors)
+	a.set(part, metric.NetworkTx, n.Tx)
+	a.set(part, metric.NetworkTxErrors, n.TxErrors)
 }
 
 // psi stores the totals of a pressure.
