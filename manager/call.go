@@ -129,7 +129,7 @@ func (c *caller) stillStuck() bool {
 // awaitStuck waits for an abandoned call to end, however long that takes.
 func (c *caller) awaitStuck() {
 	if c.stuck {
-		<-c.ended
+		<-c.ended //nolint:errcheck // what it returned late is of no interest
 		c.unstuck()
 	}
 }

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/weir-metrics/weir/metric"
@@ -77,7 +78,15 @@ func Sentence(r metric.Reason, g metric.Group, ev metric.Evidence) string {
 		s = fmt.Sprintf("it was dropped at the configured limit of %.6g", ev.Limit)
 	}
 	if ev.Err != nil {
-		s += ": " + ev.Err.Error()
+		s += ": " + cause(ev.Err).Error()
 	}
 	return s
+}
+
+// cause returns what lies behind a read error: its reason is said already.
+func cause(err error) error {
+	if read := (*metric.ReadError)(nil); errors.As(err, &read) && read.Err != nil {
+		return read.Err
+	}
+	return err
 }
