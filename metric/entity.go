@@ -185,6 +185,8 @@ type Instance struct {
 	// Processes is the number of processes in the instance's cgroup and those
 	// below it; negative if the source does not say.
 	Processes int32
+	// Sandbox is the ID of a pod's sandbox, in which its network is counted.
+	Sandbox ContainerID
 	// Line is given by identity: reports with equal Line are held to be of one
 	// instance where nothing else names it. 0 before identity.
 	Line uint32

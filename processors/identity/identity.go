@@ -39,13 +39,14 @@ type Options struct {
 // State is what identity remembers of one source. It is not safe for
 // concurrent use.
 type State struct {
-	options Options
-	tracks  map[metric.Entity]*track
-	epoch   time.Time     // the first now
-	clock   time.Duration // this round's now, since epoch
-	round   uint32
-	lastID  uint32 // of the newest line
-	asked   time.Duration
+	options    Options
+	tracks     map[metric.Entity]*track
+	epoch, now time.Time
+	clock      time.Duration // this round's now, since epoch
+	round      uint32
+	lastID     uint32 // of the newest line
+	asked      time.Duration
+	cores      float64 // of the node; 0 if unknown
 
 	// Of the batch in hand: its samples by entity.
 	grouped *metric.Batch
@@ -65,6 +66,7 @@ type track struct {
 	unknown     time.Duration // since when it does not; negative if it does
 	lines       []line
 	chosen      uint32 // the line believed last; 0 if none
+	moved       uint32 // the line that won by its counter's moving; 0 if none
 }
 
 // line is one instance of an entity as its reports show it.
@@ -86,6 +88,7 @@ type candidate struct {
 	sample int32
 	line   int // index in track.lines
 	out    bool
+	denied bool // by the facts
 }
 
 // New returns the state for one source.
@@ -102,6 +105,10 @@ func New(o Options) *State {
 // report. Groups that hold a kubelet's zeros for "could not read" become NoData.
 func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 	s.group(b, now)
+	s.cores = b.Cores
+	if n := facts.Node(b.Node); n != nil && n.Cores() > 0 {
+		s.cores = n.Cores()
+	}
 	// A pod's own sample first: which UID lives decides on its containers.
 	for _, pods := range [...]bool{true, false} {
 		for i := range b.Samples {
@@ -134,6 +141,7 @@ func (s *State) join(b *metric.Batch) {
 			continue
 		}
 		whole := &b.Samples[w]
+		whole.Instance.Sandbox = sample.Instance.ID
 		for id, v := range sample.Values.All() {
 			if !whole.Values.Has(id) {
 				whole.Values.Set(id, v)
@@ -205,13 +213,17 @@ func limb(s *metric.Sample) bool {
 
 // group chains the samples of each entity, once for a batch.
 func (s *State) group(b *metric.Batch, now time.Time) {
-	if s.grouped == b {
+	if s.grouped == b && len(s.next) == len(b.Samples) {
 		return
 	}
 	if s.epoch.IsZero() {
-		s.epoch = now
+		s.epoch, s.now = now, now
 	}
-	s.grouped, s.clock, s.round = b, now.Sub(s.epoch), s.round+1
+	if !b.Failed() {
+		s.clock += now.Sub(s.now)
+	}
+	s.now = now
+	s.grouped, s.round = b, s.round+1
 	n := len(b.Samples)
 	s.tracked = slices.Grow(s.tracked[:0], n)[:n]
 	s.next = slices.Grow(s.next[:0], n)[:n]
@@ -241,6 +253,7 @@ func (s *State) group(b *metric.Batch, now time.Time) {
 
 // judge decides between the samples of one entity.
 func (s *State) judge(t *track, facts *metric.Facts, b *metric.Batch) {
+	s.limit(t, b)
 	s.match(t, b)
 	for _, c := range s.candidates {
 		b.Samples[c.sample].Instance.Line = t.lines[c.line].id
@@ -248,6 +261,7 @@ func (s *State) judge(t *track, facts *metric.Facts, b *metric.Batch) {
 	s.hear(t, b)
 	unread := s.markUnread(t, b)
 	s.applyFacts(t, facts, b)
+	s.applyPod(b, t)
 	s.applyLife(t, b)
 	s.applyViews(t, facts, b)
 	s.applyStart(t, b)
@@ -267,7 +281,10 @@ func (s *State) judge(t *track, facts *metric.Facts, b *metric.Batch) {
 		if l.instance.UID == "" && present(facts, sample, b.Clock) {
 			// Its start is that of the present run: once the name passes to
 			// another pod, this line is the old one's.
-			l.instance.UID = facts.Pod(sample.Entity.PodRef()).UID
+			pod := facts.Pod(sample.Entity.PodRef())
+			if l.instance.UID = pod.UID; pod.ConfigHash != "" {
+				l.instance.UID = pod.ConfigHash
+			}
 		}
 		t.chosen, t.winner = l.id, c.sample
 		if ambiguous {
@@ -280,6 +297,59 @@ func (s *State) judge(t *track, facts *metric.Facts, b *metric.Batch) {
 	}
 	if unread {
 		s.reportUnread(t, b)
+	}
+}
+
+// maxRivals bounds the samples of one entity that are weighed against each
+// other. Nothing healthy reports three.
+const maxRivals = 16
+
+// limit turns away what lies beyond maxRivals, with one verdict.
+func (s *State) limit(t *track, b *metric.Batch) {
+	n := 0
+	for i := t.first; i >= 0; i = s.next[i] {
+		if n++; n < maxRivals {
+			continue
+		}
+		extra := s.next[i]
+		s.next[i] = -1
+		if extra < 0 {
+			return
+		}
+		e := b.Samples[extra].Entity
+		for ; extra >= 0; extra = s.next[extra] {
+			b.Samples[extra].Condemn(metric.Discontinuous)
+		}
+		b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: e, Group: metric.CPU, Reason: metric.OverLimit, Evidence: metric.Evidence{Limit: maxRivals}})
+		return
+	}
+}
+
+// applyPod turns away containers of another pod than the one believed.
+func (s *State) applyPod(b *metric.Batch, t *track) {
+	e := &b.Samples[t.first].Entity
+	if e.Kind != metric.Container || s.rivals() < 2 {
+		return
+	}
+	p := s.tracks[e.OfPod()]
+	if p == nil || p.round != s.round || p.winner < 0 {
+		return
+	}
+	uid := b.Samples[p.winner].Instance.UID
+	if uid == "" || b.Samples[p.winner].Reasons[metric.CPU] == metric.Ambiguous {
+		return
+	}
+	of := -1
+	for i, c := range s.candidates {
+		if !c.out && t.lines[c.line].instance.UID == uid {
+			of = i
+		}
+	}
+	for i := range s.candidates {
+		c := &s.candidates[i]
+		if o := t.lines[c.line].instance.UID; of >= 0 && !c.out && o != "" && o != uid {
+			s.lose(t, c, s.candidates[of], b, metric.OldPod, ruleUID)
+		}
 	}
 }
 

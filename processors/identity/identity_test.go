@@ -2,8 +2,10 @@ package identity_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/weir-metrics/weir/internal/transcript"
+	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/identity"
 	"github.com/weir-metrics/weir/processors/rate"
 )
@@ -14,4 +16,35 @@ func TestTranscripts(t *testing.T) {
 	transcript.Run(t, "testdata", func() []transcript.Processor {
 		return []transcript.Processor{identity.New(identity.Options{}), rate.New(rate.Options{})}
 	})
+}
+
+// A kubelet gone mad may send one line ten thousand times. That costs its own
+// verdict, not our afternoon.
+func TestManyDuplicatesAreBounded(t *testing.T) {
+	s := identity.New(identity.Options{})
+	b := &metric.Batch{Node: "n1", Interval: 15 * time.Second, Clock: time.Millisecond}
+	for round := range 2 {
+		b.Reset()
+		now := transcript.Epoch.Add(time.Duration(round) * b.Interval)
+		for i := range 10_000 {
+			sample := b.Add(metric.Entity{Kind: metric.Container, Node: "n1", Namespace: "shop", Pod: "web", Name: "app"})
+			sample.Values.Set(metric.CPUUsage, float64(i)*1e9+float64(round)*1e9)
+			sample.Times[metric.CPU] = now.UnixNano()
+		}
+		s.Process(nil, b, now)
+		served, over := 0, 0
+		for i := range b.Samples {
+			if !b.Samples[i].Rejected() {
+				served++
+			}
+		}
+		for i := range b.Verdicts {
+			if b.Verdicts[i].Reason == metric.OverLimit {
+				over++
+			}
+		}
+		if served != 1 || over != 1 {
+			t.Errorf("round %d: %d samples believed, %d verdicts OverLimit; want 1 and 1", round, served, over)
+		}
+	}
 }

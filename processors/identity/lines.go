@@ -17,7 +17,7 @@ func (s *State) match(t *track, b *metric.Batch) {
 	}
 	// Fast path: one sample, and the line that was believed last goes on.
 	if len(s.candidates) == 1 && len(t.lines) == 1 {
-		if _, ok := t.lines[0].fits(&b.Samples[t.first], b.Cores); ok {
+		if _, ok := t.lines[0].fits(&b.Samples[t.first], s.cores); ok {
 			s.candidates[0].line = 0
 			return
 		}
@@ -34,7 +34,7 @@ func (s *State) match(t *track, b *metric.Batch) {
 				if s.taken(li) {
 					continue
 				}
-				cost, ok := t.lines[li].fits(&b.Samples[s.candidates[ci].sample], b.Cores)
+				cost, ok := t.lines[li].fits(&b.Samples[s.candidates[ci].sample], s.cores)
 				if ok && cost < bestCost {
 					bestCost, bestC, bestL = cost, ci, li
 				}
@@ -102,6 +102,7 @@ func (l *line) fits(sample *metric.Sample, cores float64) (cost float64, ok bool
 	switch {
 	case cpu < l.cpu && o.Start != 0 && o.Start <= l.time:
 		return cost + counterFell, true // a reset: it began before the line's last report
+	case elapsed < 0 && cpu <= l.cpu: // an older reading of the same line
 	case cpu < l.cpu:
 		return 0, false
 	case elapsed == 0 && cpu != l.cpu:
@@ -119,7 +120,9 @@ func (s *State) follow(l *line, sample *metric.Sample) {
 	o := &sample.Instance
 	l.seen = s.clock
 	l.instance.Processes = o.Processes
-	if o.Start != 0 {
+	cpu, ok := sample.Values.Get(metric.CPUUsage)
+	// A start never moves later while the counter goes on.
+	if o.Start != 0 && (l.instance.Start == 0 || o.Start < l.instance.Start || ok && cpu < l.cpu && cpu > 0) {
 		l.instance.Start, l.instance.Origin = o.Start, o.Origin
 	}
 	if o.UID != "" {
@@ -131,7 +134,6 @@ func (s *State) follow(l *line, sample *metric.Sample) {
 	if o.Path != "" {
 		l.instance.Path, l.instance.Inode = o.Path, o.Inode
 	}
-	cpu, ok := sample.Values.Get(metric.CPUUsage)
 	at := reportTime(sample)
 	if !ok || cpu == 0 && l.cpu > 0 {
 		return

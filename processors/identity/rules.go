@@ -82,6 +82,7 @@ func (s *State) applyFacts(t *track, facts *metric.Facts, b *metric.Batch) {
 		}
 		if reason, evidence := s.contradicts(facts, b, sample, &known, t); reason != metric.Measured {
 			s.condemn(t, c, b, reason, evidence)
+			c.denied = true
 		}
 	}
 }
@@ -95,7 +96,7 @@ func (s *State) contradicts(facts *metric.Facts, b *metric.Batch, sample *metric
 	}
 	pod := facts.Pod(e.PodRef())
 	if pod == nil {
-		return s.unknownPod(b, t)
+		return s.unknownPod(facts, b, known, t)
 	}
 	t.known, t.unknown = true, -1
 	// A fact cannot speak of what began after it was learnt, unless time has
@@ -142,11 +143,11 @@ func (s *State) contradicts(facts *metric.Facts, b *metric.Batch, sample *metric
 // unknownPod bears with a pod the API server has never known for one resolution,
 // since we may hear of it later than its node did. One that it knew has been
 // deleted, though its node may go on reporting it.
-func (s *State) unknownPod(b *metric.Batch, t *track) (metric.Reason, metric.Evidence) {
+func (s *State) unknownPod(facts *metric.Facts, b *metric.Batch, known *metric.Instance, t *track) (metric.Reason, metric.Evidence) {
 	if t.unknown < 0 {
 		t.unknown = s.clock
 	}
-	if !t.known && s.clock-t.unknown < b.Interval {
+	if !t.known && (s.clock-t.unknown < b.Interval || known.Start > facts.At.UnixNano()) {
 		return metric.Measured, metric.Evidence{}
 	}
 	return metric.OldPod, metric.Evidence{Rule: ruleUID}
@@ -244,8 +245,12 @@ func inClass(path metric.CgroupPath, qos string) bool {
 	}
 }
 
-// applyStart prefers the later start, and where starts are equal or unknown
-// the counter that moves.
+// stillness is how many new readings without movement tell a counter that rests
+// for good from one that moves.
+const stillness = 3
+
+// applyStart prefers the later start, and where starts are known and equal
+// the counter that moves. What once won by moving may rest.
 func (s *State) applyStart(t *track, b *metric.Batch) {
 	if s.rivals() < 2 {
 		return
@@ -278,7 +283,11 @@ func (s *State) applyStart(t *track, b *metric.Batch) {
 		return
 	}
 	for i := range s.candidates {
-		if c := &s.candidates[i]; !c.out && t.lines[c.line].still >= 3 {
+		c := &s.candidates[i]
+		l := &t.lines[c.line]
+		known := t.start(*c, b) != 0 && t.start(s.candidates[moving], b) != 0
+		if !c.out && l.still >= stillness && known && l.id != t.moved {
+			t.moved = t.lines[s.candidates[moving].line].id
 			s.lose(t, c, s.candidates[moving], b, metric.OlderStart, ruleMovement)
 		}
 	}
@@ -287,9 +296,9 @@ func (s *State) applyStart(t *track, b *metric.Batch) {
 // start returns when the candidate's instance began, if that is known from
 // better than a cgroup's modification time; else 0.
 func (t *track) start(c candidate, b *metric.Batch) int64 {
-	i := b.Samples[c.sample].Instance
+	i := t.lines[c.line].instance
 	if i.Start == 0 {
-		i = t.lines[c.line].instance
+		i = b.Samples[c.sample].Instance
 	}
 	if i.Origin == metric.StartCgroup || i.Origin == metric.StartReported && i.Path != "" && i.ID == "" {
 		return 0
@@ -310,9 +319,10 @@ func (s *State) choose(t *track, facts *metric.Facts, b *metric.Batch) (ambiguou
 	winner := -1
 	for i, c := range s.candidates {
 		switch {
-		case c.out || b.Samples[c.sample].Reasons[metric.CPU] == metric.NoData:
-		case t.lines[c.line].id == t.chosen:
+		case c.out:
+		case t.lines[c.line].id == t.chosen && !s.unread(t, c, b, s.memory(b)):
 			winner = i
+		case s.unread(t, c, b, 0):
 		case winner < 0:
 			winner = i
 		}
@@ -340,6 +350,22 @@ func (s *State) choose(t *track, facts *metric.Facts, b *metric.Batch) (ambiguou
 	return ambiguous
 }
 
+// unread reports whether c's counter is unread, and has been for longer than bear.
+func (s *State) unread(t *track, c candidate, b *metric.Batch, bear time.Duration) bool {
+	sample := &b.Samples[c.sample]
+	return sample.Reasons[metric.CPU] == metric.NoData && (bear == 0 || reportTime(sample)-t.lines[c.line].time > int64(bear))
+}
+
+// denied reports whether the facts rule out, in this round, the line's report.
+func (s *State) denied(line int) bool {
+	for i := range s.candidates {
+		if s.candidates[i].line == line && s.candidates[i].denied {
+			return true
+		}
+	}
+	return false
+}
+
 // rememberLoser turns a lone candidate away if it lost to a rival that was seen
 // lately: the rival is missed for once, and the number is still not its. What
 // the API server says is the present run is never turned away so.
@@ -347,14 +373,14 @@ func (s *State) rememberLoser(t *track, facts *metric.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		l := &t.lines[c.line]
-		if present(facts, &b.Samples[c.sample], b.Clock) {
-			continue
+		if present(facts, &b.Samples[c.sample], b.Clock) || b.Exhaustive && l.rule == ruleViews {
+			continue // the present run, or the last path to it
 		}
 		if c.out || l.lost == metric.Measured || l.lost.Layer() != metric.LayerIdentity || l.lostTo == 0 {
 			continue
 		}
 		for j := range t.lines {
-			if t.lines[j].id == l.lostTo && t.lines[j].seen != s.clock && s.clock-t.lines[j].seen <= s.memory(b) {
+			if t.lines[j].id == l.lostTo && t.lines[j].seen != s.clock && !s.denied(j) && s.clock-t.lines[j].seen <= s.memory(b) {
 				s.condemn(t, c, b, l.lost, metric.Evidence{Rule: l.rule, Other: metric.Sight{Start: t.lines[j].instance.Start, UID: t.lines[j].instance.UID, ID: t.lines[j].instance.ID}})
 				return
 			}

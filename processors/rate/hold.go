@@ -34,7 +34,11 @@ func (s *State) standIn(t *track, sample *metric.Sample, b *metric.Batch) {
 		g := metric.Group(i)
 		reason := sample.Reasons[g]
 		open := reason == metric.Unjudged || reason == metric.Ambiguous && sample.Rates[g].End == 0 && counts(g, &sample.Values) && g != metric.Memory
-		if sample.Times[g] == 0 || !open && reason != metric.NoData {
+		if sample.Times[g] == 0 {
+			s.miss(t, sample, g, b)
+			continue
+		}
+		if !open && reason != metric.NoData {
 			continue
 		}
 		since := t.since(g)
@@ -45,9 +49,7 @@ func (s *State) standIn(t *track, sample *metric.Sample, b *metric.Batch) {
 			if unread {
 				sample.Held |= 1 << g
 			}
-			if reason != metric.Ambiguous {
-				sample.Reasons[g] = metric.Measured
-			}
+			sample.Reasons[g] = t.last.Reasons[g]
 		case reason == metric.NoData:
 		case t.last.Numbered(g):
 			s.refuse(sample, g, metric.Stale, b, t)
@@ -61,12 +63,28 @@ func (s *State) standIn(t *track, sample *metric.Sample, b *metric.Batch) {
 	}
 }
 
+// miss lets the last numbers of a group stand that was left out of the report.
+func (s *State) miss(t *track, sample *metric.Sample, g metric.Group, b *metric.Batch) {
+	if g > metric.Network || t.last.Times[g] == 0 || !t.last.Numbered(g) {
+		return
+	}
+	if s.clock-t.since(g) > s.hold(b) {
+		if g == metric.CPU || g == metric.Memory {
+			s.refuse(sample, g, metric.NotReported, b, t)
+		}
+		return
+	}
+	t.lend(sample, g, true)
+	sample.Reasons[g] = t.last.Reasons[g]
+	sample.Held |= 1 << g
+}
+
 // since returns when group g was last truly read, by our clock.
 func (t *track) since(g metric.Group) time.Duration {
 	if sr := t.series[g]; sr != nil {
 		return sr.since
 	}
-	return t.read
+	return t.read[g]
 }
 
 // lend copies the last rates of group g, and if all is set its other values,
@@ -100,7 +118,7 @@ func (s *State) addMissing(facts *metric.Facts, b *metric.Batch) {
 		if t.round == s.round {
 			continue
 		}
-		if !b.Failed() {
+		if b.Err == nil {
 			t.absent++
 		}
 		away := s.clock - t.seen
@@ -108,23 +126,27 @@ func (s *State) addMissing(facts *metric.Facts, b *metric.Batch) {
 			delete(s.tracks, e)
 			continue
 		}
-		if s.clock-t.read > s.hold(b) {
-			s.explainMissing(e, t, b)
-			continue
-		}
-		numbered := false
+		var held uint16
 		for g := range metric.NumGroups {
-			numbered = numbered || t.last.Numbered(metric.Group(g))
+			if g := metric.Group(g); t.last.Numbered(g) && s.clock-t.since(g) <= s.hold(b) {
+				held |= 1 << g
+			}
 		}
-		if !numbered {
-			s.explainMissing(e, t, b)
+		s.explainMissing(e, t, b, held)
+		if held == 0 {
 			continue
 		}
 		sample := b.Add(e)
 		sample.CopyFrom(&t.last)
+		sample.Held = held
 		for g := range metric.NumGroups {
-			if sample.Numbered(metric.Group(g)) {
-				sample.Held |= 1 << g
+			if held&(1<<g) == 0 {
+				sample.Reasons[g], sample.Times[g] = metric.Unjudged, 0
+				for id := range t.last.Values.All() {
+					if id.Describe().Group == metric.Group(g) {
+						sample.Values.Delete(id)
+					}
+				}
 			}
 		}
 	}
@@ -133,7 +155,7 @@ func (s *State) addMissing(facts *metric.Facts, b *metric.Batch) {
 // gone reports whether an entity that was not reported has ended, rather than
 // been missed.
 func (s *State) gone(facts *metric.Facts, e metric.Entity, t *track, b *metric.Batch) bool {
-	if b.Exhaustive && !b.Failed() {
+	if b.Exhaustive && b.Err == nil {
 		return true
 	}
 	known := facts != nil && facts.Synced && e.Namespace != ""
@@ -147,6 +169,9 @@ func (s *State) gone(facts *metric.Facts, e metric.Entity, t *track, b *metric.B
 	if t.instance.UID != "" && !pod.Is(t.instance.UID) {
 		return true
 	}
+	if p := podOf(facts, &e); t.pod != "" && t.pod != p {
+		return true
+	}
 	if e.Kind == metric.Pod {
 		return false
 	}
@@ -154,16 +179,52 @@ func (s *State) gone(facts *metric.Facts, e metric.Entity, t *track, b *metric.B
 	if c == nil || c.State != metric.Live {
 		return true
 	}
-	return t.instance.ID != "" && c.ID != "" && c.ID != t.instance.ID || t.run != "" && t.run != c.ID
+	if t.instance.ID != "" && c.ID != "" {
+		return c.ID != t.instance.ID
+	}
+	return t.run != "" && t.run != c.ID
+}
+
+// podOf returns the UID by which a node calls the pod that the API server knows
+// under an entity's name: for a static pod, the hash of its manifest.
+func podOf(facts *metric.Facts, e *metric.Entity) metric.PodUID {
+	if e.Kind != metric.Pod && e.Kind != metric.Container {
+		return ""
+	}
+	switch p := facts.Pod(e.PodRef()); {
+	case p == nil:
+		return ""
+	case p.ConfigHash != "":
+		return p.ConfigHash
+	default:
+		return p.UID
+	}
+}
+
+// doubtful reports whether only a start time says that sample begins a new
+// instance: its counter did not fall, no name tells them apart, and the API server
+// knows of no such start. Starts wander; (start, 0) is not to be used.
+func (t *track) doubtful(facts *metric.Facts, sample *metric.Sample, b *metric.Batch) bool {
+	p, c := &t.instance, &sample.Instance
+	if c.Origin == metric.StartRuntime || p.ID != "" && c.ID != "" || p.UID != "" && c.UID != "" && p.UID != c.UID {
+		return false
+	}
+	was, _ := t.last.Values.Get(metric.CPUUsage)
+	if now, ok := sample.Values.Get(metric.CPUUsage); !ok || now < was {
+		return false
+	}
+	f := facts.Pod(sample.Entity.PodRef()).Container(sample.Entity.Name)
+	return f == nil || f.State != metric.Live || f.StartedAt.Sub(c.StartTime()).Abs() > time.Second+b.Clock
 }
 
 // runOf returns the ID of the run that the API server says is a container's
 // present one; empty if it does not say.
-func runOf(facts *metric.Facts, e *metric.Entity) metric.ContainerID {
+func runOf(facts *metric.Facts, sample *metric.Sample) metric.ContainerID {
+	e := &sample.Entity
 	if e.Kind != metric.Container || e.Part != "" {
 		return ""
 	}
-	if c := facts.Pod(e.PodRef()).Container(e.Name); c != nil && c.State == metric.Live {
+	if c := facts.Pod(e.PodRef()).Container(e.Name); c != nil && c.State == metric.Live && reportTime(sample) >= c.StartedAt.UnixNano() {
 		return c.ID
 	}
 	return ""
@@ -171,7 +232,7 @@ func runOf(facts *metric.Facts, e *metric.Entity) metric.ContainerID {
 
 // explainMissing adds the verdicts of an entity that has no sample and whose
 // last numbers are no longer served.
-func (s *State) explainMissing(e metric.Entity, t *track, b *metric.Batch) {
+func (s *State) explainMissing(e metric.Entity, t *track, b *metric.Batch, held uint16) {
 	if e.Part != "" {
 		return
 	}
@@ -181,7 +242,7 @@ func (s *State) explainMissing(e metric.Entity, t *track, b *metric.Batch) {
 		reason = read.Reason
 	}
 	for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
-		if t.last.Times[g] != 0 {
+		if t.last.Times[g] != 0 && held&(1<<g) == 0 {
 			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: e, Instance: t.instance, Group: g, Reason: reason, Evidence: evidence})
 		}
 	}

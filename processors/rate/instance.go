@@ -21,10 +21,10 @@ const (
 func (s *State) compare(t *track, sample *metric.Sample) life {
 	p, c := &t.instance, &sample.Instance
 	switch {
-	case p.ID != "" && c.ID != "":
-		return sameIf(p.ID == c.ID)
 	case p.Inode != 0 && c.Inode != 0:
 		return sameIf(p.Inode == c.Inode && p.Path == c.Path)
+	case p.ID != "" && c.ID != "":
+		return sameIf(p.ID == c.ID)
 	case p.UID != "" && c.UID != "" && p.UID != c.UID:
 		return begins
 	case p.Line != 0 && c.Line != 0 && p.Line != c.Line:

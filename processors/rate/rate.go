@@ -36,19 +36,19 @@ type State struct {
 	epoch   time.Time
 	clock   time.Duration // this round's now, since epoch
 	round   uint32
-	node    nodeClock
 	cores   cores
 }
 
 // track is what is remembered of one entity.
 type track struct {
 	instance metric.Instance
-	round    uint32        // in which it was last reported and believed
-	seen     time.Duration // when that was
-	read     time.Duration // when it last held no zeros for "could not read"
-	absent   int           // rounds since, in which the node answered
+	round    uint32                          // in which it was last reported and believed
+	seen     time.Duration                   // when that was
+	read     [metric.NumGroups]time.Duration // when each group last had a new reading
+	absent   int                             // rounds since, in which the node answered
 	series   [metric.NumGroups]*series
 	last     metric.Sample      // as it was last served
+	pod      metric.PodUID      // the pod the API server named when it was last read
 	run      metric.ContainerID // the run the API server named when it was last read
 }
 
@@ -73,9 +73,15 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 		s.cores.capacity = n.Cores()
 	}
 	stepped := s.clockStepped(b)
+	if stepped { // for what this batch missed, too
+		for _, t := range s.tracks {
+			t.startAfresh()
+		}
+	}
 	for i := range b.Samples {
 		sample := &b.Samples[i]
 		if sample.Rejected() {
+			s.disown(sample)
 			continue
 		}
 		t := s.tracks[sample.Entity]
@@ -91,18 +97,27 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 		}
 		fresh := t.round == 0
 		t.round, t.seen, t.absent = s.round, s.clock, 0
-		if sample.Reasons[metric.CPU] != metric.NoData && sample.Reasons[metric.Memory] != metric.NoData {
-			t.read = s.clock
+		for g, at := range sample.Times {
+			if at != 0 && at != t.last.Times[g] && sample.Reasons[g] != metric.NoData {
+				t.read[g] = s.clock
+			}
 		}
 		life := continues
 		if !fresh {
 			life = s.compare(t, sample)
 		}
-		if life == begins || stepped {
-			t.clear()
+		pod := podOf(facts, &sample.Entity)
+		if !fresh && t.pod != "" && pod != "" && t.pod != pod {
+			life = begins
 		}
-		t.instance = sample.Instance
-		t.run = runOf(facts, &sample.Entity)
+		if life == begins {
+			doubtful := t.doubtful(facts, sample, b)
+			t.clear()
+			if doubtful {
+				t.startAfresh()
+			}
+		}
+		t.follow(facts, sample, pod)
 		for g := range metric.NumGroups {
 			s.measure(t, metric.Group(g), sample, b, stepped)
 		}
@@ -112,13 +127,41 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 	s.addMissing(facts, b)
 }
 
+// disown forgets what it holds of an entity if identity has now found that very
+// line to be another's: what would stand in is what was turned away.
+func (s *State) disown(rejected *metric.Sample) {
+	t := s.tracks[rejected.Entity]
+	if t == nil || t.round == s.round || t.instance.Line == 0 || t.instance.Line != rejected.Instance.Line {
+		return
+	}
+	switch rejected.Reasons[metric.CPU] {
+	case metric.OtherNode, metric.OldPod, metric.OldContainer:
+		delete(s.tracks, rejected.Entity)
+	}
+}
+
+// follow notes whose numbers t holds from now on. A sandbox that was replaced
+// takes its network counters along.
+func (t *track) follow(facts *metric.Facts, sample *metric.Sample, pod metric.PodUID) {
+	if was, is := t.instance.Sandbox, sample.Instance.Sandbox; was != "" && is != "" && was != is && t.series[metric.Network] != nil {
+		*t.series[metric.Network] = series{}
+	}
+	t.instance = sample.Instance
+	if pod != "" {
+		t.pod = pod
+	}
+	if run := runOf(facts, sample); run != "" {
+		t.run = run
+	}
+}
+
 // measure sets the rates and the verdict of one group of a sample.
 func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metric.Batch, stepped bool) {
 	at := sample.Times[g]
-	if at == 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
+	if at == 0 || sample.Held&(1<<g) != 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
 		return
 	}
-	if !counts(g, &sample.Values) {
+	if !counts(g, &sample.Values) || sample.Rates[g].End != 0 { // a gauge, or a rate the node gave
 		settle(sample, g)
 		return
 	}

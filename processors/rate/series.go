@@ -139,6 +139,16 @@ func (t *track) clear() {
 	t.last.Reasons = [metric.NumGroups]metric.Reason{}
 }
 
+// startAfresh makes every later pair begin with a sample yet to come, and none
+// with the instance's start.
+func (t *track) startAfresh() {
+	for _, sr := range t.series {
+		if sr != nil {
+			sr.entries, sr.reset = sr.entries[:0], true
+		}
+	}
+}
+
 // perSecond returns the factor that turns a counter's increase in a window of
 // one nanosecond into the rate's unit.
 func perSecond(rate metric.ID) float64 {
@@ -236,7 +246,7 @@ func (c *cores) allow(used float64, window int64, clock time.Duration, sr *serie
 	if c.capacity <= 0 {
 		return true
 	}
-	if used <= n*float64(window+2*int64(clock)+int64(250*time.Millisecond))*1.05 {
+	if !(used > n*float64(window+2*int64(clock)+int64(250*time.Millisecond))*1.05) { // NaN proves nothing
 		sr.impossible = 0
 		return true
 	}
