@@ -139,12 +139,13 @@ func (c *Cluster) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-silence.C:
-			var since time.Time
-			if f := c.facts.Load(); f != nil {
-				since = f.At
+			f := c.facts.Load()
+			if f == nil {
+				c.opts.Logger.Warn("the API server has not answered yet; serving goes on without its facts")
+				continue
 			}
 			c.opts.Logger.Warn("the API server says nothing; facts are frozen, serving goes on",
-				zap.Time("last_word", since))
+				zap.Time("lastWord", f.At))
 		case <-c.queue.ready:
 			debounce.Reset(c.opts.Debounce)
 			select {

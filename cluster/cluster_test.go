@@ -3,10 +3,16 @@ package cluster
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -274,5 +280,27 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A reflector waits out refused connections and excess requests without looking
+// at its context. It must not come to know of them, or the process ends late.
+func TestReflectorsAreNotToldWhatTheyWouldWaitOut(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	gone := apierrors.NewResourceExpired("too old")
+	for _, err := range []error{refused, apierrors.NewTooManyRequests("later", 1)} {
+		got := patient(err)
+		if utilnet.IsConnectionRefused(got) || apierrors.IsTooManyRequests(got) {
+			t.Errorf("patient(%v) can still be told apart", err)
+		}
+		if got.Error() != err.Error() {
+			t.Errorf("patient(%v) says %v", err, got)
+		}
+	}
+	if got := patient(gone); !apierrors.IsResourceExpired(got) {
+		t.Errorf("patient(%v) = %v: what a reflector must know is lost", gone, got)
+	}
+	if got := patient(nil); got != nil {
+		t.Errorf("patient(nil) = %v", got)
 	}
 }

@@ -2,12 +2,15 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"go.uber.org/zap"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -74,9 +77,19 @@ func (c *Cluster) reflector(
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			w, err := follow(ctx, o)
 			note(ctx, err)
-			return w, err
+			return w, patient(err)
 		},
 	}
 	return cache.NewReflectorWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(lw, c.client), kind, into, cache.ReflectorOptions{Name: name})
+}
+
+// patient hides from a reflector that a connection was refused or that there
+// were too many requests. It would wait these out without looking at its
+// context, for up to half a minute, and hold up the end of the process.
+func patient(err error) error {
+	if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) {
+		return errors.New(err.Error())
+	}
+	return err
 }

@@ -69,8 +69,12 @@ func readiness(sources []SourceStatus, up time.Duration) error {
 		return fmt.Errorf("waiting for a source that answers: all %d fail, %s with: %w (ready without them in %v)",
 			failing, example.Name, example.Err, left)
 	case float64(twice) < enough*float64(reachable):
-		return fmt.Errorf("waiting for second reads: %d of %d reachable sources have been read twice, %d more fail (ready without them in %v)",
-			twice, reachable, failing, left)
+		var fail string
+		if failing > 0 {
+			fail = fmt.Sprintf(", %d more fail", failing)
+		}
+		return fmt.Errorf("waiting for second reads: %d of %d reachable sources have been read twice%s (ready without them in %v)",
+			twice, reachable, fail, left)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func TestReadiness(t *testing.T) {
 	}{
 		{"all read twice", sources(20, 0, 0), 10 * time.Second, ""},
 		{"95% read twice", sources(19, 1, 0), 10 * time.Second, ""},
-		{"less", sources(18, 1, 0), 10 * time.Second, "waiting for second reads: 18 of 19 reachable sources have been read twice, 0 more fail (ready without them in 30s)"},
+		{"less", sources(18, 1, 0), 10 * time.Second, "waiting for second reads: 18 of 19 reachable sources have been read twice (ready without them in 30s)"},
 		{"failing ones do not count", sources(19, 1, 500), 10 * time.Second, ""},
 		{"but are told", sources(0, 1, 5), 10 * time.Second, "waiting for second reads: 0 of 1 reachable sources have been read twice, 5 more fail (ready without them in 30s)"},
 		{"all fail", sources(0, 0, 2), 10 * time.Second, "waiting for a source that answers: all 2 fail, n with: refused (ready without them in 30s)"},
@@ -71,7 +71,7 @@ func TestReadyOverTime(t *testing.T) {
 		}
 		ready("waiting for the API server's list of nodes and pods")
 		facts.Store(facts.Load().With(metric.FactsChange{Synced: true}))
-		ready("waiting for second reads: 0 of 1 reachable sources have been read twice, 0 more fail (ready without them in 34s)")
+		ready("waiting for second reads: 0 of 1 reachable sources have been read twice (ready without them in 34s)")
 		h.until(10 * time.Second)
 		ready("")
 		// A node that appears later does not take it back.

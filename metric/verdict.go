@@ -167,6 +167,10 @@ func (r Reason) Layer() Layer {
 	}
 }
 
+// Foreign reports whether r says that a sample is not of the present pod at all,
+// so that turning it away leaves no gap.
+func (r Reason) Foreign() bool { return r == OtherNode || r == OldPod || r == DeadCgroup }
+
 // Sight is one observation of a counter, as evidence.
 type Sight struct {
 	Time, Start int64 // nanoseconds since the Unix epoch; 0 if unknown

@@ -43,7 +43,7 @@ var sentences = [metric.NumReasons]string{
 	metric.OldPod:        "the numbers are of an earlier pod of this name",
 	metric.OldContainer:  "the numbers are of an earlier run of the container",
 	metric.DeadCgroup:    "no process is left in the cgroup that was reported",
-	metric.OlderStart:    "a younger instance of the same name is served instead",
+	metric.OlderStart:    "a younger instance of the same name exists",
 	metric.Discontinuous: "the counter does not continue the one that was tracked",
 	metric.Ambiguous:     "two instances go by this name, nothing tells them apart, and one was chosen",
 

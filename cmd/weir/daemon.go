@@ -52,14 +52,16 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (d *daem
 
 	// Listening comes before sources are opened: it is what goes wrong most, and
 	// there is nothing to undo yet.
-	if d.listener, err = serve.Listen(ctx, p.Listen, p.Open); err != nil {
+	listener, err := serve.Listen(ctx, p.Listen, p.Open)
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			d.listener.Close()
+			listener.Close()
 		}
 	}()
+	d.listener = listener
 	if d.sources, err = openSources(p, log); err != nil {
 		return nil, err
 	}

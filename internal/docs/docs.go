@@ -22,7 +22,8 @@ storage schema) and under its name on ` + "`/metrics/cluster`" + `. There the na
 ` + "`" + metric.CPUUsageRate.Describe().PrometheusName(metric.Container) + "`" + `. Prometheus names are in base units; Heapster's APIs served the unit
 in the last column.
 
-A metric that a source cannot supply is absent, never zero. Metrics with *parts* also exist for each device,
+A metric that a source cannot supply is absent, never zero. What is given for namespaces and the cluster is the sum of
+what was measured: while a node fails, its pods are not in it. Watch ` + "`weir_sources_failing`" + ` on ` + "`/metrics`" + ` beside it. Metrics with *parts* also exist for each device,
 network interface, volume or accelerator of the entity.
 `)
 	for g := range metric.NumGroups {

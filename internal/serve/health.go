@@ -21,7 +21,7 @@ type Check struct {
 func (m *Mux) HandleHealth(checks ...Check) {
 	alive := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	m.Handle("/livez", "whether the process lives", alive)
-	m.Handle("/healthz", "the same, by its older name", alive)
+	m.Handle("/healthz", "as /livez, by its older name", alive)
 	m.Handle("/readyz", "whether everything is served, and if not, what is waited for", ready(checks))
 }
 

@@ -97,6 +97,13 @@ func (a *Aggregator) judgeByReports(p *pod, b *metric.Batch) (worst blame) {
 			put(r.name, a.explain(p, r.name, reason, why), why.Err)
 		}
 	}
+	for _, t := range p.turned {
+		// The container is there and only its numbers are in doubt, unless they
+		// were found to be another pod's.
+		if p.member(t.name) == none && !t.reason.Foreign() {
+			put(t.name, t.reason, nil)
+		}
+	}
 	a.remember(p, b)
 	return worst
 }

@@ -162,6 +162,10 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metr
 		return
 	}
 	if !counts(g, &sample.Values) || sample.Rates[g].End != 0 { // a gauge, or a rate the node gave
+		if (g == metric.CPU || g == metric.Memory) && s.clock-t.read[g] > s.hold(b) {
+			s.refuse(sample, g, metric.Stale, b, t)
+			return
+		}
 		settle(sample, g)
 		return
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -91,7 +92,10 @@ func ParseOptions(spec string) (Options, error) {
 		value := given[len(given)-1]
 		switch name {
 		case "history":
-			if o.History, err = time.ParseDuration(value); err == nil && o.History == 0 {
+			switch o.History, err = time.ParseDuration(value); {
+			case err == nil && o.History < 0:
+				err = errors.New("must not be negative; 0 keeps none")
+			case o.History == 0:
 				o.History = -1
 			}
 		case "rounds":

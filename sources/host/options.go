@@ -91,8 +91,8 @@ var optionParsers = []struct {
 	}},
 	{"resolution", "time between two reads, such as 10s", func(o *Options, v string) error {
 		d, err := time.ParseDuration(v)
-		if err == nil && d <= 0 {
-			err = errors.New("must be positive")
+		if err == nil && d < time.Second {
+			err = errors.New("must be at least 1s")
 		}
 		o.Resolution = d
 		return err

@@ -62,6 +62,9 @@ func fillCPU(s *metric.Sample, o *observation) {
 	if s.Times[metric.CPU] == 0 {
 		s.Times[metric.CPU] = max(o.time(cpuacct), o.time(cpu))
 	}
+	if s.Times[metric.CPU] == 0 {
+		s.Reasons[metric.CPU] = metric.Unsupported // no hierarchy that counts CPU time holds it
+	}
 	pressure(s, o.raw.CpuStats.PSI, metric.CPUPressureSome, metric.CPUPressureFull)
 }
 
