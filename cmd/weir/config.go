@@ -42,8 +42,8 @@ func newConfig(resolution time.Duration, sources ...string) *config {
 
 // addFlags adds the flags every long-running command has.
 func (c *config) addFlags(f *pflag.FlagSet) {
-	f.Var(&c.sources, "source", "where samples come from; repeatable")
-	f.Var(&c.sinks, "sink", "where results go: memory, prometheus and log; memory and prometheus are always there, and named only for their options; repeatable")
+	f.Var(&c.sources, "source", "where samples come from, see weir help sources; repeatable")
+	f.Var(&c.sinks, "sink", "where results go: memory, prometheus and log; memory and prometheus are always there, and named only for their options, see weir help sinks; repeatable")
 	f.DurationVar(&c.resolution, "metric-resolution", c.resolution, "time between two reads of a source, unless the source's resolution option says otherwise")
 	f.IntVar(&c.maxReads, "max-reads", 128, "most sources read at one moment")
 	f.StringVar(&c.listen, "listen", c.listen, "HOST:PORT to serve on")

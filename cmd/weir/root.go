@@ -22,5 +22,6 @@ Begin with "weir run", which measures this machine, and in another terminal
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.AddCommand(newRun(), newServer(), newAgent(getenv), newTop(getenv, local), newVersion())
+	root.AddCommand(newTopics()...)
 	return root
 }

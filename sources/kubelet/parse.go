@@ -12,39 +12,55 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// options lists the options of --source=kubelet:[CONFIG][?OPTIONS]. What each
-// does is said in Options and in the README.
-var options = map[string]func(o *Options, value string) error{
-	"endpoint":       func(o *Options, v string) error { o.Endpoint = Endpoint(v); return nil },
-	"scheme":         func(o *Options, v string) error { o.Scheme = v; return nil },
-	"port":           func(o *Options, v string) (err error) { o.Port, err = strconv.Atoi(v); return },
-	"address-types":  func(o *Options, v string) error { o.AddressTypes = split(v, ","); return nil },
-	"node-selector":  func(o *Options, v string) (err error) { o.Selector, err = labels.Parse(v); return },
-	"targets":        func(o *Options, v string) error { o.Targets = append(o.Targets, split(v, ",;")...); return nil },
-	"ca":             func(o *Options, v string) error { o.CAFile = v; return nil },
-	"insecure-tls":   func(o *Options, v string) (err error) { o.Insecure, err = boolean(v); return },
-	"client-cert":    func(o *Options, v string) error { o.CertFile = v; return nil },
-	"client-key":     func(o *Options, v string) error { o.KeyFile = v; return nil },
-	"token-file":     func(o *Options, v string) error { o.TokenFile = v; return nil },
-	"timeout":        func(o *Options, v string) (err error) { o.Timeout, err = time.ParseDuration(v); return },
-	"max-bytes":      func(o *Options, v string) (err error) { o.MaxBytes, err = strconv.ParseInt(v, 10, 64); return },
-	"max-samples":    func(o *Options, v string) (err error) { o.MaxSamples, err = strconv.Atoi(v); return },
-	"max-concurrent": func(o *Options, v string) (err error) { o.MaxConcurrent, err = strconv.Atoi(v); return },
-	"gzip": func(o *Options, v string) error {
+// option is one option of --source=kubelet:[CONFIG][?OPTIONS].
+type option struct {
+	name, help string
+	set        func(o *Options, value string) error
+}
+
+// options lists them, by name.
+var options = []option{
+	{"address-types", "in order of preference (default InternalIP,ExternalIP,Hostname,...)", func(o *Options, v string) error { o.AddressTypes = split(v, ","); return nil }},
+	{"ca", "FILE of certificates that the kubelets' must lead to", func(o *Options, v string) error { o.CAFile = v; return nil }},
+	{"client-cert", "FILE, read again when it changes", func(o *Options, v string) error { o.CertFile = v; return nil }},
+	{"client-key", "FILE, read again when it changes", func(o *Options, v string) error { o.KeyFile = v; return nil }},
+	{"endpoint", "resource (default), summary, cadvisor, or container for kubelets before 1.20", func(o *Options, v string) error { o.Endpoint = Endpoint(v); return nil }},
+	{"gzip", "ask for compressed answers (default true)", func(o *Options, v string) error {
 		gzip, err := boolean(v)
 		o.NoGzip = !gzip
 		return err
-	},
+	}},
+	{"insecure-tls", "accept any certificate; for tests", func(o *Options, v string) (err error) { o.Insecure, err = boolean(v); return }},
+	{"max-bytes", "of one payload, unpacked (default 64 MiB)", func(o *Options, v string) (err error) { o.MaxBytes, err = strconv.ParseInt(v, 10, 64); return }},
+	{"max-concurrent", "reads at one time (default 64)", func(o *Options, v string) (err error) { o.MaxConcurrent, err = strconv.Atoi(v); return }},
+	{"max-samples", "of one read; more are dropped (default 50000)", func(o *Options, v string) (err error) { o.MaxSamples, err = strconv.Atoi(v); return }},
+	{"node-selector", "labels a node must have, as in kubectl -l", func(o *Options, v string) (err error) { o.Selector, err = labels.Parse(v); return }},
+	{"port", "of every kubelet (default: the one in the node's status, or 10250)", func(o *Options, v string) (err error) { o.Port, err = strconv.Atoi(v); return }},
+	{"scheme", "https (default) or http", func(o *Options, v string) error { o.Scheme = v; return nil }},
+	{"targets", "HOST:PORT, NAME=HOST:PORT, FIRST-LAST:PORT or @FILE, separated by commas, in place of a cluster's nodes", func(o *Options, v string) error { o.Targets = append(o.Targets, split(v, ",;")...); return nil }},
+	{"timeout", "of one read (default 10s)", func(o *Options, v string) (err error) { o.Timeout, err = time.ParseDuration(v); return }},
+	{"token-file", "FILE with a bearer token, read again when it changes", func(o *Options, v string) error { o.TokenFile = v; return nil }},
 }
 
 // OptionNames returns the names of the options that ParseOptions knows, sorted.
 func OptionNames() []string {
 	names := make([]string, 0, len(options))
-	for name := range options {
-		names = append(names, name)
+	for _, o := range options {
+		names = append(names, o.name)
 	}
-	slices.Sort(names)
 	return names
+}
+
+// OptionsHelp describes the options that ParseOptions knows, a line each.
+func OptionsHelp() string {
+	var b strings.Builder
+	for i, o := range options {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "  %-21s %s", o.name, o.help)
+	}
+	return b.String()
 }
 
 // ParseOptions parses what follows "--source=kubelet:". config is empty,
@@ -57,15 +73,15 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 		return Options{}, err
 	}
 	for name, values := range query {
-		set, ok := options[name]
-		if !ok {
+		i := slices.IndexFunc(options, func(o option) bool { return o.name == name })
+		if i < 0 {
 			return Options{}, fmt.Errorf("kubelet has no option %q; the options are %s", name, strings.Join(OptionNames(), ", "))
 		}
 		if len(values) > 1 && name != "targets" {
 			return Options{}, fmt.Errorf("option %s is given %d times; give it once", name, len(values))
 		}
 		for _, v := range values {
-			if err := set(&o, v); err != nil {
+			if err := options[i].set(&o, v); err != nil {
 				return Options{}, fmt.Errorf("option %s=%s: %w", name, v, err)
 			}
 		}

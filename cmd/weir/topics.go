@@ -1,0 +1,52 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/sources/host"
+	"github.com/weir-metrics/weir/sources/kubelet"
+)
+
+// newTopics returns pages of help that belong to no command.
+func newTopics() []*cobra.Command {
+	return []*cobra.Command{
+		{
+			Use:   "sources",
+			Short: "Where samples come from: --source=NAME[:CONFIG][?OPTIONS]",
+			Long: `A source is written NAME[:CONFIG][?OPTIONS], with options as in a URL:
+  --source='kubelet:?endpoint=summary&resolution=60s'
+Several may be given; of what two of them report, the fresher is served.
+Every source has the option resolution, the time between two reads.
+
+kubelet: the kubelets of a cluster or of a list. CONFIG is SCHEME://[HOST][:PORT].
+` + kubelet.OptionsHelp() + `
+
+host: this machine, through embedded cAdvisor. There is no CONFIG.
+` + host.OptionsHelp(),
+		},
+		{
+			Use:   "sinks",
+			Short: "Where results go: --sink=NAME[:CONFIG][?OPTIONS]",
+			Long: `memory and prometheus are always there; name them for their options only.
+
+memory: the last rounds whole, and a history.
+  entities              most to remember (default 1048576)
+  history               how far back, such as 15m (default); 0 keeps none
+  metrics               that have a history, separated by commas
+  prefer                sources whose values go first, separated by commas
+  rounds                to keep whole (default 3)
+
+prometheus: the exposition on /metrics/cluster.
+  label                 only series with NAME=VALUE
+  level                 only these: cluster, namespace, node, system, pod, container
+  limit                 most series of one answer
+  metric                only names that match; * and ? stand for others
+  namespace             only these
+  timestamps            give each sample its node's time (default false)
+
+log: a line for each batch, on standard output.
+  format                text (default) or json
+  verbose               a line for each entity (default false)`,
+		},
+	}
+}
