@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -65,7 +66,7 @@ func describeSample(s *metric.Sample) string {
 				values = append(values, "(Ambiguous)")
 			}
 			if w := s.Rates[g]; w.End != 0 {
-				values = append(values, fmt.Sprintf("over %v to %v", w.Length, time.Unix(0, w.End).Sub(epoch)))
+				values = append(values, fmt.Sprintf("over %v to %v", w.Length, time.Unix(0, w.End).Sub(transcript.Epoch)))
 			}
 			if s.Held&(1<<g) != 0 {
 				values = append(values, "(held)")

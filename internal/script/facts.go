@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // learn returns the facts that lines tell.
 func learn(input string, synced bool) (*metric.Facts, error) {
-	c := metric.FactsChange{Synced: synced, At: epoch}
+	c := metric.FactsChange{Synced: synced, At: transcript.Epoch}
 	pods := map[metric.PodRef]*metric.PodFacts{}
-	for _, line := range nonEmpty(input) {
+	for _, line := range transcript.Lines(input) {
 		words := strings.Fields(line)
 		if len(words) < 2 {
 			return nil, fmt.Errorf("%q: name what the fact is about", line)
@@ -28,13 +29,13 @@ func learn(input string, synced bool) (*metric.Facts, error) {
 			c.Nodes = append(c.Nodes, n)
 			err = fillNode(n, attrs)
 		case "pod":
-			e := entity("", words[1])
+			e := transcript.Entity("", words[1])
 			p := &metric.PodFacts{PodRef: e.PodRef(), Node: "n1", Phase: metric.Running}
 			pods[p.PodRef] = p
 			c.Pods = append(c.Pods, p)
 			err = fillPod(p, attrs)
 		case "container":
-			e := entity("", words[1])
+			e := transcript.Entity("", words[1])
 			p := pods[e.PodRef()]
 			if p == nil {
 				return nil, fmt.Errorf("%q: name its pod first", line)
@@ -57,7 +58,7 @@ func fillNode(n *metric.NodeFacts, attrs map[string]string) error {
 	n.Ready = !notReady
 	for key, v := range attrs {
 		var id metric.ID
-		parse := bytes
+		parse := transcript.Bytes
 		switch key {
 		case "cpu":
 			id, parse = metric.CPUNodeCapacity, cores
@@ -95,9 +96,9 @@ func fillPod(p *metric.PodFacts, attrs map[string]string) (err error) {
 		case "hostnet":
 			p.HostNetwork = true
 		case "deleted":
-			p.Deleted = epoch
+			p.Deleted = transcript.Epoch
 		case "started":
-			p.Started, err = moment(v)
+			p.Started, err = transcript.Moment(v)
 		default:
 			err = ask(&p.Spec, key, v)
 		}
@@ -126,7 +127,7 @@ func fillContainer(c *metric.ContainerFacts, attrs map[string]string) (err error
 		case "id":
 			c.ID = metric.ContainerID(v)
 		case "started":
-			c.StartedAt, err = moment(v)
+			c.StartedAt, err = transcript.Moment(v)
 		default:
 			err = ask(&c.Spec, key, v)
 		}
@@ -140,7 +141,7 @@ func fillContainer(c *metric.ContainerFacts, attrs map[string]string) (err error
 // ask reads cpu=100m/200m: a request and a limit, either of which may be empty.
 func ask(v *metric.Values, key, amounts string) error {
 	var request, limit metric.ID
-	parse := bytes
+	parse := transcript.Bytes
 	switch key {
 	case "cpu":
 		request, limit, parse = metric.CPURequest, metric.CPULimit, cores

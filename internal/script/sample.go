@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -16,11 +17,11 @@ type number struct {
 
 var numbers = map[string]number{
 	"cpu":   {metric.CPUUsageRate, cores},
-	"mem":   {metric.MemoryWorkingSet, bytes},
-	"rss":   {metric.MemoryRSS, bytes},
-	"usage": {metric.MemoryUsage, bytes},
-	"rx":    {metric.NetworkRxRate, bytes},
-	"disk":  {metric.EphemeralStorageUsage, bytes},
+	"mem":   {metric.MemoryWorkingSet, transcript.Bytes},
+	"rss":   {metric.MemoryRSS, transcript.Bytes},
+	"usage": {metric.MemoryUsage, transcript.Bytes},
+	"rx":    {metric.NetworkRxRate, transcript.Bytes},
+	"disk":  {metric.EphemeralStorageUsage, transcript.Bytes},
 	"cap":   {metric.CPUNodeCapacity, cores},
 	"limit": {metric.CPULimit, cores},
 }
@@ -28,7 +29,7 @@ var numbers = map[string]number{
 // addSample adds to b what a line of an observation says.
 func addSample(b *metric.Batch, line string, now time.Time) error {
 	words := strings.Fields(line)
-	s := b.Add(entity(b.Node, words[0]))
+	s := b.Add(transcript.Entity(b.Node, words[0]))
 	s.Instance.Origin = metric.StartReported
 	at, window := now, 15*time.Second
 	rejected, held, ambiguous, absent := metric.Unjudged, false, false, false
@@ -38,7 +39,7 @@ func addSample(b *metric.Batch, line string, now time.Time) error {
 		var err error
 		switch key {
 		case "time":
-			at, err = moment(v)
+			at, err = transcript.Moment(v)
 		case "window":
 			window, err = time.ParseDuration(v)
 		case "uid":
@@ -47,7 +48,7 @@ func addSample(b *metric.Batch, line string, now time.Time) error {
 			s.Instance.ID = metric.ContainerID(v)
 		case "start":
 			var start time.Time
-			start, err = moment(v)
+			start, err = transcript.Moment(v)
 			s.Instance.Start = start.UnixNano()
 		case "mtime":
 			s.Instance.Origin = metric.StartCgroup

@@ -34,19 +34,12 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Processor is a step under test.
-type Processor interface {
-	Process(facts *metric.Facts, b *metric.Batch, now time.Time)
-}
-
-// epoch is the moment that all offsets count from.
-var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-
 // Run runs every file in dir, each with pipelines of its own.
-func Run(t *testing.T, dir string, pipeline func() []Processor) {
+func Run(t *testing.T, dir string, pipeline func() []transcript.Processor) {
 	t.Helper()
 	datadriven.Walk(t, dir, func(t *testing.T, path string) {
 		s := &session{pipeline: pipeline}
@@ -61,8 +54,8 @@ func Run(t *testing.T, dir string, pipeline func() []Processor) {
 }
 
 type session struct {
-	pipeline        func() []Processor
-	forth, back     []Processor
+	pipeline        func() []transcript.Processor
+	forth, back     []transcript.Processor
 	batch, reversed metric.Batch
 	facts           *metric.Facts
 }
@@ -86,7 +79,7 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 		s.facts = facts
 		return "", err
 	case "observe":
-		lines := nonEmpty(d.Input)
+		lines := transcript.Lines(d.Input)
 		out, err := s.observe(d, lines, &s.batch, s.forth)
 		if err != nil {
 			return "", err
@@ -101,14 +94,14 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 	return "", fmt.Errorf("unknown command %q", d.Cmd)
 }
 
-func (s *session) observe(d *datadriven.TestData, lines []string, b *metric.Batch, steps []Processor) (string, error) {
-	now := epoch
+func (s *session) observe(d *datadriven.TestData, lines []string, b *metric.Batch, steps []transcript.Processor) (string, error) {
+	now := transcript.Epoch
 	b.Reset()
 	for _, arg := range d.CmdArgs {
 		var err error
 		switch arg.Key {
 		case "at":
-			now, err = moment(arg.Vals[0])
+			now, err = transcript.Moment(arg.Vals[0])
 		case "error":
 			reason, ok := metric.ParseReason(arg.Vals[0])
 			if !ok {
@@ -134,23 +127,6 @@ func (s *session) observe(d *datadriven.TestData, lines []string, b *metric.Batc
 	return describe(b), nil
 }
 
-func nonEmpty(input string) (out []string) {
-	for line := range strings.Lines(input) {
-		if line = strings.TrimSpace(line); line != "" {
-			out = append(out, line)
-		}
-	}
-	return out
-}
-
-func moment(offset string) (time.Time, error) {
-	d, err := time.ParseDuration(offset)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("read time: %w", err)
-	}
-	return epoch.Add(d), nil
-}
-
 // cores reads 250m or 2 as nanocores.
 func cores(v string) (float64, error) {
 	milli, isMilli := strings.CutSuffix(v, "m")
@@ -159,39 +135,4 @@ func cores(v string) (float64, error) {
 		return n * 1e6, err
 	}
 	return n * 1e9, err
-}
-
-// bytes reads 10Mi or 4096.
-func bytes(v string) (float64, error) {
-	factor := 1.0
-	for _, u := range [...]struct {
-		suffix string
-		factor float64
-	}{{"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}} {
-		if rest, ok := strings.CutSuffix(v, u.suffix); ok {
-			v, factor = rest, u.factor
-		}
-	}
-	n, err := strconv.ParseFloat(v, 64)
-	return n * factor, err
-}
-
-func entity(node metric.NodeName, name string) metric.Entity {
-	name, part, _ := strings.Cut(strings.TrimSuffix(name, "]"), "[")
-	e := metric.Entity{Node: node, Part: part}
-	parts := strings.SplitN(name, "/", 3)
-	switch {
-	case parts[0] == "node":
-		e.Kind = metric.Node
-	case parts[0] == "system":
-		e.Kind, e.Name = metric.System, strings.TrimPrefix(name, "system")
-	case len(parts) == 2:
-		e.Kind = metric.Pod
-	default:
-		e.Kind, e.Name = metric.Container, parts[2]
-	}
-	if e.Kind == metric.Pod || e.Kind == metric.Container {
-		e.Namespace, e.Pod = metric.Namespace(parts[0]), metric.PodName(parts[1])
-	}
-	return e
 }

@@ -87,7 +87,7 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 	case "facts":
 		return "", s.learn(args, d.Input)
 	case "observe", "fail":
-		now, err := moment(args["at"])
+		now, err := Moment(args["at"])
 		if err != nil {
 			return "", err
 		}
@@ -102,7 +102,7 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 			}
 		}
 		witness := &metric.Batch{}
-		for _, line := range lines(d.Input) {
+		for _, line := range Lines(d.Input) {
 			to := b
 			if rest, ok := strings.CutPrefix(line, "witness "); ok {
 				to, line = witness, rest
@@ -137,15 +137,6 @@ func or(s, otherwise string) string {
 	return s
 }
 
-func lines(input string) (out []string) {
-	for line := range strings.Lines(input) {
-		if line = strings.TrimSpace(line); line != "" {
-			out = append(out, line)
-		}
-	}
-	return out
-}
-
 // fields splits "name key=value flag" into the name and its attributes.
 func fields(line string) (name string, attrs map[string]string) {
 	attrs = map[string]string{}
@@ -160,38 +151,13 @@ func fields(line string) (name string, attrs map[string]string) {
 	return name, attrs
 }
 
-func moment(offset string) (time.Time, error) {
-	d, err := time.ParseDuration(offset)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("offset: %w", err)
-	}
-	return Epoch.Add(d), nil
-}
-
-func entity(node metric.NodeName, name string) metric.Entity {
-	name, part, _ := strings.Cut(strings.TrimSuffix(name, "]"), "[")
-	e := metric.Entity{Node: node, Part: part}
-	parts := strings.Split(name, "/")
-	switch {
-	case parts[0] == "node":
-		e.Kind = metric.Node
-	case parts[0] == "system":
-		e.Kind, e.Name = metric.System, strings.TrimPrefix(name, "system")
-	case len(parts) == 2:
-		e.Kind, e.Namespace, e.Pod = metric.Pod, metric.Namespace(parts[0]), metric.PodName(parts[1])
-	case len(parts) == 3:
-		e.Kind, e.Namespace, e.Pod, e.Name = metric.Container, metric.Namespace(parts[0]), metric.PodName(parts[1]), parts[2]
-	}
-	return e
-}
-
 func observe(b *metric.Batch, node metric.NodeName, line string, now time.Time) error {
 	name, attrs := fields(line)
-	s := b.Add(entity(node, name))
+	s := b.Add(Entity(node, name))
 	at := now
 	if v, ok := attrs["time"]; ok {
 		var err error
-		if at, err = moment(v); err != nil {
+		if at, err = Moment(v); err != nil {
 			return err
 		}
 	}
@@ -213,7 +179,7 @@ func observe(b *metric.Batch, node metric.NodeName, line string, now time.Time) 
 			}
 			i.Inode = n
 		case "start":
-			start, err := moment(v)
+			start, err := Moment(v)
 			if err != nil {
 				return err
 			}
@@ -244,14 +210,14 @@ func observe(b *metric.Batch, node metric.NodeName, line string, now time.Time) 
 			s.Times[metric.CPU] = at.UnixNano()
 			s.Rates[metric.CPU] = metric.Window{End: at.UnixNano()}
 		case "mem":
-			n, err := bytes(v)
+			n, err := Bytes(v)
 			if err != nil {
 				return err
 			}
 			s.Values.Set(metric.MemoryWorkingSet, n)
 			s.Times[metric.Memory] = at.UnixNano()
 		case "rx":
-			n, err := bytes(v)
+			n, err := Bytes(v)
 			if err != nil {
 				return err
 			}
@@ -266,39 +232,28 @@ func observe(b *metric.Batch, node metric.NodeName, line string, now time.Time) 
 	return nil
 }
 
-func bytes(v string) (float64, error) {
-	factor := 1.0
-	for suffix, f := range map[string]float64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30} {
-		if rest, ok := strings.CutSuffix(v, suffix); ok {
-			v, factor = rest, f
-		}
-	}
-	n, err := strconv.ParseFloat(v, 64)
-	return n * factor, err
-}
-
 func (s *session) learn(args map[string]string, input string) error {
-	at, err := moment(or(args["at"], "0s"))
+	at, err := Moment(or(args["at"], "0s"))
 	if err != nil {
 		return err
 	}
 	pods := map[metric.PodRef]*metric.PodFacts{}
 	var order []*metric.PodFacts
-	for _, line := range lines(input) {
+	for _, line := range Lines(input) {
 		kind, rest, _ := strings.Cut(line, " ")
 		name, attrs := fields(rest)
-		e := entity("", name)
+		e := Entity("", name)
 		switch kind {
 		case "pod":
 			p := &metric.PodFacts{PodRef: e.PodRef(), UID: metric.PodUID(attrs["uid"]), ConfigHash: metric.PodUID(attrs["hash"]),
 				Node: metric.NodeName(or(attrs["node"], "n1")), Phase: metric.Phase(or(attrs["phase"], "Running")), QoS: attrs["qos"]}
 			_, p.Mirror = attrs["mirror"]
 			_, p.HostNetwork = attrs["hostnet"]
-			if p.KnownAt, err = moment(or(attrs["known"], or(args["at"], "0s"))); err != nil {
+			if p.KnownAt, err = Moment(or(attrs["known"], or(args["at"], "0s"))); err != nil {
 				return err
 			}
 			if v := attrs["started"]; v != "" {
-				if p.Started, err = moment(v); err != nil {
+				if p.Started, err = Moment(v); err != nil {
 					return err
 				}
 			}
@@ -313,7 +268,7 @@ func (s *session) learn(args map[string]string, input string) error {
 			c.State = map[string]metric.State{"": metric.Live, "running": metric.Live, "waiting": metric.Waiting, "terminated": metric.Terminated}[attrs["state"]]
 			c.Role = map[string]metric.Role{"sidecar": metric.Sidecar, "init": metric.Init, "ephemeral": metric.Ephemeral}[attrs["role"]]
 			if v := attrs["started"]; v != "" {
-				if c.StartedAt, err = moment(v); err != nil {
+				if c.StartedAt, err = Moment(v); err != nil {
 					return err
 				}
 			}
@@ -409,7 +364,7 @@ func numbers(g metric.Group, s *metric.Sample) string {
 	w := s.Rates[g]
 	over := ""
 	if w.End != 0 {
-		over = fmt.Sprintf(" over %v to %v", w.Length, offset(w.End))
+		over = fmt.Sprintf(" over %v to %v", w.Length, Offset(w.End))
 	}
 	switch g {
 	case metric.CPU:
@@ -432,33 +387,6 @@ func numbers(g metric.Group, s *metric.Sample) string {
 	return g.String()
 }
 
-func offset(at int64) time.Duration { return time.Unix(0, at).Sub(Epoch) }
-
-// DescribeVerdict writes a reason with its evidence.
-func DescribeVerdict(v *metric.Verdict) string {
-	e := &v.Evidence
-	var why []string
-	if e.Rule != "" {
-		why = append(why, "rule "+e.Rule)
-	}
-	if e.Name != "" {
-		why = append(why, e.Name)
-	}
-	if e.Cause != metric.Unjudged {
-		why = append(why, e.Cause.String())
-	}
-	if e.Other != (metric.Sight{}) {
-		why = append(why, "other "+sight(&e.Other))
-	}
-	if e.Err != nil {
-		why = append(why, e.Err.Error())
-	}
-	if len(why) == 0 {
-		return v.Reason.String()
-	}
-	return v.Reason.String() + " (" + strings.Join(why, ", ") + ")"
-}
-
 func sight(s *metric.Sight) string {
 	var parts []string
 	if s.UID != "" {
@@ -471,13 +399,13 @@ func sight(s *metric.Sight) string {
 		parts = append(parts, string(s.Path))
 	}
 	if s.Start != 0 {
-		parts = append(parts, "started "+offset(s.Start).String())
+		parts = append(parts, "started "+Offset(s.Start).String())
 	}
 	if s.Value != 0 {
 		parts = append(parts, fmt.Sprintf("%v", time.Duration(s.Value)))
 	}
 	if s.Time != 0 {
-		parts = append(parts, "at "+offset(s.Time).String())
+		parts = append(parts, "at "+Offset(s.Time).String())
 	}
 	return strings.Join(parts, " ")
 }

@@ -13,15 +13,15 @@ import (
 
 // TestRules tells what aggregate makes of samples as rate leaves them.
 func TestRules(t *testing.T) {
-	script.Run(t, "testdata/rules", func() []script.Processor {
-		return []script.Processor{aggregate.New(aggregate.Options{})}
+	script.Run(t, "testdata/rules", func() []transcript.Processor {
+		return []transcript.Processor{aggregate.New(aggregate.Options{})}
 	})
 }
 
 // TestRatios tells what enrich and aggregate make together.
 func TestRatios(t *testing.T) {
-	script.Run(t, "testdata/ratios", func() []script.Processor {
-		return []script.Processor{enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})}
+	script.Run(t, "testdata/ratios", func() []transcript.Processor {
+		return []transcript.Processor{enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})}
 	})
 }
 

@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"github.com/weir-metrics/weir/internal/script"
+	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/processors/enrich"
 )
 
 func TestTranscripts(t *testing.T) {
-	script.Run(t, "testdata", func() []script.Processor {
-		return []script.Processor{enrich.New(enrich.Options{})}
+	script.Run(t, "testdata", func() []transcript.Processor {
+		return []transcript.Processor{enrich.New(enrich.Options{})}
 	})
 }

@@ -1,0 +1,95 @@
+package transcript
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Lines returns the lines of a command's input that are not empty, trimmed.
+func Lines(input string) (out []string) {
+	for line := range strings.Lines(input) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// Moment reads an offset from Epoch, such as -1h or 15s.
+func Moment(offset string) (time.Time, error) {
+	d, err := time.ParseDuration(offset)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("offset: %w", err)
+	}
+	return Epoch.Add(d), nil
+}
+
+// Offset says how long after Epoch a moment is, in nanoseconds since the Unix
+// epoch.
+func Offset(at int64) time.Duration { return time.Unix(0, at).Sub(Epoch) }
+
+// DescribeVerdict writes a reason with its evidence.
+func DescribeVerdict(v *metric.Verdict) string {
+	e := &v.Evidence
+	var why []string
+	if e.Rule != "" {
+		why = append(why, "rule "+e.Rule)
+	}
+	if e.Name != "" {
+		why = append(why, e.Name)
+	}
+	if e.Cause != metric.Unjudged {
+		why = append(why, e.Cause.String())
+	}
+	if e.Other != (metric.Sight{}) {
+		why = append(why, "other "+sight(&e.Other))
+	}
+	if e.Err != nil {
+		why = append(why, e.Err.Error())
+	}
+	if len(why) == 0 {
+		return v.Reason.String()
+	}
+	return v.Reason.String() + " (" + strings.Join(why, ", ") + ")"
+}
+
+// Entity reads the name of an entity: node, system/cron, shop/web, shop/web/app,
+// each perhaps with a part, as in shop/web[interface:eth0].
+func Entity(node metric.NodeName, name string) metric.Entity {
+	name, part, _ := strings.Cut(strings.TrimSuffix(name, "]"), "[")
+	e := metric.Entity{Node: node, Part: part}
+	parts := strings.SplitN(name, "/", 3)
+	switch {
+	case parts[0] == "node":
+		e.Kind = metric.Node
+	case parts[0] == "system":
+		e.Kind, e.Name = metric.System, strings.TrimPrefix(name, "system")
+	case len(parts) == 2:
+		e.Kind = metric.Pod
+	default:
+		e.Kind, e.Name = metric.Container, parts[2]
+	}
+	if e.Kind == metric.Pod || e.Kind == metric.Container {
+		e.Namespace, e.Pod = metric.Namespace(parts[0]), metric.PodName(parts[1])
+	}
+	return e
+}
+
+// Bytes reads an amount such as 10Mi.
+func Bytes(v string) (float64, error) {
+	factor := 1.0
+	for _, u := range [...]struct {
+		suffix string
+		factor float64
+	}{{"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}} {
+		if rest, ok := strings.CutSuffix(v, u.suffix); ok {
+			v, factor = rest, u.factor
+		}
+	}
+	n, err := strconv.ParseFloat(v, 64)
+	return n * factor, err
+}
