@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/internal/cli"
@@ -44,6 +45,12 @@ func (d *Direct) List(ctx context.Context, r usage.Resource, q usage.Query) (*us
 	case refused:
 		return nil, cli.Hintf(fmt.Errorf("cannot reach %s: %w", d.client.Server(), dial.Err),
 			"Is weir running there? --server=URL (or $WEIR_SERVER) names it.")
+	case strings.Contains(err.Error(), "gave HTTP response to HTTPS client"):
+		return nil, cli.Hintf(fmt.Errorf("%s answers without TLS", d.client.Server()), "Write its URL with http://.")
+	}
+	if problem := (*usage.Problem)(nil); errors.As(err, &problem) && problem.Status == http.StatusNotFound && problem.Hint == "" {
+		return nil, cli.Hintf(fmt.Errorf("something answers at %s, but it is no weir: %s", d.client.Server(), problem.Message),
+			"The URL ends with the port: --server=http://HOST:PORT")
 	}
 	return nil, Explain(err)
 }

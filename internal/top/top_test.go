@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"path"
 	"strings"
 	"testing"
@@ -202,4 +204,22 @@ func TestFormats(t *testing.T) {
 			t.Errorf("binary(%v) = %s, want %s", v, got, want)
 		}
 	}
+}
+
+// TestNotAWeir: whatever else answers at the URL is told from a weir.
+func TestNotAWeir(t *testing.T) {
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	f := func(url, want string) {
+		t.Helper()
+		d, err := NewDirect(url, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = d.List(t.Context(), usage.Nodes, usage.Query{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want it to say %q", url, err, want)
+		}
+	}
+	f(other.URL, "but it is no weir")
+	f(strings.Replace(other.URL, "http://", "https://", 1), "answers without TLS")
 }

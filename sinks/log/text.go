@@ -13,7 +13,7 @@ const clock = "2006-01-02T15:04:05.000Z07:00"
 // appendText appends a batch for people, values in cores, seconds, bytes and
 // ratios:
 //
-//	2026-01-02T03:04:05.000Z kubelet:resource n1: 91 samples, 90 measured, 1 rejected in 12ms; missing: 3 FirstSample, 1 NoData
+//	2026-01-02T03:04:05.000Z kubelet:resource n1: 91 samples, 90 with numbers, 1 rejected in 12ms; missing: 3 FirstSample, 1 NoData
 //	  shop/web/app cpu/usage_rate=0.25 memory/working_set=4096; network Unsupported
 func appendText(buf []byte, b *metric.Batch, verbose bool) []byte {
 	s := summarize(b)
@@ -28,7 +28,7 @@ func appendText(buf []byte, b *metric.Batch, verbose bool) []byte {
 	buf = strconv.AppendInt(buf, int64(len(b.Samples)), 10)
 	buf = append(buf, " samples, "...)
 	buf = strconv.AppendInt(buf, int64(s.measured), 10)
-	buf = append(buf, " measured"...)
+	buf = append(buf, " with numbers"...)
 	if s.rejected > 0 {
 		buf = append(buf, ", "...)
 		buf = strconv.AppendInt(buf, int64(s.rejected), 10)
