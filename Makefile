@@ -45,12 +45,14 @@ lint: ## golangci-lint, built from its module (minutes the first time)
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (20s)
-	@$(GO) list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r pkg dir; do \
+	@log=$$(mktemp); trap 'rm -f $$log' EXIT; \
+	$(GO) list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r pkg dir; do \
 		for target in $$(grep -hos '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | sed 's/^func //'); do \
 			echo "== $$pkg $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null | tee $$log || \
+				if grep -q 'Failing input' $$log || ! grep -q 'context deadline exceeded' $$log; then exit 1; fi; \
 		done; \
-	done
+	done # the go command may call the end of its time an error; a failing input is one
 
 .PHONY: bench
 bench: ## benchmarks of every stage: time, bytes and allocations per pod (BENCH, BENCHCOUNT)

@@ -166,12 +166,16 @@ func parseTarget(entry string, port int) ([]Target, error) {
 
 // splitHostPort splits an address that may lack a port.
 func splitHostPort(address string, port int) (host, p string, err error) {
-	if host = strings.Trim(address, "[]"); isIP(host) || !strings.Contains(address, ":") {
+	if host = strings.TrimSuffix(strings.TrimPrefix(address, "["), "]"); isIP(host) {
 		return host, strconv.Itoa(port), nil
 	}
-	host, p, err = net.SplitHostPort(address)
-	if err != nil {
-		return "", "", err
+	if host, p = address, strconv.Itoa(port); strings.Contains(address, ":") {
+		if host, p, err = net.SplitHostPort(address); err != nil {
+			return "", "", err
+		}
+	}
+	if i := strings.IndexAny(host, "[]/?#@% \t"); i >= 0 && !isIP(host) {
+		return "", "", fmt.Errorf("no host name holds %q", host[i])
 	}
 	if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
 		return "", "", errors.New("port out of range")
