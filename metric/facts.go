@@ -147,6 +147,24 @@ func (p *PodFacts) Is(uid PodUID) bool {
 	return uid == p.UID || p.ConfigHash != "" && uid == p.ConfigHash
 }
 
+// ReportedUID returns the UID by which nodes call the pod: its own or, for a
+// static pod, the hash of its manifest.
+func (p *PodFacts) ReportedUID() PodUID {
+	if p.ConfigHash != "" {
+		return p.ConfigHash
+	}
+	return p.UID
+}
+
+// CoresOf returns how many CPUs the node of b has: what the API server says, else
+// what the source says; 0 if neither does.
+func (f *Facts) CoresOf(b *Batch) float64 {
+	if cores := f.Node(b.Node).Cores(); cores > 0 {
+		return cores
+	}
+	return b.Cores
+}
+
 // Node returns the facts of a node, or nil.
 func (f *Facts) Node(name NodeName) *NodeFacts {
 	if f == nil {

@@ -39,9 +39,6 @@ var table = []room{
 	{"internal", []string{"*"}}, // tests' helpers; no room but cmd may import them (below)
 }
 
-// sharedInternals are the parts of internal that any room may import.
-var sharedInternals = []string{}
-
 // doors are third-party packages that only the named folders may import.
 var doors = map[string][]string{
 	"k8s.io/client-go/informers":        {"cluster"},
@@ -125,11 +122,6 @@ func allowed(from string, rule *room, imported string) bool {
 	}
 	for _, may := range rule.may {
 		if may == "*" || may == to {
-			return true
-		}
-	}
-	for _, shared := range sharedInternals {
-		if imported == shared {
 			return true
 		}
 	}

@@ -39,14 +39,14 @@ type Options struct {
 // State is what identity remembers of one source. It is not safe for
 // concurrent use.
 type State struct {
-	options    Options
-	tracks     map[metric.Entity]*track
-	epoch, now time.Time
-	clock      time.Duration // this round's now, since epoch
-	round      uint32
-	lastID     uint32 // of the newest line
-	asked      time.Duration
-	cores      float64 // of the node; 0 if unknown
+	options Options
+	tracks  map[metric.Entity]*track
+	now     time.Time     // of the last batch
+	clock   time.Duration // since the first batch; stands still while reads fail
+	round   uint32
+	lastID  uint32 // of the newest line
+	asked   time.Duration
+	cores   float64 // of the node; 0 if unknown
 
 	// Of the batch in hand: its samples by entity.
 	grouped *metric.Batch
@@ -105,10 +105,7 @@ func New(o Options) *State {
 // report. Groups that hold a kubelet's zeros for "could not read" become NoData.
 func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 	s.group(b, now)
-	s.cores = b.Cores
-	if n := facts.Node(b.Node); n != nil && n.Cores() > 0 {
-		s.cores = n.Cores()
-	}
+	s.cores = facts.CoresOf(b)
 	// A pod's own sample first: which UID lives decides on its containers.
 	for _, pods := range [...]bool{true, false} {
 		for i := range b.Samples {
@@ -216,8 +213,8 @@ func (s *State) group(b *metric.Batch, now time.Time) {
 	if s.grouped == b && len(s.next) == len(b.Samples) {
 		return
 	}
-	if s.epoch.IsZero() {
-		s.epoch, s.now = now, now
+	if s.now.IsZero() {
+		s.now = now
 	}
 	if !b.Failed() {
 		s.clock += now.Sub(s.now)
@@ -281,10 +278,7 @@ func (s *State) judge(t *track, facts *metric.Facts, b *metric.Batch) {
 		if l.instance.UID == "" && present(facts, sample, b.Clock) {
 			// Its start is that of the present run: once the name passes to
 			// another pod, this line is the old one's.
-			pod := facts.Pod(sample.Entity.PodRef())
-			if l.instance.UID = pod.UID; pod.ConfigHash != "" {
-				l.instance.UID = pod.ConfigHash
-			}
+			l.instance.UID = facts.Pod(sample.Entity.PodRef()).ReportedUID()
 		}
 		t.chosen, t.winner = l.id, c.sample
 		if ambiguous {

@@ -191,14 +191,10 @@ func podOf(facts *metric.Facts, e *metric.Entity) metric.PodUID {
 	if e.Kind != metric.Pod && e.Kind != metric.Container {
 		return ""
 	}
-	switch p := facts.Pod(e.PodRef()); {
-	case p == nil:
-		return ""
-	case p.ConfigHash != "":
-		return p.ConfigHash
-	default:
-		return p.UID
+	if p := facts.Pod(e.PodRef()); p != nil {
+		return p.ReportedUID()
 	}
+	return ""
 }
 
 // doubtful reports whether only a start time says that sample begins a new

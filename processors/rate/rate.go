@@ -68,10 +68,7 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 		s.epoch = now
 	}
 	s.clock, s.round = now.Sub(s.epoch), s.round+1
-	s.cores.capacity = b.Cores
-	if n := facts.Node(b.Node); n != nil && n.Cores() > 0 {
-		s.cores.capacity = n.Cores()
-	}
+	s.cores.capacity = facts.CoresOf(b)
 	stepped := s.clockStepped(b)
 	if stepped { // for what this batch missed, too
 		for _, t := range s.tracks {
@@ -178,11 +175,8 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metr
 	if sr.received != received {
 		sr.entries, sr.received = sr.entries[:0], received
 	}
-	switch sr.admit(at) {
-	case cached:
-		return // standIn serves the last rate
-	case outOfOrder:
-		return
+	if !sr.advances(at) {
+		return // the same reading again, or an older one: standIn serves the last rate
 	}
 	e := entry{time: at, counters: read(g, &sample.Values)}
 	verdict := metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: metric.FirstSample}

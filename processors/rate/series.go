@@ -66,34 +66,16 @@ func read(g metric.Group, v *metric.Values) (c [slots]float64) {
 	return c
 }
 
-// arrival says how a sample's time relates to those in store.
-type arrival uint8
-
-const (
-	advanced arrival = iota
-	cached
-	outOfOrder
-)
-
 // fell reports whether the first counter is below the newest in store.
 func (sr *series) fell(e entry) bool {
 	n := len(sr.entries)
 	return n > 0 && sr.entries[n-1].counters[0] > e.counters[0]
 }
 
-// admit compares a sample's time with the newest in store.
-func (sr *series) admit(at int64) arrival {
-	if len(sr.entries) == 0 {
-		return advanced
-	}
-	switch newest := sr.entries[len(sr.entries)-1].time; {
-	case at > newest:
-		return advanced
-	case at == newest:
-		return cached
-	default:
-		return outOfOrder
-	}
+// advances reports whether a sample's time is after the newest in store.
+func (sr *series) advances(at int64) bool {
+	n := len(sr.entries)
+	return n == 0 || at > sr.entries[n-1].time
 }
 
 // baseline returns the newest entry at least target older than at; failing
