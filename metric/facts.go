@@ -201,6 +201,21 @@ func (f *Facts) Pod(ref PodRef) *PodFacts {
 	return f.pods[shardOf(ref)][ref]
 }
 
+// EachPod calls do for every pod, bound to a node or not, in no order, until it
+// returns false.
+func (f *Facts) EachPod(do func(*PodFacts) bool) {
+	if f == nil {
+		return
+	}
+	for _, shard := range f.pods {
+		for _, p := range shard {
+			if !do(p) {
+				return
+			}
+		}
+	}
+}
+
 // PodsOn returns the pods bound to a node. The slice must not be changed.
 func (f *Facts) PodsOn(node NodeName) []*PodFacts {
 	if f == nil {

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -202,7 +203,12 @@ func TestFactsAgreeWithAList(t *testing.T) {
 			}
 			on[p.Node]++
 		}
-		return len(f.PodsOn("n1")) == on["n1"] && len(f.PodsOn("n2")) == on["n2"]
+		seen := map[PodRef]*PodFacts{}
+		f.EachPod(func(p *PodFacts) bool {
+			seen[p.PodRef] = p
+			return true
+		})
+		return maps.Equal(seen, want) && len(f.PodsOn("n1")) == on["n1"] && len(f.PodsOn("n2")) == on["n2"]
 	}
 	if err := quick.Check(check, nil); err != nil {
 		t.Error(err)

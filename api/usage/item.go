@@ -170,7 +170,7 @@ func judge(it *Item, rows []row, g metric.Group, s *metric.Sample) {
 			said.Due = utc(ev.Due)
 		}
 	}
-	said.Message = Sentence(reason, g, ev)
+	said.Message = reason.Sentence(g, ev)
 	it.Reasons = append(it.Reasons, said)
 }
 

@@ -330,41 +330,6 @@ func TestOnlyGet(t *testing.T) {
 	}
 }
 
-func TestEveryReasonHasASentence(t *testing.T) {
-	seen := map[string]metric.Reason{}
-	for r := range metric.Reason(metric.NumReasons) {
-		s := Sentence(r, metric.CPU, metric.Evidence{})
-		if s == "" {
-			t.Errorf("%v has no sentence", r)
-		}
-		if other, twice := seen[s]; twice {
-			t.Errorf("%v and %v have one sentence: %q", r, other, s)
-		}
-		seen[s] = r
-	}
-}
-
-func TestSentenceTellsTheEvidence(t *testing.T) {
-	for _, test := range []struct {
-		reason metric.Reason
-		ev     metric.Evidence
-		want   string
-	}{
-		{metric.Incomplete, metric.Evidence{Name: "app", Cause: metric.FirstSample},
-			"container app has no number: it was seen once, and a rate needs two readings"},
-		{metric.OtherNode, metric.Evidence{Name: "n2"}, "the API server binds the pod to n2"},
-		{metric.CounterReset, metric.Evidence{Other: metric.Sight{Value: 100e9}, Got: metric.Sight{Value: 10e9}},
-			"the counter fell from 100s to 10s although nothing restarted"},
-		{metric.OverLimit, metric.Evidence{Limit: 5000}, "it was dropped at the configured limit of 5000"},
-		{metric.NodeUnreachable, metric.Evidence{Err: errors.New("connection refused")},
-			"the node cannot be reached: connection refused"},
-	} {
-		if got := Sentence(test.reason, metric.CPU, test.ev); got != test.want {
-			t.Errorf("%v\n got: %s\nwant: %s", test.reason, got, test.want)
-		}
-	}
-}
-
 func TestMatch(t *testing.T) {
 	for _, test := range []struct {
 		pattern, s string
