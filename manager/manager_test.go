@@ -22,7 +22,7 @@ const (
 // steady returns the first steady place of a test node more than half an
 // interval after second, as time since start: its third read.
 func steady(node string, start time.Time, second time.Duration) time.Duration {
-	next, _ := newTimetable("test/"+node, interval).next(2, start.Add(second), start.Add(second))
+	next, _ := newTimetable("test/"+node, interval).next(2, start.Add(second), start.Add(second), false)
 	return next.Sub(start)
 }
 
@@ -47,6 +47,28 @@ func TestRoundsComeAtTheirPlaces(t *testing.T) {
 			!s[0].Began.Equal(time.Now()) || !s[0].Succeeded.Equal(time.Now()) || !s[0].Due.Equal(time.Now().Add(interval)) {
 			t.Errorf("status: got %+v, want test/a with 5 successes, the last now, the next in %v", s, interval)
 		}
+		h.mustEnd()
+	})
+}
+
+// A container that started since the last round is looked at again before the
+// next.
+func TestNewcomersAreLookedAtTwiceAsOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDiary()
+		third := steady("a", time.Now(), settle)
+		young := &place{read: func(_ context.Context, round int, b *metric.Batch) error {
+			if round == 3 || round == 4 {
+				b.Add(metric.Entity{Kind: metric.Container, Node: b.Node, Namespace: "shop", Pod: "web", Name: "app"})
+				b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: b.Samples[0].Entity, Group: metric.CPU, Reason: metric.TooYoung})
+			}
+			return nil
+		}}
+		h := build(t, Options{Sinks: []NamedSink{d.named()}}, young.spec("a", interval, timeout))
+		h.until(third + 2*interval)
+		wantLines(t, "rounds", d.read(), "0s a 0", "10s a 0", fmt.Sprintf("%v a 1", third),
+			fmt.Sprintf("%v a 1", third+interval/2), fmt.Sprintf("%v a 0", third+interval), fmt.Sprintf("%v a 0", third+2*interval))
+		h.wantMetric(0, "weir_skipped_rounds_total", "kind=test")
 		h.mustEnd()
 	})
 }

@@ -37,23 +37,34 @@ func (t timetable) first(together int) time.Duration {
 }
 
 // next returns when the next round is due, given that the round'th (from 1) was
-// due at due and has ended now, and how many places were missed meanwhile.
+// due at due and has ended now, and how many places were missed meanwhile. A
+// round that met newcomers is followed by one halfway to the next place.
 //
-// Steady rounds keep at least half an interval between them. Without that, a
-// clock that is slewed forwards while we wait would have the same place come
-// twice, and the second read and a place right after it would both be read.
-func (t timetable) next(round int, due, now time.Time) (next time.Time, missed int) {
+// Rounds keep a third of an interval between them. Without that, a clock that is
+// slewed forwards while we wait would have the same place come twice, and the
+// second read and a place right after it would both be read.
+func (t timetable) next(round int, due, now time.Time, newcomers bool) (next time.Time, missed int) {
 	if round == 1 {
 		return now.Add(min(settle, t.interval)), 0
 	}
 	// Elapsed time is monotonic where due and now are readings of this
 	// machine's clock: setting the clock misses nothing.
 	missed = t.placesWithin(due, now.Sub(due))
-	next = t.place(now)
-	if next.Sub(due) < t.interval/2 {
-		next = next.Add(t.interval)
+	places := t
+	if newcomers {
+		places = t.halved()
+	}
+	next = places.place(now)
+	if next.Sub(due) < t.interval/3 {
+		next = next.Add(places.interval)
 	}
 	return next, missed
+}
+
+// halved returns t with a place halfway between each two.
+func (t timetable) halved() timetable {
+	half := t.interval / 2
+	return timetable{offset: t.offset % half, interval: half}
 }
 
 // place returns the first steady place after now.

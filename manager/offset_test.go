@@ -66,24 +66,30 @@ func TestNext(t *testing.T) {
 		says       string
 		round      int
 		due, now   float64
+		newcomers  bool
 		want       float64
 		wantMissed int
 	}{
-		{"the second read comes 10 s after the first", 1, 1, 1, 11, 0},
-		{"10 s after its end, so that fresh samples are 10 s apart", 1, 1, 3.5, 13.5, 0},
-		{"though places lie between", 1, 18, 18, 28, 0},
-		{"the third is at its place", 2, 11, 11, 19, 0},
-		{"but not right after the second", 2, 18, 18, 34, 0},
-		{"half an interval after is far enough", 2, 11.5, 11.5, 19, 0},
-		{"then every interval", 3, 19, 19.5, 34, 0},
-		{"a round that is late keeps the phase", 3, 19, 33.9, 34, 0},
-		{"a round as long as the interval misses the next", 3, 19, 34, 49, 1},
-		{"a longer one misses more", 3, 19, 70, 79, 3},
-		{"a second read may miss places", 2, 11, 20, 34, 1},
-		{"a timer that fires early does not read twice", 3, 19, 18.99, 34, 0},
-		{"before the epoch too", 3, -11, -10, 4, 0},
+		{"the second read comes 10 s after the first", 1, 1, 1, false, 11, 0},
+		{"10 s after its end, so that fresh samples are 10 s apart", 1, 1, 3.5, false, 13.5, 0},
+		{"though places lie between", 1, 18, 18, false, 28, 0},
+		{"the third is at its place", 2, 11, 11, false, 19, 0},
+		{"but not right after the second", 2, 18, 18, false, 34, 0},
+		{"half an interval after is far enough", 2, 11.5, 11.5, false, 19, 0},
+		{"then every interval", 3, 19, 19.5, false, 34, 0},
+		{"a round that is late keeps the phase", 3, 19, 33.9, false, 34, 0},
+		{"a round as long as the interval misses the next", 3, 19, 34, false, 49, 1},
+		{"a longer one misses more", 3, 19, 70, false, 79, 3},
+		{"a second read may miss places", 2, 11, 20, false, 34, 1},
+		{"a timer that fires early does not read twice", 3, 19, 18.99, false, 34, 0},
+		{"newcomers are looked at again halfway", 3, 19, 19.5, true, 26.5, 0},
+		{"and again at the place", 4, 26.5, 27, true, 34, 0},
+		{"which is steady once they are known", 4, 26.5, 27, false, 34, 0},
+		{"nor after a late second read", 2, 30, 30.1, true, 41.5, 0},
+		{"the second read comes no sooner for newcomers", 1, 1, 1, true, 11, 0},
+		{"before the epoch too", 3, -11, -10, false, 4, 0},
 	} {
-		next, missed := tt.next(c.round, at(c.due), at(c.now))
+		next, missed := tt.next(c.round, at(c.due), at(c.now), c.newcomers)
 		if !next.Equal(at(c.want)) || missed != c.wantMissed {
 			t.Errorf("%s: round %d due %v ended %v: got next %v, missed %d; want %v, %d",
 				c.says, c.round, c.due, c.now, float64(next.UnixNano())/1e9, missed, c.want, c.wantMissed)
@@ -100,7 +106,7 @@ func TestNextAcrossClockSteps(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, time.Minute, 5 * time.Millisecond, 0, -5 * time.Millisecond, -time.Minute, -time.Hour} {
 		due := at(3604)
 		now := due.Add(step)
-		next, _ := tt.next(3, due, now)
+		next, _ := tt.next(3, due, now, false)
 		wait := next.Sub(now)
 		if tt.phase(next) != 0 || wait <= 0 || wait > 2*tt.interval {
 			t.Errorf("clock steps by %v: next round in %v, %v after its place; want a place within 30s", step, wait, tt.phase(next))
@@ -116,7 +122,7 @@ func TestNextLosesNoPlace(t *testing.T) {
 	lasts := []time.Duration{0, time.Second, 15 * time.Second, 16 * time.Second, 14999 * time.Millisecond, 90 * time.Second, 45 * time.Second}
 	start, rounds, missed := due, 0, 0
 	for i := range 700 {
-		next, m := tt.next(3+i, due, due.Add(lasts[i%len(lasts)]))
+		next, m := tt.next(3+i, due, due.Add(lasts[i%len(lasts)]), false)
 		due, rounds, missed = next, rounds+1, missed+m
 	}
 	if got, want := rounds+missed, int(due.Sub(start)/tt.interval); got != want {

@@ -28,7 +28,22 @@ func (r *runner) round() {
 		return // while a witness was asked
 	}
 	r.note(b)
+	r.newcomers = newcomers(b)
 	r.m.publish(b, r.pool)
+}
+
+// newcomers reports whether b has containers too new for their CPU to be known.
+// Another look soon gives them their first number, which an autoscaler may be
+// waiting for.
+func newcomers(b *metric.Batch) bool {
+	for i := range b.Verdicts {
+		v := &b.Verdicts[i]
+		if v.Entity.Kind == metric.Container && v.Group == metric.CPU &&
+			(v.Reason == metric.FirstSample || v.Reason == metric.TooYoung) {
+			return true
+		}
+	}
+	return false
 }
 
 // read has the source fill a batch through f, its own view or the witness', and

@@ -32,8 +32,9 @@ type runner struct {
 	caller   *caller
 	pipeline []step
 
-	rounds int
-	due    time.Time
+	rounds    int
+	due       time.Time
+	newcomers bool // the last round met some
 
 	mu struct {
 		sync.Mutex
@@ -84,7 +85,7 @@ func (r *runner) fire() {
 // is no longer wanted.
 func (r *runner) again() bool {
 	now := time.Now()
-	due, missed := r.timetable.next(r.rounds, r.due, now)
+	due, missed := r.timetable.next(r.rounds, r.due, now, r.newcomers)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.stopping {
