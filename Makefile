@@ -11,9 +11,11 @@ COMMANDS    := weir kubectl-weir weir-simulate
 FUZZTIME    ?= 20s
 BENCH       ?= .
 BENCHCOUNT  ?= 1
+IMAGE       ?= weir-metrics/weir:dev
 TOOL        := $(GO) tool -modfile=tools/go.mod
 
 export CGO_ENABLED ?= 0
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 
 .DEFAULT_GOAL := help
 
@@ -34,6 +36,7 @@ run: build ## build, then measure this machine: http://127.0.0.1:8087, and bin/w
 test: ## all tests that need no root and no cluster
 	$(GO) vet ./...
 	$(GO) test -timeout 8m ./...
+	$(GO) test -C deploy/image ./...
 
 .PHONY: race
 race: ## the same tests under the race detector (needs a C compiler)
@@ -58,9 +61,19 @@ fuzz: ## each fuzz target for FUZZTIME (20s)
 bench: ## benchmarks of every stage: time, bytes and allocations per pod (BENCH, BENCHCOUNT)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 30m ./...
 
+.PHONY: image
+image: build ## write a container image of bin/weir, without any registry: bin/weir-image.tar
+	$(GO) run -C deploy/image . --name $(IMAGE) --binary '$(CURDIR)/$(BIN)/weir:/weir' --out '$(CURDIR)/$(BIN)/weir-image.tar' \
+		--label title=weir --label version=$(VERSION) --label licenses=Apache-2.0 --label source=https://github.com/weir-metrics/weir
+
 .PHONY: e2e
-e2e: build ## the built commands on this machine's own cgroups and on simulated kubelets (root)
-	$(GO) test -tags e2e -count 1 -timeout 15m -v ./test/local/...
+e2e: build image ## the built commands on this machine, on simulated kubelets and in a real cluster (root; minutes to build it, once)
+	$(GO) run ./test/cluster build
+	$(GO) test -tags e2e -count 1 -timeout 45m -p 1 -v ./test/local/... ./test/cluster/... ./test/apis/...
+
+.PHONY: cluster
+cluster: ## start a real Kubernetes cluster on this machine and leave it running (root); ends with: go run ./test/cluster down
+	$(GO) run ./test/cluster up
 
 .PHONY: generate
 generate: ## write the pages derived from code
@@ -73,6 +86,7 @@ verify: ## formatting, generated pages, clients for other systems
 	GOOS=darwin $(GO) build -o /dev/null ./cmd/kubectl-weir
 	GOOS=windows $(GO) build -o /dev/null ./cmd/kubectl-weir
 	$(GO) mod tidy -diff
+	cd deploy/image && $(GO) mod tidy -diff
 
 .PHONY: clean
 clean: ## remove what was built

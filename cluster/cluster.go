@@ -68,7 +68,7 @@ type Cluster struct {
 // New returns a Cluster for the API server that o names. It does no I/O but
 // reading the kubeconfig or the service account's token.
 func New(o Options) (*Cluster, error) {
-	config, err := restConfig(o)
+	config, err := RESTConfig(o)
 	if err != nil {
 		return nil, fmt.Errorf("configure API client: %w", err)
 	}
@@ -90,7 +90,10 @@ func NewForClient(client kubernetes.Interface, o Options) *Cluster {
 	return &Cluster{opts: o, client: client, queue: newQueue(), changed: make(chan struct{}, 1)}
 }
 
-func restConfig(o Options) (*rest.Config, error) {
+// RESTConfig returns how the API server that o names is reached, and who we are
+// to it: for whoever shows the same credentials elsewhere. It reads the
+// kubeconfig or the service account's token.
+func RESTConfig(o Options) (*rest.Config, error) {
 	if o.Kubeconfig == "" && o.Master == "" {
 		return rest.InClusterConfig()
 	}

@@ -26,8 +26,9 @@ type Manager struct {
 	lanes     lanes
 	outlets   []*outlet
 
-	began atomic.Pointer[time.Time] // when Run was called; nil before
-	ready atomic.Bool
+	began    atomic.Pointer[time.Time] // when Run was called; nil before
+	complete atomic.Pointer[time.Time] // when all sources were there for the first time; nil before
+	ready    atomic.Bool
 
 	sourcesCtx context.Context // parent of every source's
 	stopSinks  context.CancelFunc

@@ -26,7 +26,8 @@ type Options struct {
 	// nil, both mean that there is no cluster to know anything of.
 	Facts func() *metric.Facts
 	// FactsChanged receives when the facts may have changed in a way that
-	// concerns providers. A buffer of one and a non-blocking send suffice.
+	// concerns providers. A buffer of one and a non-blocking send suffice. nil
+	// means that there is no cluster; otherwise facts are waited for.
 	FactsChanged <-chan struct{}
 
 	// MaxReads bounds how many reads run at once; default 128. A quarter of

@@ -1,80 +1,102 @@
 package manager
 
 import (
+	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/weir-metrics/weir/metric"
 )
 
-// enough is the share of the reachable sources that must have been read twice,
-// which is what a rate needs, before weir's answers are worth asking for.
+// enough is the share of the reachable nodes that must have rates before weir's
+// answers are worth asking for.
 const enough = 0.95
 
 // Ready returns nil when the answers built from the sources are worth asking
-// for: 95% of the sources that can be reached have been read twice. Where that
-// does not come about, it is ready nevertheless two intervals and a timeout
-// after Run began: better most numbers than none. Once ready, it remains so.
-// The error says what is waited for.
+// for: 95% of the nodes that can be reached have rates. Where that does not come
+// about, it is ready nevertheless two intervals and a timeout after all sources
+// were there to be read: better most numbers than none. Once ready, it remains
+// so. The error says what is waited for.
+//
+// A node is reachable if the last read of any of its sources brought something,
+// or is still to come; that the API server calls it NotReady is of no account.
+// Nodes that are left out on purpose do not count.
 func (m *Manager) Ready() error {
 	if m.ready.Load() {
 		return nil
 	}
-	began := m.began.Load()
-	if began == nil {
+	if m.began.Load() == nil {
 		return fmt.Errorf("the manager does not run yet")
 	}
-	if facts := m.options.Facts(); facts != nil && !facts.Synced {
+	complete := m.complete.Load()
+	if complete == nil {
 		return fmt.Errorf("waiting for the API server's list of nodes and pods")
 	}
-	if err := readiness(m.Status(), time.Since(*began)); err != nil {
+	if err := readiness(m.Status(), time.Since(*complete)); err != nil {
 		return err
 	}
 	m.ready.Store(true)
 	return nil
 }
 
-// readiness judges sources so long after the start.
-func readiness(sources []SourceStatus, up time.Duration) error {
-	patience := 2*defaultInterval + defaultTimeout
-	if len(sources) > 0 {
-		var interval, timeout time.Duration
-		for _, s := range sources {
-			interval, timeout = max(interval, s.Interval), max(timeout, s.Timeout)
-		}
-		patience = 2*interval + timeout
+// known reports whether facts are all there is to know, so that the sources
+// which follow from them are all there are.
+func (m *Manager) known(facts *metric.Facts) bool {
+	if m.options.FactsChanged == nil && facts == nil {
+		return true // no cluster
 	}
+	return facts != nil && facts.Synced
+}
+
+// fares is how the sources of one node fare together.
+type fares struct{ reached, rated bool }
+
+// readiness judges sources so long after they were all there.
+func readiness(sources []SourceStatus, up time.Duration) error {
+	nodes := map[string]fares{}
+	var interval, timeout time.Duration
+	var failed SourceStatus
+	for _, s := range sources {
+		if s.Unread != nil {
+			continue
+		}
+		interval, timeout = max(interval, s.Interval), max(timeout, s.Timeout)
+		reached := s.Reached || s.Rounds == 0
+		if !reached && failed.Err == nil {
+			failed = s
+		}
+		name := cmp.Or(string(s.Node), s.Name)
+		n := nodes[name]
+		nodes[name] = fares{n.reached || reached, n.rated || reached && s.Rated}
+	}
+	patience := 2*cmp.Or(interval, defaultInterval) + cmp.Or(timeout, defaultTimeout)
 	if up >= patience {
 		return nil
 	}
 
-	var reachable, twice, failing int
-	var example SourceStatus
-	for _, s := range sources {
-		if s.Err != nil {
-			if failing == 0 {
-				example = s
-			}
-			failing++
-			continue
+	var reachable, rated int
+	for _, n := range nodes {
+		if n.reached {
+			reachable++
 		}
-		reachable++
-		if s.Successes >= 2 {
-			twice++
+		if n.rated {
+			rated++
 		}
 	}
 	left := (patience - up).Round(time.Second)
 	switch {
-	case len(sources) == 0:
-		return fmt.Errorf("waiting for a source: there is none yet (ready without one in %v)", left)
+	case len(nodes) == 0:
+		return fmt.Errorf("waiting for a node: there is none to read (ready without one in %v)", left)
 	case reachable == 0:
-		return fmt.Errorf("waiting for a source that answers: all %d fail, %s with: %w (ready without them in %v)",
-			failing, example.Name, example.Err, left)
-	case float64(twice) < enough*float64(reachable):
+		return fmt.Errorf("waiting for a node that answers: all %d fail, %s with: %w (ready without them in %v)",
+			len(nodes), failed.Name, failed.Err, left)
+	case float64(rated) < enough*float64(reachable):
 		var fail string
-		if failing > 0 {
-			fail = fmt.Sprintf(", %d more fail", failing)
+		if n := len(nodes) - reachable; n > 0 {
+			fail = fmt.Sprintf(", %d more fail", n)
 		}
-		return fmt.Errorf("waiting for second reads: %d of %d reachable sources have been read twice%s (ready without them in %v)",
-			twice, reachable, fail, left)
+		return fmt.Errorf("waiting for rates: %d of %d reachable nodes have them%s (ready without them in %v)",
+			rated, reachable, fail, left)
 	}
 	return nil
 }

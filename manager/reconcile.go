@@ -1,6 +1,8 @@
 package manager
 
 import (
+	"time"
+
 	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/metric"
@@ -9,7 +11,8 @@ import (
 // reconcile asks the providers and makes the running sources those they name.
 // It is called by Run's goroutine only.
 func (m *Manager) reconcile() {
-	order, wanted := m.ask(m.options.Facts())
+	facts := m.options.Facts()
+	order, wanted := m.ask(facts)
 
 	var gone []*runner
 	m.mu.Lock()
@@ -32,6 +35,10 @@ func (m *Manager) reconcile() {
 	}
 	total := len(m.mu.sources)
 	m.mu.Unlock()
+	if m.complete.Load() == nil && m.known(facts) {
+		now := time.Now()
+		m.complete.Store(&now)
+	}
 
 	stopped := 0
 	for _, r := range gone {
@@ -98,5 +105,6 @@ func (m *Manager) askOne(i int, facts *metric.Facts) {
 // same reports whether a running source of spec a serves for b. What Open does
 // cannot be compared.
 func same(a, b Spec) bool {
-	return a.Kind == b.Kind && a.Node == b.Node && a.Interval == b.Interval && a.Timeout == b.Timeout
+	return a.Kind == b.Kind && a.Node == b.Node && a.Interval == b.Interval && a.Timeout == b.Timeout &&
+		(a.Unread == nil) == (b.Unread == nil)
 }

@@ -17,12 +17,13 @@ type step struct {
 // it to the sinks. A round that is cut short because the source is no longer
 // wanted leaves no batch: its error would speak of us, not of the source.
 func (r *runner) round() {
-	r.meters.rounds.Inc()
 	r.begin()
-	b := r.read(r.fill, r.meters.read)
+	b := r.look()
 	if r.ctx.Err() != nil {
 		return
 	}
+	// Asked now, for processors put what they hold into an empty batch.
+	r.answered = !b.Failed()
 	r.process(b, r.m.options.Facts(), time.Now())
 	if r.ctx.Err() != nil {
 		return // while a witness was asked
@@ -44,6 +45,18 @@ func newcomers(b *metric.Batch) bool {
 		}
 	}
 	return false
+}
+
+// look reads the source, or says why it is left out.
+func (r *runner) look() *metric.Batch {
+	if r.spec.Unread == nil {
+		r.meters.rounds.Inc()
+		return r.read(r.fill, r.meters.read)
+	}
+	b := r.empty(r.pool.get())
+	b.Began = time.Now()
+	b.Ended, b.Err = b.Began, r.spec.Unread
+	return b
 }
 
 // read has the source fill a batch through f, its own view or the witness', and

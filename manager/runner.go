@@ -35,6 +35,7 @@ type runner struct {
 	rounds    int
 	due       time.Time
 	newcomers bool // the last round met some
+	answered  bool // the last read brought something, or at least no error
 
 	mu struct {
 		sync.Mutex
@@ -55,14 +56,16 @@ func (m *Manager) start(spec Spec, together int) *runner {
 	}
 	r.ctx, r.cancel = context.WithCancel(m.sourcesCtx)
 	r.caller = newCaller(spec.Timeout, m.lanes, r.meters)
-	r.meters.sources.Inc()
+	if spec.Unread == nil {
+		r.meters.sources.Inc()
+	}
 	m.runners.Add(1)
 
 	wait := r.timetable.first(together)
 	r.due = time.Now().Add(wait)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.status = SourceStatus{Name: spec.Name, Kind: spec.Kind, Node: spec.Node, Interval: spec.Interval, Timeout: spec.Timeout, Due: r.due}
+	r.mu.status = SourceStatus{Name: spec.Name, Kind: spec.Kind, Node: spec.Node, Interval: spec.Interval, Timeout: spec.Timeout, Unread: spec.Unread, Due: r.due}
 	r.mu.timer = time.AfterFunc(wait, r.fire)
 	return r
 }
@@ -123,7 +126,9 @@ func (r *runner) stop() (first bool) {
 func (r *runner) end() {
 	r.cancel()
 	r.pipeline = nil
-	r.meters.sources.Dec()
+	if r.spec.Unread == nil {
+		r.meters.sources.Dec()
+	}
 	r.forgetStatus()
 	if r.caller.stillStuck() {
 		// A source is not closed while a call of it runs.
@@ -137,6 +142,12 @@ func (r *runner) end() {
 // open makes the source and its pipeline. A source that cannot be opened lives
 // on as a broken one, so that each round tells why there are no numbers.
 func (r *runner) open() {
+	if r.spec.Unread != nil {
+		if err := r.assemble(); err != nil {
+			r.meters.erred(stageOpen, err)
+		}
+		return
+	}
 	source, err := r.openSource()
 	if err != nil {
 		r.breakDown(fmt.Errorf("open the source: %w", err))

@@ -50,6 +50,11 @@ type Spec struct {
 	// If the source is an io.Closer, it is closed when it is no longer wanted
 	// and no call of it runs.
 	Open func() (Source, error)
+	// Unread is why the place is left out on purpose; nil for one that is read.
+	// Each round of a Spec that has it is a batch that failed with this error,
+	// so that the absence has its reason. Open is not called, nothing counts as
+	// failing, and nobody waits for it.
+	Unread error
 }
 
 // Provider says which sources there are. It is asked again whenever facts

@@ -18,14 +18,22 @@ type SourceStatus struct {
 	Node metric.NodeName
 	// Interval and Timeout are those of its Spec, with the defaults filled in.
 	Interval, Timeout time.Duration
+	// Unread is why the source is left out on purpose; nil for one that is read.
+	Unread error
 	// Began is when the last round began, Succeeded when the last round without
 	// an error was done; zero if there was none.
 	Began, Succeeded time.Time
 	// Rounds and Successes count the rounds done, and those without an error.
 	Rounds, Successes int
-	// Err is the error of the last round done; nil if it had none. What was read
-	// beside it may have been served.
+	// Err is the error of the last round done; nil if it had none, or if the
+	// source is left out on purpose. What was read beside it may have been
+	// served.
 	Err error
+	// Reached reports whether the last read done brought something, or at least
+	// no error.
+	Reached bool
+	// Rated reports whether any round has made a rate that could be served.
+	Rated bool
 	// Due is when the next round begins; in the past while one runs.
 	Due time.Time
 }
@@ -60,9 +68,14 @@ func (r *runner) begin() {
 // to fail, when it fails for another reason, and when it answers again; not
 // when it fails once more.
 func (r *runner) note(b *metric.Batch) {
+	if r.spec.Unread != nil {
+		return
+	}
 	now := time.Now()
 	r.mu.Lock()
 	s := &r.mu.status
+	s.Reached = r.answered
+	s.Rated = s.Rated || rated(b)
 	was := s.Err
 	since := s.Succeeded
 	s.Rounds++
@@ -86,6 +99,22 @@ func (r *runner) note(b *metric.Batch) {
 	case b.Err != nil && reasonOf(b.Err) != reasonOf(was):
 		r.log().Warn("the source fails for another reason", failure(b.Err)...)
 	}
+}
+
+// rated reports whether b has the CPU rates that its source can give: those of
+// some containers, who started only now, do not make up for the others, who are
+// seen for the first time.
+func rated(b *metric.Batch) bool {
+	var rates, first int
+	for i := range b.Samples {
+		switch s := &b.Samples[i]; {
+		case s.Reasons[metric.CPU] == metric.FirstSample:
+			first++
+		case s.Rates[metric.CPU].End != 0 && s.Numbered(metric.CPU):
+			rates++
+		}
+	}
+	return rates > 0 && float64(rates) >= enough*float64(rates+first)
 }
 
 // forgetStatus takes a source that ends out of the count of failing ones.

@@ -20,7 +20,7 @@ var sentences = [NumReasons]string{
 	NodeExcluded:      "the configuration leaves the node out",
 	NodeNoAddress:     "the node has no address of a configured type",
 	NodeNotReady:      "the node is not ready and did not answer",
-	NodeNotScrapedYet: "the node is still to be read for the first time",
+	NodeNotScrapedYet: "the node has not been read yet",
 	WarmingUp:         "weir has just started and has seen the node once",
 
 	NodeUnreachable:   "the node cannot be reached",

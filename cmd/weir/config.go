@@ -26,6 +26,8 @@ type config struct {
 	kubeconfig, master string
 	inCluster          bool
 
+	apis *apiFlags // nil for commands that serve none
+
 	log logging.Options
 }
 
@@ -42,14 +44,24 @@ func newConfig(resolution time.Duration, sources ...string) *config {
 
 // addFlags adds the flags every long-running command has.
 func (c *config) addFlags(f *pflag.FlagSet) {
+	c.addPipelineFlags(f)
+	c.addListenFlags(f)
+	c.log.AddFlags(f)
+}
+
+// addPipelineFlags adds the flags that say what is read, and where it goes.
+func (c *config) addPipelineFlags(f *pflag.FlagSet) {
 	f.Var(&c.sources, "source", "where samples come from, see weir help sources; repeatable")
 	f.Var(&c.sinks, "sink", "where results go: memory, prometheus and log; memory and prometheus are always there, and named only for their options, see weir help sinks; repeatable")
 	f.DurationVar(&c.resolution, "metric-resolution", c.resolution, "time between two reads of a source, unless the source's resolution option says otherwise")
 	f.IntVar(&c.maxReads, "max-reads", 128, "most sources read at one moment")
+}
+
+// addListenFlags adds the flags of what is served without asking who reads.
+func (c *config) addListenFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.listen, "listen", c.listen, "HOST:PORT to serve on")
 	f.BoolVar(&c.open, "allow-unauthenticated", false, "serve on addresses that others than this machine reach; nobody is asked who they are")
 	f.BoolVar(&c.pprof, "pprof", false, "serve profiles of this process at /debug/pprof/")
-	c.log.AddFlags(f)
 }
 
 // addClusterFlags adds the flags of commands that may know a cluster.

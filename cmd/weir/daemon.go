@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,17 +27,19 @@ const grace = 10 * time.Second
 // daemon is one running weir: a plan with everything it needs opened.
 type daemon struct {
 	log      *zap.Logger
-	listener net.Listener
-	mux      *serve.Mux
+	listener net.Listener // nil where only those who may are answered
+	mux      *serve.Mux   // nil with it
+	door     *door        // nil without a secured server
 	manager  *manager.Manager
-	sources  []provider
+	sources  []opened
 	cluster  *cluster.Cluster // nil without one
 }
 
 // open makes everything a plan asks for. What can be wrong with it is found out
 // here, before anything runs. The log sink writes to out.
-func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (d *daemon, err error) {
-	d = &daemon{log: log}
+func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon, error) {
+	var err error
+	d, undo := &daemon{log: log}, true
 	options := manager.Options{
 		MaxReads: p.MaxReads, Shutdown: grace, Logger: log, Pipeline: pipeline,
 	}
@@ -52,16 +56,18 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (d *daem
 
 	// Listening comes before sources are opened: it is what goes wrong most, and
 	// there is nothing to undo yet.
-	listener, err := serve.Listen(ctx, p.Listen, p.Open)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
+	if p.Listen != "" {
+		listener, err := serve.Listen(ctx, p.Listen, p.Open)
 		if err != nil {
-			listener.Close()
+			return nil, err
 		}
-	}()
-	d.listener = listener
+		d.listener = listener
+		defer func() {
+			if undo {
+				listener.Close()
+			}
+		}()
+	}
 	if d.sources, err = openSources(p, log); err != nil {
 		return nil, err
 	}
@@ -79,7 +85,16 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (d *daem
 	)
 	options.Registerer = registry
 	d.manager = manager.New(options)
-	d.mux = endpoints(p, s, registry, d.manager, options.Facts)
+	f := newFront(p, s, registry, d.manager, options.Facts)
+	if d.listener != nil {
+		d.mux = f.local(p)
+	}
+	if p.Secure != nil {
+		if d.door, err = openDoor(p, f, log); err != nil {
+			return nil, errors.Join(err, closeAll(d.sources))
+		}
+	}
+	undo = false
 	return d, nil
 }
 
@@ -92,28 +107,42 @@ func buildInfo(v version.Info) prometheus.Collector {
 	return g
 }
 
-// run works until ctx ends or a part fails, and returns when every part has ended.
+// run works until ctx ends or a part fails, and returns when every part has
+// ended. What serves ends first: until it has, there must be something to serve.
 func (d *daemon) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	behind, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
 	type end struct {
-		part string
-		err  error
+		part   string
+		serves bool
+		err    error
 	}
 	ends := make(chan end)
-	parts := 0
+	parts, serving := 0, 0
 	start := func(part string, run func(context.Context) error) {
 		parts++
-		go func() { ends <- end{part, run(ctx)} }()
+		go func() { ends <- end{part, false, run(behind)} }()
+	}
+	front := func(part string, run func(context.Context) error) {
+		parts++
+		serving++
+		go func() { ends <- end{part, true, run(ctx)} }()
 	}
 	if d.cluster != nil {
 		start("follow the cluster", d.cluster.Run)
 	}
 	start("run the pipeline", d.manager.Run)
-	start("serve", func(ctx context.Context) error {
-		return serve.Serve(ctx, d.listener, d.mux, serve.Options{Grace: grace / 2, Logger: d.log})
-	})
-	d.log.Info("serving", zap.String("address", d.address()))
+	if d.listener != nil {
+		front("serve", func(ctx context.Context) error {
+			return serve.Serve(ctx, d.listener, d.mux, serve.Options{Grace: grace / 2, Logger: d.log})
+		})
+	}
+	if d.door != nil {
+		front("serve the cluster", d.door.run)
+	}
+	d.log.Info("serving", zap.Strings("addresses", d.addresses()))
 
 	var first error
 	for range parts {
@@ -127,6 +156,11 @@ func (d *daemon) run(ctx context.Context) error {
 				first = fmt.Errorf("%s: ended unasked", e.part)
 			}
 		}
+		if e.serves {
+			if serving--; serving == 0 {
+				stop()
+			}
+		}
 	}
 	if err := closeAll(d.sources); err != nil && first == nil {
 		first = fmt.Errorf("close sources: %w", err)
@@ -135,11 +169,23 @@ func (d *daemon) run(ctx context.Context) error {
 	return first
 }
 
-// address returns where d serves, as a URL that works on this machine.
-func (d *daemon) address() string {
-	addr := d.listener.Addr().(*net.TCPAddr)
-	if addr.IP.IsUnspecified() {
-		return fmt.Sprintf("http://127.0.0.1:%d", addr.Port)
+// addresses returns where d serves, as URLs that work on this machine.
+func (d *daemon) addresses() (all []string) {
+	if d.listener != nil {
+		all = append(all, "http://"+reachable(d.listener.Addr().String()))
 	}
-	return "http://" + addr.String()
+	if d.door != nil {
+		all = append(all, "https://"+reachable(d.door.server.Address()))
+	}
+	return all
+}
+
+// reachable returns the address by which this machine reaches one that is
+// listened on, which may be every address there is.
+func reachable(address string) string {
+	a, err := netip.ParseAddrPort(address)
+	if err != nil || !a.Addr().IsUnspecified() {
+		return address
+	}
+	return fmt.Sprintf("127.0.0.1:%d", a.Port())
 }

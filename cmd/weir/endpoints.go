@@ -1,30 +1,61 @@
 package main
 
 import (
+	"net/http"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/weir-metrics/weir/api/model"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/internal/serve"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 )
 
-// endpoints returns everything a weir serves.
-func endpoints(p *plan, s *sinks, registry *prometheus.Registry, m *manager.Manager, facts func() *metric.Facts) *serve.Mux {
+// front is what a weir has to serve, whoever asks: in a cluster those who may,
+// and without one whoever is on this machine.
+type front struct {
+	sinks    *sinks
+	facts    func() *metric.Facts
+	registry *prometheus.Registry
+	pipeline serve.Check
+	usage    http.Handler
+	model    http.Handler
+}
+
+func newFront(p *plan, s *sinks, registry *prometheus.Registry, m *manager.Manager, facts func() *metric.Facts) *front {
+	return &front{
+		sinks: s, facts: facts, registry: registry,
+		pipeline: serve.Check{Name: "pipeline", Waits: func() []string {
+			if err := m.Ready(); err != nil {
+				return []string{err.Error()}
+			}
+			return nil
+		}},
+		usage: usage.NewHandler(usage.Options{View: read(s, func(v view) usage.View { return v }), Facts: facts}),
+		model: model.NewHandler(model.Options{
+			View: read(s, func(v view) model.View { return v }), Facts: facts, Resolution: p.Resolution,
+		}),
+	}
+}
+
+// local returns the front for whoever is on this machine.
+func (f *front) local(p *plan) *serve.Mux {
 	mux := serve.NewMux("weir")
-	mux.HandleHealth(serve.Check{Name: "pipeline", Waits: func() []string {
-		if err := m.Ready(); err != nil {
-			return []string{err.Error()}
-		}
-		return nil
-	}})
+	mux.HandleHealth(f.pipeline)
 	mux.Handle("/metrics", "weir's own health, for Prometheus",
-		promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
-	mux.Handle("/metrics/cluster", "what everything uses, for Prometheus", s.prometheus)
-	mux.Handle(usage.Path, "", usage.NewHandler(usage.Options{View: s.view, Facts: facts}))
+		promhttp.HandlerFor(f.registry, promhttp.HandlerOpts{Registry: f.registry}))
+	mux.Handle("/metrics/cluster", "what everything uses, for Prometheus", f.sinks.prometheus)
+	mux.Handle(usage.Path, "", f.usage)
 	for _, r := range usage.Resources() {
 		mux.List(usage.Path+string(r), "what "+string(r)+" use, as JSON")
+	}
+	if p.APIs.Model {
+		for _, path := range model.Paths() {
+			mux.Handle(path, "", f.model)
+		}
+		mux.List("/api/v1/model/", "what Heapster's clients look for")
 	}
 	if p.Pprof {
 		mux.HandlePprof()

@@ -19,7 +19,7 @@ type thisHost struct {
 // openHost opens the source at once, so that a machine that cannot be read at all
 // is an error of the command and not of every round, and logs what this machine
 // cannot supply.
-func openHost(p hostPlan, log *zap.Logger) (provider, error) {
+func openHost(p hostPlan, log *zap.Logger) (opened, error) {
 	h, err := host.New(p.Options)
 	if err != nil {
 		return nil, fmt.Errorf("read this machine: %w", err)

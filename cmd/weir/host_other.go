@@ -8,6 +8,6 @@ import (
 	"go.uber.org/zap"
 )
 
-func openHost(hostPlan, *zap.Logger) (provider, error) {
+func openHost(hostPlan, *zap.Logger) (opened, error) {
 	return nil, errors.New("read this machine: only Linux has cgroups to read")
 }

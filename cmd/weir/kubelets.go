@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet"
@@ -27,15 +29,16 @@ func (p *kubeletPlan) kind() string {
 type kubelets struct {
 	plan    kubeletPlan
 	scraper *kubelet.Scraper
+	log     *zap.Logger
 	open    map[metric.NodeName]*addressed
 }
 
-func openKubelets(p kubeletPlan) (*kubelets, error) {
+func openKubelets(p kubeletPlan, log *zap.Logger) (*kubelets, error) {
 	scraper, err := kubelet.New(p.Options)
 	if err != nil {
 		return nil, fmt.Errorf("read kubelets: %w", err)
 	}
-	return &kubelets{plan: p, scraper: scraper, open: map[metric.NodeName]*addressed{}}, nil
+	return &kubelets{plan: p, scraper: scraper, log: log, open: map[metric.NodeName]*addressed{}}, nil
 }
 
 // Sources returns a source for each node. It is called by the manager's
@@ -49,7 +52,9 @@ func (k *kubelets) Sources(facts *metric.Facts) []manager.Spec {
 		if a == nil {
 			a = &addressed{scraper: k.scraper}
 		}
-		a.move(t)
+		if a.move(t) && t.Doubt != nil {
+			k.log.Warn("the node is read at the usual path", zap.String("node", string(t.Node)), zap.Error(t.Doubt))
+		}
 		there[t.Node] = a
 		specs = append(specs, manager.Spec{
 			Name: k.plan.kind() + "/" + string(t.Node), Kind: k.plan.kind(), Node: t.Node,
@@ -76,16 +81,29 @@ type addressed struct {
 	}
 }
 
-// move says where the node is.
-func (a *addressed) move(t kubelet.Target) {
+// move says where the node is, and reports whether that is news.
+func (a *addressed) move(t kubelet.Target) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// An error is made anew each time it is met, so its text is compared.
-	same := a.mu.target.Address == t.Address && a.mu.target.Guessed == t.Guessed &&
-		(a.mu.target.Err == nil) == (t.Err == nil) && (t.Err == nil || a.mu.target.Err.Error() == t.Err.Error())
-	if !same || a.mu.target.Node != t.Node {
-		a.mu.target, a.mu.opened = t, nil // closing a node is closing nothing
+	was := &a.mu.target
+	var wasErr, isErr error
+	if was.Err != nil {
+		wasErr = was.Err
 	}
+	if t.Err != nil {
+		isErr = t.Err
+	}
+	if was.Node == t.Node && was.Address == t.Address && was.Path == t.Path && was.Guessed == t.Guessed &&
+		sameText(wasErr, isErr) && sameText(was.Doubt, t.Doubt) {
+		return false
+	}
+	a.mu.target, a.mu.opened = t, nil // closing a node is closing nothing
+	return true
+}
+
+// sameText compares errors that are made anew each time they are met.
+func sameText(a, b error) bool {
+	return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error())
 }
 
 // now returns the source at the address of the moment.

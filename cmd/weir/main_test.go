@@ -31,7 +31,7 @@ func TestTranscripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, file string) {
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			var out bytes.Buffer
 			for line := range strings.Lines(d.Input) {

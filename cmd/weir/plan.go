@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"k8s.io/client-go/transport"
 
+	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/internal/stageflag"
@@ -33,9 +35,16 @@ type plan struct {
 	Log        *log.Options     // nil unless asked for
 	Cluster    *cluster.Options // nil without a cluster
 	MaxReads   int
-	Listen     string
-	Open       bool // to others than this machine
+	Resolution time.Duration // of sources that have none of their own
+	Listen     string        // empty: nothing is served without asking who reads
+	Open       bool          // to others than this machine
 	Pprof      bool
+	APIs       apis
+	// ExternalRules is the file that says which external metrics there are;
+	// empty unless APIs.External is set.
+	ExternalRules string
+	Secure        *server.Options // nil: nobody is asked who reads
+	Lease         *lease          // nil for a weir that is alone
 }
 
 // hostPlan is the source that reads this machine.
@@ -52,7 +61,7 @@ func (c *config) compile(source string) (*plan, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	p := &plan{MaxReads: c.maxReads, Listen: c.listen, Open: c.open, Pprof: c.pprof}
+	p := &plan{MaxReads: c.maxReads, Resolution: c.resolution, Listen: c.listen, Open: c.open, Pprof: c.pprof}
 	stages := c.sources.Stages
 	if len(stages) == 0 {
 		stages = []stageflag.Stage{{Name: source}}
@@ -73,6 +82,13 @@ func (c *config) compile(source string) (*plan, error) {
 		if err := p.addSink(s); err != nil {
 			return nil, cli.Usage(fmt.Errorf("--sink=%s: %w", s.Name, err))
 		}
+	}
+	if c.apis != nil {
+		var err error
+		if p.APIs, err = c.apis.compile(); err != nil {
+			return nil, err
+		}
+		p.ExternalRules = c.apis.rules
 	}
 	if c.namesCluster() || p.needsCluster() {
 		p.Cluster = &cluster.Options{Kubeconfig: c.kubeconfig, Master: c.master}
@@ -132,33 +148,33 @@ func (p *plan) addSink(s stageflag.Stage) error {
 	var err error
 	switch s.Name {
 	case "memory":
-		p.Memory, err = memory.ParseOptions(rest(s))
+		p.Memory, err = memory.ParseOptions(argument(s))
 	case "prometheus":
-		p.Prometheus, err = prometheus.ParseOptions(rest(s))
+		p.Prometheus, err = prometheus.ParseOptions(argument(s))
 	case "log":
 		var o log.Options
-		o, err = log.ParseOptions(rest(s))
+		o, err = log.ParseOptions(argument(s))
 		p.Log = &o
 	}
 	return err
 }
 
-// rest returns what follows the name and its colon, as sinks read it.
-func rest(s stageflag.Stage) string {
+// argument returns what follows the name and its colon, as sinks read it.
+func argument(s stageflag.Stage) string {
 	if len(s.Options) == 0 {
 		return s.Config
 	}
 	return s.Config + "?" + s.Options.Encode()
 }
 
-// provider is a Provider that holds something open.
-type provider interface {
+// opened is a Provider that holds something open.
+type opened interface {
 	manager.Provider
 	io.Closer
 }
 
 // openSources opens the sources. What is opened before one fails is closed again.
-func openSources(p *plan, logger *zap.Logger) (all []provider, err error) {
+func openSources(p *plan, logger *zap.Logger) (all []opened, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, closeAll(all))
@@ -178,17 +194,49 @@ func openSources(p *plan, logger *zap.Logger) (all []provider, err error) {
 		}
 		all = append(all, h)
 	}
+	identity, err := p.identity()
+	if err != nil {
+		return all, err
+	}
+	var readers []*kubelets
 	for _, plan := range p.Kubelets {
-		k, err := openKubelets(plan)
+		if len(plan.Targets) == 0 { // a list may name anyone: our credentials are not for them
+			plan.Identity = identity
+		}
+		k, err := openKubelets(plan, logger)
 		if err != nil {
 			return all, err
 		}
-		all = append(all, k)
+		readers, all = append(readers, k), append(all, k)
+	}
+	var host metric.NodeName
+	if p.Host != nil {
+		host = p.Host.Node
+	}
+	if e := exclude(readers, host); e != nil {
+		all = append(all, e)
 	}
 	return all, nil
 }
 
-func closeAll(all []provider) error {
+// identity returns who we are to kubelets; nil where a pod's service account, or
+// the source's own options, say so.
+func (p *plan) identity() (*transport.Config, error) {
+	if p.Cluster == nil || p.Cluster.Kubeconfig == "" {
+		return nil, nil
+	}
+	config, err := cluster.RESTConfig(*p.Cluster)
+	if err != nil {
+		return nil, fmt.Errorf("read credentials for kubelets: %w", err)
+	}
+	identity, err := config.TransportConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read credentials for kubelets: %w", err)
+	}
+	return identity, nil
+}
+
+func closeAll(all []opened) error {
 	var errs []error
 	for _, p := range all {
 		errs = append(errs, p.Close())

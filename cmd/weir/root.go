@@ -21,7 +21,7 @@ Begin with "weir run", which measures this machine, and in another terminal
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.AddCommand(newRun(), newServer(), newAgent(getenv), newTop(getenv, local), newVersion())
+	root.AddCommand(newRun(), newServer(getenv), newAgent(getenv), newTop(getenv, local), newCheck(), newVersion())
 	root.AddCommand(newTopics()...)
 	return root
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,13 +48,13 @@ func start(cmd *cobra.Command, c *config, p *plan) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", d.address())
-	if p.Host != nil {
-		server := ""
+	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", strings.Join(d.addresses(), " and "))
+	if p.Host != nil && d.listener != nil {
+		address := ""
 		if p.Listen != serve.DefaultAddress {
-			server = " --server=" + d.address()
+			address = " --server=" + d.addresses()[0]
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", server)
+		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", address)
 	}
 	return d.run(cmd.Context())
 }

@@ -5,43 +5,104 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/internal/version"
 )
 
-// serverResolution is the time between two reads of a node: what metrics-server
-// does, and about as often as a kubelet looks itself.
+// serverResolution is the time between two reads of a node: what metrics-server's
+// manifests say, and about as often as a kubelet looks itself.
 const serverResolution = 15 * time.Second
 
-func newServer() *cobra.Command {
-	c := newConfig(serverResolution, "kubelet", "host")
+func newServer(getenv func(string) string) *cobra.Command {
+	s := newServerFlags()
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Measure a cluster, or a list of kubelets",
 		Long: `Measure the nodes of a cluster through their kubelets, and serve what was measured.
 
-Sources are named as Heapster's were: NAME[:CONFIG][?OPTIONS].`,
-		Example: `  weir server --source=kubelet: --in-cluster
-  weir server --source=kubelet:?endpoint=summary --kubeconfig=$HOME/.kube/config
+In a pod, or with --kubeconfig, the cluster's own nodes are read unless --source
+says otherwise. Sources are named as Heapster's were: NAME[:CONFIG][?OPTIONS].
+
+weir server takes metrics-server's flags, so that its Deployment needs another
+image and command and no other arguments. Nodes are read every 15s unless
+--metric-resolution says otherwise (metrics-server: 60s): that is about as often
+as a kubelet looks itself.`,
+		Example: `  weir server                                # in a pod of the cluster
+  weir server --kubeconfig=$HOME/.kube/config --node-selector=kubernetes.io/os=linux
+  weir server --kubeconfig=$HOME/.kube/config --source=kubelet:?endpoint=summary
   weir server --source='kubelet:?targets=127.0.0.2:10250,127.0.0.3:10250&insecure-tls=true'`,
-		Args: cobra.NoArgs,
+		Args:    cobra.NoArgs,
+		Version: version.Get().String(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(c.sources.Stages) == 0 {
-				return cli.Hintf(errors.New("no source: nothing says where samples come from"),
-					"For the nodes of a cluster:   weir server --source=kubelet: --kubeconfig=FILE (or --in-cluster)\n"+
-						"For kubelets without one:     weir server --source='kubelet:?targets=HOST:PORT,...'\n"+
-						"For this machine alone:       weir run")
-			}
-			p, err := c.compile("")
+			p, err := s.compile(inPod(getenv, fileExists), getenv)
 			if err != nil {
 				return err
 			}
-			return start(cmd, c, p)
+			return start(cmd, s.config, p)
 		},
 	}
-	c.addFlags(cmd.Flags())
-	c.addClusterFlags(cmd.Flags())
+	cmd.SetVersionTemplate("{{.Version}}\n")
+	s.addTo(cmd)
 	return cmd
+}
+
+// serverFlags is what the flags of weir server say.
+type serverFlags struct {
+	*config
+	dropIn
+	secure *server.Options
+	lease  string
+}
+
+func newServerFlags() *serverFlags {
+	s := &serverFlags{config: newConfig(serverResolution, "kubelet", "host"), secure: server.NewOptions()}
+	s.apis = &apiFlags{}
+	return s
+}
+
+// addTo adds the flags to cmd, and groups them in its help.
+func (s *serverFlags) addTo(cmd *cobra.Command) {
+	s.given = cmd.Flags().Changed
+	g := newGroups(cmd)
+	g.add("The cluster", s.addClusterFlags)
+	g.add("Its kubelets, in metrics-server's words (instead of --source)", s.addKubeletFlags)
+	g.add("Sources and sinks", s.addPipelineFlags)
+	g.add("APIs", s.apis.addFlags)
+	g.add("Serving those who may, by the cluster's word", s.secure.AddFlags, s.addReplicaFlags)
+	g.add("Serving whoever asks", s.addListenFlags)
+	g.add("Logging", s.log.AddFlags, s.addLogFlags)
+	g.add("metrics-server's that weir has no use for", addOthers)
+}
+
+// addReplicaFlags adds the flags about several weirs side by side.
+func (s *serverFlags) addReplicaFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.lease, "lease", "weir", "NAME of the Lease by which replicas agree on whose numbers all answer with; empty for none. Needs POD_NAME, POD_NAMESPACE and POD_IP in the environment")
+}
+
+// compile makes a plan of the flags, in the environment of the process.
+func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, error) {
+	if err := s.complete(s.config, inPod); err != nil {
+		return nil, err
+	}
+	p, err := s.config.compile("")
+	if err != nil || !s.secure.Enabled() || !inPod && !s.given("secure-port") {
+		return p, err
+	}
+	if err := s.secure.Validate(); err != nil {
+		return nil, cli.Usage(err)
+	}
+	if p.Cluster == nil {
+		return nil, cli.Hintf(cli.Usage(errors.New("--secure-port needs a cluster, whose word decides who may read")),
+			"Name it with --kubeconfig=FILE or --in-cluster, or leave --secure-port out: --listen serves without asking.")
+	}
+	p.Secure, p.Lease = s.secure, podLease(s.lease, s.secure.SecureServing.BindPort, getenv)
+	if !s.given("listen") {
+		p.Listen = "" // or whoever reaches the pod's loopback is not asked
+	}
+	return p, nil
 }
 
 // noCluster explains why the API server cannot be asked.

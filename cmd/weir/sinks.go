@@ -5,7 +5,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/log"
@@ -45,15 +44,18 @@ func (s *sinks) snapshot() *memory.Snapshot {
 	return snapshot
 }
 
-// view returns what the usage API serves; nil before the first round.
-func (s *sinks) view() usage.View {
-	if snapshot := s.snapshot(); snapshot != nil {
-		return view{snapshot}
+// read returns what an API reads the newest state by: its own interface of a
+// view; nil before the first round.
+func read[V any](s *sinks, as func(view) V) func() V {
+	return func() (none V) {
+		if snapshot := s.snapshot(); snapshot != nil {
+			return as(view{snapshot})
+		}
+		return none
 	}
-	return nil
 }
 
-// view is a snapshot as the usage API reads it.
+// view is a snapshot in the words that all APIs share.
 type view struct{ *memory.Snapshot }
 
 // Verdicts yields what stands against numbers that are missing or doubtful.
@@ -61,6 +63,17 @@ func (v view) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
 	return func(yield func(metric.Verdict, time.Time) bool) {
 		for st := range v.Snapshot.Verdicts() {
 			if !yield(st.Verdict, st.Since) {
+				return
+			}
+		}
+	}
+}
+
+// Points yields what is remembered of a metric of an entity.
+func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
+	return func(yield func(time.Time, float64) bool) {
+		for _, p := range v.History(e, id, from, to) {
+			if !yield(time.Unix(0, p.Time), p.Value) {
 				return
 			}
 		}

@@ -6,8 +6,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
+
+	"k8s.io/client-go/transport"
 )
 
 // Where a cluster puts a pod's credentials.
@@ -21,6 +24,9 @@ const (
 // else was given. exists tells whether a file is there.
 func (o Options) inCluster(exists func(path string) bool) Options {
 	if o.Scheme != "https" {
+		o.Identity = nil
+	}
+	if o.Scheme != "https" || o.Identity != nil {
 		return o
 	}
 	if o.TokenFile == "" && o.CertFile == "" && exists(inClusterToken) {
@@ -52,6 +58,38 @@ func loadCA(path string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("read CA: %s holds no certificate in PEM form", path)
 	}
 	return pool, nil
+}
+
+// identify takes over from opts.Identity what the files leave open: whom to
+// trust, and our certificate.
+func (s *Scraper) identify(config *tls.Config) error {
+	identity, err := transport.TLSConfigFor(s.opts.Identity)
+	if err != nil {
+		return fmt.Errorf("use the kubeconfig's credentials for kubelets: %w", err)
+	}
+	if identity == nil {
+		return nil // it says nothing of TLS
+	}
+	if s.opts.CAFile == "" && !s.opts.Insecure {
+		config.RootCAs = identity.RootCAs
+	}
+	if s.opts.CertFile == "" && s.opts.TokenFile == "" {
+		config.GetClientCertificate = identity.GetClientCertificate
+	}
+	return nil
+}
+
+// identified returns the transport that adds to each request what opts.Identity
+// says of us, unless files do.
+func (s *Scraper) identified() (http.RoundTripper, error) {
+	if s.opts.Identity == nil || s.opts.CertFile != "" || s.opts.TokenFile != "" {
+		return s.transport, nil
+	}
+	rt, err := transport.HTTPWrappersForConfig(s.opts.Identity, s.transport)
+	if err != nil {
+		return nil, fmt.Errorf("use the kubeconfig's credentials for kubelets: %w", err)
+	}
+	return rt, nil
 }
 
 // watched is a file that is read again when it changes.

@@ -52,6 +52,9 @@ type Source interface {
 // Open returns the source for a target. It does no I/O.
 func (s *Scraper) Open(t Target) Source {
 	n := &Node{target: t, scraper: s, view: viewOf(s.opts.Endpoint)}
+	if t.Path != "" {
+		n.view.path = t.Path
+	}
 	n.view.url = n.url(n.view)
 	if s.opts.Endpoint == Resource {
 		return Testifier{n}

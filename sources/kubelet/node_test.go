@@ -12,10 +12,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/transport"
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
@@ -399,6 +402,84 @@ func TestClientCertificateFollowsItsFiles(t *testing.T) {
 
 	_, err := read(t, a.scraper(Options{}), Target{Node: "n1", Address: address})
 	wantReason(t, err, metric.NodeUnauthorized, "certificate")
+}
+
+// A kubeconfig's credentials are shown to kubelets as metrics-server shows them,
+// unless files of their own are given.
+func TestIdentityOfKubeconfig(t *testing.T) {
+	a := newAuthority(t)
+	var name, header string
+	address := a.kubelet("n1", func(w http.ResponseWriter, r *http.Request) {
+		name, header = "", r.Header.Get("Authorization")
+		if len(r.TLS.PeerCertificates) > 0 {
+			name = r.TLS.PeerCertificates[0].Subject.CommonName
+		}
+		io.WriteString(w, tiny)
+	}, func(c *tls.Config) {
+		c.ClientAuth, c.ClientCAs = tls.VerifyClientCertIfGiven, a.pool()
+	})
+	ca, err := os.ReadFile(a.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key := a.issue("admin")
+	token := write(t, t.TempDir()+"/token", []byte("of a file"))
+	f := func(says string, o Options, wantName, wantHeader string) {
+		t.Helper()
+		if _, err := read(t, newScraper(t, o), Target{Node: "n1", Address: address}); err != nil {
+			t.Errorf("%s: %v", says, err)
+		}
+		if name != wantName || header != wantHeader {
+			t.Errorf("%s: the kubelet saw certificate %q and Authorization %q, want %q and %q", says, name, header, wantName, wantHeader)
+		}
+	}
+	identity := func() *transport.Config {
+		return &transport.Config{BearerToken: "secret", TLS: transport.TLSConfig{CAData: ca, CertData: cert, KeyData: key, ServerName: "kubernetes"}}
+	}
+	f("certificate, token and CA of the kubeconfig", Options{Identity: identity()}, "admin", "Bearer secret")
+	f("without verification", Options{Identity: identity(), Insecure: true}, "admin", "Bearer secret")
+	f("a token of its own", Options{Identity: identity(), TokenFile: token}, "", "Bearer of a file")
+
+	_, err = read(t, newScraper(t, Options{Identity: &transport.Config{TLS: transport.TLSConfig{Insecure: true}}}), Target{Node: "n1", Address: address})
+	wantReason(t, err, metric.NodeCertificate, "unknown authority")
+}
+
+func TestPathOfAnnotation(t *testing.T) {
+	a := newAuthority(t)
+	var asked string
+	address := a.kubelet("n1", func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.RequestURI()
+		io.WriteString(w, tiny)
+	})
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(o Options, annotation, want string) {
+		t.Helper()
+		s := a.scraper(o)
+		target := targetOf(&metric.NodeFacts{
+			Name: "n1", Addresses: []metric.NodeAddress{{Type: "InternalIP", Address: host}}, KubeletPort: int32(port),
+			Annotations: map[string]string{PathAnnotation: annotation},
+		}, &s.opts)
+		_, err := read(t, s, target)
+		if err != nil && o.Endpoint == Resource {
+			t.Errorf("%q: %v", annotation, err)
+		}
+		if asked != want {
+			t.Errorf("%q: got GET %s, want %s", annotation, asked, want)
+		}
+	}
+	resource := Options{Endpoint: Resource}
+	f(resource, "", "/metrics/resource")
+	f(resource, "/metrics/virtual", "/metrics/virtual")
+	f(resource, "virtual%20node", "/virtual%2520node")
+	f(resource, "?a=b", "/metrics/resource")
+	f(Options{Endpoint: Summary}, "/metrics/virtual", "/stats/summary")
 }
 
 func TestNewRefuses(t *testing.T) {

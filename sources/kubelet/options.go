@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/transport"
 
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
@@ -32,6 +33,9 @@ type Options struct {
 	// Port of every kubelet. Default 0: the port in the node's status, or
 	// DefaultPort where it has none.
 	Port int
+	// StatusPort prefers the port in the node's status to Port, which is then
+	// for nodes whose status has none.
+	StatusPort bool
 	// AddressTypes in order of preference. Default DefaultAddressTypes.
 	AddressTypes []string
 	// Selector leaves out nodes whose labels it does not match. Default nil:
@@ -54,6 +58,10 @@ type Options struct {
 	// Default: in a cluster the service account's, if there is no client
 	// certificate.
 	TokenFile string
+	// Identity says, as a kubeconfig does, who we are and whom we trust where no
+	// file above does, in place of the service account. It is used over HTTPS
+	// only, and trusts nobody blindly: Insecure alone switches verification off.
+	Identity *transport.Config
 
 	// Timeout of one read. Default DefaultTimeout.
 	Timeout time.Duration

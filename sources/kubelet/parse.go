@@ -37,6 +37,7 @@ var options = []option{
 	{"node-selector", "labels a node must have, as in kubectl -l", func(o *Options, v string) (err error) { o.Selector, err = labels.Parse(v); return }},
 	{"port", "of every kubelet (default: the one in the node's status, or 10250)", func(o *Options, v string) (err error) { o.Port, err = strconv.Atoi(v); return }},
 	{"scheme", "https (default) or http", func(o *Options, v string) error { o.Scheme = v; return nil }},
+	{"status-port", "prefer the port in the node's status to port", func(o *Options, v string) (err error) { o.StatusPort, err = boolean(v); return }},
 	{"targets", "HOST:PORT, NAME=HOST:PORT, FIRST-LAST:PORT or @FILE, separated by commas, in place of a cluster's nodes", func(o *Options, v string) error { o.Targets = append(o.Targets, split(v, ",;")...); return nil }},
 	{"timeout", "of one read (default 10s)", func(o *Options, v string) (err error) { o.Timeout, err = time.ParseDuration(v); return }},
 	{"token-file", "FILE with a bearer token, read again when it changes", func(o *Options, v string) error { o.TokenFile = v; return nil }},

@@ -4,12 +4,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/client-go/transport"
 
 	"github.com/weir-metrics/weir/metric"
 )
@@ -47,6 +49,7 @@ func TestParseOptions(t *testing.T) {
 	f("?port=4194&address-types=Hostname,InternalIP", func(o *Options) {
 		o.Port, o.AddressTypes = 4194, []string{"Hostname", "InternalIP"}
 	})
+	f("?port=10255&status-port", func(o *Options) { o.Port, o.StatusPort = 10255, true })
 	f("?targets=a:1,b=c:2&targets=@f", func(o *Options) { o.Targets = []string{"a:1", "b=c:2", "@f"} })
 	f("?insecure-tls", func(o *Options) { o.Insecure = true })
 	f("?insecure-tls=false&gzip=false", func(o *Options) { o.NoGzip = true })
@@ -66,7 +69,7 @@ func TestParseOptionsSaysWhatToDo(t *testing.T) {
 			t.Errorf("%q: got error %v, want %q", source, err, want)
 		}
 	}
-	f("?endpiont=summary", `kubelet has no option "endpiont"; the options are address-types, ca, client-cert, client-key, endpoint, gzip, insecure-tls, max-bytes, max-concurrent, max-samples, node-selector, port, scheme, targets, timeout, token-file`)
+	f("?endpiont=summary", `kubelet has no option "endpiont"; the options are address-types, ca, client-cert, client-key, endpoint, gzip, insecure-tls, max-bytes, max-concurrent, max-samples, node-selector, port, scheme, status-port, targets, timeout, token-file`)
 	f("?endpoint=stats", `endpoint "stats" is unknown; use resource, summary, cadvisor or container`)
 	f("?endpoint=summary&endpoint=resource", `option endpoint is given 2 times; give it once`)
 	f("ftp://", `scheme "ftp" is unknown; use https or http`)
@@ -158,6 +161,11 @@ func TestTargetsOfFacts(t *testing.T) {
 	if diff := cmp.Diff([]Target{{Node: "n4", Address: "10.0.0.4:1"}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	got = targets("?port=1&status-port&node-selector=pool=a")
+	want = []Target{{Node: "n1", Address: "host1:1"}, {Node: "n2", Address: "10.0.0.2:10249"}, {Node: "n3"}}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Target{}, "Err")); diff != "" {
+		t.Errorf("the port in the status goes first, and port stands in for it (-want +got):\n%s", diff)
+	}
 	got = targets("?address-types=Hostname")
 	if len(got) != 4 || got[1].Address != "host2:10249" {
 		t.Errorf("got %v, want four targets, n2 by its host name", got)
@@ -184,6 +192,63 @@ func TestInClusterDefaults(t *testing.T) {
 	f(Options{TokenFile: "t", CAFile: "a"}, here, "t", "a")
 	f(Options{Insecure: true}, here, inClusterToken, "")
 	f(Options{Scheme: "http"}, here, "", "")
+	f(Options{Identity: &transport.Config{}}, here, "", "")
+}
+
+func TestResourcePath(t *testing.T) {
+	f := func(annotation, want, doubt string) {
+		t.Helper()
+		got, err := resourcePath(&metric.NodeFacts{Annotations: map[string]string{PathAnnotation: annotation}})
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if got != want || text != doubt {
+			t.Errorf("%q: got path %q and doubt %q, want %q and %q", annotation, got, text, want, doubt)
+		}
+	}
+	noPath := func(value string) string {
+		return "annotation metrics.k8s.io/resource-metrics-path=" + strconv.Quote(value) + " is ignored: it is no path; write one such as /metrics/resource"
+	}
+	f("", "", "")
+	f("/metrics/node", "/metrics/node", "")
+	f("metrics/node", "/metrics/node", "")
+	f("/a/../b", "/a/../b", "")
+	f("/a?b=c", "", noPath("/a?b=c"))
+	f("/a#b", "", noPath("/a#b"))
+	f("/a b", "", noPath("/a b"))
+	f("/a\r\nHost: b", "", noPath("/a\r\nHost: b"))
+	f("https://elsewhere/metrics", "", noPath("https://elsewhere/metrics"))
+	f("/"+strings.Repeat("a", 1024), "", "annotation metrics.k8s.io/resource-metrics-path is ignored: it is 1025 bytes long, and a path has at most 1024")
+}
+
+// Whatever a node's annotation says, the request goes to that node's kubelet
+// and nowhere else.
+func FuzzResourcePath(f *testing.F) {
+	for _, s := range []string{"/metrics/node", "metrics", "//elsewhere/x", "/%2e%2e/x", "/%zz", "?a", "/ä"} {
+		f.Add(s)
+	}
+	s, err := New(Options{Insecure: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, annotation string) {
+		target := targetOf(&metric.NodeFacts{
+			Name: "n1", Addresses: []metric.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}},
+			Annotations: map[string]string{PathAnnotation: annotation},
+		}, &s.opts)
+		if target.Doubt != nil && target.Path != "" {
+			t.Fatalf("%q: path %q is used though %v", annotation, target.Path, target.Doubt)
+		}
+		sent := s.Open(target).(Testifier).view.url.String()
+		u, err := url.Parse(sent)
+		if err != nil {
+			t.Fatalf("%q: URL %q does not parse: %v", annotation, sent, err)
+		}
+		if u.Scheme != "https" || u.Host != "10.0.0.1:10250" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			t.Fatalf("%q: URL %q leads elsewhere", annotation, sent)
+		}
+	})
 }
 
 func FuzzParseTargets(f *testing.F) {

@@ -18,7 +18,7 @@ type Scraper struct {
 	opts   Options
 	static []Target // nil: the nodes of the cluster
 
-	client    *http.Client
+	client    *http.Client // adds the credentials of opts.Identity, if it is used
 	transport *http.Transport
 	token     token
 	pair      *keyPair // nil without a client certificate
@@ -68,8 +68,12 @@ func New(opts Options) (*Scraper, error) {
 		MaxIdleConnsPerHost: 1,
 		IdleConnTimeout:     idleTimeout,
 	}
+	client, err := s.identified()
+	if err != nil {
+		return nil, err
+	}
 	s.client = &http.Client{
-		Transport: s.transport,
+		Transport: client,
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		},
@@ -87,6 +91,11 @@ func (s *Scraper) tls() (*tls.Config, error) {
 		MinVersion:         tls.VersionTLS12,
 		RootCAs:            pool,
 		InsecureSkipVerify: s.opts.Insecure,
+	}
+	if s.opts.Identity != nil {
+		if err := s.identify(config); err != nil {
+			return nil, err
+		}
 	}
 	if s.opts.CertFile == "" {
 		return config, nil

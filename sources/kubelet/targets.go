@@ -25,6 +25,12 @@ type Target struct {
 	Node metric.NodeName
 	// Address is "host:port".
 	Address string
+	// Path is where the node serves /metrics/resource instead, as its annotation
+	// PathAnnotation says; empty for the usual place.
+	Path string
+	// Doubt is what is wrong with the node's annotation; nil if nothing is. The
+	// node is read at the usual place.
+	Doubt error
 	// Guessed says that Node is only the host in a static list, so that the
 	// kubelet may well give another name.
 	Guessed bool
@@ -62,17 +68,19 @@ func sortTargets(targets []Target) {
 
 // targetOf returns where to reach a node.
 func targetOf(n *metric.NodeFacts, o *Options) Target {
-	port := o.Port
-	if port == 0 {
+	port := o.port()
+	if (o.Port == 0 || o.StatusPort) && n.KubeletPort != 0 {
 		port = int(n.KubeletPort)
 	}
-	if port == 0 {
-		port = DefaultPort
+	target := Target{Node: n.Name}
+	if o.Endpoint == Resource {
+		target.Path, target.Doubt = resourcePath(n)
 	}
 	for _, t := range o.AddressTypes {
 		for _, a := range n.Addresses {
 			if a.Type == t && a.Address != "" {
-				return Target{Node: n.Name, Address: net.JoinHostPort(a.Address, strconv.Itoa(port))}
+				target.Address = net.JoinHostPort(a.Address, strconv.Itoa(port))
+				return target
 			}
 		}
 	}
@@ -80,6 +88,35 @@ func targetOf(n *metric.NodeFacts, o *Options) Target {
 		Reason: metric.NodeNoAddress,
 		Err:    fmt.Errorf("none of its %d addresses is of type %s; set address-types to a type it has", len(n.Addresses), strings.Join(o.AddressTypes, ", ")),
 	}}
+}
+
+// PathAnnotation is the annotation of a Node that says where its kubelet serves
+// what others serve at /metrics/resource. metrics-server gave it its name.
+const PathAnnotation = "metrics.k8s.io/resource-metrics-path"
+
+// maxPath bounds the annotation: Kubernetes itself allows 256 KiB.
+const maxPath = 1024
+
+// resourcePath returns what a node's PathAnnotation says, as a path; empty if it
+// has none. One that is no path is an error.
+func resourcePath(n *metric.NodeFacts) (string, error) {
+	path := n.Annotations[PathAnnotation]
+	if path == "" {
+		return "", nil
+	}
+	if len(path) > maxPath {
+		return "", fmt.Errorf("annotation %s is ignored: it is %d bytes long, and a path has at most %d", PathAnnotation, len(path), maxPath)
+	}
+	i := strings.IndexFunc(path, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || r == '?' || r == '#' || r == '\\'
+	})
+	if i >= 0 || strings.Contains(path, "://") {
+		return "", fmt.Errorf("annotation %s=%q is ignored: it is no path; write one such as /metrics/resource", PathAnnotation, path)
+	}
+	if path[0] != '/' {
+		path = "/" + path // as metrics-server takes it
+	}
+	return path, nil
 }
 
 // ParseTargets parses a static list of kubelets. An entry is one of

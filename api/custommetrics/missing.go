@@ -1,0 +1,202 @@
+package custommetrics
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// absence is why an object has no number.
+type absence struct {
+	entity   metric.Entity
+	reason   metric.Reason
+	evidence metric.Evidence
+}
+
+// absences says why each of the objects has no number, in their order.
+func (q *question) absences(entities []metric.Entity) []absence {
+	all := make([]absence, len(entities))
+	at := make(map[metric.Entity]int, len(entities))
+	for i, e := range entities {
+		all[i] = absence{entity: e, reason: q.reason(e)}
+		at[e] = i
+	}
+	for v := range q.view.Verdicts() {
+		e := v.Entity
+		if e.Part != "" || e.Kind != q.kind {
+			continue
+		}
+		if e.Kind == metric.Pod {
+			e.Node = ""
+		}
+		i, ok := at[e]
+		if !ok {
+			continue
+		}
+		a := &all[i]
+		switch {
+		case v.Reason == a.reason && v.Group == q.d.Group:
+			a.evidence = v.Evidence
+		case a.reason != metric.Unjudged || v.Reason.Foreign():
+		case v.Group == q.d.Group, v.Reason.Layer() <= metric.LayerScrape:
+			// What keeps CPU and memory from being read keeps the rest.
+			a.reason, a.evidence = v.Reason, v.Evidence
+		}
+	}
+	for i := range all {
+		if all[i].reason == metric.Unjudged {
+			all[i].reason = metric.NotReported
+		}
+	}
+	return all
+}
+
+// reason returns why e has no number, as far as e's own sample and the API
+// server tell; Unjudged if a verdict has to.
+func (q *question) reason(e metric.Entity) metric.Reason {
+	pod := q.facts.Pod(e.PodRef())
+	if pod != nil {
+		switch {
+		case pod.Phase == metric.Succeeded || pod.Phase == metric.Failed:
+			return metric.PodFinished
+		case pod.Phase == metric.Pending || pod.Phase == "":
+			return metric.PodPending
+		case pod.HostNetwork && q.d.Group == metric.Network:
+			return metric.NotApplicable
+		}
+	}
+	s, ok := q.view.Lookup(e)
+	if !ok {
+		return metric.Unjudged
+	}
+	switch r := s.Reasons[q.d.Group]; {
+	case !s.Numbered(q.d.Group):
+		return r
+	case q.d.Group == metric.Spec:
+		return metric.NotApplicable
+	default:
+		return metric.Unsupported
+	}
+}
+
+// notFound returns the error that says why e has no number.
+func (q *question) notFound(e metric.Entity) error {
+	switch q.kind {
+	case metric.Pod:
+		if q.facts != nil && q.facts.Synced && q.facts.Pod(e.PodRef()) == nil {
+			return notFound("there is no pod %s", e)
+		}
+	case metric.Node:
+		if q.facts != nil && q.facts.Synced && q.facts.Node(e.Node) == nil {
+			return notFound("there is no node %s", e.Node)
+		}
+	case metric.Namespaced:
+		return notFound("no pod of namespace %s has %s", e.Namespace, q.d.Prometheus)
+	}
+	a := q.absences([]metric.Entity{e})[0]
+	switch reported := a.reason.Layer() == metric.LayerReport && a.reason != metric.NotApplicable; {
+	case reported && !q.parts.whole():
+		return notFound("%v has no part with %s that the metric selector %s chooses", e, q.d.Prometheus, q.parts.selector)
+	case reported && q.d.Parts != "":
+		if names := q.partsOf(e); len(names) > 0 {
+			return notFound("%v has %s of parts only: choose by a metric selector, of %s", e, q.d.Prometheus, strings.Join(names, ", "))
+		}
+	}
+	return notFound("%v has no %s: %s", e, q.d.Prometheus, q.words(a))
+}
+
+// nobody returns the error for a selector that found no number.
+func (q *question) nobody(namespace string, selector labels.Selector, missing []metric.Entity) error {
+	where := ""
+	if namespace != "" {
+		where = " in namespace " + namespace
+	}
+	if len(missing) == 0 {
+		if selector.Empty() {
+			return notFound("there are no %s%s", q.of.resource, where)
+		}
+		return notFound("no %s%s have labels that match %s", q.of.resource, where, selector)
+	}
+	if len(missing) == 1 {
+		return q.notFound(missing[0])
+	}
+	all := q.absences(missing)
+	return notFound("none of %d %s has %s: %s; %v: %s", len(all), q.of.resource, q.d.Prometheus, counts(all), all[0].entity, q.words(all[0]))
+}
+
+// warn tells the client of the objects that are missing from an answer, in two
+// lines at most.
+func (q *question) warn(ctx context.Context, missing []metric.Entity, of int) {
+	if len(missing) == 0 {
+		return
+	}
+	all := q.absences(missing)
+	warning.AddWarning(ctx, "", fmt.Sprintf("%d of %d %s have no %s: %s", len(all), of, q.of.resource, q.d.Prometheus, counts(all)))
+	warning.AddWarning(ctx, "", printable(fmt.Sprintf("%v: %s", all[0].entity, q.words(all[0]))))
+}
+
+// warnOfGaps tells the client which pods a namespace's sum lacks.
+func (q *question) warnOfGaps(ctx context.Context, index *podIndex, namespace metric.Namespace) {
+	pods := *q
+	pods.of, pods.kind = &objects[0], metric.Pod
+	var missing []metric.Entity
+	of := 0
+	index.each(q.facts, namespace, func(p *metric.PodFacts) {
+		if p.Phase != metric.Running {
+			return
+		}
+		of++
+		e := pods.entity(string(namespace), string(p.Name))
+		if _, ok := pods.measure(e); !ok {
+			missing = append(missing, e)
+		}
+	})
+	if len(missing) == 0 {
+		return
+	}
+	slices.SortFunc(missing, metric.Entity.Compare)
+	gaps := slices.DeleteFunc(pods.absences(missing), func(a absence) bool {
+		// What a pod does not have is no gap in the sum.
+		return a.reason.Layer() == metric.LayerLife || a.reason == metric.NotApplicable || a.reason == metric.Unsupported
+	})
+	if len(gaps) == 0 {
+		return
+	}
+	warning.AddWarning(ctx, "", fmt.Sprintf("the sum lacks %d of %d pods: %s", len(gaps), of, counts(gaps)))
+	warning.AddWarning(ctx, "", printable(fmt.Sprintf("%v: %s", gaps[0].entity, pods.words(gaps[0]))))
+}
+
+// counts says how often each reason holds, the commonest first: "3 NodeTimeout,
+// 1 PodPending".
+func counts(all []absence) string {
+	n := map[metric.Reason]int{}
+	for _, a := range all {
+		n[a.reason]++
+	}
+	reasons := slices.SortedFunc(maps.Keys(n), func(a, b metric.Reason) int {
+		return cmp.Or(n[b]-n[a], int(a)-int(b))
+	})
+	var words []string
+	for _, r := range reasons {
+		words = append(words, fmt.Sprintf("%d %v", n[r], r))
+	}
+	return strings.Join(words, ", ")
+}
+
+// printable returns s without what a header cannot carry.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+}

@@ -1,0 +1,257 @@
+package custommetrics
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// containerLabel chooses among a pod's containers.
+const containerLabel = "container"
+
+// chooser is a metric selector: which parts of an object a value is of. Its zero
+// value chooses the object itself.
+type chooser struct {
+	selector   labels.Selector
+	labels     *metav1.LabelSelector // as the answer repeats it
+	containers bool                  // it speaks of containers
+	kinds      []string              // it speaks of these parts: "interface", ...
+	// named holds the parts that alone may be chosen, as entities call them; nil
+	// if the selector names none and all have to be looked at.
+	named []string
+
+	// found holds the readings of the chosen parts by the entity they belong to,
+	// its node left out for pods and containers; nil before they were looked for.
+	found map[metric.Entity][]reading
+}
+
+// partLabels returns the labels that parts with the metric have.
+func partLabels(d *metric.Descriptor) []string {
+	switch {
+	case d.Parts == "":
+		return nil
+	case d.Group == metric.Filesystem:
+		return []string{"device", "volume"}
+	default:
+		return []string{d.Parts}
+	}
+}
+
+// newChooser returns the chooser that selector means for d of objects of kind.
+func newChooser(d *metric.Descriptor, kind metric.Kind, selector labels.Selector) (chooser, error) {
+	if selector == nil || selector.Empty() {
+		return chooser{}, nil
+	}
+	var known []string
+	if kind != metric.Namespaced { // a sum has no parts
+		known = partLabels(d)
+	}
+	if kind == metric.Pod && d.Levels.Has(metric.Container) {
+		known = append(known, containerLabel)
+	}
+	c := chooser{selector: selector}
+	requirements, _ := selector.Requirements()
+	for _, r := range requirements {
+		if !slices.Contains(known, r.Key()) {
+			if len(known) == 0 {
+				return chooser{}, badRequest("%s has no label %s: leave the metric selector out", d.Prometheus, r.Key())
+			}
+			return chooser{}, badRequest("%s has no label %s: a metric selector can choose by %s", d.Prometheus, r.Key(), strings.Join(known, ", "))
+		}
+		if r.Operator() == selection.DoesNotExist {
+			continue // of the whole that is true
+		}
+		if r.Key() == containerLabel {
+			c.containers = true
+		} else if !slices.Contains(c.kinds, r.Key()) {
+			c.kinds = append(c.kinds, r.Key())
+		}
+		if r.Key() != containerLabel && c.named == nil && (r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals || r.Operator() == selection.In) {
+			for _, value := range r.ValuesUnsorted() {
+				c.named = append(c.named, partNames(r.Key(), value)...)
+			}
+			slices.Sort(c.named)
+		}
+	}
+	return c, c.repeat(requirements)
+}
+
+// repeat writes the requirements as the answer does.
+func (c *chooser) repeat(requirements labels.Requirements) error {
+	c.labels = &metav1.LabelSelector{}
+	for _, r := range requirements {
+		e := metav1.LabelSelectorRequirement{Key: r.Key(), Values: r.ValuesUnsorted()}
+		slices.Sort(e.Values)
+		switch r.Operator() {
+		case selection.Equals, selection.DoubleEquals, selection.In:
+			e.Operator = metav1.LabelSelectorOpIn
+		case selection.NotEquals, selection.NotIn:
+			e.Operator = metav1.LabelSelectorOpNotIn
+		case selection.Exists:
+			e.Operator = metav1.LabelSelectorOpExists
+		case selection.DoesNotExist:
+			e.Operator = metav1.LabelSelectorOpDoesNotExist
+		default:
+			return badRequest("the metric selector compares %s by %q: choose by =, !=, in, notin or existence", r.Key(), r.Operator())
+		}
+		if e.Operator == metav1.LabelSelectorOpIn && len(e.Values) == 1 {
+			metav1.AddLabelToSelector(c.labels, e.Key, e.Values[0])
+			continue
+		}
+		c.labels.MatchExpressions = append(c.labels.MatchExpressions, e)
+	}
+	return nil
+}
+
+// whole reports whether c chooses the object itself.
+func (c *chooser) whole() bool { return !c.containers && len(c.kinds) == 0 }
+
+// of yields the readings of the parts of e that c chooses.
+func (c *chooser) of(q *question, e metric.Entity) iter.Seq[reading] {
+	return func(yield func(reading) bool) {
+		for _, whole := range c.wholes(q, e) {
+			switch {
+			case len(c.kinds) == 0:
+				if r, ok := c.one(q, whole); ok && !yield(r) {
+					return
+				}
+			case c.named != nil:
+				for _, name := range c.named {
+					part := whole
+					part.Part = name
+					if r, ok := c.one(q, part); ok && !yield(r) {
+						return
+					}
+				}
+			default:
+				if c.found == nil {
+					c.find(q, e.Namespace)
+				}
+				for _, r := range c.found[whole] {
+					if !yield(r) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// one returns the reading of e if c chooses it.
+func (c *chooser) one(q *question, e metric.Entity) (reading, bool) {
+	if !c.selector.Matches(set(e)) {
+		return reading{}, false
+	}
+	s, ok := q.view.Lookup(e)
+	if !ok {
+		return reading{}, false
+	}
+	return read(s, q.d)
+}
+
+// wholes returns what the parts belong to: e itself, or its containers.
+func (c *chooser) wholes(q *question, e metric.Entity) []metric.Entity {
+	if !c.containers {
+		return []metric.Entity{e}
+	}
+	pod := q.facts.Pod(e.PodRef())
+	if pod == nil {
+		return nil
+	}
+	all := make([]metric.Entity, 0, len(pod.Containers))
+	for i := range pod.Containers {
+		container := e
+		container.Kind, container.Name = metric.Container, pod.Containers[i].Name
+		all = append(all, container)
+	}
+	return all
+}
+
+// find goes through all parts there are, once for a question.
+func (c *chooser) find(q *question, namespace metric.Namespace) {
+	c.found = map[metric.Entity][]reading{}
+	kind := q.kind
+	if c.containers {
+		kind = metric.Container
+	}
+	q.view.Each(kind, func(s *metric.Sample) bool {
+		if s.Entity.Part == "" || !q.everywhere && s.Entity.Namespace != namespace {
+			return true
+		}
+		r, ok := read(s, q.d)
+		if !ok || !c.selector.Matches(set(s.Entity)) {
+			return true
+		}
+		whole := s.Entity.Whole()
+		if kind != metric.Node {
+			whole.Node = ""
+		}
+		c.found[whole] = append(c.found[whole], r)
+		return true
+	})
+}
+
+// set returns the labels of an entity.
+func set(e metric.Entity) labels.Set {
+	l := labels.Set{}
+	if e.Kind == metric.Container {
+		l[containerLabel] = e.Name
+	}
+	if kind, name, ok := strings.Cut(e.Part, ":"); ok {
+		l[kind] = labelValue(name)
+	}
+	return l
+}
+
+// partNames returns what entities may call the part of that kind whose label has
+// that value: devices' names have slashes, which label values cannot hold.
+func partNames(kind, value string) []string {
+	names := []string{kind + ":" + value}
+	if kind != "device" {
+		return names
+	}
+	for _, folder := range [...]string{"/dev/", "/dev/mapper/"} {
+		if name, ok := strings.CutPrefix(value, labelValue(folder)+"-"); ok {
+			names = append(names, kind+":"+folder+name)
+		}
+	}
+	return names
+}
+
+// labelValue returns name with what a label value cannot hold replaced by
+// dashes, which are left out at the ends: "dev-vda1" for "/dev/vda1".
+func labelValue(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r == '_' || r == '.' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '-'
+	}, name)
+	return strings.Trim(name, "-_.")
+}
+
+// partsOf returns the names, as labels, of the parts of e that have the metric.
+func (q *question) partsOf(e metric.Entity) (names []string) {
+	q.view.Each(e.Kind, func(s *metric.Sample) bool {
+		whole := s.Entity.Whole()
+		if e.Kind != metric.Node {
+			whole.Node = ""
+		}
+		if s.Entity.Part == "" || whole != e {
+			return true
+		}
+		if _, ok := read(s, q.d); ok {
+			kind, name, _ := strings.Cut(s.Entity.Part, ":")
+			names = append(names, kind+"="+labelValue(name))
+		}
+		return true
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
+}

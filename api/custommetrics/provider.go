@@ -1,0 +1,105 @@
+package custommetrics
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/metrics/pkg/apis/custom_metrics"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// View is one immutable state of what was measured.
+type View interface {
+	// At returns when the newest number in the view was read.
+	At() time.Time
+	// Lookup returns what is served of an entity, and whether anything is. The
+	// node of a pod or container may be left empty.
+	Lookup(metric.Entity) (*metric.Sample, bool)
+	// Each calls do for the sample of every entity of a kind, parts included,
+	// until it returns false. The sample is good until do returns.
+	Each(kind metric.Kind, do func(*metric.Sample) bool)
+	// Verdicts yields what stands against numbers that are missing or doubtful,
+	// each with the time since which it has stood.
+	Verdicts() iter.Seq2[metric.Verdict, time.Time]
+}
+
+// Options says where a Provider's answers come from. Both are required.
+type Options struct {
+	// View returns the newest state; nil before there is one.
+	View func() View
+	// Facts returns what the API server says: labels are chosen by it.
+	Facts func() *metric.Facts
+}
+
+// Provider answers requests for custom metrics. It is safe for concurrent use.
+type Provider struct {
+	options Options
+	pods    podIndex
+	all     []provider.CustomMetricInfo
+}
+
+var _ provider.CustomMetricsProvider = (*Provider)(nil)
+
+// New returns a Provider.
+func New(o Options) *Provider { return &Provider{options: o, all: catalogue()} }
+
+// ListAllMetrics returns every pair of a resource and a metric, in the order of
+// the catalogue: pods first, then nodes and namespaces.
+func (p *Provider) ListAllMetrics() []provider.CustomMetricInfo { return slices.Clone(p.all) }
+
+// GetMetricByName returns the metric of one object.
+//
+// A namespace's sum without some of its pods comes with a warning.
+func (p *Provider) GetMetricByName(ctx context.Context, name types.NamespacedName, info provider.CustomMetricInfo, selector labels.Selector) (*custom_metrics.MetricValue, error) {
+	q, err := p.ask(info, name.Namespace, selector)
+	if err != nil {
+		return nil, err
+	}
+	e := q.entity(name.Namespace, name.Name)
+	if q.kind == metric.Pod && name.Namespace == "" {
+		return nil, badRequest("a pod is named with its namespace: namespaces/NAMESPACE/pods/%s/%s", name.Name, info.Metric)
+	}
+	r, ok := q.measure(e)
+	if !ok {
+		return nil, q.notFound(e)
+	}
+	if q.kind == metric.Namespaced {
+		q.warnOfGaps(ctx, &p.pods, e.Namespace)
+	}
+	v := q.value(e, r)
+	return &v, nil
+}
+
+// GetMetricBySelector returns the metric of the objects whose labels match, by
+// namespace and name. Objects without a number are counted in a warning; if no
+// object has one, that is an error.
+func (p *Provider) GetMetricBySelector(ctx context.Context, namespace string, selector labels.Selector, info provider.CustomMetricInfo, metricSelector labels.Selector) (*custom_metrics.MetricValueList, error) {
+	q, err := p.ask(info, namespace, metricSelector)
+	if err != nil {
+		return nil, err
+	}
+	entities, err := q.choose(&p.pods, namespace, selector)
+	if err != nil {
+		return nil, err
+	}
+	list := &custom_metrics.MetricValueList{Items: make([]custom_metrics.MetricValue, 0, len(entities))}
+	var missing []metric.Entity
+	for _, e := range entities {
+		if r, ok := q.measure(e); ok {
+			list.Items = append(list.Items, q.value(e, r))
+		} else {
+			missing = append(missing, e)
+		}
+	}
+	if len(list.Items) == 0 {
+		return nil, q.nobody(namespace, selector, missing)
+	}
+	q.warn(ctx, missing, len(entities))
+	return list, nil
+}

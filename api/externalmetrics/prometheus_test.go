@@ -1,0 +1,157 @@
+package externalmetrics
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-metrics/weir/api/externalmetrics/promclient"
+)
+
+// exposition is what the tests' Prometheus scrapes.
+const exposition = `# TYPE queue_depth gauge
+queue_depth{namespace="shop",queue="mail",tier="gold"} 12.5
+queue_depth{namespace="shop",queue="bulk"} 3
+queue_depth{namespace="bank",queue="mail"} 1000
+# TYPE workers gauge
+workers{namespace="shop"} 0
+workers{namespace="bank"} 4
+# TYPE precise gauge
+precise{namespace="shop"} 0.0004999
+`
+
+// rulesFor are the rules of the tests that have a real Prometheus.
+const rulesFor = `prometheus:
+  url: %s
+metrics:
+  - name: queue_depth
+    query: queue_depth
+  - name: queue_depth_total
+    query: sum(queue_depth)
+  - name: all_queues
+    query: sum(queue_depth)
+    namespaced: false
+  - name: per_worker
+    query: sum(queue_depth) / sum(workers)
+    selectorMetrics: [queue_depth]
+  - name: looking_back
+    query: max_over_time(queue_depth[2m])
+  - name: precise
+    query: precise
+  - name: many_to_many
+    query: queue_depth + on (namespace) queue_depth
+  - name: one
+    query: scalar(sum(workers))
+`
+
+// startPrometheus starts a real Prometheus that scrapes the exposition, and
+// returns its URL when it has done so.
+func startPrometheus(t *testing.T) string {
+	t.Helper()
+	binary, err := exec.LookPath("prometheus")
+	if err != nil {
+		t.Skip("no prometheus in $PATH: apt-get install prometheus")
+	}
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, exposition) }))
+	t.Cleanup(target.Close)
+	dir := t.TempDir()
+	config := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n- job_name: queues\n  honor_labels: true\n  static_configs: [{targets: [%q]}]\n",
+		strings.TrimPrefix(target.URL, "http://"))
+	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(binary, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		cmd.Wait()
+	})
+	url := "http://" + address
+	c, err := promclient.New(promclient.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		a, err := c.Query(ctx, "count(queue_depth) == 3", time.Now())
+		if err == nil && len(a.Series) == 1 {
+			return url
+		}
+		select {
+		case <-ctx.Done():
+			said, _ := os.ReadFile(log.Name())
+			t.Fatalf("Prometheus has scraped nothing in a minute (%v):\n%s", err, said)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// TestARealPrometheus asks as an autoscaler does, through a real API server.
+func TestARealPrometheus(t *testing.T) {
+	url := startPrometheus(t)
+	c := client(t, provide(t, Options{}, fmt.Sprintf(rulesFor, url)))
+	for _, test := range []struct{ namespace, metric, selector, want string }{
+		{"shop", "queue_depth", "", "queue=bulk 3 over -\nqueue=mail,tier=gold 12500m over -"},
+		{"shop", "queue_depth", "queue=mail", "queue=mail,tier=gold 12500m over -"},
+		{"shop", "queue_depth", "queue in (mail,bulk),tier!=gold", "queue=bulk 3 over -"},
+		{"shop", "queue_depth", "!tier", "queue=bulk 3 over -"},
+		{"shop", "queue_depth", "tier", "queue=mail,tier=gold 12500m over -"},
+		{"shop", "queue_depth_total", "", " 15500m over -"},
+		{"bank", "queue_depth_total", "", " 1k over -"},
+		{"bank", "per_worker", "queue=mail", " 250 over -"},
+		{"bank", "one", "", " 4 over -"},
+		{"shop", "all_queues", "", " 1015500m over -"},
+		{"shop", "looking_back", "queue=bulk", "queue=bulk 3 over 120s"},
+		{"shop", "precise", "", " 0 over -"},
+
+		// Nobody reads another's numbers.
+		{"shop", "queue_depth", "namespace=bank", "the query of queue_depth gives nothing for namespace=shop,namespace=bank"},
+		{"empty", "queue_depth", "", "the query of queue_depth gives nothing for namespace=empty"},
+		{"shop", "per_worker", "", "the query of per_worker gives +Inf, which is no number an autoscaler can use"},
+		{"empty", "one", "", "the query of one gives NaN: perhaps it divides by zero"},
+		{"shop", "nothing", "", "there is no external metric nothing: the file of rules has queue_depth, queue_depth_total, all_queues, per_worker, looking_back, precise, many_to_many, one"},
+		{"shop", "queue_depth", "replicas>3", `queue_depth: the metric selector compares replicas by "gt", which Prometheus cannot: choose by =, !=, in, notin or existence`},
+	} {
+		if got := ask(t, c, test.namespace, test.metric, test.selector); got != test.want {
+			t.Errorf("%s{%s} in %s\n got %s\nwant %s", test.metric, test.selector, test.namespace, got, test.want)
+		}
+	}
+	got := ask(t, c, "shop", "many_to_many", "")
+	if want := "many_to_many: Prometheus answered 422: execution: found duplicate series"; !strings.Contains(got, want) {
+		t.Errorf("a query that fails: got %s, want %s", got, want)
+	}
+	list, err := c.NamespacedMetrics("shop").List("queue_depth_total", labels.Everything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if age := time.Since(list.Items[0].Timestamp.Time); age < -time.Second || age > time.Minute {
+		t.Errorf("the value is of %v ago, want now", age)
+	}
+}

@@ -1,0 +1,162 @@
+package externalmetrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"go.uber.org/zap"
+
+	"github.com/weir-metrics/weir/api/externalmetrics/promclient"
+	"github.com/weir-metrics/weir/api/externalmetrics/rules"
+)
+
+// settle is how long a file must lie still before it is read: editors write in
+// several steps.
+const settle = 100 * time.Millisecond
+
+// Run reads the file again whenever it changes, until ctx ends. Mistakes in it
+// are logged and counted, and never end Run. It returns nil when all it began has
+// ended.
+func (p *Provider) Run(ctx context.Context) error {
+	defer p.Close()
+	log := p.options.Logger
+	// A ConfigMap's files are links that are swapped, and editors replace files:
+	// only the directory sees all that.
+	var events <-chan fsnotify.Event
+	watcher, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer func() { _ = watcher.Close() }()
+		events, err = watcher.Events, watcher.Add(filepath.Dir(p.options.File))
+	}
+	if err != nil {
+		log.Warn("cannot watch the file of rules; it is read at intervals", zap.String("file", p.options.File), zap.Duration("interval", p.options.Reread), zap.Error(err))
+	}
+	still := time.NewTimer(0) // it may have changed since New read it
+	defer still.Stop()
+	again := time.NewTicker(p.options.Reread)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, ok := <-events:
+			if !ok {
+				events = nil
+			}
+			still.Reset(settle)
+			continue
+		case <-still.C:
+		case <-again.C:
+		}
+		switch changed, err := p.reload(); {
+		case err != nil && changed:
+			log.Error("the file of rules has mistakes; the rules before it stay in use. Try: weir check rules "+p.options.File, zap.Error(err))
+		case changed:
+			log.Info("rules of external metrics read", zap.String("file", p.options.File), zap.Int("metrics", len(p.Rules().Metrics)))
+		}
+	}
+}
+
+// reload reads the file and puts its rules to use. It reports whether what was
+// read is new since the last time, and not fit for use if there is an error.
+func (p *Provider) reload() (changed bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer func() {
+		if changed {
+			result := "ok"
+			if err != nil {
+				result = "error"
+			}
+			p.telemetry.reloads.WithLabelValues(result).Inc()
+		}
+	}()
+	before := p.state.Load()
+	next, err := p.load()
+	if err != nil {
+		p.telemetry.valid.Set(0)
+		changed = p.mu.broken == nil || p.mu.broken.Error() != err.Error()
+		p.mu.broken = err
+		return changed, err
+	}
+	p.mu.broken = nil
+	p.telemetry.valid.Set(1)
+	if before != nil && before.source == next.source {
+		return false, nil
+	}
+	p.state.Store(next)
+	p.telemetry.rules.Set(float64(len(next.rules.Metrics)))
+	p.telemetry.read.SetToCurrentTime()
+	if before != nil {
+		before.client.Close()
+		for _, m := range before.rules.Metrics {
+			if next.rules.Metric(m.Name) == nil {
+				p.telemetry.queries.DeletePartialMatch(map[string]string{"metric": m.Name})
+			}
+		}
+	}
+	if p.mu.tell != nil {
+		p.mu.tell()
+	}
+	return true, nil
+}
+
+// advertise calls tell now and whenever the rules have changed.
+func (p *Provider) advertise(tell func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.tell = tell
+	tell()
+}
+
+// load reads the file, and makes the client it asks for. The certificates belong
+// to what was read: a new CA is a change.
+func (p *Provider) load() (*state, error) {
+	content, err := readAll(p.options.File)
+	if err != nil {
+		return nil, fmt.Errorf("read rules: %w", err)
+	}
+	r, err := rules.Parse(p.options.File, content)
+	if err != nil {
+		return nil, err
+	}
+	s := &state{rules: r, source: string(content)}
+	options := promclient.Options{
+		URL: r.Prometheus.URL, CAFile: r.Prometheus.CAFile, BearerTokenFile: r.Prometheus.BearerTokenFile,
+		Username: r.Prometheus.Username, PasswordFile: r.Prometheus.PasswordFile, Headers: r.Prometheus.Headers,
+	}
+	if p.options.URL != "" {
+		options.URL = p.options.URL
+	}
+	if options.CAFile != "" {
+		pem, err := readAll(options.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read caFile: %w", err)
+		}
+		s.source += string(pem)
+	}
+	if s.client, err = promclient.New(options); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// readAll reads a file of at most rules.MaxSize bytes.
+func readAll(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, rules.MaxSize+1))
+	if err == nil && len(content) > rules.MaxSize {
+		err = errors.New(name + " is too large")
+	}
+	return content, err
+}

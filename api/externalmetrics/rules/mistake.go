@@ -1,0 +1,46 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Mistake is one thing that is wrong with a file.
+type Mistake struct {
+	File         string
+	Line, Column int // from 1; 0 if it is the file as a whole
+	// Text says what is wrong and what to do.
+	Text string
+	// Wrong is a name that is not known, and Known what it may have been meant to
+	// be; empty if the mistake is another.
+	Wrong string
+	Known []string
+}
+
+// String returns "FILE:LINE:COLUMN: TEXT".
+func (m Mistake) String() string {
+	if m.Line == 0 {
+		return fmt.Sprintf("%s: %s", m.File, m.Text)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, m.Text)
+}
+
+// Mistakes are all that is wrong with a file, in its order.
+type Mistakes []Mistake
+
+// Error returns the mistakes, one a line.
+func (ms Mistakes) Error() string {
+	lines := make([]string, len(ms))
+	for i, m := range ms {
+		lines[i] = m.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (ms Mistakes) sort() {
+	slices.SortStableFunc(ms, func(a, b Mistake) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}

@@ -1,0 +1,104 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+	selectors "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// For returns the query that answers a caller in a namespace who chose by
+// selector. Of a rule that is not namespaced the namespace does not matter. The
+// error is about the selector.
+func (m *Metric) For(namespace string, selector selectors.Selector) (string, error) {
+	expr, err := promQL.ParseExpr(m.Query)
+	if err != nil {
+		return "", fmt.Errorf("parse query: %w", err)
+	}
+	chosen, err := Matchers(selector)
+	if err != nil {
+		return "", err
+	}
+	var place *labels.Matcher
+	if m.NamespaceLabel != "" {
+		if place, err = labels.NewMatcher(labels.MatchEqual, m.NamespaceLabel, namespace); err != nil {
+			return "", fmt.Errorf("match namespace: %w", err)
+		}
+	}
+	inspect(expr, func(node parser.Node) {
+		v, ok := node.(*parser.VectorSelector)
+		if !ok {
+			return
+		}
+		if place != nil {
+			v.LabelMatchers = append(v.LabelMatchers, place)
+		}
+		if len(m.SelectorMetrics) == 0 || slices.Contains(m.SelectorMetrics, nameOf(v)) {
+			v.LabelMatchers = append(v.LabelMatchers, chosen...)
+		}
+	})
+	return expr.String(), nil
+}
+
+// Matchers returns the label matchers that mean what a selector requires, in its
+// order. They differ from it in one thing: to Prometheus a label that is empty
+// and one that is not there are the same.
+func Matchers(selector selectors.Selector) ([]*labels.Matcher, error) {
+	if selector == nil {
+		return nil, nil
+	}
+	requirements, selectable := selector.Requirements()
+	if !selectable {
+		return nil, fmt.Errorf("the metric selector chooses nothing: leave it out")
+	}
+	var matchers []*labels.Matcher
+	for _, r := range requirements {
+		m, err := matcher(&r)
+		if err != nil {
+			return nil, err
+		}
+		matchers = append(matchers, m)
+	}
+	return matchers, nil
+}
+
+func matcher(r *selectors.Requirement) (*labels.Matcher, error) {
+	values := r.ValuesUnsorted()
+	slices.Sort(values)
+	kind, value := labels.MatchEqual, ""
+	switch r.Operator() {
+	case selection.Equals, selection.DoubleEquals, selection.In:
+	case selection.NotEquals, selection.NotIn, selection.Exists:
+		kind = labels.MatchNotEqual
+	case selection.DoesNotExist:
+	default:
+		return nil, fmt.Errorf("the metric selector compares %s by %q, which Prometheus cannot: choose by =, !=, in, notin or existence", r.Key(), r.Operator())
+	}
+	switch len(values) {
+	case 0:
+	case 1:
+		value = values[0]
+	default:
+		// A regular expression must match whole.
+		if kind == labels.MatchEqual {
+			kind = labels.MatchRegexp
+		} else {
+			kind = labels.MatchNotRegexp
+		}
+		quoted := make([]string, len(values))
+		for i, v := range values {
+			quoted[i] = regexp.QuoteMeta(v)
+		}
+		value = strings.Join(quoted, "|")
+	}
+	m, err := labels.NewMatcher(kind, r.Key(), value)
+	if err != nil {
+		return nil, fmt.Errorf("metric selector on %s: %w", r.Key(), err)
+	}
+	return m, nil
+}

@@ -1,0 +1,130 @@
+package rules
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+	"go.yaml.in/yaml/v3"
+)
+
+// query checks m's query, which stands at n; selected is where the file says
+// which of its metrics a selector narrows, or nil.
+func (p *reading) query(m *Metric, n, selected *yaml.Node) {
+	expr, err := promQL.ParseExpr(m.Query)
+	if err != nil {
+		var all parser.ParseErrors
+		if !errors.As(err, &all) {
+			p.wrong(n, "query does not parse: %v", err)
+			return
+		}
+		// What follows the first is mostly its consequence.
+		first := all[0]
+		at := p.place(n, int(first.PositionRange.Start))
+		p.wrong(at, "query does not parse: %v", first.Err)
+		return
+	}
+	switch expr.Type() {
+	case parser.ValueTypeVector, parser.ValueTypeScalar:
+	case parser.ValueTypeMatrix:
+		p.wrong(n, "query gives a range of values and not one: put a function such as rate() or max_over_time() around it")
+	default:
+		p.wrong(n, "query gives a %s and not numbers", parser.DocumentedType(expr.Type()))
+	}
+	var names []string // of metrics in the query
+	selectors := 0
+	inspect(expr, func(node parser.Node) {
+		switch node := node.(type) {
+		case *parser.MatrixSelector:
+			m.Window = max(m.Window, node.Range)
+		case *parser.SubqueryExpr:
+			m.Window = max(m.Window, node.Range)
+		case *parser.VectorSelector:
+			selectors++
+			names = append(names, nameOf(node))
+			for _, matcher := range node.LabelMatchers {
+				if m.NamespaceLabel != "" && matcher.Name == m.NamespaceLabel {
+					p.wrong(p.place(n, int(node.PosRange.Start)), "query chooses by %s, which weir sets to the caller's namespace: leave %v out, or set namespaced: false",
+						m.NamespaceLabel, matcher)
+				}
+			}
+		}
+	})
+	if selectors == 0 && m.NamespaceLabel != "" {
+		p.wrong(n, "query names no metric, so it cannot be narrowed to a namespace: set namespaced: false")
+	}
+	if selected == nil {
+		return
+	}
+	for _, name := range m.SelectorMetrics {
+		if !slices.Contains(names, name) {
+			known := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
+			m := p.wrong(selected, "selectorMetrics names %s, which is not in the query: there are %s", name, listed(known))
+			m.Wrong, m.Known = name, known
+		}
+	}
+}
+
+// inspect calls do for expr and all below it.
+func inspect(expr parser.Node, do func(parser.Node)) {
+	do(expr)
+	for child := range parser.ChildrenIter(expr) {
+		inspect(child, do)
+	}
+}
+
+// nameOf returns the name of the metric that v selects; empty if it is not given
+// as such.
+func nameOf(v *parser.VectorSelector) string {
+	if v.Name != "" {
+		return v.Name
+	}
+	for _, m := range v.LabelMatchers {
+		if m.Name == model.MetricNameLabel && m.Type == labels.MatchEqual {
+			return m.Value
+		}
+	}
+	return ""
+}
+
+// place returns where the byte at offset of a scalar's value stands in the file:
+// exactly for plain, quoted and literal scalars without escapes, else where the
+// scalar begins.
+func (p *reading) place(n *yaml.Node, offset int) *yaml.Node {
+	at := &yaml.Node{Line: n.Line, Column: n.Column}
+	if offset < 0 || offset > len(n.Value) {
+		return at
+	}
+	before := n.Value[:offset]
+	switch {
+	case n.Style&yaml.LiteralStyle != 0:
+		row := strings.Count(before, "\n")
+		line := n.Line + row // n.Line, counted from 1, is that of the bar: the text begins on the next
+		if line >= len(p.source) {
+			return at
+		}
+		start := strings.LastIndexByte(before, '\n') + 1
+		text, _, _ := strings.Cut(n.Value[start:], "\n")
+		if indent := strings.Index(p.source[line], text); indent >= 0 {
+			at.Line, at.Column = line+1, indent+1+offset-start
+		}
+	case n.Style&yaml.FoldedStyle != 0:
+	default:
+		quote := 0
+		if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+			quote = 1
+		}
+		// The same text must stand there; escapes and folding move it.
+		from := n.Column - 1 + quote
+		if n.Line > len(p.source) || from > len(p.source[n.Line-1]) {
+			return at
+		}
+		if strings.HasPrefix(p.source[n.Line-1][from:], before) {
+			at.Column = from + 1 + offset
+		}
+	}
+	return at
+}

@@ -1,0 +1,233 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+	selectors "k8s.io/apimachinery/pkg/labels"
+)
+
+// The transcripts are files of rules with what is wrong with them, or the query
+// that a caller's request becomes.
+//
+//	parse
+//	FILE
+//	ask METRIC
+//	NAMESPACE and, on the next line, perhaps a selector; of the file parsed last
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
+		var r *Rules
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "parse":
+				var err error
+				if r, err = Parse("rules.yaml", []byte(d.Input+"\n")); err != nil {
+					return err.Error() + "\n"
+				}
+				var out strings.Builder
+				for _, m := range r.Metrics {
+					fmt.Fprintf(&out, "%s, line %d", m.Name, m.Line)
+					if m.NamespaceLabel != "" {
+						fmt.Fprintf(&out, ", by %s", m.NamespaceLabel)
+					}
+					if m.Window > 0 {
+						fmt.Fprintf(&out, ", over %v", m.Window)
+					}
+					out.WriteByte('\n')
+				}
+				return out.String()
+			case "ask":
+				namespace, selector, _ := strings.Cut(d.Input, "\n")
+				s, err := selectors.Parse(selector)
+				if err != nil {
+					d.Fatalf(t, "selector: %v", err)
+				}
+				query, err := r.Metric(d.CmdArgs[0].Key).For(namespace, s)
+				if err != nil {
+					return err.Error() + "\n"
+				}
+				return query + "\n"
+			}
+			d.Fatalf(t, "unknown command %q", d.Cmd)
+			return ""
+		})
+	})
+}
+
+func TestAWholeFile(t *testing.T) {
+	got, err := Parse("rules.yaml", []byte(`prometheus:
+  url: https://prometheus.monitoring:9090/prom
+  timeout: 3s
+  caFile: ca.crt
+  basicAuth: {username: weir, passwordFile: password}
+  headers:
+    X-Scope-OrgID: shop
+metrics:
+  - name: queue_depth
+    help: Jobs that wait.
+    query: sum by (queue) (queue_depth)
+    namespaceLabel: kubernetes_namespace
+    selectorMetrics: [queue_depth]
+  - name: requests:rate5m
+    query: sum(rate(requests_total[5m]))
+    namespaced: false
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Rules{
+		Prometheus: Prometheus{
+			URL: "https://prometheus.monitoring:9090/prom", Timeout: 3 * time.Second, CAFile: "ca.crt",
+			Username: "weir", PasswordFile: "password", Headers: map[string]string{"X-Scope-OrgID": "shop"},
+		},
+		Metrics: []Metric{
+			{Name: "queue_depth", Help: "Jobs that wait.", Query: "sum by (queue) (queue_depth)", NamespaceLabel: "kubernetes_namespace", SelectorMetrics: []string{"queue_depth"}, Line: 9},
+			{Name: "requests:rate5m", Query: "sum(rate(requests_total[5m]))", Window: 5 * time.Minute, Line: 14},
+		},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Rules{})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if m := got.Metric("requests:rate5m"); m != &got.Metrics[1] {
+		t.Errorf("Metric finds %v", m)
+	}
+	if m := got.Metric("nothing"); m != nil {
+		t.Errorf("Metric finds %v where there is none", m)
+	}
+}
+
+func TestSuggestionsAreData(t *testing.T) {
+	_, err := Parse("rules.yaml", []byte("prometheus: {url: http://p}\nmetrics: [{nam: x, query: up}]\n"))
+	var ms Mistakes
+	if !errors.As(err, &ms) || len(ms) != 2 {
+		t.Fatalf("got %v, want two mistakes", err)
+	}
+	m := ms[1]
+	if m.Wrong != "nam" || len(m.Known) == 0 || m.Known[0] != "name" || m.Line != 2 || m.Column != 12 {
+		t.Errorf("got %+v, want what is wrong and what is known", m)
+	}
+}
+
+func TestALargeFile(t *testing.T) {
+	_, err := Parse("rules.yaml", []byte(strings.Repeat("#", MaxSize+1)))
+	if want := "rules.yaml: the file has 1048577 bytes: at most 1048576 are read"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// FuzzParse asserts that mistakes lie within the file, and that rules without
+// mistakes are fit for use.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		"", "a", "\"\r\r", "prometheus:\n  url: http://p:9090\nmetrics:\n- name: up\n  query: up\n",
+		"prometheus: {url: http://p}\nmetrics:\n- {name: a, query: 'sum(rate(x{a=\"b\"}[5m]))', namespaceLabel: ns}\n- {name: a, query: }\n",
+		"&a [*a, *a]\n---\nb", "metrics: &m\n- *m\n", "prometheus:\n  url: http://p\nmetrics:\n- name: x\n  query: |\n    sum(\n      x{\n  help: >\n    a\n    b\n",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, file string) {
+		r, err := Parse("f", []byte(file))
+		if err != nil {
+			var ms Mistakes
+			if !errors.As(err, &ms) || len(ms) == 0 {
+				t.Fatalf("%v is no Mistakes", err)
+			}
+			for _, m := range ms {
+				if lines := strings.Count(file, "\n") + 1; m.Line < 0 || m.Line > lines || m.Line > 0 && m.Column < 1 || m.Text == "" {
+					t.Errorf("%+v is outside of a file of %d lines", m, lines)
+				}
+			}
+			return
+		}
+		if r.Prometheus.URL == "" || r.Prometheus.Timeout <= 0 {
+			t.Errorf("no mistake, and nobody to ask: %+v", r.Prometheus)
+		}
+		for i := range r.Metrics {
+			m := &r.Metrics[i]
+			if r.Metric(m.Name) != m {
+				t.Errorf("%q is not found by its name", m.Name)
+			}
+			narrowed(t, m, "shop", selectors.Everything())
+		}
+	})
+}
+
+// narrowed asks for m and checks that every metric in the query is narrowed to
+// the namespace, and as the selector says.
+func narrowed(t *testing.T, m *Metric, namespace string, selector selectors.Selector) {
+	t.Helper()
+	query, err := m.For(namespace, selector)
+	if err != nil {
+		t.Fatalf("For(%q, %q): %v", namespace, selector, err)
+	}
+	expr, err := promQL.ParseExpr(query)
+	if err != nil {
+		t.Fatalf("%q became %q, which does not parse: %v", m.Query, query, err)
+	}
+	want, err := Matchers(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.NamespaceLabel != "" {
+		want = append(want, labels.MustNewMatcher(labels.MatchEqual, m.NamespaceLabel, namespace))
+	}
+	inspect(expr, func(n parser.Node) {
+		v, ok := n.(*parser.VectorSelector)
+		if !ok {
+			return
+		}
+		for _, w := range want {
+			found := false
+			for _, g := range v.LabelMatchers {
+				found = found || g.Name == w.Name && g.Type == w.Type && g.Value == w.Value
+			}
+			if !found {
+				t.Errorf("%q became %q, where %v lacks %v", m.Query, query, v, w)
+			}
+		}
+	})
+}
+
+// FuzzSelector asserts that whatever a selector says, its query parses back to
+// the same matchers, which choose what the selector chooses.
+func FuzzSelector(f *testing.F) {
+	for _, s := range []string{"", "a=b", "a!=b,c in (d,e.f,g-h),i notin (j),k,!l", "app.kubernetes.io/name=x", "a in (,b)", "a=", "a notin (b,c_.d)"} {
+		f.Add(s, "shop", "b")
+	}
+	m := &Metric{Query: `sum by (queue) (rate(depth{a="b"}[5m])) / on () group_left () limit`, NamespaceLabel: "namespace"}
+	f.Fuzz(func(t *testing.T, selector, namespace, value string) {
+		s, err := selectors.Parse(selector)
+		if err != nil {
+			return
+		}
+		matchers, err := Matchers(s)
+		if err != nil {
+			return // it compares by < or >
+		}
+		if strings.ToValidUTF8(namespace, "") == namespace {
+			narrowed(t, m, namespace, s)
+		}
+		requirements, _ := s.Requirements()
+		for i, r := range requirements {
+			for _, v := range append(r.ValuesUnsorted(), value, "x"+value) {
+				if v == "" {
+					continue // to Prometheus an empty label is none
+				}
+				if got, want := matchers[i].Matches(v), r.Matches(selectors.Set{r.Key(): v}); got != want {
+					t.Errorf("%v: %v says %v of %q, want %v", &r, matchers[i], got, v, want)
+				}
+			}
+			if got, want := matchers[i].Matches(""), r.Matches(selectors.Set{}); got != want && !r.Values().Has("") {
+				t.Errorf("%v: %v says %v of a label that is not there, want %v", &r, matchers[i], got, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package rules
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// field is a key of a mapping.
+type field struct {
+	required bool
+	read     func(*yaml.Node) // given the value
+}
+
+// fields are the keys a mapping may have.
+type fields map[string]field
+
+// names returns the keys, those that are required first.
+func (f fields) names() []string {
+	names := slices.Sorted(maps.Keys(f))
+	slices.SortStableFunc(names, func(a, b string) int {
+		switch ra, rb := f[a].required, f[b].required; {
+		case ra && !rb:
+			return -1
+		case rb && !ra:
+			return 1
+		}
+		return 0
+	})
+	return names
+}
+
+// mapping reads n, which what names, by its fields.
+func (p *reading) mapping(n *yaml.Node, what string, known fields) {
+	if n.Kind != yaml.MappingNode {
+		p.wrong(n, "%s is %s: it needs %s", what, kindOf(n), listed(known.names()))
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], follow(n.Content[i+1])
+		f, ok := known[key.Value]
+		switch {
+		case !ok || key.Kind != yaml.ScalarNode:
+			m := p.wrong(key, "unknown key %q: %s has %s", key.Value, what, listed(known.names()))
+			m.Wrong, m.Known = key.Value, known.names()
+		case seen[key.Value]:
+			p.wrong(key, "%s is there twice: leave one out", key.Value)
+		case value.Tag == "!!null":
+			p.wrong(key, "%s has no value: give it one or leave it out", key.Value)
+		default:
+			f.read(value)
+		}
+		seen[key.Value] = true
+	}
+	for _, name := range known.names() {
+		if known[name].required && !seen[name] {
+			p.wrong(n, "%s has no %s: add it", what, name)
+		}
+	}
+}
+
+// text returns how to read a string into to.
+func (p *reading) text(to *string, name string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		switch {
+		case n.Kind != yaml.ScalarNode || n.Tag != "!!str":
+			p.wrong(n, "%s is %s: it must be text, in quotes if need be", name, kindOf(n))
+		case strings.TrimSpace(n.Value) == "":
+			p.wrong(n, "%s is empty: give it a value or leave it out", name)
+		default:
+			*to = n.Value
+		}
+	}
+}
+
+// boolean returns how to read true or false into to.
+func (p *reading) boolean(to *bool, name string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
+			p.wrong(n, "%s is %s: it must be true or false", name, shown(n))
+			return
+		}
+		*to = strings.EqualFold(n.Value, "true")
+	}
+}
+
+// list returns how to read a list of strings into to.
+func (p *reading) list(to *[]string, name string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+			p.wrong(n, "%s is %s: it must be a list, as in [queue_depth]", name, kindOf(n))
+			return
+		}
+		for _, item := range n.Content {
+			var s string
+			if p.text(&s, "an item of "+name)(follow(item)); s != "" {
+				*to = append(*to, s)
+			}
+		}
+	}
+}
+
+// follow returns what an alias stands for. Aliases are never followed deeper than
+// the format goes, so they cannot blow up.
+func follow(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode && n.Alias != nil {
+		return n.Alias
+	}
+	return n
+}
+
+// kindOf says in words what n is.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		if len(n.Content) == 0 {
+			return "an empty list"
+		}
+		return "a list"
+	}
+	switch n.Tag {
+	case "!!null":
+		return "empty"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "true or false"
+	case "!!str":
+		return "text"
+	}
+	return "of type " + n.Tag
+}
+
+// shown returns a scalar's text, or what n is.
+func shown(n *yaml.Node) string {
+	if n.Kind == yaml.ScalarNode {
+		return fmt.Sprintf("%q", n.Value)
+	}
+	return kindOf(n)
+}
+
+// listed joins names: "a, b and c".
+func listed(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}

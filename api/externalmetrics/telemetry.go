@@ -1,0 +1,53 @@
+package externalmetrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// What became of a query, as a metric names it.
+const (
+	resultOK       = "ok"
+	resultEmpty    = "empty"    // no series
+	resultRefused  = "refused"  // a value that is not a number
+	resultTimeout  = "timeout"  // its turn or its answer came too late
+	resultError    = "error"    // Prometheus could not be reached or said no
+	resultSelector = "selector" // never asked: the caller's selector means nothing
+)
+
+// telemetry is what a Provider counts about itself.
+type telemetry struct {
+	queries  *prometheus.CounterVec // metric, result
+	duration prometheus.Histogram
+	running  prometheus.Gauge
+	rules    prometheus.Gauge
+	valid    prometheus.Gauge
+	read     prometheus.Gauge
+	reloads  *prometheus.CounterVec // result
+}
+
+func newTelemetry(reg prometheus.Registerer) *telemetry {
+	auto := promauto.With(reg)
+	gauge := func(name, help string) prometheus.Gauge {
+		return auto.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	return &telemetry{
+		queries: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_external_queries_total",
+			Help: "Requests for external metrics, by rule and by what became of them.",
+		}, []string{"metric", "result"}),
+		duration: auto.NewHistogram(prometheus.HistogramOpts{
+			Name:    "weir_external_query_duration_seconds",
+			Help:    "Time a query for an external metric took, waiting for its turn included.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9), // 1 ms to 65 s
+		}),
+		running: gauge("weir_external_queries_in_flight", "Queries for external metrics that run now."),
+		rules:   gauge("weir_external_rules", "Rules for external metrics in use."),
+		valid:   gauge("weir_external_rules_valid", "1 if the file of rules is in use as it stands, 0 if it has mistakes and older rules are."),
+		read:    gauge("weir_external_rules_changed_timestamp_seconds", "When the rules in use were read."),
+		reloads: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_external_rules_reloads_total",
+			Help: "Times a changed file of rules was read, by result: ok or error.",
+		}, []string{"result"}),
+	}
+}

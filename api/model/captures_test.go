@@ -1,0 +1,134 @@
+package model
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors/aggregate"
+	"github.com/weir-metrics/weir/processors/enrich"
+	"github.com/weir-metrics/weir/processors/identity"
+	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sources/kubelet/payload"
+	"github.com/weir-metrics/weir/sources/kubelet/summary"
+)
+
+// TestARealNode serves what a real kubelet said through the whole pipeline, and
+// compares both APIs with what the pipeline measured.
+func TestARealNode(t *testing.T) {
+	const node = "node1"
+	parser, chooser, rater := summary.New(), identity.New(identity.Options{}), rate.New(rate.Options{})
+	enricher, adder := enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})
+	sink := memory.New(memory.Options{})
+	rounds, err := filepath.Glob("../../testdata/captures/01-steady/[0-9][0-9]")
+	if err != nil || len(rounds) == 0 {
+		t.Fatalf("no rounds found (%v)", err)
+	}
+	var facts *metric.Facts
+	var at time.Time
+	for _, dir := range rounds {
+		var meta struct {
+			Endpoints map[string]struct {
+				Start int64 `json:"start_ns"`
+				End   int64 `json:"end_ns"`
+			} `json:"endpoints"`
+		}
+		if err := json.Unmarshal(unpack(t, dir, "meta.json"), &meta); err != nil {
+			t.Fatal(err)
+		}
+		if facts, err = cluster.FactsFromPods(unpack(t, dir, "pods.json"), time.Unix(0, meta.Endpoints["pods.json"].End)); err != nil {
+			t.Fatal(err)
+		}
+		times := meta.Endpoints["summary.json"]
+		at = time.Unix(0, times.End)
+		b := &metric.Batch{Source: "kubelet:summary", Node: node, Interval: 10 * time.Second, Clock: summary.Clock,
+			Began: time.Unix(0, times.Start), Ended: at}
+		req := payload.Request{Node: node, Expect: node, Received: payload.Middle(b.Began, b.Ended)}
+		if err := parser.Parse(unpack(t, dir, "summary.json"), req, b); err != nil {
+			t.Fatal(err)
+		}
+		chooser.Process(facts, b, at)
+		rater.Process(facts, b, at)
+		enricher.Process(facts, b, at)
+		adder.Process(facts, b, at)
+		if err := sink.Write(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	snapshot := sink.Snapshot()
+	h := NewHandler(Options{
+		View: func() View { return view{snapshot} }, Facts: func() *metric.Facts { return facts },
+		Now: func() time.Time { return at }, Resolution: 10 * time.Second,
+	})
+	ask := func(path string, into any) {
+		t.Helper()
+		if err := json.NewDecoder(get(t, h, "GET", path).Body).Decode(into); err != nil {
+			t.Fatalf("GET %s: %v", path, err)
+		}
+	}
+	pods := 0
+	for s := range snapshot.Samples(metric.Pod) {
+		cpu, ok := s.Values.Get(metric.CPUUsageRate)
+		if !ok || s.Entity.Part != "" {
+			continue
+		}
+		pods++
+		ns := string(s.Entity.Namespace)
+		var list clientResultList
+		ask("/api/v1/model/namespaces/"+ns+"/pod-list/"+string(s.Entity.Pod)+"/metrics/cpu/usage_rate", &list)
+		points := list.Items[0].Metrics
+		if len(points) < 3 {
+			t.Errorf("%v: got %d points of %d rounds, want more", s.Entity, len(points), len(rounds))
+			continue
+		}
+		if got, want := points[len(points)-1].Value, uint64(math.Round(cpu/1e6)); got != want {
+			t.Errorf("%v: the newest point says %d millicores, want %d", s.Entity, got, want)
+		}
+		if age := at.Sub(points[len(points)-1].Timestamp); age < 0 || age >= 10*time.Second {
+			t.Errorf("%v: the newest point is %v old, want less than a step", s.Entity, age)
+		}
+	}
+	if pods < 5 {
+		t.Errorf("%d pods were measured: the capture has more", pods)
+	}
+	var names []string
+	ask("/api/v1/model/nodes/", &names)
+	if len(names) != 1 || names[0] != node {
+		t.Errorf("nodes: got %q, want %q", names, node)
+	}
+	var export []timeseries
+	ask("/api/v1/metric-export", &export)
+	if len(export) < pods {
+		t.Errorf("the export has %d nodes and containers, want at least one a pod, %d", len(export), pods)
+	}
+}
+
+// unpack returns a file of a captured round.
+func unpack(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	if body, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
+		return body
+	}
+	f, err := os.Open(filepath.Join(dir, name+".gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}

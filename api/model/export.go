@@ -1,0 +1,230 @@
+package model
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// timeseries is one node or container of /api/v1/metric-export.
+type timeseries struct {
+	Metrics map[string][]exportPoint `json:"metrics"`
+	Labels  map[string]string        `json:"labels,omitempty"`
+}
+
+// exportPoint is a value and what it is representative of: a moment, or, for a
+// counter, the time since it was zero.
+type exportPoint struct {
+	Start  time.Time         `json:"start"`
+	End    time.Time         `json:"end"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Value  any               `json:"value"`
+}
+
+// exported reports whether an export holds the metric. Rates are left to the
+// reader, as are requests and shares.
+func exported(d *metric.Descriptor) bool {
+	switch d.ID {
+	case metric.Uptime, metric.CPULimit, metric.MemoryLimit:
+		return true
+	}
+	return !d.Beyond && d.Shape != metric.Rate && d.Group != metric.Spec
+}
+
+// counts reports whether Heapster called a metric cumulative.
+func counts(d *metric.Descriptor) bool { return d.Shape == metric.Cumulative || d.ID == metric.Uptime }
+
+// labelled reports whether Heapster kept a metric only of parts.
+func labelled(d *metric.Descriptor) bool {
+	return d.Parts != "" && d.Parts != "interface"
+}
+
+// export answers with the newest numbers of nodes, containers and system
+// containers. One of them at a time is in memory as JSON.
+func (q *request) export() *problem {
+	q.head()
+	if q.r.Method == "HEAD" {
+		return nil
+	}
+	write := func(s string) bool { _, err := q.w.Write([]byte(s)); return err == nil }
+	if !write("[") {
+		return nil // the reader has gone, here and below
+	}
+	enc := json.NewEncoder(q.w)
+	enc.SetEscapeHTML(false)
+	separator := "\n"
+	alive := true
+	for _, kind := range []metric.Kind{metric.Node, metric.System, metric.Container} {
+		var of metric.Entity
+		var ts timeseries
+		flush := func() {
+			if len(ts.Metrics) > 0 {
+				alive = alive && write(separator) && enc.Encode(&ts) == nil
+				separator = ","
+			}
+		}
+		q.view.Each(kind, func(s *metric.Sample) bool {
+			if e := s.Entity.Whole(); e != of || ts.Metrics == nil {
+				flush()
+				of, ts = e, timeseries{Metrics: map[string][]exportPoint{}, Labels: q.labels(s)}
+			}
+			addPoints(&ts, s)
+			return alive
+		})
+		flush()
+	}
+	if alive {
+		write("]\n")
+	}
+	return nil
+}
+
+// addPoints adds what a sample, of an entity or a part of it, says.
+func addPoints(ts *timeseries, s *metric.Sample) {
+	for id, v := range s.Values.All() {
+		d := id.Describe()
+		// An entity's own traffic is the sum over its interfaces, which Heapster
+		// had no points of; its own disk I/O the sum over its devices, of which
+		// alone Heapster had points.
+		if !exported(d) || !finite(v) || s.Entity.Part != "" && !labelled(d) || s.Entity.Part == "" && d.Group == metric.IO {
+			continue
+		}
+		end := s.Time(d.Group).UTC()
+		p := exportPoint{Start: end, End: end, Value: v * factor(id)}
+		if start := s.Instance.StartTime(); counts(d) && !start.IsZero() {
+			p.Start = start.UTC()
+		}
+		if integer(id) {
+			p.Value = int64(whole(v * factor(id)))
+		}
+		if labelled(d) {
+			p.Labels = labelOf(s.Entity.Part)
+		}
+		ts.Metrics[d.Name] = append(ts.Metrics[d.Name], p)
+	}
+}
+
+// labels returns what an export says of an entity beside its numbers.
+func (q *request) labels(s *metric.Sample) map[string]string {
+	e := s.Entity
+	labels := map[string]string{"nodename": string(e.Node), "hostname": string(e.Node)}
+	node := q.facts.Node(e.Node)
+	if node != nil {
+		for _, a := range node.Addresses {
+			if a.Type == "Hostname" {
+				labels["hostname"] = a.Address
+			}
+		}
+	}
+	switch e.Kind {
+	case metric.Node:
+		labels["container_name"] = "machine"
+		if node != nil {
+			addLabels(labels, node.Labels)
+		}
+	case metric.System:
+		labels["container_name"] = e.Name
+	case metric.Container:
+		labels["container_name"] = e.Name
+		labels["pod_name"] = string(e.Pod)
+		labels["pod_namespace"], labels["namespace_name"] = string(e.Namespace), string(e.Namespace)
+		if s.Instance.UID != "" {
+			labels["pod_id"] = string(s.Instance.UID)
+		}
+		if p := q.facts.Pod(e.PodRef()); p != nil {
+			labels["pod_id"] = string(p.UID)
+			addLabels(labels, p.Labels)
+		}
+	}
+	return labels
+}
+
+// addLabels adds an object's labels in the one string Heapster made of them.
+func addLabels(to, of map[string]string) {
+	var pairs []string
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		pairs = append(pairs, key+":"+of[key])
+	}
+	if pairs != nil {
+		to["labels"] = strings.Join(pairs, ",")
+	}
+}
+
+// schema is the answer of /api/v1/metric-export-schema.
+type schema struct {
+	Metrics      []metricDescriptor `json:"metrics,omitempty"`
+	CommonLabels []labelDescriptor  `json:"common_labels,omitempty"`
+	PodLabels    []labelDescriptor  `json:"pod_labels,omitempty"`
+}
+
+type metricDescriptor struct {
+	Name        string            `json:"name,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Labels      []labelDescriptor `json:"labels,omitempty"`
+	Type        string            `json:"type,omitempty"`       // gauge or cumulative
+	ValueType   string            `json:"value_type,omitempty"` // int64 or double
+	Units       string            `json:"units,omitempty"`      // bytes, ms, ns or millicores; none for a count
+}
+
+type labelDescriptor struct {
+	Key         string `json:"key,omitempty"`
+	Description string `json:"description,omitempty"`
+}
+
+// schemaOf describes every metric and label of an export.
+func schemaOf() schema {
+	s := schema{
+		CommonLabels: []labelDescriptor{
+			{"nodename", "the node's name"},
+			{"hostname", "the node's address of type Hostname, else its name"},
+			{"container_name", "the container's name; machine for the node itself"},
+			{"labels", "the labels of the pod or node, as key:value, separated by commas"},
+		},
+		PodLabels: []labelDescriptor{
+			{"pod_name", "the pod's name"},
+			{"pod_id", "the pod's UID"},
+			{"pod_namespace", "the pod's namespace"},
+			{"namespace_name", "the pod's namespace"},
+		},
+	}
+	for i := range metric.Catalogue {
+		d := &metric.Catalogue[i]
+		if !exported(d) {
+			continue
+		}
+		m := metricDescriptor{Name: d.Name, Description: d.Help, Type: "gauge", ValueType: "double", Units: units(d)}
+		if counts(d) {
+			m.Type = "cumulative"
+		}
+		if integer(d.ID) {
+			m.ValueType = "int64"
+		}
+		switch {
+		case d.Parts == "accelerator":
+			m.Labels = []labelDescriptor{{"accelerator_id", "the accelerator"}}
+		case labelled(d):
+			m.Labels = []labelDescriptor{{"resource_id", "the device, or Volume: and the volume's name, or / for the file system of a node or container itself"}}
+		}
+		s.Metrics = append(s.Metrics, m)
+	}
+	return s
+}
+
+// units returns Heapster's word for the unit; empty for a count.
+func units(d *metric.Descriptor) string {
+	switch {
+	case d.ID == metric.Uptime:
+		return "ms"
+	case d.Unit == metric.Nanoseconds:
+		return "ns"
+	case d.Unit == metric.Nanocores:
+		return "millicores"
+	case d.Unit == metric.Bytes:
+		return "bytes"
+	}
+	return ""
+}

@@ -1,0 +1,192 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Options configure a Handler.
+type Options struct {
+	// View returns the newest state to serve; nil while there is none. Required.
+	View func() View
+	// Facts returns what the API server says; nil, or returning nil, without a
+	// cluster. Label selectors need it.
+	Facts func() *metric.Facts
+	// Now returns the time. Default time.Now.
+	Now func() time.Time
+	// Resolution is how often sources are read, and so how far apart the
+	// model's points are, in whole seconds. Default 15 seconds.
+	Resolution time.Duration
+}
+
+// handler serves all of Paths.
+type handler struct {
+	opts Options
+	grid grid
+}
+
+// NewHandler returns a handler for all of Paths, which may serve many requests
+// at once. It authorizes nobody: Shows tells what to ask rights for.
+func NewHandler(opts Options) http.Handler {
+	if opts.Facts == nil {
+		opts.Facts = func() *metric.Facts { return nil }
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Resolution <= 0 {
+		opts.Resolution = 15 * time.Second
+	}
+	return &handler{opts: opts, grid: newGrid(opts.Resolution)}
+}
+
+// problem is an answer that is an error: a status and a sentence that says
+// what to do next. It is sent as plain text, as Heapster did.
+type problem struct {
+	status int
+	text   string
+}
+
+func notFound(format string, args ...any) *problem {
+	return &problem{http.StatusNotFound, fmt.Sprintf(format, args...)}
+}
+
+func badRequest(format string, args ...any) *problem {
+	return &problem{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+// request is one request, with the state it is answered from.
+type request struct {
+	route
+	view  View
+	facts *metric.Facts
+	grid  grid
+	now   time.Time
+	query query
+	w     http.ResponseWriter
+	r     *http.Request
+}
+
+// ServeHTTP answers a request.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET is served here", http.StatusMethodNotAllowed)
+		return
+	}
+	if p := h.serve(w, r); p != nil {
+		http.Error(w, p.text, p.status)
+	}
+}
+
+// serve answers a request, or returns why not before anything was written.
+func (h *handler) serve(w http.ResponseWriter, r *http.Request) *problem {
+	route, p := parsePath(r.URL.EscapedPath())
+	if p != nil {
+		return p
+	}
+	q := request{route: route, grid: h.grid, now: h.opts.Now(), w: w, r: r}
+	switch route.action {
+	case listRoot:
+		return q.json([]string{"metrics", "nodes", "namespaces", "debug/allkeys"})
+	case showSchema:
+		return q.json(schemaOf())
+	}
+	id, p := q.choose()
+	if p != nil {
+		return p
+	}
+	if q.view = h.opts.View(); q.view == nil {
+		return &problem{http.StatusServiceUnavailable, "nothing has been measured yet: ask again in a few seconds; /readyz says what is waited for"}
+	}
+	q.facts = h.opts.Facts()
+	if name, ok := systemNames[q.entity.Name]; ok && q.entity.Kind == metric.System {
+		if _, taken := q.view.Lookup(q.entity); !taken {
+			q.entity.Name = name
+		}
+	}
+	switch route.action {
+	case listNodes, listNodePods, listSystem, listNamespaces, listPods, listContainers:
+		return q.json(q.list())
+	case listNames:
+		return q.names()
+	case listKeys:
+		return q.json(q.keys())
+	case showPoints:
+		return q.points(id)
+	case showPodList:
+		return q.podList(id)
+	case showExport:
+		return q.export()
+	case showNodesUsage:
+		return q.nodesUsage()
+	case showNodeUsage:
+		return q.nodeUsage()
+	case showAllPodsUsage, showPodsUsage:
+		return q.podsUsage()
+	case showPodUsage:
+		return q.podUsage()
+	}
+	return notFound("nothing is served at this path")
+}
+
+// choose reads which metric and which of its points are asked for, if any are.
+func (q *request) choose() (id metric.ID, p *problem) {
+	if q.action != showPoints && q.action != showPodList {
+		return 0, nil
+	}
+	id, ok := metricOf(q.metric)
+	if !ok {
+		return 0, notFound("no metric is called %q: %s/metrics/ lists those of the cluster, docs/metrics.md all; what applications export themselves is not read", q.metric, modelRoot)
+	}
+	q.query, p = parseQuery(q.r.URL.RawQuery, q.now)
+	return id, p
+}
+
+// head begins an answer.
+func (q *request) head() {
+	h := q.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+}
+
+// json answers with v. A write fails only when the reader has gone, and then
+// nobody is left to tell.
+func (q *request) json(v any) *problem {
+	q.head()
+	enc := json.NewEncoder(q.w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v)
+	return nil
+}
+
+// warn says in a header what the answer leaves out, for people: old clients do
+// not read it.
+func (q *request) warn(format string, args ...any) {
+	// Names from the path may hold anything, a header may not.
+	text := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == utf8.RuneError {
+			return '?'
+		}
+		return r
+	}, fmt.Sprintf(format, args...))
+	if len(text) > maxWarning {
+		text = strings.ToValidUTF8(text[:maxWarning], "") + "..."
+	}
+	if header, err := net.NewWarningHeader(299, "-", text); err == nil {
+		q.w.Header().Add("Warning", header)
+	}
+}
+
+// maxWarning bounds a warning: proxies refuse answers with large headers.
+const maxWarning = 1024

@@ -1,0 +1,204 @@
+package model
+
+import (
+	"cmp"
+	"math"
+	"net/url"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/metrics/pkg/apis/metrics/v1alpha1"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// nodesUsage answers with the use of all nodes, or of those a selector chooses.
+func (q *request) nodesUsage() *problem {
+	selector, p := q.selector()
+	if p != nil {
+		return p
+	}
+	list := v1alpha1.NodeMetricsList{Items: []v1alpha1.NodeMetrics{}}
+	missing := 0
+	add := func(name metric.NodeName) {
+		if s, ok := q.view.Lookup(metric.Entity{Kind: metric.Node, Node: name}); ok && used(s) {
+			list.Items = append(list.Items, q.nodeMetrics(s))
+		} else {
+			missing++
+		}
+	}
+	if synced(q.facts) {
+		q.facts.EachNode(func(n *metric.NodeFacts) bool {
+			if selector.Matches(labels.Set(n.Labels)) {
+				add(n.Name)
+			}
+			return true
+		})
+	} else {
+		q.view.Each(metric.Node, func(s *metric.Sample) bool {
+			if s.Entity.Part == "" {
+				add(s.Entity.Node)
+			}
+			return true
+		})
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.NodeMetrics) int { return cmp.Compare(a.Name, b.Name) })
+	if missing > 0 {
+		q.warn("%d of %d nodes have no numbers now", missing, missing+len(list.Items))
+	}
+	return q.json(&list)
+}
+
+// nodeUsage answers with the use of one node.
+func (q *request) nodeUsage() *problem {
+	s, ok := q.view.Lookup(q.entity)
+	if !ok || !used(s) {
+		return q.unused()
+	}
+	m := q.nodeMetrics(s)
+	return q.json(&m)
+}
+
+// podsUsage answers with the use of the pods of one namespace or all, or of
+// those a selector chooses.
+func (q *request) podsUsage() *problem {
+	selector, p := q.selector()
+	if p != nil {
+		return p
+	}
+	var pods []metric.PodRef
+	missing := 0
+	if synced(q.facts) {
+		q.facts.EachPod(func(p *metric.PodFacts) bool {
+			if q.within(p.Namespace) && p.Phase == metric.Running && selector.Matches(labels.Set(p.Labels)) {
+				pods = append(pods, p.PodRef)
+			}
+			return true
+		})
+	} else {
+		q.view.Each(metric.Pod, func(s *metric.Sample) bool {
+			if q.within(s.Entity.Namespace) && s.Entity.Part == "" {
+				pods = append(pods, s.Entity.PodRef())
+			}
+			return true
+		})
+	}
+	slices.SortFunc(pods, func(a, b metric.PodRef) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	list := v1alpha1.PodMetricsList{Items: []v1alpha1.PodMetrics{}}
+	for _, ref := range slices.Compact(pods) {
+		if m, ok := q.podMetrics(ref); ok {
+			list.Items = append(list.Items, m)
+		} else {
+			missing++
+		}
+	}
+	if missing > 0 {
+		q.warn("%d of %d running pods have no numbers now", missing, missing+len(list.Items))
+	}
+	return q.json(&list)
+}
+
+// podUsage answers with the use of one pod.
+func (q *request) podUsage() *problem {
+	m, ok := q.podMetrics(q.entity.PodRef())
+	if !ok {
+		return q.unused()
+	}
+	return q.json(&m)
+}
+
+func (q *request) within(ns metric.Namespace) bool {
+	return q.action == showAllPodsUsage || ns == q.entity.Namespace
+}
+
+func synced(f *metric.Facts) bool { return f != nil && f.Synced }
+
+// selector reads the query's labelSelector; one that chooses needs facts.
+func (q *request) selector() (labels.Selector, *problem) {
+	values, err := url.ParseQuery(q.r.URL.RawQuery)
+	if err != nil {
+		return nil, badRequest("the query is malformed: %v", err)
+	}
+	text := values.Get("labelSelector")
+	selector, err := labels.Parse(text)
+	switch {
+	case err != nil:
+		return nil, badRequest("labelSelector %q does not parse: %v; write it as app=web,tier!=cache", text, err)
+	case !selector.Empty() && !synced(q.facts):
+		return nil, &problem{503, "labels are not known: weir has not listed nodes and pods from an API server; ask without labelSelector, or again later"}
+	}
+	return selector, nil
+}
+
+// unused is the answer about a node or pod without numbers, with the reason.
+func (q *request) unused() *problem {
+	if !q.known(q.entity) {
+		return q.unknown(q.entity)
+	}
+	id := metric.CPUUsageRate
+	if s, ok := q.view.Lookup(q.entity); ok && s.Values.Has(id) {
+		id = metric.MemoryWorkingSet
+	}
+	return notFound("%s", q.missing(q.entity, id))
+}
+
+// used reports whether s has both numbers that are served here.
+func used(s *metric.Sample) bool {
+	return s != nil && s.Values.Has(metric.CPUUsageRate) && s.Values.Has(metric.MemoryWorkingSet)
+}
+
+// usageOf returns the numbers of s, which is used: CPU in whole millicores, as
+// Heapster had them, and the working set.
+func usageOf(s *metric.Sample) corev1.ResourceList {
+	cpu, _ := s.Values.Get(metric.CPUUsageRate)
+	memory, _ := s.Values.Get(metric.MemoryWorkingSet)
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(math.Round(cpu*factor(metric.CPUUsageRate))), resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(math.Round(memory)), resource.BinarySI),
+	}
+}
+
+// times returns when s was measured, and over what.
+func times(s *metric.Sample) (metav1.Time, metav1.Duration) {
+	w := s.Rates[metric.CPU]
+	at := s.Time(metric.CPU)
+	if w.End != 0 {
+		at = time.Unix(0, w.End)
+	}
+	return metav1.NewTime(at), metav1.Duration{Duration: w.Length}
+}
+
+func (q *request) nodeMetrics(s *metric.Sample) v1alpha1.NodeMetrics {
+	m := v1alpha1.NodeMetrics{
+		ObjectMeta: metav1.ObjectMeta{Name: string(s.Entity.Node), CreationTimestamp: metav1.NewTime(q.now)},
+		Usage:      usageOf(s),
+	}
+	m.Timestamp, m.Window = times(s)
+	return m
+}
+
+// podMetrics returns the use of a pod, if it can be served whole: where the pod
+// itself has numbers, all its containers that must have some do.
+func (q *request) podMetrics(ref metric.PodRef) (m v1alpha1.PodMetrics, ok bool) {
+	s, containers := q.view.Pod(ref)
+	if !used(s) {
+		return m, false
+	}
+	m = v1alpha1.PodMetrics{
+		ObjectMeta: metav1.ObjectMeta{Name: string(ref.Name), Namespace: string(ref.Namespace), CreationTimestamp: metav1.NewTime(q.now)},
+		Containers: []v1alpha1.ContainerMetrics{},
+	}
+	m.Timestamp, m.Window = times(s)
+	for _, c := range containers {
+		if used(c) {
+			m.Containers = append(m.Containers, v1alpha1.ContainerMetrics{Name: c.Entity.Name, Usage: usageOf(c)})
+		}
+	}
+	return m, len(m.Containers) > 0
+}

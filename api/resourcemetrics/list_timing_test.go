@@ -1,0 +1,108 @@
+package resourcemetrics_test
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// fill makes w a cluster of so many nodes, pods on each and containers in each,
+// ten pods to an application.
+func fill(t testing.TB, w *world, nodes, pods, containers int) {
+	t.Helper()
+	var change metric.FactsChange
+	change.Synced, change.At = true, noon
+	perNode := map[metric.NodeName][]*metric.PodFacts{}
+	for n := range nodes {
+		name := metric.NodeName(fmt.Sprintf("node-%04d", n))
+		change.Nodes = append(change.Nodes, &metric.NodeFacts{Name: name, Ready: true, Labels: map[string]string{"kubernetes.io/hostname": string(name)}})
+		for i := range pods {
+			var names []string
+			for c := range containers {
+				names = append(names, fmt.Sprintf("container-%d", c))
+			}
+			p := running(fmt.Sprintf("team-%02d", i), fmt.Sprintf("app-%04d-7c5ddbdf54-%05d", n/10, n), name, fmt.Sprintf("app-%04d", n/10), names...)
+			p.Labels["pod-template-hash"] = "7c5ddbdf54"
+			change.Pods = append(change.Pods, p)
+			perNode[name] = append(perNode[name], p)
+		}
+	}
+	w.facts = w.facts.With(change)
+	r := rand.New(rand.NewPCG(1, 2))
+	for name, on := range perNode {
+		b := batch(name)
+		measured(b, nodeEntity(name), time.Second, 15*time.Second, r.Float64()*4e9, r.Float64()*(8<<30))
+		for _, p := range on {
+			for _, c := range p.Containers {
+				measured(b, container(p, c.Name), time.Duration(r.IntN(10_000))*time.Millisecond, 15*time.Second, r.Float64()*1e9, float64(r.IntN(1<<18))*4096)
+			}
+		}
+		w.write(t, b)
+	}
+}
+
+// BenchmarkRequests is one request to a cluster of 30,000 pods through the API
+// server's whole chain, decoding left out.
+func BenchmarkRequests(b *testing.B) {
+	w := newWorld()
+	fill(b, w, 1000, 30, 2)
+	config := serve(b, w.options())
+	for _, bench := range []struct{ name, path, accept, encoding string }{
+		{"all pods/JSON", "/pods", "application/json", "identity"},
+		{"all pods/JSON gzip", "/pods", "application/json", "gzip"},
+		{"all pods/protobuf", "/pods", "application/vnd.kubernetes.protobuf", "identity"},
+		{"all pods/CBOR", "/pods", "application/cbor", "identity"},
+		{"a namespace/protobuf", "/namespaces/team-07/pods", "application/vnd.kubernetes.protobuf", "identity"},
+		{"an application/protobuf", "/namespaces/team-07/pods?labelSelector=app%3Dapp-0042", "application/vnd.kubernetes.protobuf", "identity"},
+		{"an application everywhere/protobuf", "/pods?labelSelector=app%3Dapp-0042", "application/vnd.kubernetes.protobuf", "identity"},
+		{"one pod/JSON", "/namespaces/team-07/pods/app-0042-7c5ddbdf54-00421", "application/json", "identity"},
+		{"nodes/JSON", "/nodes", "application/json", "identity"},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			var size int64
+			for b.Loop() {
+				request, _ := http.NewRequest(http.MethodGet, config.Host+apiPath+bench.path, nil)
+				request.Header.Set("Accept", bench.accept)
+				request.Header.Set("Accept-Encoding", bench.encoding)
+				response, err := config.Transport.RoundTrip(request)
+				if err != nil || response.StatusCode != http.StatusOK {
+					b.Fatalf("got %v, %v", response, err)
+				}
+				size, _ = io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+			b.ReportMetric(float64(size), "B/answer")
+		})
+	}
+}
+
+// TestBothWays holds the two ways of reading pods, a walk over all and a look-up
+// of a few, to one answer.
+func TestBothWays(t *testing.T) {
+	w := newWorld()
+	fill(t, w, 10, 10, 3)
+	c, _ := client(t, serve(t, w.options()), "")
+	all, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(all.Items) != 100 {
+		t.Fatalf("got %d pods and %v, want 100", len(all.Items), err)
+	}
+	for _, want := range all.Items {
+		got, err := c.MetricsV1beta1().PodMetricses(want.Namespace).Get(t.Context(), want.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.TypeMeta = metav1.TypeMeta{}
+		if diff := cmp.Diff(want, *got); diff != "" {
+			t.Fatalf("%s/%s (-list +get):\n%s", want.Namespace, want.Name, diff)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package resourcemetrics
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
+)
+
+// nodeObjects returns r as the API's objects, made at now.
+func (r *readings) nodeObjects(now time.Time) []v1beta1.NodeMetrics {
+	items := make([]v1beta1.NodeMetrics, len(r.items))
+	for i := range r.items {
+		o := &r.items[i]
+		items[i] = v1beta1.NodeMetrics{
+			ObjectMeta: o.metadata(now),
+			Timestamp:  o.timestamp(),
+			Window:     metav1.Duration{Duration: o.window},
+			Usage:      r.uses[o.from].resources(),
+		}
+	}
+	return items
+}
+
+// podObjects returns r as the API's objects, made at now.
+func (r *readings) podObjects(now time.Time) []v1beta1.PodMetrics {
+	items := make([]v1beta1.PodMetrics, len(r.items))
+	containers := make([]v1beta1.ContainerMetrics, len(r.uses))
+	for i := range r.uses {
+		containers[i] = v1beta1.ContainerMetrics{Name: r.uses[i].name, Usage: r.uses[i].resources()}
+	}
+	for i := range r.items {
+		o := &r.items[i]
+		items[i] = v1beta1.PodMetrics{
+			ObjectMeta: o.metadata(now),
+			Timestamp:  o.timestamp(),
+			Window:     metav1.Duration{Duration: o.window},
+			Containers: containers[o.from:o.to:o.to],
+		}
+	}
+	return items
+}
+
+// metadata returns what the object is called. Its labels are shared with the
+// facts, which nobody changes.
+func (o *reading) metadata(now time.Time) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: o.name, Namespace: string(o.namespace), Labels: o.labels,
+		CreationTimestamp: metav1.NewTime(now),
+	}
+}
+
+func (o *reading) timestamp() metav1.Time { return metav1.NewTime(time.Unix(0, o.end)) }

@@ -1,0 +1,253 @@
+package resourcemetrics_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+func TestListPods(t *testing.T) {
+	c, _ := client(t, serve(t, village(t).options()), "")
+	for name, tc := range map[string]struct {
+		namespace string
+		options   metav1.ListOptions
+		want      []string
+	}{
+		"all":                       {want: []string{"kube-system/agent", "shop/api", "shop/web-0"}},
+		"a namespace":               {namespace: "shop", want: []string{"shop/api", "shop/web-0"}},
+		"an unknown namespace":      {namespace: "nowhere"},
+		"a label":                   {options: metav1.ListOptions{LabelSelector: "app=web"}, want: []string{"shop/web-0"}},
+		"not a label":               {options: metav1.ListOptions{LabelSelector: "app!=web"}, want: []string{"kube-system/agent", "shop/api"}},
+		"one of labels":             {namespace: "shop", options: metav1.ListOptions{LabelSelector: "app in (web,api),tier!=front"}, want: []string{"shop/api"}},
+		"the field name":            {options: metav1.ListOptions{FieldSelector: "metadata.name=api"}, want: []string{"shop/api"}},
+		"the field name, one space": {namespace: "shop", options: metav1.ListOptions{FieldSelector: "metadata.name=api"}, want: []string{"shop/api"}},
+		"not a name":                {options: metav1.ListOptions{FieldSelector: "metadata.name!=api"}, want: []string{"kube-system/agent", "shop/web-0"}},
+		"the field namespace":       {options: metav1.ListOptions{FieldSelector: "metadata.namespace=kube-system"}, want: []string{"kube-system/agent"}},
+		"not a namespace":           {options: metav1.ListOptions{FieldSelector: "metadata.namespace!=kube-system"}, want: []string{"shop/api", "shop/web-0"}},
+		"another namespace":         {namespace: "shop", options: metav1.ListOptions{FieldSelector: "metadata.namespace=kube-system"}},
+		"fields and labels":         {options: metav1.ListOptions{FieldSelector: "metadata.name=web-0", LabelSelector: "app=web"}, want: []string{"shop/web-0"}},
+		"fields against labels":     {options: metav1.ListOptions{FieldSelector: "metadata.name=web-0", LabelSelector: "app=api"}},
+		"limit is ignored":          {options: metav1.ListOptions{Limit: 1}, want: []string{"kube-system/agent", "shop/api", "shop/web-0"}},
+		"any resource version":      {options: metav1.ListOptions{ResourceVersion: "0"}, want: []string{"kube-system/agent", "shop/api", "shop/web-0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := c.MetricsV1beta1().PodMetricses(tc.namespace).List(t.Context(), tc.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, item := range list.Items {
+				got = append(got, item.Namespace+"/"+item.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("pods (-want +got):\n%s", diff)
+			}
+			if list.Continue != "" {
+				t.Errorf("got a token %q: nothing could be done with it", list.Continue)
+			}
+		})
+	}
+}
+
+func TestListNodes(t *testing.T) {
+	w := village(t)
+	b := batch("n2")
+	measured(b, nodeEntity("n2"), 0, 15e9, 1e9, 1<<30)
+	w.write(t, b)
+	c, _ := client(t, serve(t, w.options()), "")
+	for name, tc := range map[string]struct {
+		options metav1.ListOptions
+		want    []string
+	}{
+		"all":     {want: []string{"n1", "n2"}},
+		"a label": {options: metav1.ListOptions{LabelSelector: "zone=b"}, want: []string{"n2"}},
+		"a name":  {options: metav1.ListOptions{FieldSelector: "metadata.name=n1"}, want: []string{"n1"}},
+		"none":    {options: metav1.ListOptions{LabelSelector: "zone=c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := c.MetricsV1beta1().NodeMetricses().List(t.Context(), tc.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, item := range list.Items {
+				got = append(got, item.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("nodes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNodeSelector(t *testing.T) {
+	o := village(t).options()
+	o.NodeSelector = labels.SelectorFromSet(labels.Set{"zone": "b"})
+	c, warned := client(t, serve(t, o), "")
+	list, err := c.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{LabelSelector: "zone=a"})
+	if err != nil || len(list.Items) != 0 {
+		t.Errorf("got %d nodes and %v, want none: n1 is not among those that are measured", len(list.Items), err)
+	}
+	if got := warned.take(); got != nil {
+		t.Errorf("got warnings %q of what is left out on purpose", got)
+	}
+	_, err = c.MetricsV1beta1().NodeMetricses().Get(t.Context(), "n1", metav1.GetOptions{})
+	want := `nodemetrics.metrics.k8s.io "n1" not found: the configuration leaves the node out (NodeExcluded)`
+	if err == nil || err.Error() != want {
+		t.Errorf("got error\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	c, _ := client(t, serve(t, village(t).options()), "")
+	_, podErr := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=n1"})
+	_, nodeErr := c.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.namespace=shop"})
+	_, watchErr := c.MetricsV1beta1().PodMetricses("shop").Watch(t.Context(), metav1.ListOptions{})
+	for _, tc := range []struct {
+		err  error
+		code int32
+		want string
+	}{
+		{podErr, http.StatusBadRequest, `"spec.nodeName" is not a known field selector: only "metadata.name", "metadata.namespace"`},
+		{nodeErr, http.StatusBadRequest, `"metadata.namespace" is not a field that nodes can be selected by: only "metadata.name" is`},
+		{watchErr, http.StatusMethodNotAllowed, `watch is not supported on resources of kind "pods.metrics.k8s.io"`},
+	} {
+		status, ok := tc.err.(apierrors.APIStatus)
+		if !ok || status.Status().Code != tc.code || tc.err.Error() != tc.want {
+			t.Errorf("got %v, want %d with %q", tc.err, tc.code, tc.want)
+		}
+	}
+}
+
+func TestNotFound(t *testing.T) {
+	w := village(t)
+	// A pod of the same name follows, and its numbers are still to come.
+	next := running("kube-system", "agent", "n1", "agent", "agent")
+	next.UID = "another"
+	w.know(nil, []*metric.PodFacts{next, running("shop", "young", "n1", "young", "app")})
+	c, _ := client(t, serve(t, w.options()), "")
+	pods := func(namespace, name string) error {
+		_, err := c.MetricsV1beta1().PodMetricses(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		return err
+	}
+	nodes := func(_, name string) error {
+		_, err := c.MetricsV1beta1().NodeMetricses().Get(t.Context(), name, metav1.GetOptions{})
+		return err
+	}
+	for _, tc := range []struct {
+		get             func(namespace, name string) error
+		namespace, name string
+		want            string
+		cause           string
+	}{
+		{pods, "shop", "nobody", `pods "nobody" not found`, ""},
+		{pods, "nowhere", "web-0", `pods "web-0" not found`, ""},
+		{pods, "shop", "job", `podmetrics.metrics.k8s.io "job" not found: the pod has finished (PodFinished)`, "PodFinished"},
+		{pods, "shop", "waits", `podmetrics.metrics.k8s.io "waits" not found: the pod has not started: container app waits: ImagePullBackOff (PodPending)`, "PodPending"},
+		{pods, "shop", "homeless", `podmetrics.metrics.k8s.io "homeless" not found: the pod has not started: it is bound to no node (PodPending)`, "PodPending"},
+		{pods, "shop", "crashes", `podmetrics.metrics.k8s.io "crashes" not found: container app has no number: the container is waiting to start: CrashLoopBackOff (ContainerNotStarted)`, "ContainerNotStarted"},
+		{pods, "shop", "web-1", `podmetrics.metrics.k8s.io "web-1" not found: container mesh has no number: it was seen once, and a rate needs two readings (FirstSample)`, "FirstSample"},
+		{pods, "shop", "lost", `podmetrics.metrics.k8s.io "lost" not found: the node did not answer in time (NodeTimeout)`, "NodeTimeout"},
+		{pods, "shop", "unread", `podmetrics.metrics.k8s.io "unread" not found: the node has not been read yet (NodeNotScrapedYet)`, "NodeNotScrapedYet"},
+		{pods, "shop", "young", `podmetrics.metrics.k8s.io "young" not found: its node has not been read since the pod started (Unjudged)`, "Unjudged"},
+		{pods, "kube-system", "agent", `podmetrics.metrics.k8s.io "agent" not found: the numbers are of an earlier pod of this name (OldPod)`, "OldPod"},
+		{nodes, "", "n9", `nodes "n9" not found`, ""},
+		{nodes, "", "n2", `nodemetrics.metrics.k8s.io "n2" not found: the node did not answer in time (NodeTimeout)`, "NodeTimeout"},
+		{nodes, "", "n3", `nodemetrics.metrics.k8s.io "n3" not found: the node has not been read yet (NodeNotScrapedYet)`, "NodeNotScrapedYet"},
+	} {
+		err := tc.get(tc.namespace, tc.name)
+		if !apierrors.IsNotFound(err) || err.Error() != tc.want {
+			t.Errorf("%s:\ngot  %v\nwant %s", tc.name, err, tc.want)
+			continue
+		}
+		cause := ""
+		if causes := err.(apierrors.APIStatus).Status().Details.Causes; len(causes) > 0 {
+			cause = string(causes[0].Type)
+		}
+		if cause != tc.cause {
+			t.Errorf("%s: got cause %q, want %q", tc.name, cause, tc.cause)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	c, warned := client(t, serve(t, village(t).options()), "")
+	list := func(namespace, selector string) []string {
+		t.Helper()
+		_, err := c.MetricsV1beta1().PodMetricses(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return warned.take()
+	}
+	for name, tc := range map[string]struct {
+		namespace, selector string
+		want                []string
+	}{
+		"all": {want: []string{
+			"3 of 6 running pods have no metrics: 1 NodeNotScrapedYet, 1 NodeTimeout, 1 FirstSample",
+			"shop/unread: the node has not been read yet (NodeNotScrapedYet)",
+			"weir explain missing tells more",
+		}},
+		"one of two": {selector: "app=web", want: []string{
+			"1 of 2 running pods has no metrics: 1 FirstSample",
+			"shop/web-1: container mesh has no number: it was seen once, and a rate needs two readings (FirstSample)",
+			"weir explain missing tells more",
+		}},
+		"the only one": {selector: "app=lost", want: []string{
+			"1 of 1 running pod has no metrics: 1 NodeTimeout",
+			"shop/lost: the node did not answer in time (NodeTimeout)",
+			"weir explain missing tells more",
+		}},
+		"none missing":            {namespace: "kube-system"},
+		"another's are no matter": {namespace: "nowhere"},
+		"waiting and finished":    {selector: "app in (job,waits,homeless)"},
+		"nothing of it runs":      {selector: "app=crashes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, list(tc.namespace, tc.selector)); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+
+	if _, err := c.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"2 of 3 nodes have no metrics: 1 NodeNotScrapedYet, 1 NodeTimeout",
+		"n3: the node has not been read yet (NodeNotScrapedYet)",
+		"weir explain missing tells more",
+	}
+	if diff := cmp.Diff(want, warned.take()); diff != "" {
+		t.Errorf("warnings of nodes (-want +got):\n%s", diff)
+	}
+}
+
+// TestReplacedPod lists a pod whose numbers at hand are of an earlier one of its
+// name.
+func TestReplacedPod(t *testing.T) {
+	w := village(t)
+	next := running("kube-system", "agent", "n1", "agent", "agent")
+	next.UID = "another"
+	w.know(nil, []*metric.PodFacts{next})
+	c, warned := client(t, serve(t, w.options()), "")
+	list, err := c.MetricsV1beta1().PodMetricses("kube-system").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 0 {
+		t.Errorf("got %v and %v, want nothing", list, err)
+	}
+	want := []string{
+		"1 of 1 running pod has no metrics: 1 OldPod",
+		"kube-system/agent: the numbers are of an earlier pod of this name (OldPod)",
+		"weir explain missing tells more",
+	}
+	if diff := cmp.Diff(want, warned.take()); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}

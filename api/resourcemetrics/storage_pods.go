@@ -1,0 +1,100 @@
+package resourcemetrics
+
+import (
+	"context"
+
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// podStorage is the resource pods.
+type podStorage struct{ api *api }
+
+var (
+	_ rest.Getter               = (*podStorage)(nil)
+	_ rest.Lister               = (*podStorage)(nil)
+	_ rest.Scoper               = (*podStorage)(nil)
+	_ rest.KindProvider         = (*podStorage)(nil)
+	_ rest.SingularNameProvider = (*podStorage)(nil)
+)
+
+// New is part of rest.Storage.
+func (*podStorage) New() runtime.Object { return &v1beta1.PodMetrics{} }
+
+// NewList is part of rest.Lister.
+func (*podStorage) NewList() runtime.Object { return &v1beta1.PodMetricsList{} }
+
+// Destroy is part of rest.Storage; there is nothing to release.
+func (*podStorage) Destroy() {}
+
+// NamespaceScoped is part of rest.Scoper.
+func (*podStorage) NamespaceScoped() bool { return true }
+
+// Kind is part of rest.KindProvider.
+func (*podStorage) Kind() string { return "PodMetrics" }
+
+// GetSingularName is part of rest.SingularNameProvider. There is none, so that
+// "pod" goes on meaning the pod itself.
+func (*podStorage) GetSingularName() string { return "" }
+
+// List returns what is served of the chosen pods, and warns of those that run
+// and are missing.
+func (s *podStorage) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	a, err := s.api.answer()
+	if err != nil {
+		return nil, err
+	}
+	r, missing := a.pods(choose(request.NamespaceValue(ctx), options))
+	a.warnPods(ctx, len(r.items), missing, s.api.options.Explain)
+	now := s.api.options.Now()
+	for i := range r.items {
+		observe(s.api.ages.pods, now, r.items[i].end)
+	}
+	return &v1beta1.PodMetricsList{Items: r.podObjects(now)}, nil
+}
+
+// Get returns what is served of one pod, or says why nothing is.
+func (s *podStorage) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	a, err := s.api.answer()
+	if err != nil {
+		return nil, err
+	}
+	ref := metric.PodRef{Namespace: metric.Namespace(request.NamespaceValue(ctx)), Name: metric.PodName(name)}
+	p := a.facts.Pod(ref)
+	if p == nil && a.facts != nil {
+		return nil, notFound("pods", name)
+	}
+	var r readings
+	if !a.lookup(&r, ref, p) {
+		if p == nil {
+			return nil, a.withoutFacts(ref)
+		}
+		return nil, withoutMetrics("podmetrics", name, a.whyOne(p))
+	}
+	now := s.api.options.Now()
+	observe(s.api.ages.pods, now, r.items[0].end)
+	return &r.podObjects(now)[0], nil
+}
+
+// withoutFacts returns the error for a pod that is not served where no API
+// server tells whether there is one.
+func (a *answer) withoutFacts(ref metric.PodRef) error {
+	f := a.find(
+		func(other metric.PodRef) bool { return other == ref },
+		func(metric.NodeName) bool { return false })
+	if is, ok := f.pods[ref]; ok {
+		return withoutMetrics("podmetrics", string(ref.Name), is.absence)
+	}
+	return notFound("pods", string(ref.Name))
+}
+
+// ConvertToTable is part of rest.TableConvertor.
+func (*podStorage) ConvertToTable(_ context.Context, object, _ runtime.Object) (*metav1.Table, error) {
+	return podTable(object)
+}

@@ -1,0 +1,240 @@
+package resourcemetrics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	"k8s.io/client-go/rest"
+	"k8s.io/metrics/pkg/client/clientset/versioned"
+
+	"github.com/weir-metrics/weir/api/resourcemetrics"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors/aggregate"
+	"github.com/weir-metrics/weir/sinks/memory"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// The generic server starts these and has no way to stop them.
+		goleak.IgnoreAnyFunction("k8s.io/apiserver/pkg/server/filters.(*requestWatermark).tick"),
+		goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"),
+		goleak.IgnoreAnyFunction("k8s.io/client-go/util/workqueue.(*Typed[...]).updateUnfinishedWorkLoop"),
+	)
+}
+
+// noon is when everything was read, and a second later everything is asked.
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// snapshot is the memory sink's, as the command wires it.
+type snapshot struct{ *memory.Snapshot }
+
+func (s snapshot) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
+	return func(yield func(metric.Verdict, time.Time) bool) {
+		for st := range s.Snapshot.Verdicts() {
+			if !yield(st.Verdict, st.Since) {
+				return
+			}
+		}
+	}
+}
+
+// world is a real memory sink, filled by the pipeline's last step, and the
+// facts beside it.
+type world struct {
+	sink  *memory.Sink
+	facts *metric.Facts
+}
+
+func newWorld() *world { return &world{sink: memory.New(memory.Options{})} }
+
+func (w *world) options() resourcemetrics.Options {
+	return resourcemetrics.Options{
+		View:    func() resourcemetrics.View { return snapshot{w.sink.Snapshot()} },
+		Facts:   func() *metric.Facts { return w.facts },
+		Explain: "weir explain missing",
+		Now:     func() time.Time { return noon.Add(time.Second) },
+	}
+}
+
+// know makes the facts hold these nodes and pods.
+func (w *world) know(nodes []*metric.NodeFacts, pods []*metric.PodFacts) {
+	w.facts = w.facts.With(metric.FactsChange{Synced: true, At: noon, Nodes: nodes, Pods: pods})
+}
+
+// write aggregates b by the facts, as the pipeline does, and stores it.
+func (w *world) write(t testing.TB, b *metric.Batch) {
+	t.Helper()
+	aggregate.New(aggregate.Options{}).Process(w.facts, b, b.Ended)
+	if err := w.sink.Write(context.Background(), b); err != nil {
+		t.Fatalf("write %s: %v", b.Node, err)
+	}
+}
+
+func batch(node metric.NodeName) *metric.Batch {
+	return &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Clock: time.Millisecond, Began: noon, Ended: noon}
+}
+
+// measured adds a sample read so long before noon, over a window.
+func measured(b *metric.Batch, e metric.Entity, age, window time.Duration, cpu, memory float64) *metric.Sample {
+	s := b.Add(e)
+	at := noon.Add(-age).UnixNano()
+	for _, g := range []metric.Group{metric.CPU, metric.Memory} {
+		s.Times[g], s.Reasons[g] = at, metric.Measured
+	}
+	s.Rates[metric.CPU] = metric.Window{End: at, Length: window}
+	s.Values.Set(metric.CPUUsageRate, cpu)
+	s.Values.Set(metric.MemoryWorkingSet, memory)
+	return s
+}
+
+func nodeEntity(name metric.NodeName) metric.Entity {
+	return metric.Entity{Kind: metric.Node, Node: name}
+}
+
+func container(p *metric.PodFacts, name string) metric.Entity {
+	return metric.Entity{Kind: metric.Container, Node: p.Node, Namespace: p.Namespace, Pod: p.Name, Name: name}
+}
+
+// running returns the facts of a pod whose containers run.
+func running(namespace, name string, node metric.NodeName, app string, containers ...string) *metric.PodFacts {
+	p := &metric.PodFacts{
+		PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)},
+		UID:    metric.PodUID(namespace + "-" + name), Node: node, Phase: metric.Running, Labels: map[string]string{"app": app},
+	}
+	for _, c := range containers {
+		p.Containers = append(p.Containers, metric.ContainerFacts{Name: c, State: metric.Live})
+	}
+	return p
+}
+
+// village is a small cluster with one of each trouble.
+func village(t testing.TB) *world {
+	t.Helper()
+	w := newWorld()
+	web0 := running("shop", "web-0", "n1", "web", "app")
+	web0.Labels["tier"] = "front"
+	web0.Containers = append(web0.Containers,
+		metric.ContainerFacts{Name: "setup", Role: metric.Init, State: metric.Terminated, Why: "Completed"},
+		metric.ContainerFacts{Name: "mesh", Role: metric.Sidecar, State: metric.Live},
+	)
+	web1 := running("shop", "web-1", "n1", "web", "app", "mesh")
+	api := running("shop", "api", "n1", "api", "app")
+	agent := running("kube-system", "agent", "n1", "agent", "agent")
+	done := running("shop", "job", "n1", "job", "app")
+	done.Phase = metric.Succeeded
+	waits := running("shop", "waits", "n1", "waits", "app")
+	waits.Phase, waits.Containers[0].State, waits.Containers[0].Why = metric.Pending, metric.Waiting, "ImagePullBackOff"
+	homeless := running("shop", "homeless", "", "homeless", "app")
+	homeless.Phase, homeless.Containers[0].State = metric.Pending, metric.StateUnknown
+	crashes := running("shop", "crashes", "n1", "crashes", "app")
+	crashes.Containers[0].State, crashes.Containers[0].Why = metric.Waiting, "CrashLoopBackOff"
+	lost := running("shop", "lost", "n2", "lost", "app")
+	unread := running("shop", "unread", "n3", "unread", "app")
+	w.know(
+		[]*metric.NodeFacts{
+			{Name: "n1", Ready: true, Labels: map[string]string{"zone": "a"}},
+			{Name: "n2", Ready: true, Labels: map[string]string{"zone": "b"}},
+			{Name: "n3", Ready: true, Labels: map[string]string{"zone": "c"}},
+		},
+		[]*metric.PodFacts{web0, web1, api, agent, done, waits, homeless, crashes, lost, unread})
+
+	b := batch("n1")
+	measured(b, nodeEntity("n1"), 2*time.Second, 15*time.Second, 1_234_567_891.4, 3<<30)
+	// Out of order, and the sidecar's sample the oldest.
+	measured(b, container(web0, "mesh"), 5*time.Second, 20*time.Second, 500, 1<<20)
+	measured(b, container(web0, "app"), 2*time.Second, 15*time.Second, 12_345_678.5, 100_000_000)
+	measured(b, container(web1, "app"), 2*time.Second, 15*time.Second, 1e6, 1<<20)
+	first := measured(b, container(web1, "mesh"), 2*time.Second, 0, 0, 1<<20)
+	first.Values.Delete(metric.CPUUsageRate)
+	first.Reasons[metric.CPU] = metric.FirstSample
+	measured(b, container(api, "app"), 2*time.Second, 15*time.Second, 0, 4096)
+	measured(b, container(agent, "agent"), 3*time.Second, 15*time.Second, 7e6, 8<<20)
+	w.write(t, b)
+
+	away := batch("n2")
+	away.Err = &metric.ReadError{Reason: metric.NodeTimeout, Err: errors.New("get https://10.0.0.2:10250: deadline exceeded")}
+	w.write(t, away)
+	return w
+}
+
+// serve starts a real API server and returns how to reach it.
+func serve(t testing.TB, o resourcemetrics.Options) *rest.Config {
+	t.Helper()
+	scheme, err := resourcemetrics.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := genericapiserver.NewConfig(serializer.NewCodecFactory(scheme))
+	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	config.ExternalAddress = "weir.test:443"
+	config.LoopbackClientConfig = &rest.Config{}
+	namer := openapi.NewDefinitionNamer(scheme)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(resourcemetrics.OpenAPIDefinitions, namer)
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(resourcemetrics.OpenAPIDefinitions, namer)
+	server, err := config.Complete(nil).New("test", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		t.Fatalf("make a server: %v", err)
+	}
+	t.Cleanup(server.Destroy)
+	if err := resourcemetrics.Install(server, o); err != nil {
+		t.Fatal(err)
+	}
+	server.PrepareRun()
+	front := httptest.NewServer(server.Handler)
+	t.Cleanup(front.Close)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &rest.Config{Host: front.URL, Transport: transport, QPS: -1}
+}
+
+// warnings collects what a client is warned of.
+type warnings struct {
+	mu struct {
+		sync.Mutex
+		texts []string
+	}
+}
+
+func (w *warnings) HandleWarningHeader(code int, agent, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if code != 299 || agent != "weir" {
+		text = fmt.Sprintf("code %d of %s: %s", code, agent, text)
+	}
+	w.mu.texts = append(w.mu.texts, text)
+}
+
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	texts := w.mu.texts
+	w.mu.texts = nil
+	return texts
+}
+
+// client returns the typed client that kubectl and kube-controller-manager use.
+// contentType is how it asks for objects; empty for JSON.
+func client(t testing.TB, config *rest.Config, contentType string) (*versioned.Clientset, *warnings) {
+	t.Helper()
+	w := &warnings{}
+	config = rest.CopyConfig(config)
+	config.WarningHandler = w
+	config.ContentType, config.AcceptContentTypes = contentType, contentType
+	c, err := versioned.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, w
+}

@@ -1,0 +1,266 @@
+package server_test
+
+import (
+	"bufio"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/api/server"
+)
+
+// endpoints are one of each kind: health, discovery, own paths with and without
+// a rule, resources, self-metrics, and nothing at all.
+var endpoints = []string{
+	"/livez", "/readyz", "/apis", "/version", "/openapi/v2", "/metrics", "/metrics/cluster", "/weir/v1/about",
+	"/api/v1/model/namespaces/web/pods", "/apis/metrics.k8s.io/v1beta1/pods", "/nothing",
+}
+
+// powerful may do all that TestHugeBodies asks.
+func powerful(c *cluster) asker {
+	rights := []string{"list pods.metrics.k8s.io", "list nodes.metrics.k8s.io", "list pods.metrics.k8s.io web",
+		"create pods.metrics.k8s.io", "get pods.metrics.k8s.io"}
+	for _, path := range endpoints {
+		rights = append(rights, "post "+path, "get "+path)
+	}
+	return bearer(c.user("powerful", rights...))
+}
+
+// counter counts what is read of it.
+type counter struct {
+	io.Reader
+	n atomic.Int64
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// zeros never end.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+func TestHugeBodies(t *testing.T) {
+	c := newCluster(t)
+	as := powerful(c)
+	r := start(t, c, nil, func(s *server.Server) {
+		model(s)
+		s.Handle("/weir/v1/reads", nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			n, err := io.Copy(io.Discard, r.Body)
+			fmt.Fprintf(w, "%d %v", n, err)
+		}))
+	})
+	c.user("powerful", "post /weir/v1/reads")
+	const size = 64 << 20
+	for _, r.http2 = range []bool{false, true} {
+		for _, path := range endpoints {
+			body := &counter{Reader: io.LimitReader(zeros{}, size)}
+			r.do(t, http.MethodPost, path, body, as) // what it answers differs, that it does not take the body does not
+			if n := body.n.Load(); n > size/4 {
+				t.Errorf("POST %s (HTTP/2: %t) took %d bytes of %d", path, r.http2, n, size)
+			}
+		}
+	}
+	if got := r.do(t, http.MethodPost, "/weir/v1/reads", io.LimitReader(zeros{}, 4<<20), as); got.code == 200 && got.body != "1048576 http: request body too large" {
+		t.Errorf("a handler read %q, want 1 MiB and an error", got.body)
+	}
+	stillServes(t, r)
+}
+
+// stillServes fails if others are not served well.
+func stillServes(t *testing.T, r *run) {
+	t.Helper()
+	begun := time.Now()
+	if got := r.get(t, "/livez", nil); got.code != 200 {
+		t.Errorf("GET /livez = %d %s", got.code, got.body)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("GET /livez took %v", took)
+	}
+}
+
+func dial(t *testing.T, r *run) *tls.Conn {
+	t.Helper()
+	c, err := tls.Dial("tcp", r.Address(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// A body that never arrives holds its connection for BodyTimeout.
+func TestStalledBody(t *testing.T) {
+	c := newCluster(t)
+	powerful(c)
+	r := start(t, c, func(o *server.Options, _ *server.Config) { o.BodyTimeout = 300 * time.Millisecond }, model)
+	var all sync.WaitGroup
+	for _, path := range endpoints {
+		for _, length := range []string{"Content-Length: 1000", "Content-Length: 1000000000", "Transfer-Encoding: chunked"} {
+			conn := dial(t, r)
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer token-of-powerful\r\n%s\r\n\r\n", path, length)
+			all.Go(func() {
+				conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+				if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("POST %s with %s: the connection is held for ever", path, length)
+				}
+			})
+		}
+	}
+	stillServes(t, r)
+	all.Wait()
+}
+
+// An answer that nobody reads is given up, and its place among the requests
+// under way is free again.
+func TestStalledReader(t *testing.T) {
+	c := newCluster(t)
+	c.user("u", "get /weir/v1/much")
+	ended := make(chan error, 2)
+	r := start(t, c, func(o *server.Options, _ *server.Config) {
+		o.RequestTimeout = 200 * time.Millisecond
+		o.MaxRequests = 2
+	}, func(s *server.Server) {
+		s.Handle("/weir/v1/much", nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.Copy(w, zeros{})
+			ended <- err
+		}))
+	})
+	fmt.Fprintf(dial(t, r), "GET /weir/v1/much HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer token-of-u\r\n\r\n")
+	second := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
+	defer second.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+r.Address()+"/weir/v1/much", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bearer("token-of-u")(request, nil)
+	response, err := second.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.ProtoMajor != 2 {
+		t.Errorf("the second reader speaks %s, want HTTP/2", response.Proto)
+	}
+	for range 2 {
+		select {
+		case err := <-ended:
+			if err == nil {
+				t.Error("zeros ended")
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("the handler is held for ever by a client that does not read")
+		}
+	}
+	stillServes(t, r)
+}
+
+func TestManyHeaderLines(t *testing.T) {
+	c := newCluster(t)
+	r := start(t, c, nil, model)
+	ask := func(line string, n int) string {
+		conn := dial(t, r)
+		conn.SetDeadline(time.Now().Add(20 * time.Second))
+		go fmt.Fprintf(conn, "GET /metrics/cluster HTTP/1.1\r\nHost: weir\r\n%s\r\n", strings.Repeat(line, n))
+		status, _ := bufio.NewReader(conn).ReadString('\n')
+		return strings.TrimSpace(status)
+	}
+	if got := ask("X-A: b\r\n", 10000); got != "HTTP/1.1 401 Unauthorized" && got != "HTTP/1.1 431 Request Header Fields Too Large" {
+		t.Errorf("10000 header lines: %q", got)
+	}
+	if got, want := ask("X-A: "+strings.Repeat("b", 1000)+"\r\n", 10000), "HTTP/1.1 431 Request Header Fields Too Large"; got != want {
+		t.Errorf("10 MB of headers: %q, want %q", got, want)
+	}
+	stillServes(t, r)
+}
+
+func TestGarbage(t *testing.T) {
+	r := start(t, newCluster(t), nil, nil)
+	noise := make([]byte, 1<<16)
+	rand.Read(noise)
+	for name, bytes := range map[string][]byte{
+		"noise":            noise,
+		"plain HTTP":       []byte("GET / HTTP/1.1\r\nHost: weir\r\n\r\n"),
+		"a TLS record":     {22, 3, 1, 0, 5, 1, 0, 0, 1, 0},
+		"an endless hello": append([]byte{22, 3, 1, 0x40, 0, 1, 0xff, 0xff, 0xff}, noise...),
+	} {
+		conn, err := net.Dial("tcp", r.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conn.Write(bytes)
+		conn.(*net.TCPConn).CloseWrite()
+		conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: the connection is held", name)
+		}
+	}
+	// Garbage inside TLS.
+	conn := dial(t, r)
+	conn.Write(noise)
+	conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	status, _ := bufio.NewReader(conn).ReadString('\n')
+	if status != "" && !strings.HasPrefix(status, "HTTP/1.1 400") {
+		t.Errorf("noise inside TLS is answered %q", status)
+	}
+	stillServes(t, r)
+}
+
+// Hundreds of clients that never finish what they began disturb no other, and
+// are gone when the time for headers is over.
+func TestSlowloris(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits until the time for headers is over")
+	}
+	t.Parallel()
+	r := start(t, newCluster(t), nil, nil)
+	var all sync.WaitGroup
+	for i := range 300 {
+		var conn net.Conn
+		if i%3 == 0 {
+			raw, err := net.Dial("tcp", r.Address()) // never says hello
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { raw.Close() })
+			conn = raw
+		} else {
+			conn = dial(t, r)
+			fmt.Fprint(conn, "GET /livez HTTP/1.1\r\nHost: weir\r\nX-A: ")
+		}
+		all.Go(func() {
+			conn.SetReadDeadline(time.Now().Add(50 * time.Second))
+			if i%3 == 1 { // drips
+				go func() {
+					for range time.Tick(100 * time.Millisecond) {
+						if _, err := conn.Write([]byte("b")); err != nil {
+							return
+						}
+					}
+				}()
+			}
+			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error("a connection is held for ever")
+			}
+			conn.Close()
+		})
+	}
+	for range 20 {
+		stillServes(t, r)
+	}
+	all.Wait()
+}

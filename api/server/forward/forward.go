@@ -1,0 +1,170 @@
+// Package forward makes several replicas answer as one.
+//
+// Each replica measures for itself, at moments of its own, so two answers from
+// two replicas can differ, and the later one can have the earlier timestamp. A
+// replica that is not the leader therefore hands reads on to the leader, after
+// it has authenticated and authorized the reader itself: only the path, the
+// query and what encodings are accepted travel on, under the replica's own
+// credentials. When the leader cannot be reached in time, or does not answer,
+// the replica answers from what it has measured; it is warm.
+//
+// A request is handed on once at most: the header says that it was.
+package forward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// Header marks a request that was handed on. Whoever receives one answers it
+// himself, so a client may set it to ask one replica for its own answer.
+const Header = "Weir-Forwarded"
+
+// Options configure New.
+type Options struct {
+	// Leader returns where the leader is and how to call it, or that this
+	// process is the leader or knows none. Required.
+	Leader func() (url string, transport http.RoundTripper, self bool)
+	// Timeout is how long the leader may take to begin its answer; 1s if 0.
+	Timeout time.Duration
+	// Pause is how long a leader that could not be reached is not asked again,
+	// so that each of many requests need not wait for it; 1s if 0.
+	Pause time.Duration
+	// Logger is told when the leader cannot be reached or refuses, once a
+	// minute at most; the zero Logger drops it.
+	Logger logr.Logger
+}
+
+// kept are the headers that are handed on: those that decide what the answer
+// looks like. Who asks is known here, and nobody else's affair.
+var kept = []string{"Accept", "Accept-Encoding"}
+
+// New returns what wraps a handler of reads. Only GET is handed on.
+func New(o Options) func(http.Handler) http.Handler {
+	if o.Timeout == 0 {
+		o.Timeout = time.Second
+	}
+	if o.Pause == 0 {
+		o.Pause = time.Second
+	}
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	return func(next http.Handler) http.Handler { return &forwarder{opts: o, next: next} }
+}
+
+type forwarder struct {
+	opts Options
+	next http.Handler
+	lost atomic.Pointer[lost]
+	said atomic.Pointer[time.Time] // when a failure was last logged
+}
+
+// lost is a leader that could not be reached.
+type lost struct {
+	url   string
+	until time.Time
+}
+
+// ServeHTTP is part of http.Handler.
+func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet || r.Header.Get(Header) != "" {
+		f.next.ServeHTTP(w, r)
+		return
+	}
+	leader, transport, self := f.opts.Leader()
+	if l := f.lost.Load(); self || l != nil && l.url == leader && time.Now().Before(l.until) {
+		f.next.ServeHTTP(w, r)
+		return
+	}
+	target, err := url.Parse(leader)
+	if err != nil || target.Host == "" {
+		f.next.ServeHTTP(w, r)
+		return
+	}
+	f.forward(w, r, target, transport)
+}
+
+// refused is an answer of the leader that is none to the reader's question.
+type refused int
+
+func (e refused) Error() string { return fmt.Sprintf("the leader answers %d", int(e)) }
+
+var errSlow = errors.New("the leader does not answer in time")
+
+func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.URL, transport http.RoundTripper) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	slow := time.AfterFunc(f.opts.Timeout, func() { cancel(errSlow) })
+	defer slow.Stop()
+	proxy := httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = target.Scheme, target.Host, ""
+			p.Out.URL.RawQuery = p.In.URL.RawQuery
+			p.Out.Header = http.Header{Header: {"1"}}
+			for _, name := range kept {
+				if values := p.In.Header.Values(name); len(values) > 0 {
+					p.Out.Header[name] = values
+				}
+			}
+			p.Out.Body, p.Out.ContentLength = http.NoBody, 0
+		},
+		Transport: transport,
+		ErrorLog:  log.New(discard{}, "", 0), // a reader that goes away is no news
+		ModifyResponse: func(response *http.Response) error {
+			if !slow.Stop() {
+				return errSlow
+			}
+			switch code := response.StatusCode; {
+			case code == http.StatusUnauthorized, code == http.StatusForbidden,
+				code == http.StatusTooManyRequests, code >= 500:
+				return refused(code)
+			}
+			return nil
+		},
+		// Nothing is written yet when this is called.
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			if r.Context().Err() != nil {
+				return // it is the reader who has gone
+			}
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
+			f.fell(target.String(), err)
+			f.next.ServeHTTP(w, r)
+		},
+	}
+	proxy.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// fell notes why the leader did not answer.
+func (f *forwarder) fell(leader string, err error) {
+	now := time.Now()
+	message := "the leader cannot be reached; this replica answers by itself"
+	var answer refused
+	switch {
+	case !errors.As(err, &answer):
+		f.lost.Store(&lost{leader, now.Add(f.opts.Pause)})
+	case answer == http.StatusUnauthorized, answer == http.StatusForbidden:
+		message = "the leader refuses this replica, whose service account needs every right that readers have; it answers by itself"
+	default:
+		return // a busy leader, or one that is not warm: no news
+	}
+	if said := f.said.Load(); said == nil || now.Sub(*said) > time.Minute {
+		f.said.Store(&now)
+		f.opts.Logger.Info(message, "leader", leader, "cause", err.Error())
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }

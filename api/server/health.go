@@ -1,0 +1,78 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"k8s.io/apiserver/pkg/server/healthz"
+)
+
+// Check is one condition of readiness or of life.
+type Check struct {
+	// Name is a word for it: "nodes".
+	Name string
+	// Waits returns what is waited for, one short line each; none if the
+	// condition holds. Everyone who reaches the port may read the lines.
+	Waits func() []string
+}
+
+func (c Check) checker() healthz.HealthChecker {
+	return healthz.NamedCheck(c.Name, func(*http.Request) error {
+		if waits := c.Waits(); len(waits) > 0 {
+			return fmt.Errorf("waits: %s", strings.Join(waits, "; "))
+		}
+		return nil
+	})
+}
+
+// tell puts into the answer of a failing health endpoint what the checks wait
+// for. The library's handler withholds the reason, not knowing what it contains;
+// ours are made to be read by whoever wonders why a pod does not become ready.
+func tell(next http.Handler, endpoint string, checks []Check) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != endpoint || len(checks) == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		held := &held{header: w.Header(), code: http.StatusOK}
+		next.ServeHTTP(held, r)
+		body := held.body.String()
+		if held.code != http.StatusOK {
+			for _, c := range checks {
+				body = strings.Replace(body, withheld(c.Name), reasons(c), 1)
+			}
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(held.code)
+		_, _ = w.Write([]byte(body)) // fails only when the reader has gone
+	})
+}
+
+// withheld is the line the library writes for a check that fails.
+func withheld(name string) string { return "[-]" + name + " failed: reason withheld\n" }
+
+func reasons(c Check) string {
+	waits := c.Waits()
+	if len(waits) == 0 {
+		return withheld(c.Name) // it holds by now, but the answer is made
+	}
+	var s strings.Builder
+	for _, wait := range waits {
+		fmt.Fprintf(&s, "[-]%s: %s\n", c.Name, wait)
+	}
+	return s.String()
+}
+
+// held is a response that is kept until it is complete.
+type held struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+func (h *held) Header() http.Header         { return h.header }
+func (h *held) Write(b []byte) (int, error) { return h.body.Write(b) }
+func (h *held) WriteHeader(code int)        { h.code = code }

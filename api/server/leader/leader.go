@@ -1,0 +1,152 @@
+// Package leader elects one of several replicas, by a Lease, and tells each
+// where the elected one can be reached and by which certificate it is known.
+//
+// Both stand in annotations of the Lease, written with every renewal. Nothing
+// but who answers hangs on the election, so an elector never gives up a leader
+// it has seen until it sees another: while the API server is away, the replicas
+// go on as they were.
+package leader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/klog/v2"
+)
+
+// Options configure an Elector.
+type Options struct {
+	// Client reads and writes Leases. It needs get, create and update. Required.
+	Client coordinationv1.LeasesGetter
+	// Namespace and Name are the Lease's. Required.
+	Namespace, Name string
+	// Identity names this process; no other may have it, nor may an earlier
+	// one in the same pod. Required.
+	Identity string
+	// Address is the HOST:PORT where the other replicas reach this one. Required.
+	Address string
+	// Certificate is the PEM by which they know it. Required.
+	Certificate []byte
+	// Ready reports whether this process could lead. Until it does once, the
+	// process looks on and is no candidate. Nil: it always could.
+	Ready func() bool
+	// Lease is how long a leader stays leader without renewing; 15s if 0.
+	Lease time.Duration
+	// Renew is how long a leader tries to renew before it stops; 10s if 0.
+	Renew time.Duration
+	// Retry is the time between two tries, of renewing and of taking over; 2s
+	// if 0.
+	Retry time.Duration
+	// Logger is told who leads; the zero Logger drops it.
+	Logger logr.Logger
+}
+
+// Elector takes part in an election. Its methods may be called by several
+// goroutines.
+type Elector struct {
+	opts Options
+	lock *lock
+	seen atomic.Pointer[leader]
+}
+
+// leader is what a Lease says.
+type leader struct {
+	identity, address string
+	certificate       []byte
+}
+
+// New returns an Elector. It does nothing before Run.
+func New(o Options) (*Elector, error) {
+	switch {
+	case o.Client == nil, o.Namespace == "", o.Name == "", o.Identity == "", o.Address == "", len(o.Certificate) == 0:
+		return nil, errors.New("an election needs a client, a namespace, a name, an identity, an address and a certificate")
+	}
+	if o.Ready == nil {
+		o.Ready = func() bool { return true }
+	}
+	o.Lease = orDefault(o.Lease, 15*time.Second)
+	o.Renew = orDefault(o.Renew, 10*time.Second)
+	o.Retry = orDefault(o.Retry, 2*time.Second)
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	e := &Elector{opts: o}
+	e.lock = &lock{opts: o, saw: e.saw}
+	return e, nil
+}
+
+func orDefault(d, otherwise time.Duration) time.Duration {
+	if d == 0 {
+		return otherwise
+	}
+	return d
+}
+
+// Run takes part until ctx ends, then gives the Lease back if it holds it. End
+// it after the server has ended: the other replicas hand requests on to this one
+// until then. What goes wrong is retried and logged.
+func (e *Elector) Run(ctx context.Context) error {
+	ctx = klog.NewContext(ctx, e.opts.Logger)
+	if !e.lookOn(ctx) {
+		return nil
+	}
+	for ctx.Err() == nil {
+		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+			Lock: e.lock, Name: e.opts.Name, ReleaseOnCancel: true,
+			LeaseDuration: e.opts.Lease, RenewDeadline: e.opts.Renew, RetryPeriod: e.opts.Retry,
+			Callbacks: leaderelection.LeaderCallbacks{
+				OnStartedLeading: func(context.Context) {},
+				OnStoppedLeading: func() {},
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("begin election: %w", err)
+		}
+		// It returns when ctx ends, and when the Lease is lost: then this
+		// process is a candidate again.
+		elector.Run(ctx)
+	}
+	return nil
+}
+
+// lookOn waits until this process is ready to lead, and reports whether that
+// came before ctx ended.
+func (e *Elector) lookOn(ctx context.Context) bool {
+	tick := time.NewTicker(e.opts.Retry)
+	defer tick.Stop()
+	for !e.opts.Ready() {
+		// No Lease yet, or no API server: nothing has been seen then.
+		_, _, _ = e.lock.Get(ctx)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
+}
+
+// Leader returns where the leader is reached and by which certificate it is
+// known, and whether it is this process. The address is empty if no leader is
+// known.
+func (e *Elector) Leader() (address string, certificate []byte, self bool) {
+	l := e.seen.Load()
+	if l == nil || l.identity == "" {
+		return "", nil, false
+	}
+	return l.address, l.certificate, l.identity == e.opts.Identity
+}
+
+// saw notes what the Lease says.
+func (e *Elector) saw(now leader) {
+	before := e.seen.Swap(&now)
+	if now.identity != "" && (before == nil || before.identity != now.identity) {
+		e.opts.Logger.Info("a replica leads", "leader", now.identity, "address", now.address, "self", now.identity == e.opts.Identity)
+	}
+}

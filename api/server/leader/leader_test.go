@@ -1,0 +1,230 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	coordination "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// leases are an API server's Leases in one namespace: they conflict as there,
+// and can be away.
+type leases struct {
+	coordinationv1.LeaseInterface // the rest of it is never called
+
+	mu     sync.Mutex
+	lease  *coordination.Lease
+	writes int
+	away   atomic.Bool
+}
+
+var gr = coordination.Resource("leases")
+
+func (l *leases) Leases(string) coordinationv1.LeaseInterface { return l }
+
+func (l *leases) Get(_ context.Context, name string, _ metav1.GetOptions) (*coordination.Lease, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.away.Load():
+		return nil, errors.New("connection refused")
+	case l.lease == nil:
+		return nil, apierrors.NewNotFound(gr, name)
+	}
+	return l.lease.DeepCopy(), nil
+}
+
+func (l *leases) Create(_ context.Context, lease *coordination.Lease, _ metav1.CreateOptions) (*coordination.Lease, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lease != nil {
+		return nil, apierrors.NewAlreadyExists(gr, lease.Name)
+	}
+	return l.put(lease)
+}
+
+func (l *leases) Update(_ context.Context, lease *coordination.Lease, _ metav1.UpdateOptions) (*coordination.Lease, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lease == nil || l.lease.ResourceVersion != lease.ResourceVersion {
+		return nil, apierrors.NewConflict(gr, lease.Name, errors.New("it was changed"))
+	}
+	return l.put(lease)
+}
+
+func (l *leases) put(lease *coordination.Lease) (*coordination.Lease, error) {
+	if l.away.Load() {
+		return nil, errors.New("connection refused")
+	}
+	l.writes++
+	l.lease = lease.DeepCopy()
+	l.lease.ResourceVersion = strconv.Itoa(l.writes)
+	return l.lease.DeepCopy(), nil
+}
+
+// replica runs an Elector named name until end is called.
+func replica(t *testing.T, l *leases, name string, ready func() bool) (e *Elector, end func()) {
+	t.Helper()
+	e, err := New(Options{
+		Client: l, Namespace: "weir", Name: "weir", Identity: name, Address: name + ":443",
+		Certificate: []byte("certificate of " + name), Ready: ready,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- e.Run(ctx) }()
+	return e, func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run of %s: %v", name, err)
+		}
+	}
+}
+
+// says puts what Leader returns into a line.
+func says(e *Elector) string {
+	address, certificate, self := e.Leader()
+	if address == "" {
+		return "nobody"
+	}
+	return fmt.Sprintf("%s, %s, self %t", address, certificate, self)
+}
+
+func expect(t *testing.T, when string, e *Elector, want string) {
+	t.Helper()
+	synctest.Wait()
+	if got := says(e); got != want {
+		t.Errorf("%s: %s knows %s, want %s", when, e.opts.Identity, got, want)
+	}
+}
+
+func TestElection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l leases
+		a, endA := replica(t, &l, "a", nil)
+		expect(t, "alone", a, "a:443, certificate of a, self true")
+		b, endB := replica(t, &l, "b", nil)
+		expect(t, "second", b, "a:443, certificate of a, self false")
+		time.Sleep(time.Minute)
+		expect(t, "a minute later", a, "a:443, certificate of a, self true")
+		expect(t, "a minute later", b, "a:443, certificate of a, self false")
+
+		begun := time.Now()
+		endA()
+		expect(t, "after the end", a, "nobody")
+		left, err := l.Get(t.Context(), "weir", metav1.GetOptions{})
+		if err != nil || left.Annotations[AddressAnnotation] != "" || *left.Spec.HolderIdentity != "" {
+			t.Errorf("a left behind %v held by %q, %v", left.Annotations, *left.Spec.HolderIdentity, err)
+		}
+		for {
+			if _, _, self := b.Leader(); self {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		// A released Lease is worth one second more, and a candidate looks every
+		// 2 to 4.4 s.
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("the Lease was given back, and taking it over took %v", took)
+		}
+		expect(t, "after the change", b, "b:443, certificate of b, self true")
+		a, endA = replica(t, &l, "a2", nil)
+		expect(t, "back again", a, "b:443, certificate of b, self false")
+		endA()
+		expect(t, "a candidate left", b, "b:443, certificate of b, self true")
+		endB()
+	})
+}
+
+// While the API server is away nothing changes, though no Lease is renewed.
+func TestAPIServerIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l leases
+		a, endA := replica(t, &l, "a", nil)
+		synctest.Wait()
+		b, endB := replica(t, &l, "b", nil)
+		synctest.Wait()
+		l.away.Store(true)
+		time.Sleep(5 * time.Minute)
+		expect(t, "away", a, "a:443, certificate of a, self true")
+		expect(t, "away", b, "a:443, certificate of a, self false")
+		l.away.Store(false)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		leaderOfA, _, selfA := a.Leader()
+		leaderOfB, _, selfB := b.Leader()
+		if leaderOfA != leaderOfB || leaderOfA == "" || selfA == selfB {
+			t.Errorf("back again: a knows %s, b knows %s", says(a), says(b))
+		}
+		endA()
+		endB()
+	})
+}
+
+// A leader that vanishes is succeeded when its Lease has run out.
+func TestLeaderVanishes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l leases
+		gone := leases{}
+		_, endA := replica(t, &l, "a", nil)
+		synctest.Wait()
+		left, err := l.Get(t.Context(), "weir", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone.lease = left // what a leaves behind
+		endA()
+		b, endB := replica(t, &gone, "b", nil)
+		expect(t, "before the Lease has run out", b, "a:443, certificate of a, self false")
+		time.Sleep(25 * time.Second)
+		expect(t, "after the Lease has run out", b, "b:443, certificate of b, self true")
+		endB()
+	})
+}
+
+// Who is not ready looks on.
+func TestNotReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l leases
+		var ready atomic.Bool
+		b, endB := replica(t, &l, "b", ready.Load)
+		time.Sleep(time.Minute)
+		expect(t, "alone and not ready", b, "nobody")
+		if _, err := l.Get(t.Context(), "weir", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("who is not ready wrote: %v", err)
+		}
+		_, endA := replica(t, &l, "a", nil)
+		time.Sleep(2 * time.Second)
+		expect(t, "not ready", b, "a:443, certificate of a, self false")
+		ready.Store(true)
+		time.Sleep(10 * time.Second)
+		endA()
+		time.Sleep(10 * time.Second)
+		expect(t, "ready", b, "b:443, certificate of b, self true")
+		endB()
+		_, end := replica(t, &leases{}, "c", func() bool { return false })
+		end()
+	})
+}
+
+func TestNewNeedsAll(t *testing.T) {
+	if _, err := New(Options{Namespace: "weir", Name: "weir"}); err == nil ||
+		err.Error() != "an election needs a client, a namespace, a name, an identity, an address and a certificate" {
+		t.Errorf("New: %v", err)
+	}
+}

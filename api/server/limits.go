@@ -1,0 +1,35 @@
+package server
+
+import (
+	"net/http"
+	"time"
+)
+
+// stall is how much longer than a request may take its answer may take to leave,
+// so that a client still hears of a timeout.
+const stall = 2 * time.Second
+
+// limits bound what a client can make a request cost in time and bytes. The
+// library bounds how long headers may take and how long a handler may; a body
+// that arrives drop by drop and an answer that nobody reads it would bear with
+// for ever, each with a place among the requests that are under way.
+type limits struct {
+	body  time.Duration // for a body to arrive
+	write time.Duration // for the answer to leave, counted from the request
+	bytes int64         // of a body
+}
+
+func (l limits) apply(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		now := time.Now()
+		// Connections that cannot have a deadline are those of tests without a
+		// network; every other is bounded.
+		_ = c.SetWriteDeadline(now.Add(l.write))
+		if r.ContentLength != 0 {
+			_ = c.SetReadDeadline(now.Add(l.body))
+			r.Body = http.MaxBytesReader(w, r.Body, l.bytes)
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,140 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+)
+
+// Options are what the command line says about the server. Make them with
+// NewOptions, which has the defaults.
+type Options struct {
+	// SecureServing is the port, the certificate and what TLS may be spoken.
+	// Port 0 means that nothing is served. SecureServing.Listener, if set, is
+	// served on instead of the address.
+	SecureServing *genericoptions.SecureServingOptionsWithLoopback
+	// Authentication is how callers are told apart.
+	Authentication *genericoptions.DelegatingAuthenticationOptions
+	// Authorization is how their rights are learnt.
+	Authorization *genericoptions.DelegatingAuthorizationOptions
+	// Audit is where requests are logged, if anywhere.
+	Audit *genericoptions.AuditOptions
+	// Features are the profiles, off by default.
+	Features *genericoptions.FeatureOptions
+
+	// RequestTimeout is how long a request may take; 60s by default.
+	RequestTimeout time.Duration
+	// MaxRequests is how many reading requests are answered at the same time;
+	// further ones get 429. 400 by default.
+	MaxRequests int
+	// MaxMutatingRequests is the same for all other requests; 200 by default.
+	MaxMutatingRequests int
+	// ShutdownDelay is how long the server goes on serving, while /readyz
+	// fails, before it takes no more requests: time for Endpoints to learn of
+	// it. 5s by default.
+	ShutdownDelay time.Duration
+	// ShutdownGrace is how long requests that are then still under way may
+	// take; after that they are cut off. 15s by default.
+	ShutdownGrace time.Duration
+	// BodyTimeout is how long the body of a request may take to arrive; 10s by
+	// default. Nothing weir serves reads a body.
+	BodyTimeout time.Duration
+	// MaxBodyBytes is how much of a body may be read; 1 MiB by default.
+	MaxBodyBytes int64
+}
+
+// NewOptions returns the defaults: those of metrics-server, except that a
+// self-signed certificate is kept in memory unless --cert-dir says where to,
+// that profiles are off, and that the server goes on for 5s when it is told to
+// end.
+func NewOptions() *Options {
+	o := &Options{
+		SecureServing:       genericoptions.NewSecureServingOptions().WithLoopback(),
+		Authentication:      genericoptions.NewDelegatingAuthenticationOptions(),
+		Authorization:       genericoptions.NewDelegatingAuthorizationOptions(),
+		Audit:               genericoptions.NewAuditOptions(),
+		Features:            genericoptions.NewFeatureOptions(),
+		RequestTimeout:      time.Minute,
+		MaxRequests:         400,
+		MaxMutatingRequests: 200,
+		ShutdownDelay:       5 * time.Second,
+		ShutdownGrace:       15 * time.Second,
+		BodyTimeout:         10 * time.Second,
+		MaxBodyBytes:        1 << 20,
+	}
+	o.SecureServing.MinTLSVersion = "VersionTLS12"
+	o.SecureServing.ServerCert.CertDirectory = ""
+	o.SecureServing.ServerCert.PairName = "weir"
+	o.Features.EnableProfiling = false
+	o.Features.EnableContentionProfiling = false
+	o.Features.EnablePriorityAndFairness = false
+	return o
+}
+
+// AddFlags adds the flags that set o, with its present values as defaults. They
+// have the names that metrics-server's have.
+func (o *Options) AddFlags(f *pflag.FlagSet) {
+	o.SecureServing.AddFlags(f)
+	o.Authentication.AddFlags(f)
+	o.Authorization.AddFlags(f)
+	o.Audit.AddFlags(f)
+	o.Features.AddFlags(f)
+	f.DurationVar(&o.RequestTimeout, "request-timeout", o.RequestTimeout, "how long a request may take")
+	f.IntVar(&o.MaxRequests, "max-requests-inflight", o.MaxRequests, "how many reading requests are answered at the same time; further ones get 429")
+	f.IntVar(&o.MaxMutatingRequests, "max-mutating-requests-inflight", o.MaxMutatingRequests, "the same for requests that do not read")
+	f.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay, "how long to go on serving, with /readyz failing, when told to end")
+}
+
+// Enabled reports whether anything is to be served: --secure-port is not 0.
+func (o *Options) Enabled() bool {
+	return o.SecureServing.BindPort != 0 || o.SecureServing.Listener != nil
+}
+
+// Validate returns everything that is wrong with o, in one error, with what to
+// say instead.
+func (o *Options) Validate() error {
+	var errs []error
+	errs = append(errs, o.SecureServing.Validate()...)
+	errs = append(errs, o.Authentication.Validate()...)
+	errs = append(errs, o.Authorization.Validate()...)
+	errs = append(errs, o.Audit.Validate()...)
+	errs = append(errs, o.Features.Validate()...)
+	cert := o.SecureServing.ServerCert.CertKey
+	if (cert.CertFile == "") != (cert.KeyFile == "") {
+		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file go together: give both, or neither for a self-signed certificate"))
+	}
+	switch v := o.SecureServing.MinTLSVersion; v {
+	case "", "VersionTLS12", "VersionTLS13":
+	case "VersionTLS10", "VersionTLS11":
+		errs = append(errs, fmt.Errorf("--tls-min-version cannot be %s: weir speaks TLS 1.2 and later; say VersionTLS12 or VersionTLS13", v))
+	default:
+		errs = append(errs, fmt.Errorf("--tls-min-version cannot be %q: say VersionTLS12 or VersionTLS13", v))
+	}
+	if o.Features.EnablePriorityAndFairness {
+		errs = append(errs, errors.New("--enable-priority-and-fairness cannot be true: weir bounds requests with --max-requests-inflight; leave the flag out"))
+	}
+	positive := func(flag string, ok bool) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s must be greater than 0: without a limit one client could exhaust the server", flag))
+		}
+	}
+	positive("--request-timeout", o.RequestTimeout > 0)
+	positive("--max-requests-inflight", o.MaxRequests > 0)
+	positive("--max-mutating-requests-inflight", o.MaxMutatingRequests > 0)
+	positive("the shutdown grace", o.ShutdownGrace > 0)
+	positive("the body timeout", o.BodyTimeout > 0)
+	positive("the body limit", o.MaxBodyBytes > 0)
+	if o.ShutdownDelay < 0 {
+		errs = append(errs, errors.New("--shutdown-delay-duration cannot be negative; 0 is no delay"))
+	}
+	for _, path := range o.Authorization.AlwaysAllowPaths {
+		if strings.Contains(strings.TrimSuffix(path, "*"), "*") {
+			errs = append(errs, fmt.Errorf("--authorization-always-allow-paths: %q may have a * only at its end", path))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,160 @@
+// Package peer lets the replicas of a weir recognise each other.
+//
+// Each makes itself a certificate when it starts, for no other name than Name,
+// and publishes it where the others look (package leader: an annotation of the
+// Lease). Whoever calls a replica asks for that name and trusts that certificate
+// alone. So it does not matter who signed the certificate that is served to
+// everyone else, what names it has, and when it is replaced.
+//
+// The caller shows the credentials with which it talks to the API server, which
+// is why only a weir may be able to write where certificates are published.
+package peer
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+	certutil "k8s.io/client-go/util/cert"
+)
+
+// Name is the server name under which a replica shows its certificate.
+const Name = "weir-peer"
+
+const (
+	life = 10 * 365 * 24 * time.Hour // of a certificate: longer than any process lives
+	skew = time.Hour                 // by which two machines' clocks may differ
+)
+
+// Certificate is what a replica is known by. It does not change while the
+// process lives.
+type Certificate struct{ cert, key []byte }
+
+// NewCertificate makes one.
+func NewCertificate() (*Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make peer key: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("make serial number: %w", err)
+	}
+	now := time.Now()
+	// It signs itself, and is the one root that a caller trusts.
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: Name}, DNSNames: []string{Name},
+		NotBefore: now.Add(-skew), NotAfter: now.Add(life),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, fmt.Errorf("make peer certificate: %w", err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode peer key: %w", err)
+	}
+	return &Certificate{
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}),
+	}, nil
+}
+
+// PEM returns the public part, to be published.
+func (c *Certificate) PEM() []byte { return c.cert }
+
+// KeyPEM returns the private key, for whoever serves.
+func (c *Certificate) KeyPEM() []byte { return c.key }
+
+// Transports calls peers with the credentials of a client of the API server. It
+// may be used by many goroutines.
+type Transports struct {
+	config *rest.Config
+
+	mu struct {
+		sync.Mutex
+		address, certificate string
+		transport            http.RoundTripper
+	}
+}
+
+// NewTransports returns Transports with the credentials of kube, a token or a
+// client certificate. Everything else in it is disregarded.
+func NewTransports(kube *rest.Config) *Transports {
+	c := rest.AnonymousClientConfig(kube)
+	c.BearerToken, c.BearerTokenFile = kube.BearerToken, kube.BearerTokenFile
+	c.CertFile, c.CertData, c.KeyFile, c.KeyData = kube.CertFile, kube.CertData, kube.KeyFile, kube.KeyData
+	c.Insecure, c.CAFile = false, ""
+	c.ServerName = Name
+	c.UserAgent = "weir-peer"
+	c.Dial, c.Transport, c.WrapTransport = nil, nil, nil
+	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // pods reach pods
+	c.DisableCompression = true                                         // what is asked for is what the reader asked for
+	return &Transports{config: c}
+}
+
+// For returns how to call the peer at address, HOST:PORT, that has published
+// certificate. It keeps the connections to one peer, the one asked for last.
+func (t *Transports) For(address string, certificate []byte) (http.RoundTripper, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.transport != nil && t.mu.address == address && t.mu.certificate == string(certificate) {
+		return t.mu.transport, nil
+	}
+	if _, err := certutil.ParseCertsPEM(certificate); err != nil {
+		return nil, fmt.Errorf("read certificate of peer %s: %w", address, err)
+	}
+	c := rest.CopyConfig(t.config)
+	c.Host = "https://" + address
+	c.CAData = certificate
+	transport, err := rest.TransportFor(c)
+	if err != nil {
+		return nil, fmt.Errorf("make transport to peer %s: %w", address, err)
+	}
+	t.closeLocked()
+	t.mu.address, t.mu.certificate, t.mu.transport = address, string(certificate), transport
+	return transport, nil
+}
+
+// Route turns what package leader knows into what package forward asks: the URL
+// of the leader and how to call it, or that it is this process itself. An
+// unknown leader, and one whose certificate cannot be read, is no other's.
+func (t *Transports) Route(leader func() (address string, certificate []byte, self bool)) func() (string, http.RoundTripper, bool) {
+	return func() (string, http.RoundTripper, bool) {
+		address, certificate, self := leader()
+		if self || address == "" {
+			return "", nil, true
+		}
+		transport, err := t.For(address, certificate)
+		if err != nil {
+			return "", nil, true
+		}
+		return "https://" + address, transport, false
+	}
+}
+
+// Close closes the connections that are idle.
+func (t *Transports) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closeLocked()
+}
+
+func (t *Transports) closeLocked() {
+	if t.mu.transport != nil {
+		utilnet.CloseIdleConnectionsFor(t.mu.transport)
+		t.mu.transport = nil
+	}
+}

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// routes are the paths that are weir's own, with their rules. One lookup, made
+// before anything else is done with a request, decides both what the caller
+// must be allowed and who answers: the two cannot differ.
+type routes struct {
+	mux        *http.ServeMux
+	serializer runtime.NegotiatedSerializer
+}
+
+// match is what the lookup found. A request has one if its path is weir's own.
+type match struct {
+	handler http.Handler  // answers
+	request *http.Request // as the pattern matched it, with path values
+	reviews []Review      // what the caller needs
+	bad     string        // why the path cannot be taken at its word, if so
+}
+
+type matchKey struct{}
+
+func matchFrom(ctx context.Context) *match {
+	m, _ := ctx.Value(matchKey{}).(*match)
+	return m
+}
+
+func newRoutes(s runtime.NegotiatedSerializer) *routes { return &routes{http.NewServeMux(), s} }
+
+// handle adds a pattern. The mux never runs h: it only finds it.
+func (t *routes) handle(pattern string, needs func(*http.Request) []Review, h http.Handler) {
+	t.mux.HandleFunc(pattern, func(_ http.ResponseWriter, r *http.Request) {
+		m := matchFrom(r.Context())
+		m.handler, m.request = h, r
+		if needs != nil && m.bad == "" {
+			m.reviews = needs(r)
+		}
+	})
+}
+
+// find looks a request up, and lets next see what it found.
+func (t *routes) find(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m := &match{bad: ambiguous(r)}
+		found := r.WithContext(context.WithValue(r.Context(), matchKey{}, m))
+		t.mux.ServeHTTP(nowhere{}, found)
+		if m.handler == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, found)
+	})
+}
+
+// ambiguous says why a path could be read in two ways, by its rule and by its
+// handler; empty if it cannot. An escaped slash is no reason: it is part of a
+// name, a cgroup's for instance.
+func ambiguous(r *http.Request) string {
+	escaped := strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+	for part := range strings.SplitSeq(escaped, "/") {
+		switch name, err := url.PathUnescape(part); {
+		case err != nil, name == "." || name == "..", name == "" && escaped != "":
+			return "a path cannot contain empty parts, . or .."
+		}
+	}
+	return ""
+}
+
+// serve answers what was found, and leaves the rest to next.
+func (t *routes) serve(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch m := matchFrom(r.Context()); {
+		case m == nil:
+			next.ServeHTTP(w, r)
+		case m.bad != "":
+			responsewriters.ErrorNegotiated(errors.NewBadRequest(m.bad), t.serializer, schema.GroupVersion{}, w, r)
+		default:
+			// What the filters have learnt is in r's context, what the
+			// pattern matched in the path values.
+			h := m.handler
+			for _, name := range pathNames(m.request.Pattern) {
+				r.SetPathValue(name, m.request.PathValue(name))
+			}
+			r.Pattern = m.request.Pattern
+			h.ServeHTTP(w, r)
+		}
+	})
+}
+
+// pathNames returns the wildcards of a pattern.
+func pathNames(pattern string) []string {
+	var names []string
+	for part := range strings.SplitSeq(pattern, "/") {
+		name, found := strings.CutPrefix(part, "{")
+		if name = strings.TrimSuffix(strings.TrimSuffix(name, "}"), "..."); found && name != "$" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// resolver tells weir's own paths from those of resources, with which they share
+// the beginning: /api/v1/model is not the resource "model" of the core group.
+type resolver struct{ request.RequestInfoResolver }
+
+// NewRequestInfo is part of request.RequestInfoResolver.
+func (s resolver) NewRequestInfo(r *http.Request) (*request.RequestInfo, error) {
+	if matchFrom(r.Context()) == nil {
+		return s.RequestInfoResolver.NewRequestInfo(r)
+	}
+	return &request.RequestInfo{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}, nil
+}
+
+// data wraps what serves measurements: resources, and own paths with a rule.
+// Discovery, health and self-metrics each replica serves itself.
+func data(wrap func(http.Handler) http.Handler, next http.Handler) http.Handler {
+	wrapped := wrap(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, ok := request.RequestInfoFrom(r.Context())
+		m := matchFrom(r.Context())
+		if ok && info.IsResourceRequest || m != nil && m.bad == "" && len(m.reviews) > 0 {
+			wrapped.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Handle serves pattern, one of http.ServeMux without method or host. Needs
+// returns the reviews that must all be allowed; it sees the request with its
+// path values, before anybody has authenticated, so it must be cheap and believe
+// nothing. It must read the path as h does: an escaped slash belongs to a name,
+// so both go by r.URL.EscapedPath or by r.PathValue. Parts that are empty or
+// dots are answered 400 before h sees them. A subtree needs its pattern with and
+// without the trailing slash. Handle is called before Run.
+//
+// Where needs is nil or returns none, the caller needs the right to that very
+// path (nonResourceURLs). Beware: a cluster gives everyone who is authenticated
+// the right to /api/* and /apis/*, for discovery.
+func (s *Server) Handle(pattern string, needs func(*http.Request) []Review, h http.Handler) {
+	if !strings.HasPrefix(pattern, "/") {
+		panic(fmt.Sprintf("server: pattern %q must begin with a slash: methods and hosts are h's affair", pattern))
+	}
+	s.routes.handle(pattern, needs, h)
+	if listed := strings.TrimSuffix(pattern, "/"); !strings.Contains(listed, "{") && !s.listed[listed] {
+		// The page at / lists it. The handler never runs: routes come first.
+		s.listed[listed] = true
+		s.generic.Handler.NonGoRestfulMux.Handle(listed, http.NotFoundHandler())
+	}
+}
+
+// nowhere is where the mux writes when it has not found anything.
+type nowhere struct{}
+
+func (nowhere) Header() http.Header         { return http.Header{} }
+func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
+func (nowhere) WriteHeader(int)             {}

@@ -1,0 +1,71 @@
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/endpoints/request"
+	cmserver "sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
+)
+
+// FuzzPathMeansOneThing: whatever the path, nobody is shown another namespace
+// than the one that was reviewed, and no own path is shown without its rule.
+func FuzzPathMeansOneThing(f *testing.F) {
+	for _, path := range []string{
+		"/api/v1/model/namespaces/web/pods", "/api/v1/model/namespaces/web/../other/pods", "/api/v1/model/namespaces/web/%2e%2e/other/x",
+		"/api/v1/model//namespaces/web/pods", "/api/v1/model/namespaces/web%2Fother/pods", "/%61pi/v1/model/namespaces/web/pods",
+		"/api/v1/model/namespaces/%2e/pods", "/metrics/cluster", "/metrics/cluster/", "//metrics/cluster", "/metrics/./cluster", "*", "/", "",
+		"/metrics/%63luster", "/api/v1/pods", "/apis/metrics.k8s.io/v1beta1/pods",
+	} {
+		f.Add(path)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		u, err := url.ParseRequestURI(path)
+		if err != nil || u.Host != "" {
+			return
+		}
+		var reviewed, shown []string
+		ruled := false
+		routes := newRoutes(cmserver.Codecs)
+		routes.handle("/api/v1/model/namespaces/{namespace}/", func(r *http.Request) []Review {
+			reviewed = append(reviewed, r.PathValue("namespace"))
+			return []Review{ListPods(r.PathValue("namespace"))}
+		}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { shown = append(shown, r.PathValue("namespace")) }))
+		routes.handle("/metrics/cluster", func(*http.Request) []Review { ruled = true; return []Review{ListPods("")} },
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				if !ruled {
+					t.Errorf("%q is shown without a rule", path)
+				}
+			}))
+		others := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if matchFrom(r.Context()) != nil {
+				t.Errorf("%q was found and is served by others", path)
+			}
+		})
+		resolve := resolver{&request.RequestInfoFactory{}}
+		chain := routes.find(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			info, err := resolve.NewRequestInfo(r)
+			if err == nil && matchFrom(r.Context()) != nil && info.IsResourceRequest {
+				t.Errorf("%q is weir's own and a resource", path)
+			}
+			routes.serve(others).ServeHTTP(w, r)
+		}))
+		w := httptest.NewRecorder()
+		chain.ServeHTTP(w, &http.Request{Method: http.MethodGet, URL: u, Header: http.Header{}, RequestURI: path})
+		if len(shown) > 0 && !slices.Equal(shown, reviewed) {
+			t.Errorf("%q: reviewed %q, shown %q", path, reviewed, shown)
+		}
+		for _, namespace := range shown {
+			if namespace == "." || namespace == ".." || namespace == "" {
+				t.Errorf("%q shows namespace %q", path, namespace)
+			}
+			if !strings.Contains(namespace, "/") && !strings.HasPrefix(u.Path, "/api/v1/model/namespaces/"+namespace+"/") {
+				t.Errorf("%q shows namespace %q", path, namespace)
+			}
+		}
+	})
+}

@@ -1,0 +1,31 @@
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	cmserver "sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
+)
+
+// BenchmarkFind is what the lookup costs a request that is weir's own, and one
+// that is not.
+func BenchmarkFind(b *testing.B) {
+	routes := newRoutes(cmserver.Codecs)
+	routes.handle("/api/v1/model/namespaces/{namespace}/{rest...}", func(r *http.Request) []Review {
+		return []Review{ListPods(r.PathValue("namespace"))}
+	}, http.NotFoundHandler())
+	h := routes.find(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for name, path := range map[string]string{
+		"own":   "/api/v1/model/namespaces/web/pods/p/metrics/cpu/usage_rate",
+		"other": "/apis/metrics.k8s.io/v1beta1/namespaces/web/pods",
+	} {
+		b.Run(name, func(b *testing.B) {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			b.ReportAllocs()
+			for b.Loop() {
+				h.ServeHTTP(nil, r)
+			}
+		})
+	}
+}

@@ -1,0 +1,204 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/kube-openapi/pkg/common"
+	cmserver "sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	"github.com/weir-metrics/weir/api/server/peer"
+)
+
+// Config is what the rest of the program gives to the server. The zero Config
+// serves discovery and health.
+type Config struct {
+	// Kubeconfig is the file that tells how to reach the cluster's API server
+	// for reviews, where --authentication-kubeconfig or
+	// --authorization-kubeconfig does not. Empty: the service account of the
+	// pod this process runs in.
+	Kubeconfig string
+	// CustomMetrics serves custom.metrics.k8s.io; nil: it is not served.
+	CustomMetrics provider.CustomMetricsProvider
+	// ExternalMetrics serves external.metrics.k8s.io; nil: it is not served.
+	ExternalMetrics provider.ExternalMetricsProvider
+	// OpenAPI returns the definitions of the types that are served. The
+	// process ends if one is missing, as the library has it.
+	OpenAPI []common.GetOpenAPIDefinitions
+	// Schemes know the types that OpenAPI defines, besides those of custom and
+	// external metrics.
+	Schemes []*runtime.Scheme
+	// Version is what /version answers.
+	Version version.Info
+	// Ready are the conditions of /readyz, besides the server's own.
+	Ready []Check
+	// Alive are the conditions of /livez and /healthz.
+	Alive []Check
+	// Metrics are served at /metrics, beside the library's; may be nil.
+	Metrics prometheus.Gatherer
+	// Data wraps whatever serves measurements, behind authentication and
+	// authorization: forward.New makes one. Nil: nothing does.
+	Data func(http.Handler) http.Handler
+	// Peer is the certificate by which other replicas know this one; nil
+	// without any.
+	Peer *peer.Certificate
+	// Logger hears what the server itself has to say; the zero Logger drops
+	// it. The library logs through klog, which is for main to bridge.
+	Logger logr.Logger
+}
+
+// Server is the HTTPS server. Install further API groups on Generic, add paths
+// with Handle, then call Run.
+type Server struct {
+	opts     Options
+	log      logr.Logger
+	generic  *genericapiserver.GenericAPIServer
+	listener *listener
+	routes   *routes
+	listed   map[string]bool
+}
+
+// New opens the port, learns from the cluster how callers are recognised, and
+// returns a Server on which nothing is served yet. It fails if o turns serving
+// off.
+func New(o *Options, c Config) (*Server, error) {
+	if !o.Enabled() {
+		return nil, errors.New("--secure-port is 0: there is nothing to serve")
+	}
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Logger.GetSink() == nil {
+		c.Logger = logr.Discard()
+	}
+	g := genericapiserver.NewConfig(cmserver.Codecs)
+	s := &Server{opts: *o, log: c.Logger, routes: newRoutes(cmserver.Codecs), listed: map[string]bool{}}
+	ln, err := listen(g, o.SecureServing, c.Peer)
+	if err != nil {
+		return nil, err
+	}
+	s.listener = ln
+	if err := s.build(g, c); err != nil {
+		_ = ln.Close() // nothing was accepted yet
+		return nil, err
+	}
+	return s, nil
+}
+
+// build makes the library's server, with what is ours around and inside it.
+func (s *Server) build(g *genericapiserver.Config, c Config) error {
+	o := s.opts
+	open, err := authenticate(g, o, c.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	if err := o.Audit.ApplyTo(g); err != nil {
+		return fmt.Errorf("set up audit: %w", err)
+	}
+	if err := o.Features.ApplyTo(g, nil, nil); err != nil {
+		return fmt.Errorf("set up features: %w", err)
+	}
+	if trusts := g.Authentication.RequestHeaderConfig; trusts != nil && !o.Authentication.TolerateInClusterLookupFailure {
+		c.Ready = append([]Check{knowsProxy(trusts)}, c.Ready...)
+	}
+	s.configure(g, c)
+
+	completed := (&cmserver.Config{GenericConfig: g}).Complete(nil)
+	// Complete has set the library's version and made the callers known that
+	// come over loopback; ours go around both.
+	g.EffectiveVersion = ownVersion{g.EffectiveVersion, c.Version}
+	g.Authentication.Authenticator = named{g.Authentication.Authenticator, open}
+	g.Authorization.Authorizer = reviewer{g.Authorization.Authorizer, open}
+	g.RequestInfoResolver = resolver{g.RequestInfoResolver}
+	built, err := completed.New("weir", c.CustomMetrics, c.ExternalMetrics)
+	if err != nil {
+		return fmt.Errorf("build API server: %w", err)
+	}
+	s.generic = built.GenericAPIServer
+	s.generic.ShutdownTimeout = o.ShutdownGrace
+	s.generic.Handler.NonGoRestfulMux.Handle("/metrics", metricsHandler(c.Metrics))
+	return nil
+}
+
+// configure sets what neither flags nor the cluster say.
+func (s *Server) configure(g *genericapiserver.Config, c Config) {
+	describe(g, c)
+	g.EnableMetrics = false // ours are served instead, beside the library's
+	g.RequestTimeout = s.opts.RequestTimeout
+	g.MaxRequestsInFlight = s.opts.MaxRequests
+	g.MaxMutatingRequestsInFlight = s.opts.MaxMutatingRequests
+	g.MaxRequestBodyBytes = s.opts.MaxBodyBytes
+	g.ShutdownDelayDuration = s.opts.ShutdownDelay
+	// No check that logging is not blocked: that is klog's, and it would start
+	// a goroutine that nothing ends.
+	g.HealthzChecks = []healthz.HealthChecker{healthz.PingHealthz}
+	g.LivezChecks = []healthz.HealthChecker{healthz.PingHealthz}
+	g.ReadyzChecks = []healthz.HealthChecker{healthz.PingHealthz}
+	for _, check := range c.Alive {
+		g.AddHealthzChecks(check.checker())
+		g.AddLivezChecks(check.checker())
+	}
+	for _, check := range c.Ready {
+		g.AddReadyzChecks(check.checker())
+	}
+	g.BuildHandlerChainFunc = func(api http.Handler, g *genericapiserver.Config) http.Handler {
+		h := s.routes.serve(api)
+		if c.Data != nil {
+			h = data(c.Data, h)
+		}
+		h = tell(h, "/readyz", c.Ready)
+		h = tell(h, "/livez", c.Alive)
+		h = tell(h, "/healthz", c.Alive)
+		h = genericapiserver.DefaultBuildHandlerChain(h, g)
+		h = s.routes.find(h)
+		return limits{body: s.opts.BodyTimeout, write: s.opts.RequestTimeout + stall, bytes: s.opts.MaxBodyBytes}.apply(h)
+	}
+}
+
+// Generic returns the server that API groups are installed on.
+func (s *Server) Generic() *genericapiserver.GenericAPIServer { return s.generic }
+
+// Address returns the HOST:PORT that is listened on.
+func (s *Server) Address() string { return s.listener.Addr().String() }
+
+// Run serves until ctx ends. Then /readyz fails at once, everything is served on
+// for ShutdownDelay, and what is under way after that has ShutdownGrace to end
+// before it is cut off. Run returns when no request is answered any more. It is
+// called once.
+func (s *Server) Run(ctx context.Context) error {
+	prepared := s.generic.PrepareRun()
+	s.log.Info("serving", "address", "https://"+s.Address())
+	done := make(chan error, 1)
+	go func() { done <- prepared.RunWithContext(ctx) }()
+	select {
+	case err := <-done:
+		return ended(err)
+	case <-ctx.Done():
+	}
+	enough := time.NewTimer(s.opts.ShutdownDelay + s.opts.ShutdownGrace)
+	defer enough.Stop()
+	select {
+	case err := <-done:
+		return ended(err)
+	case <-enough.C:
+	}
+	s.log.Info("requests were cut off at shutdown", "connections", s.listener.cut(), "after", s.opts.ShutdownGrace)
+	return ended(<-done)
+}
+
+func ended(err error) error {
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	kubeversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/kube-openapi/pkg/common"
+	customdefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/custommetrics"
+	externaldefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/externalmetrics"
+
+	"github.com/weir-metrics/weir/api/custommetrics"
+	"github.com/weir-metrics/weir/api/externalmetrics"
+	"github.com/weir-metrics/weir/api/model"
+	"github.com/weir-metrics/weir/api/resourcemetrics"
+	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/api/server/forward"
+	"github.com/weir-metrics/weir/api/server/leader"
+	"github.com/weir-metrics/weir/api/server/peer"
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/version"
+)
+
+// door is the secured server with what it needs beside itself.
+type door struct {
+	server     *server.Server
+	elector    *leader.Elector           // nil where this weir is alone
+	transports *peer.Transports          // nil with it
+	external   *externalmetrics.Provider // nil unless served
+}
+
+// openDoor opens the secured server of a plan and puts everything on it that the
+// plan serves.
+func openDoor(p *plan, f *front, log *zap.Logger) (*door, error) {
+	logger := klog.Background().WithName("server")
+	c := server.Config{
+		Kubeconfig: p.Cluster.Kubeconfig,
+		Version:    kubeversion.Info{GitVersion: version.Get().Version, GitCommit: version.Get().Commit, GoVersion: version.Get().Go, Platform: version.Get().System},
+		Ready:      []server.Check{{Name: f.pipeline.Name, Waits: f.pipeline.Waits}},
+		Metrics:    f.registry,
+		Logger:     logger,
+	}
+	if err := describe(&c, p.APIs); err != nil {
+		return nil, err
+	}
+	d := &door{}
+	if p.Lease != nil {
+		kube, err := cluster.RESTConfig(*p.Cluster)
+		if err != nil {
+			return nil, fmt.Errorf("configure API client: %w", err)
+		}
+		if err := d.join(*p.Lease, kube, f, &c); err != nil {
+			return nil, fmt.Errorf("join the replicas: %w", err)
+		}
+	}
+	var err error
+	if d.server, err = server.New(p.Secure, c); err != nil {
+		return nil, fmt.Errorf("open the secured server: %w", err)
+	}
+	if err := d.install(p, f, log); err != nil {
+		return nil, err
+	}
+	d.handle(p, f)
+	return d, nil
+}
+
+// describe gives the server the types of the APIs that are served.
+func describe(c *server.Config, a apis) error {
+	if a.Resource {
+		scheme, err := resourcemetrics.NewScheme()
+		if err != nil {
+			return err
+		}
+		c.Schemes = append(c.Schemes, scheme)
+		c.OpenAPI = append(c.OpenAPI, resourcemetrics.OpenAPIDefinitions)
+	}
+	for _, d := range []struct {
+		served      bool
+		definitions common.GetOpenAPIDefinitions
+	}{
+		{a.Custom, customdefinitions.GetOpenAPIDefinitions},
+		{a.External, externaldefinitions.GetOpenAPIDefinitions},
+	} {
+		if d.served {
+			c.OpenAPI = append(c.OpenAPI, d.definitions)
+		}
+	}
+	return nil
+}
+
+// join has the replicas elect the one whose numbers all of them answer with.
+func (d *door) join(l lease, kube *rest.Config, f *front, c *server.Config) error {
+	client, err := kubernetes.NewForConfig(kube)
+	if err != nil {
+		return err
+	}
+	certificate, err := peer.NewCertificate()
+	if err != nil {
+		return err
+	}
+	d.elector, err = leader.New(leader.Options{
+		Client: client.CoordinationV1(), Namespace: l.namespace, Name: l.name,
+		// A pod that restarts in place is another process.
+		Identity: l.identity + "_" + string(uuid.NewUUID()), Address: l.address, Certificate: certificate.PEM(),
+		Ready:  func() bool { return len(f.pipeline.Waits()) == 0 },
+		Logger: c.Logger.WithName("leader"),
+	})
+	if err != nil {
+		return err
+	}
+	d.transports = peer.NewTransports(kube)
+	c.Peer = certificate
+	c.Data = forward.New(forward.Options{Leader: d.transports.Route(d.elector.Leader), Logger: c.Logger.WithName("forward")})
+	return nil
+}
+
+// install puts Kubernetes' own APIs on the server.
+func (d *door) install(p *plan, f *front, log *zap.Logger) error {
+	generic := d.server.Generic()
+	if p.APIs.Resource {
+		err := resourcemetrics.Install(generic, resourcemetrics.Options{
+			View:  read(f.sinks, func(v view) resourcemetrics.View { return v }),
+			Facts: f.facts, Registerer: f.registry,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if p.APIs.Custom {
+		err := custommetrics.Install(generic, custommetrics.New(custommetrics.Options{
+			View:  read(f.sinks, func(v view) custommetrics.View { return v }),
+			Facts: f.facts,
+		}))
+		if err != nil {
+			return err
+		}
+	}
+	if p.APIs.External {
+		var err error
+		if d.external, err = externalmetrics.New(externalmetrics.Options{File: p.ExternalRules, Logger: log, Registerer: f.registry}); err != nil {
+			return fmt.Errorf("read the rules of external metrics: %w", err)
+		}
+		return externalmetrics.Install(generic, d.external)
+	}
+	return nil
+}
+
+// handle puts weir's further paths on the server, each with the rights that the
+// APIs above ask for the same numbers.
+func (d *door) handle(p *plan, f *front) {
+	everything := func(*http.Request) []server.Review { return []server.Review{server.ListPods(""), server.ListNodes()} }
+	d.server.Handle("/metrics/cluster", everything, f.sinks.prometheus)
+	d.server.Handle(usage.Path, usageNeeds, f.usage)
+	if p.APIs.Model {
+		for _, path := range model.Paths() {
+			d.server.Handle(path, modelNeeds, f.model)
+		}
+	}
+}
+
+// usageNeeds is what one must be allowed for a list of the usage API.
+func usageNeeds(r *http.Request) []server.Review {
+	everything := []server.Review{server.ListPods(""), server.ListNodes()}
+	resource := usage.Resource(strings.TrimPrefix(r.URL.EscapedPath(), usage.Path))
+	q, err := usage.ParseQuery(r.URL.Query())
+	switch {
+	case err != nil:
+		return everything // the handler refuses it for whoever may ask at all
+	case resource == usage.Nodes:
+		return []server.Review{server.ListNodes()}
+	case (resource == usage.Pods || resource == usage.Containers) && !strings.ContainsAny(q.Namespace, "*?["):
+		return []server.Review{server.ListPods(q.Namespace)}
+	}
+	return everything
+}
+
+// modelNeeds is what one must be allowed for a path of Heapster's model.
+func modelNeeds(r *http.Request) []server.Review {
+	shown := model.Shows(r)
+	switch {
+	case shown.All:
+		return []server.Review{server.ListPods(""), server.ListNodes()}
+	case shown.Nodes:
+		return []server.Review{server.ListNodes()}
+	case shown.Namespace != "":
+		return []server.Review{server.ListPods(string(shown.Namespace))}
+	}
+	return nil
+}
+
+// run serves until ctx ends. The other replicas hand requests on to this one
+// until it has ended, so the election ends last.
+func (d *door) run(ctx context.Context) error {
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var parts sync.WaitGroup
+	if d.elector != nil {
+		parts.Go(func() { _ = d.elector.Run(beside) }) // what goes wrong it logs
+	}
+	var watching error
+	if d.external != nil {
+		parts.Go(func() { watching = d.external.Run(beside) })
+	}
+	err := d.server.Run(ctx)
+	stop()
+	parts.Wait()
+	if d.transports != nil {
+		d.transports.Close()
+	}
+	return cmp.Or(err, watching)
+}
+
+// lease is where the replicas of a weir agree on who answers.
+type lease struct{ namespace, name, identity, address string }
+
+// podLease returns the Lease of the replicas of this pod, and nil if the
+// environment does not say which pod this is.
+func podLease(name string, port int, getenv func(string) string) *lease {
+	l := &lease{namespace: getenv("POD_NAMESPACE"), name: name, identity: getenv("POD_NAME"), address: getenv("POD_IP")}
+	if name == "" || l.namespace == "" || l.identity == "" || l.address == "" {
+		return nil
+	}
+	l.address = net.JoinHostPort(l.address, fmt.Sprint(port))
+	return l
+}

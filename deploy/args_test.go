@@ -1,0 +1,62 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestArgumentsAreAccepted runs the command as the manifests do. Outside of a
+// cluster it must fail, but not for what its arguments say.
+func TestArgumentsAreAccepted(t *testing.T) {
+	weir := filepath.Join(t.TempDir(), "weir")
+	build := exec.Command("go", "build", "-o", weir, "../cmd/weir")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build weir: %v\n%s", err, out)
+	}
+	each(t, func(t *testing.T, s set) {
+		if s.deployment == nil {
+			return
+		}
+		c := s.deployment.Spec.Template.Spec.Containers[0]
+		var args []string
+		for _, a := range c.Args {
+			args = append(args, expand(t, a, c.Env))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, weir, args...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // of no pod
+		out, err := cmd.CombinedOutput()
+		if ctx.Err() != nil {
+			t.Fatalf("weir %q goes on without a cluster:\n%s", args, out)
+		}
+		if err == nil || !bytes.Contains(out, []byte("unable to load in-cluster configuration")) {
+			t.Errorf("weir %q: %v, want that it finds no cluster:\n%s", args, err, out)
+		}
+	})
+}
+
+var variable = regexp.MustCompile(`\$\((\w+)\)`)
+
+// expand puts the values of environment variables into an argument, as the
+// kubelet does, which leaves what it does not know as it is.
+func expand(t *testing.T, arg string, env []corev1.EnvVar) string {
+	return variable.ReplaceAllStringFunc(arg, func(v string) string {
+		name := v[2 : len(v)-1]
+		for _, e := range env {
+			if e.Name == name {
+				return e.Value
+			}
+		}
+		t.Errorf("argument %s: no variable %s in the container's env", arg, name)
+		return v
+	})
+}

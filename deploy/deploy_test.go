@@ -1,0 +1,452 @@
+package deploy
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"github.com/weir-metrics/weir/api/externalmetrics/rules"
+)
+
+const root = "kustomize"
+
+// combination is a way to put the manifests together.
+type combination struct {
+	name       string
+	dir        string
+	components []string
+}
+
+func combinations() []combination {
+	c := func(names ...string) (dirs []string) {
+		for _, n := range names {
+			dirs = append(dirs, filepath.Join(root, "components", n))
+		}
+		return dirs
+	}
+	base := filepath.Join(root, "base")
+	overlay := func(name string) string { return filepath.Join(root, "overlays", name) }
+	return []combination{
+		{"base", base, nil},
+		{"overlays/ha", overlay("ha"), nil},
+		{"overlays/full", overlay("full"), nil},
+		{"overlays/outside", overlay("outside"), nil},
+		{"insecure-kubelets", base, c("insecure-kubelets")},
+		{"serving-cert", base, c("serving-cert")},
+		{"everything", base, c("custom-metrics", "external-metrics", "ha", "insecure-kubelets", "serving-cert")},
+		{"everything, in another order", base, c("insecure-kubelets", "ha", "external-metrics", "custom-metrics", "serving-cert")},
+	}
+}
+
+// each runs f on every combination's objects.
+func each(t *testing.T, f func(t *testing.T, s set)) {
+	t.Helper()
+	for _, c := range combinations() {
+		t.Run(c.name, func(t *testing.T) { f(t, decode(t, render(t, c.dir, c.components...))) })
+	}
+}
+
+// set is everything that is applied together.
+type set struct {
+	objects     []object
+	typed       []any // decoded; APIServices are *apiService
+	deployment  *appsv1.Deployment
+	services    map[string]*corev1.Service
+	apiServices []*apiService
+}
+
+// apiService is kube-aggregator's type, which no module weir requires has.
+type apiService struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Group                 string `json:"group"`
+		Version               string `json:"version"`
+		GroupPriorityMinimum  int32  `json:"groupPriorityMinimum"`
+		VersionPriority       int32  `json:"versionPriority"`
+		InsecureSkipTLSVerify bool   `json:"insecureSkipTLSVerify"`
+		Service               struct {
+			Name      string `json:"name"`
+			Namespace string `json:"namespace"`
+			Port      int32  `json:"port"`
+		} `json:"service"`
+	} `json:"spec"`
+}
+
+// decode reads every object strictly: a field that its type does not have is a
+// mistake which a cluster would pass over.
+func decode(t *testing.T, objects []object) set {
+	t.Helper()
+	s := set{objects: objects, services: map[string]*corev1.Service{}}
+	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	seen := map[string]bool{}
+	for _, o := range objects {
+		if seen[o.id()] {
+			t.Errorf("%s is there twice", o.id())
+		}
+		seen[o.id()] = true
+		if o.kind() == "APIService" {
+			a := &apiService{}
+			if err := yaml.UnmarshalStrict(mustJSON(t, o), a); err != nil {
+				t.Errorf("%s: %v", o.id(), err)
+			}
+			s.typed, s.apiServices = append(s.typed, a), append(s.apiServices, a)
+			continue
+		}
+		typed, _, err := strict.Decode(mustJSON(t, o), nil, nil)
+		if err != nil {
+			t.Errorf("%s: %v", o.id(), err)
+			continue
+		}
+		s.typed = append(s.typed, typed)
+		switch v := typed.(type) {
+		case *appsv1.Deployment:
+			s.deployment = v
+		case *corev1.Service:
+			s.services[v.Namespace+"/"+v.Name] = v
+		}
+	}
+	return s
+}
+
+func TestObjectsAreWeirsAndHaveAPlace(t *testing.T) {
+	everywhere := map[string]bool{"Namespace": true, "ClusterRole": true, "ClusterRoleBinding": true, "APIService": true}
+	each(t, func(t *testing.T, s set) {
+		for _, o := range s.objects {
+			if got := o.str("metadata", "labels", "app.kubernetes.io/name"); got != "weir" {
+				t.Errorf("%s has the label app.kubernetes.io/name=%q, want weir, by which it is found and removed", o.id(), got)
+			}
+			want := "weir-system"
+			switch {
+			case everywhere[o.kind()]:
+				want = ""
+			case o.kind() == "RoleBinding" && o.name() == "weir:auth-reader":
+				want = "kube-system" // where the ConfigMap is
+			}
+			if got := o.namespace(); got != want {
+				t.Errorf("%s is in namespace %q, want %q", o.id(), got, want)
+			}
+		}
+	})
+}
+
+func TestServiceReachesPods(t *testing.T) {
+	each(t, func(t *testing.T, s set) {
+		for id, service := range s.services {
+			if service.Spec.Type == corev1.ServiceTypeExternalName {
+				continue
+			}
+			pod := s.deployment.Spec.Template
+			if len(service.Spec.Selector) == 0 || !labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels)) {
+				t.Errorf("Service %s selects %v, the pods have %v", id, service.Spec.Selector, pod.Labels)
+			}
+			for _, p := range service.Spec.Ports {
+				if !hasPort(pod.Spec, p.TargetPort.String()) {
+					t.Errorf("Service %s leads to port %s, which no container has", id, p.TargetPort.String())
+				}
+			}
+		}
+		for _, a := range s.apiServices {
+			service := s.services[a.Spec.Service.Namespace+"/"+a.Spec.Service.Name]
+			if service == nil {
+				t.Errorf("APIService %s leads to Service %+v, which is not there", a.Name, a.Spec.Service)
+				continue
+			}
+			if service.Spec.Type != corev1.ServiceTypeExternalName &&
+				!slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == a.Spec.Service.Port }) {
+				t.Errorf("APIService %s leads to port %d, which the Service does not have", a.Name, a.Spec.Service.Port)
+			}
+		}
+	})
+}
+
+func TestAPIServices(t *testing.T) {
+	each(t, func(t *testing.T, s set) {
+		if len(s.apiServices) == 0 {
+			t.Error("no APIService")
+		}
+		for _, a := range s.apiServices {
+			if want := a.Spec.Version + "." + a.Spec.Group; a.Name != want {
+				t.Errorf("APIService %s must be called %s", a.Name, want)
+			}
+			if a.Spec.GroupPriorityMinimum <= 0 || a.Spec.VersionPriority <= 0 {
+				t.Errorf("APIService %s lacks priorities", a.Name)
+			}
+			if injected := a.Annotations["cert-manager.io/inject-ca-from"] != ""; injected == a.Spec.InsecureSkipTLSVerify {
+				t.Errorf("APIService %s: insecureSkipTLSVerify %v, CA injected %v: want one of the two", a.Name, a.Spec.InsecureSkipTLSVerify, injected)
+			}
+			if a.Labels["app.kubernetes.io/component"] != "api" {
+				t.Errorf("APIService %s lacks the label by which docs/install.md applies it last", a.Name)
+			}
+		}
+	})
+}
+
+func TestSelectorsMatchPods(t *testing.T) {
+	each(t, func(t *testing.T, s set) {
+		if s.deployment == nil {
+			return // outside the cluster
+		}
+		pod := labels.Set(s.deployment.Spec.Template.Labels)
+		f := func(what string, selector *metav1.LabelSelector) {
+			t.Helper()
+			parsed, err := metav1.LabelSelectorAsSelector(selector)
+			if err != nil || parsed.Empty() || !parsed.Matches(pod) {
+				t.Errorf("%s selects %v (%v), the pods have %v", what, selector, err, pod)
+			}
+		}
+		f("the Deployment", s.deployment.Spec.Selector)
+		for _, o := range s.typed {
+			if pdb, ok := o.(*policyv1.PodDisruptionBudget); ok {
+				f("the PodDisruptionBudget", pdb.Spec.Selector)
+				if *s.deployment.Spec.Replicas < 2 {
+					t.Error("a PodDisruptionBudget of the only replica would block drains for ever")
+				}
+			}
+		}
+		if a := s.deployment.Spec.Template.Spec.Affinity; a != nil {
+			for _, term := range a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+				f("the anti-affinity", term.PodAffinityTerm.LabelSelector)
+			}
+		}
+	})
+}
+
+func hasPort(pod corev1.PodSpec, name string) bool {
+	for _, c := range pod.Containers {
+		for _, p := range c.Ports {
+			if p.Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func TestPods(t *testing.T) {
+	each(t, func(t *testing.T, s set) {
+		if s.deployment == nil {
+			return
+		}
+		pod := s.deployment.Spec.Template.Spec
+		for _, c := range pod.Containers {
+			for endpoint, probe := range map[string]*corev1.Probe{"/readyz": c.ReadinessProbe, "/livez": c.LivenessProbe} {
+				if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != endpoint ||
+					probe.HTTPGet.Scheme != corev1.URISchemeHTTPS || !hasPort(pod, probe.HTTPGet.Port.String()) {
+					t.Errorf("container %s: %+v is no probe of %s", c.Name, probe, endpoint)
+				}
+			}
+			if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() {
+				t.Errorf("container %s requests no CPU or no memory", c.Name)
+			}
+			if tag := c.Image[strings.LastIndex(c.Image, "/")+1:]; !strings.Contains(tag, ":") {
+				t.Errorf("container %s has image %s, without a tag", c.Name, c.Image)
+			}
+		}
+		if u := s.deployment.Spec.Strategy.RollingUpdate; u == nil || u.MaxUnavailable.IntValue() != 0 || u.MaxSurge.IntValue() < 1 {
+			t.Errorf("an update ends the old pod before the new one is ready: %+v", u)
+		}
+		checkVolumes(t, s, pod)
+	})
+}
+
+// checkVolumes holds that what is mounted is there. The Secret of the serving
+// certificate is the operator's to bring.
+func checkVolumes(t *testing.T, s set, pod corev1.PodSpec) {
+	t.Helper()
+	there := map[string]bool{}
+	for _, v := range pod.Volumes {
+		there[v.Name] = true
+		if v.ConfigMap != nil && !slices.ContainsFunc(s.objects, func(o object) bool { return o.kind() == "ConfigMap" && o.name() == v.ConfigMap.Name }) {
+			t.Errorf("volume %s is of ConfigMap %s, which is not there", v.Name, v.ConfigMap.Name)
+		}
+		if v.Secret != nil && v.Secret.SecretName != "weir-serving-cert" {
+			t.Errorf("volume %s is of Secret %s", v.Name, v.Secret.SecretName)
+		}
+	}
+	for _, c := range pod.Containers {
+		for _, m := range c.VolumeMounts {
+			if !there[m.Name] {
+				t.Errorf("container %s mounts %s, which is no volume", c.Name, m.Name)
+			}
+			if m.SubPath != "" {
+				t.Errorf("container %s mounts %s by subPath: changes would not arrive", c.Name, m.Name)
+			}
+		}
+	}
+}
+
+// TestRestrictedPodSecurity holds the pods to the strictest of Kubernetes' Pod
+// Security Standards, which the namespace enforces, and to a bit more.
+func TestRestrictedPodSecurity(t *testing.T) {
+	allowed := []string{"ConfigMap", "CSI", "DownwardAPI", "EmptyDir", "Ephemeral", "PersistentVolumeClaim", "Projected", "Secret"}
+	each(t, func(t *testing.T, s set) {
+		if s.deployment == nil {
+			return
+		}
+		pod := s.deployment.Spec.Template.Spec
+		no := func(wrong bool, what string) {
+			t.Helper()
+			if wrong {
+				t.Error(what)
+			}
+		}
+		no(pod.HostNetwork || pod.HostPID || pod.HostIPC, "the pod shares a namespace with its host")
+		if p := pod.SecurityContext; p == nil {
+			t.Error("the pod has no securityContext")
+		} else {
+			no(p.RunAsNonRoot == nil || !*p.RunAsNonRoot, "runAsNonRoot is not true")
+			no(p.RunAsUser == nil || *p.RunAsUser == 0, "runAsUser is root's, or left to the image")
+			no(p.SeccompProfile == nil || p.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault, "no seccomp profile")
+			no(len(p.Sysctls) > 0, "sysctls are set")
+		}
+		for _, v := range pod.Volumes {
+			var source map[string]any
+			if err := json.Unmarshal(mustJSON(t, v.VolumeSource), &source); err != nil {
+				t.Fatal(err)
+			}
+			for kind := range source {
+				no(!slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, kind) }), "volume "+v.Name+" is of kind "+kind)
+			}
+		}
+		no(len(pod.InitContainers) > 0, "init containers, which this test does not check")
+		for _, c := range pod.Containers {
+			sc := c.SecurityContext
+			if sc == nil || sc.Capabilities == nil {
+				t.Errorf("container %s has no securityContext with capabilities", c.Name)
+				continue
+			}
+			no(sc.AllowPrivilegeEscalation == nil || *sc.AllowPrivilegeEscalation, "allowPrivilegeEscalation is not false")
+			no(sc.ReadOnlyRootFilesystem == nil || !*sc.ReadOnlyRootFilesystem, "readOnlyRootFilesystem is not true")
+			no(sc.Privileged != nil && *sc.Privileged, "privileged")
+			no(!slices.Equal(sc.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(sc.Capabilities.Add) > 0, "capabilities are not all dropped")
+			no(sc.RunAsUser != nil || sc.RunAsNonRoot != nil || sc.SeccompProfile != nil, "the container overrides the pod")
+			for _, p := range c.Ports {
+				no(p.HostPort != 0, "a port of the host")
+			}
+		}
+	})
+}
+
+// TestEveryFileIsUsed finds manifests that nothing refers to, and decodes patches
+// strictly, which merging does not.
+func TestEveryFileIsUsed(t *testing.T) {
+	used := map[string]bool{}
+	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	var all []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if filepath.Base(path) != "kustomization.yaml" {
+			all = append(all, path)
+			return nil
+		}
+		dir := filepath.Dir(path)
+		k := readKustomization(t, dir)
+		want := [2]string{"kustomize.config.k8s.io/v1beta1", "Kustomization"}
+		if filepath.Base(filepath.Dir(dir)) == "components" {
+			want = [2]string{"kustomize.config.k8s.io/v1alpha1", "Component"}
+		}
+		if got := [2]string{k.APIVersion, k.Kind}; got != want {
+			t.Errorf("%s is %v, want %v", path, got, want)
+		}
+		for _, g := range k.ConfigMapGenerator {
+			for _, f := range g.Files {
+				used[filepath.Join(dir, f)] = true
+			}
+		}
+		for _, r := range k.Resources {
+			used[filepath.Join(dir, r)] = true
+		}
+		for _, p := range k.Patches {
+			if p.Path == "" {
+				continue
+			}
+			used[filepath.Join(dir, p.Path)] = true
+			for _, o := range readObjects(t, filepath.Join(dir, p.Path)) {
+				if _, _, err := strict.Decode(mustJSON(t, o), nil, nil); err != nil {
+					t.Errorf("%s: %v", filepath.Join(dir, p.Path), err)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		if !used[path] {
+			t.Errorf("no kustomization refers to %s", path)
+		}
+	}
+}
+
+func TestExternalRulesAreRules(t *testing.T) {
+	file := filepath.Join(root, "components", "external-metrics", "rules.yaml")
+	if _, err := rules.Parse(file, readFile(t, file)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRenderedAsKubectlDoes holds the rendering of this test to kubectl's, where
+// there is one: in PATH, or named by KUBECTL.
+func TestRenderedAsKubectlDoes(t *testing.T) {
+	kubectl := os.Getenv("KUBECTL")
+	if kubectl == "" {
+		var err error
+		if kubectl, err = exec.LookPath("kubectl"); err != nil {
+			t.Skip("no kubectl in PATH, and KUBECTL names none")
+		}
+	}
+	for _, c := range combinations() {
+		if c.components != nil {
+			continue // no folder for kubectl to render
+		}
+		out, err := exec.Command(kubectl, "kustomize", c.dir).Output()
+		if err != nil {
+			t.Errorf("kubectl kustomize %s: %v\n%s", c.dir, err, stderrOf(err))
+			continue
+		}
+		got, want := map[string]object{}, map[string]object{}
+		for _, o := range render(t, c.dir) {
+			var plain object
+			if err := json.Unmarshal(mustJSON(t, o), &plain); err != nil {
+				t.Fatal(err)
+			}
+			got[o.id()] = plain
+		}
+		for _, text := range documents(out) {
+			var o object
+			if err := yaml.Unmarshal(text, &o); err != nil {
+				t.Fatal(err)
+			}
+			want[o.id()] = o
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: kubectl -, this test +\n%s", c.dir, diff)
+		}
+	}
+}
+
+func stderrOf(err error) []byte {
+	if exit, ok := err.(*exec.ExitError); ok { //nolint:errorlint // Output returns it bare
+		return exit.Stderr
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package deploy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// brought are the roles that Kubernetes has, with what they allow.
+var brought = map[string]string{
+	"ClusterRole system:auth-delegator":              "to create TokenReviews and SubjectAccessReviews",
+	"Role extension-apiserver-authentication-reader": "to read one ConfigMap of kube-system",
+}
+
+// TestRights holds the whole of what weir and its readers may do to a list. Who
+// adds a right adds it here, and to the table of docs/install.md.
+func TestRights(t *testing.T) {
+	want := []string{
+		"weir:server: get list watch of nodes pods",
+		"weir:server: get of nodes/metrics nodes/stats",
+		"weir:metrics-reader: get list of nodes pods in metrics.k8s.io",
+		"weir:leader: create of leases in coordination.k8s.io",
+		"weir:leader: get update of leases in coordination.k8s.io named weir",
+		"weir:custom-metrics-reader: get list of * in custom.metrics.k8s.io",
+		"weir:external-metrics-reader: get list of * in external.metrics.k8s.io",
+	}
+	each(t, func(t *testing.T, s set) {
+		for _, o := range s.typed {
+			var role string
+			var rules []rbacv1.PolicyRule
+			switch o := o.(type) {
+			case *rbacv1.ClusterRole:
+				role, rules = o.Name, o.Rules
+				if o.AggregationRule != nil {
+					t.Errorf("%s aggregates others: nobody can see here what it allows", role)
+				}
+			case *rbacv1.Role:
+				role, rules = o.Name, o.Rules
+			}
+			for _, r := range rules {
+				if got := sentence(role, r); !slices.Contains(want, got) {
+					t.Errorf("a right that is not in the list:\n%s", got)
+				}
+				checkRule(t, role, r)
+			}
+		}
+	})
+}
+
+// sentence writes a rule as one line.
+func sentence(role string, r rbacv1.PolicyRule) string {
+	s := fmt.Sprintf("%s: %s of %s", role, strings.Join(r.Verbs, " "), strings.Join(append(r.Resources, r.NonResourceURLs...), " "))
+	if groups := strings.Join(r.APIGroups, " "); groups != "" {
+		s += " in " + groups
+	}
+	if len(r.ResourceNames) > 0 {
+		s += " named " + strings.Join(r.ResourceNames, " ")
+	}
+	return s
+}
+
+// checkRule says why some rights can never be on the list.
+func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
+	t.Helper()
+	for _, group := range r.APIGroups {
+		if group == "*" {
+			t.Errorf("%s: all API groups", role)
+		}
+	}
+	for _, verb := range r.Verbs {
+		reading := verb == "get" || verb == "list" || verb == "watch"
+		leases := slices.Equal(r.Resources, []string{"leases"})
+		if !reading && (!leases || verb != "create" && verb != "update") {
+			t.Errorf("%s: may %s %v", role, verb, r.Resources)
+		}
+		if verb == "update" && len(r.ResourceNames) == 0 {
+			t.Errorf("%s: may update any of %v", role, r.Resources)
+		}
+	}
+	metrics := slices.Equal(r.APIGroups, []string{"custom.metrics.k8s.io"}) || slices.Equal(r.APIGroups, []string{"external.metrics.k8s.io"})
+	for _, resource := range r.Resources {
+		switch {
+		case resource == "*" && !metrics:
+			t.Errorf("%s: all resources of %v", role, r.APIGroups)
+		case resource == "secrets", resource == "configmaps", resource == "nodes/proxy", strings.HasPrefix(resource, "pods/"):
+			t.Errorf("%s: may %v %s", role, r.Verbs, resource)
+		}
+	}
+}
+
+// TestBindings holds that rights go to weir's service account alone, and that the
+// roles bound are there.
+func TestBindings(t *testing.T) {
+	each(t, func(t *testing.T, s set) {
+		roles := map[string]bool{}
+		accounts := map[string]bool{}
+		for _, o := range s.objects {
+			switch o.kind() {
+			case "ClusterRole", "Role":
+				roles[o.kind()+" "+o.name()] = true
+			case "ServiceAccount":
+				accounts[o.namespace()+"/"+o.name()] = true
+			}
+		}
+		check := func(binding string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
+			t.Helper()
+			if role := ref.Kind + " " + ref.Name; !roles[role] && brought[role] == "" {
+				t.Errorf("%s binds %s, which is neither here nor Kubernetes'", binding, role)
+			}
+			if len(subjects) != 1 || subjects[0].Kind != "ServiceAccount" || subjects[0].Name != "weir" || !accounts[subjects[0].Namespace+"/weir"] {
+				t.Errorf("%s is for %v, want weir's service account", binding, subjects)
+			}
+		}
+		for _, o := range s.typed {
+			switch b := o.(type) {
+			case *rbacv1.ClusterRoleBinding:
+				check(b.Name, b.RoleRef, b.Subjects)
+			case *rbacv1.RoleBinding:
+				check(b.Name, b.RoleRef, b.Subjects)
+			}
+		}
+		if d := s.deployment; d != nil && !accounts[d.Namespace+"/"+d.Spec.Template.Spec.ServiceAccountName] {
+			t.Errorf("the pods run as %q, which is not there", d.Spec.Template.Spec.ServiceAccountName)
+		}
+	})
+}

@@ -1,0 +1,173 @@
+//go:build e2e
+
+package apis
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
+)
+
+// use is what a container uses.
+type use struct{ millicores, bytes float64 }
+
+// answer is one LIST of pods: their containers' use by "pod/container".
+type answer map[string]use
+
+// list asks a server for a namespace's pods.
+func list(ctx context.Context, c *metricsclient.Clientset, namespace string) (answer, error) {
+	pods, err := c.MetricsV1beta1().PodMetricses(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	a := answer{}
+	for _, p := range pods.Items {
+		for _, c := range p.Containers {
+			a[p.Name+"/"+c.Name] = use{c.Usage.Cpu().AsApproximateFloat64() * 1000, c.Usage.Memory().AsApproximateFloat64()}
+		}
+	}
+	return a, nil
+}
+
+// serves waits until a server serves exactly these containers of a namespace.
+func serves(t *testing.T, c *metricsclient.Clientset, namespace string, want ...string) time.Duration {
+	t.Helper()
+	slices.Sort(want)
+	return eventually(t, fmt.Sprintf("%d containers of %s are served", len(want), namespace), 2*time.Minute, func() error {
+		a, err := list(t.Context(), c, namespace)
+		if err != nil {
+			return err
+		}
+		if got := slices.Sorted(maps.Keys(a)); !slices.Equal(got, want) {
+			return fmt.Errorf("served are %v, want %v", got, want)
+		}
+		return nil
+	})
+}
+
+const mebi = 1 << 20
+
+// steady are the pods the two servers are compared on, and what each of their
+// containers is known to use.
+var steady = map[string]use{
+	"idle/app":      {0, 64 * mebi},
+	"small/app":     {5, 64 * mebi},
+	"medium/app":    {40, 96 * mebi},
+	"large/app":     {150, 128 * mebi},
+	"two/app":       {30, 64 * mebi},
+	"two/helper":    {10, 80 * mebi},
+	"init/app":      {20, 64 * mebi},
+	"sidecar/app":   {20, 64 * mebi},
+	"sidecar/proxy": {10, 64 * mebi},
+}
+
+// steadyPods returns the pods of steady. One has an init container that ends,
+// which is not counted, and one a restartable one, which is.
+func steadyPods() []*corev1.Pod {
+	consumer := func(key string) corev1.Container {
+		u := steady[key]
+		_, name, _ := strings.Cut(key, "/")
+		return container(name, "use", fmt.Sprintf("--millicores=%v", u.millicores), fmt.Sprintf("--bytes=%v", int64(u.bytes)))
+	}
+	var pods []*corev1.Pod
+	for _, name := range []string{"idle", "small", "medium", "large"} {
+		pods = append(pods, pod(name, consumer(name+"/app")))
+	}
+	pods = append(pods, pod("two", consumer("two/app"), consumer("two/helper")))
+
+	withInit := pod("init", consumer("init/app"))
+	withInit.Spec.InitContainers = []corev1.Container{container("setup", "exit", "--after=1s")}
+	pods = append(pods, withInit)
+
+	withSidecar := pod("sidecar", consumer("sidecar/app"))
+	proxy, always := consumer("sidecar/proxy"), corev1.ContainerRestartPolicyAlways
+	proxy.RestartPolicy = &always
+	withSidecar.Spec.InitContainers = []corev1.Container{proxy}
+	return append(pods, withSidecar)
+}
+
+// TestAgrees compares what weir and metrics-server say of the same steady pods
+// at the same moments, in consecutive rounds, and both with what is known. No
+// round is left out.
+func TestAgrees(t *testing.T) {
+	const (
+		rounds     = 24
+		resolution = 15 * time.Second
+	)
+	w := theWorld
+	namespace := w.namespace(t, "steady")
+	for _, p := range steadyPods() {
+		w.create(t, namespace, p)
+	}
+	names := slices.Sorted(maps.Keys(steady))
+	t.Logf("weir serves all after %v", serves(t, w.weir, namespace, names...).Round(100*time.Millisecond))
+	serves(t, w.peer, namespace, names...)
+	// A rate that spans the start is of neither; two more rounds and none does.
+	wait(t, 3*resolution)
+
+	worst := map[string]use{}
+	var worstKnown float64
+	for round := range rounds {
+		if round > 0 {
+			wait(t, resolution)
+		}
+		ours, err := list(t.Context(), w.weir, namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := list(t.Context(), w.peer, namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			our, okOur := ours[name]
+			their, okTheir := theirs[name]
+			if !okOur || !okTheir {
+				t.Errorf("round %d: %s: served by weir: %v, by metrics-server: %v; want both", round, name, okOur, okTheir)
+				continue
+			}
+			cpu := math.Abs(our.millicores - their.millicores)
+			memory := math.Abs(our.bytes-their.bytes) / their.bytes
+			if cpu > max(2, 0.03*their.millicores) {
+				t.Errorf("round %d: %s: CPU %.2fm by weir, %.2fm by metrics-server", round, name, our.millicores, their.millicores)
+			}
+			if memory > 0.02 {
+				t.Errorf("round %d: %s: memory %.1f Mi by weir, %.1f Mi by metrics-server", round, name, our.bytes/mebi, their.bytes/mebi)
+			}
+			worst[name] = use{max(worst[name].millicores, cpu), max(worst[name].bytes, memory)}
+
+			known := steady[name]
+			off := math.Abs(our.millicores - known.millicores)
+			worstKnown = max(worstKnown, off)
+			if off > max(3, 0.05*known.millicores) {
+				t.Errorf("round %d: %s: CPU %.2fm, its consumer uses %vm", round, name, our.millicores, known.millicores)
+			}
+			if our.bytes < known.bytes || our.bytes > known.bytes+16*mebi {
+				t.Errorf("round %d: %s: memory %.1f Mi, its consumer holds %.0f Mi", round, name, our.bytes/mebi, known.bytes/mebi)
+			}
+		}
+	}
+	t.Logf("%d rounds, CPU at most %.2fm off the known use; largest differences between the two servers:", rounds, worstKnown)
+	for _, name := range names {
+		t.Logf("  %-14s %5.2fm  %.2f%% of memory", name, worst[name].millicores, 100*worst[name].bytes)
+	}
+}
+
+// wait lets d go by, unless the test ends.
+func wait(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	}
+}

@@ -1,0 +1,9 @@
+// Package apis tests weir's metrics APIs as a cluster uses them: a real
+// Kubernetes cluster, weir in a pod from its own image and manifests, and real
+// clients: kubectl, the HorizontalPodAutoscaler's controller, Prometheus. Next
+// to it runs metrics-server, the peer that every time and number is compared with.
+//
+// The tests need root and the build tag e2e; make e2e runs them. The variable
+// WEIR_E2E_CLUSTER names a cluster that is up already (go run ./test/cluster up)
+// and is left up.
+package apis

@@ -1,0 +1,267 @@
+//go:build e2e
+
+package apis
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// deployment makes a Deployment of one replica.
+func (w *world) deployment(t *testing.T, namespace, name string, c corev1.Container) {
+	t.Helper()
+	one, p := int32(1), pod(name, c)
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &one,
+			Selector: &metav1.LabelSelector{MatchLabels: p.Labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.Labels}, Spec: p.Spec},
+		},
+	}
+	if _, err := w.kube.AppsV1().Deployments(namespace).Create(t.Context(), d, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// autoscale makes a HorizontalPodAutoscaler that follows one metric without
+// delay.
+func (w *world) autoscale(t *testing.T, namespace, name string, most int32, m autoscalingv2.MetricSpec) {
+	t.Helper()
+	one, none := int32(1), int32(0)
+	h := &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+			MinReplicas:    &one, MaxReplicas: most,
+			Metrics: []autoscalingv2.MetricSpec{m},
+			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{
+				ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: &none},
+			},
+		},
+	}
+	if _, err := w.kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reaches waits until the controller has the Deployment scaled to so many
+// replicas, and returns how long that took.
+func (w *world) reaches(t *testing.T, namespace, name string, replicas int32) time.Duration {
+	t.Helper()
+	return eventually(t, fmt.Sprintf("%s is scaled to %d", name, replicas), 3*time.Minute, func() error {
+		d, err := w.kube.AppsV1().Deployments(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if *d.Spec.Replicas == replicas {
+			return nil
+		}
+		h, err := w.kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("it has %d replicas; %+v", *d.Spec.Replicas, h.Status.Conditions)
+	})
+}
+
+// addressOf returns the address of a pod of an app, once one is ready.
+func (w *world) addressOf(t *testing.T, namespace, app string) (ip string) {
+	t.Helper()
+	eventually(t, "a pod of "+app+" runs", time.Minute, func() error {
+		pods, err := w.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + app})
+		if err != nil {
+			return err
+		}
+		for _, p := range pods.Items {
+			if len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].Ready {
+				ip = p.Status.PodIP
+				return nil
+			}
+		}
+		return fmt.Errorf("%d pods, none is ready", len(pods.Items))
+	})
+	return ip
+}
+
+// serveFrom has the API server ask another Service for metrics.k8s.io until the
+// test ends.
+func (w *world) serveFrom(t *testing.T, namespace, service string) {
+	t.Helper()
+	patch := func(ctx context.Context, namespace, service string) {
+		_, stderr, err := w.Kubectl(ctx, "patch", "apiservice", "v1beta1.metrics.k8s.io", "--type=merge", "-p",
+			fmt.Sprintf(`{"spec":{"service":{"namespace":%q,"name":%q,"port":443}}}`, namespace, service))
+		if err != nil {
+			t.Errorf("patch the APIService: %v: %s", err, stderr)
+		}
+	}
+	patch(t.Context(), namespace, service)
+	t.Cleanup(func() { patch(context.Background(), "weir-system", "weir") })
+	eventually(t, "the API server asks "+service, time.Minute, func() error {
+		_, stderr, err := w.Kubectl(t.Context(), "top", "nodes")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, stderr)
+		}
+		return nil
+	})
+}
+
+// TestHPAOnCPU has the cluster's own autoscaler follow a load up and down, on
+// weir's metrics and on metrics-server's.
+func TestHPAOnCPU(t *testing.T) {
+	w := theWorld
+	type times struct{ up, down time.Duration }
+	scale := func(t *testing.T, namespace string) (took times) {
+		w.namespace(t, namespace)
+		w.deployment(t, namespace, "web", container("app", "serve", "--listen=:8080"))
+		half := int32(50)
+		w.autoscale(t, namespace, "web", 4, autoscalingv2.MetricSpec{
+			Type: autoscalingv2.ResourceMetricSourceType,
+			Resource: &autoscalingv2.ResourceMetricSource{Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{
+				Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &half,
+			}},
+		})
+		ip := w.addressOf(t, namespace, "web")
+		eventually(t, "the autoscaler knows the CPU", 2*time.Minute, func() error {
+			h, err := w.kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).Get(t.Context(), "web", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if len(h.Status.CurrentMetrics) == 0 || h.Status.CurrentMetrics[0].Resource == nil ||
+				h.Status.CurrentMetrics[0].Resource.Current.AverageUtilization == nil {
+				return fmt.Errorf("its status is %+v", h.Status)
+			}
+			return nil
+		})
+		// Of 100m asked for, 140m are used: 140% of one replica, 47% of three.
+		visit(t, ip, "/burn?millicores=140")
+		took.up = w.reaches(t, namespace, "web", 3)
+		visit(t, ip, "/burn?millicores=0")
+		took.down = w.reaches(t, namespace, "web", 1)
+		return took
+	}
+	var weir, peer times
+	t.Run("weir", func(t *testing.T) { weir = scale(t, "hpa-weir") })
+	t.Run("metrics-server", func(t *testing.T) {
+		w.serveFrom(t, "metrics-server", "metrics-server")
+		peer = scale(t, "hpa-metrics-server")
+	})
+	t.Logf("an HPA on CPU, from the change of load to the change of scale:\n"+
+		"  weir            up %5.1fs  down %5.1fs\n  metrics-server  up %5.1fs  down %5.1fs",
+		weir.up.Seconds(), weir.down.Seconds(), peer.up.Seconds(), peer.down.Seconds())
+}
+
+// TestHPAOnPodsMetric has the cluster's autoscaler follow a metric that
+// metrics-server has not: what each pod sends.
+func TestHPAOnPodsMetric(t *testing.T) {
+	w := theWorld
+	namespace := w.namespace(t, "hpa-pods")
+	w.create(t, namespace, pod("server", container("app", "serve", "--listen=:8080")))
+	ip := w.addressOf(t, namespace, "server")
+	// Each replica sends 40 kB/s, twice the target: up to the most there may be.
+	w.deployment(t, namespace, "sender", container("app", "traffic", "--to=http://"+ip+":8080/sink", "--bytes-per-second=40000"))
+	target := resource.MustParse("20k")
+	began := time.Now()
+	w.autoscale(t, namespace, "sender", 3, autoscalingv2.MetricSpec{
+		Type: autoscalingv2.PodsMetricSourceType,
+		Pods: &autoscalingv2.PodsMetricSource{
+			Metric: autoscalingv2.MetricIdentifier{Name: "network_transmit_bytes_per_second"},
+			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &target},
+		},
+	})
+	w.reaches(t, namespace, "sender", 3)
+	t.Logf("an HPA on a Pods metric scales 1 → 3 in %.1fs", time.Since(began).Seconds())
+}
+
+// TestHPAOnObjectMetric has the cluster's autoscaler follow what a namespace
+// uses together.
+func TestHPAOnObjectMetric(t *testing.T) {
+	w := theWorld
+	namespace := w.namespace(t, "hpa-object")
+	w.create(t, namespace, pod("consumer", container("app", "use", "--millicores=60", "--bytes=1048576")))
+	w.deployment(t, namespace, "follower", container("app", "pause"))
+	target := resource.MustParse("20m")
+	began := time.Now()
+	w.autoscale(t, namespace, "follower", 3, autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ObjectMetricSourceType,
+		Object: &autoscalingv2.ObjectMetricSource{
+			DescribedObject: autoscalingv2.CrossVersionObjectReference{APIVersion: "v1", Kind: "Namespace", Name: namespace},
+			Metric:          autoscalingv2.MetricIdentifier{Name: "cpu_usage_cores"},
+			Target:          autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &target},
+		},
+	})
+	w.reaches(t, namespace, "follower", 3)
+	t.Logf("an HPA on an Object metric scales 1 → 3 in %.1fs", time.Since(began).Seconds())
+}
+
+// TestHPAOnExternalMetric has the cluster's autoscaler follow a number that a
+// real Prometheus collects, through weir's rules.
+func TestHPAOnExternalMetric(t *testing.T) {
+	w := theWorld
+	namespace := w.namespace(t, "hpa-external")
+	w.create(t, namespace, pod("queue", container("app", "serve", "--listen=:8080")))
+	ip := w.addressOf(t, namespace, "queue")
+	visit(t, ip, "/set?value=1")
+	w.prometheus(t, ip+":8080", namespace)
+	w.deployment(t, namespace, "worker", container("app", "pause"))
+	target := resource.MustParse("10")
+	w.autoscale(t, namespace, "worker", 5, autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ExternalMetricSourceType,
+		External: &autoscalingv2.ExternalMetricSource{
+			Metric: autoscalingv2.MetricIdentifier{Name: "queue_depth", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"queue": "orders"}}},
+			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &target},
+		},
+	})
+	eventually(t, "the autoscaler knows the queue's depth", time.Minute, func() error {
+		h, err := w.kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).Get(t.Context(), "worker", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if len(h.Status.CurrentMetrics) == 0 || h.Status.CurrentMetrics[0].External == nil {
+			return fmt.Errorf("its status is %+v", h.Status)
+		}
+		return nil
+	})
+	visit(t, ip, "/set?value=40")
+	up := w.reaches(t, namespace, "worker", 4)
+	visit(t, ip, "/set?value=10")
+	down := w.reaches(t, namespace, "worker", 1)
+	t.Logf("an HPA on an external metric: up %.1fs, down %.1fs after the number changed", up.Seconds(), down.Seconds())
+}
+
+// prometheus runs a Prometheus that scrapes target for the test's length.
+func (w *world) prometheus(t *testing.T, target, namespace string) {
+	t.Helper()
+	path, err := exec.LookPath("prometheus")
+	if err != nil {
+		t.Fatal("Debian's package prometheus is not installed: apt-get install prometheus")
+	}
+	dir := t.TempDir()
+	config := filepath.Join(dir, "prometheus.yml")
+	text := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: queue\n  static_configs:\n"+
+		"  - targets: [%q]\n    labels: {namespace: %q, queue: orders}\n", target, namespace)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("%s:%d", w.NodeIP(), prometheusPort)
+	args := []string{"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address}
+	if err := w.StartProcess(t.Context(), "prometheus", path, args, "http://"+address+"/-/ready"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.StopProcess(context.Background(), "prometheus"); err != nil {
+			t.Error(err)
+		}
+	})
+}

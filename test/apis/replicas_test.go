@@ -1,0 +1,118 @@
+//go:build e2e
+
+package apis
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
+)
+
+// podsOf returns the pods that run and are not being deleted.
+func (w *world) podsOf(t *testing.T, namespace, selector string) (running []corev1.Pod) {
+	t.Helper()
+	pods, err := w.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pods.Items {
+		if p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning {
+			running = append(running, p)
+		}
+	}
+	return running
+}
+
+// TestReplicas runs two weirs side by side. Whichever answers, time does not run
+// backwards; and a rolling restart loses no pod and no request of a client that
+// lists once a second.
+func TestReplicas(t *testing.T) {
+	w := theWorld
+	namespace := w.namespace(t, "replicas")
+	var names []string
+	for i := range 5 {
+		name := fmt.Sprintf("steady-%d", i)
+		names = append(names, name+"/app")
+		w.create(t, namespace, pod(name, container("app", "use", "--millicores=5", "--bytes=4194304")))
+	}
+	w.kubectl(t, "scale", "deployment", "weir", "-n", "weir-system", "--replicas=2")
+	t.Cleanup(func() {
+		ctx := context.Background()
+		if _, stderr, err := w.Kubectl(ctx, "scale", "deployment", "weir", "-n", "weir-system", "--replicas=1"); err != nil {
+			t.Errorf("scale down: %v: %s", err, stderr)
+		}
+		// Other tests ask a weir that stays.
+		if _, stderr, err := w.Kubectl(ctx, "rollout", "status", "deployment", "weir", "-n", "weir-system", "--timeout=60s"); err != nil {
+			t.Errorf("%v: %s", err, stderr)
+		}
+		direct, err := w.direct(ctx, "weir-system", "app.kubernetes.io/name=weir", 10250)
+		if err != nil {
+			t.Error(err)
+		}
+		w.weir = direct
+	})
+	w.kubectl(t, "rollout", "status", "deployment", "weir", "-n", "weir-system", "--timeout=120s")
+	var replicas []*metricsclient.Clientset
+	for _, p := range w.podsOf(t, "weir-system", "app.kubernetes.io/name=weir") {
+		c, err := metricsclient.NewForConfig(w.to(p.Status.PodIP, 10250))
+		if err != nil {
+			t.Fatal(err)
+		}
+		replicas = append(replicas, c)
+	}
+	if len(replicas) != 2 {
+		t.Fatalf("%d replicas run, want 2", len(replicas))
+	}
+	for _, c := range replicas {
+		serves(t, c, namespace, names...)
+	}
+
+	newest := map[string]time.Time{}
+	for i := range 225 { // three resolutions, each replica in turn
+		pods, err := replicas[i%2].MetricsV1beta1().PodMetricses(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range pods.Items {
+			if p.Timestamp.Time.Before(newest[p.Name]) {
+				t.Errorf("%s: replica %d answers with a sample of %v after one of %v", p.Name, i%2, p.Timestamp.Time, newest[p.Name])
+			}
+			newest[p.Name] = p.Timestamp.Time
+		}
+		wait(t, 200*time.Millisecond)
+	}
+
+	ctx, stop := context.WithCancel(t.Context())
+	var probing sync.WaitGroup
+	asked := 0
+	probing.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			asked++
+			pods, err := w.aggregated.MetricsV1beta1().PodMetricses(namespace).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Errorf("probe %d: %v", asked, err)
+			} else if len(pods.Items) != 5 {
+				t.Errorf("probe %d: %d pods are served, want 5", asked, len(pods.Items))
+			}
+		}
+	})
+	w.kubectl(t, "rollout", "restart", "deployment", "weir", "-n", "weir-system")
+	w.kubectl(t, "rollout", "status", "deployment", "weir", "-n", "weir-system", "--timeout=180s")
+	wait(t, 20*time.Second) // until the old ones have gone
+	stop()
+	probing.Wait()
+	t.Logf("%d LISTs, one a second, through a rolling restart", asked)
+}

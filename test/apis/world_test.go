@@ -1,0 +1,284 @@
+//go:build e2e
+
+package apis
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
+
+	"github.com/weir-metrics/weir/test/cluster/harness"
+)
+
+const (
+	root = "../.."
+	// prometheusPort is where the test's Prometheus listens on the node, and
+	// where weir's rules look for it (testdata/weir/rules.yaml).
+	prometheusPort = 19090
+)
+
+// world is the cluster that all tests of this package share.
+type world struct {
+	*harness.Cluster
+	config *rest.Config // the administrator's
+	kube   *kubernetes.Clientset
+	// aggregated asks the API server, weir one of weir's pods and peer
+	// metrics-server's pod.
+	aggregated, weir, peer *metricsclient.Clientset
+}
+
+var theWorld *world
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	w, down, err := build(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "make the world:", err)
+		if w != nil {
+			w.tellTrouble(ctx, os.Stderr)
+		}
+		down()
+		return 1
+	}
+	defer down()
+	theWorld = w
+	code := m.Run()
+	if code != 0 {
+		w.tellTrouble(ctx, os.Stderr)
+	}
+	return code
+}
+
+// build starts a cluster, or takes the one that is named, and installs weir and
+// metrics-server in it. Down takes away what build made.
+func build(ctx context.Context) (w *world, down func(), err error) {
+	c, down, err := start(ctx, os.Getenv("WEIR_E2E_CLUSTER"))
+	if err != nil {
+		return nil, down, err
+	}
+	w = &world{Cluster: c}
+	if w.config, err = c.RESTConfig(); err != nil {
+		return w, down, err
+	}
+	w.config.QPS, w.config.Burst = 200, 400 // tests look often
+	if w.kube, err = kubernetes.NewForConfig(w.config); err != nil {
+		return w, down, err
+	}
+	if w.aggregated, err = metricsclient.NewForConfig(w.config); err != nil {
+		return w, down, err
+	}
+	if err := c.LoadImage(ctx, filepath.Join(root, "bin", "weir-image.tar")); err != nil {
+		return w, down, fmt.Errorf("load weir's image (make image writes it): %w", err)
+	}
+	if err := w.loadMetricsServer(ctx); err != nil {
+		return w, down, err
+	}
+	for _, overlay := range []string{"metrics-server", "weir"} {
+		if err := w.install(ctx, filepath.Join("testdata", overlay)); err != nil {
+			return w, down, fmt.Errorf("install %s: %w", overlay, err)
+		}
+	}
+	if w.weir, err = w.direct(ctx, "weir-system", "app.kubernetes.io/name=weir", 10250); err != nil {
+		return w, down, err
+	}
+	w.peer, err = w.direct(ctx, "metrics-server", "k8s-app=metrics-server", 10250)
+	return w, down, err
+}
+
+// start starts a cluster, or opens the one that is named. Down ends what was
+// started.
+func start(ctx context.Context, name string) (c *harness.Cluster, down func(), err error) {
+	down = func() {}
+	if name != "" {
+		c, err = harness.Open(ctx, harness.Options{Name: name})
+		return c, down, err
+	}
+	c, err = harness.Start(ctx, harness.Options{Name: fmt.Sprintf("e2e-%d", os.Getpid()), Progress: os.Stderr})
+	if err != nil {
+		return nil, down, err
+	}
+	return c, func() {
+		// Not ctx: after an interrupt nothing may be left behind either.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := c.Down(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "take the cluster down:", err)
+		}
+	}, nil
+}
+
+// loadMetricsServer makes an image of the released program and loads it.
+func (w *world) loadMetricsServer(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "weir-e2e-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	tarball := filepath.Join(dir, "image.tar")
+	if err := w.BuildImage(ctx, tarball, "weir.test/metrics-server:v0.9.0", w.Binary("metrics-server")); err != nil {
+		return err
+	}
+	return w.LoadImage(ctx, tarball)
+}
+
+// install applies a kustomization, in which NODE stands for the node's address,
+// and waits until its Deployments are rolled out and its APIs answer.
+func (w *world) install(ctx context.Context, dir string) error {
+	manifests, stderr, err := w.Kubectl(ctx, "kustomize", "--load-restrictor=LoadRestrictionsNone", dir)
+	if err != nil {
+		return fmt.Errorf("render: %w: %s", err, stderr)
+	}
+	if err := w.Apply(ctx, strings.ReplaceAll(manifests, "NODE", w.NodeIP().String())); err != nil {
+		return err
+	}
+	for _, d := range objectsOf(manifests, "Deployment") {
+		if _, stderr, err := w.Kubectl(ctx, "rollout", "status", "deployment", d.name, "-n", d.namespace, "--timeout=120s"); err != nil {
+			return fmt.Errorf("roll out %s: %w: %s", d.name, err, stderr)
+		}
+	}
+	for _, a := range objectsOf(manifests, "APIService") {
+		if _, stderr, err := w.Kubectl(ctx, "wait", "apiservice", a.name, "--for=condition=Available", "--timeout=60s"); err != nil {
+			return fmt.Errorf("await API %s: %w: %s", a.name, err, stderr)
+		}
+	}
+	return nil
+}
+
+// direct returns a client of one ready pod, past the API server's aggregation.
+// The pod knows the administrator by the cluster's client CA.
+func (w *world) direct(ctx context.Context, namespace, selector string, port int) (*metricsclient.Clientset, error) {
+	pods, err := w.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, FieldSelector: "status.phase=Running"})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pods.Items {
+		if p.DeletionTimestamp == nil {
+			return metricsclient.NewForConfig(w.to(p.Status.PodIP, port))
+		}
+	}
+	return nil, fmt.Errorf("no pod of %s runs in %s", selector, namespace)
+}
+
+// to returns the administrator's configuration for another server.
+func (w *world) to(ip string, port int) *rest.Config {
+	c := rest.CopyConfig(w.config)
+	c.Host = fmt.Sprintf("https://%s:%d", ip, port)
+	c.Insecure, c.CAData, c.CAFile = true, nil, ""
+	return c
+}
+
+// tellTrouble writes what one would look at first.
+func (w *world) tellTrouble(ctx context.Context, to io.Writer) {
+	for _, args := range [][]string{
+		{"get", "pods", "-A", "-o", "wide"},
+		{"get", "apiservices"},
+		{"get", "events", "-A", "--sort-by=.lastTimestamp"},
+		{"logs", "-n", "weir-system", "-l", "app.kubernetes.io/name=weir", "--tail=40"},
+		{"logs", "-n", "metrics-server", "-l", "k8s-app=metrics-server", "--tail=10"},
+	} {
+		out, stderr, _ := w.Kubectl(ctx, args...)
+		fmt.Fprintf(to, "--- kubectl %s\n%s%s", strings.Join(args, " "), tail(out, 60), stderr)
+	}
+}
+
+// tail returns the last n lines of s.
+func tail(s string, n int) string {
+	lines := bytes.SplitAfter([]byte(s), []byte("\n"))
+	return string(bytes.Join(lines[max(0, len(lines)-n):], nil))
+}
+
+// namespace makes a namespace that ends with the test.
+func (w *world) namespace(t *testing.T, name string) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := w.kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := w.kube.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
+	return name
+}
+
+// container returns a container that runs the test workload.
+func container(name string, args ...string) corev1.Container {
+	return corev1.Container{
+		Name: name, Image: harness.WorkloadImage, ImagePullPolicy: corev1.PullNever, Args: args,
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse("100m"),
+			corev1.ResourceMemory: resource.MustParse("16Mi"),
+		}},
+	}
+}
+
+// pod returns a pod of containers, which stops at once.
+func pod(name string, containers ...corev1.Container) *corev1.Pod {
+	grace := int64(0)
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
+		Spec:       corev1.PodSpec{Containers: containers, TerminationGracePeriodSeconds: &grace},
+	}
+}
+
+// create makes a pod.
+func (w *world) create(t *testing.T, namespace string, p *corev1.Pod) {
+	t.Helper()
+	if _, err := w.kube.CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kubectl runs kubectl, which must succeed, and returns what it prints.
+func (w *world) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, stderr, err := w.Kubectl(t.Context(), args...)
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr)
+	}
+	return out
+}
+
+// eventually asks every 200 ms until does answers nil, for at most so long, and
+// returns how long that took.
+func eventually(t *testing.T, what string, within time.Duration, does func() error) time.Duration {
+	t.Helper()
+	began := time.Now()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := does()
+		if err == nil {
+			return time.Since(began)
+		}
+		if time.Since(began) > within {
+			t.Fatalf("%s: not within %v: %v", what, within, err)
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("%s: %v", what, t.Context().Err())
+		case <-tick.C:
+		}
+	}
+}

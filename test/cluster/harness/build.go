@@ -1,0 +1,255 @@
+//go:build linux
+
+package harness
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Programs are the paths of the built programs by name: etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler, kube-proxy, kubelet, kubectl,
+// containerd, containerd-shim-runc-v2, ctr, metrics-server.
+type Programs map[string]string
+
+// Path returns where a program is, or an empty string.
+func (p Programs) Path(name string) string { return p[name] }
+
+// Names returns the programs' names, sorted.
+func (p Programs) Names() []string { return slices.Sorted(maps.Keys(p)) }
+
+// A module is a Go module beside this package that pins programs.
+type module struct {
+	folder   string
+	packages map[string]string // program: main package
+	flags    []string
+}
+
+// product is the module whose source tree holds the harness.
+const product = "github.com/weir-metrics/weir"
+
+func modules() []module {
+	const versionVar = "k8s.io/component-base/version."
+	return []module{{
+		folder: "kubernetes",
+		packages: map[string]string{
+			"etcd":                    "go.etcd.io/etcd/server/v3",
+			"kube-apiserver":          "k8s.io/kubernetes/cmd/kube-apiserver",
+			"kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+			"kube-proxy":              "k8s.io/kubernetes/cmd/kube-proxy",
+			"kube-scheduler":          "k8s.io/kubernetes/cmd/kube-scheduler",
+			"kubectl":                 "k8s.io/kubernetes/cmd/kubectl",
+			"kubelet":                 "k8s.io/kubernetes/cmd/kubelet",
+		},
+		// The version in the programs is set at link time; without it each calls
+		// itself v0.0.0 and refuses to speak with the others.
+		flags: []string{"-ldflags", "-s -w -X " + versionVar + "gitVersion=v1.36.3 -X " + versionVar + "gitMajor=1 -X " + versionVar + "gitMinor=36"},
+	}, {
+		folder: "containerd",
+		packages: map[string]string{
+			"containerd":              "github.com/containerd/containerd/v2/cmd/containerd",
+			"containerd-shim-runc-v2": "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+			"ctr":                     "github.com/containerd/containerd/v2/cmd/ctr",
+		},
+		flags: []string{"-ldflags", "-s -w", "-tags", "no_btrfs no_zfs"},
+	}, {
+		folder:   "metrics-server",
+		packages: map[string]string{"metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server"},
+		flags:    []string{"-ldflags", "-s -w"},
+	}}
+}
+
+// Build builds the programs of a cluster that the user's cache lacks: some
+// minutes the first time, then milliseconds. Several processes may call it at
+// once; one builds and the others wait.
+func Build(ctx context.Context, out io.Writer) (Programs, error) {
+	root, err := sourceRoot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return build(ctx, root, newProgress(out))
+}
+
+func build(ctx context.Context, root string, p *progress) (Programs, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	version, err := goCommand(ctx, root, "env", "GOVERSION", "GOOS", "GOARCH")
+	if err != nil {
+		return nil, fmt.Errorf("ask go for its version: %w", err)
+	}
+	programs := Programs{}
+	for _, m := range modules() {
+		dir := filepath.Join(root, "test", "cluster", m.folder)
+		key, err := m.key(os.DirFS(dir), string(version))
+		if err != nil {
+			return nil, fmt.Errorf("read module %s: %w", m.folder, err)
+		}
+		bin := filepath.Join(cache, key)
+		if err := m.buildInto(ctx, dir, bin, p); err != nil {
+			return nil, fmt.Errorf("build %s: %w", m.folder, err)
+		}
+		for name := range m.packages {
+			programs[name] = filepath.Join(bin, name)
+		}
+	}
+	return programs, nil
+}
+
+// key names what the module's programs are built from: equal keys, equal
+// programs.
+func (m module) key(dir fs.FS, goVersion string) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q\n", goVersion, m.flags)
+	for _, name := range slices.Sorted(maps.Keys(m.packages)) {
+		fmt.Fprintf(h, "%q %q\n", name, m.packages[name])
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		b, err := fs.ReadFile(dir, name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%q %d\n%s", name, len(b), b)
+	}
+	return m.folder + "-" + hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
+
+func (m module) buildInto(ctx context.Context, dir, bin string, p *progress) error {
+	if exists(bin) {
+		return nil
+	}
+	unlock, err := lockFile(ctx, bin+".lock", func() { p.say("waiting for another build of %s", m.folder) })
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if exists(bin) { // the other build made it
+		return nil
+	}
+	// Built aside and renamed when whole: a folder of the right name is complete.
+	aside := bin + ".partial"
+	if err := os.RemoveAll(aside); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(aside, 0o755); err != nil {
+		return err
+	}
+	p.say("building %s (minutes the first time)", strings.Join(slices.Sorted(maps.Keys(m.packages)), ", "))
+	args := append([]string{"build", "-o", aside + "/"}, m.flags...)
+	args = append(args, slices.Sorted(maps.Values(m.packages))...)
+
+	done := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		m.watch(aside, p, done)
+	}()
+	_, err = goCommand(ctx, dir, args...)
+	close(done)
+	<-watched
+	if err != nil {
+		return err
+	}
+	for name, pkg := range m.packages {
+		if err := os.Rename(filepath.Join(aside, builtName(pkg)), filepath.Join(aside, name)); err != nil {
+			return err
+		}
+	}
+	return os.Rename(aside, bin)
+}
+
+// watch says which programs are built as the go command writes them.
+func (m module) watch(dir string, p *progress, done <-chan struct{}) {
+	waiting := maps.Clone(m.packages)
+	look := func() {
+		for _, name := range slices.Sorted(maps.Keys(waiting)) {
+			if exists(filepath.Join(dir, builtName(waiting[name]))) {
+				p.say("built %s", name)
+				delete(waiting, name)
+			}
+		}
+	}
+	t := time.NewTicker(500 * time.Millisecond)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			look()
+		case <-done:
+			look()
+			return
+		}
+	}
+}
+
+// builtName is the file name that go build gives a main package: its path's
+// last element that is not a major version.
+func builtName(pkg string) string {
+	elements := strings.Split(pkg, "/")
+	last := elements[len(elements)-1]
+	if len(elements) > 1 && len(last) > 1 && last[0] == 'v' && strings.Trim(last[1:], "0123456789") == "" {
+		last = elements[len(elements)-2]
+	}
+	return last
+}
+
+// goCommand runs the go command in a folder and returns what it printed.
+func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("go %s: %w\n%s", args[0], err, lastLines(errs.Bytes(), 20))
+	}
+	return out.Bytes(), nil
+}
+
+// sourceRoot returns the folder of weir's source, which the programs' modules
+// and the workload's image are built from.
+func sourceRoot(ctx context.Context) (string, error) {
+	out, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", product)
+	root := strings.TrimSpace(string(out))
+	if err != nil || root == "" {
+		return "", fmt.Errorf("find the source of %s: run this inside its tree: %w", product, errors.Join(err))
+	}
+	return root, nil
+}
+
+// cacheDir is where programs and, unless told otherwise, clusters lie.
+func cacheDir() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find cache folder: %w", err)
+	}
+	return filepath.Join(cache, "weir-cluster"), nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// lastLines returns the end of a log.
+func lastLines(b []byte, n int) string {
+	lines := strings.Split(strings.TrimRight(string(b), "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

@@ -1,0 +1,101 @@
+//go:build linux
+
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// UserConfig returns the client configuration of a user with the given name and
+// groups, with a certificate made for it. What it may do is for RBAC to say.
+func (c *Cluster) UserConfig(name string, groups ...string) (*rest.Config, error) {
+	ca, user, err := c.credentials(name, groups)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host: c.url("https", 6443, ""),
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: ca, CertData: user.certificate, KeyData: user.key,
+		},
+		// Tests ask in bursts; the client's own limit would be what they measure.
+		QPS:   -1,
+		Proxy: func(*http.Request) (*url.URL, error) { return nil, nil }, // the cluster is on this machine
+	}, nil
+}
+
+func (c *Cluster) credentials(name string, groups []string) (ca []byte, user pair, err error) {
+	if ca, err = os.ReadFile(c.CA()); err != nil {
+		return nil, pair{}, fmt.Errorf("read authority: %w", err)
+	}
+	user, err = c.pki().pair("ca", subject{name: name, groups: groups})
+	return ca, user, err
+}
+
+// WriteKubeconfig writes a kubeconfig of such a user as [Cluster.UserConfig]
+// returns.
+func (c *Cluster) WriteKubeconfig(path, name string, groups ...string) error {
+	ca, user, err := c.credentials(name, groups)
+	if err != nil {
+		return err
+	}
+	err = clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{c.state.Name: {Server: c.url("https", 6443, ""), CertificateAuthorityData: ca}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {ClientCertificateData: user.certificate, ClientKeyData: user.key}},
+		Contexts:       map[string]*clientcmdapi.Context{c.state.Name: {Cluster: c.state.Name, AuthInfo: name}},
+		CurrentContext: c.state.Name,
+	}, path)
+	if err != nil {
+		return fmt.Errorf("write kubeconfig: %w", err)
+	}
+	return nil
+}
+
+func (c *Cluster) writeKubeconfig(file, name string, groups ...string) error {
+	return c.WriteKubeconfig(filepath.Join(c.dir, file), name, groups...)
+}
+
+func (c *Cluster) writeAdminKubeconfig() error {
+	return c.WriteKubeconfig(c.Kubeconfig(), "kubernetes-admin", "system:masters")
+}
+
+// Kubectl runs the cluster's own kubectl as its administrator. The error, where
+// kubectl fails, carries what it complained of.
+func (c *Cluster) Kubectl(ctx context.Context, args ...string) (stdout, stderr string, err error) {
+	return c.kubectl(ctx, nil, args)
+}
+
+// Apply applies manifests, YAML or JSON.
+func (c *Cluster) Apply(ctx context.Context, manifests string) error {
+	_, _, err := c.kubectl(ctx, strings.NewReader(manifests), []string{"apply", "-f", "-"})
+	return err
+}
+
+func (c *Cluster) kubectl(ctx context.Context, stdin io.Reader, args []string) (stdout, stderr string, err error) {
+	cmd := exec.CommandContext(ctx, c.Binary("kubectl"), append([]string{"--kubeconfig", c.Kubeconfig()}, args...)...)
+	// The cache of discovery must not be another cluster's of the same address.
+	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+filepath.Join(c.dir, "kubectl-cache"), "HOME="+c.dir, "NO_PROXY=*", "no_proxy=*")
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &errs
+	if err = cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = errors.Join(context.Cause(ctx), err)
+		}
+		err = fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(errs.String()))
+	}
+	return out.String(), errs.String(), err
+}

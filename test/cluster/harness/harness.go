@@ -1,0 +1,286 @@
+//go:build linux
+
+// Package harness builds and runs a real Kubernetes cluster of one node on this
+// machine, for tests: etcd, kube-apiserver, kube-controller-manager,
+// kube-scheduler, kube-proxy, containerd and kubelet, built from the Go modules
+// beside this package. It needs root, Linux and three Debian packages; no
+// registry, no Docker, no virtual machine.
+//
+// # How a cluster is kept apart
+//
+// Everything of a cluster lives in a network namespace and a mount namespace of
+// its own, held by one process, and in a cgroup named after it. So every cluster
+// uses the well-known ports and folders (6443, /var/lib/kubelet), many run side
+// by side, and when its last process is gone, so are its mounts, interfaces,
+// routes and iptables rules. This machine is joined to it by one pair of virtual
+// interfaces, over which it reaches the API server, pods by their addresses and
+// Services by theirs.
+//
+// # Files
+//
+// A cluster's folder holds state.json (what runs: see [State]), logs/, pki/,
+// kubeconfig and the node's own folders. Programs are cached outside, by the
+// hash of what they are built from. [Cluster.Down] removes the folder.
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Options say which cluster, and how it differs from the usual one. The zero
+// value is a cluster named "weir".
+type Options struct {
+	// Name names the cluster, its cgroup and its node. Lower-case letters,
+	// digits and dashes, at most 40. Default "weir".
+	Name string
+	// Dir is the folder under which each cluster has one of its name. Default:
+	// weir-cluster/clusters in the user's cache folder.
+	Dir string
+	// Progress receives a line for each step taken. Default: none.
+	Progress io.Writer
+
+	// Arguments added after the harness's own, so that they win.
+	APIServerArgs, ControllerManagerArgs, SchedulerArgs, ProxyArgs, KubeletArgs []string
+	// KubeletConfig replaces top-level fields of the kubelet's configuration.
+	KubeletConfig map[string]any
+}
+
+// Errors that a caller can act on.
+var (
+	// ErrRunning: Start was asked for a cluster that exists. Use Open.
+	ErrRunning = errors.New("cluster is running")
+	// ErrNotFound: no cluster of that name in that folder.
+	ErrNotFound = errors.New("no such cluster")
+	// ErrHostTools: this machine lacks a program that Debian has.
+	ErrHostTools = errors.New("host tools missing")
+)
+
+// A Cluster is a cluster that runs. Its methods may be called by several
+// goroutines at once.
+type Cluster struct {
+	mu       sync.Mutex // of state, once started
+	state    State
+	dir      string
+	progress *progress
+	options  Options
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Name == "" {
+		o.Name = "weir"
+	}
+	if !validName.MatchString(o.Name) || len(o.Name) > 40 {
+		return o, fmt.Errorf("cluster name %q: use at most 40 lower-case letters, digits and dashes", o.Name)
+	}
+	if o.Dir == "" {
+		cache, err := cacheDir()
+		if err != nil {
+			return o, err
+		}
+		o.Dir = filepath.Join(cache, "clusters")
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return o, fmt.Errorf("find folder: %w", err)
+	}
+	o.Dir = dir
+	if within(dir, "/run") || within(dir, "/proc") || within(dir, "/sys") {
+		return o, fmt.Errorf("folder %s: a cluster has its own /run, /proc and /sys; choose a folder elsewhere with --dir", dir)
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	return o, nil
+}
+
+var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+
+// Start builds what is missing, starts a cluster and returns when its node is
+// ready. What it starts outlives this process; end it with [Cluster.Down]. When
+// a component fails, the error carries the last lines of its log, and nothing is
+// left running; the logs stay until the next Start of that name.
+func Start(ctx context.Context, o Options) (*Cluster, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if os.Geteuid() != 0 {
+		return nil, errors.New("start a cluster: namespaces, cgroups and mounts need root; run this as root")
+	}
+	tools, err := findHostTools(append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin"), []string{"/usr/lib/cni", "/opt/cni/bin"})
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: filepath.Join(o.Dir, o.Name), progress: newProgress(o.Progress), options: o}
+	unlock, err := lockFile(ctx, c.dir+".lock", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+
+	if old, err := readState(c.dir); err == nil {
+		if old.Alive() {
+			return nil, fmt.Errorf("%w: %s in %s", ErrRunning, o.Name, c.dir)
+		}
+		c.state = old
+		if err := c.clear(ctx); err != nil { // what a crash or a reboot left
+			return nil, fmt.Errorf("clear what is left of cluster %s: %w", o.Name, err)
+		}
+	}
+	if err := os.RemoveAll(c.dir); err != nil {
+		return nil, fmt.Errorf("clear folder: %w", err)
+	}
+	source, err := sourceRoot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	programs, err := build(ctx, source, c.progress)
+	if err != nil {
+		return nil, err
+	}
+	c.state = newState(o, source, programs, time.Now())
+	if err := c.claim(); err != nil {
+		return nil, err
+	}
+	if err := c.start(ctx, tools); err != nil {
+		// The caller's context may be why it failed; clearing must still happen.
+		clearCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		if clearErr := c.clear(clearCtx); clearErr != nil {
+			err = fmt.Errorf("%w\nand then: clear: %w", err, clearErr)
+		} else {
+			os.Remove(filepath.Join(c.dir, stateFile)) //nolint:errcheck // the error to tell is the first
+		}
+		return nil, fmt.Errorf("start cluster %s: %w\nlogs: %s", o.Name, err, filepath.Join(c.dir, "logs"))
+	}
+	return c, nil
+}
+
+// Open returns a cluster that [Start] started, here or in another process,
+// whether or not it still runs: see [Cluster.Running]. Only Name, Dir and Progress
+// of the options count.
+func Open(ctx context.Context, o Options) (*Cluster, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: filepath.Join(o.Dir, o.Name), progress: newProgress(o.Progress), options: o}
+	if c.state, err = readState(c.dir); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("%w: %s in %s", ErrNotFound, o.Name, o.Dir)
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// claim takes the cluster's folder and cgroup. From then on what is in the
+// cgroup is this cluster's, to be ended with it.
+func (c *Cluster) claim() error {
+	running, err := cgroup(c.state.Cgroup).processes()
+	if err != nil {
+		return err
+	}
+	if len(running) > 0 {
+		return fmt.Errorf("cgroup %s holds processes %v already: is a cluster of this name running in another folder? End it, or choose another --name",
+			c.state.Cgroup, running)
+	}
+	for _, d := range []string{"logs", "pki"} {
+		if err := os.MkdirAll(filepath.Join(c.dir, d), 0o755); err != nil {
+			return fmt.Errorf("make folder: %w", err)
+		}
+	}
+	return c.state.write(c.dir)
+}
+
+// Down ends every process of the cluster and removes everything it made.
+func (c *Cluster) Down(ctx context.Context) error {
+	unlock, err := lockFile(ctx, c.dir+".lock", nil)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := c.clear(ctx); err != nil {
+		return fmt.Errorf("end cluster %s: %w", c.state.Name, err)
+	}
+	if err := removeAll(ctx, c.dir); err != nil {
+		return fmt.Errorf("remove folder: %w", err)
+	}
+	return nil
+}
+
+// clear ends the processes and removes what is not a file. It is safe to call
+// at any stage of a start, and twice.
+func (c *Cluster) clear(ctx context.Context) error {
+	group := cgroup(c.state.Cgroup)
+	return errors.Join(
+		c.progress.step("processes ended", func() error { return group.kill(ctx) }),
+		removeLink(ctx, c.state.Interface),
+		c.progress.step("cgroups removed", func() error { return group.remove(ctx) }),
+	)
+}
+
+// Running reports whether the cluster's node still stands: false after a reboot,
+// when Start clears what is left and starts anew. For each component see
+// [Cluster.Status].
+func (c *Cluster) Running() bool {
+	p, ok := c.process(holder)
+	return ok && c.state.Boot == bootID() && p.Alive()
+}
+
+// Name returns the cluster's name.
+func (c *Cluster) Name() string { return c.state.Name }
+
+// Dir returns the cluster's folder.
+func (c *Cluster) Dir() string { return c.dir }
+
+// Node returns the name of the one node.
+func (c *Cluster) Node() string { return c.state.Node }
+
+// NodeIP returns the node's address: of the API server (port 6443), the kubelet
+// (10250) and every process of [Cluster.StartProcess]. This machine and pods
+// reach it.
+func (c *Cluster) NodeIP() netip.Addr { return c.state.Network.Node }
+
+// HostIP returns the address under which pods and the API server reach this
+// machine: for a server that a test runs outside the cluster.
+func (c *Cluster) HostIP() netip.Addr { return c.state.Network.Host }
+
+// Binary returns the path of one of the built programs, such as "kubectl" or
+// "metrics-server".
+func (c *Cluster) Binary(name string) string { return c.state.Programs.Path(name) }
+
+// BinaryDir returns the folder in which a program lies, for PATH.
+func (c *Cluster) BinaryDir(name string) string { return filepath.Dir(c.Binary(name)) }
+
+// Log returns the path of a component's log.
+func (c *Cluster) Log(component string) string {
+	return filepath.Join(c.dir, "logs", component+".log")
+}
+
+// CA returns the path of the certificate of the authority that signs the API
+// server, its clients and the kubelet.
+func (c *Cluster) CA() string { return filepath.Join(c.dir, "pki", "ca.crt") }
+
+// FrontProxyCA returns the path of the certificate of the authority that signs
+// the aggregation layer's client certificate.
+func (c *Cluster) FrontProxyCA() string { return filepath.Join(c.dir, "pki", "front-proxy-ca.crt") }
+
+// Kubeconfig returns the path of the cluster administrator's kubeconfig.
+func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
+
+// RESTConfig returns the cluster administrator's client configuration.
+func (c *Cluster) RESTConfig() (*rest.Config, error) {
+	return c.UserConfig("kubernetes-admin", "system:masters")
+}

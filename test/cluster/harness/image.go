@@ -1,0 +1,59 @@
+//go:build linux
+
+package harness
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+)
+
+// LoadImage makes an image from a tarball (of docker save, or an OCI layout)
+// known to the node. Pods need imagePullPolicy Never or IfNotPresent.
+func (c *Cluster) LoadImage(ctx context.Context, tarball string) error {
+	f, err := os.Open(tarball)
+	if err != nil {
+		return fmt.Errorf("load image: %w", err)
+	}
+	defer f.Close()
+	node, ok := c.process(holder)
+	if !ok {
+		return fmt.Errorf("load image: cluster %s does not run", c.state.Name)
+	}
+	cmd := exec.CommandContext(ctx, "nsenter", "--target", strconv.Itoa(node.PID), "--mount", "--",
+		c.Binary("ctr"), "--address", containerdSocket, "--namespace", "k8s.io", "images", "import", "-")
+	cmd.Stdin = f
+	if _, err := output(cmd); err != nil {
+		return fmt.Errorf("load image %s: %w", tarball, err)
+	}
+	return nil
+}
+
+// BuildImage writes an image of one static binary, with deploy/image, that starts
+// it as /NAME of the file's name with the given arguments unless a pod says
+// otherwise. Load it with LoadImage.
+func (c *Cluster) BuildImage(ctx context.Context, tarball, image, binary string, arguments ...string) error {
+	args := []string{"run", ".", "--name", image, "--binary", binary, "--out", tarball}
+	for _, a := range arguments {
+		args = append(args, "--cmd", a)
+	}
+	if _, err := goCommand(ctx, filepath.Join(c.state.Source, "deploy", "image"), args...); err != nil {
+		return fmt.Errorf("build image %s: %w", image, err)
+	}
+	return nil
+}
+
+// loadWorkload builds the image that sandboxes and tests' pods run.
+func (c *Cluster) loadWorkload(ctx context.Context) error {
+	binary, tarball := filepath.Join(c.dir, "workload"), filepath.Join(c.dir, "workload.tar")
+	if _, err := goCommand(ctx, c.state.Source, "build", "-ldflags", "-s -w", "-o", binary, "./test/cluster/workload"); err != nil {
+		return fmt.Errorf("build workload: %w", err)
+	}
+	if err := c.BuildImage(ctx, tarball, WorkloadImage, binary, "pause"); err != nil {
+		return err
+	}
+	return c.LoadImage(ctx, tarball)
+}

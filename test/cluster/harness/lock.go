@@ -1,0 +1,76 @@
+//go:build linux
+
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockFile takes the lock of a file, which it makes where there is none, and
+// returns what gives it back. The kernel gives it back too when the process
+// ends. While another process has it, waiting is called once, where not nil.
+func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("take lock: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("take lock: %w", err)
+	}
+	err = poll(ctx, 100*time.Millisecond, func() (bool, error) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			if waiting != nil {
+				waiting()
+				waiting = nil
+			}
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("take lock %s: %w", path, err)
+	}
+	return func() { f.Close() }, nil
+}
+
+// poll calls f until it says it is done, fails, or ctx ends. Real processes give
+// no other notice that they are ready.
+func poll(ctx context.Context, every time.Duration, f func() (done bool, err error)) error {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		if done, err := f(); done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-t.C:
+		}
+	}
+}
+
+// removeAll removes a folder, again while the kernel still lets go of mounts in
+// it.
+func removeAll(ctx context.Context, dir string) error {
+	var last error
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	err := poll(ctx, 50*time.Millisecond, func() (bool, error) {
+		last = os.RemoveAll(dir)
+		return last == nil, nil
+	})
+	if err != nil {
+		return last
+	}
+	return nil
+}

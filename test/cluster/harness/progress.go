@@ -1,0 +1,35 @@
+//go:build linux
+
+package harness
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// progress writes a line for each step that is done.
+type progress struct {
+	mu    sync.Mutex
+	w     io.Writer
+	start time.Time
+}
+
+func newProgress(w io.Writer) *progress { return &progress{w: w, start: time.Now()} }
+
+func (p *progress) say(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.w, "%6.1fs  %s\n", time.Since(p.start).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// step does f and says how long it took; of a failure its caller tells.
+func (p *progress) step(name string, f func() error) error {
+	begin := time.Now()
+	if err := f(); err != nil {
+		return err
+	}
+	p.say("%-42s %5.1fs", name, time.Since(begin).Seconds())
+	return nil
+}

@@ -1,0 +1,180 @@
+// Command workload is what the containers of test pods run: a consumer whose
+// use of CPU, memory and network is known, so that what a metrics pipeline
+// says of it can be judged. It needs nothing but itself, and is also the
+// sandbox (pause) of clusters that can pull no image.
+//
+// CPU is held to a level by feedback from the process's own CPU clock: over
+// any ten seconds a process on an unhurried machine uses within 1% of what it
+// was told. Whatever else the process does counts into the level.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	var code exitCode
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	case errors.As(err, &code):
+		os.Exit(int(code))
+	default:
+		fmt.Fprintf(os.Stderr, "error: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// exitCode ends the process with that status, as asked for.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit with status %d", int(c)) }
+
+const usage = `Usage: workload COMMAND [flags]
+
+  pause     do nothing, and reap children left behind, until SIGTERM
+  burn      use CPU:    --millicores N [--for D]
+  hold      use memory: --bytes N [--for D]
+  use       both:       --millicores N --bytes N [--for D]
+  serve     both, changed over HTTP: --listen :8080 [--millicores N] [--bytes N]
+  traffic   send:       --to URL --bytes-per-second N
+  exit      end by itself: --after D --code N [--millicores N] [--bytes N]
+  crash     die of a panic: --after D [--millicores N] [--bytes N]
+
+N of bytes may end in Ki, Mi or Gi; D is a duration such as 30s. Every command
+ends with status 0 on SIGTERM.
+`
+
+// run is main with its surroundings passed in; it returns when the command is
+// done or ctx ends.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) == 0 {
+		return errors.New("no command: want one of pause, burn, hold, use, serve, traffic, exit, crash")
+	}
+	name := args[0]
+	switch name {
+	case "help", "-h", "--help":
+		fmt.Fprint(stdout, usage)
+		return nil
+	}
+	c := command{name: name, stdout: stdout, flags: flag.NewFlagSet("workload "+name, flag.ContinueOnError)}
+	c.flags.SetOutput(stderr)
+	var do func(context.Context) error
+	switch name {
+	case "pause":
+		do = pause
+	case "burn", "hold", "use":
+		do = c.use()
+	case "serve":
+		do = c.serve()
+	case "traffic":
+		do = c.traffic()
+	case "exit":
+		do = c.exit()
+	case "crash":
+		do = c.crash()
+	default:
+		return fmt.Errorf("no command %q: want one of pause, burn, hold, use, serve, traffic, exit, crash", name)
+	}
+	if err := c.flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	if c.flags.NArg() > 0 {
+		return fmt.Errorf("%s: unexpected argument %q: everything is a flag", name, c.flags.Arg(0))
+	}
+	if err := do(ctx); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// command is one subcommand while its flags are read.
+type command struct {
+	name   string
+	flags  *flag.FlagSet
+	stdout io.Writer
+}
+
+// load is what a command uses besides its own work.
+type load struct {
+	millicores level
+	bytes      size
+}
+
+func (c command) load() *load {
+	l := &load{}
+	c.flags.Var(&l.millicores, "millicores", "CPU to use, in thousandths of a core")
+	c.flags.Var(&l.bytes, "bytes", "memory to hold, beyond the few MiB of the program itself")
+	return l
+}
+
+// carry uses what l says until ctx ends or, where d is not 0, for d.
+func (l *load) carry(ctx context.Context, d time.Duration) error {
+	if d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d)
+		defer cancel()
+	}
+	var m memory
+	defer m.release()
+	if err := m.hold(l.bytes); err != nil {
+		return err
+	}
+	newBurner(l.millicores).run(ctx)
+	return nil
+}
+
+func (c command) use() func(context.Context) error {
+	l := c.load()
+	d := c.flags.Duration("for", 0, "how long; 0 is until SIGTERM")
+	return func(ctx context.Context) error {
+		if c.name != "hold" && l.millicores == 0 {
+			return errors.New("how much? give --millicores N")
+		}
+		if c.name != "burn" && l.bytes == 0 {
+			return errors.New("how much? give --bytes N")
+		}
+		return l.carry(ctx, *d)
+	}
+}
+
+func (c command) exit() func(context.Context) error {
+	l := c.load()
+	after := c.flags.Duration("after", 0, "how long to live")
+	code := c.flags.Int("code", 0, "the exit status")
+	return func(ctx context.Context) error {
+		if err := live(ctx, l, *after); err != nil || ctx.Err() != nil {
+			return err
+		}
+		return exitCode(*code)
+	}
+}
+
+func (c command) crash() func(context.Context) error {
+	l := c.load()
+	after := c.flags.Duration("after", 0, "how long to live")
+	return func(ctx context.Context) error {
+		if err := live(ctx, l, *after); err != nil || ctx.Err() != nil {
+			return err
+		}
+		panic("crash, as asked for") // no signal: the kernel spares process 1 of a container
+	}
+}
+
+// live carries l for d, which may be 0.
+func live(ctx context.Context, l *load, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	return l.carry(ctx, d)
+}
