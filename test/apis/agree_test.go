@@ -39,10 +39,10 @@ func list(ctx context.Context, c *metricsclient.Clientset, namespace string) (an
 }
 
 // serves waits until a server serves exactly these containers of a namespace.
-func serves(t *testing.T, c *metricsclient.Clientset, namespace string, want ...string) time.Duration {
+func serves(t *testing.T, who string, c *metricsclient.Clientset, namespace string, want ...string) time.Duration {
 	t.Helper()
 	slices.Sort(want)
-	return eventually(t, fmt.Sprintf("%d containers of %s are served", len(want), namespace), 2*time.Minute, func() error {
+	return eventually(t, fmt.Sprintf("%s serves %d containers of %s", who, len(want), namespace), 2*time.Minute, func() error {
 		a, err := list(t.Context(), c, namespace)
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ const mebi = 1 << 20
 // steady are the pods the two servers are compared on, and what each of their
 // containers is known to use.
 var steady = map[string]use{
-	"idle/app":      {0, 64 * mebi},
+	"idle/app":      {1, 64 * mebi},
 	"small/app":     {5, 64 * mebi},
 	"medium/app":    {40, 96 * mebi},
 	"large/app":     {150, 128 * mebi},
@@ -109,8 +109,8 @@ func TestAgrees(t *testing.T) {
 		w.create(t, namespace, p)
 	}
 	names := slices.Sorted(maps.Keys(steady))
-	t.Logf("weir serves all after %v", serves(t, w.weir, namespace, names...).Round(100*time.Millisecond))
-	serves(t, w.peer, namespace, names...)
+	t.Logf("weir serves all after %v", serves(t, "weir", w.weir, namespace, names...).Round(100*time.Millisecond))
+	serves(t, "metrics-server", w.peer, namespace, names...)
 	// A rate that spans the start is of neither; two more rounds and none does.
 	wait(t, 3*resolution)
 

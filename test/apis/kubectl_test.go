@@ -20,7 +20,7 @@ func TestKubectl(t *testing.T) {
 	namespace := w.namespace(t, "kubectl")
 	w.create(t, namespace, pod("web", container("app", "use", "--millicores=20", "--bytes=33554432"), container("helper", "pause")))
 	w.create(t, namespace, pod("db", container("app", "use", "--millicores=10", "--bytes=67108864")))
-	serves(t, w.aggregated, namespace, "web/app", "web/helper", "db/app")
+	serves(t, "the cluster", w.aggregated, namespace, "web/app", "web/helper", "db/app")
 
 	shows := func(pattern string, args ...string) {
 		t.Helper()

@@ -70,7 +70,7 @@ func TestReplicas(t *testing.T) {
 		t.Fatalf("%d replicas run, want 2", len(replicas))
 	}
 	for _, c := range replicas {
-		serves(t, c, namespace, names...)
+		serves(t, "a replica", c, namespace, names...)
 	}
 
 	newest := map[string]time.Time{}

@@ -222,13 +222,14 @@ func (w *world) namespace(t *testing.T, name string) string {
 	return name
 }
 
-// container returns a container that runs the test workload.
+// container returns a container that runs the test workload, and asks for little:
+// there are dozens of them on two cores.
 func container(name string, args ...string) corev1.Container {
 	return corev1.Container{
 		Name: name, Image: harness.WorkloadImage, ImagePullPolicy: corev1.PullNever, Args: args,
 		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU:    resource.MustParse("100m"),
-			corev1.ResourceMemory: resource.MustParse("16Mi"),
+			corev1.ResourceCPU:    resource.MustParse("5m"),
+			corev1.ResourceMemory: resource.MustParse("8Mi"),
 		}},
 	}
 }
