@@ -15,6 +15,8 @@ IMAGE       ?= weir-metrics/weir:dev
 TOOL        := $(GO) tool -modfile=tools/go.mod
 
 export CGO_ENABLED ?= 0
+# The same everywhere, so that tests and commands share what was compiled.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 
 .DEFAULT_GOAL := help
@@ -26,7 +28,7 @@ help: ## list the targets
 .PHONY: build
 build: ## build the commands into bin/
 	@mkdir -p $(BIN)
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
+	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
 
 .PHONY: run
 run: build ## build, then measure this machine: http://127.0.0.1:8087, and bin/weir top cgroups
@@ -69,7 +71,7 @@ image: build ## write a container image of bin/weir, without any registry: bin/w
 .PHONY: e2e
 e2e: build image ## the built commands on this machine, on simulated kubelets and in a real cluster (root; minutes to build it, once)
 	$(GO) run ./test/cluster build
-	$(GO) test -tags e2e -count 1 -timeout 45m -p 1 -v ./test/local/... ./test/cluster/... ./test/apis/...
+	$(GO) test -tags e2e -count 1 -timeout 45m -p 1 -parallel 8 -v ./test/local/... ./test/cluster/... ./test/apis/...
 
 .PHONY: cluster
 cluster: ## start a real Kubernetes cluster on this machine and leave it running (root); ends with: go run ./test/cluster down

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/weir-metrics/weir/metric"
 )
 
 // Replicas of different versions must agree, so the offsets never change.
@@ -131,3 +133,32 @@ func TestNextLosesNoPlace(t *testing.T) {
 }
 
 func at(seconds float64) time.Time { return time.Unix(0, int64(seconds*1e9)) }
+
+func TestNewcomers(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for _, c := range []struct {
+		says   string
+		kind   metric.Kind
+		group  metric.Group
+		reason metric.Reason
+		age    time.Duration // 0: unknown
+		want   bool
+	}{
+		{"a container seen for the first time", metric.Container, metric.CPU, metric.FirstSample, 20 * time.Second, true},
+		{"one too young", metric.Container, metric.CPU, metric.TooYoung, 3 * time.Second, true},
+		{"one whose start nobody told", metric.Container, metric.CPU, metric.FirstSample, 0, true},
+		{"one whose counter has not moved since it started", metric.Container, metric.CPU, metric.FirstSample, time.Minute, false},
+		{"one whose node's clock is ahead", metric.Container, metric.CPU, metric.TooYoung, -time.Second, true},
+		{"a container that fell", metric.Container, metric.CPU, metric.CounterReset, 20 * time.Second, false},
+		{"the network of a pod", metric.Pod, metric.Network, metric.FirstSample, 20 * time.Second, false},
+	} {
+		v := metric.Verdict{Entity: metric.Entity{Kind: c.kind}, Group: c.group, Reason: c.reason}
+		if c.age != 0 {
+			v.Instance.Start = now.Add(-c.age).UnixNano()
+		}
+		b := &metric.Batch{Interval: 15 * time.Second, Ended: now, Verdicts: []metric.Verdict{v}}
+		if got := newcomers(b); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.says, got, c.want)
+		}
+	}
+}

@@ -16,7 +16,8 @@ const enough = 0.95
 // for: 95% of the nodes that can be reached have rates. Where that does not come
 // about, it is ready nevertheless two intervals and a timeout after all sources
 // were there to be read: better most numbers than none. Once ready, it remains
-// so. The error says what is waited for.
+// so. The error says what is waited for, in words that anybody may read: no
+// address, and no name of a node.
 //
 // A node is reachable if the last read of any of its sources brought something,
 // or is still to come; that the API server calls it NotReady is of no account.
@@ -55,15 +56,15 @@ type fares struct{ reached, rated bool }
 func readiness(sources []SourceStatus, up time.Duration) error {
 	nodes := map[string]fares{}
 	var interval, timeout time.Duration
-	var failed SourceStatus
+	var failed error
 	for _, s := range sources {
 		if s.Unread != nil {
 			continue
 		}
 		interval, timeout = max(interval, s.Interval), max(timeout, s.Timeout)
 		reached := s.Reached || s.Rounds == 0
-		if !reached && failed.Err == nil {
-			failed = s
+		if !reached && failed == nil {
+			failed = s.Err
 		}
 		name := cmp.Or(string(s.Node), s.Name)
 		n := nodes[name]
@@ -88,8 +89,8 @@ func readiness(sources []SourceStatus, up time.Duration) error {
 	case len(nodes) == 0:
 		return fmt.Errorf("waiting for a node: there is none to read (ready without one in %v)", left)
 	case reachable == 0:
-		return fmt.Errorf("waiting for a node that answers: all %d fail, %s with: %w (ready without them in %v)",
-			len(nodes), failed.Name, failed.Err, left)
+		return fmt.Errorf("waiting for a node that answers: all %d fail, one of them with %s, see the log (ready without them in %v)",
+			len(nodes), reasonOf(failed), left)
 	case float64(rated) < enough*float64(reachable):
 		var fail string
 		if n := len(nodes) - reachable; n > 0 {

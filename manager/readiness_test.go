@@ -18,7 +18,7 @@ func TestReadiness(t *testing.T) {
 		"read":       {Rounds: 2, Reached: true},
 		"unread":     {}, // as yet
 		"half":       {Rounds: 2, Reached: true, Rated: true, Err: errors.New("half of it")},
-		"failing":    {Rounds: 1, Err: errors.New("refused")},
+		"failing":    {Rounds: 1, Err: &metric.ReadError{Reason: metric.NodeUnreachable, Err: errors.New("dial tcp 192.0.2.1:10250: refused")}},
 		"lost":       {Rounds: 7, Rated: true, Err: errors.New("refused")}, // had rates once
 		"left out":   {Unread: errors.New("not selected")},
 		"slow rated": {Rounds: 1, Reached: true, Rated: true, Interval: time.Minute},
@@ -40,7 +40,7 @@ func TestReadiness(t *testing.T) {
 		{"failing ones do not count", []group{{19, "rated"}, {1, "read"}, {500, "failing"}}, 10 * time.Second, ""},
 		{"nor do those that had rates", []group{{2, "lost"}, {1, "read"}}, 10 * time.Second, "waiting for rates: 0 of 1 reachable nodes have them, 2 more fail (ready without them in 30s)"},
 		{"half an answer is one", []group{{1, "half"}}, 10 * time.Second, ""},
-		{"all fail", []group{{2, "failing"}}, 10 * time.Second, "waiting for a node that answers: all 2 fail, failing 0 with: refused (ready without them in 30s)"},
+		{"all fail", []group{{2, "failing"}}, 10 * time.Second, "waiting for a node that answers: all 2 fail, one of them with NodeUnreachable, see the log (ready without them in 30s)"},
 		{"patience ends after two intervals and a timeout", []group{{2, "failing"}}, 40 * time.Second, ""},
 		{"not before", []group{{2, "read"}}, 39 * time.Second, "waiting for rates: 0 of 2 reachable nodes have them (ready without them in 1s)"},
 		{"it is that of the slowest", []group{{1, "read"}, {1, "slow rated"}}, 40 * time.Second, "waiting for rates: 1 of 2 reachable nodes have them (ready without them in 1m30s)"},

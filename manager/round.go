@@ -35,12 +35,15 @@ func (r *runner) round() {
 
 // newcomers reports whether b has containers too new for their CPU to be known.
 // Another look soon gives them their first number, which an autoscaler may be
-// waiting for.
+// waiting for. One that has none long after its start, because its counter stands
+// still, say, is no newcomer: looking more often would not help it.
 func newcomers(b *metric.Batch) bool {
+	long := max(2*b.Interval, time.Minute)
 	for i := range b.Verdicts {
 		v := &b.Verdicts[i]
 		if v.Entity.Kind == metric.Container && v.Group == metric.CPU &&
-			(v.Reason == metric.FirstSample || v.Reason == metric.TooYoung) {
+			(v.Reason == metric.FirstSample || v.Reason == metric.TooYoung) &&
+			(v.Instance.Start == 0 || b.Ended.Sub(time.Unix(0, v.Instance.Start)) < long) {
 			return true
 		}
 	}

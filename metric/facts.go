@@ -15,9 +15,10 @@ type Facts struct {
 
 	nodes map[NodeName]*NodeFacts
 	pods  [podShards]map[PodRef]*PodFacts
-	// byNode holds the pods bound to each node. The slices are never changed,
-	// only replaced.
-	byNode map[NodeName][]*PodFacts
+	// byNode holds the pods bound to each node, byNamespace those of each
+	// namespace. The slices are never changed, only replaced.
+	byNode      map[NodeName][]*PodFacts
+	byNamespace map[Namespace][]*PodFacts
 }
 
 // podShards spreads pods over maps small enough to copy for each change.
@@ -224,6 +225,26 @@ func (f *Facts) PodsOn(node NodeName) []*PodFacts {
 	return f.byNode[node]
 }
 
+// PodsIn returns the pods of a namespace, bound to a node or not. The slice must
+// not be changed.
+func (f *Facts) PodsIn(namespace Namespace) []*PodFacts {
+	if f == nil {
+		return nil
+	}
+	return f.byNamespace[namespace]
+}
+
+// Pods returns how many pods are known.
+func (f *Facts) Pods() (n int) {
+	if f == nil {
+		return 0
+	}
+	for _, shard := range f.pods {
+		n += len(shard)
+	}
+	return n
+}
+
 func shardOf(ref PodRef) uint8 {
 	// FNV-1a, folded to a byte.
 	h := uint32(2166136261)
@@ -253,7 +274,7 @@ type FactsChange struct {
 func (f *Facts) With(c FactsChange) *Facts {
 	n := &Facts{Synced: c.Synced, At: c.At}
 	if f != nil {
-		n.nodes, n.pods, n.byNode = f.nodes, f.pods, f.byNode
+		n.nodes, n.pods, n.byNode, n.byNamespace = f.nodes, f.pods, f.byNode, f.byNamespace
 	}
 	if n.nodes == nil || len(c.Nodes)+len(c.GoneNodes) > 0 {
 		n.nodes = cloneMap(n.nodes)
@@ -267,7 +288,6 @@ func (f *Facts) With(c FactsChange) *Facts {
 	if n.byNode != nil && len(c.Pods)+len(c.GonePods) == 0 {
 		return n
 	}
-	n.byNode = cloneMap(n.byNode)
 	var copied [podShards]bool
 	shard := func(ref PodRef) map[PodRef]*PodFacts {
 		i := shardOf(ref)
@@ -276,34 +296,48 @@ func (f *Facts) With(c FactsChange) *Facts {
 		}
 		return n.pods[i]
 	}
-	moved := map[NodeName]map[PodRef]*PodFacts{} // per touched node: what its pods now are; nil for gone
-	touch := func(node NodeName, ref PodRef, p *PodFacts) {
-		if node == "" {
-			return
-		}
-		if moved[node] == nil {
-			moved[node] = map[PodRef]*PodFacts{}
-		}
-		moved[node][ref] = p
-	}
+	byNode, byNamespace := moves[NodeName]{}, moves[Namespace]{}
 	for _, ref := range c.GonePods {
 		pods := shard(ref)
 		if old := pods[ref]; old != nil {
-			touch(old.Node, ref, nil)
+			byNode.note(old.Node, ref, nil)
+			byNamespace.note(ref.Namespace, ref, nil)
 			delete(pods, ref)
 		}
 	}
 	for _, p := range c.Pods {
 		pods := shard(p.PodRef)
 		if old := pods[p.PodRef]; old != nil && old.Node != p.Node {
-			touch(old.Node, p.PodRef, nil)
+			byNode.note(old.Node, p.PodRef, nil)
 		}
 		pods[p.PodRef] = p
-		touch(p.Node, p.PodRef, p)
+		byNode.note(p.Node, p.PodRef, p)
+		byNamespace.note(p.Namespace, p.PodRef, p)
 	}
-	for node, changes := range moved {
-		var pods []*PodFacts
-		for _, p := range n.byNode[node] {
+	n.byNode, n.byNamespace = byNode.apply(n.byNode), byNamespace.apply(n.byNamespace)
+	return n
+}
+
+// moves are what becomes of groups of pods: for each group that is touched, what
+// its pods now are; nil for gone.
+type moves[K ~string] map[K]map[PodRef]*PodFacts
+
+func (m moves[K]) note(group K, ref PodRef, p *PodFacts) {
+	if group == "" {
+		return
+	}
+	if m[group] == nil {
+		m[group] = map[PodRef]*PodFacts{}
+	}
+	m[group][ref] = p
+}
+
+// apply returns groups as they are afterwards.
+func (m moves[K]) apply(groups map[K][]*PodFacts) map[K][]*PodFacts {
+	groups = cloneMap(groups)
+	for group, changes := range m {
+		pods := make([]*PodFacts, 0, len(groups[group])+len(changes))
+		for _, p := range groups[group] {
 			if _, changed := changes[p.PodRef]; !changed {
 				pods = append(pods, p)
 			}
@@ -314,12 +348,12 @@ func (f *Facts) With(c FactsChange) *Facts {
 			}
 		}
 		if len(pods) == 0 {
-			delete(n.byNode, node)
+			delete(groups, group)
 		} else {
-			n.byNode[node] = pods
+			groups[group] = pods
 		}
 	}
-	return n
+	return groups
 }
 
 func cloneMap[K comparable, V any](m map[K]V) map[K]V {

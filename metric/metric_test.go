@@ -178,37 +178,49 @@ func TestFactsShareAndStayAsTheyAre(t *testing.T) {
 func TestFactsAgreeWithAList(t *testing.T) {
 	check := func(seed uint64) bool {
 		r := rand.New(rand.NewPCG(seed, 2))
+		ref := func() PodRef {
+			return PodRef{[]Namespace{"a", "b"}[r.IntN(2)], PodName('a' + rune(r.IntN(10)))}
+		}
 		var f *Facts
 		want := map[PodRef]*PodFacts{}
 		for range 60 {
 			var c FactsChange
 			for range r.IntN(5) {
-				ref := PodRef{"ns", PodName('a' + rune(r.IntN(20)))}
-				if r.IntN(3) == 0 {
-					c.GonePods = append(c.GonePods, ref)
-					delete(want, ref)
+				if gone := ref(); r.IntN(3) == 0 {
+					c.GonePods = append(c.GonePods, gone)
+					delete(want, gone)
 				}
 			}
 			for range r.IntN(5) {
-				p := &PodFacts{PodRef: PodRef{"ns", PodName('a' + rune(r.IntN(20)))}, Node: []NodeName{"", "n1", "n2"}[r.IntN(3)]}
+				p := &PodFacts{PodRef: ref(), Node: []NodeName{"", "n1", "n2"}[r.IntN(3)]}
 				c.Pods = append(c.Pods, p)
 				want[p.PodRef] = p
 			}
 			f = f.With(c)
 		}
-		on := map[NodeName]int{}
+		on, in := map[NodeName]int{}, map[Namespace]int{}
 		for ref, p := range want {
 			if f.Pod(ref) != p {
 				return false
 			}
 			on[p.Node]++
+			in[p.Namespace]++
 		}
 		seen := map[PodRef]*PodFacts{}
 		f.EachPod(func(p *PodFacts) bool {
 			seen[p.PodRef] = p
 			return true
 		})
-		return maps.Equal(seen, want) && len(f.PodsOn("n1")) == on["n1"] && len(f.PodsOn("n2")) == on["n2"]
+		for _, namespace := range []Namespace{"a", "b"} {
+			for _, p := range f.PodsIn(namespace) {
+				if p.Namespace != namespace || want[p.PodRef] != p {
+					return false
+				}
+			}
+		}
+		return maps.Equal(seen, want) && f.Pods() == len(want) &&
+			len(f.PodsOn("n1")) == on["n1"] && len(f.PodsOn("n2")) == on["n2"] &&
+			len(f.PodsIn("a")) == in["a"] && len(f.PodsIn("b")) == in["b"]
 	}
 	if err := quick.Check(check, nil); err != nil {
 		t.Error(err)

@@ -189,7 +189,7 @@ func TestObjectsByLabel(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s{%s} of %ss %q\n got %s\nwant %s", test.metric, test.metricSelector, test.kind, test.selector, got, test.want)
 		}
-		if diff := cmp.Diff(test.warnings, warned.take()); diff != "" {
+		if diff := cmp.Diff(test.warnings, warned.Take()); diff != "" {
 			t.Errorf("%s of %ss %q: warnings (-want +got)\n%s", test.metric, test.kind, test.selector, diff)
 		}
 	}
@@ -201,14 +201,14 @@ func TestASumSaysWhatItLacks(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	want := []string{"the sum lacks 2 of 4 pods: 1 NodeTimeout, 1 Incomplete", "shop/api: container proxy has no number: it was seen once, and a rate needs two readings (Incomplete)"}
-	if diff := cmp.Diff(want, warned.take()); diff != "" {
+	if diff := cmp.Diff(want, warned.Take()); diff != "" {
 		t.Errorf("warnings (-want +got)\n%s", diff)
 	}
 	// A pod on its node's network is no gap in a sum of traffic.
 	if got, want := get(t, c, "Namespace kube-system", "cpu_usage_cores", ""), "Namespace kube-system 1m at 0s over 15s"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := warned.take(); got != nil {
+	if got := warned.Take(); got != nil {
 		t.Errorf("warned %q of a sum that lacks nothing", got)
 	}
 }

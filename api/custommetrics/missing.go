@@ -14,6 +14,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
+// agent is who warns.
+const agent = "weir"
+
 // absence is why an object has no number.
 type absence struct {
 	entity   metric.Entity
@@ -139,26 +142,26 @@ func (q *question) warn(ctx context.Context, missing []metric.Entity, of int) {
 		return
 	}
 	all := q.absences(missing)
-	warning.AddWarning(ctx, "", fmt.Sprintf("%d of %d %s have no %s: %s", len(all), of, q.of.resource, q.d.Prometheus, counts(all)))
-	warning.AddWarning(ctx, "", printable(fmt.Sprintf("%v: %s", all[0].entity, q.words(all[0]))))
+	warning.AddWarning(ctx, agent, fmt.Sprintf("%d of %d %s have no %s: %s", len(all), of, q.of.resource, q.d.Prometheus, counts(all)))
+	warning.AddWarning(ctx, agent, printable(fmt.Sprintf("%v: %s", all[0].entity, q.words(all[0]))))
 }
 
 // warnOfGaps tells the client which pods a namespace's sum lacks.
-func (q *question) warnOfGaps(ctx context.Context, index *podIndex, namespace metric.Namespace) {
+func (q *question) warnOfGaps(ctx context.Context, namespace metric.Namespace) {
 	pods := *q
 	pods.of, pods.kind = &objects[0], metric.Pod
 	var missing []metric.Entity
 	of := 0
-	index.each(q.facts, namespace, func(p *metric.PodFacts) {
+	for _, p := range q.facts.PodsIn(namespace) {
 		if p.Phase != metric.Running {
-			return
+			continue
 		}
 		of++
 		e := pods.entity(string(namespace), string(p.Name))
 		if _, ok := pods.measure(e); !ok {
 			missing = append(missing, e)
 		}
-	})
+	}
 	if len(missing) == 0 {
 		return
 	}
@@ -170,8 +173,8 @@ func (q *question) warnOfGaps(ctx context.Context, index *podIndex, namespace me
 	if len(gaps) == 0 {
 		return
 	}
-	warning.AddWarning(ctx, "", fmt.Sprintf("the sum lacks %d of %d pods: %s", len(gaps), of, counts(gaps)))
-	warning.AddWarning(ctx, "", printable(fmt.Sprintf("%v: %s", gaps[0].entity, pods.words(gaps[0]))))
+	warning.AddWarning(ctx, agent, fmt.Sprintf("the sum lacks %d of %d pods: %s", len(gaps), of, counts(gaps)))
+	warning.AddWarning(ctx, agent, printable(fmt.Sprintf("%v: %s", gaps[0].entity, pods.words(gaps[0]))))
 }
 
 // counts says how often each reason holds, the commonest first: "3 NodeTimeout,

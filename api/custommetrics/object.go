@@ -102,7 +102,7 @@ func (q *question) entity(namespace, name string) metric.Entity {
 
 // choose returns the objects whose labels match, by namespace and name. Pods
 // that have finished have nothing to say and are left out.
-func (q *question) choose(index *podIndex, namespace string, selector labels.Selector) (chosen []metric.Entity, err error) {
+func (q *question) choose(namespace string, selector labels.Selector) (chosen []metric.Entity, err error) {
 	if q.kind == metric.Namespaced {
 		if !selector.Empty() {
 			return nil, badRequest("weir does not know the labels of namespaces: leave the label selector out")
@@ -124,7 +124,7 @@ func (q *question) choose(index *podIndex, namespace string, selector labels.Sel
 			return true
 		})
 	} else {
-		index.each(q.facts, metric.Namespace(namespace), func(p *metric.PodFacts) {
+		q.eachPod(metric.Namespace(namespace), func(p *metric.PodFacts) {
 			if p.Phase != metric.Succeeded && p.Phase != metric.Failed && selector.Matches(labels.Set(p.Labels)) {
 				chosen = append(chosen, q.entity(string(p.Namespace), string(p.Name)))
 			}
@@ -134,6 +134,17 @@ func (q *question) choose(index *podIndex, namespace string, selector labels.Sel
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod))
 	})
 	return chosen, nil
+}
+
+// eachPod calls do for the pods of a namespace, or for all if it is empty.
+func (q *question) eachPod(namespace metric.Namespace, do func(*metric.PodFacts)) {
+	if namespace == "" {
+		q.facts.EachPod(func(p *metric.PodFacts) bool { do(p); return true })
+		return
+	}
+	for _, p := range q.facts.PodsIn(namespace) {
+		do(p)
+	}
 }
 
 // reference returns the object that e is.

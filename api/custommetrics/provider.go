@@ -40,7 +40,6 @@ type Options struct {
 // Provider answers requests for custom metrics. It is safe for concurrent use.
 type Provider struct {
 	options Options
-	pods    podIndex
 	all     []provider.CustomMetricInfo
 }
 
@@ -70,7 +69,7 @@ func (p *Provider) GetMetricByName(ctx context.Context, name types.NamespacedNam
 		return nil, q.notFound(e)
 	}
 	if q.kind == metric.Namespaced {
-		q.warnOfGaps(ctx, &p.pods, e.Namespace)
+		q.warnOfGaps(ctx, e.Namespace)
 	}
 	v := q.value(e, r)
 	return &v, nil
@@ -84,7 +83,7 @@ func (p *Provider) GetMetricBySelector(ctx context.Context, namespace string, se
 	if err != nil {
 		return nil, err
 	}
-	entities, err := q.choose(&p.pods, namespace, selector)
+	entities, err := q.choose(namespace, selector)
 	if err != nil {
 		return nil, err
 	}

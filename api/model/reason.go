@@ -127,5 +127,6 @@ func (q *request) missing(e metric.Entity, id metric.ID) string {
 			reason = metric.NotReported
 		}
 	}
+	evidence.Err = nil // it names addresses, which are no business of who may read one namespace
 	return fmt.Sprintf("no %v of %s: %v, %s", id, noun(e), reason, reason.Sentence(d.Group, evidence))
 }

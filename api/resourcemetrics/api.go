@@ -13,7 +13,6 @@ import (
 type api struct {
 	options Options
 	ages    freshness
-	index   podIndex
 }
 
 // retryAfter is how many seconds a client is to wait while there is nothing to
@@ -33,7 +32,7 @@ func (a *api) answer() (*answer, error) {
 		}
 		view = nothing{}
 	}
-	return &answer{view: view, facts: facts, index: &a.index, measured: a.options.NodeSelector}, nil
+	return &answer{view: view, facts: facts, measured: a.options.NodeSelector}, nil
 }
 
 // unavailable returns an error with status 503 after which client-go asks again.

@@ -33,6 +33,10 @@
 //
 // # Differences from metrics-server 0.9
 //
+//   - A pod with a container whose counter fell is not served at all, rather than
+//     without that container.
+//   - A read that fails takes nothing away at once: the last numbers stand, with
+//     their timestamp, for three resolutions or a minute, whichever is longer.
 //   - The reasons, the warnings and the 503 above; metrics-server answers with
 //     a bare 404, a short list, and an empty one.
 //   - A 404 names the pod as "NAME", not "NAMESPACE/NAME".
@@ -56,8 +60,8 @@
 //
 // options.go says what the package needs and reads. storage_pods.go and
 // storage_nodes.go are the two resources as the API server calls them, with
-// api.go for what they share; choice.go is what a request selects, read.go and
-// index.go turn a view into compact readings, objects.go and table.go readings
-// into API objects, missing.go finds reasons, words.go and warnings.go say
-// them, and openapi.go describes the types.
+// api.go for what they share; choice.go is what a request selects, read.go turns
+// a view into compact readings, objects.go and table.go readings into API
+// objects, missing.go finds reasons, words.go and warnings.go say them, and
+// openapi.go describes the types.
 package resourcemetrics

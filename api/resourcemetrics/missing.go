@@ -12,6 +12,7 @@ import (
 type absence struct {
 	reason    metric.Reason // of the container at fault, if one is
 	container string        // the one that keeps its pod from being served; empty if none does
+	young     bool          // the pod started after its node's last read
 	detail    string        // what the API server says besides
 }
 
@@ -118,7 +119,7 @@ func (a *answer) whyPod(p *metric.PodFacts, f findings) absence {
 	if why := a.whyNode(p.Node, f); why.reason != metric.Unjudged {
 		return why
 	}
-	return absence{reason: metric.Unjudged} // younger than the node's last read
+	return absence{reason: metric.NodeNotScrapedYet, young: true}
 }
 
 // waitsFor says what a pod waits for: a node, or a container whose image does

@@ -39,9 +39,6 @@ type Options struct {
 	// NodeSelector chooses the nodes that are measured; others are not listed.
 	// Left out: all are.
 	NodeSelector labels.Selector
-	// Explain is the command that says more of what a LIST misses, as a person
-	// would type it: "weir explain missing". Left out: no warning names one.
-	Explain string
 	// Registerer takes the metrics of this API. Left out: there are none.
 	Registerer prometheus.Registerer
 	// Now returns the time. Default time.Now.

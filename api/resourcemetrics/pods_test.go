@@ -1,6 +1,7 @@
 package resourcemetrics_test
 
 import (
+	"math"
 	"net/http"
 	"testing"
 
@@ -94,7 +95,7 @@ func TestNodeSelector(t *testing.T) {
 	if err != nil || len(list.Items) != 0 {
 		t.Errorf("got %d nodes and %v, want none: n1 is not among those that are measured", len(list.Items), err)
 	}
-	if got := warned.take(); got != nil {
+	if got := warned.Take(); got != nil {
 		t.Errorf("got warnings %q of what is left out on purpose", got)
 	}
 	_, err = c.MetricsV1beta1().NodeMetricses().Get(t.Context(), "n1", metav1.GetOptions{})
@@ -155,7 +156,7 @@ func TestNotFound(t *testing.T) {
 		{pods, "shop", "web-1", `podmetrics.metrics.k8s.io "web-1" not found: container mesh has no number: it was seen once, and a rate needs two readings (FirstSample)`, "FirstSample"},
 		{pods, "shop", "lost", `podmetrics.metrics.k8s.io "lost" not found: the node did not answer in time (NodeTimeout)`, "NodeTimeout"},
 		{pods, "shop", "unread", `podmetrics.metrics.k8s.io "unread" not found: the node has not been read yet (NodeNotScrapedYet)`, "NodeNotScrapedYet"},
-		{pods, "shop", "young", `podmetrics.metrics.k8s.io "young" not found: its node has not been read since the pod started (Unjudged)`, "Unjudged"},
+		{pods, "shop", "young", `podmetrics.metrics.k8s.io "young" not found: its node has not been read since the pod started (NodeNotScrapedYet)`, "NodeNotScrapedYet"},
 		{pods, "kube-system", "agent", `podmetrics.metrics.k8s.io "agent" not found: the numbers are of an earlier pod of this name (OldPod)`, "OldPod"},
 		{nodes, "", "n9", `nodes "n9" not found`, ""},
 		{nodes, "", "n2", `nodemetrics.metrics.k8s.io "n2" not found: the node did not answer in time (NodeTimeout)`, "NodeTimeout"},
@@ -184,7 +185,7 @@ func TestWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return warned.take()
+		return warned.Take()
 	}
 	for name, tc := range map[string]struct {
 		namespace, selector string
@@ -193,17 +194,17 @@ func TestWarnings(t *testing.T) {
 		"all": {want: []string{
 			"3 of 6 running pods have no metrics: 1 NodeNotScrapedYet, 1 NodeTimeout, 1 FirstSample",
 			"shop/unread: the node has not been read yet (NodeNotScrapedYet)",
-			"weir explain missing tells more",
+			"kubectl top pod NAME --namespace=NAMESPACE tells more",
 		}},
 		"one of two": {selector: "app=web", want: []string{
 			"1 of 2 running pods has no metrics: 1 FirstSample",
 			"shop/web-1: container mesh has no number: it was seen once, and a rate needs two readings (FirstSample)",
-			"weir explain missing tells more",
+			"kubectl top pod NAME --namespace=NAMESPACE tells more",
 		}},
 		"the only one": {selector: "app=lost", want: []string{
 			"1 of 1 running pod has no metrics: 1 NodeTimeout",
 			"shop/lost: the node did not answer in time (NodeTimeout)",
-			"weir explain missing tells more",
+			"kubectl top pod NAME --namespace=NAMESPACE tells more",
 		}},
 		"none missing":            {namespace: "kube-system"},
 		"another's are no matter": {namespace: "nowhere"},
@@ -223,9 +224,9 @@ func TestWarnings(t *testing.T) {
 	want := []string{
 		"2 of 3 nodes have no metrics: 1 NodeNotScrapedYet, 1 NodeTimeout",
 		"n3: the node has not been read yet (NodeNotScrapedYet)",
-		"weir explain missing tells more",
+		"kubectl top node NAME tells more",
 	}
-	if diff := cmp.Diff(want, warned.take()); diff != "" {
+	if diff := cmp.Diff(want, warned.Take()); diff != "" {
 		t.Errorf("warnings of nodes (-want +got):\n%s", diff)
 	}
 }
@@ -245,9 +246,31 @@ func TestReplacedPod(t *testing.T) {
 	want := []string{
 		"1 of 1 running pod has no metrics: 1 OldPod",
 		"kube-system/agent: the numbers are of an earlier pod of this name (OldPod)",
-		"weir explain missing tells more",
+		"kubectl top pod NAME --namespace=NAMESPACE tells more",
 	}
-	if diff := cmp.Diff(want, warned.take()); diff != "" {
+	if diff := cmp.Diff(want, warned.Take()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// TestNoAmount has a rate and a working set that are no amounts: neither is
+// served as one.
+func TestNoAmount(t *testing.T) {
+	w := newWorld()
+	web, db := running("shop", "web", "n1", "web", "app"), running("shop", "db", "n1", "db", "app")
+	w.know([]*metric.NodeFacts{{Name: "n1", Ready: true}}, []*metric.PodFacts{web, db})
+	b := batch("n1")
+	measured(b, nodeEntity("n1"), 0, 15e9, -1, 1<<30)
+	measured(b, container(web, "app"), 0, 15e9, math.NaN(), 1<<20)
+	measured(b, container(db, "app"), 0, 15e9, 1e6, math.Inf(1))
+	w.write(t, b)
+	c, _ := client(t, serve(t, w.options()), "")
+	pods, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(pods.Items) != 0 {
+		t.Errorf("got %+v and %v, want no pod", pods, err)
+	}
+	nodes, err := c.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 0 {
+		t.Errorf("got %+v and %v, want no node", nodes, err)
 	}
 }

@@ -3,6 +3,7 @@ package resourcemetrics
 import (
 	"cmp"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +36,6 @@ type readings struct {
 type answer struct {
 	view  View
 	facts *metric.Facts // nil where there is no API server
-	index *podIndex
 	// measured chooses the nodes that are meant to be measured.
 	measured labels.Selector
 }
@@ -43,12 +43,12 @@ type answer struct {
 // add appends what s says its entity uses, and the time it is of, and reports
 // whether both numbers are there.
 func (r *readings) add(s *metric.Sample) (end int64, window time.Duration, ok bool) {
-	cpu, ok := s.Values.Get(metric.CPUUsageRate)
-	if !ok || !s.Numbered(metric.CPU) {
+	cpu, ok := number(s, metric.CPUUsageRate)
+	if !ok {
 		return 0, 0, false
 	}
-	memory, ok := s.Values.Get(metric.MemoryWorkingSet)
-	if !ok || !s.Numbered(metric.Memory) {
+	memory, ok := number(s, metric.MemoryWorkingSet)
+	if !ok {
 		return 0, 0, false
 	}
 	r.uses = append(r.uses, use{name: s.Entity.Name, cpu: whole(cpu), memory: whole(memory)})
@@ -95,8 +95,19 @@ func (r *readings) sort() {
 
 // both reports whether the numbers that make a node or pod whole are there.
 func both(s *metric.Sample) bool {
-	return s != nil && s.Numbered(metric.CPU) && s.Values.Has(metric.CPUUsageRate) &&
-		s.Numbered(metric.Memory) && s.Values.Has(metric.MemoryWorkingSet)
+	if s == nil {
+		return false
+	}
+	_, cpu := number(s, metric.CPUUsageRate)
+	_, memory := number(s, metric.MemoryWorkingSet)
+	return cpu && memory
+}
+
+// number returns the value of a metric, and whether it may be served. What is no
+// amount may not: it would be served as one.
+func number(s *metric.Sample, id metric.ID) (float64, bool) {
+	v, ok := s.Values.Get(id)
+	return v, ok && s.Numbered(metric.Catalogue[id].Group) && v >= 0 && !math.IsInf(v, 1)
 }
 
 // served reports whether the numbers of a pod may be served by what the API
@@ -149,15 +160,25 @@ func (a *answer) pods(c choice) (r readings, missing []*metric.PodFacts) {
 // running returns the chosen pods that run, by what the API server says, and
 // how many pods it has in all.
 func (a *answer) running(c choice) (running []*metric.PodFacts, all int) {
-	groups, all := a.index.candidates(a.facts, &c)
-	for _, pods := range groups {
-		for _, p := range pods {
-			if p.Phase == metric.Running && c.has(p.Namespace, string(p.Name), p.Labels) {
-				running = append(running, p)
-			}
+	take := func(p *metric.PodFacts) bool {
+		if p.Phase == metric.Running && c.has(p.Namespace, string(p.Name), p.Labels) {
+			running = append(running, p)
+		}
+		return true
+	}
+	switch {
+	case c.namespace == "":
+		a.facts.EachPod(take)
+	case c.name == "":
+		for _, p := range a.facts.PodsIn(c.namespace) {
+			take(p)
+		}
+	default:
+		if p := a.facts.Pod(metric.PodRef{Namespace: c.namespace, Name: metric.PodName(c.name)}); p != nil {
+			take(p)
 		}
 	}
-	return running, all
+	return running, a.facts.Pods()
 }
 
 // unserved returns the pods of running that r does not have.

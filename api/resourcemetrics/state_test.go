@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/api/resourcemetrics"
 	"github.com/weir-metrics/weir/metric"
@@ -75,7 +74,7 @@ func TestNoNodes(t *testing.T) {
 	if err != nil || len(list.Items) != 0 {
 		t.Errorf("got %v and %v, want an empty list: there is nothing to measure", list, err)
 	}
-	if got := warned.take(); got != nil {
+	if got := warned.Take(); got != nil {
 		t.Errorf("got warnings %q", got)
 	}
 }
@@ -177,5 +176,3 @@ func TestInstallRefuses(t *testing.T) {
 		t.Errorf("twice with one registerer: got %v", err)
 	}
 }
-
-var _ rest.WarningHandler = (*warnings)(nil)

@@ -51,7 +51,7 @@ func (s *nodeStorage) List(ctx context.Context, options *metainternalversion.Lis
 		return nil, err
 	}
 	r, missing := a.nodes(choose("", options))
-	a.warnNodes(ctx, len(r.items), missing, s.api.options.Explain)
+	a.warnNodes(ctx, len(r.items), missing)
 	now := s.api.options.Now()
 	for i := range r.items {
 		observe(s.api.ages.nodes, now, r.items[i].end)

@@ -51,7 +51,7 @@ func (s *podStorage) List(ctx context.Context, options *metainternalversion.List
 		return nil, err
 	}
 	r, missing := a.pods(choose(request.NamespaceValue(ctx), options))
-	a.warnPods(ctx, len(r.items), missing, s.api.options.Explain)
+	a.warnPods(ctx, len(r.items), missing)
 	now := s.api.options.Now()
 	for i := range r.items {
 		observe(s.api.ages.pods, now, r.items[i].end)

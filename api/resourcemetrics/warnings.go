@@ -15,6 +15,13 @@ import (
 // agent is who warns.
 const agent = "weir"
 
+// explainPod and explainNode are the commands that show the reason of one pod or
+// node: they GET it.
+const (
+	explainPod  = "kubectl top pod NAME --namespace=NAMESPACE"
+	explainNode = "kubectl top node NAME"
+)
+
 // maxReasons is how many reasons a warning counts one by one.
 const maxReasons = 4
 
@@ -62,13 +69,11 @@ func warn(ctx context.Context, noun string, served int, lacks []lack, explain st
 	warning.AddWarning(ctx, agent, fmt.Sprintf("%d of %d %s %s no metrics: %s", len(lacks), served+len(lacks), noun, verb, strings.Join(words, ", ")))
 	example := lacks[slices.IndexFunc(lacks, func(l lack) bool { return l.reason == reasons[0] })]
 	warning.AddWarning(ctx, agent, fmt.Sprintf("%s: %v", example.name, example.absence))
-	if explain != "" {
-		warning.AddWarning(ctx, agent, explain+" tells more")
-	}
+	warning.AddWarning(ctx, agent, explain+" tells more")
 }
 
 // warnPods warns of the pods that are missing from a LIST.
-func (a *answer) warnPods(ctx context.Context, served int, missing []*metric.PodFacts, explain string) {
+func (a *answer) warnPods(ctx context.Context, served int, missing []*metric.PodFacts) {
 	if len(missing) == 0 {
 		return // Fast path: no verdict needs to be read
 	}
@@ -84,11 +89,11 @@ func (a *answer) warnPods(ctx context.Context, served int, missing []*metric.Pod
 	for _, p := range missing {
 		lacks = append(lacks, lack{p.String(), a.whyPod(p, f)})
 	}
-	warn(ctx, "running pod", served, lacks, explain)
+	warn(ctx, "running pod", served, lacks, explainPod)
 }
 
 // warnNodes warns of the nodes that are missing from a LIST.
-func (a *answer) warnNodes(ctx context.Context, served int, missing []*metric.NodeFacts, explain string) {
+func (a *answer) warnNodes(ctx context.Context, served int, missing []*metric.NodeFacts) {
 	if len(missing) == 0 {
 		return
 	}
@@ -99,5 +104,5 @@ func (a *answer) warnNodes(ctx context.Context, served int, missing []*metric.No
 	for _, n := range missing {
 		lacks = append(lacks, lack{string(n.Name), a.whyNode(n.Name, f)})
 	}
-	warn(ctx, "node", served, lacks, explain)
+	warn(ctx, "node", served, lacks, explainNode)
 }

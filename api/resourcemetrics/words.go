@@ -15,7 +15,7 @@ func (a absence) String() string {
 	switch {
 	case a.container != "":
 		s = metric.Incomplete.Sentence(metric.CPU, metric.Evidence{Name: a.container, Cause: a.reason})
-	case a.reason == metric.Unjudged:
+	case a.young:
 		s = "its node has not been read since the pod started"
 	case a.reason == metric.ContainerNotStarted:
 		s = "no container of the pod has started"

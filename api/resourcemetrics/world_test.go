@@ -3,36 +3,22 @@ package resourcemetrics_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
-	"net/http"
-	"net/http/httptest"
-	"sync"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/client-go/rest"
 	"k8s.io/metrics/pkg/client/clientset/versioned"
 
 	"github.com/weir-metrics/weir/api/resourcemetrics"
+	"github.com/weir-metrics/weir/internal/apitest"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		// The generic server starts these and has no way to stop them.
-		goleak.IgnoreAnyFunction("k8s.io/apiserver/pkg/server/filters.(*requestWatermark).tick"),
-		goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"),
-		goleak.IgnoreAnyFunction("k8s.io/client-go/util/workqueue.(*Typed[...]).updateUnfinishedWorkLoop"),
-	)
-}
+func TestMain(m *testing.M) { apitest.Main(m) }
 
 // noon is when everything was read, and a second later everything is asked.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -61,10 +47,9 @@ func newWorld() *world { return &world{sink: memory.New(memory.Options{})} }
 
 func (w *world) options() resourcemetrics.Options {
 	return resourcemetrics.Options{
-		View:    func() resourcemetrics.View { return snapshot{w.sink.Snapshot()} },
-		Facts:   func() *metric.Facts { return w.facts },
-		Explain: "weir explain missing",
-		Now:     func() time.Time { return noon.Add(time.Second) },
+		View:  func() resourcemetrics.View { return snapshot{w.sink.Snapshot()} },
+		Facts: func() *metric.Facts { return w.facts },
+		Now:   func() time.Time { return noon.Add(time.Second) },
 	}
 }
 
@@ -176,59 +161,16 @@ func serve(t testing.TB, o resourcemetrics.Options) *rest.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := genericapiserver.NewConfig(serializer.NewCodecFactory(scheme))
-	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
-	config.ExternalAddress = "weir.test:443"
-	config.LoopbackClientConfig = &rest.Config{}
-	namer := openapi.NewDefinitionNamer(scheme)
-	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(resourcemetrics.OpenAPIDefinitions, namer)
-	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(resourcemetrics.OpenAPIDefinitions, namer)
-	server, err := config.Complete(nil).New("test", genericapiserver.NewEmptyDelegate())
-	if err != nil {
-		t.Fatalf("make a server: %v", err)
-	}
-	t.Cleanup(server.Destroy)
-	if err := resourcemetrics.Install(server, o); err != nil {
-		t.Fatal(err)
-	}
-	server.PrepareRun()
-	front := httptest.NewServer(server.Handler)
-	t.Cleanup(front.Close)
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &rest.Config{Host: front.URL, Transport: transport, QPS: -1}
-}
-
-// warnings collects what a client is warned of.
-type warnings struct {
-	mu struct {
-		sync.Mutex
-		texts []string
-	}
-}
-
-func (w *warnings) HandleWarningHeader(code int, agent, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if code != 299 || agent != "weir" {
-		text = fmt.Sprintf("code %d of %s: %s", code, agent, text)
-	}
-	w.mu.texts = append(w.mu.texts, text)
-}
-
-func (w *warnings) take() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	texts := w.mu.texts
-	w.mu.texts = nil
-	return texts
+	return apitest.Serve(t, scheme, resourcemetrics.OpenAPIDefinitions, func(s *genericapiserver.GenericAPIServer) error {
+		return resourcemetrics.Install(s, o)
+	})
 }
 
 // client returns the typed client that kubectl and kube-controller-manager use.
 // contentType is how it asks for objects; empty for JSON.
-func client(t testing.TB, config *rest.Config, contentType string) (*versioned.Clientset, *warnings) {
+func client(t testing.TB, config *rest.Config, contentType string) (*versioned.Clientset, *apitest.Warnings) {
 	t.Helper()
-	w := &warnings{}
+	w := &apitest.Warnings{}
 	config = rest.CopyConfig(config)
 	config.WarningHandler = w
 	config.ContentType, config.AcceptContentTypes = contentType, contentType

@@ -187,6 +187,30 @@ func TestManyHeaderLines(t *testing.T) {
 	stillServes(t, r)
 }
 
+// A query is read by rules before anybody has authenticated: a huge one is not.
+func TestHugeQuery(t *testing.T) {
+	c := newCluster(t)
+	as := bearer(c.user("u", "list pods.metrics.k8s.io web"))
+	var ruled atomic.Int64
+	r := start(t, c, nil, func(s *server.Server) {
+		s.Handle("/weir/v1/list", func(*http.Request) []server.Review {
+			ruled.Add(1)
+			return []server.Review{server.ListPods("web")}
+		}, echo)
+	})
+	query := func(n int) string { return "/weir/v1/list?" + strings.Repeat("*,", n/2) }
+	if got := r.get(t, query(32<<10), as); got.code != 200 {
+		t.Errorf("32 KiB: got %d %s, want 200", got.code, got.body)
+	}
+	const want = "the query has 32770 bytes, at most 32768 are read: choose with a shorter selector\n"
+	if got := r.get(t, query(32<<10+2), nil); got.code != 414 || got.body != want {
+		t.Errorf("more: got %d %s, want 414 %s", got.code, got.body, want)
+	}
+	if n := ruled.Load(); n != 1 {
+		t.Errorf("the rule was asked %d times, want once", n)
+	}
+}
+
 func TestGarbage(t *testing.T) {
 	r := start(t, newCluster(t), nil, nil)
 	noise := make([]byte, 1<<16)

@@ -18,8 +18,8 @@
 //
 // # What nobody can do to it
 //
-// Headers, bodies and answers all have a deadline, bodies and the number of
-// requests under way a limit. A client that stalls holds its connection until
+// Headers, bodies and answers all have a deadline; queries, bodies and the number
+// of requests under way have a limit. A client that stalls holds its connection until
 // then and nothing else.
 //
 // # Several replicas

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -19,8 +20,16 @@ type limits struct {
 	bytes int64         // of a body
 }
 
+// maxQuery is how long a query may be, in bytes. Rules read it before anybody
+// has authenticated, and each pod of a LIST is held against the selectors in it.
+const maxQuery = 32 << 10
+
 func (l limits) apply(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.URL.RawQuery) > maxQuery {
+			http.Error(w, fmt.Sprintf("the query has %d bytes, at most %d are read: choose with a shorter selector", len(r.URL.RawQuery), maxQuery), http.StatusRequestURITooLong)
+			return
+		}
 		c := http.NewResponseController(w)
 		now := time.Now()
 		// Connections that cannot have a deadline are those of tests without a

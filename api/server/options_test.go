@@ -135,3 +135,23 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 		t.Error("the port is still open after New has failed")
 	}
 }
+
+func TestCloseFreesThePort(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := server.NewOptions()
+	o.SecureServing.Listener = ln
+	o.Authentication.SkipInClusterLookup = true
+	s, err := server.New(o, server.Config{Kubeconfig: newCluster(t).kubeconfig})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("tcp", s.Address()); err == nil {
+		t.Error("the port is still open")
+	}
+}

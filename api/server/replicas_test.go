@@ -68,6 +68,11 @@ func TestReplicasAnswerAsOne(t *testing.T) {
 	b.leader.Store(a)
 	expect("the leader", a, as, 200, "a shows "+path)
 	expect("the other", b, as, 200, "a shows "+path)
+	for name, values := range b.get(t, path, as).header {
+		if len(values) > 1 {
+			t.Errorf("header %s is said by both: %q", name, values)
+		}
+	}
 	if got := b.get(t, "/weir/v1/about", as); got.body != "b shows /weir/v1/about" {
 		t.Errorf("what is no measurement: %s, want it from b itself", got.body)
 	}

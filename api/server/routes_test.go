@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/endpoints/request"
-	cmserver "sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
 )
 
 // FuzzPathMeansOneThing: whatever the path, nobody is shown another namespace
@@ -30,7 +30,7 @@ func FuzzPathMeansOneThing(f *testing.F) {
 		}
 		var reviewed, shown []string
 		ruled := false
-		routes := newRoutes(cmserver.Codecs)
+		routes := newRoutes(serializer.NewCodecFactory(newScheme()))
 		routes.handle("/api/v1/model/namespaces/{namespace}/", func(r *http.Request) []Review {
 			reviewed = append(reviewed, r.PathValue("namespace"))
 			return []Review{ListPods(r.PathValue("namespace"))}

@@ -5,13 +5,13 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	cmserver "sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
 // BenchmarkFind is what the lookup costs a request that is weir's own, and one
 // that is not.
 func BenchmarkFind(b *testing.B) {
-	routes := newRoutes(cmserver.Codecs)
+	routes := newRoutes(serializer.NewCodecFactory(newScheme()))
 	routes.handle("/api/v1/model/namespaces/{namespace}/{rest...}", func(r *http.Request) []Review {
 		return []Review{ListPods(r.PathValue("namespace"))}
 	}, http.NotFoundHandler())

@@ -10,12 +10,12 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/version"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/kube-openapi/pkg/common"
-	cmserver "sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
-	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
 	"github.com/weir-metrics/weir/api/server/peer"
 )
@@ -28,15 +28,10 @@ type Config struct {
 	// --authorization-kubeconfig does not. Empty: the service account of the
 	// pod this process runs in.
 	Kubeconfig string
-	// CustomMetrics serves custom.metrics.k8s.io; nil: it is not served.
-	CustomMetrics provider.CustomMetricsProvider
-	// ExternalMetrics serves external.metrics.k8s.io; nil: it is not served.
-	ExternalMetrics provider.ExternalMetricsProvider
 	// OpenAPI returns the definitions of the types that are served. The
 	// process ends if one is missing, as the library has it.
 	OpenAPI []common.GetOpenAPIDefinitions
-	// Schemes know the types that OpenAPI defines, besides those of custom and
-	// external metrics.
+	// Schemes know the types that OpenAPI defines.
 	Schemes []*runtime.Scheme
 	// Version is what /version answers.
 	Version version.Info
@@ -81,8 +76,9 @@ func New(o *Options, c Config) (*Server, error) {
 	if c.Logger.GetSink() == nil {
 		c.Logger = logr.Discard()
 	}
-	g := genericapiserver.NewConfig(cmserver.Codecs)
-	s := &Server{opts: *o, log: c.Logger, routes: newRoutes(cmserver.Codecs), listed: map[string]bool{}}
+	codecs := serializer.NewCodecFactory(newScheme())
+	g := genericapiserver.NewConfig(codecs)
+	s := &Server{opts: *o, log: c.Logger, routes: newRoutes(codecs), listed: map[string]bool{}}
 	ln, err := listen(g, o.SecureServing, c.Peer)
 	if err != nil {
 		return nil, err
@@ -113,18 +109,15 @@ func (s *Server) build(g *genericapiserver.Config, c Config) error {
 	}
 	s.configure(g, c)
 
-	completed := (&cmserver.Config{GenericConfig: g}).Complete(nil)
-	// Complete has set the library's version and made the callers known that
-	// come over loopback; ours go around both.
-	g.EffectiveVersion = ownVersion{g.EffectiveVersion, c.Version}
+	completed := g.Complete(nil)
+	// Complete has made the callers known that come over loopback; ours go
+	// around that.
 	g.Authentication.Authenticator = named{g.Authentication.Authenticator, open}
 	g.Authorization.Authorizer = reviewer{g.Authorization.Authorizer, open}
 	g.RequestInfoResolver = resolver{g.RequestInfoResolver}
-	built, err := completed.New("weir", c.CustomMetrics, c.ExternalMetrics)
-	if err != nil {
+	if s.generic, err = completed.New("weir", genericapiserver.NewEmptyDelegate()); err != nil {
 		return fmt.Errorf("build API server: %w", err)
 	}
-	s.generic = built.GenericAPIServer
 	s.generic.ShutdownTimeout = o.ShutdownGrace
 	s.generic.Handler.NonGoRestfulMux.Handle("/metrics", metricsHandler(c.Metrics))
 	return nil
@@ -133,6 +126,7 @@ func (s *Server) build(g *genericapiserver.Config, c Config) error {
 // configure sets what neither flags nor the cluster say.
 func (s *Server) configure(g *genericapiserver.Config, c Config) {
 	describe(g, c)
+	g.EffectiveVersion = ownVersion{compatibility.DefaultBuildEffectiveVersion(), c.Version}
 	g.EnableMetrics = false // ours are served instead, beside the library's
 	g.RequestTimeout = s.opts.RequestTimeout
 	g.MaxRequestsInFlight = s.opts.MaxRequests
@@ -171,13 +165,17 @@ func (s *Server) Generic() *genericapiserver.GenericAPIServer { return s.generic
 // Address returns the HOST:PORT that is listened on.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
+// Close closes the port of a Server that is not going to be run. What the
+// library has begun to watch the cluster it does not end.
+func (s *Server) Close() error { return s.listener.Close() }
+
 // Run serves until ctx ends. Then /readyz fails at once, everything is served on
 // for ShutdownDelay, and what is under way after that has ShutdownGrace to end
 // before it is cut off. Run returns when no request is answered any more. It is
 // called once.
 func (s *Server) Run(ctx context.Context) error {
 	prepared := s.generic.PrepareRun()
-	s.log.Info("serving", "address", "https://"+s.Address())
+	s.log.V(1).Info("serving", "address", "https://"+s.Address())
 	done := make(chan error, 1)
 	go func() { done <- prepared.RunWithContext(ctx) }()
 	select {

@@ -17,12 +17,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/kube-openapi/pkg/common"
-	"sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/custommetrics"
-	"sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/externalmetrics"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
+	definitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/custommetrics"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider/fake"
 
+	"github.com/weir-metrics/weir/api/custommetrics"
 	"github.com/weir-metrics/weir/api/server"
 )
 
@@ -326,23 +328,36 @@ func admin(c *cluster, paths ...string) asker {
 	return bearer(c.user("admin", rights...))
 }
 
+// describeAPI and installAPI are an API of Kubernetes' own kind.
+func describeAPI(_ *server.Options, config *server.Config) {
+	config.OpenAPI = []common.GetOpenAPIDefinitions{definitions.GetOpenAPIDefinitions}
+	config.Schemes = []*runtime.Scheme{apiserver.Scheme}
+}
+
+func installAPI(t *testing.T, s *server.Server) {
+	t.Helper()
+	if err := custommetrics.Install(s.Generic(), fake.NewProvider()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestDescribesItself(t *testing.T) {
 	c := newCluster(t)
 	paths := []string{"/", "/apis", "/version", "/openapi/v2", "/openapi/v3", "/openapi/v3/apis/custom.metrics.k8s.io/v1beta2",
-		"/apis/custom.metrics.k8s.io/v1beta2", "/apis/external.metrics.k8s.io/v1beta1"}
+		"/apis/custom.metrics.k8s.io/v1beta2"}
 	as := admin(c, paths...)
-	r := start(t, c, func(_ *server.Options, config *server.Config) {
-		config.CustomMetrics, config.ExternalMetrics = fake.NewProvider(), fake.NewProvider()
-		config.OpenAPI = []common.GetOpenAPIDefinitions{custommetrics.GetOpenAPIDefinitions, externalmetrics.GetOpenAPIDefinitions}
-	}, model)
+	r := start(t, c, describeAPI, func(s *server.Server) {
+		model(s)
+		installAPI(t, s)
+	})
 	for path, want := range map[string]string{
-		"/":                                     `"/metrics/cluster"`,
-		"/apis":                                 `"name":"custom.metrics.k8s.io"`,
-		"/version":                              `"gitVersion": "v0.3.0"`,
-		"/openapi/v2":                           `"version":"v0.3.0"`,
-		"/openapi/v3":                           `"apis/external.metrics.k8s.io/v1beta1"`,
-		"/apis/custom.metrics.k8s.io/v1beta2":   `"kind":"APIResourceList"`,
-		"/apis/external.metrics.k8s.io/v1beta1": `"groupVersion":"external.metrics.k8s.io/v1beta1"`,
+		"/":           `"/metrics/cluster"`,
+		"/apis":       `"name":"custom.metrics.k8s.io"`,
+		"/version":    `"gitVersion": "v0.3.0"`,
+		"/openapi/v2": `"version":"v0.3.0"`,
+		"/openapi/v3": `"apis/custom.metrics.k8s.io/v1beta2"`,
+		"/openapi/v3/apis/custom.metrics.k8s.io/v1beta2": `"kind":"MetricValueList"`,
+		"/apis/custom.metrics.k8s.io/v1beta2":            `"kind":"APIResourceList"`,
 	} {
 		if got := r.get(t, path, as); got.code != 200 || !strings.Contains(got.body, want) {
 			t.Errorf("GET %s = %d, want 200 with %s:\n%.600s", path, got.code, want, got.body)
@@ -359,18 +374,15 @@ func TestDescribesItself(t *testing.T) {
 
 func TestResourcesAreReviewedAsKubernetesDoes(t *testing.T) {
 	c := newCluster(t)
-	token := c.user("u", "list pods.external.metrics.k8s.io web")
-	r := start(t, c, func(_ *server.Options, config *server.Config) {
-		config.ExternalMetrics = fake.NewProvider()
-		config.OpenAPI = []common.GetOpenAPIDefinitions{externalmetrics.GetOpenAPIDefinitions}
-	}, nil)
-	const path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/%s/queue"
+	token := c.user("u", "get services.custom.metrics.k8s.io web/*")
+	r := start(t, c, describeAPI, func(s *server.Server) { installAPI(t, s) })
+	const path = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/%s/pods/*/queue"
 	got := r.get(t, fmt.Sprintf(path, "web"), bearer(token))
-	if want := `queue.external.metrics.k8s.io is forbidden: User "u" cannot list resource "queue" in API group "external.metrics.k8s.io" in the namespace "web"`; got.code != 403 || got.message() != want {
+	if want := `pods.custom.metrics.k8s.io "*" is forbidden: User "u" cannot get resource "pods/queue" in API group "custom.metrics.k8s.io" in the namespace "web"`; got.code != 403 || got.message() != want {
 		t.Errorf("got: %d %s\nwant: 403 %s", got.code, got.message(), want)
 	}
-	c.user("u", "list queue.external.metrics.k8s.io web")
-	if got := r.get(t, fmt.Sprintf(path, "web"), bearer(token)); got.code != 200 || !strings.Contains(got.body, `"kind":"ExternalMetricValueList"`) {
+	c.user("u", "get pods.custom.metrics.k8s.io web/*")
+	if got := r.get(t, fmt.Sprintf(path, "web"), bearer(token)); got.code != 200 || !strings.Contains(got.body, `"kind":"MetricValueList"`) {
 		t.Errorf("got %d %s, want 200 and a list", got.code, got.body)
 	}
 }

@@ -29,7 +29,7 @@ type apiFlags struct {
 
 func (a *apiFlags) addFlags(f *pflag.FlagSet) {
 	f.Var(&a.named, "apis", "what to serve of resource (metrics.k8s.io), custom (custom.metrics.k8s.io), external (external.metrics.k8s.io) and model (Heapster's), separated by commas; empty for none (default resource,custom,model, and external with --external-rules)")
-	f.StringVar(&a.rules, "external-rules", "", "FILE that says which external metrics there are and how to ask Prometheus for them")
+	f.StringVar(&a.rules, "external-rules", "", "`FILE` that says which external metrics there are and how to ask Prometheus for them")
 }
 
 // compile returns what to serve.

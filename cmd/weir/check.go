@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
+	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 	metricsapi "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
@@ -51,7 +51,7 @@ cluster, forward a port first:
   weir check rules rules.yaml --try --url=http://localhost:9090 --namespace=shop`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return cli.Usage(fmt.Errorf("%d files: name one", len(args)))
+				return cli.Usage(fmt.Errorf("%d files: name one file of rules", len(args)))
 			}
 			return nil
 		},
@@ -78,8 +78,8 @@ cluster, forward a port first:
 		},
 	}
 	cmd.Flags().BoolVar(&try, "try", false, "ask each query and show what it gives")
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "on whose behalf to ask")
-	cmd.Flags().StringVar(&url, "url", "", "the Prometheus that --try asks; the file's if empty")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "`NAMESPACE` on whose behalf to ask")
+	cmd.Flags().StringVar(&url, "url", "", "`URL` of the Prometheus that --try asks; the file's if empty")
 	return cmd
 }
 
@@ -101,7 +101,7 @@ func explain(out io.Writer, file string, mistakes rules.Mistakes) error {
 // showRules prints the query that each rule becomes for a namespace.
 func showRules(out io.Writer, r *rules.Rules, namespace string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "METRIC\tNAMESPACE BY\tOVER\tQUERY IN "+strings.ToUpper(namespace))
+	fmt.Fprintln(w, "METRIC\tNAMESPACE BY\tOVER\tQUERY IN NAMESPACE "+namespace)
 	for i := range r.Metrics {
 		m := &r.Metrics[i]
 		query, err := m.For(namespace, labels.Everything())
@@ -110,7 +110,7 @@ func showRules(out io.Writer, r *rules.Rules, namespace string) error {
 		}
 		over := "-"
 		if m.Window > 0 {
-			over = m.Window.String()
+			over = model.Duration(m.Window).String() // as in the query
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, cmp.Or(m.NamespaceLabel, "-"), over, query)
 	}

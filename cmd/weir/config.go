@@ -59,15 +59,15 @@ func (c *config) addPipelineFlags(f *pflag.FlagSet) {
 
 // addListenFlags adds the flags of what is served without asking who reads.
 func (c *config) addListenFlags(f *pflag.FlagSet) {
-	f.StringVar(&c.listen, "listen", c.listen, "HOST:PORT to serve on")
+	f.StringVar(&c.listen, "listen", c.listen, "`HOST:PORT` to serve on")
 	f.BoolVar(&c.open, "allow-unauthenticated", false, "serve on addresses that others than this machine reach; nobody is asked who they are")
 	f.BoolVar(&c.pprof, "pprof", false, "serve profiles of this process at /debug/pprof/")
 }
 
 // addClusterFlags adds the flags of commands that may know a cluster.
 func (c *config) addClusterFlags(f *pflag.FlagSet) {
-	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster")
-	f.StringVar(&c.master, "master", "", "URL of the API server, instead of the kubeconfig's")
+	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of the cluster")
+	f.StringVar(&c.master, "master", "", "`URL` of the API server, instead of the kubeconfig's")
 	f.BoolVar(&c.inCluster, "in-cluster", false, "use the service account of the pod weir runs in")
 }
 

@@ -85,17 +85,29 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 	)
 	options.Registerer = registry
 	d.manager = manager.New(options)
-	f := newFront(p, s, registry, d.manager, options.Facts)
+	f := newFront(p, s, registry, d.manager, d.facts)
 	if d.listener != nil {
 		d.mux = f.local(p)
 	}
 	if p.Secure != nil {
-		if d.door, err = openDoor(p, f, log); err != nil {
+		if d.door, err = openDoor(ctx, p, f, log); err != nil {
 			return nil, errors.Join(err, closeAll(d.sources))
 		}
 	}
 	undo = false
 	return d, nil
+}
+
+// facts returns what there is to know of the cluster; nil only without one. What
+// serves must not take an API server that is silent for none.
+func (d *daemon) facts() *metric.Facts {
+	if d.cluster == nil {
+		return nil
+	}
+	if facts := d.cluster.Facts(); facts != nil {
+		return facts
+	}
+	return new(metric.Facts)
 }
 
 func buildInfo(v version.Info) prometheus.Collector {
@@ -141,6 +153,9 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	if d.door != nil {
 		front("serve the cluster", d.door.run)
+	}
+	if serving == 0 {
+		context.AfterFunc(ctx, stop) // there is no front to wait for
 	}
 	d.log.Info("serving", zap.Strings("addresses", d.addresses()))
 

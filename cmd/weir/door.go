@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,8 +15,8 @@ import (
 	kubeversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"k8s.io/kube-openapi/pkg/common"
+	customserver "sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
 	customdefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/custommetrics"
 	externaldefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/externalmetrics"
 
@@ -29,6 +30,7 @@ import (
 	"github.com/weir-metrics/weir/api/server/peer"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/logging"
 	"github.com/weir-metrics/weir/internal/version"
 )
 
@@ -42,8 +44,20 @@ type door struct {
 
 // openDoor opens the secured server of a plan and puts everything on it that the
 // plan serves.
-func openDoor(p *plan, f *front, log *zap.Logger) (*door, error) {
-	logger := klog.Background().WithName("server")
+func openDoor(ctx context.Context, p *plan, f *front, log *zap.Logger) (_ *door, err error) {
+	d := &door{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close())
+		}
+	}()
+	// A mistake in the rules is found before anybody is asked anything.
+	if p.APIs.External {
+		if d.external, err = externalmetrics.New(externalmetrics.Options{File: p.ExternalRules, Logger: log, Registerer: f.registry}); err != nil {
+			return nil, fmt.Errorf("read the rules of external metrics: %w", err)
+		}
+	}
+	logger := logging.Logr(log).WithName("server")
 	c := server.Config{
 		Kubeconfig: p.Cluster.Kubeconfig,
 		Version:    kubeversion.Info{GitVersion: version.Get().Version, GitCommit: version.Get().Commit, GoVersion: version.Get().Go, Platform: version.Get().System},
@@ -54,7 +68,6 @@ func openDoor(p *plan, f *front, log *zap.Logger) (*door, error) {
 	if err := describe(&c, p.APIs); err != nil {
 		return nil, err
 	}
-	d := &door{}
 	if p.Lease != nil {
 		kube, err := cluster.RESTConfig(*p.Cluster)
 		if err != nil {
@@ -64,15 +77,52 @@ func openDoor(p *plan, f *front, log *zap.Logger) (*door, error) {
 			return nil, fmt.Errorf("join the replicas: %w", err)
 		}
 	}
-	var err error
-	if d.server, err = server.New(p.Secure, c); err != nil {
+	log.Info("asking the cluster how readers are known")
+	if d.server, err = makeServer(ctx, p.Secure, c); err != nil {
 		return nil, fmt.Errorf("open the secured server: %w", err)
 	}
-	if err := d.install(p, f, log); err != nil {
+	if err := d.install(p, f); err != nil {
 		return nil, err
 	}
 	d.handle(p, f)
 	return d, nil
+}
+
+// makeServer is server.New for as long as ctx has not ended: an API server that
+// hangs would hold that up for ever.
+func makeServer(ctx context.Context, o *server.Options, c server.Config) (*server.Server, error) {
+	type made struct {
+		server *server.Server
+		err    error
+	}
+	done := make(chan made)
+	go func() {
+		s, err := server.New(o, c)
+		select {
+		case done <- made{s, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = s.Close() // nobody waits any more
+			}
+		}
+	}()
+	select {
+	case m := <-done:
+		return m.server, m.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// close closes what was opened of a door that is never run.
+func (d *door) close() error {
+	if d.external != nil {
+		d.external.Close()
+	}
+	if d.server != nil {
+		return d.server.Close()
+	}
+	return nil
 }
 
 // describe gives the server the types of the APIs that are served.
@@ -94,6 +144,7 @@ func describe(c *server.Config, a apis) error {
 	} {
 		if d.served {
 			c.OpenAPI = append(c.OpenAPI, d.definitions)
+			c.Schemes = append(c.Schemes, customserver.Scheme) // knows both
 		}
 	}
 	return nil
@@ -126,7 +177,7 @@ func (d *door) join(l lease, kube *rest.Config, f *front, c *server.Config) erro
 }
 
 // install puts Kubernetes' own APIs on the server.
-func (d *door) install(p *plan, f *front, log *zap.Logger) error {
+func (d *door) install(p *plan, f *front) error {
 	generic := d.server.Generic()
 	if p.APIs.Resource {
 		err := resourcemetrics.Install(generic, resourcemetrics.Options{
@@ -147,10 +198,6 @@ func (d *door) install(p *plan, f *front, log *zap.Logger) error {
 		}
 	}
 	if p.APIs.External {
-		var err error
-		if d.external, err = externalmetrics.New(externalmetrics.Options{File: p.ExternalRules, Logger: log, Registerer: f.registry}); err != nil {
-			return fmt.Errorf("read the rules of external metrics: %w", err)
-		}
 		return externalmetrics.Install(generic, d.external)
 	}
 	return nil

@@ -36,9 +36,9 @@ type dropIn struct {
 
 // addKubeletFlags adds the flags that say how kubelets are read.
 func (d *dropIn) addKubeletFlags(f *pflag.FlagSet) {
-	f.StringVar(&d.ca, "kubelet-certificate-authority", "", "FILE of certificates that the kubelets' must lead to (default: the cluster's)")
-	f.StringVar(&d.cert, "kubelet-client-certificate", "", "FILE with our certificate for kubelets (default: a pod's token, or the kubeconfig's)")
-	f.StringVar(&d.key, "kubelet-client-key", "", "FILE with its key")
+	f.StringVar(&d.ca, "kubelet-certificate-authority", "", "`FILE` of certificates that the kubelets' must lead to (default: the cluster's)")
+	f.StringVar(&d.cert, "kubelet-client-certificate", "", "`FILE` with our certificate for kubelets (default: a pod's token, or the kubeconfig's)")
+	f.StringVar(&d.key, "kubelet-client-key", "", "`FILE` with its key")
 	f.BoolVar(&d.insecure, "kubelet-insecure-tls", false, "accept any certificate of a kubelet; for tests")
 	f.IntVar(&d.port, "kubelet-port", kubelet.DefaultPort, "of every kubelet, unless its node's status names one")
 	f.StringSliceVar(&d.addressTypes, "kubelet-preferred-address-types", kubelet.DefaultAddressTypes(), "of nodes, in order of preference")

@@ -106,6 +106,20 @@ func TestChoiceOfCluster(t *testing.T) {
 	f("none for this machine", true, nil, "--source=host:", "--secure-port=0")
 }
 
+func TestWhoIsAsked(t *testing.T) {
+	f := func(says string, inPod, want bool, args ...string) {
+		t.Helper()
+		if got := planOf(t, inPod, args...).Secure != nil; got != want {
+			t.Errorf("%s: readers are asked who they are: %v, want %v", says, got, want)
+		}
+	}
+	f("in a pod", true, true)
+	f("with no port", true, false, "--secure-port=0")
+	f("in a pod, with a list that no cluster has a word on", true, false, "--source=kubelet:?targets=h:1")
+	f("elsewhere", false, false, "--kubeconfig=k")
+	f("elsewhere, with a port", false, true, "--kubeconfig=k", "--secure-port=8443")
+}
+
 func TestInPod(t *testing.T) {
 	f := func(host string, token, want bool) {
 		t.Helper()

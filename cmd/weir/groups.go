@@ -11,9 +11,14 @@ import (
 // groups are a command's flags as its help shows them: under titles, for there
 // are more than anyone reads in one go.
 type groups struct {
-	cmd    *cobra.Command
-	titles []string
-	sets   []*pflag.FlagSet
+	cmd *cobra.Command
+	all []group
+}
+
+type group struct {
+	title string
+	set   *pflag.FlagSet
+	page  string // the command that shows them, where the help only refers to it
 }
 
 // helpWidth is where lines of help are wrapped.
@@ -29,12 +34,22 @@ func newGroups(cmd *cobra.Command) *groups {
 
 // add adds the flags that fill defines to the command, under a title.
 func (g *groups) add(title string, fill ...func(*pflag.FlagSet)) {
-	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	g.put(group{title: title}, fill...)
+}
+
+// refer adds flags that the help leaves to another page: the command that shows
+// it.
+func (g *groups) refer(title, page string, fill ...func(*pflag.FlagSet)) {
+	g.put(group{title: title, page: page}, fill...)
+}
+
+func (g *groups) put(to group, fill ...func(*pflag.FlagSet)) {
+	to.set = pflag.NewFlagSet(to.title, pflag.ContinueOnError)
 	for _, f := range fill {
-		f(set)
+		f(to.set)
 	}
-	g.titles, g.sets = append(g.titles, title), append(g.sets, set)
-	g.cmd.Flags().AddFlagSet(set)
+	g.all = append(g.all, to)
+	g.cmd.Flags().AddFlagSet(to.set)
 }
 
 // usage writes how the command is called and its flags by group; those of no
@@ -43,10 +58,10 @@ func (g *groups) usage(cmd *cobra.Command) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
 	grouped := map[string]bool{}
-	for i, set := range g.sets {
-		set.VisitAll(func(f *pflag.Flag) { grouped[f.Name] = true })
-		if set.HasAvailableFlags() {
-			fmt.Fprintf(&b, "\n%s:\n%s", g.titles[i], set.FlagUsagesWrapped(helpWidth))
+	for _, group := range g.all {
+		group.set.VisitAll(func(f *pflag.Flag) { grouped[f.Name] = true })
+		if group.page == "" && group.set.HasAvailableFlags() {
+			fmt.Fprintf(&b, "\n%s:\n%s", group.title, group.set.FlagUsagesWrapped(helpWidth))
 		}
 	}
 	rest := pflag.NewFlagSet("other", pflag.ContinueOnError)
@@ -56,6 +71,11 @@ func (g *groups) usage(cmd *cobra.Command) error {
 		}
 	})
 	fmt.Fprintf(&b, "\nOther flags:\n%s", rest.FlagUsagesWrapped(helpWidth))
+	for _, group := range g.all {
+		if group.page != "" {
+			fmt.Fprintf(&b, "\n%s:\n  %s\n", group.title, group.page)
+		}
+	}
 	_, err := fmt.Fprint(cmd.OutOrStderr(), b.String())
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,17 @@ import (
 	"github.com/weir-metrics/weir/internal/cli"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// asWeir is the environment variable that makes a process of this test weir,
+// with the variable's words as arguments.
+const asWeir = "TEST_AS_WEIR"
+
+func TestMain(m *testing.M) {
+	if args, ok := os.LookupEnv(asWeir); ok {
+		os.Args = append(os.Args[:1], strings.Fields(args)...)
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // nothing is an environment without variables.
 func nothing(string) string { return "" }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -48,7 +49,8 @@ func start(cmd *cobra.Command, c *config, p *plan) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", strings.Join(d.addresses(), " and "))
+	where := cmp.Or(strings.Join(d.addresses(), " and "), "no address")
+	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", where)
 	if p.Host != nil && d.listener != nil {
 		address := ""
 		if p.Listen != serve.DefaultAddress {

@@ -71,15 +71,17 @@ func (s *serverFlags) addTo(cmd *cobra.Command) {
 	g.add("Its kubelets, in metrics-server's words (instead of --source)", s.addKubeletFlags)
 	g.add("Sources and sinks", s.addPipelineFlags)
 	g.add("APIs", s.apis.addFlags)
-	g.add("Serving those who may, by the cluster's word", s.secure.AddFlags, s.addReplicaFlags)
-	g.add("Serving whoever asks", s.addListenFlags)
+	common, others := secureFlags(s.secure)
+	g.add("Serving whom the cluster lets read, over HTTPS", common, s.addReplicaFlags)
+	g.add("Serving whoever asks, over HTTP", s.addListenFlags)
 	g.add("Logging", s.log.AddFlags, s.addLogFlags)
 	g.add("metrics-server's that weir has no use for", addOthers)
+	g.refer("Kubernetes' own flags for a secured server (audit, authentication, authorization, TLS)", "weir help "+secureTopic, others)
 }
 
 // addReplicaFlags adds the flags about several weirs side by side.
 func (s *serverFlags) addReplicaFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.lease, "lease", "weir", "NAME of the Lease by which replicas agree on whose numbers all answer with; empty for none. Needs POD_NAME, POD_NAMESPACE and POD_IP in the environment")
+	f.StringVar(&s.lease, "lease", "weir", "`NAME` of the Lease by which replicas agree on whose numbers all answer with; empty for none. Needs POD_NAME, POD_NAMESPACE and POD_IP in the environment")
 }
 
 // compile makes a plan of the flags, in the environment of the process.
@@ -88,7 +90,7 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 		return nil, err
 	}
 	p, err := s.config.compile("")
-	if err != nil || !s.secure.Enabled() || !inPod && !s.given("secure-port") {
+	if err != nil || !s.secure.Enabled() || !s.given("secure-port") && (!inPod || p.Cluster == nil) {
 		return p, err
 	}
 	if err := s.secure.Validate(); err != nil {
@@ -98,7 +100,15 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 		return nil, cli.Hintf(cli.Usage(errors.New("--secure-port needs a cluster, whose word decides who may read")),
 			"Name it with --kubeconfig=FILE or --in-cluster, or leave --secure-port out: --listen serves without asking.")
 	}
+	if p.Cluster.Master != "" && (s.secure.Authentication.RemoteKubeConfigFile == "" || s.secure.Authorization.RemoteKubeConfigFile == "") {
+		return nil, cli.Hintf(cli.Usage(errors.New("--master is not for asking the API server who may read")),
+			"Name the API server in --kubeconfig=FILE, or give --authentication-kubeconfig=FILE and --authorization-kubeconfig=FILE too.")
+	}
 	p.Secure, p.Lease = s.secure, podLease(s.lease, s.secure.SecureServing.BindPort, getenv)
+	if p.Lease == nil && s.lease != "" && s.given("lease") {
+		return nil, cli.Hintf(cli.Usage(errors.New("--lease needs to know which pod this is")),
+			"Set POD_NAME, POD_NAMESPACE and POD_IP in the environment, from the pod's own fields.")
+	}
 	if !s.given("listen") {
 		p.Listen = "" // or whoever reaches the pod's loopback is not asked
 	}

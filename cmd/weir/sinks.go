@@ -58,10 +58,15 @@ func read[V any](s *sinks, as func(view) V) func() V {
 // view is a snapshot in the words that all APIs share.
 type view struct{ *memory.Snapshot }
 
-// Verdicts yields what stands against numbers that are missing or doubtful.
+// Verdicts yields what stands against numbers that are missing or doubtful. With
+// what error the read of a node ended it says of the node alone: the error has
+// addresses in it, which are no business of who may read one namespace's pods.
 func (v view) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
 	return func(yield func(metric.Verdict, time.Time) bool) {
 		for st := range v.Snapshot.Verdicts() {
+			if k := st.Entity.Kind; k == metric.Pod || k == metric.Container {
+				st.Evidence.Err = nil
+			}
 			if !yield(st.Verdict, st.Since) {
 				return
 			}

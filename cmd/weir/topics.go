@@ -10,6 +10,7 @@ import (
 // newTopics returns pages of help that belong to no command.
 func newTopics() []*cobra.Command {
 	return []*cobra.Command{
+		newSecureTopic(),
 		{
 			Use:   "sources",
 			Short: "Where samples come from: --source=NAME[:CONFIG][?OPTIONS]",

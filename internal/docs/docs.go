@@ -46,10 +46,22 @@ network interface, volume or accelerator of the entity.
 			if d.Parts != "" {
 				help += " Parts: " + d.Parts + "s."
 			}
-			fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", name, d.Prometheus, kind, levels(d.Levels), help, d.Unit.HeapsterUnit())
+			fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", name, d.Prometheus, kind, levels(d.Levels), help, heapsterUnit(d))
 		}
 	}
 	return b.String()
+}
+
+// heapsterUnit returns the unit in which Heapster's APIs serve d: that of its
+// kind of number but for two, as in api/model/units.go.
+func heapsterUnit(d *metric.Descriptor) string {
+	switch d.ID {
+	case metric.Uptime:
+		return "milliseconds"
+	case metric.AcceleratorDutyCycle:
+		return "percent"
+	}
+	return d.Unit.HeapsterUnit()
 }
 
 func levels(l metric.Levels) string {

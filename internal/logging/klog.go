@@ -16,20 +16,29 @@ func TakeKlog(log *zap.Logger) {
 	klog.SetLogger(logr.New(&sink{log: log.WithOptions(zap.AddCallerSkip(1))}))
 }
 
+// Logr returns log for those of weir's own packages that speak to logr, as the
+// libraries do which they stand on. V(0) is info, V(1) debug.
+func Logr(log *zap.Logger) logr.Logger {
+	return logr.New(&sink{log: log.WithOptions(zap.AddCallerSkip(1)), own: true})
+}
+
 // sink is a logr.LogSink on zap. V(n) becomes zap's level -n; but what a library
 // says at V(0) is of interest to its authors more than to weir's operators, so
 // it is one step quieter: debug.
-type sink struct{ log *zap.Logger }
+type sink struct {
+	log *zap.Logger
+	own bool // weir itself speaks
+}
 
 // Init is part of logr.LogSink.
 func (s *sink) Init(logr.RuntimeInfo) {}
 
 // Enabled reports whether V(level) is logged.
-func (s *sink) Enabled(level int) bool { return s.log.Core().Enabled(quieter(level)) }
+func (s *sink) Enabled(level int) bool { return s.log.Core().Enabled(s.level(level)) }
 
 // Info logs at V(level).
 func (s *sink) Info(level int, msg string, pairs ...any) {
-	if e := s.log.Check(quieter(level), msg); e != nil {
+	if e := s.log.Check(s.level(level), msg); e != nil {
 		e.Write(fields(pairs)...)
 	}
 }
@@ -43,12 +52,19 @@ func (s *sink) Error(err error, msg string, pairs ...any) {
 }
 
 // WithValues returns a sink that adds pairs to each line.
-func (s *sink) WithValues(pairs ...any) logr.LogSink { return &sink{s.log.With(fields(pairs)...)} }
+func (s *sink) WithValues(pairs ...any) logr.LogSink {
+	return &sink{s.log.With(fields(pairs)...), s.own}
+}
 
 // WithName returns a sink that logs under name.
-func (s *sink) WithName(name string) logr.LogSink { return &sink{s.log.Named(name)} }
+func (s *sink) WithName(name string) logr.LogSink { return &sink{s.log.Named(name), s.own} }
 
-func quieter(level int) zapcore.Level { return zapcore.Level(-min(level+1, 127)) }
+func (s *sink) level(v int) zapcore.Level {
+	if !s.own {
+		v++
+	}
+	return zapcore.Level(-min(v, 127))
+}
 
 func fields(pairs []any) []zap.Field {
 	fields := make([]zap.Field, 0, len(pairs)/2+1)

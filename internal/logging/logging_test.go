@@ -58,6 +58,20 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+func TestWhoIsHeard(t *testing.T) {
+	var out bytes.Buffer
+	log, err := New(Options{Level: "info", Format: "json"}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Logr(log).WithName("leader").Info("a replica leads", "self", true)
+	Logr(log).V(1).Info("in detail")
+	logr.New(&sink{log: log}).Info("a library speaks")
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"level":"info"`) || !strings.Contains(got, `"msg":"a replica leads","self":true`) {
+		t.Errorf("logged %s\nwant weir's own line alone", got)
+	}
+}
+
 func TestSinkKeepsWhatIsSaid(t *testing.T) {
 	var out bytes.Buffer
 	log, err := New(Options{Level: "info", Format: "json"}, &out)

@@ -99,6 +99,7 @@ func steadyPods() []*corev1.Pod {
 // at the same moments, in consecutive rounds, and both with what is known. No
 // round is left out.
 func TestAgrees(t *testing.T) {
+	t.Parallel()
 	const (
 		rounds     = 24
 		resolution = 15 * time.Second

@@ -3,6 +3,10 @@
 // clients: kubectl, the HorizontalPodAutoscaler's controller, Prometheus. Next
 // to it runs metrics-server, the peer that every time and number is compared with.
 //
+// Tests that take minutes and mostly wait run side by side, after the others: none
+// of them asks the API server for metrics.k8s.io but TestHPAOnCPU, which has it
+// asked of metrics-server for a while.
+//
 // The tests need root and the build tag e2e; make e2e runs them. The variable
 // WEIR_E2E_CLUSTER names a cluster that is up already (go run ./test/cluster up)
 // and is left up.

@@ -120,6 +120,7 @@ func (w *world) serveFrom(t *testing.T, namespace, service string) {
 // TestHPAOnCPU has the cluster's own autoscaler follow a load up and down, on
 // weir's metrics and on metrics-server's.
 func TestHPAOnCPU(t *testing.T) {
+	t.Parallel()
 	w := theWorld
 	const cycles = 2 // a measurement falls now early, now late between two reads
 	type times struct{ up, down time.Duration }
@@ -170,6 +171,7 @@ func TestHPAOnCPU(t *testing.T) {
 // TestHPAOnPodsMetric has the cluster's autoscaler follow a metric that
 // metrics-server has not: what each pod sends.
 func TestHPAOnPodsMetric(t *testing.T) {
+	t.Parallel()
 	w := theWorld
 	namespace := w.namespace(t, "hpa-pods")
 	w.create(t, namespace, pod("server", container("app", "serve", "--listen=:8080")))
@@ -192,6 +194,7 @@ func TestHPAOnPodsMetric(t *testing.T) {
 // TestHPAOnObjectMetric has the cluster's autoscaler follow what a namespace
 // uses together.
 func TestHPAOnObjectMetric(t *testing.T) {
+	t.Parallel()
 	w := theWorld
 	namespace := w.namespace(t, "hpa-object")
 	w.create(t, namespace, pod("consumer", container("app", "use", "--millicores=60", "--bytes=1048576")))
@@ -213,6 +216,7 @@ func TestHPAOnObjectMetric(t *testing.T) {
 // TestHPAOnExternalMetric has the cluster's autoscaler follow a number that a
 // real Prometheus collects, through weir's rules.
 func TestHPAOnExternalMetric(t *testing.T) {
+	t.Parallel()
 	w := theWorld
 	namespace := w.namespace(t, "hpa-external")
 	w.create(t, namespace, pod("queue", container("app", "serve", "--listen=:8080")))

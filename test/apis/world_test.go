@@ -80,6 +80,7 @@ func build(ctx context.Context) (w *world, down func(), err error) {
 		return w, down, err
 	}
 	w.config.QPS, w.config.Burst = 200, 400 // tests look often
+	w.config.WarningHandler = rest.NoWarnings{}
 	if w.kube, err = kubernetes.NewForConfig(w.config); err != nil {
 		return w, down, err
 	}
@@ -161,6 +162,19 @@ func (w *world) install(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
+}
+
+// uninstall deletes what install applied.
+func (w *world) uninstall(t *testing.T, dir string) {
+	manifests, stderr, err := w.Kubectl(context.Background(), "kustomize", "--load-restrictor=LoadRestrictionsNone", dir)
+	if err != nil {
+		t.Errorf("render: %v: %s", err, stderr)
+	}
+	for _, n := range objectsOf(manifests, "Namespace") {
+		if _, stderr, err := w.Kubectl(context.Background(), "delete", "namespace", n.name, "--wait=false"); err != nil {
+			t.Errorf("delete namespace %s: %v: %s", n.name, err, stderr)
+		}
+	}
 }
 
 // direct returns a client of one ready pod, past the API server's aggregation.

@@ -5,8 +5,9 @@
 // replica that is not the leader therefore hands reads on to the leader, after
 // it has authenticated and authorized the reader itself: only the path, the
 // query and what encodings are accepted travel on, under the replica's own
-// credentials. When the leader cannot be reached in time, or does not answer,
-// the replica answers from what it has measured; it is warm.
+// credentials. When the leader cannot be reached in time, does not answer, or has
+// not what is asked for (it may be of another version), the replica answers from
+// what it has measured; it is warm.
 //
 // A request is handed on once at most: the header says that it was.
 package forward
@@ -48,6 +49,11 @@ type Options struct {
 // looks like. Who asks is known here, and nobody else's affair.
 var kept = []string{"Accept", "Accept-Encoding"}
 
+// longest is how many bytes of a request's line and kept headers are handed on.
+// More than that is no ordinary read, and the leader, which sees credentials
+// beside it, might not take what this replica took.
+const longest = 64 << 10
+
 // New returns what wraps a handler of reads. Only GET is handed on.
 func New(o Options) func(http.Handler) http.Handler {
 	if o.Timeout == 0 {
@@ -77,7 +83,7 @@ type lost struct {
 
 // ServeHTTP is part of http.Handler.
 func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet || r.Header.Get(Header) != "" {
+	if r.Method != http.MethodGet || r.Header.Get(Header) != "" || size(r) > longest {
 		f.next.ServeHTTP(w, r)
 		return
 	}
@@ -92,6 +98,30 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.forward(w, r, target, transport)
+}
+
+// size returns how many bytes of r would be handed on.
+func size(r *http.Request) int {
+	n := len(r.RequestURI)
+	for _, name := range kept {
+		for _, value := range r.Header.Values(name) {
+			n += len(value)
+		}
+	}
+	return n
+}
+
+// handed returns r as it is handed on.
+func handed(ctx context.Context, r *http.Request) *http.Request {
+	out := r.WithContext(ctx)
+	out.Header = http.Header{Header: {"1"}}
+	for _, name := range kept {
+		if values := r.Header.Values(name); len(values) > 0 {
+			out.Header[name] = values
+		}
+	}
+	out.Body, out.ContentLength = http.NoBody, 0
+	return out
 }
 
 // refused is an answer of the leader that is none to the reader's question.
@@ -110,13 +140,6 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = target.Scheme, target.Host, ""
 			p.Out.URL.RawQuery = p.In.URL.RawQuery
-			p.Out.Header = http.Header{Header: {"1"}}
-			for _, name := range kept {
-				if values := p.In.Header.Values(name); len(values) > 0 {
-					p.Out.Header[name] = values
-				}
-			}
-			p.Out.Body, p.Out.ContentLength = http.NoBody, 0
 		},
 		Transport: transport,
 		ErrorLog:  log.New(discard{}, "", 0), // a reader that goes away is no news
@@ -125,9 +148,15 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 				return errSlow
 			}
 			switch code := response.StatusCode; {
-			case code == http.StatusUnauthorized, code == http.StatusForbidden,
+			case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound,
 				code == http.StatusTooManyRequests, code >= 500:
+				// Not found may be an API that a leader of another version has not.
 				return refused(code)
+			}
+			for name := range w.Header() {
+				if name != "Warning" { // of these there may be several
+					response.Header.Del(name) // this replica has said it already
+				}
 			}
 			return nil
 		},
@@ -143,7 +172,7 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 			f.next.ServeHTTP(w, r)
 		},
 	}
-	proxy.ServeHTTP(w, r.WithContext(ctx))
+	proxy.ServeHTTP(w, handed(ctx, r))
 }
 
 // fell notes why the leader did not answer.

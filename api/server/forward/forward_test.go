@@ -72,8 +72,8 @@ func TestWhatTravels(t *testing.T) {
 		got = seen{r.Method, r.URL.RequestURI(), r.Header}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Add("Warning", `299 - "3 pods are missing"`)
-		w.WriteHeader(http.StatusNotFound)
-		io.WriteString(w, "no such pod")
+		w.WriteHeader(http.StatusBadRequest)
+		io.WriteString(w, "no such field")
 	}), forward.Options{})
 	const path = "/apis/metrics.k8s.io/v1beta1/namespaces/a%2Fb/pods?labelSelector=a%3Db;c&watch=&x"
 	code, body, header := ask(t, http.MethodGet, url+path, http.Header{
@@ -88,7 +88,7 @@ func TestWhatTravels(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what the leader saw (-want +got):\n%s", diff)
 	}
-	if code != http.StatusNotFound || body != "no such pod" || header.Get("Warning") != `299 - "3 pods are missing"` || header.Get("Content-Type") != "application/json" {
+	if code != http.StatusBadRequest || body != "no such field" || header.Get("Warning") != `299 - "3 pods are missing"` || header.Get("Content-Type") != "application/json" {
 		t.Errorf("the reader got %d %q %v", code, body, header)
 	}
 }
@@ -108,7 +108,7 @@ func TestWhoAnswers(t *testing.T) {
 		want   string
 	}{
 		"a read":                        {answers(200), forward.Options{}, "GET", nil, "leader"},
-		"a read of what is not there":   {answers(404), forward.Options{}, "GET", nil, "leader"},
+		"what the leader has not":       {answers(404), forward.Options{}, "GET", nil, "here"},
 		"a bad request":                 {answers(400), forward.Options{}, "GET", nil, "leader"},
 		"gone":                          {answers(410), forward.Options{}, "GET", nil, "leader"},
 		"the leader does not know us":   {answers(401), forward.Options{}, "GET", nil, "here"},
@@ -204,6 +204,43 @@ func TestReaderGoesAway(t *testing.T) {
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 	if got := transport.n.Load(); got != 2 {
 		t.Errorf("the leader was asked %d times, want 2: nothing is wrong with it", got)
+	}
+}
+
+// Nor is what a reader wrote: what could trouble the way to the leader is not
+// handed on, or left out.
+func TestReaderCannotLoseTheLeader(t *testing.T) {
+	leader := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "leader") }))
+	defer leader.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	h := forward.New(forward.Options{
+		Leader: func() (string, http.RoundTripper, bool) { return leader.URL, transport, false },
+		Pause:  time.Hour,
+	})(here)
+	get := func(uri string, header http.Header) string {
+		r := httptest.NewRequest(http.MethodGet, uri, nil)
+		r.Header = header
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	for name, test := range map[string]struct {
+		uri    string
+		header http.Header
+		want   string
+	}{
+		"an upgrade":       {"/", http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}, "leader"},
+		"a broken upgrade": {"/", http.Header{"Connection": {"Upgrade"}, "Upgrade": {"\x80"}}, "leader"},
+		"a giant path":     {"/" + strings.Repeat("a", 1<<20), nil, "here"},
+		"a giant header":   {"/", http.Header{"Accept": {strings.Repeat("a", 1<<20)}}, "here"},
+	} {
+		if got := get(test.uri, test.header); got != test.want {
+			t.Errorf("%s: answered %q, want %q", name, got, test.want)
+		}
+		if got := get("/", nil); got != "leader" {
+			t.Errorf("after %s: answered %q, want %q", name, got, "leader")
+		}
 	}
 }
 

@@ -92,7 +92,7 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 // it after the server has ended: the other replicas hand requests on to this one
 // until then. What goes wrong is retried and logged.
 func (e *Elector) Run(ctx context.Context) error {
-	ctx = klog.NewContext(ctx, e.opts.Logger)
+	ctx = klog.NewContext(ctx, e.opts.Logger.V(1)) // who leads is said here
 	if !e.lookOn(ctx) {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
@@ -139,5 +140,8 @@ func TestCertificateIsForPeersOnly(t *testing.T) {
 	}
 	if err := leaf.VerifyHostname("localhost"); err == nil {
 		t.Error("the certificate is good for localhost")
+	}
+	if year := 365 * 24 * time.Hour; time.Since(leaf.NotBefore) < year || time.Until(leaf.NotAfter) < year {
+		t.Errorf("the certificate holds from %v to %v: a replica with another clock would not believe it", leaf.NotBefore, leaf.NotAfter)
 	}
 }

@@ -217,6 +217,9 @@ func (c *Cluster) Down(ctx context.Context) error {
 	if err := removeAll(ctx, c.dir); err != nil {
 		return fmt.Errorf("remove folder: %w", err)
 	}
+	if err := os.Remove(c.dir + ".lock"); err != nil {
+		return fmt.Errorf("remove lock: %w", err)
+	}
 	return nil
 }
 

@@ -320,7 +320,21 @@ func TestLockFile(t *testing.T) {
 	if err != nil {
 		t.Fatalf("after it was given back: %v", err)
 	}
-	again()
+	// Who waits for a file that its holder removes must not take the removed one.
+	remove := func() {
+		if err := os.Remove(path); err != nil {
+			t.Error(err)
+		}
+		again()
+	}
+	last, err := lockFile(t.Context(), path, remove)
+	if err != nil {
+		t.Fatalf("after it was removed: %v", err)
+	}
+	defer last()
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the lock that is held is of no file: %v", err)
+	}
 }
 
 func TestLastLines(t *testing.T) {

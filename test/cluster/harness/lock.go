@@ -15,31 +15,50 @@ import (
 
 // lockFile takes the lock of a file, which it makes where there is none, and
 // returns what gives it back. The kernel gives it back too when the process
-// ends. While another process has it, waiting is called once, where not nil.
+// ends. Whoever has it may remove the file before. While another process has it,
+// waiting is called once, where not nil.
 func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("take lock: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("take lock: %w", err)
-	}
-	err = poll(ctx, 100*time.Millisecond, func() (bool, error) {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if errors.Is(err, unix.EWOULDBLOCK) {
+	var held *os.File
+	err = poll(ctx, 100*time.Millisecond, func() (done bool, err error) {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			return false, err
+		}
+		defer func() {
+			if !done {
+				f.Close()
+			}
+		}()
+		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+		case errors.Is(err, unix.EWOULDBLOCK):
 			if waiting != nil {
 				waiting()
 				waiting = nil
 			}
 			return false, nil
+		case err != nil:
+			return false, err
 		}
-		return err == nil, err
+		held = f
+		return current(f, path), nil // who had it may have removed the file
 	})
 	if err != nil {
-		f.Close()
 		return nil, fmt.Errorf("take lock %s: %w", path, err)
 	}
-	return func() { f.Close() }, nil
+	return func() { held.Close() }, nil
+}
+
+// current reports whether path still is the open file f.
+func current(f *os.File, path string) bool {
+	opened, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(opened, there)
 }
 
 // poll calls f until it says it is done, fails, or ctx ends. Real processes give
