@@ -160,21 +160,26 @@ func (w *world) restart(t *testing.T, namespace, pod string) {
 	})
 }
 
-// visit asks a workload's server for something, whose answer does not matter.
+// visit asks a workload's server for something, whose answer does not matter. A
+// container may run a moment before its server listens.
 func visit(t *testing.T, ip, path string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+ip+":8080"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s answers %s", request.URL, answer.Status)
-	}
+	url := "http://" + ip + ":8080" + path
+	eventually(t, url+" answers", 10*time.Second, func() error {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("it answers %s", answer.Status)
+		}
+		return nil
+	})
 }
 
 // startOf returns when the pod's container started; zero if it does not run.
