@@ -121,7 +121,7 @@ func TestAbsenceHasAReason(t *testing.T) {
 	eventually(t, "the reason why a node is left out", 30*time.Second, func() error {
 		_, stderr, err := w.Kubectl(t.Context(), "top", "node", "ghost")
 		if err == nil || !strings.Contains(stderr, "the configuration leaves the node out") {
-			return fmt.Errorf("kubectl top node ghost: %v, %q", err, stderr)
+			return fmt.Errorf("kubectl top node ghost: %w, %q", err, stderr)
 		}
 		return nil
 	})
