@@ -135,17 +135,7 @@ func TestServerOfCluster(t *testing.T) {
 
 	nodes := map[metric.NodeName]usage.Item{}
 	until(t, 20*time.Second, "memory of three nodes and a reason for the fourth", func() bool {
-		status, body := w.get(t, usage.Path+"nodes")
-		if status == http.StatusServiceUnavailable {
-			return false
-		}
-		var list usage.List
-		if err := json.Unmarshal([]byte(body), &list); err != nil {
-			t.Fatalf("read nodes: %v\n%s", err, body)
-		}
-		for _, it := range list.Items {
-			nodes[it.Node] = it
-		}
+		w.readNodes(t, nodes)
 		return nodes["plain"].Memory != nil && nodes["virtual"].Memory != nil && nodes["odd"].Memory != nil && len(nodes["gate"].Reasons) > 0
 	})
 	const why = `its labels do not match the node selector "kubernetes.io/os=linux"`

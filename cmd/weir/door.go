@@ -57,13 +57,13 @@ func openDoor(ctx context.Context, p *plan, f *front, log *zap.Logger) (_ *door,
 			return nil, fmt.Errorf("read the rules of external metrics: %w", err)
 		}
 	}
-	logger := logging.Logr(log).WithName("server")
+	v := version.Get()
 	c := server.Config{
 		Kubeconfig: p.Cluster.Kubeconfig,
-		Version:    kubeversion.Info{GitVersion: version.Get().Version, GitCommit: version.Get().Commit, GoVersion: version.Get().Go, Platform: version.Get().System},
+		Version:    kubeversion.Info{GitVersion: v.Version, GitCommit: v.Commit, GoVersion: v.Go, Platform: v.System},
 		Ready:      []server.Check{{Name: f.pipeline.Name, Waits: f.pipeline.Waits}},
 		Metrics:    f.registry,
-		Logger:     logger,
+		Logger:     logging.Logr(log).WithName("server"),
 	}
 	if err := describe(&c, p.APIs); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/metric"
 )
 
 // notes keeps what a command writes to stderr.
@@ -87,6 +88,22 @@ func (w *weir) get(t *testing.T, path string) (status int, body string) {
 		t.Fatalf("GET %s: %v", path, err)
 	}
 	return resp.StatusCode, string(b)
+}
+
+// readNodes puts what w says of nodes into nodes; nothing while it has not read any.
+func (w *weir) readNodes(t *testing.T, nodes map[metric.NodeName]usage.Item) {
+	t.Helper()
+	status, body := w.get(t, usage.Path+"nodes")
+	if status == http.StatusServiceUnavailable {
+		return
+	}
+	var list usage.List
+	if err := json.Unmarshal([]byte(body), &list); err != nil {
+		t.Fatalf("read nodes: %v\n%s", err, body)
+	}
+	for _, it := range list.Items {
+		nodes[it.Node] = it
+	}
 }
 
 // until asks every tenth of a second until ok says so. It says what for.

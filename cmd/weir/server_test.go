@@ -53,17 +53,7 @@ func TestServerReadsKubelets(t *testing.T) {
 
 	nodes := map[metric.NodeName]usage.Item{}
 	until(t, 10*time.Second, "memory of n1 and a reason for n2", func() bool {
-		status, body := w.get(t, usage.Path+"nodes")
-		if status == http.StatusServiceUnavailable {
-			return false
-		}
-		var list usage.List
-		if err := json.Unmarshal([]byte(body), &list); err != nil {
-			t.Fatalf("read nodes: %v\n%s", err, body)
-		}
-		for _, it := range list.Items {
-			nodes[it.Node] = it
-		}
+		w.readNodes(t, nodes)
 		return nodes["n1"].Memory != nil && len(nodes["n2"].Reasons) > 0
 	})
 	if r := nodes["n2"].Reasons[0]; r.Reason != "NodeTimeout" {
