@@ -39,7 +39,7 @@
 //	round.go      one round: read → process → publish
 //	call.go       one call of a source: slot, deadline, panic, abandonment
 //	slots.go      the bounded number of neighbours
-//	outlet.go     the goroutine of one sink; queue.go its queue
+//	outlet.go     the goroutine of one sink; queue.go its queue; sinks.go how it fares
 //	pool.go       batches to fill again
 //	status.go     how a source fares; readiness.go pure: whether that is enough
 //	telemetry.go  what all of it cost; errors.go what went wrong, in one word

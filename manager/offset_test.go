@@ -145,6 +145,7 @@ func TestNewcomers(t *testing.T) {
 		want   bool
 	}{
 		{"a container seen for the first time", metric.Container, metric.CPU, metric.FirstSample, 20 * time.Second, true},
+		{"one in the first round that brought anything", metric.Container, metric.CPU, metric.WarmingUp, 20 * time.Second, true},
 		{"one too young", metric.Container, metric.CPU, metric.TooYoung, 3 * time.Second, true},
 		{"one whose start nobody told", metric.Container, metric.CPU, metric.FirstSample, 0, true},
 		{"one whose counter has not moved since it started", metric.Container, metric.CPU, metric.FirstSample, time.Minute, false},

@@ -21,6 +21,8 @@ type outlet struct {
 
 	// full says that batches are being dropped, so that it is logged once.
 	full atomic.Bool
+	// record is what Manager.Sinks tells.
+	record record
 
 	// The rest belongs to run.
 	failing string      // reasonOf the last error; empty if there was none
@@ -52,7 +54,7 @@ func (o *outlet) offer(b *metric.Batch) {
 		return
 	}
 	b.Release()
-	o.telemetry.dropped.WithLabelValues(o.Name).Inc()
+	o.drop()
 	if o.full.CompareAndSwap(false, true) {
 		o.log.Warn("the sink is too slow: its queue is full and batches are dropped", zap.Int("queue", o.Queue))
 	}
@@ -69,7 +71,7 @@ func (o *outlet) run() {
 		case it.batch == nil:
 			o.forget(it)
 		case o.ctx.Err() != nil:
-			o.telemetry.dropped.WithLabelValues(o.Name).Inc()
+			o.drop()
 			it.batch.Release()
 		default:
 			o.write(it.batch)
@@ -100,6 +102,13 @@ func (o *outlet) write(b *metric.Batch) {
 	meters.duration.Observe(took.Seconds())
 	meters.in.Add(float64(len(b.Samples)))
 	o.note(b, err)
+	o.record.wrote(err)
+}
+
+// drop counts a batch that the sink never gets.
+func (o *outlet) drop() {
+	o.telemetry.dropped.WithLabelValues(o.Name).Inc()
+	o.record.dropped()
 }
 
 // guarded makes the call, and an error of a panic.

@@ -93,6 +93,9 @@ func cached() *place {
 	return &place{read: func(_ context.Context, round int, b *metric.Batch) error {
 		s := b.Add(metric.Entity{Kind: metric.Node, Node: b.Node})
 		s.Reasons[metric.CPU] = metric.FirstSample
+		if round == 1 {
+			s.Reasons[metric.CPU] = metric.WarmingUp
+		}
 		if round >= 3 {
 			s.Reasons[metric.CPU], s.Rates[metric.CPU] = metric.Measured, metric.Window{End: 1, Length: interval}
 		}

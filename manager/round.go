@@ -42,7 +42,7 @@ func newcomers(b *metric.Batch) bool {
 	for i := range b.Verdicts {
 		v := &b.Verdicts[i]
 		if v.Entity.Kind == metric.Container && v.Group == metric.CPU &&
-			(v.Reason == metric.FirstSample || v.Reason == metric.TooYoung) &&
+			(v.Reason == metric.FirstSample || v.Reason == metric.WarmingUp || v.Reason == metric.TooYoung) &&
 			(v.Instance.Start == 0 || b.Ended.Sub(time.Unix(0, v.Instance.Start)) < long) {
 			return true
 		}

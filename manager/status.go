@@ -108,7 +108,7 @@ func rated(b *metric.Batch) bool {
 	var rates, first int
 	for i := range b.Samples {
 		switch s := &b.Samples[i]; {
-		case s.Reasons[metric.CPU] == metric.FirstSample:
+		case s.Reasons[metric.CPU] == metric.FirstSample, s.Reasons[metric.CPU] == metric.WarmingUp:
 			first++
 		case s.Rates[metric.CPU].End != 0 && s.Numbered(metric.CPU):
 			rates++

@@ -127,6 +127,9 @@ type Batch struct {
 	Node NodeName
 	// Began and Ended bracket the read, by this machine's monotonic clock.
 	Began, Ended time.Time
+	// NodeTime is what the node's clock showed when it answered, cut to a whole
+	// second, in nanoseconds since the Unix epoch; 0 if it did not say.
+	NodeTime int64
 	// Interval is the steady time between two reads of the source.
 	Interval time.Duration
 	// Clock is the resolution of the timestamps in Samples: 1ns on the host,
@@ -175,7 +178,7 @@ func (b *Batch) Add(e Entity) *Sample {
 // Interval, Clock and Exhaustive stay.
 func (b *Batch) Reset() {
 	b.Began, b.Ended = time.Time{}, time.Time{}
-	b.Bytes, b.Err, b.Witness = 0, nil, nil
+	b.NodeTime, b.Bytes, b.Err, b.Witness = 0, 0, nil, nil
 	b.Samples = b.Samples[:0]
 	b.Verdicts = b.Verdicts[:0]
 }

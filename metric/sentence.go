@@ -3,6 +3,7 @@ package metric
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // sentences say each reason in words, where no evidence makes them better.
@@ -19,9 +20,9 @@ var sentences = [NumReasons]string{
 	NodeUnknown:       "the API server knows no such node",
 	NodeExcluded:      "the configuration leaves the node out",
 	NodeNoAddress:     "the node has no address of a configured type",
-	NodeNotReady:      "the node is not ready and did not answer",
+	NodeNotReady:      "the node is not ready and gave no numbers",
 	NodeNotScrapedYet: "the node has not been read yet",
-	WarmingUp:         "weir has just started and has seen the node once",
+	WarmingUp:         "weir has just begun to read the node and has seen it once",
 
 	NodeUnreachable:   "the node cannot be reached",
 	NodeCertificate:   "the kubelet's certificate does not verify",
@@ -67,6 +68,8 @@ func (r Reason) Sentence(g Group, ev Evidence) string {
 		s = fmt.Sprintf("container %s has no number: %s", ev.Name, ev.Cause.Sentence(g, Evidence{}))
 	case r == Incomplete && ev.Name != "":
 		s = fmt.Sprintf("container %s has no number", ev.Name)
+	case r == NodeNotReady && ev.Cause != Unjudged:
+		s = "the node is not ready, and " + strings.Replace(ev.Cause.Sentence(g, Evidence{}), "the node", "it", 1)
 	case r == OtherNode && ev.Name != "":
 		s = "the API server binds the pod to " + ev.Name
 	case r == CounterReset && g == CPU && ev.Other.Value > ev.Got.Value:

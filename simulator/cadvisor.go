@@ -15,6 +15,7 @@ type cgroupLine struct {
 	received, sent              int64
 	interfaces                  int
 	nodeMemory, cores, lastSeen int64
+	empty                       bool // nothing ever ran in it
 }
 
 type cgroupKind uint8
@@ -70,6 +71,9 @@ func (n *Node) cgroupLines(lines []cgroupLine, s *scratch, now int64) []cgroupLi
 	for _, p := range n.pods {
 		if r, ok := p.readPod(now); ok {
 			lines = append(lines, r.line(last))
+			if q := holds(p.faults, Duplicate, now); q != nil && q.Style == TwoQoS {
+				lines = append(lines, p.emptyTwin(&r, q.from, last))
+			}
 		}
 		if r, ok := p.readSandbox(now); ok {
 			l := r.line(last)
@@ -95,6 +99,14 @@ func (n *Node) cgroupLines(lines []cgroupLine, s *scratch, now int64) []cgroupLi
 		return strings.Compare(a.path, b.path)
 	})
 	return lines
+}
+
+// emptyTwin returns the pod's cgroup under another QoS class, made at a moment.
+func (p *Pod) emptyTwin(r *reading, made, last int64) cgroupLine {
+	return cgroupLine{
+		kind: podGroup, path: p.path(true), namespace: p.Namespace, pod: p.Name,
+		stamp: r.stamp, start: made, lastSeen: last, empty: true,
+	}
 }
 
 func (r *reading) line(last int64) cgroupLine {
@@ -147,7 +159,7 @@ func (f *family) append(dst []byte, lines []cgroupLine) []byte {
 		for e := range early {
 			for k := i; k < j; k++ {
 				l := &lines[k]
-				if f.only != nil && !f.only(l) {
+				if f.only != nil && !f.only(l) || l.empty && f.name == "container_cpu_usage_seconds_total" {
 					continue
 				}
 				for n := range late {

@@ -60,23 +60,42 @@ func (a *Authority) PEM() []byte { return a.pem }
 
 // Certificate returns the node's serving certificate.
 func (a *Authority) Certificate(n *Node) (*tls.Certificate, error) {
+	return a.shown(n, nil, NoStyle)
+}
+
+// shown returns the certificate shown at n's address: n's own, or that of the
+// node which has taken its place, perhaps with something wrong.
+func (a *Authority) shown(n, as *Node, wrong Style) (*tls.Certificate, error) {
+	if as == nil {
+		as = n
+	}
+	which := fmt.Sprintf("%s at %s %v", as.Name, n.Name, wrong)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if c := a.certs[n.Name]; c != nil {
+	if c := a.certs[which]; c != nil {
 		return c, nil
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(int64(n.Index) + 2),
-		Subject:      pkix.Name{CommonName: "system:node:" + n.Name, Organization: []string{"system:nodes"}},
+		SerialNumber: big.NewInt(int64(len(a.certs)) + 2),
+		Subject:      pkix.Name{CommonName: "system:node:" + as.Name, Organization: []string{"system:nodes"}},
 		NotBefore:    a.valid.AddDate(-1, 0, 0), NotAfter: a.valid.AddDate(1, 0, 0),
-		DNSNames: []string{n.Name}, IPAddresses: []net.IP{n.Address.AsSlice()},
+		DNSNames: []string{as.Name}, IPAddresses: []net.IP{n.Address.AsSlice()},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.root, &a.nodeKey.PublicKey, a.key)
+	parent, key, chain := a.root, a.key, [][]byte{a.root.Raw}
+	switch wrong {
+	case SelfSigned:
+		parent, key, chain = template, a.nodeKey, nil
+	case WrongName:
+		template.DNSNames, template.IPAddresses = []string{"localhost"}, nil
+	case Expired:
+		template.NotBefore, template.NotAfter = a.valid.AddDate(-2, 0, 0), a.valid.AddDate(-1, 0, 0)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &a.nodeKey.PublicKey, key)
 	if err != nil {
 		return nil, fmt.Errorf("make certificate of %s: %w", n.Name, err)
 	}
-	c := &tls.Certificate{Certificate: [][]byte{der, a.root.Raw}, PrivateKey: a.nodeKey}
-	a.certs[n.Name] = c
+	c := &tls.Certificate{Certificate: append([][]byte{der}, chain...), PrivateKey: a.nodeKey}
+	a.certs[which] = c
 	return c, nil
 }

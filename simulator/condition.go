@@ -23,28 +23,6 @@ func holds(cs []condition, k Kind, now int64) *condition {
 	return nil
 }
 
-// Conduct is how a node's server behaves at a moment, beyond what it says.
-type Conduct struct {
-	Delay time.Duration // how long it thinks
-	Hang  bool          // it accepts, and never answers
-	Down  bool          // it closes the connection
-}
-
-// Conduct returns how the node behaves at now.
-func (n *Node) Conduct(now time.Time) Conduct {
-	var c Conduct
-	if len(n.faults) == 0 {
-		return c
-	}
-	t := now.UnixNano()
-	if s := holds(n.faults, Slow, t); s != nil {
-		c.Delay = s.Delay
-	}
-	c.Hang = holds(n.faults, Hang, t) != nil
-	c.Down = holds(n.faults, Down, t) != nil
-	return c
-}
-
 // clock returns what the node's clock shows at t.
 func (n *Node) clock(t int64) int64 {
 	shown := t
@@ -100,6 +78,9 @@ func (f *Fleet) applyOne(c condition) (hits int) {
 		if !match(c.Node, n.Name) {
 			continue
 		}
+		if c.Kind == Impostor && n.impostor(c.As) == nil {
+			continue // there is no such other node
+		}
 		if c.Node != "" && c.Pod == "" {
 			hits++
 			n.faults = append(n.faults, c)
@@ -119,9 +100,14 @@ func (f *Fleet) applyOne(c condition) (hits int) {
 // apply returns how many pods or containers it concerns.
 func (p *Pod) apply(c condition) (hits int) {
 	switch {
-	case c.Kind == Replace, c.Kind == Duplicate && c.Style == OldInstance:
+	case c.Kind == Replace, c.Kind == Pending, c.Kind == Duplicate && c.Style == OldInstance:
 		return p.replace(c)
-	case c.Container == "" && (c.Kind == Missing || c.Kind == Stale || c.Kind == Jitter || c.Kind == Zero):
+	case c.Kind == Finish:
+		return p.finish(c)
+	case c.Kind == Terminate:
+		return p.terminate(c)
+	case c.Container == "" && (c.Kind == Missing || c.Kind == Stale || c.Kind == Jitter || c.Kind == Zero),
+		c.Kind == Duplicate && c.Style == TwoQoS:
 		p.faults = append(p.faults, c)
 		return 1
 	}
@@ -136,7 +122,7 @@ func (p *Pod) apply(c condition) (hits int) {
 			container.restart(c.from, c.until, 0)
 		case c.Kind == Reset:
 			container.reset(c.from)
-		default: // Jitter, Missing, Zero, Duplicate under two paths
+		default: // Jitter, Missing, Zero, Leap, Duplicate under two paths
 			container.faults = append(container.faults, c)
 		}
 		hits++
@@ -182,43 +168,6 @@ func (c *Container) reset(at int64) {
 	next.wave = newWave(old.key.with("reset").num(at), c.peak)
 	old.until = at
 	c.runs = append(c.runs, next)
-}
-
-// replace ends the pod at c.from, as far as the API server knows, and starts
-// another under its name. Of an OldInstance, the chosen containers live on.
-func (p *Pod) replace(c condition) (hits int) {
-	if p.bound > c.from {
-		return 0
-	}
-	gap := p.key.between("gap", second, 3*second)
-	end := c.from
-	if c.Kind == Duplicate {
-		end = c.until
-	} else if c.For > 0 {
-		gap = int64(c.For)
-	}
-	for _, container := range p.Containers {
-		until := c.from
-		if match(c.Container, container.Name) {
-			until = end
-			hits++
-		}
-		if r := container.last(c.from); r != nil {
-			r.until = min(r.until, until)
-		}
-	}
-	if hits == 0 {
-		return 0
-	}
-	p.unbound, p.gone = c.from, end
-	p.sandbox.until = end
-	next := p.again(c.from + gap)
-	next.faults = p.faults
-	for i, container := range p.Containers {
-		next.Containers[i].faults = container.faults
-	}
-	p.Node.pods = append(p.Node.pods, next)
-	return hits
 }
 
 // twoNodes lets other nodes report the pod: an older one of its name, which

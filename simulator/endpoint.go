@@ -46,6 +46,12 @@ func (f *Fleet) Append(dst []byte, n *Node, e Endpoint, now time.Time) []byte {
 	defer f.scratch.Put(s)
 	t := now.UnixNano()
 	begin := len(dst)
+	switch {
+	case e == PodList:
+		return n.appendPods(dst, t)
+	case n.Failing(now) && e != StatsContainer:
+		return n.appendFailure(dst, e)
+	}
 	switch e {
 	case Resource:
 		dst = n.appendResource(dst, s, t)
@@ -57,13 +63,24 @@ func (f *Fleet) Append(dst []byte, n *Node, e Endpoint, now time.Time) []byte {
 		dst = n.appendCAdvisor(dst, s, t)
 	case StatsContainer:
 		dst = n.appendStatsContainer(dst, s, t)
-	case PodList:
-		return n.appendPods(dst, t)
 	}
 	if g := holds(n.faults, Garbage, t); g != nil {
 		dst = spoil(dst, begin, g.Style, n.key.num(t))
 	}
 	return dst
+}
+
+// appendFailure appends what a kubelet says whose container runtime is away.
+func (n *Node) appendFailure(dst []byte, e Endpoint) []byte {
+	switch e {
+	case Resource:
+		dst = appendHeader(dst, "resource_scrape_error", scrapeErrorHelp, "gauge")
+		return append(dst, "resource_scrape_error 1\n"...)
+	case CAdvisor:
+		return n.appendMachine(dst)
+	default:
+		return append(dst, "Internal Error: failed to get imageFs stats: rpc error: code = Unavailable desc = connection error: desc = \"transport: Error while dialing: dial unix /run/containerd/containerd.sock: connect: connection refused\"\n"...)
+	}
 }
 
 // Payload is Append with the node's name, for who asks rarely. It returns nil

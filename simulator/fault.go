@@ -11,26 +11,38 @@ type Kind uint8
 
 // The kinds of fault. README.md says what each does to which endpoint.
 const (
-	Restart   Kind = iota // a container ends; another of its name starts
-	Replace               // a pod ends; another of its name starts (new UID)
-	Duplicate             // two instances, or one seen twice
-	TwoNodes              // another node reports the pod too
-	Reset                 // a counter falls though nothing restarted
-	Jitter                // start times move from scrape to scrape
-	Missing               // not reported
-	Zero                  // reported as 0, now: how a kubelet writes "unread"
-	Stale                 // values and times stand still
-	ClockStep             // a node's clock jumps
-	Slow                  // a node answers late
-	Hang                  // a node accepts, and never answers
-	Down                  // a node closes connections
-	Garbage               // a node answers nonsense
-	numKinds  int  = iota
+	Restart     Kind = iota // a container ends; another of its name starts
+	Replace                 // a pod ends; another of its name starts (new UID)
+	Duplicate               // two instances, or one seen twice
+	TwoNodes                // another node reports the pod too
+	Pending                 // a pod of its name is made anew, and does not start
+	Finish                  // a container ends for good
+	Terminate               // a pod is being deleted, and its node was faster
+	Reset                   // a counter falls though nothing restarted
+	Leap                    // a counter claims time that nobody used
+	Jitter                  // start times move from scrape to scrape
+	Missing                 // not reported
+	Zero                    // reported as 0, now: how a kubelet writes "unread"
+	Stale                   // values and times stand still
+	ClockStep               // a node's clock jumps
+	Slow                    // a node answers late
+	Hang                    // a node accepts, and never answers
+	Down                    // a node closes connections
+	Garbage                 // a node answers nonsense
+	Refuse                  // a node refuses whoever asks
+	Certificate             // a node shows a certificate that does not verify
+	Impostor                // another node answers at the node's address
+	ScrapeError             // a node says it could not collect
+	NotReady                // the API server calls the node not ready
+	NoAddress               // the API server knows no address of the node
+	Unlisted                // the API server does not know the node
+	numKinds    int  = iota
 )
 
 var kindNames = [numKinds]string{
-	"restart", "replace", "duplicate", "twonodes", "reset", "jitter", "missing", "zero", "stale",
+	"restart", "replace", "duplicate", "twonodes", "pending", "finish", "terminate", "reset", "leap", "jitter", "missing", "zero", "stale",
 	"clockstep", "slow", "hang", "down", "garbage",
+	"refuse", "certificate", "impostor", "scrapeerror", "notready", "noaddress", "unlisted",
 }
 
 // String returns the verb of the language.
@@ -41,7 +53,7 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// A Style is a variety of Duplicate or Garbage.
+// A Style is a variety of a fault.
 type Style uint8
 
 // The styles.
@@ -55,15 +67,32 @@ const (
 	TwoLines
 	// TwoPaths: one container is seen under two cgroup paths.
 	TwoPaths
+	// TwoQoS: a second, empty cgroup of the pod lies in the directory of
+	// another QoS class.
+	TwoQoS
 	// Binary, HTML and Truncated are varieties of Garbage: bytes that are no
 	// text, a proxy's error page, and half an answer.
 	Binary
 	HTML
 	Truncated
+	// Unauthorized and Forbidden are varieties of Refuse: 401, it does not know
+	// who asks, and 403, it does and will not answer.
+	Unauthorized
+	Forbidden
+	// SelfSigned, WrongName and Expired are varieties of Certificate.
+	SelfSigned
+	WrongName
+	Expired
+	// WasSuccessful and HasFailed are varieties of Finish.
+	WasSuccessful
+	HasFailed
 	numStyles int = iota
 )
 
-var styleNames = [numStyles]string{"", "old-instance", "two-lines", "two-paths", "binary", "html", "truncated"}
+var styleNames = [numStyles]string{
+	"", "old-instance", "two-lines", "two-paths", "two-qos", "binary", "html", "truncated",
+	"unauthorized", "forbidden", "self-signed", "wrong-name", "expired", "succeeded", "failed",
+}
 
 // String returns the word of the language.
 func (s Style) String() string {
@@ -86,11 +115,13 @@ type Fault struct {
 	At, For time.Duration
 	// Delay is how long a Slow node takes.
 	Delay time.Duration
-	// By is how far a clock steps.
+	// By is how far a clock steps, or a counter leaps.
 	By time.Duration
 	// Spread is how far a start moves, either way.
 	Spread time.Duration
 	Style  Style
+	// As is the node that answers in the place of Node.
+	As string
 }
 
 // String returns the fault in the language that Parse reads; Parse(f.String())
@@ -119,6 +150,7 @@ func (f Fault) String() string {
 		fmt.Fprintf(&b, " start=±%v", f.Spread)
 	}
 	word("style", f.Style.String())
+	word("as", f.As)
 	return b.String()
 }
 
@@ -135,9 +167,10 @@ const (
 	inBy
 	inStart
 	inStyle
+	inAs
 )
 
-var partNames = [...]string{"node", "pod", "container", "at", "for", "delay", "by", "start", "style"}
+var partNames = [...]string{"node", "pod", "container", "at", "for", "delay", "by", "start", "style", "as"}
 
 func (p part) String() string {
 	var names []string
@@ -156,23 +189,38 @@ func (r rule) needs(p part) bool  { return r.must&p != 0 }
 func (r rule) allows(p part) bool { return (r.must|r.may)&p != 0 }
 
 var grammar = [numKinds]rule{
-	Restart:   {must: inPod | inAt, may: inContainer | inFor},
-	Replace:   {must: inPod | inAt, may: inFor},
-	Duplicate: {must: inPod | inAt, may: inContainer | inFor | inStyle},
-	TwoNodes:  {must: inPod | inNode, may: inAt | inFor},
-	Reset:     {must: inAt, may: inNode | inPod | inContainer},
-	Jitter:    {must: inPod | inStart, may: inContainer | inAt | inFor},
-	Missing:   {may: inPod | inContainer | inAt | inFor},
-	Zero:      {may: inPod | inContainer | inAt | inFor},
-	Stale:     {may: inNode | inPod | inAt | inFor},
-	ClockStep: {must: inNode | inBy | inAt},
-	Slow:      {must: inNode | inDelay, may: inAt | inFor},
-	Hang:      {must: inNode, may: inAt | inFor},
-	Down:      {must: inNode, may: inAt | inFor},
-	Garbage:   {must: inNode, may: inAt | inFor | inStyle},
+	Restart:     {must: inPod | inAt, may: inContainer | inFor},
+	Replace:     {must: inPod | inAt, may: inFor},
+	Duplicate:   {must: inPod | inAt, may: inContainer | inFor | inStyle},
+	TwoNodes:    {must: inPod | inNode, may: inAt | inFor},
+	Pending:     {must: inPod | inAt, may: inFor},
+	Finish:      {must: inPod | inAt, may: inContainer | inStyle},
+	Terminate:   {must: inPod | inAt, may: inContainer | inFor},
+	Reset:       {must: inAt, may: inNode | inPod | inContainer},
+	Leap:        {must: inPod | inBy | inAt, may: inContainer},
+	Jitter:      {must: inPod | inStart, may: inContainer | inAt | inFor},
+	Missing:     {may: inPod | inContainer | inAt | inFor},
+	Zero:        {may: inPod | inContainer | inAt | inFor},
+	Stale:       {may: inNode | inPod | inAt | inFor},
+	ClockStep:   {must: inNode | inBy | inAt},
+	Slow:        {must: inNode | inDelay, may: inAt | inFor},
+	Hang:        {must: inNode, may: inAt | inFor},
+	Down:        {must: inNode, may: inAt | inFor},
+	Garbage:     {must: inNode, may: inAt | inFor | inStyle},
+	Refuse:      {must: inNode, may: inAt | inFor | inStyle},
+	Certificate: {must: inNode, may: inAt | inFor | inStyle},
+	Impostor:    {must: inNode | inAs, may: inAt | inFor},
+	ScrapeError: {must: inNode, may: inAt | inFor},
+	NotReady:    {must: inNode, may: inAt | inFor},
+	NoAddress:   {must: inNode, may: inAt | inFor},
+	Unlisted:    {must: inNode, may: inAt | inFor},
 }
 
+// stylesOf lists the varieties of each kind. The first is meant if none is named.
 var stylesOf = [numKinds][]Style{
-	Duplicate: {OldInstance, TwoLines, TwoPaths},
-	Garbage:   {Binary, HTML, Truncated},
+	Duplicate:   {OldInstance, TwoLines, TwoPaths, TwoQoS},
+	Garbage:     {Binary, HTML, Truncated},
+	Refuse:      {Unauthorized, Forbidden},
+	Certificate: {SelfSigned, WrongName, Expired},
+	Finish:      {WasSuccessful, HasFailed},
 }

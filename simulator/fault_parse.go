@@ -111,11 +111,14 @@ func parse(text string) (f Fault, err *ParseError) {
 	if f.Kind == Reset && f.Node != "" && (f.Pod != "" || f.Container != "") {
 		return f, words[0].errorf("reset takes a node (its own counter falls), or a pod and container, not both")
 	}
-	if f.Kind == Duplicate && f.Style == NoStyle {
-		f.Style = OldInstance
+	if f.Kind == Leap && f.By < 0 {
+		return f, words[0].errorf("a leap goes up: a counter that falls is a reset")
 	}
-	if f.Kind == Garbage && f.Style == NoStyle {
-		f.Style = Binary
+	if f.Kind == Duplicate && f.Style == TwoQoS && f.Container != "" {
+		return f, words[0].errorf("style=two-qos concerns pods, and the second cgroup is empty: it takes no container")
+	}
+	if styles := stylesOf[f.Kind]; len(styles) > 0 && f.Style == NoStyle {
+		f.Style = styles[0]
 	}
 	return f, nil
 }
@@ -147,6 +150,8 @@ func (f *Fault) set(p part, w word) (err *ParseError) {
 		w.column += len("±")
 		w.text = rest
 		f.Spread, err = w.duration(1)
+	case inAs:
+		f.As, err = w.glob(false)
 	case inStyle:
 		for _, s := range stylesOf[f.Kind] {
 			if s.String() == w.text {

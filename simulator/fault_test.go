@@ -39,6 +39,19 @@ func TestParse(t *testing.T) {
 	f("slow node=n 5s at=2s", Fault{Kind: Slow, Node: "n", Delay: 5 * time.Second, At: 2 * time.Second}, "slow node=n at=2s delay=5s")
 	f("garbage node=n", Fault{Kind: Garbage, Node: "n", Style: Binary}, "garbage node=n style=binary")
 	f("missing container=proxy", Fault{Kind: Missing, Container: "proxy"}, "missing container=proxy")
+	f("pending pod=web at=1m", Fault{Kind: Pending, Pod: "web", At: time.Minute}, "pending pod=web at=1m0s")
+	f("finish pod=web at=1s", Fault{Kind: Finish, Pod: "web", At: time.Second, Style: WasSuccessful}, "finish pod=web at=1s style=succeeded")
+	f("finish pod=web container=app at=1s style=failed", Fault{Kind: Finish, Pod: "web", Container: "app", At: time.Second, Style: HasFailed}, "finish pod=web container=app at=1s style=failed")
+	f("terminate pod=web at=1s for=30s", Fault{Kind: Terminate, Pod: "web", At: time.Second, For: 30 * time.Second}, "terminate pod=web at=1s for=30s")
+	f("leap pod=web by=10m at=1s", Fault{Kind: Leap, Pod: "web", By: 10 * time.Minute, At: time.Second}, "leap pod=web at=1s by=10m0s")
+	f("duplicate pod=web at=1s style=two-qos", Fault{Kind: Duplicate, Pod: "web", At: time.Second, Style: TwoQoS}, "duplicate pod=web at=1s style=two-qos")
+	f("refuse node=n", Fault{Kind: Refuse, Node: "n", Style: Unauthorized}, "refuse node=n style=unauthorized")
+	f("certificate node=n style=wrong-name", Fault{Kind: Certificate, Node: "n", Style: WrongName}, "certificate node=n style=wrong-name")
+	f("impostor as=m node=n at=1s", Fault{Kind: Impostor, Node: "n", As: "m", At: time.Second}, "impostor node=n at=1s as=m")
+	f("scrapeerror node=n", Fault{Kind: ScrapeError, Node: "n"}, "scrapeerror node=n")
+	f("notready node=n", Fault{Kind: NotReady, Node: "n"}, "notready node=n")
+	f("noaddress node=n", Fault{Kind: NoAddress, Node: "n"}, "noaddress node=n")
+	f("unlisted node=n for=5s", Fault{Kind: Unlisted, Node: "n", For: 5 * time.Second}, "unlisted node=n for=5s")
 }
 
 func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
@@ -74,6 +87,11 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 	f("missing at=1s", 14, "missing needs one of pod, container")
 	f("reset at=1s node=n pod=p", 1, "not both")
 	f("slow node=n 5s delay=6s", 16, "delay is given twice")
+	f("leap pod=web by=-1s at=1s", 1, "a leap goes up")
+	f("duplicate pod=web container=app at=1s style=two-qos", 1, "takes no container")
+	f("impostor node=n", 16, "impostor needs as")
+	f("finish pod=web at=1s for=1s", 22, `finish has no "for": it takes pod, container, at, style`)
+	f("refuse node=n style=expired", 21, `refuse has no style "expired": want one of unauthorized forbidden`)
 }
 
 func TestReadFaults(t *testing.T) {
@@ -115,7 +133,8 @@ func TestMatch(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"restart pod=shop/web-* container=app at=30s", "duplicate pod=a at=1s for=2s style=two-paths", "jitter pod=* start=±2s",
-		"slow node=n 5s", "clockstep node=n by=-40s at=1m", "reset at=1s node=n", "zero container=*", "garbage node=n style=html", "x", "restart pod=",
+		"slow node=n 5s", "clockstep node=n by=-40s at=1m", "reset at=1s node=n", "zero container=*", "garbage node=n style=html", "impostor node=n as=m", "leap pod=a by=10m at=1s",
+		"finish pod=a at=1s style=failed", "certificate node=n", "x", "restart pod=",
 	} {
 		f.Add(s)
 	}

@@ -363,7 +363,8 @@ func TestClockStep(t *testing.T) {
 }
 
 func TestConduct(t *testing.T) {
-	f := newFleet(t, Options{Nodes: 3}, "slow node=node-0001 delay=5s at=10s for=10s", "hang node=node-0002", "down node=*3 at=1s")
+	f := newFleet(t, Options{Nodes: 4}, "slow node=node-0001 delay=5s at=10s for=10s", "hang node=node-0002", "down node=*3 at=1s",
+		"refuse node=*4 at=1s for=1s", "refuse node=*4 style=forbidden at=2s for=1s", "certificate node=*4 style=expired at=3s for=1s", "impostor node=*4 as=*2 at=5s")
 	f1 := func(node int, at float64, want Conduct) {
 		t.Helper()
 		if got := f.Nodes()[node].Conduct(after(at)); got != want {
@@ -376,6 +377,11 @@ func TestConduct(t *testing.T) {
 	f1(1, 0, Conduct{Hang: true})
 	f1(2, 0, Conduct{})
 	f1(2, 1, Conduct{Down: true})
+	f1(3, 1, Conduct{Status: 401})
+	f1(3, 2, Conduct{Status: 403})
+	f1(3, 3, Conduct{Certificate: Expired, Changed: after(3).UnixNano()})
+	f1(3, 4, Conduct{Changed: after(4).UnixNano()})
+	f1(3, 5, Conduct{As: f.Nodes()[1], Changed: after(5).UnixNano()})
 }
 
 func TestGarbage(t *testing.T) {

@@ -60,11 +60,12 @@ type Pod struct {
 	sandbox         instance
 	cgroup          key // of its housekeeping
 	rx, tx          wave
-	// The cgroup lives in [start, gone); the API server binds the pod to the
-	// node in [bound, unbound), which is empty for one it does not know.
-	start, gone, bound, unbound int64
-	faults                      []condition
-	address                     netip.Addr
+	// The API server binds the pod to the node in [bound, unbound), which is
+	// empty for one it does not know, and says that it started at start. Its cgroup
+	// lives in [begun, gone).
+	start, begun, gone, bound, unbound int64
+	faults                             []condition
+	address                            netip.Addr
 }
 
 // Container is a container of a Pod, and all its runs.
@@ -211,7 +212,7 @@ func (p *Pod) live(start int64, k key) {
 	uid := k.uid()
 	p.uid.Store(&uid)
 	p.cgroup = k.with("cgroup")
-	p.start, p.bound = start, start
+	p.start, p.begun, p.bound = start, start, start
 	p.sandbox = newInstance(k.with("sandbox"), start+k.between("sandbox", second/10, second/3), 100_000, 4<<20)
 	p.rx, p.tx = newWave(k.with("rx"), 4<<20), newWave(k.with("tx"), 1<<20)
 }

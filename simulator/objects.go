@@ -45,6 +45,10 @@ func (p *Pod) object(w *writer, now int64, typed bool) {
 	w.string("namespace", p.Namespace)
 	w.string("uid", p.UID())
 	w.time("creationTimestamp", p.start)
+	if d := holds(p.faults, Terminate, now); d != nil {
+		w.time("deletionTimestamp", d.from+gracePeriod*second)
+		w.int("deletionGracePeriodSeconds", gracePeriod)
+	}
 	w.object("labels")
 	w.string("app", p.owner.name)
 	w.end()
@@ -87,7 +91,7 @@ func (p *Pod) object(w *writer, now int64, typed bool) {
 	}
 	w.endArray()
 	w.string("restartPolicy", "Always")
-	w.int("terminationGracePeriodSeconds", 30)
+	w.int("terminationGracePeriodSeconds", gracePeriod)
 	w.string("dnsPolicy", "ClusterFirst")
 	w.bool("automountServiceAccountToken", false)
 	w.string("nodeName", p.Node.Name)
@@ -114,7 +118,13 @@ func (r resources) write(w *writer) {
 	quantities("requests", r.cpuRequest, r.memoryRequest)
 }
 
+// gracePeriod is how many seconds a pod has to end.
+const gracePeriod = 30
+
 func (p *Pod) status(w *writer, now int64) {
+	if d := holds(p.faults, Terminate, now); d != nil {
+		now = d.from - 1 // nobody has told the API server what happened since
+	}
 	ready := true
 	for _, c := range p.Containers {
 		if r := c.current(now); r == nil || !r.alive(now) {
@@ -122,7 +132,7 @@ func (p *Pod) status(w *writer, now int64) {
 		}
 	}
 	w.object("status")
-	w.string("phase", "Running")
+	w.string("phase", p.phase(now))
 	w.array("conditions")
 	for _, c := range [...]struct {
 		name string
@@ -151,7 +161,7 @@ func (p *Pod) status(w *writer, now int64) {
 	w.string("ip", p.address.String())
 	w.end()
 	w.endArray()
-	w.time("startTime", p.start)
+	w.time("startTime", p.Node.clock(p.start))
 	w.array("containerStatuses")
 	for _, c := range p.Containers {
 		w.item()
@@ -179,11 +189,16 @@ func (c *Container) status(w *writer, now int64) {
 	w.string("name", c.Name)
 	alive := run != nil && run.alive(now)
 	w.object("state")
+	finished := holds(c.faults, Finish, now)
 	switch {
+	case finished != nil && run != nil:
+		finished.terminated(w, c.Pod.Node, run)
 	case alive:
 		w.object("running")
-		w.time("startedAt", run.start)
+		w.time("startedAt", c.Pod.Node.clock(run.start))
 		w.end()
+	case run == nil && c.Pod.begun == never:
+		waiting(w, "ImagePullBackOff")
 	case run == nil:
 		waiting(w, "ContainerCreating")
 	default:
@@ -196,8 +211,8 @@ func (c *Container) status(w *writer, now int64) {
 		w.object("terminated")
 		w.int("exitCode", 1)
 		w.string("reason", "Error")
-		w.time("startedAt", before.start)
-		w.time("finishedAt", min(before.until, now))
+		w.time("startedAt", c.Pod.Node.clock(before.start))
+		w.time("finishedAt", c.Pod.Node.clock(min(before.until, now)))
 		w.string("containerID", "containerd://"+before.id)
 		w.end()
 	}
@@ -210,6 +225,21 @@ func (c *Container) status(w *writer, now int64) {
 		w.string("containerID", "containerd://"+run.id)
 	}
 	w.bool("started", alive)
+}
+
+// terminated writes the state of a container that has finished.
+func (c *condition) terminated(w *writer, n *Node, run *instance) {
+	reason, code := "Completed", int64(0)
+	if c.Style == HasFailed {
+		reason, code = "Error", 1
+	}
+	w.object("terminated")
+	w.int("exitCode", code)
+	w.string("reason", reason)
+	w.time("startedAt", n.clock(run.start))
+	w.time("finishedAt", n.clock(run.until))
+	w.string("containerID", "containerd://"+run.id)
+	w.end()
 }
 
 func waiting(w *writer, reason string) {
@@ -251,15 +281,27 @@ func (n *Node) AppendObject(dst []byte, port int, now time.Time) []byte {
 	w.array("conditions")
 	w.item()
 	w.string("type", "Ready")
-	w.string("status", "True")
-	w.time("lastHeartbeatTime", now.UnixNano())
-	w.time("lastTransitionTime", n.boot)
-	w.string("reason", "KubeletReady")
-	w.string("message", "kubelet is posting ready status")
+	if f := holds(n.faults, NotReady, now.UnixNano()); f != nil {
+		w.string("status", "Unknown")
+		w.time("lastHeartbeatTime", f.from)
+		w.time("lastTransitionTime", f.from)
+		w.string("reason", "NodeStatusUnknown")
+		w.string("message", "Kubelet stopped posting node status.")
+	} else {
+		w.string("status", "True")
+		w.time("lastHeartbeatTime", now.UnixNano())
+		w.time("lastTransitionTime", n.boot)
+		w.string("reason", "KubeletReady")
+		w.string("message", "kubelet is posting ready status")
+	}
 	w.end()
 	w.endArray()
 	w.array("addresses")
-	for _, a := range [...][2]string{{"InternalIP", n.Address.String()}, {"Hostname", n.Name}} {
+	addresses := [][2]string{{"InternalIP", n.Address.String()}, {"Hostname", n.Name}}
+	if holds(n.faults, NoAddress, now.UnixNano()) != nil {
+		addresses = nil
+	}
+	for _, a := range addresses {
 		w.item()
 		w.string("type", a[0])
 		w.string("address", a[1])

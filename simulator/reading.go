@@ -35,7 +35,7 @@ func (n *Node) moment(k key, first, now int64) int64 {
 
 // readable returns when an instance is read for the first time.
 func (n *Node) readable(i *instance) int64 {
-	if n.fleet.options.Fresh {
+	if n.fleet.options.Fresh || i.start == never {
 		return i.start
 	}
 	return i.start + firstReading(i.key)
@@ -52,14 +52,14 @@ func (p *Pod) readPod(now int64) (reading, bool) {
 	}
 	zero := holds(p.faults, Zero, now) != nil
 	seen := p.seen(now)
-	first := p.start
-	if !p.Node.fleet.options.Fresh {
+	first := p.begun
+	if !p.Node.fleet.options.Fresh && first < never {
 		first += firstReading(p.cgroup)
 	}
 	if seen < first || seen >= p.gone {
 		return reading{}, false
 	}
-	r := reading{pod: p, at: p.Node.moment(p.cgroup, first, seen), start: p.start + p.jitter(p.faults, now)}
+	r := reading{pod: p, at: p.Node.moment(p.cgroup, first, seen), start: p.Node.clock(p.begun) + p.jitter(p.faults, now)}
 	r.stamp = p.Node.clock(r.at)
 	r.cpu, r.memory = p.cpu(r.at), p.memory(r.at)
 	if zero {
@@ -93,7 +93,7 @@ func (p *Pod) readSandbox(now int64) (reading, bool) {
 	if seen < first || seen >= p.sandbox.until {
 		return reading{}, false
 	}
-	r := reading{pod: p, run: &p.sandbox, at: p.Node.moment(p.sandbox.key, first, seen), start: p.sandbox.start}
+	r := reading{pod: p, run: &p.sandbox, at: p.Node.moment(p.sandbox.key, first, seen), start: p.Node.clock(p.sandbox.start)}
 	r.stamp = p.Node.clock(r.at)
 	r.cpu, r.memory = p.sandbox.cpu(r.at), p.sandbox.tide.at(r.at)
 	return r, true
@@ -149,12 +149,22 @@ func (c *Container) readRun(i int, k key, first, seen, now int64) reading {
 		run = &c.runs[i]
 	}
 	r.stamp = p.Node.clock(r.at)
-	r.start = run.start + p.jitter(p.faults, now) + p.jitter(c.faults, now)
-	r.cpu, r.memory = run.cpu(r.at), run.tide.at(r.at)
+	r.start = p.Node.clock(run.start) + p.jitter(p.faults, now) + p.jitter(c.faults, now)
+	r.cpu, r.memory = run.cpu(r.at)+c.leapt(run, r.at), run.tide.at(r.at)
 	if holds(p.faults, Zero, now) != nil || holds(c.faults, Zero, now) != nil {
 		r.unread(p.Node.clock(now))
 	}
 	return r
+}
+
+// leapt returns by how much the counter of a run is too high at a moment.
+func (c *Container) leapt(run *instance, at int64) (by int64) {
+	for i := range c.faults {
+		if f := &c.faults[i]; f.Kind == Leap && run.from <= f.from && f.from <= at {
+			by += int64(f.By)
+		}
+	}
+	return by
 }
 
 // rate returns the mean rate in nanocores between a reading and the

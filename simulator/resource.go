@@ -89,9 +89,11 @@ func (n *Node) appendResource(dst []byte, s *scratch, now int64) []byte {
 	pods("pod_cpu_usage_seconds_total", "[STABLE] Cumulative cpu time consumed by the pod in core-seconds", "counter", func(r *reading) int64 { return r.cpu }, 1e9)
 	pods("pod_memory_working_set_bytes", "[STABLE] Current working set of the pod in bytes", "gauge", memory, 1)
 	pods("pod_swap_usage_bytes", "[ALPHA] Current amount of the pod swap usage in bytes. Reported only on non-windows systems", "gauge", zero, 1)
-	dst = appendHeader(dst, "resource_scrape_error", "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise", "gauge")
+	dst = appendHeader(dst, "resource_scrape_error", scrapeErrorHelp, "gauge")
 	return append(dst, "resource_scrape_error 0\n"...)
 }
+
+const scrapeErrorHelp = "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise"
 
 // appendStarts appends one start for each name: a start has no label that
 // tells two instances apart and no timestamp, so a kubelet can say only one

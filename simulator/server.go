@@ -76,22 +76,26 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 				if n == nil {
 					return nil, fmt.Errorf("no node has address %v", hello.Conn.LocalAddr())
 				}
-				return s.o.Authority.Certificate(n)
+				c := n.Conduct(s.o.Now())
+				return s.o.Authority.shown(n, c.As, c.Certificate)
 			},
 		})
 	}
-	return serve(ctx, l, s, s.o.Grace, s.o.Log)
+	return s.serve(ctx, l, s)
 }
 
 // serve runs an HTTP server until ctx ends. Requests that hang on ctx end with
 // it.
-func serve(ctx context.Context, l net.Listener, h http.Handler, grace time.Duration, complaints *log.Logger) error {
+func (s *Server) serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	server := &http.Server{
-		Handler:           h,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
+		Handler:     h,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, madeKey{}, s.o.Now().UnixNano())
+		},
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          complaints,
+		ErrorLog:          s.o.Log,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
@@ -100,7 +104,7 @@ func serve(ctx context.Context, l net.Listener, h http.Handler, grace time.Durat
 		return fmt.Errorf("serve on %v: %w", l.Addr(), err)
 	case <-ctx.Done():
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Grace)
 	defer cancel()
 	err := server.Shutdown(last)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -112,6 +116,10 @@ func serve(ctx context.Context, l net.Listener, h http.Handler, grace time.Durat
 	}
 	return nil
 }
+
+// madeKey is the key of when a request's connection was made, in nanoseconds
+// since the Unix epoch.
+type madeKey struct{}
 
 // choosy refuses connections to nodes that are down.
 type choosy struct {
@@ -160,7 +168,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := n.Conduct(s.o.Now())
-	if c.Down {
+	made, ok := r.Context().Value(madeKey{}).(int64)
+	switch outlived := ok && made < c.Changed; {
+	case outlived && r.ProtoMajor > 1:
+		w.Header().Set("Connection", "close") // ends this one, when the answer has been sent
+		http.Error(w, "another node has this address now", http.StatusMisdirectedRequest)
+		return
+	case outlived, c.Down:
 		panic(http.ErrAbortHandler) // closes the connection without an answer
 	}
 	if c.Hang {
@@ -175,6 +189,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			panic(http.ErrAbortHandler)
 		}
+	}
+	if c.Status != 0 {
+		http.Error(w, http.StatusText(c.Status), c.Status)
+		return
+	}
+	if c.As != nil {
+		n = c.As
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	method := http.MethodGet
@@ -211,8 +232,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, n *Node, e Endpoint) {
 	buffer := s.buffers.Get().(*[]byte)
 	defer s.buffers.Put(buffer)
-	*buffer = s.o.Fleet.Append((*buffer)[:0], n, e, s.o.Now())
+	now := s.o.Now()
+	*buffer = s.o.Fleet.Append((*buffer)[:0], n, e, now)
+	if (e == Summary || e == SummaryCPUMemory) && n.Failing(now) {
+		http.Error(w, string(*buffer), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", e.ContentType())
+	w.Header().Set("Date", n.Clock(now).UTC().Format(http.TimeFormat))
 	// What cannot be written has no reader any more.
 	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Length", strconv.Itoa(len(*buffer)))
@@ -289,5 +316,5 @@ func TruthHandler(f *Fleet, now func() time.Time) http.Handler {
 
 // ServeTruth serves TruthHandler on l, which it closes, until ctx ends.
 func (s *Server) ServeTruth(ctx context.Context, l net.Listener) error {
-	return serve(ctx, l, TruthHandler(s.o.Fleet, s.o.Now), s.o.Grace, s.o.Log)
+	return s.serve(ctx, l, TruthHandler(s.o.Fleet, s.o.Now))
 }

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -20,11 +21,17 @@ import (
 // It returns the port.
 func serveFleet(t *testing.T, f *Fleet, a *Authority, now time.Time) int {
 	t.Helper()
+	return serveFleetAt(t, f, a, func() time.Time { return now })
+}
+
+// serveFleetAt is serveFleet with a clock that goes.
+func serveFleetAt(t *testing.T, f *Fleet, a *Authority, now func() time.Time) int {
+	t.Helper()
 	l, err := net.Listen("tcp4", ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewServer(ServerOptions{Fleet: f, Authority: a, Now: func() time.Time { return now }, Grace: 5 * time.Second})
+	s := NewServer(ServerOptions{Fleet: f, Authority: a, Now: now, Grace: 5 * time.Second})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
@@ -195,6 +202,65 @@ func TestServerFaults(t *testing.T) {
 	}
 }
 
+// TestServerRefuses: what keeps a reader from an answer, or makes it another's.
+func TestServerRefuses(t *testing.T) {
+	f := newFleet(t, Options{Nodes: 5}, "refuse node=node-0001", "refuse node=node-0002 style=forbidden", "impostor node=node-0003 as=node-0005", "scrapeerror node=node-0004")
+	a := newAuthority(t)
+	now := start.Add(time.Second)
+	port := serveFleet(t, f, a, now)
+	c := client(t, a)
+	url := func(n int, path string) string { return fmt.Sprintf("https://127.1.0.%d:%d%s", n, port, path) }
+	for n, want := range map[int]int{1: 401, 2: 403, 3: 200, 4: 200} {
+		if r, _ := get(t, c, url(n, "/metrics/resource")); r.StatusCode != want {
+			t.Errorf("node %d: got %d, want %d", n, r.StatusCode, want)
+		}
+	}
+	r, body := get(t, c, url(3, "/stats/summary"))
+	if got := r.TLS.PeerCertificates[0].Subject.CommonName; got != "system:node:node-0005" || body != string(f.Payload("node-0005", Summary, now)) {
+		t.Errorf("the impostor shows the certificate of %s and %d bytes, want node-0005's", got, len(body))
+	}
+	if r, body := get(t, c, url(4, "/stats/summary")); r.StatusCode != 500 || !strings.HasPrefix(body, "Internal Error: ") {
+		t.Errorf("/stats/summary of a node without its runtime: got %d %.50q, want 500", r.StatusCode, body)
+	}
+	if r, _ := get(t, c, url(4, "/metrics/cadvisor")); r.StatusCode != 200 {
+		t.Errorf("/metrics/cadvisor of a node without its runtime: got %d, want 200", r.StatusCode)
+	}
+}
+
+func TestServerShowsWrongCertificates(t *testing.T) {
+	f := newFleet(t, Options{Nodes: 3}, "certificate node=node-0001", "certificate node=node-0002 style=wrong-name", "certificate node=node-0003 style=expired")
+	a := newAuthority(t)
+	port := serveFleet(t, f, a, start)
+	for n, want := range map[int]string{1: "unknown authority", 2: "IP SANs", 3: "expired"} {
+		_, err := client(t, a).Get(fmt.Sprintf("https://127.1.0.%d:%d/pods", n, port))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("node %d: got error %v, want one that says %q", n, err, want)
+		}
+	}
+}
+
+// TestConnectionsDoNotOutliveTheirCertificate: who keeps one open meets the
+// new certificate all the same.
+func TestConnectionsDoNotOutliveTheirCertificate(t *testing.T) {
+	f := newFleet(t, Options{Nodes: 2}, "impostor node=node-0001 as=node-0002 at=10s")
+	a := newAuthority(t)
+	var now atomic.Int64
+	now.Store(start.UnixNano())
+	port := serveFleetAt(t, f, a, func() time.Time { return time.Unix(0, now.Load()) })
+	c := client(t, a)
+	c.Transport.(*http.Transport).ForceAttemptHTTP2 = false // weir's scraper speaks HTTP/1.1
+	for _, step := range []struct {
+		at   float64
+		want string
+	}{{0, "node-0001"}, {11, "node-0002"}} {
+		now.Store(after(step.at).UnixNano())
+		r, _ := get(t, c, fmt.Sprintf("https://127.1.0.1:%d/pods", port))
+		if got := r.TLS.PeerCertificates[0].Subject.CommonName; got != "system:node:"+step.want {
+			t.Errorf("after %vs: got the certificate of %s, want %s", step.at, got, step.want)
+		}
+	}
+}
+
 // TestServeEndsWhileANodeHangs: a request that would never end does not keep
 // the process.
 func TestServeEndsWhileANodeHangs(t *testing.T) {
@@ -215,6 +281,7 @@ func TestServeEndsWhileANodeHangs(t *testing.T) {
 		hung <- err
 	}()
 	<-arrived // the connection is accepted
+	<-arrived // it is noted when
 	<-arrived // the request is being handled
 	cancel()
 	if err := <-ended; err != nil {

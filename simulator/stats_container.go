@@ -25,6 +25,9 @@ func (n *Node) appendStatsContainer(dst []byte, s *scratch, now int64) []byte {
 	for _, p := range n.pods {
 		if r, ok := p.readPod(now); ok {
 			group(p.path(false), r.at, r.cpu, r.memory, r.start)
+			if q := holds(p.faults, Duplicate, now); q != nil && q.Style == TwoQoS {
+				group(p.path(true), r.at, 0, 0, q.from)
+			}
 		}
 		s.containers = s.containers[:0]
 		if r, ok := p.readSandbox(now); ok {

@@ -103,7 +103,7 @@ func (p *Pod) summarise(w *writer, s *scratch, now int64, full bool) {
 	w.string("namespace", p.Namespace)
 	w.string("uid", p.ReportedUID())
 	w.end()
-	w.time("startTime", p.start+p.jitter(p.faults, now))
+	w.time("startTime", p.Node.clock(p.start)+p.jitter(p.faults, now))
 	w.array("containers")
 	for i := range s.containers {
 		s.containers[i].summarise(w, p.seen(now), full)

@@ -122,6 +122,21 @@ func describeVerdict(v *metric.Verdict) string {
 	if v.Evidence.Err != nil {
 		why = append(why, v.Evidence.Err.Error())
 	}
+	if v.Evidence.Rule != "" {
+		why = append(why, "rule "+v.Evidence.Rule)
+	}
+	if id := v.Evidence.Got.ID; id != "" {
+		why = append(why, "got "+string(id))
+	}
+	if id := v.Evidence.Other.ID; id != "" {
+		why = append(why, "other "+string(id))
+	}
+	if v.Evidence.Limit != 0 {
+		why = append(why, fmt.Sprintf("bound %v", v.Evidence.Limit))
+	}
+	if v.Evidence.Due != 0 {
+		why = append(why, fmt.Sprintf("next at %v", transcript.Offset(v.Evidence.Due)))
+	}
 	if len(why) == 0 {
 		return v.Reason.String()
 	}

@@ -33,6 +33,7 @@ func addSample(b *metric.Batch, line string, now time.Time) error {
 	s.Instance.Origin = metric.StartReported
 	at, window := now, 15*time.Second
 	rejected, held, ambiguous, absent := metric.Unjudged, false, false, false
+	rule := ""
 	var given []metric.Group
 	for _, word := range words[1:] {
 		key, v, _ := strings.Cut(word, "=")
@@ -60,6 +61,16 @@ func addSample(b *metric.Batch, line string, now time.Time) error {
 			absent = true
 		case "rejected":
 			rejected, _ = metric.ParseReason(v)
+		case "bound":
+			var x float64
+			x, err = transcript.Bytes(v)
+			for i := range b.Verdicts {
+				if o := &b.Verdicts[i]; o.Entity == s.Entity && o.Reason == metric.OverLimit {
+					o.Evidence.Limit = x
+				}
+			}
+		case "rule":
+			rule = strings.ReplaceAll(v, "_", " ")
 		default:
 			n, ok := numbers[key]
 			if !ok {
@@ -102,7 +113,11 @@ func addSample(b *metric.Batch, line string, now time.Time) error {
 	}
 	if rejected != metric.Unjudged {
 		s.Condemn(rejected)
-		b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: s.Entity, Instance: s.Instance, Group: metric.CPU, Reason: rejected})
+		v := metric.Verdict{Entity: s.Entity, Instance: s.Instance, Group: metric.CPU, Reason: rejected}
+		if rule != "" {
+			v.Evidence = metric.Evidence{Rule: rule, Got: metric.Sight{ID: s.Instance.ID, UID: s.Instance.UID}}
+		}
+		b.Verdicts = append(b.Verdicts, v)
 	}
 	return nil
 }

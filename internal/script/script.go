@@ -6,7 +6,7 @@
 //
 // Commands:
 //
-//	source [exhaustive] [node=n1]
+//	source [exhaustive] [node=n1] [interval=15s]
 //	    a new source and pipeline; comes first
 //	facts [unsynced]
 //	    node n1 [notready] [cpu=4] [mem=8Gi] [disk=10Gi] [free-cpu=3] [free-mem=7Gi]
@@ -14,9 +14,10 @@
 //	    container shop/web/app [waiting|terminated] [why=…] [init|sidecar|ephemeral] [started=-5m] [cpu=100m/200m] [mem=64Mi/128Mi] [disk=…] [gpu=1]
 //	    everything the API server says from now on; amounts are request/limit, free- is what is allocatable
 //	observe [at=15s] [error=NodeTimeout]
-//	    shop/web/app cpu=250m mem=10Mi [rss=8Mi] [time=14s] [window=15s] [uid=u1] [start=-1h] [mtime] [held] [ambiguous] [rejected=OldPod]
+//	    shop/web/app cpu=250m mem=10Mi [rss=8Mi] [time=14s] [window=15s] [uid=u1] [start=-1h] [mtime] [held] [ambiguous] [rejected=OldPod [rule=uid]]
 //	    cpu=FirstSample, a reason in a number's place, is a group without numbers;
 //	    absent, with reasons only, is an entity without a sample that has verdicts
+//	    (of a bound: cpu=OverLimit [bound=8])
 //	    shop/web [rx=5]   a pod;   node [cpu=…]   the node;   shop/web[interface:eth0] [rx=5]   a part
 //
 // Each observation is also put, in reverse order, to a second pipeline, whose
@@ -64,14 +65,21 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 	switch d.Cmd {
 	case "source":
 		s.forth, s.back = s.pipeline(), s.pipeline()
-		node := "n1"
+		node, interval := "n1", time.Duration(0)
 		for _, arg := range d.CmdArgs {
-			if arg.Key == "node" && len(arg.Vals) == 1 {
+			switch {
+			case len(arg.Vals) != 1:
+			case arg.Key == "node":
 				node = arg.Vals[0]
+			case arg.Key == "interval":
+				var err error
+				if interval, err = time.ParseDuration(arg.Vals[0]); err != nil {
+					return "", fmt.Errorf("interval: %w", err)
+				}
 			}
 		}
 		for _, b := range []*metric.Batch{&s.batch, &s.reversed} {
-			*b = metric.Batch{Source: "test", Node: metric.NodeName(node), Exhaustive: d.HasArg("exhaustive"), Clock: time.Millisecond}
+			*b = metric.Batch{Source: "test", Node: metric.NodeName(node), Interval: interval, Exhaustive: d.HasArg("exhaustive"), Clock: time.Millisecond}
 		}
 		return "", nil
 	case "facts":

@@ -74,8 +74,71 @@ func (a *Aggregator) unreported(p *pod, name string) (metric.Reason, metric.Evid
 	}
 	for _, t := range p.turned {
 		if t.name == name {
-			return t.reason, metric.Evidence{} // whose verdict identity has written
+			return t.reason, a.said.evidence(p.container(name), t.reason) // as identity has written
 		}
 	}
-	return metric.NotReported, metric.Evidence{}
+	if a.cut > 0 {
+		return metric.OverLimit, metric.Evidence{Limit: a.cut}
+	}
+	return metric.NotReported, metric.Evidence{Due: a.next}
+}
+
+// cutAt returns the bound at which the source dropped what else the node reported,
+// 0 if it dropped nothing. It says so of some only; identity, which says the same of
+// too many reports of one entity, leaves a sample.
+func (a *Aggregator) cutAt(b *metric.Batch) float64 {
+	for i := range b.Verdicts {
+		v := &b.Verdicts[i]
+		if v.Reason != metric.OverLimit || v.Entity.Kind != metric.Container && v.Entity.Kind != metric.Pod {
+			continue
+		}
+		p := a.pods[keyOf(&v.Entity)]
+		if p == nil || p.round != a.round || v.Entity.Kind == metric.Container && p.member(v.Entity.Name) == none && !p.turnedAway(v.Entity.Name) {
+			return v.Evidence.Limit
+		}
+	}
+	return 0
+}
+
+// excuseFirst calls by its name that all are seen for the first time because
+// weir has just begun to read the node.
+func (a *Aggregator) excuseFirst(b *metric.Batch) {
+	for i := range b.Samples {
+		s := &b.Samples[i]
+		for _, g := range wholes {
+			if s.Reasons[g] == metric.FirstSample {
+				s.Reasons[g] = metric.WarmingUp
+			}
+		}
+	}
+	for i := range b.Verdicts {
+		v := &b.Verdicts[i]
+		if (v.Group == metric.CPU || v.Group == metric.Memory) && v.Reason == metric.FirstSample {
+			v.Reason = metric.WarmingUp
+		}
+	}
+}
+
+// lack says of all that is met that the source has no group g for containers. Who
+// has it all the same loses the verdict again.
+func (a *Aggregator) lack(g metric.Group, b *metric.Batch) {
+	for _, p := range a.met {
+		reason, named := metric.Unsupported, p.named
+		if p.facts != nil {
+			named = p.facts
+			if ended := life(p.facts); ended != metric.Unjudged {
+				reason = ended
+			}
+		}
+		for i := 0; named != nil && i < len(named.Containers); i++ {
+			a.said.explain(p.container(named.Containers[i].Name), g, reason, metric.Evidence{})
+		}
+		for _, m := range p.members {
+			a.said.explain(p.container(m.name), g, reason, metric.Evidence{})
+		}
+		a.said.explain(p.entity, g, reason, metric.Evidence{})
+	}
+	if b.Node != "" {
+		a.said.explain(metric.Entity{Kind: metric.Node, Node: b.Node}, g, metric.Unsupported, metric.Evidence{})
+	}
 }

@@ -35,6 +35,10 @@ type Aggregator struct {
 
 	round uint32 // counts batches
 	reads uint32 // counts those that were read without error
+	// warm is set once a batch has held something: until then weir is only
+	// getting to know the node, and its first samples are nobody's fault.
+	warm bool
+	next int64 // when the next batch is due, by our clock; 0 if unknown
 
 	// gives marks the groups this source has ever given for a container. A pod
 	// is not held to what its source never tells.
@@ -43,6 +47,7 @@ type Aggregator struct {
 	nodeSpeaks bool
 
 	missed missed
+	cut    float64 // the bound at which the source cut this report; 0 if it did not
 	sums   [len(summedMetrics)]exactSum
 	said   verdicts
 }
@@ -63,14 +68,31 @@ func (a *Aggregator) Process(facts *metric.Facts, b *metric.Batch, now time.Time
 	if b.Err == nil {
 		a.reads++
 	}
+	if a.next = 0; b.Interval > 0 {
+		a.next = now.Add(b.Interval).UnixNano()
+	}
 	a.missed = whyMissed(facts, b)
+	if a.missed.reason != metric.Unjudged {
+		a.missed.evidence.Due = a.next
+	}
 	a.said.begin(b)
 	a.gather(b)
+	if !a.warm && len(b.Samples) > 0 {
+		a.warm = true
+		a.excuseFirst(b)
+	}
+	a.cut = a.cutAt(b)
 	a.expect(facts, b)
 	for _, p := range a.met {
 		a.judge(p, b)
 	}
-	a.judgeNode(b)
+	a.judgeNode(facts, b)
+	for _, g := range wholes {
+		if !a.wanted(g) {
+			a.lack(g, b)
+		}
+	}
+	a.said.settle()
 	setRatios(b)
 	a.said.end()
 }

@@ -6,7 +6,7 @@ import "github.com/weir-metrics/weir/metric"
 type blame struct {
 	name   string
 	reason metric.Reason
-	err    error
+	why    metric.Evidence // what the reason rests on
 }
 
 // on reports whether anyone is to blame.
@@ -14,9 +14,9 @@ func (w *blame) on() bool { return w.reason != metric.Unjudged }
 
 // put blames a container, unless one with a reason further out is blamed
 // already. Of equals the first stands.
-func (w *blame) put(name string, reason metric.Reason, err error) {
+func (w *blame) put(name string, reason metric.Reason, why metric.Evidence) {
 	if !w.on() || reason.Layer() < w.reason.Layer() {
-		*w = blame{name, reason, err}
+		*w = blame{name, reason, why}
 	}
 }
 
@@ -43,10 +43,24 @@ func (a *Aggregator) judge(p *pod, b *metric.Batch) {
 		// containers'.
 		a.refuse(p, b, idle)
 	default:
-		// Only the pod's own cgroup is known: its own numbers stand.
-		if p.own != none {
-			p.reason = b.Samples[p.own].Reasons[metric.CPU]
+		a.standAlone(p, b)
+	}
+}
+
+// standAlone lets the numbers of a pod's own cgroup stand, for no container of
+// it is known. One that the API server names and its node does not is not
+// reported.
+func (a *Aggregator) standAlone(p *pod, b *metric.Batch) {
+	switch {
+	case p.own != none:
+		s := &b.Samples[p.own]
+		if p.facts != nil {
+			a.shortOf(s)
 		}
+		p.reason = s.Reasons[metric.CPU]
+	case p.facts != nil:
+		reason, why := a.unreported(p, "")
+		a.refuse(p, b, blame{reason: reason, why: why})
 	}
 }
 
@@ -56,61 +70,86 @@ func (a *Aggregator) judgeByFacts(p *pod, b *metric.Batch) (worst, idle blame) {
 	for i := range p.facts.Containers {
 		c := &p.facts.Containers[i]
 		var reason metric.Reason
-		var err error
+		var why metric.Evidence
 		if at := p.member(c.Name); at != none {
-			reason = a.shortOf(&b.Samples[at])
+			reason, why = a.shortOf(&b.Samples[at])
 		} else {
-			var why metric.Evidence
 			reason, why = a.absent(p, c)
-			reason = a.explain(p, c.Name, reason, why)
-			err = why.Err
+			reason, why = a.explain(p, c.Name, reason, why)
 		}
 		switch {
 		case reason == metric.Unjudged || c.Role == metric.Ephemeral:
-		case c.Required():
-			worst.put(c.Name, reason, err)
+		case c.Required(), a.unheardOf(p, c, b):
+			worst.put(c.Name, reason, why)
 		case c.Role != metric.Init: // it has ended, as it should
-			idle.put(c.Name, reason, err)
+			idle.put(c.Name, reason, why)
 		}
 	}
 	return worst, idle
 }
 
+// unheardOf reports whether the node has just reported a run of a container that
+// the API server does not know to run yet: it began after the one that ended last.
+func (a *Aggregator) unheardOf(p *pod, c *metric.ContainerFacts, b *metric.Batch) bool {
+	at := p.member(c.Name)
+	if at == none || c.Role != metric.Regular && c.Role != metric.Sidecar || b.Samples[at].Held&(1<<metric.CPU) != 0 {
+		return false
+	}
+	start := b.Samples[at].Instance.StartTime()
+	return !start.IsZero() && start.After(c.EndedAt) && !start.Before(p.facts.Started)
+}
+
 // judgeByReports does the same where only the node tells what a pod consists
 // of: what it reported in this read or the one before.
 func (a *Aggregator) judgeByReports(p *pod, b *metric.Batch) (worst blame) {
-	put := func(name string, reason metric.Reason, err error) {
+	put := func(name string, reason metric.Reason, why metric.Evidence) {
 		// There is no order of containers here but that of their names.
 		if reason.Layer() == worst.reason.Layer() && worst.on() && name < worst.name {
 			worst = blame{}
 		}
-		worst.put(name, reason, err)
+		worst.put(name, reason, why)
 	}
 	for _, m := range p.members {
-		if reason := a.shortOf(&b.Samples[m.sample]); reason != metric.Unjudged {
-			put(m.name, reason, nil)
+		if reason, why := a.shortOf(&b.Samples[m.sample]); reason != metric.Unjudged {
+			put(m.name, reason, why)
 		}
 	}
 	for _, r := range p.reported {
 		if p.member(r.name) == none && a.expects(r, b) {
 			reason, why := a.unreported(p, r.name)
-			put(r.name, a.explain(p, r.name, reason, why), why.Err)
+			reason, why = a.explain(p, r.name, reason, why)
+			put(r.name, reason, why)
 		}
 	}
 	for _, t := range p.turned {
 		// The container is there and only its numbers are in doubt, unless they
 		// were found to be another pod's.
 		if p.member(t.name) == none && !t.reason.Foreign() {
-			put(t.name, t.reason, nil)
+			reason, why := a.explain(p, t.name, t.reason, a.said.evidence(p.container(t.name), t.reason))
+			put(t.name, reason, why)
 		}
+	}
+	if p.named != nil {
+		a.speakOfNamed(p)
 	}
 	a.remember(p, b)
 	return worst
 }
 
+// speakOfNamed gives the containers that the API server names a verdict where the
+// node reports another pod of that name, which the API server has yet to hear of.
+func (a *Aggregator) speakOfNamed(p *pod) {
+	for i := range p.named.Containers {
+		if name := p.named.Containers[i].Name; p.member(name) == none {
+			reason, why := a.unreported(p, name)
+			a.explain(p, name, reason, why)
+		}
+	}
+}
+
 // shortOf returns why the sample of a container is not enough to serve its pod;
 // Unjudged if it is.
-func (a *Aggregator) shortOf(s *metric.Sample) metric.Reason {
+func (a *Aggregator) shortOf(s *metric.Sample) (metric.Reason, metric.Evidence) {
 	var short blame
 	for _, g := range wholes {
 		if !a.wanted(g) || serves(s, g) {
@@ -123,12 +162,15 @@ func (a *Aggregator) shortOf(s *metric.Sample) metric.Reason {
 		if s.Numbered(g) {
 			reason = metric.NotReported // all but the number that counts
 		}
+		var why metric.Evidence
 		if reason == metric.NotReported {
-			reason = a.said.explain(s.Entity, g, reason, metric.Evidence{})
+			reason, why = a.said.explain(s.Entity, g, reason, metric.Evidence{Due: a.next})
+		} else {
+			reason, why = a.said.reasonFor(s, g, reason, metric.Evidence{Due: a.next})
 		}
-		short.put(s.Entity.Name, reason, nil)
+		short.put(s.Entity.Name, reason, why)
 	}
-	return short.reason
+	return short.reason, short.why
 }
 
 // serves reports whether s has the number that group g of a pod cannot do
@@ -142,19 +184,29 @@ func serves(s *metric.Sample, g metric.Group) bool {
 }
 
 // explain writes the verdicts of a container of p that has no sample, and
-// returns the reason they give.
-func (a *Aggregator) explain(p *pod, name string, reason metric.Reason, why metric.Evidence) metric.Reason {
+// returns the reason they give. Where its name was reported and what went by it was
+// turned away, that is the reason for the pod; the container itself was not
+// reported, because of it.
+func (a *Aggregator) explain(p *pod, name string, reason metric.Reason, why metric.Evidence) (metric.Reason, metric.Evidence) {
+	e := p.container(name)
 	if reason.Layer() == metric.LayerIdentity {
-		return reason // identity has said so itself
+		instead := why
+		instead.Cause, instead.Due = reason, a.next
+		for _, g := range wholes {
+			if a.wanted(g) {
+				a.said.explain(e, g, metric.NotReported, instead)
+			}
+		}
+		return reason, why
 	}
-	e := metric.Entity{Kind: metric.Container, Node: p.entity.Node, Namespace: p.entity.Namespace, Pod: p.entity.Pod, Name: name}
 	var said blame
 	for _, g := range wholes {
 		if a.wanted(g) {
-			said.put(name, a.said.explain(e, g, reason, why), nil)
+			reason, why := a.said.explain(e, g, reason, why)
+			said.put(name, reason, why)
 		}
 	}
-	return said.reason
+	return said.reason, said.why
 }
 
 // refuse keeps p's CPU and memory from being served. A reason that concerns the
@@ -162,12 +214,10 @@ func (a *Aggregator) explain(p *pod, name string, reason metric.Reason, why metr
 // the pod Incomplete.
 func (a *Aggregator) refuse(p *pod, b *metric.Batch, w blame) {
 	p.reason = w.reason
-	why := metric.Evidence{Name: w.name, Err: w.err}
+	why := w.why
+	why.Name = w.name
 	if w.reason.Layer() > metric.LayerScrape && !a.unheard(p) {
 		p.reason, why.Cause = metric.Incomplete, w.reason
-	}
-	if p.reason == metric.NodeNotReady {
-		why.Cause = a.missed.evidence.Cause
 	}
 	for _, g := range wholes {
 		if !a.wanted(g) {

@@ -4,7 +4,7 @@ import "github.com/weir-metrics/weir/metric"
 
 // judgeNode explains a node that is not reported. Where the source never speaks
 // of nodes, the node is the sum of its pods, if all of them are known.
-func (a *Aggregator) judgeNode(b *metric.Batch) {
+func (a *Aggregator) judgeNode(facts *metric.Facts, b *metric.Batch) {
 	if b.Node == "" {
 		return
 	}
@@ -15,6 +15,7 @@ func (a *Aggregator) judgeNode(b *metric.Batch) {
 			at = i
 			if s.Times[metric.CPU] != 0 || s.Times[metric.Memory] != 0 {
 				a.nodeSpeaks = true
+				a.shortOf(s)
 				return
 			}
 			break
@@ -26,26 +27,31 @@ func (a *Aggregator) judgeNode(b *metric.Batch) {
 	case a.missed.reason != metric.Unjudged:
 		reason, why = a.missed.reason, a.missed.evidence
 	case a.nodeSpeaks:
-		reason = metric.NotReported
+		reason, why = metric.NotReported, metric.Evidence{Due: a.next}
 	default:
-		if reason, why = a.sumPods(b, e, at); reason == metric.Unjudged {
+		var summed bool
+		reason, why, summed = a.sumPods(b, e, at)
+		if summed || reason == metric.Unjudged && facts.Node(b.Node) == nil {
 			return
+		}
+		if reason == metric.Unjudged { // nothing runs that could be added up
+			reason, why = metric.NotReported, metric.Evidence{Due: a.next}
 		}
 	}
 	for _, g := range wholes {
 		if !a.wanted(g) {
 			continue
 		}
-		reason := a.said.explain(e, g, reason, why)
+		reason, _ := a.said.explain(e, g, reason, why)
 		if at != none {
 			b.Samples[at].Reasons[g] = reason
 		}
 	}
 }
 
-// sumPods makes the node e the sum of its pods, or returns why it cannot:
-// Unjudged if it did, or if there is nothing to add.
-func (a *Aggregator) sumPods(b *metric.Batch, e metric.Entity, at int) (metric.Reason, metric.Evidence) {
+// sumPods makes the node e the sum of its pods and reports true, or returns why it
+// cannot: Unjudged if there is nothing to add.
+func (a *Aggregator) sumPods(b *metric.Batch, e metric.Entity, at int) (metric.Reason, metric.Evidence, bool) {
 	var t total
 	var short *pod
 	a.start()
@@ -59,11 +65,14 @@ func (a *Aggregator) sumPods(b *metric.Batch, e metric.Entity, at int) (metric.R
 			short = p
 		}
 	}
-	if short != nil {
-		return metric.Incomplete, metric.Evidence{Name: short.entity.String(), Cause: short.reason}
+	switch {
+	case short != nil && short.reason.Layer() <= metric.LayerScrape:
+		return short.reason, metric.Evidence{Name: short.entity.String(), Due: a.next}, false
+	case short != nil:
+		return metric.Incomplete, metric.Evidence{Name: short.entity.String(), Cause: short.reason, Due: a.next}, false
 	}
 	if t.count > 0 {
 		a.finish(&t, b, e, at)
 	}
-	return metric.Unjudged, metric.Evidence{}
+	return metric.Unjudged, metric.Evidence{}, t.count > 0
 }

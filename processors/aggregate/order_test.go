@@ -69,7 +69,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 				}
 				s.Rates[metric.CPU] = metric.Window{End: at, Length: time.Duration(1+random.IntN(20)) * time.Second}
 				if random.IntN(10) == 0 {
-					s.Reasons[metric.CPU] = metric.FirstSample
+					s.Reasons[metric.CPU] = metric.TooYoung
 					short[pod] = true
 				}
 				want[pod].Add(want[pod], big.NewFloat(cpu))

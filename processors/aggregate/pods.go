@@ -19,6 +19,7 @@ func keyOf(e *metric.Entity) podKey { return podKey{e.Node, e.Namespace, e.Pod} 
 type pod struct {
 	entity metric.Entity
 	facts  *metric.PodFacts // nil if the API server does not know it
+	named  *metric.PodFacts // what it knows by this name on this node instead
 	round  uint32           // when it was met last
 	gone   bool             // no longer among the Aggregator's pods
 
@@ -62,6 +63,16 @@ func (p *pod) member(name string) int {
 		}
 	}
 	return none
+}
+
+// container returns the entity of a container of p.
+func (p *pod) container(name string) metric.Entity {
+	return metric.Entity{Kind: metric.Container, Node: p.entity.Node, Namespace: p.entity.Namespace, Pod: p.entity.Pod, Name: name}
+}
+
+// turnedAway reports whether a sample of that container was rejected.
+func (p *pod) turnedAway(name string) bool {
+	return slices.ContainsFunc(p.turned, func(t turned) bool { return t.name == name })
 }
 
 // is reports whether e is p or belongs to it.
@@ -145,7 +156,7 @@ func (a *Aggregator) meet(p *pod) {
 		return
 	}
 	p.round = a.round
-	p.facts, p.own, p.reason = nil, none, metric.Unjudged
+	p.facts, p.named, p.own, p.reason = nil, nil, none, metric.Unjudged
 	p.members, p.turned = p.members[:0], p.turned[:0]
 	a.met = append(a.met, p)
 }
@@ -162,19 +173,20 @@ func (a *Aggregator) expect(facts *metric.Facts, b *metric.Batch) {
 		a.expectReported(facts, b)
 	}
 	for _, p := range a.met {
-		if f := facts.Pod(p.entity.PodRef()); f != nil && p.isOf(f, b) {
+		switch f := facts.Pod(p.entity.PodRef()); {
+		case f == nil || f.Node != p.entity.Node:
+		case p.isOf(f, b):
 			p.facts = f
 			p.reported = p.reported[:0]
+		default:
+			p.named = f
 		}
 	}
 }
 
 // isOf reports whether f is about the pod that was reported, and not about one
-// of that name elsewhere, before or after it.
+// of that name before or after it.
 func (p *pod) isOf(f *metric.PodFacts, b *metric.Batch) bool {
-	if f.Node != p.entity.Node {
-		return false
-	}
 	for _, m := range p.members {
 		if uid := b.Samples[m.sample].Instance.UID; uid != "" && !f.Is(uid) {
 			return false

@@ -125,7 +125,7 @@ func (a *Aggregator) serve(p *pod, b *metric.Batch) bool {
 	if own := &b.Samples[p.own].Instance; own.UID == "" {
 		own.UID = uid
 		if p.facts != nil {
-			own.UID = p.facts.UID
+			own.UID = p.facts.ReportedUID()
 		}
 	}
 	p.reason = metric.Measured

@@ -28,24 +28,84 @@ func (v *verdicts) begin(b *metric.Batch) {
 	clear(v.at)
 	for i := range b.Verdicts {
 		o := &b.Verdicts[i]
-		if (o.Group == metric.CPU || o.Group == metric.Memory) && o.Entity.Part == "" && !ofRejected(o.Reason) {
-			v.at[verdictKey{o.Entity, o.Group}] = i
+		if o.Group != metric.CPU && o.Group != metric.Memory || o.Entity.Part != "" || o.Reason.Layer() == metric.LayerIdentity {
+			continue
+		}
+		key := verdictKey{o.Entity, o.Group}
+		if before, ok := v.at[key]; ok {
+			// Two steps have spoken: the reason further out stands.
+			if b.Verdicts[before].Reason.Layer() <= o.Reason.Layer() {
+				before = i
+			} else {
+				v.at[key] = i
+			}
+			b.Verdicts[before].Reason, v.taken = metric.Measured, true
+			continue
+		}
+		v.at[key] = i
+	}
+}
+
+// explain adds a verdict, unless there is one that lies as far out or further,
+// and returns what the one that stands says.
+func (v *verdicts) explain(e metric.Entity, g metric.Group, reason metric.Reason, why metric.Evidence) (metric.Reason, metric.Evidence) {
+	if i, ok := v.at[verdictKey{e, g}]; ok && v.batch.Verdicts[i].Reason.Layer() <= reason.Layer() {
+		return v.batch.Verdicts[i].Reason, v.batch.Verdicts[i].Evidence
+	}
+	v.replace(e, g, reason, why)
+	return reason, why
+}
+
+// reasonFor returns what the verdict says that an earlier step has given a group
+// of a sample. A step that gave the sample its reason and no verdict has spoken
+// without evidence; the verdict is added.
+func (v *verdicts) reasonFor(s *metric.Sample, g metric.Group, reason metric.Reason, otherwise metric.Evidence) (metric.Reason, metric.Evidence) {
+	if i, ok := v.at[verdictKey{s.Entity, g}]; ok {
+		return v.batch.Verdicts[i].Reason, v.batch.Verdicts[i].Evidence
+	}
+	v.replace(s.Entity, g, reason, otherwise)
+	return reason, otherwise
+}
+
+// evidence returns what identity's verdict on a sample of e rests on.
+func (v *verdicts) evidence(e metric.Entity, reason metric.Reason) metric.Evidence {
+	for i := range v.batch.Verdicts {
+		if o := &v.batch.Verdicts[i]; o.Reason == reason && o.Entity == e {
+			return o.Evidence
+		}
+	}
+	return metric.Evidence{}
+}
+
+// settle makes verdicts agree with what is served: a number that stands has none,
+// unless its instance was chosen without support. Then a verdict on that instance
+// says beside what it was chosen.
+func (v *verdicts) settle() {
+	b := v.batch
+	for i := range b.Samples {
+		s := &b.Samples[i]
+		if s.Rejected() || s.Entity.Part != "" {
+			continue
+		}
+		for _, g := range wholes {
+			switch {
+			case !s.Numbered(g):
+			case s.Reasons[g] == metric.Measured:
+				v.withdraw(s.Entity, g)
+			case !v.spoken(s.Entity, g, metric.Ambiguous):
+				chosen := v.evidence(s.Entity, metric.Ambiguous)
+				chosen.Got, chosen.Other = chosen.Other, chosen.Got
+				v.replace(s.Entity, g, metric.Ambiguous, chosen)
+				v.batch.Verdicts[v.at[verdictKey{s.Entity, g}]].Instance = s.Instance
+			}
 		}
 	}
 }
 
-func ofRejected(r metric.Reason) bool {
-	return r.Layer() == metric.LayerIdentity && r != metric.Ambiguous
-}
-
-// explain adds a verdict, unless there is one that lies as far out or further,
-// and returns the reason of the one that stands.
-func (v *verdicts) explain(e metric.Entity, g metric.Group, reason metric.Reason, why metric.Evidence) metric.Reason {
-	if i, ok := v.at[verdictKey{e, g}]; ok && v.batch.Verdicts[i].Reason.Layer() <= reason.Layer() {
-		return v.batch.Verdicts[i].Reason
-	}
-	v.replace(e, g, reason, why)
-	return reason
+// spoken reports whether the verdict on a group of e has that reason.
+func (v *verdicts) spoken(e metric.Entity, g metric.Group, reason metric.Reason) bool {
+	i, ok := v.at[verdictKey{e, g}]
+	return ok && v.batch.Verdicts[i].Reason == reason
 }
 
 // replace makes this the verdict, whatever was said before.

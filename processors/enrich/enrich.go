@@ -105,7 +105,7 @@ func (e *Enricher) addPods(facts *metric.Facts, b *metric.Batch, reported int, n
 		}
 		e.seen[pod] |= sawPod
 		own := b.Add(s.Entity.OfPod()) // s may be of the old array from here on
-		own.Instance.UID = pod.UID
+		own.Instance.UID = pod.ReportedUID()
 		setPod(own, pod)
 		setUptime(own, pod)
 		switch {

@@ -5,8 +5,9 @@
 // the rival.
 //
 // The rules, strongest first, are those of docs/architecture.md; each is one
-// function in rules.go. What the API server says can reject a lone sample; the
-// other rules only choose between rivals. A choice that nothing supports is
+// function in facts.go (what the API server says), start.go, pods.go or rules.go.
+// What the API server says can reject a lone sample; the other rules only choose
+// between rivals. A choice that nothing supports is
 // made once, kept, and marked Ambiguous: it never alternates.
 //
 // # Lines
@@ -15,7 +16,8 @@
 // for each entity the lines it has seen: a line is one instance as its reports
 // show it, recognised by ID, UID, path or start where the report has them, and
 // else by its counter's going on. What was once learnt of a line, from a witness
-// or when it was alone, is remembered with it.
+// or when it was alone, is remembered with it, until its counter could as well
+// have changed places with another's (mixed.go).
 package identity
 
 import (
@@ -44,9 +46,12 @@ type State struct {
 	now     time.Time     // of the last batch
 	clock   time.Duration // since the first batch; stands still while reads fail
 	round   uint32
+	answers uint32 // rounds that gave something
 	lastID  uint32 // of the newest line
 	asked   time.Duration
 	cores   float64 // of the node; 0 if unknown
+	node    metric.NodeClock
+	stepped time.Duration // when the node's clock was last found to have stepped, by ours; negative if never
 
 	// Of the batch in hand: its samples by entity.
 	grouped *metric.Batch
@@ -62,6 +67,10 @@ type track struct {
 	first, last int32  // its samples in the batch in hand
 	winner      int32  // index of the sample believed; -1 if none
 	seen        time.Duration
+	answer      uint32        // that reported it last
+	latest      int64         // its newest time then
+	guessed     bool          // no evidence chose the sample believed
+	past        metric.PodUID // of a pod: one whose containers are older than another's
 	known       bool          // the API server knew the pod in an earlier round
 	unknown     time.Duration // since when it does not; negative if it does
 	lines       []line
@@ -78,6 +87,11 @@ type line struct {
 	rate     float64         // CPU nanoseconds per nanosecond, between the last two
 	still    int             // new reports since the counter last moved
 	seen     time.Duration
+	shift    int64         // by how much the node's clock was put forward since it began
+	first    uint32        // the answer it was first seen in
+	answer   uint32        // and last
+	since    int64         // when the answer before had its newest reading, if that did not have the line; else 0
+	born     bool          // it cannot have begun long before that
 	lost     metric.Reason // why it was turned away last; Measured if it was not
 	lostTo   uint32
 	rule     string
@@ -89,6 +103,9 @@ type candidate struct {
 	line   int // index in track.lines
 	out    bool
 	denied bool // by the facts
+	fresh  bool // the line is new
+	mixed  bool // it may as well be of another candidate's line
+	heard  bool // a witness says that the sample is the line's
 }
 
 // New returns the state for one source.
@@ -96,7 +113,7 @@ func New(o Options) *State {
 	if o.WitnessEvery <= 0 {
 		o.WitnessEvery = 30 * time.Second
 	}
-	return &State{options: o, tracks: map[metric.Entity]*track{}, asked: -o.WitnessEvery}
+	return &State{options: o, tracks: map[metric.Entity]*track{}, asked: -o.WitnessEvery, stepped: -1}
 }
 
 // Process turns away every sample of b that is not the truth: it condemns it
@@ -190,11 +207,11 @@ func (s *State) Doubts(_ *metric.Facts, b *metric.Batch, now time.Time) bool {
 		}
 		named := 0
 		for j := range t.lines {
-			if in := &t.lines[j].instance; in.UID != "" || in.ID != "" {
+			if t.lines[j].instance.UID != "" {
 				named++
 			}
 		}
-		if nameless && named < reports {
+		if nameless && (named < reports || s.close(t)) {
 			s.asked = s.clock
 			return true
 		}
@@ -218,8 +235,17 @@ func (s *State) group(b *metric.Batch, now time.Time) {
 	}
 	if !b.Failed() {
 		s.clock += now.Sub(s.now)
+		s.answers++
 	}
 	s.now = now
+	if s.node.Follow(b) {
+		s.stepped = s.clock
+		for _, t := range s.tracks {
+			for i := range t.lines {
+				t.lines[i].shift += int64(s.node.Jump)
+			}
+		}
+	}
 	s.grouped, s.round = b, s.round+1
 	n := len(b.Samples)
 	s.tracked = slices.Grow(s.tracked[:0], n)[:n]
@@ -252,22 +278,27 @@ func (s *State) group(b *metric.Batch, now time.Time) {
 func (s *State) judge(t *track, facts *metric.Facts, b *metric.Batch) {
 	s.limit(t, b)
 	s.match(t, b)
+	s.mix(t, b)
+	s.hear(t, b)
+	s.blur(t, b)
 	for _, c := range s.candidates {
 		b.Samples[c.sample].Instance.Line = t.lines[c.line].id
 	}
-	s.hear(t, b)
 	unread := s.markUnread(t, b)
 	s.applyFacts(t, facts, b)
 	s.applyPod(b, t)
+	s.applyPast(t, b)
 	s.applyLife(t, b)
 	s.applyViews(t, facts, b)
-	s.applyStart(t, b)
+	s.applyStart(t, facts, b)
 	ambiguous := s.choose(t, facts, b)
+	t.answer, t.latest = s.answers, 0
 
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		sample, l := &b.Samples[c.sample], &t.lines[c.line]
 		s.follow(l, sample)
+		t.latest = max(t.latest, reportTime(sample))
 		if sample.Instance.UID == "" {
 			sample.Instance.UID = l.instance.UID
 		}
@@ -275,10 +306,14 @@ func (s *State) judge(t *track, facts *metric.Facts, b *metric.Batch) {
 			continue
 		}
 		l.lost = metric.Measured
-		if l.instance.UID == "" && present(facts, sample, b.Clock) {
+		if sample.Instance.Start == 0 {
+			sample.Instance.Start, sample.Instance.Origin = l.instance.Start, l.instance.Origin
+		}
+		if (l.instance.UID == "" || l.instance.ID == "") && present(facts, sample, b.Clock) {
 			// Its start is that of the present run: once the name passes to
-			// another pod, this line is the old one's.
-			l.instance.UID = facts.Pod(sample.Entity.PodRef()).ReportedUID()
+			// another pod or run, this line is the old one's.
+			pod := facts.Pod(sample.Entity.PodRef())
+			l.instance.UID, l.instance.ID = pod.ReportedUID(), pod.Container(sample.Entity.Name).ID
 		}
 		t.chosen, t.winner = l.id, c.sample
 		if ambiguous {
@@ -317,78 +352,6 @@ func (s *State) limit(t *track, b *metric.Batch) {
 		b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: e, Group: metric.CPU, Reason: metric.OverLimit, Evidence: metric.Evidence{Limit: maxRivals}})
 		return
 	}
-}
-
-// applyPod turns away containers of another pod than the one believed.
-func (s *State) applyPod(b *metric.Batch, t *track) {
-	e := &b.Samples[t.first].Entity
-	if e.Kind != metric.Container || s.rivals() < 2 {
-		return
-	}
-	p := s.tracks[e.OfPod()]
-	if p == nil || p.round != s.round || p.winner < 0 {
-		return
-	}
-	uid := b.Samples[p.winner].Instance.UID
-	if uid == "" || b.Samples[p.winner].Reasons[metric.CPU] == metric.Ambiguous {
-		return
-	}
-	of := -1
-	for i, c := range s.candidates {
-		if !c.out && t.lines[c.line].instance.UID == uid {
-			of = i
-		}
-	}
-	for i := range s.candidates {
-		c := &s.candidates[i]
-		if o := t.lines[c.line].instance.UID; of >= 0 && !c.out && o != "" && o != uid {
-			s.lose(t, c, s.candidates[of], b, metric.OldPod, ruleUID)
-		}
-	}
-}
-
-// judgePart lets a device, interface or volume share the fate of the instance
-// it belongs to.
-func (s *State) judgePart(i int, facts *metric.Facts, b *metric.Batch) {
-	part, t := &b.Samples[i], s.tracked[i]
-	if t.winner < 0 && t.first < 0 {
-		// Reported alone: only the facts can speak.
-		if reason, evidence := s.contradicts(facts, b, part, &part.Instance, t); reason != metric.Measured {
-			part.Condemn(reason)
-			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: part.Entity, Instance: part.Instance, Group: metric.Network, Reason: reason, Evidence: evidence})
-		}
-		return
-	}
-	if t.winner >= 0 && belongs(part, &b.Samples[t.winner]) {
-		return
-	}
-	for j := t.first; j >= 0; j = s.next[j] {
-		whole := &b.Samples[j]
-		if whole.Rejected() && belongs(part, whole) {
-			part.Condemn(whole.Reasons[metric.CPU])
-			return
-		}
-	}
-	if t.winner >= 0 {
-		part.Condemn(metric.Discontinuous)
-	}
-}
-
-// belongs reports whether nothing says that part is of another instance than
-// whole. A pod's network is counted in its sandbox, whose ID and path are not
-// the pod's, so for pods only the UID is compared.
-func belongs(part, whole *metric.Sample) bool {
-	p, w := &part.Instance, &whole.Instance
-	if p.UID != "" && w.UID != "" && p.UID != w.UID {
-		return false
-	}
-	if part.Entity.Kind == metric.Pod {
-		return p.UID != "" || w.UID == ""
-	}
-	if p.ID != "" && w.ID != "" && p.ID != w.ID {
-		return false
-	}
-	return p.Path == w.Path || p.Path == "" || w.Path == ""
 }
 
 // memory returns how long unseen lines are remembered.

@@ -17,7 +17,7 @@ func (s *State) match(t *track, b *metric.Batch) {
 	}
 	// Fast path: one sample, and the line that was believed last goes on.
 	if len(s.candidates) == 1 && len(t.lines) == 1 {
-		if _, ok := t.lines[0].fits(&b.Samples[t.first], s.cores); ok {
+		if _, ok := s.fits(&t.lines[0], &b.Samples[t.first]); ok {
 			s.candidates[0].line = 0
 			return
 		}
@@ -34,8 +34,11 @@ func (s *State) match(t *track, b *metric.Batch) {
 				if s.taken(li) {
 					continue
 				}
-				cost, ok := t.lines[li].fits(&b.Samples[s.candidates[ci].sample], s.cores)
-				if ok && cost < bestCost {
+				cost, ok := s.fits(&t.lines[li], &b.Samples[s.candidates[ci].sample])
+				if t.lines[li].answer+1 != s.answers {
+					cost += absent
+				}
+				if ok && (cost < bestCost || cost == bestCost && t.lines[li].id == t.chosen) {
 					bestCost, bestC, bestL = cost, ci, li
 				}
 			}
@@ -51,10 +54,28 @@ func (s *State) match(t *track, b *metric.Batch) {
 			continue
 		}
 		sample := &b.Samples[c.sample]
-		s.lastID++
-		t.lines = append(t.lines, line{id: s.lastID, instance: sample.Instance, cpu: -1, seen: s.clock, lost: metric.Measured})
-		c.line = len(t.lines) - 1
+		s.begin(t, c, sample)
+		l := &t.lines[c.line]
+		if l.born = s.newborn(t, sample); t.answer+1 == s.answers {
+			l.since = t.latest
+		}
 	}
+}
+
+// begin gives a candidate a line of its own.
+func (s *State) begin(t *track, c *candidate, sample *metric.Sample) {
+	s.lastID++
+	t.lines = append(t.lines, line{id: s.lastID, instance: sample.Instance, cpu: -1, seen: s.clock, lost: metric.Measured, first: s.answers})
+	c.line, c.fresh = len(t.lines)-1, true
+}
+
+// newborn reports whether a sample that goes on from no line is of an instance
+// that has begun since the answer before: that one spoke of the entity and not of
+// this, whose counter is no larger than what can have been used since.
+func (s *State) newborn(t *track, sample *metric.Sample) bool {
+	cpu, ok := sample.Values.Get(metric.CPUUsage)
+	since := reportTime(sample) - t.latest
+	return ok && cpu > 0 && t.latest != 0 && t.answer+1 == s.answers && s.cores > 0 && since > 0 && cpu <= s.cores*float64(since)
 }
 
 func (s *State) taken(line int) bool {
@@ -67,10 +88,13 @@ func (s *State) taken(line int) bool {
 }
 
 // A start that differs outweighs any distance between counters; a counter that
-// fell outweighs that only just less.
+// fell outweighs that only just less. One that could not be read comes last of
+// those that fit, after lines that the answer before did not have.
 const (
 	startMismatch = 1e18
 	counterFell   = 1e17
+	unproven      = 1e16
+	absent        = 1e15
 )
 
 // fits reports whether sample may be the line's next report, and how badly it
@@ -78,7 +102,7 @@ const (
 // heading, and a large sum more where the starts differ. Of several
 // assignments the one with the smallest such distances is taken; the sum of
 // increases would not tell them apart, being the same for all.
-func (l *line) fits(sample *metric.Sample, cores float64) (cost float64, ok bool) {
+func (s *State) fits(l *line, sample *metric.Sample) (cost float64, ok bool) {
 	i, o := &l.instance, &sample.Instance
 	switch {
 	case i.UID != "" && o.UID != "" && i.UID != o.UID,
@@ -93,11 +117,19 @@ func (l *line) fits(sample *metric.Sample, cores float64) (cost float64, ok bool
 	}
 	cpu, reported := sample.Values.Get(metric.CPUUsage)
 	if !reported || l.cpu < 0 || cpu == 0 { // a 0 may mean "unread": it proves nothing
-		return cost, true
+		return cost + unproven, true
 	}
 	elapsed := float64(reportTime(sample) - l.time)
 	if named {
 		return cost + math.Abs(cpu-l.cpu-l.rate*elapsed), true
+	}
+	if s.adrift(l) {
+		// Times from before and after a step cannot be compared: only the
+		// counters are left.
+		if cpu < l.cpu && (i.Start == 0 || i.Start != o.Start) {
+			return 0, false
+		}
+		return cost + math.Abs(cpu-l.cpu), true
 	}
 	switch {
 	case cpu < l.cpu && o.Start != 0 && o.Start <= l.time:
@@ -105,20 +137,30 @@ func (l *line) fits(sample *metric.Sample, cores float64) (cost float64, ok bool
 	case elapsed < 0 && cpu <= l.cpu: // an older reading of the same line
 	case cpu < l.cpu:
 		return 0, false
-	case elapsed == 0 && cpu != l.cpu:
+	case elapsed == 0 && cpu != l.cpu && s.grouped.Clock < time.Second: // else both may be of one second
 		return 0, false
 	case elapsed < 0 && cpu > l.cpu:
 		return 0, false
-	case o.Start > l.time && (cores <= 0 || cpu <= cores*float64(reportTime(sample)-o.Start)):
+	case o.Start > l.time && (s.cores <= 0 || cpu <= s.cores*float64(reportTime(sample)-o.Start)):
 		return 0, false // it began after the line's last report, and has had time for its counter
 	}
 	return cost + math.Abs(cpu-l.cpu-l.rate*elapsed), true
 }
 
+// steppedReadings is for how long after a step of its clock a node may report
+// what it read before: longer than statistics lag.
+const steppedReadings = 35 * time.Second
+
+// adrift reports whether the line's last time may be of before a step of the
+// node's clock, and the next of after it.
+func (s *State) adrift(l *line) bool {
+	return s.stepped >= 0 && (l.seen <= s.stepped || s.clock-s.stepped <= steppedReadings)
+}
+
 // follow brings a line up to its new report.
 func (s *State) follow(l *line, sample *metric.Sample) {
 	o := &sample.Instance
-	l.seen = s.clock
+	defer func() { l.seen, l.answer = s.clock, s.answers }()
 	l.instance.Processes = o.Processes
 	cpu, ok := sample.Values.Get(metric.CPUUsage)
 	// A start never moves later while the counter goes on.
@@ -135,11 +177,14 @@ func (s *State) follow(l *line, sample *metric.Sample) {
 		l.instance.Path, l.instance.Inode = o.Path, o.Inode
 	}
 	at := reportTime(sample)
-	if !ok || cpu == 0 && l.cpu > 0 {
+	if !ok || cpu == 0 && l.cpu > 0 || sample.Reasons[metric.CPU] == metric.NoData {
 		return
 	}
 	switch {
-	case l.cpu < 0:
+	case l.cpu < 0, s.adrift(l) && cpu >= l.cpu:
+		if l.cpu < 0 && l.since != 0 && !s.adrift(l) { // unread until now
+			l.born = cpu <= s.cores*float64(at-l.since)
+		}
 		l.cpu, l.time = cpu, at
 	case at > l.time:
 		if cpu > l.cpu {
@@ -154,46 +199,82 @@ func (s *State) follow(l *line, sample *metric.Sample) {
 
 // hear takes in what the batch's witness says of the candidates: which counter
 // belongs to which pod UID and start. Both views come from one cache of the
-// kubelet's, so the right pair's counters are equal or next to each other.
+// kubelet's, so the right pair's counters are equal or next to each other. A sample
+// that was taken for a line of another name goes over to its own.
 func (s *State) hear(t *track, b *metric.Batch) {
 	if b.Witness == nil || len(s.candidates) < 2 {
 		return
 	}
-	e := b.Samples[t.first].Entity
 	for ci := range s.candidates {
 		c := &s.candidates[ci]
+		w := s.testimony(t, b, c.sample)
+		if w == nil {
+			continue
+		}
+		if l := &t.lines[c.line]; !l.agrees(w, b.Clock) {
+			c.line = -1
+			for li := range t.lines {
+				if l := &t.lines[li]; l.instance.UID != "" && l.instance.Start != 0 && l.agrees(w, b.Clock) {
+					c.line = li
+				}
+			}
+			if c.line < 0 {
+				s.begin(t, c, &b.Samples[c.sample])
+			}
+		}
+		c.heard = true
+		if l := &t.lines[c.line]; c.mixed && (l.instance.UID == "" || l.instance.Start == 0) {
+			s.part(t, c, b) // the witness names the sample, not what it was taken to go on from
+		}
 		l := &t.lines[c.line]
-		if l.instance.UID != "" {
-			continue
-		}
-		sample := &b.Samples[c.sample]
-		best, second, found := math.Inf(1), math.Inf(1), -1
-		for wi := range b.Witness.Samples {
-			w := &b.Witness.Samples[wi]
-			if w.Entity != e || w.Instance.UID == "" {
-				continue
-			}
-			d := distance(sample, w)
-			if d < best {
-				best, second, found = d, best, wi
-			} else if d < second {
-				second = d
-			}
-		}
-		// Believed only if this line's counter is plainly the witness's, and
-		// the next best is plainly not.
-		if found < 0 || best > float64(time.Second)*8 || second < 4*best+float64(20*time.Millisecond) {
-			continue
-		}
-		if s.nearer(b, &b.Witness.Samples[found], c.sample, best) {
-			continue
-		}
-		w := &b.Witness.Samples[found].Instance
 		l.instance.UID = w.UID
 		if l.instance.Start == 0 {
 			l.instance.Start, l.instance.Origin = w.Start, w.Origin
 		}
 	}
+	// Whose line another has taken begins one of its own.
+	for ci := range s.candidates {
+		for cj := range s.candidates {
+			if c := &s.candidates[ci]; ci != cj && c.line == s.candidates[cj].line && !c.heard {
+				s.begin(t, c, &b.Samples[c.sample])
+			}
+		}
+	}
+}
+
+// agrees reports whether nothing known of the line speaks against its being what
+// a witness names.
+func (l *line) agrees(w *metric.Instance, clock time.Duration) bool {
+	if l.instance.UID != "" && l.instance.UID != w.UID {
+		return false
+	}
+	apart := l.instance.Start - w.Start
+	return l.instance.Start == 0 || w.Start == 0 || max(apart, -apart) <= int64(startSlack+clock)
+}
+
+// testimony returns what the witness says of a sample, if its counter is plainly
+// the witness's and no other is.
+func (s *State) testimony(t *track, b *metric.Batch, i int32) *metric.Instance {
+	best, second, found := math.Inf(1), math.Inf(1), -1
+	for wi := range b.Witness.Samples {
+		w := &b.Witness.Samples[wi]
+		if w.Entity != b.Samples[t.first].Entity || w.Instance.UID == "" {
+			continue
+		}
+		d := distance(&b.Samples[i], w)
+		if d < best {
+			best, second, found = d, best, wi
+		} else if d < second {
+			second = d
+		}
+	}
+	if found < 0 || best > float64(time.Second)*8 || second < 4*best+float64(20*time.Millisecond) {
+		return nil
+	}
+	if s.nearer(b, &b.Witness.Samples[found], i, best) {
+		return nil
+	}
+	return &b.Witness.Samples[found].Instance
 }
 
 // nearer reports whether another candidate is as near to the witness w.

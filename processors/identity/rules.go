@@ -71,86 +71,20 @@ func (s *State) reportUnread(t *track, b *metric.Batch) {
 	}
 }
 
-// applyFacts rejects what the API server contradicts, even a lone sample.
-func (s *State) applyFacts(t *track, facts *metric.Facts, b *metric.Batch) {
+// applyPast rejects containers of a pod of which another container was found to be
+// older than one of the pod that has the name now.
+func (s *State) applyPast(t *track, b *metric.Batch) {
+	e := &b.Samples[t.first].Entity
+	p := s.tracks[e.OfPod()]
+	if e.Kind != metric.Container || p == nil || p.past == "" {
+		return
+	}
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		sample, l := &b.Samples[c.sample], &t.lines[c.line]
-		known := l.instance
-		if sample.Instance.Start != 0 {
-			known.Start = sample.Instance.Start
-		}
-		if reason, evidence := s.contradicts(facts, b, sample, &known, t); reason != metric.Measured {
-			s.condemn(t, c, b, reason, evidence)
-			c.denied = true
+		if !c.out && t.lines[c.line].instance.UID == p.past {
+			s.condemn(t, c, b, metric.OldPod, metric.Evidence{Rule: ruleUID})
 		}
 	}
-}
-
-// contradicts returns the reason why the facts rule out that an instance of
-// sample's pod or container is the present one, or Measured if they do not.
-func (s *State) contradicts(facts *metric.Facts, b *metric.Batch, sample *metric.Sample, known *metric.Instance, t *track) (metric.Reason, metric.Evidence) {
-	e := &sample.Entity
-	if facts == nil || !facts.Synced || e.Kind != metric.Pod && e.Kind != metric.Container || e.Namespace == "" {
-		return metric.Measured, metric.Evidence{}
-	}
-	pod := facts.Pod(e.PodRef())
-	if pod == nil {
-		return s.unknownPod(facts, b, known, t)
-	}
-	t.known, t.unknown = true, -1
-	// A fact cannot speak of what began after it was learnt, unless time has
-	// passed in which the API server would have told us.
-	outlived := known.Start > pod.KnownAt.UnixNano() && facts.At.UnixNano()-known.Start < int64(b.Interval)
-
-	if pod.Node != "" && b.Node != "" && pod.Node != b.Node && !outlived {
-		return metric.OtherNode, metric.Evidence{Rule: rulePlace, Name: string(pod.Node), Other: metric.Sight{UID: pod.UID}}
-	}
-	if known.UID != "" && !pod.Is(known.UID) && !outlived {
-		return metric.OldPod, metric.Evidence{Rule: ruleUID, Other: metric.Sight{UID: pod.UID, Start: nanos(pod.Started)}}
-	}
-	if !pod.Mirror && pod.ConfigHash == "" && !pod.Started.IsZero() && !outlived {
-		limit := pod.Started.Add(-startSlack).UnixNano()
-		if at := reportTime(sample); at != 0 && at < limit-int64(b.Clock) {
-			return metric.OldPod, metric.Evidence{Rule: ruleAge, Other: metric.Sight{UID: pod.UID, Start: nanos(pod.Started)}}
-		}
-		if known.Start != 0 && known.Origin != metric.StartCgroup && known.Start < limit-int64(b.Clock) {
-			return metric.OldPod, metric.Evidence{Rule: ruleAge, Other: metric.Sight{UID: pod.UID, Start: nanos(pod.Started)}}
-		}
-	}
-	if e.Kind != metric.Container || known.ID == "" {
-		return metric.Measured, metric.Evidence{}
-	}
-	c := pod.Container(e.Name)
-	if c == nil {
-		return metric.Measured, metric.Evidence{}
-	}
-	old := metric.Evidence{Rule: ruleContainerID, Other: metric.Sight{ID: c.ID, UID: pod.UID, Start: nanos(c.StartedAt)}}
-	switch c.State {
-	case metric.Live:
-		started := c.StartedAt.Add(startSlack).UnixNano()
-		if c.ID != "" && known.ID != c.ID && (known.ID == c.LastID || known.Start != 0 && known.Start <= started) {
-			return metric.OldContainer, old
-		}
-	case metric.Waiting, metric.Terminated:
-		if known.ID == c.ID || known.ID == c.LastID {
-			return metric.OldContainer, old
-		}
-	}
-	return metric.Measured, metric.Evidence{}
-}
-
-// unknownPod bears with a pod the API server has never known for one resolution,
-// since we may hear of it later than its node did. One that it knew has been
-// deleted, though its node may go on reporting it.
-func (s *State) unknownPod(facts *metric.Facts, b *metric.Batch, known *metric.Instance, t *track) (metric.Reason, metric.Evidence) {
-	if t.unknown < 0 {
-		t.unknown = s.clock
-	}
-	if !t.known && (s.clock-t.unknown < b.Interval || known.Start > facts.At.UnixNano()) {
-		return metric.Measured, metric.Evidence{}
-	}
-	return metric.OldPod, metric.Evidence{Rule: ruleUID}
 }
 
 // rivals counts the candidates that are still in.
@@ -245,76 +179,16 @@ func inClass(path metric.CgroupPath, qos string) bool {
 	}
 }
 
-// stillness is how many new readings without movement tell a counter that rests
-// for good from one that moves.
-const stillness = 3
-
-// applyStart prefers the later start, and where starts are known and equal
-// the counter that moves. What once won by moving may rest.
-func (s *State) applyStart(t *track, b *metric.Batch) {
-	if s.rivals() < 2 {
-		return
-	}
-	latest := -1
-	for i, c := range s.candidates {
-		if c.out || t.start(c, b) == 0 {
-			continue
-		}
-		if latest < 0 || t.start(c, b) > t.start(s.candidates[latest], b) {
-			latest = i
-		}
-	}
-	tolerance := int64(max(2*b.Clock, 100*time.Millisecond))
-	if latest >= 0 {
-		for i := range s.candidates {
-			c := &s.candidates[i]
-			if start := t.start(*c, b); !c.out && start != 0 && t.start(s.candidates[latest], b)-start > tolerance {
-				s.lose(t, c, s.candidates[latest], b, metric.OlderStart, ruleStart)
-			}
-		}
-	}
-	moving := -1
-	for i, c := range s.candidates {
-		if l := &t.lines[c.line]; !c.out && l.still == 0 && l.rate > 0 {
-			moving = i
-		}
-	}
-	if moving < 0 {
-		return
-	}
-	for i := range s.candidates {
-		c := &s.candidates[i]
-		l := &t.lines[c.line]
-		known := t.start(*c, b) != 0 && t.start(s.candidates[moving], b) != 0
-		if !c.out && l.still >= stillness && known && l.id != t.moved {
-			t.moved = t.lines[s.candidates[moving].line].id
-			s.lose(t, c, s.candidates[moving], b, metric.OlderStart, ruleMovement)
-		}
-	}
-}
-
-// start returns when the candidate's instance began, if that is known from
-// better than a cgroup's modification time; else 0.
-func (t *track) start(c candidate, b *metric.Batch) int64 {
-	i := t.lines[c.line].instance
-	if i.Start == 0 {
-		i = b.Samples[c.sample].Instance
-	}
-	if i.Origin == metric.StartCgroup || i.Origin == metric.StartReported && i.Path != "" && i.ID == "" {
-		return 0
-	}
-	return i.Start
-}
-
 // choose leaves at most one candidate in. It reports whether nothing supports
 // the choice.
 func (s *State) choose(t *track, facts *metric.Facts, b *metric.Batch) (ambiguous bool) {
+	t.guessed = s.rivals() > 1
 	switch s.rivals() {
 	case 0:
 		return false
 	case 1:
 		s.rememberLoser(t, facts, b)
-		return false
+		return s.doubtful(t, facts, b)
 	}
 	winner := -1
 	for i, c := range s.candidates {
@@ -380,7 +254,7 @@ func (s *State) rememberLoser(t *track, facts *metric.Facts, b *metric.Batch) {
 			continue
 		}
 		for j := range t.lines {
-			if t.lines[j].id == l.lostTo && t.lines[j].seen != s.clock && !s.denied(j) && s.clock-t.lines[j].seen <= s.memory(b) {
+			if t.lines[j].id == l.lostTo && !s.denied(j) && !t.rests(j, l, s) && s.clock-t.lines[j].seen <= s.memory(b) {
 				s.condemn(t, c, b, l.lost, metric.Evidence{Rule: l.rule, Other: metric.Sight{Start: t.lines[j].instance.Start, UID: t.lines[j].instance.UID, ID: t.lines[j].instance.ID}})
 				return
 			}
@@ -388,31 +262,43 @@ func (s *State) rememberLoser(t *track, facts *metric.Facts, b *metric.Batch) {
 	}
 }
 
-// present reports whether a sample's start is that of the run which the API
-// server says is the container's present one.
-func present(facts *metric.Facts, sample *metric.Sample, clock time.Duration) bool {
-	e, start := &sample.Entity, sample.Instance.Start
-	if e.Kind != metric.Container || start == 0 {
-		return false
+// doubtful reports whether the only candidate left was once preferred, for no
+// reason, to a rival that is missed now but was seen lately: the choice is no
+// better founded for that.
+func (s *State) doubtful(t *track, facts *metric.Facts, b *metric.Batch) bool {
+	for i := range s.candidates {
+		c := &s.candidates[i]
+		if c.out || present(facts, &b.Samples[c.sample], b.Clock) {
+			continue
+		}
+		for j := range t.lines {
+			r, start := &t.lines[j], t.start(*c, b)
+			if start != 0 && r.instance.Start != 0 && start-r.instance.Start-r.shift > int64(startSlack) {
+				continue // its start has since been told, and is the later
+			}
+			if r.lost == metric.Ambiguous && r.rule == ruleContinuity && r.lostTo == t.lines[c.line].id && !s.taken(j) && s.clock-r.seen <= s.memory(b) {
+				return true
+			}
+		}
 	}
-	c := facts.Pod(e.PodRef()).Container(e.Name)
-	if c == nil || c.State != metric.Live {
-		return false
-	}
-	apart := c.StartedAt.Sub(time.Unix(0, start)).Abs()
-	return apart <= startSlack+clock
+	return false
+}
+
+// rests reports whether the rival is reported, and has just lost to l by resting
+// while l's counter moved.
+func (t *track) rests(rival int, l *line, s *State) bool {
+	r := &t.lines[rival]
+	return s.taken(rival) && r.lostTo == l.id && r.rule == ruleMovement
 }
 
 // lose turns c away in favour of its rival.
 func (s *State) lose(t *track, c *candidate, rival candidate, b *metric.Batch, reason metric.Reason, rule string) {
 	winner := &t.lines[rival.line]
 	t.lines[c.line].lostTo = winner.id
-	s.condemn(t, c, b, reason, metric.Evidence{Rule: rule, Other: sight(&b.Samples[rival.sample], winner)})
-}
-
-func nanos(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
+	if old := t.lines[c.line].instance.UID; reason == metric.OlderStart && old != "" && winner.instance.UID != "" && old != winner.instance.UID {
+		if p := s.tracks[b.Samples[c.sample].Entity.OfPod()]; p != nil {
+			p.past = old
+		}
 	}
-	return t.UnixNano()
+	s.condemn(t, c, b, reason, metric.Evidence{Rule: rule, Other: sight(&b.Samples[rival.sample], winner)})
 }

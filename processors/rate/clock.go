@@ -7,18 +7,31 @@ import (
 )
 
 // stepLimit is how far a node's clock and ours may advance apart between two
-// readings before it counts as a step: more than statistics ever lag, and a
-// little.
+// readings before it counts as a step where the node does not tell its time:
+// more than statistics ever lag, and a little.
 const stepLimit = 35 * time.Second
 
-// clockStepped reports whether the node's clock jumped. Every entity that has a
-// new reading votes, and the majority decides: one container with an absurd time
-// is its own problem. A reading that is merely older than the last is a late
-// answer, unless most are.
+// clockStepped reports whether the node's clock jumped since the last read: by
+// what the node says its time is, or else by its readings.
+func (s *State) clockStepped(b *metric.Batch) bool {
+	switch {
+	case b.NodeTime != 0:
+		return s.node.Follow(b)
+	case b.Failed():
+		return false // nobody has told the time
+	}
+	s.node = metric.NodeClock{}
+	return s.readingsStepped(b)
+}
+
+// readingsStepped is clockStepped for a node that does not tell its time. Every
+// entity that has a new reading votes, and the majority decides: one container
+// with an absurd time is its own problem. A reading that is merely older than
+// the last is a late answer, unless most are.
 //
 // Smaller steps cannot be told from statistics that are a little older or
 // younger than usual.
-func (s *State) clockStepped(b *metric.Batch) bool {
+func (s *State) readingsStepped(b *metric.Batch) bool {
 	var stepped, voters, back int
 	for i := range b.Samples {
 		sample := &b.Samples[i]
@@ -44,4 +57,25 @@ func (s *State) clockStepped(b *metric.Batch) bool {
 		}
 	}
 	return stepped*2 > voters || voters > 1 && back*2 > voters
+}
+
+// dated reports whether a reading's time is surely by the clock as it is set
+// now. After a step the next reading of each series may still be from before: it is
+// believed if its time is one that the clock would not have shown without the
+// step, or, where the node does not tell its time, if it itself shows the step. And
+// the first reading of a series is doubted if, by what the node says its time is,
+// it is older than statistics ever are, or yet to come.
+func (s *State) dated(sr *series, at int64, b *metric.Batch) bool {
+	if sr.unsure {
+		if s.node.Known {
+			return at > s.node.Before
+		}
+		apart := time.Duration(at-sr.newest) - (s.clock - sr.since)
+		return sr.newest == 0 || at < sr.newest || apart > stepLimit || apart < -stepLimit
+	}
+	if len(sr.entries) > 0 || b.NodeTime == 0 {
+		return true
+	}
+	age := time.Duration(b.NodeTime - at)
+	return age <= stepLimit && age >= -time.Second-b.Clock
 }

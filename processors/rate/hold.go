@@ -2,6 +2,7 @@ package rate
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -224,6 +225,19 @@ func runOf(facts *metric.Facts, sample *metric.Sample) metric.ContainerID {
 		return c.ID
 	}
 	return ""
+}
+
+// endsBefore reports whether the last reading in store is from before the start
+// of the run that the API server says is the present one; what is older than that
+// in store is dropped.
+func (t *track) endsBefore(facts *metric.Facts, sample *metric.Sample) bool {
+	sr := t.series[metric.CPU]
+	if sr == nil || len(sr.entries) == 0 {
+		return false
+	}
+	started := facts.Pod(sample.Entity.PodRef()).Container(sample.Entity.Name).StartedAt.UnixNano()
+	sr.entries = slices.DeleteFunc(sr.entries, func(e entry) bool { return e.time < started })
+	return len(sr.entries) == 0
 }
 
 // explainMissing adds the verdicts of an entity that has no sample and whose

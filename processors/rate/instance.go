@@ -27,7 +27,7 @@ func (s *State) compare(t *track, sample *metric.Sample) life {
 		return sameIf(p.ID == c.ID)
 	case p.UID != "" && c.UID != "" && p.UID != c.UID:
 		return begins
-	case p.Line != 0 && c.Line != 0 && p.Line != c.Line:
+	case p.Line != 0 && c.Line != 0 && p.Line != c.Line && !t.resumes(sample):
 		return begins
 	}
 	sr := t.series[metric.CPU]
@@ -47,6 +47,23 @@ func (s *State) compare(t *track, sample *metric.Sample) life {
 	default:
 		return begins
 	}
+}
+
+// resumes reports whether sample, though identity holds it to be of a line of its
+// own, began when t's instance did and counts on from it: it was not reported for
+// so long that the line was forgotten.
+func (t *track) resumes(sample *metric.Sample) bool {
+	was, ok := t.last.Values.Get(metric.CPUUsage)
+	is, reported := sample.Values.Get(metric.CPUUsage)
+	return ok && reported && is >= was && t.instance.Start != 0 && t.instance.Start == sample.Instance.Start
+}
+
+// steady reports whether a start is the one that was reported before, near
+// enough for a rate measured from it.
+func steady(was, is *metric.Instance, sample *metric.Sample) bool {
+	moved := was.Start - is.Start
+	life := sample.Times[metric.CPU] - is.Start
+	return was.Start != 0 && is.Start != 0 && max(moved, -moved) <= life/1000
 }
 
 func sameIf(same bool) life {

@@ -34,9 +34,11 @@ type State struct {
 	options Options
 	tracks  map[metric.Entity]*track
 	epoch   time.Time
+	now     time.Time
 	clock   time.Duration // this round's now, since epoch
 	round   uint32
 	cores   cores
+	node    metric.NodeClock
 }
 
 // track is what is remembered of one entity.
@@ -48,6 +50,7 @@ type track struct {
 	absent   int                             // rounds since, in which the node answered
 	series   [metric.NumGroups]*series
 	last     metric.Sample      // as it was last served
+	steady   bool               // its start was the same in the report before
 	pod      metric.PodUID      // the pod the API server named when it was last read
 	run      metric.ContainerID // the run the API server named when it was last read
 }
@@ -67,12 +70,11 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 	if s.epoch.IsZero() {
 		s.epoch = now
 	}
-	s.clock, s.round = now.Sub(s.epoch), s.round+1
+	s.now, s.clock, s.round = now, now.Sub(s.epoch), s.round+1
 	s.cores.capacity = facts.CoresOf(b)
-	stepped := s.clockStepped(b)
-	if stepped { // for what this batch missed, too
-		for _, t := range s.tracks {
-			t.startAfresh()
+	if s.clockStepped(b) {
+		for _, t := range s.tracks { // what this batch misses, too
+			t.distrust()
 		}
 	}
 	for i := range b.Samples {
@@ -107,6 +109,9 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 		if !fresh && t.pod != "" && pod != "" && t.pod != pod {
 			life = begins
 		}
+		if run := runOf(facts, sample); !fresh && t.run != "" && run != "" && t.run != run && t.endsBefore(facts, sample) {
+			life = begins
+		}
 		if life == begins {
 			doubtful := t.doubtful(facts, sample, b)
 			t.clear()
@@ -114,9 +119,10 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 				t.startAfresh()
 			}
 		}
+		t.steady = life == continues && steady(&t.instance, &sample.Instance, sample)
 		t.follow(facts, sample, pod)
 		for g := range metric.NumGroups {
-			s.measure(t, metric.Group(g), sample, b, stepped)
+			s.measure(t, metric.Group(g), sample, b)
 		}
 		s.standIn(t, sample, b)
 		t.last.CopyFrom(sample)
@@ -153,7 +159,7 @@ func (t *track) follow(facts *metric.Facts, sample *metric.Sample, pod metric.Po
 }
 
 // measure sets the rates and the verdict of one group of a sample.
-func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metric.Batch, stepped bool) {
+func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metric.Batch) {
 	at := sample.Times[g]
 	if at == 0 || sample.Held&(1<<g) != 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
 		return
@@ -176,19 +182,32 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metr
 		sr.entries, sr.received = sr.entries[:0], received
 	}
 	if !sr.advances(at) {
-		return // the same reading again, or an older one: standIn serves the last rate
+		// The same reading again, or an older one: standIn serves the last rate. If
+		// there was none, its start may have become credible.
+		e := entry{time: at, counters: read(g, &sample.Values)}
+		if at == sr.newest && g == metric.CPU && !sr.reset && !t.last.Numbered(g) && s.fromStart(t, sample, e, b, new(metric.Evidence)) == metric.Measured {
+			settle(sample, g)
+		}
+		return
 	}
 	e := entry{time: at, counters: read(g, &sample.Values)}
 	verdict := metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: metric.FirstSample}
 	verdict.Evidence.Got = sight(g, sample, at)
 	if due := b.Interval; due > 0 {
-		verdict.Evidence.Due = at + int64(due)
+		verdict.Evidence.Due = s.now.UnixNano() + int64(due)
 	}
 
+	sure := received || s.dated(sr, at, b)
+	sr.unsure = false
 	prev, ok := sr.baseline(at, s.target(b), s.least())
 	switch {
-	case stepped:
-		verdict.Reason = metric.ClockStep
+	case !sure: // it may be from before a step of the clock: no later one is paired with it
+		if sr.stepped {
+			verdict.Reason = metric.ClockStep
+		}
+		sr.doubt = at
+		s.refuseNew(sample, g, verdict, b)
+		return
 	case ok:
 		verdict.Evidence.Other = metric.Sight{Time: prev.time, Start: t.instance.Start, Value: prev.counters[0]}
 		verdict.Reason = s.pair(g, sample, prev, e, b, sr)
@@ -198,17 +217,27 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metr
 		verdict.Reason = metric.CounterReset
 		verdict.Evidence.Other = metric.Sight{Time: newest.time, Value: newest.counters[0]}
 	case g == metric.CPU && !sr.reset:
-		verdict.Reason = s.fromStart(sample, e, b, &verdict.Evidence)
+		verdict.Reason = s.fromStart(t, sample, e, b, &verdict.Evidence)
 	}
 	switch verdict.Reason {
 	case metric.Measured:
 		sr.store(e, s.clock, s.target(b))
+		sr.stepped = false
 		settle(sample, g)
 		return
 	case metric.CounterReset, metric.Impossible:
-		sr.entries, sr.reset = sr.entries[:0], true
+		sr.forget()
+	case metric.FirstSample:
+		if sr.stepped {
+			verdict.Reason = metric.ClockStep
+		}
 	}
 	sr.store(e, s.clock, s.target(b))
+	s.refuseNew(sample, g, verdict, b)
+}
+
+// refuseNew gives a group of a sample that holds a new reading its verdict.
+func (s *State) refuseNew(sample *metric.Sample, g metric.Group, verdict metric.Verdict, b *metric.Batch) {
 	if g == metric.Memory {
 		// Gauges need no pair: only the fault rates are missing.
 		settle(sample, g)

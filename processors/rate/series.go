@@ -39,6 +39,10 @@ type series struct {
 	received   bool          // the times are ours
 	reset      bool          // the counter once fell or leapt: it does not count from the start
 	since      time.Duration // when the newest entry came, by our clock
+	newest     int64         // the time of the newest reading, in store or not; 0 for none
+	doubt      int64         // the time of a reading that may be from before the clock stepped
+	stepped    bool          // the clock stepped, and nothing was measured since
+	unsure     bool          // the next reading may be from before the clock stepped
 	impossible int           // pairs in a row that were
 	least      float64       // the fewest cores such a pair measured
 }
@@ -75,8 +79,12 @@ func (sr *series) fell(e entry) bool {
 // advances reports whether a sample's time is after the newest in store.
 func (sr *series) advances(at int64) bool {
 	n := len(sr.entries)
-	return n == 0 || at > sr.entries[n-1].time
+	return at != sr.doubt && (n == 0 || at > sr.entries[n-1].time)
 }
+
+// forget drops what is in store: later pairs begin with a sample yet to come,
+// and none with the instance's start.
+func (sr *series) forget() { sr.entries, sr.reset = sr.entries[:0], true }
 
 // baseline returns the newest entry at least target older than at; failing
 // that, the oldest, if it is at least least older.
@@ -96,7 +104,7 @@ func (sr *series) baseline(at int64, target, least time.Duration) (entry, bool) 
 // closer together than a quarter of the window are thinned out, so that a
 // source read every second keeps no more of them than one read every five.
 func (sr *series) store(e entry, now, target time.Duration) {
-	sr.since = now
+	sr.since, sr.newest = now, e.time
 	n := len(sr.entries)
 	if n >= 2 && sr.entries[n-1].time-sr.entries[n-2].time < int64(target/4) {
 		sr.entries[n-1] = e
@@ -126,7 +134,18 @@ func (t *track) clear() {
 func (t *track) startAfresh() {
 	for _, sr := range t.series {
 		if sr != nil {
-			sr.entries, sr.reset = sr.entries[:0], true
+			sr.forget()
+		}
+	}
+}
+
+// distrust starts afresh after the node's clock stepped: what is reported next
+// may have been read before.
+func (t *track) distrust() {
+	t.startAfresh()
+	for _, sr := range t.series {
+		if sr != nil {
+			sr.stepped, sr.unsure = true, true
 		}
 	}
 }
@@ -164,7 +183,7 @@ func (s *State) pair(g metric.Group, sample *metric.Sample, prev, cur entry, b *
 
 // fromStart measures the CPU of a young instance from its start, when its
 // counter was 0.
-func (s *State) fromStart(sample *metric.Sample, e entry, b *metric.Batch, evidence *metric.Evidence) metric.Reason {
+func (s *State) fromStart(t *track, sample *metric.Sample, e entry, b *metric.Batch, evidence *metric.Evidence) metric.Reason {
 	i := &sample.Instance
 	if i.Start == 0 || math.IsNaN(e.counters[0]) || sample.Entity.Kind != metric.Container || sample.Entity.Part != "" {
 		return metric.FirstSample
@@ -183,8 +202,13 @@ func (s *State) fromStart(sample *metric.Sample, e entry, b *metric.Batch, evide
 	case life < 0 || life > max(2*b.Interval, time.Minute):
 		return metric.FirstSample
 	case life < least:
-		evidence.Due = i.Start + int64(least)
+		evidence.Due = s.now.UnixNano() + int64(least-life)
 		return metric.TooYoung
+	}
+	if i.Origin != metric.StartRuntime && !t.steady {
+		// Starts that are merely reported wander. This one is believed when it has
+		// been the same twice.
+		return metric.FirstSample
 	}
 	start := series{entries: []entry{{time: i.Start}}}
 	return s.pair(metric.CPU, sample, start.entries[0], e, b, &start)

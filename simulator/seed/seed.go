@@ -61,6 +61,7 @@ type node struct {
 // pod is what the Seeder has done about one pod.
 type pod struct {
 	made, gone bool
+	ending     bool   // it is being deleted, at its leisure
 	status     string // as written last
 }
 
@@ -195,6 +196,15 @@ func (s *Seeder) report(ctx context.Context, n *node, now time.Time) error {
 		return err
 	}
 	nodes := s.o.Client.CoreV1().Nodes()
+	if !n.Listed(now) {
+		if n.made {
+			if err := nodes.Delete(ctx, n.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("delete node: %w", err)
+			}
+			n.made = false
+		}
+		return nil
+	}
 	if !n.made {
 		if _, err := nodes.Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create node: %w", err)
@@ -250,6 +260,12 @@ func (s *Seeder) status(ctx context.Context, p *simulator.Pod, known *pod, now t
 	if err != nil {
 		return err
 	}
+	if object.DeletionTimestamp != nil && !known.ending {
+		if err := s.delete(ctx, p, *object.DeletionGracePeriodSeconds); err != nil {
+			return err
+		}
+		known.ending = true
+	}
 	patch, err := statusPatch(object.Status)
 	if err != nil {
 		return err
@@ -265,10 +281,14 @@ func (s *Seeder) status(ctx context.Context, p *simulator.Pod, known *pod, now t
 }
 
 // remove deletes the pod at once, if it is still the one of that UID.
-func (s *Seeder) remove(ctx context.Context, p *simulator.Pod) error {
-	at, uid := int64(0), types.UID(p.UID())
+func (s *Seeder) remove(ctx context.Context, p *simulator.Pod) error { return s.delete(ctx, p, 0) }
+
+// delete deletes the pod within so many seconds, if it is still the one of that
+// UID. Who waits for its kubelet waits for ever.
+func (s *Seeder) delete(ctx context.Context, p *simulator.Pod, grace int64) error {
+	uid := types.UID(p.UID())
 	err := s.o.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{
-		GracePeriodSeconds: &at, Preconditions: &metav1.Preconditions{UID: &uid},
+		GracePeriodSeconds: &grace, Preconditions: &metav1.Preconditions{UID: &uid},
 	})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete pod %s/%s: %w", p.Namespace, p.Name, err)

@@ -192,3 +192,49 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 }
+
+// TestSyncFollowsLivesAndLists: a pod that is being deleted is deleted at its
+// leisure, one that has finished stays, and a node that is not listed goes and
+// comes back.
+func TestSyncFollowsLivesAndLists(t *testing.T) {
+	f := newFleet(t, "terminate pod=*-store-0-0 at=10s", "finish pod=*-store-0-1 at=10s style=failed", "unlisted node=node-0003 at=10s for=30s")
+	client, now := newClient(), start
+	var graces []int64
+	client.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		graces = append(graces, *a.(clienttesting.DeleteActionImpl).DeleteOptions.GracePeriodSeconds)
+		return true, nil, nil // it ends when its kubelet says so, which never does
+	})
+	s := New(Options{Client: client, Fleet: f, Port: 10250, Now: func() time.Time { return now }, Workers: 1, Heartbeat: time.Second})
+	ctx := context.Background()
+	nodes := func(after time.Duration) (names []string) {
+		t.Helper()
+		now = start.Add(after)
+		if err := s.Sync(ctx); err != nil {
+			t.Fatalf("Sync after %v: %v", after, err)
+		}
+		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range list.Items {
+			names = append(names, n.Name)
+		}
+		return names
+	}
+	for _, step := range []struct {
+		after time.Duration
+		nodes int
+	}{{0, 3}, {15 * time.Second, 2}, {20 * time.Second, 2}, {45 * time.Second, 3}} {
+		if got := nodes(step.after); len(got) != step.nodes {
+			t.Errorf("after %v: nodes %q, want %d", step.after, got, step.nodes)
+		}
+	}
+	if len(graces) != 1 || graces[0] != 30 {
+		t.Errorf("deletions with grace periods %v, want one of 30 s", graces)
+	}
+	finished := f.Nodes()[1].Pods()[4]
+	got, err := client.CoreV1().Pods(finished.Namespace).Get(ctx, finished.Name, metav1.GetOptions{})
+	if err != nil || got.Status.Phase != corev1.PodFailed {
+		t.Errorf("the pod that has ended: got %s (%v), want Failed", got.Status.Phase, err)
+	}
+}

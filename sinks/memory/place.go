@@ -14,6 +14,8 @@ import (
 //
 //   - the later start wins, if the starts differ by more than the coarsest
 //     clock: the losers are OlderStart;
+//   - so it does against a node that reports the pod without numbers: the numbers
+//     of an older pod are not those of a younger one that has none yet;
 //   - else nothing separates them: the node that sorts first wins and is
 //     Ambiguous, the losers are OtherNode with the cause Ambiguous.
 //
@@ -29,13 +31,18 @@ type place struct {
 // settle decides where the pod is among nodes, which are sorted. ok is false
 // if no more than one has numbers.
 func settle(r *roster, ref metric.PodRef, nodes []metric.NodeName) (p place, ok bool) {
-	candidates := 0
+	candidates, silent, silentStart := 0, metric.NodeName(""), int64(0)
 	coarsest := int64(time.Millisecond)
 	starts := make([]int64, len(nodes))
 	for i, name := range nodes {
 		n := r.get(name)
 		if n == nil || !n.serves(ref) {
 			starts[i] = -1
+			if n != nil {
+				if start := n.started(ref); start > silentStart {
+					silent, silentStart = name, start
+				}
+			}
 			continue
 		}
 		candidates++
@@ -47,6 +54,9 @@ func settle(r *roster, ref metric.PodRef, nodes []metric.NodeName) (p place, ok 
 	latest := int64(0)
 	for _, s := range starts {
 		latest = max(latest, s)
+	}
+	if candidates > 0 && latest > 0 && silentStart-latest > coarsest {
+		return place{winner: silent, start: silentStart}, true
 	}
 	tied := 0
 	for i, s := range starts {

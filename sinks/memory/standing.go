@@ -109,6 +109,12 @@ func sameEvidence(a, b *metric.Evidence) bool {
 	return x == y
 }
 
+// turned reports whether s is the absence of something of which all that was
+// reported was turned away.
+func (s *standing) turned() bool {
+	return (s.reason == metric.NotReported || s.reason == metric.Incomplete) && s.evidence.Cause.Layer() == metric.LayerIdentity
+}
+
 // each calls do for each of the verdicts until it returns false.
 func (s *standing) each(source string, do func(Standing) bool) bool {
 	for g := range metric.NumGroups {

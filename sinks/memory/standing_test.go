@@ -132,3 +132,33 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// VerdictsOn is Verdicts of one node, what is settled between nodes included.
+func TestVerdictsOn(t *testing.T) {
+	sink := New(Options{})
+	for i, node := range []metric.NodeName{"n1", "n2", "n3"} {
+		b := at("s", node, time.Duration(i)*time.Second)
+		use(b, on(node, pod("a", "everywhere")), 1, 1).Instance.Start = epoch.UnixNano() + int64(i)*1e9
+		judge(b, on(node, pod("a", "p-"+string(node))), metric.CPU, metric.NoData)
+		write(t, sink, b)
+	}
+	snap := sink.Snapshot()
+	want := map[metric.NodeName][]Standing{}
+	for st := range snap.Verdicts() {
+		want[st.Entity.Node] = append(want[st.Entity.Node], st)
+	}
+	if len(want["n1"]) != 3 || len(want["n3"]) != 1 {
+		t.Fatalf("got %d verdicts on n1 and %d on n3, want two OlderStart more on n1", len(want["n1"]), len(want["n3"]))
+	}
+	for node := range want {
+		if diff := cmp.Diff(want[node], slices.Collect(snap.VerdictsOn(node))); diff != "" {
+			t.Errorf("verdicts on %s (-want +got):\n%s", node, diff)
+		}
+	}
+	for st := range snap.VerdictsOn("n4") {
+		t.Errorf("got %v on a node nobody knows", st.Verdict)
+	}
+	for range snap.VerdictsOn("n1") {
+		break // a reader may stop
+	}
+}

@@ -50,19 +50,32 @@ func (s *Snapshot) Nodes() iter.Seq[SourceStatus] {
 func (s *Snapshot) Verdicts() iter.Seq[Standing] {
 	return func(yield func(Standing) bool) {
 		for i := range s.nodes.names {
-			n := s.nodes.at(i)
-			for k, v := range n.views {
-				for j := range v.standings {
-					if st := n.standing(k, v.standings[j]); st.groups != 0 && !st.each(v.source, yield) {
-						return
-					}
-				}
-			}
-			if !s.misplaced(n, yield) {
+			if !s.verdictsOn(s.nodes.at(i), yield) {
 				return
 			}
 		}
 	}
+}
+
+// VerdictsOn yields those of Verdicts that are of one node.
+func (s *Snapshot) VerdictsOn(node metric.NodeName) iter.Seq[Standing] {
+	return func(yield func(Standing) bool) {
+		if n := s.nodes.get(node); n != nil {
+			s.verdictsOn(n, yield)
+		}
+	}
+}
+
+// verdictsOn yields n's verdicts. It reports whether more are wanted.
+func (s *Snapshot) verdictsOn(n *nodeView, yield func(Standing) bool) bool {
+	for k, v := range n.views {
+		for j := range v.standings {
+			if st := n.standing(k, v.standings[j]); st.groups != 0 && !st.each(v.source, yield) {
+				return false
+			}
+		}
+	}
+	return s.misplaced(n, yield)
 }
 
 // standing returns st, which is of view k, without the groups for which another
@@ -86,7 +99,10 @@ func (n *nodeView) standing(k int, st standing) standing {
 		}
 		for _, other := range v.standings.of(st.entity) {
 			mine, theirs := st.reason.Layer(), other.reason.Layer()
-			if theirs != metric.LayerIdentity && (theirs < mine || theirs == mine && o < k) {
+			if theirs == metric.LayerIdentity || other.turned() && !st.turned() {
+				continue // of another instance: this source has more to say of the present one
+			}
+			if theirs < mine || theirs == mine && o < k {
 				st.groups &^= other.groups
 			}
 		}

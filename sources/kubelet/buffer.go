@@ -11,6 +11,7 @@ import (
 // again for other nodes.
 type buffer struct {
 	bytes []byte
+	date  int64 // what the node's clock showed, in nanoseconds since the Unix epoch; 0 if it did not say
 	gzip  *gzip.Reader
 }
 

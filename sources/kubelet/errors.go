@@ -60,6 +60,9 @@ func status(resp *http.Response, path string) error {
 	case http.StatusForbidden:
 		reason = metric.NodeUnauthorized
 		hint = "; grant get on nodes/metrics and nodes/stats to weir's account"
+	case http.StatusInternalServerError: // as where the container runtime is away
+		reason = metric.NodeScrapeError
+		hint = "; the kubelet could not collect its statistics: see its log"
 	case http.StatusNotFound:
 		hint = "; the kubelet has no such endpoint: choose another with endpoint="
 	}

@@ -130,6 +130,7 @@ func (n *Node) tryRead(ctx context.Context, v *view, b *metric.Batch) error {
 	if err != nil {
 		return err
 	}
+	b.NodeTime = buf.date
 	err = v.parser.Parse(buf.bytes, s.request(&n.target, b.Began, b.Ended), b)
 	var read *metric.ReadError
 	if errors.As(err, &read) {
@@ -171,6 +172,10 @@ func (n *Node) fetch(ctx context.Context, v *view, buf *buffer) error {
 	}
 	if resp.StatusCode != http.StatusOK {
 		return status(resp, v.path)
+	}
+	buf.date = 0
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil && date.Year() >= 1970 && date.Year() < 2262 {
+		buf.date = date.UnixNano()
 	}
 	err = buf.fill(resp, n.scraper.opts.MaxBytes)
 	if err == nil {

@@ -199,7 +199,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	f(code(401, "Unauthorized"), metric.NodeUnauthorized, `read /metrics/resource: status 401 Unauthorized; the kubelet does not know our token or client certificate: "Unauthorized"`)
 	f(code(403, "Forbidden (user=x)"), metric.NodeUnauthorized, `grant get on nodes/metrics and nodes/stats to weir's account: "Forbidden (user=x)"`)
 	f(code(404, "404 page not found\n"), metric.NodeBadPayload, "choose another with endpoint=")
-	f(code(500, "oops"), metric.NodeBadPayload, `status 500 Internal Server Error: "oops"`)
+	f(code(500, "oops"), metric.NodeScrapeError, `status 500 Internal Server Error; the kubelet could not collect its statistics: see its log: "oops"`)
 	f(code(204, ""), metric.NodeBadPayload, "status 204")
 	f(answer(""), metric.NodeBadPayload, "parse /metrics/resource: line 1 (offset 0): no family")
 	f(answer("<html>"), metric.NodeBadPayload, "no metric name")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sort"
@@ -150,7 +151,12 @@ func (e *endpoint) fill(t *testing.T, r *round, p parser, b *metric.Batch) {
 	b.Began, b.Ended = time.Unix(0, times.Start), time.Unix(0, times.End)
 	body, ok := r.read(t, e.file)
 	if !ok {
-		b.Err = &metric.ReadError{Reason: metric.NodeUnreachable, Err: fmt.Errorf("%s: status %d", e.file, times.Status)}
+		// As the scraper judges: no answer, or one that says that it failed.
+		reason := metric.NodeUnreachable
+		if times.Status == http.StatusInternalServerError {
+			reason = metric.NodeScrapeError
+		}
+		b.Err = &metric.ReadError{Reason: reason, Err: fmt.Errorf("%s: status %d", e.file, times.Status)}
 		return
 	}
 	b.Err = p.Parse(body, payload.Request{Node: node, Expect: node, Received: payload.Middle(b.Began, b.Ended)}, b)

@@ -1,0 +1,58 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Sinks tells of each sink when it last worked, what it ended with, what waits and
+// what was lost.
+func TestSinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := errors.New("no space left on device")
+		writesDone := 0
+		fails := writes(func(context.Context, *metric.Batch) error {
+			if writesDone++; writesDone > 1 {
+				return full
+			}
+			return nil
+		})
+		hangs := writes(func(ctx context.Context, _ *metric.Batch) error {
+			<-ctx.Done()
+			return nil
+		})
+		var specs []Spec
+		for _, node := range []string{"a", "b", "c", "d"} {
+			specs = append(specs, healthy().spec(node, interval, timeout))
+		}
+		h := build(t, Options{Shutdown: time.Second, Sinks: []NamedSink{
+			{Name: "well", Sink: newDiary()}, {Name: "fails", Sink: fails}, {Name: "hangs", Sink: hangs, Queue: 2, Deadline: time.Hour},
+		}}, specs...)
+		h.until(time.Second)
+		// The four are read in the first milliseconds; one is being written where it
+		// hangs.
+		got := h.m.Sinks()
+		for i := range got {
+			got[i].Succeeded = got[i].Succeeded.Truncate(time.Second)
+		}
+		want := []SinkStatus{
+			{Name: "well", Queue: 256, Succeeded: h.start},
+			{Name: "fails", Queue: 256, Succeeded: h.start, Err: full},
+			{Name: "hangs", Queue: 2, Queued: 2, Dropped: 1},
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateErrors()); diff != "" {
+			t.Errorf("Sinks (-want +got):\n%s", diff)
+		}
+		if _, err := h.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}

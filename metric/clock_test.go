@@ -1,0 +1,52 @@
+package metric
+
+import (
+	"testing"
+	"time"
+)
+
+func TestNodeClock(t *testing.T) {
+	start := time.Unix(1_800_000_000, 300_000_000)
+	var c NodeClock
+	// said is how far the node's clock is really ahead when each answer is written.
+	for i, said := range []struct {
+		ahead   time.Duration
+		silent  bool // the answer does not tell the time
+		stepped bool
+	}{
+		{ahead: 2 * time.Second},
+		{ahead: 2*time.Second + 5*time.Millisecond}, // it is being set right, slowly
+		{ahead: time.Hour, silent: true},
+		{ahead: 2*time.Second + 10*time.Millisecond},
+		{ahead: 5 * time.Second, stepped: true},
+		{ahead: 5 * time.Second},
+		{ahead: 2800 * time.Millisecond, stepped: true},
+		{ahead: -time.Hour, stepped: true},
+		{ahead: -time.Hour},
+	} {
+		b := Batch{Began: start.Add(time.Duration(i) * 15 * time.Second)}
+		b.Ended = b.Began.Add(40 * time.Millisecond)
+		wrote := b.Began.Add(20 * time.Millisecond)
+		if !said.silent {
+			b.NodeTime = wrote.Add(said.ahead).Truncate(time.Second).UnixNano()
+		}
+		before := c
+		if got := c.Follow(&b); got != said.stepped {
+			t.Errorf("answer %d, %v ahead: stepped %v, want %v", i, said.ahead, got, said.stepped)
+		}
+		if said.silent {
+			if c != before {
+				t.Errorf("answer %d: an answer without a time changed %+v to %+v", i, before, c)
+			}
+			continue
+		}
+		if said.ahead < c.Low || said.ahead > c.High {
+			t.Errorf("answer %d: between %v and %v ahead, want %v in it", i, c.Low, c.High, said.ahead)
+		}
+		if said.stepped {
+			if was := wrote.Add(before.High).UnixNano(); c.Before < was {
+				t.Errorf("answer %d: without the step it would show at most %d, want at least %d", i, c.Before, was)
+			}
+		}
+	}
+}

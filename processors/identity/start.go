@@ -1,0 +1,106 @@
+package identity
+
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// stillness is how many new readings without movement tell a counter that rests
+// for good from one that moves.
+const stillness = 3
+
+// applyStart prefers the later start, and where starts are known and equal
+// the counter that moves. What once won by moving may rest.
+func (s *State) applyStart(t *track, facts *metric.Facts, b *metric.Batch) {
+	if s.rivals() < 2 {
+		return
+	}
+	latest := -1
+	for i, c := range s.candidates {
+		if c.out || t.start(c, b) == 0 {
+			continue
+		}
+		if latest < 0 || t.start(c, b) > t.start(s.candidates[latest], b) {
+			latest = i
+		}
+	}
+	s.applyBirth(t, facts, b)
+	tolerance := int64(max(2*b.Clock, 100*time.Millisecond))
+	if latest >= 0 {
+		for i := range s.candidates {
+			c := &s.candidates[i]
+			if start := t.start(*c, b); !c.out && start != 0 && t.start(s.candidates[latest], b)-start > tolerance {
+				s.lose(t, c, s.candidates[latest], b, metric.OlderStart, ruleStart)
+			}
+		}
+	}
+	moving := -1
+	for i, c := range s.candidates {
+		if l := &t.lines[c.line]; !c.out && l.still == 0 && l.rate > 0 {
+			moving = i
+		}
+	}
+	if moving < 0 {
+		return
+	}
+	for i := range s.candidates {
+		c := &s.candidates[i]
+		l := &t.lines[c.line]
+		known := t.start(*c, b) != 0 && t.start(s.candidates[moving], b) != 0
+		if !c.out && l.still >= stillness && known && l.id != t.moved {
+			t.moved = t.lines[s.candidates[moving].line].id
+			s.lose(t, c, s.candidates[moving], b, metric.OlderStart, ruleMovement)
+		}
+	}
+}
+
+// wander is by how much a start may be reported too early or late, and a little.
+const wander = 5 * time.Second
+
+// applyBirth decides between candidates of which not all say when they started:
+// a line that came up beside another, with no more on its counter than it can
+// have used since the answer before, is the younger; and one whose start is long
+// before that of the present run, which the API server tells, is not that run, if
+// another may be.
+func (s *State) applyBirth(t *track, facts *metric.Facts, b *metric.Batch) {
+	for i := range s.candidates {
+		young := &s.candidates[i]
+		if young.out || t.start(*young, b) != 0 {
+			continue
+		}
+		y := &t.lines[young.line]
+		for j := range s.candidates {
+			old := &s.candidates[j]
+			if o := &t.lines[old.line]; !old.out && y.born && o.first < y.first {
+				s.lose(t, old, *young, b, metric.OlderStart, ruleStart)
+			}
+		}
+		c := facts.Pod(b.Samples[young.sample].Entity.PodRef()).Container(b.Samples[young.sample].Entity.Name)
+		if c == nil || c.State != metric.Live || c.StartedAt.IsZero() {
+			continue
+		}
+		for j := range s.candidates {
+			old := &s.candidates[j]
+			if start := t.start(*old, b); !old.out && start != 0 && c.StartedAt.UnixNano()-start > int64(wander) {
+				s.lose(t, old, *young, b, metric.OldContainer, ruleStart)
+			}
+		}
+	}
+}
+
+// start returns when the candidate's instance began, if that is known from
+// better than a cgroup's modification time; else 0.
+func (t *track) start(c candidate, b *metric.Batch) int64 {
+	i, shift := t.lines[c.line].instance, t.lines[c.line].shift
+	if i.Start == 0 {
+		i = b.Samples[c.sample].Instance
+	}
+	if i.Origin == metric.StartCgroup || i.Origin == metric.StartReported && i.Path != "" && i.ID == "" {
+		return 0
+	}
+	if i.Start == 0 {
+		return 0
+	}
+	return i.Start + shift
+}

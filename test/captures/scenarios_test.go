@@ -1,0 +1,94 @@
+package captures
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What the goldens may show.
+const (
+	oldPod    = `turned away: OldPod, rule uid`
+	allServed = `^\d\d: \d+ pods served; \d+ containers served, [1-9]\d* judged$`
+	anew      = `no cpu: (TooYoung|FirstSample)`
+	stands    = `last number stands`
+)
+
+// happened is what the captures' README says of each scenario, and what the golden
+// page must therefore show for resource, summary and cadvisor: each pattern matches
+// some line. An endpoint that is empty has nothing to show: the kubelet did not speak
+// of it there.
+var happened = []struct {
+	scenario, what              string
+	resource, summary, cadvisor []string
+}{
+	{"01-steady", "nothing happens: all is served, and agrees with the kernel",
+		[]string{allServed}, []string{allServed}, []string{allServed}},
+	{"01b-steady-runtime-only", "the same with statistics from the runtime, whose cadvisor names no containers",
+		[]string{allServed}, []string{allServed}, []string{`missing: NotReported`}},
+	{"02a-container-restarts", "containers crash and restart: young runs wait",
+		[]string{anew}, []string{anew}, []string{anew}},
+	{"02b-same-name-new-uid", "a pod made again under its name begins anew",
+		[]string{anew}, []string{anew}, []string{anew}},
+	{"03a-forced-delete-old-still-burning", "deleted by force, the old pod burns on beside the new one",
+		[]string{oldPod}, []string{oldPod}, []string{oldPod}},
+	{"03b-old-process-stuck", "a stuck process keeps the old pod's cgroup alive",
+		[]string{oldPod}, []string{oldPod}, []string{oldPod}},
+	{"03c-old-process-stuck-and-burning", "the same, and it burns",
+		[]string{oldPod}, []string{oldPod}, []string{oldPod}},
+	{"03d-two-instances-one-pod", "a second container of the name runs in one pod, then is stopped",
+		[]string{`main .*OlderStart, rule start`}, []string{`main .*OlderStart, rule start`}, []string{`main .*OldContainer, rule container id`}},
+	{"03e-cgroup-left-behind", "a process keeps the old run's cgroup alive, which the kubelet reports nowhere",
+		nil, nil, nil},
+	{"03f-one-container-two-paths", "one container under two cgroup paths, which only cadvisor names",
+		nil, nil, []string{`Ambiguous, rule two paths, one container`}},
+	{"03g-old-process-stuck-runtime-only", "03c with statistics from the runtime",
+		[]string{oldPod}, []string{oldPod}, []string{`missing: NotReported`}},
+	{"03h-old-process-stuck-stats-from-cri", "03c with statistics from the CRI, which forgot the old pod",
+		nil, nil, nil},
+	{"04-two-qos-dirs", "a second and a third cgroup of one pod UID, empty, then with processes",
+		nil, nil, []string{`parcel .*DeadCgroup, rule life`, `parcel .*Ambiguous, rule two paths, one container`}},
+	{"08-kubelet-restart", "the kubelet is away for half a minute: last numbers stand",
+		[]string{`NodeUnreachable`, stands}, []string{`NodeUnreachable`, stands}, []string{`NodeUnreachable`, stands}},
+	{"09-runtime-down", "the runtime is away: the kubelet says so, each endpoint in its way",
+		[]string{`missing: NodeScrapeError`}, []string{`missing: NodeScrapeError`}, []string{`missing: NotReported`}},
+}
+
+// silent are the scenarios that have nothing to show of identity: their goldens hold
+// the numbers.
+var silent = []string{
+	"02c-ends-and-starts-finely", "03a-fine", "05-resize", "06-memory-pressure", "06b-memory-pressure-evicted",
+	"06c-memory-pressure-kernel-notification", "07-startup",
+}
+
+// TestGoldensShowWhatHappened: the golden pages say what the captures' README says.
+// That all numbers are right, that no choice alternates and that losers' verdicts name
+// the rule is TestReplay's.
+func TestGoldensShowWhatHappened(t *testing.T) {
+	told := slices.Clone(silent)
+	for _, h := range happened {
+		told = append(told, h.scenario)
+		t.Logf("%s: %s", h.scenario, h.what)
+		page, err := os.ReadFile(filepath.Join("testdata", h.scenario+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sections := strings.Split("\n"+string(page), "\n== ")[1:]
+		for i, patterns := range [...][]string{h.resource, h.summary, h.cadvisor} {
+			lines := strings.Split(sections[i], "\n")
+			for _, pattern := range patterns {
+				if !slices.ContainsFunc(lines, regexp.MustCompile(pattern).MatchString) {
+					t.Errorf("%s, %s: no line shows %q, and yet: %s", h.scenario, endpoints[i].name, pattern, h.what)
+				}
+			}
+		}
+	}
+	for _, scenario := range scenarios(t) {
+		if !slices.Contains(told, scenario) {
+			t.Errorf("scenario %s was captured, and nobody says what happened", scenario)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package exact
+
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/simulator"
+)
+
+// delivery is one answer that reached weir, or none.
+type delivery struct {
+	now, made        int64 // when it came, and when the node wrote it
+	was, is          int64 // how far the node's clock was ahead, an answer ago and now
+	ok               bool
+	reports, witness []simulator.Report
+	facts            *metric.Facts
+	interval         time.Duration
+	cores            int64 // of the node
+}
+
+// ear is what one endpoint's answers have told so far.
+type ear struct {
+	endpoint simulator.Endpoint
+	answers  int
+	trails   map[*simulator.Life]*trail
+	mentions map[string]*mention
+	appeared map[pair]bool
+	together map[pair]int64 // when last
+}
+
+// pair is two lives of one name, the present one first.
+type pair struct{ l, rival *simulator.Life }
+
+// trail is what was delivered of one life.
+type trail struct {
+	readings        []reading
+	minStart        int64 // as reported, where a line tells whose start it is; 0 if none did
+	maxStart        int64
+	uid             bool // a line of it carried the pod's UID
+	firstCPU        int64
+	lastCPU         int64
+	lastStamp, last int64
+}
+
+type reading struct{ stamp, shift, delivered int64 }
+
+// mention is when a name was last reported.
+type mention struct {
+	answer int
+	last   int64 // when it came
+	broken int64 // when it was back after two answers without it
+	alone  *simulator.Life
+	made   int64
+}
+
+// hear takes in a delivery.
+func (e *ear) hear(d delivery) {
+	if e.mentions == nil {
+		e.mentions, e.appeared, e.together = map[string]*mention{}, map[pair]bool{}, map[pair]int64{}
+	}
+	if !d.ok {
+		return
+	}
+	e.answers++
+	lines := map[string][]*simulator.Report{}
+	for i := range d.reports {
+		name := nameOf(d.reports[i].Life)
+		lines[name] = append(lines[name], &d.reports[i])
+	}
+	for name, of := range lines {
+		m := e.mentions[name]
+		if m == nil {
+			m = &mention{answer: e.answers, last: d.now}
+			e.mentions[name] = m
+		}
+		if e.answers-m.answer > 2 {
+			m.broken = d.now
+		}
+		if d.now-m.last > hold(d.interval) {
+			e.forget(name)
+			m.alone = nil
+		}
+		m.last = d.now
+		e.meet(of, m, d)
+		m.answer, m.alone = e.answers, nil
+		if alone(of) {
+			m.alone, m.made = of[0].Life, d.made
+		}
+		for _, r := range of {
+			e.read(r, d)
+			if e.endpoint != simulator.Resource || len(of) == 1 {
+				e.start(r)
+			}
+		}
+	}
+	for i := range d.witness {
+		e.start(&d.witness[i])
+	}
+}
+
+// forget drops what told the lives of a name apart: it was not reported for so
+// long that it may be another's.
+func (e *ear) forget(name string) {
+	for l, t := range e.trails {
+		if nameOf(l) == name {
+			t.minStart, t.maxStart, t.uid = 0, 0, false
+		}
+	}
+	for p := range e.appeared {
+		if nameOf(p.l) == name {
+			delete(e.appeared, p)
+		}
+	}
+}
+
+// meet notes which lives were reported side by side, and which of them came
+// while the other was known.
+func (e *ear) meet(of []*simulator.Report, m *mention, d delivery) {
+	for _, x := range of {
+		for _, y := range of {
+			if x.Life == y.Life || x.Life.ID == y.Life.ID {
+				continue
+			}
+			e.together[pair{x.Life, y.Life}] = d.now
+			if e.endpoint == simulator.Resource && e.mixed(x, y, m, d) {
+				e.lose(x.Life)
+				e.lose(y.Life)
+				continue
+			}
+			if e.trails[x.Life] == nil && m.alone == y.Life && m.made < x.Life.From {
+				e.appeared[pair{x.Life, y.Life}] = true
+			}
+		}
+	}
+}
+
+// mixed reports whether x, whose counter has been heard before, and y could be
+// taken for each other by an endpoint that names neither: each counter could as
+// well go on from where the other was.
+func (e *ear) mixed(x, y *simulator.Report, m *mention, d delivery) bool {
+	t, o := e.trails[x.Life], e.trails[y.Life]
+	if t == nil || len(t.readings) == 0 || len(d.witness) > 0 || x.Unread || y.Unread {
+		return false
+	}
+	room := d.cores * (d.now - m.last + int64(20*time.Second))
+	may := func(from, to int64) bool { return to >= from && to-from <= room }
+	if o == nil || len(o.readings) == 0 { // y has just come
+		return may(t.lastCPU, y.CPU) && may(0, x.CPU)
+	}
+	return may(t.lastCPU, y.CPU) && may(o.lastCPU, x.CPU)
+}
+
+// lose drops what is known of a life by following its line.
+func (e *ear) lose(l *simulator.Life) {
+	if t := e.trails[l]; t != nil {
+		*t = trail{last: t.last, lastCPU: t.lastCPU, firstCPU: t.firstCPU}
+	}
+	for p := range e.appeared {
+		if p.l == l || p.rival == l {
+			delete(e.appeared, p)
+		}
+	}
+}
+
+func alone(of []*simulator.Report) bool {
+	for _, r := range of {
+		if r.Life != of[0].Life {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *ear) trail(l *simulator.Life) *trail {
+	t := e.trails[l]
+	if t == nil {
+		t = &trail{}
+		e.trails[l] = t
+	}
+	return t
+}
+
+// read takes in a line's counter.
+func (e *ear) read(r *simulator.Report, d delivery) {
+	t := e.trail(r.Life)
+	t.last = d.now
+	if r.Unread || r.CPU == 0 {
+		return
+	}
+	stamp := r.Stamp / int64(e.cut()) * int64(e.cut())
+	shift := r.Stamp - r.At
+	if n := len(t.readings); n > 0 && t.readings[n-1].shift == shift && stamp <= t.readings[n-1].stamp {
+		return // the same again, or a late one
+	}
+	if d.was != d.is && stamp <= d.now+d.was+int64(time.Second) {
+		return // for all that can be known, from before the clock stepped
+	}
+	if len(t.readings) == 0 {
+		t.firstCPU = r.CPU
+	}
+	t.lastCPU, t.lastStamp = r.CPU, stamp
+	t.readings = append(t.readings, reading{stamp, shift, d.now})
+}
+
+// start takes in a line's start, and that it names its pod.
+func (e *ear) start(r *simulator.Report) {
+	t := e.trail(r.Life)
+	if t.minStart == 0 || r.Start < t.minStart {
+		t.minStart = r.Start
+	}
+	t.maxStart = max(t.maxStart, r.Start)
+	t.uid = t.uid || e.endpoint != simulator.Resource
+}
+
+// cut is how finely the endpoint tells time.
+func (e *ear) cut() time.Duration {
+	if e.endpoint == simulator.Summary {
+		return time.Second
+	}
+	return time.Millisecond
+}
+
+// justHeard reports whether an answer speaks of the present run of a container.
+func justHeard(name string, d delivery) bool {
+	for i := range d.reports {
+		if l := d.reports[i].Life; nameOf(l) == name && l.Present(d.now) {
+			return true
+		}
+	}
+	return false
+}

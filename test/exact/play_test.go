@@ -1,0 +1,240 @@
+package exact
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors/aggregate"
+	"github.com/weir-metrics/weir/processors/enrich"
+	"github.com/weir-metrics/weir/processors/identity"
+	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/simulator"
+	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
+	"github.com/weir-metrics/weir/sources/kubelet/payload"
+	"github.com/weir-metrics/weir/sources/kubelet/resource"
+	"github.com/weir-metrics/weir/sources/kubelet/summary"
+)
+
+type parser interface {
+	Parse(body []byte, req payload.Request, b *metric.Batch) error
+}
+
+func parserOf(e simulator.Endpoint) (parser, time.Duration) {
+	switch e {
+	case simulator.Resource:
+		return resource.New(), resource.Clock
+	case simulator.CAdvisor:
+		return cadvisor.New(), cadvisor.Clock
+	default:
+		return summary.New(), summary.Clock
+	}
+}
+
+// play is a schedule being played.
+type play struct {
+	t *testing.T
+	schedule
+	r       *rand.Rand
+	fleet   *simulator.Fleet
+	sources []*source
+	lives   map[string][]*simulator.Life // of each container, of all nodes
+	sink    *memory.Sink
+	known   map[metric.PodUID]time.Time // since when weir knows a pod
+	buf     []byte
+	shares  shares
+	left    []string // decidable and not served
+	tell    bool
+}
+
+// source is one endpoint of one node with its pipeline.
+type source struct {
+	node     *simulator.Node
+	endpoint simulator.Endpoint
+	clock    time.Duration
+	parser   parser
+	witness  parser
+	ids      *identity.State
+	rates    *rate.State
+	enriches *enrich.Enricher
+	sums     *aggregate.Aggregator
+	batch    metric.Batch
+	next     time.Time
+	round    int
+	lives    []*simulator.Life
+	ahead    int64         // the node's clock, at the last answer
+	word     *metric.Facts // as it was at the last round
+	ear      ear
+}
+
+func newPlay(t *testing.T, seed uint64) *play {
+	t.Helper()
+	s, err := newSchedule(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet, err := s.build()
+	if err != nil {
+		t.Fatalf("%v: %v", s, err)
+	}
+	p := &play{
+		t: t, schedule: s, fleet: fleet, r: rand.New(rand.NewPCG(seed, 5)),
+		lives: map[string][]*simulator.Life{}, known: map[metric.PodUID]time.Time{},
+		sink: memory.New(memory.Options{History: time.Minute}),
+	}
+	begin := s.options.Start.Add(s.begins)
+	for _, n := range fleet.Nodes() {
+		lives := n.Lives()
+		for _, l := range lives {
+			p.lives[nameOf(l)] = append(p.lives[nameOf(l)], l)
+		}
+		for _, e := range s.views {
+			src := &source{
+				node: n, endpoint: e, lives: lives, witness: summary.New(),
+				ids: identity.New(identity.Options{}), rates: rate.New(rate.Options{}),
+				enriches: enrich.New(enrich.Options{}), sums: aggregate.New(aggregate.Options{}),
+				next: begin.Add(time.Duration(p.r.Int64N(int64(s.interval)))),
+				ear:  ear{trails: map[*simulator.Life]*trail{}, endpoint: e},
+			}
+			src.parser, src.clock = parserOf(e)
+			src.batch = metric.Batch{Source: e.String(), Node: metric.NodeName(n.Name), Interval: s.interval, Clock: src.clock}
+			p.sources = append(p.sources, src)
+		}
+	}
+	return p
+}
+
+// nameOf is how a reader names the container.
+func nameOf(l *simulator.Life) string {
+	return l.Container.Pod.Namespace + "/" + l.Container.Pod.Name + "/" + l.Container.Name
+}
+
+// endpoints names what the nodes are read by.
+func (p *play) endpoints() string {
+	if len(p.views) > 1 {
+		return "mixed"
+	}
+	return p.views[0].String()
+}
+
+// run plays the schedule to its end.
+func (p *play) run() {
+	if p.tell {
+		p.t.Log(p.schedule)
+	}
+	for {
+		var s *source
+		for _, o := range p.sources {
+			if o.round < p.rounds && (s == nil || o.next.Before(s.next)) {
+				s = o
+			}
+		}
+		if s == nil {
+			return
+		}
+		p.round(s)
+	}
+}
+
+var errMissed = errors.New("missed")
+
+// round reads a source once.
+func (p *play) round(s *source) {
+	now := s.next
+	if i, ok := p.changes[s.round]; ok {
+		s.batch.Interval = i
+	}
+	s.round++
+	s.next = now.Add(s.batch.Interval)
+	if p.wobble > 0 {
+		s.next = s.next.Add(time.Duration(p.r.Int64N(int64(p.wobble))) - p.wobble/2)
+	}
+	facts := p.factsAt(now)
+	s.word = facts
+	b := &s.batch
+	b.Reset()
+	b.Began, b.Ended = now, now
+	d := delivery{now: now.UnixNano(), facts: facts, interval: b.Interval, cores: int64(s.node.Cores)}
+	if p.r.Float64() < p.missed {
+		b.Err = &metric.ReadError{Reason: metric.NodeTimeout, Err: errMissed}
+	} else {
+		made := now
+		if p.r.Float64() < p.late {
+			// An answer that was under way while newer ones overtook it.
+			made = now.Add(-time.Duration(p.r.Int64N(int64(20 * time.Second))))
+		}
+		p.parse(s.parser, s, s.endpoint, made, now, b)
+		d.ok = true
+		d.is = p.aheadAt(s.node, d.now)
+		if d.was = s.ahead; s.ear.answers == 0 {
+			d.was = d.is
+		}
+		s.ahead = d.is
+		d.made, d.reports = made.UnixNano(), s.node.Reports(nil, s.lives, s.endpoint, made.UnixNano())
+	}
+	if s.endpoint == simulator.Resource && !b.Failed() && s.ids.Doubts(facts, b, now) && p.witness {
+		w := &metric.Batch{Source: b.Source, Node: b.Node, Interval: b.Interval, Clock: summary.Clock}
+		p.parse(s.witness, s, simulator.SummaryCPUMemory, now, now, w)
+		b.Witness = w
+		d.witness = s.node.Reports(nil, s.lives, simulator.SummaryCPUMemory, now.UnixNano())
+	}
+	s.ids.Process(facts, b, now)
+	s.rates.Process(facts, b, now)
+	s.enriches.Process(facts, b, now)
+	s.sums.Process(facts, b, now)
+	if err := p.sink.Write(p.t.Context(), b); err != nil {
+		p.t.Fatal(err)
+	}
+	s.ear.hear(d)
+	p.check(s, d)
+}
+
+// parse fills b with what the node says at a moment.
+func (p *play) parse(by parser, s *source, e simulator.Endpoint, at, now time.Time, b *metric.Batch) {
+	p.buf = p.fleet.Append(p.buf[:0], s.node, e, at)
+	if err := by.Parse(p.buf, payload.Request{Node: b.Node, Received: now.UnixNano()}, b); err != nil {
+		p.t.Fatalf("%v: %v", p.schedule, err)
+	}
+	b.Cores = float64(s.node.Cores)
+	b.NodeTime = s.node.Clock(now).Truncate(time.Second).UnixNano()
+}
+
+// factsAt returns what weir knows at now of what the API server says, which it
+// learns late; nil where there is none.
+func (p *play) factsAt(now time.Time) *metric.Facts {
+	if !p.facts {
+		return nil
+	}
+	var all v1.PodList
+	for _, n := range p.fleet.Nodes() {
+		var pods v1.PodList
+		p.buf = p.fleet.Append(p.buf[:0], n, simulator.PodList, now.Add(-p.lag))
+		if err := json.Unmarshal(p.buf, &pods); err != nil {
+			p.t.Fatal(err)
+		}
+		all.Items = append(all.Items, pods.Items...)
+	}
+	facts := cluster.FactsFromList(nil, &all, now)
+	facts.EachPod(func(pod *metric.PodFacts) bool {
+		if _, ok := p.known[pod.UID]; !ok {
+			p.known[pod.UID] = now
+		}
+		pod.KnownAt = p.known[pod.UID]
+		return true
+	})
+	return facts
+}
+
+// failf tells of a number that is wrong.
+func (p *play) failf(format string, args ...any) {
+	p.t.Helper()
+	p.t.Errorf("%s (%v)", fmt.Sprintf(format, args...), p.schedule)
+}

@@ -1,0 +1,226 @@
+package exact
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/weir-metrics/weir/simulator"
+)
+
+// schedule is what one seed plays.
+type schedule struct {
+	seed     uint64
+	options  simulator.Options
+	views    []simulator.Endpoint // that each node is read by
+	witness  bool                 // a node answers for /metrics/resource
+	facts    bool                 // there is an API server
+	lag      time.Duration        // by which its word comes late
+	begins   time.Duration        // when weir starts, after the fleet's start
+	rounds   int                  // of each view
+	interval time.Duration        // at first
+	changes  map[int]time.Duration
+	missed   float64 // share of answers that never come
+	late     float64 // share of answers that are older than they should be
+	wobble   time.Duration
+}
+
+// kinds returns, each, a fault that may happen, of a random pod, container and
+// time.
+var kinds = []func(c *chooser) string{
+	func(c *chooser) string { return c.f("restart pod=%s at=%s", c.pod(), c.at()) },
+	func(c *chooser) string {
+		return c.f("restart pod=%s container=%s at=%s", c.pod(), c.container(), c.at())
+	},
+	func(c *chooser) string {
+		return c.f("restart pod=%s container=%s at=%s for=%s", c.pod(), c.container(), c.at(), c.within(50*time.Millisecond, 40*time.Second))
+	},
+	func(c *chooser) string { return c.f("replace pod=%s at=%s", c.pod(), c.at()) },
+	func(c *chooser) string {
+		return c.f("duplicate pod=%s at=%s%s style=old-instance", c.pod(), c.at(), c.span(20, 240))
+	},
+	func(c *chooser) string {
+		return c.f("duplicate pod=%s at=%s%s style=two-lines", c.pod(), c.at(), c.span(20, 240))
+	},
+	func(c *chooser) string {
+		return c.f("duplicate pod=%s at=%s%s style=two-paths", c.pod(), c.at(), c.span(20, 240))
+	},
+	func(c *chooser) string { return c.f("reset pod=%s container=%s at=%s", c.pod(), c.container(), c.at()) },
+	func(c *chooser) string {
+		return c.f("jitter pod=%s start=±%dms at=%s%s", c.pod(), 1+c.r.IntN(9), c.at(), c.span(30, 300))
+	},
+	func(c *chooser) string {
+		return c.f("jitter pod=%s start=±%s at=%s%s", c.pod(), c.within(50*time.Millisecond, 3*time.Second), c.at(), c.span(30, 300))
+	},
+	func(c *chooser) string { return c.f("missing pod=%s at=%s%s", c.pod(), c.at(), c.span(5, 90)) },
+	func(c *chooser) string {
+		return c.f("missing container=%s at=%s%s", c.container(), c.at(), c.span(5, 90))
+	},
+	func(c *chooser) string { return c.f("zero container=%s at=%s%s", c.container(), c.at(), c.span(5, 60)) },
+	func(c *chooser) string { return c.f("zero pod=%s at=%s%s", c.pod(), c.at(), c.span(5, 60)) },
+	func(c *chooser) string { return c.f("stale pod=%s at=%s%s", c.pod(), c.at(), c.span(5, 90)) },
+	func(c *chooser) string { return c.f("stale node=%s at=%s%s", c.node(), c.at(), c.span(5, 90)) },
+	// What a node's clock did before weir first asked nothing tells.
+	func(c *chooser) string {
+		return c.f("clockstep node=%s at=%s by=%s", c.node(), c.within(c.begun, c.until), c.step())
+	},
+}
+
+// chooser chooses what a fault is about.
+type chooser struct {
+	r     *rand.Rand
+	fleet *simulator.Fleet
+	begun time.Duration // when every endpoint has been read
+	until time.Duration
+}
+
+func (c *chooser) f(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+func (c *chooser) node() string { return pick(c.r, c.fleet.Nodes()).Name }
+
+func (c *chooser) pod() string {
+	p := pick(c.r, pick(c.r, c.fleet.Nodes()).Pods())
+	return p.Namespace + "/" + p.Name
+}
+
+func (c *chooser) container() string {
+	return pick(c.r, c.fleet.Nodes()[0].Pods()[0].Containers).Name
+}
+
+func (c *chooser) at() string { return c.within(0, c.until).String() }
+
+func (c *chooser) within(low, high time.Duration) time.Duration {
+	return (low + time.Duration(c.r.Int64N(int64(high-low)))).Truncate(time.Millisecond)
+}
+
+// span is how long a fault lasts, in seconds; seldom for ever.
+func (c *chooser) span(low, high int) string {
+	if c.r.IntN(12) == 0 {
+		return ""
+	}
+	return " for=" + c.within(time.Duration(low)*time.Second, time.Duration(high)*time.Second).String()
+}
+
+// step is by how far a clock jumps: seconds, minutes or hours, either way.
+func (c *chooser) step() string {
+	by := []time.Duration{c.within(leastStep, time.Minute), c.within(time.Minute, 2*time.Hour)}[c.r.IntN(2)]
+	if c.r.IntN(2) == 0 {
+		by = -by
+	}
+	return by.String()
+}
+
+// leastStep is the smallest step of a clock that is played: a node tells its time
+// in whole seconds, and smaller steps do not always show.
+const leastStep = 2100 * time.Millisecond
+
+func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
+
+// build returns the schedule's fleet. A fault that comes while its pod is between
+// two lives concerns nothing, and is left out.
+func (s *schedule) build() (*simulator.Fleet, error) {
+	all := s.options.Faults
+	fleet, err := simulator.New(s.options)
+	for i := 0; err != nil && i < len(all); i++ {
+		s.options.Faults = slices.Delete(slices.Clone(all), i, i+1)
+		if fleet, without := simulator.New(s.options); without == nil {
+			return fleet, nil
+		}
+	}
+	return fleet, err
+}
+
+// newSchedule returns the schedule of a seed.
+func newSchedule(seed uint64) (schedule, error) {
+	r := rand.New(rand.NewPCG(seed, 4))
+	s := schedule{
+		seed:     seed,
+		options:  simulator.Options{Nodes: 1, Pods: 2 + r.IntN(2), Containers: 1 + r.IntN(2), Seed: seed, Fresh: r.IntN(3) == 0},
+		facts:    r.IntN(2) == 0,
+		witness:  r.IntN(3) > 0,
+		rounds:   16 + r.IntN(16),
+		interval: pick(r, []time.Duration{10, 15, 15, 15, 15, 30, 60}) * time.Second,
+		changes:  map[int]time.Duration{},
+		begins:   time.Duration(1 + r.Int64N(int64(time.Minute))),
+	}
+	s.options.Start = time.Unix(1_800_000_000+int64(r.IntN(1_000_000)), int64(r.IntN(1e9)))
+	if s.facts {
+		s.lag = pick(r, []time.Duration{0, 100 * time.Millisecond, time.Second, 4 * time.Second, 12 * time.Second})
+	}
+	switch r.IntN(7) {
+	case 0, 1, 2:
+		s.views = []simulator.Endpoint{simulator.Resource}
+	case 3, 4:
+		s.views = []simulator.Endpoint{simulator.Summary}
+	case 5:
+		s.views = []simulator.Endpoint{simulator.CAdvisor}
+	case 6:
+		s.views = []simulator.Endpoint{simulator.Resource, pick(r, []simulator.Endpoint{simulator.Summary, simulator.CAdvisor})}
+	}
+	if r.IntN(3) == 0 {
+		s.missed = 0.25 * r.Float64()
+	}
+	if r.IntN(4) == 0 {
+		s.late = 0.2 * r.Float64()
+	}
+	if r.IntN(3) == 0 {
+		s.wobble = time.Duration(r.Int64N(int64(5 * time.Second)))
+	}
+	if r.IntN(4) == 0 {
+		s.changes[r.IntN(s.rounds)] = pick(r, []time.Duration{10, 15, 30, 60}) * time.Second
+	}
+	two := r.IntN(6) == 0
+	if two {
+		s.options.Nodes = 2
+	}
+	bare, err := simulator.New(s.options)
+	if err != nil {
+		return s, err
+	}
+	c := chooser{r: r, fleet: bare, begun: s.begins + s.interval, until: s.begins + time.Duration(s.rounds)*s.interval}
+	add := func(text string) error {
+		f, err := simulator.Parse(text)
+		if err != nil {
+			return fmt.Errorf("parse %q: %w", text, err)
+		}
+		s.options.Faults = append(s.options.Faults, f)
+		return nil
+	}
+	if two {
+		p := pick(r, bare.Nodes()[0].Pods())
+		if err := add(c.f("twonodes pod=%s/%s node=%s at=%s%s", p.Namespace, p.Name, bare.Nodes()[1].Name, c.within(time.Second, c.until), c.span(20, 240))); err != nil {
+			return s, err
+		}
+	}
+	for range pick(r, []int{0, 1, 1, 1, 2, 2, 3, 4, 6}) {
+		if err := add(pick(r, kinds)(&c)); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// String tells the schedule to people.
+func (s schedule) String() string {
+	text := fmt.Sprintf("-seed %d: %v of %d nodes × %d pods × %d containers, fresh %v, from %v every %v", s.seed, s.views, s.options.Nodes, s.options.Pods, s.options.Containers, s.options.Fresh, s.begins.Round(time.Second), s.interval)
+	if s.facts {
+		text += fmt.Sprintf(", facts %v late", s.lag)
+	}
+	if s.witness {
+		text += ", witness"
+	}
+	if s.missed > 0 {
+		text += fmt.Sprintf(", %.0f%% missed", 100*s.missed)
+	}
+	if s.late > 0 {
+		text += fmt.Sprintf(", %.0f%% late", 100*s.late)
+	}
+	if len(s.changes) > 0 {
+		text += fmt.Sprintf(", changes %v", s.changes)
+	}
+	for _, f := range s.options.Faults {
+		text += "; " + f.String()
+	}
+	return text
+}
