@@ -1,0 +1,188 @@
+package explain
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+type causeKey struct {
+	reason metric.Reason
+	node   metric.NodeName
+	late   bool
+	served bool
+}
+
+// cause is a Cause in the making.
+type cause struct {
+	Cause
+	ruling  Ruling // of the first
+	gravity metric.Gravity
+	names   []named
+	scaled  map[string]bool
+	due     time.Time // when the last of them may change
+}
+
+// named is a name to give, kept as it is until it is known to be among the first.
+type named struct {
+	ref       metric.PodRef
+	container string
+	node      metric.NodeName
+}
+
+// cause returns the cause to which something on node of which is holds is
+// counted; nil if nothing is wrong with it.
+func (r *reporter) cause(is *Ruling, node metric.NodeName) *cause {
+	if is.Served && is.Reason != metric.Ambiguous || !is.Expected() {
+		return nil
+	}
+	key := causeKey{reason: is.Reason, late: is.Late, served: is.Served}
+	if layer := is.Reason.Layer(); (layer == metric.LayerNode || layer == metric.LayerScrape) && !is.Late {
+		key.node = node
+	}
+	c := r.causes[key]
+	if c == nil {
+		c = &cause{ruling: *is}
+		r.causes[key] = c
+	}
+	t := r.teller(node, metric.Pod)
+	c.gravity = max(c.gravity, t.gravity(is))
+	c.due = later(c.due, t.due(is))
+	if c.Since.IsZero() || !is.Since.IsZero() && is.Since.Before(c.Since) {
+		c.Since = is.Since
+	}
+	return c
+}
+
+// name keeps n if it is among the first: nodes before pods, in the order of
+// names.
+func (c *cause) name(n named) {
+	i, _ := slices.BinarySearchFunc(c.names, n, compareNamed)
+	if i >= maxNames {
+		return
+	}
+	c.names = slices.Insert(c.names, i, n)
+	c.names = c.names[:min(len(c.names), maxNames)]
+}
+
+func compareNamed(a, b named) int {
+	if (a.node == "") != (b.node == "") {
+		return map[bool]int{true: 1, false: -1}[a.node == ""]
+	}
+	return cmp.Or(
+		strings.Compare(string(a.node), string(b.node)),
+		strings.Compare(string(a.ref.Namespace), string(b.ref.Namespace)),
+		strings.Compare(string(a.ref.Name), string(b.ref.Name)),
+	)
+}
+
+func (n named) String() string {
+	switch {
+	case n.node != "":
+		return "node/" + string(n.node)
+	case n.container != "":
+		return n.ref.String() + "/" + n.container
+	}
+	return n.ref.String()
+}
+
+// finish puts a cause into words.
+func (r *reporter) finish(key causeKey, c *cause) Cause {
+	out := c.Cause
+	is := c.ruling
+	is.Container, is.Said = "", ""
+	if c.Pods+c.Nodes > 1 && key.node == "" {
+		is.Since = time.Time{} // each has its own
+	}
+	t := r.teller(key.node, metric.Pod)
+	is.evidence = metric.Evidence{Cause: is.evidence.Cause, Limit: is.evidence.Limit}
+	if !c.due.IsZero() {
+		is.evidence.Due = c.due.UnixNano()
+	}
+	out.Reason, out.Node, out.Gravity = key.reason.String(), key.node, c.gravity.String()
+	out.Message = t.message(&is, false)
+	out.Next, out.Advice = t.next(&is, false), t.advice(&is)
+	out.Since = utc(c.Since)
+	for _, n := range c.names {
+		out.Names = append(out.Names, n.String())
+	}
+	out.Autoscalers = slices.Sorted(maps.Keys(c.scaled))
+	return out
+}
+
+// join makes one cause of those that hold of many nodes alike: of more than two
+// that pass, of more than maxNames that do not. Nobody reads a line a node.
+func (r *reporter) join() {
+	nodes := map[causeKey]int{}
+	alike := func(key causeKey) causeKey { key.node = ""; return key }
+	for key := range r.causes {
+		if key.node != "" {
+			nodes[alike(key)]++
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(r.causes), compareKeys) {
+		c, most := r.causes[key], maxNames
+		if key.reason.Gravity() == metric.Passing {
+			most = 2
+		}
+		if key.node == "" || nodes[alike(key)] <= most {
+			continue
+		}
+		delete(r.causes, key)
+		all := r.causes[alike(key)]
+		if all == nil {
+			r.causes[alike(key)] = c
+			continue
+		}
+		all.add(c)
+	}
+}
+
+func compareKeys(x, y causeKey) int {
+	return cmp.Or(
+		cmp.Compare(x.reason, y.reason),
+		strings.Compare(string(x.node), string(y.node)),
+		cmp.Compare(truth(x.late), truth(y.late)),
+		cmp.Compare(truth(x.served), truth(y.served)),
+	)
+}
+
+// add counts what o holds to c.
+func (c *cause) add(o *cause) {
+	c.Pods, c.Nodes = c.Pods+o.Pods, c.Nodes+o.Nodes
+	c.gravity, c.due = max(c.gravity, o.gravity), later(c.due, o.due)
+	if compareSince(o.Since, c.Since) < 0 {
+		c.Since = o.Since
+	}
+	for _, n := range o.names {
+		c.name(n)
+	}
+	for a := range o.scaled {
+		c.scale(a)
+	}
+}
+
+// scale notes an autoscaler among whose pods are some of c's.
+func (c *cause) scale(autoscaler string) {
+	if c.scaled == nil {
+		c.scaled = map[string]bool{}
+	}
+	c.scaled[autoscaler] = true
+}
+
+// harm ranks causes.
+func (k causeKey) harm(c *cause) int {
+	switch {
+	case c.gravity == metric.Broken && !k.served:
+		return 3
+	case k.served:
+		return 2
+	case c.gravity == metric.Passing:
+		return 1
+	}
+	return 0
+}

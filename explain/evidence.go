@@ -1,0 +1,122 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// evidence returns what r rests on, one a line.
+func (t *teller) evidence(r *Ruling, sample *metric.Sample) (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	e := &r.evidence
+	layer := r.Reason.Layer()
+	if r.Served {
+		if at := sample.Time(t.asked); !at.IsZero() {
+			add("read %s", t.at(at))
+		}
+		if start := sample.Instance.StartTime(); !start.IsZero() && sample.Instance.Origin != metric.StartCgroup {
+			add("started %s", t.at(start))
+		}
+	}
+	if seen := t.sight(r, &e.Got); seen != "" {
+		add("seen: %s", seen)
+	}
+	if other := t.sight(r, &e.Other); other != "" {
+		name := "before"
+		if layer == metric.LayerIdentity {
+			name = "the rival"
+		}
+		add("%s: %s", name, other)
+	}
+	if e.Limit > 0 {
+		add("limit: %.10g", e.Limit)
+	}
+	if layer == metric.LayerNode || layer == metric.LayerScrape || r.Late {
+		switch {
+		case t.read.unread != nil:
+		case t.read.err != nil:
+			if !t.read.last.IsZero() {
+				add("the node was last tried %s", t.at(t.read.last))
+			}
+			if t.read.success.IsZero() {
+				add("it has never answered well")
+			} else {
+				add("it last answered well %s", t.at(t.read.success))
+			}
+		case t.read.last.IsZero():
+			add("the node has not been read yet")
+		default:
+			add("the node was last read %s", t.at(t.read.last))
+		}
+	}
+	if p := t.pod; p != nil && layer == metric.LayerLife {
+		if t.kind == metric.Pod && p.Node != "" {
+			add("bound to node %s", p.Node)
+		}
+		if !p.Started.IsZero() {
+			add("the pod started %s", t.at(p.Started))
+		}
+	}
+	return lines
+}
+
+// sight says what was seen of an instance; nothing of none. Identity weighs
+// instances by their CPU counters, whatever group it speaks of. Of the counters of
+// other groups the evidence holds one without a name.
+func (t *teller) sight(r *Ruling, s *metric.Sight) string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	layer := r.Reason.Layer()
+	if layer == metric.LayerIdentity && (s.Value != 0 || s.Time != 0) || r.group == metric.CPU && (s.Value != 0 || layer == metric.LayerRate && s.Time != 0) {
+		add("CPU counter %s", seconds(s.Value))
+	}
+	if s.Time != 0 {
+		add("read %s", t.at(instant(s.Time)))
+	}
+	if s.Start != 0 {
+		add("started %s", t.at(instant(s.Start)))
+	}
+	if s.UID != "" {
+		add("pod UID %s", s.UID)
+	}
+	if s.ID != "" {
+		add("container ID %s", short(s.ID))
+	}
+	if s.Path != "" {
+		add("cgroup %s", s.Path)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// knownPod returns what the API server says of a pod; nil if it says nothing.
+func (w *World) knownPod(p *metric.PodFacts) *Known {
+	if p == nil {
+		return nil
+	}
+	k := &Known{UID: p.UID, Phase: p.Phase, QoS: p.QoS, Started: utc(p.Started), Deleted: utc(p.Deleted), AsOf: utc(w.Facts.At)}
+	for i := range p.Containers {
+		k.Restarts += p.Containers[i].Restarts
+	}
+	return k
+}
+
+// knownContainer returns what the API server says of a container; nil if it
+// says nothing.
+func (w *World) knownContainer(c *metric.ContainerFacts) *Known {
+	if c == nil {
+		return nil
+	}
+	k := &Known{Why: c.Why, ID: c.ID, Started: utc(c.StartedAt), Restarts: c.Restarts, AsOf: utc(w.Facts.At)}
+	switch c.State {
+	case metric.Waiting:
+		k.State, k.Started = "waiting", time.Time{}
+	case metric.Live:
+		k.State = "running"
+	case metric.Terminated:
+		k.State = "terminated"
+	}
+	return k
+}

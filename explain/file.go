@@ -1,0 +1,119 @@
+package explain
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// file is all there is on one pod.
+type file struct {
+	w          *World
+	ref        metric.PodRef
+	facts      *metric.PodFacts // nil if the API server does not know it
+	node       metric.NodeName  // empty if it is nowhere
+	pod        *metric.Sample
+	containers []*metric.Sample
+	standings  []standing // on the pod and its containers, wherever they were reported
+	onNode     *stand     // what stands against its node
+	read       *reading
+	nodeRuling *Ruling
+}
+
+// open gathers what is known of a pod.
+func (w *World) open(ref metric.PodRef, verdicts func(func(metric.Verdict, time.Time) bool)) *file {
+	f := &file{w: w, ref: ref, facts: w.Facts.Pod(ref)}
+	if w.View != nil {
+		f.pod, f.containers = w.View.Pod(ref)
+	}
+	nodes := map[metric.NodeName]*stand{}
+	for v, since := range verdicts {
+		switch v.Entity.Kind {
+		case metric.Pod, metric.Container:
+			if v.Entity.PodRef() == ref && v.Entity.Part == "" {
+				f.standings = append(f.standings, standing{v, since})
+			}
+		case metric.Node:
+			if st := standOf(&v, since); speaks(&v) {
+				if was := nodes[v.Entity.Node]; was == nil || st.before(was) {
+					nodes[v.Entity.Node] = &st
+				}
+			}
+		}
+	}
+	f.node = f.place()
+	f.onNode = nodes[f.node]
+	f.read = w.readingOf(f.node)
+	return f
+}
+
+// place returns the node a pod is on: where the API server says, else where it
+// is measured, else where anything was said of it.
+func (f *file) place() metric.NodeName {
+	switch {
+	case f.facts != nil:
+		return f.facts.Node
+	case f.pod != nil:
+		return f.pod.Entity.Node
+	case len(f.containers) > 0:
+		return f.containers[0].Entity.Node
+	case len(f.standings) > 0:
+		return f.standings[0].Entity.Node
+	}
+	return ""
+}
+
+// known reports whether anybody has spoken of the pod.
+func (f *file) known() bool {
+	return f.facts != nil || f.pod != nil || len(f.containers) > 0 || len(f.standings) > 0
+}
+
+// gone reports whether the API server has listed its pods and this one is not
+// among them.
+func (f *file) gone() bool { return f.facts == nil && f.w.Facts != nil && f.w.Facts.Synced }
+
+// names returns the pod's containers: those of its spec in their order, then
+// others that were spoken of.
+func (f *file) names() (names []string) {
+	if f.facts != nil {
+		for i := range f.facts.Containers {
+			names = append(names, f.facts.Containers[i].Name)
+		}
+	}
+	var others []string
+	for _, s := range f.containers {
+		others = append(others, s.Entity.Name)
+	}
+	for i := range f.standings {
+		if e := &f.standings[i].Entity; e.Kind == metric.Container {
+			others = append(others, e.Name)
+		}
+	}
+	slices.Sort(others)
+	for _, name := range slices.Compact(others) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// sample returns what is served of a container, or nil.
+func (f *file) sample(name string) *metric.Sample {
+	for _, s := range f.containers {
+		if s.Entity.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// ofNode says what became of the pod's node.
+func (f *file) ofNode() Ruling {
+	if f.nodeRuling == nil {
+		r := f.w.ruleNode(f.node, metric.CPU, f.w.lookNode(f.node), f.onNode, f.read)
+		f.nodeRuling = &r
+	}
+	return *f.nodeRuling
+}

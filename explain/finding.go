@@ -1,0 +1,233 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// best returns the verdict to go by of those on the pod (kind Pod) or on one
+// of its containers, or nil. What keeps CPU and memory from being read keeps
+// the rest.
+func (f *file) best(kind metric.Kind, name string, g metric.Group) *standing {
+	var best *standing
+	for i := range f.standings {
+		s := &f.standings[i]
+		e := &s.Entity
+		if (f.node != "" || f.facts != nil) && e.Node != f.node || s.Reason.Layer() == metric.LayerNone || s.Reason == metric.Ambiguous {
+			continue
+		}
+		if kind == metric.Container && (e.Kind != kind || e.Name != name) || s.Group != g && s.Reason.Layer() > metric.LayerScrape {
+			continue
+		}
+		if kind == metric.Pod && e.Kind == metric.Container && g != metric.CPU && g != metric.Memory {
+			continue
+		}
+		if s.Reason == metric.OtherNode || kind == metric.Pod && unheard(&s.Verdict) {
+			continue
+		}
+		if best == nil {
+			best = s
+			continue
+		}
+		mine, theirs := standOf(&s.Verdict, s.since), standOf(&best.Verdict, best.since)
+		if mine.before(&theirs) || !theirs.before(&mine) && s.Group == g && best.Group != g {
+			best = s
+		}
+	}
+	return best
+}
+
+// rule says what became of group g of the pod, of which l was seen and s is the
+// verdict to go by.
+func (f *file) rule(g metric.Group, l sight, s *standing) (r Ruling) {
+	var st *stand
+	if s != nil {
+		is := standOf(&s.Verdict, s.since)
+		st = &is
+	}
+	switch {
+	case f.facts != nil:
+		r = rulePod(f.facts, g, l, st, func() *reading { return f.read }, f.ofNode)
+	case f.gone():
+		r = Ruling{Reason: metric.OldPod, Said: f.formerly()}
+		if st != nil {
+			r.Since = st.since
+		}
+	default:
+		r = f.ruleUnknown(g, l, st)
+	}
+	r.group = g
+	return r
+}
+
+// finding says what became of one group of the pod's metrics.
+func (f *file) finding(g metric.Group) Finding {
+	s := f.best(metric.Pod, "", g)
+	r := f.rule(g, look(f.pod, g), s)
+	if s != nil && !r.Served && r.Reason != metric.PodFinished {
+		if r.Reason == s.Reason {
+			r.evidence = s.Evidence
+		} else if c := f.at(r.Container, r.Reason, g); c != nil && r.Container != "" {
+			r.evidence, r.group = c.Evidence, c.Group
+			r.Since = c.since
+		}
+	}
+	if s := f.chosen(metric.Pod, "", g); r.Reason == metric.Ambiguous && s != nil {
+		r.evidence, r.Since = s.Evidence, s.since
+	}
+	t := f.teller(metric.Pod)
+	t.asked, t.lacks = g, f.lacks(r.Container)
+	return t.finding(&r, g, f.pod)
+}
+
+// chosen returns what is said of the instance that was chosen among equals of the
+// pod (kind Pod) or container; nil if nothing is.
+func (f *file) chosen(kind metric.Kind, name string, g metric.Group) *standing {
+	for i := range f.standings {
+		s := &f.standings[i]
+		e := &s.Entity
+		if s.Reason == metric.Ambiguous && s.Group == g && e.Kind == kind && (kind == metric.Pod || e.Name == name) && e.Node == f.node && !turnedAway(&s.Verdict) {
+			return s
+		}
+	}
+	return nil
+}
+
+// lacks returns which of CPU and memory a container has not.
+func (f *file) lacks(container string) (groups []metric.Group) {
+	if container == "" {
+		return nil
+	}
+	for _, g := range served {
+		if !look(f.sample(container), g).numbered {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// formerly says what a pod is that the API server has listed no more.
+func (f *file) formerly() string {
+	return fmt.Sprintf("the API server knows no pod of this name: what node %s reports is of one that is gone", f.node)
+}
+
+// at returns the verdict on a container that gave its pod the reason, if it can
+// be of group g; nil if there is none.
+func (f *file) at(container string, reason metric.Reason, g metric.Group) (found *standing) {
+	for i := range f.standings {
+		s := &f.standings[i]
+		if s.Entity.Kind == metric.Container && s.Entity.Name == container && s.Reason == reason && s.Entity.Node == f.node &&
+			(found == nil || s.Group == g) {
+			found = s
+		}
+	}
+	return found
+}
+
+// ruleUnknown says what became of a pod of which only nodes speak.
+func (f *file) ruleUnknown(g metric.Group, l sight, st *stand) Ruling {
+	switch {
+	case l.numbered:
+		return l.ruling(g)
+	case l.lacking:
+		return l.without(g)
+	case st != nil:
+		return st.ruling(f.node)
+	}
+	if n := f.ofNode(); !n.Served && n.Reason.Layer() <= metric.LayerScrape {
+		return n
+	}
+	return Ruling{Reason: l.short()}
+}
+
+// findingOf says what became of one group of a container's metrics.
+func (f *file) findingOf(name string, g metric.Group) Finding {
+	sample := f.sample(name)
+	s := f.best(metric.Container, name, g)
+	r := f.ruleContainer(name, g, look(sample, g), s)
+	if s != nil && r.Reason == s.Reason {
+		r.evidence = s.Evidence
+		if r.Since.IsZero() {
+			r.Since = s.since
+		}
+	}
+	if s := f.chosen(metric.Container, name, g); r.Reason == metric.Ambiguous && s != nil {
+		r.evidence, r.Since = s.Evidence, s.since
+	}
+	t := f.teller(metric.Container)
+	t.container, t.asked = name, g
+	return t.finding(&r, g, sample)
+}
+
+// ruleContainer says what became of group g of a container, of which l was seen and
+// s is the verdict to go by.
+func (f *file) ruleContainer(name string, g metric.Group, l sight, s *standing) Ruling {
+	r := f.ofContainer(name, g, l, s)
+	r.group, r.kind = g, metric.Container
+	return r
+}
+
+func (f *file) ofContainer(name string, g metric.Group, l sight, s *standing) Ruling {
+	var st *stand
+	if s != nil {
+		is := standOf(&s.Verdict, s.since)
+		st = &is
+	}
+	p := f.facts
+	if p == nil {
+		if f.gone() {
+			return Ruling{Reason: metric.OldPod, Said: f.formerly()}
+		}
+		return f.ruleUnknown(g, l, st)
+	}
+	if st != nil && st.outdated(p, f.read) {
+		st = nil
+	}
+	c := p.Container(name)
+	switch {
+	case p.Phase == metric.Succeeded || p.Phase == metric.Failed:
+		return Ruling{Reason: metric.PodFinished, Said: string(p.Phase), Since: ended(p)}
+	case l.numbered && (l.uid == "" || p.Is(l.uid)):
+		return l.ruling(g)
+	case l.lacking && (l.uid == "" || p.Is(l.uid)):
+		return l.without(g)
+	case st != nil && st.reason.Layer() == metric.LayerLife:
+		r := st.ruling(f.node)
+		r.Container = name
+		if c != nil {
+			r.Said = c.Why
+			if r.Reason != metric.PodPending && !c.EndedAt.IsZero() {
+				r.Since = c.EndedAt
+			}
+		}
+		return r
+	case c != nil && c.State == metric.Terminated:
+		return Ruling{Reason: metric.ContainerFinished, Container: name, Said: c.Why, Since: c.EndedAt}
+	case p.Phase != metric.Running || p.Node == "":
+		r := pending(p, g)
+		if p.Node != "" && c != nil {
+			r.Container, r.Said = name, c.Why
+		}
+		return r
+	case c != nil && c.State != metric.Live:
+		return Ruling{Reason: metric.ContainerNotStarted, Container: name, Said: c.Why, Since: c.EndedAt}
+	case st != nil:
+		return st.ruling(f.node)
+	}
+	n := f.ofNode()
+	if !n.Served && n.Reason.Layer() <= metric.LayerScrape {
+		return n
+	}
+	if n.over != nil && !l.reported {
+		return n.over.dropped()
+	}
+	if l.reported && !l.numbered {
+		return Ruling{Reason: l.short()}
+	}
+	since := began(p)
+	if c != nil {
+		since = later(c.StartedAt, p.KnownAt)
+	}
+	return late(g, p.Node, since, f.read)
+}

@@ -1,0 +1,176 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Node explains a node; false if nothing is known of it. While nodes have not
+// been listed, it cannot be said of any name that there is no such node.
+func (w *World) Node(name metric.NodeName) (Explanation, bool) {
+	c := w.openNode(name)
+	if !c.known() {
+		return w.unlisted(Explanation{Kind: "node", Node: name})
+	}
+	e := Explanation{Kind: "node", Node: name, At: w.Now, Known: w.knownNode(name), Reads: w.reads(name, true)}
+	for _, g := range served {
+		e.Findings = append(e.Findings, c.finding(g))
+	}
+	for i := range metric.NumGroups {
+		if g := metric.Group(i); g != metric.CPU && g != metric.Memory && g != metric.Spec && c.has(g) {
+			e.Findings = append(e.Findings, c.finding(g))
+		}
+	}
+	e.Summary = summary("node "+string(name), e.Findings) + c.ofDropped() + c.ofPods()
+	return e, true
+}
+
+// nodeFile is all there is on one node.
+type nodeFile struct {
+	w         *World
+	name      metric.NodeName
+	sample    *metric.Sample
+	standings []standing // on the node itself
+	said      bool       // of it or anything on it
+	read      *reading
+}
+
+func (w *World) openNode(name metric.NodeName) *nodeFile {
+	c := &nodeFile{w: w, name: name, read: w.readingOf(name)}
+	if w.View != nil {
+		c.sample, _ = w.View.Lookup(metric.Entity{Kind: metric.Node, Node: name})
+	}
+	for v, since := range w.verdictsOn(name) {
+		c.said = true
+		if v.Entity.Kind == metric.Node && v.Entity.Part == "" {
+			c.standings = append(c.standings, standing{v, since})
+		}
+	}
+	return c
+}
+
+func (c *nodeFile) known() bool {
+	if c.w.Facts.Node(c.name) != nil || c.sample != nil || c.said || len(c.w.Facts.PodsOn(c.name)) > 0 {
+		return true
+	}
+	for i := range c.w.Sources {
+		if c.w.Sources[i].Node == c.name {
+			return true
+		}
+	}
+	return false
+}
+
+// has reports whether the node has numbers of a group, or a reason for their
+// absence.
+func (c *nodeFile) has(g metric.Group) bool {
+	if c.sample != nil && (numbered(c.sample, g) || c.sample.Reasons[g].Layer() != metric.LayerNone) {
+		return true
+	}
+	for i := range c.standings {
+		if c.standings[i].Group == g {
+			return true
+		}
+	}
+	return false
+}
+
+// best returns the verdict on the node to go by, or nil.
+func (c *nodeFile) best(g metric.Group) *standing {
+	var best *standing
+	for i := range c.standings {
+		s := &c.standings[i]
+		if s.Reason.Layer() == metric.LayerNone || s.Reason == metric.Ambiguous || s.Group != g && s.Reason.Layer() > metric.LayerScrape {
+			continue
+		}
+		if best == nil || s.Reason.Layer() < best.Reason.Layer() || s.Reason.Layer() == best.Reason.Layer() && s.Group == g && best.Group != g {
+			best = s
+		}
+	}
+	return best
+}
+
+// finding says what became of one group of the node's metrics.
+func (c *nodeFile) finding(g metric.Group) Finding {
+	s := c.best(g)
+	var st *stand
+	if s != nil {
+		is := standOf(&s.Verdict, s.since)
+		st = &is
+	}
+	r := c.w.ruleNode(c.name, g, look(c.sample, g), st, c.read)
+	r.group = g
+	if s != nil && !r.Served && (r.Reason == s.Reason || s.Reason == metric.Incomplete) {
+		r.evidence, r.Since = s.Evidence, s.since
+	}
+	t := &teller{now: c.w.Now, kind: metric.Node, node: c.name, asked: g, facts: c.w.Facts.Node(c.name), read: c.read}
+	return t.finding(&r, g, c.sample)
+}
+
+// ofDropped tells how much of the node was dropped at a limit, as a sentence.
+func (c *nodeFile) ofDropped() string {
+	for i := range c.standings {
+		if e := &c.standings[i].Evidence; c.standings[i].Reason == metric.OverLimit && e.Got.Value > 0 {
+			return fmt.Sprintf(" %.0f entities on it were dropped at the configured limit of %.0f.", e.Got.Value, e.Limit)
+		}
+	}
+	return ""
+}
+
+// ofPods tells how many of the pods on the node are served, as a sentence to add
+// to what was said of the node; nothing where the API server names none.
+func (c *nodeFile) ofPods() string {
+	pods := c.w.Facts.PodsOn(c.name)
+	var expected, got, shared int
+	survey := c.w.SurveyOf()
+	for _, p := range pods {
+		switch r := survey.Pod(p); {
+		case r.Served:
+			expected, got = expected+1, got+1
+		case r.Expected():
+			expected++
+			if r.Node == c.name && !r.Late {
+				shared++
+			}
+		}
+	}
+	switch {
+	case expected == 0:
+		return ""
+	case got == expected:
+		return fmt.Sprintf(" All %s on it that should have metrics have them.", count(expected, "pod"))
+	case shared > 0:
+		return fmt.Sprintf(" %s on it %s no metrics because of that.", count(shared, "pod"), have(shared))
+	}
+	return fmt.Sprintf(" Of %s on it that should have metrics, %d %s none.", count(expected, "pod"), expected-got, have(expected-got))
+}
+
+// count says how many of something there are: "1 pod", "3 pods".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// have is "has" of one and "have" of others.
+func have(n int) string {
+	if n == 1 {
+		return "has"
+	}
+	return "have"
+}
+
+// knownNode returns what the API server says of a node; nil if it says nothing.
+func (w *World) knownNode(name metric.NodeName) *Known {
+	n := w.Facts.Node(name)
+	if n == nil {
+		return nil
+	}
+	k := &Known{State: "ready", AsOf: utc(w.Facts.At)}
+	if !n.Ready {
+		k.State = "not ready"
+	}
+	return k
+}

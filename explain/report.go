@@ -1,0 +1,222 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// maxNames is how many names a cause gives; its counts tell the rest.
+const maxNames = 10
+
+// Namespace reports everything that is missing in a namespace; false if nothing is
+// known of it. While pods have not been listed, it cannot be said of any name that
+// there is no such namespace.
+func (w *World) Namespace(name metric.Namespace) (Report, bool) {
+	pods := w.Facts.PodsIn(name)
+	s := w.survey(len(pods), func(n metric.Namespace) bool { return n == name })
+	if len(pods) == 0 && len(s.pods) == 0 && (w.Facts == nil || w.Facts.Synced) {
+		return Report{}, false
+	}
+	r := newReporter(s)
+	for _, p := range pods {
+		r.pod(p, s.Pod(p))
+	}
+	if w.Facts == nil {
+		r.reported()
+	}
+	report := r.report("namespace " + string(name))
+	report.Namespace = name
+	return report, true
+}
+
+// Missing reports everything that is missing in the cluster.
+func (w *World) Missing() Report {
+	s := w.Survey()
+	r := newReporter(s)
+	for _, name := range w.nodes() {
+		r.node(name, s.Node(name))
+	}
+	w.Facts.EachPod(func(p *metric.PodFacts) bool {
+		r.pod(p, s.Pod(p))
+		return true
+	})
+	if w.Facts == nil {
+		r.reported()
+	}
+	return r.report("the cluster")
+}
+
+// nodes returns every node that is known or read.
+func (w *World) nodes() []metric.NodeName {
+	names := map[metric.NodeName]bool{}
+	w.Facts.EachNode(func(n *metric.NodeFacts) bool {
+		names[n.Name] = true
+		return true
+	})
+	for i := range w.Sources {
+		if n := w.Sources[i].Node; n != "" {
+			names[n] = true
+		}
+	}
+	if w.Facts == nil && w.View != nil {
+		for s := range w.View.Samples(metric.Node) {
+			names[s.Entity.Node] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// reporter groups what is missing by cause.
+type reporter struct {
+	s      *Survey
+	nodes  Tally
+	pods   Tally
+	causes map[causeKey]*cause
+}
+
+func newReporter(s *Survey) *reporter {
+	return &reporter{s: s, causes: map[causeKey]*cause{}}
+}
+
+// node counts a node.
+func (r *reporter) node(name metric.NodeName, is Ruling) {
+	r.nodes.count(&is)
+	if c := r.cause(&is, name); c != nil {
+		c.Nodes++
+		c.name(named{node: name})
+	}
+}
+
+// pod counts a pod of the API server's.
+func (r *reporter) pod(p *metric.PodFacts, is Ruling) {
+	r.pods.count(&is)
+	c := r.cause(&is, p.Node)
+	if c == nil {
+		return
+	}
+	c.Pods++
+	c.name(named{ref: p.PodRef, container: is.Container})
+	if r.s.w.Autoscalers != nil {
+		for _, a := range r.s.w.Autoscalers(p) {
+			c.scale(a)
+		}
+	}
+}
+
+// reported counts the pods of which only nodes speak.
+func (r *reporter) reported() {
+	for ref, p := range r.s.pods {
+		f := &file{w: r.s.w, ref: ref, node: cmp.Or(p.node, p.on), read: r.s.reading(cmp.Or(p.node, p.on))}
+		node := r.s.Node(f.node)
+		f.nodeRuling = &node
+		var st *stand
+		if p.said {
+			st = &p.best
+		}
+		is := f.ruleUnknown(metric.CPU, p.sight, st)
+		if is.Reason == metric.Ambiguous {
+			is.Since = p.doubt
+		}
+		r.pods.count(&is)
+		if c := r.cause(&is, f.node); c != nil {
+			c.Pods++
+			c.name(named{ref: ref, container: is.Container})
+		}
+	}
+}
+
+func (t *Tally) count(r *Ruling) {
+	switch {
+	case r.Served:
+		t.Expected, t.Served = t.Expected+1, t.Served+1
+		if r.Reason == metric.Ambiguous {
+			t.Doubtful++
+		}
+	case r.Expected():
+		t.Expected++
+	default:
+		t.Idle++
+	}
+}
+
+func (r *reporter) teller(node metric.NodeName, kind metric.Kind) *teller {
+	return &teller{now: r.s.w.Now, kind: kind, node: node, read: r.s.reading(node), facts: r.s.w.Facts.Node(node)}
+}
+
+// report returns what was counted, the most harmful first: what is broken, then
+// what is in doubt, then what passes; of those what concerns autoscalers, then
+// what concerns the most, then what has lasted the longest.
+func (r *reporter) report(of string) Report {
+	r.join()
+	keys := slices.SortedFunc(maps.Keys(r.causes), func(x, y causeKey) int {
+		a, b := r.causes[x], r.causes[y]
+		return cmp.Or(
+			cmp.Compare(y.harm(b), x.harm(a)),
+			cmp.Compare(truth(len(b.scaled) > 0), truth(len(a.scaled) > 0)),
+			cmp.Compare(b.Pods, a.Pods),
+			compareSince(a.Since, b.Since),
+			compareKeys(x, y),
+		)
+	})
+	report := Report{At: r.s.w.Now, Nodes: r.nodes, Pods: r.pods, Causes: []Cause{}}
+	for _, key := range keys {
+		report.Causes = append(report.Causes, r.finish(key, r.causes[key]))
+	}
+	report.Summary = r.summary(of)
+	return report
+}
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// compareSince puts what has lasted longer first, and what nobody knows last.
+func compareSince(a, b time.Time) int {
+	switch {
+	case a.IsZero() != b.IsZero():
+		return truth(a.IsZero()) - truth(b.IsZero())
+	}
+	return a.Compare(b)
+}
+
+// summary says the tallies in words.
+func (r *reporter) summary(of string) string {
+	w := r.s.w
+	var all []string
+	switch {
+	case w.Facts != nil && !w.Facts.Synced:
+		all = append(all, unheardOf)
+	case w.View == nil:
+		all = append(all, "weir has just started and has not read any node yet")
+	}
+	if r.nodes.Expected > 0 {
+		all = append(all, fmt.Sprintf("%d of %s %s CPU and memory", r.nodes.Served, count(r.nodes.Expected, "node"), have(r.nodes.Expected)))
+	}
+	switch {
+	case r.pods.Expected > 0:
+		all = append(all, fmt.Sprintf("%d of %s %s CPU and memory", r.pods.Served, count(r.pods.Expected, "pod"), have(r.pods.Expected)))
+	case r.pods.Idle > 0:
+		all = append(all, fmt.Sprintf("no pod of %s should have CPU and memory now", of))
+	default:
+		all = append(all, fmt.Sprintf("no pod of %s is known", of))
+	}
+	if r.pods.Doubtful > 0 {
+		all[len(all)-1] += fmt.Sprintf(", %d of them in doubt", r.pods.Doubtful)
+	}
+	if r.pods.Idle > 0 {
+		all = append(all, fmt.Sprintf("%s should have none", count(r.pods.Idle, "pod")))
+	}
+	for i := range all {
+		all[i] = sentence(all[i])
+	}
+	return strings.Join(all, " ")
+}

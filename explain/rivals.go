@@ -1,0 +1,62 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// rivals returns the instances that went by the name of the pod (kind Pod) or of
+// one of its containers and were turned away, wherever they were reported.
+func (f *file) rivals(kind metric.Kind, name string) (rivals []Rival) {
+	for i := range f.standings {
+		s := &f.standings[i]
+		e := &s.Entity
+		if e.Kind != kind || kind == metric.Container && e.Name != name || !turnedAway(&s.Verdict) {
+			continue
+		}
+		r := f.rival(s)
+		if !slices.ContainsFunc(rivals, func(o Rival) bool {
+			return o.Node == r.Node && o.UID == r.UID && o.ID == r.ID && o.Path == r.Path && o.Started.Equal(r.Started) && o.Reason == r.Reason
+		}) {
+			rivals = append(rivals, r)
+		}
+	}
+	slices.SortStableFunc(rivals, func(a, b Rival) int {
+		return cmp.Or(strings.Compare(string(a.Node), string(b.Node)), a.Started.Compare(b.Started), strings.Compare(string(a.ID), string(b.ID)))
+	})
+	return rivals
+}
+
+// turnedAway reports whether v is about an instance that was turned away. Of an
+// Ambiguous choice the loser's verdict names its instance; what is said of the
+// chosen one does not, or was settled between nodes.
+func turnedAway(v *metric.Verdict) bool {
+	if v.Reason == metric.Ambiguous {
+		return v.Instance != (metric.Instance{}) && v.Evidence.Rule != "place"
+	}
+	return rejection(v.Reason)
+}
+
+// rival says what was turned away and why.
+func (f *file) rival(s *standing) Rival {
+	i, got := &s.Instance, &s.Evidence.Got
+	r := Rival{
+		Node: s.Entity.Node, UID: cmp.Or(got.UID, i.UID), ID: cmp.Or(got.ID, i.ID), Path: cmp.Or(got.Path, i.Path),
+		Started: utc(instant(cmp.Or(got.Start, i.Start))), Reason: s.Reason.String(), Rule: s.Evidence.Rule, Since: utc(s.since),
+	}
+	t := f.teller(s.Entity.Kind)
+	if s.Reason == metric.Ambiguous {
+		r.Message = "nothing tells it from the one that was chosen"
+		if s.Evidence.Rule == "two paths, one container" {
+			r.Message = "it is the same container by another cgroup path"
+			return r
+		}
+	} else {
+		r.Message = t.away(s.Reason, &s.Evidence, s.Reason.Sentence(s.Group, metric.Evidence{}))
+	}
+	r.Advice = s.Reason.Advice()
+	return r
+}

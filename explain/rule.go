@@ -1,0 +1,115 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Rule says what became of a metric of an entity, which may be of any kind; false
+// if nothing is known of the entity. A pod's or container's node may be left empty.
+// Where several metrics are given, it speaks of the first that is not served: of a
+// pod, CPU and memory are what it is served by.
+func (w *World) Rule(e metric.Entity, about ...metric.ID) (r Ruling, known bool) {
+	for _, id := range about {
+		if r, known = w.rule(e, id); !known || !r.Served {
+			break
+		}
+	}
+	if !known && w.Facts != nil && !w.Facts.Synced {
+		return Ruling{Reason: metric.WarmingUp, Said: unheardOf}, true
+	}
+	return r, known
+}
+
+// unheardOf is said of everything while pods and nodes have not been listed.
+const unheardOf = "weir has just started and has not heard yet which pods and nodes there are"
+
+func (w *World) rule(e metric.Entity, id metric.ID) (Ruling, bool) {
+	g := id.Describe().Group
+	switch e.Kind {
+	case metric.Node:
+		if !w.openNode(e.Node).known() {
+			return Ruling{}, false
+		}
+		return w.SurveyOf(id).Node(e.Node), true
+	case metric.Pod:
+		if p := w.Facts.Pod(e.PodRef()); p != nil {
+			return w.SurveyOf(id).Pod(p), true
+		}
+		f := w.openAnywhere(e.PodRef())
+		return f.rule(g, lookFor(f.pod, id), f.best(metric.Pod, "", g)), f.known()
+	case metric.Container:
+		f := w.openAnywhere(e.PodRef())
+		r := f.ruleContainer(e.Name, g, lookFor(f.sample(e.Name), id), f.best(metric.Container, e.Name, g))
+		return r, slices.Contains(f.names(), e.Name)
+	case metric.System:
+		return w.ruleSystem(e, id)
+	default:
+		return w.ruleSum(e, id)
+	}
+}
+
+// openAnywhere gathers what is known of a pod on the node it is on, or, where the
+// API server does not say, on any.
+func (w *World) openAnywhere(ref metric.PodRef) *file {
+	if p := w.Facts.Pod(ref); p != nil {
+		return w.open(ref, w.verdictsOn(p.Node))
+	}
+	return w.open(ref, w.verdicts())
+}
+
+// ruleSystem says what became of a cgroup of a node that belongs to no pod.
+func (w *World) ruleSystem(e metric.Entity, id metric.ID) (Ruling, bool) {
+	g, l := id.Describe().Group, w.lookUp(e, id)
+	var st *stand
+	for v, since := range w.verdictsOn(e.Node) {
+		if is := standOf(&v, since); v.Entity == e && speaksOf(&v, g) && (st == nil || is.before(st)) {
+			st = &is
+		}
+	}
+	switch {
+	case l.numbered:
+		return l.ruling(g), true
+	case l.lacking:
+		return l.without(g), true
+	case st != nil:
+		return st.ruling(e.Node), true
+	}
+	if n := w.SurveyOf().Node(e.Node); l.reported && !n.Served && n.Reason.Layer() <= metric.LayerScrape {
+		return n, true
+	}
+	return Ruling{Reason: l.short(), group: g}, l.reported
+}
+
+// ruleSum says what became of a sum over pods: of a namespace or the cluster. It
+// has what one of them has, and nothing is said against it.
+func (w *World) ruleSum(e metric.Entity, id metric.ID) (Ruling, bool) {
+	l := w.lookUp(e, id)
+	switch {
+	case l.numbered:
+		return l.ruling(id.Describe().Group), true
+	case l.lacking:
+		return l.without(id.Describe().Group), true
+	case l.reported, e.Kind == metric.Cluster, len(w.Facts.PodsIn(e.Namespace)) > 0:
+		return Ruling{Reason: l.short()}, true
+	}
+	for v := range w.verdicts() {
+		if v.Entity.Namespace == e.Namespace {
+			return Ruling{Reason: metric.NotReported}, true
+		}
+	}
+	return Ruling{}, false
+}
+
+// lookUp returns what is measured of a metric of e.
+func (w *World) lookUp(e metric.Entity, id metric.ID) sight {
+	if w.View == nil {
+		return sight{}
+	}
+	s, ok := w.View.Lookup(e)
+	if !ok {
+		return sight{}
+	}
+	return lookFor(s, id)
+}

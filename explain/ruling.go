@@ -1,0 +1,286 @@
+package explain
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Ruling is what became of one pod, container or node, of its CPU and memory
+// together or of another metric: cheap to make for many. Brief says it in a
+// sentence, World.Why and the answers in full.
+type Ruling struct {
+	// Reason is Measured, or Ambiguous, for what is served; else why it is not.
+	Reason metric.Reason
+	Served bool
+	// Container is the one that keeps its pod from being served; empty if none
+	// does.
+	Container string
+	// Node is where the fault lies, for reasons of the layers node and scrape.
+	Node metric.NodeName
+	// Late says that a pod or container began after its node was last read.
+	Late bool
+	// Said is what the API server says besides: "CrashLoopBackOff". Where the
+	// reason alone would say too little, it is the reason in other words.
+	Said string
+	// Since is when the reason began to hold; zero if unknown.
+	Since time.Time
+
+	kind     metric.Kind  // Container of a container that was asked of
+	group    metric.Group // of the verdict, and of the values in its evidence
+	evidence metric.Evidence
+	over     *stand // of a node of which something was dropped
+}
+
+// Expected reports whether something of which r holds should have numbers: it
+// neither waits, nor has ended, nor is left out on purpose.
+func (r *Ruling) Expected() bool {
+	return r.Served || r.Reason.Layer() != metric.LayerLife && r.Reason != metric.NodeExcluded
+}
+
+// sight is what is measured of one thing.
+type sight struct {
+	reported  bool // there is a sample
+	numbered  bool // with every number that was asked for
+	ambiguous bool
+	uid       metric.PodUID
+	reason    metric.Reason // of the first number that is not there
+	lacking   bool          // its group has others: this one is never told
+}
+
+// look returns what s, which may be nil, holds of groups.
+func look(s *metric.Sample, groups ...metric.Group) sight {
+	if s == nil {
+		return sight{}
+	}
+	l := sight{reported: true, numbered: true, uid: s.Instance.UID}
+	for _, g := range groups {
+		if !numbered(s, g) {
+			if l.numbered {
+				l.reason = s.Reasons[g]
+			}
+			l.numbered = false
+		}
+		l.ambiguous = l.ambiguous || s.Reasons[g] == metric.Ambiguous
+	}
+	return l
+}
+
+// lookFor returns what s, which may be nil, holds of metrics.
+func lookFor(s *metric.Sample, ids ...metric.ID) sight {
+	l := sight{reported: s != nil, numbered: s != nil}
+	for _, id := range ids {
+		g := id.Describe().Group
+		one := look(s, g)
+		if id != metric.CPUUsageRate && id != metric.MemoryWorkingSet && s != nil {
+			v, ok := s.Values.Get(id)
+			one.numbered = ok && s.Numbered(g) && !math.IsNaN(v) && !math.IsInf(v, 0)
+			if one.lacking = !ok && s.Numbered(g); one.lacking {
+				one.reason = metric.Unsupported
+				if g == metric.Spec {
+					one.reason = metric.NotApplicable
+				}
+			}
+		}
+		if !one.numbered && l.numbered {
+			l.numbered, l.reason, l.lacking = false, one.reason, one.lacking
+		}
+		l.uid, l.ambiguous = one.uid, l.ambiguous || one.ambiguous
+	}
+	return l
+}
+
+// numbered reports whether s has the number that group g is there for. What is
+// no amount is no number: it would be served as one.
+func numbered(s *metric.Sample, g metric.Group) bool {
+	var id metric.ID
+	switch g {
+	case metric.CPU:
+		id = metric.CPUUsageRate
+	case metric.Memory:
+		id = metric.MemoryWorkingSet
+	default:
+		return s.Numbered(g) && s.Times[g] != 0
+	}
+	v, ok := s.Values.Get(id)
+	return ok && s.Numbered(g) && v >= 0 && !math.IsInf(v, 1)
+}
+
+func (l sight) ruling(g metric.Group) Ruling {
+	r := Ruling{Reason: metric.Measured, Served: true, group: g}
+	if l.ambiguous {
+		r.Reason = metric.Ambiguous
+	}
+	return r
+}
+
+// without returns what becomes of a metric of which nobody tells while others of
+// its group are told.
+func (l sight) without(g metric.Group) Ruling {
+	r := Ruling{Reason: l.reason, group: g}
+	if g == metric.Spec {
+		r.Said = "none is set"
+	}
+	return r
+}
+
+// short returns why what is reported has no number.
+func (l sight) short() metric.Reason {
+	if l.reason.Layer() == metric.LayerNone || l.reason == metric.Ambiguous {
+		return metric.NotReported
+	}
+	return l.reason
+}
+
+// rulePod says what became of group asked of a pod that the API server knows. Of
+// several reasons the outermost wins; what the API server says now is newer than
+// any verdict. st is the verdict to go by, nil if there is none; how the node is
+// read and what became of it is asked only if it matters.
+func rulePod(p *metric.PodFacts, asked metric.Group, l sight, st *stand, read func() *reading, node func() Ruling) Ruling {
+	g := asked
+	if st != nil {
+		g = st.group
+	}
+	switch {
+	case p.Phase == metric.Succeeded || p.Phase == metric.Failed:
+		return Ruling{Reason: metric.PodFinished, Said: string(p.Phase), Since: ended(p), group: g}
+	case p.Phase != metric.Running || p.Node == "":
+		return pending(p, g)
+	case asked == metric.Network && p.HostNetwork:
+		r := Ruling{Reason: metric.NotApplicable, Said: "the pod uses its node's network", group: g}
+		if st != nil && st.reason == r.Reason {
+			r.Since = st.since
+		}
+		return r
+	}
+	if l.uid == "" || p.Is(l.uid) {
+		switch {
+		case l.numbered:
+			return l.ruling(g)
+		case l.lacking:
+			return l.without(asked)
+		}
+	}
+	if st != nil && !st.outdated(p, read()) {
+		r := st.ruling(p.Node)
+		if c := p.Container(r.Container); c != nil && r.Reason.Layer() == metric.LayerLife {
+			r.Said = c.Why
+		}
+		return r
+	}
+	n := node()
+	if !n.Served && n.Reason.Layer() <= metric.LayerScrape {
+		return n
+	}
+	if n.over != nil && !l.reported {
+		return n.over.dropped()
+	}
+	other := l.reported && l.uid != "" && !p.Is(l.uid)
+	switch {
+	case other && !read().last.Before(began(p)):
+		return Ruling{Reason: metric.OldPod, group: g, evidence: metric.Evidence{
+			Rule: "uid", Got: metric.Sight{UID: l.uid}, Other: metric.Sight{UID: p.UID, Start: nanos(p.Started)},
+		}}
+	case l.reported && !other:
+		return Ruling{Reason: l.short(), group: g}
+	}
+	return late(asked, p.Node, began(p), read())
+}
+
+// late says what became of something that began at a time and of which nobody has
+// spoken. Of CPU and memory somebody would have, had the node been read since.
+func late(asked metric.Group, node metric.NodeName, since time.Time, read *reading) Ruling {
+	if asked != metric.CPU && asked != metric.Memory && !read.last.Before(since) {
+		return Ruling{Reason: metric.NotReported, group: asked}
+	}
+	return Ruling{Reason: metric.NodeNotScrapedYet, Late: true, Node: node, Since: since, group: asked}
+}
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// pending says what a pod that has not started waits for.
+func pending(p *metric.PodFacts, g metric.Group) Ruling {
+	r := Ruling{Reason: metric.PodPending, Since: p.KnownAt, group: g}
+	if p.Node == "" {
+		r.Said = "it is bound to no node"
+		return r
+	}
+	r.Node = p.Node
+	for i := range p.Containers {
+		if c := &p.Containers[i]; c.State == metric.Waiting && c.Why != "" {
+			r.Container, r.Said = c.Name, c.Why
+			break
+		}
+	}
+	return r
+}
+
+// began returns when a pod last began to be one that should be measured, as far
+// as anyone says.
+func began(p *metric.PodFacts) time.Time {
+	t := p.Started
+	if p.KnownAt.After(t) {
+		t = p.KnownAt
+	}
+	for i := range p.Containers {
+		if c := &p.Containers[i]; c.Required() && c.StartedAt.After(t) {
+			t = c.StartedAt
+		}
+	}
+	return t
+}
+
+// ended returns when the last of a pod's containers ended.
+func ended(p *metric.PodFacts) (t time.Time) {
+	for i := range p.Containers {
+		if e := p.Containers[i].EndedAt; e.After(t) {
+			t = e
+		}
+	}
+	return t
+}
+
+// ruleNode says what became of group asked of a node. st is the verdict on it to
+// go by, nil if there is none.
+func (w *World) ruleNode(name metric.NodeName, asked metric.Group, l sight, st *stand, read *reading) Ruling {
+	switch {
+	case l.lacking:
+		return l.without(asked)
+	case l.numbered:
+		r := l.ruling(asked)
+		if st != nil && st.reason == metric.OverLimit {
+			r.over = st
+		}
+		return r
+	}
+	at := func(r metric.Reason) Ruling { return Ruling{Reason: r, Node: name} }
+	if w.Facts != nil && w.Facts.Synced && w.Facts.Node(name) == nil {
+		return at(metric.NodeUnknown)
+	}
+	if st != nil {
+		r := st.ruling(name)
+		r.Node = name
+		return r
+	}
+	r := Ruling{Reason: metric.NodeNotScrapedYet, Node: name, Since: read.success}
+	switch {
+	case read.unread != nil:
+		r.Reason = reasonOf(read.unread, metric.NodeExcluded)
+	case read.err != nil:
+		r.Reason, r.evidence.Err = reasonOf(read.err, metric.NodeUnreachable), read.err
+		if n := w.Facts.Node(name); n != nil && !n.Ready {
+			r.evidence.Cause, r.Reason = r.Reason, metric.NodeNotReady
+		}
+	case l.reported:
+		r.Reason = l.short()
+	case w.View != nil && !read.last.IsZero():
+		r.Reason = metric.NotReported
+	}
+	return r
+}

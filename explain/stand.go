@@ -1,0 +1,126 @@
+package explain
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// stand is what stands against a number, without the evidence.
+type stand struct {
+	kind   metric.Kind // of what the verdict is about
+	group  metric.Group
+	reason metric.Reason
+	cause  metric.Reason
+	name   string // the container that the verdict is about, or names
+	since  time.Time
+	limit  float64 // of OverLimit
+	due    int64
+}
+
+func standOf(v *metric.Verdict, since time.Time) stand {
+	s := stand{kind: v.Entity.Kind, group: v.Group, reason: v.Reason, cause: v.Evidence.Cause, name: v.Evidence.Name, since: since, limit: v.Evidence.Limit, due: v.Evidence.Due}
+	if v.Entity.Kind == metric.Container {
+		s.name = v.Entity.Name
+	}
+	return s
+}
+
+// before reports whether s says more than o of why nothing is served: what rests
+// on a report that was turned away least of all, then the widest entity's outermost
+// reason.
+func (s *stand) before(o *stand) bool {
+	return cmp.Or(s.turned()-o.turned(), int(s.kind)-int(o.kind), int(s.reason.Layer())-int(o.reason.Layer())) < 0
+}
+
+// turned returns how little s says because a report was turned away: 0 where none
+// was, 3 where it says no more than that nothing else was reported.
+func (s *stand) turned() int {
+	switch {
+	case rejection(s.reason):
+		return 2
+	case s.reason == metric.Incomplete && rejection(s.cause):
+		return 1 // it names the container
+	case s.reason == metric.NotReported && rejection(s.cause):
+		return 3
+	}
+	return 0
+}
+
+// rejection reports whether a verdict of r may be about an instance that was
+// turned away, which says nothing of the present one.
+func rejection(r metric.Reason) bool {
+	return r.Layer() == metric.LayerIdentity && r != metric.Ambiguous
+}
+
+// unheard reports whether v, on a pod or container of the node that the pod is on,
+// says nothing of why the pod is not served: that it is bound elsewhere no longer
+// holds, and what was turned away of a container has led to a verdict on the pod.
+func unheard(v *metric.Verdict) bool {
+	return v.Reason == metric.OtherNode || v.Entity.Kind == metric.Container && rejection(v.Reason) && v.Reason.Foreign()
+}
+
+// ruling returns what s means for a pod or node, which is on node.
+func (s *stand) ruling(node metric.NodeName) Ruling {
+	r := Ruling{Reason: s.reason, Since: s.since, group: s.group, evidence: metric.Evidence{Due: s.due, Limit: s.limit}}
+	layer := s.reason.Layer()
+	if layer == metric.LayerNode || layer == metric.LayerScrape {
+		r.Node = node
+		r.evidence.Cause = s.cause
+		return r
+	}
+	switch {
+	case s.kind == metric.Container && layer > metric.LayerScrape,
+		s.kind != metric.Node && (s.reason == metric.ContainerNotStarted || s.reason == metric.ContainerFinished):
+		r.Container = s.name
+	case s.reason == metric.Incomplete:
+		r.Container = s.name
+		if s.cause != metric.Unjudged {
+			r.Reason = s.cause
+		}
+	}
+	return r
+}
+
+// dropped returns what s, an OverLimit of a node, means for something on it that
+// is not kept.
+func (s *stand) dropped() Ruling {
+	return Ruling{Reason: metric.OverLimit, Since: s.since, group: s.group, evidence: metric.Evidence{Limit: s.limit}}
+}
+
+// outdated reports whether the API server has since said that s no longer holds
+// of p.
+func (s *stand) outdated(p *metric.PodFacts, read *reading) bool {
+	if s.kind == metric.Node {
+		return false
+	}
+	if !read.last.IsZero() && read.last.Before(p.KnownAt) && s.since.Before(p.KnownAt) {
+		return true // it was said of an earlier pod of this name
+	}
+	switch s.reason {
+	case metric.PodPending, metric.PodFinished:
+		return p.Phase == metric.Running
+	case metric.PodTerminating:
+		return p.Deleted.IsZero()
+	case metric.ContainerNotStarted, metric.ContainerFinished:
+		c := p.Container(s.name)
+		return c != nil && c.State == metric.Live
+	}
+	return false
+}
+
+// speaks reports whether v can be why CPU or memory is not served.
+func speaks(v *metric.Verdict) bool {
+	return (v.Group == metric.CPU || v.Group == metric.Memory) && v.Entity.Part == "" &&
+		v.Reason.Layer() != metric.LayerNone && v.Reason != metric.Ambiguous
+}
+
+// speaksOf reports whether v can be why group g of something is not served. What
+// keeps CPU and memory from being read keeps the rest; but only these two of a pod
+// depend on its containers.
+func speaksOf(v *metric.Verdict, g metric.Group) bool {
+	return (v.Group == g || v.Reason.Layer() <= metric.LayerScrape) && v.Entity.Part == "" &&
+		v.Reason.Layer() != metric.LayerNone && v.Reason != metric.Ambiguous &&
+		(v.Entity.Kind != metric.Container || g == metric.CPU || g == metric.Memory)
+}

@@ -1,0 +1,48 @@
+package explain
+
+import (
+	"iter"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// View is one immutable state of what was measured.
+type View interface {
+	// Lookup returns what is served of one entity; a pod's or container's node
+	// may be left empty.
+	Lookup(e metric.Entity) (*metric.Sample, bool)
+	// Pod returns what is served of a pod and of its containers.
+	Pod(ref metric.PodRef) (pod *metric.Sample, containers []*metric.Sample)
+	// Samples yields what is served of the entities of a kind.
+	Samples(kind metric.Kind) iter.Seq[*metric.Sample]
+	// Verdicts yields what stands against numbers that are missing or
+	// doubtful, with the time since which it has stood. VerdictsOn yields those of
+	// one node.
+	Verdicts() iter.Seq2[metric.Verdict, time.Time]
+	VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time]
+}
+
+// Source is how one source fares.
+type Source struct {
+	Name                  string
+	Node                  metric.NodeName // empty for a source of many
+	Interval              time.Duration
+	LastRead, LastSuccess time.Time // when the last read began or ended, and the last without an error; zero if there was none
+	Due                   time.Time // when it is read next; in the past while it is
+	Unread                error     // why it is left out on purpose; nil for one that is read
+	Err                   error     // of the last read
+}
+
+// World is everything an answer is made of, as of one moment.
+type World struct {
+	Now time.Time
+	// View is nil before the first round.
+	View View
+	// Facts are nil without a cluster.
+	Facts   *metric.Facts
+	Sources []Source
+	// Autoscalers returns the HorizontalPodAutoscalers that scale by a pod, as
+	// namespace/name; nil if nobody watches them.
+	Autoscalers func(*metric.PodFacts) []string
+}

@@ -1,0 +1,298 @@
+package explain_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/internal/transcript"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors/aggregate"
+	"github.com/weir-metrics/weir/processors/enrich"
+	"github.com/weir-metrics/weir/processors/identity"
+	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/sinks/memory"
+)
+
+// view is the memory sink's snapshot, as the command wires it.
+type view struct{ *memory.Snapshot }
+
+func (v view) Verdicts() iter.Seq2[metric.Verdict, time.Time] { return pairs(v.Snapshot.Verdicts()) }
+
+func (v view) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
+	return pairs(v.Snapshot.VerdictsOn(node))
+}
+
+func pairs(all iter.Seq[memory.Standing]) iter.Seq2[metric.Verdict, time.Time] {
+	return func(yield func(metric.Verdict, time.Time) bool) {
+		for st := range all {
+			if !yield(st.Verdict, st.Since) {
+				return
+			}
+		}
+	}
+}
+
+// processor is a step of the pipeline.
+type processor interface {
+	Process(facts *metric.Facts, b *metric.Batch, now time.Time)
+}
+
+// world is the real pipeline and memory sink, and what surrounds them.
+type world struct {
+	sink      *memory.Sink
+	read      bool // something was
+	facts     *metric.Facts
+	pipelines map[string][]processor
+	sources   map[string]*explain.Source
+	scaled    map[string]string // autoscaler → beginning of the pods' namespace/name
+}
+
+func newWorld() *world {
+	return &world{sink: memory.New(memory.Options{}), pipelines: map[string][]processor{}, sources: map[string]*explain.Source{}, scaled: map[string]string{}}
+}
+
+// at returns the world as of a moment.
+func (w *world) at(now time.Time) *explain.World {
+	e := &explain.World{Now: now, Facts: w.facts}
+	if w.read {
+		e.View = view{w.sink.Snapshot()}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.sources)) {
+		e.Sources = append(e.Sources, *w.sources[name])
+	}
+	if len(w.scaled) > 0 {
+		e.Autoscalers = func(p *metric.PodFacts) (all []string) {
+			for _, a := range slices.Sorted(maps.Keys(w.scaled)) {
+				if strings.HasPrefix(p.PodRef.String(), w.scaled[a]) {
+					all = append(all, a)
+				}
+			}
+			return all
+		}
+	}
+	return e
+}
+
+// entity reads ns/pod and ns/pod/container; the zero Entity for another name.
+func entity(name string) metric.Entity {
+	if !strings.Contains(name, "/") {
+		return metric.Entity{}
+	}
+	return transcript.Entity("", name)
+}
+
+// attributes splits "name key=value flag".
+func attributes(line string) (name string, attrs map[string]string) {
+	attrs = map[string]string{}
+	for i, word := range strings.Fields(line) {
+		if i == 0 {
+			name = word
+			continue
+		}
+		k, v, _ := strings.Cut(word, "=")
+		attrs[k] = v
+	}
+	return name, attrs
+}
+
+// learn makes lines all that the API server says.
+func (w *world) learn(lines []string, at time.Time, synced bool) error {
+	c := metric.FactsChange{Synced: synced, At: at}
+	w.facts.EachNode(func(n *metric.NodeFacts) bool { c.GoneNodes = append(c.GoneNodes, n.Name); return true })
+	w.facts.EachPod(func(p *metric.PodFacts) bool { c.GonePods = append(c.GonePods, p.PodRef); return true })
+	pods := map[metric.PodRef]*metric.PodFacts{}
+	for _, line := range lines {
+		what, rest, _ := strings.Cut(line, " ")
+		name, attrs := attributes(rest)
+		r := reader{attrs: attrs}
+		e := entity(name)
+		switch what {
+		case "node":
+			n := &metric.NodeFacts{Name: metric.NodeName(name), Ready: !r.flag("notready")}
+			if v := r.text("cpu"); v != "" {
+				cores, err := strconv.ParseFloat(v, 64)
+				r.note(err)
+				n.Spec.Set(metric.CPUNodeCapacity, cores*1e9)
+			}
+			c.Nodes = append(c.Nodes, n)
+		case "pod":
+			p := &metric.PodFacts{
+				PodRef: e.PodRef(), UID: metric.PodUID(r.text("uid")), Node: metric.NodeName(r.text("node")), Phase: metric.Running,
+				Started: r.moment("started"), Deleted: r.moment("deleted"), KnownAt: r.moment("known"), QoS: r.text("qos"), HostNetwork: r.flag("hostnet"),
+			}
+			if phase := r.text("phase"); phase != "" {
+				p.Phase = metric.Phase(phase)
+			}
+			pods[p.PodRef] = p
+			c.Pods = append(c.Pods, p)
+		case "container":
+			p := pods[e.PodRef()]
+			if p == nil {
+				return fmt.Errorf("%q: name its pod first", line)
+			}
+			f := metric.ContainerFacts{
+				Name: e.Name, State: metric.Live, Why: r.text("why"), ID: metric.ContainerID(r.text("id")), LastID: metric.ContainerID(r.text("last")),
+				StartedAt: r.moment("started"), EndedAt: r.moment("ended"), Restarts: int32(r.number("restarts")),
+			}
+			for flag, state := range map[string]metric.State{"waiting": metric.Waiting, "terminated": metric.Terminated, "unknown": metric.StateUnknown} {
+				if r.flag(flag) {
+					f.State = state
+				}
+			}
+			for flag, role := range map[string]metric.Role{"init": metric.Init, "sidecar": metric.Sidecar, "ephemeral": metric.Ephemeral} {
+				if r.flag(flag) {
+					f.Role = role
+				}
+			}
+			p.Containers = append(p.Containers, f)
+		default:
+			return fmt.Errorf("%q: want node, pod or container", line)
+		}
+		if err := r.done(); err != nil {
+			return fmt.Errorf("%q: %w", line, err)
+		}
+	}
+	w.facts = w.facts.With(c)
+	return nil
+}
+
+// source returns how one source of one node fares, to be changed.
+func (w *world) source(name string, node metric.NodeName) *explain.Source {
+	key := string(node) + " " + name
+	if w.sources[key] == nil {
+		w.sources[key] = &explain.Source{Name: name, Node: node, Interval: 15 * time.Second}
+	}
+	return w.sources[key]
+}
+
+// observe lets a node be read: lines are what it reports, or verdict lines that
+// no processor makes.
+func (w *world) observe(b *metric.Batch, lines []string) error {
+	now := b.Ended
+	for _, line := range lines {
+		if rest, ok := strings.CutPrefix(line, "verdict "); ok {
+			name, attrs := attributes(rest)
+			r := reader{attrs: attrs}
+			reason, _ := metric.ParseReason(r.text("reason"))
+			limit := r.number("limit")
+			for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
+				b.Verdicts = append(b.Verdicts, metric.Verdict{
+					Entity: transcript.Entity(b.Node, name), Group: g, Reason: reason,
+					Evidence: metric.Evidence{Limit: limit},
+				})
+			}
+			if err := r.done(); err != nil {
+				return fmt.Errorf("%q: %w", line, err)
+			}
+			continue
+		}
+		name, attrs := attributes(line)
+		if err := fill(b.Add(transcript.Entity(b.Node, name)), attrs, now); err != nil {
+			return fmt.Errorf("%q: %w", line, err)
+		}
+	}
+	key := string(b.Node) + " " + b.Source
+	if w.pipelines[key] == nil {
+		w.pipelines[key] = []processor{identity.New(identity.Options{}), rate.New(rate.Options{}), enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})}
+	}
+	for _, p := range w.pipelines[key] {
+		p.Process(w.facts, b, now)
+	}
+	s := w.source(b.Source, b.Node)
+	s.Interval, s.LastRead, s.Due, s.Err = b.Interval, now, now.Add(b.Interval), b.Err
+	if b.Err == nil {
+		s.LastSuccess = now
+	}
+	w.read = true
+	return w.sink.Write(context.Background(), b)
+}
+
+// fill makes s the sample that a node reports.
+func fill(s *metric.Sample, attrs map[string]string, now time.Time) error {
+	r := reader{attrs: attrs}
+	at := now
+	if _, ok := attrs["time"]; ok {
+		at = r.moment("time")
+	}
+	s.Instance.UID, s.Instance.ID = metric.PodUID(r.text("uid")), metric.ContainerID(r.text("id"))
+	s.Instance.Path, s.Instance.Origin = metric.CgroupPath(r.text("path")), metric.StartReported
+	if start := r.moment("start"); !start.IsZero() {
+		s.Instance.Start = start.UnixNano()
+	}
+	if _, ok := attrs["procs"]; ok {
+		s.Instance.Processes = int32(r.number("procs"))
+	}
+	for key, id := range map[string]metric.ID{"cpu": metric.CPUUsage, "mem": metric.MemoryWorkingSet, "rx": metric.NetworkRx, "fs": metric.EphemeralStorageUsage} {
+		v, ok := attrs[key]
+		if !ok {
+			continue
+		}
+		delete(r.attrs, key)
+		amount, err := transcript.Bytes(v)
+		if key == "cpu" {
+			var used time.Duration
+			used, err = time.ParseDuration(v)
+			amount = float64(used)
+		}
+		r.note(err)
+		s.Values.Set(id, amount)
+		s.Times[id.Describe().Group] = at.UnixNano()
+	}
+	return r.done()
+}
+
+// reader takes attributes, and tells of those that nobody took.
+type reader struct {
+	attrs map[string]string
+	err   error
+}
+
+func (r *reader) note(err error) { r.err = errors.Join(r.err, err) }
+
+func (r *reader) text(key string) string {
+	v := r.attrs[key]
+	delete(r.attrs, key)
+	return v
+}
+
+func (r *reader) flag(key string) bool {
+	_, ok := r.attrs[key]
+	delete(r.attrs, key)
+	return ok
+}
+
+func (r *reader) number(key string) float64 {
+	v := r.text(key)
+	if v == "" {
+		return 0
+	}
+	n, err := strconv.ParseFloat(v, 64)
+	r.note(err)
+	return n
+}
+
+// moment reads an offset from the epoch; zero if there is none.
+func (r *reader) moment(key string) time.Time {
+	v := r.text(key)
+	if v == "" {
+		return time.Time{}
+	}
+	at, err := transcript.Moment(v)
+	r.note(err)
+	return at
+}
+
+func (r *reader) done() error {
+	for key := range r.attrs {
+		r.note(fmt.Errorf("unknown attribute %q", key))
+	}
+	return r.err
+}

@@ -1,0 +1,93 @@
+package docs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// How lines of a reason's section begin that are derived from package metric.
+const (
+	headingOf = "### "
+	summaryOf = "**"
+	adviceOf  = "*What to do:* "
+)
+
+// layers are the headings under which docs/reasons.md tells of each layer.
+var layers = map[metric.Layer]string{
+	metric.LayerLife:     "Life",
+	metric.LayerNode:     "Node",
+	metric.LayerScrape:   "Scrape",
+	metric.LayerReport:   "Report",
+	metric.LayerIdentity: "Identity",
+	metric.LayerRate:     "Rate",
+	metric.LayerPod:      "Pod",
+	metric.LayerNone:     "No reason",
+}
+
+// Reasons returns docs/reasons.md, of which page is the present text, with the
+// lines that package metric knows better: of each reason the sentence, how bad
+// it is, and what to do. What is between them is written by hand. It is an error if
+// a reason has no section of its own, in its place and with those lines, or a
+// section no reason.
+func Reasons(page string) (string, error) {
+	lines := strings.Split(page, "\n")
+	layer, next := "", 0 // the heading above, and the reason whose section is to come
+	var reason *metric.Reason
+	var said, advised bool
+	end := func() error {
+		if reason != nil && (!said || !advised) {
+			return fmt.Errorf("the section on %v needs a line that begins with %q and one that begins with %q", *reason, summaryOf, adviceOf)
+		}
+		return nil
+	}
+	for i, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "## "):
+			layer = strings.TrimPrefix(line, "## ")
+		case strings.HasPrefix(line, headingOf):
+			if err := end(); err != nil {
+				return "", err
+			}
+			if next == metric.NumReasons {
+				return "", fmt.Errorf("the section %q is of no reason", line)
+			}
+			r := metric.Reason(next)
+			if name := strings.TrimPrefix(line, headingOf); name != r.String() || layer != layers[r.Layer()] {
+				return "", fmt.Errorf("found the section %q under %q, want that on %v under %q", name, layer, r, layers[r.Layer()])
+			}
+			reason, said, advised, next = &r, false, false, next+1
+		case reason != nil && !said && strings.HasPrefix(line, summaryOf):
+			lines[i], said = summary(*reason), true
+		case reason != nil && strings.HasPrefix(line, adviceOf):
+			lines[i], advised = adviceOf+advice(*reason), true
+		}
+	}
+	if err := end(); err != nil {
+		return "", err
+	}
+	if next < metric.NumReasons {
+		return "", fmt.Errorf("there is no section on %v", metric.Reason(next))
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func summary(r metric.Reason) string {
+	s := r.Sentence(metric.CPU, metric.Evidence{})
+	line := fmt.Sprintf("**%s%s.**", strings.ToUpper(s[:1]), s[1:])
+	switch r.Gravity() {
+	case metric.Passing:
+		line += " It passes."
+	case metric.Broken:
+		line += " It stays until somebody does something."
+	}
+	return line
+}
+
+func advice(r metric.Reason) string {
+	if a := r.Advice(); a != "" {
+		return a
+	}
+	return "nothing."
+}

@@ -1,0 +1,271 @@
+package situations
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors/aggregate"
+	"github.com/weir-metrics/weir/processors/enrich"
+	"github.com/weir-metrics/weir/processors/identity"
+	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/simulator"
+	"github.com/weir-metrics/weir/simulator/seed"
+	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sources/kubelet"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const interval = 15 * time.Second
+
+// stage is where a situation is played.
+type stage struct {
+	t       *testing.T
+	s       *situation
+	fleet   *simulator.Fleet
+	now     time.Time
+	clock   atomic.Int64 // now, for the server
+	port    int
+	scraper *kubelet.Scraper
+	facts   *metric.Facts
+	sources map[metric.NodeName]*source
+	sink    *memory.Sink
+}
+
+// source is one node being read.
+type source struct {
+	target   kubelet.Target
+	read     kubelet.Source
+	ids      *identity.State
+	rates    *rate.State
+	enriched *enrich.Enricher
+	sums     *aggregate.Aggregator
+	status   explain.Source
+}
+
+// raise builds the stage of a situation: the fleet with its faults, its server, and
+// a scraper that trusts it.
+func raise(t *testing.T, s *situation, authority *simulator.Authority) *stage {
+	t.Helper()
+	g := &stage{t: t, s: s, now: time.Now().Truncate(time.Second), sources: map[metric.NodeName]*source{}, sink: memory.New(s.memory)}
+	o := simulator.Options{Nodes: 2, Pods: 6, Seed: 7, Start: g.now, Fresh: true}
+	for _, text := range s.faults {
+		f, err := simulator.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Faults = append(o.Faults, f)
+	}
+	var err error
+	if g.fleet, err = simulator.New(o); err != nil {
+		t.Fatal(err)
+	}
+	g.serve(authority)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, authority.PEM(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := s.options
+	options.CAFile = ca // its timeout is the one thing here that real time decides
+	if g.scraper, err = kubelet.New(options); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.scraper.Close() })
+	return g
+}
+
+func (g *stage) serve(authority *simulator.Authority) {
+	l, err := net.Listen("tcp4", ":0")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.port = l.Addr().(*net.TCPAddr).Port
+	g.clock.Store(g.now.UnixNano())
+	server := simulator.NewServer(simulator.ServerOptions{
+		Fleet: g.fleet, Authority: authority, Grace: time.Millisecond, Now: func() time.Time { return time.Unix(0, g.clock.Load()) },
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, l) }()
+	g.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			g.t.Errorf("serve: %v", err)
+		}
+	})
+}
+
+// play lets the situation happen, a round every fifteen seconds, and returns what
+// weir then says of it.
+func (g *stage) play() string {
+	start := g.now
+	for at := time.Duration(0); at <= g.s.last; at += interval {
+		g.now = start.Add(at)
+		g.clock.Store(g.now.UnixNano())
+		if !g.s.alone {
+			g.facts = g.learn()
+		}
+		if g.s.unread {
+			break
+		}
+		g.round()
+	}
+	return g.say()
+}
+
+// learn returns what the API server says now.
+func (g *stage) learn() *metric.Facts {
+	var nodes corev1.NodeList
+	var pods corev1.PodList
+	for _, n := range g.fleet.Nodes() {
+		if n.Listed(g.now) {
+			object, err := seed.Node(n, g.port, g.now)
+			if err != nil {
+				g.t.Fatal(err)
+			}
+			nodes.Items = append(nodes.Items, *object)
+		}
+		var list corev1.PodList
+		if err := json.Unmarshal(g.fleet.Append(nil, n, simulator.PodList, g.now), &list); err != nil {
+			g.t.Fatal(err)
+		}
+		pods.Items = append(pods.Items, list.Items...)
+	}
+	return cluster.FactsFromList(&nodes, &pods, g.now)
+}
+
+// round reads every node once, as the manager would.
+func (g *stage) round() {
+	targets := map[metric.NodeName]kubelet.Target{}
+	var order []metric.NodeName
+	var list []kubelet.Target
+	if g.s.alone {
+		list = g.listed()
+	} else {
+		list = g.scraper.Targets(g.facts)
+	}
+	for _, t := range list {
+		targets[t.Node] = t
+		order = append(order, t.Node)
+	}
+	for name, src := range g.sources {
+		if _, ok := targets[name]; !ok {
+			delete(g.sources, name)
+			g.sink.Forget(src.status.Name, name)
+		}
+	}
+	for _, name := range order {
+		src := g.sources[name]
+		if src == nil {
+			src = &source{
+				ids: identity.New(identity.Options{}), rates: rate.New(rate.Options{}),
+				enriched: enrich.New(enrich.Options{}), sums: aggregate.New(aggregate.Options{}),
+				status: explain.Source{Name: "kubelet:resource", Node: name, Interval: interval},
+			}
+			g.sources[name] = src
+		}
+		if target := targets[name]; src.read == nil || target.Address != src.target.Address {
+			src.target, src.read = target, g.scraper.Open(target)
+		}
+		g.read(src)
+	}
+	g.facts.EachNode(func(n *metric.NodeFacts) bool {
+		if !g.scraper.Selects(n) { // a source that is left out on purpose
+			err := &metric.ReadError{Reason: metric.NodeExcluded, Err: fmt.Errorf("its labels do not match the selector")}
+			src := &source{sums: aggregate.New(aggregate.Options{}), status: explain.Source{Name: "excluded", Node: n.Name, Interval: interval, Unread: err}}
+			b := &metric.Batch{Source: "excluded", Node: n.Name, Interval: interval, Err: err, Began: g.now, Ended: g.now}
+			src.sums.Process(g.facts, b, g.now)
+			g.publish(src, b)
+		}
+		return true
+	})
+}
+
+// listed returns the targets where no API server tells them.
+func (g *stage) listed() (targets []kubelet.Target) {
+	for _, n := range g.fleet.Nodes() {
+		targets = append(targets, kubelet.Target{Node: metric.NodeName(n.Name), Address: fmt.Sprintf("%v:%d", n.Address, g.port)})
+	}
+	return targets
+}
+
+// read reads one node over the wire and leads the batch through the pipeline.
+func (g *stage) read(src *source) {
+	b := g.fetch(src, src.read.Read)
+	// Asked as the manager asks, but where there is nobody to ask.
+	if witness, ok := src.read.(kubelet.Testifier); ok && !g.s.noWitness && !b.Failed() && src.ids.Doubts(g.facts, b, g.now) {
+		if w := g.fetch(src, witness.Testify); w.Err == nil {
+			b.Witness = w
+		}
+	}
+	src.ids.Process(g.facts, b, g.now)
+	src.rates.Process(g.facts, b, g.now)
+	src.enriched.Process(g.facts, b, g.now)
+	src.sums.Process(g.facts, b, g.now)
+	g.publish(src, b)
+}
+
+func (g *stage) fetch(src *source, read func(context.Context, *metric.Batch) error) *metric.Batch {
+	b := &metric.Batch{Source: src.status.Name, Node: src.status.Node, Interval: interval}
+	b.Err = read(context.Background(), b)
+	b.Began, b.Ended = g.now, g.now // the stage's time, not ours
+	return b
+}
+
+func (g *stage) publish(src *source, b *metric.Batch) {
+	if err := g.sink.Write(context.Background(), b); err != nil {
+		g.t.Fatal(err)
+	}
+	src.status.LastRead, src.status.Due, src.status.Err = g.now, g.now.Add(interval), b.Err
+	if b.Err == nil {
+		src.status.LastSuccess = g.now
+	}
+	g.sources[b.Node] = src
+}
+
+// world is what answers are made of.
+func (g *stage) world() *explain.World {
+	w := &explain.World{Now: g.now, Facts: g.facts}
+	if snapshot := g.sink.Snapshot(); snapshot != nil && !snapshot.At().IsZero() {
+		w.View = view{snapshot}
+	}
+	for _, src := range g.sources {
+		w.Sources = append(w.Sources, src.status)
+	}
+	return w
+}
+
+// view is a snapshot as package explain reads it.
+type view struct{ *memory.Snapshot }
+
+// Verdicts yields what stands against numbers.
+func (v view) Verdicts() iter.Seq2[metric.Verdict, time.Time] { return pairs(v.Snapshot.Verdicts()) }
+
+// VerdictsOn yields those of one node.
+func (v view) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
+	return pairs(v.Snapshot.VerdictsOn(node))
+}
+
+func pairs(all iter.Seq[memory.Standing]) iter.Seq2[metric.Verdict, time.Time] {
+	return func(yield func(metric.Verdict, time.Time) bool) {
+		for st := range all {
+			if !yield(st.Verdict, st.Since) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package situations
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// say writes what weir says of the situation's pod, its containers and its node: of
+// each the reason for CPU, and that for memory where it is another; and who was
+// turned away in its name, by which rule.
+//
+//	pod Incomplete, app CounterReset/Measured, proxy Measured, node Measured
+func (g *stage) say() string {
+	w := g.world()
+	victim := g.victim()
+	ref := metric.PodRef{Namespace: metric.Namespace(victim.Namespace), Name: metric.PodName(victim.Name)}
+	var parts []string
+	tell := func(name string, e explain.Explanation, known bool) {
+		if !known {
+			parts = append(parts, name+" unknown")
+			return
+		}
+		parts = append(parts, name+" "+reasons(&e, g.s.groups)+rivals(&e))
+	}
+	pod, ok := w.Pod(ref)
+	tell("pod", pod, ok)
+	for _, c := range victim.Containers {
+		container, ok := w.Container(ref, c.Name)
+		tell(c.Name, container, ok)
+	}
+	node, ok := w.Node(metric.NodeName(victim.Node.Name))
+	tell("node", node, ok)
+	return strings.Join(parts, ", ")
+}
+
+// reasons returns the reason for CPU, and with a slash that for memory where it
+// differs; a number that stands in for a missed one is "held".
+func reasons(e *explain.Explanation, groups []string) string {
+	if groups == nil {
+		groups = []string{"cpu", "memory"}
+	}
+	var said []string
+	for _, group := range groups {
+		i := slices.IndexFunc(e.Findings, func(f explain.Finding) bool { return f.Group == group })
+		if i < 0 {
+			said = append(said, "nothing")
+			continue
+		}
+		reason := e.Findings[i].Reason
+		if e.Findings[i].Held {
+			reason += " held"
+		}
+		said = append(said, reason)
+	}
+	return strings.Join(slices.Compact(said), "/")
+}
+
+func rivals(e *explain.Explanation) string {
+	var said []string
+	for _, r := range e.Rivals {
+		said = append(said, fmt.Sprintf("%s by %s", r.Reason, r.Rule))
+	}
+	slices.Sort(said)
+	if said = slices.Compact(said); len(said) > 0 {
+		return " (not " + strings.Join(said, ", ") + ")"
+	}
+	return ""
+}
