@@ -1,0 +1,140 @@
+package inspect
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
+)
+
+// TestCaptures judges what a real node had while known things were done to it, by
+// what its API server said at that moment. A line is a judgement that is not
+// live, with the rounds in which it was given.
+func TestCaptures(t *testing.T) {
+	datadriven.RunTest(t, "testdata/captures.txt", func(t *testing.T, d *datadriven.TestData) string {
+		rounds, err := filepath.Glob(filepath.Join("../../../testdata/captures", d.Cmd, "[0-9][0-9]"))
+		if err != nil || len(rounds) == 0 {
+			t.Fatalf("%d rounds of %s, %v", len(rounds), d.Cmd, err)
+		}
+		var order []string
+		seen := map[string][]string{}
+		for _, round := range rounds {
+			tree := capturedTree(t, round)
+			pods := capturedPods(t, round, tree.Ended)
+			report := Judge(tree, pods, tree.Ended)
+			for _, line := range notLive(report) {
+				if seen[line] == nil {
+					order = append(order, line)
+				}
+				seen[line] = append(seen[line], filepath.Base(round))
+			}
+		}
+		var out strings.Builder
+		for _, line := range order {
+			fmt.Fprintf(&out, "%s\n  in %s\n", line, strings.Join(seen[line], " "))
+		}
+		return out.String()
+	})
+}
+
+// notLive writes what is not live in a report, without what differs from one
+// round to the next.
+func notLive(r *Report) (lines []string) {
+	for i := range r.Pods {
+		p := &r.Pods[i]
+		if p.Judgement != Live {
+			removable := ""
+			if p.Removable {
+				removable = ", can be removed"
+			}
+			lines = append(lines, fmt.Sprintf("%s %s (%s): %s%s", p.Judgement, p.Path, p.Who(), p.Why[0], removable))
+		}
+		for k := range p.Containers {
+			if c := &p.Containers[k]; c.Judgement != Live && c.Judgement != p.Judgement {
+				lines = append(lines, fmt.Sprintf("%s %s (%s): %s", c.Judgement, c.Path, p.Who(), c.Why[0]))
+			}
+		}
+	}
+	return lines
+}
+
+func capturedTree(t *testing.T, round string) *Tree {
+	t.Helper()
+	var list []struct {
+		ID    string  `json:"id"`
+		At    int64   `json:"t_ns"`
+		Procs int     `json:"procs"`
+		Made  float64 `json:"cpu_dir_mtime"`
+	}
+	if err := json.Unmarshal(captured(t, round, "cgroups.json"), &list); err != nil {
+		t.Fatal(err)
+	}
+	tree := &Tree{Under: "/", Hierarchies: []Hierarchy{{Name: "cpu"}}}
+	pods := map[metric.PodUID]map[podcgroup.QoS]*Cgroup{}
+	for _, e := range list {
+		tree.Ended = time.Unix(0, e.At)
+		whole, part := math.Modf(e.Made)
+		made := time.Unix(int64(whole), int64(part*1e9))
+		c := &Cgroup{Path: metric.CgroupPath(e.ID), In: []Place{{}}, Unnamed: e.Procs, Made: made, Touched: made}
+		c.Ref = podcgroup.Parse(c.Path)
+		switch c.Kind {
+		case podcgroup.Pod:
+			tree.Pods = append(tree.Pods, c)
+			if pods[c.UID] == nil {
+				pods[c.UID] = map[podcgroup.QoS]*Cgroup{}
+			}
+			pods[c.UID][c.QoS] = c
+		case podcgroup.Container: // its pod is listed before it
+			pod := pods[c.UID][c.QoS]
+			pod.Containers = append(pod.Containers, c)
+			pod.Unnamed += e.Procs
+		}
+	}
+	return tree
+}
+
+func capturedPods(t *testing.T, round string, at time.Time) *Pods {
+	t.Helper()
+	facts, err := cluster.FactsFromPods(captured(t, round, "pods.json"), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := &Pods{From: "the API server", At: at}
+	facts.EachPod(func(p *metric.PodFacts) bool {
+		if p.Node == "node1" {
+			pods.List = append(pods.List, p)
+		}
+		return true
+	})
+	return pods
+}
+
+func captured(t *testing.T, round, name string) []byte {
+	t.Helper()
+	var in io.Reader
+	f, err := os.Open(filepath.Join(round, name+".gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if in, err = gzip.NewReader(f); err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}

@@ -1,0 +1,228 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
+)
+
+// Removal is what became of one cgroup that was to be removed.
+type Removal struct {
+	Path metric.CgroupPath `json:"path"`
+	// Removed are the hierarchies that no longer hold it.
+	Removed []string `json:"removed,omitempty"`
+	// Failed says why it is still there, in full or in part; empty if it is gone.
+	Failed string `json:"failed,omitempty"`
+}
+
+// Failed returns how many cgroups Clean could not remove in full.
+func (r *Report) Failed() (n int) {
+	for i := range r.Removals {
+		if r.Removals[i].Failed != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// rmdir removes one empty cgroup in dir.
+type rmdir func(dir *os.Root, name string) error
+
+// removeDirectory asks the kernel, which refuses (EBUSY) while anything runs in
+// the cgroup or below it.
+func removeDirectory(dir *os.Root, name string) error { return dir.Remove(name) }
+
+// Clean removes the cgroups that the report calls removable, with those below
+// them, in every hierarchy that holds them. Before it touches one it looks
+// again, everywhere: a cgroup that something runs in by now, or that is another
+// one of the same path, stays whole. What it did is returned and added to the
+// report.
+func (i *Inspector) Clean(r *Report) []Removal {
+	for n := range r.Pods {
+		if p := &r.Pods[n]; p.Removable && p.cgroup != nil {
+			r.Removals = append(r.Removals, i.remove(p.cgroup))
+		}
+	}
+	return r.Removals
+}
+
+// remove removes one cgroup.
+func (i *Inspector) remove(c *Cgroup) Removal {
+	done := Removal{Path: c.Path}
+	err := i.check(c)
+	for _, at := range c.In {
+		if err != nil {
+			break
+		}
+		if err = i.removeIn(c, at); err == nil {
+			done.Removed = append(done.Removed, i.hierarchies[at.Hierarchy].Name)
+		}
+	}
+	if err != nil {
+		done.Failed = err.Error()
+	}
+	return done
+}
+
+// check says why c must not be removed after all.
+func (i *Inspector) check(c *Cgroup) error {
+	if c.Kind != podcgroup.Pod || podcgroup.Parse(c.Path) != c.Ref {
+		return errors.New("it is not the cgroup of a pod")
+	}
+	if under := i.options.Under; under != "/" && c.Path != under && !strings.HasPrefix(string(c.Path), string(under)+"/") {
+		return fmt.Errorf("it is outside of %s", under)
+	}
+	for _, at := range c.In {
+		dir, err := i.open(c, at)
+		if gone(err) {
+			continue
+		}
+		if err == nil {
+			err = vacant(dir, i.hierarchies[at.Hierarchy], ".")
+			dir.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("in %s: %w", i.hierarchies[at.Hierarchy].Name, err)
+		}
+	}
+	return nil
+}
+
+// open opens the directory of c in one hierarchy, if it is still the one that was
+// judged. No link is followed on the way.
+func (i *Inspector) open(c *Cgroup, at Place) (*os.Root, error) {
+	dir, err := os.OpenRoot(i.hierarchies[at.Hierarchy].Dir)
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.SplitSeq(strings.TrimPrefix(string(c.Path), "/"), "/") {
+		next, err := enter(dir, name)
+		dir.Close()
+		if err != nil {
+			return nil, err
+		}
+		dir = next
+	}
+	info, err := dir.Stat(".")
+	if err == nil && inode(info) != at.Inode {
+		err = errors.New("it is another one than was judged")
+	}
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return dir, nil
+}
+
+// enter opens a directory in dir that is one, and not a link to one.
+func enter(dir *os.Root, name string) (*os.Root, error) {
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is no directory", name)
+	}
+	return dir.OpenRoot(name)
+}
+
+// vacant returns an error if something runs in dir or below it.
+func vacant(dir *os.Root, h Hierarchy, name string) error {
+	procs, err := dir.ReadFile("cgroup.procs")
+	switch {
+	case gone(err), errors.Is(err, syscall.EOPNOTSUPP) && h.Unified: // the kernel's rmdir has the last word
+	case err != nil:
+		return fmt.Errorf("read its processes: %w", err)
+	case len(strings.TrimSpace(string(procs))) > 0:
+		return fmt.Errorf("something runs in it by now: process %s", strings.Join(strings.Fields(string(procs)), ", "))
+	}
+	return eachBelow(dir, func(below *os.Root, child string) error { return vacant(below, h, path.Join(name, child)) })
+}
+
+// eachBelow opens each directory in dir for do.
+func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
+	entries, err := list(dir)
+	if err != nil {
+		return fmt.Errorf("list it: %w", err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		below, err := enter(dir, e.Name())
+		if gone(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = do(below, e.Name())
+		below.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeIn removes c in one hierarchy, what lies deepest first.
+func (i *Inspector) removeIn(c *Cgroup, at Place) error {
+	h := i.hierarchies[at.Hierarchy]
+	dir, err := i.open(c, at)
+	if gone(err) {
+		return nil // somebody else did
+	}
+	if err != nil {
+		return fmt.Errorf("in %s: %w", h.Name, err)
+	}
+	err = i.empty(dir)
+	dir.Close()
+	if err == nil {
+		var parent *os.Root
+		if parent, err = openUnder(h.Dir, metric.CgroupPath(path.Dir(string(c.Path)))); err == nil {
+			err = ignoreGone(i.rmdir(parent, path.Base(string(c.Path))))
+			parent.Close()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("in %s: %w", h.Name, cause(err))
+	}
+	return nil
+}
+
+// empty removes the cgroups below dir.
+func (i *Inspector) empty(dir *os.Root) error {
+	return eachBelow(dir, func(below *os.Root, name string) error {
+		if err := i.empty(below); err != nil {
+			return err
+		}
+		return ignoreGone(i.rmdir(dir, name))
+	})
+}
+
+func ignoreGone(err error) error {
+	if gone(err) {
+		return nil
+	}
+	return err
+}
+
+// cause puts in words what the kernel's refusal means.
+func cause(err error) error {
+	switch {
+	case errors.Is(err, syscall.EBUSY):
+		return fmt.Errorf("something came into it meanwhile: %w", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("removing cgroups takes root: %w", err)
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("the hierarchy is mounted read-only here: %w", err)
+	}
+	return err
+}

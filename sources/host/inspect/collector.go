@@ -1,0 +1,133 @@
+package inspect
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// CollectorOptions configures a Collector.
+type CollectorOptions struct {
+	// Inspector reads the tree.
+	Inspector *Inspector
+	// Pods returns what is known of this node's pods; nil for nothing. It is
+	// called after the tree was read. Default: nothing is known.
+	Pods func() *Pods
+	// Every is how old a report may be: Collect looks at the machine no more
+	// often. Default 1m.
+	Every time.Duration
+	// Now reads our clock. Default time.Now.
+	Now func() time.Time
+}
+
+func (o CollectorOptions) withDefaults() CollectorOptions {
+	if o.Pods == nil {
+		o.Pods = func() *Pods { return nil }
+	}
+	if o.Every == 0 {
+		o.Every = time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Collector tells Prometheus what is left over of pods on this machine. It looks
+// when it is asked, and starts nothing.
+type Collector struct {
+	opts CollectorOptions
+	mu   struct {
+		sync.Mutex
+		at     time.Time // when report was made
+		report *Report   // nil if the machine could not be read
+	}
+}
+
+// NewCollector returns a Collector.
+func NewCollector(o CollectorOptions) *Collector { return &Collector{opts: o.withDefaults()} }
+
+var (
+	leftoverDesc = prometheus.NewDesc("weir_leftover_cgroups",
+		"Cgroups of pods and containers on this node that should no longer be there, by level (pod, container) and judgement.",
+		[]string{"level", "judgement"}, nil)
+	processesDesc = prometheus.NewDesc("weir_leftover_cgroup_processes",
+		"Processes in pods' cgroups on this node that should no longer be there.", nil, nil)
+	oldestDesc = prometheus.NewDesc("weir_leftover_cgroup_oldest_seconds",
+		"Age of the oldest pod's cgroup on this node that should no longer be there; absent if there is none.", nil, nil)
+	podsDesc = prometheus.NewDesc("weir_pod_cgroups",
+		"Cgroups of pods on this node, by judgement.", []string{"judgement"}, nil)
+	problemsDesc = prometheus.NewDesc("weir_pod_cgroup_problems",
+		"What could not be read, or not be believed, when pods' cgroups were last inspected.", nil, nil)
+)
+
+// Describe sends the descriptions.
+func (c *Collector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range [...]*prometheus.Desc{leftoverDesc, processesDesc, oldestDesc, podsDesc, problemsDesc} {
+		to <- d
+	}
+}
+
+// Collect inspects the machine, unless it did so lately, and sends the numbers.
+func (c *Collector) Collect(to chan<- prometheus.Metric) {
+	r := c.latest()
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	if r == nil {
+		gauge(problemsDesc, 1)
+		return
+	}
+	gauge(problemsDesc, float64(len(r.Problems)))
+	pods, containers := map[Judgement]int{}, map[Judgement]int{}
+	processes := 0
+	var oldest time.Time
+	for i := range r.Pods {
+		p := &r.Pods[i]
+		if p.Driver != "" { // a stray is no pod's cgroup
+			pods[p.Judgement]++
+		}
+		for k := range p.Containers {
+			containers[p.Containers[k].Judgement]++
+		}
+		if !p.Judgement.Leftover() {
+			continue
+		}
+		processes += p.Processes
+		if oldest.IsZero() || p.Since.Before(oldest) {
+			oldest = p.Since
+		}
+	}
+	for _, j := range Judgements() {
+		if j != OldContainer { // no pod is one
+			gauge(podsDesc, float64(pods[j]), string(j))
+		}
+		if j.Leftover() {
+			if j != OldContainer {
+				gauge(leftoverDesc, float64(pods[j]), "pod", string(j))
+			}
+			gauge(leftoverDesc, float64(containers[j]), "container", string(j))
+		}
+	}
+	gauge(processesDesc, float64(processes))
+	if !oldest.IsZero() {
+		gauge(oldestDesc, r.Time.Sub(oldest).Seconds())
+	}
+}
+
+// latest returns a report no older than opts.Every; nil if the machine cannot be
+// read.
+func (c *Collector) latest() *Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.opts.Now()
+	if !c.mu.at.IsZero() && now.Sub(c.mu.at) < c.opts.Every {
+		return c.mu.report
+	}
+	c.mu.at, c.mu.report = now, nil
+	if tree, err := c.opts.Inspector.Read(); err == nil {
+		c.mu.report = Judge(tree, c.opts.Pods(), now)
+	}
+	return c.mu.report
+}

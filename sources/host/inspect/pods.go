@@ -1,0 +1,84 @@
+package inspect
+
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
+)
+
+// Settle is how long before an answer a cgroup must have been made for the
+// answer's silence to mean that its pod is gone. A kubelet makes a pod's cgroup
+// before anything runs in it.
+const Settle = time.Minute
+
+// Pods is what somebody said of all pods on this node. A nil *Pods says nothing.
+type Pods struct {
+	List []*metric.PodFacts
+	// From is who said it, for people: "the kubelet at https://...".
+	From string
+	// At is a moment by our clock since which the answer may have changed, but
+	// not before: when the question was asked, or when the file was written.
+	At time.Time
+	// Static says that static pods are among them even if the API server was
+	// never told of them: so in a kubelet's answer.
+	Static bool
+}
+
+// named is the pods by every UID that a cgroup may call them.
+type named map[metric.PodUID]*metric.PodFacts
+
+func (p *Pods) named() named {
+	n := named{}
+	if p == nil {
+		return n
+	}
+	for _, pod := range p.List {
+		for _, uid := range [...]metric.PodUID{pod.UID, pod.ConfigHash} {
+			if uid, ok := podcgroup.NormalizeUID(string(uid)); ok {
+				n[uid] = pod
+			}
+		}
+	}
+	return n
+}
+
+// doubt says why the answer seems to be about another machine; empty if it does
+// not. Someone may name the wrong node or file, and no pod here would be known.
+func (p *Pods) doubt(t *Tree, n named) string {
+	running := ""
+	for _, c := range t.Pods {
+		if n[c.UID] != nil {
+			return ""
+		}
+		if !c.Vacant() {
+			running = string(c.Path)
+		}
+	}
+	for _, pod := range p.List {
+		if pod.Phase == metric.Running {
+			return "none of the pods that " + p.From + " names has a cgroup here: is the answer about this machine?"
+		}
+	}
+	if running != "" {
+		return p.From + " names none of the pods here, and something runs in " + running + ": is the answer about this machine?"
+	}
+	return ""
+}
+
+// hashLength is how many digits the hash of a static pod's manifest has, which
+// serves it as a UID.
+const hashLength = 32
+
+// isStatic reports whether uid is that of a static pod.
+func isStatic(uid metric.PodUID) bool {
+	if len(uid) != hashLength {
+		return false
+	}
+	for i := range len(uid) {
+		if c := uid[i]; !('0' <= c && c <= '9' || 'a' <= c && c <= 'f') {
+			return false
+		}
+	}
+	return true
+}

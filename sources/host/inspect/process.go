@@ -1,0 +1,100 @@
+package inspect
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Process is a process as its stat file describes it.
+type Process struct {
+	PID     int       `json:"pid"`
+	Command string    `json:"command"`
+	State   string    `json:"state"` // one letter, as ps shows it: R, S, D, T, Z
+	Started time.Time `json:"started"`
+}
+
+// ticks is how many of the kernel's clock ticks make a second where it speaks to
+// user space, on every architecture Kubernetes runs on.
+const ticks = 100
+
+// parseStat reads a process's stat file. The command stands in parentheses and
+// may contain any of them itself: the last one closes it.
+func parseStat(stat []byte, boot time.Time) (Process, error) {
+	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	if open < 1 || end < open {
+		return Process{}, fmt.Errorf("parse stat: no command in %q", stat)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(stat[:open])))
+	if err != nil {
+		return Process{}, fmt.Errorf("parse stat: %w", err)
+	}
+	const start = 19 // the 22nd field, less three: PID, command, and counting from 0
+	fields := strings.Fields(string(stat[end+1:]))
+	if len(fields) <= start {
+		return Process{}, fmt.Errorf("parse stat: only %d fields in %q", len(fields)+2, stat)
+	}
+	n, err := strconv.ParseUint(fields[start], 10, 63)
+	if err != nil {
+		return Process{}, fmt.Errorf("parse stat: start: %w", err)
+	}
+	since := time.Duration(n/ticks)*time.Second + time.Duration(n%ticks)*time.Second/ticks
+	return Process{PID: pid, Command: string(stat[open+1 : end]), State: fields[0], Started: boot.Add(since)}, nil
+}
+
+// parseBoot returns when the machine booted, from /proc/stat.
+func parseBoot(stat []byte) (time.Time, error) {
+	for line := range bytes.Lines(stat) {
+		if text, ok := strings.CutPrefix(string(line), "btime "); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+			if err != nil {
+				return time.Time{}, fmt.Errorf("parse boot time: %w", err)
+			}
+			return time.Unix(n, 0), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("parse boot time: no btime in %d bytes", len(stat))
+}
+
+// processes looks processes up, each once however many cgroups ask for it.
+type processes struct {
+	proc string
+	boot time.Time
+	seen map[int]*Process // nil for one that is gone
+}
+
+// newProcesses reads when the machine booted. Without that, no process is looked
+// up: the error says why.
+func newProcesses(proc string) (*processes, error) {
+	p := &processes{proc: proc, seen: map[int]*Process{}}
+	stat, err := os.ReadFile(filepath.Join(proc, "stat"))
+	if err == nil {
+		p.boot, err = parseBoot(stat)
+	}
+	if err != nil {
+		return p, fmt.Errorf("learn the age of processes: %w", err)
+	}
+	return p, nil
+}
+
+// get returns a process, or nil if it has ended.
+func (p *processes) get(pid int) *Process {
+	if p.boot.IsZero() {
+		return nil
+	}
+	if known, ok := p.seen[pid]; ok {
+		return known
+	}
+	var found *Process
+	if stat, err := os.ReadFile(filepath.Join(p.proc, strconv.Itoa(pid), "stat")); err == nil {
+		if one, err := parseStat(stat, p.boot); err == nil {
+			found = &one
+		}
+	}
+	p.seen[pid] = found
+	return found
+}

@@ -1,0 +1,187 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
+)
+
+// WriteTable writes r for people: a line a pod's cgroup, and below it why each
+// that is not live is judged so. Wide adds the containers and says why of all.
+func (r *Report) WriteTable(out io.Writer, wide bool) error {
+	if len(r.Pods) == 0 {
+		_, err := io.WriteString(out, r.none())
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "JUDGEMENT\tPOD\tQOS BY PATH\tQOS BY SPEC\tPROCESSES\tAGE\tCGROUP")
+	atLeast := false
+	for i := range r.Pods {
+		p := &r.Pods[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Judgement, p.Who(), cmp.Or(p.PathQoS, "-"), cmp.Or(p.SpecQoS, "-"),
+			p.processes(), p.age(r.Time), p.Path)
+		atLeast = atLeast || p.SinceFrom == FromDirectory
+		for k := range p.Containers {
+			c := &p.Containers[k]
+			if !wide || c.Path == p.Path { // a stray stands for itself
+				continue
+			}
+			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s\t%s\t  %s\n", c.Judgement, cmp.Or(c.Name, "-"), c.processes(), c.age(r.Time),
+				strings.TrimPrefix(string(c.Path), string(p.Path)))
+			atLeast = atLeast || c.SinceFrom == FromDirectory
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for i := range r.Pods {
+		r.Pods[i].explain(&b, wide)
+	}
+	b.WriteString("\n" + r.sum())
+	if atLeast {
+		b.WriteString("An age with + is at least so long: only the time of a directory tells it, which moves when something in it does.\n")
+	}
+	for _, p := range r.Problems {
+		b.WriteString("Problem: " + p + "\n")
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// none says that there is nothing, and where that was looked for.
+func (r *Report) none() string {
+	var b strings.Builder
+	if len(r.Roots) == 0 {
+		b.WriteString("No pod cgroups on this machine: no kubepods cgroup, of either driver, below\n")
+	} else {
+		fmt.Fprintf(&b, "No pod cgroups on this machine: nothing in %s, below\n", paths(r.Roots))
+	}
+	for _, dir := range r.Looked {
+		b.WriteString("  " + dir + "\n")
+	}
+	for _, p := range r.Problems {
+		b.WriteString("Problem: " + p + "\n")
+	}
+	return b.String()
+}
+
+func paths[P ~string](list []P) string {
+	var names []string
+	for _, p := range list {
+		names = append(names, string(p))
+	}
+	return strings.Join(names, ", ")
+}
+
+// sum says how many there are, of which kinds, and by whose word.
+func (r *Report) sum() string {
+	var parts []string
+	for _, j := range Judgements() {
+		if n := r.Count(j); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, j))
+		}
+	}
+	said := "Nobody was asked which pods there are."
+	if r.Asked != "" {
+		said = fmt.Sprintf("Judged by %s, as of %s.", r.Asked, r.AskedAt.UTC().Format(time.RFC3339))
+	}
+	return fmt.Sprintf("%s (cgroup %s): %s. %s\n", plural(len(r.Pods), "pod cgroup"), r.Cgroups, strings.Join(parts, ", "), said)
+}
+
+// explain writes why p is judged so.
+func (p *Pod) explain(b *strings.Builder, wide bool) {
+	var of []*Container
+	for i := range p.Containers {
+		// What a leftover's containers are goes without saying, as they are what it is.
+		if c := &p.Containers[i]; c.Path != p.Path && (wide || c.Judgement != Live && c.Judgement != p.Judgement) {
+			of = append(of, c)
+		}
+	}
+	if p.Judgement == Live && len(of) == 0 && !wide {
+		return
+	}
+	fmt.Fprintf(b, "\n%s %s\n", p.Judgement, p.Path)
+	for _, why := range p.Why {
+		b.WriteString("  " + why + "\n")
+	}
+	switch {
+	case p.Removable:
+		b.WriteString("  it can be removed\n")
+	case p.Kept != "":
+		b.WriteString("  it stays: " + p.Kept + "\n")
+	}
+	for _, c := range of {
+		fmt.Fprintf(b, "  %s %s\n", c.Judgement, strings.TrimPrefix(string(c.Path), string(p.Path)+"/"))
+		for _, why := range c.Why {
+			b.WriteString("    " + why + "\n")
+		}
+	}
+}
+
+// processes returns how many there are, or "?" where that cannot be told.
+func (d *Judged) processes() string {
+	switch {
+	case !d.Hidden:
+		return strconv.Itoa(d.Processes)
+	case d.Processes == 0:
+		return "?"
+	}
+	return strconv.Itoa(d.Processes) + "+"
+}
+
+// age returns how old it is, with a + where it may well be older.
+func (d *Judged) age(now time.Time) string {
+	if d.Since.IsZero() {
+		return "-"
+	}
+	age := duration.HumanDuration(max(0, now.Sub(d.Since)))
+	if d.SinceFrom == FromDirectory {
+		age += "+"
+	}
+	return age
+}
+
+// WritePlan writes what Clean would remove, and returns how many cgroups that is.
+func (r *Report) WritePlan(out io.Writer) (n int, err error) {
+	for i := range r.Pods {
+		if p := &r.Pods[i]; p.Removable {
+			n++
+			if _, err := fmt.Fprintf(out, "would remove %s in %s\n", p.Path, strings.Join(p.Hierarchies, " ")); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// WriteRemovals writes what Clean did.
+func (r *Report) WriteRemovals(out io.Writer) error {
+	var b strings.Builder
+	var units []string
+	for i := range r.Removals {
+		done := &r.Removals[i]
+		if len(done.Removed) > 0 {
+			fmt.Fprintf(&b, "removed %s in %s\n", done.Path, strings.Join(done.Removed, " "))
+		}
+		if done.Failed != "" {
+			fmt.Fprintf(&b, "not removed %s: %s\n", done.Path, done.Failed)
+		} else if podcgroup.Parse(done.Path).Driver == podcgroup.Systemd {
+			units = append(units, path.Base(string(done.Path)))
+		}
+	}
+	if len(units) > 0 {
+		fmt.Fprintf(&b, "systemd may still know these as units: systemctl stop %s\n", strings.Join(units, " "))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
