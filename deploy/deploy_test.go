@@ -48,8 +48,9 @@ func combinations() []combination {
 		{"overlays/outside", overlay("outside"), nil},
 		{"insecure-kubelets", base, c("insecure-kubelets")},
 		{"serving-cert", base, c("serving-cert")},
-		{"everything", base, c("custom-metrics", "external-metrics", "ha", "insecure-kubelets", "serving-cert")},
-		{"everything, in another order", base, c("insecure-kubelets", "ha", "external-metrics", "custom-metrics", "serving-cert")},
+		{"hpa-events", base, c("hpa-events")},
+		{"everything", base, c("custom-metrics", "external-metrics", "ha", "hpa-events", "insecure-kubelets", "serving-cert")},
+		{"everything, in another order", base, c("insecure-kubelets", "ha", "hpa-events", "external-metrics", "custom-metrics", "serving-cert")},
 	}
 }
 
@@ -177,8 +178,10 @@ func TestServiceReachesPods(t *testing.T) {
 
 func TestAPIServices(t *testing.T) {
 	each(t, func(t *testing.T, s set) {
-		if len(s.apiServices) == 0 {
-			t.Error("no APIService")
+		for _, name := range []string{"v1beta1.metrics.k8s.io", "v1alpha1.weir.dev"} {
+			if !slices.ContainsFunc(s.apiServices, func(a *apiService) bool { return a.Name == name }) {
+				t.Errorf("no APIService %s", name)
+			}
 		}
 		for _, a := range s.apiServices {
 			if want := a.Spec.Version + "." + a.Spec.Group; a.Name != want {

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/weir-metrics/weir/api/usage"
 )
 
 // brought are the roles that Kubernetes has, with what they allow.
@@ -22,10 +25,16 @@ func TestRights(t *testing.T) {
 		"weir:server: get list watch of nodes pods",
 		"weir:server: get of nodes/metrics nodes/stats",
 		"weir:metrics-reader: get list of nodes pods in metrics.k8s.io",
+		"weir:metrics-reader: get list of pods pods/explanation containers missing in weir.dev",
+		"weir:cluster-reader: get list of nodes pods in metrics.k8s.io",
+		"weir:cluster-reader: get list of nodes nodes/explanation pods pods/explanation containers cgroups missing ui in weir.dev",
 		"weir:leader: create of leases in coordination.k8s.io",
 		"weir:leader: get update of leases in coordination.k8s.io named weir",
 		"weir:custom-metrics-reader: get list of * in custom.metrics.k8s.io",
 		"weir:external-metrics-reader: get list of * in external.metrics.k8s.io",
+		"weir:hpa-events: get list watch of horizontalpodautoscalers in autoscaling",
+		"weir:hpa-events: get of */scale in *",
+		"weir:hpa-events: create patch of events in events.k8s.io",
 	}
 	each(t, func(t *testing.T, s set) {
 		for _, o := range s.typed {
@@ -65,30 +74,64 @@ func sentence(role string, r rbacv1.PolicyRule) string {
 // checkRule says why some rights can never be on the list.
 func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 	t.Helper()
+	scales := slices.Equal(r.Resources, []string{"*/scale"}) && slices.Equal(r.Verbs, []string{"get"})
 	for _, group := range r.APIGroups {
-		if group == "*" {
+		if group == "*" && !scales { // any custom resource can have a scale
 			t.Errorf("%s: all API groups", role)
 		}
 	}
 	for _, verb := range r.Verbs {
 		reading := verb == "get" || verb == "list" || verb == "watch"
-		leases := slices.Equal(r.Resources, []string{"leases"})
-		if !reading && (!leases || verb != "create" && verb != "update") {
+		leases := slices.Equal(r.Resources, []string{"leases"}) && (verb == "create" || verb == "update")
+		events := slices.Equal(r.Resources, []string{"events"}) && (verb == "create" || verb == "patch")
+		if !reading && !leases && !events {
 			t.Errorf("%s: may %s %v", role, verb, r.Resources)
 		}
 		if verb == "update" && len(r.ResourceNames) == 0 {
 			t.Errorf("%s: may update any of %v", role, r.Resources)
 		}
 	}
+	own := slices.Equal(r.APIGroups, []string{"weir.dev"})
 	metrics := slices.Equal(r.APIGroups, []string{"custom.metrics.k8s.io"}) || slices.Equal(r.APIGroups, []string{"external.metrics.k8s.io"})
 	for _, resource := range r.Resources {
 		switch {
 		case resource == "*" && !metrics:
 			t.Errorf("%s: all resources of %v", role, r.APIGroups)
-		case resource == "secrets", resource == "configmaps", resource == "nodes/proxy", strings.HasPrefix(resource, "pods/"):
+		case resource == "secrets", resource == "configmaps", resource == "nodes/proxy", strings.HasPrefix(resource, "pods/") && !own:
 			t.Errorf("%s: may %v %s", role, r.Verbs, resource)
 		}
 	}
+}
+
+// TestReadersMayReadEverything holds the readers' roles to what the API weir.dev
+// has: of a namespace, and of the cluster.
+func TestReadersMayReadEverything(t *testing.T) {
+	ofNamespace := []string{"missing", "pods/explanation"}
+	ofCluster := []string{"missing", "nodes/explanation", "pods/explanation", "ui"}
+	for _, r := range usage.Resources() {
+		ofCluster = append(ofCluster, string(r))
+		if r.Namespaced() {
+			ofNamespace = append(ofNamespace, string(r))
+		}
+	}
+	each(t, func(t *testing.T, s set) {
+		got := map[string][]string{}
+		for _, o := range s.typed {
+			if role, ok := o.(*rbacv1.ClusterRole); ok {
+				for _, r := range role.Rules {
+					if slices.Equal(r.APIGroups, []string{"weir.dev"}) && slices.Equal(r.Verbs, []string{"get", "list"}) {
+						got[role.Name] = slices.Sorted(slices.Values(r.Resources))
+					}
+				}
+			}
+		}
+		slices.Sort(ofNamespace)
+		slices.Sort(ofCluster)
+		want := map[string][]string{"weir:metrics-reader": ofNamespace, "weir:cluster-reader": ofCluster}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("what the roles allow of weir.dev (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // TestBindings holds that rights go to weir's service account alone, and that the

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"testing"
 	"time"
@@ -26,7 +27,20 @@ type sink interface {
 }
 
 // The prometheus sink takes no batches: it reads what memory shows.
-var _ prometheus.View = (*memory.Snapshot)(nil)
+var _ prometheus.View = exposed{}
+
+// exposed is a snapshot in the words of the prometheus sink.
+type exposed struct{ *memory.Snapshot }
+
+func (s exposed) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
+	return func(yield func(metric.Verdict, time.Time) bool) {
+		for st := range s.Snapshot.Verdicts() {
+			if !yield(st.Verdict, st.Since) {
+				return
+			}
+		}
+	}
+}
 
 // under are the sinks under the contract. show returns, as text, what the sink
 // made of the batches so far.

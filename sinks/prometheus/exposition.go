@@ -3,8 +3,10 @@ package prometheus
 import (
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/weir-metrics/weir/metric"
 )
@@ -15,6 +17,10 @@ type View interface {
 	// that may be served, until do returns false. A sample is good until do
 	// returns. No entity comes twice.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
+	// Verdicts yields what stands against numbers that are missing or
+	// doubtful, with the time since which it has stood; those of one node
+	// together.
+	Verdicts() iter.Seq2[metric.Verdict, time.Time]
 }
 
 // chunk is how much is gathered before it is written.
@@ -27,6 +33,7 @@ type exposition struct {
 	buf    []byte
 	tables []*table
 	used   int // of tables
+	counts verdictCount
 
 	timestamps bool
 	series     int
@@ -52,6 +59,7 @@ func (x *exposition) write(v View, f filters) {
 			break
 		}
 	}
+	x.verdicts(v, f)
 	x.gauge("weir_exposition_series", "Series in this exposition.", x.series)
 	truncated := 0
 	if x.truncated {

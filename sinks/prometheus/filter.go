@@ -34,6 +34,21 @@ func (f filters) metrics(k metric.Kind, part string) (pass [metric.NumMetrics]bo
 	return pass
 }
 
+// verdicts reports whether weir_verdicts passes, which is one of the metrics.
+func (f filters) verdicts() bool {
+	for _, o := range f {
+		if len(o.Metrics) > 0 && !slices.ContainsFunc(o.Metrics, func(pattern string) bool { return match(pattern, verdictsFamily) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// wide reports whether entities pass whatever their names.
+func (f filters) wide() bool {
+	return !slices.ContainsFunc(f, func(o *Options) bool { return len(o.Namespaces)+len(o.Labels) > 0 })
+}
+
 func (f filters) entity(l *labelSet) bool {
 	for _, o := range f {
 		if len(o.Namespaces) > 0 && !slices.ContainsFunc(o.Namespaces, func(pattern string) bool {

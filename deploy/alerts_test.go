@@ -1,0 +1,190 @@
+package deploy
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+const alerts = "alerts"
+
+// alert is a rule of alerts/weir-rules.yaml.
+type alert struct {
+	Alert       string            `json:"alert"`
+	Expr        string            `json:"expr"`
+	For         string            `json:"for"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+func readAlerts(t *testing.T) (all []alert) {
+	t.Helper()
+	var file struct {
+		Groups []struct {
+			Name  string  `json:"name"`
+			Rules []alert `json:"rules"`
+		} `json:"groups"`
+	}
+	path := filepath.Join(alerts, "weir-rules.yaml")
+	if err := yaml.UnmarshalStrict(readFile(t, path), &file); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	for _, g := range file.Groups {
+		all = append(all, g.Rules...)
+	}
+	if len(all) == 0 {
+		t.Fatalf("%s: no rules", path)
+	}
+	return all
+}
+
+// TestAlerts runs Prometheus' own checks, and the histories of
+// alerts/weir-rules.test.yaml.
+func TestAlerts(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("no promtool in PATH: it comes with Prometheus")
+	}
+	for _, args := range [][]string{
+		{"check", "rules", "weir-rules.yaml"},
+		{"test", "rules", "weir-rules.test.yaml"},
+		{"check", "config", "--syntax-only", "prometheus.yaml"}, // the token is only where it runs
+	} {
+		cmd := exec.Command(promtool, args...)
+		cmd.Dir = alerts
+		out, err := cmd.CombinedOutput()
+		if bytes.Contains(out, []byte("field kubernetes_sd_configs not found")) {
+			t.Log("this promtool was built without Kubernetes: prometheus.yaml is not checked")
+			continue
+		}
+		if err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+func TestAlertsSayWhatToDo(t *testing.T) {
+	seen := map[string]bool{}
+	histories := string(readFile(t, filepath.Join(alerts, "weir-rules.test.yaml")))
+	for _, a := range readAlerts(t) {
+		if seen[a.Alert] || !strings.HasPrefix(a.Alert, "Weir") {
+			t.Errorf("alert %s: want a name of its own that begins with Weir", a.Alert)
+		}
+		seen[a.Alert] = true
+		if s := a.Labels["severity"]; s != "critical" && s != "warning" && s != "info" {
+			t.Errorf("alert %s has severity %q, want critical, warning or info", a.Alert, s)
+		}
+		for _, name := range []string{"summary", "description", "runbook_url"} {
+			if a.Annotations[name] == "" {
+				t.Errorf("alert %s has no %s", a.Alert, name)
+			}
+		}
+		if !strings.Contains(histories, a.Alert) {
+			t.Errorf("no history in weir-rules.test.yaml is of alert %s", a.Alert)
+		}
+	}
+}
+
+var (
+	reasonsIn = regexp.MustCompile(`reason=~?"([^"]*)"`)
+	metricsIn = regexp.MustCompile(`\bweir_[a-z_]+`)
+)
+
+// TestAlertsKnowTheReasons holds the reasons that alerts name to weir's: every one
+// that stays until somebody does something has an alert that is more than a hint.
+func TestAlertsKnowTheReasons(t *testing.T) {
+	want, got := map[string]bool{}, map[string]bool{}
+	for r := range metric.Reason(metric.NumReasons) {
+		// An incomplete pod has a container with a reason of its own.
+		if r.Gravity() == metric.Broken && r != metric.Incomplete {
+			want[r.String()] = true
+		}
+	}
+	for _, a := range readAlerts(t) {
+		for _, m := range reasonsIn.FindAllStringSubmatch(a.Expr, -1) {
+			for name := range strings.SplitSeq(m[1], "|") {
+				if _, ok := metric.ParseReason(name); !ok {
+					t.Errorf("alert %s names %q, which is no reason", a.Alert, name)
+				}
+				if a.Labels["severity"] != "info" {
+					got[name] = true
+				}
+			}
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
+		t.Errorf("reasons that alerts of severity warning or critical name (-want +got):\n%s", diff)
+	}
+}
+
+// TestAlertsAreOnMetricsThatExist looks every metric up in weir's sources.
+func TestAlertsAreOnMetricsThatExist(t *testing.T) {
+	var sources strings.Builder
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			sources.Write(readFile(t, path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range readAlerts(t) {
+		names := metricsIn.FindAllString(a.Expr, -1)
+		if len(names) == 0 {
+			t.Errorf("alert %s is on no metric of weir's", a.Alert)
+		}
+		for _, name := range names {
+			if !strings.Contains(sources.String(), fmt.Sprintf("%q", name)) {
+				t.Errorf("alert %s is on %s, which weir does not have", a.Alert, name)
+			}
+		}
+	}
+}
+
+// TestAlertsLeadToTheDocs holds that what alerts link to is there: pages, and in
+// reasons.md a section for each reason that an alert may name.
+func TestAlertsLeadToTheDocs(t *testing.T) {
+	const base = "https://github.com/weir-metrics/weir/blob/main/"
+	sections := map[string]bool{}
+	for line := range strings.Lines(string(readFile(t, "../docs/reasons.md"))) {
+		if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
+			sections[strings.ToLower(strings.TrimSpace(title))] = true
+		}
+	}
+	for _, a := range readAlerts(t) {
+		page, ok := strings.CutPrefix(a.Annotations["runbook_url"], base)
+		if !ok {
+			continue // elsewhere
+		}
+		page, section, _ := strings.Cut(page, "#")
+		readFile(t, filepath.Join("..", page))
+		var want []string
+		switch {
+		case section == "":
+		case strings.Contains(section, "$labels.reason"):
+			for _, m := range reasonsIn.FindAllStringSubmatch(a.Expr, -1) {
+				want = append(want, strings.Split(strings.ToLower(m[1]), "|")...)
+			}
+		default:
+			want = []string{section}
+		}
+		for _, s := range want {
+			if !sections[s] {
+				t.Errorf("alert %s leads to docs/reasons.md#%s, which is not there", a.Alert, s)
+			}
+		}
+	}
+}
