@@ -1,0 +1,138 @@
+//go:build e2e
+
+package ui
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// browser opens pages in Chromium, each in a process and profile of its own.
+type browser struct{ path, pictures string }
+
+// newBrowser finds Chromium. Where tests must not be skipped, it must be there.
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			pictures, err := filepath.Abs("../../bin/screenshots")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.MkdirAll(pictures, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			return &browser{path, pictures}
+		}
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatal("there is no browser: apt-get install chromium")
+	}
+	t.Skip("there is no browser: apt-get install chromium")
+	return nil
+}
+
+// window is how a page is looked at.
+type window struct {
+	width, height int
+	dark          bool
+}
+
+// seen is what came of a page.
+type seen struct {
+	document   string // as the browser holds it
+	complaints []string
+	picture    image.Image
+	file       string
+}
+
+// open opens a page and keeps its picture by that name.
+func (b *browser) open(t *testing.T, name, url string, w window) *seen {
+	t.Helper()
+	s := &seen{file: filepath.Join(b.pictures, name+".png")}
+	if err := os.Remove(s.file); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	scheme := "1" // light
+	if w.dark {
+		scheme = "0"
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := b.command(ctx, t, "--enable-logging=stderr", "--blink-settings=preferredColorScheme="+scheme,
+		fmt.Sprintf("--window-size=%d,%d", w.width, w.height), "--screenshot="+s.file, "--dump-dom", url)
+	var out, log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &log
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("open %s: %v\n%s", url, err, log.String())
+	}
+	s.document = out.String()
+	for line := range strings.Lines(log.String()) {
+		// What is written to the console: violations of the policy, what could not
+		// be loaded, errors of scripts.
+		if strings.Contains(line, "CONSOLE") {
+			s.complaints = append(s.complaints, strings.TrimSpace(line))
+		}
+	}
+	file, err := os.Open(s.file)
+	if err != nil {
+		t.Fatalf("%s has no picture: %v\n%s", url, err, log.String())
+	}
+	defer file.Close()
+	if s.picture, err = png.Decode(file); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: %s", url, s.file)
+	return s
+}
+
+// command returns a browser without a window and with a profile of its own, which
+// ends with ctx, and so do the processes that it starts.
+func (b *browser) command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	profile, err := os.MkdirTemp("", "weir-ui")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Not t.TempDir: a browser that is killed may leave a file at the last moment.
+	t.Cleanup(func() { _ = os.RemoveAll(profile) })
+	cmd := exec.CommandContext(ctx, b.path, append([]string{
+		"--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
+		"--user-data-dir=" + profile,
+	}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// brightness returns how bright the ground of a picture is, from 0 to 1: that of
+// its first pixel.
+func (s *seen) brightness() float64 {
+	r, g, b, _ := s.picture.At(s.picture.Bounds().Min.X, s.picture.Bounds().Min.Y).RGBA()
+	return float64(r+g+b) / (3 * 0xffff)
+}
+
+// has checks that the document holds all of these, and that the browser had
+// nothing to complain about.
+func (s *seen) has(t *testing.T, want ...string) {
+	t.Helper()
+	for _, text := range want {
+		if !strings.Contains(s.document, text) {
+			t.Errorf("%s: the document does not hold %q:\n%s", s.file, text, s.document)
+		}
+	}
+	for _, c := range s.complaints {
+		t.Errorf("%s: the browser complains: %s", s.file, c)
+	}
+}

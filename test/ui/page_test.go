@@ -1,0 +1,183 @@
+//go:build e2e
+
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/internal/town"
+	"github.com/weir-metrics/weir/ui"
+)
+
+// page returns the page of a town.
+func page(w *town.Town) http.Handler {
+	return ui.New(ui.Options{World: w.World, Points: w.Points, Version: "v0.4.0", Sinks: func() []ui.Sink {
+		return []ui.Sink{
+			{Name: "memory", LastSuccess: town.Noon.Add(-3 * time.Second)},
+			{Name: "log", LastSuccess: town.Noon.Add(-2 * time.Minute), Err: errors.New("write /var/log/weir: no space left on device"), Queued: 12},
+		}
+	}})
+}
+
+// serve serves handlers at paths until the test ends.
+func serve(t *testing.T, handlers map[string]http.Handler) (url string) {
+	t.Helper()
+	mux := http.NewServeMux()
+	for path, h := range handlers {
+		mux.Handle(path, h)
+	}
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// TestTown opens the views of a cluster of failures, of one that is well and of a
+// machine, light and dark, wide and narrow.
+func TestTown(t *testing.T) {
+	b := newBrowser(t)
+	url := serve(t, map[string]http.Handler{
+		"/ui/": page(town.Failing(t)),
+		// As an API server's proxy shows it.
+		"/apis/weir.dev/v1alpha1/ui/": page(town.Well(t)),
+		"/machine/ui/":                page(town.Machine(t)),
+		"/empty/ui/":                  page(town.New(t)),
+		"/huge/ui/":                   page(town.Huge(t, 200)),
+	})
+	wide := window{width: 1600, height: 1100}
+	dark := window{width: 1280, height: 1000, dark: true}
+	for _, test := range []struct {
+		name, path string
+		window     window
+		want       []string
+	}{
+		{"overview", "/ui/", window{width: 1280, height: 1240}, []string{"What is missing, and why", "NodeCertificate", `href="?node=n4"`, "<path d=\"M"}},
+		{"overview-dark", "/ui/", dark, []string{"NodeTimeout"}},
+		{"node", "/ui/?node=n1", wide, []string{"System containers", "shop/web-1"}},
+		{"node-failing", "/ui/?node=n3", dark, []string{"context deadline exceeded", "evidence"}},
+		{"namespace", "/ui/?namespace=shop", wide, []string{"web-3", "CrashLoopBackOff"}},
+		{"pod", "/ui/?pod=shop/web-1", window{width: 1280, height: 980}, []string{"turned away", "counted", "request"}},
+		{"pod-ambiguous", "/ui/?pod=bank/vault-0", dark, []string{"in doubt", "Ambiguous"}},
+		{"container", "/ui/?container=shop/web-1/app", wide, []string{"OldContainer"}},
+		{"missing", "/ui/?missing", wide, []string{"What to do:"}},
+		{"sources", "/ui/?sources", dark, []string{"no space left on device", "kubelet:cadvisor"}},
+		{"search", "/ui/?q=web", wide, []string{"Found for web", "shop/web-5"}},
+		{"not-found", "/ui/?pod=shop/nobody", wide, []string{"weir knows no pod"}},
+		{"well", "/apis/weir.dev/v1alpha1/ui/", wide, []string{"9 of 9 pods"}},
+		{"machine", "/machine/ui/", wide, []string{"workbench", "session-3.scope"}},
+		{"machine-dark", "/machine/ui/", dark, []string{"postgresql.service"}},
+		{"nothing-yet", "/empty/ui/", wide, []string{"no source has been read yet"}},
+		{"huge", "/huge/ui/", wide, []string{"175 more"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := b.open(t, test.name, url+test.path, test.window)
+			s.has(t, test.want...)
+			if light := s.brightness(); (light > 0.5) == test.window.dark {
+				t.Errorf("%s: the ground has brightness %.2f, and dark is asked for: %v", s.file, light, test.window.dark)
+			}
+		})
+	}
+}
+
+// TestComplaintsAreHeard opens a page that does what its policy forbids: were
+// nothing heard of that, the other tests would prove nothing.
+func TestComplaintsAreHeard(t *testing.T) {
+	b := newBrowser(t)
+	url := serve(t, map[string]http.Handler{"/": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; img-src data:")
+		fmt.Fprint(w, `<!doctype html><link rel="icon" href="data:,"/><p style="color: red">red</p>`)
+	})})
+	s := b.open(t, "complaint", url, window{width: 500, height: 300})
+	if len(s.complaints) == 0 {
+		t.Error("the browser does not complain about a style that the policy forbids")
+	}
+}
+
+// TestComesAgain leaves a page alone in the browser: it asks for itself again.
+func TestComesAgain(t *testing.T) {
+	b := newBrowser(t)
+	asked := make(chan struct{}, 100)
+	h := page(town.Machine(t)) // which is read every 5 s
+	url := serve(t, map[string]http.Handler{"/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		h.ServeHTTP(w, r)
+	})})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := b.command(ctx, t, "--remote-debugging-port=0", url+"/ui/")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cancel()
+		_ = cmd.Wait() // it is killed
+	}()
+	for range 2 {
+		select {
+		case <-asked:
+		case <-ctx.Done():
+			t.Fatal("in a minute the page was not asked for twice")
+		}
+	}
+}
+
+// TestFits lets another page, which may run a script, measure pages in windows
+// from a telephone's to a wide screen's: nothing is wider than the window.
+func TestFits(t *testing.T) {
+	b := newBrowser(t)
+	h := page(town.Failing(t))
+	views := []string{"", "?node=n1", "?node=n3", "?namespace=shop", "?pod=shop/web-1", "?container=shop/web-1/app", "?missing", "?sources", "?q=web", "?nodes"}
+	widths := []int{360, 700, 1000, 1600}
+	url := serve(t, map[string]http.Handler{
+		"/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h.ServeHTTP(framed{w}, r)
+		}),
+		"/measure": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `<!doctype html><link rel="icon" href="data:,"/>`)
+			for _, view := range views {
+				for _, width := range widths {
+					fmt.Fprintf(w, `<iframe title="%s" src="/ui/%s" width="%d" height="900" style="border: 0"></iframe>`, view, view, width)
+				}
+			}
+			fmt.Fprint(w, `<ul id="widths"></ul><script>
+addEventListener("load", () => {
+	for (const f of document.querySelectorAll("iframe")) {
+		const root = f.contentDocument.documentElement, li = document.createElement("li");
+		let inner = 0;
+		for (const s of f.contentDocument.querySelectorAll(".scroll")) inner = Math.max(inner, s.scrollWidth - s.clientWidth);
+		li.textContent = "view " + f.title + " in " + f.width + " is " + root.scrollWidth + " wide, tables hide " + inner;
+		document.getElementById("widths").append(li);
+	}
+});
+</script>`)
+		}),
+	})
+	s := b.open(t, "narrow", url+"/measure", window{width: 1600, height: 2000})
+	found := regexp.MustCompile(`view (\S*) in (\d+) is (\d+) wide, tables hide (\d+)`).FindAllStringSubmatch(s.document, -1)
+	if want := len(views) * len(widths); len(found) != want {
+		t.Fatalf("%d views were measured, want %d:\n%s", len(found), want, s.document)
+	}
+	for _, m := range found {
+		window, _ := strconv.Atoi(m[2])
+		wide, _ := strconv.Atoi(m[3])
+		hidden, _ := strconv.Atoi(m[4])
+		if wide > window || hidden > 0 {
+			t.Errorf("/ui/%s is %d wide in a window of %d, and a table hides %d", m[1], wide, window, hidden)
+		}
+	}
+}
+
+// framed lets a page be shown in a frame, which its policy forbids.
+type framed struct{ http.ResponseWriter }
+
+func (f framed) WriteHeader(status int) {
+	f.Header().Del("Content-Security-Policy")
+	f.ResponseWriter.WriteHeader(status)
+}

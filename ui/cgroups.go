@@ -1,0 +1,180 @@
+package ui
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// cgroupTable lists the cgroups of a node that belong to no pod: as a tree, or flat
+// where names are looked for. Only the largest are shown, each below the nearest
+// one above it that is shown too.
+func (p *page) cgroupTable(node metric.NodeName, most int) table {
+	t := table{Title: "Cgroups of no pod", What: "Cgroup", Trends: true, Sorts: p.sorts(), None: "no cgroup outside pods is reported"}
+	if !p.byPath(node) {
+		t.Title, t.What = "System containers", "System container"
+	}
+	items := arrange(p.cgroups(node), &p.query)
+	t.Cut = fit(len(items), most, p.from(oneNode), query{view: oneNode, node: node, list: "cgroups"})
+	items = items[t.Cut.From:t.Cut.To]
+	whole := map[metric.NodeName]*metric.Sample{}
+	machine := func(node metric.NodeName) *metric.Sample {
+		if _, ok := whole[node]; !ok {
+			whole[node], _ = p.View.Lookup(metric.Entity{Kind: metric.Node, Node: node})
+		}
+		return whole[node]
+	}
+	depth := make([]int, len(items))
+	if p.query.filter == "" && p.query.sort != byName {
+		items, depth = tree(items)
+	}
+	for i, it := range items {
+		r := row{Name: clean(it.name), Full: clean(it.name), Depth: min(depth[i], 8)}
+		if depth[i] > 0 {
+			r.Name = clean(below(items[:i], depth[:i], &it, depth[i]))
+		}
+		s := it.of
+		if s.sample != nil {
+			r.CPU, r.Memory = p.both(s.entity, s.sample, nil)
+			of := machine(s.entity.Node)
+			resources.cpu.over(&r.CPU, s.sample, of)
+			resources.memory.over(&r.Memory, s.sample, of)
+		}
+		r.State, r.Why = s.state()
+		t.Rows = append(t.Rows, r)
+	}
+	return t
+}
+
+// knownCgroup is a cgroup and what is known of it.
+type knownCgroup struct {
+	entity  metric.Entity
+	sample  *metric.Sample
+	reasons [2]metric.Verdict // of CPU and memory; the zero Verdict if well
+}
+
+// state returns how a cgroup is, and why in a line if it is not well. Nobody asks
+// for explanations of cgroups: the verdict is all there is.
+func (k *knownCgroup) state() (state, string) {
+	for _, v := range k.reasons {
+		if v.Reason == metric.Unjudged {
+			continue
+		}
+		s := state{"none", quiet}
+		switch v.Reason.Gravity() {
+		case metric.Broken:
+			s = state{"missing", bad}
+		case metric.Passing:
+			s = state{"not yet", warn}
+		}
+		v.Evidence.Err = nil // the node's own page has it once
+		return s, v.Group.String() + " " + v.Reason.String() + ": " + v.Reason.Sentence(v.Group, v.Evidence)
+	}
+	if value(k.sample, metric.CPUUsageRate) < 0 || value(k.sample, metric.MemoryWorkingSet) < 0 {
+		return state{"none", quiet}, ""
+	}
+	return state{"ok", good}, ""
+}
+
+// byPath reports whether the cgroups of a node go by their paths. Kubelets give
+// theirs names.
+func (p *page) byPath(node metric.NodeName) bool {
+	for s := range p.samples(metric.System) {
+		if s.Entity.Node == node && strings.HasPrefix(s.Entity.Name, "/") {
+			return true
+		}
+	}
+	return false
+}
+
+// cgroups returns the cgroups of no pod of a node; of all nodes if it is empty.
+func (p *page) cgroups(node metric.NodeName) []item[knownCgroup] {
+	all := map[metric.Entity]*knownCgroup{}
+	get := func(e metric.Entity) *knownCgroup {
+		k := all[e]
+		if k == nil {
+			k = &knownCgroup{entity: e}
+			all[e] = k
+		}
+		return k
+	}
+	for s := range p.samples(metric.System) {
+		if node == "" || s.Entity.Node == node {
+			mine := &metric.Sample{}
+			mine.CopyFrom(s)
+			get(s.Entity).sample = mine
+		}
+	}
+	verdicts := p.View.Verdicts()
+	if node != "" {
+		verdicts = p.View.VerdictsOn(node)
+	}
+	for v := range verdicts {
+		if v.Entity.Kind != metric.System || v.Entity.Part != "" || v.Group > metric.Memory || v.Reason.Layer() == metric.LayerIdentity {
+			continue
+		}
+		get(v.Entity).reasons[v.Group] = v
+	}
+	items := make([]item[knownCgroup], 0, len(all))
+	for e, k := range all {
+		if e.Name == "/" {
+			continue // the node itself
+		}
+		it := item[knownCgroup]{of: *k, name: e.Name}
+		it.measure(k.sample)
+		// A cgroup without a number is no alarm: many kernels count no CPU for
+		// some. So they are ordered by use alone.
+		it.rank = measured
+		items = append(items, it)
+	}
+	return items
+}
+
+// tree puts items, which are ordered, below the nearest of them that is above
+// them by path. Brothers keep their order.
+func tree(items []item[knownCgroup]) (ordered []item[knownCgroup], depth []int) {
+	byName := make(map[string]int, len(items))
+	for i, it := range items {
+		byName[it.name] = i
+	}
+	children := make([][]int, len(items))
+	var roots []int
+	for i, it := range items {
+		parent := -1
+		for name := it.name; parent < 0; {
+			cut := strings.LastIndexByte(name, '/')
+			if cut <= 0 {
+				break
+			}
+			name = name[:cut]
+			if j, ok := byName[name]; ok {
+				parent = j
+			}
+		}
+		if parent < 0 {
+			roots = append(roots, i)
+		} else {
+			children[parent] = append(children[parent], i)
+		}
+	}
+	var walk func(of []int, d int)
+	walk = func(of []int, d int) {
+		for _, i := range of {
+			ordered, depth = append(ordered, items[i]), append(depth, d)
+			walk(children[i], d+1)
+		}
+	}
+	walk(roots, 0)
+	return ordered, depth
+}
+
+// below returns the name of it without the part that the one above it has said.
+func below(before []item[knownCgroup], depth []int, it *item[knownCgroup], d int) string {
+	for i := range slices.Backward(before) {
+		if depth[i] == d-1 {
+			return strings.TrimPrefix(it.name, before[i].name+"/")
+		}
+	}
+	return it.name
+}

@@ -1,0 +1,133 @@
+package ui
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+	"net/http"
+	"path"
+	"strconv"
+	"time"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Options are what the page is made of.
+type Options struct {
+	// World returns everything there is to say, as of now. Required. Its View is
+	// nil before the first round.
+	World func() *explain.World
+	// Points returns what is remembered of a metric of an entity from one time
+	// to another, both included, oldest first, in the catalogue's unit. Nil
+	// leaves out the lines of the last fifteen minutes.
+	Points func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
+	// Sinks returns how each sink fares. Nil says nothing of sinks.
+	Sinks func() []Sink
+	// Title stands at the head of each page and says which weir this is. Default
+	// "weir".
+	Title string
+	// Version stands at the foot of each page; nothing if empty.
+	Version string
+}
+
+// Sink is how one sink fares.
+type Sink struct {
+	Name        string
+	LastSuccess time.Time // zero if there was none
+	Err         error     // of the last write
+	Queued      int       // batches that wait
+	Dropped     int64     // batches that found the queue full, ever
+}
+
+// Handler serves the page. It keeps nothing between two requests.
+type Handler struct{ opts Options }
+
+// New returns a Handler. It panics without a World, which is a mistake of the
+// program.
+func New(o Options) *Handler {
+	if o.World == nil {
+		panic("ui: Options.World is nil")
+	}
+	if o.Title == "" {
+		o.Title = "weir"
+	}
+	return &Handler{o}
+}
+
+// ServeHTTP answers a request for the page with 200; with 404 for what is not
+// known, 400 for a query that is not understood, and 503 before anything was read,
+// each as a page that says what to do.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Security-Policy", policy)
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		header.Set("Allow", "GET, HEAD")
+		http.Error(w, "this page can only be read: use GET", http.StatusMethodNotAllowed)
+		return
+	}
+	// Links are relative to a path that ends in a slash.
+	if path.Base(r.URL.Path) == "ui" && r.URL.Path[len(r.URL.Path)-1] != '/' {
+		to := "ui/"
+		if r.URL.RawQuery != "" {
+			to += "?" + r.URL.RawQuery
+		}
+		header.Set("Location", to) // not http.Redirect, which would name the path as seen from here
+		w.WriteHeader(http.StatusMovedPermanently)
+		return
+	}
+	status, body := h.answer(r)
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	if status == http.StatusServiceUnavailable {
+		header.Set("Retry-After", strconv.Itoa(soon))
+	}
+	w.WriteHeader(status)
+	if r.Method == http.MethodGet {
+		// A write fails only when the reader has gone.
+		_, _ = w.Write(body)
+	}
+}
+
+// answer returns the page that a request asks for.
+func (h *Handler) answer(r *http.Request) (status int, body []byte) {
+	q, err := parse(r.URL)
+	world := *h.opts.World()
+	if world.View != nil {
+		world.View = &counting{View: world.View}
+	}
+	p := &page{World: &world, opts: &h.opts, query: q}
+	if err == nil {
+		err = p.fill()
+	}
+	var sorry *problem
+	switch {
+	case errors.As(err, &sorry):
+		status = sorry.status
+		p.apologise(sorry)
+	case err != nil:
+		status = http.StatusInternalServerError
+		p.apologise(&problem{status, "weir could not make this page", err.Error()})
+	default:
+		status = http.StatusOK
+	}
+	p.frame()
+	var out bytes.Buffer
+	if err := views[p.query.view].ExecuteTemplate(&out, "frame", p); err != nil {
+		// The templates and their data are this package's own: a mistake of ours.
+		return http.StatusInternalServerError, []byte("weir could not draw this page: " + err.Error())
+	}
+	return status, out.Bytes()
+}
+
+// problem is why a page cannot be shown, and what to do about it.
+type problem struct {
+	status     int
+	what, todo string
+}
+
+// Error says what is wrong.
+func (p *problem) Error() string { return p.what }

@@ -1,0 +1,225 @@
+package ui
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"net/http"
+	"time"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+//go:embed templates
+var files embed.FS
+
+// style is the one style sheet, and policy allows it by its hash and nothing else
+// but the icon, which is written in the page.
+var style, policy = func() (template.CSS, string) {
+	css, err := files.ReadFile("templates/style.css")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	hash := sha256.Sum256(css)
+	return template.CSS(css), "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
+		"'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+}()
+
+// views holds the template of each view: the frame with what is in it.
+var views = func() map[view]*template.Template {
+	frame := template.Must(template.New("").Funcs(template.FuncMap{"prose": prose}).ParseFS(files, "templates/frame.html", "templates/parts.html"))
+	all := map[view]*template.Template{}
+	for name, file := range map[view]string{
+		overview: "overview", allNodes: "lists", allNamespaces: "lists", found: "lists", oneNode: "thing", onePod: "thing",
+		oneContainer: "thing", oneNamespace: "namespace", allMissing: "missing", allSources: "sources", sorry: "sorry",
+	} {
+		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "templates/"+file+".html"))
+	}
+	return all
+}()
+
+// soon is after how many seconds a page that has nothing to show yet is asked for
+// again.
+const soon = 5
+
+// page is one answer in the making: what is asked for, what there is to say, and
+// what the template reads.
+type page struct {
+	*explain.World
+	opts  *Options
+	query query
+	holds map[metric.NodeName]time.Duration
+	// What is worked out once for a page.
+	left  map[metric.NodeName]bool
+	known []item[knownNode]
+
+	// Heading is what the page is about, Kind what that is and Where the node it
+	// is on, and Path the pages above it.
+	Heading string
+	Kind    string
+	Where   anchor
+	Path    []anchor
+	Body    any
+
+	// The frame.
+	Style          template.CSS
+	Place, Version string
+	Nav            []anchor
+	Search         search
+	Read           moment // when the newest facts or numbers came
+	Refresh        int    // in seconds; 0 for never
+	Toggle         anchor // turns that on or off
+}
+
+// anchor is a link.
+type anchor struct {
+	Text, Href string
+	Here       bool // it is this page
+}
+
+// search is the form that looks for names: in one list, or everywhere.
+type search struct {
+	Label, Value string
+	Keep         []kept // what of the present question stays
+}
+
+type kept struct{ Name, Value string }
+
+// fill makes the body of the page that is asked for.
+func (p *page) fill() error {
+	if p.View == nil && p.query.view != allSources {
+		return p.nothingYet()
+	}
+	switch p.query.view {
+	case allNodes:
+		p.Heading, p.Path = "Nodes", p.above()
+		p.Body = []table{p.nodeTable(page100)}
+	case allNamespaces:
+		p.Heading, p.Path = "Namespaces", p.above()
+		p.Body = []table{p.namespaceTable(page100)}
+	case found:
+		return p.search()
+	case oneNode:
+		return p.node()
+	case oneNamespace:
+		return p.namespace()
+	case onePod:
+		return p.pod()
+	case oneContainer:
+		return p.container()
+	case allMissing:
+		p.missing()
+	case allSources:
+		p.sources()
+	default:
+		p.overview()
+	}
+	return nil
+}
+
+// frame fills what stands around every body.
+func (p *page) frame() {
+	p.Style, p.Place, p.Version = style, p.opts.Title, p.opts.Version
+	for _, n := range []struct {
+		view view
+		text string
+	}{{overview, "Overview"}, {allMissing, "Missing"}, {allSources, "Sources and sinks"}} {
+		p.Nav = append(p.Nav, anchor{n.text, query{view: n.view, still: p.query.still}.link(), p.query.view == n.view})
+	}
+	p.Search = search{Label: "Find a node, namespace, pod or cgroup", Value: p.query.filter}
+	switch p.query.view {
+	case oneNode:
+		p.Search.Label = "Find on node " + clean(string(p.query.node))
+		p.Search.Keep = append(p.Search.Keep, kept{"node", string(p.query.node)})
+	case oneNamespace:
+		p.Search.Label = "Find in namespace " + clean(string(p.query.pod.Namespace))
+		p.Search.Keep = append(p.Search.Keep, kept{"namespace", string(p.query.pod.Namespace)})
+	case allNodes, allNamespaces, allSources:
+		p.Search.Label = "Find in these " + string(p.query.view)
+		p.Search.Keep = append(p.Search.Keep, kept{string(p.query.view), ""})
+	}
+	if p.query.list != "" {
+		p.Search.Keep = append(p.Search.Keep, kept{"list", p.query.list})
+	}
+	if p.query.sort != byWorst {
+		p.Search.Keep = append(p.Search.Keep, kept{"sort", string(p.query.sort)})
+	}
+	other := p.query
+	other.still = !other.still
+	if p.query.still {
+		p.Search.Keep = append(p.Search.Keep, kept{"refresh", "off"})
+		p.Toggle = anchor{Text: "refresh by itself", Href: other.link()}
+	} else {
+		if p.Refresh = p.pace(); p.Refresh > 0 {
+			p.Toggle = anchor{Text: "pause", Href: other.link()}
+		}
+	}
+	p.Read = when(p.Now, p.Now)
+}
+
+// pace is after how many seconds there may be something new: what the sources
+// take, within what a person can bear.
+func (p *page) pace() int {
+	if p.query.view == sorry {
+		if p.View == nil {
+			return soon
+		}
+		return 0 // a mistake stays one
+	}
+	pace := time.Minute
+	for i := range p.Sources {
+		if s := &p.Sources[i]; s.Unread == nil && s.Interval > 0 {
+			pace = min(pace, s.Interval)
+		}
+	}
+	return int(max(pace, soon*time.Second) / time.Second)
+}
+
+// above are the pages above this one.
+func (p *page) above(more ...anchor) []anchor {
+	return append([]anchor{{Text: "Overview", Href: query{still: p.query.still}.link()}}, more...)
+}
+
+// to returns the address of another view that is as still as this one.
+func (p *page) to(q query) string {
+	q.still = p.query.still
+	return q.link()
+}
+
+// apology is the body of a page that cannot be shown.
+type apology struct {
+	What, Todo string
+	Reads      []read
+}
+
+func (p *page) apologise(why *problem) {
+	p.Heading, p.Path = "Not here", p.above()
+	a := apology{What: why.what, Todo: why.todo}
+	switch why.status {
+	case http.StatusServiceUnavailable:
+		p.Heading, p.Path = "Nothing yet", nil
+		// Errors name addresses: they are not for who may see one namespace.
+		if p.query.pod.Namespace == "" {
+			a.Reads = p.reads("")
+		}
+	case http.StatusBadRequest:
+		p.Heading = "Not understood"
+	case http.StatusInternalServerError:
+		p.Heading = "A mistake of weir's"
+	}
+	p.query.view, p.Body = sorry, a
+}
+
+// nothingYet is the problem of a page before the first round.
+func (p *page) nothingYet() error {
+	return &problem{http.StatusServiceUnavailable, "weir has only just started: no source has been read yet.",
+		"This page looks again by itself every few seconds. If it stays like this, how sources fare says why."}
+}
+
+// unknown is the problem of a page about something nobody knows.
+func (p *page) unknown(what string) error {
+	return &problem{http.StatusNotFound, "weir knows no " + what + ".",
+		"It may be gone, or its name be written differently: look for a part of it above. What has only just been made is known after the next reading."}
+}

@@ -1,0 +1,230 @@
+package ui
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// view is what kind of page it is: the name of its template.
+type view string
+
+// The views.
+const (
+	overview      view = "overview"
+	allNodes      view = "nodes"
+	allNamespaces view = "namespaces"
+	oneNode       view = "node"
+	oneNamespace  view = "namespace"
+	onePod        view = "pod"
+	oneContainer  view = "container"
+	allMissing    view = "missing"
+	allSources    view = "sources"
+	found         view = "search"
+	sorry         view = "sorry"
+)
+
+// sorting is by what a list is ordered.
+type sorting string
+
+// The orders. The default is the worst first, then by whatever a thing has least
+// left of.
+const (
+	byWorst  sorting = ""
+	byCPU    sorting = "cpu"
+	byMemory sorting = "memory"
+	byName   sorting = "name"
+)
+
+// query is a request for a page, understood.
+type query struct {
+	view      view
+	node      metric.NodeName
+	pod       metric.PodRef // of a namespace, only that
+	container string
+	list      string // "pods" or "cgroups" of a node alone
+	filter    string
+	sort      sorting
+	from      int
+	still     bool // not asked for again by itself
+}
+
+// maxName is how long a name in a query may be: longer than any there is.
+const maxName = 1024
+
+// parse understands a request.
+func parse(u *url.URL) (query, error) {
+	q := query{view: sorry}
+	if !strings.HasSuffix(u.Path, "/ui/") && u.Path != "/" {
+		return q, &problem{http.StatusNotFound, "There is nothing at this address.", "The page is at /ui/, and everything on it is a question after that: /ui/?sources, for example."}
+	}
+	values, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return q, notUnderstood("it is not written as the end of an address is")
+	}
+	parsed := query{view: overview}
+	chosen := "" // the parameter that chose the view
+	for _, name := range keys(values) {
+		value := values[name][0]
+		switch {
+		case len(name) > 20 || clean(name) != name:
+			return q, notUnderstood("it asks for what no page has")
+		case len(values[name]) > 1:
+			return q, notUnderstood(name + " is there twice")
+		case len(value) > maxName || clean(value) != value:
+			return q, notUnderstood("no name is like that after " + name + "=")
+		}
+		is, err := parsed.set(name, value)
+		if err != nil {
+			return q, err
+		}
+		if is != "" && chosen != "" {
+			return q, notUnderstood(chosen + " and " + name + " are two pages: ask for one")
+		}
+		if is != "" {
+			parsed.view, chosen = is, name
+		}
+	}
+	if parsed.view == overview && parsed.filter != "" {
+		parsed.view = found
+	}
+	return parsed, nil
+}
+
+// set takes one parameter, and returns the view that it chooses; empty if it only
+// says more about one.
+func (q *query) set(name, value string) (view, error) {
+	parts := strings.Split(value, "/")
+	switch name {
+	case "node":
+		q.node = metric.NodeName(value)
+		return oneNode, needs(value != "", "node=NAME")
+	case "namespace":
+		q.pod.Namespace = metric.Namespace(value)
+		return oneNamespace, needs(value != "", "namespace=NAME")
+	case "pod":
+		// Where nobody tells a pod's name it goes by its UID, in no namespace.
+		if len(parts) == 2 {
+			q.pod = metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}
+		}
+		return onePod, needs(q.pod.Name != "", "pod=NAMESPACE/NAME")
+	case "container":
+		if len(parts) == 3 {
+			q.pod = metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}
+			q.container = parts[2]
+		}
+		return oneContainer, needs(q.pod.Name != "" && q.container != "", "container=NAMESPACE/POD/NAME")
+	case "nodes", "namespaces", "missing", "sources":
+		return view(name), needs(value == "", name+" alone")
+	case "q":
+		q.filter = strings.TrimSpace(value)
+		return "", nil
+	case "sort":
+		q.sort = sorting(value)
+		return "", needs(slices.Contains([]sorting{byWorst, byCPU, byMemory, byName}, q.sort), "sort=cpu, sort=memory or sort=name")
+	case "list":
+		q.list = value
+		return "", needs(value == "pods" || value == "cgroups", "list=pods or list=cgroups")
+	case "from":
+		n, err := strconv.Atoi(value)
+		q.from = n
+		return "", needs(err == nil && n >= 0, "from=NUMBER")
+	case "refresh":
+		q.still = value == "off"
+		return "", needs(value == "off", "refresh=off")
+	}
+	return "", notUnderstood("there is no " + strconv.Quote(name))
+}
+
+func needs(ok bool, how string) error {
+	if ok {
+		return nil
+	}
+	return notUnderstood("write " + how)
+}
+
+func notUnderstood(why string) error {
+	return &problem{http.StatusBadRequest, "This address is not understood: " + why + ".",
+		"Go back, start at the overview, or look for a name above."}
+}
+
+func keys(values url.Values) []string {
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// link returns the address of q's page, relative to any other.
+func (q query) link() string {
+	var b strings.Builder
+	add := func(name, value string) {
+		if b.Len() > 0 {
+			b.WriteByte('&')
+		}
+		b.WriteString(name)
+		if value != "" {
+			// A slash may stand in a query, and shop/web is easier to read.
+			b.WriteString("=" + strings.ReplaceAll(url.QueryEscape(value), "%2F", "/"))
+		}
+	}
+	switch q.view {
+	case oneNode:
+		add("node", string(q.node))
+	case oneNamespace:
+		add("namespace", string(q.pod.Namespace))
+	case onePod:
+		add("pod", q.pod.String())
+	case oneContainer:
+		add("container", q.pod.String()+"/"+q.container)
+	case allNodes, allNamespaces, allMissing, allSources:
+		add(string(q.view), "")
+	}
+	for _, more := range [...]struct{ name, value string }{
+		{"list", q.list}, {"q", q.filter}, {"sort", string(q.sort)}, {"from", positive(q.from)},
+	} {
+		if more.value != "" {
+			add(more.name, more.value)
+		}
+	}
+	if q.still {
+		add("refresh", "off")
+	}
+	return "?" + b.String()
+}
+
+func positive(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// Shown is what an answer shows, and so what its reader must be allowed to list.
+type Shown struct {
+	// All is set where it shows nodes and the pods of every namespace.
+	All bool
+	// Namespace is whose pods it shows, where it shows those of one namespace
+	// alone.
+	Namespace metric.Namespace
+}
+
+// Shows returns what the answer to a request shows. Where there is only a sentence
+// about the request itself, it is the zero Shown.
+func Shows(r *http.Request) Shown {
+	q, err := parse(r.URL)
+	switch {
+	case err != nil:
+		return Shown{}
+	case q.pod.Namespace != "":
+		return Shown{Namespace: q.pod.Namespace}
+	}
+	return Shown{All: true}
+}

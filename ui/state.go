@@ -1,0 +1,130 @@
+package ui
+
+import (
+	"strings"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// tone is the colour of a state. It never says what the word beside it does not.
+type tone string
+
+// The tones.
+const (
+	good  tone = "good"
+	warn  tone = "warn"
+	bad   tone = "bad"
+	quiet tone = "quiet"
+)
+
+// state is how something is, in a word.
+type state struct {
+	Word string
+	Tone tone
+}
+
+// grave returns how bad a reason is.
+func grave(gravity string) state {
+	switch gravity {
+	case metric.Broken.String():
+		return state{"broken", bad}
+	case metric.Passing.String():
+		return state{"passing", warn}
+	}
+	return state{"expected", quiet}
+}
+
+// stateOf returns how a finding is.
+func stateOf(f *explain.Finding) state {
+	switch {
+	case f.Served && f.Reason != metric.Measured.String():
+		return state{"in doubt", warn}
+	case f.Held:
+		return state{"held", warn}
+	case f.Served:
+		return state{"ok", good}
+	case f.Gravity == metric.Broken.String():
+		return state{"missing", bad}
+	case f.Gravity == metric.Passing.String():
+		return state{"not yet", warn}
+	}
+	return state{"none", quiet}
+}
+
+// worst returns the finding of CPU and memory that matters most; nil if both are
+// well.
+func worst(e *explain.Explanation) *explain.Finding {
+	order := map[tone]int{bad: 3, warn: 2, quiet: 1}
+	var w *explain.Finding
+	most := 0
+	for i := range e.Findings {
+		f := &e.Findings[i]
+		if f.Group != metric.CPU.String() && f.Group != metric.Memory.String() {
+			continue
+		}
+		if n := order[stateOf(f).Tone]; n > most {
+			w, most = f, n
+		}
+	}
+	return w
+}
+
+// brief says in a line why a number is missing or in doubt.
+func brief(f *explain.Finding) string {
+	switch {
+	case f.Message == "":
+		return f.Reason
+	case f.Reason == metric.Measured.String():
+		return f.Message // an earlier number stands in
+	}
+	return f.Reason + ": " + f.Message
+}
+
+// nodeState returns how a node is, and why in a line if it is not well.
+func (p *page) nodeState(it *item[knownNode]) (state, string) {
+	if it.rank == measured {
+		return state{"ok", good}, ""
+	}
+	if e, ok := p.World.Node(it.of.name); ok {
+		if f := worst(&e); f != nil {
+			s := stateOf(f)
+			if p.leavesOut(it.of.name) {
+				s = state{"left out", quiet}
+			}
+			return s, brief(f)
+		}
+	}
+	return roughly(it.rank), ""
+}
+
+// podState returns how a pod is, and why in a line if it is not well.
+func (p *page) podState(it *item[knownPod]) (state, string) {
+	if it.rank == measured {
+		return state{"ok", good}, ""
+	}
+	k := &it.of
+	if e, ok := p.World.Pod(k.ref); ok {
+		if f := worst(&e); f != nil {
+			s := stateOf(f)
+			if it.rank == idle && k.facts != nil {
+				s = state{strings.ToLower(string(k.facts.Phase)), s.Tone}
+			}
+			return s, brief(f)
+		}
+	}
+	return roughly(it.rank), ""
+}
+
+// roughly is the state of something of which nobody says more.
+func roughly(r rank) state {
+	switch r {
+	case missing:
+		return state{"missing", bad}
+	case doubtful:
+		return state{"in doubt", warn}
+	case measured:
+		return state{"ok", good}
+	}
+	return state{"idle", quiet}
+}
