@@ -194,17 +194,22 @@ func TestWarnings(t *testing.T) {
 		"all": {want: []string{
 			"3 of 6 running pods have no metrics: 1 NodeNotScrapedYet, 1 NodeTimeout, 1 FirstSample",
 			"shop/unread: the node has not been read yet (NodeNotScrapedYet)",
-			"kubectl top pod NAME --namespace=NAMESPACE tells more",
+			"kubectl weir explain missing tells more",
 		}},
 		"one of two": {selector: "app=web", want: []string{
 			"1 of 2 running pods has no metrics: 1 FirstSample",
 			"shop/web-1: container mesh has no number: it was seen once, and a rate needs two readings (FirstSample)",
-			"kubectl top pod NAME --namespace=NAMESPACE tells more",
+			"kubectl weir explain pod shop/web-1 tells more",
 		}},
 		"the only one": {selector: "app=lost", want: []string{
 			"1 of 1 running pod has no metrics: 1 NodeTimeout",
 			"shop/lost: the node did not answer in time (NodeTimeout)",
-			"kubectl top pod NAME --namespace=NAMESPACE tells more",
+			"kubectl weir explain pod shop/lost tells more",
+		}},
+		"of a namespace": {namespace: "shop", selector: "app!=lost", want: []string{
+			"2 of 4 running pods have no metrics: 1 NodeNotScrapedYet, 1 FirstSample",
+			"shop/unread: the node has not been read yet (NodeNotScrapedYet)",
+			"kubectl weir explain missing -n shop tells more",
 		}},
 		"none missing":            {namespace: "kube-system"},
 		"another's are no matter": {namespace: "nowhere"},
@@ -224,7 +229,7 @@ func TestWarnings(t *testing.T) {
 	want := []string{
 		"2 of 3 nodes have no metrics: 1 NodeNotScrapedYet, 1 NodeTimeout",
 		"n3: the node has not been read yet (NodeNotScrapedYet)",
-		"kubectl top node NAME tells more",
+		"kubectl weir explain missing tells more",
 	}
 	if diff := cmp.Diff(want, warned.Take()); diff != "" {
 		t.Errorf("warnings of nodes (-want +got):\n%s", diff)
@@ -246,7 +251,7 @@ func TestReplacedPod(t *testing.T) {
 	want := []string{
 		"1 of 1 running pod has no metrics: 1 OldPod",
 		"kube-system/agent: the numbers are of an earlier pod of this name (OldPod)",
-		"kubectl top pod NAME --namespace=NAMESPACE tells more",
+		"kubectl weir explain pod kube-system/agent tells more",
 	}
 	if diff := cmp.Diff(want, warned.Take()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/weir-metrics/weir/metric"
@@ -14,13 +15,6 @@ import (
 
 // agent is who warns.
 const agent = "weir"
-
-// explainPod and explainNode are the commands that show the reason of one pod or
-// node: they GET it.
-const (
-	explainPod  = "kubectl top pod NAME --namespace=NAMESPACE"
-	explainNode = "kubectl top node NAME"
-)
 
 // maxReasons is how many reasons a warning counts one by one.
 const maxReasons = 4
@@ -35,7 +29,7 @@ type lack struct {
 // served: how many and why, one as an example, and the command that says more.
 // The text depends on nothing else, so that equal warnings are equal texts: a
 // client that shows each text once shows it once.
-func warn(ctx context.Context, noun string, served int, lacks []lack, explain string) {
+func warn(ctx context.Context, kind, noun string, served int, lacks []lack) {
 	lacks = slices.DeleteFunc(lacks, func(l lack) bool { return !expected(l.reason) })
 	if len(lacks) == 0 {
 		return
@@ -69,7 +63,20 @@ func warn(ctx context.Context, noun string, served int, lacks []lack, explain st
 	warning.AddWarning(ctx, agent, fmt.Sprintf("%d of %d %s %s no metrics: %s", len(lacks), served+len(lacks), noun, verb, strings.Join(words, ", ")))
 	example := lacks[slices.IndexFunc(lacks, func(l lack) bool { return l.reason == reasons[0] })]
 	warning.AddWarning(ctx, agent, fmt.Sprintf("%s: %v", example.name, example.absence))
-	warning.AddWarning(ctx, agent, explain+" tells more")
+	warning.AddWarning(ctx, agent, explain(ctx, kind, lacks)+" tells more")
+}
+
+// explain returns the command that tells more: of the only one that is missing, or
+// of all of them, as far as the LIST went.
+func explain(ctx context.Context, kind string, lacks []lack) string {
+	const command = "kubectl weir explain "
+	if len(lacks) == 1 {
+		return command + kind + " " + lacks[0].name
+	}
+	if namespace := request.NamespaceValue(ctx); namespace != "" {
+		return command + "missing -n " + namespace
+	}
+	return command + "missing"
 }
 
 // warnPods warns of the pods that are missing from a LIST.
@@ -89,7 +96,7 @@ func (a *answer) warnPods(ctx context.Context, served int, missing []*metric.Pod
 	for _, p := range missing {
 		lacks = append(lacks, lack{p.String(), a.whyPod(p, f)})
 	}
-	warn(ctx, "running pod", served, lacks, explainPod)
+	warn(ctx, "pod", "running pod", served, lacks)
 }
 
 // warnNodes warns of the nodes that are missing from a LIST.
@@ -104,5 +111,5 @@ func (a *answer) warnNodes(ctx context.Context, served int, missing []*metric.No
 	for _, n := range missing {
 		lacks = append(lacks, lack{string(n.Name), a.whyNode(n.Name, f)})
 	}
-	warn(ctx, "node", served, lacks, explainNode)
+	warn(ctx, "node", "node", served, lacks)
 }

@@ -61,7 +61,11 @@ func (w *world) know(nodes []*metric.NodeFacts, pods []*metric.PodFacts) {
 // write aggregates b by the facts, as the pipeline does, and stores it.
 func (w *world) write(t testing.TB, b *metric.Batch) {
 	t.Helper()
-	aggregate.New(aggregate.Options{}).Process(w.facts, b, b.Ended)
+	a := aggregate.New(aggregate.Options{})
+	before := batch(b.Node) // it has been read before: nobody is warming up
+	before.Add(nodeEntity(b.Node))
+	a.Process(w.facts, before, before.Ended)
+	a.Process(w.facts, b, b.Ended)
 	if err := w.sink.Write(context.Background(), b); err != nil {
 		t.Fatalf("write %s: %v", b.Node, err)
 	}

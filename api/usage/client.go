@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"strings"
 )
 
 // Client reads the API of one weir.
@@ -32,9 +30,15 @@ func NewClient(base string, client *http.Client) (*Client, error) {
 // Server returns the address the client asks.
 func (c *Client) Server() string { return c.base.Redacted() }
 
-// List asks for a list. What the server itself says is wrong is a *Problem.
+// List asks for a list. What the server itself says is wrong is a *Problem. One
+// namespace is asked for by its own path, so that the right to that namespace is
+// enough.
 func (c *Client) List(ctx context.Context, r Resource, q Query) (*List, error) {
-	u := c.base.JoinPath(strings.Trim(Path, "/"), string(r))
+	u := c.base.JoinPath(Path, string(r))
+	if r.Namespaced() && isLabel(q.Namespace) {
+		u = c.base.JoinPath(Path, "namespaces", q.Namespace, string(r))
+		q.Namespace = ""
+	}
 	u.RawQuery = q.Values().Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -57,27 +61,4 @@ func (c *Client) List(ctx context.Context, r Resource, q Query) (*List, error) {
 		return nil, fmt.Errorf("read %s: the answer is not weir's", r)
 	}
 	return &list, nil
-}
-
-// problem reads an answer that is not a list: a Problem of ours, or whatever a
-// proxy on the way has to say.
-func problem(resp *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-	if err != nil {
-		return fmt.Errorf("read answer %s: %w", resp.Status, err)
-	}
-	var p Problem
-	if json.Unmarshal(body, &p) == nil && p.Message != "" {
-		p.Status = resp.StatusCode
-		return &p
-	}
-	text := strings.TrimSpace(string(body))
-	if text == "" || strings.HasPrefix(text, "<") {
-		text = resp.Status
-	}
-	var status struct{ Message string } // a Kubernetes API server's
-	if json.Unmarshal(body, &status) == nil && status.Message != "" {
-		text = status.Message
-	}
-	return &Problem{Status: resp.StatusCode, Message: text}
 }

@@ -4,12 +4,16 @@
 //
 // # Request
 //
-//	GET /weir/v1/usage/{nodes|pods|containers|cgroups}
+//	GET /apis/weir.dev/v1alpha1/{nodes|pods|containers|cgroups}
+//	GET /apis/weir.dev/v1alpha1/namespaces/NAMESPACE/{pods|containers}
+//
+// The paths are those of a Kubernetes API group, so that an API server can hand
+// requests on and say who asks. NAMESPACE is no pattern.
 //
 // Query parameters, all optional, all but metrics patterns in which * stands
 // for any characters and ? for one:
 //
-//	namespace  of the pod
+//	namespace  of the pod, where the path names none
 //	node       the node it runs on
 //	pod        the pod's name
 //	name       its own name: of the node, pod or container, or a cgroup's path
@@ -18,7 +22,7 @@
 //	           and rate. Empty: none.
 //
 // A parameter of another name is an error, for a misspelt filter would answer
-// with everything.
+// with everything. Only limit and timeout, which "kubectl get" adds, are ignored.
 //
 // # Answer
 //

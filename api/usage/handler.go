@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -37,25 +38,18 @@ func NewHandler(opts Options) *Handler {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		fail(w, &Problem{Status: http.StatusMethodNotAllowed, Message: "only GET is served here"})
+		fail(w, &Problem{Status: http.StatusMethodNotAllowed, Message: "usage cannot be changed", Hint: "GET it."})
 		return
 	}
-	name := strings.TrimPrefix(r.URL.Path, Path)
-	resource, ok := ParseResource(name)
-	if !ok {
-		fail(w, &Problem{Status: http.StatusNotFound, Message: "no resource " + strconv.Quote(name),
-			Hint: "there are nodes, pods, containers and cgroups"})
-		return
-	}
-	query, err := ParseQuery(r.URL.Query())
-	if err != nil {
-		fail(w, &Problem{Status: http.StatusBadRequest, Message: err.Error()})
+	request, err := ParseRequest(r)
+	if p := (*Problem)(nil); errors.As(err, &p) {
+		fail(w, p)
 		return
 	}
 	view := h.opts.View()
 	if view == nil {
 		fail(w, &Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
-			Hint: "ask again in a few seconds; /readyz says what is waited for"})
+			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."})
 		return
 	}
 
@@ -75,7 +69,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// A write fails only when the reader has gone, and then nobody is left to tell.
-	_ = write(out, resource, query, view, h.opts.Facts())
+	_ = write(out, request.Resource, request.Query, view, h.opts.Facts())
 }
 
 // write streams a list: one item is in memory as JSON at a time.
@@ -85,7 +79,7 @@ func write(w io.Writer, resource Resource, query Query, view View, facts *metric
 		return err
 	}
 	out := bufio.NewWriterSize(w, 32<<10)
-	out.WriteString(`{"resource":"` + string(resource) + `","items":[`)
+	out.WriteString(`{"apiVersion":"` + APIVersion + `","kind":"` + resource.Kind() + `List","resource":"` + string(resource) + `","items":[`)
 	rows := collect(view, facts, resource, query)
 	var it Item
 	enc := json.NewEncoder(out) // ends each item with a newline, so that a list can be read by line
@@ -120,13 +114,4 @@ func acceptsGzip(header string) bool {
 		return err != nil || weight > 0
 	}
 	return false
-}
-
-// fail answers with a problem.
-func fail(w http.ResponseWriter, p *Problem) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(p.Status)
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(p) // as in ServeHTTP
 }

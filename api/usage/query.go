@@ -21,6 +21,9 @@ type Query struct {
 // parameters lists what a request may say, for the error about one it may not.
 var parameters = []string{"namespace", "node", "pod", "name", "metrics"}
 
+// moot are parameters that "kubectl get" adds by itself, and that narrow nothing.
+var moot = []string{"limit", "timeout"}
+
 // Values returns q as query parameters.
 func (q Query) Values() url.Values {
 	v := url.Values{}
@@ -41,6 +44,9 @@ func (q Query) Values() url.Values {
 // repeated ones, and metrics that match nothing in the catalogue.
 func ParseQuery(v url.Values) (Query, error) {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if slices.Contains(moot, name) {
+			continue
+		}
 		if !slices.Contains(parameters, name) {
 			return Query{}, fmt.Errorf("unknown parameter %q: there are %s", name, strings.Join(parameters, ", "))
 		}

@@ -6,8 +6,12 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Path is where the API lies; a Resource follows it.
-const Path = "/weir/v1/usage/"
+// APIVersion is the group and the version that the API is part of.
+const APIVersion = "weir.dev/v1alpha1"
+
+// Path is where the API lies. A Resource follows it, or namespaces/NAMESPACE and
+// then a Resource.
+const Path = "/apis/" + APIVersion + "/"
 
 // Resource is what a list is of.
 type Resource string
@@ -35,10 +39,30 @@ func ParseResource(name string) (Resource, bool) {
 	return "", false
 }
 
+// Kind returns what one item of r is called.
+func (r Resource) Kind() string {
+	switch r {
+	case Nodes:
+		return "NodeUsage"
+	case Pods:
+		return "PodUsage"
+	case Containers:
+		return "ContainerUsage"
+	default:
+		return "CgroupUsage"
+	}
+}
+
+// Namespaced reports whether items of r belong to namespaces, so that r has a path
+// in each.
+func (r Resource) Namespaced() bool { return r == Pods || r == Containers }
+
 // List is an answer.
 type List struct {
-	Resource Resource `json:"resource"`
-	Items    []Item   `json:"items"`
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"` // "PodUsageList"
+	Resource   Resource `json:"resource"`
+	Items      []Item   `json:"items"`
 }
 
 // Item is what one node, pod, container or cgroup uses. Names that do not apply
@@ -94,14 +118,3 @@ type Reason struct {
 	// Due is when it may next change; zero if nothing is foreseen.
 	Due time.Time `json:"due,omitzero"`
 }
-
-// Problem is the answer to a request that cannot be served. It is an error.
-type Problem struct {
-	Status  int    `json:"status"`
-	Message string `json:"error"`
-	// Hint is what to do about it.
-	Hint string `json:"hint,omitempty"`
-}
-
-// Error returns the message.
-func (p *Problem) Error() string { return p.Message }

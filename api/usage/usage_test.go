@@ -162,6 +162,9 @@ func TestAnswers(t *testing.T) {
 		"cgroups":             "cgroups?metrics=",
 		"cgroups_of_kubepods": "cgroups?metrics=&node=n?&name=/kubepods*",
 		"nothing":             "pods?namespace=nowhere",
+		"one_namespace":       "namespaces/shop/containers?metrics=&limit=500",
+		"namespace_twice":     "namespaces/shop/pods?namespace=bank",
+		"namespace_pattern":   "namespaces/*/pods",
 		"unknown_resource":    "pds",
 		"unknown_parameter":   "pods?namepsace=shop",
 		"unknown_metric":      "pods?metrics=memory/rsss",
@@ -233,7 +236,7 @@ func TestClientReadsWhatTheHandlerWrote(t *testing.T) {
 		t.Fatal(err)
 	}
 	two := int32(2)
-	want := &List{Resource: Containers, Items: []Item{{
+	want := &List{APIVersion: "weir.dev/v1alpha1", Kind: "ContainerUsageList", Resource: Containers, Items: []Item{{
 		Node: "n1", Namespace: "shop", Pod: "web", Container: "app", Restarts: &two,
 		CPU:     &CPU{Nanocores: 100e6, Time: noon, WindowSeconds: 15},
 		Memory:  &Memory{WorkingSetBytes: 180 << 20, Time: noon},

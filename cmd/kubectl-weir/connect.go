@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -13,22 +13,24 @@ import (
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/top"
+	"github.com/weir-metrics/weir/internal/reach"
 )
 
-// location is what the flags say about where weir is.
+// location is what the flags and the environment say about where weir is.
 type location struct {
-	server                     string
-	kubeconfig, context        string
-	weirNamespace, weirService string
+	getenv              func(string) string
+	server              string
+	kubeconfig, context string
 }
+
+// direct returns the URL of the weir that is to be asked directly; empty for that
+// of the cluster.
+func (l *location) direct() string { return cmp.Or(l.server, l.getenv("WEIR_SERVER")) }
 
 func (l *location) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&l.server, "server", "", "URL of the weir to ask (default: $WEIR_SERVER, or else the cluster's, through the API server)")
 	f.StringVar(&l.kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl's)")
 	f.StringVar(&l.context, "context", "", "context of the kubeconfig")
-	f.StringVar(&l.weirNamespace, "weir-namespace", "weir-system", "namespace of weir's Service")
-	f.StringVar(&l.weirService, "weir-service", "https:weir:", "[SCHEME:]NAME[:PORT] of weir's Service")
 }
 
 // config reads the kubeconfig as kubectl does.
@@ -39,37 +41,39 @@ func (l *location) config() clientcmd.ClientConfig {
 }
 
 // namespace returns the namespace of the kubeconfig's context. A weir that is
-// asked directly need not belong to that cluster: then all are meant.
+// asked directly need not belong to that cluster: then there is none.
 func (l *location) namespace() (string, error) {
-	if l.server != "" {
+	if l.direct() != "" {
 		return "", nil
 	}
 	namespace, _, err := l.config().Namespace()
 	if err != nil {
-		return "", fmt.Errorf("read kubeconfig: %w", err)
+		return "", noCluster(fmt.Errorf("read kubeconfig: %w", err))
 	}
 	return namespace, nil
 }
 
-// connect returns a client of the weir that is meant.
-func (l *location) connect(fromEnvironment string) (top.Lister, error) {
-	if l.server == "" {
-		l.server = fromEnvironment
-	}
-	if l.server != "" {
-		return top.NewDirect(l.server, false)
+// connect returns the weir that is meant.
+func (l *location) connect() (*reach.Weir, error) {
+	if server := l.direct(); server != "" {
+		return reach.Direct(server, false)
 	}
 	config, err := l.config().ClientConfig()
 	if err != nil {
-		return nil, cli.Hintf(fmt.Errorf("find the cluster: %w", err), "Name a kubeconfig with --kubeconfig=FILE, or a weir with --server=URL.")
+		return nil, noCluster(fmt.Errorf("find the cluster: %w", err))
 	}
-	return l.through(config)
+	return through(config)
 }
 
-// through returns a client that goes by way of the API server's proxy to weir's
-// Service.
-func (l *location) through(config *rest.Config) (top.Lister, error) {
-	transport, err := rest.HTTPClientFor(config)
+// noCluster says what to do where no kubeconfig can be read.
+func noCluster(err error) error {
+	return cli.Hintf(err, "Name a kubeconfig with --kubeconfig=FILE, or a weir with --server=URL.")
+}
+
+// through returns the weir that an API server hands requests on to. It tells weir
+// who asks, so that nobody learns more than he may.
+func through(config *rest.Config) (*reach.Weir, error) {
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make API client: %w", err)
 	}
@@ -77,33 +81,27 @@ func (l *location) through(config *rest.Config) (top.Lister, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's address: %w", err)
 	}
-	base := host.JoinPath("api/v1/namespaces", url.PathEscape(l.weirNamespace), "services", url.PathEscape(l.weirService), "proxy")
-	client, err := usage.NewClient(base.String(), transport)
-	if err != nil {
-		return nil, err
-	}
-	return inCluster{client, l.weirNamespace, l.weirService}, nil
+	return reach.New(host.String(), client, advise)
 }
 
-// inCluster asks the weir of a cluster and explains what is wrong where it can be
-// told.
-type inCluster struct {
-	*usage.Client
-	namespace, service string
-}
-
-// List asks for a list.
-func (c inCluster) List(ctx context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
-	list, err := c.Client.List(ctx, r, q)
-	var problem *usage.Problem
-	if !errors.As(err, &problem) {
-		return list, err
-	}
+// advise says what to do about what an API server, or weir behind it, refuses.
+func advise(err error) error {
+	status, hint, ok := reach.Answer(err)
 	switch {
-	case problem.Status == http.StatusNotFound:
-		return nil, cli.Hintf(err, "Is weir installed? Its Service is looked for as %s in namespace %s; --weir-service and --weir-namespace name another.", c.service, c.namespace)
-	case problem.Status == http.StatusForbidden:
-		return nil, cli.Hintf(err, "You need the right to get services/proxy in namespace %s.", c.namespace)
+	case errors.Is(err, context.DeadlineExceeded):
+		return cli.Hintf(errors.New("the API server did not answer in time"), "Allow it more with --timeout=30s.")
+	case !ok || hint != "":
+		return reach.Advised(err)
+	case status == http.StatusNotFound:
+		return cli.Hintf(errors.New("this cluster has no weir: its API server does not know "+usage.APIVersion),
+			"Install one: docs/install.md. `kubectl get apiservice v1alpha1.weir.dev` shows whether its API is registered. --server=URL asks a weir directly.")
+	case status == http.StatusUnauthorized:
+		return cli.Hintf(err, "The API server does not know you: `kubectl auth whoami` tells as whom you come, and your kubeconfig whether that has expired.")
+	case status == http.StatusForbidden:
+		return cli.Hintf(err, "Ask to be bound to the ClusterRole weir:metrics-reader, which view, edit and admin contain: in the namespace, or for nodes and all namespaces in the cluster.\nOf one namespace you may perhaps ask: -n NAMESPACE.")
+	case status == http.StatusServiceUnavailable:
+		return cli.Hintf(fmt.Errorf("weir does not answer the API server: %w", err),
+			"`kubectl get apiservice v1alpha1.weir.dev` says why; `kubectl get pods -n weir-system` shows weir's pods.")
 	}
-	return nil, top.Explain(err)
+	return err
 }

@@ -1,5 +1,6 @@
-// Command kubectl-weir is kubectl's plugin: "kubectl weir top pods". It asks a
-// weir in the cluster through the API server, or the one at --server.
+// Command kubectl-weir is kubectl's plugin: "kubectl weir top pods", "kubectl weir
+// explain missing". It asks the weir of the cluster through the API server, or the
+// one at --server.
 package main
 
 import (

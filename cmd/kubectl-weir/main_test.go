@@ -2,8 +2,8 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -13,53 +13,95 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
+	explainapi "github.com/weir-metrics/weir/api/explain"
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/metric"
 )
 
-// The transcripts are what a user types and sees. Behind them stands an API
-// server that proxies to a weir with one pod, and says what real ones say for
-// everything else.
-func TestTranscripts(t *testing.T) {
-	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.EscapedPath() {
-		case "/api/v1/namespaces/weir-system/services/https:weir:/proxy/weir/v1/usage/pods":
-			if r.Header.Get("Authorization") != "Bearer secret" {
-				w.WriteHeader(http.StatusForbidden)
-				io.WriteString(w, `{"kind":"Status","message":"services \"https:weir:\" is forbidden"}`)
-				return
-			}
-			fmt.Fprintf(w, `{"resource":"pods","items":[{"namespace":%q,"pod":"web","cpu":{"nanocores":250000000},"memory":{"workingSetBytes":188743680}}]}`,
-				cmp.Or(r.URL.Query().Get("namespace"), "bank"))
-		case "/weir/v1/usage/nodes":
-			io.WriteString(w, `{"resource":"nodes","items":[{"node":"n1"}]}`)
+// newWeir returns a weir that has just begun: it knows of pods and has read none.
+func newWeir() http.Handler {
+	var facts *metric.Facts
+	facts = facts.With(metric.FactsChange{Synced: true, At: time.Now(), Nodes: []*metric.NodeFacts{{Name: "n1"}}, Pods: []*metric.PodFacts{
+		{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Phase: metric.Pending},
+		{PodRef: metric.PodRef{Namespace: "bank", Name: "vault"}, Phase: metric.Pending},
+	}})
+	mux := http.NewServeMux()
+	answers := explainapi.NewHandler(explainapi.Options{World: func() *explain.World { return &explain.World{Now: time.Now(), Facts: facts} }})
+	for _, path := range explainapi.Paths() {
+		mux.Handle(path, answers)
+	}
+	mux.HandleFunc(usage.Path+"namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"apiVersion":"weir.dev/v1alpha1","kind":"PodUsageList","resource":"pods","items":[{"namespace":%q,"pod":"web","cpu":{"nanocores":250000000},"memory":{"workingSetBytes":188743680}}]}`,
+			r.PathValue("namespace"))
+	})
+	mux.HandleFunc(usage.Path+"pods", func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"apiVersion":"weir.dev/v1alpha1","kind":"PodUsageList","resource":"pods","items":[{"namespace":"bank","pod":"vault"}]}`)
+	})
+	mux.HandleFunc(usage.Path+"nodes", func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"apiVersion":"weir.dev/v1alpha1","kind":"NodeUsageList","resource":"nodes","items":[{"node":"n1"}]}`)
+	})
+	return mux
+}
+
+// newAPIServer returns an API server that hands requests on to weir. What becomes
+// of one depends on its token, and what it then says is what real ones say.
+func newAPIServer(weir http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		switch {
+		case token == "secret" && strings.HasPrefix(r.URL.Path, usage.Path):
+			weir.ServeHTTP(w, r)
+		case token == "stranger":
+			w.WriteHeader(http.StatusUnauthorized)
+			io.WriteString(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`)
+		case token == "jane":
+			w.WriteHeader(http.StatusForbidden)
+			io.WriteString(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"pods.weir.dev is forbidden: User \"jane\" cannot list resource \"pods\" in API group \"weir.dev\" in the namespace \"shop\"","reason":"Forbidden","code":403}`)
+		case token == "down":
+			http.Error(w, "service unavailable", http.StatusServiceUnavailable)
 		default:
-			w.WriteHeader(http.StatusNotFound)
-			io.WriteString(w, `{"kind":"Status","message":"services \"weir\" not found"}`)
+			http.NotFound(w, r)
 		}
 	})
-	api, direct := httptest.NewTLSServer(answer), httptest.NewServer(answer)
-	defer api.Close()
-	defer direct.Close()
-	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw}))
+}
 
-	dir := t.TempDir()
-	for _, name := range []string{"secret", "wrong"} {
-		kubeconfig := strings.NewReplacer("SERVER", api.URL, "TOKEN", name, "AUTHORITY", ca).Replace(`apiVersion: v1
+// setUp starts an API server and a weir, and writes a kubeconfig for each token.
+func setUp(t *testing.T) (direct *httptest.Server, dir string) {
+	t.Helper()
+	weir := newWeir()
+	api := httptest.NewTLSServer(newAPIServer(weir))
+	direct = httptest.NewServer(weir)
+	t.Cleanup(api.Close)
+	t.Cleanup(direct.Close)
+	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw}))
+	dir = t.TempDir()
+	for _, token := range []string{"secret", "stranger", "jane", "down", "bare"} {
+		kubeconfig := strings.NewReplacer("SERVER", api.URL, "TOKEN", token, "AUTHORITY", ca).Replace(`apiVersion: v1
 kind: Config
 clusters: [{name: c, cluster: {server: "SERVER", certificate-authority-data: "AUTHORITY"}}]
 users: [{name: u, user: {token: TOKEN}}]
 contexts: [{name: x, context: {cluster: c, user: u, namespace: shop}}]
 current-context: x
 `)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(kubeconfig), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, token), []byte(kubeconfig), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(dir, "secret"))
+	return direct, dir
+}
 
+func nothing(string) string { return "" }
+
+// The transcripts are what a user types and sees.
+func TestTranscripts(t *testing.T) {
+	direct, dir := setUp(t)
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			var out bytes.Buffer
@@ -68,11 +110,53 @@ current-context: x
 				if len(words) < 2 || words[0] != "kubectl" || words[1] != "weir" {
 					t.Fatalf("%s: %q is no command of the plugin's", d.Pos, line)
 				}
-				if status := cli.Main(t.Context(), newRoot(func(string) string { return "" }), words[2:], &out, &out); status != 0 {
+				if status := cli.Main(t.Context(), newRoot(nothing), words[2:], &out, &out); status != 0 {
 					fmt.Fprintf(&out, "exit status %d\n", status)
 				}
 			}
 			return strings.NewReplacer(direct.URL, "$SERVER", dir, "$DIR").Replace(out.String())
 		})
 	})
+}
+
+// Explanations come through the API server, of the namespace of the context unless
+// another is named.
+func TestExplains(t *testing.T) {
+	setUp(t)
+	f := func(command, kind, pod, reason string) {
+		t.Helper()
+		var out bytes.Buffer
+		if status := cli.Main(t.Context(), newRoot(nothing), strings.Fields(command), &out, &out); status != 0 {
+			t.Errorf("kubectl weir %s: status %d\n%s", command, status, &out)
+			return
+		}
+		var got struct {
+			APIVersion, Kind string
+			Namespace, Pod   string
+			Findings, Causes []struct{ Reason string }
+		}
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+			t.Fatalf("kubectl weir %s: %v\n%s", command, err, &out)
+		}
+		said := append(got.Findings, got.Causes...)
+		if got.APIVersion != "weir.dev/v1alpha1" || got.Kind != kind || got.Namespace+"/"+got.Pod != pod || reason != "" && (len(said) == 0 || said[0].Reason != reason) {
+			t.Errorf("kubectl weir %s: got %+v, want a %s of %s with %s", command, got, kind, pod, reason)
+		}
+	}
+	f("explain pod web -o json", "PodExplanation", "shop/web", "PodPending")
+	f("explain pod bank/vault -o json", "PodExplanation", "bank/vault", "PodPending")
+	f("explain pod vault -n bank -o json", "PodExplanation", "bank/vault", "PodPending")
+	f("explain node n1 -o json", "NodeExplanation", "/", "NodeNotScrapedYet")
+	f("explain namespace shop -o json", "MissingReport", "shop/", "")
+}
+
+// The environment names a weir as --server does, and that has no context.
+func TestServerOfTheEnvironment(t *testing.T) {
+	direct, _ := setUp(t)
+	var out bytes.Buffer
+	getenv := func(name string) string { return map[string]string{"WEIR_SERVER": direct.URL}[name] }
+	status := cli.Main(t.Context(), newRoot(getenv), strings.Fields("top pods --no-headers"), &out, &out)
+	if want := "bank   vault   -   -\n1 of 1 lack a number: -o wide says why.\n"; status != 0 || out.String() != want {
+		t.Errorf("got status %d and %q, want 0 and %q", status, &out, want)
+	}
 }

@@ -8,15 +8,16 @@ import (
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/internal/top"
 	"github.com/weir-metrics/weir/internal/version"
+	"github.com/weir-metrics/weir/internal/why"
 )
 
 // newRoot returns the whole command. getenv reads the environment.
 func newRoot(getenv func(string) string) *cobra.Command {
-	var where location
+	where := location{getenv: getenv}
 	root := &cobra.Command{
 		Use:   "kubectl-weir",
-		Short: "Ask weir what nodes, pods and containers use",
-		Long: `Ask weir what nodes, pods and containers use.
+		Short: "Ask weir what nodes, pods and containers use, and why a number is missing",
+		Long: `Ask weir what nodes, pods and containers use, and why a number is missing.
 
 The weir of the cluster is reached through the API server, with the rights of your
 kubeconfig. --server names another.`,
@@ -29,7 +30,11 @@ kubeconfig. --server names another.`,
 	where.addFlags(root.PersistentFlags())
 	root.AddCommand(
 		top.NewCommand(top.Options{
-			Connect:   func() (top.Lister, error) { return where.connect(getenv("WEIR_SERVER")) },
+			Connect:   func() (top.Lister, error) { return where.connect() },
+			Namespace: where.namespace,
+		}),
+		why.NewCommand(why.Options{
+			Connect:   func() (why.Asker, error) { return where.connect() },
 			Namespace: where.namespace,
 		}),
 		&cobra.Command{

@@ -150,6 +150,13 @@ func TestServerOfCluster(t *testing.T) {
 	if r := pods.Items[0].Reasons[0]; r.Reason != "NodeExcluded" {
 		t.Errorf("shop/web, whose node is left out, has reason %s (%s), want NodeExcluded", r.Reason, r.Message)
 	}
+	// What is explained is made of the view, the facts and how sources fare.
+	if got := w.explain(t, "pod", "shop/web"); len(got.Findings) == 0 || got.Findings[0].Reason != "NodeExcluded" {
+		t.Errorf("weir explain pod shop/web: %+v, want NodeExcluded", got)
+	}
+	if got := w.explain(t, "node", "plain"); len(got.Reads) != 1 || got.Reads[0].Source != "kubelet:resource" || got.Reads[0].Due.IsZero() {
+		t.Errorf("weir explain node plain: %+v, want how its kubelet is read", got.Reads)
+	}
 	// Nobody waits for what is left out.
 	until(t, 20*time.Second, "readiness", func() bool {
 		status, _ := w.get(t, "/readyz")

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
 
+	"github.com/weir-metrics/weir/autoscaler/announce"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/internal/serve"
 	"github.com/weir-metrics/weir/internal/version"
@@ -26,13 +27,14 @@ const grace = 10 * time.Second
 
 // daemon is one running weir: a plan with everything it needs opened.
 type daemon struct {
-	log      *zap.Logger
-	listener net.Listener // nil where only those who may are answered
-	mux      *serve.Mux   // nil with it
-	door     *door        // nil without a secured server
-	manager  *manager.Manager
-	sources  []opened
-	cluster  *cluster.Cluster // nil without one
+	log       *zap.Logger
+	listener  net.Listener // nil where only those who may are answered
+	mux       *serve.Mux   // nil with it
+	door      *door        // nil without a secured server
+	manager   *manager.Manager
+	announcer *announce.Announcer // nil unless autoscalers are to be told
+	sources   []opened
+	cluster   *cluster.Cluster // nil without one
 }
 
 // open makes everything a plan asks for. What can be wrong with it is found out
@@ -83,9 +85,22 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildInfo(version.Get()),
 	)
+	if p.Host != nil {
+		leftovers, err := newLeftovers(p.Host.Node, d.facts)
+		if err != nil {
+			log.Warn("pod cgroups are not inspected", zap.Error(err))
+		} else {
+			registry.MustRegister(leftovers)
+		}
+	}
 	options.Registerer = registry
 	d.manager = manager.New(options)
 	f := newFront(p, s, registry, d.manager, d.facts)
+	if p.HPAEvents {
+		if err := d.openAnnouncer(p, f); err != nil {
+			return nil, errors.Join(err, closeAll(d.sources))
+		}
+	}
 	if d.listener != nil {
 		d.mux = f.local(p)
 	}
@@ -96,6 +111,23 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 	}
 	undo = false
 	return d, nil
+}
+
+// openAnnouncer makes what tells autoscalers why their pods have no metrics.
+func (d *daemon) openAnnouncer(p *plan, f *front) error {
+	kube, err := cluster.RESTConfig(*p.Cluster)
+	if err != nil {
+		return noCluster(err)
+	}
+	o := announce.Options{World: f.world, Registerer: f.registry, Logger: d.log, Leads: func() bool { return d.door == nil || d.door.leads() }}
+	if p.Lease != nil {
+		o.Instance = p.Lease.identity
+	}
+	if d.announcer, err = announce.NewForConfig(kube, o); err != nil {
+		return fmt.Errorf("watch autoscalers: %w", err)
+	}
+	f.autoscalers = d.announcer.Autoscalers
+	return nil
 }
 
 // facts returns what there is to know of the cluster; nil only without one. What
@@ -146,6 +178,9 @@ func (d *daemon) run(ctx context.Context) error {
 		start("follow the cluster", d.cluster.Run)
 	}
 	start("run the pipeline", d.manager.Run)
+	if d.announcer != nil {
+		start("tell autoscalers", d.announcer.Run)
+	}
 	if d.listener != nil {
 		front("serve", func(ctx context.Context) error {
 			return serve.Serve(ctx, d.listener, d.mux, serve.Options{Grace: grace / 2, Logger: d.log})

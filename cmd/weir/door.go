@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 
 	"go.uber.org/zap"
@@ -21,6 +20,7 @@ import (
 	externaldefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/externalmetrics"
 
 	"github.com/weir-metrics/weir/api/custommetrics"
+	explainapi "github.com/weir-metrics/weir/api/explain"
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/api/model"
 	"github.com/weir-metrics/weir/api/resourcemetrics"
@@ -82,6 +82,9 @@ func openDoor(ctx context.Context, p *plan, f *front, log *zap.Logger) (_ *door,
 		return nil, fmt.Errorf("open the secured server: %w", err)
 	}
 	if err := d.install(p, f); err != nil {
+		return nil, err
+	}
+	if err := d.server.Announce(ownGroup()); err != nil {
 		return nil, err
 	}
 	d.handle(p, f)
@@ -176,6 +179,15 @@ func (d *door) join(l lease, kube *rest.Config, f *front, c *server.Config) erro
 	return nil
 }
 
+// leads reports whether this replica is the one that speaks for all.
+func (d *door) leads() bool {
+	if d.elector == nil {
+		return true
+	}
+	_, _, self := d.elector.Leader()
+	return self
+}
+
 // install puts Kubernetes' own APIs on the server.
 func (d *door) install(p *plan, f *front) error {
 	generic := d.server.Generic()
@@ -206,44 +218,21 @@ func (d *door) install(p *plan, f *front) error {
 // handle puts weir's further paths on the server, each with the rights that the
 // APIs above ask for the same numbers.
 func (d *door) handle(p *plan, f *front) {
-	everything := func(*http.Request) []server.Review { return []server.Review{server.ListPods(""), server.ListNodes()} }
-	d.server.Handle("/metrics/cluster", everything, f.sinks.prometheus)
-	d.server.Handle(usage.Path, usageNeeds, f.usage)
+	d.server.Handle("/metrics/cluster", func(*http.Request) []server.Review { return everything() }, f.sinks.prometheus)
+	for _, path := range uiPaths {
+		d.server.Handle(path, uiNeeds, f.ui)
+	}
+	for _, path := range usage.Paths() {
+		d.server.Handle(path, usageNeeds, f.usage)
+	}
+	for _, path := range explainapi.Paths() {
+		d.server.Handle(path, explainNeeds, f.explain)
+	}
 	if p.APIs.Model {
 		for _, path := range model.Paths() {
 			d.server.Handle(path, modelNeeds, f.model)
 		}
 	}
-}
-
-// usageNeeds is what one must be allowed for a list of the usage API.
-func usageNeeds(r *http.Request) []server.Review {
-	everything := []server.Review{server.ListPods(""), server.ListNodes()}
-	resource := usage.Resource(strings.TrimPrefix(r.URL.EscapedPath(), usage.Path))
-	q, err := usage.ParseQuery(r.URL.Query())
-	switch {
-	case err != nil:
-		return everything // the handler refuses it for whoever may ask at all
-	case resource == usage.Nodes:
-		return []server.Review{server.ListNodes()}
-	case (resource == usage.Pods || resource == usage.Containers) && !strings.ContainsAny(q.Namespace, "*?["):
-		return []server.Review{server.ListPods(q.Namespace)}
-	}
-	return everything
-}
-
-// modelNeeds is what one must be allowed for a path of Heapster's model.
-func modelNeeds(r *http.Request) []server.Review {
-	shown := model.Shows(r)
-	switch {
-	case shown.All:
-		return []server.Review{server.ListPods(""), server.ListNodes()}
-	case shown.Nodes:
-		return []server.Review{server.ListNodes()}
-	case shown.Namespace != "":
-		return []server.Review{server.ListPods(string(shown.Namespace))}
-	}
-	return nil
 }
 
 // run serves until ctx ends. The other replicas hand requests on to this one

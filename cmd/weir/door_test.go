@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,14 +17,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 	authentication "k8s.io/api/authentication/v1"
 	authorization "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	explainapi "github.com/weir-metrics/weir/api/explain"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
@@ -73,6 +78,15 @@ func (a *reviewing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// pending is a pod that waits for a node.
+func pending(namespace, name string) v1.Pod {
+	return v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "app"}}},
+		Status:     v1.PodStatus{Phase: v1.PodPending},
+	}
+}
+
 // Who may read one namespace reads that, by every API, and whatever the path or
 // the query looks like no other.
 func TestWhoMayRead(t *testing.T) {
@@ -81,11 +95,13 @@ func TestWhoMayRead(t *testing.T) {
 		apiServer: apiServer{
 			nodes: v1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: list,
 				Items: []v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}}}, // without an address
-			pods: v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: list},
+			pods: v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: list, Items: []v1.Pod{
+				pending("shop", "web"), pending("other", "vault"),
+			}},
 		},
 		rights: map[string][]string{
 			"shop": {"list pods shop", "get pods shop"},
-			"all":  {"list pods", "list nodes", "get /metrics", "get /apis"},
+			"all":  {"list pods", "list nodes", "get /metrics", "get /apis", "get /apis/weir.dev/v1alpha1"},
 			"eve":  {},
 		},
 	})
@@ -135,10 +151,19 @@ func TestWhoMayRead(t *testing.T) {
 		{"GET", resources + "/nodes", 403, 200, 403, 401},
 		{"POST", resources + "/namespaces/shop/pods", 403, 403, 403, 401},
 
+		{"GET", usage.Path + "namespaces/shop/pods", 200, 403, 403, 401},
+		{"HEAD", usage.Path + "namespaces/shop/pods", 200, 403, 403, 401},
+		{"POST", usage.Path + "namespaces/shop/pods", 405, 403, 403, 401},
+		{"GET", usage.Path + "namespaces/shop/containers?metrics=*&limit=500", 200, 403, 403, 401},
+		{"GET", usage.Path + "namespaces/other/pods", 403, 403, 403, 401},
+		{"GET", usage.Path + "namespaces/shop/pods?namespace=other", 403, 400, 403, 401},
+		{"GET", usage.Path + "namespaces/*/pods", 403, 400, 403, 401},
+		{"GET", usage.Path + "namespaces/sho%3F/pods", 403, 400, 403, 401},
+		{"GET", usage.Path + "namespaces/shop%2F..%2Fother/pods", 403, 400, 403, 401},
+		{"GET", usage.Path + "namespaces/shop/../other/pods", 403, 403, 403, 401},
+		{"GET", usage.Path + "namespaces/shop/nodes", 403, 403, 403, 401},
+		{"GET", usage.Path + "namespaces/shop/pods/web", 404, 403, 403, 401},
 		{"GET", usage.Path + "pods?namespace=shop", 200, 403, 403, 401},
-		{"HEAD", usage.Path + "pods?namespace=shop", 200, 403, 403, 401},
-		{"POST", usage.Path + "pods?namespace=shop", 405, 403, 403, 401},
-		{"GET", usage.Path + "containers?namespace=shop&metrics=*", 200, 403, 403, 401},
 		{"GET", usage.Path + "cgroups?namespace=shop", 403, 200, 403, 401},
 		{"GET", usage.Path + "nodes?namespace=shop", 403, 200, 403, 401},
 		{"GET", usage.Path + "pods", 403, 200, 403, 401},
@@ -146,11 +171,28 @@ func TestWhoMayRead(t *testing.T) {
 		{"GET", usage.Path + "pods?namespace=sho*", 403, 200, 403, 401},
 		{"GET", usage.Path + "pods?namespace=%2A", 403, 200, 403, 401},
 		{"GET", usage.Path + "pods?namespace=shop&namespace=other", 403, 400, 403, 401},
-		{"GET", usage.Path + "pods?namespace=shop;namespace=other", 403, 200, 403, 401},
+		{"GET", usage.Path + "pods?namespace=shop;namespace=other", 403, 400, 403, 401},
 		{"GET", usage.Path + "pods?Namespace=shop", 403, 400, 403, 401},
-		{"GET", usage.Path + "%70ods?namespace=shop", 403, 200, 403, 401},
+		{"GET", usage.Path + "%70ods?namespace=shop", 403, 404, 403, 401},
 		{"GET", usage.Path + "pods/?namespace=shop", 403, 404, 403, 401},
-		{"GET", "/weir/v1//usage/pods?namespace=shop", 403, 403, 403, 401},
+		{"GET", "/apis/weir.dev//v1alpha1/pods?namespace=shop", 403, 403, 403, 401},
+
+		{"GET", explainapi.Path + "namespaces/shop/pods/web/explanation", 200, 403, 403, 401},
+		{"GET", explainapi.Path + "namespaces/shop/pods/web/explanation?container=app", 200, 403, 403, 401},
+		{"GET", explainapi.Path + "namespaces/shop/pods/web/explanation?container=nope", 404, 403, 403, 401},
+		{"GET", explainapi.Path + "namespaces/shop/pods/nope/explanation", 404, 403, 403, 401},
+		{"GET", explainapi.Path + "namespaces/shop/pods/web/explanation?pod=other", 403, 400, 403, 401},
+		{"PUT", explainapi.Path + "namespaces/shop/pods/web/explanation", 405, 403, 403, 401},
+		{"GET", explainapi.Path + "namespaces/other/pods/vault/explanation", 403, 403, 403, 401},
+		{"GET", explainapi.Path + "namespaces/shop/pods/../../other/pods/vault/explanation", 404, 403, 403, 401},
+		{"GET", explainapi.Path + "namespaces/shop%2F..%2Fother/pods/vault/explanation", 403, 403, 403, 401},
+		{"GET", explainapi.Path + "nodes/n1/explanation", 403, 403, 403, 401}, // to list nodes is not to get one
+		{"GET", explainapi.Path + "namespaces/shop/missing", 200, 403, 403, 401},
+		{"GET", explainapi.Path + "namespaces/other/missing", 403, 403, 403, 401},
+		{"GET", explainapi.Path + "namespaces/shop/missing?namespace=other", 403, 400, 403, 401},
+		{"GET", explainapi.Path + "missing", 403, 200, 403, 401},
+		{"GET", explainapi.Path + "missing?namespace=shop", 403, 400, 403, 401},
+		{"GET", "/apis/weir.dev/v1alpha1", 403, 200, 403, 401},
 
 		{"GET", "/api/v1/model/namespaces/shop/pods", 200, 403, 403, 401},
 		{"GET", "/api/v1/model/namespaces/other/pods", 403, 403, 403, 401},
@@ -280,7 +322,8 @@ func TestFactsBeforeTheFirstAnswer(t *testing.T) {
 func TestPodsSayNothingOfAddresses(t *testing.T) {
 	sink := memory.New(memory.Options{})
 	now := time.Now()
-	why := &metric.ReadError{Reason: metric.NodeUnreachable, Err: errors.New("dial tcp 192.0.2.1:10250: refused")}
+	const address = "192.0.2.1:10250"
+	why := &metric.ReadError{Reason: metric.NodeUnreachable, Err: errors.New("dial tcp " + address + ": refused")}
 	b := &metric.Batch{Source: "kubelet:resource", Node: "n1", Interval: time.Second, Began: now, Ended: now, Err: why}
 	for _, e := range []metric.Entity{
 		{Kind: metric.Node, Node: "n1"},
@@ -292,11 +335,64 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 	if err := sink.Write(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	said := map[metric.Kind]bool{}
-	for v := range (view{sink.Snapshot()}).Verdicts() {
-		said[v.Entity.Kind] = v.Evidence.Err != nil
+	v := view{sink.Snapshot()}
+	for name, verdicts := range map[string]iter.Seq2[metric.Verdict, time.Time]{"all": v.Verdicts(), "of the node": v.VerdictsOn("n1")} {
+		said := map[metric.Kind]bool{}
+		for v := range verdicts {
+			said[v.Entity.Kind] = v.Evidence.Err != nil
+		}
+		if len(said) != 3 || !said[metric.Node] || said[metric.Pod] || said[metric.Container] {
+			t.Errorf("of the verdicts, %s, the error is said of %v, want it of the node alone", name, said)
+		}
 	}
-	if len(said) != 3 || !said[metric.Node] || said[metric.Pod] || said[metric.Container] {
-		t.Errorf("the error is said of %v, want it of the node alone", said)
+
+	var facts *metric.Facts
+	facts = facts.With(metric.FactsChange{Synced: true, At: now, Nodes: []*metric.NodeFacts{{Name: "n1"}}, Pods: []*metric.PodFacts{{
+		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: metric.Running,
+		Containers: []metric.ContainerFacts{{Name: "app", State: metric.Live}},
+	}}})
+	f := &front{sinks: &sinks{memory: sink}, facts: func() *metric.Facts { return facts }, status: func() []manager.SourceStatus {
+		return []manager.SourceStatus{{Name: "kubelet:resource/n1", Kind: "kubelet:resource", Node: "n1", Began: now, Err: why}}
+	}}
+	h := explainapi.NewHandler(explainapi.Options{World: f.world})
+	for path, want := range map[string]bool{
+		"nodes/n1/explanation":                               true,
+		"namespaces/shop/pods/web/explanation":               false,
+		"namespaces/shop/pods/web/explanation?container=app": false,
+		"namespaces/shop/missing":                            false,
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, explainapi.Path+path, nil))
+		body := w.Body.String()
+		if w.Code != http.StatusOK || !strings.Contains(body, "NodeUnreachable") || strings.Contains(body, address) != want {
+			t.Errorf("%s: got %d %s\nwant NodeUnreachable, and whether it names the address: %v", path, w.Code, body, want)
+		}
+	}
+}
+
+// What is announced is what is served.
+func TestOwnGroup(t *testing.T) {
+	g := ownGroup()
+	prefix := "/apis/" + g.String() + "/"
+	var want []string
+	for i := range g.Resources {
+		r := &g.Resources[i]
+		switch resource, sub, _ := strings.Cut(r.Name, "/"); {
+		case sub != "" && r.Namespaced:
+			want = append(want, prefix+"namespaces/{namespace}/"+resource+"/{name}/"+sub)
+		case sub != "":
+			want = append(want, prefix+resource+"/{name}/"+sub)
+		default:
+			want = append(want, prefix+resource)
+			if r.Namespaced {
+				want = append(want, prefix+"namespaces/{namespace}/"+resource)
+			}
+		}
+	}
+	got := append(usage.Paths(), explainapi.Paths()...)
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("served (-announced +served):\n%s", diff)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	explainapi "github.com/weir-metrics/weir/api/explain"
 	"github.com/weir-metrics/weir/api/model"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/internal/serve"
@@ -20,13 +21,18 @@ type front struct {
 	facts    func() *metric.Facts
 	registry *prometheus.Registry
 	pipeline serve.Check
-	usage    http.Handler
-	model    http.Handler
+	status   func() []manager.SourceStatus
+	// autoscalers returns the HPAs that scale by a pod; nil if nobody watches them.
+	autoscalers func(*metric.PodFacts) []string
+	usage       http.Handler
+	explain     http.Handler
+	model       http.Handler
+	ui          http.Handler
 }
 
 func newFront(p *plan, s *sinks, registry *prometheus.Registry, m *manager.Manager, facts func() *metric.Facts) *front {
-	return &front{
-		sinks: s, facts: facts, registry: registry,
+	f := &front{
+		sinks: s, facts: facts, registry: registry, status: m.Status,
 		pipeline: serve.Check{Name: "pipeline", Waits: func() []string {
 			if err := m.Ready(); err != nil {
 				return []string{err.Error()}
@@ -38,6 +44,9 @@ func newFront(p *plan, s *sinks, registry *prometheus.Registry, m *manager.Manag
 			View: read(s, func(v view) model.View { return v }), Facts: facts, Resolution: p.Resolution,
 		}),
 	}
+	f.explain = explainapi.NewHandler(explainapi.Options{World: f.world})
+	f.ui = newUI(f, m.Sinks)
+	return f
 }
 
 // local returns the front for whoever is on this machine.
@@ -47,10 +56,18 @@ func (f *front) local(p *plan) *serve.Mux {
 	mux.Handle("/metrics", "weir's own health, for Prometheus",
 		promhttp.HandlerFor(f.registry, promhttp.HandlerOpts{Registry: f.registry}))
 	mux.Handle("/metrics/cluster", "what everything uses, for Prometheus", f.sinks.prometheus)
-	mux.Handle(usage.Path, "", f.usage)
+	for _, path := range uiPaths {
+		mux.Handle(path, "", f.ui)
+	}
+	mux.List(uiPaths[0], "the page: what everything uses, what is missing and why")
+	mux.Handle(usage.Path, "", f.usage) // which says of any other path below what there is
 	for _, r := range usage.Resources() {
 		mux.List(usage.Path+string(r), "what "+string(r)+" use, as JSON")
 	}
+	for _, path := range explainapi.Paths() {
+		mux.Handle(path, "", f.explain)
+	}
+	mux.List(explainapi.Path+"missing", "what has no number, and why, as JSON")
 	if p.APIs.Model {
 		for _, path := range model.Paths() {
 			mux.Handle(path, "", f.model)

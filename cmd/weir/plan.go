@@ -45,6 +45,8 @@ type plan struct {
 	ExternalRules string
 	Secure        *server.Options // nil: nobody is asked who reads
 	Lease         *lease          // nil for a weir that is alone
+	// HPAEvents asks for Events on autoscalers whose pods have no metrics.
+	HPAEvents bool
 }
 
 // hostPlan is the source that reads this machine.

@@ -51,6 +51,9 @@ func start(cmd *cobra.Command, c *config, p *plan) error {
 	}
 	where := cmp.Or(strings.Join(d.addresses(), " and "), "no address")
 	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", where)
+	if d.listener != nil {
+		fmt.Fprintf(cmd.OutOrStdout(), "In a browser:         %s/ui/\n", d.addresses()[0])
+	}
 	if p.Host != nil && d.listener != nil {
 		address := ""
 		if p.Listen != serve.DefaultAddress {

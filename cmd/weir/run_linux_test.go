@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -88,6 +89,25 @@ func (w *weir) get(t *testing.T, path string) (status int, body string) {
 		t.Fatalf("GET %s: %v", path, err)
 	}
 	return resp.StatusCode, string(b)
+}
+
+// explain runs weir explain and reads what it prints.
+func (w *weir) explain(t *testing.T, words ...string) (got struct {
+	Kind     string
+	Findings []explain.Finding
+	Causes   []explain.Cause
+	Reads    []explain.Read
+}) {
+	t.Helper()
+	var out bytes.Buffer
+	args := append([]string{"explain", "-o", "json", "--server=" + w.url}, words...)
+	if status := cli.Main(t.Context(), newRoot(nothing, nobody), args, &out, &out); status != 0 {
+		t.Fatalf("weir %s ended with status %d: %s", strings.Join(args, " "), status, &out)
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatalf("weir %s: %v\n%s", strings.Join(args, " "), err, &out)
+	}
+	return got
 }
 
 // readNodes puts what w says of nodes into nodes; nothing while it has not read any.
@@ -188,6 +208,12 @@ func TestRunMeasuresThisMachine(t *testing.T) {
 	}
 	if fields := strings.Fields(out.String()); len(fields) != 5 || fields[0] != "mill" || !strings.HasSuffix(fields[1], "m") {
 		t.Errorf("weir top nodes printed %q, want mill and its four numbers", out.String())
+	}
+	if got := w.explain(t, "node", "mill"); got.Kind != "NodeExplanation" || len(got.Findings) < 2 || !got.Findings[0].Served || len(got.Reads) != 1 || got.Reads[0].LastRead.IsZero() {
+		t.Errorf("weir explain node mill: %+v, want its CPU and how it is read", got)
+	}
+	if got := w.explain(t, "missing"); got.Kind != "MissingReport" {
+		t.Errorf("weir explain missing: %+v", got)
 	}
 }
 

@@ -53,8 +53,9 @@ as a kubelet looks itself.`,
 type serverFlags struct {
 	*config
 	dropIn
-	secure *server.Options
-	lease  string
+	secure    *server.Options
+	lease     string
+	hpaEvents bool
 }
 
 func newServerFlags() *serverFlags {
@@ -71,6 +72,7 @@ func (s *serverFlags) addTo(cmd *cobra.Command) {
 	g.add("Its kubelets, in metrics-server's words (instead of --source)", s.addKubeletFlags)
 	g.add("Sources and sinks", s.addPipelineFlags)
 	g.add("APIs", s.apis.addFlags)
+	g.add("Telling the cluster", s.addEventFlags)
 	common, others := secureFlags(s.secure)
 	g.add("Serving whom the cluster lets read, over HTTPS", common, s.addReplicaFlags)
 	g.add("Serving whoever asks, over HTTP", s.addListenFlags)
@@ -84,14 +86,26 @@ func (s *serverFlags) addReplicaFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.lease, "lease", "weir", "`NAME` of the Lease by which replicas agree on whose numbers all answer with; empty for none. Needs POD_NAME, POD_NAMESPACE and POD_IP in the environment")
 }
 
+// addEventFlags adds the flags about what weir says unasked.
+func (s *serverFlags) addEventFlags(f *pflag.FlagSet) {
+	f.BoolVar(&s.hpaEvents, "hpa-events", false, "write Events on HorizontalPodAutoscalers whose pods have no metrics, with the reasons, and name those autoscalers in explanations")
+}
+
 // compile makes a plan of the flags, in the environment of the process.
 func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, error) {
 	if err := s.complete(s.config, inPod); err != nil {
 		return nil, err
 	}
 	p, err := s.config.compile("")
-	if err != nil || !s.secure.Enabled() || !s.given("secure-port") && (!inPod || p.Cluster == nil) {
-		return p, err
+	if err != nil {
+		return nil, err
+	}
+	if p.HPAEvents = s.hpaEvents; p.HPAEvents && p.Cluster == nil {
+		return nil, cli.Hintf(cli.Usage(errors.New("--hpa-events needs a cluster, whose autoscalers it watches")),
+			"Name it with --kubeconfig=FILE or --in-cluster, or leave --hpa-events out.")
+	}
+	if !s.secure.Enabled() || !s.given("secure-port") && (!inPod || p.Cluster == nil) {
+		return p, nil
 	}
 	if err := s.secure.Validate(); err != nil {
 		return nil, cli.Usage(err)

@@ -24,7 +24,7 @@ func openSinks(p *plan, out io.Writer) *sinks {
 	s := &sinks{memory: memory.New(p.Memory)}
 	s.prometheus = prometheus.New(func() prometheus.View {
 		if snapshot := s.snapshot(); snapshot != nil {
-			return snapshot
+			return view{snapshot}
 		}
 		return nil // and not an interface that holds a nil
 	}, p.Prometheus)
@@ -58,12 +58,20 @@ func read[V any](s *sinks, as func(view) V) func() V {
 // view is a snapshot in the words that all APIs share.
 type view struct{ *memory.Snapshot }
 
-// Verdicts yields what stands against numbers that are missing or doubtful. With
-// what error the read of a node ended it says of the node alone: the error has
-// addresses in it, which are no business of who may read one namespace's pods.
-func (v view) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
+// Verdicts yields what stands against numbers that are missing or doubtful.
+func (v view) Verdicts() iter.Seq2[metric.Verdict, time.Time] { return discreet(v.Snapshot.Verdicts()) }
+
+// VerdictsOn yields those of one node.
+func (v view) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
+	return discreet(v.Snapshot.VerdictsOn(node))
+}
+
+// discreet says with what error the read of a node ended of the node alone: the
+// error has addresses in it, which are no business of who may read one namespace's
+// pods.
+func discreet(all iter.Seq[memory.Standing]) iter.Seq2[metric.Verdict, time.Time] {
 	return func(yield func(metric.Verdict, time.Time) bool) {
-		for st := range v.Snapshot.Verdicts() {
+		for st := range all {
 			if k := st.Entity.Kind; k == metric.Pod || k == metric.Container {
 				st.Evidence.Err = nil
 			}

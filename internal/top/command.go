@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/internal/cli"
 )
 
-// Lister answers what is used. *usage.Client is one.
+// Lister answers what is used. *reach.Weir is one.
 type Lister interface {
 	List(ctx context.Context, r usage.Resource, q usage.Query) (*usage.List, error)
 }

@@ -4,30 +4,18 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 
-	"golang.org/x/term"
+	"github.com/weir-metrics/weir/internal/terminal"
 )
 
 // screen is where tables go: a terminal, which can be drawn over, or anything
 // else, to which is only added.
 type screen struct {
-	w      io.Writer
-	colour bool
-	// size returns the terminal's columns and lines; nil if it is none.
-	size func() (width, height int, err error)
+	w io.Writer
+	terminal.Terminal
 }
 
-func newScreen(w io.Writer) *screen {
-	s := &screen{w: w}
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return s
-	}
-	s.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	s.size = func() (int, int, error) { return term.GetSize(int(f.Fd())) }
-	return s
-}
+func newScreen(w io.Writer) *screen { return &screen{w, terminal.Of(w)} }
 
 // print adds lines.
 func (s *screen) print(lines []string) error {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"path"
 	"strings"
 	"testing"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/internal/terminal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,7 +33,7 @@ type town struct {
 
 func (t *town) List(_ context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
 	t.asked = q
-	list := &usage.List{Resource: r}
+	list := &usage.List{APIVersion: usage.APIVersion, Kind: r.Kind() + "List", Resource: r}
 	for _, it := range t.lists[r] {
 		name := map[usage.Resource]string{
 			usage.Nodes: string(it.Node), usage.Pods: string(it.Pod), usage.Containers: it.Container, usage.Cgroups: string(it.Cgroup),
@@ -173,8 +172,8 @@ func TestTerminal(t *testing.T) {
 	table := layout(list, usage.Query{}, false, true)
 
 	var out bytes.Buffer
-	s := &screen{w: &out, colour: true}
-	if err := s.redraw(table.lines(22, s.colour), 4); err != nil {
+	s := &screen{w: &out, Terminal: terminal.Terminal{Colour: true}}
+	if err := s.redraw(table.lines(22, s.Colour), 4); err != nil {
 		t.Fatal(err)
 	}
 	want := "\x1b[H" +
@@ -204,22 +203,4 @@ func TestFormats(t *testing.T) {
 			t.Errorf("binary(%v) = %s, want %s", v, got, want)
 		}
 	}
-}
-
-// TestNotAWeir: whatever else answers at the URL is told from a weir.
-func TestNotAWeir(t *testing.T) {
-	other := httptest.NewServer(http.NotFoundHandler())
-	defer other.Close()
-	f := func(url, want string) {
-		t.Helper()
-		d, err := NewDirect(url, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = d.List(t.Context(), usage.Nodes, usage.Query{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want it to say %q", url, err, want)
-		}
-	}
-	f(other.URL, "but it is no weir")
-	f(strings.Replace(other.URL, "http://", "https://", 1), "answers without TLS")
 }

@@ -73,7 +73,7 @@ func (v *viewer) once(ctx context.Context) error {
 		return nil
 	}
 	t := layout(list, v.query, v.flags.output == "wide", !v.flags.noHeaders)
-	if err := v.out.print(t.lines(0, v.out.colour)); err != nil {
+	if err := v.out.print(t.lines(0, v.out.Colour)); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}
 	if n := without(list.Items); n > 0 && v.flags.output != "wide" {
@@ -133,7 +133,7 @@ func (v *viewer) document(list *usage.List) error {
 // watch shows it every interval until ctx ends. The first look must succeed;
 // afterwards a weir that is away is waited for.
 func (v *viewer) watch(ctx context.Context) error {
-	drawn := v.out.size != nil && v.flags.table()
+	drawn := v.out.Size != nil && v.flags.table()
 	tick := time.NewTicker(v.flags.interval)
 	defer tick.Stop()
 	for first := true; ; first = false {
@@ -168,7 +168,7 @@ func (v *viewer) look(list *usage.List, failed error, first, drawn bool) error {
 	width, height := 0, 0
 	if drawn {
 		var err error
-		if width, height, err = v.out.size(); err != nil {
+		if width, height, err = v.out.Size(); err != nil {
 			return err
 		}
 	}
@@ -180,7 +180,7 @@ func (v *viewer) look(list *usage.List, failed error, first, drawn bool) error {
 		lines = []string{v.nothing()}
 	default:
 		t := layout(list, v.query, v.flags.output == "wide", !v.flags.noHeaders)
-		lines = t.lines(width, v.out.colour)
+		lines = t.lines(width, v.out.Colour)
 	}
 	if drawn {
 		if first {

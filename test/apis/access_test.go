@@ -61,7 +61,7 @@ func TestAccess(t *testing.T) {
 		"/apis/external.metrics.k8s.io/v1beta1/namespaces/" + namespace + "/queue_depth",
 		"/api/v1/model/metrics/", "/api/v1/model/namespaces/" + namespace + "/pods/", "/api/v1/model/debug/allkeys",
 		"/api/v1/metric-export", "/apis/metrics/v1alpha1/nodes",
-		"/weir/v1/usage/pods", "/metrics", "/metrics/cluster", "/debug/pprof/", "/",
+		"/apis/weir.dev/v1alpha1/pods", "/apis/weir.dev/v1alpha1/missing", "/metrics", "/metrics/cluster", "/debug/pprof/", "/",
 	}
 	for _, path := range all {
 		wantStatus(t, "nobody", nobody, path, http.StatusUnauthorized, http.StatusForbidden)
@@ -73,13 +73,15 @@ func TestAccess(t *testing.T) {
 	for path, status := range map[string]int{
 		"/apis/metrics.k8s.io/v1beta1/namespaces/" + namespace + "/pods": http.StatusOK,
 		"/api/v1/model/namespaces/" + namespace + "/pods/":               http.StatusOK,
-		"/weir/v1/usage/pods?namespace=" + namespace:                     http.StatusOK,
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods":      http.StatusOK,
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/missing":   http.StatusOK,
 		"/apis/metrics.k8s.io/v1beta1/namespaces/kube-system/pods":       http.StatusForbidden,
 		"/apis/metrics.k8s.io/v1beta1/pods":                              http.StatusForbidden,
 		"/api/v1/model/namespaces/kube-system/pods/":                     http.StatusForbidden,
-		"/weir/v1/usage/pods?namespace=kube-system":                      http.StatusForbidden,
-		"/weir/v1/usage/pods":                                            http.StatusForbidden,
-		"/weir/v1/usage/nodes":                                           http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/namespaces/kube-system/pods":            http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/pods":                                   http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/nodes":                                  http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/missing":                                http.StatusForbidden,
 		"/metrics/cluster":                                               http.StatusForbidden,
 	} {
 		wantStatus(t, "a member", member, path, status)

@@ -55,6 +55,10 @@ func TestKubectl(t *testing.T) {
 		"/apis/custom.metrics.k8s.io/v1beta1/namespaces/" + namespace + "/pods/*/memory_working_set_bytes",
 		"/apis/custom.metrics.k8s.io/v1beta2/nodes/*/cpu_usage_cores",
 		"/apis/external.metrics.k8s.io/v1beta1",
+		"/apis/weir.dev/v1alpha1",
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods",
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods/web/explanation",
+		"/apis/weir.dev/v1alpha1/missing",
 		"/openapi/v2",
 		"/openapi/v3/apis/metrics.k8s.io/v1beta1",
 	} {
@@ -68,7 +72,6 @@ func TestKubectl(t *testing.T) {
 	for _, path := range []string{
 		"/api/v1/model/namespaces/" + namespace + "/pods/web/metrics/memory/working_set",
 		"/api/v1/metric-export", "/api/v1/metric-export-schema", "/apis/metrics/v1alpha1/nodes",
-		"/weir/v1/usage/pods?namespace=" + namespace,
 		"/readyz", "/livez", "/healthz", "/metrics", "/metrics/cluster",
 	} {
 		if out := w.kubectl(t, itself, "--insecure-skip-tls-verify", "get", "--raw", path); out == "" {

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints"
+	"k8s.io/apiserver/pkg/endpoints/discovery"
+)
+
+// Group is an API group whose paths are served by Handle rather than by storage.
+type Group struct {
+	schema.GroupVersion
+	// Resources are what the group's discovery lists. A subresource is called
+	// "pods/explanation" and follows what its resource says of namespaces. Verbs
+	// are those of access reviews, so that discovery tells what to grant.
+	Resources []metav1.APIResource
+}
+
+// unkept are verbs that make controllers act on whatever resource claims them:
+// those of namespaces and of garbage list and delete, caches list and watch,
+// back-ups list and create. What only reads measurements keeps out of it.
+var unkept = []string{"create", "delete", "deletecollection", "patch", "update", "watch"}
+
+// Announce puts a group into discovery, plain and aggregated, so that an
+// aggregating API server finds it available and clients learn its resources. It
+// serves nothing else of it: that is Handle's. Announce is called before Run, once
+// for each group.
+func (s *Server) Announce(g Group) error {
+	if err := g.check(); err != nil {
+		return fmt.Errorf("announce %s: %w", g.GroupVersion, err)
+	}
+	resources := slices.Clone(g.Resources)
+	for i := range resources {
+		resources[i].Group, resources[i].Version = g.Group, g.Version
+	}
+	aggregated, err := endpoints.ConvertGroupVersionIntoToDiscovery(resources)
+	if err != nil {
+		return fmt.Errorf("announce %s: %w", g.GroupVersion, err)
+	}
+	s.generic.AggregatedDiscoveryGroupManager.AddGroupVersion(g.Group, apidiscovery.APIVersionDiscovery{
+		Version: g.Version, Resources: aggregated, Freshness: apidiscovery.DiscoveryFreshnessCurrent,
+	})
+	version := metav1.GroupVersionForDiscovery{GroupVersion: g.String(), Version: g.Version}
+	group := metav1.APIGroup{Name: g.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
+	s.generic.DiscoveryGroupManager.AddGroup(group)
+
+	// An aggregating API server looks at the second whether there is anybody.
+	mux, serializer := s.generic.Handler.NonGoRestfulMux, s.generic.Serializer
+	lister := discovery.APIResourceListerFunc(func() []metav1.APIResource { return resources })
+	mux.Handle("/apis/"+g.Group, discovery.NewAPIGroupHandler(serializer, group))
+	mux.Handle("/apis/"+g.String(), discovery.NewAPIVersionHandler(serializer, g.GroupVersion, lister))
+	return nil
+}
+
+// check says what is wrong with a group, before a client stumbles over it.
+func (g *Group) check() error {
+	if g.Group == "" || g.Version == "" {
+		return errors.New("a group needs a name and a version")
+	}
+	kinds := map[string]string{}
+	for i := range g.Resources {
+		r := &g.Resources[i]
+		switch {
+		case r.Name == "" || r.Kind == "" || len(r.Verbs) == 0:
+			return fmt.Errorf("resource %q needs a name, a kind and verbs", r.Name)
+		case slices.ContainsFunc(r.Verbs, func(v string) bool { return slices.Contains(unkept, v) }):
+			return fmt.Errorf("resource %q has verbs %v: of %v, controllers would take it at its word", r.Name, r.Verbs, unkept)
+		case strings.Contains(r.Name, "/"):
+			continue
+		}
+		// A client that has a kind asks which resource it is.
+		if other, taken := kinds[r.Kind]; taken {
+			return fmt.Errorf("resources %q and %q share the kind %s", other, r.Name, r.Kind)
+		}
+		kinds[r.Kind] = r.Name
+	}
+	return nil
+}

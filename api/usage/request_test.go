@@ -1,0 +1,94 @@
+package usage
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// asked returns the request of a path and query as a server gets it.
+func asked(t *testing.T, target string) *http.Request {
+	t.Helper()
+	u, err := url.Parse("http://weir" + target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Request{Method: http.MethodGet, URL: u}
+}
+
+func TestParseRequest(t *testing.T) {
+	f := func(target string, want Request) {
+		t.Helper()
+		got, err := ParseRequest(asked(t, Path+target))
+		if err != nil {
+			t.Errorf("%s: %v", target, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", target, diff)
+		}
+	}
+	f("nodes", Request{Nodes, Query{}, true})
+	f("nodes?namespace=shop", Request{Nodes, Query{Namespace: "shop"}, true})
+	f("cgroups?node=n1", Request{Cgroups, Query{Node: "n1"}, true})
+	f("pods", Request{Pods, Query{}, true})
+	f("pods?namespace=shop", Request{Pods, Query{Namespace: "shop"}, false})
+	f("pods?namespace=sh*", Request{Pods, Query{Namespace: "sh*"}, true})
+	f("pods?namespace=sh%3fp", Request{Pods, Query{Namespace: "sh?p"}, true})
+	f("namespaces/shop/pods", Request{Pods, Query{Namespace: "shop"}, false})
+	f("namespaces/shop/containers?pod=web*&limit=500&timeout=5s", Request{Containers, Query{Namespace: "shop", Pod: "web*"}, false})
+}
+
+func TestParseRequestRefuses(t *testing.T) {
+	f := func(status int, targets ...string) {
+		t.Helper()
+		for _, target := range targets {
+			_, err := ParseRequest(asked(t, target))
+			var p *Problem
+			if !errors.As(err, &p) || p.Status != status || status == http.StatusNotFound && p.Hint == "" {
+				t.Errorf("%s: got %#v, want status %d, and with 404 a hint", target, err, status)
+			}
+		}
+	}
+	f(http.StatusNotFound, "/pods", Path, Path+"pds", Path+"pods/", Path+"pods/web", Path+"namespaces/shop", Path+"namespaces/shop/nodes",
+		Path+"namespaces/shop/cgroups", Path+"namespaces/shop/x/pods", Path+"other/shop/pods", Path+"%70ods", "/x"+Path+"pods")
+	f(http.StatusBadRequest, Path+"namespaces/*/pods", Path+"namespaces/sho%3F/pods", Path+"namespaces//pods", Path+"namespaces/../pods",
+		Path+"namespaces/shop%2F..%2Fbank/pods", Path+"namespaces/"+strings.Repeat("a", 64)+"/pods",
+		Path+"namespaces/shop/pods?namespace=shop", Path+"namespaces/shop/pods?namespace=", Path+"pods?namespace=a;b", Path+"pods?Namespace=a",
+		Path+"pods?watch=true", Path+"pods?fieldSelector=a")
+}
+
+// What one namespace's readers may ask for names that namespace and no other, and
+// it is served at one of Paths.
+func FuzzRequest(f *testing.F) {
+	for _, seed := range []string{"pods?namespace=shop", "namespaces/shop/pods", "namespaces/%2A/pods?metrics=", "namespaces/a/b/pods", "nodes", "%"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, target string) {
+		u, err := url.Parse("http://weir" + Path + target)
+		if err != nil {
+			return
+		}
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.URL = u
+		got, err := ParseRequest(r)
+		if err != nil {
+			return
+		}
+		if !got.Everywhere && (strings.ContainsAny(got.Query.Namespace, "*?/") || got.Query.Namespace == "" || !got.Resource.Namespaced()) {
+			t.Errorf("%q is said to be of one namespace: %+v", target, got)
+		}
+		mux := http.NewServeMux()
+		for _, path := range Paths() {
+			mux.Handle(path, http.NotFoundHandler())
+		}
+		if _, pattern := mux.Handler(r); !slices.Contains(Paths(), pattern) {
+			t.Errorf("%q is read as %+v, and no path leads there", target, got)
+		}
+	})
+}

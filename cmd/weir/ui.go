@@ -1,0 +1,47 @@
+package main
+
+import (
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/internal/version"
+	"github.com/weir-metrics/weir/manager"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/ui"
+)
+
+// uiPaths are where the page is: plain, and where kubectl proxy finds it.
+var uiPaths = [...]string{"/ui/", "/apis/weir.dev/v1alpha1/ui/"}
+
+// newUI returns the page.
+func newUI(f *front, sinks func() []manager.SinkStatus) *ui.Handler {
+	return ui.New(ui.Options{
+		World: f.world, Version: version.Get().Version,
+		Points: func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
+			if snapshot := f.sinks.snapshot(); snapshot != nil {
+				return view{snapshot}.Points(e, id, from, to)
+			}
+			return func(func(time.Time, float64) bool) {}
+		},
+		Sinks: func() []ui.Sink {
+			var all []ui.Sink
+			for _, s := range sinks() {
+				all = append(all, ui.Sink{Name: s.Name, LastSuccess: s.Succeeded, Err: s.Err, Queued: s.Queued, Dropped: s.Dropped})
+			}
+			return all
+		},
+	})
+}
+
+// uiNeeds is what one must be allowed for a view of the page.
+func uiNeeds(r *http.Request) []server.Review {
+	switch shown := ui.Shows(r); {
+	case shown.All:
+		return everything()
+	case shown.Namespace != "":
+		return []server.Review{server.ListPods(string(shown.Namespace))}
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/manager"
+)
+
+// world returns what answers about missing numbers are made of, as of now.
+func (f *front) world() *explain.World {
+	w := &explain.World{Now: time.Now(), Facts: f.facts(), Sources: sourcesOf(f.status()), Autoscalers: f.autoscalers}
+	if snapshot := f.sinks.snapshot(); snapshot != nil {
+		w.View = view{snapshot} // and not an interface that holds a nil
+	}
+	return w
+}
+
+// sourcesOf returns how sources fare in the words of package explain.
+func sourcesOf(all []manager.SourceStatus) []explain.Source {
+	sources := make([]explain.Source, len(all))
+	for i := range all {
+		s := &all[i]
+		sources[i] = explain.Source{
+			Name: s.Kind, Node: s.Node, Interval: s.Interval,
+			LastRead: s.Began, LastSuccess: s.Succeeded, Due: s.Due, Unread: s.Unread, Err: s.Err,
+		}
+	}
+	return sources
+}

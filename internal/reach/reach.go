@@ -1,0 +1,103 @@
+// Package reach is how weir's commands find a weir to ask, and how they say what
+// to do when none answers.
+package reach
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	explainapi "github.com/weir-metrics/weir/api/explain"
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Weir is a weir that can be asked. Its errors say what to do.
+type Weir struct {
+	usage   *usage.Client
+	explain *explainapi.Client
+	advise  func(error) error
+}
+
+// New returns the weir whose root lies at base. Advise adds to an error what a
+// person can do about it; where weir itself has said so, Advised is enough.
+func New(base string, client *http.Client, advise func(error) error) (*Weir, error) {
+	u, err := usage.NewClient(base, client)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	e, err := explainapi.NewClient(base, client)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	return &Weir{usage: u, explain: e, advise: advise}, nil
+}
+
+// List asks for a list of what is used.
+func (w *Weir) List(ctx context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
+	list, err := w.usage.List(ctx, r, q)
+	return list, w.advised(err)
+}
+
+// Pod asks for the explanation of a pod.
+func (w *Weir) Pod(ctx context.Context, ref metric.PodRef) (*explain.Explanation, error) {
+	e, err := w.explain.Pod(ctx, ref)
+	return e, w.advised(err)
+}
+
+// Container asks for the explanation of a container of a pod.
+func (w *Weir) Container(ctx context.Context, ref metric.PodRef, name string) (*explain.Explanation, error) {
+	e, err := w.explain.Container(ctx, ref, name)
+	return e, w.advised(err)
+}
+
+// Node asks for the explanation of a node.
+func (w *Weir) Node(ctx context.Context, name metric.NodeName) (*explain.Explanation, error) {
+	e, err := w.explain.Node(ctx, name)
+	return e, w.advised(err)
+}
+
+// Missing asks for what is missing in a namespace, or in the cluster if it is
+// empty.
+func (w *Weir) Missing(ctx context.Context, namespace metric.Namespace) (*explain.Report, error) {
+	r, err := w.explain.Missing(ctx, namespace)
+	return r, w.advised(err)
+}
+
+func (w *Weir) advised(err error) error {
+	if err == nil {
+		return nil
+	}
+	return w.advise(err)
+}
+
+// Answer returns the status and the hint of an answer that was none to the
+// question; ok is false for any other error. Only weir itself gives hints.
+func Answer(err error) (status int, hint string, ok bool) {
+	var u *usage.Problem
+	var e *explainapi.Problem
+	switch {
+	case errors.As(err, &u):
+		return u.Status, u.Hint, true
+	case errors.As(err, &e):
+		return e.Status, e.Hint, true
+	}
+	return 0, "", false
+}
+
+// Unknown reports whether weir answered that it has never heard of what it was
+// asked about.
+func Unknown(err error) bool {
+	status, hint, _ := Answer(err)
+	return status == http.StatusNotFound && hint != ""
+}
+
+// Advised gives err the hint that the server itself sent with it.
+func Advised(err error) error {
+	if _, hint, _ := Answer(err); hint != "" {
+		return cli.Hintf(err, "%s", hint)
+	}
+	return err
+}
