@@ -41,6 +41,10 @@ func TestAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	waits := pod("waits", container("app", "pause"))
+	waits.Spec.NodeSelector = map[string]string{"weir.test/nowhere": "true"}
+	w.create(t, namespace, waits)
+
 	pods := w.podsOf(t, "weir-system", "app.kubernetes.io/name=weir")
 	at := w.to(pods[0].Status.PodIP, 10250)
 	nobody := rest.AnonymousClientConfig(at)
@@ -61,7 +65,10 @@ func TestAccess(t *testing.T) {
 		"/apis/external.metrics.k8s.io/v1beta1/namespaces/" + namespace + "/queue_depth",
 		"/api/v1/model/metrics/", "/api/v1/model/namespaces/" + namespace + "/pods/", "/api/v1/model/debug/allkeys",
 		"/api/v1/metric-export", "/apis/metrics/v1alpha1/nodes",
-		"/apis/weir.dev/v1alpha1/pods", "/apis/weir.dev/v1alpha1/missing", "/metrics", "/metrics/cluster", "/debug/pprof/", "/",
+		"/apis/weir.dev/v1alpha1/pods", "/apis/weir.dev/v1alpha1/nodes", "/apis/weir.dev/v1alpha1/missing",
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods", "/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/missing",
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods/web/explanation", "/apis/weir.dev/v1alpha1/nodes/" + w.Node() + "/explanation",
+		"/metrics", "/metrics/cluster", "/debug/pprof/", "/",
 	}
 	for _, path := range all {
 		wantStatus(t, "nobody", nobody, path, http.StatusUnauthorized, http.StatusForbidden)
@@ -71,18 +78,23 @@ func TestAccess(t *testing.T) {
 		wantStatus(t, "nobody", nobody, path, http.StatusOK)
 	}
 	for path, status := range map[string]int{
-		"/apis/metrics.k8s.io/v1beta1/namespaces/" + namespace + "/pods": http.StatusOK,
-		"/api/v1/model/namespaces/" + namespace + "/pods/":               http.StatusOK,
-		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods":      http.StatusOK,
-		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/missing":   http.StatusOK,
-		"/apis/metrics.k8s.io/v1beta1/namespaces/kube-system/pods":       http.StatusForbidden,
-		"/apis/metrics.k8s.io/v1beta1/pods":                              http.StatusForbidden,
-		"/api/v1/model/namespaces/kube-system/pods/":                     http.StatusForbidden,
-		"/apis/weir.dev/v1alpha1/namespaces/kube-system/pods":            http.StatusForbidden,
-		"/apis/weir.dev/v1alpha1/pods":                                   http.StatusForbidden,
-		"/apis/weir.dev/v1alpha1/nodes":                                  http.StatusForbidden,
-		"/apis/weir.dev/v1alpha1/missing":                                http.StatusForbidden,
-		"/metrics/cluster":                                               http.StatusForbidden,
+		"/apis/metrics.k8s.io/v1beta1/namespaces/" + namespace + "/pods":               http.StatusOK,
+		"/api/v1/model/namespaces/" + namespace + "/pods/":                             http.StatusOK,
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods":                    http.StatusOK,
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/missing":                 http.StatusOK,
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods/waits/explanation":  http.StatusOK,
+		"/apis/weir.dev/v1alpha1/pods?namespace=" + namespace:                          http.StatusOK,
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods/nobody/explanation": http.StatusNotFound,
+		"/apis/metrics.k8s.io/v1beta1/namespaces/kube-system/pods":                     http.StatusForbidden,
+		"/apis/metrics.k8s.io/v1beta1/pods":                                            http.StatusForbidden,
+		"/api/v1/model/namespaces/kube-system/pods/":                                   http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/namespaces/kube-system/pods":                          http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/namespaces/kube-system/pods/nobody/explanation":       http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/pods":                                                 http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/missing":                                              http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/nodes":                                                http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/nodes/" + w.Node() + "/explanation":                   http.StatusForbidden,
+		"/metrics/cluster": http.StatusForbidden,
 	} {
 		wantStatus(t, "a member", member, path, status)
 	}

@@ -3,6 +3,9 @@
 // clients: kubectl, the HorizontalPodAutoscaler's controller, Prometheus. Next
 // to it runs metrics-server, the peer that every time and number is compared with.
 //
+// What is said of a container is judged by what the kernel counts of its cgroup
+// (TestSurvivingDuplicate), and a reason by what was done (TestEveryAbsenceHasItsCause).
+//
 // Tests that take minutes and mostly wait run side by side, after the others: none
 // of them asks the API server for metrics.k8s.io but TestHPAOnCPU, which has it
 // asked of metrics-server for a while.

@@ -56,9 +56,11 @@ func TestKubectl(t *testing.T) {
 		"/apis/custom.metrics.k8s.io/v1beta2/nodes/*/cpu_usage_cores",
 		"/apis/external.metrics.k8s.io/v1beta1",
 		"/apis/weir.dev/v1alpha1",
-		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods",
-		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods/web/explanation",
+		"/apis/weir.dev/v1alpha1/nodes",
 		"/apis/weir.dev/v1alpha1/missing",
+		"/apis/weir.dev/v1alpha1/nodes/" + w.Node() + "/explanation",
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/containers",
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods/web/explanation",
 		"/openapi/v2",
 		"/openapi/v3/apis/metrics.k8s.io/v1beta1",
 	} {

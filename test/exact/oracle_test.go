@@ -18,7 +18,8 @@ import (
 // pod's present one, since its counter last began at 0), in one endpoint's answers
 //
 //   - two readings were delivered, readable and in order, whose timestamps differ
-//     by ten seconds, the shortest window that weir promises; the node's clock did not step
+//     by ten seconds, the shortest window that weir promises (thirty where they are cut to
+//     the second, or the cuts alone would be too large an error); the node's clock did not step
 //     between them (an answer that shows that it stepped may still hold readings from
 //     before, so of these only those count whose time the clock would not have
 //     shown without the step); and the later of them was delivered no longer ago than last
@@ -37,8 +38,14 @@ import (
 // side lately and nothing delivered tells them apart. What is then served must
 // be true of one of these two.
 
-// least is the shortest window weir promises.
-const least = 10 * time.Second
+// least is the shortest window weir promises where e tells time in milliseconds; in
+// whole seconds, the ends of a window as short would be off by a tenth of it.
+func least(e simulator.Endpoint) time.Duration {
+	if e == simulator.Summary {
+		return 30 * time.Second
+	}
+	return 10 * time.Second
+}
 
 // hold is how long last numbers stand.
 func hold(interval time.Duration) int64 { return int64(max(3*interval, time.Minute)) }
@@ -63,7 +70,7 @@ func (e *ear) measurable(l *simulator.Life, shift int64, d delivery) (ok bool, w
 			break
 		}
 		for _, prev := range t.readings[:j] {
-			if prev.shift == shift && prev.delivered >= broken && cur.stamp-prev.stamp >= int64(least) {
+			if prev.shift == shift && prev.delivered >= broken && cur.stamp-prev.stamp >= int64(least(e.endpoint)) {
 				return true, ""
 			}
 		}

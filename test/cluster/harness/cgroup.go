@@ -158,10 +158,34 @@ func tree(dir string) []string {
 	return found
 }
 
+// thaw lets the processes of every frozen cgroup below go on: version 1's do not
+// die before.
+func (g cgroup) thaw() error {
+	dirs, err := g.dirs()
+	if err != nil {
+		return err
+	}
+	for _, d := range dirs {
+		for _, sub := range tree(d) {
+			state := filepath.Join(sub, "freezer.state")
+			if b, err := os.ReadFile(state); err != nil || strings.TrimSpace(string(b)) == "THAWED" {
+				continue // another hierarchy, or nothing to do
+			}
+			if err := os.WriteFile(state, []byte("THAWED"), 0o644); err != nil && exists(state) {
+				return fmt.Errorf("thaw cgroup: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
 // kill ends every process in the cgroup and below, until there is none.
 func (g cgroup) kill(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
+	if err := g.thaw(); err != nil {
+		return err
+	}
 	var pids []int
 	err := poll(ctx, 20*time.Millisecond, func() (bool, error) {
 		var err error

@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // nodeScript becomes the process that holds the cluster's namespaces.
@@ -91,6 +93,45 @@ func (c *Cluster) StopProcess(ctx context.Context, name string) error {
 		return fmt.Errorf("stop process: cluster %s has no %q", c.state.Name, name)
 	}
 	return c.group(name).kill(ctx)
+}
+
+// KillProcess ends a process as a crash does: what it started lives on. It returns
+// when the process is gone.
+func (c *Cluster) KillProcess(ctx context.Context, name string) error {
+	p, ok := c.process(name)
+	if !ok || name == holder {
+		return fmt.Errorf("kill process: cluster %s has no %q to kill", c.state.Name, name)
+	}
+	if !p.Alive() {
+		return nil
+	}
+	if err := unix.Kill(p.PID, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("kill process %s: %w", name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if err := poll(ctx, 10*time.Millisecond, func() (bool, error) { return !p.Alive(), nil }); err != nil {
+		return fmt.Errorf("kill process %s: %w", name, err)
+	}
+	return nil
+}
+
+// PauseProcess stops a process as SIGSTOP does: it keeps its connections and
+// answers nobody. ResumeProcess has it go on.
+func (c *Cluster) PauseProcess(name string) error { return c.signal(name, unix.SIGSTOP) }
+
+// ResumeProcess undoes PauseProcess.
+func (c *Cluster) ResumeProcess(name string) error { return c.signal(name, unix.SIGCONT) }
+
+func (c *Cluster) signal(name string, s unix.Signal) error {
+	p, ok := c.process(name)
+	if !ok || !p.Alive() {
+		return fmt.Errorf("signal process: cluster %s runs no %q", c.state.Name, name)
+	}
+	if err := unix.Kill(p.PID, s); err != nil {
+		return fmt.Errorf("signal process %s: %w", name, err)
+	}
+	return nil
 }
 
 // run starts a component in the cluster's namespaces and waits until it is

@@ -230,8 +230,9 @@ func (c *Cluster) kubelet() component {
 	}
 }
 
-// RestartComponent ends one of the cluster's own components and starts it
-// again with the same flags: "etcd", "kube-apiserver",
+// RestartComponent ends one of the cluster's own components, if it runs, and
+// starts it again with the same flags; what it had started, such as the runtime's
+// containers, lives on: "etcd", "kube-apiserver",
 // "kube-controller-manager", "kube-scheduler", "kube-proxy", "containerd" or
 // "kubelet". After Open the flags are the usual ones, without those of Start's
 // options.
@@ -240,7 +241,7 @@ func (c *Cluster) RestartComponent(ctx context.Context, name string) error {
 		c.etcd(), c.apiServer(), c.controllerManager(), c.scheduler(), c.proxy(), c.containerd(), c.kubelet(),
 	} {
 		if k.name == name {
-			if err := c.StopProcess(ctx, name); err != nil {
+			if err := c.KillProcess(ctx, name); err != nil {
 				return err
 			}
 			return c.startComponent(ctx, k)

@@ -43,16 +43,16 @@ func (c exitCode) Error() string { return fmt.Sprintf("exit with status %d", int
 const usage = `Usage: workload COMMAND [flags]
 
   pause     do nothing, and reap children left behind, until SIGTERM
-  burn      use CPU:    --millicores N [--for D]
-  hold      use memory: --bytes N [--for D]
-  use       both:       --millicores N --bytes N [--for D]
+  burn      use CPU:    --millicores N [--for D] [--deaf]
+  hold      use memory: --bytes N [--for D] [--deaf]
+  use       both:       --millicores N --bytes N [--for D] [--deaf]
   serve     both, changed over HTTP: --listen :8080 [--millicores N] [--bytes N]
   traffic   send:       --to URL --bytes-per-second N
   exit      end by itself: --after D --code N [--millicores N] [--bytes N]
   crash     die of a panic: --after D [--millicores N] [--bytes N]
 
 N of bytes may end in Ki, Mi or Gi; D is a duration such as 30s. Every command
-ends with status 0 on SIGTERM.
+ends with status 0 on SIGTERM, unless it is deaf to it.
 `
 
 // run is main with its surroundings passed in; it returns when the command is
@@ -137,7 +137,11 @@ func (l *load) carry(ctx context.Context, d time.Duration) error {
 func (c command) use() func(context.Context) error {
 	l := c.load()
 	d := c.flags.Duration("for", 0, "how long; 0 is until SIGTERM")
+	deaf := c.flags.Bool("deaf", false, "go on after SIGTERM")
 	return func(ctx context.Context) error {
+		if *deaf {
+			ctx = context.WithoutCancel(ctx)
+		}
 		if c.name != "hold" && l.millicores == 0 {
 			return errors.New("how much? give --millicores N")
 		}

@@ -174,6 +174,18 @@ func TestCommandsEndWithTheirContext(t *testing.T) {
 	}
 }
 
+func TestTheDeafGoOn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // which is what SIGTERM does
+	began := time.Now()
+	if err := run(ctx, []string{"burn", "--deaf", "--millicores", "1", "--for", "50ms"}, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if got := time.Since(began); got < 50*time.Millisecond {
+		t.Errorf("it ended after %v, want not before 50ms", got)
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	f := func(want string, args ...string) {
 		t.Helper()

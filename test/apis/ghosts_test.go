@@ -1,0 +1,73 @@
+//go:build e2e
+
+package apis
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ghost is a node that only the API server knows, ready by its word.
+type ghost struct {
+	name    string
+	address string // none if empty
+	port    int32  // of its kubelet
+	labels  map[string]string
+}
+
+// haunt makes ghosts, and on each a pod of its name that runs by the API server's
+// word.
+func (w *world) haunt(t *testing.T, namespace string, ghosts ...ghost) {
+	t.Helper()
+	for _, g := range ghosts {
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: g.name, Labels: g.labels},
+			Status: corev1.NodeStatus{
+				DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: g.port}},
+				Conditions: []corev1.NodeCondition{{
+					Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Ghost",
+					LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
+				}},
+			},
+		}
+		if g.address != "" {
+			node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: g.address}}
+		}
+		if _, err := w.kube.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { w.deleteNode(t, g.name) })
+		w.pretend(t, namespace, g.name, g.name)
+	}
+}
+
+// pretend makes a pod that runs on a node by the API server's word alone.
+func (w *world) pretend(t *testing.T, namespace, name, node string) {
+	t.Helper()
+	p := pod(name, container("app", "pause"))
+	p.Spec.NodeName = node
+	p, err := w.kube.CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := metav1.Now()
+	p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &now
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "app", Ready: true, Image: p.Spec.Containers[0].Image, ContainerID: "containerd://" + name,
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
+	}}
+	if _, err := w.kube.CoreV1().Pods(namespace).UpdateStatus(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // no kubelet will confirm that it has ended
+		none := int64(0)
+		err := w.kube.CoreV1().Pods(namespace).Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: &none})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,42 @@
+//go:build e2e
+
+package apis
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	explainapi "github.com/weir-metrics/weir/api/explain"
+)
+
+// newcomerPort is where the first of a test's further weirs serves.
+const newcomerPort = 18443
+
+// another starts a further weir as a process on the node, with the
+// administrator's rights, that reads kubelets with further options every five seconds.
+// It has read nothing yet, and so has no earlier numbers to stand in for what it
+// cannot read.
+func (w *world) another(t *testing.T, name string, port int, options ...string) *explainapi.Client {
+	t.Helper()
+	binary, err := filepath.Abs(filepath.Join(root, "bin", "weir"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{
+		"server", "--kubeconfig=" + w.Kubeconfig(), fmt.Sprintf("--secure-port=%d", port), "--log-format=json",
+		"--metric-resolution=5s", "--source=kubelet:?" + strings.Join(append(options, "timeout=3s"), "&"),
+	}
+	address := fmt.Sprintf("https://%s:%d", w.NodeIP(), port)
+	if err := w.StartProcess(t.Context(), name, binary, args, address+"/livez"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.StopProcess(context.Background(), name); err != nil {
+			t.Error(err)
+		}
+	})
+	return w.explainer(t, w.NodeIP().String(), port)
+}
