@@ -25,7 +25,8 @@ type file struct {
 func (w *World) open(ref metric.PodRef, verdicts func(func(metric.Verdict, time.Time) bool)) *file {
 	f := &file{w: w, ref: ref, facts: w.Facts.Pod(ref)}
 	if w.View != nil {
-		f.pod, f.containers = w.View.Pod(ref)
+		_, f.containers = w.View.Pod(ref)
+		f.pod = w.lookupPod(ref)
 	}
 	nodes := map[metric.NodeName]*stand{}
 	for v, since := range verdicts {

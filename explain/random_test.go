@@ -21,25 +21,7 @@ func TestAnswersAgreeWhateverHappens(t *testing.T) {
 			w := newWorld()
 			for round := range 12 {
 				now := transcript.Epoch.Add(time.Duration(round) * 15 * time.Second)
-				if chance.IntN(3) > 0 {
-					if err := w.learn(randomFacts(chance, round), now, chance.IntN(5) > 0); err != nil {
-						t.Fatal(err)
-					}
-				}
-				for _, node := range []metric.NodeName{"n1", "n2"} {
-					if chance.IntN(4) == 0 {
-						continue
-					}
-					b := &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Clock: time.Millisecond, Began: now, Ended: now}
-					lines := randomReport(chance, round)
-					if chance.IntN(4) == 0 {
-						r := metric.NodeUnreachable + metric.Reason(chance.IntN(7))
-						b.Err, lines = &metric.ReadError{Reason: r, Err: errors.New(address)}, nil
-					}
-					if err := w.observe(b, lines); err != nil {
-						t.Fatal(err)
-					}
-				}
+				randomRound(t, chance, w, round, now)
 				later := now.Add(time.Duration(chance.IntN(15)) * time.Second)
 				if err := agree(w.at(later)); err != nil {
 					t.Fatalf("round %d: %v", round, err)
@@ -57,6 +39,30 @@ func TestAnswersAgreeWhateverHappens(t *testing.T) {
 	}
 }
 
+// randomRound lets w learn and observe what chance has in store for a round.
+func randomRound(t *testing.T, chance *rand.Rand, w *world, round int, now time.Time) {
+	t.Helper()
+	if chance.IntN(3) > 0 {
+		if err := w.learn(randomFacts(chance, round), now, chance.IntN(5) > 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, node := range []metric.NodeName{"n1", "n2"} {
+		if chance.IntN(4) == 0 {
+			continue
+		}
+		b := &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Clock: time.Millisecond, Began: now, Ended: now}
+		lines := randomReport(chance, round)
+		if chance.IntN(4) == 0 {
+			r := metric.NodeUnreachable + metric.Reason(chance.IntN(7))
+			b.Err, lines = &metric.ReadError{Reason: r, Err: errors.New(address)}, nil
+		}
+		if err := w.observe(b, lines); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func randomFacts(chance *rand.Rand, round int) (lines []string) {
 	for _, node := range []string{"node n1 cpu=4", "node n2 cpu=4 notready"} {
 		if chance.IntN(8) > 0 {
@@ -69,8 +75,11 @@ func randomFacts(chance *rand.Rand, round int) (lines []string) {
 		}
 		name := fmt.Sprintf("shop/p%d", pod)
 		uid, known := chance.IntN(2), 15*chance.IntN(round+1)
-		lines = append(lines, fmt.Sprintf("pod %s uid=u%d node=%s phase=%s started=%ds known=%ds%s%s", name, uid, pick(chance, "n1", "n2", "n3", ""),
-			pick(chance, "Running", "Running", "Running", "Running", "Pending", "Succeeded"), known, known, pick(chance, "", "", "", fmt.Sprintf(" deleted=%ds", 15*round)), pick(chance, "", "", " hostnet")))
+		node, phase := pick(chance, "n1", "n2", "n3", ""), pick(chance, "Running", "Running", "Running", "Running", "Pending", "Succeeded")
+		if node == "" {
+			phase = "Pending" // nothing runs nowhere
+		}
+		lines = append(lines, fmt.Sprintf("pod %s uid=u%d node=%s phase=%s started=%ds known=%ds%s%s", name, uid, node, phase, known, known, pick(chance, "", "", "", fmt.Sprintf(" deleted=%ds", 15*round)), pick(chance, "", "", " hostnet")))
 		for _, c := range []string{"app", "log"} {
 			lines = append(lines, fmt.Sprintf("container %s/%s id=c%d started=%ds%s%s", name, c, uid, known,
 				pick(chance, "", "", "", " waiting why=CrashLoopBackOff ended=1s", " terminated why=Error ended=1s", " unknown"), pick(chance, "", "", "", " sidecar", " ephemeral", " init")))

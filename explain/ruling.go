@@ -67,26 +67,20 @@ func look(s *metric.Sample, groups ...metric.Group) sight {
 	return l
 }
 
-// lookFor returns what s, which may be nil, holds of metrics.
-func lookFor(s *metric.Sample, ids ...metric.ID) sight {
-	l := sight{reported: s != nil, numbered: s != nil}
-	for _, id := range ids {
-		g := id.Describe().Group
-		one := look(s, g)
-		if id != metric.CPUUsageRate && id != metric.MemoryWorkingSet && s != nil {
-			v, ok := s.Values.Get(id)
-			one.numbered = ok && s.Numbered(g) && !math.IsNaN(v) && !math.IsInf(v, 0)
-			if one.lacking = !ok && s.Numbered(g); one.lacking {
-				one.reason = metric.Unsupported
-				if g == metric.Spec {
-					one.reason = metric.NotApplicable
-				}
-			}
+// lookFor returns what s, which may be nil, holds of a metric.
+func lookFor(s *metric.Sample, id metric.ID) sight {
+	g := id.Describe().Group
+	l := look(s, g)
+	if s == nil || id == metric.CPUUsageRate || id == metric.MemoryWorkingSet {
+		return l
+	}
+	v, ok := s.Values.Get(id)
+	l.numbered = ok && s.Numbered(g) && !math.IsNaN(v) && !math.IsInf(v, 0)
+	if l.lacking = !ok && s.Numbered(g); l.lacking {
+		l.reason = metric.Unsupported
+		if g == metric.Spec {
+			l.reason = metric.NotApplicable
 		}
-		if !one.numbered && l.numbered {
-			l.numbered, l.reason, l.lacking = false, one.reason, one.lacking
-		}
-		l.uid, l.ambiguous = one.uid, l.ambiguous || one.ambiguous
 	}
 	return l
 }

@@ -11,7 +11,7 @@ import (
 // one other metric. It is not safe for concurrent use.
 type Survey struct {
 	w      *World
-	about  []metric.ID              // empty for CPU and memory
+	about  []metric.ID              // one, or none for CPU and memory
 	walked map[metric.NodeName]bool // of which nodes what stands is noted; nil for all
 	pods   map[metric.PodRef]*podStand
 	nodes  map[metric.NodeName]*stand // against CPU and memory
@@ -78,7 +78,7 @@ func (s *Survey) look(sample *metric.Sample) sight {
 	if len(s.about) == 0 {
 		return look(sample, metric.CPU, metric.Memory)
 	}
-	return lookFor(sample, s.about...)
+	return lookFor(sample, s.about[0])
 }
 
 // walk notes what stands on a node, unless that is done.
@@ -164,7 +164,7 @@ func (s *Survey) pod(ref metric.PodRef) *podStand {
 	p := s.pods[ref]
 	if p == nil {
 		if len(s.slab) == 0 {
-			s.slab = make([]podStand, 256)
+			s.slab = make([]podStand, min(256, max(16, len(s.pods))))
 		}
 		p, s.slab = &s.slab[0], s.slab[1:]
 		s.pods[ref] = p
@@ -279,9 +279,18 @@ func (s *Survey) Pod(p *metric.PodFacts) Ruling {
 	return r
 }
 
-// lookupPod returns what is served of a pod, or nil.
+// lookupPod returns what is served of a pod, or nil: on the node that the API
+// server binds it to, or else where the view has it.
 func (w *World) lookupPod(ref metric.PodRef) *metric.Sample {
-	s, _ := w.View.Lookup(metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name})
+	e := metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name}
+	if p := w.Facts.Pod(ref); p != nil && p.Node != "" {
+		e.Node = p.Node
+		if s, ok := w.View.Lookup(e); ok {
+			return s
+		}
+		e.Node = ""
+	}
+	s, _ := w.View.Lookup(e)
 	return s
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -19,75 +20,43 @@ const agent = "weir"
 
 // absence is why an object has no number.
 type absence struct {
-	entity   metric.Entity
-	reason   metric.Reason
-	evidence metric.Evidence
+	entity metric.Entity
+	why    explain.Ruling
+}
+
+// world is what reasons are made of: the very state the answer is read from. Only
+// an answer that lacks something asks for it.
+func (q *question) world() *explain.World {
+	return &explain.World{Now: q.options.Now(), View: q.view, Facts: q.facts, Sources: q.options.Sources()}
 }
 
 // absences says why each of the objects has no number, in their order.
 func (q *question) absences(entities []metric.Entity) []absence {
 	all := make([]absence, len(entities))
-	at := make(map[metric.Entity]int, len(entities))
+	w := q.world()
+	survey := w.SurveyOf(q.d.ID)
 	for i, e := range entities {
-		all[i] = absence{entity: e, reason: q.reason(e)}
-		at[e] = i
-	}
-	for v := range q.view.Verdicts() {
-		e := v.Entity
-		if e.Part != "" || e.Kind != q.kind {
-			continue
+		var why explain.Ruling
+		switch pod := q.facts.Pod(e.PodRef()); {
+		case e.Kind == metric.Pod && pod != nil:
+			why = survey.Pod(pod)
+		case e.Kind == metric.Node:
+			why = survey.Node(e.Node)
+		default:
+			why, _ = w.Rule(e, q.d.ID)
 		}
-		if e.Kind == metric.Pod {
-			e.Node = ""
-		}
-		i, ok := at[e]
-		if !ok {
-			continue
-		}
-		a := &all[i]
-		switch {
-		case v.Reason == a.reason && v.Group == q.d.Group:
-			a.evidence = v.Evidence
-		case a.reason != metric.Unjudged || v.Reason.Foreign():
-		case v.Group == q.d.Group, v.Reason.Layer() <= metric.LayerScrape:
-			// What keeps CPU and memory from being read keeps the rest.
-			a.reason, a.evidence = v.Reason, v.Evidence
-		}
-	}
-	for i := range all {
-		if all[i].reason == metric.Unjudged {
-			all[i].reason = metric.NotReported
-		}
+		all[i] = absence{e, q.absent(why)}
 	}
 	return all
 }
 
-// reason returns why e has no number, as far as e's own sample and the API
-// server tell; Unjudged if a verdict has to.
-func (q *question) reason(e metric.Entity) metric.Reason {
-	pod := q.facts.Pod(e.PodRef())
-	if pod != nil {
-		switch {
-		case pod.Phase == metric.Succeeded || pod.Phase == metric.Failed:
-			return metric.PodFinished
-		case pod.Phase == metric.Pending || pod.Phase == "":
-			return metric.PodPending
-		case pod.HostNetwork && q.d.Group == metric.Network:
-			return metric.NotApplicable
-		}
+// absent returns why. Where it finds nothing missing of the object as a whole, it is
+// a part that is.
+func (q *question) absent(why explain.Ruling) explain.Ruling {
+	if why.Served {
+		return explain.Ruling{Reason: metric.NotReported, Said: "it has no part that the metric selector chooses"}
 	}
-	s, ok := q.view.Lookup(e)
-	if !ok {
-		return metric.Unjudged
-	}
-	switch r := s.Reasons[q.d.Group]; {
-	case !s.Numbered(q.d.Group):
-		return r
-	case q.d.Group == metric.Spec:
-		return metric.NotApplicable
-	default:
-		return metric.Unsupported
-	}
+	return why
 }
 
 // notFound returns the error that says why e has no number.
@@ -104,8 +73,12 @@ func (q *question) notFound(e metric.Entity) error {
 	case metric.Namespaced:
 		return notFound("no pod of namespace %s has %s", e.Namespace, q.d.Prometheus)
 	}
-	a := q.absences([]metric.Entity{e})[0]
-	switch reported := a.reason.Layer() == metric.LayerReport && a.reason != metric.NotApplicable; {
+	why, known := q.world().Rule(e, q.d.ID)
+	if !known {
+		return notFound("nothing is known of %v", e)
+	}
+	why = q.absent(why)
+	switch reported := why.Reason.Layer() == metric.LayerReport && why.Reason != metric.NotApplicable; {
 	case reported && !q.parts.whole():
 		return notFound("%v has no part with %s that the metric selector %s chooses", e, q.d.Prometheus, q.parts.selector)
 	case reported && q.d.Parts != "":
@@ -113,7 +86,7 @@ func (q *question) notFound(e metric.Entity) error {
 			return notFound("%v has %s of parts only: choose by a metric selector, of %s", e, q.d.Prometheus, strings.Join(names, ", "))
 		}
 	}
-	return notFound("%v has no %s: %s", e, q.d.Prometheus, q.words(a))
+	return notFound("%v has no %s: %s", e, q.d.Prometheus, why.Brief())
 }
 
 // nobody returns the error for a selector that found no number.
@@ -132,7 +105,7 @@ func (q *question) nobody(namespace string, selector labels.Selector, missing []
 		return q.notFound(missing[0])
 	}
 	all := q.absences(missing)
-	return notFound("none of %d %s has %s: %s; %v: %s", len(all), q.of.resource, q.d.Prometheus, counts(all), all[0].entity, q.words(all[0]))
+	return notFound("none of %d %s has %s: %s; %v: %s", len(all), q.of.resource, q.d.Prometheus, counts(all), all[0].entity, all[0].why.Brief())
 }
 
 // warn tells the client of the objects that are missing from an answer, in two
@@ -143,7 +116,7 @@ func (q *question) warn(ctx context.Context, missing []metric.Entity, of int) {
 	}
 	all := q.absences(missing)
 	warning.AddWarning(ctx, agent, fmt.Sprintf("%d of %d %s have no %s: %s", len(all), of, q.of.resource, q.d.Prometheus, counts(all)))
-	warning.AddWarning(ctx, agent, printable(fmt.Sprintf("%v: %s", all[0].entity, q.words(all[0]))))
+	warning.AddWarning(ctx, agent, printable(fmt.Sprintf("%v: %s", all[0].entity, all[0].why.Brief())))
 }
 
 // warnOfGaps tells the client which pods a namespace's sum lacks.
@@ -168,13 +141,13 @@ func (q *question) warnOfGaps(ctx context.Context, namespace metric.Namespace) {
 	slices.SortFunc(missing, metric.Entity.Compare)
 	gaps := slices.DeleteFunc(pods.absences(missing), func(a absence) bool {
 		// What a pod does not have is no gap in the sum.
-		return a.reason.Layer() == metric.LayerLife || a.reason == metric.NotApplicable || a.reason == metric.Unsupported
+		return !a.why.Expected() || a.why.Reason == metric.NotApplicable || a.why.Reason == metric.Unsupported
 	})
 	if len(gaps) == 0 {
 		return
 	}
 	warning.AddWarning(ctx, agent, fmt.Sprintf("the sum lacks %d of %d pods: %s", len(gaps), of, counts(gaps)))
-	warning.AddWarning(ctx, agent, printable(fmt.Sprintf("%v: %s", gaps[0].entity, pods.words(gaps[0]))))
+	warning.AddWarning(ctx, agent, printable(fmt.Sprintf("%v: %s", gaps[0].entity, gaps[0].why.Brief())))
 }
 
 // counts says how often each reason holds, the commonest first: "3 NodeTimeout,
@@ -182,7 +155,7 @@ func (q *question) warnOfGaps(ctx context.Context, namespace metric.Namespace) {
 func counts(all []absence) string {
 	n := map[metric.Reason]int{}
 	for _, a := range all {
-		n[a.reason]++
+		n[a.why.Reason]++
 	}
 	reasons := slices.SortedFunc(maps.Keys(n), func(a, b metric.Reason) int {
 		return cmp.Or(n[b]-n[a], int(a)-int(b))

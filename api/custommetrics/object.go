@@ -49,12 +49,13 @@ func (o *object) has(d *metric.Descriptor) bool {
 // question is one request: which metric of which kind of object, and from what
 // state it is answered.
 type question struct {
-	view  View
-	facts *metric.Facts
-	kind  metric.Kind
-	of    *object
-	d     *metric.Descriptor
-	parts chooser
+	options *Options
+	view    View
+	facts   *metric.Facts
+	kind    metric.Kind
+	of      *object
+	d       *metric.Descriptor
+	parts   chooser
 	// everywhere says that the question is about several namespaces.
 	everywhere bool
 }
@@ -65,7 +66,7 @@ func (p *Provider) ask(info provider.CustomMetricInfo, namespace string, selecto
 	if i < 0 {
 		return nil, notFound("weir has metrics of pods, nodes and namespaces, not of %s", info.GroupResource)
 	}
-	q := &question{of: &objects[i], kind: objects[i].entities, everywhere: namespace == ""}
+	q := &question{options: &p.options, of: &objects[i], kind: objects[i].entities, everywhere: namespace == ""}
 	if namespace != "" && !q.of.namespaced {
 		return nil, notFound("%s are in no namespace, so an autoscaler in one cannot refer to them: ask for %s/NAME/%s", q.of.resource, q.of.resource, info.Metric)
 	}

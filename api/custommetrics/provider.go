@@ -2,7 +2,6 @@ package custommetrics
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"time"
 
@@ -11,30 +10,32 @@ import (
 	"k8s.io/metrics/pkg/apis/custom_metrics"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
-// View is one immutable state of what was measured.
+// View is one immutable state of what was measured, and of what stands against
+// numbers that are missing.
 type View interface {
+	explain.View
 	// At returns when the newest number in the view was read.
 	At() time.Time
-	// Lookup returns what is served of an entity, and whether anything is. The
-	// node of a pod or container may be left empty.
-	Lookup(metric.Entity) (*metric.Sample, bool)
 	// Each calls do for the sample of every entity of a kind, parts included,
 	// until it returns false. The sample is good until do returns.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
-	// Verdicts yields what stands against numbers that are missing or doubtful,
-	// each with the time since which it has stood.
-	Verdicts() iter.Seq2[metric.Verdict, time.Time]
 }
 
-// Options says where a Provider's answers come from. Both are required.
+// Options says where a Provider's answers come from.
 type Options struct {
-	// View returns the newest state; nil before there is one.
+	// View returns the newest state; nil before there is one. Required.
 	View func() View
-	// Facts returns what the API server says: labels are chosen by it.
+	// Facts returns what the API server says: labels are chosen by it. Required.
 	Facts func() *metric.Facts
+	// Sources returns how reading fares, for the reasons of what is missing. Left
+	// out: nobody tells.
+	Sources func() []explain.Source
+	// Now returns the time. Default time.Now.
+	Now func() time.Time
 }
 
 // Provider answers requests for custom metrics. It is safe for concurrent use.
@@ -46,7 +47,15 @@ type Provider struct {
 var _ provider.CustomMetricsProvider = (*Provider)(nil)
 
 // New returns a Provider.
-func New(o Options) *Provider { return &Provider{options: o, all: catalogue()} }
+func New(o Options) *Provider {
+	if o.Sources == nil {
+		o.Sources = func() []explain.Source { return nil }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Provider{options: o, all: catalogue()}
+}
 
 // ListAllMetrics returns every pair of a resource and a metric, in the order of
 // the catalogue: pods first, then nodes and namespaces.

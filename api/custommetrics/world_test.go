@@ -18,8 +18,16 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 type snapshot struct{ *memory.Snapshot }
 
 func (s snapshot) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
+	return pairs(s.Snapshot.Verdicts())
+}
+
+func (s snapshot) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
+	return pairs(s.Snapshot.VerdictsOn(node))
+}
+
+func pairs(all iter.Seq[memory.Standing]) iter.Seq2[metric.Verdict, time.Time] {
 	return func(yield func(metric.Verdict, time.Time) bool) {
-		for st := range s.Snapshot.Verdicts() {
+		for st := range all {
 			if !yield(st.Verdict, st.Since) {
 				return
 			}
@@ -42,6 +50,7 @@ func (w *world) options() Options {
 			return nil
 		},
 		Facts: func() *metric.Facts { return w.facts },
+		Now:   func() time.Time { return noon.Add(time.Second) },
 	}
 }
 

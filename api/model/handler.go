@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -21,6 +22,9 @@ type Options struct {
 	// Facts returns what the API server says; nil, or returning nil, without a
 	// cluster. Label selectors need it.
 	Facts func() *metric.Facts
+	// Sources returns how reading fares, for the reasons of what is missing. Left
+	// out: nobody tells.
+	Sources func() []explain.Source
 	// Now returns the time. Default time.Now.
 	Now func() time.Time
 	// Resolution is how often sources are read, and so how far apart the
@@ -39,6 +43,9 @@ type handler struct {
 func NewHandler(opts Options) http.Handler {
 	if opts.Facts == nil {
 		opts.Facts = func() *metric.Facts { return nil }
+	}
+	if opts.Sources == nil {
+		opts.Sources = func() []explain.Source { return nil }
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -69,6 +76,7 @@ type request struct {
 	route
 	view  View
 	facts *metric.Facts
+	opts  *Options
 	grid  grid
 	now   time.Time
 	query query
@@ -94,7 +102,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) *problem {
 	if p != nil {
 		return p
 	}
-	q := request{route: route, grid: h.grid, now: h.opts.Now(), w: w, r: r}
+	q := request{route: route, opts: &h.opts, grid: h.grid, now: h.opts.Now(), w: w, r: r}
 	switch route.action {
 	case listRoot:
 		return q.json([]string{"metrics", "nodes", "namespaces", "debug/allkeys"})

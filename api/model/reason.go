@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -10,50 +11,19 @@ import (
 // kubelets call otherwise.
 var systemNames = map[string]string{"docker-daemon": "runtime", "system": "misc"}
 
-// known reports whether anything is known of e: numbers, facts or a verdict.
-func (q *request) known(e metric.Entity) bool {
-	if _, ok := q.view.Lookup(e); ok {
-		return true
-	}
-	switch e.Kind {
-	case metric.Cluster:
-		return true
-	case metric.Node:
-		if q.facts.Node(e.Node) != nil {
-			return true
-		}
-	case metric.Pod:
-		if q.facts.Pod(e.PodRef()) != nil {
-			return true
-		}
-	case metric.Container:
-		if q.facts.Pod(e.PodRef()).Container(e.Name) != nil {
-			return true
-		}
-	case metric.Namespaced:
-		found := false
-		q.facts.EachPod(func(p *metric.PodFacts) bool {
-			found = p.Namespace == e.Namespace
-			return !found
-		})
-		if found {
-			return true
-		}
-	}
-	for v := range q.view.Verdicts() {
-		if e.Kind == metric.Namespaced && v.Entity.Namespace == e.Namespace || same(v.Entity, e) {
-			return true
-		}
-	}
-	return false
+// world is what reasons are made of: the very state the answer is read from. Only
+// an answer that lacks something asks for it.
+func (q *request) world() *explain.World {
+	return &explain.World{Now: q.now, View: q.view, Facts: q.facts, Sources: q.opts.Sources()}
 }
 
-// same reports whether v is e, whose node may be left empty.
-func same(v, e metric.Entity) bool {
-	if e.Node == "" {
-		v.Node = ""
+// known reports whether anything is known of e: numbers, facts or a verdict.
+func (q *request) known(e metric.Entity) bool {
+	_, known := q.view.Lookup(e)
+	if !known {
+		_, known = q.world().Rule(e, metric.CPUUsageRate)
 	}
-	return v == e
+	return known
 }
 
 // unknown is the answer about an entity of which nothing is known.
@@ -97,36 +67,24 @@ func (q *request) nothing(e metric.Entity, id metric.ID) string {
 
 // missing says in one sentence why an entity has no number of a metric.
 func (q *request) missing(e metric.Entity, id metric.ID) string {
-	d := id.Describe()
-	if !d.Levels.Has(e.Kind) {
+	if !id.Describe().Levels.Has(e.Kind) {
 		return fmt.Sprintf("%v is not kept of a %v", id, e.Kind)
 	}
-	if e.Kind == metric.Pod && q.facts != nil && q.facts.Synced && q.facts.Pod(e.PodRef()) == nil {
-		if _, ok := q.view.Lookup(e); !ok {
-			return fmt.Sprintf("there is no %s", noun(e))
-		}
+	why, known := q.world().Rule(e.Whole(), id)
+	if !known {
+		return "nothing is known of " + noun(e)
 	}
-	reason, evidence := metric.Unjudged, metric.Evidence{}
-	for v := range q.view.Verdicts() {
-		if v.Group != d.Group || !same(v.Entity, e) || v.Reason == metric.Measured {
-			continue
-		}
-		if v.Reason.Foreign() && reason != metric.Unjudged {
-			continue // of a namesake: it leaves no gap
-		}
-		if v.Reason.Layer() < reason.Layer() || reason.Foreign() {
-			reason, evidence = v.Reason, v.Evidence
-		}
+	return fmt.Sprintf("no %v of %s: %s", id, noun(e), why.Brief())
+}
+
+// unused is the answer about a node or pod that is not served, with the reason.
+func (q *request) unused() *problem {
+	why, known := q.world().Rule(q.entity, metric.CPUUsageRate, metric.MemoryWorkingSet)
+	switch {
+	case !known:
+		return q.unknown(q.entity)
+	case why.Served:
+		return notFound("%s has no metrics: none of its containers was reported (%v)", noun(q.entity), metric.NotReported)
 	}
-	if reason == metric.Unjudged {
-		if s, ok := q.view.Lookup(e); ok && s.Reasons[d.Group].Layer() != metric.LayerNone {
-			reason = s.Reasons[d.Group]
-		} else if p := q.facts.Pod(e.PodRef()); e.Kind == metric.Pod && p != nil && p.Phase == metric.Pending {
-			reason = metric.PodPending
-		} else {
-			reason = metric.NotReported
-		}
-	}
-	evidence.Err = nil // it names addresses, which are no business of who may read one namespace
-	return fmt.Sprintf("no %v of %s: %v, %s", id, noun(e), reason, reason.Sentence(d.Group, evidence))
+	return notFound("%s has no metrics: %s", noun(q.entity), why.Brief())
 }

@@ -136,18 +136,6 @@ func (q *request) selector() (labels.Selector, *problem) {
 	return selector, nil
 }
 
-// unused is the answer about a node or pod without numbers, with the reason.
-func (q *request) unused() *problem {
-	if !q.known(q.entity) {
-		return q.unknown(q.entity)
-	}
-	id := metric.CPUUsageRate
-	if s, ok := q.view.Lookup(q.entity); ok && s.Values.Has(id) {
-		id = metric.MemoryWorkingSet
-	}
-	return notFound("%s", q.missing(q.entity, id))
-}
-
 // used reports whether s has both numbers that are served here.
 func used(s *metric.Sample) bool {
 	return s != nil && s.Values.Has(metric.CPUUsageRate) && s.Values.Has(metric.MemoryWorkingSet)

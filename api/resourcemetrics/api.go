@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
+
+	"github.com/weir-metrics/weir/explain"
 )
 
 // api is what the two resources share.
@@ -32,7 +34,7 @@ func (a *api) answer() (*answer, error) {
 		}
 		view = nothing{}
 	}
-	return &answer{view: view, facts: facts, measured: a.options.NodeSelector}, nil
+	return &answer{view: view, facts: facts, options: &a.options}, nil
 }
 
 // unavailable returns an error with status 503 after which client-go asks again.
@@ -53,10 +55,10 @@ func notFound(resource, name string) error {
 
 // withoutMetrics returns the error for what exists and is not served:
 // `podmetrics.metrics.k8s.io "a" not found: the pod has not started (PodPending)`.
-func withoutMetrics(resource, name string, why absence) error {
+func withoutMetrics(resource, name string, why explain.Ruling) error {
 	err := apierrors.NewNotFound(v1beta1.Resource(resource), name)
-	words := why.String()
+	words := why.Brief()
 	err.ErrStatus.Message += ": " + words
-	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseType(why.reason.String()), Message: words}}
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseType(why.Reason.String()), Message: words}}
 	return err
 }

@@ -62,6 +62,6 @@
 // storage_nodes.go are the two resources as the API server calls them, with
 // api.go for what they share; choice.go is what a request selects, read.go turns
 // a view into compact readings, objects.go and table.go readings into API
-// objects, missing.go finds reasons, words.go and warnings.go say them, and
+// objects, missing.go asks for reasons, warnings.go says them in a LIST, and
 // openapi.go describes the types.
 package resourcemetrics

@@ -1,6 +1,7 @@
 package resourcemetrics_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/metric"
 )
@@ -54,8 +56,7 @@ func fill(t testing.TB, w *world, nodes, pods, containers int) {
 func BenchmarkRequests(b *testing.B) {
 	w := newWorld()
 	fill(b, w, 1000, 30, 2)
-	config := serve(b, w.options())
-	for _, bench := range []struct{ name, path, accept, encoding string }{
+	request(b, serve(b, w.options()), http.StatusOK, []asked{
 		{"all pods/JSON", "/pods", "application/json", "identity"},
 		{"all pods/JSON gzip", "/pods", "application/json", "gzip"},
 		{"all pods/protobuf", "/pods", "application/vnd.kubernetes.protobuf", "identity"},
@@ -65,7 +66,36 @@ func BenchmarkRequests(b *testing.B) {
 		{"an application everywhere/protobuf", "/pods?labelSelector=app%3Dapp-0042", "application/vnd.kubernetes.protobuf", "identity"},
 		{"one pod/JSON", "/namespaces/team-07/pods/app-0042-7c5ddbdf54-00421", "application/json", "identity"},
 		{"nodes/JSON", "/nodes", "application/json", "identity"},
-	} {
+	})
+}
+
+// BenchmarkMissing is one request to a cluster of 30,000 pods of which every tenth
+// node does not answer.
+func BenchmarkMissing(b *testing.B) {
+	w := newWorld()
+	fill(b, w, 1000, 30, 2)
+	for n := range 100 {
+		away := batch(metric.NodeName(fmt.Sprintf("node-%04d", 10*n)))
+		away.Err = &metric.ReadError{Reason: metric.NodeTimeout, Err: errors.New("deadline exceeded")}
+		w.write(b, away)
+	}
+	config := serve(b, w.options())
+	request(b, config, http.StatusOK, []asked{
+		{"all pods/protobuf", "/pods", "application/vnd.kubernetes.protobuf", "identity"},
+		{"an application/protobuf", "/namespaces/team-07/pods?labelSelector=app%3Dapp-0042", "application/vnd.kubernetes.protobuf", "identity"},
+	})
+	request(b, config, http.StatusNotFound, []asked{
+		{"one pod/JSON", "/namespaces/team-07/pods/app-0042-7c5ddbdf54-00420", "application/json", "identity"},
+		{"one node/JSON", "/nodes/node-0420", "application/json", "identity"},
+	})
+}
+
+// asked is a request, and how its answer is to be written.
+type asked struct{ name, path, accept, encoding string }
+
+// request measures the requests, each of which is answered with a status.
+func request(b *testing.B, config *rest.Config, status int, all []asked) {
+	for _, bench := range all {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()
 			var size int64
@@ -74,7 +104,7 @@ func BenchmarkRequests(b *testing.B) {
 				request.Header.Set("Accept", bench.accept)
 				request.Header.Set("Accept-Encoding", bench.encoding)
 				response, err := config.Transport.RoundTrip(request)
-				if err != nil || response.StatusCode != http.StatusOK {
+				if err != nil || response.StatusCode != status {
 					b.Fatalf("got %v, %v", response, err)
 				}
 				size, _ = io.Copy(io.Discard, response.Body)

@@ -1,17 +1,18 @@
 package resourcemetrics
 
 import (
-	"iter"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
-// View is one immutable state of what was measured.
+// View is one immutable state of what was measured, and of what stands against
+// numbers that are missing.
 type View interface {
+	explain.View
 	// At returns when the newest number in the view was read; zero if nothing
 	// has been.
 	At() time.Time
@@ -19,14 +20,6 @@ type View interface {
 	// to serve, parts included, in the order of metric.Entity.Compare, until it
 	// returns false. The sample is good until do returns.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
-	// Lookup returns what is served of one entity, and whether anything is.
-	Lookup(metric.Entity) (*metric.Sample, bool)
-	// Pod returns what is served of a pod, nil if nothing is, and of its
-	// containers, by name.
-	Pod(metric.PodRef) (pod *metric.Sample, containers []*metric.Sample)
-	// Verdicts yields what stands against numbers that are missing or doubtful,
-	// each with the time since which it has stood.
-	Verdicts() iter.Seq2[metric.Verdict, time.Time]
 }
 
 // Options says where the answers come from.
@@ -36,9 +29,9 @@ type Options struct {
 	// Facts returns what the API server says; nil where there is none. Left
 	// out: there never is one.
 	Facts func() *metric.Facts
-	// NodeSelector chooses the nodes that are measured; others are not listed.
-	// Left out: all are.
-	NodeSelector labels.Selector
+	// Sources returns how reading fares, for the reasons of what is missing. Left
+	// out: nobody tells.
+	Sources func() []explain.Source
 	// Registerer takes the metrics of this API. Left out: there are none.
 	Registerer prometheus.Registerer
 	// Now returns the time. Default time.Now.
@@ -49,8 +42,8 @@ func (o Options) withDefaults() Options {
 	if o.Facts == nil {
 		o.Facts = func() *metric.Facts { return nil }
 	}
-	if o.NodeSelector == nil {
-		o.NodeSelector = labels.Everything()
+	if o.Sources == nil {
+		o.Sources = func() []explain.Source { return nil }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -1,6 +1,7 @@
 package resourcemetrics_test
 
 import (
+	"errors"
 	"math"
 	"net/http"
 	"testing"
@@ -8,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -87,19 +88,32 @@ func TestListNodes(t *testing.T) {
 	}
 }
 
-func TestNodeSelector(t *testing.T) {
-	o := village(t).options()
-	o.NodeSelector = labels.SelectorFromSet(labels.Set{"zone": "b"})
+func TestExcludedNode(t *testing.T) {
+	w := village(t)
+	for _, name := range []metric.NodeName{"n1", "n2", "n3"} {
+		b := batch(name)
+		measured(b, nodeEntity(name), 0, 15e9, 1e9, 1<<30)
+		if name != "n3" {
+			w.write(t, b)
+		}
+	}
+	o := w.options()
+	o.Sources = func() []explain.Source {
+		return []explain.Source{{Name: "excluded", Node: "n3", Unread: &metric.ReadError{Reason: metric.NodeExcluded, Err: errors.New("its labels do not match")}}}
+	}
 	c, warned := client(t, serve(t, o), "")
-	list, err := c.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{LabelSelector: "zone=a"})
-	if err != nil || len(list.Items) != 0 {
-		t.Errorf("got %d nodes and %v, want none: n1 is not among those that are measured", len(list.Items), err)
+	list, err := c.MetricsV1beta1().NodeMetricses().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 2 {
+		t.Errorf("got %d nodes and %v, want n1 and n2", len(list.Items), err)
+	}
+	if _, err := c.MetricsV1beta1().PodMetricses("shop").List(t.Context(), metav1.ListOptions{LabelSelector: "app=unread"}); err != nil {
+		t.Fatal(err)
 	}
 	if got := warned.Take(); got != nil {
 		t.Errorf("got warnings %q of what is left out on purpose", got)
 	}
-	_, err = c.MetricsV1beta1().NodeMetricses().Get(t.Context(), "n1", metav1.GetOptions{})
-	want := `nodemetrics.metrics.k8s.io "n1" not found: the configuration leaves the node out (NodeExcluded)`
+	_, err = c.MetricsV1beta1().NodeMetricses().Get(t.Context(), "n3", metav1.GetOptions{})
+	want := `nodemetrics.metrics.k8s.io "n3" not found: the configuration leaves the node out (NodeExcluded)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got error\n%v\nwant\n%s", err, want)
 	}

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -34,10 +32,9 @@ type readings struct {
 
 // answer is all that one request needs.
 type answer struct {
-	view  View
-	facts *metric.Facts // nil where there is no API server
-	// measured chooses the nodes that are meant to be measured.
-	measured labels.Selector
+	view    View
+	facts   *metric.Facts // nil where there is no API server
+	options *Options
 }
 
 // add appends what s says its entity uses, and the time it is of, and reports
@@ -275,7 +272,7 @@ func (a *answer) nodes(c choice) (r readings, missing []*metric.NodeFacts) {
 		return r, nil
 	}
 	a.facts.EachNode(func(n *metric.NodeFacts) bool {
-		if !a.measured.Matches(labels.Set(n.Labels)) || !c.has("", string(n.Name), n.Labels) {
+		if !c.has("", string(n.Name), n.Labels) {
 			return true
 		}
 		s, ok := a.view.Lookup(metric.Entity{Kind: metric.Node, Node: n.Name})
@@ -314,6 +311,12 @@ func (nothing) At() time.Time                                        { return ti
 func (nothing) Each(metric.Kind, func(*metric.Sample) bool)          {}
 func (nothing) Lookup(metric.Entity) (*metric.Sample, bool)          { return nil, false }
 func (nothing) Pod(metric.PodRef) (*metric.Sample, []*metric.Sample) { return nil, nil }
+func (nothing) Samples(metric.Kind) iter.Seq[*metric.Sample] {
+	return func(func(*metric.Sample) bool) {}
+}
 func (nothing) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
 	return func(func(metric.Verdict, time.Time) bool) {}
+}
+func (n nothing) VerdictsOn(metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
+	return n.Verdicts()
 }

@@ -5,7 +5,6 @@ import (
 
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
@@ -75,16 +74,14 @@ func (s *nodeStorage) Get(_ context.Context, name string, _ *metav1.GetOptions) 
 	if n == nil {
 		ok = ok && r.addNode(sample, nil)
 	} else {
-		ok = ok && a.measured.Matches(labels.Set(n.Labels)) && r.addNode(sample, n.Labels)
+		ok = ok && r.addNode(sample, n.Labels)
 	}
 	if !ok {
-		f := a.find(
-			func(metric.PodRef) bool { return false },
-			func(other metric.NodeName) bool { return other == node })
-		if _, known := f.nodes[node]; n == nil && !known {
+		why, known := a.why(metric.Entity{Kind: metric.Node, Node: node})
+		if !known {
 			return nil, notFound("nodes", name)
 		}
-		return nil, withoutMetrics("nodemetrics", name, a.whyNode(node, f))
+		return nil, withoutMetrics("nodemetrics", name, why)
 	}
 	now := s.api.options.Now()
 	observe(s.api.ages.nodes, now, r.items[0].end)

@@ -72,26 +72,15 @@ func (s *podStorage) Get(ctx context.Context, name string, _ *metav1.GetOptions)
 	}
 	var r readings
 	if !a.lookup(&r, ref, p) {
-		if p == nil {
-			return nil, a.withoutFacts(ref)
+		why, known := a.why(metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name})
+		if !known {
+			return nil, notFound("pods", name)
 		}
-		return nil, withoutMetrics("podmetrics", name, a.whyOne(p))
+		return nil, withoutMetrics("podmetrics", name, why)
 	}
 	now := s.api.options.Now()
 	observe(s.api.ages.pods, now, r.items[0].end)
 	return &r.podObjects(now)[0], nil
-}
-
-// withoutFacts returns the error for a pod that is not served where no API
-// server tells whether there is one.
-func (a *answer) withoutFacts(ref metric.PodRef) error {
-	f := a.find(
-		func(other metric.PodRef) bool { return other == ref },
-		func(metric.NodeName) bool { return false })
-	if is, ok := f.pods[ref]; ok {
-		return withoutMetrics("podmetrics", string(ref.Name), is.absence)
-	}
-	return notFound("pods", string(ref.Name))
 }
 
 // ConvertToTable is part of rest.TableConvertor.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -22,7 +23,7 @@ const maxReasons = 4
 // lack is one thing that a LIST should have and does not.
 type lack struct {
 	name string
-	absence
+	why  explain.Ruling
 }
 
 // warn tells whoever lists that lacks, which come in order, are not among the
@@ -30,15 +31,15 @@ type lack struct {
 // The text depends on nothing else, so that equal warnings are equal texts: a
 // client that shows each text once shows it once.
 func warn(ctx context.Context, kind, noun string, served int, lacks []lack) {
-	lacks = slices.DeleteFunc(lacks, func(l lack) bool { return !expected(l.reason) })
+	lacks = slices.DeleteFunc(lacks, func(l lack) bool { return !l.why.Expected() })
 	if len(lacks) == 0 {
 		return
 	}
 	var counts [metric.NumReasons]int
 	var reasons []metric.Reason
 	for _, l := range lacks {
-		if counts[l.reason]++; counts[l.reason] == 1 {
-			reasons = append(reasons, l.reason)
+		if counts[l.why.Reason]++; counts[l.why.Reason] == 1 {
+			reasons = append(reasons, l.why.Reason)
 		}
 	}
 	slices.SortFunc(reasons, func(a, b metric.Reason) int {
@@ -61,22 +62,22 @@ func warn(ctx context.Context, kind, noun string, served int, lacks []lack) {
 		noun += "s"
 	}
 	warning.AddWarning(ctx, agent, fmt.Sprintf("%d of %d %s %s no metrics: %s", len(lacks), served+len(lacks), noun, verb, strings.Join(words, ", ")))
-	example := lacks[slices.IndexFunc(lacks, func(l lack) bool { return l.reason == reasons[0] })]
-	warning.AddWarning(ctx, agent, fmt.Sprintf("%s: %v", example.name, example.absence))
-	warning.AddWarning(ctx, agent, explain(ctx, kind, lacks)+" tells more")
+	example := lacks[slices.IndexFunc(lacks, func(l lack) bool { return l.why.Reason == reasons[0] })]
+	warning.AddWarning(ctx, agent, example.name+": "+example.why.Brief())
+	warning.AddWarning(ctx, agent, command(ctx, kind, lacks)+" tells more")
 }
 
-// explain returns the command that tells more: of the only one that is missing, or
+// command returns the command that tells more: of the only one that is missing, or
 // of all of them, as far as the LIST went.
-func explain(ctx context.Context, kind string, lacks []lack) string {
-	const command = "kubectl weir explain "
+func command(ctx context.Context, kind string, lacks []lack) string {
+	const explains = "kubectl weir explain "
 	if len(lacks) == 1 {
-		return command + kind + " " + lacks[0].name
+		return explains + kind + " " + lacks[0].name
 	}
 	if namespace := request.NamespaceValue(ctx); namespace != "" {
-		return command + "missing -n " + namespace
+		return explains + "missing -n " + namespace
 	}
-	return command + "missing"
+	return explains + "missing"
 }
 
 // warnPods warns of the pods that are missing from a LIST.
@@ -84,17 +85,10 @@ func (a *answer) warnPods(ctx context.Context, served int, missing []*metric.Pod
 	if len(missing) == 0 {
 		return // Fast path: no verdict needs to be read
 	}
-	pods := make(map[metric.PodRef]struct{}, len(missing))
-	nodes := map[metric.NodeName]struct{}{}
-	for _, p := range missing {
-		pods[p.PodRef], nodes[p.Node] = struct{}{}, struct{}{}
-	}
-	f := a.find(
-		func(ref metric.PodRef) bool { _, ok := pods[ref]; return ok },
-		func(n metric.NodeName) bool { _, ok := nodes[n]; return ok })
+	survey := a.world().SurveyOf()
 	lacks := make([]lack, 0, len(missing))
 	for _, p := range missing {
-		lacks = append(lacks, lack{p.String(), a.whyPod(p, f)})
+		lacks = append(lacks, lack{p.String(), absent(survey.Pod(p))})
 	}
 	warn(ctx, "pod", "running pod", served, lacks)
 }
@@ -104,12 +98,10 @@ func (a *answer) warnNodes(ctx context.Context, served int, missing []*metric.No
 	if len(missing) == 0 {
 		return
 	}
-	f := a.find(
-		func(metric.PodRef) bool { return false },
-		func(metric.NodeName) bool { return true })
+	survey := a.world().SurveyOf()
 	lacks := make([]lack, 0, len(missing))
 	for _, n := range missing {
-		lacks = append(lacks, lack{string(n.Name), a.whyNode(n.Name, f)})
+		lacks = append(lacks, lack{string(n.Name), survey.Node(n.Name)})
 	}
 	warn(ctx, "node", "node", served, lacks)
 }

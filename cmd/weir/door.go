@@ -194,7 +194,7 @@ func (d *door) install(p *plan, f *front) error {
 	if p.APIs.Resource {
 		err := resourcemetrics.Install(generic, resourcemetrics.Options{
 			View:  read(f.sinks, func(v view) resourcemetrics.View { return v }),
-			Facts: f.facts, Registerer: f.registry,
+			Facts: f.facts, Sources: f.sources, Registerer: f.registry,
 		})
 		if err != nil {
 			return err
@@ -203,7 +203,7 @@ func (d *door) install(p *plan, f *front) error {
 	if p.APIs.Custom {
 		err := custommetrics.Install(generic, custommetrics.New(custommetrics.Options{
 			View:  read(f.sinks, func(v view) custommetrics.View { return v }),
-			Facts: f.facts,
+			Facts: f.facts, Sources: f.sources,
 		}))
 		if err != nil {
 			return err

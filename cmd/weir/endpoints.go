@@ -40,10 +40,10 @@ func newFront(p *plan, s *sinks, registry *prometheus.Registry, m *manager.Manag
 			return nil
 		}},
 		usage: usage.NewHandler(usage.Options{View: read(s, func(v view) usage.View { return v }), Facts: facts}),
-		model: model.NewHandler(model.Options{
-			View: read(s, func(v view) model.View { return v }), Facts: facts, Resolution: p.Resolution,
-		}),
 	}
+	f.model = model.NewHandler(model.Options{
+		View: read(s, func(v view) model.View { return v }), Facts: facts, Sources: f.sources, Resolution: p.Resolution,
+	})
 	f.explain = explainapi.NewHandler(explainapi.Options{World: f.world})
 	f.ui = newUI(f, m.Sinks)
 	return f

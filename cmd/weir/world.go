@@ -4,20 +4,20 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/explain"
-	"github.com/weir-metrics/weir/manager"
 )
 
 // world returns what answers about missing numbers are made of, as of now.
 func (f *front) world() *explain.World {
-	w := &explain.World{Now: time.Now(), Facts: f.facts(), Sources: sourcesOf(f.status()), Autoscalers: f.autoscalers}
+	w := &explain.World{Now: time.Now(), Facts: f.facts(), Sources: f.sources(), Autoscalers: f.autoscalers}
 	if snapshot := f.sinks.snapshot(); snapshot != nil {
 		w.View = view{snapshot} // and not an interface that holds a nil
 	}
 	return w
 }
 
-// sourcesOf returns how sources fare in the words of package explain.
-func sourcesOf(all []manager.SourceStatus) []explain.Source {
+// sources returns how sources fare in the words of package explain.
+func (f *front) sources() []explain.Source {
+	all := f.status()
 	sources := make([]explain.Source, len(all))
 	for i := range all {
 		s := &all[i]

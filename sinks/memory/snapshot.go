@@ -200,12 +200,6 @@ func (s *Snapshot) nodeOf(e metric.Entity) metric.NodeName {
 			return name
 		}
 	}
-	for _, name := range nodes { // none has numbers: where it is mentioned at least
-		var rd reader
-		if e.Node = name; s.nodes.get(name).find(&e, &rd) {
-			return name
-		}
-	}
 	if len(nodes) > 0 {
 		return nodes[0]
 	}

@@ -13,11 +13,14 @@ import (
 	"testing"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	explainapi "github.com/weir-metrics/weir/api/explain"
+	"github.com/weir-metrics/weir/autoscaler/announce"
 	"github.com/weir-metrics/weir/explain"
 )
 
@@ -28,6 +31,13 @@ func TestEveryAbsenceHasItsCause(t *testing.T) {
 	f := &faults{w: w, t: t, namespace: w.namespace(t, "faults"), began: time.Now()}
 	defer f.table()
 	w.create(t, f.namespace, pod("steady", container("app", "use", "--millicores=10", "--bytes=8Mi")))
+	w.deployment(t, f.namespace, "scaled", container("app", "serve", "--listen=:8080"))
+	w.autoscale(t, f.namespace, "scaled", 2, autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ResourceMetricSourceType,
+		Resource: &autoscalingv2.ResourceMetricSource{Name: corev1.ResourceMemory, Target: autoscalingv2.MetricTarget{
+			Type: autoscalingv2.AverageValueMetricType, AverageValue: resource.NewQuantity(1<<30, resource.BinarySI),
+		}},
+	})
 	f.pods()
 	f.node()
 }
@@ -219,8 +229,32 @@ func (f *faults) node() {
 	restarts("kubelet") // which remembers for five minutes what weir may do
 	f.nodeIs(corev1.ConditionTrue)
 	f.expect("weir may not read kubelets any more", "steady", "NodeUnauthorized", itself, resolution)
+	f.announced(announce.MetricsMissing, "1 of 1 pods")
 	restore()
 	f.expect("all is well again", "steady", "Measured", itself, 90*time.Second)
+	f.announced(announce.MetricsComplete, "")
+}
+
+// announced waits for an Event on the autoscaler, as kubectl describe shows it. The
+// node has been silent for longer than weir waits before it speaks, but one Event
+// follows another in a minute at the earliest.
+func (f *faults) announced(reason, note string) {
+	f.t.Helper()
+	of := metav1.ListOptions{FieldSelector: "involvedObject.kind=HorizontalPodAutoscaler,involvedObject.name=scaled,reason=" + reason}
+	took := eventually(f.t, "weir announces "+reason, 2*time.Minute, func() error {
+		events, err := f.w.kube.CoreV1().Events(f.namespace).List(f.t.Context(), of)
+		if err != nil {
+			return err
+		}
+		for i := range events.Items {
+			if e := &events.Items[i]; strings.Contains(e.Message, note) {
+				f.t.Logf("%s on the autoscaler: %s", reason, e.Message)
+				return nil
+			}
+		}
+		return fmt.Errorf("there are %d such Events, none with %q", len(events.Items), note)
+	})
+	f.t.Logf("%6.1fs  %s after %.0fs", time.Since(f.began).Seconds(), reason, took.Seconds())
 }
 
 // ends ends a component of the node, which runs again when the test has ended.

@@ -204,8 +204,13 @@ func (p *play) moved(l, is *simulator.Life, sample *metric.Sample, rate float64,
 	w := sample.Rates[metric.CPU]
 	from, cut := w.End-int64(w.Length), int64(clock)
 	cutStart := cut
-	if from == sample.Instance.Start && from%int64(time.Second) == 0 {
-		cutStart = int64(time.Second) // measured from a start that the node cuts
+	if from == sample.Instance.Start {
+		if from%int64(time.Second) == 0 {
+			cutStart = int64(time.Second) // measured from a start that the node cuts
+		} else {
+			// Starts jitter by milliseconds; within half of what is promised, they may.
+			from, cutStart = from-int64(w.Length)/200, int64(w.Length)/100
+		}
 	}
 	node := l.Container.Pod.Node
 	for _, end := range p.really(node, w.End, w.End+cut) {

@@ -1,0 +1,196 @@
+package explain_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	"github.com/weir-metrics/weir/api/custommetrics"
+	"github.com/weir-metrics/weir/api/model"
+	"github.com/weir-metrics/weir/api/resourcemetrics"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/internal/apitest"
+	"github.com/weir-metrics/weir/internal/transcript"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// apis are the APIs that say why a number is missing, on one world after another.
+type apis struct {
+	world    *explain.World
+	resource func(path string) *http.Response
+	custom   *custommetrics.Provider
+	model    http.Handler
+}
+
+// remembering is a view as the model reads it, of which nothing is remembered.
+type remembering struct{ view }
+
+func (remembering) Points(metric.Entity, metric.ID, time.Time, time.Time) iter.Seq2[time.Time, float64] {
+	return func(func(time.Time, float64) bool) {}
+}
+
+func newAPIs(t *testing.T) *apis {
+	a := &apis{}
+	seen := func() view { return a.world.View.(view) }
+	facts := func() *metric.Facts { return a.world.Facts }
+	sources := func() []explain.Source { return a.world.Sources }
+	now := func() time.Time { return a.world.Now }
+	scheme, err := resourcemetrics.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := apitest.Serve(t, scheme, resourcemetrics.OpenAPIDefinitions, func(s *genericapiserver.GenericAPIServer) error {
+		return resourcemetrics.Install(s, resourcemetrics.Options{View: func() resourcemetrics.View { return seen() }, Facts: facts, Sources: sources, Now: now})
+	})
+	a.resource = func(path string) *http.Response {
+		t.Helper()
+		r, err := (&http.Client{Transport: config.Transport}).Get(config.Host + "/apis/metrics.k8s.io/v1beta1" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	a.custom = custommetrics.New(custommetrics.Options{View: func() custommetrics.View { return seen() }, Facts: facts, Sources: sources, Now: now})
+	a.model = model.NewHandler(model.Options{View: func() model.View { return remembering{seen()} }, Facts: facts, Sources: sources, Now: now})
+	return a
+}
+
+// TestAPIsSayWhatIsExplained asks all APIs of the worlds of chance: the reason each
+// gives for what it does not serve is the one that explanations give.
+func TestAPIsSayWhatIsExplained(t *testing.T) {
+	a := newAPIs(t)
+	for seed := range uint64(40) {
+		chance := rand.New(rand.NewPCG(seed, 4))
+		w := newWorld()
+		for round := range 12 {
+			now := transcript.Epoch.Add(time.Duration(round) * 15 * time.Second)
+			randomRound(t, chance, w, round, now)
+			if a.world = w.at(now.Add(time.Duration(chance.IntN(15)) * time.Second)); a.world.View == nil || a.world.Facts == nil || !a.world.Facts.Synced {
+				continue // there is nothing to be said yet
+			}
+			a.compare(t)
+			if t.Failed() {
+				t.Fatalf("seed %d, round %d", seed, round)
+			}
+		}
+	}
+}
+
+func (a *apis) compare(t *testing.T) {
+	t.Helper()
+	missing := map[string]int{} // running pods by the reason explained
+	a.world.Facts.EachPod(func(p *metric.PodFacts) bool {
+		e, _ := a.world.Pod(p.PodRef)
+		why := a.world.Why(p)
+		if p.Phase == metric.Running && !why.Served && why.Reason != "NodeExcluded" && !strings.HasPrefix(why.Reason, "Container") && why.Reason != "PodTerminating" && why.Reason != "PodPending" {
+			missing[why.Reason]++
+		}
+		a.agree(t, fmt.Sprintf("pod %v of metrics.k8s.io", p.PodRef), a.reasonOf(t, a.resource(fmt.Sprintf("/namespaces/%s/pods/%s", p.Namespace, p.Name))), why.Reason, why.Served)
+		w := httptest.NewRecorder()
+		a.model.ServeHTTP(w, httptest.NewRequest(http.MethodGet, fmt.Sprintf("/apis/metrics/v1alpha1/namespaces/%s/pods/%s", p.Namespace, p.Name), nil))
+		if w.Code != http.StatusOK { // what it serves does not depend on the UID
+			a.agree(t, fmt.Sprintf("pod %v of the model", p.PodRef), lastReason(w.Body.String()), why.Reason, why.Served)
+		}
+		for i := range e.Findings {
+			f := &e.Findings[i]
+			info := provider.CustomMetricInfo{GroupResource: schema.GroupResource{Resource: "pods"}, Namespaced: true, Metric: ofGroup[f.Group].Describe().Prometheus}
+			_, err := a.custom.GetMetricByName(t.Context(), types.NamespacedName{Namespace: string(p.Namespace), Name: string(p.Name)}, info, labels.Everything())
+			if err != nil && !strings.HasSuffix(err.Error(), "(Unsupported)") {
+				a.agree(t, fmt.Sprintf("pod %v, %s, of custom.metrics.k8s.io", p.PodRef, f.Group), lastReason(err.Error()), f.Reason, f.Served)
+			}
+		}
+		return true
+	})
+	a.world.Facts.EachNode(func(n *metric.NodeFacts) bool {
+		e, _ := a.world.Node(n.Name)
+		f := &e.Findings[0]
+		if f.Served {
+			f = &e.Findings[1]
+		}
+		a.agree(t, fmt.Sprintf("node %s of metrics.k8s.io", n.Name), a.reasonOf(t, a.resource("/nodes/"+string(n.Name))), f.Reason, f.Served)
+		return true
+	})
+	a.warned(t, missing)
+}
+
+// agree compares the reason that an API gives, "" for an answer, with what is
+// explained.
+func (a *apis) agree(t *testing.T, what, said, reason string, served bool) {
+	t.Helper()
+	if served {
+		reason = ""
+	}
+	if said != reason {
+		t.Errorf("%s: the API says %q, the explanation %q", what, said, reason)
+	}
+}
+
+// reasonOf returns the reason that an answer of metrics.k8s.io gives for programs,
+// which must be the one it gives for people.
+func (a *apis) reasonOf(t *testing.T, r *http.Response) string {
+	t.Helper()
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.StatusCode == http.StatusOK {
+		return ""
+	}
+	var status metav1.Status
+	if err := json.Unmarshal(body, &status); err != nil || status.Details == nil || len(status.Details.Causes) != 1 {
+		t.Fatalf("got %s, %v; want one cause", body, err)
+	}
+	reason := string(status.Details.Causes[0].Type)
+	if people := lastReason(status.Message); people != reason {
+		t.Errorf("programs are told %q, people %q", reason, people)
+	}
+	if strings.Contains(status.Message, address) {
+		t.Errorf("%q names an address", status.Message)
+	}
+	return reason
+}
+
+var atEnd = regexp.MustCompile(`\((\w+)\)\s*$`)
+
+// lastReason returns the name in parentheses at the end of a sentence.
+func lastReason(s string) string {
+	if m := atEnd.FindStringSubmatch(s); m != nil {
+		return m[1]
+	}
+	return "no reason in: " + s
+}
+
+var counted = regexp.MustCompile(`(\d+) ([A-Z]\w+)`)
+
+// warned compares the warnings of a LIST of all pods with what is missing.
+func (a *apis) warned(t *testing.T, missing map[string]int) {
+	t.Helper()
+	r := a.resource("/pods")
+	r.Body.Close()
+	warning := strings.Join(r.Header.Values("Warning"), "\n")
+	if (warning == "") != (len(missing) == 0) {
+		t.Errorf("got warning %q, want of %v", warning, missing)
+	}
+	first, _, _ := strings.Cut(warning, "\n")
+	for _, m := range counted.FindAllStringSubmatch(first, -1) {
+		if got := fmt.Sprint(missing[m[2]]); got != m[1] {
+			t.Errorf("%s: %s are explained so", m[0], got)
+		}
+	}
+}
