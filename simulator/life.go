@@ -25,9 +25,10 @@ func (p *Pod) replace(c condition) (hits int) {
 			until = end
 			hits++
 		}
-		if r := container.last(c.from); r != nil {
-			r.until = min(r.until, until)
+		if n := len(container.runs); n > 1 && container.runs[n-1].from > c.from {
+			container.runs = container.runs[:n-1] // it was to restart, and never will
 		}
+		container.end(until)
 	}
 	if hits == 0 {
 		return 0

@@ -6,17 +6,21 @@
 // Commands:
 //
 //	source interval=15s clock=1ms cores=4 node=n1 [exhaustive]
-//	    a new source and pipeline; the line comes first in a file
+//	    a new source and pipeline, and no facts; the line comes first in a file
 //	facts at=0s
 //	    pod shop/web uid=u1 [node=n1] [phase=Running] [started=-5m] [qos=Burstable] [hash=…] [mirror] [known=-5m] [hostnet]
 //	    container shop/web/app [id=c1] [state=running|waiting|terminated] [started=-5m] [last=c0] [role=sidecar|init|ephemeral]
 //	    everything the API server says from now on
-//	observe at=15s
+//	observe at=15s [date=15s]
 //	    shop/web/app [uid=] [id=] [path=] [start=-5m] [cpu=10s] [mem=10Mi] [procs=1] [time=14s] [runtime|mtime]
 //	    shop/web [rx=1000]   a pod;   node [cpu=]   the node;   system/kubelet   a system container
 //	    witness …            a line of the second view
 //	fail at=30s NodeTimeout
 //	    a read that gave nothing
+//
+// date= is what the node says its clock shows, cut to the second as HTTP does.
+// The output begins with "asks for a witness" where identity would have one read;
+// whether there is one is up to the observation.
 //
 // Times are offsets from an epoch; a sample's time is that of the observation
 // unless given.
@@ -25,7 +29,6 @@ package transcript
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,6 +42,11 @@ import (
 // Processor is a step of the pipeline under test.
 type Processor interface {
 	Process(facts *metric.Facts, b *metric.Batch, now time.Time)
+}
+
+// doubter is a Processor that may want a witness.
+type doubter interface {
+	Doubts(facts *metric.Facts, b *metric.Batch, now time.Time) bool
 }
 
 // Epoch is the moment all offsets count from.
@@ -69,7 +77,7 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 	args := parseArgs(d)
 	switch d.Cmd {
 	case "source":
-		s.steps = s.pipeline()
+		s.steps, s.facts = s.pipeline(), nil
 		s.batch = metric.Batch{Source: "test", Node: metric.NodeName(or(args["node"], "n1")), Interval: 15 * time.Second, Clock: time.Millisecond}
 		for key, set := range map[string]func(string) error{
 			"interval": func(v string) (err error) { s.batch.Interval, err = time.ParseDuration(v); return err },
@@ -94,6 +102,13 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 		b := &s.batch
 		b.Reset()
 		b.Began, b.Ended = now, now
+		if v, ok := args["date"]; ok {
+			date, err := Moment(v)
+			if err != nil {
+				return "", err
+			}
+			b.NodeTime = date.Truncate(time.Second).UnixNano()
+		}
 		if d.Cmd == "fail" {
 			for _, a := range d.CmdArgs {
 				if r, ok := metric.ParseReason(a.Key); ok {
@@ -114,10 +129,14 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 		if len(witness.Samples) > 0 {
 			b.Witness = witness
 		}
+		asked := ""
 		for _, p := range s.steps {
+			if d, ok := p.(doubter); ok && d.Doubts(s.facts, b, now) {
+				asked = "asks for a witness\n"
+			}
 			p.Process(s.facts, b, now)
 		}
-		return Describe(b), nil
+		return asked + Describe(b), nil
 	}
 	return "", fmt.Errorf("unknown command %q", d.Cmd)
 }
@@ -291,121 +310,4 @@ func (s *session) goneSince(pods map[metric.PodRef]*metric.PodFacts) (gone []met
 		}
 	}
 	return gone
-}
-
-// Describe writes what a batch says after its last step, one line a sample,
-// then the verdicts of what has no sample.
-func Describe(b *metric.Batch) string {
-	var out []string
-	told := map[metric.Entity]bool{}
-	for i := range b.Samples {
-		s := &b.Samples[i]
-		told[s.Entity] = true
-		out = append(out, describeSample(b, s))
-	}
-	for _, v := range b.Verdicts {
-		if !told[v.Entity] {
-			out = append(out, fmt.Sprintf("%v  no %v: %v", v.Entity, v.Group, DescribeVerdict(&v)))
-		}
-	}
-	slices.Sort(out)
-	if len(out) == 0 {
-		return "nothing\n"
-	}
-	return strings.Join(out, "\n") + "\n"
-}
-
-func describeSample(b *metric.Batch, s *metric.Sample) string {
-	name := s.Entity.String()
-	if id := s.Instance.ID; id != "" {
-		name += " " + string(id)
-	} else if uid := s.Instance.UID; uid != "" {
-		name += " " + string(uid)
-	}
-	if s.Instance.Path != "" {
-		name += " " + string(s.Instance.Path)
-	}
-	verdict := func(g metric.Group) string {
-		for i := range b.Verdicts {
-			v := &b.Verdicts[i]
-			if v.Entity == s.Entity && v.Group == g && v.Reason == s.Reasons[g] &&
-				(v.Instance.ID == s.Instance.ID && v.Instance.Path == s.Instance.Path && v.Instance.Line == s.Instance.Line || v.Instance == metric.Instance{}) {
-				return DescribeVerdict(v)
-			}
-		}
-		return s.Reasons[g].String()
-	}
-	if s.Rejected() {
-		return name + "  rejected: " + verdict(metric.CPU)
-	}
-	var says []string
-	for i := range metric.NumGroups {
-		g := metric.Group(i)
-		switch {
-		case s.Reasons[g] == metric.Unjudged && s.Times[g] == 0:
-			continue
-		case !s.Numbered(g):
-			says = append(says, fmt.Sprintf("no %v: %s", g, verdict(g)))
-			continue
-		}
-		say := numbers(g, s)
-		if s.Reasons[g] == metric.Ambiguous {
-			say += " (Ambiguous)"
-		}
-		if s.Held&(1<<g) != 0 {
-			say += " (held)"
-		}
-		says = append(says, say)
-	}
-	return name + "  " + strings.Join(says, "; ")
-}
-
-func numbers(g metric.Group, s *metric.Sample) string {
-	w := s.Rates[g]
-	over := ""
-	if w.End != 0 {
-		over = fmt.Sprintf(" over %v to %v", w.Length, Offset(w.End))
-	}
-	switch g {
-	case metric.CPU:
-		if v, ok := s.Values.Get(metric.CPUUsageRate); ok {
-			return "cpu " + strconv.FormatFloat(v/1e6, 'g', 6, 64) + "m" + over
-		}
-		return "cpu"
-	case metric.Memory:
-		v, ok := s.Values.Get(metric.MemoryWorkingSet)
-		if !ok {
-			return "memory"
-		}
-		return "memory " + strconv.FormatFloat(v/(1<<20), 'g', 6, 64) + "Mi"
-	case metric.Network:
-		if v, ok := s.Values.Get(metric.NetworkRxRate); ok {
-			return "rx " + strconv.FormatFloat(v, 'g', 6, 64) + "B/s" + over
-		}
-		return "network"
-	}
-	return g.String()
-}
-
-func sight(s *metric.Sight) string {
-	var parts []string
-	if s.UID != "" {
-		parts = append(parts, "uid "+string(s.UID))
-	}
-	if s.ID != "" {
-		parts = append(parts, "id "+string(s.ID))
-	}
-	if s.Path != "" {
-		parts = append(parts, string(s.Path))
-	}
-	if s.Start != 0 {
-		parts = append(parts, "started "+Offset(s.Start).String())
-	}
-	if s.Value != 0 {
-		parts = append(parts, fmt.Sprintf("%v", time.Duration(s.Value)))
-	}
-	if s.Time != 0 {
-		parts = append(parts, "at "+Offset(s.Time).String())
-	}
-	return strings.Join(parts, " ")
 }

@@ -89,14 +89,15 @@ func (a *Aggregator) judgeByFacts(p *pod, b *metric.Batch) (worst, idle blame) {
 }
 
 // unheardOf reports whether the node has just reported a run of a container that
-// the API server does not know to run yet: it began after the one that ended last.
+// the API server does not know to run yet: it began after the one that ended last,
+// or in the same second.
 func (a *Aggregator) unheardOf(p *pod, c *metric.ContainerFacts, b *metric.Batch) bool {
 	at := p.member(c.Name)
 	if at == none || c.Role != metric.Regular && c.Role != metric.Sidecar || b.Samples[at].Held&(1<<metric.CPU) != 0 {
 		return false
 	}
 	start := b.Samples[at].Instance.StartTime()
-	return !start.IsZero() && start.After(c.EndedAt) && !start.Before(p.facts.Started)
+	return !start.IsZero() && !start.Before(c.EndedAt) && !start.Before(p.facts.Started)
 }
 
 // judgeByReports does the same where only the node tells what a pod consists

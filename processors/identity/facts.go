@@ -17,7 +17,6 @@ func (s *State) applyFacts(t *track, facts *metric.Facts, b *metric.Batch) {
 		}
 		if reason, evidence := s.contradicts(facts, b, sample, &known, t); reason != metric.Measured {
 			s.condemn(t, c, b, reason, evidence)
-			c.denied = true
 		}
 	}
 }
@@ -49,7 +48,7 @@ func (s *State) contradicts(facts *metric.Facts, b *metric.Batch, sample *metric
 		if at := reportTime(sample); at != 0 && max(at, at-int64(s.wrong())) < limit-int64(b.Clock) {
 			return metric.OldPod, metric.Evidence{Rule: ruleAge, Other: metric.Sight{UID: pod.UID, Start: nanos(pod.Started)}}
 		}
-		if known.Start != 0 && known.Origin != metric.StartCgroup && known.Start < limit-int64(b.Clock) {
+		if known.Start != 0 && known.Origin != metric.StartCgroup && known.Start < limit-int64(wander)-int64(b.Clock) {
 			return metric.OldPod, metric.Evidence{Rule: ruleAge, Other: metric.Sight{UID: pod.UID, Start: nanos(pod.Started)}}
 		}
 	}

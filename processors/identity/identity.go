@@ -51,6 +51,7 @@ type State struct {
 	asked   time.Duration
 	cores   float64 // of the node; 0 if unknown
 	node    metric.NodeClock
+	pasts   bool          // some track has a past
 	stepped time.Duration // when the node's clock was last found to have stepped, by ours; negative if never
 
 	// Of the batch in hand: its samples by entity.
@@ -102,10 +103,10 @@ type candidate struct {
 	sample int32
 	line   int // index in track.lines
 	out    bool
-	denied bool // by the facts
-	fresh  bool // the line is new
-	mixed  bool // it may as well be of another candidate's line
-	heard  bool // a witness says that the sample is the line's
+	fresh  bool   // the line is new
+	mixed  bool   // it may as well be of another line
+	stray  uint32 // that line, if no candidate has it
+	heard  bool   // a witness says that the sample is the line's
 }
 
 // New returns the state for one source.
@@ -145,48 +146,6 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 	s.grouped = nil
 }
 
-// join folds limbs into the sample they belong to, so that an entity has one
-// sample: a pod's network is reported with its sandbox, beside the pod's cgroup.
-func (s *State) join(b *metric.Batch) {
-	joined := 0
-	for i := range b.Samples {
-		sample, w := &b.Samples[i], s.tracked[i].winner
-		if w < 0 || sample.Entity.Part != "" || !limb(sample) || sample.Rejected() {
-			continue
-		}
-		whole := &b.Samples[w]
-		whole.Instance.Sandbox = sample.Instance.ID
-		for id, v := range sample.Values.All() {
-			if !whole.Values.Has(id) {
-				whole.Values.Set(id, v)
-			}
-		}
-		for g, at := range sample.Times {
-			if at != 0 && whole.Times[g] == 0 {
-				whole.Times[g] = at
-				whole.Received |= sample.Received & (1 << g)
-			}
-		}
-		s.next[i] = isJoined
-		joined++
-	}
-	if joined == 0 {
-		return
-	}
-	kept := 0
-	for i := range b.Samples {
-		if s.next[i] != isJoined {
-			// Swapped, not copied: each sample keeps its own memory.
-			b.Samples[kept], b.Samples[i] = b.Samples[i], b.Samples[kept]
-			kept++
-		}
-	}
-	b.Samples = b.Samples[:kept]
-}
-
-// isJoined in State.next marks a sample that has become part of another.
-const isJoined = -2
-
 // Doubts reports whether a witness is wanted: an entity is reported more than
 // once, nothing in the report or in memory tells the reports apart, and none was
 // asked for lately.
@@ -217,12 +176,6 @@ func (s *State) Doubts(_ *metric.Facts, b *metric.Batch, now time.Time) bool {
 		}
 	}
 	return false
-}
-
-// limb reports whether a sample speaks only of groups that rules cannot weigh,
-// such as a pod's network beside its cgroup: it follows the entity's main sample.
-func limb(s *metric.Sample) bool {
-	return s.Times[metric.CPU] == 0 && s.Times[metric.Memory] == 0
 }
 
 // group chains the samples of each entity, once for a batch.

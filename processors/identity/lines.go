@@ -112,7 +112,7 @@ func (s *State) fits(l *line, sample *metric.Sample) (cost float64, ok bool) {
 		return 0, false
 	}
 	named := i.ID != "" && o.ID != "" || i.Inode != 0 && o.Inode != 0
-	if i.Start != 0 && o.Start != 0 && i.Start != o.Start {
+	if !sameStart(i.Start, o.Start) {
 		cost = startMismatch
 	}
 	cpu, reported := sample.Values.Get(metric.CPUUsage)
@@ -132,19 +132,37 @@ func (s *State) fits(l *line, sample *metric.Sample) (cost float64, ok bool) {
 		return cost + math.Abs(cpu-l.cpu), true
 	}
 	switch {
-	case cpu < l.cpu && o.Start != 0 && o.Start <= l.time:
-		return cost + counterFell, true // a reset: it began before the line's last report
 	case elapsed < 0 && cpu <= l.cpu: // an older reading of the same line
+	case cpu < l.cpu && o.Start != 0 && o.Start <= l.time:
+		return cost + counterFell + l.cpu - cpu, true // a reset: it began before the line's last report
 	case cpu < l.cpu:
 		return 0, false
 	case elapsed == 0 && cpu != l.cpu && s.grouped.Clock < time.Second: // else both may be of one second
 		return 0, false
 	case elapsed < 0 && cpu > l.cpu:
 		return 0, false
-	case o.Start > l.time && (s.cores <= 0 || cpu <= s.cores*float64(reportTime(sample)-o.Start)):
+	case o.Start > l.time && (s.cores <= 0 || cpu <= s.cores*lifeOf(o.Start, l.time, sample)):
 		return 0, false // it began after the line's last report, and has had time for its counter
 	}
 	return cost + math.Abs(cpu-l.cpu-l.rate*elapsed), true
+}
+
+// lifeOf returns for how long an instance can have lived that began after the last
+// report of another, in nanoseconds: since its start, or, if that lies after its own
+// reading and so is wrong, since that report.
+func lifeOf(start, last int64, sample *metric.Sample) float64 {
+	at := reportTime(sample)
+	if start > at {
+		start = last
+	}
+	return float64(at - start)
+}
+
+// sameStart reports whether two starts are of one instance as far as they say
+// when it began: equal, or one of them cut to the second, as a witness tells it.
+func sameStart(a, b int64) bool {
+	cut := func(start int64) int64 { return start - start%int64(time.Second) }
+	return a == 0 || b == 0 || a == b || cut(a) == b || a == cut(b)
 }
 
 // steppedReadings is for how long after a step of its clock a node may report

@@ -17,15 +17,48 @@ func (s *State) mix(t *track, b *metric.Batch) {
 				x.mixed, y.mixed = true, true
 			}
 		}
+		if c := &s.candidates[i]; !c.fresh && len(t.lines) > 1 {
+			c.stray = s.stray(t, b, c)
+			c.mixed = c.mixed || c.stray != 0
+		}
 	}
 }
 
+// stray returns the line that was reported last time and is missed now, if the
+// candidate could go on from it as well as from its own: which of them is missed
+// nothing tells then. It returns 0 if there is none.
+func (s *State) stray(t *track, b *metric.Batch, c *candidate) uint32 {
+	sample, own := &b.Samples[c.sample], &t.lines[c.line]
+	right, ok := s.may(own, sample)
+	if !ok || !sameStart(own.instance.Start, sample.Instance.Start) {
+		return 0
+	}
+	for i := range t.lines {
+		l := &t.lines[i]
+		if !sameStart(l.instance.Start, sample.Instance.Start) || l.answer+1 != s.answers || s.taken(i) || l.cpu == own.cpu && l.time == own.time {
+			continue
+		}
+		if wrong, ok := s.may(l, sample); ok && (own.unpaced() || l.unpaced() || confusable(right, wrong)) {
+			return l.id
+		}
+	}
+	return 0
+}
+
 // blur gives lines of their own to candidates that are mixed up and of which no
-// witness spoke: what was known of their lines is no longer known of either.
+// witness spoke: what was known of their lines is no longer known of either. One that
+// is left of two is believed, but for no reason.
 func (s *State) blur(t *track, b *metric.Batch) {
 	for i := range s.candidates {
-		if c := &s.candidates[i]; c.mixed && !c.heard {
-			s.part(t, c, b)
+		c := &s.candidates[i]
+		if !c.mixed || c.heard {
+			continue
+		}
+		s.part(t, c, b)
+		for j := range t.lines {
+			if l := &t.lines[j]; c.stray != 0 && l.id == c.stray {
+				l.lost, l.rule, l.lostTo = metric.Ambiguous, ruleContinuity, t.lines[c.line].id
+			}
 		}
 	}
 }
@@ -41,6 +74,9 @@ func (s *State) part(t *track, c *candidate, b *metric.Batch) {
 func (s *State) mixed(t *track, b *metric.Batch, x, y *candidate) bool {
 	sx, sy := &b.Samples[x.sample], &b.Samples[y.sample]
 	lx, ly := &t.lines[x.line], &t.lines[y.line]
+	if alike(sx, sy) && (y.fresh || lx.cpu == ly.cpu && lx.time == ly.time) {
+		return false // the number is the same either way
+	}
 	right, ok := s.may(lx, sx)
 	if !ok {
 		return false // the right one is far off already; the other way is no better
@@ -61,7 +97,22 @@ func (s *State) mixed(t *track, b *metric.Batch, x, y *candidate) bool {
 		}
 		right, wrong = right+a, wrong+c
 	}
-	return wrong < 4*right+float64(time.Millisecond)
+	return lx.unpaced() || !y.fresh && ly.unpaced() || confusable(right, wrong)
+}
+
+// unpaced reports whether the line was seen once only, so that nothing says how fast
+// its counter goes.
+func (l *line) unpaced() bool { return l.rate == 0 && l.still == 0 }
+
+// confusable reports whether an assignment of counters to lines is hardly worse
+// than the one that was preferred.
+func confusable(right, wrong float64) bool { return wrong < 4*right+float64(time.Millisecond) }
+
+// alike reports whether two samples say the same of the CPU.
+func alike(a, b *metric.Sample) bool {
+	x, okX := a.Values.Get(metric.CPUUsage)
+	y, okY := b.Values.Get(metric.CPUUsage)
+	return okX && okY && x == y && a.Times[metric.CPU] == b.Times[metric.CPU]
 }
 
 // may is fits for a counter that goes on without a name, and no faster than the
@@ -70,6 +121,9 @@ func (s *State) may(l *line, sample *metric.Sample) (cost float64, ok bool) {
 	cost, ok = s.fits(l, sample)
 	cpu, _ := sample.Values.Get(metric.CPUUsage)
 	i, o := &l.instance, &sample.Instance
+	if apart := i.Start - o.Start; cost >= startMismatch && max(apart, -apart) > int64(wander) {
+		cost -= startMismatch // its starts are not to be followed
+	}
 	if !ok || cost >= unproven || i.ID != "" && o.ID != "" || i.Inode != 0 && o.Inode != 0 {
 		return cost, false
 	}

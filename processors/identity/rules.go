@@ -75,8 +75,11 @@ func (s *State) reportUnread(t *track, b *metric.Batch) {
 // older than one of the pod that has the name now.
 func (s *State) applyPast(t *track, b *metric.Batch) {
 	e := &b.Samples[t.first].Entity
+	if !s.pasts || e.Kind != metric.Container {
+		return
+	}
 	p := s.tracks[e.OfPod()]
-	if e.Kind != metric.Container || p == nil || p.past == "" {
+	if p == nil || p.past == "" {
 		return
 	}
 	for i := range s.candidates {
@@ -214,8 +217,12 @@ func (s *State) choose(t *track, facts *metric.Facts, b *metric.Batch) (ambiguou
 		if c.out || i == winner {
 			continue
 		}
-		if b.Samples[c.sample].Reasons[metric.CPU] == metric.NoData {
+		l := &t.lines[c.line]
+		if doubt := l.lost == metric.Ambiguous || l.cpu < 0; b.Samples[c.sample].Reasons[metric.CPU] == metric.NoData {
 			s.lose(t, c, s.candidates[winner], b, metric.Discontinuous, ruleContinuity)
+			if doubt { // that it cannot be read makes the other no surer
+				ambiguous, l.lost = true, metric.Ambiguous
+			}
 			continue
 		}
 		ambiguous = true
@@ -230,32 +237,28 @@ func (s *State) unread(t *track, c candidate, b *metric.Batch, bear time.Duratio
 	return sample.Reasons[metric.CPU] == metric.NoData && (bear == 0 || reportTime(sample)-t.lines[c.line].time > int64(bear))
 }
 
-// denied reports whether the facts rule out, in this round, the line's report.
-func (s *State) denied(line int) bool {
-	for i := range s.candidates {
-		if s.candidates[i].line == line && s.candidates[i].denied {
-			return true
-		}
-	}
-	return false
-}
-
 // rememberLoser turns a lone candidate away if it lost to a rival that was seen
 // lately: the rival is missed for once, and the number is still not its. What
-// the API server says is the present run is never turned away so.
+// the API server says is the present run is never turned away so, nor what was
+// turned away for no reason and is now told to be the younger.
 func (s *State) rememberLoser(t *track, facts *metric.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		l := &t.lines[c.line]
-		if present(facts, &b.Samples[c.sample], b.Clock) || b.Exhaustive && l.rule == ruleViews {
-			continue // the present run, or the last path to it
-		}
 		if c.out || l.lost == metric.Measured || l.lost.Layer() != metric.LayerIdentity || l.lostTo == 0 {
 			continue
 		}
+		if present(facts, &b.Samples[c.sample], b.Clock) || b.Exhaustive && l.rule == ruleViews {
+			continue // the present run, or the last path to it
+		}
 		for j := range t.lines {
-			if t.lines[j].id == l.lostTo && !s.denied(j) && !t.rests(j, l, s) && s.clock-t.lines[j].seen <= s.memory(b) {
-				s.condemn(t, c, b, l.lost, metric.Evidence{Rule: l.rule, Other: metric.Sight{Start: t.lines[j].instance.Start, UID: t.lines[j].instance.UID, ID: t.lines[j].instance.ID}})
+			r := &t.lines[j]
+			switch {
+			case r.id != l.lostTo || s.clock-r.seen > s.memory(b):
+			case s.taken(j) && r.disproved(): // it is not missed
+			case l.lost == metric.Ambiguous && t.younger(c, r, b):
+			default:
+				s.condemn(t, c, b, l.lost, metric.Evidence{Rule: l.rule, Other: metric.Sight{Start: r.instance.Start, UID: r.instance.UID, ID: r.instance.ID}})
 				return
 			}
 		}
@@ -266,15 +269,18 @@ func (s *State) rememberLoser(t *track, facts *metric.Facts, b *metric.Batch) {
 // reason, to a rival that is missed now but was seen lately: the choice is no
 // better founded for that.
 func (s *State) doubtful(t *track, facts *metric.Facts, b *metric.Batch) bool {
+	if len(t.lines) == 1 {
+		return false
+	}
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		if c.out || present(facts, &b.Samples[c.sample], b.Clock) {
 			continue
 		}
 		for j := range t.lines {
-			r, start := &t.lines[j], t.start(*c, b)
-			if start != 0 && r.instance.Start != 0 && start-r.instance.Start-r.shift > int64(startSlack) {
-				continue // its start has since been told, and is the later
+			r := &t.lines[j]
+			if t.younger(c, r, b) {
+				continue // its start has since been told
 			}
 			if r.lost == metric.Ambiguous && r.rule == ruleContinuity && r.lostTo == t.lines[c.line].id && !s.taken(j) && s.clock-r.seen <= s.memory(b) {
 				return true
@@ -284,11 +290,20 @@ func (s *State) doubtful(t *track, facts *metric.Facts, b *metric.Batch) bool {
 	return false
 }
 
-// rests reports whether the rival is reported, and has just lost to l by resting
-// while l's counter moved.
-func (t *track) rests(rival int, l *line, s *State) bool {
-	r := &t.lines[rival]
-	return s.taken(rival) && r.lostTo == l.id && r.rule == ruleMovement
+// disproved reports whether the line was turned away last because it is not the
+// present run, rather than for being empty or the other of two.
+func (l *line) disproved() bool {
+	switch l.lost {
+	case metric.OtherNode, metric.OldPod, metric.OldContainer, metric.OlderStart:
+		return true
+	}
+	return false
+}
+
+// younger reports whether both starts are known, and c's is the later.
+func (t *track) younger(c *candidate, r *line, b *metric.Batch) bool {
+	start := t.start(*c, b)
+	return start != 0 && r.instance.Start != 0 && start-r.instance.Start-r.shift > int64(startSlack)
 }
 
 // lose turns c away in favour of its rival.
@@ -297,7 +312,7 @@ func (s *State) lose(t *track, c *candidate, rival candidate, b *metric.Batch, r
 	t.lines[c.line].lostTo = winner.id
 	if old := t.lines[c.line].instance.UID; reason == metric.OlderStart && old != "" && winner.instance.UID != "" && old != winner.instance.UID {
 		if p := s.tracks[b.Samples[c.sample].Entity.OfPod()]; p != nil {
-			p.past = old
+			p.past, s.pasts = old, true
 		}
 	}
 	s.condemn(t, c, b, reason, metric.Evidence{Rule: rule, Other: sight(&b.Samples[rival.sample], winner)})

@@ -58,14 +58,6 @@ func (t *track) resumes(sample *metric.Sample) bool {
 	return ok && reported && is >= was && t.instance.Start != 0 && t.instance.Start == sample.Instance.Start
 }
 
-// steady reports whether a start is the one that was reported before, near
-// enough for a rate measured from it.
-func steady(was, is *metric.Instance, sample *metric.Sample) bool {
-	moved := was.Start - is.Start
-	life := sample.Times[metric.CPU] - is.Start
-	return was.Start != 0 && is.Start != 0 && max(moved, -moved) <= life/1000
-}
-
 func sameIf(same bool) life {
 	if same {
 		return continues

@@ -9,7 +9,7 @@
 // stand, with their old timestamps, until they are too old.
 //
 // instance.go decides what is one instance, series.go holds the samples pairs
-// are made of, clock.go watches the node's clock, hold.go lets last numbers
+// are made of, start.go measures young instances from their start, clock.go watches the node's clock, hold.go lets last numbers
 // stand.
 package rate
 
@@ -39,6 +39,11 @@ type State struct {
 	round   uint32
 	cores   cores
 	node    metric.NodeClock
+	answers int // rounds that gave something
+	// By our clock, negative if never: when the node's clock was last found to have
+	// stepped, and when a start was last reported other than before.
+	stepped, wandered time.Duration
+	scanned           uint32 // the round whose starts were last looked through
 }
 
 // track is what is remembered of one entity.
@@ -60,7 +65,7 @@ func New(o Options) *State {
 	if o.MinWindow <= 0 {
 		o.MinWindow = 10 * time.Second
 	}
-	return &State{options: o, tracks: map[metric.Entity]*track{}}
+	return &State{options: o, tracks: map[metric.Entity]*track{}, stepped: -1, wandered: -1}
 }
 
 // Process sets the rates of b's samples, gives each group its verdict, and adds
@@ -72,7 +77,11 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 	}
 	s.now, s.clock, s.round = now, now.Sub(s.epoch), s.round+1
 	s.cores.capacity = facts.CoresOf(b)
+	if !b.Failed() {
+		s.answers++
+	}
 	if s.clockStepped(b) {
+		s.stepped = s.clock
 		for _, t := range s.tracks { // what this batch misses, too
 			t.distrust()
 		}
@@ -120,9 +129,10 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 			}
 		}
 		t.steady = life == continues && steady(&t.instance, &sample.Instance, sample)
+		s.noteStart(t, sample)
 		t.follow(facts, sample, pod)
 		for g := range metric.NumGroups {
-			s.measure(t, metric.Group(g), sample, b)
+			s.measure(t, metric.Group(g), sample, facts, b)
 		}
 		s.standIn(t, sample, b)
 		t.last.CopyFrom(sample)
@@ -138,7 +148,7 @@ func (s *State) disown(rejected *metric.Sample) {
 		return
 	}
 	switch rejected.Reasons[metric.CPU] {
-	case metric.OtherNode, metric.OldPod, metric.OldContainer:
+	case metric.OtherNode, metric.OldPod, metric.OldContainer, metric.OlderStart:
 		delete(s.tracks, rejected.Entity)
 	}
 }
@@ -159,7 +169,7 @@ func (t *track) follow(facts *metric.Facts, sample *metric.Sample, pod metric.Po
 }
 
 // measure sets the rates and the verdict of one group of a sample.
-func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metric.Batch) {
+func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, facts *metric.Facts, b *metric.Batch) {
 	at := sample.Times[g]
 	if at == 0 || sample.Held&(1<<g) != 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
 		return
@@ -185,7 +195,7 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metr
 		// The same reading again, or an older one: standIn serves the last rate. If
 		// there was none, its start may have become credible.
 		e := entry{time: at, counters: read(g, &sample.Values)}
-		if at == sr.newest && g == metric.CPU && !sr.reset && !t.last.Numbered(g) && s.fromStart(t, sample, e, b, new(metric.Evidence)) == metric.Measured {
+		if at == sr.newest && g == metric.CPU && !sr.reset && !t.last.Numbered(g) && s.fromStart(t, facts, sample, e, b, new(metric.Evidence)) == metric.Measured {
 			settle(sample, g)
 		}
 		return
@@ -193,19 +203,19 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metr
 	e := entry{time: at, counters: read(g, &sample.Values)}
 	verdict := metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: metric.FirstSample}
 	verdict.Evidence.Got = sight(g, sample, at)
-	if due := b.Interval; due > 0 {
+	if due := max(b.Interval, sr.lacks(at, s.least(b))); due > 0 {
 		verdict.Evidence.Due = s.now.UnixNano() + int64(due)
 	}
 
 	sure := received || s.dated(sr, at, b)
 	sr.unsure = false
-	prev, ok := sr.baseline(at, s.target(b), s.least())
+	prev, ok := sr.baseline(at, s.target(b), s.least(b))
 	switch {
 	case !sure: // it may be from before a step of the clock: no later one is paired with it
 		if sr.stepped {
 			verdict.Reason = metric.ClockStep
 		}
-		sr.doubt = at
+		sr.doubt, sr.newest, sr.since = at, at, s.clock
 		s.refuseNew(sample, g, verdict, b)
 		return
 	case ok:
@@ -217,7 +227,7 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, b *metr
 		verdict.Reason = metric.CounterReset
 		verdict.Evidence.Other = metric.Sight{Time: newest.time, Value: newest.counters[0]}
 	case g == metric.CPU && !sr.reset:
-		verdict.Reason = s.fromStart(t, sample, e, b, &verdict.Evidence)
+		verdict.Reason = s.fromStart(t, facts, sample, e, b, &verdict.Evidence)
 	}
 	switch verdict.Reason {
 	case metric.Measured:

@@ -100,6 +100,15 @@ func (sr *series) baseline(at int64, target, least time.Duration) (entry, bool) 
 	return entry{}, false
 }
 
+// lacks returns for how long the oldest in store has yet to age before a reading
+// can be paired with it; 0 if there is none.
+func (sr *series) lacks(at int64, least time.Duration) time.Duration {
+	if len(sr.entries) == 0 {
+		return 0
+	}
+	return least - time.Duration(at-sr.entries[0].time)
+}
+
 // store adds e and drops what no later sample will be paired with. Entries
 // closer together than a quarter of the window are thinned out, so that a
 // source read every second keeps no more of them than one read every five.
@@ -122,7 +131,7 @@ func (sr *series) store(e entry, now, target time.Duration) {
 func (t *track) clear() {
 	for _, sr := range t.series {
 		if sr != nil {
-			*sr = series{entries: sr.entries[:0]}
+			*sr = series{entries: sr.entries[:0], stepped: sr.stepped}
 		}
 	}
 	t.last.Values.Reset()
@@ -181,39 +190,6 @@ func (s *State) pair(g metric.Group, sample *metric.Sample, prev, cur entry, b *
 	return metric.Measured
 }
 
-// fromStart measures the CPU of a young instance from its start, when its
-// counter was 0.
-func (s *State) fromStart(t *track, sample *metric.Sample, e entry, b *metric.Batch, evidence *metric.Evidence) metric.Reason {
-	i := &sample.Instance
-	if i.Start == 0 || math.IsNaN(e.counters[0]) || sample.Entity.Kind != metric.Container || sample.Entity.Part != "" {
-		return metric.FirstSample
-	}
-	if i.Origin != metric.StartRuntime && i.Origin != metric.StartReported {
-		return metric.FirstSample
-	}
-	life := time.Duration(e.time - i.Start)
-	least := s.options.MinWindow
-	if coarse(b) || i.Start%int64(time.Second) == 0 {
-		// Cut to a whole second, as /metrics/cadvisor does though its samples'
-		// times are finer.
-		least = coarseWindows * s.options.MinWindow
-	}
-	switch {
-	case life < 0 || life > max(2*b.Interval, time.Minute):
-		return metric.FirstSample
-	case life < least:
-		evidence.Due = s.now.UnixNano() + int64(least-life)
-		return metric.TooYoung
-	}
-	if i.Origin != metric.StartRuntime && !t.steady {
-		// Starts that are merely reported wander. This one is believed when it has
-		// been the same twice.
-		return metric.FirstSample
-	}
-	start := series{entries: []entry{{time: i.Start}}}
-	return s.pair(metric.CPU, sample, start.entries[0], e, b, &start)
-}
-
 // coarse reports whether the source cuts its timestamps to whole seconds.
 func coarse(b *metric.Batch) bool { return b.Clock >= time.Second }
 
@@ -221,17 +197,22 @@ func coarse(b *metric.Batch) bool { return b.Clock >= time.Second }
 // known only to the second.
 const coarseWindows = 3
 
+// shortest returns the shortest window that a rate may be over: two ends that are
+// each known to the second say little over ten.
+func (s *State) shortest(b *metric.Batch) time.Duration {
+	if coarse(b) {
+		return coarseWindows * s.options.MinWindow
+	}
+	return s.options.MinWindow
+}
+
 // target returns the window to aim for.
 func (s *State) target(b *metric.Batch) time.Duration {
-	window := s.options.MinWindow
-	if coarse(b) {
-		window *= coarseWindows
-	}
-	return early(max(window, b.Interval*2/3))
+	return early(max(s.shortest(b), b.Interval*2/3))
 }
 
 // least returns the shortest window to serve where no longer one can be had.
-func (s *State) least() time.Duration { return early(s.options.MinWindow) }
+func (s *State) least(b *metric.Batch) time.Duration { return early(s.shortest(b)) }
 
 // early lets a pair pass that was read a scheduler's delay too early.
 func early(window time.Duration) time.Duration { return window - window/20 }

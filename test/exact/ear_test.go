@@ -84,6 +84,7 @@ func (e *ear) hear(d delivery) {
 		e.meet(of, m, d)
 		m.answer, m.alone = e.answers, nil
 		if alone(of) {
+			e.survive(of[0], d)
 			m.alone, m.made = of[0].Life, d.made
 		}
 		for _, r := range of {
@@ -116,22 +117,57 @@ func (e *ear) forget(name string) {
 // meet notes which lives were reported side by side, and which of them came
 // while the other was known.
 func (e *ear) meet(of []*simulator.Report, m *mention, d delivery) {
+	mixed := map[pair]bool{}
+	for _, x := range of {
+		for _, y := range of {
+			if e.endpoint == simulator.Resource && x.Life.ID != y.Life.ID && e.mixed(x, y, m, d) {
+				mixed[pair{x.Life, y.Life}], mixed[pair{y.Life, x.Life}] = true, true
+			}
+		}
+	}
 	for _, x := range of {
 		for _, y := range of {
 			if x.Life == y.Life || x.Life.ID == y.Life.ID {
 				continue
 			}
 			e.together[pair{x.Life, y.Life}] = d.now
-			if e.endpoint == simulator.Resource && e.mixed(x, y, m, d) {
+			if mixed[pair{x.Life, y.Life}] {
 				e.lose(x.Life)
 				e.lose(y.Life)
 				continue
 			}
-			if e.trails[x.Life] == nil && m.alone == y.Life && m.made < x.Life.From {
+			// That y is the one that was alone shows by its counter, which must have been
+			// heard; and an answer that left both out may have left out either before.
+			if e.trails[x.Life] == nil && m.alone == y.Life && m.made < x.Life.From && e.followed(y.Life) && m.answer+1 == e.answers {
 				e.appeared[pair{x.Life, y.Life}] = true
 			}
 		}
 	}
+}
+
+// survive drops what is known of a life that is left of two that were reported side
+// by side in the answer before, by an endpoint that names neither, if its counter
+// could as well go on from the other's.
+func (e *ear) survive(x *simulator.Report, d delivery) {
+	t := e.trails[x.Life]
+	if e.endpoint != simulator.Resource || t == nil || len(d.witness) > 0 || x.Unread {
+		return
+	}
+	for y, o := range e.trails {
+		if nameOf(y) != nameOf(x.Life) || y == x.Life || o.last != t.last || o.lastCPU > x.CPU {
+			continue
+		}
+		if x.CPU-max(t.lastCPU, o.lastCPU) <= d.cores*(d.now-t.last+int64(20*time.Second)) {
+			e.lose(x.Life)
+			e.lose(y)
+		}
+	}
+}
+
+// followed reports whether a life's counter has been heard.
+func (e *ear) followed(l *simulator.Life) bool {
+	t := e.trails[l]
+	return t != nil && len(t.readings) > 0
 }
 
 // mixed reports whether x, whose counter has been heard before, and y could be

@@ -177,7 +177,8 @@ func (p *play) delivered(l *simulator.Life) bool {
 
 // unseen reports whether the counter began again in the window and nothing that
 // was delivered could show it: it has passed where it was, under the same start and
-// name or under none. No reader of that endpoint can know.
+// name or under none, and the API server's word has not come yet. No reader of that
+// endpoint can know.
 func (p *play) unseen(lives []*simulator.Life, sample *metric.Sample, rate float64, clock time.Duration, d delivery) bool {
 	for _, was := range lives {
 		for _, is := range lives {
@@ -188,7 +189,7 @@ func (p *play) unseen(lives []*simulator.Life, sample *metric.Sample, rate float
 				return true
 			}
 			t := p.heard(is)
-			if t != nil && t.minStart == 0 && !t.uid && d.facts == nil {
+			if t != nil && t.minStart == 0 && !t.uid && !p.named(is) {
 				return true
 			}
 		}
@@ -204,7 +205,7 @@ func (p *play) moved(l, is *simulator.Life, sample *metric.Sample, rate float64,
 	w := sample.Rates[metric.CPU]
 	from, cut := w.End-int64(w.Length), int64(clock)
 	cutStart := cut
-	if from == sample.Instance.Start {
+	if apart := from - sample.Instance.Start; max(apart, -apart) <= int64(w.Length)/200 {
 		if from%int64(time.Second) == 0 {
 			cutStart = int64(time.Second) // measured from a start that the node cuts
 		} else {

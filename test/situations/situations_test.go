@@ -150,7 +150,7 @@ var situations = []situation{
 	{cause: "two instances, one start line, nobody to ask", faults: []string{"duplicate pod=*-store-0-0 container=app at=20s style=two-lines"}, last: 90 * time.Second,
 		alone: true, noWitness: true, says: "pod Ambiguous, app Ambiguous (not Ambiguous by continuity), proxy Measured, node Measured"},
 	{cause: "the same, and one of them cannot be read", faults: []string{"duplicate pod=*-store-0-0 container=app at=20s", "zero pod=*-store-0-0 container=app at=80s"}, last: 90 * time.Second,
-		alone: true, noWitness: true, says: "pod Measured (not Ambiguous by continuity), app Measured (not Discontinuous by continuity), proxy Measured, node Measured"},
+		alone: true, noWitness: true, says: "pod Ambiguous (not Ambiguous by continuity), app Ambiguous (not Ambiguous by , Discontinuous by continuity), proxy Measured, node Measured"},
 	{cause: "starts jitter by seconds", faults: []string{"jitter pod=*-store-0-0 start=±3s"}, last: 90 * time.Second, says: whole},
 
 	// From counters to use.
