@@ -32,7 +32,7 @@ func TestRights(t *testing.T) {
 		"weir:leader: get update of leases in coordination.k8s.io named weir",
 		"weir:custom-metrics-reader: get list of * in custom.metrics.k8s.io",
 		"weir:external-metrics-reader: get list of * in external.metrics.k8s.io",
-		"weir:hpa-events: get list watch of horizontalpodautoscalers in autoscaling",
+		"weir:hpa-events: list watch of horizontalpodautoscalers in autoscaling",
 		"weir:hpa-events: get of */scale in *",
 		"weir:hpa-events: create patch of events in events.k8s.io",
 	}

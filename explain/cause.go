@@ -15,6 +15,8 @@ type causeKey struct {
 	node   metric.NodeName
 	late   bool
 	served bool
+	idle   bool   // there is nothing to measure
+	said   string // of the idle
 }
 
 // cause is a Cause in the making.
@@ -35,13 +37,15 @@ type named struct {
 }
 
 // cause returns the cause to which something on node of which is holds is
-// counted; nil if nothing is wrong with it.
+// counted; nil if there is nothing to tell of it.
 func (r *reporter) cause(is *Ruling, node metric.NodeName) *cause {
-	if is.Served && is.Reason != metric.Ambiguous || !is.Expected() {
+	if is.Served && is.Reason != metric.Ambiguous || is.Reason == metric.PodFinished {
 		return nil
 	}
 	key := causeKey{reason: is.Reason, late: is.Late, served: is.Served}
-	if layer := is.Reason.Layer(); (layer == metric.LayerNode || layer == metric.LayerScrape) && !is.Late {
+	if !is.Expected() {
+		key.idle, key.said = true, is.Said
+	} else if layer := is.Reason.Layer(); (layer == metric.LayerNode || layer == metric.LayerScrape) && !is.Late {
 		key.node = node
 	}
 	c := r.causes[key]
@@ -94,7 +98,7 @@ func (n named) String() string {
 func (r *reporter) finish(key causeKey, c *cause) Cause {
 	out := c.Cause
 	is := c.ruling
-	is.Container, is.Said = "", ""
+	is.Container, is.Said = "", key.said
 	if c.Pods+c.Nodes > 1 && key.node == "" {
 		is.Since = time.Time{} // each has its own
 	}
@@ -103,7 +107,7 @@ func (r *reporter) finish(key causeKey, c *cause) Cause {
 	if !c.due.IsZero() {
 		is.evidence.Due = c.due.UnixNano()
 	}
-	out.Reason, out.Node, out.Gravity = key.reason.String(), key.node, c.gravity.String()
+	out.Reason, out.Why, out.Node, out.Gravity = key.reason.String(), key.said, key.node, c.gravity.String()
 	out.Message = t.message(&is, false)
 	out.Next, out.Advice = t.next(&is, false), t.advice(&is)
 	out.Since = utc(c.Since)
@@ -148,6 +152,8 @@ func compareKeys(x, y causeKey) int {
 		strings.Compare(string(x.node), string(y.node)),
 		cmp.Compare(truth(x.late), truth(y.late)),
 		cmp.Compare(truth(x.served), truth(y.served)),
+		cmp.Compare(truth(x.idle), truth(y.idle)),
+		strings.Compare(x.said, y.said),
 	)
 }
 

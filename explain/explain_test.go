@@ -345,7 +345,10 @@ func finding(out *strings.Builder, f *explain.Finding, indent string) {
 
 func report(out *strings.Builder, r *explain.Report) {
 	fmt.Fprintf(out, "%s\nnodes %+v, pods %+v\n", r.Summary, r.Nodes, r.Pods)
-	for _, c := range r.Causes {
+	for i, c := range slices.Concat(r.Causes, r.Idle) {
+		if i == len(r.Causes) {
+			fmt.Fprintln(out, "not missing:")
+		}
 		fmt.Fprintf(out, "%s %s %s, since %s, %d pods, %d nodes: %s\n", c.Reason, c.Gravity, c.Node, offset(c.Since), c.Pods, c.Nodes, strings.Join(c.Names, " "))
 		for _, l := range []string{c.Message, "next: " + c.Next, "do: " + c.Advice, "scaled by: " + strings.Join(c.Autoscalers, ", ")} {
 			if !strings.HasSuffix(l, ": ") {

@@ -65,7 +65,7 @@ func (f *file) rule(g metric.Group, l sight, s *standing) (r Ruling) {
 func (f *file) finding(g metric.Group) Finding {
 	s := f.best(metric.Pod, "", g)
 	r := f.rule(g, look(f.pod, g), s)
-	if s != nil && !r.Served && r.Reason != metric.PodFinished {
+	if s != nil && !r.Served && r.Reason.Layer() != metric.LayerLife { // of which the API server tells all
 		if r.Reason == s.Reason {
 			r.evidence = s.Evidence
 		} else if c := f.at(r.Container, r.Reason, g); c != nil && r.Container != "" {
@@ -192,26 +192,17 @@ func (f *file) ofContainer(name string, g metric.Group, l sight, s *standing) Ru
 		return l.ruling(g)
 	case l.lacking && (l.uid == "" || p.Is(l.uid)):
 		return l.without(g)
-	case st != nil && st.reason.Layer() == metric.LayerLife:
-		r := st.ruling(f.node)
-		r.Container = name
-		if c != nil {
-			r.Said = c.Why
-			if r.Reason != metric.PodPending && !c.EndedAt.IsZero() {
-				r.Since = c.EndedAt
-			}
-		}
-		return r
-	case c != nil && c.State == metric.Terminated:
-		return Ruling{Reason: metric.ContainerFinished, Container: name, Said: c.Why, Since: c.EndedAt}
 	case p.Phase != metric.Running || p.Node == "":
+		if c != nil && c.State == metric.Terminated {
+			return still(p, c, st)
+		}
 		r := pending(p, g)
 		if p.Node != "" && c != nil {
 			r.Container, r.Said = name, c.Why
 		}
 		return r
 	case c != nil && c.State != metric.Live:
-		return Ruling{Reason: metric.ContainerNotStarted, Container: name, Said: c.Why, Since: c.EndedAt}
+		return still(p, c, st)
 	case st != nil:
 		return st.ruling(f.node)
 	}
@@ -222,7 +213,7 @@ func (f *file) ofContainer(name string, g metric.Group, l sight, s *standing) Ru
 	if n.over != nil && !l.reported {
 		return n.over.dropped()
 	}
-	if l.reported && !l.numbered {
+	if l.reported && !l.numbered && l.short().Layer() != metric.LayerLife {
 		return Ruling{Reason: l.short()}
 	}
 	since := began(p)

@@ -31,6 +31,23 @@ func TestAnswersAgreeWhateverHappens(t *testing.T) {
 				for _, c := range r.Causes {
 					missing += c.Pods
 				}
+				idle := 0
+				for _, c := range r.Idle {
+					idle += c.Pods
+					if len(c.Names) == 0 || len(c.Names) > 10 || c.Message == "" || c.Reason == "PodFinished" {
+						t.Fatalf("round %d: idle: got %+v, want names and words", round, c)
+					}
+				}
+				finished := 0
+				w.facts.EachPod(func(p *metric.PodFacts) bool {
+					if p.Phase == metric.Succeeded || p.Phase == metric.Failed {
+						finished++
+					}
+					return true
+				})
+				if idle+finished != r.Pods.Idle {
+					t.Fatalf("round %d: got %d idle pods and %d finished, the tally %+v: %+v", round, idle, finished, r.Pods, r)
+				}
 				if want := r.Pods.Expected - r.Pods.Served + r.Pods.Doubtful; missing != want {
 					t.Fatalf("round %d: the causes count %d pods, the tally %+v", round, missing, r.Pods)
 				}

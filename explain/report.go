@@ -19,41 +19,45 @@ const maxNames = 10
 // there is no such namespace.
 func (w *World) Namespace(name metric.Namespace) (Report, bool) {
 	pods := w.Facts.PodsIn(name)
-	s := w.survey(len(pods), func(n metric.Namespace) bool { return n == name })
-	if len(pods) == 0 && len(s.pods) == 0 && (w.Facts == nil || w.Facts.Synced) {
-		return Report{}, false
-	}
-	r := newReporter(s)
+	r := newReporter(w.surveyOfPods(pods))
 	for _, p := range pods {
-		r.pod(p, s.Pod(p))
+		r.pod(p, r.s.Pod(p))
 	}
-	if w.Facts == nil {
-		r.reported()
+	switch {
+	case w.Facts == nil && !r.reported(func(n metric.Namespace) bool { return n == name }),
+		w.Facts != nil && w.Facts.Synced && len(pods) == 0:
+		return Report{}, false
 	}
 	report := r.report("namespace " + string(name))
 	report.Namespace = name
 	return report, true
 }
 
-// Missing reports everything that is missing in the cluster.
+// Missing reports everything that is missing in the cluster. It goes from node to
+// node, for what is said of a node's pods lies together.
 func (w *World) Missing() Report {
-	s := w.Survey()
-	r := newReporter(s)
-	for _, name := range w.nodes() {
-		r.node(name, s.Node(name))
+	r := newReporter(w.Survey())
+	nodes := w.nodes()
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		r.node(name, r.s.Node(name))
+		for _, p := range w.Facts.PodsOn(name) {
+			r.pod(p, r.s.Pod(p))
+		}
 	}
 	w.Facts.EachPod(func(p *metric.PodFacts) bool {
-		r.pod(p, s.Pod(p))
+		if !nodes[p.Node] { // bound to none, or to one that is no more
+			r.pod(p, r.s.Pod(p))
+		}
 		return true
 	})
 	if w.Facts == nil {
-		r.reported()
+		r.reported(func(metric.Namespace) bool { return true })
 	}
 	return r.report("the cluster")
 }
 
 // nodes returns every node that is known or read.
-func (w *World) nodes() []metric.NodeName {
+func (w *World) nodes() map[metric.NodeName]bool {
 	names := map[metric.NodeName]bool{}
 	w.Facts.EachNode(func(n *metric.NodeFacts) bool {
 		names[n.Name] = true
@@ -69,7 +73,7 @@ func (w *World) nodes() []metric.NodeName {
 			names[s.Entity.Node] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(names))
+	return names
 }
 
 // reporter groups what is missing by cause.
@@ -109,28 +113,6 @@ func (r *reporter) pod(p *metric.PodFacts, is Ruling) {
 	}
 }
 
-// reported counts the pods of which only nodes speak.
-func (r *reporter) reported() {
-	for ref, p := range r.s.pods {
-		f := &file{w: r.s.w, ref: ref, node: cmp.Or(p.node, p.on), read: r.s.reading(cmp.Or(p.node, p.on))}
-		node := r.s.Node(f.node)
-		f.nodeRuling = &node
-		var st *stand
-		if p.said {
-			st = &p.best
-		}
-		is := f.ruleUnknown(metric.CPU, p.sight, st)
-		if is.Reason == metric.Ambiguous {
-			is.Since = p.doubt
-		}
-		r.pods.count(&is)
-		if c := r.cause(&is, f.node); c != nil {
-			c.Pods++
-			c.name(named{ref: ref, container: is.Container})
-		}
-	}
-}
-
 func (t *Tally) count(r *Ruling) {
 	switch {
 	case r.Served:
@@ -166,7 +148,12 @@ func (r *reporter) report(of string) Report {
 	})
 	report := Report{At: r.s.w.Now, Nodes: r.nodes, Pods: r.pods, Causes: []Cause{}}
 	for _, key := range keys {
-		report.Causes = append(report.Causes, r.finish(key, r.causes[key]))
+		c := r.finish(key, r.causes[key])
+		if key.idle {
+			report.Idle = append(report.Idle, c)
+		} else {
+			report.Causes = append(report.Causes, c)
+		}
 	}
 	report.Summary = r.summary(of)
 	return report

@@ -156,12 +156,11 @@ func rulePod(p *metric.PodFacts, asked metric.Group, l sight, st *stand, read fu
 			return l.without(asked)
 		}
 	}
-	if st != nil && !st.outdated(p, read()) {
-		r := st.ruling(p.Node)
-		if c := p.Container(r.Container); c != nil && r.Reason.Layer() == metric.LayerLife {
-			r.Said = c.Why
-		}
+	if r, rests := resting(p, g, st); rests {
 		return r
+	}
+	if st != nil && !st.outdated(p, read()) {
+		return st.ruling(p.Node)
 	}
 	n := node()
 	if !n.Served && n.Reason.Layer() <= metric.LayerScrape {
@@ -176,7 +175,7 @@ func rulePod(p *metric.PodFacts, asked metric.Group, l sight, st *stand, read fu
 		return Ruling{Reason: metric.OldPod, group: g, evidence: metric.Evidence{
 			Rule: "uid", Got: metric.Sight{UID: l.uid}, Other: metric.Sight{UID: p.UID, Start: nanos(p.Started)},
 		}}
-	case l.reported && !other:
+	case l.reported && !other && l.short().Layer() != metric.LayerLife: // else the API server has since said otherwise
 		return Ruling{Reason: l.short(), group: g}
 	}
 	return late(asked, p.Node, began(p), read())
@@ -211,6 +210,41 @@ func pending(p *metric.PodFacts, g metric.Group) Ruling {
 			r.Container, r.Said = c.Name, c.Why
 			break
 		}
+	}
+	return r
+}
+
+// resting says why nothing of a pod that has started needs to be measured; false if
+// a container runs that does. It is what one of its containers waits for, else how
+// the first ended.
+func resting(p *metric.PodFacts, g metric.Group, st *stand) (r Ruling, rests bool) {
+	for i := range p.Containers {
+		c := &p.Containers[i]
+		switch {
+		case c.Required():
+			return Ruling{}, false
+		case c.Role != metric.Regular && c.Role != metric.Sidecar:
+		case !rests, r.Reason == metric.ContainerFinished && c.State != metric.Terminated:
+			r, rests = still(p, c, st), true
+		}
+	}
+	r.group = g
+	return r, rests
+}
+
+// still says why a container that does not run now has no numbers. Of a pod that is
+// being deleted it will not come back. Where st has said the same for longer than
+// since its last run ended, that counts: it runs for moments only.
+func still(p *metric.PodFacts, c *metric.ContainerFacts, st *stand) Ruling {
+	r := Ruling{Reason: metric.ContainerNotStarted, Container: c.Name, Said: c.Why, Since: c.EndedAt}
+	switch {
+	case !p.Deleted.IsZero():
+		r = Ruling{Reason: metric.PodTerminating}
+	case c.State == metric.Terminated:
+		r.Reason = metric.ContainerFinished
+	}
+	if st != nil && st.reason == r.Reason && (r.Since.IsZero() || st.since.Before(r.Since)) {
+		r.Since = st.since
 	}
 	return r
 }

@@ -104,8 +104,7 @@ func (s *stand) outdated(p *metric.PodFacts, read *reading) bool {
 	case metric.PodTerminating:
 		return p.Deleted.IsZero()
 	case metric.ContainerNotStarted, metric.ContainerFinished:
-		c := p.Container(s.name)
-		return c != nil && c.State == metric.Live
+		return p.Container(s.name) != nil // what it is now was asked before
 	}
 	return false
 }

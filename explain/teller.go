@@ -67,7 +67,7 @@ func (t *teller) gravity(r *Ruling) metric.Gravity {
 	case g == metric.None && rejection(r.Reason):
 		g = metric.Passing // it is all there was
 	}
-	if g == metric.Passing && r.Reason.Layer() != metric.LayerLife && !r.Since.IsZero() && t.now.Sub(r.Since) > t.read.lasting() {
+	if g == metric.Passing && !r.Since.IsZero() && t.now.Sub(r.Since) > t.read.lasting() {
 		g = metric.Broken
 	}
 	return g
@@ -125,7 +125,7 @@ func (t *teller) advice(r *Ruling) string {
 		return ""
 	}
 	advice := r.Reason.Advice()
-	if t.kind != metric.Node && t.node != "" && r.Reason.Layer() == metric.LayerScrape || r.Reason == metric.NodeNotReady && t.kind != metric.Node {
+	if t.kind != metric.Node && t.node != "" && (r.Reason.Layer() == metric.LayerScrape || r.Reason == metric.NodeNotReady) {
 		advice = strings.TrimSpace(advice + fmt.Sprintf(" `weir explain node %s` tells more.", t.node))
 	}
 	return advice

@@ -47,6 +47,8 @@ func (t *teller) told(r *Ruling) string {
 			return fmt.Sprintf("%s; the container waits: %s", plain, r.Said)
 		case r.Container != "" && r.Said != "":
 			return fmt.Sprintf("%s; container %s waits: %s", plain, r.Container, r.Said)
+		case r.Said != "" && r.Node != "": // of several
+			return plain + "; a container waits: " + r.Said
 		case r.Said != "":
 			return plain + "; " + r.Said
 		}

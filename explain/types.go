@@ -115,6 +115,9 @@ type Report struct {
 	Pods      Tally            `json:"pods"`
 	// Causes are why something is missing, the most harmful first.
 	Causes []Cause `json:"causes"`
+	// Idle are why there is nothing to measure of pods that autoscalers may wait
+	// for all the same, in that order; those that have finished are only counted.
+	Idle []Cause `json:"idle,omitempty"`
 }
 
 // Tally counts what should have CPU and memory, and what has.
@@ -131,13 +134,15 @@ type Tally struct {
 type Cause struct {
 	Reason  string `json:"reason"`
 	Gravity string `json:"gravity"`
+	// Why is, of the idle, what the API server says besides: "ErrImagePull".
+	Why string `json:"why,omitempty"`
 	// Node is where, if the cause is one node's.
 	Node    metric.NodeName `json:"node,omitempty"`
 	Message string          `json:"message"`
 	Next    string          `json:"next,omitempty"`
 	Advice  string          `json:"advice,omitempty"`
 	Since   time.Time       `json:"since,omitzero"` // the longest
-	// Pods and Nodes are how many lack a number because of it.
+	// Pods and Nodes are how many have no number because of it.
 	Pods  int `json:"pods"`
 	Nodes int `json:"nodes,omitempty"`
 	// Names are some of them: "shop/web-1", "shop/web-1/app", "node/n1".

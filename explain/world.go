@@ -16,6 +16,9 @@ type View interface {
 	Pod(ref metric.PodRef) (pod *metric.Sample, containers []*metric.Sample)
 	// Samples yields what is served of the entities of a kind.
 	Samples(kind metric.Kind) iter.Seq[*metric.Sample]
+	// EachOn calls do with what is served of the entities of a kind on one node,
+	// each good until do returns, until it returns false.
+	EachOn(node metric.NodeName, kind metric.Kind, do func(*metric.Sample) bool)
 	// Verdicts yields what stands against numbers that are missing or
 	// doubtful, with the time since which it has stood. VerdictsOn yields those of
 	// one node.

@@ -12,6 +12,7 @@ type report struct {
 	Summary string
 	Causes  []cause
 	Cut     cut
+	Idle    *report // what there is nothing to measure of; nil without any
 }
 
 // cause is why something is missing.
@@ -40,12 +41,22 @@ func (p *page) report(r *explain.Report, most int) report {
 	for i := range r.Causes[drawn.Cut.From:drawn.Cut.To] {
 		drawn.Causes = append(drawn.Causes, p.cause(&r.Causes[drawn.Cut.From+i]))
 	}
+	if len(r.Idle) > 0 {
+		drawn.Idle = &report{}
+		for i := range r.Idle[:min(len(r.Idle), maxNames)] {
+			drawn.Idle.Causes = append(drawn.Idle.Causes, p.cause(&r.Idle[i]))
+		}
+	}
 	return drawn
 }
 
 func (p *page) cause(c *explain.Cause) cause {
+	reason := c.Reason
+	if c.Why != "" {
+		reason += ", " + c.Why
+	}
 	d := cause{
-		State: grave(c.Gravity), Reason: c.Reason, Message: c.Message, Next: c.Next, Advice: c.Advice, Since: when(c.Since, p.Now),
+		State: grave(c.Gravity), Reason: reason, Message: c.Message, Next: c.Next, Advice: c.Advice, Since: when(c.Since, p.Now),
 	}
 	if c.Node != "" {
 		d.Where = anchor{Text: clean(string(c.Node)), Href: p.to(query{view: oneNode, node: c.Node})}

@@ -42,7 +42,7 @@ func (p *page) cgroupTable(node metric.NodeName, most int) table {
 			resources.memory.over(&r.Memory, s.sample, of)
 		}
 		r.State, r.Why = s.state()
-		t.Rows = append(t.Rows, r)
+		t.add(r)
 	}
 	return t
 }

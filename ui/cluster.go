@@ -96,7 +96,7 @@ type part struct {
 
 func (p *page) namespace() error {
 	name := p.query.pod.Namespace
-	r, ok := p.World.Namespace(name)
+	r, ok := p.Namespace(name)
 	if !ok {
 		return p.unknown(fmt.Sprintf("pod in namespace %q", name))
 	}

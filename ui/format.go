@@ -80,9 +80,16 @@ func when(t, now time.Time) moment {
 	}
 }
 
+// longest is how much of a text is shown, in bytes: a server's error may be a page
+// of its own.
+const longest = maxName
+
 // clean makes a name safe to show: what has no shape, or turns the direction of
 // what stands around it, is quoted.
 func clean(s string) string {
+	if len(s) > longest {
+		s = fmt.Sprintf("%s... (%s bytes more)", strings.ToValidUTF8(s[:longest], ""), grouped(len(s)-longest))
+	}
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return s
 	}

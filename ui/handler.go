@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"net/http"
-	"path"
 	"strconv"
 	"time"
 
@@ -67,16 +66,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		header.Set("Allow", "GET, HEAD")
 		http.Error(w, "this page can only be read: use GET", http.StatusMethodNotAllowed)
-		return
-	}
-	// Links are relative to a path that ends in a slash.
-	if path.Base(r.URL.Path) == "ui" && r.URL.Path[len(r.URL.Path)-1] != '/' {
-		to := "ui/"
-		if r.URL.RawQuery != "" {
-			to += "?" + r.URL.RawQuery
-		}
-		header.Set("Location", to) // not http.Redirect, which would name the path as seen from here
-		w.WriteHeader(http.StatusMovedPermanently)
 		return
 	}
 	status, body := h.answer(r)

@@ -56,7 +56,7 @@ func (p *page) namespaceTable(most int) table {
 		default:
 			r.State = state{"ok", good}
 		}
-		t.Rows = append(t.Rows, r)
+		t.add(r)
 	}
 	return t
 }

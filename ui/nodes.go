@@ -19,7 +19,7 @@ func (p *page) nodeTable(most int) table {
 		if f := p.Facts.Node(n.name); f != nil && !f.Ready {
 			r.Note = "not ready"
 		}
-		t.Rows = append(t.Rows, r)
+		t.add(r)
 	}
 	return t
 }

@@ -32,7 +32,7 @@ func (p *page) podTable(pods []item[knownPod], most int, whole query, node bool)
 			r.Note = "on " + clean(string(k.node))
 		}
 		r.State, r.Why = p.podState(&it)
-		t.Rows = append(t.Rows, r)
+		t.add(r)
 	}
 	return t
 }

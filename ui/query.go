@@ -60,7 +60,9 @@ const maxName = 1024
 // parse understands a request.
 func parse(u *url.URL) (query, error) {
 	q := query{view: sorry}
-	if !strings.HasSuffix(u.Path, "/ui/") && u.Path != "/" {
+	// Links are queries alone, so that they lead back wherever the page is. An API
+	// server lets nobody behind it redirect.
+	if !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/ui") && u.Path != "/" {
 		return q, &problem{http.StatusNotFound, "There is nothing at this address.", "The page is at /ui/, and everything on it is a question after that: /ui/?sources, for example."}
 	}
 	values, err := url.ParseQuery(u.RawQuery)

@@ -86,7 +86,7 @@ func (p *page) nodeState(it *item[knownNode]) (state, string) {
 	if it.rank == measured {
 		return state{"ok", good}, ""
 	}
-	if e, ok := p.World.Node(it.of.name); ok {
+	if e, ok := p.Node(it.of.name); ok {
 		if f := worst(&e); f != nil {
 			s := stateOf(f)
 			if p.leavesOut(it.of.name) {
@@ -103,17 +103,31 @@ func (p *page) podState(it *item[knownPod]) (state, string) {
 	if it.rank == measured {
 		return state{"ok", good}, ""
 	}
-	k := &it.of
-	if e, ok := p.World.Pod(k.ref); ok {
-		if f := worst(&e); f != nil {
-			s := stateOf(f)
-			if it.rank == idle && k.facts != nil {
-				s = state{strings.ToLower(string(k.facts.Phase)), s.Tone}
-			}
-			return s, brief(f)
+	f := p.podFinding(&it.of)
+	if f == nil {
+		return roughly(it.rank), ""
+	}
+	s := stateOf(f)
+	if it.rank == idle && it.of.facts != nil {
+		s = state{strings.ToLower(string(it.of.facts.Phase)), s.Tone}
+	}
+	return s, brief(f)
+}
+
+// podFinding returns the finding of a pod that matters most; nil if all is well or
+// nothing is known. Why says it without looking through all that stands, of which
+// there is much when many pods lack numbers; but where CPU is well it is silent of
+// memory.
+func (p *page) podFinding(k *knownPod) *explain.Finding {
+	if k.facts != nil {
+		if f := p.Why(k.facts); stateOf(&f).Tone != good {
+			return &f
 		}
 	}
-	return roughly(it.rank), ""
+	if e, ok := p.Pod(k.ref); ok {
+		return worst(&e)
+	}
+	return nil
 }
 
 // roughly is the state of something of which nobody says more.

@@ -18,7 +18,25 @@ type table struct {
 	Trends  bool // rows have lines
 	Asked   bool // rows have requests and limits
 	Sorts   map[sorting]anchor
+
+	said string // why, of the last row that told it
 }
+
+// add adds a row. Why is said once of rows that follow one another for one reason,
+// as those of the pods of a node that fails.
+func (t *table) add(r row) {
+	switch {
+	case r.Why == "":
+	case r.Why == t.said:
+		r.Why = alike
+	default:
+		t.said = r.Why
+	}
+	t.Rows = append(t.Rows, r)
+}
+
+// alike is said in place of a reason that has just been told.
+const alike = "for the same reason"
 
 // Count says how many there are.
 func (t table) Count() string { return grouped(t.Cut.Of) }

@@ -51,7 +51,7 @@ func (p *page) node() error {
 	name := p.query.node
 	p.Heading, p.Path = clean(string(name)), p.above(anchor{Text: "Nodes", Href: p.to(query{view: allNodes})})
 	if p.query.list != "" {
-		if _, ok := p.World.Node(name); !ok {
+		if _, ok := p.Node(name); !ok {
 			return p.unknown("node " + strconv.Quote(string(name)))
 		}
 		p.Path = append(p.Path, anchor{Text: p.Heading, Href: p.to(query{view: oneNode, node: name})})
@@ -68,7 +68,7 @@ func (p *page) node() error {
 
 // nodeThing returns what there is to show of a node; false if nothing is known.
 func (p *page) nodeThing(name metric.NodeName) (*thing, bool) {
-	e, ok := p.World.Node(name)
+	e, ok := p.Node(name)
 	if !ok {
 		return nil, false
 	}
@@ -102,7 +102,7 @@ func (p *page) listOf(node metric.NodeName, list string, most int) table {
 
 func (p *page) pod() error {
 	ref := p.query.pod
-	e, ok := p.World.Pod(ref)
+	e, ok := p.Pod(ref)
 	if !ok {
 		return p.unknown("pod " + strconv.Quote(ref.String()))
 	}
@@ -127,7 +127,7 @@ func (p *page) pod() error {
 
 func (p *page) container() error {
 	ref, name := p.query.pod, p.query.container
-	e, ok := p.World.Container(ref, name)
+	e, ok := p.Container(ref, name)
 	if !ok {
 		return p.unknown("container " + strconv.Quote(ref.String()+"/"+name))
 	}
@@ -264,6 +264,9 @@ func (p *page) facts(e *explain.Explanation) (facts []fact) {
 func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) table {
 	t := table{Title: "Containers", What: "Container", Trends: true, Asked: true, None: "no container is known"}
 	t.Cut = cut{To: len(e.Containers), Of: len(e.Containers)}
+	if f := worst(e); f != nil {
+		t.said = brief(f) // of the pod, above the table
+	}
 	for i := range e.Containers {
 		c := &e.Containers[i]
 		ref := metric.PodRef{Namespace: e.Namespace, Name: e.Pod}
@@ -286,7 +289,7 @@ func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) t
 		if f := worst(c); f != nil {
 			r.State, r.Why = stateOf(f), brief(f)
 		}
-		t.Rows = append(t.Rows, r)
+		t.add(r)
 	}
 	return t
 }

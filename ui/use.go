@@ -144,10 +144,10 @@ func (r *resource) share(s *metric.Sample, spec *metric.Values) float64 {
 
 // line returns what an entity used of r in the last fifteen minutes.
 func (p *page) line(r *resource, e metric.Entity) line {
-	if p.opts.Points == nil || p.World.View == nil {
+	if p.opts.Points == nil || p.View == nil {
 		return line{}
 	}
-	now := p.World.Now
+	now := p.Now
 	points := p.opts.Points(e, r.used, now.Add(-lineTime), now.Add(time.Minute))
 	return draw(r.name, points, now, p.hold(e.Node), r.format)
 }
@@ -157,8 +157,8 @@ func (p *page) line(r *resource, e metric.Entity) line {
 func (p *page) hold(node metric.NodeName) time.Duration {
 	if p.holds == nil {
 		p.holds = map[metric.NodeName]time.Duration{}
-		for i := range p.World.Sources {
-			s := &p.World.Sources[i]
+		for i := range p.Sources {
+			s := &p.Sources[i]
 			p.holds[s.Node] = max(p.holds[s.Node], 3*s.Interval)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -53,6 +54,14 @@ func (f *fixed) Samples(kind metric.Kind) iter.Seq[*metric.Sample] {
 			if s.Entity.Kind == kind && !yield(s) {
 				return
 			}
+		}
+	}
+}
+
+func (f *fixed) EachOn(node metric.NodeName, kind metric.Kind, do func(*metric.Sample) bool) {
+	for s := range f.Samples(kind) {
+		if s.Entity.Node == node && !do(s) {
+			return
 		}
 	}
 }
@@ -147,7 +156,7 @@ func TestKinds(t *testing.T) {
 		"namespaces/bank/missing":                            "MissingReport",
 		"namespaces/bank/pods/nope/explanation":              "Status",
 	} {
-		resp, err := http.Get(srv.URL + Path + path)
+		resp, err := http.Get(srv.URL + wire.Path + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,12 +198,17 @@ func TestProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			NewHandler(Options{World: func() *explain.World { return test.world }}).ServeHTTP(w, httptest.NewRequest(test.method, Path+test.path, nil))
-			var got status
+			NewHandler(Options{World: func() *explain.World { return test.world }}).ServeHTTP(w, httptest.NewRequest(test.method, wire.Path+test.path, nil))
+			var got struct {
+				Kind, APIVersion, Status, Reason, Message, Hint string
+				Code                                            int
+			}
 			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 				t.Fatalf("%v: %s", err, w.Body)
 			}
-			want := status{"Status", "v1", "Failure", reasons[test.status], test.status, test.message, test.hint}
+			want := got
+			want.Kind, want.APIVersion, want.Status, want.Code, want.Message, want.Hint = "Status", "v1", "Failure", test.status, test.message, test.hint
+			want.Reason = strings.ReplaceAll(http.StatusText(test.status), " ", "") // as Kubernetes calls them
 			if diff := cmp.Diff(want, got); diff != "" || w.Code != test.status {
 				t.Errorf("status %d (-want +got):\n%s", w.Code, diff)
 			}
@@ -270,15 +284,15 @@ func TestParseRequestRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := ParseRequest(&http.Request{URL: u})
-			var p *Problem
+			var p *wire.Problem
 			if !errors.As(err, &p) || p.Status != status || status == http.StatusNotFound && p.Hint == "" {
 				t.Errorf("%s: got %+v, %#v; want status %d", target, got, err, status)
 			}
 		}
 	}
-	f(http.StatusNotFound, "/missing", Path, Path+"missing/", Path+"%6Dissing", Path+"nodes/explanation", Path+"nodes//explanation", Path+"nodes/../explanation",
-		Path+"namespaces/shop/pods/web", Path+"namespaces/shop/pods/web/explanation/x", Path+"namespaces/%2E%2E/pods/web/explanation", Path+"pods/web/explanation")
-	f(http.StatusBadRequest, Path+"missing?a", Path+"missing?a=%zz", Path+"nodes/n1/explanation?container=a", Path+"namespaces/shop/pods/web/explanation?container=")
+	f(http.StatusNotFound, "/missing", wire.Path, wire.Path+"missing/", wire.Path+"%6Dissing", wire.Path+"nodes/explanation", wire.Path+"nodes//explanation", wire.Path+"nodes/../explanation",
+		wire.Path+"namespaces/shop/pods/web", wire.Path+"namespaces/shop/pods/web/explanation/x", wire.Path+"namespaces/%2E%2E/pods/web/explanation", wire.Path+"pods/web/explanation")
+	f(http.StatusBadRequest, wire.Path+"missing?a", wire.Path+"missing?a=%zz", wire.Path+"nodes/n1/explanation?container=a", wire.Path+"namespaces/shop/pods/web/explanation?container=")
 }
 
 // What is read from a path leads there again, and one of Paths leads to it with
@@ -288,7 +302,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, target string) {
-		u, err := url.Parse("http://weir" + Path + target)
+		u, err := url.Parse("http://weir" + wire.Path + target)
 		if err != nil {
 			return
 		}
@@ -300,7 +314,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		path, query := got.target()
 		again := &url.URL{Scheme: "http", Host: "weir", Path: "/", RawQuery: query.Encode()}
-		again = again.JoinPath(Path)
+		again = again.JoinPath(wire.Path)
 		for _, part := range path {
 			again = again.JoinPath(url.PathEscape(part))
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -28,12 +29,12 @@ func NewHandler(opts Options) *Handler { return &Handler{opts} }
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		fail(w, &Problem{Status: http.StatusMethodNotAllowed, Message: "an explanation cannot be changed", Hint: "GET it."})
+		wire.Fail(w, &wire.Problem{Status: http.StatusMethodNotAllowed, Message: "an explanation cannot be changed", Hint: "GET it."})
 		return
 	}
 	request, err := ParseRequest(r)
-	if p := (*Problem)(nil); errors.As(err, &p) {
-		fail(w, p)
+	if p := (*wire.Problem)(nil); errors.As(err, &p) {
+		wire.Fail(w, p)
 		return
 	}
 	world := h.opts.World()
@@ -41,12 +42,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, ok := find(world, request)
 	switch {
 	case ok && !(blind && request.Missing):
-		answer(w, http.StatusOK, body)
+		wire.Answer(w, http.StatusOK, body)
 	case blind:
-		fail(w, &Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
+		wire.Fail(w, &wire.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
 			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."})
 	default:
-		fail(w, unknown(world, request))
+		wire.Fail(w, unknown(world, request))
 	}
 }
 
@@ -83,8 +84,8 @@ func (r Request) pod() metric.PodRef { return metric.PodRef{Namespace: r.Namespa
 
 // unknown says that weir has never heard of what is asked for, and where to look.
 // Of other pods it says nothing: who may ask for this one may not for those.
-func unknown(w *explain.World, r Request) *Problem {
-	p := &Problem{Status: http.StatusNotFound, Message: "weir knows no " + r.String()}
+func unknown(w *explain.World, r Request) *wire.Problem {
+	p := &wire.Problem{Status: http.StatusNotFound, Message: "weir knows no " + r.String()}
 	who := "Neither the API server nor any node speaks of it."
 	if w.Facts == nil {
 		who = "No node that is read speaks of it, and there is no API server to ask."

@@ -9,19 +9,17 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/metric"
 )
-
-// Path is where the API lies.
-const Path = "/apis/" + APIVersion + "/"
 
 // Paths returns the patterns, as http.ServeMux has them, of all that is served.
 func Paths() []string {
 	return []string{
-		Path + "namespaces/{namespace}/pods/{name}/explanation",
-		Path + "nodes/{name}/explanation",
-		Path + "missing",
-		Path + "namespaces/{namespace}/missing",
+		wire.Path + "namespaces/{namespace}/pods/{name}/explanation",
+		wire.Path + "nodes/{name}/explanation",
+		wire.Path + "missing",
+		wire.Path + "namespaces/{namespace}/missing",
 	}
 }
 
@@ -35,30 +33,27 @@ type Request struct {
 	Container string
 }
 
-// moot are parameters that "kubectl get" adds by itself, and that change nothing.
-var moot = []string{"limit", "timeout"}
-
 // ParseRequest reads the path and the query of r. What is wrong with them is a
-// *Problem. Who decides what a caller must be allowed goes by the same reading as
+// *wire.Problem. Who decides what a caller must be allowed goes by the same reading as
 // who answers.
 func ParseRequest(r *http.Request) (Request, error) {
 	request, ok := parsePath(r.URL.EscapedPath())
 	if !ok {
-		return Request{}, &Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
-			Hint: "There are missing, nodes/NAME/explanation, namespaces/NAME/missing and namespaces/NAME/pods/NAME/explanation below " + Path + "."}
+		return Request{}, &wire.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
+			Hint: "There are missing, nodes/NAME/explanation, namespaces/NAME/missing and namespaces/NAME/pods/NAME/explanation below " + wire.Path + "."}
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return Request{}, &Problem{Status: http.StatusBadRequest, Message: err.Error()}
+		return Request{}, &wire.Problem{Status: http.StatusBadRequest, Message: err.Error()}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch value := values[name]; {
-		case slices.Contains(moot, name):
+		case wire.Moot(name):
 		case name != "container" || request.Pod == "":
-			return Request{}, &Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("unknown parameter %q", name),
+			return Request{}, &wire.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("unknown parameter %q", name),
 				Hint: "Only container, of a pod, is known."}
 		case len(value) > 1 || value[0] == "":
-			return Request{}, &Problem{Status: http.StatusBadRequest, Message: "container names one container", Hint: "Leave it out for the whole pod."}
+			return Request{}, &wire.Problem{Status: http.StatusBadRequest, Message: "container names one container", Hint: "Leave it out for the whole pod."}
 		default:
 			request.Container = value[0]
 		}
@@ -68,7 +63,7 @@ func ParseRequest(r *http.Request) (Request, error) {
 
 // parsePath reads a path, with what is escaped in it as it came.
 func parsePath(escaped string) (r Request, ok bool) {
-	rest, ok := strings.CutPrefix(escaped, Path)
+	rest, ok := strings.CutPrefix(escaped, wire.Path)
 	if !ok {
 		return Request{}, false
 	}

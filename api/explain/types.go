@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/explain"
 )
-
-// APIVersion is the group and the version that the API is part of.
-const APIVersion = "weir.dev/v1alpha1"
 
 // Explanation is an answer about one node, pod or container as JSON. Its kind is
 // "NodeExplanation", "PodExplanation" or "ContainerExplanation"; that of the
@@ -22,7 +20,7 @@ type Explanation struct {
 
 // NewExplanation returns e with its apiVersion and kind.
 func NewExplanation(e explain.Explanation) *Explanation {
-	return &Explanation{APIVersion, strings.ToUpper(e.Kind[:1]) + e.Kind[1:] + "Explanation", e}
+	return &Explanation{wire.APIVersion, strings.ToUpper(e.Kind[:1]) + e.Kind[1:] + "Explanation", e}
 }
 
 // Report is an answer about everything that is missing as JSON. Its kind is
@@ -34,7 +32,7 @@ type Report struct {
 }
 
 // NewReport returns r with its apiVersion and kind.
-func NewReport(r explain.Report) *Report { return &Report{APIVersion, "MissingReport", r} }
+func NewReport(r explain.Report) *Report { return &Report{wire.APIVersion, "MissingReport", r} }
 
 // UnmarshalJSON is part of json.Unmarshaler. It refuses what is of another kind.
 func (e *Explanation) UnmarshalJSON(b []byte) error {
@@ -43,8 +41,8 @@ func (e *Explanation) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	of, ok := strings.CutSuffix(e.Kind, "Explanation")
-	if e.Explanation.Kind = strings.ToLower(of); !ok || of == "" || e.APIVersion != APIVersion {
-		return fmt.Errorf("a %s of %s is no explanation of %s", e.Kind, e.APIVersion, APIVersion)
+	if e.Explanation.Kind = strings.ToLower(of); !ok || of == "" || e.APIVersion != wire.APIVersion {
+		return fmt.Errorf("a %s of %s is no explanation of %s", e.Kind, e.APIVersion, wire.APIVersion)
 	}
 	return nil
 }
@@ -55,8 +53,8 @@ func (r *Report) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, (*plain)(r)); err != nil {
 		return err
 	}
-	if r.Kind != "MissingReport" || r.APIVersion != APIVersion {
-		return fmt.Errorf("a %s of %s is no report of %s", r.Kind, r.APIVersion, APIVersion)
+	if r.Kind != "MissingReport" || r.APIVersion != wire.APIVersion {
+		return fmt.Errorf("a %s of %s is no report of %s", r.Kind, r.APIVersion, wire.APIVersion)
 	}
 	return nil
 }

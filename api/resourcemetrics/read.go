@@ -307,10 +307,11 @@ func labelsOf(p *metric.PodFacts) map[string]string {
 // nothing is the view of a cluster that has nothing to read.
 type nothing struct{}
 
-func (nothing) At() time.Time                                        { return time.Time{} }
-func (nothing) Each(metric.Kind, func(*metric.Sample) bool)          {}
-func (nothing) Lookup(metric.Entity) (*metric.Sample, bool)          { return nil, false }
-func (nothing) Pod(metric.PodRef) (*metric.Sample, []*metric.Sample) { return nil, nil }
+func (nothing) At() time.Time                                                  { return time.Time{} }
+func (nothing) Each(metric.Kind, func(*metric.Sample) bool)                    {}
+func (nothing) EachOn(metric.NodeName, metric.Kind, func(*metric.Sample) bool) {}
+func (nothing) Lookup(metric.Entity) (*metric.Sample, bool)                    { return nil, false }
+func (nothing) Pod(metric.PodRef) (*metric.Sample, []*metric.Sample)           { return nil, nil }
 func (nothing) Samples(metric.Kind) iter.Seq[*metric.Sample] {
 	return func(func(*metric.Sample) bool) {}
 }

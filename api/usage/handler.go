@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -38,17 +39,17 @@ func NewHandler(opts Options) *Handler {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		fail(w, &Problem{Status: http.StatusMethodNotAllowed, Message: "usage cannot be changed", Hint: "GET it."})
+		wire.Fail(w, &wire.Problem{Status: http.StatusMethodNotAllowed, Message: "usage cannot be changed", Hint: "GET it."})
 		return
 	}
 	request, err := ParseRequest(r)
-	if p := (*Problem)(nil); errors.As(err, &p) {
-		fail(w, p)
+	if p := (*wire.Problem)(nil); errors.As(err, &p) {
+		wire.Fail(w, p)
 		return
 	}
 	view := h.opts.View()
 	if view == nil {
-		fail(w, &Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
+		wire.Fail(w, &wire.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
 			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."})
 		return
 	}
@@ -79,7 +80,7 @@ func write(w io.Writer, resource Resource, query Query, view View, facts *metric
 		return err
 	}
 	out := bufio.NewWriterSize(w, 32<<10)
-	out.WriteString(`{"apiVersion":"` + APIVersion + `","kind":"` + resource.Kind() + `List","resource":"` + string(resource) + `","items":[`)
+	out.WriteString(`{"apiVersion":"` + wire.APIVersion + `","kind":"` + resource.Kind() + `List","resource":"` + string(resource) + `","items":[`)
 	rows := collect(view, facts, resource, query)
 	var it Item
 	enc := json.NewEncoder(out) // ends each item with a newline, so that a list can be read by line

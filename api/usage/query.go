@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -20,9 +21,6 @@ type Query struct {
 
 // parameters lists what a request may say, for the error about one it may not.
 var parameters = []string{"namespace", "node", "pod", "name", "metrics"}
-
-// moot are parameters that "kubectl get" adds by itself, and that narrow nothing.
-var moot = []string{"limit", "timeout"}
 
 // Values returns q as query parameters.
 func (q Query) Values() url.Values {
@@ -44,7 +42,7 @@ func (q Query) Values() url.Values {
 // repeated ones, and metrics that match nothing in the catalogue.
 func ParseQuery(v url.Values) (Query, error) {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if slices.Contains(moot, name) {
+		if wire.Moot(name) {
 			continue
 		}
 		if !slices.Contains(parameters, name) {

@@ -6,14 +6,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// APIVersion is the group and the version that the API is part of.
-const APIVersion = "weir.dev/v1alpha1"
-
-// Path is where the API lies. A Resource follows it, or namespaces/NAMESPACE and
-// then a Resource.
-const Path = "/apis/" + APIVersion + "/"
-
-// Resource is what a list is of.
+// Resource is what a list is of. It lies at wire.Path, or at wire.Path,
+// namespaces/NAMESPACE.
 type Resource string
 
 // The resources.

@@ -67,10 +67,10 @@ func (s *APIScales) Selector(ctx context.Context, namespace, apiVersion, kind, n
 	if err != nil {
 		return nil, fmt.Errorf("parse the target's apiVersion: %w", err)
 	}
-	mapping, err := s.mapper.RESTMapping(schema.GroupKind{Group: gv.Group, Kind: kind})
+	mapping, err := s.mapper.RESTMappingWithContext(ctx, schema.GroupKind{Group: gv.Group, Kind: kind})
 	if meta.IsNoMatchError(err) && s.mayDiscover(time.Now()) {
-		s.mapper.Reset()
-		mapping, err = s.mapper.RESTMapping(schema.GroupKind{Group: gv.Group, Kind: kind})
+		s.mapper.ResetWithContext(ctx)
+		mapping, err = s.mapper.RESTMappingWithContext(ctx, schema.GroupKind{Group: gv.Group, Kind: kind})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the resource of kind %s: %w", kind, err)

@@ -1,6 +1,8 @@
 package announce
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -93,4 +95,35 @@ func TestScales(t *testing.T) {
 	scales.mu.Unlock()
 	f("argoproj.io/v1alpha1", "Rollout", "canary", "app=canary", "")
 	f("argoproj.io/v1alpha1", "Rollout", "mute", "", errNoSelector.Error())
+}
+
+// An API server that never answers keeps nobody: not the next lookup, and not the
+// end of the process.
+func TestScalesOfASilentServer(t *testing.T) {
+	asked := make(chan string, 1)
+	front := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- r.URL.Path:
+		default: // one is enough
+		}
+		<-r.Context().Done()
+	}))
+	defer front.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	scales, err := NewScales(&rest.Config{Host: front.URL, Transport: transport, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := scales.Selector(ctx, "shop", "apps/v1", "Deployment", "web")
+		done <- err
+	}()
+	<-asked
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's end", err)
+	}
 }

@@ -99,7 +99,7 @@ func (a *Announcer) reflector() *cache.Reflector {
 		case err == nil && failing.Swap(false):
 			a.opts.Logger.Info("HorizontalPodAutoscalers can be read again")
 		case err != nil && ctx.Err() == nil && !failing.Swap(true):
-			a.opts.Logger.Warn("HorizontalPodAutoscalers cannot be read; weir needs get, list and watch on them (deploy/kustomize/components/hpa-events)", zap.Error(err))
+			a.opts.Logger.Warn("HorizontalPodAutoscalers cannot be read; weir needs list and watch on them (deploy/kustomize/components/hpa-events)", zap.Error(err))
 		}
 	}
 	lw := &cache.ListWatch{

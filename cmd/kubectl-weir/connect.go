@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/internal/reach"
 )
@@ -93,7 +93,7 @@ func advise(err error) error {
 	case !ok || hint != "":
 		return reach.Advised(err)
 	case status == http.StatusNotFound:
-		return cli.Hintf(errors.New("this cluster has no weir: its API server does not know "+usage.APIVersion),
+		return cli.Hintf(errors.New("this cluster has no weir: its API server does not know "+wire.APIVersion),
 			"Install one: docs/install.md. `kubectl get apiservice v1alpha1.weir.dev` shows whether its API is registered. --server=URL asks a weir directly.")
 	case status == http.StatusUnauthorized:
 		return cli.Hintf(err, "The API server does not know you: `kubectl auth whoami` tells as whom you come, and your kubeconfig whether that has expired.")

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	explainapi "github.com/weir-metrics/weir/api/explain"
-	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/metric"
@@ -36,14 +37,14 @@ func newWeir() http.Handler {
 	for _, path := range explainapi.Paths() {
 		mux.Handle(path, answers)
 	}
-	mux.HandleFunc(usage.Path+"namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc(wire.Path+"namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"apiVersion":"weir.dev/v1alpha1","kind":"PodUsageList","resource":"pods","items":[{"namespace":%q,"pod":"web","cpu":{"nanocores":250000000},"memory":{"workingSetBytes":188743680}}]}`,
 			r.PathValue("namespace"))
 	})
-	mux.HandleFunc(usage.Path+"pods", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc(wire.Path+"pods", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, `{"apiVersion":"weir.dev/v1alpha1","kind":"PodUsageList","resource":"pods","items":[{"namespace":"bank","pod":"vault"}]}`)
 	})
-	mux.HandleFunc(usage.Path+"nodes", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc(wire.Path+"nodes", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, `{"apiVersion":"weir.dev/v1alpha1","kind":"NodeUsageList","resource":"nodes","items":[{"node":"n1"}]}`)
 	})
 	return mux
@@ -55,7 +56,7 @@ func newAPIServer(weir http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		switch {
-		case token == "secret" && strings.HasPrefix(r.URL.Path, usage.Path):
+		case token == "secret" && strings.HasPrefix(r.URL.Path, wire.Path):
 			weir.ServeHTTP(w, r)
 		case token == "stranger":
 			w.WriteHeader(http.StatusUnauthorized)
@@ -138,7 +139,7 @@ func TestExplains(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 			t.Fatalf("kubectl weir %s: %v\n%s", command, err, &out)
 		}
-		said := append(got.Findings, got.Causes...)
+		said := slices.Concat(got.Findings, got.Causes)
 		if got.APIVersion != "weir.dev/v1alpha1" || got.Kind != kind || got.Namespace+"/"+got.Pod != pod || reason != "" && (len(said) == 0 || said[0].Reason != reason) {
 			t.Errorf("kubectl weir %s: got %+v, want a %s of %s with %s", command, got, kind, pod, reason)
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/internal/reach"
 	"github.com/weir-metrics/weir/internal/top"
 	"github.com/weir-metrics/weir/internal/version"
 	"github.com/weir-metrics/weir/internal/why"
@@ -30,12 +31,13 @@ kubeconfig. --server names another.`,
 	where.addFlags(root.PersistentFlags())
 	root.AddCommand(
 		top.NewCommand(top.Options{
-			Connect:   func() (top.Lister, error) { return where.connect() },
+			Connect:   func() (reach.Lister, error) { return where.connect() },
 			Namespace: where.namespace,
 		}),
 		why.NewCommand(why.Options{
 			Connect:   func() (why.Asker, error) { return where.connect() },
 			Namespace: where.namespace,
+			Program:   "kubectl weir",
 		}),
 		&cobra.Command{
 			Use:   "version",

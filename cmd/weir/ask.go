@@ -15,7 +15,7 @@ import (
 
 func newTop(getenv func(string) string, local string) *cobra.Command {
 	var server string
-	cmd := top.NewCommand(top.Options{Connect: func() (top.Lister, error) { return connect(cmp.Or(server, getenv("WEIR_SERVER")), local) }})
+	cmd := top.NewCommand(top.Options{Connect: func() (reach.Lister, error) { return connect(cmp.Or(server, getenv("WEIR_SERVER")), local) }})
 	addServer(cmd, &server, local)
 	return cmd
 }

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 	authentication "k8s.io/api/authentication/v1"
 	authorization "k8s.io/api/authorization/v1"
@@ -26,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	explainapi "github.com/weir-metrics/weir/api/explain"
-	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
@@ -151,47 +150,47 @@ func TestWhoMayRead(t *testing.T) {
 		{"GET", resources + "/nodes", 403, 200, 403, 401},
 		{"POST", resources + "/namespaces/shop/pods", 403, 403, 403, 401},
 
-		{"GET", usage.Path + "namespaces/shop/pods", 200, 403, 403, 401},
-		{"HEAD", usage.Path + "namespaces/shop/pods", 200, 403, 403, 401},
-		{"POST", usage.Path + "namespaces/shop/pods", 405, 403, 403, 401},
-		{"GET", usage.Path + "namespaces/shop/containers?metrics=*&limit=500", 200, 403, 403, 401},
-		{"GET", usage.Path + "namespaces/other/pods", 403, 403, 403, 401},
-		{"GET", usage.Path + "namespaces/shop/pods?namespace=other", 403, 400, 403, 401},
-		{"GET", usage.Path + "namespaces/*/pods", 403, 400, 403, 401},
-		{"GET", usage.Path + "namespaces/sho%3F/pods", 403, 400, 403, 401},
-		{"GET", usage.Path + "namespaces/shop%2F..%2Fother/pods", 403, 400, 403, 401},
-		{"GET", usage.Path + "namespaces/shop/../other/pods", 403, 403, 403, 401},
-		{"GET", usage.Path + "namespaces/shop/nodes", 403, 403, 403, 401},
-		{"GET", usage.Path + "namespaces/shop/pods/web", 404, 403, 403, 401},
-		{"GET", usage.Path + "pods?namespace=shop", 200, 403, 403, 401},
-		{"GET", usage.Path + "cgroups?namespace=shop", 403, 200, 403, 401},
-		{"GET", usage.Path + "nodes?namespace=shop", 403, 200, 403, 401},
-		{"GET", usage.Path + "pods", 403, 200, 403, 401},
-		{"GET", usage.Path + "pods?namespace=", 403, 200, 403, 401},
-		{"GET", usage.Path + "pods?namespace=sho*", 403, 200, 403, 401},
-		{"GET", usage.Path + "pods?namespace=%2A", 403, 200, 403, 401},
-		{"GET", usage.Path + "pods?namespace=shop&namespace=other", 403, 400, 403, 401},
-		{"GET", usage.Path + "pods?namespace=shop;namespace=other", 403, 400, 403, 401},
-		{"GET", usage.Path + "pods?Namespace=shop", 403, 400, 403, 401},
-		{"GET", usage.Path + "%70ods?namespace=shop", 403, 404, 403, 401},
-		{"GET", usage.Path + "pods/?namespace=shop", 403, 404, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/pods", 200, 403, 403, 401},
+		{"HEAD", wire.Path + "namespaces/shop/pods", 200, 403, 403, 401},
+		{"POST", wire.Path + "namespaces/shop/pods", 405, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/containers?metrics=*&limit=500", 200, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/other/pods", 403, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/pods?namespace=other", 403, 400, 403, 401},
+		{"GET", wire.Path + "namespaces/*/pods", 403, 400, 403, 401},
+		{"GET", wire.Path + "namespaces/sho%3F/pods", 403, 400, 403, 401},
+		{"GET", wire.Path + "namespaces/shop%2F..%2Fother/pods", 403, 400, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/../other/pods", 403, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/nodes", 403, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/pods/web", 404, 403, 403, 401},
+		{"GET", wire.Path + "pods?namespace=shop", 200, 403, 403, 401},
+		{"GET", wire.Path + "cgroups?namespace=shop", 403, 200, 403, 401},
+		{"GET", wire.Path + "nodes?namespace=shop", 403, 200, 403, 401},
+		{"GET", wire.Path + "pods", 403, 200, 403, 401},
+		{"GET", wire.Path + "pods?namespace=", 403, 200, 403, 401},
+		{"GET", wire.Path + "pods?namespace=sho*", 403, 200, 403, 401},
+		{"GET", wire.Path + "pods?namespace=%2A", 403, 200, 403, 401},
+		{"GET", wire.Path + "pods?namespace=shop&namespace=other", 403, 400, 403, 401},
+		{"GET", wire.Path + "pods?namespace=shop;namespace=other", 403, 400, 403, 401},
+		{"GET", wire.Path + "pods?Namespace=shop", 403, 400, 403, 401},
+		{"GET", wire.Path + "%70ods?namespace=shop", 403, 404, 403, 401},
+		{"GET", wire.Path + "pods/?namespace=shop", 403, 404, 403, 401},
 		{"GET", "/apis/weir.dev//v1alpha1/pods?namespace=shop", 403, 403, 403, 401},
 
-		{"GET", explainapi.Path + "namespaces/shop/pods/web/explanation", 200, 403, 403, 401},
-		{"GET", explainapi.Path + "namespaces/shop/pods/web/explanation?container=app", 200, 403, 403, 401},
-		{"GET", explainapi.Path + "namespaces/shop/pods/web/explanation?container=nope", 404, 403, 403, 401},
-		{"GET", explainapi.Path + "namespaces/shop/pods/nope/explanation", 404, 403, 403, 401},
-		{"GET", explainapi.Path + "namespaces/shop/pods/web/explanation?pod=other", 403, 400, 403, 401},
-		{"PUT", explainapi.Path + "namespaces/shop/pods/web/explanation", 405, 403, 403, 401},
-		{"GET", explainapi.Path + "namespaces/other/pods/vault/explanation", 403, 403, 403, 401},
-		{"GET", explainapi.Path + "namespaces/shop/pods/../../other/pods/vault/explanation", 404, 403, 403, 401},
-		{"GET", explainapi.Path + "namespaces/shop%2F..%2Fother/pods/vault/explanation", 403, 403, 403, 401},
-		{"GET", explainapi.Path + "nodes/n1/explanation", 403, 403, 403, 401}, // to list nodes is not to get one
-		{"GET", explainapi.Path + "namespaces/shop/missing", 200, 403, 403, 401},
-		{"GET", explainapi.Path + "namespaces/other/missing", 403, 403, 403, 401},
-		{"GET", explainapi.Path + "namespaces/shop/missing?namespace=other", 403, 400, 403, 401},
-		{"GET", explainapi.Path + "missing", 403, 200, 403, 401},
-		{"GET", explainapi.Path + "missing?namespace=shop", 403, 400, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/pods/web/explanation", 200, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/pods/web/explanation?container=app", 200, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/pods/web/explanation?container=nope", 404, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/pods/nope/explanation", 404, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/pods/web/explanation?pod=other", 403, 400, 403, 401},
+		{"PUT", wire.Path + "namespaces/shop/pods/web/explanation", 405, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/other/pods/vault/explanation", 403, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/pods/../../other/pods/vault/explanation", 404, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/shop%2F..%2Fother/pods/vault/explanation", 403, 403, 403, 401},
+		{"GET", wire.Path + "nodes/n1/explanation", 403, 403, 403, 401}, // to list nodes is not to get one
+		{"GET", wire.Path + "namespaces/shop/missing", 200, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/other/missing", 403, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/missing?namespace=other", 403, 400, 403, 401},
+		{"GET", wire.Path + "missing", 403, 200, 403, 401},
+		{"GET", wire.Path + "missing?namespace=shop", 403, 400, 403, 401},
 		{"GET", "/apis/weir.dev/v1alpha1", 403, 200, 403, 401},
 
 		{"GET", "/api/v1/model/namespaces/shop/pods", 200, 403, 403, 401},
@@ -206,6 +205,25 @@ func TestWhoMayRead(t *testing.T) {
 		{"GET", "/api/v1/metric-export", 403, 200, 403, 401},
 		{"GET", "/apis/metrics/v1alpha1/namespaces/shop/pods", 200, 403, 403, 401},
 		{"GET", "/apis/metrics/v1alpha1/pods", 403, 200, 403, 401},
+
+		{"GET", "/ui/", 403, 200, 403, 401},
+		{"GET", "/ui", 403, 200, 403, 401},
+		{"GET", "/ui/?namespace=shop", 200, 403, 403, 401},
+		{"GET", "/ui/?pod=shop/web", 200, 403, 403, 401},
+		{"GET", "/ui/?container=shop/web/app", 200, 403, 403, 401},
+		{"GET", "/ui/?namespace=other", 403, 403, 403, 401},
+		{"GET", "/ui/?pod=other/vault", 403, 403, 403, 401},
+		{"GET", "/ui/?pod=shop/web&namespace=other", 403, 403, 403, 401},
+		{"GET", "/ui/?pod=shop/../other/vault", 403, 403, 403, 401},
+		{"GET", "/ui/?pod=shop/web;pod=other/vault", 403, 403, 403, 401},
+		{"GET", "/ui/?Namespace=shop", 403, 403, 403, 401},
+		{"GET", "/ui/?namespace=shop&list=cgroups", 200, 403, 403, 401},
+		{"GET", "/ui/?q=shop", 403, 200, 403, 401},
+		{"GET", "/ui/?node=n1", 403, 200, 403, 401},
+		{"GET", "/ui/?sources", 403, 200, 403, 401},
+		{"GET", "/apis/weir.dev/v1alpha1/ui?namespace=shop", 200, 403, 403, 401},
+		{"GET", "/apis/weir.dev/v1alpha1/ui/?namespace=shop", 200, 403, 403, 401},
+		{"GET", "/apis/weir.dev/v1alpha1/ui/?missing", 403, 200, 403, 401},
 
 		{"GET", "/metrics/cluster", 403, 200, 403, 401},
 		{"GET", "/metrics", 403, 200, 403, 401},
@@ -362,37 +380,10 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 		"namespaces/shop/missing":                            false,
 	} {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, explainapi.Path+path, nil))
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, wire.Path+path, nil))
 		body := w.Body.String()
 		if w.Code != http.StatusOK || !strings.Contains(body, "NodeUnreachable") || strings.Contains(body, address) != want {
 			t.Errorf("%s: got %d %s\nwant NodeUnreachable, and whether it names the address: %v", path, w.Code, body, want)
 		}
-	}
-}
-
-// What is announced is what is served.
-func TestOwnGroup(t *testing.T) {
-	g := ownGroup()
-	prefix := "/apis/" + g.String() + "/"
-	var want []string
-	for i := range g.Resources {
-		r := &g.Resources[i]
-		switch resource, sub, _ := strings.Cut(r.Name, "/"); {
-		case sub != "" && r.Namespaced:
-			want = append(want, prefix+"namespaces/{namespace}/"+resource+"/{name}/"+sub)
-		case sub != "":
-			want = append(want, prefix+resource+"/{name}/"+sub)
-		default:
-			want = append(want, prefix+resource)
-			if r.Namespaced {
-				want = append(want, prefix+"namespaces/{namespace}/"+resource)
-			}
-		}
-	}
-	got := append(usage.Paths(), explainapi.Paths()...)
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("served (-announced +served):\n%s", diff)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	explainapi "github.com/weir-metrics/weir/api/explain"
 	"github.com/weir-metrics/weir/api/model"
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/internal/serve"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
@@ -60,14 +61,14 @@ func (f *front) local(p *plan) *serve.Mux {
 		mux.Handle(path, "", f.ui)
 	}
 	mux.List(uiPaths[0], "the page: what everything uses, what is missing and why")
-	mux.Handle(usage.Path, "", f.usage) // which says of any other path below what there is
+	mux.Handle(wire.Path, "", f.usage) // which says of any other path below what there is
 	for _, r := range usage.Resources() {
-		mux.List(usage.Path+string(r), "what "+string(r)+" use, as JSON")
+		mux.List(wire.Path+string(r), "what "+string(r)+" use, as JSON")
 	}
 	for _, path := range explainapi.Paths() {
 		mux.Handle(path, "", f.explain)
 	}
-	mux.List(explainapi.Path+"missing", "what has no number, and why, as JSON")
+	mux.List(wire.Path+"missing", "what has no number, and why, as JSON")
 	if p.APIs.Model {
 		for _, path := range model.Paths() {
 			mux.Handle(path, "", f.model)

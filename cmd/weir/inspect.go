@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"sigs.k8s.io/yaml"
 
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/metric"
@@ -77,7 +75,7 @@ removed, the exit status is 1.`,
 			return f.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
-	f.podFlags.addFlags(cmd.Flags())
+	f.addFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "json, yaml or wide; a narrow table if empty")
 	cmd.Flags().BoolVar(&f.clean, "clean", false, "remove orphans in which nothing runs; see --dry-run")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", true, "with --clean, only say what would be removed")
@@ -137,25 +135,10 @@ func (f *cgroupsFlags) run(ctx context.Context, out io.Writer) error {
 
 // write writes the report as the flags ask for it.
 func (f *cgroupsFlags) write(out io.Writer, r *inspect.Report) error {
-	var (
-		text []byte
-		err  error
-	)
-	switch f.output {
-	case "json":
-		if text, err = json.MarshalIndent(r, "", "  "); err == nil {
-			text = append(text, '\n')
-		}
-	case "yaml":
-		text, err = yaml.Marshal(r)
-	default:
-		return f.table(out, r)
+	if f.output == "json" || f.output == "yaml" {
+		return cli.WriteDocument(out, f.output, r)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(text)
-	return err
+	return f.table(out, r)
 }
 
 func (f *cgroupsFlags) table(out io.Writer, r *inspect.Report) error {

@@ -16,8 +16,8 @@ func newRoot(getenv func(string) string, local string) *cobra.Command {
 and serves it. It says why a number is missing instead of inventing one.
 
 Begin with "weir run", which measures this machine, and in another terminal
-"weir top cgroups"; "weir explain missing" says what has no number and why. In a pod of a cluster, "weir server" serves what kubectl top
-and autoscalers read.`,
+"weir top cgroups"; "weir explain missing" says what has no number and why. In a
+pod of a cluster, "weir server" serves what kubectl top and autoscalers read.`,
 		Args:              cli.Subcommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/metric"
@@ -113,7 +114,7 @@ func (w *weir) explain(t *testing.T, words ...string) (got struct {
 // readNodes puts what w says of nodes into nodes; nothing while it has not read any.
 func (w *weir) readNodes(t *testing.T, nodes map[metric.NodeName]usage.Item) {
 	t.Helper()
-	status, body := w.get(t, usage.Path+"nodes")
+	status, body := w.get(t, wire.Path+"nodes")
 	if status == http.StatusServiceUnavailable {
 		return
 	}
@@ -163,7 +164,7 @@ func TestRunMeasuresThisMachine(t *testing.T) {
 
 	var list usage.List
 	until(t, 20*time.Second, "a rate of the node", func() bool {
-		status, body := w.get(t, usage.Path+"nodes")
+		status, body := w.get(t, wire.Path+"nodes")
 		if status != http.StatusOK {
 			t.Fatalf("usage of nodes = %d %s", status, body)
 		}
@@ -196,7 +197,7 @@ func TestRunMeasuresThisMachine(t *testing.T) {
 	if status, body := w.get(t, "/metrics/cluster"); status != http.StatusOK || !strings.Contains(body, `weir_node_cpu_usage_cores{node="mill"`) {
 		t.Errorf("/metrics/cluster = %d and lacks the node's CPU:\n%.2000s", status, body)
 	}
-	for _, path := range []string{"/", "/healthz", "/debug/pprof/", usage.Path + "cgroups", usage.Path + "pods"} {
+	for _, path := range []string{"/", "/healthz", "/debug/pprof/", wire.Path + "cgroups", wire.Path + "pods"} {
 		if status, body := w.get(t, path); status != http.StatusOK {
 			t.Errorf("%s = %d %s", path, status, body)
 		}
@@ -225,7 +226,7 @@ func TestPprofIsOffUnlessAskedFor(t *testing.T) {
 	if status, body := w.get(t, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "not ready") {
 		t.Errorf("/readyz at once = %d %s, want 503", status, body)
 	}
-	if status, body := w.get(t, usage.Path+"nodes"); status == http.StatusServiceUnavailable && !strings.Contains(body, "/readyz") {
+	if status, body := w.get(t, wire.Path+"nodes"); status == http.StatusServiceUnavailable && !strings.Contains(body, "/readyz") {
 		t.Errorf("nodes before the first read = %d %s, want a hint to /readyz", status, body)
 	}
 }

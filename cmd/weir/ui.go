@@ -12,8 +12,9 @@ import (
 	"github.com/weir-metrics/weir/ui"
 )
 
-// uiPaths are where the page is: plain, and where kubectl proxy finds it.
-var uiPaths = [...]string{"/ui/", "/apis/weir.dev/v1alpha1/ui/"}
+// uiPaths are where the page is: plain, and where kubectl proxy finds it, each as
+// people type it too.
+var uiPaths = [...]string{"/ui/", "/ui", "/apis/weir.dev/v1alpha1/ui/", "/apis/weir.dev/v1alpha1/ui"}
 
 // newUI returns the page.
 func newUI(f *front, sinks func() []manager.SinkStatus) *ui.Handler {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/internal/suggest"
+	"github.com/weir-metrics/weir/internal/terminal"
 )
 
 // Hint is an error with the next step for the person who reads it.
@@ -46,11 +47,12 @@ func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stder
 	if err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "error: %v\n", err)
+	// A server may have had a hand in either.
+	fmt.Fprintf(stderr, "error: %s\n", terminal.SafeLines(err.Error()))
 	var hint *Hint
 	switch {
 	case errors.As(err, &hint):
-		fmt.Fprintln(stderr, hint.Try)
+		fmt.Fprintln(stderr, terminal.SafeLines(hint.Try))
 	case isUsage(err):
 		fmt.Fprintf(stderr, "Run %q to see what there is.\n", cmd.CommandPath()+" --help")
 	}

@@ -15,3 +15,16 @@ func flags(cmd *cobra.Command) []string {
 	})
 	return names
 }
+
+// CompleteFlag has a shell complete the values of cmd's flag. It panics where there
+// is no such flag, or it has a completion: a mistake of the program.
+func CompleteFlag(cmd *cobra.Command, name string, by func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)) {
+	if err := cmd.RegisterFlagCompletionFunc(name, by); err != nil {
+		panic(err)
+	}
+}
+
+// Fixed completes to one of values.
+func Fixed(values ...string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+}

@@ -9,6 +9,7 @@ import (
 
 	explainapi "github.com/weir-metrics/weir/api/explain"
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/metric"
@@ -76,15 +77,11 @@ func (w *Weir) advised(err error) error {
 // Answer returns the status and the hint of an answer that was none to the
 // question; ok is false for any other error. Only weir itself gives hints.
 func Answer(err error) (status int, hint string, ok bool) {
-	var u *usage.Problem
-	var e *explainapi.Problem
-	switch {
-	case errors.As(err, &u):
-		return u.Status, u.Hint, true
-	case errors.As(err, &e):
-		return e.Status, e.Hint, true
+	var p *wire.Problem
+	if !errors.As(err, &p) {
+		return 0, "", false
 	}
-	return 0, "", false
+	return p.Status, p.Hint, true
 }
 
 // Unknown reports whether weir answered that it has never heard of what it was

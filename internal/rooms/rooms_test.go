@@ -29,7 +29,7 @@ var table = []room{
 	{"cluster", []string{"metric"}},
 	{"history", []string{"metric"}},
 	{"explain", []string{"metric"}},
-	{"api/*", []string{"metric", "explain"}},
+	{"api/*", []string{"metric", "explain", "api/wire"}},
 	{"ui", []string{"metric", "explain"}},
 	{"autoscaler", []string{"metric", "explain"}},
 	{"eviction", []string{"metric"}},

@@ -54,4 +54,19 @@ func Safe(s string) string {
 	return b.String()
 }
 
+// SafeLines is Safe for text that was laid out: it keeps line ends and tabs.
+func SafeLines(s string) string {
+	var b strings.Builder
+	for len(s) > 0 {
+		end := strings.IndexAny(s, "\n\t")
+		if end < 0 {
+			end = len(s)
+		}
+		b.WriteString(Safe(s[:end]))
+		b.WriteString(s[end:min(end+1, len(s))])
+		s = s[min(end+1, len(s)):]
+	}
+	return b.String()
+}
+
 func unsafe(r rune) bool { return !unicode.IsPrint(r) }

@@ -22,6 +22,16 @@ func TestSafe(t *testing.T) {
 	}
 }
 
+func TestSafeLines(t *testing.T) {
+	for s, want := range map[string]string{
+		"": "", "one": "one", "one\n\ttwo\n": "one\n\ttwo\n", "a\x1b\n\rb\xff\t": "a\\x1b\n b\ufffd\t",
+	} {
+		if got := SafeLines(s); got != want {
+			t.Errorf("SafeLines(%q) = %q, want %q", s, got, want)
+		}
+	}
+}
+
 func FuzzSafe(f *testing.F) {
 	f.Add("a\x1b[2J\u0085")
 	f.Fuzz(func(t *testing.T, s string) {

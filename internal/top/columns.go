@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/internal/terminal"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -75,7 +75,7 @@ func columns(r usage.Resource) []column {
 func wide(c column) column { c.wide = true; return c }
 
 func name(title string, text func(*usage.Item) string) column {
-	return column{title: title, text: func(it *usage.Item) string { return clean(text(it)) }}
+	return column{title: title, text: func(it *usage.Item) string { return terminal.Safe(text(it)) }}
 }
 
 func node() column {
@@ -127,7 +127,7 @@ func reason() column {
 	return column{title: "REASON", wide: true, text: func(it *usage.Item) string {
 		var said, groups []string
 		for _, r := range it.Reasons {
-			text := r.Reason + " (" + clean(r.Message) + ")"
+			text := r.Reason + " (" + terminal.Safe(r.Message) + ")"
 			if i := slices.Index(said, text); i >= 0 {
 				groups[i] += "," + r.Group
 				continue
@@ -210,13 +210,3 @@ func binary(v float64) string {
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f%%", v*100) }
-
-// clean makes a name safe to print: what a terminal might obey is quoted.
-func clean(s string) string {
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return strconv.QuoteToGraphic(s)
-		}
-	}
-	return s
-}

@@ -1,7 +1,6 @@
 package top
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -10,17 +9,13 @@ import (
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/internal/reach"
 )
-
-// Lister answers what is used. *reach.Weir is one.
-type Lister interface {
-	List(ctx context.Context, r usage.Resource, q usage.Query) (*usage.List, error)
-}
 
 // Options make the command fit its program.
 type Options struct {
 	// Connect says whom to ask. It is called once, after flags are read.
-	Connect func() (Lister, error)
+	Connect func() (reach.Lister, error)
 	// Namespace returns the namespace that is meant where none is named; empty
 	// for all of them. Nil means all.
 	Namespace func() (string, error)
@@ -55,6 +50,9 @@ func NewCommand(o Options) *cobra.Command {
 	p.DurationVar(&f.timeout, "timeout", 10*time.Second, "time one answer may take")
 	p.BoolVar(&f.noHeaders, "no-headers", false, "leave out the line of titles")
 	p.StringVar(&f.node, "node", "", "only what runs on this node; * and ? stand for others")
+	cli.CompleteFlag(top, "output", cli.Fixed("wide", "json", "yaml"))
+	cli.CompleteFlag(top, "sort-by", cli.Fixed("cpu", "memory", "name"))
+	cli.CompleteFlag(top, "node", f.completing(o, usage.Nodes, func(it *usage.Item) string { return string(it.Node) }))
 	for _, r := range usage.Resources() {
 		top.AddCommand(newResource(r, &f, o))
 	}
@@ -105,10 +103,12 @@ func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
 			}
 			return v.once(cmd.Context())
 		},
+		ValidArgsFunction: f.completeName(r, o),
 	}
 	if r == usage.Pods || r == usage.Containers {
 		cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only this namespace; * and ? stand for others")
 		cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "all namespaces")
+		cli.CompleteFlag(cmd, "namespace", f.completing(o, usage.Pods, func(it *usage.Item) string { return string(it.Namespace) }))
 	}
 	return cmd
 }

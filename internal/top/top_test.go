@@ -17,7 +17,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/internal/reach"
 	"github.com/weir-metrics/weir/internal/terminal"
 )
 
@@ -33,7 +35,7 @@ type town struct {
 
 func (t *town) List(_ context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
 	t.asked = q
-	list := &usage.List{APIVersion: usage.APIVersion, Kind: r.Kind() + "List", Resource: r}
+	list := &usage.List{APIVersion: wire.APIVersion, Kind: r.Kind() + "List", Resource: r}
 	for _, it := range t.lists[r] {
 		name := map[usage.Resource]string{
 			usage.Nodes: string(it.Node), usage.Pods: string(it.Pod), usage.Containers: it.Container, usage.Cgroups: string(it.Cgroup),
@@ -87,9 +89,9 @@ func newTown() *town {
 }
 
 // run runs a command line as a user would, and returns all that it prints.
-func run(ctx context.Context, lister Lister, args ...string) string {
+func run(ctx context.Context, lister reach.Lister, args ...string) string {
 	root := &cobra.Command{Use: "weir"}
-	root.AddCommand(NewCommand(Options{Connect: func() (Lister, error) { return lister, nil }}))
+	root.AddCommand(NewCommand(Options{Connect: func() (reach.Lister, error) { return lister, nil }}))
 	var out bytes.Buffer
 	if status := cli.Main(ctx, root, args, &out, &out); status != 0 {
 		fmt.Fprintf(&out, "exit status %d\n", status)

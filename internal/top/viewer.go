@@ -3,20 +3,20 @@ package top
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/internal/reach"
+	"github.com/weir-metrics/weir/internal/terminal"
 )
 
 // viewer shows one resource, once or again and again.
 type viewer struct {
-	lister   Lister
+	lister   reach.Lister
 	resource usage.Resource
 	query    usage.Query
 	flags    *flags
@@ -110,24 +110,12 @@ func without(items []usage.Item) int {
 
 // document writes the list as JSON or YAML.
 func (v *viewer) document(list *usage.List) error {
-	var text []byte
-	var err error
-	if v.flags.output == "yaml" {
-		text, err = yaml.Marshal(list)
-	} else {
-		text, err = json.MarshalIndent(list, "", "  ")
-		text = append(text, '\n')
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", v.flags.output, err)
-	}
 	if v.flags.output == "yaml" && v.flags.watch {
-		text = append([]byte("---\n"), text...)
+		if _, err := io.WriteString(v.out.w, "---\n"); err != nil {
+			return fmt.Errorf("write yaml: %w", err)
+		}
 	}
-	if _, err := v.out.w.Write(text); err != nil {
-		return fmt.Errorf("write %s: %w", v.flags.output, err)
-	}
-	return nil
+	return cli.WriteDocument(v.out.w, v.flags.output, list)
 }
 
 // watch shows it every interval until ctx ends. The first look must succeed;
@@ -144,7 +132,7 @@ func (v *viewer) watch(ctx context.Context) error {
 		case err != nil && first:
 			return err
 		case err != nil && !drawn:
-			fmt.Fprintf(v.errors, "error: %v\n", err)
+			fmt.Fprintf(v.errors, "error: %s\n", terminal.Safe(err.Error()))
 		case !v.flags.table():
 			err = v.document(list)
 			if err != nil {
@@ -175,7 +163,7 @@ func (v *viewer) look(list *usage.List, failed error, first, drawn bool) error {
 	var lines []string
 	switch {
 	case failed != nil:
-		lines = []string{"error: " + clean(failed.Error())}
+		lines = []string{"error: " + terminal.Safe(failed.Error())}
 	case len(list.Items) == 0:
 		lines = []string{v.nothing()}
 	default:

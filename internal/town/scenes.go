@@ -1,8 +1,10 @@
 package town
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"testing"
 	"time"
 
@@ -12,6 +14,11 @@ import (
 // Certificate is how reading a kubelet with a foreign certificate ends.
 func Certificate(time.Time) error {
 	return &metric.ReadError{Reason: metric.NodeCertificate, Err: errors.New("tls: failed to verify certificate: x509: certificate signed by unknown authority")}
+}
+
+// late is the error of a read that takes too long.
+func late(host string) error {
+	return &url.Error{Op: "Get", URL: "https://" + host + ":10250/metrics/cadvisor", Err: context.DeadlineExceeded}
 }
 
 // Failing is a cluster in which nearly everything that can go wrong has.
@@ -51,13 +58,13 @@ func Failing(t testing.TB) *Town {
 
 	n2.Fails = func(at time.Time) error {
 		if at.After(Noon.Add(-11*time.Minute)) && at.Before(Noon.Add(-7*time.Minute)) {
-			return &metric.ReadError{Reason: metric.NodeTimeout, Err: errors.New("Get \"https://192.0.2.2:10250/metrics/cadvisor\": context deadline exceeded")}
+			return &metric.ReadError{Reason: metric.NodeTimeout, Err: late("192.0.2.2")}
 		}
 		return nil
 	}
 	n3.Fails = func(at time.Time) error {
 		if at.After(Noon.Add(-4 * time.Minute)) {
-			return &metric.ReadError{Reason: metric.NodeTimeout, Err: errors.New("Get \"https://192.0.2.3:10250/metrics/cadvisor\": context deadline exceeded")}
+			return &metric.ReadError{Reason: metric.NodeTimeout, Err: late("192.0.2.3")}
 		}
 		return nil
 	}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/internal/reach"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -21,8 +22,7 @@ type Asker interface {
 	Node(ctx context.Context, name metric.NodeName) (*explain.Explanation, error)
 	// Missing reports on a namespace, or on the cluster if it is empty.
 	Missing(ctx context.Context, namespace metric.Namespace) (*explain.Report, error)
-	// List tells what else there is, for those who missed a name.
-	List(ctx context.Context, r usage.Resource, q usage.Query) (*usage.List, error)
+	reach.Lister // tells what else there is, to those who missed a name
 }
 
 // Options make the command fit its program.
@@ -32,6 +32,8 @@ type Options struct {
 	// Namespace returns the namespace that is meant where none is named; empty
 	// if one must be named. Nil means that one must.
 	Namespace func() (string, error)
+	// Program is what people type before "explain". Default "weir".
+	Program string
 }
 
 // asking is one use of the command.
@@ -45,6 +47,9 @@ type asking struct {
 // NewCommand returns "explain" with a subcommand for each noun.
 func NewCommand(o Options) *cobra.Command {
 	a := &asking{Options: o}
+	if a.Program == "" {
+		a.Program = "weir"
+	}
 	cmd := &cobra.Command{
 		Use:   "explain",
 		Short: "Say why a number is there, is missing or is in doubt",
@@ -56,8 +61,17 @@ node, or of everything that has none, most harmful first.`,
 	p := cmd.PersistentFlags()
 	p.StringVarP(&a.output, "output", "o", "text", "text, json or yaml")
 	p.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")
+	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml"))
 	cmd.AddCommand(a.pod(), a.container(), a.node(), a.inNamespace(), a.missing())
 	return cmd
+}
+
+// examples returns lines to type, of which these are the ends.
+func (a *asking) examples(ends ...string) string {
+	for i := range ends {
+		ends[i] = "  " + a.Program + " explain " + ends[i]
+	}
+	return strings.Join(ends, "\n")
 }
 
 func (a *asking) pod() *cobra.Command {
@@ -65,7 +79,7 @@ func (a *asking) pod() *cobra.Command {
 		Use:     "pod NAMESPACE/NAME",
 		Aliases: []string{"pods", "po"},
 		Short:   "Explain a pod and its containers",
-		Example: "  explain pod shop/web-1\n  explain pod web-1 -n shop",
+		Example: a.examples("pod shop/web-1", "pod web-1 -n shop"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, err := a.podRef(args)
 			if err != nil {
@@ -87,7 +101,7 @@ func (a *asking) container() *cobra.Command {
 		Use:     "container NAMESPACE/POD/NAME",
 		Aliases: []string{"containers"},
 		Short:   "Explain one container of a pod",
-		Example: "  explain container shop/web-1/app\n  explain container web-1 app -n shop",
+		Example: a.examples("container shop/web-1/app", "container web-1 app -n shop"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, name, err := a.containerRef(args)
 			if err != nil {
@@ -97,6 +111,7 @@ func (a *asking) container() *cobra.Command {
 				return w.Container(ctx, ref, name)
 			})
 		},
+		ValidArgsFunction: a.completeContainers,
 	}
 	a.addNamespace(cmd)
 	return cmd
@@ -107,6 +122,7 @@ func (a *asking) node() *cobra.Command {
 		Use:     "node NAME",
 		Aliases: []string{"nodes", "no"},
 		Short:   "Explain a node, and how reading it fares",
+		Example: a.examples("node n1"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := one("node", args)
 			if err != nil {
@@ -126,6 +142,7 @@ func (a *asking) inNamespace() *cobra.Command {
 		Use:     "namespace NAME",
 		Aliases: []string{"namespaces", "ns"},
 		Short:   "Say what is missing in a namespace, and why",
+		Example: a.examples("namespace shop"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := one("namespace", args)
 			if err != nil {
@@ -133,13 +150,15 @@ func (a *asking) inNamespace() *cobra.Command {
 			}
 			return a.report(cmd, name)
 		},
+		ValidArgsFunction: a.completeNamespaces,
 	}
 }
 
 func (a *asking) missing() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "missing",
-		Short: "Say everything that is missing, by cause, most harmful first",
+		Use:     "missing",
+		Short:   "Say everything that is missing, by cause, most harmful first",
+		Example: a.examples("missing", "missing -n shop -o json"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.Usage(fmt.Errorf("%q is too much: one pod is explained by explain pod, one namespace is chosen with -n", args[0]))
@@ -149,11 +168,13 @@ func (a *asking) missing() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.report(cmd, a.namespace) },
 	}
 	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", "only this namespace; all of them if empty")
+	cli.CompleteFlag(cmd, "namespace", a.namespaces)
 	return cmd
 }
 
 func (a *asking) addNamespace(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", "namespace of the pod, where its name does not begin with one")
+	cli.CompleteFlag(cmd, "namespace", a.namespaces)
 }
 
 // explain asks and shows an explanation.
@@ -185,7 +206,7 @@ func answer[T any](a *asking, cmd *cobra.Command, ask func(context.Context, Aske
 		return err
 	}
 	if a.output != "text" {
-		return write(cmd.OutOrStdout(), a.output, document(found))
+		return cli.WriteDocument(cmd.OutOrStdout(), a.output, document(found))
 	}
 	p := newPage(cmd.OutOrStdout(), cmd.Parent().CommandPath())
 	text(p, found)

@@ -3,6 +3,7 @@ package why
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,11 +18,10 @@ func writeExplanation(p *page, e *explain.Explanation) {
 	p.gap()
 	body(p, 0, e)
 	for i := range e.Containers {
-		c := &e.Containers[i]
-		if i == 0 || !(well(c) && well(&e.Containers[i-1])) {
+		if i == 0 || !oneLine(e, i) || !oneLine(e, i-1) {
 			p.gap()
 		}
-		writeContainer(p, c)
+		writeContainer(p, e, &e.Containers[i])
 	}
 	if len(e.Reads) > 0 {
 		p.gap()
@@ -51,18 +51,44 @@ func well(e *explain.Explanation) bool {
 	return len(e.Rivals) == 0
 }
 
-// writeContainer writes one container of a pod; in one line if it is well.
-func writeContainer(p *page, e *explain.Explanation) {
-	if !well(e) {
-		p.line(0, "", noTint, "container "+e.Container)
+// shared reports whether a container lacks its numbers for the very reason that its
+// pod does, as where the node does not answer.
+func shared(pod, container *explain.Explanation) bool {
+	for i := range container.Findings {
+		f := &container.Findings[i]
+		if !slices.ContainsFunc(pod.Findings, func(of explain.Finding) bool {
+			// Of the pod it is said by name which container waits.
+			said := strings.Replace(of.Message, "container "+container.Container+" ", "the container ", 1)
+			return of.Group == f.Group && !of.Served && !f.Served && of.Reason == f.Reason && of.Advice == f.Advice && (of.Message == f.Message || said == f.Message)
+		}) {
+			return false
+		}
+	}
+	return len(container.Findings) > 0 && len(container.Rivals) == 0
+}
+
+// oneLine reports whether a container of a pod takes one line.
+func oneLine(pod *explain.Explanation, i int) bool {
+	return well(&pod.Containers[i]) || shared(pod, &pod.Containers[i])
+}
+
+// writeContainer writes one container of a pod; in one line if it is well, or if
+// the pod's reason is its own.
+func writeContainer(p *page, pod, e *explain.Explanation) {
+	lead := "container " + e.Container
+	switch {
+	case shared(pod, e):
+		p.line(0, lead+": ", noTint, "for the same reason")
+	case well(e):
+		var values []string
+		for i := range e.Findings {
+			values = append(values, e.Findings[i].Group+" "+e.Findings[i].Value)
+		}
+		p.line(0, lead+": ", noTint, strings.Join(values, ", "))
+	default:
+		p.line(0, "", noTint, lead)
 		body(p, 2, e)
-		return
 	}
-	var values []string
-	for i := range e.Findings {
-		values = append(values, e.Findings[i].Group+" "+e.Findings[i].Value)
-	}
-	p.line(0, "container "+e.Container+": ", noTint, strings.Join(values, ", "))
 }
 
 // body writes what became of each group, and who was turned away. Groups of which
@@ -110,7 +136,7 @@ func writeFinding(p *page, column int, at time.Time, groups string, f *explain.F
 	p.item(column, "rule", f.Rule)
 	p.item(column, "since", moment(f.Since, at))
 	p.item(column, "next", f.Next)
-	p.item(column, "do", f.Advice)
+	p.advise(column, f.Advice)
 }
 
 // headline says whether there is a number.
@@ -166,7 +192,7 @@ func writeRival(p *page, column int, at time.Time, r *explain.Rival) {
 	p.item(column, "why", r.Message)
 	p.item(column, "rule", r.Rule)
 	p.item(column, "since", moment(r.Since, at))
-	p.item(column, "do", r.Advice)
+	p.advise(column, r.Advice)
 }
 
 // writeRead says how one source of the node is being read.

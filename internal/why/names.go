@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/internal/cli"
@@ -124,43 +121,4 @@ func orList(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, " and ")
-}
-
-// completePods offers the pods that weir knows to a shell, as NAMESPACE/NAME, or
-// as NAME within the namespace that is said.
-func (a *asking) completePods(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.complete(cmd, args, usage.Pods, func(it *usage.Item) string {
-		if a.namespace != "" {
-			return string(it.Pod)
-		}
-		return string(it.Namespace) + "/" + string(it.Pod)
-	})
-}
-
-// completeNodes offers the nodes that weir knows.
-func (a *asking) completeNodes(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.complete(cmd, args, usage.Nodes, func(it *usage.Item) string { return string(it.Node) })
-}
-
-// complete offers names to a shell; none if nobody answers, for a shell is no
-// place for errors.
-func (a *asking) complete(cmd *cobra.Command, args []string, r usage.Resource, name func(*usage.Item) string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	w, err := a.Connect()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
-	defer cancel()
-	list, err := w.List(ctx, r, usage.Query{Namespace: a.namespace, Metrics: []string{}})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for i := range list.Items {
-		names = append(names, name(&list.Items[i]))
-	}
-	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }

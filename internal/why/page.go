@@ -58,12 +58,13 @@ const (
 // that follow begin where its text does, after lead.
 func (p *page) line(column int, lead string, c tint, text string) {
 	indent := strings.Repeat(" ", column)
+	lead = terminal.Safe(lead)
 	hang := indent + strings.Repeat(" ", utf8.RuneCountInString(lead))
 	room := 0
 	if p.width > 0 {
 		room = max(p.width-len(hang), narrowest/2)
 	}
-	for i, l := range wrap(terminal.Safe(text), room) {
+	for i, l := range wrap(terminal.Safe(shorten(text)), room) {
 		if i == 0 {
 			p.text.WriteString(indent)
 			p.tinted(dim, lead)
@@ -88,6 +89,28 @@ func (p *page) item(column int, label, text string) {
 	if text != "" {
 		p.line(column, fmt.Sprintf("%-*s", labels, label), noTint, text)
 	}
+}
+
+// advise is item for what to do. What weir says to type becomes what this program
+// is called: who has kubectl need not have weir.
+func (p *page) advise(column int, text string) {
+	p.item(column, "do", strings.ReplaceAll(text, "`weir explain ", "`"+p.command+" "))
+}
+
+// longest is how much is written of one paragraph, in bytes: a server's error may
+// be a page of its own.
+const longest = 1000
+
+// shorten cuts text that nobody would read to its end.
+func shorten(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	cut := longest
+	for cut > longest-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%s... (%d bytes more: -o json has them)", text[:cut], len(text)-cut)
 }
 
 // labels is how wide labels are, with the space after them.

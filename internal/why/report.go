@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,9 +17,21 @@ func writeReport(p *page, r *explain.Report) {
 		answer = "Nothing is missing. " + answer
 	}
 	p.line(0, "", bold, answer)
+	advised := map[string]bool{}
 	for i := range r.Causes {
+		c := &r.Causes[i]
 		p.gap()
-		writeCause(p, r.At, &r.Causes[i])
+		writeCause(p, r.At, c, advised[c.Reason])
+		advised[c.Reason] = true
+	}
+	for i := range r.Idle {
+		c := &r.Idle[i]
+		p.gap()
+		if i == 0 {
+			p.line(0, "", bold, "Nothing to measure, which an autoscaler shows as <unknown> too:")
+		}
+		writeCause(p, r.At, c, advised[c.Reason])
+		advised[c.Reason] = true
 	}
 	if more := command(r); more != "" {
 		p.gap()
@@ -29,14 +42,20 @@ func writeReport(p *page, r *explain.Report) {
 // command returns the noun and the name by which to learn more of the first that
 // a report names; empty without any.
 func command(r *explain.Report) string {
-	for i := range r.Causes {
-		for _, name := range r.Causes[i].Names {
-			if kind, name := noun(name); kind != "" {
+	for _, c := range slices.Concat(r.Causes, r.Idle) {
+		for _, name := range c.Names {
+			if kind, name := noun(name); kind != "" && typed(name) {
 				return kind + " " + name
 			}
 		}
 	}
 	return ""
+}
+
+// typed reports whether a name can be typed as it is. Without an API server names
+// are what nodes say, and this one is put where people copy it to a shell.
+func typed(name string) bool {
+	return !strings.HasPrefix(name, "-") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/") == ""
 }
 
 // noun returns what a name of a report is the name of.
@@ -56,8 +75,13 @@ func noun(name string) (kind, plain string) {
 	return "", name
 }
 
-func writeCause(p *page, at time.Time, c *explain.Cause) {
+// writeCause writes one cause. What to do is the same on every node: again says
+// that it was written above.
+func writeCause(p *page, at time.Time, c *explain.Cause, again bool) {
 	head := c.Reason
+	if c.Why != "" {
+		head += ", " + c.Why
+	}
 	if c.Node != "" {
 		head += " on " + string(c.Node)
 	}
@@ -72,10 +96,14 @@ func writeCause(p *page, at time.Time, c *explain.Cause) {
 	p.line(0, "", tinted, head)
 	p.item(2, "why", c.Message)
 	p.item(2, "who", who(c))
-	p.item(2, "scaled", strings.Join(c.Autoscalers, ", "))
+	p.item(2, "scaled", some(c.Autoscalers, len(c.Autoscalers)))
 	p.item(2, "since", moment(c.Since, at))
 	p.item(2, "next", c.Next)
-	p.item(2, "do", c.Advice)
+	if again && c.Advice != "" {
+		p.item(2, "do", "as of "+c.Reason+" above")
+		return
+	}
+	p.advise(2, c.Advice)
 }
 
 // counts says how many lack a number.
@@ -99,10 +127,22 @@ func counts(c *explain.Cause) string {
 	return strings.Join(parts, " and ")
 }
 
-// who names some, and says how many more there are.
+// who names those that lack a number.
 func who(c *explain.Cause) string {
-	s := strings.Join(c.Names, ", ")
-	if more := c.Pods + c.Nodes - len(c.Names); more > 0 && len(c.Names) > 0 {
+	if len(c.Names) == 0 {
+		return ""
+	}
+	return some(c.Names, c.Pods+c.Nodes)
+}
+
+// mostNames is how many names a line has.
+const mostNames = 10
+
+// some writes the first names, and how many more of them all there are.
+func some(names []string, all int) string {
+	names = names[:min(len(names), mostNames)]
+	s := strings.Join(names, ", ")
+	if more := all - len(names); more > 0 {
 		s += fmt.Sprintf(" and %d more", more)
 	}
 	return s

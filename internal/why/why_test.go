@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 
-	explainapi "github.com/weir-metrics/weir/api/explain"
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/internal/reach"
@@ -40,7 +40,7 @@ type town struct {
 
 // unknown is what a weir answers about what it has never heard of.
 func unknown(what string) error {
-	return reach.Advised(&explainapi.Problem{Status: http.StatusNotFound, Message: "weir knows no " + what, Hint: "Is the name right?"})
+	return reach.Advised(&wire.Problem{Status: http.StatusNotFound, Message: "weir knows no " + what, Hint: "Is the name right?"})
 }
 
 func (t *town) find(what string) (*explain.Explanation, error) {
@@ -77,11 +77,18 @@ func (t *town) List(_ context.Context, r usage.Resource, q usage.Query) (*usage.
 	}
 	list := &usage.List{Resource: r}
 	for _, it := range t.items[r] {
-		if (q.Namespace == "" || q.Namespace == string(it.Namespace)) && (q.Name == "" || q.Name == string(it.Pod)) {
+		own := map[usage.Resource]string{usage.Nodes: string(it.Node), usage.Pods: string(it.Pod), usage.Containers: it.Container}[r]
+		if fits(q.Namespace, string(it.Namespace)) && fits(q.Pod, string(it.Pod)) && fits(q.Name, own) {
 			list.Items = append(list.Items, it)
 		}
 	}
 	return list, nil
+}
+
+// fits reports whether a name fits a pattern that may end in a star.
+func fits(pattern, name string) bool {
+	begun, ok := strings.CutSuffix(pattern, "*")
+	return pattern == "" || pattern == name || ok && strings.HasPrefix(name, begun)
 }
 
 func measured(group, value string) explain.Finding {
@@ -161,6 +168,33 @@ func newTown() *town {
 		},
 	}
 
+	// A node that hangs is the one reason for all that is on it. Without an API
+	// server names and errors are what nodes say.
+	lost := func(kind, container string) explain.Explanation {
+		f := late("cpu")
+		f.Message = "node n2 did not answer in time"
+		f.Advice += " `weir explain node n2` tells more."
+		g := f
+		g.Group = "memory"
+		return explain.Explanation{Kind: kind, Node: "n2", Namespace: "bank", Pod: "ledger", Container: container, At: noon, Findings: []explain.Finding{f, g}}
+	}
+	ledger := lost("pod", "")
+	ledger.Summary = "Pod bank/ledger has no CPU or memory: node n2 did not answer in time."
+	ill := lost("container", "ill\x1b[2J\xff")
+	ill.Rivals = db.Rivals
+	ledger.Containers = []explain.Explanation{lost("container", "app"), lost("container", "b\x1b[2J"), ill}
+	ledger.Reads = []explain.Read{{Source: "kubelet\x07", Reason: "NodeTimeout", Error: strings.Repeat("größe ", 300)}}
+
+	wait := func(kind, container, message string) explain.Explanation {
+		f := explain.Finding{Group: "cpu", Reason: "PodPending", Gravity: "passing", Message: message, Advice: "`kubectl describe pod` tells what it waits for."}
+		g := f
+		g.Group = "memory"
+		return explain.Explanation{Kind: kind, Namespace: "shop", Pod: "new", Container: container, At: noon, Findings: []explain.Finding{f, g}}
+	}
+	fresh := wait("pod", "", "the pod has not started; container app waits: ErrImagePull")
+	fresh.Summary = "Pod shop/new has no CPU or memory: the pod has not started; container app waits: ErrImagePull."
+	fresh.Containers = []explain.Explanation{wait("container", "app", "the pod has not started; the container waits: ErrImagePull")}
+
 	causes := []explain.Cause{{
 		Reason: "NodeTimeout", Gravity: "broken", Node: "n2", Message: "the node did not answer in time", Next: "the next attempt is due in 7 s",
 		Advice: "See whether the node is overloaded.", Since: before(20 * time.Minute), Pods: 12, Nodes: 1,
@@ -170,19 +204,33 @@ func newTown() *town {
 	}}
 	return &town{
 		explanations: map[string]*explain.Explanation{
-			"pod shop/web-1": web, "pod shop/api": api, "container shop/api/app": &app, "container bank/vault/db": db, "node n2": n2,
+			"pod shop/web-1": web, "pod shop/api": api, "pod bank/ledger": &ledger, "pod shop/new": &fresh, "container shop/api/app": &app, "container bank/vault/db": db, "node n2": n2,
 		},
 		reports: map[metric.Namespace]*explain.Report{
 			"": {At: noon, Summary: "1 of 2 nodes and 17 of 30 pods have CPU and memory.",
 				Nodes: explain.Tally{Expected: 2, Served: 1}, Pods: explain.Tally{Expected: 30, Served: 17}, Causes: causes},
 			"shop": {Namespace: "shop", At: noon, Summary: "1 of 2 pods have CPU and memory.", Pods: explain.Tally{Expected: 2, Served: 1}, Causes: causes[1:]},
 			"calm": {Namespace: "calm", At: noon, Summary: "3 of 3 pods have CPU and memory.", Pods: explain.Tally{Expected: 3, Served: 3}, Causes: []explain.Cause{}},
-			"idle": {Namespace: "idle", At: noon, Summary: "No pod of namespace idle should have CPU and memory now.", Pods: explain.Tally{Idle: 4}, Causes: []explain.Cause{}},
+			"storm": {Namespace: "storm", At: noon, Summary: "0 of 40 pods have CPU and memory.", Pods: explain.Tally{Expected: 40}, Causes: []explain.Cause{
+				{Reason: "NodeTimeout", Gravity: "broken", Node: "n2", Message: "node n2 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n2` tells more.", Pods: 25,
+					Names: []string{"storm/$(reboot)", "storm/-rf"}, Autoscalers: strings.Split("a,b,c,d,e,f,g,h,i,j,k,l", ",")},
+				{Reason: "NodeTimeout", Gravity: "broken", Node: "n3", Message: "node n3 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n3` tells more.", Pods: 15,
+					Names: []string{"storm/web-1"}},
+			}},
+			"idle": {Namespace: "idle", At: noon, Summary: "No pod of namespace idle should have CPU and memory now.", Pods: explain.Tally{Idle: 4}, Causes: []explain.Cause{}, Idle: []explain.Cause{
+				{Reason: "PodPending", Gravity: "broken", Why: "ErrImageNeverPull", Message: "the pod has not started; a container waits: ErrImageNeverPull", Next: "it is measured once it runs",
+					Advice: "`kubectl describe pod` tells what it waits for: a node with room, a volume or an image.", Since: before(20 * time.Minute), Pods: 2, Names: []string{"idle/a/app", "idle/b/app"}, Autoscalers: []string{"idle/web"}},
+				{Reason: "ContainerFinished", Gravity: "none", Why: "Completed", Message: "the container has ended: Completed", Pods: 1, Names: []string{"idle/c/app"}},
+			}},
 		},
 		items: map[usage.Resource][]usage.Item{
 			usage.Nodes: {{Node: "n1"}, {Node: "n2"}},
 			usage.Pods: {
 				{Node: "n2", Namespace: "bank", Pod: "vault"}, {Node: "n1", Namespace: "shop", Pod: "api"}, {Node: "n1", Namespace: "shop", Pod: "web-1"},
+			},
+			usage.Containers: {
+				{Namespace: "bank", Pod: "vault", Container: "db"}, {Namespace: "shop", Pod: "web-1", Container: "app"},
+				{Namespace: "shop", Pod: "web-1", Container: "$(reboot)"}, {Namespace: "shop", Pod: "web-1", Container: "proxy"},
 			},
 		},
 	}

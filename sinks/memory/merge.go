@@ -58,13 +58,21 @@ type reader struct {
 	to   []int
 }
 
-// each calls do for every entity of n of a kind (and, for pods and containers,
-// of a namespace) that has a number to serve, in order, until it returns
-// false. The sample is good until do returns.
-func (n *nodeView) each(kind metric.Kind, namespace metric.Namespace, rd *reader, do func(*metric.Sample) bool) bool {
+// stretch says which entries of a directory are meant.
+type stretch func(d *directory) (from, to int)
+
+// within is the stretch of the entities of a kind and, for pods and containers, of
+// a namespace.
+func within(kind metric.Kind, namespace metric.Namespace) stretch {
+	return func(d *directory) (from, to int) { return d.within(kind, namespace) }
+}
+
+// each calls do for every entity of n in a stretch that has a number to serve, in
+// order, until it returns false. The sample is good until do returns.
+func (n *nodeView) each(in stretch, rd *reader, do func(*metric.Sample) bool) bool {
 	if len(n.views) == 1 {
 		r := &n.views[0].rounds[0]
-		from, to := r.dir.within(kind, namespace)
+		from, to := in(r.dir)
 		for i := from; i < to; i++ {
 			if r.dir.shapes[r.dir.entries[i].shape].empty() {
 				continue
@@ -78,7 +86,7 @@ func (n *nodeView) each(kind metric.Kind, namespace metric.Namespace, rd *reader
 	}
 	rd.resize(len(n.views))
 	for k, v := range n.views {
-		rd.from[k], rd.to[k] = v.rounds[0].dir.within(kind, namespace)
+		rd.from[k], rd.to[k] = in(v.rounds[0].dir)
 	}
 	for {
 		var next *metric.Entity

@@ -64,7 +64,7 @@ func (s *Snapshot) Each(kind metric.Kind, do func(*metric.Sample) bool) {
 		}
 	case metric.Node, metric.System:
 		for i := range s.nodes.names {
-			if !s.nodes.at(i).each(kind, "", &rd, do) {
+			if !s.nodes.at(i).each(within(kind, ""), &rd, do) {
 				return
 			}
 		}
@@ -73,12 +73,25 @@ func (s *Snapshot) Each(kind metric.Kind, do func(*metric.Sample) bool) {
 		spread := s.spread(kind)
 		for _, namespace := range slices.Sorted(maps.Keys(spread)) {
 			for _, n := range spread[namespace] {
-				if !n.each(kind, namespace, &rd, s.placed(do)) {
+				if !n.each(within(kind, namespace), &rd, s.placed(do)) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// EachOn calls do as Each does, for the entities of one node only.
+func (s *Snapshot) EachOn(node metric.NodeName, kind metric.Kind, do func(*metric.Sample) bool) {
+	n := s.nodes.get(node)
+	if n == nil {
+		return
+	}
+	if ofPod(kind) {
+		do = s.placed(do)
+	}
+	var rd reader
+	n.each(func(d *directory) (from, to int) { return d.kinds[kind], d.kinds[kind+1] }, &rd, do)
 }
 
 // spread returns the nodes that have entities of each namespace, in order.

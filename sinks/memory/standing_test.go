@@ -133,6 +133,69 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
+// A source that turned away all it was told of a container has less to say of it than
+// one that sees the present run; without that, the reason further out stands alone.
+func TestTurnedAwaySaysLess(t *testing.T) {
+	for cause, want := range map[metric.Reason][]string{
+		metric.OldContainer: {"s a/p/app on n1 cpu: FirstSample since 0s", "r a/p/app on n1 cpu: NotReported since 0s"},
+		metric.Unjudged:     {"r a/p/app on n1 cpu: NotReported since 0s"},
+	} {
+		sink := New(Options{Preference: []string{"s", "r"}})
+		c := on("n1", containerOf(pod("a", "p"), "app"))
+		b := at("s", "n1", 0)
+		judge(b, c, metric.CPU, metric.FirstSample)
+		write(t, sink, b)
+		b = at("r", "n1", 0)
+		judge(b, c, metric.CPU, metric.NotReported).Evidence.Cause = cause
+		write(t, sink, b)
+		expect(t, sink.Snapshot(), want...)
+	}
+}
+
+// EachOn is Each of one node, pods that are settled to be elsewhere left out.
+func TestEachOn(t *testing.T) {
+	sink := New(Options{})
+	for i, node := range []metric.NodeName{"n1", "n2"} {
+		for _, source := range []string{"s", "r"} { // put together
+			b := at(source, node, time.Duration(i)*time.Second)
+			use(b, metric.Entity{Kind: metric.Node, Node: node}, 1, 1)
+			use(b, on(node, pod("a", "everywhere")), 1, 1).Instance.Start = epoch.UnixNano() + int64(i)*1e9
+			for _, namespace := range []string{"a", "b"} {
+				use(b, on(node, pod(namespace, "p-"+string(node))), 1, 1)
+				use(b, on(node, containerOf(pod(namespace, "p-"+string(node)), "app")), 1, 1)
+			}
+			write(t, sink, b)
+		}
+	}
+	snap := sink.Snapshot()
+	for _, kind := range []metric.Kind{metric.Node, metric.Pod, metric.Container} {
+		want := map[metric.NodeName][]metric.Entity{}
+		snap.Each(kind, func(s *metric.Sample) bool {
+			want[s.Entity.Node] = append(want[s.Entity.Node], s.Entity)
+			return true
+		})
+		if n := len(want["n2"]) - len(want["n1"]); kind == metric.Pod && n != 1 {
+			t.Fatalf("got %d pods more on n2, want the one that is settled there", n)
+		}
+		for node, entities := range want {
+			var got []metric.Entity
+			snap.EachOn(node, kind, func(s *metric.Sample) bool {
+				got = append(got, s.Entity)
+				return true
+			})
+			if diff := cmp.Diff(entities, got); diff != "" {
+				t.Errorf("%v on %s (-want +got):\n%s", kind, node, diff)
+			}
+		}
+	}
+	snap.EachOn("n3", metric.Pod, func(s *metric.Sample) bool { t.Errorf("got %v on a node nobody knows", s.Entity); return true })
+	calls := 0
+	snap.EachOn("n2", metric.Pod, func(*metric.Sample) bool { calls++; return false })
+	if calls != 1 {
+		t.Errorf("got %d calls by a reader who stopped, want 1", calls)
+	}
+}
+
 // VerdictsOn is Verdicts of one node, what is settled between nodes included.
 func TestVerdictsOn(t *testing.T) {
 	sink := New(Options{})

@@ -229,7 +229,7 @@ func (f *faults) node() {
 	restarts("kubelet") // which remembers for five minutes what weir may do
 	f.nodeIs(corev1.ConditionTrue)
 	f.expect("weir may not read kubelets any more", "steady", "NodeUnauthorized", itself, resolution)
-	f.announced(announce.MetricsMissing, "1 of 1 pods")
+	f.announced(announce.MetricsMissing, "The only pod has no CPU or memory")
 	restore()
 	f.expect("all is well again", "steady", "Measured", itself, 90*time.Second)
 	f.announced(announce.MetricsComplete, "")

@@ -85,8 +85,8 @@ func (i *Inspector) check(c *Cgroup) error {
 			continue
 		}
 		if err == nil {
-			err = vacant(dir, i.hierarchies[at.Hierarchy], ".")
-			dir.Close()
+			err = vacant(dir, i.hierarchies[at.Hierarchy])
+			shut(dir)
 		}
 		if err != nil {
 			return fmt.Errorf("in %s: %w", i.hierarchies[at.Hierarchy].Name, err)
@@ -104,7 +104,7 @@ func (i *Inspector) open(c *Cgroup, at Place) (*os.Root, error) {
 	}
 	for name := range strings.SplitSeq(strings.TrimPrefix(string(c.Path), "/"), "/") {
 		next, err := enter(dir, name)
-		dir.Close()
+		shut(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +115,7 @@ func (i *Inspector) open(c *Cgroup, at Place) (*os.Root, error) {
 		err = errors.New("it is another one than was judged")
 	}
 	if err != nil {
-		dir.Close()
+		shut(dir)
 		return nil, err
 	}
 	return dir, nil
@@ -134,7 +134,7 @@ func enter(dir *os.Root, name string) (*os.Root, error) {
 }
 
 // vacant returns an error if something runs in dir or below it.
-func vacant(dir *os.Root, h Hierarchy, name string) error {
+func vacant(dir *os.Root, h Hierarchy) error {
 	procs, err := dir.ReadFile("cgroup.procs")
 	switch {
 	case gone(err), errors.Is(err, syscall.EOPNOTSUPP) && h.Unified: // the kernel's rmdir has the last word
@@ -143,13 +143,13 @@ func vacant(dir *os.Root, h Hierarchy, name string) error {
 	case len(strings.TrimSpace(string(procs))) > 0:
 		return fmt.Errorf("something runs in it by now: process %s", strings.Join(strings.Fields(string(procs)), ", "))
 	}
-	return eachBelow(dir, func(below *os.Root, child string) error { return vacant(below, h, path.Join(name, child)) })
+	return eachBelow(dir, func(below *os.Root, _ string) error { return vacant(below, h) })
 }
 
 // eachBelow opens each directory in dir for do.
 func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
 	entries, err := list(dir)
-	if err != nil {
+	if err != nil && !gone(err) { // what is gone holds nothing
 		return fmt.Errorf("list it: %w", err)
 	}
 	for _, e := range entries {
@@ -164,7 +164,7 @@ func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
 			return err
 		}
 		err = do(below, e.Name())
-		below.Close()
+		shut(below)
 		if err != nil {
 			return err
 		}
@@ -183,13 +183,14 @@ func (i *Inspector) removeIn(c *Cgroup, at Place) error {
 		return fmt.Errorf("in %s: %w", h.Name, err)
 	}
 	err = i.empty(dir)
-	dir.Close()
+	shut(dir)
 	if err == nil {
 		var parent *os.Root
 		if parent, err = openUnder(h.Dir, metric.CgroupPath(path.Dir(string(c.Path)))); err == nil {
-			err = ignoreGone(i.rmdir(parent, path.Base(string(c.Path))))
-			parent.Close()
+			err = i.rmdir(parent, path.Base(string(c.Path)))
+			shut(parent)
 		}
+		err = ignoreGone(err)
 	}
 	if err != nil {
 		return fmt.Errorf("in %s: %w", h.Name, cause(err))

@@ -95,7 +95,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 			continue
 		}
 		processes += p.Processes
-		if oldest.IsZero() || p.Since.Before(oldest) {
+		if oldest.IsZero() || !p.Since.IsZero() && p.Since.Before(oldest) {
 			oldest = p.Since
 		}
 	}

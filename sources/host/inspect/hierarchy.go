@@ -105,8 +105,10 @@ func controllersOf(options string) string {
 	return strings.Join(names, ",")
 }
 
-// unescape undoes what the kernel writes for a space in a path.
-func unescape(p string) string { return strings.ReplaceAll(p, `\040`, " ") }
+// unescape undoes what the kernel writes for white space and backslashes in a path.
+func unescape(p string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(p)
+}
 
 // findBelow returns the hierarchies that are mounted at dir or in its
 // directories. Links, as from cpu to cpu,cpuacct, are left out.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -145,17 +146,62 @@ func TestFindMounts(t *testing.T) {
 		Hierarchy{Name: "unified", Dir: "/sys/fs/cgroup", Unified: true})
 	f("31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"+
 		"32 30 0:28 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,release_agent=/lib/agent,name=systemd\n"+
-		"33 30 0:29 / /a\\040b rw - cgroup2 none rw\n"+
+		"33 30 0:29 / /a\\040b\\134040 rw - cgroup2 none rw\n"+
 		"34 30 0:30 / /proc rw - proc proc rw\n",
 		Hierarchy{Name: "cpu,cpuacct", Dir: "/sys/fs/cgroup/cpu,cpuacct"},
 		Hierarchy{Name: "name=systemd", Dir: "/sys/fs/cgroup/systemd"},
-		Hierarchy{Name: "unified", Dir: "/a b", Unified: true})
+		Hierarchy{Name: "unified", Dir: "/a b\\040", Unified: true})
 	// In a container: its own part, and the host's whole beside it, whose root lies
 	// above that of our namespace.
 	f("1 2 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n1 2 0:26 /../../.. /host/sys/fs/cgroup ro - cgroup2 cgroup rw\n",
 		Hierarchy{Name: "unified", Dir: "/host/sys/fs/cgroup", Unified: true})
 	f("1 2 0:26 / /host rw - cgroup2 cgroup rw\n1 2 0:26 /kubepods/podx /sys/fs/cgroup rw - cgroup2 cgroup rw\n",
 		Hierarchy{Name: "unified", Dir: "/host", Unified: true})
+}
+
+// A process calls itself what it likes, and may be of a pod that means ill.
+func TestTableObeysNoProcess(t *testing.T) {
+	f := newFixture(t, "v2")
+	f.add("/kubepods/pod$A pids=7")
+	f.process("7", "\x1b[2J\nlive\xff", "S", time.Minute)
+	tree, err := f.inspector("/").Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := Judge(tree, nil, transcript.Epoch)
+	report.Problems = append(report.Problems, "open /\x9b2J")
+	var out strings.Builder
+	if err := report.WriteTable(&out, true); err != nil {
+		t.Fatal(err)
+	}
+	want := "\n  1 process is inside: 7 \\x1b[2J\\nlive\ufffd (sleeping)\n"
+	if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "\x1b") || !utf8.ValidString(out.String()) {
+		t.Errorf("got\n%q\nwant a line %q, and nothing that a terminal obeys", out.String(), want)
+	}
+}
+
+// What somebody else removes meanwhile is gone, which is all that was wanted.
+func TestCleanBesideTheKubelet(t *testing.T) {
+	f := newFixture(t, "v1")
+	f.add("/kubepods/burstable/pod$A/#1\n/kubepods/burstable/pod$A")
+	machine := f.inspector("/")
+	tree, err := machine.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := Judge(tree, &Pods{From: "the kubelet", At: transcript.Epoch}, transcript.Epoch)
+	machine.rmdir = func(dir *os.Root, name string) error {
+		for _, h := range f.all {
+			if err := os.RemoveAll(filepath.Join(f.mount, h, "kubepods")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir.Remove(name)
+	}
+	removals := machine.Clean(report)
+	if len(removals) != 1 || removals[0].Failed != "" {
+		t.Errorf("got %+v, want one removal that did not fail", removals)
+	}
 }
 
 func TestVersion(t *testing.T) {

@@ -77,10 +77,11 @@ func (j *judge) pod(c *Cgroup) Pod {
 			p.Containers = append(p.Containers, j.container(below, time.Time{}, p.Judgement, "as its pod's cgroup"))
 		}
 	}
-	if p.Judgement == Orphan {
+	switch p.Judgement {
+	case Orphan:
 		p.Kept = j.keeps(c)
 		p.Removable = p.Kept == ""
-	} else if p.Judgement == Duplicate {
+	case Duplicate:
 		p.Kept = "its pod lives; it can go when the pod is deleted"
 		if facts == nil {
 			p.Kept = "whether its pod lives is not known"

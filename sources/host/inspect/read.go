@@ -38,7 +38,7 @@ func (i *Inspector) Read() (*Tree, error) {
 		opened++
 		w.hierarchy = n
 		w.visit(dir, i.options.Under, nil, nil)
-		dir.Close()
+		shut(dir)
 	}
 	if opened == 0 {
 		return nil, errors.Join(w.tree.Problems...)
@@ -59,9 +59,12 @@ func openUnder(mount string, under metric.CgroupPath) (*os.Root, error) {
 	if err != nil || under == "/" {
 		return root, err
 	}
-	defer root.Close()
+	defer shut(root)
 	return root.OpenRoot(strings.TrimPrefix(string(under), "/"))
 }
+
+// shut closes a directory of which nothing was written.
+func shut(dir *os.Root) { _ = dir.Close() }
 
 // gone reports whether an error says that a cgroup was removed: its directory is
 // missing, or was while it was open.
@@ -166,7 +169,7 @@ func (w *walk) visit(dir *os.Root, p metric.CgroupPath, pod, container *finding)
 			continue
 		}
 		w.visit(below, child, pod, container)
-		below.Close()
+		shut(below)
 	}
 	if inner != nil && (inner.Path == p) {
 		inner.Unnamed = max(inner.Unnamed, inner.unnamed)
@@ -254,6 +257,9 @@ func (w *walk) finish(procs *processes) {
 	w.tree.Roots = slices.Sorted(maps.Keys(w.roots))
 	for _, p := range slices.Sorted(maps.Keys(w.found)) {
 		f := w.found[p]
+		if len(f.In) == 0 && !f.Unread {
+			continue // it went while it was opened
+		}
 		f.PIDs = slices.Sorted(maps.Keys(f.pids))
 		for _, pid := range f.PIDs {
 			if one := procs.get(pid); one != nil {

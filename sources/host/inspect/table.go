@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -27,16 +28,16 @@ func (r *Report) WriteTable(out io.Writer, wide bool) error {
 	atLeast := false
 	for i := range r.Pods {
 		p := &r.Pods[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Judgement, p.Who(), cmp.Or(p.PathQoS, "-"), cmp.Or(p.SpecQoS, "-"),
-			p.processes(), p.age(r.Time), p.Path)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Judgement, safe(p.Who()), cmp.Or(p.PathQoS, "-"), cmp.Or(safe(p.SpecQoS), "-"),
+			p.processes(), p.age(r.Time), safe(p.Path))
 		atLeast = atLeast || p.SinceFrom == FromDirectory
 		for k := range p.Containers {
 			c := &p.Containers[k]
 			if !wide || c.Path == p.Path { // a stray stands for itself
 				continue
 			}
-			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s\t%s\t  %s\n", c.Judgement, cmp.Or(c.Name, "-"), c.processes(), c.age(r.Time),
-				strings.TrimPrefix(string(c.Path), string(p.Path)))
+			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s\t%s\t  %s\n", c.Judgement, cmp.Or(safe(c.Name), "-"), c.processes(), c.age(r.Time),
+				safe(strings.TrimPrefix(string(c.Path), string(p.Path))))
 			atLeast = atLeast || c.SinceFrom == FromDirectory
 		}
 	}
@@ -52,7 +53,7 @@ func (r *Report) WriteTable(out io.Writer, wide bool) error {
 		b.WriteString("An age with + is at least so long: only the time of a directory tells it, which moves when something in it does.\n")
 	}
 	for _, p := range r.Problems {
-		b.WriteString("Problem: " + p + "\n")
+		b.WriteString("Problem: " + safe(p) + "\n")
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -67,10 +68,10 @@ func (r *Report) none() string {
 		fmt.Fprintf(&b, "No pod cgroups on this machine: nothing in %s, below\n", paths(r.Roots))
 	}
 	for _, dir := range r.Looked {
-		b.WriteString("  " + dir + "\n")
+		b.WriteString("  " + safe(dir) + "\n")
 	}
 	for _, p := range r.Problems {
-		b.WriteString("Problem: " + p + "\n")
+		b.WriteString("Problem: " + safe(p) + "\n")
 	}
 	return b.String()
 }
@@ -78,9 +79,28 @@ func (r *Report) none() string {
 func paths[P ~string](list []P) string {
 	var names []string
 	for _, p := range list {
-		names = append(names, string(p))
+		names = append(names, safe(string(p)))
 	}
 	return strings.Join(names, ", ")
+}
+
+// safe returns s with whatever a terminal might obey written out: a process calls
+// itself what it likes, and so may a cgroup.
+func safe[S ~string](s S) string {
+	text := strings.ToValidUTF8(string(s), string(unicode.ReplacementChar))
+	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		quoted := string(r)
+		if !unicode.IsPrint(r) {
+			quoted = strconv.QuoteRuneToASCII(r)
+			quoted = quoted[1 : len(quoted)-1]
+		}
+		b.WriteString(quoted)
+	}
+	return b.String()
 }
 
 // sum says how many there are, of which kinds, and by whose word.
@@ -93,7 +113,7 @@ func (r *Report) sum() string {
 	}
 	said := "Nobody was asked which pods there are."
 	if r.Asked != "" {
-		said = fmt.Sprintf("Judged by %s, as of %s.", r.Asked, r.AskedAt.UTC().Format(time.RFC3339))
+		said = fmt.Sprintf("Judged by %s, as of %s.", safe(r.Asked), r.AskedAt.UTC().Format(time.RFC3339))
 	}
 	return fmt.Sprintf("%s (cgroup %s): %s. %s\n", plural(len(r.Pods), "pod cgroup"), r.Cgroups, strings.Join(parts, ", "), said)
 }
@@ -110,9 +130,9 @@ func (p *Pod) explain(b *strings.Builder, wide bool) {
 	if p.Judgement == Live && len(of) == 0 && !wide {
 		return
 	}
-	fmt.Fprintf(b, "\n%s %s\n", p.Judgement, p.Path)
+	fmt.Fprintf(b, "\n%s %s\n", p.Judgement, safe(p.Path))
 	for _, why := range p.Why {
-		b.WriteString("  " + why + "\n")
+		b.WriteString("  " + safe(why) + "\n")
 	}
 	switch {
 	case p.Removable:
@@ -121,9 +141,9 @@ func (p *Pod) explain(b *strings.Builder, wide bool) {
 		b.WriteString("  it stays: " + p.Kept + "\n")
 	}
 	for _, c := range of {
-		fmt.Fprintf(b, "  %s %s\n", c.Judgement, strings.TrimPrefix(string(c.Path), string(p.Path)+"/"))
+		fmt.Fprintf(b, "  %s %s\n", c.Judgement, safe(strings.TrimPrefix(string(c.Path), string(p.Path)+"/")))
 		for _, why := range c.Why {
-			b.WriteString("    " + why + "\n")
+			b.WriteString("    " + safe(why) + "\n")
 		}
 	}
 }
@@ -156,7 +176,7 @@ func (r *Report) WritePlan(out io.Writer) (n int, err error) {
 	for i := range r.Pods {
 		if p := &r.Pods[i]; p.Removable {
 			n++
-			if _, err := fmt.Fprintf(out, "would remove %s in %s\n", p.Path, strings.Join(p.Hierarchies, " ")); err != nil {
+			if _, err := fmt.Fprintf(out, "would remove %s in %s\n", safe(p.Path), strings.Join(p.Hierarchies, " ")); err != nil {
 				return n, err
 			}
 		}
@@ -171,12 +191,12 @@ func (r *Report) WriteRemovals(out io.Writer) error {
 	for i := range r.Removals {
 		done := &r.Removals[i]
 		if len(done.Removed) > 0 {
-			fmt.Fprintf(&b, "removed %s in %s\n", done.Path, strings.Join(done.Removed, " "))
+			fmt.Fprintf(&b, "removed %s in %s\n", safe(done.Path), strings.Join(done.Removed, " "))
 		}
 		if done.Failed != "" {
-			fmt.Fprintf(&b, "not removed %s: %s\n", done.Path, done.Failed)
+			fmt.Fprintf(&b, "not removed %s: %s\n", safe(done.Path), safe(done.Failed))
 		} else if podcgroup.Parse(done.Path).Driver == podcgroup.Systemd {
-			units = append(units, path.Base(string(done.Path)))
+			units = append(units, safe(path.Base(string(done.Path))))
 		}
 	}
 	if len(units) > 0 {

@@ -1,4 +1,4 @@
-package explain
+package wire
 
 import (
 	"encoding/json"
@@ -42,8 +42,8 @@ var reasons = map[int]string{
 	http.StatusServiceUnavailable: "ServiceUnavailable",
 }
 
-// answer writes an answer. A write fails only when the reader has gone.
-func answer(w http.ResponseWriter, code int, body any) {
+// Answer writes an answer. A write fails only when the reader has gone.
+func Answer(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
@@ -52,9 +52,9 @@ func answer(w http.ResponseWriter, code int, body any) {
 	_ = enc.Encode(body)
 }
 
-// fail answers with a problem.
-func fail(w http.ResponseWriter, p *Problem) {
-	answer(w, p.Status, status{"Status", "v1", "Failure", reasons[p.Status], p.Status, p.Message, p.Hint})
+// Fail answers with a problem.
+func Fail(w http.ResponseWriter, p *Problem) {
+	Answer(w, p.Status, status{"Status", "v1", "Failure", reasons[p.Status], p.Status, p.Message, p.Hint})
 }
 
 // problem reads an answer that is none to the question: a Problem of ours, or

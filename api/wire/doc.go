@@ -1,0 +1,10 @@
+// Package wire is what weir's own APIs have in common, those of the group
+// weir.dev: where they lie, how they say that a request cannot be served, and how
+// a client asks.
+package wire
+
+// APIVersion is the group and version of weir's own APIs.
+const APIVersion = "weir.dev/v1alpha1"
+
+// Path is where they lie, behind an API server and without one.
+const Path = "/apis/" + APIVersion + "/"

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	explainapi "github.com/weir-metrics/weir/api/explain"
+	"github.com/weir-metrics/weir/api/usage"
+)
+
+// What is announced is what is served.
+func TestOwnGroup(t *testing.T) {
+	g := ownGroup()
+	prefix := "/apis/" + g.String() + "/"
+	var want []string
+	for i := range g.Resources {
+		r := &g.Resources[i]
+		switch resource, sub, _ := strings.Cut(r.Name, "/"); {
+		case sub != "" && r.Namespaced:
+			want = append(want, prefix+"namespaces/{namespace}/"+resource+"/{name}/"+sub)
+		case sub != "":
+			want = append(want, prefix+resource+"/{name}/"+sub)
+		default:
+			want = append(want, prefix+resource)
+			if r.Namespaced {
+				want = append(want, prefix+"namespaces/{namespace}/"+resource)
+			}
+		}
+	}
+	got := append(usage.Paths(), explainapi.Paths()...)
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("served (-announced +served):\n%s", diff)
+	}
+}
