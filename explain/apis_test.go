@@ -27,6 +27,7 @@ import (
 	"github.com/weir-metrics/weir/internal/apitest"
 	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sinks/memory"
 )
 
 // apis are the APIs that say why a number is missing, on one world after another.
@@ -38,7 +39,7 @@ type apis struct {
 }
 
 // remembering is a view as the model reads it, of which nothing is remembered.
-type remembering struct{ view }
+type remembering struct{ *memory.Snapshot }
 
 func (remembering) Points(metric.Entity, metric.ID, time.Time, time.Time) iter.Seq2[time.Time, float64] {
 	return func(func(time.Time, float64) bool) {}
@@ -46,7 +47,7 @@ func (remembering) Points(metric.Entity, metric.ID, time.Time, time.Time) iter.S
 
 func newAPIs(t *testing.T) *apis {
 	a := &apis{}
-	seen := func() view { return a.world.View.(view) }
+	seen := func() *memory.Snapshot { return a.world.View.(*memory.Snapshot) }
 	facts := func() *metric.Facts { return a.world.Facts }
 	sources := func() []explain.Source { return a.world.Sources }
 	now := func() time.Time { return a.world.Now }

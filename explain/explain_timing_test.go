@@ -55,7 +55,7 @@ func large(t testing.TB, failing int) *explain.World {
 			t.Fatalf("write %s: %v", node, err)
 		}
 	}
-	w.View = view{sink.Snapshot()}
+	w.View = sink.Snapshot()
 	return w
 }
 

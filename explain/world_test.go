@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,25 +19,6 @@ import (
 	"github.com/weir-metrics/weir/processors/rate"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
-
-// view is the memory sink's snapshot, as the command wires it.
-type view struct{ *memory.Snapshot }
-
-func (v view) Verdicts() iter.Seq2[metric.Verdict, time.Time] { return pairs(v.Snapshot.Verdicts()) }
-
-func (v view) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
-	return pairs(v.Snapshot.VerdictsOn(node))
-}
-
-func pairs(all iter.Seq[memory.Standing]) iter.Seq2[metric.Verdict, time.Time] {
-	return func(yield func(metric.Verdict, time.Time) bool) {
-		for st := range all {
-			if !yield(st.Verdict, st.Since) {
-				return
-			}
-		}
-	}
-}
 
 // processor is a step of the pipeline.
 type processor interface {
@@ -63,7 +43,7 @@ func newWorld() *world {
 func (w *world) at(now time.Time) *explain.World {
 	e := &explain.World{Now: now, Facts: w.facts}
 	if w.read {
-		e.View = view{w.sink.Snapshot()}
+		e.View = w.sink.Snapshot()
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.sources)) {
 		e.Sources = append(e.Sources, *w.sources[name])

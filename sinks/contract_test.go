@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"testing"
 	"time"
@@ -27,20 +26,7 @@ type sink interface {
 }
 
 // The prometheus sink takes no batches: it reads what memory shows.
-var _ prometheus.View = exposed{}
-
-// exposed is a snapshot in the words of the prometheus sink.
-type exposed struct{ *memory.Snapshot }
-
-func (s exposed) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
-	return func(yield func(metric.Verdict, time.Time) bool) {
-		for st := range s.Snapshot.Verdicts() {
-			if !yield(st.Verdict, st.Since) {
-				return
-			}
-		}
-	}
-}
+var _ prometheus.View = (*memory.Snapshot)(nil)
 
 // under are the sinks under the contract. show returns, as text, what the sink
 // made of the batches so far.
@@ -74,8 +60,8 @@ func shown(m *memory.Sink) string {
 			fmt.Fprintln(&out, snap.History(s.Entity, metric.CPUUsageRate, time.Unix(0, 0), time.Unix(1e10, 0)))
 		}
 	}
-	for st := range snap.Verdicts() {
-		fmt.Fprintln(&out, st)
+	for v, since := range snap.Verdicts() {
+		fmt.Fprintln(&out, v, since)
 	}
 	for st := range snap.Nodes() {
 		fmt.Fprintln(&out, st)

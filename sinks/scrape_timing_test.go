@@ -48,7 +48,7 @@ func BenchmarkScrape(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	h := prometheus.New(func() prometheus.View { return exposed{m.Snapshot()} }, prometheus.Options{})
+	h := prometheus.New(func() prometheus.View { return m.Snapshot() }, prometheus.Options{})
 	r := httptest.NewRequest(http.MethodGet, "/metrics/cluster", nil)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -3,7 +3,6 @@ package custommetrics
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"testing"
 	"time"
 
@@ -13,27 +12,6 @@ import (
 
 // noon is when everything was read.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-
-// snapshot is the memory sink's, as the command wires it.
-type snapshot struct{ *memory.Snapshot }
-
-func (s snapshot) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
-	return pairs(s.Snapshot.Verdicts())
-}
-
-func (s snapshot) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
-	return pairs(s.Snapshot.VerdictsOn(node))
-}
-
-func pairs(all iter.Seq[memory.Standing]) iter.Seq2[metric.Verdict, time.Time] {
-	return func(yield func(metric.Verdict, time.Time) bool) {
-		for st := range all {
-			if !yield(st.Verdict, st.Since) {
-				return
-			}
-		}
-	}
-}
 
 // world is a real memory sink and the facts beside it.
 type world struct {
@@ -45,7 +23,7 @@ func (w *world) options() Options {
 	return Options{
 		View: func() View {
 			if s := w.sink.Snapshot(); s != nil && !s.At().IsZero() {
-				return snapshot{s}
+				return s
 			}
 			return nil
 		},

@@ -26,22 +26,6 @@ func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq
 	}
 }
 
-func (v view) Verdicts() iter.Seq2[metric.Verdict, time.Time] { return pairs(v.Snapshot.Verdicts()) }
-
-func (v view) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
-	return pairs(v.Snapshot.VerdictsOn(node))
-}
-
-func pairs(all iter.Seq[memory.Standing]) iter.Seq2[metric.Verdict, time.Time] {
-	return func(yield func(metric.Verdict, time.Time) bool) {
-		for st := range all {
-			if !yield(st.Verdict, st.Since) {
-				return
-			}
-		}
-	}
-}
-
 // noon is when the village is first read; the tests ask 62 seconds later, in
 // the middle of the fifth round.
 var (

@@ -28,9 +28,9 @@ func TestUnavailable(t *testing.T) {
 		want  string
 	}{
 		"no view":          {facts: known, want: unread},
-		"an empty view":    {view: snapshot{newWorld().sink.Snapshot()}, facts: known, want: unread},
+		"an empty view":    {view: newWorld().sink.Snapshot(), facts: known, want: unread},
 		"neither":          {want: unread},
-		"facts not synced": {view: snapshot{village(t).sink.Snapshot()}, facts: known.With(metric.FactsChange{}), want: unheard},
+		"facts not synced": {view: village(t).sink.Snapshot(), facts: known.With(metric.FactsChange{}), want: unheard},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := serve(t, resourcemetrics.Options{

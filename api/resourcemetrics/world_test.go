@@ -3,7 +3,6 @@ package resourcemetrics_test
 import (
 	"context"
 	"errors"
-	"iter"
 	"testing"
 	"time"
 
@@ -23,27 +22,6 @@ func TestMain(m *testing.M) { apitest.Main(m) }
 // noon is when everything was read, and a second later everything is asked.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// snapshot is the memory sink's, as the command wires it.
-type snapshot struct{ *memory.Snapshot }
-
-func (s snapshot) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
-	return pairs(s.Snapshot.Verdicts())
-}
-
-func (s snapshot) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
-	return pairs(s.Snapshot.VerdictsOn(node))
-}
-
-func pairs(all iter.Seq[memory.Standing]) iter.Seq2[metric.Verdict, time.Time] {
-	return func(yield func(metric.Verdict, time.Time) bool) {
-		for st := range all {
-			if !yield(st.Verdict, st.Since) {
-				return
-			}
-		}
-	}
-}
-
 // world is a real memory sink, filled by the pipeline's last step, and the
 // facts beside it.
 type world struct {
@@ -55,7 +33,7 @@ func newWorld() *world { return &world{sink: memory.New(memory.Options{})} }
 
 func (w *world) options() resourcemetrics.Options {
 	return resourcemetrics.Options{
-		View:  func() resourcemetrics.View { return snapshot{w.sink.Snapshot()} },
+		View:  func() resourcemetrics.View { return w.sink.Snapshot() },
 		Facts: func() *metric.Facts { return w.facts },
 		Now:   func() time.Time { return noon.Add(time.Second) },
 	}

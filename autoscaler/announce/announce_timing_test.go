@@ -48,7 +48,7 @@ func large(b *testing.B) (*table, *explain.World) {
 			b.Fatal(err)
 		}
 	}
-	return t, &explain.World{Now: time.Now(), View: view{sink.Snapshot()}, Facts: (*metric.Facts)(nil).With(c)}
+	return t, &explain.World{Now: time.Now(), View: sink.Snapshot(), Facts: (*metric.Facts)(nil).With(c)}
 }
 
 // BenchmarkLook is one look at 30,000 pods under 3,340 autoscalers, of which all

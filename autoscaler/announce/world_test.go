@@ -2,7 +2,6 @@ package announce
 
 import (
 	"errors"
-	"iter"
 	"sync"
 	"testing"
 	"time"
@@ -26,7 +25,7 @@ func newWorld(t *testing.T) *world { return &world{t: t, sink: memory.New(memory
 func (w *world) now() *explain.World {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return &explain.World{Now: time.Now(), View: view{w.sink.Snapshot()}, Facts: w.facts}
+	return &explain.World{Now: time.Now(), View: w.sink.Snapshot(), Facts: w.facts}
 }
 
 // runs has the API server say that pods run, each on a node of its own.
@@ -74,24 +73,5 @@ func (w *world) read(pod metric.PodName, r metric.Reason) {
 	}
 	if err := w.sink.Write(w.t.Context(), b); err != nil {
 		w.t.Fatal(err)
-	}
-}
-
-// view is a snapshot in explain's words.
-type view struct{ *memory.Snapshot }
-
-func (v view) Verdicts() iter.Seq2[metric.Verdict, time.Time] { return pairs(v.Snapshot.Verdicts()) }
-
-func (v view) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
-	return pairs(v.Snapshot.VerdictsOn(node))
-}
-
-func pairs(all iter.Seq[memory.Standing]) iter.Seq2[metric.Verdict, time.Time] {
-	return func(yield func(metric.Verdict, time.Time) bool) {
-		for st := range all {
-			if !yield(st.Verdict, st.Since) {
-				return
-			}
-		}
 	}
 }

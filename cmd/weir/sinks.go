@@ -69,13 +69,13 @@ func (v view) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Ti
 // discreet says with what error the read of a node ended of the node alone: the
 // error has addresses in it, which are no business of who may read one namespace's
 // pods.
-func discreet(all iter.Seq[memory.Standing]) iter.Seq2[metric.Verdict, time.Time] {
+func discreet(all iter.Seq2[metric.Verdict, time.Time]) iter.Seq2[metric.Verdict, time.Time] {
 	return func(yield func(metric.Verdict, time.Time) bool) {
-		for st := range all {
-			if k := st.Entity.Kind; k == metric.Pod || k == metric.Container {
-				st.Evidence.Err = nil
+		for v, since := range all {
+			if k := v.Entity.Kind; k == metric.Pod || k == metric.Container {
+				v.Evidence.Err = nil
 			}
-			if !yield(st.Verdict, st.Since) {
+			if !yield(v, since) {
 				return
 			}
 		}

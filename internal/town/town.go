@@ -69,27 +69,6 @@ type processor interface {
 	Process(facts *metric.Facts, b *metric.Batch, now time.Time)
 }
 
-// snapshot shows the memory as the APIs see it.
-type snapshot struct{ *memory.Snapshot }
-
-func (s snapshot) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
-	return standing(s.Snapshot.Verdicts())
-}
-
-func (s snapshot) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
-	return standing(s.Snapshot.VerdictsOn(node))
-}
-
-func standing(all iter.Seq[memory.Standing]) iter.Seq2[metric.Verdict, time.Time] {
-	return func(yield func(metric.Verdict, time.Time) bool) {
-		for s := range all {
-			if !yield(s.Verdict, s.Since) {
-				return
-			}
-		}
-	}
-}
-
 // New returns a town without nodes, of which nothing was read.
 func New(t testing.TB) *Town {
 	return &Town{t: t, memory: memory.New(memory.Options{}), began: Noon.Add(-20 * time.Minute)}
@@ -233,7 +212,7 @@ func (r *report) fill(b *metric.Batch, n *Node, at time.Time) {
 func (w *Town) World() *explain.World {
 	world := &explain.World{Now: Noon, Facts: w.facts}
 	if s := w.memory.Snapshot(); !s.At().IsZero() {
-		world.View = snapshot{s}
+		world.View = s
 	}
 	for _, n := range w.nodes {
 		world.Sources = append(world.Sources, n.status)

@@ -266,9 +266,12 @@ func TestEntityLimit(t *testing.T) {
 	if got, want := sink.Stats().Dropped, int64(3); got != want {
 		t.Errorf("dropped: got %d, want %d", got, want)
 	}
-	standings := slices.Collect(sink.Snapshot().Verdicts())
-	if len(standings) != 1 || standings[0].Reason != metric.OverLimit || standings[0].Evidence.Got.Value != 1 || standings[0].Evidence.Limit != 3 {
-		t.Errorf("verdicts: got %+v, want one OverLimit of 1 over 3", standings)
+	var verdicts []metric.Verdict
+	for v := range sink.Snapshot().Verdicts() {
+		verdicts = append(verdicts, v)
+	}
+	if len(verdicts) != 1 || verdicts[0].Reason != metric.OverLimit || verdicts[0].Evidence.Got.Value != 1 || verdicts[0].Evidence.Limit != 3 {
+		t.Errorf("verdicts: got %+v, want one OverLimit of 1 over 3", verdicts)
 	}
 	if _, ok := sink.Snapshot().Lookup(metric.Entity{Kind: metric.Node, Node: "n1"}); !ok {
 		t.Error("the node itself was dropped")

@@ -108,12 +108,12 @@ func TestAnAbsenceThatAnotherSourceFills(t *testing.T) {
 	judge(b, p, metric.CPU, metric.CounterReset)
 	judge(b, p, metric.Filesystem, metric.Unsupported)
 	write(t, sink, b)
-	expect(t, sink.Snapshot(), "kubelet:resource a/p on n1 filesystem: Unsupported since 30s")
+	expect(t, sink.Snapshot(), "a/p on n1 filesystem: Unsupported since 30s")
 	b = at("kubelet:summary", "n1", 60*time.Second)
 	b.Clock, b.Interval = time.Second, time.Minute
 	judge(b, p, metric.Filesystem, metric.NodeTimeout)
 	write(t, sink, b)
 	expect(t, sink.Snapshot(),
-		"kubelet:resource a/p on n1 cpu: CounterReset since 30s",
-		"kubelet:summary a/p on n1 filesystem: NodeTimeout since 1m0s")
+		"a/p on n1 cpu: CounterReset since 30s",
+		"a/p on n1 filesystem: NodeTimeout since 1m0s")
 }

@@ -45,8 +45,8 @@ func TestLaterStartIsWhereAPodIs(t *testing.T) {
 			t.Errorf("got %v, want 3 pods and 1 container", count)
 		}
 		expect(t, snap,
-			"s a/p on n1 cpu: OlderStart since 1s", "s a/p on n1 memory: OlderStart since 1s",
-			"s a/p/app on n1 cpu: OlderStart since 1s", "s a/p/app on n1 memory: OlderStart since 1s")
+			"a/p on n1 cpu: OlderStart since 1s", "a/p on n1 memory: OlderStart since 1s",
+			"a/p/app on n1 cpu: OlderStart since 1s", "a/p/app on n1 memory: OlderStart since 1s")
 	}
 }
 
@@ -65,10 +65,10 @@ func TestSameStartIsAmbiguous(t *testing.T) {
 			}
 		}
 		got := map[metric.NodeName]metric.Reason{}
-		for st := range snap.Verdicts() {
-			got[st.Entity.Node] = st.Reason
-			if st.Evidence.Name != "n1" || st.Since != epoch.Add(time.Second).Local() {
-				t.Errorf("evidence: got %q since %v, want n1 since 1s", st.Evidence.Name, st.Since)
+		for v, since := range snap.Verdicts() {
+			got[v.Entity.Node] = v.Reason
+			if v.Evidence.Name != "n1" || since != epoch.Add(time.Second).Local() {
+				t.Errorf("evidence: got %q since %v, want n1 since 1s", v.Evidence.Name, since)
 			}
 		}
 		if len(got) != 2 || got["n1"] != metric.Ambiguous || got["n2"] != metric.OtherNode {

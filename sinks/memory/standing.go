@@ -9,16 +9,6 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Standing is a verdict and since when it stands.
-type Standing struct {
-	metric.Verdict
-	// Source is the configured source whose round it is from.
-	Source string
-	// Since is when we read the first of the rounds in which the entity's group
-	// had this reason without a break.
-	Since time.Time
-}
-
 // standing is what is kept of some verdicts that differ only in their group.
 // When a node is away, all its entities share one Evidence.
 type standing struct {
@@ -115,21 +105,18 @@ func (s *standing) turned() bool {
 	return (s.reason == metric.NotReported || s.reason == metric.Incomplete) && s.evidence.Cause.Layer() == metric.LayerIdentity
 }
 
-// each calls do for each of the verdicts until it returns false.
-func (s *standing) each(source string, do func(Standing) bool) bool {
+// each calls do for each of the verdicts, and since when it stands, until it
+// returns false.
+func (s *standing) each(do func(metric.Verdict, time.Time) bool) bool {
 	for g := range metric.NumGroups {
 		if s.groups&(1<<g) == 0 {
 			continue
 		}
-		st := Standing{
-			Verdict: metric.Verdict{
-				Entity: *s.entity, Instance: *s.instance, Group: metric.Group(g),
-				Reason: s.reason, Evidence: *s.evidence,
-			},
-			Source: source,
-			Since:  time.Unix(0, s.since),
+		v := metric.Verdict{
+			Entity: *s.entity, Instance: *s.instance, Group: metric.Group(g),
+			Reason: s.reason, Evidence: *s.evidence,
 		}
-		if !do(st) {
+		if !do(v, time.Unix(0, s.since)) {
 			return false
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"testing"
@@ -16,8 +17,8 @@ import (
 
 // say lists standings as people would: entity, group, reason, since.
 func say(s *Snapshot) (all []string) {
-	for st := range s.Verdicts() {
-		all = append(all, fmt.Sprintf("%s %v on %v %v: %v since %v", st.Source, st.Entity, st.Entity.Node, st.Group, st.Reason, st.Since.Sub(epoch)))
+	for v, since := range s.Verdicts() {
+		all = append(all, fmt.Sprintf("%v on %v %v: %v since %v", v.Entity, v.Entity.Node, v.Group, v.Reason, since.Sub(epoch)))
 	}
 	return all
 }
@@ -55,11 +56,11 @@ func TestSince(t *testing.T) {
 		write(t, sink, b)
 		switch round {
 		case 2:
-			expect(t, sink.Snapshot(), "s a/p on n1 cpu: NodeTimeout since 15s", "s a/p on n1 memory: NoData since 0s")
+			expect(t, sink.Snapshot(), "a/p on n1 cpu: NodeTimeout since 15s", "a/p on n1 memory: NoData since 0s")
 		case 3:
-			expect(t, sink.Snapshot(), "s a/p on n1 memory: NoData since 0s")
+			expect(t, sink.Snapshot(), "a/p on n1 memory: NoData since 0s")
 		case 4:
-			expect(t, sink.Snapshot(), "s a/p on n1 cpu: NodeTimeout since 1m0s", "s a/p on n1 memory: NoData since 0s")
+			expect(t, sink.Snapshot(), "a/p on n1 cpu: NodeTimeout since 1m0s", "a/p on n1 memory: NoData since 0s")
 		}
 	}
 }
@@ -80,8 +81,8 @@ func TestVerdictsKeepTheirEvidence(t *testing.T) {
 	want := slices.Clone(b.Verdicts)
 	write(t, sink, b)
 	var got []metric.Verdict
-	for st := range sink.Snapshot().Verdicts() {
-		got = append(got, st.Verdict)
+	for v := range sink.Snapshot().Verdicts() {
+		got = append(got, v)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s", diff)
@@ -113,10 +114,10 @@ func TestOutageStaysSmall(t *testing.T) {
 		t.Errorf("got %d bytes an entity, want at most %d", got, most)
 	}
 	n := 0
-	for st := range sink.Snapshot().Verdicts() {
+	for v := range sink.Snapshot().Verdicts() {
 		n++
-		if !errors.Is(st.Evidence.Err, context.DeadlineExceeded) {
-			t.Fatalf("evidence: got %v", st.Evidence.Err)
+		if !errors.Is(v.Evidence.Err, context.DeadlineExceeded) {
+			t.Fatalf("evidence: got %v", v.Evidence.Err)
 		}
 	}
 	if n != 4*entities {
@@ -137,8 +138,8 @@ func heap() uint64 {
 // one that sees the present run; without that, the reason further out stands alone.
 func TestTurnedAwaySaysLess(t *testing.T) {
 	for cause, want := range map[metric.Reason][]string{
-		metric.OldContainer: {"s a/p/app on n1 cpu: FirstSample since 0s", "r a/p/app on n1 cpu: NotReported since 0s"},
-		metric.Unjudged:     {"r a/p/app on n1 cpu: NotReported since 0s"},
+		metric.OldContainer: {"a/p/app on n1 cpu: FirstSample since 0s", "a/p/app on n1 cpu: NotReported since 0s"},
+		metric.Unjudged:     {"a/p/app on n1 cpu: NotReported since 0s"},
 	} {
 		sink := New(Options{Preference: []string{"s", "r"}})
 		c := on("n1", containerOf(pod("a", "p"), "app"))
@@ -206,20 +207,23 @@ func TestVerdictsOn(t *testing.T) {
 		write(t, sink, b)
 	}
 	snap := sink.Snapshot()
-	want := map[metric.NodeName][]Standing{}
-	for st := range snap.Verdicts() {
-		want[st.Entity.Node] = append(want[st.Entity.Node], st)
+	want := map[metric.NodeName]map[metric.Verdict]time.Time{}
+	for v, since := range snap.Verdicts() {
+		if want[v.Entity.Node] == nil {
+			want[v.Entity.Node] = map[metric.Verdict]time.Time{}
+		}
+		want[v.Entity.Node][v] = since
 	}
 	if len(want["n1"]) != 3 || len(want["n3"]) != 1 {
 		t.Fatalf("got %d verdicts on n1 and %d on n3, want two OlderStart more on n1", len(want["n1"]), len(want["n3"]))
 	}
 	for node := range want {
-		if diff := cmp.Diff(want[node], slices.Collect(snap.VerdictsOn(node))); diff != "" {
+		if diff := cmp.Diff(want[node], maps.Collect(snap.VerdictsOn(node))); diff != "" {
 			t.Errorf("verdicts on %s (-want +got):\n%s", node, diff)
 		}
 	}
-	for st := range snap.VerdictsOn("n4") {
-		t.Errorf("got %v on a node nobody knows", st.Verdict)
+	for v := range snap.VerdictsOn("n4") {
+		t.Errorf("got %v on a node nobody knows", v)
 	}
 	for range snap.VerdictsOn("n1") {
 		break // a reader may stop

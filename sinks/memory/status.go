@@ -46,9 +46,11 @@ func (s *Snapshot) Nodes() iter.Seq[SourceStatus] {
 // sources read a node, one source's reason for an absence is left out if
 // another serves the number, or has a reason that lies further out; what
 // identity says of samples it turned away always stands. For a pod that
-// several nodes report with numbers, it says where it was settled to be.
-func (s *Snapshot) Verdicts() iter.Seq[Standing] {
-	return func(yield func(Standing) bool) {
+// several nodes report with numbers, it says where it was settled to be. With each
+// comes when we read the first of the rounds in which the entity's group had this
+// reason without a break.
+func (s *Snapshot) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
+	return func(yield func(metric.Verdict, time.Time) bool) {
 		for i := range s.nodes.names {
 			if !s.verdictsOn(s.nodes.at(i), yield) {
 				return
@@ -58,8 +60,8 @@ func (s *Snapshot) Verdicts() iter.Seq[Standing] {
 }
 
 // VerdictsOn yields those of Verdicts that are of one node.
-func (s *Snapshot) VerdictsOn(node metric.NodeName) iter.Seq[Standing] {
-	return func(yield func(Standing) bool) {
+func (s *Snapshot) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
+	return func(yield func(metric.Verdict, time.Time) bool) {
 		if n := s.nodes.get(node); n != nil {
 			s.verdictsOn(n, yield)
 		}
@@ -67,10 +69,10 @@ func (s *Snapshot) VerdictsOn(node metric.NodeName) iter.Seq[Standing] {
 }
 
 // verdictsOn yields n's verdicts. It reports whether more are wanted.
-func (s *Snapshot) verdictsOn(n *nodeView, yield func(Standing) bool) bool {
+func (s *Snapshot) verdictsOn(n *nodeView, yield func(metric.Verdict, time.Time) bool) bool {
 	for k, v := range n.views {
 		for j := range v.standings {
-			if st := n.standing(k, v.standings[j]); st.groups != 0 && !st.each(v.source, yield) {
+			if st := n.standing(k, v.standings[j]); st.groups != 0 && !st.each(yield) {
 				return false
 			}
 		}
@@ -112,7 +114,7 @@ func (n *nodeView) standing(k int, st standing) standing {
 
 // misplaced yields the verdicts on n's samples of pods that other nodes report
 // too.
-func (s *Snapshot) misplaced(n *nodeView, yield func(Standing) bool) bool {
+func (s *Snapshot) misplaced(n *nodeView, yield func(metric.Verdict, time.Time) bool) bool {
 	if len(s.places) == 0 {
 		return true
 	}
@@ -130,7 +132,7 @@ func (s *Snapshot) misplaced(n *nodeView, yield func(Standing) bool) bool {
 					continue
 				}
 				verdict, ok := p.verdict(&sample, metric.Group(g))
-				if ok && !yield(Standing{verdict, v.source, instant(p.since)}) {
+				if ok && !yield(verdict, instant(p.since)) {
 					return false
 				}
 			}

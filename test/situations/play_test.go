@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"net"
 	"os"
 	"path/filepath"
@@ -241,7 +240,7 @@ func (g *stage) publish(src *source, b *metric.Batch) {
 func (g *stage) world() *explain.World {
 	w := &explain.World{Now: g.now, Facts: g.facts}
 	if snapshot := g.sink.Snapshot(); snapshot != nil && !snapshot.At().IsZero() {
-		w.View = view{snapshot}
+		w.View = snapshot
 	}
 	for _, src := range g.sources {
 		w.Sources = append(w.Sources, src.status)
@@ -249,23 +248,4 @@ func (g *stage) world() *explain.World {
 	return w
 }
 
-// view is a snapshot as package explain reads it.
-type view struct{ *memory.Snapshot }
-
 // Verdicts yields what stands against numbers.
-func (v view) Verdicts() iter.Seq2[metric.Verdict, time.Time] { return pairs(v.Snapshot.Verdicts()) }
-
-// VerdictsOn yields those of one node.
-func (v view) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
-	return pairs(v.Snapshot.VerdictsOn(node))
-}
-
-func pairs(all iter.Seq[memory.Standing]) iter.Seq2[metric.Verdict, time.Time] {
-	return func(yield func(metric.Verdict, time.Time) bool) {
-		for st := range all {
-			if !yield(st.Verdict, st.Since) {
-				return
-			}
-		}
-	}
-}
