@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/internal/built"
 	"github.com/weir-metrics/weir/simulator"
 )
 
@@ -22,29 +23,29 @@ import (
 func TestTwoHundredNodes(t *testing.T) {
 	dir := t.TempDir()
 	targets, ca := filepath.Join(dir, "targets"), filepath.Join(dir, "ca.pem")
-	sim := start(t, "weir-simulate", "--nodes=200", "--pods=10", "--containers=2", "--seed=7", "--listen-port=0",
+	sim := built.Start(t, "weir-simulate", "--nodes=200", "--pods=10", "--containers=2", "--seed=7", "--listen-port=0",
 		"--truth=127.0.0.1:0", "--targets-file="+targets, "--ca-file="+ca,
 		"--fault=hang node=node-0007", "--fault=garbage node=node-0013")
 	var truth string
 	truthAt := regexp.MustCompile(`http://127\.0\.0\.1:\d+/truth`)
-	eventually(t, 30*time.Second, func() error {
+	built.Eventually(t, 30*time.Second, func() error {
 		if _, err := os.Stat(targets); err != nil {
 			return err
 		}
-		truth = truthAt.FindString(sim.output())
+		truth = truthAt.FindString(sim.Output())
 		if truth == "" {
-			return fmt.Errorf("no address of the truth yet in:\n%s", sim.output())
+			return fmt.Errorf("no address of the truth yet in:\n%s", sim.Output())
 		}
 		return nil
 	})
 	const resolution = 15 * time.Second
-	p := start(t, "weir", "server", "--listen=127.0.0.1:0", "--metric-resolution="+resolution.String(),
+	p := built.Start(t, "weir", "server", "--listen=127.0.0.1:0", "--metric-resolution="+resolution.String(),
 		"--source=kubelet:?targets=@"+targets+"&ca="+ca)
-	server := address(t, p)
+	server := p.Address(t)
 
 	const want = 198 * 10 * 2
 	var list usage.List
-	eventually(t, 90*time.Second, func() (err error) {
+	built.Eventually(t, 90*time.Second, func() (err error) {
 		if list, err = used(server, usage.Containers, ""); err != nil {
 			return err
 		}
