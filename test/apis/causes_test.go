@@ -5,6 +5,7 @@ package apis
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -87,6 +88,25 @@ func (f *faults) expectState(cause, of, container string, asks explainer) {
 		if after := f.stateOf(container); row.want == "Measured" || row.got != row.want || after != row.want {
 			return fmt.Errorf("weir says %s: %s; by the API server it is %s, then %s", row.got, row.message, row.want, after)
 		}
+		return nil
+	})
+	f.t.Logf("%6.1fs  %s: %s", time.Since(f.began).Seconds(), cause, row.got)
+}
+
+// expectOneOf is expect where several reasons are true, and the words tell the
+// cause whichever it is.
+func (f *faults) expectOneOf(cause, of, words string, asks explainer, reasons ...string) {
+	f.t.Helper()
+	row := &fault{cause: cause, of: of, asks: asks, want: reasons[0], passing: true}
+	f.rows = append(f.rows, row)
+	began := time.Now()
+	eventually(f.t, cause+" is told", resolution, func() error {
+		row.got, row.message = f.told(asks, of)
+		row.took = time.Since(began)
+		if !slices.Contains(reasons, row.got) || !strings.Contains(row.message, words) {
+			return fmt.Errorf("weir says %s: %s; want one of %v, and %q", row.got, row.message, reasons, words)
+		}
+		row.want = row.got
 		return nil
 	})
 	f.t.Logf("%6.1fs  %s: %s", time.Since(f.began).Seconds(), cause, row.got)
