@@ -168,8 +168,7 @@ func truth(b bool) int {
 
 // compareSince puts what has lasted longer first, and what nobody knows last.
 func compareSince(a, b time.Time) int {
-	switch {
-	case a.IsZero() != b.IsZero():
+	if a.IsZero() != b.IsZero() {
 		return truth(a.IsZero()) - truth(b.IsZero())
 	}
 	return a.Compare(b)

@@ -51,7 +51,7 @@ func (w *world) at(now time.Time) *explain.World {
 	if len(w.scaled) > 0 {
 		e.Autoscalers = func(p *metric.PodFacts) (all []string) {
 			for _, a := range slices.Sorted(maps.Keys(w.scaled)) {
-				if strings.HasPrefix(p.PodRef.String(), w.scaled[a]) {
+				if strings.HasPrefix(p.String(), w.scaled[a]) {
 					all = append(all, a)
 				}
 			}

@@ -56,7 +56,8 @@ func (p *Process) Output() string {
 // when asked to.
 func Start(t *testing.T, name string, args ...string) *Process {
 	t.Helper()
-	p := &Process{cmd: exec.Command(Path(t, name), args...)}
+	// The test's context ends before its clean-up, which asks politely.
+	p := &Process{cmd: exec.CommandContext(context.WithoutCancel(t.Context()), Path(t, name), args...)}
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
