@@ -2,7 +2,6 @@ package explain
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/explain"
@@ -12,15 +11,8 @@ import (
 // Client reads the API of one weir.
 type Client struct{ weir *wire.Client }
 
-// NewClient returns a client of the weir whose root lies at base, which may
-// have a path (a proxy's). A nil client means http.DefaultClient.
-func NewClient(base string, client *http.Client) (*Client, error) {
-	weir, err := wire.NewClient(base, client)
-	if err != nil {
-		return nil, err
-	}
-	return &Client{weir}, nil
-}
+// NewClient returns a client that asks weir.
+func NewClient(weir *wire.Client) *Client { return &Client{weir} }
 
 // Pod explains a pod. What the server itself says is wrong is a *wire.Problem, here and
 // below.

@@ -112,10 +112,7 @@ func serve(t *testing.T, w *explain.World) *httptest.Server {
 // The client reads what the handler wrote, which is what the world answers.
 func TestThereAndBack(t *testing.T) {
 	w := village()
-	c, err := NewClient(serve(t, w).URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := client(t, serve(t, w).URL, nil)
 	same := func(what string, want, got any, err error) {
 		t.Helper()
 		if err != nil {
@@ -220,10 +217,7 @@ func TestProblems(t *testing.T) {
 func TestExplainsBeforeTheFirstRead(t *testing.T) {
 	w := village()
 	w.View = nil
-	c, err := NewClient(serve(t, w).URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := client(t, serve(t, w).URL, nil)
 	e, err := c.Pod(t.Context(), metric.PodRef{Namespace: "bank", Name: "vault"})
 	if err != nil || len(e.Findings) == 0 || e.Findings[0].Reason != "PodPending" {
 		t.Errorf("a pending pod: got %+v, %v; want PodPending", e, err)
@@ -251,11 +245,8 @@ func TestClientPassesOnWhatIsWrong(t *testing.T) {
 				io.WriteString(w, test.body)
 			}))
 			defer srv.Close()
-			c, err := NewClient(srv.URL, srv.Client())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err = c.Pod(t.Context(), metric.PodRef{Namespace: "shop", Name: "web"}); err == nil || err.Error() != test.want {
+			c := client(t, srv.URL, srv.Client())
+			if _, err := c.Pod(t.Context(), metric.PodRef{Namespace: "shop", Name: "web"}); err == nil || err.Error() != test.want {
 				t.Errorf("got error %v, want %s", err, test.want)
 			}
 		})
@@ -264,10 +255,7 @@ func TestClientPassesOnWhatIsWrong(t *testing.T) {
 
 // A name that a path would swallow is not asked for.
 func TestClientRefusesWhatIsNoName(t *testing.T) {
-	c, err := NewClient("http://127.0.0.1:1/proxy", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := client(t, "http://127.0.0.1:1/proxy", nil)
 	for _, name := range []metric.PodName{"", ".", ".."} {
 		if _, err := c.Pod(t.Context(), metric.PodRef{Namespace: "shop", Name: name}); err == nil || !strings.Contains(err.Error(), "nothing can be called") {
 			t.Errorf("pod %q: got %v, want a refusal", name, err)
@@ -334,4 +322,14 @@ func FuzzRequest(f *testing.F) {
 			t.Errorf("%q is read as %+v, and no path leads there", target, got)
 		}
 	})
+}
+
+// client returns a client of the weir at base.
+func client(t *testing.T, base string, through *http.Client) *Client {
+	t.Helper()
+	weir, err := wire.NewClient(base, through)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewClient(weir)
 }

@@ -3,7 +3,6 @@ package usage
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/weir-metrics/weir/api/wire"
 )
@@ -11,18 +10,8 @@ import (
 // Client reads the API of one weir.
 type Client struct{ weir *wire.Client }
 
-// NewClient returns a client of the weir whose root lies at base, which may
-// have a path (a proxy's). A nil client means http.DefaultClient.
-func NewClient(base string, client *http.Client) (*Client, error) {
-	weir, err := wire.NewClient(base, client)
-	if err != nil {
-		return nil, err
-	}
-	return &Client{weir}, nil
-}
-
-// Server returns the address the client asks.
-func (c *Client) Server() string { return c.weir.Server() }
+// NewClient returns a client that asks weir.
+func NewClient(weir *wire.Client) *Client { return &Client{weir} }
 
 // List asks for a list. What the server itself says is wrong is a *wire.Problem. One
 // namespace is asked for by its own path, so that the right to that namespace is

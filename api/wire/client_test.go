@@ -51,7 +51,12 @@ func TestClient(t *testing.T) {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
 	}
-	if _, err := NewClient("127.0.0.1:80", nil); err == nil || !strings.Contains(err.Error(), "write it as http://") {
-		t.Errorf("an address without a scheme: %v", err)
+}
+
+func TestNewClientRefusesWhatIsNoURL(t *testing.T) {
+	for _, base := range []string{"", "localhost:8087", "127.0.0.1:80", "ftp://a", "http://"} {
+		if _, err := NewClient(base, nil); err == nil || !strings.Contains(err.Error(), "write it as http://") {
+			t.Errorf("NewClient(%q): %v, want how to write it", base, err)
+		}
 	}
 }

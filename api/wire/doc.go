@@ -3,8 +3,12 @@
 // a client asks.
 package wire
 
-// APIVersion is the group and version of weir's own APIs.
-const APIVersion = "weir.dev/v1alpha1"
+// The group and version of weir's own APIs.
+const (
+	Group      = "weir.dev"
+	Version    = "v1alpha1"
+	APIVersion = Group + "/" + Version
+)
 
 // Path is where they lie, behind an API server and without one.
 const Path = "/apis/" + APIVersion + "/"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/internal/version"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
@@ -14,7 +15,7 @@ import (
 
 // uiPaths are where the page is: plain, and where kubectl proxy finds it, each as
 // people type it too.
-var uiPaths = [...]string{"/ui/", "/ui", "/apis/weir.dev/v1alpha1/ui/", "/apis/weir.dev/v1alpha1/ui"}
+var uiPaths = [...]string{"/ui/", "/ui", wire.Path + "ui/", wire.Path + "ui"}
 
 // newUI returns the page.
 func newUI(f *front, sinks func() []manager.SinkStatus) *ui.Handler {

@@ -18,7 +18,7 @@ func Direct(server string, assumed bool) (*Weir, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.advise = func(err error) error { return direct(w.usage.Server(), assumed, err) }
+	w.advise = func(err error) error { return direct(w.client.Server(), assumed, err) }
 	return w, nil
 }
 

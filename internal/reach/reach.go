@@ -17,6 +17,7 @@ import (
 
 // Weir is a weir that can be asked. Its errors say what to do.
 type Weir struct {
+	client  *wire.Client
 	usage   *usage.Client
 	explain *explainapi.Client
 	advise  func(error) error
@@ -25,15 +26,11 @@ type Weir struct {
 // New returns the weir whose root lies at base. Advise adds to an error what a
 // person can do about it; where weir itself has said so, Advised is enough.
 func New(base string, client *http.Client, advise func(error) error) (*Weir, error) {
-	u, err := usage.NewClient(base, client)
+	c, err := wire.NewClient(base, client)
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
-	e, err := explainapi.NewClient(base, client)
-	if err != nil {
-		return nil, cli.Usage(err)
-	}
-	return &Weir{usage: u, explain: e, advise: advise}, nil
+	return &Weir{client: c, usage: usage.NewClient(c), explain: explainapi.NewClient(c), advise: advise}, nil
 }
 
 // List asks for a list of what is used.

@@ -139,10 +139,9 @@ func TestVerdictsThatDoNotStand(t *testing.T) {
 	}
 }
 
-// An outage of every node costs an answer no memory but its own.
-func TestVerdictsAllocateNothing(t *testing.T) {
-	var v judgedView
-	for n := range 20 {
+// outage returns a view of nodes with 30 pods each, none of which answers.
+func outage(nodes int) (v judgedView) {
+	for n := range nodes {
 		e := metric.Entity{Kind: metric.Node, Node: metric.NodeName(fmt.Sprint("n", n))}
 		v.add(e, metric.NodeTimeout, metric.CPU, metric.Memory)
 		for p := range 30 {
@@ -150,6 +149,12 @@ func TestVerdictsAllocateNothing(t *testing.T) {
 			v.add(e, metric.NodeTimeout, metric.CPU, metric.Memory)
 		}
 	}
+	return v
+}
+
+// An outage of every node costs an answer no memory but its own.
+func TestVerdictsAllocateNothing(t *testing.T) {
+	v := outage(20)
 	var x exposition
 	f := filters{{}, {}}
 	x.verdicts(v, f)
@@ -162,15 +167,7 @@ func TestVerdictsAllocateNothing(t *testing.T) {
 }
 
 func BenchmarkVerdicts(b *testing.B) {
-	var v judgedView
-	for n := range 1000 {
-		e := metric.Entity{Kind: metric.Node, Node: metric.NodeName(fmt.Sprint("n", n))}
-		v.add(e, metric.NodeTimeout, metric.CPU, metric.Memory)
-		for p := range 30 {
-			e.Kind, e.Namespace, e.Pod = metric.Pod, "shop", metric.PodName(fmt.Sprint("p", p))
-			v.add(e, metric.NodeTimeout, metric.CPU, metric.Memory)
-		}
-	}
+	v := outage(1000)
 	h := handler(v, Options{})
 	r := httptest.NewRequest(http.MethodGet, "/metrics/cluster", nil)
 	b.ReportAllocs()

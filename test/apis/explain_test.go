@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	explainapi "github.com/weir-metrics/weir/api/explain"
+	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -39,11 +40,11 @@ func (w *world) explainer(t *testing.T, ip string, port int) *explainapi.Client 
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := explainapi.NewClient(to.Host, client)
+	weir, err := wire.NewClient(to.Host, client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return explainapi.NewClient(weir)
 }
 
 // itself returns a client of weir's own pod.
