@@ -22,9 +22,10 @@ const (
 	// duplicateApart is the time between two rounds: no divisor of the
 	// resolution, so that rounds fall early and late between two reads.
 	duplicateApart = 10 * time.Second
-	// newcomer is how long a new container may be without metrics: weir must have
-	// read it twice, ten seconds apart, and a kubelet looks at it every 10 to 15 s.
-	newcomer        = 30 * time.Second
+	// newcomer is how long a new container may be without metrics. A kubelet looks
+	// at it every 10 to 15 s, and weir asks every 15 s: the first answer may be of
+	// its first seconds, which make no rate, and the next may repeat it.
+	newcomer        = 45 * time.Second
 	duplicateRounds = 14
 	// The container that is asked for, and the other of its name.
 	ownCores, otherCores = 30, 80
