@@ -75,6 +75,8 @@ type PodFacts struct {
 	Phase       Phase
 	Started     time.Time // status.startTime; zero if not started
 	Deleted     time.Time // metadata.deletionTimestamp; zero if not
+	Ready       Readiness
+	ReadySince  time.Time // the Ready condition's last transition; zero if there is none
 	HostNetwork bool
 	QoS         string
 	Labels      map[string]string
@@ -83,7 +85,20 @@ type PodFacts struct {
 	Containers []ContainerFacts
 	// Spec holds the pod-level requests and limits, where given.
 	Spec Values
+	// Overhead holds what the pod's RuntimeClass costs, as requests.
+	Overhead Values
 }
+
+// Readiness is the status of a pod's Ready condition.
+type Readiness uint8
+
+// The statuses. ReadyAbsent means there is no such condition.
+const (
+	ReadyAbsent Readiness = iota
+	ReadyTrue
+	ReadyFalse
+	ReadyUnknown
+)
 
 // Role says what a container is for.
 type Role uint8
