@@ -107,6 +107,16 @@ func TestFactsFollowTheCluster(t *testing.T) {
 			t.Error("an update that weir does not care for was signalled")
 		}
 
+		// Readiness is something weir keeps: autoscalers go by it.
+		ready := pod("web", "u1", "n1")
+		since := metav1.NewTime(time.Now().Truncate(time.Second))
+		ready.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: since}}
+		must(t, second(client.CoreV1().Pods("shop").Update(ctx, ready, metav1.UpdateOptions{})))
+		settle()
+		if got := web(c.Facts(), "web"); !signalled(c) || got.Ready != metric.ReadyTrue || !got.ReadySince.Equal(since.Time) {
+			t.Errorf("a pod that became ready: got %v since %v, want true since %v, and a signal", got.Ready, got.ReadySince, since)
+		}
+
 		// An update of the same pod keeps the moment it was first known.
 		moved := pod("web", "u1", "n1")
 		moved.Status.Phase = v1.PodSucceeded

@@ -67,9 +67,14 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *metric.PodFacts {
 	if p.DeletionTimestamp != nil {
 		f.Deleted = p.DeletionTimestamp.Time
 	}
+	f.Ready, f.ReadySince = readiness(p.Status.Conditions)
 	if p.Spec.Resources != nil {
 		setRequirements(&f.Spec, p.Spec.Resources)
+		f.PodLevel = podLevel(p.Spec.Resources.Requests)
 	}
+	setResources(&f.Overhead, p.Spec.Overhead, resourceIDs{
+		cpu: metric.CPURequest, memory: metric.MemoryRequest, storage: metric.EphemeralStorageRequest,
+	})
 
 	f.Containers = make([]metric.ContainerFacts, 0, len(p.Spec.InitContainers)+len(p.Spec.Containers)+len(p.Spec.EphemeralContainers))
 	for i := range p.Spec.InitContainers {
@@ -89,6 +94,36 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *metric.PodFacts {
 		f.Containers = append(f.Containers, containerFacts(c.Name, metric.Ephemeral, &c.Resources, p.Status.EphemeralContainerStatuses, shared))
 	}
 	return f
+}
+
+// readiness returns the status of the condition Ready, and since when it has been so.
+func readiness(conditions []v1.PodCondition) (metric.Readiness, time.Time) {
+	for i := range conditions {
+		c := &conditions[i]
+		if c.Type != v1.PodReady {
+			continue
+		}
+		switch c.Status {
+		case v1.ConditionTrue:
+			return metric.ReadyTrue, c.LastTransitionTime.Time
+		case v1.ConditionFalse:
+			return metric.ReadyFalse, c.LastTransitionTime.Time
+		default:
+			return metric.ReadyUnknown, c.LastTransitionTime.Time
+		}
+	}
+	return metric.ReadyAbsent, time.Time{}
+}
+
+// podLevel reports whether requests are such as make a pod one with pod-level
+// resources.
+func podLevel(requests v1.ResourceList) bool {
+	for name := range requests {
+		if name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
+			return true
+		}
+	}
+	return false
 }
 
 func containerFacts(name string, role metric.Role, r *v1.ResourceRequirements, statuses []v1.ContainerStatus, shared *pool) metric.ContainerFacts {
@@ -159,14 +194,15 @@ func setRequirements(v *metric.Values, r *v1.ResourceRequirements) {
 	})
 }
 
-// setResources adds the quantities of list to v. Those it does not mention stay
-// absent.
+// setResources adds the quantities of list to v: CPU rounded up to the nanocore,
+// exact to 9 million cores; memory as amountOfBytes says; storage rounded up to the
+// byte. Those it does not mention stay absent.
 func setResources(v *metric.Values, list v1.ResourceList, ids resourceIDs) {
 	if q, ok := list[v1.ResourceCPU]; ok {
 		v.Set(ids.cpu, float64(q.ScaledValue(resource.Nano)))
 	}
 	if q, ok := list[v1.ResourceMemory]; ok {
-		v.Set(ids.memory, float64(q.Value()))
+		v.Set(ids.memory, amountOfBytes(&q))
 	}
 	if q, ok := list[v1.ResourceEphemeralStorage]; ok {
 		v.Set(ids.storage, float64(q.Value()))
@@ -183,6 +219,19 @@ func setResources(v *metric.Values, list v1.ResourceList, ids resourceIDs) {
 	if n > 0 {
 		v.Set(ids.accelerators, float64(n))
 	}
+}
+
+// wholeBytes is from when on a float64 has no room for thousandths of a byte: 4 TiB.
+const wholeBytes = 1 << 42
+
+// amountOfBytes returns q rounded up to a thousandth of a byte, beyond 4 TiB to a byte, and
+// beyond 8 PiB as near as a float64 comes. An autoscaler counts in thousandths, and
+// there are manifests that give 128974848000m.
+func amountOfBytes(q *resource.Quantity) float64 {
+	if whole := q.Value(); whole >= wholeBytes || whole <= -wholeBytes {
+		return float64(whole)
+	}
+	return float64(q.MilliValue()) / 1000
 }
 
 // isAccelerator reports whether an extended resource counts accelerators:

@@ -121,6 +121,69 @@ func TestContainers(t *testing.T) {
 	}
 }
 
+func TestReadiness(t *testing.T) {
+	f := func(conditions string, want metric.Readiness, since string) {
+		t.Helper()
+		p := podFromJSON(t, `{"status": {"conditions": [`+conditions+`]}}`)
+		if p.Ready != want || moment(p.ReadySince) != since {
+			t.Errorf("%s: got %v since %q, want %v since %q", conditions, p.Ready, moment(p.ReadySince), want, since)
+		}
+	}
+	f(``, metric.ReadyAbsent, "")
+	f(`{"type": "ContainersReady", "status": "True", "lastTransitionTime": "2026-01-01T10:00:00Z"}`, metric.ReadyAbsent, "")
+	f(`{"type": "PodScheduled", "status": "True"},
+	   {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T10:00:07Z"}`, metric.ReadyTrue, "10:00:07")
+	f(`{"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-01T10:00:01Z"}`, metric.ReadyFalse, "10:00:01")
+	f(`{"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-01-01T10:00:02Z"}`, metric.ReadyUnknown, "10:00:02")
+	f(`{"type": "Ready", "status": "True", "lastTransitionTime": null}`, metric.ReadyTrue, "")
+}
+
+func TestPodLevel(t *testing.T) {
+	f := func(resources string, want bool, spec map[string]float64) {
+		t.Helper()
+		p := podFromJSON(t, `{"spec": {"resources": `+resources+`}}`)
+		if p.PodLevel != want {
+			t.Errorf("%s: got pod-level %v, want %v", resources, p.PodLevel, want)
+		}
+		if diff := cmp.Diff(spec, values(&p.Spec)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", resources, diff)
+		}
+	}
+	f(`null`, false, nil)
+	f(`{"requests": {"cpu": "1"}}`, true, map[string]float64{"cpu/request": 1e9})
+	f(`{"requests": {"memory": "1Ki"}}`, true, map[string]float64{"memory/request": 1024})
+	f(`{"requests": {"hugepages-2Mi": "4Mi"}}`, true, nil)
+	// Limits alone do not count, nor what cannot be asked for at the level of pods.
+	f(`{"limits": {"cpu": "1"}}`, false, map[string]float64{"cpu/limit": 1e9})
+	f(`{"requests": {"ephemeral-storage": "1"}}`, false, map[string]float64{"ephemeral_storage/request": 1})
+}
+
+// Requests are kept finely enough for an autoscaler, which counts each in thousandths
+// rounded up.
+func TestOddRequests(t *testing.T) {
+	f := func(cpu, memory string, wantCPU, wantMemory float64) {
+		t.Helper()
+		p := podFromJSON(t, `{"spec": {"overhead": {"cpu": "`+cpu+`", "memory": "`+memory+`"},
+			"containers": [{"name": "app", "resources": {"requests": {"cpu": "`+cpu+`", "memory": "`+memory+`"}}}]}}`)
+		want := map[string]float64{"cpu/request": wantCPU, "memory/request": wantMemory}
+		if diff := cmp.Diff(want, values(&p.Containers[0].Spec)); diff != "" {
+			t.Errorf("%s, %s (-want +got):\n%s", cpu, memory, diff)
+		}
+		if diff := cmp.Diff(want, values(&p.Overhead)); diff != "" {
+			t.Errorf("overhead of %s, %s (-want +got):\n%s", cpu, memory, diff)
+		}
+	}
+	f("0", "0", 0, 0)
+	f("1n", "100m", 1, 0.1)
+	f("1500u", "128974848000m", 1.5e6, 128974848)
+	f("0.0000000001", "1u", 1, 0.001) // as the API server rounds them, and then as an autoscaler does
+	f("100k", "1.0005", 1e14, 1.001)
+	f("1", "4398046511103.999", 1e9, 4398046511104)
+	f("1", "4398046511103.5", 1e9, 4398046511104)
+	f("1", "4398046511102.5", 1e9, 4398046511102.5)
+	f("1", "8Pi", 1e9, 1<<53)
+}
+
 func TestNode(t *testing.T) {
 	var n v1.Node
 	must(t, json.Unmarshal([]byte(`{

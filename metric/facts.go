@@ -83,8 +83,11 @@ type PodFacts struct {
 	// KnownAt is when weir first knew this pod (this UID), by our clock.
 	KnownAt    time.Time
 	Containers []ContainerFacts
-	// Spec holds the pod-level requests and limits, where given.
-	Spec Values
+	// Spec holds the pod-level requests and limits, where given. PodLevel says
+	// that there is such a request, of CPU, memory or huge pages (of which Spec has
+	// nothing).
+	Spec     Values
+	PodLevel bool
 	// Overhead holds what the pod's RuntimeClass costs, as requests.
 	Overhead Values
 }

@@ -183,6 +183,19 @@ func (b *Batch) Reset() {
 	b.Verdicts = b.Verdicts[:0]
 }
 
+// CopyFrom makes b hold what o holds, in memory of its own, but for the
+// Witness, of which b has none.
+func (b *Batch) CopyFrom(o *Batch) {
+	b.Reset()
+	b.Source, b.Node, b.Began, b.Ended, b.NodeTime = o.Source, o.Node, o.Began, o.Ended, o.NodeTime
+	b.Interval, b.Clock, b.Exhaustive, b.Cores = o.Interval, o.Clock, o.Exhaustive, o.Cores
+	b.Bytes, b.Err = o.Bytes, o.Err
+	for i := range o.Samples {
+		b.Add(o.Samples[i].Entity).CopyFrom(&o.Samples[i])
+	}
+	b.Verdicts = append(b.Verdicts, o.Verdicts...)
+}
+
 // Failed reports whether the read gave nothing at all.
 func (b *Batch) Failed() bool { return b.Err != nil && len(b.Samples) == 0 }
 

@@ -15,8 +15,8 @@ func (r *readings) nodeObjects(now time.Time) []v1beta1.NodeMetrics {
 		items[i] = v1beta1.NodeMetrics{
 			ObjectMeta: o.metadata(now),
 			Timestamp:  o.timestamp(),
-			Window:     metav1.Duration{Duration: o.window},
-			Usage:      r.uses[o.from].resources(),
+			Window:     metav1.Duration{Duration: o.over.Length},
+			Usage:      resources(&r.uses[o.from]),
 		}
 	}
 	return items
@@ -27,14 +27,14 @@ func (r *readings) podObjects(now time.Time) []v1beta1.PodMetrics {
 	items := make([]v1beta1.PodMetrics, len(r.items))
 	containers := make([]v1beta1.ContainerMetrics, len(r.uses))
 	for i := range r.uses {
-		containers[i] = v1beta1.ContainerMetrics{Name: r.uses[i].name, Usage: r.uses[i].resources()}
+		containers[i] = v1beta1.ContainerMetrics{Name: r.uses[i].Name, Usage: resources(&r.uses[i])}
 	}
 	for i := range r.items {
 		o := &r.items[i]
 		items[i] = v1beta1.PodMetrics{
 			ObjectMeta: o.metadata(now),
 			Timestamp:  o.timestamp(),
-			Window:     metav1.Duration{Duration: o.window},
+			Window:     metav1.Duration{Duration: o.over.Length},
 			Containers: containers[o.from:o.to:o.to],
 		}
 	}
@@ -50,4 +50,4 @@ func (o *reading) metadata(now time.Time) metav1.ObjectMeta {
 	}
 }
 
-func (o *reading) timestamp() metav1.Time { return metav1.NewTime(time.Unix(0, o.end)) }
+func (o *reading) timestamp() metav1.Time { return metav1.NewTime(time.Unix(0, o.over.End)) }

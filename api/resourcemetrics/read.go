@@ -3,12 +3,12 @@ package resourcemetrics
 import (
 	"cmp"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/served"
 )
 
 // reading is what is served of one node or pod.
@@ -16,8 +16,7 @@ type reading struct {
 	namespace metric.Namespace // of a pod
 	name      string
 	labels    map[string]string
-	end       int64 // nanoseconds since the Unix epoch
-	window    time.Duration
+	over      served.Span // the time it was measured over
 	// uses are uses[from:to] of the readings it is one of: a node's own, or
 	// one for each container of a pod.
 	from, to int
@@ -27,7 +26,7 @@ type reading struct {
 // large cluster is no matter of many small objects before it is encoded.
 type readings struct {
 	items []reading
-	uses  []use
+	uses  []served.Use
 }
 
 // answer is all that one request needs.
@@ -37,35 +36,24 @@ type answer struct {
 	options *Options
 }
 
-// add appends what s says its entity uses, and the time it is of, and reports
+// add appends what s says its entity uses, and returns the time it is of and
 // whether both numbers are there.
-func (r *readings) add(s *metric.Sample) (end int64, window time.Duration, ok bool) {
-	cpu, ok := number(s, metric.CPUUsageRate)
-	if !ok {
-		return 0, 0, false
+func (r *readings) add(s *metric.Sample) (over served.Span, ok bool) {
+	u, over, ok := served.UseOf(s)
+	if ok {
+		r.uses = append(r.uses, u)
 	}
-	memory, ok := number(s, metric.MemoryWorkingSet)
-	if !ok {
-		return 0, 0, false
-	}
-	r.uses = append(r.uses, use{name: s.Entity.Name, cpu: whole(cpu), memory: whole(memory)})
-	if w := s.Rates[metric.CPU]; w.End != 0 {
-		return w.End, w.Length, true
-	}
-	return s.Times[metric.CPU], 0, true // a rate whose window nobody told
+	return over, ok
 }
 
 // addContainer counts a container into the last item.
 func (r *readings) addContainer(s *metric.Sample) {
-	end, window, ok := r.add(s)
+	over, ok := r.add(s)
 	if !ok {
 		return // it is not required: else the pod would not be whole
 	}
 	i := &r.items[len(r.items)-1]
-	if i.from == i.to || end < i.end || end == i.end && window > i.window {
-		i.end, i.window = end, window
-	}
-	i.to = len(r.uses)
+	i.over, i.to = i.over.Oldest(over), len(r.uses)
 }
 
 // begin appends an item without numbers.
@@ -90,34 +78,13 @@ func (r *readings) sort() {
 	})
 }
 
-// both reports whether the numbers that make a node or pod whole are there.
-func both(s *metric.Sample) bool {
-	if s == nil {
-		return false
-	}
-	_, cpu := number(s, metric.CPUUsageRate)
-	_, memory := number(s, metric.MemoryWorkingSet)
-	return cpu && memory
-}
-
-// number returns the value of a metric, and whether it may be served. What is no
-// amount may not: it would be served as one.
-func number(s *metric.Sample, id metric.ID) (float64, bool) {
-	v, ok := s.Values.Get(id)
-	return v, ok && s.Numbered(metric.Catalogue[id].Group) && v >= 0 && !math.IsInf(v, 1)
-}
-
-// served reports whether the numbers of a pod may be served by what the API
-// server says now, which may be newer than the numbers. p is nil if it does
-// not know the pod.
+// served reports whether the numbers of a pod may be served. p is nil if the API
+// server does not know the pod.
 func (a *answer) served(p *metric.PodFacts, s *metric.Sample) bool {
-	if !both(s) {
-		return false
-	}
 	if a.facts == nil {
-		return true
+		return served.Whole(s)
 	}
-	return p != nil && p.Phase == metric.Running && (s.Instance.UID == "" || p.Is(s.Instance.UID))
+	return served.Pod(p, s)
 }
 
 // pods returns what is served of the chosen pods, and the running ones of
@@ -228,7 +195,7 @@ func (a *answer) scan(r *readings, c choice) {
 	if len(pods) == 0 {
 		return
 	}
-	r.items, r.uses = make([]reading, 0, len(pods)), make([]use, 0, 2*len(pods))
+	r.items, r.uses = make([]reading, 0, len(pods)), make([]served.Use, 0, 2*len(pods))
 	next := 0
 	a.view.Each(metric.Container, func(s *metric.Sample) bool {
 		if s.Entity.Part != "" {
@@ -290,9 +257,9 @@ func (a *answer) nodes(c choice) (r readings, missing []*metric.NodeFacts) {
 func (r *readings) addNode(s *metric.Sample, labels map[string]string) bool {
 	r.begin("", string(s.Entity.Node), labels)
 	i := &r.items[len(r.items)-1]
-	end, window, ok := r.add(s)
+	over, ok := r.add(s)
 	if ok {
-		i.end, i.window, i.to = end, window, len(r.uses)
+		i.over, i.to = over, len(r.uses)
 	}
 	return r.finish()
 }

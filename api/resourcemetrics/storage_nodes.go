@@ -53,7 +53,7 @@ func (s *nodeStorage) List(ctx context.Context, options *metainternalversion.Lis
 	a.warnNodes(ctx, len(r.items), missing)
 	now := s.api.options.Now()
 	for i := range r.items {
-		observe(s.api.ages.nodes, now, r.items[i].end)
+		observe(s.api.ages.nodes, now, r.items[i].over.End)
 	}
 	return &v1beta1.NodeMetricsList{Items: r.nodeObjects(now)}, nil
 }
@@ -84,7 +84,7 @@ func (s *nodeStorage) Get(_ context.Context, name string, _ *metav1.GetOptions) 
 		return nil, withoutMetrics("nodemetrics", name, why)
 	}
 	now := s.api.options.Now()
-	observe(s.api.ages.nodes, now, r.items[0].end)
+	observe(s.api.ages.nodes, now, r.items[0].over.End)
 	return &r.nodeObjects(now)[0], nil
 }
 

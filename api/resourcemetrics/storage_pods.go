@@ -54,7 +54,7 @@ func (s *podStorage) List(ctx context.Context, options *metainternalversion.List
 	a.warnPods(ctx, len(r.items), missing)
 	now := s.api.options.Now()
 	for i := range r.items {
-		observe(s.api.ages.pods, now, r.items[i].end)
+		observe(s.api.ages.pods, now, r.items[i].over.End)
 	}
 	return &v1beta1.PodMetricsList{Items: r.podObjects(now)}, nil
 }
@@ -79,7 +79,7 @@ func (s *podStorage) Get(ctx context.Context, name string, _ *metav1.GetOptions)
 		return nil, withoutMetrics("podmetrics", name, why)
 	}
 	now := s.api.options.Now()
-	observe(s.api.ages.pods, now, r.items[0].end)
+	observe(s.api.ages.pods, now, r.items[0].over.End)
 	return &r.podObjects(now)[0], nil
 }
 

@@ -1,0 +1,88 @@
+// Package served is the rule by which weir serves what a pod or node uses: what
+// may be served at all, in which whole numbers, and as of when. It is the rule of
+// metrics.k8s.io, kept apart from the API so that whoever reads memory without the
+// API (package autoscaler/live) finds the same numbers.
+package served
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Use is what a node or container uses, as metrics.k8s.io tells it.
+type Use struct {
+	Name   string // of the container
+	CPU    int64  // in nanocores
+	Memory int64  // in bytes: the working set
+}
+
+// Span is the time that a use was measured over. The zero Span is none.
+type Span struct {
+	End    int64         // nanoseconds since the Unix epoch, by the node's clock
+	Length time.Duration // 0 for a rate whose window nobody told
+}
+
+// UseOf returns what a sample says its entity uses, and over which time. ok is
+// whether both numbers are there, without which there is no Use.
+func UseOf(s *metric.Sample) (u Use, over Span, ok bool) {
+	cpu, ok := Number(s, metric.CPUUsageRate)
+	if !ok {
+		return Use{}, Span{}, false
+	}
+	memory, ok := Number(s, metric.MemoryWorkingSet)
+	if !ok {
+		return Use{}, Span{}, false
+	}
+	u = Use{Name: s.Entity.Name, CPU: whole(cpu), Memory: whole(memory)}
+	if w := s.Rates[metric.CPU]; w.End != 0 {
+		return u, Span{w.End, w.Length}, true
+	}
+	return u, Span{End: s.Times[metric.CPU]}, true
+}
+
+// Oldest returns the span of a pod whose containers' are s and o: the one that
+// ended first; of two that ended together, the longer. The zero Span is no
+// container's.
+func (s Span) Oldest(o Span) Span {
+	if s == (Span{}) || o.End < s.End || o.End == s.End && o.Length > s.Length {
+		return o
+	}
+	return s
+}
+
+// Pod reports whether the numbers of a pod may be served by what the API server
+// says now, which may be newer than the numbers: it runs, and it is the one that
+// was measured. p is nil if the API server does not know the pod, s if nothing was
+// measured of it.
+func Pod(p *metric.PodFacts, s *metric.Sample) bool {
+	return Whole(s) && p != nil && p.Phase == metric.Running && (s.Instance.UID == "" || p.Is(s.Instance.UID))
+}
+
+// Whole reports whether a node's or pod's own sample has both numbers. A pod's has
+// them only if each container has that must run. s may be nil.
+func Whole(s *metric.Sample) bool {
+	if s == nil {
+		return false
+	}
+	_, cpu := Number(s, metric.CPUUsageRate)
+	_, memory := Number(s, metric.MemoryWorkingSet)
+	return cpu && memory
+}
+
+// Number returns the value of a metric, and whether it may be served. What is no
+// amount may not: it would be served as one.
+func Number(s *metric.Sample, id metric.ID) (float64, bool) {
+	v, ok := s.Values.Get(id)
+	return v, ok && s.Numbered(metric.Catalogue[id].Group) && v >= 0 && !math.IsInf(v, 1)
+}
+
+// whole returns the whole number nearest to v, within what an int64 holds.
+func whole(v float64) int64 {
+	v = math.Round(v)
+	if v >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(v)
+}
