@@ -11,7 +11,9 @@ import (
 type Decision struct {
 	Object types.NamespacedName
 	At     time.Time
-	// Current is the count the target asks for, Desired the one it should.
+	// Current is the count the target asks for, Desired the one it should: the same
+	// if there is no decision. Where the scale is not known, Current is the one last
+	// seen.
 	Current, Desired int32
 	// Rescale says that Desired is to be written. It may be so although Err is
 	// set: some metrics failed, and the others ask for no fewer replicas.
@@ -48,13 +50,18 @@ type MetricDecision struct {
 	// Target and Usage are compared, in thousandths, or in percent of the requests
 	// where Percent is set: Utilization is then what Usage (the average in
 	// thousandths) is of Requests.
+	// Total is an Object or External metric itself, of which Usage is a replica's
+	// share where the target is an average.
 	Target      int64
 	Percent     bool
 	Usage       int64
 	Utilization int32
+	Total       int64
 	// Ratio is usage to target of the pods that count, and Count how many do.
 	// Recounted says that pods without a number were given one that holds the
-	// change back (Pod.Assumed), which gave Ratio2 over Count2 pods.
+	// change back (PodCase.Assumed), which gave Ratio2 over Count2 pods. A metric
+	// shared among the replicas of the target's status counts those; one that looked
+	// at no pod counts none.
 	Ratio     float64
 	Count     int
 	Recounted bool
@@ -65,7 +72,9 @@ type MetricDecision struct {
 	// Tolerance down and up, as applied.
 	ToleranceDown, ToleranceUp float64
 	// Pods are the target's pods and how each was counted, by name; then samples
-	// of pods the target does not have. Nil for metrics that look at no pod.
+	// of pods the target does not have. Nil for metrics that look at no pod. They are
+	// there although Err is set, as far as the pods are known: whoever has no number
+	// then is Missing.
 	Pods []PodCase
 	// At is when the metric was measured.
 	At time.Time
@@ -89,16 +98,16 @@ type PodCase struct {
 	Class Class
 	Why   Why
 	// Usage, At and Window are its sample, if it has one (HasSample).
-	HasSample bool
-	Usage     int64
-	At        time.Time
-	Window    time.Duration
+	HasSample  bool
+	HasAssumed bool
+	Usage      int64
+	At         time.Time
+	Window     time.Duration
 	// Request is what utilization is measured against, in thousandths.
 	Request int64
 	// Assumed is what was taken for its usage when the ratio was recounted
 	// (HasAssumed).
-	HasAssumed bool
-	Assumed    int64
+	Assumed int64
 }
 
 // Class is how a pod counts.
@@ -137,7 +146,8 @@ type Step struct {
 	Kind StepKind
 	// From is the count before the step, To the one after.
 	From, To int32
-	// Limit is the bound that the step compared with, where it has one.
+	// Limit is the bound that the step compared with, where it has one; of a
+	// stabilization, the recommendation that decided.
 	Limit int32
 	// Window is the stabilization window or the policy's period, At when the
 	// recommendation that decided was made, Policy the deciding policy.

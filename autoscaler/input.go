@@ -4,12 +4,14 @@ import (
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Input is all that a decision is made of. Decide changes nothing in it.
+// Input is all that a decision is made of. Decide changes nothing in it but what
+// Reuse gives away.
 type Input struct {
 	Now      time.Time
 	Settings *Settings
@@ -26,6 +28,8 @@ type Input struct {
 	// Scale is the target's scale subresource; ScaleErr is why it is not known.
 	Scale    Scale
 	ScaleErr error
+	// Selector is Scale.Selector, parsed; nil if the caller has not done so.
+	Selector labels.Selector
 	// Pods are those Scale.Selector matches, by name; PodsErr is why they are not
 	// known.
 	Pods    []Pod
@@ -36,6 +40,10 @@ type Input struct {
 	// Read returns what the metric Spec.Metrics[i] is now. It is called at most
 	// once for each, in order, and only if the decision needs it.
 	Read func(i int) Reading
+	// Reuse is a decision that nobody needs any more, or nil. The memory of its pods
+	// goes into the new one, and nothing of it may be read afterwards: that saves half
+	// the time where many pods are decided about again and again.
+	Reuse *Decision
 }
 
 // Scale is a target's scale subresource.

@@ -1,0 +1,407 @@
+package autoscaler
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestConformance holds every decision to the original's: see testdata/hpa.
+func TestConformance(t *testing.T) {
+	var ran, passed int
+	eachVector(t, func(v *vector) {
+		ran++
+		if t.Run(v.ID, func(t *testing.T) {
+			switch v.Family {
+			case "replicas":
+				checkReplicas(t, v)
+			case "reconcile":
+				checkReconcile(t, v)
+			default:
+				t.Fatalf("unknown family %q", v.Family)
+			}
+		}) {
+			passed++
+		}
+	})
+	if ran == 0 {
+		t.Fatal("no vectors ran")
+	}
+	fmt.Printf("hpa: %d of %d vectors passed\n", passed, ran) // shown without -v as well
+}
+
+// TestSpecifications holds Default and Validate to what an API server stored.
+func TestSpecifications(t *testing.T) {
+	specs := 0
+	eachVector(t, func(v *vector) {
+		if v.Family == "reconcile" && !v.APIValid {
+			checkRefused(t, v)
+			return
+		}
+		for i := range v.Steps {
+			spec := v.Steps[i].Spec
+			if spec == nil {
+				continue
+			}
+			specs++
+			if err := Validate(spec, *v.Config.settings()); err != nil {
+				t.Errorf("%s step %d: Validate refuses what an API server stored: %v", v.ID, i, err)
+			}
+			filled := spec.DeepCopy()
+			Default(filled)
+			if !equality.Semantic.DeepEqual(spec, filled) {
+				t.Errorf("%s step %d: Default changes what has its defaults:\n%s", v.ID, i, cmp.Diff(spec, filled))
+			}
+		}
+	})
+	if specs == 0 {
+		t.Fatal("no specification was checked")
+	}
+}
+
+// checkRefused wants a fault in one of a vector's specifications.
+func checkRefused(t *testing.T, v *vector) {
+	t.Helper()
+	for i := range v.Steps {
+		spec := v.Steps[i].Spec
+		if spec == nil {
+			continue
+		}
+		filled := spec.DeepCopy()
+		Default(filled)
+		if Validate(spec, *v.Config.settings()) != nil || !equality.Semantic.DeepEqual(spec, filled) {
+			return
+		}
+	}
+	t.Errorf("%s: Validate and Default find nothing wrong, an API server did", v.ID)
+}
+
+// eachVector calls f with every vector there is.
+func eachVector(t testing.TB, f func(*vector)) {
+	t.Helper()
+	dir := filepath.Join("testdata", "hpa")
+	if root := os.Getenv("WEIR_CONFORMANCE_DIR"); root != "" {
+		dir = filepath.Join(root, "hpa")
+	}
+	var files []string
+	for _, pattern := range []string{"*.jsonl", "*.jsonl.gz"} {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	if len(files) == 0 {
+		t.Fatalf("no *.jsonl or *.jsonl.gz in %s: point WEIR_CONFORMANCE_DIR at the folder above hpa, or unset it", dir)
+	}
+	for _, name := range files {
+		if err := eachLine(name, func(line []byte) error {
+			v := &vector{}
+			if err := json.Unmarshal(line, v); err != nil {
+				return err
+			}
+			f(v)
+			return nil
+		}); err != nil {
+			t.Fatalf("read %s: %v", name, err)
+		}
+	}
+}
+
+func eachLine(name string, f func([]byte) error) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	var r io.Reader = file
+	if strings.HasSuffix(name, ".gz") {
+		if r, err = gzip.NewReader(file); err != nil {
+			return err
+		}
+	}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		if err := f(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// checkReplicas plays one call of the calculator.
+func checkReplicas(t *testing.T, v *vector) {
+	in := &Input{
+		Now:      t0,
+		Settings: v.Config.settings(),
+		Object:   types.NamespacedName{Namespace: v.Namespace, Name: "hpa"},
+		Spec:     &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{v.Call.spec()}},
+		Scale:    Scale{Spec: v.Call.CurrentReplicas, Status: v.Call.CurrentReplicas, Selector: v.PodSelector},
+		Pods:     selected(v.Pods, v.Namespace, v.PodSelector),
+	}
+	if v.Faults.PodList {
+		in.Pods, in.PodsErr = nil, errors.New("the pod list fails")
+	}
+	in.Read = func(i int) Reading { return v.Metrics.read(&in.Spec.Metrics[i]) }
+	c := newCalculation(in)
+	c.down, c.up = v.Call.Tolerances.ScaleDown, v.Call.Tolerances.ScaleUp
+	var m MetricDecision
+	c.metric(&m, 0)
+
+	if got := m.Err != nil; got != v.Expected.Error {
+		t.Fatalf("error %v (%v), want %v", got, m.Err, v.Expected.Error)
+	}
+	if v.Expected.Error {
+		return
+	}
+	if m.Proposal != v.Expected.Replicas {
+		t.Errorf("replicas %d, want %d", m.Proposal, v.Expected.Replicas)
+	}
+	if m.Usage != v.Expected.Usage {
+		t.Errorf("usage %d, want %d", m.Usage, v.Expected.Usage)
+	}
+	if u := v.Expected.Utilization; u != nil && m.Utilization != *u {
+		t.Errorf("utilization %d, want %d", m.Utilization, *u)
+	}
+}
+
+// checkReconcile plays an autoscaler's life; the test is its API server.
+func checkReconcile(t *testing.T, v *vector) {
+	var (
+		world  vectorStep
+		status = v.InitialStatus.status()
+		memory Memory
+	)
+	for i := range v.Steps {
+		step := &v.Steps[i]
+		switch step.Action {
+		case "delete":
+			status, memory = autoscalingv2.HorizontalPodAutoscalerStatus{}, Memory{}
+			continue
+		case "restart":
+			memory = Memory{}
+			continue
+		}
+		inherit(&world, step)
+		r := play(v, &world, step, &status, memory)
+		r.compare(t, step)
+		if t.Failed() {
+			t.Fatalf("step %d, at %d", i, step.At)
+		}
+		memory = r.done.Memory
+		if r.write == "written" {
+			status = r.done.Status
+		}
+	}
+}
+
+// inherit fills in what a step leaves as it was.
+func inherit(world, step *vectorStep) {
+	if step.Spec != nil {
+		world.Spec = step.Spec
+	}
+	if step.Target != nil {
+		world.Target = step.Target
+	}
+	if step.OtherHPAs != nil {
+		world.OtherHPAs = step.OtherHPAs
+	}
+	if step.Pods != nil {
+		world.Pods = step.Pods
+	}
+	if step.Metrics != nil {
+		world.Metrics = step.Metrics
+	}
+}
+
+// played is what came of a step.
+type played struct {
+	d        *Decision
+	done     Done
+	before   autoscalingv2.HorizontalPodAutoscalerStatus
+	attempts int
+	rescaled bool
+	write    string
+}
+
+func play(v *vector, world, step *vectorStep, status *autoscalingv2.HorizontalPodAutoscalerStatus, memory Memory) *played {
+	in := &Input{
+		Now:      at(step.At),
+		Settings: v.Config.settings(),
+		Object:   types.NamespacedName{Namespace: v.Namespace, Name: v.Name},
+		Spec:     world.Spec.DeepCopy(),
+		Status:   status,
+		Memory:   memory,
+		Scale:    Scale{world.Target.SpecReplicas, world.Target.StatusReplicas, world.Target.Selector},
+		Pods:     selected(*world.Pods, v.Namespace, world.Target.Selector),
+		Read:     func(i int) Reading { return world.Metrics.read(&world.Spec.Metrics[i]) },
+	}
+	_, in.ScaleErr = schema.ParseGroupVersion(world.Spec.ScaleTargetRef.APIVersion)
+	switch step.Faults.ScaleLookup {
+	case "unknownKind", "noMappings", "getError":
+		in.ScaleErr = errors.New(step.Faults.ScaleLookup)
+	}
+	if step.Faults.PodList {
+		in.Pods, in.PodsErr = nil, errors.New("the pod list fails")
+	}
+	in.Rivals = rivals(v, world)
+
+	r := &played{before: *status.DeepCopy(), write: "unchanged"}
+	r.d = Decide(in)
+	answers := step.Faults.ScaleUpdate
+	r.done = r.d.CarryOut(Deeds{
+		Scale: func(int32) error {
+			r.attempts++
+			if len(answers) > 0 {
+				answer := answers[0]
+				answers = answers[1:]
+				if answer == "conflict" {
+					return apierrors.NewConflict(schema.GroupResource{Resource: "deployments"}, "web", errors.New("conflict"))
+				}
+				return errors.New(answer)
+			}
+			r.rescaled = true
+			return nil
+		},
+		Refresh: func() error {
+			if step.Faults.ScaleRefreshError {
+				return errors.New("reading the scale fails")
+			}
+			return nil
+		},
+		Status: func(*autoscalingv2.HorizontalPodAutoscalerStatus) error {
+			if step.Faults.StatusUpdate {
+				r.write = "failed"
+				return errors.New("the status write fails")
+			}
+			r.write = "written"
+			return nil
+		},
+	})
+	return r
+}
+
+// rivals are the autoscalers with a pod of the target.
+func rivals(v *vector, world *vectorStep) []types.NamespacedName {
+	mine, err := labels.Parse(world.Target.Selector)
+	if err != nil {
+		return nil
+	}
+	var list []types.NamespacedName
+	matched := func(namespace, name, selector string) {
+		theirs, err := labels.Parse(selector)
+		if err != nil || namespace != v.Namespace {
+			return
+		}
+		for i := range *world.Pods {
+			p := &(*world.Pods)[i]
+			if (p.Namespace == "" || p.Namespace == v.Namespace) && mine.Matches(labels.Set(p.Labels)) && theirs.Matches(labels.Set(p.Labels)) {
+				list = append(list, types.NamespacedName{Namespace: namespace, Name: name})
+				return
+			}
+		}
+	}
+	matched(v.Namespace, v.Name, world.Target.Selector)
+	for _, o := range *world.OtherHPAs {
+		matched(o.Namespace, o.Name, o.Selector)
+	}
+	return list
+}
+
+func (r *played) compare(t *testing.T, step *vectorStep) {
+	t.Helper()
+	want := &step.Expected
+	if got := r.done.Err != nil; got != want.Error {
+		t.Errorf("error %v (%v), want %v", got, r.done.Err, want.Error)
+	}
+	if r.rescaled != want.Rescaled {
+		t.Errorf("rescaled %v, want %v", r.rescaled, want.Rescaled)
+	}
+	if r.attempts != want.ScaleUpdateAttempts {
+		t.Errorf("%d attempts to scale, want %d", r.attempts, want.ScaleUpdateAttempts)
+	}
+	if got := r.done.Status.DesiredReplicas; got != want.DesiredReplicas {
+		t.Errorf("desired %d, want %d", got, want.DesiredReplicas)
+	}
+	var events []vectorEvent
+	for _, e := range r.done.Events {
+		events = append(events, vectorEvent{e.Type, e.Reason})
+	}
+	if diff := cmp.Diff(want.Events, events, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	r.compareStatus(t, want)
+	if got := r.write; got != want.StatusWrite &&
+		!(want.StatusWrite == "messageOnly" && (got == "written" || got == "unchanged")) {
+		t.Errorf("status write %s, want %s", got, want.StatusWrite)
+	}
+	r.compareInside(t, want)
+}
+
+func (r *played) compareStatus(t *testing.T, want *vectorOutcome) {
+	t.Helper()
+	expected, got := want.Status.status(), *r.done.Status.DeepCopy()
+	for i := range got.Conditions {
+		got.Conditions[i].Message = ""
+	}
+	if !equality.Semantic.DeepEqual(expected, got) {
+		t.Errorf("status (-want +got):\n%s", cmp.Diff(expected, got))
+	}
+}
+
+// compareInside compares what the original keeps to itself. It is no part of the
+// contract, but shows a difference before it matters.
+func (r *played) compareInside(t *testing.T, want *vectorOutcome) {
+	t.Helper()
+	if got := r.d.Because; r.rescaled && got != want.Upstream.RescaleReason {
+		t.Errorf("reason of the rescale %q, want %q", got, want.Upstream.RescaleReason)
+	}
+	for i, p := range want.Upstream.Proposals {
+		if i >= len(r.d.Metrics) {
+			t.Errorf("%d metrics computed, want %d", len(r.d.Metrics), len(want.Upstream.Proposals))
+			break
+		}
+		if m := &r.d.Metrics[i]; (m.Err != nil) != p.Error || m.Proposal != p.Replicas {
+			t.Errorf("metric %d proposes %d (%v), want %d (error %v)", i, m.Proposal, m.Err, p.Replicas, p.Error)
+		}
+	}
+	var recommended, ups, downs [][2]int64
+	for _, e := range r.done.Memory.Recommendations {
+		recommended = append(recommended, [2]int64{int64(e.Replicas), int64(e.At.Sub(t0).Seconds())})
+	}
+	for _, e := range r.done.Memory.Ups {
+		ups = append(ups, [2]int64{int64(e.Replicas), int64(e.At.Sub(t0).Seconds())})
+	}
+	for _, e := range r.done.Memory.Downs {
+		downs = append(downs, [2]int64{int64(e.Replicas), int64(e.At.Sub(t0).Seconds())})
+	}
+	for _, c := range []struct {
+		what      string
+		got, want [][2]int64
+	}{
+		{"recommendations", recommended, want.Upstream.Recommendations},
+		{"changes up", ups, want.Upstream.ScaleUpEvents},
+		{"changes down", downs, want.Upstream.ScaleDownEvents},
+	} {
+		if diff := cmp.Diff(c.want, c.got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.what, diff)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package autoscaler
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// dice make an input of bytes: each choice takes one, and is the first once there are
+// none left. So a fuzzer can find its way, and every input has its bytes.
+type dice struct{ bytes []byte }
+
+func (d *dice) roll(sides int) int {
+	if len(d.bytes) == 0 {
+		return 0
+	}
+	b := d.bytes[0]
+	d.bytes = d.bytes[1:]
+	return int(b) % sides
+}
+
+func (d *dice) chance(in int) bool { return d.roll(in) == in-1 }
+
+func pick[T any](d *dice, of ...T) T { return of[d.roll(len(of))] }
+
+// milli is a number of thousandths, now and then one that overflows.
+func (d *dice) milli() int64 {
+	return pick(d, int64(d.roll(256))*10, 500, 0, 1, 1e6, -250, math.MaxInt64, math.MinInt64, math.MaxInt64/100, math.MaxInt32)
+}
+
+func (d *dice) ago() time.Time { return t0.Add(-time.Duration(d.roll(256)*d.roll(8)) * time.Second) }
+
+// input is of a specification that an API server would store, in any world whatever.
+func (d *dice) input() *Input {
+	settings := DefaultSettings()
+	settings.ScaleToZero = d.chance(3)
+	settings.PodLevelResources = !d.chance(4)
+	settings.ConfigurableTolerance = !d.chance(4)
+	in := &Input{
+		Now:      t0,
+		Settings: &settings,
+		Object:   types.NamespacedName{Namespace: "shop", Name: "web"},
+		Spec:     d.spec(&settings),
+		Status:   &autoscalingv2.HorizontalPodAutoscalerStatus{DesiredReplicas: int32(d.roll(20))},
+		Memory:   d.memory(),
+		Scale:    Scale{Spec: int32(d.roll(24)), Status: int32(d.roll(24)), Selector: pick(d, "app=web", "app=web", "app=web", "", "a b c")},
+	}
+	if d.chance(3) {
+		in.Status.Conditions = append(in.Status.Conditions, autoscalingv2.HorizontalPodAutoscalerCondition{
+			Type: autoscalingv2.ScaledToZero, Status: pick(d, corev1.ConditionTrue, corev1.ConditionFalse)})
+	}
+	if d.chance(12) {
+		in.ScaleErr = errors.New("no scale")
+	}
+	if d.chance(12) {
+		in.PodsErr = errors.New("no pods")
+	}
+	if d.chance(12) {
+		in.Rivals = []types.NamespacedName{in.Object, {Namespace: "shop", Name: "other"}}
+	}
+	for i := range d.roll(9) {
+		in.Pods = append(in.Pods, d.pod(i))
+	}
+	readings := make([]Reading, len(in.Spec.Metrics))
+	for i := range readings {
+		readings[i] = d.reading(in.Spec.Metrics[i].Type)
+	}
+	in.Read = func(i int) Reading { return readings[i] }
+	return in
+}
+
+func (d *dice) spec(s *Settings) *autoscalingv2.HorizontalPodAutoscalerSpec {
+	lowest := int32(d.roll(6))
+	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{
+		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
+		MinReplicas:    &lowest,
+		MaxReplicas:    max(1, lowest) + int32(d.roll(20)),
+	}
+	outside := false
+	for range 1 + d.roll(3) {
+		m := d.metric()
+		outside = outside || m.Object != nil || m.External != nil
+		spec.Metrics = append(spec.Metrics, m)
+	}
+	if !s.ScaleToZero || !outside {
+		lowest = max(1, lowest)
+	}
+	if d.chance(2) {
+		spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: d.rules(), ScaleDown: d.rules()}
+	}
+	Default(spec)
+	return spec
+}
+
+func (d *dice) rules() *autoscalingv2.HPAScalingRules {
+	if d.chance(4) {
+		return nil
+	}
+	r := &autoscalingv2.HPAScalingRules{SelectPolicy: pick(d, nil, new(autoscalingv2.MinChangePolicySelect), new(autoscalingv2.DisabledPolicySelect))}
+	if d.chance(2) {
+		r.StabilizationWindowSeconds = new(int32(d.roll(256)))
+	}
+	if d.chance(3) {
+		r.Tolerance = resource.NewMilliQuantity(int64(d.roll(256)), resource.DecimalSI)
+	}
+	for range d.roll(4) {
+		r.Policies = append(r.Policies, autoscalingv2.HPAScalingPolicy{
+			Type:          pick(d, autoscalingv2.PodsScalingPolicy, autoscalingv2.PercentScalingPolicy),
+			Value:         pick(d, 1+int32(d.roll(200)), math.MaxInt32),
+			PeriodSeconds: 1 + int32(d.roll(256)),
+		})
+	}
+	return r
+}
+
+func (d *dice) metric() autoscalingv2.MetricSpec {
+	positive := resource.NewMilliQuantity(pick(d, 1+int64(d.roll(256))*10, 1, math.MaxInt64), resource.DecimalSI)
+	value := autoscalingv2.MetricTarget{Type: autoscalingv2.ValueMetricType, Value: positive}
+	average := autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: positive}
+	percent := autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(1 + int32(d.roll(256)))}
+	name := pick(d, corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage)
+	id := autoscalingv2.MetricIdentifier{Name: "m"}
+	switch d.roll(5) {
+	case 0:
+		return autoscalingv2.MetricSpec{Type: autoscalingv2.ResourceMetricSourceType,
+			Resource: &autoscalingv2.ResourceMetricSource{Name: name, Target: pick(d, percent, average)}}
+	case 1:
+		return autoscalingv2.MetricSpec{Type: autoscalingv2.ContainerResourceMetricSourceType,
+			ContainerResource: &autoscalingv2.ContainerResourceMetricSource{Name: name, Container: "app", Target: pick(d, percent, average)}}
+	case 2:
+		return autoscalingv2.MetricSpec{Type: autoscalingv2.PodsMetricSourceType,
+			Pods: &autoscalingv2.PodsMetricSource{Metric: id, Target: average}}
+	case 3:
+		return autoscalingv2.MetricSpec{Type: autoscalingv2.ObjectMetricSourceType, Object: &autoscalingv2.ObjectMetricSource{
+			DescribedObject: autoscalingv2.CrossVersionObjectReference{Kind: "Service", Name: "web"}, Metric: id, Target: pick(d, value, average)}}
+	default:
+		return autoscalingv2.MetricSpec{Type: autoscalingv2.ExternalMetricSourceType,
+			External: &autoscalingv2.ExternalMetricSource{Metric: id, Target: pick(d, value, average)}}
+	}
+}
+
+func (d *dice) pod(i int) Pod {
+	p := Pod{
+		Name:        fmt.Sprintf("web-%d", i),
+		Phase:       pick(d, metric.Running, metric.Running, metric.Running, metric.Pending, metric.Failed, metric.Succeeded),
+		Terminating: d.chance(8),
+		Started:     pick(d, d.ago(), time.Time{}),
+		Ready:       pick(d, metric.ReadyTrue, metric.ReadyTrue, metric.ReadyFalse, metric.ReadyUnknown, metric.ReadyAbsent),
+		ReadySince:  d.ago(),
+		Containers:  []Container{{"app", metric.Regular, d.requests()}},
+	}
+	if d.chance(3) {
+		p.Containers = append(p.Containers, Container{"side", pick(d, metric.Sidecar, metric.Init, metric.Regular), d.requests()})
+	}
+	if d.chance(5) {
+		p.Requests, p.Overhead, p.PodLevel = d.requests(), d.requests(), true
+	}
+	return p
+}
+
+func (d *dice) requests() Requests {
+	amount := func() Amount {
+		return Amount{Milli: pick(d, 100, 1000, 0, int64(d.roll(256)), math.MaxInt64), Set: !d.chance(16)}
+	}
+	return Requests{CPU: amount(), Memory: amount()}
+}
+
+func (d *dice) reading(kind autoscalingv2.MetricSourceType) Reading {
+	if d.chance(8) {
+		return Reading{Err: errAPI}
+	}
+	r := Reading{At: d.ago()}
+	switch kind {
+	case autoscalingv2.ObjectMetricSourceType:
+		r.Values = []int64{d.milli()}
+	case autoscalingv2.ExternalMetricSourceType:
+		for range 1 + d.roll(3) {
+			r.Values = append(r.Values, d.milli())
+		}
+	default:
+		for i := range 9 {
+			if !d.chance(5) {
+				r.Samples = append(r.Samples, Sample{fmt.Sprintf("web-%d", i), d.milli(), d.ago(), time.Duration(d.roll(60)) * time.Second})
+			}
+		}
+	}
+	return r
+}
+
+// memory has something behind its ends, which nobody may write over.
+func (d *dice) memory() Memory {
+	var m Memory
+	for range d.roll(5) {
+		m.Recommendations = append(m.Recommendations, Recommendation{int32(d.roll(24)), d.ago()})
+	}
+	change := func() (list []Change) {
+		for range d.roll(4) {
+			list = append(list, Change{int32(d.roll(24)), d.ago(), d.chance(4)})
+		}
+		return list
+	}
+	m.Ups, m.Downs = change(), change()
+	m.Recommendations = slices.Grow(m.Recommendations, 2)
+	m.Ups, m.Downs = slices.Grow(m.Ups, 2), slices.Grow(m.Downs, 2)
+	return m
+}
