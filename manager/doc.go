@@ -39,6 +39,7 @@
 //	round.go      one round: read → process → publish
 //	call.go       one call of a source: slot, deadline, panic, abandonment
 //	slots.go      the bounded number of neighbours
+//	play.go       rounds that were recorded, instead of sources
 //	outlet.go     the goroutine of one sink; queue.go its queue; sinks.go how it fares
 //	pool.go       batches to fill again
 //	status.go     how a source fares; readiness.go pure: whether that is enough

@@ -24,7 +24,9 @@ type Manager struct {
 	options   Options
 	telemetry *telemetry
 	lanes     lanes
-	outlets   []*outlet
+	outlets   []*outlet // of sinks and recorders, in the order of Options.Sinks
+	sinks     []*outlet
+	recorders []*outlet
 
 	began    atomic.Pointer[time.Time] // when Run was called; nil before
 	complete atomic.Pointer[time.Time] // when all sources were there for the first time; nil before
@@ -68,6 +70,11 @@ func New(options Options) *Manager {
 		o := newOutlet(ctx, s, m.telemetry, m.options.Logger)
 		m.telemetry.queued(s.Name, s.Queue, o.queue.length)
 		m.outlets = append(m.outlets, o)
+		if s.Recorder != nil {
+			m.recorders = append(m.recorders, o)
+		} else {
+			m.sinks = append(m.sinks, o)
+		}
 	}
 	return m
 }
@@ -87,7 +94,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	for _, o := range m.outlets {
 		go o.run()
 	}
-	m.drive(ctx)
+	if m.options.Player != nil {
+		m.play(ctx, m.options.Player)
+	} else {
+		m.drive(ctx)
+	}
 	return m.shutdown()
 }
 
@@ -197,16 +208,23 @@ func (m *Manager) leftovers() error {
 	return fmt.Errorf("shut down: %d still run after %v: %s%s", n, m.options.Shutdown, strings.Join(names, ", "), more)
 }
 
-// publish hands b to every sink. From here on nobody writes it, until the last
-// sink has released it to p.
-func (m *Manager) publish(b *metric.Batch, p *pool) {
-	if len(m.outlets) == 0 {
+// publish hands b to every sink, and raw, unless it is nil, to every recorder. From here
+// on nobody writes them, until the last has released them to p.
+func (m *Manager) publish(b *metric.Batch, raw item, p *pool) {
+	share(b, m.sinks, item{batch: b}, p)
+	if raw.batch != nil {
+		share(raw.batch, m.recorders, raw, p)
+	}
+}
+
+func share(b *metric.Batch, outlets []*outlet, it item, p *pool) {
+	if len(outlets) == 0 {
 		p.recycle(b)
 		return
 	}
-	b.Share(len(m.outlets), p.put)
-	for _, o := range m.outlets {
-		o.offer(b)
+	b.Share(len(outlets), p.put)
+	for _, o := range outlets {
+		o.offer(it)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestRoundAllocatesOnlyItsDeadline(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		r.process(b, nil, time.Time{})
 		r.note(b)
-		r.m.publish(b, r.pool)
+		r.m.publish(b, item{}, r.pool)
 		b = r.empty(r.pool.get())
 	}); n != 0 {
 		t.Errorf("allocations of process, note and publish: got %v, want 0", n)

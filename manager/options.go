@@ -21,6 +21,10 @@ type Options struct {
 	Pipeline func(Spec) []Processor
 	// Sinks take the batches of all sources.
 	Sinks []NamedSink
+	// Player has rounds that were read before; nil, as nearly always, for none. With
+	// it no provider is asked and no clock but the player's matters: its rounds go
+	// through the pipeline one after the other, and wait for sinks that are slow.
+	Player Player
 
 	// Facts returns the facts of the moment, at little cost. nil, and returning
 	// nil, both mean that there is no cluster to know anything of.
@@ -54,6 +58,8 @@ type NamedSink struct {
 	// Name is unique among the sinks: "memory". It labels metrics.
 	Name string
 	Sink Sink
+	// Recorder, instead of Sink, takes what the processors are given.
+	Recorder Recorder
 	// Queue is how many batches may wait for the sink; default 256.
 	Queue int
 	// Deadline is how long one Write may take; default 10 s.

@@ -48,12 +48,12 @@ func newOutlet(ctx context.Context, s NamedSink, t *telemetry, log *zap.Logger) 
 	return o
 }
 
-// offer hands b to the sink, or drops it if too many wait already.
-func (o *outlet) offer(b *metric.Batch) {
-	if o.queue.offer(b) {
+// offer hands a batch to the sink, or drops it if too many wait already.
+func (o *outlet) offer(it item) {
+	if o.queue.offer(it) {
 		return
 	}
-	b.Release()
+	it.batch.Release()
 	o.drop()
 	if o.full.CompareAndSwap(false, true) {
 		o.log.Warn("the sink is too slow: its queue is full and batches are dropped", zap.Int("queue", o.Queue))
@@ -74,7 +74,7 @@ func (o *outlet) run() {
 			o.drop()
 			it.batch.Release()
 		default:
-			o.write(it.batch)
+			o.write(it)
 			it.batch.Release()
 		}
 		if o.full.Load() && o.queue.length() == 0 {
@@ -87,17 +87,18 @@ func (o *outlet) run() {
 // write calls the sink once, on its deadline. A sink that ignores the deadline
 // cannot be called again until it returns, for it is called by one goroutine at
 // a time; its queue fills and overflows, at no one else's cost.
-func (o *outlet) write(b *metric.Batch) {
+func (o *outlet) write(it item) {
 	ctx, cancel := context.WithTimeout(o.ctx, o.Deadline)
 	defer cancel()
 	o.overdue.Reset(o.Deadline + grace)
 	began := time.Now()
-	err := o.guarded(ctx, b)
+	err := o.guarded(ctx, it)
 	took := time.Since(began)
 	if o.overdue.Stop() && took >= o.Deadline {
 		o.telemetry.timeouts.WithLabelValues(o.Name).Inc()
 	}
 
+	b := it.batch
 	meters := o.telemetry.kind(b.Source).stage(o.Name)
 	meters.duration.Observe(took.Seconds())
 	meters.in.Add(float64(len(b.Samples)))
@@ -112,13 +113,16 @@ func (o *outlet) drop() {
 }
 
 // guarded makes the call, and an error of a panic.
-func (o *outlet) guarded(ctx context.Context, b *metric.Batch) (err error) {
+func (o *outlet) guarded(ctx context.Context, it item) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = caught(v)
 		}
 	}()
-	return o.Sink.Write(ctx, b)
+	if o.Recorder != nil {
+		return o.Recorder.Record(ctx, it.batch, it.facts, it.now)
+	}
+	return o.Sink.Write(ctx, it.batch)
 }
 
 // note counts err, and logs it if it is news.
@@ -141,7 +145,11 @@ func (o *outlet) note(b *metric.Batch, err error) {
 
 // forget tells the sink that a source is gone.
 func (o *outlet) forget(it item) {
-	f, ok := o.Sink.(Forgetter)
+	var called any = o.Sink
+	if o.Recorder != nil {
+		called = o.Recorder
+	}
+	f, ok := called.(Forgetter)
 	if !ok {
 		return
 	}

@@ -1,7 +1,9 @@
 package manager
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"github.com/weir-metrics/weir/metric"
 )
@@ -10,6 +12,8 @@ import (
 // source to forget.
 type item struct {
 	batch  *metric.Batch
+	facts  *metric.Facts // with the batch, for a recorder
+	now    time.Time
 	source string
 	node   metric.NodeName
 }
@@ -22,8 +26,9 @@ type queue struct {
 
 	mu struct {
 		sync.Mutex
-		waiting sync.Cond
-		ring    []item // of which count, from head, are in use
+		waiting sync.Cond // for something to write
+		room    sync.Cond // for room for another batch
+		ring    []item    // of which count, from head, are in use
 		head    int
 		count   int
 		batches int
@@ -34,19 +39,36 @@ type queue struct {
 func newQueue(limit int) *queue {
 	q := &queue{limit: limit}
 	q.mu.ring = make([]item, min(limit, 16))
-	q.mu.waiting.L = &q.mu
+	q.mu.waiting.L, q.mu.room.L = &q.mu, &q.mu
 	return q
 }
 
-// offer appends b and reports whether there was room for it.
-func (q *queue) offer(b *metric.Batch) bool {
+// await waits for room for another batch, until ctx ends.
+func (q *queue) await(ctx context.Context) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mu.batches < q.limit {
+		return
+	}
+	defer context.AfterFunc(ctx, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.mu.room.Broadcast()
+	})()
+	for q.mu.batches == q.limit && !q.mu.closed && ctx.Err() == nil {
+		q.mu.room.Wait()
+	}
+}
+
+// offer appends an item with a batch and reports whether there was room for it.
+func (q *queue) offer(it item) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.closed || q.mu.batches == q.limit {
 		return false
 	}
 	q.mu.batches++
-	q.push(item{batch: b})
+	q.push(it)
 	return true
 }
 
@@ -88,6 +110,7 @@ func (q *queue) next() (item, bool) {
 	q.mu.count--
 	if it.batch != nil {
 		q.mu.batches--
+		q.mu.room.Signal()
 	}
 	return it, true
 }

@@ -16,7 +16,7 @@ func TestQueue(t *testing.T) {
 	}
 	offer := func(i int, want bool) {
 		t.Helper()
-		if got := q.offer(&batches[i]); got != want {
+		if got := q.offer(item{batch: &batches[i]}); got != want {
 			t.Errorf("offer of batch %d: got %v, want %v", i, got, want)
 		}
 	}

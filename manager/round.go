@@ -24,13 +24,36 @@ func (r *runner) round() {
 	}
 	// Asked now, for processors put what they hold into an empty batch.
 	r.answered = !b.Failed()
-	r.process(b, r.m.options.Facts(), time.Now())
+	raw := r.lead(b, r.m.options.Facts(), time.Now())
 	if r.ctx.Err() != nil {
 		return // while a witness was asked
 	}
 	r.note(b)
 	r.newcomers = newcomers(b)
-	r.m.publish(b, r.pool)
+	r.m.publish(b, raw, r.pool)
+}
+
+// lead leads b through the pipeline, and returns what it was before for those
+// who record that.
+func (r *runner) lead(b *metric.Batch, facts *metric.Facts, now time.Time) (raw item) {
+	if len(r.m.recorders) > 0 {
+		raw = item{batch: r.copyOf(b), facts: facts, now: now}
+	}
+	r.process(b, facts, now)
+	if raw.batch != nil && raw.batch.Witness == nil && b.Witness != nil {
+		raw.batch.Witness = r.copyOf(b.Witness) // as no processor changes it
+	}
+	return raw
+}
+
+// copyOf returns a batch that says what b says, in memory of its own.
+func (r *runner) copyOf(b *metric.Batch) *metric.Batch {
+	c := r.pool.get()
+	c.CopyFrom(b)
+	if b.Witness != nil {
+		c.Witness = r.copyOf(b.Witness)
+	}
+	return c
 }
 
 // newcomers reports whether b has containers too new for their CPU to be known.

@@ -45,8 +45,8 @@ type runner struct {
 	}
 }
 
-// start begins the life of a source, one of so many that appear together.
-func (m *Manager) start(spec Spec, together int) *runner {
+// runner returns a source that does nothing yet, and counts it in.
+func (m *Manager) runner(spec Spec) *runner {
 	r := &runner{
 		m:         m,
 		spec:      spec,
@@ -56,16 +56,22 @@ func (m *Manager) start(spec Spec, together int) *runner {
 	}
 	r.ctx, r.cancel = context.WithCancel(m.sourcesCtx)
 	r.caller = newCaller(spec.Timeout, m.lanes, r.meters)
+	r.mu.status = SourceStatus{Name: spec.Name, Kind: spec.Kind, Node: spec.Node, Interval: spec.Interval, Timeout: spec.Timeout, Unread: spec.Unread}
 	if spec.Unread == nil {
 		r.meters.sources.Inc()
 	}
 	m.runners.Add(1)
+	return r
+}
 
+// start begins the life of a source, one of so many that appear together.
+func (m *Manager) start(spec Spec, together int) *runner {
+	r := m.runner(spec)
 	wait := r.timetable.first(together)
 	r.due = time.Now().Add(wait)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.status = SourceStatus{Name: spec.Name, Kind: spec.Kind, Node: spec.Node, Interval: spec.Interval, Timeout: spec.Timeout, Unread: spec.Unread, Due: r.due}
+	r.mu.status.Due = r.due
 	r.mu.timer = time.AfterFunc(wait, r.fire)
 	return r
 }

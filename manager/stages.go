@@ -89,7 +89,26 @@ type Sink interface {
 	Write(ctx context.Context, b *metric.Batch) error
 }
 
-// Forgetter is a Sink that keeps state for each source and wants to know when
+// Recorder takes batches as their sources filled them, before any processor has
+// changed them: enough to do the same again.
+type Recorder interface {
+	// Record takes what it needs from b, which has the witness that was asked in
+	// this round, and from facts and now, which the processors were given with
+	// it. It is called as Sink.Write is.
+	Record(ctx context.Context, b *metric.Batch, facts *metric.Facts, now time.Time) error
+}
+
+// Player gives rounds that were recorded.
+type Player interface {
+	// Next waits until the next event is due. If that is a round, it fills b with it,
+	// which is empty, and returns what the processors were given beside it. If a
+	// source is gone, it sets gone and no more of b than Source and Node. The
+	// error is io.EOF at the end, and ctx's if that ended first; after one there is no
+	// next.
+	Next(ctx context.Context, b *metric.Batch) (facts *metric.Facts, now time.Time, gone bool, err error)
+}
+
+// Forgetter is a Sink or Recorder that keeps state for each source and wants to know when
 // one is gone.
 type Forgetter interface {
 	// Forget is called after the last Write of a batch with this Source and

@@ -1,0 +1,157 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// marker is a processor that changes what it is given, as all do, and counts.
+type marker struct{ rounds float64 }
+
+func (m *marker) Process(_ *metric.Facts, b *metric.Batch, now time.Time) {
+	m.rounds++
+	for i := range b.Samples {
+		b.Samples[i].Values.Set(metric.CPUUsageRate, m.rounds)
+	}
+}
+
+// tape is a Recorder that keeps what it is given, and a Player of that.
+type tape struct {
+	mu    sync.Mutex
+	takes []take
+}
+
+type take struct {
+	b     *metric.Batch // nil: the source is gone
+	node  metric.NodeName
+	facts *metric.Facts
+	now   time.Time
+}
+
+func (t *tape) Record(_ context.Context, b *metric.Batch, facts *metric.Facts, now time.Time) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := new(metric.Batch)
+	c.CopyFrom(b)
+	if b.Witness != nil {
+		c.Witness = new(metric.Batch)
+		c.Witness.CopyFrom(b.Witness)
+	}
+	t.takes = append(t.takes, take{c, b.Node, facts, now})
+	return nil
+}
+
+func (t *tape) Forget(source string, node metric.NodeName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.takes = append(t.takes, take{node: node})
+}
+
+func (t *tape) Next(_ context.Context, b *metric.Batch) (*metric.Facts, time.Time, bool, error) {
+	if len(t.takes) == 0 {
+		return nil, time.Time{}, false, io.EOF
+	}
+	k := t.takes[0]
+	t.takes = t.takes[1:]
+	if k.b == nil {
+		b.Source, b.Node = "k", k.node
+		return nil, time.Time{}, true, nil
+	}
+	b.CopyFrom(k.b)
+	b.Witness = k.b.Witness
+	return k.facts, k.now, false, nil
+}
+
+// page is a sink that writes down what it is told, slowly if it is to.
+type page struct {
+	lines []string
+	slow  time.Duration
+}
+
+func (p *page) Write(_ context.Context, b *metric.Batch) error {
+	time.Sleep(p.slow) // in a bubble
+	v, _ := b.Samples[0].Values.Get(metric.CPUUsageRate)
+	p.lines = append(p.lines, fmt.Sprintf("%s %s %d %v", b.Source, b.Node, b.Ended.UnixNano(), v))
+	return nil
+}
+
+func (p *page) Forget(source string, node metric.NodeName) {
+	p.lines = append(p.lines, fmt.Sprintf("%s %s gone", source, node))
+}
+
+// told is a source of one sample.
+type told struct{}
+
+func (told) Read(_ context.Context, b *metric.Batch) error {
+	s := b.Add(metric.Entity{Kind: metric.Node, Node: b.Node})
+	s.Values.Set(metric.CPUUsage, 7)
+	return nil
+}
+
+type specs []Spec
+
+func (s specs) Sources(*metric.Facts) []Spec { return s }
+
+// A recorder gets what the processors are given; played, that comes to what it
+// came to then, at the times of then, and no sink that is slow loses any of it.
+func TestWhatIsRecordedPlays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true})
+		pipeline := func(Spec) []Processor { return []Processor{&marker{}} }
+		var sources specs
+		for i := range 3 {
+			node := metric.NodeName(fmt.Sprint("n", i))
+			sources = append(sources, Spec{Name: string(node), Kind: "k", Node: node, Open: func() (Source, error) { return told{}, nil }})
+		}
+		run := func(o Options, d time.Duration) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			defer cancel()
+			if err := New(o).Run(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		recorded, live := &tape{}, &page{}
+		run(Options{
+			Providers: []Provider{sources}, Pipeline: pipeline, Facts: func() *metric.Facts { return facts },
+			Sinks: []NamedSink{{Name: "tape", Recorder: recorded}, {Name: "page", Sink: live}},
+		}, 10*time.Minute)
+
+		rounds := 0
+		for _, k := range recorded.takes {
+			if k.b == nil {
+				continue
+			}
+			rounds++
+			if k.b.Samples[0].Values.Has(metric.CPUUsageRate) {
+				t.Fatalf("round %d was recorded after a processor had changed it", rounds)
+			}
+			if k.facts != facts || !k.now.Equal(k.b.Ended) {
+				t.Fatalf("round %d was recorded with %v and %v, want the facts and moment of the processors", rounds, k.facts, k.now)
+			}
+		}
+		if rounds < 100 {
+			t.Fatalf("%d rounds were recorded, want those of ten minutes", rounds)
+		}
+
+		time.Sleep(time.Hour)
+		played := &page{slow: time.Second}
+		run(Options{Player: recorded, Pipeline: pipeline, Sinks: []NamedSink{{Name: "page", Sink: played, Queue: 2}}}, time.Hour)
+		// Which of several sources is read first at one moment, and forgotten first, chance tells.
+		slices.Sort(live.lines)
+		slices.Sort(played.lines)
+		if diff := cmp.Diff(live.lines, played.lines); diff != "" {
+			t.Errorf("(-live +played):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,226 @@
+package recording_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/recording"
+)
+
+// record returns a recording of n rounds, and where each of its blocks ends.
+func record(t *testing.T, n int) (file []byte, ends []int) {
+	t.Helper()
+	var out bytes.Buffer
+	w := must(recording.NewWriter(&out, recording.Options{Begin: began, Flush: -1}))
+	world := newWorld(7, 2)
+	for range n {
+		r := world.step()
+		check(t, w.Round(r.b, r.facts, r.now))
+		ends = append(ends, out.Len())
+	}
+	check(t, w.Close())
+	return out.Bytes(), ends
+}
+
+// read returns how many rounds can be read, and what ended that.
+func read(file []byte) (rounds int, err error) {
+	r, err := recording.NewReader(bytes.NewReader(file))
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	for {
+		f, err := r.Next()
+		if err != nil {
+			return rounds, err
+		}
+		if f.Kind == recording.Round {
+			rounds++
+		}
+	}
+}
+
+// A file that ends anywhere is read up to its last whole block, and says so.
+func TestACutFileIsReadUpToItsLastWholeBlock(t *testing.T) {
+	file, ends := record(t, 12)
+	for n := range file {
+		want := 0
+		whole := n == 0
+		for _, end := range ends {
+			if end <= n {
+				want++
+			}
+		}
+		got, err := read(file[:n])
+		var none *recording.NoRecordingError
+		var cut *recording.TruncatedError
+		switch {
+		case n < 8:
+			if !errors.As(err, &none) {
+				t.Fatalf("%d bytes: got %v, want that it is no recording", n, err)
+			}
+		case errors.Is(err, io.EOF): // at the end of a block
+			whole = true
+		case !errors.As(err, &cut):
+			t.Fatalf("%d bytes: got %v, want that it is cut", n, err)
+		}
+		if got != want {
+			t.Fatalf("%d bytes: %d rounds were read, want %d (whole: %v)", n, got, want, whole)
+		}
+	}
+}
+
+// A byte that changed is noticed, and nothing of its block is believed.
+func TestAChangedByteIsNoticed(t *testing.T) {
+	file, ends := record(t, 6)
+	for n := 8; n < len(file); n++ {
+		bad := bytes.Clone(file)
+		bad[n] ^= 0x40
+		want := 0
+		for _, end := range ends {
+			if end <= n {
+				want++
+			}
+		}
+		got, err := read(bad)
+		var damaged *recording.DamagedError
+		var cut *recording.TruncatedError // where the length grew
+		if got != want || !errors.As(err, &damaged) && !errors.As(err, &cut) {
+			t.Fatalf("byte %d: %d rounds and %v, want %d and that it is damaged", n, got, err, want)
+		}
+	}
+}
+
+// Files of one run after another are one recording once their bytes are joined,
+// and blocks of kinds that do not exist yet are passed over.
+func TestFilesAreJoinedAndUnknownBlocksSkipped(t *testing.T) {
+	one, _ := record(t, 5)
+	two, _ := record(t, 3)
+	// Kind 'Z', 3 bytes, and their CRC-32C, which was worked out elsewhere.
+	unknown := []byte{'Z', 3, 0, 0, 0, 0xa4, 0xaa, 0x4c, 0xeb, 1, 2, 3}
+	joined := bytes.Join([][]byte{one, unknown, two}, nil)
+	got, err := read(joined)
+	if got != 8 || !errors.Is(err, io.EOF) {
+		t.Errorf("%d rounds and %v, want 8 and the end", got, err)
+	}
+}
+
+// The first bytes of a file are what docs/recording.md says.
+func TestOthersAreNoRecording(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                    "this is no recording: it is empty",
+		"# TYPE x counter\n":  "this is no recording: it does not begin as one",
+		"WEIRREC\x02whatever": "this is no recording: it is of version 2, and this weir reads version 1: read it with a newer weir",
+	} {
+		if _, err := recording.NewReader(bytes.NewReader([]byte(text))); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Targets, and what happens between rounds, are read back.
+func TestScaleTargets(t *testing.T) {
+	var out bytes.Buffer
+	w := must(recording.NewWriter(&out, recording.Options{Begin: began, By: "weir test"}))
+	want := &recording.Target{
+		Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Replicas: 3, Current: 2, Selector: "app=web",
+		HPA: "web", Spec: []byte(`{"maxReplicas":10}`),
+	}
+	facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true, At: began})
+	check(t, w.Scale(want, began.Add(time.Second)))
+	check(t, w.Facts(facts, began.Add(2*time.Second)))
+	check(t, w.Facts(facts, began.Add(3*time.Second))) // is no news
+	check(t, w.Close())
+	var got []recording.Frame
+	r := must(recording.NewReader(&out))
+	defer r.Close()
+	for f, err := r.Next(); !errors.Is(err, io.EOF); f, err = r.Next() {
+		check(t, err)
+		got = append(got, f)
+	}
+	if diff := cmp.Diff([]recording.Frame{
+		{Kind: recording.Begin, Now: began.Add(time.Second), Fresh: true, By: "weir test"},
+		{Kind: recording.Scale, Now: began.Add(time.Second), Scale: want},
+		{Kind: recording.Facts, Now: began, Facts: facts},
+	}, got, equal); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What a reader remembers is bounded.
+func TestMemoryIsBounded(t *testing.T) {
+	file, _ := record(t, 60)
+	r := must(recording.NewReaderOptions(bytes.NewReader(file), recording.ReaderOptions{Memory: 20_000}))
+	defer r.Close()
+	for {
+		_, err := r.Next()
+		if err == nil {
+			continue
+		}
+		var damaged *recording.DamagedError
+		if !errors.As(err, &damaged) {
+			t.Errorf("got %v, want that it is more than there is memory for", err)
+		}
+		return
+	}
+}
+
+// Bytes of anyone's make no reader panic or take more memory than it may, and
+// what it did read can be written and read again.
+func FuzzReader(f *testing.F) {
+	var out bytes.Buffer
+	w := must(recording.NewWriter(&out, recording.Options{Begin: began}))
+	world := newWorld(3, 2)
+	for range 4 {
+		r := world.step()
+		if err := w.Round(r.b, r.facts, r.now); err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(recording.Unpacked(out.Bytes()))
+	f.Fuzz(func(t *testing.T, frames []byte) {
+		r := must(recording.NewReaderOptions(bytes.NewReader(recording.Packed(frames)), recording.ReaderOptions{Memory: 16 << 20}))
+		defer r.Close()
+		var again bytes.Buffer
+		w := must(recording.NewWriter(&again, recording.Options{Begin: began}))
+		var rounds []round
+		for {
+			f, err := r.Next()
+			if err != nil {
+				break
+			}
+			if f.Kind == recording.Round && len(rounds) < 16 {
+				b := new(metric.Batch)
+				b.CopyFrom(f.Batch)
+				if w.Round(f.Batch, f.Facts, f.Now) != nil {
+					return // a time that no clock shows
+				}
+				rounds = append(rounds, round{b, f.Facts, f.Now})
+			}
+		}
+		check(t, w.Close())
+		if len(rounds) == 0 {
+			return
+		}
+		back := must(recording.NewReader(&again))
+		defer back.Close()
+		for i, want := range rounds {
+			f := nextRound(t, back)
+			if len(f.Batch.Samples) != len(want.b.Samples) {
+				t.Fatalf("round %d: %d samples, want %d", i, len(f.Batch.Samples), len(want.b.Samples))
+			}
+			if diff := cmp.Diff(want.b.Samples, f.Batch.Samples, equal); diff != "" {
+				t.Fatalf("round %d (-want +got):\n%s", i, diff)
+			}
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package recordings
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
+	"github.com/weir-metrics/weir/sources/kubelet/payload"
+	"github.com/weir-metrics/weir/sources/kubelet/resource"
+	"github.com/weir-metrics/weir/sources/kubelet/summary"
+)
+
+type parser interface {
+	Parse(body []byte, req payload.Request, b *metric.Batch) error
+}
+
+// endpoints are the ways to ask the kubelet that was captured.
+var endpoints = []struct {
+	file  string
+	clock time.Duration
+	parse func() parser
+}{
+	{"resource.prom", resource.Clock, func() parser { return resource.New() }},
+	{"summary.json", summary.Clock, func() parser { return summary.New() }},
+	{"cadvisor.prom", cadvisor.Clock, func() parser { return cadvisor.New() }},
+}
+
+// What a real kubelet said replays to the same numbers.
+func TestCapturesOfARealKubelet(t *testing.T) {
+	scenarios, err := filepath.Glob("../../testdata/captures/*/00")
+	if err != nil || len(scenarios) < 10 {
+		t.Fatalf("found %d scenarios (%v)", len(scenarios), err)
+	}
+	witnesses := 0
+	for _, s := range scenarios {
+		dir := filepath.Dir(s)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			var l *live
+			parsers := make([]parser, len(endpoints))
+			rounds, err := filepath.Glob(filepath.Join(dir, "[0-9][0-9]"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, round := range rounds {
+				c := readCapture(t, round)
+				for i, e := range endpoints {
+					if c.times[e.file].Start == 0 {
+						continue
+					}
+					if parsers[i] == nil {
+						parsers[i] = e.parse()
+					}
+					b := c.batch(t, e.file, e.clock, parsers[i])
+					if l == nil {
+						l = newLive(t, b.Began)
+					}
+					var testify func() *metric.Batch
+					if i == 0 {
+						testify = func() *metric.Batch { return c.batch(t, endpoints[1].file, endpoints[1].clock, summary.New()) }
+					}
+					l.round(b, c.facts, b.Ended, testify)
+				}
+			}
+			witnesses += l.replay()
+		})
+	}
+	if witnesses == 0 {
+		t.Error("no witness was asked in any scenario: the test shows less than it should")
+	}
+}
+
+type capture struct {
+	dir   string
+	times map[string]struct {
+		Start  int64 `json:"start_ns"`
+		End    int64 `json:"end_ns"`
+		Status int   `json:"status"`
+	}
+	facts *metric.Facts
+}
+
+func readCapture(t *testing.T, dir string) *capture {
+	t.Helper()
+	c := &capture{dir: dir}
+	meta, err := os.ReadFile(filepath.Join(dir, "meta.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(meta, &struct{ Endpoints any }{&c.times}); err != nil {
+		t.Fatal(err)
+	}
+	if pods := c.read(t, "pods.json"); pods != nil {
+		if c.facts, err = cluster.FactsFromPods(pods, time.Unix(0, c.times["pods.json"].End)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// read returns what a file holds, unpacked; nil without one.
+func (c *capture) read(t *testing.T, name string) []byte {
+	t.Helper()
+	if body, err := os.ReadFile(filepath.Join(c.dir, name)); err == nil {
+		return body
+	}
+	f, err := os.Open(filepath.Join(c.dir, name+".gz"))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func (c *capture) batch(t *testing.T, file string, clock time.Duration, p parser) *metric.Batch {
+	t.Helper()
+	times := c.times[file]
+	b := &metric.Batch{Source: "kubelet:" + file, Node: "node1", Interval: 10 * time.Second, Clock: clock}
+	b.Began, b.Ended = time.Unix(0, times.Start), time.Unix(0, times.End)
+	body := c.read(t, file)
+	if body == nil || times.Status != 200 {
+		b.Err = &metric.ReadError{Reason: metric.NodeUnreachable, Err: fmt.Errorf("%s: status %d", file, times.Status)}
+		return b
+	}
+	b.Bytes = len(body)
+	b.Err = p.Parse(body, payload.Request{Node: "node1", Expect: "node1", Received: payload.Middle(b.Began, b.Ended)}, b)
+	return b
+}

@@ -1,0 +1,208 @@
+package recordings
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors/aggregate"
+	"github.com/weir-metrics/weir/processors/enrich"
+	"github.com/weir-metrics/weir/processors/identity"
+	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/recording"
+	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sinks/prometheus"
+)
+
+// weir is a pipeline and its sinks, without a clock.
+type weir struct {
+	t      *testing.T
+	memory *memory.Sink
+	chains map[key]*chain
+}
+
+type key struct {
+	source string
+	node   metric.NodeName
+}
+
+type chain struct {
+	ids  *identity.State
+	rest []interface {
+		Process(*metric.Facts, *metric.Batch, time.Time)
+	}
+}
+
+func newWeir(t *testing.T) *weir {
+	return &weir{t: t, memory: memory.New(memory.Options{}), chains: map[key]*chain{}}
+}
+
+func (w *weir) chain(b *metric.Batch) *chain {
+	k := key{b.Source, b.Node}
+	if w.chains[k] == nil {
+		c := &chain{ids: identity.New(identity.Options{})}
+		c.rest = append(c.rest, rate.New(rate.Options{}), enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{}))
+		w.chains[k] = c
+	}
+	return w.chains[k]
+}
+
+// take leads b through the pipeline, and says what came of it.
+func (w *weir) take(b *metric.Batch, facts *metric.Facts, now time.Time) string {
+	w.t.Helper()
+	c := w.chain(b)
+	c.ids.Process(facts, b, now)
+	for _, p := range c.rest {
+		p.Process(facts, b, now)
+	}
+	if err := w.memory.Write(w.t.Context(), b); err != nil {
+		w.t.Fatal(err)
+	}
+	return told(b)
+}
+
+// shown is all that readers see: samples, history, verdicts, how nodes fare, and
+// the exposition.
+func (w *weir) shown() string {
+	var out bytes.Buffer
+	snapshot := w.memory.Snapshot()
+	for k := range metric.Kind(metric.NumKinds) {
+		for s := range snapshot.Samples(k) {
+			fmt.Fprint(&out, s.Entity, s.Instance, s.Times, s.Rates, s.Reasons, s.Received, s.Held)
+			for id, v := range s.Values.All() {
+				fmt.Fprintf(&out, " %d=%x", id, math.Float64bits(v))
+			}
+			fmt.Fprintln(&out, snapshot.History(s.Entity, metric.CPUUsageRate, time.Unix(0, 0), time.Unix(1e10, 0)))
+		}
+	}
+	for v, since := range snapshot.Verdicts() {
+		fmt.Fprintln(&out, v, since.UTC())
+	}
+	for s := range snapshot.Nodes() {
+		fmt.Fprintln(&out, s)
+	}
+	answer := httptest.NewRecorder()
+	prometheus.New(func() prometheus.View { return snapshot }, prometheus.Options{Timestamps: true}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
+	out.Write(answer.Body.Bytes())
+	return out.String()
+}
+
+// live is a weir that records what it does.
+type live struct {
+	*weir
+	file   bytes.Buffer
+	writer *recording.Writer
+	came   []string
+	show   []string // after every twentieth round
+}
+
+func newLive(t *testing.T, begin time.Time) *live {
+	l := &live{weir: newWeir(t)}
+	var err error
+	if l.writer, err = recording.NewWriter(&l.file, recording.Options{Begin: begin, Restart: 5 * time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// round is one round: testify fills the batch of a witness, if there is one to ask.
+func (l *live) round(b *metric.Batch, facts *metric.Facts, now time.Time, testify func() *metric.Batch) {
+	l.t.Helper()
+	if testify != nil && !b.Failed() && l.chain(b).ids.Doubts(facts, b, now) {
+		b.Witness = testify()
+	}
+	if err := l.writer.Round(b, facts, now); err != nil {
+		l.t.Fatal(err)
+	}
+	l.came = append(l.came, l.take(b, facts, now))
+	if len(l.came)%20 == 0 {
+		l.show = append(l.show, l.shown())
+	}
+}
+
+// replay replays what was recorded, and compares.
+func (l *live) replay() (witnesses int) {
+	l.t.Helper()
+	if err := l.writer.Close(); err != nil {
+		l.t.Fatal(err)
+	}
+	samples := 0
+	size := l.file.Len()
+	r, err := recording.NewReader(&l.file)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer r.Close()
+	again, n := newWeir(l.t), 0
+	for {
+		f, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if f.Kind != recording.Round {
+			continue
+		}
+		samples += len(f.Batch.Samples)
+		if f.Batch.Witness != nil {
+			witnesses++
+			samples += len(f.Batch.Witness.Samples)
+		}
+		got := again.take(f.Batch, f.Facts, f.Now)
+		if diff := cmp.Diff(l.came[n], got); diff != "" {
+			l.t.Fatalf("round %d differs (-recorded +replayed):\n%s", n, diff)
+		}
+		if n++; n%20 == 0 {
+			if diff := cmp.Diff(l.show[n/20-1], again.shown()); diff != "" {
+				l.t.Fatalf("after round %d (-recorded +replayed):\n%s", n, diff)
+			}
+		}
+	}
+	if n != len(l.came) {
+		l.t.Errorf("%d rounds were replayed, %d recorded", n, len(l.came))
+	}
+	if diff := cmp.Diff(l.shown(), again.shown()); diff != "" {
+		l.t.Errorf("in the end (-recorded +replayed):\n%s", diff)
+	}
+	l.t.Logf("%d rounds, %d samples, %d witnesses, %.2f bytes a sample", n, samples, witnesses, float64(size)/float64(samples))
+	return witnesses
+}
+
+// told says all that there is in a batch, a line each sample and verdict, sorted:
+// some processors take entities in no order.
+func told(b *metric.Batch) string {
+	var lines []string
+	for i := range b.Samples {
+		lines = append(lines, fmt.Sprintf("%+v\n", b.Samples[i]))
+	}
+	for i := range b.Verdicts {
+		v := b.Verdicts[i]
+		lines = append(lines, fmt.Sprintf("%+v %s\n", v, failure(v.Evidence.Err)))
+	}
+	slices.Sort(lines)
+	return fmt.Sprintln(b.Source, b.Node, b.Began.UnixNano(), b.Ended.UnixNano(), b.NodeTime, b.Interval, b.Clock, b.Exhaustive, b.Cores, b.Bytes, failure(b.Err)) +
+		strings.Join(lines, "")
+}
+
+// failure says what a recording keeps of an error.
+func failure(err error) string {
+	var read *metric.ReadError
+	errors.As(err, &read)
+	if read == nil {
+		read = new(metric.ReadError)
+	}
+	return fmt.Sprint(err, read.Reason, errors.Is(err, context.DeadlineExceeded))
+}
