@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/weir-metrics/weir/api/externalmetrics/promclient"
+	"github.com/weir-metrics/weir/history/promclient"
 )
 
 // failure returns what a client is told of a query that failed, and what the

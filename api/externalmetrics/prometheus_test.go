@@ -16,7 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/weir-metrics/weir/api/externalmetrics/promclient"
+	"github.com/weir-metrics/weir/history/promclient"
 )
 
 // exposition is what the tests' Prometheus scrapes.

@@ -17,8 +17,8 @@ import (
 	"k8s.io/metrics/pkg/apis/external_metrics"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
-	"github.com/weir-metrics/weir/api/externalmetrics/promclient"
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
+	"github.com/weir-metrics/weir/history/promclient"
 )
 
 // Provider answers requests for external metrics. It is safe for concurrent use.

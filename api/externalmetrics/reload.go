@@ -12,8 +12,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"go.uber.org/zap"
 
-	"github.com/weir-metrics/weir/api/externalmetrics/promclient"
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
+	"github.com/weir-metrics/weir/history/promclient"
 )
 
 // settle is how long a file must lie still before it is read: editors write in

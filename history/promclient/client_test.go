@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 )
 
@@ -57,6 +58,84 @@ func TestQuery(t *testing.T) {
 	if want := `POST /prom/api/v1/query query="up == 1" time=1700000000.125 timeout=true`; asked != want {
 		t.Errorf("asked %s, want %s", asked, want)
 	}
+}
+
+func TestQueryRange(t *testing.T) {
+	var asked string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = fmt.Sprintf("%s %s query=%q start=%s end=%s step=%s", r.Method, r.URL.Path, r.FormValue("query"), r.FormValue("start"), r.FormValue("end"), r.FormValue("step"))
+		fmt.Fprint(w, `{"status":"success","data":{"resultType":"matrix","result":[
+			{"metric":{"job":"a"},"values":[[1700000000.001,"1"],[1700000015.001,"NaN"]]},{"metric":{},"values":[[1700000000,"2"]]}]},"warnings":["slow"]}`)
+	}))
+	defer s.Close()
+	from := time.UnixMilli(1700000000001)
+	got, err := open(t, Options{URL: s.URL}).QueryRange(t.Context(), "up", from, from.Add(15*time.Second), 15*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Lines{
+		Lines: []Line{
+			{Labels: map[string]string{"job": "a"}, Points: []Point{{from, 1}, {from.Add(15 * time.Second), math.NaN()}}},
+			{Labels: map[string]string{}, Points: []Point{{time.Unix(1700000000, 0), 2}}},
+		},
+		Warnings: []string{"slow"},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if want := `POST /api/v1/query_range query="up" start=1700000000.001 end=1700000015.001 step=15.000`; asked != want {
+		t.Errorf("asked %s, want %s", asked, want)
+	}
+	if _, err := open(t, Options{URL: s.URL}).QueryRange(t.Context(), "up", from, from.Add(MaxPoints*time.Second), time.Second); err == nil || !strings.Contains(err.Error(), "11001 points are more than the 11000") {
+		t.Errorf("one point too many: got %v", err)
+	}
+}
+
+func TestDecodeLinesRefuses(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"status":"success","data":{"resultType":"vector","result":[]}}`:                                         `it is a "vector" and not a matrix`,
+		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"histograms":[[1,{}]]}]}}`:      "gives a histogram",
+		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[2,"1"],[1,"1"]]}]}}`: "not in order of time",
+		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1,"1",2]]}]}}`:       "not a time and a number",
+		`{"status":"error","errorType":"bad_data","error":"parse error: unexpected end of input"}`:                "Prometheus answered 200: bad_data: parse error: unexpected end of input",
+		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1,"one"]]}]}}`:       "invalid syntax",
+	} {
+		if got, err := decodeLines(http.StatusOK, []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, %v, want %q", body, got, err, want)
+		}
+	}
+}
+
+// FuzzDecodeLines asserts that the points of an answer without an error are in order,
+// and that an answer that says no has none.
+func FuzzDecodeLines(f *testing.F) {
+	for _, s := range []string{
+		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"a":"b"},"values":[[1.5,"1"],[2,"NaN"]]}]}}`,
+		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":null,"values":null}]}}`,
+		`{"status":"success","data":{"resultType":"matrix","result":null}}`, `{"status":"error","error":"x"}`, `<html>`, ``,
+	} {
+		f.Add(200, s)
+		f.Add(422, s)
+	}
+	f.Fuzz(func(t *testing.T, status int, body string) {
+		a, err := decodeLines(status, []byte(body))
+		if (a == nil) == (err == nil) {
+			t.Fatalf("got %v and %v", a, err)
+		}
+		if err != nil {
+			return
+		}
+		if status/100 != 2 {
+			t.Errorf("status %d gave %v", status, a)
+		}
+		for _, line := range a.Lines {
+			for i := 1; i < len(line.Points); i++ {
+				if !line.Points[i].Time.After(line.Points[i-1].Time) {
+					t.Errorf("points %v and %v are not in order", line.Points[i-1], line.Points[i])
+				}
+			}
+		}
+	})
 }
 
 func TestTLS(t *testing.T) {

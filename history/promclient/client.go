@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // MaxAnswer is the default bound of an answer, in bytes. A query for an
@@ -40,7 +37,7 @@ type Options struct {
 // Client asks one server. It is safe for concurrent use.
 type Client struct {
 	options Options
-	url     string
+	url     *url.URL // of the API
 	http    *http.Client
 }
 
@@ -72,7 +69,7 @@ func New(o Options) (*Client, error) {
 	}
 	return &Client{
 		options: o,
-		url:     u.JoinPath("api/v1/query").String(),
+		url:     u.JoinPath("api/v1"),
 		http: &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -124,35 +121,46 @@ func (e *Error) Error() string {
 // Query returns what query gives at a time. An *Error is the server's refusal;
 // other errors are about the way to it and back.
 func (c *Client) Query(ctx context.Context, query string, at time.Time) (*Answer, error) {
-	form := url.Values{"query": {query}, "time": {strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64)}}
+	status, body, err := c.post(ctx, "query", url.Values{"query": {query}, "time": {seconds(at)}})
+	if err != nil {
+		return nil, err
+	}
+	return decode(status, body)
+}
+
+// seconds is a time as the API takes it.
+func seconds(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64) }
+
+// post asks, and returns the answer's status and body.
+func (c *Client) post(ctx context.Context, path string, form url.Values) (status int, body []byte, err error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		// Let the server give up when nobody waits any more.
 		form.Set("timeout", strconv.FormatFloat(max(time.Until(deadline).Seconds(), 0.001), 'f', 3, 64))
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.JoinPath(path).String(), strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, fmt.Errorf("make request: %w", err)
+		return 0, nil, fmt.Errorf("make request: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if err := c.authorize(req); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask Prometheus: %w", err)
+		return 0, nil, fmt.Errorf("ask Prometheus: %w", err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, c.options.MaxAnswer+1))
+	body, err = io.ReadAll(io.LimitReader(resp.Body, c.options.MaxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read Prometheus' answer: %w", err)
+		return 0, nil, fmt.Errorf("read Prometheus' answer: %w", err)
 	case int64(len(body)) > c.options.MaxAnswer:
-		return nil, fmt.Errorf("read Prometheus' answer: it has more than %d bytes: make the query give fewer series", c.options.MaxAnswer)
+		return 0, nil, fmt.Errorf("read Prometheus' answer: it has more than %d bytes: make the query give fewer series", c.options.MaxAnswer)
 	}
 	if resp.StatusCode/100 == 3 {
-		return nil, &Error{Status: resp.StatusCode, Text: fmt.Sprintf("it redirects to %s: put that address in url", resp.Header.Get("Location"))}
+		return 0, nil, &Error{Status: resp.StatusCode, Text: fmt.Sprintf("it redirects to %s: put that address in url", resp.Header.Get("Location"))}
 	}
-	return decode(resp.StatusCode, body)
+	return resp.StatusCode, body, nil
 }
 
 // authorize adds the credentials, read anew for they are renewed.
@@ -175,106 +183,4 @@ func (c *Client) authorize(req *http.Request) error {
 		req.SetBasicAuth(c.options.Username, strings.TrimRight(string(password), "\r\n"))
 	}
 	return nil
-}
-
-// answer is the envelope of Prometheus' API.
-type answer struct {
-	Status    string   `json:"status"`
-	ErrorType string   `json:"errorType"`
-	Error     string   `json:"error"`
-	Warnings  []string `json:"warnings"`
-	Data      struct {
-		Type   string          `json:"resultType"`
-		Result json.RawMessage `json:"result"`
-	} `json:"data"`
-}
-
-// point is a time in seconds and a value as text.
-type point struct {
-	at    float64
-	value float64
-}
-
-// UnmarshalJSON reads [1700000000.5, "12.5"].
-func (p *point) UnmarshalJSON(data []byte) error {
-	var at float64
-	var text string
-	pair := [...]any{&at, &text}
-	all := pair[:]
-	if err := json.Unmarshal(data, &all); err != nil {
-		return fmt.Errorf("read a value: %w", err)
-	}
-	if len(all) != 2 {
-		return fmt.Errorf("read a value: %s is not a time and a number", data)
-	}
-	value, err := strconv.ParseFloat(text, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("read a value: %w", err)
-	}
-	*p = point{at, value}
-	return nil
-}
-
-func (p point) series(labels map[string]string) Series {
-	return Series{Labels: labels, Value: p.value, Time: time.UnixMilli(int64(p.at * 1000))}
-}
-
-// decode reads an answer.
-func decode(status int, body []byte) (*Answer, error) {
-	var a answer
-	err := json.Unmarshal(body, &a)
-	if status/100 != 2 || err == nil && a.Status == "error" {
-		if err != nil || a.Error == "" {
-			return nil, &Error{Status: status, Text: short(string(body))}
-		}
-		return nil, &Error{Status: status, Kind: a.ErrorType, Text: short(a.Error)}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read Prometheus' answer: %w: is it the address of a Prometheus?", err)
-	}
-	if a.Status != "success" {
-		return nil, errors.New("read Prometheus' answer: it has no status: is it the address of a Prometheus?")
-	}
-	to := &Answer{Warnings: a.Warnings}
-	switch a.Data.Type {
-	case "scalar":
-		var p *point
-		if err := json.Unmarshal(a.Data.Result, &p); err != nil {
-			return nil, fmt.Errorf("read Prometheus' answer: %w", err)
-		}
-		if p == nil {
-			return nil, errors.New("read Prometheus' answer: a scalar without a value")
-		}
-		to.Series = []Series{p.series(nil)}
-	case "vector":
-		var vector []struct {
-			Metric map[string]string `json:"metric"`
-			Value  *point            `json:"value"`
-		}
-		if err := json.Unmarshal(a.Data.Result, &vector); err != nil {
-			return nil, fmt.Errorf("read Prometheus' answer: %w", err)
-		}
-		for _, s := range vector {
-			if s.Value == nil {
-				return nil, fmt.Errorf("the query gives a histogram where it should give a number: put histogram_quantile(), histogram_count() or the like around it")
-			}
-			to.Series = append(to.Series, s.Value.series(s.Metric))
-		}
-	default:
-		return nil, fmt.Errorf("the query gives a %q and not a number or a vector", a.Data.Type)
-	}
-	return to, nil
-}
-
-// short returns s in one line of 300 bytes at most.
-func short(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
-	if len(s) <= 300 {
-		return s
-	}
-	s = s[:300]
-	for !utf8.ValidString(s) {
-		s = s[:len(s)-1]
-	}
-	return s + "..."
 }

@@ -1,0 +1,126 @@
+package promclient
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// answer is the envelope of Prometheus' API.
+type answer struct {
+	Status    string   `json:"status"`
+	ErrorType string   `json:"errorType"`
+	Error     string   `json:"error"`
+	Warnings  []string `json:"warnings"`
+	Data      struct {
+		Type   string          `json:"resultType"`
+		Result json.RawMessage `json:"result"`
+	} `json:"data"`
+}
+
+// point is a time in seconds and a value as text.
+type point struct {
+	at    float64
+	value float64
+}
+
+// UnmarshalJSON reads [1700000000.5, "12.5"].
+func (p *point) UnmarshalJSON(data []byte) error {
+	var at float64
+	var text string
+	pair := [...]any{&at, &text}
+	all := pair[:]
+	if err := json.Unmarshal(data, &all); err != nil {
+		return fmt.Errorf("read a value: %w", err)
+	}
+	if len(all) != 2 {
+		return fmt.Errorf("read a value: %s is not a time and a number", data)
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("read a value: %w", err)
+	}
+	*p = point{at, value}
+	return nil
+}
+
+// time is to the millisecond, which is what the server means by its fractions.
+func (p point) time() time.Time { return time.UnixMilli(int64(math.Round(p.at * 1000))) }
+
+func (p point) series(labels map[string]string) Series {
+	return Series{Labels: labels, Value: p.value, Time: p.time()}
+}
+
+// envelope reads the envelope of an answer that says yes.
+func envelope(status int, body []byte) (*answer, error) {
+	var a answer
+	err := json.Unmarshal(body, &a)
+	if status/100 != 2 || err == nil && a.Status == "error" {
+		if err != nil || a.Error == "" {
+			return nil, &Error{Status: status, Text: short(string(body))}
+		}
+		return nil, &Error{Status: status, Kind: a.ErrorType, Text: short(a.Error)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Prometheus' answer: %w: is it the address of a Prometheus?", err)
+	}
+	if a.Status != "success" {
+		return nil, errors.New("read Prometheus' answer: it has no status: is it the address of a Prometheus?")
+	}
+	return &a, nil
+}
+
+// decode reads the answer of Query.
+func decode(status int, body []byte) (*Answer, error) {
+	a, err := envelope(status, body)
+	if err != nil {
+		return nil, err
+	}
+	to := &Answer{Warnings: a.Warnings}
+	switch a.Data.Type {
+	case "scalar":
+		var p *point
+		if err := json.Unmarshal(a.Data.Result, &p); err != nil {
+			return nil, fmt.Errorf("read Prometheus' answer: %w", err)
+		}
+		if p == nil {
+			return nil, errors.New("read Prometheus' answer: a scalar without a value")
+		}
+		to.Series = []Series{p.series(nil)}
+	case "vector":
+		var vector []struct {
+			Metric map[string]string `json:"metric"`
+			Value  *point            `json:"value"`
+		}
+		if err := json.Unmarshal(a.Data.Result, &vector); err != nil {
+			return nil, fmt.Errorf("read Prometheus' answer: %w", err)
+		}
+		for _, s := range vector {
+			if s.Value == nil {
+				return nil, fmt.Errorf("the query gives a histogram where it should give a number: put histogram_quantile(), histogram_count() or the like around it")
+			}
+			to.Series = append(to.Series, s.Value.series(s.Metric))
+		}
+	default:
+		return nil, fmt.Errorf("the query gives a %q and not a number or a vector", a.Data.Type)
+	}
+	return to, nil
+}
+
+// short returns s in one line of 300 bytes at most.
+func short(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
+	if len(s) <= 300 {
+		return s
+	}
+	s = s[:300]
+	for !utf8.ValidString(s) {
+		s = s[:len(s)-1]
+	}
+	return s + "..."
+}
