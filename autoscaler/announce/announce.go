@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	scale "github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -59,7 +60,7 @@ func NewForConfig(config *rest.Config, o Options) (*Announcer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create API client: %w", err)
 	}
-	scales, err := NewScales(config)
+	scales, err := scale.New(config)
 	if err != nil {
 		return nil, err
 	}

@@ -21,12 +21,13 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
+	core "github.com/weir-metrics/weir/autoscaler"
+	scale "github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -49,13 +50,13 @@ type workloads struct {
 	asked     atomic.Int64
 }
 
-func (w *workloads) Selector(_ context.Context, namespace, _, kind, name string) (labels.Selector, error) {
+func (w *workloads) Get(_ context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (core.Scale, *scale.Handle, error) {
 	w.asked.Add(1)
-	text, ok := w.selectors.Load(kind + " " + namespace + "/" + name)
+	text, ok := w.selectors.Load(ref.Kind + " " + namespace + "/" + ref.Name)
 	if !ok {
-		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: kind}, name)
+		return core.Scale{}, nil, apierrors.NewNotFound(schema.GroupResource{Resource: ref.Kind}, ref.Name)
 	}
-	return parseSelector(text.(string))
+	return core.Scale{Selector: text.(string)}, nil, nil
 }
 
 // stage is a running Announcer and what surrounds it.

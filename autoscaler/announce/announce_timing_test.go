@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	scale "github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -37,7 +38,7 @@ func large(b *testing.B) (*table, *explain.World) {
 			})
 			if key := string(e.Namespace) + app; !seen[key] {
 				seen[key] = true
-				selector, err := parseSelector("app=" + app)
+				selector, err := scale.Selector("app=" + app)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -7,9 +7,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/labels"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/client-go/kubernetes/fake"
 
+	core "github.com/weir-metrics/weir/autoscaler"
+	scale "github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -26,8 +28,8 @@ func defaults(t *testing.T) Options {
 
 type noScales struct{}
 
-func (noScales) Selector(context.Context, string, string, string, string) (labels.Selector, error) {
-	return nil, errNoSelector
+func (noScales) Get(context.Context, string, autoscalingv2.CrossVersionObjectReference) (core.Scale, *scale.Handle, error) {
+	return core.Scale{}, nil, scale.ErrNoSelector
 }
 
 // However many pods, reasons and long names there are, a note is one that the API

@@ -1,22 +1,33 @@
 package announce
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/client-go/kubernetes"
 
+	core "github.com/weir-metrics/weir/autoscaler"
+	scale "github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/explain"
 )
+
+// Scales tells the pods of workloads. Those of package target do, and tests'
+// stand-ins.
+type Scales interface {
+	// Get reads the scale of what ref names, whose selector tells the pods.
+	Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (core.Scale, *scale.Handle, error)
+}
 
 // Options configure an Announcer.
 type Options struct {
 	// Client lists and watches HorizontalPodAutoscalers of all namespaces, and
 	// creates and patches Events (events.k8s.io). Required.
 	Client kubernetes.Interface
-	// Scales tells which pods a workload scales. Required; NewScales makes one.
+	// Scales tells which pods a workload scales. Required; target.New makes one.
 	Scales Scales
 	// World returns what answers are made of now. Required.
 	World func() *explain.World

@@ -2,15 +2,15 @@ package announce
 
 import (
 	"context"
-	"errors"
 	"hash/fnv"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	scale "github.com/weir-metrics/weir/autoscaler/target"
 )
 
 // targets are the autoscalers there are and what is known of their workloads' pods.
@@ -157,7 +157,7 @@ func (t *targets) looked(w target, selector labels.Selector, err error, now time
 	if err != nil {
 		l.failures++
 		l.due = now.Add(min(time.Minute<<min(l.failures-1, 10), t.refresh))
-		if !final(err) {
+		if !scale.Final(err) {
 			return // what was known stands: it rarely changes
 		}
 	} else {
@@ -169,12 +169,6 @@ func (t *targets) looked(w target, selector labels.Selector, err error, now time
 		l.selector = selector
 		signal(t.changed)
 	}
-}
-
-// final reports whether err says that the target has no pods to tell of, and not
-// just that nobody answered.
-func final(err error) bool {
-	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, errNoSelector)
 }
 
 func same(a, b labels.Selector) bool {
@@ -237,5 +231,9 @@ func (t *targets) follow(ctx context.Context, s Scales, gap time.Duration, faile
 func (t *targets) ask(ctx context.Context, s Scales, w target) (labels.Selector, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	return s.Selector(ctx, string(w.namespace), w.apiVersion, w.kind, w.name)
+	got, _, err := s.Get(ctx, string(w.namespace), autoscalingv2.CrossVersionObjectReference{APIVersion: w.apiVersion, Kind: w.kind, Name: w.name})
+	if err != nil {
+		return nil, err
+	}
+	return scale.Selector(got.Selector)
 }

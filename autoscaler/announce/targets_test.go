@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	scale "github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -20,7 +21,7 @@ func TestLookupsBackOff(t *testing.T) {
 	web := autoscalerOf(hpa("web"))
 	c.put(web)
 	now := transcript.Epoch
-	selector, err := parseSelector("app=web")
+	selector, err := scale.Selector("app=web")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func TestLookupsBackOff(t *testing.T) {
 	if got, known := look(nil, away); got != time.Minute || !known {
 		t.Errorf("then nobody answers: asked again after %v, known %v; want 1m and what was known", got, known)
 	}
-	if _, known := look(nil, errNoSelector); known {
+	if _, known := look(nil, scale.ErrNoSelector); known {
 		t.Error("its pods are known although the scale does not tell them any more")
 	}
 	c.drop(web.key())
@@ -64,7 +65,7 @@ func TestTargetsAreShared(t *testing.T) {
 	a, b := hpa("a"), hpa("b")
 	a.Spec.ScaleTargetRef.Name, b.Spec.ScaleTargetRef.Name = "web", "web"
 	c.replace([]*autoscaler{autoscalerOf(a), autoscalerOf(b)})
-	selector, _ := parseSelector("app=web")
+	selector, _ := scale.Selector("app=web")
 	c.looked(autoscalerOf(a).target, selector, nil, transcript.Epoch)
 	if got := len(c.table().all); got != 2 {
 		t.Errorf("got %d autoscalers with pods, want both", got)
@@ -88,7 +89,7 @@ func TestTableFindsWhatMatches(t *testing.T) {
 	table := newTable()
 	parsed := map[string]labels.Selector{}
 	for _, text := range selectors {
-		s, err := parseSelector(text)
+		s, err := scale.Selector(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -118,7 +119,7 @@ func TestTableFindsWhatMatches(t *testing.T) {
 
 func TestEmptySelectorsAreRefused(t *testing.T) {
 	for _, text := range []string{"", " "} {
-		if s, err := parseSelector(text); !errors.Is(err, errNoSelector) {
+		if s, err := scale.Selector(text); !errors.Is(err, scale.ErrNoSelector) {
 			t.Errorf("%q: got %v, %v; want that it would match every pod", text, s, err)
 		}
 	}

@@ -1,38 +1,90 @@
-// Package report says what a decision of an autoscaler was and how it came about,
-// to people and to machines. It decides nothing: package autoscaler does.
 package report
 
 import (
-	"io"
+	"fmt"
+	"slices"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// Verdict is why a pod has no number, in the words of package explain.
-type Verdict struct {
-	Reason  string `json:"reason"`  // TooYoung, NodeTimeout ...
-	Message string `json:"message"` // with its evidence
-	Advice  string `json:"advice,omitempty"`
+// teller tells one decision.
+type teller struct {
+	*autoscaler.Decision
+	Context
+	pods map[string]*autoscaler.Pod // by name
 }
 
-// Context is what a decision does not carry.
-type Context struct {
-	Kind     string // HorizontalPodAutoscaler or Autoscaler
-	Mode     string // Active, DryRun or Shadow; empty for an evaluation
-	Target   string // Deployment/web
-	Min, Max int32
-	// Verdict returns why a pod has no sample of the metric Spec.Metrics[i]; false
-	// if nothing is known. May be nil.
-	Verdict func(i int, pod string) (Verdict, bool)
-}
-
-// Report is a decision, told.
-type Report struct {
-	Summary string `json:"summary"`
+func newTeller(d *autoscaler.Decision, c Context) *teller {
+	t := &teller{Decision: d, Context: c, pods: map[string]*autoscaler.Pod{}}
+	if in := c.Input; in != nil {
+		for i := range in.Pods {
+			t.pods[in.Pods[i].Name] = &in.Pods[i]
+		}
+		if in.Spec != nil && t.Max == 0 {
+			t.Max, t.Min = in.Spec.MaxReplicas, 1
+			if in.Spec.MinReplicas != nil {
+				t.Min = *in.Spec.MinReplicas
+			}
+		}
+		if in.Spec != nil && t.Target == "" {
+			t.Target = in.Spec.ScaleTargetRef.Kind + "/" + in.Spec.ScaleTargetRef.Name
+		}
+	}
+	return t
 }
 
 // Of tells a decision.
-func Of(d *autoscaler.Decision, c Context) *Report { return &Report{} }
+func Of(d *autoscaler.Decision, c Context) *Report {
+	t := newTeller(d, c)
+	r := &Report{
+		Autoscaler: Object{c.Kind, d.Object.Namespace, d.Object.Name}, At: d.At, Mode: c.Mode, Target: t.Target,
+		Current: d.Current, Desired: d.Desired, Min: t.Min, Max: t.Max, Rescale: d.Rescale, Because: d.Because,
+		Metrics: []Metric{}, Steps: []Step{}, Other: c.Other,
+	}
+	if d.Err != nil {
+		r.Error = d.Err.Error()
+	}
+	if c.Write != nil {
+		r.WriteError = c.Write.Error()
+	}
+	for i := range d.Metrics {
+		r.Metrics = append(r.Metrics, t.metric(&d.Metrics[i], i == d.Chosen))
+	}
+	for i := range d.Steps {
+		r.Steps = append(r.Steps, t.step(&d.Steps[i]))
+	}
+	r.Missing = t.missing()
+	r.Next = t.next()
+	r.Notes = t.notes()
+	r.Summary = t.summary(r.Missing)
+	return r
+}
 
-// WriteText writes r in plain words with the table of pods; colour only if asked.
-func (r *Report) WriteText(w io.Writer, colour bool) error { return nil }
+// spec returns the specification of a metric; nil if it is not known.
+func (t *teller) spec(i int) *autoscalingv2.MetricSpec {
+	if t.Input == nil || t.Input.Spec == nil || i < 0 || i >= len(t.Input.Spec.Metrics) {
+		return nil
+	}
+	return &t.Input.Spec.Metrics[i]
+}
+
+// notes are what a reader must know besides.
+func (t *teller) notes() []string {
+	notes := slices.Clone(t.Notes)
+	if t.Forgetful && len(t.Metrics) > 0 {
+		notes = append(notes, "No earlier decision is remembered here, so no stabilization window and no policy held anything back.")
+	}
+	if t.Input != nil && len(t.Input.Rivals) > 1 {
+		var names []string
+		for _, r := range t.Input.Rivals {
+			if r != t.Object {
+				names = append(names, r.String())
+			}
+		}
+		notes = append(notes, fmt.Sprintf("The pods are those of %s too: only one autoscaler can scale them.", strings.Join(names, ", ")))
+	}
+	return notes
+}

@@ -1,0 +1,355 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+)
+
+func TestActiveScales(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 2, 2000) // a core each, where half is wanted
+		s.scaler("web", nil)
+		r := s.lead()
+		s.pass(time.Minute)
+		if diff := cmp.Diff([]string{"web 2 to 4"}, s.world.written()); diff != "" {
+			t.Errorf("written (-want +got):\n%s", diff)
+		}
+		status := s.status("web")
+		if status.CurrentReplicas != 4 || status.DesiredReplicas != 4 || status.LastScaleTime == nil || *status.ObservedGeneration != 1 {
+			t.Errorf("got the status %+v", status)
+		}
+		if got, want := condition(&status, v1alpha1.ConditionConflict), "False: TargetIsOwn"; got != want {
+			t.Errorf("Conflict: got %q, want %q", got, want)
+		}
+		if got, want := status.Targets, "cpu: 50%/50%"; got != want {
+			t.Errorf("targets: got %q, want %q", got, want)
+		}
+		if n := len(status.Decisions); n != 1 || !status.Decisions[0].Written || status.Decisions[0].Desired != 4 || *status.Decisions[0].Recommendation != 4 || status.Decisions[0].Reason == "" {
+			t.Errorf("got the decisions %+v, want one that was written", status.Decisions)
+		}
+		want := []string{"web SuccessfulRescale: New size: 4; reason: cpu resource utilization (percentage of request) above target"}
+		if diff := cmp.Diff(want, s.events()); diff != "" {
+			t.Errorf("Events (-want +got):\n%s", diff)
+		}
+		if _, ok := r.Explain(v1alpha1.Kind, "shop", "web"); !ok {
+			t.Error("nothing explains the decision")
+		}
+		if _, ok := r.Explain(v1alpha1.Kind, "shop", "other"); ok {
+			t.Error("something explains what is not there")
+		}
+		all := r.All()
+		if len(all) != 1 || all[0].Name != "web" || all[0].Current != 4 || all[0].Mode != report.Active || all[0].Summary == "" {
+			t.Errorf("got the decisions in brief %+v, want that on web", all)
+		}
+		memory, ok := r.Memory(v1alpha1.Kind, "shop", "web")
+		if !ok || len(memory.Ups) != 0 || len(memory.Recommendations) < 4 || memory.Recommendations[0].Replicas != 2 {
+			t.Errorf("got the memory %+v, want the first count and a recommendation for each decision", memory)
+		}
+		if _, ok := r.Memory(v1alpha1.Kind, "shop", "other"); ok {
+			t.Error("something is remembered of what is not there")
+		}
+		r.stop()
+	})
+}
+
+// A status that says nothing new is written once a minute at most, and not at all
+// while nothing changes.
+func TestStatusIsWrittenRarely(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 4, 2000)
+		s.scaler("web", nil)
+		r := s.lead()
+		s.pass(time.Minute)
+		if got := s.statusWrites(); got != 1 {
+			t.Errorf("at first: got %d writes, want 1", got)
+		}
+		s.pass(10 * time.Minute)
+		if got := s.statusWrites(); got != 1 {
+			t.Errorf("while all stays the same: got %d writes, want no more", got)
+		}
+		for i := range 40 {
+			s.world.use("web", 2000+int64(i%3)*20)
+			s.pass(15 * time.Second)
+		}
+		if got := s.statusWrites(); got < 9 || got > 11 {
+			t.Errorf("while a value changed for ten minutes: got %d writes, want one a minute", got)
+		}
+		r.stop()
+	})
+}
+
+func TestDryRunWritesNoScale(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 2, 2000)
+		s.scaler("web", func(a *v1alpha1.Autoscaler) { a.Spec.Mode = v1alpha1.DryRun })
+		// Another controller's target: a dry run may look on.
+		if err := s.client.Tracker().Add(&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: halfACore("web")}); err != nil {
+			t.Fatal(err)
+		}
+		r := s.lead()
+		s.pass(10 * time.Minute)
+		if got := s.world.written(); got != nil {
+			t.Errorf("a dry run wrote %v", got)
+		}
+		status := s.status("web")
+		if status.CurrentReplicas != 2 || status.DesiredReplicas != 4 || status.LastScaleTime != nil || status.Decisions[0].Written {
+			t.Errorf("got the status %+v, want that it would ask for 4", status)
+		}
+		if got, want := condition(&status, v1alpha1.ConditionDryRun), "True: ModeIsDryRun"; got != want {
+			t.Errorf("DryRun: got %q, want %q", got, want)
+		}
+		if got := condition(&status, v1alpha1.ConditionConflict); got != "" {
+			t.Errorf("Conflict: got %q, want none", got)
+		}
+		if got := s.events(); got != nil {
+			t.Errorf("got Events %v", got)
+		}
+		r.stop()
+	})
+}
+
+func TestConflict(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 2, 2000)
+		s.world.set("api", 2, 2000)
+		s.scaler("web", nil)
+		s.pass(time.Second)
+		s.scaler("api", nil)
+		s.pass(time.Second)
+		s.scaler("younger", func(a *v1alpha1.Autoscaler) { a.Spec.ScaleTargetRef.Name = "api" })
+		hpa := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "theirs", CreationTimestamp: metav1.Now()}, Spec: halfACore("web")}
+		hpa.Spec.ScaleTargetRef.APIVersion = "apps/v1beta2" // the same, spelt otherwise
+		hpas := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop")
+		if _, err := hpas.Create(t.Context(), hpa, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r := s.lead()
+		s.pass(time.Minute)
+		if diff := cmp.Diff([]string{"api 2 to 4"}, s.world.written()); diff != "" {
+			t.Errorf("written (-want +got):\n%s", diff)
+		}
+		for name, want := range map[string]string{"web": "True: TargetIsTaken", "api": "False: TargetIsOwn", "younger": "True: TargetIsTaken"} {
+			status := s.status(name)
+			if got := condition(&status, v1alpha1.ConditionConflict); got != want {
+				t.Errorf("%s: got Conflict %q, want %q", name, got, want)
+			}
+		}
+		want := []string{
+			"api SuccessfulRescale: New size: 4; reason: cpu resource utilization (percentage of request) above target",
+			"web Conflict: HorizontalPodAutoscaler theirs scales deployments.apps shop/web. Delete it, and this Autoscaler takes over; or set mode: DryRun.",
+			"younger Conflict: Autoscaler api, which is older, scales deployments.apps shop/api. Delete one of the two, or set mode: DryRun in one.",
+		}
+		if diff := cmp.Diff(want, s.events()); diff != "" {
+			t.Errorf("Events (-want +got):\n%s", diff)
+		}
+		if err := hpas.Delete(t.Context(), "theirs", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.pass(time.Minute)
+		if diff := cmp.Diff([]string{"api 2 to 4", "web 2 to 4"}, s.world.written()); diff != "" {
+			t.Errorf("written after the HorizontalPodAutoscaler was deleted (-want +got):\n%s", diff)
+		}
+		r.stop()
+	})
+}
+
+// shrinks makes behavior scale down after a window, and by one pod in a period.
+func shrinks(window, period int32) func(*v1alpha1.Autoscaler) {
+	return func(a *v1alpha1.Autoscaler) {
+		a.Spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleDown: &autoscalingv2.HPAScalingRules{
+			StabilizationWindowSeconds: &window,
+			Policies:                   []autoscalingv2.HPAScalingPolicy{{Type: autoscalingv2.PodsScalingPolicy, Value: 1, PeriodSeconds: period}},
+		}}
+	}
+}
+
+// shrunk waits for the first write and returns after how long it came.
+func (s *stage) shrunk(limit time.Duration) time.Duration {
+	began, before := time.Now(), len(s.world.written())
+	for time.Since(began) < limit {
+		s.pass(time.Second)
+		if len(s.world.written()) > before {
+			return time.Since(began)
+		}
+	}
+	return limit
+}
+
+// The leader dies while a stabilization window holds the count: whoever takes over
+// has seen what it saw, and lets go when it would have.
+func TestStandbyTakesOver(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 8, 4000)
+		s.scaler("web", shrinks(300, 15))
+		a, b := s.lead(), s.start()
+		s.pass(10 * time.Minute)
+		s.world.use("web", 500)
+		s.pass(2 * time.Minute)
+		s.leader.Store(nil)
+		a.stop()
+		s.pass(15 * time.Second)
+		s.leader.Store(b)
+		got := s.shrunk(10 * time.Minute)
+		// Five minutes after the last high recommendation, less 2m15s.
+		if least, most := 150*time.Second, 165*time.Second+15*time.Second; got < least || got > most {
+			t.Errorf("the standby scaled down after %v, want %v to %v", got, least, most)
+		}
+		if got, want := s.world.written()[0], "web 8 to 7"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		b.stop()
+	})
+}
+
+// All replicas restart while a window holds: nothing shrinks before the new one has
+// seen a whole window.
+func TestColdStartHoldsForAWindow(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 8, 4000)
+		s.scaler("web", shrinks(300, 15))
+		a := s.lead()
+		s.pass(10 * time.Minute)
+		s.world.use("web", 500)
+		s.pass(4 * time.Minute)
+		a.stop()
+		c := s.lead()
+		if got := s.shrunk(10 * time.Minute); got < 5*time.Minute || got > 5*time.Minute+30*time.Second {
+			t.Errorf("the new replica scaled down after %v, want five minutes", got)
+		}
+		c.stop()
+	})
+}
+
+// A policy's period outlives the replica that made the change, whether another was
+// warm or none was, and whether or not it came to say so.
+func TestPoliciesOutliveTheLeader(t *testing.T) {
+	for _, warm := range []bool{true, false} {
+		for _, mute := range []bool{true, false} {
+			t.Run(fmt.Sprintf("warm=%v mute=%v", warm, mute), func(t *testing.T) {
+				staged(t, func(s *stage) {
+					s.world.set("web", 8, 4000)
+					s.scaler("web", shrinks(0, 600))
+					a := s.lead()
+					var b *replica
+					if warm {
+						b = s.start()
+					}
+					s.pass(5 * time.Minute)
+					s.world.use("web", 500)
+					if mute {
+						// It dies between the two writes.
+						s.leader.Store(nil)
+						a.stop()
+						if err := s.world.Update(t.Context(), mustHandle(t, s), 7); err != nil {
+							t.Fatal(err)
+						}
+					} else {
+						s.pass(30 * time.Second)
+						s.leader.Store(nil)
+						a.stop()
+					}
+					if diff := cmp.Diff([]string{"web 8 to 7"}, s.world.written()); diff != "" {
+						t.Fatalf("before the end (-want +got):\n%s", diff)
+					}
+					if !warm {
+						b = s.start()
+					}
+					s.leader.Store(b)
+					s.pass(9 * time.Minute)
+					if diff := cmp.Diff([]string{"web 8 to 7"}, s.world.written()); diff != "" {
+						t.Errorf("within the period (-want +got):\n%s", diff)
+					}
+					s.pass(2 * time.Minute)
+					if diff := cmp.Diff([]string{"web 8 to 7", "web 7 to 6"}, s.world.written()); diff != "" {
+						t.Errorf("after it (-want +got):\n%s", diff)
+					}
+					b.stop()
+				})
+			})
+		}
+	}
+}
+
+// Who does not lead writes nothing, whatever it decides.
+func TestFollowersWriteNothing(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 2, 2000)
+		s.scaler("web", nil)
+		r := s.start()
+		s.pass(5 * time.Minute)
+		if got := s.world.written(); got != nil || s.statusWrites() != 0 || s.events() != nil {
+			t.Errorf("a follower wrote %v, %d statuses and the Events %v", got, s.statusWrites(), s.events())
+		}
+		if tell, ok := r.Explain(v1alpha1.Kind, "shop", "web"); !ok || tell.Desired != 4 {
+			t.Errorf("it explains %v, want that 4 are needed", tell)
+		}
+		r.stop()
+	})
+}
+
+// What goes wrong is said, and tried again.
+func TestFailures(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 2, 2000)
+		s.world.refuse = errors.New("the API server is full")
+		s.scaler("web", nil)
+		r := s.lead()
+		s.pass(20 * time.Second)
+		status := s.status("web")
+		if got, want := condition(&status, autoscalingv2.AbleToScale), "False: FailedUpdateScale"; got != want {
+			t.Errorf("AbleToScale: got %q, want %q", got, want)
+		}
+		if got := s.events(); !slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "web FailedRescale: New size: 4; ") }) {
+			t.Errorf("got the Events %v", got)
+		}
+		s.world.mu.Lock()
+		s.world.refuse, s.world.blind = nil, true
+		s.world.mu.Unlock()
+		s.pass(20 * time.Second)
+		status = s.status("web")
+		if got, want := condition(&status, autoscalingv2.ScalingActive), "False: FailedGetResourceMetric"; got != want {
+			t.Errorf("ScalingActive: got %q, want %q", got, want)
+		}
+		s.world.mu.Lock()
+		s.world.blind, s.world.silent = false, errors.New("the API server is away")
+		s.world.mu.Unlock()
+		s.pass(20 * time.Second)
+		status = s.status("web")
+		if got, want := condition(&status, autoscalingv2.AbleToScale), "False: FailedGetScale"; got != want {
+			t.Errorf("AbleToScale: got %q, want %q", got, want)
+		}
+		s.world.mu.Lock()
+		s.world.silent = nil
+		s.world.mu.Unlock()
+		s.pass(20 * time.Second)
+		if diff := cmp.Diff([]string{"web 2 to 4"}, s.world.written()); diff != "" {
+			t.Errorf("in the end (-want +got):\n%s", diff)
+		}
+		r.stop()
+	})
+}
+
+func TestOptions(t *testing.T) {
+	f := func(o Options, want string) {
+		t.Helper()
+		if _, err := New(o); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	w := newWorld()
+	f(Options{Act: true}, "autoscaling needs a client, scales and metrics")
+	f(Options{Client: fake.NewClientset(), Scales: w, Metrics: w}, "autoscaling has nothing to do: neither to act on Autoscalers nor to shadow HorizontalPodAutoscalers")
+	f(Options{Act: true, Client: fake.NewClientset(), Scales: w, Metrics: w}, "autoscaling needs a client of Autoscalers")
+}

@@ -1,0 +1,131 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+)
+
+// What a status holds of a memory at most.
+const (
+	maxSlices  = 12
+	maxChanges = 60
+)
+
+// noted returns what a status says of a memory: the lowest and the highest
+// recommendation of each of ten slices of the longest window, and the changes of
+// the longest period. Times are rounded up to the seconds an object has room for.
+func noted(m autoscaler.Memory, spec *autoscalingv2.HorizontalPodAutoscalerSpec, s *autoscaler.Settings, now time.Time) *v1alpha1.Memory {
+	n := &v1alpha1.Memory{Recommendations: slicesOf(m.Recommendations, window(spec, s), now)}
+	if b := spec.Behavior; b != nil {
+		n.Changes = append(changesOf(m.Ups, 1, period(b.ScaleUp), now), changesOf(m.Downs, -1, period(b.ScaleDown), now)...)
+		slices.SortStableFunc(n.Changes, func(a, b v1alpha1.Change) int { return a.Time.Compare(b.Time.Time) })
+		n.Changes = merged(n.Changes)
+	}
+	if len(n.Recommendations) == 0 && len(n.Changes) == 0 {
+		return nil
+	}
+	return n
+}
+
+// slicesOf returns the extremes of the recommendations in each slice of a window.
+func slicesOf(all []autoscaler.Recommendation, window time.Duration, now time.Time) (list []v1alpha1.Recommendations) {
+	slice := max(window/10, time.Second)
+	all = slices.DeleteFunc(slices.Clone(all), func(r autoscaler.Recommendation) bool { return now.Sub(r.At) > window })
+	slices.SortStableFunc(all, func(a, b autoscaler.Recommendation) int { return a.At.Compare(b.At) })
+	var at int64
+	for _, r := range all {
+		place := r.At.UnixNano() / int64(slice)
+		if len(list) == 0 || place != at {
+			list = append(list, v1alpha1.Recommendations{Min: r.Replicas, Max: r.Replicas})
+			at = place
+		}
+		last := &list[len(list)-1]
+		last.Time, last.Min, last.Max = upToSecond(r.At), min(last.Min, r.Replicas), max(last.Max, r.Replicas)
+	}
+	return list[max(0, len(list)-maxSlices):]
+}
+
+func changesOf(all []autoscaler.Change, sign int32, period time.Duration, now time.Time) (list []v1alpha1.Change) {
+	for _, c := range all {
+		if now.Sub(c.At) <= period {
+			list = append(list, v1alpha1.Change{Time: upToSecond(c.At), Replicas: sign * c.Replicas})
+		}
+	}
+	return list
+}
+
+// merged returns changes of which the oldest two of one direction are taken
+// together, as if both had been made with the younger, until they are few enough.
+func merged(all []v1alpha1.Change) []v1alpha1.Change {
+	for len(all) > maxChanges {
+		first := 0 // of three changes, two are of one direction
+		if up := all[0].Replicas > 0; up != (all[1].Replicas > 0) && up != (all[2].Replicas > 0) {
+			first = 1
+		}
+		up := all[first].Replicas > 0
+		next := first + 1 + slices.IndexFunc(all[first+1:], func(c v1alpha1.Change) bool { return up == (c.Replicas > 0) })
+		all[next].Replicas += all[first].Replicas
+		all = slices.Delete(all, first, first+1)
+	}
+	return all
+}
+
+// recalled returns the memory that a status notes.
+func recalled(n *v1alpha1.Memory) (m autoscaler.Memory) {
+	if n == nil {
+		return m
+	}
+	for _, r := range n.Recommendations {
+		m.Recommendations = append(m.Recommendations, autoscaler.Recommendation{Replicas: r.Max, At: r.Time.Time})
+		if r.Min != r.Max {
+			m.Recommendations = append(m.Recommendations, autoscaler.Recommendation{Replicas: r.Min, At: r.Time.Time})
+		}
+	}
+	for _, c := range n.Changes {
+		if c.Replicas > 0 {
+			m.Ups = append(m.Ups, autoscaler.Change{Replicas: c.Replicas, At: c.Time.Time})
+		} else if c.Replicas < 0 {
+			m.Downs = append(m.Downs, autoscaler.Change{Replicas: -c.Replicas, At: c.Time.Time})
+		}
+	}
+	return m
+}
+
+// window returns how far back recommendations matter.
+func window(spec *autoscalingv2.HorizontalPodAutoscalerSpec, s *autoscaler.Settings) time.Duration {
+	if spec.Behavior == nil {
+		return s.DownscaleStabilization
+	}
+	longest := s.DownscaleStabilization
+	if d := spec.Behavior.ScaleDown; d != nil && d.StabilizationWindowSeconds != nil {
+		longest = time.Duration(*d.StabilizationWindowSeconds) * time.Second
+	}
+	if u := spec.Behavior.ScaleUp; u != nil && u.StabilizationWindowSeconds != nil {
+		longest = max(longest, time.Duration(*u.StabilizationWindowSeconds)*time.Second)
+	}
+	return longest
+}
+
+// period returns how far back changes in one direction matter.
+func period(r *autoscalingv2.HPAScalingRules) time.Duration {
+	if r == nil || len(r.Policies) == 0 {
+		return 0
+	}
+	longest := slices.MaxFunc(r.Policies, func(a, b autoscalingv2.HPAScalingPolicy) int { return cmp.Compare(a.PeriodSeconds, b.PeriodSeconds) })
+	return time.Duration(longest.PeriodSeconds) * time.Second
+}
+
+// upToSecond rounds up: what is forgotten a little late does no harm.
+func upToSecond(t time.Time) metav1.Time {
+	if whole := t.Truncate(time.Second); whole.Equal(t) {
+		return metav1.NewTime(t)
+	}
+	return metav1.NewTime(t.Truncate(time.Second).Add(time.Second))
+}

@@ -1,0 +1,99 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/autoscaler"
+)
+
+// rescales does what Kubernetes' controller does: the scale first, then the status.
+func (s *stage) rescales(name string, to int32) {
+	s.t.Helper()
+	hpas := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop")
+	h, err := hpas.Get(s.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	from := s.world.count(name)
+	s.world.mu.Lock()
+	s.world.replicas[name], s.world.grown[name] = to, growth{from, time.Now().Add(time.Second)}
+	s.world.mu.Unlock()
+	now := metav1.NewTime(time.Now().Truncate(time.Second))
+	h.Status.CurrentReplicas, h.Status.DesiredReplicas, h.Status.LastScaleTime = from, to, &now
+	if _, err := hpas.UpdateStatus(s.t.Context(), h, metav1.UpdateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestShadow(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.options = Options{Shadow: true}
+		s.world.set("web", 4, 2000)
+		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}, Spec: halfACore("web")}
+		h.Status.DesiredReplicas, h.Status.CurrentReplicas = 4, 4
+		hpas := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop")
+		if _, err := hpas.Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r := s.lead()
+		s.pass(6 * time.Minute)
+		// The load doubles, and the controller is the first to look.
+		s.world.use("web", 4000)
+		s.rescales("web", 8)
+		s.pass(time.Minute)
+		tell, ok := r.Explain(hpaKind, "shop", "web")
+		if !ok || tell.Other == nil || !tell.Other.Agrees || tell.Other.Desired != 8 || tell.Mode != "Shadow" {
+			t.Fatalf("got %+v, want that the two agree on 8", tell)
+		}
+		if got := testutil.ToFloat64(r.metrics.agreements.WithLabelValues("rescale")); got != 1 {
+			t.Errorf("got %v agreements, want 1", got)
+		}
+		// It goes on to what nothing asks for.
+		s.rescales("web", 12)
+		s.pass(time.Minute)
+		tell, _ = r.Explain(hpaKind, "shop", "web")
+		if tell.Other.Agrees || !strings.Contains(tell.Other.Why, "differed: 12 to 12, weir 8, NotFollowed") {
+			t.Errorf("got %+v, want that weir would go back to 8", tell.Other)
+		}
+		if !slices.ContainsFunc(tell.Notes, func(n string) bool { return strings.Contains(n, "differed: 8 to 12, weir 8, Held") }) {
+			t.Errorf("got the notes %q, want that weir would have held 8", tell.Notes)
+		}
+		if got := testutil.ToFloat64(r.metrics.differences.WithLabelValues(reasonHeld)); got != 1 {
+			t.Errorf("got %v differences, want 1", got)
+		}
+		if got := s.logged.FilterMessage("weir would have scaled otherwise").Len(); got != 2 {
+			t.Errorf("got %d lines of it in the log, want one for each", got)
+		}
+		// Nothing was touched.
+		if s.world.written() != nil || s.events() != nil {
+			t.Errorf("written: %v, Events: %v", s.world.written(), s.events())
+		}
+		for _, a := range s.client.Actions() {
+			if a.GetSubresource() == "" && !slices.Contains([]string{"list", "watch", "create", "get"}, a.GetVerb()) {
+				t.Errorf("weir did %s %s", a.GetVerb(), a.GetResource().Resource)
+			}
+		}
+		r.stop()
+	})
+}
+
+func TestAsBefore(t *testing.T) {
+	early, late := at(-100), at(5)
+	earlier := []autoscaler.Pod{{Name: "a", Started: early}, {Name: "b", Started: early, Terminating: true}, {Name: "d"}}
+	now := []autoscaler.Pod{
+		{Name: "a", Started: early, Terminating: true}, {Name: "b", Started: early, Terminating: true},
+		{Name: "c", Started: late}, {Name: "d"}, {Name: "e"}, {Name: "f", Started: early},
+	}
+	want := []autoscaler.Pod{{Name: "a", Started: early}, {Name: "b", Started: early, Terminating: true}, {Name: "d"}, {Name: "f", Started: early}}
+	if diff := cmp.Diff(want, asBefore(now, earlier, at(0))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,353 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/gentype"
+	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/live"
+	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/metric"
+)
+
+var _ Metrics = (*live.Live)(nil)
+
+// world is a cluster with workloads whose pods always share a load: what is asked
+// for is there at once.
+type world struct {
+	mu       sync.Mutex
+	replicas map[string]int32 // by name
+	load     map[string]int64 // of all pods of a workload together, in milli-cores
+	grown    map[string]growth
+	blind    bool     // there are no metrics
+	writes   []string // "web 3 to 5"
+	refuse   error    // of writes
+	silent   error    // of reads
+}
+
+// growth is when pods were added to how many.
+type growth struct {
+	from int32
+	at   time.Time
+}
+
+func newWorld() *world {
+	return &world{replicas: map[string]int32{}, load: map[string]int64{}, grown: map[string]growth{}}
+}
+
+func (w *world) set(name string, replicas int32, load int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.replicas[name], w.load[name] = replicas, load
+}
+
+func (w *world) use(name string, load int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.load[name] = load
+}
+
+func (w *world) count(name string) int32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.replicas[name]
+}
+
+func (w *world) written() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.writes)
+}
+
+// Get is part of Scales.
+func (w *world) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *target.Handle, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.silent != nil {
+		return autoscaler.Scale{}, nil, w.silent
+	}
+	n, ok := w.replicas[ref.Name]
+	if !ok {
+		return autoscaler.Scale{}, nil, apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, ref.Name)
+	}
+	id, err := w.ID(ctx, namespace, ref)
+	return autoscaler.Scale{Spec: n, Status: n, Selector: "app=" + ref.Name}, &target.Handle{ID: id}, err
+}
+
+// ID is part of Scales.
+func (w *world) ID(_ context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (target.ID, error) {
+	if ref.Kind != "Deployment" {
+		return target.ID{}, errors.New("discovery is broken")
+	}
+	return target.ID{Namespace: namespace, Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Name: ref.Name}, nil
+}
+
+// Update is part of Scales.
+func (w *world) Update(_ context.Context, h *target.Handle, replicas int32) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.refuse != nil {
+		return w.refuse
+	}
+	w.writes = append(w.writes, fmt.Sprintf("%s %d to %d", h.Name, w.replicas[h.Name], replicas))
+	w.replicas[h.Name] = replicas
+	return nil
+}
+
+func (w *world) selected(sel labels.Selector) (name string) {
+	for n := range w.replicas {
+		if sel.Matches(labels.Set{"app": n}) {
+			return n
+		}
+	}
+	return ""
+}
+
+// Pods is part of Metrics: they have long been ready, and request a core each.
+func (w *world) Pods(_ string, sel labels.Selector) ([]autoscaler.Pod, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name, core := w.selected(sel), autoscaler.Requests{CPU: autoscaler.Amount{Milli: 1000, Set: true}}
+	var pods []autoscaler.Pod
+	for i := range w.replicas[name] {
+		started := time.Now().Add(-time.Hour)
+		if g := w.grown[name]; !g.at.IsZero() && i >= g.from {
+			started = g.at
+		}
+		pods = append(pods, autoscaler.Pod{
+			Name: fmt.Sprintf("%s-%02d", name, i), Phase: metric.Running, Started: started,
+			Ready: metric.ReadyTrue, ReadySince: time.Now().Add(-time.Hour),
+			Containers: []autoscaler.Container{{Name: "app", Requests: core}},
+		})
+	}
+	return pods, nil
+}
+
+// Readings is part of Metrics.
+func (w *world) Readings(_ context.Context, now time.Time, _ string, sel labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(int) autoscaler.Reading {
+	return func(int) autoscaler.Reading {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.blind {
+			return autoscaler.Reading{Err: errors.New("no metrics returned from resource metrics API")}
+		}
+		r := autoscaler.Reading{At: now}
+		for _, p := range pods {
+			r.Samples = append(r.Samples, autoscaler.Sample{Pod: p.Name, Milli: w.load[w.selected(sel)] / int64(len(pods)), At: now, Window: 30 * time.Second})
+		}
+		return r
+	}
+}
+
+// Verdicts is part of Metrics.
+func (*world) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (report.Verdict, bool) {
+	return func(int, string) (report.Verdict, bool) { return report.Verdict{}, false }
+}
+
+// scalers are Autoscalers in the store that client-go's fakes have.
+type scalers struct {
+	fake    *ktesting.Fake
+	tracker ktesting.ObjectTracker
+}
+
+func newScalers(t *testing.T) *scalers {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	s := &scalers{fake: &ktesting.Fake{}, tracker: ktesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())}
+	s.fake.AddReactor("*", "*", ktesting.ObjectReaction(s.tracker))
+	s.fake.AddWatchReactor("*", func(a ktesting.Action) (bool, watch.Interface, error) {
+		w, err := s.tracker.Watch(a.GetResource(), a.GetNamespace())
+		return true, w, err
+	})
+	return s
+}
+
+// IsWatchListSemanticsUnSupported tells reflectors that the tracker streams no lists.
+func (*scalers) IsWatchListSemanticsUnSupported() bool { return true }
+
+// Autoscalers is part of Autoscalers.
+func (s *scalers) Autoscalers(namespace string) v1alpha1.Interface {
+	gv := v1alpha1.GroupVersion()
+	return gentype.NewFakeClientWithList(s.fake, namespace, gv.WithResource(v1alpha1.Resource), gv.WithKind(v1alpha1.Kind),
+		func() *v1alpha1.Autoscaler { return &v1alpha1.Autoscaler{} }, func() *v1alpha1.AutoscalerList { return &v1alpha1.AutoscalerList{} },
+		func(dst, src *v1alpha1.AutoscalerList) { dst.ListMeta = src.ListMeta },
+		func(l *v1alpha1.AutoscalerList) []*v1alpha1.Autoscaler { return gentype.ToPointerSlice(l.Items) },
+		func(l *v1alpha1.AutoscalerList, items []*v1alpha1.Autoscaler) {
+			l.Items = gentype.FromPointerSlice(items)
+		})
+}
+
+// stage is a cluster and the replicas of weir that run in it.
+type stage struct {
+	t       *testing.T
+	world   *world
+	client  *fake.Clientset
+	scalers *scalers
+	leader  atomic.Pointer[replica] // who leads; nil for nobody
+	options Options
+	logged  *observer.ObservedLogs
+	log     *zap.Logger
+}
+
+// replica is one weir.
+type replica struct {
+	*Controller
+	registry *prometheus.Registry
+	stop     func()
+}
+
+// staged runs play in a bubble of its own time.
+func staged(t *testing.T, play func(s *stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		core, logged := observer.New(zap.InfoLevel)
+		s := &stage{t: t, world: newWorld(), client: fake.NewClientset(), scalers: newScalers(t), logged: logged, log: zap.New(core), options: Options{Act: true}}
+		play(s)
+	})
+}
+
+// start runs one more replica.
+func (s *stage) start() *replica {
+	s.t.Helper()
+	r := &replica{registry: prometheus.NewRegistry()}
+	o := s.options
+	o.Client, o.Autoscalers, o.Scales, o.Metrics, o.Logger, o.Registerer = s.client, s.scalers, s.world, s.world, s.log, r.registry
+	o.Leads = func() bool { return s.leader.Load() == r }
+	c, err := New(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Controller = c
+	ctx, cancel := context.WithCancel(s.t.Context())
+	ended := make(chan error)
+	go func() { ended <- c.Run(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			s.t.Errorf("Run returned %v, want nil", err)
+		}
+	})
+	return r
+}
+
+// lead starts a replica that leads.
+func (s *stage) lead() *replica {
+	s.t.Helper()
+	r := s.start()
+	s.leader.Store(r)
+	return r
+}
+
+// pass lets time pass.
+func (*stage) pass(d time.Duration) {
+	time.Sleep(d) // of the bubble's time
+	synctest.Wait()
+}
+
+// scaler makes an Autoscaler of the Deployment of its name: half a core a pod.
+func (s *stage) scaler(name string, change func(*v1alpha1.Autoscaler)) {
+	s.t.Helper()
+	a := &v1alpha1.Autoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), Generation: 1, CreationTimestamp: metav1.Now()},
+		Spec:       v1alpha1.AutoscalerSpec{HorizontalPodAutoscalerSpec: halfACore(name)},
+	}
+	if change != nil {
+		change(a)
+	}
+	if err := s.scalers.tracker.Add(a); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func halfACore(name string) autoscalingv2.HorizontalPodAutoscalerSpec {
+	half := int32(50)
+	return autoscalingv2.HorizontalPodAutoscalerSpec{
+		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+		MinReplicas:    new(int32(1)), MaxReplicas: 20,
+		Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &half},
+		}}},
+	}
+}
+
+// status reads what is written of an Autoscaler.
+func (s *stage) status(name string) v1alpha1.AutoscalerStatus {
+	s.t.Helper()
+	a, err := s.scalers.Autoscalers("shop").Get(s.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return a.Status
+}
+
+// condition returns "True: Reason" of a status, or nothing.
+func condition(s *v1alpha1.AutoscalerStatus, kind autoscalingv2.HorizontalPodAutoscalerConditionType) string {
+	for _, c := range s.Conditions {
+		if c.Type == kind {
+			return string(c.Status) + ": " + c.Reason
+		}
+	}
+	return ""
+}
+
+// events returns "Reason: message" of all Events, sorted.
+func (s *stage) events() (list []string) {
+	s.t.Helper()
+	got, err := s.client.CoreV1().Events("shop").List(s.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, e := range got.Items {
+		list = append(list, e.InvolvedObject.Name+" "+e.Reason+": "+e.Message)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// statusWrites counts the statuses written.
+func (s *stage) statusWrites() (n int) {
+	for _, a := range s.scalers.fake.Actions() {
+		if a.Matches("update", v1alpha1.Resource) {
+			n++
+		}
+	}
+	return n
+}
+
+func mustHandle(t *testing.T, s *stage) *target.Handle {
+	t.Helper()
+	_, h, err := s.world.Get(t.Context(), "shop", halfACore("web").ScaleTargetRef)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}

@@ -1,0 +1,9 @@
+package live_test
+
+import (
+	"testing"
+
+	"github.com/weir-metrics/weir/internal/apitest"
+)
+
+func TestMain(m *testing.M) { apitest.Main(m) }

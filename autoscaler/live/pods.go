@@ -1,0 +1,104 @@
+package live
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// errUnheard says that nobody knows yet which pods there are.
+var errUnheard = errors.New("weir has not heard yet from the API server which pods there are")
+
+// Pods returns the pods of a namespace whose labels match, sorted by name.
+func (l *Live) Pods(namespace string, sel labels.Selector) ([]autoscaler.Pod, error) {
+	facts := l.options.Facts()
+	if facts == nil || !facts.Synced {
+		return nil, errUnheard
+	}
+	found := l.index.find(facts, metric.Namespace(namespace), sel)
+	pods := make([]autoscaler.Pod, 0, len(found))
+	containers := 0
+	for _, p := range found {
+		containers += len(p.Containers)
+	}
+	slab := make([]autoscaler.Container, 0, containers)
+	for _, p := range found {
+		if l.at.IsZero() {
+			slab = appendPod(&pods, slab, p)
+		} else if there(p, l.at) {
+			slab = appendPod(&pods, slab, p)
+			pods[len(pods)-1].Terminating = !p.Deleted.IsZero() && !p.Deleted.After(l.at)
+		}
+	}
+	return pods, nil
+}
+
+// there reports whether a pod was there at a time: it had started or, of one that
+// has not, weir knew it.
+func there(p *metric.PodFacts, at time.Time) bool {
+	if p.Started.IsZero() {
+		return !p.KnownAt.After(at)
+	}
+	return !p.Started.After(at)
+}
+
+// appendPod appends what a decision goes by in p, its containers in what is left of
+// slab, and returns what is left then.
+func appendPod(pods *[]autoscaler.Pod, slab []autoscaler.Container, p *metric.PodFacts) []autoscaler.Container {
+	from := len(slab)
+	// The regular ones come first, as in the order in which Kubernetes' controller
+	// goes through them: an error names the first without a request.
+	for _, regular := range [...]bool{true, false} {
+		for i := range p.Containers {
+			c := &p.Containers[i]
+			if c.Role != metric.Ephemeral && (c.Role == metric.Regular) == regular {
+				slab = append(slab, autoscaler.Container{Name: c.Name, Role: c.Role, Requests: requests(&c.Spec)})
+			}
+		}
+	}
+	*pods = append(*pods, autoscaler.Pod{
+		Name: string(p.Name), Phase: p.Phase, Terminating: !p.Deleted.IsZero(),
+		Started: p.Started, Ready: p.Ready, ReadySince: p.ReadySince,
+		Containers: slab[from:len(slab):len(slab)],
+		Requests:   requests(&p.Spec), PodLevel: p.PodLevel, Overhead: requests(&p.Overhead),
+	})
+	return slab
+}
+
+// requests returns the requests among values.
+func requests(v *metric.Values) (r autoscaler.Requests) {
+	if nanocores, ok := v.Get(metric.CPURequest); ok {
+		r.CPU = autoscaler.Amount{Milli: millicores(int64(nanocores)), Set: true}
+	}
+	if bytes, ok := v.Get(metric.MemoryRequest); ok {
+		r.Memory = autoscaler.Amount{Milli: thousandths(bytes), Set: true}
+	}
+	return r
+}
+
+// millicores returns nanocores as Quantity.MilliValue does: rounded up.
+func millicores(nanocores int64) int64 {
+	m := nanocores / 1e6
+	if nanocores%1e6 > 0 {
+		m++
+	}
+	return m
+}
+
+// thousandths returns bytes in thousandths. Facts keep those of less than 4 TiB;
+// what is more is whole. From 8 PiB on there is no such number.
+func thousandths(bytes float64) int64 {
+	switch {
+	case bytes < 1<<42:
+		return int64(math.Round(bytes * 1000))
+	case bytes < 1<<53:
+		return int64(bytes) * 1000
+	default:
+		return math.MaxInt64
+	}
+}

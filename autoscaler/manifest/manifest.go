@@ -1,0 +1,166 @@
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+)
+
+// The kinds that are read.
+const (
+	HorizontalPodAutoscaler = "HorizontalPodAutoscaler"
+	Autoscaler              = v1alpha1.Kind
+)
+
+// MaxBytes is how long a manifest may be: what fits into etcd.
+const MaxBytes = 1 << 20
+
+// Manifest is an autoscaler as a file describes it.
+type Manifest struct {
+	Kind            string // HorizontalPodAutoscaler or Autoscaler
+	Namespace, Name string // Namespace may be empty
+	// Spec has the defaults of the API server.
+	Spec *autoscalingv2.HorizontalPodAutoscalerSpec
+	// Status is what the file says of it, as one that comes out of a cluster does.
+	Status autoscalingv2.HorizontalPodAutoscalerStatus
+}
+
+// Read reads the one autoscaler in a file. Other objects in it are an error, as is
+// a field that there is not: a misspelt behavior would change nothing, silently.
+func Read(file []byte) (*Manifest, error) {
+	if len(file) > MaxBytes {
+		return nil, fmt.Errorf("a manifest of %d bytes is longer than an API server takes (%d)", len(file), MaxBytes)
+	}
+	doc, err := only(file)
+	if err != nil {
+		return nil, err
+	}
+	var is metav1.TypeMeta
+	if err := sigsyaml.Unmarshal(doc, &is); err != nil {
+		return nil, fmt.Errorf("read manifest: %w", err)
+	}
+	var m *Manifest
+	switch is.APIVersion + " " + is.Kind {
+	case autoscalingv2.SchemeGroupVersion.String() + " " + HorizontalPodAutoscaler:
+		m, err = readHPA(doc)
+	case v1alpha1.GroupVersion().String() + " " + Autoscaler:
+		m, err = readAutoscaler(doc)
+	default:
+		return nil, wrongKind(is)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m.Name == "" {
+		return nil, errors.New("metadata.name: an autoscaler needs a name")
+	}
+	autoscaler.Default(m.Spec)
+	// Whether zero replicas are allowed is a matter of whom this is for.
+	settings := autoscaler.DefaultSettings()
+	settings.ScaleToZero = true
+	if err := autoscaler.Validate(m.Spec, settings); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// only returns the one document of a file that is not empty.
+func only(file []byte) ([]byte, error) {
+	docs := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(file)))
+	var found []byte
+	for {
+		doc, err := docs.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			if found == nil {
+				return nil, errors.New("the manifest is empty")
+			}
+			return found, nil
+		case err != nil:
+			return nil, fmt.Errorf("read manifest: %w", err)
+		}
+		var content any
+		if err := sigsyaml.Unmarshal(doc, &content); err != nil {
+			return nil, fmt.Errorf("read manifest: %w", err)
+		}
+		if content == nil {
+			continue // nothing but comments
+		}
+		if found != nil {
+			return nil, errors.New("the manifest has several objects: give it one autoscaler")
+		}
+		found = bytes.Clone(doc)
+	}
+}
+
+// decode reads a document into an object as an API server does that validates
+// strictly: it names unknown and repeated fields by their whole path.
+func decode(doc []byte, into runtime.Object, add func(*runtime.Scheme) error) error {
+	scheme := runtime.NewScheme()
+	if err := add(scheme); err != nil {
+		return err
+	}
+	serializer := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
+	if _, _, err := serializer.Decode(doc, nil, into); err != nil {
+		return fmt.Errorf("read manifest: %w", err)
+	}
+	return nil
+}
+
+func readHPA(doc []byte) (*Manifest, error) {
+	var hpa autoscalingv2.HorizontalPodAutoscaler
+	if err := decode(doc, &hpa, autoscalingv2.AddToScheme); err != nil {
+		return nil, err
+	}
+	return &Manifest{Kind: HorizontalPodAutoscaler, Namespace: hpa.Namespace, Name: hpa.Name, Spec: &hpa.Spec, Status: hpa.Status}, nil
+}
+
+func readAutoscaler(doc []byte) (*Manifest, error) {
+	var a v1alpha1.Autoscaler
+	if err := decode(doc, &a, v1alpha1.AddToScheme); err != nil {
+		return nil, err
+	}
+	if m := a.Spec.Mode; m != "" && m != v1alpha1.Active && m != v1alpha1.DryRun {
+		return nil, fmt.Errorf("spec.mode: %q is neither %s nor %s", m, v1alpha1.Active, v1alpha1.DryRun)
+	}
+	return &Manifest{Kind: Autoscaler, Namespace: a.Namespace, Name: a.Name, Spec: &a.Spec.HorizontalPodAutoscalerSpec, Status: a.Status.HorizontalPodAutoscalerStatus}, nil
+}
+
+// FromHPA returns what an API server says of a HorizontalPodAutoscaler.
+func FromHPA(hpa *autoscalingv2.HorizontalPodAutoscaler) *Manifest {
+	m := &Manifest{Kind: HorizontalPodAutoscaler, Namespace: hpa.Namespace, Name: hpa.Name, Spec: hpa.Spec.DeepCopy(), Status: hpa.Status}
+	autoscaler.Default(m.Spec)
+	return m
+}
+
+// FromAutoscaler returns what an API server says of an Autoscaler.
+func FromAutoscaler(a *v1alpha1.Autoscaler) *Manifest {
+	m := &Manifest{Kind: Autoscaler, Namespace: a.Namespace, Name: a.Name, Spec: a.Spec.HorizontalPodAutoscalerSpec.DeepCopy(), Status: a.Status.HorizontalPodAutoscalerStatus}
+	autoscaler.Default(m.Spec)
+	return m
+}
+
+// wrongKind says what was expected in place of another object.
+func wrongKind(is metav1.TypeMeta) error {
+	switch {
+	case is.Kind == HorizontalPodAutoscaler:
+		return fmt.Errorf("apiVersion: %q is not autoscaling/v2, in which `kubectl get hpa NAME -o yaml` writes it", is.APIVersion)
+	case is.Kind == Autoscaler:
+		return fmt.Errorf("apiVersion: %q is not %s", is.APIVersion, v1alpha1.GroupVersion())
+	case is.Kind == "":
+		return errors.New("kind: there is none; a HorizontalPodAutoscaler or an Autoscaler is expected")
+	}
+	return fmt.Errorf("kind: %q is neither a HorizontalPodAutoscaler nor an Autoscaler", is.Kind)
+}

@@ -1,0 +1,181 @@
+package replay
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// city is a workload under a real autoscaler, as much finer than the model as a
+// cluster is: pods start at their own pace, bear uneven shares, are measured each at a
+// moment of its own by windows of its own, and the autoscaler syncs out of step with
+// the trace.
+type city struct {
+	rand   *rand.Rand
+	spec   *autoscalingv2.HorizontalPodAutoscalerSpec
+	demand func(time.Duration) float64 // cores
+	pods   []citizen
+	memory autoscaler.Memory
+	status autoscalingv2.HorizontalPodAutoscalerStatus
+}
+
+type citizen struct {
+	name           string
+	started, ready time.Time
+	weight         float64
+	sample         *autoscaler.Sample
+	phase          time.Duration // of its node's scrapes
+}
+
+func (c *city) add(now time.Time, delay time.Duration) {
+	c.pods = append(c.pods, citizen{
+		name: "web-" + now.Format("150405") + "-" + string(rune('a'+len(c.pods)%26)) + string(rune('a'+len(c.pods)/26)), started: now, ready: now.Add(delay),
+		weight: 0.9 + 0.2*c.rand.Float64(), phase: time.Duration(c.rand.IntN(15)) * time.Second,
+	})
+}
+
+// use is what pod i uses now.
+func (c *city) use(i int, now time.Time) float64 {
+	sum := 0.0
+	for _, p := range c.pods {
+		if !now.Before(p.ready) {
+			sum += p.weight
+		}
+	}
+	if now.Before(c.pods[i].ready) {
+		return 0.05
+	}
+	return c.demand(now.Sub(began)) * c.pods[i].weight / sum
+}
+
+// second lets a second pass.
+func (c *city) second(now time.Time) {
+	for i := range c.pods {
+		p := &c.pods[i]
+		if (now.Sub(began)+p.phase)%(15*time.Second) == 0 && now.Sub(p.started) > 20*time.Second {
+			p.sample = &autoscaler.Sample{Pod: p.name, Milli: int64(math.Ceil(c.use(i, now) * 1000)), At: now, Window: 15 * time.Second}
+		}
+	}
+	if now.Sub(began)%(15*time.Second) != 7*time.Second {
+		return
+	}
+	self := types.NamespacedName{Namespace: "shop", Name: "web"}
+	settings := autoscaler.DefaultSettings()
+	in := &autoscaler.Input{Now: now, Settings: &settings, Object: self, Spec: c.spec, Status: &c.status, Memory: c.memory,
+		Scale: autoscaler.Scale{Spec: int32(len(c.pods)), Status: int32(len(c.pods)), Selector: "a=b"}, Rivals: []types.NamespacedName{self}}
+	reading := autoscaler.Reading{At: now}
+	for _, p := range c.pods {
+		seen := autoscaler.Pod{Name: p.name, Phase: metric.Running, Started: p.started, Ready: metric.ReadyTrue, ReadySince: p.ready,
+			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 500, Set: true}}}}}
+		if now.Before(p.ready) {
+			seen.Ready, seen.ReadySince = metric.ReadyFalse, p.started
+		}
+		in.Pods = append(in.Pods, seen)
+		if p.sample != nil {
+			reading.Samples = append(reading.Samples, *p.sample)
+		}
+	}
+	in.Read = func(int) autoscaler.Reading { return reading }
+	d := autoscaler.Decide(in)
+	done := d.Conclude(nil)
+	c.memory, c.status = done.Memory, done.Status
+	if d.Rescale {
+		for len(c.pods) < int(d.Desired) {
+			c.add(now, time.Duration(15+c.rand.IntN(15))*time.Second)
+		}
+		c.pods = c.pods[:d.Desired]
+	}
+}
+
+// record runs c for a time, and returns what a Prometheus would have kept of it: the
+// sum of what was measured, and the count of pods.
+func (c *city) record(span, step time.Duration) *Trace {
+	request := autoscaler.Requests{CPU: autoscaler.Amount{Milli: 500, Set: true}}
+	t := &Trace{Namespace: "shop", Target: "Deployment/web", From: began, To: began.Add(span), Step: step, Startup: Startup{Median: 22 * time.Second, Pods: 9}}
+	app := Container{Name: "app", Requests: request}
+	long := began.Add(-time.Hour)
+	for range 3 {
+		c.add(long, 0)
+	}
+	for now := began; now.Before(t.To); now = now.Add(time.Second) {
+		c.second(now)
+		if now.Sub(began)%step != 0 {
+			continue
+		}
+		sum := 0.0
+		for i := range c.pods {
+			if s := c.pods[i].sample; s != nil {
+				sum += float64(s.Milli) / 1000
+			} else {
+				sum += c.use(i, now)
+			}
+		}
+		app.CPU = append(app.CPU, Value{now, sum})
+		t.Replicas = append(t.Replicas, Value{now, float64(len(c.pods))})
+	}
+	t.Containers = []Container{app}
+	return t
+}
+
+// The specification that was in force, replayed, gives about the replicas there were.
+func TestReplayIsFaithful(t *testing.T) {
+	day := func(at time.Duration) float64 {
+		// A morning's rise over six hours, waves of a quarter of an hour, and a rush.
+		v := 1 + 3*(1-math.Cos(at.Hours()/6*2*math.Pi))/2 + 0.3*math.Sin(at.Minutes()/15*2*math.Pi)
+		if at > 3*time.Hour && at < 200*time.Minute {
+			v += 3
+		}
+		return v
+	}
+	for name, yaml := range map[string]string{
+		"default": "{maxReplicas: 30, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}}]}",
+		"behavior": `{maxReplicas: 30, metrics: [{type: Resource, resource: {name: cpu, target: {type: AverageValue, averageValue: 350m}}}],
+  behavior: {scaleUp: {stabilizationWindowSeconds: 30, policies: [{type: Pods, value: 2, periodSeconds: 60}]}, scaleDown: {stabilizationWindowSeconds: 120, policies: [{type: Percent, value: 20, periodSeconds: 60}]}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(3) {
+				c := &city{rand: rand.New(rand.NewPCG(seed, 1)), spec: readSpec(t, yaml), demand: day}
+				trace := c.record(6*time.Hour, 15*time.Second)
+				result, err := Run(trace, c.spec, DefaultOptions(trace))
+				if err != nil {
+					t.Fatal(err)
+				}
+				near, same := 0, 0
+				for _, p := range result.Points {
+					d := p.Desired - p.Recorded
+					if d == 0 {
+						same++
+					}
+					if d >= -1 && d <= 1 {
+						near++
+					}
+				}
+				n := len(result.Points)
+				got, was := result.Totals, result.Recorded
+				t.Logf("seed %d: same %.1f%%, within one %.1f%%, pod-hours %.2f of %.2f, events %d of %d, peak %d of %d", seed,
+					100*float64(same)/float64(n), 100*float64(near)/float64(n), got.PodHours, was.PodHours, got.Ups+got.Downs, was.Ups+was.Downs, got.Peak, was.Peak)
+				if near*100 < 97*n {
+					t.Errorf("seed %d: the count was within one pod of the recorded one in %d of %d syncs, want 97%%", seed, near, n)
+				}
+				if off := math.Abs(got.PodHours/was.PodHours - 1); off > 0.03 {
+					t.Errorf("seed %d: %.2f pod-hours, recorded %.2f: want at most 3%% between them", seed, got.PodHours, was.PodHours)
+				}
+				again, err := Run(trace, c.spec, DefaultOptions(trace))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(result, again); diff != "" {
+					t.Errorf("seed %d: the same replay gave another result (-first +second)\n%s", seed, diff)
+				}
+			}
+		})
+	}
+}

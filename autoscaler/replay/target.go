@@ -1,0 +1,234 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// What a metrics API would say in other words.
+var (
+	errGap        = errors.New("the trace has a gap here")
+	errUnmeasured = errors.New("no pod has been measured yet")
+)
+
+// target is one metric of a specification, and what the trace knows of it.
+type target struct {
+	spec autoscalingv2.MetricSpec
+	name string
+	// uses are the series that add up to the metric: of a Resource metric one a
+	// container.
+	uses  []Series
+	hold  time.Duration
+	bytes bool // memory, which is never a fraction
+	// react says that more pods have less of it each: all but targets of kind Value.
+	react bool
+	// goal is the target in thousandths, of each pod where react is set.
+	goal float64
+	// request is what a pod requests in thousandths, if the target is a share of it.
+	request int64
+}
+
+// targets returns what the trace knows of each metric of spec. The error names
+// what it lacks.
+func targets(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec) ([]target, error) {
+	if len(spec.Metrics) == 0 {
+		return nil, errors.New("the specification has no metrics: there is nothing to replay")
+	}
+	list := make([]target, len(spec.Metrics))
+	for i := range spec.Metrics {
+		m := &spec.Metrics[i]
+		tg := target{spec: *m, hold: t.hold()}
+		var err error
+		switch {
+		case m.Resource != nil:
+			tg.name = string(m.Resource.Name)
+			err = tg.resource(t, m.Resource.Target, tg.name, func(c *Container) bool { return c.Role != metric.Init })
+		case m.ContainerResource != nil:
+			resource, container := string(m.ContainerResource.Name), m.ContainerResource.Container
+			tg.name = resource + " of container " + container
+			err = tg.resource(t, m.ContainerResource.Target, resource, func(c *Container) bool { return c.Name == container })
+		case m.Pods != nil:
+			err = tg.named(t, m.Pods.Metric.Name, m.Pods.Target)
+		case m.Object != nil:
+			err = tg.named(t, m.Object.Metric.Name, m.Object.Target)
+		case m.External != nil:
+			err = tg.named(t, m.External.Metric.Name, m.External.Target)
+		default:
+			err = fmt.Errorf("a metric of type %q names no source", m.Type)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("metric %d: %w", i, err)
+		}
+		list[i] = tg
+	}
+	return list, nil
+}
+
+// resource fills in tg for the containers chosen.
+func (tg *target) resource(t *Trace, goal autoscalingv2.MetricTarget, resource string, chosen func(*Container) bool) error {
+	if resource != "cpu" && resource != "memory" {
+		return fmt.Errorf("%s: only cpu and memory can be replayed", resource)
+	}
+	tg.bytes = resource == "memory"
+	wholePod := tg.spec.Resource != nil
+	if wholePod {
+		tg.request = of(t.Overhead, resource).Milli
+	}
+	podLevel := wholePod && t.PodLevel != nil && of(*t.PodLevel, resource).Set
+	if podLevel {
+		tg.request += of(*t.PodLevel, resource).Milli
+	}
+	for i := range t.Containers {
+		c := &t.Containers[i]
+		if !chosen(c) {
+			continue
+		}
+		if len(c.use(resource)) == 0 {
+			return fmt.Errorf("the trace has no %s of container %s", resource, c.Name)
+		}
+		tg.uses = append(tg.uses, c.use(resource))
+		if podLevel {
+			continue
+		}
+		request := of(c.Requests, resource)
+		if goal.AverageUtilization != nil && !request.Set {
+			return fmt.Errorf("the target is a share of what pods request, and container %s requests no %s, as far as the trace knows", c.Name, resource)
+		}
+		tg.request += request.Milli
+	}
+	if len(tg.uses) == 0 {
+		return fmt.Errorf("the trace has no container for %s", tg.name)
+	}
+	if goal.AverageUtilization != nil && tg.request <= 0 {
+		return fmt.Errorf("the target is a share of what pods request, and that is %d: nothing", tg.request)
+	}
+	return tg.setGoal(goal)
+}
+
+// named fills in tg for a custom or external metric.
+func (tg *target) named(t *Trace, name string, goal autoscalingv2.MetricTarget) error {
+	tg.name = name
+	series := t.Named[name]
+	if len(series) == 0 {
+		return fmt.Errorf("the trace has no metric %s", name)
+	}
+	tg.uses = []Series{series}
+	return tg.setGoal(goal)
+}
+
+func (tg *target) setGoal(goal autoscalingv2.MetricTarget) error {
+	tg.react = true
+	switch {
+	case goal.AverageUtilization != nil:
+		tg.goal = float64(*goal.AverageUtilization) / 100 * float64(tg.request)
+	case goal.AverageValue != nil:
+		tg.request, tg.goal = 0, float64(goal.AverageValue.MilliValue())
+	case goal.Value != nil:
+		tg.react, tg.request, tg.goal = false, 0, float64(goal.Value.MilliValue())
+	}
+	if tg.goal <= 0 {
+		return fmt.Errorf("%s has no target above zero", tg.name)
+	}
+	return nil
+}
+
+// aim is the target in words: "60%", "100m".
+func (tg *target) aim() string {
+	if tg.request > 0 {
+		return fmt.Sprintf("%.4g%%", tg.goal/float64(tg.request)*100)
+	}
+	format := resource.DecimalSI
+	if tg.bytes {
+		format = resource.BinarySI
+	}
+	return resource.NewMilliQuantity(int64(tg.goal), format).String()
+}
+
+// total is the metric of the whole workload in thousandths, not rounded, and
+// whether it is known.
+func (tg *target) total(now time.Time) (float64, bool) {
+	sum := 0.0
+	for _, s := range tg.uses {
+		v, ok := s.At(now, tg.hold)
+		if !ok {
+			return 0, false
+		}
+		sum += v
+	}
+	return sum * 1000, true
+}
+
+// read is the metric as the APIs would tell it: each of pods measured, of whom so
+// many share the demand.
+func (tg *target) read(now time.Time, w *workload) autoscaler.Reading {
+	r := autoscaler.Reading{At: now}
+	if _, ok := tg.total(now); !ok {
+		r.Err = errGap
+		return r
+	}
+	switch {
+	case tg.spec.Object != nil || tg.spec.External != nil:
+		v, _ := tg.uses[0].At(now, tg.hold)
+		r.Values = []int64{tg.milli(v)}
+		return r
+	}
+	ready := w.ready(now)
+	var each int64 // what a ready pod uses, of each container rounded up
+	for _, s := range tg.uses {
+		v, _ := s.At(now, tg.hold)
+		if ready > 0 {
+			each += tg.milli(v / float64(ready))
+		}
+	}
+	for i := range w.pods {
+		p := &w.pods[i]
+		if now.Before(p.measured) {
+			continue
+		}
+		s := autoscaler.Sample{Pod: p.name, At: now, Window: w.options.Window}
+		if !now.Before(p.ready) {
+			s.Milli = each
+		}
+		r.Samples = append(r.Samples, s)
+	}
+	if len(r.Samples) == 0 {
+		r.Err = errUnmeasured
+	}
+	return r
+}
+
+// milli rounds as the metrics APIs do: to what a quantity holds, which is
+// billionths (of memory, bytes), then up to thousandths.
+func (tg *target) milli(v float64) int64 {
+	if tg.bytes {
+		return whole(math.Round(v) * 1000)
+	}
+	return whole(math.Ceil(math.Round(v*1e9) / 1e6))
+}
+
+// whole converts, and stays within the bounds of an int64.
+func whole(v float64) int64 {
+	switch {
+	case v >= math.MaxInt64:
+		return math.MaxInt64
+	case v <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(v)
+}
+
+// tolerance is how far above 1 use to target may be without a change.
+func tolerance(spec *autoscalingv2.HorizontalPodAutoscalerSpec, s *autoscaler.Settings) float64 {
+	if b := spec.Behavior; s.ConfigurableTolerance && b != nil && b.ScaleUp != nil && b.ScaleUp.Tolerance != nil {
+		return b.ScaleUp.Tolerance.AsApproximateFloat64()
+	}
+	return s.Tolerance
+}
