@@ -14,7 +14,7 @@
 //     browser, and the style sheet is the only thing it allows.
 //   - A page is bounded: lists are cut and say how much more there is, whatever
 //     the size of the cluster.
-//   - What it says about why comes from package explain, word for word. Here only
+//   - What it says about why comes from packages explain and autoscaler/report, word for word. Here only
 //     numbers are turned into text and lines.
 //
 // # Views
@@ -27,6 +27,8 @@
 //	?container=shop/web/app  the same of one container
 //	?missing                 everything that is missing
 //	?sources                 sources and sinks
+//	?autoscalers             what autoscalers decide, and what they lack
+//	?hpa=shop/web            the last decision in full; ?autoscaler= of an Autoscaler
 //	?q=text                  everything with text in its name
 //
 // Beside a view, sort=cpu|memory|name orders its lists, from=100 goes on in a long

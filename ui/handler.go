@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	told "github.com/weir-metrics/weir/autoscaler/report"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -23,6 +24,12 @@ type Options struct {
 	Points func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
 	// Sinks returns how each sink fares. Nil says nothing of sinks.
 	Sinks func() []Sink
+	// Autoscalers returns what is decided about each autoscaler, in a line. Nil where
+	// nobody decides: the page then says how to change that.
+	Autoscalers func() []told.Brief
+	// Autoscaler returns the last decision about one of a kind, told; false if none is
+	// known.
+	Autoscaler func(kind, namespace, name string) (*told.Report, bool)
 	// Title stands at the head of each page and says which weir this is. Default
 	// "weir".
 	Title string

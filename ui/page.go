@@ -33,7 +33,7 @@ var views = func() map[view]*template.Template {
 	all := map[view]*template.Template{}
 	for name, file := range map[view]string{
 		overview: "overview", allNodes: "lists", allNamespaces: "lists", found: "lists", oneNode: "thing", onePod: "thing",
-		oneContainer: "thing", oneNamespace: "namespace", allMissing: "missing", allSources: "sources", sorry: "sorry",
+		oneContainer: "thing", oneNamespace: "namespace", allMissing: "missing", allSources: "sources", allScalers: "autoscalers", oneScaler: "autoscaler", sorry: "sorry",
 	} {
 		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "templates/"+file+".html"))
 	}
@@ -89,6 +89,13 @@ type kept struct{ Name, Value string }
 
 // fill makes the body of the page that is asked for.
 func (p *page) fill() error {
+	switch p.query.view {
+	case allScalers:
+		p.autoscalers()
+		return nil
+	case oneScaler:
+		return p.autoscaler()
+	}
 	if p.View == nil && p.query.view != allSources {
 		return p.nothingYet()
 	}
@@ -125,7 +132,7 @@ func (p *page) frame() {
 	for _, n := range []struct {
 		view view
 		text string
-	}{{overview, "Overview"}, {allMissing, "Missing"}, {allSources, "Sources and sinks"}} {
+	}{{overview, "Overview"}, {allMissing, "Missing"}, {allScalers, "Autoscalers"}, {allSources, "Sources and sinks"}} {
 		p.Nav = append(p.Nav, anchor{n.text, query{view: n.view, still: p.query.still}.link(), p.query.view == n.view})
 	}
 	p.Search = search{Label: "Find a node, namespace, pod or cgroup", Value: p.query.filter}
@@ -136,7 +143,7 @@ func (p *page) frame() {
 	case oneNamespace:
 		p.Search.Label = "Find in namespace " + clean(string(p.query.pod.Namespace))
 		p.Search.Keep = append(p.Search.Keep, kept{"namespace", string(p.query.pod.Namespace)})
-	case allNodes, allNamespaces, allSources:
+	case allNodes, allNamespaces, allSources, allScalers:
 		p.Search.Label = "Find in these " + string(p.query.view)
 		p.Search.Keep = append(p.Search.Keep, kept{string(p.query.view), ""})
 	}

@@ -25,6 +25,8 @@ const (
 	oneContainer  view = "container"
 	allMissing    view = "missing"
 	allSources    view = "sources"
+	allScalers    view = "autoscalers"
+	oneScaler     view = "autoscaler"
 	found         view = "search"
 	sorry         view = "sorry"
 )
@@ -47,6 +49,7 @@ type query struct {
 	node      metric.NodeName
 	pod       metric.PodRef // of a namespace, only that
 	container string
+	scaler    string // the kind of an autoscaler, whose namespace and name pod holds
 	list      string // "pods" or "cgroups" of a node alone
 	filter    string
 	sort      sorting
@@ -121,7 +124,13 @@ func (q *query) set(name, value string) (view, error) {
 			q.container = parts[2]
 		}
 		return oneContainer, needs(q.pod.Name != "" && q.container != "", "container=NAMESPACE/POD/NAME")
-	case "nodes", "namespaces", "missing", "sources":
+	case "hpa", "autoscaler":
+		if len(parts) == 2 {
+			q.pod = metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}
+		}
+		q.scaler = kindOfScaler[name]
+		return oneScaler, needs(q.pod.Namespace != "" && q.pod.Name != "", name+"=NAMESPACE/NAME")
+	case "nodes", "namespaces", "missing", "sources", "autoscalers":
 		return view(name), needs(value == "", name+" alone")
 	case "q":
 		q.filter = strings.TrimSpace(value)
@@ -186,7 +195,13 @@ func (q query) link() string {
 		add("pod", q.pod.String())
 	case oneContainer:
 		add("container", q.pod.String()+"/"+q.container)
-	case allNodes, allNamespaces, allMissing, allSources:
+	case oneScaler:
+		if q.scaler == kindOfScaler["hpa"] {
+			add("hpa", q.pod.String())
+		} else {
+			add("autoscaler", q.pod.String())
+		}
+	case allNodes, allNamespaces, allMissing, allSources, allScalers:
 		add(string(q.view), "")
 	}
 	for _, more := range [...]struct{ name, value string }{
@@ -216,6 +231,9 @@ type Shown struct {
 	// Namespace is whose pods it shows, where it shows those of one namespace
 	// alone.
 	Namespace metric.Namespace
+	// Kind and Name are those of the autoscaler that it is about, if it is about
+	// one: its reader must be allowed to read that, too.
+	Kind, Name string
 }
 
 // Shows returns what the answer to a request shows. Where there is only a sentence
@@ -225,6 +243,8 @@ func Shows(r *http.Request) Shown {
 	switch {
 	case err != nil:
 		return Shown{}
+	case q.view == oneScaler:
+		return Shown{Namespace: q.pod.Namespace, Kind: q.scaler, Name: string(q.pod.Name)}
 	case q.pod.Namespace != "":
 		return Shown{Namespace: q.pod.Namespace}
 	}

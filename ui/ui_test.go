@@ -51,6 +51,7 @@ func get(t testing.TB, h http.Handler, query string) (status int, header http.He
 // well, of a machine without a cluster, and before anything was read.
 func TestViews(t *testing.T) {
 	sick, fit, lone, none := page(town.Failing(t)), page(town.Well(t)), page(town.Machine(t)), page(town.New(t))
+	scale := scaled(town.Failing(t), decisions())
 	for _, test := range []struct {
 		file   string
 		page   *ui.Handler
@@ -83,6 +84,13 @@ func TestViews(t *testing.T) {
 		{"well_missing", fit, "?missing", 200},
 		{"machine", lone, "", 200},
 		{"machine_by_name", lone, "?sort=name", 200},
+		{"autoscalers", scale, "?autoscalers", 200},
+		{"autoscalers_of_a_name", scale, "?autoscalers&q=STILL", 200},
+		{"autoscalers_off", sick, "?autoscalers", 200},
+		{"hpa", scale, "?hpa=shop/web", 200},
+		{"hpa_unknown", scale, "?hpa=shop/lost", 200},
+		{"autoscaler", scale, "?autoscaler=shop/still", 200},
+		{"no_hpa", scale, "?hpa=shop/nobody", 404},
 		{"nothing_yet", none, "", 503},
 		{"nothing_yet_sources", none, "?sources", 200},
 	} {

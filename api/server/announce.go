@@ -23,9 +23,9 @@ type Group struct {
 }
 
 // unkept are verbs that make controllers act on whatever resource claims them:
-// those of namespaces and of garbage list and delete, caches list and watch,
-// back-ups list and create. What only reads measurements keeps out of it.
-var unkept = []string{"create", "delete", "deletecollection", "patch", "update", "watch"}
+// those of namespaces and of garbage list and delete, caches list and watch. What
+// keeps no objects keeps out of it.
+var unkept = []string{"delete", "deletecollection", "patch", "update", "watch"}
 
 // Announce puts a group into discovery, plain and aggregated, so that an
 // aggregating API server finds it available and clients learn its resources. It
@@ -71,6 +71,8 @@ func (g *Group) check() error {
 			return fmt.Errorf("resource %q needs a name, a kind and verbs", r.Name)
 		case slices.ContainsFunc(r.Verbs, func(v string) bool { return slices.Contains(unkept, v) }):
 			return fmt.Errorf("resource %q has verbs %v: of %v, controllers would take it at its word", r.Name, r.Verbs, unkept)
+		case slices.Contains(r.Verbs, "create") && len(r.Verbs) > 1: // alone it is a question, as a TokenReview is
+			return fmt.Errorf("resource %q has verbs %v: what can be read and created, back-ups would take for objects", r.Name, r.Verbs)
 		case strings.Contains(r.Name, "/"):
 			continue
 		}

@@ -22,6 +22,7 @@ var mill = server.Group{
 		{Name: "grists", Kind: "Grist", Namespaced: true, Verbs: metav1.Verbs{"list"}},
 		{Name: "grists/reason", Kind: "Reason", Namespaced: true, Verbs: metav1.Verbs{"get"}},
 		{Name: "wheels", Kind: "Wheel", Verbs: metav1.Verbs{"list"}},
+		{Name: "weighings", Kind: "Weighing", Namespaced: true, Verbs: metav1.Verbs{"create"}}, // kept nowhere
 	},
 }
 
@@ -69,6 +70,7 @@ func TestAnnouncedGroupIsDiscovered(t *testing.T) {
 		want := []string{
 			"mill.example/v1alpha1 grists Grist namespaced list",
 			"mill.example/v1alpha1 grists/reason Reason namespaced get",
+			"mill.example/v1alpha1 weighings Weighing namespaced create",
 			"mill.example/v1alpha1 wheels Wheel  list",
 		}
 		if diff := cmp.Diff(want, got); diff != "" || len(groups) != 1 || groups[0].PreferredVersion.GroupVersion != "mill.example/v1alpha1" {
@@ -129,6 +131,7 @@ func TestAnnounceRefuses(t *testing.T) {
 		f(`resource "wheels" needs a name, a kind and verbs`, func(g *server.Group) { g.Resources[2].Kind = "" })
 		f(`resource "wheels" has verbs [list watch]`, func(g *server.Group) { g.Resources[2].Verbs = metav1.Verbs{"list", "watch"} })
 		f(`resource "grists" has verbs [delete]`, func(g *server.Group) { g.Resources[0].Verbs = metav1.Verbs{"delete"} })
+		f(`resource "grists" has verbs [list create]`, func(g *server.Group) { g.Resources[0].Verbs = metav1.Verbs{"list", "create"} })
 		f(`resources "grists" and "wheels" share the kind Grist`, func(g *server.Group) { g.Resources[2].Kind = "Grist" })
 		f("scope do not match", func(g *server.Group) { g.Resources[1].Namespaced = false })
 	})

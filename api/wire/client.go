@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,6 +32,16 @@ func NewClient(base string, client *http.Client) (*Client, error) {
 // names, which are escaped here. What the server itself says is wrong is a
 // *Problem, and says for itself what it is about; other errors say it by what.
 func (c *Client) Get(ctx context.Context, what string, path []string, query url.Values, body any) error {
+	return c.ask(ctx, http.MethodGet, what, path, query, nil, body)
+}
+
+// Post sends a document, in YAML or JSON, to a path below Path, and reads the
+// answer into body. Errors are as those of Get.
+func (c *Client) Post(ctx context.Context, what string, path []string, query url.Values, document []byte, body any) error {
+	return c.ask(ctx, http.MethodPost, what, path, query, document, body)
+}
+
+func (c *Client) ask(ctx context.Context, method, what string, path []string, query url.Values, document []byte, body any) error {
 	u := c.base.JoinPath(Path)
 	for _, part := range path {
 		if part == "" || part == "." || part == ".." {
@@ -39,11 +50,14 @@ func (c *Client) Get(ctx context.Context, what string, path []string, query url.
 		u = u.JoinPath(url.PathEscape(part))
 	}
 	u.RawQuery = query.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(document))
 	if err != nil {
 		return fmt.Errorf("ask for %s: %w", what, err)
 	}
 	req.Header.Set("Accept", "application/json")
+	if document != nil {
+		req.Header.Set("Content-Type", "application/yaml") // of which JSON is a part
+	}
 	resp, err := c.http.Do(req) // the transport asks for gzip and undoes it
 	if err != nil {
 		return fmt.Errorf("ask for %s: %w", what, err)

@@ -36,10 +36,14 @@ type status struct {
 
 // reasons are what Kubernetes calls the statuses.
 var reasons = map[int]string{
-	http.StatusBadRequest:         "BadRequest",
-	http.StatusNotFound:           "NotFound",
-	http.StatusMethodNotAllowed:   "MethodNotAllowed",
-	http.StatusServiceUnavailable: "ServiceUnavailable",
+	http.StatusBadRequest:            "BadRequest",
+	http.StatusForbidden:             "Forbidden",
+	http.StatusNotFound:              "NotFound",
+	http.StatusMethodNotAllowed:      "MethodNotAllowed",
+	http.StatusRequestEntityTooLarge: "RequestEntityTooLarge",
+	http.StatusInternalServerError:   "InternalError",
+	http.StatusServiceUnavailable:    "ServiceUnavailable",
+	http.StatusGatewayTimeout:        "Timeout",
 }
 
 // Answer writes an answer. A write fails only when the reader has gone.

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/weir-metrics/weir/api/autoscaling"
 	explainapi "github.com/weir-metrics/weir/api/explain"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/autoscaler/report"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/metric"
@@ -20,6 +22,7 @@ type Weir struct {
 	client  *wire.Client
 	usage   *usage.Client
 	explain *explainapi.Client
+	scaling *autoscaling.Client
 	advise  func(error) error
 }
 
@@ -30,7 +33,7 @@ func New(base string, client *http.Client, advise func(error) error) (*Weir, err
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
-	return &Weir{client: c, usage: usage.NewClient(c), explain: explainapi.NewClient(c), advise: advise}, nil
+	return &Weir{client: c, usage: usage.NewClient(c), explain: explainapi.NewClient(c), scaling: autoscaling.NewClient(c), advise: advise}, nil
 }
 
 // List asks for a list of what is used.
@@ -61,6 +64,19 @@ func (w *Weir) Node(ctx context.Context, name metric.NodeName) (*explain.Explana
 // empty.
 func (w *Weir) Missing(ctx context.Context, namespace metric.Namespace) (*explain.Report, error) {
 	r, err := w.explain.Missing(ctx, namespace)
+	return r, w.advised(err)
+}
+
+// Autoscaler asks for the last decision about an autoscaler of a kind
+// (HorizontalPodAutoscaler, Autoscaler).
+func (w *Weir) Autoscaler(ctx context.Context, kind, namespace, name string) (*report.Report, error) {
+	r, err := w.scaling.Explain(ctx, kind, namespace, name)
+	return r, w.advised(err)
+}
+
+// Evaluate asks what the manifest of an autoscaler would do.
+func (w *Weir) Evaluate(ctx context.Context, e autoscaling.Evaluation) (*report.Report, error) {
+	r, err := w.scaling.Evaluate(ctx, e)
 	return r, w.advised(err)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-metrics/weir/autoscaler/report"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/internal/reach"
@@ -22,6 +23,8 @@ type Asker interface {
 	Node(ctx context.Context, name metric.NodeName) (*explain.Explanation, error)
 	// Missing reports on a namespace, or on the cluster if it is empty.
 	Missing(ctx context.Context, namespace metric.Namespace) (*explain.Report, error)
+	// Autoscaler tells the last decision about an autoscaler of a kind.
+	Autoscaler(ctx context.Context, kind, namespace, name string) (*report.Report, error)
 	reach.Lister // tells what else there is, to those who missed a name
 }
 
@@ -52,9 +55,10 @@ func NewCommand(o Options) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "explain",
-		Short: "Say why a number is there, is missing or is in doubt",
+		Short: "Say why a number is there, is missing or is in doubt, and why an autoscaler decides as it does",
 		Long: `Say why a number is there, is missing or is in doubt: of a pod, a container or a
-node, or of everything that has none, most harmful first.`,
+node, or of everything that has none, most harmful first; and why an autoscaler
+decides as it does.`,
 		Args: cli.Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -62,7 +66,7 @@ node, or of everything that has none, most harmful first.`,
 	p.StringVarP(&a.output, "output", "o", "text", "text, json or yaml")
 	p.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")
 	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml"))
-	cmd.AddCommand(a.pod(), a.container(), a.node(), a.inNamespace(), a.missing())
+	cmd.AddCommand(a.pod(), a.container(), a.node(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa())
 	return cmd
 }
 

@@ -94,6 +94,17 @@ func (a *asking) completeNodes(cmd *cobra.Command, args []string, word string) (
 	return a.names(cmd, usage.Nodes, usage.Query{Name: word + "*"}, func(it *usage.Item) string { return string(it.Node) }), cobra.ShellCompDirectiveNoFileComp
 }
 
+// completeInNamespace offers namespaces with the slash before a name: weir has no
+// list of autoscalers to name them from.
+func (a *asking) completeInNamespace(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 || a.namespace != "" || strings.Contains(word, "/") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.names(cmd, usage.Pods, usage.Query{Namespace: word + "*"}, func(it *usage.Item) string {
+		return string(it.Namespace) + "/"
+	}), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
 // completeNamespaces offers namespaces.
 func (a *asking) completeNamespaces(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {

@@ -261,6 +261,7 @@ func TestTranscripts(t *testing.T) {
 			o := Options{Connect: inTown}
 			if d.Cmd == "kubectl" {
 				o.Namespace = func() (string, error) { return "shop", nil }
+				o.Program = "kubectl weir"
 			}
 			if d.Cmd == "terminal" {
 				var width int

@@ -1,10 +1,11 @@
 // Package leader elects one of several replicas, by a Lease, and tells each
 // where the elected one can be reached and by which certificate it is known.
 //
-// Both stand in annotations of the Lease, written with every renewal. Nothing
-// but who answers hangs on the election, so an elector never gives up a leader
-// it has seen until it sees another: while the API server is away, the replicas
-// go on as they were.
+// Both stand in annotations of the Lease, written with every renewal. For who
+// answers, an elector never gives up a leader it has seen until it sees another:
+// while the API server is away, the replicas go on as they were (Leader). What two
+// must not do at once hangs on the Lease itself, which a process that stood still
+// may have lost without having seen it (Reigns).
 package leader
 
 import (
@@ -53,6 +54,7 @@ type Elector struct {
 	opts Options
 	lock *lock
 	seen atomic.Pointer[leader]
+	held atomic.Pointer[time.Time] // when this process last wrote the Lease
 }
 
 // leader is what a Lease says.
@@ -77,7 +79,7 @@ func New(o Options) (*Elector, error) {
 		o.Logger = logr.Discard()
 	}
 	e := &Elector{opts: o}
-	e.lock = &lock{opts: o, saw: e.saw}
+	e.lock = &lock{opts: o, saw: e.saw, held: func(since time.Time) { e.held.Store(&since) }}
 	return e, nil
 }
 
@@ -141,6 +143,15 @@ func (e *Elector) Leader() (address string, certificate []byte, self bool) {
 		return "", nil, false
 	}
 	return l.address, l.certificate, l.identity == e.opts.Identity
+}
+
+// Reigns reports whether this process leads and nobody else can: it renewed the Lease
+// less than Renew ago, and others take it for lost no sooner than Lease after that.
+// What is begun while it is true has the difference of the two to end in.
+func (e *Elector) Reigns() bool {
+	_, _, self := e.Leader()
+	since := e.held.Load()
+	return self && since != nil && time.Since(*since) < e.opts.Renew
 }
 
 // saw notes what the Lease says.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	coordination "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +27,8 @@ const (
 type lock struct {
 	opts  Options
 	saw   func(leader)
-	lease *coordination.Lease // as last read or written
+	held  func(since time.Time) // the Lease was written when it was this process's
+	lease *coordination.Lease   // as last read or written
 }
 
 // Get is part of resourcelock.Interface.
@@ -48,10 +50,12 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	lease := &coordination.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.opts.Namespace, Name: l.opts.Name}}
 	l.fill(lease, record)
+	begun := time.Now()
 	created, err := l.opts.Client.Leases(l.opts.Namespace).Create(ctx, lease, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
+	l.held(begun)
 	l.took(created)
 	return nil
 }
@@ -63,10 +67,12 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	}
 	lease := l.lease.DeepCopy()
 	l.fill(lease, record)
+	begun := time.Now()
 	updated, err := l.opts.Client.Leases(l.opts.Namespace).Update(ctx, lease, metav1.UpdateOptions{})
 	if err != nil {
 		return err
 	}
+	l.held(begun)
 	l.took(updated)
 	return nil
 }

@@ -1,0 +1,271 @@
+package autoscaling
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/evaluate"
+	"github.com/weir-metrics/weir/autoscaler/manifest"
+	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/metric"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+const hpa = `apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 10
+`
+
+// village has one Deployment of three pods, each of which uses 40% of its request.
+type village struct{}
+
+func (village) Pods(string, labels.Selector) (pods []autoscaler.Pod, err error) {
+	for _, name := range []string{"web-1", "web-2", "web-3"} {
+		pods = append(pods, autoscaler.Pod{Name: name, Phase: metric.Running, Ready: metric.ReadyTrue, Started: noon.Add(-time.Hour),
+			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
+	}
+	return pods, nil
+}
+
+func (village) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(int) autoscaler.Reading {
+	r := autoscaler.Reading{At: now}
+	for i := range pods {
+		r.Samples = append(r.Samples, autoscaler.Sample{Pod: pods[i].Name, Milli: 40, At: now, Window: 15 * time.Second})
+	}
+	return func(int) autoscaler.Reading { return r }
+}
+
+func (village) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (report.Verdict, bool) {
+	return func(int, string) (report.Verdict, bool) { return report.Verdict{}, false }
+}
+
+func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *target.Handle, error) {
+	return autoscaler.Scale{Spec: 3, Status: 3, Selector: "app=web"}, nil, nil
+}
+
+// told is what a controller says of the one autoscaler it knows.
+var told = &report.Report{Autoscaler: report.Object{Kind: manifest.Autoscaler, Namespace: "shop", Name: "api"}, At: noon, Mode: report.DryRun,
+	Summary: "api: would stay at 1 replica", Current: 1, Desired: 1, Metrics: []report.Metric{}, Steps: []report.Step{}}
+
+// options are those of a weir whose controller knows shop/api alone.
+func options() Options {
+	now := func() time.Time { return noon }
+	return Options{
+		Now: now,
+		Explain: func(kind, namespace, name string) (*report.Report, bool) {
+			return told, kind == told.Autoscaler.Kind && namespace+"/"+name == "shop/api"
+		},
+		Evaluator: &evaluate.Evaluator{Live: village{}, Scales: village{}, Now: now, Past: func(at time.Time) (evaluate.Live, error) {
+			if at.Before(noon.Add(-15 * time.Minute)) {
+				return nil, errors.New("memory reaches back 15m")
+			}
+			return village{}, nil
+		}},
+		Read: func(_ context.Context, kind, namespace, name string) (*manifest.Manifest, error) {
+			resource := schema.GroupResource{Group: "autoscaling", Resource: HPAs}
+			switch {
+			case namespace == "secret":
+				return nil, apierrors.NewForbidden(resource, name, errors.New("no"))
+			case kind == manifest.HorizontalPodAutoscaler && namespace+"/"+name == "shop/web":
+				return manifest.Read([]byte(hpa))
+			}
+			return nil, apierrors.NewNotFound(resource, name)
+		},
+		Memory: func(kind, namespace, name string) (autoscaler.Memory, bool) {
+			return autoscaler.Memory{Recommendations: []autoscaler.Recommendation{{Replicas: 3, At: noon.Add(-time.Minute)}}}, name == "remembered"
+		},
+	}
+}
+
+func serve(t *testing.T, o Options) *Client {
+	t.Helper()
+	h := NewHandler(o)
+	mux := http.NewServeMux()
+	for _, path := range Paths() {
+		mux.Handle(path, h)
+	}
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	c, err := wire.NewClient(srv.URL, srv.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewClient(c)
+}
+
+// The client reads what the controller said.
+func TestExplanation(t *testing.T) {
+	c := serve(t, options())
+	got, err := c.Explain(t.Context(), manifest.Autoscaler, "shop", "api")
+	if diff := cmp.Diff(told, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// What the controller does not know is decided for the answer, and that says so.
+func TestExplanationOfTheUnknown(t *testing.T) {
+	c := serve(t, options())
+	got, err := c.Explain(t.Context(), manifest.HorizontalPodAutoscaler, "shop", "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "web: would go 3 → 2 replicas, because cpu is at 40% of its request and the target is 80%"
+	if got.Summary != want || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "No earlier decision is remembered") || len(got.Metrics[0].Pods) != 3 {
+		t.Errorf("got %+v; want %q, three pods, and a note that nothing is remembered", got, want)
+	}
+}
+
+func TestEvaluation(t *testing.T) {
+	c := serve(t, options())
+	six := int32(6)
+	f := func(name string, e Evaluation, want string) {
+		t.Helper()
+		e.Namespace = "shop"
+		got, err := c.Evaluate(t.Context(), e)
+		if err != nil || got.Summary != want {
+			t.Errorf("%s: got %+v, %v; want %q", name, got, err, want)
+		}
+	}
+	f("now", Evaluation{Manifest: []byte(hpa)}, "web: would go 3 → 2 replicas, because cpu is at 40% of its request and the target is 80%")
+	f("in no namespace", Evaluation{Manifest: []byte(strings.Replace(hpa, ", namespace: shop", "", 1))}, "web: would go 3 → 2 replicas, because cpu is at 40% of its request and the target is 80%")
+	f("from six, ten minutes ago", Evaluation{Manifest: []byte(hpa), At: "10m", Replicas: &six}, "web: would go 6 → 2 replicas, because cpu is at 40% of its request and the target is 80%")
+	f("of one that is remembered", Evaluation{Manifest: []byte(strings.Replace(hpa, "name: web", "name: remembered", 1))},
+		"remembered: would stay at 3 replicas, because cpu is at 40% of its request and the target is 80%; that asks for 2, but 3 was recommended at 11:59:00, within the scaleDown window of 5m")
+}
+
+// A problem says what is wrong, what to do, and in Kubernetes' words which it is.
+func TestProblems(t *testing.T) {
+	bare := Options{Now: options().Now}
+	slow := options()
+	slow.Timeout = time.Nanosecond
+	const evaluations = "namespaces/shop/evaluations"
+	for name, test := range map[string]struct {
+		options            Options
+		method, path, body string
+		status             int
+		message            string
+	}{
+		"no such HPA":       {options(), "GET", "namespaces/shop/horizontalpodautoscalers/wbe/explanation", "", 404, "the cluster has no HorizontalPodAutoscaler shop/wbe"},
+		"may not read":      {options(), "GET", "namespaces/secret/horizontalpodautoscalers/x/explanation", "", 503, `weir may not read HorizontalPodAutoscaler secret/x: horizontalpodautoscalers.autoscaling "x" is forbidden: no`},
+		"nobody decides":    {bare, "GET", "namespaces/shop/autoscalers/api/explanation", "", 404, "weir knows no Autoscaler shop/api"},
+		"nobody evaluates":  {bare, "POST", evaluations, hpa, 503, "this weir cannot evaluate autoscalers: it has no API server to ask about their targets"},
+		"a parameter":       {options(), "GET", "namespaces/shop/autoscalers/api/explanation?at=5m", "", 400, `unknown parameter "at"`},
+		"another parameter": {options(), "POST", evaluations + "?form=1", hpa, 400, `unknown parameter "form"`},
+		"no time":           {options(), "POST", evaluations + "?at=yesterday", hpa, 400, `at: "yesterday" is neither a time nor how long ago`},
+		"too long ago":      {options(), "POST", evaluations + "?at=1h", hpa, 400, "at: nothing is known of that time: memory reaches back 15m"},
+		"the future":        {options(), "POST", evaluations + "?at=2026-01-02T12:00:01Z", hpa, 400, "at: nothing is known of that time: 2026-01-02T12:00:01Z lies ahead"},
+		"no count":          {options(), "POST", evaluations + "?replicas=-1", hpa, 400, `replicas: "-1" is no count`},
+		"twice":             {options(), "POST", evaluations + "?replicas=1&replicas=2", hpa, 400, "replicas is to be given once, with a value"},
+		"nothing":           {options(), "POST", evaluations, "", 400, "the manifest is empty"},
+		"a wrong field":     {options(), "POST", evaluations, strings.Replace(hpa, "maxReplicas", "maxReplica", 1), 400, `read manifest: strict decoding error: unknown field "spec.maxReplica"`},
+		"elsewhere":         {options(), "POST", "namespaces/bank/evaluations", hpa, 400, "metadata.namespace: the manifest is of namespace shop, the request of bank"},
+		"too long":          {options(), "POST", evaluations, strings.Repeat(" ", manifest.MaxBytes+1), 413, "the manifest is longer than 1048576 bytes"},
+		"too slow":          {slow, "POST", evaluations, hpa, 504, "the evaluation took too long: evaluate shop/web: context deadline exceeded"},
+		"get":               {options(), "GET", evaluations, "", 405, "an evaluation has a manifest to evaluate"},
+		"post":              {options(), "POST", "namespaces/shop/autoscalers/api/explanation", "", 405, "an explanation cannot be changed"},
+		"elsewhere at all":  {options(), "GET", "namespaces/shop/horizontalpodautoscalers", "", 404, `nothing is at "/apis/weir.dev/v1alpha1/namespaces/shop/horizontalpodautoscalers"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			NewHandler(test.options).ServeHTTP(w, httptest.NewRequest(test.method, wire.Path+test.path, strings.NewReader(test.body)))
+			var got struct {
+				Kind, Reason, Message, Hint string
+				Code                        int
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+				t.Fatalf("%v: %s", err, w.Body)
+			}
+			if w.Code != test.status || got.Code != test.status || got.Kind != "Status" || got.Message != test.message || got.Hint == "" || got.Reason == "" {
+				t.Errorf("got %d, %+v; want %d, %q and a hint", w.Code, got, test.status, test.message)
+			}
+		})
+	}
+}
+
+// What is read from a path and a query leads there again.
+func FuzzRequest(f *testing.F) {
+	for _, seed := range []string{"namespaces/shop/horizontalpodautoscalers/web/explanation", "namespaces/shop/autoscalers/web/explanation?timeout=5s",
+		"namespaces/shop/evaluations?at=5m&replicas=3", "namespaces/a%2fb/evaluations?at=2026-01-02T12:00:00Z"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, target string) {
+		u, err := url.Parse("http://weir" + wire.Path + target)
+		if err != nil {
+			return
+		}
+		r, err := ParseRequest(&http.Request{URL: u}, noon)
+		if err != nil {
+			var p *wire.Problem
+			if !errors.As(err, &p) || p.Message == "" {
+				t.Fatalf("%s: %#v is no problem", target, err)
+			}
+			return
+		}
+		path, query := r.target()
+		for i := range path {
+			path[i] = url.PathEscape(path[i])
+		}
+		again, err := ParseRequest(&http.Request{URL: &url.URL{Path: wire.Path + unescaped(strings.Join(path, "/")), RawPath: wire.Path + strings.Join(path, "/"), RawQuery: query.Encode()}}, noon)
+		if diff := cmp.Diff(r, again); err != nil || diff != "" {
+			t.Errorf("%s: %v (-first +again):\n%s", target, err, diff)
+		}
+	})
+}
+
+func unescaped(path string) string {
+	p, err := url.PathUnescape(path)
+	if err != nil {
+		return path
+	}
+	return p
+}
+
+// Whatever is sent is answered, by a report that can be read or by a problem.
+func FuzzEvaluate(f *testing.F) {
+	f.Add([]byte(hpa))
+	f.Add([]byte(strings.Replace(hpa, "maxReplicas: 10", "maxReplicas: 10\n  metrics: [{type: External, external: {metric: {name: q}, target: {type: Value, value: 3}}}]", 1)))
+	h := NewHandler(options())
+	f.Fuzz(func(t *testing.T, body []byte) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", wire.Path+"namespaces/shop/evaluations", bytes.NewReader(body)))
+		answer, err := io.ReadAll(w.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch w.Code {
+		case http.StatusOK:
+			var r Report
+			if err := json.Unmarshal(answer, &r); err != nil || r.Summary == "" {
+				t.Errorf("%q: %v: %s", body, err, answer)
+			}
+			if err := r.WriteText(io.Discard, true); err != nil {
+				t.Error(err)
+			}
+		case http.StatusBadRequest:
+		default:
+			t.Errorf("%q: %d %s", body, w.Code, answer)
+		}
+	})
+}

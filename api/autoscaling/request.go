@@ -1,0 +1,169 @@
+package autoscaling
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/autoscaler/manifest"
+)
+
+// The resources, as paths and rules of access name them.
+const (
+	HPAs        = "horizontalpodautoscalers"
+	Autoscalers = "autoscalers"
+	Evaluations = "evaluations"
+)
+
+// Paths returns the patterns, as http.ServeMux has them, of all that is served.
+func Paths() []string {
+	return []string{
+		wire.Path + "namespaces/{namespace}/" + HPAs + "/{name}/explanation",
+		wire.Path + "namespaces/{namespace}/" + Autoscalers + "/{name}/explanation",
+		wire.Path + "namespaces/{namespace}/" + Evaluations,
+	}
+}
+
+// Request is what is asked for: the explanation of an autoscaler, or with
+// Evaluate what a manifest would do.
+type Request struct {
+	Namespace string
+	Kind      string // HorizontalPodAutoscaler or Autoscaler; empty of an evaluation
+	Name      string
+	Evaluate  bool
+	At        time.Time // of an evaluation; now if zero
+	Replicas  *int32
+}
+
+// mostReplicas is the largest count that is assumed.
+const mostReplicas = 1_000_000
+
+// ParseRequest reads the path and the query of r. What is wrong with them is a
+// *wire.Problem. Who decides what a caller must be allowed goes by the same reading as
+// who answers. A length of time in the query is counted back from now.
+func ParseRequest(r *http.Request, now time.Time) (Request, error) {
+	request, ok := parsePath(r.URL.EscapedPath())
+	if !ok {
+		return Request{}, &wire.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
+			Hint: "There are namespaces/NAME/" + HPAs + "/NAME/explanation, namespaces/NAME/" + Autoscalers + "/NAME/explanation and namespaces/NAME/" + Evaluations + " below " + wire.Path + "."}
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return Request{}, &wire.Problem{Status: http.StatusBadRequest, Message: err.Error()}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if wire.Moot(name) {
+			continue
+		}
+		if err := request.set(name, values[name], now); err != nil {
+			return Request{}, err
+		}
+	}
+	return request, nil
+}
+
+// set takes one parameter.
+func (r *Request) set(name string, value []string, now time.Time) error {
+	bad := func(message, hint string) error {
+		return &wire.Problem{Status: http.StatusBadRequest, Message: message, Hint: hint}
+	}
+	switch {
+	case !r.Evaluate:
+		return bad(fmt.Sprintf("unknown parameter %q", name), "An explanation has none.")
+	case name != "at" && name != "replicas":
+		return bad(fmt.Sprintf("unknown parameter %q", name), "Only at and replicas are known.")
+	case len(value) != 1 || value[0] == "":
+		return bad(name+" is to be given once, with a value", "Leave it out for what there is now.")
+	}
+	if name == "at" {
+		at, err := ParseTime(value[0], now)
+		if err != nil {
+			return bad("at: "+err.Error(), "Write a time as 2026-01-02T12:00:00Z, or how long ago: 5m.")
+		}
+		r.At = at
+		return nil
+	}
+	n, err := strconv.ParseInt(value[0], 10, 32)
+	if err != nil || n < 0 || n > mostReplicas {
+		return bad(fmt.Sprintf("replicas: %q is no count", value[0]), fmt.Sprintf("It is a number from 0 to %d.", mostReplicas))
+	}
+	replicas := int32(n)
+	r.Replicas = &replicas
+	return nil
+}
+
+// ParseTime reads a time: RFC 3339, or how long before now.
+func ParseTime(text string, now time.Time) (time.Time, error) {
+	if ago, err := time.ParseDuration(strings.TrimPrefix(text, "-")); err == nil {
+		return now.Add(-ago), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is neither a time nor how long ago", text)
+	}
+	return at, nil
+}
+
+// parsePath reads a path, with what is escaped in it as it came.
+func parsePath(escaped string) (r Request, ok bool) {
+	rest, ok := strings.CutPrefix(escaped, wire.Path)
+	if !ok {
+		return Request{}, false
+	}
+	parts := strings.Split(rest, "/")
+	names := make([]string, len(parts))
+	for i := range parts {
+		name, err := url.PathUnescape(parts[i])
+		if err != nil || name == "" || name == "." || name == ".." {
+			return Request{}, false
+		}
+		names[i] = name
+	}
+	// Words must be plain, so that nothing is read here that others on the way
+	// read in another way.
+	switch {
+	case len(parts) < 3 || parts[0] != "namespaces":
+		return Request{}, false
+	case len(parts) == 3 && parts[2] == Evaluations:
+		return Request{Namespace: names[1], Evaluate: true}, true
+	case len(parts) == 5 && parts[4] == "explanation" && parts[2] == HPAs:
+		return Request{Namespace: names[1], Kind: manifest.HorizontalPodAutoscaler, Name: names[3]}, true
+	case len(parts) == 5 && parts[4] == "explanation" && parts[2] == Autoscalers:
+		return Request{Namespace: names[1], Kind: manifest.Autoscaler, Name: names[3]}, true
+	}
+	return Request{}, false
+}
+
+// target returns the path below Path and the query that ask for r; the inverse of
+// ParseRequest.
+func (r Request) target() (path []string, query url.Values) {
+	if !r.Evaluate {
+		resource := HPAs
+		if r.Kind == manifest.Autoscaler {
+			resource = Autoscalers
+		}
+		return []string{"namespaces", r.Namespace, resource, r.Name, "explanation"}, nil
+	}
+	query = url.Values{}
+	if !r.At.IsZero() {
+		query.Set("at", r.At.UTC().Format(time.RFC3339Nano))
+	}
+	if r.Replicas != nil {
+		query.Set("replicas", strconv.FormatInt(int64(*r.Replicas), 10))
+	}
+	return []string{"namespaces", r.Namespace, Evaluations}, query
+}
+
+// String says what is asked for.
+func (r Request) String() string {
+	if r.Evaluate {
+		return "an evaluation in namespace " + r.Namespace
+	}
+	return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name)
+}

@@ -1,0 +1,117 @@
+package ui_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/internal/town"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/ui"
+)
+
+// decision is what one autoscaler decides.
+type decision struct {
+	*autoscaler.Decision
+	report.Context
+}
+
+// decisions are of an HPA that scales on two pods of which one has no number, of one
+// that knows nothing, and of an Autoscaler that is at rest.
+func decisions() []decision {
+	of := func(kind, mode, name string, replicas int32, pods []string, samples []autoscaler.Sample, err error) decision {
+		percent := int32(50)
+		settings := autoscaler.DefaultSettings()
+		in := &autoscaler.Input{
+			Now: town.Noon.Add(-4 * time.Second), Settings: &settings, Object: types.NamespacedName{Namespace: "shop", Name: name},
+			Spec: &autoscalingv2.HorizontalPodAutoscalerSpec{
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name}, MaxReplicas: 10,
+				Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+					Name: "cpu", Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent}}}},
+			},
+			Memory: autoscaler.Memory{Recommendations: []autoscaler.Recommendation{{Replicas: replicas, At: town.Noon.Add(-time.Hour)}}},
+			Scale:  autoscaler.Scale{Spec: replicas, Status: replicas, Selector: "app=" + name},
+			Read:   func(int) autoscaler.Reading { return autoscaler.Reading{Samples: samples, At: town.Noon, Err: err} },
+		}
+		autoscaler.Default(in.Spec)
+		for _, pod := range pods {
+			in.Pods = append(in.Pods, autoscaler.Pod{Name: pod, Phase: metric.Running, Started: town.Noon.Add(-time.Hour), Ready: metric.ReadyTrue,
+				Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
+		}
+		return decision{autoscaler.Decide(in), report.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(_ int, pod string) (report.Verdict, bool) {
+			return report.Verdict{Reason: "NodeTimeout", Message: "node n3 did not answer in time", Advice: "See whether the node is overloaded. `weir explain node n3` tells more."}, pod == "web-4"
+		}}}
+	}
+	sample := func(pod string, milli int64) autoscaler.Sample {
+		return autoscaler.Sample{Pod: pod, Milli: milli, At: town.Noon.Add(-10 * time.Second), Window: 15 * time.Second}
+	}
+	web := of("HorizontalPodAutoscaler", report.Shadow, "web", 2, []string{"web-1", "web-4"}, []autoscaler.Sample{sample("web-1", 250)}, nil)
+	web.Other = &report.Other{Desired: 2, Why: "it read the metrics 14 s earlier"}
+	return []decision{
+		of("Autoscaler", report.Active, "still", 1, []string{"web-1"}, []autoscaler.Sample{sample("web-1", 50)}, nil),
+		web,
+		of("HorizontalPodAutoscaler", report.Shadow, "lost", 1, []string{"web-4"}, nil, errors.New("no metrics returned from resource metrics API")),
+	}
+}
+
+// scaled returns the page of a town with autoscalers.
+func scaled(w *town.Town, all []decision) *ui.Handler {
+	return ui.New(ui.Options{World: w.World,
+		Autoscalers: func() (briefs []report.Brief) {
+			for _, d := range all {
+				briefs = append(briefs, report.BriefOf(d.Decision, d.Context))
+			}
+			return briefs
+		},
+		Autoscaler: func(kind, namespace, name string) (*report.Report, bool) {
+			for _, d := range all {
+				if d.Kind == kind && d.Object == (types.NamespacedName{Namespace: namespace, Name: name}) {
+					return report.Of(d.Decision, d.Context), true
+				}
+			}
+			return nil, false
+		},
+	})
+}
+
+// Whoever may read the pods of a namespace need not be allowed to read its
+// autoscalers: the page says whose it is about.
+func TestShowsWhichAutoscaler(t *testing.T) {
+	f := func(query string, want ui.Shown) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "/ui/"+query, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ui.Shows(r); got != want {
+			t.Errorf("Shows(%s) = %+v, want %+v", query, got, want)
+		}
+	}
+	f("?autoscalers", ui.Shown{All: true})
+	f("?hpa=shop/web", ui.Shown{Namespace: "shop", Kind: "HorizontalPodAutoscaler", Name: "web"})
+	f("?autoscaler=shop/web", ui.Shown{Namespace: "shop", Kind: "Autoscaler", Name: "web"})
+	f("?hpa=web", ui.Shown{})
+}
+
+// All links of an autoscaler's page lead to pages.
+func TestAutoscalersLead(t *testing.T) {
+	h := scaled(town.Failing(t), decisions())
+	for _, query := range []string{"?autoscalers", "?hpa=shop/web", "?autoscaler=shop/still"} {
+		_, _, body := get(t, h, query)
+		for _, part := range strings.Split(body, `href="?`)[1:] {
+			link, _, _ := strings.Cut(part, `"`)
+			link = "?" + strings.ReplaceAll(link, "&amp;", "&")
+			if status, _, _ := get(t, h, link); status != http.StatusOK {
+				t.Errorf("%s links to %s: %d", query, link, status)
+			}
+		}
+	}
+}
