@@ -24,10 +24,13 @@ func TestRights(t *testing.T) {
 	want := []string{
 		"weir:server: get list watch of nodes pods",
 		"weir:server: get of nodes/metrics nodes/stats",
+		"weir:server: get of horizontalpodautoscalers in autoscaling",
+		"weir:server: get of */scale in *",
 		"weir:metrics-reader: get list of nodes pods in metrics.k8s.io",
-		"weir:metrics-reader: get list of pods pods/explanation containers missing in weir.dev",
+		"weir:metrics-reader: get list of pods pods/explanation containers missing autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
+		"weir:evaluator: create of evaluations in weir.dev",
 		"weir:cluster-reader: get list of nodes pods in metrics.k8s.io",
-		"weir:cluster-reader: get list of nodes nodes/explanation pods pods/explanation containers cgroups missing ui in weir.dev",
+		"weir:cluster-reader: get list of nodes nodes/explanation pods pods/explanation containers cgroups missing ui autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
 		"weir:leader: create of leases in coordination.k8s.io",
 		"weir:leader: get update of leases in coordination.k8s.io named weir",
 		"weir:custom-metrics-reader: get list of * in custom.metrics.k8s.io",
@@ -35,6 +38,13 @@ func TestRights(t *testing.T) {
 		"weir:hpa-events: list watch of horizontalpodautoscalers in autoscaling",
 		"weir:hpa-events: get of */scale in *",
 		"weir:hpa-events: create patch of events in events.k8s.io",
+		"weir:autoscaler: get list watch of autoscalers in autoscaling.weir.dev",
+		"weir:autoscaler: update of autoscalers/status in autoscaling.weir.dev",
+		"weir:autoscaler: list watch of horizontalpodautoscalers in autoscaling",
+		"weir:autoscaler: get update of */scale in *",
+		"weir:autoscaler: create patch of events",
+		"weir:autoscaler-viewer: get list watch of autoscalers autoscalers/status in autoscaling.weir.dev",
+		"weir:autoscaler-editor: create update patch delete deletecollection of autoscalers in autoscaling.weir.dev",
 	}
 	each(t, func(t *testing.T, s set) {
 		for _, o := range s.typed {
@@ -74,7 +84,11 @@ func sentence(role string, r rbacv1.PolicyRule) string {
 // checkRule says why some rights can never be on the list.
 func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 	t.Helper()
-	scales := slices.Equal(r.Resources, []string{"*/scale"}) && slices.Equal(r.Verbs, []string{"get"})
+	acts := role == "weir:autoscaler"
+	scales := slices.Equal(r.Resources, []string{"*/scale"}) && (slices.Equal(r.Verbs, []string{"get"}) || acts && slices.Equal(r.Verbs, []string{"get", "update"}))
+	if role == "weir:autoscaler-editor" {
+		return // for people: TestBindings holds that weir does not have it
+	}
 	for _, group := range r.APIGroups {
 		if group == "*" && !scales { // any custom resource can have a scale
 			t.Errorf("%s: all API groups", role)
@@ -84,10 +98,12 @@ func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 		reading := verb == "get" || verb == "list" || verb == "watch"
 		leases := slices.Equal(r.Resources, []string{"leases"}) && (verb == "create" || verb == "update")
 		events := slices.Equal(r.Resources, []string{"events"}) && (verb == "create" || verb == "patch")
-		if !reading && !leases && !events {
+		status := acts && slices.Equal(r.Resources, []string{"autoscalers/status"}) && verb == "update"
+		asking := slices.Equal(r.Resources, []string{"evaluations"}) && verb == "create"
+		if !reading && !leases && !events && !status && !scales && !asking {
 			t.Errorf("%s: may %s %v", role, verb, r.Resources)
 		}
-		if verb == "update" && len(r.ResourceNames) == 0 {
+		if verb == "update" && len(r.ResourceNames) == 0 && !status && !scales {
 			t.Errorf("%s: may update any of %v", role, r.Resources)
 		}
 	}
@@ -106,8 +122,8 @@ func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 // TestReadersMayReadEverything holds the readers' roles to what the API weir.dev
 // has: of a namespace, and of the cluster.
 func TestReadersMayReadEverything(t *testing.T) {
-	ofNamespace := []string{"missing", "pods/explanation"}
-	ofCluster := []string{"missing", "nodes/explanation", "pods/explanation", "ui"}
+	ofNamespace := []string{"missing", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation"}
+	ofCluster := []string{"missing", "nodes/explanation", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation", "ui"}
 	for _, r := range usage.Resources() {
 		ofCluster = append(ofCluster, string(r))
 		if r.Namespaced() {
@@ -150,6 +166,9 @@ func TestBindings(t *testing.T) {
 		}
 		check := func(binding string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
 			t.Helper()
+			if strings.HasSuffix(ref.Name, "-editor") {
+				t.Errorf("%s binds %s, which is for people", binding, ref.Name)
+			}
 			if role := ref.Kind + " " + ref.Name; !roles[role] && brought[role] == "" {
 				t.Errorf("%s binds %s, which is neither here nor Kubernetes'", binding, role)
 			}
