@@ -18,8 +18,10 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/weir-metrics/weir/api/autoscaling"
 	explainapi "github.com/weir-metrics/weir/api/explain"
 	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/autoscaler/report"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/metric"
@@ -36,6 +38,15 @@ func newWeir() http.Handler {
 	answers := explainapi.NewHandler(explainapi.Options{World: func() *explain.World { return &explain.World{Now: time.Now(), Facts: facts} }})
 	for _, path := range explainapi.Paths() {
 		mux.Handle(path, answers)
+	}
+	decisions := autoscaling.NewHandler(autoscaling.Options{Explain: func(kind, namespace, name string) (*report.Report, bool) {
+		return &report.Report{Autoscaler: report.Object{Kind: kind, Namespace: namespace, Name: name}, Mode: report.Shadow, At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
+			Summary: name + ": would stay at 3 replicas, because cpu is <unknown>", Current: 3, Desired: 3,
+			Missing: []report.Cause{{Metric: "cpu", Reason: "NodeTimeout", Gravity: "broken", Message: "node n1 did not answer in time", Advice: "`weir explain node n1` tells more.", Pods: []string{"web"}}},
+		}, namespace+"/"+name == "shop/web"
+	}})
+	for _, path := range autoscaling.Paths() {
+		mux.Handle(path, decisions)
 	}
 	mux.HandleFunc(wire.Path+"namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"apiVersion":"weir.dev/v1alpha1","kind":"PodUsageList","resource":"pods","items":[{"namespace":%q,"pod":"web","cpu":{"nanocores":250000000},"memory":{"workingSetBytes":188743680}}]}`,
@@ -104,6 +115,9 @@ func nothing(string) string { return "" }
 func TestTranscripts(t *testing.T) {
 	direct, dir := setUp(t)
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+		if !strings.HasSuffix(file, ".txt") {
+			return
+		}
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			var out bytes.Buffer
 			for line := range strings.Lines(d.Input) {

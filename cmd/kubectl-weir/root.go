@@ -39,6 +39,7 @@ kubeconfig. --server names another.`,
 			Namespace: where.namespace,
 			Program:   "kubectl weir",
 		}),
+		newAutoscaler(&where),
 		&cobra.Command{
 			Use:   "version",
 			Short: "Say which weir this is",

@@ -25,5 +25,6 @@ func ownGroup() server.Group {
 		metav1.APIResource{Name: "pods/explanation", Kind: "PodExplanation", Namespaced: true, Verbs: metav1.Verbs{"get"}},
 		metav1.APIResource{Name: "missing", Kind: "MissingReport", Namespaced: true, Verbs: metav1.Verbs{"list"}},
 	)
+	g.Resources = append(g.Resources, autoscalingResources()...)
 	return g
 }

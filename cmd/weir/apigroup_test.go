@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-metrics/weir/api/autoscaling"
 	explainapi "github.com/weir-metrics/weir/api/explain"
 	"github.com/weir-metrics/weir/api/usage"
 )
@@ -23,6 +24,8 @@ func TestOwnGroup(t *testing.T) {
 			want = append(want, prefix+"namespaces/{namespace}/"+resource+"/{name}/"+sub)
 		case sub != "":
 			want = append(want, prefix+resource+"/{name}/"+sub)
+		case slices.Contains(r.Verbs, "create"): // a question, of one namespace
+			want = append(want, prefix+"namespaces/{namespace}/"+resource)
 		default:
 			want = append(want, prefix+resource)
 			if r.Namespaced {
@@ -30,7 +33,7 @@ func TestOwnGroup(t *testing.T) {
 			}
 		}
 	}
-	got := append(usage.Paths(), explainapi.Paths()...)
+	got := slices.Concat(usage.Paths(), explainapi.Paths(), autoscaling.Paths())
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {

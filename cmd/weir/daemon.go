@@ -13,12 +13,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
 
+	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/autoscaler/announce"
+	"github.com/weir-metrics/weir/autoscaler/controller"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/internal/serve"
 	"github.com/weir-metrics/weir/internal/version"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
+	player "github.com/weir-metrics/weir/sources/recording"
 )
 
 // grace is how long everything may take to end after a signal. Kubernetes allows
@@ -32,9 +35,11 @@ type daemon struct {
 	mux       *serve.Mux   // nil with it
 	door      *door        // nil without a secured server
 	manager   *manager.Manager
-	announcer *announce.Announcer // nil unless autoscalers are to be told
+	announcer *announce.Announcer    // nil unless autoscalers are to be told
+	scaler    *controller.Controller // nil unless autoscalers are decided about
 	sources   []opened
 	cluster   *cluster.Cluster // nil without one
+	played    *player.Player   // nil unless a recording is read
 }
 
 // open makes everything a plan asks for. What can be wrong with it is found out
@@ -78,6 +83,9 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 	}
 	s := openSinks(p, out)
 	options.Sinks = s.named
+	if err := d.openRecordings(p, &options); err != nil {
+		return nil, errors.Join(err, closeAll(d.sources))
+	}
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
@@ -96,17 +104,38 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 	options.Registerer = registry
 	d.manager = manager.New(options)
 	f := newFront(p, s, registry, d.manager, d.facts)
+	f.now = d.now
 	if p.HPAEvents {
 		if err := d.openAnnouncer(p, f); err != nil {
 			return nil, errors.Join(err, closeAll(d.sources))
 		}
 	}
+	// A mistake in the rules is found before anybody is asked anything.
+	if p.Secure != nil && p.APIs.External {
+		if f.external, err = externalmetrics.New(externalmetrics.Options{File: p.ExternalRules, Logger: log, Registerer: registry}); err != nil {
+			return nil, errors.Join(fmt.Errorf("read the rules of external metrics: %w", err), closeAll(d.sources))
+		}
+	}
+	if p.Cluster != nil {
+		a, err := openAutoscalers(p, f, d.leads, log)
+		if err != nil {
+			if f.external != nil {
+				f.external.Close()
+			}
+			return nil, errors.Join(err, closeAll(d.sources))
+		}
+		d.scaler, f.scaler, f.autoscaling = a.controller, a.controller, a.answers
+	}
+	f.ui = newUI(f, d.manager.Sinks)
 	if d.listener != nil {
 		d.mux = f.local(p)
 	}
 	if p.Secure != nil {
 		if d.door, err = openDoor(ctx, p, f, log); err != nil {
 			return nil, errors.Join(err, closeAll(d.sources))
+		}
+		if d.scaler != nil {
+			d.door.acts = d.scaler.Run
 		}
 	}
 	undo = false
@@ -119,7 +148,7 @@ func (d *daemon) openAnnouncer(p *plan, f *front) error {
 	if err != nil {
 		return noCluster(err)
 	}
-	o := announce.Options{World: f.world, Registerer: f.registry, Logger: d.log, Leads: func() bool { return d.door == nil || d.door.leads() }}
+	o := announce.Options{World: f.world, Registerer: f.registry, Logger: d.log, Leads: d.leads}
 	if p.Lease != nil {
 		o.Instance = p.Lease.identity
 	}
@@ -130,9 +159,15 @@ func (d *daemon) openAnnouncer(p *plan, f *front) error {
 	return nil
 }
 
+// leads reports whether this replica is the one that speaks and acts for all.
+func (d *daemon) leads() bool { return d.door == nil || d.door.leads() }
+
 // facts returns what there is to know of the cluster; nil only without one. What
 // serves must not take an API server that is silent for none.
 func (d *daemon) facts() *metric.Facts {
+	if d.played != nil {
+		return d.played.Facts()
+	}
 	if d.cluster == nil {
 		return nil
 	}
@@ -180,6 +215,9 @@ func (d *daemon) run(ctx context.Context) error {
 	start("run the pipeline", d.manager.Run)
 	if d.announcer != nil {
 		start("tell autoscalers", d.announcer.Run)
+	}
+	if d.scaler != nil && d.door == nil { // who has a door acts behind it
+		start("decide about autoscalers", d.scaler.Run)
 	}
 	if d.listener != nil {
 		front("serve", func(ctx context.Context) error {

@@ -19,6 +19,7 @@ import (
 	customdefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/custommetrics"
 	externaldefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/externalmetrics"
 
+	"github.com/weir-metrics/weir/api/autoscaling"
 	"github.com/weir-metrics/weir/api/custommetrics"
 	explainapi "github.com/weir-metrics/weir/api/explain"
 	"github.com/weir-metrics/weir/api/externalmetrics"
@@ -40,23 +41,19 @@ type door struct {
 	elector    *leader.Elector           // nil where this weir is alone
 	transports *peer.Transports          // nil with it
 	external   *externalmetrics.Provider // nil unless served
+	// acts is what only the leader does, if anything; set before run.
+	acts func(context.Context) error
 }
 
 // openDoor opens the secured server of a plan and puts everything on it that the
 // plan serves.
 func openDoor(ctx context.Context, p *plan, f *front, log *zap.Logger) (_ *door, err error) {
-	d := &door{}
+	d := &door{external: f.external}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.close())
 		}
 	}()
-	// A mistake in the rules is found before anybody is asked anything.
-	if p.APIs.External {
-		if d.external, err = externalmetrics.New(externalmetrics.Options{File: p.ExternalRules, Logger: log, Registerer: f.registry}); err != nil {
-			return nil, fmt.Errorf("read the rules of external metrics: %w", err)
-		}
-	}
 	v := version.Get()
 	c := server.Config{
 		Kubeconfig: p.Cluster.Kubeconfig,
@@ -179,14 +176,8 @@ func (d *door) join(l lease, kube *rest.Config, f *front, c *server.Config) erro
 	return nil
 }
 
-// leads reports whether this replica is the one that speaks for all.
-func (d *door) leads() bool {
-	if d.elector == nil {
-		return true
-	}
-	_, _, self := d.elector.Leader()
-	return self
-}
+// leads reports whether this replica is the one that speaks and acts for all.
+func (d *door) leads() bool { return d.elector == nil || d.elector.Reigns() }
 
 // install puts Kubernetes' own APIs on the server.
 func (d *door) install(p *plan, f *front) error {
@@ -201,11 +192,7 @@ func (d *door) install(p *plan, f *front) error {
 		}
 	}
 	if p.APIs.Custom {
-		err := custommetrics.Install(generic, custommetrics.New(custommetrics.Options{
-			View:  read(f.sinks, func(v view) custommetrics.View { return v }),
-			Facts: f.facts, Sources: f.sources,
-		}))
-		if err != nil {
+		if err := custommetrics.Install(generic, f.custom); err != nil {
 			return err
 		}
 	}
@@ -228,6 +215,9 @@ func (d *door) handle(p *plan, f *front) {
 	for _, path := range explainapi.Paths() {
 		d.server.Handle(path, explainNeeds, f.explain)
 	}
+	for _, path := range autoscaling.Paths() {
+		d.server.Handle(path, autoscalingNeeds, f.autoscaling)
+	}
 	if p.APIs.Model {
 		for _, path := range model.Paths() {
 			d.server.Handle(path, modelNeeds, f.model)
@@ -235,9 +225,12 @@ func (d *door) handle(p *plan, f *front) {
 	}
 }
 
-// run serves until ctx ends. The other replicas hand requests on to this one
-// until it has ended, so the election ends last.
+// run serves, and acts where this replica leads, until ctx ends. The other replicas
+// hand requests on to this one until it has ended, and one of them acts once this one
+// does no longer, so the election ends last.
 func (d *door) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var parts sync.WaitGroup
 	if d.elector != nil {
@@ -247,13 +240,23 @@ func (d *door) run(ctx context.Context) error {
 	if d.external != nil {
 		parts.Go(func() { watching = d.external.Run(beside) })
 	}
+	var acting sync.WaitGroup
+	var failed error
+	if d.acts != nil {
+		acting.Go(func() {
+			failed = d.acts(ctx)
+			cancel()
+		})
+	}
 	err := d.server.Run(ctx)
+	cancel()
+	acting.Wait()
 	stop()
 	parts.Wait()
 	if d.transports != nil {
 		d.transports.Close()
 	}
-	return cmp.Or(err, watching)
+	return cmp.Or(err, failed, watching)
 }
 
 // lease is where the replicas of a weir agree on who answers.

@@ -369,7 +369,7 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: metric.Running,
 		Containers: []metric.ContainerFacts{{Name: "app", State: metric.Live}},
 	}}})
-	f := &front{sinks: &sinks{memory: sink}, facts: func() *metric.Facts { return facts }, status: func() []manager.SourceStatus {
+	f := &front{sinks: &sinks{memory: sink}, now: time.Now, facts: func() *metric.Facts { return facts }, status: func() []manager.SourceStatus {
 		return []manager.SourceStatus{{Name: "kubelet:resource/n1", Kind: "kubelet:resource", Node: "n1", Began: now, Err: why}}
 	}}
 	h := explainapi.NewHandler(explainapi.Options{World: f.world})

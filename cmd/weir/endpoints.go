@@ -2,14 +2,19 @@ package main
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/weir-metrics/weir/api/autoscaling"
+	"github.com/weir-metrics/weir/api/custommetrics"
 	explainapi "github.com/weir-metrics/weir/api/explain"
+	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/api/model"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/autoscaler/controller"
 	"github.com/weir-metrics/weir/internal/serve"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
@@ -23,17 +28,24 @@ type front struct {
 	registry *prometheus.Registry
 	pipeline serve.Check
 	status   func() []manager.SourceStatus
+	now      func() time.Time // the moment of what is served
 	// autoscalers returns the HPAs that scale by a pod; nil if nobody watches them.
 	autoscalers func(*metric.PodFacts) []string
+	// custom and external answer for metrics of pods and from outside; external is nil
+	// where there are no rules.
+	custom      *custommetrics.Provider
+	external    *externalmetrics.Provider
+	autoscaling http.Handler           // nil without a cluster
+	scaler      *controller.Controller // nil unless autoscalers are decided about
 	usage       http.Handler
 	explain     http.Handler
 	model       http.Handler
-	ui          http.Handler
+	ui          http.Handler // made last: it shows what is decided
 }
 
 func newFront(p *plan, s *sinks, registry *prometheus.Registry, m *manager.Manager, facts func() *metric.Facts) *front {
 	f := &front{
-		sinks: s, facts: facts, registry: registry, status: m.Status,
+		sinks: s, facts: facts, registry: registry, status: m.Status, now: time.Now,
 		pipeline: serve.Check{Name: "pipeline", Waits: func() []string {
 			if err := m.Ready(); err != nil {
 				return []string{err.Error()}
@@ -45,8 +57,10 @@ func newFront(p *plan, s *sinks, registry *prometheus.Registry, m *manager.Manag
 	f.model = model.NewHandler(model.Options{
 		View: read(s, func(v view) model.View { return v }), Facts: facts, Sources: f.sources, Resolution: p.Resolution,
 	})
+	f.custom = custommetrics.New(custommetrics.Options{
+		View: read(s, func(v view) custommetrics.View { return v }), Facts: facts, Sources: f.sources,
+	})
 	f.explain = explainapi.NewHandler(explainapi.Options{World: f.world})
-	f.ui = newUI(f, m.Sinks)
 	return f
 }
 
@@ -69,6 +83,11 @@ func (f *front) local(p *plan) *serve.Mux {
 		mux.Handle(path, "", f.explain)
 	}
 	mux.List(wire.Path+"missing", "what has no number, and why, as JSON")
+	if f.autoscaling != nil {
+		for _, path := range autoscaling.Paths() {
+			mux.Handle(path, "", f.autoscaling)
+		}
+	}
 	if p.APIs.Model {
 		for _, path := range model.Paths() {
 			mux.Handle(path, "", f.model)

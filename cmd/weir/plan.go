@@ -21,8 +21,10 @@ import (
 	"github.com/weir-metrics/weir/sinks/log"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sinks/prometheus"
+	recorder "github.com/weir-metrics/weir/sinks/recording"
 	"github.com/weir-metrics/weir/sources/host"
 	"github.com/weir-metrics/weir/sources/kubelet"
+	player "github.com/weir-metrics/weir/sources/recording"
 )
 
 // plan is what a command will do, checked and with every default filled in.
@@ -32,8 +34,10 @@ type plan struct {
 	Kubelets   []kubeletPlan
 	Memory     memory.Options
 	Prometheus prometheus.Options
-	Log        *log.Options     // nil unless asked for
-	Cluster    *cluster.Options // nil without a cluster
+	Log        *log.Options      // nil unless asked for
+	Recorded   *recorder.Options // nil unless asked for
+	Played     *player.Options   // nil unless a recording is read
+	Cluster    *cluster.Options  // nil without a cluster
 	MaxReads   int
 	Resolution time.Duration // of sources that have none of their own
 	Listen     string        // empty: nothing is served without asking who reads
@@ -47,6 +51,8 @@ type plan struct {
 	Lease         *lease          // nil for a weir that is alone
 	// HPAEvents asks for Events on autoscalers whose pods have no metrics.
 	HPAEvents bool
+	// Autoscalers are decided about, where there is a cluster.
+	Autoscalers autoscalerPlan
 }
 
 // hostPlan is the source that reads this machine.
@@ -75,6 +81,8 @@ func (c *config) compile(source string) (*plan, error) {
 			err = p.addHost(s, c)
 		case "kubelet":
 			err = p.addKubelets(s, c)
+		case "recording":
+			err = p.addPlayed(s)
 		}
 		if err != nil {
 			return nil, cli.Usage(fmt.Errorf("--source=%s: %w", s.Name, err))
@@ -94,6 +102,9 @@ func (c *config) compile(source string) (*plan, error) {
 	}
 	if c.namesCluster() || p.needsCluster() {
 		p.Cluster = &cluster.Options{Kubeconfig: c.kubeconfig, Master: c.master}
+	}
+	if err := p.checkRecordings(); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
@@ -157,6 +168,8 @@ func (p *plan) addSink(s stageflag.Stage) error {
 		var o log.Options
 		o, err = log.ParseOptions(argument(s))
 		p.Log = &o
+	case "recording":
+		err = p.addRecorded(s)
 	}
 	return err
 }

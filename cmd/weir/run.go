@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/internal/logging"
 	"github.com/weir-metrics/weir/internal/serve"
 )
@@ -17,7 +18,7 @@ import (
 const runResolution = 5 * time.Second
 
 func newRun() *cobra.Command {
-	c := newConfig(runResolution, "host")
+	c := newConfig(runResolution, "host", "recording")
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Measure this machine, without a cluster",
@@ -34,7 +35,18 @@ alone. No cluster and no configuration is needed; as root it sees most.`,
 		},
 	}
 	c.addFlags(cmd.Flags())
+	cmd.SetFlagErrorFunc(serversFlag)
 	return cmd
+}
+
+// serversFlag says of a flag of weir server's that it is one.
+func serversFlag(cmd *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown || newServer(func(string) string { return "" }).Flags().Lookup(name) == nil {
+		return cmd.Parent().FlagErrorFunc()(cmd, err)
+	}
+	return cli.Hintf(cli.Usage(fmt.Errorf("--%s is a flag of weir server; %s knows no cluster", name, cmd.CommandPath())),
+		"Run weir server in a pod of the cluster, or with --kubeconfig=FILE.")
 }
 
 // start runs a plan until the command is interrupted. It is the body of run,

@@ -53,13 +53,14 @@ as a kubelet looks itself.`,
 type serverFlags struct {
 	*config
 	dropIn
-	secure    *server.Options
-	lease     string
-	hpaEvents bool
+	secure      *server.Options
+	lease       string
+	hpaEvents   bool
+	autoscalers *autoscalerFlags
 }
 
 func newServerFlags() *serverFlags {
-	s := &serverFlags{config: newConfig(serverResolution, "kubelet", "host"), secure: server.NewOptions()}
+	s := &serverFlags{config: newConfig(serverResolution, "kubelet", "host", "recording"), secure: server.NewOptions(), autoscalers: newAutoscalerFlags()}
 	s.apis = &apiFlags{}
 	return s
 }
@@ -73,6 +74,7 @@ func (s *serverFlags) addTo(cmd *cobra.Command) {
 	g.add("Sources and sinks", s.addPipelineFlags)
 	g.add("APIs", s.apis.addFlags)
 	g.add("Telling the cluster", s.addEventFlags)
+	g.add("Autoscaling", s.autoscalers.addFlags)
 	common, others := secureFlags(s.secure)
 	g.add("Serving whom the cluster lets read, over HTTPS", common, s.addReplicaFlags)
 	g.add("Serving whoever asks, over HTTP", s.addListenFlags)
@@ -103,6 +105,9 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 	if p.HPAEvents = s.hpaEvents; p.HPAEvents && p.Cluster == nil {
 		return nil, cli.Hintf(cli.Usage(errors.New("--hpa-events needs a cluster, whose autoscalers it watches")),
 			"Name it with --kubeconfig=FILE or --in-cluster, or leave --hpa-events out.")
+	}
+	if p.Autoscalers, err = s.autoscalers.compile(p.Cluster != nil); err != nil {
+		return nil, err
 	}
 	if !s.secure.Enabled() || !s.given("secure-port") && (!inPod || p.Cluster == nil) {
 		return p, nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-metrics/weir/sources/host"
 	"github.com/weir-metrics/weir/sources/kubelet"
+	played "github.com/weir-metrics/weir/sources/recording"
 )
 
 // newTopics returns pages of help that belong to no command.
@@ -17,13 +18,17 @@ func newTopics() []*cobra.Command {
 			Long: `A source is written NAME[:CONFIG][?OPTIONS], with options as in a URL:
   --source='kubelet:?endpoint=summary&resolution=60s'
 Several may be given; of what two of them report, the fresher is served.
-Every source has the option resolution, the time between two reads.
+Every source that reads has the option resolution, the time between two reads.
 
 kubelet: the kubelets of a cluster or of a list. CONFIG is SCHEME://[HOST][:PORT].
 ` + kubelet.OptionsHelp() + `
 
 host: this machine, through embedded cAdvisor. There is no CONFIG.
-` + host.OptionsHelp(),
+` + host.OptionsHelp() + `
+
+recording: a recorded run, whose times and facts are played with it. CONFIG is the
+file. No other source is read beside it.
+` + played.OptionsHelp(),
 		},
 		{
 			Use:   "sinks",
@@ -47,7 +52,14 @@ prometheus: the exposition on /metrics/cluster.
 
 log: a line for each batch, on standard output.
   format                text (default) or json
-  verbose               a line for each entity (default false)`,
+  verbose               a line for each entity (default false)
+
+recording: what was read, into a file, to be replayed. CONFIG is the file, which
+is gone on with if it is there; see weir recording.
+  flush                 longest wait before something is written (default 10s)
+  keep                  full files to keep beside it, FILE.1 the last (default 1)
+  max-age               time in one file, such as 24h; 0 (default) is no limit
+  max-size              of one file, such as 500M (default 1Gi); 0 is no limit`,
 		},
 	}
 }

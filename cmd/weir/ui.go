@@ -19,7 +19,7 @@ var uiPaths = [...]string{"/ui/", "/ui", wire.Path + "ui/", wire.Path + "ui"}
 
 // newUI returns the page.
 func newUI(f *front, sinks func() []manager.SinkStatus) *ui.Handler {
-	return ui.New(ui.Options{
+	o := ui.Options{
 		World: f.world, Version: version.Get().Version,
 		Points: func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
 			if snapshot := f.sinks.snapshot(); snapshot != nil {
@@ -34,7 +34,11 @@ func newUI(f *front, sinks func() []manager.SinkStatus) *ui.Handler {
 			}
 			return all
 		},
-	})
+	}
+	if f.scaler != nil {
+		o.Autoscaler, o.Autoscalers = f.scaler.Explain, f.scaler.All
+	}
+	return ui.New(o)
 }
 
 // uiNeeds is what one must be allowed for a view of the page.
@@ -42,6 +46,8 @@ func uiNeeds(r *http.Request) []server.Review {
 	switch shown := ui.Shows(r); {
 	case shown.All:
 		return everything()
+	case shown.Name != "":
+		return scalerNeeds(shown.Kind, string(shown.Namespace), shown.Name)
 	case shown.Namespace != "":
 		return []server.Review{server.ListPods(string(shown.Namespace))}
 	}

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"time"
-
 	"github.com/weir-metrics/weir/explain"
 )
 
 // world returns what answers about missing numbers are made of, as of now.
 func (f *front) world() *explain.World {
-	w := &explain.World{Now: time.Now(), Facts: f.facts(), Sources: f.sources(), Autoscalers: f.autoscalers}
+	w := &explain.World{Now: f.now(), Facts: f.facts(), Sources: f.sources(), Autoscalers: f.autoscalers}
 	if snapshot := f.sinks.snapshot(); snapshot != nil {
 		w.View = view{snapshot} // and not an interface that holds a nil
 	}
