@@ -1,0 +1,188 @@
+package parity
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/podautoscaler"
+	"k8s.io/kubernetes/pkg/controller/podautoscaler/metrics"
+	"k8s.io/kubernetes/pkg/controller/util/selectors"
+	"k8s.io/kubernetes/pkg/features"
+
+	"github.com/weir-metrics/weir/autoscaler"
+)
+
+// upstream is Kubernetes' own controller over APIs that answer from a world.
+type upstream struct {
+	controller *podautoscaler.HorizontalController
+	client     metrics.MetricsClient
+	hpas, pods cache.Indexer
+	apis       *apis
+	events     *events
+	gates      autoscaler.Settings // the feature gates as last set, and nothing else
+}
+
+// newUpstream returns a controller whose background work ends with ctx.
+func newUpstream(ctx context.Context) *upstream {
+	checkLayouts()
+	klog.SetOutput(io.Discard)
+	klog.LogToStderr(false)
+	utilruntime.ErrorHandlers = nil // they log, and pause between errors
+	retry.DefaultRetry.Duration = 0 // so that the clock stands still in a step, as weir's does
+
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	hpas, pods := factory.Autoscaling().V2().HorizontalPodAutoscalers(), factory.Core().V1().Pods()
+	u := &upstream{apis: &apis{}, events: &events{}, hpas: hpas.Informer().GetIndexer(), pods: pods.Informer().GetIndexer()}
+	u.client = metrics.NewRESTMetricsClient(resourceAPI{apis: u.apis}, customAPI{u.apis}, externalAPI{u.apis})
+	u.controller = podautoscaler.NewHorizontalController(ctx, fake.NewClientset().CoreV1(),
+		scaleAPI{apis: u.apis}, statusAPI{apis: u.apis}, mapper{apis: u.apis}, u.client,
+		hpas, podInformer{pods, u.apis}, time.Hour, time.Minute, 0.1, time.Minute, time.Minute)
+	*field[record.EventRecorder](u.controller, "eventRecorder") = u.events
+	context.AfterFunc(ctx, func() {
+		type queue interface{ ShutDown() }
+		(*field[queue](u.controller, "queue")).ShutDown()
+	})
+	return u
+}
+
+// configure sets flags and feature gates as if the controller had started with them.
+func (u *upstream) configure(c config) {
+	*field[float64](u.controller, "tolerance") = c.Tolerance
+	*field[time.Duration](u.controller, "downscaleStabilisationWindow") = c.DownscaleStabilization
+	*field[*podautoscaler.ReplicaCalculator](u.controller, "replicaCalc") = u.calculator(c)
+	u.setGates(c.Settings)
+}
+
+func (u *upstream) calculator(c config) *podautoscaler.ReplicaCalculator {
+	return podautoscaler.NewReplicaCalculator(u.client, listerOver(u.pods, u.apis), c.CPUInitialization, c.InitialReadinessDelay)
+}
+
+// setGates sets the feature gates, unless they are so already: it takes its time.
+func (u *upstream) setGates(s autoscaler.Settings) {
+	s = autoscaler.Settings{ConfigurableTolerance: s.ConfigurableTolerance, ScaleToZero: s.ScaleToZero, PodLevelResources: s.PodLevelResources}
+	if u.gates == s {
+		return
+	}
+	u.gates = s
+	err := feature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{
+		string(features.HPAConfigurableTolerance): s.ConfigurableTolerance,
+		string(features.HPAScaleToZero):           s.ScaleToZero,
+		string(features.PodLevelResources):        s.PodLevelResources,
+		// These need PodLevelResources; the autoscaler does not ask for them.
+		string(features.InPlacePodLevelResourcesVerticalScaling): false,
+		string(features.PodLevelResourceManagers):                false,
+	})
+	if err != nil {
+		panic(fmt.Sprintf("set feature gates: %v", err))
+	}
+}
+
+// see gives the APIs and caches a world to answer from.
+func (u *upstream) see(w *world) {
+	u.apis.world = w
+	objects := make([]any, len(w.Pods))
+	for i, pod := range w.Pods {
+		objects[i] = pod
+	}
+	if err := u.pods.Replace(objects, ""); err != nil {
+		panic(err)
+	}
+}
+
+// forget makes the controller what it was at its start.
+func (u *upstream) forget() {
+	if err := u.hpas.Replace(nil, ""); err != nil {
+		panic(err)
+	}
+	if deleted, err := reconcileKey(u.controller, context.Background(), namespace+"/"+name); !deleted || err != nil {
+		panic(fmt.Sprintf("the controller did not notice a deletion: %v", err))
+	}
+	(*field[*selectors.BiMultimap](u.controller, "hpaSelectors")).KeepOnlySelectors(nil)
+}
+
+// outcome is what can be seen of a reconcile, of either side.
+type outcome struct {
+	Err     error
+	Updates []int32 // counts written, or tried, to the scale
+	// Status is the one written, or tried; nil if none was.
+	Status *autoscalingv2.HorizontalPodAutoscalerStatus
+	Events []autoscaler.Event
+	Memory autoscaler.Memory
+}
+
+// reconcile reconciles once.
+func (u *upstream) reconcile(s *step, status *autoscalingv2.HorizontalPodAutoscalerStatus) outcome {
+	u.see(&s.World)
+	u.apis.step, u.apis.updates, u.apis.status = s, nil, nil
+	u.events.list = nil
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       s.Spec, Status: *status,
+	}
+	if s.Faults.Scale == "version" {
+		hpa.Spec.ScaleTargetRef.APIVersion = "a/b/c"
+	}
+	if err := u.hpas.Add(hpa); err != nil {
+		panic(err)
+	}
+	known := *field[*selectors.BiMultimap](u.controller, "hpaSelectors")
+	known.KeepOnlySelectors([]selectors.Key{{Namespace: namespace, Name: name}})
+	if self := (selectors.Key{Namespace: namespace, Name: name}); !known.SelectorExists(self) {
+		known.PutSelector(self, labels.Nothing()) // as the informer's handler does
+	}
+	for _, other := range s.Others {
+		known.PutSelector(selectors.Key{Namespace: other.Namespace, Name: other.Name}, parse(other.Selector))
+	}
+
+	key := namespace + "/" + name
+	_, err := reconcileKey(u.controller, context.Background(), key)
+	o := outcome{Err: err, Updates: u.apis.updates, Status: u.apis.status, Events: u.events.list}
+	for _, r := range (*field[map[string][]recommendation](u.controller, "recommendations"))[key] {
+		o.Memory.Recommendations = append(o.Memory.Recommendations, autoscaler.Recommendation{Replicas: r.Replicas, At: r.At})
+	}
+	changes := func(name string) (list []autoscaler.Change) {
+		for _, c := range (*field[map[string][]change](u.controller, name))[key] {
+			list = append(list, autoscaler.Change{Replicas: c.Replicas, At: c.At, Outdated: c.Outdated})
+		}
+		return list
+	}
+	o.Memory.Ups, o.Memory.Downs = changes("scaleUpEvents"), changes("scaleDownEvents")
+	return o
+}
+
+func parse(selector string) labels.Selector {
+	s, err := labels.Parse(selector)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// events records what a controller tells of.
+type events struct{ list []autoscaler.Event }
+
+func (e *events) Event(_ runtime.Object, kind, reason, message string) {
+	e.list = append(e.list, autoscaler.Event{Type: kind, Reason: reason, Message: message})
+}
+
+func (e *events) Eventf(object runtime.Object, kind, reason, format string, args ...any) {
+	e.Event(object, kind, reason, fmt.Sprintf(format, args...))
+}
+
+func (e *events) AnnotatedEventf(object runtime.Object, _ map[string]string, kind, reason, format string, args ...any) {
+	e.Eventf(object, kind, reason, format, args...)
+}

@@ -1,0 +1,94 @@
+package parity
+
+import (
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	custom "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
+	external "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
+	metricsapi "k8s.io/metrics/pkg/apis/metrics/v1beta1"
+
+	"github.com/weir-metrics/weir/autoscaler"
+)
+
+// The autoscaler under test, its target and their namespace.
+const (
+	namespace = "shop"
+	name      = "web"
+)
+
+// world is what the API servers answer at one instant, in their own objects. Both
+// sides are fed from it and from nothing else.
+type world struct {
+	Pods     []*corev1.Pod // of the whole cluster
+	PodsFail bool
+
+	// Answers of the metrics APIs. An API without an answer fails.
+	Resource *[]metricsapi.PodMetrics
+	Custom   map[string][]custom.MetricValue // by metric, for pods
+	Object   map[string]custom.MetricValue   // by metric
+	External map[string][]external.ExternalMetricValue
+}
+
+// config is what holds for all autoscalers of a controller.
+type config struct {
+	autoscaler.Settings
+}
+
+// call is one call of upstream's ReplicaCalculator.
+type call struct {
+	Config   config
+	World    world
+	Selector string
+	Current  int32 // the target's count: of its status for AverageValue of Object and External
+	Metric   autoscalingv2.MetricSpec
+	// Behavior holds tolerances; nil for those of Config.
+	Behavior *autoscalingv2.HorizontalPodAutoscalerBehavior
+}
+
+// sequence is the life of one autoscaler.
+type sequence struct {
+	Config config
+	Reuse  bool                                        // weir's controller hands each decision back for the next
+	Status autoscalingv2.HorizontalPodAutoscalerStatus // at first
+	Steps  []step
+}
+
+// action is what happens in a step.
+type action string
+
+const (
+	reconcile action = "reconcile"
+	deletion  action = "delete"  // the object is deleted, and another of its name made
+	restart   action = "restart" // of the controller
+)
+
+// step is one reconcile, or what comes between two.
+type step struct {
+	After  time.Duration // the step before
+	Action action
+	Spec   autoscalingv2.HorizontalPodAutoscalerSpec
+	Target autoscaler.Scale
+	World  world
+	Others []rival
+	Faults faults
+}
+
+// rival is another autoscaler that the controller knows.
+type rival struct{ Namespace, Name, Selector string }
+
+// faults are what fails in a step, for that step only.
+type faults struct {
+	Scale        string         // the scale lookup: "", "kind", "mappings", "get", "first"
+	ScaleUpdates []scaleFailure // answers to updates of the scale, in order; then success
+	ScaleRefresh bool           // reading the scale again after a failed update
+	Status       bool           // the status update
+}
+
+type scaleFailure string
+
+const (
+	conflict scaleFailure = "conflict"
+	refused  scaleFailure = "refused"
+)
