@@ -12,20 +12,28 @@ import (
 // The controller's change from one count to another *agrees* if weir, deciding on
 // the same count, arrives at the same one at some moment no further from the change
 // than the reach: the decisions of its own rounds before, and those it makes after,
-// for this purpose, as if the target still had the count from before. The reach is
-// a period and a metric's resolution: one controller's round may be that much later
-// than the other's, and its reading that much newer.
+// for this purpose, as if the target still had the count from before (and pods that
+// it lost, their last numbers). The reach is a period and a metric's resolution: one
+// controller's round may be that much later than the other's, and its reading that
+// much newer.
 //
 // A change that weir proposes and the controller does not make *differs* once weir
 // has proposed a change in the same direction in every round for longer than the
 // reach. A proposal that passes sooner is judged neither way: the other controller
-// may not have looked at that moment.
+// may not have looked at that moment. So with metrics: that weir has none while the
+// controller says it has is a difference once it lasts.
 //
 // A round in which neither changes anything is agreement too, and is only counted.
 //
-// Until weir has watched for the longest window or period of the specification its
-// memory is shorter than the controller's. What it would hold back, or do, for that
-// is *undecided*.
+// Until weir has watched for the longest window or period of the specification, from
+// its start or from the last gap, its memory is shorter than the controller's. What it
+// would hold back, or do, for that is *undecided*. So is a change that it learnt of too
+// late to know what it would have done.
+//
+// The controller's own memory begins anew when kube-controller-manager restarts. It
+// then holds for a window what weir would scale down (NotFollowed), and may go faster
+// than policies that it forgot (Count, Held). These are differences, and nothing tells
+// them from others but that they begin for all autoscalers at once.
 
 // sight is what weir decided in a round.
 type sight struct {
@@ -34,7 +42,10 @@ type sight struct {
 	// arrived at any (Decided).
 	Current, Desired int32
 	Decided          bool
-	// Targets are the metrics it saw, and Why how it arrived there, in a line.
+	// Alone says that the controller has metrics where weir arrived at nothing.
+	Alone bool
+	// Targets are the metrics it saw, and Why how it arrived there, in a line: of
+	// rounds in which nothing was to be done neither is told.
 	Targets, Why string
 }
 
@@ -43,6 +54,8 @@ type change struct {
 	At       time.Time
 	From, To int32
 	Targets  string
+	// Missed says that it was not seen as it was made: From is the best guess.
+	Missed bool
 }
 
 // verdict is what came of a comparison.
@@ -58,13 +71,36 @@ func (v verdict) String() string { return [...]string{"agreed", "differed", "und
 
 // The reasons of differences, as the metrics have them.
 const (
-	reasonNoDecision  = "NoDecision"  // weir had no count to propose
+	reasonNoDecision  = "NoDecision"  // weir had no count to propose where the controller had
 	reasonHeld        = "Held"        // weir would have changed nothing
 	reasonOpposite    = "Opposite"    // weir would have changed it the other way
 	reasonCount       = "Count"       // the same way, to another count
 	reasonNotFollowed = "NotFollowed" // weir proposed a change that was not made
 	reasonWarmingUp   = "WarmingUp"   // undecided: weir does not remember as much yet
+	reasonMissed      = "Missed"      // undecided: weir learnt of the change too late
 )
+
+// stance is how a decision of weir's stands to what is there.
+type stance uint8
+
+const (
+	still stance = iota // nothing is to be done
+	up
+	down
+	alone // weir has no metrics, and the controller has
+)
+
+func (s sight) stance() stance {
+	switch {
+	case s.Alone:
+		return alone
+	case s.Decided && s.Desired > s.Current:
+		return up
+	case s.Decided && s.Desired < s.Current:
+		return down
+	}
+	return still
+}
 
 // comparison is what the two did about one count.
 type comparison struct {
@@ -101,11 +137,12 @@ type judge struct {
 
 	sights []sight    // of the last reach, oldest first
 	open   []openCase // changes that nothing of weir's agrees with as yet
-	// proposed is since when weir proposes a change that is not made; zero if it
-	// does not. told says that it was found to differ.
-	proposed time.Time
-	up, told bool
-	holds    int // rounds in which neither changed anything, not yet counted
+	// stance is that of weir's last rounds, and since when; told says that it was
+	// found to differ.
+	stance stance
+	since  time.Time
+	told   bool
+	holds  int // rounds in which neither changed anything, not yet counted
 
 	last []comparison // the newest last
 }
@@ -120,31 +157,49 @@ type openCase struct {
 func (j *judge) saw(s sight) []comparison {
 	j.sights = append(slices.DeleteFunc(j.sights, func(old sight) bool { return s.At.Sub(old.At) > j.reach }), s)
 	found := j.expire(s.At)
-	switch {
-	case !s.Decided:
-		j.proposed = time.Time{}
-	case s.Desired == s.Current:
-		j.proposed = time.Time{}
-		if len(j.open) == 0 {
-			j.holds++
-		}
-	case j.proposed.IsZero() || j.up != (s.Desired > s.Current):
-		j.proposed, j.up, j.told = s.At, s.Desired > s.Current, false
-	case !j.told && s.At.Sub(j.proposed) > j.reach:
+	switch now := s.stance(); {
+	case now != j.stance:
+		j.stance, j.since, j.told = now, s.At, false
+	case now != still && !j.told && s.At.Sub(j.since) > j.reach:
 		j.told = true
-		c := comparison{At: j.proposed, From: s.Current, To: s.Current, Ours: s.Desired, Verdict: differed, Reason: reasonNotFollowed, Why: s.Why}
-		if j.proposed.Before(j.warm) {
+		c := comparison{At: j.since, From: s.Current, To: s.Current, Ours: s.Desired, Verdict: differed, Reason: reasonNotFollowed, Why: s.Why}
+		switch {
+		case now == alone:
+			c.Reason, c.Ours = reasonNoDecision, s.Current
+		case j.since.Before(j.warm):
 			c.Verdict, c.Reason = undecided, reasonWarmingUp
 		}
 		found = append(found, j.keep(c))
 	}
+	if s.Decided && j.stance == still && len(j.open) == 0 {
+		j.holds++
+	}
 	return found
+}
+
+// lost notes that weir did not look for longer than the reach, and remembers as much
+// as the controller only from a time on. What it would have done meanwhile nobody
+// knows.
+func (j *judge) lost(warm time.Time) (found []comparison) {
+	for _, o := range j.open {
+		found = append(found, j.missed(o.change))
+	}
+	j.warm, j.stance, j.open, j.sights = warm, still, nil, nil
+	return found
+}
+
+// missed is the comparison with a change about which weir knows nothing.
+func (j *judge) missed(c change) comparison {
+	return j.keep(comparison{At: c.At, From: c.From, To: c.To, Ours: c.From, Verdict: undecided, Reason: reasonMissed})
 }
 
 // changed notes a change of the controller's. same is weir's decision on the count
 // before, made now.
 func (j *judge) changed(c change, same sight) []comparison {
-	j.proposed = time.Time{}
+	j.stance = still
+	if c.Missed || !near(same.At, c.At, j.reach) {
+		return []comparison{j.missed(c)}
+	}
 	nearest := same
 	for _, s := range j.sights {
 		if s.Decided && s.Current == c.From && s.Desired == c.To && near(s.At, c.At, j.reach) {

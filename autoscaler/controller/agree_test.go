@@ -107,6 +107,31 @@ func TestAgreement(t *testing.T) {
 		saw(p, 60, 5, 5)
 	}, "differed: 3 to 5, weir 3, NoDecision: the controller saw nothing, weir nothing; weir: "[:len("differed: 3 to 5, weir 3, NoDecision")])
 
+	f("metrics that weir has not, and the controller has", func(p *play) {
+		for s := 0; s <= 60; s += 15 {
+			note(p, p.saw(sight{At: at(s), Current: 3, Desired: 3, Alone: true}))
+		}
+	}, "differed: 3 to 3, weir 3, NoDecision")
+	f("metrics that neither has", func(p *play) {
+		for s := 0; s <= 60; s += 15 {
+			note(p, p.saw(sight{At: at(s), Current: 3, Desired: 3}))
+		}
+	})
+	f("a change that was not seen as it was made", func(p *play) {
+		note(p, p.changed(change{At: at(10), From: 3, To: 5, Missed: true}, sight{At: at(10), Current: 3, Desired: 5, Decided: true}))
+	}, "undecided: 3 to 5, weir 3, Missed")
+	f("a change that was learnt of late", func(p *play) {
+		changed(p, 10, 3, 5, 5)
+		note(p, p.changed(change{At: at(60), From: 5, To: 7}, sight{At: at(92), Current: 5, Desired: 7, Decided: true}))
+	}, "agreed: 3 to 5, weir 5", "undecided: 5 to 7, weir 5, Missed")
+	f("a gap", func(p *play) {
+		saw(p, 0, 3, 5)
+		changed(p, 10, 3, 4, 5)
+		note(p, p.lost(at(900)))
+		saw(p, 600, 4, 2)
+		saw(p, 631, 4, 2)
+	}, "undecided: 3 to 4, weir 3, Missed", "undecided: 4 to 4, weir 2, WarmingUp")
+
 	p := &judge{reach: 30 * time.Second}
 	for s := 0; s < 60; s += 15 {
 		p.saw(sight{At: at(s), Current: 3, Desired: 3, Decided: true})

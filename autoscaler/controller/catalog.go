@@ -1,13 +1,13 @@
 package controller
 
 import (
-	"strings"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/autoscaler/report"
@@ -33,29 +33,27 @@ type object struct {
 	created time.Time
 	mode    string // one of package report's
 	spec    *autoscalingv2.HorizontalPodAutoscalerSpec
+	note    string // what is done otherwise than spec's author may think
 	// status is that of a HorizontalPodAutoscaler, scaler the Autoscaler: the one
 	// or the other.
 	status *autoscalingv2.HorizontalPodAutoscalerStatus
 	scaler *v1alpha1.Autoscaler
 }
 
-// object returns what Events are about.
-func (o *object) regarding() runtime.Object {
-	if o.scaler != nil {
-		return o.scaler
-	}
-	return nil // weir says nothing on other people's objects
-}
-
 // owns reports whether o may hold its target against others.
 func (o *object) owns() bool { return o.mode != report.DryRun }
 
-// older reports whether o goes before another Autoscaler.
-func (o *object) older(other *object) bool {
+// before reports whether o goes before another object in the right to their target:
+// a HorizontalPodAutoscaler before an Autoscaler, and the older of a kind. Of those
+// that were made in one second it is the first by name.
+func (o *object) before(other *object) bool {
+	if o.kind != other.kind {
+		return o.kind == hpaKind
+	}
 	if !o.created.Equal(other.created) {
 		return o.created.Before(other.created)
 	}
-	return strings.Compare(o.name, other.name) < 0
+	return o.name < other.name
 }
 
 // catalog is what the reflectors have seen. Its methods may be called by several
@@ -121,14 +119,19 @@ func (c *catalog) set(o *object) (wake bool) {
 
 // changeOf returns what a controller did to the target between two states of its
 // object. The status it writes then has the count before and the one after.
+// After a gap there may be only a later one, of which both are the count after.
 func changeOf(old, now *object) (change, bool) {
 	if now.status == nil || old.status == nil || now.status.LastScaleTime == nil || now.status.LastScaleTime.Equal(old.status.LastScaleTime) {
 		return change{}, false
 	}
-	return change{
+	ch := change{
 		At: now.status.LastScaleTime.Time, From: now.status.CurrentReplicas, To: now.status.DesiredReplicas,
 		Targets: targetsText(now.spec, now.status.CurrentMetrics),
-	}, true
+	}
+	if ch.From == ch.To {
+		ch.From, ch.Missed = old.status.DesiredReplicas, true
+	}
+	return ch, true
 }
 
 // drop notes that an object is gone.
@@ -168,7 +171,11 @@ func (c *catalog) replace(kind string, all []*object) {
 			wake = append(wake, k)
 		}
 	}
-	c.mu.listed[kind] = true
+	if !c.mu.listed[kind] {
+		// Whoever came before all were known was turned away.
+		c.mu.listed[kind] = true
+		wake = slices.Collect(maps.Keys(c.mu.objects))
+	}
 	c.mu.Unlock()
 	for _, k := range wake {
 		c.wake(k)
@@ -192,13 +199,13 @@ func (c *catalog) listed(kind string) bool {
 	return c.mu.listed[kind]
 }
 
-// others returns the other objects that may have the target of o.
-func (c *catalog) others(o *object) (list []*object) {
+// others returns the objects other than k whose target may be the one of a name.
+func (c *catalog) others(k key, target types.NamespacedName) (list []*object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k := range c.mu.byTarget[o.target()] {
-		if k != o.key {
-			list = append(list, c.mu.objects[k])
+	for other := range c.mu.byTarget[target] {
+		if other != k {
+			list = append(list, c.mu.objects[other])
 		}
 	}
 	return list

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -112,6 +113,9 @@ func (c *Controller) Run(ctx context.Context) error {
 			}
 		})
 	}
+	if c.opts.Peek > 0 {
+		parts.Go(func() { c.peeks(ctx, queue.Add) })
+	}
 	<-ctx.Done()
 	queue.ShutDown()
 	parts.Wait()
@@ -126,11 +130,24 @@ func (c *Controller) next(ctx context.Context, queue workqueue.TypedDelayingInte
 	}
 	defer queue.Done(k)
 	if ctx.Err() == nil {
-		if again := c.sync(ctx, k); again > 0 {
+		if again := c.survive(ctx, k); again > 0 {
 			queue.AddAfter(k, again)
 		}
 	}
 	return true
+}
+
+// survive is sync. A mistake in deciding about one object must not end the process,
+// which others have their metrics from.
+func (c *Controller) survive(ctx context.Context, k key) (again time.Duration) {
+	defer func() {
+		if v := recover(); v != nil {
+			again = c.wait(k, time.Now())
+			c.metrics.failed(failedPanic)
+			c.opts.Logger.Error("deciding about an autoscaler panicked", zap.Stringer("autoscaler", k), zap.Any("panic", v), zap.Stack("stack"))
+		}
+	}()
+	return c.sync(ctx, k)
 }
 
 // wait returns how long it is to the object's next moment: the same in every
@@ -171,7 +188,11 @@ func (c *Controller) entry(o *object) *entry {
 // forget frees what is kept of an object that is gone.
 func (c *Controller) forget(k key) {
 	c.mu.Lock()
+	e := c.mu.entries[k]
 	delete(c.mu.entries, k)
 	c.mu.Unlock()
+	if e != nil {
+		c.unrecord(k, e)
+	}
 	c.rivals.drop(k)
 }

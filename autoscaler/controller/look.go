@@ -15,24 +15,28 @@ import (
 // look is what is found of an object's target at a moment.
 type look struct {
 	autoscaler.Input
-	handle   *target.Handle
-	selector labels.Selector // nil if it is not known
+	handle *target.Handle
 }
 
 // look finds out what a decision is made of, all but the memory.
 func (c *Controller) look(ctx context.Context, o *object, status *autoscalingv2.HorizontalPodAutoscalerStatus) *look {
-	l := &look{Input: autoscaler.Input{Now: time.Now(), Settings: c.opts.Settings, Object: o.named(), Spec: o.spec, Status: status}}
+	l := &look{Input: autoscaler.Input{Settings: c.opts.Settings, Object: o.named(), Spec: o.spec, Status: status}}
 	l.Scale, l.handle, l.ScaleErr = c.opts.Scales.Get(ctx, o.namespace, o.spec.ScaleTargetRef)
+	l.Now = time.Now()
 	if l.ScaleErr != nil {
+		if target.Final(l.ScaleErr) {
+			c.rivals.drop(o.key) // the pods that its target had may be another's now
+		}
 		return l
 	}
 	selector, err := target.Selector(l.Scale.Selector)
 	if err != nil {
+		c.rivals.drop(o.key)
 		l.PodsErr = err
 		l.Read = func(int) autoscaler.Reading { return autoscaler.Reading{Err: err} }
 		return l
 	}
-	l.selector = selector
+	l.Selector = selector
 	c.rivals.put(o.key, l.handle.ID, l.Scale.Selector, selector)
 	l.Pods, l.PodsErr = c.opts.Metrics.Pods(o.namespace, selector)
 	l.Rivals = c.rivals.of(o.key, l.Pods,
@@ -50,7 +54,7 @@ func (c *Controller) harmless(k key) bool {
 
 // told returns d with what it takes to tell it.
 func (c *Controller) told(o *object, l *look, d *autoscaler.Decision) *told {
-	t := &told{decision: d, context: report.Context{Kind: o.kind, Mode: o.mode, Target: o.spec.ScaleTargetRef.Kind + "/" + o.spec.ScaleTargetRef.Name, Max: o.spec.MaxReplicas, Min: 1}}
+	t := &told{decision: d, note: o.note, context: report.Context{Kind: o.kind, Mode: o.mode, Target: o.spec.ScaleTargetRef.Kind + "/" + o.spec.ScaleTargetRef.Name, Max: o.spec.MaxReplicas, Min: 1}}
 	if o.spec.MinReplicas != nil {
 		t.context.Min = *o.spec.MinReplicas
 	}

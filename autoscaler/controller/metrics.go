@@ -13,9 +13,10 @@ import (
 // What can fail.
 const (
 	failedScale   = "Scale"   // the target's scale cannot be read
-	failedMetrics = "Metrics" // no count, or some metrics failed
+	failedMetrics = "Metrics" // no count, or some metrics failed; or whose the pods are is not known
 	failedWrite   = "Write"   // the scale cannot be written
 	failedStatus  = "Status"  // the status cannot be written
+	failedPanic   = "Panic"   // a mistake of weir's
 )
 
 type metrics struct {
@@ -34,7 +35,7 @@ func newMetrics(c *Controller) *metrics {
 	m := &metrics{
 		decisions:    auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_autoscaler_decisions_total", Help: "Decisions made, by kind of object and by what they ask for: up, down, hold, or none."}, []string{"kind", "decision"}),
 		rescales:     auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_autoscaler_rescales_total", Help: "Changes of targets written, by direction."}, []string{"direction"}),
-		errors:       auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_autoscaler_errors_total", Help: "What failed, by what it was: reading a Scale, Metrics, a Write of a scale, or of a Status."}, []string{"reason"}),
+		errors:       auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_autoscaler_errors_total", Help: "What failed, by what it was: reading a Scale, Metrics, a Write of a scale, or of a Status; or a Panic of weir's."}, []string{"reason"}),
 		duration:     auto.NewHistogramVec(prometheus.HistogramOpts{Name: "weir_autoscaler_sync_duration_seconds", Help: "Time one decision took, with reading the scale and writing it.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15)}, []string{"kind"}),
 		statusWrites: auto.NewCounter(prometheus.CounterOpts{Name: "weir_autoscaler_status_writes_total", Help: "Statuses of Autoscalers written."}),
 		agreements:   auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_autoscaler_shadow_agreements_total", Help: "Decisions on shadowed HorizontalPodAutoscalers that agree with what was done, by whether that was a rescale or a hold."}, []string{"decision"}),
@@ -42,7 +43,7 @@ func newMetrics(c *Controller) *metrics {
 		undecided:    auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_autoscaler_shadow_undecided_total", Help: "Decisions on shadowed HorizontalPodAutoscalers that cannot be compared, by why."}, []string{"reason"}),
 	}
 	// What never happened is 0, not absent.
-	for _, reason := range []string{failedScale, failedMetrics, failedWrite, failedStatus} {
+	for _, reason := range []string{failedScale, failedMetrics, failedWrite, failedStatus, failedPanic} {
 		m.errors.WithLabelValues(reason)
 	}
 	for _, direction := range []string{"up", "down"} {
@@ -55,7 +56,9 @@ func newMetrics(c *Controller) *metrics {
 		for _, reason := range []string{reasonNoDecision, reasonHeld, reasonOpposite, reasonCount, reasonNotFollowed} {
 			m.differences.WithLabelValues(reason)
 		}
-		m.undecided.WithLabelValues(reasonWarmingUp)
+		for _, reason := range []string{reasonWarmingUp, reasonMissed} {
+			m.undecided.WithLabelValues(reason)
+		}
 	}
 	if c.opts.Registerer != nil {
 		c.opts.Registerer.MustRegister(collector{c})
@@ -69,7 +72,7 @@ func (m *metrics) took(kind string, d time.Duration) {
 
 func (m *metrics) failed(reason string) { m.errors.WithLabelValues(reason).Inc() }
 
-func (m *metrics) decided(kind string, d *autoscaler.Decision, write error, wrote bool) {
+func (m *metrics) decided(kind string, l *look, d *autoscaler.Decision, write error, wrote bool) {
 	decision := "hold"
 	switch {
 	case len(d.Steps) == 0:
@@ -87,10 +90,9 @@ func (m *metrics) decided(kind string, d *autoscaler.Decision, write error, wrot
 		m.failed(failedWrite)
 	}
 	switch {
-	case d.Err == nil:
-	case len(d.Steps) == 0 && d.Metrics == nil:
+	case l.ScaleErr != nil:
 		m.failed(failedScale)
-	default:
+	case d.Err != nil:
 		m.failed(failedMetrics)
 	}
 }

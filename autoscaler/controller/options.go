@@ -15,6 +15,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/report"
 	"github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/recording"
 )
 
 // Metrics tells what a decision is made of; live.Live does.
@@ -63,6 +64,10 @@ type Options struct {
 
 	// Period is the time between two decisions about one object. Default: 15s.
 	Period time.Duration
+	// Peek is how often an Autoscaler's numbers are looked at between two decisions,
+	// of which the next is made at once where they ask for another count. All
+	// looking takes at most a twentieth of one core. Default: 0, never.
+	Peek time.Duration
 	// Workers is how many objects are decided about at once. Default: 5.
 	Workers int
 	// SyncTimeout bounds one decision, of which most is the reading of the scale.
@@ -80,6 +85,11 @@ type Options struct {
 	// decisions. Default: 15s.
 	Resolution time.Duration
 
+	// Record is told of a target when it is first seen, when its replicas or its
+	// autoscaler's specification change, every five minutes (a recording may begin
+	// anew in another file), and when it is no longer followed. It is called by
+	// several goroutines. Default: nobody is told.
+	Record func(*recording.Target, time.Time)
 	// Registerer takes the weir_autoscaler_ metrics. Default: none.
 	Registerer prometheus.Registerer
 	// Logger is told what was scaled, and what cannot be read or written. Default:

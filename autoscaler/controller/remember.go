@@ -28,9 +28,6 @@ func noted(m autoscaler.Memory, spec *autoscalingv2.HorizontalPodAutoscalerSpec,
 		slices.SortStableFunc(n.Changes, func(a, b v1alpha1.Change) int { return a.Time.Compare(b.Time.Time) })
 		n.Changes = merged(n.Changes)
 	}
-	if len(n.Recommendations) == 0 && len(n.Changes) == 0 {
-		return nil
-	}
 	return n
 }
 
@@ -77,22 +74,29 @@ func merged(all []v1alpha1.Change) []v1alpha1.Change {
 	return all
 }
 
-// recalled returns the memory that a status notes.
-func recalled(n *v1alpha1.Memory) (m autoscaler.Memory) {
+// recalled returns the memory that a status notes. What it says of the future is of
+// a clock that was wrong, and counts from now: it must not hold for a year.
+func recalled(n *v1alpha1.Memory, now time.Time) (m autoscaler.Memory) {
 	if n == nil {
 		return m
 	}
+	past := func(t metav1.Time) time.Time {
+		if t.After(now) {
+			return now
+		}
+		return t.Time
+	}
 	for _, r := range n.Recommendations {
-		m.Recommendations = append(m.Recommendations, autoscaler.Recommendation{Replicas: r.Max, At: r.Time.Time})
+		m.Recommendations = append(m.Recommendations, autoscaler.Recommendation{Replicas: r.Max, At: past(r.Time)})
 		if r.Min != r.Max {
-			m.Recommendations = append(m.Recommendations, autoscaler.Recommendation{Replicas: r.Min, At: r.Time.Time})
+			m.Recommendations = append(m.Recommendations, autoscaler.Recommendation{Replicas: r.Min, At: past(r.Time)})
 		}
 	}
 	for _, c := range n.Changes {
 		if c.Replicas > 0 {
-			m.Ups = append(m.Ups, autoscaler.Change{Replicas: c.Replicas, At: c.Time.Time})
+			m.Ups = append(m.Ups, autoscaler.Change{Replicas: c.Replicas, At: past(c.Time)})
 		} else if c.Replicas < 0 {
-			m.Downs = append(m.Downs, autoscaler.Change{Replicas: -c.Replicas, At: c.Time.Time})
+			m.Downs = append(m.Downs, autoscaler.Change{Replicas: -c.Replicas, At: past(c.Time)})
 		}
 	}
 	return m

@@ -43,7 +43,7 @@ func TestNotedIsNeverBolder(t *testing.T) {
 		if len(status.Recommendations) > maxSlices || len(status.Changes) > maxChanges {
 			t.Fatalf("seed %d: got %d slices and %d changes", n, len(status.Recommendations), len(status.Changes))
 		}
-		got := recalled(status)
+		got := recalled(status, now)
 		for later := 0; later < 3600; later += 37 {
 			then := now.Add(time.Duration(later) * time.Second)
 			for _, w := range []int32{down, up} {
@@ -88,10 +88,10 @@ func sum(all []autoscaler.Change, now time.Time, period int32) (n int32) {
 func TestNoted(t *testing.T) {
 	settings := autoscaler.DefaultSettings()
 	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{}
-	if got := noted(autoscaler.Memory{}, spec, &settings, at(0)); got != nil {
-		t.Errorf("of nothing: got %v", got)
+	if diff := cmp.Diff(&v1alpha1.Memory{}, noted(autoscaler.Memory{}, spec, &settings, at(0))); diff != "" {
+		t.Errorf("of nothing (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(autoscaler.Memory{}, recalled(nil)); diff != "" {
+	if diff := cmp.Diff(autoscaler.Memory{}, recalled(nil, at(0))); diff != "" {
 		t.Errorf("nothing recalled (-want +got):\n%s", diff)
 	}
 	m := autoscaler.Memory{Recommendations: []autoscaler.Recommendation{
@@ -102,6 +102,23 @@ func TestNoted(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, noted(m, spec, &settings, at(40))); diff != "" {
 		t.Errorf("noted (-want +got):\n%s", diff)
+	}
+}
+
+// A clock that was a year ahead must not hold a target for a year.
+func TestFutureIsNow(t *testing.T) {
+	year := metav1.NewTime(at(365 * 24 * 3600))
+	got := recalled(&v1alpha1.Memory{
+		Recommendations: []v1alpha1.Recommendations{{Time: metav1.NewTime(at(-5)), Min: 3, Max: 3}, {Time: year, Min: 4, Max: 5}},
+		Changes:         []v1alpha1.Change{{Time: year, Replicas: 2}, {Time: metav1.NewTime(at(-7)), Replicas: -1}},
+	}, at(0))
+	want := autoscaler.Memory{
+		Recommendations: []autoscaler.Recommendation{{Replicas: 3, At: at(-5)}, {Replicas: 5, At: at(0)}, {Replicas: 4, At: at(0)}},
+		Ups:             []autoscaler.Change{{Replicas: 2, At: at(0)}},
+		Downs:           []autoscaler.Change{{Replicas: 1, At: at(-7)}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

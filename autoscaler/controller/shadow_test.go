@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
 // rescales does what Kubernetes' controller does: the scale first, then the status.
@@ -80,6 +81,43 @@ func TestShadow(t *testing.T) {
 			if a.GetSubresource() == "" && !slices.Contains([]string{"list", "watch", "create", "get"}, a.GetVerb()) {
 				t.Errorf("weir did %s %s", a.GetVerb(), a.GetResource().Resource)
 			}
+		}
+		r.stop()
+	})
+}
+
+// A window that ends a moment later for weir than for the controller is no
+// difference, though the pods that the controller ended are gone by then, and those
+// that are left have their load.
+func TestShadowsWindowEndsLater(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.options = Options{Shadow: true}
+		s.world.set("web", 8, 4000)
+		window := int32(60)
+		spec := halfACore("web")
+		spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: &window}}
+		v1alpha1.SetSpecDefaults(&spec)
+		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}, Spec: spec}
+		h.Status.DesiredReplicas, h.Status.CurrentReplicas = 8, 8
+		if _, err := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop").Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r := s.lead()
+		s.pass(3 * time.Minute)
+		tell, ok := r.Explain(hpaKind, "shop", "web")
+		if !ok || tell.Desired != 8 {
+			t.Fatalf("got %+v, want 8 desired", tell)
+		}
+		s.world.use("web", 2000)
+		s.pass(50*time.Second - time.Since(tell.At)) // weir still remembers that 8 was recommended
+		if tell, _ = r.Explain(hpaKind, "shop", "web"); tell.Desired != 8 || *tell.Metrics[0].Proposal != 4 {
+			t.Fatalf("got %+v, want that the window holds 8", tell)
+		}
+		s.rescales("web", 4)
+		s.pass(time.Minute)
+		tell, _ = r.Explain(hpaKind, "shop", "web")
+		if !tell.Other.Agrees || !slices.ContainsFunc(tell.Notes, func(n string) bool { return strings.Contains(n, "agreed: 8 to 4, weir 4") }) {
+			t.Errorf("got %+v, notes %q; want that the two agree on 4", tell.Other, tell.Notes)
 		}
 		r.stop()
 	})

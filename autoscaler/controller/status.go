@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
@@ -34,6 +35,9 @@ type round struct {
 	conflict string
 	wrote    bool
 	settings *autoscaler.Settings
+	blind    bool // the scale is not known
+	begun    bool // there is a memory, of target
+	target   target.ID
 }
 
 // status returns the status after the round, without its sentences, and whether it
@@ -55,16 +59,23 @@ func (r *round) status() (next *v1alpha1.AutoscalerStatus, fresh bool) {
 		next.Conditions = set(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionTrue, "TargetIsTaken", r.conflict, now)
 	default:
 		next.Conditions = unset(next.Conditions, v1alpha1.ConditionDryRun)
-		if o.mode == report.Active && (d.Err == nil || len(d.Steps) > 0) {
+		if !r.blind { // or else nobody looked
 			next.Conditions = set(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionFalse, "TargetIsOwn", "no other autoscaler scales the target", now)
 		}
 	}
+	for i := range next.Conditions {
+		next.Conditions[i].Message = clip(next.Conditions[i].Message, maxSentence)
+	}
 	next.Targets = targetsText(o.spec, next.CurrentMetrics)
-	next.Memory = noted(r.done.Memory, o.spec, r.settings, d.At)
+	next.Memory = r.old.Memory
+	if r.begun {
+		next.Memory = noted(r.done.Memory, o.spec, r.settings, d.At)
+		next.Memory.Target = targetName(r.target)
+	}
 	next.Decisions = r.old.Decisions
 	next.Explanation = r.old.Explanation
 	made := r.decision()
-	notable := r.notable(made)
+	notable := !r.blind && r.notable(made)
 	if notable {
 		next.Decisions = append([]v1alpha1.Decision{made}, next.Decisions...)
 		next.Decisions = next.Decisions[:min(len(next.Decisions), keepDecisions)]

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/report"
@@ -14,15 +15,11 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// settle is how soon an object is looked at again that came before all others were
-// known.
-const settle = time.Second
-
 // sync decides about an object and does what follows. It returns after how long to
 // do so again; 0 if never.
 func (c *Controller) sync(ctx context.Context, k key) time.Duration {
-	if !c.catalog.listed(hpaKind) || c.opts.Act && !c.catalog.listed(v1alpha1.Kind) {
-		return settle
+	if !c.catalog.listed(hpaKind) || k.kind == v1alpha1.Kind && !c.catalog.listed(v1alpha1.Kind) {
+		return 0 // the catalog wakes everybody when all are known
 	}
 	o, changes := c.catalog.get(k)
 	if o == nil {
@@ -54,9 +51,13 @@ func (c *Controller) act(ctx context.Context, o *object, e *entry) {
 	conflict := c.conflict(ctx, o, l.handle)
 	acts := leads && o.mode == report.Active && conflict == "" && l.ScaleErr == nil
 	if l.ScaleErr == nil {
-		e.recall(o, status, l, acts, conflict != "")
+		e.turn(l.handle.ID)
+		own := about(status, l.handle.ID)
+		l.Status = &own.HorizontalPodAutoscalerStatus
+		e.recall(o, own, l, acts, conflict != "")
 	}
 	l.Memory = e.memory
+	c.record(o, e, l, o.mode == report.Active && conflict == "")
 	d := autoscaler.Decide(&l.Input)
 	t := c.told(o, l, d)
 	t.conflict = conflict
@@ -67,6 +68,7 @@ func (c *Controller) act(ctx context.Context, o *object, e *entry) {
 	case acts && d.Rescale:
 		err := c.write(ctx, l.handle, d.Desired)
 		wrote, t.context.Write = err == nil, err
+		e.unsure = err != nil
 		done = d.Conclude(err)
 	case o.mode == report.Active && conflict == "":
 		done = d.Conclude(nil)
@@ -80,13 +82,17 @@ func (c *Controller) act(ctx context.Context, o *object, e *entry) {
 	if wrote {
 		e.seen = d.Desired
 	}
+	t.count = e.seen
 	e.last.Store(t)
-	c.metrics.decided(o.kind, d, t.context.Write, wrote)
+	c.metrics.decided(o.kind, l, d, t.context.Write, wrote)
 	if !leads {
 		return
 	}
 	c.tell(o, d, done, wrote)
-	c.publish(ctx, o, e, round{object: o, told: t, done: done, old: status, conflict: conflict, wrote: wrote, settings: c.opts.Settings})
+	c.publish(ctx, o, e, round{
+		object: o, told: t, done: done, old: status, conflict: conflict, wrote: wrote, settings: c.opts.Settings,
+		blind: l.ScaleErr != nil, begun: e.begun, target: e.target,
+	})
 }
 
 // withheld concludes a decision that is not carried out. Its status says what would
@@ -111,7 +117,7 @@ func (c *Controller) write(ctx context.Context, h *target.Handle, replicas int32
 // tell says in the log and in Events what was done.
 func (c *Controller) tell(o *object, d *autoscaler.Decision, done autoscaler.Done, wrote bool) {
 	for _, ev := range done.Events {
-		c.events.Event(o.regarding(), ev.Type, ev.Reason, ev.Message)
+		c.events.Event(o.scaler, ev.Type, ev.Reason, clip(ev.Message, maxSentence))
 	}
 	if wrote {
 		c.opts.Logger.Info("scaled", zap.String("autoscaler", o.namespace+"/"+o.name),
@@ -130,16 +136,19 @@ func (c *Controller) conflict(ctx context.Context, o *object, h *target.Handle) 
 	if h == nil || o.mode != report.Active {
 		return ""
 	}
-	for _, other := range c.catalog.others(o) {
-		if !other.owns() || other.kind == o.kind && o.older(other) || !c.same(ctx, h.ID, other) {
-			continue
+	var owner *object // of several the first, so that the sentence stays the same
+	for _, other := range c.catalog.others(o.key, o.target()) {
+		if other.owns() && other.before(o) && (owner == nil || other.before(owner)) && c.same(ctx, h.ID, other) {
+			owner = other
 		}
-		if other.kind == hpaKind {
-			return fmt.Sprintf("HorizontalPodAutoscaler %s scales %s. Delete it, and this Autoscaler takes over; or set mode: DryRun.", other.name, h.ID)
-		}
-		return fmt.Sprintf("Autoscaler %s, which is older, scales %s. Delete one of the two, or set mode: DryRun in one.", other.name, h.ID)
 	}
-	return ""
+	switch {
+	case owner == nil:
+		return ""
+	case owner.kind == hpaKind:
+		return fmt.Sprintf("HorizontalPodAutoscaler %s scales %s. Delete it, and this Autoscaler takes over; or set mode: DryRun.", owner.name, h.ID)
+	}
+	return fmt.Sprintf("Autoscaler %s, which is older, scales %s. Delete one of the two, or set mode: DryRun in one.", owner.name, h.ID)
 }
 
 // same reports whether another object's target is the one with an ID. If that
@@ -161,7 +170,7 @@ func (c *Controller) publish(ctx context.Context, o *object, e *entry, r round) 
 	now := r.told.decision.At
 	next, fresh := r.status()
 	if fresh && r.conflict != "" && !holds(r.old, v1alpha1.ConditionConflict) {
-		c.events.Event(o.regarding(), corev1.EventTypeWarning, eventConflict, r.conflict)
+		c.events.Event(o.scaler, corev1.EventTypeWarning, eventConflict, r.conflict)
 	}
 	if !fresh && (now.Sub(e.statusAt) < c.opts.StatusInterval-c.opts.Period/2 || sameValues(r.old, next)) {
 		return
@@ -171,7 +180,10 @@ func (c *Controller) publish(ctx context.Context, o *object, e *entry, r round) 
 	defer cancel()
 	if err := c.writeStatus(ctx, o, next); err != nil {
 		c.metrics.failed(failedStatus)
-		c.opts.Logger.Debug("an autoscaler's status cannot be written; it is tried again", zap.String("autoscaler", o.namespace+"/"+o.name), zap.Error(err))
+		if !e.mute && c.opts.Leads() && !apierrors.IsNotFound(err) { // of what was deleted the watch will tell
+			e.mute = true
+			c.opts.Logger.Warn("an autoscaler's status cannot be written; it is tried again", zap.String("autoscaler", o.namespace+"/"+o.name), zap.Error(err))
+		}
 		// What was done stays known here, and the next status says it.
 		if r.wrote {
 			e.status = next
@@ -180,5 +192,5 @@ func (c *Controller) publish(ctx context.Context, o *object, e *entry, r round) 
 		return
 	}
 	c.metrics.statusWrites.Inc()
-	e.status, e.statusAt = next, now
+	e.status, e.statusAt, e.mute = next, now, false
 }

@@ -18,23 +18,30 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// ofScaler returns an Autoscaler as the catalog has it.
-func ofScaler(a *v1alpha1.Autoscaler) *object {
+// ofScaler returns an Autoscaler as the catalog has it. Where nothing is scaled to
+// zero, because nothing would be scaled up again, minReplicas of 0 counts as 1.
+func ofScaler(a *v1alpha1.Autoscaler, toZero bool) *object {
 	v1alpha1.SetDefaults(a)
+	a.ManagedFields = nil                                                  // they may be half of it
 	a.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.Kind)) // lists leave it out, Events need it
 	mode := report.Active
 	if a.Spec.Dry() {
 		mode = report.DryRun
 	}
+	spec, note := a.Spec.HorizontalPodAutoscalerSpec, ""
+	if *spec.MinReplicas < 1 && !toZero {
+		spec.MinReplicas, note = new(int32(1)), "minReplicas of 0 counts as 1: weir runs without --autoscaler-scale-to-zero."
+	}
 	return &object{
 		key: key{v1alpha1.Kind, a.Namespace, a.Name}, uid: a.UID, created: a.CreationTimestamp.Time, mode: mode,
-		spec: &a.Spec.HorizontalPodAutoscalerSpec, scaler: a,
+		spec: &spec, note: note, scaler: a,
 	}
 }
 
 // ofHPA is the same of a HorizontalPodAutoscaler. Where it is not shadowed only its
 // target matters.
 func ofHPA(h *autoscalingv2.HorizontalPodAutoscaler, shadow bool) *object {
+	h.ManagedFields = nil
 	o := &object{key: key{hpaKind, h.Namespace, h.Name}, uid: h.UID, created: h.CreationTimestamp.Time, mode: report.Shadow}
 	if shadow {
 		o.spec, o.status = &h.Spec, &h.Status
@@ -110,7 +117,7 @@ func (c *Controller) reflectors() (list []*cache.Reflector) {
 			scalers.Watch,
 			func(obj any) *object {
 				if a, ok := obj.(*v1alpha1.Autoscaler); ok {
-					return ofScaler(a)
+					return ofScaler(a, c.opts.Settings.ScaleToZero)
 				}
 				return nil
 			}))
@@ -136,7 +143,9 @@ func (c *Controller) reflector(kind string, example runtime.Object, client any,
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			got, err := list(ctx, o)
-			note(ctx, err)
+			if err != nil { // to list alone is not enough
+				note(ctx, err)
+			}
 			return got, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {

@@ -48,6 +48,9 @@ type world struct {
 	blind    bool     // there are no metrics
 	writes   []string // "web 3 to 5"
 	refuse   error    // of writes
+	hangs    error    // of writes that are done all the same
+	confuse  bool     // whoever looks at pods
+	outside  []int64  // what metrics from outside are
 	silent   error    // of reads
 }
 
@@ -71,6 +74,13 @@ func (w *world) use(name string, load int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.load[name] = load
+}
+
+// now changes the world.
+func (w *world) now(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
 }
 
 func (w *world) count(name string) int32 {
@@ -117,7 +127,7 @@ func (w *world) Update(_ context.Context, h *target.Handle, replicas int32) erro
 	}
 	w.writes = append(w.writes, fmt.Sprintf("%s %d to %d", h.Name, w.replicas[h.Name], replicas))
 	w.replicas[h.Name] = replicas
-	return nil
+	return w.hangs
 }
 
 func (w *world) selected(sel labels.Selector) (name string) {
@@ -133,6 +143,9 @@ func (w *world) selected(sel labels.Selector) (name string) {
 func (w *world) Pods(_ string, sel labels.Selector) ([]autoscaler.Pod, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.confuse {
+		panic("what pods?")
+	}
 	name, core := w.selected(sel), autoscaler.Requests{CPU: autoscaler.Amount{Milli: 1000, Set: true}}
 	var pods []autoscaler.Pod
 	for i := range w.replicas[name] {
@@ -157,7 +170,7 @@ func (w *world) Readings(_ context.Context, now time.Time, _ string, sel labels.
 		if w.blind {
 			return autoscaler.Reading{Err: errors.New("no metrics returned from resource metrics API")}
 		}
-		r := autoscaler.Reading{At: now}
+		r := autoscaler.Reading{At: now, Values: w.outside}
 		for _, p := range pods {
 			r.Samples = append(r.Samples, autoscaler.Sample{Pod: p.Name, Milli: w.load[w.selected(sel)] / int64(len(pods)), At: now, Window: 30 * time.Second})
 		}
@@ -296,6 +309,29 @@ func halfACore(name string) autoscalingv2.HorizontalPodAutoscalerSpec {
 		Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &half},
 		}}},
+	}
+}
+
+// edit changes an Autoscaler's specification.
+func (s *stage) edit(name string, change func(*v1alpha1.Autoscaler)) {
+	s.t.Helper()
+	scalers := s.scalers.Autoscalers("shop")
+	a, err := scalers.Get(s.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	a.Generation++
+	change(a)
+	if err := s.scalers.tracker.Update(v1alpha1.GroupVersion().WithResource(v1alpha1.Resource), a, "shop"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// remove deletes an Autoscaler.
+func (s *stage) remove(name string) {
+	s.t.Helper()
+	if err := s.scalers.tracker.Delete(v1alpha1.GroupVersion().WithResource(v1alpha1.Resource), "shop", name); err != nil {
+		s.t.Fatal(err)
 	}
 }
 

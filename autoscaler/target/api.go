@@ -89,6 +89,13 @@ func (s *APIScales) Update(ctx context.Context, h *Handle, replicas int32) error
 	}
 	scales, now := s.client.Scales(h.Namespace), h.scale
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		switch now.Spec.Replicas {
+		case h.scale.Spec.Replicas:
+		case replicas:
+			return nil // it is done, by whomever
+		default:
+			return fmt.Errorf("somebody else changed the count from %d to %d meanwhile", h.scale.Spec.Replicas, now.Spec.Replicas)
+		}
 		changed := now.DeepCopy()
 		changed.Spec.Replicas = replicas
 		_, err := scales.Update(ctx, h.Resource, changed, metav1.UpdateOptions{})

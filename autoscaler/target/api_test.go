@@ -151,6 +151,7 @@ type server struct {
 	replicas int
 	version  int
 	meddle   int // so many writings find that somebody was there before
+	leaves   int // the count that they left, unless it is 0
 	gets     int
 	updates  int
 }
@@ -184,6 +185,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if s.meddle > 0 {
 			s.meddle--
 			s.version++
+			if s.leaves > 0 {
+				s.replicas = s.leaves
+			}
 		}
 		var put autoscalingv1.Scale
 		if err := json.NewDecoder(r.Body).Decode(&put); err != nil {
@@ -205,11 +209,11 @@ func (s *server) scale() string {
 }
 
 // A scale is changed with what was read; where somebody was faster it is read
-// again, five times at most.
+// again, five times at most, and not written over another count.
 func TestUpdate(t *testing.T) {
-	f := func(meddle, gets, updates, replicas int, wrong string) {
+	f := func(meddle, leaves, gets, updates, replicas int, wrong string) {
 		t.Helper()
-		s := &server{replicas: 3, version: 7, meddle: meddle}
+		s := &server{replicas: 3, version: 7, meddle: meddle, leaves: leaves}
 		front := httptest.NewServer(s)
 		defer front.Close()
 		transport := &http.Transport{}
@@ -234,16 +238,18 @@ func TestUpdate(t *testing.T) {
 		}
 		err = scales.Update(t.Context(), h, 5)
 		switch {
-		case wrong == "" && err != nil, wrong != "" && (err == nil || !apierrors.IsConflict(err) || !strings.HasPrefix(err.Error(), wrong)):
+		case wrong == "" && err != nil, wrong != "" && (err == nil || apierrors.IsConflict(err) != (leaves == 0) || !strings.HasPrefix(err.Error(), wrong)):
 			t.Errorf("with %d conflicts: got %v, want %q", meddle, err, wrong)
 		}
 		if s.gets != gets || s.updates != updates || s.replicas != replicas {
 			t.Errorf("with %d conflicts: got %d reads, %d writes and %d replicas; want %d, %d and %d", meddle, s.gets, s.updates, s.replicas, gets, updates, replicas)
 		}
 	}
-	f(0, 1, 1, 5, "")
-	f(2, 3, 3, 5, "")
-	f(9, 6, 5, 3, "change the scale of deployments.apps shop/web: ")
+	f(0, 0, 1, 1, 5, "")
+	f(2, 0, 3, 3, 5, "")
+	f(9, 0, 6, 5, 3, "change the scale of deployments.apps shop/web: ")
+	f(1, 4, 2, 1, 4, "change the scale of deployments.apps shop/web: somebody else changed the count from 3 to 4 meanwhile")
+	f(1, 5, 2, 1, 5, "") // as is wanted
 
 	if err := (&APIScales{}).Update(t.Context(), nil, 5); err == nil {
 		t.Error("a scale that was not read can be changed")

@@ -23,7 +23,8 @@ type Scales interface {
 	// with ref.
 	Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *Handle, error)
 	// Update asks for a number of replicas. A conflict is tried again, with the
-	// scale as it is then, as Kubernetes' controller does.
+	// scale as it is then, as Kubernetes' controller does; but not once the count
+	// is another: the new one was decided on the old.
 	Update(ctx context.Context, h *Handle, replicas int32) error
 }
 

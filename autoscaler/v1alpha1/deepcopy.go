@@ -12,7 +12,7 @@ func (a *Autoscaler) DeepCopy() *Autoscaler {
 		return nil
 	}
 	c := &Autoscaler{TypeMeta: a.TypeMeta, Spec: *a.Spec.DeepCopy(), Status: *a.Status.DeepCopy()}
-	a.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	c.ObjectMeta = *a.ObjectMeta.DeepCopy()
 	return c
 }
 
@@ -30,7 +30,7 @@ func (l *AutoscalerList) DeepCopyObject() runtime.Object {
 		return nil
 	}
 	c := &AutoscalerList{TypeMeta: l.TypeMeta}
-	l.ListMeta.DeepCopyInto(&c.ListMeta)
+	l.DeepCopyInto(&c.ListMeta)
 	if l.Items != nil {
 		c.Items = make([]Autoscaler, len(l.Items))
 		for i := range l.Items {
@@ -45,9 +45,7 @@ func (s *AutoscalerSpec) DeepCopy() *AutoscalerSpec {
 	if s == nil {
 		return nil
 	}
-	c := &AutoscalerSpec{Mode: s.Mode}
-	s.HorizontalPodAutoscalerSpec.DeepCopyInto(&c.HorizontalPodAutoscalerSpec)
-	return c
+	return &AutoscalerSpec{HorizontalPodAutoscalerSpec: *s.HorizontalPodAutoscalerSpec.DeepCopy(), Mode: s.Mode}
 }
 
 // DeepCopy returns a copy that shares nothing with s.
@@ -56,7 +54,7 @@ func (s *AutoscalerStatus) DeepCopy() *AutoscalerStatus {
 		return nil
 	}
 	c := *s
-	s.HorizontalPodAutoscalerStatus.DeepCopyInto(&c.HorizontalPodAutoscalerStatus)
+	c.HorizontalPodAutoscalerStatus = *s.HorizontalPodAutoscalerStatus.DeepCopy()
 	c.Decisions = slices.Clone(s.Decisions)
 	for i, d := range s.Decisions {
 		if d.Recommendation != nil {
@@ -70,7 +68,7 @@ func (s *AutoscalerStatus) DeepCopy() *AutoscalerStatus {
 		c.Explanation = &e
 	}
 	if s.Memory != nil {
-		c.Memory = &Memory{Recommendations: slices.Clone(s.Memory.Recommendations), Changes: slices.Clone(s.Memory.Changes)}
+		c.Memory = &Memory{Target: s.Memory.Target, Recommendations: slices.Clone(s.Memory.Recommendations), Changes: slices.Clone(s.Memory.Changes)}
 	}
 	return &c
 }

@@ -106,6 +106,8 @@ type PodReason struct {
 // Memory is what stabilization windows and policies go by, in few words: it may
 // say that less is allowed than was remembered in full, never more.
 type Memory struct {
+	// Target is whose they are, by resource and name: "deployments.apps web".
+	Target string `json:"target,omitempty"`
 	// Recommendations of slices of time, oldest first, at most 12.
 	Recommendations []Recommendations `json:"recommendations,omitempty"`
 	// Changes of the count that were made, oldest first, at most 60.

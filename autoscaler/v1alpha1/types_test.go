@@ -46,7 +46,9 @@ func fill(v reflect.Value) {
 		v.Set(reflect.ValueOf(resource.MustParse("250m")))
 		return
 	case metav1.FieldsV1:
-		v.Set(reflect.ValueOf(metav1.FieldsV1{Raw: []byte(`{}`)}))
+		var f metav1.FieldsV1
+		f.SetRawBytes([]byte(`{}`))
+		v.Set(reflect.ValueOf(f))
 		return
 	case metav1.Time:
 		v.Set(reflect.ValueOf(metav1.Unix(1e9, 0)))

@@ -1,0 +1,71 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+)
+
+// A number that asks for another count is acted on within a second, and one that
+// does not, or must be asked for elsewhere, waits for the period's end.
+func TestPeek(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.options.Peek = time.Second
+		s.options.Period = time.Hour
+		s.world.set("web", 4, 2000) // half a core each, as is wanted
+		s.world.set("dry", 4, 2000)
+		s.world.set("outside", 4, 2000)
+		s.scaler("web", nil)
+		s.scaler("dry", func(a *v1alpha1.Autoscaler) { a.Spec.Mode = v1alpha1.DryRun })
+		s.scaler("outside", func(a *v1alpha1.Autoscaler) {
+			a.Spec.Metrics = append(a.Spec.Metrics, autoscalingv2.MetricSpec{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.ValueMetricType, Value: resource.NewQuantity(1, resource.DecimalSI)},
+			}})
+		})
+		r := s.lead()
+		s.pass(10 * time.Second)
+		decided := func(name string) time.Time {
+			t.Helper()
+			e, ok := r.Explain(v1alpha1.Kind, "shop", name)
+			if !ok {
+				t.Fatalf("no decision about %s", name)
+			}
+			return e.At
+		}
+		first := map[string]time.Time{}
+		for _, name := range []string{"web", "dry", "outside"} {
+			first[name] = decided(name)
+		}
+		s.world.use("web", 2100) // within the tolerance
+		s.pass(10 * time.Second)
+		if !decided("web").Equal(first["web"]) {
+			t.Error("web was decided about again, and nothing asked for another count")
+		}
+
+		for _, name := range []string{"web", "dry", "outside"} {
+			s.world.use(name, 4000)
+		}
+		s.pass(1500 * time.Millisecond)
+		if diff := cmp.Diff([]string{"web 4 to 8"}, s.world.written()); diff != "" {
+			t.Errorf("written (-want +got):\n%s", diff)
+		}
+		dry := decided("dry")
+		if got := s.status("dry").DesiredReplicas; got != 8 || dry.Equal(first["dry"]) {
+			t.Errorf("the dry run desires %d, decided at %v; want 8, at once", got, dry)
+		}
+		if !decided("outside").Equal(first["outside"]) {
+			t.Error("a decision whose metrics must be asked for was made before its time")
+		}
+		web := decided("web")
+		s.pass(time.Minute)
+		if !decided("web").Equal(web) || !decided("dry").Equal(dry) {
+			t.Error("decisions were made again, and nothing had changed")
+		}
+		r.stop()
+	})
+}

@@ -1,0 +1,524 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ktesting "k8s.io/client-go/testing"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/recording"
+)
+
+// written fails the test unless these writes of scales, and no others, were made.
+func (s *stage) written(when string, want ...string) {
+	s.t.Helper()
+	if diff := cmp.Diff(want, s.world.written(), cmpopts.EquateEmpty()); diff != "" {
+		s.t.Errorf("%s, written (-want +got):\n%s", when, diff)
+	}
+}
+
+// A write whose answer never came may have been made: a policy counts it.
+func TestUnansweredWriteCounts(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 8, 500)
+		s.scaler("web", shrinks(0, 600))
+		s.world.hangs = errors.New("context deadline exceeded")
+		r := s.lead()
+		s.pass(9 * time.Minute)
+		s.written("within the period", "web 8 to 7")
+		s.pass(2 * time.Minute)
+		s.written("after it", "web 8 to 7", "web 7 to 6")
+		r.stop()
+	})
+}
+
+// Both replicas restart, and for a while the new one cannot read the scale: what the
+// status noted of the changes is not lost over that.
+func TestColdStartWithoutScale(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 8, 500)
+		s.scaler("web", shrinks(0, 600))
+		a := s.lead()
+		s.pass(time.Minute)
+		s.written("before the end", "web 8 to 7")
+		a.stop()
+		s.world.now(func() { s.world.silent = errors.New("the API server is away") })
+		b := s.lead()
+		s.pass(2 * time.Minute)
+		status := s.status("web")
+		if got := condition(&status, autoscalingv2.AbleToScale); got != "False: FailedGetScale" || status.Memory == nil || len(status.Memory.Changes) != 1 || len(status.Decisions) != 1 {
+			t.Errorf("got AbleToScale %q, the memory %+v and the decisions %+v; want the change of before", got, status.Memory, status.Decisions)
+		}
+		s.world.now(func() { s.world.silent = nil })
+		s.pass(6 * time.Minute)
+		s.written("within the period", "web 8 to 7")
+		s.pass(3 * time.Minute)
+		s.written("after it", "web 8 to 7", "web 7 to 6")
+		b.stop()
+	})
+}
+
+// The API server is away for longer than a window: when it is back nothing shrinks
+// before a whole window was watched, as after a restart, for what held the count is
+// no longer remembered.
+func TestOutageHoldsForAWindow(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 8, 4000)
+		s.scaler("web", shrinks(300, 15))
+		r := s.lead()
+		s.pass(10 * time.Minute)
+		s.world.now(func() { s.world.silent = errors.New("the API server is away") })
+		s.pass(10 * time.Minute)
+		s.world.now(func() { s.world.silent, s.world.load["web"] = nil, 500 })
+		if got := s.shrunk(10 * time.Minute); got < 5*time.Minute-15*time.Second || got > 5*time.Minute+30*time.Second {
+			t.Errorf("scaled down %v after the outage, want five minutes", got)
+		}
+		r.stop()
+	})
+}
+
+// What is remembered of one target is of no use for another: nothing shrinks before
+// a window was watched, and the difference between the two counts is no change. That
+// holds for whoever takes over before the status speaks of the new target, too.
+func TestAnotherTarget(t *testing.T) {
+	for _, takesOver := range []bool{false, true} {
+		t.Run(fmt.Sprintf("takesOver=%v", takesOver), func(t *testing.T) {
+			staged(t, func(s *stage) {
+				s.world.set("web", 2, 1000)
+				s.world.set("api", 8, 500)
+				s.scaler("web", shrinks(300, 600))
+				a := s.lead()
+				s.pass(10 * time.Minute)
+				if takesOver {
+					s.leader.Store(nil)
+					a.stop()
+				}
+				s.edit("web", func(a *v1alpha1.Autoscaler) { a.Spec.ScaleTargetRef.Name = "api" })
+				if takesOver {
+					a = s.lead()
+				}
+				if got := s.shrunk(15 * time.Minute); got < 5*time.Minute || got > 5*time.Minute+30*time.Second {
+					t.Errorf("scaled down after %v, want five minutes", got)
+				}
+				s.written("at last", "api 8 to 7")
+				status := s.status("web")
+				if got, want := status.Memory.Target, "deployments.apps api"; got != want {
+					t.Errorf("the status remembers %q, want %q", got, want)
+				}
+				if got := status.Memory.Changes; len(got) != 1 || got[0].Replicas != -1 {
+					t.Errorf("the status remembers the changes %+v, want the one", got)
+				}
+				a.stop()
+			})
+		})
+	}
+}
+
+// A target that an autoscaler scaled to zero may be woken; one that somebody scaled
+// to zero may not, though the autoscaler once scaled another so.
+func TestAnotherTargetAtZero(t *testing.T) {
+	staged(t, func(s *stage) {
+		settings := autoscaler.DefaultSettings()
+		settings.ScaleToZero = true
+		s.options.Settings = &settings
+		s.world.outside = []int64{2000}
+		s.world.set("web", 0, 0)
+		s.world.set("api", 0, 0)
+		s.scaler("web", func(a *v1alpha1.Autoscaler) {
+			a.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.ValueMetricType, Value: resource.NewQuantity(1, resource.DecimalSI)},
+			}}}
+			a.Status.ObservedGeneration = new(int64(1))
+			a.Status.Memory = &v1alpha1.Memory{Target: "deployments.apps web"}
+			a.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{Type: autoscalingv2.ScaledToZero, Status: "True"}}
+			a.Spec.ScaleTargetRef.Name = "api"
+		})
+		r := s.lead()
+		s.pass(time.Minute)
+		s.written("to the other")
+		s.edit("web", func(a *v1alpha1.Autoscaler) {
+			a.Status.Memory.Target = "deployments.apps web"
+			a.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{Type: autoscalingv2.ScaledToZero, Status: "True"}}
+			a.Spec.ScaleTargetRef.Name = "web"
+		})
+		r.stop()
+		r = s.lead()
+		s.pass(time.Minute)
+		if got := s.world.written(); len(got) == 0 || got[0] != "web 0 to 2" {
+			t.Errorf("written to its own: %v, want at first web 0 to 2", got)
+		}
+		r.stop()
+	})
+}
+
+// An object that is deleted and made again is another.
+func TestRecreated(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 8, 500)
+		s.scaler("web", shrinks(300, 15))
+		r := s.lead()
+		s.pass(4*time.Minute + 30*time.Second)
+		s.remove("web")
+		s.scaler("web", func(a *v1alpha1.Autoscaler) {
+			shrinks(300, 15)(a)
+			a.UID = "another"
+		})
+		if got := s.shrunk(10 * time.Minute); got < 5*time.Minute || got > 5*time.Minute+30*time.Second {
+			t.Errorf("scaled down after %v, want five minutes", got)
+		}
+		r.stop()
+	})
+}
+
+// Of what is deleted nothing stays.
+func TestDeletedLeavesNothing(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.options.Shadow = true
+		r := s.lead()
+		hpas := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop")
+		for n := range 10 {
+			name := fmt.Sprintf("web%d", n)
+			s.world.set(name, 2, 2000)
+			if n%2 == 0 {
+				s.scaler(name, nil)
+				continue
+			}
+			h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: halfACore(name)}
+			if _, err := hpas.Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.pass(time.Minute)
+		if got := len(r.All()); got != 10 {
+			t.Fatalf("got %d decisions, want one on each of 10 objects", got)
+		}
+		for n := range 10 {
+			name := fmt.Sprintf("web%d", n)
+			if n%2 == 0 {
+				s.remove(name)
+			} else if err := hpas.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.pass(time.Minute)
+		if n := len(r.mu.entries) + len(r.catalog.mu.objects) + len(r.catalog.mu.byTarget) + len(r.catalog.mu.changes) + len(r.rivals.mu.known) + len(r.rivals.mu.spaces); n != 0 {
+			t.Errorf("%d things are kept of what is gone", n)
+		}
+		r.stop()
+	})
+}
+
+// Without the kind Autoscaler nothing is acted on, and one line says so; shadowing
+// goes on. When the kind is there, all begins by itself.
+func TestKindIsMissing(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.options.Shadow = true
+		s.world.set("web", 2, 2000)
+		s.world.set("theirs", 2, 2000)
+		s.scaler("web", nil)
+		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "theirs"}, Spec: halfACore("theirs")}
+		if _, err := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop").Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		missing := true
+		s.scalers.fake.PrependReactor("list", v1alpha1.Resource, func(ktesting.Action) (bool, runtime.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return missing, nil, apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.Group, Resource: v1alpha1.Resource}, "")
+		})
+		r := s.lead()
+		s.pass(10 * time.Minute)
+		s.written("without the kind")
+		if got := s.logged.FilterMessageSnippet("Autoscalers cannot be read: nothing is scaled before they were; weir needs the kind Autoscaler").Len(); got != 1 {
+			t.Errorf("got %d lines of it in the log, want 1", got)
+		}
+		if _, ok := r.Explain(hpaKind, "shop", "theirs"); !ok {
+			t.Error("the HorizontalPodAutoscaler is not shadowed meanwhile")
+		}
+		mu.Lock()
+		missing = false
+		mu.Unlock()
+		s.pass(2 * time.Minute) // reflectors wait for a minute at most
+		s.written("with it", "web 2 to 4")
+		if got := s.logged.FilterMessage("Autoscalers can be read again").Len(); got != 1 {
+			t.Errorf("got %d lines of that in the log, want 1", got)
+		}
+		r.stop()
+	})
+}
+
+// Whose target an HorizontalPodAutoscaler comes to scale lets go at once, and goes
+// on when that is gone, with what happened meanwhile in its memory.
+func TestConflictComesAndGoes(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 8, 500)
+		s.scaler("web", shrinks(0, 600))
+		r := s.lead()
+		s.pass(time.Minute)
+		s.written("alone", "web 8 to 7")
+		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "theirs"}, Spec: halfACore("web")}
+		hpas := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop")
+		if _, err := hpas.Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.pass(15 * time.Minute)
+		s.written("beside the other", "web 8 to 7")
+		status := s.status("web")
+		if got, want := condition(&status, v1alpha1.ConditionConflict), "True: TargetIsTaken"; got != want {
+			t.Errorf("Conflict: got %q, want %q", got, want)
+		}
+		s.world.now(func() { s.world.replicas["web"] = 6 }) // the other's doing
+		s.pass(time.Minute)
+		s.world.now(func() { s.world.blind = true }) // that it ends does not depend on metrics
+		if err := hpas.Delete(t.Context(), "theirs", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.pass(time.Minute)
+		status = s.status("web")
+		if got, want := condition(&status, v1alpha1.ConditionConflict), "False: TargetIsOwn"; got != want {
+			t.Errorf("Conflict: got %q, want %q", got, want)
+		}
+		s.world.now(func() { s.world.blind = false })
+		s.pass(7 * time.Minute)
+		s.written("within the period of the other's change", "web 8 to 7")
+		s.pass(3 * time.Minute)
+		s.written("after it", "web 8 to 7", "web 6 to 5")
+		r.stop()
+	})
+}
+
+// Of two Autoscalers made in one second it is the first by name, in every replica.
+func TestTwins(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 2, 2000)
+		for _, name := range []string{"c", "b", "a"} {
+			s.scaler(name, func(a *v1alpha1.Autoscaler) { a.Spec.ScaleTargetRef.Name = "web" })
+		}
+		r := s.lead()
+		s.pass(time.Minute)
+		s.written("", "web 2 to 4")
+		for name, want := range map[string]string{"a": "False: TargetIsOwn", "b": "True: TargetIsTaken", "c": "True: TargetIsTaken"} {
+			status := s.status(name)
+			if got := condition(&status, v1alpha1.ConditionConflict); got != want {
+				t.Errorf("%s: got Conflict %q, want %q", name, got, want)
+			}
+		}
+		r.stop()
+	})
+}
+
+// Another replica leads, scales and ends between two rounds of this one, which
+// never learns that it did not lead. A policy counts what the other did.
+func TestDeposedUnnoticed(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 8, 4000)
+		s.scaler("web", shrinks(0, 600))
+		a := s.lead()
+		s.pass(5 * time.Minute)
+		tell, ok := a.Explain(v1alpha1.Kind, "shop", "web")
+		if !ok {
+			t.Fatal("no decision")
+		}
+		s.pass(time.Second - time.Since(tell.At)%time.Second)
+		s.world.use("web", 500)
+		b := s.lead() // its first round is at once
+		s.pass(time.Second)
+		s.written("by the other", "web 8 to 7")
+		b.stop()
+		s.leader.Store(a)
+		s.pass(8 * time.Minute)
+		s.written("within the period", "web 8 to 7")
+		a.stop()
+	})
+}
+
+// A status that cannot be written is said once, and written when it can be.
+func TestStatusCannotBeWritten(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 2, 2000)
+		s.scaler("web", nil)
+		var mu sync.Mutex
+		conflicts, forbidden := 0, true
+		s.scalers.fake.PrependReactor("update", v1alpha1.Resource, func(ktesting.Action) (bool, runtime.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			resource := schema.GroupResource{Group: v1alpha1.Group, Resource: v1alpha1.Resource}
+			if conflicts > 0 {
+				conflicts--
+				return true, nil, apierrors.NewConflict(resource, "web", errors.New("it was changed"))
+			}
+			return forbidden, nil, apierrors.NewForbidden(resource, "web", errors.New("no rights"))
+		})
+		r := s.lead()
+		s.pass(5 * time.Minute)
+		s.written("without a status", "web 2 to 4")
+		if got := s.logged.FilterMessageSnippet("status cannot be written").Len(); got != 1 {
+			t.Errorf("got %d lines of it in the log, want 1", got)
+		}
+		if got := testutil.ToFloat64(r.metrics.errors.WithLabelValues(failedStatus)); got < 10 {
+			t.Errorf("got %v errors counted, want one a round", got)
+		}
+		mu.Lock()
+		conflicts, forbidden = 2, false
+		mu.Unlock()
+		s.pass(15 * time.Second)
+		status := s.status("web")
+		if len(status.Decisions) != 1 || !status.Decisions[0].Written || status.LastScaleTime == nil || status.DesiredReplicas != 4 {
+			t.Errorf("got the status %+v, want the change of five minutes ago in it", status)
+		}
+		r.stop()
+	})
+}
+
+// Nothing is scaled to zero by a weir that would never scale it up again.
+func TestZeroIsOne(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 2, 0)
+		s.scaler("web", func(a *v1alpha1.Autoscaler) {
+			shrinks(0, 15)(a)
+			a.Spec.MinReplicas = new(int32(0))
+		})
+		r := s.lead()
+		s.pass(5 * time.Minute)
+		s.written("", "web 2 to 1")
+		tell, _ := r.Explain(v1alpha1.Kind, "shop", "web")
+		if !slices.ContainsFunc(tell.Notes, func(n string) bool { return strings.Contains(n, "--autoscaler-scale-to-zero") }) {
+			t.Errorf("got the notes %q, want one that says why not to 0", tell.Notes)
+		}
+		r.stop()
+	})
+}
+
+// A mistake of weir's costs a round, and not the process.
+func TestPanicIsSurvived(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 2, 2000)
+		s.scaler("web", nil)
+		s.world.confuse = true
+		r := s.lead()
+		s.pass(time.Minute)
+		if got := testutil.ToFloat64(r.metrics.errors.WithLabelValues(failedPanic)); got < 4 || got > 5 {
+			t.Errorf("got %v panics, want one a round", got)
+		}
+		s.world.now(func() { s.world.confuse = false })
+		s.pass(15 * time.Second)
+		s.written("afterwards", "web 2 to 4")
+		r.stop()
+	})
+}
+
+// Whose target is gone has no claim on pods that another's selector matches now.
+func TestGoneTargetIsNoRival(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("old", 2, 2000)
+		s.scaler("old", nil)
+		r := s.lead()
+		s.pass(time.Minute)
+		if len(r.rivals.mu.known) != 1 {
+			t.Fatalf("got the claims %v, want one", r.rivals.mu.known)
+		}
+		s.world.now(func() { delete(s.world.replicas, "old") })
+		s.pass(time.Minute)
+		if len(r.rivals.mu.known) != 0 {
+			t.Errorf("got the claims %v, want none", r.rivals.mu.known)
+		}
+		r.stop()
+	})
+}
+
+// However long an error is, a status stays small.
+func TestStatusIsBounded(t *testing.T) {
+	staged(t, func(s *stage) {
+		s.world.set("web", 2, 2000)
+		s.scaler("web", nil)
+		s.world.silent = errors.New(strings.Repeat("away, ", 100_000))
+		r := s.lead()
+		s.pass(time.Minute)
+		for _, c := range s.status("web").Conditions {
+			if len(c.Message) > maxSentence {
+				t.Errorf("condition %s has a message of %d bytes, want %d at most", c.Type, len(c.Message), maxSentence)
+			}
+		}
+		for _, e := range s.events() {
+			if len(e) > maxSentence+100 {
+				t.Errorf("an Event has %d bytes", len(e))
+			}
+		}
+		r.stop()
+	})
+}
+
+// What is recorded of a target: its count at first, when it changes and now and
+// then, for whom, and its end.
+func TestRecord(t *testing.T) {
+	staged(t, func(s *stage) {
+		var mu sync.Mutex
+		var lines []string
+		s.options.Shadow = true
+		s.options.Record = func(r *recording.Target, _ time.Time) {
+			mu.Lock()
+			defer mu.Unlock()
+			line := fmt.Sprintf("%s.%s %s/%s", r.Resource, r.Group, r.Namespace, r.Name)
+			if r.Gone {
+				line += " gone"
+			} else {
+				line += fmt.Sprintf(" %d of %d %s, %s: %t", r.Current, r.Replicas, r.Selector, r.HPA, strings.Contains(string(r.Spec), `"maxReplicas":20`))
+			}
+			lines = append(lines, line)
+		}
+		recorded := func(when string, want ...string) {
+			t.Helper()
+			mu.Lock()
+			defer mu.Unlock()
+			if diff := cmp.Diff(want, lines, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", when, diff)
+			}
+			lines = nil
+		}
+		s.world.set("web", 4, 2000)
+		s.scaler("dry", func(a *v1alpha1.Autoscaler) {
+			a.Spec.Mode, a.Spec.ScaleTargetRef.Name = v1alpha1.DryRun, "web"
+		})
+		r := s.lead()
+		s.pass(time.Minute)
+		recorded("nobody scales it", "deployments.apps shop/web 4 of 4 app=web, : false")
+		hpas := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop")
+		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "theirs"}, Spec: halfACore("web")}
+		if _, err := hpas.Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.pass(time.Minute)
+		recorded("an HPA does", "deployments.apps shop/web 4 of 4 app=web, theirs: true")
+		s.world.set("web", 5, 2000)
+		s.pass(time.Minute)
+		recorded("another count", "deployments.apps shop/web 5 of 5 app=web, theirs: true")
+		s.pass(5 * time.Minute)
+		recorded("some time later", "deployments.apps shop/web 5 of 5 app=web, theirs: true")
+		if err := hpas.Delete(t.Context(), "theirs", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.pass(time.Minute)
+		recorded("the HPA is gone", "deployments.apps shop/web gone", "deployments.apps shop/web 5 of 5 app=web, : false")
+		s.world.now(func() { delete(s.world.replicas, "web") })
+		s.pass(time.Minute)
+		recorded("so is the Deployment", "deployments.apps shop/web gone")
+		r.stop()
+	})
+}
