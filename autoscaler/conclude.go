@@ -49,10 +49,9 @@ func (d *Decision) Conclude(err error) Done {
 		return done
 	}
 	conditions := slices.Clone(d.conditions)
-	events := slices.Clip(d.events)
 	if err != nil {
 		done.Err = fmt.Errorf("scale %s to %d: %w", d.target(), d.Desired, err)
-		done.Events = append(events, Event{corev1.EventTypeWarning, "FailedRescale",
+		done.Events = append(slices.Clip(done.Events), Event{corev1.EventTypeWarning, "FailedRescale",
 			fmt.Sprintf("New size: %d; reason: %s; error: %v", d.Desired, d.Because, err)})
 		conditions = with(conditions, autoscalingv2.AbleToScale, corev1.ConditionFalse, "FailedUpdateScale",
 			"the target's scale cannot be written: "+err.Error(), d.now())
@@ -61,7 +60,7 @@ func (d *Decision) Conclude(err error) Done {
 	}
 	conditions = with(conditions, autoscalingv2.AbleToScale, corev1.ConditionTrue, "SucceededRescale",
 		fmt.Sprintf("the target was scaled to %d", d.Desired), d.now())
-	done.Events = append(events, Event{corev1.EventTypeNormal, "SuccessfulRescale",
+	done.Events = append(slices.Clip(done.Events), Event{corev1.EventTypeNormal, "SuccessfulRescale",
 		fmt.Sprintf("New size: %d; reason: %s", d.Desired, d.Because)})
 	done.Memory = d.Memory.Scaled(d.spec.Behavior, d.Current, d.Desired, d.At)
 	switch {

@@ -97,17 +97,27 @@ type PodCase struct {
 	Pod   string
 	Class Class
 	Why   Why
-	// Usage, At and Window are its sample, if it has one (HasSample).
+	// Usage, End and Window are its sample, if it has one (HasSample). End is in
+	// nanoseconds since the Unix epoch, 0 if nobody told: a time.Time would hold a
+	// pointer, and cases are many.
 	HasSample  bool
 	HasAssumed bool
 	Usage      int64
-	At         time.Time
+	End        int64
 	Window     time.Duration
 	// Request is what utilization is measured against, in thousandths.
 	Request int64
 	// Assumed is what was taken for its usage when the ratio was recounted
 	// (HasAssumed).
 	Assumed int64
+}
+
+// At is End as a time; zero if there is none.
+func (p *PodCase) At() time.Time {
+	if p.End == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, p.End)
 }
 
 // Class is how a pod counts.

@@ -10,15 +10,11 @@ import (
 // limitPlainly holds a count within its bounds, for a specification without a
 // behavior: at most twice the current count (or 4) at once.
 func (d *Decision) limitPlainly(in *Input, from int32) int32 {
-	to, why := from, withinRange
-	if to = d.atLeast(to); to != from {
-		why = tooFew
-	} else {
+	to, why := d.atLeast(from), tooFew
+	if to == from {
 		double := toInt32(math.Max(2*float64(d.Current), 4))
-		if in.Spec.MaxReplicas > double {
+		if why = tooMany; in.Spec.MaxReplicas > double {
 			why = tooFastUp
-		} else {
-			why = tooMany
 		}
 		to = d.atMost(StepDoubling, to, double)
 		to = d.atMost(StepMax, to, in.Spec.MaxReplicas)
@@ -88,64 +84,45 @@ func (d *Decision) limited(from, to int32, r reason) {
 	d.set(autoscalingv2.ScalingLimited, status, r.name, r.message)
 }
 
-// upLimit returns a step with the count that the policies allow and the policy that
-// decided. Each policy starts from the count its period began with.
+// upLimit returns a step with how many replicas the policies allow, and the policy that
+// decided.
 func (d *Decision) upLimit(in *Input) Step {
 	rules := upRules(in.Spec.Behavior)
-	choose := selectPolicy(rules)
-	if choose == autoscalingv2.DisabledPolicySelect {
-		return Step{Limit: d.Current}
-	}
-	lowest := choose == autoscalingv2.MinChangePolicySelect
-	best := Step{Limit: math.MinInt32}
-	if lowest {
-		best.Limit = math.MaxInt32
-	}
-	var allowed int32
-	for i := range rules.Policies {
-		p := &rules.Policies[i]
-		s := d.period(in, p)
-		start := d.Current - s.Added + s.Removed
-		switch p.Type {
-		case autoscalingv2.PodsScalingPolicy:
-			allowed = start + p.Value
-		case autoscalingv2.PercentScalingPolicy:
-			// Rounded up, so that a small percentage of few replicas is not none.
-			allowed = toInt32(math.Ceil(float64(start) * (1 + float64(p.Value)/100)))
+	return d.policyLimit(in, rules, selectPolicy(rules) == autoscalingv2.MinChangePolicySelect, func(start int32, p *autoscalingv2.HPAScalingPolicy) int32 {
+		if p.Type == autoscalingv2.PodsScalingPolicy {
+			return start + p.Value
 		}
-		s.Limit = allowed
-		if best.Policy == nil || lowest && allowed < best.Limit || !lowest && allowed > best.Limit {
-			best = s
-		}
-	}
-	return best
+		// Rounded up, so that a small percentage of few replicas is not none.
+		return toInt32(math.Ceil(float64(start) * (1 + float64(p.Value)/100)))
+	})
 }
 
 // downLimit is upLimit's counterpart: how few the policies allow.
 func (d *Decision) downLimit(in *Input) Step {
 	rules := downRules(in.Spec.Behavior)
-	choose := selectPolicy(rules)
-	if choose == autoscalingv2.DisabledPolicySelect {
+	return d.policyLimit(in, rules, selectPolicy(rules) != autoscalingv2.MinChangePolicySelect, func(start int32, p *autoscalingv2.HPAScalingPolicy) int32 {
+		if p.Type == autoscalingv2.PodsScalingPolicy {
+			return start - p.Value
+		}
+		return toInt32(float64(start) * (1 - float64(p.Value)/100))
+	})
+}
+
+// policyLimit returns a step with the lowest or the highest count that a policy of rules
+// allows. Each starts from the count that its period began with.
+func (d *Decision) policyLimit(in *Input, rules *autoscalingv2.HPAScalingRules, lowest bool, allows func(start int32, p *autoscalingv2.HPAScalingPolicy) int32) Step {
+	if selectPolicy(rules) == autoscalingv2.DisabledPolicySelect {
 		return Step{Limit: d.Current}
 	}
-	highest := choose == autoscalingv2.MinChangePolicySelect
-	best := Step{Limit: math.MaxInt32}
-	if highest {
-		best.Limit = math.MinInt32
+	// Where there is no policy this is left, as it is with Kubernetes.
+	best := Step{Limit: math.MinInt32}
+	if lowest {
+		best.Limit = math.MaxInt32
 	}
-	var allowed int32
 	for i := range rules.Policies {
-		p := &rules.Policies[i]
-		s := d.period(in, p)
-		start := d.Current - s.Added + s.Removed
-		switch p.Type {
-		case autoscalingv2.PodsScalingPolicy:
-			allowed = start - p.Value
-		case autoscalingv2.PercentScalingPolicy:
-			allowed = toInt32(float64(start) * (1 - float64(p.Value)/100))
-		}
-		s.Limit = allowed
-		if best.Policy == nil || highest && allowed > best.Limit || !highest && allowed < best.Limit {
+		s := d.period(in, &rules.Policies[i])
+		s.Limit = allows(d.Current-s.Added+s.Removed, s.Policy)
+		if best.Policy == nil || lowest && s.Limit < best.Limit || !lowest && s.Limit > best.Limit {
 			best = s
 		}
 	}

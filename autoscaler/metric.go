@@ -23,7 +23,7 @@ func Propose(in *Input, i int) MetricDecision {
 // calculation is what the metrics of one decision have in common.
 type calculation struct {
 	in       *Input
-	pods     []Pod // by name
+	pods     []Pod // by name, once order was called
 	down, up float64
 	starting time.Time // who started after this is in its CPU initialization period
 }
@@ -32,13 +32,6 @@ func newCalculation(in *Input) *calculation {
 	c := &calculation{
 		in: in, pods: in.Pods, down: in.Settings.Tolerance, up: in.Settings.Tolerance,
 		starting: in.Now.Add(-in.Settings.CPUInitialization),
-	}
-	for i := 1; i < len(c.pods); i++ {
-		if c.pods[i-1].Name > c.pods[i].Name {
-			c.pods = slices.Clone(c.pods)
-			slices.SortStableFunc(c.pods, func(a, b Pod) int { return strings.Compare(a.Name, b.Name) })
-			break
-		}
 	}
 	if b := in.Spec.Behavior; b != nil && in.Settings.ConfigurableTolerance {
 		if b.ScaleDown != nil && b.ScaleDown.Tolerance != nil {
@@ -49,6 +42,16 @@ func newCalculation(in *Input) *calculation {
 		}
 	}
 	return c
+}
+
+// order brings the pods into the order of their names, as they come in already if they
+// come from a list.
+func (c *calculation) order() {
+	byName := func(a, b Pod) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(c.pods, byName) {
+		c.pods = slices.Clone(c.pods)
+		slices.SortStableFunc(c.pods, byName)
+	}
 }
 
 // near reports whether a ratio is near enough to 1 to leave the count alone. One that
@@ -103,12 +106,12 @@ func (c *calculation) metric(m *MetricDecision, i int) {
 // read asks for the metric's present value.
 func (c *calculation) read(m *MetricDecision) (Reading, error) {
 	if c.in.Read == nil {
-		return Reading{}, errors.New("read the metric: there is nothing to read it from")
+		return Reading{}, fmt.Errorf("%w: there is nothing to read it from", ErrUnread)
 	}
 	r := c.in.Read(m.Index)
 	m.At = r.At
 	if r.Err != nil {
-		return r, fmt.Errorf("read the metric: %w", r.Err)
+		return r, fmt.Errorf("%w: %w", ErrUnread, r.Err)
 	}
 	return r, nil
 }
@@ -119,12 +122,16 @@ func (c *calculation) listed() error {
 		return fmt.Errorf("list the target's pods: %w", c.in.PodsErr)
 	}
 	if len(c.pods) == 0 {
-		return errNoPods
+		return ErrNoPods
 	}
 	return nil
 }
 
-var errNoPods = errors.New("the target's selector matches no pod")
+// Why a metric gave no count (MetricDecision.Err), where that is not one pod's matter.
+var (
+	ErrUnread = errors.New("read the metric") // and what stood in the way
+	ErrNoPods = errors.New("the target's selector matches no pod")
+)
 
 func (c *calculation) resource(m *MetricDecision, name corev1.ResourceName, container string, target *autoscalingv2.MetricTarget) error {
 	s := sampled{calculation: c, resource: name, container: container}

@@ -135,8 +135,8 @@ func (s *sampled) assume(m *MetricDecision, withUnready bool) int {
 // is why a request is not known, if it is asked for: of any pod, for Kubernetes wants
 // those of pods it leaves out as well.
 //
-// Pods and samples are walked side by side. As long as each sample meets its pod,
-// their order needs no other proof.
+// Pods and samples are walked side by side, in the order of names. As long as each
+// sample meets its pod, that of the samples needs no other proof.
 func (s *sampled) classify(m *MetricDecision, samples []Sample) error {
 	var (
 		requestErr error
@@ -146,6 +146,9 @@ func (s *sampled) classify(m *MetricDecision, samples []Sample) error {
 	m.Pods = s.room(m.Index)
 	for i := range s.pods {
 		pod, p := &s.pods[i], &m.Pods[i]
+		if i > 0 && pod.Name < s.pods[i-1].Name {
+			return s.reorder(m, samples)
+		}
 		var sample *Sample
 		for ; next < len(samples); next++ {
 			candidate := &samples[next]
@@ -161,7 +164,7 @@ func (s *sampled) classify(m *MetricDecision, samples []Sample) error {
 		}
 		*p = PodCase{Pod: pod.Name}
 		if sample != nil {
-			p.HasSample, p.Usage, p.At, p.Window = true, sample.Milli, sample.At, sample.Window
+			p.measured(sample)
 		}
 		if m.Percent && requestErr == nil {
 			p.Request, requestErr = requestOf(pod, s.container, s.resource, s.in.Settings.PodLevelResources)
@@ -184,9 +187,8 @@ func (s *sampled) classify(m *MetricDecision, samples []Sample) error {
 	if len(strangers) == 0 {
 		return requestErr
 	}
-	if ordered := byPod(samples); &ordered[0] != &samples[0] {
-		*s = sampled{calculation: s.calculation, resource: s.resource, container: s.container}
-		return s.classify(m, ordered)
+	if !inOrder(samples) {
+		return s.reorder(m, samples)
 	}
 	s.strange = len(strangers)
 	if !m.Percent {
@@ -209,8 +211,18 @@ func (c *calculation) room(metric int) []PodCase {
 	return make([]PodCase, len(c.pods))
 }
 
+// measured fills in what a sample says.
+func (p *PodCase) measured(s *Sample) {
+	p.HasSample, p.Usage, p.Window = true, s.Milli, s.Window
+	if !s.At.IsZero() {
+		p.End = s.At.UnixNano()
+	}
+}
+
 func stranger(s *Sample) PodCase {
-	return PodCase{Pod: s.Pod, Class: Stranger, Why: WhyUnknown, HasSample: true, Usage: s.Milli, At: s.At, Window: s.Window}
+	p := PodCase{Pod: s.Pod, Class: Stranger, Why: WhyUnknown}
+	p.measured(s)
+	return p
 }
 
 // class says how a pod counts and why. Only CPU looks at readiness: a starting pod's
@@ -242,16 +254,29 @@ func (s *sampled) class(p *Pod, sample *Sample) (Class, Why) {
 	return Counted, WhyReady
 }
 
+// reorder classifies again, with pods and samples in order.
+func (s *sampled) reorder(m *MetricDecision, samples []Sample) error {
+	s.order()
+	*s = sampled{calculation: s.calculation, resource: s.resource, container: s.container}
+	if !inOrder(samples) {
+		samples = byPod(samples)
+	}
+	return s.classify(m, samples)
+}
+
+// inOrder reports whether samples come by the names of their pods, one a pod.
+func inOrder(samples []Sample) bool {
+	for i := 1; i < len(samples); i++ {
+		if samples[i-1].Pod >= samples[i].Pod {
+			return false
+		}
+	}
+	return true
+}
+
 // byPod returns samples by the names of their pods, one a pod: the last where there
-// are several. Those that come so are not copied.
+// are several.
 func byPod(samples []Sample) []Sample {
-	sorted := true
-	for i := 1; i < len(samples) && sorted; i++ {
-		sorted = samples[i-1].Pod < samples[i].Pod
-	}
-	if sorted {
-		return samples
-	}
 	samples = slices.Clone(samples)
 	slices.SortStableFunc(samples, func(a, b Sample) int { return cmp.Compare(a.Pod, b.Pod) })
 	n := 0

@@ -7,7 +7,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -92,7 +92,7 @@ func (v *validator) segment(name string, p *field.Path) {
 		v.required(p, "")
 		return
 	}
-	for _, msg := range path.IsValidPathSegmentName(name) {
+	for _, msg := range content.IsPathSegmentName(name) {
 		v.invalid(p, name, msg)
 	}
 }

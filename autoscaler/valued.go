@@ -61,7 +61,7 @@ func (c *calculation) external(m *MetricDecision, spec *autoscalingv2.ExternalMe
 	return c.whole(m)
 }
 
-var errNoValue = errors.New("read the metric: the answer has no value")
+var errNoValue = fmt.Errorf("%w: the answer has no value", ErrUnread)
 
 // whole compares the metric itself with its target, and multiplies the ratio with the
 // pods that are Running and Ready. Pods being deleted are among them.
@@ -80,6 +80,7 @@ func (c *calculation) whole(m *MetricDecision) error {
 	if err := c.listed(); err != nil {
 		return fmt.Errorf("count the ready pods: %w", err)
 	}
+	c.order()
 	m.Pods = c.room(m.Index)
 	for i := range c.pods {
 		p := &m.Pods[i]

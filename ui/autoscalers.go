@@ -170,7 +170,7 @@ func (p *page) autoscaler() error {
 		body.Metrics = append(body.Metrics, p.scalerMetric(namespace, &r.Metrics[i]))
 	}
 	for i := range r.Steps {
-		body.Steps = append(body.Steps, r.Steps[i].Message)
+		body.Steps = append(body.Steps, clean(r.Steps[i].Message))
 	}
 	for i := range r.Next {
 		body.Next = append(body.Next, r.Next[i].Message)

@@ -150,7 +150,7 @@ func TestEvaluation(t *testing.T) {
 	}
 	f("now", Evaluation{Manifest: []byte(hpa)}, "web: would go 3 → 2 replicas, because cpu is at 40% of its request and the target is 80%")
 	f("in no namespace", Evaluation{Manifest: []byte(strings.Replace(hpa, ", namespace: shop", "", 1))}, "web: would go 3 → 2 replicas, because cpu is at 40% of its request and the target is 80%")
-	f("from six, ten minutes ago", Evaluation{Manifest: []byte(hpa), At: "10m", Replicas: &six}, "web: would go 6 → 2 replicas, because cpu is at 40% of its request and the target is 80%")
+	f("from six, ten minutes ago", Evaluation{Manifest: []byte(hpa), At: "10m", Replicas: &six}, "web: would go 6 → 2 replicas, because cpu is at 40% of its request and the target is 80%, over 3 ready pods")
 	f("of one that is remembered", Evaluation{Manifest: []byte(strings.Replace(hpa, "name: web", "name: remembered", 1))},
 		"remembered: would stay at 3 replicas, because cpu is at 40% of its request and the target is 80%; that asks for 2, but 3 was recommended at 11:59:00, within the scaleDown window of 5m")
 }
@@ -176,16 +176,19 @@ func TestProblems(t *testing.T) {
 		"no time":           {options(), "POST", evaluations + "?at=yesterday", hpa, 400, `at: "yesterday" is neither a time nor how long ago`},
 		"too long ago":      {options(), "POST", evaluations + "?at=1h", hpa, 400, "at: nothing is known of that time: memory reaches back 15m"},
 		"the future":        {options(), "POST", evaluations + "?at=2026-01-02T12:00:01Z", hpa, 400, "at: nothing is known of that time: 2026-01-02T12:00:01Z lies ahead"},
-		"no count":          {options(), "POST", evaluations + "?replicas=-1", hpa, 400, `replicas: "-1" is no count`},
-		"twice":             {options(), "POST", evaluations + "?replicas=1&replicas=2", hpa, 400, "replicas is to be given once, with a value"},
-		"nothing":           {options(), "POST", evaluations, "", 400, "the manifest is empty"},
-		"a wrong field":     {options(), "POST", evaluations, strings.Replace(hpa, "maxReplicas", "maxReplica", 1), 400, `read manifest: strict decoding error: unknown field "spec.maxReplica"`},
-		"elsewhere":         {options(), "POST", "namespaces/bank/evaluations", hpa, 400, "metadata.namespace: the manifest is of namespace shop, the request of bank"},
-		"too long":          {options(), "POST", evaluations, strings.Repeat(" ", manifest.MaxBytes+1), 413, "the manifest is longer than 1048576 bytes"},
-		"too slow":          {slow, "POST", evaluations, hpa, 504, "the evaluation took too long: evaluate shop/web: context deadline exceeded"},
-		"get":               {options(), "GET", evaluations, "", 405, "an evaluation has a manifest to evaluate"},
-		"post":              {options(), "POST", "namespaces/shop/autoscalers/api/explanation", "", 405, "an explanation cannot be changed"},
-		"elsewhere at all":  {options(), "GET", "namespaces/shop/horizontalpodautoscalers", "", 404, `nothing is at "/apis/weir.dev/v1alpha1/namespaces/shop/horizontalpodautoscalers"`},
+		"the beginning":     {options(), "POST", evaluations + "?at=0001-01-01T00:00:00Z", hpa, 400, `at: "0001-01-01T00:00:00Z" is no time that anybody remembers`},
+		"too many metrics": {options(), "POST", evaluations, hpa + "  metrics:\n" + strings.Repeat("  - {type: Resource, resource: {name: cpu, target: {type: AverageValue, averageValue: 1}}}\n", 65), 400,
+			"spec.metrics: 65 are too many to be told of"},
+		"no count":         {options(), "POST", evaluations + "?replicas=-1", hpa, 400, `replicas: "-1" is no count`},
+		"twice":            {options(), "POST", evaluations + "?replicas=1&replicas=2", hpa, 400, "replicas is to be given once, with a value"},
+		"nothing":          {options(), "POST", evaluations, "", 400, "the manifest is empty"},
+		"a wrong field":    {options(), "POST", evaluations, strings.Replace(hpa, "maxReplicas", "maxReplica", 1), 400, `read manifest: strict decoding error: unknown field "spec.maxReplica"`},
+		"elsewhere":        {options(), "POST", "namespaces/bank/evaluations", hpa, 400, "metadata.namespace: the manifest is of namespace shop, the request of bank"},
+		"too long":         {options(), "POST", evaluations, strings.Repeat(" ", manifest.MaxBytes+1), 413, "the manifest is longer than 1048576 bytes"},
+		"too slow":         {slow, "POST", evaluations, hpa, 504, "the evaluation took too long: evaluate shop/web: context deadline exceeded"},
+		"get":              {options(), "GET", evaluations, "", 405, "an evaluation has a manifest to evaluate"},
+		"post":             {options(), "POST", "namespaces/shop/autoscalers/api/explanation", "", 405, "an explanation cannot be changed"},
+		"elsewhere at all": {options(), "GET", "namespaces/shop/horizontalpodautoscalers", "", 404, `nothing is at "/apis/weir.dev/v1alpha1/namespaces/shop/horizontalpodautoscalers"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()

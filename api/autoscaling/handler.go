@@ -145,8 +145,16 @@ func (h *Handler) evaluate(ctx context.Context, w http.ResponseWriter, r *http.R
 	return h.decide(ctx, EvaluationKind, request, m)
 }
 
+// mostMetrics is how many metrics a decision is told of: as many as an Autoscaler may
+// have. The API server takes any number of them in a HorizontalPodAutoscaler, and each
+// has a line for each pod in the answer.
+const mostMetrics = 64
+
 // decide makes a decision and tells it.
 func (h *Handler) decide(ctx context.Context, kind string, r Request, m *manifest.Manifest) (*Report, error) {
+	if n := len(m.Spec.Metrics); n > mostMetrics {
+		return nil, &wire.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("spec.metrics: %d are too many to be told of", n), Hint: fmt.Sprintf("Leave at most %d.", mostMetrics)}
+	}
 	o := evaluate.Options{At: r.At, Replicas: r.Replicas, Status: &m.Status}
 	// What is remembered is of the present: it is none of an earlier time.
 	if h.opts.Memory != nil && r.At.IsZero() && r.Replicas == nil {

@@ -83,6 +83,9 @@ func (r *Request) set(name string, value []string, now time.Time) error {
 	}
 	if name == "at" {
 		at, err := ParseTime(value[0], now)
+		if err == nil && at.IsZero() {
+			err = fmt.Errorf("%q is no time that anybody remembers", value[0]) // and zero means now
+		}
 		if err != nil {
 			return bad("at: "+err.Error(), "Write a time as 2026-01-02T12:00:00Z, or how long ago: 5m.")
 		}
@@ -112,21 +115,10 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 
 // parsePath reads a path, with what is escaped in it as it came.
 func parsePath(escaped string) (r Request, ok bool) {
-	rest, ok := strings.CutPrefix(escaped, wire.Path)
+	parts, names, ok := wire.Parts(escaped)
 	if !ok {
 		return Request{}, false
 	}
-	parts := strings.Split(rest, "/")
-	names := make([]string, len(parts))
-	for i := range parts {
-		name, err := url.PathUnescape(parts[i])
-		if err != nil || name == "" || name == "." || name == ".." {
-			return Request{}, false
-		}
-		names[i] = name
-	}
-	// Words must be plain, so that nothing is read here that others on the way
-	// read in another way.
 	switch {
 	case len(parts) < 3 || parts[0] != "namespaces":
 		return Request{}, false

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/metric"
@@ -63,21 +62,10 @@ func ParseRequest(r *http.Request) (Request, error) {
 
 // parsePath reads a path, with what is escaped in it as it came.
 func parsePath(escaped string) (r Request, ok bool) {
-	rest, ok := strings.CutPrefix(escaped, wire.Path)
+	parts, names, ok := wire.Parts(escaped)
 	if !ok {
 		return Request{}, false
 	}
-	parts := strings.Split(rest, "/")
-	names := make([]string, len(parts))
-	for i := range parts {
-		name, err := url.PathUnescape(parts[i])
-		if err != nil || name == "" || name == "." || name == ".." {
-			return Request{}, false
-		}
-		names[i] = name
-	}
-	// Words must be plain, so that nothing is read here that others on the way
-	// read in another way.
 	is := func(words ...string) bool {
 		if len(words) != len(parts) {
 			return false

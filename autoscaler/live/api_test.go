@@ -113,7 +113,7 @@ func of(name corev1.ResourceName, container string) autoscalingv2.MetricSpec {
 func fromAPI(ctx context.Context, client versioned.Interface, namespace string, sel labels.Selector, m *autoscalingv2.MetricSpec) autoscaler.Reading {
 	list, err := client.MetricsV1beta1().PodMetricses(namespace).List(ctx, metav1.ListOptions{LabelSelector: sel.String()})
 	if err != nil {
-		return autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from resource metrics API: %v", err)}
+		return autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from resource metrics API: %w", err)}
 	}
 	if len(list.Items) == 0 {
 		return autoscaler.Reading{Err: fmt.Errorf("no metrics returned from resource metrics API")}
@@ -123,7 +123,7 @@ func fromAPI(ctx context.Context, client versioned.Interface, namespace string, 
 		s := autoscaler.Sample{Pod: p.Name, At: p.Timestamp.Time, Window: p.Window.Duration}
 		there := false
 		for _, c := range p.Containers {
-			name := corev1.ResourceName("")
+			var name corev1.ResourceName
 			switch {
 			case m.Resource != nil:
 				name = m.Resource.Name

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ func (x *index) find(facts *metric.Facts, namespace metric.Namespace, sel labels
 	case len(pods) == 0:
 		delete(x.spaces, namespace)
 	case s == nil:
+		x.sweep(facts)
 		s = newSpace()
 		x.spaces[namespace] = s
 	}
@@ -42,6 +44,12 @@ func (x *index) find(facts *metric.Facts, namespace metric.Namespace, sel labels
 	defer s.mu.Unlock()
 	s.follow(pods)
 	return s.find(sel)
+}
+
+// sweep forgets namespaces without pods: of one that was deleted with its autoscalers
+// nobody asks again.
+func (x *index) sweep(facts *metric.Facts) {
+	maps.DeleteFunc(x.spaces, func(n metric.Namespace, _ *space) bool { return len(facts.PodsIn(n)) == 0 })
 }
 
 // space is one namespace's pods by their labels.

@@ -85,7 +85,7 @@ func (t *town) sync(l *live.Live, settings *autoscaler.Settings, now time.Time) 
 		pods, err := l.Pods(s.object.Namespace, s.selector)
 		in := autoscaler.Input{
 			Now: now, Settings: settings, Object: s.object, Spec: &s.spec, Status: &s.status, Memory: s.memory,
-			Scale: s.scale, Pods: pods, PodsErr: err,
+			Scale: s.scale, Selector: s.selector, Pods: pods, PodsErr: err,
 			Read: l.Readings(ctx, now, s.object.Namespace, s.selector, &s.spec, pods),
 		}
 		d := autoscaler.Decide(&in)

@@ -27,9 +27,7 @@ func TestPodsTold(t *testing.T) {
 	p.Spec.Set(metric.CPURequest, 1)
 	p.Spec.Set(metric.MemoryLimit, 1)
 	p.Overhead.Set(metric.MemoryRequest, 0.1)
-	for _, c := range []metric.ContainerFacts{{Name: "setup", Role: metric.Init}, {Name: "mesh", Role: metric.Sidecar}, {Name: "app"}, {Name: "debug", Role: metric.Ephemeral}} {
-		p.Containers = append(p.Containers, c)
-	}
+	p.Containers = []metric.ContainerFacts{{Name: "setup", Role: metric.Init}, {Name: "mesh", Role: metric.Sidecar}, {Name: "app"}, {Name: "debug", Role: metric.Ephemeral}}
 	p.Containers[1].Spec.Set(metric.CPURequest, 1_000_001)
 	p.Containers[2].Spec.Set(metric.CPURequest, 0)
 	p.Containers[2].Spec.Set(metric.MemoryRequest, 1<<50)

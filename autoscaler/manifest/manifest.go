@@ -91,6 +91,9 @@ func only(file []byte) ([]byte, error) {
 		case err != nil:
 			return nil, fmt.Errorf("read manifest: %w", err)
 		}
+		if err := modest(doc); err != nil {
+			return nil, err
+		}
 		var content any
 		if err := sigsyaml.Unmarshal(doc, &content); err != nil {
 			return nil, fmt.Errorf("read manifest: %w", err)

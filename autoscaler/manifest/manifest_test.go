@@ -32,6 +32,7 @@ func TestRead(t *testing.T) {
 		"Autoscaler":            {own, Autoscaler},
 		"with empty documents":  {"---\n# nothing\n---\n" + hpa + "---\n", HorizontalPodAutoscaler},
 		"out of a cluster":      {hpa + "status: {currentReplicas: 3, desiredReplicas: 4, currentMetrics: null, conditions: []}\n", HorizontalPodAutoscaler},
+		"with an alias":         {strings.NewReplacer("name: web, namespace", "name: &web web, namespace", "Deployment, name: web", "Deployment, name: *web").Replace(hpa), HorizontalPodAutoscaler},
 		"with carriage returns": {strings.ReplaceAll(hpa, "\n", "\r\n"), HorizontalPodAutoscaler},
 	} {
 		m, err := Read([]byte(test.file))
@@ -69,6 +70,8 @@ func TestReadRefuses(t *testing.T) {
 	f(strings.Replace(hpa, "Seconds: 60", "Seconds: 3601", 1), "spec.behavior.scaleDown.stabilizationWindowSeconds")
 	f(hpa+"---\n"+hpa, "several objects")
 	f(strings.Repeat("#", MaxBytes+1), "longer than an API server takes")
+	f("a: &a "+strings.Repeat("x", 10_000)+"\nb: ["+strings.Repeat("*a,", 200)+"]\n", "its aliases unfold to more")
+	f("a: &a [x, *a]\n", "an anchor contains itself")
 	own := strings.NewReplacer("autoscaling/v2", "autoscaling.weir.dev/v1alpha1", "HorizontalPodAutoscaler", "Autoscaler", "  maxReplicas", "  mode: Dry\n  maxReplicas").Replace(hpa)
 	f(own, `spec.mode: "Dry" is neither Active nor DryRun`)
 }
@@ -77,6 +80,7 @@ func TestReadRefuses(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(hpa))
 	f.Add([]byte("---\n---\n"))
+	f.Add([]byte("a: &a [*a, *b]\nb: &b {<<: *a}\n"))
 	f.Add([]byte(`{"apiVersion":"autoscaling.weir.dev/v1alpha1","kind":"Autoscaler","metadata":{"name":"a"},"spec":{"maxReplicas":2,"mode":"DryRun","scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"x"}}}`))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		m, err := Read(file)

@@ -19,10 +19,10 @@ func (r *Report) WriteTable(w io.Writer, every time.Duration) error {
 	fmt.Fprintf(&out, "%s %s from %s to %s UTC (%s)\n\n", r.Namespace, r.Target, clock(r.From), clock(r.To), r.To.Sub(r.From))
 	tw := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	r.lines(tw, every)
-	tw.Flush()
+	_ = tw.Flush()
 	out.WriteByte('\n')
 	r.totals(tw)
-	tw.Flush()
+	_ = tw.Flush()
 	r.doubts(&out)
 	for line := range bytes.Lines(out.Bytes()) {
 		// The tabwriter fills up cells that nothing follows.
@@ -102,7 +102,7 @@ func known(v float64, format string) string {
 func row(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
 
 // totals writes a column for each of what was recorded and the runs, and one for what
-// the last changes of the one before it.
+// the last changes of the one before it, if both count the same time.
 func (r *Report) totals(w io.Writer) {
 	head := []string{"TOTALS"}
 	var all []*Totals
@@ -114,8 +114,10 @@ func (r *Report) totals(w io.Writer) {
 	}
 	compared := len(all) > 1
 	var change Change
+	alike := true
 	if compared {
-		change = Compare(all[len(all)-2], all[len(all)-1])
+		before, after := all[len(all)-2], all[len(all)-1]
+		change, alike = Compare(before, after), before.Known == after.Known
 		head = append(head, "CHANGE")
 	}
 	row(w, head...)
@@ -124,10 +126,14 @@ func (r *Report) totals(w io.Writer) {
 		for _, t := range all {
 			cells = append(cells, cell(t))
 		}
-		if compared {
+		if compared && alike {
 			cells = append(cells, delta)
 		}
 		row(w, cells...)
+	}
+	if !alike {
+		// One that counts less time than the other has less of everything.
+		write("time counted", "", func(t *Totals) string { return t.Known.Duration().Round(time.Second).String() })
 	}
 	write("pod-hours", fmt.Sprintf("%+.2f (%+.0f%%)", change.PodHours, change.PodHoursShare*100), func(t *Totals) string { return fmt.Sprintf("%.2f", t.PodHours) })
 	write("above target", signed(change.Above), func(t *Totals) string { return span(t.Above, t) })

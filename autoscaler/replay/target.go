@@ -174,8 +174,7 @@ func (tg *target) read(now time.Time, w *workload) autoscaler.Reading {
 		r.Err = errGap
 		return r
 	}
-	switch {
-	case tg.spec.Object != nil || tg.spec.External != nil:
+	if tg.spec.Object != nil || tg.spec.External != nil {
 		v, _ := tg.uses[0].At(now, tg.hold)
 		r.Values = []int64{tg.milli(v)}
 		return r

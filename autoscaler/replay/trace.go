@@ -76,16 +76,6 @@ func (s Series) At(t time.Time, hold time.Duration) (float64, bool) {
 // hold is for how long a value of the trace stands.
 func (t *Trace) hold() time.Duration { return max(t.Step, time.Second) * 5 / 2 }
 
-// container returns the container of that name, nil if the pods have none.
-func (t *Trace) container(name string) *Container {
-	for i := range t.Containers {
-		if t.Containers[i].Name == name {
-			return &t.Containers[i]
-		}
-	}
-	return nil
-}
-
 // use returns c's series of a resource, nil if it is neither CPU nor memory.
 func (c *Container) use(resource string) Series {
 	switch resource {

@@ -44,6 +44,8 @@ func shapeOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) shape
 	return s
 }
 
+func (t *teller) shape(m *autoscaler.MetricDecision) shape { return shapeOf(m, t.spec(m.Index)) }
+
 // resourceOf returns the resource of a metric of resources.
 func resourceOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) corev1.ResourceName {
 	switch {
@@ -67,10 +69,10 @@ var outcomes = map[autoscaler.Outcome]string{
 
 // metric tells what one metric asks for.
 func (t *teller) metric(m *autoscaler.MetricDecision, decides bool) Metric {
-	s := shapeOf(m, t.spec(m.Index))
+	s := t.shape(m)
 	out := Metric{
 		Name: m.Name, Type: string(m.Type), Decides: decides, Reason: m.Reason, Outcome: outcomes[m.Outcome],
-		ToleranceDown: m.ToleranceDown, ToleranceUp: m.ToleranceUp, MeasuredAt: m.At, Target: t.target(m, s),
+		ToleranceDown: m.ToleranceDown, ToleranceUp: m.ToleranceUp, MeasuredAt: m.At.UTC(), Target: t.target(m, s),
 	}
 	if m.Err != nil {
 		out.Error, out.Outcome = wrong(m), outcomes[autoscaler.OutcomeNone]
@@ -78,6 +80,9 @@ func (t *teller) metric(m *autoscaler.MetricDecision, decides bool) Metric {
 		out.Proposal, out.Usage, out.Count = &m.Proposal, s.unit.quantity(m.Usage), m.Count
 		if m.Percent {
 			out.Usage = fmt.Sprintf("%d%%", m.Utilization)
+		}
+		if s.scope == perReplica && m.Count == 0 {
+			out.Usage = "" // a share of nobody's
 		}
 		out.Ratio = finite(m.Ratio)
 		out.Arithmetic = t.arithmetic(m, s)
@@ -118,9 +123,15 @@ func finite(v float64) *float64 {
 // level says where a metric is and where it should be: "cpu is at 80% of its
 // request and the target is 50%".
 func (t *teller) level(m *autoscaler.MetricDecision) string {
-	s := shapeOf(m, t.spec(m.Index))
+	s := t.shape(m)
 	if m.Percent {
 		return fmt.Sprintf("%s is at %d%% of its request and the target is %d%%", m.Name, m.Utilization, m.Target)
+	}
+	switch {
+	case s.scope == perReplica && m.Total == math.MaxInt64:
+		return fmt.Sprintf("%s is at less than nothing, or at more than can be counted, which Kubernetes takes for the same", m.Name)
+	case s.scope == perReplica && m.Count == 0:
+		return fmt.Sprintf("%s is at %s and the target is %s a replica", m.Name, s.unit.words(m.Total), s.unit.words(m.Target))
 	}
 	of := map[scope]string{perPod: " a pod", perReplica: " a replica"}[s.scope]
 	return fmt.Sprintf("%s is at %s%s and the target is %s", m.Name, s.unit.words(m.Usage), of, s.unit.words(m.Target))
@@ -130,7 +141,7 @@ func (t *teller) level(m *autoscaler.MetricDecision) string {
 func (t *teller) pod(m *autoscaler.MetricDecision, s shape, p *autoscaler.PodCase) Pod {
 	out := Pod{Name: p.Pod, Class: classes[p.Class], Why: t.why(m, p)}
 	if p.HasSample {
-		out.Usage, out.At = s.unit.quantity(p.Usage), p.At
+		out.Usage, out.At = s.unit.quantity(p.Usage), p.At().UTC()
 		if p.Window > 0 {
 			out.Window = p.Window.String()
 		}

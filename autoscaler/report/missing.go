@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,20 +31,22 @@ func (t *teller) missing() []Cause {
 // lacking says what one metric lacks.
 func (t *teller) lacking(m *autoscaler.MetricDecision) []Cause {
 	ofPods := m.Type == autoscalingv2.ResourceMetricSourceType || m.Type == autoscalingv2.ContainerResourceMetricSourceType || m.Type == autoscalingv2.PodsMetricSourceType
-	if m.Err != nil && t.Input != nil && t.Input.PodsErr == nil && len(t.Input.Pods) == 0 && ofPods {
+	if m.Err != nil && t.Input != nil && t.Input.PodsErr == nil && len(t.Input.Pods) == 0 && (ofPods || errors.Is(m.Err, autoscaler.ErrNoPods)) {
 		return []Cause{t.noPods(m)}
 	}
 	var all []Cause
-	if m.Err != nil {
-		if c, ok := t.requests(m); ok {
-			all = append(all, c)
-		}
-	}
+	explained := true
 	if ofPods {
-		all = append(all, t.numberless(m)...)
+		all, explained = t.numberless(m)
 	}
-	if m.Err != nil && len(all) == 0 {
-		all = append(all, Cause{Metric: m.Name, Reason: m.Reason, Gravity: metric.Broken.String(), Message: wrong(m), Advice: advice[m.Type]})
+	if m.Err == nil {
+		return all
+	}
+	if c, ok := t.requests(m); ok {
+		all = append([]Cause{c}, all...)
+	}
+	if len(all) == 0 || !explained {
+		all = append([]Cause{{Metric: m.Name, Reason: m.Reason, Gravity: metric.Broken.String(), Message: wrong(m), Advice: advice[m.Type]}}, all...)
 	}
 	return all
 }
@@ -67,8 +70,10 @@ func (t *teller) noPods(m *autoscaler.MetricDecision) Cause {
 }
 
 // numberless groups the pods without a sample that counts by what is said of them.
-func (t *teller) numberless(m *autoscaler.MetricDecision) []Cause {
-	var all []Cause
+// explained is whether that leaves no pod of which nothing is known, if the metric
+// could not be read: where it does, the error is not the pods'.
+func (t *teller) numberless(m *autoscaler.MetricDecision) (all []Cause, explained bool) {
+	explained = true
 	add := func(c Cause, pod string) {
 		i := slices.IndexFunc(all, func(o Cause) bool { return o.Reason == c.Reason && o.Advice == c.Advice })
 		if i < 0 {
@@ -81,24 +86,28 @@ func (t *teller) numberless(m *autoscaler.MetricDecision) []Cause {
 		switch {
 		case p.Class == autoscaler.Missing:
 			// Where nothing is known against a pod, an error is not its fault.
-			if c, known := t.verdict(m, p.Pod); known || m.Err == nil {
+			c, known := t.verdict(m, p.Pod)
+			if known || !errors.Is(m.Err, autoscaler.ErrUnread) {
 				add(c, p.Pod)
+			} else {
+				explained = false
 			}
-		case p.Class == autoscaler.Unready && m.Err != nil:
+		case (p.Class == autoscaler.Unready || p.Class == autoscaler.Ignored) && m.Err != nil && m.Count == 0:
 			// Nothing counted, and this is one of the reasons.
-			add(Cause{Metric: m.Name, Reason: unready[p.Why], Gravity: metric.Passing.String(), Message: t.why(m, p), Advice: unreadyAdvice[p.Why]}, p.Pod)
+			add(Cause{Metric: m.Name, Reason: uncounted[p.Why], Gravity: metric.Passing.String(), Message: t.why(m, p), Advice: uncountedAdvice[p.Why]}, p.Pod)
 		}
 	}
-	return all
+	return all, explained
 }
 
-// unready are what a cause is called that is no want of a number.
-var unready = map[autoscaler.Why]string{
+// uncounted are what a cause is called that is no want of a number.
+var uncounted = map[autoscaler.Why]string{
 	autoscaler.WhyPending: "PodPending", autoscaler.WhyNoCondition: "PodNotReady", autoscaler.WhyStarting: "PodStarting",
 	autoscaler.WhyWindowTooEarly: "WindowTooEarly", autoscaler.WhyNeverReady: "PodNeverReady",
+	autoscaler.WhyTerminating: "PodTerminating", autoscaler.WhyFailed: "PodFailed",
 }
 
-var unreadyAdvice = map[autoscaler.Why]string{
+var uncountedAdvice = map[autoscaler.Why]string{
 	autoscaler.WhyPending:    "`kubectl describe pod` tells what it waits for: a node with room, a volume or an image.",
 	autoscaler.WhyNeverReady: "See why its readiness probe fails: `kubectl describe pod`.",
 }

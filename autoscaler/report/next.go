@@ -64,7 +64,7 @@ func (t *teller) expiring(s *autoscaler.Step, beyond func(a, b int32) bool) (all
 		if count == now {
 			continue
 		}
-		n := Next{At: leaves, Message: fmt.Sprintf("if the metrics stay as they are: %s at %s, when the recommendation of %s leaves the window", plural(count, "replica"), clock(leaves, t.At), clock(last, t.At))}
+		n := Next{At: leaves.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: %s at %s, when the recommendation of %s leaves the window", plural(count, "replica"), clock(leaves, t.At), clock(last, t.At))}
 		if t.slowed(now, count) {
 			n.Message = fmt.Sprintf("if the metrics stay as they are: towards %s from %s on, as far as the policies allow at a time", plural(count, "replica"), clock(leaves, t.At))
 			return append(all, n)
@@ -132,5 +132,5 @@ func (t *teller) allowance(s *autoscaler.Step, changes []autoscaler.Change) []Ne
 		return nil
 	}
 	at := oldest.Add(period)
-	return []Next{{At: at, Message: fmt.Sprintf("if the metrics stay as they are: the policy of %s allows more at %s", policy(s.Policy), clock(at, t.At))}}
+	return []Next{{At: at.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: the policy of %s allows more at %s", policy(s.Policy), clock(at, t.At))}}
 }

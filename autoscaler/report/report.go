@@ -40,7 +40,7 @@ func newTeller(d *autoscaler.Decision, c Context) *teller {
 func Of(d *autoscaler.Decision, c Context) *Report {
 	t := newTeller(d, c)
 	r := &Report{
-		Autoscaler: Object{c.Kind, d.Object.Namespace, d.Object.Name}, At: d.At, Mode: c.Mode, Target: t.Target,
+		Autoscaler: Object{c.Kind, d.Object.Namespace, d.Object.Name}, At: d.At.UTC(), Mode: c.Mode, Target: t.Target,
 		Current: d.Current, Desired: d.Desired, Min: t.Min, Max: t.Max, Rescale: d.Rescale, Because: d.Because,
 		Metrics: []Metric{}, Steps: []Step{}, Other: c.Other,
 	}

@@ -24,7 +24,7 @@ var limited = map[autoscaler.StepKind]bool{
 
 // step tells one step.
 func (t *teller) step(s *autoscaler.Step) Step {
-	out := Step{Kind: kinds[s.Kind], From: s.From, To: s.To, At: s.At, Message: t.stepped(s)}
+	out := Step{Kind: kinds[s.Kind], From: s.From, To: s.To, At: s.At.UTC(), Message: t.stepped(s)}
 	if limited[s.Kind] {
 		limit := s.Limit
 		out.Limit = &limit
@@ -89,7 +89,10 @@ func (t *teller) proposed(s *autoscaler.Step) string {
 		}
 		asked = append(asked, fmt.Sprintf("%s %d", m.Name, m.Proposal))
 	}
-	if len(asked) == 1 {
+	switch len(asked) {
+	case 0:
+		return "there is no metric"
+	case 1:
 		return fmt.Sprintf("%s asks for %d", t.Metrics[0].Name, s.To)
 	}
 	return fmt.Sprintf("the metrics ask for %d, the most of %s", s.To, strings.Join(asked, ", "))

@@ -79,16 +79,17 @@ func (t *teller) because(missing []Cause) string {
 	}
 	m := &t.Metrics[t.Chosen]
 	why := t.level(m)
-	switch m.Outcome {
-	case autoscaler.WithinTolerance:
-		if m.Recounted {
-			why += "; recounted with the pods without a number it is"
-		} else {
-			why += ","
-		}
-		why += " " + tolerance(m)
-	case autoscaler.WouldTurn:
-		why += "; recounted with the pods without a number the change would turn round"
+	switch {
+	case m.Outcome == autoscaler.WithinTolerance && m.Recounted:
+		why += fmt.Sprintf("; recounted with %s it is %s", others(m), tolerance(m))
+	case m.Outcome == autoscaler.WithinTolerance:
+		why += ", " + tolerance(m) + t.observed(m)
+	case m.Outcome == autoscaler.WouldTurn:
+		why += fmt.Sprintf("; recounted with %s the change would turn round", others(m))
+	case m.Outcome == autoscaler.Scaled && m.Recounted:
+		why += fmt.Sprintf("; recounted with %s it is at %s", others(m), t.recounted(m))
+	case m.Outcome == autoscaler.Scaled && t.shape(m).scope != perReplica && m.Count != int(t.Current):
+		why += ", over " + t.counted(m)
 	}
 	if held := t.held(m); held != "" {
 		why += held
@@ -147,18 +148,26 @@ func (t *teller) unknown(missing []Cause) string {
 		is = " are <unknown>"
 	}
 	line := strings.Join(names, " and ") + is
+	c := first(missing, names[0])
+	switch {
+	case c == nil:
+		return line
+	case len(c.Pods) == 0 || c.Reason == missingRequest:
+		return line + ": " + c.Message
+	case len(c.Pods) == 1:
+		return fmt.Sprintf("%s: pod %s: %s", line, c.Pods[0], c.Message)
+	}
+	return fmt.Sprintf("%s: %s: %s", line, plural(len(c.Pods), "pod"), c.Message)
+}
+
+// first returns the cause to be told of a metric: one that is no pod's, if there is one,
+// for then nothing could be read.
+func first(missing []Cause, name string) (found *Cause) {
 	for i := range missing {
 		c := &missing[i]
-		if c.Metric != names[0] {
-			continue
+		if c.Metric == name && (found == nil || len(found.Pods) > 0 && len(c.Pods) == 0) {
+			found = c
 		}
-		switch {
-		case len(c.Pods) == 0 || c.Reason == missingRequest:
-			return line + ": " + c.Message
-		case len(c.Pods) == 1:
-			return fmt.Sprintf("%s: pod %s: %s", line, c.Pods[0], c.Message)
-		}
-		return fmt.Sprintf("%s: %s: %s", line, plural(len(c.Pods), "pod"), c.Message)
 	}
-	return line
+	return found
 }

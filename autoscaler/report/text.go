@@ -149,7 +149,7 @@ func (p *writer) metric(m *Metric) {
 		p.item(2, "error", m.Error)
 		return
 	}
-	asks := fmt.Sprintf("%s: %s%s", m.Name, human(m, m.Usage), against(m))
+	asks := fmt.Sprintf("%s: %s%s", m.Name, or(human(m, m.Usage)), against(m))
 	if m.Proposal != nil {
 		asks += fmt.Sprintf(", asks for %d", *m.Proposal)
 	}
@@ -239,7 +239,7 @@ func (p *writer) table(r *Report, m *Metric) {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", safe(pod.Name), pod.Class, or(human(m, pod.Usage)), or(human(m, pod.Request)), age(r.At, pod), or(safe(why)))
 	}
-	w.Flush() // to memory
+	_ = w.Flush() // to memory
 	for l := range strings.Lines(b.String()) {
 		p.WriteString(strings.TrimRight(l, " \n") + "\n")
 	}

@@ -3,7 +3,7 @@ package report
 import "time"
 
 // Report is a decision, told. Quantities are written as Kubernetes writes them
-// ("250m", "180Mi"), times as RFC 3339, lengths of time as "1m30s".
+// ("250m", "180Mi"), times as RFC 3339 in UTC, lengths of time as "1m30s".
 type Report struct {
 	Autoscaler Object    `json:"autoscaler"`
 	At         time.Time `json:"at"` // of the decision

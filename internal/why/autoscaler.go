@@ -44,9 +44,10 @@ func (a *asking) scaler(kind, noun string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.answerReport(cmd, func(ctx context.Context, w Asker) (*report.Report, error) {
+			ask := func(ctx context.Context, w Asker) (*report.Report, error) {
 				return w.Autoscaler(ctx, kind, namespace, name)
-			})
+			}
+			return answer(a, cmd, ask, a.writeReport, decisionDocument)
 		},
 		ValidArgsFunction: a.completeInNamespace,
 	}
@@ -68,25 +69,12 @@ func (a *asking) scalerRef(noun string, args []string) (namespace, name string, 
 	return string(ref.Namespace), string(ref.Name), err
 }
 
-// answerReport asks once and shows a decision as the flags want it.
-func (a *asking) answerReport(cmd *cobra.Command, ask func(context.Context, Asker) (*report.Report, error)) error {
-	if err := a.check(); err != nil {
-		return err
-	}
-	w, err := a.Connect()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
-	defer cancel()
-	r, err := ask(ctx, w)
-	if err != nil {
-		return err
-	}
-	if a.output != "text" {
-		return cli.WriteDocument(cmd.OutOrStdout(), a.output, autoscaling.NewReport(autoscaling.ExplanationKind, r))
-	}
+func (a *asking) writeReport(cmd *cobra.Command, r *report.Report) error {
 	return WriteReport(cmd.OutOrStdout(), a.Program, r)
+}
+
+func decisionDocument(r *report.Report) any {
+	return autoscaling.NewReport(autoscaling.ExplanationKind, r)
 }
 
 // WriteReport writes a decision for people. What weir says to type becomes what

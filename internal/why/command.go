@@ -177,13 +177,13 @@ func (a *asking) missing() *cobra.Command {
 }
 
 func (a *asking) addNamespace(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", "namespace of the pod, where its name does not begin with one")
+	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", "namespace, where the name does not begin with one")
 	cli.CompleteFlag(cmd, "namespace", a.namespaces)
 }
 
 // explain asks and shows an explanation.
 func (a *asking) explain(cmd *cobra.Command, ask func(context.Context, Asker) (*explain.Explanation, error)) error {
-	return answer(a, cmd, ask, writeExplanation, document)
+	return answer(a, cmd, ask, paged(writeExplanation), document)
 }
 
 // report asks and shows a report.
@@ -191,11 +191,11 @@ func (a *asking) report(cmd *cobra.Command, namespace string) error {
 	ask := func(ctx context.Context, w Asker) (*explain.Report, error) {
 		return w.Missing(ctx, metric.Namespace(namespace))
 	}
-	return answer(a, cmd, ask, writeReport, reportDocument)
+	return answer(a, cmd, ask, paged(writeReport), reportDocument)
 }
 
 // answer asks once and shows what is answered as the flags want it.
-func answer[T any](a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(*page, *T), document func(*T) any) error {
+func answer[T any](a *asking, cmd *cobra.Command, ask func(context.Context, Asker) (*T, error), text func(*cobra.Command, *T) error, document func(*T) any) error {
 	if err := a.check(); err != nil {
 		return err
 	}
@@ -212,9 +212,16 @@ func answer[T any](a *asking, cmd *cobra.Command, ask func(context.Context, Aske
 	if a.output != "text" {
 		return cli.WriteDocument(cmd.OutOrStdout(), a.output, document(found))
 	}
-	p := newPage(cmd.OutOrStdout(), cmd.Parent().CommandPath())
-	text(p, found)
-	return p.flush()
+	return text(cmd, found)
+}
+
+// paged returns what shows an answer that is written on a page.
+func paged[T any](write func(*page, *T)) func(*cobra.Command, *T) error {
+	return func(cmd *cobra.Command, found *T) error {
+		p := newPage(cmd.OutOrStdout(), cmd.Parent().CommandPath())
+		write(p, found)
+		return p.flush()
+	}
 }
 
 func (a *asking) check() error {

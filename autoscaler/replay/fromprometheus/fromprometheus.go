@@ -285,13 +285,14 @@ func (rd *reading) startup() error {
 // named reads custom and external metrics.
 func (rd *reading) named() error {
 	for _, name := range slices.Sorted(maps.Keys(rd.request.Named)) {
-		query := "sum(" + rd.request.Named[name] + ")"
-		lines, err := rd.history.Range(rd.ctx, query, rd.request.From, rd.request.To, rd.request.Step)
+		query := rd.request.Named[name]
+		// A query may end in a comment, which the end of a line ends.
+		lines, err := rd.history.Range(rd.ctx, "sum("+query+"\n)", rd.request.From, rd.request.To, rd.request.Step)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
 		if len(lines) == 0 {
-			return &Absent{"metric " + name, []string{query}}
+			return &Absent{"metric " + name, []string{"sum(" + query + ")"}}
 		}
 		rd.trace.Named[name] = series(lines[0].Points)
 	}

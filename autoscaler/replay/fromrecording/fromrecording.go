@@ -4,12 +4,14 @@
 // What is taken for the demand is what the ready pods used: the mean of those that were
 // measured, times those that were ready. A new pod's share is thus not lost in the half
 // minute until it is measured. Where fewer than half of the ready pods were measured,
-// the trace has a gap.
+// the trace has a gap. All this holds for each container, of the pods that have it: one
+// that a rollout adds or removes used nothing where no pod has it.
 package fromrecording
 
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -32,7 +34,8 @@ type Options struct {
 	// Selector chooses the pods. If nil, the recorded target's own does, and before it
 	// is known the names that Kind and Name give.
 	Selector labels.Selector
-	// Step is the distance of points; 15 s if zero.
+	// Step is the least distance of points; 15 s if zero. Where rounds are further
+	// apart, points are.
 	Step time.Duration
 	// From and To bound the trace; what was recorded does where they are zero.
 	From, To time.Time
@@ -54,11 +57,17 @@ type Collector struct {
 	selector labels.Selector
 	trace    replay.Trace
 	next     time.Time
-	parts    map[string]*replay.Container
-	asked    bool // the recording tells how many replicas were asked for
-	counted  replay.Series
+	parts    map[string]*part
+	none     replay.Series          // zero at each point: what one that comes later used
+	target   *recording.Target      // as last recorded; nil if it was not
 	starting map[metric.PodUID]bool // pods seen before they were ready
 	delays   []time.Duration
+}
+
+// part is a container, and in how many points a pod had it.
+type part struct {
+	replay.Container
+	points int
 }
 
 // New returns a collector. The error is about a metric that weir does not know.
@@ -76,24 +85,27 @@ func New(o Options) (*Collector, error) {
 		return nil, fmt.Errorf("match pods: %w", err)
 	}
 	return &Collector{
-		options: o, names: names, selector: o.Selector, parts: map[string]*replay.Container{}, starting: map[metric.PodUID]bool{},
+		options: o, names: names, selector: o.Selector, parts: map[string]*part{}, starting: map[metric.PodUID]bool{},
 		trace: replay.Trace{Namespace: string(o.Namespace), Target: o.Kind + "/" + o.Name, Step: o.Step, Named: map[string]replay.Series{}},
 	}, nil
 }
 
 // Scale takes a target that was recorded; others than the one wanted do not matter.
 func (c *Collector) Scale(t *recording.Target, now time.Time) {
-	if t.Namespace != c.options.Namespace || t.Name != c.options.Name || t.Resource != strings.ToLower(c.options.Kind)+"s" || t.Gone {
+	if t.Namespace != c.options.Namespace || t.Name != c.options.Name || t.Resource != strings.ToLower(c.options.Kind)+"s" {
+		return
+	}
+	if !c.options.To.IsZero() && !now.Before(c.options.To) {
+		return
+	}
+	if c.target = t; t.Gone {
+		c.target = nil
 		return
 	}
 	if c.options.Selector == nil {
 		if sel, err := labels.Parse(t.Selector); err == nil && !sel.Empty() {
 			c.selector = sel
 		}
-	}
-	if c.within(now) {
-		c.asked = true
-		c.trace.Replicas = append(c.trace.Replicas, replay.Value{At: now, Value: float64(t.Replicas)})
 	}
 }
 
@@ -125,14 +137,10 @@ func (c *Collector) Round(now time.Time, facts *metric.Facts, usage Usage) {
 			ready = append(ready, p)
 		}
 	}
-	c.counted = append(c.counted, replay.Value{At: now, Value: float64(there)})
-	if c.asked && len(c.trace.Replicas) > 0 {
-		// What was asked for holds until the recording says otherwise.
-		last := c.trace.Replicas[len(c.trace.Replicas)-1]
-		if now.After(last.At) {
-			c.trace.Replicas = append(c.trace.Replicas, replay.Value{At: now, Value: last.Value})
-		}
+	if c.target != nil {
+		there = int(c.target.Replicas)
 	}
+	c.trace.Replicas = append(c.trace.Replicas, replay.Value{At: now, Value: float64(there)})
 	c.measure(now, ready, usage)
 }
 
@@ -172,12 +180,12 @@ func (c *Collector) specs(p *metric.PodFacts) {
 		if f.Role == metric.Ephemeral {
 			continue
 		}
-		part := c.parts[f.Name]
-		if part == nil {
-			part = &replay.Container{Name: f.Name, Role: f.Role}
-			c.parts[f.Name] = part
+		of := c.parts[f.Name]
+		if of == nil {
+			of = &part{Container: replay.Container{Name: f.Name, Role: f.Role, CPU: slices.Clone(c.none), Memory: slices.Clone(c.none)}}
+			c.parts[f.Name] = of
 		}
-		part.Requests, part.Limits = amounts(&f.Spec, metric.CPURequest, metric.MemoryRequest), amounts(&f.Spec, metric.CPULimit, metric.MemoryLimit)
+		of.Requests, of.Limits = amounts(&f.Spec, metric.CPURequest, metric.MemoryRequest), amounts(&f.Spec, metric.CPULimit, metric.MemoryLimit)
 	}
 	c.trace.Overhead = amounts(&p.Overhead, metric.CPURequest, metric.MemoryRequest)
 	c.trace.PodLevel = nil
@@ -211,18 +219,22 @@ func (s *sum) add(v *metric.Values, id metric.ID) {
 	}
 }
 
-// append adds what so many ready pods used to a series, if enough of them were
-// measured.
-func (s *sum) append(to *replay.Series, now time.Time, ready int) {
-	if ready == 0 || s.pods*2 < ready {
-		return
+// append adds what so many pods used to a series, if enough of them were measured.
+func (s *sum) append(to *replay.Series, now time.Time, pods int) {
+	switch {
+	case pods == 0:
+		*to = append(*to, replay.Value{At: now})
+	case s.pods*2 >= pods:
+		*to = append(*to, replay.Value{At: now, Value: s.value / float64(s.pods) * float64(pods)})
 	}
-	*to = append(*to, replay.Value{At: now, Value: s.value / float64(s.pods) * float64(ready)})
 }
 
 // measure adds a point to each series.
 func (c *Collector) measure(now time.Time, ready []*metric.PodFacts, usage Usage) {
-	cpu, memory, named := map[string]*sum{}, map[string]*sum{}, map[string]*sum{}
+	if len(ready) == 0 {
+		return // how much is wanted, nobody tells
+	}
+	cpu, memory, named, having := map[string]*sum{}, map[string]*sum{}, map[string]*sum{}, map[string]int{}
 	for name := range c.parts {
 		cpu[name], memory[name] = &sum{}, &sum{}
 	}
@@ -230,6 +242,9 @@ func (c *Collector) measure(now time.Time, ready []*metric.PodFacts, usage Usage
 		named[name] = &sum{}
 	}
 	for _, p := range ready {
+		for i := range p.Containers {
+			having[p.Containers[i].Name]++
+		}
 		pod, containers := usage.Pod(p.PodRef)
 		for _, s := range containers {
 			name := s.Entity.Name
@@ -244,9 +259,13 @@ func (c *Collector) measure(now time.Time, ready []*metric.PodFacts, usage Usage
 			}
 		}
 	}
-	for name, part := range c.parts {
-		cpu[name].append(&part.CPU, now, len(ready))
-		memory[name].append(&part.Memory, now, len(ready))
+	c.none = append(c.none, replay.Value{At: now})
+	for name, of := range c.parts {
+		if having[name] > 0 {
+			of.points++
+		}
+		cpu[name].append(&of.CPU, now, having[name])
+		memory[name].append(&of.Memory, now, having[name])
 	}
 	for name, of := range named {
 		series := c.trace.Named[name]
@@ -262,16 +281,35 @@ func (c *Collector) Trace() (*replay.Trace, error) {
 	if t.From.IsZero() {
 		return nil, errors.New("the recording has no round in that time for which the API server's facts are known")
 	}
-	for _, part := range c.parts {
-		t.Containers = append(t.Containers, *part)
+	t.Step = max(t.Step, distance(t.Replicas))
+	most := 0
+	for _, of := range c.parts {
+		most = max(most, of.points)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.parts)) {
+		of := c.parts[name]
+		if of.Role != metric.Init && of.points*2 < most {
+			t.Notes = append(t.Notes, fmt.Sprintf("container %s was in pods for %d%% of the time: taken for one that does not stay, and left out", name, of.points*100/most))
+			continue
+		}
+		t.Containers = append(t.Containers, of.Container)
 	}
 	if len(t.Containers) == 0 {
 		return nil, fmt.Errorf("the recording has no pods of %s in namespace %s", t.Target, t.Namespace)
 	}
-	slices.SortFunc(t.Containers, func(a, b replay.Container) int { return strings.Compare(a.Name, b.Name) })
-	if !c.asked {
-		t.Replicas = c.counted
-	}
 	t.Startup = replay.StartupOf(slices.Clone(c.delays))
 	return &t, nil
+}
+
+// distance is the median distance of the points of s.
+func distance(s replay.Series) time.Duration {
+	var apart []time.Duration
+	for i := 1; i < len(s); i++ {
+		apart = append(apart, s[i].At.Sub(s[i-1].At))
+	}
+	if len(apart) == 0 {
+		return 0
+	}
+	slices.Sort(apart)
+	return apart[len(apart)/2].Round(time.Second)
 }

@@ -2,6 +2,7 @@ package fromrecording
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,66 @@ func TestScale(t *testing.T) {
 	value(t, "cpu", trace.Containers[0].CPU, 30, 0.5)
 	if n := len(trace.Containers[0].CPU); n != 1 {
 		t.Errorf("cpu has %d points, want the one within the bounds", n)
+	}
+}
+
+// What was told of the target before the trace begins still holds in it.
+func TestScaleFromBefore(t *testing.T) {
+	k := collect(t, Options{From: at(15)})
+	k.Scale(&recording.Target{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Replicas: 4}, at(0))
+	k.Round(at(30), facts(pod(a, -600, 0)), used{ref(a): 1})
+	trace, err := k.Trace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	value(t, "replicas", trace.Replicas, 30, 4)
+}
+
+// Rounds that are a minute apart leave no gaps between them.
+func TestRoundsFarApart(t *testing.T) {
+	k := collect(t, Options{})
+	for minute := range 5 {
+		k.Round(at(60*minute), facts(pod(a, -600, 0)), used{ref(a): 1})
+	}
+	trace, err := k.Trace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := time.Minute; trace.Step != want {
+		t.Errorf("points are %v apart, want %v", trace.Step, want)
+	}
+}
+
+// A rollout that replaces a container leaves no gap, and a short one does not count.
+func TestContainersThatComeAndGo(t *testing.T) {
+	with := func(p *metric.PodFacts, name string) *metric.PodFacts {
+		p.Containers = append(p.Containers, metric.ContainerFacts{Name: name, State: metric.Live})
+		return p
+	}
+	k := collect(t, Options{})
+	use := used{ref(a): 1, ref(b): 1}
+	for n := range 10 {
+		first, second := pod(a, -600, 0), pod(b, -600, 0)
+		if n == 4 {
+			with(second, "debug")
+		}
+		if n >= 5 {
+			first.Containers[0].Name = "next"
+		}
+		k.Round(at(15*n), facts(first, second), use)
+	}
+	trace, err := k.Trace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(trace.Containers) != 2 || trace.Containers[0].Name != "app" || trace.Containers[1].Name != "next" {
+		t.Fatalf("got containers %+v, want app and next", trace.Containers)
+	}
+	// The stand-in measures app in both pods; only one of them has it at the end.
+	value(t, "app", trace.Containers[0].CPU, 0, 2)
+	value(t, "next", trace.Containers[1].CPU, 0, 0)
+	if want := []string{"container debug was in pods for 10% of the time: taken for one that does not stay, and left out"}; !slices.Equal(trace.Notes, want) {
+		t.Errorf("got notes %q, want %q", trace.Notes, want)
 	}
 }
 

@@ -1,0 +1,55 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	yaml3 "go.yaml.in/yaml/v3"
+)
+
+// modest refuses a document whose aliases unfold to more than a manifest may be. A few
+// hundred kilobytes could otherwise become gigabytes on their way to JSON, and whoever
+// may ask for an evaluation could end the process that is asked.
+func modest(doc []byte) error {
+	if !bytes.ContainsRune(doc, '*') {
+		return nil // Fast path: no alias
+	}
+	var root yaml3.Node
+	if err := yaml3.Unmarshal(doc, &root); err != nil {
+		return fmt.Errorf("read manifest: %w", err)
+	}
+	if _, err := (sizes{}).of(&root); err != nil {
+		return fmt.Errorf("read manifest: %w", err)
+	}
+	return nil
+}
+
+// sizes are those of nodes with all aliases written out; -1 while one is computed.
+type sizes map[*yaml3.Node]int
+
+func (s sizes) of(n *yaml3.Node) (int, error) {
+	if n.Kind == yaml3.AliasNode {
+		n = n.Alias
+	}
+	size, known := s[n]
+	switch {
+	case size < 0:
+		return 0, errors.New("an anchor contains itself")
+	case known:
+		return size, nil
+	}
+	s[n] = -1
+	size = len(n.Value) + 1
+	for _, part := range n.Content {
+		more, err := s.of(part)
+		if err != nil {
+			return 0, err
+		}
+		if size += more; size > MaxBytes {
+			return 0, fmt.Errorf("its aliases unfold to more than an API server takes (%d bytes)", MaxBytes)
+		}
+	}
+	s[n] = size
+	return size, nil
+}

@@ -1,0 +1,74 @@
+package served
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// sample is a pod's own of a UID, measured whole.
+func sample(uid metric.PodUID, cpu, memory float64) *metric.Sample {
+	s := &metric.Sample{}
+	s.Instance.UID = uid
+	for _, g := range []metric.Group{metric.CPU, metric.Memory} {
+		s.Reasons[g] = metric.Measured
+	}
+	s.Times[metric.CPU] = 7
+	s.Values.Set(metric.CPUUsageRate, cpu)
+	s.Values.Set(metric.MemoryWorkingSet, memory)
+	return s
+}
+
+// A pod is served if it runs and is the one that was measured.
+func TestPod(t *testing.T) {
+	running := &metric.PodFacts{UID: "a", Phase: metric.Running}
+	f := func(what string, p *metric.PodFacts, s *metric.Sample, want bool) {
+		t.Helper()
+		if got := Pod(p, s); got != want {
+			t.Errorf("%s: served %v, want %v", what, got, want)
+		}
+	}
+	f("the measured one", running, sample("a", 1, 1), true)
+	f("a source that tells no UID", running, sample("", 1, 1), true)
+	f("another of its name", running, sample("b", 1, 1), false)
+	f("one that ended since", &metric.PodFacts{UID: "a", Phase: metric.Succeeded}, sample("a", 1, 1), false)
+	f("one that the API server does not know", nil, sample("a", 1, 1), false)
+	f("one of which nothing was measured", running, nil, false)
+	f("an amount below zero", running, sample("a", -1, 1), false)
+	f("an infinite amount", running, sample("a", 1, math.Inf(1)), false)
+	f("no amount", running, sample("a", math.NaN(), 1), false)
+	half := sample("a", 1, 1)
+	half.Values.Delete(metric.MemoryWorkingSet)
+	f("CPU alone", running, half, false)
+}
+
+// Numbers are whole, and within what an int64 holds; the time is the rate's, if it has a
+// window.
+func TestUseOf(t *testing.T) {
+	s := sample("a", 1.5, 1e30)
+	u, over, ok := UseOf(s)
+	if u.CPU != 2 || u.Memory != math.MaxInt64 || over != (Span{End: 7}) || !ok {
+		t.Errorf("got %+v over %+v, %v; want 2 nanocores, the most bytes there are, and the time 7", u, over, ok)
+	}
+	s.Rates[metric.CPU] = metric.Window{End: 9, Length: time.Second}
+	if _, over, _ = UseOf(s); over != (Span{9, time.Second}) {
+		t.Errorf("got %+v, want the rate's window", over)
+	}
+}
+
+// A pod is as old as its oldest container, whichever comes first.
+func TestOldest(t *testing.T) {
+	f := func(a, b, want Span) {
+		t.Helper()
+		if x, y := a.Oldest(b), b.Oldest(a); x != want || y != want {
+			t.Errorf("%v and %v: got %v and %v, want %v", a, b, x, y, want)
+		}
+	}
+	f(Span{1, time.Second}, Span{2, time.Minute}, Span{1, time.Second})
+	f(Span{2, time.Second}, Span{2, time.Minute}, Span{2, time.Minute})
+	if got := (Span{}).Oldest(Span{5, 1}); got != (Span{5, 1}) {
+		t.Errorf("the first container: got %v, want its own", got)
+	}
+}
