@@ -66,8 +66,10 @@ func (b *blocks) begin() error {
 		return err
 	case n == 0:
 		return &NoRecordingError{"it is empty"}
-	case n < len(header) || !bytes.Equal(b.head[:len(header)-1], []byte(header[:len(header)-1])):
+	case !bytes.Equal(b.head[:min(n, len(header)-1)], []byte(header[:min(n, len(header)-1)])):
 		return &NoRecordingError{"it does not begin as one"}
+	case n < len(header):
+		return &TruncatedError{0}
 	}
 	b.at = int64(len(header))
 	return b.version(b.head[len(header)-1])

@@ -2,8 +2,11 @@ package recording_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,9 +64,9 @@ func TestACutFileIsReadUpToItsLastWholeBlock(t *testing.T) {
 		var none *recording.NoRecordingError
 		var cut *recording.TruncatedError
 		switch {
-		case n < 8:
+		case n == 0:
 			if !errors.As(err, &none) {
-				t.Fatalf("%d bytes: got %v, want that it is no recording", n, err)
+				t.Fatalf("got %v, want that it is no recording", err)
 			}
 		case errors.Is(err, io.EOF): // at the end of a block
 			whole = true
@@ -168,6 +171,67 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Errorf("got %v, want that it is more than there is memory for", err)
 		}
 		return
+	}
+}
+
+// A few bytes that refer to one row again and again take no more memory than they may.
+func TestCopiesCount(t *testing.T) {
+	var out bytes.Buffer
+	w := must(recording.NewWriter(&out, recording.Options{Begin: began}))
+	b := &metric.Batch{Source: "s", Node: "n", Began: began, Ended: began}
+	s := b.Add(metric.Entity{Kind: metric.Node, Node: "n"})
+	for id := range metric.NumMetrics {
+		s.Values.Set(id, 1)
+	}
+	check(t, w.Round(b, nil, began))
+	check(t, w.Close())
+	const copies = 1000
+	body := []byte{0, 0, 0, 1, 0, 0, 0, 0, 32, 0} // now, no facts, the source, began, ended, flags, bytes
+	body = binary.AppendUvarint(body, copies)
+	body = append(body, bytes.Repeat([]byte{2}, copies)...)
+	frames := append(recording.Unpacked(out.Bytes()), byte(recording.Round))
+	frames = append(binary.AppendUvarint(frames, uint64(len(body))), body...)
+	r := must(recording.NewReaderOptions(bytes.NewReader(recording.Packed(frames)), recording.ReaderOptions{Memory: 1 << 20}))
+	defer r.Close()
+	nextRound(t, r)
+	if _, err := r.Next(); err == nil || !strings.Contains(err.Error(), "more than this reader has memory for") {
+		t.Errorf("got %v, want that it is more than there is memory for", err)
+	}
+}
+
+// A number that stands for nothing is an error, and no index into what there is.
+func TestKindsThatDoNotExist(t *testing.T) {
+	var out bytes.Buffer
+	w := must(recording.NewWriter(&out, recording.Options{Begin: began}))
+	b := &metric.Batch{Source: "s", Node: "n", Began: began, Ended: began}
+	b.Add(metric.Entity{Kind: 77, Node: "n"})
+	check(t, w.Round(b, nil, began))
+	check(t, w.Close())
+	_, err := read(out.Bytes())
+	if want := "the recording is damaged at byte 8: read a round frame: 77 where there are 6; everything up to there is whole"; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// That a source is gone is written, too, when it was read before the last Begin only.
+func TestGoneAfterABegin(t *testing.T) {
+	var out bytes.Buffer
+	w := must(recording.NewWriter(&out, recording.Options{Begin: began, Restart: time.Minute}))
+	for i, node := range []metric.NodeName{"a", "b"} {
+		at := began.Add(time.Duration(i) * time.Hour)
+		check(t, w.Round(&metric.Batch{Source: "s", Node: node, Began: at, Ended: at}, nil, at))
+	}
+	check(t, w.Gone("s", "a"))
+	check(t, w.Close())
+	r := must(recording.NewReader(&out))
+	defer r.Close()
+	var got []string
+	for f, err := r.Next(); !errors.Is(err, io.EOF); f, err = r.Next() {
+		check(t, err)
+		got = append(got, fmt.Sprint(f.Kind, " ", f.Node))
+	}
+	if want := []string{"begin ", "round a", "begin ", "round b", "gone a"}; !cmp.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

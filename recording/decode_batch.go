@@ -2,7 +2,6 @@ package recording
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/bits"
 	"time"
@@ -50,11 +49,13 @@ func (d *batchDecoder) read(t *track, b *metric.Batch, outer bool) {
 	if flags&flagVerdicts != 0 {
 		for range d.count() {
 			d.spend(0)
-			v := d.verdict()
+			v, known := d.verdict()
 			if d.err != nil {
 				return
 			}
-			b.Verdicts = append(b.Verdicts, v)
+			if known {
+				b.Verdicts = append(b.Verdicts, v)
+			}
 		}
 	}
 	if flags&flagWitness != 0 && outer {
@@ -97,6 +98,9 @@ func (d *batchDecoder) rows(t *track, same bool) []row {
 		}
 		if at >= len(t.rows) || d.err != nil {
 			d.fail(errPlace)
+			return nil
+		}
+		if d.spend(rows[i].grows(&t.rows[at])); d.err != nil {
 			return nil
 		}
 		rows[i].copyFrom(&t.rows[at])
@@ -327,13 +331,15 @@ func (e *toldError) As(target any) bool {
 
 // Is reports whether the error was one of a deadline.
 func (e *toldError) Is(target error) bool {
-	return e.deadline && errors.Is(context.DeadlineExceeded, target)
+	return e.deadline && target == context.DeadlineExceeded
 }
 
-func (d *decoder) verdict() (v metric.Verdict) {
+// verdict reads a verdict, which is unknown if it is of a group that this weir does
+// not have.
+func (d *decoder) verdict() (v metric.Verdict, known bool) {
 	v.Entity, v.Instance = d.entity(), d.instance()
 	v.Instance.Start, v.Instance.Processes = d.signed(), int32(d.signed())
-	v.Group, _ = d.group()
+	v.Group, known = d.group()
 	v.Reason = d.reason()
 	ev := &v.Evidence
 	ev.Rule, ev.Name = decodeName[string](d), decodeName[string](d)
@@ -347,5 +353,5 @@ func (d *decoder) verdict() (v metric.Verdict) {
 			UID: decodeName[metric.PodUID](d), ID: decodeName[metric.ContainerID](d), Path: decodeName[metric.CgroupPath](d),
 		}
 	}
-	return v
+	return v, known
 }

@@ -61,6 +61,16 @@ func (d *decoder) byte() byte {
 	return b
 }
 
+// among reads a byte that is one of n, from 0.
+func (d *decoder) among(n int) byte {
+	b := d.byte()
+	if int(b) >= n {
+		d.fail(fmt.Errorf("%d where there are %d", b, n))
+		return 0
+	}
+	return b
+}
+
 func (d *decoder) unsigned() uint64 {
 	v, n := binary.Uvarint(d.buf)
 	if n <= 0 {
@@ -185,7 +195,7 @@ func (d *decoder) labels() map[string]string {
 
 func (d *decoder) entity() metric.Entity {
 	return metric.Entity{
-		Kind: metric.Kind(d.byte()), Node: decodeName[metric.NodeName](d), Namespace: decodeName[metric.Namespace](d),
+		Kind: metric.Kind(d.among(metric.NumKinds)), Node: decodeName[metric.NodeName](d), Namespace: decodeName[metric.Namespace](d),
 		Pod: decodeName[metric.PodName](d), Name: decodeName[string](d), Part: decodeName[string](d),
 	}
 }
@@ -193,7 +203,7 @@ func (d *decoder) entity() metric.Entity {
 func (d *decoder) instance() metric.Instance {
 	return metric.Instance{
 		UID: decodeName[metric.PodUID](d), ID: decodeName[metric.ContainerID](d), Path: decodeName[metric.CgroupPath](d),
-		Sandbox: decodeName[metric.ContainerID](d), Inode: d.unsigned(), Origin: metric.StartOrigin(d.byte()), Line: uint32(d.unsigned()),
+		Sandbox: decodeName[metric.ContainerID](d), Inode: d.unsigned(), Origin: metric.StartOrigin(d.among(int(metric.StartRuntime) + 1)), Line: uint32(d.unsigned()),
 	}
 }
 

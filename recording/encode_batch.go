@@ -368,7 +368,7 @@ const (
 func (e *encoder) failure(err error) {
 	var read *metric.ReadError
 	form := uint64(errPlain)
-	text := ""
+	var text string
 	if direct, ok := err.(*metric.ReadError); ok { //nolint:errorlint // whether it is wrapped is the question
 		form, read, text = errRead, direct, errorText(direct.Err)
 	} else {

@@ -198,7 +198,7 @@ func (d *decoder) pod() *metric.PodFacts {
 	}
 	flags := d.unsigned()
 	p.Mirror, p.HostNetwork, p.PodLevel = flags&podMirror != 0, flags&podHostNetwork != 0, flags&podPodLevel != 0
-	p.Ready = metric.Readiness(d.byte())
+	p.Ready = metric.Readiness(d.among(int(metric.ReadyUnknown) + 1))
 	p.Started, p.Deleted, p.ReadySince = d.stamp(flags&podStarted != 0), d.stamp(flags&podDeleted != 0), d.stamp(flags&podReadySince != 0)
 	p.KnownAt = d.instant()
 	p.Labels = d.labels()
@@ -217,7 +217,7 @@ func (d *decoder) pod() *metric.PodFacts {
 
 func (d *decoder) container(c *metric.ContainerFacts) {
 	c.Name = decodeName[string](d)
-	c.Role, c.State = metric.Role(d.byte()), metric.State(d.byte())
+	c.Role, c.State = metric.Role(d.among(int(metric.Ephemeral)+1)), metric.State(d.among(int(metric.Terminated)+1))
 	c.ID, c.LastID = decodeName[metric.ContainerID](d), decodeName[metric.ContainerID](d)
 	flags := d.unsigned()
 	c.StartedAt, c.EndedAt = d.stamp(flags&containerStarted != 0), d.stamp(flags&containerEnded != 0)

@@ -34,7 +34,7 @@ type Reader struct {
 }
 
 // NewReader returns a Reader of what r holds. The error is a *NoRecordingError if
-// that is no recording.
+// that is no recording, and a *TruncatedError if it ends before it has begun.
 func NewReader(r io.Reader) (*Reader, error) { return NewReaderOptions(r, ReaderOptions{}) }
 
 // NewReaderOptions is NewReader with bounds other than the defaults.

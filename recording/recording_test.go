@@ -27,9 +27,9 @@ var equal = cmp.Options{
 	cmpopts.IgnoreUnexported(metric.Batch{}),
 	cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }),
-	cmp.Comparer(func(a, b error) bool { return sameError(a, b) }),
+	cmp.Comparer(sameError),
 	// The order of the pods of a node or namespace means nothing.
-	cmpopts.SortSlices(func(a, b *metric.PodFacts) bool { return a.PodRef.String() < b.PodRef.String() }),
+	cmpopts.SortSlices(func(a, b *metric.PodFacts) bool { return a.String() < b.String() }),
 }
 
 // sameError compares what a recording keeps of an error.

@@ -53,8 +53,8 @@ const maxGroups = 16
 // maxMetrics bounds how many metrics a file may name.
 const maxMetrics = 1 << 12
 
-// rowSize is about what a row takes in memory, without its numbers.
-const rowSize = 512
+// rowSize is about what a row and its sample take in memory, without its numbers.
+const rowSize = 768
 
 // rank returns where the number of group g lies among those of a mask.
 func rank(mask uint16, g int) int { return bits.OnesCount16(mask & (1<<g - 1)) }
@@ -73,14 +73,22 @@ func (r *row) become(base int64) {
 	clear(r.values)
 }
 
+// grows returns how many bytes more r takes as a copy of o.
+func (r *row) grows(o *row) int {
+	return 8 * (max(0, len(o.times)-cap(r.times)) + max(0, len(o.lengths)-cap(r.lengths)) + max(0, len(o.values)-cap(r.values)))
+}
+
 // copyFrom makes r what o is, in memory of its own.
 func (r *row) copyFrom(o *row) {
-	times, lengths, values := r.times, r.lengths, r.values
-	*r = *o
-	r.times = append(times[:0], o.times...)
-	r.lengths = append(lengths[:0], o.lengths...)
-	r.values = append(values[:0], o.values...)
+	c := *o
+	c.times = copied(r.times, o.times)
+	c.lengths = copied(r.lengths, o.lengths)
+	c.values = copied(r.values, o.values)
+	*r = c
 }
+
+// copied is from, in the memory of to if there is enough.
+func copied[T any](to, from []T) []T { return append(to[:0], from...) }
 
 // next returns the memory for the rows of the next batch.
 func (t *track) next(n int) []row {

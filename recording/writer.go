@@ -79,17 +79,14 @@ func (w *Writer) Facts(facts *metric.Facts, now time.Time) error {
 // Gone writes that a source will not be read any more: what a pipeline knew of
 // it is forgotten.
 func (w *Writer) Gone(source string, node metric.NodeName) error {
-	if w.err != nil || w.begun.IsZero() || w.sources[sourceKey{source, node}] == 0 {
-		return w.err // never heard of, since the last Begin at least
+	if w.err != nil || w.begun.IsZero() {
+		return w.err // nothing was heard of it
 	}
-	return w.gone(source, node)
-}
-
-func (w *Writer) gone(source string, node metric.NodeName) error {
-	err := w.frame(Gone, w.since, func(e *batchEncoder) { w.track(source, node) })
-	t := w.tracks[w.sources[sourceKey{source, node}]-1]
-	t.rows, t.spare, t.witness = nil, nil, nil
-	return err
+	// It may have been heard of before the last Begin only.
+	return w.frame(Gone, w.since, func(*batchEncoder) {
+		t := w.track(source, node)
+		t.rows, t.spare, t.witness = nil, nil, nil
+	})
 }
 
 // Scale writes what is known of a scale target.

@@ -47,6 +47,9 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse address: %w", err)
 	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, fmt.Errorf("%q is no address of a server: write http://HOST:PORT", o.URL)
+	}
 	if o.MaxAnswer == 0 {
 		o.MaxAnswer = MaxAnswer
 	}

@@ -14,7 +14,10 @@ import (
 
 // Chart is what to draw.
 type Chart struct {
-	Title, Subtitle string
+	Title string
+	// Subtitle is what to know of it. Where it is too long for a line, it is broken
+	// at " · ".
+	Subtitle string
 	// From and To are the ends of the time axis, which is in UTC.
 	From, To time.Time
 	// Unit is what the other axis counts: "pods". It begins at zero.
@@ -49,9 +52,13 @@ const (
 
 // The picture's size and margins, in pixels.
 const (
-	width, height = 960.0, 400.0
-	left, right   = 52.0, 28.0
-	top, bottom   = 84.0, 40.0
+	width, area = 960.0, 276.0 // area is how high the plot itself is
+	left, right = 52.0, 28.0
+	bottom      = 40.0
+	firstLine   = 44.0 // of the subtitle
+	lineHeight  = 18.0
+	// Nothing here measures text: seven pixels a letter is wide enough.
+	letter = 7.0
 )
 
 const style = `
@@ -81,13 +88,19 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	}
 	out := bufio.NewWriter(w)
 	p := &plot{chart: c, out: out, ticks: valueTicks(c.largest())}
+	subtitle := lines(c.Subtitle)
+	names, rows := c.legend()
+	p.top = firstLine + lineHeight*float64(len(subtitle)+rows-1) + 22
+	height := p.top + area + bottom
 	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img">`+"\n", width, height, width, height)
 	fmt.Fprintf(out, "<title>%s</title>\n<style>%s</style>\n", text(c.Title), style)
 	fmt.Fprintf(out, `<rect class="back" width="%.0f" height="%.0f"/>`+"\n", width, height)
 	fmt.Fprintf(out, `<text class="title" x="%.0f" y="24">%s</text>`+"\n", left, text(c.Title))
-	fmt.Fprintf(out, `<text x="%.0f" y="44">%s</text>`+"\n", left, text(c.Subtitle))
+	for i, line := range subtitle {
+		fmt.Fprintf(out, `<text x="%.0f" y="%.0f">%s</text>`+"\n", left, firstLine+lineHeight*float64(i), text(line))
+	}
 	p.axes()
-	p.legend()
+	p.legend(names, firstLine+lineHeight*float64(len(subtitle)))
 	// The areas lie below, and the bounds below the lines.
 	for _, layer := range []Style{Area, Bound, Past, Step} {
 		for i := range c.Series {
@@ -125,6 +138,7 @@ type plot struct {
 	chart *Chart
 	out   io.Writer
 	ticks []float64
+	top   float64 // of the plot itself
 }
 
 func (p *plot) x(t time.Time) float64 {
@@ -134,7 +148,7 @@ func (p *plot) x(t time.Time) float64 {
 
 func (p *plot) y(v float64) float64 {
 	most := p.ticks[len(p.ticks)-1]
-	return height - bottom - (height-top-bottom)*min(max(v/most, 0), 1)
+	return p.top + area*(1-min(max(v/most, 0), 1))
 }
 
 // class is the style of the i-th series.
@@ -161,22 +175,20 @@ func (p *plot) axes() {
 		fmt.Fprintf(p.out, `<line class="grid" x1="%.0f" x2="%.0f" y1="%.1f" y2="%.1f"/>`+"\n", left, width-right, p.y(v), p.y(v))
 		fmt.Fprintf(p.out, `<text x="%.0f" y="%.1f" text-anchor="end">%g</text>`+"\n", left-8, p.y(v)+4, v)
 	}
-	fmt.Fprintf(p.out, `<text x="%.0f" y="%.0f" text-anchor="end">%s</text>`+"\n", left-8, top-14, text(p.chart.Unit))
+	fmt.Fprintf(p.out, `<text x="%.0f" y="%.0f" text-anchor="end">%s</text>`+"\n", left-8, p.top-14, text(p.chart.Unit))
 	for _, t := range timeTicks(p.chart.From, p.chart.To) {
 		x := p.x(t.at)
-		fmt.Fprintf(p.out, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.0f" y2="%.0f"/>`+"\n", x, x, height-bottom, height-bottom+5)
-		fmt.Fprintf(p.out, `<text x="%.1f" y="%.0f" text-anchor="middle">%s</text>`+"\n", x, height-bottom+20, t.label)
+		fmt.Fprintf(p.out, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.0f" y2="%.0f"/>`+"\n", x, x, p.top+area, p.top+area+5)
+		fmt.Fprintf(p.out, `<text x="%.1f" y="%.0f" text-anchor="middle">%s</text>`+"\n", x, p.top+area+20, t.label)
 	}
 }
 
-// legend writes the names, from the left to the right.
-func (p *plot) legend() {
-	x := left
-	for i := range p.chart.Series {
-		fmt.Fprintf(p.out, `<line class="line %s" x1="%.0f" x2="%.0f" y1="60" y2="60"/>`+"\n", p.class(i), x, x+18)
-		fmt.Fprintf(p.out, `<text class="legend" x="%.0f" y="64">%s</text>`+"\n", x+24, text(p.chart.Series[i].Name))
-		// Nothing here measures text: seven pixels a letter is wide enough.
-		x += 44 + 7*float64(len([]rune(p.chart.Series[i].Name)))
+// legend writes the names, the first row's at y.
+func (p *plot) legend(names []name, y float64) {
+	for i, n := range names {
+		y := y + lineHeight*float64(n.row)
+		fmt.Fprintf(p.out, `<line class="line %s" x1="%.0f" x2="%.0f" y1="%.0f" y2="%.0f"/>`+"\n", p.class(i), n.x, n.x+18, y-2, y-2)
+		fmt.Fprintf(p.out, `<text class="legend" x="%.0f" y="%.0f">%s</text>`+"\n", n.x+24, y+2, text(n.text))
 	}
 }
 

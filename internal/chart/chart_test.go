@@ -120,7 +120,7 @@ func TestManyPoints(t *testing.T) {
 	if len(svg) > 60_000 {
 		t.Errorf("the picture has %d bytes", len(svg))
 	}
-	peak := fmt.Sprintf(" %.1f", (&plot{chart: c, ticks: valueTicks(9)}).y(9))
+	peak := fmt.Sprintf(" %.1f", (&plot{chart: c, ticks: valueTicks(9), top: 84}).y(9))
 	if !strings.Contains(paths(t, svg, "line area")[0], peak) {
 		t.Errorf("the one point of 9 (y=%s) is lost", peak)
 	}
@@ -133,6 +133,28 @@ func TestHostileText(t *testing.T) {
 	paths(t, svg, "") // is it XML?
 	if bytes.Contains(svg, []byte("<script")) {
 		t.Error("text became an element")
+	}
+}
+
+// What is too long for a line goes on below, and moves the plot down.
+func TestLongNames(t *testing.T) {
+	c := small()
+	c.Subtitle = strings.Repeat("a", 60) + " · " + strings.Repeat("b", 60) + " · c · " + strings.Repeat("d", 200)
+	if got, want := lines(c.Subtitle), []string{strings.Repeat("a", 60) + " · " + strings.Repeat("b", 60), "c", strings.Repeat("d", 200)}; !cmp.Equal(got, want) {
+		t.Errorf("got lines %q, want %q", got, want)
+	}
+	c.Series[2].Name, c.Series[3].Name = strings.Repeat("o", 90), strings.Repeat("n", 90)
+	names, rows := c.legend()
+	var got []int
+	for _, n := range names {
+		got = append(got, n.row)
+	}
+	if want := []int{0, 0, 0, 1, 1, 2}; !cmp.Equal(got, want) || rows != 3 {
+		t.Errorf("got rows %v of %d, want %v of 3", got, rows, want)
+	}
+	svg := draw(t, c)
+	if want := `width="960" height="472"`; !bytes.Contains(svg, []byte(want)) {
+		t.Errorf("the picture is not of %s", want)
 	}
 }
 

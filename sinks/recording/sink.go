@@ -30,11 +30,19 @@ type Sink struct {
 	since  time.Time         // of the first round in file
 	failed time.Time         // when writing failed; zero if it did not
 	ran    bool              // this run has written something already
+	gone   []source          // while writing failed
+	aside  error             // why the file that was there was not gone on with
+}
+
+type source struct {
+	name string
+	node metric.NodeName
 }
 
 // Open opens the file, and finds the end of one that is there already: the
-// run is added to it. The file is this user's alone, for it names everything in
-// a cluster.
+// run is added to it. One that is damaged is kept as a full file is, for weir is to
+// come back after a power failure. The file is this user's alone, for it names
+// everything in a cluster.
 func Open(o Options) (*Sink, error) {
 	s := &Sink{o: o.withDefaults(), begin: time.Now()}
 	if err := s.open(); err != nil {
@@ -43,12 +51,27 @@ func Open(o Options) (*Sink, error) {
 	return s, nil
 }
 
+// SetAside returns what was wrong with the file that was there, and that was therefore
+// not gone on with but kept as a full one; nil if nothing was.
+func (s *Sink) SetAside() error { return s.aside }
+
 func (s *Sink) open() error {
 	f, err := os.OpenFile(s.o.Path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the recording: %w", err)
 	}
+	if err := lock(f); err != nil {
+		return errors.Join(fmt.Errorf("open the recording: %s: %w", s.o.Path, err), f.Close())
+	}
 	size, since, err := end(f)
+	var damaged *recording.DamagedError
+	if errors.As(err, &damaged) {
+		s.aside = err
+		if err := errors.Join(f.Close(), s.shift()); err != nil {
+			return fmt.Errorf("set a damaged recording aside: %w", err)
+		}
+		return s.open()
+	}
 	if err == nil {
 		err = f.Truncate(size)
 	}
@@ -77,11 +100,14 @@ func end(f *os.File) (size int64, since time.Time, err error) {
 		return 0, since, errors.New("this is no regular file: name another")
 	}
 	r, err := recording.NewReader(bufio.NewReaderSize(f, 1<<20))
-	if err != nil {
-		var none *recording.NoRecordingError
-		if errors.As(err, &none) {
-			err = fmt.Errorf("%w: name another file, or remove this one", err)
-		}
+	var none *recording.NoRecordingError
+	var cut *recording.TruncatedError
+	switch {
+	case errors.As(err, &none):
+		return 0, since, fmt.Errorf("%w: name another file, or remove this one", err)
+	case errors.As(err, &cut):
+		return 0, since, nil
+	case err != nil:
 		return 0, since, err
 	}
 	defer r.Close()
@@ -90,12 +116,11 @@ func end(f *os.File) (size int64, since time.Time, err error) {
 		since = first.Now
 		err = r.Skip()
 	}
-	var cut *recording.TruncatedError
 	switch {
 	case errors.Is(err, io.EOF), errors.As(err, &cut):
 		return r.Offset(), since, nil
 	default:
-		return 0, since, fmt.Errorf("%w: move it away to begin a new one", err)
+		return 0, since, err
 	}
 }
 
@@ -105,13 +130,15 @@ func (s *Sink) Record(_ context.Context, b *metric.Batch, facts *metric.Facts, n
 }
 
 // Forget writes that a source is gone.
-func (s *Sink) Forget(source string, node metric.NodeName) {
+func (s *Sink) Forget(name string, node metric.NodeName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.writer != nil {
-		// An error is that of the next round, too.
-		_ = s.writer.Gone(source, node)
+	if s.writer == nil {
+		s.gone = append(s.gone, source{name, node})
+		return
 	}
+	// An error is that of the next round, too.
+	_ = s.writer.Gone(name, node)
 }
 
 // Scale writes what is known of a scale target.
@@ -143,10 +170,23 @@ func (s *Sink) write(now time.Time, do func() error) error {
 		s.since = now
 	}
 	s.ran = true
-	err := do()
+	err := errors.Join(s.catchUp(now), do())
 	if err != nil && s.writer.Flush() != nil { // and not that something was too large to write
 		s.abandon(now)
 	}
+	return err
+}
+
+// catchUp writes which sources were gone while writing failed.
+func (s *Sink) catchUp(now time.Time) error {
+	if len(s.gone) == 0 {
+		return nil
+	}
+	err := s.writer.Facts(nil, now) // no facts, but the beginning that is due
+	for _, g := range s.gone {
+		err = errors.Join(err, s.writer.Gone(g.name, g.node))
+	}
+	s.gone = nil
 	return err
 }
 
@@ -158,16 +198,21 @@ func (s *Sink) full(now time.Time) bool {
 	return s.o.MaxSize > 0 && s.size+s.writer.Size() >= s.o.MaxSize || s.o.MaxAge > 0 && now.Sub(s.since) >= s.o.MaxAge
 }
 
-// rotate moves the full files back by one, and begins the next.
+// rotate ends a file, and begins the next.
 func (s *Sink) rotate() error {
 	if err := s.close(); err != nil {
 		return err
 	}
+	if err := s.shift(); err != nil {
+		return err
+	}
+	return s.open()
+}
+
+// shift moves the full files back by one.
+func (s *Sink) shift() error {
 	if s.o.Keep < 0 {
-		if err := os.Remove(s.o.Path); err != nil {
-			return err
-		}
-		return s.open()
+		return os.Remove(s.o.Path)
 	}
 	for n := s.o.Keep; n > 0; n-- {
 		from := s.o.Path
@@ -178,7 +223,7 @@ func (s *Sink) rotate() error {
 			return err
 		}
 	}
-	return s.open()
+	return nil
 }
 
 // abandon lets go of a file that cannot be written.

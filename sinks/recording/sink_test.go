@@ -176,6 +176,7 @@ func TestWritingIsTriedAgain(t *testing.T) {
 	if err := try(4); err == nil { // there is no file to move away
 		t.Error("no error, want that the next file cannot be begun")
 	}
+	s.Forget("s", "n")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,55 @@ func TestWritingIsTriedAgain(t *testing.T) {
 		t.Errorf("a minute later: %v", err)
 	}
 	closed(t, s)
-	expect(t, story(t, path), "8")
+	expect(t, story(t, path), "gone 8")
+}
+
+// A file that a power failure left with bytes that nobody wrote is kept, and a new one begun.
+func TestADamagedFileIsSetAside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	s := open(t, recording.Options{Path: path})
+	write(t, s, 0, 3)
+	closed(t, s)
+	body, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body = append(body, make([]byte, 4096)...)
+	if err := os.WriteFile(path, body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, recording.Options{Path: path})
+	if s.SetAside() == nil {
+		t.Error("nothing is said of the damage")
+	}
+	write(t, s, 3, 5)
+	closed(t, s)
+	expect(t, story(t, path), "run 3 4")
+	if kept, err := os.ReadFile(path + ".1"); err != nil || len(kept) != len(body) {
+		t.Errorf("%d bytes were kept (%v), want %d", len(kept), err, len(body))
+	}
+}
+
+// A disk that was full before the first header was written leaves a part of one.
+func TestAPartOfAHeaderIsWrittenOver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	if err := os.WriteFile(path, []byte("WEIR"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, recording.Options{Path: path})
+	write(t, s, 0, 2)
+	closed(t, s)
+	expect(t, story(t, path), "run 0 1")
+}
+
+func TestAFileHasOneWriter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	s := open(t, recording.Options{Path: path})
+	if _, err := recording.Open(recording.Options{Path: path}); err == nil || !strings.Contains(err.Error(), "another weir writes it") {
+		t.Errorf("got %v, want that another weir writes it", err)
+	}
+	closed(t, s)
+	closed(t, open(t, recording.Options{Path: path}))
 }
 
 func TestOthersFilesAreLeftAlone(t *testing.T) {
