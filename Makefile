@@ -40,6 +40,11 @@ test: ## all tests that need no root and no cluster
 	$(GO) test -timeout 8m ./...
 	$(GO) test -C deploy/image ./...
 
+.PHONY: parity
+parity: ## the autoscaler beside Kubernetes' own code, on random input (minutes to compile it, once)
+	$(GO) vet -C test/parity ./...
+	$(GO) test -C test/parity -timeout 8m ./...
+
 .PHONY: race
 race: ## the same tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
@@ -62,6 +67,7 @@ fuzz: ## each fuzz target for FUZZTIME (20s)
 .PHONY: bench
 bench: ## benchmarks of every stage: time, bytes and allocations per pod (BENCH, BENCHCOUNT)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 30m ./...
+	$(GO) test -C test/parity -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 30m ./...
 
 .PHONY: image
 image: build ## write a container image of bin/weir, without any registry: bin/weir-image.tar
@@ -71,7 +77,7 @@ image: build ## write a container image of bin/weir, without any registry: bin/w
 .PHONY: e2e
 e2e: build image ## the built commands on this machine, on simulated kubelets and in a real cluster (root; minutes to build it, once)
 	$(GO) run ./test/cluster build
-	$(GO) test -tags e2e -count 1 -timeout 45m -p 1 -parallel 8 -v ./test/local/... ./test/ui/... ./test/cluster/... ./test/apis/...
+	$(GO) test -tags e2e -count 1 -timeout 60m -p 1 -parallel 8 -v ./test/local/... ./test/ui/... ./test/cluster/... ./test/apis/...
 
 .PHONY: cluster
 cluster: ## start a real Kubernetes cluster on this machine and leave it running (root); ends with: go run ./test/cluster down
@@ -89,6 +95,7 @@ verify: ## formatting, generated pages, clients for other systems
 	GOOS=windows $(GO) build -o /dev/null ./cmd/kubectl-weir
 	$(GO) mod tidy -diff
 	cd deploy/image && $(GO) mod tidy -diff
+	cd test/parity && $(GO) mod tidy -diff
 
 .PHONY: clean
 clean: ## remove what was built

@@ -45,9 +45,9 @@ Every 15 s the code that decides live looks at a model of the workload: what its
 used together is spread evenly over those that are ready; new pods need time to become
 ready and to be measured. docs/replay.md says what that leaves out.`,
 		Example: `  weir autoscaler replay -f new.yaml --against old.yaml --prometheus http://localhost:9090 --from 7d
-  weir autoscaler replay -f new.yaml --recording weir.rec --svg replay.svg
+  weir autoscaler replay -f new.yaml --recording run.weirrec --svg replay.svg
   weir autoscaler replay -f new.yaml --prometheus http://localhost:9090 --from 24h --query queue_length='sum(queue_length{queue="mail"})'
-  weir autoscaler replay -f new.yaml --recording weir.rec --csv - > replay.csv`,
+  weir autoscaler replay -f new.yaml --recording run.weirrec --csv - > replay.csv`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags())
@@ -62,8 +62,8 @@ func (f *replayFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.file, "filename", "f", "", `the manifest, in YAML or JSON; "-" reads standard input`)
 	flags.StringVar(&f.against, "against", "", "another manifest for the same target, to compare with: the one in force")
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "namespace, where the manifest names none")
-	flags.StringVar(&f.from, "from", "", "where to begin: 2026-01-02T12:00:00Z, or how long ago: 36h, 7d (default: a day ago; of a recording, its beginning)")
-	flags.StringVar(&f.to, "to", "", "where to end (default: now; of a recording, its end)")
+	flags.StringVar(&f.from, "from", "", "where to begin: 2026-01-02T12:00:00Z, or how long ago: 36h, 7d (default: a day ago); of a recording, how long after its beginning (default: there)")
+	flags.StringVar(&f.to, "to", "", "where to end, likewise (default: now; of a recording, its end)")
 	f.source.addFlags(flags)
 	flags.DurationVar(&f.startup, "startup", 0, "how long a new pod takes to become ready (default: the median of what was measured, else 30s)")
 	flags.DurationVar(&f.delay, "metric-delay", 30*time.Second, "how long after its start a pod is measured for the first time")
@@ -165,18 +165,38 @@ func (f *replayFlags) question(manifests []*manifest.Manifest) (question, error)
 	if q.namespace == "" {
 		return q, cli.Usage(errors.New("which namespace? The manifest names none: give --namespace"))
 	}
-	now := time.Now()
-	var err error
-	if q.from, err = past("--from", f.from, now); err != nil {
-		return q, err
-	}
-	if q.to, err = past("--to", f.to, now); err != nil {
+	if err := f.span(&q); err != nil {
 		return q, err
 	}
 	if !q.from.IsZero() && !q.to.IsZero() && !q.to.After(q.from) {
 		return q, cli.Usage(fmt.Errorf("--to %s is not after --from %s", f.to, f.from))
 	}
 	return q, nil
+}
+
+// span reads --from and --to: of a recording durations are from its beginning, as
+// weir recording cut takes them, else from now.
+func (f *replayFlags) span(q *question) (err error) {
+	now := time.Now()
+	read := func(flag, text string) (time.Time, error) { return past(flag, text, now) }
+	if f.source.recording != "" && f.from+f.to != "" {
+		first, err := beginning(f.source.recording)
+		if err != nil {
+			return err
+		}
+		read = func(flag, text string) (time.Time, error) {
+			m, err := parseMoment(flag, text)
+			if err != nil || !m.given {
+				return time.Time{}, err
+			}
+			return m.since(first), nil
+		}
+	}
+	if q.from, err = read("--from", f.from); err != nil {
+		return err
+	}
+	q.to, err = read("--to", f.to)
+	return err
 }
 
 // past reads a time or how long ago; zero if the flag is not given.

@@ -43,6 +43,10 @@ func (s *replaySource) fromRecording(ctx context.Context, q question) (*replay.T
 		return nil
 	})
 	var truncated *recording.TruncatedError
+	var damaged *recording.DamagedError
+	if errors.As(err, &damaged) {
+		return nil, cli.Hintf(err, "weir recording cut %s -o FILE saves what is whole.", s.recording)
+	}
 	if err != nil && !errors.As(err, &truncated) {
 		return nil, err
 	}

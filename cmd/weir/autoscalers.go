@@ -18,6 +18,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
@@ -28,8 +29,9 @@ type autoscalers struct {
 }
 
 // openAutoscalers makes what decides about the autoscalers of the plan's cluster.
-// leads reports whether this replica is the one that writes.
-func openAutoscalers(p *plan, f *front, leads func() bool, log *zap.Logger) (*autoscalers, error) {
+// leads reports whether this replica is the one that writes, record takes the scales
+// of what is decided about.
+func openAutoscalers(p *plan, f *front, leads func() bool, record func(*recording.Target, time.Time), log *zap.Logger) (*autoscalers, error) {
 	kube, err := cluster.RESTConfig(*p.Cluster)
 	if err != nil {
 		return nil, noCluster(err)
@@ -51,11 +53,14 @@ func openAutoscalers(p *plan, f *front, leads func() bool, log *zap.Logger) (*au
 	}
 	a := &autoscalers{}
 	if p.Autoscalers.runs() {
+		if p.Autoscalers.Act && p.Lease == nil {
+			log.Info("nobody else is asked who acts on Autoscalers (--lease, --secure-port): run no second weir with --autoscalers")
+		}
 		a.controller, err = controller.NewForConfig(kube, controller.Options{
 			Act: p.Autoscalers.Act, Shadow: p.Autoscalers.Shadow,
 			Metrics: sources, Leads: leads, Settings: &settings,
-			Period: p.Autoscalers.Period, Workers: p.Autoscalers.Workers, Resolution: p.Resolution,
-			Registerer: f.registry, Logger: log,
+			Period: p.Autoscalers.Period, Peek: time.Second, Workers: p.Autoscalers.Workers, Resolution: p.Resolution,
+			Record: record, Registerer: f.registry, Logger: log,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("decide about autoscalers: %w", err)

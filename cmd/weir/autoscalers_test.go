@@ -1,15 +1,24 @@
 package main
 
 import (
+	"bytes"
+	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -17,13 +26,16 @@ import (
 
 	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/recording"
 )
 
 // shopServer is an API server that has, besides a node and a pod, the Deployment
 // shop/web of one replica and a HorizontalPodAutoscaler of it.
 type shopServer struct {
 	apiServer
-	hpa autoscalingv2.HorizontalPodAutoscaler
+	hpa      autoscalingv2.HorizontalPodAutoscaler
+	replicas int // of the Deployment
 
 	mu     sync.Mutex
 	writes []string
@@ -35,7 +47,6 @@ var shopPaths = map[string]string{
 	"/api/v1":       `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"pods","kind":"Pod","namespaced":true}]}`,
 	"/apis":         `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apps/v1","version":"v1"}}]}`,
 	"/apis/apps/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apps/v1","resources":[{"name":"deployments","kind":"Deployment","namespaced":true},{"name":"deployments/scale","kind":"Scale","group":"autoscaling","version":"v1","namespaced":true}]}`,
-	"/apis/apps/v1/namespaces/shop/deployments/web/scale": `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"namespace":"shop","name":"web"},"spec":{"replicas":1},"status":{"replicas":1,"selector":"app=web"}}`,
 }
 
 func (s *shopServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -47,6 +58,10 @@ func (s *shopServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if text, ok := shopPaths[r.URL.Path]; ok {
 		fmt.Fprint(w, text)
+		return
+	}
+	if r.URL.Path == "/apis/apps/v1/namespaces/shop/deployments/web/scale" {
+		fmt.Fprintf(w, `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"namespace":"shop","name":"web"},"spec":{"replicas":%d},"status":{"replicas":1,"selector":"app=web"}}`, s.replicas)
 		return
 	}
 	if strings.HasPrefix(r.URL.Path, "/apis/autoscaling/v2/") {
@@ -74,6 +89,7 @@ func newShopServer(t *testing.T) (*shopServer, *httptest.Server) {
 	list := metav1.ListMeta{ResourceVersion: "1"}
 	target := int32(50)
 	s := &shopServer{
+		replicas: 1,
 		apiServer: apiServer{
 			nodes: v1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: list, Items: []v1.Node{{
 				ObjectMeta: metav1.ObjectMeta{Name: "n1"},
@@ -159,5 +175,91 @@ func TestServerExplainsUnwatchedAutoscalers(t *testing.T) {
 	}
 	if _, body := w.get(t, "/metrics"); strings.Contains(body, "weir_autoscaler_") {
 		t.Error("there are metrics of a controller that does not run")
+	}
+}
+
+// A weir that shadows and records has in its recording what the autoscaler's target
+// asked for, and for what: a replay knows it from there, and not from counting pods.
+func TestRecordedRunHoldsTargets(t *testing.T) {
+	api, front := newShopServer(t)
+	api.replicas = 3 // two of which have no pod as yet
+	thousand := resource.MustParse("1000")
+	api.hpa.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+		Name: v1.ResourceMemory, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &thousand}}}} // of which one reading is enough to replay it
+	began := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+	status := &api.pods.Items[0].Status
+	status.StartTime, status.ContainerStatuses[0].State.Running.StartedAt = &began, began
+	status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: began}}
+	kubelet := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		const app = `{container="app",namespace="shop",pod="web-1"}`
+		now := time.Now()
+		fmt.Fprintf(w, "container_cpu_usage_seconds_total%s %f %d\ncontainer_memory_working_set_bytes%[1]s 1000 %[3]d\n", app, now.Sub(began.Time).Seconds()/2, now.UnixMilli())
+	}))
+	t.Cleanup(kubelet.Close)
+	address, err := netip.ParseAddrPort(strings.TrimPrefix(kubelet.URL, "https://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	api.nodes.Items[0].Status.DaemonEndpoints.KubeletEndpoint.Port = int32(address.Port())
+	dir := t.TempDir()
+	file, hpa := filepath.Join(dir, "run.weirrec"), filepath.Join(dir, "hpa.yaml")
+	t.Run("record", func(t *testing.T) {
+		w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, front, "secret"), "--metric-resolution=1s", "--secure-port=0",
+			"--kubelet-use-node-status-port", "--shadow-hpa", "--autoscaler-sync-period=1s", "--sink=memory", "--sink=recording:"+file, "--logging-format=json")
+		until(t, 20*time.Second, "a first reading", func() bool { // the rate of CPU takes longer
+			got, ok := w.decision(t)
+			return ok && len(got.Missing) > 0 && got.Missing[0].Reason == "FirstSample"
+		})
+	})
+
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := recording.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var targets []*recording.Target
+	for {
+		frame, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if frame.Kind == recording.Scale {
+			targets = append(targets, frame.Scale)
+		}
+	}
+	spec, err := json.Marshal(&api.hpa.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*recording.Target{{
+		Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Replicas: 3, Current: 1, Selector: "app=web", HPA: "web", Spec: spec,
+	}}
+	if diff := cmp.Diff(want, targets); diff != "" {
+		t.Errorf("recorded (-want +got):\n%s", diff)
+	}
+
+	manifest := strings.Replace(replayManifest, "{name: cpu, target: {type: Utilization, averageUtilization: 50}}", "{name: memory, target: {type: AverageValue, averageValue: 1000}}", 1)
+	if err := os.WriteFile(hpa, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if status := cli.Main(t.Context(), newRoot(nothing, nobody), []string{"autoscaler", "replay", "--recording", file, "-f", hpa, "--csv", "-"}, &out, &errs); status != 0 {
+		t.Fatalf("weir autoscaler replay: exit status %d\n%s", status, errs.String())
+	}
+	rows, err := csv.NewReader(&out).ReadAll()
+	if err != nil || len(rows) < 2 {
+		t.Fatalf("got %v, %v; want a table of at least a row", rows, err)
+	}
+	column := slices.Index(rows[0], "recorded")
+	if last := rows[len(rows)-1]; column < 0 || last[column] != "3" {
+		t.Errorf("got the columns %v and at last %v, want the 3 replicas that were recorded", rows[0], last)
 	}
 }

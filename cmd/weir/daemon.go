@@ -21,6 +21,7 @@ import (
 	"github.com/weir-metrics/weir/internal/version"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
+	recorder "github.com/weir-metrics/weir/sinks/recording"
 	player "github.com/weir-metrics/weir/sources/recording"
 )
 
@@ -40,6 +41,7 @@ type daemon struct {
 	sources   []opened
 	cluster   *cluster.Cluster // nil without one
 	played    *player.Player   // nil unless a recording is read
+	recorder  *recorder.Sink   // nil unless the run is recorded
 }
 
 // open makes everything a plan asks for. What can be wrong with it is found out
@@ -117,7 +119,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 		}
 	}
 	if p.Cluster != nil {
-		a, err := openAutoscalers(p, f, d.leads, log)
+		a, err := openAutoscalers(p, f, d.leads, d.scales(), log)
 		if err != nil {
 			if f.external != nil {
 				f.external.Close()

@@ -99,9 +99,12 @@ func TestWhoMayRead(t *testing.T) {
 			}},
 		},
 		rights: map[string][]string{
-			"shop": {"list pods shop", "get pods shop"},
-			"all":  {"list pods", "list nodes", "get /metrics", "get /apis", "get /apis/weir.dev/v1alpha1"},
-			"eve":  {},
+			"shop": {
+				"list pods shop", "get pods shop", "get horizontalpodautoscalers shop", "get autoscalers shop", "create evaluations shop",
+				"list pods half", "get horizontalpodautoscalers rest", "get autoscalers rest", "create evaluations rest",
+			},
+			"all": {"list pods", "list nodes", "get /metrics", "get /apis", "get /apis/weir.dev/v1alpha1"},
+			"eve": {},
 		},
 	})
 	t.Cleanup(api.Close)
@@ -192,6 +195,24 @@ func TestWhoMayRead(t *testing.T) {
 		{"GET", wire.Path + "missing", 403, 200, 403, 401},
 		{"GET", wire.Path + "missing?namespace=shop", 403, 400, 403, 401},
 		{"GET", "/apis/weir.dev/v1alpha1", 403, 200, 403, 401},
+
+		{"GET", wire.Path + "namespaces/shop/horizontalpodautoscalers/web/explanation", 404, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/autoscalers/web/explanation", 404, 403, 403, 401},
+		{"POST", wire.Path + "namespaces/shop/autoscalers/web/explanation", 405, 403, 403, 401},
+		{"POST", wire.Path + "namespaces/shop/evaluations", 400, 403, 403, 401}, // of nothing
+		{"POST", wire.Path + "namespaces/shop/evaluations?at=5m&replicas=3", 400, 403, 403, 401},
+		{"POST", wire.Path + "namespaces/shop/evaluations?namespace=other", 403, 400, 403, 401},
+		{"GET", wire.Path + "namespaces/shop/evaluations", 405, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/half/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401}, // pods, but not the autoscaler
+		{"GET", wire.Path + "namespaces/half/autoscalers/web/explanation", 403, 403, 403, 401},
+		{"POST", wire.Path + "namespaces/half/evaluations", 403, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/rest/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401}, // the autoscaler, but not pods
+		{"GET", wire.Path + "namespaces/rest/autoscalers/web/explanation", 403, 403, 403, 401},
+		{"POST", wire.Path + "namespaces/rest/evaluations", 403, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/other/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401},
+		{"POST", wire.Path + "namespaces/other/evaluations", 403, 403, 403, 401},
+		{"POST", wire.Path + "namespaces/shop/../other/evaluations", 403, 403, 403, 401},
+		{"GET", wire.Path + "namespaces/shop%2F..%2Fother/autoscalers/web/explanation", 403, 403, 403, 401},
 
 		{"GET", "/api/v1/model/namespaces/shop/pods", 200, 403, 403, 401},
 		{"GET", "/api/v1/model/namespaces/other/pods", 403, 403, 403, 401},

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-metrics/weir/internal/version"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/recording"
 	recorder "github.com/weir-metrics/weir/sinks/recording"
 	player "github.com/weir-metrics/weir/sources/recording"
 )
@@ -75,10 +76,27 @@ func (d *daemon) openRecordings(p *plan, options *manager.Options) error {
 			return err
 		}
 		options.Sinks = append(options.Sinks, manager.NamedSink{Name: "recording", Recorder: sink, Queue: 1024})
+		d.recorder = sink
 		d.sources = append(d.sources, held{sink})
+		if err := sink.SetAside(); err != nil {
+			d.log.Warn("the recording that was there cannot be gone on with: it is kept as a full file, and a new one begun", zap.Error(err))
+		}
 		d.log.Info("recording", zap.String("file", p.Recorded.Path))
 	}
 	return nil
+}
+
+// scales returns what records the targets of autoscalers; nil where nothing is
+// recorded. That a file cannot be written is said by the rounds that go into it.
+func (d *daemon) scales() func(*recording.Target, time.Time) {
+	if d.recorder == nil {
+		return nil
+	}
+	return func(t *recording.Target, now time.Time) {
+		if err := d.recorder.Scale(t, now); err != nil {
+			d.log.Debug("a scale target is not recorded", zap.String("target", string(t.Namespace)+"/"+t.Name), zap.Error(err))
+		}
+	}
 }
 
 // now is the moment that what is served is of: in a recording, its own.

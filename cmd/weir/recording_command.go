@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -55,7 +56,7 @@ reads the whole file.`,
 			}
 			defer file.Close()
 			defer r.Close()
-			c, err := takeStock(r)
+			c, err := takeStock(cmd.Context(), r)
 			if err != nil {
 				return fmt.Errorf("read %s: %w", args[0], err)
 			}
@@ -76,7 +77,11 @@ func openRecording(path string) (*os.File, *recording.Reader, error) {
 	}
 	r, err := recording.NewReader(bufio.NewReaderSize(file, 1<<20))
 	if err != nil {
-		err = cli.Hintf(fmt.Errorf("read %s: %w", path, err), "A recording is what weir server --sink=recording:FILE writes.")
+		err = fmt.Errorf("read %s: %w", path, err)
+		var none *recording.NoRecordingError
+		if errors.As(err, &none) {
+			err = cli.Hintf(err, "A recording is what weir server --sink=recording:FILE writes.")
+		}
 		return nil, nil, errors.Join(err, file.Close())
 	}
 	return file, r, nil
@@ -101,9 +106,9 @@ type contents struct {
 	broken      error // why it ends before its end
 }
 
-func takeStock(r *recording.Reader) (*contents, error) {
+func takeStock(ctx context.Context, r *recording.Reader) (*contents, error) {
 	c := &contents{sources: map[replayed]bool{}, nodes: map[metric.NodeName]bool{}, pods: map[metric.PodRef]bool{}, targets: map[string]bool{}}
-	for {
+	for ctx.Err() == nil {
 		f, err := r.Next()
 		var cut *recording.TruncatedError
 		var damaged *recording.DamagedError
@@ -118,12 +123,14 @@ func takeStock(r *recording.Reader) (*contents, error) {
 		}
 		c.add(&f)
 	}
+	return nil, ctx.Err()
 }
 
 func (c *contents) add(f *recording.Frame) {
 	switch f.Kind {
 	case recording.Begin:
-		if c.by = f.By; f.Fresh {
+		// A file of a run that others began holds a part of it.
+		if c.by = f.By; f.Fresh || c.runs == 0 {
 			c.runs++
 		}
 	case recording.Facts:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -52,14 +53,19 @@ A time is one of day, 2026-11-02T15:04:05Z, or a duration from the beginning.`,
 			if err != nil {
 				return fmt.Errorf("write the part: %w", err)
 			}
-			rounds, err := cut(r, out, begin, end)
+			rounds, err := cut(cmd.Context(), r, out, begin, end)
+			// What is whole can be saved so.
 			var truncated *recording.TruncatedError
-			if errors.As(err, &truncated) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", args[0], truncated)
+			var damaged *recording.DamagedError
+			if errors.As(err, &truncated) || errors.As(err, &damaged) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", args[0], err)
 				err = nil
 			}
-			if err = errors.Join(err, out.Close()); err != nil {
-				return fmt.Errorf("cut %s: %w", args[0], err)
+			if err = errors.Join(err, out.Close()); err == nil && rounds == 0 {
+				err = errors.New("there is no round in that time: weir recording info says when there are some")
+			}
+			if err != nil {
+				return errors.Join(fmt.Errorf("cut %s: %w", args[0], err), os.Remove(output))
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%d rounds written to %s\n", rounds, output)
 			return nil
@@ -82,6 +88,9 @@ func parseMoment(flag, text string) (moment, error) {
 	if text == "" {
 		return moment{}, nil
 	}
+	if d, ok := wholeDays(text); ok {
+		return moment{after: d, given: true}, nil
+	}
 	if d, err := time.ParseDuration(text); err == nil {
 		return moment{after: d, given: true}, nil
 	}
@@ -102,7 +111,7 @@ func (m moment) since(first time.Time) time.Time {
 
 // cut writes the rounds of a time to out, and what else happened then. It
 // returns how many rounds there were.
-func cut(r *recording.Reader, out io.Writer, from, to moment) (rounds int, err error) {
+func cut(ctx context.Context, r *recording.Reader, out io.Writer, from, to moment) (rounds int, err error) {
 	var (
 		w     *recording.Writer
 		first time.Time
@@ -116,6 +125,9 @@ func cut(r *recording.Reader, out io.Writer, from, to moment) (rounds int, err e
 	}()
 	targets := map[scaled]*recording.Target{} // as they were before the part begins
 	for {
+		if err := ctx.Err(); err != nil {
+			return rounds, err
+		}
 		f, err := r.Next()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -123,7 +135,7 @@ func cut(r *recording.Reader, out io.Writer, from, to moment) (rounds int, err e
 		case err != nil:
 			return rounds, err
 		}
-		if first.IsZero() && f.Kind != recording.Begin {
+		if first.IsZero() {
 			first = f.Now
 		}
 		if to.given && f.Kind != recording.Begin && !f.Now.Before(to.since(first)) {

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/weir-metrics/weir/manager"
@@ -15,32 +13,16 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// playRecording plays the recording at path, and calls each after every round
-// with the moment at which it was recorded, the facts of that moment (nil without a
-// cluster) and what weir knew then. Facts and snapshot may be kept. It ends with the
+// playWith plays the recording at path to a memory of o, and calls each after every
+// frame with what weir knew then; the snapshot may be kept. It ends with the
 // recording, or with each's error. One that ends in the middle is played up to there: the
 // error is then a *recording.TruncatedError, to be told as a note.
-func playRecording(ctx context.Context, path string, each func(now time.Time, facts *metric.Facts, snapshot *memory.Snapshot) error) error {
-	return playWith(ctx, path, memory.Options{}, func(f *recording.Frame, snapshot *memory.Snapshot) error {
-		if f.Kind != recording.Round {
-			return nil
-		}
-		return each(f.Now, f.Facts, snapshot)
-	})
-}
-
-// playWith is playRecording with a memory of o, and calls each after every frame:
-// of a scale target and of what it does not know too.
 func playWith(ctx context.Context, path string, o memory.Options, each func(f *recording.Frame, snapshot *memory.Snapshot) error) error {
-	file, err := os.Open(path)
+	file, r, err := openRecording(path)
 	if err != nil {
-		return fmt.Errorf("open the recording: %w", err)
+		return err
 	}
 	defer file.Close()
-	r, err := recording.NewReader(bufio.NewReaderSize(file, 1<<20))
-	if err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
-	}
 	defer r.Close()
 	p := &playback{memory: memory.New(o), sources: map[replayed][]manager.Processor{}}
 	for ctx.Err() == nil {
@@ -59,6 +41,24 @@ func playWith(ctx context.Context, path string, o memory.Options, each func(f *r
 		}
 	}
 	return ctx.Err()
+}
+
+// beginning returns the moment of a recording's first frame.
+func beginning(path string) (time.Time, error) {
+	file, r, err := openRecording(path)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer file.Close()
+	defer r.Close()
+	f, err := r.Next()
+	if errors.Is(err, io.EOF) {
+		err = errors.New("the recording holds nothing yet")
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	return f.Now, nil
 }
 
 // playback leads a recording through the pipeline to a memory of its own, in one

@@ -84,18 +84,21 @@ func exposed(s *memory.Snapshot) string {
 	return answer.Body.String()
 }
 
-// A weir that plays a recording comes to what playRecording comes to, and goes by
+// A weir that plays a recording comes to what playWith comes to, and goes by
 // the recorded time and facts.
-func TestAServerPlaysWhatPlayRecordingPlays(t *testing.T) {
+func TestAServerPlaysWhatPlayWithPlays(t *testing.T) {
 	path := recordedRun(t)
 	rounds, want := 0, ""
 	var last time.Time
-	if err := playRecording(t.Context(), path, func(now time.Time, facts *metric.Facts, s *memory.Snapshot) error {
-		if !facts.Synced {
+	if err := playWith(t.Context(), path, memory.Options{}, func(f *recording.Frame, s *memory.Snapshot) error {
+		if f.Kind != recording.Round {
+			return nil
+		}
+		if !f.Facts.Synced {
 			t.Errorf("round %d has no facts", rounds)
 		}
 		rounds++
-		last, want = now, exposed(s)
+		last, want = f.Now, exposed(s)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
@@ -161,7 +164,7 @@ func TestRecordingCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Dir(path)
-	for name, content := range map[string][]byte{"cut.weirrec": body[:len(body)-1], "diary": []byte("dear diary")} {
+	for name, content := range map[string][]byte{"cut.weirrec": body[:len(body)-1], "diary": []byte("dear diary"), "bad.weirrec": append(bytes.Clone(body), make([]byte, 64)...)} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -174,6 +177,9 @@ func TestRecordingCommands(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"recording cut $DIR/run.weirrec --from=1m --to=2m -o $DIR/part", "8 rounds written to $DIR/part\nexit status 0\n"},
 		{"recording cut $DIR/run.weirrec -o $DIR/part", "file exists"},
+		{"recording cut $DIR/run.weirrec --from=7d -o $DIR/none", "cut $DIR/run.weirrec: there is no round in that time"},
+		{"recording info $DIR/none", "no such file"},
+		{"recording cut $DIR/bad.weirrec -o $DIR/saved", "everything up to there is whole\n37 rounds written to $DIR/saved\nexit status 0\n"},
 		{"recording cut $DIR/run.weirrec", "the part needs a file of its own: give -o FILE"},
 		{"recording cut $DIR/run.weirrec --from=noon -o $DIR/x", `--from cannot be "noon": write 2026-11-02T15:04:05Z, or a duration from the beginning such as 90m`},
 		{"recording info $DIR/part", "rounds      8, 0 of them failed, 0 with a witness\n"},
