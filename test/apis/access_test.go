@@ -68,6 +68,8 @@ func TestAccess(t *testing.T) {
 		"/apis/weir.dev/v1alpha1/pods", "/apis/weir.dev/v1alpha1/nodes", "/apis/weir.dev/v1alpha1/missing",
 		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods", "/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/missing",
 		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/pods/web/explanation", "/apis/weir.dev/v1alpha1/nodes/" + w.Node() + "/explanation",
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/autoscalers/web/explanation",
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/horizontalpodautoscalers/web/explanation",
 		"/metrics", "/metrics/cluster", "/debug/pprof/", "/",
 	}
 	for _, path := range all {
@@ -90,11 +92,14 @@ func TestAccess(t *testing.T) {
 		"/api/v1/model/namespaces/kube-system/pods/":                                   http.StatusForbidden,
 		"/apis/weir.dev/v1alpha1/namespaces/kube-system/pods":                          http.StatusForbidden,
 		"/apis/weir.dev/v1alpha1/namespaces/kube-system/pods/nobody/explanation":       http.StatusForbidden,
-		"/apis/weir.dev/v1alpha1/pods":                                                 http.StatusForbidden,
-		"/apis/weir.dev/v1alpha1/missing":                                              http.StatusForbidden,
-		"/apis/weir.dev/v1alpha1/nodes":                                                http.StatusForbidden,
-		"/apis/weir.dev/v1alpha1/nodes/" + w.Node() + "/explanation":                   http.StatusForbidden,
-		"/metrics/cluster": http.StatusForbidden,
+		// It may read the pods' metrics, and not autoscalers.
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/autoscalers/web/explanation":              http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/namespaces/" + namespace + "/horizontalpodautoscalers/web/explanation": http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/pods":                               http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/missing":                            http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/nodes":                              http.StatusForbidden,
+		"/apis/weir.dev/v1alpha1/nodes/" + w.Node() + "/explanation": http.StatusForbidden,
+		"/metrics/cluster":                                           http.StatusForbidden,
 	} {
 		wantStatus(t, "a member", member, path, status)
 	}

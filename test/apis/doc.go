@@ -6,9 +6,11 @@
 // What is said of a container is judged by what the kernel counts of its cgroup
 // (TestSurvivingDuplicate), and a reason by what was done (TestEveryAbsenceHasItsCause).
 //
-// Tests that take minutes and mostly wait run side by side, after the others: none
-// of them asks the API server for metrics.k8s.io but TestHPAOnCPU, which has it
-// asked of metrics-server for a while.
+// Tests that take minutes and mostly wait run side by side, after the others. Those
+// that ask the API server for metrics.k8s.io say of whom it is to ask it, and wait for
+// each other (resourceMetricsFrom).
+//
+// What an autoscaler wrote, and what it did not, is read in the API server's audit log.
 //
 // The tests need root and the build tag e2e; make e2e runs them. The variable
 // WEIR_E2E_CLUSTER names a cluster that is up already (go run ./test/cluster up)

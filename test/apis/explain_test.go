@@ -63,6 +63,17 @@ type plugin struct {
 // whoever may view it.
 func (w *world) user(t *testing.T, name, namespace string) plugin {
 	t.Helper()
+	w.views(t, name, namespace)
+	p := plugin{w, filepath.Join(t.TempDir(), "kubeconfig")}
+	if err := w.WriteKubeconfig(p.kubeconfig, name); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// views lets a user view a namespace, as Kubernetes' own role of that name says.
+func (w *world) views(t *testing.T, name, namespace string) {
+	t.Helper()
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
@@ -71,11 +82,6 @@ func (w *world) user(t *testing.T, name, namespace string) plugin {
 	if _, err := w.kube.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	p := plugin{w, filepath.Join(t.TempDir(), "kubeconfig")}
-	if err := w.WriteKubeconfig(p.kubeconfig, name); err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // run runs kubectl weir.

@@ -32,12 +32,12 @@ func TestEveryAbsenceHasItsCause(t *testing.T) {
 	defer f.table()
 	w.create(t, f.namespace, pod("steady", container("app", "use", "--millicores=10", "--bytes=8Mi")))
 	w.deployment(t, f.namespace, "scaled", container("app", "serve", "--listen=:8080"))
-	w.autoscale(t, f.namespace, "scaled", 2, autoscalingv2.MetricSpec{
+	w.autoscale(t, f.namespace, "scaled", following("scaled", 2, autoscalingv2.MetricSpec{
 		Type: autoscalingv2.ResourceMetricSourceType,
 		Resource: &autoscalingv2.ResourceMetricSource{Name: corev1.ResourceMemory, Target: autoscalingv2.MetricTarget{
 			Type: autoscalingv2.AverageValueMetricType, AverageValue: resource.NewQuantity(1<<30, resource.BinarySI),
 		}},
-	})
+	}))
 	f.pods()
 	f.node()
 }

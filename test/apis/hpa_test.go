@@ -35,25 +35,58 @@ func (w *world) deployment(t *testing.T, namespace, name string, c corev1.Contai
 	}
 }
 
-// autoscale makes a HorizontalPodAutoscaler that follows one metric without
-// delay.
-func (w *world) autoscale(t *testing.T, namespace, name string, most int32, m autoscalingv2.MetricSpec) {
-	t.Helper()
+// following returns the specification of an autoscaler that has a Deployment follow
+// metrics without delay.
+func following(name string, most int32, metrics ...autoscalingv2.MetricSpec) autoscalingv2.HorizontalPodAutoscalerSpec {
 	one, none := int32(1), int32(0)
-	h := &autoscalingv2.HorizontalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-			MinReplicas:    &one, MaxReplicas: most,
-			Metrics: []autoscalingv2.MetricSpec{m},
-			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{
-				ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: &none},
-			},
+	return autoscalingv2.HorizontalPodAutoscalerSpec{
+		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+		MinReplicas:    &one, MaxReplicas: most,
+		Metrics: metrics,
+		Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{
+			ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: &none},
 		},
 	}
+}
+
+// onCPU is a metric: so many percent of the CPU that is asked for.
+func onCPU(percent int32) autoscalingv2.MetricSpec {
+	return autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ResourceMetricSourceType,
+		Resource: &autoscalingv2.ResourceMetricSource{Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{
+			Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent,
+		}},
+	}
+}
+
+// autoscale makes a HorizontalPodAutoscaler.
+func (w *world) autoscale(t *testing.T, namespace, name string, spec autoscalingv2.HorizontalPodAutoscalerSpec) {
+	t.Helper()
+	h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 	if _, err := w.kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// knowsCPU waits until the cluster's own controller has a number for an autoscaler
+// on CPU.
+func (w *world) knowsCPU(t *testing.T, namespace, name string) {
+	t.Helper()
+	eventually(t, "the autoscaler of "+name+" knows the CPU", 2*time.Minute, func() error {
+		h, err := w.kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return knownCPU(h.Status.CurrentMetrics)
+	})
+}
+
+// knownCPU says what lacks if an autoscaler's status has no utilization.
+func knownCPU(current []autoscalingv2.MetricStatus) error {
+	if len(current) == 0 || current[0].Resource == nil || current[0].Resource.Current.AverageUtilization == nil {
+		return fmt.Errorf("its status has %+v", current)
+	}
+	return nil
 }
 
 // reaches waits until the controller has the Deployment scaled to so many
@@ -95,28 +128,6 @@ func (w *world) addressOf(t *testing.T, namespace, app string) (ip string) {
 	return ip
 }
 
-// serveFrom has the API server ask another Service for metrics.k8s.io until the
-// test ends.
-func (w *world) serveFrom(t *testing.T, namespace, service string) {
-	t.Helper()
-	patch := func(ctx context.Context, namespace, service string) {
-		_, stderr, err := w.Kubectl(ctx, "patch", "apiservice", "v1beta1.metrics.k8s.io", "--type=merge", "-p",
-			fmt.Sprintf(`{"spec":{"service":{"namespace":%q,"name":%q,"port":443}}}`, namespace, service))
-		if err != nil {
-			t.Errorf("patch the APIService: %v: %s", err, stderr)
-		}
-	}
-	patch(t.Context(), namespace, service)
-	t.Cleanup(func() { patch(context.Background(), "weir-system", "weir") })
-	eventually(t, "the API server asks "+service, time.Minute, func() error {
-		_, stderr, err := w.Kubectl(t.Context(), "top", "nodes")
-		if err != nil {
-			return fmt.Errorf("%w: %s", err, stderr)
-		}
-		return nil
-	})
-}
-
 // TestHPAOnCPU has the cluster's own autoscaler follow a load up and down, on
 // weir's metrics and on metrics-server's.
 func TestHPAOnCPU(t *testing.T) {
@@ -129,24 +140,8 @@ func TestHPAOnCPU(t *testing.T) {
 		app := container("app", "serve", "--listen=:8080")
 		app.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100m")
 		w.deployment(t, namespace, "web", app)
-		half := int32(50)
-		w.autoscale(t, namespace, "web", 4, autoscalingv2.MetricSpec{
-			Type: autoscalingv2.ResourceMetricSourceType,
-			Resource: &autoscalingv2.ResourceMetricSource{Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{
-				Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &half,
-			}},
-		})
-		eventually(t, "the autoscaler knows the CPU", 2*time.Minute, func() error {
-			h, err := w.kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).Get(t.Context(), "web", metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			if len(h.Status.CurrentMetrics) == 0 || h.Status.CurrentMetrics[0].Resource == nil ||
-				h.Status.CurrentMetrics[0].Resource.Current.AverageUtilization == nil {
-				return fmt.Errorf("its status is %+v", h.Status)
-			}
-			return nil
-		})
+		w.autoscale(t, namespace, "web", following("web", 4, onCPU(50)))
+		w.knowsCPU(t, namespace, "web")
 		for range cycles {
 			// Of 100m asked for, 140m are used: 140% of one replica, 47% of three.
 			ip := w.addressOf(t, namespace, "web")
@@ -158,9 +153,12 @@ func TestHPAOnCPU(t *testing.T) {
 		return took
 	}
 	var weir, peer times
-	t.Run("weir", func(t *testing.T) { weir = scale(t, "hpa-weir") })
+	t.Run("weir", func(t *testing.T) {
+		w.resourceMetricsFrom(t, ours)
+		weir = scale(t, "hpa-weir")
+	})
 	t.Run("metrics-server", func(t *testing.T) {
-		w.serveFrom(t, "metrics-server", "metrics-server")
+		w.resourceMetricsFrom(t, theirs)
 		peer = scale(t, "hpa-metrics-server")
 	})
 	t.Logf("an HPA on CPU, from the change of load to the change of scale:\n"+
@@ -180,13 +178,13 @@ func TestHPAOnPodsMetric(t *testing.T) {
 	w.deployment(t, namespace, "sender", container("app", "traffic", "--to=http://"+ip+":8080/sink", "--bytes-per-second=40000"))
 	target := resource.MustParse("20k")
 	began := time.Now()
-	w.autoscale(t, namespace, "sender", 3, autoscalingv2.MetricSpec{
+	w.autoscale(t, namespace, "sender", following("sender", 3, autoscalingv2.MetricSpec{
 		Type: autoscalingv2.PodsMetricSourceType,
 		Pods: &autoscalingv2.PodsMetricSource{
 			Metric: autoscalingv2.MetricIdentifier{Name: "network_transmit_bytes_per_second"},
 			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &target},
 		},
-	})
+	}))
 	w.reaches(t, namespace, "sender", 3)
 	t.Logf("an HPA on a Pods metric scales 1 → 3 in %.1fs", time.Since(began).Seconds())
 }
@@ -201,14 +199,14 @@ func TestHPAOnObjectMetric(t *testing.T) {
 	w.deployment(t, namespace, "follower", container("app", "pause"))
 	target := resource.MustParse("20m")
 	began := time.Now()
-	w.autoscale(t, namespace, "follower", 3, autoscalingv2.MetricSpec{
+	w.autoscale(t, namespace, "follower", following("follower", 3, autoscalingv2.MetricSpec{
 		Type: autoscalingv2.ObjectMetricSourceType,
 		Object: &autoscalingv2.ObjectMetricSource{
 			DescribedObject: autoscalingv2.CrossVersionObjectReference{APIVersion: "v1", Kind: "Namespace", Name: namespace},
 			Metric:          autoscalingv2.MetricIdentifier{Name: "cpu_usage_cores"},
 			Target:          autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &target},
 		},
-	})
+	}))
 	w.reaches(t, namespace, "follower", 3)
 	t.Logf("an HPA on an Object metric scales 1 → 3 in %.1fs", time.Since(began).Seconds())
 }
@@ -225,13 +223,13 @@ func TestHPAOnExternalMetric(t *testing.T) {
 	w.prometheus(t, ip+":8080", namespace)
 	w.deployment(t, namespace, "worker", container("app", "pause"))
 	target := resource.MustParse("10")
-	w.autoscale(t, namespace, "worker", 5, autoscalingv2.MetricSpec{
+	w.autoscale(t, namespace, "worker", following("worker", 5, autoscalingv2.MetricSpec{
 		Type: autoscalingv2.ExternalMetricSourceType,
 		External: &autoscalingv2.ExternalMetricSource{
 			Metric: autoscalingv2.MetricIdentifier{Name: "queue_depth", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"queue": "orders"}}},
 			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &target},
 		},
-	})
+	}))
 	eventually(t, "the autoscaler knows the queue's depth", time.Minute, func() error {
 		h, err := w.kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).Get(t.Context(), "worker", metav1.GetOptions{})
 		if err != nil {

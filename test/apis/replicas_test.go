@@ -29,18 +29,9 @@ func (w *world) podsOf(t *testing.T, namespace, selector string) (running []core
 	return running
 }
 
-// TestReplicas runs two weirs side by side. Whichever answers, time does not run
-// backwards; and a rolling restart loses no pod and no request of a client that
-// lists once a second.
-func TestReplicas(t *testing.T) {
-	w := theWorld
-	namespace := w.namespace(t, "replicas")
-	var names []string
-	for i := range 5 {
-		name := fmt.Sprintf("steady-%d", i)
-		names = append(names, name+"/app")
-		w.create(t, namespace, pod(name, container("app", "use", "--millicores=5", "--bytes=4194304")))
-	}
+// twoReplicas has two weirs side by side until the test ends.
+func (w *world) twoReplicas(t *testing.T) {
+	t.Helper()
 	w.kubectl(t, "scale", "deployment", "weir", "-n", "weir-system", "--replicas=2")
 	t.Cleanup(func() {
 		ctx := context.Background()
@@ -58,6 +49,21 @@ func TestReplicas(t *testing.T) {
 		w.weir = direct
 	})
 	w.kubectl(t, "rollout", "status", "deployment", "weir", "-n", "weir-system", "--timeout=120s")
+}
+
+// TestReplicas runs two weirs side by side. Whichever answers, time does not run
+// backwards; and a rolling restart loses no pod and no request of a client that
+// lists once a second.
+func TestReplicas(t *testing.T) {
+	w := theWorld
+	namespace := w.namespace(t, "replicas")
+	var names []string
+	for i := range 5 {
+		name := fmt.Sprintf("steady-%d", i)
+		names = append(names, name+"/app")
+		w.create(t, namespace, pod(name, container("app", "use", "--millicores=5", "--bytes=4194304")))
+	}
+	w.twoReplicas(t)
 	var replicas []*metricsclient.Clientset
 	for _, p := range w.podsOf(t, "weir-system", "app.kubernetes.io/name=weir") {
 		c, err := metricsclient.NewForConfig(w.to(p.Status.PodIP, 10250))

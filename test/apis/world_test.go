@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
@@ -41,6 +42,10 @@ type world struct {
 	// aggregated asks the API server, weir one of weir's pods and peer
 	// metrics-server's pod.
 	aggregated, weir, peer *metricsclient.Clientset
+	dynamic                *dynamic.DynamicClient
+
+	answers turns // who answers for metrics.k8s.io
+	began   time.Time
 }
 
 var theWorld *world
@@ -75,13 +80,16 @@ func build(ctx context.Context) (w *world, down func(), err error) {
 	if err != nil {
 		return nil, down, err
 	}
-	w = &world{Cluster: c}
+	w = &world{Cluster: c, began: time.Now()}
 	if w.config, err = c.RESTConfig(); err != nil {
 		return w, down, err
 	}
 	w.config.QPS, w.config.Burst = 200, 400 // tests look often
 	w.config.WarningHandler = rest.NoWarnings{}
 	if w.kube, err = kubernetes.NewForConfig(w.config); err != nil {
+		return w, down, err
+	}
+	if w.dynamic, err = dynamic.NewForConfig(w.config); err != nil {
 		return w, down, err
 	}
 	if w.aggregated, err = metricsclient.NewForConfig(w.config); err != nil {

@@ -34,9 +34,11 @@ import (
 //     does, without the request and without decoding the answer.
 //   - weir: autoscaler.Propose, which does what the calculator does and keeps how each
 //     pod was counted. Its reading lists the samples by pod, as weir's memory does.
-//   - weir-decide: autoscaler.Decide and Conclude: with windows, policies, status,
-//     conditions and events. Of both, the decision before is handed back, as
-//     weir's controller does.
+//     The decision before is handed back, as replay does.
+//   - weir-fresh: the same in memory of its own each time, as weir's controller needs
+//     it, which keeps the last decision of each autoscaler to explain it.
+//   - weir-decide: autoscaler.Decide and Conclude, handed back too: with windows,
+//     policies, status, conditions and events.
 func BenchmarkCPU(b *testing.B) {
 	for _, shape := range shapes() {
 		f := newFleet(b, shape)
@@ -53,8 +55,9 @@ func BenchmarkCPU(b *testing.B) {
 }
 
 // BenchmarkSpeedup reports how many decisions of weir's take the time of one of
-// upstream's: x for the calculators alone, x-client for upstream's with its lister
-// and client, x-decide for a whole decision of weir's to upstream's calculator alone.
+// upstream's: x for the calculators alone, x-fresh for the same without memory handed
+// back, x-client for upstream's with its lister and client, x-decide for a whole
+// decision of weir's to upstream's calculator alone.
 // They take turns, and each side's fastest turn counts: on a busy machine the others
 // tell of the machine.
 func BenchmarkSpeedup(b *testing.B) {
@@ -77,7 +80,8 @@ func BenchmarkSpeedup(b *testing.B) {
 			}
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(fastest["upstream"]/fastest["weir"], "x")
-			b.ReportMetric(fastest["upstream-client"]/fastest["weir"], "x-client")
+			b.ReportMetric(fastest["upstream"]/fastest["weir-fresh"], "x-fresh")
+			b.ReportMetric(fastest["upstream-client"]/fastest["weir-fresh"], "x-client")
 			b.ReportMetric(fastest["upstream"]/fastest["weir-decide"], "x-decide")
 		})
 	}
@@ -173,6 +177,7 @@ func newFleet(b *testing.B, s shape) *fleet {
 	f.input = w.input(now, &settings, spec, &autoscalingv2.HorizontalPodAutoscalerStatus{}, target)
 	reading := w.read(&spec.Metrics[0])
 	slices.SortFunc(reading.Samples, func(a, b autoscaler.Sample) int { return strings.Compare(a.Pod, b.Pod) })
+	f.input.Selector = f.selector
 	f.input.Read = func(int) autoscaler.Reading { return reading }
 
 	want, _, _, _, err := f.client.GetResourceReplicas(context.Background(), f.current, f.percent, corev1.ResourceCPU, f.within, namespace, f.selector, "")
@@ -194,12 +199,13 @@ func (f *fleet) sides() []side {
 			_, _, _, _, _ = c.GetResourceReplicas(ctx, f.current, f.percent, corev1.ResourceCPU, f.within, namespace, f.selector, "")
 		}
 	}
-	alone, again := *f.input, *f.input
+	alone, fresh, again := *f.input, *f.input, *f.input
 	alone.Reuse = &autoscaler.Decision{Metrics: make([]autoscaler.MetricDecision, 1)}
 	return []side{
 		{"upstream", upstream(f.bare)},
 		{"upstream-client", upstream(f.client)},
 		{"weir", func() { alone.Reuse.Metrics[0] = autoscaler.Propose(&alone, 0) }},
+		{"weir-fresh", func() { _ = autoscaler.Propose(&fresh, 0) }},
 		{"weir-decide", func() {
 			again.Reuse = autoscaler.Decide(&again)
 			_ = again.Reuse.Conclude(nil)

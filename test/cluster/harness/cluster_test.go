@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -55,6 +56,7 @@ func TestCluster(t *testing.T) {
 	}
 	t.Run("node", func(t *testing.T) { testNode(ctx, t, c) })
 	t.Run("service", func(t *testing.T) { testService(ctx, t, c) })
+	t.Run("audit", func(t *testing.T) { testAudit(ctx, t, c) })
 	t.Run("metrics", func(t *testing.T) { testMetrics(ctx, t, c) })
 	t.Run("metrics-server", func(t *testing.T) { testMetricsServer(ctx, t, c) })
 	t.Run("outside", func(t *testing.T) { testOutside(ctx, t, c) })
@@ -225,6 +227,35 @@ func testService(ctx context.Context, t *testing.T, c *Cluster) {
 	})
 	if err != nil {
 		t.Fatalf("call the Service from this machine: %v", last)
+	}
+}
+
+// testAudit holds that the API server writes down who changes a scale, and what is
+// sent, and not who reads it.
+func testAudit(ctx context.Context, t *testing.T, c *Cluster) {
+	kubectl(ctx, t, c, "get", "--raw", "/apis/apps/v1/namespaces/default/deployments/web/scale")
+	kubectl(ctx, t, c, "scale", "deployment/web", "--replicas=3")
+	kubectl(ctx, t, c, "scale", "deployment/web", "--replicas=2")
+	var got []string
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	err := poll(ctx, 50*time.Millisecond, func() (bool, error) {
+		writes, err := c.Audit(func(e *auditv1.Event) bool {
+			o := e.ObjectRef
+			return o.APIGroup == "apps" && o.Resource == "deployments" && o.Subresource == "scale" && o.Name == "web"
+		})
+		got = nil
+		for _, w := range writes {
+			got = append(got, fmt.Sprintf("%s %s %s %d", w.User.Username, w.Verb, w.RequestObject.Raw, w.ResponseStatus.Code))
+		}
+		return len(got) >= 2, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`kubernetes-admin patch {"spec":{"replicas":3}} 200`, `kubernetes-admin patch {"spec":{"replicas":2}} 200`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("writes of web's scale, wanted (-) and written down (+):\n%s", diff)
 	}
 }
 

@@ -59,8 +59,8 @@ func findHostTools(path, plugins []string) (hostTools, error) {
 // It is also the image of pods' sandboxes.
 const WorkloadImage = "weir.test/workload:latest"
 
-// writeConfigs writes the configuration of the runtime, the network plugins and
-// the kubelet.
+// writeConfigs writes the configuration of the runtime, the network plugins, the
+// kubelet and the audit log.
 func (c *Cluster) writeConfigs(t hostTools) error {
 	kubelet, err := json.MarshalIndent(c.kubeletConfig(), "", "  ") // JSON is YAML
 	if err != nil {
@@ -82,9 +82,11 @@ func (c *Cluster) writeConfigs(t hostTools) error {
 	}
 	return errors.Join(
 		os.MkdirAll(filepath.Join(c.dir, "manifests"), 0o755),
+		os.MkdirAll(c.auditDir(), 0o755),
 		write("containerd.toml", c.containerdConfig(t)),
 		write("cni/10-weir.conflist", network),
 		write("kubelet.yaml", kubelet),
+		write("audit.yaml", auditPolicy),
 		write("resolv.conf", nil), // no DNS: nothing but Services' addresses is there to find
 	)
 }

@@ -18,8 +18,9 @@
 //
 // # Files
 //
-// A cluster's folder holds state.json (what runs: see [State]), logs/, pki/,
-// kubeconfig and the node's own folders. Programs are cached outside, by the
+// A cluster's folder holds state.json (what runs: see [State]), logs/, audit/
+// (who changed what: see [Cluster.Audit]), pki/, kubeconfig and the node's own
+// folders. Programs are cached outside, by the
 // hash of what they are built from. [Cluster.Down] removes the folder.
 package harness
 

@@ -159,7 +159,7 @@ func (c *Cluster) apiServer() component {
 			"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			"--proxy-client-cert-file=" + p.path("front-proxy-client.crt"), "--proxy-client-key-file=" + p.path("front-proxy-client.key"),
-		}, c.options.APIServerArgs),
+		}, c.auditArgs(), c.options.APIServerArgs),
 	}
 }
 

@@ -1,0 +1,181 @@
+//go:build e2e
+
+package apis
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// The load of these tests: a pod asks for 20m and is to use half of it. One that
+// uses 24m is 120% of itself, which asks for 2.4 replicas, and 40% of three, which
+// asks for 2.4 again: what the others use as they start changes nothing.
+const (
+	requested = "20m"
+	busy      = 24
+	idle      = 0
+	many, few = 3, 1
+)
+
+// loadable makes a Deployment of one replica whose load can be changed.
+func (w *world) loadable(t *testing.T, namespace, name string) {
+	t.Helper()
+	app := container("app", "serve", "--listen=:8080")
+	app.Resources.Requests[corev1.ResourceCPU] = resource.MustParse(requested)
+	w.deployment(t, namespace, name, app)
+}
+
+// load has one pod of a Deployment use so much CPU, and the others none.
+func (w *world) load(ctx context.Context, namespace, name string, millicores int) error {
+	pods, err := w.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
+	if err != nil {
+		return err
+	}
+	loaded := false
+	for _, p := range pods.Items {
+		if p.DeletionTimestamp != nil || startOf(&p).IsZero() {
+			continue
+		}
+		level := idle
+		if !loaded {
+			level = millicores
+		}
+		if err := burn(ctx, p.Status.PodIP, level); err != nil {
+			return err
+		}
+		loaded = true
+	}
+	if !loaded {
+		return fmt.Errorf("no pod of %s runs", name)
+	}
+	return nil
+}
+
+// burn has a workload's server use so much CPU from now on.
+func burn(ctx context.Context, ip string, millicores int) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:8080/burn?millicores=%d", ip, millicores), nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", request.URL, answer.Status)
+	}
+	return nil
+}
+
+// change is when a Deployment was seen to be asked for another count of replicas.
+type change struct {
+	at       time.Time
+	replicas int32
+}
+
+// scales remembers what each Deployment of a namespace was asked for, and when.
+type scales struct {
+	mu      sync.Mutex
+	all     map[string][]change
+	changed chan struct{} // closed at the next change
+	err     error         // why no more is seen
+}
+
+// watchScales watches the Deployments of a namespace until the test ends.
+func (w *world) watchScales(t *testing.T, namespace string) *scales {
+	t.Helper()
+	s := &scales{all: map[string][]change{}, changed: make(chan struct{})}
+	watcher, err := w.kube.AppsV1().Deployments(namespace).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer watcher.Stop()
+		for event := range watcher.ResultChan() {
+			s.see(time.Now(), event.Object)
+		}
+		s.see(time.Now(), nil)
+	}()
+	return s
+}
+
+// see notes an object that a watch brought; nil at its end.
+func (s *scales) see(now time.Time, object runtime.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d, ok := object.(*appsv1.Deployment); !ok {
+		s.err = fmt.Errorf("the watch of Deployments ended with %+v", object)
+	} else if seen := s.all[d.Name]; len(seen) > 0 && seen[len(seen)-1].replicas == *d.Spec.Replicas {
+		return
+	} else {
+		s.all[d.Name] = append(seen, change{now, *d.Spec.Replicas})
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// of returns what a Deployment was asked for since a time, and before that the
+// last count.
+func (s *scales) of(name string, since time.Time) (before int32, after []change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, c := range s.all[name] {
+		if !c.at.Before(since) {
+			return before, s.all[name][i:len(s.all[name]):len(s.all[name])]
+		}
+		before = c.replicas
+	}
+	return before, nil
+}
+
+// reach waits until a Deployment is asked for a count after a time, and returns
+// when it first was asked for another one and when for this.
+func (s *scales) reach(ctx context.Context, name string, replicas int32, since time.Time, within time.Duration) (first, final time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for {
+		s.mu.Lock()
+		changed, err := s.changed, s.err
+		s.mu.Unlock()
+		_, after := s.of(name, since)
+		for _, c := range after {
+			if c.replicas == replicas {
+				return after[0].at, c.at, nil
+			}
+		}
+		if err != nil {
+			return time.Time{}, time.Time{}, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return time.Time{}, time.Time{}, fmt.Errorf("%s is not scaled to %d within %v: %s", name, replicas, within, inWords(after, since))
+		}
+	}
+}
+
+// inWords tells counts and how long after a time they were asked for.
+func inWords(changes []change, since time.Time) string {
+	if len(changes) == 0 {
+		return "no change"
+	}
+	var words []string
+	for _, c := range changes {
+		words = append(words, fmt.Sprintf("%d after %.1fs", c.replicas, c.at.Sub(since).Seconds()))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,92 @@
+//go:build linux
+
+package harness
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// auditPolicy says which requests the API server writes down.
+//
+//go:embed audit.yaml
+var auditPolicy []byte
+
+func (c *Cluster) auditDir() string { return filepath.Join(c.dir, "audit") }
+
+// auditArgs are the API server's flags. It writes an event before it goes on with
+// the request's connection, and starts a new file at 100 MB.
+func (c *Cluster) auditArgs() []string {
+	return []string{
+		"--audit-policy-file=" + filepath.Join(c.dir, "audit.yaml"),
+		"--audit-log-path=" + filepath.Join(c.auditDir(), "audit.log"),
+		"--audit-log-mode=blocking",
+	}
+}
+
+// Audit returns what the API server's audit log has of writes so far, in the order
+// in which they came, those that match answers true to; nil matches all. What each
+// write has is for audit.yaml to say: its user, verb and object, and of scales and
+// autoscalers what was sent.
+//
+// A write is there a moment after its caller has the answer. Who holds that there
+// was none looks for a later one of the same kind first.
+func (c *Cluster) Audit(match func(*auditv1.Event) bool) ([]auditv1.Event, error) {
+	files, err := filepath.Glob(filepath.Join(c.auditDir(), "audit*.log")) // those that are full have their time in the name
+	if err != nil {
+		return nil, fmt.Errorf("find audit log: %w", err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("read audit log: cluster %s has none: it was started before there was one; start it again", c.state.Name)
+	}
+	var all []auditv1.Event
+	for _, path := range files {
+		b, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // renamed since: it is read by its new name next time
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read audit log: %w", err)
+		}
+		events, err := parseAudit(b, match)
+		if err != nil {
+			return nil, fmt.Errorf("read audit log %s: %w", path, err)
+		}
+		all = append(all, events...)
+	}
+	slices.SortStableFunc(all, func(a, b auditv1.Event) int {
+		return cmp.Compare(a.RequestReceivedTimestamp.UnixMicro(), b.RequestReceivedTimestamp.UnixMicro())
+	})
+	return all, nil
+}
+
+// parseAudit reads a log, one event a line. A last line without its end is being
+// written.
+func parseAudit(b []byte, match func(*auditv1.Event) bool) (events []auditv1.Event, err error) {
+	for n := 1; ; n++ {
+		line, rest, whole := bytes.Cut(b, []byte{'\n'})
+		if !whole {
+			return events, nil
+		}
+		var e auditv1.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if e.ObjectRef == nil {
+			return nil, fmt.Errorf("line %d: no object in %s", n, line)
+		}
+		if match == nil || match(&e) {
+			events = append(events, e)
+		}
+		b = rest
+	}
+}
