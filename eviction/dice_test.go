@@ -1,0 +1,185 @@
+package eviction
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// dice make a node of bytes: each choice takes one, and is the first once there are none
+// left. So a fuzzer can find its way, and every node has its bytes.
+type dice struct{ bytes []byte }
+
+func (d *dice) roll(sides int) int {
+	if len(d.bytes) == 0 {
+		return 0
+	}
+	b := d.bytes[0]
+	d.bytes = d.bytes[1:]
+	return int(b) % sides
+}
+
+func (d *dice) chance(in int) bool { return d.roll(in) == in-1 }
+
+func pick[T any](d *dice, of ...T) T { return of[d.roll(len(of))] }
+
+// figure is a number of mebibytes, now and then one that cannot be, or none.
+func (d *dice) figure() *uint64 {
+	n := uint64(d.roll(64)) << 20
+	switch d.roll(40) {
+	case 0:
+		return nil
+	case 1:
+		return new(uint64(0))
+	case 2:
+		return new(uint64(math.MaxUint64))
+	case 3:
+		return new(uint64(math.MaxInt64))
+	}
+	return &n
+}
+
+func (d *dice) time(now time.Time) time.Time {
+	switch d.roll(30) {
+	case 0:
+		return time.Time{}
+	case 1:
+		return now.Add(time.Hour)
+	}
+	return now.Add(-time.Duration(d.roll(20)) * time.Second)
+}
+
+func (d *dice) quantity() resource.Quantity {
+	return pick(d, *resource.NewQuantity(int64(d.roll(64))<<20, resource.BinarySI), resource.MustParse("1.5"),
+		resource.MustParse("1e30"), resource.Quantity{})
+}
+
+// config is of thresholds that are often met.
+func (d *dice) config() *Config {
+	c := &Config{EvictionHard: map[string]string{}, EvictionSoft: map[string]string{}, EvictionSoftGracePeriod: map[string]string{}, EvictionMinimumReclaim: map[string]string{}}
+	values := []string{"20Mi", "40Mi", "10%", "60%", "1", "0%", "100.0%", "2048.5", "1e30"}
+	for _, s := range Signals() {
+		if !d.chance(3) {
+			c.EvictionHard[string(s)] = pick(d, values...)
+		}
+		if d.chance(3) {
+			c.EvictionSoft[string(s)] = pick(d, values...)
+			c.EvictionSoftGracePeriod[string(s)] = pick(d, "30s", "0s", "1m30s")
+		}
+		if d.chance(3) {
+			c.EvictionMinimumReclaim[string(s)] = pick(d, "10Mi", "5%", "1e30", "0")
+		}
+	}
+	if d.chance(2) {
+		c.EnforceNodeAllocatable = []string{"pods"}
+	}
+	if d.chance(3) {
+		c.Pressure = []string{pick(d, "memory.pressure.some.avg10>20", "cpu.pressure.full.avg60>5 for 10s until 1", "io.pressure.some.avg300>50")}
+	}
+	return c
+}
+
+func (d *dice) memory(now time.Time) *MemoryStats {
+	return &MemoryStats{Time: d.time(now), AvailableBytes: d.figure(), UsageBytes: d.figure(), WorkingSetBytes: d.figure()}
+}
+
+func (d *dice) fs(now time.Time) *FsStats {
+	fs := &FsStats{Time: d.time(now), AvailableBytes: d.figure(), UsedBytes: d.figure(), InodesFree: d.figure(), InodesUsed: d.figure()}
+	fs.CapacityBytes, fs.Inodes = d.figure(), d.figure()
+	if !d.chance(4) {
+		fs.CapacityBytes, fs.Inodes = new(uint64(64<<20)), new(uint64(64<<20))
+	}
+	return fs
+}
+
+func (d *dice) summary(now time.Time, pods []*corev1.Pod) *Summary {
+	s := &Summary{}
+	s.Node.Memory = d.memory(now)
+	s.Node.SystemContainers = []ContainerStats{{Name: pick(d, "pods", "kubelet"), Memory: d.memory(now)}}
+	s.Node.Fs = d.fs(now)
+	s.Node.Runtime = &RuntimeStats{ImageFs: d.fs(now), ContainerFs: d.fs(now)}
+	s.Node.Rlimit = &RlimitStats{Time: d.time(now), MaxPID: new(int64(d.roll(100))), Running: new(int64(d.roll(100)) - 2)}
+	for _, pod := range pods {
+		if d.chance(6) {
+			continue
+		}
+		p := PodStats{PodRef: refOf(pod), Memory: d.memory(now), EphemeralStorage: d.fs(now), Processes: &ProcessStats{Count: d.figure()}}
+		p.CPU = &CPUStats{Time: d.time(now), UsageNanoCores: d.figure()}
+		for _, c := range pod.Spec.Containers {
+			p.Containers = append(p.Containers, ContainerStats{Name: c.Name, Memory: d.memory(now), Rootfs: d.fs(now), Logs: d.fs(now)})
+		}
+		p.Volumes = []VolumeStats{{Name: "scratch", FsStats: *d.fs(now)}}
+		s.Pods = append(s.Pods, p)
+	}
+	return s
+}
+
+func (d *dice) pods() []*corev1.Pod {
+	var list []*corev1.Pod
+	for i := range d.roll(8) {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint("u", i))}}
+		pod.Spec.Priority = pick(d, nil, new(int32(d.roll(3))), new(int32(-5)), new(int32(criticalPriority)))
+		pod.Annotations = pick(d, nil, nil, nil, map[string]string{sourceAnnotation: "file"}, map[string]string{mirrorAnnotation: "x"}, map[string]string{sourceAnnotation: fromAPIServer})
+		pod.Spec.TerminationGracePeriodSeconds = pick(d, nil, new(int64(d.roll(60))))
+		c := corev1.Container{Name: "app"}
+		c.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: d.quantity(), corev1.ResourceEphemeralStorage: d.quantity(), corev1.ResourceCPU: d.quantity()}
+		if d.chance(6) {
+			c.Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: d.quantity()}
+		}
+		pod.Spec.Containers = []corev1.Container{c}
+		if d.chance(4) {
+			c.Name, c.RestartPolicy = "init", pick(d, nil, new(corev1.ContainerRestartPolicyAlways))
+			pod.Spec.InitContainers = []corev1.Container{c}
+		}
+		if d.chance(4) {
+			pod.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: d.quantity()}}
+		}
+		if d.chance(4) {
+			pod.Spec.Overhead = corev1.ResourceList{corev1.ResourceMemory: d.quantity(), corev1.ResourceEphemeralStorage: d.quantity()}
+		}
+		if d.chance(2) {
+			dir := &corev1.EmptyDirVolumeSource{}
+			if d.chance(8) {
+				dir.SizeLimit = new(d.quantity())
+			}
+			pod.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: dir}}}
+		}
+		list = append(list, pod)
+	}
+	return list
+}
+
+// rounds are the inputs of a node's decisions in a row, but for their state, and the
+// summaries after collections.
+func (d *dice) rounds() (list []*Input, after []*Summary) {
+	settings := &Settings{TransitionPeriod: time.Duration(d.roll(3)) * time.Minute, MaxPodGraceSeconds: int64(d.roll(90)) - 5, LocalLimits: d.chance(2), Parity: d.chance(4)}
+	var err error
+	if settings.Thresholds, err = Parse(d.config()); err != nil {
+		panic(err)
+	}
+	layout := Layout{DedicatedImageFs: d.chance(2), DedicatedContainerFs: d.chance(3)}
+	now, pods := t0, d.pods()
+	for range 1 + d.roll(4) {
+		now = now.Add(time.Duration(d.roll(50)) * time.Second)
+		in := &Input{Now: now, Settings: settings, Layout: layout, Pods: pods, Summary: d.summary(now, pods)}
+		stalls := &Stalls{Some: Stall{float64(d.roll(101)), float64(d.roll(110)), float64(d.roll(101))}, Full: Stall{Avg60: pick(d, 10, math.NaN(), -3)}}
+		in.Pressure = &Pressure{At: d.time(now), Memory: stalls, CPU: stalls, IO: stalls}
+		switch d.roll(30) {
+		case 0:
+			in.Summary, in.SummaryErr = nil, errors.New("no summary")
+		case 1:
+			in.ImageFsErr = errors.New("no layout")
+		case 2:
+			in.ContainerFsErr = errors.New("no layout")
+		}
+		list = append(list, in)
+		after = append(after, d.summary(now, pods))
+	}
+	return list, after
+}

@@ -1,0 +1,105 @@
+package eviction
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Reason is the reason in an evicted pod's status, and of an event about it.
+const Reason = "Evicted"
+
+// Keys of annotations of an eviction's event.
+const (
+	annotationStarved         = "starved_resource"
+	annotationContainers      = "offending_containers"
+	annotationContainersUsage = "offending_containers_usage"
+	annotationPod             = "offending_pod"
+	annotationPodUsage        = "offending_pod_usage"
+)
+
+const larger = " %s was using %s, request is %s, has larger consumption of %s. "
+
+// explain returns the message and annotations of a pod's eviction, in the kubelet's words.
+func explain(pod *corev1.Pod, s *PodStats, t *ThresholdState) (string, map[string]string) {
+	of := t.Threshold.Signal.Resource()
+	var b strings.Builder
+	fmt.Fprintf(&b, "The node was low on resource: %s. ", of)
+	if o := t.Observation; t.Threshold.Signal.Pressure() {
+		fmt.Fprintf(&b, "Threshold of %s: %v, found: %v. ", o.Signal, t.Threshold.Value.Stall, o.Stall)
+	} else {
+		limit := t.Limit.DeepCopy()
+		fmt.Fprintf(&b, "Threshold quantity: %s, available: %s. ", limit.String(), o.Quantity(o.Available).String())
+	}
+	if s == nil {
+		return b.String(), nil
+	}
+	annotations := map[string]string{}
+	if of == resourceMemory && podLevel(pod) && s.Memory != nil {
+		if request, ok := pod.Spec.Resources.Requests[corev1.ResourceMemory]; ok {
+			usage := inBytes(s.Memory.WorkingSetBytes)
+			fmt.Fprintf(&b, "Pod"+larger, pod.Name, usage.String(), request.String(), of)
+			annotations[annotationPod] = pod.Name
+			annotations[annotationPodUsage] = usage.String()
+		}
+	}
+	var names, usages []string
+	for i := range s.Containers {
+		c := &s.Containers[i]
+		usage, ok := containerUse(c, of)
+		if !ok {
+			continue
+		}
+		spec := container(pod, c.Name)
+		if spec == nil {
+			continue // an ephemeral one, which has no request to exceed
+		}
+		request := spec.Resources.Requests[corev1.ResourceName(of)]
+		if usage.Cmp(request) > 0 {
+			fmt.Fprintf(&b, "Container"+larger, c.Name, usage.String(), request.String(), of)
+			names, usages = append(names, c.Name), append(usages, usage.String())
+		}
+	}
+	annotations[annotationContainers] = strings.Join(names, ",")
+	annotations[annotationContainersUsage] = strings.Join(usages, ",")
+	annotations[annotationStarved] = of
+	return b.String(), annotations
+}
+
+// containerUse is what a container uses of memory or storage, if all of it is known.
+func containerUse(c *ContainerStats, of string) (resource.Quantity, bool) {
+	switch of {
+	case resourceMemory:
+		if c.Memory != nil && c.Memory.WorkingSetBytes != nil {
+			return inBytes(c.Memory.WorkingSetBytes), true
+		}
+	case resourceDisk:
+		if c.Rootfs != nil && c.Rootfs.UsedBytes != nil && c.Logs != nil && c.Logs.UsedBytes != nil {
+			sum := *c.Rootfs.UsedBytes + *c.Logs.UsedBytes
+			return inBytes(&sum), true
+		}
+	}
+	return resource.Quantity{}, false
+}
+
+// inBytes is a number of them as the kubelet prints it; nil is zero.
+func inBytes(n *uint64) resource.Quantity {
+	if n == nil {
+		return resource.Quantity{Format: resource.BinarySI}
+	}
+	return *resource.NewQuantity(int64(*n), resource.BinarySI)
+}
+
+// container finds a container of the specification: the regular ones, then init ones.
+func container(pod *corev1.Pod, name string) *corev1.Container {
+	for _, list := range [...][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}

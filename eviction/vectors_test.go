@@ -1,0 +1,283 @@
+package eviction
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// t0 is when a vector begins.
+var t0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// vector is a line of testdata/eviction; its README tells what the fields mean.
+type vector struct {
+	ID     string `json:"id"`
+	Family string `json:"family"`
+
+	Config vectorConfig   `json:"config"`
+	Layout vectorLayout   `json:"layout"`
+	Signal Signal         `json:"signal"`
+	Pods   []*corev1.Pod  `json:"pods"`
+	Stats  podStats       `json:"stats"`
+	Steps  []vectorStep   `json:"steps"`
+	Expect vectorExpected `json:"expect"`
+
+	NodeConditions []corev1.NodeConditionType `json:"nodeConditions"`
+	Pod            *corev1.Pod                `json:"pod"`
+
+	Threshold struct {
+		Signal             Signal  `json:"signal"`
+		Value              string  `json:"value"`
+		GracePeriodSeconds float64 `json:"gracePeriodSeconds"`
+	} `json:"threshold"`
+	Cgroups struct {
+		MemoryMount string `json:"memoryMount"`
+		PodRoot     string `json:"podRoot"`
+	} `json:"cgroups"`
+}
+
+type vectorConfig struct {
+	Config
+	TransitionPeriod   string          `json:"evictionPressureTransitionPeriod"`
+	MaxPodGraceSeconds int64           `json:"evictionMaxPodGracePeriod"`
+	LocalLimits        bool            `json:"localStorageCapacityIsolation"`
+	FeatureGates       map[string]bool `json:"featureGates"`
+}
+
+func (c *vectorConfig) settings(t *testing.T, parity bool) *Settings {
+	t.Helper()
+	thresholds, err := Parse(&c.Config)
+	if err != nil {
+		t.Fatalf("parse the configuration: %v", err)
+	}
+	period, err := time.ParseDuration(c.TransitionPeriod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Settings{
+		Thresholds: thresholds, TransitionPeriod: period, MaxPodGraceSeconds: c.MaxPodGraceSeconds,
+		LocalLimits: c.LocalLimits, Parity: parity,
+	}
+}
+
+type vectorLayout struct {
+	DedicatedImageFs     bool `json:"dedicatedImageFs"`
+	DedicatedContainerFs bool `json:"dedicatedContainerFs"`
+}
+
+type vectorStep struct {
+	AdvanceSeconds float64  `json:"advanceSeconds"`
+	ActivePods     []string `json:"activePods"`
+	Stats          *stats   `json:"stats"`
+	StatsError     bool     `json:"statsError"`
+	LayoutError    string   `json:"layoutError"`
+	GC             struct {
+		Container  *collected `json:"container"`
+		Image      *collected `json:"image"`
+		StatsError bool       `json:"statsError"`
+	} `json:"gc"`
+	KillError     bool           `json:"killError"`
+	RegisterError bool           `json:"registerError"`
+	Expect        vectorExpected `json:"expect"`
+}
+
+type collected struct {
+	Node *nodeStats `json:"node"`
+}
+
+type vectorExpected struct {
+	Error bool `json:"error"`
+
+	// parse
+	Thresholds []vectorThreshold `json:"thresholds"`
+	// rank
+	Order  []string   `json:"order"`
+	Groups [][]string `json:"groups"`
+	// sync
+	NodeConditions  []corev1.NodeConditionType `json:"nodeConditions"`
+	ThresholdsMet   []vectorThreshold          `json:"thresholdsMet"`
+	NotifierRefresh bool                       `json:"notifierRefresh"`
+	Action          *vectorAction              `json:"action"`
+	ActionAnyOf     []vectorAction             `json:"actionAnyOf"`
+	Observations    map[Signal]struct {
+		Available int64    `json:"available"`
+		Capacity  int64    `json:"capacity"`
+		Time      *float64 `json:"time"`
+	} `json:"observations"`
+	State struct {
+		FirstObservedAt []vectorThreshold                     `json:"thresholdsFirstObservedAt"`
+		LastObservedAt  map[corev1.NodeConditionType]*float64 `json:"nodeConditionsLastObservedAt"`
+	} `json:"state"`
+	// admit
+	Admit   bool   `json:"admit"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// notifier
+	Description string `json:"description"`
+	StopCurrent bool   `json:"stopCurrent"`
+	Register    *struct {
+		Path      string `json:"path"`
+		Attribute string `json:"attribute"`
+		Threshold int64  `json:"threshold"`
+	} `json:"register"`
+}
+
+type vectorThreshold struct {
+	Signal             Signal       `json:"signal"`
+	Operator           string       `json:"operator,omitempty"`
+	Value              vectorValue  `json:"value"`
+	GracePeriodSeconds float64      `json:"gracePeriodSeconds"`
+	MinReclaim         *vectorValue `json:"minReclaim,omitempty"`
+	At                 *float64     `json:"at,omitempty"`
+}
+
+type vectorValue struct {
+	Quantity   string   `json:"quantity,omitempty"`
+	Exact      string   `json:"exact,omitempty"`
+	Percentage *float64 `json:"percentage,omitempty"`
+}
+
+type vectorAction struct {
+	AttemptedReclaim string       `json:"attemptedReclaim"`
+	GC               []Collection `json:"gc"`
+	Kills            []vectorKill `json:"kills"`
+}
+
+type vectorKill struct {
+	Pod                string            `json:"pod"`
+	Signal             string            `json:"signal"`
+	GracePeriodSeconds int64             `json:"gracePeriodSeconds"`
+	Message            string            `json:"message"`
+	DisruptionTarget   bool              `json:"disruptionTarget"`
+	Annotations        map[string]string `json:"annotations"`
+}
+
+// The stats of vectors have times in seconds since t0; else they are the summary API's.
+type (
+	stats     struct{ Summary }
+	nodeStats struct{ NodeStats }
+	podStats  []PodStats
+)
+
+func (s *stats) UnmarshalJSON(b []byte) error     { return timed(b, &s.Summary) }
+func (s *nodeStats) UnmarshalJSON(b []byte) error { return timed(b, &s.NodeStats) }
+func (s *podStats) UnmarshalJSON(b []byte) error  { return timed(b, (*[]PodStats)(s)) }
+
+func timed(b []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var tree any
+	if err := d.Decode(&tree); err != nil {
+		return err
+	}
+	if err := instants(tree); err != nil {
+		return err
+	}
+	b, err := json.Marshal(tree)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, into)
+}
+
+// instants puts an instant in place of every number of seconds.
+func instants(tree any) error {
+	switch tree := tree.(type) {
+	case []any:
+		for _, branch := range tree {
+			if err := instants(branch); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for key, branch := range tree {
+			if n, ok := branch.(json.Number); ok && key == "time" {
+				f, err := n.Float64()
+				if err != nil {
+					return err
+				}
+				tree[key] = at(f).Format(time.RFC3339Nano)
+			} else if err := instants(branch); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func at(seconds float64) time.Time { return t0.Add(time.Duration(seconds * float64(time.Second))) }
+
+// since is the reverse of at; nil for no time.
+func since(t time.Time) *float64 {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.Sub(t0).Seconds())
+}
+
+// eachVector calls f with every vector there is of a family.
+func eachVector(t testing.TB, family string, f func(*vector)) {
+	t.Helper()
+	dir := filepath.Join("testdata", "eviction")
+	if root := os.Getenv("WEIR_CONFORMANCE_DIR"); root != "" {
+		dir = filepath.Join(root, "eviction")
+	}
+	found := 0
+	for _, pattern := range []string{"*.jsonl", "*.jsonl.gz"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found += len(files)
+		for _, name := range files {
+			if err := eachLine(name, func(line []byte) error {
+				if !bytes.Contains(line, fmt.Appendf(nil, `"family":%q`, family)) {
+					return nil
+				}
+				v := &vector{}
+				if err := json.Unmarshal(line, v); err != nil {
+					return err
+				}
+				f(v)
+				return nil
+			}); err != nil {
+				t.Fatalf("read %s: %v", name, err)
+			}
+		}
+	}
+	if found == 0 {
+		t.Fatalf("no *.jsonl or *.jsonl.gz in %s: point WEIR_CONFORMANCE_DIR at the folder above eviction, or unset it", dir)
+	}
+}
+
+func eachLine(name string, f func([]byte) error) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	var r io.Reader = file
+	if strings.HasSuffix(name, ".gz") {
+		if r, err = gzip.NewReader(file); err != nil {
+			return err
+		}
+	}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		if err := f(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
