@@ -1,0 +1,5 @@
+//go:build !linux || !e2e
+
+package notify_test
+
+func child() {}

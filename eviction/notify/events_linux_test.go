@@ -1,0 +1,67 @@
+//go:build linux && e2e
+
+package notify_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-metrics/weir/eviction/notify"
+)
+
+// cgroup.events is there whatever controllers are, and is told of as memory.events is.
+func TestEventsOnTheKernel(t *testing.T) {
+	dir := unifiedCgroup(t)
+	w := work(t)
+	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	watch := notify.Events{Path: filepath.Join(dir, "cgroup.events")}
+	if err := n.Update(watch); err != nil {
+		t.Fatal(err)
+	}
+	// The wait goes on after a change: twice.
+	for _, to := range []uint64{1, 0} {
+		if to == 1 {
+			join(t, dir, w.pid)
+		} else {
+			join(t, filepath.Dir(dir), w.pid)
+		}
+		s, _ := await(t, notices, "the change", func(notify.Source) bool { return true })
+		want := notify.Source{Watch: watch, Changes: []notify.Change{{Counter: "populated", From: 1 - to, To: to}}}
+		if d := cmp.Diff(want, s); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+	}
+	remove(t, dir)
+	if err := n.Update(watch); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("update without the cgroup: %v", err)
+	}
+}
+
+func TestMemoryEvents(t *testing.T) {
+	dir := unifiedCgroup(t)
+	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	watch := notify.Events{Path: filepath.Join(dir, "memory.events")}
+	err := n.Update(watch)
+	if _, missing := os.Stat(watch.Path); missing != nil {
+		if !errors.Is(err, notify.ErrUnsupported) {
+			t.Errorf("without the controller: got %v, want ErrUnsupported", err)
+		}
+		t.Skip("the memory controller is not in version 2 here: only the refusal was tested")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "memory.high"), []byte("8388608"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	work(t, dir).tell("grow %d", 9*mebi)
+	s, _ := await(t, notices, "memory.high", func(s notify.Source) bool { return len(s.Changes) > 0 })
+	if c := s.Changes[0]; c.Counter != "high" || c.To <= c.From {
+		t.Errorf("told %v, want high to rise", s)
+	}
+}

@@ -1,0 +1,62 @@
+package notify_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/eviction/notify"
+)
+
+// heard is a notice and when it was passed on.
+type heard struct {
+	notify.Notice
+	when time.Time
+}
+
+// listen runs a notifier until the test ends.
+func listen(t testing.TB, o notify.Options) (*notify.Notifier, <-chan heard) {
+	t.Helper()
+	n, err := notify.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notices := make(chan heard, 1000)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- n.Run(context.Background(), func(_ context.Context, notice notify.Notice) {
+			notices <- heard{notice, time.Now()}
+		})
+	}()
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		if err := <-ended; err != notify.ErrClosed {
+			t.Errorf("Run returned %v, want %v", err, notify.ErrClosed)
+		}
+	})
+	return n, notices
+}
+
+// await returns the first source that is wanted.
+func await(t testing.TB, notices <-chan heard, what string, want func(notify.Source) bool) (notify.Source, heard) {
+	t.Helper()
+	late := time.After(20 * time.Second)
+	for {
+		select {
+		case n := <-notices:
+			for _, s := range n.Sources {
+				if want(s) {
+					return s, n
+				}
+			}
+		case <-late:
+			t.Fatalf("no notice of %s", what)
+		}
+	}
+}
+
+func above(s notify.Source) bool { return s.Crossing != nil && s.Crossing.Above() }
+func below(s notify.Source) bool { return s.Crossing != nil && !s.Crossing.Above() }
+func gone(s notify.Source) bool  { return s.Gone }

@@ -1,0 +1,31 @@
+//go:build !linux
+
+package notify
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+)
+
+// kernel has no notices to give: the timer is all there is.
+type kernel struct{}
+
+func newKernel(func(time.Time, Source), time.Duration) (*kernel, error) { return &kernel{}, nil }
+
+func (*kernel) update(watches []Watch) error {
+	var errs []error
+	for _, w := range watches {
+		errs = append(errs, &Error{w, unsupported(runtime.GOOS + " gives no such notice, Linux does")})
+	}
+	return errors.Join(errs...)
+}
+
+func (*kernel) wait(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (*kernel) kick()        {}
+func (*kernel) close() error { return nil }

@@ -1,0 +1,102 @@
+package notify
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A burst makes one call at once and one after the gap; what comes during a call makes
+// another; silence makes one at the floor.
+func TestBurstsMakeOneCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := Events{Path: "a"}, Events{Path: "b"}
+		change := func(w Watch, from, to uint64) Source {
+			return Source{Watch: w, Changes: []Change{{"high", from, to}}}
+		}
+		start := time.Now()
+		at := func(ms time.Duration) time.Time { return start.Add(ms * time.Millisecond) }
+		m := newMailbox()
+		ctx, cancel := context.WithCancel(t.Context())
+		type call struct {
+			At      time.Duration // of the call
+			Since   time.Duration // the notice's At
+			Sources []string
+		}
+		var calls []call
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			m.deliver(ctx, time.Second, 100*time.Millisecond, func(_ context.Context, n Notice) {
+				c := call{time.Since(start), n.At.Sub(start), nil}
+				for _, s := range n.Sources {
+					c.Sources = append(c.Sources, s.String())
+				}
+				calls = append(calls, c)
+				time.Sleep(30 * time.Millisecond) // a round takes time
+			})
+		}()
+		for _, put := range []struct {
+			ms time.Duration
+			s  Source
+		}{
+			{50, change(a, 0, 1)},
+			{60, change(a, 1, 2)}, // during the call
+			{110, change(b, 0, 1)},
+			{140, change(a, 2, 3)},
+			{300, change(b, 1, 2)},
+		} {
+			time.Sleep(time.Until(at(put.ms)))
+			m.put(time.Now(), put.s)
+		}
+		time.Sleep(time.Until(at(1500)))
+		cancel()
+		<-ended
+		const ms = time.Millisecond
+		want := []call{
+			{50 * ms, 50 * ms, []string{"a: high 0 to 1"}},
+			{150 * ms, 60 * ms, []string{"a: high 1 to 3", "b: high 0 to 1"}},
+			{300 * ms, 300 * ms, []string{"b: high 1 to 2"}},
+			{1300 * ms, 1300 * ms, []string{"timer"}},
+		}
+		if d := cmp.Diff(want, calls); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+	})
+}
+
+func TestRunEndsWithCloseAndNotTwice(t *testing.T) {
+	n, err := New(Options{Floor: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	called, ended := make(chan Notice, 1000), make(chan error)
+	run := func() error {
+		return n.Run(context.Background(), func(_ context.Context, n Notice) {
+			select {
+			case called <- n:
+			default:
+			}
+		})
+	}
+	go func() { ended <- run() }()
+	if s := (<-called).Sources; !slices.ContainsFunc(s, Source.Timer) {
+		t.Errorf("with nothing watched: %v", s)
+	}
+	if err := run(); err == nil || err == ErrClosed {
+		t.Errorf("second Run: %v", err)
+	}
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err != ErrClosed {
+		t.Errorf("Run: %v, want %v", err, ErrClosed)
+	}
+	if err := run(); err != ErrClosed {
+		t.Errorf("Run after Close: %v, want %v", err, ErrClosed)
+	}
+}

@@ -1,0 +1,124 @@
+package notify
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-metrics/weir/eviction"
+)
+
+func TestParseStalls(t *testing.T) {
+	got, err := ParseStalls([]byte("some avg10=11.60 avg60=15.13 avg300=25.71 total=10395622797\nfull avg10=0.00 avg60=0.50 avg300=0.00 total=7\n"))
+	want := Stalls{
+		Stalls:    eviction.Stalls{Some: eviction.Stall{Avg10: 11.60, Avg60: 15.13, Avg300: 25.71}, Full: eviction.Stall{Avg60: 0.5}},
+		SomeTotal: 10395622797 * time.Microsecond, FullTotal: 7 * time.Microsecond, HasFull: true,
+	}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Errorf("%v, -want +got:\n%s", err, d)
+	}
+	for _, bad := range []string{"", "full avg10=0.00\n", "some avg10=101\n", "some avg10=NaN", "some avg10", "some total=-1", "some total=18446744073709551615"} {
+		if got, err := ParseStalls([]byte(bad)); err == nil {
+			t.Errorf("%q: got %+v, want an error", bad, got)
+		}
+	}
+}
+
+func TestInactiveFile(t *testing.T) {
+	for in, want := range map[string]int64{
+		"cache 1\ninactive_file 4096\nhierarchical_memory_limit 9\ntotal_inactive_file 8192\n": 8192, // version 1
+		"anon 0\ninactive_file 4096\n":         4096, // version 2
+		"inactive_file 7":                      7,
+		"total_inactive_file 0\n":              0,
+		"":                                     -1,
+		"xinactive_file 4096\n":                -1,
+		"inactive_file -1\n":                   -1,
+		"inactive_file\n":                      -1,
+		"inactive_file 99999999999999999999\n": -1,
+	} {
+		got, err := inactiveFile([]byte(in))
+		if want < 0 && err == nil || want >= 0 && (got != want || err != nil) {
+			t.Errorf("%q: got %d, %v, want %d", in, got, err, want)
+		}
+	}
+}
+
+func TestChanges(t *testing.T) {
+	was, err := parseCounters(nil, []byte("low 0\nhigh 3\nmax 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := parseCounters(nil, []byte("low 0\nhigh 5\nmax 1\noom 2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]Change{{"high", 3, 5}, {"oom", 0, 2}}, changes(was, is)); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// What parses is in range, and a line added at the end changes no figure.
+func FuzzParseStalls(f *testing.F) {
+	f.Add([]byte("some avg10=11.60 avg60=15.13 avg300=25.71 total=10395622797\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"))
+	f.Add([]byte("some total=1"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := ParseStalls(b)
+		if err != nil {
+			if s != (Stalls{}) {
+				t.Errorf("an error and %+v", s)
+			}
+			return
+		}
+		for _, p := range []float64{s.Some.Avg10, s.Some.Avg60, s.Some.Avg300, s.Full.Avg10, s.Full.Avg60, s.Full.Avg300} {
+			if !(p >= 0 && p <= 100) {
+				t.Errorf("%v is no percentage", p)
+			}
+		}
+		if s.SomeTotal < 0 || s.FullTotal < 0 {
+			t.Errorf("negative total: %+v", s)
+		}
+		if more, err := ParseStalls(append(slices.Clone(b), "\nirq avg10=x\n"...)); err != nil || more != s {
+			t.Errorf("with another line: %+v, %v, want %+v", more, err, s)
+		}
+	})
+}
+
+// What parses, printed, parses to the same, and differs in nothing from itself.
+func FuzzParseCounters(f *testing.F) {
+	f.Add([]byte("low 0\nhigh 3\nmax 1\noom 0\noom_kill 0\noom_group_kill 0\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, err := parseCounters(nil, b)
+		if err != nil {
+			return
+		}
+		var out []byte
+		for _, c := range list {
+			out = fmt.Appendf(out, "%s %d\n", c.name, c.value)
+		}
+		again, err := parseCounters(nil, out)
+		if err != nil || !slices.Equal(list, again) {
+			t.Errorf("%v became %v, %v", list, again, err)
+		}
+	})
+}
+
+// The total goes before the cgroup's own, wherever the line is.
+func FuzzInactiveFile(f *testing.F) {
+	f.Add([]byte("cache 1\ninactive_file 4096\ntotal_inactive_file 8192\n"), int64(5))
+	f.Fuzz(func(t *testing.T, b []byte, n int64) {
+		if got, err := inactiveFile(b); err == nil && got < 0 {
+			t.Errorf("%d bytes", got)
+		}
+		if n < 0 || bytes.Contains(b, []byte("total_inactive_file")) {
+			return
+		}
+		with := fmt.Appendf(nil, "%s\ntotal_inactive_file %d\nx 1", b, n)
+		if got, err := inactiveFile(with); got != n || err != nil {
+			t.Errorf("got %d, %v, want %d", got, err, n)
+		}
+	})
+}

@@ -1,0 +1,75 @@
+//go:build linux && e2e
+
+package notify_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/eviction/notify"
+)
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// Whatever was watched, moved and removed, Close gives every descriptor back.
+func TestStopIsClean(t *testing.T) {
+	mem, dir := memoryCgroup(t), pressured(t)
+	before := descriptors(t)
+	n, err := notify.New(notify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- n.Run(ctx, func(context.Context, notify.Notice) {}) }()
+
+	following := usageOf(mem, "following", mebi)
+	following.WorkingSet = mebi
+	trigger := notify.Trigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: time.Second, Window: 2 * time.Second}
+	var held []int
+	for i := range int64(3) {
+		err := n.Update(usageOf(mem, "hard", (i+1)*mebi), usageOf(mem, "soft", mebi), following,
+			trigger, notify.Events{Path: filepath.Join(dir, "cgroup.events")},
+			notify.Events{Path: filepath.Join(dir, "no.such")}, usageOf(dir, "", mebi))
+		if err == nil {
+			t.Error("no error for what cannot be watched")
+		}
+		held = append(held, descriptors(t)-before)
+	}
+	// epoll and its kicker; two for each threshold, three for one that follows; one each
+	// for the trigger and the events.
+	if held[0] != 2+2+2+3+1+1 || held[2] != held[0] {
+		t.Errorf("descriptors after each update: %v, want 11 each", held)
+	}
+	if err := n.Update(trigger); err != nil {
+		t.Error(err)
+	}
+	if got := descriptors(t) - before; got != 3 {
+		t.Errorf("with one watch left: %d descriptors, want 3", got)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run returned %v at the end of its context", err)
+	}
+	for range 2 {
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+	if err := n.Update(trigger); err == nil {
+		t.Error("update after close: no error")
+	}
+}

@@ -1,0 +1,167 @@
+//go:build linux && e2e
+
+package notify_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/notify"
+
+	"golang.org/x/sys/unix"
+)
+
+func usageOf(dir, name string, figure int64) notify.Threshold {
+	return notify.Threshold{Name: name, Notice: eviction.Notice{Path: dir, Attribute: "memory.usage_in_bytes", Bytes: figure}}
+}
+
+// cross has the worker cross the figure and returns how long before the call of Run's
+// function, and before the wake, that was.
+func cross(t testing.TB, w worker, dir string, figure int64, notices <-chan heard) (call, wake time.Duration) {
+	t.Helper()
+	answer := w.tell("cross %s %d", filepath.Join(dir, "memory.usage_in_bytes"), figure)
+	ns, err := strconv.ParseInt(answer, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, n := await(t, notices, "the crossing", above)
+	now, clock := time.Now(), monotonic()
+	crossed := time.Duration(ns)
+	return clock - now.Sub(n.when) - crossed, clock - now.Sub(n.At) - crossed
+}
+
+func percentile(d []time.Duration, p int) time.Duration {
+	slices.Sort(d)
+	return d[len(d)*p/100]
+}
+
+// Every crossing wakes us, two hundred times.
+func TestThresholdOnTheKernel(t *testing.T) {
+	const crossings, figure = 200, 16 * mebi
+	dir := memoryCgroup(t)
+	w := work(t, dir)
+	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	if err := n.Update(usageOf(dir, "", figure)); err != nil {
+		t.Fatal(err)
+	}
+	var calls, wakes []time.Duration
+	for range crossings {
+		call, wake := cross(t, w, dir, figure, notices)
+		// The wake may be before the child saw the crossing: pages in stock for it, which
+		// the kernel counts, may have been taken back before the child looked.
+		if call < wake {
+			t.Fatalf("woken %s, called %s after the crossing", wake, call)
+		}
+		calls, wakes = append(calls, call), append(wakes, wake)
+		w.tell("free")
+		await(t, notices, "the way down", below)
+	}
+	t.Logf("%d crossings: to the wake p50 %s p99 %s, to the call p50 %s p99 %s", crossings,
+		percentile(wakes, 50), percentile(wakes, 99), percentile(calls, 50), percentile(calls, 99))
+}
+
+// What is crossed when it is first asked for, or by a figure that moves, is told at once,
+// and once.
+func TestThresholdCrossedBefore(t *testing.T) {
+	dir := memoryCgroup(t)
+	w := work(t, dir)
+	w.tell("grow %d", 16*mebi)
+	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	for _, step := range []struct {
+		figure int64
+		want   func(notify.Source) bool
+	}{{8 * mebi, above}, {8 * mebi, nil}, {32 * mebi, below}, {31*mebi + 5, nil}, {4 * mebi, above}} {
+		if err := n.Update(usageOf(dir, "soft", step.figure)); err != nil {
+			t.Fatal(err)
+		}
+		if step.want == nil {
+			continue // would come as the wrong one next
+		}
+		s := (<-notices).Sources[0]
+		if !step.want(s) || !s.Crossing.Read || s.Crossing.Figure != step.figure {
+			t.Errorf("figure %d: told %v", step.figure, s)
+		}
+	}
+	// The kernel was asked for the figure that holds now, and for no other any more.
+	if err := n.Update(usageOf(dir, "soft", 24*mebi)); err != nil {
+		t.Fatal(err)
+	}
+	await(t, notices, "the figure going up", below)
+	w.tell("cross %s %d", filepath.Join(dir, "memory.usage_in_bytes"), 24*mebi)
+	if s := (<-notices).Sources[0]; !above(s) || s.Crossing.Read || s.Crossing.Figure != 24*mebi {
+		t.Errorf("after the last move: told %v", s)
+	}
+}
+
+// A process grows in a cgroup full of page cache: the usage stays at the limit all the
+// while, so only a figure that follows the cache is ever crossed.
+func TestThresholdFollowsTheCache(t *testing.T) {
+	const limit, workingSet = 24 * mebi, 10 * mebi
+	dir := memoryCgroup(t)
+	var fs unix.Statfs_t
+	if err := unix.Statfs(t.TempDir(), &fs); err != nil || fs.Type == unix.TMPFS_MAGIC {
+		t.Skip("files of a tmpfs are no cache that could be dropped: set TMPDIR to a disk")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "memory.limit_in_bytes"), []byte(strconv.Itoa(limit)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := work(t, dir)
+	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond, Follow: 20 * time.Millisecond})
+	watch := usageOf(dir, "hard", workingSet)
+	watch.WorkingSet = workingSet
+	if err := n.Update(watch); err != nil {
+		t.Fatal(err)
+	}
+	w.tell("cache %s %d", filepath.Join(t.TempDir(), "file"), 2*limit)
+	s, _ := await(t, notices, "the figure being above the limit", func(s notify.Source) bool {
+		return below(s) && s.Crossing.Figure > limit
+	})
+	t.Log("full of cache:", s)
+	w.tell("grow %d", workingSet+2*mebi)
+	s, _ = await(t, notices, "the working set", func(s notify.Source) bool {
+		return above(s) && s.Crossing.Figure <= limit
+	})
+	t.Log("grown:", s)
+	if s.Crossing.Usage < limit-4*mebi {
+		t.Errorf("usage fell to %d: the cache was not displaced, so this shows nothing", s.Crossing.Usage)
+	}
+}
+
+func TestThresholdOfACgroupRemoved(t *testing.T) {
+	dir := memoryCgroup(t)
+	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	watch := usageOf(dir, "soft", mebi)
+	if err := n.Update(watch); err != nil {
+		t.Fatal(err)
+	}
+	remove(t, dir)
+	if s, _ := await(t, notices, "the removal", gone); s.Watch != notify.Watch(watch) {
+		t.Errorf("gone: %v, want %v", s.Watch, watch)
+	}
+	var e *notify.Error
+	if err := n.Update(watch); !errors.As(err, &e) || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("update without the cgroup: %v", err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Update(watch); err != nil {
+		t.Errorf("update with the cgroup back: %v", err)
+	}
+}
+
+func TestThresholdOnVersion2(t *testing.T) {
+	dir := unifiedCgroup(t)
+	n, _ := listen(t, notify.Options{})
+	err := n.Update(usageOf(dir, "soft", mebi))
+	want := "watch soft (" + dir + "/memory.usage_in_bytes): a cgroup of version 2 gives no notice of its usage; in its place: a pressure trigger of memory, if set, and the timer"
+	if !errors.Is(err, notify.ErrUnsupported) || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

@@ -1,0 +1,42 @@
+//go:build linux && e2e
+
+package notify_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/eviction/notify"
+)
+
+// From the crossing in another process to the call; an operation is a whole round, with
+// the child filling its memory and giving it back.
+func BenchmarkCrossing(b *testing.B) {
+	const figure = 16 * mebi
+	dir := memoryCgroup(b)
+	w := work(b, dir)
+	n, notices := listen(b, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	if err := n.Update(usageOf(dir, "", figure)); err != nil {
+		b.Fatal(err)
+	}
+	var calls []time.Duration
+	for b.Loop() {
+		call, _ := cross(b, w, dir, figure, notices)
+		calls = append(calls, call)
+		w.tell("free")
+		await(b, notices, "the way down", below)
+	}
+	b.ReportMetric(float64(percentile(calls, 50).Microseconds()), "p50-µs")
+	b.ReportMetric(float64(percentile(calls, 99).Microseconds()), "p99-µs")
+}
+
+// A figure that moves: what an Update costs.
+func BenchmarkMove(b *testing.B) {
+	dir := memoryCgroup(b)
+	n, _ := listen(b, notify.Options{Floor: time.Hour})
+	for i := int64(0); b.Loop(); i++ {
+		if err := n.Update(usageOf(dir, "", (16+i%2)*mebi)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

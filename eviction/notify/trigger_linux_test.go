@@ -1,0 +1,111 @@
+//go:build linux && e2e
+
+package notify_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/eviction/notify"
+
+	"golang.org/x/sys/unix"
+)
+
+// pressured makes a cgroup of version 2 with pressure files.
+func pressured(t testing.TB) string {
+	t.Helper()
+	dir := unifiedCgroup(t)
+	if _, err := os.ReadFile(filepath.Join(dir, "cpu.pressure")); err != nil {
+		t.Skipf("the kernel keeps no pressure of cgroups: %v", err)
+	}
+	return dir
+}
+
+// Two threads on one processor stall each other, and the kernel says so.
+func TestTriggerOnTheKernel(t *testing.T) {
+	dir := pressured(t)
+	w := work(t, dir)
+	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	watch := notify.Trigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: 100 * time.Millisecond, Window: 2 * time.Second}
+	if err := n.Update(watch, notify.Trigger{Path: filepath.Join(dir, "memory.pressure"), Full: true, Stall: time.Second, Window: 2 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	w.tell("burn")
+	s, _ := await(t, notices, "the stall", func(s notify.Source) bool { return s.Watch != nil })
+	t.Logf("after %s: %v", time.Since(start).Round(time.Millisecond), s)
+	if s.Watch != notify.Watch(watch) || s.Stalled < watch.Stall {
+		t.Errorf("woken by %v, want %v stalled for %s at least", s, watch, watch.Stall)
+	}
+}
+
+// The cache of a process that may not keep it comes and goes: the kernel counts the time it
+// takes as stalls for memory.
+func TestTriggerOfMemory(t *testing.T) {
+	dir, mem := pressured(t), memoryCgroup(t)
+	if err := os.WriteFile(filepath.Join(mem, "memory.limit_in_bytes"), []byte("12582912"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := work(t, mem, dir)
+	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	watch := notify.Trigger{Path: filepath.Join(dir, "memory.pressure"), Stall: time.Millisecond, Window: 2 * time.Second}
+	if err := n.Update(watch); err != nil {
+		t.Fatal(err)
+	}
+	w.tell("cache %s %d", filepath.Join(t.TempDir(), "file"), 64*mebi)
+	s, _ := await(t, notices, "the stall", func(s notify.Source) bool { return s.Watch != nil })
+	t.Log(s)
+	if s.Stalled < watch.Stall {
+		t.Errorf("woken by %v, want %s at least", s, watch.Stall)
+	}
+}
+
+func TestTriggerOfACgroupRemoved(t *testing.T) {
+	dir := pressured(t)
+	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	watch := notify.Trigger{Path: filepath.Join(dir, "io.pressure"), Stall: time.Second, Window: 2 * time.Second}
+	if err := n.Update(watch); err != nil {
+		t.Fatal(err)
+	}
+	remove(t, dir)
+	await(t, notices, "the removal", gone)
+}
+
+// Without the capability the kernel takes windows of whole 2 s, and says EINVAL of others.
+func TestTriggerWithoutTheCapability(t *testing.T) {
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0]); err != nil {
+		t.Fatal(err)
+	}
+	if data[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0 {
+		t.Skip("has CAP_SYS_RESOURCE")
+	}
+	dir := pressured(t)
+	n, _ := listen(t, notify.Options{})
+	watch := notify.Trigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: 100 * time.Millisecond, Window: time.Second}
+	err := n.Update(watch)
+	want := "watch some stalled for 100ms in 1s (" + watch.Path + "): a window of 1s needs the capability CAP_SYS_RESOURCE, which this process lacks: without it the window must be a multiple of 2s; in its place: the other watches and the timer"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	// What we refuse the kernel would refuse as well.
+	f, err := os.OpenFile(watch.Path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString("some 100000 1000000"); !errors.Is(err, unix.EINVAL) {
+		t.Errorf("the kernel says %v, want EINVAL", err)
+	}
+}
+
+func TestTriggerWhereThereIsNone(t *testing.T) {
+	n, _ := listen(t, notify.Options{})
+	err := n.Update(notify.Trigger{Path: "/proc/pressure/luck", Stall: time.Second, Window: 2 * time.Second})
+	if !errors.Is(err, notify.ErrUnsupported) {
+		t.Errorf("got %v, want ErrUnsupported", err)
+	}
+}

@@ -1,0 +1,79 @@
+package notify
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/eviction"
+)
+
+func TestOf(t *testing.T) {
+	amount := func(n uint64) *uint64 { return &n }
+	mib := func(n int64) eviction.Value {
+		return eviction.Value{Quantity: resource.NewQuantity(n<<20, resource.BinarySI)}
+	}
+	s := &eviction.Summary{Node: eviction.NodeStats{
+		Memory: &eviction.MemoryStats{UsageBytes: amount(700 << 20), WorkingSetBytes: amount(600 << 20), AvailableBytes: amount(400 << 20)},
+		SystemContainers: []eviction.ContainerStats{{Name: "pods", Memory: &eviction.MemoryStats{
+			UsageBytes: amount(300 << 20), WorkingSetBytes: amount(280 << 20), AvailableBytes: amount(520 << 20),
+		}}},
+	}}
+	at := eviction.Cgroups{Mount: "/memory", Pods: "/kubepods"}
+	pressure, err := eviction.ParsePressure("memory.pressure.full.avg60>5 for 30s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		threshold eviction.Threshold
+		want      Watch
+	}{
+		{
+			eviction.Threshold{Signal: eviction.MemoryAvailable, Value: mib(100), Grace: time.Minute},
+			Threshold{"memory.available<100Mi for 1m0s", eviction.Notice{Path: "/memory", Attribute: "memory.usage_in_bytes", Bytes: 1000 << 20}, 900 << 20},
+		},
+		{
+			eviction.Threshold{Signal: eviction.AllocatableMemoryAvailable, Value: mib(100)},
+			Threshold{"allocatableMemory.available<100Mi", eviction.Notice{Path: "/memory/kubepods", Attribute: "memory.usage_in_bytes", Bytes: 720 << 20}, 700 << 20},
+		},
+		{pressure, Trigger{"/proc/pressure/memory", true, 100 * time.Millisecond, 2 * time.Second}},
+	} {
+		got, err := Of(&c.threshold, s, at)
+		if d := cmp.Diff(c.want, got); d != "" || err != nil {
+			t.Errorf("%s: %v, -want +got:\n%s", c.threshold, err, d)
+		}
+	}
+	if _, err := Of(&eviction.Threshold{Signal: eviction.PIDAvailable, Value: mib(1)}, s, at); err == nil {
+		t.Error("pid.available: no error")
+	}
+}
+
+func TestWatchesThatAreWrong(t *testing.T) {
+	n, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	f := func(w Watch, want string) {
+		t.Helper()
+		err := n.Update(w)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got %v, want %q in it", w, err, want)
+		}
+	}
+	f(Trigger{Path: "p", Stall: time.Second, Window: 400 * time.Millisecond}, "the window is 400ms; the kernel takes 500ms to 10s")
+	f(Trigger{Path: "p", Stall: time.Second, Window: 11 * time.Second}, "the window is 11s")
+	f(Trigger{Path: "p", Stall: 3 * time.Second, Window: 2 * time.Second}, "the stall is 3s; it must be above nothing and at most the window, 2s")
+	f(Trigger{Path: "p", Window: 2 * time.Second}, "the stall is 0s")
+	f(Threshold{Notice: eviction.Notice{Path: "p", Attribute: "a", Bytes: -5}}, "no usage can cross -5 bytes")
+	f(Threshold{Notice: eviction.Notice{Path: "p", Attribute: "../a", Bytes: 5}}, `"../a" is no file of a cgroup`)
+	f(Threshold{}, "name the cgroup's directory")
+	f(Events{}, "name the file of counters")
+	e := Events{Path: "none"}
+	if err := n.Update(e, e); err == nil || !strings.Contains(err.Error(), "it is named twice") {
+		t.Errorf("named twice: %v", err)
+	}
+}
