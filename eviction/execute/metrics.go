@@ -1,0 +1,64 @@
+package execute
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/weir-metrics/weir/eviction"
+)
+
+type metrics struct {
+	outcomes  *prometheus.CounterVec
+	acting    prometheus.Histogram
+	cleanup   prometheus.Histogram
+	timeouts  prometheus.Counter
+	collected *prometheus.CounterVec
+	bytes     *prometheus.CounterVec
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	auto := promauto.With(r)
+	m := &metrics{
+		outcomes:  auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_outcomes_total", Help: "What became of the pods and collections that decisions named, by signal and by what was done."}, []string{"signal", "outcome"}),
+		acting:    auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_request_duration_seconds", Help: "Time from taking up a decision until the API server had answered for its pod.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}),
+		cleanup:   auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_cleanup_duration_seconds", Help: "Time from the API server's answer until the pod was gone, or was waited for no longer.", Buckets: prometheus.ExponentialBuckets(1, 2, 10)}),
+		timeouts:  auto.NewCounter(prometheus.CounterOpts{Name: "weir_eviction_cleanup_unfinished_total", Help: "Evicted pods that were still there when they were waited for no longer."}),
+		collected: auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_reclaimed_items_total", Help: "Containers and images removed before pods were evicted."}, []string{"collection"}),
+		bytes:     auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_reclaimed_bytes_total", Help: "What removed containers and images freed, as far as the runtime tells."}, []string{"collection"}),
+	}
+	// What never happened is 0, not absent.
+	names := []string{eviction.EmptyDirLimit, eviction.PodLimit, eviction.ContainerLimit}
+	for _, s := range eviction.Signals() {
+		names = append(names, string(s))
+	}
+	for _, name := range names {
+		for _, d := range [...]Did{Evicted, Killed, Blocked, Failed} {
+			m.outcomes.WithLabelValues(name, string(d))
+		}
+	}
+	for _, c := range []eviction.Collection{eviction.UnusedContainers, eviction.UnusedImages} {
+		m.collected.WithLabelValues(string(c))
+		m.bytes.WithLabelValues(string(c))
+	}
+	return m
+}
+
+func (m *metrics) outcome(o *Outcome) {
+	m.outcomes.WithLabelValues(o.Signal, string(o.Did)).Inc()
+}
+
+func (m *metrics) acted(o *Outcome) { m.acting.Observe(time.Since(o.At).Seconds()) }
+
+func (m *metrics) cleaned(o *Outcome) {
+	m.cleanup.Observe(o.Waited.Seconds())
+	if !o.Cleaned {
+		m.timeouts.Inc()
+	}
+}
+
+func (m *metrics) freed(c eviction.Collection, f Freed) {
+	m.collected.WithLabelValues(string(c)).Add(float64(max(0, f.Items)))
+	m.bytes.WithLabelValues(string(c)).Add(float64(max(0, f.Bytes)))
+}

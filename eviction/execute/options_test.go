@@ -1,0 +1,52 @@
+package execute
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+func TestOptions(t *testing.T) {
+	client := fake.NewClientset()
+	f := func(o Options, want string) {
+		t.Helper()
+		_, err := New(o)
+		if got := ""; err != nil {
+			got = err.Error()
+			if want == "" || !strings.Contains(got, want) {
+				t.Errorf("New(%+v): got %q, want %q in it", o, got, want)
+			}
+		} else if want != "" {
+			t.Errorf("New(%+v): got no error, want %q", o, want)
+		}
+	}
+	f(Options{}, "")
+	f(Options{Mode: Kill, Client: client, Node: "n", Self: "u"}, "")
+	f(Options{Mode: Evict, Client: client, Node: "n", NoPod: true}, "")
+	f(Options{Mode: Evict, Client: client, Node: "n"}, "metadata.uid")
+	f(Options{Mode: Evict, Client: client, Self: "u"}, "spec.nodeName")
+	f(Options{Mode: Kill, Node: "n", Self: "u"}, "a client is needed")
+	f(Options{Mode: 9}, "none of observe, evict, kill")
+	f(Options{MinGap: -1}, "negative")
+	f(Options{MaxPerWindow: -1}, "use mode observe")
+}
+
+func TestModes(t *testing.T) {
+	for _, m := range []Mode{Observe, Evict, Kill} {
+		if got, err := ParseMode(m.String()); err != nil || got != m {
+			t.Errorf("ParseMode(%q): got %v, %v", m.String(), got, err)
+		}
+	}
+	if _, err := ParseMode("Kill"); err == nil {
+		t.Error(`ParseMode("Kill"): got no error`)
+	}
+}
+
+func TestDefaultsAreTheKubelets(t *testing.T) {
+	o := Options{}.withDefaults()
+	if o.CleanupTimeout != 30*time.Second || o.CleanupPoll != time.Second {
+		t.Errorf("got %v, %v; want 30s, 1s", o.CleanupTimeout, o.CleanupPoll)
+	}
+}

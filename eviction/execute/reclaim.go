@@ -1,0 +1,63 @@
+package execute
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weir-metrics/weir/eviction"
+)
+
+// Reclaimer collects what a node can do without.
+type Reclaimer interface {
+	// Reclaim removes all of the collection, and returns what that freed. With an
+	// error, what was removed before it counts all the same.
+	Reclaim(context.Context, eviction.Collection) (Freed, error)
+}
+
+// Freed is what a collection gave.
+type Freed struct {
+	Items int   `json:"items"`           // containers or images removed
+	Bytes int64 `json:"bytes,omitempty"` // as the runtime tells; 0 if it does not
+}
+
+// Reclaim carries out the collections that a decision asks for, in order, and returns an
+// outcome for each. One that fails is no reason to leave out the next.
+func (x *Executor) Reclaim(ctx context.Context, d *eviction.Decision) []Outcome {
+	if len(d.Reclaim) == 0 {
+		return nil
+	}
+	signal := ""
+	if d.Acting >= 0 && d.Acting < len(d.Thresholds) {
+		signal = string(d.Thresholds[d.Acting].Threshold.Signal)
+	}
+	outcomes := make([]Outcome, len(d.Reclaim))
+	for i, c := range d.Reclaim {
+		o := &outcomes[i]
+		*o = Outcome{At: time.Now(), Mode: x.opts.Mode, Signal: signal, Hard: hard(d), Collection: c}
+		switch {
+		case x.opts.Mode == Observe:
+			o.say(Observed, "would remove every unused %s for %s; the mode is observe", c, signal)
+		case x.opts.Reclaimer == nil:
+			o.say(Off, "removed no unused %s for %s: weir is not given the container runtime", c, signal)
+		default:
+			x.collect(ctx, c, o)
+		}
+		x.metrics.outcome(o)
+	}
+	return outcomes
+}
+
+func (x *Executor) collect(ctx context.Context, c eviction.Collection, o *Outcome) {
+	ctx, cancel := context.WithTimeout(ctx, x.opts.ReclaimTimeout)
+	defer cancel()
+	freed, err := x.opts.Reclaimer.Reclaim(ctx, c)
+	o.Freed = freed
+	x.metrics.freed(c, freed)
+	if err != nil {
+		o.Err = fmt.Errorf("remove unused %ss: %w", c, err)
+		o.say(Failed, "removed %d unused %ss (%d bytes) for %s, not all: %v", freed.Items, c, freed.Bytes, o.Signal, o.Err)
+		return
+	}
+	o.say(Collected, "removed %d unused %ss (%d bytes) for %s", freed.Items, c, freed.Bytes, o.Signal)
+}
