@@ -1,15 +1,9 @@
 package autoscaler
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-metrics/weir/internal/vectors"
 )
 
 // TestConformance holds every decision to the original's: see testdata/hpa.
@@ -95,55 +91,14 @@ func checkRefused(t *testing.T, v *vector) {
 // eachVector calls f with every vector there is.
 func eachVector(t testing.TB, f func(*vector)) {
 	t.Helper()
-	dir := filepath.Join("testdata", "hpa")
-	if root := os.Getenv("WEIR_CONFORMANCE_DIR"); root != "" {
-		dir = filepath.Join(root, "hpa")
-	}
-	var files []string
-	for _, pattern := range []string{"*.jsonl", "*.jsonl.gz"} {
-		found, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, found...)
-	}
-	if len(files) == 0 {
-		t.Fatalf("no *.jsonl or *.jsonl.gz in %s: point WEIR_CONFORMANCE_DIR at the folder above hpa, or unset it", dir)
-	}
-	for _, name := range files {
-		if err := eachLine(name, func(line []byte) error {
-			v := &vector{}
-			if err := json.Unmarshal(line, v); err != nil {
-				return err
-			}
-			f(v)
-			return nil
-		}); err != nil {
-			t.Fatalf("read %s: %v", name, err)
-		}
-	}
-}
-
-func eachLine(name string, f func([]byte) error) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	var r io.Reader = file
-	if strings.HasSuffix(name, ".gz") {
-		if r, err = gzip.NewReader(file); err != nil {
+	vectors.Each(t, "hpa", func(line []byte) error {
+		v := &vector{}
+		if err := json.Unmarshal(line, v); err != nil {
 			return err
 		}
-	}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		if err := f(lines.Bytes()); err != nil {
-			return err
-		}
-	}
-	return lines.Err()
+		f(v)
+		return nil
+	})
 }
 
 // checkReplicas plays one call of the calculator.

@@ -1,19 +1,15 @@
 package eviction
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/weir-metrics/weir/internal/vectors"
 )
 
 // t0 is when a vector begins.
@@ -228,56 +224,15 @@ func since(t time.Time) *float64 {
 // eachVector calls f with every vector there is of a family.
 func eachVector(t testing.TB, family string, f func(*vector)) {
 	t.Helper()
-	dir := filepath.Join("testdata", "eviction")
-	if root := os.Getenv("WEIR_CONFORMANCE_DIR"); root != "" {
-		dir = filepath.Join(root, "eviction")
-	}
-	found := 0
-	for _, pattern := range []string{"*.jsonl", "*.jsonl.gz"} {
-		files, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			t.Fatal(err)
+	vectors.Each(t, "eviction", func(line []byte) error {
+		if !bytes.Contains(line, fmt.Appendf(nil, `"family":%q`, family)) {
+			return nil
 		}
-		found += len(files)
-		for _, name := range files {
-			if err := eachLine(name, func(line []byte) error {
-				if !bytes.Contains(line, fmt.Appendf(nil, `"family":%q`, family)) {
-					return nil
-				}
-				v := &vector{}
-				if err := json.Unmarshal(line, v); err != nil {
-					return err
-				}
-				f(v)
-				return nil
-			}); err != nil {
-				t.Fatalf("read %s: %v", name, err)
-			}
-		}
-	}
-	if found == 0 {
-		t.Fatalf("no *.jsonl or *.jsonl.gz in %s: point WEIR_CONFORMANCE_DIR at the folder above eviction, or unset it", dir)
-	}
-}
-
-func eachLine(name string, f func([]byte) error) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	var r io.Reader = file
-	if strings.HasSuffix(name, ".gz") {
-		if r, err = gzip.NewReader(file); err != nil {
+		v := &vector{}
+		if err := json.Unmarshal(line, v); err != nil {
 			return err
 		}
-	}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		if err := f(lines.Bytes()); err != nil {
-			return err
-		}
-	}
-	return lines.Err()
+		f(v)
+		return nil
+	})
 }
