@@ -15,6 +15,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
 	"github.com/weir-metrics/weir/metric"
@@ -32,14 +33,19 @@ func ask(ctx context.Context, c *metricsclient.Clientset, d *duplicate) told {
 	if err != nil {
 		return told{reason: reasonOf(err)}
 	}
-	for _, c := range m.Containers {
-		if c.Name == d.container {
-			return told{claim: claim{m.Timestamp.Time, m.Window.Duration, use{
-				c.Usage.Cpu().AsApproximateFloat64() * 1000, c.Usage.Memory().AsApproximateFloat64(),
-			}}}
+	for i := range m.Containers {
+		if c := &m.Containers[i]; c.Name == d.container {
+			return told{claim: claimOf(m, c)}
 		}
 	}
 	return told{reason: "without the container"}
+}
+
+// claimOf returns what an answer says of a container.
+func claimOf(p *metricsv1beta1.PodMetrics, c *metricsv1beta1.ContainerMetrics) claim {
+	return claim{p.Timestamp.Time, p.Window.Duration, use{
+		c.Usage.Cpu().AsApproximateFloat64() * 1000, c.Usage.Memory().AsApproximateFloat64(),
+	}}
 }
 
 // reasonOf returns the reason that an error of metrics.k8s.io names, or what it
