@@ -47,7 +47,7 @@ func Decide(in *Input) *Decision {
 	d.Observations = stalled(observe(in.Summary, in.Now), in.Settings.Thresholds, in.Pressure, in.Now)
 	d.thresholds(in, begins)
 	d.conditions(in)
-	d.remember(in)
+	d.remember()
 	d.act(in)
 	return d
 }
@@ -136,7 +136,7 @@ func place(c corev1.NodeConditionType) int {
 }
 
 // remember makes the state for the next decision.
-func (d *Decision) remember(in *Input) {
+func (d *Decision) remember() {
 	s := &d.State
 	s.Conditions = d.Conditions
 	s.Thresholds, s.Seen = nil, nil

@@ -61,39 +61,39 @@ type trait struct {
 // memoryFirst parts memory's ranks from all others: those are acted on first, hard or soft.
 const memoryFirst = 10
 
-// trait returns what the signal stands for; false if it is none.
-func (s Signal) trait() (trait, bool) {
+// trait returns what the signal stands for; the zero trait if it is none.
+func (s Signal) trait() trait {
 	switch s {
 	case MemoryAvailable:
-		return trait{resourceMemory, corev1.NodeMemoryPressure, 0}, true
+		return trait{resourceMemory, corev1.NodeMemoryPressure, 0}
 	case AllocatableMemoryAvailable:
-		return trait{resourceMemory, corev1.NodeMemoryPressure, 1}, true
+		return trait{resourceMemory, corev1.NodeMemoryPressure, 1}
 	case NodeFsAvailable:
-		return trait{resourceDisk, corev1.NodeDiskPressure, 11}, true
+		return trait{resourceDisk, corev1.NodeDiskPressure, 11}
 	case NodeFsInodesFree:
-		return trait{resourceInodes, corev1.NodeDiskPressure, 12}, true
+		return trait{resourceInodes, corev1.NodeDiskPressure, 12}
 	case ImageFsAvailable:
-		return trait{resourceDisk, corev1.NodeDiskPressure, 13}, true
+		return trait{resourceDisk, corev1.NodeDiskPressure, 13}
 	case ImageFsInodesFree:
-		return trait{resourceInodes, corev1.NodeDiskPressure, 14}, true
+		return trait{resourceInodes, corev1.NodeDiskPressure, 14}
 	case ContainerFsAvailable:
-		return trait{resourceDisk, corev1.NodeDiskPressure, 15}, true
+		return trait{resourceDisk, corev1.NodeDiskPressure, 15}
 	case ContainerFsInodesFree:
-		return trait{resourceInodes, corev1.NodeDiskPressure, 16}, true
+		return trait{resourceInodes, corev1.NodeDiskPressure, 16}
 	case PIDAvailable:
-		return trait{resourcePIDs, corev1.NodePIDPressure, 17}, true
+		return trait{resourcePIDs, corev1.NodePIDPressure, 17}
 	}
 	of, _, _, ok := s.stall()
 	if !ok {
-		return trait{}, false
+		return trait{}
 	}
 	switch of {
 	case "memory":
-		return trait{resourceMemory, corev1.NodeMemoryPressure, 2}, true
+		return trait{resourceMemory, corev1.NodeMemoryPressure, 2}
 	case "cpu":
-		return trait{resourceCPU, NodeCPUPressure, 18}, true
+		return trait{resourceCPU, NodeCPUPressure, 18}
 	default:
-		return trait{resourceIO, NodeIOPressure, 19}, true
+		return trait{resourceIO, NodeIOPressure, 19}
 	}
 }
 
@@ -121,14 +121,12 @@ func (s Signal) Pressure() bool {
 // Resource is what a node is low on by this signal, as the kubelet names it: memory,
 // ephemeral-storage, inodes, pids; cpu and io for weir's own. Empty for an unknown one.
 func (s Signal) Resource() string {
-	t, _ := s.trait()
-	return t.resource
+	return s.trait().resource
 }
 
 // Condition is the node condition the signal leads to.
 func (s Signal) Condition() corev1.NodeConditionType {
-	t, _ := s.trait()
-	return t.condition
+	return s.trait().condition
 }
 
 func (s Signal) inBytes() bool {

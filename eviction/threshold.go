@@ -110,8 +110,8 @@ func (t *Threshold) limit(capacity int64) (limit, goal resource.Quantity) {
 // soft, then as Signals lists them. The kubelet has only the first of these rules.
 func inOrder(list []ThresholdState) {
 	slices.SortStableFunc(list, func(a, b ThresholdState) int {
-		s, _ := a.Threshold.Signal.trait()
-		t, _ := b.Threshold.Signal.trait()
+		s := a.Threshold.Signal.trait()
+		t := b.Threshold.Signal.trait()
 		return cmp.Or(
 			cmp.Compare(s.rank/memoryFirst, t.rank/memoryFirst),
 			first(a.Threshold.Hard(), b.Threshold.Hard()),

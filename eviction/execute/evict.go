@@ -9,14 +9,12 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/weir-metrics/weir/eviction"
 )
 
 // evict asks the Eviction API. The precondition is the UID alone: the API server itself
 // guards against a pod that becomes ready meanwhile, and with a resourceVersion it would
 // fail for every heartbeat of the kubelet.
-func (x *Executor) evict(ctx context.Context, k *eviction.Kill, o *Outcome) {
+func (x *Executor) evict(ctx context.Context, o *Outcome) {
 	pod, ok := x.look(ctx, o)
 	if !ok {
 		return

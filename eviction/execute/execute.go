@@ -120,7 +120,7 @@ func (x *Executor) one(ctx context.Context, k *eviction.Kill, o *Outcome) (left 
 	if key.delete {
 		x.kill(ctx, k, o)
 	} else {
-		x.evict(ctx, k, o)
+		x.evict(ctx, o)
 	}
 	x.metrics.acted(o)
 	now := time.Now()

@@ -47,7 +47,7 @@ func (e *events) look() ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	is, err := parseCounters(nil, b)
+	is, err := parseCounters(b)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", e.want.Path, err)
 	}

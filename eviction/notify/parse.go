@@ -89,8 +89,8 @@ type counter struct {
 	value uint64
 }
 
-// parseCounters parses lines of a name and a number, appending to dst.
-func parseCounters(dst []counter, b []byte) ([]counter, error) {
+// parseCounters parses lines of a name and a number.
+func parseCounters(b []byte) (list []counter, err error) {
 	for len(b) > 0 {
 		var line []byte
 		line, b, _ = bytes.Cut(b, []byte{'\n'})
@@ -102,9 +102,9 @@ func parseCounters(dst []counter, b []byte) ([]counter, error) {
 		if !ok || len(name) == 0 || err != nil {
 			return nil, fmt.Errorf("parse counters: %q is no name and number", clip(line))
 		}
-		dst = append(dst, counter{string(name), n})
+		list = append(list, counter{string(name), n})
 	}
-	return dst, nil
+	return list, nil
 }
 
 // changes are the counters that are not as they were. One that is new counts from zero.

@@ -48,11 +48,11 @@ func TestInactiveFile(t *testing.T) {
 }
 
 func TestChanges(t *testing.T) {
-	was, err := parseCounters(nil, []byte("low 0\nhigh 3\nmax 1\n"))
+	was, err := parseCounters([]byte("low 0\nhigh 3\nmax 1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	is, err := parseCounters(nil, []byte("low 0\nhigh 5\nmax 1\noom 2\n"))
+	is, err := parseCounters([]byte("low 0\nhigh 5\nmax 1\noom 2\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func FuzzParseStalls(f *testing.F) {
 func FuzzParseCounters(f *testing.F) {
 	f.Add([]byte("low 0\nhigh 3\nmax 1\noom 0\noom_kill 0\noom_group_kill 0\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		list, err := parseCounters(nil, b)
+		list, err := parseCounters(b)
 		if err != nil {
 			return
 		}
@@ -99,7 +99,7 @@ func FuzzParseCounters(f *testing.F) {
 		for _, c := range list {
 			out = fmt.Appendf(out, "%s %d\n", c.name, c.value)
 		}
-		again, err := parseCounters(nil, out)
+		again, err := parseCounters(out)
 		if err != nil || !slices.Equal(list, again) {
 			t.Errorf("%v became %v, %v", list, again, err)
 		}

@@ -4,7 +4,6 @@ package apis
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -158,5 +157,5 @@ func TestAutoscalerSpecs(t *testing.T) {
 	if _, _, err := send(autoscalers, "Autoscaler", whole+`minReplicas: 0, metrics: [`+external+`]`); err != nil {
 		t.Errorf("a minimum of 0 with an external metric: %v", err)
 	}
-	t.Log(fmt.Sprintf("kubectl explain autoscaler.spec:\n%s", tail(w.kubectl(t, "explain", "autoscaler.spec"), 40)))
+	t.Logf("kubectl explain autoscaler.spec:\n%s", tail(w.kubectl(t, "explain", "autoscaler.spec"), 40))
 }
