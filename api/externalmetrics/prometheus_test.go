@@ -3,20 +3,16 @@ package externalmetrics
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/internal/promtest"
 )
 
 // exposition is what the tests' Prometheus scrapes.
@@ -59,39 +55,11 @@ metrics:
 // returns its URL when it has done so.
 func startPrometheus(t *testing.T) string {
 	t.Helper()
-	binary, err := exec.LookPath("prometheus")
-	if err != nil {
-		t.Skip("no prometheus in $PATH: apt-get install prometheus")
-	}
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, exposition) }))
 	t.Cleanup(target.Close)
-	dir := t.TempDir()
 	config := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n- job_name: queues\n  honor_labels: true\n  static_configs: [{targets: [%q]}]\n",
 		strings.TrimPrefix(target.URL, "http://"))
-	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	cmd := exec.Command(binary, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		cmd.Wait()
-	})
-	url := "http://" + address
+	url, log := promtest.Start(t, t.TempDir(), config)
 	c, err := promclient.New(promclient.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)
@@ -106,8 +74,7 @@ func startPrometheus(t *testing.T) string {
 		}
 		select {
 		case <-ctx.Done():
-			said, _ := os.ReadFile(log.Name())
-			t.Fatalf("Prometheus has scraped nothing in a minute (%v):\n%s", err, said)
+			t.Fatalf("Prometheus has scraped nothing in a minute (%v):\n%s", err, log())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

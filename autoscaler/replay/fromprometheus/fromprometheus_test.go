@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/internal/promtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -93,10 +92,8 @@ func exposition(w *bufio.Writer) {
 // start fills a real Prometheus with the exposition, and returns what asks it.
 func start(t *testing.T) *history.History {
 	t.Helper()
-	for _, binary := range []string{"prometheus", "promtool"} {
-		if _, err := exec.LookPath(binary); err != nil {
-			t.Skipf("no %s in $PATH: apt-get install prometheus", binary)
-		}
+	if _, err := exec.LookPath("promtool"); err != nil {
+		t.Skip("no promtool in $PATH: apt-get install prometheus")
 	}
 	dir := t.TempDir()
 	said, err := os.Create(filepath.Join(dir, "said"))
@@ -110,31 +107,8 @@ func start(t *testing.T) *history.History {
 	if out, err := exec.Command("promtool", "tsdb", "create-blocks-from", "openmetrics", said.Name(), filepath.Join(dir, "data")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	config := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(config, []byte("global: {}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	cmd := exec.Command("prometheus", "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--storage.tsdb.retention.time=100y", "--web.listen-address="+address)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		cmd.Wait()
-	})
-	client, err := promclient.New(promclient.Options{URL: "http://" + address})
+	url, log := promtest.Start(t, dir, "global: {}\n", "--storage.tsdb.retention.time=100y")
+	client, err := promclient.New(promclient.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +121,7 @@ func start(t *testing.T) *history.History {
 		}
 		select {
 		case <-ctx.Done():
-			text, _ := os.ReadFile(log.Name())
-			t.Fatalf("Prometheus does not answer in a minute:\n%s", text)
+			t.Fatalf("Prometheus does not answer in a minute:\n%s", log())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

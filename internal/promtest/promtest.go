@@ -1,0 +1,51 @@
+// Package promtest runs a real Prometheus for tests.
+package promtest
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Start starts the Prometheus in $PATH with a configuration and its data in dir/data,
+// until the test ends, and returns its URL, which may not answer yet, and what
+// returns its log. Without a Prometheus the test is skipped.
+func Start(t testing.TB, dir, config string, flags ...string) (url string, log func() string) {
+	t.Helper()
+	binary, err := exec.LookPath("prometheus")
+	if err != nil {
+		t.Skip("no prometheus in $PATH: apt-get install prometheus")
+	}
+	file := filepath.Join(dir, "prometheus.yml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	said, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	args := []string{"--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address}
+	cmd := exec.Command(binary, append(args, flags...)...)
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		cmd.Wait()
+	})
+	return "http://" + address, func() string {
+		text, _ := os.ReadFile(said.Name())
+		return string(text)
+	}
+}
