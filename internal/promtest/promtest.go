@@ -2,6 +2,7 @@
 package promtest
 
 import (
+	"context"
 	"net"
 	"os"
 	"os/exec"
@@ -23,7 +24,8 @@ func Start(t testing.TB, dir, config string, flags ...string) (url string, log f
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	var listen net.ListenConfig
+	free, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,14 +37,16 @@ func Start(t testing.TB, dir, config string, flags ...string) (url string, log f
 	}
 	defer said.Close()
 	args := []string{"--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address}
-	cmd := exec.Command(binary, append(args, flags...)...)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, append(args, flags...)...) // the cleanup ends it
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		cmd.Wait()
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Errorf("end Prometheus: %v", err)
+		}
+		_ = cmd.Wait() // it ends by the signal
 	})
 	return "http://" + address, func() string {
 		text, _ := os.ReadFile(said.Name())
