@@ -1,0 +1,2 @@
+// Package kubelet serves what a kubelet serves.
+package kubelet

@@ -1,0 +1,2 @@
+// Package beside compares thresholds with those of the kubelet that evicts on the same node.
+package beside

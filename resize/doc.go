@@ -1,0 +1,2 @@
+// Package resize finds requests that fit what is used.
+package resize
