@@ -89,6 +89,11 @@ func (s *State) applyBirth(t *track, facts *metric.Facts, b *metric.Batch) {
 	}
 }
 
+// toCome is by how much a start must lie after its own reading for the node's clock to
+// have been put back in between: a start that merely wanders, and one beside a reading
+// from a cache, stay below it.
+const toCome = 35 * time.Second
+
 // start returns when the candidate's instance began, if that is known from
 // better than a cgroup's modification time; else 0.
 func (t *track) start(c candidate, b *metric.Batch) int64 {
@@ -102,5 +107,9 @@ func (t *track) start(c candidate, b *metric.Batch) int64 {
 	if i.Start == 0 {
 		return 0
 	}
-	return i.Start + shift
+	start := i.Start + shift
+	if read := b.Samples[c.sample].Times[metric.CPU]; read != 0 && start-read > int64(toCome) {
+		return 1 // by a clock that was put back since: before all that began after that
+	}
+	return start
 }
