@@ -3,14 +3,14 @@
 package host
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
-	"strconv"
 	"time"
+
+	"github.com/weir-metrics/weir/sources/host/kernel"
 )
 
 // counter is a cgroup's CPU time and when it was read.
@@ -35,9 +35,9 @@ const (
 // readCounter reads a cgroup's CPU time from its directory: cpuacct.usage
 // on version 1, usage_usec in cpu.stat on version 2.
 func readCounter(dir string, v2 bool) (counter, error) {
-	name, parse := "cpuacct.usage", parseUsage
+	name, parse := "cpuacct.usage", kernel.ParseUint
 	if v2 {
-		name, parse = "cpu.stat", parseCPUStat
+		name, parse = "cpu.stat", kernel.ParseCPUStat
 	}
 	file, err := os.Open(path.Join(dir, name))
 	if err != nil {
@@ -66,20 +66,4 @@ func readCounter(dir string, v2 bool) (counter, error) {
 		}
 	}
 	return best, nil
-}
-
-// parseUsage reads cpuacct.usage: a count of nanoseconds.
-func parseUsage(data []byte) (uint64, error) {
-	return strconv.ParseUint(string(bytes.TrimSpace(data)), 10, 64)
-}
-
-// parseCPUStat reads usage_usec from cpu.stat, in nanoseconds.
-func parseCPUStat(data []byte) (uint64, error) {
-	for line := range bytes.Lines(data) {
-		if value, ok := bytes.CutPrefix(line, []byte("usage_usec ")); ok {
-			µs, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 54) // 54: room for nanoseconds
-			return µs * 1000, err
-		}
-	}
-	return 0, errors.New("no usage_usec in it")
 }

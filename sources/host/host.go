@@ -18,6 +18,7 @@ import (
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
+	"github.com/weir-metrics/weir/sources/host/problems"
 )
 
 // Host reads this machine. Its methods may be called concurrently; reads take
@@ -129,21 +130,21 @@ func (h *Host) read(ctx context.Context, b *metric.Batch, all bool, paths ...met
 	h.refresh(now)
 	b.Cores = float64(h.mu.machine.info.NumCores)
 
-	var errs problems
+	var errs problems.List
 	whole := all // everything there is gets a sample
 	options := &h.options
 	if !all {
 		options = &Options{}
 	}
 	places, walkErrs := walk(&h.mounts, options, paths...)
-	errs.add(walkErrs...)
+	errs.Add(walkErrs...)
 	whole = whole && len(walkErrs) == 0
 	// A census needs all that is below; the rest of the round only what is asked for.
 	heads, headErrs := take(places, path.Join(h.options.RootFS, "proc"))
-	errs.add(headErrs...)
+	errs.Add(headErrs...)
 	if all {
 		if over := len(places) - h.options.MaxCgroups; over > 0 {
-			errs.add(fmt.Errorf("report cgroups: %d of %d are over the limit (raise max-cgroups, or choose with prefix)", over, len(places)))
+			errs.Add(fmt.Errorf("report cgroups: %d of %d are over the limit (raise max-cgroups, or choose with prefix)", over, len(places)))
 			places, whole = places[:h.options.MaxCgroups], false
 		}
 		h.forget(places)
@@ -155,16 +156,16 @@ func (h *Host) read(ctx context.Context, b *metric.Batch, all bool, paths ...met
 	}
 	for i := range places {
 		if err := ctx.Err(); err != nil {
-			errs.add(fmt.Errorf("read cgroups: %d of %d not read: %w", len(places)-i, len(places), err))
+			errs.Add(fmt.Errorf("read cgroups: %d of %d not read: %w", len(places)-i, len(places), err))
 			whole = false
 			break
 		}
 		missed, err := r.sample(b, &places[i])
-		errs.add(err)
+		errs.Add(err)
 		whole = whole && !missed
 	}
 	b.Exhaustive = whole
-	return errs.readError(ctx)
+	return readError(ctx, &errs)
 }
 
 // chosen returns the places at paths, in their order.

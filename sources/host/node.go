@@ -15,6 +15,7 @@ import (
 	"github.com/opencontainers/cgroups"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/kernel"
 )
 
 // nodeReader reads what the node has beyond its root cgroup.
@@ -50,7 +51,7 @@ func (n *nodeReader) memory(s *metric.Sample, proc string) error {
 	if err != nil {
 		return fmt.Errorf("read node memory: %w", err)
 	}
-	m := parsePairs(data, 1024)
+	m := pairs(data)
 	capacity, ok := m["MemTotal"]
 	if !ok {
 		return errors.New("read node memory: no MemTotal in meminfo")
@@ -73,10 +74,11 @@ func (n *nodeReader) memory(s *metric.Sample, proc string) error {
 	if data, err = os.ReadFile(path.Join(proc, "vmstat")); err != nil {
 		return fmt.Errorf("read node memory events: %w", err)
 	}
+	events := pairs(data)
 	for key, id := range map[string]metric.ID{
 		"oom_kill": metric.MemoryOOMEvents, "pgfault": metric.MemoryPageFaults, "pgmajfault": metric.MemoryMajorPageFaults,
 	} {
-		if v, ok := parsePairs(data, 1)[key]; ok {
+		if v, ok := events[key]; ok {
 			set(s, id, v)
 		}
 	}
@@ -90,12 +92,11 @@ func (n *nodeReader) processes(s *metric.Sample, proc string) error {
 	if err != nil {
 		return fmt.Errorf("count threads: %w", err)
 	}
-	var load [3]float64
-	var runnable, threads uint64
-	if _, err := fmt.Sscanf(string(data), "%f %f %f %d/%d", &load[0], &load[1], &load[2], &runnable, &threads); err != nil {
-		return fmt.Errorf("count threads: loadavg: %w", err)
+	threads, err := kernel.ParseThreads(data)
+	if err != nil {
+		return fmt.Errorf("count threads: %w", err)
 	}
-	set(s, metric.ProcessThreads, threads)
+	set(s, metric.ProcessThreads, uint64(threads))
 	limit := uint64(0)
 	for _, name := range [...]string{"threads-max", "pid_max"} {
 		var v uint64
@@ -130,15 +131,15 @@ func (n *nodeReader) pressures(s *metric.Sample, o *observation, proc string) er
 			if isAbsent(err) {
 				continue // a gap, not an error
 			}
-			var psi cgroups.PSIStats
+			var read kernel.Pressure
 			if err == nil {
-				psi.Some.Total, psi.Full.Total, err = parsePressure(data)
+				read, err = kernel.ParsePressure(data)
 			}
 			if err != nil {
 				errs = append(errs, fmt.Errorf("read %s pressure: %w", p.name, err))
 				continue
 			}
-			p.from = &psi
+			p.from = &cgroups.PSIStats{Some: cgroups.PSIData{Total: read.Some.Total}, Full: cgroups.PSIData{Total: read.Full.Total}}
 		}
 		pressure(s, p.from, p.some, p.full)
 	}
@@ -241,16 +242,10 @@ func (n *nodeReader) network(b *metric.Batch, at int) error {
 	return nil
 }
 
-// parsePairs reads lines of a name and a number: "MemTotal: 16 kB" and
-// "pgfault 7". Numbers are multiplied by unit.
-func parsePairs(data []byte, unit uint64) map[string]uint64 {
+func pairs(data []byte) map[string]uint64 {
 	m := map[string]uint64{}
-	for line := range strings.Lines(string(data)) {
-		var name string
-		var value uint64
-		if n, _ := fmt.Sscan(line, &name, &value); n == 2 {
-			m[strings.TrimSuffix(name, ":")] = value * unit
-		}
+	for name, value := range kernel.Pairs(data) {
+		m[string(name)] = value
 	}
 	return m
 }

@@ -2,45 +2,20 @@ package host
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/problems"
 )
 
-// problems are what went wrong in one read. Beyond the first few they are only
-// counted: on a machine where one thing is wrong it is wrong with every cgroup.
-type problems struct {
-	errs []error
-	more int
-}
-
-const mostProblems = 10
-
-func (p *problems) add(errs ...error) {
-	for _, err := range errs {
-		switch {
-		case err == nil:
-		case len(p.errs) < mostProblems:
-			p.errs = append(p.errs, err)
-		default:
-			p.more++
-		}
-	}
-}
-
-// readError returns them as one *metric.ReadError; nil if there are none.
-func (p *problems) readError(ctx context.Context) error {
-	if len(p.errs) == 0 {
+// readError returns what went wrong as a *metric.ReadError; nil if nothing did.
+func readError(ctx context.Context, p *problems.List) error {
+	err := p.Err()
+	if err == nil {
 		return nil
 	}
 	reason := metric.NodeScrapeError
 	if ctx.Err() != nil {
 		reason = metric.NodeTimeout
 	}
-	errs := p.errs
-	if p.more > 0 {
-		errs = append(errs[:len(errs):len(errs)], fmt.Errorf("and %d more", p.more))
-	}
-	return &metric.ReadError{Reason: reason, Err: errors.Join(errs...)}
+	return &metric.ReadError{Reason: reason, Err: err}
 }

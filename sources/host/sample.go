@@ -12,11 +12,8 @@ import (
 	"github.com/opencontainers/cgroups"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/kernel"
 )
-
-// unlimited is where a byte limit means none: version 1 writes the largest
-// multiple of a page below 2^63, version 2 "max".
-const unlimited = 1 << 62
 
 // fill sets every metric that o holds for a cgroup that is not the node.
 func fill(s *metric.Sample, o *observation, v2 bool) {
@@ -105,7 +102,7 @@ func fillLimits(s *metric.Sample, o *observation, v2 bool) {
 		s.Values.Set(metric.CPULimit, float64(c.Quota)/float64(c.Period)*1e9)
 	}
 	m := o.spec.Memory
-	if !o.spec.HasMemory || m.Limit >= unlimited || m.Limit == 0 && !v2 {
+	if !o.spec.HasMemory || m.Limit >= kernel.NoLimit || m.Limit == 0 && !v2 {
 		m.Limit = math.MaxUint64
 	} else {
 		set(s, metric.MemoryLimit, m.Limit)
@@ -114,7 +111,7 @@ func fillLimits(s *metric.Sample, o *observation, v2 bool) {
 		}
 	}
 	// Version 1 limits memory and swap together.
-	if !o.swap || m.SwapLimit >= unlimited {
+	if !o.swap || m.SwapLimit >= kernel.NoLimit {
 		return
 	}
 	if !v2 {

@@ -5,7 +5,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net/url"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"github.com/opencontainers/cgroups"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/problems"
 )
 
 func asReadError(t testing.TB, err error) *metric.ReadError {
@@ -234,46 +234,6 @@ func TestBlamed(t *testing.T) {
 	}
 }
 
-func TestParseCounters(t *testing.T) {
-	if v, err := parseCPUStat([]byte("nr_periods 0\nusage_usec 1234567\nuser_usec 1\n")); v != 1234567000 || err != nil {
-		t.Errorf("cpu.stat = %d, %v, want 1234567000", v, err)
-	}
-	for _, bad := range []string{"", "usage_usec x\n", "usage_usec 99999999999999999999\n"} {
-		if v, err := parseCPUStat([]byte(bad)); err == nil {
-			t.Errorf("cpu.stat %q = %d, want an error", bad, v)
-		}
-	}
-	if v, err := parseUsage([]byte("987654321\n")); v != 987654321 || err != nil {
-		t.Errorf("cpuacct.usage = %d, %v, want 987654321", v, err)
-	}
-}
-
-func TestParsePressure(t *testing.T) {
-	some, full, err := parsePressure([]byte("some avg10=0.08 avg60=0.09 avg300=0.03 total=1596581\nfull avg10=0.08 avg60=0.08 avg300=0.02 total=1120195\n"))
-	if some != 1596581 || full != 1120195 || err != nil {
-		t.Errorf("got %d, %d, %v, want 1596581, 1120195", some, full, err)
-	}
-	for _, bad := range []string{"", "full avg10=0 total=1\n", "some total\n", "some x=1 y=2\n", "some a total=-1\n"} {
-		if _, _, err := parsePressure([]byte(bad)); err == nil {
-			t.Errorf("parsePressure(%q): no error", bad)
-		}
-	}
-}
-
-func FuzzParsePressure(f *testing.F) {
-	f.Add("some avg10=0.00 avg60=0.21 avg300=0.77 total=58128358\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")
-	f.Fuzz(func(t *testing.T, data string) {
-		some, full, err := parsePressure([]byte(data))
-		if err != nil {
-			return
-		}
-		again := fmt.Sprintf("some avg10=0 total=%d\nfull avg10=0 total=%d\n", some, full)
-		if s, f, err := parsePressure([]byte(again)); s != some || f != full || err != nil {
-			t.Errorf("parsePressure(%q) = %d, %d, but spelled anew %d, %d, %v", data, some, full, s, f, err)
-		}
-	})
-}
-
 func TestDefaultRoute(t *testing.T) {
 	v4 := "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n" +
 		"wlan0\t00000000\t010200C0\t0003\t0\t0\t600\t00000000\t0\t0\t0\n" +
@@ -348,17 +308,18 @@ func TestCensus(t *testing.T) {
 	}
 }
 
-func TestProblems(t *testing.T) {
-	var p problems
-	p.add(nil)
-	if err := p.readError(context.Background()); err != nil {
+func TestReadError(t *testing.T) {
+	var p problems.List
+	if err := readError(context.Background(), &p); err != nil {
 		t.Errorf("no problems = %v, want nil", err)
 	}
-	for i := range mostProblems + 3 {
-		p.add(fmt.Errorf("e%d", i))
+	p.Add(errors.New("e"))
+	if re := asReadError(t, readError(context.Background(), &p)); re.Error() != "NodeScrapeError: e" || re.Reason != metric.NodeScrapeError {
+		t.Errorf("got %q for %v, want NodeScrapeError: e", re, re.Reason)
 	}
-	re := asReadError(t, p.readError(context.Background()))
-	if s := re.Error(); !strings.HasSuffix(s, "e9\nand 3 more") || re.Reason != metric.NodeScrapeError {
-		t.Errorf("got %q, want ten and 3 more, NodeScrapeError", s)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if re := asReadError(t, readError(ctx, &p)); re.Reason != metric.NodeTimeout {
+		t.Errorf("out of time: reason = %v, want NodeTimeout", re.Reason)
 	}
 }

@@ -75,7 +75,7 @@ func (f *fixture) mkdir(dir string) {
 
 // cgroup makes a cgroup in the named hierarchies, "all" or some of f.all. Words are
 // pids=1,2 (in the first hierarchy alone: pid1=3), age=2h, current=3 (of the pids
-// controller), populated, frozen.
+// controller), populated, frozen, and files of limits: cpu.shares=102, cpu.max=max,100000.
 func (f *fixture) cgroup(path, hierarchies string, words ...string) {
 	f.t.Helper()
 	in := f.all
@@ -105,6 +105,14 @@ func (f *fixture) cgroup(path, hierarchies string, words ...string) {
 				f.write(filepath.Join(dir, "freezer.state"), "FROZEN\n")
 			case "age":
 				age = f.duration(value)
+			case "cpu.shares", "cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.limit_in_bytes":
+				if strings.HasPrefix(key, h+".") {
+					f.write(filepath.Join(dir, key), value+"\n")
+				}
+			case "cpu.weight", "cpu.max", "memory.max":
+				if h == "." {
+					f.write(filepath.Join(dir, key), strings.ReplaceAll(value, ",", " ")+"\n")
+				}
 			default:
 				f.t.Fatalf("a cgroup has no %q", word)
 			}

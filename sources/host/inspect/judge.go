@@ -266,6 +266,7 @@ func (j *judge) judged(c *Cgroup, started time.Time) Judged {
 	d := Judged{
 		Path: c.Path, Hierarchies: c.hierarchies(j.tree.Hierarchies),
 		Processes: c.Count(), Hidden: c.Unread || c.Unnamed > 0 || c.Held && c.Count() == 0, Frozen: c.Frozen,
+		Limits: c.Limits.any(),
 		Oldest: c.Processes[:min(shown, len(c.Processes))],
 		Since:  c.Made, SinceFrom: FromDirectory,
 	}

@@ -200,7 +200,13 @@ func (w *walk) look(dir *os.Root, entries []fs.DirEntry, p metric.CgroupPath, f 
 	for up := f; up != nil; up = up.pod {
 		up.Held = up.Held || held
 	}
-	f.Frozen = f.Frozen || frozen && f.Path == p
+	if f.Path != p {
+		return
+	}
+	f.Frozen = f.Frozen || frozen
+	if err := f.Limits.read(dir, entries); err != nil {
+		w.problem(fmt.Errorf("read limits of cgroup %s: %w", p, err))
+	}
 }
 
 // count adds the processes of a cgroup.procs file.

@@ -54,6 +54,8 @@ type Judged struct {
 	Processes int  `json:"processes"`
 	Hidden    bool `json:"hidden,omitempty"`
 	Frozen    bool `json:"frozen,omitempty"`
+	// Limits are what it may use, as the kernel has it; nil if that does not say.
+	Limits *Limits `json:"limits,omitempty"`
 	// Oldest are the oldest of the processes, a few.
 	Oldest []Process `json:"oldest,omitempty"`
 	// Since is when it began, as far as SinceFrom knows.

@@ -24,20 +24,29 @@ func (r *Report) WriteTable(out io.Writer, wide bool) error {
 		return err
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "JUDGEMENT\tPOD\tQOS BY PATH\tQOS BY SPEC\tPROCESSES\tAGE\tCGROUP")
+	limits := func(*Judged) string { return "" }
+	head := ""
+	if wide {
+		head = "CPU SHARES\tCPU QUOTA\tMEMORY LIMIT\t"
+		limits = func(d *Judged) string {
+			cpu, quota, memory := d.Limits.columns()
+			return cpu + "\t" + quota + "\t" + memory + "\t"
+		}
+	}
+	fmt.Fprintln(w, "JUDGEMENT\tPOD\tQOS BY PATH\tQOS BY SPEC\tPROCESSES\tAGE\t"+head+"CGROUP")
 	atLeast := false
 	for i := range r.Pods {
 		p := &r.Pods[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Judgement, safe(p.Who()), cmp.Or(p.PathQoS, "-"), cmp.Or(safe(p.SpecQoS), "-"),
-			p.processes(), p.age(r.Time), safe(p.Path))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s%s\n", p.Judgement, safe(p.Who()), cmp.Or(p.PathQoS, "-"), cmp.Or(safe(p.SpecQoS), "-"),
+			p.processes(), p.age(r.Time), limits(&p.Judged), safe(p.Path))
 		atLeast = atLeast || p.SinceFrom == FromDirectory
 		for k := range p.Containers {
 			c := &p.Containers[k]
 			if !wide || c.Path == p.Path { // a stray stands for itself
 				continue
 			}
-			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s\t%s\t  %s\n", c.Judgement, cmp.Or(safe(c.Name), "-"), c.processes(), c.age(r.Time),
-				safe(strings.TrimPrefix(string(c.Path), string(p.Path))))
+			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s\t%s\t%s  %s\n", c.Judgement, cmp.Or(safe(c.Name), "-"), c.processes(), c.age(r.Time),
+				limits(&c.Judged), safe(strings.TrimPrefix(string(c.Path), string(p.Path))))
 			atLeast = atLeast || c.SinceFrom == FromDirectory
 		}
 	}

@@ -47,6 +47,8 @@ type Cgroup struct {
 	Unread bool
 	// Frozen says that its processes are stopped by the freezer.
 	Frozen bool
+	// Limits are what it may use.
+	Limits Limits
 	// Made is the earliest modification time of its directories. A directory's
 	// time moves when a child comes or goes, never before its birth: the cgroup
 	// is at least as old. Touched is the latest.

@@ -1,0 +1,70 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/weir-metrics/weir/eviction/execute"
+)
+
+// What the kubelet labels its containers with.
+const (
+	labelUID  = "io.kubernetes.pod.uid"
+	labelName = "io.kubernetes.container.name"
+)
+
+func (r *Reclaimer) removeContainers(ctx context.Context) (execute.Freed, error) {
+	var freed execute.Freed
+	all, err := ask(ctx, r, r.run.ListContainers, &runtime.ListContainersRequest{
+		Filter: &runtime.ContainerFilter{State: &runtime.ContainerStateValue{State: runtime.ContainerState_CONTAINER_EXITED}},
+	})
+	if err != nil {
+		return freed, fmt.Errorf("list containers: %w", err)
+	}
+	var failed failures
+	dead := unused(all.GetContainers(), r.opts.Ended)
+	for i, c := range dead {
+		if ctx.Err() != nil {
+			failed.add(fmt.Errorf("leave %d containers: %w", len(dead)-i, context.Cause(ctx)))
+			break
+		}
+		if _, err := ask(ctx, r, r.run.RemoveContainer, &runtime.RemoveContainerRequest{ContainerId: c.GetId()}); err != nil {
+			failed.add(fmt.Errorf("remove container %s: %w", c.GetId(), err))
+			continue
+		}
+		freed.Items++
+	}
+	return freed, failed.join()
+}
+
+// unused returns which containers may go: all that have exited of a pod that has ended; of others
+// all but the newest that have the same name.
+func unused(all []*runtime.Container, ended func(types.UID) bool) []*runtime.Container {
+	type run struct {
+		pod  types.UID
+		name string
+	}
+	newest := map[run]*runtime.Container{}
+	runOf := func(c *runtime.Container) run {
+		return run{types.UID(c.GetLabels()[labelUID]), c.GetLabels()[labelName]}
+	}
+	for _, c := range all {
+		if n := newest[runOf(c)]; c.GetState() == runtime.ContainerState_CONTAINER_EXITED && (n == nil || c.GetCreatedAt() > n.GetCreatedAt()) {
+			newest[runOf(c)] = c
+		}
+	}
+	var list []*runtime.Container
+	for _, c := range all {
+		of := runOf(c)
+		if c.GetState() != runtime.ContainerState_CONTAINER_EXITED || of.pod == "" || of.name == "" {
+			continue
+		}
+		if c != newest[of] || ended(of.pod) {
+			list = append(list, c)
+		}
+	}
+	return list
+}

@@ -1,0 +1,135 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/weir-metrics/weir/eviction/execute"
+)
+
+func (r *Reclaimer) removeImages(ctx context.Context) (execute.Freed, error) {
+	var freed execute.Freed
+	images, err := r.listImages(ctx)
+	if err != nil {
+		return freed, fmt.Errorf("list images: %w", err)
+	}
+	// After the images, so that a container made meanwhile is seen.
+	used, err := r.imagesInUse(ctx)
+	if err != nil {
+		return freed, fmt.Errorf("find images in use: %w", err)
+	}
+	var failed failures
+	old := r.old(images, used, time.Now())
+	for i, image := range old {
+		if ctx.Err() != nil {
+			failed.add(fmt.Errorf("leave %d images: %w", len(old)-i, context.Cause(ctx)))
+			break
+		}
+		_, err := ask(ctx, r, r.images.RemoveImage, &runtime.RemoveImageRequest{Image: &runtime.ImageSpec{Image: image.GetId()}})
+		if err != nil {
+			failed.add(fmt.Errorf("remove image %s: %w", name(image), err))
+			continue
+		}
+		r.forget(image)
+		freed.Items++
+		freed.Bytes += int64(min(image.GetSize(), math.MaxInt64-uint64(freed.Bytes)))
+	}
+	return freed, failed.join()
+}
+
+// listImages lists the images, and remembers when each was first seen.
+func (r *Reclaimer) listImages(ctx context.Context) ([]*runtime.Image, error) {
+	now := time.Now() // before the runtime looks: what it finds was there no earlier
+	all, err := ask(ctx, r, r.images.ListImages, &runtime.ListImagesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seen := make(map[string]time.Time, len(all.GetImages()))
+	for _, image := range all.GetImages() {
+		seen[image.GetId()] = now
+		if first, ok := r.mu.seen[image.GetId()]; ok {
+			seen[image.GetId()] = first
+		}
+	}
+	r.mu.seen = seen
+	return all.GetImages(), nil
+}
+
+// forget makes an image new if it is pulled again.
+func (r *Reclaimer) forget(image *runtime.Image) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.mu.seen, image.GetId())
+}
+
+// imagesInUse returns every name that containers, running or not, give their images: which of
+// them is the ID differs between runtimes.
+func (r *Reclaimer) imagesInUse(ctx context.Context) (map[string]bool, error) {
+	all, err := ask(ctx, r, r.run.ListContainers, &runtime.ListContainersRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("list containers: %w", err)
+	}
+	used := map[string]bool{}
+	use := func(image *runtime.ImageSpec) {
+		used[image.GetImage()], used[image.GetUserSpecifiedImage()] = true, true
+	}
+	for _, c := range all.GetContainers() {
+		used[c.GetImageId()], used[c.GetImageRef()] = true, true
+		use(c.GetImage())
+		// Only its status tells which images are mounted into a container.
+		s, err := ask(ctx, r, r.run.ContainerStatus, &runtime.ContainerStatusRequest{ContainerId: c.GetId()})
+		if status.Code(err) == codes.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("ask for container %s: %w", c.GetId(), err)
+		}
+		for _, m := range s.GetStatus().GetMounts() {
+			use(m.GetImage())
+		}
+	}
+	delete(used, "")
+	return used, nil
+}
+
+// old returns the images that nobody uses and that are old enough.
+func (r *Reclaimer) old(images []*runtime.Image, used map[string]bool, now time.Time) []*runtime.Image {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []*runtime.Image
+	for _, image := range images {
+		first, ok := r.mu.seen[image.GetId()]
+		if image.GetPinned() || image.GetId() == "" || !ok || now.Sub(first) < r.opts.MinImageAge || isUsed(image, used) {
+			continue
+		}
+		list = append(list, image)
+	}
+	return list
+}
+
+func isUsed(image *runtime.Image, used map[string]bool) bool {
+	for _, names := range [][]string{{image.GetId()}, image.GetRepoTags(), image.GetRepoDigests()} {
+		for _, n := range names {
+			if used[n] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// name is what people know an image by.
+func name(image *runtime.Image) string {
+	if tags := image.GetRepoTags(); len(tags) > 0 {
+		return tags[0]
+	}
+	return image.GetId()
+}

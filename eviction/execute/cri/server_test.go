@@ -1,0 +1,156 @@
+package cri
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// fake is a container runtime of what it holds.
+type fake struct {
+	runtime.UnimplementedRuntimeServiceServer
+	runtime.UnimplementedImageServiceServer
+
+	mu         sync.Mutex
+	containers []*runtime.Container
+	images     []*runtime.Image
+	mounts     map[string]string // images mounted into containers
+	// fail says what a request about something is answered with; hang, that it is not.
+	fail map[string]error
+	hang map[string]bool
+	// removed is told of everything that is.
+	removed func(string)
+	listed  int // times that images were listed
+}
+
+// serve starts f on a socket for the test's time.
+func (f *fake) serve(t testing.TB) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "cri.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer()
+	runtime.RegisterRuntimeServiceServer(s, f)
+	runtime.RegisterImageServiceServer(s, f)
+	done := make(chan struct{})
+	go func() { defer close(done); s.Serve(l) }()
+	t.Cleanup(func() { s.Stop(); <-done })
+	return socket
+}
+
+func (f *fake) answer(ctx context.Context, about string) error {
+	f.mu.Lock()
+	hang, err := f.hang[about], f.fail[about]
+	f.mu.Unlock()
+	if hang {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return err
+}
+
+func (f *fake) ListContainers(ctx context.Context, q *runtime.ListContainersRequest) (*runtime.ListContainersResponse, error) {
+	if err := f.answer(ctx, "containers"); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var list []*runtime.Container
+	for _, c := range f.containers {
+		if want := q.GetFilter().GetState(); want == nil || c.State == want.State {
+			list = append(list, c)
+		}
+	}
+	return &runtime.ListContainersResponse{Containers: list}, nil
+}
+
+func (f *fake) ContainerStatus(ctx context.Context, q *runtime.ContainerStatusRequest) (*runtime.ContainerStatusResponse, error) {
+	if err := f.answer(ctx, "status "+q.ContainerId); err != nil {
+		return nil, err
+	}
+	mounts := []*runtime.Mount{{HostPath: "/etc/hosts"}}
+	if image, ok := f.mounts[q.ContainerId]; ok {
+		mounts = append(mounts, &runtime.Mount{Image: &runtime.ImageSpec{Image: image}})
+	}
+	return &runtime.ContainerStatusResponse{Status: &runtime.ContainerStatus{Mounts: mounts}}, nil
+}
+
+func (f *fake) RemoveContainer(ctx context.Context, q *runtime.RemoveContainerRequest) (*runtime.RemoveContainerResponse, error) {
+	if err := f.answer(ctx, q.ContainerId); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.containers = slices.DeleteFunc(f.containers, func(c *runtime.Container) bool { return c.Id == q.ContainerId })
+	f.tell(q.ContainerId)
+	return &runtime.RemoveContainerResponse{}, nil
+}
+
+func (f *fake) ListImages(ctx context.Context, _ *runtime.ListImagesRequest) (*runtime.ListImagesResponse, error) {
+	f.mu.Lock()
+	f.listed++
+	f.mu.Unlock()
+	if err := f.answer(ctx, "images"); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return &runtime.ListImagesResponse{Images: slices.Clone(f.images)}, nil
+}
+
+func (f *fake) RemoveImage(ctx context.Context, q *runtime.RemoveImageRequest) (*runtime.RemoveImageResponse, error) {
+	if err := f.answer(ctx, q.Image.Image); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.images = slices.DeleteFunc(f.images, func(i *runtime.Image) bool { return i.Id == q.Image.Image })
+	f.tell(q.Image.Image)
+	return &runtime.RemoveImageResponse{}, nil
+}
+
+func (f *fake) tell(id string) {
+	if f.removed != nil {
+		f.removed(id)
+	}
+}
+
+// left are the IDs of what is left.
+func (f *fake) left() (containers, images []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.containers {
+		containers = append(containers, c.Id)
+	}
+	for _, i := range f.images {
+		images = append(images, i.Id)
+	}
+	return containers, images
+}
+
+// container of a pod, as the kubelet labels it.
+func container(id, pod, name string, created int64, state runtime.ContainerState) *runtime.Container {
+	return &runtime.Container{
+		Id: id, CreatedAt: created, State: state,
+		Labels: map[string]string{labelUID: pod, labelName: name},
+	}
+}
+
+const (
+	createdState = runtime.ContainerState_CONTAINER_CREATED
+	running      = runtime.ContainerState_CONTAINER_RUNNING
+	exited       = runtime.ContainerState_CONTAINER_EXITED
+	unknownState = runtime.ContainerState_CONTAINER_UNKNOWN
+)
+
+var errBusy = status.Error(codes.FailedPrecondition, "busy")

@@ -1,0 +1,146 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
+)
+
+// layers is what tells where the writable layers of containers lie, as of one moment.
+type layers struct {
+	proc, root string
+	mounted    map[metric.ContainerID]string // by the host's mount table
+	pods       map[metric.PodUID]map[metric.ContainerID][]int
+}
+
+// maxAsked is how many processes of a container are asked for their root.
+const maxAsked = 8
+
+// findLayers reads the host's mount table and the cgroup of every process. What it returns is
+// never nil; with an error it knows less.
+func findLayers(proc, containerRoot string) (*layers, error) {
+	l := &layers{
+		proc: proc, root: containerRoot,
+		mounted: map[metric.ContainerID]string{},
+		pods:    map[metric.PodUID]map[metric.ContainerID][]int{},
+	}
+	data, err := os.ReadFile(path.Join(proc, "1", "mountinfo"))
+	if err != nil {
+		err = fmt.Errorf("read the host's mounts: %w", err)
+	}
+	for _, o := range parseOverlays(data) {
+		// containerd: /run/containerd/io.containerd.runtime.v2.task/k8s.io/ID/rootfs
+		if path.Base(o.point) == "rootfs" {
+			l.mounted[metric.ContainerID(path.Base(path.Dir(o.point)))] = o.upper
+		}
+	}
+	return l, errors.Join(err, l.findProcesses())
+}
+
+func (l *layers) findProcesses() error {
+	dir, err := os.Open(l.proc)
+	if err != nil {
+		return fmt.Errorf("list processes: %w", err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return fmt.Errorf("list processes: %w", err)
+	}
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		data, err := os.ReadFile(path.Join(l.proc, name, "cgroup"))
+		if err != nil {
+			continue // it has ended
+		}
+		ref, ok := containerOf(string(data))
+		if !ok {
+			continue
+		}
+		if l.pods[ref.UID] == nil {
+			l.pods[ref.UID] = map[metric.ContainerID][]int{}
+		}
+		l.pods[ref.UID][ref.ID] = append(l.pods[ref.UID][ref.ID], pid)
+	}
+	return nil
+}
+
+// containerOf reads a process's cgroup file: which pod's container it belongs to.
+func containerOf(cgroup string) (podcgroup.Ref, bool) {
+	for line := range strings.Lines(cgroup) {
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(parts) < 3 {
+			continue
+		}
+		if ref := parseSeen(parts[2]); ref.UID != "" && ref.ID != "" {
+			return ref, true
+		}
+	}
+	return podcgroup.Ref{}, false
+}
+
+// parseSeen reads a cgroup's path. In a cgroup namespace of one's own, as pods have with version 2,
+// others' paths begin with "/../.." and lack what is above both.
+func parseSeen(p string) podcgroup.Ref {
+	ref := podcgroup.Parse(metric.CgroupPath(p))
+	if ref.UID != "" || !strings.HasPrefix(p, "/../") {
+		return ref
+	}
+	for _, above := range []string{
+		"/kubepods", "/kubepods.slice",
+		"/kubepods.slice/kubepods-burstable.slice", "/kubepods.slice/kubepods-besteffort.slice",
+	} {
+		if ref := podcgroup.Parse(metric.CgroupPath(above + path.Clean(p))); ref.UID != "" {
+			return ref
+		}
+	}
+	return podcgroup.Ref{}
+}
+
+// errEnded: a container has no process. It may have ended, or run in a virtual machine.
+var errEnded = errors.New("it has no process")
+
+// find returns the writable layer of a container, as a path on the host.
+func (l *layers) find(uid metric.PodUID, id metric.ContainerID) (string, error) {
+	if upper, ok := l.mounted[id]; ok {
+		return upper, nil
+	}
+	pids := l.pods[uid][id]
+	if len(pids) == 0 {
+		return "", errEnded
+	}
+	var found string
+	for _, pid := range pids[:min(maxAsked, len(pids))] {
+		data, err := os.ReadFile(path.Join(l.proc, strconv.Itoa(pid), "mountinfo"))
+		if errors.Is(err, fs.ErrNotExist) || err != nil && !errors.Is(err, fs.ErrPermission) {
+			continue // it has ended
+		}
+		if err != nil {
+			return "", fmt.Errorf("read the mounts of process %d: %w", pid, err)
+		}
+		upper, ok := rootLayer(parseOverlays(data))
+		switch {
+		case !ok: // it has changed its root
+		case !below(upper, l.root):
+			return "", fmt.Errorf("the layer %s is not below %s: set ContainerRoot to the runtime's directory", upper, l.root)
+		case found != "" && upper != found:
+			return "", fmt.Errorf("its processes have two roots: %s and %s", found, upper)
+		default:
+			found = upper
+		}
+	}
+	if found == "" {
+		return "", errors.New("the root of none of its processes is an overlay")
+	}
+	return found, nil
+}

@@ -1,0 +1,120 @@
+package disk
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+func TestOverlays(t *testing.T) {
+	f := func(mountinfo string, want ...overlay) {
+		t.Helper()
+		if diff := cmp.Diff(want, parseOverlays([]byte(mountinfo)), cmp.AllowUnexported(overlay{})); diff != "" {
+			t.Errorf("%s(-want +got):\n%s", mountinfo, diff)
+		}
+	}
+	f("44 27 0:39 / / rw,relatime master:1 - overlay overlay rw,lowerdir=/l/1:/l/2,upperdir=/s/9/fs,workdir=/s/9/work,uuid=on\n",
+		overlay{"/", "/s/9/fs"})
+	f("44 27 0:39 / /a\\040b rw - overlay overlay rw,upperdir=/c\\054d\\134\\012/../e,workdir=/w\n",
+		overlay{"/a b", "/e"})
+	f("27 1 254:0 / / rw - ext4 /dev/vda rw\n"+ // under the overlay
+		"44 27 0:39 / /x rw - overlay overlay rw,lowerdir=/l,upperdir=/u,workdir=/w\n"+
+		"45 44 0:39 / /y rw,relatime shared:4 master:2 - overlay none rw,upperdir=/v\n",
+		overlay{"/x", "/u"}, overlay{"/y", "/v"})
+	f("44 27 0:39 / /x ro - overlay overlay ro,lowerdir=/l/1:/l/2\n")        // read only: it has none
+	f("44 27 0:39 /etc/hosts /x rw - overlay overlay rw,upperdir=/u\n")      // a part of it
+	f("44 27 0:39 / /x rw - overlay overlay rw,upperdir=ab12/diff\n")        // in words of a directory not known
+	f("44 27 0:39 / /x rw - tmpfs tmpfs rw,upperdir=/u\n")                   // no overlay
+	f("44 27 0:39 / /x rw - overlay overlay\n - overlay overlay upperdir=/") // cut short
+	f("")
+}
+
+func TestUnescape(t *testing.T) {
+	f := func(in, want string) {
+		t.Helper()
+		if got := unescape(in); got != want {
+			t.Errorf("unescape(%q) = %q, want %q", in, got, want)
+		}
+	}
+	f(`plain`, "plain")
+	f(`a\040b\011c\012d\134e\043`, "a b\tc\nd\\e#")
+	f(`\400 \08 \04`, `\400 \08 \04`) // not the kernel's
+	f(`\`, `\`)
+}
+
+func TestRootLayer(t *testing.T) {
+	f := func(list []overlay, want string) {
+		t.Helper()
+		if got, ok := rootLayer(list); got != want || ok != (want != "") {
+			t.Errorf("rootLayer(%v) = %q, %v, want %q", list, got, ok, want)
+		}
+	}
+	f(nil, "")
+	f([]overlay{{"/mnt", "/a"}}, "")
+	f([]overlay{{"/", "/a"}, {"/mnt", "/c"}}, "/a")
+	f([]overlay{{"/", "/a"}, {"/", "/b"}}, "/b")
+}
+
+func TestContainerOf(t *testing.T) {
+	const uid = metric.PodUID("73296cad-fda8-4a1c-bff9-cb1de73626a6")
+	low, id, inner := strings.ReplaceAll(string(uid), "-", "_"), strings.Repeat("a", 64), strings.Repeat("b", 64)
+	f := func(cgroup string, wantUID metric.PodUID) {
+		t.Helper()
+		ref, ok := containerOf(cgroup)
+		if ref.UID != wantUID || ok != (wantUID != "") || ok && ref.ID != metric.ContainerID(id) {
+			t.Errorf("%s: %+v, %v, want pod %s", cgroup, ref, ok, wantUID)
+		}
+	}
+	f("12:pids:/kubepods/burstable/pod"+string(uid)+"/"+id+"\n11:memory:/\n", uid)
+	f("12:pids:/\n1:name=systemd:/kubepods/pod"+string(uid)+"/"+id, uid)
+	f("0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod"+low+".slice/cri-containerd-"+id+".scope\n", uid)
+	f("0::/system.slice/kubepods-burstable-pod"+low+".slice:cri-containerd:"+id+"\n", uid)
+	f("0::/kubepods/pod"+string(uid)+"/"+id+"/docker/"+inner+"\n", uid)
+
+	// From a cgroup namespace of one's own.
+	f("0::/../../pod"+string(uid)+"/"+id, uid)
+	f("0::/../../../besteffort/pod"+string(uid)+"/"+id, uid)
+	f("0::/../../kubepods-burstable-pod"+low+".slice/cri-containerd-"+id+".scope", uid)
+	f("0::/../../kubepods-besteffort-pod"+low+".slice/cri-containerd-"+id+".scope", uid)
+	f("0::/../../../kubepods-pod"+low+".slice/cri-containerd-"+id+".scope", uid)
+	f("0::/../../../kubepods-burstable.slice/kubepods-burstable-pod"+low+".slice/cri-containerd-"+id+".scope/init.scope", uid)
+
+	f("0::/kubepods/pod"+string(uid)+"\n", "")   // the pod's own
+	f("0::/docker/"+id+"\n", "")                 // of no pod
+	f("0::/../"+id, "")                          // of one's own pod, whose name is above both
+	f("0::/", "")                                // oneself
+	f("12:pids\n\n:::\n", "")                    // nonsense
+	f("0::/pod"+string(uid)+"/"+id+" (old)", "") // a cgroup that is removed
+}
+
+// Whatever a mount says, what is read of it was said.
+func FuzzOverlays(f *testing.F) {
+	f.Add([]byte("44 27 0:39 / / rw - overlay overlay rw,upperdir=/s/9\\040/fs,workdir=/w\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, o := range parseOverlays(data) {
+			if !path.IsAbs(o.upper) || o.upper != path.Clean(o.upper) {
+				t.Errorf("layer %q is not a clean absolute path", o.upper)
+			}
+			if !strings.Contains(string(data), "upperdir=") {
+				t.Errorf("layer %q of nothing", o.upper)
+			}
+		}
+	})
+}
+
+func FuzzContainerOf(f *testing.F) {
+	f.Add("0::/../../pod73296cad-fda8-4a1c-bff9-cb1de73626a6/" + strings.Repeat("a", 64))
+	f.Fuzz(func(t *testing.T, cgroup string) {
+		ref, ok := containerOf(cgroup)
+		if ok != (ref.UID != "" && ref.ID != "") {
+			t.Errorf("containerOf = %+v, %v", ref, ok)
+		}
+		if !strings.Contains(cgroup, string(ref.ID)) {
+			t.Errorf("container %s is not in it", ref.ID)
+		}
+	})
+}

@@ -1,0 +1,282 @@
+//go:build linux
+
+package disk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
+)
+
+// Scanner looks at the disks. Its methods may be called from several goroutines.
+type Scanner struct {
+	opts       Options
+	refreshing chan struct{} // held by the one Refresh that looks
+	telling    sync.Mutex    // held while Done is told
+
+	mu struct {
+		sync.RWMutex
+		pods map[metric.PodUID]found
+		last Round
+	}
+}
+
+// found is what was found of a pod, when the last look began, and how long that took at the
+// background's speed.
+type found struct {
+	pod   *Pod
+	began time.Time
+	took  time.Duration
+}
+
+// New returns a Scanner, or what is wrong with the options. A directory that is not there is no
+// error: there are no pods then.
+func New(opts Options) (*Scanner, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("look at the disks: %w", err)
+	}
+	s := &Scanner{opts: opts, refreshing: make(chan struct{}, 1)}
+	s.mu.pods = map[metric.PodUID]found{}
+	return s, nil
+}
+
+// Pod returns what was found of a pod when it was last looked at.
+func (s *Scanner) Pod(uid metric.PodUID) (*Pod, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	f, ok := s.mu.pods[uid]
+	return f.pod, ok
+}
+
+// Last returns how the last background scan went, apart from those of slow pods; its zero value
+// before the first has ended.
+func (s *Scanner) Last() Round {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.mu.last
+}
+
+// Run scans now and every Period until ctx ends.
+func (s *Scanner) Run(ctx context.Context) error {
+	var lanes sync.WaitGroup
+	lanes.Go(func() { s.lane(ctx, false) })
+	lanes.Go(func() { s.lane(ctx, true) })
+	lanes.Wait()
+	return nil
+}
+
+// lane scans either the pods that take long or the others.
+func (s *Scanner) lane(ctx context.Context, slow bool) {
+	tick := time.NewTicker(s.opts.Period)
+	defer tick.Stop()
+	for {
+		r := s.round(ctx, slow)
+		if ctx.Err() != nil {
+			return
+		}
+		if !slow {
+			s.mu.Lock()
+			s.mu.last = r
+			s.mu.Unlock()
+		}
+		if !slow || r.Pods > 0 {
+			s.telling.Lock()
+			s.opts.Done(r)
+			s.telling.Unlock()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Refresh looks at all pods anew, at full speed, and returns after RefreshTimeout at the latest.
+// Those that were quick last time come first, so that one with millions of files holds up no
+// other; the ones it did not get to keep what was found before. A second call waits for the first.
+func (s *Scanner) Refresh(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.RefreshTimeout)
+	defer cancel()
+	select {
+	case s.refreshing <- struct{}{}:
+		defer func() { <-s.refreshing }()
+	case <-ctx.Done():
+		return
+	}
+	v, _ := s.view(newPace(1)) // the next scan in the background tells of its problems
+	for _, uid := range v.order {
+		began := time.Now()
+		pod, _ := v.look(ctx, uid)
+		if ctx.Err() != nil {
+			return
+		}
+		s.keep(uid, found{pod, began, v.took[uid]}) // at full speed, quick says nothing
+	}
+}
+
+// errSlow is why a look at a pod ends before its time.
+var errSlow = errors.New("it has too many files to be counted in time")
+
+// round looks once at all pods that are slow, or at those that are not, at the share of time it
+// may use.
+func (s *Scanner) round(ctx context.Context, slow bool) Round {
+	r := Round{At: time.Now(), Slow: slow}
+	timeout := s.opts.PodTimeout
+	if slow {
+		timeout = s.opts.SlowTimeout
+	}
+	if slow && !s.anySlow() {
+		return r
+	}
+	pace := newPace(s.opts.Share)
+	v, err := s.view(pace)
+	var p problems
+	p.add(err)
+	for _, uid := range v.order {
+		if (v.took[uid] >= s.opts.PodTimeout) != slow {
+			continue
+		}
+		began := time.Now()
+		podCtx, cancel := context.WithTimeoutCause(ctx, timeout, errSlow)
+		pod, err := v.look(podCtx, uid)
+		cancel()
+		if ctx.Err() != nil {
+			return r
+		}
+		r.Pods++
+		f := found{pod, began, time.Since(began)}
+		if before, ok := s.Pod(uid); !slow && errors.Is(err, errSlow) && ok {
+			f.pod = before // until it is looked at in more time
+		} else if err != nil {
+			p.add(fmt.Errorf("pod %s: %w", uid, err))
+		}
+		if f.pod.Ephemeral == nil {
+			r.Unknown++
+		}
+		s.keep(uid, f)
+	}
+	r.Took, r.Inodes, r.Problems = time.Since(r.At), pace.steps, p.join()
+	return r
+}
+
+func (s *Scanner) anySlow() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, f := range s.mu.pods {
+		if f.took >= s.opts.PodTimeout {
+			return true
+		}
+	}
+	return false
+}
+
+// keep stores what was found, unless a look that began later was done sooner.
+func (s *Scanner) keep(uid metric.PodUID, f found) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.mu.pods[uid].began.After(f.began) {
+		s.mu.pods[uid] = f
+	}
+}
+
+// view lists the pods of the node, forgets those that are gone, and reads what looks at single
+// pods share.
+func (s *Scanner) view(p *pace) (*view, error) {
+	var all problems
+	layers, err := findLayers(s.opts.Proc, s.opts.ContainerRoot)
+	all.add(err)
+	v := &view{
+		opts: &s.opts, pace: p, layers: layers, took: map[metric.PodUID]time.Duration{},
+		dirs: map[metric.PodUID]string{}, logs: map[metric.PodUID]string{},
+	}
+
+	pods := s.opts.on(s.opts.KubeletRoot, "pods")
+	names, err := list(pods)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		all.add(fmt.Errorf("list pods: %w", err))
+		return v, all.join() // not knowing who is there, forget nobody
+	}
+	for _, name := range names {
+		if uid, ok := podcgroup.NormalizeUID(name); ok {
+			v.dirs[uid] = path.Join(pods, name)
+			v.order = append(v.order, uid)
+		}
+	}
+	logs := s.opts.on(s.opts.PodLogs)
+	if names, err = list(logs); err != nil && len(v.dirs) > 0 {
+		all.add(fmt.Errorf("list logs of pods: %w", err))
+	}
+	for _, name := range names { // NAMESPACE_NAME_UID
+		if uid, ok := podcgroup.NormalizeUID(name[strings.LastIndexByte(name, '_')+1:]); ok {
+			v.logs[uid] = path.Join(logs, name)
+		}
+	}
+
+	if len(v.order) > 0 && len(layers.pods) == 0 {
+		all.add(fmt.Errorf("find containers: no process of any pod is in %s: mount the host's /proc and set Proc", s.opts.Proc))
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for uid := range s.mu.pods {
+		if v.dirs[uid] == "" {
+			delete(s.mu.pods, uid)
+		}
+	}
+	for uid, f := range s.mu.pods {
+		v.took[uid] = f.took
+	}
+	slices.SortFunc(v.order, func(a, b metric.PodUID) int {
+		return cmp.Or(cmp.Compare(v.took[a], v.took[b]), cmp.Compare(a, b))
+	})
+	return v, all.join()
+}
+
+// list returns the names in a directory.
+func list(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+// problems are what went wrong. Beyond the first few they are only counted: on a node where one
+// thing is wrong it is wrong with every pod.
+type problems struct {
+	errs []error
+	more int
+}
+
+const mostProblems = 10
+
+func (p *problems) add(err error) {
+	switch {
+	case err == nil:
+	case len(p.errs) < mostProblems:
+		p.errs = append(p.errs, err)
+	default:
+		p.more++
+	}
+}
+
+func (p *problems) join() error {
+	if p.more > 0 {
+		return errors.Join(append(slices.Clip(p.errs), fmt.Errorf("and %d more", p.more))...)
+	}
+	return errors.Join(p.errs...)
+}

@@ -1,0 +1,423 @@
+//go:build linux
+
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+func TestPodIsSummedUpAsTheKubeletDoes(t *testing.T) {
+	n := newNode(t)
+	n.fill(uid)
+	s := newScanner(t, n.options())
+	began := time.Now()
+	r := s.round(context.Background(), false)
+	if r.Problems != nil || r.Pods != 1 || r.Unknown != 0 || r.Inodes == 0 {
+		t.Errorf("round = %+v, want one pod, known, without problems", r)
+	}
+	pod, ok := s.Pod(uid)
+	if !ok || pod.At.Before(began) {
+		t.Fatalf("Pod = %+v, %v", pod, ok)
+	}
+	if got, want := used(pod.Ephemeral), n.sum(uid); got != want {
+		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
+	}
+	volumes := map[string]use{}
+	for _, v := range pod.Volumes {
+		volumes[v.Name] = used(&v.FsStats)
+	}
+	want := map[string]use{}
+	for _, v := range []string{"empty-dir/cache", "empty-dir/scratch", "configmap/config", "secret/token"} {
+		want[filepath.Base(v)] = truth(t, n.pod(uid, "volumes/kubernetes.io~"+v))
+	}
+	if diff := cmp.Diff(want, volumes, cmp.AllowUnexported(use{})); diff != "" {
+		t.Errorf("volumes (-want +got):\n%s", diff)
+	}
+	if got := slices.Sorted(maps.Keys(pod.Containers)); !slices.Equal(got, []string{"app", "sidecar"}) {
+		t.Errorf("containers = %v", got)
+	}
+	app := pod.Containers["app"]
+	if got, want := used(app.Rootfs), truth(t, n.layer(appID)); got != want {
+		t.Errorf("app's writable layer = %+v, want %+v", got, want)
+	}
+	logs := truth(t, n.logs(uid, "app/0.log"))
+	logs.add(truth(t, n.logs(uid, "app/0.log.20261121-101112.gz")))
+	if got := used(app.Logs); got != logs {
+		t.Errorf("app's logs = %+v, want %+v", got, logs)
+	}
+	var fs unix.Statfs_t
+	must(t, unix.Statfs(n.root, &fs))
+	if e := pod.Ephemeral; *e.CapacityBytes != fs.Blocks*uint64(fs.Bsize) || *e.Inodes != fs.Files || *e.AvailableBytes == 0 || *e.InodesFree == 0 {
+		t.Errorf("ephemeral storage = %+v, want the file system's capacity, %d bytes and %d inodes", e, fs.Blocks*uint64(fs.Bsize), fs.Files)
+	}
+}
+
+// With a part missing there is no sum: each case hides one. What can be known is there all the same.
+func TestUnknown(t *testing.T) {
+	f := func(name, problem string, hide func(n *node)) {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			n.fill(uid)
+			hide(n)
+			s := newScanner(t, n.options())
+			r := s.round(context.Background(), false)
+			if got := fmt.Sprint(r.Problems); r.Unknown != 1 || (problem == "") != (r.Problems == nil) || !strings.Contains(got, problem) {
+				t.Errorf("round = %+v, want one unknown and the problem %q", r, problem)
+			}
+			pod, _ := s.Pod(uid)
+			if pod.Ephemeral != nil {
+				t.Errorf("ephemeral storage = %+v, want none", used(pod.Ephemeral))
+			}
+			if len(pod.Volumes) != 4 {
+				t.Errorf("%d volumes, want 4", len(pod.Volumes))
+			}
+		})
+	}
+	f("nobody knows the pod", "", func(n *node) { delete(n.running, uid) })
+	f("a container just began", "", func(n *node) { n.process(uid, newID, "/var/lib/containerd/snapshots/new/fs") })
+	f("a container runs where nobody sees it", "", func(n *node) { n.running[uid][newID] = "vm" })
+	f("no logs yet", "", func(n *node) { must(t, os.RemoveAll(n.logs(uid))) })
+	f("no logs of a container yet", "", func(n *node) { must(t, os.RemoveAll(n.logs(uid, "app"))) })
+	f("logs are elsewhere", "list logs of pods", func(n *node) { must(t, os.RemoveAll(n.path("/var/log/pods"))) })
+	f("the layer is gone", "count /", func(n *node) { must(t, os.RemoveAll(n.layer(appID))) })
+	f("another snapshotter", "the root of none of its processes is an overlay", func(n *node) {
+		n.file("/proc/101/mountinfo", "9 1 0:40 / / rw - btrfs /dev/vda rw\n")
+	})
+	f("a layer that is not the runtime's", "set ContainerRoot", func(n *node) {
+		n.file("/proc/101/mountinfo", "9 1 0:40 / / rw - overlay overlay rw,upperdir=/home\n")
+	})
+	f("two roots", "have two roots", func(n *node) { n.process(uid, appID, "/var/lib/containerd/snapshots/mine/fs") })
+	f("not the host's processes", "mount the host's /proc", func(n *node) {
+		for _, dir := range []string{"101", "102", "103"} {
+			must(t, os.RemoveAll(n.path("/proc", dir)))
+		}
+	})
+	f("no processes at all", "list processes", func(n *node) { must(t, os.RemoveAll(n.path("/proc"))) })
+}
+
+// The host's mount table is believed before a container's processes, and needs none of them.
+func TestLayerOfTheHost(t *testing.T) {
+	n := newNode(t)
+	n.fill(uid)
+	n.mount("50 27 0:40 / /run/containerd/io.containerd.runtime.v2.task/k8s.io/" + appID +
+		"/rootfs rw - overlay overlay rw,lowerdir=/l,upperdir=/var/lib/containerd/snapshots/" + appID + "/fs,workdir=/w")
+	n.file("/proc/101/mountinfo", "9 1 0:40 / / rw - overlay overlay rw,upperdir=/var/lib/containerd/snapshots/lie/fs\n")
+	s := newScanner(t, n.options())
+	if r := s.round(context.Background(), false); r.Problems != nil {
+		t.Error(r.Problems)
+	}
+	pod, _ := s.Pod(uid)
+	if got, want := used(pod.Ephemeral), n.sum(uid); got != want {
+		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
+	}
+}
+
+// A process that has another root, or ended while it was asked, says nothing.
+func TestOtherProcessesOfAContainer(t *testing.T) {
+	n := newNode(t)
+	n.fill(uid)
+	dir := n.process(uid, appID, "/")
+	n.file(strings.TrimPrefix(dir, n.root)+"/mountinfo", "9 1 254:0 /var/chroot / rw - ext4 /dev/vda rw\n")
+	must(t, os.Remove(filepath.Join(n.process(uid, appID, "/"), "mountinfo")))
+	must(t, os.Remove(filepath.Join(n.process(uid, appID, "/"), "cgroup")))
+	s := newScanner(t, n.options())
+	s.round(context.Background(), false)
+	pod, _ := s.Pod(uid)
+	if got, want := used(pod.Ephemeral), n.sum(uid); got != want {
+		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
+	}
+}
+
+// A pod of which nothing runs uses what it left on disk.
+func TestPodHasEnded(t *testing.T) {
+	n := newNode(t)
+	write(t, 10_000, n.pod(other, "volumes/kubernetes.io~empty-dir/cache/file"))
+	write(t, 10_000, n.logs(other, "init", "0.log"))
+	n.running[other] = map[string]string{}
+	s := newScanner(t, n.options())
+	s.round(context.Background(), false)
+	pod, _ := s.Pod(other)
+	if got, want := used(pod.Ephemeral), truth(t, n.pod(other, "volumes/kubernetes.io~empty-dir/cache")); got != want {
+		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
+	}
+}
+
+func TestNobodyKnowsThePod(t *testing.T) {
+	n := newNode(t)
+	n.fill(uid)
+	n.running = nil
+	s := newScanner(t, n.options())
+	s.round(context.Background(), false)
+	pod, _ := s.Pod(uid)
+	got := map[string][2]use{}
+	for name, c := range pod.Containers {
+		got[name] = [2]use{used(c.Rootfs), used(c.Logs)}
+	}
+	logs := truth(t, n.logs(uid, "app/0.log"))
+	logs.add(truth(t, n.logs(uid, "app/0.log.20261121-101112.gz")))
+	want := map[string][2]use{
+		appID: {truth(t, n.layer(appID))}, sidecarID: {truth(t, n.layer(sidecarID))}, pauseID: {truth(t, n.layer(pauseID))},
+		"app": {1: logs}, "sidecar": {1: truth(t, n.logs(uid, "sidecar/0.log"))}, "init": {1: truth(t, n.logs(uid, "init/0.log"))},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(use{})); diff != "" {
+		t.Errorf("containers (-want +got):\n%s", diff)
+	}
+}
+
+func TestMemoryVolume(t *testing.T) {
+	n := newNode(t)
+	n.fill(uid)
+	want := n.sum(uid)
+	memory := n.pod(uid, "volumes/kubernetes.io~empty-dir/memory")
+	mount(t, "tmpfs", memory, "tmpfs", "")
+	write(t, 123_456, memory, "file")
+	s := newScanner(t, n.options())
+	s.round(context.Background(), false)
+	pod, _ := s.Pod(uid)
+	if got := used(pod.Ephemeral); got != want {
+		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
+	}
+	for _, v := range pod.Volumes {
+		if v.Name == "memory" {
+			if got, want := used(&v.FsStats), truth(t, memory); got != want || got.bytes < 123_456 {
+				t.Errorf("the volume = %+v, want %+v", got, want)
+			}
+			return
+		}
+	}
+	t.Error("the volume is not listed")
+}
+
+// Where the kubelet's own directory is a tmpfs, its emptyDirs are on disk for all that.
+func TestNodeInMemory(t *testing.T) {
+	n := newNode(t)
+	mount(t, "tmpfs", n.path("/var/lib/kubelet"), "tmpfs", "")
+	n.fill(uid)
+	s := newScanner(t, n.options())
+	s.round(context.Background(), false)
+	pod, _ := s.Pod(uid)
+	if got, want := used(pod.Ephemeral), n.sum(uid); got != want {
+		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
+	}
+}
+
+func TestPodsComeAndGo(t *testing.T) {
+	n := newNode(t)
+	n.fill(uid)
+	write(t, 1, n.pod(other, "etc-hosts"))
+	must(t, os.MkdirAll(n.pod("not a pod"), 0o755))
+	s := newScanner(t, n.options())
+	has := func(want ...metric.PodUID) {
+		t.Helper()
+		if got := slices.Sorted(maps.Keys(s.mu.pods)); !slices.Equal(got, want) {
+			t.Errorf("pods = %v, want %v", got, want)
+		}
+	}
+	s.round(context.Background(), false)
+	has(other, uid)
+	must(t, os.RemoveAll(n.pod(uid)))
+	s.Refresh(context.Background())
+	has(other)
+	// Who may not look forgets nobody.
+	must(t, os.RemoveAll(n.path("/var/lib/kubelet/pods")))
+	write(t, 0, n.path("/var/lib/kubelet/pods"))
+	if r := s.round(context.Background(), false); r.Problems == nil {
+		t.Error("no problem where the pods' directory is a file")
+	}
+	has(other)
+	must(t, os.RemoveAll(n.path("/var/lib/kubelet")))
+	if r := s.round(context.Background(), false); r.Problems != nil {
+		t.Errorf("on a machine without a kubelet: %v", r.Problems)
+	}
+	has()
+}
+
+// One with too many files to be counted in time is counted in another lane.
+func TestPodTakesLong(t *testing.T) {
+	n := newNode(t)
+	for _, uid := range []metric.PodUID{uid, other} {
+		n.running[uid] = map[string]string{}
+		write(t, 1, n.pod(uid, "etc-hosts"))
+		must(t, os.MkdirAll(n.logs(uid), 0o755))
+		n.process(uid, pauseID, "/")
+	}
+	for i := range glance {
+		write(t, 0, n.pod(other, "volumes/kubernetes.io~empty-dir/cache", fmt.Sprint(i)))
+	}
+	o := n.options()
+	o.PodTimeout = time.Nanosecond
+	s := newScanner(t, o)
+	look := func(slow bool, pods, unknown int, problem error) (of *Pod) {
+		t.Helper()
+		r := s.round(context.Background(), slow)
+		if r.Pods != pods || r.Unknown != unknown || r.Slow != slow || !errors.Is(r.Problems, problem) {
+			t.Errorf("round = %+v, want %d pods, %d unknown, problem %v", r, pods, unknown, problem)
+		}
+		of, _ = s.Pod(other)
+		return of
+	}
+	look(true, 0, 0, nil) // none is known to be slow
+	if pod := look(false, 2, 1, errSlow); pod.Ephemeral != nil {
+		t.Errorf("ephemeral storage = %+v, of a pod not counted to its end", used(pod.Ephemeral))
+	}
+	look(false, 0, 0, nil) // a nanosecond is too little for either
+	counted := look(true, 2, 0, nil)
+	if got, want := used(counted.Ephemeral).inodes, uint64(glance+2); got != want {
+		t.Errorf("%d inodes, want %d", got, want)
+	}
+
+	// One that was quick until now keeps what was found, and is slow from then on.
+	for _, uid := range []metric.PodUID{uid, other} {
+		f := s.mu.pods[uid]
+		f.took = 0
+		s.mu.pods[uid] = f
+	}
+	if pod := look(false, 2, 0, nil); pod != counted {
+		t.Errorf("the pod is %+v, want what it was, %+v", pod, counted)
+	}
+	look(true, 2, 0, nil)
+
+	// The slow lane has its end too; a Refresh is at full speed, and says nothing on lanes.
+	s.opts.SlowTimeout = time.Nanosecond
+	look(true, 2, 1, errSlow)
+	s.Refresh(context.Background())
+	if pod, _ := s.Pod(other); pod.Ephemeral == nil || s.mu.pods[other].took < s.opts.PodTimeout {
+		t.Errorf("after a Refresh: %+v, want it to be known and slow", s.mu.pods[other])
+	}
+}
+
+func TestQuickOnesFirst(t *testing.T) {
+	n := newNode(t)
+	n.fill(uid)
+	n.fill(other)
+	s := newScanner(t, n.options())
+	f := func(a, b time.Duration, want ...metric.PodUID) {
+		t.Helper()
+		s.mu.pods[uid], s.mu.pods[other] = found{took: a}, found{took: b}
+		if v, _ := s.view(newPace(1)); !slices.Equal(v.order, want) {
+			t.Errorf("took %v and %v: order = %v, want %v", a, b, v.order, want)
+		}
+	}
+	f(1, 2, uid, other)
+	f(2, 1, other, uid)
+	f(1, 1, other, uid) // by their names
+}
+
+func TestRefresh(t *testing.T) {
+	n := newNode(t)
+	n.fill(uid)
+	s := newScanner(t, n.options())
+	s.round(context.Background(), false)
+	before, _ := s.Pod(uid)
+	want := n.sum(uid)
+
+	write(t, 1<<20, n.pod(uid, "volumes/kubernetes.io~empty-dir/cache/new"))
+	late, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.Refresh(late)
+	if now, _ := s.Pod(uid); now != before {
+		t.Error("a Refresh that had no time changed what was known")
+	}
+	s.Refresh(context.Background())
+	after, _ := s.Pod(uid)
+	if got, want := used(after.Ephemeral), n.sum(uid); got != want || after == before {
+		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
+	}
+	if got := used(before.Ephemeral); got != want {
+		t.Errorf("what was given out became %+v, want %+v", got, want)
+	}
+
+	// A look that began before, and took longer, does not replace a newer one.
+	s.keep(uid, found{pod: before, began: after.At.Add(-time.Hour)})
+	if now, _ := s.Pod(uid); now != after {
+		t.Error("an older look replaced a newer one")
+	}
+}
+
+func TestRun(t *testing.T) {
+	n := newNode(t)
+	n.fill(uid)
+	synctest.Test(t, func(t *testing.T) {
+		o := n.options()
+		var rounds []Round
+		var slow []time.Duration
+		began := time.Now()
+		o.Done = func(r Round) {
+			if r.Slow {
+				slow = append(slow, r.At.Sub(began))
+				return
+			}
+			rounds = append(rounds, r)
+		}
+		s := newScanner(t, o)
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error)
+		go func() { ended <- s.Run(ctx) }()
+		time.Sleep(90 * time.Second)
+		synctest.Wait()
+		if len(slow) > 0 {
+			t.Errorf("scans of slow pods at %v, and there are none", slow)
+		}
+		s.keep(uid, found{pod: &Pod{}, began: time.Now(), took: time.Minute})
+		time.Sleep(31 * time.Second)
+		synctest.Wait()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run = %v", err)
+		}
+		var at []time.Duration
+		for _, r := range rounds {
+			at = append(at, r.At.Sub(began))
+		}
+		if want := []time.Duration{0, time.Minute, 2 * time.Minute}; !slices.Equal(at, want) {
+			t.Errorf("scans at %v, want %v", at, want)
+		}
+		if want := []time.Duration{2 * time.Minute}; !slices.Equal(slow, want) {
+			t.Errorf("scans of slow pods at %v, want %v", slow, want)
+		}
+		if diff := cmp.Diff(rounds[2], s.Last()); diff != "" {
+			t.Errorf("Last (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestOptions(t *testing.T) {
+	f := func(o Options, want string) {
+		t.Helper()
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("New(%+v) = %v, want %q", o, err, want)
+		}
+	}
+	f(Options{KubeletRoot: "var/lib/kubelet"}, `KubeletRoot is "var/lib/kubelet": it must be an absolute path`)
+	f(Options{Share: 1.5}, "the share is 1.5: it must be above 0 and at most 1")
+	f(Options{Share: -1}, "the share is -1")
+	f(Options{Period: -time.Second}, "Period is -1s: it must be positive")
+}
+
+func TestProblems(t *testing.T) {
+	var p problems
+	if err := p.join(); err != nil {
+		t.Errorf("none = %v", err)
+	}
+	for i := range mostProblems + 5 {
+		p.add(fmt.Errorf("problem %d", i))
+	}
+	if got := p.join().Error(); !strings.HasSuffix(got, "problem 9\nand 5 more") {
+		t.Errorf("problems = %s", got)
+	}
+}

@@ -1,0 +1,146 @@
+//go:build linux
+
+package vitals
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/kernel"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
+)
+
+// cgroup is a cgroup in the hierarchy in which memory is counted, kept open from one read to the next.
+// Of what was read it remembers processor time alone.
+type cgroup struct {
+	podcgroup.Ref
+	path  metric.CgroupPath
+	inode uint64
+	dir   int
+	// Files of it, of which cpu and tasks may be in hierarchies of their own.
+	usage, limit, stat, procs, cpu, tasks handle
+
+	rate rate // of processor time
+	// below are the cgroups in it by inode, and listed those of the last list, by path.
+	below  map[uint64]*cgroup
+	listed []*cgroup
+}
+
+// openCgroup opens the cgroup at a path, whose directory is called name below at.
+func (t *trees) openCgroup(at int, name string, p metric.CgroupPath) (*cgroup, error) {
+	fd, err := openDir(at, name)
+	if err != nil {
+		return nil, fmt.Errorf("open cgroup: %w", err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		shut(fd)
+		return nil, fmt.Errorf("open cgroup: %w", err)
+	}
+	c := &cgroup{
+		Ref: podcgroup.Parse(p), path: p, inode: st.Ino, dir: fd, below: map[uint64]*cgroup{},
+		usage: handle{name: t.version.usage}, limit: handle{name: t.version.limit},
+		stat: handle{name: "memory.stat"}, procs: handle{name: "cgroup.procs"}, cpu: handle{name: "cpu.stat"},
+	}
+	if t.version == &versions[0] {
+		c.cpu.name = path.Join(t.cpu, string(p), "cpuacct.usage")
+		c.tasks.name = path.Join(t.tasks, string(p), "pids.current")
+	}
+	return c, nil
+}
+
+// close closes c and what is below.
+func (c *cgroup) close() {
+	for _, child := range c.below {
+		child.close()
+	}
+	for _, h := range [...]*handle{&c.usage, &c.limit, &c.stat, &c.procs, &c.cpu, &c.tasks} {
+		h.close()
+	}
+	shut(c.dir)
+}
+
+// list finds the cgroups in c as they are now: c.listed, sorted. It opens new ones and closes those that are
+// gone, of which another of the same name may be there.
+func (r *round) list(c *cgroup) error {
+	c.listed = c.listed[:0]
+	var errs []error
+	err := r.directories(c.dir, func(name []byte, inode uint64) {
+		child := c.below[inode]
+		if child == nil {
+			var err error
+			if child, err = r.openCgroup(c.dir, string(name), metric.CgroupPath(path.Join(string(c.path), string(name)))); err != nil {
+				errs = append(errs, ignoreGone(err))
+				return
+			}
+			c.below[inode] = child
+		}
+		c.listed = append(c.listed, child)
+	})
+	if err == nil && len(c.below) > len(c.listed) {
+		maps.DeleteFunc(c.below, func(_ uint64, child *cgroup) bool {
+			if slices.Contains(c.listed, child) {
+				return false
+			}
+			child.close()
+			return true
+		})
+	}
+	slices.SortFunc(c.listed, func(a, b *cgroup) int { return strings.Compare(string(a.path), string(b.path)) })
+	return errors.Join(append(errs, ignoreGone(err))...)
+}
+
+// vanished reports whether the cgroup is not there any more, or another in its place.
+func (r *round) vanished(c *cgroup) bool {
+	var st unix.Stat_t
+	err := unix.Stat(path.Join(r.mount, string(c.path)), &st)
+	return errors.Is(err, unix.ENOENT) || err == nil && st.Ino != c.inode
+}
+
+// count counts the processes in c and below it.
+func (r *round) count(c *cgroup) (int, error) {
+	n, err := r.countOwn(c)
+	var st unix.Stat_t
+	// A directory's links are its name, its "." and each child's "..": with two it has no children.
+	// File systems that do not count say one.
+	if statErr := unix.Fstat(c.dir, &st); statErr != nil || st.Nlink == 2 {
+		return n, errors.Join(err, statErr)
+	}
+	errs := []error{err, r.list(c)}
+	for _, child := range c.listed {
+		m, err := r.count(child)
+		n += m
+		errs = append(errs, err)
+	}
+	return n, errors.Join(errs...)
+}
+
+// countOwn counts the processes of c. Those of a threaded one are listed by the cgroup above.
+func (r *round) countOwn(c *cgroup) (int, error) {
+	data, err := r.read(&c.procs, c.dir)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return 0, nil
+	}
+	return kernel.CountLines(data), ignoreGone(err)
+}
+
+// hidden reports whether version 1 counts tasks in a cgroup in which it lists no process:
+// they are in a PID namespace that is not ours to see. Version 2 lists those as 0.
+func (r *round) hidden(c *cgroup) (bool, error) {
+	if r.tasks == "" {
+		return false, nil
+	}
+	n, err := r.number(&c.tasks, unix.AT_FDCWD)
+	if err == nil && n > 0 {
+		err = errors.New("count processes: its tasks are in a PID namespace not to be seen from here: run in the host's (hostPID)")
+	}
+	err = ignoreGone(err)
+	return err != nil, err
+}

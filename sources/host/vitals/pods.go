@@ -1,0 +1,163 @@
+//go:build linux
+
+package vitals
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
+)
+
+// pod is a pod's cgroup.
+type pod struct {
+	uid        metric.PodUID
+	path       metric.CgroupPath
+	memory     *memory
+	cpu        *stats.CPUStats
+	containers []container
+	// processes are those in it and below.
+	processes int
+	// unlisted says that some of them, or all, may be hidden.
+	unlisted bool
+}
+
+// container is a container's cgroup.
+type container struct {
+	id        metric.ContainerID
+	memory    *memory // if containers are read
+	processes int
+}
+
+// readPods walks the kubepods cgroups.
+func (r *round) readPods(s *stats.Summary) {
+	var found []*pod
+	var above []*cgroup // the kubepods cgroups that have pods, or the only one
+	roots := r.findRoots()
+	for _, root := range roots {
+		pods := r.walk(root)
+		if len(pods) > 0 || len(roots) == 1 {
+			above = append(above, root)
+		}
+		found = append(found, pods...)
+	}
+	if len(above) == 1 {
+		m, err := r.readMemory(above[0])
+		r.problem("read memory of "+string(above[0].path), err)
+		if m := m.orNil(); m != nil {
+			s.Node.SystemContainers = []stats.ContainerStats{{Name: stats.SystemContainerPods, Memory: m}}
+		}
+	} else if len(above) > 1 {
+		r.errs.Add(fmt.Errorf("read memory of all pods: %s and %s both have some, and nothing tells which is the kubelet's: remove what is left over (see weir inspect cgroups)", above[0].path, above[1].path))
+	}
+	slices.SortFunc(found, func(a, b *pod) int { return cmp.Or(cmp.Compare(a.uid, b.uid), cmp.Compare(a.path, b.path)) })
+	s.Pods = slices.Grow(s.Pods, len(found))
+	for len(found) > 0 {
+		n := 1
+		for n < len(found) && found[n].uid == found[0].uid {
+			n++
+		}
+		var known Pod
+		if r.options.Pod != nil {
+			known, _ = r.options.Pod(found[0].uid)
+		}
+		s.Pods = append(s.Pods, r.podStats(r.one(found[:n], known.Containers), &known))
+		found = found[n:]
+	}
+}
+
+// walk reads the pods below the kubepods cgroup, or that of a class.
+func (r *round) walk(above *cgroup) (pods []*pod) {
+	r.problem("list pods in "+string(above.path), r.list(above))
+	for _, c := range above.listed {
+		if err := r.ctx.Err(); err != nil {
+			r.problem("read pods", err)
+			return pods
+		}
+		switch c.Kind {
+		case podcgroup.Class:
+			pods = append(pods, r.walk(c)...)
+		case podcgroup.Pod:
+			p, err := r.readPod(c)
+			if err != nil && r.vanished(c) {
+				continue
+			}
+			r.problem("read "+string(c.path), err)
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+// readPod reads a pod's cgroup, what is below it, and with it as much as the depth asks for.
+func (r *round) readPod(c *cgroup) (*pod, error) {
+	p := &pod{uid: c.UID, path: c.path}
+	var err, cpuErr, countErr error
+	p.memory, err = r.readMemory(c)
+	p.cpu, cpuErr = r.readCPU(c)
+	p.processes, countErr = r.countOwn(c)
+	countErr = errors.Join(countErr, r.list(c))
+	for _, child := range c.listed {
+		n, err := r.count(child)
+		p.processes, countErr = p.processes+n, errors.Join(countErr, err)
+		if child.Kind != podcgroup.Container {
+			continue
+		}
+		one := container{id: child.ID, processes: n}
+		if r.depth == Containers {
+			if one.memory, err = r.readMemory(child); err != nil && r.vanished(child) {
+				continue
+			}
+			r.problem("read "+string(child.path), err)
+		}
+		p.containers = append(p.containers, one)
+	}
+	if p.unlisted = countErr != nil; p.processes == 0 && countErr == nil {
+		p.unlisted, countErr = r.hidden(c)
+	}
+	return p, errors.Join(err, cpuErr, countErr)
+}
+
+// one returns the pod among cgroups of one UID: the only one that has a process or, if several have,
+// that has containers by their names. If there is no such one, nothing is known of the pod.
+func (r *round) one(of []*pod, names map[string]string) *pod {
+	if len(of) == 1 {
+		return of[0]
+	}
+	only := func(is func(*pod) bool) *pod {
+		at := slices.IndexFunc(of, is)
+		if at < 0 || slices.ContainsFunc(of[at+1:], is) {
+			return nil
+		}
+		return of[at]
+	}
+	for _, is := range [...]func(*pod) bool{
+		func(p *pod) bool { return p.processes > 0 || p.unlisted },
+		func(p *pod) bool { return p.processes > 0 && p.named(names) },
+	} {
+		if p := only(is); p != nil && !p.unlisted {
+			return p
+		}
+	}
+	r.errs.Add(fmt.Errorf("read pod %s: of its %d cgroups (%s) not just one has processes: nothing tells which is the pod (see weir inspect cgroups)", of[0].uid, len(of), join(of)))
+	return &pod{uid: of[0].uid, unlisted: true}
+}
+
+// named reports whether a container of p has a name.
+func (p *pod) named(names map[string]string) bool {
+	return slices.ContainsFunc(p.containers, func(c container) bool { return names[string(c.id)] != "" })
+}
+
+func join(pods []*pod) string {
+	var paths []string
+	for _, p := range pods {
+		paths = append(paths, string(p.path))
+	}
+	return strings.Join(paths, ", ")
+}

@@ -1,0 +1,92 @@
+//go:build linux
+
+package vitals
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/weir-metrics/weir/internal/transcript"
+)
+
+// TestTranscripts tells what is read of machines made of files. The commands:
+//
+//	machine v1|v2|both     a new one; of both, each command is done on a machine of each version, which must agree
+//	cgroups                lines as in fixture.cgroup
+//	file                   a line with its name, then what it holds; CGROUP stands for where memory's cgroups are
+//	remove                 a line for the name of each file or directory
+//	pods, disks            lines as in fixture.pod and fixture.disk
+//	later                  long after the last read
+//	read [containers] [node]   what a Read says, with the node's own figures
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, file string) {
+		var machines []*fixture
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "machine" {
+				machines = nil
+				for v, name := range []string{"v1", "v2"} {
+					if kind := d.CmdArgs[0].Key; kind == name || kind == "both" {
+						machines = append(machines, newFixture(t, v))
+					}
+				}
+				return ""
+			}
+			out := do(machines[0], d)
+			for _, other := range machines[1:] {
+				if again := do(other, d); again != out {
+					t.Errorf("%s: the versions differ: version 1 says\n%s\nversion 2 says\n%s", d.Pos, out, again)
+				}
+			}
+			return out
+		})
+	})
+}
+
+func do(f *fixture, d *datadriven.TestData) string {
+	place := func(name string) string {
+		if rest, ok := strings.CutPrefix(name, "CGROUP/"); ok {
+			return f.path("memory", rest, "")
+		}
+		return expand(name)
+	}
+	switch d.Cmd {
+	case "cgroups", "pods", "disks":
+		add := map[string]func(string){"cgroups": f.cgroup, "pods": f.pod, "disks": f.disk}[d.Cmd]
+		for _, line := range transcript.Lines(d.Input) {
+			add(line)
+		}
+	case "file":
+		name, text, _ := strings.Cut(d.Input, "\n")
+		f.write(place(name), text+"\n")
+	case "remove":
+		for _, name := range transcript.Lines(d.Input) {
+			if err := os.RemoveAll(filepath.Join(f.root, place(name))); err != nil {
+				f.t.Fatal(err)
+			}
+		}
+	case "later":
+		f.open().mu.looked = time.Time{}
+	case "read":
+		depth := Pods
+		if d.HasArg("containers") {
+			depth = Containers
+		}
+		s, err := f.open().Read(context.Background(), depth)
+		var out strings.Builder
+		describe(&out, s, d.HasArg("node"))
+		if err != nil {
+			fmt.Fprintf(&out, "error: %v\n", err)
+		}
+		return f.shorten(out.String())
+	default:
+		f.t.Fatalf("%s: no such command: %s", d.Pos, d.Cmd)
+	}
+	return ""
+}
