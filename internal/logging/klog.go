@@ -2,6 +2,8 @@ package logging
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"go.uber.org/zap"
@@ -9,11 +11,18 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// klog is global, and to set its logger while somebody logs is a race: it is set
+// once, and what is behind it changes.
+var (
+	klogTo   atomic.Pointer[zap.Logger]
+	klogOnce sync.Once
+)
+
 // TakeKlog makes everything that is logged through klog in this process, by
-// client-go and cAdvisor, go to log. klog is global, so this is for main to
-// call, once.
+// client-go and cAdvisor, go to log. It is for main to call; the last call holds.
 func TakeKlog(log *zap.Logger) {
-	klog.SetLogger(logr.New(&sink{log: log.WithOptions(zap.AddCallerSkip(1))}))
+	klogTo.Store(log.WithOptions(zap.AddCallerSkip(1)))
+	klogOnce.Do(func() { klog.SetLogger(logr.New(&sink{})) })
 }
 
 // Logr returns log for those of weir's own packages that speak to logr, as the
@@ -26,19 +35,26 @@ func Logr(log *zap.Logger) logr.Logger {
 // says at V(0) is of interest to its authors more than to weir's operators, so
 // it is one step quieter: debug.
 type sink struct {
-	log *zap.Logger
-	own bool // weir itself speaks
+	log *zap.Logger // nil: where klog goes now
+	own bool        // weir itself speaks
+}
+
+func (s *sink) to() *zap.Logger {
+	if s.log == nil {
+		return klogTo.Load()
+	}
+	return s.log
 }
 
 // Init is part of logr.LogSink.
 func (s *sink) Init(logr.RuntimeInfo) {}
 
 // Enabled reports whether V(level) is logged.
-func (s *sink) Enabled(level int) bool { return s.log.Core().Enabled(s.level(level)) }
+func (s *sink) Enabled(level int) bool { return s.to().Core().Enabled(s.level(level)) }
 
 // Info logs at V(level).
 func (s *sink) Info(level int, msg string, pairs ...any) {
-	if e := s.log.Check(s.level(level), msg); e != nil {
+	if e := s.to().Check(s.level(level), msg); e != nil {
 		e.Write(fields(pairs)...)
 	}
 }
@@ -46,18 +62,18 @@ func (s *sink) Info(level int, msg string, pairs ...any) {
 // Error logs err. A library's errors are warnings to weir: it goes on, and says
 // itself what is missing because of them.
 func (s *sink) Error(err error, msg string, pairs ...any) {
-	if e := s.log.Check(zapcore.WarnLevel, msg); e != nil {
+	if e := s.to().Check(zapcore.WarnLevel, msg); e != nil {
 		e.Write(append(fields(pairs), zap.Error(err))...)
 	}
 }
 
 // WithValues returns a sink that adds pairs to each line.
 func (s *sink) WithValues(pairs ...any) logr.LogSink {
-	return &sink{s.log.With(fields(pairs)...), s.own}
+	return &sink{s.to().With(fields(pairs)...), s.own}
 }
 
 // WithName returns a sink that logs under name.
-func (s *sink) WithName(name string) logr.LogSink { return &sink{s.log.Named(name), s.own} }
+func (s *sink) WithName(name string) logr.LogSink { return &sink{s.to().Named(name), s.own} }
 
 func (s *sink) level(v int) zapcore.Level {
 	if !s.own {
