@@ -148,7 +148,7 @@ func checkNotifier(t *testing.T, v *vector) {
 		if (want != nil) != (err == nil) {
 			t.Fatalf("step %d: registers %v, want %v", i, err == nil, want != nil)
 		}
-		if want != nil && n != (Notice{want.Path, want.Attribute, want.Threshold}) {
+		if want != nil && (n.Path != want.Path || n.Attribute != want.Attribute || n.Bytes != want.Threshold) {
 			t.Errorf("step %d: %+v, want %+v", i, n, *want)
 		}
 		current = current || err == nil && !step.RegisterError

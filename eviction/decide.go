@@ -96,6 +96,7 @@ func (t *ThresholdState) compare(in *Input, d *Decision) {
 	}
 	met := in.Now.Sub(t.Since)
 	t.InForce = met >= t.Threshold.Grace
+	t.Settles = signal.settles(in.Evicted, in.Now)
 	t.Left = max(0, t.Threshold.Grace-met)
 }
 
@@ -155,17 +156,23 @@ func (d *Decision) remember() {
 // act decides who goes: pods over their limits; else one pod, for one threshold.
 func (d *Decision) act(in *Input) {
 	stats := byUID(in.Summary.Pods)
-	if in.Settings.LocalLimits && d.enforce(in.Pods, stats) {
+	if in.Settings.LocalLimits && d.enforce(in, stats) {
 		d.Outcome = OutcomeLocalLimit
 		return
 	}
 	d.Outcome = OutcomeCalm
 	for i := range d.Thresholds {
-		if t := &d.Thresholds[i]; t.InForce && t.Fresh {
+		t := &d.Thresholds[i]
+		if t.InForce && t.Fresh && t.Settles.IsZero() {
 			d.Acting = i
 			break
-		} else if t.InForce {
+		}
+		switch {
+		case !t.InForce:
+		case !t.Fresh:
 			d.Outcome = OutcomeStale
+		case d.Outcome == OutcomeCalm:
+			d.Outcome = OutcomeSettling
 		}
 	}
 	if d.Acting < 0 {
@@ -177,7 +184,7 @@ func (d *Decision) act(in *Input) {
 		d.Outcome = OutcomeWatched
 		return
 	}
-	d.Ranking = rank(signal, d.Layout, in.Pods, stats, in.Now, d.parity)
+	d.Ranking = in.rank(&t.Threshold, d.Layout, stats)
 	d.Victim = slices.IndexFunc(d.Ranking, func(r Ranked) bool { return r.Passed == NotPassed })
 	for i := range d.Ranking {
 		if r := &d.Ranking[i]; r.Doubt != "" {
@@ -208,12 +215,19 @@ func (d *Decision) choose() {
 }
 
 // enforce evicts the pods over their limits, and says whether there were any that may be.
-func (d *Decision) enforce(pods []*corev1.Pod, stats map[string]*PodStats) bool {
-	d.Exceeded = exceeding(pods, stats, d.Layout)
+func (d *Decision) enforce(in *Input, stats map[string]*PodStats) bool {
+	d.Exceeded = exceeding(in.Pods, stats, d.Layout)
 	for i := range d.Exceeded {
 		e := &d.Exceeded[i]
-		if e.Critical == NotCritical {
-			d.Kills = append(d.Kills, Kill{Pod: e.Pod, Signal: e.Kind, GraceSeconds: limitGraceSeconds, Message: e.message})
+		b := in.Blocked[e.pod.UID]
+		switch {
+		case e.Critical != NotCritical:
+		case in.Self != "" && e.pod.UID == in.Self:
+			e.Passed = PassSelf
+		case b.Hard:
+			e.Passed, e.Blocked = PassBlocked, b.Why
+		default:
+			d.Kills = append(d.Kills, Kill{Pod: e.Pod, Signal: e.Kind, Hard: true, GraceSeconds: limitGraceSeconds, Message: e.message})
 		}
 	}
 	return len(d.Kills) > 0
@@ -230,7 +244,7 @@ func kill(pod *corev1.Pod, s *PodStats, t *ThresholdState, settings *Settings) *
 	}
 	message, annotations := explain(pod, s, t)
 	return &Kill{
-		Pod: refOf(pod), Signal: string(t.Threshold.Signal), GraceSeconds: grace, Message: message, Annotations: annotations,
+		Pod: refOf(pod), Signal: string(t.Threshold.Signal), Hard: t.Threshold.Hard(), GraceSeconds: grace, Message: message, Annotations: annotations,
 		Condition: &corev1.PodCondition{
 			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, ObservedGeneration: pod.Generation,
 			Reason: corev1.PodReasonTerminationByKubelet, Message: message,

@@ -69,6 +69,7 @@ const (
 	OutcomeNoPods                    // there is no pod to evict
 	OutcomeNobody                    // all pods are passed over
 	OutcomeWatched                   // nobody is evicted for this signal
+	OutcomeSettling                  // thresholds of pressure signals are in force, on averages of the time before a pod went
 )
 
 // ThresholdState is a threshold and how things stand with it.
@@ -92,6 +93,9 @@ type ThresholdState struct {
 	// Fresh: the figure is newer than that of the decision before. A threshold in
 	// force that is not waits.
 	Fresh bool
+	// Settles is when a pressure signal's average has forgotten the time before the last
+	// pod went (Input.Evicted); zero if it has. Until then a threshold in force waits.
+	Settles time.Time
 }
 
 // Distance is how much more must go before the threshold is met, in the signal's unit or
@@ -112,6 +116,8 @@ type Kill struct {
 	Pod PodRef
 	// Signal is what it is counted under: a threshold's signal, or a limit.
 	Signal string
+	// Hard: it may not wait for anyone's consent, for the threshold is hard, or it is a limit.
+	Hard bool
 	// GraceSeconds is the pod's time to end, as the kubelet computes it: it may be
 	// zero or less, and whoever carries it out gives at least one second.
 	GraceSeconds int64

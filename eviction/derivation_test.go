@@ -229,7 +229,6 @@ func stall(in *Input, measured time.Time, words []string) error {
 	if in.Pressure == nil {
 		in.Pressure = &Pressure{}
 	}
-	in.Pressure.At = measured
 	into := &in.Pressure.Memory
 	switch words[0] {
 	case "cpu":
@@ -238,7 +237,7 @@ func stall(in *Input, measured time.Time, words []string) error {
 		into = &in.Pressure.IO
 	}
 	if *into == nil {
-		*into = &Stalls{}
+		*into = &Stalls{At: measured}
 	}
 	share := &(*into).Some
 	if words[1] == "full" {

@@ -79,7 +79,9 @@ func (d *dice) config() *Config {
 	if d.chance(2) {
 		c.EnforceNodeAllocatable = []string{"pods"}
 	}
-	if d.chance(3) {
+	if d.chance(8) {
+		c = &Config{Pressure: []string{pick(d, "memory.pressure.some.avg10>20", "io.pressure.some.avg300>50")}}
+	} else if d.chance(3) {
 		c.Pressure = []string{pick(d, "memory.pressure.some.avg10>20", "cpu.pressure.full.avg60>5 for 10s until 1", "io.pressure.some.avg300>50")}
 	}
 	return c
@@ -168,8 +170,13 @@ func (d *dice) rounds() (list []*Input, after []*Summary) {
 	for range 1 + d.roll(4) {
 		now = now.Add(time.Duration(d.roll(50)) * time.Second)
 		in := &Input{Now: now, Settings: settings, Layout: layout, Pods: pods, Summary: d.summary(now, pods)}
-		stalls := &Stalls{Some: Stall{float64(d.roll(101)), float64(d.roll(110)), float64(d.roll(101))}, Full: Stall{Avg60: pick(d, 10, math.NaN(), -3)}}
-		in.Pressure = &Pressure{At: d.time(now), Memory: stalls, CPU: stalls, IO: stalls}
+		stalls := &Stalls{At: d.time(now), Some: Stall{float64(d.roll(101)), float64(d.roll(110)), float64(d.roll(101))}, Full: Stall{Avg60: pick(d, 10, math.NaN(), -3)}}
+		in.Pressure = &Pressure{Memory: stalls, CPU: stalls, IO: stalls}
+		if len(pods) > 0 {
+			in.Self = pick(d, "", pods[0].UID)
+			in.Blocked = pick(d, nil, map[types.UID]Blocked{pods[len(pods)-1].UID: {Why: "a budget", Hard: d.chance(2)}})
+		}
+		in.Evicted = pick(d, time.Time{}, now.Add(-time.Duration(d.roll(30))*time.Second))
 		switch d.roll(30) {
 		case 0:
 			in.Summary, in.SummaryErr = nil, errors.New("no summary")

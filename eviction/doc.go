@@ -23,7 +23,9 @@
 // the kubelet leaves an order to chance, there is a fixed one here: hard thresholds
 // before soft ones, then as Signals lists them; pods that are alike, by name.
 //
-// In two things it goes beyond. It knows the kernel's pressure stall figures as signals
-// (see ParsePressure). And it evicts nobody for a figure that cannot be right: see Doubt;
-// Settings.Parity switches that off.
+// In some things it goes beyond. It knows the kernel's pressure stall figures as signals
+// (see ParsePressure), and lets their averages settle after a pod went (Input.Evicted). It evicts
+// nobody for a figure that cannot be right: see Doubt; Settings.Parity switches that off. And it
+// passes over the pod that decides (Input.Self), and those that were asked to go and cannot
+// (Input.Blocked).
 package eviction

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Settings are what does not change from one decision to the next.
@@ -41,8 +42,26 @@ type Input struct {
 	SummaryErr error
 	// Pressure is the kernel's stall information; nil if there is none.
 	Pressure *Pressure
+	// Self is the UID of the pod that decides, which is passed over; empty for none.
+	Self types.UID
+	// Blocked are pods that were asked to go and cannot, by UID: they are passed over,
+	// and the next in the ranking goes.
+	Blocked map[types.UID]Blocked
+	// Evicted is when a pod last went; zero if none did. A pressure signal's average tells
+	// of the time before it: for two of its windows (by then a seventh of that time's weight
+	// is left) nobody goes for one. Its condition is told all the same.
+	Evicted time.Time
 	// State is what was remembered of the decision before; zero at first.
 	State State
+}
+
+// Blocked is why a pod cannot be asked to go.
+type Blocked struct {
+	// Why is in words: which PodDisruptionBudget does not let it.
+	Why string
+	// Hard: not for a hard threshold either, because nobody is made to go without being
+	// asked.
+	Hard bool
 }
 
 // State is what a decision leaves for the next. It is a value: Decide returns a new

@@ -29,7 +29,7 @@ func TestInvariants(t *testing.T) {
 		}
 	}
 	// The nodes are worth something only if they lead somewhere.
-	for o := OutcomeIdle + 1; o <= OutcomeWatched; o++ {
+	for o := OutcomeIdle + 1; o <= OutcomeSettling; o++ {
 		if outcomes[o] == 0 {
 			t.Errorf("no outcome %v in %v: make the nodes livelier", o, outcomes)
 		}
@@ -138,6 +138,10 @@ func follows(t *testing.T, in *Input, d *Decision) {
 		if k.Condition != nil {
 			threshold++
 		}
+		uid := pods[k.Pod].UID
+		if b, ok := in.Blocked[uid]; in.Self != "" && uid == in.Self || ok && (b.Hard || !k.Hard) {
+			t.Errorf("kills %v, which is to be passed over", k.Pod)
+		}
 		if k.Message == "" || k.Signal == "" {
 			t.Errorf("kills %v without saying why", k.Pod)
 		}
@@ -150,7 +154,7 @@ func follows(t *testing.T, in *Input, d *Decision) {
 	}
 	if d.Outcome == OutcomeEvict {
 		a := d.Thresholds[d.Acting]
-		if !a.InForce || !a.Fresh || string(a.Threshold.Signal) != d.Kills[0].Signal || d.Ranking[d.Victim].Pod != d.Kills[0].Pod {
+		if !a.InForce || !a.Fresh || !a.Settles.IsZero() || string(a.Threshold.Signal) != d.Kills[0].Signal || d.Ranking[d.Victim].Pod != d.Kills[0].Pod {
 			t.Errorf("evicts %v for %+v", d.Kills[0].Pod, a)
 		}
 		if !in.Settings.Parity && (a.Observation.Doubt != "" || d.Ranking[d.Victim].Doubt != "") {

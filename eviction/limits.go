@@ -21,8 +21,11 @@ type Exceeded struct {
 	// the container.
 	Kind, Name  string
 	Used, Limit resource.Quantity
-	// Critical is why the pod is spared all the same.
+	// Critical is why the pod is spared all the same; or else Passed, with Blocked for
+	// PassBlocked.
 	Critical Critical
+	Passed   Pass
+	Blocked  string
 
 	message string
 	pod     *corev1.Pod

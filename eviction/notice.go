@@ -10,8 +10,9 @@ import (
 type Notice struct {
 	// Path is the directory of the cgroup, Attribute the file in it that is watched.
 	Path, Attribute string
-	// Bytes is the figure that gives notice when it is crossed.
-	Bytes int64
+	// Bytes is the figure that gives notice when it is crossed, of which WorkingSet are
+	// without the page cache that the kernel could drop.
+	Bytes, WorkingSet int64
 }
 
 // Cgroups is where the node's memory cgroups are.
@@ -42,6 +43,7 @@ func (t *Threshold) Notice(s *Summary, c Cgroups) (Notice, error) {
 	capacity := int64(*m.AvailableBytes + *m.WorkingSetBytes)
 	figure := resource.NewQuantity(capacity, resource.BinarySI)
 	figure.Sub(t.Value.of(capacity))
+	n.WorkingSet = figure.Value()
 	figure.Add(*resource.NewQuantity(droppable, resource.BinarySI))
 	n.Bytes = figure.Value()
 	return n, nil

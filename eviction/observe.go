@@ -102,11 +102,11 @@ func processes(most, running int64, at, now time.Time) Observation {
 func stalled(list []Observation, thresholds []Threshold, p *Pressure, now time.Time) []Observation {
 	for i := range thresholds {
 		s := thresholds[i].Signal
-		stall, ok := p.figure(s)
+		stall, at, ok := p.figure(s)
 		if !ok || find(list, s) != nil {
 			continue
 		}
-		o := Observation{Signal: s, Stall: stall, Time: p.At, Doubt: ahead(p.At, now)}
+		o := Observation{Signal: s, Stall: stall, Time: at, Doubt: ahead(at, now)}
 		if !(stall >= 0 && stall <= 100) {
 			o.Doubt = fmt.Sprintf("a stall of %v percent of the time", stall)
 		}

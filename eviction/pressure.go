@@ -9,15 +9,15 @@ import (
 
 // Pressure is what the kernel's pressure stall information says of the whole node.
 type Pressure struct {
-	// At is when it was read; zero if not known.
-	At              time.Time
 	Memory, CPU, IO *Stalls
 }
 
 // Stalls tell how much of the time tasks waited for a resource.
 type Stalls struct {
-	Some Stall `json:"some"` // at least one task
-	Full Stall `json:"full"` // all that were not idle
+	// At is when it was read; zero if not known.
+	At   time.Time `json:"at,omitzero"`
+	Some Stall     `json:"some"` // at least one task
+	Full Stall     `json:"full"` // all that were not idle
 }
 
 // Stall is a share of the time, in percent, averaged over so many seconds.
@@ -87,11 +87,26 @@ func percent(s string) (float64, bool) {
 	return f, err == nil && f == f
 }
 
-// figure is the stall a signal names; false if it is not known.
-func (p *Pressure) figure(s Signal) (float64, bool) {
+// settles is when the average of a pressure signal has forgotten the time before evicted;
+// zero if it has by now. The kernel's averages decay: after a window 37% of the weight is
+// left, after two 14%.
+func (s Signal) settles(evicted, now time.Time) time.Time {
+	_, _, window, ok := s.stall()
+	if !ok || evicted.IsZero() {
+		return time.Time{}
+	}
+	seconds := map[string]time.Duration{"avg10": 10, "avg60": 60, "avg300": 300}[window]
+	if at := evicted.Add(2 * seconds * time.Second); at.After(now) {
+		return at
+	}
+	return time.Time{}
+}
+
+// figure is the stall a signal names, and when it was read; false if it is not known.
+func (p *Pressure) figure(s Signal) (stalled float64, at time.Time, known bool) {
 	of, share, window, ok := s.stall()
 	if p == nil || !ok {
-		return 0, false
+		return 0, at, false
 	}
 	stalls := p.IO
 	switch of {
@@ -101,7 +116,7 @@ func (p *Pressure) figure(s Signal) (float64, bool) {
 		stalls = p.CPU
 	}
 	if stalls == nil {
-		return 0, false
+		return 0, at, false
 	}
 	stall := stalls.Some
 	if share == "full" {
@@ -109,10 +124,10 @@ func (p *Pressure) figure(s Signal) (float64, bool) {
 	}
 	switch window {
 	case "avg10":
-		return stall.Avg10, true
+		return stall.Avg10, stalls.At, true
 	case "avg60":
-		return stall.Avg60, true
+		return stall.Avg60, stalls.At, true
 	default:
-		return stall.Avg300, true
+		return stall.Avg300, stalls.At, true
 	}
 }

@@ -26,6 +26,8 @@ type Ranked struct {
 	Passed Pass
 	// Doubt is why its usage is missing or cannot be right; empty if it can.
 	Doubt string
+	// Blocked is why it cannot be asked to go, with PassBlocked.
+	Blocked string
 	// Before is the key that puts it before the next in the ranking.
 	Before Key
 
@@ -40,6 +42,8 @@ const (
 	NotPassed    Pass = iota
 	PassCritical      // it is critical: see CriticalOf
 	PassDoubt         // its usage is missing or cannot be right: Ranked.Doubt (not with Settings.Parity)
+	PassSelf          // it is the pod that decides: Input.Self
+	PassBlocked       // it cannot be asked to go: Ranked.Blocked
 )
 
 // Key is what pods are ranked by, the first difference deciding.
@@ -58,9 +62,36 @@ const (
 
 // Rank returns the pods in the order in which they would be evicted for a signal, first
 // to go first; nil for a signal that nobody is evicted for. Of pods nothing tells apart the
-// kubelet takes any; here the order is total. parity is Settings.Parity.
+// kubelet takes any; here the order is total. parity is Settings.Parity. Input.Rank also knows
+// who is passed over for a reason of weir's own.
 func Rank(s Signal, l Layout, pods []*corev1.Pod, stats []PodStats, now time.Time, parity bool) []Ranked {
 	return rank(s, l, pods, byUID(stats), now, parity)
+}
+
+// Rank returns the pods in the order in which they would be evicted for a threshold, as
+// Decide ranks them once it is in force; nil for a signal that nobody is evicted for, or
+// without a summary.
+func (in *Input) Rank(t *Threshold, l Layout) []Ranked {
+	if in.Summary == nil {
+		return nil
+	}
+	return in.rank(t, l, byUID(in.Summary.Pods))
+}
+
+func (in *Input) rank(t *Threshold, l Layout, stats map[string]*PodStats) []Ranked {
+	list := rank(t.Signal, l, in.Pods, stats, in.Now, in.Settings.Parity)
+	for i := range list {
+		r := &list[i]
+		b, blocked := in.Blocked[r.pod.UID]
+		switch {
+		case r.Passed != NotPassed:
+		case in.Self != "" && r.pod.UID == in.Self:
+			r.Passed = PassSelf
+		case blocked && (b.Hard || !t.Hard()):
+			r.Passed, r.Blocked = PassBlocked, b.Why
+		}
+	}
+	return list
 }
 
 func rank(s Signal, l Layout, pods []*corev1.Pod, stats map[string]*PodStats, now time.Time, parity bool) []Ranked {

@@ -24,7 +24,7 @@ type vector struct {
 	Layout vectorLayout   `json:"layout"`
 	Signal Signal         `json:"signal"`
 	Pods   []*corev1.Pod  `json:"pods"`
-	Stats  podStats       `json:"stats"`
+	Stats  vectorPods     `json:"stats"`
 	Steps  []vectorStep   `json:"steps"`
 	Expect vectorExpected `json:"expect"`
 
@@ -72,11 +72,11 @@ type vectorLayout struct {
 }
 
 type vectorStep struct {
-	AdvanceSeconds float64  `json:"advanceSeconds"`
-	ActivePods     []string `json:"activePods"`
-	Stats          *stats   `json:"stats"`
-	StatsError     bool     `json:"statsError"`
-	LayoutError    string   `json:"layoutError"`
+	AdvanceSeconds float64      `json:"advanceSeconds"`
+	ActivePods     []string     `json:"activePods"`
+	Stats          *vectorStats `json:"stats"`
+	StatsError     bool         `json:"statsError"`
+	LayoutError    string       `json:"layoutError"`
 	GC             struct {
 		Container  *collected `json:"container"`
 		Image      *collected `json:"image"`
@@ -88,7 +88,7 @@ type vectorStep struct {
 }
 
 type collected struct {
-	Node *nodeStats `json:"node"`
+	Node *vectorNode `json:"node"`
 }
 
 type vectorExpected struct {
@@ -160,14 +160,14 @@ type vectorKill struct {
 
 // The stats of vectors have times in seconds since t0; else they are the summary API's.
 type (
-	stats     struct{ Summary }
-	nodeStats struct{ NodeStats }
-	podStats  []PodStats
+	vectorStats struct{ Summary }
+	vectorNode  struct{ NodeStats }
+	vectorPods  []PodStats
 )
 
-func (s *stats) UnmarshalJSON(b []byte) error     { return timed(b, &s.Summary) }
-func (s *nodeStats) UnmarshalJSON(b []byte) error { return timed(b, &s.NodeStats) }
-func (s *podStats) UnmarshalJSON(b []byte) error  { return timed(b, (*[]PodStats)(s)) }
+func (s *vectorStats) UnmarshalJSON(b []byte) error { return timed(b, &s.Summary) }
+func (s *vectorNode) UnmarshalJSON(b []byte) error  { return timed(b, &s.NodeStats) }
+func (s *vectorPods) UnmarshalJSON(b []byte) error  { return timed(b, (*[]PodStats)(s)) }
 
 func timed(b []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(b))

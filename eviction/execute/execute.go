@@ -62,7 +62,6 @@ func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []Outcome 
 	if len(d.Kills) == 0 {
 		return nil
 	}
-	hard := hard(d)
 	outcomes := make([]Outcome, len(d.Kills))
 	busy := !x.round.TryLock()
 	if !busy {
@@ -73,7 +72,7 @@ func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []Outcome 
 		k := &d.Kills[i]
 		o := &outcomes[i]
 		*o = Outcome{
-			At: time.Now(), Mode: x.opts.Mode, Pod: k.Pod, Signal: k.Signal, Hard: hard,
+			At: time.Now(), Mode: x.opts.Mode, Pod: k.Pod, Signal: k.Signal, Hard: k.Hard,
 			GraceSeconds: max(leastGrace, k.GraceSeconds),
 		}
 		switch {
@@ -90,18 +89,12 @@ func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []Outcome 
 		}
 		x.metrics.outcome(o)
 		x.told.tell(k, o)
-		if o.Did.leaves() {
+		if o.Did.Leaves() {
 			x.await(ctx, o)
 			x.pace.free = time.Now()
 		}
 	}
 	return outcomes
-}
-
-// hard says whether the decision's kills may not wait. Those for limits of local storage
-// do not, as the kubelet's do not.
-func hard(d *eviction.Decision) bool {
-	return d.Acting < 0 || d.Acting >= len(d.Thresholds) || d.Thresholds[d.Acting].Threshold.Hard()
 }
 
 // one carries out a kill, and says whether a pod may be leaving after it.
@@ -135,7 +128,7 @@ func (x *Executor) one(ctx context.Context, k *eviction.Kill, o *Outcome) (left 
 		x.pace.done = append(x.pace.done, now)
 		x.pace.free = now
 	}
-	return o.Did.leaves() || perhaps
+	return o.Did.Leaves() || perhaps
 }
 
 // unanswered says that an error does not tell whether what was sent was done.

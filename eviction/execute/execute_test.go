@@ -78,7 +78,7 @@ func TestALimitOfLocalStorageSetsNoCondition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod("app"))
 		k := killOf("app", 1)
-		k.Signal, k.Condition = eviction.EmptyDirLimit, nil
+		k.Signal, k.Hard, k.Condition = eviction.EmptyDirLimit, true, nil
 		o := only(t, executor(t, s, nil).Execute(t.Context(), &eviction.Decision{Acting: -1, Kills: []eviction.Kill{k}}))
 		diff(t, "writes", []string{"delete web/app grace=1 uid=uid-app version=7"}, s.wrote())
 		if o.Did != Killed || !o.Hard {

@@ -61,7 +61,7 @@ func TestTheGapAndTheWindow(t *testing.T) {
 			} else if len(log) == 2 && at == 30*time.Second {
 				diff(t, "words in the window", "did not evict pod web/p2 before 2000-01-01T00:01:00Z: 2 pods went in the last 1m0s, as many as may", o.Words)
 			}
-			time.Sleep(began.Add(at + time.Second).Sub(time.Now()))
+			time.Sleep(time.Until(began.Add(at + time.Second)))
 			if time.Since(began) > 130*time.Second {
 				break
 			}

@@ -13,13 +13,11 @@ func TestOptions(t *testing.T) {
 	f := func(o Options, want string) {
 		t.Helper()
 		_, err := New(o)
-		if got := ""; err != nil {
-			got = err.Error()
-			if want == "" || !strings.Contains(got, want) {
-				t.Errorf("New(%+v): got %q, want %q in it", o, got, want)
-			}
-		} else if want != "" {
+		switch {
+		case err == nil && want != "":
 			t.Errorf("New(%+v): got no error, want %q", o, want)
+		case err != nil && (want == "" || !strings.Contains(err.Error(), want)):
+			t.Errorf("New(%+v): got %q, want %q in it", o, err, want)
 		}
 	}
 	f(Options{}, "")

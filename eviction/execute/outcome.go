@@ -54,5 +54,5 @@ const (
 	Off         Did = "Off"         // nothing: there is no Reclaimer
 )
 
-// leaves says that a pod is about to leave the node, which one waits for.
-func (d Did) leaves() bool { return d == Evicted || d == Killed || d == Terminating }
+// Leaves says that a pod is about to leave the node, which one waits for.
+func (d Did) Leaves() bool { return d == Evicted || d == Killed || d == Terminating }

@@ -27,14 +27,15 @@ func (x *Executor) Reclaim(ctx context.Context, d *eviction.Decision) []Outcome 
 	if len(d.Reclaim) == 0 {
 		return nil
 	}
-	signal := ""
+	signal, hard := "", false
 	if d.Acting >= 0 && d.Acting < len(d.Thresholds) {
-		signal = string(d.Thresholds[d.Acting].Threshold.Signal)
+		t := &d.Thresholds[d.Acting].Threshold
+		signal, hard = string(t.Signal), t.Hard()
 	}
 	outcomes := make([]Outcome, len(d.Reclaim))
 	for i, c := range d.Reclaim {
 		o := &outcomes[i]
-		*o = Outcome{At: time.Now(), Mode: x.opts.Mode, Signal: signal, Hard: hard(d), Collection: c}
+		*o = Outcome{At: time.Now(), Mode: x.opts.Mode, Signal: signal, Hard: hard, Collection: c}
 		switch {
 		case x.opts.Mode == Observe:
 			o.say(Observed, "would remove every unused %s for %s; the mode is observe", c, signal)

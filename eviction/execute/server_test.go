@@ -208,6 +208,9 @@ func killOf(name string, grace int64) eviction.Kill {
 
 // decision is one that a threshold with this grace period came to: hard if zero.
 func decision(grace time.Duration, kills ...eviction.Kill) *eviction.Decision {
+	for i := range kills {
+		kills[i].Hard = grace == 0
+	}
 	return &eviction.Decision{
 		Outcome:    eviction.OutcomeEvict,
 		Thresholds: []eviction.ThresholdState{{Threshold: eviction.Threshold{Signal: eviction.MemoryAvailable, Grace: grace}}},

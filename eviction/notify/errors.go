@@ -17,7 +17,7 @@ type Error struct {
 
 // Error says what failed, why, and what stands in.
 func (e *Error) Error() string {
-	return "watch " + e.Watch.String() + ": " + e.Err.Error() + "; in its place: " + e.Watch.instead()
+	return "watch " + e.Watch.String() + ": " + e.Err.Error() + "; in its place: the other watches and the timer"
 }
 
 // Unwrap is the cause; it may be ErrUnsupported.

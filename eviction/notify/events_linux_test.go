@@ -12,12 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/internal/hog"
 )
 
 // cgroup.events is there whatever controllers are, and is told of as memory.events is.
 func TestEventsOnTheKernel(t *testing.T) {
-	dir := unifiedCgroup(t)
-	w := work(t)
+	dir := hog.UnifiedCgroup(t)
+	w := hog.Start(t)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	watch := notify.Events{Path: filepath.Join(dir, "cgroup.events")}
 	if err := n.Update(watch); err != nil {
@@ -26,9 +27,9 @@ func TestEventsOnTheKernel(t *testing.T) {
 	// The wait goes on after a change: twice.
 	for _, to := range []uint64{1, 0} {
 		if to == 1 {
-			join(t, dir, w.pid)
+			hog.Join(t, dir, w.PID)
 		} else {
-			join(t, filepath.Dir(dir), w.pid)
+			hog.Join(t, filepath.Dir(dir), w.PID)
 		}
 		s, _ := await(t, notices, "the change", func(notify.Source) bool { return true })
 		want := notify.Source{Watch: watch, Changes: []notify.Change{{Counter: "populated", From: 1 - to, To: to}}}
@@ -36,14 +37,14 @@ func TestEventsOnTheKernel(t *testing.T) {
 			t.Errorf("-want +got:\n%s", d)
 		}
 	}
-	remove(t, dir)
+	hog.Remove(t, dir)
 	if err := n.Update(watch); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("update without the cgroup: %v", err)
 	}
 }
 
 func TestMemoryEvents(t *testing.T) {
-	dir := unifiedCgroup(t)
+	dir := hog.UnifiedCgroup(t)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	watch := notify.Events{Path: filepath.Join(dir, "memory.events")}
 	err := n.Update(watch)
@@ -59,7 +60,7 @@ func TestMemoryEvents(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "memory.high"), []byte("8388608"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	work(t, dir).tell("grow %d", 9*mebi)
+	hog.Start(t, dir).Tell("grow %d", 9*mebi)
 	s, _ := await(t, notices, "memory.high", func(s notify.Source) bool { return len(s.Changes) > 0 })
 	if c := s.Changes[0]; c.Counter != "high" || c.To <= c.From {
 		t.Errorf("told %v, want high to rise", s)

@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func listen(t testing.TB, o notify.Options) (*notify.Notifier, <-chan heard) {
 		if err := n.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		if err := <-ended; err != notify.ErrClosed {
+		if err := <-ended; !errors.Is(err, notify.ErrClosed) {
 			t.Errorf("Run returned %v, want %v", err, notify.ErrClosed)
 		}
 	})

@@ -167,13 +167,13 @@ func (k *kernel) woken(at time.Time, token int32) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if token == kickToken {
-		_, _ = readCount(k.kicker)
+		drain(k.kicker)
 		return
 	}
 	// One that was closed meanwhile has no token any more.
 	if h, ok := k.mu.tokens[token]; ok {
 		source, tell, err := h.woken()
-		k.hear(at, h, source, tell, err)
+		k.hear(at, source, tell, err)
 	}
 }
 
@@ -209,13 +209,13 @@ func (k *kernel) look(due bool) {
 		}
 		t.doubt = max(0, t.doubt-1)
 		source, tell, err := t.set()
-		k.hear(time.Now(), h, source, tell, err)
+		k.hear(time.Now(), source, tell, err)
 	}
 }
 
 // hear passes on what a watch tells. One whose cgroup is gone is dropped, or its
 // descriptor would wake us for ever. Of other errors the next Update tells.
-func (k *kernel) hear(at time.Time, h held, s Source, tell bool, err error) {
+func (k *kernel) hear(at time.Time, s Source, tell bool, err error) {
 	if gone(err) {
 		s.Gone, tell = true, true
 		k.drop(s.Watch.key())
@@ -252,11 +252,9 @@ func (k *kernel) close() error {
 // gone says that the cgroup of an open file was removed.
 func gone(err error) bool { return errors.Is(err, unix.ENODEV) }
 
-// readCount reads and clears an eventfd.
-func readCount(fd int) (uint64, error) {
-	var b [8]byte
-	if _, err := unix.Read(fd, b[:]); err != nil {
-		return 0, err
-	}
-	return binary.NativeEndian.Uint64(b[:]), nil
+// drain clears an eventfd, and says whether anything was in it.
+func drain(fd int) bool {
+	var count [8]byte
+	_, err := unix.Read(fd, count[:])
+	return err == nil
 }

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -31,13 +32,17 @@ func TestBurstsMakeOneCall(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			m.deliver(ctx, time.Second, 100*time.Millisecond, func(_ context.Context, n Notice) {
+			m.deliver(ctx, time.Second, 100*time.Millisecond, func(_ context.Context, n Notice) time.Duration {
 				c := call{time.Since(start), n.At.Sub(start), nil}
 				for _, s := range n.Sources {
 					c.Sources = append(c.Sources, s.String())
 				}
 				calls = append(calls, c)
 				time.Sleep(30 * time.Millisecond) // a round takes time
+				if len(calls) == 4 {
+					return 200 * time.Millisecond
+				}
+				return time.Hour // no sooner than the floor
 			})
 		}()
 		for _, put := range []struct {
@@ -53,7 +58,7 @@ func TestBurstsMakeOneCall(t *testing.T) {
 			time.Sleep(time.Until(at(put.ms)))
 			m.put(time.Now(), put.s)
 		}
-		time.Sleep(time.Until(at(1500)))
+		time.Sleep(time.Until(at(1600)))
 		cancel()
 		<-ended
 		const ms = time.Millisecond
@@ -62,6 +67,7 @@ func TestBurstsMakeOneCall(t *testing.T) {
 			{150 * ms, 60 * ms, []string{"a: high 1 to 3", "b: high 0 to 1"}},
 			{300 * ms, 300 * ms, []string{"b: high 1 to 2"}},
 			{1300 * ms, 1300 * ms, []string{"timer"}},
+			{1530 * ms, 1530 * ms, []string{"timer"}}, // sooner
 		}
 		if d := cmp.Diff(want, calls); d != "" {
 			t.Errorf("-want +got:\n%s", d)
@@ -87,16 +93,16 @@ func TestRunEndsWithCloseAndNotTwice(t *testing.T) {
 	if s := (<-called).Sources; !slices.ContainsFunc(s, Source.Timer) {
 		t.Errorf("with nothing watched: %v", s)
 	}
-	if err := run(); err == nil || err == ErrClosed {
+	if err := run(); err == nil || errors.Is(err, ErrClosed) {
 		t.Errorf("second Run: %v", err)
 	}
 	if err := n.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-ended; err != ErrClosed {
+	if err := <-ended; !errors.Is(err, ErrClosed) {
 		t.Errorf("Run: %v, want %v", err, ErrClosed)
 	}
-	if err := run(); err != ErrClosed {
+	if err := run(); !errors.Is(err, ErrClosed) {
 		t.Errorf("Run after Close: %v, want %v", err, ErrClosed)
 	}
 }

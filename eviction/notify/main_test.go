@@ -1,19 +1,14 @@
 package notify_test
 
 import (
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/weir-metrics/weir/internal/hog"
 )
 
-// childEnv makes the test binary a child that uses up what a test watches.
-const childEnv = "WEIR_NOTIFY_TEST_CHILD"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		child()
-		return
-	}
+	hog.Child()
 	goleak.VerifyTestMain(m)
 }

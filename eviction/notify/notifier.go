@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,6 +41,7 @@ type Notifier struct {
 	closing context.Context
 	close   context.CancelFunc
 	running sync.Mutex // held by Run
+	sooner  atomic.Int64
 }
 
 // New returns a Notifier that watches nothing yet. Close it.
@@ -88,6 +90,11 @@ func (n *Notifier) Update(watches ...Watch) error {
 	return errors.Join(append(errs, n.kernel.update(good))...)
 }
 
+// Sooner has the timer come after d, once, if that is before the floor and nothing else
+// comes: for what is due at a time known beforehand. It is for Run's function, and counts from its
+// return.
+func (n *Notifier) Sooner(d time.Duration) { n.sooner.Store(int64(max(d, 1))) }
+
 // Run calls f for every notice, one call at a time, until the context ends or the Notifier
 // is closed; then what it started has ended. The error is nil at the end of the context,
 // and ErrClosed when closed.
@@ -111,7 +118,10 @@ func (n *Notifier) Run(ctx context.Context, f func(context.Context, Notice)) err
 		failed <- n.kernel.wait(ctx)
 		cancel()
 	}()
-	n.box.deliver(ctx, n.options.Floor, n.options.Gap, f)
+	n.box.deliver(ctx, n.options.Floor, n.options.Gap, func(ctx context.Context, notice Notice) time.Duration {
+		f(ctx, notice)
+		return time.Duration(n.sooner.Swap(0))
+	})
 	n.kernel.kick()
 	if err := <-failed; err != nil {
 		return fmt.Errorf("wait for notices: %w", err)
@@ -130,8 +140,9 @@ func (n *Notifier) Close() error {
 	return n.kernel.close()
 }
 
-// deliver calls f for what comes into the box, until the context ends.
-func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, f func(context.Context, Notice)) {
+// deliver calls f for what comes into the box, until the context ends. What f returns, if
+// not zero, is after how long the timer is to come, in place of the floor.
+func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, f func(context.Context, Notice) time.Duration) {
 	timer := time.NewTimer(floor)
 	defer timer.Stop()
 	pause := time.NewTimer(0)
@@ -158,6 +169,8 @@ func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, f func(
 		}
 		pause.Reset(gap)
 		timer.Reset(floor)
-		f(ctx, notice)
+		if sooner := f(ctx, notice); sooner > 0 && sooner < floor {
+			timer.Reset(sooner)
+		}
 	}
 }

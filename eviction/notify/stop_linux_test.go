@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/internal/hog"
 )
 
 func descriptors(t *testing.T) int {
@@ -23,7 +24,7 @@ func descriptors(t *testing.T) int {
 
 // Whatever was watched, moved and removed, Close gives every descriptor back.
 func TestStopIsClean(t *testing.T) {
-	mem, dir := memoryCgroup(t), pressured(t)
+	mem, dir := hog.MemoryCgroup(t), pressured(t)
 	before := descriptors(t)
 	n, err := notify.New(notify.Options{})
 	if err != nil {

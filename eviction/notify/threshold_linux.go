@@ -168,7 +168,7 @@ func (t *threshold) look() (*Crossing, error) {
 
 func (t *threshold) woken() (Source, bool, error) {
 	source := Source{Watch: t.want}
-	if _, err := readCount(t.event); err != nil {
+	if !drain(t.event) {
 		return source, false, nil // woken for nothing
 	}
 	// The kernel also gives notice when the cgroup is removed: then this fails.

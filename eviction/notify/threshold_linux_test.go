@@ -13,9 +13,12 @@ import (
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/internal/hog"
 
 	"golang.org/x/sys/unix"
 )
+
+const mebi = 1 << 20
 
 func usageOf(dir, name string, figure int64) notify.Threshold {
 	return notify.Threshold{Name: name, Notice: eviction.Notice{Path: dir, Attribute: "memory.usage_in_bytes", Bytes: figure}}
@@ -23,16 +26,11 @@ func usageOf(dir, name string, figure int64) notify.Threshold {
 
 // cross has the worker cross the figure and returns how long before the call of Run's
 // function, and before the wake, that was.
-func cross(t testing.TB, w worker, dir string, figure int64, notices <-chan heard) (call, wake time.Duration) {
+func cross(t testing.TB, w *hog.Hog, dir string, figure int64, notices <-chan heard) (call, wake time.Duration) {
 	t.Helper()
-	answer := w.tell("cross %s %d", filepath.Join(dir, "memory.usage_in_bytes"), figure)
-	ns, err := strconv.ParseInt(answer, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	crossed := w.Cross(dir, figure)
 	_, n := await(t, notices, "the crossing", above)
-	now, clock := time.Now(), monotonic()
-	crossed := time.Duration(ns)
+	now, clock := time.Now(), hog.Clock()
 	return clock - now.Sub(n.when) - crossed, clock - now.Sub(n.At) - crossed
 }
 
@@ -44,8 +42,8 @@ func percentile(d []time.Duration, p int) time.Duration {
 // Every crossing wakes us, two hundred times.
 func TestThresholdOnTheKernel(t *testing.T) {
 	const crossings, figure = 200, 16 * mebi
-	dir := memoryCgroup(t)
-	w := work(t, dir)
+	dir := hog.MemoryCgroup(t)
+	w := hog.Start(t, dir)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	if err := n.Update(usageOf(dir, "", figure)); err != nil {
 		t.Fatal(err)
@@ -59,7 +57,7 @@ func TestThresholdOnTheKernel(t *testing.T) {
 			t.Fatalf("woken %s, called %s after the crossing", wake, call)
 		}
 		calls, wakes = append(calls, call), append(wakes, wake)
-		w.tell("free")
+		w.Tell("free")
 		await(t, notices, "the way down", below)
 	}
 	t.Logf("%d crossings: to the wake p50 %s p99 %s, to the call p50 %s p99 %s", crossings,
@@ -69,9 +67,9 @@ func TestThresholdOnTheKernel(t *testing.T) {
 // What is crossed when it is first asked for, or by a figure that moves, is told at once,
 // and once.
 func TestThresholdCrossedBefore(t *testing.T) {
-	dir := memoryCgroup(t)
-	w := work(t, dir)
-	w.tell("grow %d", 16*mebi)
+	dir := hog.MemoryCgroup(t)
+	w := hog.Start(t, dir)
+	w.Tell("grow %d", 16*mebi)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	for _, step := range []struct {
 		figure int64
@@ -93,7 +91,7 @@ func TestThresholdCrossedBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, notices, "the figure going up", below)
-	w.tell("cross %s %d", filepath.Join(dir, "memory.usage_in_bytes"), 24*mebi)
+	w.Cross(dir, 24*mebi)
 	if s := (<-notices).Sources[0]; !above(s) || s.Crossing.Read || s.Crossing.Figure != 24*mebi {
 		t.Errorf("after the last move: told %v", s)
 	}
@@ -103,7 +101,7 @@ func TestThresholdCrossedBefore(t *testing.T) {
 // while, so only a figure that follows the cache is ever crossed.
 func TestThresholdFollowsTheCache(t *testing.T) {
 	const limit, workingSet = 24 * mebi, 10 * mebi
-	dir := memoryCgroup(t)
+	dir := hog.MemoryCgroup(t)
 	var fs unix.Statfs_t
 	if err := unix.Statfs(t.TempDir(), &fs); err != nil || fs.Type == unix.TMPFS_MAGIC {
 		t.Skip("files of a tmpfs are no cache that could be dropped: set TMPDIR to a disk")
@@ -111,19 +109,19 @@ func TestThresholdFollowsTheCache(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "memory.limit_in_bytes"), []byte(strconv.Itoa(limit)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w := work(t, dir)
+	w := hog.Start(t, dir)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond, Follow: 20 * time.Millisecond})
 	watch := usageOf(dir, "hard", workingSet)
 	watch.WorkingSet = workingSet
 	if err := n.Update(watch); err != nil {
 		t.Fatal(err)
 	}
-	w.tell("cache %s %d", filepath.Join(t.TempDir(), "file"), 2*limit)
+	w.Tell("cache %s %d", filepath.Join(t.TempDir(), "file"), 2*limit)
 	s, _ := await(t, notices, "the figure being above the limit", func(s notify.Source) bool {
 		return below(s) && s.Crossing.Figure > limit
 	})
 	t.Log("full of cache:", s)
-	w.tell("grow %d", workingSet+2*mebi)
+	w.Tell("grow %d", workingSet+2*mebi)
 	s, _ = await(t, notices, "the working set", func(s notify.Source) bool {
 		return above(s) && s.Crossing.Figure <= limit
 	})
@@ -134,13 +132,13 @@ func TestThresholdFollowsTheCache(t *testing.T) {
 }
 
 func TestThresholdOfACgroupRemoved(t *testing.T) {
-	dir := memoryCgroup(t)
+	dir := hog.MemoryCgroup(t)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	watch := usageOf(dir, "soft", mebi)
 	if err := n.Update(watch); err != nil {
 		t.Fatal(err)
 	}
-	remove(t, dir)
+	hog.Remove(t, dir)
 	if s, _ := await(t, notices, "the removal", gone); s.Watch != notify.Watch(watch) {
 		t.Errorf("gone: %v, want %v", s.Watch, watch)
 	}
@@ -157,10 +155,10 @@ func TestThresholdOfACgroupRemoved(t *testing.T) {
 }
 
 func TestThresholdOnVersion2(t *testing.T) {
-	dir := unifiedCgroup(t)
+	dir := hog.UnifiedCgroup(t)
 	n, _ := listen(t, notify.Options{})
 	err := n.Update(usageOf(dir, "soft", mebi))
-	want := "watch soft (" + dir + "/memory.usage_in_bytes): a cgroup of version 2 gives no notice of its usage; in its place: a pressure trigger of memory, if set, and the timer"
+	want := "watch soft (" + dir + "/memory.usage_in_bytes): a cgroup of version 2 gives no notice of its usage; in its place: the other watches and the timer"
 	if !errors.Is(err, notify.ErrUnsupported) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

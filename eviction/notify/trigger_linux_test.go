@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/internal/hog"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,7 +18,7 @@ import (
 // pressured makes a cgroup of version 2 with pressure files.
 func pressured(t testing.TB) string {
 	t.Helper()
-	dir := unifiedCgroup(t)
+	dir := hog.UnifiedCgroup(t)
 	if _, err := os.ReadFile(filepath.Join(dir, "cpu.pressure")); err != nil {
 		t.Skipf("the kernel keeps no pressure of cgroups: %v", err)
 	}
@@ -27,14 +28,14 @@ func pressured(t testing.TB) string {
 // Two threads on one processor stall each other, and the kernel says so.
 func TestTriggerOnTheKernel(t *testing.T) {
 	dir := pressured(t)
-	w := work(t, dir)
+	w := hog.Start(t, dir)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	watch := notify.Trigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: 100 * time.Millisecond, Window: 2 * time.Second}
 	if err := n.Update(watch, notify.Trigger{Path: filepath.Join(dir, "memory.pressure"), Full: true, Stall: time.Second, Window: 2 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	w.tell("burn")
+	w.Tell("burn")
 	s, _ := await(t, notices, "the stall", func(s notify.Source) bool { return s.Watch != nil })
 	t.Logf("after %s: %v", time.Since(start).Round(time.Millisecond), s)
 	if s.Watch != notify.Watch(watch) || s.Stalled < watch.Stall {
@@ -45,17 +46,17 @@ func TestTriggerOnTheKernel(t *testing.T) {
 // The cache of a process that may not keep it comes and goes: the kernel counts the time it
 // takes as stalls for memory.
 func TestTriggerOfMemory(t *testing.T) {
-	dir, mem := pressured(t), memoryCgroup(t)
+	dir, mem := pressured(t), hog.MemoryCgroup(t)
 	if err := os.WriteFile(filepath.Join(mem, "memory.limit_in_bytes"), []byte("12582912"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w := work(t, mem, dir)
+	w := hog.Start(t, mem, dir)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	watch := notify.Trigger{Path: filepath.Join(dir, "memory.pressure"), Stall: time.Millisecond, Window: 2 * time.Second}
 	if err := n.Update(watch); err != nil {
 		t.Fatal(err)
 	}
-	w.tell("cache %s %d", filepath.Join(t.TempDir(), "file"), 64*mebi)
+	w.Tell("cache %s %d", filepath.Join(t.TempDir(), "file"), 64*mebi)
 	s, _ := await(t, notices, "the stall", func(s notify.Source) bool { return s.Watch != nil })
 	t.Log(s)
 	if s.Stalled < watch.Stall {
@@ -70,7 +71,7 @@ func TestTriggerOfACgroupRemoved(t *testing.T) {
 	if err := n.Update(watch); err != nil {
 		t.Fatal(err)
 	}
-	remove(t, dir)
+	hog.Remove(t, dir)
 	await(t, notices, "the removal", gone)
 }
 

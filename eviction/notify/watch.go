@@ -19,8 +19,6 @@ type Watch interface {
 	key() string
 	// check says what is wrong with it, whatever the kernel.
 	check() error
-	// instead says what stands in when the kernel refuses.
-	instead() string
 }
 
 // Threshold is crossed when the usage of a memory cgroup (version 1) passes a figure, up
@@ -29,12 +27,10 @@ type Watch interface {
 type Threshold struct {
 	// Name tells thresholds on one cgroup apart.
 	Name string
-	// Notice is where and at which figure, as eviction.Threshold.Notice computes it.
-	eviction.Notice
-	// WorkingSet, if set, is the figure without the page cache that the kernel could
-	// drop. Bytes then only stands in for it: the figure is WorkingSet and the
+	// Notice is where and at which figure, as eviction.Threshold.Notice computes it. With a
+	// WorkingSet, Bytes only stands in for it: the figure is WorkingSet and the
 	// inactive_file of the moment, and follows it.
-	WorkingSet int64
+	eviction.Notice
 }
 
 // Trigger is pulled when tasks stall for Stall or longer within Window.
@@ -82,23 +78,7 @@ func Of(t *eviction.Threshold, s *eviction.Summary, c eviction.Cgroups) (Watch, 
 	if err != nil {
 		return nil, err
 	}
-	w := Threshold{Name: t.String(), Notice: n}
-	if m := memoryOf(t.Signal, s); m != nil && m.UsageBytes != nil && m.WorkingSetBytes != nil {
-		w.WorkingSet = n.Bytes - int64(*m.UsageBytes-*m.WorkingSetBytes)
-	}
-	return w, nil
-}
-
-func memoryOf(signal eviction.Signal, s *eviction.Summary) *eviction.MemoryStats {
-	if signal == eviction.MemoryAvailable {
-		return s.Node.Memory
-	}
-	for _, c := range s.Node.SystemContainers {
-		if c.Name == "pods" {
-			return c.Memory
-		}
-	}
-	return nil
+	return Threshold{Name: t.String(), Notice: n}, nil
 }
 
 // String is the name and the file.
@@ -157,7 +137,3 @@ func (e Events) check() error {
 	}
 	return nil
 }
-
-func (Threshold) instead() string { return "a pressure trigger of memory, if set, and the timer" }
-func (Trigger) instead() string   { return "the other watches and the timer" }
-func (Events) instead() string    { return "the other watches and the timer" }

@@ -33,11 +33,11 @@ func TestOf(t *testing.T) {
 	}{
 		{
 			eviction.Threshold{Signal: eviction.MemoryAvailable, Value: mib(100), Grace: time.Minute},
-			Threshold{"memory.available<100Mi for 1m0s", eviction.Notice{Path: "/memory", Attribute: "memory.usage_in_bytes", Bytes: 1000 << 20}, 900 << 20},
+			Threshold{"memory.available<100Mi for 1m0s", eviction.Notice{Path: "/memory", Attribute: "memory.usage_in_bytes", Bytes: 1000 << 20, WorkingSet: 900 << 20}},
 		},
 		{
 			eviction.Threshold{Signal: eviction.AllocatableMemoryAvailable, Value: mib(100)},
-			Threshold{"allocatableMemory.available<100Mi", eviction.Notice{Path: "/memory/kubepods", Attribute: "memory.usage_in_bytes", Bytes: 720 << 20}, 700 << 20},
+			Threshold{"allocatableMemory.available<100Mi", eviction.Notice{Path: "/memory/kubepods", Attribute: "memory.usage_in_bytes", Bytes: 720 << 20, WorkingSet: 700 << 20}},
 		},
 		{pressure, Trigger{"/proc/pressure/memory", true, 100 * time.Millisecond, 2 * time.Second}},
 	} {

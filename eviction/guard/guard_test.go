@@ -1,0 +1,396 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/eviction/notify"
+)
+
+func diff(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func said(r *Round) (list []string) {
+	for _, o := range r.Outcomes {
+		list = append(list, o.Words)
+	}
+	return list
+}
+
+// passed are the ranking's pods and why they were passed over.
+func passed(r *Round) (list []string) {
+	for _, p := range r.Decision.Ranking {
+		list = append(list, strings.TrimSpace(p.Pod.Name+" "+p.Passed.String()+" "+p.Blocked))
+	}
+	return list
+}
+
+func TestObserveTellsWhoWouldGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.pod("app", gib)
+		n.pod("weir", 3*gib)
+		n.pod("ended", 4*gib)
+		n.pods[2].Status.Phase = corev1.PodFailed
+		g := n.guard(execute.Observe, hardMemory)
+		if g.Last() != nil || len(g.Acts()) != 0 {
+			t.Error("a round before the first")
+		}
+		if r := n.timer(g); r.Decision.Outcome != eviction.OutcomeCalm || len(g.Acts()) != 0 {
+			t.Errorf("got %v and %d acts, want calm", r.Decision.Outcome, len(g.Acts()))
+		}
+		n.free = 500 * mib
+		time.Sleep(10 * time.Second)
+		first := n.timer(g)
+		diff(t, "ranking", []string{"weir Self", "app NotPassed"}, passed(first))
+		diff(t, "words", []string{"would evict pod web/app with 1 s to end, for memory.available; the mode is observe"}, said(first))
+		if !first.Ended.Equal(time.Now()) || first.ReadErr != nil {
+			t.Errorf("ended %v, %v", first.Ended, first.ReadErr)
+		}
+		time.Sleep(10 * time.Second)
+		second := n.timer(g)
+		if acts := g.Acts(); len(acts) != 1 || acts[0] != second {
+			t.Errorf("got %d acts, want the newest of two that say the same", len(acts))
+		}
+		n.pods[0].Namespace = "other"
+		time.Sleep(10 * time.Second)
+		third := n.timer(g)
+		if acts := g.Acts(); len(acts) != 2 || acts[0] != third || acts[1] != second {
+			t.Errorf("got %d acts, want the newest first", len(acts))
+		}
+	})
+}
+
+func TestWhileAPodLeavesTheRoundIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.pod("app", 3*gib)
+		n.free, n.lingers = 500*mib, "app"
+		g := n.guard(execute.Kill, hardMemory)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			n.timer(g)
+		}()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		meanwhile := g.Last()
+		if meanwhile == nil || meanwhile.Decision.Outcome != eviction.OutcomeEvict || len(meanwhile.Outcomes) > 0 || !meanwhile.Ended.IsZero() {
+			t.Fatalf("while the pod leaves: %+v", meanwhile)
+		}
+		<-ended
+		diff(t, "words", []string{"deleted pod web/app with 1 s to end, for memory.available; it was gone after 10s"}, said(g.Last()))
+		if len(meanwhile.Outcomes) > 0 || g.Last() == meanwhile || len(g.Acts()) != 1 {
+			t.Error("a round that was shown was changed, or its end is not shown")
+		}
+	})
+}
+
+func TestABlockedPodIsPassedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.pod("app", 2*gib)
+		n.pod("small", gib/4)
+		n.free, n.budget = 500*mib, "app"
+		g := n.guard(execute.Evict, hardMemory)
+		r := n.timer(g)
+		const why = "did not evict pod web/app for memory.available: PodDisruptionBudget web/front does not let it go (The disruption budget front needs 2 healthy pods and has 1 currently)"
+		diff(t, "words", []string{why}, said(r))
+		diff(t, "next", 10*time.Second, g.next(r).Sub(r.Ended))
+		time.Sleep(time.Second)
+		r = n.timer(g)
+		diff(t, "ranking", []string{"app Blocked " + why, "small NotPassed"}, passed(r))
+		diff(t, "words", []string{"evicted pod web/small with 1 s to end, for memory.available; it was gone after 1s"}, said(r))
+		time.Sleep(time.Minute)
+		n.budget = ""
+		r = n.timer(g)
+		diff(t, "words", []string{"evicted pod web/app with 1 s to end, for memory.available; it was gone after 1s"}, said(r))
+	})
+}
+
+// In mode kill a budget holds up no hard threshold, though it held up a soft one.
+func TestABudgetDoesNotHoldUpAHardThreshold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.pod("app", 2*gib)
+		n.free, n.budget = 500*mib, "app"
+		config := softMemory
+		config.EvictionHard = map[string]string{"memory.available": "200Mi"}
+		g := n.guard(execute.Kill, config)
+		r := n.timer(g)
+		diff(t, "next, when the grace period is over", 30*time.Second, g.next(r).Sub(r.Ended))
+		time.Sleep(30 * time.Second)
+		if r = n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Did != execute.Blocked {
+			t.Errorf("got %v, want it blocked", said(r))
+		}
+		time.Sleep(time.Second)
+		if r = n.timer(g); r.Decision.Outcome != eviction.OutcomeNobody {
+			t.Errorf("got %v, want nobody to go", r.Decision.Outcome)
+		}
+		n.free, n.budget = 100*mib, ""
+		time.Sleep(time.Second)
+		r = n.timer(g)
+		diff(t, "words", []string{"deleted pod web/app with 1 s to end, for memory.available; it was gone after 1s"}, said(r))
+	})
+}
+
+func TestAPodThatDoesNotEndIsPassedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.pod("app", 2*gib)
+		n.pod("small", gib/4)
+		n.pods[0].DeletionTimestamp, n.pods[0].DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(3600))
+		n.free = 500 * mib
+		g := n.guard(execute.Evict, hardMemory)
+		if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Did != execute.Terminating {
+			t.Errorf("got %v, want it to be ending", said(r))
+		}
+		time.Sleep(10 * time.Second)
+		if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "small" {
+			t.Errorf("got %v, want the next to go", said(r))
+		}
+	})
+}
+
+func TestAnAverageSettlesBeforeTheNextGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.pod("app", 2*gib)
+		n.pod("small", gib)
+		n.stall = 40
+		g := n.guard(execute.Kill, eviction.Config{Pressure: []string{"memory.pressure.some.avg10>20"}})
+		if r := n.timer(g); len(r.Outcomes) != 1 || !r.Outcomes[0].Did.Leaves() {
+			t.Fatalf("got %v, want a pod to go", said(r))
+		}
+		time.Sleep(12 * time.Second) // longer than the executor's own gap
+		r := n.timer(g)
+		if r.Decision.Outcome != eviction.OutcomeSettling {
+			t.Errorf("got %v, want it to settle", r.Decision.Outcome)
+		}
+		diff(t, "next", 8*time.Second, g.next(r).Sub(r.Ended))
+		time.Sleep(8 * time.Second)
+		if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "small" {
+			t.Errorf("got %v, want the next to go", said(r))
+		}
+	})
+}
+
+func TestDisksAreLookedAtAnewBeforeSomebodyGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.pod("was", 3*gib)
+		n.pod("is", gib)
+		g := n.guard(execute.Observe, hardDisk)
+		if n.timer(g); n.refreshes != 0 {
+			t.Error("disks were looked at anew with half of them free")
+		}
+		n.freeDisk = 11 * gib
+		n.timer(g)
+		g.refreshes.Wait()
+		if n.refreshes != 1 || n.reads != 2 {
+			t.Errorf("near the threshold: %d refreshes and %d reads, want 1 and 2", n.refreshes, n.reads)
+		}
+		time.Sleep(refreshEvery)
+		n.freeDisk = 9 * gib
+		n.refreshed = func() { n.usage["is"] = 4 * gib }
+		r := n.timer(g)
+		diff(t, "ranking", []string{"is NotPassed", "was NotPassed"}, passed(r))
+		time.Sleep(10 * time.Second)
+		if n.timer(g); n.refreshes != 2 {
+			t.Errorf("got %d refreshes, want 2: one in 30 s", n.refreshes)
+		}
+	})
+}
+
+func TestACollectionIsFollowedByARead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.pod("app", gib)
+		n.freeDisk = 5 * gib
+		g := n.guard(execute.Observe, hardDisk)
+		r := n.timer(g)
+		diff(t, "words", []string{
+			"would remove every unused container for nodefs.available; the mode is observe",
+			"would remove every unused image for nodefs.available; the mode is observe",
+			"would evict pod web/app with 1 s to end, for nodefs.available; the mode is observe",
+		}, said(r))
+		read := g.opts.Read
+		n.reads = 0
+		n.refreshed = nil
+		g.opts.Read = func(ctx context.Context) (*stats.Summary, error) {
+			if n.reads == 1 { // the one after the collection
+				n.freeDisk = 50 * gib
+			}
+			return read(ctx)
+		}
+		time.Sleep(10 * time.Second)
+		r = n.timer(g)
+		if r.Decision.Outcome != eviction.OutcomeReclaimed || len(r.Outcomes) != 2 {
+			t.Errorf("got %v, %v; want the collection to suffice", r.Decision.Outcome, said(r))
+		}
+	})
+}
+
+func TestWhatCannotBeReadIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.pod("app", gib)
+		n.free = 500 * mib
+		n.layoutErr = errors.New("no runtime")
+		g := n.guard(execute.Observe, softMemory)
+		if r := n.timer(g); r.Decision.Outcome != eviction.OutcomeNoLayout {
+			t.Errorf("got %v, want no layout", r.Decision.Outcome)
+		}
+		n.layoutErr = nil
+		n.timer(g)
+		time.Sleep(20 * time.Second)
+		n.readErr = errors.New("no cgroups")
+		r := n.timer(g)
+		if r.Decision.Outcome != eviction.OutcomeNoSummary || r.Decision.Err.Error() != "read the summary: no cgroups" || n.layouts != 2 {
+			t.Errorf("got %v: %v, after %d questions for the layout", r.Decision.Outcome, r.Decision.Err, n.layouts)
+		}
+		time.Sleep(20 * time.Second)
+		n.readErr, n.podsErr = nil, errors.New("no API server")
+		r = n.timer(g)
+		if r.Decision.Outcome != eviction.OutcomeNoPods || r.ReadErr.Error() != "list the node's pods: no API server" {
+			t.Errorf("got %v: %v; want no pods, in the grace period that lasted", r.Decision.Outcome, r.ReadErr)
+		}
+		n.podsErr = nil
+		time.Sleep(time.Second)
+		if r = n.timer(g); len(r.Outcomes) != 1 || r.ReadErr != nil {
+			t.Errorf("got %v, %v; want a pod to go", said(r), r.ReadErr)
+		}
+	})
+}
+
+// Right after the kernel tells of a crossing the usage may be below the figure again for a
+// moment, and the kernel does not tell twice.
+func TestACrossingIsLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.pod("app", gib)
+		g := n.guard(execute.Observe, hardMemory)
+		read := g.opts.Read
+		g.opts.Read = func(ctx context.Context) (*stats.Summary, error) {
+			if n.reads == 2 {
+				n.free = 500 * mib
+			}
+			return read(ctx)
+		}
+		crossing := func(usage int64) notify.Notice {
+			return notify.Notice{At: time.Now(), Sources: []notify.Source{{Watch: notify.Threshold{Name: "memory.available<1Gi"}, Crossing: &notify.Crossing{Usage: usage, Figure: 7 * gib}}}}
+		}
+		g.round(t.Context(), n.notifier, crossing(7*gib))
+		if r := g.Last(); r.Decision.Outcome != eviction.OutcomeEvict || n.reads != 3 || r.Decided.Sub(r.Notice.At) != 2*swayPause {
+			t.Errorf("got %v after %d reads and %v, want it met at the third", r.Decision.Outcome, n.reads, r.Decided.Sub(r.Notice.At))
+		}
+		n.free, n.reads = 4*gib, 10
+		g.round(t.Context(), n.notifier, crossing(7*gib))
+		if n.reads != 10+1+swayLooks || g.sways != swayLooks-1 {
+			t.Errorf("got %d reads and %d to come, want each once more", n.reads-10, g.sways)
+		}
+		n.reads = 10
+		g.round(t.Context(), n.notifier, crossing(6*gib))
+		if n.reads != 11 || g.sways != 0 {
+			t.Errorf("on the way down: %d reads and %d to come, want one", n.reads-10, g.sways)
+		}
+	})
+}
+
+func TestRun(t *testing.T) {
+	n := newNode(t)
+	published := make(chan *eviction.Decision, 100)
+	g := n.guard(execute.Observe, hardMemory, func(o *Options) {
+		o.Notify.Floor, o.Notify.Gap = time.Millisecond, time.Nanosecond
+		o.Publish = func(_ context.Context, d *eviction.Decision) {
+			select {
+			case published <- d:
+			default:
+			}
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- g.Run(ctx) }()
+	for range 3 {
+		if d := <-published; d.Outcome != eviction.OutcomeCalm {
+			t.Errorf("published %v", d.Outcome)
+		}
+	}
+	if err := g.Run(ctx); err == nil || err.Error() != "guard the node: it is guarded already" {
+		t.Errorf("a second Run: %v", err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
+func TestNewSaysWhatIsMissing(t *testing.T) {
+	n := newNode(t)
+	whole := n.guard(execute.Observe, hardMemory).opts
+	f := func(change func(*Options), want string) {
+		t.Helper()
+		opts := whole
+		change(&opts)
+		if _, err := New(opts); err == nil || !strings.HasPrefix(err.Error(), "guard the node: "+want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	f(func(o *Options) { o.Read = nil }, "nothing reads the node")
+	f(func(o *Options) { o.Settings = nil }, "there are no thresholds")
+	f(func(o *Options) { o.Executor = nil }, "nobody carries decisions out")
+}
+
+func TestWatches(t *testing.T) {
+	n := newNode(t)
+	config := eviction.Config{
+		EvictionHard:            map[string]string{"memory.available": "1Gi", "nodefs.available": "10%"},
+		EvictionSoft:            map[string]string{"memory.available": "25%"},
+		EvictionSoftGracePeriod: map[string]string{"memory.available": "30s"},
+		EnforceNodeAllocatable:  []string{"pods"},
+		Pressure:                []string{"memory.pressure.some.avg10>5", "memory.pressure.some.avg60>5 for 1m", "io.pressure.full.avg10>40"},
+	}
+	names := func(list []notify.Watch) (names []string) {
+		for _, w := range list {
+			names = append(names, w.String())
+		}
+		return names
+	}
+	g := n.guard(execute.Observe, config)
+	g.opts.Cgroups = eviction.Cgroups{Mount: "/memory", Pods: "/kubepods"}
+	r := n.timer(g)
+	watches, unwatched := g.watches(r)
+	const hard, soft = "memory.available<1Gi (/memory/memory.usage_in_bytes)", "memory.available<25% for 30s (/memory/memory.usage_in_bytes)"
+	const memory, io = "some stalled for 100ms in 2s (/proc/pressure/memory)", "full stalled for 800ms in 2s (/proc/pressure/io)"
+	if g.instead {
+		t.Error("thresholds are not asked for")
+	}
+	diff(t, "watches", []string{hard, memory, soft, io}, names(watches))
+	if len(unwatched) != 1 || !strings.HasPrefix(unwatched[0].Error(), "watch allocatableMemory.available<1Gi: compute the notice") {
+		t.Errorf("unwatched %v, want all pods' memory, which the summary lacks", unwatched)
+	}
+	g.instead = true
+	watches, _ = g.watches(r)
+	diff(t, "with what stands in", []string{hard, memory, soft, io, "/memory/kubepods/memory.events"}, names(watches))
+	g.opts.Cgroups = eviction.Cgroups{}
+	watches, unwatched = g.watches(r)
+	diff(t, "without cgroups", []string{memory, io}, names(watches))
+	diff(t, "without cgroups, unwatched", 0, len(unwatched))
+}

@@ -1,0 +1,131 @@
+package guard
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/notify"
+)
+
+// metrics count rounds, and tell how things stood in the last.
+type metrics struct {
+	guard   *Guard
+	rounds  *prometheus.CounterVec
+	reads   prometheus.Histogram
+	latency prometheus.Histogram
+
+	available, capacity, stall, limit, distance, condition *prometheus.Desc
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("weir_eviction_"+name, help, labels, nil)
+}
+
+// The kinds of notice, as the rounds are counted under.
+const (
+	byTimer     = "timer"
+	byThreshold = "threshold"
+	byTrigger   = "trigger"
+	byEvents    = "events"
+)
+
+func newMetrics(r prometheus.Registerer, g *Guard) *metrics {
+	auto := promauto.With(r)
+	m := &metrics{
+		guard:   g,
+		rounds:  auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_rounds_total", Help: "Looks at the node, by what led to them first."}, []string{"source"}),
+		reads:   auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_read_seconds", Help: "Time a fresh read of the node took.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15)}),
+		latency: auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_decision_latency_seconds", Help: "Time from the kernel's notice to the decision.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18)}),
+
+		available: desc("signal_available", "What is left by an eviction signal, in bytes, inodes or process ids.", "signal"),
+		capacity:  desc("signal_capacity", "What there is in all by an eviction signal, in bytes, inodes or process ids.", "signal"),
+		stall:     desc("signal_stall_percent", "How much of the time tasks stall, of a pressure signal that has a threshold.", "signal"),
+		limit:     desc("signal_threshold", "Where a signal becomes a reason to evict, in its unit.", "signal", "kind"),
+		distance:  desc("signal_distance", "How much more must go until a threshold is met, in its signal's unit; zero or less once it is.", "signal", "kind"),
+		condition: desc("condition", "Whether the node is under this pressure by this agent's thresholds, which the node's own conditions need not say.", "condition"),
+	}
+	for _, s := range [...]string{byTimer, byThreshold, byTrigger, byEvents} {
+		m.rounds.WithLabelValues(s)
+	}
+	if r != nil {
+		r.MustRegister(m)
+	}
+	return m
+}
+
+func (m *metrics) round(r *Round) {
+	source := byTimer
+	switch r.Notice.Sources[0].Watch.(type) {
+	case notify.Threshold:
+		source = byThreshold
+	case notify.Trigger:
+		source = byTrigger
+	case notify.Events:
+		source = byEvents
+	}
+	m.rounds.WithLabelValues(source).Inc()
+	if source != byTimer {
+		m.latency.Observe(max(0, r.Decided.Sub(r.Notice.At)).Seconds())
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range [...]*prometheus.Desc{m.available, m.capacity, m.stall, m.limit, m.distance, m.condition} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector. A figure that is missing or in doubt is absent.
+func (m *metrics) Collect(to chan<- prometheus.Metric) {
+	r := m.guard.Last()
+	if r == nil {
+		return
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	d := r.Decision
+	for i := range d.Observations {
+		o := &d.Observations[i]
+		switch {
+		case o.Doubt != "":
+		case o.Signal.Pressure():
+			gauge(m.stall, o.Stall, string(o.Signal))
+		default:
+			gauge(m.available, float64(o.Available), string(o.Signal))
+			gauge(m.capacity, float64(o.Capacity), string(o.Signal))
+		}
+	}
+	told := map[[2]string]bool{} // of two soft ones of a signal the first
+	for i := range d.Thresholds {
+		t := &d.Thresholds[i]
+		left, ok := t.Distance()
+		labels := [2]string{string(t.Threshold.Signal), kind(&t.Threshold)}
+		if !ok || t.Observation.Doubt != "" || told[labels] {
+			continue
+		}
+		told[labels] = true
+		at := t.Threshold.Value.Stall
+		if !t.Threshold.Signal.Pressure() {
+			at = t.Limit.AsApproximateFloat64()
+		}
+		gauge(m.limit, at, labels[:]...)
+		gauge(m.distance, left, labels[:]...)
+	}
+	for _, c := range d.Conditions {
+		reported := 0.0
+		if c.Reported {
+			reported = 1
+		}
+		gauge(m.condition, reported, string(c.Type))
+	}
+}
+
+func kind(t *eviction.Threshold) string {
+	if t.Hard() {
+		return "hard"
+	}
+	return "soft"
+}

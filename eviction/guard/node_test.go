@@ -1,0 +1,195 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/eviction/notify"
+)
+
+const (
+	gib = 1 << 30
+	mib = 1 << 20
+)
+
+// node is a node of 8 GiB of memory and a disk of 100 GiB, with pods that use what usage
+// says.
+type node struct {
+	t               *testing.T
+	free, freeDisk  uint64
+	stall           float64
+	pods            []*corev1.Pod
+	usage           map[string]uint64 // working set and disk, by name
+	readErr         error
+	podsErr         error
+	layoutErr       error
+	reads, layouts  int
+	refreshed       func() // what Refresh does; nil for nothing
+	refreshes       int
+	budget, lingers string // the pods that a budget holds, and that takes 10 s to end
+	client          *fake.Clientset
+	notifier        *notify.Notifier
+}
+
+func newNode(t *testing.T) *node {
+	n := &node{t: t, free: 4 * gib, freeDisk: 50 * gib, usage: map[string]uint64{}, client: fake.NewClientset()}
+	n.client.PrependReactor("*", "pods", n.react)
+	var err error
+	if n.notifier, err = notify.New(notify.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.notifier.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+func (n *node) pod(name string, usage uint64) {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name, UID: types.UID("uid-" + name)},
+		Spec:       corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Name: "app"}}},
+	}
+	n.pods = append(n.pods, p)
+	n.usage[name] = usage
+}
+
+// read is a fresh summary.
+func (n *node) read(context.Context) (*stats.Summary, error) {
+	n.reads++
+	if n.readErr != nil {
+		return nil, n.readErr
+	}
+	at := metav1.Now()
+	used := 8*gib - n.free
+	s := &stats.Summary{Node: stats.NodeStats{
+		Memory: &stats.MemoryStats{Time: at, AvailableBytes: &n.free, WorkingSetBytes: &used, UsageBytes: &used, PSI: &stats.PSIStats{Some: stats.PSIData{Avg10: n.stall}}},
+		Fs:     &stats.FsStats{Time: at, AvailableBytes: new(n.freeDisk), CapacityBytes: new(uint64(100 * gib))},
+	}}
+	for _, p := range n.pods {
+		usage := n.usage[p.Name]
+		s.Pods = append(s.Pods, stats.PodStats{
+			PodRef:     stats.PodReference{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)},
+			Memory:     &stats.MemoryStats{Time: at, WorkingSetBytes: &usage},
+			Containers: []stats.ContainerStats{{Name: "app", Rootfs: &stats.FsStats{UsedBytes: &usage}, Logs: &stats.FsStats{UsedBytes: new(uint64(0))}}},
+		})
+	}
+	free := n.free // the summary shares no figure with the node, which changes
+	s.Node.Memory.AvailableBytes = &free
+	return s, nil
+}
+
+// react is as much of an API server as an Executor needs: one where an evicted pod is
+// gone at once, unless it lingers.
+func (n *node) react(a clienttesting.Action) (bool, runtime.Object, error) {
+	find := func(name string) (int, error) {
+		for i, p := range n.pods {
+			if p.Name == name && (p.DeletionTimestamp == nil || name != n.lingers || time.Since(p.DeletionTimestamp.Time) < 10*time.Second) {
+				return i, nil
+			}
+		}
+		return 0, apierrors.NewNotFound(corev1.Resource("pods"), name)
+	}
+	leave := func(name string) (bool, runtime.Object, error) {
+		i, err := find(name)
+		switch {
+		case err != nil:
+			return true, nil, err
+		case name == n.budget:
+			err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause, Message: "The disruption budget front needs 2 healthy pods and has 1 currently"}}
+			return true, nil, err
+		case name == n.lingers:
+			n.pods[i] = n.pods[i].DeepCopy()
+			n.pods[i].DeletionTimestamp, n.pods[i].DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(1))
+			return true, nil, nil
+		}
+		n.free += n.usage[name]
+		n.pods = append(n.pods[:i:i], n.pods[i+1:]...)
+		return true, nil, nil
+	}
+	switch a := a.(type) {
+	case clienttesting.GetActionImpl:
+		i, err := find(a.Name)
+		if err != nil {
+			return true, nil, err
+		}
+		return true, n.pods[i], nil
+	case clienttesting.PatchActionImpl:
+		i, err := find(a.Name)
+		return true, n.pods[i], err
+	case clienttesting.DeleteActionImpl:
+		return leave(a.Name)
+	case clienttesting.CreateActionImpl:
+		e, ok := a.Object.(*policyv1.Eviction)
+		if !ok {
+			return true, nil, errors.New("not an eviction")
+		}
+		return leave(e.Name)
+	}
+	return true, nil, errors.New("not known here")
+}
+
+// guard returns a Guard of the node, with thresholds as flags would say them.
+func (n *node) guard(mode execute.Mode, config eviction.Config, change ...func(*Options)) *Guard {
+	n.t.Helper()
+	thresholds, err := eviction.Parse(&config)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	x, err := execute.New(execute.Options{Mode: mode, Client: n.client, Node: "n1", Self: "uid-weir"})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	opts := Options{
+		Node: "n1", Read: n.read, Executor: x, Self: "uid-weir",
+		Settings: &eviction.Settings{Thresholds: thresholds, TransitionPeriod: 5 * time.Minute, MaxPodGraceSeconds: 60},
+		Layout: func(context.Context) (bool, bool, error) {
+			n.layouts++
+			return false, false, n.layoutErr
+		},
+		Pods: func() ([]*corev1.Pod, error) { return n.pods, n.podsErr },
+		Refresh: func(context.Context) {
+			n.refreshes++
+			if n.refreshed != nil {
+				n.refreshed()
+			}
+		},
+	}
+	for _, f := range change {
+		f(&opts)
+	}
+	g, err := New(opts)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return g
+}
+
+// timer has the guard look anew, as at the floor.
+func (n *node) timer(g *Guard) *Round {
+	n.t.Helper()
+	g.round(n.t.Context(), n.notifier, notify.Notice{At: time.Now(), Sources: []notify.Source{{}}})
+	return g.Last()
+}
+
+var (
+	hardMemory = eviction.Config{EvictionHard: map[string]string{"memory.available": "1Gi"}}
+	softMemory = eviction.Config{EvictionSoft: map[string]string{"memory.available": "1Gi"}, EvictionSoftGracePeriod: map[string]string{"memory.available": "30s"}}
+	hardDisk   = eviction.Config{EvictionHard: map[string]string{"nodefs.available": "10%"}}
+)

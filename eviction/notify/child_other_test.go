@@ -1,5 +1,0 @@
-//go:build !linux || !e2e
-
-package notify_test
-
-func child() {}

@@ -1,0 +1,100 @@
+package document
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// Numbers are written so that they can be read back by eye.
+func TestWords(t *testing.T) {
+	f := func(u Unit, v float64, want string) {
+		t.Helper()
+		if got := u.Words(v); got != want {
+			t.Errorf("%v %s: got %q, want %q", v, u, got, want)
+		}
+	}
+	f(Bytes, 0, "0")
+	f(Bytes, 1023, "1023")
+	f(Bytes, 1024, "1Ki")
+	f(Bytes, 93<<20, "93Mi")
+	f(Bytes, 1900<<20, "1.9Gi")
+	f(Bytes, 1<<30-1, "1Gi") // and not 1024Mi
+	f(Bytes, -1536<<20, "-1.5Gi")
+	f(Bytes, 1<<62, "4Ei")
+	f(Inodes, 4672320, "4672320")
+	f(Processes, 12, "12")
+	f(Cores, 1.25, "1250m")
+	f(Percent, 12.46, "12.5%")
+	f(Percent, 0.01, "<0.1%")
+	f(Percent, 0, "0%")
+	f(Percent, -0.01, "0%")
+}
+
+func TestLasting(t *testing.T) {
+	f := func(d time.Duration, want string) {
+		t.Helper()
+		if got := Lasting(d); got != want {
+			t.Errorf("%v: got %q, want %q", d, got, want)
+		}
+	}
+	f(-time.Second, "0s")
+	f(1870*time.Nanosecond, "2µs")
+	f(1870*time.Microsecond, "1.9ms")
+	f(1499*time.Millisecond, "1s")
+	f(90*time.Second, "1m30s")
+	f(5*time.Minute, "5m")
+	f(time.Hour, "1h")
+	f(time.Hour+time.Second, "1h0m1s")
+}
+
+// Names and errors come from anyone: a terminal is never told to obey them, and a line stays
+// one.
+func TestTextIsSafe(t *testing.T) {
+	ill := "\x1b[2J\nroot# \x07\u202e\xff"
+	number := func(v float64) *float64 { return &v }
+	r := &Report{
+		Node: ill, Mode: ill, State: Evicting, Summary: ill, Because: ill, Unread: ill, Warnings: []string{ill}, Unwatched: []string{ill},
+		Signals: []Signal{{
+			Name: ill, Value: number(1), Doubt: ill, First: []string{ill},
+			Thresholds: []Threshold{{Text: ill, Message: ill, State: InForce}},
+			Ranking:    &Ranking{Next: ill, Message: ill, Pods: []Pod{{Namespace: ill, Name: ill, Why: ill, Before: ill, Passed: ill}}},
+		}},
+		Exceeded: []Exceeded{{Message: ill}}, Conditions: []Condition{{Type: ill, Message: ill}}, Admission: &Admission{Message: ill},
+		Acts: []Act{{Did: ill, Message: ill, Because: ill}}, Watches: []Watch{{Message: ill}},
+	}
+	for _, o := range []Options{{}, {All: true}, {All: true, Colour: true}} {
+		var out bytes.Buffer
+		if err := r.WriteText(&out, o); err != nil {
+			t.Fatal(err)
+		}
+		text := out.String()
+		for _, tint := range []string{bold, amber, red, dim, reset} {
+			if o.Colour {
+				text = strings.ReplaceAll(text, tint, "")
+			}
+		}
+		if strings.ContainsAny(text, "\x1b\x07\u202e\t") || !utf8.ValidString(text) || strings.Contains(text, "\nroot#") {
+			t.Errorf("%+v: a terminal would obey %q", o, text)
+		}
+	}
+}
+
+// What was done is cut unless all is asked for.
+func TestActsAreCut(t *testing.T) {
+	r := &Report{State: Calm, Acts: make([]Act, 12)}
+	f := func(all bool, lines int, more string) {
+		t.Helper()
+		var out bytes.Buffer
+		if err := r.WriteText(&out, Options{All: all}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(out.String(), "0001-01-01"); got != lines || more != "" && !strings.Contains(out.String(), more) {
+			t.Errorf("all=%v: %d acts, want %d and %q:\n%s", all, got, lines, more, &out)
+		}
+	}
+	f(false, 5, "and 7 more: --all shows them")
+	f(true, 12, "")
+}
