@@ -1,0 +1,96 @@
+package apply
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weir-metrics/weir/resize"
+)
+
+// Cgroup is a cgroup of a pod or of one of its containers, as the node has it. Values
+// are nil where they are not known.
+type Cgroup struct {
+	Path string `json:"path"`
+	// Container is its name; empty for the pod's own cgroup, and for a sandbox's.
+	Container string `json:"container,omitempty"`
+	Pod       bool   `json:"pod,omitempty"` // whether it is the pod's own
+	// Shares is cpu.shares of version 1, Weight cpu.weight of version 2.
+	Shares *int64 `json:"shares,omitempty"`
+	Weight *int64 `json:"weight,omitempty"`
+	// Quota is the CPU time allowed in each Period, in microseconds; below zero
+	// without a limit.
+	Quota  *int64 `json:"quotaMicroseconds,omitempty"`
+	Period *int64 `json:"periodMicroseconds,omitempty"`
+	// MemoryLimit is in bytes; below zero without a limit.
+	MemoryLimit *int64 `json:"memoryLimitBytes,omitempty"`
+}
+
+// Cgroups is what became of the pod's cgroups.
+type Cgroups struct {
+	// Checked says that the node was asked and knew values to compare.
+	Checked bool     `json:"checked"`
+	Found   []Cgroup `json:"found,omitempty"`
+	// Problems say what is not as it should be; Why, why nothing was checked.
+	Problems []string `json:"problems,omitempty"`
+	Why      string   `json:"why,omitempty"`
+}
+
+// inspect compares what the node has with what the pod's containers were to get. A memory
+// request is no value of a cgroup's.
+func inspect(found []Cgroup, after *resize.Pod, changes []resize.Change) *Cgroups {
+	c := &Cgroups{Found: found}
+	pods := 0
+	for i := range found {
+		if found[i].Pod {
+			pods++
+		}
+	}
+	switch {
+	case pods == 0:
+		c.Why = "the node's agent knows no cgroup of this pod"
+		return c
+	case pods > 1:
+		c.Problems = append(c.Problems, fmt.Sprintf("the pod has %d cgroups of its own: one of them was left behind (`weir inspect pod-cgroups` on the node says more)", pods))
+	}
+	for _, change := range changes {
+		i := slices.IndexFunc(found, func(g Cgroup) bool { return !g.Pod && g.Container == change.Container })
+		if i < 0 { // it may not have heard of the container yet
+			c.Why = "the node's agent does not know which cgroup is that of container " + change.Container
+			continue
+		}
+		for _, v := range values(&found[i], after.Container(change.Container), change) {
+			c.Checked = c.Checked || v.is != nil
+			if v.is != nil && *v.is != v.want {
+				c.Problems = append(c.Problems, fmt.Sprintf("%s of %s is %d, and should be %d", v.name, found[i].Path, *v.is, v.want))
+			}
+		}
+	}
+	if !c.Checked && c.Why == "" {
+		c.Why = "the change shows in no value of a cgroup that the node's agent tells"
+	}
+	return c
+}
+
+type value struct {
+	name string
+	is   *int64
+	want int64
+}
+
+// values are those of a container's cgroup that a change decides, as kubelets compute
+// them. The weight of version 2 is left out: runtimes disagree about the formula.
+func values(g *Cgroup, c *resize.Container, change resize.Change) []value {
+	request, limit := c.Requests.Get(change.Resource), c.Limits.Get(change.Resource)
+	if change.Resource == resize.Memory {
+		if !limit.Set {
+			return nil
+		}
+		return []value{{"the memory limit", g.MemoryLimit, limit.Value}}
+	}
+	list := []value{{"cpu.shares", g.Shares, max(2, request.Value*1024/1000)}}
+	if limit.Set && g.Period != nil {
+		// A kubelet sets no quota below 1 ms, and none at all for a limit of zero.
+		list = append(list, value{"the CPU quota", g.Quota, max(1000, limit.Value**g.Period/1000)})
+	}
+	return list
+}

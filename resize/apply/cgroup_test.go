@@ -1,0 +1,32 @@
+package apply
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/weir-metrics/weir/resize"
+)
+
+// What a node says is compared only where it says it.
+func TestInspect(t *testing.T) {
+	pod := &resize.Pod{Containers: []resize.Container{{Name: "app",
+		Requests: resize.Amounts{CPU: resize.Of(100), Memory: resize.Of(64 << 20)}, Limits: resize.Amounts{Memory: resize.Of(128 << 20), CPU: resize.Of(5)}}}}
+	number := func(n int64) *int64 { return &n }
+	own := Cgroup{Path: "/pod", Pod: true}
+	f := func(r resize.Resource, checked bool, why string, found ...Cgroup) {
+		t.Helper()
+		c := inspect(found, pod, []resize.Change{{Container: "app", Resource: r, Request: resize.Of(1)}})
+		if c.Checked != checked || strings.Join(c.Problems, "; ")+c.Why != why {
+			t.Errorf("got %+v, want checked %v: %s", c, checked, why)
+		}
+	}
+	f(resize.CPU, false, "the node's agent knows no cgroup of this pod")
+	f(resize.CPU, false, "the node's agent does not know which cgroup is that of container app", own)
+	f(resize.CPU, false, "the change shows in no value of a cgroup that the node's agent tells", own, Cgroup{Container: "app", Weight: number(4)})
+	f(resize.CPU, true, "", own, Cgroup{Container: "app", Shares: number(102)})
+	// A limit below 10m is as good as one of 10m.
+	f(resize.CPU, true, "", own, Cgroup{Container: "app", Quota: number(1000), Period: number(100_000)})
+	f(resize.CPU, true, "cpu.shares of /app is 512, and should be 102", own, Cgroup{Path: "/app", Container: "app", Shares: number(512)})
+	f(resize.Memory, true, "", own, Cgroup{Container: "app", MemoryLimit: number(128 << 20), Shares: number(7)})
+	f(resize.Memory, true, "the memory limit of /app is -1, and should be 134217728", own, Cgroup{Path: "/app", Container: "app", MemoryLimit: number(-1)})
+}

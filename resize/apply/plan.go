@@ -1,0 +1,248 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/weir-metrics/weir/resize"
+)
+
+// Options configure an Applier.
+type Options struct {
+	// Client asks the API server. Required.
+	Client kubernetes.Interface
+	// Cgroups returns what the node says of the pod's cgroups. Nil, or an error: they
+	// are not checked, and the result says so.
+	Cgroups func(ctx context.Context, node, uid string) ([]Cgroup, error)
+	// Restart allows changes for which the container's resizePolicy restarts it.
+	Restart bool
+	// Timeout is how long the kubelet may take. Default 2 m.
+	Timeout time.Duration
+	// Progress, if not nil, hears of each change of the state while Do waits.
+	Progress func(State)
+}
+
+// Applier resizes pods.
+type Applier struct{ opts Options }
+
+// New returns an Applier.
+func New(o Options) *Applier {
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
+	if o.Progress == nil {
+		o.Progress = func(State) {}
+	}
+	return &Applier{o}
+}
+
+// Request is what is to be changed.
+type Request struct {
+	Namespace, Pod string
+	// UID, unless empty, is that of the pod that is meant.
+	UID     string
+	Changes []resize.Change
+}
+
+// Plan is a resize that the API server would take.
+type Plan struct {
+	Namespace string       `json:"namespace"`
+	Pod       string       `json:"pod"`
+	UID       string       `json:"uid"`
+	Node      string       `json:"node"`
+	QoS       resize.Class `json:"qosClass"`
+	Steps     []Step       `json:"changes"`
+
+	changes []resize.Change
+	pod     *corev1.Pod // that was looked at
+}
+
+// Step is one value that changes.
+type Step struct {
+	Container string          `json:"container"`
+	Resource  resize.Resource `json:"resource"`
+	What      string          `json:"what"` // "request" or "limit"
+	From      string          `json:"from"` // empty where there was none
+	To        string          `json:"to"`
+}
+
+// Refused is the error for a change that cannot be made in place.
+type Refused struct{ Refusals []resize.Refusal }
+
+// Error gives every reason.
+func (e *Refused) Error() string {
+	all := make([]string, len(e.Refusals))
+	for i, r := range e.Refusals {
+		all[i] = r.Message
+	}
+	return strings.Join(all, "; ")
+}
+
+// Errors that callers decide by.
+var (
+	// ErrNothing is for changes that change nothing.
+	ErrNothing = errors.New("the containers are asked to have what they have")
+	// ErrReplaced is for a pod of the name that is another one.
+	ErrReplaced = errors.New("another pod has that name by now")
+)
+
+// Plan returns what a request comes to, after the API server has tried it. A *Refused
+// error says why it cannot be done in place; others are Kubernetes' own.
+func (a *Applier) Plan(ctx context.Context, r Request) (p *Plan, err error) {
+	for range tries {
+		// A kubelet may have written the status in between.
+		if p, err = a.plan(ctx, r); !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	return p, err
+}
+
+// tries is how often a pod is looked at anew because it changed since.
+const tries = 5
+
+func (a *Applier) plan(ctx context.Context, r Request) (*Plan, error) {
+	pod, err := a.opts.Client.CoreV1().Pods(r.Namespace).Get(ctx, r.Pod, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read pod: %w", err)
+	}
+	if r.UID != "" && string(pod.UID) != r.UID {
+		return nil, fmt.Errorf("pod %s/%s: %w", r.Namespace, r.Pod, ErrReplaced)
+	}
+	before := resize.FromPod(pod)
+	refusals, err := resize.Check(before, r.Changes)
+	if err != nil {
+		return nil, err
+	}
+	var barred []resize.Refusal
+	for _, refusal := range refusals {
+		if refusal.Reason != resize.Restarts || !a.opts.Restart {
+			barred = append(barred, refusal)
+		}
+	}
+	if len(barred) > 0 {
+		return nil, &Refused{barred}
+	}
+	p := &Plan{Namespace: r.Namespace, Pod: r.Pod, UID: string(pod.UID), Node: pod.Spec.NodeName, QoS: resize.ClassOf(before), pod: pod}
+	for _, c := range r.Changes {
+		p.add(before.Container(c.Container), c)
+	}
+	if len(p.changes) == 0 {
+		return nil, ErrNothing
+	}
+	if _, err = a.patch(ctx, p, metav1.DryRunAll); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// add adds what a change really changes.
+func (p *Plan) add(c *resize.Container, change resize.Change) {
+	tell := func(what string, was resize.Amount, is *resize.Amount) {
+		if !is.Set || *is == was {
+			is.Set = false
+			return
+		}
+		step := Step{Container: c.Name, Resource: change.Resource, What: what, To: resize.Tell(change.Resource, is.Value)}
+		if was.Set {
+			step.From = resize.Tell(change.Resource, was.Value)
+		}
+		p.Steps = append(p.Steps, step)
+	}
+	tell("request", c.Requests.Get(change.Resource), &change.Request)
+	tell("limit", c.Limits.Get(change.Resource), &change.Limit)
+	if change.Request.Set || change.Limit.Set {
+		p.changes = append(p.changes, change)
+	}
+}
+
+// fieldManager is who wrote, in managedFields.
+const fieldManager = "weir-resize"
+
+// patch sends the change, of the very pod that was looked at.
+func (a *Applier) patch(ctx context.Context, p *Plan, dryRun ...string) (*corev1.Pod, error) {
+	body, err := json.Marshal(patchOf(p))
+	if err != nil {
+		return nil, fmt.Errorf("encode the resize: %w", err)
+	}
+	pod, err := a.opts.Client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Pod, types.StrategicMergePatchType, body,
+		metav1.PatchOptions{DryRun: dryRun, FieldManager: fieldManager}, "resize")
+	switch {
+	case unknownSubresource(err):
+		return nil, fmt.Errorf("this API server cannot resize pods in place, which takes Kubernetes 1.33 or later: %w", err)
+	case err != nil && len(dryRun) > 0:
+		return nil, fmt.Errorf("try the resize: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("resize the pod: %w", err)
+	}
+	return pod, nil
+}
+
+// unknownSubresource tells a server without pods/resize from a pod that has gone, of
+// which a 404 gives the name.
+func unknownSubresource(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Name == ""
+}
+
+// patchOf returns the patch: containers merge by name, and resources by theirs, so that
+// all that is not named stays.
+func patchOf(p *Plan) map[string]any {
+	spec := map[string]any{}
+	lists := map[string][]any{}
+	for i := range p.pod.Spec.InitContainers {
+		lists["initContainers"] = p.patchContainer(lists["initContainers"], p.pod.Spec.InitContainers[i].Name)
+	}
+	for i := range p.pod.Spec.Containers {
+		lists["containers"] = p.patchContainer(lists["containers"], p.pod.Spec.Containers[i].Name)
+	}
+	for field, list := range lists {
+		if len(list) > 0 {
+			spec[field] = list
+		}
+	}
+	return map[string]any{
+		"metadata": map[string]any{"uid": p.pod.UID, "resourceVersion": p.pod.ResourceVersion},
+		"spec":     spec,
+	}
+}
+
+// patchContainer adds what changes of a container, if anything does.
+func (p *Plan) patchContainer(list []any, name string) []any {
+	requests, limits := map[resize.Resource]string{}, map[resize.Resource]string{}
+	for _, c := range p.changes {
+		if c.Container != name {
+			continue
+		}
+		if c.Request.Set {
+			requests[c.Resource] = resize.Quantity(c.Resource, c.Request.Value).String()
+		}
+		if c.Limit.Set {
+			limits[c.Resource] = resize.Quantity(c.Resource, c.Limit.Value).String()
+		}
+	}
+	resources := map[string]any{}
+	if len(requests) > 0 {
+		resources["requests"] = requests
+	}
+	if len(limits) > 0 {
+		resources["limits"] = limits
+	}
+	if len(resources) == 0 {
+		return list
+	}
+	return append(list, map[string]any{"name": name, "resources": resources})
+}

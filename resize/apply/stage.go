@@ -1,0 +1,146 @@
+package apply
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/resize"
+)
+
+// Stage is how far a resize has come.
+type Stage string
+
+// The stages.
+const (
+	// Asked: the kubelet has not seen it yet.
+	Asked Stage = "Asked"
+	// Deferred: the node lacks room now; the kubelet tries again when there is some.
+	Deferred Stage = "Deferred"
+	// Infeasible: the kubelet will not do it. It ends here.
+	Infeasible Stage = "Infeasible"
+	// InProgress: the kubelet has made room and is changing the containers.
+	InProgress Stage = "InProgress"
+	// Failing: changing them went wrong; the kubelet tries again.
+	Failing Stage = "Failing"
+	// Done: the containers have what was asked for.
+	Done Stage = "Done"
+	// Superseded: somebody asked for something else since. It ends here.
+	Superseded Stage = "Superseded"
+	// Gone: the pod has ended, or another has its name. It ends here.
+	Gone Stage = "Gone"
+)
+
+// Final reports whether nothing more comes of waiting.
+func (s Stage) Final() bool { return s == Infeasible || s == Done || s == Superseded || s == Gone }
+
+// State is a stage, with what the kubelet says about it.
+type State struct {
+	Stage   Stage  `json:"stage,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// Asking is a resize that was asked for.
+type Asking struct {
+	UID string
+	// Generation is the pod's (metadata.generation) by asking.
+	Generation int64
+	Changes    []resize.Change
+}
+
+// StageOf returns how far a resize has come by what the API server says of the pod; nil
+// for a pod that is not there. Conditions that are about an earlier generation say
+// nothing about this one.
+func StageOf(p *corev1.Pod, asked *Asking) State {
+	switch {
+	case p == nil:
+		return State{Gone, "the pod was deleted"}
+	case string(p.UID) != asked.UID:
+		return State{Gone, "the pod was deleted, and another has its name"}
+	case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
+		return State{Gone, "the pod ended: its phase is " + string(p.Status.Phase)}
+	}
+	for _, c := range asked.Changes {
+		if words := differs(specOf(p, c.Container), c); words != "" {
+			return State{Superseded, "somebody asked for something else since: " + words}
+		}
+	}
+	seen := func(generation int64) bool { return generation == 0 || generation >= asked.Generation } // 0: not told
+	for _, c := range p.Status.Conditions {
+		if c.Status != corev1.ConditionTrue || !seen(c.ObservedGeneration) {
+			continue
+		}
+		switch {
+		case c.Type == corev1.PodResizePending && c.Reason == corev1.PodReasonInfeasible:
+			return State{Infeasible, c.Message}
+		case c.Type == corev1.PodResizePending:
+			return State{Deferred, c.Message}
+		case c.Type == corev1.PodResizeInProgress && c.Reason == corev1.PodReasonError:
+			return State{Failing, c.Message}
+		case c.Type == corev1.PodResizeInProgress:
+			return State{InProgress, c.Message}
+		}
+	}
+	if !seen(p.Status.ObservedGeneration) {
+		return State{Stage: Asked}
+	}
+	for _, c := range asked.Changes {
+		s := statusOf(p, c.Container)
+		if s == nil || s.Resources == nil {
+			return State{Asked, "the kubelet does not report the resources of " + c.Container}
+		}
+		allocated := s.AllocatedResources[corev1.ResourceName(c.Resource)]
+		if c.Request.Set && !equal(c.Resource, allocated, c.Request) {
+			return State{Asked, fmt.Sprintf("the kubelet has %s of %s allocated to %s", allocated.String(), c.Resource, c.Container)}
+		}
+		if words := differs(s.Resources, c); words != "" {
+			return State{InProgress, "the kubelet reports " + words}
+		}
+	}
+	return State{Stage: Done}
+}
+
+// differs says in what resources are not what a change asks for.
+func differs(r *corev1.ResourceRequirements, c resize.Change) string {
+	if r == nil {
+		return "no container " + c.Container
+	}
+	name := corev1.ResourceName(c.Resource)
+	for _, v := range []struct {
+		what string
+		is   resource.Quantity
+		want resize.Amount
+	}{{"request", r.Requests[name], c.Request}, {"limit", r.Limits[name], c.Limit}} {
+		if v.want.Set && !equal(c.Resource, v.is, v.want) {
+			return fmt.Sprintf("a %s %s of %s for %s", c.Resource, v.what, v.is.String(), c.Container)
+		}
+	}
+	return ""
+}
+
+func equal(r resize.Resource, is resource.Quantity, want resize.Amount) bool {
+	return is.Cmp(*resize.Quantity(r, want.Value)) == 0
+}
+
+func specOf(p *corev1.Pod, container string) *corev1.ResourceRequirements {
+	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == container {
+				return &list[i].Resources
+			}
+		}
+	}
+	return nil
+}
+
+func statusOf(p *corev1.Pod, container string) *corev1.ContainerStatus {
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range list {
+			if list[i].Name == container {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}

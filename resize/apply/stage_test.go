@@ -1,0 +1,119 @@
+package apply
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The transcript has, for each resize that an API server took, what its status was at
+// which time and the stage that this makes.
+func TestStagesOfARealKubelet(t *testing.T) {
+	all := steps(t)
+	datadriven.RunTest(t, "testdata/stages.txt", func(t *testing.T, d *datadriven.TestData) string {
+		var n int
+		d.ScanArgs(t, "n", &n)
+		s := all[n-1]
+		var out strings.Builder
+		fmt.Fprintf(&out, "%s: %s\n", s.Pod, s.Step)
+		for i := range s.Trace {
+			m := &s.Trace[i]
+			state := StageOf(s.at(t, m), s.asked(t))
+			fmt.Fprintf(&out, "%6.2fs %s", m.After, state.Stage)
+			if state.Message != "" {
+				fmt.Fprintf(&out, ": %s", state.Message)
+			}
+			out.WriteString("\n")
+		}
+		return out.String()
+	})
+}
+
+func (s *step) asked(t *testing.T) *Asking {
+	return &Asking{UID: string(s.at(t, &s.Before).UID), Generation: s.Trace[0].Generation, Changes: s.changes()}
+}
+
+// The whole pods of the round after each resize lead to the stage at which it had come to
+// rest.
+func TestStagesOfRounds(t *testing.T) {
+	rounds := map[string][]string{}
+	for _, folder := range []string{"05-resize", "05-resize/more"} {
+		f, err := os.Open(filepath.Join("../../testdata/captures", folder, "actions.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			var action struct {
+				Next   int `json:"next_capture"`
+				Action string
+			}
+			if err := json.Unmarshal(lines.Bytes(), &action); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(action.Action, "-> rc=") {
+				rounds[folder] = append(rounds[folder], fmt.Sprintf("%02d", action.Next))
+			}
+		}
+	}
+	checked := 0
+	for _, s := range steps(t) {
+		if len(rounds[s.Captures]) == 0 {
+			t.Fatalf("%s has fewer actions than steps", s.Captures)
+		}
+		round := rounds[s.Captures][0]
+		rounds[s.Captures] = rounds[s.Captures][1:]
+		if _, err := os.Stat(filepath.Join("../../testdata/captures", s.Captures, round)); err != nil || s.RC != 0 || len(s.changes()) == 0 {
+			continue // no round after it was kept, or nothing was taken
+		}
+		checked++
+		want := StageOf(s.at(t, &s.Trace[len(s.Trace)-1]), s.asked(t)).Stage
+		if got := StageOf(podIn(t, s.Captures, round, s.Pod), s.asked(t)); got.Stage != want {
+			t.Errorf("%s: %s: round %s is %v, want %s", s.Pod, s.Step, round, got, want)
+		}
+	}
+	if checked < 10 {
+		t.Errorf("only %d rounds were checked", checked)
+	}
+}
+
+// What else can become of a pod.
+func TestStageOfOthers(t *testing.T) {
+	s := steps(t)[0]
+	f := func(change func(*corev1.Pod), want State) {
+		t.Helper()
+		p := s.at(t, &s.Trace[0])
+		change(p)
+		if got := StageOf(p, s.asked(t)); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	f(func(p *corev1.Pod) { p.UID = "other" }, State{Gone, "the pod was deleted, and another has its name"})
+	f(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, State{Gone, "the pod ended: its phase is Failed"})
+	f(func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = nil },
+		State{Superseded, "somebody asked for something else since: a cpu limit of 0 for main"})
+	f(func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: "no", ObservedGeneration: 2}}
+	}, State{Infeasible, "no"})
+	f(func(p *corev1.Pod) {
+		// What is left of an earlier resize says nothing.
+		p.Status.ObservedGeneration = 1
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, ObservedGeneration: 1}}
+	}, State{Stage: Asked})
+	f(func(p *corev1.Pod) {
+		// A kubelet that tells no generations.
+		p.Status.ObservedGeneration, p.Status.Conditions = 0, nil
+		p.Status.ContainerStatuses[0].AllocatedResources = nil
+	}, State{Asked, "the kubelet has 0 of cpu allocated to main"})
+	f(func(p *corev1.Pod) { p.Status.Conditions = nil }, State{InProgress, "the kubelet reports a cpu request of 200m for main"})
+	if got, want := StageOf(nil, s.asked(t)), (State{Gone, "the pod was deleted"}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

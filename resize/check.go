@@ -1,0 +1,129 @@
+package resize
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Change is what a container's request, limit or both of a resource are to be. An Amount
+// that is not set stays as it is.
+type Change struct {
+	Container      string
+	Resource       Resource
+	Request, Limit Amount
+}
+
+// With returns p as it is after changes. The error names a container that p has not.
+func (p *Pod) With(changes []Change) (*Pod, error) {
+	after := *p
+	after.Containers = slices.Clone(p.Containers)
+	for _, change := range changes {
+		c := after.Container(change.Container)
+		if c == nil {
+			return nil, fmt.Errorf("pod %s has no container %s: it has %s", p, change.Container, names(p))
+		}
+		if change.Request.Set {
+			*c.Requests.of(change.Resource) = change.Request
+		}
+		if change.Limit.Set {
+			*c.Limits.of(change.Resource) = change.Limit
+			if request := c.Requests.of(change.Resource); !request.Set {
+				*request = change.Limit // as the API server defaults it
+			}
+		}
+	}
+	return &after, nil
+}
+
+// Check returns why changes cannot be made to p in place, by the rules of Kubernetes'
+// own validation (ValidatePodResize) and of resize policies; none if they can. What only
+// the cluster knows, as whether the node has room, is not in it. The error is With's.
+func Check(p *Pod, changes []Change) ([]Refusal, error) {
+	after, err := p.With(changes)
+	if err != nil {
+		return nil, err
+	}
+	refusals := p.barred()
+	for _, change := range changes {
+		refusals = append(refusals, p.bars(change)...)
+		c := after.Container(change.Container)
+		request, limit := c.Requests.Get(change.Resource), c.Limits.Get(change.Resource)
+		switch {
+		case change.Request.Set && request.Value < 0 || change.Limit.Set && limit.Value < 0:
+			refusals = append(refusals, Refusal{Invalid, fmt.Sprintf("%s of %s cannot be below zero", change.Resource, change.Container)})
+		case request.Set && limit.Set && request.Value > limit.Value:
+			refusals = append(refusals, Refusal{Invalid, fmt.Sprintf("%s of %s would request %s, above its limit of %s", change.Resource, change.Container,
+				Quantity(change.Resource, request.Value), Quantity(change.Resource, limit.Value))})
+		}
+	}
+	if was, is := p.class(), ClassOf(after); was != is {
+		refusals = append(refusals, Refusal{QoSClass, crossing(was, is)})
+	}
+	return refusals, nil
+}
+
+// barred returns why nothing of the pod can be changed in place.
+func (p *Pod) barred() []Refusal {
+	var all []Refusal
+	add := func(reason Reason, message string) { all = append(all, Refusal{reason, message}) }
+	if p.Static {
+		add(Static, "it is a static pod: change its manifest on the node")
+	}
+	if p.Windows {
+		add(Windows, "it is a Windows pod, and only Linux pods are resized in place")
+	}
+	if p.OldKubelet {
+		add(OldKubelet, "its node's kubelet does not resize in place: that takes Kubernetes 1.33 or later")
+	}
+	switch {
+	case p.Terminating:
+		add(NotRunning, "it is being deleted")
+	case p.Phase != string(metric.Running):
+		add(NotRunning, "it does not run: its phase is "+p.Phase)
+	}
+	return all
+}
+
+// bars returns why a change of one of the pod's containers is not made in place.
+func (p *Pod) bars(change Change) (all []Refusal) {
+	c := p.Container(change.Container)
+	if c.Role == metric.Init {
+		all = append(all, Refusal{InitContainer, c.Name + " is an init container, which ends before the others start"})
+	}
+	if slices.Contains(c.RestartsFor, change.Resource) {
+		all = append(all, Refusal{Restarts, fmt.Sprintf("its resizePolicy restarts %s for a change of %s", c.Name, change.Resource)})
+	}
+	return all
+}
+
+// crossing says that a change would alter the class.
+func crossing(was, is Class) string {
+	s := fmt.Sprintf("the pod's QoS class would change from %s to %s, which Kubernetes refuses, for its cgroup is below that of its class", was, is)
+	if was == Guaranteed {
+		s += "; requests and limits of a Guaranteed pod change together"
+	}
+	return s
+}
+
+func names(p *Pod) string {
+	s := ""
+	for i := range p.Containers {
+		if i > 0 {
+			s += ", "
+		}
+		s += p.Containers[i].Name
+	}
+	return s
+}
+
+// Quantity returns an amount of a resource as Kubernetes writes it: "250m", "64Mi".
+func Quantity(r Resource, value int64) *resource.Quantity {
+	if r == Memory {
+		return resource.NewQuantity(value, resource.BinarySI)
+	}
+	return resource.NewMilliQuantity(value, resource.DecimalSI)
+}

@@ -1,0 +1,76 @@
+package resize
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Options say what requests are to fit. Begin with Defaults.
+type Options struct {
+	CPU, Memory Aim
+	// Resources are those that may change.
+	Resources []Resource
+	// MinHistory is how long a container must have been measured.
+	MinHistory time.Duration
+	// Up lets requests grow, too, up to the limit.
+	Up bool
+	// Limits lets the limits of Guaranteed pods shrink with their requests. Without it
+	// such pods stay as they are: their class holds the two together.
+	Limits bool
+}
+
+// Aim is what one resource's request is to be.
+type Aim struct {
+	// Percentile is the share of readings, in percent, that the request covers; 100 for
+	// all.
+	Percentile float64
+	// Headroom is what is added to that, as a share: 0.15 for 15%.
+	Headroom float64
+	// Floor is the least that is proposed, in millicores or bytes.
+	Floor int64
+}
+
+// mebibyte is the step of proposals of memory; those of CPU have millicores.
+const mebibyte = 1 << 20
+
+// Defaults returns what suits most: the 95th percentile of CPU and 15%, at least 10m; the
+// highest working set and 20%, at least 16Mi; of ten minutes or more; only downwards.
+func Defaults() Options {
+	return Options{
+		CPU:       Aim{Percentile: 95, Headroom: 0.15, Floor: 10},
+		Memory:    Aim{Percentile: 100, Headroom: 0.20, Floor: 16 * mebibyte},
+		Resources: Resources(), MinHistory: 10 * time.Minute,
+	}
+}
+
+// Validate says what is wrong with o.
+func (o *Options) Validate() error {
+	for _, r := range Resources() {
+		a := o.aim(r)
+		switch {
+		case !(a.Percentile > 0 && a.Percentile <= 100):
+			return fmt.Errorf("the percentile of %s is %v: it must be above 0 and at most 100", r, a.Percentile)
+		case !(a.Headroom >= 0 && a.Headroom <= 10):
+			return fmt.Errorf("the headroom of %s is %v%%: it must be from 0%% to 1000%%", r, a.Headroom*100)
+		case a.Floor < 1 || a.Floor > most:
+			return fmt.Errorf("the floor of %s is %v: it must be above 0", r, Quantity(r, a.Floor))
+		}
+	}
+	for _, r := range o.Resources {
+		if !slices.Contains(Resources(), r) {
+			return fmt.Errorf("%q cannot be resized in place: only cpu and memory can", r)
+		}
+	}
+	if o.MinHistory < 0 {
+		return fmt.Errorf("a history cannot be as short as %v", o.MinHistory)
+	}
+	return nil
+}
+
+func (o *Options) aim(r Resource) *Aim {
+	if r == Memory {
+		return &o.Memory
+	}
+	return &o.CPU
+}

@@ -1,0 +1,213 @@
+package resize
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Resource is one that can be resized in place.
+type Resource string
+
+// The resources. Kubernetes resizes no other.
+const (
+	CPU    Resource = "cpu"
+	Memory Resource = "memory"
+)
+
+// Resources returns both.
+func Resources() []Resource { return []Resource{CPU, Memory} }
+
+// Amount is how much of a resource is asked for, in millicores or bytes. One that is not
+// set was not asked for, which is not zero.
+type Amount struct {
+	Value int64
+	Set   bool
+}
+
+// Of returns an amount that is set.
+func Of(value int64) Amount { return Amount{value, true} }
+
+// Amounts is an amount of each resource.
+type Amounts struct{ CPU, Memory Amount }
+
+// Get returns the amount of a resource.
+func (a *Amounts) Get(r Resource) Amount { return *a.of(r) }
+
+func (a *Amounts) of(r Resource) *Amount {
+	if r == Memory {
+		return &a.Memory
+	}
+	return &a.CPU
+}
+
+// Pod is what must be known of a pod to resize it.
+type Pod struct {
+	Namespace, Name, UID, Node string
+	// QoS is the class that the API server keeps, by which the kubelet chose the pod's
+	// cgroup; empty for what ClassOf says.
+	QoS Class
+	// Phase is as the API server spells it.
+	Phase       string
+	Terminating bool
+	// Static says that a file on the node makes the pod, not the API server.
+	Static  bool
+	Windows bool
+	// PodLevel are requests and limits of the pod itself (spec.resources), which the
+	// class and the scheduler go by where there are any.
+	PodLevel struct {
+		Requests, Limits Amounts
+		Set              bool
+	}
+	// Resizing is a resize that is under way, in the words of its condition; empty if
+	// there is none.
+	Resizing string
+	// OldKubelet says that the node's kubelet does not resize: it does not report the
+	// resources that containers have.
+	OldKubelet bool
+	// Unseen says that resize policies, Resizing, OldKubelet and Windows are not known.
+	Unseen     bool
+	Containers []Container // init containers first, as they start
+}
+
+// Container is one of a pod's.
+type Container struct {
+	Name             string
+	Role             metric.Role
+	Running          bool
+	Requests, Limits Amounts
+	// RestartsFor are resources whose resize restarts the container, by its
+	// resizePolicy.
+	RestartsFor []Resource
+}
+
+// Container returns the container of that name, or nil.
+func (p *Pod) Container(name string) *Container {
+	i := slices.IndexFunc(p.Containers, func(c Container) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.Containers[i]
+}
+
+// String names the pod: "shop/cart".
+func (p *Pod) String() string { return p.Namespace + "/" + p.Name }
+
+// FromPod returns what p says. Requests and limits are those of its spec: what is
+// desired, whether or not the kubelet is there yet.
+func FromPod(p *corev1.Pod) *Pod {
+	to := &Pod{
+		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Node: p.Spec.NodeName,
+		QoS: Class(p.Status.QOSClass), Phase: string(p.Status.Phase), Terminating: p.DeletionTimestamp != nil,
+		Windows: p.Spec.OS != nil && p.Spec.OS.Name == corev1.Windows, Resizing: resizing(p), OldKubelet: oldKubelet(p),
+	}
+	_, to.Static = p.Annotations[corev1.MirrorPodAnnotationKey]
+	if r := p.Spec.Resources; r != nil {
+		to.PodLevel.Set = true
+		to.PodLevel.Requests, to.PodLevel.Limits = amounts(r.Requests), amounts(r.Limits)
+	}
+	for i := range p.Spec.InitContainers {
+		role := metric.Init
+		if always := p.Spec.InitContainers[i].RestartPolicy; always != nil && *always == corev1.ContainerRestartPolicyAlways {
+			role = metric.Sidecar
+		}
+		to.Containers = append(to.Containers, container(&p.Spec.InitContainers[i], role, p.Status.InitContainerStatuses))
+	}
+	for i := range p.Spec.Containers {
+		to.Containers = append(to.Containers, container(&p.Spec.Containers[i], metric.Regular, p.Status.ContainerStatuses))
+	}
+	return to
+}
+
+func container(c *corev1.Container, role metric.Role, statuses []corev1.ContainerStatus) Container {
+	to := Container{Name: c.Name, Role: role, Requests: amounts(c.Resources.Requests), Limits: amounts(c.Resources.Limits)}
+	for _, s := range statuses {
+		to.Running = to.Running || s.Name == c.Name && s.State.Running != nil
+	}
+	for _, policy := range c.ResizePolicy {
+		if policy.RestartPolicy == corev1.RestartContainer {
+			to.RestartsFor = append(to.RestartsFor, Resource(policy.ResourceName))
+		}
+	}
+	return to
+}
+
+// amounts rounds up, as the scheduler and the kubelet do.
+func amounts(list corev1.ResourceList) (a Amounts) {
+	if q, ok := list[corev1.ResourceCPU]; ok {
+		a.CPU = Of(q.MilliValue())
+	}
+	if q, ok := list[corev1.ResourceMemory]; ok {
+		a.Memory = Of(q.Value())
+	}
+	return a
+}
+
+// resizing tells the conditions of a resize that is under way.
+func resizing(p *corev1.Pod) (words string) {
+	for _, c := range p.Status.Conditions {
+		if c.Status != corev1.ConditionTrue || c.Type != corev1.PodResizePending && c.Type != corev1.PodResizeInProgress {
+			continue
+		}
+		if words != "" {
+			words += "; "
+		}
+		words += string(c.Type)
+		if c.Reason != "" {
+			words += fmt.Sprintf(" (%s: %s)", c.Reason, c.Message)
+		}
+	}
+	return words
+}
+
+// oldKubelet goes by the API server's own sign: a kubelet that resizes reports the
+// resources of what runs.
+func oldKubelet(p *corev1.Pod) bool {
+	for _, s := range p.Status.ContainerStatuses {
+		if s.State.Running != nil {
+			return s.Resources == nil
+		}
+	}
+	return false
+}
+
+// FromFacts returns what weir's watch of the cluster knows of a pod. It is Unseen in
+// part.
+func FromFacts(p *metric.PodFacts) *Pod {
+	to := &Pod{
+		Namespace: string(p.Namespace), Name: string(p.Name), UID: string(p.UID), Node: string(p.Node),
+		QoS: Class(p.QoS), Phase: string(p.Phase), Terminating: !p.Deleted.IsZero(), Static: p.Mirror, Unseen: true,
+	}
+	to.PodLevel.Requests, to.PodLevel.Limits = requests(&p.Spec), limits(&p.Spec)
+	to.PodLevel.Set = p.PodLevel || p.Spec.Len() > 0
+	for i := range p.Containers {
+		if c := &p.Containers[i]; c.Role != metric.Ephemeral { // which can ask for nothing
+			to.Containers = append(to.Containers, Container{
+				Name: c.Name, Role: c.Role, Running: c.State == metric.Live, Requests: requests(&c.Spec), Limits: limits(&c.Spec),
+			})
+		}
+	}
+	return to
+}
+
+func requests(v *metric.Values) Amounts {
+	return Amounts{millicores(v, metric.CPURequest), bytes(v, metric.MemoryRequest)}
+}
+
+func limits(v *metric.Values) Amounts {
+	return Amounts{millicores(v, metric.CPULimit), bytes(v, metric.MemoryLimit)}
+}
+
+func millicores(v *metric.Values, id metric.ID) Amount {
+	nano, ok := v.Get(id)
+	return Amount{int64(math.Ceil(nano / 1e6)), ok}
+}
+
+func bytes(v *metric.Values, id metric.ID) Amount {
+	n, ok := v.Get(id)
+	return Amount{int64(math.Ceil(n)), ok}
+}

@@ -1,0 +1,27 @@
+package resize
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// BenchmarkRecommend is one pod of two containers, with a quarter of an hour of readings.
+func BenchmarkRecommend(b *testing.B) {
+	d := dice{rand.New(rand.NewPCG(7, 8))}
+	points := make([]Point, 60) // a quarter of an hour
+	for i := range points {
+		points[i] = Point{begin.Add(time.Duration(i) * 15 * time.Second), d.Float64() / 10}
+	}
+	p := &Pod{Phase: string(metric.Running), Containers: []Container{
+		{Name: "app", Running: true, Requests: Amounts{Of(500), Of(512 << 20)}},
+		{Name: "log", Running: true, Requests: Amounts{Of(500), Of(512 << 20)}},
+	}}
+	o := Defaults()
+	b.ReportAllocs()
+	for b.Loop() {
+		Recommend(p, func(string, Resource) []Point { return points }, o)
+	}
+}

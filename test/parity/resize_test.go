@@ -1,0 +1,174 @@
+package parity
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
+
+	"github.com/weir-metrics/weir/resize"
+)
+
+// somePod returns a pod whose requests and limits are absent, zero or of a few values, so
+// that every class comes up.
+func somePod(r *rand.Rand) *corev1.Pod {
+	some := func(quantities ...string) (resource.Quantity, bool) {
+		i := r.IntN(len(quantities) + 1)
+		if i == len(quantities) {
+			return resource.Quantity{}, false
+		}
+		return resource.MustParse(quantities[i]), true
+	}
+	list := func() corev1.ResourceList {
+		list := corev1.ResourceList{}
+		if q, ok := some("0", "100m", "0.1", "1"); ok {
+			list[corev1.ResourceCPU] = q
+		}
+		if q, ok := some("0", "64Mi", "67108864", "1Gi"); ok {
+			list[corev1.ResourceMemory] = q
+		}
+		if q, ok := some("1Gi"); ok {
+			list[corev1.ResourceEphemeralStorage] = q
+		}
+		return list
+	}
+	requirements := func() corev1.ResourceRequirements {
+		rr := corev1.ResourceRequirements{Requests: list(), Limits: list()}
+		if r.IntN(2) == 0 {
+			rr.Requests = rr.Limits
+		}
+		return rr
+	}
+	pod := &corev1.Pod{}
+	for range 1 + r.IntN(2) {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Resources: requirements()})
+	}
+	for range r.IntN(2) {
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Resources: requirements()})
+	}
+	if r.IntN(4) == 0 {
+		own := requirements()
+		pod.Spec.Resources = &own
+	}
+	return pod
+}
+
+// The QoS class that a resize would cross is the class that the API server reckons.
+func TestQoSClassIsKubernetes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	seen := map[corev1.PodQOSClass]int{}
+	for range 100_000 {
+		pod := somePod(r)
+		want := qos.ComputePodQOS(pod)
+		seen[want]++
+		if got := resize.ClassOf(resize.FromPod(pod)); string(got) != string(want) {
+			t.Fatalf("got %s, want %s, of %+v", got, want, pod.Spec)
+		}
+	}
+	for _, class := range []corev1.PodQOSClass{corev1.PodQOSGuaranteed, corev1.PodQOSBurstable, corev1.PodQOSBestEffort} {
+		if seen[class] < 1000 {
+			t.Errorf("only %d pods were %s: the dice are loaded", seen[class], class)
+		}
+	}
+}
+
+// inServer makes of a pod one that the API server holds: valid but for its resources, with
+// defaults, running.
+func inServer(t *testing.T, pod *corev1.Pod) *core.Pod {
+	t.Helper()
+	pod.ObjectMeta = metav1.ObjectMeta{Namespace: "shop", Name: "cart", UID: "1", ResourceVersion: "1", Annotations: pod.Annotations}
+	pod.Spec.NodeName = "n1"
+	pod.Status.Phase = corev1.PodRunning
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			c := &list[i]
+			c.Image, c.TerminationMessagePolicy = "i", corev1.TerminationMessageReadFile
+			if c.Name == "" {
+				c.Name = fmt.Sprintf("c%d-%d", len(list), i)
+			}
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		pod.Spec.InitContainers[i].Name = fmt.Sprintf("init-%d", i)
+	}
+	corev1defaults.SetObjectDefaults_Pod(pod)
+	if pod.Status.QOSClass == "" {
+		pod.Status.QOSClass = qos.ComputePodQOS(pod)
+	}
+	var to core.Pod
+	if err := corev1defaults.Convert_v1_Pod_To_core_Pod(pod, &to, nil); err != nil {
+		t.Fatal(err)
+	}
+	return &to
+}
+
+// What Check refuses, Kubernetes' validation refuses, and the other way round.
+func TestResizesAreRefusedAsKubernetesRefusesThem(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	options := validation.PodValidationOptions{}
+	tried, refused := 0, 0
+	for tried < 20_000 {
+		pod := somePod(r)
+		pod.Spec.Resources, pod.Spec.InitContainers = nil, nil // which other rules hold, too
+		switch r.IntN(10) {
+		case 0:
+			pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+		case 1:
+			pod.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
+		}
+		before := inServer(t, pod)
+		if errs := validation.ValidatePodCreate(before, options); len(errs) > 0 {
+			continue // as a request above its limit
+		}
+		tried++
+		to := pod.DeepCopy()
+		var changes []resize.Change
+		for i := range to.Spec.Containers {
+			c := &to.Spec.Containers[i]
+			for _, name := range resize.Resources() {
+				change := resize.Change{Container: c.Name, Resource: name}
+				set := func(list corev1.ResourceList, amount *resize.Amount) {
+					if list != nil && r.IntN(2) == 0 {
+						q := *resize.Quantity(name, []int64{0, 50, 100, 1000}[r.IntN(4)])
+						list[corev1.ResourceName(name)] = q
+						*amount = resize.Of(q.Value())
+						if name == resize.CPU {
+							*amount = resize.Of(q.MilliValue())
+						}
+					}
+				}
+				// Requests and limits may be one map; they are two in an API server.
+				c.Resources = *c.Resources.DeepCopy()
+				set(c.Resources.Requests, &change.Request)
+				set(c.Resources.Limits, &change.Limit)
+				if change.Request.Set || change.Limit.Set {
+					changes = append(changes, change)
+				}
+			}
+		}
+		errs := validation.ValidatePodResize(inServer(t, to), before, options)
+		refusals, err := resize.Check(resize.FromPod(pod), changes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(changes) == 0 {
+			continue
+		}
+		if len(refusals) > 0 {
+			refused++
+		}
+		if (len(errs) > 0) != (len(refusals) > 0) {
+			t.Fatalf("Kubernetes says %v, weir %v, of %+v in %+v", errs, refusals, changes, pod.Spec.Containers)
+		}
+	}
+	if refused < tried/10 || refused > tried*9/10 {
+		t.Errorf("%d of %d were refused: the dice are loaded", refused, tried)
+	}
+}
