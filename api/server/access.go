@@ -19,6 +19,8 @@ type Review struct {
 	Group string
 	// Resource is the plural: "pods", "nodes".
 	Resource string
+	// Subresource is what of it: "stats" of nodes/stats; empty for the thing itself.
+	Subresource string
 	// Namespace is where; empty for all namespaces, and for what has none.
 	Namespace string
 	// Name is that of one object; empty for all.
@@ -47,10 +49,24 @@ func GetNode(name string) Review {
 	return Review{Verb: "get", Group: metricsGroup, Resource: "nodes", Name: name}
 }
 
-// String says what the right is: "list pods.metrics.k8s.io in namespace web".
+// GetNodeStats is the right that a kubelet asks for its /stats.
+func GetNodeStats(name string) Review {
+	return Review{Verb: "get", Resource: "nodes", Subresource: "stats", Name: name}
+}
+
+// GetNodeMetrics is the right that a kubelet asks for its /metrics.
+func GetNodeMetrics(name string) Review {
+	return Review{Verb: "get", Resource: "nodes", Subresource: "metrics", Name: name}
+}
+
+// String says what the right is: "list pods.metrics.k8s.io in namespace web", "get
+// nodes/stats "n1"".
 func (r Review) String() string {
 	var s strings.Builder
 	s.WriteString(r.Verb + " " + r.Resource)
+	if r.Subresource != "" {
+		s.WriteString("/" + r.Subresource)
+	}
 	if r.Group != "" {
 		s.WriteString("." + r.Group)
 	}
@@ -69,7 +85,7 @@ func (r Review) String() string {
 // attributes returns r as an authorizer wants it.
 func (r Review) attributes(u user.Info) authorizer.Attributes {
 	return authorizer.AttributesRecord{
-		User: u, Verb: r.Verb, APIGroup: r.Group, APIVersion: "*", Resource: r.Resource,
+		User: u, Verb: r.Verb, APIGroup: r.Group, APIVersion: "*", Resource: r.Resource, Subresource: r.Subresource,
 		Namespace: r.Namespace, Name: r.Name, ResourceRequest: true,
 	}
 }

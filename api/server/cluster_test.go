@@ -100,7 +100,11 @@ func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		asked := review.Spec.User + " "
 		if a := review.Spec.ResourceAttributes; a != nil {
-			asked += a.Verb + " " + a.Resource + "." + a.Group + " " + a.Namespace
+			resource := a.Resource + "." + a.Group
+			if a.Subresource != "" {
+				resource += "/" + a.Subresource
+			}
+			asked += a.Verb + " " + resource + " " + a.Namespace
 			if a.Name != "" {
 				asked += "/" + a.Name
 			}

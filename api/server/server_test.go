@@ -256,16 +256,16 @@ func TestCallersAreTold(t *testing.T) {
 
 func TestReviewsAreThoseOfTheRule(t *testing.T) {
 	c := newCluster(t)
-	token := c.user("u", "list pods.metrics.k8s.io web", "get pods.metrics.k8s.io web/p", "get nodes.metrics.k8s.io /n")
+	token := c.user("u", "get pods.metrics.k8s.io web/p", "get nodes.metrics.k8s.io /n", "get nodes./stats /n", "get nodes./metrics /n")
 	r := start(t, c, nil, func(s *server.Server) {
 		s.Handle("/weir/v1/explain", func(*http.Request) []server.Review {
-			return []server.Review{server.GetPod("web", "p"), server.GetNode("n")}
+			return []server.Review{server.GetPod("web", "p"), server.GetNode("n"), server.GetNodeStats("n"), server.GetNodeMetrics("n")}
 		}, echo)
 	})
 	if got := r.get(t, "/weir/v1/explain", bearer(token)); got.code != 200 {
 		t.Errorf("got %d %s, want 200", got.code, got.body)
 	}
-	want := []string{"u get pods.metrics.k8s.io web/p", "u get nodes.metrics.k8s.io /n"}
+	want := []string{"u get pods.metrics.k8s.io web/p", "u get nodes.metrics.k8s.io /n", "u get nodes./stats /n", "u get nodes./metrics /n"}
 	if got := c.asked(); !slices.Equal(got, want) {
 		t.Errorf("asked %q\nwant  %q", got, want)
 	}
@@ -278,6 +278,9 @@ func TestReviewSaysWhatIsMissing(t *testing.T) {
 		`get pods.metrics.k8s.io "p" in namespace web`:               server.GetPod("web", "p"),
 		"list nodes.metrics.k8s.io":                                  server.ListNodes(),
 		`get nodes.metrics.k8s.io "n"`:                               server.GetNode("n"),
+		`get nodes/stats "n"`:                                        server.GetNodeStats("n"),
+		`get nodes/metrics "n"`:                                      server.GetNodeMetrics("n"),
+		`get nodes/eviction.weir.dev "n"`:                            {Verb: "get", Group: "weir.dev", Resource: "nodes", Subresource: "eviction", Name: "n"},
 		"list pods in namespace web":                                 {Verb: "list", Resource: "pods", Namespace: "web"},
 		"list horizontalpodautoscalers.autoscaling in namespace web": {Verb: "list", Group: "autoscaling", Resource: "horizontalpodautoscalers", Namespace: "web"},
 	} {
@@ -374,14 +377,14 @@ func TestDescribesItself(t *testing.T) {
 
 func TestResourcesAreReviewedAsKubernetesDoes(t *testing.T) {
 	c := newCluster(t)
-	token := c.user("u", "get services.custom.metrics.k8s.io web/*")
+	token := c.user("u", "get services.custom.metrics.k8s.io/queue web/*")
 	r := start(t, c, describeAPI, func(s *server.Server) { installAPI(t, s) })
 	const path = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/%s/pods/*/queue"
 	got := r.get(t, fmt.Sprintf(path, "web"), bearer(token))
 	if want := `pods.custom.metrics.k8s.io "*" is forbidden: User "u" cannot get resource "pods/queue" in API group "custom.metrics.k8s.io" in the namespace "web"`; got.code != 403 || got.message() != want {
 		t.Errorf("got: %d %s\nwant: 403 %s", got.code, got.message(), want)
 	}
-	c.user("u", "get pods.custom.metrics.k8s.io web/*")
+	c.user("u", "get pods.custom.metrics.k8s.io/queue web/*")
 	if got := r.get(t, fmt.Sprintf(path, "web"), bearer(token)); got.code != 200 || !strings.Contains(got.body, `"kind":"MetricValueList"`) {
 		t.Errorf("got %d %s, want 200 and a list", got.code, got.body)
 	}
