@@ -14,8 +14,9 @@
 //     browser, and the style sheet is the only thing it allows.
 //   - A page is bounded: lists are cut and say how much more there is, whatever
 //     the size of the cluster.
-//   - What it says about why comes from packages explain and autoscaler/report, word for word. Here only
-//     numbers are turned into text and lines.
+//   - What it says about why comes from packages explain, autoscaler/report and
+//     eviction/report, word for word. Here only numbers are turned into text and
+//     lines.
 //
 // # Views
 //
@@ -29,6 +30,7 @@
 //	?sources                 sources and sinks
 //	?autoscalers             what autoscalers decide, and what they lack
 //	?hpa=shop/web            the last decision in full; ?autoscaler= of an Autoscaler
+//	?eviction=n1             how near it is to evicting pods, who would go next, and why
 //	?q=text                  everything with text in its name
 //
 // Beside a view, sort=cpu|memory|name orders its lists, from=100 goes on in a long

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"iter"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	told "github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/eviction/report/document"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -30,6 +32,9 @@ type Options struct {
 	// Autoscaler returns the last decision about one of a kind, told; false if none is
 	// known.
 	Autoscaler func(kind, namespace, name string) (*told.Report, bool)
+	// Eviction returns how a node stands with evictions: as its agent tells, or for
+	// this machine. What cannot be told is best an *Unavailable. Nil where nobody knows.
+	Eviction func(ctx context.Context, node string) (*document.Report, error)
 	// Title stands at the head of each page and says which weir this is. Default
 	// "weir".
 	Title string
@@ -97,7 +102,7 @@ func (h *Handler) answer(r *http.Request) (status int, body []byte) {
 	}
 	p := &page{World: &world, opts: &h.opts, query: q}
 	if err == nil {
-		err = p.fill()
+		err = p.fill(r.Context())
 	}
 	var sorry *problem
 	switch {

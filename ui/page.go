@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -33,7 +34,7 @@ var views = func() map[view]*template.Template {
 	all := map[view]*template.Template{}
 	for name, file := range map[view]string{
 		overview: "overview", allNodes: "lists", allNamespaces: "lists", found: "lists", oneNode: "thing", onePod: "thing",
-		oneContainer: "thing", oneNamespace: "namespace", allMissing: "missing", allSources: "sources", allScalers: "autoscalers", oneScaler: "autoscaler", sorry: "sorry",
+		oneContainer: "thing", oneNamespace: "namespace", allMissing: "missing", allSources: "sources", allScalers: "autoscalers", oneScaler: "autoscaler", oneEviction: "eviction", sorry: "sorry",
 	} {
 		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "templates/"+file+".html"))
 	}
@@ -88,13 +89,15 @@ type search struct {
 type kept struct{ Name, Value string }
 
 // fill makes the body of the page that is asked for.
-func (p *page) fill() error {
+func (p *page) fill(ctx context.Context) error {
 	switch p.query.view {
 	case allScalers:
 		p.autoscalers()
 		return nil
 	case oneScaler:
 		return p.autoscaler()
+	case oneEviction:
+		return p.eviction(ctx)
 	}
 	if p.View == nil && p.query.view != allSources {
 		return p.nothingYet()

@@ -27,6 +27,7 @@ const (
 	allSources    view = "sources"
 	allScalers    view = "autoscalers"
 	oneScaler     view = "autoscaler"
+	oneEviction   view = "eviction"
 	found         view = "search"
 	sorry         view = "sorry"
 )
@@ -109,6 +110,9 @@ func (q *query) set(name, value string) (view, error) {
 	case "node":
 		q.node = metric.NodeName(value)
 		return oneNode, needs(value != "", "node=NAME")
+	case "eviction":
+		q.node = metric.NodeName(value)
+		return oneEviction, needs(value != "", "eviction=NODE")
 	case "namespace":
 		q.pod.Namespace = metric.Namespace(value)
 		return oneNamespace, needs(value != "", "namespace=NAME")
@@ -189,6 +193,8 @@ func (q query) link() string {
 	switch q.view {
 	case oneNode:
 		add("node", string(q.node))
+	case oneEviction:
+		add("eviction", string(q.node))
 	case oneNamespace:
 		add("namespace", string(q.pod.Namespace))
 	case onePod:

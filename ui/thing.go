@@ -14,6 +14,7 @@ import (
 // thing is the body of the page of one node, pod or container.
 type thing struct {
 	Summary  string
+	Links    []anchor
 	Cards    []card
 	Others   []fact // what else is measured, and well
 	Findings []finding
@@ -75,6 +76,7 @@ func (p *page) nodeThing(name metric.NodeName) (*thing, bool) {
 	entity := metric.Entity{Kind: metric.Node, Node: name}
 	sample, _ := p.View.Lookup(entity)
 	t := p.explained(&e, entity, sample, p.spec(name))
+	t.Links = p.evictionLink(name)
 	if pods := p.listOf(name, "pods", page25); pods.Cut.Of > 0 || p.Facts != nil {
 		t.Tables = append(t.Tables, pods)
 	}

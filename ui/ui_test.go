@@ -51,7 +51,7 @@ func get(t testing.TB, h http.Handler, query string) (status int, header http.He
 // well, of a machine without a cluster, and before anything was read.
 func TestViews(t *testing.T) {
 	sick, fit, lone, none := page(town.Failing(t)), page(town.Well(t)), page(town.Machine(t)), page(town.New(t))
-	scale := scaled(town.Failing(t), decisions())
+	scale, guard := scaled(town.Failing(t), decisions()), guarded(t)
 	for _, test := range []struct {
 		file   string
 		page   *ui.Handler
@@ -91,6 +91,12 @@ func TestViews(t *testing.T) {
 		{"hpa_unknown", scale, "?hpa=shop/lost", 200},
 		{"autoscaler", scale, "?autoscaler=shop/still", 200},
 		{"no_hpa", scale, "?hpa=shop/nobody", 404},
+		{"eviction", guard, "?eviction=n1", 200},
+		{"eviction_starting", guard, "?eviction=n2", 200},
+		{"eviction_no_agent", guard, "?eviction=n3", 502},
+		{"eviction_failing", guard, "?eviction=n4", 502},
+		{"eviction_no_node", guard, "?eviction=nowhere", 404},
+		{"eviction_off", sick, "?eviction=n1", 404},
 		{"nothing_yet", none, "", 503},
 		{"nothing_yet_sources", none, "?sources", 200},
 	} {
@@ -231,6 +237,7 @@ func TestShowsNoMoreThanItSays(t *testing.T) {
 		"?node=n1":                            {All: true},
 		"?missing":                            {All: true},
 		"?sources":                            {All: true},
+		"?eviction=n1":                        {All: true},
 		"?nodes":                              {All: true},
 		"?namespaces":                         {All: true},
 		"?q=shop":                             {All: true},

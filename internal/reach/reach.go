@@ -4,14 +4,17 @@ package reach
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 
 	"github.com/weir-metrics/weir/api/autoscaling"
 	explainapi "github.com/weir-metrics/weir/api/explain"
+	"github.com/weir-metrics/weir/api/node"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/autoscaler/report"
+	eviction "github.com/weir-metrics/weir/eviction/report/document"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/metric"
@@ -23,6 +26,7 @@ type Weir struct {
 	usage   *usage.Client
 	explain *explainapi.Client
 	scaling *autoscaling.Client
+	node    *node.Client
 	advise  func(error) error
 }
 
@@ -33,7 +37,10 @@ func New(base string, client *http.Client, advise func(error) error) (*Weir, err
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
-	return &Weir{client: c, usage: usage.NewClient(c), explain: explainapi.NewClient(c), scaling: autoscaling.NewClient(c), advise: advise}, nil
+	return &Weir{
+		client: c, usage: usage.NewClient(c), explain: explainapi.NewClient(c), scaling: autoscaling.NewClient(c), node: node.NewClient(c),
+		advise: advise,
+	}, nil
 }
 
 // List asks for a list of what is used.
@@ -78,6 +85,18 @@ func (w *Weir) Autoscaler(ctx context.Context, kind, namespace, name string) (*r
 func (w *Weir) Evaluate(ctx context.Context, e autoscaling.Evaluation) (*report.Report, error) {
 	r, err := w.scaling.Evaluate(ctx, e)
 	return r, w.advised(err)
+}
+
+// Eviction asks how a node stands with evictions.
+func (w *Weir) Eviction(ctx context.Context, name string) (*eviction.Report, error) {
+	r, err := w.node.Eviction(ctx, name)
+	return r, w.advised(err)
+}
+
+// PodCgroups asks what the pod cgroups of a node hold, as JSON.
+func (w *Weir) PodCgroups(ctx context.Context, name string) (json.RawMessage, error) {
+	b, err := w.node.PodCgroups(ctx, name)
+	return b, w.advised(err)
 }
 
 func (w *Weir) advised(err error) error {

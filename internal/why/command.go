@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/autoscaler/report"
+	eviction "github.com/weir-metrics/weir/eviction/report/document"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/internal/reach"
@@ -25,6 +26,8 @@ type Asker interface {
 	Missing(ctx context.Context, namespace metric.Namespace) (*explain.Report, error)
 	// Autoscaler tells the last decision about an autoscaler of a kind.
 	Autoscaler(ctx context.Context, kind, namespace, name string) (*report.Report, error)
+	// Eviction tells how a node stands with evictions.
+	Eviction(ctx context.Context, node string) (*eviction.Report, error)
 	reach.Lister // tells what else there is, to those who missed a name
 }
 
@@ -55,10 +58,10 @@ func NewCommand(o Options) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "explain",
-		Short: "Say why a number is there, is missing or is in doubt, and why an autoscaler decides as it does",
+		Short: "Say why a number is missing or in doubt, why an autoscaler decides as it does, and who is evicted next",
 		Long: `Say why a number is there, is missing or is in doubt: of a pod, a container or a
-node, or of everything that has none, most harmful first; and why an autoscaler
-decides as it does.`,
+node, or of everything that has none, most harmful first; why an autoscaler decides as
+it does; and who is evicted next from a node, and why.`,
 		Args: cli.Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -66,7 +69,7 @@ decides as it does.`,
 	p.StringVarP(&a.output, "output", "o", "text", "text, json or yaml")
 	p.DurationVar(&a.timeout, "timeout", 10*time.Second, "time the answer may take")
 	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml"))
-	cmd.AddCommand(a.pod(), a.container(), a.node(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa())
+	cmd.AddCommand(a.pod(), a.container(), a.node(), a.inNamespace(), a.missing(), a.autoscaler(), a.hpa(), a.eviction())
 	return cmd
 }
 

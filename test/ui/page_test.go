@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/eviction/report"
 	"github.com/weir-metrics/weir/internal/town"
 	"github.com/weir-metrics/weir/ui"
 )
@@ -24,6 +25,13 @@ func page(w *town.Town) http.Handler {
 			{Name: "memory", LastSuccess: town.Noon.Add(-3 * time.Second)},
 			{Name: "log", LastSuccess: town.Noon.Add(-2 * time.Minute), Err: errors.New("write /var/log/weir: no space left on device"), Queued: 12},
 		}
+	}})
+}
+
+// guarded returns the page of a town whose nodes have agents.
+func guarded(t *testing.T) http.Handler {
+	return ui.New(ui.Options{World: town.Failing(t).World, Eviction: func(_ context.Context, node string) (*report.Report, error) {
+		return town.Pressed(t, node), nil
 	}})
 }
 
@@ -50,6 +58,7 @@ func TestTown(t *testing.T) {
 		"/machine/ui/":                page(town.Machine(t)),
 		"/empty/ui/":                  page(town.New(t)),
 		"/huge/ui/":                   page(town.Huge(t, 200)),
+		"/agents/ui/":                 guarded(t),
 	})
 	wide := window{width: 1600, height: 1100}
 	dark := window{width: 1280, height: 1000, dark: true}
@@ -74,6 +83,8 @@ func TestTown(t *testing.T) {
 		{"machine", "/machine/ui/", wide, []string{"workbench", "session-3.scope"}},
 		{"machine-dark", "/machine/ui/", dark, []string{"postgresql.service"}},
 		{"nothing-yet", "/empty/ui/", wide, []string{"no source has been read yet"}},
+		{"eviction", "/agents/ui/?eviction=n1", window{width: 1280, height: 1400}, []string{"shop/web-2", "in force", "thresholds at 100Mi", `class="gauge bad"`}},
+		{"eviction-dark", "/agents/ui/?eviction=n1", dark, []string{"PodDisruptionBudget"}},
 		{"huge", "/huge/ui/", wide, []string{"175 more"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -132,8 +143,8 @@ func TestComesAgain(t *testing.T) {
 // from a telephone's to a wide screen's: nothing is wider than the window.
 func TestFits(t *testing.T) {
 	b := newBrowser(t)
-	h := page(town.Failing(t))
-	views := []string{"", "?node=n1", "?node=n3", "?namespace=shop", "?pod=shop/web-1", "?container=shop/web-1/app", "?missing", "?sources", "?q=web", "?nodes"}
+	h := guarded(t)
+	views := []string{"", "?eviction=n1", "?node=n1", "?node=n3", "?namespace=shop", "?pod=shop/web-1", "?container=shop/web-1/app", "?missing", "?sources", "?q=web", "?nodes"}
 	widths := []int{360, 700, 1000, 1600}
 	url := serve(t, map[string]http.Handler{
 		"/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,34 @@
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/eviction/report/document"
+)
+
+// ExplanationKind is the kind of a Report.
+const ExplanationKind = "EvictionExplanation"
+
+// Report is how a node stands with evictions, as JSON.
+type Report struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	document.Report
+}
+
+// NewReport returns r with its apiVersion and kind.
+func NewReport(r *document.Report) *Report { return &Report{wire.APIVersion, ExplanationKind, *r} }
+
+// UnmarshalJSON is part of json.Unmarshaler. It refuses what is of another kind.
+func (r *Report) UnmarshalJSON(b []byte) error {
+	type plain Report // without this method
+	if err := json.Unmarshal(b, (*plain)(r)); err != nil {
+		return err
+	}
+	if r.Kind != ExplanationKind || r.APIVersion != wire.APIVersion {
+		return fmt.Errorf("a %s of %s is no %s of %s", r.Kind, r.APIVersion, ExplanationKind, wire.APIVersion)
+	}
+	return nil
+}

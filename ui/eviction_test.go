@@ -1,0 +1,54 @@
+package ui_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/weir-metrics/weir/eviction/report"
+	"github.com/weir-metrics/weir/internal/town"
+	"github.com/weir-metrics/weir/ui"
+)
+
+// guarded returns the page of a cluster with agents on n1, which is pressed, and n2, which has
+// only begun; that of n3 does not answer.
+func guarded(t testing.TB) *ui.Handler {
+	return ui.New(ui.Options{World: town.Failing(t).World, Eviction: func(_ context.Context, node string) (*report.Report, error) {
+		switch node {
+		case "n1":
+			return town.Pressed(t, node), nil
+		case "n2":
+			return report.Of(nil, nil, report.Context{Node: node, Mode: "observe", Now: town.Noon}), nil
+		case "n3":
+			return nil, &ui.Unavailable{Why: "no agent answers on node n3: connection refused", Todo: "Install `components/agent`."}
+		case "n4":
+			return nil, errors.New("the <b>roof</b> is on fire")
+		}
+		return nil, &ui.Unavailable{Status: http.StatusNotFound, Why: "weir knows no node " + node, Todo: "Is the name right?"}
+	}})
+}
+
+// All links of the page lead to pages, or to pods that are gone; names are text.
+func TestEvictionLeads(t *testing.T) {
+	h := guarded(t)
+	_, _, body := get(t, h, "?node=n1")
+	if !strings.Contains(body, `href="?eviction=n1"`) {
+		t.Error("the page of a node does not lead to its evictions")
+	}
+	if _, _, body := get(t, page(town.Failing(t)), "?node=n1"); strings.Contains(body, "?eviction=") {
+		t.Error("where nobody tells of evictions a node's page leads there all the same")
+	}
+	_, _, body = get(t, h, "?eviction=n1&refresh=off")
+	if strings.Contains(body, "<i>\"") || len(body) > 300_000 {
+		t.Errorf("%d bytes, with a name that is no text:\n%s", len(body), body)
+	}
+	for _, part := range strings.Split(body, `href="?`)[1:] {
+		link, _, _ := strings.Cut(part, `"`)
+		link = "?" + strings.ReplaceAll(link, "&amp;", "&")
+		if status, _, _ := get(t, h, link); status != http.StatusOK && !(status == http.StatusNotFound && strings.HasPrefix(link, "?pod=")) {
+			t.Errorf("it links to %s: %d", link, status)
+		}
+	}
+}
