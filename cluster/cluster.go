@@ -26,6 +26,10 @@ type Options struct {
 	Kubeconfig string
 	// Master is the URL of the API server; it overrides the kubeconfig's.
 	Master string
+	// Node limits all that is followed to one node and its pods, so that a weir on
+	// each of thousands of nodes does not follow the whole cluster. Facts then know
+	// of nothing else, and NodePods has the pods. Default: every node.
+	Node metric.NodeName
 	// Logger is told when the API server cannot be reached. Default: nobody is.
 	Logger *zap.Logger
 	// Now reads our clock. Default: time.Now.
@@ -62,6 +66,7 @@ type Cluster struct {
 	client  kubernetes.Interface
 	queue   *queue
 	facts   atomic.Pointer[metric.Facts]
+	pods    atomic.Pointer[nodePods] // nil unless Options.Node is set
 	changed chan struct{}
 }
 
@@ -166,6 +171,9 @@ func (c *Cluster) loop(ctx context.Context) {
 func (c *Cluster) publish(p pending) {
 	old := c.facts.Load()
 	facts, changed := p.apply(old)
+	if c.opts.Node != "" {
+		c.pods.Store(c.pods.Load().with(&p))
+	}
 	c.facts.Store(facts)
 	if !changed {
 		return

@@ -248,10 +248,10 @@ func TestListedAgain(t *testing.T) {
 // A reflector that streams its first list collects what Transformer makes.
 func TestTransformer(t *testing.T) {
 	c := NewForClient(fake.NewClientset(), Options{})
-	s := &store[*v1.Pod, *metric.PodFacts]{
+	s := &store[*v1.Pod, podView]{
 		now: time.Now, queue: c.queue, all: (*pending).onlyNewPods,
-		convert: func(p *v1.Pod) *metric.PodFacts { return podFacts(p, time.Time{}, newPool()) },
-		set:     func(p *pending, f *metric.PodFacts) { p.pods[f.PodRef] = f },
+		convert: func(p *v1.Pod) podView { return podView{facts: podFacts(p, time.Time{}, newPool())} },
+		set:     (*pending).setPod,
 	}
 	transform := s.Transformer()
 	small, err := transform(pod("web", "u1", "n1"))

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -23,6 +25,7 @@ type queue struct {
 type pending struct {
 	nodes map[metric.NodeName]*metric.NodeFacts // nil: gone
 	pods  map[metric.PodRef]*metric.PodFacts    // nil: gone
+	whole map[metric.PodRef]*v1.Pod             // those of pods that are kept whole
 	// allNodes and allPods say that nodes or pods are all there are: what they
 	// do not name is gone.
 	allNodes, allPods bool
@@ -41,6 +44,7 @@ func newQueue() *queue {
 func (p *pending) clear() {
 	p.nodes = map[metric.NodeName]*metric.NodeFacts{}
 	p.pods = map[metric.PodRef]*metric.PodFacts{}
+	p.whole = map[metric.PodRef]*v1.Pod{}
 	p.allNodes, p.allPods = false, false
 }
 
@@ -53,7 +57,22 @@ func (p *pending) onlyNewNodes() {
 // onlyNewPods says that the pods recorded from now on are all there are.
 func (p *pending) onlyNewPods() {
 	clear(p.pods)
+	clear(p.whole)
 	p.allPods, p.listedPods = true, true
+}
+
+// setPod records a new or changed pod.
+func (p *pending) setPod(is podView) {
+	p.pods[is.facts.PodRef] = is.facts
+	if is.whole != nil {
+		p.whole[is.facts.PodRef] = is.whole
+	}
+}
+
+// dropPod records that a pod is gone.
+func (p *pending) dropPod(was podView) {
+	p.pods[was.facts.PodRef] = nil
+	delete(p.whole, was.facts.PodRef)
 }
 
 // change lets do record a change that was learnt at the given time.

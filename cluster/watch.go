@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
@@ -28,25 +29,44 @@ func (c *Cluster) reflectors() []*cache.Reflector {
 		all:     (*pending).onlyNewNodes,
 	}
 	shared := newPool()
-	pods := &store[*v1.Pod, *metric.PodFacts]{
+	pods := &store[*v1.Pod, podView]{
 		now: c.opts.Now, queue: c.queue,
-		convert: func(p *v1.Pod) *metric.PodFacts { return podFacts(p, c.opts.Now(), shared) },
-		set:     func(p *pending, f *metric.PodFacts) { p.pods[f.PodRef] = f },
-		del:     func(p *pending, f *metric.PodFacts) { p.pods[f.PodRef] = nil },
-		all:     (*pending).onlyNewPods,
+		convert: func(p *v1.Pod) podView {
+			view := podView{facts: podFacts(p, c.opts.Now(), shared)}
+			if c.opts.Node != "" {
+				view.whole = p
+			}
+			return view
+		},
+		set: (*pending).setPod,
+		del: (*pending).dropPod,
+		all: (*pending).onlyNewPods,
 	}
+	everywhere := core.Pods(metav1.NamespaceAll)
 	return []*cache.Reflector{
 		c.reflector("nodes", &v1.Node{}, nodes,
 			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				return core.Nodes().List(ctx, o)
+				return core.Nodes().List(ctx, c.only("metadata.name", o))
 			},
-			core.Nodes().Watch),
+			func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				return core.Nodes().Watch(ctx, c.only("metadata.name", o))
+			}),
 		c.reflector("pods", &v1.Pod{}, pods,
 			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				return core.Pods(metav1.NamespaceAll).List(ctx, o)
+				return everywhere.List(ctx, c.only("spec.nodeName", o))
 			},
-			core.Pods(metav1.NamespaceAll).Watch),
+			func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				return everywhere.Watch(ctx, c.only("spec.nodeName", o))
+			}),
 	}
+}
+
+// only asks for no more than what is of Options.Node, whose name is in a field.
+func (c *Cluster) only(field string, o metav1.ListOptions) metav1.ListOptions {
+	if c.opts.Node != "" {
+		o.FieldSelector = fields.OneTermEqualSelector(field, string(c.opts.Node)).String()
+	}
+	return o
 }
 
 // reflector returns what keeps into in step with the API server's objects of

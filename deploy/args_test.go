@@ -21,11 +21,8 @@ func TestArgumentsAreAccepted(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build weir: %v\n%s", err, out)
 	}
-	each(t, func(t *testing.T, s set) {
-		if s.deployment == nil {
-			return
-		}
-		c := s.deployment.Spec.Template.Spec.Containers[0]
+	run := func(t *testing.T, c corev1.Container) {
+		t.Helper()
 		var args []string
 		for _, a := range c.Args {
 			args = append(args, expand(t, a, c.Env))
@@ -33,13 +30,22 @@ func TestArgumentsAreAccepted(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, weir, args...)
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // of no pod
+		// Of no pod, but with what a pod is told of itself.
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "NODE_NAME=n1", "POD_UID=u1"}
 		out, err := cmd.CombinedOutput()
 		if ctx.Err() != nil {
 			t.Fatalf("weir %q goes on without a cluster:\n%s", args, out)
 		}
 		if err == nil || !bytes.Contains(out, []byte("unable to load in-cluster configuration")) {
 			t.Errorf("weir %q: %v, want that it finds no cluster:\n%s", args, err, out)
+		}
+	}
+	each(t, func(t *testing.T, s set) {
+		if s.deployment != nil {
+			run(t, s.deployment.Spec.Template.Spec.Containers[0])
+		}
+		if s.agents != nil {
+			run(t, s.agents.Spec.Template.Spec.Containers[0])
 		}
 	})
 }

@@ -46,12 +46,16 @@ func combinations() []combination {
 		{"overlays/ha", overlay("ha"), nil},
 		{"overlays/full", overlay("full"), nil},
 		{"overlays/outside", overlay("outside"), nil},
+		{"overlays/agents", overlay("agents"), nil},
 		{"insecure-kubelets", base, c("insecure-kubelets")},
 		{"serving-cert", base, c("serving-cert")},
 		{"hpa-events", base, c("hpa-events")},
 		{"autoscaler", base, c("autoscaler")},
-		{"everything", base, c("autoscaler", "custom-metrics", "external-metrics", "ha", "hpa-events", "insecure-kubelets", "serving-cert")},
-		{"everything, in another order", base, c("insecure-kubelets", "ha", "autoscaler", "hpa-events", "external-metrics", "custom-metrics", "serving-cert")},
+		{"agent", base, c("agent")},
+		{"agent-evict", base, c("agent", "agent-evict")},
+		{"agent-kill", base, c("agent", "agent-evict", "agent-kill", "agent-conditions", "agent-cgroup-v1")},
+		{"everything", base, c("agent", "agent-evict", "agent-conditions", "agent-cgroup-v1", "autoscaler", "custom-metrics", "external-metrics", "ha", "hpa-events", "insecure-kubelets", "serving-cert")},
+		{"everything, in another order", base, c("ha", "agent", "agent-conditions", "insecure-kubelets", "agent-kill", "autoscaler", "hpa-events", "external-metrics", "custom-metrics", "serving-cert")},
 	}
 }
 
@@ -68,6 +72,7 @@ type set struct {
 	objects     []object
 	typed       []any // decoded; APIServices are *apiService
 	deployment  *appsv1.Deployment
+	agents      *appsv1.DaemonSet // nil without them
 	services    map[string]*corev1.Service
 	apiServices []*apiService
 }
@@ -122,6 +127,8 @@ func decode(t *testing.T, objects []object) set {
 		switch v := typed.(type) {
 		case *appsv1.Deployment:
 			s.deployment = v
+		case *appsv1.DaemonSet:
+			s.agents = v
 		case *corev1.Service:
 			s.services[v.Namespace+"/"+v.Name] = v
 		}
@@ -130,7 +137,10 @@ func decode(t *testing.T, objects []object) set {
 }
 
 func TestObjectsAreWeirsAndHaveAPlace(t *testing.T) {
-	everywhere := map[string]bool{"Namespace": true, "ClusterRole": true, "ClusterRoleBinding": true, "APIService": true, "CustomResourceDefinition": true}
+	everywhere := map[string]bool{
+		"Namespace": true, "ClusterRole": true, "ClusterRoleBinding": true, "APIService": true, "CustomResourceDefinition": true,
+		"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true,
+	}
 	each(t, func(t *testing.T, s set) {
 		for _, o := range s.objects {
 			if got := o.str("metadata", "labels", "app.kubernetes.io/name"); got != "weir" {
@@ -140,8 +150,10 @@ func TestObjectsAreWeirsAndHaveAPlace(t *testing.T) {
 			switch {
 			case everywhere[o.kind()]:
 				want = ""
-			case o.kind() == "RoleBinding" && o.name() == "weir:auth-reader":
+			case o.kind() == "RoleBinding" && strings.HasSuffix(o.name(), "auth-reader"):
 				want = "kube-system" // where the ConfigMap is
+			case o.name() == "weir-agent":
+				want = "weir-agents"
 			}
 			if got := o.namespace(); got != want {
 				t.Errorf("%s is in namespace %q, want %q", o.id(), got, want)

@@ -27,10 +27,10 @@ func TestRights(t *testing.T) {
 		"weir:server: get of horizontalpodautoscalers in autoscaling",
 		"weir:server: get of */scale in *",
 		"weir:metrics-reader: get list of nodes pods in metrics.k8s.io",
-		"weir:metrics-reader: get list of pods pods/explanation containers missing autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
+		"weir:metrics-reader: get list of pods pods/explanation containers missing recommendations autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
 		"weir:evaluator: create of evaluations in weir.dev",
 		"weir:cluster-reader: get list of nodes pods in metrics.k8s.io",
-		"weir:cluster-reader: get list of nodes nodes/explanation pods pods/explanation containers cgroups missing ui autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
+		"weir:cluster-reader: get list of nodes nodes/explanation nodes/eviction nodes/podcgroups pods pods/explanation containers cgroups missing recommendations ui autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
 		"weir:leader: create of leases in coordination.k8s.io",
 		"weir:leader: get update of leases in coordination.k8s.io named weir",
 		"weir:custom-metrics-reader: get list of * in custom.metrics.k8s.io",
@@ -43,6 +43,16 @@ func TestRights(t *testing.T) {
 		"weir:autoscaler: list watch of horizontalpodautoscalers in autoscaling",
 		"weir:autoscaler: get update of */scale in *",
 		"weir:autoscaler: create patch of events",
+		"weir:agent: list watch of nodes pods",
+		"weir:agent: get of nodes/configz",
+		"weir:agent: create patch of events",
+		"weir:agents-reader: get of nodes/eviction nodes/podcgroups in weir.dev",
+		"weir:agent-evict: get of pods",
+		"weir:agent-evict: create of pods/eviction",
+		"weir:agent-kill: get delete of pods",
+		"weir:agent-kill: patch of pods/status",
+		"weir:agent-conditions: get patch of nodes",
+		"weir:agent-conditions: patch of nodes/status",
 		"weir:autoscaler-viewer: get list watch of autoscalers autoscalers/status in autoscaling.weir.dev",
 		"weir:autoscaler-editor: create update patch delete deletecollection of autoscalers in autoscaling.weir.dev",
 	}
@@ -94,6 +104,9 @@ func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 			t.Errorf("%s: all API groups", role)
 		}
 	}
+	if role == "weir:agent-evict" || role == "weir:agent-kill" || role == "weir:agent-conditions" {
+		return // to act on its own node: TestPodPolicy and TestNodePolicy hold it to that
+	}
 	for _, verb := range r.Verbs {
 		reading := verb == "get" || verb == "list" || verb == "watch"
 		leases := slices.Equal(r.Resources, []string{"leases"}) && (verb == "create" || verb == "update")
@@ -122,8 +135,8 @@ func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 // TestReadersMayReadEverything holds the readers' roles to what the API weir.dev
 // has: of a namespace, and of the cluster.
 func TestReadersMayReadEverything(t *testing.T) {
-	ofNamespace := []string{"missing", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation"}
-	ofCluster := []string{"missing", "nodes/explanation", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation", "ui"}
+	ofNamespace := []string{"missing", "recommendations", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation"}
+	ofCluster := []string{"missing", "recommendations", "nodes/explanation", "nodes/eviction", "nodes/podcgroups", "pods/explanation", "autoscalers/explanation", "horizontalpodautoscalers/explanation", "ui"}
 	for _, r := range usage.Resources() {
 		ofCluster = append(ofCluster, string(r))
 		if r.Namespaced() {
@@ -172,8 +185,12 @@ func TestBindings(t *testing.T) {
 			if role := ref.Kind + " " + ref.Name; !roles[role] && brought[role] == "" {
 				t.Errorf("%s binds %s, which is neither here nor Kubernetes'", binding, role)
 			}
-			if len(subjects) != 1 || subjects[0].Kind != "ServiceAccount" || subjects[0].Name != "weir" || !accounts[subjects[0].Namespace+"/weir"] {
-				t.Errorf("%s is for %v, want weir's service account", binding, subjects)
+			want := rbacv1.Subject{Kind: "ServiceAccount", Namespace: "weir-system", Name: "weir"}
+			if strings.HasPrefix(binding, "weir:agent") && binding != "weir:agents-reader" {
+				want = rbacv1.Subject{Kind: "ServiceAccount", Namespace: "weir-agents", Name: "weir-agent"}
+			}
+			if len(subjects) != 1 || subjects[0] != want || !accounts[want.Namespace+"/"+want.Name] {
+				t.Errorf("%s is for %v, want %v", binding, subjects, want)
 			}
 		}
 		for _, o := range s.typed {
@@ -186,6 +203,9 @@ func TestBindings(t *testing.T) {
 		}
 		if d := s.deployment; d != nil && !accounts[d.Namespace+"/"+d.Spec.Template.Spec.ServiceAccountName] {
 			t.Errorf("the pods run as %q, which is not there", d.Spec.Template.Spec.ServiceAccountName)
+		}
+		if a := s.agents; a != nil && !accounts[a.Namespace+"/"+a.Spec.Template.Spec.ServiceAccountName] {
+			t.Errorf("the agents run as %q, which is not there", a.Spec.Template.Spec.ServiceAccountName)
 		}
 	})
 }

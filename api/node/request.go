@@ -22,8 +22,8 @@ const nodes = "nodes"
 // Paths returns the patterns, as http.ServeMux has them, of all that is served.
 func Paths() []string {
 	return []string{
-		wire.Path + nodes + "/{node}/" + Eviction,
-		wire.Path + nodes + "/{node}/" + PodCgroups,
+		wire.Path + nodes + "/{name}/" + Eviction,
+		wire.Path + nodes + "/{name}/" + PodCgroups,
 	}
 }
 

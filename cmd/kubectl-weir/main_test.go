@@ -20,8 +20,10 @@ import (
 
 	"github.com/weir-metrics/weir/api/autoscaling"
 	explainapi "github.com/weir-metrics/weir/api/explain"
+	"github.com/weir-metrics/weir/api/node"
 	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/eviction/report/document"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/metric"
@@ -47,6 +49,12 @@ func newWeir() http.Handler {
 	}})
 	for _, path := range autoscaling.Paths() {
 		mux.Handle(path, decisions)
+	}
+	agent := node.NewHandler(node.Options{Node: "n1", Eviction: func() *document.Report {
+		return &document.Report{Node: "n1", Mode: "observe", State: document.Starting, Summary: "n1: the first look is not done yet", At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)}
+	}})
+	for _, path := range node.Paths() {
+		mux.Handle(path, agent)
 	}
 	mux.HandleFunc(wire.Path+"namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"apiVersion":"weir.dev/v1alpha1","kind":"PodUsageList","resource":"pods","items":[{"namespace":%q,"pod":"web","cpu":{"nanocores":250000000},"memory":{"workingSetBytes":188743680}}]}`,

@@ -40,6 +40,7 @@ kubeconfig. --server names another.`,
 			Program:   "kubectl weir",
 		}),
 		newAutoscaler(&where),
+		newResize(&where),
 		&cobra.Command{
 			Use:   "version",
 			Short: "Say which weir this is",

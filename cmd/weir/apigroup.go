@@ -11,8 +11,8 @@ import (
 
 // ownGroup is weir's own API group as discovery tells it. The verbs are those that
 // RBAC asks for: what is below a namespace or the group itself is listed, and only
-// explanations are of one thing. The page is no resource of anybody's, so it is
-// not in it.
+// explanations and recommendations are of one thing. The page is no resource of
+// anybody's, so it is not in it.
 func ownGroup() server.Group {
 	g := server.Group{GroupVersion: schema.GroupVersion{Group: wire.Group, Version: wire.Version}}
 	for _, r := range usage.Resources() {
@@ -22,9 +22,12 @@ func ownGroup() server.Group {
 	}
 	g.Resources = append(g.Resources,
 		metav1.APIResource{Name: "nodes/explanation", Kind: "NodeExplanation", Verbs: metav1.Verbs{"get"}},
+		metav1.APIResource{Name: "nodes/eviction", Kind: "EvictionExplanation", Verbs: metav1.Verbs{"get"}},
+		metav1.APIResource{Name: "nodes/podcgroups", Kind: "PodCgroups", Verbs: metav1.Verbs{"get"}},
 		metav1.APIResource{Name: "pods/explanation", Kind: "PodExplanation", Namespaced: true, Verbs: metav1.Verbs{"get"}},
 		metav1.APIResource{Name: "missing", Kind: "MissingReport", Namespaced: true, Verbs: metav1.Verbs{"list"}},
 	)
 	g.Resources = append(g.Resources, autoscalingResources()...)
+	g.Resources = append(g.Resources, resizeResources()...)
 	return g
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/weir-metrics/weir/api/autoscaling"
 	explainapi "github.com/weir-metrics/weir/api/explain"
+	"github.com/weir-metrics/weir/api/node"
+	"github.com/weir-metrics/weir/api/resize"
 	"github.com/weir-metrics/weir/api/usage"
 )
 
@@ -31,9 +33,12 @@ func TestOwnGroup(t *testing.T) {
 			if r.Namespaced {
 				want = append(want, prefix+"namespaces/{namespace}/"+resource)
 			}
+			if slices.Contains(r.Verbs, "get") {
+				want = append(want, prefix+"namespaces/{namespace}/"+resource+"/{name}")
+			}
 		}
 	}
-	got := slices.Concat(usage.Paths(), explainapi.Paths(), autoscaling.Paths())
+	got := slices.Concat(usage.Paths(), explainapi.Paths(), autoscaling.Paths(), node.Paths(), resize.Paths())
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -14,6 +14,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/api/externalmetrics"
+	"github.com/weir-metrics/weir/api/kubelet"
+	"github.com/weir-metrics/weir/api/node"
 	"github.com/weir-metrics/weir/autoscaler/announce"
 	"github.com/weir-metrics/weir/autoscaler/controller"
 	"github.com/weir-metrics/weir/cluster"
@@ -22,6 +24,7 @@ import (
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	recorder "github.com/weir-metrics/weir/sinks/recording"
+	"github.com/weir-metrics/weir/sources/host/inspect"
 	player "github.com/weir-metrics/weir/sources/recording"
 )
 
@@ -39,9 +42,12 @@ type daemon struct {
 	announcer *announce.Announcer    // nil unless autoscalers are to be told
 	scaler    *controller.Controller // nil unless autoscalers are decided about
 	sources   []opened
-	cluster   *cluster.Cluster // nil without one
-	played    *player.Player   // nil unless a recording is read
-	recorder  *recorder.Sink   // nil unless the run is recorded
+	cluster   *cluster.Cluster   // nil without one
+	played    *player.Player     // nil unless a recording is read
+	recorder  *recorder.Sink     // nil unless the run is recorded
+	inspector *inspect.Inspector // nil unless this machine's cgroups can be read
+	machine   *machine           // nil unless this machine is read when one asks
+	evictor   *evictor           // nil unless this machine is guarded
 }
 
 // open makes everything a plan asks for. What can be wrong with it is found out
@@ -96,12 +102,15 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 		buildInfo(version.Get()),
 	)
 	if p.Host != nil {
-		leftovers, err := newLeftovers(p.Host.Node, d.facts)
-		if err != nil {
+		if d.inspector, err = inspect.New(inspect.Options{}); err != nil {
 			log.Warn("pod cgroups are not inspected", zap.Error(err))
 		} else {
-			registry.MustRegister(leftovers)
+			registry.MustRegister(newLeftovers(d.inspector, p.Host.Node, d.facts))
 		}
+	}
+	newest := kubelet.NewNewest("host")
+	if p.Host != nil && p.Agents == nil {
+		options.Sinks = append(options.Sinks, manager.NamedSink{Name: "kubelet", Sink: newest})
 	}
 	options.Registerer = registry
 	d.manager = manager.New(options)
@@ -118,7 +127,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 			return nil, errors.Join(fmt.Errorf("read the rules of external metrics: %w", err), closeAll(d.sources))
 		}
 	}
-	if p.Cluster != nil {
+	if p.Cluster != nil && p.Cluster.Node == "" { // who knows one node cannot speak of workloads
 		a, err := openAutoscalers(p, f, d.leads, d.scales(), log)
 		if err != nil {
 			if f.external != nil {
@@ -127,6 +136,21 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 			return nil, errors.Join(err, closeAll(d.sources))
 		}
 		d.scaler, f.scaler, f.autoscaling = a.controller, a.controller, a.answers
+		if f.resize, err = newRecommendations(p, f); err != nil {
+			return nil, errors.Join(err, closeAll(d.sources))
+		}
+	}
+	switch {
+	case p.Agents != nil:
+		var agents *node.Proxy
+		if agents, err = newAgents(p, d.facts); err == nil {
+			f.node, f.eviction = agents, askAgents(agents)
+		}
+	case p.Host != nil:
+		err = d.openNode(ctx, p, f, newest)
+	}
+	if err != nil {
+		return nil, errors.Join(err, closeAll(d.sources))
 	}
 	f.ui = newUI(f, d.manager.Sinks)
 	if d.listener != nil {
@@ -220,6 +244,12 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	if d.scaler != nil && d.door == nil { // who has a door acts behind it
 		start("decide about autoscalers", d.scaler.Run)
+	}
+	if d.machine != nil {
+		start("look at pods' disks", d.machine.scan)
+	}
+	if d.evictor != nil {
+		start("guard this machine", d.evictor.run)
 	}
 	if d.listener != nil {
 		front("serve", func(ctx context.Context) error {

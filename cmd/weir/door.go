@@ -24,6 +24,8 @@ import (
 	explainapi "github.com/weir-metrics/weir/api/explain"
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/api/model"
+	"github.com/weir-metrics/weir/api/node"
+	"github.com/weir-metrics/weir/api/resize"
 	"github.com/weir-metrics/weir/api/resourcemetrics"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/api/server/forward"
@@ -215,8 +217,23 @@ func (d *door) handle(p *plan, f *front) {
 	for _, path := range explainapi.Paths() {
 		d.server.Handle(path, explainNeeds, f.explain)
 	}
-	for _, path := range autoscaling.Paths() {
-		d.server.Handle(path, autoscalingNeeds, f.autoscaling)
+	if f.autoscaling != nil {
+		for _, path := range autoscaling.Paths() {
+			d.server.Handle(path, autoscalingNeeds, f.autoscaling)
+		}
+	}
+	if f.resize != nil {
+		for _, path := range resize.Paths() {
+			d.server.Handle(path, resizeNeeds, f.resize)
+		}
+	}
+	if f.node != nil {
+		for _, path := range node.Paths() {
+			d.server.Handle(path, nodeNeeds, f.node)
+		}
+	}
+	if f.standIn != nil {
+		f.standIn.handle(d.server)
 	}
 	if p.APIs.Model {
 		for _, path := range model.Paths() {

@@ -46,7 +46,7 @@ func free(t *testing.T) string {
 // reviewing is an API server that knows who may what: a token is its own user's.
 type reviewing struct {
 	apiServer
-	rights map[string][]string // of a user: "list pods shop", "get /metrics"
+	rights map[string][]string // of a user: "list pods shop", "get nodes/stats n1", "get /metrics"
 }
 
 func (a *reviewing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -67,6 +67,9 @@ func (a *reviewing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var right string
 		if at := review.Spec.ResourceAttributes; at != nil {
 			right = strings.TrimSpace(at.Verb + " " + at.Resource + " " + at.Namespace)
+			if at.Resource == "nodes" && at.Subresource != "" {
+				right = at.Verb + " " + at.Resource + "/" + at.Subresource + " " + at.Name
+			}
 		} else {
 			right = review.Spec.NonResourceAttributes.Verb + " " + review.Spec.NonResourceAttributes.Path
 		}

@@ -59,7 +59,7 @@ func (d *dropIn) complete(c *config, inPod bool) error {
 	}
 	given := d.mentioned()
 	if len(c.sources.Stages) > 0 {
-		return beside(given)
+		return besideSource(given)
 	}
 	if len(given) == 0 && !c.namesCluster() && !inPod {
 		return noSource()
@@ -91,8 +91,8 @@ func (d *dropIn) mentioned() []*counterpart {
 	return given
 }
 
-// beside refuses flags for the source that they make beside one that is named.
-func beside(given []*counterpart) error {
+// besideSource refuses flags for the source that they make beside one that is named.
+func besideSource(given []*counterpart) error {
 	if len(given) == 0 {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -12,9 +13,12 @@ import (
 	explainapi "github.com/weir-metrics/weir/api/explain"
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/api/model"
+	"github.com/weir-metrics/weir/api/node"
+	"github.com/weir-metrics/weir/api/resize"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/autoscaler/controller"
+	"github.com/weir-metrics/weir/eviction/report/document"
 	"github.com/weir-metrics/weir/internal/serve"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
@@ -36,11 +40,16 @@ type front struct {
 	custom      *custommetrics.Provider
 	external    *externalmetrics.Provider
 	autoscaling http.Handler           // nil without a cluster
+	resize      http.Handler           // nil without a cluster
 	scaler      *controller.Controller // nil unless autoscalers are decided about
 	usage       http.Handler
 	explain     http.Handler
 	model       http.Handler
-	ui          http.Handler // made last: it shows what is decided
+	node        http.Handler // nil where nothing is known of nodes' agents
+	// eviction tells how a node stands, for the page; nil where nobody can.
+	eviction func(ctx context.Context, node string) (*document.Report, error)
+	standIn  *standIn     // nil unless this machine is served as its kubelet does
+	ui       http.Handler // made last: it shows what is decided
 }
 
 func newFront(p *plan, s *sinks, registry *prometheus.Registry, m *manager.Manager, facts func() *metric.Facts) *front {
@@ -87,6 +96,20 @@ func (f *front) local(p *plan) *serve.Mux {
 		for _, path := range autoscaling.Paths() {
 			mux.Handle(path, "", f.autoscaling)
 		}
+	}
+	if f.resize != nil {
+		for _, path := range resize.Paths() {
+			mux.Handle(path, "", f.resize)
+		}
+		mux.List(wire.Path+resize.Resource, "which requests could be smaller, as JSON")
+	}
+	if f.node != nil {
+		for _, path := range node.Paths() {
+			mux.Handle(path, "", f.node)
+		}
+	}
+	if f.standIn != nil {
+		f.standIn.local(mux)
 	}
 	if p.APIs.Model {
 		for _, path := range model.Paths() {

@@ -166,12 +166,8 @@ func (f *cgroupsFlags) table(out io.Writer, r *inspect.Report) error {
 
 // newLeftovers returns what tells Prometheus of leftovers among this machine's pod
 // cgroups, by the facts of the pods on node. Without a cluster none is called one.
-func newLeftovers(node metric.NodeName, facts func() *metric.Facts) (*inspect.Collector, error) {
-	i, err := inspect.New(inspect.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return inspect.NewCollector(inspect.CollectorOptions{Inspector: i, Pods: func() *inspect.Pods { return podsOn(node, facts()) }}), nil
+func newLeftovers(i *inspect.Inspector, node metric.NodeName, facts func() *metric.Facts) *inspect.Collector {
+	return inspect.NewCollector(inspect.CollectorOptions{Inspector: i, Pods: func() *inspect.Pods { return podsOn(node, facts()) }})
 }
 
 // podsOn returns what facts say of the pods on node; nil as long as they do not know

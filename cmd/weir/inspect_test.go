@@ -132,10 +132,11 @@ func TestPodsOn(t *testing.T) {
 // Whatever machine this is, its cgroups can be counted, and by nobody's word none
 // of them is a leftover.
 func TestLeftoversOfThisMachine(t *testing.T) {
-	c, err := newLeftovers("n1", func() *metric.Facts { return nil })
+	i, err := inspect.New(inspect.Options{})
 	if err != nil {
 		t.Skipf("no cgroups here: %v", err)
 	}
+	c := newLeftovers(i, "n1", func() *metric.Facts { return nil })
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)
 	families, err := registry.Gather()

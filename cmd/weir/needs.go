@@ -5,8 +5,10 @@ import (
 
 	explainapi "github.com/weir-metrics/weir/api/explain"
 	"github.com/weir-metrics/weir/api/model"
+	"github.com/weir-metrics/weir/api/node"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/wire"
 )
 
 // What one must be allowed for weir's own paths: what metrics.k8s.io asks for the
@@ -42,6 +44,16 @@ func explainNeeds(r *http.Request) []server.Review {
 		return []server.Review{server.GetNode(string(request.Node))}
 	}
 	return []server.Review{server.GetPod(string(request.Namespace), string(request.Pod))}
+}
+
+// nodeNeeds is what one must be allowed for what the agent on a node knows: evictions
+// name every pod of it.
+func nodeNeeds(r *http.Request) []server.Review {
+	request, err := node.ParseRequest(r)
+	if err != nil {
+		return everything()
+	}
+	return []server.Review{{Verb: "get", Group: wire.Group, Resource: "nodes", Subresource: request.Subresource, Name: request.Node}}
 }
 
 // modelNeeds is what one must be allowed for a path of Heapster's model.

@@ -53,12 +53,18 @@ type plan struct {
 	HPAEvents bool
 	// Autoscalers are decided about, where there is a cluster.
 	Autoscalers autoscalerPlan
+	// Eviction is what to decide about this machine's pods; nil for nothing.
+	Eviction *evictionPlan
+	// Agents are asked for what only they know; nil where there are none.
+	Agents *agentsPlan
 }
 
 // hostPlan is the source that reads this machine.
 type hostPlan struct {
 	host.Options
 	Interval time.Duration
+	// KubeletRoot and ContainerRoot are where the node's disks are looked at.
+	KubeletRoot, ContainerRoot string
 }
 
 // name gives the node a name, unless the source's options gave it one.
@@ -117,7 +123,10 @@ func (p *plan) addHost(s stageflag.Stage, c *config) error {
 	if err != nil {
 		return err
 	}
-	p.Host = &hostPlan{Options: o, Interval: cmp.Or(o.Resolution, c.resolution)}
+	p.Host = &hostPlan{
+		Options: o, Interval: cmp.Or(o.Resolution, c.resolution),
+		KubeletRoot: defaultKubeletRoot, ContainerRoot: defaultContainerRoot,
+	}
 	return nil
 }
 

@@ -22,7 +22,7 @@ pod of a cluster, "weir server" serves what kubectl top and autoscalers read.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.AddCommand(newRun(), newServer(getenv), newAgent(getenv), newTop(getenv, local), newExplain(getenv, local), newAutoscaler(getenv, local), newCheck(), newInspect(getenv), newRecording(), newVersion())
+	root.AddCommand(newRun(), newServer(getenv), newAgent(getenv), newTop(getenv, local), newExplain(getenv, local), newAutoscaler(getenv, local), newResize(getenv, local), newCheck(), newInspect(getenv), newRecording(), newVersion())
 	root.AddCommand(newTopics()...)
 	return root
 }

@@ -31,6 +31,9 @@ alone. No cluster and no configuration is needed; as root it sees most.`,
 			if err != nil {
 				return err
 			}
+			if p.Host != nil {
+				p.Eviction = newEvictionFlags().alone()
+			}
 			return start(cmd, c, p)
 		},
 	}

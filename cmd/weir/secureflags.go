@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/internal/cli"
 )
 
 // secureTopic is the page of help with the flags that weir server's own help
@@ -47,6 +50,27 @@ func secureFlags(o *server.Options) (common, others func(*pflag.FlagSet)) {
 		}
 	}
 	return part(true), part(false)
+}
+
+// secureWith has p serve what o says, if it is to be served: in a pod of the cluster,
+// and elsewhere where the port is given.
+func (p *plan) secureWith(o *server.Options, given func(flag string) bool, inPod bool) error {
+	if !o.Enabled() || !given("secure-port") && (!inPod || p.Cluster == nil) {
+		return nil
+	}
+	if err := o.Validate(); err != nil {
+		return cli.Usage(err)
+	}
+	if p.Cluster == nil {
+		return cli.Hintf(cli.Usage(errors.New("--secure-port needs a cluster, whose word decides who may read")),
+			"Name it with --kubeconfig=FILE or --in-cluster, or leave --secure-port out: --listen serves without asking.")
+	}
+	if p.Cluster.Master != "" && (o.Authentication.RemoteKubeConfigFile == "" || o.Authorization.RemoteKubeConfigFile == "") {
+		return cli.Hintf(cli.Usage(errors.New("--master is not for asking the API server who may read")),
+			"Name the API server in --kubeconfig=FILE, or give --authentication-kubeconfig=FILE and --authorization-kubeconfig=FILE too.")
+	}
+	p.Secure = o
+	return nil
 }
 
 // newSecureTopic returns the page with the others.

@@ -57,6 +57,7 @@ type serverFlags struct {
 	lease       string
 	hpaEvents   bool
 	autoscalers *autoscalerFlags
+	agents      agentsPlan
 }
 
 func newServerFlags() *serverFlags {
@@ -71,6 +72,7 @@ func (s *serverFlags) addTo(cmd *cobra.Command) {
 	g := newGroups(cmd)
 	g.add("The cluster", s.addClusterFlags)
 	g.add("Its kubelets, in metrics-server's words (instead of --source)", s.addKubeletFlags)
+	g.add("Its weir agents", s.agents.addFlags)
 	g.add("Sources and sinks", s.addPipelineFlags)
 	g.add("APIs", s.apis.addFlags)
 	g.add("Telling the cluster", s.addEventFlags)
@@ -109,21 +111,13 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 	if p.Autoscalers, err = s.autoscalers.compile(p.Cluster != nil); err != nil {
 		return nil, err
 	}
-	if !s.secure.Enabled() || !s.given("secure-port") && (!inPod || p.Cluster == nil) {
-		return p, nil
+	if p.Agents, err = s.agents.compile(p.Cluster != nil, agentAddressTypes(p.Kubelets)); err != nil {
+		return nil, err
 	}
-	if err := s.secure.Validate(); err != nil {
-		return nil, cli.Usage(err)
+	if err := p.secureWith(s.secure, s.given, inPod); err != nil || p.Secure == nil {
+		return p, err
 	}
-	if p.Cluster == nil {
-		return nil, cli.Hintf(cli.Usage(errors.New("--secure-port needs a cluster, whose word decides who may read")),
-			"Name it with --kubeconfig=FILE or --in-cluster, or leave --secure-port out: --listen serves without asking.")
-	}
-	if p.Cluster.Master != "" && (s.secure.Authentication.RemoteKubeConfigFile == "" || s.secure.Authorization.RemoteKubeConfigFile == "") {
-		return nil, cli.Hintf(cli.Usage(errors.New("--master is not for asking the API server who may read")),
-			"Name the API server in --kubeconfig=FILE, or give --authentication-kubeconfig=FILE and --authorization-kubeconfig=FILE too.")
-	}
-	p.Secure, p.Lease = s.secure, podLease(s.lease, s.secure.SecureServing.BindPort, getenv)
+	p.Lease = podLease(s.lease, s.secure.SecureServing.BindPort, getenv)
 	if p.Lease == nil && s.lease != "" && s.given("lease") {
 		return nil, cli.Hintf(cli.Usage(errors.New("--lease needs to know which pod this is")),
 			"Set POD_NAME, POD_NAMESPACE and POD_IP in the environment, from the pod's own fields.")

@@ -35,6 +35,7 @@ func newUI(f *front, sinks func() []manager.SinkStatus) *ui.Handler {
 			return all
 		},
 	}
+	o.Eviction = f.eviction
 	if f.scaler != nil {
 		o.Autoscaler, o.Autoscalers = f.scaler.Explain, f.scaler.All
 	}

@@ -374,7 +374,7 @@ func TestWatches(t *testing.T) {
 		return names
 	}
 	g := n.guard(execute.Observe, config)
-	g.opts.Cgroups = eviction.Cgroups{Mount: "/memory", Pods: "/kubepods"}
+	g.opts.Cgroups = func() eviction.Cgroups { return eviction.Cgroups{Mount: "/memory", Pods: "/kubepods"} }
 	r := n.timer(g)
 	watches, unwatched := g.watches(r)
 	const hard, soft = "memory.available<1Gi (/memory/memory.usage_in_bytes)", "memory.available<25% for 30s (/memory/memory.usage_in_bytes)"
@@ -389,7 +389,7 @@ func TestWatches(t *testing.T) {
 	g.instead = true
 	watches, _ = g.watches(r)
 	diff(t, "with what stands in", []string{hard, memory, soft, io, "/memory/kubepods/memory.events"}, names(watches))
-	g.opts.Cgroups = eviction.Cgroups{}
+	g.opts.Cgroups = nil
 	watches, unwatched = g.watches(r)
 	diff(t, "without cgroups", []string{memory, io}, names(watches))
 	diff(t, "without cgroups, unwatched", 0, len(unwatched))

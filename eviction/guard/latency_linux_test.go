@@ -63,7 +63,7 @@ func TestFromCrossingToDecision(t *testing.T) {
 	g, err := New(Options{
 		Read: read, Executor: observer, Settings: &eviction.Settings{Thresholds: thresholds},
 		Pods:    func() ([]*corev1.Pod, error) { return []*corev1.Pod{pod}, nil },
-		Cgroups: eviction.Cgroups{Mount: dir},
+		Cgroups: func() eviction.Cgroups { return eviction.Cgroups{Mount: dir} },
 		Notify:  notify.Options{Floor: time.Hour, Gap: time.Microsecond},
 	})
 	if err != nil {

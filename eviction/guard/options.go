@@ -32,8 +32,9 @@ type Options struct {
 	Refresh func(context.Context)
 	// Settings are the thresholds and what belongs to them. They are not changed.
 	Settings *eviction.Settings
-	// Cgroups is where the memory cgroups are; without a Mount none is watched.
-	Cgroups eviction.Cgroups
+	// Cgroups tells where the memory cgroups are, as of now: a node that starts has none for
+	// pods yet. Without it, or a Mount, none is watched.
+	Cgroups func() eviction.Cgroups
 	// Executor carries decisions out.
 	Executor *execute.Executor
 	// Self is the UID of the guard's own pod, which is passed over; empty for none.

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
@@ -43,17 +44,21 @@ func (g *Guard) watches(r *Round) (list []notify.Watch, unwatched []error) {
 			list = append(list, w)
 		}
 	}
+	var cgroups eviction.Cgroups
+	if g.opts.Cgroups != nil {
+		cgroups = g.opts.Cgroups()
+	}
 	for i := range r.Decision.Thresholds {
 		t := &r.Decision.Thresholds[i].Threshold
 		memory := t.Signal.Condition() == corev1.NodeMemoryPressure && !t.Signal.Pressure()
 		if !memory && !t.Signal.Pressure() {
 			continue // the kernel gives no notice of disks and process ids
 		}
-		if memory && g.opts.Cgroups.Mount == "" {
+		if memory && cgroups.Mount == "" {
 			g.instead = true
 			continue
 		}
-		w, err := notify.Of(t, r.Input.Summary, g.opts.Cgroups)
+		w, err := notify.Of(t, r.Input.Summary, cgroups)
 		if err != nil {
 			unwatched = append(unwatched, fmt.Errorf("watch %s: %w", t, err))
 			continue
@@ -62,8 +67,8 @@ func (g *Guard) watches(r *Round) (list []notify.Watch, unwatched []error) {
 	}
 	if g.instead {
 		add(stalls())
-		if c := g.opts.Cgroups; c.Mount != "" {
-			add(notify.Events{Path: filepath.Join(c.Mount, c.Pods, "memory.events")})
+		if cgroups.Mount != "" {
+			add(notify.Events{Path: filepath.Join(cgroups.Mount, cgroups.Pods, "memory.events")})
 		}
 	}
 	return list, unwatched

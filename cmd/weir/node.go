@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/weir-metrics/weir/api/kubelet"
+	"github.com/weir-metrics/weir/api/node"
+	"github.com/weir-metrics/weir/eviction/execute"
+)
+
+// openNode opens what is known of this machine beside the rounds of the pipeline: what
+// is read at the moment one asks, who would be evicted, what its pod cgroups hold. What
+// this machine does not give is a warning, since the rest is worth having; but who is to
+// evict must be able to look.
+func (d *daemon) openNode(ctx context.Context, p *plan, f *front, newest *kubelet.Newest) error {
+	nobody := func() []*corev1.Pod { return nil }
+	names := &podNames{pods: nobody}
+	if d.cluster != nil {
+		names.pods = d.cluster.NodePods
+	}
+	o := node.Options{Node: string(p.Host.Node)}
+	if d.inspector != nil {
+		o.PodCgroups = podCgroups(d.inspector, p.Host.Node, d.facts)
+	}
+	machine, err := openMachine(p.Host, names, d.log)
+	if err == nil {
+		d.sources = append(d.sources, held{machine})
+	}
+	if err == nil && p.Eviction != nil {
+		if d.evictor, err = openEvictor(ctx, p, machine, names, d.cluster, f.registry, d.log); err == nil {
+			d.sources = append(d.sources, held{d.evictor})
+			o.Eviction = d.evictor.report
+			f.eviction = d.evictor.page
+		}
+	}
+	switch {
+	case err != nil && p.Eviction != nil && p.Eviction.Mode != execute.Observe:
+		return err
+	case err != nil:
+		d.log.Warn("nobody watches over this machine", zap.Error(err))
+	}
+	f.standIn = newStandIn(p.Host.Node, newest, d.facts, nil, names.pods)
+	if machine != nil {
+		d.machine = machine
+		f.standIn = newStandIn(p.Host.Node, newest, d.facts, machine.readAll, names.pods)
+	}
+	f.node = node.NewHandler(o)
+	return nil
+}

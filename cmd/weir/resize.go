@@ -1,0 +1,79 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/weir-metrics/weir/api/resize"
+	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/internal/resizing"
+)
+
+// newResize returns the commands about requests that fit. Pods are changed with the
+// caller's kubeconfig: a weir has no right to.
+func newResize(getenv func(string) string, local string) *cobra.Command {
+	var server, kubeconfig, inContext string
+	cmd := resizing.NewCommand(resizing.Options{
+		Connect: func() (resizing.Asker, error) { return connect(cmp.Or(server, getenv("WEIR_SERVER")), local) },
+		Cluster: func() (kubernetes.Interface, error) {
+			rules := clientcmd.NewDefaultClientConfigLoadingRules()
+			rules.ExplicitPath = kubeconfig
+			config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: inContext}).ClientConfig()
+			if err != nil {
+				return nil, cli.Hintf(fmt.Errorf("find the cluster: %w", err), "Name a kubeconfig with --kubeconfig=FILE.")
+			}
+			config.UserAgent = "weir"
+			return kubernetes.NewForConfig(config)
+		},
+	})
+	addServer(cmd, &server, local)
+	cmd.PersistentFlags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of the cluster (default: as kubectl's)")
+	cmd.PersistentFlags().StringVar(&inContext, "context", "", "context of the kubeconfig")
+	return cmd
+}
+
+// newRecommendations returns what answers which requests could be smaller.
+func newRecommendations(p *plan, f *front) (http.Handler, error) {
+	kube, err := cluster.RESTConfig(*p.Cluster)
+	if err != nil {
+		return nil, noCluster(err)
+	}
+	client, err := kubernetes.NewForConfig(kube)
+	if err != nil {
+		return nil, fmt.Errorf("create API client: %w", err)
+	}
+	return resize.NewHandler(resize.Options{
+		View: read(f.sinks, func(v view) resize.View { return v }), Facts: f.facts, Now: f.now,
+		Pod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+			return client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
+	}), nil
+}
+
+// resizeNeeds is what one must be allowed for recommendations: to see the numbers that
+// they are made of.
+func resizeNeeds(r *http.Request) []server.Review {
+	request, err := resize.ParseRequest(r)
+	switch {
+	case err != nil:
+		return everything()
+	case request.Pod != "":
+		return []server.Review{server.GetPod(request.Namespace, request.Pod)}
+	}
+	return []server.Review{server.ListPods(request.Namespace)}
+}
+
+// resizeResources are what discovery tells of the same.
+func resizeResources() []metav1.APIResource {
+	return []metav1.APIResource{{Name: resize.Resource, Kind: resize.Kind, Namespaced: true, Verbs: metav1.Verbs{"get", "list"}}}
+}

@@ -1,0 +1,160 @@
+package deploy
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// agentsOf returns the agents of components/agent with more components.
+func agentsOf(t *testing.T, more ...string) *appsv1.DaemonSet {
+	t.Helper()
+	components := []string{filepath.Join(root, "components", "agent")}
+	for _, c := range more {
+		components = append(components, filepath.Join(root, "components", c))
+	}
+	s := decode(t, render(t, filepath.Join(root, "base"), components...))
+	if s.agents == nil {
+		t.Fatal("no DaemonSet")
+	}
+	return s.agents
+}
+
+// mounts tells what of the host a pod sees, and how.
+func mounts(pod *corev1.PodSpec) (list []string) {
+	paths := map[string]string{}
+	for _, v := range pod.Volumes {
+		path := "no hostPath"
+		if v.HostPath != nil {
+			path = fmt.Sprintf("%s (%s)", v.HostPath.Path, *v.HostPath.Type)
+		}
+		paths[v.Name] = path
+	}
+	for _, m := range pod.Containers[0].VolumeMounts {
+		how := "to write"
+		if m.ReadOnly {
+			how = "to read"
+		}
+		if m.RecursiveReadOnly != nil && *m.RecursiveReadOnly == corev1.RecursiveReadOnlyIfPossible {
+			how += ", with all below"
+		}
+		if m.MountPropagation != nil {
+			how += ", " + string(*m.MountPropagation)
+		}
+		list = append(list, fmt.Sprintf("%s at %s %s", paths[m.Name], m.MountPath, how))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestAgentsSeeNoMoreThanTheyNeed holds the whole of what agents have of their hosts to
+// a list. Who adds to it adds it to the table of docs/agent.md.
+func TestAgentsSeeNoMoreThanTheyNeed(t *testing.T) {
+	read := []string{
+		"/sys/fs/cgroup (Directory) at /sys/fs/cgroup to read, with all below",
+		"/var/lib/containerd (Directory) at /var/lib/containerd to read, with all below",
+		"/var/lib/kubelet/pods (Directory) at /var/lib/kubelet/pods to read, HostToContainer",
+		"/var/log/pods (Directory) at /var/log/pods to read, with all below",
+	}
+	write := slices.Clone(read)
+	write[0] = "/sys/fs/cgroup (Directory) at /sys/fs/cgroup to write"
+	for _, test := range []struct {
+		components []string
+		want       []string
+	}{
+		{nil, read},
+		{[]string{"agent-evict"}, read},
+		{[]string{"agent-kill", "agent-conditions", "insecure-kubelets"}, read},
+		{[]string{"agent-cgroup-v1"}, write},
+	} {
+		pod := agentsOf(t, test.components...).Spec.Template.Spec
+		if diff := cmp.Diff(test.want, mounts(&pod)); diff != "" {
+			t.Errorf("with %v (-want +got):\n%s", test.components, diff)
+		}
+		if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
+			t.Fatalf("%d containers and %d init containers, want 1, 0", len(pod.Containers), len(pod.InitContainers))
+		}
+		sc := pod.Containers[0].SecurityContext
+		want := &corev1.SecurityContext{
+			AllowPrivilegeEscalation: new(bool), ReadOnlyRootFilesystem: ptr(true),
+			AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined},
+			Capabilities:    &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"DAC_READ_SEARCH"}},
+		}
+		if diff := cmp.Diff(want, sc); diff != "" {
+			t.Errorf("the container's security (-want +got):\n%s", diff)
+		}
+		seccomp := pod.SecurityContext.SeccompProfile
+		if !pod.HostNetwork || !pod.HostPID || pod.HostIPC || seccomp == nil || seccomp.Type != corev1.SeccompProfileTypeRuntimeDefault {
+			t.Errorf("host network %v, PIDs %v, IPC %v, seccomp %v; want true, true, false, RuntimeDefault",
+				pod.HostNetwork, pod.HostPID, pod.HostIPC, seccomp)
+		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// TestAgentsAreOnEveryNode holds what keeps an agent on a node that runs out.
+func TestAgentsAreOnEveryNode(t *testing.T) {
+	a := agentsOf(t)
+	pod := &a.Spec.Template.Spec
+	if diff := cmp.Diff([]corev1.Toleration{{Operator: corev1.TolerationOpExists}}, pod.Tolerations); diff != "" {
+		t.Errorf("tolerations (-want +got):\n%s", diff)
+	}
+	if pod.PriorityClassName != "system-node-critical" {
+		t.Errorf("priority class %q, want system-node-critical", pod.PriorityClassName)
+	}
+	if !labels.SelectorFromSet(a.Spec.Selector.MatchLabels).Matches(labels.Set(a.Spec.Template.Labels)) {
+		t.Errorf("selects %v, the pods have %v", a.Spec.Selector.MatchLabels, a.Spec.Template.Labels)
+	}
+	if labels.SelectorFromSet(decode(t, render(t, filepath.Join(root, "base"))).deployment.Spec.Selector.MatchLabels).Matches(labels.Set(a.Spec.Template.Labels)) {
+		t.Error("the Deployment takes agents for its own")
+	}
+	c := &pod.Containers[0]
+	if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || len(c.Resources.Limits) > 0 {
+		t.Errorf("resources %+v, want requests, and no limits", c.Resources)
+	}
+	fields := map[string]string{}
+	for _, e := range c.Env {
+		if e.ValueFrom != nil {
+			fields[e.Name] = e.ValueFrom.FieldRef.FieldPath
+		}
+	}
+	if fields["NODE_NAME"] != "spec.nodeName" || fields["POD_UID"] != "metadata.uid" {
+		t.Errorf("told of itself: %v, want its node and its own UID", fields)
+	}
+	for endpoint, probe := range map[string]*corev1.Probe{"/readyz": c.ReadinessProbe, "/livez": c.LivenessProbe} {
+		if probe == nil || probe.HTTPGet.Path != endpoint || probe.HTTPGet.Scheme != corev1.URISchemeHTTPS || !hasPort(*pod, probe.HTTPGet.Port.String()) {
+			t.Errorf("%+v is no probe of %s", probe, endpoint)
+		}
+	}
+}
+
+// TestModesOfAgents holds that an agent acts only where a component says so, and that
+// the component which says more, listed last, is heard.
+func TestModesOfAgents(t *testing.T) {
+	for _, test := range []struct {
+		components []string
+		want       string
+	}{
+		{nil, "observe "},
+		{[]string{"agent-conditions", "agent-cgroup-v1"}, "observe "},
+		{[]string{"agent-evict"}, "evict memory.available<200Mi"},
+		{[]string{"agent-kill"}, "kill memory.available<200Mi"},
+		{[]string{"agent-evict", "agent-kill"}, "kill memory.available<200Mi"},
+	} {
+		c := agentsOf(t, test.components...).Spec.Template.Spec.Containers[0]
+		values := map[string]string{}
+		for _, e := range c.Env {
+			values[e.Name] = e.Value
+		}
+		if got := values["WEIR_EVICTION"] + " " + values["WEIR_EVICTION_HARD"]; got != test.want {
+			t.Errorf("with %v: %q, want %q", test.components, got, test.want)
+		}
+	}
+}
