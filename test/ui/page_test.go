@@ -84,6 +84,7 @@ func TestTown(t *testing.T) {
 		{"machine-dark", "/machine/ui/", dark, []string{"postgresql.service"}},
 		{"nothing-yet", "/empty/ui/", wide, []string{"no source has been read yet"}},
 		{"eviction", "/agents/ui/?eviction=n1", window{width: 1280, height: 1400}, []string{"shop/web-2", "in force", "thresholds at 100Mi", `class="gauge bad"`}},
+		{"eviction-narrow", "/agents/ui/?eviction=n1", window{width: 500, height: 1600}, []string{"14Gi of 100Gi (14%) left"}},
 		{"eviction-dark", "/agents/ui/?eviction=n1", dark, []string{"PodDisruptionBudget"}},
 		{"huge", "/huge/ui/", wide, []string{"175 more"}},
 	} {

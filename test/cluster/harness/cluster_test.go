@@ -260,12 +260,13 @@ func testAudit(ctx context.Context, t *testing.T, c *Cluster) {
 }
 
 func testMetrics(ctx context.Context, t *testing.T, c *Cluster) {
-	pod := kubectl(ctx, t, c, "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[0].metadata.name}")
-	want := fmt.Sprintf("container_cpu_usage_seconds_total{container=%q,namespace=%q,pod=%q}", "web", "default", pod)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	var got string
+	var want, got string
 	err := poll(ctx, time.Second, func() (bool, error) {
+		// Asked for each time: the first may be the one that the audit's test scaled away.
+		pod := kubectl(ctx, t, c, "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[0].metadata.name}")
+		want = fmt.Sprintf("container_cpu_usage_seconds_total{container=%q,namespace=%q,pod=%q}", "web", "default", pod)
 		got = kubectl(ctx, t, c, "get", "--raw", "/api/v1/nodes/"+c.Node()+"/proxy/metrics/resource")
 		return strings.Contains(got, want), nil
 	})

@@ -55,6 +55,9 @@ type Options struct {
 	APIServerArgs, ControllerManagerArgs, SchedulerArgs, ProxyArgs, KubeletArgs []string
 	// KubeletConfig replaces top-level fields of the kubelet's configuration.
 	KubeletConfig map[string]any
+	// NodeDisk is what the kubelet and the runtime write to. Default: the disk of
+	// Dir, which is this machine's.
+	NodeDisk NodeDisk
 }
 
 // Errors that a caller can act on.

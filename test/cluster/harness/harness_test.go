@@ -350,3 +350,17 @@ func TestServiceName(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+func TestNodeDisk(t *testing.T) {
+	if got, err := (NodeDisk{}).args(); got != nil || err != nil {
+		t.Errorf("none: got %q, %v", got, err)
+	}
+	if got, err := (NodeDisk{Bytes: 1 << 30, Inodes: 5000}).args(); !slices.Equal(got, []string{"1073741824", "5000"}) || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, d := range []NodeDisk{{Bytes: 1}, {Inodes: 1}, {Bytes: -1, Inodes: 1}} {
+		if got, err := d.args(); err == nil {
+			t.Errorf("%+v: got %q and no error", d, got)
+		}
+	}
+}

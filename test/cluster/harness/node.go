@@ -51,9 +51,13 @@ func (c *Cluster) hold(ctx context.Context) error {
 	if err := os.WriteFile(script, nodeScript, 0o700); err != nil {
 		return fmt.Errorf("write script: %w", err)
 	}
-	p, err := c.launch(ctx, component{name: holder, path: "unshare", args: []string{
+	disk, err := c.options.NodeDisk.args()
+	if err != nil {
+		return err
+	}
+	p, err := c.launch(ctx, component{name: holder, path: "unshare", args: append([]string{
 		"--mount", "--net", "--propagation", "private", "--", "sh", script, c.dir,
-	}}, nil)
+	}, disk...)}, nil)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,12 @@
 # Becomes the process that holds a cluster's namespaces. It is started with new
 # network and mount namespaces and the cluster's folder as its argument, and
 # arranges the mounts, so that programs with fixed paths meet no other cluster's
-# files and leave none behind. All of it ends with the namespaces.
+# files and leave none behind. All of it ends with the namespaces. For a node with
+# a disk of its own, its bytes and inodes are further arguments.
 set -eu
 dir=$1
 cd "$dir"
-mkdir -p node/lib node/lib.work node/log node/log.work kubelet containerd pods containers
+mkdir -p node/lib node/lib.work node/log node/log.work disk
 
 # Pods' volumes must reach the runtime: mounts spread, but only inside.
 mount --make-rshared /
@@ -26,10 +27,22 @@ bind() {
 	mkdir -p "$2"
 	mount --no-canonicalize --bind "$1" "$2"
 }
-bind kubelet /var/lib/kubelet
-bind containerd /var/lib/containerd
-bind pods /var/log/pods
-bind containers /var/log/containers
+if [ $# -gt 1 ]; then
+	# No journal and nothing kept for root: what is not used is free.
+	ext4() {
+		truncate -s "$1" disk.img && /usr/sbin/mkfs.ext4 -q -F -m 0 -O ^has_journal -N "$2" disk.img &&
+			mount -o loop disk.img disk
+	}
+	ext4 "$2" "$3" || mount -t tmpfs -o "mode=755,size=$2,nr_inodes=$3" tmpfs disk || {
+		echo "the node's disk: neither a loop device nor a tmpfs can be mounted" >&2
+		exit 1
+	}
+fi
+mkdir -p disk/kubelet disk/containerd disk/pods disk/containers
+bind disk/kubelet /var/lib/kubelet
+bind disk/containerd /var/lib/containerd
+bind disk/pods /var/log/pods
+bind disk/containers /var/log/containers
 
 # The kubelet sets these for the whole machine unless they are so already.
 pretend() {

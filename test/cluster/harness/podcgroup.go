@@ -103,6 +103,19 @@ func (g PodCgroup) Use() (Use, error) {
 	return u, nil
 }
 
+// MachineUse reads the same of this whole machine, which is the node's own use.
+func MachineUse() (Use, error) {
+	roots, err := hierarchies()
+	if err != nil {
+		return Use{}, err
+	}
+	u, err := readUse(roots)
+	if err != nil {
+		return Use{}, fmt.Errorf("read use of the root cgroup (version 2 counts no memory there): %w", err)
+	}
+	return u, nil
+}
+
 // readUse finds the counters in whichever of a cgroup's folders has them.
 func readUse(dirs []string) (u Use, err error) {
 	var cpu, memory bool

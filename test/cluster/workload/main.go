@@ -1,5 +1,5 @@
 // Command workload is what the containers of test pods run: a consumer whose
-// use of CPU, memory and network is known, so that what a metrics pipeline
+// use of CPU, memory, disk and network is known, so that what a metrics pipeline
 // says of it can be judged. It needs nothing but itself, and is also the
 // sandbox (pause) of clusters that can pull no image.
 //
@@ -46,7 +46,8 @@ const usage = `Usage: workload COMMAND [flags]
   burn      use CPU:    --millicores N [--for D] [--deaf]
   hold      use memory: --bytes N [--for D] [--deaf]
   use       both:       --millicores N --bytes N [--for D] [--deaf]
-  serve     both, changed over HTTP: --listen :8080 [--millicores N] [--bytes N]
+  fill      use disk:   --dir FOLDER [--bytes N] [--files N]
+  serve     all of it, changed over HTTP: --listen :8080 [--millicores N] [--bytes N]
   traffic   send:       --to URL --bytes-per-second N
   exit      end by itself: --after D --code N [--millicores N] [--bytes N]
   crash     die of a panic: --after D [--millicores N] [--bytes N]
@@ -59,7 +60,7 @@ ends with status 0 on SIGTERM, unless it is deaf to it.
 // done or ctx ends.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("no command: want one of pause, burn, hold, use, serve, traffic, exit, crash")
+		return errors.New("no command: want one of pause, burn, hold, use, fill, serve, traffic, exit, crash")
 	}
 	name := args[0]
 	switch name {
@@ -75,6 +76,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		do = pause
 	case "burn", "hold", "use":
 		do = c.use()
+	case "fill":
+		do = c.fill()
 	case "serve":
 		do = c.serve()
 	case "traffic":
@@ -84,7 +87,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case "crash":
 		do = c.crash()
 	default:
-		return fmt.Errorf("no command %q: want one of pause, burn, hold, use, serve, traffic, exit, crash", name)
+		return fmt.Errorf("no command %q: want one of pause, burn, hold, use, fill, serve, traffic, exit, crash", name)
 	}
 	if err := c.flags.Parse(args[1:]); err != nil {
 		return err

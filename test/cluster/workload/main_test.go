@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -163,6 +164,7 @@ func TestCommandsEndWithTheirContext(t *testing.T) {
 		{"use", "--millicores", "1", "--bytes", "4Ki"},
 		{"exit", "--after", "1h", "--code", "3"},
 		{"crash", "--after", "1h"},
+		{"fill", "--dir", filepath.Join(t.TempDir(), "a"), "--files", "1"},
 		{"serve", "--listen", "127.0.0.1:0"},
 		{"traffic", "--to", "http://127.0.0.1:1", "--bytes-per-second", "1"},
 	} {
@@ -203,6 +205,7 @@ func TestMistakes(t *testing.T) {
 	f("want thousandths of a core", "burn", "--millicores", "much")
 	f("want thousandths of a core", "burn", "--millicores", "-1")
 	f("want thousandths of a core", "burn", "--millicores", "1000000")
+	f("which folder", "fill", "--bytes", "1")
 	f("give --to", "traffic", "--bytes-per-second", "1")
 	f("give --bytes-per-second", "traffic", "--to", "http://localhost")
 	f("listen", "serve", "--listen", "127.0.0.1:99999")
@@ -255,7 +258,16 @@ func TestHeldMemoryIsResident(t *testing.T) {
 	if got := m.size(); got != 32<<20 {
 		t.Errorf("holds %d, want 32Mi", got)
 	}
-	if err := m.hold(1 << 62); err == nil || !strings.Contains(err.Error(), "map 4611686018427387904 bytes") {
+	if err := m.hold(40 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(m.data); got != 2 || m.size() != 40<<20 {
+		t.Errorf("grown to 40Mi it holds %d in %d pieces, want 40Mi in 2: what was held stays", m.size(), got)
+	}
+	if err := m.hold(16 << 20); err != nil || m.size() != 16<<20 {
+		t.Errorf("shrunk it holds %d (%v), want 16Mi", m.size(), err)
+	}
+	if err := m.hold(1 << 62); err == nil || !strings.Contains(err.Error(), "hold 4611686018427387904 bytes") {
 		t.Errorf("holding 2^62 bytes: %v, want an error", err)
 	}
 	m.release()

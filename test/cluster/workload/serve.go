@@ -16,6 +16,7 @@ import (
 type server struct {
 	burner *burner
 	memory memory
+	filler filler
 	base   level // where a /burn with seconds returns to
 
 	exits chan int // what to end with
@@ -91,6 +92,7 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /burn", s.serveBurn)
 	mux.HandleFunc("GET /hold", s.serveHold)
+	mux.HandleFunc("GET /fill", s.serveFill)
 	mux.HandleFunc("GET /bytes", serveBytes)
 	mux.HandleFunc("POST /sink", s.serveSink)
 	mux.HandleFunc("GET /set", s.serveSet)
@@ -147,6 +149,31 @@ func (s *server) serveHold(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fmt.Fprintf(w, "%d\n", n)
+}
+
+// serveFill fills a folder with bytes, files or both.
+func (s *server) serveFill(w http.ResponseWriter, r *http.Request) {
+	var bytes size
+	if v := r.FormValue("bytes"); v != "" {
+		if err := bytes.Set(v); err != nil {
+			http.Error(w, "bytes: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	files := 0
+	if v := r.FormValue("files"); v != "" {
+		n, err := strconv.ParseUint(v, 10, 31)
+		if err != nil {
+			http.Error(w, "files: want a number", http.StatusBadRequest)
+			return
+		}
+		files = int(n)
+	}
+	if err := s.filler.fill(r.FormValue("dir"), bytes, files); err != nil {
+		http.Error(w, err.Error(), http.StatusInsufficientStorage)
+		return
+	}
+	fmt.Fprintf(w, "%d %d\n", bytes, files)
 }
 
 // serveBytes streams n bytes.

@@ -1,0 +1,121 @@
+//go:build e2e
+
+package node
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// capabilities are the bits of those that an agent may be given (linux/capability.h).
+var capabilities = map[corev1.Capability]uint{"DAC_READ_SEARCH": 2}
+
+// TestPrivileges looks at the agent's process, as the kernel has it, and at what an
+// agent with fewer rights says that it lacks.
+func TestPrivileges(t *testing.T) {
+	w := theWorld
+	w.agent(t, "least")
+	t.Run("capabilities", func(t *testing.T) {
+		set, err := w.kube.AppsV1().DaemonSets(agents).Get(t.Context(), "weir-agent", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want uint64
+		for _, c := range set.Spec.Template.Spec.Containers[0].SecurityContext.Capabilities.Add {
+			bit, ok := capabilities[c]
+			if !ok {
+				t.Errorf("the agent is given %s: is that least privilege?", c)
+			}
+			want |= 1 << bit
+		}
+		for field, is := range w.agentStatus(t, "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp") {
+			wanted := want
+			switch field {
+			case "CapInh", "CapAmb":
+				wanted = 0
+			case "NoNewPrivs":
+				wanted = 1
+			case "Seccomp":
+				wanted = 2 // a filter
+			}
+			if is != wanted {
+				t.Errorf("%s of the agent is %#x, want %#x", field, is, wanted)
+			}
+		}
+	})
+	t.Run("lost", func(t *testing.T) {
+		r, err := w.report(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lost := strings.Join(r.Unwatched, "\n"); !strings.Contains(lost, "memory.available") {
+			t.Errorf("an agent that may not write to cgroups does not say that it goes without notice of memory: %q", lost)
+		}
+		for _, s := range r.Signals {
+			for _, threshold := range s.Thresholds {
+				if s.Name == "memory.available" && threshold.Text != "memory.available<100Mi" {
+					t.Errorf("without the kubelet's thresholds: got %s, want the kubelet's default, memory.available<100Mi", threshold.Text)
+				}
+			}
+		}
+		if warned := strings.Join(r.Warnings, "\n"); !strings.Contains(warned, "configz") {
+			t.Errorf("an agent that may not ask for the kubelet's thresholds does not say so: %q", warned)
+		}
+		t.Logf("not watched: %q\nwarnings: %q", r.Unwatched, r.Warnings)
+	})
+}
+
+// agentStatus returns fields of /proc/PID/status of the agent's process, read as
+// hexadecimal.
+func (w *world) agentStatus(t *testing.T, fields ...string) map[string]uint64 {
+	t.Helper()
+	p := w.agentPod(t)
+	group := w.PodCgroup(p.Status.QOSClass, p.UID).Container(p.Status.ContainerStatuses[0].ContainerID)
+	pids, err := group.Processes()
+	if err != nil || len(pids) != 1 {
+		t.Fatalf("the agent's processes: got %v, %v; want one", pids, err)
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pids[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]uint64{}
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(line, ":")
+		for _, f := range fields {
+			if name != f {
+				continue
+			}
+			if found[f], err = strconv.ParseUint(strings.TrimSpace(value), 16, 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(found) != len(fields) {
+		t.Fatalf("of %v the kernel tells %v", fields, found)
+	}
+	return found
+}
+
+// agentPod returns the pod of the node's agent.
+func (w *world) agentPod(t *testing.T) *corev1.Pod {
+	t.Helper()
+	list, err := w.kube.CoreV1().Pods(agents).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		if p := &list.Items[i]; p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning {
+			return p
+		}
+	}
+	t.Fatal("no agent runs")
+	return nil
+}

@@ -1,0 +1,321 @@
+//go:build e2e
+
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/weir-metrics/weir/eviction/execute"
+)
+
+// TestPressure has the node run short of one thing after the other: first with weir
+// in mode kill, then with weir looking on while the kubelet evicts. The same pod
+// must go.
+func TestPressure(t *testing.T) {
+	w := theWorld
+	shortages := []*shortage{w.memoryShortage(), w.diskShortage(t), w.inodeShortage(t)}
+	var hard []string
+	for _, s := range shortages {
+		hard = append(hard, fmt.Sprintf("%s<%d", s.signal, s.weir()))
+	}
+	killed, evicted := map[string]*crisis{}, map[string]*crisis{}
+	t.Run("kill", func(t *testing.T) {
+		w.agent(t, "kill", "HARD", strings.Join(hard, ","))
+		namespace := w.namespace(t, "kill")
+		w.cast(t, namespace, shortages)
+		for _, s := range shortages {
+			t.Run(s.name, func(t *testing.T) { killed[s.name] = w.testKill(t, s, namespace) })
+		}
+		t.Run("policies", func(t *testing.T) { w.testPolicies(t, namespace) })
+	})
+	t.Run("observe", func(t *testing.T) {
+		w.agent(t, "observe")
+		w.seesAll(t, shortages)
+		began := time.Now()
+		namespace := w.namespace(t, "observe")
+		w.cast(t, namespace, shortages)
+		for _, s := range shortages {
+			t.Run(s.name, func(t *testing.T) { evicted[s.name] = w.testObserve(t, s, namespace) })
+		}
+		t.Run("audit", func(t *testing.T) { w.wroteOnlyEvents(t, began) })
+	})
+
+	var table strings.Builder
+	tw := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(tw, "signal\tweir: pod\tmarked\tdeleted\tgone\tkubelet: pod\tmarked\tcondition")
+	for _, s := range shortages {
+		k, e := killed[s.name], evicted[s.name]
+		if k == nil || e == nil {
+			continue
+		}
+		if k.victim.pod != e.victim.pod {
+			t.Errorf("%s: weir took %s, and the kubelet %s", s.signal, k.victim.pod, e.victim.pod)
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.signal,
+			k.victim.pod, k.after(k.victim.target), k.after(k.victim.deletion), k.after(k.victim.gone),
+			e.victim.pod, e.after(e.victim.target), e.after(e.pressure))
+	}
+	tw.Flush()
+	t.Logf("from crossing the own threshold:\n%s", table.String())
+}
+
+// testKill has weir evict before the kubelet.
+func (w *world) testKill(t *testing.T, s *shortage, namespace string) *crisis {
+	began := time.Now()
+	c := w.meet(t, s, namespace, s.weir())
+	if c.victim.pod != s.victim || c.victim.reason != execute.ConditionReason {
+		t.Errorf("evicted first: %s with reason %q (%s), want %s with %s", c.victim.pod, c.victim.reason, c.victim.message, s.victim, execute.ConditionReason)
+	}
+	eventually(t, s.victim+" is gone", time.Minute, func() error {
+		if c.victim = c.evicted()[0]; c.victim.gone.IsZero() {
+			return fmt.Errorf("it is still there: %+v", c.victim)
+		}
+		return nil
+	})
+	for _, x := range c.evicted() {
+		if x.reason != execute.ConditionReason {
+			t.Errorf("%s went, and not by weir: %q, %s", x.pod, x.reason, x.message)
+		}
+	}
+	if at, crossed := c.crossings.of(t, s.kubelet); crossed {
+		// Other processes of this machine may do that, to memory.
+		t.Logf("the kubelet's threshold was crossed too, %s after weir's", c.after(at))
+	}
+	w.killedAsTheKubelet(t, namespace+"/"+s.victim, began)
+	eventually(t, "weir says what it did", 20*time.Second, func() error {
+		r, err := w.report(t.Context())
+		if err != nil {
+			return err
+		}
+		for _, a := range r.Acts {
+			if a.Pod == namespace+"/"+s.victim && a.Did == string(execute.Killed) {
+				t.Logf("weir: %s (woken by %s; decided after %.1f ms)", a.Message, a.Because, 1000*a.TookSeconds)
+				return nil
+			}
+		}
+		return fmt.Errorf("it says %q: %+v", r.Summary, r.Acts)
+	})
+	return c
+}
+
+// killedAsTheKubelet holds that the victim was first marked, then deleted, that very
+// pod in that very state, and that nobody else was touched.
+func (w *world) killedAsTheKubelet(t *testing.T, victim string, since time.Time) {
+	t.Helper()
+	var did []string
+	for _, e := range w.writes(t, since) {
+		if e.ObjectRef.Resource == "events" {
+			continue
+		}
+		did = append(did, written(&e))
+		if e.Verb != "delete" {
+			continue
+		}
+		var o metav1.DeleteOptions
+		if err := json.Unmarshal(e.RequestObject.Raw, &o); err != nil {
+			t.Fatalf("read what was sent to delete: %v: %s", err, e.RequestObject.Raw)
+		}
+		if p := o.Preconditions; p == nil || p.UID == nil || p.ResourceVersion == nil {
+			t.Errorf("deleted with %s, want preconditions of UID and resourceVersion", e.RequestObject.Raw)
+		}
+		if o.GracePeriodSeconds == nil || *o.GracePeriodSeconds < 1 {
+			t.Errorf("deleted with %s, want a second to end at the least", e.RequestObject.Raw)
+		}
+	}
+	want := fmt.Sprintf("patch pods/status %[1]s, delete pods %[1]s", victim)
+	if got := strings.Join(did, ", "); got != want {
+		t.Errorf("agents wrote %q, want %q", got, want)
+	}
+}
+
+// seesAll holds that an agent without thresholds of its own has the kubelet's, and that
+// the kernel gives it all the notice it asks for.
+func (w *world) seesAll(t *testing.T, shortages []*shortage) {
+	t.Helper()
+	r, err := w.report(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Unwatched) > 0 {
+		t.Errorf("not watched: %q", r.Unwatched)
+	}
+	limits := map[string]float64{}
+	for _, s := range r.Signals {
+		for _, threshold := range s.Thresholds {
+			if threshold.Limit != nil {
+				limits[s.Name] = *threshold.Limit
+			}
+		}
+	}
+	for _, s := range shortages {
+		if limits[s.signal] != float64(s.kubelet) {
+			t.Errorf("%s: weir expects eviction below %.0f, want the kubelet's %d", s.signal, limits[s.signal], s.kubelet)
+		}
+	}
+}
+
+// testObserve has the kubelet evict, while weir tells whom it will.
+func (w *world) testObserve(t *testing.T, s *shortage, namespace string) *crisis {
+	c := w.meet(t, s, namespace, s.kubelet)
+	if c.victim.pod != s.victim || c.victim.reason != corev1.PodReasonTerminationByKubelet {
+		t.Errorf("evicted first: %s with reason %q (%s), want %s, whom weir named, with %s",
+			c.victim.pod, c.victim.reason, c.victim.message, s.victim, corev1.PodReasonTerminationByKubelet)
+	}
+	eventually(t, "the node has "+string(s.condition), time.Minute, func() error {
+		at, ok := c.condition(s.condition)
+		if !ok {
+			return errors.New("it has not")
+		}
+		c.pressure = at
+		return nil
+	})
+	return c
+}
+
+// wroteOnlyEvents holds that agents wrote nothing but Events since then.
+func (w *world) wroteOnlyEvents(t *testing.T, since time.Time) {
+	// A write is in the log a moment after its caller has the answer: once this one is,
+	// those before it are.
+	mark := w.namespace(t, "mark")
+	eventually(t, "the audit log has a later write", 20*time.Second, func() error {
+		all, err := w.Audit(func(e *auditv1.Event) bool { return e.ObjectRef.Resource == "namespaces" && e.ObjectRef.Name == mark })
+		if err == nil && len(all) == 0 {
+			err = errors.New("it has not")
+		}
+		return err
+	})
+	events := 0
+	for _, e := range w.writes(t, since) {
+		if e.ObjectRef.Resource == "events" {
+			events++
+			continue
+		}
+		t.Errorf("an agent that observes did %s", written(&e))
+	}
+	if events == 0 {
+		t.Error("the agent wrote no Event either: would the log have what it writes?")
+	}
+	t.Logf("an agent that observed three evictions wrote %d Events and nothing else", events)
+}
+
+// calm says what pressure the node is under, if any: then it takes no pods.
+func (w *world) calm(ctx context.Context) error {
+	n, err := w.kube.CoreV1().Nodes().Get(ctx, w.Node(), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type != corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return fmt.Errorf("the node has %s: %s", c.Type, c.Message)
+		}
+	}
+	return nil
+}
+
+// crisis is what is seen of one shortage.
+type crisis struct {
+	*fates
+	crossings *crossings
+	crossed   time.Time // the threshold of whoever is to evict
+	victim    fate
+	pressure  time.Time // when the node was seen to have the condition
+}
+
+// after says how long after the crossing something was; nothing for never.
+func (c *crisis) after(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	if at.Before(c.crossed) {
+		return "already"
+	}
+	return fmt.Sprintf("%.3fs", at.Sub(c.crossed).Seconds())
+}
+
+// meet brings a shortage about, until somebody is evicted: less than threshold is
+// left. Weir must have named who before.
+func (w *world) meet(t *testing.T, s *shortage, namespace string, threshold int64) *crisis {
+	t.Helper()
+	c := &crisis{fates: w.fates(t, namespace)}
+	filler, err := w.kube.CoreV1().Pods(namespace).Get(t.Context(), "filler", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer told(t, filler, s.take(0)) // and so the next one finds the node as this one did
+	taken := w.press(t, s, filler, 0, threshold+s.near, func() error {
+		r, err := w.report(t.Context())
+		if err != nil {
+			return err
+		}
+		ranking, err := rankingFor(r, s.signal)
+		if err == nil && ranking.Next != namespace+"/"+s.victim {
+			err = fmt.Errorf("weir names %q for %s, want %s: %s%s", ranking.Next, s.signal, s.victim, ranking.Message, passed(ranking))
+		}
+		return err
+	})
+	if all := c.evicted(); len(all) > 0 {
+		t.Errorf("%s was evicted too early: %s", all[0].pod, all[0].message)
+	}
+	c.crossings = s.watch(t, s.kubelet, s.weir())
+	w.press(t, s, filler, taken, threshold-s.unit, func() error {
+		all := c.evicted()
+		if len(all) == 0 {
+			return fmt.Errorf("nobody is evicted, with %d left", c.crossings.lowest())
+		}
+		c.victim = all[0]
+		return nil
+	})
+	at, ok := c.crossings.of(t, threshold)
+	if !ok || c.victim.target.Before(at) {
+		t.Errorf("%s was evicted at %v, before %d were crossed", c.victim.pod, c.victim.target, threshold)
+	}
+	c.crossed = at
+	return c
+}
+
+// cast makes the pods that take part, has them take what they are to take, and waits
+// until the kubelet knows.
+//
+// Of those that use more than they request the greedy ones have the lowest priority, and
+// of these they use most. Low has a lower one, but what it requested; only that nobody
+// can request inodes, so that everybody uses more of these.
+func (w *world) cast(t *testing.T, namespace string, shortages []*shortage) {
+	t.Helper()
+	little, plenty := requests(10*mi, mi), requests(600*mi, 400*mi)
+	pods := []*corev1.Pod{
+		w.pod("greedy-memory", "", little), w.pod("greedy-disk", "", little), w.pod("modest", "", little),
+		w.pod("high", "node-test-high", little),
+		w.pod("low", "node-test-low", plenty),
+		w.pod("filler", "node-test-highest", little),
+	}
+	takes := map[string]int64{"modest": 1, "high": 4, "low": 4} // units
+	running := w.create(t, namespace, pods...)
+	for _, s := range shortages {
+		for name, units := range takes {
+			told(t, running[name], s.take(units*s.unit))
+		}
+		if p := running[s.victim]; takes[s.victim] == 0 {
+			told(t, p, s.take(3*s.unit))
+		}
+	}
+	for _, s := range shortages {
+		eventually(t, "the kubelet knows what "+s.victim+" takes", time.Minute, func() error {
+			used, err := w.used(t.Context(), s, running[s.victim].UID)
+			if err == nil && used < 3*s.unit {
+				err = fmt.Errorf("it knows of %d, not yet of %d", used, 3*s.unit)
+			}
+			return err
+		})
+	}
+}

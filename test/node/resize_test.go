@@ -1,0 +1,134 @@
+//go:build e2e
+
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiresize "github.com/weir-metrics/weir/api/resize"
+	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/resize/apply"
+)
+
+const sizes = "sizes" // the namespace of pods to resize
+
+// history is how long a container must have been measured: tests have no ten minutes.
+const history = "--min-history=30s"
+
+// createSizes makes pods to resize before any test runs: there is something to
+// recommend only once they were measured for a while.
+func (w *world) createSizes(ctx context.Context) error {
+	if _, err := w.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: sizes}}, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	// They stay when other tests have the node run short.
+	const critical = "system-node-critical"
+	roomy := w.pod("roomy", critical, requests(256*mi, mi), "use", "--millicores=20", fmt.Sprintf("--bytes=%d", 40*mi))
+	roomy.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("200m")
+	guaranteed := w.pod("guaranteed", critical, requests(128*mi, mi), "pause")
+	guaranteed.Spec.Containers[0].Resources.Limits = guaranteed.Spec.Containers[0].Resources.Requests
+	for _, p := range []*corev1.Pod{roomy, guaranteed} {
+		if _, err := w.kube.CoreV1().Pods(sizes).Create(ctx, p, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestResize lowers a pod's requests to what is recommended, in place.
+func TestResize(t *testing.T) {
+	w := theWorld
+	const pod = sizes + "/roomy"
+	eventually(t, "weir recommends less for "+pod, 2*time.Minute, func() error {
+		var list apiresize.List
+		out, err := w.weir(t.Context(), "resize", "recommend", pod, history, "-o", "json")
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(out), &list); err != nil {
+			return err
+		}
+		shrinks := 0
+		for _, item := range list.Items {
+			for i := range item.Requests {
+				if item.Requests[i].Reason == resize.Shrink {
+					shrinks++
+				}
+			}
+		}
+		if shrinks != 2 {
+			return fmt.Errorf("it would shrink %d requests, want CPU and memory: %s", shrinks, out)
+		}
+		return nil
+	})
+	t.Logf("weir resize recommend %s\n%s", pod, w.kubectlWeir(t, "resize", "recommend", pod, history))
+
+	before, sharesBefore := w.sized(t, "roomy")
+	// A dry run first: nothing changes.
+	w.kubectlWeir(t, "resize", "apply", "--pod", pod, "--recommended", history)
+	if p, shares := w.sized(t, "roomy"); p.Generation != before.Generation || shares != sharesBefore {
+		t.Errorf("a dry run: generation %d, then %d; CPU shares %s, then %s", before.Generation, p.Generation, sharesBefore, shares)
+	}
+	var result apply.Result
+	out := w.kubectlWeir(t, "resize", "apply", "--pod", pod, "--recommended", history, "--yes", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &result); err != nil {
+		t.Fatalf("read what became of it: %v\n%s", err, out)
+	}
+	if !result.Cgroups.Checked || len(result.Cgroups.Problems) > 0 {
+		t.Errorf("weir's agent on the cgroups: checked %v, %q, %v", result.Cgroups.Checked, result.Cgroups.Why, result.Cgroups.Problems)
+	}
+	after, sharesAfter := w.sized(t, "roomy")
+	was, is := before.Status.ContainerStatuses[0], after.Status.ContainerStatuses[0]
+	if was.ContainerID != is.ContainerID || was.RestartCount != is.RestartCount || before.UID != after.UID {
+		t.Errorf("not in place: container %s restarted %d times, then %s restarted %d times", was.ContainerID, was.RestartCount, is.ContainerID, is.RestartCount)
+	}
+	for _, r := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		spec, allocated, old := after.Spec.Containers[0].Resources.Requests[r], is.AllocatedResources[r], before.Spec.Containers[0].Resources.Requests[r]
+		if spec.Cmp(old) >= 0 || allocated.Cmp(spec) != 0 {
+			t.Errorf("%s: requested %s, now %s, allocated %s; want less, and allocated", r, &old, &spec, &allocated)
+		}
+		t.Logf("%s: %s, now %s", r, &old, &spec)
+	}
+	if sharesBefore == sharesAfter {
+		t.Errorf("the container's CPU shares are %s as before", sharesAfter)
+	}
+	t.Logf("CPU shares of the container: %s, now %s; done after %.1fs", sharesBefore, sharesAfter, result.TookSeconds)
+
+	// Less than its limit, and it would be Burstable.
+	out, err := w.weir(t.Context(), "resize", "apply", "--pod", sizes+"/guaranteed", "--memory", "64Mi", "--yes")
+	if err == nil || !strings.Contains(err.Error()+out, "QoS") {
+		t.Errorf("a change that would alter the QoS class: got %v, want it to be refused with the reason\n%s", err, out)
+	}
+	t.Logf("refused: %v", err)
+	if p, _ := w.sized(t, "guaranteed"); p.Generation != 1 {
+		t.Errorf("the pod whose change was refused is of generation %d, want 1: it was changed", p.Generation)
+	}
+}
+
+// sized returns a pod and the CPU shares, or weight, of its container's cgroup.
+func (w *world) sized(t *testing.T, name string) (p *corev1.Pod, shares string) {
+	t.Helper()
+	p, err := w.kube.CoreV1().Pods(sizes).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil || len(p.Status.ContainerStatuses) == 0 {
+		t.Fatalf("pod %s: %v, %v", name, p, err)
+	}
+	group := w.PodCgroup(p.Status.QOSClass, p.UID).Container(p.Status.ContainerStatuses[0].ContainerID).String()
+	for _, path := range []string{"/sys/fs/cgroup/cpu" + group + "/cpu.shares", "/sys/fs/cgroup" + group + "/cpu.weight"} {
+		if b, err := os.ReadFile(path); err == nil {
+			return p, strings.TrimSpace(string(b))
+		}
+	}
+	t.Fatalf("cgroup %s has no CPU shares", filepath.Base(group))
+	return nil, ""
+}

@@ -1,0 +1,233 @@
+//go:build e2e
+
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/weir-metrics/weir/test/cluster/harness"
+)
+
+// A shortage is of something that the node may run out of, and that pods can be made
+// to take.
+type shortage struct {
+	name      string
+	signal    string
+	condition corev1.NodeConditionType
+	// victim is the pod of the cast that must go (cast).
+	victim string
+	// kubelet is the kubelet's threshold, and weir's is above it by margin.
+	kubelet, margin int64
+	// near is how far above a threshold weir looks anew at what pods use.
+	near int64
+	// unit is a little of it.
+	unit int64
+	// available says how much there is now.
+	available func() (int64, error)
+	// take is what a pod is told to take so much of it in all, and taken what the
+	// kubelet's statistics have of that.
+	take  func(n int64) string
+	taken func(*stats.PodStats) *uint64
+}
+
+// used is what the kubelet believes a pod to use: it finds out by and by, and ranks
+// by that.
+func (w *world) used(ctx context.Context, s *shortage, uid types.UID) (int64, error) {
+	out, _, err := w.Kubectl(ctx, "get", "--raw", "/api/v1/nodes/"+w.Node()+"/proxy/stats/summary")
+	if err != nil {
+		return 0, err
+	}
+	var summary stats.Summary
+	if err := json.Unmarshal([]byte(out), &summary); err != nil {
+		return 0, fmt.Errorf("read the kubelet's summary: %w", err)
+	}
+	for i := range summary.Pods {
+		if p := &summary.Pods[i]; p.PodRef.UID == string(uid) {
+			if used := s.taken(p); used != nil {
+				return int64(*used), nil
+			}
+		}
+	}
+	return 0, errors.New("the kubelet has no statistics of it")
+}
+
+func (s *shortage) weir() int64 { return s.kubelet + s.margin }
+
+func (w *world) memoryShortage() *shortage {
+	return &shortage{
+		name: "memory", signal: "memory.available", condition: corev1.NodeMemoryPressure,
+		victim:  "greedy-memory",
+		kubelet: w.memory, margin: 1024 * mi, unit: 100 * mi, near: 500 * mi,
+		available: func() (int64, error) {
+			use, err := harness.MachineUse()
+			return w.capacity - use.WorkingSet, err
+		},
+		take: func(n int64) string { return fmt.Sprintf("/hold?bytes=%d", n) },
+		taken: func(p *stats.PodStats) *uint64 {
+			if p.Memory == nil {
+				return nil
+			}
+			return p.Memory.WorkingSetBytes
+		},
+	}
+}
+
+func (w *world) diskShortage(t *testing.T) *shortage {
+	return &shortage{
+		name: "disk", signal: "nodefs.available", condition: corev1.NodeDiskPressure,
+		victim:  "greedy-disk",
+		kubelet: kubeletBytes, margin: 200 * mi, unit: 60 * mi, near: diskBytes / 100,
+		available: w.statfs(t, func(s *unix.Statfs_t) int64 { return int64(s.Bavail) * s.Bsize }),
+		take:      func(n int64) string { return fmt.Sprintf("/fill?dir=/data&bytes=%d", n) },
+		taken: func(p *stats.PodStats) *uint64 {
+			if p.EphemeralStorage == nil {
+				return nil
+			}
+			return p.EphemeralStorage.UsedBytes
+		},
+	}
+}
+
+func (w *world) inodeShortage(t *testing.T) *shortage {
+	return &shortage{
+		name: "inodes", signal: "nodefs.inodesFree", condition: corev1.NodeDiskPressure,
+		victim:  "low",
+		kubelet: kubeletInodes, margin: 5000, unit: 1000, near: diskInodes / 100,
+		available: w.statfs(t, func(s *unix.Statfs_t) int64 { return int64(s.Ffree) }),
+		take:      func(n int64) string { return fmt.Sprintf("/fill?dir=/data&files=%d", n) },
+		taken: func(p *stats.PodStats) *uint64 {
+			if p.EphemeralStorage == nil {
+				return nil
+			}
+			return p.EphemeralStorage.InodesUsed
+		},
+	}
+}
+
+// statfs returns a function that reads a figure of the node's disk.
+func (w *world) statfs(t *testing.T, figure func(*unix.Statfs_t) int64) func() (int64, error) {
+	path, err := w.NodePath("/var/lib/kubelet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() (int64, error) {
+		var s unix.Statfs_t
+		if err := unix.Statfs(path, &s); err != nil {
+			return 0, fmt.Errorf("ask for the node's disk: %w", err)
+		}
+		return figure(&s), nil
+	}
+}
+
+// press has a pod, which has taken so much, take until no more than so much is left,
+// and more whenever others give some back, until done answers nil. It returns how much
+// the pod has taken by then.
+func (w *world) press(t *testing.T, s *shortage, filler *corev1.Pod, taken, left int64, done func() error) (by int64) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	pressed := make(chan error, 1)
+	go func() { pressed <- s.press(ctx, filler, &taken, left) }()
+	defer func() {
+		stop()
+		if err := <-pressed; err != nil {
+			t.Errorf("press for %s: %v", s.signal, err)
+		}
+		by = taken
+	}()
+	eventually(t, fmt.Sprintf("press for %s", s.signal), 90*time.Second, done)
+	return 0 // which is said above, once it takes no more
+}
+
+func (s *shortage) press(ctx context.Context, filler *corev1.Pod, taken *int64, left int64) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		available, err := s.available()
+		if err != nil {
+			return err
+		}
+		if over := available - left; over > 0 {
+			// In one go to where it is near, then in little steps: the crossing is to be
+			// seen when it happens, not after the figure has fallen far below.
+			*taken += max(over-2*s.unit, min(over, s.unit/4))
+			if err := tell(filler, s.take(*taken)); err != nil {
+				return fmt.Errorf("take %d: %w", *taken, err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// crossings are when what is available was first seen to be less than thresholds.
+type crossings struct {
+	mu    sync.Mutex
+	first map[int64]time.Time
+	least int64
+	err   error
+}
+
+// watch reads what is available several hundred times a second until the test ends.
+func (s *shortage) watch(t *testing.T, thresholds ...int64) *crossings {
+	c := &crossings{first: map[int64]time.Time{}, least: 1 << 62}
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(3 * time.Millisecond)
+		defer tick.Stop()
+		for t.Context().Err() == nil {
+			available, err := s.available()
+			now := time.Now()
+			c.mu.Lock()
+			if err != nil {
+				c.err = err
+			} else {
+				c.least = min(c.least, available)
+				for _, threshold := range thresholds {
+					if _, ok := c.first[threshold]; !ok && available < threshold {
+						c.first[threshold] = now
+					}
+				}
+			}
+			c.mu.Unlock()
+			select {
+			case <-t.Context().Done():
+			case <-tick.C:
+			}
+		}
+	})
+	t.Cleanup(watching.Wait)
+	return c
+}
+
+// of returns when a threshold was crossed, if it was.
+func (c *crossings) of(t *testing.T, threshold int64) (at time.Time, ok bool) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		t.Error(c.err)
+	}
+	at, ok = c.first[threshold]
+	return at, ok
+}
+
+// lowest returns the least that was seen.
+func (c *crossings) lowest() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.least
+}

@@ -1,0 +1,167 @@
+//go:build e2e
+
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	apinode "github.com/weir-metrics/weir/api/node"
+	"github.com/weir-metrics/weir/eviction/report/document"
+)
+
+const (
+	agents    = "weir-agents" // their namespace
+	agentUser = "system:serviceaccount:weir-agents:weir-agent"
+)
+
+// install applies weir with an agent as in a folder of testdata; a placeholder in the
+// manifests stands for what it is replaced by. It returns when all is rolled out, and
+// takes back what another agent had been granted.
+func (w *world) install(ctx context.Context, dir string, placeholders ...string) error {
+	manifests, _, err := w.Kubectl(ctx, "kustomize", "--load-restrictor=LoadRestrictionsNone", filepath.Join("testdata", dir))
+	if err != nil {
+		return err
+	}
+	manifests = strings.NewReplacer(placeholders...).Replace(manifests)
+	if manifests == w.installed {
+		return nil
+	}
+	for _, other := range []string{"evict", "kill"} {
+		if other == dir {
+			continue
+		}
+		if _, _, err := w.Kubectl(ctx, "delete", "--ignore-not-found", "clusterrolebinding,clusterrole", "weir:agent-"+other); err != nil {
+			return err
+		}
+	}
+	if err := w.Apply(ctx, manifests); err != nil {
+		return err
+	}
+	for _, workload := range [][2]string{{agents, "daemonset/weir-agent"}, {"weir-system", "deployment/weir"}} {
+		if _, _, err := w.Kubectl(ctx, "rollout", "status", "-n", workload[0], workload[1], "--timeout=120s"); err != nil {
+			return err
+		}
+	}
+	w.installed = manifests
+	_, _, err = w.Kubectl(ctx, "wait", "apiservice", "--all", "--for=condition=Available", "--timeout=60s")
+	return err
+}
+
+// agent has the agent run as in a folder of testdata, in that mode, and returns when it
+// has looked at the node.
+func (w *world) agent(t *testing.T, dir string, placeholders ...string) {
+	t.Helper()
+	began := time.Now()
+	if err := w.install(t.Context(), dir, placeholders...); err != nil {
+		t.Fatalf("install the agent of testdata/%s: %v", dir, err)
+	}
+	mode := dir
+	if dir == "least" {
+		mode = "observe"
+	}
+	eventually(t, "the agent's first round in mode "+mode, time.Minute, func() error {
+		r, err := w.report(t.Context())
+		if err == nil && (r.Mode != mode || r.DecidedAt.IsZero()) {
+			err = fmt.Errorf("it is in mode %s and %s: %s", r.Mode, r.State, r.Summary)
+		}
+		return err
+	})
+	t.Logf("the agent of testdata/%s runs after %.1fs", dir, time.Since(began).Seconds())
+}
+
+// report asks weir's server how the node stands with evictions, by way of the API
+// server.
+func (w *world) report(ctx context.Context) (*apinode.Report, error) {
+	out, _, err := w.Kubectl(ctx, "get", "--raw", "/apis/weir.dev/v1alpha1/nodes/"+w.Node()+"/eviction")
+	if err != nil {
+		return nil, err
+	}
+	r := &apinode.Report{}
+	if err := json.Unmarshal([]byte(out), r); err != nil {
+		return nil, fmt.Errorf("read weir's report: %w", err)
+	}
+	return r, nil
+}
+
+// weir runs kubectl weir as the administrator.
+func (w *world) weir(ctx context.Context, args ...string) (string, error) {
+	bin, err := filepath.Abs(filepath.Join(root, "bin"))
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "kubectl-weir"), append(args, "--kubeconfig="+w.Kubeconfig())...)
+	cmd.Env = append(os.Environ(), "NO_PROXY=*", "no_proxy=*")
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("kubectl weir %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(errs.String()))
+	}
+	return out.String(), nil
+}
+
+// kubectlWeir runs it, which must succeed.
+func (w *world) kubectlWeir(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := w.weir(t.Context(), args...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return out
+}
+
+// rankingFor returns what a report says of who would go for a signal.
+func rankingFor(r *apinode.Report, signal string) (*document.Ranking, error) {
+	for _, s := range r.Signals {
+		if s.Name != signal {
+			continue
+		}
+		if s.Ranking == nil {
+			return nil, fmt.Errorf("weir ranks nobody for %s: %s", signal, s.Doubt)
+		}
+		return s.Ranking, nil
+	}
+	return nil, fmt.Errorf("weir watches no %s: %s", signal, r.Summary)
+}
+
+// passed lists who is passed over in a ranking, and why.
+func passed(r *document.Ranking) string {
+	var b strings.Builder
+	for i := range r.Pods {
+		if p := &r.Pods[i]; p.Passed != "" {
+			fmt.Fprintf(&b, "\n  %s: %s: %s", p, p.Passed, p.Why)
+		}
+	}
+	return b.String()
+}
+
+// writes returns what agents wrote since a time, by the audit log.
+func (w *world) writes(t *testing.T, since time.Time) []auditv1.Event {
+	t.Helper()
+	events, err := w.Audit(func(e *auditv1.Event) bool {
+		return strings.HasPrefix(e.User.Username, "system:serviceaccount:"+agents+":") && e.RequestReceivedTimestamp.After(since)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// written says a write in words: "patch pods/status shop/web".
+func written(e *auditv1.Event) string {
+	resource := e.ObjectRef.Resource
+	if e.ObjectRef.Subresource != "" {
+		resource += "/" + e.ObjectRef.Subresource
+	}
+	return fmt.Sprintf("%s %s %s/%s", e.Verb, resource, e.ObjectRef.Namespace, e.ObjectRef.Name)
+}

@@ -1,0 +1,231 @@
+//go:build e2e
+
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/weir-metrics/weir/test/cluster/harness"
+)
+
+const (
+	root = "../.."
+	mi   = int64(1) << 20
+)
+
+// The node's disk, and the kubelet's thresholds on it; those of memory follow what
+// the machine has left.
+const (
+	diskBytes  = 2048 * mi
+	diskInodes = 60000
+
+	kubeletBytes  = 300 * mi
+	kubeletInodes = 5000
+	// Before the kubelet evicts, half of the memory that is left may be used, or the
+	// most of these: for the pods of a test, and for what else goes on on this machine.
+	leastRoom, mostRoom = 3 * 1024 * mi, 8 * 1024 * mi
+)
+
+// world is the cluster that all tests of this package share.
+type world struct {
+	*harness.Cluster
+	config   *rest.Config // the administrator's
+	kube     *kubernetes.Clientset
+	capacity int64 // memory of the machine
+	memory   int64 // the kubelet's threshold of memory.available
+
+	installed string // the manifests of weir that are in force
+}
+
+var theWorld *world
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	w, err := build(ctx)
+	if w != nil {
+		defer w.end()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "make the world:", err)
+		if w != nil {
+			w.tellTrouble(ctx, os.Stderr)
+		}
+		return 1
+	}
+	theWorld = w
+	code := m.Run()
+	if code != 0 {
+		w.tellTrouble(ctx, os.Stderr)
+	}
+	return code
+}
+
+// build starts the cluster and installs weir in it, server and agent. The world is
+// there, to be ended, once the cluster is.
+func build(ctx context.Context) (*world, error) {
+	capacity, err := memoryCapacity()
+	if err != nil {
+		return nil, err
+	}
+	use, err := harness.MachineUse()
+	if err != nil {
+		return nil, err
+	}
+	available := capacity - use.WorkingSet
+	room := min(mostRoom, available/2)
+	if room < leastRoom {
+		return nil, fmt.Errorf("%d MiB of memory are available: these tests need %d", available/mi, 2*leastRoom/mi)
+	}
+	threshold := available - room
+	c, err := harness.Start(ctx, harness.Options{
+		Name:     fmt.Sprintf("node-%d", os.Getpid()),
+		Progress: os.Stderr,
+		NodeDisk: harness.NodeDisk{Bytes: diskBytes, Inodes: diskInodes},
+		KubeletConfig: map[string]any{
+			"evictionHard": map[string]string{
+				"memory.available":  fmt.Sprint(threshold),
+				"nodefs.available":  fmt.Sprint(kubeletBytes),
+				"nodefs.inodesFree": fmt.Sprint(kubeletInodes),
+			},
+			// Longer than from one report of the node's status to the next, so that the
+			// condition is seen; and no longer, since then no pods are taken.
+			"evictionPressureTransitionPeriod": "12s",
+			// What pods' volumes hold, which the kubelet ranks by.
+			"volumeStatsAggPeriod": "3s",
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	w := &world{Cluster: c, capacity: capacity, memory: threshold}
+	if w.config, err = c.RESTConfig(); err != nil {
+		return w, err
+	}
+	w.config.WarningHandler = rest.NoWarnings{}
+	if w.kube, err = kubernetes.NewForConfig(w.config); err != nil {
+		return w, err
+	}
+	if err := c.LoadImage(ctx, filepath.Join(root, "bin", "weir-image.tar")); err != nil {
+		return w, fmt.Errorf("load weir's image (make image writes it): %w", err)
+	}
+	if err := w.createClasses(ctx); err != nil {
+		return w, err
+	}
+	if err := w.createSizes(ctx); err != nil {
+		return w, fmt.Errorf("make pods to resize: %w", err)
+	}
+	if err := w.install(ctx, "least"); err != nil {
+		return w, fmt.Errorf("install weir: %w", err)
+	}
+	return w, nil
+}
+
+// end takes the cluster down, whatever became of the tests' context: after an
+// interrupt nothing may be left behind either.
+func (w *world) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := w.Down(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "take the cluster down:", err)
+	}
+}
+
+// memoryCapacity is what the kubelet takes for the node's memory.
+func memoryCapacity() (int64, error) {
+	var info syscall.Sysinfo_t
+	if err := syscall.Sysinfo(&info); err != nil {
+		return 0, fmt.Errorf("ask for this machine's memory: %w", err)
+	}
+	return int64(info.Totalram) * int64(info.Unit), nil
+}
+
+// tellTrouble writes what one would look at first.
+func (w *world) tellTrouble(ctx context.Context, to io.Writer) {
+	for _, args := range [][]string{
+		{"get", "pods", "-A", "-o", "wide"},
+		{"get", "events", "-A", "--sort-by=.lastTimestamp"},
+		{"describe", "nodes"},
+		{"logs", "-n", "weir-system", "-l", "app.kubernetes.io/name=weir", "--tail=40"},
+		{"logs", "-n", agents, "-l", "app.kubernetes.io/name=weir", "--tail=60"},
+	} {
+		out, stderr, _ := w.Kubectl(ctx, args...)
+		fmt.Fprintf(to, "--- kubectl %s\n%s%s", strings.Join(args, " "), tail(out, 60), stderr)
+	}
+}
+
+// tail returns the last n lines of s.
+func tail(s string, n int) string {
+	lines := strings.SplitAfter(s, "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "")
+}
+
+// namespace makes a namespace that ends with the test.
+func (w *world) namespace(t *testing.T, name string) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := w.kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// At once, so that the next test finds the node as this one did.
+		now := int64(0)
+		all := metav1.DeleteOptions{GracePeriodSeconds: &now}
+		err := w.kube.CoreV1().Pods(name).DeleteCollection(context.Background(), all, metav1.ListOptions{})
+		if err == nil {
+			err = w.kube.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
+	return name
+}
+
+// kubectl runs kubectl, which must succeed, and returns what it prints.
+func (w *world) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, _, err := w.Kubectl(t.Context(), args...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return out
+}
+
+// eventually asks every 100 ms until does answers nil, for at most so long.
+func eventually(t *testing.T, what string, within time.Duration, does func() error) {
+	t.Helper()
+	deadline := time.After(within)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := does()
+		if err == nil {
+			return
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("%s: %v", what, t.Context().Err())
+		case <-deadline:
+			t.Fatalf("%s: not within %v: %v", what, within, err)
+		case <-tick.C:
+		}
+	}
+}
