@@ -69,8 +69,6 @@ type Pod struct {
 	// OldKubelet says that the node's kubelet does not resize: it does not report the
 	// resources that containers have.
 	OldKubelet bool
-	// Unseen says that resize policies, Resizing, OldKubelet and Windows are not known.
-	Unseen     bool
 	Containers []Container // init containers first, as they start
 }
 
@@ -175,12 +173,12 @@ func oldKubelet(p *corev1.Pod) bool {
 	return false
 }
 
-// FromFacts returns what weir's watch of the cluster knows of a pod. It is Unseen in
-// part.
+// FromFacts returns what weir's watch of the cluster knows of a pod: nothing of resize
+// policies, Resizing, OldKubelet and Windows.
 func FromFacts(p *metric.PodFacts) *Pod {
 	to := &Pod{
 		Namespace: string(p.Namespace), Name: string(p.Name), UID: string(p.UID), Node: string(p.Node),
-		QoS: Class(p.QoS), Phase: string(p.Phase), Terminating: !p.Deleted.IsZero(), Static: p.Mirror, Unseen: true,
+		QoS: Class(p.QoS), Phase: string(p.Phase), Terminating: !p.Deleted.IsZero(), Static: p.Mirror,
 	}
 	to.PodLevel.Requests, to.PodLevel.Limits = requests(&p.Spec), limits(&p.Spec)
 	to.PodLevel.Set = p.PodLevel || p.Spec.Len() > 0

@@ -125,11 +125,14 @@ func (p *page) standing(r *document.Report) *standing {
 		b.fact("decided after", document.Lasting(seconds(r.TookSeconds)))
 	}
 	b.fact("not read", clean(r.Unread))
+	if r.NoPods() {
+		b.fact("pods", document.NoPods)
+	}
 	for _, w := range r.Warnings {
 		b.Warnings = append(b.Warnings, clean(w))
 	}
 	for i := range r.Signals[:min(len(r.Signals), mostSignals)] {
-		if s := &r.Signals[i]; !s.Implied() {
+		if s := &r.Signals[i]; !r.Implied(s) {
 			b.Signals = append(b.Signals, p.gauged(s, r.Reclaims))
 		}
 	}
@@ -184,6 +187,9 @@ func (p *page) gauged(s *document.Signal, reclaims bool) gauged {
 	g := gauged{Name: clean(s.Name), State: state{"ok", good}}
 	if s.Value != nil {
 		g.Value = s.Figure()
+		if !s.Stall {
+			g.Value += " left" // beside a bar of what is gone
+		}
 	}
 	if s.Doubt != "" {
 		g.State = state{"no figure", warn}
@@ -201,7 +207,7 @@ func (p *page) gauged(s *document.Signal, reclaims bool) gauged {
 	}
 	g.Gauge = gaugeOf(s, g.State.Tone)
 	g.line("first", s.Before(reclaims))
-	if s.Ranking == nil {
+	if s.Ranking == nil || len(s.Ranking.Pods) == 0 {
 		return g
 	}
 	g.line("next", s.Ranking.Message)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weir-metrics/weir/eviction/report"
+	"github.com/weir-metrics/weir/eviction/report/document"
 	"github.com/weir-metrics/weir/internal/town"
 	"github.com/weir-metrics/weir/ui"
 )
@@ -50,5 +51,23 @@ func TestEvictionLeads(t *testing.T) {
 		if status, _, _ := get(t, h, link); status != http.StatusOK && !(status == http.StatusNotFound && strings.HasPrefix(link, "?pod=")) {
 			t.Errorf("it links to %s: %d", link, status)
 		}
+	}
+}
+
+// Where there is no pod that is said once, and not with each signal.
+func TestNoPods(t *testing.T) {
+	h := ui.New(ui.Options{World: town.Failing(t).World, Eviction: func(_ context.Context, node string) (*report.Report, error) {
+		r := town.Pressed(t, node)
+		for i := range r.Signals {
+			r.Signals[i].Ranking = &document.Ranking{Message: "there is no pod to evict", Pods: []document.Pod{}}
+		}
+		return r, nil
+	}})
+	_, _, body := get(t, h, "?eviction=n1")
+	if n := strings.Count(body, document.NoPods); n != 1 {
+		t.Errorf("got %q %d times, want it once", document.NoPods, n)
+	}
+	if strings.Contains(body, "there is no pod to evict") || strings.Contains(body, "<details>") {
+		t.Error("a signal tells who is next where there is nobody")
 	}
 }

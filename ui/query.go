@@ -240,6 +240,8 @@ type Shown struct {
 	// Kind and Name are those of the autoscaler that it is about, if it is about
 	// one: its reader must be allowed to read that, too.
 	Kind, Name string
+	// Eviction is the node whose evictions it tells, which is a right of its own.
+	Eviction metric.NodeName
 }
 
 // Shows returns what the answer to a request shows. Where there is only a sentence
@@ -249,6 +251,8 @@ func Shows(r *http.Request) Shown {
 	switch {
 	case err != nil:
 		return Shown{}
+	case q.view == oneEviction:
+		return Shown{All: true, Eviction: q.node}
 	case q.view == oneScaler:
 		return Shown{Namespace: q.pod.Namespace, Kind: q.scaler, Name: string(q.pod.Name)}
 	case q.pod.Namespace != "":

@@ -237,7 +237,7 @@ func TestShowsNoMoreThanItSays(t *testing.T) {
 		"?node=n1":                            {All: true},
 		"?missing":                            {All: true},
 		"?sources":                            {All: true},
-		"?eviction=n1":                        {All: true},
+		"?eviction=n1":                        {All: true, Eviction: "n1"},
 		"?nodes":                              {All: true},
 		"?namespaces":                         {All: true},
 		"?q=shop":                             {All: true},

@@ -38,6 +38,9 @@ func (x *Executor) evict(ctx context.Context, o *Outcome) {
 		o.say(Evicted, "evicted pod %s with %d s to end, for %s", o.Pod, o.GraceSeconds, o.Signal)
 	case apierrors.IsTooManyRequests(err) && blocked(err, o):
 		o.Err = fmt.Errorf("ask for its eviction: %w", err)
+	case severalBudgets(err):
+		o.Err = fmt.Errorf("ask for its eviction: %w", err)
+		o.say(Blocked, "did not evict pod %s for %s: several PodDisruptionBudgets select it, and the Eviction API then lets nobody go: leave it one", o.Pod, o.Signal)
 	case apierrors.IsConflict(err):
 		// The pod is another by now, or changes faster than the API server could follow.
 		if _, ok := x.look(ctx, o); ok {
@@ -68,6 +71,13 @@ func blocked(err error, o *Outcome) bool {
 		return true
 	}
 	return false
+}
+
+// severalBudgets says whether the answer is that more than one budget selects the pod. There is only
+// its sentence to know it by: its code is that of an error inside the API server.
+func severalBudgets(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && strings.Contains(answer.Status().Message, "more than one PodDisruptionBudget")
 }
 
 // budget takes the name of the budget from the API server's sentence: "The disruption

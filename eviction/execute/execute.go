@@ -22,6 +22,10 @@ const leastGrace = 1
 // kubelet often does with a pod in trouble.
 const tries = 5
 
+// mostOutage bounds the wait for an API server that does not answer: meanwhile the pod is not passed
+// over, so by as much may the node be in trouble after the server is back.
+const mostOutage = 30 * time.Second
+
 // Executor carries out decisions. Its methods may be called from several goroutines; one
 // pod goes at a time all the same.
 type Executor struct {
@@ -119,9 +123,13 @@ func (x *Executor) one(ctx context.Context, k *eviction.Kill, o *Outcome) (left 
 	now := time.Now()
 	switch o.Did {
 	case Blocked:
-		o.NotBefore = x.again.failed(key, now, x.opts.BlockedBackoff, asked(o.Err), *o)
+		o.NotBefore = x.again.failed(key, now, x.opts.BlockedBackoff, x.opts.MaxBackoff, asked(o.Err), *o)
 	case Failed:
-		o.NotBefore = x.again.failed(key, now, x.opts.FailedBackoff, asked(o.Err), *o)
+		most := x.opts.MaxBackoff
+		if !o.Denied() {
+			most = min(most, mostOutage)
+		}
+		o.NotBefore = x.again.failed(key, now, x.opts.FailedBackoff, most, asked(o.Err), *o)
 	}
 	perhaps := o.Did == Failed && o.sent && unanswered(o.Err)
 	if o.Did == Evicted || o.Did == Killed || perhaps {

@@ -122,7 +122,7 @@ func TestObserveAsksNothing(t *testing.T) {
 	list := x.Execute(t.Context(), d)
 	diff(t, "requests", []string(nil), s.log)
 	diff(t, "words", []string{
-		"would remove every unused image for memory.available; the mode is observe",
+		"would remove every image that nothing uses for memory.available; the mode is observe",
 		"would evict pod web/app with 1 s to end, for memory.available; the mode is observe",
 		"did not evict pod web/weir: it is the agent's own pod",
 	}, []string{reclaimed.Words, list[0].Words, list[1].Words})
@@ -350,6 +350,24 @@ func TestBudgetNames(t *testing.T) {
 	f("The disruption budget front", "")
 	f("Something else", "")
 	f("", "")
+}
+
+// As Kubernetes 1.36 says it: in status 500, without a reason.
+func TestSeveralBudgetsBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(pod("app"), pod("b"))
+		s.before = func(verb string, n int) error {
+			if verb == "evict" && n == 1 {
+				return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500,
+					Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."}}
+			}
+			return nil
+		}
+		list := executor(t, s, nil).Execute(t.Context(), decision(time.Minute, killOf("app", 1), killOf("b", 1)))
+		diff(t, "did", []Did{Blocked, Evicted}, []Did{list[0].Did, list[1].Did})
+		diff(t, "words", "did not evict pod web/app for memory.available: several PodDisruptionBudgets select it, and the Eviction API then lets nobody go: leave it one", list[0].Words)
+		diff(t, "next", 10*time.Second, list[0].NotBefore.Sub(list[0].At))
+	})
 }
 
 func TestAnOverloadedServerIsNoBudget(t *testing.T) {

@@ -62,17 +62,17 @@ func (b *backoff) next(a attempt, now time.Time) *wait {
 	return nil
 }
 
-// failed returns when to try again: after first, doubled for each failure before, and at
-// least after what the API server asked for.
-func (b *backoff) failed(a attempt, now time.Time, first, asked time.Duration, o Outcome) time.Time {
+// failed returns when to try again: after first, doubled for each failure before up to most, and
+// at least after what the API server asked for.
+func (b *backoff) failed(a attempt, now time.Time, first, most, asked time.Duration, o Outcome) time.Time {
 	w := b.waits[a]
 	if w == nil {
 		w = &wait{}
 		b.waits[a] = w
 	}
-	d := b.most
+	d := most
 	if w.times < 30 {
-		d = min(first<<w.times, b.most)
+		d = min(first<<w.times, most)
 	}
 	w.times++
 	w.until, w.last = now.Add(max(d, asked)), o

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/eviction"
@@ -182,13 +183,33 @@ func TestAReadThatFailsDoesNotCount(t *testing.T) {
 	})
 }
 
+// The pod is not passed over for an API server that is away, so it is soon asked again for.
+func TestAnAwayServerIsAskedAgainSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := func(answer error, want time.Duration) {
+			t.Helper()
+			s := newServer(pod("app"))
+			s.before = func(string, int) error { return answer }
+			x := executor(t, s, nil)
+			var o Outcome
+			for range 12 {
+				o = only(t, x.Execute(t.Context(), decision(0, killOf("app", 1))))
+				time.Sleep(time.Until(o.NotBefore))
+			}
+			diff(t, answer.Error(), want, o.NotBefore.Sub(o.At))
+		}
+		f(errors.New("connection refused"), 30*time.Second)
+		f(apierrors.NewForbidden(corev1.Resource("pods"), "app", errors.New("by policy")), 5*time.Minute)
+	})
+}
+
 func TestBackoffIsBoundedAndForgets(t *testing.T) {
 	b := backoff{most: 5 * time.Minute, waits: map[attempt]*wait{}}
 	key := attempt{uid: "u"}
 	now := began
 	var got []time.Duration
 	for range 100 {
-		until := b.failed(key, now, 10*time.Second, 0, Outcome{})
+		until := b.failed(key, now, 10*time.Second, 5*time.Minute, 0, Outcome{})
 		got = append(got, until.Sub(now))
 		now = until
 	}
@@ -221,8 +242,8 @@ func TestReclaim(t *testing.T) {
 		})
 	}
 	f("nobody", nil,
-		"Off: removed no unused container for memory.available: weir is not given the container runtime",
-		"Off: removed no unused image for memory.available: weir is not given the container runtime")
+		"Off: did not remove every container that has ended for memory.available: weir may not ask the container runtime (--eviction-reclaim)",
+		"Off: did not remove every image that nothing uses for memory.available: weir may not ask the container runtime (--eviction-reclaim)")
 	f("one fails", reclaimer{eviction.UnusedContainers: errors.New("socket closed")},
 		"Failed: removed 2 unused containers (300 bytes) for memory.available, not all: remove unused containers: socket closed",
 		"Collected: removed 2 unused images (300 bytes) for memory.available")

@@ -46,7 +46,7 @@ type Options struct {
 	ReclaimTimeout time.Duration // of one collection; 2m
 	BlockedBackoff time.Duration // first wait after a budget blocked, then doubled; 10s
 	FailedBackoff  time.Duration // first wait after an error, then doubled; 1s
-	MaxBackoff     time.Duration // 5m
+	MaxBackoff     time.Duration // 5m; at most 30s while the API server does not answer
 	RepeatEvents   time.Duration // 10m
 }
 

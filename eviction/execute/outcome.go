@@ -3,6 +3,8 @@ package execute
 import (
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/weir-metrics/weir/eviction"
 )
 
@@ -34,6 +36,13 @@ type Outcome struct {
 	Err error `json:"-"`
 
 	sent bool // the request that makes the pod go
+}
+
+// Denied says that it Failed by an answer of the API server that will be the same when it
+// is asked again soon: a right is missing, or a policy forbids it.
+func (o *Outcome) Denied() bool {
+	return o.Did == Failed && !unanswered(o.Err) && !apierrors.IsTooManyRequests(o.Err) &&
+		!apierrors.IsServiceUnavailable(o.Err) && !apierrors.IsUnauthorized(o.Err) && !apierrors.IsConflict(o.Err)
 }
 
 // Did is what was done.

@@ -38,15 +38,23 @@ func (x *Executor) Reclaim(ctx context.Context, d *eviction.Decision) []Outcome 
 		*o = Outcome{At: time.Now(), Mode: x.opts.Mode, Signal: signal, Hard: hard, Collection: c}
 		switch {
 		case x.opts.Mode == Observe:
-			o.say(Observed, "would remove every unused %s for %s; the mode is observe", c, signal)
+			o.say(Observed, "would remove %s for %s; the mode is observe", every(c), signal)
 		case x.opts.Reclaimer == nil:
-			o.say(Off, "removed no unused %s for %s: weir is not given the container runtime", c, signal)
+			o.say(Off, "did not remove %s for %s: weir may not ask the container runtime (--eviction-reclaim)", every(c), signal)
 		default:
 			x.collect(ctx, c, o)
 		}
 		x.metrics.outcome(o)
 	}
 	return outcomes
+}
+
+// every says what a collection is.
+func every(c eviction.Collection) string {
+	if c == eviction.UnusedImages {
+		return "every image that nothing uses"
+	}
+	return "every container that has ended"
 }
 
 func (x *Executor) collect(ctx context.Context, c eviction.Collection, o *Outcome) {

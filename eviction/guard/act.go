@@ -1,8 +1,10 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -11,10 +13,15 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 )
 
+// lookEvery is how often one looks, while a pod leaves, whether there is worse to act on, if
+// Options.Notify does not say.
+const lookEvery = 10 * time.Second
+
 // keepActs is how many rounds in which something was done are kept.
 const keepActs = 20
 
-// lingers is how long a pod is passed over that was told to end and does not.
+// lingers is how long a pod is passed over that was told to end and does not, or is another
+// than the list of pods says.
 const lingers = 5 * time.Minute
 
 // act carries out what a round decided, and returns the round with what came of it.
@@ -29,12 +36,51 @@ func (g *Guard) act(ctx context.Context, r *Round) *Round {
 		after.Decision = after.Decision.AfterReclaim(s, err)
 	}
 	if ctx.Err() == nil {
-		after.Outcomes = append(after.Outcomes, g.opts.Executor.Execute(ctx, after.Decision)...)
+		after.Outcomes = append(after.Outcomes, g.execute(ctx, after.Decision)...)
 	}
 	for i := range after.Outcomes {
 		g.learn(&after.Outcomes[i])
 	}
 	return &after
+}
+
+// execute carries out the kills of a decision. For a soft threshold a pod may be given minutes to end,
+// or hours: it is waited for no longer once a hard one is to be acted on.
+func (g *Guard) execute(ctx context.Context, d *eviction.Decision) []execute.Outcome {
+	if len(d.Kills) == 0 || d.Kills[0].Hard || g.opts.Executor.Mode() == execute.Observe {
+		return g.opts.Executor.Execute(ctx, d)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var lookout sync.WaitGroup
+	defer lookout.Wait()
+	defer stop()
+	lookout.Go(func() {
+		tick := time.NewTicker(cmp.Or(g.opts.Notify.Floor, lookEvery))
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if g.hardNow(ctx) {
+				stop()
+			}
+		}
+	})
+	return g.opts.Executor.Execute(ctx, d)
+}
+
+// hardNow says whether a hard threshold would be acted on now.
+func (g *Guard) hardNow(ctx context.Context) bool {
+	in := &eviction.Input{Settings: g.opts.Settings, Evicted: g.evicted, State: g.state}
+	in.Summary, in.Pressure, in.SummaryErr = g.read(ctx)
+	if in.Summary != nil {
+		in.SummaryErr = nil
+	}
+	in.Now = g.opts.Now()
+	d := eviction.Decide(in)
+	return d.Acting >= 0 && d.Thresholds[d.Acting].Threshold.Hard()
 }
 
 // learn remembers of an outcome what the next decisions should know.
@@ -43,10 +89,12 @@ func (g *Guard) learn(o *execute.Outcome) {
 	if o.Did.Leaves() {
 		g.evicted = now
 	}
-	b := blocked{eviction.Blocked{Why: o.Words, Hard: o.Mode == execute.Evict}, o.NotBefore}
+	// What a soft threshold was told in mode kill says nothing of a hard one, which asks nobody and
+	// shortens the time to end.
+	b := blocked{eviction.Blocked{Why: o.Words, Hard: o.Hard || o.Mode == execute.Evict}, o.NotBefore}
 	switch {
-	case o.Did == execute.Blocked:
-	case o.Did == execute.Terminating && !o.Cleaned:
+	case o.Did == execute.Blocked, o.Denied():
+	case o.Did.Leaves() && !o.Cleaned, o.Did == execute.Refused, o.Did == execute.Gone:
 		b.until = now.Add(lingers)
 	default:
 		return
@@ -54,13 +102,17 @@ func (g *Guard) learn(o *execute.Outcome) {
 	g.blocked[types.UID(o.Pod.UID)] = b
 }
 
-// keep adds a round to the acts, if it is one, and logs what it does not repeat.
+// keep adds a round to the acts, if it is one, and logs what it does not repeat. Nobody has
+// the round yet.
 func (g *Guard) keep(r *Round) {
 	if len(r.Outcomes) == 0 {
 		return
 	}
 	before := g.Acts()
 	if len(before) > 0 && slices.EqualFunc(before[0].Outcomes, r.Outcomes, repeats) {
+		if r.Since = before[0].Since; r.Since.IsZero() {
+			r.Since = before[0].Ended
+		}
 		before = before[1:]
 	} else {
 		for i := range r.Outcomes {

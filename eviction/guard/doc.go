@@ -6,8 +6,9 @@
 //	... g.Last() is how things stand, g.Acts() what was done of late ...
 //
 // One goroutine decides and acts, so that while a pod leaves nobody else is chosen, as with
-// the kubelet. Others may ask for Last all the while: a round is shown once it has decided,
-// and again once what it decided is done.
+// the kubelet; but the wait for a pod that a soft threshold gave its time ends once a hard one is to
+// be acted on. Others may ask for Last all the while: a round is shown once it has decided, and
+// again once what it decided is done.
 //
 // Besides notices there are rounds at times known beforehand: when a grace period is over,
 // when a limit lets the next pod go, and at least every 10 s (notify.Options.Floor).
@@ -18,6 +19,8 @@
 // A pod that a PodDisruptionBudget holds is asked again later, each time after a longer
 // while. In between it is passed over and the next of the ranking goes: a node that runs
 // out of something is in a hurry, and the kubelet would have taken both. The same holds for a
-// pod that was told to end, by whomever, and has not when it was waited for in vain.
-// Hard thresholds of mode kill ask nobody, and pass over neither.
+// pod that the API server refuses to let go, for one that was told to end, by whomever, and has
+// not when it was waited for in vain, and for one that is not what the list of pods says: gone, or
+// critical by now. Hard thresholds of mode kill go another way, so what a soft one was told counts
+// for nothing there. That the API server does not answer is no reason to take another pod.
 package guard

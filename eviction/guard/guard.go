@@ -78,7 +78,7 @@ func (g *Guard) Run(ctx context.Context) (err error) {
 		g.refreshes.Wait()
 		err = errors.Join(err, n.Close())
 	}()
-	g.round(ctx, n, notify.Notice{At: time.Now(), Sources: []notify.Source{{}}})
+	n.Sooner(0) // look at once
 	if err := n.Run(ctx, func(ctx context.Context, notice notify.Notice) { g.round(ctx, n, notice) }); err != nil {
 		return fmt.Errorf("guard the node: %w", err)
 	}
@@ -100,8 +100,8 @@ func (g *Guard) round(ctx context.Context, n *notify.Notifier, notice notify.Not
 	}
 	g.watch(n, r)
 	r.Ended = g.opts.Now()
-	g.last.Store(r)
 	g.keep(r)
+	g.last.Store(r)
 	next := g.next(r)
 	switch {
 	case swayed(r):

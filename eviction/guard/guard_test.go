@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
@@ -65,8 +65,8 @@ func TestObserveTellsWhoWouldGo(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		second := n.timer(g)
-		if acts := g.Acts(); len(acts) != 1 || acts[0] != second {
-			t.Errorf("got %d acts, want the newest of two that say the same", len(acts))
+		if acts := g.Acts(); len(acts) != 1 || acts[0] != second || !second.Since.Equal(first.Ended) || !first.Since.IsZero() {
+			t.Errorf("got %d acts, the last since %v, want the newest of two that say the same since %v", len(acts), second.Since, first.Ended)
 		}
 		n.pods[0].Namespace = "other"
 		time.Sleep(10 * time.Second)
@@ -150,22 +150,109 @@ func TestABudgetDoesNotHoldUpAHardThreshold(t *testing.T) {
 	})
 }
 
+// Not even in mode kill, which could only tell it to end once more.
 func TestAPodThatDoesNotEndIsPassedOver(t *testing.T) {
+	f := func(name string, mode execute.Mode, change func(*node), did execute.Did) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(t)
+				n.pod("app", 2*gib)
+				n.pod("small", gib/4)
+				n.free = 500 * mib
+				change(n)
+				g := n.guard(mode, hardMemory)
+				if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "app" || r.Outcomes[0].Did != did || r.Outcomes[0].Cleaned {
+					t.Errorf("got %v, want it to be %s, and not to end", said(r), did)
+				}
+				time.Sleep(10 * time.Second)
+				if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "small" {
+					t.Errorf("got %v, want the next to go", said(r))
+				}
+			})
+		})
+	}
+	ends := func(seconds int64) func(*node) {
+		return func(n *node) {
+			n.pods[0].DeletionTimestamp, n.pods[0].DeletionGracePeriodSeconds = new(metav1.Now()), &seconds
+		}
+	}
+	stays := func(n *node) { n.lingers, n.linger = "app", time.Hour }
+	f("told before", execute.Evict, ends(3600), execute.Terminating)
+	f("told before, as soon as can be", execute.Kill, ends(1), execute.Terminating)
+	f("evicted", execute.Evict, stays, execute.Evicted)
+	f("killed", execute.Kill, stays, execute.Killed)
+}
+
+// A pod that a soft threshold gave a minute is not waited for while a hard one is met.
+func TestAHardThresholdEndsTheWaitOfASoftOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		n.pod("app", 2*gib)
-		n.pod("small", gib/4)
-		n.pods[0].DeletionTimestamp, n.pods[0].DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(3600))
-		n.free = 500 * mib
-		g := n.guard(execute.Evict, hardMemory)
-		if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Did != execute.Terminating {
-			t.Errorf("got %v, want it to be ending", said(r))
+		n.pods[0].Spec.TerminationGracePeriodSeconds = new(int64(60))
+		n.free, n.lingers, n.linger = 500*mib, "app", time.Minute
+		config := softMemory
+		config.EvictionHard = map[string]string{"memory.available": "200Mi"}
+		g := n.guard(execute.Kill, config)
+		n.timer(g)
+		time.Sleep(30 * time.Second)
+		evicted, read := time.Now(), g.opts.Read
+		g.opts.Read = func(ctx context.Context) (*stats.Summary, error) {
+			if time.Since(evicted) > 15*time.Second {
+				n.free = 100 * mib
+			}
+			return read(ctx)
 		}
+		r := n.timer(g)
+		diff(t, "words", []string{"evicted pod web/app with 60 s to end, for memory.available; after 20s it was still in the API: stopped waiting for it"}, said(r))
 		time.Sleep(10 * time.Second)
-		if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "small" {
-			t.Errorf("got %v, want the next to go", said(r))
+		n.pods[0].DeletionGracePeriodSeconds = new(int64(60))
+		r = n.timer(g)
+		if len(r.Outcomes) != 1 || r.Outcomes[0].Did != execute.Killed || r.Outcomes[0].GraceSeconds != 1 {
+			t.Errorf("got %v, want its time to end shortened", said(r))
 		}
 	})
+}
+
+// What an answer says of the pod lets the next go; that there is none does not.
+func TestAPodThatMayNotGoIsPassedOver(t *testing.T) {
+	f := func(name string, change func(*node), did execute.Did, next string) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			for _, mode := range []execute.Mode{execute.Evict, execute.Kill} {
+				synctest.Test(t, func(t *testing.T) {
+					n := newNode(t)
+					n.pod("app", 2*gib)
+					n.pod("small", gib/4)
+					n.free = 500 * mib
+					change(n)
+					g := n.guard(mode, hardMemory)
+					if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "app" || r.Outcomes[0].Did != did {
+						t.Errorf("mode %s: got %v, want app %s", mode, said(r), did)
+					}
+					time.Sleep(500 * time.Millisecond)
+					if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != next {
+						t.Errorf("mode %s: got %v, want %s to be next", mode, said(r), next)
+					}
+				})
+			}
+		})
+	}
+	answer := func(err error) func(*node) { return func(n *node) { n.answer = err } }
+	f("forbidden", answer(apierrors.NewForbidden(corev1.Resource("pods"), "app", errors.New("by policy"))), execute.Failed, "small")
+	f("no answer", answer(errors.New("connection refused")), execute.Failed, "app")
+	f("a server in trouble", answer(apierrors.NewInternalError(errors.New("no leader"))), execute.Failed, "app")
+	f("an overloaded server", answer(apierrors.NewTooManyRequests("busy", 0)), execute.Failed, "app")
+	live := func(change func(p *corev1.Pod)) func(*node) {
+		return func(n *node) {
+			is := n.pods[0].DeepCopy()
+			change(is)
+			n.live = is
+		}
+	}
+	f("replaced", live(func(p *corev1.Pod) { p.UID = "uid-new" }), execute.Gone, "small")
+	f("ended", live(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), execute.Gone, "small")
+	f("elsewhere", live(func(p *corev1.Pod) { p.Spec.NodeName = "n2" }), execute.Refused, "small")
 }
 
 func TestAnAverageSettlesBeforeTheNextGoes(t *testing.T) {
@@ -226,8 +313,8 @@ func TestACollectionIsFollowedByARead(t *testing.T) {
 		g := n.guard(execute.Observe, hardDisk)
 		r := n.timer(g)
 		diff(t, "words", []string{
-			"would remove every unused container for nodefs.available; the mode is observe",
-			"would remove every unused image for nodefs.available; the mode is observe",
+			"would remove every container that has ended for nodefs.available; the mode is observe",
+			"would remove every image that nothing uses for nodefs.available; the mode is observe",
 			"would evict pod web/app with 1 s to end, for nodefs.available; the mode is observe",
 		}, said(r))
 		read := g.opts.Read
@@ -311,6 +398,21 @@ func TestACrossingIsLookedAtAgain(t *testing.T) {
 			t.Errorf("on the way down: %d reads and %d to come, want one", n.reads-10, g.sways)
 		}
 	})
+}
+
+// So a clock that is set neither ends a grace period nor draws it out.
+func TestGracePeriodsDoNotFollowTheClock(t *testing.T) {
+	n := newNode(t)
+	n.pod("app", gib)
+	n.free = 500 * mib
+	state := n.timer(n.guard(execute.Observe, softMemory)).Decision.State
+	for what, at := range map[string]time.Time{
+		"since": state.Thresholds[0].Since, "condition": state.Conditions[0].MetAt, "figure": state.Seen[0].Time, "notifiers": state.NotifiersAt,
+	} {
+		if !strings.Contains(at.String(), " m=") {
+			t.Errorf("%s: %v has no monotonic reading", what, at)
+		}
+	}
 }
 
 func TestRun(t *testing.T) {

@@ -40,13 +40,16 @@ type node struct {
 	reads, layouts  int
 	refreshed       func() // what Refresh does; nil for nothing
 	refreshes       int
-	budget, lingers string // the pods that a budget holds, and that takes 10 s to end
+	budget, lingers string // the pods that a budget holds, and that takes so long to end
+	linger          time.Duration
+	answer          error       // to who asks for the pod app to go; nil for as it is
+	live            *corev1.Pod // what the pod app is by now, which the list lags behind; nil for the same
 	client          *fake.Clientset
 	notifier        *notify.Notifier
 }
 
 func newNode(t *testing.T) *node {
-	n := &node{t: t, free: 4 * gib, freeDisk: 50 * gib, usage: map[string]uint64{}, client: fake.NewClientset()}
+	n := &node{t: t, free: 4 * gib, freeDisk: 50 * gib, usage: map[string]uint64{}, linger: 10 * time.Second, client: fake.NewClientset()}
 	n.client.PrependReactor("*", "pods", n.react)
 	var err error
 	if n.notifier, err = notify.New(notify.Options{}); err != nil {
@@ -99,7 +102,7 @@ func (n *node) read(context.Context) (*stats.Summary, error) {
 func (n *node) react(a clienttesting.Action) (bool, runtime.Object, error) {
 	find := func(name string) (int, error) {
 		for i, p := range n.pods {
-			if p.Name == name && (p.DeletionTimestamp == nil || name != n.lingers || time.Since(p.DeletionTimestamp.Time) < 10*time.Second) {
+			if p.Name == name && (p.DeletionTimestamp == nil || name != n.lingers || time.Since(p.DeletionTimestamp.Time) < n.linger) {
 				return i, nil
 			}
 		}
@@ -110,6 +113,8 @@ func (n *node) react(a clienttesting.Action) (bool, runtime.Object, error) {
 		switch {
 		case err != nil:
 			return true, nil, err
+		case name == "app" && n.answer != nil:
+			return true, nil, n.answer
 		case name == n.budget:
 			err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
 			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause, Message: "The disruption budget front needs 2 healthy pods and has 1 currently"}}
@@ -128,6 +133,9 @@ func (n *node) react(a clienttesting.Action) (bool, runtime.Object, error) {
 		i, err := find(a.Name)
 		if err != nil {
 			return true, nil, err
+		}
+		if a.Name == "app" && n.live != nil {
+			return true, n.live, nil
 		}
 		return true, n.pods[i], nil
 	case clienttesting.PatchActionImpl:

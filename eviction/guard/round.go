@@ -24,6 +24,9 @@ type Round struct {
 	ReadErr error
 	// Outcomes are of collections first, then of pods.
 	Outcomes []execute.Outcome
+	// Since is when the first of the rounds ended whose outcomes this one only repeats; zero
+	// if it repeats none.
+	Since time.Time
 	// Watching are the watches in force; Unwatched says what cannot be watched, and what
 	// stands in.
 	Watching  []notify.Watch

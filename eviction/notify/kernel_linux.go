@@ -87,7 +87,9 @@ func (k *kernel) update(watches []Watch) error {
 			if err == nil {
 				continue
 			}
-			k.drop(w.key())
+			if !short(err) {
+				k.drop(w.key())
+			}
 			if !gone(err) {
 				errs = append(errs, &Error{w, err})
 				continue
@@ -251,6 +253,11 @@ func (k *kernel) close() error {
 
 // gone says that the cgroup of an open file was removed.
 func gone(err error) bool { return errors.Is(err, unix.ENODEV) }
+
+// short says that there is no room for more: what is watched stays so, at its old figure.
+func short(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENOSPC)
+}
 
 // drain clears an eventfd, and says whether anything was in it.
 func drain(fd int) bool {

@@ -32,17 +32,17 @@ func TestBurstsMakeOneCall(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			m.deliver(ctx, time.Second, 100*time.Millisecond, func(_ context.Context, n Notice) time.Duration {
+			var sooner time.Duration
+			m.deliver(ctx, time.Second, 100*time.Millisecond, func() time.Duration { return sooner }, func(n Notice) {
 				c := call{time.Since(start), n.At.Sub(start), nil}
 				for _, s := range n.Sources {
 					c.Sources = append(c.Sources, s.String())
 				}
 				calls = append(calls, c)
-				time.Sleep(30 * time.Millisecond) // a round takes time
-				if len(calls) == 4 {
-					return 200 * time.Millisecond
+				time.Sleep(30 * time.Millisecond)        // a round takes time
+				if sooner = time.Hour; len(calls) == 4 { // no sooner than the floor, but once
+					sooner = 200 * time.Millisecond
 				}
-				return time.Hour // no sooner than the floor
 			})
 		}()
 		for _, put := range []struct {
@@ -73,6 +73,29 @@ func TestBurstsMakeOneCall(t *testing.T) {
 			t.Errorf("-want +got:\n%s", d)
 		}
 	})
+}
+
+func TestSoonerAheadOfRun(t *testing.T) {
+	n, err := New(Options{Floor: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Sooner(0)
+	called := make(chan Notice, 1)
+	go func() {
+		_ = n.Run(t.Context(), func(_ context.Context, n Notice) { called <- n })
+	}()
+	select {
+	case c := <-called:
+		if !c.Sources[0].Timer() {
+			t.Errorf("got %v, want the timer", c)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("not called ahead of the floor")
+	}
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestRunEndsWithCloseAndNotTwice(t *testing.T) {

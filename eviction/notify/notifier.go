@@ -92,7 +92,7 @@ func (n *Notifier) Update(watches ...Watch) error {
 
 // Sooner has the timer come after d, once, if that is before the floor and nothing else
 // comes: for what is due at a time known beforehand. It is for Run's function, and counts from its
-// return.
+// return; or it is called before Run, and counts from its start.
 func (n *Notifier) Sooner(d time.Duration) { n.sooner.Store(int64(max(d, 1))) }
 
 // Run calls f for every notice, one call at a time, until the context ends or the Notifier
@@ -118,10 +118,8 @@ func (n *Notifier) Run(ctx context.Context, f func(context.Context, Notice)) err
 		failed <- n.kernel.wait(ctx)
 		cancel()
 	}()
-	n.box.deliver(ctx, n.options.Floor, n.options.Gap, func(ctx context.Context, notice Notice) time.Duration {
-		f(ctx, notice)
-		return time.Duration(n.sooner.Swap(0))
-	})
+	sooner := func() time.Duration { return time.Duration(n.sooner.Swap(0)) }
+	n.box.deliver(ctx, n.options.Floor, n.options.Gap, sooner, func(notice Notice) { f(ctx, notice) })
 	n.kernel.kick()
 	if err := <-failed; err != nil {
 		return fmt.Errorf("wait for notices: %w", err)
@@ -140,10 +138,17 @@ func (n *Notifier) Close() error {
 	return n.kernel.close()
 }
 
-// deliver calls f for what comes into the box, until the context ends. What f returns, if
-// not zero, is after how long the timer is to come, in place of the floor.
-func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, f func(context.Context, Notice) time.Duration) {
-	timer := time.NewTimer(floor)
+// deliver calls f for what comes into the box, until the context ends. What sooner says, if not
+// zero, is after how long the timer is to come, in place of the floor: it is asked at the start and
+// after each call.
+func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, sooner func() time.Duration, f func(Notice)) {
+	wait := func() time.Duration {
+		if d := sooner(); d > 0 {
+			return min(d, floor)
+		}
+		return floor
+	}
+	timer := time.NewTimer(wait())
 	defer timer.Stop()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -169,8 +174,9 @@ func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, f func(
 		}
 		pause.Reset(gap)
 		timer.Reset(floor)
-		if sooner := f(ctx, notice); sooner > 0 && sooner < floor {
-			timer.Reset(sooner)
+		f(notice)
+		if d := wait(); d < floor {
+			timer.Reset(d)
 		}
 	}
 }

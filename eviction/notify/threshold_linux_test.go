@@ -163,3 +163,31 @@ func TestThresholdOnVersion2(t *testing.T) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
+
+// Without room for another descriptor the old figure is watched on.
+func TestThresholdThatCannotMoveStays(t *testing.T) {
+	dir := hog.MemoryCgroup(t)
+	w := hog.Start(t, dir)
+	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	if err := n.Update(usageOf(dir, "soft", 16*mebi)); err != nil {
+		t.Fatal(err)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	err := n.Update(usageOf(dir, "soft", 32*mebi))
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, unix.EMFILE) {
+		t.Fatalf("got %v, want no room", err)
+	}
+	w.Cross(dir, 16*mebi)
+	if s, _ := await(t, notices, "the crossing of the old figure", above); s.Crossing.Figure != 16*mebi {
+		t.Errorf("got %+v, want the old figure", s.Crossing)
+	}
+}

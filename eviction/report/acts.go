@@ -19,6 +19,9 @@ func actsOf(round *guard.Round) []document.Act {
 		if len(round.Notice.Sources) > 0 {
 			a.Because, a.TookSeconds = woken(round.Notice), round.Decided.Sub(round.Notice.At).Seconds()
 		}
+		if !round.Since.IsZero() {
+			a.Since = round.Since.UTC()
+		}
 		list = append(list, a)
 	}
 	return list

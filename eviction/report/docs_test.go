@@ -8,7 +8,7 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// What docs/eviction.md shows is what the program says, and its table has every signal with
+// What the README and docs/eviction.md show is what the program says, and the latter's table has every signal with
 // the condition that it leads to.
 func TestDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../../docs/eviction.md")
@@ -31,6 +31,18 @@ func TestDocumentation(t *testing.T) {
 		if !strings.Contains(string(said), shown) {
 			t.Errorf("the page shows what testdata/docs.txt does not have:\n%s", shown)
 		}
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	captured, err := os.ReadFile("testdata/capture.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(readme), "$ kubectl weir explain eviction --node n1\n")
+	if shown, _, ok := strings.Cut(shown, "...\n"); !ok || !strings.Contains(string(captured), shown) {
+		t.Errorf("the README shows what testdata/capture.txt does not have:\n%s", shown)
 	}
 	signals := append(eviction.Signals(), "memory.pressure.some.avg10", "cpu.pressure.\u2026", "io.pressure.\u2026")
 	for _, s := range signals {

@@ -40,6 +40,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 //	woken memory|stall                what woke the guard; else it was the timer
 //	watch memory|stall|events
 //	unwatched|unread the error
+//	since -1m                         it repeats what was done first then
 //	did Blocked shop/web the words    what became of it; else what mode observe says
 //
 // report tells the last round, and those in which something was done. A line below it

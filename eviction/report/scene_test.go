@@ -117,6 +117,8 @@ func circumstance(t *testing.T, r *guard.Round, words []string) bool {
 		r.Watching = append(r.Watching, watch(t, r.Input, words[1]))
 	case "unwatched":
 		r.Unwatched = append(r.Unwatched, errors.New(strings.Join(words[1:], " ")))
+	case "since":
+		r.Since = noon.Add(length(t, words[1]))
 	case "unread":
 		r.ReadErr = errors.New(strings.Join(words[1:], " "))
 	case "did":

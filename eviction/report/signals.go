@@ -148,7 +148,7 @@ func threshold(s *document.Signal, t *eviction.ThresholdState) document.Threshol
 
 // standing says how a threshold stands.
 func standing(s *document.Signal, t *document.Threshold) string {
-	text := ""
+	var text string
 	switch t.State {
 	case document.Unknown:
 		text = "cannot be told: " + s.Doubt

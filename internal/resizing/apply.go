@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -28,13 +29,14 @@ type applying struct {
 	recommended                        bool
 	dryRun, yes, restart               bool
 	wait                               time.Duration
+	changes                            []resize.Change // that flags name, of the container
 }
 
 func newApply(o Options) *cobra.Command {
 	a := &applying{recommending: recommending{common: common{Options: o}}}
 	cmd := &cobra.Command{
 		Use:   "apply --pod NAMESPACE/POD",
-		Short: "Change requests of one pod in place, and see that it was in place",
+		Short: "Change requests of one pod in place, and check that nothing was restarted",
 		Long: `Change requests of one pod in place: those that "recommend" proposes (--recommended),
 or those that are named. Without --yes nothing is changed: the API server tries the
 change, and forgets it.
@@ -49,7 +51,12 @@ The exit status is 0 if the change would be taken (dry run), or was made in plac
 		Example: fmt.Sprintf(`  %[1]s resize apply --pod shop/cart-0 --recommended
   %[1]s resize apply --pod shop/cart-0 --recommended --yes
   %[1]s resize apply --pod shop/cart-0 --container app --cpu 100m --memory 64Mi --yes`, o.Program),
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usage(fmt.Errorf("%q is too much: the pod is named with --pod", args[0]))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd) },
 	}
 	f := cmd.Flags()
@@ -59,8 +66,8 @@ The exit status is 0 if the change would be taken (dry run), or was made in plac
 	f.StringVarP(&a.container, "container", "c", "", "container to change; may be left out of a pod that has only one")
 	f.StringVar(&a.cpu, "cpu", "", "CPU to request: 100m")
 	f.StringVar(&a.memory, "memory", "", "memory to request: 64Mi")
-	f.StringVar(&a.cpuLimit, "cpu-limit", "", "CPU limit to set, too")
-	f.StringVar(&a.memoryLimit, "memory-limit", "", "memory limit to set, too")
+	f.StringVar(&a.cpuLimit, "cpu-limit", "", "CPU limit to set: 500m")
+	f.StringVar(&a.memoryLimit, "memory-limit", "", "memory limit to set: 256Mi")
 	f.BoolVar(&a.dryRun, "dry-run", true, "only have the API server try the change")
 	f.BoolVarP(&a.yes, "yes", "y", false, "make the change: the same as --dry-run=false")
 	f.BoolVar(&a.restart, "allow-restart", false, "make it even if the container's resizePolicy restarts it")
@@ -155,6 +162,9 @@ func (a *applying) check(cmd *cobra.Command) (namespace, pod string, err error) 
 		return "", "", cli.Usage(errors.New("--yes and --dry-run exclude each other"))
 	}
 	a.yes = a.yes || !a.dryRun
+	if err := a.readChanges(); err != nil {
+		return "", "", err
+	}
 	return a.ref(a.pod)
 }
 
@@ -167,7 +177,7 @@ func (a *applying) wanted(ctx context.Context, cmd *cobra.Command, client kubern
 		return request, err
 	}
 	a.timeout = patience
-	question, err := a.recommending.request(cmd.Flags(), []string{namespace + "/" + pod})
+	question, err := a.request(cmd.Flags(), []string{namespace + "/" + pod})
 	if err != nil {
 		return request, err
 	}
@@ -186,49 +196,52 @@ func (a *applying) wanted(ctx context.Context, cmd *cobra.Command, client kubern
 	return request, nil
 }
 
-// named returns the changes that flags name.
-func (a *applying) named(ctx context.Context, client kubernetes.Interface, namespace, pod string) ([]resize.Change, error) {
-	if a.container == "" {
-		p, err := within(ctx, func(ctx context.Context) (*resize.Pod, error) {
-			p, err := client.CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{})
-			if err != nil {
-				return nil, advise(fmt.Errorf("read pod: %w", err))
-			}
-			return resize.FromPod(p), nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		if len(p.Containers) != 1 {
-			return nil, cli.Usage(fmt.Errorf("pod %s has %d containers: say which with --container", p, len(p.Containers)))
-		}
-		a.container = p.Containers[0].Name
-	}
-	var changes []resize.Change
+// readChanges reads the values that flags name.
+func (a *applying) readChanges() error {
 	for _, r := range []struct {
 		resource       resize.Resource
-		flag           string
 		request, limit string
-	}{{resize.CPU, "cpu", a.cpu, a.cpuLimit}, {resize.Memory, "memory", a.memory, a.memoryLimit}} {
-		change := resize.Change{Container: a.container, Resource: r.resource}
+	}{{resize.CPU, a.cpu, a.cpuLimit}, {resize.Memory, a.memory, a.memoryLimit}} {
+		change := resize.Change{Resource: r.resource}
 		for _, v := range []struct {
 			flag, text string
 			to         *resize.Amount
-		}{{r.flag, r.request, &change.Request}, {r.flag + "-limit", r.limit, &change.Limit}} {
+		}{{string(r.resource), r.request, &change.Request}, {string(r.resource) + "-limit", r.limit, &change.Limit}} {
 			if v.text == "" {
 				continue
 			}
 			n, err := api.ParseAmount(r.resource, v.text)
 			if err != nil {
-				return nil, cli.Usage(fmt.Errorf("--%s: %w", v.flag, err))
+				return cli.Usage(fmt.Errorf("--%s: %w", v.flag, err))
 			}
 			*v.to = resize.Of(n)
 		}
 		if change.Request.Set || change.Limit.Set {
-			changes = append(changes, change)
+			a.changes = append(a.changes, change)
 		}
 	}
-	return changes, nil
+	return nil
+}
+
+// named returns the changes that flags name, of the pod's only container if they name none.
+func (a *applying) named(ctx context.Context, client kubernetes.Interface, namespace, pod string) ([]resize.Change, error) {
+	if a.container == "" {
+		p, err := within(ctx, func(ctx context.Context) (*corev1.Pod, error) {
+			return client.CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{})
+		})
+		if err != nil {
+			return nil, advise(fmt.Errorf("read pod: %w", err))
+		}
+		has := resize.FromPod(p).Containers
+		if len(has) != 1 {
+			return nil, cli.Usage(fmt.Errorf("pod %s/%s has %d containers: say which with --container", namespace, pod, len(has)))
+		}
+		a.container = has[0].Name
+	}
+	for i := range a.changes {
+		a.changes[i].Container = a.container
+	}
+	return a.changes, nil
 }
 
 // cgroups returns what asks weir about the cgroups of a pod; nil where there is no weir
@@ -274,7 +287,7 @@ func advise(err error) error {
 	case apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, "NodeCapacity"), apierrors.IsInvalid(err):
 		return err
 	case apierrors.IsForbidden(err):
-		return cli.Hintf(err, "It takes get on pods and patch on pods/resize in that namespace, room in its ResourceQuota, and requests within its LimitRange.")
+		return cli.Hintf(err, "It takes get on pods and patch on pods/resize in that namespace (the ClusterRole weir:resizer), room in its ResourceQuota, and requests within its LimitRange.")
 	case apierrors.IsNotFound(err):
 		return cli.Hintf(err, "Is the name right, and the namespace? `kubectl get pods` lists them.")
 	case apierrors.IsConflict(err):

@@ -48,10 +48,10 @@ func NewCommand(o Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resize",
 		Short: "Find requests that fit what is used, and change them in place",
-		Long: `Find requests that fit what is used, and change them in place: without a restart, and
-without the pod's QoS class, so that its cgroup stays where it is. "recommend" says
-which requests could be smaller and what that frees; "apply" changes those of one pod,
-follows the kubelet until it has done it, and sees to it that nothing was restarted.`,
+		Long: `Find requests that fit what is used, and change them in place: no container restarts,
+and the pod keeps its QoS class and so its cgroup. "recommend" says which requests
+could be smaller and what that frees; "apply" changes those of one pod, follows the
+kubelet until it has done it, and checks that nothing was restarted.`,
 		Args: cli.Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

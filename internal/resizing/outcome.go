@@ -66,7 +66,7 @@ func tellResult(r *apply.Result) string {
 	return out.String()
 }
 
-// same tells the containers that went on: "app (5f6197a9c1c9, 0 restarts)".
+// same tells the containers that went on: "app (5f6197a9c1c9, restarts 0)".
 func same(list []apply.Kept) string {
 	words := make([]string, len(list))
 	for i, c := range list {

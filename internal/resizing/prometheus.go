@@ -30,10 +30,10 @@ type prometheus struct {
 
 func (p *prometheus) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&p.url, "prometheus", "", "`URL` of a Prometheus-compatible server to take readings from, in place of weir's memory")
-	f.StringVar(&p.since, "since", "7d", "how far its readings go back")
-	f.StringVar(&p.caFile, "ca-file", "", "certificates to trust of that server (default: the system's)")
-	f.StringVar(&p.tokenFile, "token-file", "", "file with a bearer token for that server")
-	f.StringToStringVar(&p.headers, "header", nil, "headers for that server: X-Scope-OrgID=shop")
+	f.StringVar(&p.since, "since", "7d", "how far back readings of --prometheus go: 36h, 7d")
+	f.StringVar(&p.caFile, "ca-file", "", "`FILE` of certificates that --prometheus's must lead to (default: the system's)")
+	f.StringVar(&p.tokenFile, "token-file", "", "`FILE` with a bearer token for --prometheus")
+	f.StringToStringVar(&p.headers, "header", nil, "headers for --prometheus: X-Scope-OrgID=shop")
 }
 
 // check refuses what cannot be meant, and asks for a history that fits the span.

@@ -18,8 +18,8 @@ import (
 // recommending is one use of "recommend".
 type recommending struct {
 	common
-	aims
-	prometheus
+	aims            aims
+	prometheus      prometheus
 	everywhere, all bool
 }
 
@@ -120,7 +120,7 @@ func (r *recommending) request(f *pflag.FlagSet, args []string) (api.Request, er
 
 // ask asks weir, or else reckons itself on a Prometheus' readings.
 func (r *recommending) ask(ctx context.Context, request api.Request) (*api.List, error) {
-	if r.url != "" {
+	if r.prometheus.url != "" {
 		client, err := r.client()
 		if err != nil {
 			return nil, err
@@ -148,14 +148,14 @@ func (a *aims) addFlags(f *pflag.FlagSet) {
 	d := resize.Defaults()
 	percent := func(share float64) string { return fmt.Sprintf("%.4g%%", share*100) }
 	f.Float64Var(&a.percentile, "percentile", d.CPU.Percentile, "share of CPU readings, in percent, that a request covers")
-	f.StringVar(&a.headroom, "headroom", percent(d.CPU.Headroom), "`SHARE` of CPU to add to that")
+	f.StringVar(&a.headroom, "headroom", percent(d.CPU.Headroom), "`SHARE` that is added to the CPU used")
 	f.StringVar(&a.floor, "floor", resize.Tell(resize.CPU, d.CPU.Floor), "`CPU` that no request is to go below")
 	f.Float64Var(&a.memoryPercentile, "memory-percentile", d.Memory.Percentile, "share of memory readings, in percent, that a request covers")
-	f.StringVar(&a.memoryHeadroom, "memory-headroom", percent(d.Memory.Headroom), "`SHARE` of memory to add to that")
+	f.StringVar(&a.memoryHeadroom, "memory-headroom", percent(d.Memory.Headroom), "`SHARE` that is added to the memory used")
 	f.StringVar(&a.memoryFloor, "memory-floor", resize.Tell(resize.Memory, d.Memory.Floor), "`MEMORY` that no request is to go below")
-	f.StringSliceVar(&a.resources, "resources", []string{"cpu", "memory"}, "what may change")
+	f.StringSliceVar(&a.resources, "resources", []string{"cpu", "memory"}, "what may change: cpu, memory")
 	f.DurationVar(&a.minHistory, "min-history", d.MinHistory, "how long a container must have been measured; with --prometheus by default a day, or half of --since if that is less")
-	f.BoolVar(&a.up, "up", false, "let requests grow, too")
+	f.BoolVar(&a.up, "up", false, "let requests grow, too, up to the limit")
 	f.BoolVar(&a.limits, "limits", false, "let limits of Guaranteed pods shrink with their requests")
 }
 

@@ -46,6 +46,8 @@ type world struct {
 	agent bool // on the nodes
 	// obeys says whether kubelets do what they are asked; if not, they say so.
 	obeys bool
+	// forbids says whether the user may not resize.
+	forbids bool
 }
 
 func newWorld() *world {
@@ -135,6 +137,9 @@ func (w *world) client() kubernetes.Interface {
 					Message: "In-place resize of containers with swap is not supported.", ObservedGeneration: p.Generation}}
 			}
 			return true, p.DeepCopy(), nil
+		}
+		if w.forbids {
+			return true, nil, apierrors.NewForbidden(corev1.Resource("pods/resize"), name, errors.New(`User "eve" cannot patch resource "pods/resize"`))
 		}
 		old, _ := json.Marshal(p)
 		merged, err := strategicpatch.StrategicMergePatch(old, patch.Patch, corev1.Pod{})
@@ -246,6 +251,7 @@ func TestTranscripts(t *testing.T) {
 				case "given":
 					w.agent = w.agent && words[1] != "no-agent"
 					w.obeys = w.obeys && words[1] != "infeasible"
+					w.forbids = w.forbids || words[1] == "forbidden"
 				case "weir":
 					if status := cli.Main(t.Context(), w.command(t, server), words[1:], &out, &out); status != 0 {
 						fmt.Fprintf(&out, "exit status %d\n", status)

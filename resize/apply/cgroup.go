@@ -50,7 +50,7 @@ func inspect(found []Cgroup, after *resize.Pod, changes []resize.Change) *Cgroup
 		c.Why = "the node's agent knows no cgroup of this pod"
 		return c
 	case pods > 1:
-		c.Problems = append(c.Problems, fmt.Sprintf("the pod has %d cgroups of its own: one of them was left behind (`weir inspect pod-cgroups` on the node says more)", pods))
+		c.Problems = append(c.Problems, fmt.Sprintf("the pod has %d cgroups of its own: one of them was left behind (`weir inspect cgroups` on the node says more)", pods))
 	}
 	for _, change := range changes {
 		i := slices.IndexFunc(found, func(g Cgroup) bool { return !g.Pod && g.Container == change.Container })

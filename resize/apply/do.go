@@ -91,7 +91,7 @@ func (a *Applier) wait(ctx context.Context, pod *corev1.Pod, r *Result) (*corev1
 		}
 		select {
 		case <-ctx.Done():
-			if r.TimedOut = context.Cause(ctx) == errTime; r.TimedOut {
+			if r.TimedOut = errors.Is(context.Cause(ctx), errTime); r.TimedOut {
 				return pod, nil
 			}
 			return pod, ctx.Err()

@@ -1,19 +1,14 @@
 package fromprometheus
 
 import (
-	"bufio"
-	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"io"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/weir-metrics/weir/history"
-	"github.com/weir-metrics/weir/history/promclient"
 	"github.com/weir-metrics/weir/internal/promtest"
 	"github.com/weir-metrics/weir/resize"
 )
@@ -28,7 +23,7 @@ const span = 2 * time.Hour
 // exposition writes what a kubelet and weir would have told, a line each minute and series.
 // cart restarts after an hour: for two minutes both its cgroups are told. web is told of by
 // weir alone, and by both for its last ten minutes.
-func exposition(w *bufio.Writer) {
+func exposition(w io.Writer) {
 	type series struct {
 		labels   string
 		from, to int // minutes
@@ -72,41 +67,7 @@ func exposition(w *bufio.Writer) {
 // start fills a real Prometheus with the exposition, and returns what asks it.
 func start(t *testing.T) *history.History {
 	t.Helper()
-	if _, err := exec.LookPath("promtool"); err != nil {
-		t.Skip("no promtool in $PATH: apt-get install prometheus")
-	}
-	dir := t.TempDir()
-	said, err := os.Create(filepath.Join(dir, "said"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := bufio.NewWriter(said)
-	exposition(w)
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	said.Close()
-	if out, err := exec.Command("promtool", "tsdb", "create-blocks-from", "openmetrics", said.Name(), filepath.Join(dir, "data")).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	url, log := promtest.Start(t, dir, "global: {}\n", "--storage.tsdb.retention.time=100y")
-	client, err := promclient.New(promclient.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		if a, err := client.Query(ctx, "container_memory_working_set_bytes", began); err == nil && len(a.Series) == 1 {
-			return history.New(history.Options{Client: client})
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("Prometheus does not answer in a minute:\n%s", log())
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	return promtest.Filled(t, exposition, "container_memory_working_set_bytes", began, 1)
 }
 
 func TestRead(t *testing.T) {

@@ -1,14 +1,10 @@
 package fromprometheus
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +42,7 @@ var pods = []struct {
 
 // exposition writes what cAdvisor, kube-state-metrics and an application would have
 // said of pods, a line a minute and series. All of one metric lies together.
-func exposition(w *bufio.Writer) {
+func exposition(w io.Writer) {
 	metric := func(name, kind string, each func(at time.Time, minute int)) {
 		fmt.Fprintf(w, "# TYPE %s %s\n", strings.TrimSuffix(name, "_total"), kind)
 		for minute := 0; minute <= int(span.Minutes()); minute++ {
@@ -92,39 +88,7 @@ func exposition(w *bufio.Writer) {
 // start fills a real Prometheus with the exposition, and returns what asks it.
 func start(t *testing.T) *history.History {
 	t.Helper()
-	if _, err := exec.LookPath("promtool"); err != nil {
-		t.Skip("no promtool in $PATH: apt-get install prometheus")
-	}
-	dir := t.TempDir()
-	said, err := os.Create(filepath.Join(dir, "said"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := bufio.NewWriter(said)
-	exposition(w)
-	w.Flush()
-	said.Close()
-	if out, err := exec.Command("promtool", "tsdb", "create-blocks-from", "openmetrics", said.Name(), filepath.Join(dir, "data")).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	url, log := promtest.Start(t, dir, "global: {}\n", "--storage.tsdb.retention.time=100y")
-	client, err := promclient.New(promclient.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		if a, err := client.Query(ctx, "queue_length", began); err == nil && len(a.Series) == 2 {
-			return history.New(history.Options{Client: client})
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("Prometheus does not answer in a minute:\n%s", log())
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	return promtest.Filled(t, exposition, "queue_length", began, 2)
 }
 
 func request() Request {

@@ -93,6 +93,11 @@ func TestContainerd(t *testing.T) {
 		Socket: socket, MinImageAge: time.Nanosecond,
 		Ended: func(uid types.UID) bool { return uid == done.UID },
 	})
+	await("the kubelet has stopped the sandbox of what is done", func() bool {
+		ready, err := r.readyPods(ctx)
+		must(t, err)
+		return ready[before.UID] && !ready[done.UID]
+	})
 	containers, images := left(ctx, t, r)
 	if !slices.Contains(containers, "done/main") || !slices.Contains(images, unusedImage) {
 		t.Fatalf("before: containers %v, images %v", containers, images)

@@ -24,8 +24,13 @@ func (r *Reclaimer) removeContainers(ctx context.Context) (execute.Freed, error)
 	if err != nil {
 		return freed, fmt.Errorf("list containers: %w", err)
 	}
+	// After the containers, so that a pod is ready whose containers were listed.
+	ready, err := r.readyPods(ctx)
+	if err != nil {
+		return freed, fmt.Errorf("list pods: %w", err)
+	}
 	var failed failures
-	dead := unused(all.GetContainers(), r.opts.Ended)
+	dead := unused(all.GetContainers(), func(uid types.UID) bool { return !ready[uid] && r.opts.Ended(uid) })
 	for i, c := range dead {
 		if ctx.Err() != nil {
 			failed.add(fmt.Errorf("leave %d containers: %w", len(dead)-i, context.Cause(ctx)))
@@ -38,6 +43,22 @@ func (r *Reclaimer) removeContainers(ctx context.Context) (execute.Freed, error)
 		freed.Items++
 	}
 	return freed, failed.join()
+}
+
+// readyPods returns the pods that the kubelet runs: it stops a pod's sandbox once nothing more is to
+// run in it. They have not ended, whatever Options.Ended says, which may not have heard of a pod yet.
+func (r *Reclaimer) readyPods(ctx context.Context) (map[types.UID]bool, error) {
+	all, err := ask(ctx, r, r.run.ListPodSandbox, &runtime.ListPodSandboxRequest{
+		Filter: &runtime.PodSandboxFilter{State: &runtime.PodSandboxStateValue{State: runtime.PodSandboxState_SANDBOX_READY}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	ready := make(map[types.UID]bool, len(all.GetItems()))
+	for _, s := range all.GetItems() {
+		ready[types.UID(s.GetMetadata().GetUid())] = true
+	}
+	return ready, nil
 }
 
 // unused returns which containers may go: all that have exited of a pod that has ended; of others

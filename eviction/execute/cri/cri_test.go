@@ -74,6 +74,20 @@ func TestContainers(t *testing.T) {
 	reclaim(t, r, eviction.UnusedContainers, execute.Freed{})
 }
 
+// The API server's word may be late: a pod whose sandbox is ready has not ended.
+func TestContainersOfAPodNotHeardOfYet(t *testing.T) {
+	f := &fake{ready: []string{"new"}, containers: []*runtime.Container{
+		container("init", "new", "init", 1, exited), container("job", "job", "app", 1, exited),
+	}}
+	r := connect(t, Options{Socket: f.serve(t), Ended: func(types.UID) bool { return true }})
+	reclaim(t, r, eviction.UnusedContainers, execute.Freed{Items: 1})
+	if left, _ := f.left(); !slices.Equal(left, []string{"init"}) {
+		t.Errorf("left = %v, want that of the pod that is ready", left)
+	}
+	f.fail = map[string]error{"sandboxes": errBusy}
+	reclaim(t, r, eviction.UnusedContainers, execute.Freed{}, "list pods", "busy")
+}
+
 // Without a word on pods, none has ended.
 func TestContainersOfPodsUnknown(t *testing.T) {
 	f := &fake{containers: []*runtime.Container{

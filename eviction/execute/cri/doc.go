@@ -11,7 +11,8 @@
 //
 //   - Of containers, those that have exited. Of each container of a pod that goes on, the one that
 //     ended last stays: from it the kubelet knows that an init container is done, and a
-//     container with restartPolicy Never ran. Only of pods that Options.Ended names do all go.
+//     container with restartPolicy Never ran. Only of pods that Options.Ended names do all go,
+//     unless a sandbox of the pod is ready: then the kubelet runs it.
 //     The kubelet also deletes a removed container's log files; weir does not, they go with the pod.
 //   - Of images, those that are not pinned, were seen two minutes ago or earlier, and are no
 //     container's, running or not, nor mounted into one. Which there are is watched by Run; an image

@@ -21,6 +21,7 @@ type fake struct {
 
 	mu         sync.Mutex
 	containers []*runtime.Container
+	ready      []string // the UIDs of pods with a sandbox that is
 	images     []*runtime.Image
 	mounts     map[string]string // images mounted into containers
 	// fail says what a request about something is answered with; hang, that it is not.
@@ -72,6 +73,20 @@ func (f *fake) ListContainers(ctx context.Context, q *runtime.ListContainersRequ
 		}
 	}
 	return &runtime.ListContainersResponse{Containers: list}, nil
+}
+
+func (f *fake) ListPodSandbox(ctx context.Context, q *runtime.ListPodSandboxRequest) (*runtime.ListPodSandboxResponse, error) {
+	if err := f.answer(ctx, "sandboxes"); err != nil {
+		return nil, err
+	}
+	if want := q.GetFilter().GetState(); want == nil || want.State != runtime.PodSandboxState_SANDBOX_READY {
+		return nil, status.Error(codes.InvalidArgument, "asked for others than those that are ready")
+	}
+	var list []*runtime.PodSandbox
+	for _, uid := range f.ready {
+		list = append(list, &runtime.PodSandbox{Metadata: &runtime.PodSandboxMetadata{Uid: uid}})
+	}
+	return &runtime.ListPodSandboxResponse{Items: list}, nil
 }
 
 func (f *fake) ContainerStatus(ctx context.Context, q *runtime.ContainerStatusRequest) (*runtime.ContainerStatusResponse, error) {

@@ -38,8 +38,11 @@ func (r *Report) WriteText(w io.Writer, o Options) error {
 	p := &writer{Options: o}
 	p.line(0, bold, r.Summary)
 	p.head(r)
+	if r.NoPods() {
+		p.line(0, dim, NoPods)
+	}
 	for i := range r.Signals {
-		if s := &r.Signals[i]; o.All || !s.Implied() {
+		if s := &r.Signals[i]; o.All || !r.Implied(s) {
 			p.signal(s, r.Reclaims)
 		}
 	}
@@ -86,23 +89,48 @@ func (p *writer) signal(s *Signal, reclaims bool) {
 	p.line(0, s.tint(), head)
 	for i := range s.Thresholds {
 		t := &s.Thresholds[i]
-		p.item(2, t.tint(), t.Kind(), strings.TrimPrefix(t.Text, s.Name)+": "+t.Message)
+		p.item(t.tint(), t.Kind(), strings.TrimPrefix(t.Text, s.Name)+": "+t.Message)
 	}
-	p.item(2, "", "first", s.Before(reclaims))
+	p.item("", "first", s.Before(reclaims))
 	switch {
-	case s.Ranking != nil:
-		p.item(2, "", "next", s.Ranking.Message)
-		p.item(2, "", "spared", s.Ranking.Spared())
-	case s.Value != nil:
-		p.item(2, "", "next", "nobody is evicted for this: no figure tells who is to blame")
+	case s.Ranking != nil && len(s.Ranking.Pods) > 0: // without pods it is said once: NoPods
+		p.item("", "next", s.Ranking.Message)
+		p.item("", "spared", s.Ranking.Spared())
+	case s.Ranking == nil && s.Value != nil:
+		p.item("", "next", "nobody is evicted for this: no figure tells who is to blame")
 	}
 }
 
-// Implied says that a signal tells nothing that another does not: nobody wrote a threshold for
-// it, and none is met.
-func (s *Signal) Implied() bool {
-	return !slices.ContainsFunc(s.Thresholds, func(t Threshold) bool {
-		return !t.Derived || t.State != Clear && t.State != Unknown
+// NoPods says in words what Report.NoPods says.
+const NoPods = "weir knows of no pod here, so nobody would go"
+
+// NoPods says that those who could go were looked for, and that there is nobody.
+func (r *Report) NoPods() bool {
+	looked := false
+	for i := range r.Signals {
+		if ranking := r.Signals[i].Ranking; ranking != nil {
+			if len(ranking.Pods) > 0 {
+				return false
+			}
+			looked = true
+		}
+	}
+	return looked
+}
+
+// Implied says that s tells nothing that another signal does not: nobody wrote a threshold for
+// it, none is acted on, and none is met, or else another has the very figure.
+func (r *Report) Implied(s *Signal) bool {
+	quiet := true
+	for i := range s.Thresholds {
+		t := &s.Thresholds[i]
+		if !t.Derived || t.Acting {
+			return false
+		}
+		quiet = quiet && (t.State == Clear || t.State == Unknown)
+	}
+	return quiet || slices.ContainsFunc(r.Signals, func(other Signal) bool {
+		return other.Name != s.Name && other.Figure() == s.Figure()
 	})
 }
 
@@ -258,9 +286,9 @@ func (p *writer) acts(r *Report) {
 		case "Blocked", "Failed", "Refused":
 			tint = amber
 		}
-		p.line(2, tint, fmt.Sprintf("%s  %s: %s", a.At.UTC().Format("2006-01-02 15:04:05"), a.Did, a.Message))
+		p.line(2, tint, fmt.Sprintf("%s  %s: %s", a.At.UTC().Format("2006-01-02 15:04:05 UTC"), a.Did, a.Message))
 		if more := a.More(); more != "" {
-			p.line(23, dim, more)
+			p.line(27, dim, more)
 		}
 	}
 	if more := len(r.Acts) - most; more > 0 {
@@ -271,6 +299,9 @@ func (p *writer) acts(r *Report) {
 // More is what else there is to say of an act.
 func (a *Act) More() string {
 	var parts []string
+	if !a.Since.IsZero() {
+		parts = append(parts, "the same since "+Clock(a.Since))
+	}
 	if a.Because != "" {
 		parts = append(parts, fmt.Sprintf("woken by: %s, decided %s after it", a.Because, Lasting(seconds(a.TookSeconds))))
 	}
@@ -332,11 +363,11 @@ func (p *writer) line(column int, tint, text string) {
 }
 
 // item writes a labelled line; nothing if there is nothing to say.
-func (p *writer) item(column int, tint, label, text string) {
+func (p *writer) item(tint, label, text string) {
 	if text == "" {
 		return
 	}
-	p.WriteString(strings.Repeat(" ", column))
+	p.WriteString("  ")
 	p.tinted(dim, fmt.Sprintf("%-7s", label))
 	p.tinted(tint, text)
 	p.WriteByte('\n')

@@ -210,7 +210,9 @@ type Admission struct {
 
 // Act is what became of one eviction or collection.
 type Act struct {
-	At time.Time `json:"at"`
+	// At is when; of one that was repeated, the last time, and Since is the first.
+	At    time.Time `json:"at"`
+	Since time.Time `json:"since,omitzero"`
 	// Did is Observed, Evicted, Killed, Blocked, Deferred, ... (execute.Did).
 	Did    string `json:"did"`
 	Mode   string `json:"mode"`

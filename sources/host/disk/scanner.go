@@ -15,8 +15,11 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
+	"github.com/weir-metrics/weir/sources/host/problems"
 )
 
 // Scanner looks at the disks. Its methods may be called from several goroutines.
@@ -52,12 +55,19 @@ func New(opts Options) (*Scanner, error) {
 	return s, nil
 }
 
-// Pod returns what was found of a pod when it was last looked at.
+// outdated is the age from which on a finding tells nothing: something keeps the scanner from looking,
+// such as a file system that does not answer.
+const outdated = time.Hour
+
+// Pod returns what was found of a pod when it was last looked at, if that was in the last hour.
 func (s *Scanner) Pod(uid metric.PodUID) (*Pod, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	f, ok := s.mu.pods[uid]
-	return f.pod, ok
+	if !ok || time.Since(f.pod.At) > outdated {
+		return nil, false
+	}
+	return f.pod, true
 }
 
 // Last returns how the last background scan went, apart from those of slow pods; its zero value
@@ -143,8 +153,8 @@ func (s *Scanner) round(ctx context.Context, slow bool) Round {
 	}
 	pace := newPace(s.opts.Share)
 	v, err := s.view(pace)
-	var p problems
-	p.add(err)
+	var p problems.List
+	p.Add(err)
 	for _, uid := range v.order {
 		if (v.took[uid] >= s.opts.PodTimeout) != slow {
 			continue
@@ -161,14 +171,14 @@ func (s *Scanner) round(ctx context.Context, slow bool) Round {
 		if before, ok := s.Pod(uid); !slow && errors.Is(err, errSlow) && ok {
 			f.pod = before // until it is looked at in more time
 		} else if err != nil {
-			p.add(fmt.Errorf("pod %s: %w", uid, err))
+			p.Add(fmt.Errorf("pod %s: %w", uid, err))
 		}
 		if f.pod.Ephemeral == nil {
 			r.Unknown++
 		}
 		s.keep(uid, f)
 	}
-	r.Took, r.Inodes, r.Problems = time.Since(r.At), pace.steps, p.join()
+	r.Took, r.Inodes, r.Problems = time.Since(r.At), pace.steps, p.Err()
 	return r
 }
 
@@ -195,9 +205,9 @@ func (s *Scanner) keep(uid metric.PodUID, f found) {
 // view lists the pods of the node, forgets those that are gone, and reads what looks at single
 // pods share.
 func (s *Scanner) view(p *pace) (*view, error) {
-	var all problems
+	var all problems.List
 	layers, err := findLayers(s.opts.Proc, s.opts.ContainerRoot)
-	all.add(err)
+	all.Add(err)
 	v := &view{
 		opts: &s.opts, pace: p, layers: layers, took: map[metric.PodUID]time.Duration{},
 		dirs: map[metric.PodUID]string{}, logs: map[metric.PodUID]string{},
@@ -206,8 +216,8 @@ func (s *Scanner) view(p *pace) (*view, error) {
 	pods := s.opts.on(s.opts.KubeletRoot, "pods")
 	names, err := list(pods)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		all.add(fmt.Errorf("list pods: %w", err))
-		return v, all.join() // not knowing who is there, forget nobody
+		all.Add(fmt.Errorf("list pods: %w", err))
+		return v, all.Err() // not knowing who is there, forget nobody
 	}
 	for _, name := range names {
 		if uid, ok := podcgroup.NormalizeUID(name); ok {
@@ -217,7 +227,7 @@ func (s *Scanner) view(p *pace) (*view, error) {
 	}
 	logs := s.opts.on(s.opts.PodLogs)
 	if names, err = list(logs); err != nil && len(v.dirs) > 0 {
-		all.add(fmt.Errorf("list logs of pods: %w", err))
+		all.Add(fmt.Errorf("list logs of pods: %w", err))
 	}
 	for _, name := range names { // NAMESPACE_NAME_UID
 		if uid, ok := podcgroup.NormalizeUID(name[strings.LastIndexByte(name, '_')+1:]); ok {
@@ -226,7 +236,7 @@ func (s *Scanner) view(p *pace) (*view, error) {
 	}
 
 	if len(v.order) > 0 && len(layers.pods) == 0 {
-		all.add(fmt.Errorf("find containers: no process of any pod is in %s: mount the host's /proc and set Proc", s.opts.Proc))
+		all.Add(fmt.Errorf("find containers: no process of any pod is in %s: mount the host's /proc and set Proc", s.opts.Proc))
 	}
 
 	s.mu.Lock()
@@ -242,41 +252,16 @@ func (s *Scanner) view(p *pace) (*view, error) {
 	slices.SortFunc(v.order, func(a, b metric.PodUID) int {
 		return cmp.Or(cmp.Compare(v.took[a], v.took[b]), cmp.Compare(a, b))
 	})
-	return v, all.join()
+	return v, all.Err()
 }
 
-// list returns the names in a directory.
+// list returns the names in a directory. Of anything else in its place, a pipe for one, it does not
+// wait for the other end.
 func list(dir string) ([]string, error) {
-	f, err := os.Open(dir)
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	return f.Readdirnames(-1)
-}
-
-// problems are what went wrong. Beyond the first few they are only counted: on a node where one
-// thing is wrong it is wrong with every pod.
-type problems struct {
-	errs []error
-	more int
-}
-
-const mostProblems = 10
-
-func (p *problems) add(err error) {
-	switch {
-	case err == nil:
-	case len(p.errs) < mostProblems:
-		p.errs = append(p.errs, err)
-	default:
-		p.more++
-	}
-}
-
-func (p *problems) join() error {
-	if p.more > 0 {
-		return errors.Join(append(slices.Clip(p.errs), fmt.Errorf("and %d more", p.more))...)
-	}
-	return errors.Join(p.errs...)
 }

@@ -247,6 +247,30 @@ func TestPodsComeAndGo(t *testing.T) {
 	has()
 }
 
+func TestAnOldFindingTellsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScanner(t, Options{})
+		s.keep(uid, found{pod: &Pod{At: time.Now()}, began: time.Now()})
+		time.Sleep(time.Hour)
+		if _, ok := s.Pod(uid); !ok {
+			t.Error("nothing is known after an hour")
+		}
+		time.Sleep(time.Nanosecond)
+		if pod, ok := s.Pod(uid); ok || pod != nil {
+			t.Errorf("after more than an hour: %+v", pod)
+		}
+	})
+}
+
+// Who puts a pipe where a directory was does not stop the scanner.
+func TestListOfAPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	must(t, unix.Mkfifo(pipe, 0o600))
+	if names, err := list(pipe); !errors.Is(err, unix.ENOTDIR) {
+		t.Errorf("got %v, %v; want it is no directory", names, err)
+	}
+}
+
 // One with too many files to be counted in time is counted in another lane.
 func TestPodTakesLong(t *testing.T) {
 	n := newNode(t)
@@ -407,17 +431,4 @@ func TestOptions(t *testing.T) {
 	f(Options{Share: 1.5}, "the share is 1.5: it must be above 0 and at most 1")
 	f(Options{Share: -1}, "the share is -1")
 	f(Options{Period: -time.Second}, "Period is -1s: it must be positive")
-}
-
-func TestProblems(t *testing.T) {
-	var p problems
-	if err := p.join(); err != nil {
-		t.Errorf("none = %v", err)
-	}
-	for i := range mostProblems + 5 {
-		p.add(fmt.Errorf("problem %d", i))
-	}
-	if got := p.join().Error(); !strings.HasSuffix(got, "problem 9\nand 5 more") {
-		t.Errorf("problems = %s", got)
-	}
 }

@@ -48,25 +48,40 @@ func TestLivePod(t *testing.T) {
 	if len(s.Node.SystemContainers) != 1 || s.Node.SystemContainers[0].Name != "pods" {
 		t.Fatalf("system containers = %+v, want pods", s.Node.SystemContainers)
 	}
-	for cgroup, got := range map[string]*stats.MemoryStats{
-		pod: p.Memory, pod + "/" + id("a"): p.Containers[0].Memory, "/kubepods": s.Node.SystemContainers[0].Memory,
-	} {
-		usage := m.number(0, cgroup, "memory.usage_in_bytes")
-		working := usage - m.stat(cgroup, "total_inactive_file")
-		available := "absent"
-		if limit := m.number(0, cgroup, "memory.limit_in_bytes"); cgroup != pod+"/"+id("a") {
-			available = fmt.Sprint(limit - working)
+	memory := func(s *stats.Summary) map[string]*stats.MemoryStats {
+		p := find(s, uid)
+		return map[string]*stats.MemoryStats{
+			pod: p.Memory, pod + "/" + id("a"): p.Containers[0].Memory, "/kubepods": s.Node.SystemContainers[0].Memory,
 		}
-		want := fmt.Sprint("usage ", usage, " working set ", working, " rss ", m.stat(cgroup, "total_rss"), " available ", available)
-		if got := fmt.Sprint("usage ", value(got.UsageBytes), " working set ", value(got.WorkingSetBytes), " rss ", value(got.RSSBytes),
-			" available ", value(got.AvailableBytes)); got != want || usage == 0 {
-			t.Errorf("%s: %s, want %s", cgroup, got, want)
+	}
+	var wrong []string
+	for range 50 { // the kernel gives pages in stock back when it likes
+		wrong = nil
+		for cgroup, got := range memory(s) {
+			usage := m.number(0, cgroup, "memory.usage_in_bytes")
+			working := usage - m.stat(cgroup, "total_inactive_file")
+			available := "absent"
+			if limit := m.number(0, cgroup, "memory.limit_in_bytes"); cgroup != pod+"/"+id("a") {
+				available = fmt.Sprint(limit - working)
+			}
+			want := fmt.Sprint("usage ", usage, " working set ", working, " rss ", m.stat(cgroup, "total_rss"), " available ", available)
+			if got := fmt.Sprint("usage ", value(got.UsageBytes), " working set ", value(got.WorkingSetBytes), " rss ", value(got.RSSBytes),
+				" available ", value(got.AvailableBytes)); got != want || usage == 0 {
+				wrong = append(wrong, fmt.Sprintf("%s: %s, want %s", cgroup, got, want))
+			}
 		}
+		if wrong == nil {
+			break
+		}
+		s = read(t, m.Reader, Containers)
+	}
+	if wrong != nil {
+		t.Error(strings.Join(wrong, "\n"))
 	}
 	if got, want := value(p.CPU.UsageCoreNanoSeconds), fmt.Sprint(m.number(1, pod, "cpuacct.usage")); got != want || p.CPU.UsageNanoCores != nil {
 		t.Errorf("processor time = %s at %s, want %s and no rate on the first read", got, value(p.CPU.UsageNanoCores), want)
 	}
-	if s := read(t, m.Reader, Pods); len(s.Pods) != 1 || s.Pods[0].Containers != nil {
+	if s = read(t, m.Reader, Pods); len(s.Pods) != 1 || s.Pods[0].Containers != nil {
 		t.Errorf("at depth Pods: %+v, want one without containers", s.Pods)
 	}
 }
@@ -119,10 +134,12 @@ func TestLiveTwoCgroups(t *testing.T) {
 	m := newMachine(t, Options{})
 	m.mkdir("/kubepods/burstable/pod" + uid + "/" + id("a"))
 	m.start("/kubepods/besteffort/pod" + uid + "/" + id("b"))
+	usage := func() uint64 { return m.number(0, "/kubepods/besteffort/pod"+uid, "memory.usage_in_bytes") }
+	before := usage()
 	s := read(t, m.Reader, Pods)
-	want := m.number(0, "/kubepods/besteffort/pod"+uid, "memory.usage_in_bytes")
-	if len(s.Pods) != 1 || value(s.Pods[0].Memory.UsageBytes) != fmt.Sprint(want) || want == 0 {
-		t.Errorf("pods = %+v, want one that uses %d bytes", s.Pods, want)
+	after := usage() // less, if the kernel gave pages in stock back
+	if len(s.Pods) != 1 || *s.Pods[0].Memory.UsageBytes > before || *s.Pods[0].Memory.UsageBytes < after || after == 0 {
+		t.Errorf("pods = %+v, want one that uses %d to %d bytes", s.Pods, after, before)
 	}
 	m.start("/kubepods/burstable/pod" + uid + "/" + id("a"))
 	s, err := m.Read(context.Background(), Pods)
@@ -231,15 +248,15 @@ func TestLiveClose(t *testing.T) {
 	open := descriptors()
 	for range 5 {
 		read(t, m.Reader, Containers)
-		if now := descriptors(); now != open {
-			t.Errorf("descriptors after more reads = %d, want %d as before", now, open)
+		if now := descriptors(); now > open { // fewer: one of another test went
+			t.Errorf("descriptors after more reads = %d, want %d at most, as before", now, open)
 		}
 	}
 	if err := m.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	if now := descriptors(); now != before || open <= before {
-		t.Errorf("descriptors: %d before, %d while open, %d after Close, want as many as before", before, open, now)
+	if now := descriptors(); now > before || open <= before {
+		t.Errorf("descriptors: %d before, %d while open, %d after Close, want no more than before", before, open, now)
 	}
 	if _, err := m.Read(context.Background(), Pods); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Read after Close: %v, want os.ErrClosed", err)

@@ -3,14 +3,17 @@
 package vitals
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -106,12 +109,17 @@ func (m *machine) rmdir(cgroup string) {
 	}
 }
 
-// start starts a process in a cgroup, which it makes, and returns what ends it.
+// start starts a process in a cgroup, which it makes, and returns what ends it. By then the process used
+// memory and time there, and sleeps, so that it uses no more.
 func (m *machine) start(cgroup string) (end func()) {
 	m.t.Helper()
 	m.mkdir(cgroup)
-	cmd := exec.Command("sleep", "1000")
-	if err := cmd.Start(); err != nil {
+	cmd := exec.Command("sh", "-c", "read _; exec sleep 1000")
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		m.t.Fatalf("start a process: %v", err)
 	}
 	end = func() { // of which the second does nothing
@@ -121,6 +129,15 @@ func (m *machine) start(cgroup string) (end func()) {
 	m.t.Cleanup(end)
 	for _, root := range m.dirs {
 		m.write(filepath.Join(root, cgroup, "cgroup.procs"), strconv.Itoa(cmd.Process.Pid))
+	}
+	if _, err := io.WriteString(in, "\n"); err != nil {
+		m.t.Fatalf("have the process go on: %v", err)
+	}
+	var stat []byte
+	for late := time.Now().Add(10 * time.Second); !bytes.Contains(stat, []byte("(sleep) S")); time.Sleep(time.Millisecond) {
+		if stat, err = os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid)); err != nil || time.Now().After(late) {
+			m.t.Fatalf("wait for the process to sleep: %q, %v", stat, err)
+		}
 	}
 	return end
 }

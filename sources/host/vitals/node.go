@@ -47,12 +47,12 @@ func (r *round) readNode(n *stats.NodeStats) {
 }
 
 // proc reads a file that is in no cgroup.
-func (r *round) proc(h *handle) ([]byte, error) { return r.files.read(h, unix.AT_FDCWD) }
+func (r *round) proc(h *handle) ([]byte, error) { return r.read(h, unix.AT_FDCWD) }
 
 // nodeMemory reads the root cgroup, and MemTotal. Where the root cgroup tells nothing, as without the
 // memory controller, meminfo stands for it.
 func (r *round) nodeMemory(n *stats.NodeStats) {
-	from := &r.Reader.mu.node
+	from := &r.mu.node
 	m := &memory{}
 	var err error
 	if from.root == nil {
@@ -85,7 +85,7 @@ func (r *round) nodeMemory(n *stats.NodeStats) {
 
 // nodeStalls reads the kernel's stall information, of which some kernels keep none.
 func (r *round) nodeStalls(n *stats.NodeStats) {
-	from := &r.Reader.mu.node
+	from := &r.mu.node
 	if psi, at := r.stalls(&from.cpu); psi != nil {
 		n.CPU = &stats.CPUStats{Time: at, PSI: psi}
 	}
@@ -125,7 +125,7 @@ func asPSI(s kernel.Stall) stats.PSIData {
 
 // rlimit reads how many tasks there may be, and are: threads, each of which takes a process number.
 func (r *round) rlimit() *stats.RlimitStats {
-	from := &r.Reader.mu.node
+	from := &r.mu.node
 	l := &stats.RlimitStats{}
 	for _, h := range [...]*handle{&from.pidMax, &from.threadsMax} {
 		limit, err := r.number(h, unix.AT_FDCWD)

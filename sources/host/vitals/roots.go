@@ -29,7 +29,7 @@ const (
 // findRoots returns the kubepods cgroups. Usually it is one; a node whose cgroup driver was changed has
 // the other's left over.
 func (r *round) findRoots() []*cgroup {
-	state := &r.Reader.mu
+	state := &r.mu
 	if time.Since(state.looked) < searchAfter && !slices.ContainsFunc(state.roots, r.vanished) {
 		return state.roots
 	}

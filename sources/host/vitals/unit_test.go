@@ -274,3 +274,20 @@ func FuzzParseMeminfo(f *testing.F) {
 		}
 	})
 }
+
+// A time that followed the clock would make every figure old news for as long as the clock was set
+// back, and nobody would be evicted meanwhile.
+func TestTimesDoNotFollowTheClock(t *testing.T) {
+	s, err := newFixture(t, 1).open().Read(t.Context(), Pods)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &s.Node
+	for what, at := range map[string]time.Time{
+		"memory": n.Memory.Time.Time, "cpu": n.CPU.Time.Time, "io": n.IO.Time.Time, "tasks": n.Rlimit.Time.Time, "disk": n.Fs.Time.Time,
+	} {
+		if !strings.Contains(at.String(), " m=") {
+			t.Errorf("%s: %v has no monotonic reading", what, at)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package promtest
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/history/promclient"
+)
+
+// Filled starts a Prometheus that holds what exposition writes, in the format OpenMetrics,
+// and returns what asks it: once query has so many series at a time. Without promtool the
+// test is skipped.
+func Filled(t testing.TB, exposition func(io.Writer), query string, at time.Time, series int) *history.History {
+	t.Helper()
+	if _, err := exec.LookPath("promtool"); err != nil {
+		t.Skip("no promtool in $PATH: apt-get install prometheus")
+	}
+	dir := t.TempDir()
+	said, err := os.Create(filepath.Join(dir, "said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	w := bufio.NewWriter(said)
+	exposition(w)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "promtool", "tsdb", "create-blocks-from", "openmetrics", said.Name(), filepath.Join(dir, "data")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	url, log := Start(t, dir, "global: {}\n", "--storage.tsdb.retention.time=100y")
+	client, err := promclient.New(promclient.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		if a, err := client.Query(ctx, query, at); err == nil && len(a.Series) == series {
+			return history.New(history.Options{Client: client})
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("Prometheus does not answer in a minute:\n%s", log())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
