@@ -34,6 +34,7 @@ func (c *Cluster) reflectors() []*cache.Reflector {
 		convert: func(p *v1.Pod) podView {
 			view := podView{facts: podFacts(p, c.opts.Now(), shared)}
 			if c.opts.Node != "" {
+				p.ManagedFields = nil // often half of a pod, and nobody's concern here
 				view.whole = p
 			}
 			return view

@@ -1,25 +1,25 @@
 package deploy
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
 // agentsOf returns the agents of components/agent with more components.
 func agentsOf(t *testing.T, more ...string) *appsv1.DaemonSet {
 	t.Helper()
-	components := []string{filepath.Join(root, "components", "agent")}
-	for _, c := range more {
-		components = append(components, filepath.Join(root, "components", c))
-	}
-	s := decode(t, render(t, filepath.Join(root, "base"), components...))
+	s := decode(t, render(t, filepath.Join(root, "base"), componentPaths(append([]string{"agent"}, more...)...)...))
 	if s.agents == nil {
 		t.Fatal("no DaemonSet")
 	}
@@ -133,6 +133,63 @@ func TestAgentsAreOnEveryNode(t *testing.T) {
 			t.Errorf("%+v is no probe of %s", probe, endpoint)
 		}
 	}
+}
+
+// TestDocsHaveTheRights holds the table of rights in docs/agent.md to the components:
+// each right is there, and none that no component gives.
+func TestDocsHaveTheRights(t *testing.T) {
+	text, err := os.ReadFile("../docs/agent.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ = bytes.Cut(text, []byte("## What an agent may do\n"))
+	text, _, _ = bytes.Cut(text, []byte("\nRBAC knows no nodes"))
+	got := map[string][]string{}
+	component := ""
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 || strings.Contains(line, "---") || strings.Contains(line, "verbs") || strings.Contains(cells[4], "`)") {
+			continue // no right, or one of a role that Kubernetes brings: TestBindings has those
+		}
+		if name := strings.Trim(cells[1], " `"); name != "" {
+			component = name
+		}
+		resources := strings.Split(cells[3], ";")
+		for i, verbs := range strings.Split(cells[2], ";") {
+			got[component] = append(got[component], strings.Join(words(verbs), " ")+" of "+strings.Join(words(resources[i]), " "))
+		}
+	}
+	want := map[string][]string{}
+	components := []string{"agent", "agent-evict", "agent-kill", "agent-conditions"}
+	for _, o := range decode(t, render(t, filepath.Join(root, "base"), componentPaths(components...)...)).typed {
+		if role, ok := o.(*rbacv1.ClusterRole); ok && slices.Contains(components, strings.TrimPrefix(role.Name, "weir:")) {
+			for _, r := range role.Rules {
+				name := strings.TrimPrefix(role.Name, "weir:")
+				want[name] = append(want[name], strings.Join(r.Verbs, " ")+" of "+strings.Join(r.Resources, " "))
+			}
+		}
+	}
+	for _, of := range []map[string][]string{got, want} {
+		for _, rights := range of {
+			slices.Sort(rights)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rights in docs/agent.md (-want +got):\n%s", diff)
+	}
+}
+
+// words returns the words of a list.
+func words(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' })
+}
+
+// componentPaths returns the folders of components.
+func componentPaths(names ...string) (paths []string) {
+	for _, n := range names {
+		paths = append(paths, filepath.Join(root, "components", n))
+	}
+	return paths
 }
 
 // TestModesOfAgents holds that an agent acts only where a component says so, and that

@@ -113,8 +113,17 @@ func (p *policies) judge(t *testing.T, r request, by user.Info) string {
 	}
 	kind := corev1.SchemeGroupVersion.WithKind("Pod")
 	resource := corev1.SchemeGroupVersion.WithResource("pods")
-	o := about.(metav1.Object)
+	name, namespace := "web", "shop"
+	if o, is := about.(metav1.Object); is {
+		name, namespace = o.GetName(), o.GetNamespace()
+	}
 	switch about.(type) {
+	case *corev1.PodExecOptions:
+		kind.Kind = "PodExecOptions"
+	case *corev1.PodProxyOptions:
+		kind.Kind = "PodProxyOptions"
+	case *corev1.NodeProxyOptions:
+		kind.Kind, resource, name, namespace = "NodeProxyOptions", corev1.SchemeGroupVersion.WithResource("nodes"), "n1", ""
 	case *corev1.Node:
 		kind, resource = corev1.SchemeGroupVersion.WithKind("Node"), corev1.SchemeGroupVersion.WithResource("nodes")
 	case *policyv1.Eviction:
@@ -128,13 +137,13 @@ func (p *policies) judge(t *testing.T, r request, by user.Info) string {
 		}
 	}
 	err := p.plugin.Validate(t.Context(), admission.NewAttributesRecord(
-		r.is, r.old, kind, o.GetNamespace(), o.GetName(), resource, r.sub, r.verb, options, false, by,
+		r.is, r.old, kind, namespace, name, resource, r.sub, r.verb, options, false, by,
 	), admission.NewObjectInterfacesFromScheme(scheme.Scheme))
 	if err == nil {
 		return ""
 	}
 	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
-		t.Errorf("%s: not judged: %v", o.GetName(), err)
+		t.Errorf("%s: not judged: %v", name, err)
 	}
 	_, why, _ := strings.Cut(err.Error(), "denied request: ")
 	return why
@@ -177,6 +186,12 @@ func evicted(uid types.UID) *policyv1.Eviction {
 	if uid != "" {
 		e.DeleteOptions = &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
 	}
+	return e
+}
+
+func evictedWithin(grace int64) *policyv1.Eviction {
+	e := evicted("u1")
+	e.DeleteOptions.GracePeriodSeconds = &grace
 	return e
 }
 
@@ -232,7 +247,11 @@ func TestPodPolicy(t *testing.T) {
 		{"resizes it", agentOn("n1"), request{verb: admission.Update, sub: "resize", old: web, is: web}, notThat},
 		{"makes one", agentOn("n1"), request{verb: admission.Create, is: web}, notThat},
 		{"binds one", agentOn("n1"), request{verb: admission.Create, sub: "binding", is: web}, notThat},
+		{"runs a command in it", agentOn("n1"), request{verb: admission.Connect, sub: "exec", is: &corev1.PodExecOptions{Command: []string{"sh"}}}, notThat},
+		{"reaches its ports", agentOn("n1"), request{verb: admission.Connect, sub: "proxy", is: &corev1.PodProxyOptions{Path: "/"}}, notThat},
 		{"evicts", agentOn("n1"), request{verb: admission.Create, sub: "eviction", is: evicted("u1")}, ""},
+		{"evicts, with a second to end", agentOn("n1"), request{verb: admission.Create, sub: "eviction", is: evictedWithin(1)}, ""},
+		{"evicts at once", agentOn("n1"), request{verb: admission.Create, sub: "eviction", is: evictedWithin(0)}, atOnce},
 		{"evicts whichever has the name", agentOn("n1"), request{verb: admission.Create, sub: "eviction", is: evicted("")}, anyUID},
 		{"evicts, by a token of no node", agentOn(""), request{verb: admission.Create, sub: "eviction", is: evicted("u1")}, noNode},
 		{"is somebody else, and fails one", &user.DefaultInfo{Name: "system:node:n1"}, marks(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), ""},
@@ -311,6 +330,8 @@ func TestNodePolicy(t *testing.T) {
 		{"cordons it", agentOn("n1"), spec(func(n *corev1.Node) { n.Spec.Unschedulable = true }), tooMuch},
 		{"labels it", agentOn("n1"), spec(func(n *corev1.Node) { n.Labels["zone"] = "b" }), tooMuch},
 		{"taints another", agentOn("n2"), spec(taint("weir.dev/memory-pressure", corev1.TaintEffectNoSchedule)), others},
+		{"goes through its kubelet", agentOn("n1"), request{verb: admission.Connect, sub: "proxy", is: &corev1.NodeProxyOptions{Path: "/run"}}, others},
+		{"makes another", agentOn("n1"), request{verb: admission.Create, is: node("n9")}, others},
 		{"removes it", agentOn("n1"), request{verb: admission.Delete, old: n1}, others},
 		{"is the kubelet", &user.DefaultInfo{Name: "system:node:n1"}, status(condition("MemoryPressure")), ""},
 	} {

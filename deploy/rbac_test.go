@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/usage"
 )
@@ -29,6 +30,8 @@ func TestRights(t *testing.T) {
 		"weir:metrics-reader: get list of nodes pods in metrics.k8s.io",
 		"weir:metrics-reader: get list of pods pods/explanation containers missing recommendations autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
 		"weir:evaluator: create of evaluations in weir.dev",
+		"weir:resizer: get of pods",
+		"weir:resizer: patch of pods/resize",
 		"weir:cluster-reader: get list of nodes pods in metrics.k8s.io",
 		"weir:cluster-reader: get list of nodes nodes/explanation nodes/eviction nodes/podcgroups pods pods/explanation containers cgroups missing recommendations ui autoscalers/explanation horizontalpodautoscalers/explanation in weir.dev",
 		"weir:leader: create of leases in coordination.k8s.io",
@@ -69,6 +72,9 @@ func TestRights(t *testing.T) {
 			case *rbacv1.Role:
 				role, rules = o.Name, o.Rules
 			}
+			if labels := o.(metav1.Object).GetLabels(); role == "weir:resizer" && (labels["rbac.authorization.k8s.io/aggregate-to-edit"] != "" || labels["rbac.authorization.k8s.io/aggregate-to-admin"] != "") {
+				t.Error("weir:resizer widens what edit or admin may do")
+			}
 			for _, r := range rules {
 				if got := sentence(role, r); !slices.Contains(want, got) {
 					t.Errorf("a right that is not in the list:\n%s", got)
@@ -96,7 +102,7 @@ func checkRule(t *testing.T, role string, r rbacv1.PolicyRule) {
 	t.Helper()
 	acts := role == "weir:autoscaler"
 	scales := slices.Equal(r.Resources, []string{"*/scale"}) && (slices.Equal(r.Verbs, []string{"get"}) || acts && slices.Equal(r.Verbs, []string{"get", "update"}))
-	if role == "weir:autoscaler-editor" {
+	if role == "weir:autoscaler-editor" || role == "weir:resizer" {
 		return // for people: TestBindings holds that weir does not have it
 	}
 	for _, group := range r.APIGroups {
@@ -179,7 +185,7 @@ func TestBindings(t *testing.T) {
 		}
 		check := func(binding string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
 			t.Helper()
-			if strings.HasSuffix(ref.Name, "-editor") {
+			if strings.HasSuffix(ref.Name, "-editor") || ref.Name == "weir:resizer" {
 				t.Errorf("%s binds %s, which is for people", binding, ref.Name)
 			}
 			if role := ref.Kind + " " + ref.Name; !roles[role] && brought[role] == "" {

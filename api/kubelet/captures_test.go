@@ -128,11 +128,6 @@ func numbers(b *metric.Batch, clock time.Duration, keep func(*metric.Sample, met
 	return all
 }
 
-// ids returns a predicate of metrics.
-func ids(of ...metric.ID) func(*metric.Sample, metric.ID) bool {
-	return func(_ *metric.Sample, id metric.ID) bool { return slices.Contains(of, id) }
-}
-
 // What a kubelet said, served by an agent, says the same to a weir server.
 func TestServesWhatAKubeletSaid(t *testing.T) {
 	for _, c := range []struct {

@@ -1,7 +1,9 @@
 package kubelet
 
 import (
+	"cmp"
 	"path"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,6 +54,9 @@ func (t *tree) summary(base *stats.Summary) *stats.Summary {
 			out.Pods = append(out.Pods, *b)
 		}
 	}
+	slices.SortStableFunc(out.Pods, func(a, b stats.PodStats) int {
+		return cmp.Or(cmp.Compare(a.PodRef.Namespace, b.PodRef.Namespace), cmp.Compare(a.PodRef.Name, b.PodRef.Name))
+	})
 	for i := range out.Pods {
 		if p := &out.Pods[i]; p.Containers == nil {
 			p.Containers = []stats.ContainerStats{} // a kubelet's is never null

@@ -90,11 +90,11 @@ func TestSummaryOverBase(t *testing.T) {
 	want(t, told,
 		"node1: CPU 100000000000 ns at 04:00:00; 111 bytes, 70 faults at 04:00:05; 5 free",
 		"pods: CPU 50000000000 ns at 04:00:00, stalled 3000 µs, 1.5%; 99 bytes, 70 faults at 04:00:05",
+		"shop/new began-since: no CPU; 1 bytes, 70 faults at 04:00:05; 0 volumes",
 		// Memory without page faults is not taken beside those of another moment.
 		"shop/web "+uid+"web: CPU 10000000000 ns at 04:00:00; 10485760 bytes, 7 faults at 04:00:00; 1 volumes",
 		"  app: CPU 9000000000 ns at 04:00:00; 9437184 bytes, 7 faults at 04:00:00; logs true",
 		"  just-begun: no CPU; 6 bytes, 70 faults at 04:00:05; logs false",
-		"shop/new began-since: no CPU; 1 bytes, 70 faults at 04:00:05; 0 volumes",
 	)
 }
 

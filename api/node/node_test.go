@@ -119,7 +119,7 @@ func TestFailures(t *testing.T) {
 	f(agent(), "homeless", 503, "find the agent on node homeless: none of its 0 addresses", "spec.nodeName=homeless")
 	f(agent(), "moved", 404, "the agent on node moved says: this weir is on node n1, not on moved", "Ask for n1")
 	f(says(401, "Unauthorized"), "n1", 502, "does not know weir's token: Unauthorized", "tokenreviews")
-	f(says(403, `{"kind":"Status","message":"needs: get nodes/eviction"}`), "n1", 502, "refuses weir: needs: get nodes/eviction", "weir:cluster-reader")
+	f(says(403, `{"kind":"Status","message":"needs: get nodes/eviction"}`), "n1", 502, "refuses weir: needs: get nodes/eviction", "weir:agents-reader")
 	f(says(404, "404 page not found"), "n1", 502, "no agent of this version: it says 404 404 page not found", "--agent-port")
 	f(says(200, "<html>"), "n1", 502, "read the answer about evictions on node n1", "--agent-port")
 	f(says(200, `"`+strings.Repeat("x", 5000)+`"`), "n1", 502, "its answer is too long", "log")

@@ -135,7 +135,7 @@ func refused(node string, err error) error {
 			"The agent asks the API server who comes: see its log, and whether it may create tokenreviews (ClusterRole system:auth-delegator).")
 	case errors.As(err, &said) && said.Status == http.StatusForbidden:
 		return fail(http.StatusBadGateway, "the agent on node "+node+" refuses weir: "+said.Message,
-			"weir's service account needs get on nodes/"+Eviction+" and nodes/"+PodCgroups+" of "+wire.Group+": bind it to the ClusterRole weir:cluster-reader.")
+			"weir's service account needs get on nodes/"+Eviction+" and nodes/"+PodCgroups+" of "+wire.Group+": the ClusterRole weir:agents-reader, which deploy/kustomize/components/agent binds to it.")
 	case errors.As(err, &said) && said.Hint != "": // it is a weir, and knows what to do
 		return fail(said.Status, "the agent on node "+node+" says: "+said.Message, said.Hint)
 	case errors.As(err, &said):

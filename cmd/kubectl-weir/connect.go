@@ -34,11 +34,7 @@ func (l *location) addFlags(f *pflag.FlagSet) {
 }
 
 // config reads the kubeconfig as kubectl does.
-func (l *location) config() clientcmd.ClientConfig {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = l.kubeconfig
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: l.context})
-}
+func (l *location) config() clientcmd.ClientConfig { return reach.Kubeconfig(l.kubeconfig, l.context) }
 
 // namespace returns the namespace of the kubeconfig's context. A weir that is
 // asked directly need not belong to that cluster: then there is none.
@@ -48,7 +44,7 @@ func (l *location) namespace() (string, error) {
 	}
 	namespace, _, err := l.config().Namespace()
 	if err != nil {
-		return "", noCluster(fmt.Errorf("read kubeconfig: %w", err))
+		return "", reach.NoCluster(err, noCluster)
 	}
 	return namespace, nil
 }
@@ -60,15 +56,13 @@ func (l *location) connect() (*reach.Weir, error) {
 	}
 	config, err := l.config().ClientConfig()
 	if err != nil {
-		return nil, noCluster(fmt.Errorf("find the cluster: %w", err))
+		return nil, reach.NoCluster(err, noCluster)
 	}
 	return through(config)
 }
 
 // noCluster says what to do where no kubeconfig can be read.
-func noCluster(err error) error {
-	return cli.Hintf(err, "Name a kubeconfig with --kubeconfig=FILE, or a weir with --server=URL.")
-}
+const noCluster = "Name a kubeconfig with --kubeconfig=FILE, or a weir with --server=URL."
 
 // through returns the weir that an API server hands requests on to. It tells weir
 // who asks, so that nobody learns more than he may.

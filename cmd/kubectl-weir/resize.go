@@ -1,11 +1,10 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/weir-metrics/weir/internal/reach"
 	"github.com/weir-metrics/weir/internal/resizing"
 )
 
@@ -17,7 +16,7 @@ func newResize(where *location) *cobra.Command {
 		Cluster: func() (kubernetes.Interface, error) {
 			config, err := where.config().ClientConfig()
 			if err != nil {
-				return nil, noCluster(fmt.Errorf("find the cluster: %w", err))
+				return nil, reach.NoCluster(err, "Name a kubeconfig with --kubeconfig=FILE: pods are read and changed there.")
 			}
 			return kubernetes.NewForConfig(config)
 		},

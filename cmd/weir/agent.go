@@ -2,11 +2,14 @@ package main
 
 import (
 	"cmp"
+	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -86,6 +89,11 @@ func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, err
 		return nil, err
 	}
 	p.Host.name(metric.NodeName(name))
+	for flag, dir := range map[string]string{"kubelet-root": a.kubeletRoot, "container-root": a.containerRoot} {
+		if _, err := os.Stat(dir); err != nil && a.given(flag) { // a machine without a kubelet need not have the default
+			return nil, cli.Usage(fmt.Errorf("--%s: %w", flag, err))
+		}
+	}
 	p.Host.KubeletRoot, p.Host.ContainerRoot = a.kubeletRoot, a.containerRoot
 	if p.Cluster != nil {
 		p.Cluster.Node = p.Host.Node

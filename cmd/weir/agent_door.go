@@ -19,12 +19,15 @@ import (
 // agentPort is where an agent serves whom the cluster lets read.
 const agentPort = 10290
 
-// newAgentSecure returns the secured server's options for an agent, of which no
-// Service has to learn that it ends.
+// newAgentSecure returns the secured server's options for an agent. No Service has to
+// learn that it ends. And it begins to measure, and to watch over its node, where the API
+// server is away: what cannot be looked up is by which proxies requests come, and none
+// come to an agent.
 func newAgentSecure() *server.Options {
 	o := server.NewOptions()
 	o.SecureServing.BindPort = agentPort
-	o.ShutdownDelay = 0
+	o.Authentication.TolerateInClusterLookupFailure = true
+	o.ShutdownDelay, o.ShutdownGrace = 0, grace/2
 	return o
 }
 

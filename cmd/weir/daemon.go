@@ -52,9 +52,16 @@ type daemon struct {
 
 // open makes everything a plan asks for. What can be wrong with it is found out
 // here, before anything runs. The log sink writes to out.
-func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon, error) {
-	var err error
-	d, undo := &daemon{log: log}, true
+func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *daemon, err error) {
+	d := &daemon{log: log}
+	defer func() {
+		if err != nil {
+			if d.listener != nil {
+				_ = d.listener.Close() // nothing was accepted yet
+			}
+			err = errors.Join(err, closeAll(d.sources))
+		}
+	}()
 	options := manager.Options{
 		MaxReads: p.MaxReads, Shutdown: grace, Logger: log, Pipeline: pipeline,
 	}
@@ -69,19 +76,11 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 		options.Facts = func() *metric.Facts { return nil }
 	}
 
-	// Listening comes before sources are opened: it is what goes wrong most, and
-	// there is nothing to undo yet.
+	// Listening comes before sources are opened: it is what goes wrong most.
 	if p.Listen != "" {
-		listener, err := serve.Listen(ctx, p.Listen, p.Open)
-		if err != nil {
+		if d.listener, err = serve.Listen(ctx, p.Listen, p.Open); err != nil {
 			return nil, err
 		}
-		d.listener = listener
-		defer func() {
-			if undo {
-				listener.Close()
-			}
-		}()
 	}
 	if d.sources, err = openSources(p, log); err != nil {
 		return nil, err
@@ -92,7 +91,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 	s := openSinks(p, out)
 	options.Sinks = s.named
 	if err := d.openRecordings(p, &options); err != nil {
-		return nil, errors.Join(err, closeAll(d.sources))
+		return nil, err
 	}
 
 	registry := prometheus.NewRegistry()
@@ -118,26 +117,28 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 	f.now = d.now
 	if p.HPAEvents {
 		if err := d.openAnnouncer(p, f); err != nil {
-			return nil, errors.Join(err, closeAll(d.sources))
+			return nil, err
 		}
 	}
 	// A mistake in the rules is found before anybody is asked anything.
 	if p.Secure != nil && p.APIs.External {
 		if f.external, err = externalmetrics.New(externalmetrics.Options{File: p.ExternalRules, Logger: log, Registerer: registry}); err != nil {
-			return nil, errors.Join(fmt.Errorf("read the rules of external metrics: %w", err), closeAll(d.sources))
+			return nil, fmt.Errorf("read the rules of external metrics: %w", err)
 		}
+		defer func() {
+			if err != nil {
+				f.external.Close()
+			}
+		}()
 	}
 	if p.Cluster != nil && p.Cluster.Node == "" { // who knows one node cannot speak of workloads
 		a, err := openAutoscalers(p, f, d.leads, d.scales(), log)
 		if err != nil {
-			if f.external != nil {
-				f.external.Close()
-			}
-			return nil, errors.Join(err, closeAll(d.sources))
+			return nil, err
 		}
 		d.scaler, f.scaler, f.autoscaling = a.controller, a.controller, a.answers
 		if f.resize, err = newRecommendations(p, f); err != nil {
-			return nil, errors.Join(err, closeAll(d.sources))
+			return nil, err
 		}
 	}
 	switch {
@@ -150,7 +151,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 		err = d.openNode(ctx, p, f, newest)
 	}
 	if err != nil {
-		return nil, errors.Join(err, closeAll(d.sources))
+		return nil, err
 	}
 	f.ui = newUI(f, d.manager.Sinks)
 	if d.listener != nil {
@@ -158,13 +159,12 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (*daemon
 	}
 	if p.Secure != nil {
 		if d.door, err = openDoor(ctx, p, f, log); err != nil {
-			return nil, errors.Join(err, closeAll(d.sources))
+			return nil, err
 		}
 		if d.scaler != nil {
 			d.door.acts = d.scaler.Run
 		}
 	}
-	undo = false
 	return d, nil
 }
 

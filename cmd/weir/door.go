@@ -118,9 +118,6 @@ func makeServer(ctx context.Context, o *server.Options, c server.Config) (*serve
 
 // close closes what was opened of a door that is never run.
 func (d *door) close() error {
-	if d.external != nil {
-		d.external.Close()
-	}
 	if d.server != nil {
 		return d.server.Close()
 	}

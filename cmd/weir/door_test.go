@@ -244,6 +244,7 @@ func TestWhoMayRead(t *testing.T) {
 		{"GET", "/ui/?namespace=shop&list=cgroups", 200, 403, 403, 401},
 		{"GET", "/ui/?q=shop", 403, 200, 403, 401},
 		{"GET", "/ui/?node=n1", 403, 200, 403, 401},
+		{"GET", "/ui/?eviction=n1", 403, 403, 403, 401}, // get nodes/eviction, too
 		{"GET", "/ui/?sources", 403, 200, 403, 401},
 		{"GET", "/apis/weir.dev/v1alpha1/ui?namespace=shop", 200, 403, 403, 401},
 		{"GET", "/apis/weir.dev/v1alpha1/ui/?namespace=shop", 200, 403, 403, 401},

@@ -92,16 +92,17 @@ func (f *front) local(p *plan) *serve.Mux {
 		mux.Handle(path, "", f.explain)
 	}
 	mux.List(wire.Path+"missing", "what has no number, and why, as JSON")
-	if f.autoscaling != nil {
-		for _, path := range autoscaling.Paths() {
-			mux.Handle(path, "", f.autoscaling)
-		}
-	}
-	if f.resize != nil {
-		for _, path := range resize.Paths() {
-			mux.Handle(path, "", f.resize)
-		}
+	scaling, resizing := f.autoscaling, f.resize
+	if scaling == nil || resizing == nil {
+		scaling, resizing = unclustered{}, unclustered{}
+	} else {
 		mux.List(wire.Path+resize.Resource, "which requests could be smaller, as JSON")
+	}
+	for _, path := range autoscaling.Paths() {
+		mux.Handle(path, "", scaling)
+	}
+	for _, path := range resize.Paths() {
+		mux.Handle(path, "", resizing)
 	}
 	if f.node != nil {
 		for _, path := range node.Paths() {
@@ -121,4 +122,12 @@ func (f *front) local(p *plan) *serve.Mux {
 		mux.HandlePprof()
 	}
 	return mux
+}
+
+// unclustered answers what only the weir of a whole cluster can.
+type unclustered struct{}
+
+func (unclustered) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	wire.Fail(w, &wire.Problem{Status: http.StatusNotFound, Message: "this weir does not watch a whole cluster, so it knows no autoscalers and no workloads' requests",
+		Hint: "Ask the weir of a cluster: with `kubectl weir`, or with --server=URL."})
 }

@@ -142,7 +142,12 @@ func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*beside.Ku
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	kubelet, err := beside.Ask(ctx, &http.Client{Transport: carrier}, at.URL)
+	client := &http.Client{
+		Transport: carrier,
+		// A kubelet sends nobody elsewhere, least of all with our token.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	kubelet, err := beside.Ask(ctx, client, at.URL)
 	if err == nil {
 		return kubelet, nil
 	}
@@ -172,14 +177,19 @@ func (e *evictor) pods() ([]*corev1.Pod, error) {
 	return e.cluster.NodePods(), nil
 }
 
+// stale is how long the API server may have said nothing for its list of pods to be
+// taken for complete. It speaks about once a minute even if nothing changes.
+const stale = 2 * time.Minute
+
 // ended reports whether a pod, by the UID that the runtime knows, will run nothing any
 // more. Of static pods the runtime knows a hash, and whether such a pod has ended only the
-// kubelet knows.
+// kubelet knows. While the API server is silent there may be pods that only the kubelet
+// has heard of.
 func (e *evictor) ended(uid types.UID) bool {
 	if e.cluster == nil || len(uid) != len("01234567-89ab-cdef-0123-456789abcdef") {
 		return false
 	}
-	if _, err := e.pods(); err != nil {
+	if _, err := e.pods(); err != nil || time.Since(e.cluster.Facts().At) > stale {
 		return false
 	}
 	return e.names.pod(metric.PodUID(uid)) == nil

@@ -3,12 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,7 +22,9 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/api/wire"
@@ -53,11 +60,12 @@ func TestEvictionPlan(t *testing.T) {
 		t.Errorf("without a cluster: secured %v, listening on %q", p.Secure != nil, p.Listen)
 	}
 
+	root := t.TempDir()
 	pod := map[string]string{"KUBERNETES_SERVICE_HOST": "192.0.2.1", "NODE_NAME": "n1", "POD_UID": "u1", "HOST_IP": "2001:db8::1"}
 	p, err = compileAgent(t, pod, "--in-cluster", "--eviction=kill", "--eviction-hard=memory.available<200Mi,nodefs.available<12%",
 		"--eviction-soft=memory.available<1Gi", "--eviction-soft-grace-period=memory.available=90s", "--eviction-minimum-reclaim=memory.available=50Mi",
 		"--eviction-pressure=memory.pressure.some.avg10>20 for 30s", "--eviction-max-pod-grace-period=60", "--eviction-reclaim=unix:///run/c.sock",
-		"--kubelet-root=/data/kubelet")
+		"--kubelet-root="+root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +83,9 @@ func TestEvictionPlan(t *testing.T) {
 	if e.Mode.String() != "kill" || e.Self != "u1" || e.MaxPodGraceSeconds != 60 || e.Reclaim != "/run/c.sock" || e.Kubelet.URL != "https://[2001:db8::1]:10250" {
 		t.Errorf("got %+v", e)
 	}
-	if p.Cluster.Node != "n1" || p.Host.Node != "n1" || p.Host.KubeletRoot != "/data/kubelet" || p.Secure == nil || p.Secure.SecureServing.BindPort != 10290 {
-		t.Errorf("node %q of the cluster, %q of the host, at %q, secured %v; want n1, n1, /data/kubelet and a secured port",
-			p.Cluster.Node, p.Host.Node, p.Host.KubeletRoot, p.Secure != nil)
+	if p.Cluster.Node != "n1" || p.Host.Node != "n1" || p.Host.KubeletRoot != root || p.Secure == nil || p.Secure.SecureServing.BindPort != 10290 {
+		t.Errorf("node %q of the cluster, %q of the host, at %q, secured %v; want n1, n1, %q and a secured port",
+			p.Cluster.Node, p.Host.Node, p.Host.KubeletRoot, p.Secure != nil, root)
 	}
 
 	delete(pod, "POD_UID")
@@ -105,10 +113,17 @@ func machineOf(available, used uint64) *machine {
 // TestThresholdsOfTheKubelet asks a kubelet by what it evicts: who has no thresholds
 // goes by them, who acts is warned of where the two would fight.
 func TestThresholdsOfTheKubelet(t *testing.T) {
+	thief := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("a kubelet sent the agent elsewhere, with %q", r.Header.Get("Authorization"))
+	}))
+	defer thief.Close()
 	status := http.StatusOK
 	kubelet := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/configz" || r.Header.Get("Authorization") != "Bearer s3cret" {
 			t.Errorf("asked %s by %q", r.URL.Path, r.Header.Get("Authorization"))
+		}
+		if status == http.StatusFound {
+			w.Header().Set("Location", thief.URL)
 		}
 		w.WriteHeader(status)
 		fmt.Fprint(w, `{"kubeletconfig":{"evictionHard":{"memory.available":"300Mi"},"enforceNodeAllocatable":["pods"]}}`)
@@ -161,6 +176,19 @@ func TestThresholdsOfTheKubelet(t *testing.T) {
 	e, s = openIt()
 	if len(s.Thresholds) != 5 || len(e.warnings) != 1 || !strings.Contains(e.warnings[0], "nodes/configz") {
 		t.Errorf("a kubelet that does not tell: %v, warned %q; want its defaults, and why", of(s), e.warnings)
+	}
+	// A mistake in the flags is none of the kubelet's, and not passed over.
+	p, err := compileAgent(t, map[string]string{"NODE_NAME": "n1"}, "--kubeconfig="+kubeconfig, "--kubelet-certificate-authority="+kubeconfig, "--listen=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t.Context(), p, io.Discard, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "reach the kubelet: read certificates: "+kubeconfig+" has none in PEM") {
+		t.Errorf("certificates that are none: %v", err)
+	}
+	status = http.StatusFound
+	e, s = openIt()
+	if len(s.Thresholds) != 5 || len(e.warnings) != 1 || !strings.Contains(e.warnings[0], "302 Found") {
+		t.Errorf("a kubelet that sends elsewhere: %v, warned %q; want its defaults, and why", of(s), e.warnings)
 	}
 }
 
@@ -216,15 +244,76 @@ func TestRunObserves(t *testing.T) {
 	}
 }
 
+// TestAgentStartsWithoutTheAPIServer runs an agent whose API server does not answer: it
+// measures, and says what it does not know.
+func TestAgentStartsWithoutTheAPIServer(t *testing.T) {
+	api := httptest.NewTLSServer(http.NotFoundHandler())
+	config := kubeconfig(t, api, "secret")
+	api.Close()
+	local, door := free(t), free(t)
+	_, port, err := net.SplitHostPort(door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A process of its own: what the library begins to learn who comes it does not end.
+	agent := exec.CommandContext(t.Context(), os.Args[0])
+	agent.Env = append(os.Environ(), asWeir+"=agent --node-name=n1 --kubeconfig="+config+" --kubelet-url=https://"+nobody+
+		" --bind-address=127.0.0.1 --secure-port="+port+" --listen="+local)
+	var out notes
+	agent.Stdout, agent.Stderr = &out, &out
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(agent.Process.Signal(syscall.SIGTERM), agent.Wait()); err != nil {
+			t.Errorf("ended with %v:\n%s", err, out.String())
+		}
+	}()
+	w := &weir{url: "http://" + local, client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	until(t, 30*time.Second, "it listens", func() bool {
+		conn, err := net.Dial("tcp", local)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	until(t, 30*time.Second, "it tells what it does not know", func() bool {
+		status, body := w.get(t, wire.Path+"nodes/n1/eviction")
+		return status == http.StatusOK && strings.Contains(body, "the API server has not told which pods this node has yet")
+	})
+	until(t, 30*time.Second, "it measures", func() bool {
+		status, body := w.get(t, "/metrics/resource")
+		return status == http.StatusOK && strings.Contains(body, "\nnode_cpu_usage_seconds_total ")
+	})
+}
+
 func TestEndedPods(t *testing.T) {
+	const gone = "01234567-89ab-cdef-0123-456789abcdef"
+	for silence, want := range map[time.Duration]bool{0: true, stale + time.Second: false} {
+		client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+		of := cluster.NewForClient(client, cluster.Options{Node: "n1", Now: func() time.Time { return time.Now().Add(-silence) }})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- of.Run(ctx) }()
+		e := &evictor{cluster: of, node: "n1", names: &podNames{pods: of.NodePods}}
+		until(t, 10*time.Second, "pods are known", func() bool { _, err := e.pods(); return err == nil })
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if got := e.ended(gone); got != want {
+			t.Errorf("a pod that the API server did not name %v ago: ended %v, want %v", silence, got, want)
+		}
+	}
+
 	// Without the API server's word nothing has ended; and of what is no UID of its, it
 	// has none.
 	e := &evictor{}
-	if e.ended("01234567-89ab-cdef-0123-456789abcdef") {
+	if e.ended(gone) {
 		t.Error("without a cluster a pod has ended")
 	}
 	e = &evictor{cluster: cluster.NewForClient(nil, cluster.Options{Node: "n1"}), names: &podNames{pods: func() []*corev1.Pod { return nil }}}
-	for _, uid := range []string{"01234567-89ab-cdef-0123-456789abcdef", "0123456789abcdef0123456789abcdef"} {
+	for _, uid := range []string{gone, "0123456789abcdef0123456789abcdef"} {
 		if e.ended(types.UID(uid)) {
 			t.Errorf("%s has ended, by nobody's word", uid)
 		}

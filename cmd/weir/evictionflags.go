@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -125,6 +126,8 @@ func (e *evictionFlags) compile(in surroundings) (*evictionPlan, error) {
 	switch {
 	case p.Kubelet.Insecure && p.Kubelet.CAFile != "":
 		return nil, cli.Usage(errors.New("--kubelet-insecure-tls accepts any certificate, so --kubelet-certificate-authority has no use: drop one of the two"))
+	case !isHTTPS(p.Kubelet.URL):
+		return nil, cli.Usage(fmt.Errorf("--kubelet-url=%s is no address of a kubelet, which is shown a token: write https://HOST:%d", p.Kubelet.URL, kubelet.DefaultPort))
 	case p.TransitionPeriod < 0:
 		return nil, cli.Usage(fmt.Errorf("--eviction-pressure-transition-period cannot be %v: it is a time to wait", p.TransitionPeriod))
 	case e.maxPodGrace < 0:
@@ -143,6 +146,12 @@ func (e *evictionFlags) compile(in surroundings) (*evictionPlan, error) {
 		return &p, nil
 	}
 	return &p, e.checkActing(own, in)
+}
+
+// isHTTPS reports whether text is the root of what is served over HTTPS.
+func isHTTPS(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "https" && u.Hostname() != "" && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.User == nil
 }
 
 // checkOff refuses what would be of no use.

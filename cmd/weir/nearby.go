@@ -12,14 +12,15 @@ import (
 
 // nearby returns what carries requests to kubelets and agents: as whom the API server
 // knows us, for they ask it who comes, but with a trust of their own. That is the
-// certificates of caFile, or of the cluster if it is empty; or anybody's.
+// certificates of caFile, or of the cluster if it is empty; or anybody's, if insecure.
 func nearby(kube *rest.Config, caFile string, insecure bool) (http.RoundTripper, error) {
 	c := rest.CopyConfig(kube)
-	c.TLSClientConfig.ServerName = ""
+	c.ServerName = ""
 	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // no proxy leads to nodes
+	c.Insecure = insecure                                               // whatever holds for the API server
 	switch {
 	case insecure:
-		c.TLSClientConfig.Insecure, c.TLSClientConfig.CAFile, c.TLSClientConfig.CAData = true, "", nil
+		c.CAFile, c.CAData = "", nil
 	case caFile != "":
 		pem, err := os.ReadFile(caFile)
 		if err != nil {
@@ -28,7 +29,7 @@ func nearby(kube *rest.Config, caFile string, insecure bool) (http.RoundTripper,
 		if !x509.NewCertPool().AppendCertsFromPEM(pem) {
 			return nil, fmt.Errorf("read certificates: %s has none in PEM", caFile)
 		}
-		c.TLSClientConfig.Insecure, c.TLSClientConfig.CAFile, c.TLSClientConfig.CAData = false, caFile, nil
+		c.CAFile, c.CAData = caFile, nil
 	}
 	return rest.TransportFor(c)
 }

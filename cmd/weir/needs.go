@@ -53,7 +53,12 @@ func nodeNeeds(r *http.Request) []server.Review {
 	if err != nil {
 		return everything()
 	}
-	return []server.Review{{Verb: "get", Group: wire.Group, Resource: "nodes", Subresource: request.Subresource, Name: request.Node}}
+	return []server.Review{nodeReview(request.Node, request.Subresource)}
+}
+
+// nodeReview is the right to read a subresource of a node in weir's own API.
+func nodeReview(name, subresource string) server.Review {
+	return server.Review{Verb: "get", Group: wire.Group, Resource: "nodes", Subresource: subresource, Name: name}
 }
 
 // modelNeeds is what one must be allowed for a path of Heapster's model.

@@ -55,7 +55,7 @@ type plan struct {
 	Autoscalers autoscalerPlan
 	// Eviction is what to decide about this machine's pods; nil for nothing.
 	Eviction *evictionPlan
-	// Agents are asked for what only they know; nil where there are none.
+	// Agents are asked for what only they know; nil but for a server.
 	Agents *agentsPlan
 }
 
@@ -201,7 +201,7 @@ type opened interface {
 func openSources(p *plan, logger *zap.Logger) (all []opened, err error) {
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, closeAll(all))
+			all, err = nil, errors.Join(err, closeAll(all))
 		}
 	}()
 	if p.Host != nil {

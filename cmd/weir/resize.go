@@ -10,12 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/weir-metrics/weir/api/resize"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/internal/reach"
 	"github.com/weir-metrics/weir/internal/resizing"
 )
 
@@ -26,11 +25,9 @@ func newResize(getenv func(string) string, local string) *cobra.Command {
 	cmd := resizing.NewCommand(resizing.Options{
 		Connect: func() (resizing.Asker, error) { return connect(cmp.Or(server, getenv("WEIR_SERVER")), local) },
 		Cluster: func() (kubernetes.Interface, error) {
-			rules := clientcmd.NewDefaultClientConfigLoadingRules()
-			rules.ExplicitPath = kubeconfig
-			config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: inContext}).ClientConfig()
+			config, err := reach.Kubeconfig(kubeconfig, inContext).ClientConfig()
 			if err != nil {
-				return nil, cli.Hintf(fmt.Errorf("find the cluster: %w", err), "Name a kubeconfig with --kubeconfig=FILE.")
+				return nil, reach.NoCluster(err, "Name a kubeconfig with --kubeconfig=FILE: pods are read and changed there.")
 			}
 			config.UserAgent = "weir"
 			return kubernetes.NewForConfig(config)

@@ -218,13 +218,18 @@ func TestRunMeasuresThisMachine(t *testing.T) {
 	}
 }
 
-func TestPprofIsOffUnlessAskedFor(t *testing.T) {
+func TestWhatIsNotServed(t *testing.T) {
 	w := begin(t, "run", "--listen=127.0.0.1:0")
 	if status, _ := w.get(t, "/debug/pprof/"); status != http.StatusNotFound {
 		t.Errorf("/debug/pprof/ = %d, want 404", status)
 	}
 	if status, body := w.get(t, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "not ready") {
 		t.Errorf("/readyz at once = %d %s, want 503", status, body)
+	}
+	for _, path := range []string{"recommendations", "namespaces/shop/horizontalpodautoscalers/web/explanation"} {
+		if status, body := w.get(t, wire.Path+path); status != http.StatusNotFound || !strings.Contains(body, "does not watch a whole cluster") {
+			t.Errorf("%s without a cluster = %d %s, want 404 that says so", path, status, body)
+		}
 	}
 	if status, body := w.get(t, wire.Path+"nodes"); status == http.StatusServiceUnavailable && !strings.Contains(body, "/readyz") {
 		t.Errorf("nodes before the first read = %d %s, want a hint to /readyz", status, body)

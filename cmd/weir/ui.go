@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/weir-metrics/weir/api/node"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/api/wire"
 	"github.com/weir-metrics/weir/internal/version"
@@ -45,6 +46,8 @@ func newUI(f *front, sinks func() []manager.SinkStatus) *ui.Handler {
 // uiNeeds is what one must be allowed for a view of the page.
 func uiNeeds(r *http.Request) []server.Review {
 	switch shown := ui.Shows(r); {
+	case shown.Eviction != "":
+		return append(everything(), nodeReview(string(shown.Eviction), node.Eviction))
 	case shown.All:
 		return everything()
 	case shown.Name != "":
