@@ -154,6 +154,9 @@ func (p *page) standing(r *document.Report) *standing {
 	for _, w := range r.Unwatched {
 		b.Watches = append(b.Watches, "not: "+clean(w))
 	}
+	if r.PeekSeconds > 0 {
+		b.Watches = append(b.Watches, "a look at disks and process ids, every "+document.Lasting(seconds(r.PeekSeconds)))
+	}
 	if r.FloorSeconds > 0 {
 		b.Watches = append(b.Watches, "a timer, every "+document.Lasting(seconds(r.FloorSeconds)))
 	}

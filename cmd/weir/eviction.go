@@ -63,7 +63,7 @@ func openEvictor(ctx context.Context, p *plan, m *machine, names *podNames, of *
 		}
 	}()
 	o := guard.Options{
-		Node: string(e.node), Self: types.UID(e.plan.Self), Read: m.read, Layout: m.layout, Refresh: m.refresh, Cgroups: m.cgroups,
+		Node: string(e.node), Self: types.UID(e.plan.Self), Read: m.read, Peek: m.peek, Layout: m.layout, Refresh: m.refresh, Cgroups: m.cgroups,
 		Notify: notify.Options{Floor: floor}, Registerer: registry, Logger: slog.New(logr.ToSlogHandler(logging.Logr(log).WithName("eviction"))),
 	}
 	x := execute.Options{
@@ -199,7 +199,7 @@ func (e *evictor) ended(uid types.UID) bool {
 func (e *evictor) report() *report.Report {
 	return report.Of(e.guard.Last(), e.guard.Acts(), report.Context{
 		Node: string(e.node), Mode: e.plan.Mode.String(), Warnings: e.warnings, Now: time.Now(),
-		Reclaims: e.reclaimer != nil, Floor: floor,
+		Reclaims: e.reclaimer != nil, Floor: floor, Peeks: guard.PeekEvery,
 	})
 }
 

@@ -15,9 +15,9 @@ import (
 // machine is how this machine is read at the moment one asks, beside the rounds of the
 // pipeline.
 type machine struct {
-	// read reads the node and its pods, readAll the containers of these as well.
-	read, readAll func(context.Context) (*stats.Summary, error)
-	layout        func(context.Context) (images, containers bool, err error)
+	// peek reads the node alone, read its pods too, readAll the containers of these as well.
+	peek, read, readAll func(context.Context) (*stats.Summary, error)
+	layout              func(context.Context) (images, containers bool, err error)
 	// refresh looks anew at what pods use of disks; scan does in the background.
 	refresh func(context.Context)
 	scan    func(context.Context) error

@@ -49,7 +49,7 @@ func openMachine(p *hostPlan, names *podNames, log *zap.Logger) (*machine, error
 		return func(ctx context.Context) (*stats.Summary, error) { return reader.Read(ctx, d) }
 	}
 	return &machine{
-		read: at(vitals.Pods), readAll: at(vitals.Containers), layout: reader.Layout,
+		peek: at(vitals.Node), read: at(vitals.Pods), readAll: at(vitals.Containers), layout: reader.Layout,
 		refresh: scanner.Refresh, scan: scanner.Run,
 		cgroups: func() eviction.Cgroups {
 			mount, pods := reader.Cgroups()

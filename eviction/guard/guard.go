@@ -70,11 +70,14 @@ func (g *Guard) Run(ctx context.Context) (err error) {
 		return fmt.Errorf("guard the node: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var publisher sync.WaitGroup
-	publisher.Go(func() { g.publish(ctx) })
+	var beside sync.WaitGroup
+	beside.Go(func() { g.publish(ctx) })
+	if g.opts.Peek != nil {
+		beside.Go(func() { g.peek(ctx, n) })
+	}
 	defer func() {
 		cancel()
-		publisher.Wait()
+		beside.Wait()
 		g.refreshes.Wait()
 		err = errors.Join(err, n.Close())
 	}()

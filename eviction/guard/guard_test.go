@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -441,6 +442,38 @@ func TestRun(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("at the end: %v", err)
+	}
+}
+
+// The kernel gives no notice of a disk: who fills it is seen by a peek, long before the timer.
+func TestADiskIsPeekedAt(t *testing.T) {
+	n := newNode(t)
+	published := make(chan *eviction.Decision, 100)
+	var full atomic.Bool
+	g := n.guard(execute.Observe, eviction.Config{EvictionHard: map[string]string{"nodefs.available": "10Gi"}}, func(o *Options) {
+		o.Notify.Floor = time.Hour
+		o.Publish = func(_ context.Context, d *eviction.Decision) { published <- d }
+		read := func(ctx context.Context) (*stats.Summary, error) {
+			disk := *n
+			if full.Load() {
+				disk.freeDisk = 9 * gib
+			}
+			return disk.read(ctx)
+		}
+		o.Read, o.Peek = read, read
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- g.Run(ctx) }()
+	diff(t, "met before", false, (<-published).Thresholds[0].Met)
+	full.Store(true)
+	diff(t, "met after", true, (<-published).Thresholds[0].Met)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if last := g.Last(); g.crossed(t.Context(), last) {
+		t.Error("a threshold that stays met brings another round")
 	}
 }
 

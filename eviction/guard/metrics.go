@@ -28,6 +28,7 @@ const (
 	byThreshold = "threshold"
 	byTrigger   = "trigger"
 	byEvents    = "events"
+	byLook      = "look"
 )
 
 func newMetrics(r prometheus.Registerer, g *Guard) *metrics {
@@ -36,7 +37,7 @@ func newMetrics(r prometheus.Registerer, g *Guard) *metrics {
 		guard:   g,
 		rounds:  auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_rounds_total", Help: "Looks at the node, by what led to them first."}, []string{"source"}),
 		reads:   auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_read_seconds", Help: "Time a fresh read of the node took.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15)}),
-		latency: auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_decision_latency_seconds", Help: "Time from the kernel's notice to the decision.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18)}),
+		latency: auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_decision_latency_seconds", Help: "Time from a notice to the decision.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18)}),
 
 		available: desc("signal_available", "What is left by an eviction signal, in bytes, inodes or process ids.", "signal"),
 		capacity:  desc("signal_capacity", "What there is in all by an eviction signal, in bytes, inodes or process ids.", "signal"),
@@ -45,7 +46,7 @@ func newMetrics(r prometheus.Registerer, g *Guard) *metrics {
 		distance:  desc("signal_distance", "How much more must go until a threshold is met, in its signal's unit; zero or less once it is.", "signal", "kind"),
 		condition: desc("condition", "Whether the node is under this pressure by this agent's thresholds, which the node's own conditions need not say.", "condition"),
 	}
-	for _, s := range [...]string{byTimer, byThreshold, byTrigger, byEvents} {
+	for _, s := range [...]string{byTimer, byThreshold, byTrigger, byEvents, byLook} {
 		m.rounds.WithLabelValues(s)
 	}
 	if r != nil {
@@ -63,6 +64,8 @@ func (m *metrics) round(r *Round) {
 		source = byTrigger
 	case notify.Events:
 		source = byEvents
+	case notify.Look:
+		source = byLook
 	}
 	m.rounds.WithLabelValues(source).Inc()
 	if source != byTimer {

@@ -35,6 +35,7 @@ weir_eviction_condition{condition="MemoryPressure"} 1
 # HELP weir_eviction_rounds_total Looks at the node, by what led to them first.
 # TYPE weir_eviction_rounds_total counter
 weir_eviction_rounds_total{source="events"} 0
+weir_eviction_rounds_total{source="look"} 0
 weir_eviction_rounds_total{source="threshold"} 0
 weir_eviction_rounds_total{source="timer"} 1
 weir_eviction_rounds_total{source="trigger"} 0

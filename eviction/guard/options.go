@@ -23,6 +23,9 @@ type Options struct {
 	// Read reads the node afresh. A summary with an error lacks what the error tells of;
 	// without a summary nothing can be decided.
 	Read func(context.Context) (*stats.Summary, error)
+	// Peek reads the node alone, without its pods, for what the kernel gives no notice of: disks
+	// and process ids. It is asked every PeekEvery, beside Read; nil has them wait for the timer.
+	Peek func(context.Context) (*stats.Summary, error)
 	// Layout says whether images have a file system of their own, and containers one that is
 	// not the images'. It is asked until it answers; nil stands for one file system.
 	Layout func(context.Context) (images, containers bool, err error)

@@ -59,6 +59,11 @@ type Change struct {
 // Timer says that nothing gave notice, but that the time was up.
 func (s Source) Timer() bool { return s.Watch == nil }
 
+func (s Source) looked() bool {
+	_, ok := s.Watch.(Look)
+	return ok
+}
+
 // String is what happened, in a few words.
 func (s Source) String() string {
 	switch {
@@ -81,6 +86,8 @@ func (s Source) String() string {
 			words = append(words, fmt.Sprintf("%s %d to %d", c.Counter, c.From, c.To))
 		}
 		return s.Watch.String() + ": " + strings.Join(words, ", ")
+	case s.looked():
+		return "a look at " + s.Watch.String()
 	default:
 		return fmt.Sprintf("%s: stalled for %s", s.Watch, s.Stalled)
 	}

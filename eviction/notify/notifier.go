@@ -95,6 +95,9 @@ func (n *Notifier) Update(watches ...Watch) error {
 // return; or it is called before Run, and counts from its start.
 func (n *Notifier) Sooner(d time.Duration) { n.sooner.Store(int64(max(d, 1))) }
 
+// Saw gives notice of what somebody else saw.
+func (n *Notifier) Saw(l Look) { n.box.put(time.Now(), Source{Watch: l}) }
+
 // Run calls f for every notice, one call at a time, until the context ends or the Notifier
 // is closed; then what it started has ended. The error is nil at the end of the context,
 // and ErrClosed when closed.

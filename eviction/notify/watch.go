@@ -94,6 +94,17 @@ func (t Trigger) String() string {
 // String is the file.
 func (e Events) String() string { return e.Path }
 
+// Look is somebody's own look at what the kernel gives no notice of: see Notifier.Saw.
+type Look struct {
+	Of string // what was looked at
+}
+
+// String is what was looked at.
+func (l Look) String() string { return l.Of }
+
+func (l Look) key() string  { return "look " + l.Of }
+func (l Look) check() error { return errors.New("the kernel gives no notice of it: tell with Saw") }
+
 func (t Threshold) key() string { return "threshold " + t.String() }
 func (t Trigger) key() string   { return "trigger " + t.String() }
 func (e Events) key() string    { return "events " + e.Path }

@@ -29,6 +29,8 @@ type Context struct {
 	Reclaims bool
 	// Floor is how often the guard looks at the least; zero if not known.
 	Floor time.Duration
+	// Peeks is how often disks and process ids are looked at besides; zero for not.
+	Peeks time.Duration
 	// Now is the time of the report. Zero means time.Now.
 	Now time.Time
 }
@@ -41,7 +43,7 @@ func Of(last *guard.Round, acts []*guard.Round, c Context) *Report {
 	}
 	r := &Report{
 		Node: c.Node, Mode: c.Mode, State: document.Starting, At: c.Now.UTC(),
-		Signals: []document.Signal{}, Warnings: c.Warnings, Reclaims: c.Reclaims || c.Mode == execute.Observe.String(), FloorSeconds: c.Floor.Seconds(),
+		Signals: []document.Signal{}, Warnings: c.Warnings, Reclaims: c.Reclaims || c.Mode == execute.Observe.String(), FloorSeconds: c.Floor.Seconds(), PeekSeconds: c.Peeks.Seconds(),
 	}
 	for _, round := range acts {
 		r.Acts = append(r.Acts, actsOf(round)...)

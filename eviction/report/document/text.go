@@ -326,6 +326,9 @@ func (p *writer) watches(r *Report) {
 	for _, w := range r.Unwatched {
 		p.line(2, amber, "not: "+w)
 	}
+	if r.PeekSeconds > 0 {
+		p.line(2, "", "a look at disks and process ids, every "+Lasting(seconds(r.PeekSeconds)))
+	}
 	timer := "a timer"
 	if len(r.Watches) == 0 {
 		timer += " alone"

@@ -41,10 +41,12 @@ type Report struct {
 	// Acts are what was done lately, or would have been, newest first.
 	Acts []Act `json:"acts,omitempty"`
 	// Watches are what wakes the guard, and Unwatched what the kernel refused. There
-	// is a timer besides, every FloorSeconds at the latest.
+	// is a timer besides, every FloorSeconds at the latest, and a look at disks and process ids
+	// every PeekSeconds; 0 for none.
 	Watches      []Watch  `json:"watches,omitempty"`
 	Unwatched    []string `json:"unwatched,omitempty"`
 	FloorSeconds float64  `json:"floorSeconds,omitempty"`
+	PeekSeconds  float64  `json:"peekSeconds,omitempty"`
 	// Warnings are what is wrong with how this guard is set up, as beside the kubelet.
 	Warnings []string `json:"warnings,omitempty"`
 }

@@ -97,7 +97,9 @@ func (r *Reader) Read(ctx context.Context, d Depth) (*stats.Summary, error) {
 	}
 	now := &round{Reader: r, files: &r.mu.files, ctx: ctx, depth: d}
 	now.readNode(&s.Node)
-	now.readPods(s)
+	if d > Node {
+		now.readPods(s)
+	}
 	return s, now.errs.Err()
 }
 

@@ -51,7 +51,8 @@ type Depth uint8
 
 // The depths.
 const (
-	Pods       Depth = iota // each pod's cgroup
+	Node       Depth = iota // the node alone
+	Pods                    // each pod's cgroup
 	Containers              // and each container's
 )
 

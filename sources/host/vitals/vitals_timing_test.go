@@ -21,7 +21,7 @@ func BenchmarkRead(b *testing.B) {
 		m.start(pod + "/" + id("a"))
 		m.start(pod + "/" + id("b"))
 	}
-	for name, depth := range map[string]Depth{"pods": Pods, "containers": Containers} {
+	for name, depth := range map[string]Depth{"node": Node, "pods": Pods, "containers": Containers} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			before := processorTime(b)
