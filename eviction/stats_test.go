@@ -1,11 +1,8 @@
 package eviction
 
 import (
-	"compress/gzip"
 	"encoding/json"
-	"io"
 	"math"
-	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -15,26 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/weir-metrics/weir/internal/payloads"
 )
 
 // captured is a summary of a real kubelet, of a node with a dozen pods.
-func captured(t testing.TB) []byte {
-	t.Helper()
-	f, err := os.Open("testdata/summary.json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
+func captured(t testing.TB) []byte { return payloads.Read(t, "testdata/summary.json") }
 
 // As JSON both types are one, so reading and converting comes to reading.
 func TestFromStatsIsTheSummarysJSON(t *testing.T) {

@@ -2,11 +2,8 @@ package simulator
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,24 +14,13 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/weir-metrics/weir/internal/payloads"
 )
 
-func capture(t *testing.T, name string) []byte {
+func captured(t *testing.T, name string) []byte {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "testdata", "captures", "01-steady", "00", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return payloads.Read(t, filepath.Join("..", "testdata", "captures", "01-steady", "00", name))
 }
 
 // families parses text with Prometheus' own parser.
@@ -82,7 +68,7 @@ func shape(text []byte) (lines []string) {
 
 func TestResourceHasTheShapeOfTheCapture(t *testing.T) {
 	f := newFleet(t, Options{})
-	want, got := shape(capture(t, "resource.prom.gz")), shape(f.Payload("node-0001", Resource, start))
+	want, got := shape(captured(t, "resource.prom")), shape(f.Payload("node-0001", Resource, start))
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("/metrics/resource (-capture +simulated):\n%s", d)
 	}
@@ -92,7 +78,7 @@ func TestCAdvisorHasTheShapeOfTheCapture(t *testing.T) {
 	f := newFleet(t, Options{})
 	// Memory that keeps without power is the one thing no simulated node has.
 	notHere := func(l string) bool { return strings.Contains(l, "machine_nvm_capacity") }
-	want := slices.DeleteFunc(shape(capture(t, "cadvisor.prom.gz")), notHere)
+	want := slices.DeleteFunc(shape(captured(t, "cadvisor.prom")), notHere)
 	got := shape(f.Payload("node-0001", CAdvisor, start))
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("/metrics/cadvisor (-capture +simulated):\n%s", d)
@@ -142,7 +128,7 @@ func TestSummaryHasTheShapeOfTheCapture(t *testing.T) {
 	f := newFleet(t, Options{})
 	got := f.Payload("node-0001", Summary, start)
 	volume := func(p string) bool { return strings.Contains(p, ".volume") }
-	want := slices.DeleteFunc(keysOf(t, capture(t, "summary.json.gz")), volume)
+	want := slices.DeleteFunc(keysOf(t, captured(t, "summary.json")), volume)
 	// A node without swap for some, with some for others: the capture's system
 	// container "pods" has memory left, the daemons have no limit.
 	if d := cmp.Diff(want, keysOf(t, got)); d != "" {

@@ -2,13 +2,10 @@ package kubelet_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +17,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/weir-metrics/weir/api/kubelet"
+	"github.com/weir-metrics/weir/internal/payloads"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
@@ -94,18 +92,7 @@ func captures(t *testing.T, pattern string) map[string][]byte {
 	}
 	all := map[string][]byte{}
 	for _, path := range paths {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all[path], err = io.ReadAll(z); err != nil {
-			t.Fatal(err)
-		}
-		f.Close()
+		all[path] = payloads.Read(t, strings.TrimSuffix(path, ".gz"))
 	}
 	return all
 }

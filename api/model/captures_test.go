@@ -1,16 +1,14 @@
 package model
 
 import (
-	"compress/gzip"
 	"encoding/json"
-	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/payloads"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/enrich"
@@ -41,10 +39,10 @@ func TestARealNode(t *testing.T) {
 				End   int64 `json:"end_ns"`
 			} `json:"endpoints"`
 		}
-		if err := json.Unmarshal(unpack(t, dir, "meta.json"), &meta); err != nil {
+		if err := json.Unmarshal(payloads.Read(t, filepath.Join(dir, "meta.json")), &meta); err != nil {
 			t.Fatal(err)
 		}
-		if facts, err = cluster.FactsFromPods(unpack(t, dir, "pods.json"), time.Unix(0, meta.Endpoints["pods.json"].End)); err != nil {
+		if facts, err = cluster.FactsFromPods(payloads.Read(t, filepath.Join(dir, "pods.json")), time.Unix(0, meta.Endpoints["pods.json"].End)); err != nil {
 			t.Fatal(err)
 		}
 		times := meta.Endpoints["summary.json"]
@@ -52,7 +50,7 @@ func TestARealNode(t *testing.T) {
 		b := &metric.Batch{Source: "kubelet:summary", Node: node, Interval: 10 * time.Second, Clock: summary.Clock,
 			Began: time.Unix(0, times.Start), Ended: at}
 		req := payload.Request{Node: node, Expect: node, Received: payload.Middle(b.Began, b.Ended)}
-		if err := parser.Parse(unpack(t, dir, "summary.json"), req, b); err != nil {
+		if err := parser.Parse(payloads.Read(t, filepath.Join(dir, "summary.json")), req, b); err != nil {
 			t.Fatal(err)
 		}
 		chooser.Process(facts, b, at)
@@ -109,26 +107,4 @@ func TestARealNode(t *testing.T) {
 	if len(export) < pods {
 		t.Errorf("the export has %d nodes and containers, want at least one a pod, %d", len(export), pods)
 	}
-}
-
-// unpack returns a file of a captured round.
-func unpack(t *testing.T, dir, name string) []byte {
-	t.Helper()
-	if body, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
-		return body
-	}
-	f, err := os.Open(filepath.Join(dir, name+".gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return body
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/report/document"
+	"github.com/weir-metrics/weir/internal/payloads"
 )
 
 // noon is the moment of each report; times in transcripts count from it.
@@ -122,23 +122,14 @@ const captures = "../../testdata/captures"
 func captured(t *testing.T, round string, in *eviction.Input) time.Time {
 	t.Helper()
 	read := func(name string, into any) {
-		f, err := os.Open(filepath.Join(captures, filepath.FromSlash(round), name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.NewDecoder(z).Decode(into); err != nil {
+		if err := json.Unmarshal(payloads.Read(t, filepath.Join(captures, filepath.FromSlash(round), name)), into); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var summary stats.Summary
 	var pods corev1.PodList
-	read("summary.json.gz", &summary)
-	read("pods.json.gz", &pods)
+	read("summary.json", &summary)
+	read("pods.json", &pods)
 	in.Summary, in.Pressure = eviction.FromStats(&summary)
 	for i := range pods.Items {
 		if p := &pods.Items[i]; p.Spec.NodeName == in.Summary.Node.NodeName && p.Status.Phase == corev1.PodRunning {

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/weir-metrics/weir/internal/payloads"
 	"github.com/weir-metrics/weir/resize"
 )
 
@@ -96,17 +96,8 @@ func (s *step) changes() (changes []resize.Change) {
 // podIn returns the pod of that name in a round of a capture, as the API server had it.
 func podIn(t *testing.T, folder, round, name string) *corev1.Pod {
 	t.Helper()
-	f, err := os.Open(filepath.Join("../../testdata/captures", folder, round, "pods.json.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var list corev1.PodList
-	if err := json.NewDecoder(z).Decode(&list); err != nil {
+	if err := json.Unmarshal(payloads.Read(t, filepath.Join("../../testdata/captures", folder, round, "pods.json")), &list); err != nil {
 		t.Fatal(err)
 	}
 	for i := range list.Items {

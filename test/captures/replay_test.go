@@ -1,10 +1,8 @@
 package captures
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/payloads"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
@@ -106,23 +105,7 @@ func (r *round) read(t *testing.T, name string) ([]byte, bool) {
 	if e, ok := r.meta.Endpoints[name]; ok && e.Status != 200 {
 		return nil, false
 	}
-	if body, err := os.ReadFile(filepath.Join(r.dir, name)); err == nil {
-		return body, true
-	}
-	f, err := os.Open(filepath.Join(r.dir, name+".gz"))
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	body, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return body, true
+	return payloads.Find(t, filepath.Join(r.dir, name))
 }
 
 // endpoint is one way to ask the kubelet.

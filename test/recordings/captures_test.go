@@ -1,16 +1,15 @@
 package recordings
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/payloads"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
@@ -108,22 +107,7 @@ func readCapture(t *testing.T, dir string) *capture {
 // read returns what a file holds, unpacked; nil without one.
 func (c *capture) read(t *testing.T, name string) []byte {
 	t.Helper()
-	if body, err := os.ReadFile(filepath.Join(c.dir, name)); err == nil {
-		return body
-	}
-	f, err := os.Open(filepath.Join(c.dir, name+".gz"))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body, _ := payloads.Find(t, filepath.Join(c.dir, name))
 	return body
 }
 

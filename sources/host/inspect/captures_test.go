@@ -1,12 +1,9 @@
 package inspect
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/internal/payloads"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
@@ -78,7 +76,7 @@ func capturedTree(t *testing.T, round string) *Tree {
 		Procs int     `json:"procs"`
 		Made  float64 `json:"cpu_dir_mtime"`
 	}
-	if err := json.Unmarshal(captured(t, round, "cgroups.json"), &list); err != nil {
+	if err := json.Unmarshal(payloads.Read(t, filepath.Join(round, "cgroups.json")), &list); err != nil {
 		t.Fatal(err)
 	}
 	tree := &Tree{Under: "/", Hierarchies: []Hierarchy{{Name: "cpu"}}}
@@ -107,7 +105,7 @@ func capturedTree(t *testing.T, round string) *Tree {
 
 func capturedPods(t *testing.T, round string, at time.Time) *Pods {
 	t.Helper()
-	facts, err := cluster.FactsFromPods(captured(t, round, "pods.json"), at)
+	facts, err := cluster.FactsFromPods(payloads.Read(t, filepath.Join(round, "pods.json")), at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,22 +117,4 @@ func capturedPods(t *testing.T, round string, at time.Time) *Pods {
 		return true
 	})
 	return pods
-}
-
-func captured(t *testing.T, round, name string) []byte {
-	t.Helper()
-	var in io.Reader
-	f, err := os.Open(filepath.Join(round, name+".gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if in, err = gzip.NewReader(f); err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return body
 }

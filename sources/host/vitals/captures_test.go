@@ -3,13 +3,11 @@
 package vitals
 
 import (
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/weir-metrics/weir/internal/payloads"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
@@ -157,16 +156,7 @@ func capturedMachine(t *testing.T, round string) *Reader {
 
 func captured(t *testing.T, round, name string, into any) {
 	t.Helper()
-	file, err := os.Open(filepath.Join(round, name+".gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	in, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.NewDecoder(in).Decode(into); err != nil {
+	if err := json.Unmarshal(payloads.Read(t, filepath.Join(round, name)), into); err != nil {
 		t.Fatalf("%s/%s: %v", round, name, err)
 	}
 }
