@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -109,16 +110,25 @@ func (w *world) reaches(t *testing.T, namespace, name string, replicas int32) ti
 	})
 }
 
-// addressOf returns the address of a pod of an app, once one is ready.
+// addressOf returns the address of a pod of an app's Deployment, once one is ready and none is left
+// that is to go: it might be the one.
 func (w *world) addressOf(t *testing.T, namespace, app string) (ip string) {
 	t.Helper()
 	eventually(t, "a pod of "+app+" runs", time.Minute, func() error {
+		d, err := w.kube.AppsV1().Deployments(namespace).Get(t.Context(), app, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
 		pods, err := w.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + app})
 		if err != nil {
 			return err
 		}
+		pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
+		if n := len(pods.Items); n > int(*d.Spec.Replicas) {
+			return fmt.Errorf("%d pods, of which %d are to stay", n, *d.Spec.Replicas)
+		}
 		for _, p := range pods.Items {
-			if p.DeletionTimestamp == nil && len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].Ready {
+			if len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].Ready {
 				ip = p.Status.PodIP
 				return nil
 			}
