@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -110,25 +109,31 @@ func (w *world) reaches(t *testing.T, namespace, name string, replicas int32) ti
 	})
 }
 
-// addressOf returns the address of a pod of an app's Deployment, once one is ready and none is left
-// that is to go: it might be the one.
-func (w *world) addressOf(t *testing.T, namespace, app string) (ip string) {
+// settles waits until a Deployment has no more pods than it is to have.
+func (w *world) settles(t *testing.T, namespace, name string) {
 	t.Helper()
-	eventually(t, "a pod of "+app+" runs", time.Minute, func() error {
-		d, err := w.kube.AppsV1().Deployments(namespace).Get(t.Context(), app, metav1.GetOptions{})
+	eventually(t, "the surplus pods of "+name+" go", time.Minute, func() error {
+		d, err := w.kube.AppsV1().Deployments(namespace).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
+		if s := &d.Status; s.ObservedGeneration < d.Generation || s.Replicas > *d.Spec.Replicas {
+			return fmt.Errorf("it has %d of %d", s.Replicas, *d.Spec.Replicas)
+		}
+		return nil
+	})
+}
+
+// addressOf returns the address of a pod of an app, once one is ready.
+func (w *world) addressOf(t *testing.T, namespace, app string) (ip string) {
+	t.Helper()
+	eventually(t, "a pod of "+app+" runs", time.Minute, func() error {
 		pods, err := w.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + app})
 		if err != nil {
 			return err
 		}
-		pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
-		if n := len(pods.Items); n > int(*d.Spec.Replicas) {
-			return fmt.Errorf("%d pods, of which %d are to stay", n, *d.Spec.Replicas)
-		}
 		for _, p := range pods.Items {
-			if len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].Ready {
+			if p.DeletionTimestamp == nil && len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].Ready {
 				ip = p.Status.PodIP
 				return nil
 			}
@@ -154,6 +159,7 @@ func TestHPAOnCPU(t *testing.T) {
 		w.knowsCPU(t, namespace, "web")
 		for range cycles {
 			// Of 100m asked for, 140m are used: 140% of one replica, 47% of three.
+			w.settles(t, namespace, "web") // a pod that is to go would take the load with it
 			ip := w.addressOf(t, namespace, "web")
 			visit(t, ip, "/burn?millicores=140")
 			took.up += w.reaches(t, namespace, "web", 3) / cycles
