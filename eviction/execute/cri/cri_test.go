@@ -106,7 +106,7 @@ func TestImages(t *testing.T) {
 	ids := []string{"by-id", "by-ref", "by-digest", "by-tag", "mounted", "dead"}
 	f := &fake{
 		images: []*runtime.Image{
-			image("old", 100, "docker.io/library/old:1"), image("dangling", 23),
+			image("old", 100, "registry.example/library/old:1"), image("dangling", 23),
 			{Id: "pause", Pinned: true}, {Size: 5}, // the latter cannot be named
 			image("by-id", 1), image("by-ref", 1), image("by-tag", 1, "reg/app:1", "reg/app:2"),
 			{Id: "by-digest", RepoDigests: []string{"reg/app@sha256:1"}},
