@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -12,10 +11,6 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
 )
-
-// lookEvery is how often one looks, while a pod leaves, whether there is worse to act on, if
-// Options.Notify does not say.
-const lookEvery = 10 * time.Second
 
 // keepActs is how many rounds in which something was done are kept.
 const keepActs = 20
@@ -55,7 +50,7 @@ func (g *Guard) execute(ctx context.Context, d *eviction.Decision) []execute.Out
 	defer lookout.Wait()
 	defer stop()
 	lookout.Go(func() {
-		tick := time.NewTicker(cmp.Or(g.opts.Notify.Floor, lookEvery))
+		tick := time.NewTicker(PeekEvery)
 		defer tick.Stop()
 		for {
 			select {

@@ -205,7 +205,7 @@ func TestAHardThresholdEndsTheWaitOfASoftOne(t *testing.T) {
 			return read(ctx)
 		}
 		r := n.timer(g)
-		diff(t, "words", []string{"evicted pod web/app with 60 s to end, for memory.available; after 20s it was still in the API: stopped waiting for it"}, said(r))
+		diff(t, "words", []string{"evicted pod web/app with 60 s to end, for memory.available; after 16s it was still in the API: stopped waiting for it"}, said(r))
 		time.Sleep(10 * time.Second)
 		n.pods[0].DeletionGracePeriodSeconds = new(int64(60))
 		r = n.timer(g)

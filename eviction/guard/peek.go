@@ -10,7 +10,8 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// PeekEvery is how often Options.Peek is asked.
+// PeekEvery is how often Options.Peek is asked; and how often one looks, while a pod leaves for a
+// soft threshold, whether there is worse to act on.
 const PeekEvery = time.Second
 
 // peek gives notice once a threshold that the kernel gives no notice of
