@@ -454,11 +454,11 @@ func TestADiskIsPeekedAt(t *testing.T) {
 		o.Notify.Floor = time.Hour
 		o.Publish = func(_ context.Context, d *eviction.Decision) { published <- d }
 		read := func(ctx context.Context) (*stats.Summary, error) {
-			disk := *n
+			s, err := n.read(ctx)
 			if full.Load() {
-				disk.freeDisk = 9 * gib
+				s.Node.Fs.AvailableBytes = new(uint64(9 * gib))
 			}
-			return disk.read(ctx)
+			return s, err
 		}
 		o.Read, o.Peek = read, read
 	})

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ const (
 // says.
 type node struct {
 	t               *testing.T
+	mu              sync.Mutex // while a pod leaves, others read
 	free, freeDisk  uint64
 	stall           float64
 	pods            []*corev1.Pod
@@ -74,6 +76,8 @@ func (n *node) pod(name string, usage uint64) {
 
 // read is a fresh summary.
 func (n *node) read(context.Context) (*stats.Summary, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.reads++
 	if n.readErr != nil {
 		return nil, n.readErr
@@ -100,6 +104,8 @@ func (n *node) read(context.Context) (*stats.Summary, error) {
 // react is as much of an API server as an Executor needs: one where an evicted pod is
 // gone at once, unless it lingers.
 func (n *node) react(a clienttesting.Action) (bool, runtime.Object, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	find := func(name string) (int, error) {
 		for i, p := range n.pods {
 			if p.Name == name && (p.DeletionTimestamp == nil || name != n.lingers || time.Since(p.DeletionTimestamp.Time) < n.linger) {
