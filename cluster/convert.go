@@ -37,11 +37,9 @@ func nodeFacts(n *v1.Node) *metric.NodeFacts {
 	return f
 }
 
-// Annotations by which a kubelet marks the API's image of a static pod.
-const (
-	annotationConfigHash = "kubernetes.io/config.hash"
-	annotationMirror     = "kubernetes.io/config.mirror"
-)
+// ConfigHashAnnotation is of the API's image of a static pod: by it, and not by the UID that the
+// image has there, the kubelet and cgroups know the pod.
+const ConfigHashAnnotation = "kubernetes.io/config.hash"
 
 // podFacts returns what weir keeps of a pod that it first knew at knownAt. The
 // facts share strings and label sets with those of other pods through shared.
@@ -52,7 +50,7 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *metric.PodFacts {
 			Name:      metric.PodName(p.Name),
 		},
 		UID:         metric.PodUID(p.UID),
-		ConfigHash:  metric.PodUID(p.Annotations[annotationConfigHash]),
+		ConfigHash:  metric.PodUID(p.Annotations[ConfigHashAnnotation]),
 		Node:        metric.NodeName(shared.text(p.Spec.NodeName)),
 		Phase:       metric.Phase(shared.text(string(p.Status.Phase))),
 		HostNetwork: p.Spec.HostNetwork,
@@ -60,7 +58,7 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *metric.PodFacts {
 		Labels:      shared.labels(p.Labels),
 		KnownAt:     knownAt,
 	}
-	_, f.Mirror = p.Annotations[annotationMirror]
+	_, f.Mirror = p.Annotations[v1.MirrorPodAnnotationKey]
 	if p.Status.StartTime != nil {
 		f.Started = p.Status.StartTime.Time
 	}

@@ -228,7 +228,7 @@ func podsOf(list *v1.PodList, pods inspect.Pods) (*inspect.Pods, error) {
 func ofKubelet(list *v1.PodList) bool {
 	for i := range list.Items {
 		a := list.Items[i].Annotations
-		_, mirror := a["kubernetes.io/config.mirror"]
+		_, mirror := a[v1.MirrorPodAnnotationKey]
 		if a["kubernetes.io/config.source"] != "" && !mirror {
 			return true
 		}

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -22,10 +23,6 @@ type podIndex struct {
 	all map[metric.PodUID]*corev1.Pod
 }
 
-// configHash is the annotation by which the cgroup of a static pod goes, whose UID in
-// the API is another.
-const configHash = "kubernetes.io/config.hash"
-
 // pod returns the pod whose cgroup carries uid; nil if there is none.
 func (n *podNames) pod(uid metric.PodUID) *corev1.Pod {
 	pods, index := n.pods(), n.last.Load()
@@ -36,7 +33,7 @@ func (n *podNames) pod(uid metric.PodUID) *corev1.Pod {
 		index = &podIndex{of: pods, all: make(map[metric.PodUID]*corev1.Pod, len(pods))}
 		for _, p := range pods {
 			index.all[metric.PodUID(p.UID)] = p
-			if hash := p.Annotations[configHash]; hash != "" {
+			if hash := p.Annotations[cluster.ConfigHashAnnotation]; hash != "" {
 				index.all[metric.PodUID(hash)] = p
 			}
 		}

@@ -7,16 +7,14 @@ import (
 	"io"
 	"net/http"
 	"strings"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes"
 )
 
 // mostConfigz is more than any kubelet's configuration.
 const mostConfigz = 4 << 20
 
 // Ask asks a kubelet itself, at an address like https://192.0.2.7:10250: whoever asks needs
-// the right to get nodes/configz (Kubernetes 1.32; before that, nodes/proxy).
+// the right to get nodes/configz. Kubelets before 1.33 want nodes/proxy instead, with which one can run
+// commands in every container of the node: no agent has it.
 func Ask(ctx context.Context, client *http.Client, address string) (*Kubelet, error) {
 	const doing = "ask the kubelet for its configuration: %w"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/configz", nil)
@@ -36,20 +34,6 @@ func Ask(ctx context.Context, client *http.Client, address string) (*Kubelet, er
 		return nil, fmt.Errorf(doing, errors.New(response.Status+": allow get on nodes/configz to this agent's service account"))
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf(doing, errors.New(response.Status))
-	}
-	return Parse(body)
-}
-
-// Read asks a node's kubelet by way of the API server, for which the right to get
-// nodes/proxy is needed. That right lets one run commands in every container of the node:
-// where the kubelet can be reached, Ask needs less.
-func Read(ctx context.Context, client kubernetes.Interface, node string) (*Kubelet, error) {
-	body, err := client.CoreV1().RESTClient().Get().Resource("nodes").Name(node).SubResource("proxy").Suffix("configz").DoRaw(ctx)
-	switch {
-	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("ask for the kubelet's configuration: %w: allow get on nodes/proxy, or better ask the kubelet itself, for which nodes/configz suffices", err)
-	case err != nil:
-		return nil, fmt.Errorf("ask for the kubelet's configuration: %w", err)
 	}
 	return Parse(body)
 }

@@ -50,18 +50,11 @@ func (g *Guard) execute(ctx context.Context, d *eviction.Decision) []execute.Out
 	defer lookout.Wait()
 	defer stop()
 	lookout.Go(func() {
-		tick := time.NewTicker(PeekEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
+		eachPeek(ctx, func() {
 			if g.hardNow(ctx) {
 				stop()
 			}
-		}
+		})
 	})
 	return g.opts.Executor.Execute(ctx, d)
 }

@@ -17,6 +17,15 @@ const PeekEvery = time.Second
 // peek gives notice once a threshold that the kernel gives no notice of
 // comes to be met, or ends.
 func (g *Guard) peek(ctx context.Context, n *notify.Notifier) {
+	eachPeek(ctx, func() {
+		if last := g.last.Load(); last != nil && g.crossed(ctx, last) {
+			n.Saw(notify.Look{Of: "disks and process ids"})
+		}
+	})
+}
+
+// eachPeek looks every PeekEvery until ctx ends.
+func eachPeek(ctx context.Context, look func()) {
 	ticker := time.NewTicker(PeekEvery)
 	defer ticker.Stop()
 	for {
@@ -24,9 +33,7 @@ func (g *Guard) peek(ctx context.Context, n *notify.Notifier) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		}
-		if last := g.last.Load(); last != nil && g.crossed(ctx, last) {
-			n.Saw(notify.Look{Of: "disks and process ids"})
+			look()
 		}
 	}
 }
@@ -56,5 +63,5 @@ func (g *Guard) crossed(ctx context.Context, last *Round) bool {
 
 // unnoticed says whether the kernel gives no notice of a signal.
 func unnoticed(s eviction.Signal) bool {
-	return s.Condition() == corev1.NodeDiskPressure || s.Condition() == corev1.NodePIDPressure
+	return ofDisk(s) || s.Condition() == corev1.NodePIDPressure
 }
