@@ -109,6 +109,14 @@ func (s *Sample) CopyFrom(o *Sample) {
 	s.Values.CopyFrom(&o.Values)
 }
 
+// Layout is which entities a source reports, in which order. It is immutable: two
+// batches of one Layout have the same entity at the same index below len(Entities),
+// so that whoever keeps something for each entity need not look it up again.
+// Samples that processors add come after those.
+type Layout struct {
+	Entities []Entity
+}
+
 // Batch is what one read of one source gave: samples in the order they were
 // reported, duplicates included. A read that gave nothing is a Batch too, with
 // Err set: an absence needs its reason.
@@ -147,6 +155,9 @@ type Batch struct {
 	Err error
 	// Samples in the order reported.
 	Samples []Sample
+	// Layout names the entities of Samples as the source filled them in, if the
+	// source can tell that they are those of an earlier batch; else nil.
+	Layout *Layout
 	// Verdicts are the reasons with their evidence; what was Measured has none.
 	Verdicts []Verdict
 	// Witness is a second view of the same node read for identity's sake, from an
@@ -178,7 +189,7 @@ func (b *Batch) Add(e Entity) *Sample {
 // Interval, Clock and Exhaustive stay.
 func (b *Batch) Reset() {
 	b.Began, b.Ended = time.Time{}, time.Time{}
-	b.NodeTime, b.Bytes, b.Err, b.Witness = 0, 0, nil, nil
+	b.NodeTime, b.Bytes, b.Err, b.Witness, b.Layout = 0, 0, nil, nil, nil
 	b.Samples = b.Samples[:0]
 	b.Verdicts = b.Verdicts[:0]
 }
@@ -189,11 +200,21 @@ func (b *Batch) CopyFrom(o *Batch) {
 	b.Reset()
 	b.Source, b.Node, b.Began, b.Ended, b.NodeTime = o.Source, o.Node, o.Began, o.Ended, o.NodeTime
 	b.Interval, b.Clock, b.Exhaustive, b.Cores = o.Interval, o.Clock, o.Exhaustive, o.Cores
-	b.Bytes, b.Err = o.Bytes, o.Err
+	b.Bytes, b.Err, b.Layout = o.Bytes, o.Err, o.Layout
 	for i := range o.Samples {
 		b.Add(o.Samples[i].Entity).CopyFrom(&o.Samples[i])
 	}
 	b.Verdicts = append(b.Verdicts, o.Verdicts...)
+}
+
+// PodOf returns what facts say of the pod that sample i is of or in; nil if it is of
+// none, or of one that they do not know.
+func (b *Batch) PodOf(facts *Facts, i int) *PodFacts {
+	e := &b.Samples[i].Entity
+	if e.Pod == "" {
+		return nil
+	}
+	return facts.Pod(e.PodRef())
 }
 
 // Failed reports whether the read gave nothing at all.
