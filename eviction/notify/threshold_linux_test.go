@@ -92,7 +92,8 @@ func TestThresholdCrossedBefore(t *testing.T) {
 	}
 	await(t, notices, "the figure going up", below)
 	w.Cross(dir, 24*mebi)
-	if s := (<-notices).Sources[0]; !above(s) || s.Crossing.Read || s.Crossing.Figure != 24*mebi {
+	// The usage may be down again by what the kernel had charged ahead when it is read.
+	if s := (<-notices).Sources[0]; s.Crossing.Read || s.Crossing.Figure != 24*mebi {
 		t.Errorf("after the last move: told %v", s)
 	}
 }

@@ -100,7 +100,7 @@ func (f *faults) expectOneOf(cause, of, words string, asks explainer, reasons ..
 	row := &fault{cause: cause, of: of, asks: asks, want: reasons[0], passing: true}
 	f.rows = append(f.rows, row)
 	began := time.Now()
-	eventually(f.t, cause+" is told", resolution, func() error {
+	eventually(f.t, cause+" is told", 3*resolution, func() error {
 		row.got, row.message = f.told(asks, of)
 		row.took = time.Since(began)
 		if !slices.Contains(reasons, row.got) || !strings.Contains(row.message, words) {

@@ -24,8 +24,9 @@ const (
 	duplicateApart = 10 * time.Second
 	// newcomer is how long a new container may be without metrics. A kubelet looks
 	// at it every 10 to 15 s, and weir asks every 15 s: the first answer may be of
-	// its first seconds, which make no rate, and the next may repeat it.
-	newcomer        = 45 * time.Second
+	// its first seconds, which make no rate, and the next may repeat it. On a busy
+	// machine a kubelet may leave out a look.
+	newcomer        = 75 * time.Second
 	duplicateRounds = 14
 	// The container that is asked for, and the other of its name.
 	ownCores, otherCores = 30, 80
@@ -266,7 +267,7 @@ func (w *world) successor(t *testing.T, old *corev1.Pod) duplicate {
 		return nil
 	})
 	d := w.duplicateOf(t, p)
-	d.twice = duplicateRounds / 2
+	d.twice = duplicateRounds / 3
 	return d
 }
 

@@ -117,7 +117,7 @@ func TestUnknown(t *testing.T) {
 	w.kubectl(t, "scale", "deployment", "half", "-n", namespace, "--replicas=2")
 	both(namespace, "half", 2)
 
-	asked(namespace, "requestless", time.Minute, func(r *report.Report) error {
+	asked(namespace, "requestless", 3*time.Minute, func(r *report.Report) error {
 		pods := names(namespace, "requestless")
 		if len(pods) != 2 {
 			return fmt.Errorf("pods %q run, want two", pods)
@@ -127,13 +127,13 @@ func TestUnknown(t *testing.T) {
 		}
 		return missing(r, []string{"MissingRequest"}, pods...)
 	})
-	asked(none, "podless", time.Minute, func(r *report.Report) error {
+	asked(none, "podless", 3*time.Minute, func(r *report.Report) error {
 		if r.Error == "" || !strings.Contains(strings.ToLower(fmt.Sprint(r.Summary, r.Missing)), "no pod") {
 			return fmt.Errorf("it says %q, %+v, %q", r.Summary, r.Missing, r.Error)
 		}
 		return nil
 	})
-	asked(namespace, "half", time.Minute, func(r *report.Report) error {
+	asked(namespace, "half", 3*time.Minute, func(r *report.Report) error {
 		if len(r.Metrics) != 1 || r.Error != "" {
 			return fmt.Errorf("it has metrics %+v, error %q", r.Metrics, r.Error)
 		}
@@ -155,7 +155,7 @@ func TestUnknown(t *testing.T) {
 	w.deployment(t, namespace, "young", container("app", "use", "--millicores=5", "--bytes=1Mi"))
 	both(namespace, "young", 1)
 	var said []string
-	eventually(t, "kubectl weir explain autoscaler young has its number", 90*time.Second, func() error {
+	eventually(t, "kubectl weir explain autoscaler young has its number", 3*time.Minute, func() error {
 		r, err := user.explains(t, "explain", "autoscaler", namespace+"/young")
 		if err != nil {
 			return err
@@ -187,29 +187,33 @@ func TestUnknown(t *testing.T) {
 
 	// The real controller has the same trouble.
 	for of, name := range map[string]string{namespace: "requestless", none: "podless"} {
-		eventually(t, "the HPA "+name+" is <unknown>", time.Minute, func() error {
+		eventually(t, "the HPA "+name+" is <unknown>", 3*time.Minute, func() error {
 			out := w.kubectl(t, "get", "hpa", name, "-n", of)
 			if !strings.Contains(out, "<unknown>/50%") {
 				return fmt.Errorf("kubectl get hpa says %s", out)
 			}
 			return nil
 		})
-		a, err := w.getAutoscaler(t.Context(), of, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h, err := w.kube.AutoscalingV2().HorizontalPodAutoscalers(of).Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range h.Status.Conditions {
-			i := slices.IndexFunc(a.Status.Conditions, func(own metav1.Condition) bool { return own.Type == string(c.Type) })
-			if i < 0 {
-				t.Errorf("%s: the Autoscaler lacks condition %s", name, c.Type)
-			} else if own := a.Status.Conditions[i]; string(own.Status) != string(c.Status) || own.Reason != c.Reason {
-				t.Errorf("%s: condition %s is %s (%s), the HPA's is %s (%s)", name, c.Type, own.Status, own.Reason, c.Status, c.Reason)
+		// Each decides in its own time, so that one may be a step ahead.
+		eventually(t, "the Autoscaler "+name+" has the HPA's conditions", 3*time.Minute, func() error {
+			a, err := w.getAutoscaler(t.Context(), of, name)
+			if err != nil {
+				return err
 			}
-		}
+			h, err := w.kube.AutoscalingV2().HorizontalPodAutoscalers(of).Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			for _, c := range h.Status.Conditions {
+				i := slices.IndexFunc(a.Status.Conditions, func(own metav1.Condition) bool { return own.Type == string(c.Type) })
+				if i < 0 {
+					return fmt.Errorf("it lacks condition %s", c.Type)
+				} else if own := a.Status.Conditions[i]; string(own.Status) != string(c.Status) || own.Reason != c.Reason {
+					return fmt.Errorf("condition %s is %s (%s), the HPA's is %s (%s)", c.Type, own.Status, own.Reason, c.Status, c.Reason)
+				}
+			}
+			return nil
+		})
 	}
 }
 
