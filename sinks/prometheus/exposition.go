@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
 )
 
 // View is one immutable state of what was measured.
@@ -75,7 +76,7 @@ func (x *exposition) gather(v View, k metric.Kind, f filters) {
 	x.table(k, "", f)
 	room := x.limit - x.series
 	v.Each(k, func(s *metric.Sample) bool {
-		labels, part := labelsOf(&s.Entity)
+		labels, part := series.LabelsOf(&s.Entity)
 		if !f.entity(&labels) {
 			return true
 		}
@@ -113,8 +114,8 @@ func (x *exposition) families(k metric.Kind, t *table) {
 			return
 		}
 		d := &metric.Catalogue[id]
-		name := familyName(k, t.part, d)
-		x.header(name, helpOf(k, t.part, d), typeOf(d))
+		name := series.Name(k, t.part, d)
+		x.header(name, series.Help(k, t.part, d), typeOf(d))
 		for i, v := range c.values {
 			if isAbsent(v) {
 				continue
@@ -140,23 +141,6 @@ func (x *exposition) families(k metric.Kind, t *table) {
 			}
 		}
 	}
-}
-
-// familyName returns the name of a metric of a kind, or of a kind's parts.
-func familyName(k metric.Kind, part string, d *metric.Descriptor) string {
-	if part == "" {
-		return d.PrometheusName(k)
-	}
-	return "weir_" + k.String() + "_" + part + "_" + d.Prometheus
-}
-
-// helpOf returns the catalogue's help, which needs no escaping: a test sees to
-// it.
-func helpOf(k metric.Kind, part string, d *metric.Descriptor) string {
-	if part == "" {
-		return d.Help
-	}
-	return d.Help + " For each " + part + " of a " + k.String() + "."
 }
 
 func typeOf(d *metric.Descriptor) string {
@@ -199,11 +183,8 @@ func appendValue(buf []byte, v float64, u metric.Unit) []byte {
 		return strconv.AppendInt(buf, int64(v), 10)
 	case whole && factor == 1e-9 && v >= 0:
 		return appendNano(buf, int64(v))
-	case factor < 1:
-		// The nearest float64 to the quotient; the factor itself is rounded.
-		return strconv.AppendFloat(buf, v/math.Round(1/factor), 'g', -1, 64)
 	}
-	return strconv.AppendFloat(buf, v*factor, 'g', -1, 64)
+	return strconv.AppendFloat(buf, series.Value(v, u), 'g', -1, 64)
 }
 
 // appendNano appends n billionths, exactly.

@@ -88,7 +88,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.out, x.err, x.buf = out, nil, x.buf[:0]
 	x.series, x.truncated = 0, false
 	x.timestamps, x.limit = asked.Timestamps, min(asked.MaxSeries, h.opts.MaxSeries)
-	x.write(view, filters{&h.opts, &asked})
+	x.write(view, filters{&h.opts.Filter, &asked.Filter})
 	x.out = nil
 	if x.truncated {
 		h.truncated.Add(1)

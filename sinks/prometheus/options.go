@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
 )
 
 // Options say what is shown. The zero Options means the defaults. Query
@@ -17,18 +17,8 @@ type Options struct {
 	// Prometheus takes the time of its scrape, which lets it see at once when
 	// a series ends; with timestamps it takes five minutes.
 	Timestamps bool
-	// Levels are the kinds of entity shown. Default: all.
-	Levels []metric.Kind
-	// Metrics are patterns of which a metric's name must match one: Heapster's
-	// ("cpu/*"), Prometheus' without prefix ("cpu_*") or whole
-	// ("weir_pod_cpu_*"). Default: all.
-	Metrics []string
-	// Namespaces are patterns of which an entity's namespace must match one;
-	// what is in no namespace is then left out. Default: all.
-	Namespaces []string
-	// Labels are patterns that labels of a series must match, all of them; a
-	// label that a series does not have is empty. Default: none.
-	Labels map[string]string
+	// Filter says which series are shown. Default: all.
+	series.Filter
 	// MaxSeries bounds one exposition. Beyond, it stops with a comment, and
 	// weir_exposition_truncated is 1. Default 5,000,000.
 	MaxSeries int
@@ -89,62 +79,19 @@ func (o *Options) read(values url.Values) error {
 		switch name {
 		case "timestamps":
 			o.Timestamps, err = strconv.ParseBool(last)
-		case "level", "levels":
-			o.Levels, err = kinds(split(given))
-		case "metric", "metrics":
-			o.Metrics = split(given)
-		case "namespace", "namespaces":
-			o.Namespaces = split(given)
-		case "label":
-			o.Labels, err = labels(given)
 		case "limit":
 			o.MaxSeries, err = positive(last)
 		default:
-			return fmt.Errorf("no option is called %q: there are %s; and, for the sink alone, %s", name, known, knownOnlyHere)
+			var ours bool
+			if ours, err = o.Set(name, given); !ours {
+				return fmt.Errorf("no option is called %q: there are %s; and, for the sink alone, %s", name, known, knownOnlyHere)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("parse %s: %w", name, err)
 		}
 	}
 	return nil
-}
-
-func split(given []string) (all []string) {
-	for _, list := range given {
-		for s := range strings.SplitSeq(list, ",") {
-			if s != "" {
-				all = append(all, s)
-			}
-		}
-	}
-	return all
-}
-
-func kinds(names []string) ([]metric.Kind, error) {
-	var all []metric.Kind
-	for _, name := range names {
-		k := metric.Kind(0)
-		for int(k) < metric.NumKinds && k.String() != name {
-			k++
-		}
-		if int(k) == metric.NumKinds {
-			return nil, fmt.Errorf("no level is called %q: there are cluster, namespace, node, system, pod, container", name)
-		}
-		all = append(all, k)
-	}
-	return all, nil
-}
-
-func labels(given []string) (map[string]string, error) {
-	all := map[string]string{}
-	for _, s := range given {
-		name, pattern, ok := strings.Cut(s, "=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("%q is no label=pattern, such as node=worker-*", s)
-		}
-		all[name] = pattern
-	}
-	return all, nil
 }
 
 func positive(s string) (int, error) {

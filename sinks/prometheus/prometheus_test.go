@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
@@ -106,7 +107,7 @@ func TestExposition(t *testing.T) {
 		"all":        {},
 		"timestamps": {o: Options{Timestamps: true}, query: "?level=node,pod"},
 		"truncated":  {o: Options{MaxSeries: 5}},
-		"narrowed":   {o: Options{Namespaces: []string{"sh*"}}, query: "?level=pod&level=container&metric=cpu_*,memory/*&label=container=app"},
+		"narrowed":   {o: Options{Filter: series.Filter{Namespaces: []string{"sh*"}}}, query: "?level=pod&level=container&metric=cpu_*,memory/*&label=container=app"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := get(t, handler(small(), c.o), c.query)
@@ -196,21 +197,21 @@ func TestParsesAndLints(t *testing.T) {
 			}
 		}
 	}
-	series := 0
+	total := 0
 	for i := range *view {
 		s := &(*view)[i]
-		labels, part := labelsOf(&s.Entity)
+		labels, part := series.LabelsOf(&s.Entity)
 		for id, v := range s.Values.All() {
-			series++
+			total++
 			d := id.Describe()
-			key := familyName(s.Entity.Kind, part, d)
+			key := series.Name(s.Entity.Kind, part, d)
 			if f := families[key]; f == nil {
 				t.Errorf("no family %s", key)
 			} else if counter := f.GetType() == dto.MetricType_COUNTER; counter != (d.Shape == metric.Cumulative) {
 				t.Errorf("%s is %v, which is %v", key, f.GetType(), d.Shape)
 			}
-			for j := range labels.n {
-				key += "," + labels.names[j] + "=" + labels.values[j]
+			for _, p := range labels.All() {
+				key += "," + p.Name + "=" + p.Value
 			}
 			want := v * d.Unit.Prometheus()
 			if g, ok := got[key]; !ok || math.Abs(g-want) > 1e-15*want {
@@ -223,7 +224,7 @@ func TestParsesAndLints(t *testing.T) {
 			delete(got, key)
 		}
 	}
-	if got, want := len(got), series+2; got != want {
+	if got, want := len(got), total+2; got != want {
 		t.Errorf("got %d series, want %d", got, want)
 	}
 	problems, err := promlint.New(bytes.NewReader(w.Body.Bytes())).Lint()
@@ -297,7 +298,7 @@ func TestMistakes(t *testing.T) {
 
 // A request cannot see more than the sink's options show.
 func TestRequestOnlyNarrows(t *testing.T) {
-	h := handler(small(), Options{Levels: []metric.Kind{metric.Node}, MaxSeries: 3})
+	h := handler(small(), Options{Filter: series.Filter{Levels: []metric.Kind{metric.Node}}, MaxSeries: 3})
 	body := get(t, h, "?level=pod&limit=100").Body.String()
 	if strings.Contains(body, "weir_pod") || strings.Contains(body, "weir_node") {
 		t.Errorf("got %s", body)
@@ -316,22 +317,6 @@ func TestBusy(t *testing.T) {
 	h = New(func() View { inner = get(t, h, "").Code; return small() }, Options{MaxRequests: 1})
 	if w := get(t, h, ""); w.Code != http.StatusOK || inner != http.StatusServiceUnavailable {
 		t.Errorf("got %d, and a second at once %d; want 200 and 503", w.Code, inner)
-	}
-}
-
-func TestMatch(t *testing.T) {
-	for pattern, cases := range map[string]map[string]bool{
-		"cpu_*": {"cpu_x": true, "cpu_": true, "xcpu_": false},
-		"*":     {"": true, "a/b": true},
-		"a*b*c": {"abc": true, "aXbYbZc": true, "aXbY": false},
-		"a?c":   {"abc": true, "ac": false},
-		"":      {"": true, "a": false},
-	} {
-		for s, want := range cases {
-			if got := match(pattern, s); got != want {
-				t.Errorf("match(%q, %q): got %v", pattern, s, got)
-			}
-		}
 	}
 }
 

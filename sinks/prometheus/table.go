@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
 )
 
 // table holds the series of the entities of a kind, or of one kind of their
@@ -42,7 +43,7 @@ func (t *table) reset(part string, pass [metric.NumMetrics]bool) {
 }
 
 // add appends a row. It returns how many series it has.
-func (t *table) add(l *labelSet, s *metric.Sample, timestamps bool) (series int) {
+func (t *table) add(l *series.Labels, s *metric.Sample, timestamps bool) (n int) {
 	row := len(t.ends)
 	for id, v := range s.Values.All() {
 		if !t.pass[id] {
@@ -54,28 +55,19 @@ func (t *table) add(l *labelSet, s *metric.Sample, timestamps bool) (series int)
 		}
 		c.values = append(c.values, v)
 		c.series++
-		series++
+		n++
 		if timestamps {
 			for len(c.times) < row {
 				c.times = append(c.times, 0)
 			}
-			c.times = append(c.times, when(s, id)/1e6)
+			c.times = append(c.times, series.Time(s, id)/1e6)
 		}
 	}
-	if series > 0 {
+	if n > 0 {
 		t.labels = appendLabels(t.labels, l)
 		t.ends = append(t.ends, len(t.labels))
 	}
-	return series
-}
-
-// when returns the time of a value: of a rate, the end of its window.
-func when(s *metric.Sample, id metric.ID) int64 {
-	d := &metric.Catalogue[id]
-	if d.Shape == metric.Rate && s.Rates[d.Group].End != 0 {
-		return s.Rates[d.Group].End
-	}
-	return s.Times[d.Group]
+	return n
 }
 
 // row returns the labels of row i, as they are written.

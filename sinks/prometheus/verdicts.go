@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
 )
 
 // verdictsFamily is the one family that is not of the catalogue: of how many
@@ -85,7 +86,7 @@ func (x *exposition) verdicts(v View, f filters) {
 		if !tells(&verdict) || !f.level(verdict.Entity.Kind) {
 			continue
 		}
-		if labels, _ := labelsOf(&verdict.Entity); f.entity(&labels) {
+		if labels, _ := series.LabelsOf(&verdict.Entity); f.entity(&labels) {
 			c.add(&verdict)
 		}
 	}

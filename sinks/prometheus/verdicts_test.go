@@ -68,8 +68,8 @@ func trouble() judgedView {
 	return v
 }
 
-// series returns the series of weir_verdicts that pass.
-func series(t *testing.T, h http.Handler, query string, pass func(string) bool) (list []string) {
+// verdictSeries returns the series of weir_verdicts that pass.
+func verdictSeries(t *testing.T, h http.Handler, query string, pass func(string) bool) (list []string) {
 	t.Helper()
 	for line := range strings.Lines(get(t, h, query).Body.String()) {
 		if s, ok := strings.CutPrefix(strings.TrimSpace(line), "weir_verdicts"); ok && pass(s) {
@@ -101,7 +101,7 @@ func TestVerdicts(t *testing.T) {
 		"?metric=cpu_*":         nil,
 		"?metric=weir_verdicts": {`{reason="NodeTimeout",level="node"} 1`, `{reason="NotReported",level="system"} 1`, `{reason="NoData",level="pod"} 1`, `{reason="OtherNode",level="pod"} 1`, `{reason="Incomplete",level="pod"} 2`, `{reason="OlderStart",level="container"} 1`, `{reason="FirstSample",level="container"} 1`},
 	} {
-		if diff := cmp.Diff(want, series(t, h, query, above0)); diff != "" {
+		if diff := cmp.Diff(want, verdictSeries(t, h, query, above0)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", query, diff)
 		}
 	}
@@ -124,16 +124,16 @@ func TestVerdictsThatDoNotStand(t *testing.T) {
 		"?metric=weir_*":       node + reasons + reasons - 1,
 		"?metric=cpu/*,memory": 0,
 	} {
-		if got := series(t, handler(judgedView{}, Options{}), query, all); len(got) != want {
+		if got := verdictSeries(t, handler(judgedView{}, Options{}), query, all); len(got) != want {
 			t.Errorf("%q: got %d series, want %d", query, len(got), want)
 		}
 	}
 	// The next answer does not remember this one's verdicts.
 	h, view := handler(nil, Options{}), View(trouble())
 	h.view = func() View { return view }
-	before := series(t, h, "", func(s string) bool { return !strings.HasSuffix(s, " 0") })
+	before := verdictSeries(t, h, "", func(s string) bool { return !strings.HasSuffix(s, " 0") })
 	view = judgedView{}
-	after := series(t, h, "", func(s string) bool { return !strings.HasSuffix(s, " 0") })
+	after := verdictSeries(t, h, "", func(s string) bool { return !strings.HasSuffix(s, " 0") })
 	if len(before) != 7 || after != nil {
 		t.Errorf("got %d series and then %v, want 7 and none", len(before), after)
 	}

@@ -1,0 +1,148 @@
+package series
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Filter says which series are wanted. The zero Filter wants all.
+type Filter struct {
+	// Levels are the kinds of entity. Default: all.
+	Levels []metric.Kind
+	// Metrics are patterns of which a metric's name must match one: Heapster's
+	// ("cpu/*"), Prometheus' without prefix ("cpu_*") or whole
+	// ("weir_pod_cpu_*"). Default: all.
+	Metrics []string
+	// Namespaces are patterns of which an entity's namespace must match one;
+	// what is in no namespace is then left out. Default: all.
+	Namespaces []string
+	// Labels are patterns that labels of a series must match, all of them; a
+	// label that a series does not have is empty. Default: none.
+	Labels map[string]string
+}
+
+// FilterOptions are the names of the options that a Filter is read from.
+const FilterOptions = "label, level, metric, namespace"
+
+// Set reads one option, given once or more often: level=pod,node, metric=cpu_*,
+// namespace=shop, label=node=worker-*. Lists are separated by commas; * in a pattern
+// stands for any text, ? for one character. It reports whether the option is a
+// Filter's.
+func (f *Filter) Set(option string, given []string) (known bool, err error) {
+	switch option {
+	case "level", "levels":
+		f.Levels, err = kinds(split(given))
+	case "metric", "metrics":
+		f.Metrics = split(given)
+	case "namespace", "namespaces":
+		f.Namespaces = split(given)
+	case "label":
+		f.Labels, err = labels(given)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// Level reports whether entities of a kind are wanted.
+func (f *Filter) Level(k metric.Kind) bool {
+	return len(f.Levels) == 0 || slices.Contains(f.Levels, k)
+}
+
+// Metric reports whether a metric of entities of kind k is wanted. part is the kind
+// of part, or empty.
+func (f *Filter) Metric(k metric.Kind, part string, d *metric.Descriptor) bool {
+	return len(f.Metrics) == 0 || slices.ContainsFunc(f.Metrics, func(pattern string) bool {
+		return match(pattern, d.Name) || match(pattern, d.Prometheus) || match(pattern, Name(k, part, d))
+	})
+}
+
+// Family reports whether a family that is not of the catalogue is wanted.
+func (f *Filter) Family(name string) bool {
+	return len(f.Metrics) == 0 || slices.ContainsFunc(f.Metrics, func(pattern string) bool { return match(pattern, name) })
+}
+
+// Wide reports whether entities are wanted whatever their names.
+func (f *Filter) Wide() bool { return len(f.Namespaces)+len(f.Labels) == 0 }
+
+// Entity reports whether the entity with these labels is wanted, if its kind is.
+func (f *Filter) Entity(l *Labels) bool {
+	if len(f.Namespaces) > 0 && !slices.ContainsFunc(f.Namespaces, func(pattern string) bool {
+		return l.Get("namespace") != "" && match(pattern, l.Get("namespace"))
+	}) {
+		return false
+	}
+	for name, pattern := range f.Labels {
+		if !match(pattern, l.Get(name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// match reports whether s is what pattern says: * stands for any text, the
+// slash included, ? for one byte.
+func match(pattern, s string) bool {
+	star, retry := -1, 0
+	p, i := 0, 0
+	for i < len(s) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, retry = p, i
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
+			p++
+			i++
+		case star >= 0: // let the last star take one more
+			retry++
+			p, i = star+1, retry
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
+
+func split(given []string) (all []string) {
+	for _, list := range given {
+		for s := range strings.SplitSeq(list, ",") {
+			if s != "" {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+func kinds(names []string) ([]metric.Kind, error) {
+	var all []metric.Kind
+	for _, name := range names {
+		k := metric.Kind(0)
+		for int(k) < metric.NumKinds && k.String() != name {
+			k++
+		}
+		if int(k) == metric.NumKinds {
+			return nil, fmt.Errorf("no level is called %q: there are cluster, namespace, node, system, pod, container", name)
+		}
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+func labels(given []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, s := range given {
+		name, pattern, ok := strings.Cut(s, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("%q is no label=pattern, such as node=worker-*", s)
+		}
+		all[name] = pattern
+	}
+	return all, nil
+}
