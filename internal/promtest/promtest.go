@@ -16,6 +16,27 @@ import (
 // returns its log. Without a Prometheus the test is skipped.
 func Start(t testing.TB, dir, config string, flags ...string) (url string, log func() string) {
 	t.Helper()
+	address := Address(t)
+	stop, log := StartAt(t, address, dir, config, flags...)
+	t.Cleanup(stop)
+	return "http://" + address, log
+}
+
+// Address returns an address of this machine where nobody listens.
+func Address(t testing.TB) string {
+	t.Helper()
+	var listen net.ListenConfig
+	free, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free.Close()
+	return free.Addr().String()
+}
+
+// StartAt is Start at an address, with what ends it and waits until it has ended.
+func StartAt(t testing.TB, address, dir, config string, flags ...string) (stop func(), log func() string) {
+	t.Helper()
 	binary, err := exec.LookPath("prometheus")
 	if err != nil {
 		t.Skip("no prometheus in $PATH: apt-get install prometheus")
@@ -24,31 +45,24 @@ func Start(t testing.TB, dir, config string, flags ...string) (url string, log f
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var listen net.ListenConfig
-	free, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
 	said, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer said.Close()
 	args := []string{"--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, append(args, flags...)...) // the cleanup ends it
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, append(args, flags...)...) // stop ends it
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	stop = func() {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Errorf("end Prometheus: %v", err)
 		}
 		_ = cmd.Wait() // it ends by the signal
-	})
-	return "http://" + address, func() string {
+	}
+	return stop, func() string {
 		text, _ := os.ReadFile(said.Name())
 		return string(text)
 	}

@@ -42,3 +42,12 @@ func Time(s *metric.Sample, id metric.ID) int64 {
 	}
 	return s.Times[d.Group]
 }
+
+// FromValue is the inverse of Value: it returns v, in Prometheus' base unit, in u.
+func FromValue(v float64, u metric.Unit) float64 {
+	factor := u.Prometheus()
+	if factor < 1 {
+		return v * math.Round(1/factor)
+	}
+	return v / factor
+}

@@ -336,8 +336,11 @@ func TestParseOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Options{
-		Timestamps: true, Levels: []metric.Kind{metric.Pod, metric.Node}, Metrics: []string{"cpu_*"}, Namespaces: []string{"a"},
-		Labels: map[string]string{"node": "worker-*"}, MaxSeries: 7, MaxRequests: 2,
+		Timestamps: true, MaxSeries: 7, MaxRequests: 2,
+		Filter: series.Filter{
+			Levels: []metric.Kind{metric.Pod, metric.Node}, Metrics: []string{"cpu_*"}, Namespaces: []string{"a"},
+			Labels: map[string]string{"node": "worker-*"},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

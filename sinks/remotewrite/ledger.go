@@ -1,0 +1,80 @@
+package remotewrite
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
+)
+
+// maxLabels bounds the labels of a series, its name included.
+const maxLabels = 32
+
+type label = series.Label
+
+// feed is one source of one node: which entities it spoke of, and in which of its
+// rounds last.
+type feed struct {
+	round uint32
+	met   map[*entry]uint32
+}
+
+// entry is an entity and what was sent of it. Several sources may speak of one entity:
+// whichever has a newer value, that is sent.
+type entry struct {
+	entity metric.Entity
+	part   string
+	labels []label
+	before int  // how many labels come before __name__
+	wanted bool // its names pass the filter
+	feeds  int  // that have met it
+	// sent are the times of what was sent last, in milliseconds since the Unix epoch:
+	// of each group's readings, and of its rates. live marks the metrics whose series
+	// have not ended.
+	sent [2][metric.NumGroups]int64
+	live [words]uint64
+}
+
+// words is how many 64-bit words hold one bit for each metric.
+const words = (int(metric.NumMetrics) + 63) / 64
+
+func (e *entry) lives(id metric.ID) bool { return e.live[id/64]&(1<<(id%64)) != 0 }
+func (e *entry) begin(id metric.ID)      { e.live[id/64] |= 1 << (id % 64) }
+func (e *entry) end(id metric.ID)        { e.live[id/64] &^= 1 << (id % 64) }
+
+// last returns where the time is kept at which the metric was sent last.
+func (e *entry) last(id metric.ID) *int64 {
+	d := &metric.Catalogue[id]
+	if d.Shape == metric.Rate {
+		return &e.sent[1][d.Group]
+	}
+	return &e.sent[0][d.Group]
+}
+
+// entryOf returns the entry of an entity, a new one for a new one.
+func (s *Sink) entryOf(of *metric.Entity) *entry {
+	if e := s.mu.entries[*of]; e != nil {
+		return e
+	}
+	own, part := series.LabelsOf(of)
+	e := &entry{entity: *of, part: part, wanted: s.o.Level(of.Kind) && s.o.Entity(&own)}
+	s.mu.entries[*of] = e
+	if !e.wanted {
+		return e
+	}
+	for _, l := range own.All() {
+		if l.Value != "" { // which is the same as no label
+			e.labels = append(e.labels, l)
+		}
+	}
+	for name, value := range s.o.ExternalLabels {
+		if own.Get(name) == "" && value != "" && len(e.labels) < maxLabels-1 {
+			e.labels = append(e.labels, label{Name: name, Value: value})
+		}
+	}
+	slices.SortFunc(e.labels, func(a, b label) int { return cmp.Compare(a.Name, b.Name) })
+	e.before = sort.Search(len(e.labels), func(i int) bool { return e.labels[i].Name > "__name__" })
+	return e
+}

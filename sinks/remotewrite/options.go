@@ -1,0 +1,267 @@
+package remotewrite
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/config"
+	"github.com/prometheus/common/model"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
+)
+
+// Options say where to send what. Only URL is required.
+type Options struct {
+	// URL is the receiver's, path included: http://prometheus:9090/api/v1/write.
+	URL string
+	// HTTP is how to reach it: certificates, credentials, headers.
+	HTTP config.HTTPClientConfig
+	// Filter says which series are sent. Default: all.
+	series.Filter
+	// ExternalLabels are added to each series that has no label of that name.
+	ExternalLabels map[string]string
+	// Queue is how many bytes of packed requests may wait; default 128 MiB.
+	Queue int64
+	// MaxSamples is how many samples a request has at most; default 5,000.
+	MaxSamples int
+	// Flush is the longest a sample waits for its request to be full; default 2 s.
+	Flush time.Duration
+	// Timeout bounds one try of a request; default 30 s.
+	Timeout time.Duration
+	// MaxBackoff is the longest wait between two tries; default 5 s.
+	MaxBackoff time.Duration
+	// Grace is how long Run goes on sending what is queued after it is to end;
+	// default 5 s.
+	Grace time.Duration
+
+	// View returns the newest state, of which the sums of namespaces and of the
+	// cluster are sent every Interval; nil before there is one. Left out: no sums.
+	View func() View
+	// Interval is the time between two sums; default 15 s.
+	Interval time.Duration
+
+	// Leads reports whether this is the one of several replicas that sends. Default: it
+	// is.
+	Leads func() bool
+
+	// Logger is told when sending fails and when it goes on. Default: nobody is.
+	Logger *zap.Logger
+	// Registerer takes the weir_remotewrite_ metrics. Default: none.
+	Registerer prometheus.Registerer
+}
+
+// View is one immutable state of what was measured.
+type View interface {
+	// Each calls do for every entity of a kind that has a number to serve, until it
+	// returns false.
+	Each(kind metric.Kind, do func(*metric.Sample) bool)
+}
+
+func (o Options) withDefaults() Options {
+	set := func(d *time.Duration, to time.Duration) {
+		if *d <= 0 {
+			*d = to
+		}
+	}
+	set(&o.Flush, 2*time.Second)
+	set(&o.Timeout, 30*time.Second)
+	set(&o.MaxBackoff, 5*time.Second)
+	set(&o.Grace, 5*time.Second)
+	set(&o.Interval, 15*time.Second)
+	if o.Queue <= 0 {
+		o.Queue = 128 << 20
+	}
+	if o.MaxSamples <= 0 {
+		o.MaxSamples = 5000
+	}
+	if o.Leads == nil {
+		o.Leads = func() bool { return true }
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	return o
+}
+
+// OptionsHelp describes the options of ParseOptions.
+func OptionsHelp() string {
+	return `  ca                    file of certificates that the receiver's must lead to
+  external-label        NAME=VALUE added to each series; repeatable
+  flush                 longest wait for a request to be full (default 2s)
+  header                NAME=VALUE sent with each request; repeatable
+  insecure-tls          accept any certificate (default false)
+  label                 only series with NAME=VALUE; * and ? stand for others
+  level                 only these: cluster, namespace, node, system, pod, container
+  metric                only names that match
+  namespace             only these
+  password-file         of username
+  queue                 bytes that may wait for the receiver (default 128Mi)
+  samples               most of one request (default 5000)
+  timeout               of one try (default 30s)
+  token-file            file of a bearer token
+  username              to send, with the password`
+}
+
+// known are the options that are not the filter's.
+const known = "ca, external-label, flush, header, insecure-tls, password-file, queue, samples, timeout, token-file, username"
+
+// ParseOptions reads what follows "remotewrite:" in
+// --sink=remotewrite:URL[?OPTIONS]. An URL with a question mark of its own has it
+// written as %3F.
+func ParseOptions(spec string) (Options, error) {
+	o := Options{HTTP: config.DefaultHTTPClientConfig}
+	address, query, _ := strings.Cut(spec, "?")
+	address = strings.ReplaceAll(address, "%3F", "?")
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return o, fmt.Errorf("read the receiver's URL: %w", err)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return o, fmt.Errorf("%q is no receiver: write remotewrite:http://HOST:PORT/api/v1/write", address)
+	case strings.Trim(u.Path, "/") == "":
+		return o, fmt.Errorf("%q has no path: for a Prometheus, write remotewrite:%s://%s/api/v1/write", address, u.Scheme, u.Host)
+	}
+	o.URL = u.String()
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return o, fmt.Errorf("parse options of sink remotewrite: %w", err)
+	}
+	var user, password, token string
+	for name, given := range values {
+		last := given[len(given)-1]
+		var err error
+		switch name {
+		case "ca":
+			o.HTTP.TLSConfig.CAFile = last
+		case "insecure-tls":
+			o.HTTP.TLSConfig.InsecureSkipVerify, err = flag(last)
+		case "username":
+			user = last
+		case "password-file":
+			password = last
+		case "token-file":
+			token = last
+		case "header":
+			err = o.headers(given)
+		case "external-label":
+			o.ExternalLabels, err = pairs(given)
+		case "queue":
+			o.Queue, err = bytes(last)
+		case "samples":
+			o.MaxSamples, err = count(last)
+		case "flush":
+			o.Flush, err = duration(last)
+		case "timeout":
+			o.Timeout, err = duration(last)
+		default:
+			var filters bool
+			if filters, err = o.Set(name, given); !filters {
+				return o, fmt.Errorf("sink remotewrite: no option is called %q: there are %s, and %s", name, known, series.FilterOptions)
+			}
+		}
+		if err != nil {
+			return o, fmt.Errorf("sink remotewrite: option %s: %w", name, err)
+		}
+	}
+	if err := o.authenticate(user, password, token); err != nil {
+		return o, fmt.Errorf("sink remotewrite: %w", err)
+	}
+	return o, o.checkLabels()
+}
+
+// authenticate sets who we are.
+func (o *Options) authenticate(user, password, token string) error {
+	switch {
+	case user != "" && token != "":
+		return errors.New("username and token-file are two ways to say who weir is: give one")
+	case (user == "") != (password == ""):
+		return errors.New("username and password-file belong together: give both")
+	case user != "":
+		o.HTTP.BasicAuth = &config.BasicAuth{Username: user, PasswordFile: password}
+	case token != "":
+		o.HTTP.Authorization = &config.Authorization{Type: "Bearer", CredentialsFile: token}
+	}
+	return o.HTTP.Validate()
+}
+
+func (o *Options) headers(given []string) error {
+	all, err := pairs(given)
+	if err != nil {
+		return err
+	}
+	o.HTTP.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{}}
+	for name, value := range all {
+		if slices.ContainsFunc([]string{"content-encoding", "content-type", "x-prometheus-remote-write-version"}, func(ours string) bool { return strings.EqualFold(ours, name) }) {
+			return fmt.Errorf("%s is the protocol's own", name)
+		}
+		o.HTTP.HTTPHeaders.Headers[name] = config.Header{Values: []string{value}}
+	}
+	return nil
+}
+
+// checkLabels holds external labels to what a label may be called.
+func (o *Options) checkLabels() error {
+	for name := range o.ExternalLabels {
+		if !model.LegacyValidation.IsValidLabelName(name) || strings.HasPrefix(name, "__") {
+			return fmt.Errorf("sink remotewrite: option external-label: %q is no name of a label", name)
+		}
+	}
+	return nil
+}
+
+func pairs(given []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, s := range given {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("%q is no NAME=VALUE", s)
+		}
+		all[name] = value
+	}
+	return all, nil
+}
+
+func flag(s string) (bool, error) {
+	switch s {
+	case "", "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("%q is neither true nor false", s)
+}
+
+func duration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err == nil && d <= 0 {
+		err = fmt.Errorf("%v is not above 0", d)
+	}
+	return d, err
+}
+
+func bytes(s string) (int64, error) {
+	q, err := resource.ParseQuantity(s)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no amount of bytes, such as 128Mi", s)
+	}
+	if q.Value() < 1<<20 {
+		return 0, fmt.Errorf("%s is too little: at least 1Mi", s)
+	}
+	return q.Value(), nil
+}
+
+func count(s string) (int, error) {
+	q, err := resource.ParseQuantity(s)
+	if err != nil || q.Value() < 1 || q.Value() > 1e6 {
+		return 0, fmt.Errorf("%q is no number of samples from 1 to 1000000", s)
+	}
+	return int(q.Value()), nil
+}

@@ -1,0 +1,77 @@
+package remotewrite
+
+import (
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/snappy"
+)
+
+// parcel is a full request that waits, packed.
+type parcel struct {
+	bytes   []byte
+	samples int
+	since   time.Time // of its first sample
+}
+
+// queue holds parcels in order, up to a number of bytes.
+type queue struct {
+	max  int64
+	more chan struct{} // of one: there is a parcel
+
+	mu      sync.Mutex
+	parcels []parcel
+	bytes   int64
+	samples int
+}
+
+func newQueue(max int64) *queue { return &queue{max: max, more: make(chan struct{}, 1)} }
+
+// put appends a request. It returns how many samples were dropped for it: those of the
+// oldest requests.
+func (q *queue) put(request []byte, samples int, since time.Time) (dropped int) {
+	p := parcel{bytes: snappy.Encode(nil, request), samples: samples, since: since}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.parcels = append(q.parcels, p)
+	q.bytes += int64(len(p.bytes))
+	q.samples += samples
+	for q.bytes > q.max && len(q.parcels) > 1 {
+		dropped += q.parcels[0].samples
+		q.take()
+	}
+	select {
+	case q.more <- struct{}{}:
+	default:
+	}
+	return dropped
+}
+
+// first takes the oldest request out; false if there is none.
+func (q *queue) first() (parcel, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.parcels) == 0 {
+		return parcel{}, false
+	}
+	return q.take(), true
+}
+
+func (q *queue) take() parcel {
+	p := q.parcels[0]
+	q.parcels[0] = parcel{}
+	q.parcels = q.parcels[1:]
+	q.bytes -= int64(len(p.bytes))
+	q.samples -= p.samples
+	return p
+}
+
+// state returns what waits.
+func (q *queue) state() (bytes int64, samples int, since time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.parcels) > 0 {
+		since = q.parcels[0].since
+	}
+	return q.bytes, q.samples, since
+}

@@ -1,0 +1,225 @@
+package remotewrite
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/exp/api/remote"
+	"github.com/prometheus/common/config"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
+)
+
+// Sink sends batches to a receiver. Write and Forget take turns, and never wait for
+// the receiver; Run is what sends.
+type Sink struct {
+	o      Options
+	api    *remote.API
+	client *http.Client
+	status *status
+	queue  *queue
+	meters *meters
+	names  [metric.NumKinds]map[string]*names
+
+	mu struct {
+		sync.Mutex
+		feeds   map[feedKey]*feed
+		entries map[metric.Entity]*entry
+		request *request
+		since   time.Time // of the request's first sample
+		scratch []byte
+	}
+	// The receiver is known to take version 2.0, or nothing newer than 1.0. Only Run
+	// reads and writes these.
+	modern, old bool
+}
+
+type feedKey struct {
+	source string
+	node   metric.NodeName
+}
+
+// New returns a Sink that has sent nothing yet. The error is about the receiver's
+// address, certificates or credentials.
+func New(o Options) (*Sink, error) {
+	o = o.withDefaults()
+	client, err := config.NewClientFromConfig(o.HTTP, "remotewrite")
+	if err != nil {
+		return nil, fmt.Errorf("reach the receiver: %w", err)
+	}
+	s := &Sink{o: o, client: client, queue: newQueue(o.Queue), status: &status{next: client.Transport}}
+	client.Transport, client.Timeout = s.status, o.Timeout
+	s.api, err = remote.NewAPI(o.URL, remote.WithAPIHTTPClient(client), remote.WithAPIPath(""),
+		remote.WithAPIBackoff(remote.BackoffConfig{Min: 100 * time.Millisecond, Max: o.MaxBackoff}))
+	if err != nil {
+		return nil, fmt.Errorf("reach the receiver: %w", err)
+	}
+	s.meters = newMeters(s)
+	for k := range s.names {
+		s.names[k] = map[string]*names{}
+	}
+	s.mu.feeds, s.mu.entries, s.mu.request = map[feedKey]*feed{}, map[metric.Entity]*entry{}, newRequest()
+	return s, nil
+}
+
+// Write takes the values of b that were not sent yet. It never fails: what the queue
+// has no room for is counted.
+func (s *Sink) Write(_ context.Context, b *metric.Batch) error {
+	if !s.o.Leads() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.feed(feedKey{b.Source, b.Node})
+	f.round++
+	at := b.Ended.UnixMilli()
+	for i := range b.Samples {
+		if sample := &b.Samples[i]; !sample.Rejected() {
+			s.take(f, sample, at)
+		}
+	}
+	s.drop(f)
+	return nil
+}
+
+// Forget ends the series of a source that is gone.
+func (s *Sink) Forget(source string, node metric.NodeName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := feedKey{source, node}
+	if f := s.mu.feeds[key]; f != nil {
+		f.round++
+		s.drop(f)
+		delete(s.mu.feeds, key)
+	}
+}
+
+func (s *Sink) feed(key feedKey) *feed {
+	f := s.mu.feeds[key]
+	if f == nil {
+		f = &feed{met: map[*entry]uint32{}}
+		s.mu.feeds[key] = f
+	}
+	return f
+}
+
+// take sends what is new of a sample, and ends the series of which it has no value any
+// more. at is the time of what has none of its own, in milliseconds since the Unix
+// epoch.
+func (s *Sink) take(f *feed, sample *metric.Sample, at int64) {
+	e := s.entryOf(&sample.Entity)
+	if _, known := f.met[e]; !known {
+		e.feeds++
+	}
+	f.met[e] = f.round
+	if !e.wanted {
+		return
+	}
+	n := s.namesOf(sample.Entity.Kind, e.part)
+	before := e.sent // for all metrics of a group have one time
+	for id, value := range sample.Values.All() {
+		d := &metric.Catalogue[id]
+		if !sample.Numbered(d.Group) || n[id].name == "" {
+			continue
+		}
+		t := series.Time(sample, id) / 1e6
+		if t <= 0 {
+			t = at
+		}
+		was := &before[0][d.Group]
+		if d.Shape == metric.Rate {
+			was = &before[1][d.Group]
+		}
+		if t <= *was {
+			continue
+		}
+		*e.last(id) = t
+		e.begin(id)
+		s.send(e, id, series.Value(value, d.Unit), t)
+	}
+	if e.feeds == 1 {
+		s.end(e, func(id metric.ID) bool {
+			return sample.Values.Has(id) && sample.Numbered(metric.Catalogue[id].Group)
+		})
+	}
+}
+
+// drop lets go of the entities that the feed's last round did not speak of.
+func (s *Sink) drop(f *feed) {
+	for e, round := range f.met {
+		if round == f.round {
+			continue
+		}
+		delete(f.met, e)
+		if e.feeds--; e.feeds == 0 {
+			s.end(e, func(metric.ID) bool { return false })
+			delete(s.mu.entries, e.entity)
+		}
+	}
+}
+
+// end ends the live series of an entity but for those to keep, right after their last
+// values.
+func (s *Sink) end(e *entry, keep func(metric.ID) bool) {
+	for id := range metric.ID(metric.NumMetrics) {
+		if e.lives(id) && !keep(id) {
+			e.end(id)
+			s.send(e, id, stale, *e.last(id)+1)
+		}
+	}
+}
+
+// send puts one sample into the request, which goes to the queue when it is full.
+func (s *Sink) send(e *entry, id metric.ID, value float64, t int64) {
+	r := s.mu.request
+	if r.samples == 0 {
+		s.mu.since = time.Now()
+	}
+	n := &s.namesOf(e.entity.Kind, e.part)[id]
+	r.add(n.name, n.help, metric.Catalogue[id].Shape, e.labels, e.before, value, t)
+	if r.samples >= s.o.MaxSamples {
+		s.seal()
+	}
+}
+
+// seal queues the request as it is.
+func (s *Sink) seal() {
+	r := s.mu.request
+	if r.samples == 0 {
+		return
+	}
+	s.mu.scratch = r.appendTo(s.mu.scratch[:0])
+	s.meters.dropped.Add(float64(s.queue.put(s.mu.scratch, r.samples, s.mu.since)))
+	r.reset()
+}
+
+// flush queues what has waited long enough for its request to be full.
+func (s *Sink) flush(longest time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.request.samples > 0 && time.Since(s.mu.since) >= longest {
+		s.seal()
+	}
+}
+
+// names are the names of all metrics of a kind of entity, or of a kind of its parts;
+// empty for those that are not wanted.
+type names [metric.NumMetrics]struct{ name, help string }
+
+func (s *Sink) namesOf(k metric.Kind, part string) *names {
+	n := s.names[k][part]
+	if n == nil {
+		n = new(names)
+		for id := range n {
+			if d := &metric.Catalogue[id]; s.o.Metric(k, part, d) {
+				n[id].name, n[id].help = series.Name(k, part, d), series.Help(k, part, d)
+			}
+		}
+		s.names[k][part] = n
+	}
+	return n
+}

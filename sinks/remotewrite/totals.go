@@ -1,0 +1,29 @@
+package remotewrite
+
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// totals takes the sums of namespaces and of the cluster, which no batch has.
+func (s *Sink) totals(now time.Time) {
+	if s.o.View == nil || !s.o.Leads() {
+		return
+	}
+	view := s.o.View()
+	if view == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.feed(feedKey{source: "sums"})
+	f.round++
+	for _, k := range [...]metric.Kind{metric.Cluster, metric.Namespaced} {
+		view.Each(k, func(sample *metric.Sample) bool {
+			s.take(f, sample, now.UnixMilli())
+			return true
+		})
+	}
+	s.drop(f)
+}
