@@ -1,0 +1,214 @@
+// Package past has weir's own series back from a Prometheus that scraped or was sent
+// them, for the time before weir's memory begins.
+package past
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
+)
+
+// Options say whom to ask. History is required.
+type Options struct {
+	History *history.History
+	// Timeout bounds one question; default 5 s.
+	Timeout time.Duration
+	// Keep is how long an answer serves again, and how long nobody is asked after a
+	// question failed; default 15 s.
+	Keep time.Duration
+	// Logger is told of the first of questions that fail. Default: nobody is.
+	Logger *zap.Logger
+	// Registerer takes weir_history_questions_total. Default: nobody does.
+	Registerer prometheus.Registerer
+	// Now reads the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// Past answers for what was. It is safe for concurrent use.
+type Past struct {
+	o                Options
+	answered, failed prometheus.Counter
+
+	mu struct {
+		sync.Mutex
+		answers map[question]*answer
+		failing time.Time // until when nobody is asked; zero while all is well
+	}
+}
+
+// Point is a value, in the catalogue's unit, at a time in nanoseconds since the Unix
+// epoch.
+type Point struct {
+	Time  int64
+	Value float64
+}
+
+// question is what Prometheus is asked at once: an entity's metric, or that of all pods
+// or containers of a namespace, for who asks for one shows the others too.
+type question struct {
+	of       metric.Entity
+	all      bool // of that kind in the namespace
+	id       metric.ID
+	from, to int64 // nanoseconds since the Unix epoch, on steps
+	step     time.Duration
+}
+
+type answer struct {
+	at     time.Time
+	done   chan struct{}
+	points map[metric.Entity][]Point
+}
+
+// New returns a Past that was asked nothing yet.
+func New(o Options) *Past {
+	if o.Timeout <= 0 {
+		o.Timeout = 5 * time.Second
+	}
+	if o.Keep <= 0 {
+		o.Keep = 15 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	questions := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_history_questions_total",
+		Help: "Questions to the Prometheus that remembers for weir, by what came of them: answered or failed.",
+	}, []string{"result"})
+	if o.Registerer != nil {
+		o.Registerer.MustRegister(questions)
+	}
+	p := &Past{o: o, answered: questions.WithLabelValues("answered"), failed: questions.WithLabelValues("failed")}
+	p.mu.answers = map[question]*answer{}
+	return p
+}
+
+// shared is the longest span of which all of a namespace is asked for at once.
+const shared = time.Hour
+
+// Points returns the points of a metric of an entity from one time to another, both
+// included, in order of time, 15 s or more apart. It returns none where the server
+// knows none, or cannot be asked: it waits for Options.Timeout at most.
+func (p *Past) Points(e metric.Entity, id metric.ID, from, to time.Time) []Point {
+	step := history.Step(to.Sub(from))
+	q := question{
+		of: e, id: id, step: step,
+		// Steady times: who asks again a moment later asks the same.
+		from: from.Truncate(step).UnixNano(), to: to.Truncate(step).UnixNano(),
+	}
+	if q.of.Kind == metric.Pod || q.of.Kind == metric.Container {
+		q.of.Node = "" // a pod of that name may have been elsewhere
+	}
+	one := q.of
+	if q.all = one.Pod != "" && one.Part == "" && to.Sub(from) <= shared; q.all {
+		q.of = metric.Entity{Kind: e.Kind, Namespace: e.Namespace}
+	}
+	if q.to < q.from {
+		return nil
+	}
+	return p.ask(q)[one]
+}
+
+// ask answers q from what is kept, or asks Prometheus once however many want to know.
+func (p *Past) ask(q question) map[metric.Entity][]Point {
+	p.mu.Lock()
+	now := p.o.Now()
+	for k, a := range p.mu.answers {
+		if now.Sub(a.at) > p.o.Keep {
+			delete(p.mu.answers, k)
+		}
+	}
+	a := p.mu.answers[q]
+	switch {
+	case a != nil:
+	case now.Before(p.mu.failing):
+		p.mu.Unlock()
+		return nil
+	default:
+		a = &answer{at: now, done: make(chan struct{})}
+		p.mu.answers[q] = a
+		defer close(a.done) // whatever happens: others wait
+		p.mu.Unlock()
+		points, err := p.read(q)
+		a.points = points
+		p.note(err)
+		return points
+	}
+	p.mu.Unlock()
+	<-a.done
+	return a.points
+}
+
+// note remembers whether a question failed.
+func (p *Past) note(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		p.answered.Inc()
+		p.mu.failing = time.Time{}
+		return
+	}
+	p.failed.Inc()
+	if p.mu.failing.IsZero() {
+		p.o.Logger.Warn("the past cannot be asked for: what is shown begins with weir's own memory", zap.Error(err))
+	}
+	p.mu.failing = p.o.Now().Add(p.o.Keep)
+}
+
+// read asks Prometheus.
+func (p *Past) read(q question) (map[metric.Entity][]Point, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.o.Timeout)
+	defer cancel()
+	lines, err := p.o.History.Range(ctx, q.query(), time.Unix(0, q.from), time.Unix(0, q.to), q.step)
+	if err != nil {
+		return nil, err
+	}
+	found := map[metric.Entity][]Point{}
+	unit := q.id.Describe().Unit
+	for _, l := range lines {
+		of := q.of
+		if q.all {
+			of.Pod, of.Name = metric.PodName(l.Labels["pod"]), l.Labels["container"]
+		}
+		points := make([]Point, 0, len(l.Points))
+		for _, at := range l.Points {
+			if v := series.FromValue(at.Value, unit); !math.IsNaN(v) {
+				points = append(points, Point{at.Time.UnixNano(), v})
+			}
+		}
+		found[of] = points
+	}
+	return found, nil
+}
+
+// query is q in PromQL. Of several that scraped or sent the same, the highest counts:
+// they differ by when they looked.
+func (q *question) query() string {
+	labels, part := series.LabelsOf(&q.of)
+	var matchers []string
+	for _, l := range labels.All() {
+		if l.Value != "" {
+			matchers = append(matchers, fmt.Sprintf("%s=%q", l.Name, l.Value))
+		}
+	}
+	selector := series.Name(q.of.Kind, part, q.id.Describe()) + "{" + strings.Join(matchers, ",") + "}"
+	switch {
+	case q.all && q.of.Kind == metric.Container:
+		return "max by (namespace, pod, container) (" + selector + ")"
+	case q.all:
+		return "max by (namespace, pod) (" + selector + ")"
+	}
+	return "max(" + selector + ")"
+}
