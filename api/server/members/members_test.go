@@ -1,0 +1,116 @@
+package members
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// replica is a Roll that runs, with what it was told last.
+type replica struct {
+	now   []string
+	leave context.CancelFunc
+	ended chan error
+}
+
+func join(t *testing.T, client *fake.Clientset, name string) *replica {
+	t.Helper()
+	r := &replica{ended: make(chan error, 1)}
+	roll, err := New(Options{
+		Client: client.CoordinationV1(), Namespace: "weir-system", Name: "weir", Replica: "pod-" + name,
+		Self: Member{Identity: name, Address: "10.0.0.1:443", Certificate: "PEM of " + name},
+		Changed: func(all []Member) {
+			r.now = nil
+			for _, m := range all {
+				if m.Address != "10.0.0.1:443" || m.Certificate != "PEM of "+m.Identity {
+					t.Errorf("member %+v", m)
+				}
+				r.now = append(r.now, m.Identity)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r.leave = cancel
+	go func() { r.ended <- roll.Run(ctx) }()
+	return r
+}
+
+func knows(t *testing.T, r *replica, when string, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	if !slices.Equal(r.now, want) {
+		t.Errorf("%s: members %v, want %v", when, r.now, want)
+	}
+}
+
+func TestMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		away, dead := false, ""
+		client.PrependReactor("*", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			if away {
+				return true, nil, errors.New("the API server is away")
+			}
+			if u, ok := a.(clienttesting.UpdateAction); ok && dead != "" {
+				if u.GetObject().(metav1.Object).GetName() == dead {
+					return true, nil, errors.New("it is dead")
+				}
+			}
+			return false, nil, nil
+		})
+		a := join(t, client, "a")
+		knows(t, a, "alone", "a")
+		b := join(t, client, "b")
+		time.Sleep(3 * time.Second)
+		knows(t, a, "b has come", "a", "b")
+		knows(t, b, "b has come", "a", "b")
+
+		away = true
+		time.Sleep(time.Minute)
+		knows(t, a, "the API server is away", "a", "b")
+		away = false
+		time.Sleep(3 * time.Second)
+		knows(t, a, "the API server is back", "a", "b")
+
+		dead = "weir-pod-b"
+		time.Sleep(7 * time.Second)
+		knows(t, a, "b is dead for 7 s", "a", "b")
+		time.Sleep(6 * time.Second)
+		knows(t, a, "b is dead for 13 s", "a")
+		time.Sleep(11 * time.Minute)
+		leases, err := client.CoordinationV1().Leases("weir-system").List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(leases.Items) != 1 {
+			t.Errorf("%d Leases, %v; b's should have been removed", len(leases.Items), err)
+		}
+		dead = ""
+		time.Sleep(3 * time.Second)
+		knows(t, a, "b is back", "a", "b")
+
+		b.leave()
+		<-b.ended
+		time.Sleep(3 * time.Second)
+		knows(t, a, "b has left", "a")
+		a.leave()
+		<-a.ended
+	})
+}
+
+func TestNewSaysWhatIsMissing(t *testing.T) {
+	if _, err := New(Options{}); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,184 @@
+package shared
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Member is a replica that takes part.
+type Member struct {
+	// Name is unique among the members, and another after a restart.
+	Name string
+	// URL is where its Exchange is served; unused for this replica itself.
+	URL string
+	// Transport calls it.
+	Transport http.RoundTripper
+}
+
+// Options configure an Exchange. The zero Options is ready to use.
+type Options struct {
+	// Patience is how long to wait for what the owner of a node reads before reading
+	// it as well; default 2 s.
+	Patience time.Duration
+	// Retry is the time between two tries to reach another replica; default 1 s.
+	Retry time.Duration
+	// Silence is how long a stream may bring nothing before it counts as broken;
+	// default 5 s. Another sends something at least every Silence/4.
+	Silence time.Duration
+	// Logger is told which replicas are heard and which are not. Default: nobody is.
+	Logger *zap.Logger
+	// Registerer takes the weir_shared_ metrics. Default: none.
+	Registerer prometheus.Registerer
+}
+
+func (o Options) withDefaults() Options {
+	set := func(d *time.Duration, to time.Duration) {
+		if *d <= 0 {
+			*d = to
+		}
+	}
+	set(&o.Patience, 2*time.Second)
+	set(&o.Retry, time.Second)
+	set(&o.Silence, 5*time.Second)
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	return o
+}
+
+// Exchange is this replica's part in the sharing. Its methods may be called by several
+// goroutines. Until it has members, and with itself alone, it reads every node.
+type Exchange struct {
+	o       Options
+	mail    *mailbox
+	hub     hub
+	meters  *meters
+	members atomic.Pointer[members]
+
+	mu struct {
+		sync.Mutex
+		peers map[string]*peer // by name
+		ended bool
+		wait  sync.WaitGroup
+	}
+}
+
+// members are who takes part, as this replica sees it.
+type members struct {
+	self  string
+	all   []Member
+	peers map[string]*peer
+}
+
+// New returns an Exchange without members.
+func New(o Options) *Exchange {
+	x := &Exchange{o: o.withDefaults(), mail: newMailbox()}
+	x.mu.peers = map[string]*peer{}
+	x.members.Store(&members{})
+	x.meters = newMeters(x)
+	return x
+}
+
+// SetMembers says who takes part: all, this replica included, whose name is self. It
+// follows those it does not yet follow, and lets go of those that are gone.
+func (x *Exchange) SetMembers(self string, all []Member) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.mu.ended {
+		return
+	}
+	now := make(map[string]*peer, len(all))
+	for _, m := range all {
+		if m.Name == self {
+			continue
+		}
+		if p := x.mu.peers[m.Name]; p != nil && p.member.URL == m.URL && p.member.Transport == m.Transport {
+			now[m.Name] = p
+			continue
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		p := &peer{x: x, member: m, stop: stop}
+		now[m.Name] = p
+		x.mu.wait.Go(func() { p.follow(ctx) })
+	}
+	for name, p := range x.mu.peers {
+		if now[name] != p {
+			p.stop()
+		}
+	}
+	x.mu.peers = now
+	x.members.Store(&members{self: self, all: all, peers: now})
+}
+
+// Close ends every stream, of others to this replica and of this one to others.
+func (x *Exchange) Close() error {
+	x.mu.Lock()
+	x.mu.ended = true
+	for _, p := range x.mu.peers {
+		p.stop()
+	}
+	x.mu.Unlock()
+	x.hub.close()
+	x.mu.wait.Wait()
+	return nil
+}
+
+// Read fills b with a read of a source of a node: by do, if this replica owns the
+// node or does not hear of it from who does, and else with what its owner read. b has
+// its Source and Node.
+func (x *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Context, *metric.Batch) error) error {
+	m := x.members.Load()
+	whose := owner(m.all, string(b.Node))
+	if whose == "" || whose == m.self {
+		err := do(ctx, b)
+		x.meters.self.Inc()
+		x.hub.publish(b, err)
+		return err
+	}
+	if got := x.await(ctx, m.peers[whose], key{b.Source, b.Node}); got != nil {
+		x.meters.peer.Inc()
+		b.CopyFrom(got)
+		x.mail.recycle(got)
+		err := b.Err
+		b.Err = nil // the caller writes it
+		return err
+	}
+	x.meters.unheard.Inc()
+	return do(ctx, b)
+}
+
+// await waits for what a peer read; nil if it does not come in time.
+func (x *Exchange) await(ctx context.Context, p *peer, k key) *metric.Batch {
+	lost := p.lost()
+	if lost == nil {
+		x.mail.drop(k) // it would be taken for news later
+		return nil
+	}
+	b, coming := x.mail.take(k)
+	if b != nil {
+		return b
+	}
+	patience := time.NewTimer(x.o.Patience)
+	defer patience.Stop()
+	select {
+	case b := <-coming:
+		return b
+	case <-lost:
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	return x.mail.leave(k, coming)
+}
+
+// ServeHTTP streams what this replica reads to another one, until either ends.
+func (x *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x.hub.serve(w, r, x.o.Silence/4)
+}

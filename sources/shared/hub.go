@@ -1,0 +1,181 @@
+package shared
+
+import (
+	"bytes"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/recording"
+)
+
+// ContentType is a stream's.
+const ContentType = "application/vnd.weir.recording"
+
+// maxWaiting bounds what waits for a replica that does not take it: then its stream
+// ends, and it reads for itself until it has another.
+const maxWaiting = 64 << 20
+
+// gather is how long batches are gathered before they are packed and sent.
+const gather = 20 * time.Millisecond
+
+// hub has a stream for each replica that asked for one.
+type hub struct {
+	mu      sync.Mutex
+	streams map[*stream]struct{}
+	ended   bool
+}
+
+// stream is what goes to one replica.
+type stream struct {
+	more chan struct{} // of one: there is something to send
+	end  chan struct{} // closed when the stream is to end
+
+	mu     sync.Mutex
+	buf    bytes.Buffer
+	writer *recording.Writer // into buf
+	ended  bool
+}
+
+// publish gives every stream what a read gave.
+func (h *hub) publish(b *metric.Batch, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.streams) == 0 {
+		return
+	}
+	b.Err = err
+	now := time.Now()
+	for s := range h.streams {
+		s.add(b, now)
+	}
+	b.Err = nil // the caller writes it
+}
+
+func (s *stream) add(b *metric.Batch, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	// A batch that is too large for the format is one that the other reads itself.
+	_ = s.writer.Round(b, nil, now)
+	if s.buf.Len() > maxWaiting {
+		s.finish()
+	}
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+}
+
+// finish has the stream end. s.mu is held.
+func (s *stream) finish() {
+	if !s.ended {
+		s.ended = true
+		close(s.end)
+	}
+}
+
+// packed appends all that waits to dst; a sign of life if nothing does.
+func (s *stream) packed(dst []byte) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return dst
+	}
+	if s.buf.Len() == 0 {
+		_ = s.writer.Facts(nil, time.Now()) // begins, if nothing was written yet
+		_ = s.writer.Gone("", "")
+	}
+	_ = s.writer.Flush() // into memory
+	dst = append(dst, s.buf.Bytes()...)
+	s.buf.Reset()
+	return dst
+}
+
+func (h *hub) open() (*stream, error) {
+	s := &stream{more: make(chan struct{}, 1), end: make(chan struct{})}
+	var err error
+	if s.writer, err = recording.NewWriter(&s.buf, recording.Options{Flush: time.Hour}); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		s.finish()
+		return s, nil
+	}
+	if h.streams == nil {
+		h.streams = map[*stream]struct{}{}
+	}
+	h.streams[s] = struct{}{}
+	return s, nil
+}
+
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = true
+	for s := range h.streams {
+		s.mu.Lock()
+		s.finish()
+		s.mu.Unlock()
+	}
+}
+
+// drop lets go of a stream.
+func (h *hub) drop(s *stream) {
+	h.mu.Lock()
+	delete(h.streams, s)
+	h.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finish()
+	_ = s.writer.Close() // into memory
+}
+
+// serve sends one stream, with a sign of life every so often.
+func (h *hub) serve(w http.ResponseWriter, r *http.Request, alive time.Duration) {
+	s, err := h.open()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer h.drop(s)
+	to := http.NewResponseController(w)
+	_ = to.SetWriteDeadline(time.Time{}) // a stream has no end; not every server sets one
+	w.Header().Set("Content-Type", ContentType)
+	w.WriteHeader(http.StatusOK)
+	tick := time.NewTicker(alive)
+	defer tick.Stop()
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	var out []byte
+	for {
+		out = s.packed(out[:0])
+		if _, err := w.Write(out); err != nil {
+			return
+		}
+		if err := to.Flush(); err != nil {
+			return
+		}
+		select {
+		case <-s.more:
+		case <-tick.C:
+		case <-s.end:
+			return
+		case <-r.Context().Done():
+			return
+		}
+		pause.Reset(gather)
+		select {
+		case <-pause.C:
+		case <-s.end:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package shared
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// meters tell who reads.
+type meters struct{ self, peer, unheard prometheus.Counter }
+
+func newMeters(x *Exchange) *meters {
+	to := promauto.With(x.o.Registerer)
+	reads := to.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_shared_reads_total",
+		Help: "Reads of nodes that replicas share, by who made them: self, a peer that owns the node, or self because the peer was not heard in time (unheard).",
+	}, []string{"by"})
+	to.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "weir_shared_members", Help: "Replicas that share the reading, this one included.",
+	}, func() float64 { return float64(len(x.members.Load().all)) })
+	to.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "weir_shared_peers_heard", Help: "Other replicas whose reads arrive.",
+	}, func() float64 {
+		n := 0
+		for _, p := range x.members.Load().peers {
+			if p.lost() != nil {
+				n++
+			}
+		}
+		return float64(n)
+	})
+	return &meters{reads.WithLabelValues("self"), reads.WithLabelValues("peer"), reads.WithLabelValues("unheard")}
+}

@@ -1,0 +1,280 @@
+package shared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// replica is an Exchange that is served, with what it read itself.
+type replica struct {
+	*Exchange
+	name   string
+	server *httptest.Server
+	reads  atomic.Int64
+}
+
+func newReplica(t *testing.T, name string, o Options) *replica {
+	t.Helper()
+	r := &replica{Exchange: New(o), name: name}
+	r.server = httptest.NewServer(r)
+	t.Cleanup(r.kill)
+	return r
+}
+
+// kill ends a replica as a crash does.
+func (r *replica) kill() {
+	if r.server == nil {
+		return
+	}
+	r.Close()
+	r.server.CloseClientConnections()
+	r.server.Close()
+	r.server = nil
+}
+
+// meet tells all replicas of each other and waits until each hears the others.
+func meet(t *testing.T, all ...*replica) {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	var members []Member
+	for _, r := range all {
+		members = append(members, Member{Name: r.name, URL: r.server.URL, Transport: transport})
+	}
+	for _, r := range all {
+		r.SetMembers(r.name, members)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		deaf := 0
+		for _, r := range all {
+			for _, p := range r.members.Load().peers {
+				if p.lost() == nil {
+					deaf++
+				}
+			}
+		}
+		if deaf == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of the streams are not heard", deaf)
+		}
+		time.Sleep(time.Millisecond) // for a real connection
+	}
+}
+
+// read reads a node's round through a replica.
+func (r *replica) read(node string, round int, fails error) (*metric.Batch, error) {
+	b := &metric.Batch{Source: "kubelet:resource", Node: metric.NodeName(node), Interval: 15 * time.Second}
+	err := r.Read(context.Background(), b, func(_ context.Context, b *metric.Batch) error {
+		r.reads.Add(1)
+		fill(b, round)
+		return fails
+	})
+	return b, err
+}
+
+func fill(b *metric.Batch, round int) {
+	b.Clock, b.Cores, b.Exhaustive, b.Bytes, b.NodeTime = time.Millisecond, 8, true, 1234, int64(round)*1e9
+	b.Began = time.Unix(1_800_000_000+int64(round)*15, 0).UTC()
+	b.Ended = b.Began.Add(20 * time.Millisecond)
+	for c := range 3 {
+		s := b.Add(metric.Entity{Kind: metric.Container, Node: b.Node, Namespace: "shop", Pod: "web", Name: fmt.Sprint("c", c)})
+		s.Times[metric.CPU] = b.Began.UnixNano()
+		s.Values.Set(metric.CPUUsage, float64(round)*1.5e9)
+		s.Instance.Start, s.Instance.Origin = 1_700_000_000e9, metric.StartReported
+	}
+}
+
+// equal compares batches as the pipeline sees them.
+func equal(t *testing.T, got, want *metric.Batch) {
+	t.Helper()
+	options := []cmp.Option{
+		cmpopts.IgnoreUnexported(metric.Batch{}, metric.Sample{}), cmpopts.EquateEmpty(), cmpopts.EquateApproxTime(0),
+		cmp.Comparer(func(a, b metric.Values) bool {
+			for id := range metric.ID(metric.NumMetrics) {
+				x, okX := a.Get(id)
+				if y, okY := b.Get(id); x != y || okX != okY {
+					return false
+				}
+			}
+			return true
+		}),
+	}
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("batch (-want +got):\n%s", diff)
+	}
+}
+
+// Two replicas read a fleet together: each node once, and both have every batch.
+func TestEachNodeIsReadOnce(t *testing.T) {
+	a, b := newReplica(t, "a", Options{}), newReplica(t, "b", Options{})
+	meet(t, a, b)
+	const nodes, rounds = 40, 5
+	for round := range rounds {
+		var wait sync.WaitGroup
+		for n := range nodes {
+			node := fmt.Sprint("node-", n)
+			var want error
+			if n == 7 {
+				want = &metric.ReadError{Reason: metric.NodeTimeout, Err: context.DeadlineExceeded}
+			}
+			for _, r := range []*replica{a, b} {
+				wait.Go(func() {
+					got, err := r.read(node, round, want)
+					var read *metric.ReadError
+					if errors.As(err, &read) != (want != nil) || want != nil && read.Reason != metric.NodeTimeout {
+						t.Errorf("%s: error %v, want %v", node, err, want)
+					}
+					full := &metric.Batch{Source: got.Source, Node: got.Node, Interval: got.Interval}
+					fill(full, round)
+					equal(t, got, full)
+				})
+			}
+		}
+		wait.Wait()
+	}
+	x, y := a.reads.Load(), b.reads.Load()
+	if x+y != nodes*rounds || x < nodes*rounds/4 || y < nodes*rounds/4 {
+		t.Errorf("the replicas read %d and %d times, want %d together", x, y, nodes*rounds)
+	}
+}
+
+// Whoever is lost, slow or silent costs no read: the others read for themselves at once
+// or after their patience, and divide again when they know.
+func TestALostReplica(t *testing.T) {
+	a, b := newReplica(t, "a", Options{}), newReplica(t, "b", Options{Patience: 10 * time.Millisecond})
+	meet(t, a, b)
+	theirs := "" // a node of a's
+	for n := 0; theirs == ""; n++ {
+		if name := fmt.Sprint("node-", n); owner(b.members.Load().all, name) == "a" {
+			theirs = name
+		}
+	}
+	if _, err := b.read(theirs, 1, nil); err != nil || b.reads.Load() != 1 {
+		t.Errorf("error %v after %d reads: a has not read the node, so b should have", err, b.reads.Load())
+	}
+	// What comes late is there for the next round.
+	if _, err := a.read(theirs, 2, nil); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		b.mail.mu.Lock()
+		n := len(b.mail.boxes)
+		b.mail.mu.Unlock()
+		if n == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("what a read does not arrive")
+		}
+	}
+	got, err := b.read(theirs, 3, nil)
+	if err != nil || got.NodeTime != 2e9 || b.reads.Load() != 1 {
+		t.Errorf("got round %d and %v after %d reads, want the round that came", got.NodeTime/1e9, err, b.reads.Load())
+	}
+
+	lost := b.members.Load().peers["a"].lost()
+	a.kill()
+	<-lost
+	began := time.Now()
+	b.o.Patience = time.Hour // it does not wait for who is not heard
+	if _, err := b.read(theirs, 4, nil); err != nil || b.reads.Load() != 2 || time.Since(began) > 5*time.Second {
+		t.Errorf("error %v after %d reads", err, b.reads.Load())
+	}
+	b.SetMembers("b", []Member{{Name: "b"}})
+	if _, err := b.read(theirs, 5, nil); err != nil || b.reads.Load() != 3 {
+		t.Errorf("error %v after %d reads: b is alone", err, b.reads.Load())
+	}
+}
+
+// A stream that goes silent, without so much as a sign of life, is given up.
+func TestSilence(t *testing.T) {
+	mute := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var h hub
+		s, err := h.open()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer h.drop(s)
+		_, _ = w.Write(s.packed(nil))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer mute.Close()
+	b := newReplica(t, "b", Options{Silence: 100 * time.Millisecond, Patience: time.Hour, Retry: time.Hour})
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	b.SetMembers("b", []Member{{Name: "a", URL: mute.URL, Transport: transport}, {Name: "b"}})
+	p := b.members.Load().peers["a"]
+	for deadline := time.Now().Add(10 * time.Second); p.lost() == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the stream is not heard")
+		}
+	}
+	for n := range 20 { // some wait until the stream is given up, and none for the patience
+		if _, err := b.read(fmt.Sprint("node-", n), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := b.reads.Load(); got != 20 || p.lost() != nil {
+		t.Errorf("%d reads, want 20; heard: %v", got, p.lost() != nil)
+	}
+	b.Close()
+}
+
+// Signs of life keep a stream heard that has nothing to tell.
+func TestSignsOfLife(t *testing.T) {
+	a, b := newReplica(t, "a", Options{Silence: 100 * time.Millisecond}), newReplica(t, "b", Options{Silence: 100 * time.Millisecond})
+	meet(t, a, b)
+	lost := b.members.Load().peers["a"].lost()
+	select {
+	case <-lost:
+		t.Error("a is no longer heard")
+	case <-time.After(500 * time.Millisecond): // five silences
+	}
+}
+
+func TestOwner(t *testing.T) {
+	members := []Member{{Name: "weir-a_1"}, {Name: "weir-a_2"}, {Name: "weir-a_3"}}
+	const nodes = 30_000
+	count, moved := map[string]int{}, 0
+	for n := range nodes {
+		name := fmt.Sprintf("ip-10-0-%d-%d.ec2.internal", n/256, n%256)
+		whose := owner(members, name)
+		count[whose]++
+		if with := owner(append(members[:3:3], Member{Name: "weir-a_4"}), name); with != whose {
+			moved++
+			if with != "weir-a_4" {
+				t.Fatalf("%s moved from %s to %s, which is not new", name, whose, with)
+			}
+		}
+	}
+	for _, m := range members {
+		if n := count[m.Name]; n < nodes*32/100 || n > nodes*35/100 {
+			t.Errorf("%s owns %d of %d nodes", m.Name, n, nodes)
+		}
+	}
+	if moved < nodes*24/100 || moved > nodes*26/100 {
+		t.Errorf("%d of %d nodes moved to a fourth", moved, nodes)
+	}
+	if got := owner(nil, "n"); got != "" {
+		t.Errorf("%q owns a node of nobody's", got)
+	}
+}
