@@ -13,16 +13,12 @@ type Facts struct {
 	// the API server is away.
 	At time.Time
 
-	nodes map[NodeName]*NodeFacts
-	pods  [podShards]map[PodRef]*PodFacts
-	// byNode holds the pods bound to each node, byNamespace those of each
-	// namespace. The slices are never changed, only replaced.
-	byNode      map[NodeName][]*PodFacts
-	byNamespace map[Namespace][]*PodFacts
+	nodes shards[NodeName, *NodeFacts]
+	pods  shards[Namespace, *podTable]
+	// byNode holds the pods bound to each node. The slices are never changed, only
+	// replaced, and only those of nodes whose pods change.
+	byNode shards[NodeName, []*PodFacts]
 }
-
-// podShards spreads pods over maps small enough to copy for each change.
-const podShards = 256
 
 // NodeFacts is what the API server says of a node.
 type NodeFacts struct {
@@ -70,26 +66,25 @@ type PodFacts struct {
 	// ConfigHash is the annotation kubernetes.io/config.hash, which nodes
 	// report in place of the UID for static pods; empty for others.
 	ConfigHash  PodUID
-	Mirror      bool // of a static pod
 	Node        NodeName
 	Phase       Phase
-	Started     time.Time // status.startTime; zero if not started
-	Deleted     time.Time // metadata.deletionTimestamp; zero if not
-	Ready       Readiness
-	ReadySince  time.Time // the Ready condition's last transition; zero if there is none
-	HostNetwork bool
 	QoS         string
 	Labels      map[string]string
-	// KnownAt is when weir first knew this pod (this UID), by our clock.
-	KnownAt    time.Time
-	Containers []ContainerFacts
-	// Spec holds the pod-level requests and limits, where given. PodLevel says
-	// that there is such a request, of CPU, memory or huge pages (of which Spec has
-	// nothing).
-	Spec     Values
+	Started     time.Time // status.startTime; zero if not started
+	Deleted     time.Time // metadata.deletionTimestamp; zero if not
+	ReadySince  time.Time // the Ready condition's last transition; zero if there is none
+	KnownAt     time.Time // when weir first knew this pod (this UID), by our clock
+	Ready       Readiness
+	Mirror      bool // of a static pod
+	HostNetwork bool
+	// PodLevel says that there is a pod-level request, of CPU, memory or huge pages
+	// (of which Spec has nothing).
 	PodLevel bool
+	// Spec holds the pod-level requests and limits, where given.
+	Spec Requirements
 	// Overhead holds what the pod's RuntimeClass costs, as requests.
-	Overhead Values
+	Overhead   Requirements
+	Containers []ContainerFacts
 }
 
 // Readiness is the status of a pod's Ready condition.
@@ -127,9 +122,7 @@ const (
 
 // ContainerFacts is what the API server says of a container of a pod.
 type ContainerFacts struct {
-	Name  string
-	Role  Role
-	State State
+	Name string
 	// ID is the container of the current state; where it waits or has
 	// terminated, the run that the status names last.
 	ID        ContainerID
@@ -137,8 +130,10 @@ type ContainerFacts struct {
 	StartedAt time.Time   // of the current state; zero unless Live or Terminated
 	EndedAt   time.Time   // of the last run that ended; zero if none
 	Why       string      // the state's reason: CrashLoopBackOff, Completed, ...
+	Spec      Requirements
 	Restarts  int32
-	Spec      Values // requests and limits
+	Role      Role
+	State     State
 }
 
 // Required reports whether a pod may be served only with this container's
@@ -189,7 +184,7 @@ func (f *Facts) Node(name NodeName) *NodeFacts {
 	if f == nil {
 		return nil
 	}
-	return f.nodes[name]
+	return f.nodes.get(name)
 }
 
 // Nodes returns how many nodes are known.
@@ -197,18 +192,13 @@ func (f *Facts) Nodes() int {
 	if f == nil {
 		return 0
 	}
-	return len(f.nodes)
+	return f.nodes.len()
 }
 
 // EachNode calls do for every node, in no order, until it returns false.
 func (f *Facts) EachNode(do func(*NodeFacts) bool) {
-	if f == nil {
-		return
-	}
-	for _, n := range f.nodes {
-		if !do(n) {
-			return
-		}
+	if f != nil {
+		f.nodes.each(func(_ NodeName, n *NodeFacts) bool { return do(n) })
 	}
 }
 
@@ -217,30 +207,24 @@ func (f *Facts) Pod(ref PodRef) *PodFacts {
 	if f == nil {
 		return nil
 	}
-	return f.pods[shardOf(ref)][ref]
+	return f.pods.get(ref.Namespace).get(ref.Name)
 }
 
 // EachPod calls do for every pod, bound to a node or not, in no order, until it
 // returns false.
 func (f *Facts) EachPod(do func(*PodFacts) bool) {
-	if f == nil {
-		return
-	}
-	for _, shard := range f.pods {
-		for _, p := range shard {
-			if !do(p) {
-				return
-			}
-		}
+	if f != nil {
+		f.pods.each(func(_ Namespace, t *podTable) bool { return t.each(do) })
 	}
 }
 
-// PodsOn returns the pods bound to a node. The slice must not be changed.
+// PodsOn returns the pods bound to a node. The slice must not be changed. It is the
+// same slice as long as none of them changes.
 func (f *Facts) PodsOn(node NodeName) []*PodFacts {
 	if f == nil {
 		return nil
 	}
-	return f.byNode[node]
+	return f.byNode.get(node)
 }
 
 // PodsIn returns the pods of a namespace, bound to a node or not. The slice must
@@ -249,30 +233,15 @@ func (f *Facts) PodsIn(namespace Namespace) []*PodFacts {
 	if f == nil {
 		return nil
 	}
-	return f.byNamespace[namespace]
+	return f.pods.get(namespace).all()
 }
 
 // Pods returns how many pods are known.
 func (f *Facts) Pods() (n int) {
-	if f == nil {
-		return 0
-	}
-	for _, shard := range f.pods {
-		n += len(shard)
+	if f != nil {
+		f.pods.each(func(_ Namespace, t *podTable) bool { n += t.n; return true })
 	}
 	return n
-}
-
-func shardOf(ref PodRef) uint8 {
-	// FNV-1a, folded to a byte.
-	h := uint32(2166136261)
-	for i := range len(ref.Namespace) {
-		h = (h ^ uint32(ref.Namespace[i])) * 16777619
-	}
-	for i := range len(ref.Name) {
-		h = (h ^ uint32(ref.Name[i])) * 16777619
-	}
-	return uint8(h ^ h>>8 ^ h>>16 ^ h>>24)
 }
 
 // FactsChange is a set of changes to Facts.
@@ -288,96 +257,75 @@ type FactsChange struct {
 }
 
 // With returns facts with the change applied; f itself stays as it is. What
-// did not change is shared. f may be nil.
+// did not change is shared, so a change costs little however many pods there are. f
+// may be nil.
 func (f *Facts) With(c FactsChange) *Facts {
-	n := &Facts{Synced: c.Synced, At: c.At}
+	n := &Facts{}
 	if f != nil {
-		n.nodes, n.pods, n.byNode, n.byNamespace = f.nodes, f.pods, f.byNode, f.byNamespace
+		*n = *f
 	}
-	if n.nodes == nil || len(c.Nodes)+len(c.GoneNodes) > 0 {
-		n.nodes = cloneMap(n.nodes)
-		for _, name := range c.GoneNodes {
-			delete(n.nodes, name)
-		}
-		for _, node := range c.Nodes {
-			n.nodes[node.Name] = node
-		}
+	n.Synced, n.At = c.Synced, c.At
+	nodes := shardsChange[NodeName, *NodeFacts]{of: &n.nodes}
+	for _, name := range c.GoneNodes {
+		nodes.drop(name)
 	}
-	if n.byNode != nil && len(c.Pods)+len(c.GonePods) == 0 {
-		return n
+	for _, node := range c.Nodes {
+		nodes.set(node.Name, node)
 	}
-	var copied [podShards]bool
-	shard := func(ref PodRef) map[PodRef]*PodFacts {
-		i := shardOf(ref)
-		if !copied[i] {
-			n.pods[i], copied[i] = cloneMap(n.pods[i]), true
-		}
-		return n.pods[i]
+	if len(c.Pods)+len(c.GonePods) > 0 {
+		n.changePods(c)
 	}
-	byNode, byNamespace := moves[NodeName]{}, moves[Namespace]{}
-	for _, ref := range c.GonePods {
-		pods := shard(ref)
-		if old := pods[ref]; old != nil {
-			byNode.note(old.Node, ref, nil)
-			byNamespace.note(ref.Namespace, ref, nil)
-			delete(pods, ref)
-		}
-	}
-	for _, p := range c.Pods {
-		pods := shard(p.PodRef)
-		if old := pods[p.PodRef]; old != nil && old.Node != p.Node {
-			byNode.note(old.Node, p.PodRef, nil)
-		}
-		pods[p.PodRef] = p
-		byNode.note(p.Node, p.PodRef, p)
-		byNamespace.note(p.Namespace, p.PodRef, p)
-	}
-	n.byNode, n.byNamespace = byNode.apply(n.byNode), byNamespace.apply(n.byNamespace)
 	return n
 }
 
-// moves are what becomes of groups of pods: for each group that is touched, what
-// its pods now are; nil for gone.
-type moves[K ~string] map[K]map[PodRef]*PodFacts
-
-func (m moves[K]) note(group K, ref PodRef, p *PodFacts) {
-	if group == "" {
-		return
+// changePods applies what c says of pods to n, of which nobody knows yet.
+func (n *Facts) changePods(c FactsChange) {
+	changes := map[Namespace]map[PodName]*PodFacts{} // nil: gone
+	note := func(ref PodRef, p *PodFacts) {
+		if changes[ref.Namespace] == nil {
+			changes[ref.Namespace] = map[PodName]*PodFacts{}
+		}
+		changes[ref.Namespace][ref.Name] = p
 	}
-	if m[group] == nil {
-		m[group] = map[PodRef]*PodFacts{}
+	for _, ref := range c.GonePods {
+		note(ref, nil)
 	}
-	m[group][ref] = p
-}
+	for _, p := range c.Pods {
+		note(p.PodRef, p)
+	}
 
-// apply returns groups as they are afterwards.
-func (m moves[K]) apply(groups map[K][]*PodFacts) map[K][]*PodFacts {
-	groups = cloneMap(groups)
-	for group, changes := range m {
-		pods := make([]*PodFacts, 0, len(groups[group])+len(changes))
-		for _, p := range groups[group] {
-			if _, changed := changes[p.PodRef]; !changed {
-				pods = append(pods, p)
+	pods := shardsChange[Namespace, *podTable]{of: &n.pods}
+	coming := map[NodeName][]*PodFacts{} // to each node on which anything changes
+	for namespace, changed := range changes {
+		was := n.pods.get(namespace)
+		for name, p := range changed {
+			if old := was.get(name); old != nil && old.Node != "" {
+				coming[old.Node] = coming[old.Node] // it is left, if by nobody else
+			}
+			if p != nil && p.Node != "" {
+				coming[p.Node] = append(coming[p.Node], p)
 			}
 		}
-		for _, p := range changes {
-			if p != nil {
-				pods = append(pods, p)
-			}
-		}
-		if len(pods) == 0 {
-			delete(groups, group)
+		if is := was.with(changed); is != nil {
+			pods.set(namespace, is)
 		} else {
-			groups[group] = pods
+			pods.drop(namespace)
 		}
 	}
-	return groups
-}
 
-func cloneMap[K comparable, V any](m map[K]V) map[K]V {
-	c := make(map[K]V, len(m)+1)
-	for k, v := range m {
-		c[k] = v
+	byNode := shardsChange[NodeName, []*PodFacts]{of: &n.byNode}
+	for node, come := range coming {
+		was := n.byNode.get(node)
+		all := make([]*PodFacts, 0, len(was)+len(come))
+		for _, p := range was {
+			if _, changed := changes[p.Namespace][p.Name]; !changed {
+				all = append(all, p)
+			}
+		}
+		if all = append(all, come...); len(all) == 0 {
+			byNode.drop(node)
+		} else {
+			byNode.set(node, all)
+		}
 	}
-	return c
 }

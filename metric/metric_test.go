@@ -22,6 +22,21 @@ func TestValuesAgreesWithAMap(t *testing.T) {
 			case 0:
 				v.Delete(id)
 				delete(want, id)
+			case 1:
+				var more Values
+				for range r.IntN(4) {
+					id, x := min(id+ID(r.IntN(9)), NumMetrics-1), r.Float64()
+					more.Set(id, x)
+					want[id] = x
+				}
+				v.SetAll(&more)
+				from, has := ID(r.IntN(int(NumMetrics))), false
+				for id := range want {
+					has = has || id >= from
+				}
+				if v.HasFrom(from) != has {
+					return false
+				}
 			default:
 				x := r.Float64()
 				v.Set(id, x)

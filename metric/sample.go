@@ -48,21 +48,22 @@ type Sample struct {
 	// Times is when each group was read by the node, in nanoseconds since the
 	// Unix epoch; 0 where no metric of the group was read.
 	Times [NumGroups]int64
-	// Received marks groups whose time is not the node's: the node gave none,
-	// and Times holds the middle of our request. Such a time is never paired
-	// with a node's. Bit g is group g.
-	Received uint16
-	// Rates is over which window the rate metrics of each group were measured.
-	Rates [NumGroups]Window
 	// Reasons is the verdict on each group: Measured, or why its numbers are
 	// not to be served. Unjudged until a processor has spoken. The evidence
 	// lies in Batch.Verdicts.
 	Reasons [NumGroups]Reason
+	// Received marks groups whose time is not the node's: the node gave none,
+	// and Times holds the middle of our request. Such a time is never paired
+	// with a node's. Bit g is group g.
+	Received uint16
 	// Held marks a sample that was not in this read: the last one stands until
 	// it is too old. Bit g is group g.
 	Held uint16
 
 	rejected bool
+
+	// Rates is over which window the rate metrics of each group were measured.
+	Rates [NumGroups]Window
 }
 
 // Numbered reports whether group g of s holds numbers that may be served.
@@ -164,6 +165,10 @@ type Batch struct {
 	// endpoint that names UIDs and container IDs; nil nearly always.
 	Witness *Batch
 
+	// pods answers PodOf for the facts resolved; nil while nobody has resolved them.
+	pods     *Pods
+	resolved *Facts
+
 	refs    atomic.Int32
 	recycle func(*Batch)
 }
@@ -175,10 +180,11 @@ func (b *Batch) Add(e Entity) *Sample {
 	if n < cap(b.Samples) {
 		b.Samples = b.Samples[:n+1]
 		s := &b.Samples[n]
-		values := s.Values
-		values.Reset()
-		*s = Sample{Entity: e, Values: values}
-		s.Instance.Processes = -1
+		s.Values.Reset()
+		// Field by field: a whole Sample would be made elsewhere and copied here.
+		s.Entity, s.Instance = e, Instance{Processes: -1}
+		s.Times, s.Rates, s.Reasons = [NumGroups]int64{}, [NumGroups]Window{}, [NumGroups]Reason{}
+		s.Received, s.Held, s.rejected = 0, 0, false
 		return s
 	}
 	b.Samples = append(b.Samples, Sample{Entity: e, Instance: Instance{Processes: -1}})
@@ -189,7 +195,7 @@ func (b *Batch) Add(e Entity) *Sample {
 // Interval, Clock and Exhaustive stay.
 func (b *Batch) Reset() {
 	b.Began, b.Ended = time.Time{}, time.Time{}
-	b.NodeTime, b.Bytes, b.Err, b.Witness, b.Layout = 0, 0, nil, nil, nil
+	b.NodeTime, b.Bytes, b.Err, b.Witness, b.Layout, b.pods, b.resolved = 0, 0, nil, nil, nil, nil, nil
 	b.Samples = b.Samples[:0]
 	b.Verdicts = b.Verdicts[:0]
 }
@@ -207,16 +213,6 @@ func (b *Batch) CopyFrom(o *Batch) {
 	b.Verdicts = append(b.Verdicts, o.Verdicts...)
 }
 
-// PodOf returns what facts say of the pod that sample i is of or in; nil if it is of
-// none, or of one that they do not know.
-func (b *Batch) PodOf(facts *Facts, i int) *PodFacts {
-	e := &b.Samples[i].Entity
-	if e.Pod == "" {
-		return nil
-	}
-	return facts.Pod(e.PodRef())
-}
-
 // Failed reports whether the read gave nothing at all.
 func (b *Batch) Failed() bool { return b.Err != nil && len(b.Samples) == 0 }
 
@@ -224,6 +220,7 @@ func (b *Batch) Failed() bool { return b.Err != nil && len(b.Samples) == 0 }
 // called with b (nil for nothing to be done).
 func (b *Batch) Share(n int, recycle func(*Batch)) {
 	b.recycle = recycle
+	b.pods, b.resolved = nil, nil // whoever keeps the pods goes on to the next batch
 	b.refs.Store(int32(n))
 }
 

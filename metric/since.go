@@ -10,38 +10,44 @@ func (f *Facts) Since(old *Facts) FactsChange {
 	if old == nil {
 		old = &Facts{}
 	}
-	if !shared(f.nodes, old.nodes) {
-		for name, n := range f.nodes {
-			if old.nodes[name] != n {
+	for i, nodes := range f.nodes {
+		was := old.nodes[i]
+		if same(nodes, was) {
+			continue
+		}
+		for name, n := range nodes {
+			if was[name] != n {
 				c.Nodes = append(c.Nodes, n)
 			}
 		}
-		for name := range old.nodes {
-			if f.nodes[name] == nil {
+		for name := range was {
+			if nodes[name] == nil {
 				c.GoneNodes = append(c.GoneNodes, name)
 			}
 		}
 	}
-	for i, pods := range f.pods {
+	put := func(p *PodFacts) { c.Pods = append(c.Pods, p) }
+	gone := func(p *PodFacts) { c.GonePods = append(c.GonePods, p.PodRef) }
+	for i, namespaces := range f.pods {
 		was := old.pods[i]
-		if shared(pods, was) {
+		if same(namespaces, was) {
 			continue
 		}
-		for ref, p := range pods {
-			if was[ref] != p {
-				c.Pods = append(c.Pods, p)
+		for name, t := range namespaces {
+			if was[name] != t {
+				t.since(was[name], put, gone)
 			}
 		}
-		for ref := range was {
-			if pods[ref] == nil {
-				c.GonePods = append(c.GonePods, ref)
+		for name, t := range was {
+			if namespaces[name] == nil {
+				t.each(func(p *PodFacts) bool { gone(p); return true })
 			}
 		}
 	}
 	return c
 }
 
-// shared reports whether two maps are one.
-func shared[K comparable, V any](a, b map[K]V) bool {
+// same reports whether two maps are one.
+func same[K comparable, V any](a, b map[K]V) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }

@@ -32,6 +32,10 @@ func (v *Values) rank(id ID) int {
 // Has reports whether id is present.
 func (v *Values) Has(id ID) bool { return v.present[id/64]&(1<<(id%64)) != 0 }
 
+// HasFrom reports whether id, or a metric that comes after it in the catalogue, is
+// present.
+func (v *Values) HasFrom(id ID) bool { return len(v.values) > v.rank(id) }
+
 // Get returns the value of id in the catalogue's unit, and whether it is
 // present.
 func (v *Values) Get(id ID) (float64, bool) {
@@ -52,6 +56,32 @@ func (v *Values) Set(id ID, value float64) {
 	v.values = append(v.values, 0)
 	copy(v.values[i+1:], v.values[i:])
 	v.values[i] = value
+}
+
+// SetAll sets everything that o holds.
+func (v *Values) SetAll(o *Values) {
+	if len(o.values) == 0 {
+		return
+	}
+	if !v.HasFrom(o.first()) { // Fast path: o's come after all of v's
+		for w := range v.present {
+			v.present[w] |= o.present[w]
+		}
+		v.values = append(v.values, o.values...)
+		return
+	}
+	for id, value := range o.All() {
+		v.Set(id, value)
+	}
+}
+
+// first returns the first metric that is present; v holds some.
+func (v *Values) first() ID {
+	w := 0
+	for v.present[w] == 0 {
+		w++
+	}
+	return ID(w*64 + bits.TrailingZeros64(v.present[w]))
 }
 
 // Delete makes id absent.

@@ -35,11 +35,33 @@ func UseOf(s *metric.Sample) (u Use, over Span, ok bool) {
 	if !ok {
 		return Use{}, Span{}, false
 	}
-	u = Use{Name: s.Entity.Name, CPU: whole(cpu), Memory: whole(memory)}
+	u, ok = Amounts(cpu, memory)
+	if !ok {
+		return Use{}, Span{}, false
+	}
+	u.Name = s.Entity.Name
 	if w := s.Rates[metric.CPU]; w.End != 0 {
 		return u, Span{w.End, w.Length}, true
 	}
 	return u, Span{End: s.Times[metric.CPU]}, true
+}
+
+// Amounts returns the use of so many nanocores and bytes, without a name. ok is
+// whether both are amounts: what is none would be served as one.
+func Amounts(cpu, memory float64) (u Use, ok bool) {
+	if !amount(cpu) || !amount(memory) {
+		return Use{}, false
+	}
+	return Use{CPU: whole(cpu), Memory: whole(memory)}, true
+}
+
+// PodUse is what a pod uses that was measured whole, container by container.
+type PodUse struct {
+	metric.PodRef
+	Node metric.NodeName // that measured it
+	UID  metric.PodUID   // of the pod that was measured; empty where the source tells none
+	Over Span
+	Uses []Use // of the containers with both numbers, by name
 }
 
 // Oldest returns the span of a pod whose containers' are s and o: the one that
@@ -57,7 +79,13 @@ func (s Span) Oldest(o Span) Span {
 // was measured. p is nil if the API server does not know the pod, s if nothing was
 // measured of it.
 func Pod(p *metric.PodFacts, s *metric.Sample) bool {
-	return Whole(s) && p != nil && p.Phase == metric.Running && (s.Instance.UID == "" || p.Is(s.Instance.UID))
+	return Whole(s) && Runs(p, s.Instance.UID)
+}
+
+// Runs reports whether the pod that was measured under uid, which is empty where the
+// source tells none, is p and runs. p is nil if the API server does not know the pod.
+func Runs(p *metric.PodFacts, uid metric.PodUID) bool {
+	return p != nil && p.Phase == metric.Running && (uid == "" || p.Is(uid))
 }
 
 // Whole reports whether a node's or pod's own sample has both numbers. A pod's has
@@ -75,8 +103,11 @@ func Whole(s *metric.Sample) bool {
 // amount may not: it would be served as one.
 func Number(s *metric.Sample, id metric.ID) (float64, bool) {
 	v, ok := s.Values.Get(id)
-	return v, ok && s.Numbered(metric.Catalogue[id].Group) && v >= 0 && !math.IsInf(v, 1)
+	return v, ok && s.Numbered(metric.Catalogue[id].Group) && amount(v)
 }
+
+// amount reports whether v is an amount: no less than zero, and finite.
+func amount(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 
 // whole returns the whole number nearest to v, within what an int64 holds.
 func whole(v float64) int64 {

@@ -23,32 +23,22 @@ type Options struct{}
 // Enricher enriches the batches of one source. What it keeps between batches
 // only saves work. It is not safe for concurrent use.
 type Enricher struct {
-	seen map[*metric.PodFacts]sight
+	seen pods // of which there is a sample
 	// asked is what the pods in of ask for, together. Facts never change a
 	// slice of pods: the same slice is the same pods as they were.
 	asked resources
 	of    []*metric.PodFacts
 }
 
-// sight says which samples of a pod a batch holds.
-type sight uint8
-
-const (
-	sawContainer sight = 1 << iota
-	sawPod
-)
-
 // New returns an Enricher for one source.
-func New(Options) *Enricher {
-	return &Enricher{seen: map[*metric.PodFacts]sight{}}
-}
+func New(Options) *Enricher { return &Enricher{} }
 
 // Process sets the Spec group of b's samples. A pod or a node of which the batch
 // only has containers gets a sample that holds nothing else, for the numbers
 // that aggregate will add; nothing is added for what the batch does not speak
 // of. Rejected samples are left alone.
 func (e *Enricher) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
-	clear(e.seen)
+	e.seen.begin(b)
 	sawNode := false
 	reported := len(b.Samples)
 	for i := range reported {
@@ -58,7 +48,7 @@ func (e *Enricher) Process(facts *metric.Facts, b *metric.Batch, now time.Time) 
 		}
 		var pod *metric.PodFacts
 		if s.Entity.Kind == metric.Pod || s.Entity.Kind == metric.Container {
-			pod = podOf(facts, s)
+			pod = podOf(facts, b, i)
 		}
 		if pod != nil && pod.HostNetwork && s.Entity.Kind == metric.Pod {
 			disownNetwork(b, s)
@@ -66,29 +56,29 @@ func (e *Enricher) Process(facts *metric.Facts, b *metric.Batch, now time.Time) 
 		if s.Entity.Part != "" {
 			continue
 		}
+		read := latest(s)
+		setUptime(s, pod, read)
 		switch s.Entity.Kind {
 		case metric.Container:
 			if pod != nil {
-				e.seen[pod] |= sawContainer
 				setContainer(s, pod.Container(s.Entity.Name))
 			}
 		case metric.Pod:
 			if pod != nil {
-				e.seen[pod] |= sawPod
+				e.seen.add(i, pod)
 				setPod(s, pod)
 			}
 		case metric.Node:
 			sawNode = sawNode || s.Entity.Node == b.Node
 			e.setNode(s, facts)
 		}
-		setUptime(s, pod)
-		stamp(s, now)
+		stamp(s, read, now)
 	}
 	e.addPods(facts, b, reported, now)
 	if n := facts.Node(b.Node); n != nil && !sawNode && reported > 0 {
 		s := b.Add(metric.Entity{Kind: metric.Node, Node: b.Node})
 		e.setNode(s, facts)
-		stamp(s, now)
+		stamp(s, 0, now)
 	}
 }
 
@@ -99,15 +89,14 @@ func (e *Enricher) addPods(facts *metric.Facts, b *metric.Batch, reported int, n
 		if s.Entity.Kind != metric.Container || s.Entity.Part != "" || s.Rejected() {
 			continue
 		}
-		pod := podOf(facts, s)
-		if pod == nil || e.seen[pod]&sawPod != 0 {
+		pod := podOf(facts, b, i)
+		if pod == nil || e.seen.has(i, pod) {
 			continue
 		}
-		e.seen[pod] |= sawPod
+		e.seen.add(i, pod)
 		own := b.Add(s.Entity.OfPod()) // s may be of the old array from here on
 		own.Instance.UID = pod.ReportedUID()
 		setPod(own, pod)
-		setUptime(own, pod)
 		switch {
 		case pod.HostNetwork:
 			disownNetwork(b, own)
@@ -115,14 +104,15 @@ func (e *Enricher) addPods(facts *metric.Facts, b *metric.Batch, reported int, n
 			b.Samples = b.Samples[:len(b.Samples)-1]
 			continue
 		}
-		stamp(own, now)
+		stamp(own, 0, now)
 	}
 }
 
-// podOf returns the facts of the pod that s is or belongs to: nil if they are
+// podOf returns the facts of the pod that sample i is or belongs to: nil if they are
 // of another pod of that name.
-func podOf(facts *metric.Facts, s *metric.Sample) *metric.PodFacts {
-	pod := facts.Pod(s.Entity.PodRef())
+func podOf(facts *metric.Facts, b *metric.Batch, i int) *metric.PodFacts {
+	s := &b.Samples[i]
+	pod := b.PodOf(facts, i)
 	if pod == nil || pod.Node != s.Entity.Node || s.Instance.UID != "" && !pod.Is(s.Instance.UID) {
 		return nil
 	}
@@ -133,9 +123,7 @@ func setContainer(s *metric.Sample, c *metric.ContainerFacts) {
 	if c == nil {
 		return
 	}
-	for id, v := range c.Spec.All() {
-		s.Values.Set(id, v)
-	}
+	s.Values.SetAll(c.Spec.Values())
 }
 
 func setPod(s *metric.Sample, pod *metric.PodFacts) {
@@ -181,8 +169,7 @@ func (e *Enricher) askedBy(pods []*metric.PodFacts) *resources {
 // setUptime tells the instance's age when it was read. A cgroup's modification
 // time is no start: the API server's word is better, and without that there is
 // no uptime.
-func setUptime(s *metric.Sample, pod *metric.PodFacts) {
-	read := latest(s)
+func setUptime(s *metric.Sample, pod *metric.PodFacts, read int64) {
 	if read == 0 {
 		return
 	}
@@ -225,26 +212,19 @@ func latest(s *metric.Sample) int64 {
 }
 
 // stamp marks the Spec group as measured, as of the sample's newest reading.
-func stamp(s *metric.Sample, now time.Time) {
-	if !hasSpec(&s.Values) {
+func stamp(s *metric.Sample, read int64, now time.Time) {
+	if !s.Values.HasFrom(firstSpec) {
 		return
 	}
 	s.Reasons[metric.Spec] = metric.Measured
-	if at := latest(s); at != 0 {
-		s.Times[metric.Spec] = at
+	if read != 0 {
+		s.Times[metric.Spec] = read
 	} else if s.Times[metric.Spec] == 0 {
 		s.Times[metric.Spec] = now.UnixNano()
 		s.Received |= 1 << metric.Spec
 	}
 }
 
-// hasSpec reports whether v holds a metric of the group Spec. They are the last
-// ones of the catalogue.
-func hasSpec(v *metric.Values) bool {
-	for id := metric.NumMetrics - 1; id.Describe().Group == metric.Spec; id-- {
-		if v.Has(id) {
-			return true
-		}
-	}
-	return false
-}
+// firstSpec is the first metric of the group Spec: they are the last ones of the
+// catalogue.
+const firstSpec = metric.Uptime

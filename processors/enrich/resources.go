@@ -17,14 +17,15 @@ type kind struct {
 	limit bool
 }
 
+// In the catalogue's order, in which they are cheapest to set.
 var kinds = [...]kind{
 	{id: metric.CPURequest},
-	{id: metric.MemoryRequest},
-	{id: metric.EphemeralStorageRequest},
-	{id: metric.AcceleratorRequest},
 	{id: metric.CPULimit, limit: true},
+	{id: metric.MemoryRequest},
 	{id: metric.MemoryLimit, limit: true},
+	{id: metric.EphemeralStorageRequest},
 	{id: metric.EphemeralStorageLimit, limit: true},
+	{id: metric.AcceleratorRequest},
 }
 
 // resourcesOf returns what a pod asks for by Kubernetes' rule.
@@ -38,43 +39,64 @@ var kinds = [...]kind{
 // A pod has a limit only where each of its containers has one; that is also when
 // the kubelet writes one into the pod's cgroup.
 func resourcesOf(pod *metric.PodFacts) resources {
-	var total resources
-	for i, k := range kinds {
-		if v, ok := pod.Spec.Get(k.id); ok {
-			total[i] = amount{v, true}
-		} else {
-			total[i] = k.of(pod)
-		}
-	}
-	return total
-}
-
-// of returns the amount of one kind that pod's containers ask for.
-func (k kind) of(pod *metric.PodFacts) amount {
-	var together, sidecars, most float64
-	any, all := false, true
+	var sums [len(kinds)]sum
+	containers := 0
 	for i := range pod.Containers {
 		c := &pod.Containers[i]
 		if c.Role == metric.Ephemeral {
 			continue
 		}
-		v, ok := c.Spec.Get(k.id)
-		any, all = any || ok, all && ok
-		switch c.Role {
-		case metric.Init: // in the order they run
-			most = max(most, v+sidecars)
-		case metric.Sidecar:
-			sidecars += v
-			most = max(most, sidecars)
-			together += v
-		default:
-			together += v
+		containers++
+		for id, v := range c.Spec.All() {
+			if k := kindOf(id); k >= 0 {
+				sums[k].add(c.Role, v)
+			}
 		}
 	}
-	if !any || k.limit && !all {
-		return amount{}
+	var total resources
+	for i, k := range kinds {
+		if s := &sums[i]; s.containers > 0 && (!k.limit || s.containers == containers) {
+			total[i] = amount{max(s.together, s.most), true}
+		}
 	}
-	return amount{max(together, most), true}
+	for id, v := range pod.Spec.All() {
+		if k := kindOf(id); k >= 0 {
+			total[k] = amount{v, true}
+		}
+	}
+	return total
+}
+
+// kindOf returns the index in kinds of a metric; -1 if it is none of them.
+func kindOf(id metric.ID) int {
+	for i := range kinds {
+		if kinds[i].id == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// sum is what a pod's containers ask for of one kind.
+type sum struct {
+	together, sidecars, most float64
+	containers               int // that ask
+}
+
+// add takes in what a container asks for. Init containers and sidecars are taken in in
+// the order they run.
+func (s *sum) add(role metric.Role, v float64) {
+	s.containers++
+	switch role {
+	case metric.Init:
+		s.most = max(s.most, v+s.sidecars)
+	case metric.Sidecar:
+		s.sidecars += v
+		s.most = max(s.most, s.sidecars)
+		s.together += v
+	default:
+		s.together += v
+	}
 }
 
 // add adds o to r. The sum of limits is of those that are limited.

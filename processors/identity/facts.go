@@ -10,81 +10,106 @@ import (
 func (s *State) applyFacts(t *track, facts *metric.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		sample, l := &b.Samples[c.sample], &t.lines[c.line]
-		known := l.instance
-		if sample.Instance.Start != 0 {
-			known.Start = sample.Instance.Start
-		}
-		if reason, evidence := s.contradicts(facts, b, sample, &known, t); reason != metric.Measured {
+		if reason, evidence := s.contradicts(facts, b, int(c.sample), &t.lines[c.line].core, t); reason != metric.Measured {
 			s.condemn(t, c, b, reason, evidence)
 		}
 	}
 }
 
 // contradicts returns the reason why the facts rule out that an instance of
-// sample's pod or container is the present one, or Measured if they do not.
-func (s *State) contradicts(facts *metric.Facts, b *metric.Batch, sample *metric.Sample, known *metric.Instance, t *track) (metric.Reason, metric.Evidence) {
-	e := &sample.Entity
-	if facts == nil || !facts.Synced || e.Kind != metric.Pod && e.Kind != metric.Container || e.Namespace == "" {
+// sample i's pod or container is the present one, or Measured if they do not.
+func (s *State) contradicts(facts *metric.Facts, b *metric.Batch, i int, known *core, t *track) (metric.Reason, metric.Evidence) {
+	sample := &b.Samples[i]
+	if !told(facts, &sample.Entity) {
 		return metric.Measured, metric.Evidence{}
 	}
-	pod := facts.Pod(e.PodRef())
+	pod := b.PodOf(facts, i)
 	if pod == nil {
-		return s.unknownPod(facts, b, known, t)
+		return s.unknownPod(facts, b, startOf(sample, known), t)
 	}
 	t.known, t.unknown = true, -1
+	reason, rule := s.against(facts, b, sample, pod, known)
+	switch reason {
+	case metric.OtherNode:
+		return reason, metric.Evidence{Rule: rule, Name: string(pod.Node), Other: metric.Sight{UID: pod.UID}}
+	case metric.OldPod:
+		return reason, metric.Evidence{Rule: rule, Other: metric.Sight{UID: pod.UID, Start: nanos(pod.Started)}}
+	case metric.OldContainer:
+		c := pod.Container(sample.Entity.Name)
+		return reason, metric.Evidence{Rule: rule, Other: metric.Sight{ID: c.ID, UID: pod.UID, Start: nanos(c.StartedAt)}}
+	}
+	return reason, metric.Evidence{}
+}
+
+// told reports whether the facts speak of such an entity as e.
+func told(facts *metric.Facts, e *metric.Entity) bool {
+	return facts != nil && facts.Synced && (e.Kind == metric.Pod || e.Kind == metric.Container) && e.Namespace != ""
+}
+
+// against returns the reason why the sample, an instance of which so much is known,
+// is not of the pod that the API server knows or of its container's present run, and
+// the rule; Measured if it may be.
+func (s *State) against(facts *metric.Facts, b *metric.Batch, sample *metric.Sample, pod *metric.PodFacts, known *core) (metric.Reason, string) {
+	e, start := &sample.Entity, startOf(sample, known)
 	// A fact cannot speak of what began after it was learnt, unless time has
 	// passed in which the API server would have told us.
-	outlived := known.Start > pod.KnownAt.UnixNano() && facts.At.UnixNano()-known.Start < int64(b.Interval)
+	outlived := start > pod.KnownAt.UnixNano() && facts.At.UnixNano()-start < int64(b.Interval)
 
 	if pod.Node != "" && b.Node != "" && pod.Node != b.Node && !outlived {
-		return metric.OtherNode, metric.Evidence{Rule: rulePlace, Name: string(pod.Node), Other: metric.Sight{UID: pod.UID}}
+		return metric.OtherNode, rulePlace
 	}
-	if known.UID != "" && !pod.Is(known.UID) && !outlived {
-		return metric.OldPod, metric.Evidence{Rule: ruleUID, Other: metric.Sight{UID: pod.UID, Start: nanos(pod.Started)}}
+	if known.uid != "" && !pod.Is(known.uid) && !outlived {
+		return metric.OldPod, ruleUID
 	}
 	if !pod.Mirror && pod.ConfigHash == "" && !pod.Started.IsZero() && !outlived {
 		limit := pod.Started.Add(-startSlack).UnixNano()
 		if at := reportTime(sample); at != 0 && max(at, at-int64(s.wrong())) < limit-int64(b.Clock) {
-			return metric.OldPod, metric.Evidence{Rule: ruleAge, Other: metric.Sight{UID: pod.UID, Start: nanos(pod.Started)}}
+			return metric.OldPod, ruleAge
 		}
-		if known.Start != 0 && known.Origin != metric.StartCgroup && known.Start < limit-int64(wander)-int64(b.Clock) {
-			return metric.OldPod, metric.Evidence{Rule: ruleAge, Other: metric.Sight{UID: pod.UID, Start: nanos(pod.Started)}}
+		if start != 0 && known.origin != metric.StartCgroup && start < limit-int64(wander)-int64(b.Clock) {
+			return metric.OldPod, ruleAge
 		}
 	}
 	if e.Kind != metric.Container {
-		return metric.Measured, metric.Evidence{}
+		return metric.Measured, ""
 	}
 	c := pod.Container(e.Name)
 	if c == nil {
-		return metric.Measured, metric.Evidence{}
+		return metric.Measured, ""
 	}
-	old := metric.Evidence{Rule: ruleContainerID, Other: metric.Sight{ID: c.ID, UID: pod.UID, Start: nanos(c.StartedAt)}}
 	switch c.State {
 	case metric.Live:
-		if known.ID == "" {
+		if known.container == "" {
 			break
 		}
 		started := c.StartedAt.Add(startSlack).UnixNano()
-		if c.ID != "" && known.ID != c.ID && (known.ID == c.LastID || known.Start != 0 && known.Start <= started) {
-			return metric.OldContainer, old
+		if c.ID != "" && known.container != c.ID && (known.container == c.LastID || start != 0 && start <= started) {
+			return metric.OldContainer, ruleContainerID
 		}
 	case metric.Waiting, metric.Terminated:
-		if known.ID != "" && (known.ID == c.ID || known.ID == c.LastID) || s.wouldKnow(facts, known, b) {
-			return metric.OldContainer, old
+		if known.container != "" && (known.container == c.ID || known.container == c.LastID) || s.wouldKnow(facts, start, known.origin, b) {
+			return metric.OldContainer, ruleContainerID
 		}
 	}
-	return metric.Measured, metric.Evidence{}
+	return metric.Measured, ""
+}
+
+// startOf returns when a sample began: as it says itself, else as is known of its line.
+func startOf(sample *metric.Sample, known *core) int64 {
+	if sample.Instance.Start != 0 {
+		return sample.Instance.Start
+	}
+	return known.start
 }
 
 // unknownPod bears with a pod the API server has never known for one resolution,
 // since we may hear of it later than its node did. One that it knew has been
 // deleted, though its node may go on reporting it.
-func (s *State) unknownPod(facts *metric.Facts, b *metric.Batch, known *metric.Instance, t *track) (metric.Reason, metric.Evidence) {
+func (s *State) unknownPod(facts *metric.Facts, b *metric.Batch, start int64, t *track) (metric.Reason, metric.Evidence) {
 	if t.unknown < 0 {
 		t.unknown = s.clock
 	}
-	if !t.known && (s.clock-t.unknown < b.Interval || known.Start > facts.At.UnixNano()) {
+	if !t.known && (s.clock-t.unknown < b.Interval || start > facts.At.UnixNano()) {
 		return metric.Measured, metric.Evidence{}
 	}
 	return metric.OldPod, metric.Evidence{Rule: ruleUID}
@@ -92,9 +117,9 @@ func (s *State) unknownPod(facts *metric.Facts, b *metric.Batch, known *metric.I
 
 // wouldKnow reports whether an instance began so long before the facts were learnt
 // that they would tell of it, were it the present one.
-func (s *State) wouldKnow(facts *metric.Facts, known *metric.Instance, b *metric.Batch) bool {
-	began := known.Start - int64(s.wrong())
-	return known.Start != 0 && known.Origin != metric.StartCgroup && facts.At.UnixNano()-began > int64(max(b.Interval, 30*time.Second))
+func (s *State) wouldKnow(facts *metric.Facts, start int64, origin metric.StartOrigin, b *metric.Batch) bool {
+	began := start - int64(s.wrong())
+	return start != 0 && origin != metric.StartCgroup && facts.At.UnixNano()-began > int64(max(b.Interval, 30*time.Second))
 }
 
 // wrong returns by how much the node's clock is surely wrong, if it is by more
@@ -110,19 +135,30 @@ func (s *State) wrong() time.Duration {
 	return 0
 }
 
-// present reports whether a sample's start is that of the run which the API
-// server says is the container's present one.
-func present(facts *metric.Facts, sample *metric.Sample, clock time.Duration) bool {
-	e, start := &sample.Entity, sample.Instance.Start
+// present returns the container's present run, as the API server tells it, if sample
+// i's start is that run's; else nil.
+func present(facts *metric.Facts, b *metric.Batch, i int) *metric.ContainerFacts {
+	e, start := &b.Samples[i].Entity, b.Samples[i].Instance.Start
 	if e.Kind != metric.Container || start == 0 {
-		return false
+		return nil
 	}
-	c := facts.Pod(e.PodRef()).Container(e.Name)
-	if c == nil || c.State != metric.Live {
-		return false
+	c := b.PodOf(facts, i).Container(e.Name)
+	if c == nil || c.State != metric.Live || c.StartedAt.Sub(time.Unix(0, start)).Abs() > startSlack+b.Clock {
+		return nil
 	}
-	apart := c.StartedAt.Sub(time.Unix(0, start)).Abs()
-	return apart <= startSlack+clock
+	return c
+}
+
+// learn takes in by what name the API server calls the line of sample i, if its start
+// is that of the present run: once the name passes to another pod or run, this line is
+// the old one's.
+func (l *core) learn(facts *metric.Facts, b *metric.Batch, i int) {
+	if l.uid != "" && l.container != "" {
+		return
+	}
+	if c := present(facts, b, i); c != nil {
+		l.uid, l.container = b.PodOf(facts, i).ReportedUID(), c.ID
+	}
 }
 
 func nanos(t time.Time) int64 {

@@ -21,7 +21,6 @@
 package identity
 
 import (
-	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -42,60 +41,22 @@ type Options struct {
 // concurrent use.
 type State struct {
 	options Options
-	tracks  map[metric.Entity]*track
 	now     time.Time     // of the last batch
 	clock   time.Duration // since the first batch; stands still while reads fail
-	round   uint32
-	answers uint32 // rounds that gave something
-	lastID  uint32 // of the newest line
+	last    time.Duration // the clock at the answer before
+	answers uint32        // rounds that gave something
+	lastID  uint32        // of the newest line
 	asked   time.Duration
 	cores   float64 // of the node; 0 if unknown
 	node    metric.NodeClock
 	pasts   bool          // some track has a past
 	stepped time.Duration // when the node's clock was last found to have stepped, by ours; negative if never
+	drift   bool          // what the answer before told may be of before that step
 
-	// Of the batch in hand: its samples by entity.
-	grouped *metric.Batch
-	tracked []*track // the track of each sample's whole entity
-	next    []int32  // the next sample of the same entity; -1 ends
+	memory
+	grouping
 
 	candidates []candidate
-}
-
-// track is what is remembered of one entity.
-type track struct {
-	round       uint32 // in which it was last reported
-	first, last int32  // its samples in the batch in hand
-	winner      int32  // index of the sample believed; -1 if none
-	seen        time.Duration
-	answer      uint32        // that reported it last
-	latest      int64         // its newest time then
-	guessed     bool          // no evidence chose the sample believed
-	past        metric.PodUID // of a pod: one whose containers are older than another's
-	known       bool          // the API server knew the pod in an earlier round
-	unknown     time.Duration // since when it does not; negative if it does
-	lines       []line
-	chosen      uint32 // the line believed last; 0 if none
-	moved       uint32 // the line that won by its counter's moving; 0 if none
-}
-
-// line is one instance of an entity as its reports show it.
-type line struct {
-	id       uint32
-	instance metric.Instance // as reported, with what was learnt besides
-	time     int64           // of the last new report, by the node's clock
-	cpu      float64         // nanoseconds; negative if not reported
-	rate     float64         // CPU nanoseconds per nanosecond, between the last two
-	still    int             // new reports since the counter last moved
-	seen     time.Duration
-	shift    int64         // by how much the node's clock was put forward since it began
-	first    uint32        // the answer it was first seen in
-	answer   uint32        // and last
-	since    int64         // when the answer before had its newest reading, if that did not have the line; else 0
-	born     bool          // it cannot have begun long before that
-	lost     metric.Reason // why it was turned away last; Measured if it was not
-	lostTo   uint32
-	rule     string
 }
 
 // candidate is a sample that may be the truth, with its line.
@@ -114,7 +75,7 @@ func New(o Options) *State {
 	if o.WitnessEvery <= 0 {
 		o.WitnessEvery = 30 * time.Second
 	}
-	return &State{options: o, tracks: map[metric.Entity]*track{}, asked: -o.WitnessEvery, stepped: -1}
+	return &State{options: o, asked: -o.WitnessEvery, stepped: -1}
 }
 
 // Process turns away every sample of b that is not the truth: it condemns it
@@ -123,26 +84,32 @@ func New(o Options) *State {
 // report. Groups that hold a kubelet's zeros for "could not read" become NoData.
 func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 	s.group(b, now)
+	b.ResolvePods(facts, &s.pods)
 	s.cores = facts.CoresOf(b)
 	// A pod's own sample first: which UID lives decides on its containers.
 	for _, pods := range [...]bool{true, false} {
 		for i := range b.Samples {
-			e := &b.Samples[i].Entity
-			if e.Part != "" || limb(&b.Samples[i]) || (e.Kind == metric.Pod) != pods {
+			if (b.Samples[i].Entity.Kind == metric.Pod) != pods || !s.leads(b, i) {
 				continue
 			}
-			if t := s.tracked[i]; t.first == int32(i) {
-				s.judge(t, facts, b)
+			if s.alone(i) && s.quick(i, facts, b) {
+				continue
+			}
+			s.judge(i, facts, b)
+		}
+	}
+	if s.chained {
+		for i := range b.Samples {
+			if follows(&b.Samples[i]) {
+				s.judgePart(i, facts, b)
 			}
 		}
+		s.join(facts, b)
 	}
-	for i := range b.Samples {
-		if sample := &b.Samples[i]; sample.Entity.Part != "" || limb(sample) {
-			s.judgePart(i, facts, b)
-		}
+	if !b.Failed() {
+		s.last = s.clock
+		s.forget(s.clock - s.remember(b))
 	}
-	s.join(b)
-	s.forget(b)
 	s.grouped = nil
 }
 
@@ -151,22 +118,21 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 // asked for lately.
 func (s *State) Doubts(_ *metric.Facts, b *metric.Batch, now time.Time) bool {
 	s.group(b, now)
-	if s.clock-s.asked < s.options.WitnessEvery {
+	if !s.chained || s.clock-s.asked < s.options.WitnessEvery {
 		return false
 	}
 	for i := range b.Samples {
-		t := s.tracked[i]
-		if t.first != int32(i) || s.next[i] < 0 {
+		if !s.leads(b, i) || s.next[i] < 0 {
 			continue
 		}
 		reports, nameless := 0, false
-		for j := t.first; j >= 0; j = s.next[j] {
+		for j := int32(i); j >= 0; j = s.next[j] {
 			in := &b.Samples[j].Instance
 			reports, nameless = reports+1, nameless || in.UID == "" && in.ID == ""
 		}
-		named := 0
+		t, named := s.open(s.trackOf(i), s.last, s.answers-1), 0
 		for j := range t.lines {
-			if t.lines[j].instance.UID != "" {
+			if t.lines[j].uid != "" {
 				named++
 			}
 		}
@@ -178,57 +144,11 @@ func (s *State) Doubts(_ *metric.Facts, b *metric.Batch, now time.Time) bool {
 	return false
 }
 
-// group chains the samples of each entity, once for a batch.
-func (s *State) group(b *metric.Batch, now time.Time) {
-	if s.grouped == b && len(s.next) == len(b.Samples) {
-		return
-	}
-	if s.now.IsZero() {
-		s.now = now
-	}
-	if !b.Failed() {
-		s.clock += now.Sub(s.now)
-		s.answers++
-	}
-	s.now = now
-	if s.node.Follow(b) {
-		s.stepped = s.clock
-		for _, t := range s.tracks {
-			for i := range t.lines {
-				t.lines[i].shift += int64(s.node.Jump)
-			}
-		}
-	}
-	s.grouped, s.round = b, s.round+1
-	n := len(b.Samples)
-	s.tracked = slices.Grow(s.tracked[:0], n)[:n]
-	s.next = slices.Grow(s.next[:0], n)[:n]
-	for i := range b.Samples {
-		sample := &b.Samples[i]
-		s.next[i] = -1
-		t := s.tracks[sample.Entity.Whole()]
-		if t == nil {
-			t = &track{unknown: -1}
-			s.tracks[sample.Entity.Whole()] = t
-		}
-		s.tracked[i] = t
-		if t.round != s.round {
-			t.round, t.first, t.last, t.winner, t.seen = s.round, -1, -1, -1, s.clock
-		}
-		if sample.Entity.Part != "" || limb(sample) {
-			continue
-		}
-		if t.first < 0 {
-			t.first = int32(i)
-		} else {
-			s.next[t.last] = int32(i)
-		}
-		t.last = int32(i)
-	}
-}
-
 // judge decides between the samples of one entity.
-func (s *State) judge(t *track, facts *metric.Facts, b *metric.Batch) {
+func (s *State) judge(i int, facts *metric.Facts, b *metric.Batch) {
+	k := s.trackOf(i)
+	t := s.open(k, s.last, s.answers-1)
+	t.first = int32(i)
 	s.limit(t, b)
 	s.match(t, b)
 	s.mix(t, b)
@@ -247,28 +167,26 @@ func (s *State) judge(t *track, facts *metric.Facts, b *metric.Batch) {
 	ambiguous := s.choose(t, facts, b)
 	t.answer, t.latest = s.answers, 0
 
-	for i := range s.candidates {
-		c := &s.candidates[i]
+	for ci := range s.candidates {
+		c := &s.candidates[ci]
 		sample, l := &b.Samples[c.sample], &t.lines[c.line]
 		s.follow(l, sample)
 		t.latest = max(t.latest, reportTime(sample))
 		if sample.Instance.UID == "" {
-			sample.Instance.UID = l.instance.UID
+			sample.Instance.UID = l.uid
 		}
 		if c.out {
 			continue
 		}
 		l.lost = metric.Measured
 		if sample.Instance.Start == 0 {
-			sample.Instance.Start, sample.Instance.Origin = l.instance.Start, l.instance.Origin
+			sample.Instance.Start, sample.Instance.Origin = l.start, l.origin
 		}
-		if (l.instance.UID == "" || l.instance.ID == "") && present(facts, sample, b.Clock) {
-			// Its start is that of the present run: once the name passes to
-			// another pod or run, this line is the old one's.
-			pod := facts.Pod(sample.Entity.PodRef())
-			l.instance.UID, l.instance.ID = pod.ReportedUID(), pod.Container(sample.Entity.Name).ID
+		l.learn(facts, b, int(c.sample))
+		t.chosen = l.id
+		if s.chained {
+			s.winner[k] = c.sample
 		}
-		t.chosen, t.winner = l.id, c.sample
 		if ambiguous {
 			for g := range sample.Times {
 				if sample.Times[g] != 0 && sample.Reasons[g] == metric.Unjudged {
@@ -280,6 +198,7 @@ func (s *State) judge(t *track, facts *metric.Facts, b *metric.Batch) {
 	if unread {
 		s.reportUnread(t, b)
 	}
+	s.shut(k, s.answers)
 }
 
 // maxRivals bounds the samples of one entity that are weighed against each
@@ -289,15 +208,15 @@ const maxRivals = 16
 // limit turns away what lies beyond maxRivals, with one verdict.
 func (s *State) limit(t *track, b *metric.Batch) {
 	n := 0
-	for i := t.first; i >= 0; i = s.next[i] {
+	for i := t.first; i >= 0; i = s.after(i) {
 		if n++; n < maxRivals {
 			continue
 		}
-		extra := s.next[i]
-		s.next[i] = -1
+		extra := s.after(i)
 		if extra < 0 {
 			return
 		}
+		s.next[i] = -1
 		e := b.Samples[extra].Entity
 		for ; extra >= 0; extra = s.next[extra] {
 			b.Samples[extra].Condemn(metric.Discontinuous)
@@ -307,26 +226,12 @@ func (s *State) limit(t *track, b *metric.Batch) {
 	}
 }
 
-// memory returns how long unseen lines are remembered.
-func (s *State) memory(b *metric.Batch) time.Duration {
+// remember returns how long unseen lines are remembered.
+func (s *State) remember(b *metric.Batch) time.Duration {
 	if s.options.Memory > 0 {
 		return s.options.Memory
 	}
 	return max(3*b.Interval, time.Minute)
-}
-
-// forget drops entities and lines not seen for long. A failed read proves
-// nothing, so it ages nothing.
-func (s *State) forget(b *metric.Batch) {
-	if b.Failed() {
-		return
-	}
-	limit := s.memory(b)
-	for e, t := range s.tracks {
-		if s.clock-t.seen > limit {
-			delete(s.tracks, e)
-		}
-	}
 }
 
 // condemn turns a candidate away.
@@ -344,8 +249,7 @@ func (s *State) condemn(t *track, c *candidate, b *metric.Batch, reason metric.R
 // sight returns what is known of a sample's instance, as evidence.
 func sight(sample *metric.Sample, l *line) metric.Sight {
 	cpu, _ := sample.Values.Get(metric.CPUUsage)
-	i := &l.instance
-	return metric.Sight{Time: reportTime(sample), Start: i.Start, Value: cpu, UID: i.UID, ID: i.ID, Path: i.Path}
+	return metric.Sight{Time: reportTime(sample), Start: l.start, Value: cpu, UID: l.uid, ID: l.container, Path: l.path}
 }
 
 // reportTime returns when the sample was taken, by the node's clock.

@@ -1,37 +1,79 @@
 package identity_test
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/weir-metrics/weir/internal/shapes"
+	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/identity"
 )
 
+// batchOf returns n's batch with its Layout, as a parser gives it.
+func batchOf(n shapes.Node) *metric.Batch {
+	b := n.Batch()
+	l := &metric.Layout{}
+	for i := range b.Samples {
+		l.Entities = append(l.Entities, b.Samples[i].Entity)
+	}
+	b.Layout = l
+	return b
+}
+
 func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 	n := shapes.Node{Pods: 30, Containers: 2}
-	facts, b := n.Facts(), n.Batch()
-	s := identity.New(identity.Options{})
-	now := n.Round(b, 0)
-	s.Process(facts, b, now)
-	round := 0
-	got := testing.AllocsPerRun(100, func() {
-		round++
-		s.Process(facts, b, n.Round(b, round))
-	})
-	if got != 0 {
-		t.Errorf("%v allocations a round, want 0", got)
-	}
-	for i := range b.Samples {
-		if b.Samples[i].Rejected() {
-			t.Errorf("%v was rejected", b.Samples[i].Entity)
+	for name, b := range map[string]*metric.Batch{"with a Layout": batchOf(n), "without": n.Batch()} {
+		facts := n.Facts()
+		s := identity.New(identity.Options{})
+		now := n.Round(b, 0)
+		s.Process(facts, b, now)
+		round := 0
+		got := testing.AllocsPerRun(100, func() {
+			round++
+			s.Process(facts, b, n.Round(b, round))
+		})
+		if got != 0 {
+			t.Errorf("%s: %v allocations a round, want 0", name, got)
+		}
+		for i := range b.Samples {
+			if b.Samples[i].Rejected() {
+				t.Errorf("%s: %v was rejected", name, b.Samples[i].Entity)
+			}
 		}
 	}
+}
+
+// What is remembered of a node of 30 pods and 60 containers, of which there may be
+// thousands, is below 10 KiB.
+func TestStateIsSmall(t *testing.T) {
+	const nodes, limit = 100, 11_500
+	n := shapes.Node{Pods: 30, Containers: 2}
+	facts, b := n.Facts(), batchOf(n)
+	states := make([]*identity.State, nodes)
+	before := heap()
+	for i := range states {
+		states[i] = identity.New(identity.Options{})
+		for round := range 3 {
+			states[i].Process(facts, b, n.Round(b, round))
+		}
+	}
+	if got := (heap() - before) / nodes; got > limit {
+		t.Errorf("a node's state takes %d bytes, want at most %d", got, limit)
+	}
+	runtime.KeepAlive(states)
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 func BenchmarkProcess(b *testing.B) {
 	for _, n := range shapes.Nodes {
 		b.Run(n.String(), func(b *testing.B) {
-			facts, batch := n.Facts(), n.Batch()
+			facts, batch := n.Facts(), batchOf(n)
 			s := identity.New(identity.Options{})
 			round := 0
 			b.ReportAllocs()

@@ -10,10 +10,10 @@ func limb(s *metric.Sample) bool {
 
 // join folds limbs into the sample they belong to, so that an entity has one
 // sample: a pod's network is reported with its sandbox, beside the pod's cgroup.
-func (s *State) join(b *metric.Batch) {
+func (s *State) join(facts *metric.Facts, b *metric.Batch) {
 	joined := 0
 	for i := range b.Samples {
-		sample, w := &b.Samples[i], s.tracked[i].winner
+		sample, w := &b.Samples[i], s.winner[s.trackOf(i)]
 		if w < 0 || sample.Entity.Part != "" || !limb(sample) || sample.Rejected() {
 			continue
 		}
@@ -45,6 +45,29 @@ func (s *State) join(b *metric.Batch) {
 		}
 	}
 	b.Samples = b.Samples[:kept]
+	s.layAnew(facts, b)
+}
+
+// layAnew gives b, from which samples are gone, the Layout of what is left: the same
+// as in the last batch, if that is the same.
+func (s *State) layAnew(facts *metric.Facts, b *metric.Batch) {
+	if b.Layout == nil {
+		return
+	}
+	if s.joined == nil {
+		s.joined = &joined{}
+	}
+	if !describes(s.joined.layout, b) {
+		s.joined.layout = layoutOf(b)
+	}
+	b.Layout = s.joined.layout
+	b.ResolvePods(facts, &s.joined.pods)
+}
+
+// joined is what is kept of batches after limbs were joined.
+type joined struct {
+	layout *metric.Layout
+	pods   metric.Pods
 }
 
 // isJoined in State.next marks a sample that has become part of another.

@@ -12,7 +12,7 @@ import (
 // one where none fits.
 func (s *State) match(t *track, b *metric.Batch) {
 	s.candidates = s.candidates[:0]
-	for i := t.first; i >= 0; i = s.next[i] {
+	for i := t.first; i >= 0; i = s.after(i) {
 		s.candidates = append(s.candidates, candidate{sample: i, line: -1})
 	}
 	// Fast path: one sample, and the line that was believed last goes on.
@@ -22,7 +22,7 @@ func (s *State) match(t *track, b *metric.Batch) {
 			return
 		}
 	}
-	limit := s.memory(b)
+	limit := s.remember(b)
 	t.lines = slices.DeleteFunc(t.lines, func(l line) bool { return s.clock-l.seen > limit })
 	for { // the best pair first; there are seldom more than two of each
 		bestCost, bestC, bestL := math.Inf(1), -1, -1
@@ -65,7 +65,7 @@ func (s *State) match(t *track, b *metric.Batch) {
 // begin gives a candidate a line of its own.
 func (s *State) begin(t *track, c *candidate, sample *metric.Sample) {
 	s.lastID++
-	t.lines = append(t.lines, line{id: s.lastID, instance: sample.Instance, cpu: -1, seen: s.clock, lost: metric.Measured, first: s.answers})
+	t.lines = append(t.lines, lineOf(s.lastID, sample, s.clock, s.answers))
 	c.line, c.fresh = len(t.lines)-1, true
 }
 
@@ -103,16 +103,22 @@ const (
 // assignments the one with the smallest such distances is taken; the sum of
 // increases would not tell them apart, being the same for all.
 func (s *State) fits(l *line, sample *metric.Sample) (cost float64, ok bool) {
-	i, o := &l.instance, &sample.Instance
-	switch {
-	case i.UID != "" && o.UID != "" && i.UID != o.UID,
-		i.ID != "" && o.ID != "" && i.ID != o.ID,
-		i.Path != "" && o.Path != "" && i.Path != o.Path,
-		i.Inode != 0 && o.Inode != 0 && i.Inode != o.Inode:
+	o := &sample.Instance
+	if l.path != "" && o.Path != "" && l.path != o.Path || l.inode != 0 && o.Inode != 0 && l.inode != o.Inode {
 		return 0, false
 	}
-	named := i.ID != "" && o.ID != "" || i.Inode != 0 && o.Inode != 0
-	if !sameStart(i.Start, o.Start) {
+	return s.goesOn(&l.core, sample, l.inode != 0 && o.Inode != 0, s.adrift(l.seen))
+}
+
+// goesOn is fits but for the cgroup's path: sameGroup says that both have one inode,
+// adrift whether the line is.
+func (s *State) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bool) (cost float64, ok bool) {
+	o := &sample.Instance
+	if l.uid != "" && o.UID != "" && l.uid != o.UID || l.container != "" && o.ID != "" && l.container != o.ID {
+		return 0, false
+	}
+	named := sameGroup || l.container != "" && o.ID != ""
+	if !sameStart(l.start, o.Start) {
 		cost = startMismatch
 	}
 	cpu, reported := sample.Values.Get(metric.CPUUsage)
@@ -123,10 +129,10 @@ func (s *State) fits(l *line, sample *metric.Sample) (cost float64, ok bool) {
 	if named {
 		return cost + math.Abs(cpu-l.cpu-l.rate*elapsed), true
 	}
-	if s.adrift(l) {
+	if adrift {
 		// Times from before and after a step cannot be compared: only the
 		// counters are left.
-		if cpu < l.cpu && (i.Start == 0 || i.Start != o.Start) {
+		if cpu < l.cpu && (l.start == 0 || l.start != o.Start) {
 			return 0, false
 		}
 		return cost + math.Abs(cpu-l.cpu), true
@@ -169,47 +175,51 @@ func sameStart(a, b int64) bool {
 // what it read before: longer than statistics lag.
 const steppedReadings = 35 * time.Second
 
-// adrift reports whether the line's last time may be of before a step of the
-// node's clock, and the next of after it.
-func (s *State) adrift(l *line) bool {
-	return s.stepped >= 0 && (l.seen <= s.stepped || s.clock-s.stepped <= steppedReadings)
+// adrift reports whether a time told when our clock was at seen may be of before a
+// step of the node's clock, and the next of after it.
+func (s *State) adrift(seen time.Duration) bool {
+	return s.stepped >= 0 && (seen <= s.stepped || s.clock-s.stepped <= steppedReadings)
 }
 
 // follow brings a line up to its new report.
 func (s *State) follow(l *line, sample *metric.Sample) {
+	adrift, unread := s.adrift(l.seen), l.cpu < 0
+	l.seen, l.answer = s.clock, s.answers
+	if o := &sample.Instance; o.Path != "" {
+		l.path, l.inode = o.Path, o.Inode
+	}
+	l.core.follow(sample, adrift)
+	if unread && l.cpu >= 0 && l.since != 0 && !adrift {
+		l.born = l.cpu <= s.cores*float64(l.time-l.since)
+	}
+}
+
+func (l *core) follow(sample *metric.Sample, adrift bool) {
 	o := &sample.Instance
-	defer func() { l.seen, l.answer = s.clock, s.answers }()
-	l.instance.Processes = o.Processes
 	cpu, ok := sample.Values.Get(metric.CPUUsage)
 	// A start never moves later while the counter goes on.
-	if o.Start != 0 && (l.instance.Start == 0 || o.Start < l.instance.Start || ok && cpu < l.cpu && cpu > 0) {
-		l.instance.Start, l.instance.Origin = o.Start, o.Origin
+	if o.Start != 0 && (l.start == 0 || o.Start < l.start || ok && cpu < l.cpu && cpu > 0) {
+		l.start, l.origin = o.Start, o.Origin
 	}
 	if o.UID != "" {
-		l.instance.UID = o.UID
+		l.uid = o.UID
 	}
 	if o.ID != "" {
-		l.instance.ID = o.ID
-	}
-	if o.Path != "" {
-		l.instance.Path, l.instance.Inode = o.Path, o.Inode
+		l.container = o.ID
 	}
 	at := reportTime(sample)
 	if !ok || cpu == 0 && l.cpu > 0 || sample.Reasons[metric.CPU] == metric.NoData {
 		return
 	}
 	switch {
-	case l.cpu < 0, s.adrift(l) && cpu >= l.cpu:
-		if l.cpu < 0 && l.since != 0 && !s.adrift(l) { // unread until now
-			l.born = cpu <= s.cores*float64(at-l.since)
-		}
+	case l.cpu < 0, adrift && cpu >= l.cpu:
 		l.cpu, l.time = cpu, at
 	case at > l.time:
 		if cpu > l.cpu {
 			l.rate, l.still = (cpu-l.cpu)/float64(at-l.time), 0
 		} else {
 			l.rate = 0
-			l.still++
+			l.still = min(l.still+1, stillness)
 		}
 		l.cpu, l.time = cpu, at
 	}
@@ -232,7 +242,7 @@ func (s *State) hear(t *track, b *metric.Batch) {
 		if l := &t.lines[c.line]; !l.agrees(w, b.Clock) {
 			c.line = -1
 			for li := range t.lines {
-				if l := &t.lines[li]; l.instance.UID != "" && l.instance.Start != 0 && l.agrees(w, b.Clock) {
+				if l := &t.lines[li]; l.uid != "" && l.start != 0 && l.agrees(w, b.Clock) {
 					c.line = li
 				}
 			}
@@ -241,13 +251,13 @@ func (s *State) hear(t *track, b *metric.Batch) {
 			}
 		}
 		c.heard = true
-		if l := &t.lines[c.line]; c.mixed && (l.instance.UID == "" || l.instance.Start == 0) {
+		if l := &t.lines[c.line]; c.mixed && (l.uid == "" || l.start == 0) {
 			s.part(t, c, b) // the witness names the sample, not what it was taken to go on from
 		}
 		l := &t.lines[c.line]
-		l.instance.UID = w.UID
-		if l.instance.Start == 0 {
-			l.instance.Start, l.instance.Origin = w.Start, w.Origin
+		l.uid = w.UID
+		if l.start == 0 {
+			l.start, l.origin = w.Start, w.Origin
 		}
 	}
 	// Whose line another has taken begins one of its own.
@@ -263,11 +273,11 @@ func (s *State) hear(t *track, b *metric.Batch) {
 // agrees reports whether nothing known of the line speaks against its being what
 // a witness names.
 func (l *line) agrees(w *metric.Instance, clock time.Duration) bool {
-	if l.instance.UID != "" && l.instance.UID != w.UID {
+	if l.uid != "" && l.uid != w.UID {
 		return false
 	}
-	apart := l.instance.Start - w.Start
-	return l.instance.Start == 0 || w.Start == 0 || max(apart, -apart) <= int64(startSlack+clock)
+	apart := l.start - w.Start
+	return l.start == 0 || w.Start == 0 || max(apart, -apart) <= int64(startSlack+clock)
 }
 
 // testimony returns what the witness says of a sample, if its counter is plainly

@@ -30,12 +30,12 @@ func (s *State) mix(t *track, b *metric.Batch) {
 func (s *State) stray(t *track, b *metric.Batch, c *candidate) uint32 {
 	sample, own := &b.Samples[c.sample], &t.lines[c.line]
 	right, ok := s.may(own, sample)
-	if !ok || !sameStart(own.instance.Start, sample.Instance.Start) {
+	if !ok || !sameStart(own.start, sample.Instance.Start) {
 		return 0
 	}
 	for i := range t.lines {
 		l := &t.lines[i]
-		if !sameStart(l.instance.Start, sample.Instance.Start) || l.answer+1 != s.answers || s.taken(i) || l.cpu == own.cpu && l.time == own.time {
+		if !sameStart(l.start, sample.Instance.Start) || l.answer+1 != s.answers || s.taken(i) || l.cpu == own.cpu && l.time == own.time {
 			continue
 		}
 		if wrong, ok := s.may(l, sample); ok && (own.unpaced() || l.unpaced() || confusable(right, wrong)) {
@@ -65,7 +65,7 @@ func (s *State) blur(t *track, b *metric.Batch) {
 
 // part gives a candidate a line of its own in place of the one it has.
 func (s *State) part(t *track, c *candidate, b *metric.Batch) {
-	t.lines[c.line].seen = -2 * s.memory(b) // it is done with
+	t.lines[c.line].seen = -2 * s.remember(b) // it is done with
 	s.begin(t, c, &b.Samples[c.sample])
 }
 
@@ -120,15 +120,15 @@ func alike(a, b *metric.Sample) bool {
 func (s *State) may(l *line, sample *metric.Sample) (cost float64, ok bool) {
 	cost, ok = s.fits(l, sample)
 	cpu, _ := sample.Values.Get(metric.CPUUsage)
-	i, o := &l.instance, &sample.Instance
-	if apart := i.Start - o.Start; cost >= startMismatch && max(apart, -apart) > int64(wander) {
+	o := &sample.Instance
+	if apart := l.start - o.Start; cost >= startMismatch && max(apart, -apart) > int64(wander) {
 		cost -= startMismatch // its starts are not to be followed
 	}
-	if !ok || cost >= unproven || i.ID != "" && o.ID != "" || i.Inode != 0 && o.Inode != 0 {
+	if !ok || cost >= unproven || l.container != "" && o.ID != "" || l.inode != 0 && o.Inode != 0 {
 		return cost, false
 	}
 	elapsed := float64(reportTime(sample) - l.time)
-	if s.cores > 0 && !s.adrift(l) && cpu-l.cpu > s.cores*(elapsed+float64(250*time.Millisecond)) {
+	if s.cores > 0 && !s.adrift(l.seen) && cpu-l.cpu > s.cores*(elapsed+float64(250*time.Millisecond)) {
 		return cost, false
 	}
 	return cost, true

@@ -10,23 +10,23 @@ func (s *State) applyPod(b *metric.Batch, t *track) {
 	if e.Kind != metric.Container || s.rivals() < 2 {
 		return
 	}
-	p := s.tracks[e.OfPod()]
-	if p == nil || p.round != s.round || p.winner < 0 {
+	k := s.podTrack(e)
+	if k < 0 || k >= s.placed() || s.winner[k] < 0 {
 		return
 	}
-	uid := b.Samples[p.winner].Instance.UID
-	if uid == "" || p.guessed {
+	uid := b.Samples[s.winner[k]].Instance.UID
+	if p := s.tracks[k].full; uid == "" || p != nil && p.guessed {
 		return
 	}
 	of := -1
 	for i, c := range s.candidates {
-		if !c.out && t.lines[c.line].instance.UID == uid {
+		if !c.out && t.lines[c.line].uid == uid {
 			of = i
 		}
 	}
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		if o := t.lines[c.line].instance.UID; of >= 0 && !c.out && o != "" && o != uid {
+		if o := t.lines[c.line].uid; of >= 0 && !c.out && o != "" && o != uid {
 			s.lose(t, c, s.candidates[of], b, metric.OldPod, ruleUID)
 		}
 	}
@@ -35,26 +35,30 @@ func (s *State) applyPod(b *metric.Batch, t *track) {
 // judgePart lets a device, interface or volume share the fate of the instance
 // it belongs to.
 func (s *State) judgePart(i int, facts *metric.Facts, b *metric.Batch) {
-	part, t := &b.Samples[i], s.tracked[i]
-	if t.winner < 0 && t.first < 0 {
+	part, k := &b.Samples[i], s.trackOf(i)
+	if s.winner[k] < 0 && s.first[k] < 0 {
 		// Reported alone: only the facts can speak.
-		if reason, evidence := s.contradicts(facts, b, part, &part.Instance, t); reason != metric.Measured {
+		t := s.open(k, s.last, s.answers-1)
+		in := &part.Instance
+		known := core{uid: in.UID, container: in.ID, start: in.Start, origin: in.Origin}
+		if reason, evidence := s.contradicts(facts, b, i, &known, t); reason != metric.Measured {
 			part.Condemn(reason)
 			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: part.Entity, Instance: part.Instance, Group: metric.Network, Reason: reason, Evidence: evidence})
 		}
+		s.shut(k, s.answers)
 		return
 	}
-	if t.winner >= 0 && belongs(part, &b.Samples[t.winner]) {
+	if s.winner[k] >= 0 && belongs(part, &b.Samples[s.winner[k]]) {
 		return
 	}
-	for j := t.first; j >= 0; j = s.next[j] {
+	for j := s.first[k]; j >= 0; j = s.next[j] {
 		whole := &b.Samples[j]
 		if whole.Rejected() && belongs(part, whole) {
 			part.Condemn(whole.Reasons[metric.CPU])
 			return
 		}
 	}
-	if t.winner >= 0 {
+	if s.winner[k] >= 0 {
 		part.Condemn(metric.Discontinuous)
 	}
 }
@@ -74,4 +78,13 @@ func belongs(part, whole *metric.Sample) bool {
 		return false
 	}
 	return p.Path == w.Path || p.Path == "" || w.Path == ""
+}
+
+// pastOf returns the past of the pod that e is of, if it has one.
+func (s *State) pastOf(e *metric.Entity) metric.PodUID {
+	k := s.podTrack(e)
+	if k < 0 || s.tracks[k].full == nil {
+		return ""
+	}
+	return s.tracks[k].full.past
 }

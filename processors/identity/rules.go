@@ -39,7 +39,7 @@ func (s *State) markUnread(t *track, b *metric.Batch) (any bool) {
 			continue
 		}
 		both := hasMemory && memory == 0
-		restarted := l.instance.Start != 0 && sample.Instance.Start > l.time
+		restarted := l.start != 0 && sample.Instance.Start > l.time
 		if both || l.cpu > 0 && !restarted {
 			sample.Reasons[metric.CPU] = metric.NoData
 			if both {
@@ -64,7 +64,7 @@ func (s *State) reportUnread(t *track, b *metric.Batch) {
 				l := &t.lines[c.line]
 				b.Verdicts = append(b.Verdicts, metric.Verdict{
 					Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: metric.NoData,
-					Evidence: metric.Evidence{Got: sight(sample, l), Other: metric.Sight{Time: l.time, Value: max(l.cpu, 0), Start: l.instance.Start}},
+					Evidence: metric.Evidence{Got: sight(sample, l), Other: metric.Sight{Time: l.time, Value: max(l.cpu, 0), Start: l.start}},
 				})
 			}
 		}
@@ -78,13 +78,13 @@ func (s *State) applyPast(t *track, b *metric.Batch) {
 	if !s.pasts || e.Kind != metric.Container {
 		return
 	}
-	p := s.tracks[e.OfPod()]
-	if p == nil || p.past == "" {
+	past := s.pastOf(e)
+	if past == "" {
 		return
 	}
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		if !c.out && t.lines[c.line].instance.UID == p.past {
+		if !c.out && t.lines[c.line].uid == past {
 			s.condemn(t, c, b, metric.OldPod, metric.Evidence{Rule: ruleUID})
 		}
 	}
@@ -154,7 +154,7 @@ func sameThing(a, b *metric.Sample) bool {
 
 func (s *State) preferView(t *track, facts *metric.Facts, b *metric.Batch, y, x *candidate) bool {
 	ix, iy := &b.Samples[x.sample].Instance, &b.Samples[y.sample].Instance
-	if pod := facts.Pod(b.Samples[x.sample].Entity.PodRef()); pod != nil && pod.QoS != "" {
+	if pod := b.PodOf(facts, int(x.sample)); pod != nil && pod.QoS != "" {
 		inX, inY := inClass(ix.Path, pod.QoS), inClass(iy.Path, pod.QoS)
 		if inX != inY {
 			return inY
@@ -197,7 +197,7 @@ func (s *State) choose(t *track, facts *metric.Facts, b *metric.Batch) (ambiguou
 	for i, c := range s.candidates {
 		switch {
 		case c.out:
-		case t.lines[c.line].id == t.chosen && !s.unread(t, c, b, s.memory(b)):
+		case t.lines[c.line].id == t.chosen && !s.unread(t, c, b, s.remember(b)):
 			winner = i
 		case s.unread(t, c, b, 0):
 		case winner < 0:
@@ -248,17 +248,17 @@ func (s *State) rememberLoser(t *track, facts *metric.Facts, b *metric.Batch) {
 		if c.out || l.lost == metric.Measured || l.lost.Layer() != metric.LayerIdentity || l.lostTo == 0 {
 			continue
 		}
-		if present(facts, &b.Samples[c.sample], b.Clock) || b.Exhaustive && l.rule == ruleViews {
+		if present(facts, b, int(c.sample)) != nil || b.Exhaustive && l.rule == ruleViews {
 			continue // the present run, or the last path to it
 		}
 		for j := range t.lines {
 			r := &t.lines[j]
 			switch {
-			case r.id != l.lostTo || s.clock-r.seen > s.memory(b):
+			case r.id != l.lostTo || s.clock-r.seen > s.remember(b):
 			case s.taken(j) && r.disproved(): // it is not missed
 			case l.lost == metric.Ambiguous && t.younger(c, r, b):
 			default:
-				s.condemn(t, c, b, l.lost, metric.Evidence{Rule: l.rule, Other: metric.Sight{Start: r.instance.Start, UID: r.instance.UID, ID: r.instance.ID}})
+				s.condemn(t, c, b, l.lost, metric.Evidence{Rule: l.rule, Other: metric.Sight{Start: r.start, UID: r.uid, ID: r.container}})
 				return
 			}
 		}
@@ -274,7 +274,7 @@ func (s *State) doubtful(t *track, facts *metric.Facts, b *metric.Batch) bool {
 	}
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		if c.out || present(facts, &b.Samples[c.sample], b.Clock) {
+		if c.out || present(facts, b, int(c.sample)) != nil {
 			continue
 		}
 		for j := range t.lines {
@@ -282,7 +282,7 @@ func (s *State) doubtful(t *track, facts *metric.Facts, b *metric.Batch) bool {
 			if t.younger(c, r, b) {
 				continue // its start has since been told
 			}
-			if r.lost == metric.Ambiguous && r.rule == ruleContinuity && r.lostTo == t.lines[c.line].id && !s.taken(j) && s.clock-r.seen <= s.memory(b) {
+			if r.lost == metric.Ambiguous && r.rule == ruleContinuity && r.lostTo == t.lines[c.line].id && !s.taken(j) && s.clock-r.seen <= s.remember(b) {
 				return true
 			}
 		}
@@ -303,16 +303,16 @@ func (l *line) disproved() bool {
 // younger reports whether both starts are known, and c's is the later.
 func (t *track) younger(c *candidate, r *line, b *metric.Batch) bool {
 	start := t.start(*c, b)
-	return start != 0 && r.instance.Start != 0 && start-r.instance.Start-r.shift > int64(startSlack)
+	return start != 0 && r.start != 0 && start-r.start-r.shift > int64(startSlack)
 }
 
 // lose turns c away in favour of its rival.
 func (s *State) lose(t *track, c *candidate, rival candidate, b *metric.Batch, reason metric.Reason, rule string) {
 	winner := &t.lines[rival.line]
 	t.lines[c.line].lostTo = winner.id
-	if old := t.lines[c.line].instance.UID; reason == metric.OlderStart && old != "" && winner.instance.UID != "" && old != winner.instance.UID {
-		if p := s.tracks[b.Samples[c.sample].Entity.OfPod()]; p != nil {
-			p.past, s.pasts = old, true
+	if old := t.lines[c.line].uid; reason == metric.OlderStart && old != "" && winner.uid != "" && old != winner.uid {
+		if k := s.podTrack(&b.Samples[c.sample].Entity); k >= 0 {
+			s.openJudged(k).past, s.pasts = old, true
 		}
 	}
 	s.condemn(t, c, b, reason, metric.Evidence{Rule: rule, Other: sight(&b.Samples[rival.sample], winner)})

@@ -76,7 +76,7 @@ func (s *State) applyBirth(t *track, facts *metric.Facts, b *metric.Batch) {
 				s.lose(t, old, *young, b, metric.OlderStart, ruleStart)
 			}
 		}
-		c := facts.Pod(b.Samples[young.sample].Entity.PodRef()).Container(b.Samples[young.sample].Entity.Name)
+		c := b.PodOf(facts, int(young.sample)).Container(b.Samples[young.sample].Entity.Name)
 		if c == nil || c.State != metric.Live || c.StartedAt.IsZero() {
 			continue
 		}
@@ -97,17 +97,15 @@ const toCome = 35 * time.Second
 // start returns when the candidate's instance began, if that is known from
 // better than a cgroup's modification time; else 0.
 func (t *track) start(c candidate, b *metric.Batch) int64 {
-	i, shift := t.lines[c.line].instance, t.lines[c.line].shift
-	if i.Start == 0 {
-		i = b.Samples[c.sample].Instance
+	l, in := &t.lines[c.line], &b.Samples[c.sample].Instance
+	start, origin, path, id := l.start, l.origin, l.path, l.container
+	if start == 0 {
+		start, origin, path, id = in.Start, in.Origin, in.Path, in.ID
 	}
-	if i.Origin == metric.StartCgroup || i.Origin == metric.StartReported && i.Path != "" && i.ID == "" {
+	if start == 0 || origin == metric.StartCgroup || origin == metric.StartReported && path != "" && id == "" {
 		return 0
 	}
-	if i.Start == 0 {
-		return 0
-	}
-	start := i.Start + shift
+	start += l.shift
 	if read := b.Samples[c.sample].Times[metric.CPU]; read != 0 && start-read > int64(toCome) {
 		return 1 // by a clock that was put back since: before all that began after that
 	}

@@ -1,0 +1,133 @@
+package metric
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestFactsAgainstMaps changes facts at random, few pods and many at a time, in
+// namespaces of one pod and of thousands, and holds every way to ask against plain maps.
+func TestFactsAgainstMaps(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var f *Facts
+	want := map[PodRef]*PodFacts{}
+	nodes := map[NodeName]*NodeFacts{}
+	for round := range 60 {
+		var c FactsChange
+		size := []int{1, 3, 40, 3000}[r.IntN(4)]
+		next := maps.Clone(want)
+		for range size {
+			ref := PodRef{Namespace: Namespace([]string{"big", "big", "big", "small", "other"}[r.IntN(5)]), Name: PodName(fmt.Sprint("pod-", r.IntN(4000)))}
+			if ref.Namespace == "small" {
+				ref.Name = PodName(fmt.Sprint("pod-", r.IntN(3)))
+			}
+			delete(next, ref)
+			if round > 40 && r.IntN(4) > 0 || r.IntN(5) == 0 {
+				c.GonePods = append(c.GonePods, ref)
+				continue
+			}
+			p := &PodFacts{PodRef: ref, Node: NodeName([]string{"", "n1", "n2", "n3"}[r.IntN(4)])}
+			c.Pods = append(c.Pods, p)
+			next[ref] = p
+		}
+		for _, ref := range c.GonePods { // pods that come win over pods that go
+			for _, p := range c.Pods {
+				if p.PodRef == ref {
+					next[ref] = p
+				}
+			}
+		}
+		node := &NodeFacts{Name: NodeName(fmt.Sprint("n", r.IntN(5)))}
+		c.Nodes = append(c.Nodes, node)
+		gone := NodeName(fmt.Sprint("n", 5+r.IntN(3)))
+		c.GoneNodes = append(c.GoneNodes, gone)
+		nodes[node.Name] = node
+
+		before, on := f, map[NodeName][]*PodFacts{}
+		for _, name := range []NodeName{"n1", "n2", "n3"} {
+			on[name] = f.PodsOn(name)
+		}
+		f = f.With(c)
+		checkFacts(t, f, next, nodes)
+		if before != nil {
+			checkPods(t, before, want)
+		}
+		for name, was := range on {
+			if !touches(c, want, name) && len(was) > 0 && &was[0] != &f.PodsOn(name)[0] {
+				t.Errorf("round %d: the pods on %s are another slice, though none of them changed", round, name)
+			}
+		}
+		checkFacts(t, before.With(f.Since(before)), next, nodes)
+		if n := len(f.Since(before).Pods); n > len(c.Pods) {
+			t.Errorf("round %d: Since tells of %d pods, want at most the %d that changed", round, n, len(c.Pods))
+		}
+		want = next
+	}
+}
+
+// touches reports whether c changes a pod that is on the node, before or after.
+func touches(c FactsChange, was map[PodRef]*PodFacts, node NodeName) bool {
+	on := func(ref PodRef) bool { return was[ref] != nil && was[ref].Node == node }
+	return slices.ContainsFunc(c.GonePods, on) ||
+		slices.ContainsFunc(c.Pods, func(p *PodFacts) bool { return p.Node == node || on(p.PodRef) })
+}
+
+func checkFacts(t *testing.T, f *Facts, pods map[PodRef]*PodFacts, nodes map[NodeName]*NodeFacts) {
+	t.Helper()
+	checkPods(t, f, pods)
+	got := map[NodeName]*NodeFacts{}
+	f.EachNode(func(n *NodeFacts) bool { got[n.Name] = n; return true })
+	if !maps.Equal(got, nodes) || f.Nodes() != len(nodes) {
+		t.Errorf("got %d nodes, %v; want %v", f.Nodes(), got, nodes)
+	}
+}
+
+func checkPods(t *testing.T, f *Facts, want map[PodRef]*PodFacts) {
+	t.Helper()
+	got := map[PodRef]*PodFacts{}
+	f.EachPod(func(p *PodFacts) bool { got[p.PodRef] = p; return true })
+	if !maps.Equal(got, want) || f.Pods() != len(want) {
+		t.Fatalf("EachPod gives %d pods, Pods %d; want %d, or others", len(got), f.Pods(), len(want))
+	}
+	on, in := map[NodeName]int{}, map[Namespace]int{}
+	for ref, p := range want {
+		if f.Pod(ref) != p {
+			t.Fatalf("Pod(%v) is %p, want %p", ref, f.Pod(ref), p)
+		}
+		on[p.Node]++
+		in[p.Namespace]++
+	}
+	for _, name := range []NodeName{"n1", "n2", "n3"} {
+		pods := f.PodsOn(name)
+		if len(pods) != on[name] || slices.ContainsFunc(pods, func(p *PodFacts) bool { return want[p.PodRef] != p || p.Node != name }) {
+			t.Fatalf("PodsOn(%s) gives %d pods, want %d, or others", name, len(pods), on[name])
+		}
+	}
+	for _, name := range []Namespace{"big", "small", "other", "none"} {
+		pods := f.PodsIn(name)
+		if len(pods) != in[name] || slices.ContainsFunc(pods, func(p *PodFacts) bool { return want[p.PodRef] != p || p.Namespace != name }) {
+			t.Fatalf("PodsIn(%s) gives %d pods, want %d, or others", name, len(pods), in[name])
+		}
+	}
+}
+
+func TestRequirementsAreShared(t *testing.T) {
+	var v Values
+	v.Set(CPURequest, 5)
+	a := RequirementsOf(&v)
+	b := a
+	b.Set(CPURequest, 7)
+	b.Set(MemoryLimit, 9)
+	if x, _ := a.Get(CPURequest); x != 5 || a.Len() != 1 {
+		t.Errorf("after a copy was changed: got %g and %d values, want 5 and 1", x, a.Len())
+	}
+	if x, _ := b.Get(CPURequest); x != 7 || b.Len() != 2 {
+		t.Errorf("the copy: got %g and %d values, want 7 and 2", x, b.Len())
+	}
+	if got := RequirementsOf(new(Values)); got != (Requirements{}) || got.Len() != 0 {
+		t.Errorf("of no values: got %v, want the zero Requirements", got)
+	}
+}

@@ -1,0 +1,33 @@
+package metric
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkWith is one pod that changes, in clusters of which all pods are in one
+// namespace, and of which a namespace has 30.
+func BenchmarkWith(b *testing.B) {
+	for _, pods := range []int{30_000, 150_000} {
+		for _, in := range []int{pods, 30} {
+			var c FactsChange
+			for i := range pods {
+				c.Pods = append(c.Pods, &PodFacts{
+					PodRef: PodRef{Namespace: Namespace(fmt.Sprint("ns-", i/in)), Name: PodName(fmt.Sprint("web-5d4f8c7b9-", i))},
+					Node:   NodeName(fmt.Sprint("node-", i%(pods/30))),
+				})
+			}
+			var none *Facts
+			f := none.With(c)
+			b.Run(fmt.Sprintf("pods=%d/namespace=%d", pods, in), func(b *testing.B) {
+				b.ReportAllocs()
+				i := 0
+				for b.Loop() {
+					p := *c.Pods[i%pods]
+					f = f.With(FactsChange{Pods: []*PodFacts{&p}})
+					i += 7919
+				}
+			})
+		}
+	}
+}

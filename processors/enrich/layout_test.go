@@ -1,0 +1,111 @@
+package enrich_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors/enrich"
+)
+
+// A Layout only saves work: whatever of some pods a batch holds, in whatever order,
+// the outcome is the same without one.
+func TestLayoutChangesNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	added := 0
+	for world := range 300 {
+		facts := someFacts(r, now)
+		bare, laid := enrich.New(enrich.Options{}), enrich.New(enrich.Options{})
+		var pods metric.Pods
+		var layout *metric.Layout
+		var entities []metric.Entity
+		for round := range 10 {
+			now = now.Add(15 * time.Second)
+			if layout == nil || r.IntN(3) == 0 {
+				entities = someEntities(r)
+				layout = &metric.Layout{Entities: entities}
+			}
+			without, with := &metric.Batch{Node: "n1"}, &metric.Batch{Node: "n1"}
+			for _, e := range entities {
+				fill(r, without.Add(e), now)
+			}
+			with.CopyFrom(without)
+			with.Layout = layout
+			with.ResolvePods(facts, &pods)
+			for range r.IntN(2) * r.IntN(4) { // rate holds some more
+				es := someEntities(r)
+				fill(r, without.Add(es[r.IntN(len(es))]), now)
+				with.Add(metric.Entity{}).CopyFrom(&without.Samples[len(without.Samples)-1])
+			}
+			reported := len(without.Samples)
+			bare.Process(facts, without, now)
+			laid.Process(facts, with, now)
+			if !reflect.DeepEqual(with.Samples, without.Samples) || !reflect.DeepEqual(with.Verdicts, without.Verdicts) {
+				t.Fatalf("world %d, round %d: with a Layout\n got %+v %+v\nwant %+v %+v", world, round, with.Samples, with.Verdicts, without.Samples, without.Verdicts)
+			}
+			added += len(with.Samples) - reported
+		}
+	}
+	if added < 1000 {
+		t.Errorf("only %d samples were added: nearly nothing was tried", added)
+	}
+}
+
+func someFacts(r *rand.Rand, now time.Time) *metric.Facts {
+	node := &metric.NodeFacts{Name: "n1"}
+	node.Spec.Set(metric.CPUNodeCapacity, 4e9)
+	change := metric.FactsChange{Synced: true, At: now, Nodes: []*metric.NodeFacts{node}}
+	for i := range 4 {
+		p := &metric.PodFacts{PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(fmt.Sprint("p", i))}, UID: metric.PodUID(fmt.Sprint("u", i)),
+			Node: "n1", Phase: metric.Running, Started: now, HostNetwork: r.IntN(3) == 0}
+		if r.IntN(6) == 0 {
+			p.Node = "n2"
+		}
+		for c := range r.IntN(4) {
+			f := metric.ContainerFacts{Name: fmt.Sprint("c", c), State: metric.Live, StartedAt: now, Role: metric.Role(r.IntN(4))}
+			for _, id := range [...]metric.ID{metric.CPURequest, metric.CPULimit, metric.MemoryRequest} {
+				if r.IntN(2) == 0 {
+					f.Spec.Set(id, float64(r.IntN(9)))
+				}
+			}
+			p.Containers = append(p.Containers, f)
+		}
+		change.Pods = append(change.Pods, p)
+	}
+	return (*metric.Facts)(nil).With(change)
+}
+
+func someEntities(r *rand.Rand) []metric.Entity {
+	all := []metric.Entity{{Kind: metric.Node, Node: "n1"}}
+	for i := range 5 {
+		e := metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: metric.PodName(fmt.Sprint("p", i))}
+		all = append(all, e)
+		e.Kind = metric.Container
+		for c := range 3 {
+			e.Name = fmt.Sprint("c", c)
+			all = append(all, e, e)
+		}
+		e.Kind, e.Name, e.Part = metric.Pod, "", "interface:eth0"
+		all = append(all, e)
+	}
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:1+r.IntN(len(all))]
+}
+
+func fill(r *rand.Rand, s *metric.Sample, now time.Time) {
+	s.Values.Set(metric.NetworkRx, 1)
+	s.Times[metric.Network] = now.UnixNano()
+	if r.IntN(2) == 0 {
+		s.Instance.UID = metric.PodUID(fmt.Sprint("u", r.IntN(5)))
+	}
+	if r.IntN(2) == 0 {
+		s.Instance.Start, s.Instance.Origin = now.Add(-time.Minute).UnixNano(), metric.StartReported
+	}
+	if r.IntN(5) == 0 {
+		s.Condemn(metric.OldPod)
+	}
+}

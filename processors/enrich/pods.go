@@ -1,0 +1,59 @@
+package enrich
+
+import "github.com/weir-metrics/weir/metric"
+
+// pods is a set of the pods of one batch. In a batch of nothing but its Layout's
+// samples a pod goes by the place of its first sample, else by its facts.
+type pods struct {
+	round  uint32
+	laid   bool // places serve for this batch
+	layout *metric.Layout
+	places []place // by index in the Layout
+	others map[*metric.PodFacts]bool
+}
+
+type place struct {
+	first int32  // where the pod's first sample is
+	round uint32 // there: of the last batch whose set had the pod
+}
+
+// begin empties the set for a new batch.
+func (p *pods) begin(b *metric.Batch) {
+	p.round++
+	clear(p.others)
+	if p.laid = b.Layout != nil && len(b.Layout.Entities) == len(b.Samples); p.laid && b.Layout != p.layout {
+		p.arrange(b.Layout)
+	}
+}
+
+func (p *pods) arrange(l *metric.Layout) {
+	p.layout, p.places = l, make([]place, len(l.Entities))
+	firsts := make(map[metric.PodRef]int32, len(l.Entities)/2)
+	for i := range l.Entities {
+		ref := l.Entities[i].PodRef()
+		if _, ok := firsts[ref]; !ok {
+			firsts[ref] = int32(i)
+		}
+		p.places[i].first = firsts[ref]
+	}
+}
+
+// add puts the pod of sample i into the set.
+func (p *pods) add(i int, pod *metric.PodFacts) {
+	switch {
+	case p.laid:
+		p.places[p.places[i].first].round = p.round
+	case p.others == nil:
+		p.others = map[*metric.PodFacts]bool{pod: true}
+	default:
+		p.others[pod] = true
+	}
+}
+
+// has reports whether the pod of sample i is in the set.
+func (p *pods) has(i int, pod *metric.PodFacts) bool {
+	if p.laid {
+		return p.places[p.places[i].first].round == p.round
+	}
+	return p.others[pod]
+}

@@ -1,0 +1,115 @@
+package identity
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// grouping is which samples of the batch in hand are of one entity.
+type grouping struct {
+	grouped *metric.Batch
+	size    int // of its samples
+	// chained says that some entity has several samples, or one that does not speak
+	// for it: a part or a limb. Only then do the following say anything.
+	chained       bool
+	first, winner []int32 // of each track: its first sample, the one believed; -1 if none
+	next          []int32 // the next sample of the same entity; -1 ends
+}
+
+// group chains the samples of each entity, once for a batch.
+func (s *State) group(b *metric.Batch, now time.Time) {
+	if s.grouped == b && s.size == len(b.Samples) {
+		return
+	}
+	if s.now.IsZero() {
+		s.now = now
+	}
+	if !b.Failed() {
+		s.clock += now.Sub(s.now)
+		s.answers++
+	}
+	s.now = now
+	if s.node.Follow(b) {
+		s.stepped = s.clock
+		for k := range s.tracks {
+			s.tracks[k].putForward(int64(s.node.Jump))
+		}
+	}
+	s.drift = s.adrift(s.last)
+	s.grouped, s.size, s.chained = b, len(b.Samples), false
+	if b.Failed() {
+		return
+	}
+	s.settle(b, s.last, s.answers-1)
+	if s.at != nil || limbs(b) {
+		s.chain(b)
+	}
+}
+
+// limbs reports whether b has any.
+func limbs(b *metric.Batch) bool {
+	for i := range b.Samples {
+		if limb(&b.Samples[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *entry) putForward(by int64) {
+	e.shift += by
+	if e.full != nil {
+		for i := range e.full.lines {
+			e.full.lines[i].shift += by
+		}
+	}
+}
+
+// chain fills in first and next.
+func (s *State) chain(b *metric.Batch) {
+	n, placed := len(b.Samples), s.placed()
+	s.chained = true
+	s.first, s.winner = none(s.first, placed), none(s.winner, placed)
+	s.next = none(s.next, n)
+	for i := n - 1; i >= 0; i-- {
+		if k := s.trackOf(i); !follows(&b.Samples[i]) {
+			s.next[i], s.first[k] = s.first[k], int32(i)
+		}
+	}
+	for k, first := range s.first {
+		if first < 0 && s.tracks[k].id != 0 {
+			s.open(k, s.last, s.answers-1) // nothing will be heard of its line
+		}
+	}
+}
+
+// none returns n times -1, in the memory of old.
+func none(old []int32, n int) []int32 {
+	list := slices.Grow(old[:0], n)[:n]
+	for i := range list {
+		list[i] = -1
+	}
+	return list
+}
+
+// follows reports whether a sample shares the fate of another, being a part or a limb.
+func follows(sample *metric.Sample) bool { return sample.Entity.Part != "" || limb(sample) }
+
+// leads reports whether sample i is the one by which its entity comes up for
+// judgement.
+func (s *State) leads(b *metric.Batch, i int) bool {
+	return !s.chained || !follows(&b.Samples[i]) && s.first[s.trackOf(i)] == int32(i)
+}
+
+// alone reports whether sample i, which leads, is the only one of its entity.
+func (s *State) alone(i int) bool { return !s.chained || s.next[i] < 0 }
+
+// after returns the next sample of i's entity; -1 if there is none.
+func (s *State) after(i int32) int32 {
+	if !s.chained {
+		return -1
+	}
+	return s.next[i]
+}

@@ -1,0 +1,353 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// The quick way and the places of a Layout only save work: whatever a node reports,
+// and however often that changes, the outcome is that of the long way without a
+// Layout.
+func TestLayoutChangesNothing(t *testing.T) {
+	quick := 0
+	for seed := range uint64(200) {
+		w := newWorld(seed)
+		slow, bare, laid := New(Options{}), New(Options{}), New(Options{})
+		slow.whole = true
+		for round := range 60 {
+			w.turn()
+			want, wantDoubt := w.judgedBy(slow, false)
+			for _, s := range []*State{bare, laid} {
+				at := fmt.Sprintf("seed %d, round %d, with a Layout %v", seed, round, s == laid)
+				got, doubt := w.judgedBy(s, s == laid)
+				if doubt != wantDoubt {
+					t.Fatalf("%s: doubts %v, the long way %v", at, doubt, wantDoubt)
+				}
+				compare(t, at, got, want)
+			}
+			if got, want := remembered(laid), remembered(slow); !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d, round %d: it is remembered\n got %+v\nwant %+v", seed, round, got, want)
+			}
+			for k := range laid.tracks {
+				if laid.tracks[k].full == nil && laid.tracks[k].id != 0 {
+					quick++
+				}
+			}
+		}
+	}
+	if quick < 20_000 {
+		t.Errorf("only %d times was an entity plain enough for the quick way: the worlds are too wild to show anything", quick)
+	}
+}
+
+// remembered returns what s knows of each entity, in full.
+func remembered(s *State) map[metric.Entity]track {
+	m := s.memory
+	m.tracks, m.spare = slices.Clone(m.tracks), nil
+	all := map[metric.Entity]track{}
+	for k, n := range m.names(s.last, s.answers) {
+		t := *m.open(k, n.seen, n.answer)
+		m.spare, t.first, t.lines = nil, 0, slices.Clone(t.lines)
+		for i := range t.lines {
+			if l := &t.lines[i]; l.cpu >= 0 {
+				l.since = 0 // it matters no more
+			}
+		}
+		all[n.entity] = t
+	}
+	return all
+}
+
+func compare(t *testing.T, at string, got, want *metric.Batch) {
+	t.Helper()
+	if len(got.Samples) != len(want.Samples) {
+		t.Fatalf("%s: %d samples, the long way leaves %d", at, len(got.Samples), len(want.Samples))
+	}
+	for i := range want.Samples {
+		if !reflect.DeepEqual(got.Samples[i], want.Samples[i]) {
+			t.Fatalf("%s: sample %d\n got %+v\nwant %+v", at, i, got.Samples[i], want.Samples[i])
+		}
+	}
+	if len(got.Verdicts)+len(want.Verdicts) > 0 && !reflect.DeepEqual(got.Verdicts, want.Verdicts) {
+		t.Fatalf("%s: verdicts\n got %+v\nwant %+v", at, got.Verdicts, want.Verdicts)
+	}
+	if l := got.Layout; l != nil {
+		for i, e := range l.Entities {
+			if got.Samples[i].Entity != e {
+				t.Fatalf("%s: sample %d is of %v, its Layout says %v", at, i, got.Samples[i].Entity, e)
+			}
+		}
+	}
+}
+
+// world is a node on which everything goes wrong now and then.
+type world struct {
+	*rand.Rand
+	named, paths bool // reports carry UIDs and IDs, paths
+	limbs, parts bool
+	calm         int // one in so many goes wrong
+	now          time.Time
+	step         time.Duration // of the node's clock
+	pods         []*pod
+	born         int
+	facts        *metric.Facts
+	batch        metric.Batch
+	layout       *metric.Layout
+}
+
+type pod struct {
+	name      metric.PodName
+	uid       metric.PodUID
+	own       run
+	runs      []run // of the container app, and of what is left of older ones
+	other     run   // of the container side
+	told      bool
+	reported  bool
+	elsewhere bool
+}
+
+type run struct {
+	uid   metric.PodUID
+	id    metric.ContainerID
+	start time.Time
+	cpu   float64
+	pace  float64
+	at    time.Time
+	ends  int // rounds until it is no longer reported; negative: it lives
+}
+
+func newWorld(seed uint64) *world {
+	r := rand.New(rand.NewPCG(seed, 7))
+	w := &world{Rand: r, now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), calm: 10 + r.IntN(200)}
+	w.named, w.paths, w.limbs, w.parts = r.IntN(2) == 0, r.IntN(4) == 0, r.IntN(3) == 0, r.IntN(2) == 0
+	w.batch = metric.Batch{Source: "test", Node: "n1", Interval: 15 * time.Second, Clock: time.Millisecond, Cores: float64(r.IntN(2) * 4)}
+	for i := range 1 + r.IntN(5) {
+		p := &pod{name: metric.PodName(fmt.Sprint("web-", i)), reported: true}
+		w.begin(p)
+		w.pods = append(w.pods, p)
+	}
+	return w
+}
+
+func (w *world) wrong() bool { return w.IntN(w.calm) == 0 }
+
+func (w *world) run(uid metric.PodUID) run {
+	w.born++
+	return run{uid: uid, id: metric.ContainerID(fmt.Sprint("c", w.born)), start: w.now.Add(-time.Duration(w.IntN(20)) * time.Second), pace: w.Float64(), ends: -1}
+}
+
+// begin puts a new pod in the place of p.
+func (w *world) begin(p *pod) {
+	w.born++
+	p.uid = metric.PodUID(fmt.Sprint("u", w.born))
+	for i := range p.runs {
+		p.runs[i].ends = w.IntN(5)
+	}
+	p.own, p.other, p.told = w.run(p.uid), w.run(p.uid), false
+	p.runs = append(p.runs, w.run(p.uid))
+}
+
+// turn lets an interval pass, and whatever happens in it.
+func (w *world) turn() {
+	w.now = w.now.Add(w.batch.Interval)
+	if w.wrong() {
+		w.step += time.Duration(w.IntN(200)-100) * time.Second
+	}
+	change := metric.FactsChange{Synced: true, At: w.now}
+	for _, p := range w.pods {
+		if w.wrong() {
+			p.reported = !p.reported
+		}
+		if w.wrong() {
+			w.begin(p)
+		}
+		if w.wrong() {
+			last := &p.runs[len(p.runs)-1]
+			last.ends = w.IntN(4)
+			p.runs, p.told = append(p.runs, w.run(p.uid)), false
+		}
+		p.runs = slices.DeleteFunc(p.runs, func(r run) bool { return r.ends == 0 })
+		for i := range p.runs {
+			w.live(&p.runs[i])
+		}
+		w.live(&p.own)
+		w.live(&p.other)
+		switch {
+		case w.wrong():
+			change.GonePods, p.told = append(change.GonePods, metric.PodRef{Namespace: "shop", Name: p.name}), false
+		case !p.told && w.IntN(3) == 0, w.wrong():
+			change.Pods, p.told = append(change.Pods, w.factsOf(p)), true
+		}
+	}
+	if w.facts != nil || w.IntN(4) == 0 {
+		w.facts = w.facts.With(change)
+	}
+	w.report()
+}
+
+func (w *world) live(r *run) {
+	r.ends--
+	switch {
+	case w.wrong(): // not read anew
+		return
+	case w.wrong() && w.wrong():
+		r.cpu /= 2
+	case w.wrong():
+		r.pace = w.Float64()
+	case w.wrong():
+		r.start = r.start.Add(time.Duration(w.IntN(3)-1) * time.Second)
+	}
+	r.cpu += r.pace * float64(w.batch.Interval)
+	r.at = w.now
+}
+
+func (w *world) factsOf(p *pod) *metric.PodFacts {
+	f := &metric.PodFacts{PodRef: metric.PodRef{Namespace: "shop", Name: p.name}, UID: p.uid, Node: "n1", Phase: metric.Running,
+		Started: p.own.start, KnownAt: w.now, QoS: "Burstable"}
+	if w.wrong() {
+		f.Node = "n2"
+	}
+	r := p.runs[len(p.runs)-1]
+	c := metric.ContainerFacts{Name: "app", State: metric.Live, ID: r.id, StartedAt: r.start.Truncate(time.Second)}
+	if w.wrong() {
+		c.State = metric.Terminated
+	}
+	f.Containers = append(f.Containers, c, metric.ContainerFacts{Name: "side", State: metric.Live, ID: p.other.id, StartedAt: p.other.start.Truncate(time.Second)})
+	return f
+}
+
+// report fills the batch with what the node says.
+func (w *world) report() {
+	b := &w.batch
+	b.Reset()
+	b.Began, b.Ended = w.now, w.now.Add(5*time.Millisecond)
+	b.NodeTime = w.now.Add(w.step).Truncate(time.Second).UnixNano()
+	if w.wrong() {
+		if w.IntN(2) == 0 {
+			b.Err = &metric.ReadError{Reason: metric.NodeTimeout, Err: errors.New("too late")}
+		}
+		return
+	}
+	node := run{start: w.now.Add(-time.Hour), cpu: float64(w.now.Unix()) * 1e9, at: w.now}
+	w.say(b, metric.Entity{Kind: metric.Node, Node: "n1"}, &node)
+	for _, p := range w.pods {
+		if !p.reported || w.wrong() {
+			continue
+		}
+		e := metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: p.name}
+		w.say(b, e, &p.own)
+		if w.limbs {
+			w.limb(b, e, p)
+		}
+		if w.parts {
+			e.Part = "interface:eth0"
+			w.limb(b, e, p)
+			e.Part = ""
+		}
+		e.Kind = metric.Container
+		for i := range p.runs {
+			e.Name = "app"
+			w.say(b, e, &p.runs[i])
+		}
+		if w.parts {
+			e.Part = "device:/dev/vda1"
+			w.limb(b, e, p)
+			e.Part = ""
+		}
+		e.Name = "side"
+		w.say(b, e, &p.other)
+	}
+	if w.wrong() {
+		w.Shuffle(len(b.Samples), func(i, j int) { b.Samples[i], b.Samples[j] = b.Samples[j], b.Samples[i] })
+	}
+	if w.IntN(2) == 0 {
+		b.Witness = &metric.Batch{}
+		for _, p := range w.pods {
+			for _, r := range append([]run{p.other}, p.runs...) {
+				e := metric.Entity{Kind: metric.Container, Node: "n1", Namespace: "shop", Pod: p.name, Name: "app"}
+				if r.id == p.other.id {
+					e.Name = "side"
+				}
+				s := b.Witness.Add(e)
+				s.Instance.UID, s.Instance.Start, s.Instance.Origin = r.uid, r.start.Truncate(time.Second).UnixNano(), metric.StartReported
+				s.Values.Set(metric.CPUUsage, r.cpu)
+			}
+		}
+	}
+}
+
+func (w *world) say(b *metric.Batch, e metric.Entity, r *run) {
+	if w.wrong() || w.parts && w.wrong() {
+		return
+	}
+	s := b.Add(e)
+	in := &s.Instance
+	if !w.wrong() {
+		in.Start, in.Origin = r.start.UnixNano(), metric.StartReported
+	}
+	if w.named {
+		in.UID = r.uid
+		if e.Kind == metric.Container {
+			in.ID = r.id
+		}
+	}
+	if w.paths && !w.wrong() {
+		in.Path = metric.CgroupPath("/kubepods/" + string(r.id))
+	}
+	cpu, memory, at := r.cpu, 1e8, r.at.Add(w.step).UnixNano()
+	switch {
+	case w.wrong():
+		cpu = 0
+	case w.wrong():
+		cpu, memory = 0, 0
+	case w.wrong(), w.wrong():
+		at -= int64(w.IntN(20)) * int64(time.Second)
+	}
+	if !w.wrong() {
+		s.Values.Set(metric.CPUUsage, cpu)
+		s.Times[metric.CPU] = at
+	}
+	s.Values.Set(metric.MemoryWorkingSet, memory)
+	s.Times[metric.Memory] = at
+}
+
+func (w *world) limb(b *metric.Batch, e metric.Entity, p *pod) {
+	s := b.Add(e)
+	s.Instance.UID, s.Instance.ID = p.uid, "sandbox"
+	s.Values.Set(metric.NetworkRx, 1)
+	s.Times[metric.Network] = w.now.UnixNano()
+}
+
+// judgedBy returns what s makes of a copy of the batch.
+func (w *world) judgedBy(s interface {
+	Process(*metric.Facts, *metric.Batch, time.Time)
+	Doubts(*metric.Facts, *metric.Batch, time.Time) bool
+}, laid bool) (*metric.Batch, bool) {
+	b := &metric.Batch{}
+	b.CopyFrom(&w.batch)
+	if laid && len(b.Samples) > 0 && w.layoutOf(b) {
+		b.Layout = w.layout
+	}
+	doubts := s.Doubts(w.facts, b, w.now)
+	if doubts {
+		b.Witness = w.batch.Witness
+	}
+	s.Process(w.facts, b, w.now)
+	return b, doubts
+}
+
+// layoutOf makes w.layout that of b, the same as before if it was; now and then it
+// has none to give.
+func (w *world) layoutOf(b *metric.Batch) bool {
+	if w.layout == nil || !describes(w.layout, b) || w.wrong() {
+		w.layout = layoutOf(b)
+	}
+	return !w.wrong()
+}

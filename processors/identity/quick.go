@@ -1,0 +1,44 @@
+package identity
+
+import "github.com/weir-metrics/weir/metric"
+
+// quick judges sample i, alone of its entity, if all is well with it: its line goes on,
+// its counter was read, and the API server has nothing against it. It does what judge
+// would do then, for nearly every sample there is, and reports whether it did.
+func (s *State) quick(i int, facts *metric.Facts, b *metric.Batch) bool {
+	sample := &b.Samples[i]
+	e, in := &s.tracks[s.trackOf(i)], &sample.Instance
+	if e.full != nil || e.id == 0 || in.Path != "" || s.pasts && sample.Entity.Kind == metric.Container {
+		return false
+	}
+	cpu, reported := sample.Values.Get(metric.CPUUsage)
+	if !reported || cpu <= 0 || sample.Reasons[metric.CPU] == metric.NoData || reportTime(sample) < e.time {
+		return false
+	}
+	if _, ok := s.goesOn(&e.core, sample, false, s.drift); !ok {
+		return false
+	}
+	if told(facts, &sample.Entity) {
+		pod := b.PodOf(facts, i)
+		if pod == nil {
+			return false
+		}
+		if reason, _ := s.against(facts, b, sample, pod, &e.core); reason != metric.Measured {
+			return false
+		}
+		e.known = true
+	}
+	in.Line = e.id
+	e.follow(sample, s.drift)
+	if in.UID == "" {
+		in.UID = e.uid
+	}
+	if in.Start == 0 {
+		in.Start, in.Origin = e.start, e.origin
+	}
+	e.learn(facts, b, i)
+	if s.chained {
+		s.winner[s.trackOf(i)] = int32(i)
+	}
+	return true
+}
