@@ -93,7 +93,7 @@ func (a *Aggregator) cutAt(b *metric.Batch) float64 {
 			continue
 		}
 		p := a.pods[keyOf(&v.Entity)]
-		if p == nil || p.round != a.round || v.Entity.Kind == metric.Container && p.member(v.Entity.Name) == none && !p.turnedAway(v.Entity.Name) {
+		if p == nil || p.round != a.round || v.Entity.Kind == metric.Container && p.member(b, v.Entity.Name) == none && !p.turnedAway(v.Entity.Name) {
 			return v.Evidence.Limit
 		}
 	}
@@ -134,9 +134,9 @@ func (a *Aggregator) lack(g metric.Group, b *metric.Batch) {
 			a.said.explain(p.container(named.Containers[i].Name), g, reason, metric.Evidence{})
 		}
 		for _, m := range p.members {
-			a.said.explain(p.container(m.name), g, reason, metric.Evidence{})
+			a.said.explain(p.container(b.Samples[m].Entity.Name), g, reason, metric.Evidence{})
 		}
-		a.said.explain(p.entity, g, reason, metric.Evidence{})
+		a.said.explain(*p.entity, g, reason, metric.Evidence{})
 	}
 	if b.Node != "" {
 		a.said.explain(metric.Entity{Kind: metric.Node, Node: b.Node}, g, metric.Unsupported, metric.Evidence{})

@@ -13,7 +13,7 @@
 // pods.go gathers a batch's samples by pod, judge.go decides what is required
 // and who is to blame, absence.go names the reasons of what is not there,
 // totals.go and exact.go add up, node.go speaks for the node, ratios.go
-// divides, and verdicts.go keeps one verdict for each thing.
+// divides, verdicts.go keeps one verdict for each thing, and verdictindex.go finds it.
 package aggregate
 
 import (
@@ -31,7 +31,11 @@ type Aggregator struct {
 	pods  map[podKey]*pod
 	met   []*pod // the pods of this round: reported, or expected
 	order []*pod // the pod that the sample at this index was of; nil for none
-	late  []*pod // pods that were not met
+	// layout is that of the last batch, which order agrees with.
+	layout *metric.Layout
+	on     []*metric.PodFacts // the pods bound to the node, and the same as we have them
+	bound  []*pod
+	late   []*pod // pods that were not met
 
 	round uint32 // counts batches
 	reads uint32 // counts those that were read without error
@@ -54,7 +58,7 @@ type Aggregator struct {
 
 // New returns an Aggregator for one source.
 func New(Options) *Aggregator {
-	return &Aggregator{pods: map[podKey]*pod{}, said: newVerdicts()}
+	return &Aggregator{pods: map[podKey]*pod{}}
 }
 
 // wholes are the groups in which pods are served whole.

@@ -71,7 +71,7 @@ func (a *Aggregator) judgeByFacts(p *pod, b *metric.Batch) (worst, idle blame) {
 		c := &p.facts.Containers[i]
 		var reason metric.Reason
 		var why metric.Evidence
-		if at := p.member(c.Name); at != none {
+		if at := p.member(b, c.Name); at != none {
 			reason, why = a.shortOf(&b.Samples[at])
 		} else {
 			reason, why = a.absent(p, c)
@@ -92,7 +92,7 @@ func (a *Aggregator) judgeByFacts(p *pod, b *metric.Batch) (worst, idle blame) {
 // the API server does not know to run yet: it began after the one that ended last,
 // or in the same second.
 func (a *Aggregator) unheardOf(p *pod, c *metric.ContainerFacts, b *metric.Batch) bool {
-	at := p.member(c.Name)
+	at := p.member(b, c.Name)
 	if at == none || c.Role != metric.Regular && c.Role != metric.Sidecar || b.Samples[at].Held&(1<<metric.CPU) != 0 {
 		return false
 	}
@@ -111,12 +111,12 @@ func (a *Aggregator) judgeByReports(p *pod, b *metric.Batch) (worst blame) {
 		worst.put(name, reason, why)
 	}
 	for _, m := range p.members {
-		if reason, why := a.shortOf(&b.Samples[m.sample]); reason != metric.Unjudged {
-			put(m.name, reason, why)
+		if reason, why := a.shortOf(&b.Samples[m]); reason != metric.Unjudged {
+			put(b.Samples[m].Entity.Name, reason, why)
 		}
 	}
 	for _, r := range p.reported {
-		if p.member(r.name) == none && a.expects(r, b) {
+		if p.member(b, r.name) == none && a.expects(r, b) {
 			reason, why := a.unreported(p, r.name)
 			reason, why = a.explain(p, r.name, reason, why)
 			put(r.name, reason, why)
@@ -125,13 +125,13 @@ func (a *Aggregator) judgeByReports(p *pod, b *metric.Batch) (worst blame) {
 	for _, t := range p.turned {
 		// The container is there and only its numbers are in doubt, unless they
 		// were found to be another pod's.
-		if p.member(t.name) == none && !t.reason.Foreign() {
+		if p.member(b, t.name) == none && !t.reason.Foreign() {
 			reason, why := a.explain(p, t.name, t.reason, a.said.evidence(p.container(t.name), t.reason))
 			put(t.name, reason, why)
 		}
 	}
 	if p.named != nil {
-		a.speakOfNamed(p)
+		a.speakOfNamed(p, b)
 	}
 	a.remember(p, b)
 	return worst
@@ -139,9 +139,9 @@ func (a *Aggregator) judgeByReports(p *pod, b *metric.Batch) (worst blame) {
 
 // speakOfNamed gives the containers that the API server names a verdict where the
 // node reports another pod of that name, which the API server has yet to hear of.
-func (a *Aggregator) speakOfNamed(p *pod) {
+func (a *Aggregator) speakOfNamed(p *pod, b *metric.Batch) {
 	for i := range p.named.Containers {
-		if name := p.named.Containers[i].Name; p.member(name) == none {
+		if name := p.named.Containers[i].Name; p.member(b, name) == none {
 			reason, why := a.unreported(p, name)
 			a.explain(p, name, reason, why)
 		}
@@ -227,7 +227,7 @@ func (a *Aggregator) refuse(p *pod, b *metric.Batch, w blame) {
 		if p.own != none {
 			b.Samples[p.own].Reasons[g] = p.reason
 		}
-		a.said.replace(p.entity, g, p.reason, why)
+		a.said.replace(*p.entity, g, p.reason, why)
 	}
 }
 

@@ -9,10 +9,10 @@ func (a *Aggregator) judgeNode(facts *metric.Facts, b *metric.Batch) {
 		return
 	}
 	e := metric.Entity{Kind: metric.Node, Node: b.Node}
-	at := none
+	at := int32(none)
 	for i := range b.Samples {
 		if s := &b.Samples[i]; s.Entity.Kind == metric.Node && s.Entity == e && !s.Rejected() {
-			at = i
+			at = int32(i)
 			if s.Times[metric.CPU] != 0 || s.Times[metric.Memory] != 0 {
 				a.nodeSpeaks = true
 				a.shortOf(s)
@@ -51,7 +51,7 @@ func (a *Aggregator) judgeNode(facts *metric.Facts, b *metric.Batch) {
 
 // sumPods makes the node e the sum of its pods and reports true, or returns why it
 // cannot: Unjudged if there is nothing to add.
-func (a *Aggregator) sumPods(b *metric.Batch, e metric.Entity, at int) (metric.Reason, metric.Evidence, bool) {
+func (a *Aggregator) sumPods(b *metric.Batch, e metric.Entity, at int32) (metric.Reason, metric.Evidence, bool) {
 	var t total
 	var short *pod
 	a.start()
@@ -61,7 +61,7 @@ func (a *Aggregator) sumPods(b *metric.Batch, e metric.Entity, at int) (metric.R
 			// Not of this node; or it uses nothing, or nothing that anyone knows.
 		case p.own != none && b.Samples[p.own].Numbered(metric.CPU):
 			a.add(&t, &b.Samples[p.own])
-		case short == nil || p.entity.Compare(short.entity) < 0:
+		case short == nil || p.entity.Compare(*short.entity) < 0:
 			short = p
 		}
 	}

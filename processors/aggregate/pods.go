@@ -17,14 +17,15 @@ func keyOf(e *metric.Entity) podKey { return podKey{e.Node, e.Namespace, e.Pod} 
 
 // pod is what a round knows of a pod, in memory that is used again the next.
 type pod struct {
-	entity metric.Entity
+	entity *metric.Entity
+	word   *metric.PodFacts // what the API server says by this name; nil if it was not asked
 	facts  *metric.PodFacts // nil if the API server does not know it
 	named  *metric.PodFacts // what it knows by this name on this node instead
 	round  uint32           // when it was met last
 	gone   bool             // no longer among the Aggregator's pods
 
-	own     int      // index of the pod's own sample, or none
-	members []member // its containers' samples that were not rejected
+	own     int32    // index of the pod's own sample, or none
+	members []int32  // the indexes of its containers' samples that were not rejected
 	turned  []turned // the containers of which a sample was rejected
 
 	// reported is when each container was last reported. It is kept only while
@@ -38,12 +39,6 @@ type pod struct {
 
 const none = -1
 
-// member is a container and the index of its sample.
-type member struct {
-	name   string
-	sample int
-}
-
 // turned is a container of which a sample was rejected.
 type turned struct {
 	name   string
@@ -56,10 +51,12 @@ type report struct {
 	read uint32
 }
 
-func (p *pod) member(name string) int {
-	for i := range p.members {
-		if p.members[i].name == name {
-			return p.members[i].sample
+// member returns the index in b of the sample of a container that was not rejected,
+// or none.
+func (p *pod) member(b *metric.Batch, name string) int32 {
+	for _, i := range p.members {
+		if b.Samples[i].Entity.Name == name {
+			return i
 		}
 	}
 	return none
@@ -83,17 +80,19 @@ func (p *pod) is(e *metric.Entity) bool {
 // gather sorts the samples of b by pod.
 func (a *Aggregator) gather(b *metric.Batch) {
 	a.met = a.met[:0]
+	if n := len(b.Samples); n > len(a.order) {
+		a.order = append(a.order, make([]*pod, n-len(a.order))...)
+	}
+	same := b.Layout != nil && b.Layout == a.layout
+	a.layout = b.Layout
 	for i := range b.Samples {
 		s := &b.Samples[i]
-		if len(a.order) <= i {
-			a.order = append(a.order, nil)
-		}
 		if s.Entity.Part != "" || s.Entity.Kind != metric.Pod && s.Entity.Kind != metric.Container {
 			continue
 		}
 		// Fast path: an unchanged node reports in the same order.
 		p := a.order[i]
-		if p == nil || p.gone || !p.is(&s.Entity) {
+		if p == nil || p.gone || !(same && i < len(b.Layout.Entities)) && !p.is(&s.Entity) {
 			p = a.find(s.Entity.OfPod())
 			a.order[i] = p
 		}
@@ -101,12 +100,15 @@ func (a *Aggregator) gather(b *metric.Batch) {
 		switch {
 		case s.Entity.Kind == metric.Pod:
 			if !s.Rejected() {
-				p.own = i
+				p.own = int32(i)
+			}
+			if b.Layout != nil && i < len(b.Layout.Entities) {
+				p.entity = &b.Layout.Entities[i] // one copy of it is enough
 			}
 		case s.Rejected():
 			p.turned = append(p.turned, turned{s.Entity.Name, s.Reasons[metric.CPU]})
 		default:
-			p.add(b, i)
+			p.add(b, int32(i))
 			for _, g := range wholes {
 				a.gives[g] = a.gives[g] || s.Times[g] != 0
 			}
@@ -117,17 +119,20 @@ func (a *Aggregator) gather(b *metric.Batch) {
 // add makes the sample at index i a member. Identity leaves one sample for each
 // container; should there be two, counting both would be worse than either, so
 // the later start stands whatever their order.
-func (p *pod) add(b *metric.Batch, i int) {
+func (p *pod) add(b *metric.Batch, i int32) {
 	s := &b.Samples[i]
-	for m := range p.members {
-		if p.members[m].name == s.Entity.Name {
-			if other := &b.Samples[p.members[m].sample]; later(&s.Instance, &other.Instance) {
-				p.members[m].sample = i
+	for m, at := range p.members {
+		if other := &b.Samples[at]; other.Entity.Name == s.Entity.Name {
+			if later(&s.Instance, &other.Instance) {
+				p.members[m] = i
 			}
 			return
 		}
 	}
-	p.members = append(p.members, member{s.Entity.Name, i})
+	if p.members == nil {
+		p.members = make([]int32, 0, 2) // most have no more
+	}
+	p.members = append(p.members, i)
 }
 
 func later(a, b *metric.Instance) bool {
@@ -144,7 +149,8 @@ func later(a, b *metric.Instance) bool {
 func (a *Aggregator) find(e metric.Entity) *pod {
 	p := a.pods[keyOf(&e)]
 	if p == nil {
-		p = &pod{entity: e}
+		own := e
+		p = &pod{entity: &own}
 		a.pods[keyOf(&e)] = p
 	}
 	return p
@@ -156,7 +162,7 @@ func (a *Aggregator) meet(p *pod) {
 		return
 	}
 	p.round = a.round
-	p.facts, p.named, p.own, p.reason = nil, nil, none, metric.Unjudged
+	p.word, p.facts, p.named, p.own, p.reason = nil, nil, nil, none, metric.Unjudged
 	p.members, p.turned = p.members[:0], p.turned[:0]
 	a.met = append(a.met, p)
 }
@@ -165,15 +171,16 @@ func (a *Aggregator) meet(p *pod) {
 // them, and lets each know its facts.
 func (a *Aggregator) expect(facts *metric.Facts, b *metric.Batch) {
 	if b.Node != "" {
-		for _, f := range facts.PodsOn(b.Node) {
-			a.meet(a.find(metric.Entity{Kind: metric.Pod, Node: b.Node, Namespace: f.Namespace, Pod: f.Name}))
-		}
+		a.expectBound(facts.PodsOn(b.Node), b.Node)
 	}
 	if len(a.pods) > len(a.met) {
 		a.expectReported(facts, b)
 	}
 	for _, p := range a.met {
-		switch f := facts.Pod(p.entity.PodRef()); {
+		if p.word == nil {
+			p.word = facts.Pod(p.entity.PodRef())
+		}
+		switch f := p.word; {
 		case f == nil || f.Node != p.entity.Node:
 		case p.isOf(f, b):
 			p.facts = f
@@ -184,11 +191,29 @@ func (a *Aggregator) expect(facts *metric.Facts, b *metric.Batch) {
 	}
 }
 
+// expectBound adds the pods that are bound to the node.
+func (a *Aggregator) expectBound(on []*metric.PodFacts, node metric.NodeName) {
+	// Fast path: facts never change such a slice.
+	same := len(on) == len(a.bound) && len(on) == len(a.on) && (len(on) == 0 || &on[0] == &a.on[0])
+	if !same {
+		a.on, a.bound = on, make([]*pod, len(on))
+	}
+	for i, f := range on {
+		p := a.bound[i]
+		if p == nil || p.gone || p.entity.Node != node {
+			p = a.find(metric.Entity{Kind: metric.Pod, Node: node, Namespace: f.Namespace, Pod: f.Name})
+			a.bound[i] = p
+		}
+		a.meet(p)
+		p.word = f
+	}
+}
+
 // isOf reports whether f is about the pod that was reported, and not about one
 // of that name before or after it.
 func (p *pod) isOf(f *metric.PodFacts, b *metric.Batch) bool {
 	for _, m := range p.members {
-		if uid := b.Samples[m.sample].Instance.UID; uid != "" && !f.Is(uid) {
+		if uid := b.Samples[m].Instance.UID; uid != "" && !f.Is(uid) {
 			return false
 		}
 	}
@@ -209,7 +234,7 @@ func (a *Aggregator) expectReported(facts *metric.Facts, b *metric.Batch) {
 			a.late = append(a.late, p)
 		}
 	}
-	slices.SortFunc(a.late, func(p, q *pod) int { return p.entity.Compare(q.entity) })
+	slices.SortFunc(a.late, func(p, q *pod) int { return p.entity.Compare(*q.entity) })
 	for _, p := range a.late {
 		a.meet(p)
 	}
@@ -227,14 +252,15 @@ func (a *Aggregator) expects(r report, b *metric.Batch) bool {
 
 // remember notes which containers the node reported in this read.
 func (a *Aggregator) remember(p *pod, b *metric.Batch) {
-	p.reported = slices.DeleteFunc(p.reported, func(r report) bool { return !a.expects(r, b) && p.member(r.name) == none })
+	p.reported = slices.DeleteFunc(p.reported, func(r report) bool { return !a.expects(r, b) && p.member(b, r.name) == none })
 	for _, m := range p.members {
-		if b.Samples[m.sample].Held != 0 {
+		if b.Samples[m].Held != 0 {
 			continue // an earlier report that still stands
 		}
-		i := slices.IndexFunc(p.reported, func(r report) bool { return r.name == m.name })
+		name := b.Samples[m].Entity.Name
+		i := slices.IndexFunc(p.reported, func(r report) bool { return r.name == name })
 		if i < 0 {
-			p.reported = append(p.reported, report{m.name, a.reads})
+			p.reported = append(p.reported, report{name, a.reads})
 		} else {
 			p.reported[i].read = a.reads
 		}

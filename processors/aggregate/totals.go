@@ -71,9 +71,9 @@ func (a *Aggregator) start() {
 // finish writes a total to the sample of e at index i, which is added if there
 // is none, and returns its index. A metric that not every part has keeps the
 // entity's own value, if it has one.
-func (a *Aggregator) finish(t *total, b *metric.Batch, e metric.Entity, i int) int {
+func (a *Aggregator) finish(t *total, b *metric.Batch, e metric.Entity, i int32) int32 {
 	if i == none {
-		i = len(b.Samples)
+		i = int32(len(b.Samples))
 		b.Add(e)
 	}
 	s := &b.Samples[i]
@@ -111,7 +111,7 @@ func (a *Aggregator) serve(p *pod, b *metric.Batch) bool {
 	a.start()
 	uid := metric.PodUID("")
 	for _, m := range p.members {
-		s := &b.Samples[m.sample]
+		s := &b.Samples[m]
 		if a.wanted(metric.CPU) && !serves(s, metric.CPU) || a.wanted(metric.Memory) && !serves(s, metric.Memory) {
 			continue // not required, else the pod would be refused
 		}
@@ -121,7 +121,7 @@ func (a *Aggregator) serve(p *pod, b *metric.Batch) bool {
 	if t.count == 0 {
 		return false
 	}
-	p.own = a.finish(&t, b, p.entity, p.own)
+	p.own = a.finish(&t, b, *p.entity, p.own)
 	if own := &b.Samples[p.own].Instance; own.UID == "" {
 		own.UID = uid
 		if p.facts != nil {

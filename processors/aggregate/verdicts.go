@@ -11,45 +11,42 @@ import (
 // rejected samples are about other instances, and stay beside it.
 type verdicts struct {
 	batch *metric.Batch
-	at    map[verdictKey]int
+	at    verdictIndex
 	taken bool // a verdict was withdrawn
 }
-
-type verdictKey struct {
-	entity metric.Entity
-	group  metric.Group
-}
-
-func newVerdicts() verdicts { return verdicts{at: map[verdictKey]int{}} }
 
 // begin takes over the verdicts b has.
 func (v *verdicts) begin(b *metric.Batch) {
 	v.batch, v.taken = b, false
-	clear(v.at)
+	v.at.clear()
 	for i := range b.Verdicts {
 		o := &b.Verdicts[i]
 		if o.Group != metric.CPU && o.Group != metric.Memory || o.Entity.Part != "" || o.Reason.Layer() == metric.LayerIdentity {
 			continue
 		}
-		key := verdictKey{o.Entity, o.Group}
-		if before, ok := v.at[key]; ok {
+		if before, ok := v.find(&o.Entity, o.Group); ok {
 			// Two steps have spoken: the reason further out stands.
 			if b.Verdicts[before].Reason.Layer() <= o.Reason.Layer() {
 				before = i
 			} else {
-				v.at[key] = i
+				v.at.set(b.Verdicts, i)
 			}
 			b.Verdicts[before].Reason, v.taken = metric.Measured, true
 			continue
 		}
-		v.at[key] = i
+		v.at.set(b.Verdicts, i)
 	}
+}
+
+// find returns the place of the verdict on a group of e among the batch's.
+func (v *verdicts) find(e *metric.Entity, g metric.Group) (int, bool) {
+	return v.at.find(v.batch.Verdicts, e, g)
 }
 
 // explain adds a verdict, unless there is one that lies as far out or further,
 // and returns what the one that stands says.
 func (v *verdicts) explain(e metric.Entity, g metric.Group, reason metric.Reason, why metric.Evidence) (metric.Reason, metric.Evidence) {
-	if i, ok := v.at[verdictKey{e, g}]; ok && v.batch.Verdicts[i].Reason.Layer() <= reason.Layer() {
+	if i, ok := v.find(&e, g); ok && v.batch.Verdicts[i].Reason.Layer() <= reason.Layer() {
 		return v.batch.Verdicts[i].Reason, v.batch.Verdicts[i].Evidence
 	}
 	v.replace(e, g, reason, why)
@@ -60,7 +57,7 @@ func (v *verdicts) explain(e metric.Entity, g metric.Group, reason metric.Reason
 // of a sample. A step that gave the sample its reason and no verdict has spoken
 // without evidence; the verdict is added.
 func (v *verdicts) reasonFor(s *metric.Sample, g metric.Group, reason metric.Reason, otherwise metric.Evidence) (metric.Reason, metric.Evidence) {
-	if i, ok := v.at[verdictKey{s.Entity, g}]; ok {
+	if i, ok := v.find(&s.Entity, g); ok {
 		return v.batch.Verdicts[i].Reason, v.batch.Verdicts[i].Evidence
 	}
 	v.replace(s.Entity, g, reason, otherwise)
@@ -96,7 +93,8 @@ func (v *verdicts) settle() {
 				chosen := v.evidence(s.Entity, metric.Ambiguous)
 				chosen.Got, chosen.Other = chosen.Other, chosen.Got
 				v.replace(s.Entity, g, metric.Ambiguous, chosen)
-				v.batch.Verdicts[v.at[verdictKey{s.Entity, g}]].Instance = s.Instance
+				at, _ := v.find(&s.Entity, g)
+				v.batch.Verdicts[at].Instance = s.Instance
 			}
 		}
 	}
@@ -104,28 +102,24 @@ func (v *verdicts) settle() {
 
 // spoken reports whether the verdict on a group of e has that reason.
 func (v *verdicts) spoken(e metric.Entity, g metric.Group, reason metric.Reason) bool {
-	i, ok := v.at[verdictKey{e, g}]
+	i, ok := v.find(&e, g)
 	return ok && v.batch.Verdicts[i].Reason == reason
 }
 
 // replace makes this the verdict, whatever was said before.
 func (v *verdicts) replace(e metric.Entity, g metric.Group, reason metric.Reason, why metric.Evidence) {
 	verdict := metric.Verdict{Entity: e, Group: g, Reason: reason, Evidence: why}
-	key := verdictKey{e, g}
-	if i, ok := v.at[key]; ok {
+	if i, ok := v.find(&e, g); ok {
 		v.batch.Verdicts[i] = verdict
 		return
 	}
-	v.at[key] = len(v.batch.Verdicts)
 	v.batch.Verdicts = append(v.batch.Verdicts, verdict)
+	v.at.set(v.batch.Verdicts, len(v.batch.Verdicts)-1)
 }
 
 // withdraw takes back what was said of numbers that have been replaced.
 func (v *verdicts) withdraw(e metric.Entity, g metric.Group) {
-	if len(v.at) == 0 {
-		return // Fast path: nothing was said
-	}
-	if i, ok := v.at[verdictKey{e, g}]; ok {
+	if i, ok := v.find(&e, g); ok {
 		v.batch.Verdicts[i].Reason = metric.Measured
 		v.taken = true
 	}

@@ -33,18 +33,23 @@ func (s *State) clockStepped(b *metric.Batch) bool {
 // younger than usual.
 func (s *State) readingsStepped(b *metric.Batch) bool {
 	var stepped, voters, back int
+	var t track
 	for i := range b.Samples {
 		sample := &b.Samples[i]
 		at := sample.Times[metric.CPU]
-		t := s.tracks[sample.Entity]
-		if at == 0 || t == nil || sample.Received&(1<<metric.CPU) != 0 || sample.Rejected() {
+		if at == 0 || sample.Received&(1<<metric.CPU) != 0 || sample.Rejected() {
 			continue
 		}
-		sr := t.series[metric.CPU]
-		if sr == nil || len(sr.entries) == 0 {
+		slot := s.tracks.find(b, i)
+		if slot == none || s.tracks.rows[slot].empty() {
 			continue
 		}
-		last := sr.entries[len(sr.entries)-1].time
+		s.tracks.rows[slot].unpack(&t)
+		sr := &t.groups[metric.CPU].series
+		if sr.n == 0 {
+			continue
+		}
+		last := sr.last().time
 		if at == last {
 			continue // the same reading again
 		}
@@ -75,7 +80,7 @@ func (s *State) dated(sr *series, at int64, b *metric.Batch) bool {
 		apart := time.Duration(at-sr.newest) - (s.clock - sr.since)
 		return sr.newest == 0 || at < sr.newest || apart > stepLimit || apart < -stepLimit
 	}
-	if len(sr.entries) > 0 || b.NodeTime == 0 {
+	if sr.n > 0 || b.NodeTime == 0 {
 		return true
 	}
 	age := time.Duration(b.NodeTime - at)

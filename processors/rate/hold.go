@@ -2,7 +2,7 @@ package rate
 
 import (
 	"errors"
-	"slices"
+	"math"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -42,20 +42,20 @@ func (s *State) standIn(t *track, sample *metric.Sample, b *metric.Batch) {
 		if !open && reason != metric.NoData {
 			continue
 		}
-		since := t.since(g)
+		last := &t.groups[g]
 		switch {
-		case t.last.Numbered(g) && s.clock-since <= s.hold(b):
+		case last.numbered() && s.clock-last.since() <= s.hold(b):
 			unread := reason == metric.NoData
 			t.lend(sample, g, unread)
 			if unread {
 				sample.Held |= 1 << g
 			}
-			sample.Reasons[g] = t.last.Reasons[g]
+			sample.Reasons[g] = last.reason
 		case reason == metric.NoData:
-		case t.last.Numbered(g):
+		case last.numbered():
 			s.refuse(sample, g, metric.Stale, b, t)
 		default:
-			reason := t.last.Reasons[g]
+			reason := last.reason
 			if reason == metric.Unjudged {
 				reason = metric.FirstSample
 			}
@@ -66,40 +66,33 @@ func (s *State) standIn(t *track, sample *metric.Sample, b *metric.Batch) {
 
 // miss lets the last numbers of a group stand that was left out of the report.
 func (s *State) miss(t *track, sample *metric.Sample, g metric.Group, b *metric.Batch) {
-	if g > metric.Network || t.last.Times[g] == 0 || !t.last.Numbered(g) {
+	last := &t.groups[g]
+	if g > metric.Network || last.time == 0 || !last.numbered() {
 		return
 	}
-	if s.clock-t.since(g) > s.hold(b) {
+	if s.clock-last.since() > s.hold(b) {
 		if g == metric.CPU || g == metric.Memory {
 			s.refuse(sample, g, metric.NotReported, b, t)
 		}
 		return
 	}
 	t.lend(sample, g, true)
-	sample.Reasons[g] = t.last.Reasons[g]
+	sample.Reasons[g] = last.reason
 	sample.Held |= 1 << g
-}
-
-// since returns when group g was last truly read, by our clock.
-func (t *track) since(g metric.Group) time.Duration {
-	if sr := t.series[g]; sr != nil {
-		return sr.since
-	}
-	return t.read[g]
 }
 
 // lend copies the last rates of group g, and if all is set its other values,
 // into sample.
 func (t *track) lend(sample *metric.Sample, g metric.Group, all bool) {
-	for id, value := range t.last.Values.All() {
+	t.last.each(func(id metric.ID, value float64) {
 		d := id.Describe()
 		if d.Group == g && (all || d.Shape == metric.Rate) {
 			sample.Values.Set(id, value)
 		}
-	}
-	sample.Rates[g] = t.last.Rates[g]
+	})
+	sample.Rates[g] = t.groups[g].window
 	if all {
-		sample.Times[g] = t.last.Times[g]
+		sample.Times[g] = t.groups[g].time
 	}
 }
 
@@ -108,54 +101,65 @@ func (s *State) refuse(sample *metric.Sample, g metric.Group, reason metric.Reas
 	sample.Reasons[g] = reason
 	b.Verdicts = append(b.Verdicts, metric.Verdict{
 		Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason,
-		Evidence: metric.Evidence{Got: sight(g, sample, sample.Times[g]), Other: metric.Sight{Time: t.last.Rates[g].End}},
+		Evidence: metric.Evidence{Got: sight(g, sample, sample.Times[g]), Other: metric.Sight{Time: t.groups[g].window.End}},
 	})
 }
 
 // addMissing lets the last numbers of what was not reported stand, as long as
 // nothing says it is gone and they are not too old.
-func (s *State) addMissing(facts *metric.Facts, b *metric.Batch) {
-	for e, t := range s.tracks {
-		if t.round == s.round {
-			continue
+func (s *State) addMissing(t *track, facts *metric.Facts, b *metric.Batch) {
+	s.tracks.each(func(e metric.Entity, slot int32) {
+		if s.tracks.met[slot] {
+			return
 		}
-		if b.Err == nil {
+		r := &s.tracks.rows[slot]
+		r.unpack(t)
+		if b.Err == nil && t.absent < math.MaxUint8 {
 			t.absent++
+			r.pack(t)
 		}
 		away := s.clock - t.seen
-		if away > forgetAfter || s.gone(facts, e, t, b) {
-			delete(s.tracks, e)
-			continue
+		if away > forgetAfter || s.gone(facts, &e, t, b) {
+			s.tracks.drop(&e, slot)
+			return
 		}
 		var held uint16
-		for g := range metric.NumGroups {
-			if g := metric.Group(g); t.last.Numbered(g) && s.clock-t.since(g) <= s.hold(b) {
+		for g := range t.groups {
+			if last := &t.groups[g]; last.numbered() && s.clock-last.since() <= s.hold(b) {
 				held |= 1 << g
 			}
 		}
-		s.explainMissing(e, t, b, held)
-		if held == 0 {
-			continue
+		s.explainMissing(&e, t, b, held)
+		if held != 0 {
+			t.standFor(b.Add(e), held)
 		}
-		sample := b.Add(e)
-		sample.CopyFrom(&t.last)
-		sample.Held = held
-		for g := range metric.NumGroups {
-			if held&(1<<g) == 0 {
-				sample.Reasons[g], sample.Times[g] = metric.Unjudged, 0
-				for id := range t.last.Values.All() {
-					if id.Describe().Group == metric.Group(g) {
-						sample.Values.Delete(id)
-					}
-				}
-			}
+	})
+}
+
+// standFor makes sample, which is of an entity that was not reported, what was last
+// served of the groups in held.
+func (t *track) standFor(sample *metric.Sample, held uint16) {
+	sample.Instance, sample.Held = t.instance, held
+	for g := range t.groups {
+		last := &t.groups[g]
+		sample.Rates[g] = last.window
+		if last.received {
+			sample.Received |= 1 << g
+		}
+		if held&(1<<g) != 0 {
+			sample.Times[g], sample.Reasons[g] = last.time, last.reason
 		}
 	}
+	t.last.each(func(id metric.ID, value float64) {
+		if held&(1<<id.Describe().Group) != 0 {
+			sample.Values.Set(id, value)
+		}
+	})
 }
 
 // gone reports whether an entity that was not reported has ended, rather than
 // been missed.
-func (s *State) gone(facts *metric.Facts, e metric.Entity, t *track, b *metric.Batch) bool {
+func (s *State) gone(facts *metric.Facts, e *metric.Entity, t *track, b *metric.Batch) bool {
 	if b.Exhaustive && b.Err == nil {
 		return true
 	}
@@ -170,7 +174,7 @@ func (s *State) gone(facts *metric.Facts, e metric.Entity, t *track, b *metric.B
 	if t.instance.UID != "" && !pod.Is(t.instance.UID) {
 		return true
 	}
-	if p := podOf(facts, &e); t.pod != "" && t.pod != p {
+	if t.pod != nil && t.pod.ReportedUID() != pod.ReportedUID() {
 		return true
 	}
 	if e.Kind == metric.Pod {
@@ -183,77 +187,68 @@ func (s *State) gone(facts *metric.Facts, e metric.Entity, t *track, b *metric.B
 	if t.instance.ID != "" && c.ID != "" {
 		return c.ID != t.instance.ID
 	}
-	return t.run != "" && t.run != c.ID
-}
-
-// podOf returns the UID by which a node calls the pod that the API server knows
-// under an entity's name: for a static pod, the hash of its manifest.
-func podOf(facts *metric.Facts, e *metric.Entity) metric.PodUID {
-	if e.Kind != metric.Pod && e.Kind != metric.Container {
-		return ""
-	}
-	if p := facts.Pod(e.PodRef()); p != nil {
-		return p.ReportedUID()
-	}
-	return ""
+	return t.run != nil && t.run.ID != c.ID
 }
 
 // doubtful reports whether only a start time says that sample begins a new
 // instance: its counter did not fall, no name tells them apart, and the API server
 // knows of no such start. Starts wander; (start, 0) is not to be used.
-func (t *track) doubtful(facts *metric.Facts, sample *metric.Sample, b *metric.Batch) bool {
+func (t *track) doubtful(pod *metric.PodFacts, sample *metric.Sample, b *metric.Batch) bool {
 	p, c := &t.instance, &sample.Instance
 	if c.Origin == metric.StartRuntime || p.ID != "" && c.ID != "" || p.UID != "" && c.UID != "" && p.UID != c.UID {
 		return false
 	}
-	was, _ := t.last.Values.Get(metric.CPUUsage)
+	was, _ := t.last.get(metric.CPUUsage)
 	if now, ok := sample.Values.Get(metric.CPUUsage); !ok || now < was {
 		return false
 	}
-	f := facts.Pod(sample.Entity.PodRef()).Container(sample.Entity.Name)
+	f := pod.Container(sample.Entity.Name)
 	return f == nil || f.State != metric.Live || f.StartedAt.Sub(c.StartTime()).Abs() > time.Second+b.Clock
 }
 
-// runOf returns the ID of the run that the API server says is a container's
-// present one; empty if it does not say.
-func runOf(facts *metric.Facts, sample *metric.Sample) metric.ContainerID {
+// runOf returns the run that the API server says is a container's present one; nil
+// if it does not say.
+func runOf(pod *metric.PodFacts, sample *metric.Sample) *metric.ContainerFacts {
 	e := &sample.Entity
-	if e.Kind != metric.Container || e.Part != "" {
-		return ""
+	if pod == nil || e.Kind != metric.Container || e.Part != "" {
+		return nil
 	}
-	if c := facts.Pod(e.PodRef()).Container(e.Name); c != nil && c.State == metric.Live && reportTime(sample) >= c.StartedAt.UnixNano() {
-		return c.ID
+	c := pod.Container(e.Name)
+	if c == nil || c.State != metric.Live || c.ID == "" || reportTime(sample) < c.StartedAt.UnixNano() {
+		return nil
 	}
-	return ""
+	return c
 }
 
 // endsBefore reports whether the last reading in store is from before the start
-// of the run that the API server says is the present one; what is older than that
-// in store is dropped.
-func (t *track) endsBefore(facts *metric.Facts, sample *metric.Sample) bool {
-	sr := t.series[metric.CPU]
-	if sr == nil || len(sr.entries) == 0 {
+// of run; what is older than that in store is dropped.
+func (t *track) endsBefore(run *metric.ContainerFacts) bool {
+	sr := &t.groups[metric.CPU].series
+	if sr.n == 0 {
 		return false
 	}
-	started := facts.Pod(sample.Entity.PodRef()).Container(sample.Entity.Name).StartedAt.UnixNano()
-	sr.entries = slices.DeleteFunc(sr.entries, func(e entry) bool { return e.time < started })
-	return len(sr.entries) == 0
+	started, older := run.StartedAt.UnixNano(), 0
+	for older < sr.n && sr.entries[older].time < started {
+		older++
+	}
+	sr.dropOldest(older)
+	return sr.n == 0
 }
 
 // explainMissing adds the verdicts of an entity that has no sample and whose
 // last numbers are no longer served.
-func (s *State) explainMissing(e metric.Entity, t *track, b *metric.Batch, held uint16) {
+func (s *State) explainMissing(e *metric.Entity, t *track, b *metric.Batch, held uint16) {
 	if e.Part != "" {
 		return
 	}
 	reason := metric.NotReported
-	evidence := metric.Evidence{Err: b.Err, Other: metric.Sight{Time: reportTime(&t.last)}}
+	evidence := metric.Evidence{Err: b.Err, Other: metric.Sight{Time: t.lastTime()}}
 	if read := (*metric.ReadError)(nil); errors.As(b.Err, &read) {
 		reason = read.Reason
 	}
 	for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
-		if t.last.Times[g] != 0 && held&(1<<g) == 0 {
-			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: e, Instance: t.instance, Group: g, Reason: reason, Evidence: evidence})
+		if t.groups[g].time != 0 && held&(1<<g) == 0 {
+			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: *e, Instance: t.instance, Group: g, Reason: reason, Evidence: evidence})
 		}
 	}
 }

@@ -30,11 +30,11 @@ func (s *State) compare(t *track, sample *metric.Sample) life {
 	case p.Line != 0 && c.Line != 0 && p.Line != c.Line && !t.resumes(sample):
 		return begins
 	}
-	sr := t.series[metric.CPU]
-	if c.Start == 0 || sr == nil || len(sr.entries) == 0 {
+	sr := &t.groups[metric.CPU].series
+	if c.Start == 0 || sr.n == 0 {
 		return continues
 	}
-	prev := sr.entries[len(sr.entries)-1]
+	prev := sr.last()
 	if c.Start <= prev.time {
 		return continues
 	}
@@ -53,7 +53,7 @@ func (s *State) compare(t *track, sample *metric.Sample) life {
 // own, began when t's instance did and counts on from it: it was not reported for
 // so long that the line was forgotten.
 func (t *track) resumes(sample *metric.Sample) bool {
-	was, ok := t.last.Values.Get(metric.CPUUsage)
+	was, ok := t.last.get(metric.CPUUsage)
 	is, reported := sample.Values.Get(metric.CPUUsage)
 	return ok && reported && is >= was && t.instance.Start != 0 && t.instance.Start == sample.Instance.Start
 }
@@ -68,8 +68,8 @@ func sameIf(same bool) life {
 // sight returns a sample's first counter of group g, as evidence.
 func sight(g metric.Group, sample *metric.Sample, at int64) metric.Sight {
 	var value float64
-	if ids := counters[g]; len(ids) > 0 {
-		value, _ = sample.Values.Get(ids[0])
+	if of := counters[g]; len(of) > 0 {
+		value, _ = sample.Values.Get(of[0].of)
 	}
 	i := &sample.Instance
 	return metric.Sight{Time: at, Start: i.Start, Value: value, UID: i.UID, ID: i.ID, Path: i.Path}

@@ -8,9 +8,10 @@
 // neither. A missed scrape or a cached sample blanks nothing: the last numbers
 // stand, with their old timestamps, until they are too old.
 //
-// instance.go decides what is one instance, series.go holds the samples pairs
-// are made of, start.go measures young instances from their start, clock.go watches the node's clock, hold.go lets last numbers
-// stand.
+// track.go is what is remembered of an entity, tracks.go finds it and row.go keeps it
+// small between rounds. instance.go decides what is one instance, series.go holds the
+// samples pairs are made of, start.go measures young instances from their start,
+// clock.go watches the node's clock, hold.go lets last numbers stand.
 package rate
 
 import (
@@ -32,7 +33,7 @@ type Options struct {
 // use.
 type State struct {
 	options Options
-	tracks  map[metric.Entity]*track
+	tracks  tracks
 	epoch   time.Time
 	now     time.Time
 	clock   time.Duration // this round's now, since epoch
@@ -46,26 +47,12 @@ type State struct {
 	scanned           uint32 // the round whose starts were last looked through
 }
 
-// track is what is remembered of one entity.
-type track struct {
-	instance metric.Instance
-	round    uint32                          // in which it was last reported and believed
-	seen     time.Duration                   // when that was
-	read     [metric.NumGroups]time.Duration // when each group last had a new reading
-	absent   int                             // rounds since, in which the node answered
-	series   [metric.NumGroups]*series
-	last     metric.Sample      // as it was last served
-	steady   bool               // its start was the same in the report before
-	pod      metric.PodUID      // the pod the API server named when it was last read
-	run      metric.ContainerID // the run the API server named when it was last read
-}
-
 // New returns the state for one source.
 func New(o Options) *State {
 	if o.MinWindow <= 0 {
 		o.MinWindow = 10 * time.Second
 	}
-	return &State{options: o, tracks: map[metric.Entity]*track{}, stepped: -1, wandered: -1}
+	return &State{options: o, stepped: -1, wandered: -1}
 }
 
 // Process sets the rates of b's samples, gives each group its verdict, and adds
@@ -80,179 +67,194 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 	if !b.Failed() {
 		s.answers++
 	}
+	s.tracks.begin(b)
+	var t track // the one at hand
 	if s.clockStepped(b) {
 		s.stepped = s.clock
-		for _, t := range s.tracks { // what this batch misses, too
-			t.distrust()
+		for i := range s.tracks.rows { // what this batch misses, too
+			if r := &s.tracks.rows[i]; !r.empty() {
+				r.unpack(&t)
+				t.distrust()
+				r.pack(&t)
+			}
 		}
 	}
 	for i := range b.Samples {
 		sample := &b.Samples[i]
+		slot := s.tracks.find(b, i)
 		if sample.Rejected() {
-			s.disown(sample)
+			s.disown(sample, slot)
 			continue
 		}
-		t := s.tracks[sample.Entity]
-		if t == nil {
-			t = &track{}
-			s.tracks[sample.Entity] = t
+		if slot == none {
+			slot = s.tracks.add(&sample.Entity)
 		}
-		if t.round == s.round {
+		if s.tracks.met[slot] {
 			// A second report of an entity identity has no opinion of: a part
 			// reported twice. The first stands.
 			sample.Condemn(metric.Discontinuous)
 			continue
 		}
-		fresh := t.round == 0
-		t.round, t.seen, t.absent = s.round, s.clock, 0
-		for g, at := range sample.Times {
-			if at != 0 && at != t.last.Times[g] && sample.Reasons[g] != metric.NoData {
-				t.read[g] = s.clock
-			}
-		}
-		life := continues
-		if !fresh {
-			life = s.compare(t, sample)
-		}
-		pod := podOf(facts, &sample.Entity)
-		if !fresh && t.pod != "" && pod != "" && t.pod != pod {
-			life = begins
-		}
-		if run := runOf(facts, sample); !fresh && t.run != "" && run != "" && t.run != run && t.endsBefore(facts, sample) {
-			life = begins
-		}
-		if life == begins {
-			doubtful := t.doubtful(facts, sample, b)
-			t.clear()
-			if doubtful {
-				t.startAfresh()
-			}
-		}
-		t.steady = life == continues && steady(&t.instance, &sample.Instance, sample)
-		s.noteStart(t, sample)
-		t.follow(facts, sample, pod)
+		s.tracks.met[slot] = true
+		s.tracks.rows[slot].unpack(&t)
+		pod := b.PodOf(facts, i)
+		s.follow(&t, pod, sample, b)
 		for g := range metric.NumGroups {
-			s.measure(t, metric.Group(g), sample, facts, b)
+			if sample.Times[g] != 0 {
+				s.measure(&t, metric.Group(g), sample, pod, b)
+			}
 		}
-		s.standIn(t, sample, b)
-		t.last.CopyFrom(sample)
+		s.standIn(&t, sample, b)
+		t.keep(sample)
+		s.tracks.rows[slot].pack(&t)
 	}
-	s.addMissing(facts, b)
+	s.addMissing(&t, facts, b)
 }
 
 // disown forgets what it holds of an entity if identity has now found that very
 // line to be another's: what would stand in is what was turned away.
-func (s *State) disown(rejected *metric.Sample) {
-	t := s.tracks[rejected.Entity]
-	if t == nil || t.round == s.round || t.instance.Line == 0 || t.instance.Line != rejected.Instance.Line {
+func (s *State) disown(rejected *metric.Sample, slot int32) {
+	if slot == none || s.tracks.met[slot] {
+		return
+	}
+	if line := s.tracks.rows[slot].line(); line == 0 || line != rejected.Instance.Line {
 		return
 	}
 	switch rejected.Reasons[metric.CPU] {
 	case metric.OtherNode, metric.OldPod, metric.OldContainer, metric.OlderStart:
-		delete(s.tracks, rejected.Entity)
+		s.tracks.drop(&rejected.Entity, slot)
 	}
 }
 
-// follow notes whose numbers t holds from now on. A sandbox that was replaced
-// takes its network counters along.
-func (t *track) follow(facts *metric.Facts, sample *metric.Sample, pod metric.PodUID) {
-	if was, is := t.instance.Sandbox, sample.Instance.Sandbox; was != "" && is != "" && was != is && t.series[metric.Network] != nil {
-		*t.series[metric.Network] = series{}
+// follow takes in a sample of a pod that the API server knows, or of none: t goes on
+// with it or begins anew.
+func (s *State) follow(t *track, pod *metric.PodFacts, sample *metric.Sample, b *metric.Batch) {
+	t.seen, t.absent = s.clock, 0
+	for g, at := range sample.Times {
+		if at != 0 && at != t.groups[g].time && sample.Reasons[g] != metric.NoData {
+			t.groups[g].read = s.clock
+		}
+	}
+	run := runOf(pod, sample)
+	life := continues
+	if !t.fresh {
+		life = s.compare(t, sample)
+		if t.pod != nil && pod != nil && t.pod != pod && t.pod.ReportedUID() != pod.ReportedUID() {
+			life = begins
+		}
+		if t.run != nil && run != nil && t.run != run && t.run.ID != run.ID && t.endsBefore(run) {
+			life = begins
+		}
+	}
+	if life == begins {
+		doubtful := t.doubtful(pod, sample, b)
+		t.clear()
+		if doubtful {
+			t.startAfresh()
+		}
+	}
+	t.steady = life == continues && steady(&t.instance, &sample.Instance, sample)
+	s.noteStart(t, sample)
+	if was, is := t.instance.Sandbox, sample.Instance.Sandbox; was != "" && is != "" && was != is && t.groups[metric.Network].series.on {
+		// A sandbox that was replaced takes its network counters along.
+		t.groups[metric.Network].series = series{on: true}
 	}
 	t.instance = sample.Instance
-	if pod != "" {
+	if pod != nil && pod.ReportedUID() != "" {
 		t.pod = pod
 	}
-	if run := runOf(facts, sample); run != "" {
+	if run != nil {
 		t.run = run
 	}
 }
 
 // measure sets the rates and the verdict of one group of a sample.
-func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, facts *metric.Facts, b *metric.Batch) {
+func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, pod *metric.PodFacts, b *metric.Batch) {
 	at := sample.Times[g]
-	if at == 0 || sample.Held&(1<<g) != 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
+	if sample.Held&(1<<g) != 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
 		return
 	}
-	if !counts(g, &sample.Values) || sample.Rates[g].End != 0 { // a gauge, or a rate the node gave
-		if (g == metric.CPU || g == metric.Memory) && s.clock-t.read[g] > s.hold(b) {
+	if sample.Rates[g].End != 0 || !counts(g, &sample.Values) { // a rate the node gave, or a gauge
+		if (g == metric.CPU || g == metric.Memory) && s.clock-t.groups[g].read > s.hold(b) {
 			s.refuse(sample, g, metric.Stale, b, t)
 			return
 		}
 		settle(sample, g)
 		return
 	}
-	sr := t.series[g]
-	if sr == nil {
-		sr = &series{}
-		t.series[g] = sr
-	}
+	sr := &t.groups[g].series
+	sr.on = true
 	received := sample.Received&(1<<g) != 0
 	if sr.received != received {
-		sr.entries, sr.received = sr.entries[:0], received
+		sr.n, sr.received = 0, received
 	}
+	e := entry{time: at, counters: read(g, &sample.Values)}
 	if !sr.advances(at) {
 		// The same reading again, or an older one: standIn serves the last rate. If
 		// there was none, its start may have become credible.
-		e := entry{time: at, counters: read(g, &sample.Values)}
-		if at == sr.newest && g == metric.CPU && !sr.reset && !t.last.Numbered(g) && s.fromStart(t, facts, sample, e, b, new(metric.Evidence)) == metric.Measured {
+		if at == sr.newest && g == metric.CPU && !sr.reset && !t.groups[g].numbered() && s.fromStart(t, pod, sample, &e, b) == metric.Measured {
 			settle(sample, g)
 		}
 		return
 	}
-	e := entry{time: at, counters: read(g, &sample.Values)}
-	verdict := metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: metric.FirstSample}
-	verdict.Evidence.Got = sight(g, sample, at)
-	if due := max(b.Interval, sr.lacks(at, s.least(b))); due > 0 {
-		verdict.Evidence.Due = s.now.UnixNano() + int64(due)
-	}
-
+	due := max(b.Interval, sr.lacks(at, s.least(b)))
 	sure := received || s.dated(sr, at, b)
 	sr.unsure = false
-	prev, ok := sr.baseline(at, s.target(b), s.least(b))
-	switch {
-	case !sure: // it may be from before a step of the clock: no later one is paired with it
+	if !sure { // it may be from before a step of the clock: no later one is paired with it
+		reason := metric.FirstSample
 		if sr.stepped {
-			verdict.Reason = metric.ClockStep
+			reason = metric.ClockStep
 		}
 		sr.doubt, sr.newest, sr.since = at, at, s.clock
-		s.refuseNew(sample, g, verdict, b)
+		s.refuseNew(sample, g, reason, due, metric.Sight{}, b)
 		return
-	case ok:
-		verdict.Evidence.Other = metric.Sight{Time: prev.time, Start: t.instance.Start, Value: prev.counters[0]}
-		verdict.Reason = s.pair(g, sample, prev, e, b, sr)
-	case sr.fell(e):
-		// The samples in store are too young to pair with, but a fall shows.
-		newest := sr.entries[len(sr.entries)-1]
-		verdict.Reason = metric.CounterReset
-		verdict.Evidence.Other = metric.Sight{Time: newest.time, Value: newest.counters[0]}
-	case g == metric.CPU && !sr.reset:
-		verdict.Reason = s.fromStart(t, facts, sample, e, b, &verdict.Evidence)
 	}
-	switch verdict.Reason {
+	reason, other := metric.FirstSample, metric.Sight{}
+	switch prev := sr.baseline(at, s.target(b), s.least(b)); {
+	case prev != nil:
+		if reason = s.pair(g, sample, prev, &e, b, sr); reason != metric.Measured {
+			other = metric.Sight{Time: prev.time, Start: t.instance.Start, Value: prev.counters[0]}
+		}
+	case sr.fell(&e):
+		// The samples in store are too young to pair with, but a fall shows.
+		newest := sr.last()
+		reason, other = metric.CounterReset, metric.Sight{Time: newest.time, Value: newest.counters[0]}
+	case g == metric.CPU && !sr.reset:
+		if reason = s.fromStart(t, pod, sample, &e, b); reason == metric.TooYoung {
+			due = s.leastLife(&sample.Instance, b) - time.Duration(at-sample.Instance.Start)
+		}
+	}
+	switch reason {
 	case metric.Measured:
-		sr.store(e, s.clock, s.target(b))
 		sr.stepped = false
-		settle(sample, g)
-		return
 	case metric.CounterReset, metric.Impossible:
 		sr.forget()
 	case metric.FirstSample:
 		if sr.stepped {
-			verdict.Reason = metric.ClockStep
+			reason = metric.ClockStep
 		}
 	}
-	sr.store(e, s.clock, s.target(b))
-	s.refuseNew(sample, g, verdict, b)
+	sr.store(&e, s.clock, s.target(b))
+	if reason == metric.Measured {
+		settle(sample, g)
+	} else {
+		s.refuseNew(sample, g, reason, due, other, b)
+	}
 }
 
-// refuseNew gives a group of a sample that holds a new reading its verdict.
-func (s *State) refuseNew(sample *metric.Sample, g metric.Group, verdict metric.Verdict, b *metric.Batch) {
+// refuseNew gives a group of a sample that holds a new reading its verdict, which may
+// change when it is due. other is what the reading was compared with.
+func (s *State) refuseNew(sample *metric.Sample, g metric.Group, reason metric.Reason, due time.Duration, other metric.Sight, b *metric.Batch) {
 	if g == metric.Memory {
 		// Gauges need no pair: only the fault rates are missing.
 		settle(sample, g)
 		return
 	}
-	sample.Reasons[g] = verdict.Reason
+	sample.Reasons[g] = reason
+	verdict := metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason}
+	verdict.Evidence.Got, verdict.Evidence.Other = sight(g, sample, sample.Times[g]), other
+	if due > 0 {
+		verdict.Evidence.Due = s.now.UnixNano() + int64(due)
+	}
 	b.Verdicts = append(b.Verdicts, verdict)
 }

@@ -10,12 +10,22 @@ import (
 // slots is how many counters of one group have rates, at most.
 const slots = 4
 
+// counter is a counter that has a rate.
+type counter struct {
+	of, rate  metric.ID
+	perSecond float64 // turns its increase in a window of one nanosecond into the rate's unit
+}
+
 // counters lists, for each group, the counters that have rates. The first is
 // the one whose fall is a reset of the instance.
-var counters = func() (list [metric.NumGroups][]metric.ID) {
+var counters = func() (list [metric.NumGroups][]counter) {
 	for i := range metric.Catalogue {
 		if d := &metric.Catalogue[i]; d.Shape == metric.Rate {
-			list[d.Group] = append(list[d.Group], d.Of)
+			c := counter{of: d.Of, rate: metric.ID(i), perSecond: float64(time.Second)}
+			if d.Unit == metric.Ratio {
+				c.perSecond = 1
+			}
+			list[d.Group] = append(list[d.Group], c)
 		}
 	}
 	for _, l := range list {
@@ -32,25 +42,48 @@ type entry struct {
 	counters [slots]float64
 }
 
+// noCounters are the counters of an entry that has none.
+var noCounters = func() (c [slots]float64) {
+	for i := range c {
+		c[i] = math.NaN()
+	}
+	return c
+}()
+
+// maxEntries is more than a series comes to hold: steps of a quarter of the window,
+// from one that is a window old to the newest.
+const maxEntries = 8
+
 // series holds the samples of one group of one instance which later ones may be
-// paired with, oldest first, in steps of about a quarter of the window.
+// paired with, oldest first, in steps of about a quarter of the window. The zero series
+// is of a group that has no counters.
 type series struct {
-	entries    []entry
+	on         bool          // there was a counter
 	received   bool          // the times are ours
 	reset      bool          // the counter once fell or leapt: it does not count from the start
+	stepped    bool          // the clock stepped, and nothing was measured since
+	unsure     bool          // the next reading may be from before the clock stepped
+	impossible uint8         // pairs in a row that were, inARow at most
 	since      time.Duration // when the newest entry came, by our clock
 	newest     int64         // the time of the newest reading, in store or not; 0 for none
 	doubt      int64         // the time of a reading that may be from before the clock stepped
-	stepped    bool          // the clock stepped, and nothing was measured since
-	unsure     bool          // the next reading may be from before the clock stepped
-	impossible int           // pairs in a row that were
 	least      float64       // the fewest cores such a pair measured
+	n          int
+	entries    [maxEntries]entry // the first n
+}
+
+// last returns the newest entry; the zero entry if there is none.
+func (sr *series) last() entry {
+	if sr.n == 0 {
+		return entry{}
+	}
+	return sr.entries[sr.n-1]
 }
 
 // counts reports whether v holds a counter of group g.
 func counts(g metric.Group, v *metric.Values) bool {
-	for _, id := range counters[g] {
-		if v.Has(id) {
+	for i := range counters[g] {
+		if v.Has(counters[g][i].of) {
 			return true
 		}
 	}
@@ -58,12 +91,10 @@ func counts(g metric.Group, v *metric.Values) bool {
 }
 
 // read takes the counters of group g from v.
-func read(g metric.Group, v *metric.Values) (c [slots]float64) {
-	for i := range c {
-		c[i] = math.NaN()
-	}
-	for i, id := range counters[g] {
-		if value, ok := v.Get(id); ok {
+func read(g metric.Group, v *metric.Values) [slots]float64 {
+	c := noCounters
+	for i := range counters[g] {
+		if value, ok := v.Get(counters[g][i].of); ok {
 			c[i] = value
 		}
 	}
@@ -71,39 +102,37 @@ func read(g metric.Group, v *metric.Values) (c [slots]float64) {
 }
 
 // fell reports whether the first counter is below the newest in store.
-func (sr *series) fell(e entry) bool {
-	n := len(sr.entries)
-	return n > 0 && sr.entries[n-1].counters[0] > e.counters[0]
+func (sr *series) fell(e *entry) bool {
+	return sr.n > 0 && sr.entries[sr.n-1].counters[0] > e.counters[0]
 }
 
 // advances reports whether a sample's time is after the newest in store.
 func (sr *series) advances(at int64) bool {
-	n := len(sr.entries)
-	return at != sr.doubt && (n == 0 || at > sr.entries[n-1].time)
+	return at != sr.doubt && (sr.n == 0 || at > sr.entries[sr.n-1].time)
 }
 
 // forget drops what is in store: later pairs begin with a sample yet to come,
 // and none with the instance's start.
-func (sr *series) forget() { sr.entries, sr.reset = sr.entries[:0], true }
+func (sr *series) forget() { sr.n, sr.reset = 0, true }
 
 // baseline returns the newest entry at least target older than at; failing
-// that, the oldest, if it is at least least older.
-func (sr *series) baseline(at int64, target, least time.Duration) (entry, bool) {
-	for i := len(sr.entries) - 1; i >= 0; i-- {
+// that, the oldest, if it is at least least older; nil if there is none.
+func (sr *series) baseline(at int64, target, least time.Duration) *entry {
+	for i := sr.n - 1; i >= 0; i-- {
 		if at-sr.entries[i].time >= int64(target) {
-			return sr.entries[i], true
+			return &sr.entries[i]
 		}
 	}
-	if len(sr.entries) > 0 && at-sr.entries[0].time >= int64(least) {
-		return sr.entries[0], true
+	if sr.n > 0 && at-sr.entries[0].time >= int64(least) {
+		return &sr.entries[0]
 	}
-	return entry{}, false
+	return nil
 }
 
 // lacks returns for how long the oldest in store has yet to age before a reading
 // can be paired with it; 0 if there is none.
 func (sr *series) lacks(at int64, least time.Duration) time.Duration {
-	if len(sr.entries) == 0 {
+	if sr.n == 0 {
 		return 0
 	}
 	return least - time.Duration(at-sr.entries[0].time)
@@ -112,64 +141,30 @@ func (sr *series) lacks(at int64, least time.Duration) time.Duration {
 // store adds e and drops what no later sample will be paired with. Entries
 // closer together than a quarter of the window are thinned out, so that a
 // source read every second keeps no more of them than one read every five.
-func (sr *series) store(e entry, now, target time.Duration) {
+func (sr *series) store(e *entry, now, target time.Duration) {
 	sr.since, sr.newest = now, e.time
-	n := len(sr.entries)
-	if n >= 2 && sr.entries[n-1].time-sr.entries[n-2].time < int64(target/4) {
-		sr.entries[n-1] = e
-	} else {
-		sr.entries = append(sr.entries, e)
+	if n := sr.n; n == maxEntries || n >= 2 && sr.entries[n-1].time-sr.entries[n-2].time < int64(target/4) {
+		sr.n--
 	}
+	sr.entries[sr.n] = *e
+	sr.n++
 	drop := 0
-	for drop+1 < len(sr.entries) && e.time-sr.entries[drop+1].time >= int64(target) {
+	for drop+1 < sr.n && e.time-sr.entries[drop+1].time >= int64(target) {
 		drop++
 	}
-	sr.entries = append(sr.entries[:0], sr.entries[drop:]...)
+	sr.dropOldest(drop)
 }
 
-// clear forgets an instance: nothing of it may be paired or stand in.
-func (t *track) clear() {
-	for _, sr := range t.series {
-		if sr != nil {
-			*sr = series{entries: sr.entries[:0], stepped: sr.stepped}
-		}
+// dropOldest drops the n oldest entries.
+func (sr *series) dropOldest(n int) {
+	if n > 0 {
+		copy(sr.entries[:], sr.entries[n:sr.n])
+		sr.n -= n
 	}
-	t.last.Values.Reset()
-	t.last.Reasons = [metric.NumGroups]metric.Reason{}
-}
-
-// startAfresh makes every later pair begin with a sample yet to come, and none
-// with the instance's start.
-func (t *track) startAfresh() {
-	for _, sr := range t.series {
-		if sr != nil {
-			sr.forget()
-		}
-	}
-}
-
-// distrust starts afresh after the node's clock stepped: what is reported next
-// may have been read before.
-func (t *track) distrust() {
-	t.startAfresh()
-	for _, sr := range t.series {
-		if sr != nil {
-			sr.stepped, sr.unsure = true, true
-		}
-	}
-}
-
-// perSecond returns the factor that turns a counter's increase in a window of
-// one nanosecond into the rate's unit.
-func perSecond(rate metric.ID) float64 {
-	if rate.Describe().Unit == metric.Ratio {
-		return 1
-	}
-	return float64(time.Second)
 }
 
 // pair sets the rates of group g from two entries, unless they cannot be right.
-func (s *State) pair(g metric.Group, sample *metric.Sample, prev, cur entry, b *metric.Batch, sr *series) metric.Reason {
+func (s *State) pair(g metric.Group, sample *metric.Sample, prev, cur *entry, b *metric.Batch, sr *series) metric.Reason {
 	if sr.fell(cur) {
 		return metric.CounterReset
 	}
@@ -179,11 +174,11 @@ func (s *State) pair(g metric.Group, sample *metric.Sample, prev, cur entry, b *
 			return metric.Impossible
 		}
 	}
-	for i, id := range counters[g] {
-		rate, ok := metric.RateOf(id)
+	for i := range counters[g] {
+		c := &counters[g][i]
 		delta := cur.counters[i] - prev.counters[i]
-		if ok && delta >= 0 { // false for NaN, and for a lesser counter that fell
-			sample.Values.Set(rate, delta/float64(window)*perSecond(rate))
+		if delta >= 0 { // false for NaN, and for a lesser counter that fell
+			sample.Values.Set(c.rate, delta/float64(window)*c.perSecond)
 		}
 	}
 	sample.Rates[g] = metric.Window{End: cur.time, Length: time.Duration(window)}
@@ -241,7 +236,10 @@ func (c *cores) allow(used float64, window int64, clock time.Duration, sr *serie
 	if sr.impossible == 0 || measured < sr.least {
 		sr.least = measured
 	}
-	if sr.impossible++; sr.impossible >= inARow {
+	if sr.impossible < inARow {
+		sr.impossible++
+	}
+	if sr.impossible == inARow {
 		c.raised = max(c.raised, sr.least)
 		return true
 	}

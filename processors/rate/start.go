@@ -9,7 +9,7 @@ import (
 
 // fromStart measures the CPU of a young instance from its start, when its
 // counter was 0.
-func (s *State) fromStart(t *track, facts *metric.Facts, sample *metric.Sample, e entry, b *metric.Batch, evidence *metric.Evidence) metric.Reason {
+func (s *State) fromStart(t *track, pod *metric.PodFacts, sample *metric.Sample, e *entry, b *metric.Batch) metric.Reason {
 	i := &sample.Instance
 	if i.Start == 0 || math.IsNaN(e.counters[0]) || sample.Entity.Kind != metric.Container || sample.Entity.Part != "" {
 		return metric.FirstSample
@@ -18,27 +18,32 @@ func (s *State) fromStart(t *track, facts *metric.Facts, sample *metric.Sample, 
 		return metric.FirstSample
 	}
 	life := time.Duration(e.time - i.Start)
-	least := s.shortest(b)
-	if i.Start%int64(time.Second) == 0 {
-		// Cut to a whole second, as /metrics/cadvisor does though its samples'
-		// times are finer.
-		least = coarseWindows * s.options.MinWindow
-	}
 	switch {
 	case life < 0 || life > max(2*b.Interval, time.Minute):
 		return metric.FirstSample
 	case s.steppedSince(i.Start, b):
 		return metric.ClockStep
-	case life < least:
-		evidence.Due = s.now.UnixNano() + int64(least-life)
+	case life < s.leastLife(i, b):
 		return metric.TooYoung
-	case i.Origin != metric.StartRuntime && !t.steady && !s.confirmed(facts, sample, b):
+	case i.Origin != metric.StartRuntime && !t.steady && !s.confirmed(pod, sample, b):
 		// Starts that are merely reported wander. This one is believed when it has
 		// been the same twice, or the API server says the same.
 		return metric.FirstSample
 	}
-	start := series{entries: []entry{{time: i.Start}}}
-	return s.pair(metric.CPU, sample, start.entries[0], e, b, &start)
+	start := series{n: 1}
+	start.entries[0].time = i.Start
+	return s.pair(metric.CPU, sample, &start.entries[0], e, b, &start)
+}
+
+// leastLife returns how long an instance must have lived to be measured from its
+// start.
+func (s *State) leastLife(i *metric.Instance, b *metric.Batch) time.Duration {
+	if i.Start%int64(time.Second) == 0 {
+		// Cut to a whole second, as /metrics/cadvisor does though its samples'
+		// times are finer.
+		return coarseWindows * s.options.MinWindow
+	}
+	return s.shortest(b)
 }
 
 // steppedSince reports whether a start may be from before the node's clock was
@@ -64,11 +69,11 @@ func steady(was, is *metric.Instance, sample *metric.Sample) bool {
 // start is believed to the millisecond as long as this node's starts, of which
 // there was an answer before, stand still; and if nobody else claims to be the
 // container.
-func (s *State) confirmed(facts *metric.Facts, sample *metric.Sample, b *metric.Batch) bool {
+func (s *State) confirmed(pod *metric.PodFacts, sample *metric.Sample, b *metric.Batch) bool {
 	if s.answers < 2 || s.wandering(b) || sample.Reasons[metric.CPU] == metric.Ambiguous {
 		return false
 	}
-	f := facts.Pod(sample.Entity.PodRef()).Container(sample.Entity.Name)
+	f := pod.Container(sample.Entity.Name)
 	return f != nil && f.State == metric.Live && f.StartedAt.Sub(sample.Instance.StartTime()).Abs() <= time.Second+b.Clock
 }
 
@@ -77,10 +82,13 @@ func (s *State) confirmed(facts *metric.Facts, sample *metric.Sample, b *metric.
 func (s *State) wandering(b *metric.Batch) bool {
 	if s.scanned != s.round {
 		s.scanned = s.round
+		var t track
 		for i := range b.Samples {
 			sample := &b.Samples[i]
-			if t := s.tracks[sample.Entity]; t != nil && t.round != s.round && !sample.Rejected() {
-				s.noteStart(t, sample) // of those yet to come
+			slot := s.tracks.find(b, i)
+			if slot != none && !s.tracks.met[slot] && !s.tracks.rows[slot].empty() && !sample.Rejected() {
+				s.tracks.rows[slot].unpack(&t)
+				s.noteStart(&t, sample) // of those yet to come
 			}
 		}
 	}
@@ -93,7 +101,7 @@ func (s *State) noteStart(t *track, sample *metric.Sample) {
 	if was.Start == is.Start || was.Start == 0 || is.Start == 0 || is.Origin != metric.StartReported || was.Line != is.Line || was.ID != is.ID {
 		return
 	}
-	before, _ := t.last.Values.Get(metric.CPUUsage)
+	before, _ := t.last.get(metric.CPUUsage)
 	if cpu, ok := sample.Values.Get(metric.CPUUsage); !ok || cpu < before {
 		return // it began again
 	}

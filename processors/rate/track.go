@@ -1,0 +1,144 @@
+package rate
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// track is what is remembered of one entity, spread out to work on. At rest it is
+// a row.
+type track struct {
+	instance metric.Instance
+	pod      *metric.PodFacts       // whom the API server named when it was last read
+	run      *metric.ContainerFacts // the run the API server named when it was last read
+	seen     time.Duration          // when it was last reported and believed, by our clock
+	fresh    bool                   // it never was
+	steady   bool                   // its start was the same in the report before
+	absent   uint8                  // rounds since, in which the node answered; 255 for more
+	used     uint8                  // the groups that hold anything; bit g is group g
+	groups   [metric.NumGroups]group
+	last     values // as they were last served
+}
+
+// group is what is remembered of one group of an entity: how it was last served,
+// and what is kept to pair later readings with.
+type group struct {
+	time     int64 // of the reading served; 0 for none
+	window   metric.Window
+	reason   metric.Reason
+	received bool          // the time is not the node's
+	read     time.Duration // when there last was a new reading
+	series   series
+}
+
+// numbered reports whether the group's last numbers were served.
+func (g *group) numbered() bool {
+	return g.reason == metric.Measured || g.reason == metric.Ambiguous
+}
+
+// since returns when the group was last truly read, by our clock.
+func (g *group) since() time.Duration {
+	if g.series.on {
+		return g.series.since
+	}
+	return g.read
+}
+
+// valueWords is how many 64-bit words hold one bit for each metric.
+const valueWords = (int(metric.NumMetrics) + 63) / 64
+
+// values are metric.Values in memory that is there already.
+type values struct {
+	present [valueWords]uint64
+	dense   [metric.NumMetrics]float64 // in the catalogue's order, those present
+	n       int
+}
+
+func (v *values) reset() { v.present, v.n = [valueWords]uint64{}, 0 }
+
+// keep makes v hold what o holds.
+func (v *values) keep(o *metric.Values) {
+	v.reset()
+	for id, value := range o.All() {
+		v.present[id/64] |= 1 << (id % 64)
+		v.dense[v.n] = value
+		v.n++
+	}
+}
+
+func (v *values) get(id metric.ID) (float64, bool) {
+	word, bit := id/64, uint64(1)<<(id%64)
+	if v.present[word]&bit == 0 {
+		return 0, false
+	}
+	n := bits.OnesCount64(v.present[word] & (bit - 1))
+	for w := range word {
+		n += bits.OnesCount64(v.present[w])
+	}
+	return v.dense[n], true
+}
+
+// each calls do for each value, in the catalogue's order.
+func (v *values) each(do func(metric.ID, float64)) {
+	i := 0
+	for w, word := range v.present {
+		for ; word != 0; word &= word - 1 {
+			do(metric.ID(w*64+bits.TrailingZeros64(word)), v.dense[i])
+			i++
+		}
+	}
+}
+
+// keep notes how sample is served.
+func (t *track) keep(sample *metric.Sample) {
+	for g := range t.groups {
+		at, end, reason := sample.Times[g], sample.Rates[g].End, sample.Reasons[g]
+		if t.used&(1<<g) == 0 && at|end == 0 && reason == metric.Unjudged {
+			continue
+		}
+		t.used |= 1 << g
+		kept := &t.groups[g]
+		kept.time, kept.window, kept.reason = at, sample.Rates[g], reason
+		kept.received = sample.Received&(1<<g) != 0
+	}
+	t.last.keep(&sample.Values)
+}
+
+// lastTime returns the time of the last report.
+func (t *track) lastTime() int64 {
+	return max(t.groups[metric.CPU].time, t.groups[metric.Memory].time)
+}
+
+// clear forgets an instance: nothing of it may be paired or stand in.
+func (t *track) clear() {
+	for g := range t.groups {
+		if sr := &t.groups[g].series; sr.on {
+			*sr = series{on: true, stepped: sr.stepped}
+		}
+		t.groups[g].reason = metric.Unjudged
+	}
+	t.last.reset()
+}
+
+// startAfresh makes every later pair begin with a sample yet to come, and none
+// with the instance's start.
+func (t *track) startAfresh() {
+	for g := range t.groups {
+		if sr := &t.groups[g].series; sr.on {
+			sr.forget()
+		}
+	}
+}
+
+// distrust starts afresh after the node's clock stepped: what is reported next
+// may have been read before.
+func (t *track) distrust() {
+	t.startAfresh()
+	for g := range t.groups {
+		if sr := &t.groups[g].series; sr.on {
+			sr.stepped, sr.unsure = true, true
+		}
+	}
+}
