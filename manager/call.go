@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -15,9 +16,13 @@ const grace = time.Second
 // fill is Source.Read or Witness.Testify.
 type fill func(ctx context.Context, b *metric.Batch) error
 
-// caller makes the calls of one source: one at a time, each in a slot, on a
-// deadline and in a goroutine that can be left behind. It belongs to the round
-// that runs.
+// caller makes the calls of one source: one at a time, each in a slot and on a
+// deadline. A call is made by the goroutine that wants it, for handing it to another
+// and back costs more than all the rest of it. That goroutine is lost if the call
+// ignores its deadline; then the watchdog, which is but a timer until that moment,
+// goes on in its place.
+//
+// Fields outside mu belong to the round that runs.
 type caller struct {
 	timeout time.Duration
 	lanes   lanes
@@ -25,29 +30,36 @@ type caller struct {
 
 	began time.Time // when the last call was made
 	late  bool      // the last call did not end before its deadline
-	stuck bool      // an abandoned call still runs, as far as we know
+	lane  slots     // which of the lanes the call's slot is of
 
-	lane slots // which of the lanes the call's slot is of
-
-	// Of the running call. They are left alone until ended has received, and
-	// are fields so that a call allocates no closure.
-	ctx    context.Context
-	fill   fill
-	batch  *metric.Batch
-	invoke func()
-	ended  chan error
+	mu struct {
+		sync.Mutex
+		phase phase
+		watch *time.Timer   // while a call runs
+		due   time.Time     // when watch has something to do
+		lost  func(error)   // goes on when the call is abandoned
+		ended chan struct{} // closed when an abandoned call ends
+	}
 }
 
+// phase is how far a call has come.
+type phase uint8
+
+const (
+	idle      phase = iota // there is none
+	running                // it is in time, and has a slot
+	late                   // it should have ended, and has the grace to
+	abandoned              // it runs, and nobody waits for it
+)
+
 func newCaller(timeout time.Duration, lanes lanes, meters *kindMeters) *caller {
-	c := &caller{timeout: timeout, lanes: lanes, meters: meters, ended: make(chan error, 1)}
-	c.invoke = func() { c.ended <- c.guarded() }
-	return c
+	return &caller{timeout: timeout, lanes: lanes, meters: meters}
 }
 
 // admit waits for a slot, which call gives back. Its error says why there can be
 // no call in this round.
 func (c *caller) admit(ctx context.Context) error {
-	if c.stillStuck() {
+	if c.stuck() {
 		return &metric.ReadError{Reason: metric.NodeTimeout,
 			Err: fmt.Errorf("the read begun at %s ignores its deadline of %v and still runs", c.began.UTC().Format(time.RFC3339), c.timeout)}
 	}
@@ -66,29 +78,115 @@ func (c *caller) admit(ctx context.Context) error {
 }
 
 // call has f fill b, and returns its error. It must have been admitted. If f
-// ignores its deadline or ctx, b is lost: it still belongs to the abandoned
-// call, and kept is false.
-func (c *caller) call(ctx context.Context, f fill, b *metric.Batch) (kept bool, err error) {
+// ignores its deadline or ctx, b is lost, for it still belongs to f, and another
+// goroutine calls lost with what is wrong. The caller's goroutine has then no more
+// business with the source: kept is false, whenever f returns.
+func (c *caller) call(ctx context.Context, f fill, b *metric.Batch, lost func(error)) (kept bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	c.began = time.Now()
 	b.Began = c.began
-	c.ctx, c.fill, c.batch = ctx, f, b
-	go c.invoke()
-	select {
-	case err = <-c.ended:
-		c.release()
-	case <-ctx.Done():
-		// The slot is free from here on, whatever the call does: whoever
-		// hangs, hangs at no one's cost.
-		c.release()
-		if kept, err = c.awaitLate(); !kept {
-			return false, err
-		}
+	c.start(lost)
+	err = guarded(ctx, f, b)
+	if !c.finish() {
+		return false, nil
 	}
 	c.late = ctx.Err() != nil
-	c.ctx, c.fill, c.batch = nil, nil, nil
 	return true, judged(err)
+}
+
+// callAside does the same in a goroutine of its own, for a round that cannot be gone
+// on with elsewhere.
+func (c *caller) callAside(ctx context.Context, f fill, b *metric.Batch) (kept bool, err error) {
+	type outcome struct {
+		kept bool
+		err  error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		if kept, err := c.call(ctx, f, b, func(err error) { ended <- outcome{false, err} }); kept {
+			ended <- outcome{true, err}
+		}
+	}()
+	o := <-ended
+	return o.kept, o.err
+}
+
+// start begins to watch a call.
+func (c *caller) start(lost func(error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.phase, c.mu.lost, c.mu.due = running, lost, c.began.Add(c.timeout)
+	if c.mu.watch == nil {
+		c.mu.watch = time.AfterFunc(c.timeout, c.watch)
+	} else {
+		c.mu.watch.Reset(c.timeout)
+	}
+}
+
+// finish ends a call, and reports whether it was still waited for.
+func (c *caller) finish() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := c.mu.phase
+	c.mu.phase, c.mu.lost = idle, nil
+	switch was {
+	case running:
+		c.release()
+	case abandoned:
+		c.meters.stuck.Dec()
+		close(c.mu.ended)
+		return false
+	}
+	c.mu.watch.Stop()
+	return true
+}
+
+// watch looks after a call that is past its deadline, or past the grace after that.
+func (c *caller) watch() {
+	c.mu.Lock()
+	if time.Now().Before(c.mu.due) { // it was set for a call that has just ended
+		c.mu.Unlock()
+		return
+	}
+	switch c.mu.phase {
+	case running:
+		c.overdue()
+	case late:
+		c.abandon() // unlocks
+		return
+	}
+	c.mu.Unlock()
+}
+
+// hurry tells that ctx has ended: a call that runs has only the grace left.
+func (c *caller) hurry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.phase == running {
+		c.overdue()
+	}
+}
+
+// overdue gives a call the grace to end. Its slot is free from here on, whatever it
+// does: whoever hangs, hangs at no one's cost. c.mu is held.
+func (c *caller) overdue() {
+	c.release()
+	c.mu.phase, c.mu.due = late, time.Now().Add(grace)
+	c.mu.watch.Reset(grace)
+}
+
+// abandon leaves a call behind, and goes on in its place. It lets go of c.mu, which is
+// held.
+func (c *caller) abandon() {
+	c.mu.phase, c.late = abandoned, true
+	c.mu.ended = make(chan struct{})
+	lost := c.mu.lost
+	c.mu.Unlock()
+	c.meters.abandoned.Inc()
+	c.meters.stuck.Inc()
+	lost(&metric.ReadError{Reason: metric.NodeTimeout,
+		Err: fmt.Errorf("the read ignored its deadline of %v and was abandoned: %w", c.timeout, context.DeadlineExceeded)})
 }
 
 func (c *caller) release() {
@@ -96,56 +194,29 @@ func (c *caller) release() {
 	c.meters.all.inFlight.Dec()
 }
 
-// awaitLate gives a call past its deadline the grace to end, and abandons it
-// after that.
-func (c *caller) awaitLate() (kept bool, err error) {
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case err = <-c.ended:
-		return true, err
-	case <-timer.C:
-	}
-	c.stuck, c.late = true, true
-	c.meters.abandoned.Inc()
-	c.meters.stuck.Inc()
-	return false, &metric.ReadError{Reason: metric.NodeTimeout,
-		Err: fmt.Errorf("the read ignored its deadline of %v and was abandoned: %w", c.timeout, context.DeadlineExceeded)}
-}
-
-// stillStuck reports whether an abandoned call runs, after a look whether it
-// has ended. What it returned late is of no interest.
-func (c *caller) stillStuck() bool {
-	if c.stuck {
-		select {
-		case <-c.ended: //nolint:errcheck // what it returned late is of no interest
-			c.unstuck()
-		default:
-		}
-	}
-	return c.stuck
+// stuck reports whether an abandoned call still runs.
+func (c *caller) stuck() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.phase == abandoned
 }
 
 // awaitStuck waits for an abandoned call to end, however long that takes.
 func (c *caller) awaitStuck() {
-	if c.stuck {
-		<-c.ended //nolint:errcheck // what it returned late is of no interest
-		c.unstuck()
+	c.mu.Lock()
+	ended := c.mu.ended
+	c.mu.Unlock()
+	if ended != nil {
+		<-ended
 	}
 }
 
-func (c *caller) unstuck() {
-	c.stuck = false
-	c.meters.stuck.Dec()
-	c.ctx, c.fill, c.batch = nil, nil, nil
-}
-
 // guarded makes the call, and an error of a panic.
-func (c *caller) guarded() (err error) {
+func guarded(ctx context.Context, f fill, b *metric.Batch) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = caught(v)
 		}
 	}()
-	return c.fill(c.ctx, c.batch)
+	return f(ctx, b)
 }

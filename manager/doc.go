@@ -7,8 +7,8 @@
 //
 // The caller describes what to run in Options, and calls Run. From then on the
 // manager calls: Provider.Sources to learn what to read, Source.Read on a
-// deadline, each Processor in the order given, and Sink.Write from a goroutine
-// and a bounded queue of the sink's own. Status and Ready answer from any
+// deadline, each Processor in the order given, and Sink.Write through a bounded
+// queue of the sink's own. Status and Ready answer from any
 // goroutine.
 //
 // # What it promises
@@ -21,6 +21,15 @@
 //   - A panic becomes the error of the batch it happened in.
 //   - A full queue costs that sink that batch, and no one else anything.
 //   - When a source is gone, each sink is told after its last batch.
+//
+// # Goroutines
+//
+// A round is one goroutine from its timer to its sink: it reads, processes, sets the
+// timer for the next round, and then writes for one of the sinks that nobody is
+// writing for; each other such sink gets a goroutine for as long as batches wait for
+// it. To hand a batch to a goroutine that sleeps would cost more than most of the
+// stages do. A goroutine that a source or a sink does not give back is not missed:
+// a watchdog goes on with the round, and the next round has one of its own.
 //
 // # What it leaves to others
 //
@@ -40,7 +49,7 @@
 //	call.go       one call of a source: slot, deadline, panic, abandonment
 //	slots.go      the bounded number of neighbours
 //	play.go       rounds that were recorded, instead of sources
-//	outlet.go     the goroutine of one sink; queue.go its queue; sinks.go how it fares
+//	outlet.go     the writes of one sink; queue.go its queue; sinks.go how it fares
 //	pool.go       batches to fill again
 //	status.go     how a source fares; readiness.go pure: whether that is enough
 //	telemetry.go  what all of it cost; errors.go what went wrong, in one word

@@ -91,9 +91,6 @@ func (m *Manager) Run(ctx context.Context) error {
 	var stopSources context.CancelFunc
 	m.sourcesCtx, stopSources = context.WithCancel(ctx)
 	defer stopSources()
-	for _, o := range m.outlets {
-		go o.run()
-	}
 	if m.options.Player != nil {
 		m.play(ctx, m.options.Player)
 	} else {
@@ -156,7 +153,7 @@ func (m *Manager) shutdown() error {
 		o.queue.close()
 	}
 	for _, o := range m.outlets {
-		await(ctx, o.done)
+		await(ctx, o.queue.ended)
 	}
 	await(ctx, ended(&m.orphans))
 	return m.leftovers()
@@ -192,7 +189,7 @@ func (m *Manager) leftovers() error {
 	m.mu.Unlock()
 	for _, o := range m.outlets {
 		select {
-		case <-o.done:
+		case <-o.queue.ended:
 		default:
 			names = append(names, "sink "+o.Name)
 		}
@@ -209,23 +206,33 @@ func (m *Manager) leftovers() error {
 }
 
 // publish hands b to every sink, and raw, unless it is nil, to every recorder. From here
-// on nobody writes them, until the last has released them to p.
-func (m *Manager) publish(b *metric.Batch, raw item, p *pool) {
-	share(b, m.sinks, item{batch: b}, p)
+// on nobody writes them, until the last has released them to p. The outlet it returns, if
+// any, is for the caller to drain when there is nothing else to do; others that nobody
+// sees to get a goroutine, for one slow sink must not delay another.
+func (m *Manager) publish(b *metric.Batch, raw item, p *pool) (yours *outlet) {
+	yours = share(b, m.sinks, item{batch: b}, p, nil)
 	if raw.batch != nil {
-		share(raw.batch, m.recorders, raw, p)
+		yours = share(raw.batch, m.recorders, raw, p, yours)
 	}
+	return yours
 }
 
-func share(b *metric.Batch, outlets []*outlet, it item, p *pool) {
+func share(b *metric.Batch, outlets []*outlet, it item, p *pool, yours *outlet) *outlet {
 	if len(outlets) == 0 {
 		p.recycle(b)
-		return
+		return yours
 	}
 	b.Share(len(outlets), p.put)
 	for _, o := range outlets {
-		o.offer(it)
+		switch {
+		case !o.offer(it):
+		case yours == nil:
+			yours = o
+		default:
+			go o.drain()
+		}
 	}
+	return yours
 }
 
 // pool returns the batches of a kind of source. m.mu is held.
@@ -241,7 +248,9 @@ func (m *Manager) pool(kind string) *pool {
 // remove takes a source out of the books, and has the sinks forget it.
 func (m *Manager) remove(r *runner) {
 	for _, o := range m.outlets {
-		o.queue.forget(r.spec.Kind, r.spec.Node)
+		if o.queue.forget(r.spec.Kind, r.spec.Node) {
+			go o.drain()
+		}
 	}
 	m.mu.Lock()
 	delete(m.mu.sources, r.spec.Name)

@@ -42,7 +42,7 @@ func crowd() *place {
 func TestRoundAllocatesOnlyItsDeadline(t *testing.T) {
 	r := quiet(Options{Pipeline: pipeline}, crowd())
 	// Past the read, nothing.
-	b := r.read(r.fill, r.meters.read)
+	b, _ := r.look()
 	if n := testing.AllocsPerRun(100, func() {
 		r.process(b, nil, time.Time{})
 		r.note(b)
@@ -52,9 +52,9 @@ func TestRoundAllocatesOnlyItsDeadline(t *testing.T) {
 		t.Errorf("allocations of process, note and publish: got %v, want 0", n)
 	}
 	// The read's context is the standard library's, which is made anew: itself,
-	// its timer with its function, its channel, its cancel function.
-	const deadline = 5
-	if n := testing.AllocsPerRun(100, r.round); n > deadline {
+	// its timer with its function, its cancel function.
+	const deadline = 4
+	if n := testing.AllocsPerRun(100, func() { r.round() }); n > deadline {
 		t.Errorf("allocations of a round: got %v, want at most %d", n, deadline)
 	}
 	r.end()

@@ -121,4 +121,4 @@ func (s Spec) withDefaults() Spec {
 // spareBatches is how many batches of one kind are kept to be filled again:
 // enough for those that are in the hands of a processor or a sink at one
 // moment, which is far fewer than there are sources.
-func spareBatches(o Options) int { return min(o.MaxReads, 16*runtime.GOMAXPROCS(0)) }
+func spareBatches(o Options) int { return min(o.MaxReads, 8*runtime.GOMAXPROCS(0)) }

@@ -10,21 +10,22 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// outlet is a sink with the goroutine that calls it and the queue before it.
+// outlet is a sink with the queue before it. It has no goroutine of its own: one that
+// has brought a batch calls the sink until nothing waits any more, so that a batch is
+// written where it was made, and nobody need be woken for it.
 type outlet struct {
 	NamedSink
 	queue     *queue
 	telemetry *telemetry
 	log       *zap.Logger
 	ctx       context.Context // ends when shutdown has no more time
-	done      chan struct{}   // closed when run ends
 
 	// full says that batches are being dropped, so that it is logged once.
 	full atomic.Bool
 	// record is what Manager.Sinks tells.
 	record record
 
-	// The rest belongs to run.
+	// The rest belongs to who drains it.
 	failing string      // reasonOf the last error; empty if there was none
 	overdue *time.Timer // runs while a write does
 }
@@ -36,7 +37,6 @@ func newOutlet(ctx context.Context, s NamedSink, t *telemetry, log *zap.Logger) 
 		telemetry: t,
 		log:       log.With(zap.String("sink", s.Name)),
 		ctx:       ctx,
-		done:      make(chan struct{}),
 	}
 	// An overdue write is counted and logged while it hangs, for it may never
 	// return.
@@ -48,21 +48,24 @@ func newOutlet(ctx context.Context, s NamedSink, t *telemetry, log *zap.Logger) 
 	return o
 }
 
-// offer hands a batch to the sink, or drops it if too many wait already.
-func (o *outlet) offer(it item) {
-	if o.queue.offer(it) {
-		return
+// offer hands a batch to the sink, or drops it if too many wait already. It reports
+// whether the caller is to drain the outlet.
+func (o *outlet) offer(it item) (yours bool) {
+	room, yours := o.queue.offer(it)
+	if room {
+		return yours
 	}
 	it.batch.Release()
 	o.drop()
 	if o.full.CompareAndSwap(false, true) {
 		o.log.Warn("the sink is too slow: its queue is full and batches are dropped", zap.Int("queue", o.Queue))
 	}
+	return false
 }
 
-// run writes what waits until the queue is closed and empty.
-func (o *outlet) run() {
-	defer close(o.done)
+// drain writes what waits until nothing does. It takes as long as the sink does: who
+// calls it has nothing else to do.
+func (o *outlet) drain() {
 	for {
 		it, ok := o.queue.next()
 		switch {

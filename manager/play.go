@@ -90,7 +90,9 @@ func (r *runner) perform(b *metric.Batch, facts *metric.Facts, now time.Time) {
 	raw := r.lead(b, facts, now)
 	r.note(b)
 	r.date(b)
-	r.m.publish(b, raw, r.pool)
+	if o := r.m.publish(b, raw, r.pool); o != nil {
+		go o.drain()
+	}
 }
 
 // date puts the recorded times into the status, in the place of ours.

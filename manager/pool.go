@@ -19,6 +19,12 @@ type pool struct {
 	}
 }
 
+// fewVerdicts is how many verdicts a batch always has room for. A node that is read for
+// the first time, or cannot be read, has two for each entity and half a kilobyte for
+// each, which is far more than its samples; most rounds have none. Room that was not
+// used in a round is given up.
+const fewVerdicts = 16
+
 // newPool returns a pool that keeps at most size batches.
 func newPool(size int) *pool {
 	p := &pool{}
@@ -45,6 +51,9 @@ func (p *pool) get() *metric.Batch {
 func (p *pool) recycle(b *metric.Batch) {
 	if b.Witness != nil {
 		p.recycle(b.Witness)
+	}
+	if cap(b.Verdicts) > fewVerdicts && 4*len(b.Verdicts) < cap(b.Verdicts) {
+		b.Verdicts = nil
 	}
 	b.Reset()
 	b.Clock, b.Exhaustive, b.Cores = 0, false, 0

@@ -21,25 +21,29 @@ type item struct {
 // queue holds what waits for one sink, in order. Batches are bounded. A source
 // to forget is always taken, for a lost one would be memory never freed; there
 // are no more of them than there were sources.
+//
+// No goroutine waits for something to come. Whoever puts in what nobody sees to is
+// told so: he takes out all there is, or has another do so.
 type queue struct {
-	limit int // batches
+	limit int           // batches
+	ended chan struct{} // closed when the queue is closed and empty
 
 	mu struct {
 		sync.Mutex
-		waiting sync.Cond // for something to write
 		room    sync.Cond // for room for another batch
 		ring    []item    // of which count, from head, are in use
 		head    int
 		count   int
 		batches int
 		closed  bool
+		seenTo  bool // somebody takes out what there is
 	}
 }
 
 func newQueue(limit int) *queue {
-	q := &queue{limit: limit}
+	q := &queue{limit: limit, ended: make(chan struct{})}
 	q.mu.ring = make([]item, min(limit, 16))
-	q.mu.waiting.L, q.mu.room.L = &q.mu, &q.mu
+	q.mu.room.L = &q.mu
 	return q
 }
 
@@ -60,28 +64,26 @@ func (q *queue) await(ctx context.Context) {
 	}
 }
 
-// offer appends an item with a batch and reports whether there was room for it.
-func (q *queue) offer(it item) bool {
+// offer appends an item with a batch, if there is room for it. It reports whether the
+// caller is to see to it.
+func (q *queue) offer(it item) (room, yours bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.closed || q.mu.batches == q.limit {
-		return false
+		return false, false
 	}
 	q.mu.batches++
-	q.push(it)
-	return true
+	return true, q.push(it)
 }
 
-// forget appends a source to forget.
-func (q *queue) forget(source string, node metric.NodeName) {
+// forget appends a source to forget, and reports whether the caller is to see to it.
+func (q *queue) forget(source string, node metric.NodeName) (yours bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.mu.closed {
-		q.push(item{source: source, node: node})
-	}
+	return !q.mu.closed && q.push(item{source: source, node: node})
 }
 
-func (q *queue) push(it item) {
+func (q *queue) push(it item) (yours bool) {
 	if q.mu.count == len(q.mu.ring) {
 		ring := make([]item, 2*len(q.mu.ring))
 		n := copy(ring, q.mu.ring[q.mu.head:])
@@ -90,19 +92,20 @@ func (q *queue) push(it item) {
 	}
 	q.mu.ring[(q.mu.head+q.mu.count)%len(q.mu.ring)] = it
 	q.mu.count++
-	q.mu.waiting.Signal()
+	yours = !q.mu.seenTo
+	q.mu.seenTo = true
+	return yours
 }
 
-// next waits for the oldest item and removes it. It reports false when the
-// queue is closed and empty.
+// next removes the oldest item. It reports false if there is none: what is put in from
+// then on is for another to see to.
 func (q *queue) next() (item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.mu.count == 0 {
-		if q.mu.closed {
-			return item{}, false
-		}
-		q.mu.waiting.Wait()
+	if q.mu.count == 0 {
+		q.mu.seenTo = false
+		q.endIfDone()
+		return item{}, false
 	}
 	it := q.mu.ring[q.mu.head]
 	q.mu.ring[q.mu.head] = item{}
@@ -115,12 +118,23 @@ func (q *queue) next() (item, bool) {
 	return it, true
 }
 
-// close lets next end once the queue is empty. Nothing is taken any more.
+// close has the queue end once it is empty. Nothing is put in any more.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.mu.closed = true
-	q.mu.waiting.Broadcast()
+	q.endIfDone()
+}
+
+func (q *queue) endIfDone() {
+	if !q.mu.closed || q.mu.seenTo {
+		return
+	}
+	select {
+	case <-q.ended:
+	default:
+		close(q.ended)
+	}
 }
 
 // length returns how many batches wait.

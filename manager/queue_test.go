@@ -16,7 +16,7 @@ func TestQueue(t *testing.T) {
 	}
 	offer := func(i int, want bool) {
 		t.Helper()
-		if got := q.offer(item{batch: &batches[i]}); got != want {
+		if got, _ := q.offer(item{batch: &batches[i]}); got != want {
 			t.Errorf("offer of batch %d: got %v, want %v", i, got, want)
 		}
 	}
@@ -55,5 +55,35 @@ func TestQueue(t *testing.T) {
 	offer(0, false)
 	for _, want := range []string{"forget d", "forget e", "forget f", "4", "closed", "closed"} {
 		next(want)
+	}
+}
+
+// Of those who put something in, one sees to it until there is nothing left.
+func TestQueueIsSeenToByOne(t *testing.T) {
+	q := newQueue(3)
+	b := &metric.Batch{}
+	for i, want := range []bool{true, false} {
+		if room, yours := q.offer(item{batch: b}); !room || yours != want {
+			t.Errorf("offer %d: got room %v, yours %v; want true, %v", i, room, yours, want)
+		}
+	}
+	q.next()
+	if q.forget("s", "a") {
+		t.Error("forget while somebody takes out: got yours, want not")
+	}
+	q.close()
+	for range 2 {
+		select {
+		case <-q.ended:
+			t.Error("ended: with items in it")
+		default:
+		}
+		q.next()
+	}
+	q.next()
+	select {
+	case <-q.ended:
+	default:
+		t.Error("not ended: closed and empty")
 	}
 }

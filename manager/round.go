@@ -14,11 +14,29 @@ type step struct {
 }
 
 // round reads the source once, leads the batch through the pipeline and hands
-// it to the sinks. A round that is cut short because the source is no longer
-// wanted leaves no batch: its error would speak of us, not of the source.
-func (r *runner) round() {
+// it to the sinks. It reports false if it was lost in the read: another goroutine
+// has then gone on, and what is the source's is no longer this one's.
+func (r *runner) round() bool {
 	r.begin()
-	b := r.look()
+	b, kept := r.look()
+	if kept {
+		r.finish(b)
+	}
+	return kept
+}
+
+// goOn is called in the place of a round that is lost in its read.
+func (r *runner) goOn(err error) {
+	b := r.empty(&metric.Batch{})
+	b.Began = r.caller.began
+	r.took(r.meters.read)
+	r.finish(r.ended(b, err, r.meters.read))
+	r.rest()
+}
+
+// finish does what comes after the read. A round that is cut short because the source
+// is no longer wanted leaves no batch: its error would speak of us, not of the source.
+func (r *runner) finish(b *metric.Batch) {
 	if r.ctx.Err() != nil {
 		return
 	}
@@ -30,7 +48,7 @@ func (r *runner) round() {
 	}
 	r.note(b)
 	r.newcomers = newcomers(b)
-	r.m.publish(b, raw, r.pool)
+	r.drain = r.m.publish(b, raw, r.pool)
 }
 
 // lead leads b through the pipeline, and returns what it was before for those
@@ -73,33 +91,44 @@ func newcomers(b *metric.Batch) bool {
 	return false
 }
 
-// look reads the source, or says why it is left out.
-func (r *runner) look() *metric.Batch {
-	if r.spec.Unread == nil {
-		r.meters.rounds.Inc()
-		return r.read(r.fill, r.meters.read)
+// look reads the source, or says why it is left out. kept is false if the round was
+// lost in the read.
+func (r *runner) look() (b *metric.Batch, kept bool) {
+	if r.spec.Unread != nil {
+		b := r.empty(r.pool.get())
+		b.Began = time.Now()
+		b.Ended, b.Err = b.Began, r.spec.Unread
+		return b, true
 	}
-	b := r.empty(r.pool.get())
-	b.Began = time.Now()
-	b.Ended, b.Err = b.Began, r.spec.Unread
-	return b
+	r.meters.rounds.Inc()
+	b, err := r.admit()
+	if err == nil {
+		kept, err = r.caller.call(r.ctx, r.fill, b, r.lost)
+		if !kept {
+			return nil, false
+		}
+		r.took(r.meters.read)
+	}
+	return r.ended(b, err, r.meters.read), true
 }
 
-// read has the source fill a batch through f, its own view or the witness', and
-// returns it with the error there was.
-func (r *runner) read(f fill, meters *stageMeters) *metric.Batch {
+// admit waits until the source may be read, and returns a batch to fill; the error
+// says why there is no read.
+func (r *runner) admit() (*metric.Batch, error) {
 	err := r.caller.admit(r.ctx)
 	// Only now, so that rounds in line for a slot hold no memory.
 	b := r.empty(r.pool.get())
 	b.Began = time.Now()
-	if err == nil {
-		var kept bool
-		if kept, err = r.caller.call(r.ctx, f, b); !kept {
-			b = r.empty(&metric.Batch{})
-			b.Began = r.caller.began
-		}
-		meters.duration.Observe(time.Since(r.caller.began).Seconds())
-	}
+	return b, err
+}
+
+// took notes how long the last call took.
+func (r *runner) took(meters *stageMeters) {
+	meters.duration.Observe(time.Since(r.caller.began).Seconds())
+}
+
+// ended notes how a read of the source, or of the witness, went.
+func (r *runner) ended(b *metric.Batch, err error, meters *stageMeters) *metric.Batch {
 	if err != nil {
 		if r.ctx.Err() == nil { // else it is our doing
 			r.meters.erred(meters.name, err)
@@ -168,7 +197,16 @@ func (r *runner) step(s *step, b *metric.Batch, facts *metric.Facts, now time.Ti
 
 // witness returns the source's second view, or nil if it said nothing.
 func (r *runner) witness() *metric.Batch {
-	w := r.read(r.testify, r.meters.witness)
+	w, err := r.admit()
+	if err == nil {
+		var kept bool
+		if kept, err = r.caller.callAside(r.ctx, r.testify, w); !kept {
+			w = r.empty(&metric.Batch{})
+			w.Began = r.caller.began
+		}
+		r.took(r.meters.witness)
+	}
+	w = r.ended(w, err, r.meters.witness)
 	if w.Err != nil {
 		r.log().Debug("the witness fails", failure(w.Err)...)
 	}

@@ -14,7 +14,8 @@ import (
 
 // runner is the life of one source. Between rounds it is nothing but a timer:
 // the timer's goroutine runs the round and sets the timer again, so thousands of
-// idle sources cost no stacks, and the rounds of one source never overlap.
+// idle sources cost no stacks, and the rounds of one source never overlap. If that
+// goroutine is lost in a read, the caller's watchdog goes on with the round.
 //
 // Fields outside mu belong to the round that runs.
 type runner struct {
@@ -26,16 +27,18 @@ type runner struct {
 	ctx       context.Context // ends when the source is no longer wanted
 	cancel    context.CancelFunc
 
-	source   Source // nil until it is opened
-	fill     fill   // source.Read, bound once
-	testify  fill   // nil if the source is no Witness
+	source   Source      // nil until it is opened
+	fill     fill        // source.Read, bound once
+	testify  fill        // nil if the source is no Witness
+	lost     func(error) // goOn, bound once
 	caller   *caller
 	pipeline []step
 
 	rounds    int
 	due       time.Time
-	newcomers bool // the last round met some
-	answered  bool // the last read brought something, or at least no error
+	newcomers bool    // the last round met some
+	answered  bool    // the last read brought something, or at least no error
+	drain     *outlet // that the round has to drain; nil for none
 
 	mu struct {
 		sync.Mutex
@@ -55,6 +58,7 @@ func (m *Manager) runner(spec Spec) *runner {
 		pool:      m.pool(spec.Kind),
 	}
 	r.ctx, r.cancel = context.WithCancel(m.sourcesCtx)
+	r.lost = r.goOn
 	r.caller = newCaller(spec.Timeout, m.lanes, r.meters)
 	r.mu.status = SourceStatus{Name: spec.Name, Kind: spec.Kind, Node: spec.Node, Interval: spec.Interval, Timeout: spec.Timeout, Unread: spec.Unread}
 	if spec.Unread == nil {
@@ -83,10 +87,23 @@ func (r *runner) fire() {
 			r.open()
 		}
 		r.rounds++
-		r.round()
+		if !r.round() {
+			return
+		}
 	}
+	r.rest()
+}
+
+// rest waits for the next round, or ends the source's life. The goroutine is then free
+// to write.
+func (r *runner) rest() {
+	drain := r.drain
+	r.drain = nil
 	if !r.again() {
 		r.end()
+	}
+	if drain != nil {
+		drain.drain()
 	}
 }
 
@@ -123,6 +140,8 @@ func (r *runner) stop() (first bool) {
 	r.cancel()
 	if idle {
 		r.end()
+	} else {
+		r.caller.hurry()
 	}
 	return true
 }
@@ -136,7 +155,7 @@ func (r *runner) end() {
 		r.meters.sources.Dec()
 	}
 	r.forgetStatus()
-	if r.caller.stillStuck() {
+	if r.caller.stuck() {
 		// A source is not closed while a call of it runs.
 		r.m.orphan(r)
 	} else {

@@ -112,7 +112,7 @@ type Player interface {
 // one is gone.
 type Forgetter interface {
 	// Forget is called after the last Write of a batch with this Source and
-	// Node, by the goroutine that calls Write. A source of that name may begin
+	// Node, and never beside a Write. A source of that name may begin
 	// afterwards.
 	Forget(source string, node metric.NodeName)
 }
