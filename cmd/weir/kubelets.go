@@ -12,6 +12,7 @@ import (
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet"
+	"github.com/weir-metrics/weir/sources/shared"
 )
 
 // kubeletPlan is one endpoint that is read of many kubelets.
@@ -29,16 +30,17 @@ func (p *kubeletPlan) kind() string {
 type kubelets struct {
 	plan    kubeletPlan
 	scraper *kubelet.Scraper
+	shares  *shared.Exchange // nil unless replicas share the reading
 	log     *zap.Logger
 	open    map[metric.NodeName]*addressed
 }
 
-func openKubelets(p kubeletPlan, log *zap.Logger) (*kubelets, error) {
+func openKubelets(p kubeletPlan, shares *shared.Exchange, log *zap.Logger) (*kubelets, error) {
 	scraper, err := kubelet.New(p.Options)
 	if err != nil {
 		return nil, fmt.Errorf("read kubelets: %w", err)
 	}
-	return &kubelets{plan: p, scraper: scraper, log: log, open: map[metric.NodeName]*addressed{}}, nil
+	return &kubelets{plan: p, scraper: scraper, shares: shares, log: log, open: map[metric.NodeName]*addressed{}}, nil
 }
 
 // Sources returns a source for each node. It is called by the manager's
@@ -50,7 +52,7 @@ func (k *kubelets) Sources(facts *metric.Facts) []manager.Spec {
 	for _, t := range targets {
 		a := k.open[t.Node]
 		if a == nil {
-			a = &addressed{scraper: k.scraper}
+			a = &addressed{scraper: k.scraper, shares: k.shares}
 		}
 		if a.move(t) && t.Doubt != nil {
 			k.log.Warn("the node is read at the usual path", zap.String("node", string(t.Node)), zap.Error(t.Doubt))
@@ -74,6 +76,7 @@ func (k *kubelets) Close() error { return k.scraper.Close() }
 // another address stays the same source, and what was learnt of it stays.
 type addressed struct {
 	scraper *kubelet.Scraper
+	shares  *shared.Exchange // nil unless replicas share the reading
 	mu      struct {
 		sync.Mutex
 		target kubelet.Target
@@ -97,8 +100,20 @@ func (a *addressed) move(t kubelet.Target) bool {
 		sameText(wasErr, isErr) && sameText(was.Doubt, t.Doubt) {
 		return false
 	}
-	a.mu.target, a.mu.opened = t, nil // closing a node is closing nothing
+	a.mu.target = t
+	// A read of the old address may be under way. It is only left without a
+	// connection to go back to, and closing says nothing of interest.
+	_ = a.shut()
 	return true
+}
+
+// shut closes what is open, if anything is. a.mu is held.
+func (a *addressed) shut() error {
+	opened := a.mu.opened
+	if a.mu.opened = nil; opened == nil {
+		return nil
+	}
+	return opened.Close()
 }
 
 // sameText compares errors that are made anew each time they are met.
@@ -124,8 +139,25 @@ func (a *addressed) source() manager.Source {
 	return a
 }
 
-// Read reads the node.
-func (a *addressed) Read(ctx context.Context, b *metric.Batch) error { return a.now().Read(ctx, b) }
+// Close closes the connection to the node. The manager calls it when it reads the
+// node no more; whoever still does gets another one.
+func (a *addressed) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.shut()
+}
+
+// Read reads the node, or takes what another replica read.
+func (a *addressed) Read(ctx context.Context, b *metric.Batch) error {
+	if a.shares != nil {
+		return a.shares.Read(ctx, b, a.readItself)
+	}
+	return a.readItself(ctx, b)
+}
+
+func (a *addressed) readItself(ctx context.Context, b *metric.Batch) error {
+	return a.now().Read(ctx, b)
+}
 
 // testifying is a node that has a second, costlier view.
 type testifying struct{ *addressed }

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"bufio"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ type buffer struct {
 	bytes []byte
 	date  int64 // what the node's clock showed, in nanoseconds since the Unix epoch; 0 if it did not say
 	gzip  *gzip.Reader
+	from  *bufio.Reader // what gzip reads
 }
 
 const (
@@ -70,13 +72,9 @@ func (b *buffer) grow() {
 
 // unpack readies the gzip reader for another body.
 func (b *buffer) unpack(body io.Reader) error {
-	if b.gzip != nil {
-		return b.gzip.Reset(body)
+	if b.gzip == nil {
+		b.gzip, b.from = new(gzip.Reader), new(bufio.Reader)
 	}
-	var err error
-	b.gzip, err = gzip.NewReader(body)
-	if err != nil {
-		b.gzip = nil
-	}
-	return err
+	b.from.Reset(body)
+	return b.gzip.Reset(b.from)
 }

@@ -108,23 +108,27 @@ func (w *watched) changed() (now os.FileInfo, changed bool, err error) {
 	return now, w.seen == nil || !os.SameFile(now, w.seen) || now.ModTime() != w.seen.ModTime() || now.Size() != w.seen.Size(), nil
 }
 
-// token is a bearer token that follows its file.
+// token is a bearer token that follows its file, in a header.
 type token struct {
-	mu struct {
+	gzip bool // the header asks for compressed answers
+	mu   struct {
 		sync.Mutex
 		file   watched
-		header string // "Bearer ..."
+		header http.Header // with the token last read; nil before the first
 	}
 }
 
-// authorization returns the header to send; empty if there is no file. A file
-// that cannot be read keeps the token it last held.
-func (t *token) authorization() (string, error) {
+// header returns what to send; without a token if there is no file. A file that
+// cannot be read keeps the token it last held. Nobody may write to the header.
+func (t *token) header() (http.Header, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f := &t.mu.file
 	if f.path == "" {
-		return "", nil
+		if t.mu.header == nil {
+			t.mu.header = t.with("")
+		}
+		return t.mu.header, nil
 	}
 	now, changed, err := f.changed()
 	if err == nil && changed {
@@ -133,14 +137,26 @@ func (t *token) authorization() (string, error) {
 			if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 				err = errors.New(f.path + " is empty")
 			} else {
-				t.mu.header, f.seen = "Bearer "+string(raw), now
+				t.mu.header, f.seen = t.with("Bearer "+string(raw)), now
 			}
 		}
 	}
-	if err != nil && t.mu.header == "" {
-		return "", fmt.Errorf("read token: %w", err)
+	if err != nil && t.mu.header == nil {
+		return nil, fmt.Errorf("read token: %w", err)
 	}
 	return t.mu.header, nil
+}
+
+// with returns the header of requests; authorization may be empty.
+func (t *token) with(authorization string) http.Header {
+	h := http.Header{"Accept-Encoding": {"identity"}}
+	if t.gzip {
+		h.Set("Accept-Encoding", "gzip")
+	}
+	if authorization != "" {
+		h.Set("Authorization", authorization)
+	}
+	return h
 }
 
 // keyPair is a client certificate that follows its files.

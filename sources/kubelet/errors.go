@@ -11,6 +11,7 @@ import (
 	"net/http"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/kubelet/fetch"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
@@ -38,7 +39,8 @@ func classify(err error) metric.Reason {
 		return metric.NodeCertificate
 	case errors.As(err, &op) && op.Op == "remote error": // a TLS alert: it does not want our certificate
 		return metric.NodeUnauthorized
-	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch): // it speaks no TLS
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch), // it speaks no TLS
+		errors.Is(err, fetch.ErrProtocol):
 		return metric.NodeBadPayload
 	default:
 		return metric.NodeUnreachable

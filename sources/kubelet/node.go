@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -95,8 +96,12 @@ func (t Testifier) Testify(ctx context.Context, b *metric.Batch) error {
 	return t.read(ctx, v, b)
 }
 
-// Close does nothing: connections are the Scraper's.
-func (n *Node) Close() error { return nil }
+// Close closes the connection that is kept to the node. The node may still be
+// read, over a new one.
+func (n *Node) Close() error {
+	n.scraper.transport.Forget(n.view.url)
+	return nil
+}
 
 // read reads a view of the node into b.
 func (n *Node) read(ctx context.Context, v *view, b *metric.Batch) error {
@@ -114,8 +119,11 @@ func (n *Node) tryRead(ctx context.Context, v *view, b *metric.Batch) error {
 	if n.target.Err != nil {
 		return n.target.Err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
-	defer cancel()
+	if d, ok := ctx.Deadline(); !ok || time.Until(d) > s.opts.Timeout {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.opts.Timeout)
+		defer cancel()
+	}
 	if err := s.enter(ctx); err != nil {
 		return &metric.ReadError{Reason: metric.NodeTimeout, Err: err}
 	}
@@ -142,29 +150,22 @@ func (n *Node) tryRead(ctx context.Context, v *view, b *metric.Batch) error {
 // fetch gets the payload into buf.
 func (n *Node) fetch(ctx context.Context, v *view, buf *buffer) error {
 	buf.bytes = buf.bytes[:0]
-	req := (&http.Request{
-		Method: http.MethodGet, URL: v.url, Host: v.url.Host, Header: make(http.Header, 3),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(ctx)
-	if v.body != "" {
-		var err error
-		if req, err = http.NewRequestWithContext(ctx, http.MethodPost, v.url.String(), strings.NewReader(v.body)); err != nil {
-			return fail(metric.NodeBadPayload, "make request", err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		// It only reads: net/http may send it again on a new connection. The
-		// header itself is not sent.
-		req.Header["Idempotency-Key"] = nil
-	}
-	if !n.scraper.opts.NoGzip {
-		req.Header.Set("Accept-Encoding", "gzip")
-	}
-	if err := n.scraper.authorize(req); err != nil {
+	header, err := n.scraper.header()
+	if err != nil {
 		return &metric.ReadError{Reason: metric.NodeUnauthorized, Err: err}
 	}
-	resp, err := n.scraper.client.Do(req)
+	req := (&http.Request{
+		Method: http.MethodGet, URL: v.url, Host: v.url.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	if v.body != "" { // it only reads, and may be sent twice
+		req.Method, req.ContentLength, req.Body = http.MethodPost, int64(len(v.body)), io.NopCloser(strings.NewReader(v.body))
+		req.Header = header.Clone()
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := n.scraper.carrier.RoundTrip(req)
 	if err != nil {
-		return fail(classify(err), "read "+v.path, unwrapURL(err))
+		return fail(classify(err), "read "+v.path, err)
 	}
 	defer resp.Body.Close()
 	if err := checkIdentity(resp.TLS, &n.target); err != nil {
@@ -191,14 +192,4 @@ func (n *Node) fetch(ctx context.Context, v *view, buf *buffer) error {
 		return fail(reason, "read "+v.path, err)
 	}
 	return nil
-}
-
-// unwrapURL takes the method and URL, which the target tells, off an error of
-// net/http.
-func unwrapURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
 }

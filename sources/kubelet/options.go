@@ -73,8 +73,10 @@ type Options struct {
 	// MaxConcurrent bounds the reads at one time. Default
 	// DefaultMaxConcurrent.
 	MaxConcurrent int
-	// NoGzip asks for uncompressed payloads.
-	NoGzip bool
+	// Gzip asks for compressed payloads, for links on which bytes are dear: to
+	// pack and unpack them costs both sides more CPU than to encrypt and send
+	// them as they are.
+	Gzip bool
 }
 
 // The defaults.

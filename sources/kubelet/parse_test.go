@@ -52,7 +52,8 @@ func TestParseOptions(t *testing.T) {
 	f("?port=10255&status-port", func(o *Options) { o.Port, o.StatusPort = 10255, true })
 	f("?targets=a:1,b=c:2&targets=@f", func(o *Options) { o.Targets = []string{"a:1", "b=c:2", "@f"} })
 	f("?insecure-tls", func(o *Options) { o.Insecure = true })
-	f("?insecure-tls=false&gzip=false", func(o *Options) { o.NoGzip = true })
+	f("?insecure-tls=false&gzip", func(o *Options) { o.Gzip = true })
+	f("?gzip=false", func(*Options) {})
 	f("?ca=/ca&client-cert=/c&client-key=/k&token-file=/t", func(o *Options) {
 		o.CAFile, o.CertFile, o.KeyFile, o.TokenFile = "/ca", "/c", "/k", "/t"
 	})

@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/weir-metrics/weir/sources/kubelet/fetch"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
@@ -18,21 +18,13 @@ type Scraper struct {
 	opts   Options
 	static []Target // nil: the nodes of the cluster
 
-	client    *http.Client // adds the credentials of opts.Identity, if it is used
-	transport *http.Transport
+	carrier   http.RoundTripper // transport, with the credentials of opts.Identity if they are used
+	transport *fetch.Transport
 	token     token
 	pair      *keyPair // nil without a client certificate
 	slots     chan struct{}
 	buffers   sync.Pool // of *buffer
 }
-
-// How the shared connections are kept.
-const (
-	// idleTimeout is longer than the intervals weir is meant for, so that a
-	// node keeps its connection from read to read.
-	idleTimeout = 3 * time.Minute
-	keepAlive   = 30 * time.Second
-)
 
 // New returns a Scraper. It reads the CA, credentials and list of targets that
 // opts names, and fails if it cannot; it connects to nobody.
@@ -50,33 +42,17 @@ func New(opts Options) (*Scraper, error) {
 		}
 		s.static = targets
 	}
-	s.token.mu.file.path = opts.TokenFile
-	if _, err := s.token.authorization(); err != nil {
+	s.token.gzip, s.token.mu.file.path = opts.Gzip, opts.TokenFile
+	if _, err := s.token.header(); err != nil {
 		return nil, err
 	}
 	tlsConfig, err := s.tls()
 	if err != nil {
 		return nil, err
 	}
-	s.transport = &http.Transport{
-		DialContext:     (&net.Dialer{KeepAlive: keepAlive}).DialContext,
-		TLSClientConfig: tlsConfig,
-		// HTTP/1.1: one read at a time needs no streams, and thousands of
-		// connections are lighter so.
-		ForceAttemptHTTP2:   false,
-		DisableCompression:  true, // Node asks for gzip and unpacks within bounds
-		MaxIdleConnsPerHost: 1,
-		IdleConnTimeout:     idleTimeout,
-	}
-	client, err := s.identified()
-	if err != nil {
+	s.transport = fetch.New(fetch.Options{TLS: tlsConfig})
+	if s.carrier, err = s.identified(); err != nil {
 		return nil, err
-	}
-	s.client = &http.Client{
-		Transport: client,
-		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		},
 	}
 	return s, nil
 }
@@ -112,24 +88,19 @@ func (s *Scraper) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// authorize puts our credentials into a request.
-func (s *Scraper) authorize(req *http.Request) error {
-	header, err := s.token.authorization()
-	if err != nil {
-		return err
-	}
-	if header != "" {
-		req.Header.Set("Authorization", header)
-	}
-	if s.pair == nil {
-		return nil
+// header returns the header fields of a request, our credentials among them. Nobody
+// may write to it.
+func (s *Scraper) header() (http.Header, error) {
+	header, err := s.token.header()
+	if err != nil || s.pair == nil {
+		return header, err
 	}
 	_, changed, err := s.pair.load()
 	if changed {
 		// Connections keep the certificate they were made with.
 		s.transport.CloseIdleConnections()
 	}
-	return err
+	return header, err
 }
 
 // enter waits for a free slot, and leave gives it back.

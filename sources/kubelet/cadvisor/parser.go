@@ -25,6 +25,7 @@ const Clock = time.Millisecond
 type Parser struct {
 	scan    exposition.Scanner
 	lines   payload.Names[line]
+	order   payload.Order
 	cgroups map[string]*cgroup // by labels
 	places  map[string]*place  // by path
 	came    map[*family]uint32 // the round each family last came in
@@ -73,7 +74,7 @@ func New() *Parser {
 // Parse appends the samples in body to b, and sets b.Cores if the payload says
 // how many there are. The error, if any, is a *metric.ReadError:
 // NodeBadPayload, and then nothing is appended, or NodeScrapeError, beside the
-// samples.
+// samples. It sets b.Layout if b held nothing and the payload is whole.
 //
 // Nothing in b refers to body afterwards.
 func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
@@ -84,6 +85,7 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	// A cgroup has a handful of sets of labels.
 	p.lines.Max = 8 * req.Limit()
 	p.lines.Begin()
+	p.order.Begin(b)
 	p.sweep()
 	if p.node == nil {
 		p.node = p.cgroup(&labels{id: "/"})
@@ -105,6 +107,7 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	case failed != "":
 		return payload.Unreadable(failed)
 	}
+	p.order.End(b)
 	return nil
 }
 

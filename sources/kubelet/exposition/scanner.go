@@ -155,16 +155,18 @@ func (s *Scanner) Value() (n payload.Number, t int64, ok bool) {
 		s.Fail("not a number")
 		return n, 0, false
 	}
-	// Fast path: one blank, digits, end of line.
-	if i+1 < len(b) && b[i] == ' ' {
-		ms, j := int64(0), i+1
-		for ; j < len(b) && j < i+16 && b[j]-'0' <= 9; j++ {
-			ms = ms*10 + int64(b[j]-'0')
-		}
-		if j < len(b) && b[j] == '\n' && ms >= openMetricsSeconds && ms < 1e13 {
-			s.pos += j + 1
+	// Fast path: one blank, thirteen digits, end of line.
+	if i+17 <= len(b) && b[i] == ' ' && b[i+14] == '\n' {
+		high, k := payload.Digits(b[i+1:])
+		low, l := payload.Digits(b[i+9:])
+		if ms := int64(high*100_000 + low); k == 8 && l == 5 && ms >= openMetricsSeconds {
+			s.pos += i + 15
 			return n, ms * 1e6, true
 		}
+	}
+	if i < len(b) && b[i] == '\n' { // start times have no time
+		s.pos += i + 1
+		return n, 0, true
 	}
 	return s.slowTime(n, b, i)
 }

@@ -2,6 +2,7 @@ package payload
 
 import (
 	"math"
+	"math/bits"
 	"strconv"
 )
 
@@ -35,7 +36,61 @@ const maxExponent = 10_000
 // ParseNumber parses the number b begins with and returns it with the number
 // of bytes it takes: 0 if there is none. It knows plain and scientific
 // notation, and NaN and Inf in any case. The Number refers to b.
-func ParseNumber(b []byte) (Number, int) {
+func ParseNumber(b []byte) (n Number, i int) {
+	// Fast path: up to sixteen digits, perhaps a point and up to sixteen more, perhaps an
+	// exponent; nineteen digits at most, and not at the payload's end.
+	if len(b) < 36 { // what is read below, at most
+		return anyNumber(b)
+	}
+	n.Mantissa, i = Digits(b)
+	if i == 0 {
+		return anyNumber(b)
+	}
+	if i == 8 {
+		more, size := Digits(b[8:])
+		if size == 8 && b[16]-'0' <= 9 {
+			return anyNumber(b)
+		}
+		n.Mantissa = n.Mantissa*upow10[size] + more
+		i += size
+	}
+	if b[i] == '.' {
+		digits := i
+		i++
+		part, size := Digits(b[i:])
+		n.Mantissa = n.Mantissa*upow10[size] + part
+		n.Exponent = -size
+		i, digits = i+size, digits+size
+		if size == 8 {
+			part, size = Digits(b[i:])
+			n.Mantissa = n.Mantissa*upow10[size] + part
+			n.Exponent -= size
+			i, digits = i+size, digits+size
+			if size == 8 && b[i]-'0' <= 9 {
+				return anyNumber(b)
+			}
+		}
+		if digits > 19 {
+			return anyNumber(b)
+		}
+	}
+	if b[i]|0x20 == 'e' {
+		e, size := exponent(b[i+1:])
+		if size == 0 {
+			return anyNumber(b)
+		}
+		n.Exponent += e
+		i += 1 + size
+	}
+	n.Finite = true
+	if n.Mantissa >= 1<<53 {
+		n.raw = b[:i]
+	}
+	return n, i
+}
+
+// anyNumber is the slow path: digit by digit.
+func anyNumber(b []byte) (Number, int) {
 	var n Number
 	i := 0
 	if i < len(b) && (b[i] == '-' || b[i] == '+') {
@@ -132,6 +187,9 @@ func equalFold(b []byte, lower string) bool {
 // Value returns n, and whether it is one a meter can show: neither negative nor
 // NaN nor infinite.
 func (n Number) Value() (float64, bool) {
+	if n.Finite && !n.Negative && n.Exponent == 0 && n.raw == nil { // fast path
+		return float64(n.Mantissa), true
+	}
 	if !n.Finite || n.Negative && n.Mantissa != 0 {
 		return 0, false
 	}
@@ -181,10 +239,11 @@ func (n Number) Scaled(scale int) (int64, bool) {
 	case e >= len(upow10):
 		return 0, false
 	case e >= 0:
-		if n.Mantissa > math.MaxInt64/upow10[e] {
+		over, whole := bits.Mul64(n.Mantissa, upow10[e])
+		if over != 0 || whole > math.MaxInt64 {
 			return 0, false
 		}
-		return int64(n.Mantissa * upow10[e]), true
+		return int64(whole), true
 	case -e >= len(upow10):
 		return 0, true
 	default:

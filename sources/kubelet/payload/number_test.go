@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"testing"
@@ -52,11 +53,17 @@ func TestWhatIsNoValue(t *testing.T) {
 
 // What strconv reads, ParseNumber reads with the same result.
 func FuzzParseNumber(f *testing.F) {
-	for _, s := range []string{"0", "1.5", "1.7952270355832574e+09", "4.18779136e+09", "123456789012345678901234567890", "1e400", "1e-400", ".5", "5.", "0e0", "9007199254740993", "-3"} {
+	for _, s := range []string{"0", "1.5", "1.7952270355832574e+09", "4.18779136e+09", "123456789012345678901234567890", "1e400", "1e-400", ".5", "5.", "0e0", "9007199254740993", "-3",
+		"1234567.12345678 ", "0.000000000000001 1795234949671\n", "1234567.123456789012345,       ", "123456.7890123456e-3 .......", "1.2345678/2345678", "1.:       ........",
+		"1234567890123456                      ", "12345678901234567                     ", "123456789012345.1234                         ",
+		"123456789012345.12345                        ", "1.2345678901234567e+10                        ", "12345678,                                  "} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		n, size := ParseNumber([]byte(text))
+		if slow, slowSize := anyNumber([]byte(text)); fmt.Sprint(n, size) != fmt.Sprint(slow, slowSize) {
+			t.Fatalf("%q: got %+v (%d bytes), digit by digit %+v (%d bytes)", text, n, size, slow, slowSize)
+		}
 		if size == 0 || !n.Finite {
 			return
 		}
@@ -75,4 +82,37 @@ func FuzzParseNumber(f *testing.F) {
 			t.Fatalf("%q: got %d as a whole number, want about %v", text[:size], ns, want)
 		}
 	})
+}
+
+func TestDigits(t *testing.T) {
+	f := func(text string, want uint64, wantSize int) {
+		t.Helper()
+		if got, size := Digits([]byte(text)); got != want || size != wantSize {
+			t.Errorf("%q: got %d of %d digits, want %d of %d", text, got, size, want, wantSize)
+		}
+	}
+	f("12345678", 12345678, 8)
+	f("00000000", 0, 8)
+	f("99999999", 99999999, 8)
+	f("99999999\n", 99999999, 8)
+	f("1234567 ", 1234567, 7)
+	f("1       ", 1, 1)
+	f("       1", 0, 0)
+	f("90/01234", 90, 2)
+	f("90:01234", 90, 2)
+	f("\x00\xff345678", 0, 0)
+	f("01\xff34567", 1, 2)
+	for c := range 256 {
+		for at := range 8 {
+			b := []byte("55555555")
+			b[at] = byte(c)
+			want := at
+			if c >= '0' && c <= '9' {
+				want = 8
+			}
+			if _, size := Digits(b); size != want {
+				t.Errorf("%q: got %d digits, want %d", b, size, want)
+			}
+		}
+	}
 }

@@ -44,15 +44,15 @@ var families = [...]family{
 	{"scrape_error", metric.Node, failure, 0, 0}, // until Kubernetes 1.28
 }
 
-// familyOf returns the family of that name, or nil. It is asked once for each
-// run of lines, so it may look at all of them.
-func familyOf(name []byte) *family {
+// familyOf returns the index of the family of that name, or -1. It is asked once for
+// each run of lines, so it may look at all of them.
+func familyOf(name []byte) int {
 	for i := range families {
 		if families[i].name == string(name) {
-			return &families[i]
+			return i
 		}
 	}
-	return nil
+	return -1
 }
 
 // entityOf returns the entity that labels name. It is false for ok if they name

@@ -24,23 +24,32 @@ const Clock = time.Millisecond
 // names, so that an unchanged payload costs no allocation. It must not be used by two
 // goroutines at once.
 type Parser struct {
-	scan    exposition.Scanner
-	names   [metric.NumKinds]payload.Names[subject]
-	touched []*subject
-	req     payload.Request
-	batch   *metric.Batch
-	base    int // of this payload's samples in batch
+	scan  exposition.Scanner
+	names names
+	twins []twins // of this payload
+	req   payload.Request
+	batch *metric.Batch
+	base  int // of this payload's samples in batch
+	// moved says that the samples are not those of the last payload so far, and
+	// bounded that there are fewer than the payload has.
+	moved, bounded bool
 }
 
 // subject is an entity this node speaks of and what it said of it in this
 // payload.
 type subject struct {
-	entity  metric.Entity
-	ignored bool              // its labels name nobody
-	seen    bool              // in this payload
-	samples []int32           // indexes in batch, in order of appearance; -1 beyond the bound
-	starts  []int64           // in order of appearance
-	lines   [numValues]uint16 // how many lines of each family so far
+	start int64
+	// entity is its place among the names' entities.
+	entity int32
+	// sample is the index of its sample in the batch and one more; 0 if it has
+	// none yet, and negative beyond the bound.
+	sample int32
+	// twins is its index in Parser.twins and one more, if a line came twice; or 0.
+	twins int32
+	// came has a bit for each value of which there was a line.
+	came uint8
+	// plain says that the entity's names stand in labels as they are.
+	plain bool
 }
 
 // New returns a Parser that knows no names yet.
@@ -48,16 +57,15 @@ func New() *Parser { return &Parser{} }
 
 // Parse appends the samples in body to b. The error, if any, is a
 // *metric.ReadError: NodeBadPayload, and then nothing is appended, or
-// NodeScrapeError, beside the samples.
+// NodeScrapeError, beside the samples. It sets b.Layout if b held nothing and
+// the payload is whole.
 //
 // Nothing in b refers to body afterwards.
 func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
 	p.req, p.batch, p.base = req, b, len(b.Samples)
-	p.touched = p.touched[:0]
-	for k := range p.names {
-		p.names[k].Max = 2 * req.Limit()
-		p.names[k].Begin()
-	}
+	p.moved, p.bounded = false, false
+	p.twins = p.twins[:0]
+	p.names.begin(req.Node)
 	p.scan.Reset(body)
 	failed, known := p.lines()
 	p.finish()
@@ -70,11 +78,18 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	switch {
 	case err != nil:
 		b.Samples = b.Samples[:p.base]
-		return err
 	case failed != "":
-		return payload.Unreadable(failed)
+		err = payload.Unreadable(failed)
+	default:
+		if p.moved || len(b.Samples)-p.base != len(p.names.layout.Entities) {
+			p.names.learn(b.Samples[p.base:], p.base)
+		}
+		if p.base == 0 && !p.bounded {
+			b.Layout = p.names.layout
+		}
 	}
-	return nil
+	p.names.end()
+	return err
 }
 
 // lines reads all lines. It returns the family that says the kubelet failed, if
@@ -83,8 +98,9 @@ func (p *Parser) lines() (failed string, known bool) {
 	var f *family
 	for p.scan.Next() {
 		if p.scan.Changed {
-			f = familyOf(p.scan.Name)
-			if f == nil {
+			i := familyOf(p.scan.Name)
+			if i < 0 {
+				f = nil
 				// An unknown family is checked once, then skipped.
 				if labels := p.scan.Labels(); labels != nil {
 					p.scan.Advance(len(labels))
@@ -93,6 +109,8 @@ func (p *Parser) lines() (failed string, known bool) {
 				continue
 			}
 			known = true
+			f = &families[i]
+			p.names.rewind(i)
 		} else if f == nil {
 			p.scan.Skip()
 			continue
@@ -106,64 +124,82 @@ func (p *Parser) lines() (failed string, known bool) {
 			continue
 		}
 		s := p.subject(f.kind)
-		if s == nil {
-			continue
-		}
 		n, t, ok := p.scan.Value()
-		if ok && !s.ignored {
+		if ok && s != nil {
 			p.line(s, f, n, t)
 		}
 	}
 	return failed, known
 }
 
-// subject returns whom the present line is about and moves to its value.
+// subject returns whom the present line is about and moves to its value. It is nil
+// if that is nobody, or the line makes no sense.
 func (p *Parser) subject(kind metric.Kind) *subject {
-	names := &p.names[kind]
 	// Fast path: the same lines in the same order as the last time.
-	name := names.Guess(p.scan.Rest())
-	if name == nil || !p.scan.Plain(len(name.Key())) {
-		// Slow path: find where the labels end.
-		labels := p.scan.Labels()
-		if labels == nil {
-			return nil
-		}
-		var found bool
-		if name, found = names.Find(labels); !found {
-			e, ok, valid := entityOf(kind, labels)
-			if !valid {
-				names.Forget(name)
-				p.scan.Fail("not a list of labels")
-				return nil
-			}
-			name.Data = subject{entity: e, ignored: !ok}
-		}
+	if s, n := p.names.guess(kind, p.scan.Rest()); n > 0 && p.scan.Plain(n) {
+		p.scan.Advance(n)
+		return s
 	}
-	p.scan.Advance(len(name.Key()))
-	s := &name.Data
-	if !s.seen {
-		s.seen = true
-		s.entity.Node = p.req.Node
-		s.samples, s.starts = s.samples[:0], s.starts[:0]
-		s.lines = [numValues]uint16{}
-		p.touched = append(p.touched, s)
+	// Slow path: find where the labels end and read them.
+	labels := p.scan.Labels()
+	if labels == nil {
+		return nil
+	}
+	e, ok, valid := entityOf(kind, labels)
+	if !valid {
+		p.scan.Fail("not a list of labels")
+		return nil
+	}
+	p.scan.Advance(len(labels))
+	if !ok {
+		return nil
+	}
+	e.Node = p.req.Node
+	// No more names are kept than there can be samples and verdicts, and the node.
+	s, ok := p.names.find(e, 2*p.req.Limit()+1)
+	if !ok {
+		p.bounded = true
 	}
 	return s
 }
 
 // line takes one line about s.
 func (p *Parser) line(s *subject, f *family, n payload.Number, t int64) {
-	if f.value == start {
-		ns, ok := n.Scaled(9)
-		if !ok {
-			ns = 0
-		}
-		s.starts = append(s.starts, ns)
+	bit := uint8(1) << f.value
+	if s.came&bit != 0 || s.twins != 0 {
+		p.again(s, f, n, t)
 		return
 	}
-	k := int(s.lines[f.value])
-	s.lines[f.value]++
-	i := p.sample(s, f, k, t)
+	s.came |= bit
+	if f.value == start {
+		s.start, _ = n.Scaled(9)
+		return
+	}
+	if s.sample == 0 {
+		s.sample = p.add(s, f)
+	}
+	p.set(s.sample-1, f, n, t)
+}
+
+// add appends a sample of s and returns its index and one more, or -1 beyond the
+// bound.
+func (p *Parser) add(s *subject, f *family) int32 {
+	at := len(p.batch.Samples) - p.base
+	e := p.names.entity(s)
+	i := p.req.Add(p.batch, *e, f.id.Describe().Group)
+	if i < 0 {
+		p.bounded = true
+		return -1
+	}
+	// Fast path: it is where it was. A twin's entity is in several places.
+	if int(s.entity) != at && (s.twins == 0 || at >= len(p.names.layout.Entities) || p.names.layout.Entities[at] != *e) {
+		p.moved = true
+	}
+	return i + 1
+}
+
+// set stores the value of a line in sample i, unless i is negative.
+func (p *Parser) set(i int32, f *family, n payload.Number, t int64) {
 	if i < 0 {
 		return
 	}
@@ -181,54 +217,31 @@ func (p *Parser) line(s *subject, f *family, n payload.Number, t int64) {
 	}
 }
 
-// sample returns the index of the sample that the k-th line of family f about
-// s belongs to, or -1 beyond the bound. That is the k-th sample; but if one that
-// still lacks the family was taken at this line's very time, it is that one:
-// of two containers of one name one may be missing from a family.
-func (p *Parser) sample(s *subject, f *family, k int, t int64) int32 {
-	if len(s.samples) > 1 && t != 0 {
-		for _, i := range s.samples {
-			if i >= 0 && !p.batch.Samples[i].Values.Has(f.id) && timed(&p.batch.Samples[i], t) {
-				return i
-			}
-		}
-	}
-	for len(s.samples) <= k {
-		s.samples = append(s.samples, p.req.Add(p.batch, s.entity, f.id.Describe().Group))
-	}
-	return s.samples[k]
-}
-
-// timed reports whether any group of s was read at t.
-func timed(s *metric.Sample, t int64) bool {
-	for _, g := range s.Times {
-		if g == t {
-			return true
-		}
-	}
-	return false
-}
-
-// finish hands out the start times and forgets the batch.
+// finish hands out the start times.
 func (p *Parser) finish() {
-	for _, s := range p.touched {
-		s.seen = false
-		if len(s.starts) != len(s.samples) {
+	for i := range p.names.subjects {
+		s := &p.names.subjects[i]
+		if s.start > 0 && s.sample > 0 && s.twins == 0 {
+			p.started(s.sample-1, s.start)
+		}
+	}
+	for i := range p.twins {
+		tw := &p.twins[i]
+		if len(tw.starts) != len(tw.samples) {
 			continue // whose they are is not known
 		}
-		for k, i := range s.samples {
-			if i >= 0 && s.starts[k] > 0 {
-				in := &p.batch.Samples[i].Instance
-				in.Start, in.Origin = s.starts[k], metric.StartReported
+		for k, at := range tw.samples {
+			if at > 0 && tw.starts[k] > 0 {
+				p.started(at-1, tw.starts[k])
 			}
 		}
 	}
+}
+
+func (p *Parser) started(i int32, start int64) {
+	in := &p.batch.Samples[i].Instance
+	in.Start, in.Origin = start, metric.StartReported
 }
 
 // Names returns how many names are remembered.
-func (p *Parser) Names() (n int) {
-	for k := range p.names {
-		n += p.names[k].Len()
-	}
-	return n
-}
+func (p *Parser) Names() int { return len(p.names.subjects) }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -374,4 +376,86 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%d samples from a payload that does not parse", len(b.Samples))
 		}
 	})
+}
+
+// What is remembered of one payload changes nothing about what the next one says.
+func FuzzMemory(f *testing.F) {
+	node := payloadtest.Capture(f, "01-steady/00/resource.prom")
+	f.Add(node[:2000], node[500:2500])
+	f.Add([]byte(cpuLine+" 1\n"+cpuLine+" 2 1795234949671\n"), []byte(memoryLine+" 3\n"+cpuLine+" 1\n"+startLine+" 3\n"))
+	f.Add([]byte("pod_swap_usage_bytes{namespace=\"a\",pod=\"b\\\\n\"} 1\n"), []byte("pod_swap_usage_bytes{namespace=\"a\",pod=\"b\\n\"} 1\n"))
+	f.Add([]byte("node_swap_usage_bytes 1\n"+cpuLine+" 1\n"), []byte(cpuLine+" 1\nnode_swap_usage_bytes{} 1\nresource_scrape_error 1\n"))
+	f.Fuzz(func(t *testing.T, one, two []byte) {
+		req := payloadtest.Request()
+		req.MaxSamples = 50
+		p := resource.New()
+		for range 2 {
+			var b, before metric.Batch
+			// Whatever the first one is worth.
+			_ = p.Parse(one, req, &before)
+			var want metric.Batch
+			wantErr := resource.New().Parse(two, req, &want)
+			if err := p.Parse(two, req, &b); fmt.Sprint(err) != fmt.Sprint(wantErr) {
+				t.Fatalf("after another payload: error %v, want %v", err, wantErr)
+			}
+			if diff := cmp.Diff(payloadtest.Lines(&want), payloadtest.Lines(&b)); diff != "" {
+				t.Fatalf("after another payload (-alone +after):\n%s", diff)
+			}
+			if (b.Layout == nil) != (want.Layout == nil) {
+				t.Fatalf("after another payload: a layout: %v, want %v", b.Layout != nil, want.Layout != nil)
+			}
+			if b.Layout != nil {
+				payloadtest.WantLayout(t, &b)
+			}
+		}
+	})
+}
+
+// A node's names may cost no more than 8 kB, beside the layout, which is everyone's.
+func TestMemoryOfANode(t *testing.T) {
+	var sb strings.Builder
+	for _, f := range []string{"cpu_usage_seconds_total", "memory_working_set_bytes", "start_time_seconds", "swap_limit_bytes", "swap_usage_bytes"} {
+		for i := range 60 {
+			fmt.Fprintf(&sb, "container_%s{container=\"app-%d\",namespace=\"shop-%d\",pod=\"web-n25f9wm5jq-dqv%02d\"} 1 1795234949671\n", f, i/30, i%7, i%30)
+		}
+	}
+	for _, f := range []string{"cpu_usage_seconds_total", "memory_working_set_bytes", "swap_usage_bytes"} {
+		fmt.Fprintf(&sb, "node_%s 1 1795234949671\n", f)
+		for i := range 30 {
+			fmt.Fprintf(&sb, "pod_%s{namespace=\"shop-%d\",pod=\"web-n25f9wm5jq-dqv%02d\"} 1 1795234949671\n", f, i%7, i)
+		}
+	}
+	body := []byte(sb.String())
+	const nodes = 200
+	parsers := make([]*resource.Parser, nodes)
+	var b metric.Batch
+	if err := resource.New().Parse(body, payloadtest.Request(), &b); err != nil || len(b.Samples) != 91 {
+		t.Fatalf("got %d samples and error %v, want 91", len(b.Samples), err)
+	}
+	before := heap()
+	for i := range parsers {
+		parsers[i] = resource.New()
+		for range 2 {
+			b.Reset()
+			if err := parsers[i].Parse(body, payloadtest.Request(), &b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	layout := int64(len(b.Layout.Entities)) * int64(reflect.TypeFor[metric.Entity]().Size())
+	got := (heap()-before)/nodes - layout
+	t.Logf("%d bytes beside the layout's %d", got, layout)
+	if got > 8000 {
+		t.Errorf("a node of 30 pods of 2 containers costs %d bytes beside its layout, want at most 8000", got)
+	}
+	runtime.KeepAlive(parsers)
+}
+
+// heap returns how many bytes are in use.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

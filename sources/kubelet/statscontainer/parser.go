@@ -32,18 +32,21 @@ const (
 	labelUID       = "io.kubernetes.pod.uid"
 )
 
-// Parser turns payloads into samples. It keeps nothing between them.
-type Parser struct{}
+// Parser turns payloads of one node into samples. It keeps nothing between them but
+// which entities there were. It must not be used by two goroutines at once.
+type Parser struct{ order payload.Order }
 
-// New returns a Parser.
+// New returns a Parser that knows no entities yet.
 func New() *Parser { return &Parser{} }
 
 // Parse appends the samples in body to b. The error, if any, is a
-// *metric.ReadError with NodeBadPayload, and then nothing is appended.
-func (*Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
+// *metric.ReadError with NodeBadPayload, and then nothing is appended. It sets b.Layout if
+// b held nothing and all samples are within the bound.
+func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
 	base := len(b.Samples)
 	dec := json.NewDecoder(bytes.NewReader(body))
-	if err := parse(dec, req, b); err != nil {
+	p.order.Begin(b)
+	if err := p.parse(dec, req, b); err != nil {
 		b.Samples = b.Samples[:base]
 		offset := int(dec.InputOffset())
 		var syntax *json.SyntaxError
@@ -52,11 +55,12 @@ func (*Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
 		}
 		return payload.Bad(body, offset, err.Error())
 	}
+	p.order.End(b)
 	return nil
 }
 
 // parse walks the map in its own order, which encoding/json's maps would lose.
-func parse(dec *json.Decoder, req payload.Request, b *metric.Batch) error {
+func (p *Parser) parse(dec *json.Decoder, req payload.Request, b *metric.Batch) error {
 	if t, err := dec.Token(); err != nil {
 		return err
 	} else if t != json.Delim('{') {
@@ -79,7 +83,7 @@ func parse(dec *json.Decoder, req payload.Request, b *metric.Batch) error {
 			return errors.New("a container whose name is no path")
 		}
 		containers++
-		container(&c, req, b)
+		p.container(&c, req, b)
 	}
 	if _, err := dec.Token(); err != nil {
 		return err
@@ -91,11 +95,11 @@ func parse(dec *json.Decoder, req payload.Request, b *metric.Batch) error {
 }
 
 // container appends the samples of one container.
-func container(c *info, req payload.Request, b *metric.Batch) {
+func (p *Parser) container(c *info, req payload.Request, b *metric.Batch) {
 	e, in, sandbox := identify(c)
 	e.Node = req.Node
 	first := len(b.Samples)
-	a := adder{req: req, batch: b, entity: e}
+	a := adder{req: req, order: &p.order, batch: b, entity: e}
 	if len(c.Stats) == 0 {
 		return
 	}

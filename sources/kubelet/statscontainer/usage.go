@@ -16,6 +16,7 @@ const noLimit = 1 << 62
 // adder appends the values of one container, all read at one time.
 type adder struct {
 	req    payload.Request
+	order  *payload.Order
 	batch  *metric.Batch
 	entity metric.Entity
 	time   int64
@@ -40,7 +41,7 @@ func (a *adder) put(part string, id metric.ID, v float64) {
 	if !ok {
 		e := a.entity
 		e.Part = part
-		i = a.req.Add(a.batch, e, d.Group)
+		i = a.order.Add(&a.req, a.batch, &e, d.Group)
 		if a.index == nil {
 			a.index = map[string]int32{}
 		}

@@ -1,6 +1,8 @@
 package summary
 
 import (
+	"slices"
+
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
@@ -95,6 +97,7 @@ type header struct {
 // other, which reads the value or returns false.
 func (p *Parser) read(o *object, other func(p *Parser, key []byte) bool) header {
 	h := header{from: len(p.readings)}
+	next := 0 // of o.fields, in the order of which kubelets write
 	s := &p.scan
 	for more := s.open('{'); more; more = s.more('}') {
 		key := s.key()
@@ -106,7 +109,7 @@ func (p *Parser) read(o *object, other func(p *Parser, key []byte) bool) header 
 		case "psi":
 			p.psi(o)
 		default:
-			if !p.field(o, key) && (other == nil || !other(p, key)) {
+			if !p.field(o, key, &next) && (other == nil || !other(p, key)) {
 				s.skip()
 			}
 		}
@@ -114,15 +117,19 @@ func (p *Parser) read(o *object, other func(p *Parser, key []byte) bool) header 
 	return h
 }
 
-// field reads the value of one of o's fields; it returns false if key is none.
-func (p *Parser) field(o *object, key []byte) bool {
-	for i := range o.fields {
-		if o.fields[i].name == string(key) {
-			p.number(o.fields[i].id, 1)
-			return true
-		}
+// field reads the value of one of o's fields; it returns false if key is none. It looks
+// at the next one first.
+func (p *Parser) field(o *object, key []byte, next *int) bool {
+	i := *next
+	if i >= len(o.fields) || o.fields[i].name != string(key) {
+		i = slices.IndexFunc(o.fields, func(f field) bool { return f.name == string(key) })
 	}
-	return false
+	if i < 0 {
+		return false
+	}
+	*next = i + 1
+	p.number(o.fields[i].id, 1)
+	return true
 }
 
 // psi reads the totals of an object's pressure.
@@ -169,7 +176,7 @@ func (p *Parser) time() int64 {
 	if raw == nil {
 		return 0
 	}
-	t, ok := p.times.parse(raw)
+	t, ok := parseTime(raw)
 	if !ok {
 		p.scan.pos = at
 		p.scan.fail("not a time")

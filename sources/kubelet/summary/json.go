@@ -2,7 +2,9 @@ package summary
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"math/bits"
 	"unicode/utf8"
 
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
@@ -29,16 +31,43 @@ func (s *scanner) fail(what string) {
 
 // peek returns the next byte that is not white space; 0 at the end.
 func (s *scanner) peek() byte {
-	for s.pos < len(s.body) {
-		switch c := s.body[s.pos]; c {
-		case ' ', '\n', '\t', '\r':
+	if i := s.pos; i+1 < len(s.body) {
+		if s.body[i] > ' ' {
+			return s.body[i]
+		}
+		if c := s.body[i+1]; s.body[i] == ' ' && c > ' ' {
 			s.pos++
-		default:
 			return c
 		}
 	}
+	return s.blank()
+}
+
+// blank is peek where there is white space, which is a third of what a kubelet
+// writes: a line feed, and one blank for each level.
+func (s *scanner) blank() byte {
+	b, i := s.body, s.pos
+	for ; i < len(b); i++ {
+		switch c := b[i]; c {
+		case ' ', '\t', '\r':
+		case '\n':
+			for i+9 <= len(b) {
+				n := bits.TrailingZeros64(binary.LittleEndian.Uint64(b[i+1:])^blanks) / 8
+				if i += n; n < 8 {
+					break
+				}
+			}
+		default:
+			s.pos = i
+			return c
+		}
+	}
+	s.pos = i
 	return 0
 }
+
+// blanks are eight of them.
+const blanks = 0x2020202020202020
 
 // open enters an object or array. It returns false for an empty one, for null
 // in its place, and on error. Use, for '{' and likewise for '[':
@@ -97,6 +126,10 @@ func (s *scanner) more(close byte) bool {
 // key reads a member's name and the colon.
 func (s *scanner) key() []byte {
 	k := s.text()
+	if s.pos < len(s.body) && s.body[s.pos] == ':' { // fast path
+		s.pos++
+		return k
+	}
 	if s.err == nil && s.peek() != ':' {
 		s.fail("no colon behind a name")
 	}
@@ -117,7 +150,22 @@ func (s *scanner) text() []byte {
 		s.fail("not a string")
 		return nil
 	}
-	for i := s.pos + 1; i < len(s.body); i++ {
+	i := s.pos + 1
+	// Fast path: eight bytes at a time, as long as none of them is special.
+	for i+8 <= len(s.body) {
+		n := ordinary(binary.LittleEndian.Uint64(s.body[i:]))
+		i += n
+		if n == 8 {
+			continue
+		}
+		if s.body[i] == '"' {
+			t := s.body[s.pos+1 : i]
+			s.pos = i + 1
+			return t
+		}
+		break
+	}
+	for ; i < len(s.body); i++ {
 		switch c := s.body[i]; {
 		case c == '"':
 			t := s.body[s.pos+1 : i]
@@ -133,6 +181,16 @@ func (s *scanner) text() []byte {
 	}
 	s.fail("a string without an end")
 	return nil
+}
+
+// ordinary returns how many bytes, from the lowest of w on, are neither a quote nor a
+// backslash nor a control character. A borrow may make more bytes above one of those
+// seem special, never the ones below it.
+func ordinary(w uint64) int {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	quote, escape := w^('"'*each), w^('\\'*each)
+	special := ((quote - each) &^ quote) | ((escape - each) &^ escape) | ((w - ' '*each) &^ w)
+	return bits.TrailingZeros64(special&high) / 8
 }
 
 // name reads a string or null, which is the empty name.
@@ -153,6 +211,11 @@ func (s *scanner) number() (n payload.Number, ok bool) {
 	if c == 'n' {
 		s.word("null")
 		return n, false
+	}
+	// Fast path: one digit, as most of pressure's numbers are.
+	if i := s.pos + 1; c-'0' <= 9 && i < len(s.body) && (s.body[i] == ',' || s.body[i] == '\n') {
+		s.pos = i
+		return payload.Number{Finite: true, Mantissa: uint64(c - '0')}, true
 	}
 	size := 0
 	if c == '-' || c-'0' <= 9 {

@@ -24,8 +24,8 @@ const Clock = time.Second
 // goroutines at once.
 type Parser struct {
 	scan     scanner
-	times    timeCache
 	names    payload.Names[subject]
+	order    payload.Order
 	lastID   uint32
 	key      []byte
 	readings []reading
@@ -59,7 +59,7 @@ func New() *Parser { return &Parser{} }
 
 // Parse appends the samples in body to b. The error, if any, is a
 // *metric.ReadError with NodeBadPayload or NodeWrongIdentity, and then nothing
-// is appended.
+// is appended. It sets b.Layout if b held nothing and all samples are within the bound.
 //
 // Nothing in b refers to body afterwards.
 func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
@@ -68,6 +68,7 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	p.readings = p.readings[:0]
 	p.names.Max = limitOf(&req)
 	p.names.Begin()
+	p.order.Begin(b)
 	p.scan = scanner{body: body}
 
 	known := p.summary()
@@ -84,6 +85,8 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	}
 	if err != nil {
 		b.Samples = b.Samples[:base]
+	} else {
+		p.order.End(b)
 	}
 	p.scan, p.batch, p.nodeName = scanner{}, nil, nil
 	return err
@@ -178,7 +181,7 @@ func (p *Parser) describe(s, parent *subject, kind byte, raw []byte) {
 
 // add appends a sample of s and returns its index, or -1 beyond the bound.
 func (p *Parser) add(s *subject, g metric.Group) int32 {
-	i := p.req.Add(p.batch, s.entity, g)
+	i := p.order.Add(&p.req, p.batch, &s.entity, g)
 	if i >= 0 {
 		p.batch.Samples[i].Instance.UID = s.uid
 	}

@@ -2,20 +2,16 @@ package summary
 
 import "time"
 
-// timeCache parses times, of which a summary holds hundreds of the same day.
-type timeCache struct {
-	date     string // "2026-11-21T", of the last time parsed
-	midnight int64  // of that day in UTC
-}
-
-// parse returns the time in nanoseconds since the Unix epoch, and whether raw
+// parseTime returns the time in nanoseconds since the Unix epoch, and whether raw
 // is a time of RFC 3339. It is 0 for a time before 1970, which is how Go writes
 // that there is none, or too late for nanoseconds.
-func (c *timeCache) parse(raw []byte) (int64, bool) {
-	// Fast path: "2026-11-21T04:22:40Z", of the same day as the last.
-	if len(raw) == 20 && raw[19] == 'Z' && len(c.date) == 11 && string(raw[:11]) == c.date {
-		if s, ok := secondOfDay(raw[11:19]); ok {
-			return c.midnight + int64(s)*int64(time.Second), true
+func parseTime(raw []byte) (int64, bool) {
+	// Fast path: "2026-11-21T04:22:40Z", on a day that every month has.
+	if len(raw) == 20 && raw[4] == '-' && raw[7] == '-' && raw[10] == 'T' && raw[19] == 'Z' {
+		y, m, d := twoDigits(raw[0:])*100+twoDigits(raw[2:]), twoDigits(raw[5:]), twoDigits(raw[8:])
+		s, ok := secondOfDay(raw[11:19])
+		if ok && y >= 1970 && y <= 2261 && m-1 < 12 && d-1 < 28 {
+			return (int64(days(y, m, d))*86400 + int64(s)) * int64(time.Second), true
 		}
 	}
 	t, err := time.Parse(time.RFC3339Nano, string(raw))
@@ -25,23 +21,33 @@ func (c *timeCache) parse(raw []byte) (int64, bool) {
 	if y := t.Year(); y < 1970 || y > 2261 {
 		return 0, true
 	}
-	if raw[len(raw)-1] == 'Z' {
-		c.date, c.midnight = string(raw[:11]), t.UTC().Truncate(24*time.Hour).UnixNano()
-	}
 	return t.UnixNano(), true
 }
 
+// days returns how many days lie between 1 January 1970 and a day, by years that
+// begin in March, so that a leap day is the last of one: Howard Hinnant,
+// "chrono-Compatible Low-Level Date Algorithms".
+func days(y, m, d uint) uint {
+	if m <= 2 {
+		y--
+		m += 12
+	}
+	return y*365 + y/4 - y/100 + y/400 + (153*(m-3)+2)/5 + d - 1 - 719468
+}
+
 // secondOfDay parses "04:22:40".
-func secondOfDay(b []byte) (int, bool) {
-	h, m, s := twoDigits(b[0:2]), twoDigits(b[3:5]), twoDigits(b[6:8])
+func secondOfDay(b []byte) (uint, bool) {
+	h, m, s := twoDigits(b[0:]), twoDigits(b[3:]), twoDigits(b[6:])
 	ok := b[2] == ':' && b[5] == ':' && h < 24 && m < 60 && s < 60
 	return h*3600 + m*60 + s, ok
 }
 
-// twoDigits parses two digits; anything else counts as 100.
-func twoDigits(b []byte) int {
-	if b[0]-'0' > 9 || b[1]-'0' > 9 {
-		return 100
+// twoDigits parses two digits; anything else counts as a hundred thousand, which no
+// year or part of a day is.
+func twoDigits(b []byte) uint {
+	tens, ones := uint(b[0]-'0'), uint(b[1]-'0')
+	if tens > 9 || ones > 9 {
+		return 100_000
 	}
-	return int(b[0]-'0')*10 + int(b[1]-'0')
+	return tens*10 + ones
 }

@@ -1,0 +1,48 @@
+package fetch
+
+import (
+	"bytes"
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// An idle connection keeps no buffer, whatever was read over it; and what is lent
+// for the next answer is lent whole.
+func TestIdleMemory(t *testing.T) {
+	payload := bytes.Repeat([]byte("0123456789abcdef"), 1<<14) // of records as large as they get
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(payload)
+	}))
+	defer srv.Close()
+	tr := newTransport(t, Options{TLS: &tls.Config{InsecureSkipVerify: true}})
+	var kept *conn
+	for range 3 {
+		got, err := get(t.Context(), tr, srv.URL)
+		if err != nil || got.Body != string(payload) {
+			t.Fatalf("got %d bytes and error %v, want the payload's %d", len(got.Body), err, len(payload))
+		}
+		for _, c := range tr.mu.idle {
+			if kept != nil && c != kept {
+				t.Error("the connection was not kept")
+			}
+			kept = c
+		}
+		if kept == nil || kept.in.raw == nil {
+			t.Fatal("a tls.Conn does not look as it did: see incoming")
+		}
+		if got := kept.in.raw.Cap(); got != 0 || kept.in.plain.Size() != 0 {
+			t.Errorf("got a buffer of %d bytes on an idle connection, want none", got)
+		}
+	}
+	s := &scratch{records: make([]byte, 0, recordsSize)}
+	kept.in.lend(s)
+	if s.records != nil {
+		t.Error("memory that is lent is still there to be used")
+	}
+	kept.in.takeBack(s)
+	if got := cap(s.records); got != recordsSize {
+		t.Errorf("got %d bytes back, want %d", got, recordsSize)
+	}
+}

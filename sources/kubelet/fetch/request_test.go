@@ -1,0 +1,92 @@
+package fetch
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestAppendRequest(t *testing.T) {
+	f := func(method, address, body, want string, header ...string) {
+		t.Helper()
+		req, err := http.NewRequest(method, address, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(header); i += 2 {
+			req.Header.Set(header[i], header[i+1])
+		}
+		got, err := appendRequest(nil, req)
+		if err != nil || string(got) != want {
+			t.Errorf("got %q and error %v, want %q", got, err, want)
+		}
+	}
+	f("GET", "https://h:1/a?b=c", "", "GET /a?b=c HTTP/1.1\r\nHost: h:1\r\nUser-Agent: weir\r\nAuthorization: Bearer x\r\n\r\n", "Authorization", "Bearer x")
+	f("GET", "https://[fe80::1%25eth0]:1", "", "GET / HTTP/1.1\r\nHost: [fe80::1]:1\r\nUser-Agent: other\r\n\r\n", "User-Agent", "other")
+	f("POST", "http://h/p/", "{}", "POST /p/ HTTP/1.1\r\nHost: h\r\nUser-Agent: weir\r\nContent-Length: 2\r\n\r\n{}", "Content-Length", "900")
+	f("POST", "http://h/", "", "POST / HTTP/1.1\r\nHost: h\r\nUser-Agent: weir\r\nContent-Length: 0\r\n\r\n")
+}
+
+func TestAppendRequestRefuses(t *testing.T) {
+	f := func(want string, change func(r *http.Request)) {
+		t.Helper()
+		req, err := http.NewRequest(http.MethodGet, "http://h/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(req)
+		if got, err := appendRequest(nil, req); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %q and error %v, want %q", got, err, want)
+		}
+	}
+	f("is none of GET, HEAD and POST", func(r *http.Request) { r.Method = "CONNECT" })
+	f("cannot be asked for", func(r *http.Request) { r.Host = "h\r\nX: y" })
+	f("cannot be asked for", func(r *http.Request) { r.URL.RawQuery = "a HTTP/1.1\r\nX: y" })
+	f("has a control character", func(r *http.Request) { r.Header.Set("Authorization", "Bearer x\ny") })
+	f("cannot be the name", func(r *http.Request) { r.Header["X: y\r\nZ"] = []string{""} })
+	body := func(text string, n int64) func(r *http.Request) {
+		return func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), n }
+	}
+	f("says how many", body("x", -1))
+	f("says how many", body("x", maxBody+1))
+	f("unexpected EOF", body("x", 2))
+	f("more than the 1 bytes", body("xyz", 1))
+}
+
+// What is written is what net/http's server reads: nothing that is put into a
+// request makes another of it.
+func FuzzRequest(f *testing.F) {
+	f.Add("/metrics/resource", "a=b", "10.0.0.1:10250", "Authorization", "Bearer x", "")
+	f.Add("/a b", "", "h", "X", "y\r\nZ: w", "{}")
+	f.Fuzz(func(t *testing.T, path, query, host, name, value, body string) {
+		req := &http.Request{
+			Method: http.MethodPost, URL: &url.URL{Scheme: "http", Host: host, Path: path, RawQuery: query},
+			Header: http.Header{name: {value}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+		}
+		wire, err := appendRequest(nil, req)
+		if err != nil {
+			return
+		}
+		from := bufio.NewReader(bytes.NewReader(wire))
+		got, err := http.ReadRequest(from)
+		if err != nil {
+			return // it is refused: harmless
+		}
+		sent, err := io.ReadAll(got.Body)
+		if err != nil || string(sent) != body || from.Buffered() != 0 {
+			t.Fatalf("%q carries %q (error %v) and leaves %d bytes, want %q and 0", wire, sent, err, from.Buffered(), body)
+		}
+		if got.RequestURI != req.URL.RequestURI() || got.Host != withoutZone(host) {
+			t.Fatalf("%q asks %q for %q, want %q for %q", wire, got.Host, got.RequestURI, host, req.URL.RequestURI())
+		}
+		delete(got.Header, "User-Agent")
+		delete(got.Header, "Content-Length")
+		if len(got.Header) > 1 {
+			t.Fatalf("%q has header %q, want at most one field", wire, got.Header)
+		}
+	})
+}

@@ -1,0 +1,225 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+const hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+func newTransport(t testing.TB, o Options) *Transport {
+	t.Helper()
+	tr := New(o)
+	t.Cleanup(tr.CloseIdleConnections)
+	return tr
+}
+
+// wantHello fails unless a request is answered by hello.
+func wantHello(t *testing.T, tr *Transport, url string) {
+	t.Helper()
+	if got, err := get(t.Context(), tr, url); err != nil || got.Body != "hello" {
+		t.Errorf("got %q and error %v, want hello", got.Body, err)
+	}
+}
+
+func TestConnections(t *testing.T) {
+	f := func(says string, want int, do func(tr *Transport, url string), connections ...[]string) {
+		t.Helper()
+		s := newScript(t, connections...)
+		tr := newTransport(t, Options{})
+		do(tr, s.url())
+		if got := len(s.made); got != want {
+			t.Errorf("%s: got %d connections, want %d", says, got, want)
+		}
+	}
+	thrice := func(tr *Transport, url string) {
+		for range 3 {
+			wantHello(t, tr, url)
+		}
+	}
+	closing := "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello"
+	chunked := "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"
+	f("a connection is kept", 1, thrice, []string{hello, chunked, hello})
+	f("the server says that it closes", 2, thrice, []string{closing}, []string{hello, hello})
+	f("the server closes unsaid", 2, thrice, []string{hello}, []string{hello, hello})
+	f("the body ends with the connection", 2, thrice, []string{"HTTP/1.1 200 OK\r\n\r\nhello"}, []string{hello, hello})
+	f("HTTP/1.0", 2, thrice, []string{"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello"}, []string{hello, hello})
+	f("more than was asked for", 2, thrice, []string{hello + hello}, []string{hello, hello})
+	f("announcements", 1, thrice, []string{"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + hello, "HTTP/1.1 100 Continue\r\n\r\n" + hello, hello})
+	f("forgotten", 2, func(tr *Transport, url string) {
+		wantHello(t, tr, url)
+		req := httptest.NewRequest(http.MethodGet, url, nil)
+		tr.Forget(req.URL)
+		wantHello(t, tr, url)
+	}, []string{hello, hello}, []string{hello})
+	f("closed when idle", 2, func(tr *Transport, url string) {
+		wantHello(t, tr, url)
+		tr.CloseIdleConnections()
+		wantHello(t, tr, url)
+	}, []string{hello, hello}, []string{hello})
+	f("closed while in use", 2, func(tr *Transport, url string) {
+		resp, err := tr.RoundTrip(httptest.NewRequest(http.MethodGet, url, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.CloseIdleConnections()
+		if body, err := io.ReadAll(resp.Body); string(body) != "hello" || err != nil {
+			t.Errorf("got %q and error %v, want hello", body, err)
+		}
+		resp.Body.Close()
+		wantHello(t, tr, url)
+	}, []string{hello, hello}, []string{hello})
+	f("not read to its end", 2, func(tr *Transport, url string) {
+		resp, err := tr.RoundTrip(httptest.NewRequest(http.MethodGet, url, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		resp.Body.Close() // twice does no harm
+		if _, err := resp.Body.Read(make([]byte, 1)); !errors.Is(err, http.ErrBodyReadAfterClose) {
+			t.Errorf("read of a closed body: got error %v", err)
+		}
+		wantHello(t, tr, url)
+	}, []string{hello, hello}, []string{hello})
+}
+
+// A connection that lay idle for too long is not used, and those of servers that
+// nobody asks any more are closed when another's answer ends.
+func TestIdleTimeout(t *testing.T) {
+	s := newScript(t, []string{hello, hello}, []string{hello, hello})
+	tr := newTransport(t, Options{IdleTimeout: time.Nanosecond})
+	wantHello(t, tr, s.url())
+	wantHello(t, tr, s.url())
+	if got := len(s.made); got != 2 {
+		t.Errorf("got %d connections, want 2", got)
+	}
+	gone := newScript(t, []string{hello, hello})
+	wantHello(t, tr, gone.url())
+	other := newScript(t, []string{hello, hello})
+	wantHello(t, tr, other.url())
+	if got := len(tr.mu.idle); got != 1 {
+		t.Errorf("got %d idle connections, want the last", got)
+	}
+}
+
+// Only a kept connection without a byte of an answer makes for a second try.
+func TestNoSecondTry(t *testing.T) {
+	f := func(says, want string, connections ...[]string) {
+		t.Helper()
+		s := newScript(t, connections...)
+		tr := newTransport(t, Options{})
+		if len(connections[0]) > 1 {
+			wantHello(t, tr, s.url())
+		}
+		_, err := get(t.Context(), tr, s.url())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want %q", says, err, want)
+		}
+		if got := len(s.made); got != 1 {
+			t.Errorf("%s: got %d connections, want 1", says, got)
+		}
+	}
+	f("no answer on a fresh connection", "closed the connection without an answer", []string{""}, []string{hello})
+	f("half a head", "EOF", []string{hello, "HTTP/1.1 200 OK\r\nConte"}, []string{hello})
+	f("half a body", "unexpected EOF", []string{hello, hello[:len(hello)-2]}, []string{hello})
+}
+
+func TestNotHTTP(t *testing.T) {
+	f := func(says, answer, want string) {
+		t.Helper()
+		s := newScript(t, []string{answer})
+		_, err := get(t.Context(), newTransport(t, Options{MaxHeaderBytes: 1000}), s.url())
+		if !errors.Is(err, ErrProtocol) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want %v: %s", says, err, ErrProtocol, want)
+		}
+	}
+	f("a frame of HTTP/2", "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x10\x00\x00\n", "malformed HTTP response")
+	f("HTTP/2 by name", "HTTP/2.0 200 OK\r\n\r\n", "answers in HTTP/2.0")
+	f("another protocol", "SSH-2.0-OpenSSH_9.6\r\n\r\n", `malformed HTTP response "SSH-2.0-OpenSSH_9.6"`)
+	f("a change of protocol", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "changes to another protocol")
+	f("a head without end", "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", 2000)+"\r\n\r\n", "has no end")
+	f("announcements without end", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 9), "more than 5 announcements")
+	f("two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "Content-Length")
+}
+
+// The context ends a request wherever it is, and its error says so.
+func TestContext(t *testing.T) {
+	head := func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "hel")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+	nothing := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	for says, h := range map[string]http.HandlerFunc{"before the head": nothing, "in the body": head} {
+		srv := httptest.NewTLSServer(h)
+		tr := newTransport(t, Options{TLS: &tls.Config{InsecureSkipVerify: true}})
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		if _, err := get(ctx, tr, srv.URL); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: got error %v, want %v", says, err, context.DeadlineExceeded)
+		}
+		cancel()
+		ctx, cancel = context.WithCancel(t.Context())
+		time.AfterFunc(30*time.Millisecond, cancel)
+		if _, err := get(ctx, tr, srv.URL); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got error %v, want %v", says, err, context.Canceled)
+		}
+		if got := len(tr.mu.idle); got != 0 {
+			t.Errorf("%s: got %d idle connections, want none", says, got)
+		}
+		srv.Close()
+	}
+	// A server that accepts and says nothing at all, not even TLS.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if _, err := get(ctx, newTransport(t, Options{}), "https://"+l.Addr().String()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("in the handshake: got error %v, want %v", err, context.DeadlineExceeded)
+	}
+}
+
+// Each answer over TLS comes with the certificate the server has shown, also after
+// its address has passed to another, and plain servers are told from others.
+func TestTLS(t *testing.T) {
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
+	defer srv.Close()
+	tr := newTransport(t, Options{TLS: &tls.Config{InsecureSkipVerify: true}})
+	for range 2 {
+		resp, err := tr.RoundTrip(httptest.NewRequest(http.MethodGet, srv.URL, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := resp.TLS; got == nil || got.DidResume || !got.PeerCertificates[0].Equal(srv.Certificate()) {
+			t.Errorf("got TLS state %+v, want the server's certificate", got)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		srv.CloseClientConnections()
+	}
+	dial := func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			defer theirs.Close()
+			_, _ = theirs.Read(make([]byte, 1<<16))
+			_, _ = io.WriteString(theirs, "HTTP/1.0 400 Bad Request\r\n\r\n")
+		}()
+		return ours, nil
+	}
+	if _, err := get(t.Context(), newTransport(t, Options{Dial: dial}), "https://h/"); !errors.Is(err, http.ErrSchemeMismatch) {
+		t.Errorf("a server without TLS: got error %v, want %v", err, http.ErrSchemeMismatch)
+	}
+	if _, err := get(t.Context(), tr, "ftp://h/"); err == nil || !strings.Contains(err.Error(), "write http://HOST:PORT") {
+		t.Errorf("got error %v, want one that says what to write", err)
+	}
+}

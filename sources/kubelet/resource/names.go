@@ -1,0 +1,234 @@
+package resource
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/kubelet/payload"
+)
+
+// names are the subjects of the last payload in the order it had them, and those
+// that are new in this one. A line is recognised by comparing it with what a kubelet
+// would write of the subject that is expected there, so that nothing is kept of
+// the lines themselves. Lines that are written otherwise, or stand elsewhere, are read
+// label by label.
+type names struct {
+	layout   *metric.Layout
+	subjects []subject
+	known    int // how many subjects are in layout; the others are new
+	// added are the entities that are not in layout, behind whose they count.
+	added []metric.Entity
+	// orders holds, for each family, the subjects as its lines name them: not every
+	// family has all of them.
+	orders [len(families)][]int32
+	order  *[]int32 // of the present family
+	next   int      // in order, what is expected
+	last   int32    // the subject found last
+	// index finds subjects by their entity, and words makes equal strings one. They are
+	// made when something new comes, and live for that payload only.
+	index map[metric.Entity]int32
+	words map[string]string
+}
+
+// near is how many subjects may have gone before one is looked up.
+const near = 3
+
+// begin readies n for a payload of that node.
+func (n *names) begin(node metric.NodeName) {
+	if n.layout == nil || len(n.layout.Entities) > 0 && n.layout.Entities[0].Node != node {
+		*n = names{layout: &metric.Layout{}}
+	}
+	for i := range n.subjects {
+		s := &n.subjects[i]
+		s.start, s.sample, s.twins, s.came = 0, 0, 0, 0
+	}
+}
+
+// rewind expects the lines of that family.
+func (n *names) rewind(family int) {
+	n.order, n.next, n.last = &n.orders[family], 0, -1
+}
+
+// entity returns whom s is. It is valid until the next find.
+func (n *names) entity(s *subject) *metric.Entity {
+	if known := int32(len(n.layout.Entities)); s.entity >= known {
+		return &n.added[s.entity-known]
+	}
+	return &n.layout.Entities[s.entity]
+}
+
+// guess returns whom the labels that b begins with name, if it is one that may be
+// expected, and their length with the blank behind them; 0 if it is none.
+func (n *names) guess(kind metric.Kind, b []byte) (s *subject, size int) {
+	order := *n.order
+	for at := n.next; at < len(order) && at <= n.next+near; at++ {
+		s = &n.subjects[order[at]]
+		if size = n.written(s, kind, b); size > 0 {
+			n.next, n.last = at+1, order[at]
+			return s, size
+		}
+	}
+	// The same once more; or one that is new to this family, and was in another behind
+	// the last.
+	for i := max(n.last, 0); i <= n.last+1 && int(i) < len(n.subjects); i++ {
+		s = &n.subjects[i]
+		if size = n.written(s, kind, b); size > 0 {
+			if i != n.last {
+				n.expect(i)
+			}
+			return s, size
+		}
+	}
+	return nil, 0
+}
+
+// expect makes subject i the one expected at this place, and steps behind it.
+func (n *names) expect(i int32) {
+	from := max(n.next-1, 0)
+	at := slices.Index((*n.order)[from:min(n.next+near+1, len(*n.order))], i)
+	if at >= 0 { // as it may be, though written otherwise
+		n.next, n.last = from+at+1, i
+		return
+	}
+	if at = slices.Index(*n.order, i); at >= 0 {
+		*n.order = slices.Delete(*n.order, at, at+1)
+		if at < n.next {
+			n.next--
+		}
+	}
+	*n.order = slices.Insert(*n.order, n.next, i)
+	n.next, n.last = n.next+1, i
+}
+
+// written returns the length of s's labels as a kubelet writes them, with the blank
+// behind them, if b begins with them and s is of that kind; else 0.
+func (n *names) written(s *subject, kind metric.Kind, b []byte) int {
+	const container, namespace, pod, end = `{container="`, `",namespace="`, `",pod="`, `"} `
+	const first = `{namespace="` // of a pod
+	e := n.entity(s)
+	if e.Kind != kind || !s.plain {
+		return 0
+	}
+	at := 0 // where the namespace's name begins
+	switch kind {
+	case metric.Container:
+		at = len(container) + len(e.Name) + len(namespace)
+	case metric.Pod:
+		at = len(first)
+	default:
+		if len(b) > 0 && b[0] == ' ' {
+			return 1
+		}
+		return 0
+	}
+	name := at + len(e.Namespace) + len(pod)
+	size := name + len(e.Pod) + len(end)
+	if len(b) < size ||
+		string(b[name+len(e.Pod):size]) != end ||
+		string(b[name:name+len(e.Pod)]) != string(e.Pod) ||
+		string(b[name-len(pod):name]) != pod ||
+		string(b[at:at+len(e.Namespace)]) != string(e.Namespace) {
+		return 0
+	}
+	if kind == metric.Pod {
+		if string(b[:at]) != first {
+			return 0
+		}
+		return size
+	}
+	if string(b[:len(container)]) != container ||
+		string(b[len(container):len(container)+len(e.Name)]) != e.Name ||
+		string(b[at-len(namespace):at]) != namespace {
+		return 0
+	}
+	return size
+}
+
+// find returns the subject that is e, which is added if it is not known. It is false
+// if e is new and there are limit subjects already.
+func (n *names) find(e metric.Entity, limit int) (*subject, bool) {
+	if n.index == nil {
+		n.index = make(map[metric.Entity]int32, len(n.subjects))
+		n.words = map[string]string{}
+		for i := range n.subjects {
+			known := *n.entity(&n.subjects[i])
+			n.index[known] = int32(i)
+			n.intern(&known)
+		}
+	}
+	i, known := n.index[e]
+	if !known {
+		if len(n.subjects) >= limit && e.Kind != metric.Node {
+			return nil, false
+		}
+		n.intern(&e)
+		i = int32(len(n.subjects))
+		n.subjects = append(n.subjects, subject{entity: int32(len(n.layout.Entities) + len(n.added)), plain: plain(&e)})
+		n.added = append(n.added, e)
+		n.index[e] = i
+	}
+	n.expect(i)
+	return &n.subjects[i], true
+}
+
+// plain reports whether e's names stand in labels as they are.
+func plain(e *metric.Entity) bool {
+	const escaped = "\"\\\n"
+	return !strings.ContainsAny(string(e.Namespace), escaped) && !strings.ContainsAny(string(e.Pod), escaped) &&
+		!strings.ContainsAny(e.Name, escaped)
+}
+
+// intern makes e share its strings with those before it.
+func (n *names) intern(e *metric.Entity) {
+	e.Namespace = metric.Namespace(n.word(string(e.Namespace)))
+	e.Pod = metric.PodName(n.word(string(e.Pod)))
+	e.Name = n.word(e.Name)
+}
+
+func (n *names) word(s string) string {
+	if w, known := n.words[s]; known {
+		return w
+	}
+	n.words[s] = s
+	return s
+}
+
+// learn makes a layout of samples, the first of which has index base in its batch,
+// and forgets who is not in it.
+func (n *names) learn(samples []metric.Sample, base int) {
+	layout := payload.LayoutOf(samples)
+	subjects := make([]subject, 0, len(samples))
+	for _, s := range n.subjects {
+		if s.sample > 0 {
+			s.entity = s.sample - 1 - int32(base)
+			subjects = append(subjects, s)
+		}
+	}
+	slices.SortFunc(subjects, func(a, b subject) int { return int(a.entity - b.entity) })
+	place := make(map[metric.Entity]int32, len(subjects))
+	for i := range subjects {
+		place[layout.Entities[subjects[i].entity]] = int32(i)
+	}
+	for f, before := range n.orders {
+		order := make([]int32, 0, len(before))
+		for _, i := range before {
+			if at, present := place[*n.entity(&n.subjects[i])]; present {
+				order = append(order, at)
+			}
+		}
+		n.orders[f] = order
+	}
+	n.layout, n.subjects, n.known = layout, subjects, len(subjects)
+}
+
+// end forgets what is new and was not learned.
+func (n *names) end() {
+	if len(n.subjects) > n.known {
+		n.subjects = n.subjects[:n.known]
+		for f := range n.orders {
+			n.orders[f] = slices.DeleteFunc(n.orders[f], func(i int32) bool { return int(i) >= n.known })
+		}
+	}
+	n.added, n.index, n.words = nil, nil, nil
+}
