@@ -8,159 +8,214 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// words is how many 64-bit words hold one bit for each metric.
-const words = (int(metric.NumMetrics) + 63) / 64
-
 // directory is what seldom changes from one round of a source to the next:
 // which entities there are, and what is known of each beside numbers. It is
 // immutable, and shared by all rounds for which it holds.
 type directory struct {
+	node metric.NodeName
 	// entries are sorted as metric.Entity.Compare sorts, one for each entity.
 	entries []entry
 	shapes  []shape
 	// kinds says where each kind begins: kind k is entries[kinds[k]:kinds[k+1]].
 	kinds [metric.NumKinds + 1]int
 	// runs are the stretches of pods and containers in one namespace, in order.
-	runs []run
+	runs  []run
+	words int // of a round
 }
 
 // entry is one entity of a directory.
 type entry struct {
-	entity *metric.Entity // shared with other directories and the history
-	// instance without its number of processes, which moves.
-	instance metric.Instance
-	shape    uint32 // index of its shape
+	name
+	// What an instance is told by, but for the pod's UID, which its podKey has.
+	id     metric.ContainerID
+	start  int64
+	more   *more // nil for most
+	line   uint32
+	shape  uint32 // index of its shape
+	at     uint32 // where in a round's words its record is
+	origin metric.StartOrigin
+}
+
+// more is what few sources know of an instance.
+type more struct {
+	uid     metric.PodUID
+	path    metric.CgroupPath
+	inode   uint64
+	sandbox metric.ContainerID
+}
+
+// instance returns the entry's instance, without its number of processes, which
+// moves.
+func (e *entry) instance() metric.Instance {
+	i := metric.Instance{ID: e.id, Start: e.start, Origin: e.origin, Line: e.line, Processes: -1}
+	switch {
+	case e.more != nil:
+		i.UID, i.Path, i.Inode, i.Sandbox = e.more.uid, e.more.path, e.more.inode, e.more.sandbox
+	case e.pod != nil:
+		i.UID = e.pod.uid
+	}
+	return i
+}
+
+// is reports whether i is the entry's instance, processes aside.
+func (e *entry) is(i *metric.Instance) bool {
+	if e.start != i.Start || e.line != i.Line || e.origin != i.Origin || e.id != i.ID {
+		return false
+	}
+	if m := e.more; m != nil {
+		return m.uid == i.UID && m.path == i.Path && m.inode == i.Inode && m.sandbox == i.Sandbox
+	}
+	if i.Path != "" || i.Inode != 0 || i.Sandbox != "" {
+		return false
+	}
+	if e.pod == nil {
+		return i.UID == ""
+	}
+	return i.UID == e.pod.uid
+}
+
+// put makes the entry's instance i.
+func (e *entry) put(i *metric.Instance) {
+	e.id, e.start, e.origin, e.line = i.ID, i.Start, i.Origin, i.Line
+	if !e.is(i) {
+		e.more = &more{i.UID, i.Path, i.Inode, i.Sandbox}
+	}
 }
 
 // run is a stretch of entries of one kind in one namespace.
 type run struct {
-	kind      metric.Kind
 	namespace metric.Namespace
-	from, to  int
+	from, to  uint32
+	kind      metric.Kind
 }
 
-// shape is what a sample is like but for its numbers. Few samples of a node
-// differ in it.
-type shape struct {
-	present        [words]uint64 // the metrics served
-	reasons        [metric.NumGroups]metric.Reason
-	received, held uint16
-	times, windows uint8 // the groups with a time, with a window
-}
-
-// serves reports whether group g has numbers that may be served.
-func (s *shape) serves(g metric.Group) bool { return served(s.reasons[g]) }
-
-// empty reports whether there is nothing to serve.
-func (s *shape) empty() bool { return s.present == [words]uint64{} }
-
-// served reports whether a group with reason r is served.
-func served(r metric.Reason) bool { return r == metric.Measured || r == metric.Ambiguous }
-
-// shapeOf returns the shape of s.
-func shapeOf(s *metric.Sample) shape {
-	sh := shape{reasons: s.Reasons, received: s.Received, held: s.Held}
-	for g := range metric.NumGroups {
-		if s.Times[g] != 0 {
-			sh.times |= 1 << g
-		}
-		if s.Rates[g] != (metric.Window{}) {
-			sh.windows |= 1 << g
-		}
-	}
-	for id := range s.Values.All() {
-		if served(s.Reasons[metric.Catalogue[id].Group]) {
-			sh.present[id/64] |= 1 << (id % 64)
-		}
-	}
-	return sh
-}
-
-// holds reports whether entry i describes s.
-func (d *directory) holds(i int, s *metric.Sample) bool {
+// describes reports whether entry i has the name and the instance of s. named
+// says that the name is known to be.
+func (d *directory) describes(i int, s *metric.Sample, named bool) bool {
 	e := &d.entries[i]
-	if !sameName(e.entity, &s.Entity) || !sameInstance(&e.instance, &s.Instance) {
-		return false
-	}
-	return d.shapes[e.shape] == shapeOf(s)
+	return (named || e.of(&s.Entity)) && e.is(&s.Instance)
 }
 
-// sameName compares two entities of one node. Whoever fills a batch may leave
-// Node empty in its samples.
-func sameName(a, b *metric.Entity) bool {
-	return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Pod == b.Pod && a.Name == b.Name && a.Part == b.Part
-}
+// fits reports whether the numbers of s are of entry i's shape.
+func (d *directory) fits(i int, s *metric.Sample) bool { return d.shapes[d.entries[i].shape].fits(s) }
 
-// sameInstance compares two instances but for their number of processes.
-func sameInstance(a, b *metric.Instance) bool {
-	return a.Start == b.Start && a.Origin == b.Origin && a.Inode == b.Inode && a.Line == b.Line &&
-		a.ID == b.ID && a.UID == b.UID && a.Path == b.Path
-}
-
-// compareNames orders the entities of one node as metric.Entity.Compare does.
-func compareNames(a, b *metric.Entity) int {
-	if a.Kind != b.Kind {
-		return int(a.Kind) - int(b.Kind)
-	}
-	if c := strings.Compare(string(a.Namespace), string(b.Namespace)); c != 0 {
-		return c
-	}
-	if c := strings.Compare(string(a.Pod), string(b.Pod)); c != 0 {
-		return c
-	}
-	if c := strings.Compare(a.Name, b.Name); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Part, b.Part)
-}
-
-// newDirectory describes samples, which are sorted and of one node. Entities
-// that were in old are shared with it.
+// newDirectory describes samples, which are sorted and of one node. What was in
+// old is shared with it; old may be nil.
 func newDirectory(node metric.NodeName, samples []*metric.Sample, old *directory) *directory {
-	d := &directory{entries: make([]entry, len(samples))}
-	shapes := map[shape]uint32{}
+	d := &directory{node: node, entries: make([]entry, len(samples))}
+	pods := keysOf(samples, old)
 	for i, s := range samples {
-		sh := shapeOf(s)
+		e := &d.entries[i]
+		if at, ok := old.find(&s.Entity); ok {
+			e.what = old.entries[at].what
+		} else {
+			e.what = whatOf(&s.Entity)
+		}
+		if inPod(&s.Entity) {
+			e.pod = pods[s.Entity.PodRef()]
+		}
+		e.put(&s.Instance)
+	}
+	d.giveShapes(samples, old)
+	d.index()
+	return d
+}
+
+// keysOf returns the pods of samples, those of old where they are the same.
+func keysOf(samples []*metric.Sample, old *directory) map[metric.PodRef]*podKey {
+	keys := map[metric.PodRef]*podKey{}
+	for _, s := range samples {
+		if !inPod(&s.Entity) {
+			continue
+		}
+		ref := s.Entity.PodRef()
+		if keys[ref] == nil {
+			keys[ref] = old.key(ref)
+		}
+		k, uid := keys[ref], s.Instance.UID
+		if k == nil || uid != "" && (k.uid == "" || k.uid != uid && s.Entity.Kind == metric.Pod && s.Entity.Part == "") {
+			keys[ref] = &podKey{ref, uid}
+		}
+	}
+	return keys
+}
+
+// key returns the key of a pod, or nil. d may be nil.
+func (d *directory) key(ref metric.PodRef) *podKey {
+	if d == nil {
+		return nil
+	}
+	for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
+		if from, to := d.ofPod(kind, ref); from < to {
+			return d.entries[from].pod
+		}
+	}
+	return nil
+}
+
+// refit returns d, or one of its entries with the shapes that samples have now.
+func (d *directory) refit(samples []*metric.Sample) *directory {
+	for i, s := range samples {
+		if !d.fits(i, s) {
+			return d.reshaped(samples)
+		}
+	}
+	return d
+}
+
+// reshaped returns d with the shapes that samples have now.
+func (d *directory) reshaped(samples []*metric.Sample) *directory {
+	next := *d
+	next.entries, next.shapes = slices.Clone(d.entries), nil
+	next.giveShapes(samples, d)
+	return &next
+}
+
+// giveShapes finds each entry's shape and the place of its record. old, which
+// may be nil or have the same entries as d, says what shapes were.
+func (d *directory) giveShapes(samples []*metric.Sample, old *directory) {
+	shapes := map[shape]uint32{}
+	d.words = 0
+	for i, s := range samples {
+		var before *shape
+		if at, ok := old.find(&s.Entity); ok {
+			before = &old.shapes[old.entries[at].shape]
+		}
+		sh := shapeOf(s, before)
 		n, ok := shapes[sh]
 		if !ok {
 			n = uint32(len(d.shapes))
 			shapes[sh] = n
 			d.shapes = append(d.shapes, sh)
 		}
-		e := &d.entries[i]
-		e.entity, e.instance, e.shape = old.intern(node, &s.Entity), s.Instance, n
-		e.instance.Processes = 0
+		d.entries[i].shape, d.entries[i].at = n, uint32(d.words)
+		d.words += sh.size()
 	}
 	d.shapes = slices.Clip(d.shapes)
+}
+
+// index notes where kinds and namespaces begin.
+func (d *directory) index() {
 	kind := 0
 	for i := range d.entries {
-		e := d.entries[i].entity
-		for ; kind <= int(e.Kind); kind++ {
+		e := &d.entries[i]
+		of := e.what.Value().kind
+		for ; kind <= int(of); kind++ {
 			d.kinds[kind] = i
 		}
-		if e.Kind != metric.Pod && e.Kind != metric.Container {
+		if !ofPod(of) {
 			continue
 		}
-		if n := len(d.runs) - 1; n >= 0 && d.runs[n].kind == e.Kind && d.runs[n].namespace == e.Namespace {
-			d.runs[n].to = i + 1
+		if n := len(d.runs) - 1; n >= 0 && d.runs[n].kind == of && d.runs[n].namespace == e.ref().Namespace {
+			d.runs[n].to = uint32(i + 1)
 		} else {
-			d.runs = append(d.runs, run{e.Kind, e.Namespace, i, i + 1})
+			d.runs = append(d.runs, run{e.ref().Namespace, uint32(i), uint32(i + 1), of})
 		}
 	}
 	for ; kind <= metric.NumKinds; kind++ {
 		d.kinds[kind] = len(d.entries)
 	}
-	return d
-}
-
-// intern returns the stored copy of e, made to be of node.
-func (d *directory) intern(node metric.NodeName, e *metric.Entity) *metric.Entity {
-	if i, ok := d.find(e); ok {
-		return d.entries[i].entity
-	}
-	kept := *e
-	kept.Node = node
-	return &kept
+	d.runs = slices.Clip(d.runs)
 }
 
 // find returns where e is, its node left aside. d may be nil.
@@ -168,7 +223,26 @@ func (d *directory) find(e *metric.Entity) (int, bool) {
 	if d == nil {
 		return 0, false
 	}
-	return sort.Find(len(d.entries), func(i int) int { return compareNames(e, d.entries[i].entity) })
+	return sort.Find(len(d.entries), func(i int) int { return -d.entries[i].compareTo(e) })
+}
+
+// isPod reports whether entry i is a pod itself.
+func (d *directory) isPod(i int) bool {
+	return i >= d.kinds[metric.Pod] && i < d.kinds[metric.Pod+1] && d.entries[i].what.Value().part == ""
+}
+
+// after returns the entries of a pod's containers, given where those of pods
+// before it end.
+func (d *directory) after(at int, pod *podKey) (from, to int) {
+	end := d.kinds[metric.Container+1]
+	for at < end && comparePodKeys(d.entries[at].pod, pod) < 0 {
+		at++
+	}
+	from = at
+	for at < end && d.entries[at].pod == pod {
+		at++
+	}
+	return from, at
 }
 
 // within returns the entries of a kind and, for pods and containers, of a
@@ -187,38 +261,31 @@ func (d *directory) within(kind metric.Kind, namespace metric.Namespace) (from, 
 	if !ok {
 		return 0, 0
 	}
-	return d.runs[i].from, d.runs[i].to
+	return int(d.runs[i].from), int(d.runs[i].to)
 }
 
 // ofPod returns the entries of one pod: of kind Pod or of kind Container.
 func (d *directory) ofPod(kind metric.Kind, ref metric.PodRef) (from, to int) {
 	from, to = d.within(kind, ref.Namespace)
 	entries := d.entries[from:to]
-	to = from + sort.Search(len(entries), func(i int) bool { return entries[i].entity.Pod > ref.Name })
-	from += sort.Search(len(entries), func(i int) bool { return entries[i].entity.Pod >= ref.Name })
+	to = from + sort.Search(len(entries), func(i int) bool { return entries[i].pod.Name > ref.Name })
+	from += sort.Search(len(entries), func(i int) bool { return entries[i].pod.Name >= ref.Name })
 	return from, to
 }
 
 // pods returns the pods that have an entry, themselves or by a container,
 // sorted. d may be nil.
-func (d *directory) pods() []metric.PodRef {
+func (d *directory) pods() []*podKey {
 	if d == nil {
 		return nil
 	}
-	var refs []metric.PodRef
+	var keys []*podKey
 	for i := d.kinds[metric.Pod]; i < len(d.entries); i++ {
-		ref := d.entries[i].entity.PodRef()
-		if n := len(refs); n == 0 || refs[n-1] != ref {
-			refs = append(refs, ref)
+		key := d.entries[i].pod
+		if n := len(keys); n == 0 || keys[n-1] != key {
+			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(refs, comparePods)
-	return slices.Compact(refs)
-}
-
-func comparePods(a, b metric.PodRef) int {
-	if c := strings.Compare(string(a.Namespace), string(b.Namespace)); c != 0 {
-		return c
-	}
-	return strings.Compare(string(a.Name), string(b.Name))
+	slices.SortFunc(keys, comparePodKeys)
+	return slices.Compact(keys)
 }

@@ -1,18 +1,18 @@
 // Package memory remembers what the pipeline measured and shows it to readers
 // as immutable snapshots, so that a LIST never holds up a scrape.
 //
-// It keeps two stores. The short one holds the full samples of the last rounds
-// of each source of each node. The long one, the history, holds the metrics
-// the APIs serve over time, at the resolution they were read and in about four
-// bytes a point.
+// It keeps two stores. The short one holds the full samples of the last round
+// (or rounds) of each source of each node. The long one, the history, holds the
+// metrics the APIs serve over time, at the resolution they were read and in about
+// two bytes a point.
 //
 // # What is stored
 //
 // What seldom changes (names, instances, which metrics there are, verdicts on
 // groups) is a directory, shared by rounds until it changes. What changes each
-// round is one byte slice, encoded in the directory's order; see round.go and
-// history.go for the bytes. A node that did not change costs one such slice
-// for each store and round, and a few words that publish it.
+// round is one slice of words, in the directory's order, and one of bytes for the
+// history; see round.go and pack.go. A node that did not change costs these two and
+// a few words that publish them, however large the cluster is.
 //
 // # What is served
 //

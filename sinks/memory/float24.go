@@ -11,8 +11,10 @@ type float24 uint32
 const (
 	absent float24 = 0
 	zero   float24 = 1
+	// sum is a pod's value that is the sum of its containers'.
+	sum float24 = 2
 	// Codes below 1<<mantissaBits have no exponent, so there is room for the
-	// two above.
+	// three above.
 	mantissaBits = 17
 	maxFloat24   = 1<<24 - 1
 	// cut is how many of a float64's mantissa bits go.
@@ -35,10 +37,10 @@ func toFloat24(v float64) float24 {
 	return float24(min(rounded-bias, maxFloat24))
 }
 
-// float returns the value, and whether there is one.
+// float returns the value, and whether there is one here.
 func (f float24) float() (float64, bool) {
 	switch f {
-	case absent:
+	case absent, sum:
 		return 0, false
 	case zero:
 		return 0, true

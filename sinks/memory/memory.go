@@ -9,11 +9,11 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Sink remembers batches. Write and Forget take turns; Snapshot and Stats wait
-// for nobody.
+// Sink remembers batches. Write and Forget take turns. Snapshot waits for
+// neither, but for the moment in which one of them puts its result in place.
 type Sink struct {
-	opts    Options
-	tracked []tracked
+	opts     Options
+	recorder recorder
 
 	mu struct {
 		sync.Mutex
@@ -25,7 +25,8 @@ type Sink struct {
 		bytes     int // of the history
 		scratch   scratch
 	}
-	snapshot atomic.Pointer[Snapshot]
+	shown    shown
+	snapshot atomic.Pointer[Snapshot] // of shown; nil once that changed
 	stats    struct{ entities, historyBytes, dropped atomic.Int64 }
 }
 
@@ -40,6 +41,7 @@ type feed struct {
 	// order is where in the batch each of the directory's entries lay in the
 	// last round: most sources report in the same order again.
 	order   []int32
+	layout  *metric.Layout // of that batch
 	history history
 }
 
@@ -49,22 +51,17 @@ type scratch struct {
 	sorted   []*metric.Sample
 	verdicts []*metric.Verdict
 	where    map[*metric.Sample]int32
-	bytes    []byte
 }
 
 // New returns a Sink that remembers nothing yet.
 func New(o Options) *Sink {
 	s := &Sink{opts: o.withDefaults()}
-	s.tracked = track(s.opts.HistoryMetrics)
+	s.recorder = recorder{metrics: track(s.opts.HistoryMetrics), layouts: map[layout]*layout{}, keep: s.opts.History}
 	s.mu.feeds = map[feedKey]*feed{}
 	s.mu.nodesOf = map[string]map[metric.NodeName]struct{}{}
 	s.mu.contested = map[metric.PodRef]struct{}{}
-	s.snapshot.Store(&Snapshot{tracked: s.tracked})
 	return s
 }
-
-// Snapshot returns what is known now. It costs one atomic load.
-func (s *Sink) Snapshot() *Snapshot { return s.snapshot.Load() }
 
 // Stats is how much a Sink holds.
 type Stats struct {
@@ -154,57 +151,55 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	}
 	reported := len(sc.samples)
 
-	samples, d, over := s.arrange(f, node)
-	if over != nil {
-		sc.verdicts = append(sc.verdicts, over)
-	}
-	sc.bytes = appendRound(sc.bytes[:0], d, now, samples)
-	latest := round{dir: d, at: b.Ended, base: now, data: slices.Clone(sc.bytes)}
-	if len(s.tracked) > 0 {
+	samples, d, moved := s.arrange(f, b, node)
+	latest := newRound(d, b.Ended, samples)
+	if len(s.recorder.metrics) > 0 {
 		s.mu.bytes -= f.history.bytes
-		sc.bytes = f.history.add(s.tracked, d, samples, b.Clock, s.opts.History, now, sc.bytes)
+		f.history.add(&s.recorder, &latest, samples, b.Clock, now)
 		s.mu.bytes += f.history.bytes
 	}
-	v := &view{
+	p := &publication{view: view{
 		source: b.Source, clock: int64(b.Clock), interval: int64(b.Interval),
-		lastRead: now, err: b.Err, samples: reported,
-		rows: f.history.rows, head: f.history.head,
-	}
+		lastRead: now, err: b.Err, samples: reported, past: f.history.past,
+	}}
+	v := &p.view
 	var (
 		old     []round
 		stood   standings
-		oldDir  *directory
 		entries int
 	)
 	if before != nil {
 		old, stood, v.lastSuccess = before.rounds, before.standings, before.lastSuccess
-		oldDir = old[0].dir
-		entries = len(oldDir.entries)
+		entries = len(old[0].dir.entries)
 		old = old[:min(len(old), s.opts.Rounds-1)]
 	}
 	if b.Err == nil {
 		v.lastSuccess = now
 	}
-	v.standings = newStandings(node, sc.verdicts, d, stood, now)
-	v.rounds = append(append(make([]round, 0, len(old)+1), latest), old...)
+	v.standings = newStandings(node, sc.verdicts, stood, now)
+	p.rounds[0] = latest
+	if v.rounds = p.rounds[:]; len(old) > 0 {
+		v.rounds = append(append(make([]round, 0, 1+len(old)), latest), old...)
+	}
 	f.view = v
 	s.mu.entities += len(d.entries) - entries
-	s.publish(node, before, v, oldDir != d, now)
+	s.publish(node, before, p, moved, now)
 	clear(sc.samples)
 	clear(sc.sorted)
 	clear(sc.verdicts)
 }
 
 // arrange returns the samples to keep of those in scratch, sorted, with the
-// directory that describes them; and the verdict on those that were too many.
-func (s *Sink) arrange(f *feed, node metric.NodeName) ([]*metric.Sample, *directory, *metric.Verdict) {
+// directory that describes them, and whether others than last time may be among
+// them. Those that are too many get a verdict.
+func (s *Sink) arrange(f *feed, b *metric.Batch, node metric.NodeName) (_ []*metric.Sample, _ *directory, moved bool) {
 	sc := &s.mu.scratch
 	var d *directory
 	if f.view != nil {
 		d = f.view.rounds[0].dir
 	}
-	if sorted, ok := f.again(d, sc); ok {
-		return sorted, d, nil
+	if sorted, ok := f.again(d, b, sc); ok {
+		return sorted, d.refit(sorted), false
 	}
 	sorted := sc.sorted[:0]
 	for _, sample := range sc.samples {
@@ -215,7 +210,6 @@ func (s *Sink) arrange(f *feed, node metric.NodeName) ([]*metric.Sample, *direct
 	slices.SortStableFunc(sorted, func(a, b *metric.Sample) int { return compareNames(&a.Entity, &b.Entity) })
 	sorted = slices.CompactFunc(sorted, func(a, b *metric.Sample) bool { return sameName(&a.Entity, &b.Entity) })
 
-	var over *metric.Verdict
 	room := s.opts.MaxEntities - s.mu.entities
 	if d != nil {
 		room += len(d.entries)
@@ -223,7 +217,7 @@ func (s *Sink) arrange(f *feed, node metric.NodeName) ([]*metric.Sample, *direct
 	if extra := len(sorted) - max(room, 0); extra > 0 {
 		s.stats.dropped.Add(int64(extra))
 		sorted = sorted[:max(room, 0)]
-		over = &metric.Verdict{
+		sc.verdicts = append(sc.verdicts, &metric.Verdict{
 			Entity: metric.Entity{Kind: metric.Node, Node: node},
 			Reason: metric.OverLimit,
 			Evidence: metric.Evidence{
@@ -231,19 +225,19 @@ func (s *Sink) arrange(f *feed, node metric.NodeName) ([]*metric.Sample, *direct
 				Got:   metric.Sight{Value: float64(extra)},
 				Limit: float64(s.opts.MaxEntities),
 			},
-		}
+		})
 	}
 	sc.sorted = sorted
-	f.remember(sc, sorted)
+	f.remember(b, sc, sorted)
 	if d == nil || len(d.entries) != len(sorted) {
-		return sorted, newDirectory(node, sorted, d), over
+		return sorted, newDirectory(node, sorted, d), true
 	}
 	for i, sample := range sorted {
-		if !d.holds(i, sample) {
-			return sorted, newDirectory(node, sorted, d), over
+		if !d.describes(i, sample, false) {
+			return sorted, newDirectory(node, sorted, d), true
 		}
 	}
-	return sorted, d, over
+	return sorted, d.refit(sorted), false
 }
 
 // keeps reports whether a sample is stored: not what identity turned away, nor
@@ -253,9 +247,9 @@ func keeps(s *metric.Sample) bool {
 	return !s.Rejected() && (k == metric.Node || k == metric.System || ofPod(k))
 }
 
-// again returns the samples in d's order if they are what d describes, in the
-// order of the last round.
-func (f *feed) again(d *directory, sc *scratch) ([]*metric.Sample, bool) {
+// again returns the samples in d's order if they are those that d describes, in
+// the order of the last round.
+func (f *feed) again(d *directory, b *metric.Batch, sc *scratch) ([]*metric.Sample, bool) {
 	if d == nil || len(f.order) != len(d.entries) {
 		return nil, false
 	}
@@ -268,19 +262,30 @@ func (f *feed) again(d *directory, sc *scratch) ([]*metric.Sample, bool) {
 	if kept != len(d.entries) {
 		return nil, false
 	}
+	// Samples that a Layout names have the names they had.
+	named := 0
+	if b.Layout != nil && b.Layout == f.layout && b.Node != "" {
+		named = len(b.Layout.Entities)
+	}
 	sorted := sc.sorted[:0]
 	for i, at := range f.order {
-		if int(at) >= len(sc.samples) || !keeps(sc.samples[at]) || !d.holds(i, sc.samples[at]) {
+		if int(at) >= len(sc.samples) {
 			return nil, false
 		}
-		sorted = append(sorted, sc.samples[at])
+		sample := sc.samples[at]
+		if !keeps(sample) || !d.describes(i, sample, int(at) < named) {
+			return nil, false
+		}
+		sorted = append(sorted, sample)
 	}
 	sc.sorted = sorted
+	f.layout = b.Layout
 	return sorted, true
 }
 
 // remember notes where in the batch the sorted samples lay.
-func (f *feed) remember(sc *scratch, sorted []*metric.Sample) {
+func (f *feed) remember(b *metric.Batch, sc *scratch, sorted []*metric.Sample) {
+	f.layout = b.Layout
 	if sc.where == nil {
 		sc.where = map[*metric.Sample]int32{}
 	}
@@ -292,88 +297,7 @@ func (f *feed) remember(sc *scratch, sorted []*metric.Sample) {
 	for i, sample := range sorted {
 		f.order[i] = sc.where[sample]
 	}
-}
-
-// publish shows readers v in the place of before; v nil for a source that is
-// gone. moved says that entities may have come or gone.
-func (s *Sink) publish(node metric.NodeName, before, v *view, moved bool, now int64) {
-	current := s.snapshot.Load()
-	next := &Snapshot{
-		nodes: current.nodes, homes: current.homes, places: current.places,
-		tracked: s.tracked, at: max(current.at, now),
-	}
-	n := &nodeView{name: node}
-	if old := next.nodes.get(node); old != nil {
-		for _, o := range old.views {
-			if o != before {
-				n.views = append(n.views, o)
-			}
-		}
-	}
-	if moved {
-		next.homes = s.move(next.homes, n, before, v)
-	}
-	if v != nil {
-		n.views = append(n.views, v)
-	}
-	if len(n.views) == 0 {
-		next.nodes = next.nodes.without(node)
-	} else {
-		s.opts.sort(n.views)
-		next.nodes = next.nodes.with(n)
-	}
-	if len(s.mu.contested)+len(next.places) > 0 {
-		next.places = s.settled(next, current.homes, node)
-	}
-	s.snapshot.Store(next)
-	s.stats.entities.Store(int64(s.mu.entities))
-	s.stats.historyBytes.Store(int64(s.mu.bytes))
-}
-
-// move notes which pods came to a node and which left it. others is the node
-// with what its other sources say.
-func (s *Sink) move(h *homes, others *nodeView, before, v *view) *homes {
-	var was, is []metric.PodRef
-	if before != nil {
-		was = before.rounds[0].dir.pods()
-	}
-	if v != nil {
-		is = v.rounds[0].dir.pods()
-	}
-	var come, gone []metric.PodRef
-	for _, ref := range is {
-		if _, ok := slices.BinarySearchFunc(was, ref, comparePods); !ok {
-			come = append(come, ref)
-		}
-	}
-	for _, ref := range was {
-		if _, ok := slices.BinarySearchFunc(is, ref, comparePods); !ok && !others.has(ref) {
-			gone = append(gone, ref)
-		}
-	}
-	h = h.moved(others.name, come, gone)
-	for _, refs := range [...][]metric.PodRef{come, gone} {
-		for _, ref := range refs {
-			if len(h.of(ref)) > 1 {
-				s.mu.contested[ref] = struct{}{}
-			} else {
-				delete(s.mu.contested, ref)
-			}
-		}
-	}
-	return h
-}
-
-// has reports whether the node reports the pod or a container of it.
-func (n *nodeView) has(ref metric.PodRef) bool {
-	for _, v := range n.views {
-		for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
-			if from, to := v.rounds[0].dir.ofPod(kind, ref); from < to {
-				return true
-			}
-		}
-	}
-	return false
+	clear(sc.where)
 }
 
 // Forget frees what a source left of a node; of all its nodes if node is empty.

@@ -89,11 +89,11 @@ func (n *nodeView) each(in stretch, rd *reader, do func(*metric.Sample) bool) bo
 		rd.from[k], rd.to[k] = in(v.rounds[0].dir)
 	}
 	for {
-		var next *metric.Entity
+		var next *entry
 		for k, v := range n.views {
 			if rd.from[k] < rd.to[k] {
-				e := v.rounds[0].dir.entries[rd.from[k]].entity
-				if next == nil || compareNames(e, next) < 0 {
+				e := &v.rounds[0].dir.entries[rd.from[k]]
+				if next == nil || e.compare(next.name) < 0 {
 					next = e
 				}
 			}
@@ -103,7 +103,7 @@ func (n *nodeView) each(in stretch, rd *reader, do func(*metric.Sample) bool) bo
 		}
 		for k, v := range n.views {
 			r := &v.rounds[0]
-			rd.has[k] = rd.from[k] < rd.to[k] && sameName(r.dir.entries[rd.from[k]].entity, next)
+			rd.has[k] = rd.from[k] < rd.to[k] && r.dir.entries[rd.from[k]].compare(next.name) == 0
 			if rd.has[k] {
 				r.decode(rd.from[k], &rd.said[k])
 				rd.from[k]++

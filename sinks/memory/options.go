@@ -15,7 +15,7 @@ import (
 // Options say how much is remembered. The zero Options means the defaults.
 type Options struct {
 	// Rounds is how many rounds of full samples are kept for each source of
-	// each node. Default 3.
+	// each node. Default 1: the last.
 	Rounds int
 	// History is how far back the history reaches. Default 15 minutes;
 	// negative keeps none.
@@ -50,7 +50,7 @@ const maxHistoryMetrics = 64
 
 func (o Options) withDefaults() Options {
 	if o.Rounds <= 0 {
-		o.Rounds = 3
+		o.Rounds = 1
 	}
 	if o.History == 0 {
 		o.History = 15 * time.Minute

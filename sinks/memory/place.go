@@ -100,7 +100,7 @@ func (n *nodeView) started(ref metric.PodRef) (start int64) {
 			d := v.rounds[0].dir
 			from, to := d.ofPod(kind, ref)
 			for i := from; i < to; i++ {
-				start = max(start, d.entries[i].instance.Start)
+				start = max(start, d.entries[i].start)
 			}
 		}
 		if start != 0 {
@@ -110,10 +110,10 @@ func (n *nodeView) started(ref metric.PodRef) (start int64) {
 	return 0
 }
 
-// settled returns next's places as they are after a round of node, where
-// before says who reported what until then. The map is replaced only if
-// something changed.
-func (s *Sink) settled(next *Snapshot, before *homes, node metric.NodeName) map[metric.PodRef]place {
+// settled returns the places as they are after a round of node, which reported
+// the pods gone until then. The map is replaced only if something changed.
+func (s *Sink) settled(gone []*podKey, node metric.NodeName) map[metric.PodRef]place {
+	next := &s.shown
 	places, changed := next.places, false
 	set := func(ref metric.PodRef, p place, ok bool) {
 		if was, had := places[ref]; had == ok && was == p {
@@ -138,7 +138,8 @@ func (s *Sink) settled(next *Snapshot, before *homes, node metric.NodeName) map[
 	}
 	for ref := range s.mu.contested {
 		nodes := next.homes.of(ref)
-		if !slices.Contains(nodes, node) && !slices.Contains(before.of(ref), node) {
+		left := func(pod *podKey) bool { return pod.PodRef == ref }
+		if !slices.Contains(nodes, node) && !slices.ContainsFunc(gone, left) {
 			continue // it was not concerned
 		}
 		was, had := next.places[ref]

@@ -14,43 +14,151 @@ type Point struct {
 	Value float64 // in the catalogue's unit, within 4 millionths
 }
 
-// points returns what rows and the blocks from head on know of metric j of e
-// from one time to another, both included, oldest first.
-func points(rows []row, head *block, e *metric.Entity, t *tracked, j int, from, to int64) []Point {
-	n := sort.Search(len(rows), func(n int) bool { return compareNames(rows[n].entity, e) >= 0 })
-	var found []Point
-	for ; n < len(rows) && sameName(rows[n].entity, e); n++ {
-		r := &rows[n]
-		if r.mask&(1<<j) == 0 {
-			continue
-		}
-		for b := head; b != nil && b.seq >= r.born; b = b.prev.Load() {
-			if p, ok := r.read(b, t, j); ok && p.Time >= from && p.Time <= to {
-				found = append(found, p)
+// past is what a view shows of a history. It is immutable but for the blocks'
+// prev.
+type past struct {
+	rows   []row // sorted by entity
+	packed *block
+	open   *open
+	rounds int   // of open
+	since  int64 // what was received before has expired
+}
+
+// piece is some rounds in a row.
+type piece struct {
+	first  uint32
+	unit   int64
+	stamps []stamp
+	packed *block // or open
+	open   *open
+}
+
+// read fills s with metric j, which goes by key, of a row.
+func (p *piece) read(r *row, key clockKey, j int, s *series) {
+	switch {
+	case r.born >= p.first+uint32(len(p.stamps)):
+		*s = series{} // another row had its place
+	case p.packed != nil:
+		p.packed.read(r, key, j, s)
+	default:
+		p.open.read(len(p.stamps), r, key, j, s)
+	}
+}
+
+// pieces appends what there is, the oldest first.
+func (p *past) pieces(all []piece) []piece {
+	for b := p.packed; b != nil; b = b.prev.Load() {
+		all = append(all, piece{first: b.first, unit: b.unit, stamps: b.stamps, packed: b})
+	}
+	slices.Reverse(all)
+	if p.rounds > 0 {
+		all = append(all, piece{first: p.open.first, unit: p.open.unit, stamps: p.open.stamps[:p.rounds], open: p.open})
+	}
+	return all
+}
+
+// points returns what is known of metric j, which is t, of e from one time to
+// another, both included, oldest first.
+func (p *past) points(e *metric.Entity, t *tracked, j int, from, to int64) []Point {
+	own := p.of(e)
+	if len(own) == 0 {
+		return nil
+	}
+	var some [8]piece
+	pieces := p.pieces(some[:0])
+	var parts []row // those of a pod's containers, once they are asked for
+	if e.Kind == metric.Pod && e.Part == "" {
+		parts = p.containers(e.PodRef())
+	}
+	found := make([]Point, 0, len(pieces)*packRounds)
+	var s series
+	for i := range pieces {
+		piece := &pieces[i]
+		for n := range own {
+			if own[n].layout.mask>>j&1 == 0 {
+				continue
+			}
+			piece.read(&own[n], t.key, j, &s)
+			var sums *[packRounds]Point
+			for k, st := range piece.stamps {
+				if st.received < p.since || piece.first+uint32(k) < own[n].born {
+					continue
+				}
+				v, ok := s.codes[k].float()
+				point := Point{st.base - int64(s.clocks[k])*piece.unit, v}
+				if s.codes[k] == sum {
+					if sums == nil {
+						sums = piece.sum(parts, t.key, j)
+					}
+					point = sums[k]
+					ok = point.Time != 0
+				}
+				if ok && point.Time >= from && point.Time <= to {
+					found = append(found, point)
+				}
 			}
 		}
 	}
-	// Blocks are in the order of reading; times may repeat (a node that had
-	// nothing newer) and, if its clock stepped, run backwards.
-	slices.SortStableFunc(found, func(a, b Point) int { return cmp.Compare(a.Time, b.Time) })
-	return slices.CompactFunc(found, func(a, b Point) bool { return a.Time == b.Time })
+	return inOrder(found)
 }
 
-// read returns the point of metric j, which is t, in b, and whether there is
-// one.
-func (r *row) read(b *block, t *tracked, j int) (Point, bool) {
-	at := func(i uint32) uint32 {
-		if i += r.offset; int(i) < len(b.data) {
-			return uint32(b.data[i])
+// inOrder returns points sorted by time, which they nearly always are. Times may
+// repeat (a node that had nothing newer): the later read is kept. If a node's
+// clock stepped they run backwards.
+func inOrder(points []Point) []Point {
+	slices.Reverse(points)
+	later := func(a, b Point) int { return cmp.Compare(b.Time, a.Time) }
+	if !slices.IsSortedFunc(points, later) {
+		slices.SortStableFunc(points, later)
+	}
+	points = slices.CompactFunc(points, func(a, b Point) bool { return a.Time == b.Time })
+	slices.Reverse(points)
+	return points
+}
+
+// of returns the rows of e: several if it was laid out anew.
+func (p *past) of(e *metric.Entity) []row {
+	from := sort.Search(len(p.rows), func(n int) bool { return p.rows[n].compareTo(e) >= 0 })
+	to := from
+	for to < len(p.rows) && p.rows[to].of(e) {
+		to++
+	}
+	return p.rows[from:to]
+}
+
+// containers returns the rows of a pod's containers and their parts.
+func (p *past) containers(ref metric.PodRef) []row {
+	e := metric.Entity{Kind: metric.Container, Namespace: ref.Namespace, Pod: ref.Name}
+	from := sort.Search(len(p.rows), func(n int) bool { return p.rows[n].compareTo(&e) >= 0 })
+	to := from
+	for to < len(p.rows) && p.rows[to].ref() == ref {
+		to++
+	}
+	return p.rows[from:to]
+}
+
+// sum adds up what the rows of a pod's containers have of metric j in each round.
+// Time is the oldest one's; 0 if there is none.
+func (p *piece) sum(rows []row, key clockKey, j int) *[packRounds]Point {
+	var sums [packRounds]Point
+	var s series
+	for n := range rows {
+		r := &rows[n]
+		if r.layout.mask>>j&1 == 0 || r.what.Value().part != "" {
+			continue
 		}
-		return 0 // what is cut off is zeros
+		p.read(r, key, j, &s)
+		for k, st := range p.stamps {
+			v, ok := s.codes[k].float()
+			if !ok || p.first+uint32(k) < r.born {
+				continue
+			}
+			at := st.base - int64(s.clocks[k])*p.unit
+			if sums[k].Time == 0 || at < sums[k].Time {
+				sums[k].Time = at
+			}
+			sums[k].Value += v
+		}
 	}
-	i := r.at(j)
-	v, ok := float24(at(i) | at(i+1)<<8 | at(i+2)<<16).float()
-	if !ok {
-		return Point{}, false
-	}
-	i = 2 * uint32(r.clock(t.key))
-	ago := int64(at(i) | at(i+1)<<8)
-	return Point{Time: b.base - ago*b.unit, Value: v}, true
+	return &sums
 }

@@ -11,14 +11,13 @@ type view struct {
 	source      string
 	clock       int64 // nanoseconds; 0 if unknown
 	interval    int64
-	lastRead    int64 // nanoseconds since the Unix epoch
+	lastRead    int64 // nanoseconds since the Unix era
 	lastSuccess int64 // 0 for never
 	err         error
 	samples     int // in the batch, those turned away included
 	standings   standings
 	rounds      []round // newest first; at least one
-	rows        []row
-	head        *block
+	past        past
 }
 
 // nodeView is what all sources say of one node, the preferred first. It is
@@ -28,15 +27,29 @@ type nodeView struct {
 	views []*view
 }
 
-// roster is the sorted list of nodes. It is immutable; changing one of 5,000
-// nodes copies a kilobyte, not 5,000 pointers. The zero roster is empty.
+// era counts snapshots. What the writer made since the last one was taken
+// nobody reads yet, so that it may be changed in place; what is older is shared
+// with readers and copied first. So a Write costs the same on a large cluster
+// as on a small one, and only a snapshot that is taken makes the next writes
+// copy, each part once.
+type era uint64
+
+// roster is the sorted list of nodes. As a part of a Snapshot it is immutable.
+// The zero roster is empty.
 type roster struct {
-	names  []metric.NodeName
-	chunks []*[chunk]*nodeView
+	names  []metric.NodeName // replaced, never changed
+	chunks []*chunk
+	made   era // chunks
 }
 
-// chunk is about the root of the number of nodes of a large cluster.
-const chunk = 64
+// chunkNodes is about the root of the number of nodes of a large cluster.
+const chunkNodes = 64
+
+// chunk is a stretch of a roster.
+type chunk struct {
+	made  era
+	nodes [chunkNodes]*nodeView
+}
 
 // get returns the view of a node, or nil.
 func (r *roster) get(name metric.NodeName) *nodeView {
@@ -47,43 +60,46 @@ func (r *roster) get(name metric.NodeName) *nodeView {
 	return r.at(i)
 }
 
-func (r *roster) at(i int) *nodeView { return r.chunks[i/chunk][i%chunk] }
+func (r *roster) at(i int) *nodeView { return r.chunks[i/chunkNodes].nodes[i%chunkNodes] }
 
-// with returns the roster with n in it.
-func (r *roster) with(n *nodeView) roster {
+// put puts n in the place of what was there of its name.
+func (r *roster) put(now era, n *nodeView) {
 	i, ok := slices.BinarySearch(r.names, n.name)
 	if !ok {
 		// Rare: a new node shifts those behind it.
-		return r.rebuild(slices.Insert(slices.Clone(r.names), i, n.name), n)
+		r.rebuild(now, slices.Insert(slices.Clone(r.names), i, n.name), n)
+		return
 	}
-	next := roster{r.names, slices.Clone(r.chunks)}
-	c := *next.chunks[i/chunk]
-	c[i%chunk] = n
-	next.chunks[i/chunk] = &c
-	return next
+	if r.made != now {
+		r.chunks, r.made = slices.Clone(r.chunks), now
+	}
+	c := r.chunks[i/chunkNodes]
+	if c.made != now {
+		c = &chunk{made: now, nodes: c.nodes}
+		r.chunks[i/chunkNodes] = c
+	}
+	c.nodes[i%chunkNodes] = n
 }
 
-// without returns the roster without a node.
-func (r *roster) without(name metric.NodeName) roster {
-	i, ok := slices.BinarySearch(r.names, name)
-	if !ok {
-		return *r
+// remove takes a node out.
+func (r *roster) remove(now era, name metric.NodeName) {
+	if i, ok := slices.BinarySearch(r.names, name); ok {
+		r.rebuild(now, slices.Delete(slices.Clone(r.names), i, i+1), nil)
 	}
-	return r.rebuild(slices.Delete(slices.Clone(r.names), i, i+1), nil)
 }
 
-// rebuild returns a roster of those names. added is the one that is new.
-func (r *roster) rebuild(names []metric.NodeName, added *nodeView) roster {
-	next := roster{names, make([]*[chunk]*nodeView, (len(names)+chunk-1)/chunk)}
+// rebuild makes r a roster of those names. added is the one that is new.
+func (r *roster) rebuild(now era, names []metric.NodeName, added *nodeView) {
+	next := roster{names, make([]*chunk, (len(names)+chunkNodes-1)/chunkNodes), now}
 	for i, name := range names {
-		if i%chunk == 0 {
-			next.chunks[i/chunk] = new([chunk]*nodeView)
+		if i%chunkNodes == 0 {
+			next.chunks[i/chunkNodes] = &chunk{made: now}
 		}
 		n := added
 		if n == nil || name != n.name {
 			n = r.get(name)
 		}
-		next.chunks[i/chunk][i%chunk] = n
+		next.chunks[i/chunkNodes].nodes[i%chunkNodes] = n
 	}
-	return next
+	*r = next
 }

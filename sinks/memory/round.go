@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"encoding/binary"
 	"math"
 	"math/bits"
 	"time"
@@ -12,101 +11,117 @@ import (
 // round is one round of one source: a directory, and the numbers in its order.
 // It is immutable.
 //
-// data begins with the offset of each entry's record, four bytes each, little
-// endian. A record is a sequence of varints:
+// data holds a record for each entry, at entry.at, as its shape says:
 //
-//	processes
-//	for each group with a time:   the time, from that of the group before (the first: from base)
-//	for each group with a window: its end, from the group's time; its length, from that of the window before
-//	for each metric served:       the value's float64 bits, byte-reversed: round numbers end in zeros
+//	each moment, in nanoseconds since the Unix epoch
+//	for each group with a window: the window's length, in nanoseconds
+//	the number of processes, if it is known
+//	each value served, in the catalogue's order: the bits of its float64
 //
-// so every number is exact.
+// so that every number is exact, and found without decoding those before it.
 type round struct {
 	dir  *directory
 	at   time.Time // when the read ended
-	base int64     // at, in nanoseconds since the Unix epoch
-	data []byte
+	data []uint64
 }
 
-// appendRound appends the encoded numbers of samples, which are in d's order.
-func appendRound(buf []byte, d *directory, base int64, samples []*metric.Sample) []byte {
-	begin := len(buf)
-	for range samples {
-		buf = append(buf, 0, 0, 0, 0)
-	}
+// newRound returns the numbers of samples, which are in d's order.
+func newRound(d *directory, at time.Time, samples []*metric.Sample) round {
+	data := make([]uint64, 0, d.words)
 	for i, s := range samples {
-		binary.LittleEndian.PutUint32(buf[begin+4*i:], uint32(len(buf)-begin))
-		buf = appendSample(buf, &d.shapes[d.entries[i].shape], base, s)
+		data = appendRecord(data, &d.shapes[d.entries[i].shape], s)
 	}
-	return buf
+	return round{dir: d, at: at, data: data}
 }
 
-func appendSample(buf []byte, sh *shape, base int64, s *metric.Sample) []byte {
-	buf = binary.AppendVarint(buf, int64(s.Instance.Processes))
-	last := base
-	for m := sh.times; m != 0; m &= m - 1 {
-		t := s.Times[bits.TrailingZeros8(m)]
-		buf = binary.AppendVarint(buf, t-last)
-		last = t
+func appendRecord(data []uint64, sh *shape, s *metric.Sample) []uint64 {
+	begin := len(data)
+	data = data[:begin+int(sh.moments)]
+	for m := sh.keys; m != 0; m &= m - 1 {
+		k := clockKey(bits.TrailingZeros16(m))
+		data[begin+slot(sh.slots, k)] = uint64(momentOf(s, k))
 	}
-	length := time.Duration(0)
 	for m := sh.windows; m != 0; m &= m - 1 {
-		g := bits.TrailingZeros8(m)
-		buf = binary.AppendVarint(buf, s.Rates[g].End-s.Times[g])
-		buf = binary.AppendVarint(buf, int64(s.Rates[g].Length-length))
-		length = s.Rates[g].Length
+		data = append(data, uint64(s.Rates[bits.TrailingZeros8(m)].Length))
+	}
+	if sh.processes {
+		data = append(data, uint64(s.Instance.Processes))
 	}
 	for id, v := range s.Values.All() {
-		if sh.present[id/64]&(1<<(id%64)) != 0 {
-			buf = binary.AppendUvarint(buf, bits.ReverseBytes64(math.Float64bits(v)))
+		if sh.present[id/64]>>(id%64)&1 != 0 {
+			data = append(data, math.Float64bits(v))
 		}
 	}
-	return buf
+	return data
+}
+
+// record returns the shape and the words of entry i.
+func (r *round) record(i int) (*shape, []uint64) {
+	e := &r.dir.entries[i]
+	return &r.dir.shapes[e.shape], r.data[e.at:]
+}
+
+// value returns what entry i has of a metric, and whether it is served. It
+// decodes nothing else.
+func (r *round) value(i int, id metric.ID) (float64, bool) {
+	sh, rec := r.record(i)
+	n, ok := sh.value(id)
+	if !ok {
+		return 0, false
+	}
+	return math.Float64frombits(rec[n]), true
+}
+
+// time returns when group g of entry i was read; 0 if it was not.
+func (r *round) time(i int, g metric.Group) int64 {
+	sh, rec := r.record(i)
+	if !sh.dated(timeOf(g)) {
+		return 0
+	}
+	return int64(rec[slot(sh.slots, timeOf(g))])
+}
+
+// window returns over which window the rates of group g of entry i were
+// measured; zero if it has none.
+func (r *round) window(i int, g metric.Group) metric.Window {
+	sh, rec := r.record(i)
+	return sh.window(rec, g)
+}
+
+func (s *shape) window(rec []uint64, g metric.Group) metric.Window {
+	if !s.dated(endOf(g)) {
+		return metric.Window{}
+	}
+	n := int(s.moments) + bits.OnesCount8(s.windows&(1<<g-1))
+	return metric.Window{End: int64(rec[slot(s.slots, endOf(g))]), Length: time.Duration(rec[n])}
 }
 
 // decode fills s with entry i, in the memory s has.
 func (r *round) decode(i int, s *metric.Sample) {
 	e := &r.dir.entries[i]
-	sh := &r.dir.shapes[e.shape]
+	sh, rec := r.record(i)
 	values := s.Values
 	values.Reset()
 	*s = metric.Sample{
-		Entity: *e.entity, Instance: e.instance, Values: values,
+		Entity: e.entity(r.dir.node), Instance: e.instance(), Values: values,
 		Received: sh.received, Held: sh.held, Reasons: sh.reasons,
 	}
-	rec := varints(r.data[binary.LittleEndian.Uint32(r.data[4*i:]):])
-	s.Instance.Processes = int32(rec.signed())
-	last := r.base
 	for m := sh.times; m != 0; m &= m - 1 {
-		last += rec.signed()
-		s.Times[bits.TrailingZeros8(m)] = last
+		g := metric.Group(bits.TrailingZeros8(m))
+		s.Times[g] = int64(rec[slot(sh.slots, timeOf(g))])
 	}
-	length := time.Duration(0)
 	for m := sh.windows; m != 0; m &= m - 1 {
-		g := bits.TrailingZeros8(m)
-		s.Rates[g].End = s.Times[g] + rec.signed()
-		length += time.Duration(rec.signed())
-		s.Rates[g].Length = length
+		g := metric.Group(bits.TrailingZeros8(m))
+		s.Rates[g] = sh.window(rec, g)
+	}
+	n := sh.head()
+	if sh.processes {
+		s.Instance.Processes = int32(rec[n-1])
 	}
 	for w, word := range sh.present {
 		for ; word != 0; word &= word - 1 {
-			v := math.Float64frombits(bits.ReverseBytes64(rec.unsigned()))
-			s.Values.Set(metric.ID(w*64+bits.TrailingZeros64(word)), v)
+			s.Values.Set(metric.ID(w*64+bits.TrailingZeros64(word)), math.Float64frombits(rec[n]))
+			n++
 		}
 	}
-}
-
-// varints is a sequence of varints that this package wrote.
-type varints []byte
-
-func (v *varints) unsigned() uint64 {
-	x, n := binary.Uvarint(*v)
-	*v = (*v)[n:]
-	return x
-}
-
-func (v *varints) signed() int64 {
-	x, n := binary.Varint(*v)
-	*v = (*v)[n:]
-	return x
 }

@@ -15,7 +15,7 @@ import (
 // history alone shortens as it expires.
 type Snapshot struct {
 	nodes   roster
-	homes   *homes
+	homes   homes
 	places  map[metric.PodRef]place
 	tracked []tracked
 	at      int64
@@ -200,14 +200,14 @@ func (s *Snapshot) nodeOf(e metric.Entity) metric.NodeName {
 		return ""
 	}
 	ref := e.PodRef()
-	if node, ok := s.homes.one(ref); ok {
-		return node
+	nodes := s.homes.of(ref)
+	if len(nodes) == 1 {
+		return nodes[0]
 	}
 	if p, ok := s.places[ref]; ok {
 		return p.winner
 	}
 	// Several report it, at most one of them with numbers.
-	nodes := s.homes.of(ref)
 	for _, name := range nodes {
 		if n := s.nodes.get(name); n != nil && n.serves(ref) {
 			return name
@@ -233,8 +233,8 @@ func (s *Snapshot) Pod(ref metric.PodRef) (pod *metric.Sample, containers []*met
 		d := v.rounds[0].dir
 		from, to := d.ofPod(metric.Container, ref)
 		for i := from; i < to; i++ {
-			if c := d.entries[i].entity; c.Part == "" {
-				names = append(names, c.Name)
+			if c := d.entries[i].what.Value(); c.part == "" {
+				names = append(names, c.name)
 			}
 		}
 	}
@@ -263,7 +263,7 @@ func (s *Snapshot) History(e metric.Entity, id metric.ID, from, to time.Time) []
 		return nil
 	}
 	for _, v := range n.views {
-		if p := points(v.rows, v.head, &e, &s.tracked[j], j, from.UnixNano(), to.UnixNano()); len(p) > 0 {
+		if p := v.past.points(&e, &s.tracked[j], j, from.UnixNano(), to.UnixNano()); len(p) > 0 {
 			return p
 		}
 	}

@@ -34,8 +34,8 @@ func (all standings) of(e *metric.Entity) standings {
 }
 
 // newStandings keeps verdicts, which are of node, with the times since they
-// stand that before knows. Entities are shared with d and before.
-func newStandings(node metric.NodeName, verdicts []*metric.Verdict, d *directory, before standings, now int64) standings {
+// stand that before knows. Entities are shared with before.
+func newStandings(node metric.NodeName, verdicts []*metric.Verdict, before standings, now int64) standings {
 	if len(verdicts) == 0 {
 		return nil
 	}
@@ -79,7 +79,9 @@ func newStandings(node metric.NodeName, verdicts []*metric.Verdict, d *directory
 		case len(earlier) > 0:
 			st.entity = earlier[0].entity
 		default:
-			st.entity = d.intern(node, &v.Entity)
+			kept := v.Entity
+			kept.Node = node
+			st.entity = &kept
 		}
 		all = append(all, st)
 	}

@@ -122,7 +122,7 @@ func (s *Snapshot) misplaced(n *nodeView, yield func(metric.Verdict, time.Time) 
 	for _, v := range n.views {
 		r := &v.rounds[0]
 		for i := r.dir.kinds[metric.Pod]; i < len(r.dir.entries); i++ {
-			p, ok := s.places[r.dir.entries[i].entity.PodRef()]
+			p, ok := s.places[r.dir.entries[i].ref()]
 			if !ok {
 				continue
 			}

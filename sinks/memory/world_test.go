@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ type nodeNames struct {
 	pods       []metric.Entity
 	containers []metric.Entity
 	ids        []metric.ContainerID
+	layout     *metric.Layout
 }
 
 func (c *cluster) names(n int) *nodeNames {
@@ -52,6 +54,7 @@ func (c *cluster) names(n int) *nodeNames {
 			nn.ids = append(nn.ids, metric.ContainerID(fmt.Sprintf("%064d", n*100000+p*100+i)))
 		}
 	}
+	nn.layout = &metric.Layout{Entities: slices.Concat([]metric.Entity{nn.node}, nn.pods, nn.containers)}
 	return nn
 }
 

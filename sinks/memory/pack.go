@@ -1,0 +1,324 @@
+package memory
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sync/atomic"
+)
+
+// packRounds is how many rounds are packed into a block: more would save bytes
+// of its columns' heads, and cost more of what waits to be packed.
+const packRounds = 12
+
+// stamp is when a round was read.
+type stamp struct {
+	base     int64 // the newest time in it, in nanoseconds since the Unix epoch
+	received int64 // by our clock
+}
+
+// block is some rounds of one source, packed by columns. It is immutable but for
+// prev.
+//
+// A row's points take, at index[row.id]<<shift of data (0: it has none; sums: it
+// is the sum of its pod's containers in every round):
+//
+//	1 bit     whether the row has a point in every round
+//	n bits    in which of the n rounds it has, if not in all
+//	column    for each of the row's clocks
+//	column    for each of its values
+//
+// A column is a number for each round in which the row has a point, and packs
+// them as frame of reference (Goldstein, Ramakrishnan and Shaft, "Compressing
+// Relations and Indexes", 1998) or as that of the steps between them, whichever
+// is shorter: what stands still takes nothing, what wavers its range, what climbs
+// its steps' range.
+//
+//	1 bit     0: offsets from the least; 1: steps, signed (zigzag)
+//	5 bits    how many bits each takes
+//	w bits    the least, or the first; w is 16 for a clock, 24 for a value
+//	...       the offsets, or, one less, the steps
+type block struct {
+	first  uint32 // counts the source's rounds
+	shift  uint8
+	unit   int64 // of clocks, in nanoseconds
+	stamps []stamp
+	index  []uint16
+	data   []byte // and 8 bytes to read beyond
+	// prev is the block before. It is cut when that expires, while readers
+	// that began earlier may still walk on.
+	prev atomic.Pointer[block]
+}
+
+const (
+	clockBits = 16
+	valueBits = 24
+	// headBits are those of a column but for its first number.
+	headBits = 1 + 5
+	slack    = 8
+	// sums stands in the index.
+	sums = 1<<16 - 1
+)
+
+// bitWriter appends bits, the lowest first.
+type bitWriter struct {
+	data []byte
+	held uint64
+	n    uint // bits held, below 8
+}
+
+func (w *bitWriter) put(v uint32, n uint) {
+	w.held |= uint64(v) << w.n
+	for w.n += n; w.n >= 8; w.n -= 8 {
+		w.data = append(w.data, byte(w.held))
+		w.held >>= 8
+	}
+}
+
+// flush fills up the last byte.
+func (w *bitWriter) flush() {
+	if w.n > 0 {
+		w.data = append(w.data, byte(w.held))
+	}
+	w.held, w.n = 0, 0
+}
+
+// bitsAt returns the n bits at a place.
+func bitsAt(data []byte, at, n int) uint32 {
+	return uint32(binary.LittleEndian.Uint64(data[at>>3:]) >> (at & 7) & (1<<n - 1))
+}
+
+// column packs values, of which there is at least one, of so many bits.
+func (w *bitWriter) column(values []uint32, size uint) {
+	least, most, step := values[0], values[0], uint32(0)
+	for i, v := range values[1:] {
+		least, most = min(least, v), max(most, v)
+		step |= zigzag(v - values[i])
+	}
+	offset, steps := uint(bits.Len32(most-least)), uint(bits.Len32(step))
+	if int(steps)*(len(values)-1) < int(offset)*len(values) {
+		w.put(1, 1)
+		w.put(uint32(steps), 5)
+		w.put(values[0], size)
+		for i, v := range values[1:] {
+			w.put(zigzag(v-values[i]), steps)
+		}
+		return
+	}
+	w.put(0, 1)
+	w.put(uint32(offset), 5)
+	w.put(least, size)
+	for _, v := range values {
+		w.put(v-least, offset)
+	}
+}
+
+func zigzag(d uint32) uint32   { return d<<1 ^ uint32(int32(d)>>31) }
+func unzigzag(z uint32) uint32 { return z>>1 ^ -(z & 1) }
+
+// column unpacks count values of so many bits at a place, to dst if that is not
+// nil, and returns the place after them.
+func column(data []byte, at, count, size int, dst []uint32) int {
+	stepped, each := bitsAt(data, at, 1) == 1, int(bitsAt(data, at+1, 5))
+	at += headBits
+	v := bitsAt(data, at, size)
+	at += size
+	if stepped {
+		count--
+	}
+	end := at + count*each
+	switch {
+	case dst == nil:
+	case stepped:
+		dst[0] = v
+		for i := 1; i <= count; i++ {
+			v += unzigzag(bitsAt(data, at, each))
+			dst[i] = v
+			at += each
+		}
+	default:
+		for i := range count {
+			dst[i] = v + bitsAt(data, at, each)
+			at += each
+		}
+	}
+	return end
+}
+
+// series is one metric of one row over the rounds of a block or of open rounds.
+type series struct {
+	codes  [packRounds]float24
+	clocks [packRounds]uint32
+}
+
+// read fills s with metric j, which goes by key, of a row.
+func (b *block) read(r *row, key clockKey, j int, s *series) {
+	*s = series{}
+	switch {
+	case int(r.id) >= len(b.index) || b.index[r.id] == 0:
+		return
+	case b.index[r.id] == sums:
+		for k := range b.stamps {
+			s.codes[k] = sum
+		}
+		return
+	}
+	at := int(b.index[r.id]) << b.shift << 3
+	all := uint32(1)<<len(b.stamps) - 1
+	here := all
+	if at++; bitsAt(b.data, at-1, 1) == 0 {
+		here = bitsAt(b.data, at, len(b.stamps))
+		at += len(b.stamps)
+	}
+	var clocks, values [packRounds]uint32
+	count := bits.OnesCount32(here)
+	for c := range int(r.layout.count) {
+		var dst []uint32
+		if c == slot(r.layout.clocks, key) {
+			dst = clocks[:]
+		}
+		at = column(b.data, at, count, clockBits, dst)
+	}
+	for range bits.OnesCount64(r.layout.mask & (1<<j - 1)) {
+		at = column(b.data, at, count, valueBits, nil)
+	}
+	column(b.data, at, count, valueBits, values[:])
+	for i := range count {
+		k := bits.TrailingZeros32(here)
+		here &= here - 1
+		s.codes[k], s.clocks[k] = float24(values[i]), clocks[i]
+	}
+}
+
+// open are the rounds that wait to be packed. Whoever reads it knows how many it
+// held then; the writer adds others behind those.
+//
+//	round   row row row ...
+//	row     clock... value...
+//	clock   2 bytes, little endian: how many of the block's units before its base
+//	value   3 bytes, little endian: a float24
+type open struct {
+	first  uint32
+	unit   int64
+	stamps [packRounds]stamp
+	data   [packRounds][]byte
+}
+
+// read fills s with metric j, which goes by key, of a row in the first n rounds.
+func (o *open) read(n int, r *row, key clockKey, j int, s *series) {
+	*s = series{}
+	value, clock := r.layout.value(j), 2*slot(r.layout.clocks, key)
+	for k := range n {
+		if data := r.in(o, k); data != nil {
+			s.codes[k] = float24(number(data, value, 3))
+			s.clocks[k] = number(data, clock, 2)
+		}
+	}
+}
+
+// in returns the row's bytes in round k, nil if it was not there yet.
+func (r *row) in(o *open, k int) []byte {
+	if o.first+uint32(k) < r.born {
+		return nil
+	}
+	return o.data[k][r.offset:][:r.layout.width]
+}
+
+func number(data []byte, at, size int) uint32 {
+	v := uint32(data[at]) | uint32(data[at+1])<<8
+	if size == 3 {
+		v |= uint32(data[at+2]) << 16
+	}
+	return v
+}
+
+// pack packs the n rounds of o, in which rows have ids below ids. buf is
+// scratch, returned to be used again.
+func (o *open) pack(n int, rows []row, ids uint32, buf []byte) (*block, []byte) {
+	b := &block{first: o.first, unit: o.unit, stamps: append([]stamp(nil), o.stamps[:n]...), index: make([]uint16, ids)}
+	// No row takes more than its heads and its bytes in each round.
+	most := 1
+	for i := range rows {
+		l := rows[i].layout
+		most += int(l.width)*(n+1) + (int(l.columns())*headBits+n)/8 + 3
+	}
+	for most>>b.shift >= sums {
+		b.shift++
+		most += len(rows) << b.shift
+	}
+	w := bitWriter{data: buf[:0]}
+	w.data = append(w.data, make([]byte, 1<<b.shift)...) // index 0 is none
+	for i := range rows {
+		r := &rows[i]
+		switch here, all := r.holds(o, n); {
+		case !here:
+			continue
+		case all:
+			b.index[r.id] = sums
+			continue
+		}
+		b.index[r.id] = uint16(len(w.data) >> b.shift)
+		r.pack(o, n, &w)
+		w.flush()
+		for len(w.data)&(1<<b.shift-1) != 0 {
+			w.data = append(w.data, 0)
+		}
+	}
+	b.data = append(make([]byte, 0, len(w.data)+slack), w.data...)[:len(w.data)+slack]
+	return b, w.data
+}
+
+// holds reports whether the row has a point in any of the n rounds, and whether
+// in all of them each of its metrics is a sum.
+func (r *row) holds(o *open, n int) (here, sums bool) {
+	sums = true
+	for k := range n {
+		h, s := r.holdsIn(o, k)
+		here, sums = here || h, sums && s
+	}
+	return here, sums
+}
+
+func (r *row) holdsIn(o *open, k int) (here, sums bool) {
+	data := r.in(o, k)
+	if data == nil {
+		return false, false
+	}
+	sums = true
+	for at := 2 * int(r.layout.count); at < len(data); at += 3 {
+		code := float24(number(data, at, 3))
+		here, sums = here || code != absent, sums && code == sum
+	}
+	return here, sums
+}
+
+// pack appends the row's points in the n rounds of o.
+func (r *row) pack(o *open, n int, w *bitWriter) {
+	var rounds [packRounds][]byte
+	count, here := 0, uint32(0)
+	for k := range n {
+		if has, _ := r.holdsIn(o, k); has {
+			here |= 1 << k
+			rounds[count] = r.in(o, k)
+			count++
+		}
+	}
+	if count == n {
+		w.put(1, 1)
+	} else {
+		w.put(0, 1)
+		w.put(here, uint(n))
+	}
+	var values [packRounds]uint32
+	at := 0
+	for c := range r.layout.columns() {
+		size := 3
+		if c < int(r.layout.count) {
+			size = 2
+		}
+		for i := range count {
+			values[i] = number(rounds[i], at, size)
+		}
+		w.column(values[:count], uint(8*size))
+		at += size
+	}
+}

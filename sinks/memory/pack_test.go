@@ -1,0 +1,111 @@
+package memory
+
+import (
+	"encoding/binary"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Packed rounds read as they did when they were open, whatever is in them.
+func FuzzPack(f *testing.F) {
+	f.Add([]byte{12, 3, 0xff, 1, 2, 3, 4, 5, 6, 7, 8})
+	f.Add([]byte{5, 9, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1})
+	f.Fuzz(func(t *testing.T, in []byte) {
+		next := func() (b byte) {
+			if len(in) > 0 {
+				b, in = in[0], in[1:]
+			}
+			return b
+		}
+		metrics := track([]metric.ID{metric.CPUUsageRate, metric.MemoryUsage, metric.MemoryWorkingSet, metric.NetworkRxRate})
+		rounds := int(next())%packRounds + 1
+		o := &open{first: 100, unit: int64(time.Millisecond)}
+		var rows []row
+		width, ids := uint32(0), uint32(0)
+		for range next()%6 + 1 {
+			// Each metric on a clock of its own, all on one, or in between.
+			l := layout{mask: uint64(next()%15 + 1), count: next()%2 + 1}
+			for j := range metrics {
+				l.clocks |= uint64(j%int(l.count)) << (4 * metrics[j].key)
+			}
+			l.width = 2*uint16(l.count) + 3*uint16(l.columns()-int(l.count))
+			ids += uint32(next() % 3) // some places are another's
+			rows = append(rows, row{layout: &l, born: 98 + uint32(next()%6), offset: width, id: ids})
+			width += uint32(l.width)
+			ids++
+		}
+		data := make([]byte, 0, rounds*int(width))
+		for len(data) < cap(data) {
+			switch c := next(); {
+			case c < 64 && len(data) >= int(width): // as a round ago
+				data = append(data, data[len(data)-int(width)])
+			case c < 128:
+				data = append(data, 0)
+			default:
+				data = append(data, next())
+			}
+		}
+		for k := range rounds {
+			o.stamps[k] = stamp{int64(k), int64(k)}
+			o.data[k] = data[k*int(width) : (k+1)*int(width)]
+		}
+		packed, _ := o.pack(rounds, rows, ids, nil)
+		if !slices.Equal(packed.stamps, o.stamps[:rounds]) {
+			t.Errorf("stamps: got %v, want %v", packed.stamps, o.stamps[:rounds])
+		}
+		for n := range rows {
+			for j := range metrics {
+				if rows[n].layout.mask>>j&1 == 0 {
+					continue
+				}
+				var got, want series
+				packed.read(&rows[n], metrics[j].key, j, &got)
+				o.read(rounds, &rows[n], metrics[j].key, j, &want)
+				for k := range want.codes {
+					// The clock of what is not there says nothing, nor that of a sum.
+					if want.codes[k] == absent || want.codes[k] == sum {
+						got.clocks[k], want.clocks[k] = 0, 0
+					}
+				}
+				if got != want {
+					t.Errorf("row %d metric %d:\n got %v\nwant %v", n, j, got, want)
+				}
+			}
+		}
+	})
+}
+
+// Columns of every width come back as they were, and take what they should.
+func TestColumn(t *testing.T) {
+	for name, c := range map[string]struct {
+		values []uint32
+		size   uint
+		bits   int
+	}{
+		"still":           {[]uint32{7, 7, 7, 7}, 24, 6 + 24},
+		"one":             {[]uint32{1<<24 - 1}, 24, 6 + 24},
+		"wavering":        {[]uint32{100, 107, 101, 106}, 16, 6 + 16 + 4*3},
+		"climbing":        {[]uint32{1000, 2000, 3000, 4000}, 24, 6 + 24 + 3*11},
+		"falling":         {[]uint32{4000, 3000, 2000, 1000}, 24, 6 + 24 + 3*11},
+		"all there is":    {[]uint32{0, 1<<24 - 1}, 24, 6 + 24 + 25},
+		"all of a clock":  {[]uint32{1<<16 - 1, 0}, 16, 6 + 16 + 17},
+		"a climb by ones": {[]uint32{8, 9, 10, 11, 12, 13}, 16, 6 + 16 + 5*2},
+	} {
+		var w bitWriter
+		w.put(1, 3) // not at a byte's beginning
+		w.column(c.values, c.size)
+		w.flush()
+		data := binary.LittleEndian.AppendUint64(w.data, ^uint64(0))
+		got := make([]uint32, len(c.values))
+		end := column(data, 3, len(c.values), int(c.size), got)
+		if !slices.Equal(got, c.values) || end-3 != c.bits {
+			t.Errorf("%s: got %v in %d bits, want %v in %d", name, got, end-3, c.values, c.bits)
+		}
+		if skipped := column(data, 3, len(c.values), int(c.size), nil); skipped != end {
+			t.Errorf("%s: skipped to %d, want %d", name, skipped, end)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package memory
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/weir-metrics/weir/metric"
+	rule "github.com/weir-metrics/weir/metric/served"
+)
+
+// usesOf says what EachUse is to say of a pod, by what Pod says of it.
+func usesOf(s *Snapshot, ref metric.PodRef) *rule.PodUse {
+	own, containers := s.Pod(ref)
+	if !rule.Whole(own) {
+		return nil
+	}
+	u := &rule.PodUse{PodRef: ref, Node: own.Entity.Node, UID: own.Instance.UID}
+	for _, c := range containers {
+		if use, over, ok := rule.UseOf(c); ok {
+			u.Uses, u.Over = append(u.Uses, use), u.Over.Oldest(over)
+		}
+	}
+	if u.Uses == nil {
+		return nil
+	}
+	return u
+}
+
+// TestEachUse holds EachUse and Use to what Pod and package served say, and NodeUse to
+// Lookup, whatever the sources and places, and whatever is no amount.
+func TestEachUse(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	nodes := []metric.NodeName{"n1", "n2", "n3"}
+	sink := New(Options{})
+	var refs []metric.PodRef
+	for _, name := range []string{"a", "b", "c", "d", "e", "gone"} {
+		for _, namespace := range []string{"shop", "data"} {
+			refs = append(refs, pod(namespace, name).PodRef())
+		}
+	}
+	amount := func() float64 {
+		switch r.IntN(12) {
+		case 0:
+			return math.NaN()
+		case 1:
+			return math.Inf(1)
+		case 2:
+			return -1
+		case 3:
+			return 0
+		}
+		return r.Float64() * 1e12
+	}
+	measure := func(b *metric.Batch, e metric.Entity, start int64) {
+		s := use(b, e, amount(), amount())
+		s.Instance.Start = start
+		if r.IntN(3) == 0 {
+			s.Instance.UID = metric.PodUID(e.Pod + "-uid")
+		}
+		switch r.IntN(10) {
+		case 0:
+			s.Values.Delete(metric.MemoryWorkingSet)
+		case 1:
+			s.Reasons[metric.CPU] = metric.FirstSample
+		case 2:
+			s.Reasons[metric.CPU], s.Held = metric.Ambiguous, 1<<metric.CPU
+		case 3:
+			s.Rates[metric.CPU] = metric.Window{}
+		case 4:
+			s.Rates[metric.CPU] = metric.Window{End: s.Times[metric.CPU] - 1e6, Length: time.Duration(r.Int64N(1e11))}
+		}
+	}
+	found, contested := 0, 0
+	for round := range 300 {
+		node := nodes[r.IntN(len(nodes))]
+		source := []string{"kubelet:resource", "kubelet:summary"}[min(1, r.IntN(4))]
+		if round < 100 {
+			source = "kubelet:resource" // one source first, then two
+		}
+		b := at(source, node, time.Duration(round)*time.Second)
+		measure(b, metric.Entity{Kind: metric.Node, Node: node}, 0)
+		for _, ref := range refs[:len(refs)-2] {
+			if r.IntN(3) == 0 {
+				continue
+			}
+			e := on(node, pod(string(ref.Namespace), string(ref.Name)))
+			start := epoch.Add(-time.Duration(r.IntN(3)) * time.Hour).UnixNano()
+			if r.IntN(6) > 0 {
+				measure(b, e, start)
+			}
+			for _, c := range []string{"mesh", "app"} {
+				if r.IntN(6) > 0 {
+					measure(b, containerOf(e, c), start)
+				}
+			}
+			part := e
+			part.Part = "volume:data"
+			use(b, part, 1, 1)
+		}
+		write(t, sink, b)
+
+		snap := sink.Snapshot()
+		contested += len(snap.places)
+		all := map[metric.PodRef]*rule.PodUse{}
+		snap.EachUse(func(u *rule.PodUse) bool {
+			kept := *u
+			kept.Uses = append([]rule.Use(nil), u.Uses...)
+			if all[u.PodRef] != nil {
+				t.Errorf("round %d: %v comes twice", round, u.PodRef)
+			}
+			all[u.PodRef] = &kept
+			return true
+		})
+		for _, ref := range refs {
+			want := usesOf(snap, ref)
+			if diff := cmp.Diff(want, all[ref]); diff != "" {
+				t.Fatalf("round %d, %v (-Pod +EachUse):\n%s", round, ref, diff)
+			}
+			var got rule.PodUse
+			ok := snap.Use(ref, &got)
+			if ok != (want != nil) || ok && !cmp.Equal(*want, got, cmpopts.EquateEmpty()) {
+				t.Fatalf("round %d, %v: Use said %+v, %v; want %+v", round, ref, got, ok, want)
+			}
+			if ok {
+				found++
+			}
+		}
+		for _, name := range nodes {
+			var (
+				want     rule.Use
+				over     rule.Span
+				measured bool
+			)
+			if s, ok := snap.Lookup(metric.Entity{Kind: metric.Node, Node: name}); ok {
+				want, over, measured = rule.UseOf(s)
+			}
+			if u, span, ok := snap.NodeUse(name); ok != measured || ok && (u != want || span != over) {
+				t.Fatalf("round %d, %s: NodeUse said %+v over %+v, %v; want %+v over %+v, %v", round, name, u, span, ok, want, over, measured)
+			}
+		}
+	}
+	if found < 300 || contested < 100 {
+		t.Errorf("%d pods were found and %d places contested: too few to show anything", found, contested)
+	}
+}
+
+// TestEachUseEnds stops after a pod.
+func TestEachUseEnds(t *testing.T) {
+	sink := New(Options{})
+	for _, node := range []metric.NodeName{"n1", "n2"} {
+		b := at("s", node, 0)
+		for _, name := range []string{"a", "b"} {
+			e := on(node, pod(string(node), name))
+			use(b, e, 1, 1)
+			use(b, containerOf(e, "app"), 1, 1)
+		}
+		write(t, sink, b)
+	}
+	for end := 1; end <= 4; end++ {
+		calls := 0
+		sink.Snapshot().EachUse(func(*rule.PodUse) bool { calls++; return calls < end })
+		if calls != end {
+			t.Errorf("do was called %d times, want %d: it then said no", calls, end)
+		}
+	}
+}
+
+// TestUsesAllocateNothing goes through all pods of a cluster, and asks for one.
+func TestUsesAllocateNothing(t *testing.T) {
+	sink := New(Options{})
+	b := at("s", "n1", 0)
+	for _, name := range []string{"a", "b"} {
+		e := on("n1", pod("shop", name))
+		use(b, e, 1, 1)
+		use(b, containerOf(e, "app"), 1, 1)
+	}
+	write(t, sink, b)
+	snap, u := sink.Snapshot(), rule.PodUse{Uses: make([]rule.Use, 0, 4)}
+	if n := testing.AllocsPerRun(100, func() {
+		if !snap.Use(pod("shop", "a").PodRef(), &u) {
+			t.Fatal("not found")
+		}
+	}); n != 0 {
+		t.Errorf("Use allocates %v times, want none", n)
+	}
+}
