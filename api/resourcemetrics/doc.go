@@ -58,10 +58,22 @@
 // given out), creationTimestamp is the time of the answer, and watching is not
 // supported (405).
 //
-// options.go says what the package needs and reads. storage_pods.go and
-// storage_nodes.go are the two resources as the API server calls them, with
-// api.go for what they share; choice.go is what a request selects, read.go turns
-// a view into compact readings, objects.go and table.go readings into API
-// objects, missing.go asks for reasons, warnings.go says them in a LIST, and
+// # How it is answered
+//
+// What nearly everybody asks, a GET or LIST in plain JSON or protobuf, perhaps by label,
+// is appended straight from what the view says, in chunks, to the byte as the library
+// would write the objects. It still passes through all of the library's filters and
+// counts among its requests. All else (tables, CBOR, further options, watching,
+// errors, audits that want the answer) the library's handlers answer with objects.
+//
+// One LIST is one snapshot and one goroutine: no lock, so no read of a node waits for
+// it, and memory that is used again, so that it sets off no collection of its own.
+//
+// options.go says what the package needs and reads. choice.go is what a request selects,
+// read.go turns a view into the compact readings of readings.go, which are all that is
+// ever written: by direct.go, through encoding.go, its two encodings and stream.go; or as
+// objects.go and table.go make API objects of them for storage_pods.go and
+// storage_nodes.go, the two resources as the API server calls them, with api.go for what
+// they share. missing.go asks for reasons, warnings.go says them in a LIST, and
 // openapi.go describes the types.
 package resourcemetrics

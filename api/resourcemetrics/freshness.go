@@ -26,8 +26,11 @@ func newFreshness(r prometheus.Registerer) (freshness, error) {
 	return freshness{nodes: ages.WithLabelValues("nodes"), pods: ages.WithLabelValues("pods")}, nil
 }
 
-// observe notes that a number of the time end (nanoseconds since the Unix
-// epoch) was served now.
-func observe(ages prometheus.Observer, now time.Time, end int64) {
-	ages.Observe(time.Duration(now.UnixNano() - end).Seconds())
+// tell notes how old the numbers of r are that are being served, and returns the time.
+func (a *api) tell(ages prometheus.Observer, r *readings) (now time.Time) {
+	now = a.options.Now()
+	for i := range r.items {
+		ages.Observe(time.Duration(now.UnixNano() - r.items[i].over.End).Seconds())
+	}
+	return now
 }

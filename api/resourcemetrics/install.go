@@ -54,12 +54,13 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 		return fmt.Errorf("install metrics.k8s.io: %w", err)
 	}
 	api := &api{options: o.withDefaults(), ages: ages}
+	nodes, pods := &nodeStorage{api}, &podStorage{api}
 	info := genericapiserver.APIGroupInfo{
 		PrioritizedVersions: []schema.GroupVersion{v1beta1.SchemeGroupVersion},
 		VersionedResourcesStorageMap: map[string]map[string]rest.Storage{
 			v1beta1.SchemeGroupVersion.Version: {
-				"nodes": &nodeStorage{api},
-				"pods":  &podStorage{api},
+				"nodes": nodes,
+				"pods":  pods,
 			},
 		},
 		OptionsExternalVersion: &schema.GroupVersion{Version: "v1"},
@@ -75,6 +76,12 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	}
 	if err := s.InstallAPIGroup(&info); err != nil {
 		return fmt.Errorf("install metrics.k8s.io: %w", err)
+	}
+	straight := newDirect(pods, nodes, info.NegotiatedSerializer)
+	for _, service := range s.Handler.GoRestfulContainer.RegisteredWebServices() {
+		if service.RootPath() == "/apis/"+groupVersion {
+			service.Filter(straight.filter)
+		}
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ func fill(t testing.TB, w *world, nodes, pods, containers int) {
 	var change metric.FactsChange
 	change.Synced, change.At = true, noon
 	perNode := map[metric.NodeName][]*metric.PodFacts{}
+	labels := map[string]map[string]string{} // as package cluster shares them
 	for n := range nodes {
 		name := metric.NodeName(fmt.Sprintf("node-%04d", n))
 		change.Nodes = append(change.Nodes, &metric.NodeFacts{Name: name, Ready: true, Labels: map[string]string{"kubernetes.io/hostname": string(name)}})
@@ -33,6 +34,10 @@ func fill(t testing.TB, w *world, nodes, pods, containers int) {
 			}
 			p := running(fmt.Sprintf("team-%02d", i), fmt.Sprintf("app-%04d-7c5ddbdf54-%05d", n/10, n), name, fmt.Sprintf("app-%04d", n/10), names...)
 			p.Labels["pod-template-hash"] = "7c5ddbdf54"
+			if shared := labels[p.Labels["app"]]; shared != nil {
+				p.Labels = shared
+			}
+			labels[p.Labels["app"]] = p.Labels
 			change.Pods = append(change.Pods, p)
 			perNode[name] = append(perNode[name], p)
 		}

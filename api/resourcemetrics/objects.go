@@ -11,7 +11,7 @@ import (
 func (r *readings) nodeObjects(now time.Time) []v1beta1.NodeMetrics {
 	items := make([]v1beta1.NodeMetrics, len(r.items))
 	for i := range r.items {
-		o := &r.items[i]
+		o := r.at(i)
 		items[i] = v1beta1.NodeMetrics{
 			ObjectMeta: o.metadata(now),
 			Timestamp:  o.timestamp(),
@@ -30,7 +30,7 @@ func (r *readings) podObjects(now time.Time) []v1beta1.PodMetrics {
 		containers[i] = v1beta1.ContainerMetrics{Name: r.uses[i].Name, Usage: resources(&r.uses[i])}
 	}
 	for i := range r.items {
-		o := &r.items[i]
+		o := r.at(i)
 		items[i] = v1beta1.PodMetrics{
 			ObjectMeta: o.metadata(now),
 			Timestamp:  o.timestamp(),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/served"
 )
 
 // View is one immutable state of what was measured, and of what stands against
@@ -20,6 +21,15 @@ type View interface {
 	// to serve, parts included, in the order of metric.Entity.Compare, until it
 	// returns false. The sample is good until do returns.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
+	// EachUse calls do for every pod that was measured whole, each once and in no
+	// order, until it returns false. u is good until do returns.
+	EachUse(do func(u *served.PodUse) bool)
+	// Use makes u what EachUse says of one pod, in the memory that u has, and
+	// reports whether it says anything.
+	Use(pod metric.PodRef, u *served.PodUse) bool
+	// NodeUse returns what a node uses and over which time; ok is whether it was
+	// measured whole.
+	NodeUse(node metric.NodeName) (u served.Use, over served.Span, ok bool)
 }
 
 // Options says where the answers come from.

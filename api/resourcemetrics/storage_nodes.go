@@ -2,6 +2,7 @@ package resourcemetrics
 
 import (
 	"context"
+	"time"
 
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,47 +46,63 @@ func (*nodeStorage) GetSingularName() string { return "" }
 // List returns what is served of the chosen nodes, and warns of those that are
 // missing.
 func (s *nodeStorage) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
-	a, err := s.api.answer()
+	r, now, err := s.list(ctx, choose("", options))
 	if err != nil {
 		return nil, err
 	}
-	r, missing := a.nodes(choose("", options))
-	a.warnNodes(ctx, len(r.items), missing)
-	now := s.api.options.Now()
-	for i := range r.items {
-		observe(s.api.ages.nodes, now, r.items[i].over.End)
-	}
+	defer r.release()
 	return &v1beta1.NodeMetricsList{Items: r.nodeObjects(now)}, nil
 }
 
-// Get returns what is served of one node, or says why nothing is.
-func (s *nodeStorage) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+// list reads the chosen nodes, warns of those that are missing, and returns when that
+// was. What it returns is to be released.
+func (s *nodeStorage) list(ctx context.Context, c choice) (r *readings, now time.Time, err error) {
 	a, err := s.api.answer()
 	if err != nil {
+		return nil, now, err
+	}
+	r = pool.Get().(*readings)
+	missing := a.nodes(c, r)
+	a.warnNodes(ctx, len(r.items), missing)
+	return r, s.api.tell(s.api.ages.nodes, r), nil
+}
+
+// Get returns what is served of one node, or says why nothing is.
+func (s *nodeStorage) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	r, now, err := s.get(ctx, name)
+	if err != nil {
 		return nil, err
+	}
+	defer r.release()
+	return &r.nodeObjects(now)[0], nil
+}
+
+// get reads one node, or says why nothing is served of it. What it returns is to be
+// released.
+func (s *nodeStorage) get(_ context.Context, name string) (r *readings, now time.Time, err error) {
+	a, err := s.api.answer()
+	if err != nil {
+		return nil, now, err
 	}
 	node := metric.NodeName(name)
 	n := a.facts.Node(node)
 	if n == nil && a.facts != nil {
-		return nil, notFound("nodes", name)
+		return nil, now, notFound("nodes", name)
 	}
-	var r readings
-	sample, ok := a.view.Lookup(metric.Entity{Kind: metric.Node, Node: node})
-	if n == nil {
-		ok = ok && r.addNode(sample, nil)
-	} else {
-		ok = ok && r.addNode(sample, n.Labels)
+	var labels map[string]string
+	if n != nil {
+		labels = n.Labels
 	}
-	if !ok {
-		why, known := a.why(metric.Entity{Kind: metric.Node, Node: node})
-		if !known {
-			return nil, notFound("nodes", name)
-		}
-		return nil, withoutMetrics("nodemetrics", name, why)
+	r = pool.Get().(*readings)
+	if a.node(r, node, labels) {
+		return r, s.api.tell(s.api.ages.nodes, r), nil
 	}
-	now := s.api.options.Now()
-	observe(s.api.ages.nodes, now, r.items[0].over.End)
-	return &r.nodeObjects(now)[0], nil
+	r.release()
+	why, known := a.why(metric.Entity{Kind: metric.Node, Node: node})
+	if !known {
+		return nil, now, notFound("nodes", name)
+	}
+	return nil, now, withoutMetrics("nodemetrics", name, why)
 }
 
 // ConvertToTable is part of rest.TableConvertor.

@@ -2,6 +2,7 @@ package resourcemetrics
 
 import (
 	"context"
+	"time"
 
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,41 +47,59 @@ func (*podStorage) GetSingularName() string { return "" }
 // List returns what is served of the chosen pods, and warns of those that run
 // and are missing.
 func (s *podStorage) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
-	a, err := s.api.answer()
+	r, now, err := s.list(ctx, choose(request.NamespaceValue(ctx), options))
 	if err != nil {
 		return nil, err
 	}
-	r, missing := a.pods(choose(request.NamespaceValue(ctx), options))
-	a.warnPods(ctx, len(r.items), missing)
-	now := s.api.options.Now()
-	for i := range r.items {
-		observe(s.api.ages.pods, now, r.items[i].over.End)
-	}
+	defer r.release()
 	return &v1beta1.PodMetricsList{Items: r.podObjects(now)}, nil
+}
+
+// list reads the chosen pods, warns of those that run and are missing, and returns when
+// that was. What it returns is to be released.
+func (s *podStorage) list(ctx context.Context, c choice) (r *readings, now time.Time, err error) {
+	a, err := s.api.answer()
+	if err != nil {
+		return nil, now, err
+	}
+	r = pool.Get().(*readings)
+	missing := a.pods(c, r)
+	a.warnPods(ctx, len(r.items), missing)
+	return r, s.api.tell(s.api.ages.pods, r), nil
 }
 
 // Get returns what is served of one pod, or says why nothing is.
 func (s *podStorage) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	a, err := s.api.answer()
+	r, now, err := s.get(ctx, name)
 	if err != nil {
 		return nil, err
+	}
+	defer r.release()
+	return &r.podObjects(now)[0], nil
+}
+
+// get reads one pod, or says why nothing is served of it. What it returns is to be
+// released.
+func (s *podStorage) get(ctx context.Context, name string) (r *readings, now time.Time, err error) {
+	a, err := s.api.answer()
+	if err != nil {
+		return nil, now, err
 	}
 	ref := metric.PodRef{Namespace: metric.Namespace(request.NamespaceValue(ctx)), Name: metric.PodName(name)}
 	p := a.facts.Pod(ref)
 	if p == nil && a.facts != nil {
-		return nil, notFound("pods", name)
+		return nil, now, notFound("pods", name)
 	}
-	var r readings
-	if !a.lookup(&r, ref, p) {
-		why, known := a.why(metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name})
-		if !known {
-			return nil, notFound("pods", name)
-		}
-		return nil, withoutMetrics("podmetrics", name, why)
+	r = pool.Get().(*readings)
+	if a.lookup(r, ref, p) {
+		return r, s.api.tell(s.api.ages.pods, r), nil
 	}
-	now := s.api.options.Now()
-	observe(s.api.ages.pods, now, r.items[0].over.End)
-	return &r.podObjects(now)[0], nil
+	r.release()
+	why, known := a.why(metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name})
+	if !known {
+		return nil, now, notFound("pods", name)
+	}
+	return nil, now, withoutMetrics("podmetrics", name, why)
 }
 
 // ConvertToTable is part of rest.TableConvertor.

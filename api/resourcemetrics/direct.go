@@ -1,0 +1,151 @@
+package resourcemetrics
+
+import (
+	"net/http"
+
+	"github.com/emicklei/go-restful/v3"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/endpoints/handlers"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/metrics"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/features"
+	"k8s.io/klog/v2"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// direct answers what nearly everybody asks, a GET or a LIST of objects in plain JSON
+// or in protobuf, perhaps by label, without objects: the answer is appended straight
+// from readings, in the very bytes that the library would have made of the objects. It
+// stands where the library's own handlers of the group do, behind all its filters. All
+// else it leaves to them: tables, metadata alone, YAML, CBOR and indented JSON; watching;
+// whatever else a query says; audits that want the answer; and everything that is not
+// answered 200.
+type direct struct {
+	pods       *podStorage
+	nodes      *nodeStorage
+	serializer runtime.NegotiatedSerializer
+	scope      *handlers.RequestScope // says which conversions there are
+	json       runtime.Serializer
+	protobuf   runtime.Serializer
+}
+
+func newDirect(pods *podStorage, nodes *nodeStorage, s runtime.NegotiatedSerializer) *direct {
+	d := &direct{pods: pods, nodes: nodes, serializer: s, scope: &handlers.RequestScope{TableConvertor: pods}}
+	for _, info := range s.SupportedMediaTypes() {
+		switch info.MediaType {
+		case runtime.ContentTypeJSON:
+			d.json = info.Serializer
+		case runtime.ContentTypeProtobuf:
+			d.protobuf = info.Serializer
+		}
+	}
+	return d
+}
+
+// filter answers a request, or hands it on.
+func (d *direct) filter(req *restful.Request, resp *restful.Response, chain *restful.FilterChain) {
+	r := req.Request
+	info, ok := request.RequestInfoFrom(r.Context())
+	if !ok || r.Method != http.MethodGet || info.Subresource != "" || wholeAudit(r) {
+		chain.ProcessFilter(req, resp)
+		return
+	}
+	encoding, mediaType := d.negotiate(r)
+	if encoding == nil {
+		chain.ProcessFilter(req, resp)
+		return
+	}
+	answer, ok := d.read(r, info)
+	if !ok {
+		chain.ProcessFilter(req, resp)
+		return
+	}
+	defer answer.release()
+	verb, packs := metrics.MethodGet, responsewriters.ContentEncodingSupported(r, features.APIResponseCompression) == "gzip"
+	if answer.list {
+		verb = request.MethodList
+	}
+	metrics.InstrumentHandlerFunc(verb, info.APIGroup, info.APIVersion, info.Resource, "", metrics.CleanScope(info),
+		metrics.APIServerComponent, false, "", func(w http.ResponseWriter, r *http.Request) {
+			request.TrackSerializeResponseObjectLatency(r.Context(), func() {
+				if err := send(w, mediaType, packs, encoding, answer); err != nil {
+					klog.FromContext(r.Context()).V(2).Info("An answer did not reach its reader", "path", r.URL.Path, "err", err)
+				}
+			})
+		})(resp.ResponseWriter, r)
+}
+
+// wholeAudit reports whether the audit wants the object that is answered.
+func wholeAudit(r *http.Request) bool {
+	a := audit.AuditContextFrom(r.Context())
+	return a != nil && !a.GetEventLevel().Less(auditinternal.LevelRequestResponse)
+}
+
+// negotiate returns how the answer is to be written; nil if the library is to write it.
+func (d *direct) negotiate(r *http.Request) (encoding, string) {
+	asked, info, err := negotiation.NegotiateOutputMediaType(r, d.serializer, d.scope)
+	if err != nil || asked.Convert != nil {
+		return nil, ""
+	}
+	switch info.Serializer {
+	case d.json:
+		return &jsonEncoding{}, info.MediaType
+	case d.protobuf:
+		return &protobufEncoding{}, info.MediaType
+	}
+	return nil, ""
+}
+
+// read returns what is to be answered, to be released; ok is false if the library is
+// to say what.
+func (d *direct) read(r *http.Request, info *request.RequestInfo) (answer *document, ok bool) {
+	ctx := request.WithNamespace(r.Context(), info.Namespace)
+	answer = &document{list: info.Verb == "list"}
+	c, ok := chosen(r, info)
+	if !ok {
+		return nil, false
+	}
+	var err error
+	switch {
+	case info.Resource == "pods" && answer.list:
+		answer.kind = podKind
+		answer.readings, answer.now, err = d.pods.list(ctx, c)
+	case info.Resource == "nodes" && answer.list:
+		answer.kind = nodeKind
+		answer.readings, answer.now, err = d.nodes.list(ctx, c)
+	case info.Resource == "pods" && info.Verb == "get":
+		answer.kind = podKind
+		answer.readings, answer.now, err = d.pods.get(ctx, info.Name)
+	case info.Resource == "nodes" && info.Verb == "get":
+		answer.kind = nodeKind
+		answer.readings, answer.now, err = d.nodes.get(ctx, info.Name)
+	default:
+		return nil, false
+	}
+	return answer, err == nil
+}
+
+// chosen returns what r asks for, if it says so by no more than its path and a label
+// selector.
+func chosen(r *http.Request, info *request.RequestInfo) (c choice, ok bool) {
+	c.namespace = metric.Namespace(info.Namespace)
+	if r.URL.RawQuery == "" {
+		return c, true
+	}
+	query := r.URL.Query()
+	selectors := query["labelSelector"]
+	if info.Verb != "list" || len(query) != 1 || len(selectors) != 1 {
+		return c, false
+	}
+	s, err := labels.Parse(selectors[0])
+	if err == nil && !s.Empty() {
+		c.labels = s
+	}
+	return c, err == nil
+}

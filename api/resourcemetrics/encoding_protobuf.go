@@ -1,0 +1,186 @@
+package resourcemetrics
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"time"
+
+	"github.com/weir-metrics/weir/metric/served"
+)
+
+// protobufEncoding is application/vnd.kubernetes.protobuf: the bytes "k8s" and 0, then
+// a runtime.Unknown around the object, in the order of field numbers. A message comes
+// after its length, so that all lengths are reckoned before anything is written. What
+// the library writes though it is empty is written here.
+type protobufEncoding struct {
+	labels      labelled
+	cpu, memory [maxQuantity]byte
+	created     int64
+}
+
+// Fields, with the wire type of what has a length.
+const (
+	field1 = 1<<3 | 2
+	field2 = 2<<3 | 2
+	field3 = 3<<3 | 2
+	field4 = 4<<3 | 2
+
+	createdField = 8<<3 | 2  // of ObjectMeta
+	labelsField  = 11<<3 | 2 // of ObjectMeta
+
+	number1 = 1<<3 | 0
+	number2 = 2<<3 | 0
+)
+
+const (
+	listMeta     = "\x0a\x00\x12\x00\x1a\x00"              // no selfLink, resourceVersion and continue
+	generateName = "\x12\x00"                              // between name and namespace
+	noUID        = "\x22\x00\x2a\x00\x32\x00" + "\x38\x00" // selfLink, uid, resourceVersion; generation
+	noContent    = "\x1a\x00\x22\x00"                      // contentEncoding and contentType
+)
+
+// varintSize returns how many bytes v takes.
+func varintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
+
+// fieldSize returns how many bytes a field of n bytes takes, with its tag and length.
+func fieldSize(n int) int { return 1 + varintSize(uint64(n)) + n }
+
+func appendLength(b []byte, tag byte, n int) []byte {
+	return binary.AppendUvarint(append(b, tag), uint64(n))
+}
+
+func appendText[T string | []byte](b []byte, tag byte, text T) []byte {
+	return append(appendLength(b, tag, len(text)), text...)
+}
+
+func (e *protobufEncoding) begin(b []byte, d *document) ([]byte, int) {
+	e.created = d.now.Unix()
+	raw := 0
+	for i := range d.items {
+		o := d.at(i)
+		if o.size = e.objectSize(d, o); d.list {
+			raw += fieldSize(o.size)
+		} else {
+			raw = o.size
+		}
+	}
+	if d.list {
+		raw += fieldSize(len(listMeta))
+	}
+	begun := len(b)
+	b = append(b, "k8s\x00"...)
+	b = appendLength(b, field1, fieldSize(len(groupVersion))+fieldSize(len(d.name())))
+	b = appendText(b, field1, groupVersion)
+	b = appendText(b, field2, d.name())
+	b = appendLength(b, field2, raw)
+	size := len(b) - begun + raw + len(noContent)
+	if d.list {
+		b = appendText(b, field1, listMeta)
+	}
+	return b, size
+}
+
+func (*protobufEncoding) end(b []byte, _ *document) []byte { return append(b, noContent...) }
+
+// objectSize returns how many bytes an object takes.
+func (e *protobufEncoding) objectSize(d *document, o *reading) int {
+	n := fieldSize(e.metaSize(o, e.labels.write(o.labels, appendLabelFields))) + fieldSize(timeSize(unix(o.over.End))) + fieldSize(1+varintSize(uint64(o.over.Length)))
+	for i, uses := 0, d.of(o); i < len(uses); i++ {
+		if cpu, memory := e.usage(&uses[i]); d.kind.containers {
+			n += fieldSize(containerSize(uses[i].Name, cpu, memory))
+		} else {
+			n += usageSize(cpu, memory)
+		}
+	}
+	return n
+}
+
+func (e *protobufEncoding) object(b []byte, d *document, i int) []byte {
+	o := d.at(i)
+	if d.list {
+		b = appendLength(b, field2, o.size)
+	}
+	b = e.appendMeta(b, o)
+	b = appendTime(b, field2, unix(o.over.End))
+	b = appendLength(b, field3, 1+varintSize(uint64(o.over.Length)))
+	b = binary.AppendUvarint(append(b, number1), uint64(o.over.Length))
+	for i, uses := 0, d.of(o); i < len(uses); i++ {
+		cpu, memory := e.usage(&uses[i])
+		if !d.kind.containers {
+			b = appendUsageFields(b, field4, cpu, memory)
+			continue
+		}
+		b = appendLength(b, field4, containerSize(uses[i].Name, cpu, memory))
+		b = appendText(b, field1, uses[i].Name)
+		b = appendUsageFields(b, field2, cpu, memory)
+	}
+	return b
+}
+
+// usage returns the quantities of u. They are good until it is called again.
+func (e *protobufEncoding) usage(u *served.Use) (cpu, memory []byte) {
+	return appendCPU(e.cpu[:0], u.CPU), appendMemory(e.memory[:0], u.Memory)
+}
+
+// A usage is a map from the resource's name to a message that has the quantity's text.
+
+func usageSize(cpu, memory []byte) int {
+	return fieldSize(entrySize("cpu", cpu)) + fieldSize(entrySize("memory", memory))
+}
+
+func entrySize(name string, quantity []byte) int {
+	return fieldSize(len(name)) + fieldSize(fieldSize(len(quantity)))
+}
+
+func containerSize(name string, cpu, memory []byte) int {
+	return fieldSize(len(name)) + usageSize(cpu, memory)
+}
+
+func appendUsageFields(b []byte, tag byte, cpu, memory []byte) []byte {
+	b = appendEntry(b, tag, "cpu", cpu)
+	return appendEntry(b, tag, "memory", memory)
+}
+
+func appendEntry(b []byte, tag byte, name string, quantity []byte) []byte {
+	b = appendLength(b, tag, entrySize(name, quantity))
+	b = appendText(b, field1, name)
+	b = appendLength(b, field2, fieldSize(len(quantity)))
+	return appendText(b, field1, quantity)
+}
+
+// metaSize returns how many bytes the ObjectMeta takes, with its labels' fields.
+func (e *protobufEncoding) metaSize(o *reading, labels []byte) int {
+	return fieldSize(len(o.name)) + len(generateName) + fieldSize(len(o.namespace)) + len(noUID) + fieldSize(timeSize(e.created)) + len(labels)
+}
+
+func (e *protobufEncoding) appendMeta(b []byte, o *reading) []byte {
+	labels := e.labels.write(o.labels, appendLabelFields)
+	b = appendLength(b, field1, e.metaSize(o, labels))
+	b = appendText(b, field1, o.name)
+	b = append(b, generateName...)
+	b = appendText(b, field3, string(o.namespace))
+	b = append(b, noUID...)
+	b = appendTime(b, createdField, e.created)
+	return append(b, labels...)
+}
+
+func appendLabelFields(b []byte, labels []label) []byte {
+	for _, l := range labels {
+		b = appendLength(b, labelsField, fieldSize(len(l.key))+fieldSize(len(l.value)))
+		b = appendText(b, field1, l.key)
+		b = appendText(b, field2, l.value)
+	}
+	return b
+}
+
+// unix returns a time in seconds, cut.
+func unix(ns int64) int64 { return time.Unix(0, ns).Unix() }
+
+// timeSize returns how many bytes a time takes: its seconds, and no nanoseconds.
+func timeSize(unix int64) int { return 1 + varintSize(uint64(unix)) + 2 }
+
+func appendTime(b []byte, tag byte, unix int64) []byte {
+	b = appendLength(b, tag, timeSize(unix))
+	b = binary.AppendUvarint(append(b, number1), uint64(unix))
+	return append(b, number2, 0)
+}

@@ -1,0 +1,98 @@
+package resourcemetrics
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// chunk is how many bytes of an answer are gathered before they are sent, so that a
+// client reads while the rest is written and no answer is ever whole in memory. It is
+// also the most that the library sends uncompressed to a client that takes gzip.
+const chunk = 128 << 10
+
+// stream sends the bytes of one answer.
+type stream struct {
+	w         http.ResponseWriter
+	mediaType string
+	gzip      bool // longer answers are compressed
+	out       io.Writer
+	packer    *gzip.Writer
+}
+
+var (
+	buffers = sync.Pool{New: func() any { b := make([]byte, 0, chunk+chunk/4); return &b }}
+	packers = sync.Pool{New: func() any {
+		z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+		if err != nil {
+			panic(fmt.Sprintf("resourcemetrics: make a gzip writer: %v", err)) // the level is one
+		}
+		return z
+	}}
+)
+
+// send writes d to w as e has it.
+func send(w http.ResponseWriter, mediaType string, packs bool, e encoding, d *document) error {
+	s := &stream{w: w, mediaType: mediaType, gzip: packs}
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	b, size := e.begin((*buffer)[:0], d)
+	for i := range d.items {
+		if b = e.object(b, d, i); len(b) > chunk {
+			if err := s.write(b, size); err != nil {
+				return s.end(err)
+			}
+			b = b[:0]
+		}
+	}
+	b = e.end(b, d)
+	*buffer = b[:0]
+	if s.out == nil && len(b) <= chunk {
+		size = len(b)
+	}
+	return s.end(s.write(b, size))
+}
+
+// write sends b, which begins an answer of size bytes (-1 if that is unknown) or goes
+// on with it.
+func (s *stream) write(b []byte, size int) error {
+	if s.out == nil {
+		s.begin(len(b), size)
+	}
+	_, err := s.out.Write(b)
+	return err
+}
+
+func (s *stream) begin(first, size int) {
+	header := s.w.Header()
+	header.Set("Content-Type", s.mediaType)
+	s.out = s.w
+	switch {
+	case s.gzip && first > chunk:
+		header.Set("Content-Encoding", "gzip")
+		header.Add("Vary", "Accept-Encoding")
+		s.packer = packers.Get().(*gzip.Writer)
+		s.packer.Reset(s.w)
+		s.out = s.packer
+	case size >= 0:
+		header.Set("Content-Length", strconv.Itoa(size))
+	}
+	s.w.WriteHeader(http.StatusOK)
+}
+
+// end ends an answer that was sent as far as err says.
+func (s *stream) end(err error) error {
+	if s.packer == nil {
+		return err
+	}
+	if closing := s.packer.Close(); err == nil {
+		err = closing
+	}
+	s.packer.Reset(nil)
+	packers.Put(s.packer)
+	return err
+}
