@@ -42,7 +42,8 @@ func nodeFacts(n *v1.Node) *metric.NodeFacts {
 const ConfigHashAnnotation = "kubernetes.io/config.hash"
 
 // podFacts returns what weir keeps of a pod that it first knew at knownAt. The
-// facts share strings and label sets with those of other pods through shared.
+// facts share strings, label sets, requests and limits with those of other pods through
+// shared, and nothing with p.
 func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *metric.PodFacts {
 	f := &metric.PodFacts{
 		PodRef: metric.PodRef{
@@ -67,11 +68,13 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *metric.PodFacts {
 	}
 	f.Ready, f.ReadySince = readiness(p.Status.Conditions)
 	if p.Spec.Resources != nil {
-		setRequirements(&f.Spec, p.Spec.Resources)
+		f.Spec = shared.requirements(func(v *metric.Values) { setRequirements(v, p.Spec.Resources) })
 		f.PodLevel = podLevel(p.Spec.Resources.Requests)
 	}
-	setResources(&f.Overhead, p.Spec.Overhead, resourceIDs{
-		cpu: metric.CPURequest, memory: metric.MemoryRequest, storage: metric.EphemeralStorageRequest,
+	f.Overhead = shared.requirements(func(v *metric.Values) {
+		setResources(v, p.Spec.Overhead, resourceIDs{
+			cpu: metric.CPURequest, memory: metric.MemoryRequest, storage: metric.EphemeralStorageRequest,
+		})
 	})
 
 	f.Containers = make([]metric.ContainerFacts, 0, len(p.Spec.InitContainers)+len(p.Spec.Containers)+len(p.Spec.EphemeralContainers))
@@ -91,6 +94,7 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *metric.PodFacts {
 		c := &p.Spec.EphemeralContainers[i]
 		f.Containers = append(f.Containers, containerFacts(c.Name, metric.Ephemeral, &c.Resources, p.Status.EphemeralContainerStatuses, shared))
 	}
+	shared.gather(f)
 	return f
 }
 
@@ -128,7 +132,7 @@ func containerFacts(name string, role metric.Role, r *v1.ResourceRequirements, s
 	f := metric.ContainerFacts{Name: shared.text(name), Role: role}
 	// What was asked for, not what a resize has so far achieved: that is what
 	// users and the scheduler count in.
-	setRequirements(&f.Spec, r)
+	f.Spec = shared.requirements(func(v *metric.Values) { setRequirements(v, r) })
 	for i := range statuses {
 		if statuses[i].Name == name {
 			setState(&f, &statuses[i], shared)

@@ -30,7 +30,7 @@ type flat struct {
 }
 
 func flatten(c *metric.ContainerFacts) flat {
-	return flat{c.Name, c.Role, c.State, c.ID, c.LastID, moment(c.StartedAt), moment(c.EndedAt), c.Why, values(&c.Spec)}
+	return flat{c.Name, c.Role, c.State, c.ID, c.LastID, moment(c.StartedAt), moment(c.EndedAt), c.Why, values(c.Spec.Values())}
 }
 
 func moment(t time.Time) string {
@@ -112,7 +112,7 @@ func TestContainers(t *testing.T) {
 	if f.Containers[2].Restarts != 1 {
 		t.Errorf("app: %d restarts, want 1", f.Containers[2].Restarts)
 	}
-	if diff := cmp.Diff(map[string]float64{"cpu/request": 5e7, "memory/limit": 64 << 20}, values(&f.Spec)); diff != "" {
+	if diff := cmp.Diff(map[string]float64{"cpu/request": 5e7, "memory/limit": 64 << 20}, values(f.Spec.Values())); diff != "" {
 		t.Errorf("pod-level resources (-want +got):\n%s", diff)
 	}
 	if !f.HostNetwork || f.QoS != "Burstable" || f.Node != "n1" || f.Phase != metric.Running || moment(f.Started) != "10:00:00" ||
@@ -145,7 +145,7 @@ func TestPodLevel(t *testing.T) {
 		if p.PodLevel != want {
 			t.Errorf("%s: got pod-level %v, want %v", resources, p.PodLevel, want)
 		}
-		if diff := cmp.Diff(spec, values(&p.Spec)); diff != "" {
+		if diff := cmp.Diff(spec, values(p.Spec.Values())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", resources, diff)
 		}
 	}
@@ -166,10 +166,10 @@ func TestOddRequests(t *testing.T) {
 		p := podFromJSON(t, `{"spec": {"overhead": {"cpu": "`+cpu+`", "memory": "`+memory+`"},
 			"containers": [{"name": "app", "resources": {"requests": {"cpu": "`+cpu+`", "memory": "`+memory+`"}}}]}}`)
 		want := map[string]float64{"cpu/request": wantCPU, "memory/request": wantMemory}
-		if diff := cmp.Diff(want, values(&p.Containers[0].Spec)); diff != "" {
+		if diff := cmp.Diff(want, values(p.Containers[0].Spec.Values())); diff != "" {
 			t.Errorf("%s, %s (-want +got):\n%s", cpu, memory, diff)
 		}
-		if diff := cmp.Diff(want, values(&p.Overhead)); diff != "" {
+		if diff := cmp.Diff(want, values(p.Overhead.Values())); diff != "" {
 			t.Errorf("overhead of %s, %s (-want +got):\n%s", cpu, memory, diff)
 		}
 	}
@@ -279,7 +279,7 @@ func TestSteadyCapture(t *testing.T) {
 		t.Errorf("migrate: role %v, state %v, required %v", c.Role, c.State, c.Required())
 	}
 	want := map[string]float64{"cpu/request": 5e7, "cpu/limit": 1e8, "memory/request": 64 << 20, "memory/limit": 64 << 20}
-	if diff := cmp.Diff(want, values(&facts.Pod(ref("data", "podlevel")).Spec)); diff != "" {
+	if diff := cmp.Diff(want, values(facts.Pod(ref("data", "podlevel")).Spec.Values())); diff != "" {
 		t.Errorf("pod-level resources (-want +got):\n%s", diff)
 	}
 }

@@ -135,22 +135,18 @@ func (p *pending) apply(old *metric.Facts) (facts *metric.Facts, changed bool) {
 		if before != nil && before.UID == pod.UID {
 			pod.KnownAt = before.KnownAt
 		}
-		// After a whole list the pods are built from nothing: see below.
-		if p.allPods || before == nil || !reflect.DeepEqual(before, pod) {
+		if before == nil || !reflect.DeepEqual(before, pod) {
 			c.Pods = append(c.Pods, pod)
 		}
 	}
-	changed = changed || len(c.Nodes)+len(c.GoneNodes)+len(c.Pods)+len(c.GonePods) > 0
-	if !p.allPods {
-		return old.With(c), changed
+	if p.allPods {
+		old.EachPod(func(pod *metric.PodFacts) bool {
+			if _, listed := p.pods[pod.PodRef]; !listed {
+				c.GonePods = append(c.GonePods, pod.PodRef)
+			}
+			return true
+		})
 	}
-	// Facts do not list all their pods, for nobody else needs it. After a whole
-	// list there is no need to ask which are gone: start from the nodes alone.
-	nodes := metric.FactsChange{}
-	old.EachNode(func(n *metric.NodeFacts) bool {
-		nodes.Nodes = append(nodes.Nodes, n)
-		return true
-	})
-	var none *metric.Facts
-	return none.With(nodes).With(c), true
+	changed = changed || len(c.Nodes)+len(c.GoneNodes)+len(c.Pods)+len(c.GonePods) > 0
+	return old.With(c), changed
 }

@@ -165,6 +165,11 @@ func (d *decoder) values() (v metric.Values) {
 	return v
 }
 
+func (d *decoder) requirements() metric.Requirements {
+	v := d.values()
+	return metric.RequirementsOf(&v)
+}
+
 // metric reads which metric; it is unknown if this weir has none of its name.
 func (d *decoder) metric() (metric.ID, bool) {
 	at := d.unsigned()

@@ -103,8 +103,8 @@ func (e *encoder) pod(p *metric.PodFacts) {
 	e.stamp(p.ReadySince)
 	e.instant(p.KnownAt)
 	e.labels(p.Labels)
-	e.values(&p.Spec)
-	e.values(&p.Overhead)
+	e.values(p.Spec.Values())
+	e.values(p.Overhead.Values())
 	e.count(len(p.Containers))
 	for i := range p.Containers {
 		e.container(&p.Containers[i])
@@ -129,7 +129,7 @@ func (e *encoder) container(c *metric.ContainerFacts) {
 	e.stamp(c.EndedAt)
 	encodeName(e, c.Why)
 	e.signed(int64(c.Restarts))
-	e.values(&c.Spec)
+	e.values(c.Spec.Values())
 }
 
 // About how much facts take in memory, without their names.
@@ -202,8 +202,8 @@ func (d *decoder) pod() *metric.PodFacts {
 	p.Started, p.Deleted, p.ReadySince = d.stamp(flags&podStarted != 0), d.stamp(flags&podDeleted != 0), d.stamp(flags&podReadySince != 0)
 	p.KnownAt = d.instant()
 	p.Labels = d.labels()
-	p.Spec = d.values()
-	p.Overhead = d.values()
+	p.Spec = d.requirements()
+	p.Overhead = d.requirements()
 	n := d.count()
 	if d.spend(containerSize * n); d.err != nil || n == 0 {
 		return p
@@ -223,7 +223,7 @@ func (d *decoder) container(c *metric.ContainerFacts) {
 	c.StartedAt, c.EndedAt = d.stamp(flags&containerStarted != 0), d.stamp(flags&containerEnded != 0)
 	c.Why = decodeName[string](d)
 	c.Restarts = int32(d.signed())
-	c.Spec = d.values()
+	c.Spec = d.requirements()
 }
 
 // remembered are the last facts, the newest first. Sources are read beside each other,

@@ -23,13 +23,40 @@ var began = time.Date(2026, 11, 2, 3, 4, 5, 6, time.UTC)
 
 // equal compares batches and facts bit for bit; times by the moment.
 var equal = cmp.Options{
-	cmp.AllowUnexported(metric.Values{}, metric.Sample{}, metric.Facts{}),
+	cmp.AllowUnexported(metric.Values{}, metric.Sample{}, metric.Requirements{}),
 	cmpopts.IgnoreUnexported(metric.Batch{}),
 	cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }),
 	cmp.Comparer(sameError),
 	// The order of the pods of a node or namespace means nothing.
 	cmpopts.SortSlices(func(a, b *metric.PodFacts) bool { return a.String() < b.String() }),
+	cmp.Transformer("facts", told),
+}
+
+// told is what facts say, by every way to ask.
+func told(f *metric.Facts) any {
+	all := struct {
+		Synced bool
+		At     time.Time
+		Nodes  map[metric.NodeName]*metric.NodeFacts
+		Pods   map[metric.PodRef]*metric.PodFacts
+		On     map[metric.NodeName][]*metric.PodFacts
+		In     map[metric.Namespace][]*metric.PodFacts
+	}{
+		Nodes: map[metric.NodeName]*metric.NodeFacts{}, Pods: map[metric.PodRef]*metric.PodFacts{},
+		On: map[metric.NodeName][]*metric.PodFacts{}, In: map[metric.Namespace][]*metric.PodFacts{},
+	}
+	if f == nil {
+		return all
+	}
+	all.Synced, all.At = f.Synced, f.At
+	f.EachNode(func(n *metric.NodeFacts) bool { all.Nodes[n.Name] = n; return true })
+	f.EachPod(func(p *metric.PodFacts) bool {
+		all.Pods[p.PodRef] = f.Pod(p.PodRef)
+		all.On[p.Node], all.In[p.Namespace] = f.PodsOn(p.Node), f.PodsIn(p.Namespace)
+		return true
+	})
+	return all
 }
 
 // sameError compares what a recording keeps of an error.

@@ -180,32 +180,32 @@ func FromFacts(p *metric.PodFacts) *Pod {
 		Namespace: string(p.Namespace), Name: string(p.Name), UID: string(p.UID), Node: string(p.Node),
 		QoS: Class(p.QoS), Phase: string(p.Phase), Terminating: !p.Deleted.IsZero(), Static: p.Mirror,
 	}
-	to.PodLevel.Requests, to.PodLevel.Limits = requests(&p.Spec), limits(&p.Spec)
+	to.PodLevel.Requests, to.PodLevel.Limits = requests(p.Spec), limits(p.Spec)
 	to.PodLevel.Set = p.PodLevel || p.Spec.Len() > 0
 	for i := range p.Containers {
 		if c := &p.Containers[i]; c.Role != metric.Ephemeral { // which can ask for nothing
 			to.Containers = append(to.Containers, Container{
-				Name: c.Name, Role: c.Role, Running: c.State == metric.Live, Requests: requests(&c.Spec), Limits: limits(&c.Spec),
+				Name: c.Name, Role: c.Role, Running: c.State == metric.Live, Requests: requests(c.Spec), Limits: limits(c.Spec),
 			})
 		}
 	}
 	return to
 }
 
-func requests(v *metric.Values) Amounts {
+func requests(v metric.Requirements) Amounts {
 	return Amounts{millicores(v, metric.CPURequest), bytes(v, metric.MemoryRequest)}
 }
 
-func limits(v *metric.Values) Amounts {
+func limits(v metric.Requirements) Amounts {
 	return Amounts{millicores(v, metric.CPULimit), bytes(v, metric.MemoryLimit)}
 }
 
-func millicores(v *metric.Values, id metric.ID) Amount {
+func millicores(v metric.Requirements, id metric.ID) Amount {
 	nano, ok := v.Get(id)
 	return Amount{int64(math.Ceil(nano / 1e6)), ok}
 }
 
-func bytes(v *metric.Values, id metric.ID) Amount {
+func bytes(v metric.Requirements, id metric.ID) Amount {
 	n, ok := v.Get(id)
 	return Amount{int64(math.Ceil(n)), ok}
 }

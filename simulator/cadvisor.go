@@ -116,10 +116,10 @@ func (r *reading) line(last int64) cgroupLine {
 	}
 	switch {
 	case r.container != nil:
-		l.kind, l.container, l.image, l.name = runUnit, r.container.Name, r.container.image(), r.run.id
+		l.kind, l.container, l.image, l.name = runUnit, r.container.Name, r.container.image(), r.run.id()
 		l.limits = r.container.limits
 	case r.run != nil:
-		l.kind, l.image, l.name = sandboxUnit, pauseImage, r.run.id
+		l.kind, l.image, l.name = sandboxUnit, pauseImage, r.run.id()
 	}
 	return l
 }

@@ -63,6 +63,26 @@ func (a *Authority) Certificate(n *Node) (*tls.Certificate, error) {
 	return a.shown(n, nil, NoStyle)
 }
 
+// ServerCertificate returns a certificate for a host that is no node: a name or an
+// address.
+func (a *Authority) ServerCertificate(host string) (*tls.Certificate, error) {
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(0x5e12e12), Subject: pkix.Name{CommonName: host},
+		NotBefore: a.valid.AddDate(-1, 0, 0), NotAfter: a.valid.AddDate(1, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{host}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.root, &a.nodeKey.PublicKey, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("make certificate of %s: %w", host, err)
+	}
+	return &tls.Certificate{Certificate: [][]byte{der, a.root.Raw}, PrivateKey: a.nodeKey}, nil
+}
+
 // shown returns the certificate shown at n's address: n's own, or that of the
 // node which has taken its place, perhaps with something wrong.
 func (a *Authority) shown(n, as *Node, wrong Style) (*tls.Certificate, error) {

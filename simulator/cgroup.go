@@ -45,7 +45,7 @@ func (r *reading) path() string {
 	case r.run == nil:
 		return path
 	case r.pod.Node.systemd:
-		return path + "/cri-containerd-" + r.run.id + ".scope"
+		return path + "/cri-containerd-" + r.run.id() + ".scope"
 	}
-	return path + "/" + r.run.id
+	return path + "/" + r.run.id()
 }

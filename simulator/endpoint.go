@@ -45,6 +45,9 @@ func (f *Fleet) Append(dst []byte, n *Node, e Endpoint, now time.Time) []byte {
 	s := f.scratch.Get().(*scratch)
 	defer f.scratch.Put(s)
 	t := now.UnixNano()
+	n.advance(t)
+	n.mu.RLock()
+	defer n.mu.RUnlock()
 	begin := len(dst)
 	switch {
 	case e == PodList:

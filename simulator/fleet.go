@@ -14,8 +14,9 @@ import (
 // never is the end of what does not end, in nanoseconds since the Unix epoch.
 const never = math.MaxInt64
 
-// A Fleet is a number of simulated nodes. Apart from Pod.Adopt it never changes
-// and may be used by several goroutines.
+// A Fleet is a number of simulated nodes. Apart from Pod.Adopt, and what churn
+// does, it never changes. It may be used by several goroutines; with churn, only
+// what Fleet and Node have, AppendAs, AppendObject, Bound and Version.
 type Fleet struct {
 	options Options
 	seed    key
@@ -43,6 +44,9 @@ type Node struct {
 	byContainer     []*Container // in the order of /metrics/resource
 	byPod           []*Pod       // in the order of /metrics/resource
 	faults          []condition
+
+	mu    sync.RWMutex // guards pods, their order and their lives, which churn changes
+	churn churn
 }
 
 // Pod is a simulated pod of one UID. A pod that is deleted and made again under
@@ -86,7 +90,6 @@ type resources struct{ cpuRequest, cpuLimit, memoryRequest, memoryLimit int64 }
 // instance is one life of a counter: a run of a container, a sandbox, a
 // daemon's cgroup. Times are nanoseconds since the Unix epoch.
 type instance struct {
-	id    string
 	key   key
 	start int64 // as reported
 	from  int64 // when the counter was 0: start, or a reset
@@ -99,8 +102,11 @@ type instance struct {
 }
 
 func newInstance(k key, start, peak, memory int64) instance {
-	return instance{id: k.id(), key: k, start: start, from: start, until: never, wave: newWave(k, peak), tide: newTide(k, memory)}
+	return instance{key: k, start: start, from: start, until: never, wave: newWave(k, peak), tide: newTide(k, memory)}
 }
+
+// id returns the container ID, which is not kept: there may be millions.
+func (i *instance) id() string { return i.key.id() }
 
 // cpu returns the counter at t; it stands still when the instance has ended.
 func (i *instance) cpu(t int64) int64 { return i.wave.at(min(t, i.until) - i.from) }
@@ -130,6 +136,7 @@ func New(options Options) (*Fleet, error) {
 	}
 	for _, n := range f.nodes {
 		n.order()
+		n.startChurn(o.Churn)
 	}
 	return f, nil
 }
@@ -254,6 +261,7 @@ func limitsFor(qos string, k key, peak, memory int64) resources {
 // order sorts what /metrics/resource lists.
 func (n *Node) order() {
 	n.byPod = slices.Clone(n.pods)
+	n.byContainer = n.byContainer[:0]
 	for _, p := range n.pods {
 		n.byContainer = append(n.byContainer, p.Containers...)
 	}
@@ -294,8 +302,31 @@ func (f *Fleet) At(a netip.Addr) *Node {
 func (f *Fleet) Start() time.Time { return f.options.Start }
 
 // Pods returns every pod the node ever runs, whatever the time, those that take
-// another's name later included. The slice must not be changed.
-func (n *Node) Pods() []*Pod { return n.pods }
+// another's name later included; with churn, those it remembers. The slice must not be
+// changed.
+func (n *Node) Pods() []*Pod {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.pods
+}
+
+// PodsAt returns the pods that the API server knows on the node at now, in no order
+// that means anything.
+func (n *Node) PodsAt(dst []*Pod, now time.Time) []*Pod {
+	t := now.UnixNano()
+	n.advance(t)
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	for _, p := range n.pods {
+		if p.bound <= t && t < p.unbound {
+			dst = append(dst, p)
+		}
+	}
+	return dst
+}
+
+// Labels returns the Pod's labels.
+func (p *Pod) Labels() map[string]string { return map[string]string{"app": p.owner.name} }
 
 // UID returns the pod's metadata.uid.
 func (p *Pod) UID() string { return *p.uid.Load() }
@@ -313,4 +344,8 @@ func (p *Pod) ReportedUID() string {
 }
 
 // Bound reports whether the API server, if there is one, knows the pod at t.
-func (p *Pod) Bound(t time.Time) bool { return p.bound <= t.UnixNano() && t.UnixNano() < p.unbound }
+func (p *Pod) Bound(t time.Time) bool {
+	p.Node.mu.RLock()
+	defer p.Node.mu.RUnlock()
+	return p.bound <= t.UnixNano() && t.UnixNano() < p.unbound
+}

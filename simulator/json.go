@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// writer appends JSON. Its methods must be called in an order that makes sense;
+// writer appends JSON, or protobuf. Its methods must be called in an order that makes sense;
 // every value is known, so nothing is escaped but quotes and backslashes.
 type writer struct {
 	b      []byte
 	pretty bool // a line a value, a space a level, as the kubelet's summary is written
 	depth  int
 	comma  bool
+	proto  *proto // not nil: protobuf, see proto.go
 }
 
 func (w *writer) line() {
@@ -45,6 +46,10 @@ func (w *writer) open(c byte) {
 }
 
 func (w *writer) close(c byte) {
+	if w.proto != nil {
+		w.finish()
+		return
+	}
 	empty := !w.comma
 	w.depth--
 	w.comma = false
@@ -59,18 +64,43 @@ func (w *writer) close(c byte) {
 }
 
 // object begins the member name, an object; end ends it.
-func (w *writer) object(name string) { w.key(name); w.open('{') }
+func (w *writer) object(name string) {
+	if w.proto != nil {
+		w.begin(name, false)
+		return
+	}
+	w.key(name)
+	w.open('{')
+}
 
 // array begins the member name, an array; endArray ends it.
-func (w *writer) array(name string) { w.key(name); w.open('[') }
+func (w *writer) array(name string) {
+	if w.proto != nil {
+		w.begin(name, true)
+		return
+	}
+	w.key(name)
+	w.open('[')
+}
 
 // item begins an object in an array.
-func (w *writer) item() { w.line(); w.open('{') }
+func (w *writer) item() {
+	if w.proto != nil {
+		w.beginItem()
+		return
+	}
+	w.line()
+	w.open('{')
+}
 
 func (w *writer) end()      { w.close('}') }
 func (w *writer) endArray() { w.close(']') }
 
 func (w *writer) int(name string, v int64) {
+	if w.proto != nil {
+		w.protoInt(name, uint64(v))
+		return
+	}
 	w.key(name)
 	w.b = strconv.AppendInt(w.b, v, 10)
 }
@@ -81,11 +111,23 @@ func (w *writer) float(name string, v float64) {
 }
 
 func (w *writer) bool(name string, v bool) {
+	if w.proto != nil {
+		n := uint64(0)
+		if v {
+			n = 1
+		}
+		w.protoInt(name, n)
+		return
+	}
 	w.key(name)
 	w.b = strconv.AppendBool(w.b, v)
 }
 
 func (w *writer) string(name, v string) {
+	if w.proto != nil {
+		w.protoText(name, v)
+		return
+	}
 	w.key(name)
 	w.quote(v)
 }
@@ -103,6 +145,10 @@ func (w *writer) quote(v string) {
 
 // time writes whole seconds, as metav1.Time does: the rest is cut off.
 func (w *writer) time(name string, ns int64) {
+	if w.proto != nil {
+		w.protoTime(name, ns)
+		return
+	}
 	w.key(name)
 	w.b = append(w.b, '"')
 	w.b = time.Unix(0, ns).UTC().AppendFormat(w.b, "2006-01-02T15:04:05Z")
@@ -111,6 +157,10 @@ func (w *writer) time(name string, ns int64) {
 
 // exactTime writes all nanoseconds.
 func (w *writer) exactTime(name string, ns int64) {
+	if w.proto != nil {
+		w.protoText(name, time.Unix(0, ns).UTC().Format(time.RFC3339Nano))
+		return
+	}
 	w.key(name)
 	w.b = append(w.b, '"')
 	w.b = time.Unix(0, ns).UTC().AppendFormat(w.b, time.RFC3339Nano)

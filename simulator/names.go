@@ -1,6 +1,8 @@
 package simulator
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strings"
 )
@@ -31,12 +33,19 @@ func (k key) uid() string {
 }
 
 // hash returns 32 hexadecimal digits, as the kubelet hashes a manifest.
-func (k key) hash() string {
-	return fmt.Sprintf("%016x%016x", uint64(k.with("hash a")), uint64(k.with("hash b")))
-}
+func (k key) hash() string { return string(k.appendHash(make([]byte, 0, 32))) }
 
 // id returns a container ID of 64 hexadecimal digits.
-func (k key) id() string { return k.with("id a").hash() + k.with("id b").hash() }
+func (k key) id() string {
+	return string(k.with("id b").appendHash(k.with("id a").appendHash(make([]byte, 0, 64))))
+}
+
+func (k key) appendHash(dst []byte) []byte {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(k.with("hash a")))
+	binary.BigEndian.PutUint64(b[8:], uint64(k.with("hash b")))
+	return hex.AppendEncode(dst, b[:])
+}
 
 func containerName(i int) string {
 	if i < len(containerNames) {

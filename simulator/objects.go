@@ -17,7 +17,7 @@ func (n *Node) appendPods(dst []byte, now int64) []byte {
 	for _, p := range n.pods {
 		if p.bound <= now && now < p.unbound {
 			w.item()
-			p.object(w, now, false)
+			p.object(w, now, Form{})
 			w.end()
 		}
 	}
@@ -28,19 +28,13 @@ func (n *Node) appendPods(dst []byte, now int64) []byte {
 
 // AppendObject appends the Pod as an API server would show it at now, in JSON.
 func (p *Pod) AppendObject(dst []byte, now time.Time) []byte {
-	w := &writer{b: dst}
-	w.open('{')
-	p.object(w, now.UnixNano(), true)
-	w.end()
-	return w.b
+	return p.AppendAs(dst, Form{Typed: true}, now)
 }
 
-func (p *Pod) object(w *writer, now int64, typed bool) {
-	if typed {
-		w.string("kind", "Pod")
-		w.string("apiVersion", "v1")
-	}
+func (p *Pod) object(w *writer, now int64, form Form) {
+	form.typed(w, "Pod")
 	w.object("metadata")
+	form.version(w)
 	w.string("name", p.Name)
 	w.string("namespace", p.Namespace)
 	w.string("uid", p.UID())
@@ -74,6 +68,9 @@ func (p *Pod) object(w *writer, now int64, typed bool) {
 	w.end()
 	w.endArray()
 	w.end()
+	if form.Metadata {
+		return
+	}
 
 	w.object("spec")
 	w.array("containers")
@@ -182,7 +179,7 @@ func (c *Container) status(w *writer, now int64) {
 			continue
 		}
 		restarts++
-		if run != nil && r.id != run.id {
+		if run != nil && r.key != run.key {
 			before = r
 		}
 	}
@@ -213,7 +210,7 @@ func (c *Container) status(w *writer, now int64) {
 		w.string("reason", "Error")
 		w.time("startedAt", c.Pod.Node.clock(before.start))
 		w.time("finishedAt", c.Pod.Node.clock(min(before.until, now)))
-		w.string("containerID", "containerd://"+before.id)
+		w.string("containerID", "containerd://"+before.id())
 		w.end()
 	}
 	w.end()
@@ -222,7 +219,7 @@ func (c *Container) status(w *writer, now int64) {
 	w.string("image", c.image())
 	w.string("imageID", "sha256:"+key(0).with(c.image()).id())
 	if run != nil {
-		w.string("containerID", "containerd://"+run.id)
+		w.string("containerID", "containerd://"+run.id())
 	}
 	w.bool("started", alive)
 }
@@ -238,7 +235,7 @@ func (c *condition) terminated(w *writer, n *Node, run *instance) {
 	w.string("reason", reason)
 	w.time("startedAt", n.clock(run.start))
 	w.time("finishedAt", n.clock(run.until))
-	w.string("containerID", "containerd://"+run.id)
+	w.string("containerID", "containerd://"+run.id())
 	w.end()
 }
 
@@ -251,20 +248,24 @@ func waiting(w *writer, reason string) {
 // AppendObject appends the Node as an API server would show it at now, in
 // JSON; port is where its kubelet listens.
 func (n *Node) AppendObject(dst []byte, port int, now time.Time) []byte {
-	w := &writer{b: dst}
-	w.open('{')
-	w.string("kind", "Node")
-	w.string("apiVersion", "v1")
+	return n.AppendAs(dst, Form{Typed: true}, port, now)
+}
+
+func (n *Node) object(w *writer, port int, now time.Time, form Form) {
+	form.typed(w, "Node")
 	w.object("metadata")
+	form.version(w)
 	w.string("name", n.Name)
 	w.time("creationTimestamp", n.boot)
 	w.object("labels")
-	w.string("kubernetes.io/hostname", n.Name)
-	w.string("kubernetes.io/os", "linux")
-	w.string("kubernetes.io/arch", "amd64")
-	w.string("topology.kubernetes.io/zone", "zone-"+string(rune('a'+n.Index%3)))
+	for _, l := range n.labels() {
+		w.string(l[0], l[1])
+	}
 	w.end()
 	w.end()
+	if form.Metadata {
+		return
+	}
 	w.object("status")
 	for _, name := range [...]string{"capacity", "allocatable"} {
 		cpu, memory := int64(n.Cores)*1000, n.Capacity
@@ -323,6 +324,20 @@ func (n *Node) AppendObject(dst []byte, port int, now time.Time) []byte {
 	}
 	w.end()
 	w.end()
-	w.end()
-	return w.b
+}
+
+func (n *Node) labels() [4][2]string {
+	return [...][2]string{
+		{"kubernetes.io/hostname", n.Name}, {"kubernetes.io/os", "linux"}, {"kubernetes.io/arch", "amd64"},
+		{"topology.kubernetes.io/zone", "zone-" + string(rune('a'+n.Index%3))},
+	}
+}
+
+// Labels returns the Node's labels.
+func (n *Node) Labels() map[string]string {
+	all := map[string]string{}
+	for _, l := range n.labels() {
+		all[l[0]] = l[1]
+	}
+	return all
 }

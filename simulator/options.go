@@ -24,6 +24,8 @@ type Options struct {
 	// NamesAreAddresses names each node by its address, 127.1.0.1, instead of
 	// node-0001.
 	NamesAreAddresses bool
+	// Churn is how many of the pods are replaced in a minute, from 0 to 1.
+	Churn float64
 	// Faults happen at their times. See Parse.
 	Faults []Fault
 }
@@ -49,6 +51,9 @@ func (o Options) withDefaults() (Options, error) {
 		if *d.value < 0 || *d.value > d.most {
 			return o, fmt.Errorf("%s is %d: want 1 to %d", d.name, *d.value, d.most)
 		}
+	}
+	if !(o.Churn >= 0 && o.Churn <= 1) {
+		return o, fmt.Errorf("churn is %g: want 0 to 1, the share of pods that is replaced in a minute", o.Churn)
 	}
 	if o.Start.IsZero() {
 		return o, fmt.Errorf("start is not set: faults and truth are relative to it")

@@ -25,7 +25,7 @@ func (n *Node) Lives() []*Life {
 		for _, c := range p.Containers {
 			for i := range c.runs {
 				r := &c.runs[i]
-				all = append(all, &Life{Container: c, ID: r.id, Started: r.start, From: r.from, Until: r.until, run: r})
+				all = append(all, &Life{Container: c, ID: r.id(), Started: r.start, From: r.from, Until: r.until, run: r})
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func (n *Node) Reports(dst []Report, lives []*Life, e Endpoint, now int64) []Rep
 	for i := range readings {
 		r := &readings[i]
 		for _, l := range lives {
-			if l.ID == r.run.id && (l.From <= r.at || !l.run.follows) && r.at < l.Until {
+			if l.ID == r.run.id() && (l.From <= r.at || !l.run.follows) && r.at < l.Until {
 				dst = append(dst, Report{Life: l, At: r.at, Stamp: r.stamp, Start: r.start, CPU: r.cpu, Unread: r.zero, Second: r.second})
 				break
 			}

@@ -45,7 +45,7 @@ func (n *Node) appendStatsContainer(dst []byte, s *scratch, now int64) []byte {
 			r := &s.containers[i]
 			path := r.path()
 			w.object(path)
-			w.string("id", r.run.id)
+			w.string("id", r.run.id())
 			w.string("name", path)
 			name := "POD"
 			if r.container != nil {

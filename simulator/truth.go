@@ -49,6 +49,9 @@ func (n *Node) Truth(from, to time.Time) []Usage {
 }
 
 func (n *Node) appendTruth(dst []Usage, from, to int64) []Usage {
+	n.advance(to)
+	n.mu.RLock()
+	defer n.mu.RUnlock()
 	for _, p := range n.pods {
 		bound := p.bound <= to && to < p.unbound
 		rx, tx := p.network(to)
@@ -60,7 +63,7 @@ func (n *Node) appendTruth(dst []Usage, from, to int64) []Usage {
 					continue
 				}
 				u := Usage{
-					Node: n.Name, Namespace: p.Namespace, Pod: p.Name, UID: p.UID(), Container: c.Name, ID: r.id,
+					Node: n.Name, Namespace: p.Namespace, Pod: p.Name, UID: p.UID(), Container: c.Name, ID: r.id(),
 					Started: r.start, From: max(from, r.from), To: min(to, r.until),
 					Received: rx, Sent: tx,
 					Current: bound && r == current && r.alive(to),

@@ -20,7 +20,7 @@ func (c *Container) CPU(at time.Time) int64 {
 // before the first.
 func (c *Container) ID(at time.Time) string {
 	if r := c.current(at.UnixNano()); r != nil {
-		return r.id
+		return r.id()
 	}
 	return ""
 }
@@ -95,6 +95,7 @@ func (n *Node) cpu(t int64) int64 {
 
 // podsCPU sums the pods of a QoS class, or of all for an empty one.
 func (n *Node) podsCPU(t int64, qos string) (sum int64) {
+	sum = n.churn.past.used(qos)
 	for _, p := range n.pods {
 		if qos == "" || p.QoS == qos {
 			sum += p.cpu(t)
@@ -123,7 +124,7 @@ func (n *Node) podsMemory(t int64, qos string) (sum int64) {
 // and a little of its own.
 func (n *Node) network(t int64) (received, sent int64) {
 	life := t - n.boot
-	received, sent = 1<<29+used(4000, life), 1<<28+used(9000, life)
+	received, sent = n.churn.past.rx+(1<<29)+used(4000, life), n.churn.past.tx+(1<<28)+used(9000, life)
 	for _, p := range n.pods {
 		if !p.HostNetwork {
 			r, s := p.network(t)

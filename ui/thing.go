@@ -149,7 +149,7 @@ func (p *page) container() error {
 // asked returns what a container requested; nil if the API server does not say.
 func (p *page) asked(ref metric.PodRef, name string) *metric.Values {
 	if c := p.Facts.Pod(ref).Container(name); c != nil {
-		return &c.Spec
+		return c.Spec.Values()
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func appendPod(pods *[]autoscaler.Pod, slab []autoscaler.Container, p *metric.Po
 		for i := range p.Containers {
 			c := &p.Containers[i]
 			if c.Role != metric.Ephemeral && (c.Role == metric.Regular) == regular {
-				slab = append(slab, autoscaler.Container{Name: c.Name, Role: c.Role, Requests: requests(&c.Spec)})
+				slab = append(slab, autoscaler.Container{Name: c.Name, Role: c.Role, Requests: requests(c.Spec.Values())})
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func appendPod(pods *[]autoscaler.Pod, slab []autoscaler.Container, p *metric.Po
 		Name: string(p.Name), Phase: p.Phase, Terminating: !p.Deleted.IsZero(),
 		Started: p.Started, Ready: p.Ready, ReadySince: p.ReadySince,
 		Containers: slab[from:len(slab):len(slab)],
-		Requests:   requests(&p.Spec), PodLevel: p.PodLevel, Overhead: requests(&p.Overhead),
+		Requests:   requests(p.Spec.Values()), PodLevel: p.PodLevel, Overhead: requests(p.Overhead.Values()),
 	})
 	return slab
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,21 +34,28 @@ const examples = `  # 200 nodes of 30 pods; print how weir reads them.
   curl 'http://127.0.0.1:9900/truth?from=1795227284000000000&to=1795227299000000000'
 
   # Nodes and pods in a real API server, too.
-  weir-simulate --nodes 20 --ca-file ca.pem --seed-kubeconfig ~/.kube/config`
+  weir-simulate --nodes 20 --ca-file ca.pem --seed-kubeconfig ~/.kube/config
+
+  # 5,000 nodes and an API server that has them; a hundredth of the pods is replaced a minute.
+  weir-simulate --nodes 5000 --ca-file ca.pem --api-server 127.0.0.1:6444 --kubeconfig-file kubeconfig --churn 1%/m
+  weir server --kubeconfig kubeconfig '--source=kubelet:?ca=ca.pem'`
 
 // flags are the command line as given.
 type flags struct {
-	fleet         simulator.Options
-	port          int
-	insecureHTTP  bool
-	faultsFile    string
-	faults        []string
-	truth         string
-	caFile        string
-	targetsFile   string
-	kubeconfig    string
-	seedInterval  time.Duration
-	shutdownGrace time.Duration
+	fleet          simulator.Options
+	port           int
+	insecureHTTP   bool
+	faultsFile     string
+	faults         []string
+	truth          string
+	caFile         string
+	targetsFile    string
+	kubeconfig     string
+	apiServer      string
+	kubeconfigFile string
+	churn          string
+	seedInterval   time.Duration
+	shutdownGrace  time.Duration
 }
 
 func newCommand() *cobra.Command {
@@ -79,9 +88,25 @@ func newCommand() *cobra.Command {
 	fs.StringArrayVar(&f.faults, "fault", nil, "a fault, as in 'restart pod=web-* at=30s' (repeatable)")
 	fs.StringVar(&f.truth, "truth", "", "serve what was really used at this address: /truth?from=NS&to=NS, /truth/at?t=NS")
 	fs.StringVar(&f.kubeconfig, "seed-kubeconfig", "", "write nodes and pods to the API server of this kubeconfig, and keep them true")
+	fs.StringVar(&f.apiServer, "api-server", "", "answer as an API server at this HOST:PORT: nodes and pods to list and watch, Leases, reviews that say yes")
+	fs.StringVar(&f.kubeconfigFile, "kubeconfig-file", "", "write the kubeconfig of --api-server's clients here")
+	fs.StringVar(&f.churn, "churn", "", "how many of the pods are replaced, as in 1%/m: a hundredth a minute")
 	fs.DurationVar(&f.seedInterval, "seed-interval", 2*time.Second, "time between two looks at what the API server should know")
 	fs.DurationVar(&f.shutdownGrace, "shutdown-grace", 2*time.Second, "how long requests may go on after SIGTERM")
 	return c
+}
+
+// parseChurn reads the share of pods that is replaced in a minute: 1%/m is 0.01.
+func parseChurn(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	amount, ok := strings.CutSuffix(text, "%/m")
+	percent, err := strconv.ParseFloat(amount, 64)
+	if !ok || err != nil || !(percent >= 0 && percent <= 100) {
+		return 0, fmt.Errorf("--churn %q: want a percentage a minute, as in 1%%/m", text)
+	}
+	return percent / 100, nil
 }
 
 // readFaults returns the faults of the file, then those of the command line.

@@ -124,6 +124,9 @@ func TestCommandSaysWhatIsWrong(t *testing.T) {
 	f("open faults", "--faults", filepath.Join(t.TempDir(), "none"))
 	f("read kubeconfig", "--seed-kubeconfig", filepath.Join(t.TempDir(), "none"))
 	f("listen for truth", "--truth", "nowhere")
+	f(`--churn "1": want a percentage a minute`, "--churn", "1")
+	f("--kubeconfig-file without an API server", "--kubeconfig-file", filepath.Join(t.TempDir(), "kubeconfig"))
+	f("16000000 nodes need 16000100 open files", "--nodes=16000000")
 	f("unknown flag", "--node=3")
 }
 

@@ -28,6 +28,12 @@ func run(ctx context.Context, f flags, out, complaints io.Writer, ready func(kub
 	if f.fleet.Faults, err = f.readFaults(); err != nil {
 		return err
 	}
+	if f.fleet.Churn, err = parseChurn(f.churn); err != nil {
+		return err
+	}
+	if err := files(f.fleet.Nodes); err != nil {
+		return err
+	}
 	f.fleet.Start = time.Now()
 	fleet, err := simulator.New(f.fleet)
 	if err != nil {
@@ -60,14 +66,22 @@ func run(ctx context.Context, f flags, out, complaints io.Writer, ready func(kub
 		}
 		return err
 	}
-	describe(out, f, fleet, port, truth)
+	api, err := f.openAPI(ctx, fleet, options.Authority, port, options.Log)
+	if err != nil {
+		kubelets.Close()
+		if truth != nil {
+			truth.Close()
+		}
+		return err
+	}
+	describe(out, f, fleet, port, truth, api)
 
 	server := simulator.NewServer(options)
 	// Whichever ends first ends the others.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wait sync.WaitGroup
-	errs := make([]error, 3)
+	errs := make([]error, 4)
 	start := func(i int, run func(context.Context) error) {
 		wait.Go(func() {
 			defer cancel()
@@ -82,6 +96,9 @@ func run(ctx context.Context, f flags, out, complaints io.Writer, ready func(kub
 	}
 	if seeder != nil {
 		start(2, seeder.Run)
+	}
+	if api != nil {
+		start(3, func(ctx context.Context) error { return api.serve(ctx, f.shutdownGrace) })
 	}
 	if ready != nil {
 		ready(kubelets.Addr(), truthAddr)
@@ -122,7 +139,7 @@ func (f *flags) prepare(fleet *simulator.Fleet, authority *simulator.Authority, 
 }
 
 // describe says what is served, and what to type to read it.
-func describe(out io.Writer, f flags, fleet *simulator.Fleet, port int, truth net.Listener) {
+func describe(out io.Writer, f flags, fleet *simulator.Fleet, port int, truth net.Listener, api *api) {
 	nodes := fleet.Nodes()
 	first, last := nodes[0], nodes[len(nodes)-1]
 	fmt.Fprintf(out, "serving %d nodes × %d pods × %d containers, %s to %s at %v to %v port %d, with %d faults from %s\n",
@@ -130,6 +147,20 @@ func describe(out io.Writer, f flags, fleet *simulator.Fleet, port int, truth ne
 		len(f.fleet.Faults), fleet.Start().UTC().Format(time.RFC3339))
 	if truth != nil {
 		fmt.Fprintf(out, "truth at http://%v/truth?from=NS&to=NS\n", truth.Addr())
+	}
+	if api != nil {
+		fmt.Fprintf(out, "API server at %v\n", api.listener.Addr())
+		if f.kubeconfigFile != "" {
+			tls := "ca=" + f.caFile
+			switch {
+			case f.insecureHTTP:
+				tls = "scheme=http"
+			case f.caFile == "":
+				tls = "insecure-tls=true"
+			}
+			fmt.Fprintf(out, "weir server --kubeconfig %s '--source=kubelet:?%s'\n", f.kubeconfigFile, tls)
+			return
+		}
 	}
 	fmt.Fprintf(out, "weir server '--source=%s'\n", fleet.Source(port, f.targetsFile, f.caFile, f.insecureHTTP))
 }

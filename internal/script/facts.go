@@ -139,7 +139,7 @@ func fillContainer(c *metric.ContainerFacts, attrs map[string]string) (err error
 }
 
 // ask reads cpu=100m/200m: a request and a limit, either of which may be empty.
-func ask(v *metric.Values, key, amounts string) error {
+func ask(v *metric.Requirements, key, amounts string) error {
 	var request, limit metric.ID
 	parse := transcript.Bytes
 	switch key {

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -48,6 +49,7 @@ type Options struct {
 type Seeder struct {
 	o     Options
 	nodes []*node
+	seed  maphash.Seed
 }
 
 // node is what the Seeder knows of one node. One goroutine at a time has it.
@@ -61,8 +63,10 @@ type node struct {
 // pod is what the Seeder has done about one pod.
 type pod struct {
 	made, gone bool
-	ending     bool   // it is being deleted, at its leisure
-	status     string // as written last
+	ending     bool // it is being deleted, at its leisure
+	// Sums of the object as last seen and of the status as last written: most
+	// looks find nothing new, and are to cost little.
+	seen, status uint64
 }
 
 // New returns a Seeder; Sync or Run makes it work.
@@ -82,7 +86,7 @@ func New(o Options) *Seeder {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	s := &Seeder{o: o}
+	s := &Seeder{o: o, seed: maphash.MakeSeed()}
 	for _, n := range o.Fleet.Nodes() {
 		s.nodes = append(s.nodes, &node{Node: n, pods: map[*simulator.Pod]*pod{}})
 	}
@@ -172,11 +176,12 @@ func (s *Seeder) sync(ctx context.Context, n *node) error {
 		var err error
 		switch bound := p.Bound(now); {
 		case bound && !known.made:
-			if err = s.create(ctx, n, p, known, now); err == nil {
-				err = s.status(ctx, p, known, now)
+			var made *corev1.Pod
+			if made, err = s.create(ctx, n, p, known, now); err == nil {
+				err = s.status(ctx, p, known, made, now)
 			}
 		case bound:
-			err = s.status(ctx, p, known, now)
+			err = s.status(ctx, p, known, nil, now)
 		case known.made && !known.gone:
 			if err = s.remove(ctx, p); err == nil {
 				known.gone = true
@@ -221,42 +226,49 @@ func (s *Seeder) report(ctx context.Context, n *node, now time.Time) error {
 	return nil
 }
 
-// create makes the pod and adopts the UID that the API server gives it. A pod
-// of an earlier run of the simulator is taken over.
-func (s *Seeder) create(ctx context.Context, n *node, p *simulator.Pod, known *pod, now time.Time) error {
+// create makes the pod, adopts the UID that the API server gives it, and returns
+// it. A pod of an earlier run of the simulator is taken over.
+func (s *Seeder) create(ctx context.Context, n *node, p *simulator.Pod, known *pod, now time.Time) (*corev1.Pod, error) {
 	object, err := Pod(p, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	object.UID, object.CreationTimestamp, object.OwnerReferences = "", metav1.Time{}, nil
 	pods := s.o.Client.CoreV1().Pods(p.Namespace)
 	made, err := pods.Create(ctx, object, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		if made, err = pods.Get(ctx, p.Name, metav1.GetOptions{}); err != nil {
-			return fmt.Errorf("get pod %s/%s: %w", p.Namespace, p.Name, err)
+			return nil, fmt.Errorf("get pod %s/%s: %w", p.Namespace, p.Name, err)
 		}
 		for _, other := range n.Pods() {
 			if other != p && other.UID() == string(made.UID) {
 				// It is the one this pod replaces. The next Sync finds it gone.
-				return s.remove(ctx, other)
+				return nil, s.remove(ctx, other)
 			}
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("create pod %s/%s: %w", p.Namespace, p.Name, err)
+		return nil, fmt.Errorf("create pod %s/%s: %w", p.Namespace, p.Name, err)
 	}
 	if made.UID != "" {
 		p.Adopt(string(made.UID))
 	}
 	known.made = true
-	return nil
+	return made, nil
 }
 
-func (s *Seeder) status(ctx context.Context, p *simulator.Pod, known *pod, now time.Time) error {
+// status writes the pod's status if it has changed. The object that was just made,
+// if any, is updated, which costs the API server less than a patch.
+func (s *Seeder) status(ctx context.Context, p *simulator.Pod, known *pod, made *corev1.Pod, now time.Time) error {
 	if !known.made {
 		return nil
 	}
-	object, err := Pod(p, now)
+	raw := p.AppendObject(nil, now)
+	seen := maphash.Bytes(s.seed, raw)
+	if seen == known.seen {
+		return nil
+	}
+	object, err := read(p, raw)
 	if err != nil {
 		return err
 	}
@@ -270,14 +282,27 @@ func (s *Seeder) status(ctx context.Context, p *simulator.Pod, known *pod, now t
 	if err != nil {
 		return err
 	}
-	if known.status == string(patch) {
-		return nil
+	if sum := maphash.Bytes(s.seed, patch); sum != known.status {
+		if err := s.write(ctx, p, object, made, patch); err != nil {
+			return fmt.Errorf("write status of pod %s/%s: %w", p.Namespace, p.Name, err)
+		}
+		known.status = sum
 	}
-	if _, err := s.o.Client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
-		return fmt.Errorf("write status of pod %s/%s: %w", p.Namespace, p.Name, err)
-	}
-	known.status = string(patch)
+	known.seen = seen
 	return nil
+}
+
+func (s *Seeder) write(ctx context.Context, p *simulator.Pod, object, made *corev1.Pod, patch []byte) error {
+	pods := s.o.Client.CoreV1().Pods(p.Namespace)
+	if made != nil {
+		made.Status = object.Status
+		_, err := pods.UpdateStatus(ctx, made, metav1.UpdateOptions{})
+		if !apierrors.IsConflict(err) { // somebody else was faster: patched, then
+			return err
+		}
+	}
+	_, err := pods.Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
 }
 
 // remove deletes the pod at once, if it is still the one of that UID.
@@ -306,8 +331,12 @@ func statusPatch(status any) ([]byte, error) {
 
 // Pod returns the simulated pod as an API object, as it is at now.
 func Pod(p *simulator.Pod, now time.Time) (*corev1.Pod, error) {
+	return read(p, p.AppendObject(nil, now))
+}
+
+func read(p *simulator.Pod, raw []byte) (*corev1.Pod, error) {
 	var object corev1.Pod
-	if err := json.Unmarshal(p.AppendObject(nil, now), &object); err != nil {
+	if err := json.Unmarshal(raw, &object); err != nil {
 		return nil, fmt.Errorf("read pod %s/%s: %w", p.Namespace, p.Name, err)
 	}
 	return &object, nil

@@ -185,12 +185,12 @@ func (c *Collector) specs(p *metric.PodFacts) {
 			of = &part{Container: replay.Container{Name: f.Name, Role: f.Role, CPU: slices.Clone(c.none), Memory: slices.Clone(c.none)}}
 			c.parts[f.Name] = of
 		}
-		of.Requests, of.Limits = amounts(&f.Spec, metric.CPURequest, metric.MemoryRequest), amounts(&f.Spec, metric.CPULimit, metric.MemoryLimit)
+		of.Requests, of.Limits = amounts(f.Spec.Values(), metric.CPURequest, metric.MemoryRequest), amounts(f.Spec.Values(), metric.CPULimit, metric.MemoryLimit)
 	}
-	c.trace.Overhead = amounts(&p.Overhead, metric.CPURequest, metric.MemoryRequest)
+	c.trace.Overhead = amounts(p.Overhead.Values(), metric.CPURequest, metric.MemoryRequest)
 	c.trace.PodLevel = nil
 	if p.PodLevel {
-		requests := amounts(&p.Spec, metric.CPURequest, metric.MemoryRequest)
+		requests := amounts(p.Spec.Values(), metric.CPURequest, metric.MemoryRequest)
 		c.trace.PodLevel = &requests
 	}
 }

@@ -1,0 +1,63 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// groups are what the server has: each group's version and its resources.
+var groups = map[string][]metav1.APIResource{
+	"v1": {
+		{Name: "nodes", SingularName: "node", Kind: "Node", Verbs: read},
+		{Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", Verbs: read},
+		{Name: "namespaces", SingularName: "namespace", Kind: "Namespace", Verbs: read},
+		{Name: "events", SingularName: "event", Namespaced: true, Kind: "Event", Verbs: metav1.Verbs{"create", "patch"}},
+	},
+	"coordination.k8s.io/v1": {
+		{Name: "leases", SingularName: "lease", Namespaced: true, Kind: "Lease", Verbs: metav1.Verbs{"create", "delete", "get", "list", "update"}},
+	},
+	"authentication.k8s.io/v1": {{Name: "tokenreviews", SingularName: "tokenreview", Kind: "TokenReview", Verbs: metav1.Verbs{"create"}}},
+	"authorization.k8s.io/v1": {
+		{Name: "subjectaccessreviews", SingularName: "subjectaccessreview", Kind: "SubjectAccessReview", Verbs: metav1.Verbs{"create"}},
+	},
+}
+
+var read = metav1.Verbs{"get", "list", "watch"}
+
+// discover answers what is served, if that is what the path asks.
+func discover(w http.ResponseWriter, path string) bool {
+	var answer any
+	switch path {
+	case "version":
+		answer = version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3-simulated", Platform: "linux/amd64"}
+	case "api":
+		answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
+	case "apis":
+		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+		for _, name := range [...]string{"authentication.k8s.io/v1", "authorization.k8s.io/v1", "coordination.k8s.io/v1"} {
+			group, v, _ := strings.Cut(name, "/")
+			is := metav1.GroupVersionForDiscovery{GroupVersion: name, Version: v}
+			list.Groups = append(list.Groups, metav1.APIGroup{Name: group, Versions: []metav1.GroupVersionForDiscovery{is}, PreferredVersion: is})
+		}
+		answer = list
+	default:
+		name, ok := strings.CutPrefix(path, "apis/")
+		if !ok {
+			name, ok = strings.CutPrefix(path, "api/")
+		}
+		resources := groups[name]
+		if !ok || resources == nil {
+			return false
+		}
+		answer = metav1.APIResourceList{
+			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: name, APIResources: resources,
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer) // or the client has gone
+	return true
+}

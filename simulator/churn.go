@@ -1,0 +1,120 @@
+package simulator
+
+import (
+	"slices"
+	"time"
+)
+
+// Churn replaces pods for ever: each place for a pod on a node gets another pod
+// once in 1/Options.Churn minutes, at a moment that the place's key chooses. A fleet
+// with churn is no longer a table made once: a node makes the pods of the moment it is
+// asked about, and forgets those that ended memory ago. It is still the same for
+// everybody who asks in time, in whatever order.
+
+// memory is for how long a node remembers pods that churn has ended. Truth about
+// them is gone after that.
+const memory = 5 * 60 * second
+
+// churn is what a node needs to replace its pods.
+type churn struct {
+	period int64
+	places []*Pod // whose pod it is now
+	due    int64  // when the next is replaced; never without churn
+	past   past   // of pods that are forgotten: the node's counters go on
+}
+
+// past is what pods have used that a node has forgotten.
+type past struct {
+	cpu    map[string]int64 // by QoS class
+	rx, tx int64
+}
+
+// startChurn prepares n, whose pods are as New made them.
+func (n *Node) startChurn(perMinute float64) {
+	n.churn.due = never
+	if perMinute <= 0 {
+		return
+	}
+	n.churn.period = int64(60 * float64(second) / perMinute)
+	n.churn.past.cpu = map[string]int64{}
+	n.churn.places = slices.Clone(n.pods[:n.fleet.options.Pods])
+	n.churn.due = n.nextDue(n.fleet.options.Start.UnixNano())
+}
+
+// dueAfter returns when the pod in a place is replaced next after t: never for one
+// that no controller would replace.
+func (n *Node) dueAfter(place int, t int64) int64 {
+	if n.churn.places[place].owner.kind == "Node" {
+		return never
+	}
+	first := n.fleet.options.Start.UnixNano() + n.key.with("churn").num(int64(place)).between("first", 0, n.churn.period)
+	if t < first {
+		return first
+	}
+	return first + ((t-first)/n.churn.period+1)*n.churn.period
+}
+
+func (n *Node) nextDue(t int64) int64 {
+	due := int64(never)
+	for place := range n.churn.places {
+		due = min(due, n.dueAfter(place, t))
+	}
+	return due
+}
+
+// Advance makes what churn has replaced until now on every node. Whoever asks a node
+// does so for that node; it is for those who go by Pods alone.
+func (f *Fleet) Advance(now time.Time) {
+	if f.options.Churn > 0 {
+		for _, n := range f.nodes {
+			n.advance(now.UnixNano())
+		}
+	}
+}
+
+func (n *Node) advance(now int64) {
+	if n.fleet.options.Churn == 0 {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.churn.due > now {
+		return
+	}
+	n.pods = slices.Clone(n.pods) // others may be reading it
+	for n.churn.due <= now {
+		at := n.churn.due
+		for place, p := range n.churn.places {
+			if n.dueAfter(place, at-1) == at && p.replace(condition{Fault: Fault{Kind: Replace}, from: at, until: never}) > 0 {
+				next := n.pods[len(n.pods)-1]
+				if next.owner.kind != "StatefulSet" {
+					next.Name = next.owner.name + "-" + next.key.suffix(8)
+				}
+				n.churn.places[place] = next
+			}
+		}
+		n.churn.due = n.nextDue(at)
+	}
+	n.pods = slices.DeleteFunc(n.pods, func(p *Pod) bool {
+		if p.gone >= now-memory || p.unbound >= now-memory {
+			return false
+		}
+		n.churn.past.cpu[p.QoS] += p.cpu(now)
+		if !p.HostNetwork {
+			rx, tx := p.network(now)
+			n.churn.past.rx, n.churn.past.tx = n.churn.past.rx+rx, n.churn.past.tx+tx
+		}
+		return true
+	})
+	n.order()
+}
+
+// used returns the CPU of forgotten pods of a QoS class, or of all for an empty one.
+func (p *past) used(qos string) (sum int64) {
+	for class, cpu := range p.cpu {
+		if qos == "" || qos == class {
+			sum += cpu
+		}
+	}
+	return sum
+}
