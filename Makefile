@@ -23,7 +23,7 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 
 .PHONY: help
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build the commands into bin/
@@ -39,6 +39,7 @@ test: ## all tests that need no root and no cluster
 	$(GO) vet ./...
 	$(GO) test -timeout 8m ./...
 	$(GO) test -C deploy/image ./...
+	$(GO) test -C test/bench ./peers
 
 .PHONY: parity
 parity: ## the autoscaler beside Kubernetes' own code, on random input (minutes to compile it, once)
@@ -69,6 +70,18 @@ bench: ## benchmarks of every stage: time, bytes and allocations per pod (BENCH,
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 30m ./...
 	$(GO) test -C test/parity -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 30m ./...
 
+.PHONY: bench-parsers
+bench-parsers: ## parsers alone, beside textparse and JSON libraries
+	$(GO) run -C test/bench ./parsers $(ARGS)
+
+.PHONY: bench-scale
+bench-scale: build ## CPU, memory and freshness of one weir over the number of nodes (ARGS)
+	$(GO) run -C test/bench ./scale $(ARGS)
+
+.PHONY: bench-peers
+bench-peers: build ## weir beside metrics-server under a real API server (root; 1.5 hours, minutes with ARGS=--quick)
+	$(GO) run -C test/bench ./peers $(ARGS)
+
 .PHONY: image
 image: build ## write a container image of bin/weir, without any registry: bin/weir-image.tar
 	$(GO) run -C deploy/image . --name $(IMAGE) --binary '$(CURDIR)/$(BIN)/weir:/weir' --out '$(CURDIR)/$(BIN)/weir-image.tar' \
@@ -96,6 +109,7 @@ verify: ## formatting, generated pages, clients for other systems
 	$(GO) mod tidy -diff
 	cd deploy/image && $(GO) mod tidy -diff
 	cd test/parity && $(GO) mod tidy -diff
+	cd test/bench && $(GO) mod tidy -diff && $(GO) vet ./...
 
 .PHONY: clean
 clean: ## remove what was built

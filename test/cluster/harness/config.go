@@ -20,8 +20,9 @@ type hostTools struct {
 }
 
 // findHostTools finds them, or says which Debian packages lack: programs in the
-// folders of path, network plugins in the first of plugins that has them.
-func findHostTools(path, plugins []string) (hostTools, error) {
+// folders of path, network plugins in the first of plugins that has them. Where no
+// pod will run, what only pods need may lack.
+func findHostTools(path, plugins []string, noPods bool) (hostTools, error) {
 	var t hostTools
 	var missing, packages []string
 	lack := func(what, pkg string) {
@@ -36,8 +37,10 @@ func findHostTools(path, plugins []string) (hostTools, error) {
 		lack(name, pkg)
 		return ""
 	}
-	t.runc = look("runc", "runc")
-	look("iptables", "iptables")
+	if !noPods {
+		t.runc = look("runc", "runc")
+		look("iptables", "iptables")
+	}
 	look("ip", "iproute2")
 	look("nsenter", "util-linux")
 	for _, dir := range plugins {
@@ -46,7 +49,7 @@ func findHostTools(path, plugins []string) (hostTools, error) {
 			break
 		}
 	}
-	if t.cni == "" {
+	if t.cni == "" && !noPods {
 		lack("CNI plugins", "containernetworking-plugins")
 	}
 	if len(missing) > 0 {

@@ -58,6 +58,10 @@ type Options struct {
 	// NodeDisk is what the kubelet and the runtime write to. Default: the disk of
 	// Dir, which is this machine's.
 	NodeDisk NodeDisk
+	// ControlPlane leaves out all but etcd and kube-apiserver: no node, and nobody
+	// who schedules, collects or makes service accounts, which no pod then needs.
+	// For tests that write nodes and pods themselves, thousands of them.
+	ControlPlane bool
 }
 
 // Errors that a caller can act on.
@@ -111,7 +115,7 @@ func (o Options) withDefaults() (Options, error) {
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // Start builds what is missing, starts a cluster and returns when its node is
-// ready. What it starts outlives this process; end it with [Cluster.Down]. When
+// ready, or its API server where there is no node. What it starts outlives this process; end it with [Cluster.Down]. When
 // a component fails, the error carries the last lines of its log, and nothing is
 // left running; the logs stay until the next Start of that name.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
@@ -122,7 +126,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("start a cluster: namespaces, cgroups and mounts need root; run this as root")
 	}
-	tools, err := findHostTools(append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin"), []string{"/usr/lib/cni", "/opt/cni/bin"})
+	tools, err := findHostTools(append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin"), []string{"/usr/lib/cni", "/opt/cni/bin"}, o.ControlPlane)
 	if err != nil {
 		return nil, err
 	}

@@ -248,17 +248,21 @@ func TestCgroupCheck(t *testing.T) {
 
 func TestHostTools(t *testing.T) {
 	dir := t.TempDir()
-	_, err := findHostTools([]string{dir}, []string{dir})
+	_, err := findHostTools([]string{dir}, []string{dir}, false)
 	const want = "apt-get install runc iptables iproute2 util-linux containernetworking-plugins"
 	if !errors.Is(err, ErrHostTools) || !strings.Contains(err.Error(), want) {
 		t.Errorf("nothing there: got %v, want %v with %q", err, ErrHostTools, want)
+	}
+	const fewer = "apt-get install iproute2 util-linux"
+	if _, err := findHostTools([]string{dir}, nil, true); !errors.Is(err, ErrHostTools) || !strings.HasSuffix(err.Error(), fewer) {
+		t.Errorf("nothing there, and no pods: got %v, want %v with %q at its end", err, ErrHostTools, fewer)
 	}
 	for _, name := range []string{"runc", "iptables", "ip", "nsenter", "bridge"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := findHostTools([]string{"/nowhere", dir}, []string{"/nowhere", dir})
+	got, err := findHostTools([]string{"/nowhere", dir}, []string{"/nowhere", dir}, false)
 	if want := (hostTools{runc: filepath.Join(dir, "runc"), cni: dir}); got != want || err != nil {
 		t.Errorf("all there: got %+v, %v, want %+v", got, err, want)
 	}

@@ -33,6 +33,9 @@ func (c *Cluster) start(ctx context.Context, tools hostTools) error {
 		return err
 	}
 
+	if c.options.ControlPlane {
+		return c.startAPIServer(ctx)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	abort := func(err error) error { // the first error ends the other half's waiting
@@ -63,13 +66,19 @@ func (c *Cluster) startComponent(ctx context.Context, k component) error {
 	return c.progress.step(k.name, func() error { return c.run(ctx, k) })
 }
 
-func (c *Cluster) startControlPlane(ctx context.Context) error {
+// startAPIServer starts it, what it keeps its objects in, and writes who may
+// reach it.
+func (c *Cluster) startAPIServer(ctx context.Context) error {
 	for _, k := range []component{c.etcd(), c.apiServer()} {
 		if err := c.startComponent(ctx, k); err != nil {
 			return err
 		}
 	}
-	if err := c.writeAdminKubeconfig(); err != nil {
+	return c.writeAdminKubeconfig()
+}
+
+func (c *Cluster) startControlPlane(ctx context.Context) error {
+	if err := c.startAPIServer(ctx); err != nil {
 		return err
 	}
 	for _, k := range []component{c.controllerManager(), c.scheduler()} {
@@ -141,6 +150,10 @@ func (c *Cluster) etcd() component {
 
 func (c *Cluster) apiServer() component {
 	p, n := c.pki(), c.state.Network
+	var alone []string
+	if c.options.ControlPlane {
+		alone = []string{"--disable-admission-plugins=ServiceAccount"} // it waits for accounts that nobody makes
+	}
 	return component{
 		name: "kube-apiserver", path: c.Binary("kube-apiserver"),
 		address: c.url("https", 6443, ""), health: c.url("https", 6443, "/readyz"),
@@ -159,7 +172,7 @@ func (c *Cluster) apiServer() component {
 			"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			"--proxy-client-cert-file=" + p.path("front-proxy-client.crt"), "--proxy-client-key-file=" + p.path("front-proxy-client.key"),
-		}, c.auditArgs(), c.options.APIServerArgs),
+		}, c.auditArgs(), alone, c.options.APIServerArgs),
 	}
 }
 

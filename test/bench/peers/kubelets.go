@@ -1,0 +1,120 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/weir-metrics/weir/simulator"
+	"github.com/weir-metrics/weir/simulator/seed"
+)
+
+// state is what the process of the kubelets says of itself, a line of JSON each.
+type state struct {
+	Port   int  `json:"port"`
+	Seeded bool `json:"seeded"`
+}
+
+// newKubelets returns the command that serves the kubelets and keeps the API
+// server true to them: weir-simulate, but as fast as the API server takes it, and
+// with the faults of a Shape.
+func newKubelets() *cobra.Command {
+	var shape, ca, kubeconfig string
+	c := &cobra.Command{
+		Use: "kubelets", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var s Shape
+			if err := json.Unmarshal([]byte(shape), &s); err != nil {
+				return fmt.Errorf("read --shape: %w", err)
+			}
+			return serveKubelets(cmd.Context(), s, ca, kubeconfig, json.NewEncoder(cmd.OutOrStdout()))
+		},
+	}
+	c.Flags().StringVar(&shape, "shape", "{}", "the cluster, in JSON")
+	c.Flags().StringVar(&ca, "ca-file", "", "write the kubelets' authority here")
+	c.Flags().StringVar(&kubeconfig, "kubeconfig", "", "API server to seed")
+	return c
+}
+
+func serveKubelets(ctx context.Context, s Shape, ca, kubeconfig string, out *json.Encoder) error {
+	fleet, err := s.fleet()
+	if err != nil {
+		return err
+	}
+	authority, err := simulator.NewAuthority(s.Start)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(ca, authority.PEM(), 0o644); err != nil {
+		return fmt.Errorf("write authority: %w", err)
+	}
+	var listen net.ListenConfig
+	l, err := listen.Listen(ctx, "tcp4", ":0") // every node has an address of its own
+	if err != nil {
+		return fmt.Errorf("listen for kubelets: %w", err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	seeder, err := newSeeder(fleet, kubeconfig, port)
+	if err != nil {
+		l.Close()
+		return err
+	}
+	if err := out.Encode(state{Port: port}); err != nil {
+		l.Close()
+		return fmt.Errorf("say the port: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() {
+		defer cancel()
+		served <- simulator.NewServer(simulator.ServerOptions{Fleet: fleet, Authority: authority, Now: wholeMilliseconds}).Serve(ctx, l)
+	}()
+	err = seeder.Sync(ctx)
+	if err == nil {
+		err = out.Encode(state{Port: port, Seeded: true})
+	}
+	if err == nil && s.Churn > 0 {
+		err = seeder.Run(ctx)
+	}
+	if err != nil {
+		cancel()
+	}
+	return errors.Join(err, <-served)
+}
+
+// wholeMilliseconds is the clock of the kubelets: resource metrics give times to a
+// millisecond, in which a container can use much of what it uses in a resolution. So
+// each value is of exactly the time that it is given with.
+func wholeMilliseconds() time.Time { return time.Now().Truncate(time.Millisecond) }
+
+// newSeeder returns a seeder that the client does not slow down. Nodes report once
+// in five minutes, as kubelets do when nothing has changed.
+func newSeeder(fleet *simulator.Fleet, kubeconfig string, port int) (*seed.Seeder, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
+	}
+	config.QPS, config.ContentType, config.AcceptContentTypes = -1, runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	log, err := zap.NewDevelopment()
+	if err != nil {
+		return nil, fmt.Errorf("make log: %w", err)
+	}
+	return seed.New(seed.Options{Client: client, Fleet: fleet, Port: port, Heartbeat: 5 * time.Minute, Workers: 32, Log: log}), nil
+}

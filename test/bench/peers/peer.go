@@ -1,0 +1,147 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// A program is one that is measured.
+type program struct {
+	name string
+	path string
+	args []string
+	// scrapes and failures begin the lines of its own counters on /metrics.
+	scrapes, failures string
+}
+
+const (
+	weirName  = "weir"
+	peerName  = "metrics-server"
+	plainName = "fetch, HTTP/1.1 plain"
+	peerFetch = "fetch, HTTP/2 gzip"
+)
+
+// peers returns both programs, with the same settings: who may ask is for the same
+// API server to say, kubelets are verified by the same authority and are read as
+// often.
+func (w *world) peers(port int) []program {
+	o := w.options
+	common := []string{
+		"--kubeconfig=" + w.kubeconfig, "--authentication-kubeconfig=" + w.kubeconfig, "--authorization-kubeconfig=" + w.kubeconfig,
+		"--secure-port=" + strconv.Itoa(port), "--cert-dir=" + filepath.Join(w.dir, "serving"),
+		"--kubelet-certificate-authority=" + w.ca, "--kubelet-preferred-address-types=InternalIP", "--kubelet-use-node-status-port",
+		"--metric-resolution=" + o.Resolution.String(),
+	}
+	return []program{
+		{weirName, w.weir, append([]string{"server"}, common...), `weir_rounds_total{kind="kubelet:resource"}`, `weir_sources_failing{kind="kubelet:resource"}`},
+		{peerName, w.cluster.Binary(peerName), common, `metrics_server_kubelet_request_total{success="true"}`, `metrics_server_kubelet_request_total{success="false"}`},
+	}
+}
+
+// A target is a program that runs and is asked.
+type target struct {
+	*child
+	program program
+	base    string
+	client  *http.Client
+}
+
+func (w *world) startProgram(p program, base string) (*target, error) {
+	c, err := start(w.dir, p.name, p.path, p.args...)
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, Certificates: w.admin}, //nolint:gosec // each signs its own, on this machine
+		ForceAttemptHTTP2: true, DisableCompression: true,
+	}
+	return &target{c, p, base, &http.Client{Transport: transport, Timeout: time.Minute}}, nil
+}
+
+func (t *target) stop() {
+	t.client.CloseIdleConnections()
+	t.child.stop()
+}
+
+// An answer is what a server said to one request.
+type answer struct {
+	body  []byte
+	asked time.Time
+	took  time.Duration // to the last byte
+}
+
+// ask asks for a path. It reuses buffer.
+func (t *target) ask(ctx context.Context, path, accept, encoding string, buffer []byte) (answer, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.base+path, nil)
+	if err != nil {
+		return answer{}, fmt.Errorf("ask %s: %w", t.name, err)
+	}
+	request.Header.Set("Accept", accept)
+	if encoding != "" {
+		request.Header.Set("Accept-Encoding", encoding)
+	}
+	asked := time.Now()
+	response, err := t.client.Do(request)
+	if err != nil {
+		return answer{}, fmt.Errorf("ask %s: %w", t.name, err)
+	}
+	defer response.Body.Close()
+	into := bytes.NewBuffer(buffer[:0])
+	_, err = io.Copy(into, response.Body)
+	a := answer{into.Bytes(), asked, time.Since(asked)}
+	switch {
+	case err != nil:
+		return a, fmt.Errorf("ask %s for %s: %w", t.name, path, err)
+	case response.StatusCode != http.StatusOK:
+		return a, fmt.Errorf("ask %s for %s: status %s: %.200s", t.name, path, response.Status, a.body)
+	}
+	// Small answers are not compressed for those who could read it either.
+	if got := response.Header.Get("Content-Encoding"); got != "" && got != encoding {
+		return a, fmt.Errorf("ask %s for %s: it answers in encoding %q, not %q", t.name, path, got, encoding)
+	}
+	return a, nil
+}
+
+// counts returns how many nodes' metrics the program has read by its own account,
+// and how many it could not.
+func (t *target) counts(ctx context.Context) (scrapes, failures float64, err error) {
+	a, err := t.ask(ctx, "/metrics", "text/plain", "", nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	if scrapes, err = counter(a.body, t.program.scrapes); err != nil {
+		return 0, 0, fmt.Errorf("count %s's scrapes: %w", t.name, err)
+	}
+	failures, _ = counter(a.body, t.program.failures) // absent until there is one
+	return scrapes, failures, nil
+}
+
+// counter returns the value of a series in Prometheus' text format.
+func counter(text []byte, series string) (float64, error) {
+	for line := range bytes.Lines(text) {
+		if rest, ok := bytes.CutPrefix(line, []byte(series+" ")); ok {
+			return strconv.ParseFloat(string(bytes.TrimSpace(rest)), 64)
+		}
+	}
+	return 0, fmt.Errorf("no series %s", series)
+}
+
+// freePort returns a port that nobody listens on.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

@@ -1,0 +1,238 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+)
+
+// A Turn is one program's measured run, alone on its cluster.
+type Turn struct {
+	Scenario string `json:"scenario"`
+	Round    int    `json:"round"`
+	Program  string `json:"program"`
+	// Values by what they are of; units are in their rows, see rows.
+	Values map[string]float64 `json:"values"`
+	// Requests holds how long each request took to its last byte, in milliseconds,
+	// in the order asked, by its kind.
+	Requests map[string][]float64 `json:"requests,omitempty"`
+}
+
+func (t *Turn) set(key string, v float64) { t.Values[key] = v }
+
+// atLeast keeps the largest value.
+func (t *Turn) atLeast(key string, v float64) {
+	if old, ok := t.Values[key]; !ok || v > old {
+		t.Values[key] = v
+	}
+}
+
+// turn runs and measures a program. It waits until the program is old enough.
+func (w *world) turn(ctx context.Context, p program, base string, old time.Duration, turn *Turn) error {
+	t, err := w.startProgram(p, base)
+	if err != nil {
+		return err
+	}
+	defer t.stop()
+	if err := w.first(ctx, t, turn); err != nil {
+		return err
+	}
+	w.say("  first metric after %.1fs, 99%% after %.1fs", turn.Values["first"], turn.Values["most"])
+	if err := t.wait(ctx, max(w.options.Warm, old-time.Since(t.began))); err != nil {
+		return err
+	}
+	idle, err := w.steady(ctx, t, turn)
+	if err != nil {
+		return err
+	}
+	w.say("  %.0f µs of CPU a node-scrape, %.0f MiB resident at the age of %.0fs", turn.Values["cpu"], turn.Values["rss"], turn.Values["age"])
+	if err := w.fresh(ctx, t, turn); err != nil {
+		return err
+	}
+	w.say("  oldest sample %.2f resolutions behind its node", turn.Values["lag"])
+	for _, r := range requests(w.fleet) {
+		last, err := t.burst(ctx, r, w.options, idle, turn)
+		if err != nil {
+			return err
+		}
+		w.say("  %-32s %4d times, p50 %7.2f ms, %d bytes", r.title, len(turn.Requests[r.key]), quantile(turn.Requests[r.key], .5), len(last.body))
+		if r.key == "list json" { // has been asked without a pause for a whole resolution, if not in a hurry
+			s, err := stale(w.fleet, last)
+			if err != nil {
+				return err
+			}
+			turn.set("lag loaded", quantile(s.lags, 1)/w.options.Resolution.Seconds())
+		}
+	}
+	m, err := memory(t.pid)
+	if err != nil {
+		return err
+	}
+	turn.set("peak", mebibytes(m.most))
+	return t.alive()
+}
+
+func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// first waits until nearly every node's pods are served. It asks for one pod of each
+// node, which costs a thirtieth of asking for all.
+func (w *world) first(ctx context.Context, t *target, turn *Turn) error {
+	const one = "/apis/metrics.k8s.io/v1beta1/namespaces/kube-system/pods?labelSelector=app%3Dnode-agent"
+	return t.until(ctx, "99% of nodes' pods to be served", 200*time.Millisecond, 5*time.Minute, func() (bool, error) {
+		a, err := t.ask(ctx, one, asJSON, "", nil)
+		if err != nil {
+			return false, nil //nolint:nilerr // it does not listen yet, or has nothing to tell
+		}
+		served := bytes.Count(a.body, []byte(`"timestamp":`))
+		since := time.Since(t.began).Seconds()
+		if _, seen := turn.Values["first"]; served > 0 && !seen {
+			turn.set("first", since)
+		}
+		if served*100 < w.options.Shape.Nodes*99 {
+			return false, nil
+		}
+		turn.set("most", since)
+		return true, nil
+	})
+}
+
+// steady measures CPU and memory over a window in which nobody asks, and returns how
+// many seconds of CPU a second costs.
+func (w *world) steady(ctx context.Context, t *target, turn *Turn) (idle float64, err error) {
+	before, failedBefore, err := t.counts(ctx)
+	if err != nil {
+		return 0, err
+	}
+	cpu, err := cpuTime(t.pid)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	sampling, stop := context.WithCancel(ctx)
+	var wait sync.WaitGroup
+	var sizes []float64
+	wait.Go(func() {
+		for t.wait(sampling, time.Second) == nil {
+			if m, err := memory(t.pid); err == nil {
+				sizes = append(sizes, mebibytes(m.now))
+			}
+		}
+	})
+	err = t.wait(ctx, wholeRounds(w.options.Window, w.options.Resolution))
+	stop()
+	wait.Wait()
+	if err != nil {
+		return 0, err
+	}
+	after, err := cpuTime(t.pid)
+	if err != nil {
+		return 0, err
+	}
+	lasted := time.Since(began)
+	scrapes, failed, err := t.counts(ctx)
+	if err != nil {
+		return 0, err
+	}
+	turn.set("failed", max(0, failed-failedBefore)) // weir has a gauge of those that fail now
+	want := float64(w.options.Shape.Nodes) * lasted.Seconds() / w.options.Resolution.Seconds()
+	if got := scrapes - before; math.Abs(got-want) > 0.1*want+1 {
+		w.say("  NOTE: %s read nodes %.0f times, %.0f were due; %.0f reads failed", t.name, got, want, failed-failedBefore)
+	}
+	turn.set("scrapes", scrapes-before)
+	turn.set("window", lasted.Seconds())
+	turn.set("cpu", float64((after-cpu).Microseconds())/(scrapes-before))
+	turn.set("rss", median(sizes))
+	turn.set("age", began.Sub(t.began).Seconds())
+	return (after - cpu).Seconds() / lasted.Seconds(), nil
+}
+
+// wholeRounds makes a window a multiple of the resolution: metrics-server reads all
+// nodes at the beginning of each.
+func wholeRounds(window, resolution time.Duration) time.Duration {
+	return max(1, (window+resolution-1)/resolution) * resolution
+}
+
+// fresh judges what is served at several moments, which fall on different parts of a
+// resolution.
+func (w *world) fresh(ctx context.Context, t *target, turn *Turn) error {
+	resolution := w.options.Resolution
+	var lags, ages []float64
+	for range w.options.Looks {
+		a, err := t.ask(ctx, podsPath, asJSON, "", nil)
+		if err != nil {
+			return err
+		}
+		s, err := stale(w.fleet, a)
+		if err != nil {
+			return err
+		}
+		lags, ages = append(lags, s.lags...), append(ages, s.ages...)
+		turn.set("served", float64(len(s.lags)))
+		if t.name == weirName {
+			worst, compared, err := exactness(ctx, w.fleet, t.base, t.client)
+			if err != nil {
+				return err
+			}
+			turn.atLeast("rate error", worst)
+			turn.set("rates compared", turn.Values["rates compared"]+float64(compared))
+		}
+		// The golden section's smaller part: steps that never meet.
+		if err := t.wait(ctx, time.Duration(0.382*float64(resolution))); err != nil {
+			return err
+		}
+	}
+	turn.set("lag", quantile(lags, 1)/resolution.Seconds())
+	turn.set("lag p50", quantile(lags, .5)/resolution.Seconds())
+	turn.set("oldest", quantile(ages, 1)/resolution.Seconds())
+	turn.set("newest", quantile(ages, 0)/resolution.Seconds())
+	return nil
+}
+
+// floor measures a mere fetch of what both programs read.
+func (w *world) floor(ctx context.Context, self, name string, turn *Turn) error {
+	o := w.options
+	args := []string{
+		"floor", "--ca-file=" + w.ca, fmt.Sprintf("--nodes=%d", o.Shape.Nodes), fmt.Sprintf("--port=%d", w.port),
+		"--resolution=" + o.Resolution.String(), fmt.Sprintf("--as-peer=%v", name == peerFetch),
+	}
+	c, err := start(w.dir, "floor", self, args...)
+	if err != nil {
+		return err
+	}
+	defer c.stop()
+	if err := c.wait(ctx, wholeRounds(2*o.Resolution, o.Resolution)); err != nil {
+		return err
+	}
+	var before, after fetched
+	cpu, err := cpuTime(c.pid)
+	if err != nil {
+		return err
+	}
+	if err := c.said(&before); err != nil {
+		return err
+	}
+	if err := c.wait(ctx, wholeRounds(o.FloorWindow, o.Resolution)); err != nil {
+		return err
+	}
+	used, err := cpuTime(c.pid)
+	if err != nil {
+		return err
+	}
+	if err := c.said(&after); err != nil {
+		return err
+	}
+	if after.Failed > before.Failed || after.Scrapes == before.Scrapes {
+		return fmt.Errorf("measure the fetch floor: %d fetches failed, %d did not", after.Failed-before.Failed, after.Scrapes-before.Scrapes)
+	}
+	scrapes := float64(after.Scrapes - before.Scrapes)
+	turn.set("scrapes", scrapes)
+	turn.set("cpu", float64((used-cpu).Microseconds())/scrapes)
+	turn.set("bytes", float64(after.Bytes-before.Bytes)/scrapes)
+	w.say("  %.0f µs of CPU a fetch of %.0f bytes", turn.Values["cpu"], turn.Values["bytes"])
+	return nil
+}

@@ -1,0 +1,148 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/simulator"
+	"github.com/weir-metrics/weir/test/cluster/harness"
+)
+
+// A world is the cluster that both programs measure: a control plane, kubelets,
+// and what they really had.
+type world struct {
+	options    Options
+	dir        string // of logs, certificates and kubeconfigs
+	weir       string
+	cluster    *harness.Cluster
+	kubelets   *child
+	ca         string // the kubelets' authority
+	kubeconfig string
+	admin      []tls.Certificate // who asks
+	port       int               // of the kubelets
+	fleet      *simulator.Fleet
+	say        func(format string, args ...any)
+}
+
+// newWorld starts the control plane and the kubelets, and returns when the API
+// server has every pod. End it with close, also after an error.
+func newWorld(ctx context.Context, o Options, dir string, say func(string, ...any)) (*world, error) {
+	w := &world{options: o, dir: dir, say: say, ca: filepath.Join(dir, "kubelets.pem"), kubeconfig: filepath.Join(dir, "kubeconfig")}
+	var err error
+	if w.weir, err = filepath.Abs(o.Weir); err != nil {
+		return w, fmt.Errorf("find weir: %w", err)
+	}
+	if _, err := os.Stat(w.weir); err != nil {
+		return w, cli.Hintf(fmt.Errorf("find weir: %w", err), "Build it with make build, or name another with --weir.")
+	}
+	if err := w.startControlPlane(ctx); err != nil {
+		return w, err
+	}
+	if w.fleet, err = o.Shape.fleet(); err != nil {
+		return w, err
+	}
+	return w, w.startKubelets(ctx)
+}
+
+func (w *world) startControlPlane(ctx context.Context) error {
+	var err error
+	w.cluster, err = harness.Start(ctx, harness.Options{
+		Name: "bench-" + strconv.Itoa(os.Getpid()), Dir: filepath.Join(w.dir, "clusters"), ControlPlane: true,
+		APIServerArgs: []string{"--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000"},
+	})
+	if err != nil {
+		return err
+	}
+	w.say("etcd and kube-apiserver run")
+	if err := w.cluster.WriteKubeconfig(w.kubeconfig, "bench", "system:masters"); err != nil {
+		return err
+	}
+	config, err := w.cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	pair, err := tls.X509KeyPair(config.CertData, config.KeyData)
+	if err != nil {
+		return fmt.Errorf("read certificate: %w", err)
+	}
+	w.admin = []tls.Certificate{pair}
+	return nil
+}
+
+func (w *world) startKubelets(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	shape, err := json.Marshal(w.options.Shape)
+	if err != nil {
+		return fmt.Errorf("write shape: %w", err)
+	}
+	if w.kubelets, err = start(w.dir, "kubelets", self, "kubelets", "--shape="+string(shape), "--ca-file="+w.ca, "--kubeconfig="+w.kubeconfig); err != nil {
+		return err
+	}
+	config, err := w.cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	total, began, said := w.options.Shape.Nodes*w.options.Shape.Pods, time.Now(), time.Now()
+	err = w.kubelets.until(ctx, "every pod at the API server", time.Second, time.Hour, func() (bool, error) {
+		var s state
+		if w.kubelets.said(&s) == nil && s.Seeded {
+			w.port = s.Port
+			return true, nil
+		}
+		if time.Since(said) > 15*time.Second {
+			said = time.Now()
+			w.say("%d of %d pods seeded", count(ctx, client), total)
+		}
+		return false, nil
+	})
+	if err != nil {
+		return err
+	}
+	w.say("%d nodes and %d pods seeded in %.0fs", w.options.Shape.Nodes, total, time.Since(began).Seconds())
+	return nil
+}
+
+// count returns how many pods the API server has, for people; 0 if it does not say.
+func count(ctx context.Context, client kubernetes.Interface) int64 {
+	list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0
+	}
+	n := int64(len(list.Items))
+	if list.RemainingItemCount != nil {
+		n += *list.RemainingItemCount
+	}
+	return n
+}
+
+// close ends everything that was started.
+func (w *world) close() error {
+	if w.kubelets != nil {
+		w.kubelets.stop()
+	}
+	if w.cluster == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // whatever became of the caller's
+	defer cancel()
+	return w.cluster.Down(ctx)
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// measure runs a weir over so many simulated nodes.
+func measure(ctx context.Context, p plan, nodes int) (point, error) {
+	got := point{Nodes: nodes}
+	dir, err := os.MkdirTemp("", "weir-scale-")
+	if err != nil {
+		return got, fmt.Errorf("make a folder: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	var ports [3]int // of kubelets, API server and weir
+	for i := range ports {
+		if ports[i], err = freePort(); err != nil {
+			return got, err
+		}
+	}
+	ca, kubeconfig := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "kubeconfig")
+	simulator, err := start(ctx, p.simulate, "--nodes", strconv.Itoa(nodes), "--pods", strconv.Itoa(p.pods), "--containers", strconv.Itoa(p.containers),
+		"--listen-port", strconv.Itoa(ports[0]), "--ca-file", ca, "--churn", p.churn,
+		"--api-server", "127.0.0.1:"+strconv.Itoa(ports[1]), "--kubeconfig-file", kubeconfig)
+	if err != nil {
+		return got, err
+	}
+	defer simulator.stop()
+	if err := until(ctx, p.ready, simulator, func() bool { _, err := os.Stat(kubeconfig); return err == nil }); err != nil {
+		return got, fmt.Errorf("wait for the simulator: %w", err)
+	}
+
+	began := time.Now()
+	base := "http://127.0.0.1:" + strconv.Itoa(ports[2])
+	weir, err := start(ctx, p.weir, append([]string{"server", "--kubeconfig", kubeconfig, "--source=kubelet:?ca=" + ca,
+		"--metric-resolution", p.resolution.String(), "--listen", strings.TrimPrefix(base, "http://")}, strings.Fields(p.extra)...)...)
+	if err != nil {
+		return got, err
+	}
+	defer weir.stop()
+	if err := until(ctx, p.ready, weir, func() bool { return answers(ctx, base+"/readyz") }); err != nil {
+		return got, fmt.Errorf("wait for weir to be ready: %w", err)
+	}
+	got.Ready = time.Since(began)
+	if err := pause(ctx, p.settle); err != nil {
+		return got, err
+	}
+	err = watch(ctx, p, base, weir, simulator, &got)
+	return got, err
+}
+
+// watch measures over the window.
+func watch(ctx context.Context, p plan, base string, weir, simulator *process, got *point) error {
+	cpu, err := weir.cpu()
+	if err != nil {
+		return err
+	}
+	simCPU, err := simulator.cpu()
+	if err != nil {
+		return err
+	}
+	before, err := readsOf(ctx, base)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	looks := time.NewTicker(max(p.window/8, time.Second))
+	defer looks.Stop()
+	for time.Since(began) < p.window {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-looks.C:
+		}
+		now, _, err := weir.memory()
+		if err != nil {
+			return err
+		}
+		got.Steady = max(got.Steady, now)
+	}
+	elapsed := time.Since(began)
+	after, err := readsOf(ctx, base)
+	if err != nil {
+		return err
+	}
+	cpuAfter, err := weir.cpu()
+	if err != nil {
+		return err
+	}
+	simAfter, err := simulator.cpu()
+	if err != nil {
+		return err
+	}
+	// Only now, for to ask it costs CPU as well.
+	if got.Oldest, err = oldest(ctx, base); err != nil {
+		return err
+	}
+	if _, got.Peak, err = weir.memory(); err != nil {
+		return err
+	}
+	if got.SimMemory, _, err = simulator.memory(); err != nil {
+		return err
+	}
+	got.Cores = (cpuAfter - cpu).Seconds() / elapsed.Seconds()
+	got.SimCores = (simAfter - simCPU).Seconds() / elapsed.Seconds()
+	got.Reads = after.good - before.good
+	got.PerScrape = float64((cpuAfter - cpu).Microseconds()) / float64(max(got.Reads, 1))
+	// Every node is read once in each resolution; which of them fall on the two ends of the
+	// window is chance, but not more than one a node.
+	due := int64(float64(got.Nodes) * elapsed.Seconds() / p.resolution.Seconds())
+	got.Missed = max(due-got.Reads-int64(got.Nodes)/100, after.bad-before.bad, 0)
+	return nil
+}
+
+// reads are how many reads of nodes have ended well, and how many have not or were
+// never begun.
+type reads struct{ good, bad int64 }
+
+func readsOf(ctx context.Context, base string) (r reads, err error) {
+	response, err := get(ctx, base+"/metrics")
+	if err != nil {
+		return r, err
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		text := lines.Text()
+		space := strings.LastIndexByte(text, ' ')
+		name := text[:max(space, 0)]
+		n, err := strconv.ParseFloat(text[space+1:], 64)
+		switch {
+		case space < 0 || err != nil:
+		case strings.HasPrefix(name, "weir_rounds_total{"):
+			r.good += int64(n)
+		case strings.HasPrefix(name, "weir_skipped_rounds_total{"), strings.HasPrefix(name, "weir_stage_errors_total{") && strings.Contains(name, `stage="read"`):
+			r.bad += int64(n)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return r, fmt.Errorf("read weir's metrics: %w", err)
+	}
+	return r, nil
+}
+
+// oldest returns the age of the oldest CPU sample of a node that weir serves.
+func oldest(ctx context.Context, base string) (time.Duration, error) {
+	response, err := get(ctx, base+"/apis/weir.dev/v1alpha1/nodes")
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	var list struct {
+		Items []struct {
+			CPU *struct{ Time time.Time } `json:"cpu"`
+		} `json:"items"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
+		return 0, fmt.Errorf("read the nodes that weir serves: %w", err)
+	}
+	now := time.Now()
+	var age time.Duration
+	for _, item := range list.Items {
+		if item.CPU != nil {
+			age = max(age, now.Sub(item.CPU.Time))
+		}
+	}
+	return age, nil
+}
+
+func get(ctx context.Context, url string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		response.Body.Close()
+		return nil, fmt.Errorf("GET %s: %s", url, response.Status)
+	}
+	return response, nil
+}
+
+func answers(ctx context.Context, url string) bool {
+	response, err := get(ctx, url)
+	if err != nil {
+		return false
+	}
+	response.Body.Close()
+	return true
+}
+
+// until waits for done, but not longer than most, and not for a process that has ended.
+func until(ctx context.Context, most time.Duration, of *process, done func() bool) error {
+	deadline := time.Now().Add(most)
+	for !done() {
+		if err := of.died(); err != nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("it takes longer than %v: give it more with --ready", most)
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
