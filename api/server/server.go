@@ -61,6 +61,7 @@ type Server struct {
 	listener *listener
 	routes   *routes
 	listed   map[string]bool
+	streams  map[string]bool // the paths of Stream
 }
 
 // New opens the port, learns from the cluster how callers are recognised, and
@@ -78,7 +79,7 @@ func New(o *Options, c Config) (*Server, error) {
 	}
 	codecs := serializer.NewCodecFactory(newScheme())
 	g := genericapiserver.NewConfig(codecs)
-	s := &Server{opts: *o, log: c.Logger, routes: newRoutes(codecs), listed: map[string]bool{}}
+	s := &Server{opts: *o, log: c.Logger, routes: newRoutes(codecs), listed: map[string]bool{}, streams: map[string]bool{}}
 	ln, err := listen(g, o.SecureServing, c.Peer)
 	if err != nil {
 		return nil, err
@@ -133,6 +134,7 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 	g.MaxMutatingRequestsInFlight = s.opts.MaxMutatingRequests
 	g.MaxRequestBodyBytes = s.opts.MaxBodyBytes
 	g.ShutdownDelayDuration = s.opts.ShutdownDelay
+	g.LongRunningFunc = s.endless(g.LongRunningFunc)
 	// No check that logging is not blocked: that is klog's, and it would start
 	// a goroutine that nothing ends.
 	g.HealthzChecks = []healthz.HealthChecker{healthz.PingHealthz}

@@ -178,7 +178,7 @@ func (f *replayFlags) question(manifests []*manifest.Manifest) (question, error)
 // weir recording cut takes them, else from now.
 func (f *replayFlags) span(q *question) (err error) {
 	now := time.Now()
-	read := func(flag, text string) (time.Time, error) { return past(flag, text, now) }
+	read := func(flag, text string) (time.Time, error) { return ago(flag, text, now) }
 	if f.source.recording != "" && f.from+f.to != "" {
 		first, err := beginning(f.source.recording)
 		if err != nil {
@@ -199,8 +199,8 @@ func (f *replayFlags) span(q *question) (err error) {
 	return err
 }
 
-// past reads a time or how long ago; zero if the flag is not given.
-func past(flag, text string, now time.Time) (time.Time, error) {
+// ago reads a time or how long ago; zero if the flag is not given.
+func ago(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/recording"
-	"github.com/weir-metrics/weir/sinks/memory"
 )
 
 // autoscalers is what decides about autoscalers, and says what others would.
@@ -83,7 +82,7 @@ func newLive(p *plan, f *front) *live.Live {
 	return live.New(o)
 }
 
-var _ live.View = view{(*memory.Snapshot)(nil)}
+var _ live.View = view{}
 
 // autoscalerReader returns what reads autoscalers that nobody watches.
 func autoscalerReader(kube *rest.Config) (func(ctx context.Context, kind, namespace, name string) (*manifest.Manifest, error), error) {

@@ -16,6 +16,7 @@ import (
 // made of it.
 type config struct {
 	sources, sinks stageflag.List
+	history        stageflag.List
 	resolution     time.Duration
 	maxReads       int
 
@@ -35,7 +36,8 @@ type config struct {
 func newConfig(resolution time.Duration, sources ...string) *config {
 	return &config{
 		sources:    stageflag.List{What: "source", Known: sources},
-		sinks:      stageflag.List{What: "sink", Known: []string{"memory", "prometheus", "log", "recording"}},
+		sinks:      stageflag.List{What: "sink", Known: []string{"memory", "prometheus", "remotewrite", "log", "recording"}},
+		history:    stageflag.List{What: "history", Known: []string{"prometheus"}},
 		resolution: resolution,
 		listen:     serve.DefaultAddress,
 		log:        logging.Default(),
@@ -52,7 +54,8 @@ func (c *config) addFlags(f *pflag.FlagSet) {
 // addPipelineFlags adds the flags that say what is read, and where it goes.
 func (c *config) addPipelineFlags(f *pflag.FlagSet) {
 	f.Var(&c.sources, "source", "where samples come from, see weir help sources; repeatable")
-	f.Var(&c.sinks, "sink", "where results go: memory, prometheus, log and recording; memory and prometheus are always there, and named only for their options, see weir help sinks; repeatable")
+	f.Var(&c.sinks, "sink", "where results go: memory, prometheus, remotewrite, log and recording; memory and prometheus are always there, and named only for their options, see weir help sinks; repeatable")
+	f.Var(&c.history, "history", historyUsage)
 	f.DurationVar(&c.resolution, "metric-resolution", c.resolution, "time between two reads of a source, unless the source's resolution option says otherwise")
 	f.IntVar(&c.maxReads, "max-reads", 128, "most sources read at one moment")
 }

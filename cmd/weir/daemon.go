@@ -19,13 +19,16 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/announce"
 	"github.com/weir-metrics/weir/autoscaler/controller"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/history/promclient"
 	"github.com/weir-metrics/weir/internal/serve"
 	"github.com/weir-metrics/weir/internal/version"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	recorder "github.com/weir-metrics/weir/sinks/recording"
+	"github.com/weir-metrics/weir/sinks/remotewrite"
 	"github.com/weir-metrics/weir/sources/host/inspect"
 	player "github.com/weir-metrics/weir/sources/recording"
+	"github.com/weir-metrics/weir/sources/shared"
 )
 
 // grace is how long everything may take to end after a signal. Kubernetes allows
@@ -48,6 +51,8 @@ type daemon struct {
 	inspector *inspect.Inspector // nil unless this machine's cgroups can be read
 	machine   *machine           // nil unless this machine is read when one asks
 	evictor   *evictor           // nil unless this machine is guarded
+	shares    *shared.Exchange   // nil unless replicas share the reading
+	sender    *remotewrite.Sink  // nil unless results are sent somewhere
 }
 
 // open makes everything a plan asks for. What can be wrong with it is found out
@@ -82,8 +87,15 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *daem
 			return nil, err
 		}
 	}
-	if d.sources, err = openSources(p, log); err != nil {
+	registry := prometheus.NewRegistry()
+	if p.SharedReads {
+		d.shares = shared.New(shared.Options{Logger: log, Registerer: registry})
+	}
+	if d.sources, err = openSources(p, d.shares, log); err != nil {
 		return nil, err
+	}
+	if d.shares != nil {
+		d.sources = append(d.sources, held{d.shares})
 	}
 	for _, s := range d.sources {
 		options.Providers = append(options.Providers, s)
@@ -94,7 +106,6 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *daem
 		return nil, err
 	}
 
-	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -112,6 +123,19 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *daem
 		options.Sinks = append(options.Sinks, manager.NamedSink{Name: "kubelet", Sink: newest})
 	}
 	options.Registerer = registry
+	if p.History != nil {
+		var client *promclient.Client
+		if s.past, client, err = openPast(*p.History, registry, log); err != nil {
+			return nil, err
+		}
+		d.sources = append(d.sources, held{closer(client.Close)})
+	}
+	if p.RemoteWrite != nil {
+		if d.sender, err = openSender(p, s, registry, d.leads, log); err != nil {
+			return nil, err
+		}
+		options.Sinks = append(options.Sinks, manager.NamedSink{Name: "remotewrite", Sink: d.sender})
+	}
 	d.manager = manager.New(options)
 	f := newFront(p, s, registry, d.manager, d.facts)
 	f.now = d.now
@@ -158,7 +182,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *daem
 		d.mux = f.local(p)
 	}
 	if p.Secure != nil {
-		if d.door, err = openDoor(ctx, p, f, log); err != nil {
+		if d.door, err = openDoor(ctx, p, f, d.shares, log); err != nil {
 			return nil, err
 		}
 		if d.scaler != nil {
@@ -239,6 +263,9 @@ func (d *daemon) run(ctx context.Context) error {
 		start("follow the cluster", d.cluster.Run)
 	}
 	start("run the pipeline", d.manager.Run)
+	if d.sender != nil {
+		start("send to the receiver", d.sender.Run)
+	}
 	if d.announcer != nil {
 		start("tell autoscalers", d.announcer.Run)
 	}

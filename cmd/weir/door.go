@@ -30,17 +30,20 @@ import (
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/api/server/forward"
 	"github.com/weir-metrics/weir/api/server/leader"
+	"github.com/weir-metrics/weir/api/server/members"
 	"github.com/weir-metrics/weir/api/server/peer"
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/internal/logging"
 	"github.com/weir-metrics/weir/internal/version"
+	"github.com/weir-metrics/weir/sources/shared"
 )
 
 // door is the secured server with what it needs beside itself.
 type door struct {
 	server     *server.Server
 	elector    *leader.Elector           // nil where this weir is alone
+	roll       *members.Roll             // nil unless replicas share the reading
 	transports *peer.Transports          // nil with it
 	external   *externalmetrics.Provider // nil unless served
 	// acts is what only the leader does, if anything; set before run.
@@ -49,7 +52,7 @@ type door struct {
 
 // openDoor opens the secured server of a plan and puts everything on it that the
 // plan serves.
-func openDoor(ctx context.Context, p *plan, f *front, log *zap.Logger) (_ *door, err error) {
+func openDoor(ctx context.Context, p *plan, f *front, shares *shared.Exchange, log *zap.Logger) (_ *door, err error) {
 	d := &door{external: f.external}
 	defer func() {
 		if err != nil {
@@ -72,7 +75,7 @@ func openDoor(ctx context.Context, p *plan, f *front, log *zap.Logger) (_ *door,
 		if err != nil {
 			return nil, fmt.Errorf("configure API client: %w", err)
 		}
-		if err := d.join(*p.Lease, kube, f, &c); err != nil {
+		if err := d.join(*p.Lease, kube, f, shares, &c); err != nil {
 			return nil, fmt.Errorf("join the replicas: %w", err)
 		}
 	}
@@ -87,6 +90,9 @@ func openDoor(ctx context.Context, p *plan, f *front, log *zap.Logger) (_ *door,
 		return nil, err
 	}
 	d.handle(p, f)
+	if shares != nil {
+		d.server.Stream(sharedPath, shares)
+	}
 	return d, nil
 }
 
@@ -150,7 +156,7 @@ func describe(c *server.Config, a apis) error {
 }
 
 // join has the replicas elect the one whose numbers all of them answer with.
-func (d *door) join(l lease, kube *rest.Config, f *front, c *server.Config) error {
+func (d *door) join(l lease, kube *rest.Config, f *front, shares *shared.Exchange, c *server.Config) error {
 	client, err := kubernetes.NewForConfig(kube)
 	if err != nil {
 		return err
@@ -159,15 +165,25 @@ func (d *door) join(l lease, kube *rest.Config, f *front, c *server.Config) erro
 	if err != nil {
 		return err
 	}
+	// A pod that restarts in place is another process.
+	self := members.Member{Identity: l.identity + "_" + string(uuid.NewUUID()), Address: l.address, Certificate: string(certificate.PEM())}
 	d.elector, err = leader.New(leader.Options{
 		Client: client.CoordinationV1(), Namespace: l.namespace, Name: l.name,
-		// A pod that restarts in place is another process.
-		Identity: l.identity + "_" + string(uuid.NewUUID()), Address: l.address, Certificate: certificate.PEM(),
+		Identity: self.Identity, Address: self.Address, Certificate: certificate.PEM(),
 		Ready:  func() bool { return len(f.pipeline.Waits()) == 0 },
 		Logger: c.Logger.WithName("leader"),
 	})
 	if err != nil {
 		return err
+	}
+	if shares != nil {
+		d.roll, err = members.New(members.Options{
+			Client: client.CoordinationV1(), Namespace: l.namespace, Name: l.name, Replica: l.identity, Self: self,
+			Changed: introduce(kube, shares, self.Identity), Logger: c.Logger.WithName("members"),
+		})
+		if err != nil {
+			return err
+		}
 	}
 	d.transports = peer.NewTransports(kube)
 	c.Peer = certificate
@@ -249,6 +265,10 @@ func (d *door) run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	if d.elector != nil {
 		parts.Go(func() { _ = d.elector.Run(beside) }) // what goes wrong it logs
+	}
+	if d.roll != nil {
+		// It leaves at once: the others read its nodes while it answers what is under way.
+		parts.Go(func() { _ = d.roll.Run(ctx) }) // what goes wrong it logs
 	}
 	var watching error
 	if d.external != nil {

@@ -378,7 +378,7 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 	if err := sink.Write(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	v := view{sink.Snapshot()}
+	v := view{Snapshot: sink.Snapshot()}
 	for name, verdicts := range map[string]iter.Seq2[metric.Verdict, time.Time]{"all": v.Verdicts(), "of the node": v.VerdictsOn("n1")} {
 		said := map[metric.Kind]bool{}
 		for v := range verdicts {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/history/promclient"
 	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/internal/stageflag"
 	"github.com/weir-metrics/weir/manager"
@@ -22,9 +23,11 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sinks/prometheus"
 	recorder "github.com/weir-metrics/weir/sinks/recording"
+	"github.com/weir-metrics/weir/sinks/remotewrite"
 	"github.com/weir-metrics/weir/sources/host"
 	"github.com/weir-metrics/weir/sources/kubelet"
 	player "github.com/weir-metrics/weir/sources/recording"
+	"github.com/weir-metrics/weir/sources/shared"
 )
 
 // plan is what a command will do, checked and with every default filled in.
@@ -36,8 +39,12 @@ type plan struct {
 	Prometheus prometheus.Options
 	Log        *log.Options      // nil unless asked for
 	Recorded   *recorder.Options // nil unless asked for
-	Played     *player.Options   // nil unless a recording is read
-	Cluster    *cluster.Options  // nil without a cluster
+	// RemoteWrite is where results are sent; nil unless asked for.
+	RemoteWrite *remotewrite.Options
+	// History is the Prometheus that knows what was before; nil for none.
+	History    *promclient.Options
+	Played     *player.Options  // nil unless a recording is read
+	Cluster    *cluster.Options // nil without a cluster
 	MaxReads   int
 	Resolution time.Duration // of sources that have none of their own
 	Listen     string        // empty: nothing is served without asking who reads
@@ -49,6 +56,8 @@ type plan struct {
 	ExternalRules string
 	Secure        *server.Options // nil: nobody is asked who reads
 	Lease         *lease          // nil for a weir that is alone
+	// SharedReads has the replicas share the reading of kubelets.
+	SharedReads bool
 	// HPAEvents asks for Events on autoscalers whose pods have no metrics.
 	HPAEvents bool
 	// Autoscalers are decided about, where there is a cluster.
@@ -108,6 +117,10 @@ func (c *config) compile(source string) (*plan, error) {
 	}
 	if c.namesCluster() || p.needsCluster() {
 		p.Cluster = &cluster.Options{Kubeconfig: c.kubeconfig, Master: c.master}
+	}
+	var err error
+	if p.History, err = compileHistory(c.history); err != nil {
+		return nil, err
 	}
 	if err := p.checkRecordings(); err != nil {
 		return nil, err
@@ -179,6 +192,13 @@ func (p *plan) addSink(s stageflag.Stage) error {
 		p.Log = &o
 	case "recording":
 		err = p.addRecorded(s)
+	case "remotewrite":
+		if p.RemoteWrite != nil {
+			return errors.New("there is one receiver: name it once")
+		}
+		var o remotewrite.Options
+		o, err = remotewrite.ParseOptions(argument(s))
+		p.RemoteWrite = &o
 	}
 	return err
 }
@@ -197,8 +217,9 @@ type opened interface {
 	io.Closer
 }
 
-// openSources opens the sources. What is opened before one fails is closed again.
-func openSources(p *plan, logger *zap.Logger) (all []opened, err error) {
+// openSources opens the sources, whose reading replicas share by shares unless that is
+// nil. What is opened before one fails is closed again.
+func openSources(p *plan, shares *shared.Exchange, logger *zap.Logger) (all []opened, err error) {
 	defer func() {
 		if err != nil {
 			all, err = nil, errors.Join(err, closeAll(all))
@@ -227,7 +248,7 @@ func openSources(p *plan, logger *zap.Logger) (all []opened, err error) {
 		if len(plan.Targets) == 0 { // a list may name anyone: our credentials are not for them
 			plan.Identity = identity
 		}
-		k, err := openKubelets(plan, logger)
+		k, err := openKubelets(plan, shares, logger)
 		if err != nil {
 			return all, err
 		}

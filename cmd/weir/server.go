@@ -55,6 +55,7 @@ type serverFlags struct {
 	dropIn
 	secure      *server.Options
 	lease       string
+	sharedReads bool
 	hpaEvents   bool
 	autoscalers *autoscalerFlags
 	agents      agentsPlan
@@ -88,6 +89,7 @@ func (s *serverFlags) addTo(cmd *cobra.Command) {
 // addReplicaFlags adds the flags about several weirs side by side.
 func (s *serverFlags) addReplicaFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.lease, "lease", "weir", "`NAME` of the Lease by which replicas agree on whose numbers all answer with; empty for none. Needs POD_NAME, POD_NAMESPACE and POD_IP in the environment")
+	f.BoolVar(&s.sharedReads, "share-reads", false, "read each node by one of the replicas, which hands what it read to the others; they know each other by a Lease each. Needs what --lease needs")
 }
 
 // addEventFlags adds the flags about what weir says unasked.
@@ -120,6 +122,10 @@ func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, er
 	p.Lease = podLease(s.lease, s.secure.SecureServing.BindPort, getenv)
 	if p.Lease == nil && s.lease != "" && s.given("lease") {
 		return nil, cli.Hintf(cli.Usage(errors.New("--lease needs to know which pod this is")),
+			"Set POD_NAME, POD_NAMESPACE and POD_IP in the environment, from the pod's own fields.")
+	}
+	if p.SharedReads = s.sharedReads; p.SharedReads && p.Lease == nil {
+		return nil, cli.Hintf(cli.Usage(errors.New("--share-reads needs --lease, and to know which pod this is")),
 			"Set POD_NAME, POD_NAMESPACE and POD_IP in the environment, from the pod's own fields.")
 	}
 	if !s.given("listen") {

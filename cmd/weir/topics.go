@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/weir-metrics/weir/sinks/remotewrite"
 	"github.com/weir-metrics/weir/sources/host"
 	"github.com/weir-metrics/weir/sources/kubelet"
 	played "github.com/weir-metrics/weir/sources/recording"
@@ -31,6 +32,11 @@ file. No other source is read beside it.
 ` + played.OptionsHelp(),
 		},
 		{
+			Use:   "history",
+			Short: "What knows the time before weir's memory: --history=prometheus:URL",
+			Long:  historyHelp,
+		},
+		{
 			Use:   "sinks",
 			Short: "Where results go: --sink=NAME[:CONFIG][?OPTIONS]",
 			Long: `memory and prometheus are always there; name them for their options only.
@@ -49,6 +55,12 @@ prometheus: the exposition on /metrics/cluster.
   metric                only names that match; * and ? stand for others
   namespace             only these
   timestamps            give each sample its node's time (default false)
+
+remotewrite: to a receiver of Prometheus' remote write, its URL the CONFIG:
+--sink=remotewrite:http://prometheus:9090/api/v1/write. Series and names are those of
+/metrics/cluster, each value with its node's time. Of several replicas the leader
+sends.
+` + remotewrite.OptionsHelp() + `
 
 log: a line for each batch, on standard output.
   format                text (default) or json

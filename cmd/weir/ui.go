@@ -24,7 +24,7 @@ func newUI(f *front, sinks func() []manager.SinkStatus) *ui.Handler {
 		World: f.world, Version: version.Get().Version,
 		Points: func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
 			if snapshot := f.sinks.snapshot(); snapshot != nil {
-				return view{snapshot}.Points(e, id, from, to)
+				return f.sinks.view(snapshot).Points(e, id, from, to)
 			}
 			return func(func(time.Time, float64) bool) {}
 		},

@@ -8,7 +8,7 @@ import (
 func (f *front) world() *explain.World {
 	w := &explain.World{Now: f.now(), Facts: f.facts(), Sources: f.sources(), Autoscalers: f.autoscalers}
 	if snapshot := f.sinks.snapshot(); snapshot != nil {
-		w.View = view{snapshot} // and not an interface that holds a nil
+		w.View = f.sinks.view(snapshot) // and not an interface that holds a nil
 	}
 	return w
 }

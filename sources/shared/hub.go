@@ -20,6 +20,9 @@ const maxWaiting = 64 << 20
 // gather is how long batches are gathered before they are packed and sent.
 const gather = 20 * time.Millisecond
 
+// patience is how long a replica may take to take a piece.
+const patience = 30 * time.Second
+
 // hub has a stream for each replica that asked for one.
 type hub struct {
 	mu      sync.Mutex
@@ -145,7 +148,6 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, alive time.Duration)
 	}
 	defer h.drop(s)
 	to := http.NewResponseController(w)
-	_ = to.SetWriteDeadline(time.Time{}) // a stream has no end; not every server sets one
 	w.Header().Set("Content-Type", ContentType)
 	w.WriteHeader(http.StatusOK)
 	tick := time.NewTicker(alive)
@@ -155,6 +157,9 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, alive time.Duration)
 	var out []byte
 	for {
 		out = s.packed(out[:0])
+		// Of each piece: the stream as a whole has no end. Not every connection can
+		// have one.
+		_ = to.SetWriteDeadline(time.Now().Add(patience))
 		if _, err := w.Write(out); err != nil {
 			return
 		}
