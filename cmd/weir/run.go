@@ -60,6 +60,7 @@ func start(cmd *cobra.Command, c *config, p *plan) error {
 		return err
 	}
 	logging.TakeKlog(log)
+	tuneCollector(log)
 	d, err := open(cmd.Context(), p, cmd.OutOrStdout(), log)
 	if err != nil {
 		return err
