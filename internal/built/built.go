@@ -33,9 +33,10 @@ func Path(t *testing.T, name string) string {
 
 // Process is a running command.
 type Process struct {
-	cmd *exec.Cmd
-	mu  sync.Mutex
-	out bytes.Buffer
+	cmd    *exec.Cmd
+	killed bool
+	mu     sync.Mutex
+	out    bytes.Buffer
 }
 
 // Write takes what the command writes.
@@ -63,6 +64,9 @@ func Start(t *testing.T, name string, args ...string) *Process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if p.killed {
+			return
+		}
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
 		ended := make(chan error, 1)
 		go func() { ended <- p.cmd.Wait() }()
@@ -80,6 +84,16 @@ func Start(t *testing.T, name string, args ...string) *Process {
 		}
 	})
 	return p
+}
+
+// Kill ends p as a crash does, and waits until it has ended.
+func (p *Process) Kill(t *testing.T) {
+	t.Helper()
+	p.killed = true
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.cmd.Wait() // it ends by the signal
 }
 
 func tail(s string, n int) string {

@@ -9,6 +9,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -63,9 +64,14 @@ func (l *leases) read(w http.ResponseWriter, r *http.Request, at types.Namespace
 		}
 		return
 	}
+	chosen, err := labels.Parse(r.URL.Query().Get("labelSelector"))
+	if err != nil {
+		refuse(w, r, http.StatusBadRequest, "BadRequest", "read labelSelector: "+err.Error())
+		return
+	}
 	list := &coordinationv1.LeaseList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.FormatInt(l.version, 10)}}
 	for name, lease := range l.all {
-		if at.Namespace == "" || at.Namespace == name.Namespace {
+		if (at.Namespace == "" || at.Namespace == name.Namespace) && chosen.Matches(labels.Set(lease.Labels)) {
 			list.Items = append(list.Items, *lease)
 		}
 	}

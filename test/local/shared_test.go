@@ -1,0 +1,187 @@
+//go:build e2e
+
+package local
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
+
+	"github.com/weir-metrics/weir/internal/built"
+)
+
+// sharer is a weir server that shares the reading of nodes with others.
+type sharer struct {
+	*built.Process
+	name, local, secure string
+}
+
+// sharedResolution is short, for the test waits for rounds.
+const sharedResolution = 5 * time.Second
+
+func startSharer(t *testing.T, name, kubeconfig, ca string) *sharer {
+	t.Helper()
+	port := freePort(t)
+	t.Setenv("POD_NAME", name)
+	t.Setenv("POD_NAMESPACE", "weir-system")
+	t.Setenv("POD_IP", "127.0.0.1")
+	p := built.Start(t, "weir", "server", "--kubeconfig="+kubeconfig, "--source=kubelet:?ca="+ca, "--metric-resolution="+sharedResolution.String(),
+		"--share-reads", "--listen=127.0.0.1:0", "--secure-port="+port, "--bind-address=127.0.0.1",
+		"--authentication-skip-lookup", "--shutdown-delay-duration=0s", "--log-level=info")
+	return &sharer{p, name, p.Address(t), "https://127.0.0.1:" + port}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	var listen net.ListenConfig
+	l, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// list reads all pods of metrics.k8s.io, as the aggregator would ask for them.
+func (s *sharer) list(ctx context.Context, client *http.Client) (*metricsv1beta1.PodMetricsList, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.secure+"/apis/metrics.k8s.io/v1beta1/pods", nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer reader")
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", response.Status, body)
+	}
+	list := new(metricsv1beta1.PodMetricsList)
+	return list, json.Unmarshal(body, list)
+}
+
+var counter = regexp.MustCompile(`(?m)^(weir_shared_\S+) (\S+)$`)
+
+// shares reads the weir_shared_ metrics.
+func (s *sharer) shares() (map[string]float64, error) {
+	body, err := get(s.local + "/metrics")
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]float64{}
+	for _, m := range counter.FindAllStringSubmatch(string(body), -1) {
+		name := strings.NewReplacer("weir_shared_", "", `reads_total{by="`, "", `"}`, "").Replace(m[1])
+		if found[name], err = strconv.ParseFloat(m[2], 64); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// TestSharedReads runs two replicas that share the reading of forty nodes: each node is
+// read once, and both answer for all. One of them crashes: no LIST of the other lacks a
+// pod or is older than before, and it reads all nodes itself when the Lease has passed.
+func TestSharedReads(t *testing.T) {
+	const nodes, pods = 40, 40 * 5
+	dir := t.TempDir()
+	kubeconfig, ca := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "ca.pem")
+	built.Start(t, "weir-simulate", "--nodes=40", "--pods=5", "--containers=2", "--fresh", "--listen-port=0", "--ca-file="+ca,
+		"--api-server=127.0.0.1:0", "--kubeconfig-file="+kubeconfig)
+	built.Eventually(t, 30*time.Second, func() error { _, err := os.Stat(kubeconfig); return err })
+	a := startSharer(t, "weir-a", kubeconfig, ca)
+	b := startSharer(t, "weir-b", kubeconfig, ca)
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	t.Cleanup(client.CloseIdleConnections)
+
+	for _, s := range []*sharer{a, b} {
+		built.Eventually(t, time.Minute, func() error {
+			list, err := s.list(t.Context(), client)
+			if err != nil {
+				return err
+			}
+			if len(list.Items) != pods {
+				return fmt.Errorf("%s has %d of %d pods", s.name, len(list.Items), pods)
+			}
+			n, err := s.shares()
+			if err == nil && (n["members"] != 2 || n["peers_heard"] != 1) {
+				err = fmt.Errorf("%s shares with %v", s.name, n)
+			}
+			return err
+		})
+	}
+	before := [2]map[string]float64{}
+	both := func(into *[2]map[string]float64) {
+		t.Helper()
+		for i, s := range []*sharer{a, b} {
+			var err error
+			if into[i], err = s.shares(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	time.Sleep(sharedResolution) // for rounds under way when they met
+	both(&before)
+	const rounds = 4
+	time.Sleep(rounds * sharedResolution)
+	var after [2]map[string]float64
+	both(&after)
+	for i, s := range []*sharer{a, b} {
+		self, peer, unheard := after[i]["self"]-before[i]["self"], after[i]["peer"]-before[i]["peer"], after[i]["unheard"]-before[i]["unheard"]
+		t.Logf("%s in %d rounds: %v nodes read itself, %v by the other, %v unheard", s.name, rounds, self, peer, unheard)
+		if self < nodes*rounds/4 || self > nodes*rounds*3/4 || unheard > nodes/10 || self+peer+unheard < nodes*(rounds-1) {
+			t.Errorf("%s: that is no sharing", s.name)
+		}
+	}
+
+	// Whoever leads is the one to crash: the other has to answer by itself, too.
+	if _, err := b.list(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	a.Kill(t)
+	killed := time.Now()
+	answers, worst, taken := 0, time.Duration(0), time.Duration(0)
+	const lease = 10 * time.Second
+	for time.Since(killed) < lease+4*sharedResolution {
+		list, err := b.list(t.Context(), client)
+		if err != nil {
+			t.Fatalf("%.1f s after the crash: %v", time.Since(killed).Seconds(), err)
+		}
+		answers++
+		if len(list.Items) != pods {
+			t.Fatalf("%.1f s after the crash: %d of %d pods are listed", time.Since(killed).Seconds(), len(list.Items), pods)
+		}
+		for i := range list.Items {
+			worst = max(worst, time.Since(list.Items[i].Timestamp.Time))
+		}
+		if n, err := b.shares(); err == nil && n["members"] == 1 && taken == 0 {
+			taken = time.Since(killed)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	t.Logf("%d LISTs after the crash, each of all pods, no sample older than %v; the nodes were taken over after %v", answers, worst.Round(time.Millisecond), taken.Round(time.Millisecond))
+	// A sample's timestamp is cut to a second; a round may have been under way.
+	if limit := 2*sharedResolution + 3*time.Second; worst > limit {
+		t.Errorf("a sample was %v old, want at most %v", worst, limit)
+	}
+	if taken == 0 || taken > lease+sharedResolution {
+		t.Errorf("the nodes were taken over after %v, want at most a lease (%v) and a round (%v)", taken, lease, sharedResolution)
+	}
+}
