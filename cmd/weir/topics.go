@@ -41,12 +41,12 @@ file. No other source is read beside it.
 			Short: "Where results go: --sink=NAME[:CONFIG][?OPTIONS]",
 			Long: `memory and prometheus are always there; name them for their options only.
 
-memory: the last rounds whole, and a history.
+memory: the last round whole, and a history.
   entities              most to remember (default 1048576)
   history               how far back, such as 15m (default); 0 keeps none
   metrics               that have a history, separated by commas
   prefer                sources whose values go first, separated by commas
-  rounds                to keep whole (default 3)
+  rounds                to keep whole (default 1)
 
 prometheus: the exposition on /metrics/cluster.
   label                 only series with NAME=VALUE
