@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // replica is a Roll that runs, with what it was told last.
 type replica struct {
-	now   []string
+	now   atomic.Pointer[[]string]
 	leave context.CancelFunc
 	ended chan error
 }
@@ -31,13 +32,14 @@ func join(t *testing.T, client *fake.Clientset, name string) *replica {
 		Client: client.CoordinationV1(), Namespace: "weir-system", Name: "weir", Replica: "pod-" + name,
 		Self: Member{Identity: name, Address: "10.0.0.1:443", Certificate: "PEM of " + name},
 		Changed: func(all []Member) {
-			r.now = nil
+			var now []string
 			for _, m := range all {
 				if m.Address != "10.0.0.1:443" || m.Certificate != "PEM of "+m.Identity {
 					t.Errorf("member %+v", m)
 				}
-				r.now = append(r.now, m.Identity)
+				now = append(now, m.Identity)
 			}
+			r.now.Store(&now)
 		},
 	})
 	if err != nil {
@@ -52,23 +54,23 @@ func join(t *testing.T, client *fake.Clientset, name string) *replica {
 func knows(t *testing.T, r *replica, when string, want ...string) {
 	t.Helper()
 	synctest.Wait()
-	if !slices.Equal(r.now, want) {
-		t.Errorf("%s: members %v, want %v", when, r.now, want)
+	if now := r.now.Load(); now == nil || !slices.Equal(*now, want) {
+		t.Errorf("%s: members %v, want %v", when, now, want)
 	}
 }
 
 func TestMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
-		away, dead := false, ""
+		var away atomic.Bool
+		var dead atomic.Value // the name of a Lease
+		dead.Store("")
 		client.PrependReactor("*", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
-			if away {
+			if away.Load() {
 				return true, nil, errors.New("the API server is away")
 			}
-			if u, ok := a.(clienttesting.UpdateAction); ok && dead != "" {
-				if u.GetObject().(metav1.Object).GetName() == dead {
-					return true, nil, errors.New("it is dead")
-				}
+			if u, ok := a.(clienttesting.UpdateAction); ok && u.GetObject().(metav1.Object).GetName() == dead.Load() {
+				return true, nil, errors.New("it is dead")
 			}
 			return false, nil, nil
 		})
@@ -79,14 +81,14 @@ func TestMembers(t *testing.T) {
 		knows(t, a, "b has come", "a", "b")
 		knows(t, b, "b has come", "a", "b")
 
-		away = true
+		away.Store(true)
 		time.Sleep(time.Minute)
 		knows(t, a, "the API server is away", "a", "b")
-		away = false
+		away.Store(false)
 		time.Sleep(3 * time.Second)
 		knows(t, a, "the API server is back", "a", "b")
 
-		dead = "weir-pod-b"
+		dead.Store("weir-pod-b")
 		time.Sleep(7 * time.Second)
 		knows(t, a, "b is dead for 7 s", "a", "b")
 		time.Sleep(6 * time.Second)
@@ -96,7 +98,7 @@ func TestMembers(t *testing.T) {
 		if err != nil || len(leases.Items) != 1 {
 			t.Errorf("%d Leases, %v; b's should have been removed", len(leases.Items), err)
 		}
-		dead = ""
+		dead.Store("")
 		time.Sleep(3 * time.Second)
 		knows(t, a, "b is back", "a", "b")
 
