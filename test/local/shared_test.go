@@ -139,7 +139,7 @@ func TestSharedReads(t *testing.T) {
 	}
 	time.Sleep(sharedResolution) // for rounds under way when they met
 	both(&before)
-	const rounds = 4
+	const rounds = 3
 	time.Sleep(rounds * sharedResolution)
 	var after [2]map[string]float64
 	both(&after)
@@ -159,7 +159,7 @@ func TestSharedReads(t *testing.T) {
 	killed := time.Now()
 	answers, worst, taken := 0, time.Duration(0), time.Duration(0)
 	const lease = 10 * time.Second
-	for time.Since(killed) < lease+4*sharedResolution {
+	for time.Since(killed) < lease+2*sharedResolution {
 		list, err := b.list(t.Context(), client)
 		if err != nil {
 			t.Fatalf("%.1f s after the crash: %v", time.Since(killed).Seconds(), err)
