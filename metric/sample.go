@@ -118,6 +118,15 @@ type Layout struct {
 	Entities []Entity
 }
 
+// LayoutOf returns a new Layout: that of samples.
+func LayoutOf(samples []Sample) *Layout {
+	l := &Layout{Entities: make([]Entity, len(samples))}
+	for i := range samples {
+		l.Entities[i] = samples[i].Entity
+	}
+	return l
+}
+
 // Batch is what one read of one source gave: samples in the order they were
 // reported, duplicates included. A read that gave nothing is a Batch too, with
 // Err set: an absence needs its reason.

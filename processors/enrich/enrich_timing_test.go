@@ -23,10 +23,7 @@ func asking(n shapes.Node) *metric.Facts {
 
 // lay gives b what a batch has behind identity: its Layout, and the pods found.
 func lay(b *metric.Batch, facts *metric.Facts) *metric.Batch {
-	b.Layout = &metric.Layout{}
-	for i := range b.Samples {
-		b.Layout.Entities = append(b.Layout.Entities, b.Samples[i].Entity)
-	}
+	b.Layout = metric.LayoutOf(b.Samples)
 	b.ResolvePods(facts, &metric.Pods{})
 	return b
 }

@@ -12,11 +12,7 @@ import (
 // batchOf returns n's batch with its Layout, as a parser gives it.
 func batchOf(n shapes.Node) *metric.Batch {
 	b := n.Batch()
-	l := &metric.Layout{}
-	for i := range b.Samples {
-		l.Entities = append(l.Entities, b.Samples[i].Entity)
-	}
-	b.Layout = l
+	b.Layout = metric.LayoutOf(b.Samples)
 	return b
 }
 
@@ -44,7 +40,7 @@ func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 }
 
 // What is remembered of a node of 30 pods and 60 containers, of which there may be
-// thousands, is below 10 KiB.
+// thousands, is below 11.5 kB.
 func TestStateIsSmall(t *testing.T) {
 	const nodes, limit = 100, 11_500
 	n := shapes.Node{Pods: 30, Containers: 2}

@@ -347,7 +347,7 @@ func (w *world) judgedBy(s interface {
 // has none to give.
 func (w *world) layoutOf(b *metric.Batch) bool {
 	if w.layout == nil || !describes(w.layout, b) || w.wrong() {
-		w.layout = layoutOf(b)
+		w.layout = metric.LayoutOf(b.Samples)
 	}
 	return !w.wrong()
 }

@@ -58,7 +58,7 @@ func (s *State) layAnew(facts *metric.Facts, b *metric.Batch) {
 		s.joined = &joined{}
 	}
 	if !describes(s.joined.layout, b) {
-		s.joined.layout = layoutOf(b)
+		s.joined.layout = metric.LayoutOf(b.Samples)
 	}
 	b.Layout = s.joined.layout
 	b.ResolvePods(facts, &s.joined.pods)

@@ -183,7 +183,7 @@ func (m *memory) settle(b *metric.Batch, seen time.Duration, answer uint32) {
 		return
 	}
 	if l == nil {
-		l = layoutOf(b)
+		l = metric.LayoutOf(b.Samples)
 	}
 	m.move(l, seen, answer)
 }
@@ -266,15 +266,6 @@ func (m *memory) podTrack(e *metric.Entity) int {
 		return int(k)
 	}
 	return -1
-}
-
-// layoutOf returns a Layout of b's samples.
-func layoutOf(b *metric.Batch) *metric.Layout {
-	l := &metric.Layout{Entities: make([]metric.Entity, len(b.Samples))}
-	for i := range b.Samples {
-		l.Entities[i] = b.Samples[i].Entity
-	}
-	return l
 }
 
 // describes reports whether l, which may be nil, is of exactly b's samples.

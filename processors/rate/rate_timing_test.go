@@ -11,10 +11,7 @@ import (
 // laidOut returns b, as from a source that tells its layout or from one that does not.
 func laidOut(b *metric.Batch, told bool) *metric.Batch {
 	if told {
-		b.Layout = &metric.Layout{}
-		for i := range b.Samples {
-			b.Layout.Entities = append(b.Layout.Entities, b.Samples[i].Entity)
-		}
+		b.Layout = metric.LayoutOf(b.Samples)
 	}
 	return b
 }

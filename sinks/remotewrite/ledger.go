@@ -33,7 +33,7 @@ type entry struct {
 	// sent are the times of what was sent last, in milliseconds since the Unix epoch:
 	// of each group's readings, and of its rates. live marks the metrics whose series
 	// have not ended.
-	sent [2][metric.NumGroups]int64
+	sent times
 	live [words]uint64
 }
 
@@ -44,13 +44,16 @@ func (e *entry) lives(id metric.ID) bool { return e.live[id/64]&(1<<(id%64)) != 
 func (e *entry) begin(id metric.ID)      { e.live[id/64] |= 1 << (id % 64) }
 func (e *entry) end(id metric.ID)        { e.live[id/64] &^= 1 << (id % 64) }
 
-// last returns where the time is kept at which the metric was sent last.
-func (e *entry) last(id metric.ID) *int64 {
+// times are those of each group's readings, and of its rates.
+type times [2][metric.NumGroups]int64
+
+// of returns where the time of a metric is kept.
+func (t *times) of(id metric.ID) *int64 {
 	d := &metric.Catalogue[id]
 	if d.Shape == metric.Rate {
-		return &e.sent[1][d.Group]
+		return &t[1][d.Group]
 	}
-	return &e.sent[0][d.Group]
+	return &t[0][d.Group]
 }
 
 // entryOf returns the entry of an entity, a new one for a new one.

@@ -130,14 +130,10 @@ func (s *Sink) take(f *feed, sample *metric.Sample, at int64) {
 		if t <= 0 {
 			t = at
 		}
-		was := &before[0][d.Group]
-		if d.Shape == metric.Rate {
-			was = &before[1][d.Group]
-		}
-		if t <= *was {
+		if t <= *before.of(id) {
 			continue
 		}
-		*e.last(id) = t
+		*e.sent.of(id) = t
 		e.begin(id)
 		s.send(e, id, series.Value(value, d.Unit), t)
 	}
@@ -168,7 +164,7 @@ func (s *Sink) end(e *entry, keep func(metric.ID) bool) {
 	for id := range metric.ID(metric.NumMetrics) {
 		if e.lives(id) && !keep(id) {
 			e.end(id)
-			s.send(e, id, stale, *e.last(id)+1)
+			s.send(e, id, stale, *e.sent.of(id)+1)
 		}
 	}
 }

@@ -84,10 +84,7 @@ func layoutOf(b *metric.Batch, last *metric.Layout) *metric.Layout {
 	if len(b.Samples) == 0 {
 		return nil
 	}
-	l := &metric.Layout{}
-	for i := range b.Samples {
-		l.Entities = append(l.Entities, b.Samples[i].Entity)
-	}
+	l := metric.LayoutOf(b.Samples)
 	if slices.Equal(l.Entities, last.Entities) {
 		return last
 	}

@@ -21,6 +21,7 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/weir-metrics/weir/internal/built"
+	"github.com/weir-metrics/weir/internal/promtest"
 )
 
 // sharer is a weir server that shares the reading of nodes with others.
@@ -34,25 +35,18 @@ const sharedResolution = 5 * time.Second
 
 func startSharer(t *testing.T, name, kubeconfig, ca string) *sharer {
 	t.Helper()
-	port := freePort(t)
+	address := promtest.Address(t)
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("POD_NAME", name)
 	t.Setenv("POD_NAMESPACE", "weir-system")
 	t.Setenv("POD_IP", "127.0.0.1")
 	p := built.Start(t, "weir", "server", "--kubeconfig="+kubeconfig, "--source=kubelet:?ca="+ca, "--metric-resolution="+sharedResolution.String(),
 		"--share-reads", "--listen=127.0.0.1:0", "--secure-port="+port, "--bind-address=127.0.0.1",
 		"--authentication-skip-lookup", "--shutdown-delay-duration=0s", "--log-level=info")
-	return &sharer{p, name, p.Address(t), "https://127.0.0.1:" + port}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	var listen net.ListenConfig
-	l, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	return &sharer{p, name, p.Address(t), "https://" + address}
 }
 
 // list reads all pods of metrics.k8s.io, as the aggregator would ask for them.

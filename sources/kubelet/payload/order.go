@@ -36,18 +36,9 @@ func (o *Order) Add(r *Request, b *metric.Batch, e *metric.Entity, g metric.Grou
 // beyond the bound. It is not called for a payload that is not whole.
 func (o *Order) End(b *metric.Batch) {
 	if samples := b.Samples[o.base:]; o.moved || len(samples) != len(o.layout.Entities) {
-		o.layout = LayoutOf(samples)
+		o.layout = metric.LayoutOf(samples)
 	}
 	if o.base == 0 && !o.bounded {
 		b.Layout = o.layout
 	}
-}
-
-// LayoutOf returns a new layout: that of samples.
-func LayoutOf(samples []metric.Sample) *metric.Layout {
-	l := &metric.Layout{Entities: make([]metric.Entity, len(samples))}
-	for i := range samples {
-		l.Entities[i] = samples[i].Entity
-	}
-	return l
 }

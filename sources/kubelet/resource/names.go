@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
 // names are the subjects of the last payload in the order it had them, and those
@@ -197,7 +196,7 @@ func (n *names) word(s string) string {
 // learn makes a layout of samples, the first of which has index base in its batch,
 // and forgets who is not in it.
 func (n *names) learn(samples []metric.Sample, base int) {
-	layout := payload.LayoutOf(samples)
+	layout := metric.LayoutOf(samples)
 	subjects := make([]subject, 0, len(samples))
 	for _, s := range n.subjects {
 		if s.sample > 0 {
