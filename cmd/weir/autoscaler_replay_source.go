@@ -21,6 +21,7 @@ import (
 	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/history/promclient"
 	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/internal/stageflag"
 )
 
 // question is what a source is asked: the trace of which target, from when to when,
@@ -37,6 +38,7 @@ type replaySource struct {
 
 	prometheus, caFile, tokenFile string
 	headers                       map[string]string
+	history                       stageflag.List // the same server, as weir server is told of it
 	pods                          string
 	queries                       []string // NAME=PROMQL
 }
@@ -48,20 +50,25 @@ func (s *replaySource) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.caFile, "ca-file", "", "certificates to trust of that server (default: the system's)")
 	flags.StringVar(&s.tokenFile, "token-file", "", "file with a bearer token for that server")
 	flags.StringToStringVar(&s.headers, "header", nil, "headers for that server: X-Scope-OrgID=shop")
+	s.history = newHistoryFlag()
+	flags.Var(&s.history, "history", "the same as weir server has it, with all its options: prometheus:URL; see weir help history")
 	flags.StringVar(&s.pods, "pods", "", "`REGEX` of the names of the target's pods in Prometheus (default: as the target's kind names them)")
 	flags.StringArrayVar(&s.queries, "query", nil, "PromQL for a custom or external metric, over all pods: `NAME=PROMQL`; series are added up")
 }
 
 // check refuses what cannot be meant.
 func (s *replaySource) check() error {
+	remembered := s.prometheus != "" || len(s.history.Stages) > 0
 	switch {
-	case s.recording == "" && s.prometheus == "":
+	case s.recording == "" && !remembered:
 		return cli.Usage(errors.New("what is to be replayed? Give --recording or --prometheus"))
-	case s.recording != "" && s.prometheus != "":
+	case s.prometheus != "" && len(s.history.Stages) > 0:
+		return cli.Usage(errors.New("--prometheus and --history both name a server: give one"))
+	case s.recording != "" && remembered:
 		return cli.Usage(errors.New("--recording and --prometheus cannot both be replayed: give one"))
 	case s.recording != "" && (s.pods != "" || len(s.queries) > 0):
 		return cli.Usage(errors.New("--pods and --query are about a Prometheus: for a recording, --selector chooses pods"))
-	case s.prometheus != "" && s.selector != "":
+	case remembered && s.selector != "":
 		return cli.Usage(errors.New("--selector is about a recording: for a Prometheus, --pods chooses pods by name"))
 	}
 	return nil
@@ -92,14 +99,13 @@ func (s *replaySource) fromPrometheus(ctx context.Context, q question, progress 
 			return nil, cli.Usage(fmt.Errorf("the manifest goes by the metric %s: say what to ask for it with --query %s=PROMQL", name, name))
 		}
 	}
-	for name := range s.headers {
-		if http.CanonicalHeaderKey(name) == "Authorization" {
-			return nil, cli.Usage(errors.New("a command line is no place for credentials: use --token-file"))
-		}
-	}
-	client, err := promclient.New(promclient.Options{URL: s.prometheus, CAFile: s.caFile, BearerTokenFile: s.tokenFile, Headers: s.headers, MaxAnswer: largeAnswer})
+	o, err := s.server()
 	if err != nil {
-		return nil, fmt.Errorf("--prometheus: %w", err)
+		return nil, err
+	}
+	client, err := promclient.New(*o)
+	if err != nil {
+		return nil, fmt.Errorf("reach the Prometheus: %w", err)
 	}
 	defer client.Close()
 	began := time.Now()
@@ -123,6 +129,23 @@ func (s *replaySource) fromPrometheus(ctx context.Context, q question, progress 
 		return nil, cli.Hintf(err, "%s", "Does it scrape weir's /metrics/cluster (with honor_labels: true) or the kubelets' /metrics/cadvisor, and did it at that time? --from and --to choose the time, --pods the pods by name, --query other metrics.")
 	}
 	return trace, err
+}
+
+// server returns which Prometheus is asked, and how.
+func (s *replaySource) server() (*promclient.Options, error) {
+	o, err := compileHistory(s.history)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil {
+		o = &promclient.Options{URL: s.prometheus, CAFile: s.caFile, BearerTokenFile: s.tokenFile, Headers: s.headers, MaxAnswer: largeAnswer}
+	}
+	for name := range o.Headers {
+		if http.CanonicalHeaderKey(name) == "Authorization" {
+			return nil, cli.Usage(errors.New("a command line is no place for credentials: use --token-file"))
+		}
+	}
+	return o, nil
 }
 
 // named reads --query. PromQL has commas of its own, so each flag is one query.

@@ -37,7 +37,7 @@ func newConfig(resolution time.Duration, sources ...string) *config {
 	return &config{
 		sources:    stageflag.List{What: "source", Known: sources},
 		sinks:      stageflag.List{What: "sink", Known: []string{"memory", "prometheus", "remotewrite", "log", "recording"}},
-		history:    stageflag.List{What: "history", Known: []string{"prometheus"}},
+		history:    newHistoryFlag(),
 		resolution: resolution,
 		listen:     serve.DefaultAddress,
 		log:        logging.Default(),

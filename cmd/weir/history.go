@@ -34,6 +34,10 @@ own memory.
   token-file            file of a bearer token
   username              to send, with the password`
 
+func newHistoryFlag() stageflag.List {
+	return stageflag.List{What: "history", Known: []string{"prometheus"}}
+}
+
 // compileHistory reads --history; nil for none.
 func compileHistory(given stageflag.List) (*promclient.Options, error) {
 	if len(given.Stages) == 0 {
