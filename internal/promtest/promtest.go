@@ -18,7 +18,7 @@ func Start(t testing.TB, dir, config string, flags ...string) (url string, log f
 	t.Helper()
 	address := Address(t)
 	stop, log := StartAt(t, address, dir, config, flags...)
-	t.Cleanup(stop)
+	t.Cleanup(func() { stop(syscall.SIGTERM) })
 	return "http://" + address, log
 }
 
@@ -34,8 +34,8 @@ func Address(t testing.TB) string {
 	return free.Addr().String()
 }
 
-// StartAt is Start at an address, with what ends it and waits until it has ended.
-func StartAt(t testing.TB, address, dir, config string, flags ...string) (stop func(), log func() string) {
+// StartAt is Start at an address, with what ends it by a signal and waits until it has ended.
+func StartAt(t testing.TB, address, dir, config string, flags ...string) (stop func(syscall.Signal), log func() string) {
 	t.Helper()
 	binary, err := exec.LookPath("prometheus")
 	if err != nil {
@@ -56,8 +56,8 @@ func StartAt(t testing.TB, address, dir, config string, flags ...string) (stop f
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stop = func() {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	stop = func(by syscall.Signal) {
+		if err := cmd.Process.Signal(by); err != nil {
 			t.Errorf("end Prometheus: %v", err)
 		}
 		_ = cmd.Wait() // it ends by the signal

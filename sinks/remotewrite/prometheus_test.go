@@ -3,6 +3,7 @@ package remotewrite
 import (
 	"context"
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -66,12 +67,12 @@ func TestPrometheus(t *testing.T) {
 	}
 	s.flush(0)
 	await(`count_over_time(weir_container_memory_working_set_bytes[1h])`, 10)
-	stop()
+	stop(syscall.SIGKILL)
 	for i := 11; i <= 30; i++ {
 		write(t, s, shift(i))
 	}
 	stop, log = promtest.StartAt(t, address, dir, "global: {}\n", flags)
-	defer func() { stop() }()
+	defer func() { stop(syscall.SIGTERM) }()
 	for i := 31; i <= rounds; i++ {
 		write(t, s, shift(i))
 	}
