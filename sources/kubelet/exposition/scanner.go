@@ -8,6 +8,7 @@ package exposition
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
@@ -28,6 +29,10 @@ type Scanner struct {
 	body []byte
 	pos  int
 	err  error
+	// head is the first five digits of the last time of thirteen, as they are in memory, and
+	// base what they stand for, in milliseconds. They change once in 28 hours.
+	head uint64
+	base int64
 }
 
 // Reset makes s walk body.
@@ -39,7 +44,23 @@ func (s *Scanner) Err() error { return s.err }
 // Next moves to the next line that holds a value, behind its family's name. It
 // returns false at the end, or at a line that is none.
 func (s *Scanner) Next() bool {
-	for s.err == nil && s.pos < len(s.body) {
+	if s.err != nil {
+		return false
+	}
+	// Fast path: the same family as the line before.
+	if n := len(s.Name); n > 0 {
+		if rest := s.body[s.pos:]; len(rest) > n && (rest[n] == '{' || rest[n] == ' ') && string(rest[:n]) == string(s.Name) {
+			s.pos += n
+			s.Changed = false
+			return true
+		}
+	}
+	return s.family()
+}
+
+// family is Next where blanks, a comment or another family come first.
+func (s *Scanner) family() bool {
+	for s.pos < len(s.body) {
 		switch s.body[s.pos] {
 		case '\n', '\r', ' ', '\t':
 			s.pos++
@@ -49,19 +70,13 @@ func (s *Scanner) Next() bool {
 			continue
 		}
 		rest := s.body[s.pos:]
-		// Fast path: the same family as the line before.
-		if n := len(s.Name); n > 0 && len(rest) > n && (rest[n] == '{' || rest[n] == ' ') && string(rest[:n]) == string(s.Name) {
-			s.pos += n
-			s.Changed = false
-			return true
-		}
 		n := nameLen(rest)
 		if n == 0 && rest[0] != '{' {
 			s.Fail("no metric name")
 			return false
 		}
+		s.Changed = n == 0 || string(rest[:n]) != string(s.Name)
 		s.Name = rest[:n]
-		s.Changed = true
 		s.pos += n
 		return true
 	}
@@ -156,12 +171,13 @@ func (s *Scanner) Value() (n payload.Number, t int64, ok bool) {
 		return n, 0, false
 	}
 	// Fast path: one blank, thirteen digits, end of line.
-	if i+17 <= len(b) && b[i] == ' ' && b[i+14] == '\n' {
-		high, k := payload.Digits(b[i+1:])
-		low, l := payload.Digits(b[i+9:])
-		if ms := int64(high*100_000 + low); k == 8 && l == 5 && ms >= openMetricsSeconds {
+	if rest := b[i:]; len(rest) >= 15 && rest[0] == ' ' && rest[14] == '\n' {
+		if w := binary.LittleEndian.Uint64(rest[1:]) << 24; w != s.head {
+			s.head, s.base = w, headOf(rest[1:])
+		}
+		if low, ok := payload.EightDigits(rest[6:]); ok && s.base >= openMetricsSeconds {
 			s.pos += i + 15
-			return n, ms * 1e6, true
+			return n, (s.base + int64(low)) * 1e6, true
 		}
 	}
 	if i < len(b) && b[i] == '\n' { // start times have no time
@@ -169,6 +185,19 @@ func (s *Scanner) Value() (n payload.Number, t int64, ok bool) {
 		return n, 0, true
 	}
 	return s.slowTime(n, b, i)
+}
+
+// headOf returns what the first five of thirteen digits stand for, or 0 if one of them
+// is none.
+func headOf(b []byte) int64 {
+	var n int64
+	for _, c := range b[:5] {
+		if c-'0' > 9 {
+			return 0
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n * 1e8
 }
 
 // slowTime reads what follows a value: blanks, perhaps a time, perhaps an

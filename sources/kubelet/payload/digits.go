@@ -22,8 +22,19 @@ func Digits(b []byte) (n uint64, size int) {
 	other := ((w + beyond) | (w - zeros)) & high
 	size = bits.TrailingZeros64(other) / 8
 	// Shifted to the top, with zeros before it: shifts by 64 give 0.
-	w = (w - zeros) << (64 - 8*uint(size))
+	return eight((w - zeros) << (64 - 8*uint(size))), size
+}
+
+// EightDigits returns the number that the first eight bytes of b stand for, and whether
+// all of them are digits. b must hold eight bytes.
+func EightDigits(b []byte) (n uint64, ok bool) {
+	w := binary.LittleEndian.Uint64(b)
+	return eight(w - zeros), ((w+beyond)|(w-zeros))&high == 0
+}
+
+// eight returns the number whose digits, 0 to 9, are the bytes of w.
+func eight(w uint64) uint64 {
 	w = w*10 + w>>8
 	w = (w&0x000000FF000000FF)*0x000F424000000064 + (w>>16&0x000000FF000000FF)*0x0000271000000001
-	return w >> 32, size
+	return w >> 32
 }

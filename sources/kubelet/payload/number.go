@@ -9,14 +9,27 @@ import (
 // Number is a decimal number as it was written: Mantissa × 10^Exponent. Keeping
 // it so lets seconds become integer nanoseconds without passing through a
 // binary fraction.
+//
+// It has no more than four fields and four words: Go keeps no larger struct in registers.
 type Number struct {
-	Negative bool
-	// Finite is false for NaN and the infinities, which carry no measurement.
-	Finite   bool
 	Mantissa uint64
 	Exponent int
-	raw      []byte
+	kind     kind
+	value    float64 // of a long number
 }
+
+// kind is what a number is beside its digits.
+type kind uint8
+
+const (
+	plain     kind = iota
+	long           // of more digits than a Mantissa holds: value is the nearest float64
+	negative       // which no meter shows, but for -0
+	notFinite      // NaN and the infinities, which carry no measurement
+)
+
+// Whole returns n as a Number.
+func Whole(n uint64) Number { return Number{Mantissa: n} }
 
 // pow10 holds the powers of ten that a float64 represents exactly.
 var pow10 = [...]float64{
@@ -35,18 +48,18 @@ const maxExponent = 10_000
 
 // ParseNumber parses the number b begins with and returns it with the number
 // of bytes it takes: 0 if there is none. It knows plain and scientific
-// notation, and NaN and Inf in any case. The Number refers to b.
+// notation, and NaN and Inf in any case.
 func ParseNumber(b []byte) (n Number, i int) {
 	// Fast path: up to sixteen digits, perhaps a point and up to sixteen more, perhaps an
 	// exponent; nineteen digits at most, and not at the payload's end.
-	if len(b) < 36 { // what is read below, at most
+	if len(b) < 40 { // what is read below, at most
 		return anyNumber(b)
 	}
-	n.Mantissa, i = Digits(b)
-	if i == 0 {
+	if c := uint64(b[0] - '0'); b[1] == '.' && c <= 9 { // as all numbers with an exponent
+		n.Mantissa, i = c, 1
+	} else if n.Mantissa, i = Digits(b); i == 0 {
 		return anyNumber(b)
-	}
-	if i == 8 {
+	} else if i == 8 {
 		more, size := Digits(b[8:])
 		if size == 8 && b[16]-'0' <= 9 {
 			return anyNumber(b)
@@ -82,10 +95,6 @@ func ParseNumber(b []byte) (n Number, i int) {
 		n.Exponent += e
 		i += 1 + size
 	}
-	n.Finite = true
-	if n.Mantissa >= 1<<53 {
-		n.raw = b[:i]
-	}
 	return n, i
 }
 
@@ -94,7 +103,9 @@ func anyNumber(b []byte) (Number, int) {
 	var n Number
 	i := 0
 	if i < len(b) && (b[i] == '-' || b[i] == '+') {
-		n.Negative = b[i] == '-'
+		if b[i] == '-' {
+			n.kind = negative
+		}
 		i++
 	}
 	digits, dropped, seen := 0, 0, false
@@ -127,7 +138,7 @@ func anyNumber(b []byte) (Number, int) {
 		break
 	}
 	if !seen {
-		return n.special(b, i)
+		return special(b, i)
 	}
 	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
 		e, size := exponent(b[i+1:])
@@ -137,9 +148,8 @@ func anyNumber(b []byte) (Number, int) {
 		n.Exponent += e
 		i += 1 + size
 	}
-	n.Finite = true
-	if dropped > 0 || n.Mantissa >= 1<<53 {
-		n.raw = b[:i]
+	if dropped > 0 && n.kind == plain {
+		n.kind, n.value = long, nearest(b[:i])
 	}
 	return n, i
 }
@@ -147,6 +157,10 @@ func anyNumber(b []byte) (Number, int) {
 // exponent parses a signed integer and returns it with its length, 0 if there
 // is none.
 func exponent(b []byte) (e, size int) {
+	// Fast path: "+06".
+	if len(b) > 3 && b[0] == '+' && b[1]-'0' <= 9 && b[2]-'0' <= 9 && b[3]-'0' > 9 {
+		return int(b[1]-'0')*10 + int(b[2]-'0'), 3
+	}
 	i, negative := 0, false
 	if i < len(b) && (b[i] == '-' || b[i] == '+') {
 		negative = b[i] == '-'
@@ -166,10 +180,10 @@ func exponent(b []byte) (e, size int) {
 }
 
 // special parses what may stand in place of digits, from i on.
-func (n Number) special(b []byte, i int) (Number, int) {
+func special(b []byte, i int) (Number, int) {
 	for _, word := range [...]string{"nan", "infinity", "inf"} {
 		if len(b)-i >= len(word) && equalFold(b[i:i+len(word)], word) {
-			return Number{Negative: n.Negative}, i + len(word)
+			return Number{kind: notFinite}, i + len(word)
 		}
 	}
 	return Number{}, 0
@@ -187,19 +201,27 @@ func equalFold(b []byte, lower string) bool {
 // Value returns n, and whether it is one a meter can show: neither negative nor
 // NaN nor infinite.
 func (n Number) Value() (float64, bool) {
-	if n.Finite && !n.Negative && n.Exponent == 0 && n.raw == nil { // fast path
+	if n.kind == plain && n.Exponent == 0 { // fast path
 		return float64(n.Mantissa), true
 	}
-	if !n.Finite || n.Negative && n.Mantissa != 0 {
+	if !n.shown() {
 		return 0, false
 	}
 	f := n.float()
 	return f, !math.IsInf(f, 0)
 }
 
+// shown reports whether n is neither negative nor NaN nor infinite.
+func (n Number) shown() bool {
+	return n.kind <= long || n.kind == negative && n.Mantissa == 0
+}
+
 // float returns the float64 nearest to |n|.
 func (n Number) float() float64 {
-	if n.Mantissa < 1<<53 && n.raw == nil {
+	if n.kind == long {
+		return n.value
+	}
+	if n.Mantissa < 1<<53 {
 		// Fast path: both factors are exact, so the result is rounded once.
 		switch e := n.Exponent; {
 		case n.Mantissa == 0:
@@ -211,24 +233,25 @@ func (n Number) float() float64 {
 		}
 	}
 	// Slow path: more digits than a float64 holds.
-	raw := n.raw
-	if raw == nil {
-		raw = strconv.AppendUint(make([]byte, 0, 32), n.Mantissa, 10)
-		raw = append(raw, 'e')
-		raw = strconv.AppendInt(raw, int64(n.Exponent), 10)
-	}
+	raw := strconv.AppendUint(make([]byte, 0, 32), n.Mantissa, 10)
+	raw = append(raw, 'e')
+	return nearest(strconv.AppendInt(raw, int64(n.Exponent), 10))
+}
+
+// nearest returns the float64 nearest to the number that raw is, which may be infinite.
+func nearest(raw []byte) float64 {
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil && f == 0 {
 		return math.Inf(1)
 	}
-	return math.Abs(f)
+	return f
 }
 
 // Scaled returns n × 10^scale rounded to a whole number, and whether n is a
 // value a meter can show. Seconds with a scale of 9 are whole nanoseconds,
 // exactly as they were before someone divided them.
 func (n Number) Scaled(scale int) (int64, bool) {
-	if !n.Finite || n.Negative && n.Mantissa != 0 {
+	if !n.shown() {
 		return 0, false
 	}
 	if n.Mantissa == 0 {

@@ -64,7 +64,7 @@ func FuzzParseNumber(f *testing.F) {
 		if slow, slowSize := anyNumber([]byte(text)); fmt.Sprint(n, size) != fmt.Sprint(slow, slowSize) {
 			t.Fatalf("%q: got %+v (%d bytes), digit by digit %+v (%d bytes)", text, n, size, slow, slowSize)
 		}
-		if size == 0 || !n.Finite {
+		if size == 0 || n.kind == notFinite {
 			return
 		}
 		want, err := strconv.ParseFloat(text[:size], 64)
@@ -72,7 +72,7 @@ func FuzzParseNumber(f *testing.F) {
 			t.Fatalf("%q: strconv says %v", text[:size], err)
 		}
 		got, ok := n.Value()
-		if wantOK := !math.IsInf(want, 0) && want >= 0 && !(n.Negative && n.Mantissa != 0); ok != wantOK {
+		if wantOK := !math.IsInf(want, 0) && want >= 0 && !(n.kind == negative && n.Mantissa != 0); ok != wantOK {
 			t.Fatalf("%q: a value: %v, want %v", text[:size], ok, wantOK)
 		}
 		if ok && got != math.Abs(want) {
@@ -112,6 +112,10 @@ func TestDigits(t *testing.T) {
 			}
 			if _, size := Digits(b); size != want {
 				t.Errorf("%q: got %d digits, want %d", b, size, want)
+			}
+			n, ok := EightDigits(b)
+			if all, _ := Digits(b); ok != (want == 8) || ok && n != all {
+				t.Errorf("%q: got %d, eight digits: %v; want %d, %v", b, n, ok, all, want == 8)
 			}
 		}
 	}

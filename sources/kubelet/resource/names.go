@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 // the lines themselves. Lines that are written otherwise, or stand elsewhere, are read
 // label by label.
 type names struct {
+	body     []byte // the present payload
 	layout   *metric.Layout
 	subjects []subject
 	known    int // how many subjects are in layout; the others are new
@@ -20,27 +22,42 @@ type names struct {
 	added []metric.Entity
 	// orders holds, for each family, the subjects as its lines name them: not every
 	// family has all of them.
-	orders [len(families)][]int32
-	order  *[]int32 // of the present family
-	next   int      // in order, what is expected
-	last   int32    // the subject found last
+	orders [len(families)]order
+	order  *order // of the present family
+	next   int    // in order, what is expected
+	last   int32  // the subject found last
 	// index finds subjects by their entity, and words makes equal strings one. They are
 	// made when something new comes, and live for that payload only.
 	index map[metric.Entity]int32
 	words map[string]string
 }
 
+// order is the subjects that a family's lines name, one after the other. Families that
+// name the same ones share it, as most do.
+type order struct {
+	subjects []int32
+	shared   bool
+}
+
+// own readies o for a change.
+func (o *order) own() {
+	if o.shared {
+		o.subjects, o.shared = slices.Clone(o.subjects), false
+	}
+}
+
 // near is how many subjects may have gone before one is looked up.
 const near = 3
 
 // begin readies n for a payload of that node.
-func (n *names) begin(node metric.NodeName) {
+func (n *names) begin(node metric.NodeName, body []byte) {
 	if n.layout == nil || len(n.layout.Entities) > 0 && n.layout.Entities[0].Node != node {
 		*n = names{layout: &metric.Layout{}}
 	}
+	n.body = body
 	for i := range n.subjects {
 		s := &n.subjects[i]
-		s.start, s.sample, s.twins, s.came = 0, 0, 0, 0
+		s.start, s.sample, s.twins, s.came, s.size = 0, 0, 0, 0, 0
 	}
 }
 
@@ -57,10 +74,11 @@ func (n *names) entity(s *subject) *metric.Entity {
 	return &n.layout.Entities[s.entity]
 }
 
-// guess returns whom the labels that b begins with name, if it is one that may be
-// expected, and their length with the blank behind them; 0 if it is none.
+// guess returns whom the labels that b, the end of the payload, begins with name, if it
+// is one that may be expected, and their length with the blank behind them; 0 if it is
+// none.
 func (n *names) guess(kind metric.Kind, b []byte) (s *subject, size int) {
-	order := *n.order
+	order := n.order.subjects
 	for at := n.next; at < len(order) && at <= n.next+near; at++ {
 		s = &n.subjects[order[at]]
 		if size = n.written(s, kind, b); size > 0 {
@@ -84,25 +102,48 @@ func (n *names) guess(kind metric.Kind, b []byte) (s *subject, size int) {
 
 // expect makes subject i the one expected at this place, and steps behind it.
 func (n *names) expect(i int32) {
+	o := n.order
 	from := max(n.next-1, 0)
-	at := slices.Index((*n.order)[from:min(n.next+near+1, len(*n.order))], i)
+	at := slices.Index(o.subjects[from:min(n.next+near+1, len(o.subjects))], i)
 	if at >= 0 { // as it may be, though written otherwise
 		n.next, n.last = from+at+1, i
 		return
 	}
-	if at = slices.Index(*n.order, i); at >= 0 {
-		*n.order = slices.Delete(*n.order, at, at+1)
+	o.own()
+	if at = slices.Index(o.subjects, i); at >= 0 {
+		o.subjects = slices.Delete(o.subjects, at, at+1)
 		if at < n.next {
 			n.next--
 		}
 	}
-	*n.order = slices.Insert(*n.order, n.next, i)
+	o.subjects = slices.Insert(o.subjects, n.next, i)
 	n.next, n.last = n.next+1, i
 }
 
-// written returns the length of s's labels as a kubelet writes them, with the blank
-// behind them, if b begins with them and s is of that kind; else 0.
+// written returns the length of s's labels, with the blank behind them, if b begins with
+// them and s is of that kind; else 0. They are as in an earlier family of the payload,
+// or else as a kubelet writes them.
 func (n *names) written(s *subject, kind metric.Kind, b []byte) int {
+	// Fast path: of one kind, most families are of everyone.
+	if size := int(s.size); size > 0 && len(b) >= size && string(b[:size]) == string(n.body[s.at:int(s.at)+size]) && n.entity(s).Kind == kind {
+		return size
+	}
+	size := n.spelled(s, kind, b)
+	if size > 0 {
+		n.seen(s, b, size)
+	}
+	return size
+}
+
+// seen remembers that b, the end of the payload, begins with size bytes of labels of s.
+func (n *names) seen(s *subject, b []byte, size int) {
+	if at := len(n.body) - len(b); at <= math.MaxInt32 && size <= math.MaxUint16 {
+		s.at, s.size = int32(at), uint16(size)
+	}
+}
+
+// spelled is written where the labels have not come yet.
+func (n *names) spelled(s *subject, kind metric.Kind, b []byte) int {
 	const container, namespace, pod, end = `{container="`, `",namespace="`, `",pod="`, `"} `
 	const first = `{namespace="` // of a pod
 	e := n.entity(s)
@@ -209,15 +250,23 @@ func (n *names) learn(samples []metric.Sample, base int) {
 	for i := range subjects {
 		place[layout.Entities[subjects[i].entity]] = int32(i)
 	}
+	var orders [len(families)]order
 	for f, before := range n.orders {
-		order := make([]int32, 0, len(before))
-		for _, i := range before {
+		subjects := make([]int32, 0, len(before.subjects))
+		for _, i := range before.subjects {
 			if at, present := place[*n.entity(&n.subjects[i])]; present {
-				order = append(order, at)
+				subjects = append(subjects, at)
 			}
 		}
-		n.orders[f] = order
+		orders[f].subjects = subjects
+		for g := range f {
+			if other := &orders[g]; len(subjects) > 0 && slices.Equal(other.subjects, subjects) {
+				other.shared, orders[f] = true, order{other.subjects, true}
+				break
+			}
+		}
 	}
+	n.orders = orders
 	n.layout, n.subjects, n.known = layout, subjects, len(subjects)
 }
 
@@ -226,8 +275,9 @@ func (n *names) end() {
 	if len(n.subjects) > n.known {
 		n.subjects = n.subjects[:n.known]
 		for f := range n.orders {
-			n.orders[f] = slices.DeleteFunc(n.orders[f], func(i int32) bool { return int(i) >= n.known })
+			// It is no shared one that has some.
+			n.orders[f].subjects = slices.DeleteFunc(n.orders[f].subjects, func(i int32) bool { return int(i) >= n.known })
 		}
 	}
-	n.added, n.index, n.words = nil, nil, nil
+	n.body, n.added, n.index, n.words = nil, nil, nil, nil
 }

@@ -46,6 +46,10 @@ type subject struct {
 	sample int32
 	// twins is its index in Parser.twins and one more, if a line came twice; or 0.
 	twins int32
+	// at and size are where in the payload its labels stand, with the blank behind them; size
+	// is 0 if they have not come yet.
+	at   int32
+	size uint16
 	// came has a bit for each value of which there was a line.
 	came uint8
 	// plain says that the entity's names stand in labels as they are.
@@ -65,7 +69,7 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	p.req, p.batch, p.base = req, b, len(b.Samples)
 	p.moved, p.bounded = false, false
 	p.twins = p.twins[:0]
-	p.names.begin(req.Node)
+	p.names.begin(req.Node, body)
 	p.scan.Reset(body)
 	failed, known := p.lines()
 	p.finish()

@@ -16,7 +16,7 @@ func (p *Parser) node() {
 		case "nodeName":
 			p.nodeName = s.name()
 		case "startTime":
-			start = p.time()
+			start = p.time(&p.then)
 		case "systemContainers":
 			for more := s.open('['); more; more = s.more(']') {
 				p.container(nil, keySystem)
@@ -64,7 +64,7 @@ func (p *Parser) pod() {
 	for more := s.open('{'); more; more = s.more('}') {
 		switch key := s.key(); string(key) {
 		case "startTime":
-			start = p.time()
+			start = p.time(&p.then)
 		case "containers":
 			for more := s.open('['); more; more = s.more(']') {
 				p.container(self, keyContainer)
@@ -107,7 +107,7 @@ func (p *Parser) container(pod *subject, kind byte) {
 	for more := s.open('{'); more; more = s.more('}') {
 		switch key := s.key(); string(key) {
 		case "startTime":
-			start = p.time()
+			start = p.time(&p.then)
 		case "rootfs":
 			h := p.read(&fsObject, nil)
 			fsTime = h.time

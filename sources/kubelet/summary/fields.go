@@ -18,8 +18,8 @@ type field struct {
 	id   metric.ID
 }
 
-// object describes one kind of object in a summary: its numbers, and the
-// metrics of its pressure.
+// object describes one kind of object in a summary: its numbers in the order of which
+// kubelets write, and the metrics of its pressure.
 type object struct {
 	fields     []field
 	some, full metric.ID
@@ -28,7 +28,7 @@ type object struct {
 // The objects. CPUUsageRate stands for usageNanoCores.
 var (
 	cpuObject = object{
-		fields: []field{{"usageCoreNanoSeconds", metric.CPUUsage}, {"usageNanoCores", metric.CPUUsageRate}},
+		fields: []field{{"usageNanoCores", metric.CPUUsageRate}, {"usageCoreNanoSeconds", metric.CPUUsage}},
 		some:   metric.CPUPressureSome, full: metric.CPUPressureFull,
 	}
 	memoryObject = object{
@@ -79,6 +79,9 @@ var (
 	}}
 )
 
+// averages are what an object's pressure holds beside its total.
+var averages = [...]string{"avg10", "avg60", "avg300"}
+
 // reading is a number that was read, in the unit of its metric.
 type reading struct {
 	id    metric.ID
@@ -97,65 +100,103 @@ type header struct {
 // other, which reads the value or returns false.
 func (p *Parser) read(o *object, other func(p *Parser, key []byte) bool) header {
 	h := header{from: len(p.readings)}
-	next := 0 // of o.fields, in the order of which kubelets write
 	s := &p.scan
-	for more := s.open('{'); more; more = s.more('}') {
-		key := s.key()
-		switch string(key) {
+	var more bool
+	if s.enters("time") { // fast path
+		h.time = p.time(&p.now)
+		p.expected(o, 0)
+		more = s.more('}')
+	} else {
+		more = s.open('{')
+	}
+	for ; more; more = s.more('}') {
+		next := 0
+		switch key := s.key(); string(key) {
 		case "time":
-			h.time = p.time()
+			h.time = p.time(&p.now)
 		case "name", "id":
 			h.name = s.name()
 		case "psi":
 			p.psi(o)
 		default:
-			if !p.field(o, key, &next) && (other == nil || !other(p, key)) {
+			next = slices.IndexFunc(o.fields, func(f field) bool { return f.name == string(key) }) + 1
+			if next > 0 {
+				p.number(o.fields[next-1].id, 1)
+			} else if other == nil || !other(p, key) {
 				s.skip()
 			}
 		}
+		p.expected(o, next)
 	}
 	return h
 }
 
-// field reads the value of one of o's fields; it returns false if key is none. It looks
-// at the next one first.
-func (p *Parser) field(o *object, key []byte, next *int) bool {
-	i := *next
-	if i >= len(o.fields) || o.fields[i].name != string(key) {
-		i = slices.IndexFunc(o.fields, func(f field) bool { return f.name == string(key) })
+// expected reads the members of an object that follow in the order of which kubelets
+// write, from field next on. Some may be absent.
+func (p *Parser) expected(o *object, next int) {
+	for i := next; i < len(o.fields); i++ {
+		if p.scan.follows(o.fields[i].name) {
+			p.number(o.fields[i].id, 1)
+		}
 	}
-	if i < 0 {
-		return false
+	if o.some != o.full && p.scan.follows("psi") {
+		p.psi(o)
 	}
-	*next = i + 1
-	p.number(o.fields[i].id, 1)
-	return true
 }
 
 // psi reads the totals of an object's pressure.
 func (p *Parser) psi(o *object) {
+	s := &p.scan
 	if o.some == o.full { // an object without pressure
-		p.scan.skip()
+		s.skip()
 		return
 	}
-	s := &p.scan
+	s.peek()
+	// Fast path: no pressure, as most have, in the bytes it was said in before.
+	from, depth := s.pos, s.depth
+	if depth < len(p.quiet) {
+		if q := p.quiet[depth]; len(q) > 0 && len(s.body)-from >= len(q) && string(s.body[from:from+len(q)]) == string(q) {
+			s.pos += len(q)
+			p.readings = append(p.readings, reading{o.full, 0}, reading{o.some, 0})
+			return
+		}
+	}
+	n := len(p.readings)
 	for more := s.open('{'); more; more = s.more('}') {
-		var id metric.ID
 		switch string(s.key()) {
 		case "some":
-			id = o.some
+			p.total(o.some)
 		case "full":
-			id = o.full
+			p.total(o.full)
 		default:
 			s.skip()
-			continue
 		}
-		for more := s.open('{'); more; more = s.more('}') {
-			if string(s.key()) == "total" {
-				p.number(id, psiScale)
-			} else {
+	}
+	if r := p.readings[n:]; s.err == nil && depth < len(p.quiet) && len(r) == 2 && r[0] == (reading{o.full, 0}) && r[1] == (reading{o.some, 0}) {
+		p.quiet[depth] = s.body[from:s.pos]
+	}
+}
+
+// total reads the total of one kind of pressure.
+func (p *Parser) total(id metric.ID) {
+	s := &p.scan
+	var more bool
+	if s.enters("total") { // fast path
+		p.number(id, psiScale)
+		for _, name := range averages {
+			if s.follows(name) {
 				s.skip()
 			}
+		}
+		more = s.more('}')
+	} else {
+		more = s.open('{')
+	}
+	for ; more; more = s.more('}') {
+		if string(s.key()) == "total" {
+			p.number(id, psiScale)
+		} else {
+			s.skip()
 		}
 	}
 }
@@ -170,17 +211,28 @@ func (p *Parser) number(id metric.ID, scale float64) {
 }
 
 // time reads a time or null, for which it is 0.
-func (p *Parser) time() int64 {
-	at := p.scan.pos
-	raw := p.scan.name()
+func (p *Parser) time(c *clock) int64 {
+	s := &p.scan
+	at := s.pos
+	s.peek()
+	// Fast path: the minute of the last one.
+	if b := s.body[s.pos:]; len(b) > 21 && b[0] == '"' && b[21] == '"' {
+		if t, ok := c.same(b[1:21]); ok {
+			s.pos += 22
+			return t
+		}
+	}
+	raw := s.name()
 	if raw == nil {
 		return 0
 	}
 	t, ok := parseTime(raw)
 	if !ok {
-		p.scan.pos = at
-		p.scan.fail("not a time")
+		s.pos = at
+		s.fail("not a time")
+		return t
 	}
+	c.keep(raw, t)
 	return t
 }
 

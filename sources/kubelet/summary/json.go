@@ -126,8 +126,11 @@ func (s *scanner) more(close byte) bool {
 // key reads a member's name and the colon.
 func (s *scanner) key() []byte {
 	k := s.text()
-	if s.pos < len(s.body) && s.body[s.pos] == ':' { // fast path
+	if s.pos+1 < len(s.body) && s.body[s.pos] == ':' { // fast path
 		s.pos++
+		if s.body[s.pos] == ' ' {
+			s.pos++
+		}
 		return k
 	}
 	if s.err == nil && s.peek() != ':' {
@@ -138,6 +141,38 @@ func (s *scanner) key() []byte {
 	}
 	s.pos++
 	return k
+}
+
+// enters opens an object and moves to the value of its first member, if that is the one
+// of that name and written as a kubelet does; otherwise it does nothing.
+func (s *scanner) enters(name string) bool {
+	if s.depth >= maxDepth || !s.ahead('{', name) {
+		return false
+	}
+	s.depth++
+	return true
+}
+
+// follows moves to the value of the next member, if that is the one of that name and
+// written as a kubelet does; otherwise it does nothing. It is what more, key and a
+// comparison come to, for a guess.
+func (s *scanner) follows(name string) bool { return s.ahead(',', name) }
+
+// ahead moves behind mark, a new line and that name, if that is what comes.
+func (s *scanner) ahead(mark byte, name string) bool {
+	b := s.body[s.pos:]
+	if len(b) < len(name)+16 || b[0] != mark || b[1] != '\n' {
+		return false
+	}
+	// As deep as a summary is, there are up to eight blanks.
+	quote := 2 + bits.TrailingZeros64(binary.LittleEndian.Uint64(b[2:])^blanks)/8
+	from := quote + 1
+	end := from + len(name)
+	if b[quote] != '"' || string(b[from:end]) != name || string(b[end:end+3]) != `": ` {
+		return false
+	}
+	s.pos += end + 3
+	return true
 }
 
 // text reads a string and returns what stands between its quotes, escapes
@@ -215,7 +250,7 @@ func (s *scanner) number() (n payload.Number, ok bool) {
 	// Fast path: one digit, as most of pressure's numbers are.
 	if i := s.pos + 1; c-'0' <= 9 && i < len(s.body) && (s.body[i] == ',' || s.body[i] == '\n') {
 		s.pos = i
-		return payload.Number{Finite: true, Mantissa: uint64(c - '0')}, true
+		return payload.Whole(uint64(c - '0')), true
 	}
 	size := 0
 	if c == '-' || c-'0' <= 9 {
@@ -261,9 +296,29 @@ func (s *scanner) skip() {
 		s.word("false")
 	case c == 'n':
 		s.word("null")
+	case c-'0' <= 9 && s.decimal(): // fast path
 	default:
 		s.number()
 	}
+}
+
+// decimal passes over digits, perhaps with a point among them, that end a line or
+// a member. It returns false, and has not moved, if there is something else.
+func (s *scanner) decimal() bool {
+	point := false
+	for i, c := range s.body[s.pos:] {
+		switch {
+		case c-'0' <= 9:
+		case c == '.' && !point:
+			point = true
+		case c == ',' || c == '\n':
+			s.pos += i
+			return true
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // end fails unless only white space is left.

@@ -32,7 +32,15 @@ type Parser struct {
 	req      payload.Request
 	batch    *metric.Batch
 	nodeName []byte
+	// now is the minute of the last measurement, and then that of the last start.
+	now, then clock
+	// quiet are, for each depth, the bytes of this payload that say that there was no
+	// pressure, "full" before "some".
+	quiet [maxQuiet][]byte
 }
+
+// maxQuiet is beyond the depth of any pressure.
+const maxQuiet = 8
 
 // subject is an entity the node speaks of.
 type subject struct {
@@ -88,7 +96,7 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	} else {
 		p.order.End(b)
 	}
-	p.scan, p.batch, p.nodeName = scanner{}, nil, nil
+	p.scan, p.batch, p.nodeName, p.quiet = scanner{}, nil, nil, [maxQuiet][]byte{}
 	return err
 }
 

@@ -1,6 +1,33 @@
 package summary
 
-import "time"
+import (
+	"encoding/binary"
+	"time"
+)
+
+// clock remembers the minute of the last time that was read: most times of a summary lie
+// within a few seconds.
+type clock struct {
+	head, tail uint64 // "2026-11-" and "21T04:22", as they are in memory
+	minute     int64  // in nanoseconds since the Unix epoch
+}
+
+// same returns the time that raw, of twenty bytes, is, if it is one of that minute.
+func (c *clock) same(raw []byte) (int64, bool) {
+	if binary.LittleEndian.Uint64(raw) != c.head || binary.LittleEndian.Uint64(raw[8:]) != c.tail {
+		return 0, false
+	}
+	s := twoDigits(raw[17:])
+	return c.minute + int64(s)*int64(time.Second), raw[16] == ':' && s < 60 && raw[19] == 'Z'
+}
+
+// keep remembers that raw is t.
+func (c *clock) keep(raw []byte, t int64) {
+	if t > 0 && len(raw) == 20 && raw[13] == ':' && raw[16] == ':' && raw[19] == 'Z' {
+		c.head, c.tail = binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[8:])
+		c.minute = t - t%int64(time.Minute)
+	}
+}
 
 // parseTime returns the time in nanoseconds since the Unix epoch, and whether raw
 // is a time of RFC 3339. It is 0 for a time before 1970, which is how Go writes

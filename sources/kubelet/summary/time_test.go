@@ -40,3 +40,51 @@ func FuzzTime(f *testing.F) {
 		}
 	})
 }
+
+// What a clock knows to be a time of its minute is the one that parseTime says.
+func FuzzClock(f *testing.F) {
+	f.Add("2026-11-21T04:22:40Z", "2026-11-21T04:22:59Z")
+	f.Add("2026-11-21T04:22:40Z", "2026-11-21T04:22:60Z")
+	f.Add("2026-11-21T04:22:40Z", "2026-11-21T04:22:4aZ")
+	f.Add("2026-11-21T4:22:35.5Z", "2026-11-21T4:22::35Z")
+	f.Add("2026-11-21T04:22:40z", "2026-11-21T04:22:41+")
+	f.Add("0001-01-01T00:00:00Z", "0001-01-01T00:00:01Z")
+	f.Add("2026-11-21T04:22:40.25+01:00", "2026-11-21T04:22:40Z")
+	f.Fuzz(func(t *testing.T, one, two string) {
+		var c clock
+		first, ok := parseTime([]byte(one))
+		if ok {
+			c.keep([]byte(one), first)
+		}
+		if len(two) != 20 {
+			return
+		}
+		if got, same := c.same([]byte(two)); same {
+			if want, ok := parseTime([]byte(two)); !ok || got != want {
+				t.Fatalf("%q after %q: got %d, want %d (a time: %v)", two, one, got, want, ok)
+			}
+		}
+	})
+}
+
+func TestClockKnowsItsMinute(t *testing.T) {
+	f := func(text string, want bool) {
+		t.Helper()
+		var c clock
+		at, _ := parseTime([]byte("2026-11-21T04:22:40Z"))
+		c.keep([]byte("2026-11-21T04:22:40Z"), at)
+		got, same := c.same([]byte(text))
+		if same != want {
+			t.Errorf("%s: of that minute: %v, want %v", text, same, want)
+		}
+		if exact, _ := parseTime([]byte(text)); want && got != exact {
+			t.Errorf("%s: got %d, want %d", text, got, exact)
+		}
+	}
+	f("2026-11-21T04:22:00Z", true)
+	f("2026-11-21T04:22:59Z", true)
+	f("2026-11-21T04:22:60Z", false)
+	f("2026-11-21T04:23:00Z", false)
+	f("2026-11-22T04:22:00Z", false)
+	f("2026-12-21T04:22:00Z", false)
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -29,7 +30,7 @@ type contender struct {
 func contenders(e endpoint) []contender {
 	list := []contender{{"weir", func() decoder { return weir(e) }}}
 	if e == summaryEndpoint {
-		list = append(append(list, structs()...), trees...)
+		list = slices.Concat(list, structs(), trees, walks)
 	} else {
 		list = append(list, expositions...)
 	}

@@ -20,8 +20,8 @@ import (
 
 func main() {
 	captures := flag.String("captures", "../../testdata/captures", "the captured payloads, seen from test/bench")
-	rounds := flag.Int("rounds", 9, "turns of each parser, the best of which counts")
-	slice := flag.Duration("slice", 100*time.Millisecond, "length of a turn")
+	rounds := flag.Int("rounds", 40, "turns of each parser, the best of which counts")
+	slice := flag.Duration("slice", 10*time.Millisecond, "length of a turn")
 	flag.Parse()
 	if err := run(*captures, *rounds, *slice); err != nil {
 		fmt.Fprintln(os.Stderr, "parsers:", err)
@@ -86,7 +86,7 @@ func turn(decode decoder, bodies [][]byte, slice time.Duration) (each time.Durat
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	began, cpu, n := time.Now(), cpuTime(), 0
-	for time.Since(began) < slice {
+	for n == 0 || time.Since(began) < slice {
 		for _, body := range bodies {
 			if err := decode(body); err != nil {
 				return 0, 0, err

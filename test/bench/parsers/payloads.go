@@ -31,45 +31,54 @@ type payloads struct {
 // successive is how many rounds of a node are parsed in turn.
 const successive = 8
 
-// load returns the payloads to compare on: of a real kubelet, captured, and of a
-// simulated node of 30 pods of 2 containers.
+// load returns the payloads to compare on: of a real kubelet, captured, and of simulated
+// nodes of 30 pods of 2 containers.
 func load(captures string) ([]payloads, error) {
-	var all []payloads
-	for _, p := range []struct {
-		endpoint  endpoint
-		file      string
-		simulated simulator.Endpoint
-	}{
-		{resourceEndpoint, "resource.prom", simulator.Resource},
-		{summaryEndpoint, "summary.json", simulator.Summary},
+	all := []payloads{
+		{name: "resource, captured", endpoint: resourceEndpoint},
+		{name: "resource, simulated 30 pods × 2", endpoint: resourceEndpoint},
+		{name: "summary, captured", endpoint: summaryEndpoint},
+		{name: "summary, simulated 30 pods × 2", endpoint: summaryEndpoint},
+		{name: "summary, simulated under pressure", endpoint: summaryEndpoint},
+	}
+	for i, read := range []func() ([][]byte, error){
+		func() ([][]byte, error) { return captured(captures, "resource.prom") },
+		func() ([][]byte, error) { return simulated(simulator.Resource, 0) },
+		func() ([][]byte, error) { return captured(captures, "summary.json") },
+		// Pressure is all zeros, as where it was captured; on the other node it is nowhere.
+		func() ([][]byte, error) { return simulated(simulator.Summary, 0) },
+		func() ([][]byte, error) { return simulated(simulator.Summary, 1) },
 	} {
-		real := payloads{name: fmt.Sprintf("%s, captured", p.endpoint), endpoint: p.endpoint}
-		for i := range successive {
-			body, err := unpack(filepath.Join(captures, "01-steady", fmt.Sprintf("%02d", i), p.file+".gz"))
-			if err != nil {
-				return nil, err
-			}
-			real.bodies = append(real.bodies, body)
-		}
-		made, err := simulated(p.simulated)
-		if err != nil {
+		var err error
+		if all[i].bodies, err = read(); err != nil {
 			return nil, err
 		}
-		all = append(all, real, payloads{name: fmt.Sprintf("%s, simulated 30 pods × 2", p.endpoint), endpoint: p.endpoint, bodies: made})
 	}
 	return all, nil
 }
 
-func simulated(e simulator.Endpoint) ([][]byte, error) {
+// captured returns what a real kubelet answered.
+func captured(captures, file string) (bodies [][]byte, err error) {
+	for i := range successive {
+		body, err := unpack(filepath.Join(captures, "01-steady", fmt.Sprintf("%02d", i), file+".gz"))
+		if err != nil {
+			return nil, err
+		}
+		bodies = append(bodies, body)
+	}
+	return bodies, nil
+}
+
+// simulated returns what the simulated node of that index answers.
+func simulated(e simulator.Endpoint, node int) (bodies [][]byte, err error) {
 	start := time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
-	fleet, err := simulator.New(simulator.Options{Start: start})
+	fleet, err := simulator.New(simulator.Options{Start: start, Nodes: 2})
 	if err != nil {
 		return nil, err
 	}
-	var bodies [][]byte
 	for i := range successive {
 		now := start.Add(time.Hour + time.Duration(i)*15*time.Second)
-		bodies = append(bodies, fleet.Append(nil, fleet.Nodes()[0], e, now))
+		bodies = append(bodies, fleet.Append(nil, fleet.Nodes()[node], e, now))
 	}
 	return bodies, nil
 }
