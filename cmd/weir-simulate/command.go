@@ -44,6 +44,7 @@ const examples = `  # 200 nodes of 30 pods; print how weir reads them.
 type flags struct {
 	fleet          simulator.Options
 	port           int
+	connections    int
 	insecureHTTP   bool
 	faultsFile     string
 	faults         []string
@@ -81,6 +82,7 @@ func newCommand() *cobra.Command {
 	fs.BoolVar(&f.fleet.Fresh, "fresh", false, "samples as old as the request, not as the last housekeeping")
 	fs.BoolVar(&f.fleet.NamesAreAddresses, "name-by-address", false, "name each node by its address, so that a range names them all")
 	fs.IntVar(&f.port, "listen-port", 10250, "port of all kubelets; 0 takes a free one")
+	fs.IntVar(&f.connections, "connections", 0, "how many of its readers' connections are open at once; 0 is one for each node")
 	fs.BoolVar(&f.insecureHTTP, "insecure-http", false, "serve HTTP without TLS")
 	fs.StringVar(&f.caFile, "ca-file", "", "write the certificate here that clients verify nodes with")
 	fs.StringVar(&f.targetsFile, "targets-file", "", "write NAME=HOST:PORT of every node here")

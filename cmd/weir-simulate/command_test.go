@@ -126,7 +126,8 @@ func TestCommandSaysWhatIsWrong(t *testing.T) {
 	f("listen for truth", "--truth", "nowhere")
 	f(`--churn "1": want a percentage a minute`, "--churn", "1")
 	f("--kubeconfig-file without an API server", "--kubeconfig-file", filepath.Join(t.TempDir(), "kubeconfig"))
-	f("16000000 nodes need 16000100 open files", "--nodes=16000000")
+	f("16000000 connections need 16000100 open files", "--nodes=16000000")
+	f("17000000 connections need 17000100 open files", "--connections=17000000")
 	f("unknown flag", "--node=3")
 }
 

@@ -2,5 +2,5 @@
 
 package main
 
-// files makes sure that a connection from every node fits. Only Unix has such a limit.
+// files makes sure that so many connections fit. Only Unix has such a limit.
 func files(int) error { return nil }

@@ -7,18 +7,18 @@ import (
 	"syscall"
 )
 
-// files makes sure that a connection from every node fits: Go raises the limit of open
-// files to the hard one by itself, and beyond that only root can go.
-func files(nodes int) error {
+// files makes sure that so many connections fit: Go raises the limit of open files to
+// the hard one by itself, and beyond that only root can go.
+func files(connections int) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return fmt.Errorf("read the limit of open files: %w", err)
 	}
 	const others = 100
-	need := uint64(nodes + others)
+	need := uint64(connections + others)
 	if limit.Max < need {
-		return fmt.Errorf("%d nodes need %d open files and the hard limit is %d: raise it (as root: ulimit -Hn %d, or LimitNOFILE= of the service, or --ulimit nofile=%d of the container), for the reader too",
-			nodes, need, limit.Max, need, need)
+		return fmt.Errorf("%d connections need %d open files and the hard limit is %d: raise it (as root: ulimit -Hn %d, or LimitNOFILE= of the service, or --ulimit nofile=%d of the container), for the reader too; or give --connections, if the reader keeps fewer open",
+			connections, need, limit.Max, need, need)
 	}
 	if limit.Cur < need {
 		limit.Cur = limit.Max

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func run(ctx context.Context, f flags, out, complaints io.Writer, ready func(kub
 	if f.fleet.Churn, err = parseChurn(f.churn); err != nil {
 		return err
 	}
-	if err := files(f.fleet.Nodes); err != nil {
+	if err := files(cmp.Or(f.connections, f.fleet.Nodes)); err != nil {
 		return err
 	}
 	f.fleet.Start = time.Now()

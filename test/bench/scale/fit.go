@@ -42,24 +42,20 @@ func fit(x, y []float64) line {
 type fits struct {
 	CPU    line `json:"cpuCores"`
 	Memory line `json:"memoryBytes"`
-	ok     bool
 }
 
-func fitAll(points []point) fits {
+// fitAll returns the lines through the points. ok is whether there are any.
+func fitAll(points []point) (f fits, ok bool) {
 	var x, cpu, memory []float64
 	for _, p := range points {
 		x, cpu, memory = append(x, float64(p.Nodes)), append(cpu, p.Cores), append(memory, float64(p.Steady))
 	}
-	f := fits{CPU: fit(x, cpu), Memory: fit(x, memory)}
-	f.ok = !math.IsNaN(f.CPU.Slope)
-	return f
+	f = fits{CPU: fit(x, cpu), Memory: fit(x, memory)}
+	return f, !math.IsNaN(f.CPU.Slope)
 }
 
 // String says the lines in words.
 func (f fits) String() string {
-	if !f.ok {
-		return "No line: it takes two numbers of nodes.\n"
-	}
 	return fmt.Sprintf("CPU: %.3g cores and %.3g millicores a node (R² %.4f).\nMemory: %.0f MiB and %.0f KiB a node (R² %.4f).\n",
 		f.CPU.Intercept, 1000*f.CPU.Slope, f.CPU.R2, f.Memory.Intercept/(1<<20), f.Memory.Slope/(1<<10), f.Memory.R2)
 }

@@ -4,10 +4,11 @@
 // numbers are.
 //
 //	make bench-scale
-//	go run ./scale --nodes 100,1000,5000 --resolution 15s
+//	go run ./scale --curve 15s:1000 --settle 45s
 //
-// What it prints is a table and a straight line through it: what a node costs, what
-// weir costs without one, and how straight it is. Ctrl-C ends everything that was started.
+// What it prints is, for each resolution, a table and a straight line through it: what
+// a node costs, what weir costs without one, and how straight it is. Ctrl-C ends
+// everything that was started.
 package main
 
 import (
@@ -16,7 +17,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -34,10 +34,11 @@ func main() {
 
 // plan is what is measured.
 type plan struct {
-	nodes            []int
+	curves           []curve
 	pods, containers int
-	resolution       time.Duration
-	settle, window   time.Duration
+	housekeeping     bool
+	plain            bool
+	settle, window   time.Duration // 0: by the resolution
 	ready            time.Duration
 	churn            string
 	weir, simulate   string
@@ -45,40 +46,58 @@ type plan struct {
 	markdown, json   string
 }
 
+// everything is what is measured unless a flag says otherwise: up to the supported size
+// at the usual resolution, then as far as both sides get on a small machine.
+const everything = "15s:100,1000,5000 60s:5000,15000,30000"
+
 func parse(args []string) (plan, error) {
 	var p plan
-	var nodes string
+	var curves, nodes string
+	var resolution time.Duration
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
-	f.StringVar(&nodes, "nodes", "100,1000,5000", "numbers of nodes, one after the other")
+	f.StringVar(&curves, "curves", everything, "times between two reads of a node, each with its numbers of nodes")
+	f.StringVar(&nodes, "nodes", "", "numbers of nodes for one curve at --resolution, instead of --curves")
+	f.DurationVar(&resolution, "resolution", 15*time.Second, "time between two reads of each of --nodes")
 	f.IntVar(&p.pods, "pods", 30, "pods on each node")
 	f.IntVar(&p.containers, "containers", 2, "containers in each pod")
-	f.DurationVar(&p.resolution, "resolution", 15*time.Second, "time between two reads of a node")
-	f.DurationVar(&p.settle, "settle", 0, "time after weir is ready before measuring (default 4 resolutions)")
-	f.DurationVar(&p.window, "window", 0, "time measured (default 8 resolutions)")
-	f.DurationVar(&p.ready, "ready", 5*time.Minute, "how long weir may take to become ready")
+	f.BoolVar(&p.housekeeping, "housekeeping", false, "kubelets serve samples up to 15s old, as cAdvisor takes them, not as old as the request")
+	f.BoolVar(&p.plain, "plain", false, "kubelets without TLS: where connections cannot all be kept, handshakes are most of what is measured")
+	f.DurationVar(&p.settle, "settle", 0, "time after weir is ready before measuring (default 2 resolutions, at least 1m)")
+	f.DurationVar(&p.window, "window", 0, "time measured (default 2 resolutions, at least 90s)")
+	f.DurationVar(&p.ready, "ready", 10*time.Minute, "how long weir may take to become ready")
 	f.StringVar(&p.churn, "churn", "0%/m", "share of the pods that is replaced in a minute")
 	f.StringVar(&p.weir, "weir", "../../bin/weir", "weir's binary")
 	f.StringVar(&p.simulate, "simulate", "../../bin/weir-simulate", "weir-simulate's binary")
 	f.StringVar(&p.extra, "weir-flags", "", "more flags for weir server, separated by spaces")
-	f.StringVar(&p.markdown, "markdown", "", "write the table here, in Markdown")
+	f.StringVar(&p.markdown, "markdown", "", "write the tables here, in Markdown")
 	f.StringVar(&p.json, "json", "", "write the figures here, in JSON")
 	if err := f.Parse(args); err != nil {
 		return p, err
 	}
-	for text := range strings.SplitSeq(nodes, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(text))
-		if err != nil || n < 1 {
-			return p, fmt.Errorf("--nodes %q: want numbers from 1, separated by commas", nodes)
+	if nodes != "" {
+		curves = resolution.String() + ":" + nodes
+	}
+	for text := range strings.FieldsSeq(curves) {
+		c, err := parseCurve(text)
+		if err != nil {
+			return p, err
 		}
-		p.nodes = append(p.nodes, n)
-	}
-	if p.settle == 0 {
-		p.settle = 4 * p.resolution
-	}
-	if p.window == 0 {
-		p.window = 8 * p.resolution
+		p.curves = append(p.curves, c)
 	}
 	return p, nil
+}
+
+// times returns how long weir runs before it is measured, and for how long it is: for
+// whole resolutions, in which each node is read as often as any other.
+func (p plan) times(resolution time.Duration) (settle, window time.Duration) {
+	settle, window = p.settle, p.window
+	if settle == 0 {
+		settle = max(2*resolution, time.Minute)
+	}
+	if window == 0 {
+		window = max(2*resolution, 90*time.Second/resolution*resolution)
+	}
+	return settle, window
 }
 
 func run(ctx context.Context, args []string) error {
@@ -91,23 +110,14 @@ func run(ctx context.Context, args []string) error {
 			return fmt.Errorf("find binary: %w: run make build first", err)
 		}
 	}
-	fmt.Printf("%d pods on a node, %d containers in a pod, every %v, churn %s; measured for %v\n\n", p.pods, p.containers, p.resolution, p.churn, p.window)
-	fmt.Print(header)
-	var all []point
 	var failed error
-	for _, n := range p.nodes {
+	for i := range p.curves {
 		// What was measured before something went wrong is told all the same.
-		got, err := measure(ctx, p, n)
-		if err != nil {
-			failed = fmt.Errorf("measure %d nodes: %w", n, err)
+		if failed = p.curves[i].measure(ctx, p); failed != nil {
 			break
 		}
-		all = append(all, got)
-		fmt.Print(got.row())
 	}
-	fits := fitAll(all)
-	fmt.Print("\n" + fits.String())
-	if err := write(p, all, fits); err != nil {
+	if err := p.write(); err != nil {
 		return err
 	}
 	return failed

@@ -13,8 +13,12 @@ import (
 	"time"
 )
 
+// supported is up to how many nodes weir is measured as it is; above it may read more
+// of them at a time.
+const supported = 5000
+
 // measure runs a weir over so many simulated nodes.
-func measure(ctx context.Context, p plan, nodes int) (point, error) {
+func measure(ctx context.Context, p plan, resolution time.Duration, nodes int) (point, error) {
 	got := point{Nodes: nodes}
 	dir, err := os.MkdirTemp("", "weir-scale-")
 	if err != nil {
@@ -28,9 +32,26 @@ func measure(ctx context.Context, p plan, nodes int) (point, error) {
 		}
 	}
 	ca, kubeconfig := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "kubeconfig")
-	simulator, err := start(ctx, p.simulate, "--nodes", strconv.Itoa(nodes), "--pods", strconv.Itoa(p.pods), "--containers", strconv.Itoa(p.containers),
-		"--listen-port", strconv.Itoa(ports[0]), "--ca-file", ca, "--churn", p.churn,
-		"--api-server", "127.0.0.1:"+strconv.Itoa(ports[1]), "--kubeconfig-file", kubeconfig)
+	args := []string{"--nodes", strconv.Itoa(nodes), "--pods", strconv.Itoa(p.pods), "--containers", strconv.Itoa(p.containers),
+		"--listen-port", strconv.Itoa(ports[0]), "--churn", p.churn, "--fresh=" + strconv.FormatBool(!p.housekeeping),
+		"--api-server", "127.0.0.1:" + strconv.Itoa(ports[1]), "--kubeconfig-file", kubeconfig}
+	source := "kubelet:?scheme=http"
+	if p.plain {
+		args = append(args, "--insecure-http")
+	} else {
+		args, source = append(args, "--ca-file", ca), "kubelet:?ca="+ca
+	}
+	flags := strings.Fields(p.extra)
+	if nodes > supported {
+		// A thousand reads a second that take a tenth of one are a hundred at a time.
+		source += "&max-concurrent=512"
+		flags = append([]string{"--max-reads=640"}, flags...)
+	}
+	if most := connections(); nodes > most {
+		args = append(args, "--connections", strconv.Itoa(most)) // weir, under the same limit, keeps fewer
+	}
+	// Its pods are half of the memory at the right end of the curve, and make no garbage.
+	simulator, err := start(ctx, []string{"GOGC=25"}, p.simulate, args...)
 	if err != nil {
 		return got, err
 	}
@@ -41,8 +62,8 @@ func measure(ctx context.Context, p plan, nodes int) (point, error) {
 
 	began := time.Now()
 	base := "http://127.0.0.1:" + strconv.Itoa(ports[2])
-	weir, err := start(ctx, p.weir, append([]string{"server", "--kubeconfig", kubeconfig, "--source=kubelet:?ca=" + ca,
-		"--metric-resolution", p.resolution.String(), "--listen", strings.TrimPrefix(base, "http://")}, strings.Fields(p.extra)...)...)
+	weir, err := start(ctx, nil, p.weir, append([]string{"server", "--kubeconfig", kubeconfig, "--source", source,
+		"--metric-resolution", resolution.String(), "--listen", strings.TrimPrefix(base, "http://")}, flags...)...)
 	if err != nil {
 		return got, err
 	}
@@ -51,15 +72,16 @@ func measure(ctx context.Context, p plan, nodes int) (point, error) {
 		return got, fmt.Errorf("wait for weir to be ready: %w", err)
 	}
 	got.Ready = time.Since(began)
-	if err := pause(ctx, p.settle); err != nil {
+	settle, window := p.times(resolution)
+	if err := pause(ctx, settle); err != nil {
 		return got, err
 	}
-	err = watch(ctx, p, base, weir, simulator, &got)
+	err = watch(ctx, resolution, window, base, weir, simulator, &got)
 	return got, err
 }
 
 // watch measures over the window.
-func watch(ctx context.Context, p plan, base string, weir, simulator *process, got *point) error {
+func watch(ctx context.Context, resolution, window time.Duration, base string, weir, simulator *process, got *point) error {
 	cpu, err := weir.cpu()
 	if err != nil {
 		return err
@@ -73,9 +95,9 @@ func watch(ctx context.Context, p plan, base string, weir, simulator *process, g
 		return err
 	}
 	began := time.Now()
-	looks := time.NewTicker(max(p.window/8, time.Second))
+	looks := time.NewTicker(max(window/8, time.Second))
 	defer looks.Stop()
-	for time.Since(began) < p.window {
+	for time.Since(began) < window {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -100,6 +122,9 @@ func watch(ctx context.Context, p plan, base string, weir, simulator *process, g
 	if err != nil {
 		return err
 	}
+	if got.Files, err = weir.files(); err != nil {
+		return err
+	}
 	// Only now, for to ask it costs CPU as well.
 	if got.Oldest, err = oldest(ctx, base); err != nil {
 		return err
@@ -116,7 +141,7 @@ func watch(ctx context.Context, p plan, base string, weir, simulator *process, g
 	got.PerScrape = float64((cpuAfter - cpu).Microseconds()) / float64(max(got.Reads, 1))
 	// Every node is read once in each resolution; which of them fall on the two ends of the
 	// window is chance, but not more than one a node.
-	due := int64(float64(got.Nodes) * elapsed.Seconds() / p.resolution.Seconds())
+	due := int64(float64(got.Nodes) * elapsed.Seconds() / resolution.Seconds())
 	got.Missed = max(due-got.Reads-int64(got.Nodes)/100, after.bad-before.bad, 0)
 	return nil
 }

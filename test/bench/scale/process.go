@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -20,9 +21,11 @@ type process struct {
 	ended chan error
 }
 
-// start runs a program until its stop is called or ctx ends.
-func start(ctx context.Context, file string, args ...string) (*process, error) {
+// start runs a program until its stop is called or ctx ends, with env added to the
+// environment.
+func start(ctx context.Context, env []string, file string, args ...string) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, file, args...), ended: make(chan error, 1)}
+	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = 15 * time.Second
@@ -91,6 +94,26 @@ func (p *process) memory() (now, peak int64, err error) {
 		}
 	}
 	return now, peak, nil
+}
+
+// files returns how many files the process has open.
+func (p *process) files() (int, error) {
+	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("count open files: %w", err)
+	}
+	return len(all), nil
+}
+
+// connections returns how many connections fit into one process beside a few other
+// files.
+func connections() int {
+	const others = 200
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return math.MaxInt
+	}
+	return int(min(limit.Max, 1<<30)) - others
 }
 
 // freePort returns a port of 127.0.0.1 on which nothing listens.

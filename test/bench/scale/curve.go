@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// curve is what is measured at one resolution, and what came of it.
+type curve struct {
+	Resolution time.Duration `json:"resolution"`
+	Points     []point       `json:"points"`
+	Fits       *fits         `json:"fits,omitempty"` // nil if it takes more points
+	nodes      []int         // to be measured
+}
+
+// parseCurve reads RESOLUTION:N,N,... as in 15s:100,1000.
+func parseCurve(text string) (c curve, err error) {
+	resolution, numbers, ok := strings.Cut(text, ":")
+	if c.Resolution, err = time.ParseDuration(resolution); !ok || err != nil || c.Resolution < time.Second {
+		return c, fmt.Errorf("curve %q: want a time from 1s and numbers of nodes, as in 15s:100,1000", text)
+	}
+	for number := range strings.SplitSeq(numbers, ",") {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 {
+			return c, fmt.Errorf("curve %q: want numbers of nodes from 1, separated by commas", text)
+		}
+		c.nodes = append(c.nodes, n)
+	}
+	return c, nil
+}
+
+// measure measures the curve's points, and tells each as soon as it is known.
+func (c *curve) measure(ctx context.Context, p plan) error {
+	fmt.Print(c.title(p) + header)
+	for _, n := range c.nodes {
+		began := time.Now()
+		got, err := measure(ctx, p, c.Resolution, n)
+		if err != nil {
+			return fmt.Errorf("measure %d nodes: %w", n, err)
+		}
+		got.Took = time.Since(began)
+		c.Points = append(c.Points, got)
+		fmt.Print(got.row())
+	}
+	if f, ok := fitAll(c.Points); ok {
+		c.Fits = &f
+		fmt.Print("\n" + f.String())
+	}
+	fmt.Println()
+	return nil
+}
+
+// title says what the curve is of.
+func (c *curve) title(p plan) string {
+	_, window := p.times(c.Resolution)
+	over := "TLS"
+	if p.plain {
+		over = "plain HTTP"
+	}
+	return fmt.Sprintf("Every %v over %s: %d pods on a node, %d containers in a pod, churn %s; measured for %v.\n\n",
+		c.Resolution, over, p.pods, p.containers, p.churn, window)
+}
+
+// text is the curve in Markdown.
+func (c *curve) text(p plan) string {
+	var b strings.Builder
+	b.WriteString(c.title(p) + header)
+	for _, one := range c.Points {
+		b.WriteString(one.row())
+	}
+	if c.Fits != nil {
+		b.WriteString("\n" + c.Fits.String())
+	}
+	return b.String()
+}
