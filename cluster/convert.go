@@ -145,9 +145,9 @@ func containerFacts(name string, role metric.Role, r *v1.ResourceRequirements, s
 func setState(f *metric.ContainerFacts, s *v1.ContainerStatus, shared *pool) {
 	f.Restarts = s.RestartCount
 	f.ID = bareID(s.ContainerID)
+	var past metric.Past
 	if last := s.LastTerminationState.Terminated; last != nil {
-		f.LastID = bareID(last.ContainerID)
-		f.EndedAt = last.FinishedAt.Time
+		past = metric.Past{LastID: bareID(last.ContainerID), EndedAt: last.FinishedAt.Time}
 	}
 	switch state := &s.State; {
 	case state.Running != nil:
@@ -156,7 +156,7 @@ func setState(f *metric.ContainerFacts, s *v1.ContainerStatus, shared *pool) {
 	case state.Terminated != nil:
 		t := state.Terminated
 		f.State = metric.Terminated
-		f.StartedAt, f.EndedAt = t.StartedAt.Time, t.FinishedAt.Time
+		f.StartedAt, past.EndedAt = t.StartedAt.Time, t.FinishedAt.Time
 		f.Why = shared.text(t.Reason)
 		if t.ContainerID != "" {
 			f.ID = bareID(t.ContainerID)
@@ -167,9 +167,10 @@ func setState(f *metric.ContainerFacts, s *v1.ContainerStatus, shared *pool) {
 			f.Why = shared.text(state.Waiting.Reason)
 		}
 		if f.ID == "" {
-			f.ID = f.LastID
+			f.ID = past.LastID
 		}
 	}
+	f.Past = metric.PastOf(past.LastID, past.EndedAt)
 }
 
 // bareID cuts the runtime's name off an ID: "containerd://4e00" is "4e00".

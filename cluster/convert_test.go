@@ -30,7 +30,7 @@ type flat struct {
 }
 
 func flatten(c *metric.ContainerFacts) flat {
-	return flat{c.Name, c.Role, c.State, c.ID, c.LastID, moment(c.StartedAt), moment(c.EndedAt), c.Why, values(c.Spec.Values())}
+	return flat{c.Name, c.Role, c.State, c.ID, c.LastID(), moment(c.StartedAt), moment(c.EndedAt()), c.Why, values(c.Spec.Values())}
 }
 
 func moment(t time.Time) string {

@@ -118,7 +118,7 @@ func (p *pool) gather(f *metric.PodFacts) {
 	b = append(b, f.ConfigHash...)
 	for i := range f.Containers {
 		b = append(b, f.Containers[i].ID...)
-		b = append(b, f.Containers[i].LastID...)
+		b = append(b, f.Containers[i].LastID()...)
 	}
 	p.letters = b
 	all := string(b)
@@ -128,7 +128,9 @@ func (p *pool) gather(f *metric.PodFacts) {
 	for i := range f.Containers {
 		c := &f.Containers[i]
 		c.ID, all = cut(all, c.ID)
-		c.LastID, all = cut(all, c.LastID)
+		if c.Past != nil {
+			c.Past.LastID, all = cut(all, c.Past.LastID)
+		}
 	}
 }
 

@@ -236,7 +236,7 @@ func resting(p *metric.PodFacts, g metric.Group, st *stand) (r Ruling, rests boo
 // being deleted it will not come back. Where st has said the same for longer than
 // since its last run ended, that counts: it runs for moments only.
 func still(p *metric.PodFacts, c *metric.ContainerFacts, st *stand) Ruling {
-	r := Ruling{Reason: metric.ContainerNotStarted, Container: c.Name, Said: c.Why, Since: c.EndedAt}
+	r := Ruling{Reason: metric.ContainerNotStarted, Container: c.Name, Said: c.Why, Since: c.EndedAt()}
 	switch {
 	case !p.Deleted.IsZero():
 		r = Ruling{Reason: metric.PodTerminating}
@@ -267,7 +267,7 @@ func began(p *metric.PodFacts) time.Time {
 // ended returns when the last of a pod's containers ended.
 func ended(p *metric.PodFacts) (t time.Time) {
 	for i := range p.Containers {
-		if e := p.Containers[i].EndedAt; e.After(t) {
+		if e := p.Containers[i].EndedAt(); e.After(t) {
 			t = e
 		}
 	}

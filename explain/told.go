@@ -108,11 +108,11 @@ func (t *teller) state(r *Ruling, text string) string {
 	if c == nil {
 		return text
 	}
-	if !c.EndedAt.IsZero() {
+	if !c.EndedAt().IsZero() {
 		if r.Reason == metric.ContainerFinished {
-			text += ", " + t.ago(c.EndedAt)
+			text += ", " + t.ago(c.EndedAt())
 		} else {
-			text += "; its last run ended " + t.ago(c.EndedAt)
+			text += "; its last run ended " + t.ago(c.EndedAt())
 		}
 	}
 	if c.Restarts > 0 {

@@ -126,14 +126,44 @@ type ContainerFacts struct {
 	// ID is the container of the current state; where it waits or has
 	// terminated, the run that the status names last.
 	ID        ContainerID
-	LastID    ContainerID // lastState.terminated
-	StartedAt time.Time   // of the current state; zero unless Live or Terminated
-	EndedAt   time.Time   // of the last run that ended; zero if none
-	Why       string      // the state's reason: CrashLoopBackOff, Completed, ...
+	StartedAt time.Time // of the current state; zero unless Live or Terminated
+	Past      *Past     // nil for most, of which no run has ended
+	Why       string    // the state's reason: CrashLoopBackOff, Completed, ...
 	Spec      Requirements
 	Restarts  int32
 	Role      Role
 	State     State
+}
+
+// Past is what the API server says of runs of a container that have ended.
+type Past struct {
+	LastID  ContainerID // lastState.terminated
+	EndedAt time.Time   // of the last run that ended; zero if none
+}
+
+// PastOf returns what is known if that is all; nil if it is nothing.
+func PastOf(last ContainerID, ended time.Time) *Past {
+	if last == "" && ended.IsZero() {
+		return nil
+	}
+	return &Past{last, ended}
+}
+
+// LastID returns the container of the run before the current state's; empty if the status
+// names none.
+func (c *ContainerFacts) LastID() ContainerID {
+	if c.Past == nil {
+		return ""
+	}
+	return c.Past.LastID
+}
+
+// EndedAt returns when the last run that ended did; zero if none has.
+func (c *ContainerFacts) EndedAt() time.Time {
+	if c.Past == nil {
+		return time.Time{}
+	}
+	return c.Past.EndedAt
 }
 
 // Required reports whether a pod may be served only with this container's

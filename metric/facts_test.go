@@ -131,3 +131,20 @@ func TestRequirementsAreShared(t *testing.T) {
 		t.Errorf("of no values: got %v, want the zero Requirements", got)
 	}
 }
+
+func TestSameNodes(t *testing.T) {
+	node := &NodeFacts{Name: "n1"}
+	facts := (*Facts)(nil).With(FactsChange{Nodes: []*NodeFacts{node}})
+	f := func(says string, a, b *Facts, want bool) {
+		t.Helper()
+		if got := a.SameNodes(b); got != want {
+			t.Errorf("%s: got %v, want %v", says, got, want)
+		}
+	}
+	f("no cluster", nil, nil, true)
+	f("the first facts", facts, nil, false)
+	f("a pod more", facts.With(FactsChange{Pods: []*PodFacts{{PodRef: PodRef{Namespace: "a", Name: "p"}}}}), facts, true)
+	f("a node more", facts.With(FactsChange{Nodes: []*NodeFacts{{Name: "n2"}}}), facts, false)
+	f("a node replaced", facts.With(FactsChange{Nodes: []*NodeFacts{{Name: "n1", Ready: true}}}), facts, false)
+	f("a node gone", facts.With(FactsChange{GoneNodes: []NodeName{"n1"}}), facts, false)
+}

@@ -180,6 +180,7 @@ type Batch struct {
 
 	refs    atomic.Int32
 	recycle func(*Batch)
+	lend    func(*Batch) // see LendLater; nil once it was called
 }
 
 // Add appends an empty sample for e, in the memory of an earlier round's where
@@ -196,8 +197,25 @@ func (b *Batch) Add(e Entity) *Sample {
 		s.Received, s.Held, s.rejected = 0, 0, false
 		return s
 	}
+	if b.lend != nil {
+		b.Furnish()
+		return b.Add(e)
+	}
 	b.Samples = append(b.Samples, Sample{Entity: e, Instance: Instance{Processes: -1}})
 	return &b.Samples[n]
+}
+
+// LendLater has lend give b, which is empty, its memory when that is first needed. A
+// batch that waits for its source to answer needs none, and a few that do not wait can
+// share what is warm in the processor's caches.
+func (b *Batch) LendLater(lend func(*Batch)) { b.lend = lend }
+
+// Furnish gives b the memory it has yet to be lent, if it has.
+func (b *Batch) Furnish() {
+	if lend := b.lend; lend != nil {
+		b.lend = nil
+		lend(b)
+	}
 }
 
 // Reset empties b for the next read and keeps its memory. Source, Node,

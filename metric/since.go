@@ -47,6 +47,21 @@ func (f *Facts) Since(old *Facts) FactsChange {
 	return c
 }
 
+// SameNodes reports whether f says of nodes what old does. It compares no node: that
+// nothing has changed is seen at once, and what is as it was but was said anew counts
+// as a change. Both may be nil.
+func (f *Facts) SameNodes(old *Facts) bool {
+	if f == nil || old == nil {
+		return f == old
+	}
+	for i, nodes := range f.nodes {
+		if !same(nodes, old.nodes[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // same reports whether two maps are one.
 func same[K comparable, V any](a, b map[K]V) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()

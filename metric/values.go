@@ -103,6 +103,10 @@ func (v *Values) Reset() {
 	v.values = v.values[:0]
 }
 
+// Dense returns which metrics are present, a bit each, and their values in the catalogue's
+// order. The slice is v's own, and not to be changed.
+func (v *Values) Dense() (present [words]uint64, values []float64) { return v.present, v.values }
+
 // CopyFrom makes v hold what o holds, in memory of its own.
 func (v *Values) CopyFrom(o *Values) {
 	v.present = o.present

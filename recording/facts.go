@@ -116,17 +116,17 @@ func (e *encoder) container(c *metric.ContainerFacts) {
 	e.byte(byte(c.Role))
 	e.byte(byte(c.State))
 	encodeName(e, c.ID)
-	encodeName(e, c.LastID)
+	encodeName(e, c.LastID())
 	flags := uint64(0)
 	if !c.StartedAt.IsZero() {
 		flags |= containerStarted
 	}
-	if !c.EndedAt.IsZero() {
+	if !c.EndedAt().IsZero() {
 		flags |= containerEnded
 	}
 	e.unsigned(flags)
 	e.stamp(c.StartedAt)
-	e.stamp(c.EndedAt)
+	e.stamp(c.EndedAt())
 	encodeName(e, c.Why)
 	e.signed(int64(c.Restarts))
 	e.values(c.Spec.Values())
@@ -218,9 +218,11 @@ func (d *decoder) pod() *metric.PodFacts {
 func (d *decoder) container(c *metric.ContainerFacts) {
 	c.Name = decodeName[string](d)
 	c.Role, c.State = metric.Role(d.among(int(metric.Ephemeral)+1)), metric.State(d.among(int(metric.Terminated)+1))
-	c.ID, c.LastID = decodeName[metric.ContainerID](d), decodeName[metric.ContainerID](d)
+	c.ID = decodeName[metric.ContainerID](d)
+	last := decodeName[metric.ContainerID](d)
 	flags := d.unsigned()
-	c.StartedAt, c.EndedAt = d.stamp(flags&containerStarted != 0), d.stamp(flags&containerEnded != 0)
+	c.StartedAt = d.stamp(flags&containerStarted != 0)
+	c.Past = metric.PastOf(last, d.stamp(flags&containerEnded != 0))
 	c.Why = decodeName[string](d)
 	c.Restarts = int32(d.signed())
 	c.Spec = d.requirements()

@@ -248,8 +248,8 @@ func (w *world) learn() {
 			Ready: metric.ReadyFalse, HostNetwork: w.chance(0.5), QoS: "Burstable", Labels: map[string]string{"app": w.unique("app"), "tier": "web"},
 			Started: w.now.Truncate(time.Second), KnownAt: w.now.Add(-time.Second),
 			Containers: []metric.ContainerFacts{
-				{Name: "app", Role: metric.Sidecar, State: metric.Live, ID: "i", LastID: "l", StartedAt: w.now, Restarts: -1, Why: "Because"},
-				{Name: "b", EndedAt: time.Unix(0, 0)},
+				{Name: "app", Role: metric.Sidecar, State: metric.Live, ID: "i", Past: metric.PastOf("l", time.Time{}), StartedAt: w.now, Restarts: -1, Why: "Because"},
+				{Name: "b", Past: metric.PastOf("", time.Unix(0, 0))},
 			},
 		}
 		p.Spec.Set(metric.CPURequest, 0.5)

@@ -117,7 +117,7 @@ func (h *Handler) answer(r *http.Request) (status int, body []byte) {
 	}
 	p.frame()
 	var out bytes.Buffer
-	if err := views[p.query.view].ExecuteTemplate(&out, "frame", p); err != nil {
+	if err := views()[p.query.view].ExecuteTemplate(&out, "frame", p); err != nil {
 		// The templates and their data are this package's own: a mistake of ours.
 		return http.StatusInternalServerError, []byte("weir could not draw this page: " + err.Error())
 	}

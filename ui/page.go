@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/weir-metrics/weir/explain"
@@ -28,8 +29,9 @@ var style, policy = func() (template.CSS, string) {
 		"'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
 
-// views holds the template of each view: the frame with what is in it.
-var views = func() map[view]*template.Template {
+// views returns the template of each view: the frame with what is in it. They take some
+// megabytes and time to parse, for which a weir has no use whose page nobody opens.
+var views = sync.OnceValue(func() map[view]*template.Template {
 	frame := template.Must(template.New("").Funcs(template.FuncMap{"prose": prose}).ParseFS(files, "templates/frame.html", "templates/parts.html"))
 	all := map[view]*template.Template{}
 	for name, file := range map[view]string{
@@ -39,7 +41,7 @@ var views = func() map[view]*template.Template {
 		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "templates/"+file+".html"))
 	}
 	return all
-}()
+})
 
 // soon is after how many seconds a page that has nothing to show yet is asked for
 // again.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"go.uber.org/zap"
@@ -13,8 +14,9 @@ import (
 
 // growth is by how much the heap may grow, in percent of what is alive, before it is
 // collected. Nearly all of weir's heap lives for minutes and little of it is garbage, so that
-// half of Go's default costs a collection more a minute, and a third less memory.
-const growth = 50
+// a quarter of Go's default costs one or two collections more a minute, and spares three
+// quarters of what is alive.
+const growth = 25
 
 // ofLimit is the share of the container's memory limit that the heap keeps below, at the
 // cost of more collections; the rest is for what is not the heap.
@@ -31,4 +33,20 @@ func tuneCollector(log *zap.Logger) {
 		!errors.Is(err, memlimit.ErrCgroupsNotSupported) {
 		log.Debug("the container's memory limit is not known", zap.Error(err))
 	}
+}
+
+// settled is how long after its start a weir has done once what it does from then on: it
+// has listed the cluster, and read each node twice.
+const settled = time.Minute
+
+// dropStart gives back, once settled, what only the start needed: the memory of a whole
+// cluster's list, which would go by and by, and the binary's pages, which would stay.
+// Stop the timer if the process ends before.
+func dropStart(log *zap.Logger) *time.Timer {
+	return time.AfterFunc(settled, func() {
+		debug.FreeOSMemory()
+		if err := dropBinaryPages(); err != nil {
+			log.Debug("the binary's pages stay resident", zap.Error(err))
+		}
+	})
 }

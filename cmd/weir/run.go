@@ -77,5 +77,6 @@ func start(cmd *cobra.Command, c *config, p *plan) error {
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", address)
 	}
+	defer dropStart(log).Stop()
 	return d.run(cmd.Context())
 }

@@ -283,7 +283,7 @@ func (s *session) learn(args map[string]string, input string) error {
 			if p == nil {
 				return fmt.Errorf("%q: name its pod first", line)
 			}
-			c := metric.ContainerFacts{Name: e.Name, ID: metric.ContainerID(attrs["id"]), LastID: metric.ContainerID(attrs["last"]), Why: attrs["why"]}
+			c := metric.ContainerFacts{Name: e.Name, ID: metric.ContainerID(attrs["id"]), Past: metric.PastOf(metric.ContainerID(attrs["last"]), time.Time{}), Why: attrs["why"]}
 			c.State = map[string]metric.State{"": metric.Live, "running": metric.Live, "waiting": metric.Waiting, "terminated": metric.Terminated}[attrs["state"]]
 			c.Role = map[string]metric.Role{"sidecar": metric.Sidecar, "init": metric.Init, "ephemeral": metric.Ephemeral}[attrs["role"]]
 			if v := attrs["started"]; v != "" {

@@ -62,6 +62,11 @@ type PodUse struct {
 	UID  metric.PodUID   // of the pod that was measured; empty where the source tells none
 	Over Span
 	Uses []Use // of the containers with both numbers, by name
+	// Among and Place say which pod of the node it is, where that can be said: Place is
+	// of one pod, by reference and UID, as long as Among is equal. Among is nil where
+	// nothing is known to be as it was.
+	Among any
+	Place int
 }
 
 // Oldest returns the span of a pod whose containers' are s and o: the one that

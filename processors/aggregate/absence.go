@@ -92,7 +92,7 @@ func (a *Aggregator) cutAt(b *metric.Batch) float64 {
 		if v.Reason != metric.OverLimit || v.Entity.Kind != metric.Container && v.Entity.Kind != metric.Pod {
 			continue
 		}
-		p := a.pods[keyOf(&v.Entity)]
+		p := a.pods.find(&v.Entity)
 		if p == nil || p.round != a.round || v.Entity.Kind == metric.Container && p.member(b, v.Entity.Name) == none && !p.turnedAway(v.Entity.Name) {
 			return v.Evidence.Limit
 		}

@@ -10,10 +10,11 @@
 // aggregate is the last step. It makes the ratios too, for only here are all
 // uses known.
 //
-// pods.go gathers a batch's samples by pod, judge.go decides what is required
-// and who is to blame, absence.go names the reasons of what is not there,
-// totals.go and exact.go add up, node.go speaks for the node, ratios.go
-// divides, verdicts.go keeps one verdict for each thing, and verdictindex.go finds it.
+// pods.go gathers a batch's samples by pod, which podindex.go finds, judge.go
+// decides what is required and who is to blame, absence.go names the reasons of
+// what is not there, totals.go and exact.go add up, node.go speaks for the node,
+// ratios.go divides, verdicts.go keeps one verdict for each thing, and
+// verdictindex.go finds it.
 package aggregate
 
 import (
@@ -28,7 +29,7 @@ type Options struct{}
 // Aggregator aggregates the batches of one source. It is not safe for
 // concurrent use.
 type Aggregator struct {
-	pods  map[podKey]*pod
+	pods  podIndex
 	met   []*pod // the pods of this round: reported, or expected
 	order []*pod // the pod that the sample at this index was of; nil for none
 	// layout is that of the last batch, which order agrees with.
@@ -58,7 +59,7 @@ type Aggregator struct {
 
 // New returns an Aggregator for one source.
 func New(Options) *Aggregator {
-	return &Aggregator{pods: map[podKey]*pod{}}
+	return &Aggregator{}
 }
 
 // wholes are the groups in which pods are served whole.

@@ -97,7 +97,7 @@ func (a *Aggregator) unheardOf(p *pod, c *metric.ContainerFacts, b *metric.Batch
 		return false
 	}
 	start := b.Samples[at].Instance.StartTime()
-	return !start.IsZero() && !start.Before(c.EndedAt) && !start.Before(p.facts.Started)
+	return !start.IsZero() && !start.Before(c.EndedAt()) && !start.Before(p.facts.Started)
 }
 
 // judgeByReports does the same where only the node tells what a pod consists

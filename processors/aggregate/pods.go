@@ -6,15 +6,6 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// podKey tells pods apart; a source of many nodes may meet one twice.
-type podKey struct {
-	node      metric.NodeName
-	namespace metric.Namespace
-	name      metric.PodName
-}
-
-func keyOf(e *metric.Entity) podKey { return podKey{e.Node, e.Namespace, e.Pod} }
-
 // pod is what a round knows of a pod, in memory that is used again the next.
 type pod struct {
 	entity *metric.Entity
@@ -147,11 +138,11 @@ func later(a, b *metric.Instance) bool {
 
 // find returns what is kept of the pod e.
 func (a *Aggregator) find(e metric.Entity) *pod {
-	p := a.pods[keyOf(&e)]
+	p := a.pods.find(&e)
 	if p == nil {
 		own := e
 		p = &pod{entity: &own}
-		a.pods[keyOf(&e)] = p
+		a.pods.add(p)
 	}
 	return p
 }
@@ -173,7 +164,7 @@ func (a *Aggregator) expect(facts *metric.Facts, b *metric.Batch) {
 	if b.Node != "" {
 		a.expectBound(facts.PodsOn(b.Node), b.Node)
 	}
-	if len(a.pods) > len(a.met) {
+	if len(a.pods.all) > len(a.met) {
 		a.expectReported(facts, b)
 	}
 	for _, p := range a.met {
@@ -224,16 +215,16 @@ func (p *pod) isOf(f *metric.PodFacts, b *metric.Batch) bool {
 // in the read before; it forgets those that are gone.
 func (a *Aggregator) expectReported(facts *metric.Facts, b *metric.Batch) {
 	a.late = a.late[:0]
-	for key, p := range a.pods {
+	a.pods.drop(func(p *pod) bool {
 		switch {
 		case p.round == a.round:
 		case facts != nil && facts.Synced, !slices.ContainsFunc(p.reported, func(r report) bool { return a.expects(r, b) }):
 			p.gone = true
-			delete(a.pods, key)
 		default:
 			a.late = append(a.late, p)
 		}
-	}
+		return p.gone
+	})
 	slices.SortFunc(a.late, func(p, q *pod) int { return p.entity.Compare(*q.entity) })
 	for _, p := range a.late {
 		a.meet(p)

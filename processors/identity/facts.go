@@ -83,11 +83,11 @@ func (s *State) against(facts *metric.Facts, b *metric.Batch, sample *metric.Sam
 			break
 		}
 		started := c.StartedAt.Add(startSlack).UnixNano()
-		if c.ID != "" && known.container != c.ID && (known.container == c.LastID || start != 0 && start <= started) {
+		if c.ID != "" && known.container != c.ID && (known.container == c.LastID() || start != 0 && start <= started) {
 			return metric.OldContainer, ruleContainerID
 		}
 	case metric.Waiting, metric.Terminated:
-		if known.container != "" && (known.container == c.ID || known.container == c.LastID) || s.wouldKnow(facts, start, known.origin, b) {
+		if known.container != "" && (known.container == c.ID || known.container == c.LastID()) || s.wouldKnow(facts, start, known.origin, b) {
 			return metric.OldContainer, ruleContainerID
 		}
 	}

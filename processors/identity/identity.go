@@ -21,6 +21,7 @@
 package identity
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -109,6 +110,7 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 	if !b.Failed() {
 		s.last = s.clock
 		s.forget(s.clock - s.remember(b))
+		s.pasts = s.pasts && slices.ContainsFunc(s.tracks, func(e entry) bool { return e.full != nil && e.full.past != "" })
 	}
 	s.grouped = nil
 }

@@ -27,7 +27,6 @@ type directory struct {
 type entry struct {
 	name
 	// What an instance is told by, but for the pod's UID, which its podKey has.
-	id     metric.ContainerID
 	start  int64
 	more   *more // nil for most
 	line   uint32
@@ -39,6 +38,7 @@ type entry struct {
 // more is what few sources know of an instance.
 type more struct {
 	uid     metric.PodUID
+	id      metric.ContainerID
 	path    metric.CgroupPath
 	inode   uint64
 	sandbox metric.ContainerID
@@ -47,10 +47,10 @@ type more struct {
 // instance returns the entry's instance, without its number of processes, which
 // moves.
 func (e *entry) instance() metric.Instance {
-	i := metric.Instance{ID: e.id, Start: e.start, Origin: e.origin, Line: e.line, Processes: -1}
+	i := metric.Instance{Start: e.start, Origin: e.origin, Line: e.line, Processes: -1}
 	switch {
 	case e.more != nil:
-		i.UID, i.Path, i.Inode, i.Sandbox = e.more.uid, e.more.path, e.more.inode, e.more.sandbox
+		i.UID, i.ID, i.Path, i.Inode, i.Sandbox = e.more.uid, e.more.id, e.more.path, e.more.inode, e.more.sandbox
 	case e.pod != nil:
 		i.UID = e.pod.uid
 	}
@@ -59,13 +59,13 @@ func (e *entry) instance() metric.Instance {
 
 // is reports whether i is the entry's instance, processes aside.
 func (e *entry) is(i *metric.Instance) bool {
-	if e.start != i.Start || e.line != i.Line || e.origin != i.Origin || e.id != i.ID {
+	if e.start != i.Start || e.line != i.Line || e.origin != i.Origin {
 		return false
 	}
 	if m := e.more; m != nil {
-		return m.uid == i.UID && m.path == i.Path && m.inode == i.Inode && m.sandbox == i.Sandbox
+		return m.id == i.ID && m.uid == i.UID && m.path == i.Path && m.inode == i.Inode && m.sandbox == i.Sandbox
 	}
-	if i.Path != "" || i.Inode != 0 || i.Sandbox != "" {
+	if i.ID != "" || i.Path != "" || i.Inode != 0 || i.Sandbox != "" {
 		return false
 	}
 	if e.pod == nil {
@@ -76,9 +76,9 @@ func (e *entry) is(i *metric.Instance) bool {
 
 // put makes the entry's instance i.
 func (e *entry) put(i *metric.Instance) {
-	e.id, e.start, e.origin, e.line = i.ID, i.Start, i.Origin, i.Line
+	e.start, e.origin, e.line = i.Start, i.Origin, i.Line
 	if !e.is(i) {
-		e.more = &more{i.UID, i.Path, i.Inode, i.Sandbox}
+		e.more = &more{i.UID, i.ID, i.Path, i.Inode, i.Sandbox}
 	}
 }
 

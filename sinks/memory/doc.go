@@ -12,7 +12,8 @@
 // groups) is a directory, shared by rounds until it changes. What changes each
 // round is one slice of words, in the directory's order, and one of bytes for the
 // history; see round.go and pack.go. A node that did not change costs these two and
-// a few words that publish them, however large the cluster is.
+// a few words that publish them, however large the cluster is; and where no Snapshot
+// was taken between two rounds of it, the first slice is used again.
 //
 // # What is served
 //

@@ -71,7 +71,7 @@ func (h *history) add(rec *recorder, r *round, samples []*metric.Sample, clock t
 	for (newest-oldest)/unit > 1<<clockBits-1 {
 		unit *= 2
 	}
-	if h.open != nil && (h.rounds == packRounds || h.open.unit != unit) {
+	if h.open != nil && (h.rounds == h.fill(r.dir.node) || h.open.unit != unit) {
 		h.pack(rec)
 	}
 	if h.open == nil {
@@ -268,6 +268,16 @@ func (h *history) expire(then int64) {
 		}
 		return
 	}
+}
+
+// fill returns how many open rounds are packed together. The first of a node's are fewer,
+// how many goes by its name: so that of nodes that were first read together, half as many
+// rounds wait to be packed when most do.
+func (h *history) fill(node metric.NodeName) int {
+	if h.open.first > 0 {
+		return packRounds
+	}
+	return 1 + int(hashOf(metric.PodRef{Name: metric.PodName(node)})%packRounds)
 }
 
 // pack packs the open rounds.

@@ -38,6 +38,7 @@ type feedKey struct {
 // feed is the writer's side of one source of one node.
 type feed struct {
 	view *view // the last published
+	era  era   // in which it was
 	// order is where in the batch each of the directory's entries lay in the
 	// last round: most sources report in the same order again.
 	order   []int32
@@ -51,6 +52,7 @@ type scratch struct {
 	sorted   []*metric.Sample
 	verdicts []*metric.Verdict
 	where    map[*metric.Sample]int32
+	spares   spares
 }
 
 // New returns a Sink that remembers nothing yet.
@@ -60,6 +62,7 @@ func New(o Options) *Sink {
 	s.mu.feeds = map[feedKey]*feed{}
 	s.mu.nodesOf = map[string]map[metric.NodeName]struct{}{}
 	s.mu.contested = map[metric.PodRef]struct{}{}
+	s.mu.scratch.spares = spares{}
 	return s
 }
 
@@ -152,7 +155,7 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	reported := len(sc.samples)
 
 	samples, d, moved := s.arrange(f, b, node)
-	latest := newRound(d, b.Ended, samples)
+	latest := newRound(d, b.Ended, samples, sc.spares.take(d.words))
 	if len(s.recorder.metrics) > 0 {
 		s.mu.bytes -= f.history.bytes
 		f.history.add(&s.recorder, &latest, samples, b.Clock, now)
@@ -183,7 +186,11 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	}
 	f.view = v
 	s.mu.entities += len(d.entries) - entries
-	s.publish(node, before, p, moved, now)
+	was := f.era
+	f.era = s.publish(node, before, p, moved, now)
+	if before != nil && was == f.era && s.opts.Rounds == 1 {
+		sc.spares.put(before.rounds[0].data) // Nobody has seen it, or ever will
+	}
 	clear(sc.samples)
 	clear(sc.sorted)
 	clear(sc.verdicts)

@@ -49,8 +49,9 @@ type publication struct {
 }
 
 // publish shows readers the view of p in the place of before; p nil for a source
-// that is gone. moved says that entities may have come or gone.
-func (s *Sink) publish(node metric.NodeName, before *view, p *publication, moved bool, now int64) {
+// that is gone. moved says that entities may have come or gone. It returns the era in which
+// that was: as long as it lasts, nobody has seen it.
+func (s *Sink) publish(node metric.NodeName, before *view, p *publication, moved bool, now int64) era {
 	next := &s.shown
 	var others []*view
 	if old := next.nodes.get(node); old != nil {
@@ -87,6 +88,7 @@ func (s *Sink) publish(node metric.NodeName, before *view, p *publication, moved
 	}
 	s.stats.entities.Store(int64(s.mu.entities))
 	s.stats.historyBytes.Store(int64(s.mu.bytes))
+	return next.era
 }
 
 // move notes which pods came to a node and which left it, and returns these.

@@ -37,9 +37,10 @@ type era uint64
 // roster is the sorted list of nodes. As a part of a Snapshot it is immutable.
 // The zero roster is empty.
 type roster struct {
-	names  []metric.NodeName // replaced, never changed
-	chunks []*chunk
-	made   era // chunks
+	names  []metric.NodeName
+	chunks []*chunk // all full but the last
+	named  era      // when names were made
+	made   era      // chunks
 }
 
 // chunkNodes is about the root of the number of nodes of a large cluster.
@@ -65,41 +66,67 @@ func (r *roster) at(i int) *nodeView { return r.chunks[i/chunkNodes].nodes[i%chu
 // put puts n in the place of what was there of its name.
 func (r *roster) put(now era, n *nodeView) {
 	i, ok := slices.BinarySearch(r.names, n.name)
-	if !ok {
-		// Rare: a new node shifts those behind it.
-		r.rebuild(now, slices.Insert(slices.Clone(r.names), i, n.name), n)
+	if ok {
+		r.own(now, i/chunkNodes).nodes[i%chunkNodes] = n
 		return
 	}
-	if r.made != now {
-		r.chunks, r.made = slices.Clone(r.chunks), now
+	// Slow path: a new node shifts those behind it.
+	r.ownNames(now)
+	r.names = slices.Insert(r.names, i, n.name)
+	if len(r.names) > len(r.chunks)*chunkNodes {
+		r.chunks = append(r.ownChunks(now), &chunk{made: now})
 	}
-	c := r.chunks[i/chunkNodes]
-	if c.made != now {
-		c = &chunk{made: now, nodes: c.nodes}
-		r.chunks[i/chunkNodes] = c
+	for at, from := i/chunkNodes, i%chunkNodes; at < len(r.chunks); at, from = at+1, 0 {
+		c := r.own(now, at)
+		last := c.nodes[chunkNodes-1]
+		copy(c.nodes[from+1:], c.nodes[from:])
+		c.nodes[from], n = n, last
 	}
-	c.nodes[i%chunkNodes] = n
 }
 
 // remove takes a node out.
 func (r *roster) remove(now era, name metric.NodeName) {
-	if i, ok := slices.BinarySearch(r.names, name); ok {
-		r.rebuild(now, slices.Delete(slices.Clone(r.names), i, i+1), nil)
+	i, ok := slices.BinarySearch(r.names, name)
+	if !ok {
+		return
+	}
+	r.ownNames(now)
+	r.names = slices.Delete(r.names, i, i+1)
+	for at, from := i/chunkNodes, i%chunkNodes; at < len(r.chunks); at, from = at+1, 0 {
+		c := r.own(now, at)
+		copy(c.nodes[from:], c.nodes[from+1:])
+		c.nodes[chunkNodes-1] = nil
+		if at+1 < len(r.chunks) {
+			c.nodes[chunkNodes-1] = r.chunks[at+1].nodes[0]
+		}
+	}
+	if last := len(r.chunks) - 1; len(r.names) <= last*chunkNodes {
+		r.chunks[last] = nil
+		r.chunks = r.chunks[:last]
 	}
 }
 
-// rebuild makes r a roster of those names. added is the one that is new.
-func (r *roster) rebuild(now era, names []metric.NodeName, added *nodeView) {
-	next := roster{names, make([]*chunk, (len(names)+chunkNodes-1)/chunkNodes), now}
-	for i, name := range names {
-		if i%chunkNodes == 0 {
-			next.chunks[i/chunkNodes] = &chunk{made: now}
-		}
-		n := added
-		if n == nil || name != n.name {
-			n = r.get(name)
-		}
-		next.chunks[i/chunkNodes].nodes[i%chunkNodes] = n
+// own returns a chunk that no Snapshot has.
+func (r *roster) own(now era, at int) *chunk {
+	c := r.ownChunks(now)[at]
+	if c.made != now {
+		c = &chunk{made: now, nodes: c.nodes}
+		r.chunks[at] = c
 	}
-	*r = next
+	return c
+}
+
+// ownChunks makes chunks a slice that no Snapshot has, and returns it.
+func (r *roster) ownChunks(now era) []*chunk {
+	if r.made != now {
+		r.chunks, r.made = slices.Clone(r.chunks), now
+	}
+	return r.chunks
+}
+
+// ownNames makes names a slice that no Snapshot has.
+func (r *roster) ownNames(now era) {
+	if r.named != now {
+		r.names, r.named = slices.Clone(r.names), now
+	}
 }

@@ -25,9 +25,30 @@ type round struct {
 	data []uint64
 }
 
-// newRound returns the numbers of samples, which are in d's order.
-func newRound(d *directory, at time.Time, samples []*metric.Sample) round {
-	data := make([]uint64, 0, d.words)
+// spares holds the words of rounds that were replaced before a Snapshot could show them,
+// by their capacity, one of each: writes take turns, so that the next of a round as large
+// needs no memory of its own, and finds it in the processor's caches.
+type spares map[int][]uint64
+
+// spareStep is what capacities are multiples of, for rounds of nearly one size to share.
+const spareStep = 64
+
+// take returns an empty slice for so many words.
+func (s spares) take(words int) []uint64 {
+	size := (words + spareStep - 1) / spareStep * spareStep
+	if data := s[size]; data != nil {
+		s[size] = nil
+		return data
+	}
+	return make([]uint64, 0, size)
+}
+
+// put gives back a slice that nobody reads any more.
+func (s spares) put(data []uint64) { s[cap(data)] = data[:0] }
+
+// newRound returns the numbers of samples, which are in d's order, in the memory of data,
+// which is empty.
+func newRound(d *directory, at time.Time, samples []*metric.Sample, data []uint64) round {
 	for i, s := range samples {
 		data = appendRecord(data, &d.shapes[d.entries[i].shape], s)
 	}

@@ -36,8 +36,11 @@ func (s *Snapshot) EachUse(do func(u *rule.PodUse) bool) {
 			}
 			return true
 		})
-		for _, ref := range refs {
-			if s.on(n, ref) && n.mergedUse(ref, &rd, &u) && !do(&u) {
+		for i, ref := range refs {
+			if !s.on(n, ref) || !n.mergedUse(ref, &rd, &u) {
+				continue
+			}
+			if u.Place = i; !do(&u) {
 				return
 			}
 		}
@@ -127,12 +130,13 @@ func (r *round) podUse(pod, at int, u *rule.PodUse) (next int, ok bool) {
 	if _, _, ok := r.use(pod); !ok {
 		return at, false
 	}
-	*u = rule.PodUse{PodRef: e.pod.PodRef, Node: r.dir.node, UID: e.uid(), Uses: u.Uses[:0]}
+	*u = rule.PodUse{PodRef: e.pod.PodRef, Node: r.dir.node, UID: e.uid(), Uses: u.Uses[:0], Among: r.dir, Place: pod - r.dir.kinds[metric.Pod]}
 	for end := r.dir.kinds[metric.Container+1]; at < end; at++ {
 		c := &r.dir.entries[at]
-		if order := comparePodsOf(c.pod, e.pod); order > 0 {
-			break
-		} else if order < 0 {
+		if c.pod != e.pod { // a directory has one key of a pod
+			if len(u.Uses) > 0 || comparePods(c.pod.PodRef, e.pod.PodRef) > 0 {
+				break
+			}
 			continue
 		}
 		w := c.what.Value()
@@ -145,14 +149,6 @@ func (r *round) podUse(pod, at int, u *rule.PodUse) (next int, ok bool) {
 		}
 	}
 	return at, len(u.Uses) > 0
-}
-
-// comparePodsOf orders pods of one directory. Nearly always one pod has one key.
-func comparePodsOf(a, b *podKey) int {
-	if a == b {
-		return 0
-	}
-	return comparePods(a.PodRef, b.PodRef)
 }
 
 // uid returns the UID of the entry's instance.

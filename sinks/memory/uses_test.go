@@ -75,7 +75,17 @@ func TestEachUse(t *testing.T) {
 			s.Rates[metric.CPU] = metric.Window{End: s.Times[metric.CPU] - 1e6, Length: time.Duration(r.Int64N(1e11))}
 		}
 	}
-	found, contested := 0, 0
+	found, contested, again := 0, 0, 0
+	placed := cmpopts.IgnoreFields(rule.PodUse{}, "Among", "Place")
+	type spot struct {
+		among any
+		place int
+	}
+	type one struct {
+		ref metric.PodRef
+		uid metric.PodUID
+	}
+	places := map[spot]one{} // what is said to be of one place
 	for round := range 300 {
 		node := nodes[r.IntN(len(nodes))]
 		source := []string{"kubelet:resource", "kubelet:summary"}[min(1, r.IntN(4))]
@@ -114,16 +124,22 @@ func TestEachUse(t *testing.T) {
 				t.Errorf("round %d: %v comes twice", round, u.PodRef)
 			}
 			all[u.PodRef] = &kept
+			if at, is := (spot{u.Among, u.Place}), (one{u.PodRef, u.UID}); u.Among == nil {
+			} else if was, ok := places[at]; !ok {
+				places[at] = is
+			} else if again++; was != is {
+				t.Errorf("round %d: in one place are %v and %v", round, was, is)
+			}
 			return true
 		})
 		for _, ref := range refs {
 			want := usesOf(snap, ref)
-			if diff := cmp.Diff(want, all[ref]); diff != "" {
+			if diff := cmp.Diff(want, all[ref], placed); diff != "" {
 				t.Fatalf("round %d, %v (-Pod +EachUse):\n%s", round, ref, diff)
 			}
 			var got rule.PodUse
 			ok := snap.Use(ref, &got)
-			if ok != (want != nil) || ok && !cmp.Equal(*want, got, cmpopts.EquateEmpty()) {
+			if ok != (want != nil) || ok && !cmp.Equal(*want, got, cmpopts.EquateEmpty(), placed) {
 				t.Fatalf("round %d, %v: Use said %+v, %v; want %+v", round, ref, got, ok, want)
 			}
 			if ok {
@@ -144,8 +160,8 @@ func TestEachUse(t *testing.T) {
 			}
 		}
 	}
-	if found < 300 || contested < 100 {
-		t.Errorf("%d pods were found and %d places contested: too few to show anything", found, contested)
+	if found < 300 || contested < 100 || again < 50 {
+		t.Errorf("%d pods were found, %d places contested and %d the same again: too few to show anything", found, contested, again)
 	}
 }
 

@@ -57,7 +57,7 @@ func statusOf(facts *metric.PodFacts, id metric.ContainerID) (c *metric.Containe
 		switch c := &facts.Containers[i]; id {
 		case c.ID:
 			return c, c.State != metric.Live
-		case c.LastID:
+		case c.LastID():
 			return c, true
 		}
 	}

@@ -276,7 +276,7 @@ func parsePods(t *testing.T, input string) (list []*metric.PodFacts) {
 		}
 		c := metric.ContainerFacts{
 			Name: words[0], State: metric.Live, StartedAt: started,
-			ID: metric.ContainerID(attrs["id"]), LastID: metric.ContainerID(attrs["last"]),
+			ID: metric.ContainerID(attrs["id"]), Past: metric.PastOf(metric.ContainerID(attrs["last"]), time.Time{}),
 		}
 		switch attrs["state"] {
 		case "waiting":

@@ -1,0 +1,48 @@
+package memory
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// What a Snapshot shows stays as it was, however often its nodes are written
+// afterwards; what none has shown is written over.
+func TestRoundsNobodySawAreWrittenOver(t *testing.T) {
+	sink := New(Options{})
+	round := 0
+	writeBoth := func() {
+		round++
+		for n := range 2 {
+			node := nodeName(n)
+			b := at("s", node, time.Duration(round)*15*time.Second)
+			use(b, on(node, pod("a", "web-"+string(node))), float64(round), 1)
+			write(t, sink, b)
+		}
+	}
+	arrays := map[*uint64]bool{}
+	held := map[*Snapshot]float64{}
+	for i := range 40 {
+		writeBoth()
+		if i%10 == 9 {
+			held[sink.Snapshot()] = float64(round)
+		}
+		for _, f := range sink.mu.feeds {
+			arrays[&f.view.rounds[0].data[0]] = true
+		}
+	}
+	for snap, want := range held {
+		for n := range 2 {
+			s, ok := snap.Lookup(on(nodeName(n), pod("a", "web-"+string(nodeName(n)))))
+			if !ok {
+				t.Fatalf("node %d is not in the snapshot of round %v", n, want)
+			}
+			value(t, s, metric.CPUUsageRate, want)
+		}
+	}
+	// Each of the four Snapshots keeps two, and is followed by three others.
+	if len(arrays) > 4*2+3 {
+		t.Errorf("80 rounds, of which 8 were seen, were written to %d pieces of memory, want at most 11", len(arrays))
+	}
+}
