@@ -15,6 +15,7 @@ import (
 type api struct {
 	options Options
 	ages    freshness
+	rolls   *rolls
 }
 
 // retryAfter is how many seconds a client is to wait while there is nothing to
@@ -34,7 +35,7 @@ func (a *api) answer() (*answer, error) {
 		}
 		view = nothing{}
 	}
-	return &answer{view: view, facts: facts, options: &a.options}, nil
+	return &answer{view: view, facts: facts, options: &a.options, rolls: a.rolls}, nil
 }
 
 // unavailable returns an error with status 503 after which client-go asks again.

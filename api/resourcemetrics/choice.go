@@ -39,6 +39,11 @@ func choose(namespace string, options *metainternalversion.ListOptions) choice {
 	return c
 }
 
+// everything reports whether all objects are chosen.
+func (c *choice) everything() bool {
+	return c.namespace == "" && c.name == "" && c.labels == nil && c.fields == nil
+}
+
 // has reports whether the object of that name and those labels is chosen.
 func (c *choice) has(namespace metric.Namespace, name string, has map[string]string) bool {
 	return (c.namespace == "" || c.namespace == namespace) &&

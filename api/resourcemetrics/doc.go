@@ -66,14 +66,17 @@
 // counts among its requests. All else (tables, CBOR, further options, watching,
 // errors, audits that want the answer) the library's handlers answer with objects.
 //
-// One LIST is one snapshot and one goroutine: no lock, so no read of a node waits for
-// it, and memory that is used again, so that it sets off no collection of its own.
+// One LIST is one snapshot and one goroutine: no lock is held, so no read of a node waits
+// for it, and memory is used again, so that it sets off no collection of its own. For a
+// minute it leaves behind which pods there were and in which order, so that the next one
+// need not look up and sort what did not change.
 //
 // options.go says what the package needs and reads. choice.go is what a request selects,
-// read.go turns a view into the compact readings of readings.go, which are all that is
-// ever written: by direct.go, through encoding.go, its two encodings and stream.go; or as
-// objects.go and table.go make API objects of them for storage_pods.go and
-// storage_nodes.go, the two resources as the API server calls them, with api.go for what
+// read.go turns a view into the compact readings of readings.go, sorted by sorted.go, or
+// by what roll.go kept of the last LIST. Readings are all that is ever written: by
+// direct.go, through encoding.go, its two encodings and stream.go; or as objects.go and
+// table.go make API objects of them for storage_pods.go and storage_nodes.go, the two
+// resources as the API server calls them, with api.go for what
 // they share. missing.go asks for reasons, warnings.go says them in a LIST, and
 // openapi.go describes the types.
 package resourcemetrics

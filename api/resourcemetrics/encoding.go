@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/weir-metrics/weir/metric/served"
 )
 
 const groupVersion = "metrics.k8s.io/v1beta1"
@@ -43,9 +45,63 @@ type encoding interface {
 	// the document has; -1 if that is known only in the end.
 	begin(b []byte, d *document) ([]byte, int)
 	// object appends an object of d. i is its place.
-	object(b []byte, d *document, i int) []byte
+	object(b []byte, d *document, o *object, i int) []byte
 	// end appends what comes after the last object.
 	end(b []byte, d *document) []byte
+}
+
+// object is a reading as it is written.
+type object struct {
+	*subject
+	reading
+	uses []usage
+}
+
+// usage is a use as it is written.
+type usage struct {
+	name        string
+	cpu, memory quantity
+}
+
+// block is how many objects are made ready at a time.
+const block = 64
+
+// ready is a block of objects and what they are made of.
+type ready struct {
+	objects [block]object
+	said    []served.Use
+	uses    []usage
+}
+
+// each calls do for each object in order, until it returns an error. What the objects are
+// made of lies all over the memory, and a processor waits for many pieces at once only if
+// hardly anything else is to be done between: so pieces are fetched first.
+func (d *document) each(do func(o *object, i int) error) error {
+	m := &d.ready
+	for from := 0; from < len(d.items); from += block {
+		objects := m.objects[:min(block, len(d.items)-from)]
+		for i := range objects {
+			objects[i].reading = *d.at(from + i)
+		}
+		m.said, m.uses = m.said[:0], m.uses[:0]
+		for i := range objects {
+			m.said = append(m.said, d.of(&objects[i].reading)...)
+		}
+		for i := range m.said {
+			u := &m.said[i]
+			m.uses = append(m.uses, usage{u.Name, cpuText(u.CPU), memoryText(u.Memory)})
+		}
+		rest := m.uses
+		for i := range objects {
+			o := &objects[i]
+			n := int(o.to - o.from)
+			o.subject, o.uses, rest = d.subject(&o.reading), rest[:n], rest[n:]
+			if err := do(o, from+i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // label is one of an object's.

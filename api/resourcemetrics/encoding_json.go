@@ -9,17 +9,13 @@ import (
 
 // jsonEncoding is application/json.
 type jsonEncoding struct {
-	labels  labelled
-	window  lasting
-	seconds seconds
-	now     []byte
-	// The last namespace, and how it is written.
-	namespace string
-	quoted    []byte
+	labels labelled
+	spans  spans
+	made   string // the creation time
 }
 
 func (e *jsonEncoding) begin(b []byte, d *document) ([]byte, int) {
-	e.now = d.now.UTC().AppendFormat(nil, time.RFC3339)
+	e.made = `,"creationTimestamp":"` + d.now.UTC().Format(time.RFC3339) + `"`
 	b = append(b, `{"kind":"`...)
 	b = append(b, d.name()...)
 	b = append(b, `","apiVersion":"`+groupVersion+`",`...)
@@ -29,8 +25,7 @@ func (e *jsonEncoding) begin(b []byte, d *document) ([]byte, int) {
 	return b, -1
 }
 
-func (e *jsonEncoding) object(b []byte, d *document, i int) []byte {
-	o := d.at(i)
+func (e *jsonEncoding) object(b []byte, d *document, o *object, i int) []byte {
 	switch {
 	case !d.list:
 	case i > 0:
@@ -39,38 +34,40 @@ func (e *jsonEncoding) object(b []byte, d *document, i int) []byte {
 		b = append(b, '{')
 	}
 	b = append(b, `"metadata":{"name":`...)
-	b = appendString(b, o.name)
+	b = o.subject.appendText(b, o.name)
 	if o.namespace != "" {
 		b = append(b, `,"namespace":`...)
-		if string(o.namespace) != e.namespace || e.quoted == nil {
-			e.namespace, e.quoted = string(o.namespace), appendString(e.quoted[:0], string(o.namespace))
-		}
-		b = append(b, e.quoted...)
+		b = o.subject.appendText(b, string(o.namespace))
 	}
-	b = append(b, `,"creationTimestamp":"`...)
-	b = append(b, e.now...)
-	b = append(b, '"')
+	b = append(b, e.made...)
 	b = append(b, e.labels.write(o.labels, appendLabels)...)
-	b = append(b, `},"timestamp":"`...)
-	b = e.seconds.appendTime(b, o.over.End)
-	b = append(b, `","window":"`...)
-	b = append(b, e.window.String(o.over.Length)...)
-	uses := d.of(o)
+	b = append(b, e.spans.text(o.over)...)
 	if !d.kind.containers {
-		b = append(b, `",`...)
-		return append(appendUsage(b, &uses[0]), '}')
+		b = append(b, ',')
+		return append(appendUsage(b, &o.uses[0]), '}')
 	}
-	b = append(b, `","containers":[`...)
-	for i := range uses {
+	b = append(b, `,"containers":[`...)
+	for i := range o.uses {
+		u := &o.uses[i]
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = append(b, `{"name":`...)
-		b = appendString(b, uses[i].Name)
+		b = appendString(b, u.name)
 		b = append(b, ',')
-		b = append(appendUsage(b, &uses[i]), '}')
+		b = append(appendUsage(b, u), '}')
 	}
 	return append(b, `]}`...)
+}
+
+// appendText appends a name of s as encoding/json writes it.
+func (s *subject) appendText(b []byte, name string) []byte {
+	if !s.plain {
+		return appendString(b, name)
+	}
+	b = append(b, '"')
+	b = append(b, name...)
+	return append(b, '"')
 }
 
 // appendLabels appends labels as a field that is not the first.
@@ -86,11 +83,11 @@ func appendLabels(b []byte, labels []label) []byte {
 	return append(b, '}')
 }
 
-func appendUsage(b []byte, u *served.Use) []byte {
+func appendUsage(b []byte, u *usage) []byte {
 	b = append(b, `"usage":{"cpu":"`...)
-	b = appendCPU(b, u.CPU)
+	b = u.cpu.append(b)
 	b = append(b, `","memory":"`...)
-	b = appendMemory(b, u.Memory)
+	b = u.memory.append(b)
 	return append(b, `"}`...)
 }
 
@@ -101,44 +98,45 @@ func (*jsonEncoding) end(b []byte, d *document) []byte {
 	return append(b, '\n')
 }
 
-// appendString appends s as encoding/json writes it.
-func appendString(b []byte, s string) []byte {
+// plain reports whether encoding/json writes s as it is, in quotes. No name or label that
+// an API server takes is not.
+func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			// Slow path: no name or label that an API server takes has such a byte.
-			quoted, _ := json.Marshal(s) // a string is never refused
-			return append(b, quoted...)
+			return false
 		}
+	}
+	return true
+}
+
+// appendString appends s as encoding/json writes it.
+func appendString(b []byte, s string) []byte {
+	if !plain(s) {
+		quoted, _ := json.Marshal(s) // a string is never refused
+		return append(b, quoted...)
 	}
 	b = append(b, '"')
 	b = append(b, s...)
 	return append(b, '"')
 }
 
-// lasting remembers the text of the last duration: most windows are equal.
-type lasting struct {
-	of   time.Duration
-	text string
+// spans remembers how times and windows were written, each time in a place of its own
+// among some that lie together: objects are of a few seconds, without any order.
+type spans [16]struct {
+	second int64
+	window time.Duration
+	text   []byte
 }
 
-func (l *lasting) String(d time.Duration) string {
-	if l.text == "" || l.of != d {
-		l.of, l.text = d, d.String()
+// text returns the end of the metadata, the timestamp, which is cut to the second as RFC
+// 3339 has it, and the window.
+func (s *spans) text(over served.Span) []byte {
+	second := unix(over.End)
+	at := &s[uint64(second)%uint64(len(s))]
+	if at.text == nil || at.second != second || at.window != over.Length {
+		at.second, at.window = second, over.Length
+		at.text = time.Unix(second, 0).UTC().AppendFormat(append(at.text[:0], `},"timestamp":"`...), time.RFC3339)
+		at.text = append(append(append(at.text, `","window":"`...), over.Length.String()...), '"')
 	}
-	return l.text
-}
-
-// seconds remembers the text of the last time: many objects are of one second.
-type seconds struct {
-	of   int64
-	text []byte
-}
-
-// appendTime appends a time as RFC 3339 has it, cut to the second.
-func (s *seconds) appendTime(b []byte, ns int64) []byte {
-	t := time.Unix(0, ns)
-	if s.text == nil || s.of != t.Unix() {
-		s.of, s.text = t.Unix(), t.UTC().AppendFormat(s.text[:0], time.RFC3339)
-	}
-	return append(b, s.text...)
+	return at.text
 }

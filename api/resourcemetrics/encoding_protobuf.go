@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"time"
-
-	"github.com/weir-metrics/weir/metric/served"
 )
 
 // protobufEncoding is application/vnd.kubernetes.protobuf: the bytes "k8s" and 0, then
@@ -13,9 +11,9 @@ import (
 // after its length, so that all lengths are reckoned before anything is written. What
 // the library writes though it is empty is written here.
 type protobufEncoding struct {
-	labels      labelled
-	cpu, memory [maxQuantity]byte
-	created     int64
+	labels  labelled
+	created int64
+	sizes   []int32 // of the objects
 }
 
 // Fields, with the wire type of what has a length.
@@ -56,14 +54,16 @@ func appendText[T string | []byte](b []byte, tag byte, text T) []byte {
 func (e *protobufEncoding) begin(b []byte, d *document) ([]byte, int) {
 	e.created = d.now.Unix()
 	raw := 0
-	for i := range d.items {
-		o := d.at(i)
-		if o.size = e.objectSize(d, o); d.list {
-			raw += fieldSize(o.size)
+	e.sizes = make([]int32, len(d.items))
+	_ = d.each(func(o *object, i int) error { // it returns none
+		size := e.objectSize(d, o)
+		if e.sizes[i] = int32(size); d.list {
+			raw += fieldSize(size)
 		} else {
-			raw = o.size
+			raw = size
 		}
-	}
+		return nil
+	})
 	if d.list {
 		raw += fieldSize(len(listMeta))
 	}
@@ -83,77 +83,68 @@ func (e *protobufEncoding) begin(b []byte, d *document) ([]byte, int) {
 func (*protobufEncoding) end(b []byte, _ *document) []byte { return append(b, noContent...) }
 
 // objectSize returns how many bytes an object takes.
-func (e *protobufEncoding) objectSize(d *document, o *reading) int {
-	n := fieldSize(e.metaSize(o, e.labels.write(o.labels, appendLabelFields))) + fieldSize(timeSize(unix(o.over.End))) + fieldSize(1+varintSize(uint64(o.over.Length)))
-	for i, uses := 0, d.of(o); i < len(uses); i++ {
-		if cpu, memory := e.usage(&uses[i]); d.kind.containers {
-			n += fieldSize(containerSize(uses[i].Name, cpu, memory))
+func (e *protobufEncoding) objectSize(d *document, o *object) int {
+	n := fieldSize(e.metaSize(o.subject, e.labels.write(o.labels, appendLabelFields))) + fieldSize(timeSize(unix(o.over.End))) + fieldSize(1+varintSize(uint64(o.over.Length)))
+	for i := range o.uses {
+		if u := &o.uses[i]; d.kind.containers {
+			n += fieldSize(u.containerSize())
 		} else {
-			n += usageSize(cpu, memory)
+			n += u.size()
 		}
 	}
 	return n
 }
 
-func (e *protobufEncoding) object(b []byte, d *document, i int) []byte {
-	o := d.at(i)
+func (e *protobufEncoding) object(b []byte, d *document, o *object, i int) []byte {
 	if d.list {
-		b = appendLength(b, field2, o.size)
+		b = appendLength(b, field2, int(e.sizes[i]))
 	}
-	b = e.appendMeta(b, o)
+	b = e.appendMeta(b, o.subject)
 	b = appendTime(b, field2, unix(o.over.End))
 	b = appendLength(b, field3, 1+varintSize(uint64(o.over.Length)))
 	b = binary.AppendUvarint(append(b, number1), uint64(o.over.Length))
-	for i, uses := 0, d.of(o); i < len(uses); i++ {
-		cpu, memory := e.usage(&uses[i])
+	for i := range o.uses {
+		u := &o.uses[i]
 		if !d.kind.containers {
-			b = appendUsageFields(b, field4, cpu, memory)
+			b = u.appendFields(b, field4)
 			continue
 		}
-		b = appendLength(b, field4, containerSize(uses[i].Name, cpu, memory))
-		b = appendText(b, field1, uses[i].Name)
-		b = appendUsageFields(b, field2, cpu, memory)
+		b = appendLength(b, field4, u.containerSize())
+		b = appendText(b, field1, u.name)
+		b = u.appendFields(b, field2)
 	}
 	return b
 }
 
-// usage returns the quantities of u. They are good until it is called again.
-func (e *protobufEncoding) usage(u *served.Use) (cpu, memory []byte) {
-	return appendCPU(e.cpu[:0], u.CPU), appendMemory(e.memory[:0], u.Memory)
+// A usage is a map from the resource's name to a message that has the quantity's text,
+// which is so short that each of these has a length of one byte.
+
+const (
+	cpuField    = 1 + 1 + 3 + 1 + 1 + 1 + 1 // and the quantity
+	memoryField = 1 + 1 + 6 + 1 + 1 + 1 + 1
+)
+
+func (u *usage) size() int {
+	return 1 + 1 + cpuField + u.cpu.size() + 1 + 1 + memoryField + u.memory.size()
 }
 
-// A usage is a map from the resource's name to a message that has the quantity's text.
+func (u *usage) containerSize() int { return fieldSize(len(u.name)) + u.size() }
 
-func usageSize(cpu, memory []byte) int {
-	return fieldSize(entrySize("cpu", cpu)) + fieldSize(entrySize("memory", memory))
-}
-
-func entrySize(name string, quantity []byte) int {
-	return fieldSize(len(name)) + fieldSize(fieldSize(len(quantity)))
-}
-
-func containerSize(name string, cpu, memory []byte) int {
-	return fieldSize(len(name)) + usageSize(cpu, memory)
-}
-
-func appendUsageFields(b []byte, tag byte, cpu, memory []byte) []byte {
-	b = appendEntry(b, tag, "cpu", cpu)
-	return appendEntry(b, tag, "memory", memory)
-}
-
-func appendEntry(b []byte, tag byte, name string, quantity []byte) []byte {
-	b = appendLength(b, tag, entrySize(name, quantity))
-	b = appendText(b, field1, name)
-	b = appendLength(b, field2, fieldSize(len(quantity)))
-	return appendText(b, field1, quantity)
+func (u *usage) appendFields(b []byte, tag byte) []byte {
+	n := byte(u.cpu.size())
+	b = append(b, tag, cpuField+n, field1, 3, 'c', 'p', 'u', field2, 2+n, field1, n)
+	b = u.cpu.append(b)
+	n = byte(u.memory.size())
+	b = append(b, tag, memoryField+n, field1, 6, 'm', 'e', 'm', 'o', 'r', 'y', field2, 2+n, field1, n)
+	return u.memory.append(b)
 }
 
 // metaSize returns how many bytes the ObjectMeta takes, with its labels' fields.
-func (e *protobufEncoding) metaSize(o *reading, labels []byte) int {
+func (e *protobufEncoding) metaSize(o *subject, labels []byte) int {
 	return fieldSize(len(o.name)) + len(generateName) + fieldSize(len(o.namespace)) + len(noUID) + fieldSize(timeSize(e.created)) + len(labels)
 }
 
-func (e *protobufEncoding) appendMeta(b []byte, o *reading) []byte {
+func (e *protobufEncoding) appendMeta(b []byte, o *subject) []byte {
 	labels := e.labels.write(o.labels, appendLabelFields)
 	b = appendLength(b, field1, e.metaSize(o, labels))
 	b = appendText(b, field1, o.name)

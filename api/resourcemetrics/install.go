@@ -53,7 +53,7 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	if err != nil {
 		return fmt.Errorf("install metrics.k8s.io: %w", err)
 	}
-	api := &api{options: o.withDefaults(), ages: ages}
+	api := &api{options: o.withDefaults(), ages: ages, rolls: newRolls()}
 	nodes, pods := &nodeStorage{api}, &podStorage{api}
 	info := genericapiserver.APIGroupInfo{
 		PrioritizedVersions: []schema.GroupVersion{v1beta1.SchemeGroupVersion},

@@ -13,7 +13,7 @@ func (r *readings) nodeObjects(now time.Time) []v1beta1.NodeMetrics {
 	for i := range r.items {
 		o := r.at(i)
 		items[i] = v1beta1.NodeMetrics{
-			ObjectMeta: o.metadata(now),
+			ObjectMeta: r.subject(o).metadata(now),
 			Timestamp:  o.timestamp(),
 			Window:     metav1.Duration{Duration: o.over.Length},
 			Usage:      resources(&r.uses[o.from]),
@@ -32,7 +32,7 @@ func (r *readings) podObjects(now time.Time) []v1beta1.PodMetrics {
 	for i := range r.items {
 		o := r.at(i)
 		items[i] = v1beta1.PodMetrics{
-			ObjectMeta: o.metadata(now),
+			ObjectMeta: r.subject(o).metadata(now),
 			Timestamp:  o.timestamp(),
 			Window:     metav1.Duration{Duration: o.over.Length},
 			Containers: containers[o.from:o.to:o.to],
@@ -43,9 +43,9 @@ func (r *readings) podObjects(now time.Time) []v1beta1.PodMetrics {
 
 // metadata returns what the object is called. Its labels are shared with the
 // facts, which nobody changes.
-func (o *reading) metadata(now time.Time) metav1.ObjectMeta {
+func (s *subject) metadata(now time.Time) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name: o.name, Namespace: string(o.namespace), Labels: o.labels,
+		Name: s.name, Namespace: string(s.namespace), Labels: s.labels,
 		CreationTimestamp: metav1.NewTime(now),
 	}
 }

@@ -1,7 +1,7 @@
 package resourcemetrics
 
 import (
-	"strconv"
+	"math/bits"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -22,48 +22,95 @@ func memoryQuantity(u *served.Use) resource.Quantity {
 	return *resource.NewQuantity(u.Memory, resource.BinarySI)
 }
 
-// maxQuantity is how many bytes a quantity has at most: the digits of an int64 and a
-// suffix.
-const maxQuantity = 19 + 2
-
-var (
-	// The suffixes of a thousandfold, from nano on, and of 1024-fold, from one on.
-	decimalSuffixes = [...]string{"n", "u", "m", "", "k", "M", "G", "T", "P", "E"}
-	binarySuffixes  = [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
-)
-
-// ones is the index of the decimal suffix of one.
-const ones = 3
-
-// appendCPU appends what cpuQuantity's String returns for so many nanocores, which are
-// not negative.
-func appendCPU(b []byte, nanocores int64) []byte { return appendDecimal(b, nanocores, 0) }
-
-// appendMemory appends what memoryQuantity's String returns for so many bytes, which
-// are not negative. The library spells less than a Ki in decimals: 1000 is "1k".
-func appendMemory(b []byte, bytes int64) []byte {
-	if bytes < 1024 {
-		return appendDecimal(b, bytes, ones)
-	}
-	suffix := 0
-	for bytes%1024 == 0 {
-		bytes /= 1024
-		suffix++
-	}
-	b = strconv.AppendInt(b, bytes, 10)
-	return append(b, binarySuffixes[suffix]...)
+// quantity is how a quantity is written: digits and a suffix.
+type quantity struct {
+	value  uint64
+	width  uint8 // how many digits value has
+	suffix uint8
 }
 
-// appendDecimal appends v with the largest suffix that leaves it whole; suffix is what
-// v counts.
-func appendDecimal(b []byte, v int64, suffix int) []byte {
+// The suffixes of a thousandfold, from nano on, and of 1024-fold.
+var suffixes = [...]string{"n", "u", "m", "", "k", "M", "G", "T", "P", "E", "", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
+
+// Where in suffixes are those of one.
+const (
+	decimalOne = 3
+	binaryOne  = 10
+)
+
+// cpuText returns what cpuQuantity's String says of so many nanocores, which are not
+// negative.
+func cpuText(nanocores int64) quantity { return decimalText(uint64(nanocores), 0) }
+
+// memoryText returns what memoryQuantity's String says of so many bytes, which are not
+// negative. The library spells less than a Ki in decimals: 1000 is "1k".
+func memoryText(bytes int64) quantity {
+	v := uint64(bytes)
+	if v < 1024 {
+		return decimalText(v, decimalOne)
+	}
+	thousands := uint8(bits.TrailingZeros64(v) / 10)
+	v >>= 10 * thousands
+	return quantity{v, width(v), binaryOne + thousands}
+}
+
+// decimalText returns v with the largest suffix that leaves it whole; suffix is what v
+// counts.
+func decimalText(v uint64, suffix uint8) quantity {
 	if v == 0 {
-		return append(b, '0')
+		return quantity{0, 1, decimalOne}
 	}
 	for v%1000 == 0 {
 		v /= 1000
 		suffix++
 	}
-	b = strconv.AppendInt(b, v, 10)
-	return append(b, decimalSuffixes[suffix]...)
+	return quantity{v, width(v), suffix}
+}
+
+// size returns how many bytes q takes.
+func (q quantity) size() int { return int(q.width) + len(suffixes[q.suffix]) }
+
+// append appends q.
+func (q quantity) append(b []byte) []byte {
+	b = append(b, "00000000000000000000"[:q.width]...)
+	v, i := q.value, len(b)-1
+	for ; v >= 100; v /= 100 {
+		pair := 2 * (v % 100)
+		b[i], b[i-1] = pairs[pair+1], pairs[pair]
+		i -= 2
+	}
+	if b[i] = pairs[2*v+1]; v >= 10 {
+		b[i-1] = pairs[2*v]
+	}
+	return append(b, suffixes[q.suffix]...)
+}
+
+// pairs are the numbers below 100 in two digits each.
+const pairs = "00010203040506070809" +
+	"10111213141516171819" +
+	"20212223242526272829" +
+	"30313233343536373839" +
+	"40414243444546474849" +
+	"50515253545556575859" +
+	"60616263646566676869" +
+	"70717273747576777879" +
+	"80818283848586878889" +
+	"90919293949596979899"
+
+// tens are the powers of ten.
+var tens = func() (tens [20]uint64) {
+	tens[0] = 1
+	for i := 1; i < len(tens); i++ {
+		tens[i] = 10 * tens[i-1]
+	}
+	return tens
+}()
+
+// width returns how many decimal digits v has.
+func width(v uint64) uint8 {
+	n := bits.Len64(v) * 1233 >> 12 // the digits, or one less: 1233/4096 is about log10 of 2
+	if v >= tens[n] {
+		n++
+	}
+	return uint8(max(n, 1))
 }

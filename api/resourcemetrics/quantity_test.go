@@ -21,12 +21,30 @@ func FuzzQuantity(f *testing.F) {
 		for _, v := range []int64{v, v / 1000 * 1000, v / 1e6 * 1e6, v / 1e9 * 1e9, v &^ 0x3ff, v &^ 0xfffff, v >> 30 << 30} {
 			u := &served.Use{CPU: v, Memory: v}
 			cpu, memory := cpuQuantity(u), memoryQuantity(u)
-			if got := string(appendCPU(nil, v)); got != cpu.String() || len(got) > maxQuantity {
-				t.Errorf("%d nanocores: got %q, want %q", v, got, cpu.String())
+			q := cpuText(v)
+			if got := string(q.append(nil)); got != cpu.String() || len(got) != q.size() {
+				t.Errorf("%d nanocores: got %q of %d bytes, want %q", v, got, q.size(), cpu.String())
 			}
-			if got := string(appendMemory(nil, v)); got != memory.String() || len(got) > maxQuantity {
-				t.Errorf("%d bytes: got %q, want %q", v, got, memory.String())
+			q = memoryText(v)
+			if got := string(q.append(nil)); got != memory.String() || len(got) != q.size() {
+				t.Errorf("%d bytes: got %q of %d bytes, want %q", v, got, q.size(), memory.String())
 			}
 		}
 	})
+}
+
+// TestWidth is where numbers get a digit more.
+func TestWidth(t *testing.T) {
+	f := func(v uint64, want uint8) {
+		t.Helper()
+		if got := width(v); got != want {
+			t.Errorf("%d: got %d digits, want %d", v, got, want)
+		}
+	}
+	f(0, 1)
+	for digits, v := uint8(1), uint64(1); digits <= 19; digits, v = digits+1, v*10 {
+		f(v, digits)
+		f(v*10-1, digits)
+	}
+	f(math.MaxUint64, 20)
 }

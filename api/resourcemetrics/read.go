@@ -15,6 +15,7 @@ type answer struct {
 	view    View
 	facts   *metric.Facts // nil where there is no API server
 	options *Options
+	rolls   *rolls
 }
 
 // served reports whether the numbers of a pod may be served that was measured whole
@@ -27,20 +28,26 @@ func (a *answer) served(p *metric.PodFacts, uid metric.PodUID) bool {
 // running ones of which nothing is, in that order. Without facts nobody knows what runs
 // beside what is served.
 func (a *answer) pods(c choice, r *readings) (missing []*metric.PodFacts) {
-	defer r.sort()
-	if a.facts == nil {
-		if c.namespace != "" && c.name != "" {
-			if ref := (metric.PodRef{Namespace: c.namespace, Name: metric.PodName(c.name)}); c.has(c.namespace, c.name, nil) {
-				a.lookup(r, ref, nil)
-			}
-			return nil
-		}
-		a.scan(r, c)
+	switch {
+	case a.facts == nil:
+		a.unknown(c, r)
+		r.sort()
 		return nil
-	}
-	running, all := a.running(c)
-	r.grow(len(running))
-	if len(running)*8 <= all {
+	case c.everything():
+		if running := a.scan(r, c); len(r.items) == running {
+			return nil // Fast path: the facts are not gone through
+		}
+		running, _ := a.running(c)
+		missing = unserved(running, r)
+	default:
+		running, all := a.running(c)
+		r.grow(len(running))
+		if len(running)*8 > all {
+			if a.scan(r, c); len(r.items) < len(running) {
+				missing = unserved(running, r)
+			}
+			break
+		}
 		// A few of many are looked up: one application costs the same in a
 		// large cluster as in a small one.
 		for _, p := range running {
@@ -48,13 +55,28 @@ func (a *answer) pods(c choice, r *readings) (missing []*metric.PodFacts) {
 				missing = append(missing, p)
 			}
 		}
-	} else if a.scan(r, c); len(r.items) < len(running) {
-		missing = unserved(running, r)
+		r.sort()
 	}
 	slices.SortFunc(missing, func(p, q *metric.PodFacts) int {
 		return cmp.Or(cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Name, q.Name))
 	})
 	return missing
+}
+
+// unknown reads the chosen pods where there is no API server to ask about them.
+func (a *answer) unknown(c choice, r *readings) {
+	if c.namespace != "" && c.name != "" {
+		if ref := (metric.PodRef{Namespace: c.namespace, Name: metric.PodName(c.name)}); c.has(c.namespace, c.name, nil) {
+			a.lookup(r, ref, nil)
+		}
+		return
+	}
+	a.view.EachUse(func(u *served.PodUse) bool {
+		if c.has(u.Namespace, string(u.Name), nil) {
+			r.addPod(u, r.add(newSubject(u.Namespace, string(u.Name), nil)))
+		}
+		return true
+	})
 }
 
 // running returns the chosen pods that run, by what the API server says, and
@@ -88,7 +110,8 @@ func (a *answer) running(c choice) (running []*metric.PodFacts, all int) {
 func unserved(running []*metric.PodFacts, r *readings) (missing []*metric.PodFacts) {
 	has := make(map[metric.PodRef]struct{}, len(r.items))
 	for i := range r.items {
-		has[metric.PodRef{Namespace: r.items[i].namespace, Name: metric.PodName(r.items[i].name)}] = struct{}{}
+		s := r.subject(&r.items[i])
+		has[metric.PodRef{Namespace: s.namespace, Name: metric.PodName(s.name)}] = struct{}{}
 	}
 	for _, p := range running {
 		if _, ok := has[p.PodRef]; !ok {
@@ -104,20 +127,32 @@ func (a *answer) lookup(r *readings, ref metric.PodRef, p *metric.PodFacts) bool
 	if !a.view.Use(ref, &r.said) || !a.served(p, r.said.UID) {
 		return false
 	}
-	r.addPod(&r.said, labelsOf(p))
+	r.addPod(&r.said, r.add(newSubject(ref.Namespace, string(ref.Name), labelsOf(p))))
 	return true
 }
 
-// scan adds the chosen pods by going through all there are.
-func (a *answer) scan(r *readings, c choice) {
-	on := neighbours{facts: a.facts}
+// scan adds the chosen pods by going through all there are, in the order of names, and
+// returns how many run in all.
+func (a *answer) scan(r *readings, c choice) (running int) {
+	known := a.rolls.get()
+	r.grow(len(known.who))
+	roll := call{roll: known, facts: a.facts, find: neighbours{facts: a.facts}}
+	everything := c.everything()
 	a.view.EachUse(func(u *served.PodUse) bool {
-		p := on.find(u)
-		if a.served(p, u.UID) && c.has(u.Namespace, string(u.Name), labelsOf(p)) {
-			r.addPod(u, labelsOf(p))
+		who, ok := roll.pod(u)
+		if !ok {
+			return true
+		}
+		if s := roll.subject(who); everything || c.has(s.namespace, s.name, s.labels) {
+			r.addPod(u, who)
 		}
 		return true
 	})
+	next := roll.next(r.items).by(a.facts)
+	a.rolls.put(next)
+	r.who = next.who
+	r.arrange()
+	return next.running
 }
 
 // neighbours finds the facts of pods that come node by node. Those of one node are few
@@ -179,7 +214,7 @@ func (a *answer) nodes(c choice, r *readings) (missing []*metric.NodeFacts) {
 func (a *answer) node(r *readings, name metric.NodeName, labels map[string]string) bool {
 	u, over, ok := a.view.NodeUse(name)
 	if ok {
-		r.addNode(name, labels, u, over)
+		r.addNode(newSubject("", string(name), labels), u, over)
 	}
 	return ok
 }

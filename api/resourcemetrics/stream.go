@@ -41,13 +41,16 @@ func send(w http.ResponseWriter, mediaType string, packs bool, e encoding, d *do
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
 	b, size := e.begin((*buffer)[:0], d)
-	for i := range d.items {
-		if b = e.object(b, d, i); len(b) > chunk {
-			if err := s.write(b, size); err != nil {
-				return s.end(err)
-			}
-			b = b[:0]
+	err := d.each(func(o *object, i int) error {
+		if b = e.object(b, d, o, i); len(b) <= chunk {
+			return nil
 		}
+		full := b
+		b = b[:0]
+		return s.write(full, size)
+	})
+	if err != nil {
+		return s.end(err)
 	}
 	b = e.end(b, d)
 	*buffer = b[:0]

@@ -1,0 +1,112 @@
+package resourcemetrics_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sinks/memory"
+)
+
+// TestRoll lets pods come, go, move, change and fail to be measured between LISTs, and
+// holds what a server answers that remembers the last LIST to what one says that has never
+// been asked.
+func TestRoll(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	w := newWorld()
+	options := w.options()
+	warm := serve(t, options)
+	nodes := []metric.NodeName{"n1", "n2", "n3", "n4"}
+	var change metric.FactsChange
+	change.Synced, change.At = true, noon
+	for _, n := range nodes {
+		change.Nodes = append(change.Nodes, &metric.NodeFacts{Name: n, Ready: true})
+	}
+	w.facts = w.facts.With(change)
+	answered := 0
+	for round := range 60 {
+		next := metric.FactsChange{Synced: true, At: noon.Add(time.Duration(round) * time.Second)}
+		for range r.IntN(4) {
+			p := running([]string{"shop", "data"}[r.IntN(2)], fmt.Sprint("pod-", r.IntN(12)), nodes[r.IntN(len(nodes))], "app", "a", "b")
+			switch r.IntN(6) {
+			case 0:
+				next.GonePods = append(next.GonePods, p.PodRef)
+				continue
+			case 1:
+				p.Phase = metric.Succeeded
+			case 2:
+				p.UID += "-again"
+			}
+			p.Labels["round"] = fmt.Sprint(round)
+			next.Pods = append(next.Pods, p)
+		}
+		w.facts = w.facts.With(next)
+		for range r.IntN(4) {
+			node := nodes[r.IntN(len(nodes))]
+			b := batch(node)
+			if r.IntN(8) == 0 {
+				b.Source = "kubelet:summary" // a second source of the node
+			}
+			b.Ended = noon.Add(time.Duration(round) * time.Millisecond)
+			measured(b, nodeEntity(node), 0, time.Second, 1, 1)
+			for _, p := range w.facts.PodsOn(node) {
+				for _, c := range p.Containers {
+					s := measured(b, container(p, c.Name), 0, time.Second, float64(r.IntN(1e9)), float64(r.IntN(1e9)))
+					if r.IntN(4) > 0 {
+						s.Instance.UID = p.UID
+					}
+					if r.IntN(20) == 0 {
+						s.Values.Set(metric.CPUUsageRate, -1)
+					}
+				}
+			}
+			if r.IntN(10) == 0 {
+				w.sink.Forget(b.Source, node)
+				continue
+			}
+			w.write(t, b)
+		}
+		if round%10 == 9 && r.IntN(3) == 0 {
+			w.sink = memory.New(memory.Options{})
+		}
+		path := []string{"/pods", "/pods", "/pods?labelSelector=round+notin+(1,2,3)", "/namespaces/shop/pods"}[r.IntN(4)]
+		got := ask(t, warm, path, "", "identity")
+		want := ask(t, serve(t, options), path, "", "identity")
+		if got != want {
+			t.Fatalf("round %d, %s (-asked for the first time +remembers):\n%s", round, path, cmp.Diff(want, got))
+		}
+		if len(got) > 1000 {
+			answered++
+		}
+	}
+	if answered < 20 {
+		t.Errorf("%d answers had pods: too few to show anything", answered)
+	}
+}
+
+// A pod that one node reports and the API server has bound to another is not remembered:
+// it may end without a change of what is known of the first.
+func TestRollElsewhere(t *testing.T) {
+	w := newWorld()
+	web := running("shop", "web", "n1", "web", "app")
+	w.know([]*metric.NodeFacts{{Name: "n1", Ready: true}}, []*metric.PodFacts{web})
+	b := batch("n1")
+	measured(b, container(web, "app"), 0, time.Second, 1, 1)
+	w.write(t, b)
+	moved := *web
+	moved.Node = "n2"
+	w.know(nil, []*metric.PodFacts{&moved})
+	c, _ := client(t, serve(t, w.options()), "")
+	for _, want := range []int{1, 0} {
+		list, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) != want {
+			t.Fatalf("got %d pods and %v, want %d", len(list.Items), err, want)
+		}
+		w.facts = w.facts.With(metric.FactsChange{Synced: true, At: noon, GonePods: []metric.PodRef{web.PodRef}})
+	}
+}
