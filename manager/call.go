@@ -35,6 +35,7 @@ type caller struct {
 	mu struct {
 		sync.Mutex
 		phase phase
+		term  *term         // of the call
 		watch *time.Timer   // while a call runs
 		due   time.Time     // when watch has something to do
 		lost  func(error)   // goes on when the call is abandoned
@@ -82,16 +83,18 @@ func (c *caller) admit(ctx context.Context) error {
 // goroutine calls lost with what is wrong. The caller's goroutine has then no more
 // business with the source: kept is false, whenever f returns.
 func (c *caller) call(ctx context.Context, f fill, b *metric.Batch, lost func(error)) (kept bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
 	c.began = time.Now()
 	b.Began = c.began
-	c.start(lost)
-	err = guarded(ctx, f, b)
-	if !c.finish() {
+	t := &term{parent: ctx, deadline: c.began.Add(c.timeout)}
+	c.start(t, lost)
+	err = guarded(t, f, b)
+	kept = c.finish()
+	late := t.Err() != nil
+	t.end(context.Canceled) // for what may still wait for it
+	if !kept {
 		return false, nil
 	}
-	c.late = ctx.Err() != nil
+	c.late = late
 	return true, judged(err)
 }
 
@@ -113,10 +116,13 @@ func (c *caller) callAside(ctx context.Context, f fill, b *metric.Batch) (kept b
 }
 
 // start begins to watch a call.
-func (c *caller) start(lost func(error)) {
+func (c *caller) start(t *term, lost func(error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.phase, c.mu.lost, c.mu.due = running, lost, c.began.Add(c.timeout)
+	c.mu.phase, c.mu.term, c.mu.lost, c.mu.due = running, t, lost, t.deadline
+	if err := t.parent.Err(); err != nil { // hurry came before
+		t.end(err)
+	}
 	if c.mu.watch == nil {
 		c.mu.watch = time.AfterFunc(c.timeout, c.watch)
 	} else {
@@ -129,7 +135,7 @@ func (c *caller) finish() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := c.mu.phase
-	c.mu.phase, c.mu.lost = idle, nil
+	c.mu.phase, c.mu.term, c.mu.lost = idle, nil, nil
 	switch was {
 	case running:
 		c.release()
@@ -151,7 +157,7 @@ func (c *caller) watch() {
 	}
 	switch c.mu.phase {
 	case running:
-		c.overdue()
+		c.overdue(context.DeadlineExceeded)
 	case late:
 		c.abandon() // unlocks
 		return
@@ -159,18 +165,20 @@ func (c *caller) watch() {
 	c.mu.Unlock()
 }
 
-// hurry tells that ctx has ended: a call that runs has only the grace left.
+// hurry tells that the context of a call has ended, or that of the next will have: one
+// that runs has only the grace left.
 func (c *caller) hurry() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.phase == running {
-		c.overdue()
+		c.overdue(context.Canceled)
 	}
 }
 
-// overdue gives a call the grace to end. Its slot is free from here on, whatever it
-// does: whoever hangs, hangs at no one's cost. c.mu is held.
-func (c *caller) overdue() {
+// overdue ends the term of a call, for err, and gives it the grace to notice. Its slot is
+// free from here on, whatever it does: whoever hangs, hangs at no one's cost. c.mu is held.
+func (c *caller) overdue(err error) {
+	c.mu.term.end(err)
 	c.release()
 	c.mu.phase, c.mu.due = late, time.Now().Add(grace)
 	c.mu.watch.Reset(grace)

@@ -41,6 +41,7 @@ type Manager struct {
 	// Of Run's goroutine.
 	answers []answer
 	twice   map[string]bool // names that two sources have
+	settled bool            // the sources are those that the answers name
 
 	mu struct {
 		sync.Mutex

@@ -51,9 +51,8 @@ func TestRoundAllocatesOnlyItsDeadline(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("allocations of process, note and publish: got %v, want 0", n)
 	}
-	// The read's context is the standard library's, which is made anew: itself,
-	// its timer with its function, its cancel function.
-	const deadline = 4
+	// The read's context is made anew, for who was given one may keep it.
+	const deadline = 1
 	if n := testing.AllocsPerRun(100, func() { r.round() }); n > deadline {
 		t.Errorf("allocations of a round: got %v, want at most %d", n, deadline)
 	}

@@ -10,13 +10,25 @@ import (
 // batch is in use for milliseconds of an interval, so a fleet of thousands
 // needs a few dozen, where one spare batch for each source would hold hundreds
 // of megabytes between rounds.
+//
+// The memory of a batch, its room, is kept apart from it, and is lent when the first
+// sample is added. Of the sources that are read together, those whose answers have yet
+// to come have no room, and the few that are worked on go round in the same.
 type pool struct {
-	put func(*metric.Batch) // recycle, bound once
+	put  func(*metric.Batch) // recycle, bound once
+	lend func(*metric.Batch) // furnish, bound once
 
 	mu struct {
 		sync.Mutex
-		free []*metric.Batch // the last used first, for its memory is warm
+		free  []*metric.Batch // without room
+		rooms []room          // the last used first, for its memory is warm
 	}
+}
+
+// room is the memory of a batch.
+type room struct {
+	samples  []metric.Sample
+	verdicts []metric.Verdict
 }
 
 // fewVerdicts is how many verdicts a batch always has room for. A node that is read for
@@ -25,26 +37,32 @@ type pool struct {
 // used in a round is given up.
 const fewVerdicts = 16
 
-// newPool returns a pool that keeps at most size batches.
+// newPool returns a pool that keeps at most size batches, and as many rooms.
 func newPool(size int) *pool {
 	p := &pool{}
-	p.mu.free = make([]*metric.Batch, 0, size)
-	p.put = p.recycle
+	p.mu.free, p.mu.rooms = make([]*metric.Batch, 0, size), make([]room, 0, size)
+	p.put, p.lend = p.recycle, p.furnish
 	return p
 }
 
-// get returns an empty batch.
+// get returns an empty batch, which gets its memory later.
 func (p *pool) get() *metric.Batch {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := len(p.mu.free)
-	if n == 0 {
-		return &metric.Batch{}
+	b := pop(&p.mu.free)
+	p.mu.Unlock()
+	if b == nil {
+		b = &metric.Batch{}
 	}
-	b := p.mu.free[n-1]
-	p.mu.free[n-1] = nil
-	p.mu.free = p.mu.free[:n-1]
+	b.LendLater(p.lend)
 	return b
+}
+
+// furnish gives an empty batch the memory of an earlier one, if there is some.
+func (p *pool) furnish(b *metric.Batch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := pop(&p.mu.rooms)
+	b.Samples, b.Verdicts = r.samples, r.verdicts
 }
 
 // recycle takes b and its witness back.
@@ -57,9 +75,28 @@ func (p *pool) recycle(b *metric.Batch) {
 	}
 	b.Reset()
 	b.Clock, b.Exhaustive, b.Cores = 0, false, 0
+	r := room{b.Samples, b.Verdicts}
+	b.Samples, b.Verdicts = nil, nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.mu.free) < cap(p.mu.free) {
-		p.mu.free = append(p.mu.free, b)
+	push(&p.mu.free, b)
+	if cap(r.samples) > 0 || cap(r.verdicts) > 0 {
+		push(&p.mu.rooms, r)
+	}
+}
+
+// pop takes the last element; the zero value if there is none.
+func pop[T any](from *[]T) (last T) {
+	if n := len(*from); n > 0 {
+		last, (*from)[n-1] = (*from)[n-1], last
+		*from = (*from)[:n-1]
+	}
+	return last
+}
+
+// push appends v if there is room for it.
+func push[T any](to *[]T, v T) {
+	if len(*to) < cap(*to) {
+		*to = append(*to, v)
 	}
 }

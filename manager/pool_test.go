@@ -12,13 +12,40 @@ func TestPoolGivesUpRoomForVerdicts(t *testing.T) {
 	p := newPool(1)
 	for _, round := range []struct{ verdicts, kept int }{{180, 180}, {90, 180}, {10, 0}, {fewVerdicts, fewVerdicts}, {0, fewVerdicts}} {
 		b := p.get()
+		b.Furnish()
 		if cap(b.Verdicts) < round.verdicts {
 			b.Verdicts = make([]metric.Verdict, 0, round.verdicts)
 		}
 		b.Verdicts = b.Verdicts[:round.verdicts]
 		p.recycle(b)
-		if got := cap(b.Verdicts); got != round.kept {
+		got := 0
+		if n := len(p.mu.rooms); n > 0 {
+			got = cap(p.mu.rooms[n-1].verdicts)
+		}
+		if got != round.kept {
 			t.Errorf("room after a round with %d verdicts: got %d, want %d", round.verdicts, got, round.kept)
 		}
+	}
+}
+
+// A batch takes memory when its first sample is added: of many that wait for their
+// sources, those that come one after the other take the same.
+func TestPoolLendsRoomLate(t *testing.T) {
+	p := newPool(4)
+	all := []*metric.Batch{p.get(), p.get(), p.get()}
+	var at *metric.Sample
+	for i, b := range all {
+		if got := cap(b.Samples); got != 0 {
+			t.Errorf("batch %d waits with room for %d samples, want 0", i, got)
+		}
+		got := b.Add(metric.Entity{Kind: metric.Node, Node: "n1"})
+		if i > 0 && got != at {
+			t.Errorf("batch %d: got memory of its own, want that of the one before", i)
+		}
+		at = got
+		p.recycle(b)
+	}
+	if got := len(p.mu.rooms); got != 1 {
+		t.Errorf("rooms: got %d, want 1", got)
 	}
 }

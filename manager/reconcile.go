@@ -12,7 +12,18 @@ import (
 // It is called by Run's goroutine only.
 func (m *Manager) reconcile() {
 	facts := m.options.Facts()
-	order, wanted := m.ask(facts)
+	if news := m.ask(facts); news || !m.settled {
+		m.follow()
+	}
+	if m.complete.Load() == nil && m.known(facts) {
+		now := time.Now()
+		m.complete.Store(&now)
+	}
+}
+
+// follow makes the running sources those that the providers named.
+func (m *Manager) follow() {
+	order, wanted := m.named()
 
 	var gone []*runner
 	m.mu.Lock()
@@ -35,10 +46,7 @@ func (m *Manager) reconcile() {
 	}
 	total := len(m.mu.sources)
 	m.mu.Unlock()
-	if m.complete.Load() == nil && m.known(facts) {
-		now := time.Now()
-		m.complete.Store(&now)
-	}
+	m.settled = len(gone) == 0
 
 	stopped := 0
 	for _, r := range gone {
@@ -52,13 +60,23 @@ func (m *Manager) reconcile() {
 	}
 }
 
-// ask returns the specs of all providers, in their order and by name.
-func (m *Manager) ask(facts *metric.Facts) ([]Spec, map[string]Spec) {
+// ask asks all providers, and reports whether one said anything new.
+func (m *Manager) ask(facts *metric.Facts) (news bool) {
+	for i := range m.answers {
+		before := m.answers[i].specs
+		m.askOne(i, facts)
+		now := m.answers[i].specs
+		news = news || len(now) != len(before) || len(now) > 0 && &now[0] != &before[0]
+	}
+	return news
+}
+
+// named returns the specs of all providers, in their order and by name.
+func (m *Manager) named() ([]Spec, map[string]Spec) {
 	var order []Spec
 	wanted := map[string]Spec{}
 	twice := map[string]bool{}
 	for i := range m.answers {
-		m.askOne(i, facts)
 		for _, spec := range m.answers[i].specs {
 			spec = spec.withDefaults()
 			if _, taken := wanted[spec.Name]; taken {

@@ -42,6 +42,7 @@ func (r *runner) finish(b *metric.Batch) {
 	}
 	// Asked now, for processors put what they hold into an empty batch.
 	r.answered = !b.Failed()
+	b.Furnish()
 	raw := r.lead(b, r.m.options.Facts(), time.Now())
 	if r.ctx.Err() != nil {
 		return // while a witness was asked
@@ -116,7 +117,6 @@ func (r *runner) look() (b *metric.Batch, kept bool) {
 // says why there is no read.
 func (r *runner) admit() (*metric.Batch, error) {
 	err := r.caller.admit(r.ctx)
-	// Only now, so that rounds in line for a slot hold no memory.
 	b := r.empty(r.pool.get())
 	b.Began = time.Now()
 	return b, err

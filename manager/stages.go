@@ -61,7 +61,8 @@ type Spec struct {
 // change, and at least every few seconds, by one goroutine.
 type Provider interface {
 	// Sources returns all sources there are by facts, which may be nil. It does
-	// no I/O. The manager changes nothing in the slice.
+	// no I/O. The manager changes nothing in the slice, and nor does the provider:
+	// the very slice that it returned before says that nothing has changed.
 	Sources(facts *metric.Facts) []Spec
 }
 

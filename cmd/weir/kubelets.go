@@ -32,7 +32,10 @@ type kubelets struct {
 	scraper *kubelet.Scraper
 	shares  *shared.Exchange // nil unless replicas share the reading
 	log     *zap.Logger
+	targets []kubelet.Target // of the last answer, which was specs
+	specs   []manager.Spec
 	open    map[metric.NodeName]*addressed
+	crowded bool // there are more kubelets than connections that can be kept
 }
 
 func openKubelets(p kubeletPlan, shares *shared.Exchange, log *zap.Logger) (*kubelets, error) {
@@ -47,6 +50,10 @@ func openKubelets(p kubeletPlan, shares *shared.Exchange, log *zap.Logger) (*kub
 // goroutine alone.
 func (k *kubelets) Sources(facts *metric.Facts) []manager.Spec {
 	targets := k.scraper.Targets(facts)
+	if len(targets) == len(k.targets) && (len(targets) == 0 || &targets[0] == &k.targets[0]) {
+		return k.specs // nothing has changed
+	}
+	k.count(len(targets))
 	specs := make([]manager.Spec, 0, len(targets))
 	there := make(map[metric.NodeName]*addressed, len(targets))
 	for _, t := range targets {
@@ -64,8 +71,19 @@ func (k *kubelets) Sources(facts *metric.Facts) []manager.Spec {
 			Open: func() (manager.Source, error) { return a.source(), nil },
 		})
 	}
-	k.open = there
+	k.open, k.targets, k.specs = there, targets, specs
 	return specs
+}
+
+// count says, when it comes to that, that not every kubelet's connection is kept.
+func (k *kubelets) count(targets int) {
+	kept := kubelet.Connections()
+	crowded := kept > 0 && targets > kept
+	if crowded && !k.crowded {
+		k.log.Warn("not every kubelet's connection can be kept open: each read of the others connects anew, at twice the cost; raise the limit of open files (LimitNOFILE, ulimit -n)",
+			zap.Int("kubelets", targets), zap.Int("kept", kept))
+	}
+	k.crowded = crowded
 }
 
 // Close closes the connections to kubelets, which are idle once the manager has

@@ -41,10 +41,10 @@ func (s *State) readingsStepped(b *metric.Batch) bool {
 			continue
 		}
 		slot := s.tracks.find(b, i)
-		if slot == none || s.tracks.rows[slot].empty() {
+		if slot == none || s.tracks.rows.empty(slot) {
 			continue
 		}
-		s.tracks.rows[slot].unpack(&t)
+		s.tracks.rows.unpack(slot, &t)
 		sr := &t.groups[metric.CPU].series
 		if sr.n == 0 {
 			continue

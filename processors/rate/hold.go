@@ -33,6 +33,9 @@ func settle(sample *metric.Sample, g metric.Group) {
 func (s *State) standIn(t *track, sample *metric.Sample, b *metric.Batch) {
 	for i := range metric.NumGroups {
 		g := metric.Group(i)
+		if sample.Times[g] == 0 && t.used&(1<<g) == 0 {
+			continue // Fast path: it has no such group
+		}
 		reason := sample.Reasons[g]
 		open := reason == metric.Unjudged || reason == metric.Ambiguous && sample.Rates[g].End == 0 && counts(g, &sample.Values) && g != metric.Memory
 		if sample.Times[g] == 0 {
@@ -112,11 +115,10 @@ func (s *State) addMissing(t *track, facts *metric.Facts, b *metric.Batch) {
 		if s.tracks.met[slot] {
 			return
 		}
-		r := &s.tracks.rows[slot]
-		r.unpack(t)
+		s.tracks.rows.unpack(slot, t)
 		if b.Err == nil && t.absent < math.MaxUint8 {
 			t.absent++
-			r.pack(t)
+			s.tracks.rows.pack(slot, t)
 		}
 		away := s.clock - t.seen
 		if away > forgetAfter || s.gone(facts, &e, t, b) {

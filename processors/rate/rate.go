@@ -8,8 +8,8 @@
 // neither. A missed scrape or a cached sample blanks nothing: the last numbers
 // stand, with their old timestamps, until they are too old.
 //
-// track.go is what is remembered of an entity, tracks.go finds it and row.go keeps it
-// small between rounds. instance.go decides what is one instance, series.go holds the
+// track.go is what is remembered of an entity, tracks.go finds it, and row.go and
+// rows.go keep it small between rounds. instance.go decides what is one instance, series.go holds the
 // samples pairs are made of, start.go measures young instances from their start,
 // clock.go watches the node's clock, hold.go lets last numbers stand.
 package rate
@@ -71,11 +71,11 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 	var t track // the one at hand
 	if s.clockStepped(b) {
 		s.stepped = s.clock
-		for i := range s.tracks.rows { // what this batch misses, too
-			if r := &s.tracks.rows[i]; !r.empty() {
-				r.unpack(&t)
+		for i := range s.tracks.rows.of { // what this batch misses, too
+			if slot := int32(i); !s.tracks.rows.empty(slot) {
+				s.tracks.rows.unpack(slot, &t)
 				t.distrust()
-				r.pack(&t)
+				s.tracks.rows.pack(slot, &t)
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 			continue
 		}
 		s.tracks.met[slot] = true
-		s.tracks.rows[slot].unpack(&t)
+		s.tracks.rows.unpack(slot, &t)
 		pod := b.PodOf(facts, i)
 		s.follow(&t, pod, sample, b)
 		for g := range metric.NumGroups {
@@ -106,9 +106,10 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 		}
 		s.standIn(&t, sample, b)
 		t.keep(sample)
-		s.tracks.rows[slot].pack(&t)
+		s.tracks.rows.pack(slot, &t)
 	}
 	s.addMissing(&t, facts, b)
+	s.tracks.rows.tidy()
 }
 
 // disown forgets what it holds of an entity if identity has now found that very
@@ -117,7 +118,7 @@ func (s *State) disown(rejected *metric.Sample, slot int32) {
 	if slot == none || s.tracks.met[slot] {
 		return
 	}
-	if line := s.tracks.rows[slot].line(); line == 0 || line != rejected.Instance.Line {
+	if line := s.tracks.rows.line(slot); line == 0 || line != rejected.Instance.Line {
 		return
 	}
 	switch rejected.Reasons[metric.CPU] {

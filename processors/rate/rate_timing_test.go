@@ -2,6 +2,7 @@ package rate_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/weir-metrics/weir/internal/shapes"
 	"github.com/weir-metrics/weir/metric"
@@ -64,4 +65,40 @@ func benchmarkProcess(b *testing.B, n shapes.Node, told bool) {
 		s.Process(facts, batch, now)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n.Pods), "ns/pod")
+}
+
+// BenchmarkFleet measures a source among a thousand, as /metrics/resource reports it: what it
+// keeps has left the processor's caches since its last round.
+func BenchmarkFleet(b *testing.B) {
+	n := shapes.Node{Pods: 30, Containers: 2}
+	facts, batch := n.Facts(), laidOut(n.Batch(), true)
+	for i := range batch.Samples {
+		batch.Samples[i].Instance.UID, batch.Samples[i].Instance.ID = "", ""
+	}
+	fleet := make([]*rate.State, 1000)
+	pods := make([]metric.Pods, len(fleet))
+	for i := range fleet {
+		fleet[i] = rate.New(rate.Options{})
+	}
+	var took time.Duration
+	turn := func(i int) {
+		now := n.Round(batch, i/len(fleet))
+		i %= len(fleet)
+		batch.NodeTime = now.UnixNano()
+		batch.ResolvePods(facts, &pods[i])
+		began := time.Now()
+		fleet[i].Process(facts, batch, now)
+		took += time.Since(began)
+	}
+	done := 0
+	for ; done < 3*len(fleet); done++ {
+		turn(done)
+	}
+	took = 0
+	for b.Loop() {
+		turn(done)
+		done++
+	}
+	b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "ns/turn")
+	b.ReportMetric(0, "ns/op")
 }

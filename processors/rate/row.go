@@ -3,7 +3,6 @@ package rate
 import (
 	"math"
 	"math/bits"
-	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -13,7 +12,7 @@ import (
 // of which are worked on once in an interval, so a track is kept as few words: those
 // that the others foretell are left out. What a rate was last measured from and over,
 // say, follows from the readings in store. The zero row is of an entity that was never
-// seen.
+// seen. Its words, which lie with those of the others in rows, are
 //
 //	head           line, groups in use, and which of these there are:
 //	start, processes, seen, values: which, and each
@@ -21,10 +20,11 @@ import (
 //	time, read, since, doubt, newest, least; readings in store: time and counters;
 //	window: end, length
 type row struct {
-	words []uint64
-	names *names // nil if the source names nothing
-	pod   *metric.PodFacts
-	run   *metric.ContainerFacts
+	at, room uint32 // where its words may lie
+	n        uint32 // how many there are
+	names    *names // nil if the source names nothing
+	pod      *metric.PodFacts
+	run      *metric.ContainerFacts
 }
 
 // names are what an instance goes by where the source tells.
@@ -73,65 +73,51 @@ const (
 )
 
 // empty reports whether the entity was never seen.
-func (r *row) empty() bool { return len(r.words) == 0 }
+func (r *row) empty() bool { return r.n == 0 }
 
-// line returns the line of the instance; 0 if it has none.
-func (r *row) line() uint32 {
-	if r.empty() {
-		return 0
+// put appends a word, and marks it in a head, unless it is the one foretold.
+func put(words []uint64, head uint64, bit uint, word, foretold uint64) ([]uint64, uint64) {
+	if word == foretold {
+		return words, head
 	}
-	return uint32(r.words[0] >> headLine)
+	return append(words, word), head | 1<<bit
 }
 
-// writer appends words, and marks in a head which were needed.
-type writer struct{ words []uint64 }
-
-func (w *writer) put(head *uint64, bit uint, word, foretold uint64) {
-	if word != foretold {
-		*head |= 1 << bit
-		w.words = append(w.words, word)
-	}
-}
-
-// pack puts t to rest in r.
-func (r *row) pack(t *track) {
+// pack appends the words of t, and keeps the rest of it in r.
+func (r *row) pack(words []uint64, t *track) []uint64 {
 	r.pod, r.run = t.pod, t.run
 	i := &t.instance
-	r.name(names{i.UID, i.ID, i.Path, i.Inode, i.Sandbox})
+	r.name(i)
 
-	w := writer{append(r.words[:0], 0)}
+	at := len(words)
+	words = append(words, 0)
 	head := uint64(i.Line)<<headLine | uint64(t.used)<<headUsed | uint64(t.absent)<<headAbsent |
 		uint64(i.Origin)<<headOrigin | bit(t.steady)<<headSteady
-	w.put(&head, headStart, uint64(i.Start), 0)
-	w.put(&head, headProcesses, uint64(uint32(i.Processes)), math.MaxUint32)
-	w.words = append(w.words, uint64(t.seen))
+	words, head = put(words, head, headStart, uint64(i.Start), 0)
+	words, head = put(words, head, headProcesses, uint64(uint32(i.Processes)), math.MaxUint32)
+	words = append(words, uint64(t.seen))
 	for k, word := range t.last.present {
-		w.put(&head, headValues+uint(k), word, 0)
+		words, head = put(words, head, headValues+uint(k), word, 0)
 	}
 	for _, value := range t.last.dense[:t.last.n] {
-		w.words = append(w.words, math.Float64bits(value))
+		words = append(words, math.Float64bits(value))
 	}
 	before := int64(0)
 	for used := t.used; used != 0; used &= used - 1 {
 		g := bits.TrailingZeros8(used)
-		t.packGroup(&w, metric.Group(g), before)
+		words = t.packGroup(words, metric.Group(g), before)
 		before = t.groups[g].time
 	}
-	w.words[0] = head
-	r.words = w.words
-	if cap(r.words) > len(r.words)+spareWords { // it has just grown or shrunk
-		r.words = slices.Clone(r.words)
-	}
+	words[at] = head
+	return words
 }
 
-// spareWords is how much more room a row may have than it needs.
-const spareWords = 4
-
-func (r *row) name(n names) {
-	switch {
-	case n == names{}:
+func (r *row) name(i *metric.Instance) {
+	if i.UID == "" && i.ID == "" && i.Path == "" && i.Inode == 0 && i.Sandbox == "" {
 		r.names = nil
-	case r.names == nil || *r.names != n:
+		return
+	}
+	if n := (names{i.UID, i.ID, i.Path, i.Inode, i.Sandbox}); r.names == nil || *r.names != n {
 		r.names = new(names)
 		*r.names = n
 	}
@@ -144,28 +130,29 @@ func bit(b bool) uint64 {
 	return 0
 }
 
-// packGroup writes group g; before is the time of the group before it.
-func (t *track) packGroup(w *writer, id metric.Group, before int64) {
+// packGroup appends the words of a group; before is the time of the group before it.
+func (t *track) packGroup(words []uint64, id metric.Group, before int64) []uint64 {
 	g := &t.groups[id]
 	sr := &g.series
-	at := len(w.words)
-	w.words = append(w.words, 0)
+	at := len(words)
+	words = append(words, 0)
 	head := uint64(g.reason)<<groupReason | bit(g.received)<<groupReceived | bit(sr.on)<<groupSeries
-	w.put(&head, groupTime, uint64(g.time), uint64(before))
-	w.put(&head, groupRead, uint64(g.read), uint64(t.seen))
+	words, head = put(words, head, groupTime, uint64(g.time), uint64(before))
+	words, head = put(words, head, groupRead, uint64(g.read), uint64(t.seen))
 	if sr.on {
 		head |= uint64(sr.impossible)<<groupImpossible | uint64(sr.n)<<groupEntries | bit(sr.received)<<seriesReceived |
 			bit(sr.reset)<<seriesReset | bit(sr.stepped)<<seriesStepped | bit(sr.unsure)<<seriesUnsure
-		w.put(&head, groupSince, uint64(sr.since), uint64(g.read))
-		w.put(&head, groupDoubt, uint64(sr.doubt), 0)
-		w.put(&head, groupNewest, uint64(sr.newest), uint64(sr.last().time))
-		w.put(&head, groupLeast, math.Float64bits(sr.least), 0)
-		t.packEntries(w, &head, id)
+		words, head = put(words, head, groupSince, uint64(sr.since), uint64(g.read))
+		words, head = put(words, head, groupDoubt, uint64(sr.doubt), 0)
+		words, head = put(words, head, groupNewest, uint64(sr.newest), uint64(sr.last().time))
+		words, head = put(words, head, groupLeast, math.Float64bits(sr.least), 0)
+		words, head = t.packEntries(words, head, id)
 	}
 	end := t.foretoldEnd(g)
-	w.put(&head, groupEnd, uint64(g.window.End), uint64(end))
-	w.put(&head, groupLength, uint64(g.window.Length), uint64(sr.foretoldLength(g.window.End)))
-	w.words[at] = head
+	words, head = put(words, head, groupEnd, uint64(g.window.End), uint64(end))
+	words, head = put(words, head, groupLength, uint64(g.window.Length), uint64(sr.foretoldLength(g.window.End)))
+	words[at] = head
+	return words
 }
 
 // foretoldEnd is the end of the window, most likely: a rate is of the last reading.
@@ -185,29 +172,30 @@ func (sr *series) foretoldLength(end int64) time.Duration {
 	return time.Duration(end - sr.entries[0].time)
 }
 
-func (t *track) packEntries(w *writer, head *uint64, id metric.Group) {
+func (t *track) packEntries(words []uint64, head uint64, id metric.Group) ([]uint64, uint64) {
 	g := &t.groups[id]
 	sr := &g.series
-	columns := sr.columns()
-	*head |= columns << groupColumns
+	columns := sr.columns(id)
+	head |= columns << groupColumns
 	for i := range sr.n {
 		e := &sr.entries[i]
 		newest := i == sr.n-1
 		if newest {
-			w.put(head, groupNewestTime, uint64(e.time), uint64(g.time))
+			words, head = put(words, head, groupNewestTime, uint64(e.time), uint64(g.time))
 		} else {
-			w.words = append(w.words, uint64(e.time))
+			words = append(words, uint64(e.time))
 		}
 		for k := range counters[id] {
 			switch word := math.Float64bits(e.counters[k]); {
 			case columns&(1<<k) == 0:
 			case newest:
-				w.put(head, groupNewestOf+uint(k), word, t.foretoldCounter(id, k))
+				words, head = put(words, head, groupNewestOf+uint(k), word, t.foretoldCounter(id, k))
 			default:
-				w.words = append(w.words, word)
+				words = append(words, word)
 			}
 		}
 	}
+	return words, head
 }
 
 // foretoldCounter is a counter of the newest entry, most likely: as it was last
@@ -221,10 +209,11 @@ func (t *track) foretoldCounter(id metric.Group, k int) uint64 {
 }
 
 // columns returns which counters any entry has; bit k is counter k of the group.
-func (sr *series) columns() (mask uint64) {
+func (sr *series) columns(id metric.Group) (mask uint64) {
 	for i := range sr.n {
-		for k, c := range sr.entries[i].counters {
-			if c == c { // not NaN
+		e := &sr.entries[i]
+		for k := range counters[id] {
+			if c := e.counters[k]; c == c { // not NaN
 				mask |= 1 << k
 			}
 		}
@@ -251,13 +240,13 @@ func (r *reader) get(head uint64, bit uint, foretold uint64) uint64 {
 	return r.take()
 }
 
-// unpack spreads r out in t.
-func (r *row) unpack(t *track) {
-	if r.empty() {
+// unpack spreads r, whose words these are, out in t.
+func (r *row) unpack(words []uint64, t *track) {
+	if len(words) == 0 {
 		*t = track{fresh: true}
 		return
 	}
-	in := reader{words: r.words}
+	in := reader{words: words}
 	head := in.take()
 	t.pod, t.run, t.fresh = r.pod, r.run, false
 	i := &t.instance

@@ -13,19 +13,32 @@ import (
 func TestARowKeepsATrack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var in, out track
-	var rest row
+	var rest rows
+	var kept [8]track // what is in each slot
+	for range kept {
+		rest.add()
+	}
 	for i := range 20000 {
+		slot := int32(r.IntN(len(kept)))
 		in = randomTrack(r)
+		kept[slot] = in
 		if i%5 == 0 {
-			rest = row{}
+			rest.clear(slot)
 		}
-		rest.pack(&in)
-		rest.unpack(&out) // over what the one before has left
+		rest.pack(slot, &in)
+		if i%7 == 0 {
+			rest.tidy()
+		}
+		slot = int32(r.IntN(len(kept))) // it, or one that must not have changed
+		if in = kept[slot]; rest.empty(slot) {
+			continue // never packed yet
+		}
+		rest.unpack(slot, &out) // over what the one before has left
 		if !alike(&in, &out) {
 			t.Fatalf("track %d:\ngot  %+v\nwant %+v", i, out, in)
 		}
-		if rest.line() != in.instance.Line || rest.empty() {
-			t.Fatalf("track %d: got line %d, empty %v; want %d, false", i, rest.line(), rest.empty(), in.instance.Line)
+		if rest.line(slot) != in.instance.Line {
+			t.Fatalf("track %d: got line %d, want %d", i, rest.line(slot), in.instance.Line)
 		}
 	}
 }

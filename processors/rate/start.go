@@ -86,8 +86,8 @@ func (s *State) wandering(b *metric.Batch) bool {
 		for i := range b.Samples {
 			sample := &b.Samples[i]
 			slot := s.tracks.find(b, i)
-			if slot != none && !s.tracks.met[slot] && !s.tracks.rows[slot].empty() && !sample.Rejected() {
-				s.tracks.rows[slot].unpack(&t)
+			if slot != none && !s.tracks.met[slot] && !s.tracks.rows.empty(slot) && !sample.Rejected() {
+				s.tracks.rows.unpack(slot, &t)
 				s.noteStart(&t, sample) // of those yet to come
 			}
 		}

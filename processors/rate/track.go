@@ -60,12 +60,8 @@ func (v *values) reset() { v.present, v.n = [valueWords]uint64{}, 0 }
 
 // keep makes v hold what o holds.
 func (v *values) keep(o *metric.Values) {
-	v.reset()
-	for id, value := range o.All() {
-		v.present[id/64] |= 1 << (id % 64)
-		v.dense[v.n] = value
-		v.n++
-	}
+	present, dense := o.Dense()
+	v.present, v.n = present, copy(v.dense[:], dense)
 }
 
 func (v *values) get(id metric.ID) (float64, bool) {

@@ -13,7 +13,7 @@ type tracks struct {
 	layout *metric.Layout
 	slots  []int32                 // of the entities of the layout
 	others map[metric.Entity]int32 // the slots of those which are not of it; nil if there are none
-	rows   []row                   // by slot
+	rows   rows                    // by slot
 	met    []bool                  // by slot: reported in this round
 	free   []int32                 // slots that nobody has
 }
@@ -39,12 +39,13 @@ func (s *tracks) arrange(layout *metric.Layout) {
 		n = len(layout.Entities) // and some more, at times
 	}
 	old := s.rows
-	*s = tracks{layout: layout, rows: make([]row, 0, n), met: make([]bool, 0, n)}
+	*s = tracks{layout: layout, rows: makeRows(n), met: make([]bool, 0, n)}
 	move := func(e *metric.Entity) int32 {
+		s.met = append(s.met, false)
 		if slot, ok := was[*e]; ok {
-			return s.append(old[slot])
+			return s.rows.adopt(&old, slot)
 		}
-		return s.append(row{})
+		return s.rows.add()
 	}
 	if layout != nil {
 		now := make(map[metric.Entity]int32, n)
@@ -63,11 +64,6 @@ func (s *tracks) arrange(layout *metric.Layout) {
 	for e := range was {
 		s.name(&e, move(&e))
 	}
-}
-
-func (s *tracks) append(r row) int32 {
-	s.rows, s.met = append(s.rows, r), append(s.met, false)
-	return int32(len(s.rows) - 1)
 }
 
 func (s *tracks) name(e *metric.Entity, slot int32) {
@@ -100,7 +96,7 @@ func (s *tracks) add(e *metric.Entity) int32 {
 	if n := len(s.free); n > 0 {
 		slot, s.free = s.free[n-1], s.free[:n-1]
 	} else {
-		slot = s.append(row{})
+		slot, s.met = s.rows.add(), append(s.met, false)
 	}
 	s.name(e, slot)
 	return slot
@@ -108,7 +104,7 @@ func (s *tracks) add(e *metric.Entity) int32 {
 
 // drop forgets the entity e of a slot.
 func (s *tracks) drop(e *metric.Entity, slot int32) {
-	s.rows[slot] = row{}
+	s.rows.clear(slot)
 	if _, ok := s.others[*e]; ok {
 		delete(s.others, *e)
 		s.free = append(s.free, slot)
@@ -123,7 +119,7 @@ func (s *tracks) each(do func(e metric.Entity, slot int32)) {
 	last := int32(none)
 	for i, slot := range s.slots {
 		// The first of an entity is the one whose slot was not there before.
-		if slot > last && !s.rows[slot].empty() {
+		if slot > last && !s.rows.empty(slot) {
 			do(s.layout.Entities[i], slot)
 		}
 		last = max(last, slot)

@@ -128,13 +128,13 @@ func (n *Node) tryRead(ctx context.Context, v *view, b *metric.Batch) error {
 		return &metric.ReadError{Reason: metric.NodeTimeout, Err: err}
 	}
 	defer s.leave()
-	buf := s.buffers.Get().(*buffer)
-	defer s.putBack(buf)
-
 	b.Began = time.Now()
-	err := n.fetch(ctx, v, buf)
+	buf, err := n.fetch(ctx, v)
 	b.Ended = time.Now()
-	b.Bytes = len(buf.bytes)
+	if buf != nil {
+		defer s.putBack(buf)
+		b.Bytes = len(buf.bytes)
+	}
 	if err != nil {
 		return err
 	}
@@ -147,12 +147,11 @@ func (n *Node) tryRead(ctx context.Context, v *view, b *metric.Batch) error {
 	return err
 }
 
-// fetch gets the payload into buf.
-func (n *Node) fetch(ctx context.Context, v *view, buf *buffer) error {
-	buf.bytes = buf.bytes[:0]
+// fetch gets the payload. Beside an error there is what came of it, or nil.
+func (n *Node) fetch(ctx context.Context, v *view) (*buffer, error) {
 	header, err := n.scraper.header()
 	if err != nil {
-		return &metric.ReadError{Reason: metric.NodeUnauthorized, Err: err}
+		return nil, &metric.ReadError{Reason: metric.NodeUnauthorized, Err: err}
 	}
 	req := (&http.Request{
 		Method: http.MethodGet, URL: v.url, Host: v.url.Host, Header: header,
@@ -165,16 +164,18 @@ func (n *Node) fetch(ctx context.Context, v *view, buf *buffer) error {
 	}
 	resp, err := n.scraper.carrier.RoundTrip(req)
 	if err != nil {
-		return fail(classify(err), "read "+v.path, err)
+		return nil, fail(classify(err), "read "+v.path, err)
 	}
 	defer resp.Body.Close()
 	if err := checkIdentity(resp.TLS, &n.target); err != nil {
-		return err
+		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return status(resp, v.path)
+		return nil, status(resp, v.path)
 	}
-	buf.date = 0
+	// Only now, so that reads which wait for their nodes hold none.
+	buf := n.scraper.buffers.Get().(*buffer)
+	buf.bytes, buf.date = buf.bytes[:0], 0
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil && date.Year() >= 1970 && date.Year() < 2262 {
 		buf.date = date.UnixNano()
 	}
@@ -189,7 +190,7 @@ func (n *Node) fetch(ctx context.Context, v *view, buf *buffer) error {
 		if classify(err) == metric.NodeTimeout {
 			reason = metric.NodeTimeout
 		}
-		return fail(reason, "read "+v.path, err)
+		return buf, fail(reason, "read "+v.path, err)
 	}
-	return nil
+	return buf, nil
 }

@@ -177,6 +177,24 @@ func TestTargetsOfFacts(t *testing.T) {
 	}
 }
 
+// While the nodes are as they were the targets are the same slice, whatever becomes of pods.
+func TestTargetsStay(t *testing.T) {
+	s := newScraper(t, Options{})
+	node := &metric.NodeFacts{Name: "n1", Addresses: []metric.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}}}
+	facts := (*metric.Facts)(nil).With(metric.FactsChange{Nodes: []*metric.NodeFacts{node}})
+	first := s.Targets(facts)
+	facts = facts.With(metric.FactsChange{Pods: []*metric.PodFacts{{PodRef: metric.PodRef{Namespace: "a", Name: "p"}, Node: "n1"}}})
+	if second := s.Targets(facts); &second[0] != &first[0] {
+		t.Error("a pod has changed, and the targets were made anew")
+	}
+	moved := *node
+	moved.Addresses = []metric.NodeAddress{{Type: "InternalIP", Address: "10.0.0.2"}}
+	facts = facts.With(metric.FactsChange{Nodes: []*metric.NodeFacts{&moved}})
+	if got := s.Targets(facts)[0].Address; got != "10.0.0.2:10250" || first[0].Address != "10.0.0.1:10250" {
+		t.Errorf("the node has moved: got %s, and %s in the slice from before", got, first[0].Address)
+	}
+}
+
 func TestInClusterDefaults(t *testing.T) {
 	here := func(string) bool { return true }
 	nowhere := func(string) bool { return false }

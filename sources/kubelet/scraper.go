@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/fetch"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
@@ -24,6 +25,12 @@ type Scraper struct {
 	pair      *keyPair // nil without a client certificate
 	slots     chan struct{}
 	buffers   sync.Pool // of *buffer
+
+	found struct { // what Targets returned last
+		sync.Mutex
+		by      *metric.Facts
+		targets []Target // never nil once they were looked for
+	}
 }
 
 // New returns a Scraper. It reads the CA, credentials and list of targets that
@@ -50,7 +57,7 @@ func New(opts Options) (*Scraper, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.transport = fetch.New(fetch.Options{TLS: tlsConfig})
+	s.transport = fetch.New(fetch.Options{TLS: tlsConfig, MaxIdle: Connections()})
 	if s.carrier, err = s.identified(); err != nil {
 		return nil, err
 	}
@@ -105,6 +112,11 @@ func (s *Scraper) header() (http.Header, error) {
 
 // enter waits for a free slot, and leave gives it back.
 func (s *Scraper) enter(ctx context.Context) error {
+	select { // Fast path: nobody need know when ctx ends
+	case s.slots <- struct{}{}:
+		return nil
+	default:
+	}
 	select {
 	case s.slots <- struct{}{}:
 		return nil

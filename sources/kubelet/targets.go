@@ -40,11 +40,23 @@ type Target struct {
 }
 
 // Targets returns the kubelets to read by the facts, sorted by name: those of the
-// static list if there is one, else those of the nodes the selector leaves in.
+// static list if there is one, else those of the nodes the selector leaves in. Nobody
+// may write to the slice, which is the same for as long as the nodes are.
 func (s *Scraper) Targets(facts *metric.Facts) []Target {
 	if s.static != nil {
 		return s.static
 	}
+	s.found.Lock()
+	defer s.found.Unlock()
+	if s.found.targets == nil || !facts.SameNodes(s.found.by) {
+		s.found.targets = s.find(facts)
+	}
+	s.found.by = facts
+	return s.found.targets
+}
+
+// find returns the kubelets of the nodes that the selector leaves in.
+func (s *Scraper) find(facts *metric.Facts) []Target {
 	targets := make([]Target, 0, facts.Nodes())
 	facts.EachNode(func(n *metric.NodeFacts) bool {
 		if s.Selects(n) {

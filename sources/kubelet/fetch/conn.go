@@ -15,11 +15,13 @@ import (
 // conn is a connection to a server. At most one request is on it.
 type conn struct {
 	net.Conn
-	in     incoming // of TLS
+	wait   *readiness // nil if the connection tells none
+	in     incoming   // of TLS
 	to     server
 	state  *tls.ConnectionState // nil over http
 	used   time.Time            // when its last answer ended
 	closed int                  // Transport.mu.closed when it was made
+	giveUp func()               // hangUp, bound once
 }
 
 // dial connects to a server, and lends the connection what is in s.
@@ -27,10 +29,12 @@ func (t *Transport) dial(ctx context.Context, to server, s *scratch) (*conn, err
 	t.mu.Lock()
 	c := &conn{to: to, closed: t.mu.closed}
 	t.mu.Unlock()
+	c.giveUp = c.hangUp
 	var err error
 	if c.Conn, err = t.opts.Dial(ctx, "tcp", to.host); err != nil {
 		return nil, err
 	}
+	c.wait = readinessOf(c.Conn)
 	if to.scheme == "http" {
 		return c, nil
 	}
@@ -69,34 +73,54 @@ func (c *conn) secure(ctx context.Context, config *tls.Config, s *scratch) error
 // longAgo makes whoever waits on a connection give up.
 var longAgo = time.Unix(1, 0)
 
-// ask sends the request in s.out on a connection that was lent s, and returns the
-// answer. On an error the connection is closed.
-func (t *Transport) ask(c *conn, req *http.Request, s *scratch) (*http.Response, error) {
+func (c *conn) hangUp() {
+	_ = c.SetDeadline(longAgo) // it fails on a closed one only, which waits for nothing
+}
+
+// afterFunc is context.AfterFunc. A context that has the method is asked directly, which
+// spares the contexts in between.
+func afterFunc(ctx context.Context, do func()) (stop func() bool) {
+	if own, ok := ctx.(interface {
+		AfterFunc(func()) func() bool
+	}); ok {
+		return own.AfterFunc(do)
+	}
+	return context.AfterFunc(ctx, do)
+}
+
+// ask sends a request on a connection and returns the answer. s is what the connection was
+// lent; nil if that has yet to be done. On an error the connection is closed, and heard says
+// whether anything of an answer came.
+func (t *Transport) ask(c *conn, req *http.Request, out []byte, s *scratch) (resp *http.Response, heard bool, err error) {
 	ctx := req.Context()
+	// The connection has no deadline of its own: ctx has one, and tells when it has come.
+	stop := afterFunc(ctx, c.giveUp)
+	_, err = c.Write(out)
+	if err == nil && s == nil {
+		c.await()
+	}
+	if s == nil {
+		s = t.scratch.Get().(*scratch)
+		c.in.lend(s)
+	}
 	s.in = source{conn: c.Conn}
 	s.br.Reset(&s.in)
-	deadline, _ := ctx.Deadline()
-	err := c.SetDeadline(deadline)
-	stop := context.AfterFunc(ctx, func() {
-		_ = c.SetDeadline(longAgo) // it fails on a closed one only, which waits for nothing
-	})
-	var resp *http.Response
 	if err == nil {
-		if _, err = c.Write(s.out); err == nil {
-			resp, err = s.head(req, t.opts.MaxHeaderBytes)
-		}
+		resp, err = s.head(req, t.opts.MaxHeaderBytes)
 	}
 	if err != nil {
+		heard = s.in.heard
 		stop()
 		c.Close()
-		return nil, because(ctx, err)
+		t.putBack(s)
+		return nil, heard, because(ctx, err)
 	}
 	resp.TLS = c.state
 	resp.Body = &body{
 		from: resp.Body, ended: resp.Body == http.NoBody, last: resp.Close || req.Close,
 		ctx: ctx, stop: stop, t: t, c: c, s: s,
 	}
-	return resp, nil
+	return resp, true, nil
 }
 
 // maxInformational bounds the answers that only announce another.
@@ -194,9 +218,6 @@ func (b *body) Close() error {
 	}
 	b.t.putBack(s)
 	if !b.stop() || !b.ended || b.last || !over {
-		return b.c.Close()
-	}
-	if err := b.c.SetDeadline(time.Time{}); err != nil {
 		return b.c.Close()
 	}
 	b.t.keep(b.c)

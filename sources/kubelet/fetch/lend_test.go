@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -44,5 +46,41 @@ func TestIdleMemory(t *testing.T) {
 	kept.in.takeBack(s)
 	if got := cap(s.records); got != recordsSize {
 		t.Errorf("got %d bytes back, want %d", got, recordsSize)
+	}
+}
+
+// A request that waits for its answer holds no buffer, nor does the connection it waits on.
+func TestWaitingMemory(t *testing.T) {
+	const requests = 4
+	asked, answer := make(chan struct{}), make(chan struct{})
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		<-answer
+		_, _ = w.Write([]byte("hello"))
+	}))
+	defer srv.Close()
+	var transports []*Transport
+	var lent atomic.Int32
+	for range requests { // each of which keeps one connection
+		tr := newTransport(t, Options{TLS: &tls.Config{InsecureSkipVerify: true}})
+		go func() { <-asked; answer <- struct{}{} }()
+		wantHello(t, tr, srv.URL)
+		tr.scratch = sync.Pool{New: func() any { lent.Add(1); return newScratch() }}
+		transports = append(transports, tr)
+	}
+	var wait sync.WaitGroup
+	for _, tr := range transports {
+		wait.Go(func() { wantHello(t, tr, srv.URL) })
+	}
+	for range requests {
+		<-asked
+	}
+	if got := lent.Load(); got != 0 {
+		t.Errorf("%d of %d requests hold a buffer while they wait, want none", got, requests)
+	}
+	close(answer)
+	wait.Wait()
+	if got := lent.Load(); got != requests {
+		t.Errorf("%d of %d requests took a buffer for their answer", got, requests)
 	}
 }

@@ -25,6 +25,11 @@ type Options struct {
 	// IdleTimeout is how long a connection may lie unused before it is closed
 	// instead of being used again. Default DefaultIdleTimeout.
 	IdleTimeout time.Duration
+	// MaxIdle is how many connections may lie unused; one more is closed when its
+	// answer has ended. Those that lie there stay: servers that are asked in turn
+	// come back to the one unused the longest first, so to close that one would
+	// leave none of them a connection. Default 0: no limit.
+	MaxIdle int
 	// MaxHeaderBytes bounds the head of an answer. Default
 	// DefaultMaxHeaderBytes.
 	MaxHeaderBytes int64
@@ -46,9 +51,10 @@ var ErrProtocol = errors.New("the server does not speak HTTP/1.1")
 // goroutines at once; requests to one server that overlap have connections of
 // their own, of which one is kept.
 type Transport struct {
-	opts    Options
-	scratch sync.Pool // of *scratch
-	mu      struct {
+	opts     Options
+	requests sync.Pool // of *[]byte: requests as they are sent
+	scratch  sync.Pool // of *scratch
+	mu       struct {
 		sync.Mutex
 		idle   map[server]*conn
 		closed int       // how often all connections were told to close
@@ -89,6 +95,7 @@ func New(opts Options) *Transport {
 	}
 	t := &Transport{opts: opts}
 	t.mu.idle = map[server]*conn{}
+	t.requests.New = func() any { return new([]byte) }
 	t.scratch.New = func() any { return newScratch() }
 	return t
 }
@@ -103,25 +110,10 @@ func New(opts Options) *Transport {
 // Errors wrap the context's, those of net, crypto/tls and crypto/x509, or
 // ErrProtocol.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	s := t.scratch.Get().(*scratch)
-	resp, err := t.roundTrip(req, s)
-	if err != nil {
-		t.putBack(s)
-	}
-	return resp, err
-}
-
-// putBack keeps a scratch for another request.
-func (t *Transport) putBack(s *scratch) {
-	s.in = source{}
-	t.scratch.Put(s)
-}
-
-// roundTrip is RoundTrip with the scratch to do it in, which belongs to the
-// answer's body if there is one.
-func (t *Transport) roundTrip(req *http.Request, s *scratch) (*http.Response, error) {
+	out := t.requests.Get().(*[]byte)
+	defer t.requests.Put(out)
 	var err error
-	if s.out, err = appendRequest(s.out[:0], req); err != nil {
+	if *out, err = appendRequest((*out)[:0], req); err != nil {
 		return nil, err
 	}
 	to, err := serverOf(req.URL)
@@ -129,18 +121,26 @@ func (t *Transport) roundTrip(req *http.Request, s *scratch) (*http.Response, er
 		return nil, err
 	}
 	if c := t.take(to); c != nil {
-		c.in.lend(s)
-		resp, err := t.ask(c, req, s)
-		if err == nil || s.in.heard || isTimeout(err) || req.Context().Err() != nil {
+		resp, heard, err := t.ask(c, req, *out, nil)
+		if err == nil || heard || isTimeout(err) || req.Context().Err() != nil {
 			return resp, err
 		}
 		// The server has closed it while it lay idle.
 	}
+	s := t.scratch.Get().(*scratch)
 	c, err := t.dial(req.Context(), to, s)
 	if err != nil {
+		t.putBack(s)
 		return nil, because(req.Context(), err)
 	}
-	return t.ask(c, req, s)
+	resp, _, err := t.ask(c, req, *out, s)
+	return resp, err
+}
+
+// putBack keeps a scratch for another answer.
+func (t *Transport) putBack(s *scratch) {
+	s.in = source{}
+	t.scratch.Put(s)
 }
 
 // take returns the connection kept to a server, or nil if there is none.
@@ -161,7 +161,8 @@ func (t *Transport) keep(c *conn) {
 	c.used = time.Now()
 	t.mu.Lock()
 	old := t.sweep(c.used)
-	if t.mu.idle[c.to] == nil && c.closed == t.mu.closed {
+	room := t.opts.MaxIdle == 0 || len(t.mu.idle) < t.opts.MaxIdle
+	if room && t.mu.idle[c.to] == nil && c.closed == t.mu.closed {
 		t.mu.idle[c.to] = c
 	} else {
 		old = append(old, c)
@@ -234,10 +235,11 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// scratch is what a request and its answer need while they last. Connections have
-// no buffers of their own.
+// scratch is what an answer needs from its first byte to its end. Connections have no
+// buffers of their own, and those that wait for an answer have none either: of servers that
+// are asked together, the few whose answers are read at one moment go round in the same,
+// which are warm in the processor's caches.
 type scratch struct {
-	out     []byte        // the request
 	records []byte        // for incoming; nil while it is lent
 	in      source        // what the answer is read from: a conn
 	br      *bufio.Reader // reads in

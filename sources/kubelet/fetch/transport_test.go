@@ -110,6 +110,29 @@ func TestIdleTimeout(t *testing.T) {
 	}
 }
 
+// Of three servers that are asked in turn, where two connections may lie unused, two
+// keep theirs.
+func TestMaxIdle(t *testing.T) {
+	tr := newTransport(t, Options{MaxIdle: 2})
+	thrice := []string{hello, hello, hello}
+	var all []*script
+	for range 3 {
+		all = append(all, newScript(t, thrice, thrice, thrice))
+	}
+	for range 3 {
+		for _, s := range all {
+			wantHello(t, tr, s.url())
+		}
+	}
+	made := 0
+	for _, s := range all {
+		made += len(s.made)
+	}
+	if got := len(tr.mu.idle); got != 2 || made != 5 {
+		t.Errorf("got %d idle connections of %d that were made; want 2 of 5: two kept, and one each time", got, made)
+	}
+}
+
 // Only a kept connection without a byte of an answer makes for a second try.
 func TestNoSecondTry(t *testing.T) {
 	f := func(says, want string, connections ...[]string) {

@@ -1,0 +1,57 @@
+package manager
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// A provider that returns the slice it returned before has no news; a source that has to end
+// before its successor begins is followed up all the same.
+func TestSameAnswerIsNoNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		let := make(chan struct{})
+		first, second := hanging(let), healthy()
+		before, after := []Spec{first.spec("n1", 10*time.Second, 5*time.Second)}, []Spec{second.spec("n1", 20*time.Second, 5*time.Second)}
+		var changed atomic.Bool
+		var asked atomic.Int32
+		says := func(*metric.Facts) []Spec {
+			asked.Add(1)
+			if changed.Load() {
+				return after
+			}
+			return before
+		}
+		log := newDiary()
+		m := New(Options{
+			Providers: []Provider{asks(says)},
+			Sinks:     []NamedSink{log.named()},
+			Refresh:   time.Second,
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- m.Run(ctx) }()
+		time.Sleep(1500 * time.Millisecond) // a read hangs
+		changed.Store(true)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if n := second.rounds.Load(); n != 0 {
+			t.Errorf("the successor was read %d times beside the one before, want 0", n)
+		}
+		close(let)
+		time.Sleep(7 * time.Second)
+		synctest.Wait()
+		wantLines(t, "sink", log.read(), "2.5s forget test n1", "2.5s n1 1")
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if got := asked.Load(); got < 10 || !m.settled {
+			t.Errorf("asked %d times, settled %v; want at least once a second, and true", got, m.settled)
+		}
+	})
+}

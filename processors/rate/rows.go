@@ -1,0 +1,81 @@
+package rate
+
+// rows are the tracks of a source at rest, by slot. Their words lie one behind the
+// other in the order of the report, in which they are also worked on: a round that comes
+// back to a source after seconds finds none of this in the processor's caches, and
+// memory that is read from one end to the other is fetched ahead.
+type rows struct {
+	of    []row
+	words []uint64
+	waste int // words that belong to no row any more
+}
+
+// makeRows returns rows with room for n more to be added.
+func makeRows(n int) rows { return rows{of: make([]row, 0, n)} }
+
+// add appends a row of an entity that was never seen, and returns its slot.
+func (r *rows) add() (slot int32) {
+	r.of = append(r.of, row{})
+	return int32(len(r.of) - 1)
+}
+
+// adopt appends a copy of another's row.
+func (r *rows) adopt(from *rows, slot int32) int32 {
+	own := from.of[slot]
+	words := from.wordsOf(slot)
+	own.at, own.room = uint32(len(r.words)), own.n
+	r.of, r.words = append(r.of, own), append(r.words, words...)
+	return int32(len(r.of) - 1)
+}
+
+func (r *rows) empty(slot int32) bool { return r.of[slot].empty() }
+
+func (r *rows) wordsOf(slot int32) []uint64 {
+	o := &r.of[slot]
+	return r.words[o.at : o.at+o.n]
+}
+
+// line returns the line of the instance; 0 if it has none.
+func (r *rows) line(slot int32) uint32 {
+	if r.empty(slot) {
+		return 0
+	}
+	return uint32(r.wordsOf(slot)[0] >> headLine)
+}
+
+// clear makes a row one of an entity that was never seen.
+func (r *rows) clear(slot int32) {
+	r.waste += int(r.of[slot].room)
+	r.of[slot] = row{}
+}
+
+// pack puts t to rest in a row.
+func (r *rows) pack(slot int32, t *track) {
+	o := &r.of[slot]
+	words := o.pack(r.words[o.at:o.at:o.at+o.room], t)
+	if o.n = uint32(len(words)); o.n > o.room { // it has outgrown its place
+		r.waste += int(o.room)
+		o.at, o.room = uint32(len(r.words)), o.n
+		r.words = append(r.words, words...)
+	}
+}
+
+// unpack spreads a row out in t.
+func (r *rows) unpack(slot int32, t *track) { r.of[slot].unpack(r.wordsOf(slot), t) }
+
+// tidy moves the rows together if much of the memory is of no use. A row keeps the
+// room it once needed: readings that come twice or late make some longer now and then.
+func (r *rows) tidy() {
+	used := len(r.words) - r.waste
+	if 8*(cap(r.words)-used) <= used {
+		return
+	}
+	words := make([]uint64, 0, used)
+	for i := range r.of {
+		o := &r.of[i]
+		from := o.at
+		o.at = uint32(len(words))
+		words = append(words, r.words[from:from+o.room]...)
+	}
+	r.words, r.waste = words, 0
+}

@@ -1,0 +1,17 @@
+//go:build unix
+
+package kubelet
+
+import "syscall"
+
+// Connections returns how many connections are kept open at most: three quarters of the
+// files that the process may have open, so that reads under way, the API server and
+// whoever asks have room too. A kubelet beyond them is connected to anew for each read.
+// It is 0 where there is no limit that is known.
+func Connections() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	return int(min(limit.Cur, 1<<30) / 4 * 3)
+}

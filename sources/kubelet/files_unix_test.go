@@ -1,0 +1,29 @@
+//go:build unix
+
+package kubelet
+
+import (
+	"syscall"
+	"testing"
+)
+
+// A quarter of the files is left for what is no idle connection.
+func TestConnections(t *testing.T) {
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	fewer := before
+	fewer.Cur = min(before.Max, 512)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &fewer); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+			t.Error(err)
+		}
+	})
+	if got, want := Connections(), int(fewer.Cur)*3/4; got != want {
+		t.Errorf("with %d files: got %d connections, want %d", fewer.Cur, got, want)
+	}
+}
