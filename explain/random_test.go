@@ -98,8 +98,9 @@ func randomFacts(chance *rand.Rand, round int) (lines []string) {
 		}
 		lines = append(lines, fmt.Sprintf("pod %s uid=u%d node=%s phase=%s started=%ds known=%ds%s%s", name, uid, node, phase, known, known, pick(chance, "", "", "", fmt.Sprintf(" deleted=%ds", 15*round)), pick(chance, "", "", " hostnet")))
 		for _, c := range []string{"app", "log"} {
+			ended := fmt.Sprintf(" ended=%ds", max(1, 15*chance.IntN(round+1)))
 			lines = append(lines, fmt.Sprintf("container %s/%s id=c%d started=%ds%s%s", name, c, uid, known,
-				pick(chance, "", "", "", " waiting why=CrashLoopBackOff ended=1s", " terminated why=Error ended=1s", " unknown"), pick(chance, "", "", "", " sidecar", " ephemeral", " init")))
+				pick(chance, "", "", "", ended, " waiting why=CrashLoopBackOff"+ended, " terminated why=Error"+ended, " unknown"), pick(chance, "", "", "", " sidecar", " ephemeral", " init")))
 		}
 	}
 	return lines

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
+	rule "github.com/weir-metrics/weir/metric/served"
 )
 
 // Ruling is what became of one pod, container or node, of its CPU and memory
@@ -45,6 +46,7 @@ type sight struct {
 	numbered  bool // with every number that was asked for
 	ambiguous bool
 	uid       metric.PodUID
+	held      int64         // see package served
 	reason    metric.Reason // of the first number that is not there
 	lacking   bool          // its group has others: this one is never told
 }
@@ -54,7 +56,7 @@ func look(s *metric.Sample, groups ...metric.Group) sight {
 	if s == nil {
 		return sight{}
 	}
-	l := sight{reported: true, numbered: true, uid: s.Instance.UID}
+	l := sight{reported: true, numbered: true, uid: s.Instance.UID, held: rule.Held(s)}
 	for _, g := range groups {
 		if !numbered(s, g) {
 			if l.numbered {
@@ -150,6 +152,8 @@ func rulePod(p *metric.PodFacts, asked metric.Group, l sight, st *stand, read fu
 	}
 	if l.uid == "" || p.Is(l.uid) {
 		switch {
+		case l.numbered && l.held != 0 && p.EndedSince(l.held): // what is held of it has ended
+			l.reported = false
 		case l.numbered:
 			return l.ruling(g)
 		case l.lacking:

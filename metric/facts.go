@@ -172,6 +172,18 @@ func (c *ContainerFacts) Required() bool {
 	return c.State == Live && (c.Role == Regular || c.Role == Sidecar)
 }
 
+// EndedSince reports whether a container that must run has ended a run after t, in
+// nanoseconds since the Unix epoch.
+func (p *PodFacts) EndedSince(t int64) bool {
+	for i := range p.Containers {
+		c := &p.Containers[i]
+		if (c.Role == Regular || c.Role == Sidecar) && c.Past != nil && c.Past.EndedAt.UnixNano() > t {
+			return true
+		}
+	}
+	return false
+}
+
 // Container returns the facts of the container of that name, or nil.
 func (p *PodFacts) Container(name string) *ContainerFacts {
 	if p == nil {

@@ -18,10 +18,10 @@ type answer struct {
 	rolls   *rolls
 }
 
-// served reports whether the numbers of a pod may be served that was measured whole
-// under uid. p is nil if the API server does not know the pod.
-func (a *answer) served(p *metric.PodFacts, uid metric.PodUID) bool {
-	return a.facts == nil || served.Runs(p, uid)
+// served reports whether the numbers of a pod may be served that was measured whole.
+// p is nil if the API server does not know the pod.
+func (a *answer) served(p *metric.PodFacts, u *served.PodUse) bool {
+	return a.facts == nil || served.Runs(p, u.UID, u.Held)
 }
 
 // pods reads what is served of the chosen pods, in the order of names, and returns the
@@ -124,7 +124,7 @@ func unserved(running []*metric.PodFacts, r *readings) (missing []*metric.PodFac
 // lookup adds one pod and reports whether it is served. p is what the API
 // server says of it, nil if nothing.
 func (a *answer) lookup(r *readings, ref metric.PodRef, p *metric.PodFacts) bool {
-	if !a.view.Use(ref, &r.said) || !a.served(p, r.said.UID) {
+	if !a.view.Use(ref, &r.said) || !a.served(p, &r.said) {
 		return false
 	}
 	r.addPod(&r.said, r.add(newSubject(ref.Namespace, string(ref.Name), labelsOf(p))))

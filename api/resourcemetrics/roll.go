@@ -125,10 +125,10 @@ func (c *call) pod(u *served.PodUse) (who int32, ok bool) {
 	}
 	node := &c.calls[n]
 	if node.was != nil && u.Place < len(node.was.who) && node.was.who[u.Place] != unlisted {
-		return node.was.who[u.Place], true
+		return node.was.who[u.Place], u.Held == 0 || served.Runs(c.find.find(u), u.UID, u.Held)
 	}
 	p := c.find.find(u)
-	if !served.Runs(p, u.UID) {
+	if !served.Runs(p, u.UID, u.Held) {
 		return 0, false
 	}
 	if p.Node != u.Node {

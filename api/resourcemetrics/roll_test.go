@@ -89,6 +89,32 @@ func TestRoll(t *testing.T) {
 	}
 }
 
+// Numbers that are held, for the last read came between two runs of a container, end as
+// soon as the API server tells of that: in a LIST, in the next one, and in a GET.
+func TestHeldUntilTold(t *testing.T) {
+	w := newWorld()
+	web := running("shop", "web", "n1", "web", "app")
+	w.know([]*metric.NodeFacts{{Name: "n1", Ready: true}}, []*metric.PodFacts{web})
+	b := batch("n1")
+	measured(b, container(web, "app"), 0, time.Second, 1, 1).Held = 1<<metric.CPU | 1<<metric.Memory
+	w.write(t, b)
+	c, _ := client(t, serve(t, w.options()), "")
+	for _, want := range []int{1, 1, 0, 0} {
+		if want == 0 {
+			restarted := *web
+			restarted.Containers = []metric.ContainerFacts{{Name: "app", State: metric.Live, Past: metric.PastOf("", noon.Add(time.Second))}}
+			w.facts = w.facts.With(metric.FactsChange{Synced: true, At: noon, Pods: []*metric.PodFacts{&restarted}})
+		}
+		list, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) != want {
+			t.Fatalf("LIST: %d pods and %v, want %d", len(list.Items), err, want)
+		}
+		if _, err = c.MetricsV1beta1().PodMetricses("shop").Get(t.Context(), "web", metav1.GetOptions{}); (err == nil) != (want == 1) {
+			t.Fatalf("GET: %v, want it served: %v", err, want == 1)
+		}
+	}
+}
+
 // A pod that one node reports and the API server has bound to another is not remembered:
 // it may end without a change of what is known of the first.
 func TestRollElsewhere(t *testing.T) {

@@ -61,6 +61,7 @@ type PodUse struct {
 	Node metric.NodeName // that measured it
 	UID  metric.PodUID   // of the pod that was measured; empty where the source tells none
 	Over Span
+	Held int64 // see Held
 	Uses []Use // of the containers with both numbers, by name
 	// Among and Place say which pod of the node it is, where that can be said: Place is
 	// of one pod, by reference and UID, as long as Among is equal. Among is nil where
@@ -84,13 +85,28 @@ func (s Span) Oldest(o Span) Span {
 // was measured. p is nil if the API server does not know the pod, s if nothing was
 // measured of it.
 func Pod(p *metric.PodFacts, s *metric.Sample) bool {
-	return Whole(s) && Runs(p, s.Instance.UID)
+	return Whole(s) && Runs(p, s.Instance.UID, Held(s))
 }
 
 // Runs reports whether the pod that was measured under uid, which is empty where the
-// source tells none, is p and runs. p is nil if the API server does not know the pod.
-func Runs(p *metric.PodFacts, uid metric.PodUID) bool {
-	return p != nil && p.Phase == metric.Running && (uid == "" || p.Is(uid))
+// source tells none, is p and runs; and if its numbers are held, whether all that was
+// measured still does. p is nil if the API server does not know the pod.
+func Runs(p *metric.PodFacts, uid metric.PodUID, held int64) bool {
+	return p != nil && p.Phase == metric.Running && (uid == "" || p.Is(uid)) && (held == 0 || !p.EndedSince(held))
+}
+
+// Held returns as of when a pod's own sample tells its CPU, in nanoseconds since the Unix
+// epoch, if a container's is held because the last read left it out; else 0. A read in
+// the moment between two runs of a container does that, and the API server may know of
+// it only after.
+func Held(s *metric.Sample) int64 {
+	switch {
+	case s.Held&(1<<metric.CPU) == 0:
+		return 0
+	case s.Rates[metric.CPU].End != 0:
+		return s.Rates[metric.CPU].End
+	}
+	return s.Times[metric.CPU]
 }
 
 // Whole reports whether a node's or pod's own sample has both numbers. A pod's has

@@ -103,7 +103,7 @@ func (n *nodeView) mergedUse(ref metric.PodRef, rd *reader, u *rule.PodUse) bool
 	whole, kind := false, metric.Pod
 	in := func(d *directory) (from, to int) { return d.ofPod(kind, ref) }
 	n.each(in, rd, func(p *metric.Sample) bool {
-		whole, u.UID = p.Entity.Part == "" && rule.Whole(p), p.Instance.UID
+		whole, u.UID, u.Held = p.Entity.Part == "" && rule.Whole(p), p.Instance.UID, rule.Held(p)
 		return !whole
 	})
 	if !whole {
@@ -127,10 +127,15 @@ func (r *round) podUse(pod, at int, u *rule.PodUse) (next int, ok bool) {
 	if e.what.Value().part != "" {
 		return at, false
 	}
-	if _, _, ok := r.use(pod); !ok {
+	_, over, ok := r.use(pod)
+	if !ok {
 		return at, false
 	}
-	*u = rule.PodUse{PodRef: e.pod.PodRef, Node: r.dir.node, UID: e.uid(), Uses: u.Uses[:0], Among: r.dir, Place: pod - r.dir.kinds[metric.Pod]}
+	var held int64
+	if sh, _ := r.record(pod); sh.held&(1<<metric.CPU) != 0 {
+		held = over.End
+	}
+	*u = rule.PodUse{PodRef: e.pod.PodRef, Node: r.dir.node, UID: e.uid(), Held: held, Uses: u.Uses[:0], Among: r.dir, Place: pod - r.dir.kinds[metric.Pod]}
 	for end := r.dir.kinds[metric.Container+1]; at < end; at++ {
 		c := &r.dir.entries[at]
 		if c.pod != e.pod { // a directory has one key of a pod

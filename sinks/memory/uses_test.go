@@ -19,7 +19,7 @@ func usesOf(s *Snapshot, ref metric.PodRef) *rule.PodUse {
 	if !rule.Whole(own) {
 		return nil
 	}
-	u := &rule.PodUse{PodRef: ref, Node: own.Entity.Node, UID: own.Instance.UID}
+	u := &rule.PodUse{PodRef: ref, Node: own.Entity.Node, UID: own.Instance.UID, Held: rule.Held(own)}
 	for _, c := range containers {
 		if use, over, ok := rule.UseOf(c); ok {
 			u.Uses, u.Over = append(u.Uses, use), u.Over.Oldest(over)

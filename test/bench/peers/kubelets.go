@@ -101,7 +101,7 @@ func serveKubelets(ctx context.Context, s Shape, ca, kubeconfig string, out *jso
 func wholeMilliseconds() time.Time { return time.Now().Truncate(time.Millisecond) }
 
 // newSeeder returns a seeder that the client does not slow down. Nodes report once
-// in five minutes, as kubelets do when nothing has changed.
+// in five minutes, as kubelets do when nothing has changed, and what has after a second.
 func newSeeder(fleet *simulator.Fleet, kubeconfig string, port int) (*seed.Seeder, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -116,5 +116,5 @@ func newSeeder(fleet *simulator.Fleet, kubeconfig string, port int) (*seed.Seede
 	if err != nil {
 		return nil, fmt.Errorf("make log: %w", err)
 	}
-	return seed.New(seed.Options{Client: client, Fleet: fleet, Port: port, Heartbeat: 5 * time.Minute, Workers: 32, Log: log}), nil
+	return seed.New(seed.Options{Client: client, Fleet: fleet, Port: port, Heartbeat: 5 * time.Minute, Interval: time.Second, Workers: 32, Log: log}), nil
 }
