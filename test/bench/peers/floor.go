@@ -27,8 +27,9 @@ type fetched struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// beat is weir's: nodes that are due within it are read together. The floor has the same
-// rhythm, for a fetch alone costs a process with cold caches twice as much.
+// beat is weir's: nodes that are due within it are read together. The stricter of the
+// floors has the same rhythm, for a fetch alone costs a process with cold caches twice as
+// much or more.
 const beat = 250 * time.Millisecond
 
 // newFloor returns the command that fetches every node's resource metrics once a
@@ -36,7 +37,7 @@ const beat = 250 * time.Millisecond
 func newFloor() *cobra.Command {
 	var ca string
 	var nodes, port int
-	var resolution time.Duration
+	var resolution, together time.Duration
 	var asPeer bool
 	c := &cobra.Command{
 		Use: "floor", Hidden: true, Args: cobra.NoArgs,
@@ -54,13 +55,14 @@ func newFloor() *cobra.Command {
 				urls = append(urls, fmt.Sprintf("https://%s:%d/metrics/resource", n.Address, port))
 			}
 			fleet = nil // what is measured is the fetching
-			return fetch(cmd.Context(), client, urls, resolution, json.NewEncoder(cmd.OutOrStdout()))
+			return fetch(cmd.Context(), client, urls, resolution, together, json.NewEncoder(cmd.OutOrStdout()))
 		},
 	}
 	c.Flags().StringVar(&ca, "ca-file", "", "the kubelets' authority")
 	c.Flags().IntVar(&nodes, "nodes", 1, "number of nodes")
 	c.Flags().IntVar(&port, "port", 10250, "port of the kubelets")
 	c.Flags().DurationVar(&resolution, "resolution", 15*time.Second, "time between two fetches of a node")
+	c.Flags().DurationVar(&together, "together", 0, "nodes that are due within so long of each other are fetched together")
 	c.Flags().BoolVar(&asPeer, "as-peer", false, "by the transport that metrics-server uses: HTTP/2 and gzip; without, HTTP/1.1 without compression")
 	return c
 }
@@ -87,13 +89,14 @@ func fetcher(ca string, asPeer bool) (*http.Client, error) {
 	}, nil
 }
 
-// fetch gets each URL once a resolution, spread over it in beats.
-func fetch(ctx context.Context, client *http.Client, urls []string, resolution time.Duration, out *json.Encoder) error {
+// fetch gets each URL once a resolution, spread evenly over it; those due within the same
+// span of together at once.
+func fetch(ctx context.Context, client *http.Client, urls []string, resolution, together time.Duration, out *json.Encoder) error {
 	var scrapes, failed, size atomic.Int64
 	var wait sync.WaitGroup
 	for i, url := range urls {
 		wait.Go(func() {
-			first := time.NewTimer((resolution * time.Duration(i) / time.Duration(len(urls))).Truncate(beat))
+			first := time.NewTimer((resolution * time.Duration(i) / time.Duration(len(urls))).Truncate(together))
 			defer first.Stop()
 			select {
 			case <-ctx.Done():

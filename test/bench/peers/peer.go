@@ -28,6 +28,7 @@ const (
 	weirName  = "weir"
 	peerName  = "metrics-server"
 	plainName = "fetch, HTTP/1.1 plain"
+	beatFetch = "fetch, HTTP/1.1 plain, in weir's beats"
 	peerFetch = "fetch, HTTP/2 gzip"
 )
 

@@ -99,7 +99,7 @@ func (o Options) scenario(ctx context.Context, name, dir string, say func(string
 			say("%s, round %d of %d: %s", name, round+1, rounds, program)
 			return &Turn{Scenario: name, Round: round + 1, Program: program, Values: map[string]float64{}, Requests: map[string][]float64{}}
 		}
-		for _, floor := range []string{plainName, peerFetch} {
+		for _, floor := range []string{plainName, beatFetch, peerFetch} {
 			t := begin(floor)
 			if err := w.floor(ctx, self, floor, t); err != nil {
 				return err

@@ -87,12 +87,15 @@ func rows(turns []Turn, scenario string) []row {
 		return r
 	}
 
-	floor := mid(plainName, "cpu")
-	over := both(mid, "cpu", "the same over the plain fetch floor", "×", 0)
-	over.weir, over.peer = over.weir/floor, over.peer/floor
+	over := func(floor, title string) row {
+		r, least := both(mid, "cpu", title, "×", 0), mid(floor, "cpu")
+		r.weir, r.peer = r.weir/least, r.peer/least
+		return r
+	}
 	table := []row{
 		both(mid, "cpu", "CPU per node-scrape", "µs", 0.65),
-		absolute(over, 1.25),
+		absolute(over(plainName, "the same over the plain fetch floor"), 1.25),
+		over(beatFetch, "the same over that floor in weir's beats"),
 		both(most, "failed", "reads of nodes that failed meanwhile", "", 0),
 		full(turns, scenario, both(mid, "rss", "resident, steady", "MiB", 0.5)),
 		both(most, "peak", "resident, peak", "MiB", 0),
@@ -198,7 +201,7 @@ func (r *Result) render(as style) string {
 			cells = append(cells, []string{l.title, l.unit, number(l.weir), number(l.peer), number(l.ratio()), l.wanted(), l.holds()})
 		}
 		fmt.Fprintf(&b, "\n%s", as(cells))
-		for _, name := range []string{plainName, peerFetch} {
+		for _, name := range []string{plainName, beatFetch, peerFetch} {
 			fmt.Fprintf(&b, "\n%s: %s µs of CPU for %s bytes", name, number(r.middle(scenario, name, "cpu")), number(r.middle(scenario, name, "bytes")))
 		}
 		b.WriteString("\n")

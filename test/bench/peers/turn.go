@@ -200,6 +200,9 @@ func (w *world) floor(ctx context.Context, self, name string, turn *Turn) error 
 		"floor", "--ca-file=" + w.ca, fmt.Sprintf("--nodes=%d", o.Shape.Nodes), fmt.Sprintf("--port=%d", w.port),
 		"--resolution=" + o.Resolution.String(), fmt.Sprintf("--as-peer=%v", name == peerFetch),
 	}
+	if name == beatFetch {
+		args = append(args, "--together="+beat.String())
+	}
 	c, err := start(w.dir, "floor", self, args...)
 	if err != nil {
 		return err
