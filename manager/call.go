@@ -89,7 +89,8 @@ func (c *caller) call(ctx context.Context, f fill, b *metric.Batch, lost func(er
 	c.start(t, lost)
 	err = guarded(t, f, b)
 	kept = c.finish()
-	late := t.Err() != nil
+	// Who waits on the deadline itself, as a dial does, may end before the watchdog comes.
+	late := t.Err() != nil || !time.Now().Before(t.deadline)
 	t.end(context.Canceled) // for what may still wait for it
 	if !kept {
 		return false, nil

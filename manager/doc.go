@@ -46,7 +46,7 @@
 //	offset.go     pure: when rounds are due
 //	runner.go     the life of one source: waiting, a round, waiting
 //	round.go      one round: read → process → publish
-//	call.go       one call of a source: slot, deadline, panic, abandonment
+//	call.go       one call of a source: slot, deadline, panic, abandonment; term.go its context
 //	slots.go      the bounded number of neighbours
 //	play.go       rounds that were recorded, instead of sources
 //	outlet.go     the writes of one sink; queue.go its queue; sinks.go how it fares

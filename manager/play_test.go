@@ -155,3 +155,32 @@ func TestWhatIsRecordedPlays(t *testing.T) {
 		}
 	})
 }
+
+// A verdict that a processor gives before the first sample of a round outlasts that sample, in a
+// batch that is played as in one that is read.
+func TestVerdictBeforeTheFirstSample(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		holds := does(func(_ *metric.Facts, b *metric.Batch, _ time.Time) {
+			b.Verdicts = append(b.Verdicts, metric.Verdict{Reason: metric.Stale})
+			b.Add(metric.Entity{Kind: metric.Node, Node: b.Node})
+		})
+		var got []int
+		counts := writes(func(_ context.Context, b *metric.Batch) error {
+			got = append(got, len(b.Verdicts))
+			return nil
+		})
+		failed := &tape{}
+		for range 3 {
+			failed.takes = append(failed.takes, take{b: &metric.Batch{Source: "k", Node: "n", Err: io.ErrUnexpectedEOF}})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := New(Options{
+			Player: failed, Pipeline: func(Spec) []Processor { return []Processor{holds} },
+			Sinks: []NamedSink{{Name: "counts", Sink: counts}},
+		}).Run(ctx)
+		if diff := cmp.Diff([]int{1, 1, 1}, got); err != nil || diff != "" {
+			t.Errorf("verdicts of each round (-want +got), and %v:\n%s", err, diff)
+		}
+	})
+}

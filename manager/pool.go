@@ -57,12 +57,13 @@ func (p *pool) get() *metric.Batch {
 	return b
 }
 
-// furnish gives an empty batch the memory of an earlier one, if there is some.
+// furnish gives a batch that has no sample yet the memory of an earlier one, if there is
+// some.
 func (p *pool) furnish(b *metric.Batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := pop(&p.mu.rooms)
-	b.Samples, b.Verdicts = r.samples, r.verdicts
+	b.Samples, b.Verdicts = r.samples, append(r.verdicts, b.Verdicts...)
 }
 
 // recycle takes b and its witness back.

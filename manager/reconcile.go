@@ -28,7 +28,7 @@ func (m *Manager) follow() {
 	var gone []*runner
 	m.mu.Lock()
 	for name, r := range m.mu.sources {
-		if spec, ok := wanted[name]; !ok || !same(spec, r.spec) {
+		if spec, ok := wanted[name]; !ok || !same(spec, r.spec) || r.ending() {
 			gone = append(gone, r)
 		}
 	}

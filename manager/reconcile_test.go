@@ -55,3 +55,39 @@ func TestSameAnswerIsNoNews(t *testing.T) {
 		}
 	})
 }
+
+// A source that was no longer wanted, and is wanted again before it has ended, begins anew when
+// it has.
+func TestWantedAgainBeforeItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		let := make(chan struct{})
+		hangs := hanging(let)
+		here, nowhere := []Spec{hangs.spec("n1", 10*time.Second, 5*time.Second)}, []Spec{}
+		var says atomic.Pointer[[]Spec]
+		says.Store(&here)
+		log := newDiary()
+		m := New(Options{
+			Providers: []Provider{asks(func(*metric.Facts) []Spec { return *says.Load() })},
+			Sinks:     []NamedSink{log.named()},
+			Refresh:   300 * time.Millisecond,
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- m.Run(ctx) }()
+		time.Sleep(time.Second) // a read hangs
+		says.Store(&nowhere)
+		time.Sleep(400 * time.Millisecond)
+		says.Store(&here)
+		time.Sleep(400 * time.Millisecond)
+		close(let)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := hangs.rounds.Load(); n < 3 {
+			t.Errorf("read %d times in a minute, want every ten seconds", n)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}

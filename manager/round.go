@@ -42,7 +42,6 @@ func (r *runner) finish(b *metric.Batch) {
 	}
 	// Asked now, for processors put what they hold into an empty batch.
 	r.answered = !b.Failed()
-	b.Furnish()
 	raw := r.lead(b, r.m.options.Facts(), time.Now())
 	if r.ctx.Err() != nil {
 		return // while a witness was asked
@@ -55,6 +54,7 @@ func (r *runner) finish(b *metric.Batch) {
 // lead leads b through the pipeline, and returns what it was before for those
 // who record that.
 func (r *runner) lead(b *metric.Batch, facts *metric.Facts, now time.Time) (raw item) {
+	b.Furnish() // processors give verdicts before samples
 	if len(r.m.recorders) > 0 {
 		raw = item{batch: r.copyOf(b), facts: facts, now: now}
 	}

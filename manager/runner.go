@@ -163,6 +163,13 @@ func (r *runner) stop() (first bool) {
 	return true
 }
 
+// ending reports whether stop was called.
+func (r *runner) ending() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.stopping
+}
+
 // end is the last that happens to a source: it is closed, its state freed and
 // the sinks are told. It is called once, and no round runs.
 func (r *runner) end() {

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,5 +68,28 @@ func TestReadIsTold(t *testing.T) {
 		if len(ends) != 2 || ends[1] != context.Canceled {
 			t.Errorf("after the end: got %v, want another, %v", ends, context.Canceled)
 		}
+	})
+}
+
+// A read that waits on the deadline itself and ends with it, as a dial does, is late, whether or
+// not the watchdog came first.
+func TestEndAtTheDeadlineIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dials := &place{read: func(ctx context.Context, _ int, _ *metric.Batch) error {
+			deadline, _ := ctx.Deadline()
+			time.Sleep(time.Until(deadline))
+			return os.ErrDeadlineExceeded
+		}}
+		r := quiet(Options{}, dials)
+		prompt := 0
+		for range 50 {
+			if r.round(); !r.caller.late {
+				prompt++
+			}
+		}
+		if prompt > 0 {
+			t.Errorf("%d of 50 reads that ended at their deadline count as prompt, want none", prompt)
+		}
+		r.end()
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -198,6 +199,32 @@ func TestContext(t *testing.T) {
 			t.Errorf("%s: got %d idle connections, want none", says, got)
 		}
 		srv.Close()
+	}
+	// A kept connection, whose second request is waited for without a buffer.
+	var unanswered atomic.Int32
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/nothing" {
+			unanswered.Add(1)
+			nothing(w, r)
+		}
+		_, _ = io.WriteString(w, "hello")
+	}))
+	defer srv.Close()
+	tr := newTransport(t, Options{TLS: &tls.Config{InsecureSkipVerify: true}})
+	for _, want := range []error{context.DeadlineExceeded, context.Canceled} {
+		wantHello(t, tr, srv.URL)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		if want == context.Canceled {
+			ctx, cancel = context.WithCancel(t.Context())
+			time.AfterFunc(30*time.Millisecond, cancel)
+		}
+		if _, err := get(ctx, tr, srv.URL+"/nothing"); !errors.Is(err, want) {
+			t.Errorf("on a kept connection: got error %v, want %v", err, want)
+		}
+		cancel()
+	}
+	if got := unanswered.Load(); got > 2 {
+		t.Errorf("on a kept connection: asked %d times, want 2, for there is no second try", got)
 	}
 	// A server that accepts and says nothing at all, not even TLS.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
