@@ -173,11 +173,12 @@ func (c *ContainerFacts) Required() bool {
 }
 
 // EndedSince reports whether a container that must run has ended a run after t, in
-// nanoseconds since the Unix epoch.
+// nanoseconds since the Unix epoch, or in the second of t: the API server cuts times.
 func (p *PodFacts) EndedSince(t int64) bool {
+	second := time.Unix(0, t).Truncate(time.Second)
 	for i := range p.Containers {
 		c := &p.Containers[i]
-		if (c.Role == Regular || c.Role == Sidecar) && c.Past != nil && c.Past.EndedAt.UnixNano() > t {
+		if (c.Role == Regular || c.Role == Sidecar) && c.Past != nil && !c.Past.EndedAt.Before(second) {
 			return true
 		}
 	}

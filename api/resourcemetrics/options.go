@@ -21,8 +21,8 @@ type View interface {
 	// to serve, parts included, in the order of metric.Entity.Compare, until it
 	// returns false. The sample is good until do returns.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
-	// EachUse calls do for every pod that was measured whole, each once and in no
-	// order, until it returns false. u is good until do returns.
+	// EachUse calls do for every pod that was measured whole, each once and those of a
+	// node together, until it returns false. u is good until do returns.
 	EachUse(do func(u *served.PodUse) bool)
 	// Use makes u what EachUse says of one pod, in the memory that u has, and
 	// reports whether it says anything.

@@ -135,9 +135,11 @@ func (a *answer) lookup(r *readings, ref metric.PodRef, p *metric.PodFacts) bool
 // returns how many run in all.
 func (a *answer) scan(r *readings, c choice) (running int) {
 	known := a.rolls.get()
-	r.grow(len(known.who))
 	roll := call{roll: known, facts: a.facts, find: neighbours{facts: a.facts}}
 	everything := c.everything()
+	if everything {
+		r.grow(len(known.who))
+	}
 	a.view.EachUse(func(u *served.PodUse) bool {
 		who, ok := roll.pod(u)
 		if !ok {

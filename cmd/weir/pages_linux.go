@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -17,26 +18,50 @@ func dropBinaryPages() error {
 	if err != nil {
 		return fmt.Errorf("find the binary: %w", err)
 	}
-	maps, err := os.ReadFile("/proc/self/maps")
+	smaps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
 		return fmt.Errorf("read what is mapped: %w", err)
 	}
-	for line := range strings.Lines(string(maps)) {
-		var from, to uintptr
-		var may string
-		if !strings.HasSuffix(line, " "+binary+"\n") {
-			continue
-		}
-		if _, err := fmt.Sscanf(line, "%x-%x %s ", &from, &to, &may); err != nil {
-			return fmt.Errorf("read what is mapped: %q: %w", line, err)
-		}
-		if strings.Contains(may, "w") {
-			continue // variables
-		}
+	all, err := onlyRead(string(smaps), binary)
+	if err != nil {
+		return fmt.Errorf("read what is mapped: %w", err)
+	}
+	for _, m := range all {
 		// unix.Madvise takes a slice, and this is no memory of Go's.
-		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED); errno != 0 {
-			return fmt.Errorf("let go of %q: %w", line, errno)
+		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, m.from, m.to-m.from, unix.MADV_DONTNEED); errno != 0 {
+			return fmt.Errorf("let go of %x-%x: %w", m.from, m.to, errno)
 		}
 	}
 	return nil
+}
+
+// mapping is a stretch of addresses.
+type mapping struct{ from, to uintptr }
+
+// onlyRead returns the mappings of a binary that are as the file has them, by what
+// /proc/PID/smaps says. Variables are not; nor is what a linker has written at the start
+// and made read-only since, as it does with the addresses in a binary that may lie anywhere:
+// without them the process ends at once.
+func onlyRead(smaps, binary string) (all []mapping, err error) {
+	var last mapping
+	ours := false
+	for line := range strings.Lines(smaps) {
+		key, rest, _ := strings.Cut(line, " ")
+		switch {
+		case !strings.HasSuffix(key, ":"):
+			var may string
+			if _, err = fmt.Sscanf(line, "%x-%x %s ", &last.from, &last.to, &may); err != nil {
+				return nil, fmt.Errorf("%q: %w", line, err)
+			}
+			ours = strings.HasSuffix(line, " "+binary+"\n") && !strings.Contains(may, "w")
+		case ours && key == "Anonymous:":
+			if strings.TrimSpace(rest) == "0 kB" {
+				all = append(all, last)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("nothing of the binary is only read")
+	}
+	return all, nil
 }

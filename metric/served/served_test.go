@@ -43,13 +43,14 @@ func TestPod(t *testing.T) {
 	half.Values.Delete(metric.MemoryWorkingSet)
 	f("CPU alone", running, half, false)
 	held := sample("a", 1, 1)
-	held.Held, held.Rates[metric.CPU] = 1<<metric.CPU, metric.Window{End: 5e9, Length: time.Second}
+	held.Held, held.Rates[metric.CPU] = 1<<metric.CPU, metric.Window{End: 5.7e9, Length: time.Second}
 	ended := func(at int64, role metric.Role) *metric.PodFacts {
 		c := metric.ContainerFacts{Name: "app", State: metric.Live, Role: role, Past: metric.PastOf("", time.Unix(at, 0))}
 		return &metric.PodFacts{UID: "a", Phase: metric.Running, Containers: []metric.ContainerFacts{c}}
 	}
 	f("held, and nothing has ended", running, held, true)
-	f("held since after a run ended", ended(5, metric.Regular), held, true)
+	f("held since after a run ended", ended(4, metric.Regular), held, true)
+	f("held of a run that has ended in that second, perhaps after", ended(5, metric.Regular), held, false)
 	f("held of a run that has ended", ended(6, metric.Regular), held, false)
 	f("held of a sidecar's", ended(6, metric.Sidecar), held, false)
 	f("held while init has ended", ended(6, metric.Init), held, true)
