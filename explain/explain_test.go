@@ -134,6 +134,9 @@ func agree(w *explain.World) (err error) {
 		if r.Reason.String() != why.Reason || r.Served != why.Served || r.Container != why.Container {
 			err = errors.Join(err, fmt.Errorf("%v: the survey says %v of container %q (served: %v), Why says %s of %q (%v)", p.PodRef, r.Reason, r.Container, r.Served, why.Reason, why.Container, why.Served))
 		}
+		if r.Reason == metric.Incomplete && r.Container == "" {
+			err = errors.Join(err, fmt.Errorf("%v: it is Incomplete, and nothing says why: %+v, facts %+v", p.PodRef, r, p))
+		}
 		e, known := w.Pod(p.PodRef)
 		if !known || len(e.Findings) < 2 || e.Summary == "" {
 			err = errors.Join(err, fmt.Errorf("%v has no explanation", p.PodRef))

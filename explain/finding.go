@@ -26,11 +26,15 @@ func (f *file) best(kind metric.Kind, name string, g metric.Group) *standing {
 		if s.Reason == metric.OtherNode || kind == metric.Pod && unheard(&s.Verdict) {
 			continue
 		}
+		mine := standOf(&s.Verdict, s.since)
+		if f.facts != nil && mine.overtaken(f.facts) {
+			continue
+		}
 		if best == nil {
 			best = s
 			continue
 		}
-		mine, theirs := standOf(&s.Verdict, s.since), standOf(&best.Verdict, best.since)
+		theirs := standOf(&best.Verdict, best.since)
 		if mine.before(&theirs) || !theirs.before(&mine) && s.Group == g && best.Group != g {
 			best = s
 		}

@@ -179,7 +179,9 @@ func rulePod(p *metric.PodFacts, asked metric.Group, l sight, st *stand, read fu
 		return Ruling{Reason: metric.OldPod, group: g, evidence: metric.Evidence{
 			Rule: "uid", Got: metric.Sight{UID: l.uid}, Other: metric.Sight{UID: p.UID, Start: nanos(p.Started)},
 		}}
-	case l.reported && !other && l.short().Layer() != metric.LayerLife: // else the API server has since said otherwise
+	case l.reported && !other && l.short().Layer() != metric.LayerLife && l.short() != metric.Incomplete:
+		// Else the API server has since said otherwise, of the pod or of the container
+		// for which it was incomplete.
 		return Ruling{Reason: l.short(), group: g}
 	}
 	return late(asked, p.Node, began(p), read())

@@ -89,6 +89,21 @@ func (s *stand) dropped() Ruling {
 	return Ruling{Reason: metric.OverLimit, Since: s.since, group: s.group, evidence: metric.Evidence{Limit: s.limit}}
 }
 
+// overtaken reports whether p says of its own life, or of a container's, that what s says
+// of it is over. What stands besides is then the reason.
+func (s *stand) overtaken(p *metric.PodFacts) bool {
+	switch s.reason {
+	case metric.PodPending, metric.PodFinished:
+		return p.Phase == metric.Running
+	case metric.PodTerminating:
+		return p.Deleted.IsZero()
+	case metric.ContainerNotStarted, metric.ContainerFinished:
+		c := p.Container(s.name)
+		return c != nil && c.State == metric.Live
+	}
+	return false
+}
+
 // outdated reports whether the API server has since said that s no longer holds
 // of p.
 func (s *stand) outdated(p *metric.PodFacts, read *reading) bool {
@@ -98,15 +113,10 @@ func (s *stand) outdated(p *metric.PodFacts, read *reading) bool {
 	if !read.last.IsZero() && read.last.Before(p.KnownAt) && s.since.Before(p.KnownAt) {
 		return true // it was said of an earlier pod of this name
 	}
-	switch s.reason {
-	case metric.PodPending, metric.PodFinished:
-		return p.Phase == metric.Running
-	case metric.PodTerminating:
-		return p.Deleted.IsZero()
-	case metric.ContainerNotStarted, metric.ContainerFinished:
+	if s.reason == metric.ContainerNotStarted || s.reason == metric.ContainerFinished {
 		return p.Container(s.name) != nil // what it is now was asked before
 	}
-	return false
+	return s.overtaken(p)
 }
 
 // speaks reports whether v can be why CPU or memory is not served.

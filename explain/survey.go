@@ -33,9 +33,10 @@ type nodeStand struct {
 // podStand is what is known of a pod.
 type podStand struct {
 	sight
-	looked bool      // for its sample, where it is bound
-	best   *stand    // what stands against it; nil if nothing is
-	doubt  time.Time // since when the instance is one chosen among equals
+	facts  *metric.PodFacts // nil if the API server does not know it
+	looked bool             // for its sample, where it is bound
+	best   *stand           // what stands against it; nil if nothing is
+	doubt  time.Time        // since when the instance is one chosen among equals
 }
 
 // Survey answers for many.
@@ -89,6 +90,7 @@ func (s *Survey) on(name metric.NodeName) *nodeStand {
 	s.nodes[name] = n
 	pods := make([]podStand, len(bound))
 	for i, p := range bound {
+		pods[i].facts = p
 		n.pods[p.PodRef] = &pods[i]
 	}
 	if !s.few && s.w.View != nil {
@@ -150,7 +152,8 @@ func (s *Survey) hear(p *podStand, v *metric.Verdict, since time.Time) {
 		}
 		return
 	}
-	if unheard(v) {
+	st := standOf(v, since)
+	if unheard(v) || p.facts != nil && st.overtaken(p.facts) {
 		return
 	}
 	if len(s.about) == 0 {
@@ -163,7 +166,6 @@ func (s *Survey) hear(p *podStand, v *metric.Verdict, since time.Time) {
 	if !speaksOf(v, g) {
 		return
 	}
-	st := standOf(v, since)
 	if p.best == nil || st.before(p.best) || !p.best.before(&st) && st.group == g && p.best.group != g {
 		p.best = &st
 	}

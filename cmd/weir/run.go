@@ -77,6 +77,8 @@ func start(cmd *cobra.Command, c *config, p *plan) error {
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", address)
 	}
-	defer dropStart(log).Stop()
+	if p.Eviction == nil { // whose code is wanted at once when memory is short
+		defer dropStart(log).Stop()
+	}
 	return d.run(cmd.Context())
 }
