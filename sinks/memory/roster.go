@@ -6,7 +6,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// view is what one source last said of one node. It is immutable.
+// view is what one source last said of one node. As a part of a Snapshot it is
+// immutable.
 type view struct {
 	source      string
 	clock       int64 // nanoseconds; 0 if unknown

@@ -9,7 +9,7 @@ import (
 )
 
 // round is one round of one source: a directory, and the numbers in its order.
-// It is immutable.
+// As a part of a Snapshot it is immutable.
 //
 // data holds a record for each entry, at entry.at, as its shape says:
 //
