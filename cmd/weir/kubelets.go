@@ -77,7 +77,7 @@ func (k *kubelets) Sources(facts *metric.Facts) []manager.Spec {
 
 // count says, when it comes to that, that not every kubelet's connection is kept.
 func (k *kubelets) count(targets int) {
-	kept := kubelet.Connections()
+	kept := k.plan.MaxIdle
 	crowded := kept > 0 && targets > kept
 	if crowded && !k.crowded {
 		k.log.Warn("not every kubelet's connection can be kept open: each read of the others connects anew, at twice the cost; raise the limit of open files (LimitNOFILE, ulimit -n)",

@@ -4,10 +4,9 @@ package kubelet
 
 import "syscall"
 
-// Connections returns how many connections are kept open at most: three quarters of the
-// files that the process may have open, so that reads under way, the API server and
-// whoever asks have room too. A kubelet beyond them is connected to anew for each read.
-// It is 0 where there is no limit that is known.
+// Connections returns how many connections a process should keep open at most: three
+// quarters of the files that it may have open, so that reads under way, the API server and
+// whoever asks have room too. It is 0 where there is no limit that is known.
 func Connections() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

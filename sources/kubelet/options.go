@@ -73,6 +73,9 @@ type Options struct {
 	// MaxConcurrent bounds the reads at one time. Default
 	// DefaultMaxConcurrent.
 	MaxConcurrent int
+	// MaxIdle bounds the connections that are kept open between reads; kubelets beyond it
+	// are connected to anew for each. Default Connections().
+	MaxIdle int
 	// Gzip asks for compressed payloads, for links on which bytes are dear: to
 	// pack and unpack them costs both sides more CPU than to encrypt and send
 	// them as they are.
@@ -107,6 +110,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
+	}
+	if o.MaxIdle == 0 {
+		o.MaxIdle = Connections()
 	}
 	if o.MaxBytes == 0 {
 		o.MaxBytes = DefaultMaxBytes

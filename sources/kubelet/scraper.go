@@ -57,7 +57,7 @@ func New(opts Options) (*Scraper, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.transport = fetch.New(fetch.Options{TLS: tlsConfig, MaxIdle: Connections()})
+	s.transport = fetch.New(fetch.Options{TLS: tlsConfig, MaxIdle: opts.MaxIdle})
 	if s.carrier, err = s.identified(); err != nil {
 		return nil, err
 	}
