@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
+	"github.com/weir-metrics/weir/sources/kubelet/fetch"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
 	"github.com/weir-metrics/weir/sources/kubelet/statscontainer"
@@ -52,7 +53,7 @@ type Source interface {
 
 // Open returns the source for a target. It does no I/O.
 func (s *Scraper) Open(t Target) Source {
-	n := &Node{target: t, scraper: s, view: viewOf(s.opts.Endpoint)}
+	n := &Node{target: t, scraper: s, view: s.viewOf(s.opts.Endpoint)}
 	if t.Path != "" {
 		n.view.path = t.Path
 	}
@@ -64,7 +65,7 @@ func (s *Scraper) Open(t Target) Source {
 }
 
 // viewOf returns the view of an endpoint, with a parser of its own.
-func viewOf(e Endpoint) *view {
+func (s *Scraper) viewOf(e Endpoint) *view {
 	switch e {
 	case Summary:
 		return &view{path: "/stats/summary", clock: summary.Clock, parser: summary.New()}
@@ -73,7 +74,7 @@ func viewOf(e Endpoint) *view {
 	case Container:
 		return &view{path: "/stats/container/", body: statscontainer.Query, clock: statscontainer.Clock, parser: statscontainer.New()}
 	default:
-		return &view{path: "/metrics/resource", clock: resource.Clock, parser: resource.New()}
+		return &view{path: "/metrics/resource", clock: resource.Clock, parser: resource.Sharing(&s.rooms)}
 	}
 }
 
@@ -90,7 +91,7 @@ func (n *Node) Read(ctx context.Context, b *metric.Batch) error {
 // Testify fills b with the CPU and memory that /stats/summary reports, which
 // names the UIDs of pods. It is asked seldom, so nothing is remembered for it.
 func (t Testifier) Testify(ctx context.Context, b *metric.Batch) error {
-	v := viewOf(Summary)
+	v := t.scraper.viewOf(Summary)
 	v.query = "only_cpu_and_memory=true"
 	v.url = t.url(v)
 	return t.read(ctx, v, b)
@@ -167,7 +168,7 @@ func (n *Node) fetch(ctx context.Context, v *view) (*buffer, error) {
 		return nil, fail(classify(err), "read "+v.path, err)
 	}
 	defer resp.Body.Close()
-	if err := checkIdentity(resp.TLS, &n.target); err != nil {
+	if err := checkIdentity(fetch.Peer(resp), &n.target); err != nil {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {

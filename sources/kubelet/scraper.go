@@ -25,6 +25,7 @@ type Scraper struct {
 	pair      *keyPair // nil without a client certificate
 	slots     chan struct{}
 	buffers   sync.Pool // of *buffer
+	rooms     sync.Pool // of the parsers of /metrics/resource
 
 	found struct { // what Targets returned last
 		sync.Mutex

@@ -18,10 +18,10 @@ type conn struct {
 	wait   *readiness // nil if the connection tells none
 	in     incoming   // of TLS
 	to     server
-	state  *tls.ConnectionState // nil over http
-	used   time.Time            // when its last answer ended
-	closed int                  // Transport.mu.closed when it was made
-	giveUp func()               // hangUp, bound once
+	peer   string    // what Peer says
+	used   time.Time // when its last answer ended
+	closed int       // Transport.mu.closed when it was made
+	giveUp func()    // hangUp, bound once
 }
 
 // dial connects to a server, and lends the connection what is in s.
@@ -47,15 +47,16 @@ func (t *Transport) dial(ctx context.Context, to server, s *scratch) (*conn, err
 
 // secure speaks TLS on the connection from here on.
 func (c *conn) secure(ctx context.Context, config *tls.Config, s *scratch) error {
+	own := config
 	if config.ServerName == "" {
 		host, _, err := net.SplitHostPort(c.to.host)
 		if err != nil {
 			return fmt.Errorf("name the server: %w", err)
 		}
-		config = config.Clone()
-		config.ServerName = host
+		own = config.Clone()
+		own.ServerName = host
 	}
-	secured := tls.Client(c.Conn, config)
+	secured := tls.Client(c.Conn, own)
 	c.in = incomingOf(secured)
 	c.in.lend(s)
 	if err := secured.HandshakeContext(ctx); err != nil {
@@ -65,8 +66,11 @@ func (c *conn) secure(ctx context.Context, config *tls.Config, s *scratch) error
 		}
 		return err
 	}
-	state := secured.ConnectionState()
-	c.Conn, c.state = secured, &state
+	if shown := secured.ConnectionState().PeerCertificates; len(shown) > 0 {
+		c.peer = shown[0].Subject.CommonName
+	}
+	forget(secured, config)
+	c.Conn = secured
 	return nil
 }
 
@@ -115,7 +119,6 @@ func (t *Transport) ask(c *conn, req *http.Request, out []byte, s *scratch) (res
 		t.putBack(s)
 		return nil, heard, because(ctx, err)
 	}
-	resp.TLS = c.state
 	resp.Body = &body{
 		from: resp.Body, ended: resp.Body == http.NoBody, last: resp.Close || req.Close,
 		ctx: ctx, stop: stop, t: t, c: c, s: s,
@@ -185,6 +188,15 @@ type body struct {
 	t     *Transport
 	c     *conn
 	s     *scratch // nil once it is closed
+}
+
+// Peer returns whom the certificate names that the server of an answer has shown: its
+// subject's common name. It is empty over http.
+func Peer(resp *http.Response) string {
+	if b, ok := resp.Body.(*body); ok {
+		return b.c.peer
+	}
+	return ""
 }
 
 // Read reads the body, or gives the context's error if that has ended it.

@@ -13,5 +13,6 @@
 // What it leaves out: HTTP/2, proxies, redirects, cookies, pipelining, compression,
 // and streaming of a request's body. A resumed TLS session shows no certificate of
 // its own, and a caller may want to know which machine it speaks to: sessions are
-// not resumed.
+// not resumed. Of the certificate Peer tells whom it names; answers have no state of
+// TLS beside that, which would keep all of it for as long as the connection.
 package fetch

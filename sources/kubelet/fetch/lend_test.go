@@ -37,6 +37,16 @@ func TestIdleMemory(t *testing.T) {
 		if got := kept.in.raw.Cap(); got != 0 || kept.in.plain.Size() != 0 {
 			t.Errorf("got a buffer of %d bytes on an idle connection, want none", got)
 		}
+		secured := kept.Conn.(*tls.Conn)
+		if got := secured.ConnectionState(); got.PeerCertificates != nil || got.VerifiedChains != nil {
+			t.Error("an idle connection keeps certificates")
+		}
+		if hand := field[bytes.Buffer](secured, "hand"); hand == nil || hand.Cap() != 0 {
+			t.Error("an idle connection keeps its handshake")
+		}
+		if config := field[*tls.Config](secured, "config"); config == nil || *config != tr.opts.TLS {
+			t.Error("an idle connection has a configuration of its own")
+		}
 	}
 	s := &scratch{records: make([]byte, 0, recordsSize)}
 	kept.in.lend(s)

@@ -18,7 +18,8 @@ import (
 // certificates lead to the system's authorities.
 type Options struct {
 	// TLS configures connections of https. Its ServerName is the host asked,
-	// unless it is set. Default nil: the zero tls.Config.
+	// unless it is set; sessions are not resumed, nor connections negotiated anew,
+	// whatever it says. Default nil: the zero tls.Config.
 	TLS *tls.Config
 	// Dial connects. Default: a net.Dialer with TCP keep-alive.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -84,6 +85,8 @@ func New(opts Options) *Transport {
 	if opts.TLS == nil {
 		opts.TLS = new(tls.Config)
 	}
+	opts.TLS = opts.TLS.Clone()
+	opts.TLS.SessionTicketsDisabled, opts.TLS.Renegotiation = true, tls.RenegotiateNever
 	if opts.Dial == nil {
 		opts.Dial = (&net.Dialer{KeepAlive: keepAlive}).DialContext
 	}

@@ -4,20 +4,28 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/weir-metrics/weir/metric"
 )
 
-// names are the subjects of the last payload in the order it had them, and those
-// that are new in this one. A line is recognised by comparing it with what a kubelet
-// would write of the subject that is expected there, so that nothing is kept of
-// the lines themselves. Lines that are written otherwise, or stand elsewhere, are read
-// label by label.
+// names are the subjects of the last payload in the order it had them and, while there
+// is one in hand, those that are new in it. A line is recognised by comparing it with
+// what a kubelet would write of the subject that is expected there, so that nothing is
+// kept of the lines themselves. Lines that are written otherwise, or stand elsewhere, are
+// read label by label.
 type names struct {
-	body     []byte // the present payload
-	layout   *metric.Layout
+	body   []byte // the present payload
+	layout *metric.Layout
+	known  int // how many subjects are in layout; others are new
+	// firsts are the places in layout of those that are known; nil where each has the
+	// place of its own index.
+	firsts  []int32
+	escaped bool // the names of some may not stand in labels as they are
+	// subjects are those of the present payload, in memory lent by rooms for it.
 	subjects []subject
-	known    int // how many subjects are in layout; the others are new
+	rooms    *sync.Pool
+	room     *[]subject
 	// added are the entities that are not in layout, behind whose they count.
 	added []metric.Entity
 	// orders holds, for each family, the subjects as its lines name them: not every
@@ -52,12 +60,22 @@ const near = 3
 // begin readies n for a payload of that node.
 func (n *names) begin(node metric.NodeName, body []byte) {
 	if n.layout == nil || len(n.layout.Entities) > 0 && n.layout.Entities[0].Node != node {
-		*n = names{layout: &metric.Layout{}}
+		*n = names{layout: &metric.Layout{}, rooms: n.rooms}
 	}
 	n.body = body
+	if n.room, _ = n.rooms.Get().(*[]subject); n.room == nil {
+		n.room = new([]subject)
+	}
+	n.subjects = slices.Grow((*n.room)[:0], n.known)[:n.known]
 	for i := range n.subjects {
-		s := &n.subjects[i]
-		s.start, s.sample, s.twins, s.came, s.size = 0, 0, 0, 0, 0
+		s := subject{entity: int32(i), plain: true}
+		if n.firsts != nil {
+			s.entity = n.firsts[i]
+		}
+		if n.escaped {
+			s.plain = plain(&n.layout.Entities[s.entity])
+		}
+		n.subjects[i] = s
 	}
 }
 
@@ -268,16 +286,24 @@ func (n *names) learn(samples []metric.Sample, base int) {
 	}
 	n.orders = orders
 	n.layout, n.subjects, n.known = layout, subjects, len(subjects)
+	n.firsts, n.escaped = nil, slices.ContainsFunc(subjects, func(s subject) bool { return !s.plain })
+	if n.known < len(samples) {
+		n.firsts = make([]int32, n.known)
+		for i := range subjects {
+			n.firsts[i] = subjects[i].entity
+		}
+	}
 }
 
-// end forgets what is new and was not learned.
+// end forgets what is new and was not learned, and gives the memory back.
 func (n *names) end() {
 	if len(n.subjects) > n.known {
-		n.subjects = n.subjects[:n.known]
 		for f := range n.orders {
 			// It is no shared one that has some.
 			n.orders[f].subjects = slices.DeleteFunc(n.orders[f].subjects, func(i int32) bool { return int(i) >= n.known })
 		}
 	}
-	n.body, n.added, n.index, n.words = nil, nil, nil, nil
+	*n.room = n.subjects
+	n.rooms.Put(n.room)
+	n.body, n.subjects, n.room, n.added, n.index, n.words = nil, nil, nil, nil, nil, nil
 }

@@ -10,6 +10,7 @@
 package resource
 
 import (
+	"sync"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -57,7 +58,11 @@ type subject struct {
 }
 
 // New returns a Parser that knows no names yet.
-func New() *Parser { return &Parser{} }
+func New() *Parser { return Sharing(&sync.Pool{}) }
+
+// Sharing returns a Parser that knows no names yet, and that shares with others the
+// memory it needs while there is a payload in hand. rooms is theirs alone, and empty.
+func Sharing(rooms *sync.Pool) *Parser { return &Parser{names: names{rooms: rooms}} }
 
 // Parse appends the samples in body to b. The error, if any, is a
 // *metric.ReadError: NodeBadPayload, and then nothing is appended, or
@@ -248,4 +253,4 @@ func (p *Parser) started(i int32, start int64) {
 }
 
 // Names returns how many names are remembered.
-func (p *Parser) Names() int { return len(p.names.subjects) }
+func (p *Parser) Names() int { return p.names.known }
