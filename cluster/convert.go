@@ -51,7 +51,7 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *metric.PodFacts {
 			Name:      metric.PodName(p.Name),
 		},
 		UID:         metric.PodUID(p.UID),
-		ConfigHash:  metric.PodUID(p.Annotations[ConfigHashAnnotation]),
+		ConfigHash:  metric.HashOf(metric.PodUID(p.Annotations[ConfigHashAnnotation])),
 		Node:        metric.NodeName(shared.text(p.Spec.NodeName)),
 		Phase:       metric.Phase(shared.text(string(p.Status.Phase))),
 		HostNetwork: p.Spec.HostNetwork,
@@ -157,20 +157,20 @@ func setState(f *metric.ContainerFacts, s *v1.ContainerStatus, shared *pool) {
 		t := state.Terminated
 		f.State = metric.Terminated
 		f.StartedAt, past.EndedAt = t.StartedAt.Time, t.FinishedAt.Time
-		f.Why = shared.text(t.Reason)
+		past.Why = shared.text(t.Reason)
 		if t.ContainerID != "" {
 			f.ID = bareID(t.ContainerID)
 		}
 	default: // no state at all means waiting, by the API's rule
 		f.State = metric.Waiting
 		if state.Waiting != nil {
-			f.Why = shared.text(state.Waiting.Reason)
+			past.Why = shared.text(state.Waiting.Reason)
 		}
 		if f.ID == "" {
 			f.ID = past.LastID
 		}
 	}
-	f.Past = metric.PastOf(past.LastID, past.EndedAt)
+	f.Past = metric.PastOf(past.LastID, past.EndedAt, past.Why)
 }
 
 // bareID cuts the runtime's name off an ID: "containerd://4e00" is "4e00".

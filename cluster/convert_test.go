@@ -30,7 +30,7 @@ type flat struct {
 }
 
 func flatten(c *metric.ContainerFacts) flat {
-	return flat{c.Name, c.Role, c.State, c.ID, c.LastID(), moment(c.StartedAt), moment(c.EndedAt()), c.Why, values(c.Spec.Values())}
+	return flat{c.Name, c.Role, c.State, c.ID, c.LastID(), moment(c.StartedAt), moment(c.EndedAt()), c.Why(), values(c.Spec.Values())}
 }
 
 func moment(t time.Time) string {
@@ -263,8 +263,8 @@ func TestSteadyCapture(t *testing.T) {
 		return metric.PodRef{Namespace: ns, Name: name}
 	}
 	static := facts.Pod(ref("kube-system", "static-agent-node1"))
-	if !static.Mirror || static.ConfigHash != "4e0055337d07e43ec2b2a6916d310071" || !static.Is(static.ConfigHash) {
-		t.Errorf("static pod: mirror %v, hash %q", static.Mirror, static.ConfigHash)
+	if hash := static.ReportedUID(); !static.Mirror || hash != "4e0055337d07e43ec2b2a6916d310071" || !static.Is(hash) || !static.Is(static.UID) {
+		t.Errorf("static pod: mirror %v, hash %q", static.Mirror, hash)
 	}
 	if !facts.Pod(ref("kube-system", "hostnet")).HostNetwork {
 		t.Error("hostnet is not in the host's network")

@@ -18,7 +18,7 @@ import (
 
 // podBytes is what the facts of a pod of two containers may cost in memory, with all
 // that is needed to find them.
-const podBytes = 850
+const podBytes = 780
 
 // TestMemoryOfFacts follows 30,000 pods through a real watch, as weir does, and
 // weighs what stays.

@@ -115,7 +115,9 @@ func equal(a, b *metric.Values) bool {
 func (p *pool) gather(f *metric.PodFacts) {
 	b := append(p.letters[:0], f.Name...)
 	b = append(b, f.UID...)
-	b = append(b, f.ConfigHash...)
+	if f.ConfigHash != nil {
+		b = append(b, *f.ConfigHash...)
+	}
 	for i := range f.Containers {
 		b = append(b, f.Containers[i].ID...)
 		b = append(b, f.Containers[i].LastID()...)
@@ -124,7 +126,9 @@ func (p *pool) gather(f *metric.PodFacts) {
 	all := string(b)
 	f.Name, all = cut(all, f.Name)
 	f.UID, all = cut(all, f.UID)
-	f.ConfigHash, all = cut(all, f.ConfigHash)
+	if f.ConfigHash != nil {
+		*f.ConfigHash, all = cut(all, *f.ConfigHash)
+	}
 	for i := range f.Containers {
 		c := &f.Containers[i]
 		c.ID, all = cut(all, c.ID)

@@ -109,7 +109,7 @@ func (w *World) knownContainer(c *metric.ContainerFacts) *Known {
 	if c == nil {
 		return nil
 	}
-	k := &Known{Why: c.Why, ID: c.ID, Started: utc(c.StartedAt), Restarts: c.Restarts, AsOf: utc(w.Facts.At)}
+	k := &Known{Why: c.Why(), ID: c.ID, Started: utc(c.StartedAt), Restarts: c.Restarts, AsOf: utc(w.Facts.At)}
 	switch c.State {
 	case metric.Waiting:
 		k.State, k.Started = "waiting", time.Time{}

@@ -202,7 +202,7 @@ func (f *file) ofContainer(name string, g metric.Group, l sight, s *standing) Ru
 		}
 		r := pending(p, g)
 		if p.Node != "" && c != nil {
-			r.Container, r.Said = name, c.Why
+			r.Container, r.Said = name, c.Why()
 		}
 		return r
 	case c != nil && c.State != metric.Live:

@@ -212,8 +212,8 @@ func pending(p *metric.PodFacts, g metric.Group) Ruling {
 	}
 	r.Node = p.Node
 	for i := range p.Containers {
-		if c := &p.Containers[i]; c.State == metric.Waiting && c.Why != "" {
-			r.Container, r.Said = c.Name, c.Why
+		if c := &p.Containers[i]; c.State == metric.Waiting && c.Why() != "" {
+			r.Container, r.Said = c.Name, c.Why()
 			break
 		}
 	}
@@ -242,7 +242,7 @@ func resting(p *metric.PodFacts, g metric.Group, st *stand) (r Ruling, rests boo
 // being deleted it will not come back. Where st has said the same for longer than
 // since its last run ended, that counts: it runs for moments only.
 func still(p *metric.PodFacts, c *metric.ContainerFacts, st *stand) Ruling {
-	r := Ruling{Reason: metric.ContainerNotStarted, Container: c.Name, Said: c.Why, Since: c.EndedAt()}
+	r := Ruling{Reason: metric.ContainerNotStarted, Container: c.Name, Said: c.Why(), Since: c.EndedAt()}
 	switch {
 	case !p.Deleted.IsZero():
 		r = Ruling{Reason: metric.PodTerminating}

@@ -243,31 +243,19 @@ func ByName(name string) (ID, bool) {
 	return id, ok
 }
 
-// RateOf returns the rate metric of a cumulative one, and whether it has one.
-func RateOf(id ID) (ID, bool) {
-	r := rates[id]
-	return r, r != 0
-}
-
 // PrometheusName returns the metric's full name for entities of kind k:
 // "weir_container_cpu_usage_cores".
 func (d *Descriptor) PrometheusName(k Kind) string {
 	return "weir_" + k.String() + "_" + d.Prometheus
 }
 
-var (
-	names = map[string]ID{}
-	rates [NumMetrics]ID // by cumulative; CPUUsage is no rate, so 0 means none
-)
+var names = map[string]ID{}
 
 func init() {
 	for i := range Catalogue {
 		d := &Catalogue[i]
 		d.ID = ID(i)
 		names[d.Name], names[d.Prometheus] = d.ID, d.ID
-		if d.Shape == Rate {
-			rates[d.Of] = d.ID
-		}
 	}
 }
 

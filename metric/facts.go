@@ -64,8 +64,8 @@ type PodFacts struct {
 	PodRef
 	UID PodUID
 	// ConfigHash is the annotation kubernetes.io/config.hash, which nodes
-	// report in place of the UID for static pods; empty for others.
-	ConfigHash  PodUID
+	// report in place of the UID for static pods; nil for others.
+	ConfigHash  *PodUID
 	Node        NodeName
 	Phase       Phase
 	QoS         string
@@ -127,26 +127,27 @@ type ContainerFacts struct {
 	// terminated, the run that the status names last.
 	ID        ContainerID
 	StartedAt time.Time // of the current state; zero unless Live or Terminated
-	Past      *Past     // nil for most, of which no run has ended
-	Why       string    // the state's reason: CrashLoopBackOff, Completed, ...
+	Past      *Past     // nil for most, which run and of which no run has ended
 	Spec      Requirements
 	Restarts  int32
 	Role      Role
 	State     State
 }
 
-// Past is what the API server says of runs of a container that have ended.
+// Past is what the API server says of runs of a container that have ended, and of why it
+// does not run.
 type Past struct {
 	LastID  ContainerID // lastState.terminated
 	EndedAt time.Time   // of the last run that ended; zero if none
+	Why     string      // the current state's reason: CrashLoopBackOff, Completed, ...
 }
 
 // PastOf returns what is known if that is all; nil if it is nothing.
-func PastOf(last ContainerID, ended time.Time) *Past {
-	if last == "" && ended.IsZero() {
+func PastOf(last ContainerID, ended time.Time, why string) *Past {
+	if last == "" && ended.IsZero() && why == "" {
 		return nil
 	}
-	return &Past{last, ended}
+	return &Past{last, ended, why}
 }
 
 // LastID returns the container of the run before the current state's; empty if the status
@@ -164,6 +165,15 @@ func (c *ContainerFacts) EndedAt() time.Time {
 		return time.Time{}
 	}
 	return c.Past.EndedAt
+}
+
+// Why returns the reason of the current state: CrashLoopBackOff, Completed, ...; empty if the
+// status gives none.
+func (c *ContainerFacts) Why() string {
+	if c.Past == nil {
+		return ""
+	}
+	return c.Past.Why
 }
 
 // Required reports whether a pod may be served only with this container's
@@ -201,16 +211,24 @@ func (p *PodFacts) Container(name string) *ContainerFacts {
 // Is reports whether uid is the pod's: its UID or, for a static pod, the hash
 // of its manifest.
 func (p *PodFacts) Is(uid PodUID) bool {
-	return uid == p.UID || p.ConfigHash != "" && uid == p.ConfigHash
+	return uid == p.UID || uid == p.ReportedUID()
 }
 
 // ReportedUID returns the UID by which nodes call the pod: its own or, for a
 // static pod, the hash of its manifest.
 func (p *PodFacts) ReportedUID() PodUID {
-	if p.ConfigHash != "" {
-		return p.ConfigHash
+	if p.ConfigHash != nil {
+		return *p.ConfigHash
 	}
 	return p.UID
+}
+
+// HashOf returns hash as ConfigHash has it: nil if it is empty.
+func HashOf(hash PodUID) *PodUID {
+	if hash == "" {
+		return nil
+	}
+	return new(hash)
 }
 
 // CoresOf returns how many CPUs the node of b has: what the API server says, else

@@ -94,7 +94,7 @@ func TestValuesReuseAllocatesNothing(t *testing.T) {
 func TestCatalogue(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z_]+(/[a-z_]+)?$`)
 	prometheus := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-	seen := map[string]ID{}
+	seen, rates := map[string]ID{}, map[ID]ID{}
 	for i := range Catalogue {
 		d := &Catalogue[i]
 		if d.ID != ID(i) || d.Name == "" {
@@ -137,9 +137,10 @@ func TestCatalogue(t *testing.T) {
 			if of.Shape != Cumulative || of.Group != d.Group {
 				t.Errorf("%s is the rate of %s, which is %v of group %v", d.Name, of.Name, of.Shape, of.Group)
 			}
-			if back, ok := RateOf(d.Of); !ok || back != d.ID {
-				t.Errorf("RateOf(%v) = %v, %v, want %v", d.Of, back, ok, d.ID)
+			if other, twice := rates[d.Of]; twice {
+				t.Errorf("%s has two rates: %v and %v", of.Name, other, d.ID)
 			}
+			rates[d.Of] = d.ID
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (p *Pods) afresh(facts *Facts) {
 	if cap(p.of) < len(entities) {
 		p.of = make([]*PodFacts, len(entities))
 	}
-	p.of, p.loose = p.of[:len(entities)], p.loose[:0]
+	p.of, p.loose = p.of[:len(entities)], nil // before the facts come all are loose, and none later
 	var ref PodRef
 	var pod *PodFacts
 	for i := range entities {

@@ -83,7 +83,11 @@ func (e *encoder) pod(p *metric.PodFacts) {
 	encodeName(e, p.Namespace)
 	encodeName(e, p.Name)
 	encodeName(e, p.UID)
-	encodeName(e, p.ConfigHash)
+	var hash metric.PodUID
+	if p.ConfigHash != nil {
+		hash = *p.ConfigHash
+	}
+	encodeName(e, hash)
 	encodeName(e, p.Node)
 	encodeName(e, p.Phase)
 	encodeName(e, p.QoS)
@@ -127,7 +131,7 @@ func (e *encoder) container(c *metric.ContainerFacts) {
 	e.unsigned(flags)
 	e.stamp(c.StartedAt)
 	e.stamp(c.EndedAt())
-	encodeName(e, c.Why)
+	encodeName(e, c.Why())
 	e.signed(int64(c.Restarts))
 	e.values(c.Spec.Values())
 }
@@ -193,7 +197,7 @@ func (d *decoder) pod() *metric.PodFacts {
 	}
 	p := &metric.PodFacts{
 		PodRef: metric.PodRef{Namespace: decodeName[metric.Namespace](d), Name: decodeName[metric.PodName](d)},
-		UID:    decodeName[metric.PodUID](d), ConfigHash: decodeName[metric.PodUID](d), Node: decodeName[metric.NodeName](d),
+		UID:    decodeName[metric.PodUID](d), ConfigHash: metric.HashOf(decodeName[metric.PodUID](d)), Node: decodeName[metric.NodeName](d),
 		Phase: decodeName[metric.Phase](d), QoS: decodeName[string](d),
 	}
 	flags := d.unsigned()
@@ -222,8 +226,8 @@ func (d *decoder) container(c *metric.ContainerFacts) {
 	last := decodeName[metric.ContainerID](d)
 	flags := d.unsigned()
 	c.StartedAt = d.stamp(flags&containerStarted != 0)
-	c.Past = metric.PastOf(last, d.stamp(flags&containerEnded != 0))
-	c.Why = decodeName[string](d)
+	ended := d.stamp(flags&containerEnded != 0)
+	c.Past = metric.PastOf(last, ended, decodeName[string](d))
 	c.Restarts = int32(d.signed())
 	c.Spec = d.requirements()
 }

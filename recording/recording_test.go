@@ -244,12 +244,12 @@ func (w *world) learn() {
 	for range w.IntN(4) {
 		p := &metric.PodFacts{
 			PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(fmt.Sprint("pod-", w.IntN(20)))},
-			UID:    metric.PodUID(w.unique("uid")), ConfigHash: "hash", Mirror: w.chance(0.5), Node: w.nodes[w.IntN(len(w.nodes))], Phase: metric.Running,
+			UID:    metric.PodUID(w.unique("uid")), ConfigHash: metric.HashOf("hash"), Mirror: w.chance(0.5), Node: w.nodes[w.IntN(len(w.nodes))], Phase: metric.Running,
 			Ready: metric.ReadyFalse, HostNetwork: w.chance(0.5), QoS: "Burstable", Labels: map[string]string{"app": w.unique("app"), "tier": "web"},
 			Started: w.now.Truncate(time.Second), KnownAt: w.now.Add(-time.Second),
 			Containers: []metric.ContainerFacts{
-				{Name: "app", Role: metric.Sidecar, State: metric.Live, ID: "i", Past: metric.PastOf("l", time.Time{}), StartedAt: w.now, Restarts: -1, Why: "Because"},
-				{Name: "b", Past: metric.PastOf("", time.Unix(0, 0))},
+				{Name: "app", Role: metric.Sidecar, State: metric.Live, ID: "i", Past: metric.PastOf("l", time.Time{}, "Because"), StartedAt: w.now, Restarts: -1},
+				{Name: "b", Past: metric.PastOf("", time.Unix(0, 0), "")},
 			},
 		}
 		p.Spec.Set(metric.CPURequest, 0.5)

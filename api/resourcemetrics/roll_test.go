@@ -102,7 +102,7 @@ func TestHeldUntilTold(t *testing.T) {
 	for _, want := range []int{1, 1, 0, 0} {
 		if want == 0 {
 			restarted := *web
-			restarted.Containers = []metric.ContainerFacts{{Name: "app", State: metric.Live, Past: metric.PastOf("", noon.Add(time.Second))}}
+			restarted.Containers = []metric.ContainerFacts{{Name: "app", State: metric.Live, Past: metric.PastOf("", noon.Add(time.Second), "")}}
 			w.facts = w.facts.With(metric.FactsChange{Synced: true, At: noon, Pods: []*metric.PodFacts{&restarted}})
 		}
 		list, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})

@@ -101,7 +101,7 @@ func village(t testing.TB) *world {
 	web0 := running("shop", "web-0", "n1", "web", "app")
 	web0.Labels["tier"] = "front"
 	web0.Containers = append(web0.Containers,
-		metric.ContainerFacts{Name: "setup", Role: metric.Init, State: metric.Terminated, Why: "Completed"},
+		metric.ContainerFacts{Name: "setup", Role: metric.Init, State: metric.Terminated, Past: &metric.Past{Why: "Completed"}},
 		metric.ContainerFacts{Name: "mesh", Role: metric.Sidecar, State: metric.Live},
 	)
 	web1 := running("shop", "web-1", "n1", "web", "app", "mesh")
@@ -110,11 +110,11 @@ func village(t testing.TB) *world {
 	done := running("shop", "job", "n1", "job", "app")
 	done.Phase = metric.Succeeded
 	waits := running("shop", "waits", "n1", "waits", "app")
-	waits.Phase, waits.Containers[0].State, waits.Containers[0].Why = metric.Pending, metric.Waiting, "ImagePullBackOff"
+	waits.Phase, waits.Containers[0].State, waits.Containers[0].Past = metric.Pending, metric.Waiting, &metric.Past{Why: "ImagePullBackOff"}
 	homeless := running("shop", "homeless", "", "homeless", "app")
 	homeless.Phase, homeless.Containers[0].State = metric.Pending, metric.StateUnknown
 	crashes := running("shop", "crashes", "n1", "crashes", "app")
-	crashes.Containers[0].State, crashes.Containers[0].Why = metric.Waiting, "CrashLoopBackOff"
+	crashes.Containers[0].State, crashes.Containers[0].Past = metric.Waiting, &metric.Past{Why: "CrashLoopBackOff"}
 	lost := running("shop", "lost", "n2", "lost", "app")
 	unread := running("shop", "unread", "n3", "unread", "app")
 	w.know(

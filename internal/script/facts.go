@@ -123,7 +123,7 @@ func fillContainer(c *metric.ContainerFacts, attrs map[string]string) (err error
 		case "ephemeral":
 			c.Role = metric.Ephemeral
 		case "why":
-			c.Why = v
+			c.Past = &metric.Past{Why: v}
 		case "id":
 			c.ID = metric.ContainerID(v)
 		case "started":

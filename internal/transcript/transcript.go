@@ -264,7 +264,7 @@ func (s *session) learn(args map[string]string, input string) error {
 		e := Entity("", name)
 		switch kind {
 		case "pod":
-			p := &metric.PodFacts{PodRef: e.PodRef(), UID: metric.PodUID(attrs["uid"]), ConfigHash: metric.PodUID(attrs["hash"]),
+			p := &metric.PodFacts{PodRef: e.PodRef(), UID: metric.PodUID(attrs["uid"]), ConfigHash: metric.HashOf(metric.PodUID(attrs["hash"])),
 				Node: metric.NodeName(or(attrs["node"], "n1")), Phase: metric.Phase(or(attrs["phase"], "Running")), QoS: attrs["qos"]}
 			_, p.Mirror = attrs["mirror"]
 			_, p.HostNetwork = attrs["hostnet"]
@@ -283,7 +283,7 @@ func (s *session) learn(args map[string]string, input string) error {
 			if p == nil {
 				return fmt.Errorf("%q: name its pod first", line)
 			}
-			c := metric.ContainerFacts{Name: e.Name, ID: metric.ContainerID(attrs["id"]), Past: metric.PastOf(metric.ContainerID(attrs["last"]), time.Time{}), Why: attrs["why"]}
+			c := metric.ContainerFacts{Name: e.Name, ID: metric.ContainerID(attrs["id"]), Past: metric.PastOf(metric.ContainerID(attrs["last"]), time.Time{}, attrs["why"])}
 			c.State = map[string]metric.State{"": metric.Live, "running": metric.Live, "waiting": metric.Waiting, "terminated": metric.Terminated}[attrs["state"]]
 			c.Role = map[string]metric.Role{"sidecar": metric.Sidecar, "init": metric.Init, "ephemeral": metric.Ephemeral}[attrs["role"]]
 			if v := attrs["started"]; v != "" {

@@ -52,16 +52,16 @@ func (a *Aggregator) absent(p *pod, c *metric.ContainerFacts) (metric.Reason, me
 	case reason == metric.PodFinished:
 		return reason, metric.Evidence{}
 	case reason == metric.PodPending && c.State != metric.Live && c.State != metric.Terminated:
-		return reason, metric.Evidence{Name: c.Why}
+		return reason, metric.Evidence{Name: c.Why()}
 	case !p.facts.Deleted.IsZero() && (c.State != metric.Live || a.missed.reason == metric.Unjudged):
 		// A running container of a pod that is being deleted vanishes from its
 		// node before the API server says so. If the node could not be read,
 		// that is why, and not the deletion.
 		return metric.PodTerminating, metric.Evidence{}
 	case c.State == metric.Terminated:
-		return metric.ContainerFinished, metric.Evidence{Name: c.Why}
+		return metric.ContainerFinished, metric.Evidence{Name: c.Why()}
 	case c.State != metric.Live:
-		return metric.ContainerNotStarted, metric.Evidence{Name: c.Why}
+		return metric.ContainerNotStarted, metric.Evidence{Name: c.Why()}
 	}
 	return a.unreported(p, c.Name)
 }
@@ -72,7 +72,7 @@ func (a *Aggregator) unreported(p *pod, name string) (metric.Reason, metric.Evid
 	if a.missed.reason != metric.Unjudged {
 		return a.missed.reason, a.missed.evidence
 	}
-	for _, t := range p.turned {
+	for _, t := range a.turned[p] {
 		if t.name == name {
 			return t.reason, a.said.evidence(p.container(name), t.reason) // as identity has written
 		}
@@ -93,7 +93,7 @@ func (a *Aggregator) cutAt(b *metric.Batch) float64 {
 			continue
 		}
 		p := a.pods.find(&v.Entity)
-		if p == nil || p.round != a.round || v.Entity.Kind == metric.Container && p.member(b, v.Entity.Name) == none && !p.turnedAway(v.Entity.Name) {
+		if p == nil || p.round != a.round || v.Entity.Kind == metric.Container && p.member(b, v.Entity.Name) == none && !a.turnedAway(p, v.Entity.Name) {
 			return v.Evidence.Limit
 		}
 	}

@@ -13,8 +13,8 @@
 // pods.go gathers a batch's samples by pod, which podindex.go finds, judge.go
 // decides what is required and who is to blame, absence.go names the reasons of
 // what is not there, totals.go and exact.go add up, node.go speaks for the node,
-// ratios.go divides, verdicts.go keeps one verdict for each thing, and
-// verdictindex.go finds it.
+// ratios.go divides, and verdicts.go keeps one verdict for each thing. table.go is
+// how pods and verdicts are found.
 package aggregate
 
 import (
@@ -37,6 +37,9 @@ type Aggregator struct {
 	on     []*metric.PodFacts // the pods bound to the node, and the same as we have them
 	bound  []*pod
 	late   []*pod // pods that were not met
+	// turned are the containers of which a sample in this batch was rejected, by their
+	// pods; nil if there are none, as of nearly every batch.
+	turned map[*pod][]turned
 
 	round uint32 // counts batches
 	reads uint32 // counts those that were read without error

@@ -153,7 +153,7 @@ func (w *world) pod(name string) *metric.PodFacts {
 		p.Node = "n2"
 	}
 	if w.chance(10) {
-		p.ConfigHash, p.Mirror = "hash"+p.UID, true
+		p.ConfigHash, p.Mirror = metric.HashOf("hash"+p.UID), true
 	}
 	for i := range w.random.IntN(4) {
 		w.made++

@@ -122,7 +122,7 @@ func (a *Aggregator) judgeByReports(p *pod, b *metric.Batch) (worst blame) {
 			put(r.name, reason, why)
 		}
 	}
-	for _, t := range p.turned {
+	for _, t := range a.turned[p] {
 		// The container is there and only its numbers are in doubt, unless they
 		// were found to be another pod's.
 		if p.member(b, t.name) == none && !t.reason.Foreign() {
@@ -233,5 +233,5 @@ func (a *Aggregator) refuse(p *pod, b *metric.Batch, w blame) {
 
 // unheard reports whether the node said nothing of p at all.
 func (a *Aggregator) unheard(p *pod) bool {
-	return p.own == none && len(p.members) == 0 && len(p.turned) == 0
+	return p.own == none && len(p.members) == 0 && len(a.turned[p]) == 0
 }

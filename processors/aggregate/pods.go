@@ -15,9 +15,8 @@ type pod struct {
 	round  uint32           // when it was met last
 	gone   bool             // no longer among the Aggregator's pods
 
-	own     int32    // index of the pod's own sample, or none
-	members []int32  // the indexes of its containers' samples that were not rejected
-	turned  []turned // the containers of which a sample was rejected
+	own     int32   // index of the pod's own sample, or none
+	members []int32 // the indexes of its containers' samples that were not rejected
 
 	// reported is when each container was last reported. It is kept only while
 	// the API server does not say what the pod consists of.
@@ -58,9 +57,9 @@ func (p *pod) container(name string) metric.Entity {
 	return metric.Entity{Kind: metric.Container, Node: p.entity.Node, Namespace: p.entity.Namespace, Pod: p.entity.Pod, Name: name}
 }
 
-// turnedAway reports whether a sample of that container was rejected.
-func (p *pod) turnedAway(name string) bool {
-	return slices.ContainsFunc(p.turned, func(t turned) bool { return t.name == name })
+// turnedAway reports whether a sample of that container of p was rejected.
+func (a *Aggregator) turnedAway(p *pod, name string) bool {
+	return slices.ContainsFunc(a.turned[p], func(t turned) bool { return t.name == name })
 }
 
 // is reports whether e is p or belongs to it.
@@ -70,7 +69,7 @@ func (p *pod) is(e *metric.Entity) bool {
 
 // gather sorts the samples of b by pod.
 func (a *Aggregator) gather(b *metric.Batch) {
-	a.met = a.met[:0]
+	a.met, a.turned = a.met[:0], nil
 	if n := len(b.Samples); n > len(a.order) {
 		a.order = append(a.order, make([]*pod, n-len(a.order))...)
 	}
@@ -97,7 +96,10 @@ func (a *Aggregator) gather(b *metric.Batch) {
 				p.entity = &b.Layout.Entities[i] // one copy of it is enough
 			}
 		case s.Rejected():
-			p.turned = append(p.turned, turned{s.Entity.Name, s.Reasons[metric.CPU]})
+			if a.turned == nil {
+				a.turned = map[*pod][]turned{}
+			}
+			a.turned[p] = append(a.turned[p], turned{s.Entity.Name, s.Reasons[metric.CPU]})
 		default:
 			p.add(b, int32(i))
 			for _, g := range wholes {
@@ -154,7 +156,7 @@ func (a *Aggregator) meet(p *pod) {
 	}
 	p.round = a.round
 	p.word, p.facts, p.named, p.own, p.reason = nil, nil, nil, none, metric.Unjudged
-	p.members, p.turned = p.members[:0], p.turned[:0]
+	p.members = p.members[:0]
 	a.met = append(a.met, p)
 }
 
@@ -175,7 +177,7 @@ func (a *Aggregator) expect(facts *metric.Facts, b *metric.Batch) {
 		case f == nil || f.Node != p.entity.Node:
 		case p.isOf(f, b):
 			p.facts = f
-			p.reported = p.reported[:0]
+			p.reported = nil
 		default:
 			p.named = f
 		}

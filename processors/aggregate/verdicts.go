@@ -11,8 +11,18 @@ import (
 // rejected samples are about other instances, and stay beside it.
 type verdicts struct {
 	batch *metric.Batch
-	at    verdictIndex
+	at    table[verdictKey]
 	taken bool // a verdict was withdrawn
+}
+
+type verdictKey struct {
+	entity metric.Entity
+	group  metric.Group
+}
+
+func (v *verdicts) key(at int) verdictKey {
+	o := &v.batch.Verdicts[at]
+	return verdictKey{o.Entity, o.Group}
 }
 
 // begin takes over the verdicts b has.
@@ -29,18 +39,18 @@ func (v *verdicts) begin(b *metric.Batch) {
 			if b.Verdicts[before].Reason.Layer() <= o.Reason.Layer() {
 				before = i
 			} else {
-				v.at.set(b.Verdicts, i)
+				v.at.set(i, v.key)
 			}
 			b.Verdicts[before].Reason, v.taken = metric.Measured, true
 			continue
 		}
-		v.at.set(b.Verdicts, i)
+		v.at.set(i, v.key)
 	}
 }
 
 // find returns the place of the verdict on a group of e among the batch's.
 func (v *verdicts) find(e *metric.Entity, g metric.Group) (int, bool) {
-	return v.at.find(v.batch.Verdicts, e, g)
+	return v.at.find(verdictKey{*e, g}, v.key)
 }
 
 // explain adds a verdict, unless there is one that lies as far out or further,
@@ -114,7 +124,7 @@ func (v *verdicts) replace(e metric.Entity, g metric.Group, reason metric.Reason
 		return
 	}
 	v.batch.Verdicts = append(v.batch.Verdicts, verdict)
-	v.at.set(v.batch.Verdicts, len(v.batch.Verdicts)-1)
+	v.at.set(len(v.batch.Verdicts)-1, v.key)
 }
 
 // withdraw takes back what was said of numbers that have been replaced.

@@ -20,6 +20,9 @@ type place struct {
 // begin empties the set for a new batch.
 func (p *pods) begin(b *metric.Batch) {
 	p.round++
+	if len(p.others) == 0 {
+		p.others = nil // there is seldom need of it twice
+	}
 	clear(p.others)
 	if p.laid = b.Layout != nil && len(b.Layout.Entities) == len(b.Samples); p.laid && b.Layout != p.layout {
 		p.arrange(b.Layout)

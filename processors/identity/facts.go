@@ -61,7 +61,7 @@ func (s *State) against(facts *metric.Facts, b *metric.Batch, sample *metric.Sam
 	if known.uid != "" && !pod.Is(known.uid) && !outlived {
 		return metric.OldPod, ruleUID
 	}
-	if !pod.Mirror && pod.ConfigHash == "" && !pod.Started.IsZero() && !outlived {
+	if !pod.Mirror && pod.ConfigHash == nil && !pod.Started.IsZero() && !outlived {
 		limit := pod.Started.Add(-startSlack).UnixNano()
 		if at := reportTime(sample); at != 0 && max(at, at-int64(s.wrong())) < limit-int64(b.Clock) {
 			return metric.OldPod, ruleAge

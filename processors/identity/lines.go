@@ -127,7 +127,7 @@ func (s *State) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bool) (
 	}
 	elapsed := float64(reportTime(sample) - l.time)
 	if named {
-		return cost + math.Abs(cpu-l.cpu-l.rate*elapsed), true
+		return cost + math.Abs(cpu-l.cpu-float64(l.rate)*elapsed), true
 	}
 	if adrift {
 		// Times from before and after a step cannot be compared: only the
@@ -150,7 +150,7 @@ func (s *State) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bool) (
 	case o.Start > l.time && (s.cores <= 0 || cpu <= s.cores*lifeOf(o.Start, l.time, sample)):
 		return 0, false // it began after the line's last report, and has had time for its counter
 	}
-	return cost + math.Abs(cpu-l.cpu-l.rate*elapsed), true
+	return cost + math.Abs(cpu-l.cpu-float64(l.rate)*elapsed), true
 }
 
 // lifeOf returns for how long an instance can have lived that began after the last
@@ -216,7 +216,7 @@ func (l *core) follow(sample *metric.Sample, adrift bool) {
 		l.cpu, l.time = cpu, at
 	case at > l.time:
 		if cpu > l.cpu {
-			l.rate, l.still = (cpu-l.cpu)/float64(at-l.time), 0
+			l.rate, l.still = float32((cpu-l.cpu)/float64(at-l.time)), 0
 		} else {
 			l.rate = 0
 			l.still = min(l.still+1, stillness)

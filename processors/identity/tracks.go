@@ -41,13 +41,14 @@ type core struct {
 	start     int64
 	time      int64   // of the last new report, by the node's clock
 	cpu       float64 // nanoseconds; negative if not reported
-	rate      float64 // CPU nanoseconds per nanosecond, between the last two
 	shift     int64   // by how much the node's clock was put forward since it began
 	id        uint32
-	first     uint32 // the answer it was first seen in
-	still     uint8  // new reports since the counter last moved, as far as stillness
+	first     uint32  // the answer it was first seen in
+	rate      float32 // CPU nanoseconds per nanosecond, between the last two
+	still     uint8   // new reports since the counter last moved, as far as stillness
 	origin    metric.StartOrigin
 	born      bool // it cannot have begun long before the answer before
+	known     bool // of an entry only: track.known, where there is room for it
 }
 
 // lineOf returns a line that begins with sample.
@@ -65,8 +66,7 @@ func lineOf(id uint32, sample *metric.Sample, seen time.Duration, answer uint32)
 // another is in full.
 type entry struct {
 	core
-	full  *track // nil where core says everything; its id is 0 for an entity without lines
-	known bool   // track.known
+	full *track // nil where core says everything; its id is 0 for an entity without lines
 }
 
 // open returns track k whole, to be worked on until shut. An entry of which nothing is
@@ -81,6 +81,7 @@ func (m *memory) open(k int, seen time.Duration, answer uint32) *track {
 		t = &track{}
 	}
 	*t = track{lines: t.lines[:0], known: e.known, unknown: -1}
+	e.known = false
 	if e.id != 0 {
 		t.lines = append(t.lines, line{core: e.core, seen: seen, answer: answer, lost: metric.Measured})
 		t.answer, t.latest, t.chosen = answer, e.time, e.id
@@ -105,10 +106,10 @@ func (m *memory) shut(k int, answers uint32) {
 	if m.whole || !t.plain(answers) {
 		return
 	}
-	e.known, e.full = t.known, nil
-	if len(t.lines) > 0 {
+	if e.full = nil; len(t.lines) > 0 {
 		e.core = t.lines[0].core
 	}
+	e.known = t.known
 	m.spare = t
 }
 

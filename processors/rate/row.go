@@ -20,11 +20,12 @@ import (
 //	time, read, since, doubt, newest, least; readings in store: time and counters;
 //	window: end, length
 type row struct {
-	at, room uint32 // where its words may lie
-	n        uint32 // how many there are
-	names    *names // nil if the source names nothing
-	pod      *metric.PodFacts
-	run      *metric.ContainerFacts
+	at    uint32 // where its words may lie
+	room  uint16 // a row of everything there is has some hundred words
+	n     uint16 // how many there are
+	names *names // nil if the source names nothing, or no more than pod does
+	pod   *metric.PodFacts
+	run   *metric.ContainerFacts
 }
 
 // names are what an instance goes by where the source tells.
@@ -43,9 +44,10 @@ const (
 	headAbsent    = 40 // 8
 	headOrigin    = 48 // 2
 	headSteady    = 50
-	headStart     = 51 // of here on: the word is there
-	headProcesses = 52
-	headValues    = 53 // valueWords
+	headOfPod     = 51 // it goes by the UID of its pod
+	headStart     = 52 // of here on: the word is there
+	headProcesses = 53
+	headValues    = 54 // valueWords
 )
 
 // The bits of a group's first word.
@@ -72,6 +74,14 @@ const (
 	groupNewestOf   = 43 // slots: the newest entry's counters
 )
 
+// usual has a bit for each value that most rows hold: those of /metrics/resource.
+var usual = func() (present [valueWords]uint64) {
+	for _, id := range [...]metric.ID{metric.CPUUsage, metric.CPUUsageRate, metric.MemoryWorkingSet, metric.MemorySwap} {
+		present[id/64] |= 1 << (id % 64)
+	}
+	return present
+}()
+
 // empty reports whether the entity was never seen.
 func (r *row) empty() bool { return r.n == 0 }
 
@@ -87,17 +97,16 @@ func put(words []uint64, head uint64, bit uint, word, foretold uint64) ([]uint64
 func (r *row) pack(words []uint64, t *track) []uint64 {
 	r.pod, r.run = t.pod, t.run
 	i := &t.instance
-	r.name(i)
 
 	at := len(words)
 	words = append(words, 0)
 	head := uint64(i.Line)<<headLine | uint64(t.used)<<headUsed | uint64(t.absent)<<headAbsent |
-		uint64(i.Origin)<<headOrigin | bit(t.steady)<<headSteady
+		uint64(i.Origin)<<headOrigin | bit(t.steady)<<headSteady | bit(r.name(i))<<headOfPod
 	words, head = put(words, head, headStart, uint64(i.Start), 0)
 	words, head = put(words, head, headProcesses, uint64(uint32(i.Processes)), math.MaxUint32)
 	words = append(words, uint64(t.seen))
 	for k, word := range t.last.present {
-		words, head = put(words, head, headValues+uint(k), word, 0)
+		words, head = put(words, head, headValues+uint(k), word, usual[k])
 	}
 	for _, value := range t.last.dense[:t.last.n] {
 		words = append(words, math.Float64bits(value))
@@ -112,15 +121,19 @@ func (r *row) pack(words []uint64, t *track) []uint64 {
 	return words
 }
 
-func (r *row) name(i *metric.Instance) {
-	if i.UID == "" && i.ID == "" && i.Path == "" && i.Inode == 0 && i.Sandbox == "" {
+// name keeps what an instance goes by, and reports whether that is the UID of its pod and
+// nothing else, as of most containers: then nothing need be kept.
+func (r *row) name(i *metric.Instance) (ofPod bool) {
+	n := names{i.UID, i.ID, i.Path, i.Inode, i.Sandbox}
+	ofPod = r.pod != nil && n == names{uid: r.pod.ReportedUID()}
+	switch {
+	case ofPod || n == names{}:
 		r.names = nil
-		return
-	}
-	if n := (names{i.UID, i.ID, i.Path, i.Inode, i.Sandbox}); r.names == nil || *r.names != n {
+	case r.names == nil || *r.names != n:
 		r.names = new(names)
 		*r.names = n
 	}
+	return ofPod
 }
 
 func bit(b bool) uint64 {
@@ -251,7 +264,9 @@ func (r *row) unpack(words []uint64, t *track) {
 	t.pod, t.run, t.fresh = r.pod, r.run, false
 	i := &t.instance
 	*i = metric.Instance{Line: uint32(head >> headLine), Origin: metric.StartOrigin(head >> headOrigin & 3)}
-	if n := r.names; n != nil {
+	if head&(1<<headOfPod) != 0 {
+		i.UID = r.pod.ReportedUID()
+	} else if n := r.names; n != nil {
 		i.UID, i.ID, i.Path, i.Inode, i.Sandbox = n.uid, n.id, n.path, n.inode, n.sandbox
 	}
 	t.absent, t.steady = uint8(head>>headAbsent), head&(1<<headSteady) != 0
@@ -260,7 +275,7 @@ func (r *row) unpack(words []uint64, t *track) {
 	t.seen = time.Duration(in.take())
 	t.last.n = 0
 	for k := range t.last.present {
-		word := in.get(head, headValues+uint(k), 0)
+		word := in.get(head, headValues+uint(k), usual[k])
 		t.last.present[k] = word
 		t.last.n += bits.OnesCount64(word)
 	}

@@ -80,7 +80,7 @@ func randomTrack(r *rand.Rand) track {
 		t.instance.UID, t.instance.Inode = "u", uint64(few())
 	}
 	if yes() {
-		t.pod, t.run = &metric.PodFacts{}, &metric.ContainerFacts{}
+		t.pod, t.run = &metric.PodFacts{UID: "u"}, &metric.ContainerFacts{}
 	}
 	var v metric.Values
 	for range r.IntN(6) {

@@ -32,7 +32,7 @@ func (r *rows) empty(slot int32) bool { return r.of[slot].empty() }
 
 func (r *rows) wordsOf(slot int32) []uint64 {
 	o := &r.of[slot]
-	return r.words[o.at : o.at+o.n]
+	return r.words[o.at:][:o.n]
 }
 
 // line returns the line of the instance; 0 if it has none.
@@ -52,8 +52,8 @@ func (r *rows) clear(slot int32) {
 // pack puts t to rest in a row.
 func (r *rows) pack(slot int32, t *track) {
 	o := &r.of[slot]
-	words := o.pack(r.words[o.at:o.at:o.at+o.room], t)
-	if o.n = uint32(len(words)); o.n > o.room { // it has outgrown its place
+	words := o.pack(r.words[o.at:][:0:o.room], t)
+	if o.n = uint16(len(words)); o.n > o.room { // it has outgrown its place
 		r.waste += int(o.room)
 		o.at, o.room = uint32(len(r.words)), o.n
 		r.words = append(r.words, words...)
@@ -75,7 +75,7 @@ func (r *rows) tidy() {
 		o := &r.of[i]
 		from := o.at
 		o.at = uint32(len(words))
-		words = append(words, r.words[from:from+o.room]...)
+		words = append(words, r.words[from:][:o.room]...)
 	}
 	r.words, r.waste = words, 0
 }

@@ -189,9 +189,5 @@ func (k kernel) at(path string, at int64) (float64, bool) {
 // class and UID.
 func (k kernel) path(pod *metric.PodFacts, id metric.ContainerID) string {
 	class := map[string]string{"Burstable": "/kubepods/burstable", "BestEffort": "/kubepods/besteffort", "Guaranteed": "/kubepods"}[pod.QoS]
-	uid := pod.UID
-	if pod.ConfigHash != "" {
-		uid = pod.ConfigHash
-	}
-	return strings.Join([]string{class, "pod" + string(uid), string(id)}, "/")
+	return strings.Join([]string{class, "pod" + string(pod.ReportedUID()), string(id)}, "/")
 }

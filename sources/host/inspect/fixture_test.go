@@ -262,7 +262,7 @@ func parsePods(t *testing.T, input string) (list []*metric.PodFacts) {
 		if namespace, name, isPod := strings.Cut(words[0], "/"); isPod {
 			p := &metric.PodFacts{
 				PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)},
-				UID:    metric.PodUID(attrs["uid"]), ConfigHash: metric.PodUID(attrs["hash"]),
+				UID:    metric.PodUID(attrs["uid"]), ConfigHash: metric.HashOf(metric.PodUID(attrs["hash"])),
 				Phase: metric.Phase(attrs["phase"]), QoS: attrs["qos"], Started: started,
 			}
 			if p.Phase == "" {
@@ -276,7 +276,7 @@ func parsePods(t *testing.T, input string) (list []*metric.PodFacts) {
 		}
 		c := metric.ContainerFacts{
 			Name: words[0], State: metric.Live, StartedAt: started,
-			ID: metric.ContainerID(attrs["id"]), Past: metric.PastOf(metric.ContainerID(attrs["last"]), time.Time{}),
+			ID: metric.ContainerID(attrs["id"]), Past: metric.PastOf(metric.ContainerID(attrs["last"]), time.Time{}, ""),
 		}
 		switch attrs["state"] {
 		case "waiting":

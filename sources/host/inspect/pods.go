@@ -34,7 +34,7 @@ func (p *Pods) named() named {
 		return n
 	}
 	for _, pod := range p.List {
-		for _, uid := range [...]metric.PodUID{pod.UID, pod.ConfigHash} {
+		for _, uid := range [...]metric.PodUID{pod.UID, pod.ReportedUID()} {
 			if uid, ok := podcgroup.NormalizeUID(string(uid)); ok {
 				n[uid] = pod
 			}
