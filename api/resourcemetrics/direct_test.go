@@ -159,11 +159,22 @@ func TestDirectIsCounted(t *testing.T) {
 		}
 		return counts
 	}
+	sizes := func(counts map[string]float64) (sum float64) {
+		for name, n := range counts {
+			if strings.Contains(name, "sizes") {
+				sum += n
+			}
+		}
+		return sum
+	}
 	growth := func(path, packed string) (map[string]float64, int64) {
 		t.Helper()
 		before := counted()
 		response, _ := get(t, config, apiPath+path, "Accept", "application/vnd.kubernetes.protobuf", "Accept-Encoding", packed)
 		after := counted()
+		for sizes(after) == sizes(before) { // who knows the length is done with it before it is counted
+			after = counted()
+		}
 		for name := range after {
 			if after[name] -= before[name]; after[name] == 0 || packed == "gzip" && strings.Contains(name, "sizes") {
 				delete(after, name) // packed, the two have their own sizes

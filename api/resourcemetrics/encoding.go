@@ -1,12 +1,7 @@
 package resourcemetrics
 
 import (
-	"cmp"
-	"reflect"
-	"slices"
 	"time"
-
-	"github.com/weir-metrics/weir/metric/served"
 )
 
 const groupVersion = "metrics.k8s.io/v1beta1"
@@ -63,73 +58,19 @@ type usage struct {
 	cpu, memory quantity
 }
 
-// block is how many objects are made ready at a time.
-const block = 64
-
-// ready is a block of objects and what they are made of.
-type ready struct {
-	objects [block]object
-	said    []served.Use
-	uses    []usage
-}
-
-// each calls do for each object in order, until it returns an error. What the objects are
-// made of lies all over the memory, and a processor waits for many pieces at once only if
-// hardly anything else is to be done between: so pieces are fetched first.
+// each calls do for each object in order, until it returns an error.
 func (d *document) each(do func(o *object, i int) error) error {
-	m := &d.ready
-	for from := 0; from < len(d.items); from += block {
-		objects := m.objects[:min(block, len(d.items)-from)]
-		for i := range objects {
-			objects[i].reading = *d.at(from + i)
+	var o object
+	for i := range d.items {
+		o.reading = d.items[i]
+		o.subject, o.uses = d.subject(&o.reading), d.texts[:0]
+		for _, u := range d.of(&o.reading) {
+			o.uses = append(o.uses, usage{u.Name, cpuText(u.CPU), memoryText(u.Memory)})
 		}
-		m.said, m.uses = m.said[:0], m.uses[:0]
-		for i := range objects {
-			m.said = append(m.said, d.of(&objects[i].reading)...)
-		}
-		for i := range m.said {
-			u := &m.said[i]
-			m.uses = append(m.uses, usage{u.Name, cpuText(u.CPU), memoryText(u.Memory)})
-		}
-		rest := m.uses
-		for i := range objects {
-			o := &objects[i]
-			n := int(o.to - o.from)
-			o.subject, o.uses, rest = d.subject(&o.reading), rest[:n], rest[n:]
-			if err := do(o, from+i); err != nil {
-				return err
-			}
+		d.texts = o.uses
+		if err := do(&o, i); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// label is one of an object's.
-type label struct{ key, value string }
-
-// labelled remembers how the last labels were written: the pods of an application come
-// one after the other, and those of a replica set share one map.
-type labelled struct {
-	set    uintptr // which map it was
-	text   []byte
-	sorted []label
-}
-
-// write returns what is appended for labels in the order of their keys. It is good until
-// the next call. The maps must live as long as l.
-func (l *labelled) write(labels map[string]string, appendAll func([]byte, []label) []byte) []byte {
-	if len(labels) == 0 {
-		return nil
-	}
-	set := reflect.ValueOf(labels).Pointer()
-	if set == l.set {
-		return l.text
-	}
-	l.set, l.sorted = set, l.sorted[:0]
-	for k, v := range labels {
-		l.sorted = append(l.sorted, label{k, v})
-	}
-	slices.SortFunc(l.sorted, func(a, b label) int { return cmp.Compare(a.key, b.key) })
-	l.text = appendAll(l.text[:0], l.sorted)
-	return l.text
 }

@@ -9,9 +9,8 @@ import (
 
 // jsonEncoding is application/json.
 type jsonEncoding struct {
-	labels labelled
-	spans  spans
-	made   string // the creation time
+	spans spans
+	made  string // the creation time
 }
 
 func (e *jsonEncoding) begin(b []byte, d *document) ([]byte, int) {
@@ -40,7 +39,7 @@ func (e *jsonEncoding) object(b []byte, d *document, o *object, i int) []byte {
 		b = o.subject.appendText(b, string(o.namespace))
 	}
 	b = append(b, e.made...)
-	b = append(b, e.labels.write(o.labels, appendLabels)...)
+	b = append(b, o.labels.json...)
 	b = append(b, e.spans.text(o.over)...)
 	if !d.kind.containers {
 		b = append(b, ',')

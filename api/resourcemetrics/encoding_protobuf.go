@@ -11,7 +11,6 @@ import (
 // after its length, so that all lengths are reckoned before anything is written. What
 // the library writes though it is empty is written here.
 type protobufEncoding struct {
-	labels  labelled
 	created int64
 	sizes   []int32 // of the objects
 }
@@ -84,7 +83,7 @@ func (*protobufEncoding) end(b []byte, _ *document) []byte { return append(b, no
 
 // objectSize returns how many bytes an object takes.
 func (e *protobufEncoding) objectSize(d *document, o *object) int {
-	n := fieldSize(e.metaSize(o.subject, e.labels.write(o.labels, appendLabelFields))) + fieldSize(timeSize(unix(o.over.End))) + fieldSize(1+varintSize(uint64(o.over.Length)))
+	n := fieldSize(e.metaSize(o.subject)) + fieldSize(timeSize(unix(o.over.End))) + fieldSize(1+varintSize(uint64(o.over.Length)))
 	for i := range o.uses {
 		if u := &o.uses[i]; d.kind.containers {
 			n += fieldSize(u.containerSize())
@@ -139,20 +138,19 @@ func (u *usage) appendFields(b []byte, tag byte) []byte {
 	return u.memory.append(b)
 }
 
-// metaSize returns how many bytes the ObjectMeta takes, with its labels' fields.
-func (e *protobufEncoding) metaSize(o *subject, labels []byte) int {
-	return fieldSize(len(o.name)) + len(generateName) + fieldSize(len(o.namespace)) + len(noUID) + fieldSize(timeSize(e.created)) + len(labels)
+// metaSize returns how many bytes the ObjectMeta takes.
+func (e *protobufEncoding) metaSize(o *subject) int {
+	return fieldSize(len(o.name)) + len(generateName) + fieldSize(len(o.namespace)) + len(noUID) + fieldSize(timeSize(e.created)) + len(o.labels.protobuf)
 }
 
 func (e *protobufEncoding) appendMeta(b []byte, o *subject) []byte {
-	labels := e.labels.write(o.labels, appendLabelFields)
-	b = appendLength(b, field1, e.metaSize(o, labels))
+	b = appendLength(b, field1, e.metaSize(o))
 	b = appendText(b, field1, o.name)
 	b = append(b, generateName...)
 	b = appendText(b, field3, string(o.namespace))
 	b = append(b, noUID...)
 	b = appendTime(b, createdField, e.created)
-	return append(b, labels...)
+	return append(b, o.labels.protobuf...)
 }
 
 func appendLabelFields(b []byte, labels []label) []byte {

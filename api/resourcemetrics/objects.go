@@ -11,7 +11,7 @@ import (
 func (r *readings) nodeObjects(now time.Time) []v1beta1.NodeMetrics {
 	items := make([]v1beta1.NodeMetrics, len(r.items))
 	for i := range r.items {
-		o := r.at(i)
+		o := &r.items[i]
 		items[i] = v1beta1.NodeMetrics{
 			ObjectMeta: r.subject(o).metadata(now),
 			Timestamp:  o.timestamp(),
@@ -30,7 +30,7 @@ func (r *readings) podObjects(now time.Time) []v1beta1.PodMetrics {
 		containers[i] = v1beta1.ContainerMetrics{Name: r.uses[i].Name, Usage: resources(&r.uses[i])}
 	}
 	for i := range r.items {
-		o := r.at(i)
+		o := &r.items[i]
 		items[i] = v1beta1.PodMetrics{
 			ObjectMeta: r.subject(o).metadata(now),
 			Timestamp:  o.timestamp(),
@@ -45,7 +45,7 @@ func (r *readings) podObjects(now time.Time) []v1beta1.PodMetrics {
 // facts, which nobody changes.
 func (s *subject) metadata(now time.Time) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name: s.name, Namespace: string(s.namespace), Labels: s.labels,
+		Name: s.name, Namespace: string(s.namespace), Labels: s.labels.all,
 		CreationTimestamp: metav1.NewTime(now),
 	}
 }

@@ -21,7 +21,7 @@ type answer struct {
 // served reports whether the numbers of a pod may be served that was measured whole.
 // p is nil if the API server does not know the pod.
 func (a *answer) served(p *metric.PodFacts, u *served.PodUse) bool {
-	return a.facts == nil || served.Runs(p, u.UID, u.Held)
+	return a.facts == nil || served.Runs(p, *u.UID, u.Held)
 }
 
 // pods reads what is served of the chosen pods, in the order of names, and returns the
@@ -73,7 +73,7 @@ func (a *answer) unknown(c choice, r *readings) {
 	}
 	a.view.EachUse(func(u *served.PodUse) bool {
 		if c.has(u.Namespace, string(u.Name), nil) {
-			r.addPod(u, r.add(newSubject(u.Namespace, string(u.Name), nil)))
+			r.addPod(u, r.add(newSubject(u.Namespace, string(u.Name), noLabels)))
 		}
 		return true
 	})
@@ -127,7 +127,7 @@ func (a *answer) lookup(r *readings, ref metric.PodRef, p *metric.PodFacts) bool
 	if !a.view.Use(ref, &r.said) || !a.served(p, &r.said) {
 		return false
 	}
-	r.addPod(&r.said, r.add(newSubject(ref.Namespace, string(ref.Name), labelsOf(p))))
+	r.addPod(&r.said, r.add(newSubject(ref.Namespace, string(ref.Name), r.sets.of(labelsOf(p)))))
 	return true
 }
 
@@ -135,7 +135,7 @@ func (a *answer) lookup(r *readings, ref metric.PodRef, p *metric.PodFacts) bool
 // returns how many run in all.
 func (a *answer) scan(r *readings, c choice) (running int) {
 	known := a.rolls.get()
-	roll := call{roll: known, facts: a.facts, find: neighbours{facts: a.facts}}
+	roll := call{roll: known, facts: a.facts, find: neighbours{facts: a.facts}, sets: labelSets{}}
 	everything := c.everything()
 	if everything {
 		r.grow(len(known.who))
@@ -145,7 +145,7 @@ func (a *answer) scan(r *readings, c choice) (running int) {
 		if !ok {
 			return true
 		}
-		if s := roll.subject(who); everything || c.has(s.namespace, s.name, s.labels) {
+		if s := roll.subject(who); everything || c.has(s.namespace, s.name, s.labels.all) {
 			r.addPod(u, who)
 		}
 		return true
@@ -153,7 +153,7 @@ func (a *answer) scan(r *readings, c choice) (running int) {
 	next := roll.next(r.items).by(a.facts)
 	a.rolls.put(next)
 	r.who = next.who
-	r.arrange()
+	r.seat()
 	return next.running
 }
 
@@ -186,7 +186,7 @@ func (n *neighbours) find(u *served.PodUse) *metric.PodFacts {
 			}
 		}
 	}
-	return n.facts.Pod(u.PodRef) // bound elsewhere, say
+	return n.facts.Pod(*u.PodRef) // bound elsewhere, say
 }
 
 // nodes reads what is served of the chosen nodes, in the order of names, and returns
@@ -216,7 +216,7 @@ func (a *answer) nodes(c choice, r *readings) (missing []*metric.NodeFacts) {
 func (a *answer) node(r *readings, name metric.NodeName, labels map[string]string) bool {
 	u, over, ok := a.view.NodeUse(name)
 	if ok {
-		r.addNode(newSubject("", string(name), labels), u, over)
+		r.addNode(newSubject("", string(name), r.sets.of(labels)), u, over)
 	}
 	return ok
 }

@@ -99,6 +99,7 @@ type call struct {
 	calls []called
 	fresh []newcomer
 	find  neighbours
+	sets  labelSets
 }
 
 // called is a node of the view.
@@ -125,16 +126,16 @@ func (c *call) pod(u *served.PodUse) (who int32, ok bool) {
 	}
 	node := &c.calls[n]
 	if node.was != nil && u.Place < len(node.was.who) && node.was.who[u.Place] != unlisted {
-		return node.was.who[u.Place], u.Held == 0 || served.Runs(c.find.find(u), u.UID, u.Held)
+		return node.was.who[u.Place], u.Held == 0 || served.Runs(c.find.find(u), *u.UID, u.Held)
 	}
 	p := c.find.find(u)
-	if !served.Runs(p, u.UID, u.Held) {
+	if !served.Runs(p, *u.UID, u.Held) {
 		return 0, false
 	}
 	if p.Node != u.Node {
 		node.among = nil // what is said of it may change, though nothing does on this node
 	}
-	c.fresh = append(c.fresh, newcomer{newSubject(p.Namespace, string(p.Name), p.Labels), n, u.Place})
+	c.fresh = append(c.fresh, newcomer{newSubject(p.Namespace, string(p.Name), c.sets.of(p.Labels)), n, u.Place})
 	return ^int32(len(c.fresh) - 1), true
 }
 

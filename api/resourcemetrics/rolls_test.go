@@ -69,9 +69,9 @@ func TestRollBetweenLists(t *testing.T) {
 		missing := a.pods(c, read)
 		var text []byte
 		for i := range read.items {
-			o := read.at(i)
+			o := &read.items[i]
 			s := read.subject(o)
-			text = fmt.Appendln(text, s.namespace, s.name, s.labels, o.over, read.of(o))
+			text = fmt.Appendln(text, s.namespace, s.name, s.labels.all, o.over, read.of(o))
 		}
 		for _, p := range missing {
 			text = fmt.Appendln(text, "missing", p.PodRef)

@@ -22,6 +22,7 @@ type stream struct {
 	gzip      bool // longer answers are compressed
 	out       io.Writer
 	packer    *gzip.Writer
+	sent      chan error // what came of the bytes that are being sent; nil if none are
 }
 
 var (
@@ -35,29 +36,64 @@ var (
 	}}
 )
 
-// send writes d to w as e has it.
-func send(w http.ResponseWriter, mediaType string, packs bool, e encoding, d *document) error {
+// send writes d to w as e has it. While a chunk is compressed, encrypted and sent, the next
+// one is encoded.
+func send(w http.ResponseWriter, mediaType string, packs bool, e encoding, d *document) (err error) {
+	buffer, spare := buffers.Get().(*[]byte), (*[]byte)(nil)
+	defer func() {
+		buffers.Put(buffer)
+		if spare != nil {
+			buffers.Put(spare)
+		}
+	}()
 	s := &stream{w: w, mediaType: mediaType, gzip: packs}
-	buffer := buffers.Get().(*[]byte)
-	defer buffers.Put(buffer)
+	defer func() { err = s.end(err) }()
 	b, size := e.begin((*buffer)[:0], d)
-	err := d.each(func(o *object, i int) error {
+	err = d.each(func(o *object, i int) error {
 		if b = e.object(b, d, o, i); len(b) <= chunk {
 			return nil
 		}
-		full := b
-		b = b[:0]
-		return s.write(full, size)
+		if err := s.wait(); err != nil {
+			return err
+		}
+		s.start(b, size)
+		if spare == nil {
+			spare = buffers.Get().(*[]byte)
+		}
+		*buffer = b
+		buffer, spare = spare, buffer
+		b = (*buffer)[:0]
+		return nil
 	})
+	if err == nil {
+		err = s.wait()
+	}
 	if err != nil {
-		return s.end(err)
+		return err
 	}
 	b = e.end(b, d)
-	*buffer = b[:0]
+	*buffer = b
 	if s.out == nil && len(b) <= chunk {
 		size = len(b)
 	}
-	return s.end(s.write(b, size))
+	return s.write(b, size)
+}
+
+// start begins to write b, which is good until wait has returned.
+func (s *stream) start(b []byte, size int) {
+	sent := make(chan error, 1)
+	s.sent = sent
+	go func() { sent <- s.write(b, size) }()
+}
+
+// wait returns what came of what was started.
+func (s *stream) wait() error {
+	if s.sent == nil {
+		return nil
+	}
+	err := <-s.sent
+	s.sent = nil
+	return err
 }
 
 // write sends b, which begins an answer of size bytes (-1 if that is unknown) or goes
@@ -89,6 +125,9 @@ func (s *stream) begin(first, size int) {
 
 // end ends an answer that was sent as far as err says.
 func (s *stream) end(err error) error {
+	if sent := s.wait(); err == nil { // something is sent only if the encoding panicked
+		err = sent
+	}
 	if s.packer == nil {
 		return err
 	}

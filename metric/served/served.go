@@ -57,9 +57,11 @@ func Amounts(cpu, memory float64) (u Use, ok bool) {
 
 // PodUse is what a pod uses that was measured whole, container by container.
 type PodUse struct {
-	metric.PodRef
+	// Who it is, and its UID, which is empty where the source tells none. They are
+	// pointed at, for whoever knows the pod by its place need not fetch them.
+	*metric.PodRef
+	UID  *metric.PodUID
 	Node metric.NodeName // that measured it
-	UID  metric.PodUID   // of the pod that was measured; empty where the source tells none
 	Over Span
 	Held int64 // see Held
 	Uses []Use // of the containers with both numbers, by name

@@ -23,7 +23,7 @@ func (s *Snapshot) EachUse(do func(u *rule.PodUse) bool) {
 			at := r.dir.kinds[metric.Container]
 			for pod := r.dir.kinds[metric.Pod]; pod < r.dir.kinds[metric.Pod+1]; pod++ {
 				var ok bool
-				if at, ok = r.podUse(pod, at, &u); ok && s.on(n, u.PodRef) && !do(&u) {
+				if at, ok = r.podUse(pod, at, &u); ok && (len(s.places) == 0 || s.on(n, *u.PodRef)) && !do(&u) {
 					return
 				}
 			}
@@ -99,11 +99,12 @@ func (s *Snapshot) on(n *nodeView, ref metric.PodRef) bool {
 // mergedUse makes u what the sources of n together say of one pod, and reports whether
 // it was measured whole.
 func (n *nodeView) mergedUse(ref metric.PodRef, rd *reader, u *rule.PodUse) bool {
-	*u = rule.PodUse{PodRef: ref, Node: n.name, Uses: u.Uses[:0]}
+	var uid metric.PodUID
+	*u = rule.PodUse{PodRef: &ref, UID: &uid, Node: n.name, Uses: u.Uses[:0]}
 	whole, kind := false, metric.Pod
 	in := func(d *directory) (from, to int) { return d.ofPod(kind, ref) }
 	n.each(in, rd, func(p *metric.Sample) bool {
-		whole, u.UID, u.Held = p.Entity.Part == "" && rule.Whole(p), p.Instance.UID, rule.Held(p)
+		whole, uid, u.Held = p.Entity.Part == "" && rule.Whole(p), p.Instance.UID, rule.Held(p)
 		return !whole
 	})
 	if !whole {
@@ -135,7 +136,7 @@ func (r *round) podUse(pod, at int, u *rule.PodUse) (next int, ok bool) {
 	if sh, _ := r.record(pod); sh.held&(1<<metric.CPU) != 0 {
 		held = over.End
 	}
-	*u = rule.PodUse{PodRef: e.pod.PodRef, Node: r.dir.node, UID: e.uid(), Held: held, Uses: u.Uses[:0], Among: r.dir, Place: pod - r.dir.kinds[metric.Pod]}
+	*u = rule.PodUse{PodRef: &e.pod.PodRef, UID: e.uid(), Node: r.dir.node, Held: held, Uses: u.Uses[:0], Among: r.dir, Place: pod - r.dir.kinds[metric.Pod]}
 	for end := r.dir.kinds[metric.Container+1]; at < end; at++ {
 		c := &r.dir.entries[at]
 		if c.pod != e.pod { // a directory has one key of a pod
@@ -156,12 +157,12 @@ func (r *round) podUse(pod, at int, u *rule.PodUse) (next int, ok bool) {
 	return at, len(u.Uses) > 0
 }
 
-// uid returns the UID of the entry's instance.
-func (e *entry) uid() metric.PodUID {
+// uid returns where the UID of the entry's instance is.
+func (e *entry) uid() *metric.PodUID {
 	if e.more != nil {
-		return e.more.uid
+		return &e.more.uid
 	}
-	return e.pod.uid
+	return &e.pod.uid
 }
 
 // use returns what entry i says its entity uses, without its name, and over which

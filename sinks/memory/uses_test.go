@@ -19,7 +19,7 @@ func usesOf(s *Snapshot, ref metric.PodRef) *rule.PodUse {
 	if !rule.Whole(own) {
 		return nil
 	}
-	u := &rule.PodUse{PodRef: ref, Node: own.Entity.Node, UID: own.Instance.UID, Held: rule.Held(own)}
+	u := &rule.PodUse{PodRef: &ref, Node: own.Entity.Node, UID: &own.Instance.UID, Held: rule.Held(own)}
 	for _, c := range containers {
 		if use, over, ok := rule.UseOf(c); ok {
 			u.Uses, u.Over = append(u.Uses, use), u.Over.Oldest(over)
@@ -120,11 +120,11 @@ func TestEachUse(t *testing.T) {
 		snap.EachUse(func(u *rule.PodUse) bool {
 			kept := *u
 			kept.Uses = append([]rule.Use(nil), u.Uses...)
-			if all[u.PodRef] != nil {
-				t.Errorf("round %d: %v comes twice", round, u.PodRef)
+			if all[*u.PodRef] != nil {
+				t.Errorf("round %d: %v comes twice", round, *u.PodRef)
 			}
-			all[u.PodRef] = &kept
-			if at, is := (spot{u.Among, u.Place}), (one{u.PodRef, u.UID}); u.Among == nil {
+			all[*u.PodRef] = &kept
+			if at, is := (spot{u.Among, u.Place}), (one{*u.PodRef, *u.UID}); u.Among == nil {
 			} else if was, ok := places[at]; !ok {
 				places[at] = is
 			} else if again++; was != is {

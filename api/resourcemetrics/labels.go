@@ -1,0 +1,45 @@
+package resourcemetrics
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+)
+
+// labelSet is the labels of a subject, and how they are written. It is immutable.
+type labelSet struct {
+	all            map[string]string
+	json, protobuf []byte
+}
+
+// label is one of a set.
+type label struct{ key, value string }
+
+func newLabelSet(all map[string]string) *labelSet {
+	var sorted []label
+	for k, v := range all {
+		sorted = append(sorted, label{k, v})
+	}
+	slices.SortFunc(sorted, func(a, b label) int { return cmp.Compare(a.key, b.key) })
+	return &labelSet{all: all, json: appendLabels(nil, sorted), protobuf: appendLabelFields(nil, sorted)}
+}
+
+// noLabels is the set of what has none.
+var noLabels = &labelSet{}
+
+// labelSets are those that were met, by their maps: the pods of a replica set share one.
+type labelSets map[uintptr]*labelSet
+
+// of returns the set of labels, which nobody changes.
+func (l labelSets) of(labels map[string]string) *labelSet {
+	if len(labels) == 0 {
+		return noLabels
+	}
+	key := reflect.ValueOf(labels).Pointer()
+	set := l[key]
+	if set == nil {
+		set = newLabelSet(labels)
+		l[key] = set
+	}
+	return set
+}
