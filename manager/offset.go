@@ -7,11 +7,8 @@ import "time"
 const settle = 10 * time.Second
 
 // firstSpread is how far apart the first reads of sources that appear together
-// lie on average, and maxSpread how long the last of them may have to wait.
-const (
-	firstSpread = time.Millisecond
-	maxSpread   = 5 * time.Second
-)
+// lie on average. Each begins with a handshake, which takes about as much CPU.
+const firstSpread = time.Millisecond
 
 // beat is how long after each other the steady places of sources lie, unless they are
 // the same. A process that wakes up for one source finds its code and tables gone from
@@ -34,9 +31,10 @@ func newTimetable(name string, interval time.Duration) timetable {
 }
 
 // first returns how long the first read waits if so many sources appear at
-// once: not at all for one, and in the order of their steady places for more.
+// once: not at all for one, and in the order of their steady places for more, over
+// half an interval at most.
 func (t timetable) first(together int) time.Duration {
-	spread := min(time.Duration(together-1)*firstSpread, maxSpread, t.interval/2)
+	spread := min(time.Duration(together-1)*firstSpread, t.interval/2)
 	return time.Duration(float64(t.offset) / float64(t.interval) * float64(spread))
 }
 

@@ -52,8 +52,8 @@ func TestFirst(t *testing.T) {
 		{"one alone is read at once", 14 * time.Second, 15 * time.Second, 1, 0},
 		{"1001 spread over a second", 9 * time.Second, 15 * time.Second, 1001, 600 * time.Millisecond},
 		{"in the order of their places", 3 * time.Second, 15 * time.Second, 1001, 200 * time.Millisecond},
-		{"50,000 over five seconds, no more", 9 * time.Second, 15 * time.Second, 50000, 3 * time.Second},
-		{"never over more than half an interval", time.Second, 2 * time.Second, 50000, 500 * time.Millisecond},
+		{"5001 over five seconds", 9 * time.Second, 15 * time.Second, 5001, 3 * time.Second},
+		{"50,000 over half an interval, no more", 9 * time.Second, 15 * time.Second, 50000, 4500 * time.Millisecond},
 	} {
 		if got := (timetable{c.offset, c.interval}).first(c.together); got != c.want {
 			t.Errorf("%s: first(%d) with offset %v of %v: got %v, want %v", c.says, c.together, c.offset, c.interval, got, c.want)
