@@ -16,12 +16,16 @@ type labelSet struct {
 type label struct{ key, value string }
 
 func newLabelSet(all map[string]string) *labelSet {
-	var sorted []label
+	sorted, size := make([]label, 0, len(all)), 0
 	for k, v := range all {
 		sorted = append(sorted, label{k, v})
+		size += len(k) + len(v) + len(`"":"",`) // a field takes less
 	}
 	slices.SortFunc(sorted, func(a, b label) int { return cmp.Compare(a.key, b.key) })
-	return &labelSet{all: all, json: appendLabels(nil, sorted), protobuf: appendLabelFields(nil, sorted)}
+	text := appendLabels(make([]byte, 0, 2*size+len(`,"labels":{}`)), sorted)
+	n := len(text)
+	text = appendLabelFields(text, sorted)
+	return &labelSet{all: all, json: text[:n:n], protobuf: text[n:]}
 }
 
 // noLabels is the set of what has none.

@@ -20,6 +20,8 @@ type excluded struct {
 	host      metric.NodeName // the node this machine is, if it is read
 	selectors string          // in words
 	interval  time.Duration
+	said      []manager.Spec // last, by these facts
+	by        *metric.Facts
 }
 
 // exclude returns the provider for what the kubelets leave out; nil if no
@@ -43,8 +45,17 @@ func exclude(all []*kubelets, host metric.NodeName) *excluded {
 	return e
 }
 
-// Sources returns a source for each node that is left out.
+// Sources returns a source for each node that is left out. It is called by the manager's
+// goroutine alone, with each change of a pod.
 func (e *excluded) Sources(facts *metric.Facts) []manager.Spec {
+	if !facts.SameNodes(e.by) {
+		e.said = e.leftOut(facts)
+	}
+	e.by = facts
+	return e.said
+}
+
+func (e *excluded) leftOut(facts *metric.Facts) []manager.Spec {
 	read := map[metric.NodeName]bool{e.host: true}
 	for _, k := range e.kubelets {
 		for _, t := range k.scraper.Targets(facts) {

@@ -13,7 +13,7 @@ import (
 // thisHost is the one source that reads this machine.
 type thisHost struct {
 	*host.Host
-	spec manager.Spec
+	specs []manager.Spec
 }
 
 // openHost opens the source at once, so that a machine that cannot be read at all
@@ -27,11 +27,11 @@ func openHost(p hostPlan, log *zap.Logger) (opened, error) {
 	for _, gap := range h.Gaps() {
 		log.Info("this machine cannot supply everything", zap.String("gap", gap))
 	}
-	return &thisHost{h, manager.Spec{
+	return &thisHost{h, []manager.Spec{{
 		Name: "host/" + string(p.Node), Kind: "host", Node: p.Node, Interval: p.Interval,
 		Open: func() (manager.Source, error) { return h, nil },
-	}}, nil
+	}}}, nil
 }
 
 // Sources returns the one source.
-func (h *thisHost) Sources(*metric.Facts) []manager.Spec { return []manager.Spec{h.spec} }
+func (h *thisHost) Sources(*metric.Facts) []manager.Spec { return h.specs }
