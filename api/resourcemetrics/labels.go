@@ -19,7 +19,7 @@ func newLabelSet(all map[string]string) *labelSet {
 	sorted, size := make([]label, 0, len(all)), 0
 	for k, v := range all {
 		sorted = append(sorted, label{k, v})
-		size += len(k) + len(v) + len(`"":"",`) // a field takes less
+		size += len(k) + len(v) + len(`"":"",`) // in protobuf as much, unless it is long
 	}
 	slices.SortFunc(sorted, func(a, b label) int { return cmp.Compare(a.key, b.key) })
 	text := appendLabels(make([]byte, 0, 2*size+len(`,"labels":{}`)), sorted)
@@ -39,11 +39,16 @@ func (l labelSets) of(labels map[string]string) *labelSet {
 	if len(labels) == 0 {
 		return noLabels
 	}
-	key := reflect.ValueOf(labels).Pointer()
-	set := l[key]
+	set := l[address(labels)]
 	if set == nil {
 		set = newLabelSet(labels)
-		l[key] = set
+		l.add(set)
 	}
 	return set
 }
+
+// add has set be found.
+func (l labelSets) add(set *labelSet) { l[address(set.all)] = set }
+
+// address returns which map labels are.
+func address(labels map[string]string) uintptr { return reflect.ValueOf(labels).Pointer() }

@@ -56,6 +56,7 @@ var pool = sync.Pool{New: func() any { return &readings{sets: labelSets{}} }}
 func (r *readings) release() {
 	clear(r.own) // so that nothing holds on to facts
 	clear(r.sets)
+	clear(r.texts[:cap(r.texts)])
 	r.numbers.clear()
 	r.spare.clear()
 	r.who, r.own = nil, r.own[:0]

@@ -142,8 +142,18 @@ func (c *call) pod(u *served.PodUse) (who int32, ok bool) {
 func (c *call) node(u *served.PodUse) {
 	c.calls = append(c.calls, called{name: u.Node, listed: listed{among: u.Among, on: c.facts.PodsOn(u.Node)}})
 	node := &c.calls[len(c.calls)-1]
-	if was := c.roll.nodes[u.Node]; was.is(node.among, node.on) {
+	was := c.roll.nodes[u.Node]
+	if was.is(node.among, node.on) {
 		node.was = was
+		return
+	}
+	// Its pods come anew, most with labels that others on the roll share.
+	if was != nil {
+		for _, who := range was.who {
+			if who != unlisted {
+				c.sets.add(c.roll.who[who].labels)
+			}
+		}
 	}
 }
 

@@ -22,7 +22,13 @@ type stream struct {
 	gzip      bool // longer answers are compressed
 	out       io.Writer
 	packer    *gzip.Writer
-	sent      chan error // what came of the bytes that are being sent; nil if none are
+	sent      chan outcome // of the bytes that are being sent; nil if none are
+}
+
+// outcome is what came of sending.
+type outcome struct {
+	err      error
+	panicked any
 }
 
 var (
@@ -81,19 +87,29 @@ func send(w http.ResponseWriter, mediaType string, packs bool, e encoding, d *do
 
 // start begins to write b, which is good until wait has returned.
 func (s *stream) start(b []byte, size int) {
-	sent := make(chan error, 1)
+	sent := make(chan outcome, 1)
 	s.sent = sent
-	go func() { sent <- s.write(b, size) }()
+	go func() {
+		var o outcome
+		defer func() {
+			o.panicked = recover()
+			sent <- o
+		}()
+		o.err = s.write(b, size)
+	}()
 }
 
-// wait returns what came of what was started.
+// wait returns what came of what was started, and panics if that has: whoever serves the
+// request knows what to do then.
 func (s *stream) wait() error {
 	if s.sent == nil {
 		return nil
 	}
-	err := <-s.sent
-	s.sent = nil
-	return err
+	o := <-s.sent
+	if s.sent = nil; o.panicked != nil {
+		panic(o.panicked)
+	}
+	return o.err
 }
 
 // write sends b, which begins an answer of size bytes (-1 if that is unknown) or goes

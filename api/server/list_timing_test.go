@@ -148,12 +148,14 @@ func BenchmarkList(b *testing.B) {
 			next := 0
 			for b.Loop() {
 				for range meanwhile {
-					read := reads[next%len(reads)]
-					read.Ended = read.Ended.Add(read.Interval)
+					was := reads[next]
+					ended := was.Ended.Add(was.Interval)
+					read := &metric.Batch{Source: was.Source, Node: was.Node, Interval: was.Interval, Clock: was.Clock, Began: ended, Ended: ended, Samples: was.Samples}
 					if err := sink.Write(b.Context(), read); err != nil {
 						b.Fatal(err)
 					}
-					next++
+					reads[next] = read
+					next = (next + 1) % len(reads)
 				}
 				response, err := transport.RoundTrip(request)
 				if err != nil {

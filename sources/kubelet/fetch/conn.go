@@ -191,7 +191,8 @@ type body struct {
 }
 
 // Peer returns whom the certificate names that the server of an answer has shown: its
-// subject's common name. It is empty over http.
+// subject's common name. It is empty over http, and if resp's body is not the one that came
+// from a Transport.
 func Peer(resp *http.Response) string {
 	if b, ok := resp.Body.(*body); ok {
 		return b.c.peer

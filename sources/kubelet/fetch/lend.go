@@ -8,7 +8,7 @@ import (
 // incoming is where a tls.Conn keeps what came from the network, within it.
 //
 // A tls.Conn never gives back the buffer that it reads records into. Between two
-// requests nothing is in it, yet it takes up some 32 kB, which is nine tenths of
+// requests nothing is in it, yet it takes up some 32 kB, which is three quarters of
 // what an idle connection takes up: for a thousand servers 32 MB, and half as much
 // again for the garbage collector. crypto/tls has no option for it, so we reach
 // into the Conn and lend it a buffer while a request lasts. As that one is large,

@@ -247,7 +247,7 @@ func TestContext(t *testing.T) {
 
 // Each answer over TLS comes with the name in the certificate the server has shown, also
 // on a kept connection and after its address has passed to another, although sessions
-// could be resumed; and plain servers are told from others.
+// could be resumed, by either version of TLS; and plain servers are told from others.
 func TestTLS(t *testing.T) {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS.DidResume {
@@ -258,19 +258,21 @@ func TestTLS(t *testing.T) {
 	srv.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t, "system:node:n1")}}
 	srv.StartTLS()
 	defer srv.Close()
-	tr := newTransport(t, Options{TLS: &tls.Config{InsecureSkipVerify: true, ClientSessionCache: tls.NewLRUClientSessionCache(0)}})
-	for i := range 4 {
-		resp, err := tr.RoundTrip(httptest.NewRequest(http.MethodGet, srv.URL, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := Peer(resp); got != "system:node:n1" {
-			t.Errorf("got an answer of %q, want the name in the server's certificate", got)
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		if i%2 == 1 {
-			srv.CloseClientConnections()
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		tr := newTransport(t, Options{TLS: &tls.Config{InsecureSkipVerify: true, MaxVersion: version, ClientSessionCache: tls.NewLRUClientSessionCache(0)}})
+		for i := range 4 {
+			resp, err := tr.RoundTrip(httptest.NewRequest(http.MethodGet, srv.URL, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := Peer(resp); got != "system:node:n1" {
+				t.Errorf("got an answer of %q, want the name in the server's certificate", got)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			if i%2 == 1 {
+				srv.CloseClientConnections()
+			}
 		}
 	}
 	dial := func(context.Context, string, string) (net.Conn, error) {
@@ -285,7 +287,7 @@ func TestTLS(t *testing.T) {
 	if _, err := get(t.Context(), newTransport(t, Options{Dial: dial}), "https://h/"); !errors.Is(err, http.ErrSchemeMismatch) {
 		t.Errorf("a server without TLS: got error %v, want %v", err, http.ErrSchemeMismatch)
 	}
-	if _, err := get(t.Context(), tr, "ftp://h/"); err == nil || !strings.Contains(err.Error(), "write http://HOST:PORT") {
+	if _, err := get(t.Context(), newTransport(t, Options{}), "ftp://h/"); err == nil || !strings.Contains(err.Error(), "write http://HOST:PORT") {
 		t.Errorf("got error %v, want one that says what to write", err)
 	}
 }

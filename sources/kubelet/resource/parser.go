@@ -75,6 +75,7 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	p.moved, p.bounded = false, false
 	p.twins = p.twins[:0]
 	p.names.begin(req.Node, body)
+	defer p.names.end()
 	p.scan.Reset(body)
 	failed, known := p.lines()
 	p.finish()
@@ -97,7 +98,6 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 			b.Layout = p.names.layout
 		}
 	}
-	p.names.end()
 	return err
 }
 
