@@ -15,8 +15,9 @@ IMAGE       ?= weir-metrics/weir:dev
 TOOL        := $(GO) tool -modfile=tools/go.mod
 
 export CGO_ENABLED ?= 0
-# The same everywhere, so that tests and commands share what was compiled.
-export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+# The same everywhere, so that tests and commands share what was compiled, and tests
+# what was vetted.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath -vet=all)
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 
 .DEFAULT_GOAL := help
@@ -36,14 +37,12 @@ run: build ## build, then measure this machine: http://127.0.0.1:8087, and bin/w
 
 .PHONY: test
 test: ## all tests that need no root and no cluster
-	$(GO) vet ./...
 	$(GO) test -timeout 8m ./...
 	$(GO) test -C deploy/image ./...
 	$(GO) test -C test/bench ./peers
 
 .PHONY: parity
 parity: ## the autoscaler beside Kubernetes' own code, on random input (minutes to compile it, once)
-	$(GO) vet -C test/parity ./...
 	$(GO) test -C test/parity -timeout 8m ./...
 
 .PHONY: race
@@ -90,7 +89,7 @@ image: build ## write a container image of bin/weir, without any registry: bin/w
 .PHONY: e2e
 e2e: build image ## the built commands on this machine, on simulated kubelets and in a real cluster (root; minutes to build it, once)
 	$(GO) run ./test/cluster build
-	$(GO) test -tags e2e -count 1 -timeout 60m -p 1 -parallel 8 -v ./eviction/notify ./eviction/guard ./eviction/execute/cri ./sources/host/disk ./test/local/... ./test/ui/... ./test/cluster/... ./test/apis/... ./test/node/...
+	$(GO) test -tags e2e -count 1 -timeout 60m -p 1 -parallel 16 -v ./eviction/notify ./eviction/guard ./eviction/execute/cri ./sources/host/disk ./test/local/... ./test/ui/... ./test/cluster/... ./test/apis/... ./test/node/...
 
 .PHONY: cluster
 cluster: ## start a real Kubernetes cluster on this machine and leave it running (root); ends with: go run ./test/cluster down
@@ -101,11 +100,9 @@ generate: ## write the pages derived from code
 	$(GO) run ./internal/docs/generate
 
 .PHONY: verify
-verify: ## formatting, generated pages, clients for other systems
+verify: ## formatting, generated pages, what go.mod says
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted; run gofmt -w on:"; echo "$$out"; exit 1; fi
 	$(GO) test ./internal/docs ./internal/rooms
-	GOOS=darwin $(GO) build -o /dev/null ./cmd/kubectl-weir
-	GOOS=windows $(GO) build -o /dev/null ./cmd/kubectl-weir
 	$(GO) mod tidy -diff
 	cd deploy/image && $(GO) mod tidy -diff
 	cd test/parity && $(GO) mod tidy -diff

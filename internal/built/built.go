@@ -57,8 +57,15 @@ func (p *Process) Output() string {
 // when asked to.
 func Start(t *testing.T, name string, args ...string) *Process {
 	t.Helper()
+	return StartWith(t, nil, name, args...)
+}
+
+// StartWith is Start with more variables in the environment, each as NAME=value.
+func StartWith(t *testing.T, env []string, name string, args ...string) *Process {
+	t.Helper()
 	// The test's context ends before its clean-up, which asks politely.
 	p := &Process{cmd: exec.CommandContext(context.WithoutCancel(t.Context()), Path(t, name), args...)}
+	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

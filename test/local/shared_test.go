@@ -40,10 +40,9 @@ func startSharer(t *testing.T, name, kubeconfig, ca string) *sharer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("POD_NAME", name)
-	t.Setenv("POD_NAMESPACE", "weir-system")
-	t.Setenv("POD_IP", "127.0.0.1")
-	p := built.Start(t, "weir", "server", "--kubeconfig="+kubeconfig, "--source=kubelet:?ca="+ca, "--metric-resolution="+sharedResolution.String(),
+	pod := []string{"POD_NAME=" + name, "POD_NAMESPACE=weir-system", "POD_IP=127.0.0.1"}
+	p := built.StartWith(t, pod, "weir", "server",
+		"--kubeconfig="+kubeconfig, "--source=kubelet:?ca="+ca, "--metric-resolution="+sharedResolution.String(),
 		"--share-reads", "--listen=127.0.0.1:0", "--secure-port="+port, "--bind-address=127.0.0.1",
 		"--authentication-skip-lookup", "--shutdown-delay-duration=0s", "--log-level=info")
 	return &sharer{p, name, p.Address(t), "https://" + address}
@@ -94,6 +93,7 @@ func (s *sharer) shares() (map[string]float64, error) {
 // read once, and both answer for all. One of them crashes: no LIST of the other lacks a
 // pod or is older than before, and it reads all nodes itself when the Lease has passed.
 func TestSharedReads(t *testing.T) {
+	t.Parallel()
 	const nodes, pods = 40, 40 * 5
 	dir := t.TempDir()
 	kubeconfig, ca := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "ca.pem")

@@ -21,6 +21,7 @@ import (
 // which one hangs and one sends garbage. Every container's rate on the others
 // must be exactly the simulator's, and as fresh as if all were well.
 func TestTwoHundredNodes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	targets, ca := filepath.Join(dir, "targets"), filepath.Join(dir, "ca.pem")
 	sim := built.Start(t, "weir-simulate", "--nodes=200", "--pods=10", "--containers=2", "--seed=7", "--listen-port=0",
