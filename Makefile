@@ -89,7 +89,7 @@ image: build ## write a container image of bin/weir, without any registry: bin/w
 .PHONY: e2e
 e2e: build image ## the built commands on this machine, on simulated kubelets and in a real cluster (root; minutes to build it, once)
 	$(GO) run ./test/cluster build
-	$(GO) test -tags e2e -count 1 -timeout 60m -p 1 -parallel 16 -v ./eviction/notify ./eviction/guard ./eviction/execute/cri ./sources/host/disk ./test/local/... ./test/ui/... ./test/cluster/... ./test/apis/... ./test/node/...
+	$(GO) test -tags e2e -count 1 -timeout 60m -p 1 -parallel 12 -v ./eviction/notify ./eviction/guard ./eviction/execute/cri ./sources/host/disk ./test/local/... ./test/ui/... ./test/cluster/... ./test/apis/... ./test/node/...
 
 .PHONY: cluster
 cluster: ## start a real Kubernetes cluster on this machine and leave it running (root); ends with: go run ./test/cluster down

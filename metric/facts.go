@@ -288,6 +288,14 @@ func (f *Facts) PodsOn(node NodeName) []*PodFacts {
 	return f.byNode.get(node)
 }
 
+// EachNodesPods calls do for every node that pods are bound to, with these, in no order,
+// until it returns false. The slice is that of PodsOn.
+func (f *Facts) EachNodesPods(do func(NodeName, []*PodFacts) bool) {
+	if f != nil {
+		f.byNode.each(do)
+	}
+}
+
 // PodsIn returns the pods of a namespace, bound to a node or not. The slice must
 // not be changed.
 func (f *Facts) PodsIn(namespace Namespace) []*PodFacts {

@@ -34,16 +34,13 @@ func (a *answer) pods(c choice, r *readings) (missing []*metric.PodFacts) {
 		r.sort()
 		return nil
 	case c.everything():
-		if running := a.scan(r, c); len(r.items) == running {
-			return nil // Fast path: the facts are not gone through
-		}
-		running, _ := a.running(c)
-		missing = unserved(running, r)
+		missing = a.scan(r, c)
 	default:
 		running, all := a.running(c)
 		r.grow(len(running))
 		if len(running)*8 > all {
-			if a.scan(r, c); len(r.items) < len(running) {
+			a.scan(r, c)
+			if len(r.items) < len(running) {
 				missing = unserved(running, r)
 			}
 			break
@@ -132,8 +129,8 @@ func (a *answer) lookup(r *readings, ref metric.PodRef, p *metric.PodFacts) bool
 }
 
 // scan adds the chosen pods by going through all there are, in the order of names, and
-// returns how many run in all.
-func (a *answer) scan(r *readings, c choice) (running int) {
+// returns those that run and are not served, if all are chosen.
+func (a *answer) scan(r *readings, c choice) (missing []*metric.PodFacts) {
 	known := a.rolls.get()
 	roll := call{roll: known, facts: a.facts, find: neighbours{facts: a.facts}, sets: labelSets{}}
 	everything := c.everything()
@@ -141,7 +138,7 @@ func (a *answer) scan(r *readings, c choice) (running int) {
 		r.grow(len(known.who))
 	}
 	a.view.EachUse(func(u *served.PodUse) bool {
-		who, ok := roll.pod(u)
+		who, ok := roll.pod(u, len(r.items))
 		if !ok {
 			return true
 		}
@@ -150,11 +147,14 @@ func (a *answer) scan(r *readings, c choice) (running int) {
 		}
 		return true
 	})
-	next := roll.next(r.items).by(a.facts)
+	if everything {
+		missing = roll.unserved(r.items)
+	}
+	next := roll.next(r.items)
 	a.rolls.put(next)
 	r.who = next.who
 	r.seat()
-	return next.running
+	return missing
 }
 
 // neighbours finds the facts of pods that come node by node. Those of one node are few

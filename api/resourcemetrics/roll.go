@@ -19,31 +19,13 @@ import (
 type roll struct {
 	who   []subject
 	nodes map[metric.NodeName]*listed
-	// By these facts so many pods run.
-	facts   *metric.Facts
-	running int
-}
-
-// by returns r with the number of pods that run by facts.
-func (r *roll) by(facts *metric.Facts) *roll {
-	if r.facts == facts {
-		return r
-	}
-	next := *r
-	next.facts, next.running = facts, 0
-	facts.EachPod(func(p *metric.PodFacts) bool {
-		if p.Phase == metric.Running {
-			next.running++
-		}
-		return true
-	})
-	return &next
 }
 
 // listed is the pods of one node on a roll.
 type listed struct {
 	among any                // see served.PodUse; nil: not good for another LIST
 	on    []*metric.PodFacts // what the API server said of the node
+	runs  int                // how many of these run
 	who   []int32            // by the pods' places: which of the roll; -1 for others
 }
 
@@ -98,14 +80,18 @@ type call struct {
 	facts *metric.Facts
 	calls []called
 	fresh []newcomer
-	find  neighbours
-	sets  labelSets
+	// Pods that are served by another node's numbers than the one they are bound to.
+	elsewhere map[metric.PodRef]bool
+	find      neighbours
+	sets      labelSets
 }
 
 // called is a node of the view.
 type called struct {
-	name metric.NodeName
-	was  *listed // nil if that does not hold any more
+	name   metric.NodeName
+	was    *listed // nil if that does not hold any more
+	from   int     // the readings of it begin here
+	served int     // of the pods that are bound to it
 	listed
 }
 
@@ -117,35 +103,50 @@ type newcomer struct {
 }
 
 // pod returns which of the roll's pods u is, or ^i for the i-th newcomer. ok is false if it
-// must not be served.
-func (c *call) pod(u *served.PodUse) (who int32, ok bool) {
+// must not be served. read is how many have been read.
+func (c *call) pod(u *served.PodUse, read int) (who int32, ok bool) {
 	n := len(c.calls) - 1
 	if n < 0 || c.calls[n].name != u.Node {
-		c.node(u)
+		c.node(u, read)
 		n++
 	}
 	node := &c.calls[n]
 	if node.was != nil && u.Place < len(node.was.who) && node.was.who[u.Place] != unlisted {
-		return node.was.who[u.Place], u.Held == 0 || served.Runs(c.find.find(u), *u.UID, u.Held)
+		if u.Held != 0 && !served.Runs(c.find.find(u), *u.UID, u.Held) {
+			return 0, false
+		}
+		node.served++
+		return node.was.who[u.Place], true
 	}
 	p := c.find.find(u)
 	if !served.Runs(p, *u.UID, u.Held) {
 		return 0, false
 	}
-	if p.Node != u.Node {
+	if p.Node == u.Node {
+		node.served++
+	} else {
 		node.among = nil // what is said of it may change, though nothing does on this node
+		if c.elsewhere == nil {
+			c.elsewhere = map[metric.PodRef]bool{}
+		}
+		c.elsewhere[p.PodRef] = true
 	}
 	c.fresh = append(c.fresh, newcomer{newSubject(p.Namespace, string(p.Name), c.sets.of(p.Labels)), n, u.Place})
 	return ^int32(len(c.fresh) - 1), true
 }
 
-func (c *call) node(u *served.PodUse) {
-	c.calls = append(c.calls, called{name: u.Node, listed: listed{among: u.Among, on: c.facts.PodsOn(u.Node)}})
+func (c *call) node(u *served.PodUse, read int) {
+	c.calls = append(c.calls, called{name: u.Node, from: read, listed: listed{among: u.Among, on: c.facts.PodsOn(u.Node)}})
 	node := &c.calls[len(c.calls)-1]
 	was := c.roll.nodes[u.Node]
 	if was.is(node.among, node.on) {
-		node.was = was
+		node.was, node.runs = was, was.runs
 		return
+	}
+	for _, p := range node.on {
+		if p.Phase == metric.Running {
+			node.runs++
+		}
 	}
 	// Its pods come anew, most with labels that others on the roll share.
 	if was != nil {
@@ -165,13 +166,60 @@ func (c *call) subject(who int32) *subject {
 	return &c.roll.who[who]
 }
 
+// unserved returns the pods that run and are not among items, which are all that may be
+// served, as they were read. Where as many are served as run it does not look who they are.
+func (c *call) unserved(items []reading) (missing []*metric.PodFacts) {
+	has := map[metric.PodRef]bool{}
+	lacking := func(on []*metric.PodFacts) {
+		for _, p := range on {
+			if p.Phase == metric.Running && !has[p.PodRef] && !c.elsewhere[p.PodRef] {
+				missing = append(missing, p)
+			}
+		}
+	}
+	uncalled := 0
+	c.facts.EachNodesPods(func(metric.NodeName, []*metric.PodFacts) bool { uncalled++; return true })
+	for i := range c.calls {
+		node, end := &c.calls[i], len(items)
+		if len(node.on) > 0 {
+			uncalled--
+		}
+		if node.served == node.runs {
+			continue
+		}
+		if i+1 < len(c.calls) {
+			end = c.calls[i+1].from
+		}
+		clear(has)
+		for _, o := range items[node.from:end] {
+			s := c.subject(o.who)
+			has[metric.PodRef{Namespace: s.namespace, Name: metric.PodName(s.name)}] = true
+		}
+		lacking(node.on)
+	}
+	if uncalled > 0 {
+		clear(has)
+		called := make(map[metric.NodeName]bool, len(c.calls))
+		for i := range c.calls {
+			called[c.calls[i].name] = true
+		}
+		c.facts.EachNodesPods(func(name metric.NodeName, on []*metric.PodFacts) bool {
+			if !called[name] {
+				lacking(on)
+			}
+			return true
+		})
+	}
+	return missing
+}
+
 // next returns the roll with those that were called, and which each of the items is on
 // it.
 func (c *call) next(items []reading) *roll {
 	if len(c.fresh) == 0 {
 		return c.roll
 	}
-	next := &roll{nodes: make(map[metric.NodeName]*listed, len(c.calls)), facts: c.roll.facts, running: c.roll.running}
+	next := &roll{nodes: make(map[metric.NodeName]*listed, len(c.calls))}
 	moved := c.stay()
 	came := c.merge(next, moved)
 	for i := range c.calls {

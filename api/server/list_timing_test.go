@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -105,6 +106,8 @@ func BenchmarkList(b *testing.B) {
 			some, app = p.PodRef, p.Labels["app"]
 		}
 	}
+	var said atomic.Pointer[metric.Facts]
+	said.Store(facts)
 	token := c.user("u", "list pods.metrics.k8s.io", "list nodes.metrics.k8s.io", "list pods.metrics.k8s.io "+string(some.Namespace), "get pods.metrics.k8s.io "+some.String())
 	r := start(b, c, func(o *server.Options, config *server.Config) {
 		fresh := server.NewOptions()
@@ -113,7 +116,7 @@ func BenchmarkList(b *testing.B) {
 	}, func(s *server.Server) {
 		err := resourcemetrics.Install(s.Generic(), resourcemetrics.Options{
 			View:  func() resourcemetrics.View { return sink.Snapshot() },
-			Facts: func() *metric.Facts { return facts },
+			Facts: said.Load,
 			Now:   func() time.Time { return now.Add(time.Second) },
 		})
 		if err != nil {
@@ -122,15 +125,19 @@ func BenchmarkList(b *testing.B) {
 	})
 	const protobuf = "application/vnd.kubernetes.protobuf"
 	in := "/namespaces/" + string(some.Namespace) + "/pods"
-	for _, q := range []struct{ name, path, accept, encoding string }{
-		{"JSON", "/pods", "application/json", ""},
-		{"JSON gzip", "/pods", "application/json", "gzip"},
-		{"protobuf", "/pods", protobuf, ""},
-		{"protobuf gzip", "/pods", protobuf, "gzip"},
-		{"application", in + "?labelSelector=app%3D" + app, "application/json", ""},
-		{"namespace", in, "application/json", ""},
-		{"pod", in + "/" + string(some.Name), "application/json", ""},
-		{"nodes", "/nodes", "application/json", ""},
+	for _, q := range []struct {
+		name, path, accept, encoding string
+		changes                      int // pods of which the API server tells news between two, and as many that start
+	}{
+		{"JSON", "/pods", "application/json", "", 0},
+		{"JSON gzip", "/pods", "application/json", "gzip", 0},
+		{"protobuf", "/pods", protobuf, "", 0},
+		{"protobuf gzip", "/pods", protobuf, "gzip", 0},
+		{"protobuf changing", "/pods", protobuf, "", 3},
+		{"application", in + "?labelSelector=app%3D" + app, "application/json", "", 0},
+		{"namespace", in, "application/json", "", 0},
+		{"pod", in + "/" + string(some.Name), "application/json", "", 0},
+		{"nodes", "/nodes", "application/json", "", 0},
 	} {
 		b.Run(q.name, func(b *testing.B) {
 			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true, DisableCompression: true}
@@ -156,6 +163,16 @@ func BenchmarkList(b *testing.B) {
 					}
 					reads[next] = read
 					next = (next + 1) % len(reads)
+				}
+				if q.changes > 0 {
+					change := metric.FactsChange{Synced: true, At: now}
+					for i := range q.changes {
+						pod := *said.Load().PodsOn(reads[(next+i)%len(reads)].Node)[0]
+						young := pod // which no node has measured yet
+						young.Name += "-young"
+						change.Pods = append(change.Pods, &pod, &young)
+					}
+					said.Store(said.Load().With(change))
 				}
 				response, err := transport.RoundTrip(request)
 				if err != nil {

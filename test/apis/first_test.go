@@ -74,7 +74,6 @@ func (w *watcher) first(pod string, started time.Time) (time.Duration, bool) {
 // TestFirstMetric measures how soon after its start a container is served, new
 // pods and containers that restarted in place, by weir and by metrics-server.
 func TestFirstMetric(t *testing.T) {
-	t.Parallel()
 	const (
 		pods     = 30
 		restarts = 12

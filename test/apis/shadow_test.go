@@ -22,9 +22,9 @@ const hpaController = "system:serviceaccount:kube-system:horizontal-pod-autoscal
 // weir says that it would have made it too, and of none that it would have made
 // another; and it touches nothing.
 func TestShadow(t *testing.T) {
-	t.Parallel()
 	w := theWorld
-	w.resourceMetricsFrom(t, ours)
+	w.resourceMetricsFrom(t, ours) // before others can want metrics-server, so that those have one turn, after this
+	t.Parallel()
 	namespace := w.namespace(t, "shadow")
 	w.loadable(t, namespace, "web")
 	w.addressOf(t, namespace, "web")
@@ -43,7 +43,7 @@ func TestShadow(t *testing.T) {
 	for _, step := range []struct {
 		load     int
 		replicas int32
-	}{{24, 3}, {44, 5}, {0, 1}, {44, 5}, {0, 1}} {
+	}{{24, 3}, {0, 1}, {44, 5}, {0, 1}} {
 		changed := time.Now()
 		if err := w.load(t.Context(), namespace, "web", step.load); err != nil {
 			t.Fatal(err)
@@ -68,7 +68,7 @@ func TestShadow(t *testing.T) {
 	if len(others) > 0 {
 		t.Errorf("weir did not agree %d times:\n%s", len(others), strings.Join(others, "\n"))
 	}
-	if len(changes) < 5 || len(compared.lines) != len(changes) {
+	if len(changes) < 4 || len(compared.lines) != len(changes) {
 		t.Errorf("the audit log has %d changes of the controller's, and weir compared %d: want as many, and at least one a step", len(changes), len(compared.lines))
 	}
 	t.Logf("of all HorizontalPodAutoscalers:\n%s", w.shadowCounts(t))

@@ -17,7 +17,7 @@ import (
 const (
 	// pairs of Deployments have their load changed steps times each, up and down
 	// in turn.
-	pairs, steps = 5, 6
+	pairs, steps = 5, 4
 	// apart is the time between two steps of a pair. Both servers read the node
 	// every 15 s, each at its own moments: steps fall on every second of that.
 	apart     = 46 * time.Second
@@ -185,7 +185,7 @@ func judgeSteps(t *testing.T, all []step, up bool) {
 	}
 }
 
-// What chance may do to weir's median and to its worst of fifteen steps on two busy
+// What chance may do to weir's median and to its worst of ten steps on two busy
 // cores: a third of the time between two reads of a node, and all of it.
 const (
 	byChance  = 5 * time.Second

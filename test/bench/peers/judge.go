@@ -125,11 +125,15 @@ func exactness(ctx context.Context, fleet *simulator.Fleet, base string, client 
 		if it.CPU == nil || it.CPU.WindowSeconds <= 0 {
 			continue
 		}
-		to := it.CPU.Time
-		// Windows are of whole milliseconds, as kubelets' times are.
-		from := to.Add(-time.Duration(math.Round(it.CPU.WindowSeconds*1e3)) * time.Millisecond)
+		to, window := it.CPU.Time, time.Duration(math.Round(it.CPU.WindowSeconds*1e9))
 		for _, p := range pods[podName{string(it.Namespace), string(it.Pod)}] {
 			for _, c := range p.Containers {
+				// Windows begin with a sample, whose time is of whole milliseconds, or with
+				// the container.
+				from := to.Add(-window).Round(time.Millisecond)
+				if started := c.Started(to); to.Add(-window).Sub(started).Abs() < 2*time.Microsecond {
+					from = started
+				}
 				// A window in which a pod or container was replaced is for other tests.
 				if c.Name != it.Container || !p.Bound(from) || !p.Bound(to) || c.ID(from) != c.ID(to) || c.Started(to).After(from) {
 					continue
