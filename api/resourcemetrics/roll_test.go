@@ -1,13 +1,16 @@
 package resourcemetrics_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -80,12 +83,43 @@ func TestRoll(t *testing.T) {
 		if got != want {
 			t.Fatalf("round %d, %s (-asked for the first time +remembers):\n%s", round, path, cmp.Diff(want, got))
 		}
+		if path == "/pods" && strings.HasPrefix(got, "200") {
+			warnsOfAll(t, got, w.facts)
+		}
 		if len(got) > 1000 {
 			answered++
 		}
 	}
 	if answered < 20 {
 		t.Errorf("%d answers had pods: too few to show anything", answered)
+	}
+}
+
+// warnsOfAll holds the warning in an answer with all pods to the number of those that run
+// by facts and are not in it.
+func warnsOfAll(t *testing.T, answer string, facts *metric.Facts) {
+	t.Helper()
+	_, body, _ := strings.Cut(answer, "{")
+	var list metricsv1beta1.PodMetricsList
+	if err := json.Unmarshal([]byte("{"+body), &list); err != nil {
+		t.Fatal(err)
+	}
+	served := map[metric.PodRef]bool{}
+	for i := range list.Items {
+		served[metric.PodRef{Namespace: metric.Namespace(list.Items[i].Namespace), Name: metric.PodName(list.Items[i].Name)}] = true
+	}
+	run, lack := 0, 0
+	facts.EachPod(func(p *metric.PodFacts) bool {
+		if p.Phase == metric.Running {
+			run++
+			if !served[p.PodRef] {
+				lack++
+			}
+		}
+		return true
+	})
+	if warns := strings.Contains(answer, fmt.Sprintf("%d of %d running pod", lack, run)); warns != (lack > 0) || lack == 0 && strings.Contains(answer, " running pod") {
+		t.Errorf("%d of %d pods are not served, and the answer says otherwise:\n%s", lack, run, answer)
 	}
 }
 
