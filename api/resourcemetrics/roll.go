@@ -167,7 +167,8 @@ func (c *call) subject(who int32) *subject {
 }
 
 // unserved returns the pods that run and are not among items, which are all that may be
-// served, as they were read. Where as many are served as run it does not look who they are.
+// served, as they were read. It goes by nodes, for what runs is bound to one, and where as
+// many are served as run it does not look who they are.
 func (c *call) unserved(items []reading) (missing []*metric.PodFacts) {
 	has := map[metric.PodRef]bool{}
 	lacking := func(on []*metric.PodFacts) {
