@@ -251,22 +251,22 @@ func TestEvaluate(t *testing.T) {
 	}
 	for _, kind := range []string{"HorizontalPodAutoscaler", "Autoscaler"} {
 		file := write("web", kind, following("web", 5, onCPU(50)))
-		eventually(t, kind+" of a file would scale up", 90*time.Second, func() error {
-			r, err := admin.explains(t, "autoscaler", "evaluate", "-f", file, "-n", namespace)
-			if err != nil {
-				return err
-			}
-			if r.Current != few || r.Desired != many {
-				return fmt.Errorf("it says %d to %d: %s %s", r.Current, r.Desired, r.Summary, r.Error)
-			}
-			return nil
-		})
 		// Of four replicas one uses 24m and three are not there.
-		r, err := admin.explains(t, "autoscaler", "evaluate", "-f", file, "-n", namespace, "--replicas=4")
-		if err != nil {
-			t.Error(err)
-		} else if r.Current != 4 || r.Desired != many {
-			t.Errorf("evaluate with four replicas: got %d to %d, want 4 to %d: %s", r.Current, r.Desired, many, r.Summary)
+		for _, replicas := range []int32{few, 4} {
+			eventually(t, fmt.Sprintf("%s of a file would scale %d replicas", kind, replicas), 90*time.Second, func() error {
+				args := []string{"autoscaler", "evaluate", "-f", file, "-n", namespace}
+				if replicas != few {
+					args = append(args, fmt.Sprintf("--replicas=%d", replicas))
+				}
+				r, err := admin.explains(t, args...)
+				if err != nil {
+					return err
+				}
+				if r.Current != replicas || r.Desired != many {
+					return fmt.Errorf("it says %d to %d: %s %s", r.Current, r.Desired, r.Summary, r.Error)
+				}
+				return nil
+			})
 		}
 	}
 	file := write("web", "HorizontalPodAutoscaler", following("web", 5, onCPU(50)))
@@ -281,18 +281,18 @@ func TestEvaluate(t *testing.T) {
 		}
 		return err
 	})
-	ago := time.Since(changed).Round(time.Second)
-	r, err := admin.explains(t, "autoscaler", "evaluate", "-f", file, "-n", namespace, "--at", ago.String())
+	at := changed.UTC().Format(time.RFC3339Nano)
+	r, err := admin.explains(t, "autoscaler", "evaluate", "-f", file, "-n", namespace, "--at", at)
 	if err != nil {
 		t.Error(err)
 	} else if r.Desired != many {
-		t.Errorf("evaluate --at %v: got %d to %d, want what it would have done while there was load, %d: %s", ago, r.Current, r.Desired, many, r.Summary)
+		t.Errorf("evaluate --at %s: got %d to %d, want what it would have done while there was load, %d: %s", at, r.Current, r.Desired, many, r.Summary)
 	}
-	out, err := admin.run(t.Context(), "autoscaler", "evaluate", "-f", file, "-n", namespace, "--at", ago.String())
+	out, err := admin.run(t.Context(), "autoscaler", "evaluate", "-f", file, "-n", namespace, "--at", at)
 	if err != nil {
 		t.Error(err)
 	}
-	t.Logf("kubectl weir autoscaler evaluate --at %v:\n%s", ago, out)
+	t.Logf("kubectl weir autoscaler evaluate --at %s:\n%s", at, out)
 	if writes := w.writes(t, namespace); len(writes) > 0 {
 		t.Errorf("evaluating wrote: %s", listed(writes))
 	}

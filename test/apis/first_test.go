@@ -5,7 +5,6 @@ package apis
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -155,28 +154,6 @@ func (w *world) restart(t *testing.T, namespace, pod string) {
 		}
 		if s := status.Status.ContainerStatuses[0]; s.RestartCount <= before || s.State.Running == nil {
 			return fmt.Errorf("restarted %d times", s.RestartCount)
-		}
-		return nil
-	})
-}
-
-// visit asks a workload's server for something, whose answer does not matter. A
-// container may run a moment before its server listens.
-func visit(t *testing.T, ip, path string) {
-	t.Helper()
-	url := "http://" + ip + ":8080" + path
-	eventually(t, url+" answers", 10*time.Second, func() error {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-		if err != nil {
-			return err
-		}
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			return fmt.Errorf("it answers %s", answer.Status)
 		}
 		return nil
 	})

@@ -64,21 +64,44 @@ func (w *world) load(ctx context.Context, namespace, name string, millicores int
 
 // burn has a workload's server use so much CPU from now on.
 func burn(ctx context.Context, ip string, millicores int) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	return tell(ctx, ip, fmt.Sprintf("/burn?millicores=%d", millicores))
+}
+
+// visit asks a workload's server for something, whose answer does not matter.
+func visit(t *testing.T, ip, path string) {
+	t.Helper()
+	if err := tell(t.Context(), ip, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tell asks a workload's server for something. A container is ready as soon as it
+// runs, a moment before its server listens, so that one that does not answer is
+// asked again.
+func tell(ctx context.Context, ip, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:8080/burn?millicores=%d", ip, millicores), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ip+":8080"+path, nil)
 	if err != nil {
 		return err
 	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
+	again := time.NewTicker(200 * time.Millisecond)
+	defer again.Stop()
+	for {
+		answer, err := http.DefaultClient.Do(request)
+		if err == nil {
+			answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				return fmt.Errorf("%s answers %s", request.URL, answer.Status)
+			}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-again.C:
+		}
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", request.URL, answer.Status)
-	}
-	return nil
 }
 
 // change is when a Deployment was seen to be asked for another count of replicas.
