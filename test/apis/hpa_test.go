@@ -109,21 +109,6 @@ func (w *world) reaches(t *testing.T, namespace, name string, replicas int32) ti
 	})
 }
 
-// settles waits until a Deployment has no more pods than it is to have.
-func (w *world) settles(t *testing.T, namespace, name string) {
-	t.Helper()
-	eventually(t, "the surplus pods of "+name+" go", time.Minute, func() error {
-		d, err := w.kube.AppsV1().Deployments(namespace).Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if s := &d.Status; s.ObservedGeneration < d.Generation || s.Replicas > *d.Spec.Replicas {
-			return fmt.Errorf("it has %d of %d", s.Replicas, *d.Spec.Replicas)
-		}
-		return nil
-	})
-}
-
 // addressOf returns the address of a pod of an app, once one is ready.
 func (w *world) addressOf(t *testing.T, namespace, app string) (ip string) {
 	t.Helper()
@@ -159,7 +144,9 @@ func TestHPAOnCPU(t *testing.T) {
 		w.knowsCPU(t, namespace, "web")
 		for range cycles {
 			// Of 100m asked for, 140m are used: 140% of one replica, 47% of three.
-			w.settles(t, namespace, "web") // a pod that is to go would take the load with it
+			if err := w.settle(t.Context(), namespace, "web"); err != nil {
+				t.Fatal(err)
+			}
 			ip := w.addressOf(t, namespace, "web")
 			visit(t, ip, "/burn?millicores=140")
 			took.up += w.reaches(t, namespace, "web", 3) / cycles

@@ -36,6 +36,21 @@ func (w *world) loadable(t *testing.T, namespace, name string) {
 	w.deployment(t, namespace, name, app)
 }
 
+// settle waits until a Deployment has no more pods than it is to have: one that is to
+// go would take the load with it.
+func (w *world) settle(ctx context.Context, namespace, name string) error {
+	return again(ctx, time.Minute, func() error {
+		d, err := w.kube.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if s := &d.Status; s.ObservedGeneration < d.Generation || s.Replicas > *d.Spec.Replicas {
+			return fmt.Errorf("%s has %d pods of %d", name, s.Replicas, *d.Spec.Replicas)
+		}
+		return nil
+	})
+}
+
 // load has one pod of a Deployment use so much CPU, and the others none.
 func (w *world) load(ctx context.Context, namespace, name string, millicores int) error {
 	pods, err := w.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
@@ -79,29 +94,23 @@ func visit(t *testing.T, ip, path string) {
 // runs, a moment before its server listens, so that one that does not answer is
 // asked again.
 func tell(ctx context.Context, ip, path string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ip+":8080"+path, nil)
-	if err != nil {
-		return err
-	}
-	again := time.NewTicker(200 * time.Millisecond)
-	defer again.Stop()
-	for {
-		answer, err := http.DefaultClient.Do(request)
-		if err == nil {
-			answer.Body.Close()
-			if answer.StatusCode != http.StatusOK {
-				return fmt.Errorf("%s answers %s", request.URL, answer.Status)
-			}
-			return nil
-		}
-		select {
-		case <-ctx.Done():
+	return again(ctx, 30*time.Second, func() error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ip+":8080"+path, nil)
+		if err != nil {
 			return err
-		case <-again.C:
 		}
-	}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answers %s", request.URL, answer.Status)
+		}
+		return nil
+	})
 }
 
 // change is when a Deployment was seen to be asked for another count of replicas.

@@ -109,6 +109,11 @@ func (w *world) walk(ctx context.Context, seen *scales, namespace string, pair i
 		if i/2%2 == 1 {
 			slices.Reverse(sides) // neither is always the first
 		}
+		for _, side := range sides { // it may have reached its count this moment
+			if err := w.settle(ctx, namespace, side.name); err != nil {
+				return done, err
+			}
+		}
 		changed := make([]time.Time, len(sides))
 		for j, side := range sides {
 			changed[j] = time.Now()

@@ -288,19 +288,28 @@ func (w *world) kubectl(t *testing.T, args ...string) string {
 func eventually(t *testing.T, what string, within time.Duration, does func() error) time.Duration {
 	t.Helper()
 	began := time.Now()
+	if err := again(t.Context(), within, does); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	return time.Since(began)
+}
+
+// again asks every 200 ms until does answers nil, for at most so long.
+func again(ctx context.Context, within time.Duration, does func() error) error {
+	began := time.Now()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		err := does()
 		if err == nil {
-			return time.Since(began)
+			return nil
 		}
 		if time.Since(began) > within {
-			t.Fatalf("%s: not within %v: %v", what, within, err)
+			return fmt.Errorf("not within %v: %w", within, err)
 		}
 		select {
-		case <-t.Context().Done():
-			t.Fatalf("%s: %v", what, t.Context().Err())
+		case <-ctx.Done():
+			return ctx.Err()
 		case <-tick.C:
 		}
 	}
