@@ -172,19 +172,27 @@ func (d *duplicate) judge(c claim) (truth, off use, err error) {
 // container's CPU at the moment.
 func (w *world) linesOf(t *testing.T, d *duplicate) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://%s:10255/metrics/resource", w.NodeIP()), nil)
+	body, err := w.metricsResource(t.Context())
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+	}
+	return strings.Count(body, fmt.Sprintf("\ncontainer_cpu_usage_seconds_total{container=%q,namespace=%q,pod=%q}", d.container, d.namespace, d.pod))
+}
+
+// metricsResource returns what the kubelet's /metrics/resource says at the moment.
+func (w *world) metricsResource(ctx context.Context) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:10255/metrics/resource", w.NodeIP()), nil)
+	if err != nil {
+		return "", err
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		t.Error(err)
-		return 0
+		return "", err
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Error(err)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %s", request.URL, answer.Status)
 	}
-	return strings.Count(string(body), fmt.Sprintf("\ncontainer_cpu_usage_seconds_total{container=%q,namespace=%q,pod=%q}", d.container, d.namespace, d.pod))
+	return string(body), err
 }
