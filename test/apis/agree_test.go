@@ -9,15 +9,12 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
-
-	"github.com/weir-metrics/weir/test/cluster/harness"
 )
 
 // use is what a container uses.
@@ -212,83 +209,6 @@ func (w *world) kernels(t *testing.T, namespace string) map[string]*kernel {
 		}
 	}
 	return all
-}
-
-// counts are what the kubelet tells of the CPU time of containers, by
-// "pod/container", each with when it was counted.
-type counts struct {
-	mu sync.Mutex
-	of map[string][]counted
-}
-
-// counts begins to read what the kubelet tells of containers of a namespace.
-func (w *world) counts(t *testing.T, namespace string, names []string) *counts {
-	t.Helper()
-	c := &counts{of: map[string][]counted{}}
-	read := func() error {
-		body, err := w.metricsResource(t.Context())
-		if err != nil {
-			return err
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, name := range names {
-			pod, container, _ := strings.Cut(name, "/")
-			_, line, ok := strings.Cut(body, fmt.Sprintf("\ncontainer_cpu_usage_seconds_total{container=%q,namespace=%q,pod=%q} ", container, namespace, pod))
-			if !ok {
-				continue
-			}
-			var seconds float64
-			var at int64
-			if _, err := fmt.Sscan(line, &seconds, &at); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			all := c.of[name]
-			if next := (counted{time.UnixMilli(at), harness.Use{CPU: time.Duration(seconds * 1e9)}}); len(all) == 0 || next.at.After(all[len(all)-1].at) {
-				c.of[name] = append(all, next)
-			}
-		}
-		return nil
-	}
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		tick := time.NewTicker(2 * time.Second) // the kubelet counts anew every ten seconds or so
-		defer tick.Stop()
-		for {
-			select {
-			case <-t.Context().Done():
-				return
-			case <-tick.C:
-			}
-			if err := read(); err != nil && t.Context().Err() == nil {
-				t.Errorf("read the kubelet's counts: %v", err)
-			}
-		}
-	})
-	t.Cleanup(reading.Wait)
-	return c
-}
-
-// has reports whether a claim is the rate between two counts of that container, to a
-// thousandth, and is of about the time that it says.
-func (c *counts) has(name string, says claim) bool {
-	const about = 20 * time.Second
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := c.of[name]
-	for j, end := range all {
-		if end.at.Sub(says.at).Abs() > about {
-			continue
-		}
-		for _, begin := range all[:j] {
-			window := end.at.Sub(begin.at)
-			rate := 1000 * float64(end.CPU-begin.CPU) / float64(window)
-			if (window-says.window).Abs() <= about && math.Abs(rate-says.millicores) <= says.millicores/1000 {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // wait lets d go by, unless the test ends.

@@ -47,22 +47,8 @@ func count(t *testing.T, g harness.PodCgroup, born time.Time) *kernel {
 	if err := read(); err != nil {
 		t.Fatal(err)
 	}
-	var counting sync.WaitGroup
-	counting.Go(func() {
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-t.Context().Done():
-				return
-			case <-tick.C:
-			}
-			if read() != nil {
-				return // the container has ended; what is asked for later is not there
-			}
-		}
-	})
-	t.Cleanup(counting.Wait)
+	// Once the container has ended, what is asked for later is not there.
+	background(t, 200*time.Millisecond, func() bool { return read() == nil })
 	return k
 }
 

@@ -5,7 +5,6 @@ package apis
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -97,19 +96,8 @@ func tell(ctx context.Context, ip, path string) error {
 	return again(ctx, 30*time.Second, func() error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ip+":8080"+path, nil)
-		if err != nil {
-			return err
-		}
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		defer answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s answers %s", request.URL, answer.Status)
-		}
-		return nil
+		_, err := get(ctx, "http://"+ip+":8080"+path)
+		return err
 	})
 }
 

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -177,22 +175,4 @@ func (w *world) linesOf(t *testing.T, d *duplicate) int {
 		t.Error(err)
 	}
 	return strings.Count(body, fmt.Sprintf("\ncontainer_cpu_usage_seconds_total{container=%q,namespace=%q,pod=%q}", d.container, d.namespace, d.pod))
-}
-
-// metricsResource returns what the kubelet's /metrics/resource says at the moment.
-func (w *world) metricsResource(ctx context.Context) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:10255/metrics/resource", w.NodeIP()), nil)
-	if err != nil {
-		return "", err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s answers %s", request.URL, answer.Status)
-	}
-	return string(body), err
 }

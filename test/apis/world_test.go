@@ -7,10 +7,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -313,4 +315,44 @@ func again(ctx context.Context, within time.Duration, does func() error) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// background calls does every so often until it returns false, at most until the test
+// ends.
+func background(t *testing.T, every time.Duration, does func() bool) {
+	t.Helper()
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-t.Context().Done():
+				return
+			case <-tick.C:
+			}
+			if !does() {
+				return
+			}
+		}
+	})
+	t.Cleanup(running.Wait)
+}
+
+// get returns what a URL of plain HTTP answers, which must be 200 OK.
+func get(ctx context.Context, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %s: %s", url, answer.Status, body)
+	}
+	return string(body), err
 }
