@@ -6,7 +6,7 @@ SHELL       := /bin/bash
 GO          ?= go
 BIN         := bin
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS     := -s -w -X github.com/weir-metrics/weir/internal/version.release=$(VERSION)
+LDFLAGS     := -s -w -X github.com/weir-metrics/weir/app/version.release=$(VERSION)
 COMMANDS    := weir kubectl-weir weir-simulate
 FUZZTIME    ?= 20s
 BENCH       ?= .
@@ -97,12 +97,12 @@ cluster: ## start a real Kubernetes cluster on this machine and leave it running
 
 .PHONY: generate
 generate: ## write the pages derived from code
-	$(GO) run ./internal/docs/generate
+	$(GO) run ./test/docs/generate
 
 .PHONY: verify
 verify: ## formatting, generated pages, what go.mod says
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted; run gofmt -w on:"; echo "$$out"; exit 1; fi
-	$(GO) test ./internal/docs ./internal/rooms
+	$(GO) test ./test/docs ./test/rooms
 	$(GO) mod tidy -diff
 	cd deploy/image && $(GO) mod tidy -diff
 	cd test/parity && $(GO) mod tidy -diff

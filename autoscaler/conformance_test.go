@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/weir-metrics/weir/internal/vectors"
+	"github.com/weir-metrics/weir/test/vectors"
 )
 
 // TestConformance holds every decision to the original's: see testdata/hpa.

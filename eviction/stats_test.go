@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/weir-metrics/weir/internal/payloads"
+	"github.com/weir-metrics/weir/test/payloads"
 )
 
 // captured is a summary of a real kubelet, of a node with a dozen pods.

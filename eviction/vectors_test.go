@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/weir-metrics/weir/internal/vectors"
+	"github.com/weir-metrics/weir/test/vectors"
 )
 
 // t0 is when a vector begins.

@@ -24,10 +24,10 @@ import (
 	"github.com/weir-metrics/weir/api/model"
 	"github.com/weir-metrics/weir/api/resourcemetrics"
 	"github.com/weir-metrics/weir/explain"
-	"github.com/weir-metrics/weir/internal/apitest"
-	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/test/apitest"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // apis are the APIs that say why a number is missing, on one world after another.

@@ -13,9 +13,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/weir-metrics/weir/explain"
-	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // TestTranscripts runs the files in testdata, each with a world of its own: the

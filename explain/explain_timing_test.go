@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/explain"
-	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // large is a cluster of 1,000 nodes with 30 pods of two containers each, of which

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // Whatever happens, all answers about a pod agree, and every pod has one. What

@@ -22,8 +22,8 @@
 //
 // # What it leaves to others
 //
-// Files, their rotation and their limits (sinks/recording); time and pace
-// (sources/recording); the pipeline (the manager, and cmd/weir). Recordings hold
+// Files, their rotation and their limits (sinks/recorder); time and pace
+// (sources/player); the pipeline (the manager, and cmd/weir). Recordings hold
 // names, labels and numbers, and no secrets: environment variables, annotations of pods and
 // the like never get into facts.
 package recording

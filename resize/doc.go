@@ -17,6 +17,6 @@
 // resources whose resizePolicy restarts the container, static and Windows pods. Check
 // holds any change, also one that nobody recommended, to the same rules.
 //
-// Package resize/apply carries a change out. Package resize/fromprometheus reads what
+// Package resize/apply carries a change out. Package resize/promusage reads what
 // was used over days.
 package resize

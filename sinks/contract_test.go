@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/log"
 	"github.com/weir-metrics/weir/sinks/memory"
-	"github.com/weir-metrics/weir/sinks/prometheus"
 )
 
 // sink is what the manager calls.
@@ -26,7 +26,7 @@ type sink interface {
 }
 
 // The prometheus sink takes no batches: it reads what memory shows.
-var _ prometheus.View = (*memory.Snapshot)(nil)
+var _ clustermetrics.View = (*memory.Snapshot)(nil)
 
 // under are the sinks under the contract. show returns, as text, what the sink
 // made of the batches so far.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
-	"github.com/weir-metrics/weir/sinks/prometheus"
 )
 
 // discard is a ResponseWriter that keeps nothing.
@@ -48,7 +48,7 @@ func BenchmarkScrape(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	h := prometheus.New(func() prometheus.View { return m.Snapshot() }, prometheus.Options{})
+	h := clustermetrics.New(func() clustermetrics.View { return m.Snapshot() }, clustermetrics.Options{})
 	r := httptest.NewRequest(http.MethodGet, "/metrics/cluster", nil)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	told "github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -42,11 +42,11 @@ func (p *page) autoscalers() {
 	if body.Off {
 		return
 	}
-	all := slices.DeleteFunc(slices.Clone(p.opts.Autoscalers()), func(b told.Brief) bool {
+	all := slices.DeleteFunc(slices.Clone(p.opts.Autoscalers()), func(b decisionreport.Brief) bool {
 		return !holds(b.Namespace+"/"+b.Name, p.query.filter)
 	})
 	order := map[tone]int{bad: 0, warn: 1, good: 2, quiet: 3}
-	slices.SortFunc(all, func(a, b told.Brief) int {
+	slices.SortFunc(all, func(a, b decisionreport.Brief) int {
 		if p.query.sort != byName {
 			if c := cmp.Compare(order[scalerState(&a).Tone], order[scalerState(&b).Tone]); c != 0 {
 				return c
@@ -60,7 +60,7 @@ func (p *page) autoscalers() {
 	}
 }
 
-func (p *page) scalerRow(b *told.Brief) scalerRow {
+func (p *page) scalerRow(b *decisionreport.Brief) scalerRow {
 	ref := metric.PodRef{Namespace: metric.Namespace(b.Namespace), Name: metric.PodName(b.Name)}
 	r := scalerRow{
 		Name: clean(b.Namespace + "/" + b.Name), Href: p.to(query{view: oneScaler, scaler: b.Kind, pod: ref}), Kind: shortKind(b.Kind),
@@ -73,7 +73,7 @@ func (p *page) scalerRow(b *told.Brief) scalerRow {
 }
 
 // scalerState is how an autoscaler fares.
-func scalerState(b *told.Brief) state {
+func scalerState(b *decisionreport.Brief) state {
 	switch {
 	case b.Failed:
 		return state{"no decision", bad}
@@ -90,7 +90,7 @@ func scalerState(b *told.Brief) state {
 }
 
 // differs says what another controller wants, and why.
-func differs(o *told.Other) string {
+func differs(o *decisionreport.Other) string {
 	s := fmt.Sprintf("The controller that acts wants %d", o.Desired)
 	if o.Why == "" {
 		return s + "."
@@ -114,7 +114,7 @@ func replicas(current, desired int32) string {
 
 // scalerPage is the body of the page of one autoscaler.
 type scalerPage struct {
-	*told.Report
+	*decisionreport.Report
 	Facts   []fact
 	Differs string
 	Metrics []scalerMetric
@@ -125,7 +125,7 @@ type scalerPage struct {
 
 // scalerMetric is what one metric asks for.
 type scalerMetric struct {
-	told.Metric
+	decisionreport.Metric
 	State      state
 	Error      string
 	Asks       string
@@ -145,7 +145,7 @@ type scalerPod struct {
 
 // autoscaler fills the page of one autoscaler.
 func (p *page) autoscaler() error {
-	var r *told.Report
+	var r *decisionreport.Report
 	known := p.opts.Autoscaler != nil
 	if known {
 		r, known = p.opts.Autoscaler(p.query.scaler, string(p.query.pod.Namespace), string(p.query.pod.Name))
@@ -186,7 +186,7 @@ func (b *scalerPage) fact(name, value string) {
 	}
 }
 
-func (p *page) scalerMetric(namespace metric.Namespace, m *told.Metric) scalerMetric {
+func (p *page) scalerMetric(namespace metric.Namespace, m *decisionreport.Metric) scalerMetric {
 	d := scalerMetric{Metric: *m, State: state{"ok", good}, Error: clean(m.Error), MeasuredAt: when(m.MeasuredAt, p.Now)}
 	d.Name = clean(m.Name)
 	switch {
@@ -209,7 +209,7 @@ func (p *page) scalerMetric(namespace metric.Namespace, m *told.Metric) scalerMe
 	tones := map[string]tone{"Counted": good, "Unready": warn, "Missing": bad}
 	// Those that were not simply counted come first: they are what one looks for.
 	pods := slices.Clone(m.Pods)
-	slices.SortStableFunc(pods, func(a, b told.Pod) int {
+	slices.SortStableFunc(pods, func(a, b decisionreport.Pod) int {
 		switch counted := "Counted"; {
 		case a.Class == b.Class || a.Class != counted && b.Class != counted:
 			return 0
@@ -236,7 +236,7 @@ func (p *page) scalerMetric(namespace metric.Namespace, m *told.Metric) scalerMe
 }
 
 // scalerCauses returns what the metrics lack, as it is drawn.
-func (p *page) scalerCauses(namespace metric.Namespace, missing []told.Cause) report {
+func (p *page) scalerCauses(namespace metric.Namespace, missing []decisionreport.Cause) report {
 	var drawn report
 	for i := range missing {
 		m := &missing[i]

@@ -12,16 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/autoscaler/report"
-	"github.com/weir-metrics/weir/internal/town"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/samplecluster"
 	"github.com/weir-metrics/weir/ui"
 )
 
 // decision is what one autoscaler decides.
 type decision struct {
 	*autoscaler.Decision
-	report.Context
+	decisionreport.Context
 }
 
 // decisions are of an HPA that scales on two pods of which one has no number, of one
@@ -31,50 +31,52 @@ func decisions() []decision {
 		percent := int32(50)
 		settings := autoscaler.DefaultSettings()
 		in := &autoscaler.Input{
-			Now: town.Noon.Add(-4 * time.Second), Settings: &settings, Object: types.NamespacedName{Namespace: "shop", Name: name},
+			Now: samplecluster.Noon.Add(-4 * time.Second), Settings: &settings, Object: types.NamespacedName{Namespace: "shop", Name: name},
 			Spec: &autoscalingv2.HorizontalPodAutoscalerSpec{
 				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name}, MaxReplicas: 10,
 				Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 					Name: "cpu", Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent}}}},
 			},
-			Memory: autoscaler.Memory{Recommendations: []autoscaler.Recommendation{{Replicas: replicas, At: town.Noon.Add(-time.Hour)}}},
+			Memory: autoscaler.Memory{Recommendations: []autoscaler.Recommendation{{Replicas: replicas, At: samplecluster.Noon.Add(-time.Hour)}}},
 			Scale:  autoscaler.Scale{Spec: replicas, Status: replicas, Selector: "app=" + name},
-			Read:   func(int) autoscaler.Reading { return autoscaler.Reading{Samples: samples, At: town.Noon, Err: err} },
+			Read: func(int) autoscaler.Reading {
+				return autoscaler.Reading{Samples: samples, At: samplecluster.Noon, Err: err}
+			},
 		}
 		autoscaler.Default(in.Spec)
 		for _, pod := range pods {
-			in.Pods = append(in.Pods, autoscaler.Pod{Name: pod, Phase: metric.Running, Started: town.Noon.Add(-time.Hour), Ready: metric.ReadyTrue,
+			in.Pods = append(in.Pods, autoscaler.Pod{Name: pod, Phase: metric.Running, Started: samplecluster.Noon.Add(-time.Hour), Ready: metric.ReadyTrue,
 				Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
 		}
-		return decision{autoscaler.Decide(in), report.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(_ int, pod string) (report.Verdict, bool) {
-			return report.Verdict{Reason: "NodeTimeout", Message: "node n3 did not answer in time", Advice: "See whether the node is overloaded. `weir explain node n3` tells more."}, pod == "web-4"
+		return decision{autoscaler.Decide(in), decisionreport.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(_ int, pod string) (decisionreport.Verdict, bool) {
+			return decisionreport.Verdict{Reason: "NodeTimeout", Message: "node n3 did not answer in time", Advice: "See whether the node is overloaded. `weir explain node n3` tells more."}, pod == "web-4"
 		}}}
 	}
 	sample := func(pod string, milli int64) autoscaler.Sample {
-		return autoscaler.Sample{Pod: pod, Milli: milli, At: town.Noon.Add(-10 * time.Second), Window: 15 * time.Second}
+		return autoscaler.Sample{Pod: pod, Milli: milli, At: samplecluster.Noon.Add(-10 * time.Second), Window: 15 * time.Second}
 	}
-	web := of("HorizontalPodAutoscaler", report.Shadow, "web", 2, []string{"web-1", "web-4"}, []autoscaler.Sample{sample("web-1", 250)}, nil)
-	web.Other = &report.Other{Desired: 2, Why: "it read the metrics 14 s earlier"}
+	web := of("HorizontalPodAutoscaler", decisionreport.Shadow, "web", 2, []string{"web-1", "web-4"}, []autoscaler.Sample{sample("web-1", 250)}, nil)
+	web.Other = &decisionreport.Other{Desired: 2, Why: "it read the metrics 14 s earlier"}
 	return []decision{
-		of("Autoscaler", report.Active, "still", 1, []string{"web-1"}, []autoscaler.Sample{sample("web-1", 50)}, nil),
+		of("Autoscaler", decisionreport.Active, "still", 1, []string{"web-1"}, []autoscaler.Sample{sample("web-1", 50)}, nil),
 		web,
-		of("HorizontalPodAutoscaler", report.Shadow, "lost", 1, []string{"web-4"}, nil, errors.New("no metrics returned from resource metrics API")),
+		of("HorizontalPodAutoscaler", decisionreport.Shadow, "lost", 1, []string{"web-4"}, nil, errors.New("no metrics returned from resource metrics API")),
 	}
 }
 
 // scaled returns the page of a town with autoscalers.
-func scaled(w *town.Town, all []decision) *ui.Handler {
+func scaled(w *samplecluster.Town, all []decision) *ui.Handler {
 	return ui.New(ui.Options{World: w.World,
-		Autoscalers: func() (briefs []report.Brief) {
+		Autoscalers: func() (briefs []decisionreport.Brief) {
 			for _, d := range all {
-				briefs = append(briefs, report.BriefOf(d.Decision, d.Context))
+				briefs = append(briefs, decisionreport.BriefOf(d.Decision, d.Context))
 			}
 			return briefs
 		},
-		Autoscaler: func(kind, namespace, name string) (*report.Report, bool) {
+		Autoscaler: func(kind, namespace, name string) (*decisionreport.Report, bool) {
 			for _, d := range all {
 				if d.Kind == kind && d.Object == (types.NamespacedName{Namespace: namespace, Name: name}) {
-					return report.Of(d.Decision, d.Context), true
+					return decisionreport.Of(d.Decision, d.Context), true
 				}
 			}
 			return nil, false
@@ -103,7 +105,7 @@ func TestShowsWhichAutoscaler(t *testing.T) {
 
 // All links of an autoscaler's page lead to pages.
 func TestAutoscalersLead(t *testing.T) {
-	h := scaled(town.Failing(t), decisions())
+	h := scaled(samplecluster.Failing(t), decisions())
 	for _, query := range []string{"?autoscalers", "?hpa=shop/web", "?autoscaler=shop/still"} {
 		_, _, body := get(t, h, query)
 		for _, part := range strings.Split(body, `href="?`)[1:] {

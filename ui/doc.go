@@ -14,8 +14,8 @@
 //     browser, and the style sheet is the only thing it allows.
 //   - A page is bounded: lists are cut and say how much more there is, whatever
 //     the size of the cluster.
-//   - What it says about why comes from packages explain, autoscaler/report and
-//     eviction/report, word for word. Here only numbers are turned into text and
+//   - What it says about why comes from packages explain, autoscaler/decisionreport and
+//     eviction/evictionreport, word for word. Here only numbers are turned into text and
 //     lines.
 //
 // # Views

@@ -7,21 +7,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-metrics/weir/eviction/report"
-	"github.com/weir-metrics/weir/eviction/report/document"
-	"github.com/weir-metrics/weir/internal/town"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/test/samplecluster"
 	"github.com/weir-metrics/weir/ui"
 )
 
 // guarded returns the page of a cluster with agents on n1, which is pressed, and n2, which has
 // only begun; that of n3 does not answer.
 func guarded(t testing.TB) *ui.Handler {
-	return ui.New(ui.Options{World: town.Failing(t).World, Eviction: func(_ context.Context, node string) (*report.Report, error) {
+	return ui.New(ui.Options{World: samplecluster.Failing(t).World, Eviction: func(_ context.Context, node string) (*evictionreport.Report, error) {
 		switch node {
 		case "n1":
-			return town.Pressed(t, node), nil
+			return samplecluster.Pressed(t, node), nil
 		case "n2":
-			return report.Of(nil, nil, report.Context{Node: node, Mode: "observe", Now: town.Noon}), nil
+			return evictionreport.Of(nil, nil, evictionreport.Context{Node: node, Mode: "observe", Now: samplecluster.Noon}), nil
 		case "n3":
 			return nil, &ui.Unavailable{Why: "no agent answers on node n3: connection refused", Todo: "Install `components/agent`."}
 		case "n4":
@@ -38,7 +38,7 @@ func TestEvictionLeads(t *testing.T) {
 	if !strings.Contains(body, `href="?eviction=n1"`) {
 		t.Error("the page of a node does not lead to its evictions")
 	}
-	if _, _, body := get(t, page(town.Failing(t)), "?node=n1"); strings.Contains(body, "?eviction=") {
+	if _, _, body := get(t, page(samplecluster.Failing(t)), "?node=n1"); strings.Contains(body, "?eviction=") {
 		t.Error("where nobody tells of evictions a node's page leads there all the same")
 	}
 	_, _, body = get(t, h, "?eviction=n1&refresh=off")
@@ -56,8 +56,8 @@ func TestEvictionLeads(t *testing.T) {
 
 // Where there is no pod that is said once, and not with each signal.
 func TestNoPods(t *testing.T) {
-	h := ui.New(ui.Options{World: town.Failing(t).World, Eviction: func(_ context.Context, node string) (*report.Report, error) {
-		r := town.Pressed(t, node)
+	h := ui.New(ui.Options{World: samplecluster.Failing(t).World, Eviction: func(_ context.Context, node string) (*evictionreport.Report, error) {
+		r := samplecluster.Pressed(t, node)
 		for i := range r.Signals {
 			r.Signals[i].Ranking = &document.Ranking{Message: "there is no pod to evict", Pods: []document.Pod{}}
 		}

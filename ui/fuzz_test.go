@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-metrics/weir/internal/town"
+	"github.com/weir-metrics/weir/test/samplecluster"
 	"github.com/weir-metrics/weir/ui"
 )
 
@@ -22,7 +22,7 @@ func FuzzQuery(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	h := page(town.Failing(f))
+	h := page(samplecluster.Failing(f))
 	f.Fuzz(func(t *testing.T, query string) {
 		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/ui/", RawQuery: query}, Header: http.Header{}}
 		w := httptest.NewRecorder()

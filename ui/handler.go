@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	told "github.com/weir-metrics/weir/autoscaler/report"
-	"github.com/weir-metrics/weir/eviction/report/document"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -28,10 +28,10 @@ type Options struct {
 	Sinks func() []Sink
 	// Autoscalers returns what is decided about each autoscaler, in a line. Nil where
 	// nobody decides: the page then says how to change that.
-	Autoscalers func() []told.Brief
+	Autoscalers func() []decisionreport.Brief
 	// Autoscaler returns the last decision about one of a kind, told; false if none is
 	// known.
-	Autoscaler func(kind, namespace, name string) (*told.Report, bool)
+	Autoscaler func(kind, namespace, name string) (*decisionreport.Report, bool)
 	// Eviction returns how a node stands with evictions: as its agent tells, or for
 	// this machine. What cannot be told is best an *Unavailable. Nil where nobody knows.
 	Eviction func(ctx context.Context, node string) (*document.Report, error)

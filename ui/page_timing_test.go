@@ -4,12 +4,12 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/weir-metrics/weir/internal/town"
+	"github.com/weir-metrics/weir/test/samplecluster"
 )
 
 // BenchmarkPage draws pages of 1,000 nodes and 30,000 pods.
 func BenchmarkPage(b *testing.B) {
-	h := page(town.Huge(b, 1000))
+	h := page(samplecluster.Huge(b, 1000))
 	for _, q := range []string{"", "nodes", "namespaces", "node=node-0001", "namespace=team-01", "pod=team-01/app-0001-01-7c5ddbdf54-x2x4z", "missing", "sources", "q=app"} {
 		b.Run("?"+q, func(b *testing.B) {
 			b.ReportAllocs()

@@ -18,19 +18,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-metrics/weir/internal/town"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/samplecluster"
 	"github.com/weir-metrics/weir/ui"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
 // page returns the page of a town, with two sinks of which one fails.
-func page(w *town.Town) *ui.Handler {
+func page(w *samplecluster.Town) *ui.Handler {
 	return ui.New(ui.Options{World: w.World, Points: w.Points, Version: "v0.4.0", Sinks: func() []ui.Sink {
 		return []ui.Sink{
-			{Name: "memory", LastSuccess: town.Noon.Add(-3 * time.Second)},
-			{Name: "log", LastSuccess: town.Noon.Add(-2 * time.Minute), Err: errors.New("write /var/log/weir: no space left on device"), Queued: 12, Dropped: 3456},
+			{Name: "memory", LastSuccess: samplecluster.Noon.Add(-3 * time.Second)},
+			{Name: "log", LastSuccess: samplecluster.Noon.Add(-2 * time.Minute), Err: errors.New("write /var/log/weir: no space left on device"), Queued: 12, Dropped: 3456},
 		}
 	}})
 }
@@ -50,8 +50,8 @@ func get(t testing.TB, h http.Handler, query string) (status int, header http.He
 // TestViews holds what each view says of a cluster of failures, of one that is
 // well, of a machine without a cluster, and before anything was read.
 func TestViews(t *testing.T) {
-	sick, fit, lone, none := page(town.Failing(t)), page(town.Well(t)), page(town.Machine(t)), page(town.New(t))
-	scale, guard := scaled(town.Failing(t), decisions()), guarded(t)
+	sick, fit, lone, none := page(samplecluster.Failing(t)), page(samplecluster.Well(t)), page(samplecluster.Machine(t)), page(samplecluster.New(t))
+	scale, guard := scaled(samplecluster.Failing(t), decisions()), guarded(t)
 	for _, test := range []struct {
 		file   string
 		page   *ui.Handler
@@ -131,7 +131,7 @@ func TestViews(t *testing.T) {
 // Every page stands alone: a browser that obeys its policy asks nobody else for
 // anything, and all its links lead back to it by a query.
 func TestPagesStandAlone(t *testing.T) {
-	h := page(town.Failing(t))
+	h := page(samplecluster.Failing(t))
 	seen := map[string]bool{}
 	for queue := []string{"?"}; len(queue) > 0; queue = queue[1:] {
 		query := queue[0]
@@ -193,7 +193,7 @@ func TestPagesStandAlone(t *testing.T) {
 }
 
 func TestHeaders(t *testing.T) {
-	h := page(town.Well(t))
+	h := page(samplecluster.Well(t))
 	_, header, body := get(t, h, "")
 	for name, want := range map[string]string{
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
@@ -231,28 +231,28 @@ func TestHeaders(t *testing.T) {
 // Who may see one namespace sees nothing of another, nor any error: those name
 // addresses.
 func TestShowsNoMoreThanItSays(t *testing.T) {
-	h := page(town.Failing(t))
+	h := page(samplecluster.Failing(t))
 	for query, want := range map[string]ui.Shown{
-		"":                                    {All: true},
-		"?node=n1":                            {All: true},
-		"?missing":                            {All: true},
-		"?sources":                            {All: true},
-		"?eviction=n1":                        {All: true, Eviction: "n1"},
-		"?nodes":                              {All: true},
-		"?namespaces":                         {All: true},
-		"?q=shop":                             {All: true},
-		"?pod=/" + string(town.UID("a", "b")): {All: true},
-		"?namespace=shop":                     {Namespace: "shop"},
-		"?namespace=shop&q=web":               {Namespace: "shop"},
-		"?namespace=shop&sort=cpu":            {Namespace: "shop"},
-		"?pod=shop/web-4":                     {Namespace: "shop"},
-		"?pod=shop/web-1":                     {Namespace: "shop"},
-		"?container=shop/web-4/app":           {Namespace: "shop"},
-		"?pod=shop/nobody":                    {Namespace: "shop"},
-		"?pod=shop":                           {},
-		"?bogus":                              {},
-		"?namespace=shop&namespace=bank":      {},
-		"?namespace=shop&node=n1":             {},
+		"":             {All: true},
+		"?node=n1":     {All: true},
+		"?missing":     {All: true},
+		"?sources":     {All: true},
+		"?eviction=n1": {All: true, Eviction: "n1"},
+		"?nodes":       {All: true},
+		"?namespaces":  {All: true},
+		"?q=shop":      {All: true},
+		"?pod=/" + string(samplecluster.UID("a", "b")): {All: true},
+		"?namespace=shop":                {Namespace: "shop"},
+		"?namespace=shop&q=web":          {Namespace: "shop"},
+		"?namespace=shop&sort=cpu":       {Namespace: "shop"},
+		"?pod=shop/web-4":                {Namespace: "shop"},
+		"?pod=shop/web-1":                {Namespace: "shop"},
+		"?container=shop/web-4/app":      {Namespace: "shop"},
+		"?pod=shop/nobody":               {Namespace: "shop"},
+		"?pod=shop":                      {},
+		"?bogus":                         {},
+		"?namespace=shop&namespace=bank": {},
+		"?namespace=shop&node=n1":        {},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/ui/"+query, nil)
 		if got := ui.Shows(r); got != want {
@@ -270,7 +270,7 @@ func TestShowsNoMoreThanItSays(t *testing.T) {
 
 // Names and errors are text, whatever they hold.
 func TestNamesAreText(t *testing.T) {
-	w := town.New(t)
+	w := samplecluster.New(t)
 	n := w.Node(`<b>"n1'</b>`, 4, 16).Itself(1, 2)
 	n.Alone = true
 	n.System(`/system.slice/<script>alert(1)</script>`, 0.1, 10)
@@ -297,7 +297,7 @@ func TestNamesAreText(t *testing.T) {
 // everything once.
 func TestPagesAreBounded(t *testing.T) {
 	const nodes = 260
-	h := page(town.Huge(t, nodes))
+	h := page(samplecluster.Huge(t, nodes))
 	for _, query := range []string{"", "?nodes", "?namespaces", "?node=node-0001", "?namespace=team-01", "?missing", "?sources", "?q=app"} {
 		status, _, body := get(t, h, query)
 		if status != http.StatusOK || len(body) > 300_000 {

@@ -19,11 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/evaluate"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
-	"github.com/weir-metrics/weir/autoscaler/report"
 	"github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -57,8 +57,8 @@ func (village) Readings(_ context.Context, now time.Time, _ string, _ labels.Sel
 	return func(int) autoscaler.Reading { return r }
 }
 
-func (village) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (report.Verdict, bool) {
-	return func(int, string) (report.Verdict, bool) { return report.Verdict{}, false }
+func (village) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (decisionreport.Verdict, bool) {
+	return func(int, string) (decisionreport.Verdict, bool) { return decisionreport.Verdict{}, false }
 }
 
 func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *target.Handle, error) {
@@ -66,15 +66,15 @@ func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectRefe
 }
 
 // told is what a controller says of the one autoscaler it knows.
-var told = &report.Report{Autoscaler: report.Object{Kind: manifest.Autoscaler, Namespace: "shop", Name: "api"}, At: noon, Mode: report.DryRun,
-	Summary: "api: would stay at 1 replica", Current: 1, Desired: 1, Metrics: []report.Metric{}, Steps: []report.Step{}}
+var told = &decisionreport.Report{Autoscaler: decisionreport.Object{Kind: manifest.Autoscaler, Namespace: "shop", Name: "api"}, At: noon, Mode: decisionreport.DryRun,
+	Summary: "api: would stay at 1 replica", Current: 1, Desired: 1, Metrics: []decisionreport.Metric{}, Steps: []decisionreport.Step{}}
 
 // options are those of a weir whose controller knows shop/api alone.
 func options() Options {
 	now := func() time.Time { return noon }
 	return Options{
 		Now: now,
-		Explain: func(kind, namespace, name string) (*report.Report, bool) {
+		Explain: func(kind, namespace, name string) (*decisionreport.Report, bool) {
 			return told, kind == told.Autoscaler.Kind && namespace+"/"+name == "shop/api"
 		},
 		Evaluator: &evaluate.Evaluator{Live: village{}, Scales: village{}, Now: now, Past: func(at time.Time) (evaluate.Live, error) {
@@ -108,7 +108,7 @@ func serve(t *testing.T, o Options) *Client {
 	}
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
-	c, err := wire.NewClient(srv.URL, srv.Client())
+	c, err := weirdev.NewClient(srv.URL, srv.Client())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			NewHandler(test.options).ServeHTTP(w, httptest.NewRequest(test.method, wire.Path+test.path, strings.NewReader(test.body)))
+			NewHandler(test.options).ServeHTTP(w, httptest.NewRequest(test.method, weirdev.Path+test.path, strings.NewReader(test.body)))
 			var got struct {
 				Kind, Reason, Message, Hint string
 				Code                        int
@@ -214,13 +214,13 @@ func FuzzRequest(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, target string) {
-		u, err := url.Parse("http://weir" + wire.Path + target)
+		u, err := url.Parse("http://weir" + weirdev.Path + target)
 		if err != nil {
 			return
 		}
 		r, err := ParseRequest(&http.Request{URL: u}, noon)
 		if err != nil {
-			var p *wire.Problem
+			var p *weirdev.Problem
 			if !errors.As(err, &p) || p.Message == "" {
 				t.Fatalf("%s: %#v is no problem", target, err)
 			}
@@ -230,7 +230,7 @@ func FuzzRequest(f *testing.F) {
 		for i := range path {
 			path[i] = url.PathEscape(path[i])
 		}
-		again, err := ParseRequest(&http.Request{URL: &url.URL{Path: wire.Path + unescaped(strings.Join(path, "/")), RawPath: wire.Path + strings.Join(path, "/"), RawQuery: query.Encode()}}, noon)
+		again, err := ParseRequest(&http.Request{URL: &url.URL{Path: weirdev.Path + unescaped(strings.Join(path, "/")), RawPath: weirdev.Path + strings.Join(path, "/"), RawQuery: query.Encode()}}, noon)
 		if diff := cmp.Diff(r, again); err != nil || diff != "" {
 			t.Errorf("%s: %v (-first +again):\n%s", target, err, diff)
 		}
@@ -252,7 +252,7 @@ func FuzzEvaluate(f *testing.F) {
 	h := NewHandler(options())
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("POST", wire.Path+"namespaces/shop/evaluations", bytes.NewReader(body)))
+		h.ServeHTTP(w, httptest.NewRequest("POST", weirdev.Path+"namespaces/shop/evaluations", bytes.NewReader(body)))
 		answer, err := io.ReadAll(w.Body)
 		if err != nil {
 			t.Fatal(err)

@@ -3,20 +3,20 @@ package autoscaling
 import (
 	"context"
 
-	"github.com/weir-metrics/weir/api/wire"
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 )
 
 // Client reads the API of one weir.
-type Client struct{ weir *wire.Client }
+type Client struct{ weir *weirdev.Client }
 
 // NewClient returns a client that asks weir.
-func NewClient(weir *wire.Client) *Client { return &Client{weir} }
+func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
 // Explain asks for the last decision about an autoscaler of a kind
 // (HorizontalPodAutoscaler, Autoscaler). What the server itself says is wrong is a
 // *wire.Problem, here and below.
-func (c *Client) Explain(ctx context.Context, kind, namespace, name string) (*report.Report, error) {
+func (c *Client) Explain(ctx context.Context, kind, namespace, name string) (*decisionreport.Report, error) {
 	r := Request{Namespace: namespace, Kind: kind, Name: name}
 	path, query := r.target()
 	var answer Report
@@ -37,7 +37,7 @@ type Evaluation struct {
 }
 
 // Evaluate asks what a manifest would do.
-func (c *Client) Evaluate(ctx context.Context, e Evaluation) (*report.Report, error) {
+func (c *Client) Evaluate(ctx context.Context, e Evaluation) (*decisionreport.Report, error) {
 	r := Request{Namespace: e.Namespace, Evaluate: true, Replicas: e.Replicas}
 	path, query := r.target()
 	if e.At != "" {

@@ -12,11 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/evaluate"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
-	"github.com/weir-metrics/weir/autoscaler/report"
 )
 
 // Evaluator says what a specification would do. *evaluate.Evaluator is one.
@@ -28,7 +28,7 @@ type Evaluator interface {
 type Options struct {
 	// Explain returns the last decision about an autoscaler of a kind, told; false
 	// if the controller does not know it. Nil where no controller runs.
-	Explain func(kind, namespace, name string) (*report.Report, bool)
+	Explain func(kind, namespace, name string) (*decisionreport.Report, bool)
 	// Evaluator says what a specification would do. Nil where nothing can be
 	// evaluated, as without an API server.
 	Evaluator Evaluator
@@ -66,10 +66,10 @@ func NewHandler(opts Options) *Handler {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, err := h.answer(w, r)
 	if err != nil {
-		wire.Fail(w, asProblem(err))
+		weirdev.Fail(w, asProblem(err))
 		return
 	}
-	wire.Answer(w, http.StatusOK, answer)
+	weirdev.Answer(w, http.StatusOK, answer)
 }
 
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*Report, error) {
@@ -93,7 +93,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*Report, error
 
 func notAllowed(w http.ResponseWriter, allow, message, hint string) error {
 	w.Header().Set("Allow", allow)
-	return &wire.Problem{Status: http.StatusMethodNotAllowed, Message: message, Hint: hint}
+	return &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: message, Hint: hint}
 }
 
 // explain tells the last decision, or one that is made for the answer.
@@ -104,15 +104,15 @@ func (h *Handler) explain(ctx context.Context, r Request) (*Report, error) {
 		}
 	}
 	if h.opts.Read == nil || h.opts.Evaluator == nil {
-		return nil, &wire.Problem{Status: http.StatusNotFound, Message: "weir knows no " + r.String(),
+		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no " + r.String(),
 			Hint: "Is the name right? weir watches Autoscalers where it runs with --autoscalers, and HorizontalPodAutoscalers with --shadow-hpa."}
 	}
 	m, err := h.opts.Read(ctx, r.Kind, r.Namespace, r.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &wire.Problem{Status: http.StatusNotFound, Message: "the cluster has no " + r.String(), Hint: "Is it in another namespace?"}
+		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "the cluster has no " + r.String(), Hint: "Is it in another namespace?"}
 	case apierrors.IsForbidden(err):
-		return nil, &wire.Problem{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("weir may not read %s: %v", r, err),
+		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("weir may not read %s: %v", r, err),
 			Hint: "Give weir's service account get on horizontalpodautoscalers, or run it with --shadow-hpa."}
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", r, err)
@@ -123,23 +123,23 @@ func (h *Handler) explain(ctx context.Context, r Request) (*Report, error) {
 // evaluate tells what the manifest in a request's body would do.
 func (h *Handler) evaluate(ctx context.Context, w http.ResponseWriter, r *http.Request, request Request) (*Report, error) {
 	if h.opts.Evaluator == nil {
-		return nil, &wire.Problem{Status: http.StatusServiceUnavailable, Message: "this weir cannot evaluate autoscalers: it has no API server to ask about their targets",
+		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir cannot evaluate autoscalers: it has no API server to ask about their targets",
 			Hint: "Ask a weir that runs in the cluster."}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, manifest.MaxBytes))
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
-		return nil, &wire.Problem{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the manifest is longer than %d bytes", manifest.MaxBytes), Hint: "Send one autoscaler."}
+		return nil, &weirdev.Problem{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the manifest is longer than %d bytes", manifest.MaxBytes), Hint: "Send one autoscaler."}
 	case err != nil:
-		return nil, &wire.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("read the manifest: %v", err), Hint: "Send it again."}
+		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("read the manifest: %v", err), Hint: "Send it again."}
 	}
 	m, err := manifest.Read(body)
 	if err != nil {
-		return nil, &wire.Problem{Status: http.StatusBadRequest, Message: err.Error(), Hint: "Send the manifest of one HorizontalPodAutoscaler (autoscaling/v2) or Autoscaler."}
+		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error(), Hint: "Send the manifest of one HorizontalPodAutoscaler (autoscaling/v2) or Autoscaler."}
 	}
 	if m.Namespace != "" && m.Namespace != request.Namespace {
-		return nil, &wire.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("metadata.namespace: the manifest is of namespace %s, the request of %s", m.Namespace, request.Namespace),
+		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("metadata.namespace: the manifest is of namespace %s, the request of %s", m.Namespace, request.Namespace),
 			Hint: "Ask in the manifest's namespace, or leave that out."}
 	}
 	return h.decide(ctx, EvaluationKind, request, m)
@@ -153,7 +153,7 @@ const mostMetrics = 64
 // decide makes a decision and tells it.
 func (h *Handler) decide(ctx context.Context, kind string, r Request, m *manifest.Manifest) (*Report, error) {
 	if n := len(m.Spec.Metrics); n > mostMetrics {
-		return nil, &wire.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("spec.metrics: %d are too many to be told of", n), Hint: fmt.Sprintf("Leave at most %d.", mostMetrics)}
+		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("spec.metrics: %d are too many to be told of", n), Hint: fmt.Sprintf("Leave at most %d.", mostMetrics)}
 	}
 	o := evaluate.Options{At: r.At, Replicas: r.Replicas, Status: &m.Status}
 	// What is remembered is of the present: it is none of an earlier time.
@@ -170,15 +170,15 @@ func (h *Handler) decide(ctx context.Context, kind string, r Request, m *manifes
 }
 
 // asProblem returns what an error is to the asker.
-func asProblem(err error) *wire.Problem {
-	var p *wire.Problem
+func asProblem(err error) *weirdev.Problem {
+	var p *weirdev.Problem
 	switch {
 	case errors.As(err, &p):
 		return p
 	case errors.Is(err, evaluate.ErrTime):
-		return &wire.Problem{Status: http.StatusBadRequest, Message: "at: " + err.Error(), Hint: "weir remembers a few minutes; `weir autoscaler replay` goes further back, over a recording or a Prometheus."}
+		return &weirdev.Problem{Status: http.StatusBadRequest, Message: "at: " + err.Error(), Hint: "weir remembers a few minutes; `weir autoscaler replay` goes further back, over a recording or a Prometheus."}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &wire.Problem{Status: http.StatusGatewayTimeout, Message: "the evaluation took too long: " + err.Error(), Hint: "The API server, or a provider of custom or external metrics, is slow. Ask again."}
+		return &weirdev.Problem{Status: http.StatusGatewayTimeout, Message: "the evaluation took too long: " + err.Error(), Hint: "The API server, or a provider of custom or external metrics, is slow. Ask again."}
 	}
-	return &wire.Problem{Status: http.StatusInternalServerError, Message: err.Error(), Hint: "weir's log may say more."}
+	return &weirdev.Problem{Status: http.StatusInternalServerError, Message: err.Error(), Hint: "weir's log may say more."}
 }

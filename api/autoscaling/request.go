@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 )
 
@@ -24,9 +24,9 @@ const (
 // Paths returns the patterns, as http.ServeMux has them, of all that is served.
 func Paths() []string {
 	return []string{
-		wire.Path + "namespaces/{namespace}/" + HPAs + "/{name}/explanation",
-		wire.Path + "namespaces/{namespace}/" + Autoscalers + "/{name}/explanation",
-		wire.Path + "namespaces/{namespace}/" + Evaluations,
+		weirdev.Path + "namespaces/{namespace}/" + HPAs + "/{name}/explanation",
+		weirdev.Path + "namespaces/{namespace}/" + Autoscalers + "/{name}/explanation",
+		weirdev.Path + "namespaces/{namespace}/" + Evaluations,
 	}
 }
 
@@ -50,15 +50,15 @@ const mostReplicas = 1_000_000
 func ParseRequest(r *http.Request, now time.Time) (Request, error) {
 	request, ok := parsePath(r.URL.EscapedPath())
 	if !ok {
-		return Request{}, &wire.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
-			Hint: "There are namespaces/NAME/" + HPAs + "/NAME/explanation, namespaces/NAME/" + Autoscalers + "/NAME/explanation and namespaces/NAME/" + Evaluations + " below " + wire.Path + "."}
+		return Request{}, &weirdev.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
+			Hint: "There are namespaces/NAME/" + HPAs + "/NAME/explanation, namespaces/NAME/" + Autoscalers + "/NAME/explanation and namespaces/NAME/" + Evaluations + " below " + weirdev.Path + "."}
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return Request{}, &wire.Problem{Status: http.StatusBadRequest, Message: err.Error()}
+		return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error()}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if wire.Moot(name) {
+		if weirdev.Moot(name) {
 			continue
 		}
 		if err := request.set(name, values[name], now); err != nil {
@@ -71,7 +71,7 @@ func ParseRequest(r *http.Request, now time.Time) (Request, error) {
 // set takes one parameter.
 func (r *Request) set(name string, value []string, now time.Time) error {
 	bad := func(message, hint string) error {
-		return &wire.Problem{Status: http.StatusBadRequest, Message: message, Hint: hint}
+		return &weirdev.Problem{Status: http.StatusBadRequest, Message: message, Hint: hint}
 	}
 	switch {
 	case !r.Evaluate:
@@ -115,7 +115,7 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 
 // parsePath reads a path, with what is escaped in it as it came.
 func parsePath(escaped string) (r Request, ok bool) {
-	parts, names, ok := wire.Parts(escaped)
+	parts, names, ok := weirdev.Parts(escaped)
 	if !ok {
 		return Request{}, false
 	}

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/weir-metrics/weir/api/wire"
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 )
 
 // The kinds of answers.
@@ -18,11 +18,13 @@ const (
 type Report struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	report.Report
+	decisionreport.Report
 }
 
 // NewReport returns r with its apiVersion and kind.
-func NewReport(kind string, r *report.Report) *Report { return &Report{wire.APIVersion, kind, *r} }
+func NewReport(kind string, r *decisionreport.Report) *Report {
+	return &Report{weirdev.APIVersion, kind, *r}
+}
 
 // UnmarshalJSON is part of json.Unmarshaler. It refuses what is of another kind.
 func (r *Report) UnmarshalJSON(b []byte) error {
@@ -30,8 +32,8 @@ func (r *Report) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, (*plain)(r)); err != nil {
 		return err
 	}
-	if r.Kind != ExplanationKind && r.Kind != EvaluationKind || r.APIVersion != wire.APIVersion {
-		return fmt.Errorf("a %s of %s is no report of %s", r.Kind, r.APIVersion, wire.APIVersion)
+	if r.Kind != ExplanationKind && r.Kind != EvaluationKind || r.APIVersion != weirdev.APIVersion {
+		return fmt.Errorf("a %s of %s is no report of %s", r.Kind, r.APIVersion, weirdev.APIVersion)
 	}
 	return nil
 }

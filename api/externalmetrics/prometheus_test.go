@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/history/promclient"
-	"github.com/weir-metrics/weir/internal/promtest"
+	"github.com/weir-metrics/weir/test/promtest"
 )
 
 // exposition is what the tests' Prometheus scrapes.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
 	generated "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/externalmetrics"
 
-	"github.com/weir-metrics/weir/internal/apitest"
+	"github.com/weir-metrics/weir/test/apitest"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m) }

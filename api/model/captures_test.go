@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/internal/payloads"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/enrich"
@@ -17,6 +16,7 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
+	"github.com/weir-metrics/weir/test/payloads"
 )
 
 // TestARealNode serves what a real kubelet said through the whole pipeline, and
@@ -42,7 +42,7 @@ func TestARealNode(t *testing.T) {
 		if err := json.Unmarshal(payloads.Read(t, filepath.Join(dir, "meta.json")), &meta); err != nil {
 			t.Fatal(err)
 		}
-		if facts, err = cluster.FactsFromPods(payloads.Read(t, filepath.Join(dir, "pods.json")), time.Unix(0, meta.Endpoints["pods.json"].End)); err != nil {
+		if facts, err = informer.FactsFromPods(payloads.Read(t, filepath.Join(dir, "pods.json")), time.Unix(0, meta.Endpoints["pods.json"].End)); err != nil {
 			t.Fatal(err)
 		}
 		times := meta.Endpoints["summary.json"]

@@ -11,10 +11,10 @@ import (
 	"k8s.io/metrics/pkg/client/clientset/versioned"
 
 	"github.com/weir-metrics/weir/api/resourcemetrics"
-	"github.com/weir-metrics/weir/internal/apitest"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/test/apitest"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m) }

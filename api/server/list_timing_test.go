@@ -16,8 +16,8 @@ import (
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
-	"github.com/weir-metrics/weir/simulator"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/test/simulator"
 )
 
 // stored fills a store with a simulated cluster of 30 pods a node, two containers each,

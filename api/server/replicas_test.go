@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/api/server/forward"
-	"github.com/weir-metrics/weir/api/server/peer"
+	"github.com/weir-metrics/weir/replicas/forward"
+	"github.com/weir-metrics/weir/replicas/peer"
 )
 
 // replica is a server that shows who answered, and knows a leader that the test

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/kube-openapi/pkg/common"
 
-	"github.com/weir-metrics/weir/api/server/peer"
+	"github.com/weir-metrics/weir/replicas/peer"
 )
 
 // Config is what the rest of the program gives to the server. The zero Config

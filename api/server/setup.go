@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
-	"github.com/weir-metrics/weir/api/server/peer"
+	"github.com/weir-metrics/weir/replicas/peer"
 )
 
 // listen opens the port, with the certificates that are shown there.

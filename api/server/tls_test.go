@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/api/server/peer"
+	"github.com/weir-metrics/weir/replicas/peer"
 )
 
 // shows returns the certificate that is shown to whoever asks for name.

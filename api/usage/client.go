@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 )
 
 // Client reads the API of one weir.
-type Client struct{ weir *wire.Client }
+type Client struct{ weir *weirdev.Client }
 
 // NewClient returns a client that asks weir.
-func NewClient(weir *wire.Client) *Client { return &Client{weir} }
+func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
 // List asks for a list. What the server itself says is wrong is a *wire.Problem. One
 // namespace is asked for by its own path, so that the right to that namespace is

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -39,17 +39,17 @@ func NewHandler(opts Options) *Handler {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		wire.Fail(w, &wire.Problem{Status: http.StatusMethodNotAllowed, Message: "usage cannot be changed", Hint: "GET it."})
+		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "usage cannot be changed", Hint: "GET it."})
 		return
 	}
 	request, err := ParseRequest(r)
-	if p := (*wire.Problem)(nil); errors.As(err, &p) {
-		wire.Fail(w, p)
+	if p := (*weirdev.Problem)(nil); errors.As(err, &p) {
+		weirdev.Fail(w, p)
 		return
 	}
 	view := h.opts.View()
 	if view == nil {
-		wire.Fail(w, &wire.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
+		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
 			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."})
 		return
 	}
@@ -80,7 +80,7 @@ func write(w io.Writer, resource Resource, query Query, view View, facts *metric
 		return err
 	}
 	out := bufio.NewWriterSize(w, 32<<10)
-	out.WriteString(`{"apiVersion":"` + wire.APIVersion + `","kind":"` + resource.Kind() + `List","resource":"` + string(resource) + `","items":[`)
+	out.WriteString(`{"apiVersion":"` + weirdev.APIVersion + `","kind":"` + resource.Kind() + `List","resource":"` + string(resource) + `","items":[`)
 	rows := collect(view, facts, resource, query)
 	var it Item
 	enc := json.NewEncoder(out) // ends each item with a newline, so that a list can be read by line

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -42,7 +42,7 @@ func (q Query) Values() url.Values {
 // repeated ones, and metrics that match nothing in the catalogue.
 func ParseQuery(v url.Values) (Query, error) {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if wire.Moot(name) {
+		if weirdev.Moot(name) {
 			continue
 		}
 		if !slices.Contains(parameters, name) {

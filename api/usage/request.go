@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 )
 
 // Request is what is asked for.
@@ -22,13 +22,13 @@ type Request struct {
 // *wire.Problem. Who decides what a caller must be allowed goes by the same reading as
 // who answers.
 func ParseRequest(r *http.Request) (Request, error) {
-	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), wire.Path)
+	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), weirdev.Path)
 	parts := strings.Split(rest, "/")
 	within := len(parts) == 3 && parts[0] == "namespaces"
 	resource, known := ParseResource(parts[len(parts)-1])
 	if !ok || !known || !within && len(parts) != 1 || within && !resource.Namespaced() {
-		return Request{}, &wire.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
-			Hint: "There are nodes, pods, containers and cgroups below " + wire.Path + ", and pods and containers below " + wire.Path + "namespaces/NAME/."}
+		return Request{}, &weirdev.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
+			Hint: "There are nodes, pods, containers and cgroups below " + weirdev.Path + ", and pods and containers below " + weirdev.Path + "namespaces/NAME/."}
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -43,19 +43,19 @@ func ParseRequest(r *http.Request) (Request, error) {
 	}
 	switch {
 	case values.Has("namespace"):
-		return Request{}, &wire.Problem{Status: http.StatusBadRequest, Message: "the path names a namespace, and so does the query",
-			Hint: "Leave namespace out of the query, or ask " + wire.Path + string(resource) + "."}
+		return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: "the path names a namespace, and so does the query",
+			Hint: "Leave namespace out of the query, or ask " + weirdev.Path + string(resource) + "."}
 	case !isLabel(parts[1]):
-		return Request{}, &wire.Problem{Status: http.StatusBadRequest, Message: "no namespace can be called " + strconv.Quote(parts[1]),
-			Hint: "A pattern goes into the query: " + wire.Path + string(resource) + "?namespace=PATTERN."}
+		return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: "no namespace can be called " + strconv.Quote(parts[1]),
+			Hint: "A pattern goes into the query: " + weirdev.Path + string(resource) + "?namespace=PATTERN."}
 	}
 	q.Namespace = parts[1]
 	return Request{resource, q, false}, nil
 }
 
 // refuse answers a query that cannot be read; what is wrong with it says what to do.
-func refuse(err error) *wire.Problem {
-	return &wire.Problem{Status: http.StatusBadRequest, Message: err.Error()}
+func refuse(err error) *weirdev.Problem {
+	return &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error()}
 }
 
 // isLabel reports whether a namespace can be called s: it is no pattern then, and
@@ -73,9 +73,9 @@ func isLabel(s string) bool {
 func Paths() []string {
 	var paths []string
 	for _, r := range Resources() {
-		paths = append(paths, wire.Path+string(r))
+		paths = append(paths, weirdev.Path+string(r))
 		if r.Namespaced() {
-			paths = append(paths, wire.Path+"namespaces/{namespace}/"+string(r))
+			paths = append(paths, weirdev.Path+"namespaces/{namespace}/"+string(r))
 		}
 	}
 	return paths

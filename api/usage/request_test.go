@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 )
 
 // asked returns the request of a path and query as a server gets it.
@@ -27,7 +27,7 @@ func asked(t *testing.T, target string) *http.Request {
 func TestParseRequest(t *testing.T) {
 	f := func(target string, want Request) {
 		t.Helper()
-		got, err := ParseRequest(asked(t, wire.Path+target))
+		got, err := ParseRequest(asked(t, weirdev.Path+target))
 		if err != nil {
 			t.Errorf("%s: %v", target, err)
 		}
@@ -51,18 +51,18 @@ func TestParseRequestRefuses(t *testing.T) {
 		t.Helper()
 		for _, target := range targets {
 			_, err := ParseRequest(asked(t, target))
-			var p *wire.Problem
+			var p *weirdev.Problem
 			if !errors.As(err, &p) || p.Status != status || status == http.StatusNotFound && p.Hint == "" {
 				t.Errorf("%s: got %#v, want status %d, and with 404 a hint", target, err, status)
 			}
 		}
 	}
-	f(http.StatusNotFound, "/pods", wire.Path, wire.Path+"pds", wire.Path+"pods/", wire.Path+"pods/web", wire.Path+"namespaces/shop", wire.Path+"namespaces/shop/nodes",
-		wire.Path+"namespaces/shop/cgroups", wire.Path+"namespaces/shop/x/pods", wire.Path+"other/shop/pods", wire.Path+"%70ods", "/x"+wire.Path+"pods")
-	f(http.StatusBadRequest, wire.Path+"namespaces/*/pods", wire.Path+"namespaces/sho%3F/pods", wire.Path+"namespaces//pods", wire.Path+"namespaces/../pods",
-		wire.Path+"namespaces/shop%2F..%2Fbank/pods", wire.Path+"namespaces/"+strings.Repeat("a", 64)+"/pods",
-		wire.Path+"namespaces/shop/pods?namespace=shop", wire.Path+"namespaces/shop/pods?namespace=", wire.Path+"pods?namespace=a;b", wire.Path+"pods?Namespace=a",
-		wire.Path+"pods?watch=true", wire.Path+"pods?fieldSelector=a")
+	f(http.StatusNotFound, "/pods", weirdev.Path, weirdev.Path+"pds", weirdev.Path+"pods/", weirdev.Path+"pods/web", weirdev.Path+"namespaces/shop", weirdev.Path+"namespaces/shop/nodes",
+		weirdev.Path+"namespaces/shop/cgroups", weirdev.Path+"namespaces/shop/x/pods", weirdev.Path+"other/shop/pods", weirdev.Path+"%70ods", "/x"+weirdev.Path+"pods")
+	f(http.StatusBadRequest, weirdev.Path+"namespaces/*/pods", weirdev.Path+"namespaces/sho%3F/pods", weirdev.Path+"namespaces//pods", weirdev.Path+"namespaces/../pods",
+		weirdev.Path+"namespaces/shop%2F..%2Fbank/pods", weirdev.Path+"namespaces/"+strings.Repeat("a", 64)+"/pods",
+		weirdev.Path+"namespaces/shop/pods?namespace=shop", weirdev.Path+"namespaces/shop/pods?namespace=", weirdev.Path+"pods?namespace=a;b", weirdev.Path+"pods?Namespace=a",
+		weirdev.Path+"pods?watch=true", weirdev.Path+"pods?fieldSelector=a")
 }
 
 // What one namespace's readers may ask for names that namespace and no other, and
@@ -72,7 +72,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, target string) {
-		u, err := url.Parse("http://weir" + wire.Path + target)
+		u, err := url.Parse("http://weir" + weirdev.Path + target)
 		if err != nil {
 			return
 		}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -172,8 +172,8 @@ func TestAnswers(t *testing.T) {
 		"twice":               "pods?node=a&node=b",
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, body := get(t, srv.URL+wire.Path+path)
-			got := "GET " + wire.Path + path + "\n" + status + "\n\n" + body
+			status, body := get(t, srv.URL+weirdev.Path+path)
+			got := "GET " + weirdev.Path + path + "\n" + status + "\n\n" + body
 			file := filepath.Join("testdata", name+".txt")
 			if *rewrite {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -279,7 +279,7 @@ func TestGzip(t *testing.T) {
 	v, facts := village()
 	h := NewHandler(Options{View: func() View { return v }, Facts: func() *metric.Facts { return facts }})
 	ask := func(accept string) *httptest.ResponseRecorder {
-		req := httptest.NewRequest(http.MethodGet, wire.Path+"pods", nil)
+		req := httptest.NewRequest(http.MethodGet, weirdev.Path+"pods", nil)
 		req.Header.Set("Accept-Encoding", accept)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, req)
@@ -314,7 +314,7 @@ func TestGzip(t *testing.T) {
 
 func TestOnlyGet(t *testing.T) {
 	w := httptest.NewRecorder()
-	NewHandler(Options{View: func() View { return nil }}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, wire.Path+"pods", nil))
+	NewHandler(Options{View: func() View { return nil }}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, weirdev.Path+"pods", nil))
 	if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST: got %d, Allow %q; want 405, \"GET, HEAD\"", w.Code, w.Header().Get("Allow"))
 	}
@@ -379,7 +379,7 @@ func FuzzItemIsJSON(f *testing.F) {
 // client returns a client of the weir at base.
 func client(t *testing.T, base string, through *http.Client) *Client {
 	t.Helper()
-	weir, err := wire.NewClient(base, through)
+	weir, err := weirdev.NewClient(base, through)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/internal/transcript"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // at is a time of the scripts below, in seconds.

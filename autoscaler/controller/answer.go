@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 )
 
 // Explain returns the last decision about an object, told; false if there is none.
 // The kind is Autoscaler or HorizontalPodAutoscaler.
-func (c *Controller) Explain(kind, namespace, name string) (*report.Report, bool) {
+func (c *Controller) Explain(kind, namespace, name string) (*decisionreport.Report, bool) {
 	t := c.last(key{kind, namespace, name})
 	if t == nil {
 		return nil, false
@@ -30,7 +30,7 @@ func (c *Controller) Memory(kind, namespace, name string) (autoscaler.Memory, bo
 
 // All returns the last decision about each object in a line, by namespace, name and
 // kind.
-func (c *Controller) All() []report.Brief {
+func (c *Controller) All() []decisionreport.Brief {
 	c.mu.Lock()
 	last := make([]*told, 0, len(c.mu.entries))
 	for _, e := range c.mu.entries {
@@ -39,11 +39,11 @@ func (c *Controller) All() []report.Brief {
 		}
 	}
 	c.mu.Unlock()
-	all := make([]report.Brief, len(last))
+	all := make([]decisionreport.Brief, len(last))
 	for i, t := range last {
-		all[i] = report.BriefOf(t.decision, t.context)
+		all[i] = decisionreport.BriefOf(t.decision, t.context)
 	}
-	slices.SortFunc(all, func(a, b report.Brief) int {
+	slices.SortFunc(all, func(a, b decisionreport.Brief) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
 	return all

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
@@ -41,7 +41,7 @@ type object struct {
 }
 
 // owns reports whether o may hold its target against others.
-func (o *object) owns() bool { return o.mode != report.DryRun }
+func (o *object) owns() bool { return o.mode != decisionreport.DryRun }
 
 // before reports whether o goes before another object in the right to their target:
 // a HorizontalPodAutoscaler before an Autoscaler, and the older of a kind. Of those

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
@@ -50,7 +50,7 @@ func TestActiveScales(t *testing.T) {
 			t.Error("something explains what is not there")
 		}
 		all := r.All()
-		if len(all) != 1 || all[0].Name != "web" || all[0].Current != 4 || all[0].Mode != report.Active || all[0].Summary == "" {
+		if len(all) != 1 || all[0].Name != "web" || all[0].Current != 4 || all[0].Mode != decisionreport.Active || all[0].Summary == "" {
 			t.Errorf("got the decisions in brief %+v, want that on web", all)
 		}
 		memory, ok := r.Memory(v1alpha1.Kind, "shop", "web")

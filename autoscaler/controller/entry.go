@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
@@ -51,15 +51,15 @@ type told struct {
 	decision *autoscaler.Decision
 	memory   autoscaler.Memory // after it
 	count    int32             // that the target was left with
-	context  report.Context
+	context  decisionreport.Context
 	conflict string
 	note     string // of the object
 	compared []comparison
 }
 
 // tell tells it.
-func (t *told) tell() *report.Report {
-	r := report.Of(t.decision, t.context)
+func (t *told) tell() *decisionreport.Report {
+	r := decisionreport.Of(t.decision, t.context)
 	for _, note := range []string{t.conflict, t.note} {
 		if note != "" {
 			r.Notes = append(r.Notes, note)
@@ -135,7 +135,7 @@ func (e *entry) recall(o *object, status *v1alpha1.AutoscalerStatus, l *look, ac
 		if known {
 			changed(stood)
 		}
-	case e.unsure || o.mode == report.DryRun || refuses:
+	case e.unsure || o.mode == decisionreport.DryRun || refuses:
 		changed(e.seen)
 	case !e.led:
 		noted := recalled(status.Memory, l.Now)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/target"
 )
 
@@ -54,7 +54,7 @@ func (c *Controller) harmless(k key) bool {
 
 // told returns d with what it takes to tell it.
 func (c *Controller) told(o *object, l *look, d *autoscaler.Decision) *told {
-	t := &told{decision: d, note: o.note, context: report.Context{Kind: o.kind, Mode: o.mode, Target: o.spec.ScaleTargetRef.Kind + "/" + o.spec.ScaleTargetRef.Name, Max: o.spec.MaxReplicas, Min: 1}}
+	t := &told{decision: d, note: o.note, context: decisionreport.Context{Kind: o.kind, Mode: o.mode, Target: o.spec.ScaleTargetRef.Kind + "/" + o.spec.ScaleTargetRef.Name, Max: o.spec.MaxReplicas, Min: 1}}
 	if o.spec.MinReplicas != nil {
 		t.context.Min = *o.spec.MinReplicas
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
-	"github.com/weir-metrics/weir/internal/transcript"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // What a status notes never allows more than the memory itself: at every later

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 )
 
 // glance is what a decision about a shadowed object was made of.
@@ -178,13 +178,13 @@ func sightOf(o *object, d *autoscaler.Decision, tell bool) sight {
 		return s
 	}
 	s.Targets = targetsText(o.spec, withheld(d).Status.CurrentMetrics)
-	s.Why = clip(report.Of(d, report.Context{Kind: o.kind, Mode: o.mode}).Summary, maxPodSentence)
+	s.Why = clip(decisionreport.Of(d, decisionreport.Context{Kind: o.kind, Mode: o.mode}).Summary, maxPodSentence)
 	return s
 }
 
 // other returns what is known of the controller that acts on a shadowed object.
-func (e *entry) other(o *object) *report.Other {
-	r := &report.Other{Desired: o.status.DesiredReplicas, Agrees: true}
+func (e *entry) other(o *object) *decisionreport.Other {
+	r := &decisionreport.Other{Desired: o.status.DesiredReplicas, Agrees: true}
 	if o.status.LastScaleTime != nil {
 		r.At = o.status.LastScaleTime.Time
 	}

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
@@ -51,7 +51,7 @@ func (r *round) status() (next *v1alpha1.AutoscalerStatus, fresh bool) {
 	}
 	now := metav1.NewTime(d.At)
 	switch {
-	case o.mode == report.DryRun:
+	case o.mode == decisionreport.DryRun:
 		next.Conditions = unset(next.Conditions, v1alpha1.ConditionConflict)
 		next.Conditions = set(next.Conditions, v1alpha1.ConditionDryRun, corev1.ConditionTrue, "ModeIsDryRun", "the target is not changed; desiredReplicas is what it would be changed to", now)
 	case r.conflict != "":
@@ -127,7 +127,7 @@ func (r *round) explain(next *v1alpha1.AutoscalerStatus) {
 
 // explanation returns as much of a report as there is room for: pods that lack
 // something first, in the order of the metrics.
-func explanation(tell *report.Report) *v1alpha1.Explanation {
+func explanation(tell *decisionreport.Report) *v1alpha1.Explanation {
 	e := &v1alpha1.Explanation{Time: metav1.NewTime(tell.At), Summary: clip(tell.Summary, maxSentence)}
 	for _, m := range tell.Metrics {
 		for _, p := range m.Pods {

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
@@ -49,7 +49,7 @@ func (c *Controller) act(ctx context.Context, o *object, e *entry) {
 		return // the process ends
 	}
 	conflict := c.conflict(ctx, o, l.handle)
-	acts := leads && o.mode == report.Active && conflict == "" && l.ScaleErr == nil
+	acts := leads && o.mode == decisionreport.Active && conflict == "" && l.ScaleErr == nil
 	if l.ScaleErr == nil {
 		e.turn(l.handle.ID)
 		own := about(status, l.handle.ID)
@@ -57,7 +57,7 @@ func (c *Controller) act(ctx context.Context, o *object, e *entry) {
 		e.recall(o, own, l, acts, conflict != "")
 	}
 	l.Memory = e.memory
-	c.record(o, e, l, o.mode == report.Active && conflict == "")
+	c.record(o, e, l, o.mode == decisionreport.Active && conflict == "")
 	d := autoscaler.Decide(&l.Input)
 	t := c.told(o, l, d)
 	t.conflict = conflict
@@ -70,7 +70,7 @@ func (c *Controller) act(ctx context.Context, o *object, e *entry) {
 		wrote, t.context.Write = err == nil, err
 		e.unsure = err != nil
 		done = d.Conclude(err)
-	case o.mode == report.Active && conflict == "":
+	case o.mode == decisionreport.Active && conflict == "":
 		done = d.Conclude(nil)
 		if d.Rescale {
 			done = withheld(d) // the leader writes
@@ -133,7 +133,7 @@ func (c *Controller) tell(o *object, d *autoscaler.Decision, done autoscaler.Don
 // if it is its own. HorizontalPodAutoscalers go before Autoscalers, for their
 // controller would not give way, and older Autoscalers before younger.
 func (c *Controller) conflict(ctx context.Context, o *object, h *target.Handle) string {
-	if h == nil || o.mode != report.Active {
+	if h == nil || o.mode != decisionreport.Active {
 		return ""
 	}
 	var owner *object // of several the first, so that the sentence stays the same

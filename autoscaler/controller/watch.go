@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
@@ -24,9 +24,9 @@ func ofScaler(a *v1alpha1.Autoscaler, toZero bool) *object {
 	v1alpha1.SetDefaults(a)
 	a.ManagedFields = nil                                                  // they may be half of it
 	a.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.Kind)) // lists leave it out, Events need it
-	mode := report.Active
+	mode := decisionreport.Active
 	if a.Spec.Dry() {
-		mode = report.DryRun
+		mode = decisionreport.DryRun
 	}
 	spec, note := a.Spec.HorizontalPodAutoscalerSpec, ""
 	if *spec.MinReplicas < 1 && !toZero {
@@ -42,7 +42,7 @@ func ofScaler(a *v1alpha1.Autoscaler, toZero bool) *object {
 // target matters.
 func ofHPA(h *autoscalingv2.HorizontalPodAutoscaler, shadow bool) *object {
 	h.ManagedFields = nil
-	o := &object{key: key{hpaKind, h.Namespace, h.Name}, uid: h.UID, created: h.CreationTimestamp.Time, mode: report.Shadow}
+	o := &object{key: key{hpaKind, h.Namespace, h.Name}, uid: h.UID, created: h.CreationTimestamp.Time, mode: decisionreport.Shadow}
 	if shadow {
 		o.spec, o.status = &h.Spec, &h.Status
 	} else {

@@ -29,8 +29,8 @@ import (
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/live"
-	"github.com/weir-metrics/weir/autoscaler/report"
 	"github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/metric"
@@ -179,8 +179,8 @@ func (w *world) Readings(_ context.Context, now time.Time, _ string, sel labels.
 }
 
 // Verdicts is part of Metrics.
-func (*world) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (report.Verdict, bool) {
-	return func(int, string) (report.Verdict, bool) { return report.Verdict{}, false }
+func (*world) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (decisionreport.Verdict, bool) {
+	return func(int, string) (decisionreport.Verdict, bool) { return decisionreport.Verdict{}, false }
 }
 
 // scalers are Autoscalers in the store that client-go's fakes have.

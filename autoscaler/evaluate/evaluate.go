@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/target"
 )
 
@@ -22,7 +22,7 @@ type Live interface {
 	// Readings returns what the metric spec.Metrics[i] is.
 	Readings(ctx context.Context, now time.Time, namespace string, selector labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(i int) autoscaler.Reading
 	// Verdicts returns why a pod has no number of the metric spec.Metrics[i].
-	Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (report.Verdict, bool)
+	Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.Verdict, bool)
 }
 
 // Scales reads scales. target.Scales is one; nothing is ever written.
@@ -67,7 +67,7 @@ type Result struct {
 	Decision *autoscaler.Decision
 	Input    *autoscaler.Input
 	// Verdict says why a pod has no number; see report.Context.
-	Verdict func(i int, pod string) (report.Verdict, bool)
+	Verdict func(i int, pod string) (decisionreport.Verdict, bool)
 	// Forgetful says that no earlier decision was remembered.
 	Forgetful bool
 	// Notes say what was assumed.
@@ -157,6 +157,6 @@ func (e *Evaluator) fill(ctx context.Context, live Live, in *autoscaler.Input, o
 }
 
 // Report tells the result of an evaluation of a kind of autoscaler.
-func (r *Result) Report(kind string) *report.Report {
-	return report.Of(r.Decision, report.Context{Kind: kind, Input: r.Input, Verdict: r.Verdict, Forgetful: r.Forgetful, Notes: r.Notes})
+func (r *Result) Report(kind string) *decisionreport.Report {
+	return decisionreport.Of(r.Decision, decisionreport.Context{Kind: kind, Input: r.Input, Verdict: r.Verdict, Forgetful: r.Forgetful, Notes: r.Notes})
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -45,8 +45,8 @@ func (v village) Readings(_ context.Context, now time.Time, _ string, _ labels.S
 	return func(int) autoscaler.Reading { return r }
 }
 
-func (village) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (report.Verdict, bool) {
-	return func(int, string) (report.Verdict, bool) { return report.Verdict{}, false }
+func (village) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func(int, string) (decisionreport.Verdict, bool) {
+	return func(int, string) (decisionreport.Verdict, bool) { return decisionreport.Verdict{}, false }
 }
 
 func (v village) Get(_ context.Context, _ string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *target.Handle, error) {

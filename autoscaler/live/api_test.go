@@ -19,9 +19,9 @@ import (
 	"github.com/weir-metrics/weir/api/resourcemetrics"
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/live"
-	"github.com/weir-metrics/weir/internal/apitest"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/test/apitest"
 )
 
 // What live reads is what metrics.k8s.io of the same weir answers, as Kubernetes'

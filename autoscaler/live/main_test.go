@@ -3,7 +3,7 @@ package live_test
 import (
 	"testing"
 
-	"github.com/weir-metrics/weir/internal/apitest"
+	"github.com/weir-metrics/weir/test/apitest"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m) }

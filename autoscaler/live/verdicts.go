@@ -7,7 +7,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -16,16 +16,16 @@ import (
 // spec.Metrics[i], in the words of package explain; false if nothing is known. It is
 // of now: of At there are none. All are of one moment, that of the first question.
 // It is safe for concurrent use.
-func (l *Live) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (report.Verdict, bool) {
+func (l *Live) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.Verdict, bool) {
 	now := sync.OnceValue(func() *explain.World { return l.options.World() })
-	return func(i int, pod string) (report.Verdict, bool) {
+	return func(i int, pod string) (decisionreport.Verdict, bool) {
 		if l.options.World == nil || !l.at.IsZero() || i < 0 || i >= len(spec.Metrics) {
-			return report.Verdict{}, false
+			return decisionreport.Verdict{}, false
 		}
 		world := now()
 		p := world.Facts.Pod(metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)})
 		if p == nil {
-			return report.Verdict{}, false
+			return decisionreport.Verdict{}, false
 		}
 		switch m := &spec.Metrics[i]; {
 		case m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil:
@@ -38,26 +38,26 @@ func (l *Live) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutos
 		case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
 			return ofMetric(world, p, m.Pods.Metric.Name)
 		}
-		return report.Verdict{}, false
+		return decisionreport.Verdict{}, false
 	}
 }
 
 // verdict returns why something is not served; false if it is.
-func verdict(f explain.Finding) (report.Verdict, bool) {
+func verdict(f explain.Finding) (decisionreport.Verdict, bool) {
 	if f.Served {
-		return report.Verdict{}, false
+		return decisionreport.Verdict{}, false
 	}
-	return report.Verdict{Reason: f.Reason, Message: f.Message, Advice: f.Advice}, true
+	return decisionreport.Verdict{Reason: f.Reason, Message: f.Message, Advice: f.Advice}, true
 }
 
 // ofContainer returns why a container of a pod that is served is not.
-func ofContainer(world *explain.World, p *metric.PodFacts, m *autoscalingv2.ContainerResourceMetricSource) (report.Verdict, bool) {
+func ofContainer(world *explain.World, p *metric.PodFacts, m *autoscalingv2.ContainerResourceMetricSource) (decisionreport.Verdict, bool) {
 	if p.Container(m.Container) == nil {
-		return report.Verdict{Reason: metric.NotReported.String(), Message: "the pod has no container " + m.Container}, true
+		return decisionreport.Verdict{Reason: metric.NotReported.String(), Message: "the pod has no container " + m.Container}, true
 	}
 	e, known := world.Container(p.PodRef, m.Container)
 	if !known {
-		return report.Verdict{}, false
+		return decisionreport.Verdict{}, false
 	}
 	group := metric.CPU
 	if m.Name == corev1.ResourceMemory {
@@ -68,20 +68,20 @@ func ofContainer(world *explain.World, p *metric.PodFacts, m *autoscalingv2.Cont
 			return verdict(f)
 		}
 	}
-	return report.Verdict{}, false
+	return decisionreport.Verdict{}, false
 }
 
 // ofMetric returns why a pod lacks a metric of the catalogue.
-func ofMetric(world *explain.World, p *metric.PodFacts, name string) (report.Verdict, bool) {
+func ofMetric(world *explain.World, p *metric.PodFacts, name string) (decisionreport.Verdict, bool) {
 	id, ok := metric.ByName(name)
 	if !ok {
-		return report.Verdict{}, false
+		return decisionreport.Verdict{}, false
 	}
 	why := world.SurveyOf(id).Pod(p)
 	if why.Served {
-		return report.Verdict{}, false
+		return decisionreport.Verdict{}, false
 	}
 	reason := why.Reason.String()
 	message := strings.TrimSuffix(why.Brief(), " ("+reason+")") // which a Verdict has beside it
-	return report.Verdict{Reason: reason, Message: message, Advice: why.Reason.Advice()}, true
+	return decisionreport.Verdict{Reason: reason, Message: message, Advice: why.Reason.Advice()}, true
 }

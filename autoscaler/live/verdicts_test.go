@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/live"
-	"github.com/weir-metrics/weir/autoscaler/report"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -36,7 +36,7 @@ func TestVerdicts(t *testing.T) {
 	}}
 	l := live.New(w.options())
 	told := l.Verdicts("shop", spec)
-	f := func(i int, pod string, want ...report.Verdict) {
+	f := func(i int, pod string, want ...decisionreport.Verdict) {
 		t.Helper()
 		got, known := told(i, pod)
 		if known != (len(want) > 0) {
@@ -50,15 +50,15 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	f(0, "well")
-	f(0, "young", report.Verdict{Reason: "FirstSample", Message: "container app has no CPU: it was seen once, and a rate needs two readings", Advice: metric.FirstSample.Advice()})
-	f(0, "crash", report.Verdict{Reason: "ContainerNotStarted", Message: "container app is waiting to start: CrashLoopBackOff", Advice: metric.ContainerNotStarted.Advice()})
-	timeout := report.Verdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: metric.NodeTimeout.Advice() + " `weir explain node n2` tells more."}
+	f(0, "young", decisionreport.Verdict{Reason: "FirstSample", Message: "container app has no CPU: it was seen once, and a rate needs two readings", Advice: metric.FirstSample.Advice()})
+	f(0, "crash", decisionreport.Verdict{Reason: "ContainerNotStarted", Message: "container app is waiting to start: CrashLoopBackOff", Advice: metric.ContainerNotStarted.Advice()})
+	timeout := decisionreport.Verdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: metric.NodeTimeout.Advice() + " `weir explain node n2` tells more."}
 	f(0, "lost", timeout)
 	f(0, "nobody")
-	f(1, "well", report.Verdict{Reason: "NotReported", Message: "the node answered and did not mention it", Advice: metric.NotReported.Advice()})
+	f(1, "well", decisionreport.Verdict{Reason: "NotReported", Message: "the node answered and did not mention it", Advice: metric.NotReported.Advice()})
 	f(1, "lost", timeout)
-	f(2, "well", report.Verdict{Reason: "NotReported", Message: "the pod has no container nobody"})
-	f(3, "well", report.Verdict{Reason: "Unsupported", Message: "this source or kernel cannot supply it", Advice: metric.Unsupported.Advice()})
+	f(2, "well", decisionreport.Verdict{Reason: "NotReported", Message: "the pod has no container nobody"})
+	f(3, "well", decisionreport.Verdict{Reason: "Unsupported", Message: "this source or kernel cannot supply it", Advice: metric.Unsupported.Advice()})
 	f(4, "well")
 	f(9, "well")
 

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/whatif"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/evaluatecmd"
 )
 
 // newAutoscaler returns the command that asks what an autoscaler's manifest would do.
@@ -15,8 +15,8 @@ func newAutoscaler(where *location) *cobra.Command {
 		Args:  cli.Subcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(whatif.NewCommand(whatif.Options{
-		Connect:   func() (whatif.Evaluator, error) { return where.connect() },
+	cmd.AddCommand(evaluatecmd.NewCommand(evaluatecmd.Options{
+		Connect:   func() (evaluatecmd.Evaluator, error) { return where.connect() },
 		Namespace: where.namespace,
 		Program:   "kubectl weir",
 	}))

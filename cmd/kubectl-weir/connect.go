@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/weir-metrics/weir/api/wire"
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/reach"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/connect"
 )
 
 // location is what the flags and the environment say about where weir is.
@@ -34,7 +34,9 @@ func (l *location) addFlags(f *pflag.FlagSet) {
 }
 
 // config reads the kubeconfig as kubectl does.
-func (l *location) config() clientcmd.ClientConfig { return reach.Kubeconfig(l.kubeconfig, l.context) }
+func (l *location) config() clientcmd.ClientConfig {
+	return connect.Kubeconfig(l.kubeconfig, l.context)
+}
 
 // namespace returns the namespace of the kubeconfig's context. A weir that is
 // asked directly need not belong to that cluster: then there is none.
@@ -44,19 +46,19 @@ func (l *location) namespace() (string, error) {
 	}
 	namespace, _, err := l.config().Namespace()
 	if err != nil {
-		return "", reach.NoCluster(err, noCluster)
+		return "", connect.NoCluster(err, noCluster)
 	}
 	return namespace, nil
 }
 
 // connect returns the weir that is meant.
-func (l *location) connect() (*reach.Weir, error) {
+func (l *location) connect() (*connect.Weir, error) {
 	if server := l.direct(); server != "" {
-		return reach.Direct(server, false)
+		return connect.Direct(server, false)
 	}
 	config, err := l.config().ClientConfig()
 	if err != nil {
-		return nil, reach.NoCluster(err, noCluster)
+		return nil, connect.NoCluster(err, noCluster)
 	}
 	return through(config)
 }
@@ -66,7 +68,7 @@ const noCluster = "Name a kubeconfig with --kubeconfig=FILE, or a weir with --se
 
 // through returns the weir that an API server hands requests on to. It tells weir
 // who asks, so that nobody learns more than he may.
-func through(config *rest.Config) (*reach.Weir, error) {
+func through(config *rest.Config) (*connect.Weir, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make API client: %w", err)
@@ -75,19 +77,19 @@ func through(config *rest.Config) (*reach.Weir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's address: %w", err)
 	}
-	return reach.New(host.String(), client, advise)
+	return connect.New(host.String(), client, advise)
 }
 
 // advise says what to do about what an API server, or weir behind it, refuses.
 func advise(err error) error {
-	status, hint, ok := reach.Answer(err)
+	status, hint, ok := connect.Answer(err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return cli.Hintf(errors.New("the API server did not answer in time"), "Allow it more with --timeout=30s.")
 	case !ok || hint != "":
-		return reach.Advised(err)
+		return connect.Advised(err)
 	case status == http.StatusNotFound:
-		return cli.Hintf(errors.New("this cluster has no weir: its API server does not know "+wire.APIVersion),
+		return cli.Hintf(errors.New("this cluster has no weir: its API server does not know "+weirdev.APIVersion),
 			"Install one: docs/install.md. `kubectl get apiservice v1alpha1.weir.dev` shows whether its API is registered. --server=URL asks a weir directly.")
 	case status == http.StatusUnauthorized:
 		return cli.Hintf(err, "The API server does not know you: `kubectl auth whoami` tells as whom you come, and your kubeconfig whether that has expired.")

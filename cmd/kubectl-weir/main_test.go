@@ -19,13 +19,13 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/weir-metrics/weir/api/autoscaling"
-	explainapi "github.com/weir-metrics/weir/api/explain"
-	"github.com/weir-metrics/weir/api/node"
-	"github.com/weir-metrics/weir/api/wire"
-	"github.com/weir-metrics/weir/autoscaler/report"
-	"github.com/weir-metrics/weir/eviction/report/document"
+	"github.com/weir-metrics/weir/api/explainapi"
+	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/explain"
-	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -41,29 +41,29 @@ func newWeir() http.Handler {
 	for _, path := range explainapi.Paths() {
 		mux.Handle(path, answers)
 	}
-	decisions := autoscaling.NewHandler(autoscaling.Options{Explain: func(kind, namespace, name string) (*report.Report, bool) {
-		return &report.Report{Autoscaler: report.Object{Kind: kind, Namespace: namespace, Name: name}, Mode: report.Shadow, At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
+	decisions := autoscaling.NewHandler(autoscaling.Options{Explain: func(kind, namespace, name string) (*decisionreport.Report, bool) {
+		return &decisionreport.Report{Autoscaler: decisionreport.Object{Kind: kind, Namespace: namespace, Name: name}, Mode: decisionreport.Shadow, At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
 			Summary: name + ": would stay at 3 replicas, because cpu is <unknown>", Current: 3, Desired: 3,
-			Missing: []report.Cause{{Metric: "cpu", Reason: "NodeTimeout", Gravity: "broken", Message: "node n1 did not answer in time", Advice: "`weir explain node n1` tells more.", Pods: []string{"web"}}},
+			Missing: []decisionreport.Cause{{Metric: "cpu", Reason: "NodeTimeout", Gravity: "broken", Message: "node n1 did not answer in time", Advice: "`weir explain node n1` tells more.", Pods: []string{"web"}}},
 		}, namespace+"/"+name == "shop/web"
 	}})
 	for _, path := range autoscaling.Paths() {
 		mux.Handle(path, decisions)
 	}
-	agent := node.NewHandler(node.Options{Node: "n1", Eviction: func() *document.Report {
+	agent := nodeapi.NewHandler(nodeapi.Options{Node: "n1", Eviction: func() *document.Report {
 		return &document.Report{Node: "n1", Mode: "observe", State: document.Starting, Summary: "n1: the first look is not done yet", At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)}
 	}})
-	for _, path := range node.Paths() {
+	for _, path := range nodeapi.Paths() {
 		mux.Handle(path, agent)
 	}
-	mux.HandleFunc(wire.Path+"namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc(weirdev.Path+"namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"apiVersion":"weir.dev/v1alpha1","kind":"PodUsageList","resource":"pods","items":[{"namespace":%q,"pod":"web","cpu":{"nanocores":250000000},"memory":{"workingSetBytes":188743680}}]}`,
 			r.PathValue("namespace"))
 	})
-	mux.HandleFunc(wire.Path+"pods", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc(weirdev.Path+"pods", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, `{"apiVersion":"weir.dev/v1alpha1","kind":"PodUsageList","resource":"pods","items":[{"namespace":"bank","pod":"vault"}]}`)
 	})
-	mux.HandleFunc(wire.Path+"nodes", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc(weirdev.Path+"nodes", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, `{"apiVersion":"weir.dev/v1alpha1","kind":"NodeUsageList","resource":"nodes","items":[{"node":"n1"}]}`)
 	})
 	return mux
@@ -75,7 +75,7 @@ func newAPIServer(weir http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		switch {
-		case token == "secret" && strings.HasPrefix(r.URL.Path, wire.Path):
+		case token == "secret" && strings.HasPrefix(r.URL.Path, weirdev.Path):
 			weir.ServeHTTP(w, r)
 		case token == "stranger":
 			w.WriteHeader(http.StatusUnauthorized)

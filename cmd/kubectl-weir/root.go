@@ -5,11 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/reach"
-	"github.com/weir-metrics/weir/internal/top"
-	"github.com/weir-metrics/weir/internal/version"
-	"github.com/weir-metrics/weir/internal/why"
+	"github.com/weir-metrics/weir/app/version"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/connect"
+	"github.com/weir-metrics/weir/client/explaincmd"
+	"github.com/weir-metrics/weir/client/topcmd"
 )
 
 // newRoot returns the whole command. getenv reads the environment.
@@ -30,12 +30,12 @@ kubeconfig. --server names another.`,
 	}
 	where.addFlags(root.PersistentFlags())
 	root.AddCommand(
-		top.NewCommand(top.Options{
-			Connect:   func() (reach.Lister, error) { return where.connect() },
+		topcmd.NewCommand(topcmd.Options{
+			Connect:   func() (connect.Lister, error) { return where.connect() },
 			Namespace: where.namespace,
 		}),
-		why.NewCommand(why.Options{
-			Connect:   func() (why.Asker, error) { return where.connect() },
+		explaincmd.NewCommand(explaincmd.Options{
+			Connect:   func() (explaincmd.Asker, error) { return where.connect() },
 			Namespace: where.namespace,
 			Program:   "kubectl weir",
 		}),

@@ -11,8 +11,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/weir-metrics/weir/simulator"
-	"github.com/weir-metrics/weir/simulator/apiserver"
+	"github.com/weir-metrics/weir/test/simulator"
+	"github.com/weir-metrics/weir/test/simulator/apiserver"
 )
 
 // api is the simulated API server and the port it is on.

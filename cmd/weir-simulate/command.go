@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-metrics/weir/simulator"
+	"github.com/weir-metrics/weir/test/simulator"
 )
 
 const help = `Serves the endpoints of many kubelets on one port. Each node has a loopback

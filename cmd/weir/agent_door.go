@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/weir-metrics/weir/api/kubelet"
+	"github.com/weir-metrics/weir/api/kubeletapi"
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/internal/serve"
+	"github.com/weir-metrics/weir/app/httpserver"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/inspect"
 )
@@ -39,13 +39,13 @@ type standIn struct {
 
 // newStandIn returns it. Base reads the machine anew and pods are the node's, for their
 // images; both may be nil.
-func newStandIn(node metric.NodeName, newest *kubelet.Newest, facts func() *metric.Facts,
+func newStandIn(node metric.NodeName, newest *kubeletapi.Newest, facts func() *metric.Facts,
 	base func(context.Context) (*stats.Summary, error), pods func() []*corev1.Pod) *standIn {
-	o := kubelet.Options{Newest: newest, Facts: facts, Base: base}
+	o := kubeletapi.Options{Newest: newest, Facts: facts, Base: base}
 	if pods != nil {
 		o.Image = func(pod metric.PodRef, container string) string { return imageOf(pods(), pod, container) }
 	}
-	return &standIn{kubelet.NewHandler(o), node}
+	return &standIn{kubeletapi.NewHandler(o), node}
 }
 
 // imageOf returns the image of a container as its pod's status names it; empty if
@@ -68,17 +68,17 @@ func imageOf(pods []*corev1.Pod, of metric.PodRef, container string) string {
 }
 
 // local puts it before whoever is on this machine.
-func (k *standIn) local(mux *serve.Mux) {
-	mux.Handle(kubelet.ResourcePath, "this node's CPU and memory, as a kubelet has them there", k)
-	mux.Handle(kubelet.CAdvisorPath, "this node's cgroups, as a kubelet has them there", k)
-	mux.Handle(kubelet.SummaryPath, "this node's and its pods' use, as a kubelet has it there", k)
+func (k *standIn) local(mux *httpserver.Mux) {
+	mux.Handle(kubeletapi.ResourcePath, "this node's CPU and memory, as a kubelet has them there", k)
+	mux.Handle(kubeletapi.CAdvisorPath, "this node's cgroups, as a kubelet has them there", k)
+	mux.Handle(kubeletapi.SummaryPath, "this node's and its pods' use, as a kubelet has it there", k)
 }
 
 // handle puts it behind the cluster's door, for the rights that a kubelet asks for.
 func (k *standIn) handle(s *server.Server) {
-	for _, path := range kubelet.Paths() {
+	for _, path := range kubeletapi.Paths() {
 		right := server.GetNodeMetrics(string(k.node))
-		if path == kubelet.SummaryPath {
+		if path == kubeletapi.SummaryPath {
 			right = server.GetNodeStats(string(k.node))
 		}
 		s.Handle(path, func(*http.Request) []server.Review { return []server.Review{right} }, k)

@@ -21,7 +21,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/inspect"
 	"github.com/weir-metrics/weir/sources/kubelet"
@@ -154,9 +154,9 @@ func TestAgentStandsInForItsKubelet(t *testing.T) {
 			{"/metrics/resource", 200, 200, 403, 401},
 			{"/metrics/cadvisor", 200, 200, 403, 401},
 			{"/metrics", 403, 200, 403, 401},
-			{wire.Path + "nodes/n1/podcgroups", 200, 403, 403, 401},
-			{wire.Path + "nodes/n2/podcgroups", 403, 403, 404, 401},
-			{wire.Path + "pods", 403, 403, 403, 401},
+			{weirdev.Path + "nodes/n1/podcgroups", 200, 403, 403, 401},
+			{weirdev.Path + "nodes/n2/podcgroups", 403, 403, 404, 401},
+			{weirdev.Path + "pods", 403, 403, 403, 401},
 			{"/livez", 200, 200, 200, 200},
 		} {
 			for token, want := range map[string]int{"weir": c.weir, "prom": c.prom, "eve": c.eve, "": c.none} {
@@ -165,7 +165,7 @@ func TestAgentStandsInForItsKubelet(t *testing.T) {
 				}
 			}
 		}
-		for _, path := range []string{"/stats/summary", "/metrics/resource", "/metrics/cadvisor", wire.Path + "nodes/n1/podcgroups"} {
+		for _, path := range []string{"/stats/summary", "/metrics/resource", "/metrics/cadvisor", weirdev.Path + "nodes/n1/podcgroups"} {
 			if status, body := ask(local+path, ""); status != http.StatusOK {
 				t.Errorf("GET %s on the node: %d, want 200\n%.300s", path, status, body)
 			}
@@ -205,7 +205,7 @@ func TestAgentStandsInForItsKubelet(t *testing.T) {
 	})
 
 	t.Run("pod cgroups", func(t *testing.T) {
-		_, body := ask(door+wire.Path+"nodes/n1/podcgroups", "weir")
+		_, body := ask(door+weirdev.Path+"nodes/n1/podcgroups", "weir")
 		var r inspect.Report
 		if err := json.Unmarshal([]byte(body), &r); err != nil {
 			t.Fatalf("%v\n%s", err, body)

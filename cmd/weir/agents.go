@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/weir-metrics/weir/api/node"
-	"github.com/weir-metrics/weir/api/wire"
-	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/eviction/report/document"
-	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet"
 	"github.com/weir-metrics/weir/ui"
@@ -57,14 +57,14 @@ func (a agentsPlan) compile(cluster bool, addressTypes []string) (*agentsPlan, e
 }
 
 // newAgents returns what asks the agents of the plan's cluster.
-func newAgents(p *plan, facts func() *metric.Facts) (*node.Proxy, error) {
+func newAgents(p *plan, facts func() *metric.Facts) (*nodeapi.Proxy, error) {
 	a := p.Agents
 	if a.Port == 0 {
-		return node.NewProxy(node.ProxyOptions{Reach: func(string) (string, http.RoundTripper, error) {
-			return "", nil, node.ErrNoAgents
+		return nodeapi.NewProxy(nodeapi.ProxyOptions{Reach: func(string) (string, http.RoundTripper, error) {
+			return "", nil, nodeapi.ErrNoAgents
 		}}), nil
 	}
-	kube, err := cluster.RESTConfig(*p.Cluster)
+	kube, err := informer.RESTConfig(*p.Cluster)
 	if err != nil {
 		return nil, noCluster(err)
 	}
@@ -72,17 +72,17 @@ func newAgents(p *plan, facts func() *metric.Facts) (*node.Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the agents: %w", err)
 	}
-	return node.NewProxy(node.ProxyOptions{Reach: func(name string) (string, http.RoundTripper, error) {
+	return nodeapi.NewProxy(nodeapi.ProxyOptions{Reach: func(name string) (string, http.RoundTripper, error) {
 		at, err := a.url(facts(), metric.NodeName(name))
 		return at, carrier, err
 	}}), nil
 }
 
 // askAgents is what the page asks of them.
-func askAgents(agents *node.Proxy) func(context.Context, string) (*document.Report, error) {
+func askAgents(agents *nodeapi.Proxy) func(context.Context, string) (*document.Report, error) {
 	return func(ctx context.Context, name string) (*document.Report, error) {
 		r, err := agents.Eviction(ctx, name)
-		var problem *wire.Problem
+		var problem *weirdev.Problem
 		if errors.As(err, &problem) {
 			return nil, &ui.Unavailable{Status: problem.Status, Why: problem.Message, Todo: problem.Hint}
 		}
@@ -98,7 +98,7 @@ func (a *agentsPlan) url(facts *metric.Facts, name metric.NodeName) (string, err
 	case n == nil && (facts == nil || !facts.Synced):
 		return "", errors.New("the API server has not told which nodes there are yet")
 	case n == nil:
-		return "", node.ErrUnknown
+		return "", nodeapi.ErrUnknown
 	}
 	for _, t := range a.AddressTypes {
 		i := slices.IndexFunc(n.Addresses, func(at metric.NodeAddress) bool { return at.Type == t && at.Address != "" })

@@ -20,15 +20,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/weir-metrics/weir/api/node"
-	"github.com/weir-metrics/weir/api/wire"
-	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 
 func nodeFactsOf(nodes ...v1.Node) *metric.Facts {
-	return cluster.FactsFromList(&v1.NodeList{Items: nodes}, nil, time.Unix(1, 0))
+	return informer.FactsFromList(&v1.NodeList{Items: nodes}, nil, time.Unix(1, 0))
 }
 
 func nodeAt(name string, addresses ...v1.NodeAddress) v1.Node {
@@ -56,11 +56,11 @@ func TestAgentURL(t *testing.T) {
 		}
 	}
 	a := &agentsPlan{Port: 10290, AddressTypes: []string{"InternalIP"}}
-	if _, err := a.url(facts, "n9"); !errors.Is(err, node.ErrUnknown) {
+	if _, err := a.url(facts, "n9"); !errors.Is(err, nodeapi.ErrUnknown) {
 		t.Errorf("a node nobody knows: %v, want ErrUnknown", err)
 	}
 	for _, f := range []*metric.Facts{nil, {}} {
-		if _, err := a.url(f, "n1"); err == nil || errors.Is(err, node.ErrUnknown) {
+		if _, err := a.url(f, "n1"); err == nil || errors.Is(err, nodeapi.ErrUnknown) {
 			t.Errorf("before nodes were listed: %v, want that they are not known yet", err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestNearbyShowsItsTokenToWhomItTrusts(t *testing.T) {
 // TestServerAsksAgents asks a server about a node, whose agent answers.
 func TestServerAsksAgents(t *testing.T) {
 	agent := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != wire.Path+"nodes/n1/podcgroups" || r.Header.Get("Authorization") != "Bearer s3cret" {
+		if r.URL.Path != weirdev.Path+"nodes/n1/podcgroups" || r.Header.Get("Authorization") != "Bearer s3cret" {
 			t.Errorf("asked %s by %q", r.URL.Path, r.Header.Get("Authorization"))
 		}
 		_, _ = io.WriteString(w, `{"pods":1}`)
@@ -158,14 +158,14 @@ func TestServerAsksAgents(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, wire.Path+"nodes/"+name+"/podcgroups", nil))
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, weirdev.Path+"nodes/"+name+"/podcgroups", nil))
 		return w.Code, strings.Join(strings.Fields(w.Body.String()), "")
 	}
 	number, err := strconv.Atoi(port)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &plan{Cluster: &cluster.Options{Kubeconfig: kubeconfig}, Agents: &agentsPlan{Port: number, Insecure: true, AddressTypes: []string{"InternalIP"}}}
+	p := &plan{Cluster: &informer.Options{Kubeconfig: kubeconfig}, Agents: &agentsPlan{Port: number, Insecure: true, AddressTypes: []string{"InternalIP"}}}
 	if status, body := ask(p, "n1"); status != http.StatusOK || body != `{"pods":1}` {
 		t.Errorf("n1: %d %s, want what its agent says", status, body)
 	}

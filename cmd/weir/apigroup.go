@@ -6,7 +6,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 )
 
 // ownGroup is weir's own API group as discovery tells it. The verbs are those that
@@ -14,7 +14,7 @@ import (
 // explanations and recommendations are of one thing. The page is no resource of
 // anybody's, so it is not in it.
 func ownGroup() server.Group {
-	g := server.Group{GroupVersion: schema.GroupVersion{Group: wire.Group, Version: wire.Version}}
+	g := server.Group{GroupVersion: schema.GroupVersion{Group: weirdev.Group, Version: weirdev.Version}}
 	for _, r := range usage.Resources() {
 		g.Resources = append(g.Resources, metav1.APIResource{
 			Name: string(r), Kind: r.Kind(), Namespaced: r.Namespaced(), Verbs: metav1.Verbs{"list"},

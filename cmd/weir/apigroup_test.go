@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/api/autoscaling"
-	explainapi "github.com/weir-metrics/weir/api/explain"
-	"github.com/weir-metrics/weir/api/node"
-	"github.com/weir-metrics/weir/api/resize"
+	"github.com/weir-metrics/weir/api/explainapi"
+	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/api/usage"
 )
 
@@ -38,7 +38,7 @@ func TestOwnGroup(t *testing.T) {
 			}
 		}
 	}
-	got := slices.Concat(usage.Paths(), explainapi.Paths(), autoscaling.Paths(), node.Paths(), resize.Paths())
+	got := slices.Concat(usage.Paths(), explainapi.Paths(), autoscaling.Paths(), nodeapi.Paths(), resizeapi.Paths())
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/client/cli"
 )
 
 // apis says which of the APIs for a cluster's clients are served.

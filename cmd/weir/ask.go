@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-metrics/weir/internal/reach"
-	"github.com/weir-metrics/weir/internal/top"
-	"github.com/weir-metrics/weir/internal/why"
+	"github.com/weir-metrics/weir/client/connect"
+	"github.com/weir-metrics/weir/client/explaincmd"
+	"github.com/weir-metrics/weir/client/topcmd"
 )
 
 // newTop and newExplain return the commands that ask a running weir: the one at
@@ -15,14 +15,14 @@ import (
 
 func newTop(getenv func(string) string, local string) *cobra.Command {
 	var server string
-	cmd := top.NewCommand(top.Options{Connect: func() (reach.Lister, error) { return connect(cmp.Or(server, getenv("WEIR_SERVER")), local) }})
+	cmd := topcmd.NewCommand(topcmd.Options{Connect: func() (connect.Lister, error) { return connectTo(cmp.Or(server, getenv("WEIR_SERVER")), local) }})
 	addServer(cmd, &server, local)
 	return cmd
 }
 
 func newExplain(getenv func(string) string, local string) *cobra.Command {
 	var server string
-	cmd := why.NewCommand(why.Options{Connect: func() (why.Asker, error) { return connect(cmp.Or(server, getenv("WEIR_SERVER")), local) }})
+	cmd := explaincmd.NewCommand(explaincmd.Options{Connect: func() (explaincmd.Asker, error) { return connectTo(cmp.Or(server, getenv("WEIR_SERVER")), local) }})
 	addServer(cmd, &server, local)
 	return cmd
 }
@@ -32,10 +32,10 @@ func addServer(cmd *cobra.Command, server *string, local string) {
 		"URL of the weir to ask (default: $WEIR_SERVER, or else the one on this machine, http://"+local+")")
 }
 
-// connect returns the weir at server, or the one on this machine.
-func connect(server, local string) (*reach.Weir, error) {
+// connectTo returns the weir at server, or the one on this machine.
+func connectTo(server, local string) (*connect.Weir, error) {
 	if server != "" {
-		return reach.Direct(server, false)
+		return connect.Direct(server, false)
 	}
-	return reach.Direct("http://"+local, true)
+	return connect.Direct("http://"+local, true)
 }

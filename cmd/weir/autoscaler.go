@@ -10,10 +10,10 @@ import (
 
 	"github.com/weir-metrics/weir/api/autoscaling"
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
-	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/client/cli"
 )
 
 // newAutoscaler returns the commands that ask what an autoscaler's manifest would do.
@@ -42,7 +42,7 @@ func autoscalingNeeds(r *http.Request) []server.Review {
 	}
 	if request.Evaluate {
 		return []server.Review{
-			{Verb: "create", Group: wire.Group, Resource: autoscaling.Evaluations, Namespace: request.Namespace},
+			{Verb: "create", Group: weirdev.Group, Resource: autoscaling.Evaluations, Namespace: request.Namespace},
 			server.ListPods(request.Namespace),
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-metrics/weir/api/autoscaling"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 	"github.com/weir-metrics/weir/autoscaler/replay"
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/whatif"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/evaluatecmd"
 )
 
 // replayFlags are those of weir autoscaler replay.
@@ -132,7 +132,7 @@ func (f *replayFlags) manifests(in io.Reader) (list []*manifest.Manifest, names 
 		return nil, nil, cli.Usage(errors.New("both manifests cannot be read from standard input"))
 	}
 	for _, path := range paths {
-		_, m, err := whatif.ReadManifest(in, path)
+		_, m, err := evaluatecmd.ReadManifest(in, path)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/autoscaler/replay"
-	"github.com/weir-metrics/weir/internal/chart"
+	"github.com/weir-metrics/weir/autoscaler/replay/chart"
 )
 
 // replayChart draws a report: the demand in pods that would use the target exactly,

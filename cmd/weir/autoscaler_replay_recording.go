@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/weir-metrics/weir/autoscaler/replay"
-	"github.com/weir-metrics/weir/autoscaler/replay/fromrecording"
-	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/autoscaler/replay/recordingreplay"
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -26,7 +26,7 @@ func (s *replaySource) fromRecording(ctx context.Context, q question) (*replay.T
 	if err != nil {
 		return nil, err
 	}
-	collector, err := fromrecording.New(fromrecording.Options{
+	collector, err := recordingreplay.New(recordingreplay.Options{
 		Namespace: metric.Namespace(q.namespace), Kind: q.kind, Name: q.name,
 		Selector: selector, From: q.from, To: q.to, Named: q.needs.Pods,
 	})

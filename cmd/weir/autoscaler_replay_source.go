@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/replay"
-	"github.com/weir-metrics/weir/autoscaler/replay/fromprometheus"
+	"github.com/weir-metrics/weir/autoscaler/replay/promreplay"
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/history/promclient"
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/stageflag"
 )
 
 // question is what a source is asked: the trace of which target, from when to when,
@@ -120,11 +120,11 @@ func (s *replaySource) fromPrometheus(ctx context.Context, q question, progress 
 	if q.from.IsZero() {
 		q.from = q.to.Add(-24 * time.Hour)
 	}
-	trace, err := fromprometheus.Read(ctx, h, fromprometheus.Request{
+	trace, err := promreplay.Read(ctx, h, promreplay.Request{
 		Namespace: q.namespace, Kind: q.kind, Name: q.name, Autoscaler: q.autoscaler,
 		Pods: s.pods, From: q.from, To: q.to, Resources: q.needs.Resources, Named: queries,
 	})
-	var absent *fromprometheus.Absent
+	var absent *promreplay.Absent
 	if errors.As(err, &absent) {
 		return nil, cli.Hintf(err, "%s", "Does it scrape weir's /metrics/cluster (with honor_labels: true) or the kubelets' /metrics/cadvisor, and did it at that time? --from and --to choose the time, --pods the pods by name, --query other metrics.")
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 	"github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
-	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/recording"
 )
 
@@ -31,7 +31,7 @@ type autoscalers struct {
 // leads reports whether this replica is the one that writes, record takes the scales
 // of what is decided about.
 func openAutoscalers(p *plan, f *front, leads func() bool, record func(*recording.Target, time.Time), log *zap.Logger) (*autoscalers, error) {
-	kube, err := cluster.RESTConfig(*p.Cluster)
+	kube, err := informer.RESTConfig(*p.Cluster)
 	if err != nil {
 		return nil, noCluster(err)
 	}

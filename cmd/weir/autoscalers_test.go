@@ -24,9 +24,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/weir-metrics/weir/api/wire"
-	"github.com/weir-metrics/weir/autoscaler/report"
-	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/recording"
 )
 
@@ -123,9 +123,9 @@ func newShopServer(t *testing.T) (*shopServer, *httptest.Server) {
 
 // decision asks w for the explanation of the autoscaler of shop/web; ok is whether
 // there is one.
-func (w *weir) decision(t *testing.T) (r report.Report, ok bool) {
+func (w *weir) decision(t *testing.T) (r decisionreport.Report, ok bool) {
 	t.Helper()
-	status, body := w.get(t, wire.Path+"namespaces/shop/horizontalpodautoscalers/web/explanation")
+	status, body := w.get(t, weirdev.Path+"namespaces/shop/horizontalpodautoscalers/web/explanation")
 	if status != http.StatusOK {
 		return r, false
 	}
@@ -141,13 +141,13 @@ func TestServerShadowsAutoscalers(t *testing.T) {
 	api, front := newShopServer(t)
 	w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, front, "secret"), "--metric-resolution=1s", "--secure-port=0",
 		"--shadow-hpa", "--autoscaler-sync-period=1s", "--logging-format=json")
-	var got report.Report
+	var got decisionreport.Report
 	until(t, 20*time.Second, "a decision with a reason", func() bool {
 		var ok bool
 		got, ok = w.decision(t)
 		return ok && len(got.Missing) > 0 && got.Missing[0].Reason == "NodeUnreachable"
 	})
-	if got.Mode != report.Shadow || got.Target != "Deployment/web" || got.Current != 1 {
+	if got.Mode != decisionreport.Shadow || got.Target != "Deployment/web" || got.Current != 1 {
 		t.Errorf("got %+v, want a shadow's decision about one replica of Deployment/web", got)
 	}
 	if _, body := w.get(t, "/metrics"); !strings.Contains(body, "weir_autoscaler_") {
@@ -164,7 +164,7 @@ func TestServerShadowsAutoscalers(t *testing.T) {
 func TestServerExplainsUnwatchedAutoscalers(t *testing.T) {
 	_, front := newShopServer(t)
 	w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, front, "secret"), "--metric-resolution=1s", "--secure-port=0", "--logging-format=json")
-	var got report.Report
+	var got decisionreport.Report
 	until(t, 20*time.Second, "a decision", func() bool {
 		var ok bool
 		got, ok = w.decision(t)

@@ -17,8 +17,8 @@ import (
 
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/suggest"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/suggest"
 )
 
 // newCheck returns the command that tells mistakes before a server meets them.

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/spf13/cobra"
 
-	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/client/cli"
 )
 
 // TestCheck tells what a user of weir check types and sees.

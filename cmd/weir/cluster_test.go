@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -143,7 +143,7 @@ func TestServerOfCluster(t *testing.T) {
 	if r := nodes["gate"].Reasons[0]; r.Reason != "NodeExcluded" || !strings.Contains(r.Message, why) {
 		t.Errorf("gate, which the selector leaves out, has reason %s (%s), want NodeExcluded because %s", r.Reason, r.Message, why)
 	}
-	_, body := w.get(t, wire.Path+"pods")
+	_, body := w.get(t, weirdev.Path+"pods")
 	var pods usage.List
 	if err := json.Unmarshal([]byte(body), &pods); err != nil || len(pods.Items) != 1 || len(pods.Items[0].Reasons) == 0 {
 		t.Fatalf("pods: got %s, %v; want shop/web and why it has no number", body, err)

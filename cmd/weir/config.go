@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/logging"
-	"github.com/weir-metrics/weir/internal/serve"
-	"github.com/weir-metrics/weir/internal/stageflag"
+	"github.com/weir-metrics/weir/app/httpserver"
+	"github.com/weir-metrics/weir/app/logging"
+	"github.com/weir-metrics/weir/app/stageflag"
+	"github.com/weir-metrics/weir/client/cli"
 )
 
 // config is what the flags of run, server and agent say, before anything is
@@ -39,7 +39,7 @@ func newConfig(resolution time.Duration, sources ...string) *config {
 		sinks:      stageflag.List{What: "sink", Known: []string{"memory", "prometheus", "remotewrite", "log", "recording"}},
 		history:    newHistoryFlag(),
 		resolution: resolution,
-		listen:     serve.DefaultAddress,
+		listen:     httpserver.DefaultAddress,
 		log:        logging.Default(),
 	}
 }

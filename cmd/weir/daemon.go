@@ -14,20 +14,20 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/api/externalmetrics"
-	"github.com/weir-metrics/weir/api/kubelet"
-	"github.com/weir-metrics/weir/api/node"
-	"github.com/weir-metrics/weir/autoscaler/announce"
+	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/app/httpserver"
+	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/autoscaler/controller"
-	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/autoscaler/hpaevents"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/history/promclient"
-	"github.com/weir-metrics/weir/internal/serve"
-	"github.com/weir-metrics/weir/internal/version"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
-	recorder "github.com/weir-metrics/weir/sinks/recording"
+	"github.com/weir-metrics/weir/sinks/recorder"
 	"github.com/weir-metrics/weir/sinks/remotewrite"
 	"github.com/weir-metrics/weir/sources/host/inspect"
-	player "github.com/weir-metrics/weir/sources/recording"
+	"github.com/weir-metrics/weir/sources/player"
 	"github.com/weir-metrics/weir/sources/shared"
 )
 
@@ -38,14 +38,14 @@ const grace = 10 * time.Second
 // daemon is one running weir: a plan with everything it needs opened.
 type daemon struct {
 	log       *zap.Logger
-	listener  net.Listener // nil where only those who may are answered
-	mux       *serve.Mux   // nil with it
-	door      *door        // nil without a secured server
+	listener  net.Listener    // nil where only those who may are answered
+	mux       *httpserver.Mux // nil with it
+	door      *door           // nil without a secured server
 	manager   *manager.Manager
-	announcer *announce.Announcer    // nil unless autoscalers are to be told
+	announcer *hpaevents.Announcer   // nil unless autoscalers are to be told
 	scaler    *controller.Controller // nil unless autoscalers are decided about
 	sources   []opened
-	cluster   *cluster.Cluster   // nil without one
+	cluster   *informer.Cluster  // nil without one
 	played    *player.Player     // nil unless a recording is read
 	recorder  *recorder.Sink     // nil unless the run is recorded
 	inspector *inspect.Inspector // nil unless this machine's cgroups can be read
@@ -73,7 +73,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *daem
 	if p.Cluster != nil {
 		o := *p.Cluster
 		o.Logger = log
-		if d.cluster, err = cluster.New(o); err != nil {
+		if d.cluster, err = informer.New(o); err != nil {
 			return nil, noCluster(err)
 		}
 		options.Facts, options.FactsChanged = d.cluster.Facts, d.cluster.Changed()
@@ -83,7 +83,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *daem
 
 	// Listening comes before sources are opened: it is what goes wrong most.
 	if p.Listen != "" {
-		if d.listener, err = serve.Listen(ctx, p.Listen, p.Open); err != nil {
+		if d.listener, err = httpserver.Listen(ctx, p.Listen, p.Open); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +118,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *daem
 			registry.MustRegister(newLeftovers(d.inspector, p.Host.Node, d.facts))
 		}
 	}
-	newest := kubelet.NewNewest("host")
+	newest := kubeletapi.NewNewest("host")
 	if p.Host != nil && p.Agents == nil {
 		options.Sinks = append(options.Sinks, manager.NamedSink{Name: "kubelet", Sink: newest})
 	}
@@ -167,7 +167,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *daem
 	}
 	switch {
 	case p.Agents != nil:
-		var agents *node.Proxy
+		var agents *nodeapi.Proxy
 		if agents, err = newAgents(p, d.facts); err == nil {
 			f.node, f.eviction = agents, askAgents(agents)
 		}
@@ -194,15 +194,15 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *daem
 
 // openAnnouncer makes what tells autoscalers why their pods have no metrics.
 func (d *daemon) openAnnouncer(p *plan, f *front) error {
-	kube, err := cluster.RESTConfig(*p.Cluster)
+	kube, err := informer.RESTConfig(*p.Cluster)
 	if err != nil {
 		return noCluster(err)
 	}
-	o := announce.Options{World: f.world, Registerer: f.registry, Logger: d.log, Leads: d.leads}
+	o := hpaevents.Options{World: f.world, Registerer: f.registry, Logger: d.log, Leads: d.leads}
 	if p.Lease != nil {
 		o.Instance = p.Lease.identity
 	}
-	if d.announcer, err = announce.NewForConfig(kube, o); err != nil {
+	if d.announcer, err = hpaevents.NewForConfig(kube, o); err != nil {
 		return fmt.Errorf("watch autoscalers: %w", err)
 	}
 	f.autoscalers = d.announcer.Autoscalers
@@ -280,7 +280,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	if d.listener != nil {
 		front("serve", func(ctx context.Context) error {
-			return serve.Serve(ctx, d.listener, d.mux, serve.Options{Grace: grace / 2, Logger: d.log})
+			return httpserver.Serve(ctx, d.listener, d.mux, httpserver.Options{Grace: grace / 2, Logger: d.log})
 		})
 	}
 	if d.door != nil {

@@ -21,21 +21,21 @@ import (
 
 	"github.com/weir-metrics/weir/api/autoscaling"
 	"github.com/weir-metrics/weir/api/custommetrics"
-	explainapi "github.com/weir-metrics/weir/api/explain"
+	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/api/model"
-	"github.com/weir-metrics/weir/api/node"
-	"github.com/weir-metrics/weir/api/resize"
+	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/api/resourcemetrics"
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/api/server/forward"
-	"github.com/weir-metrics/weir/api/server/leader"
-	"github.com/weir-metrics/weir/api/server/members"
-	"github.com/weir-metrics/weir/api/server/peer"
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/internal/logging"
-	"github.com/weir-metrics/weir/internal/version"
+	"github.com/weir-metrics/weir/app/logging"
+	"github.com/weir-metrics/weir/app/version"
+	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/replicas/forward"
+	"github.com/weir-metrics/weir/replicas/leader"
+	"github.com/weir-metrics/weir/replicas/members"
+	"github.com/weir-metrics/weir/replicas/peer"
 	"github.com/weir-metrics/weir/sources/shared"
 )
 
@@ -71,7 +71,7 @@ func openDoor(ctx context.Context, p *plan, f *front, shares *shared.Exchange, l
 		return nil, err
 	}
 	if p.Lease != nil {
-		kube, err := cluster.RESTConfig(*p.Cluster)
+		kube, err := informer.RESTConfig(*p.Cluster)
 		if err != nil {
 			return nil, fmt.Errorf("configure API client: %w", err)
 		}
@@ -236,12 +236,12 @@ func (d *door) handle(p *plan, f *front) {
 		}
 	}
 	if f.resize != nil {
-		for _, path := range resize.Paths() {
+		for _, path := range resizeapi.Paths() {
 			d.server.Handle(path, resizeNeeds, f.resize)
 		}
 	}
 	if f.node != nil {
-		for _, path := range node.Paths() {
+		for _, path := range nodeapi.Paths() {
 			d.server.Handle(path, nodeNeeds, f.node)
 		}
 	}

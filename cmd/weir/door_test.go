@@ -24,9 +24,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	explainapi "github.com/weir-metrics/weir/api/explain"
-	"github.com/weir-metrics/weir/api/wire"
-	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/api/explainapi"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -156,66 +156,66 @@ func TestWhoMayRead(t *testing.T) {
 		{"GET", resources + "/nodes", 403, 200, 403, 401},
 		{"POST", resources + "/namespaces/shop/pods", 403, 403, 403, 401},
 
-		{"GET", wire.Path + "namespaces/shop/pods", 200, 403, 403, 401},
-		{"HEAD", wire.Path + "namespaces/shop/pods", 200, 403, 403, 401},
-		{"POST", wire.Path + "namespaces/shop/pods", 405, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/shop/containers?metrics=*&limit=500", 200, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/other/pods", 403, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/shop/pods?namespace=other", 403, 400, 403, 401},
-		{"GET", wire.Path + "namespaces/*/pods", 403, 400, 403, 401},
-		{"GET", wire.Path + "namespaces/sho%3F/pods", 403, 400, 403, 401},
-		{"GET", wire.Path + "namespaces/shop%2F..%2Fother/pods", 403, 400, 403, 401},
-		{"GET", wire.Path + "namespaces/shop/../other/pods", 403, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/shop/nodes", 403, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/shop/pods/web", 404, 403, 403, 401},
-		{"GET", wire.Path + "pods?namespace=shop", 200, 403, 403, 401},
-		{"GET", wire.Path + "cgroups?namespace=shop", 403, 200, 403, 401},
-		{"GET", wire.Path + "nodes?namespace=shop", 403, 200, 403, 401},
-		{"GET", wire.Path + "pods", 403, 200, 403, 401},
-		{"GET", wire.Path + "pods?namespace=", 403, 200, 403, 401},
-		{"GET", wire.Path + "pods?namespace=sho*", 403, 200, 403, 401},
-		{"GET", wire.Path + "pods?namespace=%2A", 403, 200, 403, 401},
-		{"GET", wire.Path + "pods?namespace=shop&namespace=other", 403, 400, 403, 401},
-		{"GET", wire.Path + "pods?namespace=shop;namespace=other", 403, 400, 403, 401},
-		{"GET", wire.Path + "pods?Namespace=shop", 403, 400, 403, 401},
-		{"GET", wire.Path + "%70ods?namespace=shop", 403, 404, 403, 401},
-		{"GET", wire.Path + "pods/?namespace=shop", 403, 404, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/pods", 200, 403, 403, 401},
+		{"HEAD", weirdev.Path + "namespaces/shop/pods", 200, 403, 403, 401},
+		{"POST", weirdev.Path + "namespaces/shop/pods", 405, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/containers?metrics=*&limit=500", 200, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/other/pods", 403, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/pods?namespace=other", 403, 400, 403, 401},
+		{"GET", weirdev.Path + "namespaces/*/pods", 403, 400, 403, 401},
+		{"GET", weirdev.Path + "namespaces/sho%3F/pods", 403, 400, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop%2F..%2Fother/pods", 403, 400, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/../other/pods", 403, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/nodes", 403, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/pods/web", 404, 403, 403, 401},
+		{"GET", weirdev.Path + "pods?namespace=shop", 200, 403, 403, 401},
+		{"GET", weirdev.Path + "cgroups?namespace=shop", 403, 200, 403, 401},
+		{"GET", weirdev.Path + "nodes?namespace=shop", 403, 200, 403, 401},
+		{"GET", weirdev.Path + "pods", 403, 200, 403, 401},
+		{"GET", weirdev.Path + "pods?namespace=", 403, 200, 403, 401},
+		{"GET", weirdev.Path + "pods?namespace=sho*", 403, 200, 403, 401},
+		{"GET", weirdev.Path + "pods?namespace=%2A", 403, 200, 403, 401},
+		{"GET", weirdev.Path + "pods?namespace=shop&namespace=other", 403, 400, 403, 401},
+		{"GET", weirdev.Path + "pods?namespace=shop;namespace=other", 403, 400, 403, 401},
+		{"GET", weirdev.Path + "pods?Namespace=shop", 403, 400, 403, 401},
+		{"GET", weirdev.Path + "%70ods?namespace=shop", 403, 404, 403, 401},
+		{"GET", weirdev.Path + "pods/?namespace=shop", 403, 404, 403, 401},
 		{"GET", "/apis/weir.dev//v1alpha1/pods?namespace=shop", 403, 403, 403, 401},
 
-		{"GET", wire.Path + "namespaces/shop/pods/web/explanation", 200, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/shop/pods/web/explanation?container=app", 200, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/shop/pods/web/explanation?container=nope", 404, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/shop/pods/nope/explanation", 404, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/shop/pods/web/explanation?pod=other", 403, 400, 403, 401},
-		{"PUT", wire.Path + "namespaces/shop/pods/web/explanation", 405, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/other/pods/vault/explanation", 403, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/shop/pods/../../other/pods/vault/explanation", 404, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/shop%2F..%2Fother/pods/vault/explanation", 403, 403, 403, 401},
-		{"GET", wire.Path + "nodes/n1/explanation", 403, 403, 403, 401}, // to list nodes is not to get one
-		{"GET", wire.Path + "namespaces/shop/missing", 200, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/other/missing", 403, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/shop/missing?namespace=other", 403, 400, 403, 401},
-		{"GET", wire.Path + "missing", 403, 200, 403, 401},
-		{"GET", wire.Path + "missing?namespace=shop", 403, 400, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/pods/web/explanation", 200, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/pods/web/explanation?container=app", 200, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/pods/web/explanation?container=nope", 404, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/pods/nope/explanation", 404, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/pods/web/explanation?pod=other", 403, 400, 403, 401},
+		{"PUT", weirdev.Path + "namespaces/shop/pods/web/explanation", 405, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/other/pods/vault/explanation", 403, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/pods/../../other/pods/vault/explanation", 404, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop%2F..%2Fother/pods/vault/explanation", 403, 403, 403, 401},
+		{"GET", weirdev.Path + "nodes/n1/explanation", 403, 403, 403, 401}, // to list nodes is not to get one
+		{"GET", weirdev.Path + "namespaces/shop/missing", 200, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/other/missing", 403, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/missing?namespace=other", 403, 400, 403, 401},
+		{"GET", weirdev.Path + "missing", 403, 200, 403, 401},
+		{"GET", weirdev.Path + "missing?namespace=shop", 403, 400, 403, 401},
 		{"GET", "/apis/weir.dev/v1alpha1", 403, 200, 403, 401},
 
-		{"GET", wire.Path + "namespaces/shop/horizontalpodautoscalers/web/explanation", 404, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/shop/autoscalers/web/explanation", 404, 403, 403, 401},
-		{"POST", wire.Path + "namespaces/shop/autoscalers/web/explanation", 405, 403, 403, 401},
-		{"POST", wire.Path + "namespaces/shop/evaluations", 400, 403, 403, 401}, // of nothing
-		{"POST", wire.Path + "namespaces/shop/evaluations?at=5m&replicas=3", 400, 403, 403, 401},
-		{"POST", wire.Path + "namespaces/shop/evaluations?namespace=other", 403, 400, 403, 401},
-		{"GET", wire.Path + "namespaces/shop/evaluations", 405, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/half/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401}, // pods, but not the autoscaler
-		{"GET", wire.Path + "namespaces/half/autoscalers/web/explanation", 403, 403, 403, 401},
-		{"POST", wire.Path + "namespaces/half/evaluations", 403, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/rest/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401}, // the autoscaler, but not pods
-		{"GET", wire.Path + "namespaces/rest/autoscalers/web/explanation", 403, 403, 403, 401},
-		{"POST", wire.Path + "namespaces/rest/evaluations", 403, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/other/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401},
-		{"POST", wire.Path + "namespaces/other/evaluations", 403, 403, 403, 401},
-		{"POST", wire.Path + "namespaces/shop/../other/evaluations", 403, 403, 403, 401},
-		{"GET", wire.Path + "namespaces/shop%2F..%2Fother/autoscalers/web/explanation", 403, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/horizontalpodautoscalers/web/explanation", 404, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/autoscalers/web/explanation", 404, 403, 403, 401},
+		{"POST", weirdev.Path + "namespaces/shop/autoscalers/web/explanation", 405, 403, 403, 401},
+		{"POST", weirdev.Path + "namespaces/shop/evaluations", 400, 403, 403, 401}, // of nothing
+		{"POST", weirdev.Path + "namespaces/shop/evaluations?at=5m&replicas=3", 400, 403, 403, 401},
+		{"POST", weirdev.Path + "namespaces/shop/evaluations?namespace=other", 403, 400, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop/evaluations", 405, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/half/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401}, // pods, but not the autoscaler
+		{"GET", weirdev.Path + "namespaces/half/autoscalers/web/explanation", 403, 403, 403, 401},
+		{"POST", weirdev.Path + "namespaces/half/evaluations", 403, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/rest/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401}, // the autoscaler, but not pods
+		{"GET", weirdev.Path + "namespaces/rest/autoscalers/web/explanation", 403, 403, 403, 401},
+		{"POST", weirdev.Path + "namespaces/rest/evaluations", 403, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/other/horizontalpodautoscalers/web/explanation", 403, 403, 403, 401},
+		{"POST", weirdev.Path + "namespaces/other/evaluations", 403, 403, 403, 401},
+		{"POST", weirdev.Path + "namespaces/shop/../other/evaluations", 403, 403, 403, 401},
+		{"GET", weirdev.Path + "namespaces/shop%2F..%2Fother/autoscalers/web/explanation", 403, 403, 403, 401},
 
 		{"GET", "/api/v1/model/namespaces/shop/pods", 200, 403, 403, 401},
 		{"GET", "/api/v1/model/namespaces/other/pods", 403, 403, 403, 401},
@@ -351,7 +351,7 @@ func TestFactsBeforeTheFirstAnswer(t *testing.T) {
 	}
 	api := httptest.NewTLSServer(http.NotFoundHandler())
 	defer api.Close()
-	c, err := cluster.New(cluster.Options{Kubeconfig: kubeconfig(t, api, "secret")})
+	c, err := informer.New(informer.Options{Kubeconfig: kubeconfig(t, api, "secret")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +405,7 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 		"namespaces/shop/missing":                            false,
 	} {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, wire.Path+path, nil))
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, weirdev.Path+path, nil))
 		body := w.Body.String()
 		if w.Code != http.StatusOK || !strings.Contains(body, "NodeUnreachable") || strings.Contains(body, address) != want {
 			t.Errorf("%s: got %d %s\nwant NodeUnreachable, and whether it names the address: %v", path, w.Code, body, want)

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/stageflag"
+	"github.com/weir-metrics/weir/app/stageflag"
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 

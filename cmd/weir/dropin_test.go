@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/cobra"
 
-	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 
@@ -57,7 +57,7 @@ func TestArgumentsOfMetricsServer(t *testing.T) {
 		if got, want := selector(&got.Options), selector(&want.Options); got != want {
 			t.Errorf("%s: selector %q, want %q", says, got, want)
 		}
-		if diff := cmp.Diff(&cluster.Options{}, p.Cluster); diff != "" {
+		if diff := cmp.Diff(&informer.Options{}, p.Cluster); diff != "" {
 			t.Errorf("%s: not the cluster weir runs in (-want +got):\n%s", says, diff)
 		}
 		if want := (apis{Resource: true, Custom: true, Model: true}); p.APIs != want {
@@ -93,15 +93,15 @@ func TestArgumentsOfMetricsServer(t *testing.T) {
 }
 
 func TestChoiceOfCluster(t *testing.T) {
-	f := func(says string, inPod bool, want *cluster.Options, args ...string) {
+	f := func(says string, inPod bool, want *informer.Options, args ...string) {
 		t.Helper()
 		if diff := cmp.Diff(want, planOf(t, inPod, args...).Cluster); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", says, diff)
 		}
 	}
-	f("in a pod, its own", true, &cluster.Options{})
-	f("unless a kubeconfig names another", true, &cluster.Options{Kubeconfig: "k"}, "--kubeconfig=k")
-	f("elsewhere the kubeconfig's", false, &cluster.Options{Kubeconfig: "k"}, "--kubeconfig=k")
+	f("in a pod, its own", true, &informer.Options{})
+	f("unless a kubeconfig names another", true, &informer.Options{Kubeconfig: "k"}, "--kubeconfig=k")
+	f("elsewhere the kubeconfig's", false, &informer.Options{Kubeconfig: "k"}, "--kubeconfig=k")
 	f("none for a list", true, nil, "--source=kubelet:?targets=h:1", "--secure-port=0")
 	f("none for this machine", true, nil, "--source=host:", "--secure-port=0")
 }

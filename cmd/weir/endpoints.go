@@ -10,16 +10,16 @@ import (
 
 	"github.com/weir-metrics/weir/api/autoscaling"
 	"github.com/weir-metrics/weir/api/custommetrics"
-	explainapi "github.com/weir-metrics/weir/api/explain"
+	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/api/externalmetrics"
 	"github.com/weir-metrics/weir/api/model"
-	"github.com/weir-metrics/weir/api/node"
-	"github.com/weir-metrics/weir/api/resize"
+	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/app/httpserver"
 	"github.com/weir-metrics/weir/autoscaler/controller"
-	"github.com/weir-metrics/weir/eviction/report/document"
-	"github.com/weir-metrics/weir/internal/serve"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -30,7 +30,7 @@ type front struct {
 	sinks    *sinks
 	facts    func() *metric.Facts
 	registry *prometheus.Registry
-	pipeline serve.Check
+	pipeline httpserver.Check
 	status   func() []manager.SourceStatus
 	now      func() time.Time // the moment of what is served
 	// autoscalers returns the HPAs that scale by a pod; nil if nobody watches them.
@@ -55,7 +55,7 @@ type front struct {
 func newFront(p *plan, s *sinks, registry *prometheus.Registry, m *manager.Manager, facts func() *metric.Facts) *front {
 	f := &front{
 		sinks: s, facts: facts, registry: registry, status: m.Status, now: time.Now,
-		pipeline: serve.Check{Name: "pipeline", Waits: func() []string {
+		pipeline: httpserver.Check{Name: "pipeline", Waits: func() []string {
 			if err := m.Ready(); err != nil {
 				return []string{err.Error()}
 			}
@@ -74,8 +74,8 @@ func newFront(p *plan, s *sinks, registry *prometheus.Registry, m *manager.Manag
 }
 
 // local returns the front for whoever is on this machine.
-func (f *front) local(p *plan) *serve.Mux {
-	mux := serve.NewMux("weir")
+func (f *front) local(p *plan) *httpserver.Mux {
+	mux := httpserver.NewMux("weir")
 	mux.HandleHealth(f.pipeline)
 	mux.Handle("/metrics", "weir's own health, for Prometheus",
 		promhttp.HandlerFor(f.registry, promhttp.HandlerOpts{Registry: f.registry}))
@@ -84,28 +84,28 @@ func (f *front) local(p *plan) *serve.Mux {
 		mux.Handle(path, "", f.ui)
 	}
 	mux.List(uiPaths[0], "the page: what everything uses, what is missing and why")
-	mux.Handle(wire.Path, "", f.usage) // which says of any other path below what there is
+	mux.Handle(weirdev.Path, "", f.usage) // which says of any other path below what there is
 	for _, r := range usage.Resources() {
-		mux.List(wire.Path+string(r), "what "+string(r)+" use, as JSON")
+		mux.List(weirdev.Path+string(r), "what "+string(r)+" use, as JSON")
 	}
 	for _, path := range explainapi.Paths() {
 		mux.Handle(path, "", f.explain)
 	}
-	mux.List(wire.Path+"missing", "what has no number, and why, as JSON")
+	mux.List(weirdev.Path+"missing", "what has no number, and why, as JSON")
 	scaling, resizing := f.autoscaling, f.resize
 	if scaling == nil || resizing == nil {
 		scaling, resizing = unclustered{}, unclustered{}
 	} else {
-		mux.List(wire.Path+resize.Resource, "which requests could be smaller, as JSON")
+		mux.List(weirdev.Path+resizeapi.Resource, "which requests could be smaller, as JSON")
 	}
 	for _, path := range autoscaling.Paths() {
 		mux.Handle(path, "", scaling)
 	}
-	for _, path := range resize.Paths() {
+	for _, path := range resizeapi.Paths() {
 		mux.Handle(path, "", resizing)
 	}
 	if f.node != nil {
-		for _, path := range node.Paths() {
+		for _, path := range nodeapi.Paths() {
 			mux.Handle(path, "", f.node)
 		}
 	}
@@ -128,6 +128,6 @@ func (f *front) local(p *plan) *serve.Mux {
 type unclustered struct{}
 
 func (unclustered) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	wire.Fail(w, &wire.Problem{Status: http.StatusNotFound, Message: "this weir does not watch a whole cluster, so it knows no autoscalers and no workloads' requests",
+	weirdev.Fail(w, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir does not watch a whole cluster, so it knows no autoscalers and no workloads' requests",
 		Hint: "Ask the weir of a cluster: with `kubectl weir`, or with --server=URL."})
 }

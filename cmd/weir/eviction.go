@@ -19,17 +19,17 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/app/logging"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction"
-	"github.com/weir-metrics/weir/eviction/beside"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/execute/cri"
 	"github.com/weir-metrics/weir/eviction/guard"
+	"github.com/weir-metrics/weir/eviction/kubeletconfig"
+	"github.com/weir-metrics/weir/eviction/nodeconditions"
 	"github.com/weir-metrics/weir/eviction/notify"
-	"github.com/weir-metrics/weir/eviction/publish"
-	"github.com/weir-metrics/weir/eviction/report"
-	"github.com/weir-metrics/weir/eviction/report/document"
-	"github.com/weir-metrics/weir/internal/logging"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/ui"
 )
@@ -43,19 +43,19 @@ type evictor struct {
 	plan      *evictionPlan
 	node      metric.NodeName
 	names     *podNames
-	cluster   *cluster.Cluster // nil without one
+	cluster   *informer.Cluster // nil without one
 	guard     *guard.Guard
 	settings  *eviction.Settings
-	reclaimer *cri.Reclaimer          // nil unless the runtime is asked to collect
-	events    record.EventBroadcaster // nil unless Events are written
-	publisher *publish.Publisher      // nil unless the node's pressure is published
+	reclaimer *cri.Reclaimer            // nil unless the runtime is asked to collect
+	events    record.EventBroadcaster   // nil unless Events are written
+	publisher *nodeconditions.Publisher // nil unless the node's pressure is published
 	warnings  []string
 	log       *zap.Logger
 }
 
 // openEvictor makes what guards the machine m of a plan, whose pods go by names. of is
 // the cluster it belongs to; nil for none.
-func openEvictor(ctx context.Context, p *plan, m *machine, names *podNames, of *cluster.Cluster, registry prometheus.Registerer, log *zap.Logger) (_ *evictor, err error) {
+func openEvictor(ctx context.Context, p *plan, m *machine, names *podNames, of *informer.Cluster, registry prometheus.Registerer, log *zap.Logger) (_ *evictor, err error) {
 	e := &evictor{plan: p.Eviction, node: p.Host.Node, names: names, cluster: of, log: log}
 	defer func() {
 		if err != nil {
@@ -69,9 +69,9 @@ func openEvictor(ctx context.Context, p *plan, m *machine, names *podNames, of *
 	x := execute.Options{
 		Mode: e.plan.Mode, Node: string(e.node), Self: o.Self, NoPod: o.Self == "", OnNode: m.has, Registerer: registry,
 	}
-	kubelet := beside.Default()
+	kubelet := kubeletconfig.Default()
 	if of != nil {
-		kube, err := cluster.RESTConfig(*p.Cluster)
+		kube, err := informer.RESTConfig(*p.Cluster)
 		if err != nil {
 			return nil, noCluster(err)
 		}
@@ -86,7 +86,7 @@ func openEvictor(ctx context.Context, p *plan, m *machine, names *podNames, of *
 			x.Recorder = e.record(client)
 		}
 		if e.plan.Conditions {
-			e.publisher, err = publish.New(publish.Options{Client: client, Node: string(e.node), Taint: e.plan.Taints, Logger: o.Logger})
+			e.publisher, err = nodeconditions.New(nodeconditions.Options{Client: client, Node: string(e.node), Taint: e.plan.Taints, Logger: o.Logger})
 			if err != nil {
 				return nil, fmt.Errorf("publish the node's pressure: %w", err)
 			}
@@ -104,7 +104,7 @@ func openEvictor(ctx context.Context, p *plan, m *machine, names *podNames, of *
 	}
 	e.settings = e.plan.settings(kubelet)
 	o.Settings = e.settings
-	e.warnings = append(e.warnings, beside.Check(kubelet, o.Settings.Thresholds, e.plan.Mode, m.capacities(ctx))...)
+	e.warnings = append(e.warnings, kubeletconfig.Check(kubelet, o.Settings.Thresholds, e.plan.Mode, m.capacities(ctx))...)
 	for _, w := range e.warnings {
 		log.Warn(w)
 	}
@@ -119,7 +119,7 @@ func openEvictor(ctx context.Context, p *plan, m *machine, names *podNames, of *
 
 // settings are what is decided by. Who has no thresholds of their own decides as the
 // kubelet does, to tell what it will do.
-func (p *evictionPlan) settings(kubelet *beside.Kubelet) *eviction.Settings {
+func (p *evictionPlan) settings(kubelet *kubeletconfig.Kubelet) *eviction.Settings {
 	if len(p.Own) == 0 && p.Mode == execute.Observe {
 		return kubelet.Settings()
 	}
@@ -134,7 +134,7 @@ const askTime = 5 * time.Second
 
 // askKubelet asks this node's kubelet by what it evicts. One that does not tell is taken
 // to have been told of nothing, which is a warning.
-func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*beside.Kubelet, error) {
+func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*kubeletconfig.Kubelet, error) {
 	at := &e.plan.Kubelet
 	carrier, err := nearby(kube, at.CAFile, at.Insecure)
 	if err != nil {
@@ -147,13 +147,13 @@ func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*beside.Ku
 		// A kubelet sends nobody elsewhere, least of all with our token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	kubelet, err := beside.Ask(ctx, client, at.URL)
+	kubelet, err := kubeletconfig.Ask(ctx, client, at.URL)
 	if err == nil {
 		return kubelet, nil
 	}
 	e.warnings = append(e.warnings, fmt.Sprintf("the kubelet at %s does not tell its thresholds, so its defaults are assumed: %v. "+
 		"--kubelet-url, --kubelet-certificate-authority and --kubelet-insecure-tls say where it is and how to trust it; start the agent again then", at.URL, err))
-	return beside.Default(), nil
+	return kubeletconfig.Default(), nil
 }
 
 // record returns what writes Events on pods. What is not written soon is dropped: an
@@ -196,8 +196,8 @@ func (e *evictor) ended(uid types.UID) bool {
 }
 
 // report tells how the node stands.
-func (e *evictor) report() *report.Report {
-	return report.Of(e.guard.Last(), e.guard.Acts(), report.Context{
+func (e *evictor) report() *evictionreport.Report {
+	return evictionreport.Of(e.guard.Last(), e.guard.Acts(), evictionreport.Context{
 		Node: string(e.node), Mode: e.plan.Mode.String(), Warnings: e.warnings, Now: time.Now(),
 		Reclaims: e.reclaimer != nil, Floor: floor, Peeks: guard.PeekEvery,
 	})

@@ -27,10 +27,10 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/weir-metrics/weir/api/wire"
-	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction"
-	"github.com/weir-metrics/weir/eviction/report"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
 	"github.com/weir-metrics/weir/sources/host"
 )
 
@@ -140,7 +140,7 @@ func TestThresholdsOfTheKubelet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		of, err := cluster.New(*p.Cluster)
+		of, err := informer.New(*p.Cluster)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,12 +223,12 @@ func TestRunObserves(t *testing.T) {
 	if d.evictor == nil {
 		t.Fatal("nobody watches over this machine")
 	}
-	var answer report.Report
+	var answer evictionreport.Report
 	for deadline := time.Now().Add(10 * time.Second); answer.At.IsZero() || len(answer.Signals) == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no round after 10s: %+v", answer)
 		}
-		response, err := http.Get(d.addresses()[0] + wire.Path + "nodes/here/eviction")
+		response, err := http.Get(d.addresses()[0] + weirdev.Path + "nodes/here/eviction")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestAgentStartsWithoutTheAPIServer(t *testing.T) {
 		return err == nil
 	})
 	until(t, 30*time.Second, "it tells what it does not know", func() bool {
-		status, body := w.get(t, wire.Path+"nodes/n1/eviction")
+		status, body := w.get(t, weirdev.Path+"nodes/n1/eviction")
 		return status == http.StatusOK && strings.Contains(body, "the API server has not told which pods this node has yet")
 	})
 	until(t, 30*time.Second, "it measures", func() bool {
@@ -291,7 +291,7 @@ func TestEndedPods(t *testing.T) {
 	const gone = "01234567-89ab-cdef-0123-456789abcdef"
 	for silence, want := range map[time.Duration]bool{0: true, stale + time.Second: false} {
 		client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
-		of := cluster.NewForClient(client, cluster.Options{Node: "n1", Now: func() time.Time { return time.Now().Add(-silence) }})
+		of := informer.NewForClient(client, informer.Options{Node: "n1", Now: func() time.Time { return time.Now().Add(-silence) }})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- of.Run(ctx) }()
@@ -312,7 +312,7 @@ func TestEndedPods(t *testing.T) {
 	if e.ended(gone) {
 		t.Error("without a cluster a pod has ended")
 	}
-	e = &evictor{cluster: cluster.NewForClient(nil, cluster.Options{Node: "n1"}), names: &podNames{pods: func() []*corev1.Pod { return nil }}}
+	e = &evictor{cluster: informer.NewForClient(nil, informer.Options{Node: "n1"}), names: &podNames{pods: func() []*corev1.Pod { return nil }}}
 	for _, uid := range []string{gone, "0123456789abcdef0123456789abcdef"} {
 		if e.ended(types.UID(uid)) {
 			t.Errorf("%s has ended, by nobody's word", uid)

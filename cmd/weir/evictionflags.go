@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
 
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
-	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 

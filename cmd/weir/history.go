@@ -9,11 +9,11 @@ import (
 	registerer "github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/weir-metrics/weir/app/stageflag"
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/history/past"
 	"github.com/weir-metrics/weir/history/promclient"
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/stageflag"
 )
 
 // historyUsage is the help of --history.

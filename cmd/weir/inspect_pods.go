@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/inspect"
 )
@@ -145,7 +145,7 @@ func (p *podFlags) askServer(ctx context.Context) (*inspect.Pods, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := cluster.RESTConfig(cluster.Options{Kubeconfig: p.cluster.kubeconfig, Master: p.cluster.master})
+	config, err := informer.RESTConfig(informer.Options{Kubeconfig: p.cluster.kubeconfig, Master: p.cluster.master})
 	if err != nil {
 		return nil, fmt.Errorf("configure API client: %w", err)
 	}
@@ -214,7 +214,7 @@ func podsOf(list *v1.PodList, pods inspect.Pods) (*inspect.Pods, error) {
 		if item.UID == "" || item.Kind != "" && item.Kind != "Pod" {
 			return nil, fmt.Errorf("%s has an item that is no pod with a UID: %s %s/%s", pods.From, item.Kind, item.Namespace, item.Name)
 		}
-		one := cluster.FactsFromList(nil, &v1.PodList{Items: list.Items[i : i+1]}, pods.At)
+		one := informer.FactsFromList(nil, &v1.PodList{Items: list.Items[i : i+1]}, pods.At)
 		one.EachPod(func(p *metric.PodFacts) bool {
 			pods.List = append(pods.List, p)
 			return true

@@ -9,7 +9,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
-	"github.com/weir-metrics/weir/eviction/beside"
+	"github.com/weir-metrics/weir/eviction/kubeletconfig"
 )
 
 // machine is how this machine is read at the moment one asks, beside the rounds of the
@@ -49,7 +49,7 @@ func (m *machine) has(ctx context.Context, uid types.UID) (bool, error) {
 func (m *machine) capacities(ctx context.Context) func(eviction.Signal) int64 {
 	read, _ := m.read(ctx) // what it lacks is not known
 	s, _ := eviction.FromStats(read)
-	d := eviction.Decide(&eviction.Input{Now: time.Now(), Settings: beside.Default().Settings(), Summary: s})
+	d := eviction.Decide(&eviction.Input{Now: time.Now(), Settings: kubeletconfig.Default().Settings(), Summary: s})
 	return func(of eviction.Signal) int64 {
 		for i := range d.Observations {
 			if o := &d.Observations[i]; o.Signal == of {

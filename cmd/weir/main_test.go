@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"go.uber.org/goleak"
 
-	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/client/cli"
 )
 
 // asWeir is the environment variable that makes a process of this test weir,

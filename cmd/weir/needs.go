@@ -3,12 +3,12 @@ package main
 import (
 	"net/http"
 
-	explainapi "github.com/weir-metrics/weir/api/explain"
+	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/api/model"
-	"github.com/weir-metrics/weir/api/node"
+	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 )
 
 // What one must be allowed for weir's own paths: what metrics.k8s.io asks for the
@@ -49,7 +49,7 @@ func explainNeeds(r *http.Request) []server.Review {
 // nodeNeeds is what one must be allowed for what the agent on a node knows: evictions
 // name every pod of it.
 func nodeNeeds(r *http.Request) []server.Review {
-	request, err := node.ParseRequest(r)
+	request, err := nodeapi.ParseRequest(r)
 	if err != nil {
 		return everything()
 	}
@@ -58,7 +58,7 @@ func nodeNeeds(r *http.Request) []server.Review {
 
 // nodeReview is the right to read a subresource of a node in weir's own API.
 func nodeReview(name, subresource string) server.Review {
-	return server.Review{Verb: "get", Group: wire.Group, Resource: "nodes", Subresource: subresource, Name: name}
+	return server.Review{Verb: "get", Group: weirdev.Group, Resource: "nodes", Subresource: subresource, Name: name}
 }
 
 // modelNeeds is what one must be allowed for a path of Heapster's model.

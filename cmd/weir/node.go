@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/weir-metrics/weir/api/kubelet"
-	"github.com/weir-metrics/weir/api/node"
+	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/eviction/execute"
 )
 
@@ -16,13 +16,13 @@ import (
 // is read at the moment one asks, who would be evicted, what its pod cgroups hold. What
 // this machine does not give is a warning, since the rest is worth having; but who is to
 // evict must be able to look. A mistake in the flags is an error.
-func (d *daemon) openNode(ctx context.Context, p *plan, f *front, newest *kubelet.Newest) error {
+func (d *daemon) openNode(ctx context.Context, p *plan, f *front, newest *kubeletapi.Newest) error {
 	nobody := func() []*corev1.Pod { return nil }
 	names := &podNames{pods: nobody}
 	if d.cluster != nil {
 		names.pods = d.cluster.NodePods
 	}
-	o := node.Options{Node: string(p.Host.Node)}
+	o := nodeapi.Options{Node: string(p.Host.Node)}
 	if d.inspector != nil {
 		o.PodCgroups = podCgroups(d.inspector, p.Host.Node, d.facts)
 	}
@@ -45,6 +45,6 @@ func (d *daemon) openNode(ctx context.Context, p *plan, f *front, newest *kubele
 		o.Eviction, f.eviction = d.evictor.report, d.evictor.page
 	}
 	f.standIn = newStandIn(p.Host.Node, newest, d.facts, now, names.pods)
-	f.node = node.NewHandler(o)
+	f.node = nodeapi.NewHandler(o)
 	return nil
 }

@@ -12,21 +12,21 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/client-go/transport"
 
+	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/app/stageflag"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/history/promclient"
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/stageflag"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/log"
 	"github.com/weir-metrics/weir/sinks/memory"
-	"github.com/weir-metrics/weir/sinks/prometheus"
-	recorder "github.com/weir-metrics/weir/sinks/recording"
+	"github.com/weir-metrics/weir/sinks/recorder"
 	"github.com/weir-metrics/weir/sinks/remotewrite"
 	"github.com/weir-metrics/weir/sources/host"
 	"github.com/weir-metrics/weir/sources/kubelet"
-	player "github.com/weir-metrics/weir/sources/recording"
+	"github.com/weir-metrics/weir/sources/player"
 	"github.com/weir-metrics/weir/sources/shared"
 )
 
@@ -36,15 +36,15 @@ type plan struct {
 	Host       *hostPlan // nil unless this machine is read
 	Kubelets   []kubeletPlan
 	Memory     memory.Options
-	Prometheus prometheus.Options
+	Prometheus clustermetrics.Options
 	Log        *log.Options      // nil unless asked for
 	Recorded   *recorder.Options // nil unless asked for
 	// RemoteWrite is where results are sent; nil unless asked for.
 	RemoteWrite *remotewrite.Options
 	// History is the Prometheus that knows what was before; nil for none.
 	History    *promclient.Options
-	Played     *player.Options  // nil unless a recording is read
-	Cluster    *cluster.Options // nil without a cluster
+	Played     *player.Options   // nil unless a recording is read
+	Cluster    *informer.Options // nil without a cluster
 	MaxReads   int
 	Resolution time.Duration // of sources that have none of their own
 	Listen     string        // empty: nothing is served without asking who reads
@@ -116,7 +116,7 @@ func (c *config) compile(source string) (*plan, error) {
 		p.ExternalRules = c.apis.rules
 	}
 	if c.namesCluster() || p.needsCluster() {
-		p.Cluster = &cluster.Options{Kubeconfig: c.kubeconfig, Master: c.master}
+		p.Cluster = &informer.Options{Kubeconfig: c.kubeconfig, Master: c.master}
 	}
 	var err error
 	if p.History, err = compileHistory(c.history); err != nil {
@@ -185,7 +185,7 @@ func (p *plan) addSink(s stageflag.Stage) error {
 	case "memory":
 		p.Memory, err = memory.ParseOptions(argument(s))
 	case "prometheus":
-		p.Prometheus, err = prometheus.ParseOptions(argument(s))
+		p.Prometheus, err = clustermetrics.ParseOptions(argument(s))
 	case "log":
 		var o log.Options
 		o, err = log.ParseOptions(argument(s))
@@ -271,7 +271,7 @@ func (p *plan) identity() (*transport.Config, error) {
 	if p.Cluster == nil || p.Cluster.Kubeconfig == "" {
 		return nil, nil
 	}
-	config, err := cluster.RESTConfig(*p.Cluster)
+	config, err := informer.RESTConfig(*p.Cluster)
 	if err != nil {
 		return nil, fmt.Errorf("read credentials for kubelets: %w", err)
 	}

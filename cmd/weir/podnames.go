@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -33,7 +33,7 @@ func (n *podNames) pod(uid metric.PodUID) *corev1.Pod {
 		index = &podIndex{of: pods, all: make(map[metric.PodUID]*corev1.Pod, len(pods))}
 		for _, p := range pods {
 			index.all[metric.PodUID(p.UID)] = p
-			if hash := p.Annotations[cluster.ConfigHashAnnotation]; hash != "" {
+			if hash := p.Annotations[informer.ConfigHashAnnotation]; hash != "" {
 				index.all[metric.PodUID(hash)] = p
 			}
 		}

@@ -7,14 +7,14 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/stageflag"
-	"github.com/weir-metrics/weir/internal/version"
+	"github.com/weir-metrics/weir/app/stageflag"
+	"github.com/weir-metrics/weir/app/version"
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
-	recorder "github.com/weir-metrics/weir/sinks/recording"
-	player "github.com/weir-metrics/weir/sources/recording"
+	"github.com/weir-metrics/weir/sinks/recorder"
+	"github.com/weir-metrics/weir/sources/player"
 )
 
 // addPlayed makes a recording what is read.

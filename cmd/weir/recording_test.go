@@ -16,15 +16,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/stageflag"
+	"github.com/weir-metrics/weir/api/clustermetrics"
+	"github.com/weir-metrics/weir/app/stageflag"
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
-	"github.com/weir-metrics/weir/simulator"
 	"github.com/weir-metrics/weir/sinks/memory"
-	"github.com/weir-metrics/weir/sinks/prometheus"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
+	"github.com/weir-metrics/weir/test/simulator"
 )
 
 // recordedRun returns a recording of two simulated nodes over five minutes, the second of
@@ -80,7 +80,7 @@ func recordedRun(t *testing.T) string {
 // exposed is what /metrics/cluster says, with times.
 func exposed(s *memory.Snapshot) string {
 	answer := httptest.NewRecorder()
-	prometheus.New(func() prometheus.View { return s }, prometheus.Options{Timestamps: true}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
+	clustermetrics.New(func() clustermetrics.View { return s }, clustermetrics.Options{Timestamps: true}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
 	return answer.Body.String()
 }
 

@@ -11,23 +11,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/weir-metrics/weir/api/resize"
+	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/internal/reach"
-	"github.com/weir-metrics/weir/internal/resizing"
+	"github.com/weir-metrics/weir/client/connect"
+	"github.com/weir-metrics/weir/client/resizecmd"
+	"github.com/weir-metrics/weir/cluster/informer"
 )
 
 // newResize returns the commands about requests that fit. Pods are changed with the
 // caller's kubeconfig: a weir has no right to.
 func newResize(getenv func(string) string, local string) *cobra.Command {
 	var server, kubeconfig, inContext string
-	cmd := resizing.NewCommand(resizing.Options{
-		Connect: func() (resizing.Asker, error) { return connect(cmp.Or(server, getenv("WEIR_SERVER")), local) },
+	cmd := resizecmd.NewCommand(resizecmd.Options{
+		Connect: func() (resizecmd.Asker, error) { return connectTo(cmp.Or(server, getenv("WEIR_SERVER")), local) },
 		Cluster: func() (kubernetes.Interface, error) {
-			config, err := reach.Kubeconfig(kubeconfig, inContext).ClientConfig()
+			config, err := connect.Kubeconfig(kubeconfig, inContext).ClientConfig()
 			if err != nil {
-				return nil, reach.NoCluster(err, "Name a kubeconfig with --kubeconfig=FILE: pods are read and changed there.")
+				return nil, connect.NoCluster(err, "Name a kubeconfig with --kubeconfig=FILE: pods are read and changed there.")
 			}
 			config.UserAgent = "weir"
 			return kubernetes.NewForConfig(config)
@@ -41,7 +41,7 @@ func newResize(getenv func(string) string, local string) *cobra.Command {
 
 // newRecommendations returns what answers which requests could be smaller.
 func newRecommendations(p *plan, f *front) (http.Handler, error) {
-	kube, err := cluster.RESTConfig(*p.Cluster)
+	kube, err := informer.RESTConfig(*p.Cluster)
 	if err != nil {
 		return nil, noCluster(err)
 	}
@@ -49,8 +49,8 @@ func newRecommendations(p *plan, f *front) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create API client: %w", err)
 	}
-	return resize.NewHandler(resize.Options{
-		View: read(f.sinks, func(v view) resize.View { return v }), Facts: f.facts, Now: f.now,
+	return resizeapi.NewHandler(resizeapi.Options{
+		View: read(f.sinks, func(v view) resizeapi.View { return v }), Facts: f.facts, Now: f.now,
 		Pod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 			return client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		},
@@ -60,7 +60,7 @@ func newRecommendations(p *plan, f *front) (http.Handler, error) {
 // resizeNeeds is what one must be allowed for recommendations: to see the numbers that
 // they are made of.
 func resizeNeeds(r *http.Request) []server.Review {
-	request, err := resize.ParseRequest(r)
+	request, err := resizeapi.ParseRequest(r)
 	switch {
 	case err != nil:
 		return everything()
@@ -72,5 +72,5 @@ func resizeNeeds(r *http.Request) []server.Review {
 
 // resizeResources are what discovery tells of the same.
 func resizeResources() []metav1.APIResource {
-	return []metav1.APIResource{{Name: resize.Resource, Kind: resize.Kind, Namespaced: true, Verbs: metav1.Verbs{"get", "list"}}}
+	return []metav1.APIResource{{Name: resizeapi.Resource, Kind: resizeapi.Kind, Namespaced: true, Verbs: metav1.Verbs{"get", "list"}}}
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/logging"
-	"github.com/weir-metrics/weir/internal/serve"
+	"github.com/weir-metrics/weir/app/httpserver"
+	"github.com/weir-metrics/weir/app/logging"
+	"github.com/weir-metrics/weir/client/cli"
 )
 
 // runResolution is the time between two reads of this machine. It costs little,
@@ -72,7 +72,7 @@ func start(cmd *cobra.Command, c *config, p *plan) error {
 	}
 	if p.Host != nil && d.listener != nil {
 		address := ""
-		if p.Listen != serve.DefaultAddress {
+		if p.Listen != httpserver.DefaultAddress {
 			address = " --server=" + d.addresses()[0]
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", address)

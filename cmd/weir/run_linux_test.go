@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/explain"
-	"github.com/weir-metrics/weir/internal/cli"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -114,7 +114,7 @@ func (w *weir) explain(t *testing.T, words ...string) (got struct {
 // readNodes puts what w says of nodes into nodes; nothing while it has not read any.
 func (w *weir) readNodes(t *testing.T, nodes map[metric.NodeName]usage.Item) {
 	t.Helper()
-	status, body := w.get(t, wire.Path+"nodes")
+	status, body := w.get(t, weirdev.Path+"nodes")
 	if status == http.StatusServiceUnavailable {
 		return
 	}
@@ -164,7 +164,7 @@ func TestRunMeasuresThisMachine(t *testing.T) {
 
 	var list usage.List
 	until(t, 20*time.Second, "a rate of the node", func() bool {
-		status, body := w.get(t, wire.Path+"nodes")
+		status, body := w.get(t, weirdev.Path+"nodes")
 		if status != http.StatusOK {
 			t.Fatalf("usage of nodes = %d %s", status, body)
 		}
@@ -197,7 +197,7 @@ func TestRunMeasuresThisMachine(t *testing.T) {
 	if status, body := w.get(t, "/metrics/cluster"); status != http.StatusOK || !strings.Contains(body, `weir_node_cpu_usage_cores{node="mill"`) {
 		t.Errorf("/metrics/cluster = %d and lacks the node's CPU:\n%.2000s", status, body)
 	}
-	for _, path := range []string{"/", "/healthz", "/debug/pprof/", wire.Path + "cgroups", wire.Path + "pods"} {
+	for _, path := range []string{"/", "/healthz", "/debug/pprof/", weirdev.Path + "cgroups", weirdev.Path + "pods"} {
 		if status, body := w.get(t, path); status != http.StatusOK {
 			t.Errorf("%s = %d %s", path, status, body)
 		}
@@ -227,11 +227,11 @@ func TestWhatIsNotServed(t *testing.T) {
 		t.Errorf("/readyz at once = %d %s, want 503", status, body)
 	}
 	for _, path := range []string{"recommendations", "namespaces/shop/horizontalpodautoscalers/web/explanation"} {
-		if status, body := w.get(t, wire.Path+path); status != http.StatusNotFound || !strings.Contains(body, "does not watch a whole cluster") {
+		if status, body := w.get(t, weirdev.Path+path); status != http.StatusNotFound || !strings.Contains(body, "does not watch a whole cluster") {
 			t.Errorf("%s without a cluster = %d %s, want 404 that says so", path, status, body)
 		}
 	}
-	if status, body := w.get(t, wire.Path+"nodes"); status == http.StatusServiceUnavailable && !strings.Contains(body, "/readyz") {
+	if status, body := w.get(t, weirdev.Path+"nodes"); status == http.StatusServiceUnavailable && !strings.Contains(body, "/readyz") {
 		t.Errorf("nodes before the first read = %d %s, want a hint to /readyz", status, body)
 	}
 }

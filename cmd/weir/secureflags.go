@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/internal/cli"
+	"github.com/weir-metrics/weir/client/cli"
 )
 
 // secureTopic is the page of help with the flags that weir server's own help

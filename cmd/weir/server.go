@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/version"
+	"github.com/weir-metrics/weir/app/version"
+	"github.com/weir-metrics/weir/client/cli"
 )
 
 // serverResolution is the time between two reads of a node: what metrics-server's

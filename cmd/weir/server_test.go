@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -64,7 +64,7 @@ func TestServerReadsKubelets(t *testing.T) {
 		t.Errorf("n1 has CPU %+v though its counter never moved on", nodes["n1"].CPU)
 	}
 
-	status, body := w.get(t, wire.Path+"containers?node=n1")
+	status, body := w.get(t, weirdev.Path+"containers?node=n1")
 	var list usage.List
 	if err := json.Unmarshal([]byte(body), &list); status != http.StatusOK || err != nil || len(list.Items) == 0 {
 		t.Fatalf("containers of n1 = %d, %v, %d items, want some", status, err, len(list.Items))

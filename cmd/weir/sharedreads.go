@@ -3,8 +3,8 @@ package main
 import (
 	"k8s.io/client-go/rest"
 
-	"github.com/weir-metrics/weir/api/server/members"
-	"github.com/weir-metrics/weir/api/server/peer"
+	"github.com/weir-metrics/weir/replicas/members"
+	"github.com/weir-metrics/weir/replicas/peer"
 	"github.com/weir-metrics/weir/sources/shared"
 )
 

@@ -9,12 +9,12 @@ import (
 	registerer "github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/history/past"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/log"
 	"github.com/weir-metrics/weir/sinks/memory"
-	"github.com/weir-metrics/weir/sinks/prometheus"
 	"github.com/weir-metrics/weir/sinks/remotewrite"
 )
 
@@ -22,14 +22,14 @@ import (
 type sinks struct {
 	named      []manager.NamedSink
 	memory     *memory.Sink
-	prometheus *prometheus.Handler
+	prometheus *clustermetrics.Handler
 	past       *past.Past // nil where nothing but memory knows what was
 }
 
 // openSinks opens the sinks; out is where the log sink writes.
 func openSinks(p *plan, out io.Writer) *sinks {
 	s := &sinks{memory: memory.New(p.Memory)}
-	s.prometheus = prometheus.New(func() prometheus.View {
+	s.prometheus = clustermetrics.New(func() clustermetrics.View {
 		if snapshot := s.snapshot(); snapshot != nil {
 			return s.view(snapshot)
 		}

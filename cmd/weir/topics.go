@@ -6,7 +6,7 @@ import (
 	"github.com/weir-metrics/weir/sinks/remotewrite"
 	"github.com/weir-metrics/weir/sources/host"
 	"github.com/weir-metrics/weir/sources/kubelet"
-	played "github.com/weir-metrics/weir/sources/recording"
+	"github.com/weir-metrics/weir/sources/player"
 )
 
 // newTopics returns pages of help that belong to no command.
@@ -29,7 +29,7 @@ host: this machine, through embedded cAdvisor. There is no CONFIG.
 
 recording: a recorded run, whose times and facts are played with it. CONFIG is the
 file. No other source is read beside it.
-` + played.OptionsHelp(),
+` + player.OptionsHelp(),
 		},
 		{
 			Use:   "history",

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/weir-metrics/weir/api/node"
+	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/server"
-	"github.com/weir-metrics/weir/api/wire"
-	"github.com/weir-metrics/weir/internal/version"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/ui"
@@ -16,7 +16,7 @@ import (
 
 // uiPaths are where the page is: plain, and where kubectl proxy finds it, each as
 // people type it too.
-var uiPaths = [...]string{"/ui/", "/ui", wire.Path + "ui/", wire.Path + "ui"}
+var uiPaths = [...]string{"/ui/", "/ui", weirdev.Path + "ui/", weirdev.Path + "ui"}
 
 // newUI returns the page.
 func newUI(f *front, sinks func() []manager.SinkStatus) *ui.Handler {
@@ -47,7 +47,7 @@ func newUI(f *front, sinks func() []manager.SinkStatus) *ui.Handler {
 func uiNeeds(r *http.Request) []server.Review {
 	switch shown := ui.Shows(r); {
 	case shown.Eviction != "":
-		return append(everything(), nodeReview(string(shown.Eviction), node.Eviction))
+		return append(everything(), nodeReview(string(shown.Eviction), nodeapi.Eviction))
 	case shown.All:
 		return everything()
 	case shown.Name != "":

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/internal/version"
+	"github.com/weir-metrics/weir/app/version"
+	"github.com/weir-metrics/weir/client/cli"
 )
 
 func newVersion() *cobra.Command {

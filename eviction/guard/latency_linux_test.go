@@ -19,8 +19,8 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/notify"
-	"github.com/weir-metrics/weir/internal/hog"
 	"github.com/weir-metrics/weir/sources/host/vitals"
+	"github.com/weir-metrics/weir/test/memoryload"
 )
 
 const crossings = 200
@@ -31,8 +31,8 @@ const crossings = 200
 // other work the slowest are those that waited for a processor.
 func TestFromCrossingToDecision(t *testing.T) {
 	const capacity, figure = 64 * mib, 24 * mib
-	dir := hog.MemoryCgroup(t)
-	h := hog.Start(t, dir)
+	dir := memoryload.MemoryCgroup(t)
+	h := memoryload.Start(t, dir)
 	machine, err := vitals.New(vitals.Options{Node: "n1"})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestFromCrossingToDecision(t *testing.T) {
 		if len(r.Decision.Kills) != 1 || r.Decision.Kills[0].Pod.Name != "hog" || !slices.ContainsFunc(r.Notice.Sources, func(s notify.Source) bool { return s.Crossing != nil }) {
 			t.Fatalf("decided %+v on notice of %v, want the pod to go for a crossing", r.Decision.Kills, r.Notice)
 		}
-		all = append(all, hog.Clock()-time.Since(r.Decided)-crossed)
+		all = append(all, memoryload.Clock()-time.Since(r.Decided)-crossed)
 		reads = append(reads, r.Decided.Sub(r.Notice.At))
 		h.Tell("free")
 		await(t, g, calm)

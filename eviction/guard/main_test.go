@@ -5,10 +5,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/weir-metrics/weir/internal/hog"
+	"github.com/weir-metrics/weir/test/memoryload"
 )
 
 func TestMain(m *testing.M) {
-	hog.Child()
+	memoryload.Child()
 	goleak.VerifyTestMain(m)
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/eviction/notify"
-	"github.com/weir-metrics/weir/internal/hog"
+	"github.com/weir-metrics/weir/test/memoryload"
 )
 
 // cgroup.events is there whatever controllers are, and is told of as memory.events is.
 func TestEventsOnTheKernel(t *testing.T) {
-	dir := hog.UnifiedCgroup(t)
-	w := hog.Start(t)
+	dir := memoryload.UnifiedCgroup(t)
+	w := memoryload.Start(t)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	watch := notify.Events{Path: filepath.Join(dir, "cgroup.events")}
 	if err := n.Update(watch); err != nil {
@@ -27,9 +27,9 @@ func TestEventsOnTheKernel(t *testing.T) {
 	// The wait goes on after a change: twice.
 	for _, to := range []uint64{1, 0} {
 		if to == 1 {
-			hog.Join(t, dir, w.PID)
+			memoryload.Join(t, dir, w.PID)
 		} else {
-			hog.Join(t, filepath.Dir(dir), w.PID)
+			memoryload.Join(t, filepath.Dir(dir), w.PID)
 		}
 		s, _ := await(t, notices, "the change", func(notify.Source) bool { return true })
 		want := notify.Source{Watch: watch, Changes: []notify.Change{{Counter: "populated", From: 1 - to, To: to}}}
@@ -37,14 +37,14 @@ func TestEventsOnTheKernel(t *testing.T) {
 			t.Errorf("-want +got:\n%s", d)
 		}
 	}
-	hog.Remove(t, dir)
+	memoryload.Remove(t, dir)
 	if err := n.Update(watch); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("update without the cgroup: %v", err)
 	}
 }
 
 func TestMemoryEvents(t *testing.T) {
-	dir := hog.UnifiedCgroup(t)
+	dir := memoryload.UnifiedCgroup(t)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	watch := notify.Events{Path: filepath.Join(dir, "memory.events")}
 	err := n.Update(watch)
@@ -60,7 +60,7 @@ func TestMemoryEvents(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "memory.high"), []byte("8388608"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	hog.Start(t, dir).Tell("grow %d", 9*mebi)
+	memoryload.Start(t, dir).Tell("grow %d", 9*mebi)
 	s, _ := await(t, notices, "memory.high", func(s notify.Source) bool { return len(s.Changes) > 0 })
 	if c := s.Changes[0]; c.Counter != "high" || c.To <= c.From {
 		t.Errorf("told %v, want high to rise", s)

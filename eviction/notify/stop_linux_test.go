@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/eviction/notify"
-	"github.com/weir-metrics/weir/internal/hog"
+	"github.com/weir-metrics/weir/test/memoryload"
 )
 
 func descriptors(t *testing.T) int {
@@ -24,7 +24,7 @@ func descriptors(t *testing.T) int {
 
 // Whatever was watched, moved and removed, Close gives every descriptor back.
 func TestStopIsClean(t *testing.T) {
-	mem, dir := hog.MemoryCgroup(t), pressured(t)
+	mem, dir := memoryload.MemoryCgroup(t), pressured(t)
 	before := descriptors(t)
 	n, err := notify.New(notify.Options{})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/notify"
-	"github.com/weir-metrics/weir/internal/hog"
+	"github.com/weir-metrics/weir/test/memoryload"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,11 +26,11 @@ func usageOf(dir, name string, figure int64) notify.Threshold {
 
 // cross has the worker cross the figure and returns how long before the call of Run's
 // function, and before the wake, that was.
-func cross(t testing.TB, w *hog.Hog, dir string, figure int64, notices <-chan heard) (call, wake time.Duration) {
+func cross(t testing.TB, w *memoryload.Hog, dir string, figure int64, notices <-chan heard) (call, wake time.Duration) {
 	t.Helper()
 	crossed := w.Cross(dir, figure)
 	_, n := await(t, notices, "the crossing", above)
-	now, clock := time.Now(), hog.Clock()
+	now, clock := time.Now(), memoryload.Clock()
 	return clock - now.Sub(n.when) - crossed, clock - now.Sub(n.At) - crossed
 }
 
@@ -42,8 +42,8 @@ func percentile(d []time.Duration, p int) time.Duration {
 // Every crossing wakes us, two hundred times.
 func TestThresholdOnTheKernel(t *testing.T) {
 	const crossings, figure = 200, 16 * mebi
-	dir := hog.MemoryCgroup(t)
-	w := hog.Start(t, dir)
+	dir := memoryload.MemoryCgroup(t)
+	w := memoryload.Start(t, dir)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	if err := n.Update(usageOf(dir, "", figure)); err != nil {
 		t.Fatal(err)
@@ -67,8 +67,8 @@ func TestThresholdOnTheKernel(t *testing.T) {
 // What is crossed when it is first asked for, or by a figure that moves, is told at once,
 // and once.
 func TestThresholdCrossedBefore(t *testing.T) {
-	dir := hog.MemoryCgroup(t)
-	w := hog.Start(t, dir)
+	dir := memoryload.MemoryCgroup(t)
+	w := memoryload.Start(t, dir)
 	w.Tell("grow %d", 16*mebi)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	for _, step := range []struct {
@@ -102,7 +102,7 @@ func TestThresholdCrossedBefore(t *testing.T) {
 // while, so only a figure that follows the cache is ever crossed.
 func TestThresholdFollowsTheCache(t *testing.T) {
 	const limit, workingSet = 24 * mebi, 10 * mebi
-	dir := hog.MemoryCgroup(t)
+	dir := memoryload.MemoryCgroup(t)
 	var fs unix.Statfs_t
 	if err := unix.Statfs(t.TempDir(), &fs); err != nil || fs.Type == unix.TMPFS_MAGIC {
 		t.Skip("files of a tmpfs are no cache that could be dropped: set TMPDIR to a disk")
@@ -110,7 +110,7 @@ func TestThresholdFollowsTheCache(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "memory.limit_in_bytes"), []byte(strconv.Itoa(limit)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w := hog.Start(t, dir)
+	w := memoryload.Start(t, dir)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond, Follow: 20 * time.Millisecond})
 	watch := usageOf(dir, "hard", workingSet)
 	watch.WorkingSet = workingSet
@@ -133,13 +133,13 @@ func TestThresholdFollowsTheCache(t *testing.T) {
 }
 
 func TestThresholdOfACgroupRemoved(t *testing.T) {
-	dir := hog.MemoryCgroup(t)
+	dir := memoryload.MemoryCgroup(t)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	watch := usageOf(dir, "soft", mebi)
 	if err := n.Update(watch); err != nil {
 		t.Fatal(err)
 	}
-	hog.Remove(t, dir)
+	memoryload.Remove(t, dir)
 	if s, _ := await(t, notices, "the removal", gone); s.Watch != notify.Watch(watch) {
 		t.Errorf("gone: %v, want %v", s.Watch, watch)
 	}
@@ -156,7 +156,7 @@ func TestThresholdOfACgroupRemoved(t *testing.T) {
 }
 
 func TestThresholdOnVersion2(t *testing.T) {
-	dir := hog.UnifiedCgroup(t)
+	dir := memoryload.UnifiedCgroup(t)
 	n, _ := listen(t, notify.Options{})
 	err := n.Update(usageOf(dir, "soft", mebi))
 	want := "watch soft (" + dir + "/memory.usage_in_bytes): a cgroup of version 2 gives no notice of its usage; in its place: the other watches and the timer"
@@ -167,8 +167,8 @@ func TestThresholdOnVersion2(t *testing.T) {
 
 // Without room for another descriptor the old figure is watched on.
 func TestThresholdThatCannotMoveStays(t *testing.T) {
-	dir := hog.MemoryCgroup(t)
-	w := hog.Start(t, dir)
+	dir := memoryload.MemoryCgroup(t)
+	w := memoryload.Start(t, dir)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	if err := n.Update(usageOf(dir, "soft", 16*mebi)); err != nil {
 		t.Fatal(err)

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/eviction/notify"
-	"github.com/weir-metrics/weir/internal/hog"
+	"github.com/weir-metrics/weir/test/memoryload"
 )
 
 // From the crossing in another process to the call; an operation is a whole round, with
 // the child filling its memory and giving it back.
 func BenchmarkCrossing(b *testing.B) {
 	const figure = 16 * mebi
-	dir := hog.MemoryCgroup(b)
-	w := hog.Start(b, dir)
+	dir := memoryload.MemoryCgroup(b)
+	w := memoryload.Start(b, dir)
 	n, notices := listen(b, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	if err := n.Update(usageOf(dir, "", figure)); err != nil {
 		b.Fatal(err)
@@ -33,7 +33,7 @@ func BenchmarkCrossing(b *testing.B) {
 
 // A figure that moves: what an Update costs.
 func BenchmarkMove(b *testing.B) {
-	dir := hog.MemoryCgroup(b)
+	dir := memoryload.MemoryCgroup(b)
 	n, _ := listen(b, notify.Options{Floor: time.Hour})
 	for i := int64(0); b.Loop(); i++ {
 		if err := n.Update(usageOf(dir, "", (16+i%2)*mebi)); err != nil {

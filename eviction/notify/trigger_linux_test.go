@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/eviction/notify"
-	"github.com/weir-metrics/weir/internal/hog"
+	"github.com/weir-metrics/weir/test/memoryload"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,7 +18,7 @@ import (
 // pressured makes a cgroup of version 2 with pressure files.
 func pressured(t testing.TB) string {
 	t.Helper()
-	dir := hog.UnifiedCgroup(t)
+	dir := memoryload.UnifiedCgroup(t)
 	if _, err := os.ReadFile(filepath.Join(dir, "cpu.pressure")); err != nil {
 		t.Skipf("the kernel keeps no pressure of cgroups: %v", err)
 	}
@@ -28,7 +28,7 @@ func pressured(t testing.TB) string {
 // Two threads on one processor stall each other, and the kernel says so.
 func TestTriggerOnTheKernel(t *testing.T) {
 	dir := pressured(t)
-	w := hog.Start(t, dir)
+	w := memoryload.Start(t, dir)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	watch := notify.Trigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: 100 * time.Millisecond, Window: 2 * time.Second}
 	if err := n.Update(watch, notify.Trigger{Path: filepath.Join(dir, "memory.pressure"), Full: true, Stall: time.Second, Window: 2 * time.Second}); err != nil {
@@ -46,11 +46,11 @@ func TestTriggerOnTheKernel(t *testing.T) {
 // The cache of a process that may not keep it comes and goes: the kernel counts the time it
 // takes as stalls for memory.
 func TestTriggerOfMemory(t *testing.T) {
-	dir, mem := pressured(t), hog.MemoryCgroup(t)
+	dir, mem := pressured(t), memoryload.MemoryCgroup(t)
 	if err := os.WriteFile(filepath.Join(mem, "memory.limit_in_bytes"), []byte("12582912"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w := hog.Start(t, mem, dir)
+	w := memoryload.Start(t, mem, dir)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	watch := notify.Trigger{Path: filepath.Join(dir, "memory.pressure"), Stall: time.Millisecond, Window: 2 * time.Second}
 	if err := n.Update(watch); err != nil {
@@ -71,7 +71,7 @@ func TestTriggerOfACgroupRemoved(t *testing.T) {
 	if err := n.Update(watch); err != nil {
 		t.Fatal(err)
 	}
-	hog.Remove(t, dir)
+	memoryload.Remove(t, dir)
 	await(t, notices, "the removal", gone)
 }
 

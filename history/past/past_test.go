@@ -16,8 +16,8 @@ import (
 	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/history/past"
 	"github.com/weir-metrics/weir/history/promclient"
-	"github.com/weir-metrics/weir/internal/promtest"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/promtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

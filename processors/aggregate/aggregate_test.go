@@ -3,12 +3,12 @@ package aggregate_test
 import (
 	"testing"
 
-	"github.com/weir-metrics/weir/internal/script"
-	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/enrich"
 	"github.com/weir-metrics/weir/processors/identity"
 	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/test/script"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // TestRules tells what aggregate makes of samples as rate leaves them.

@@ -4,27 +4,27 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/internal/shapes"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
+	"github.com/weir-metrics/weir/test/samplenodes"
 )
 
 // rated fills b with what round r reads, as rate leaves it.
-func rated(n shapes.Node, b *metric.Batch, r int) time.Time {
+func rated(n samplenodes.Node, b *metric.Batch, r int) time.Time {
 	now := n.Round(b, r)
 	for i := range b.Samples {
 		s := &b.Samples[i]
 		s.Values.Set(metric.CPUUsageRate, 1e8)
 		s.Reasons[metric.CPU], s.Reasons[metric.Memory] = metric.Measured, metric.Measured
-		s.Rates[metric.CPU] = metric.Window{End: now.UnixNano(), Length: shapes.Interval}
+		s.Rates[metric.CPU] = metric.Window{End: now.UnixNano(), Length: samplenodes.Interval}
 	}
 	return now
 }
 
 func TestUnchangedNodeAllocatesNothing(t *testing.T) {
-	n := shapes.Node{Pods: 30, Containers: 2}
+	n := samplenodes.Node{Pods: 30, Containers: 2}
 	whole := n.Batch()
-	containers := &metric.Batch{Node: shapes.Name}
+	containers := &metric.Batch{Node: samplenodes.Name}
 	for i := range whole.Samples {
 		if s := &whole.Samples[i]; s.Entity.Kind == metric.Container {
 			containers.Add(s.Entity).Instance = s.Instance
@@ -74,13 +74,13 @@ func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 
 // A node that cannot be read must not cost more than one that can.
 func TestUnreadNodeAllocatesNothing(t *testing.T) {
-	n := shapes.Node{Pods: 30, Containers: 2}
+	n := samplenodes.Node{Pods: 30, Containers: 2}
 	facts, b := n.Facts(), n.Batch()
 	a := aggregate.New(aggregate.Options{})
 	b.Err = &metric.ReadError{Reason: metric.NodeTimeout}
 	read := func() {
 		b.Samples, b.Verdicts = b.Samples[:0], b.Verdicts[:0]
-		a.Process(facts, b, shapes.Epoch)
+		a.Process(facts, b, samplenodes.Epoch)
 	}
 	read()
 	// One is errors.As'.
@@ -93,7 +93,7 @@ func TestUnreadNodeAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkProcess(b *testing.B) {
-	for _, n := range shapes.Nodes {
+	for _, n := range samplenodes.Nodes {
 		b.Run(n.String(), func(b *testing.B) {
 			facts, batch := n.Facts(), n.Batch()
 			a := aggregate.New(aggregate.Options{})

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/enrich"
 	"github.com/weir-metrics/weir/processors/identity"
 	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // TestEveryAbsenceHasOneReason plays random worlds: pods that come, wait, end and

@@ -3,9 +3,9 @@ package enrich_test
 import (
 	"testing"
 
-	"github.com/weir-metrics/weir/internal/script"
-	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/processors/enrich"
+	"github.com/weir-metrics/weir/test/script"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 func TestTranscripts(t *testing.T) {

@@ -3,15 +3,15 @@ package enrich_test
 import (
 	"testing"
 
-	"github.com/weir-metrics/weir/internal/shapes"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/enrich"
+	"github.com/weir-metrics/weir/test/samplenodes"
 )
 
 // asking returns the facts of n in which every container asks for something.
-func asking(n shapes.Node) *metric.Facts {
+func asking(n samplenodes.Node) *metric.Facts {
 	facts := n.Facts()
-	for _, p := range facts.PodsOn(shapes.Name) {
+	for _, p := range facts.PodsOn(samplenodes.Name) {
 		for i := range p.Containers {
 			for _, id := range [...]metric.ID{metric.CPURequest, metric.CPULimit, metric.MemoryRequest, metric.MemoryLimit} {
 				p.Containers[i].Spec.Set(id, 1e8)
@@ -29,7 +29,7 @@ func lay(b *metric.Batch, facts *metric.Facts) *metric.Batch {
 }
 
 func TestUnchangedNodeAllocatesNothing(t *testing.T) {
-	n := shapes.Node{Pods: 30, Containers: 2}
+	n := samplenodes.Node{Pods: 30, Containers: 2}
 	facts := asking(n)
 	b := lay(n.Batch(), facts)
 	e := enrich.New(enrich.Options{})
@@ -48,7 +48,7 @@ func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkProcess(b *testing.B) {
-	for _, n := range shapes.Nodes {
+	for _, n := range samplenodes.Nodes {
 		b.Run(n.String(), func(b *testing.B) {
 			facts := asking(n)
 			batch := lay(n.Batch(), facts)

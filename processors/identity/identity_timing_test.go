@@ -4,20 +4,20 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/weir-metrics/weir/internal/shapes"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/identity"
+	"github.com/weir-metrics/weir/test/samplenodes"
 )
 
 // batchOf returns n's batch with its Layout, as a parser gives it.
-func batchOf(n shapes.Node) *metric.Batch {
+func batchOf(n samplenodes.Node) *metric.Batch {
 	b := n.Batch()
 	b.Layout = metric.LayoutOf(b.Samples)
 	return b
 }
 
 func TestUnchangedNodeAllocatesNothing(t *testing.T) {
-	n := shapes.Node{Pods: 30, Containers: 2}
+	n := samplenodes.Node{Pods: 30, Containers: 2}
 	for name, b := range map[string]*metric.Batch{"with a Layout": batchOf(n), "without": n.Batch()} {
 		facts := n.Facts()
 		s := identity.New(identity.Options{})
@@ -43,7 +43,7 @@ func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 // thousands, is below 11.5 kB.
 func TestStateIsSmall(t *testing.T) {
 	const nodes, limit = 100, 11_500
-	n := shapes.Node{Pods: 30, Containers: 2}
+	n := samplenodes.Node{Pods: 30, Containers: 2}
 	facts, b := n.Facts(), batchOf(n)
 	states := make([]*identity.State, nodes)
 	before := heap()
@@ -67,7 +67,7 @@ func heap() uint64 {
 }
 
 func BenchmarkProcess(b *testing.B) {
-	for _, n := range shapes.Nodes {
+	for _, n := range samplenodes.Nodes {
 		b.Run(n.String(), func(b *testing.B) {
 			facts, batch := n.Facts(), batchOf(n)
 			s := identity.New(identity.Options{})

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/identity"
 	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 func TestTranscripts(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/internal/shapes"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/test/samplenodes"
 )
 
 // laidOut returns b, as from a source that tells its layout or from one that does not.
@@ -19,7 +19,7 @@ func laidOut(b *metric.Batch, told bool) *metric.Batch {
 
 func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 	for _, told := range []bool{false, true} {
-		n := shapes.Node{Pods: 30, Containers: 2}
+		n := samplenodes.Node{Pods: 30, Containers: 2}
 		facts, b := n.Facts(), laidOut(n.Batch(), told)
 		s := rate.New(rate.Options{})
 		for round := range 3 { // until each series is as long as it gets
@@ -43,13 +43,13 @@ func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 
 // BenchmarkProcess measures sources that tell their layout, and those that do not.
 func BenchmarkProcess(b *testing.B) {
-	for _, n := range shapes.Nodes {
+	for _, n := range samplenodes.Nodes {
 		b.Run(n.String(), func(b *testing.B) { benchmarkProcess(b, n, true) })
 		b.Run(n.String()+"/unlaid", func(b *testing.B) { benchmarkProcess(b, n, false) })
 	}
 }
 
-func benchmarkProcess(b *testing.B, n shapes.Node, told bool) {
+func benchmarkProcess(b *testing.B, n samplenodes.Node, told bool) {
 	facts, batch := n.Facts(), laidOut(n.Batch(), told)
 	s := rate.New(rate.Options{})
 	var pods metric.Pods
@@ -70,7 +70,7 @@ func benchmarkProcess(b *testing.B, n shapes.Node, told bool) {
 // BenchmarkFleet measures a source among a thousand, as /metrics/resource reports it: what it
 // keeps has left the processor's caches since its last round.
 func BenchmarkFleet(b *testing.B) {
-	n := shapes.Node{Pods: 30, Containers: 2}
+	n := samplenodes.Node{Pods: 30, Containers: 2}
 	facts, batch := n.Facts(), laidOut(n.Batch(), true)
 	for i := range batch.Samples {
 		batch.Samples[i].Instance.UID, batch.Samples[i].Instance.ID = "", ""

@@ -11,8 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/weir-metrics/weir/internal/payloads"
 	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/test/payloads"
 )
 
 // step is one resize of the captures 05-resize: what was patched, what the API server

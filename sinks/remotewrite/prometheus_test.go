@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/history/promclient"
-	"github.com/weir-metrics/weir/internal/promtest"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/promtest"
 )
 
 // A real Prometheus ends in the middle and comes back: it has every sample, and

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
-	"github.com/weir-metrics/weir/autoscaler/report"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 )
 
 // weirUser is whom the API server sees when weir asks it for something.
@@ -124,12 +124,12 @@ func (w *world) hasCondition(t *testing.T, namespace, name, kind string, want me
 
 // explanation returns the last decision of weir's about an autoscaler, asked through
 // the API server.
-func (w *world) explanation(ctx context.Context, namespace, resource, name string) (*report.Report, error) {
+func (w *world) explanation(ctx context.Context, namespace, resource, name string) (*decisionreport.Report, error) {
 	b, err := w.kube.RESTClient().Get().AbsPath("/apis/weir.dev/v1alpha1/namespaces", namespace, resource, name, "explanation").DoRaw(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("explain %s %s: %w: %s", resource, name, err, b)
 	}
-	var r report.Report
+	var r decisionreport.Report
 	if err := json.Unmarshal(b, &r); err != nil {
 		return nil, fmt.Errorf("read explanation: %w", err)
 	}

@@ -19,8 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	explainapi "github.com/weir-metrics/weir/api/explain"
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/explainapi"
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -40,7 +40,7 @@ func (w *world) explainer(t *testing.T, ip string, port int) *explainapi.Client 
 	if err != nil {
 		t.Fatal(err)
 	}
-	weir, err := wire.NewClient(to.Host, client)
+	weir, err := weirdev.NewClient(to.Host, client)
 	if err != nil {
 		t.Fatal(err)
 	}

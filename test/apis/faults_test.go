@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	explainapi "github.com/weir-metrics/weir/api/explain"
-	"github.com/weir-metrics/weir/autoscaler/announce"
+	"github.com/weir-metrics/weir/api/explainapi"
+	"github.com/weir-metrics/weir/autoscaler/hpaevents"
 	"github.com/weir-metrics/weir/explain"
 )
 
@@ -230,10 +230,10 @@ func (f *faults) node() {
 	restarts("kubelet") // which remembers for five minutes what weir may do
 	f.nodeIs(corev1.ConditionTrue)
 	f.expect("weir may not read kubelets any more", "steady", "NodeUnauthorized", itself, resolution)
-	f.announced(announce.MetricsMissing, "The only pod has no CPU or memory")
+	f.announced(hpaevents.MetricsMissing, "The only pod has no CPU or memory")
 	restore()
 	f.expect("all is well again", "steady", "Measured", itself, 90*time.Second)
-	f.announced(announce.MetricsComplete, "")
+	f.announced(hpaevents.MetricsComplete, "")
 }
 
 // announced waits for an Event on the autoscaler, as kubectl describe shows it. The

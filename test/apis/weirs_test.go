@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	explainapi "github.com/weir-metrics/weir/api/explain"
+	"github.com/weir-metrics/weir/api/explainapi"
 )
 
 // newcomerPort is where the first of a test's further weirs serves.

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/internal/payloads"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
+	"github.com/weir-metrics/weir/test/payloads"
 )
 
 const root = "../../testdata/captures"
@@ -84,7 +84,7 @@ func rounds(t *testing.T, scenario string) (list []*round) {
 		if pods, ok := r.read(t, "pods.json"); ok {
 			// Learnt when the answer came; a pod's first sight is settled by
 			// the replay, which knows the earlier rounds.
-			r.facts, err = cluster.FactsFromPods(pods, time.Unix(0, r.meta.Endpoints["pods.json"].End))
+			r.facts, err = informer.FactsFromPods(pods, time.Unix(0, r.meta.Endpoints["pods.json"].End))
 			if err != nil {
 				t.Fatalf("%s: %v", dir, err)
 			}

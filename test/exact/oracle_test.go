@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/simulator"
+	"github.com/weir-metrics/weir/test/simulator"
 )
 
 // The oracle says what could be known. It hears what weir hears, but is told of

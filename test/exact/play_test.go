@@ -10,18 +10,18 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/enrich"
 	"github.com/weir-metrics/weir/processors/identity"
 	"github.com/weir-metrics/weir/processors/rate"
-	"github.com/weir-metrics/weir/simulator"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
+	"github.com/weir-metrics/weir/test/simulator"
 )
 
 type parser interface {
@@ -223,7 +223,7 @@ func (p *play) factsAt(now time.Time) *metric.Facts {
 		}
 		all.Items = append(all.Items, pods.Items...)
 	}
-	facts := cluster.FactsFromList(nil, &all, now)
+	facts := informer.FactsFromList(nil, &all, now)
 	facts.EachPod(func(pod *metric.PodFacts) bool {
 		if _, ok := p.known[pod.UID]; !ok {
 			p.known[pod.UID] = now

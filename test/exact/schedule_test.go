@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-metrics/weir/simulator"
+	"github.com/weir-metrics/weir/test/simulator"
 )
 
 // schedule is what one seed plays.

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/internal/built"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/commands"
 )
 
 // burn uses CPU in a pattern until it is killed: "busy/period" in milliseconds,
@@ -184,21 +184,21 @@ func TestThisMachine(t *testing.T) {
 	defer close(stop)
 
 	began := time.Now()
-	p := built.Start(t, "weir", "run", "--listen=127.0.0.1:0")
+	p := commands.Start(t, "weir", "run", "--listen=127.0.0.1:0")
 	url := p.Address(t)
 	for _, path := range []string{"/healthz", "/livez"} {
 		if _, err := get(url + path); err != nil {
 			t.Error(err)
 		}
 	}
-	built.Eventually(t, 30*time.Second, func() error {
+	commands.Eventually(t, 30*time.Second, func() error {
 		_, err := get(url + "/readyz")
 		return err
 	})
 	t.Logf("ready %.1f s after it was started", time.Since(began).Seconds())
 
 	t.Run("top", func(t *testing.T) {
-		out, err := exec.Command(built.Path(t, "weir"), "top", "cgroups", "--server="+url, "--sort-by=cpu").CombinedOutput()
+		out, err := exec.Command(commands.Path(t, "weir"), "top", "cgroups", "--server="+url, "--sort-by=cpu").CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/internal/built"
 	"github.com/weir-metrics/weir/sources/host/inspect"
+	"github.com/weir-metrics/weir/test/commands"
 )
 
 // pods are a tree of pods' cgroups in the kernel, below a parent of its own: real
@@ -185,7 +185,7 @@ func inspectCgroups(t *testing.T, roots []string, flags ...string) {
 	run := func(args ...string) (string, error) {
 		t.Helper()
 		args = slices.Concat([]string{"inspect", "cgroups", "--root=" + parent, "--pods=" + list}, flags, args)
-		out, err := exec.Command(built.Path(t, "weir"), args...).CombinedOutput()
+		out, err := exec.Command(commands.Path(t, "weir"), args...).CombinedOutput()
 		return string(out), err
 	}
 
@@ -253,7 +253,7 @@ func inspectCgroups(t *testing.T, roots []string, flags ...string) {
 
 	// When the last process has ended, its cgroup can go too.
 	end(sleeper)
-	built.Eventually(t, 10*time.Second, func() error {
+	commands.Eventually(t, 10*time.Second, func() error {
 		if out, err = run("--clean", "--dry-run=false"); err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
 		}

@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/api/wire"
+	"github.com/weir-metrics/weir/api/weirdev"
 )
 
 // burnEnv makes a copy of this test binary burn CPU instead of testing.
@@ -50,7 +50,7 @@ func get(url string) ([]byte, error) {
 // used reads what weir says each node, pod, container or cgroup uses.
 func used(url string, r usage.Resource, query string) (usage.List, error) {
 	var list usage.List
-	body, err := get(url + wire.Path + string(r) + query)
+	body, err := get(url + weirdev.Path + string(r) + query)
 	if err != nil {
 		return list, err
 	}

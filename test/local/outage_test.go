@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/history/promclient"
-	"github.com/weir-metrics/weir/internal/built"
-	"github.com/weir-metrics/weir/internal/promtest"
+	"github.com/weir-metrics/weir/test/commands"
+	"github.com/weir-metrics/weir/test/promtest"
 )
 
 var outage = flag.Duration("outage", 20*time.Second, "how long the receiver of TestOutage is dead")
@@ -29,11 +29,11 @@ func TestOutage(t *testing.T) {
 	const resolution = 5 * time.Second
 	dir, address := t.TempDir(), promtest.Address(t)
 	targets, ca := filepath.Join(dir, "targets"), filepath.Join(dir, "ca.pem")
-	built.Start(t, "weir-simulate", "--nodes=20", "--pods=10", "--containers=2", "--fresh", "--listen-port=0", "--targets-file="+targets, "--ca-file="+ca)
-	built.Eventually(t, 30*time.Second, func() error { _, err := os.Stat(targets); return err })
+	commands.Start(t, "weir-simulate", "--nodes=20", "--pods=10", "--containers=2", "--fresh", "--listen-port=0", "--targets-file="+targets, "--ca-file="+ca)
+	commands.Eventually(t, 30*time.Second, func() error { _, err := os.Stat(targets); return err })
 	const config, receiver = "global: {}\n", "--web.enable-remote-write-receiver"
 	stop, _ := promtest.StartAt(t, address, dir, config, receiver)
-	w := built.Start(t, "weir", "server", "--listen=127.0.0.1:0", "--metric-resolution="+resolution.String(),
+	w := commands.Start(t, "weir", "server", "--listen=127.0.0.1:0", "--metric-resolution="+resolution.String(),
 		"--source=kubelet:?targets=@"+targets+"&ca="+ca, "--sink=remotewrite:http://"+address+"/api/v1/write?flush=1s")
 	server := w.Address(t)
 
@@ -70,7 +70,7 @@ func TestOutage(t *testing.T) {
 		}
 		return total, nil
 	}
-	built.Eventually(t, time.Minute, func() error { _, err := all(); return err })
+	commands.Eventually(t, time.Minute, func() error { _, err := all(); return err })
 
 	stop(syscall.SIGKILL)
 	died := time.Now()
@@ -83,7 +83,7 @@ func TestOutage(t *testing.T) {
 	back := time.Now()
 
 	var sent, stored float64
-	built.Eventually(t, time.Minute, func() error {
+	commands.Eventually(t, time.Minute, func() error {
 		// What was read in the outage is there once something newer is.
 		newest, err := ask(`max(timestamp(weir_node_memory_working_set_bytes))`)
 		if err != nil {

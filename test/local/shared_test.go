@@ -20,13 +20,13 @@ import (
 
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
-	"github.com/weir-metrics/weir/internal/built"
-	"github.com/weir-metrics/weir/internal/promtest"
+	"github.com/weir-metrics/weir/test/commands"
+	"github.com/weir-metrics/weir/test/promtest"
 )
 
 // sharer is a weir server that shares the reading of nodes with others.
 type sharer struct {
-	*built.Process
+	*commands.Process
 	name, local, secure string
 }
 
@@ -41,7 +41,7 @@ func startSharer(t *testing.T, name, kubeconfig, ca string) *sharer {
 		t.Fatal(err)
 	}
 	pod := []string{"POD_NAME=" + name, "POD_NAMESPACE=weir-system", "POD_IP=127.0.0.1"}
-	p := built.StartWith(t, pod, "weir", "server",
+	p := commands.StartWith(t, pod, "weir", "server",
 		"--kubeconfig="+kubeconfig, "--source=kubelet:?ca="+ca, "--metric-resolution="+sharedResolution.String(),
 		"--share-reads", "--listen=127.0.0.1:0", "--secure-port="+port, "--bind-address=127.0.0.1",
 		"--authentication-skip-lookup", "--shutdown-delay-duration=0s", "--log-level=info")
@@ -97,16 +97,16 @@ func TestSharedReads(t *testing.T) {
 	const nodes, pods = 40, 40 * 5
 	dir := t.TempDir()
 	kubeconfig, ca := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "ca.pem")
-	built.Start(t, "weir-simulate", "--nodes=40", "--pods=5", "--containers=2", "--fresh", "--listen-port=0", "--ca-file="+ca,
+	commands.Start(t, "weir-simulate", "--nodes=40", "--pods=5", "--containers=2", "--fresh", "--listen-port=0", "--ca-file="+ca,
 		"--api-server=127.0.0.1:0", "--kubeconfig-file="+kubeconfig)
-	built.Eventually(t, 30*time.Second, func() error { _, err := os.Stat(kubeconfig); return err })
+	commands.Eventually(t, 30*time.Second, func() error { _, err := os.Stat(kubeconfig); return err })
 	a := startSharer(t, "weir-a", kubeconfig, ca)
 	b := startSharer(t, "weir-b", kubeconfig, ca)
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	t.Cleanup(client.CloseIdleConnections)
 
 	for _, s := range []*sharer{a, b} {
-		built.Eventually(t, time.Minute, func() error {
+		commands.Eventually(t, time.Minute, func() error {
 			list, err := s.list(t.Context(), client)
 			if err != nil {
 				return err

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/internal/built"
-	"github.com/weir-metrics/weir/simulator"
+	"github.com/weir-metrics/weir/test/commands"
+	"github.com/weir-metrics/weir/test/simulator"
 )
 
 // TestTwoHundredNodes lets weir server scrape two hundred simulated kubelets, of
@@ -24,12 +24,12 @@ func TestTwoHundredNodes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	targets, ca := filepath.Join(dir, "targets"), filepath.Join(dir, "ca.pem")
-	sim := built.Start(t, "weir-simulate", "--nodes=200", "--pods=10", "--containers=2", "--seed=7", "--listen-port=0",
+	sim := commands.Start(t, "weir-simulate", "--nodes=200", "--pods=10", "--containers=2", "--seed=7", "--listen-port=0",
 		"--truth=127.0.0.1:0", "--targets-file="+targets, "--ca-file="+ca,
 		"--fault=hang node=node-0007", "--fault=garbage node=node-0013")
 	var truth string
 	truthAt := regexp.MustCompile(`http://127\.0\.0\.1:\d+/truth`)
-	built.Eventually(t, 30*time.Second, func() error {
+	commands.Eventually(t, 30*time.Second, func() error {
 		if _, err := os.Stat(targets); err != nil {
 			return err
 		}
@@ -40,13 +40,13 @@ func TestTwoHundredNodes(t *testing.T) {
 		return nil
 	})
 	const resolution = 15 * time.Second
-	p := built.Start(t, "weir", "server", "--listen=127.0.0.1:0", "--metric-resolution="+resolution.String(),
+	p := commands.Start(t, "weir", "server", "--listen=127.0.0.1:0", "--metric-resolution="+resolution.String(),
 		"--source=kubelet:?targets=@"+targets+"&ca="+ca)
 	server := p.Address(t)
 
 	const want = 198 * 10 * 2
 	var list usage.List
-	built.Eventually(t, 90*time.Second, func() (err error) {
+	commands.Eventually(t, 90*time.Second, func() (err error) {
 		if list, err = used(server, usage.Containers, ""); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	apiresize "github.com/weir-metrics/weir/api/resize"
+	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/resize/apply"
 )
@@ -51,7 +51,7 @@ func TestResize(t *testing.T) {
 	w := theWorld
 	const pod = sizes + "/roomy"
 	eventually(t, "weir recommends less for "+pod, 2*time.Minute, func() error {
-		var list apiresize.List
+		var list resizeapi.List
 		out, err := w.weir(t.Context(), "resize", "recommend", pod, history, "-o", "json")
 		if err != nil {
 			return err

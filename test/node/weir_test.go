@@ -16,8 +16,8 @@ import (
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
-	apinode "github.com/weir-metrics/weir/api/node"
-	"github.com/weir-metrics/weir/eviction/report/document"
+	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
 const (
@@ -82,12 +82,12 @@ func (w *world) agent(t *testing.T, dir string, placeholders ...string) {
 
 // report asks weir's server how the node stands with evictions, by way of the API
 // server.
-func (w *world) report(ctx context.Context) (*apinode.Report, error) {
+func (w *world) report(ctx context.Context) (*nodeapi.Report, error) {
 	out, _, err := w.Kubectl(ctx, "get", "--raw", "/apis/weir.dev/v1alpha1/nodes/"+w.Node()+"/eviction")
 	if err != nil {
 		return nil, err
 	}
-	r := &apinode.Report{}
+	r := &nodeapi.Report{}
 	if err := json.Unmarshal([]byte(out), r); err != nil {
 		return nil, fmt.Errorf("read weir's report: %w", err)
 	}
@@ -121,7 +121,7 @@ func (w *world) kubectlWeir(t *testing.T, args ...string) string {
 }
 
 // rankingFor returns what a report says of who would go for a signal.
-func rankingFor(r *apinode.Report, signal string) (*document.Ranking, error) {
+func rankingFor(r *nodeapi.Report, signal string) (*document.Ranking, error) {
 	for _, s := range r.Signals {
 		if s.Name != signal {
 			continue

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/internal/payloads"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
+	"github.com/weir-metrics/weir/test/payloads"
 )
 
 type parser interface {
@@ -97,7 +97,7 @@ func readCapture(t *testing.T, dir string) *capture {
 		t.Fatal(err)
 	}
 	if pods := c.read(t, "pods.json"); pods != nil {
-		if c.facts, err = cluster.FactsFromPods(pods, time.Unix(0, c.times["pods.json"].End)); err != nil {
+		if c.facts, err = informer.FactsFromPods(pods, time.Unix(0, c.times["pods.json"].End)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,13 +10,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/simulator"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
+	"github.com/weir-metrics/weir/test/simulator"
 )
 
 // troubles are what goes wrong in a simulated cluster, %d of its nodes and pods.
@@ -148,7 +148,7 @@ func factsAt(t *testing.T, fleet *simulator.Fleet, known map[metric.PodUID]time.
 		}
 		all.Items = append(all.Items, pods.Items...)
 	}
-	facts := cluster.FactsFromList(nil, &all, now)
+	facts := informer.FactsFromList(nil, &all, now)
 	facts.EachPod(func(pod *metric.PodFacts) bool {
 		if _, ok := known[pod.UID]; !ok {
 			known[pod.UID] = now

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/enrich"
@@ -22,7 +23,6 @@ import (
 	"github.com/weir-metrics/weir/processors/rate"
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/memory"
-	"github.com/weir-metrics/weir/sinks/prometheus"
 )
 
 // weir is a pipeline and its sinks, without a clock.
@@ -93,7 +93,7 @@ func (w *weir) shown() string {
 		fmt.Fprintln(&out, s)
 	}
 	answer := httptest.NewRecorder()
-	prometheus.New(func() prometheus.View { return snapshot }, prometheus.Options{Timestamps: true}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
+	clustermetrics.New(func() clustermetrics.View { return snapshot }, clustermetrics.Options{Timestamps: true}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
 	out.Write(answer.Body.Bytes())
 	return out.String()
 }

@@ -14,17 +14,17 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/enrich"
 	"github.com/weir-metrics/weir/processors/identity"
 	"github.com/weir-metrics/weir/processors/rate"
-	"github.com/weir-metrics/weir/simulator"
-	"github.com/weir-metrics/weir/simulator/seed"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/kubelet"
+	"github.com/weir-metrics/weir/test/simulator"
+	"github.com/weir-metrics/weir/test/simulator/seed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -144,7 +144,7 @@ func (g *stage) learn() *metric.Facts {
 		}
 		pods.Items = append(pods.Items, list.Items...)
 	}
-	return cluster.FactsFromList(&nodes, &pods, g.now)
+	return informer.FactsFromList(&nodes, &pods, g.now)
 }
 
 // round reads every node once, as the manager would.

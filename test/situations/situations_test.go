@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/simulator"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/kubelet"
+	"github.com/weir-metrics/weir/test/simulator"
 )
 
 // situation is what befalls a pod of two containers, app and proxy, or its node;

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/internal/built"
+	"github.com/weir-metrics/weir/test/commands"
 )
 
 // shows waits until a page holds all of these.
 func shows(t *testing.T, url string, want ...string) {
 	t.Helper()
-	built.Eventually(t, 90*time.Second, func() error {
+	commands.Eventually(t, 90*time.Second, func() error {
 		response, err := http.Get(url)
 		if err != nil {
 			return err
@@ -41,7 +41,7 @@ func shows(t *testing.T, url string, want ...string) {
 // starts it.
 func TestThisMachine(t *testing.T) {
 	b := newBrowser(t)
-	url := built.Start(t, "weir", "run", "--listen=127.0.0.1:0").Address(t) + "/ui/"
+	url := commands.Start(t, "weir", "run", "--listen=127.0.0.1:0").Address(t) + "/ui/"
 	shows(t, url, "this machine", "capacity") // a rate is there
 	wide := window{width: 1280, height: 1000}
 	b.open(t, "this-machine", url, wide).has(t, "this machine", "Cgroups of no pod", "capacity")
@@ -54,13 +54,13 @@ func TestSimulated(t *testing.T) {
 	b := newBrowser(t)
 	dir := t.TempDir()
 	targets, ca := filepath.Join(dir, "targets"), filepath.Join(dir, "ca.pem")
-	built.Start(t, "weir-simulate", "--nodes=12", "--pods=10", "--seed=7", "--listen-port=0", "--targets-file="+targets, "--ca-file="+ca,
+	commands.Start(t, "weir-simulate", "--nodes=12", "--pods=10", "--seed=7", "--listen-port=0", "--targets-file="+targets, "--ca-file="+ca,
 		"--fault=hang node=node-0007", "--fault=garbage node=node-0003")
-	built.Eventually(t, 30*time.Second, func() error {
+	commands.Eventually(t, 30*time.Second, func() error {
 		_, err := os.Stat(targets)
 		return err
 	})
-	url := built.Start(t, "weir", "server", "--listen=127.0.0.1:0", "--source=kubelet:?targets=@"+targets+"&ca="+ca).Address(t) + "/ui/"
+	url := commands.Start(t, "weir", "server", "--listen=127.0.0.1:0", "--source=kubelet:?targets=@"+targets+"&ca="+ca).Address(t) + "/ui/"
 	shows(t, url, "NodeTimeout", "NodeBadPayload", "10 of 12", "100 of ") // the others have rates
 	wide := window{width: 1280, height: 1100}
 	b.open(t, "simulated", url, wide).has(t, "10 of 12", `href="?node=node-0007"`, "NodeTimeout", "NodeBadPayload")

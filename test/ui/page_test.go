@@ -13,25 +13,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/eviction/report"
-	"github.com/weir-metrics/weir/internal/town"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
+	"github.com/weir-metrics/weir/test/samplecluster"
 	"github.com/weir-metrics/weir/ui"
 )
 
 // page returns the page of a town.
-func page(w *town.Town) http.Handler {
+func page(w *samplecluster.Town) http.Handler {
 	return ui.New(ui.Options{World: w.World, Points: w.Points, Version: "v0.4.0", Sinks: func() []ui.Sink {
 		return []ui.Sink{
-			{Name: "memory", LastSuccess: town.Noon.Add(-3 * time.Second)},
-			{Name: "log", LastSuccess: town.Noon.Add(-2 * time.Minute), Err: errors.New("write /var/log/weir: no space left on device"), Queued: 12},
+			{Name: "memory", LastSuccess: samplecluster.Noon.Add(-3 * time.Second)},
+			{Name: "log", LastSuccess: samplecluster.Noon.Add(-2 * time.Minute), Err: errors.New("write /var/log/weir: no space left on device"), Queued: 12},
 		}
 	}})
 }
 
 // guarded returns the page of a town whose nodes have agents.
 func guarded(t *testing.T) http.Handler {
-	return ui.New(ui.Options{World: town.Failing(t).World, Eviction: func(_ context.Context, node string) (*report.Report, error) {
-		return town.Pressed(t, node), nil
+	return ui.New(ui.Options{World: samplecluster.Failing(t).World, Eviction: func(_ context.Context, node string) (*evictionreport.Report, error) {
+		return samplecluster.Pressed(t, node), nil
 	}})
 }
 
@@ -52,12 +52,12 @@ func serve(t *testing.T, handlers map[string]http.Handler) (url string) {
 func TestTown(t *testing.T) {
 	b := newBrowser(t)
 	url := serve(t, map[string]http.Handler{
-		"/ui/": page(town.Failing(t)),
+		"/ui/": page(samplecluster.Failing(t)),
 		// As an API server's proxy shows it.
-		"/apis/weir.dev/v1alpha1/ui/": page(town.Well(t)),
-		"/machine/ui/":                page(town.Machine(t)),
-		"/empty/ui/":                  page(town.New(t)),
-		"/huge/ui/":                   page(town.Huge(t, 200)),
+		"/apis/weir.dev/v1alpha1/ui/": page(samplecluster.Well(t)),
+		"/machine/ui/":                page(samplecluster.Machine(t)),
+		"/empty/ui/":                  page(samplecluster.New(t)),
+		"/huge/ui/":                   page(samplecluster.Huge(t, 200)),
 		"/agents/ui/":                 guarded(t),
 	})
 	wide := window{width: 1600, height: 1100}
@@ -116,7 +116,7 @@ func TestComplaintsAreHeard(t *testing.T) {
 func TestComesAgain(t *testing.T) {
 	b := newBrowser(t)
 	asked := make(chan struct{}, 100)
-	h := page(town.Machine(t)) // which is read every 5 s
+	h := page(samplecluster.Machine(t)) // which is read every 5 s
 	url := serve(t, map[string]http.Handler{"/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
 		h.ServeHTTP(w, r)

@@ -11,10 +11,10 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/internal/payloads"
+	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
+	"github.com/weir-metrics/weir/test/payloads"
 )
 
 // TestCaptures judges what a real node had while known things were done to it, by
@@ -105,7 +105,7 @@ func capturedTree(t *testing.T, round string) *Tree {
 
 func capturedPods(t *testing.T, round string, at time.Time) *Pods {
 	t.Helper()
-	facts, err := cluster.FactsFromPods(payloads.Read(t, filepath.Join(round, "pods.json")), at)
+	facts, err := informer.FactsFromPods(payloads.Read(t, filepath.Join(round, "pods.json")), at)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/weir-metrics/weir/internal/transcript"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 func TestCollector(t *testing.T) {

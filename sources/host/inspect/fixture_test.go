@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // fixture is a machine made of plain files: hierarchies of cgroups, and processes.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // TestTranscripts tells what is found on a machine, what is thought of it, and

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // BenchmarkInspect reads and judges a node of 110 pods of three containers in the

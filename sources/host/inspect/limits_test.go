@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/weir-metrics/weir/internal/transcript"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // Programs read limits by these names: weir resize apply compares them with what a

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // scene is a random machine, with what an independent judge must know of it.

@@ -17,9 +17,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/weir-metrics/weir/internal/payloads"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
+	"github.com/weir-metrics/weir/test/payloads"
 )
 
 // TestCaptures reads the cgroups a real node had, and compares with what its kubelet said at that moment.

@@ -14,9 +14,9 @@ import (
 
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/weir-metrics/weir/internal/transcript"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/disk"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // fixture is a machine made of files, of one version of cgroups.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/weir-metrics/weir/internal/transcript"
+	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // TestTranscripts tells what is read of machines made of files. The commands:

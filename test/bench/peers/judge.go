@@ -17,9 +17,9 @@ import (
 	metrics "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/api/wire"
-	"github.com/weir-metrics/weir/simulator"
-	"github.com/weir-metrics/weir/simulator/seed"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/test/simulator"
+	"github.com/weir-metrics/weir/test/simulator/seed"
 )
 
 // podName names a pod.
@@ -105,7 +105,7 @@ func stale(fleet *simulator.Fleet, a answer) (staleness, error) {
 // compared. Served are whole nanocores: what rounding to one explains is no error.
 // metrics-server's windows are whole seconds, within which no rate is exact.
 func exactness(ctx context.Context, fleet *simulator.Fleet, base string, client *http.Client) (worst float64, compared int, err error) {
-	weir, err := wire.NewClient(base, client)
+	weir, err := weirdev.NewClient(base, client)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/weir-metrics/weir/simulator"
-	"github.com/weir-metrics/weir/simulator/seed"
+	"github.com/weir-metrics/weir/test/simulator"
+	"github.com/weir-metrics/weir/test/simulator/seed"
 )
 
 // state is what the process of the kubelets says of itself, a line of JSON each.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-metrics/weir/simulator"
+	"github.com/weir-metrics/weir/test/simulator"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weir-metrics/weir/simulator"
+	"github.com/weir-metrics/weir/test/simulator"
 )
 
 // Shape is the cluster that is measured. A fleet of simulated kubelets is a pure

@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/weir-metrics/weir/internal/cli"
-	"github.com/weir-metrics/weir/simulator"
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/test/cluster/harness"
+	"github.com/weir-metrics/weir/test/simulator"
 )
 
 // A world is the cluster that both programs measure: a control plane, kubelets,

@@ -1,0 +1,203 @@
+package clustermetrics
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
+)
+
+// View is one immutable state of what was measured.
+type View interface {
+	// Each calls do for every entity of a kind, and its parts, with the values
+	// that may be served, until do returns false. A sample is good until do
+	// returns. No entity comes twice.
+	Each(kind metric.Kind, do func(*metric.Sample) bool)
+	// Verdicts yields what stands against numbers that are missing or
+	// doubtful, with the time since which it has stood; those of one node
+	// together.
+	Verdicts() iter.Seq2[metric.Verdict, time.Time]
+}
+
+// chunk is how much is gathered before it is written.
+const chunk = 64 << 10
+
+// exposition is one answer being written. It is used again.
+type exposition struct {
+	out    io.Writer
+	err    error // of the first write that failed
+	buf    []byte
+	tables []*table
+	used   int // of tables
+	counts verdictCount
+
+	timestamps bool
+	series     int
+	limit      int
+	truncated  bool
+}
+
+// write writes all of v that passes the filters.
+func (x *exposition) write(v View, f filters) {
+	for k := range metric.Kind(metric.NumKinds) {
+		if !f.level(k) {
+			continue
+		}
+		x.gather(v, k, f)
+		for _, t := range x.tables[:x.used] {
+			x.families(k, t)
+		}
+		if x.err != nil {
+			return
+		}
+		if x.truncated {
+			x.buf = fmt.Appendf(x.buf, "# weir: stopped at the limit of %d series; ask for less with ?level=, ?metric=, ?namespace= or ?label=\n", x.limit)
+			break
+		}
+	}
+	x.verdicts(v, f)
+	x.gauge("weir_exposition_series", "Series in this exposition.", x.series)
+	truncated := 0
+	if x.truncated {
+		truncated = 1
+	}
+	x.gauge("weir_exposition_truncated", "1 if this exposition stopped at its limit of series.", truncated)
+	x.flush()
+}
+
+// gather fills the tables with the entities of a kind, until the limit.
+func (x *exposition) gather(v View, k metric.Kind, f filters) {
+	x.used = 0
+	x.table(k, "", f)
+	room := x.limit - x.series
+	v.Each(k, func(s *metric.Sample) bool {
+		labels, part := series.LabelsOf(&s.Entity)
+		if !f.entity(&labels) {
+			return true
+		}
+		room -= x.table(k, part, f).add(&labels, s, x.timestamps)
+		// The first series beyond the limit is gathered, so that it shows.
+		return room >= 0 && x.err == nil
+	})
+}
+
+// table returns the table for a kind of part, empty at first.
+func (x *exposition) table(k metric.Kind, part string, f filters) *table {
+	for _, t := range x.tables[:x.used] {
+		if t.part == part {
+			return t
+		}
+	}
+	if x.used == len(x.tables) {
+		x.tables = append(x.tables, new(table))
+	}
+	t := x.tables[x.used]
+	x.used++
+	t.reset(part, f.metrics(k, part))
+	return t
+}
+
+// families writes the families of a table, in the catalogue's order.
+func (x *exposition) families(k metric.Kind, t *table) {
+	for id := range t.columns {
+		c := &t.columns[id]
+		if c.series == 0 || x.truncated {
+			continue
+		}
+		if x.series == x.limit {
+			x.truncated = true
+			return
+		}
+		d := &metric.Catalogue[id]
+		name := series.Name(k, t.part, d)
+		x.header(name, series.Help(k, t.part, d), typeOf(d))
+		for i, v := range c.values {
+			if isAbsent(v) {
+				continue
+			}
+			if x.series == x.limit {
+				x.truncated = true
+				return
+			}
+			x.series++
+			x.buf = append(x.buf, name...)
+			x.buf = append(x.buf, t.row(i)...)
+			x.buf = append(x.buf, ' ')
+			x.buf = appendValue(x.buf, v, d.Unit)
+			if x.timestamps && c.times[i] != 0 {
+				x.buf = append(x.buf, ' ')
+				x.buf = strconv.AppendInt(x.buf, c.times[i], 10)
+			}
+			x.buf = append(x.buf, '\n')
+			if len(x.buf) >= chunk-1024 {
+				if x.flush(); x.err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func typeOf(d *metric.Descriptor) string {
+	if d.Shape == metric.Cumulative {
+		return "counter"
+	}
+	return "gauge"
+}
+
+func (x *exposition) header(name, help, kind string) {
+	x.buf = append(x.buf, "# HELP "...)
+	x.buf = append(x.buf, name...)
+	x.buf = append(x.buf, ' ')
+	x.buf = append(x.buf, help...)
+	x.buf = append(x.buf, "\n# TYPE "...)
+	x.buf = append(x.buf, name...)
+	x.buf = append(x.buf, ' ')
+	x.buf = append(x.buf, kind...)
+	x.buf = append(x.buf, '\n')
+}
+
+func (x *exposition) gauge(name, help string, value int) {
+	x.header(name, help, "gauge")
+	x.buf = fmt.Appendf(x.buf, "%s %d\n", name, value)
+}
+
+func (x *exposition) flush() {
+	if x.err == nil && len(x.buf) > 0 {
+		_, x.err = x.out.Write(x.buf)
+	}
+	x.buf = x.buf[:0]
+}
+
+// appendValue appends v in Prometheus' base unit.
+func appendValue(buf []byte, v float64, u metric.Unit) []byte {
+	factor := u.Prometheus()
+	whole := v == math.Trunc(v) && math.Abs(v) < 1<<53
+	switch {
+	case whole && factor == 1:
+		return strconv.AppendInt(buf, int64(v), 10)
+	case whole && factor == 1e-9 && v >= 0:
+		return appendNano(buf, int64(v))
+	}
+	return strconv.AppendFloat(buf, series.Value(v, u), 'g', -1, 64)
+}
+
+// appendNano appends n billionths, exactly.
+func appendNano(buf []byte, n int64) []byte {
+	buf = strconv.AppendInt(buf, n/1e9, 10)
+	n %= 1e9
+	if n == 0 {
+		return buf
+	}
+	buf = append(buf, '.')
+	for digit := int64(1e8); n > 0; digit /= 10 {
+		buf = append(buf, byte('0'+n/digit))
+		n %= digit
+	}
+	return buf
+}

@@ -1,0 +1,113 @@
+package clustermetrics
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Handler answers scrapes.
+type Handler struct {
+	view      func() View
+	opts      Options
+	running   chan struct{}
+	truncated atomic.Int64
+	// What one answer leaves the next may use.
+	expositions, compressors sync.Pool
+}
+
+// New returns a Handler that shows what view returns at each request; nil means
+// that nothing was measured yet.
+func New(view func() View, o Options) *Handler {
+	o = o.withDefaults()
+	return &Handler{view: view, opts: o, running: make(chan struct{}, o.MaxRequests)}
+}
+
+// Truncated returns how many answers stopped at the limit of series.
+func (h *Handler) Truncated() int64 { return h.truncated.Load() }
+
+// ServeHTTP answers one scrape. Query parameters narrow what is shown; see
+// Options. It answers 400 to what it does not understand, and 503 before the
+// first round and to more requests at once than Options.MaxRequests.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed: use GET", http.StatusMethodNotAllowed)
+		return
+	}
+	asked := Options{Timestamps: h.opts.Timestamps, MaxSeries: h.opts.MaxSeries}
+	if err := asked.read(r.URL.Query()); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	select {
+	case h.running <- struct{}{}:
+		defer func() { <-h.running }()
+	default:
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, fmt.Sprintf("%d requests are being answered already", h.opts.MaxRequests), http.StatusServiceUnavailable)
+		return
+	}
+	view := h.view()
+	if view == nil {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "nothing was measured yet", http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	w.Header().Set("Vary", "Accept-Encoding")
+	if r.Method == http.MethodHead {
+		return
+	}
+	x, _ := h.expositions.Get().(*exposition)
+	if x == nil {
+		x = new(exposition)
+	}
+	defer h.expositions.Put(x)
+	var out io.Writer = w
+	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z, _ := h.compressors.Get().(*gzip.Writer)
+		if z == nil {
+			z, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for levels there are not
+		}
+		z.Reset(w)
+		defer func() {
+			// An error here or below is the reader's, who has gone: there is nobody to tell.
+			_ = z.Close()
+			z.Reset(nil)
+			h.compressors.Put(z)
+		}()
+		out = z
+	}
+	x.out, x.err, x.buf = out, nil, x.buf[:0]
+	x.series, x.truncated = 0, false
+	x.timestamps, x.limit = asked.Timestamps, min(asked.MaxSeries, h.opts.MaxSeries)
+	x.write(view, filters{&h.opts.Filter, &asked.Filter})
+	x.out = nil
+	if x.truncated {
+		h.truncated.Add(1)
+	}
+}
+
+// acceptsGzip reports whether an Accept-Encoding header allows gzip.
+func acceptsGzip(header string) bool {
+	for encoding := range strings.SplitSeq(header, ",") {
+		name, params, _ := strings.Cut(encoding, ";")
+		if name = strings.TrimSpace(name); name != "gzip" && name != "*" {
+			continue
+		}
+		_, q, weighted := strings.Cut(params, "q=")
+		if !weighted {
+			return true
+		}
+		weight, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+		return err == nil && weight > 0
+	}
+	return false
+}

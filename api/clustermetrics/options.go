@@ -1,0 +1,103 @@
+package clustermetrics
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/weir-metrics/weir/metric/series"
+)
+
+// Options say what is shown. The zero Options means the defaults. Query
+// parameters of a request may show fewer series than that, never more, and may
+// turn timestamps on or off.
+type Options struct {
+	// Timestamps adds to each series when the node read it. Default: none, and
+	// Prometheus takes the time of its scrape, which lets it see at once when
+	// a series ends; with timestamps it takes five minutes.
+	Timestamps bool
+	// Filter says which series are shown. Default: all.
+	series.Filter
+	// MaxSeries bounds one exposition. Beyond, it stops with a comment, and
+	// weir_exposition_truncated is 1. Default 5,000,000.
+	MaxSeries int
+	// MaxRequests bounds how many requests are answered at once; others get
+	// status 503. Default 4.
+	MaxRequests int
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxSeries <= 0 {
+		o.MaxSeries = 5_000_000
+	}
+	if o.MaxRequests <= 0 {
+		o.MaxRequests = 4
+	}
+	return o
+}
+
+// known are the options and query parameters, and knownOnlyHere the options a
+// request cannot set.
+const (
+	known         = "label, level, limit, metric, namespace, timestamps"
+	knownOnlyHere = "requests"
+)
+
+// ParseOptions reads what follows "prometheus:" in
+// --sink=prometheus:[?OPTIONS], for instance
+// "?timestamps=true&level=pod,node&metric=cpu_*&limit=100000". Lists are
+// separated by commas; * in a pattern stands for any text, ? for one
+// character. label=node=worker-* may be repeated.
+func ParseOptions(spec string) (Options, error) {
+	var o Options
+	config, query, _ := strings.Cut(spec, "?")
+	if config != "" {
+		return o, fmt.Errorf("sink prometheus takes no configuration, got %q: write prometheus:?level=pod", config)
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return o, fmt.Errorf("parse options of sink prometheus: %w", err)
+	}
+	if v := values.Get("requests"); v != "" {
+		if o.MaxRequests, err = positive(v); err != nil {
+			return o, fmt.Errorf("parse option requests of sink prometheus: %w", err)
+		}
+	}
+	values.Del("requests")
+	if err := o.read(values); err != nil {
+		return o, fmt.Errorf("sink prometheus: %w", err)
+	}
+	return o, nil
+}
+
+// read sets what both options and requests can say.
+func (o *Options) read(values url.Values) error {
+	for name, given := range values {
+		var err error
+		last := given[len(given)-1]
+		switch name {
+		case "timestamps":
+			o.Timestamps, err = strconv.ParseBool(last)
+		case "limit":
+			o.MaxSeries, err = positive(last)
+		default:
+			var ours bool
+			if ours, err = o.Set(name, given); !ours {
+				return fmt.Errorf("no option is called %q: there are %s; and, for the sink alone, %s", name, known, knownOnlyHere)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("parse %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func positive(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err == nil && n <= 0 {
+		err = fmt.Errorf("%d is not above 0", n)
+	}
+	return n, err
+}

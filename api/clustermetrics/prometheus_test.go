@@ -1,0 +1,353 @@
+package clustermetrics
+
+import (
+	"bytes"
+	"compress/gzip"
+	"flag"
+	"io"
+	"iter"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+
+// samples is a View of what a test says.
+type samples []metric.Sample
+
+func (all samples) Each(kind metric.Kind, do func(*metric.Sample) bool) {
+	for i := range all {
+		if all[i].Entity.Kind == kind && !do(&all[i]) {
+			return
+		}
+	}
+}
+
+func (all samples) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
+	return func(func(metric.Verdict, time.Time) bool) {}
+}
+
+func (all *samples) add(e metric.Entity, values map[metric.ID]float64) *metric.Sample {
+	s := metric.Sample{Entity: e}
+	for id, v := range values {
+		s.Values.Set(id, v)
+		g := id.Describe().Group
+		s.Times[g], s.Reasons[g] = 1767323045123456789, metric.Measured
+		s.Rates[g] = metric.Window{End: 1767323044000000000, Length: 15e9}
+	}
+	*all = append(*all, s)
+	return &(*all)[len(*all)-1]
+}
+
+// small is a cluster with one of each kind, and names that are hard to write.
+func small() *samples {
+	all := new(samples)
+	node := metric.Entity{Kind: metric.Node, Node: "n1"}
+	pod := metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web-0"}
+	app, side := pod, pod
+	app.Kind, app.Name = metric.Container, "app"
+	side.Kind, side.Name = metric.Container, "side"
+	system := metric.Entity{Kind: metric.System, Node: "n1", Name: `/a "quoted"\path` + "\nof two lines \xff"}
+	all.add(metric.Entity{Kind: metric.Cluster}, map[metric.ID]float64{metric.CPUUsageRate: 1.5e9})
+	all.add(metric.Entity{Kind: metric.Namespaced, Namespace: "shop"}, map[metric.ID]float64{metric.CPUUsageRate: 1e9 / 3.0})
+	all.add(node, map[metric.ID]float64{metric.CPUUsage: 123456789012345678, metric.CPUUsageRate: 250000001, metric.NetworkRx: 1000, metric.CPUNodeReservation: 0.25})
+	eth0, eth1 := node, node
+	eth0.Part, eth1.Part = "interface:eth0", "interface:eth1"
+	all.add(eth0, map[metric.ID]float64{metric.NetworkRx: 600})
+	all.add(eth1, map[metric.ID]float64{metric.NetworkRx: 400})
+	odd := node
+	odd.Part = "what-ever"
+	all.add(odd, map[metric.ID]float64{metric.FilesystemUsage: 1})
+	all.add(system, map[metric.ID]float64{metric.MemoryWorkingSet: 4096, metric.Uptime: 90e9})
+	all.add(pod, map[metric.ID]float64{metric.CPUUsage: 1500000000, metric.MemoryWorkingSet: 1 << 40})
+	other := metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "bank", Pod: "db-0"}
+	all.add(other, map[metric.ID]float64{metric.MemoryWorkingSet: 0})
+	data := pod
+	data.Part = "volume:data"
+	all.add(data, map[metric.ID]float64{metric.FilesystemUsage: 12345})
+	all.add(app, map[metric.ID]float64{metric.CPUUsageRate: 1, metric.CPUPressureSomeRate: 0.001})
+	all.add(side, map[metric.ID]float64{metric.CPUPressureSomeRate: 1e-7, metric.Uptime: 0.5})
+	return all
+}
+
+func handler(v View, o Options) *Handler { return New(func() View { return v }, o) }
+
+func get(t *testing.T, h http.Handler, query string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, "/metrics/cluster"+query, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestExposition(t *testing.T) {
+	for name, c := range map[string]struct {
+		o     Options
+		query string
+	}{
+		"all":        {},
+		"timestamps": {o: Options{Timestamps: true}, query: "?level=node,pod"},
+		"truncated":  {o: Options{MaxSeries: 5}},
+		"narrowed":   {o: Options{Filter: series.Filter{Namespaces: []string{"sh*"}}}, query: "?level=pod&level=container&metric=cpu_*,memory/*&label=container=app"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := get(t, handler(small(), c.o), c.query)
+			if w.Code != http.StatusOK {
+				t.Fatalf("status: got %d: %s", w.Code, w.Body)
+			}
+			file := filepath.Join("testdata", name+".txt")
+			if *rewrite {
+				if err := os.WriteFile(file, w.Body.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), w.Body.String()); diff != "" {
+				t.Errorf("%s (-want +got; go test -rewrite if it should change):\n%s", file, diff)
+			}
+		})
+	}
+}
+
+// whole has every catalogue metric of every kind that has it, and of parts,
+// with a value of its own for each.
+func whole() *samples {
+	all := new(samples)
+	for k := range metric.Kind(metric.NumKinds) {
+		for _, part := range []string{"", "device:/dev/sda", "interface:eth0", "volume:data", "accelerator:0"} {
+			for _, n := range []string{"a", "b"} {
+				e := metric.Entity{Kind: k, Part: part}
+				switch k {
+				case metric.Cluster:
+					if part != "" || n == "b" {
+						continue
+					}
+				case metric.Namespaced:
+					e.Namespace = metric.Namespace(n)
+				case metric.Node:
+					e.Node = metric.NodeName(n)
+				default:
+					e.Node, e.Name = "n", n
+					if k != metric.System {
+						e.Namespace, e.Pod = "ns", metric.PodName(n)
+					}
+				}
+				values := map[metric.ID]float64{}
+				for i := range metric.Catalogue {
+					if d := &metric.Catalogue[i]; d.Levels.Has(k) {
+						values[d.ID] = float64(len(*all)+1)*1e9 + float64(i) + 0.5
+					}
+				}
+				all.add(e, values)
+			}
+		}
+	}
+	return all
+}
+
+// Prometheus' own parser reads the same values, and its linter (promtool check
+// metrics) has nothing to say.
+func TestParsesAndLints(t *testing.T) {
+	view := whole()
+	w := get(t, handler(view, Options{}), "")
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(w.Body.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for name, f := range families {
+		for _, m := range f.Metric {
+			key := name
+			for _, l := range m.Label {
+				key += "," + l.GetName() + "=" + l.GetValue()
+			}
+			if _, twice := got[key]; twice {
+				t.Errorf("%s comes twice", key)
+			}
+			switch f.GetType() {
+			case dto.MetricType_COUNTER:
+				got[key] = m.Counter.GetValue()
+			case dto.MetricType_GAUGE:
+				got[key] = m.Gauge.GetValue()
+			default:
+				t.Errorf("%s is a %v", name, f.GetType())
+			}
+		}
+	}
+	total := 0
+	for i := range *view {
+		s := &(*view)[i]
+		labels, part := series.LabelsOf(&s.Entity)
+		for id, v := range s.Values.All() {
+			total++
+			d := id.Describe()
+			key := series.Name(s.Entity.Kind, part, d)
+			if f := families[key]; f == nil {
+				t.Errorf("no family %s", key)
+			} else if counter := f.GetType() == dto.MetricType_COUNTER; counter != (d.Shape == metric.Cumulative) {
+				t.Errorf("%s is %v, which is %v", key, f.GetType(), d.Shape)
+			}
+			for _, p := range labels.All() {
+				key += "," + p.Name + "=" + p.Value
+			}
+			want := v * d.Unit.Prometheus()
+			if g, ok := got[key]; !ok || math.Abs(g-want) > 1e-15*want {
+				t.Errorf("%s: got %v %v, want %v", key, g, ok, want)
+			}
+		}
+	}
+	for key := range got {
+		if strings.HasPrefix(key, verdictsFamily+",") { // has tests of its own
+			delete(got, key)
+		}
+	}
+	if got, want := len(got), total+2; got != want {
+		t.Errorf("got %d series, want %d", got, want)
+	}
+	problems, err := promlint.New(bytes.NewReader(w.Body.Bytes())).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("lint: %s: %s", p.Metric, p.Text)
+	}
+}
+
+func TestAnyNameParses(t *testing.T) {
+	for _, name := range []string{``, `"`, `\`, "\n", `\n`, `a="b",c`, "é", "\xff\xfe", "}", "# HELP"} {
+		all := new(samples)
+		all.add(metric.Entity{Kind: metric.System, Node: "n", Name: name}, map[metric.ID]float64{metric.CPUUsage: 1})
+		w := get(t, handler(all, Options{}), "")
+		parser := expfmt.NewTextParser(model.LegacyValidation)
+		families, err := parser.TextToMetricFamilies(w.Body)
+		if err != nil {
+			t.Errorf("%q: %v", name, err)
+			continue
+		}
+		got := families["weir_system_cpu_usage_seconds_total"].Metric[0].Label[1].GetValue()
+		if want := strings.ToValidUTF8(name, "\uFFFD"); got != want && name != "\xff\xfe" {
+			t.Errorf("%q: got %q", name, got)
+		}
+	}
+}
+
+func TestGzip(t *testing.T) {
+	h := handler(small(), Options{})
+	plain := get(t, h, "").Body.String()
+	for range 2 { // the second uses the first one's compressor
+		w := get(t, h, "", "Accept-Encoding", "deflate, gzip;q=0.5")
+		z, err := gzip.NewReader(w.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(z)
+		if err != nil || string(text) != plain {
+			t.Errorf("got %q, %v; want what goes uncompressed", text, err)
+		}
+	}
+	if got := get(t, h, "", "Accept-Encoding", "gzip;q=0").Header().Get("Content-Encoding"); got != "" {
+		t.Errorf("encoding although refused: got %q", got)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	h := handler(small(), Options{})
+	for query, want := range map[string]string{
+		"?colour=red":     `no option is called "colour": there are label, level, limit, metric, namespace, timestamps; and, for the sink alone, requests` + "\n",
+		"?level=planet":   `parse level: no level is called "planet": there are cluster, namespace, node, system, pod, container` + "\n",
+		"?limit=0":        "parse limit: 0 is not above 0\n",
+		"?label=node":     "parse label: \"node\" is no label=pattern, such as node=worker-*\n",
+		"?timestamps=now": "parse timestamps: strconv.ParseBool: parsing \"now\": invalid syntax\n",
+	} {
+		if w := get(t, h, query); w.Code != http.StatusBadRequest || w.Body.String() != want {
+			t.Errorf("%s: got %d %q, want 400 %q", query, w.Code, w.Body, want)
+		}
+	}
+	if w := get(t, New(func() View { return nil }, Options{}), ""); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("before the first round: got %d, want 503", w.Code)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
+	if w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: got %d, want 405", w.Code)
+	}
+}
+
+// A request cannot see more than the sink's options show.
+func TestRequestOnlyNarrows(t *testing.T) {
+	h := handler(small(), Options{Filter: series.Filter{Levels: []metric.Kind{metric.Node}}, MaxSeries: 3})
+	body := get(t, h, "?level=pod&limit=100").Body.String()
+	if strings.Contains(body, "weir_pod") || strings.Contains(body, "weir_node") {
+		t.Errorf("got %s", body)
+	}
+	if body := get(t, h, "?limit=100").Body.String(); !strings.Contains(body, "weir_exposition_series 3\n") {
+		t.Errorf("limit: got %s, want 3 series", body)
+	}
+	if got := h.Truncated(); got != 1 {
+		t.Errorf("truncated: got %d, want 1", got)
+	}
+}
+
+func TestBusy(t *testing.T) {
+	var h *Handler
+	inner := 0
+	h = New(func() View { inner = get(t, h, "").Code; return small() }, Options{MaxRequests: 1})
+	if w := get(t, h, ""); w.Code != http.StatusOK || inner != http.StatusServiceUnavailable {
+		t.Errorf("got %d, and a second at once %d; want 200 and 503", w.Code, inner)
+	}
+}
+
+func TestAppendValue(t *testing.T) {
+	for _, v := range []float64{0, 1, 5, 1e8, 123456789, 999999999, 1e9, 1000000001, 1<<53 - 1, 1e17, 0.5, 250e6 + 1.0/3, -3e9} {
+		got := string(appendValue(nil, v, metric.Nanocores))
+		want := v / 1e9
+		if f, err := strconv.ParseFloat(got, 64); err != nil || f != want {
+			t.Errorf("%v nanocores: got %s, want %v", v, got, want)
+		}
+	}
+}
+
+func TestParseOptions(t *testing.T) {
+	got, err := ParseOptions("?timestamps=true&levels=pod,node&metric=cpu_*&namespace=a&label=node%3Dworker-*&limit=7&requests=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Options{
+		Timestamps: true, MaxSeries: 7, MaxRequests: 2,
+		Filter: series.Filter{
+			Levels: []metric.Kind{metric.Pod, metric.Node}, Metrics: []string{"cpu_*"}, Namespaces: []string{"a"},
+			Labels: map[string]string{"node": "worker-*"},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+	for _, spec := range []string{"?x=1", "there?limit=1", "?requests=-1", "?limit=a"} {
+		if _, err := ParseOptions(spec); err == nil {
+			t.Errorf("ParseOptions(%q): no error", spec)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package clustermetrics
+
+import (
+	"strconv"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
+)
+
+// verdictsFamily is the one family that is not of the catalogue: of how many
+// entities a number is missing or in doubt, and why.
+const verdictsFamily = "weir_verdicts"
+
+// verdictLevels are the kinds whose series are there even while nothing stands
+// against any number. Dashboards and alerts can then tell "none" from "nobody
+// answers", and changes() sees the first one come.
+var verdictLevels = [...]metric.Kind{metric.Node, metric.Pod, metric.Container}
+
+// verdictCount counts entities by reason, each once for a reason however many
+// groups, instances and sources it concerns. It is used again by the next
+// answer.
+type verdictCount struct {
+	node metric.NodeName
+	seen map[judged]struct{} // of node alone, so that it stays small
+	of   [metric.NumKinds][metric.NumReasons]int
+}
+
+type judged struct {
+	entity metric.Entity
+	reason metric.Reason
+}
+
+func (c *verdictCount) reset() {
+	clear(c.seen)
+	c.node = ""
+	c.of = [metric.NumKinds][metric.NumReasons]int{}
+}
+
+// add counts v, if it is about a whole entity's CPU or memory.
+func (c *verdictCount) add(v *metric.Verdict) {
+	if v.Entity.Node != c.node {
+		clear(c.seen)
+		c.node = v.Entity.Node
+	}
+	key := judged{v.Entity, v.Reason}
+	if _, counted := c.seen[key]; counted {
+		return
+	}
+	if c.seen == nil {
+		c.seen = map[judged]struct{}{}
+	}
+	c.seen[key] = struct{}{}
+	c.of[v.Entity.Kind][v.Reason]++
+}
+
+// tells reports whether v says that a whole entity's CPU or memory is missing or
+// in doubt.
+func tells(v *metric.Verdict) bool {
+	return (v.Group == metric.CPU || v.Group == metric.Memory) && v.Entity.Part == "" &&
+		v.Reason.Layer() != metric.LayerNone && int(v.Entity.Kind) < metric.NumKinds && int(v.Reason) < metric.NumReasons
+}
+
+// stands reports whether r is a reason that entities of kind k can have: a node
+// is no run of anything and has no containers.
+func stands(r metric.Reason, k metric.Kind) bool {
+	switch r.Layer() {
+	case metric.LayerNone:
+		return false
+	case metric.LayerLife, metric.LayerIdentity:
+		return k != metric.Node
+	case metric.LayerPod:
+		return k == metric.Pod
+	}
+	return true
+}
+
+// verdicts writes weir_verdicts{reason,level} of the entities that pass the
+// filters. Its series are few and do not count towards the limit.
+func (x *exposition) verdicts(v View, f filters) {
+	if !f.verdicts() {
+		return
+	}
+	c := &x.counts
+	c.reset()
+	for verdict := range v.Verdicts() {
+		if !tells(&verdict) || !f.level(verdict.Entity.Kind) {
+			continue
+		}
+		if labels, _ := series.LabelsOf(&verdict.Entity); f.entity(&labels) {
+			c.add(&verdict)
+		}
+	}
+	steady := [metric.NumKinds]bool{}
+	if f.wide() {
+		for _, k := range verdictLevels {
+			steady[k] = f.level(k)
+		}
+	}
+	x.header(verdictsFamily, "Entities whose CPU or memory is missing or in doubt, by reason (docs/reasons.md); each once for a reason.", "gauge")
+	for k := range c.of {
+		for r, n := range c.of[k] {
+			if n == 0 && (!steady[k] || !stands(metric.Reason(r), metric.Kind(k))) {
+				continue
+			}
+			x.buf = append(x.buf, verdictsFamily...)
+			x.buf = append(x.buf, `{reason="`...)
+			x.buf = append(x.buf, metric.Reason(r).String()...)
+			x.buf = append(x.buf, `",level="`...)
+			x.buf = append(x.buf, metric.Kind(k).String()...)
+			x.buf = append(x.buf, `"} `...)
+			x.buf = strconv.AppendInt(x.buf, int64(n), 10)
+			x.buf = append(x.buf, '\n')
+		}
+	}
+}

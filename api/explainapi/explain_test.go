@@ -1,0 +1,335 @@
+package explainapi
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// fixed is a View of what a test put in it.
+type fixed struct{ samples []*metric.Sample }
+
+func (f *fixed) Lookup(e metric.Entity) (*metric.Sample, bool) {
+	i := slices.IndexFunc(f.samples, func(s *metric.Sample) bool {
+		return s.Entity == e || e.Node == "" && s.Entity.Kind == e.Kind && s.Entity.PodRef() == e.PodRef() && s.Entity.Name == e.Name
+	})
+	if i < 0 {
+		return nil, false
+	}
+	return f.samples[i], true
+}
+
+func (f *fixed) Pod(ref metric.PodRef) (pod *metric.Sample, containers []*metric.Sample) {
+	for _, s := range f.samples {
+		switch {
+		case s.Entity.PodRef() != ref:
+		case s.Entity.Kind == metric.Pod:
+			pod = s
+		default:
+			containers = append(containers, s)
+		}
+	}
+	return pod, containers
+}
+
+func (f *fixed) Samples(kind metric.Kind) iter.Seq[*metric.Sample] {
+	return func(yield func(*metric.Sample) bool) {
+		for _, s := range f.samples {
+			if s.Entity.Kind == kind && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+func (f *fixed) EachOn(node metric.NodeName, kind metric.Kind, do func(*metric.Sample) bool) {
+	for s := range f.Samples(kind) {
+		if s.Entity.Node == node && !do(s) {
+			return
+		}
+	}
+}
+
+func (f *fixed) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
+	return func(func(metric.Verdict, time.Time) bool) {}
+}
+
+func (f *fixed) VerdictsOn(metric.NodeName) iter.Seq2[metric.Verdict, time.Time] { return f.Verdicts() }
+
+func measured(e metric.Entity) *metric.Sample {
+	s := &metric.Sample{Entity: e}
+	s.Values.Set(metric.CPUUsageRate, 250e6)
+	s.Values.Set(metric.MemoryWorkingSet, 180<<20)
+	s.Times[metric.CPU], s.Times[metric.Memory] = noon.UnixNano(), noon.UnixNano()
+	s.Rates[metric.CPU] = metric.Window{End: noon.UnixNano(), Length: 15 * time.Second}
+	s.Reasons[metric.CPU], s.Reasons[metric.Memory] = metric.Measured, metric.Measured
+	return s
+}
+
+// village is a node with a pod that is measured, and a pod that waits for a node.
+func village() *explain.World {
+	var facts *metric.Facts
+	facts = facts.With(metric.FactsChange{Synced: true, At: noon, Nodes: []*metric.NodeFacts{{Name: "n1"}}, Pods: []*metric.PodFacts{
+		{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: metric.Running,
+			Containers: []metric.ContainerFacts{{Name: "app", State: metric.Live}}},
+		{PodRef: metric.PodRef{Namespace: "bank", Name: "vault"}, Phase: metric.Pending},
+	}})
+	return &explain.World{Now: noon, Facts: facts, View: &fixed{samples: []*metric.Sample{
+		measured(metric.Entity{Kind: metric.Node, Node: "n1"}),
+		measured(metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web"}),
+		measured(metric.Entity{Kind: metric.Container, Node: "n1", Namespace: "shop", Pod: "web", Name: "app"}),
+	}}}
+}
+
+func serve(t *testing.T, w *explain.World) *httptest.Server {
+	t.Helper()
+	h := NewHandler(Options{World: func() *explain.World { return w }})
+	mux := http.NewServeMux()
+	for _, path := range Paths() {
+		mux.Handle(path, h)
+	}
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// The client reads what the handler wrote, which is what the world answers.
+func TestThereAndBack(t *testing.T) {
+	w := village()
+	c := client(t, serve(t, w).URL, nil)
+	same := func(what string, want, got any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		} else if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	web := metric.PodRef{Namespace: "shop", Name: "web"}
+	pod, ok := w.Pod(web)
+	got, err := c.Pod(t.Context(), web)
+	same("pod", &pod, got, err)
+	container, ok2 := w.Container(web, "app")
+	got, err = c.Container(t.Context(), web, "app")
+	same("container", &container, got, err)
+	node, ok3 := w.Node("n1")
+	got, err = c.Node(t.Context(), "n1")
+	same("node", &node, got, err)
+	bank, ok4 := w.Namespace("bank")
+	report, err := c.Missing(t.Context(), "bank")
+	same("namespace", &bank, report, err)
+	all := w.Missing()
+	report, err = c.Missing(t.Context(), "")
+	same("cluster", &all, report, err)
+	if !ok || !ok2 || !ok3 || !ok4 || pod.Kind != "pod" || !pod.Findings[0].Served {
+		t.Errorf("the world answers too little: pod %v %+v, container %v, node %v, namespace %v", ok, pod, ok2, ok3, ok4)
+	}
+}
+
+// Every answer says what it is.
+func TestKinds(t *testing.T) {
+	srv := serve(t, village())
+	for path, want := range map[string]string{
+		"namespaces/shop/pods/web/explanation":               "PodExplanation",
+		"namespaces/shop/pods/web/explanation?container=app": "ContainerExplanation",
+		"nodes/n1/explanation?timeout=5s":                    "NodeExplanation",
+		"missing?limit=500":                                  "MissingReport",
+		"namespaces/bank/missing":                            "MissingReport",
+		"namespaces/bank/pods/nope/explanation":              "Status",
+	} {
+		resp, err := http.Get(srv.URL + weirdev.Path + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var is struct{ APIVersion, Kind string }
+		if err := json.NewDecoder(resp.Body).Decode(&is); err != nil || is.Kind != want || want != "Status" && is.APIVersion != "weir.dev/v1alpha1" {
+			t.Errorf("%s: got %+v, %v; want a %s", path, is, err, want)
+		}
+		if got := resp.Header.Get("Cache-Control"); got != "no-store" {
+			t.Errorf("%s: Cache-Control is %q", path, got)
+		}
+	}
+}
+
+// A problem says what is wrong, what to do, and in Kubernetes' words which it is.
+func TestProblems(t *testing.T) {
+	var unsynced *metric.Facts
+	unsynced = unsynced.With(metric.FactsChange{})
+	alone := village()
+	alone.Facts = nil
+	for name, test := range map[string]struct {
+		world        *explain.World
+		method, path string
+		status       int
+		message      string
+		hint         string
+	}{
+		"pod":         {village(), "GET", "namespaces/shop/pods/wbe/explanation", 404, "weir knows no pod shop/wbe", "Neither the API server nor any node speaks of it. Is it in another namespace?"},
+		"container":   {village(), "GET", "namespaces/shop/pods/web/explanation?container=ap", 404, "weir knows no container ap of pod shop/web", "The pod has app."},
+		"node":        {village(), "GET", "nodes/n2/explanation", 404, "weir knows no node n2", "Neither the API server nor any node speaks of it. Is the name right?"},
+		"no cluster":  {alone, "GET", "nodes/n2/explanation", 404, "weir knows no node n2", "No node that is read speaks of it, and there is no API server to ask. Is the name right?"},
+		"namespace":   {village(), "GET", "namespaces/x/missing", 404, "weir knows no pod in namespace x", "Neither the API server nor any node speaks of it. Is the name right?"},
+		"parameter":   {village(), "GET", "missing?container=app", 400, `unknown parameter "container"`, "Only container, of a pod, is known."},
+		"twice":       {village(), "GET", "namespaces/shop/pods/web/explanation?container=a&container=b", 400, "container names one container", "Leave it out for the whole pod."},
+		"method":      {village(), "POST", "missing", 405, "an explanation cannot be changed", "GET it."},
+		"too early":   {&explain.World{Now: noon}, "GET", "missing", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},
+		"not synced":  {&explain.World{Now: noon, Facts: unsynced}, "GET", "missing", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},
+		"too early 2": {&explain.World{Now: noon}, "GET", "nodes/n1/explanation", 503, "nothing has been measured yet", "Ask again in a few seconds; weir's /readyz says what is waited for."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			NewHandler(Options{World: func() *explain.World { return test.world }}).ServeHTTP(w, httptest.NewRequest(test.method, weirdev.Path+test.path, nil))
+			var got struct {
+				Kind, APIVersion, Status, Reason, Message, Hint string
+				Code                                            int
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+				t.Fatalf("%v: %s", err, w.Body)
+			}
+			want := got
+			want.Kind, want.APIVersion, want.Status, want.Code, want.Message, want.Hint = "Status", "v1", "Failure", test.status, test.message, test.hint
+			want.Reason = strings.ReplaceAll(http.StatusText(test.status), " ", "") // as Kubernetes calls them
+			if diff := cmp.Diff(want, got); diff != "" || w.Code != test.status {
+				t.Errorf("status %d (-want +got):\n%s", w.Code, diff)
+			}
+		})
+	}
+}
+
+// Before anything was read, what the API server says is explained.
+func TestExplainsBeforeTheFirstRead(t *testing.T) {
+	w := village()
+	w.View = nil
+	c := client(t, serve(t, w).URL, nil)
+	e, err := c.Pod(t.Context(), metric.PodRef{Namespace: "bank", Name: "vault"})
+	if err != nil || len(e.Findings) == 0 || e.Findings[0].Reason != "PodPending" {
+		t.Errorf("a pending pod: got %+v, %v; want PodPending", e, err)
+	}
+	if _, err := c.Missing(t.Context(), ""); err != nil {
+		t.Errorf("what is missing: %v", err)
+	}
+}
+
+func TestClientPassesOnWhatIsWrong(t *testing.T) {
+	for name, test := range map[string]struct {
+		status int
+		body   string
+		want   string
+	}{
+		"kubernetes":   {404, `{"kind":"Status","message":"pods.weir.dev is forbidden"}`, "pods.weir.dev is forbidden"},
+		"a page":       {502, "<html>", "502 Bad Gateway"},
+		"text":         {503, "service unavailable\n", "service unavailable"},
+		"someone else": {200, `{"kind":"List","apiVersion":"v1"}`, "read the answer about pod shop/web: a List of v1 is no explanation of weir.dev/v1alpha1"},
+		"no JSON":      {200, `hello`, "read the answer about pod shop/web: invalid character 'h' looking for beginning of value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(test.status)
+				io.WriteString(w, test.body)
+			}))
+			defer srv.Close()
+			c := client(t, srv.URL, srv.Client())
+			if _, err := c.Pod(t.Context(), metric.PodRef{Namespace: "shop", Name: "web"}); err == nil || err.Error() != test.want {
+				t.Errorf("got error %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+// A name that a path would swallow is not asked for.
+func TestClientRefusesWhatIsNoName(t *testing.T) {
+	c := client(t, "http://127.0.0.1:1/proxy", nil)
+	for _, name := range []metric.PodName{"", ".", ".."} {
+		if _, err := c.Pod(t.Context(), metric.PodRef{Namespace: "shop", Name: name}); err == nil || !strings.Contains(err.Error(), "nothing can be called") {
+			t.Errorf("pod %q: got %v, want a refusal", name, err)
+		}
+	}
+}
+
+func TestParseRequestRefuses(t *testing.T) {
+	f := func(status int, targets ...string) {
+		t.Helper()
+		for _, target := range targets {
+			u, err := url.Parse("http://weir" + target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := ParseRequest(&http.Request{URL: u})
+			var p *weirdev.Problem
+			if !errors.As(err, &p) || p.Status != status || status == http.StatusNotFound && p.Hint == "" {
+				t.Errorf("%s: got %+v, %#v; want status %d", target, got, err, status)
+			}
+		}
+	}
+	f(http.StatusNotFound, "/missing", weirdev.Path, weirdev.Path+"missing/", weirdev.Path+"%6Dissing", weirdev.Path+"nodes/explanation", weirdev.Path+"nodes//explanation", weirdev.Path+"nodes/../explanation",
+		weirdev.Path+"namespaces/shop/pods/web", weirdev.Path+"namespaces/shop/pods/web/explanation/x", weirdev.Path+"namespaces/%2E%2E/pods/web/explanation", weirdev.Path+"pods/web/explanation")
+	f(http.StatusBadRequest, weirdev.Path+"missing?a", weirdev.Path+"missing?a=%zz", weirdev.Path+"nodes/n1/explanation?container=a", weirdev.Path+"namespaces/shop/pods/web/explanation?container=")
+}
+
+// What is read from a path leads there again, and one of Paths leads to it with
+// the same names.
+func FuzzRequest(f *testing.F) {
+	for _, seed := range []string{"missing", "nodes/n1/explanation", "namespaces/shop/missing", "namespaces/shop/pods/web/explanation?container=app", "namespaces/a%2fb/pods/%2e/explanation"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, target string) {
+		u, err := url.Parse("http://weir" + weirdev.Path + target)
+		if err != nil {
+			return
+		}
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.URL = u
+		got, err := ParseRequest(r)
+		if err != nil {
+			return
+		}
+		path, query := got.target()
+		again := &url.URL{Scheme: "http", Host: "weir", Path: "/", RawQuery: query.Encode()}
+		again = again.JoinPath(weirdev.Path)
+		for _, part := range path {
+			again = again.JoinPath(url.PathEscape(part))
+		}
+		r2 := httptest.NewRequest(http.MethodGet, "/", nil)
+		r2.URL = again
+		if back, err := ParseRequest(r2); err != nil || back != got {
+			t.Errorf("%q is %+v, which leads to %s and back to %+v, %v", target, got, again, back, err)
+		}
+		mux := http.NewServeMux()
+		found := false
+		for _, pattern := range Paths() {
+			mux.HandleFunc(pattern, func(_ http.ResponseWriter, r *http.Request) {
+				found = r.PathValue("namespace") == string(got.Namespace) && r.PathValue("name") == string(got.Node)+string(got.Pod)
+			})
+		}
+		if mux.ServeHTTP(httptest.NewRecorder(), r); !found {
+			t.Errorf("%q is read as %+v, and no path leads there", target, got)
+		}
+	})
+}
+
+// client returns a client of the weir at base.
+func client(t *testing.T, base string, through *http.Client) *Client {
+	t.Helper()
+	weir, err := weirdev.NewClient(base, through)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewClient(weir)
+}

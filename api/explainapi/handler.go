@@ -1,0 +1,112 @@
+package explainapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Options configure a Handler.
+type Options struct {
+	// World returns what is known now. Required.
+	World func() *explain.World
+}
+
+// Handler serves the API at Paths. It may be used by many requests at once.
+type Handler struct {
+	opts Options
+}
+
+// NewHandler returns a Handler.
+func NewHandler(opts Options) *Handler { return &Handler{opts} }
+
+// ServeHTTP answers a request for an explanation or a report.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "an explanation cannot be changed", Hint: "GET it."})
+		return
+	}
+	request, err := ParseRequest(r)
+	if p := (*weirdev.Problem)(nil); errors.As(err, &p) {
+		weirdev.Fail(w, p)
+		return
+	}
+	world := h.opts.World()
+	blind := world.View == nil && (world.Facts == nil || !world.Facts.Synced)
+	body, ok := find(world, request)
+	switch {
+	case ok && !(blind && request.Missing):
+		weirdev.Answer(w, http.StatusOK, body)
+	case blind:
+		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
+			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."})
+	default:
+		weirdev.Fail(w, unknown(world, request))
+	}
+}
+
+// find returns the answer as JSON has it; false if weir does not know what is
+// asked for.
+func find(w *explain.World, r Request) (any, bool) {
+	if r.Missing {
+		if r.Namespace == "" {
+			return NewReport(w.Missing()), true
+		}
+		report, ok := w.Namespace(r.Namespace)
+		if !ok {
+			return nil, false
+		}
+		return NewReport(report), true
+	}
+	var e explain.Explanation
+	var ok bool
+	switch {
+	case r.Node != "":
+		e, ok = w.Node(r.Node)
+	case r.Container != "":
+		e, ok = w.Container(r.pod(), r.Container)
+	default:
+		e, ok = w.Pod(r.pod())
+	}
+	if !ok {
+		return nil, false
+	}
+	return NewExplanation(e), true
+}
+
+func (r Request) pod() metric.PodRef { return metric.PodRef{Namespace: r.Namespace, Name: r.Pod} }
+
+// unknown says that weir has never heard of what is asked for, and where to look.
+// Of other pods it says nothing: who may ask for this one may not for those.
+func unknown(w *explain.World, r Request) *weirdev.Problem {
+	p := &weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no " + r.String()}
+	who := "Neither the API server nor any node speaks of it."
+	if w.Facts == nil {
+		who = "No node that is read speaks of it, and there is no API server to ask."
+	}
+	switch {
+	case r.Missing:
+		p.Message = fmt.Sprintf("weir knows no pod in namespace %s", r.Namespace)
+		p.Hint = who + " Is the name right?"
+	case r.Node != "":
+		p.Hint = who + " Is the name right?"
+	case r.Container != "":
+		p.Hint = who
+		if pod, ok := w.Pod(r.pod()); ok {
+			var names []string
+			for i := range pod.Containers {
+				names = append(names, pod.Containers[i].Container)
+			}
+			p.Hint = "The pod has " + strings.Join(names, ", ") + "."
+		}
+	default:
+		p.Hint = who + " Is it in another namespace?"
+	}
+	return p
+}

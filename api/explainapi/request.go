@@ -1,0 +1,125 @@
+package explainapi
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Paths returns the patterns, as http.ServeMux has them, of all that is served.
+func Paths() []string {
+	return []string{
+		weirdev.Path + "namespaces/{namespace}/pods/{name}/explanation",
+		weirdev.Path + "nodes/{name}/explanation",
+		weirdev.Path + "missing",
+		weirdev.Path + "namespaces/{namespace}/missing",
+	}
+}
+
+// Request is what is asked for: a node, a pod, one container of it, or, with
+// Missing, what is missing in a namespace, or without one in the cluster.
+type Request struct {
+	Missing   bool
+	Node      metric.NodeName
+	Namespace metric.Namespace
+	Pod       metric.PodName
+	Container string
+}
+
+// ParseRequest reads the path and the query of r. What is wrong with them is a
+// *wire.Problem. Who decides what a caller must be allowed goes by the same reading as
+// who answers.
+func ParseRequest(r *http.Request) (Request, error) {
+	request, ok := parsePath(r.URL.EscapedPath())
+	if !ok {
+		return Request{}, &weirdev.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
+			Hint: "There are missing, nodes/NAME/explanation, namespaces/NAME/missing and namespaces/NAME/pods/NAME/explanation below " + weirdev.Path + "."}
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error()}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch value := values[name]; {
+		case weirdev.Moot(name):
+		case name != "container" || request.Pod == "":
+			return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("unknown parameter %q", name),
+				Hint: "Only container, of a pod, is known."}
+		case len(value) > 1 || value[0] == "":
+			return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: "container names one container", Hint: "Leave it out for the whole pod."}
+		default:
+			request.Container = value[0]
+		}
+	}
+	return request, nil
+}
+
+// parsePath reads a path, with what is escaped in it as it came.
+func parsePath(escaped string) (r Request, ok bool) {
+	parts, names, ok := weirdev.Parts(escaped)
+	if !ok {
+		return Request{}, false
+	}
+	is := func(words ...string) bool {
+		if len(words) != len(parts) {
+			return false
+		}
+		for i, w := range words {
+			if w != "" && parts[i] != w {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case is("missing"):
+		return Request{Missing: true}, true
+	case is("namespaces", "", "missing"):
+		return Request{Missing: true, Namespace: metric.Namespace(names[1])}, true
+	case is("nodes", "", "explanation"):
+		return Request{Node: metric.NodeName(names[1])}, true
+	case is("namespaces", "", "pods", "", "explanation"):
+		return Request{Namespace: metric.Namespace(names[1]), Pod: metric.PodName(names[3])}, true
+	}
+	return Request{}, false
+}
+
+// target returns the path below Path and the query that ask for r; the inverse of
+// ParseRequest.
+func (r Request) target() (path []string, query url.Values) {
+	switch {
+	case r.Missing && r.Namespace == "":
+		path = []string{"missing"}
+	case r.Missing:
+		path = []string{"namespaces", string(r.Namespace), "missing"}
+	case r.Pod == "":
+		path = []string{"nodes", string(r.Node), "explanation"}
+	default:
+		path = []string{"namespaces", string(r.Namespace), "pods", string(r.Pod), "explanation"}
+	}
+	if r.Container != "" {
+		query = url.Values{"container": {r.Container}}
+	}
+	return path, query
+}
+
+// String says what is asked for.
+func (r Request) String() string {
+	switch {
+	case r.Missing && r.Namespace == "":
+		return "what is missing"
+	case r.Missing:
+		return "what is missing in namespace " + string(r.Namespace)
+	case r.Pod == "":
+		return "node " + string(r.Node)
+	case r.Container == "":
+		return fmt.Sprintf("pod %s/%s", r.Namespace, r.Pod)
+	}
+	return fmt.Sprintf("container %s of pod %s/%s", r.Container, r.Namespace, r.Pod)
+}

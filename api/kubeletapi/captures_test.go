@@ -1,0 +1,252 @@
+package kubeletapi_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
+	"github.com/weir-metrics/weir/sources/kubelet/payload"
+	"github.com/weir-metrics/weir/sources/kubelet/resource"
+	"github.com/weir-metrics/weir/sources/kubelet/summary"
+	"github.com/weir-metrics/weir/test/payloads"
+)
+
+// parser is what weir's parsers of a kubelet's endpoints are.
+type parser interface {
+	Parse(body []byte, req payload.Request, b *metric.Batch) error
+}
+
+// endpoint is one of a kubelet's, as weir reads it.
+type endpoint struct {
+	path, capture string
+	new           func() parser
+	clock         time.Duration
+}
+
+var (
+	ofResource = endpoint{kubeletapi.ResourcePath, "resource.prom", func() parser { return resource.New() }, resource.Clock}
+	ofSummary  = endpoint{kubeletapi.SummaryPath, "summary.json", func() parser { return summary.New() }, summary.Clock}
+	ofCAdvisor = endpoint{kubeletapi.CAdvisorPath, "cadvisor.prom", func() parser { return cadvisor.New() }, cadvisor.Clock}
+)
+
+const node = "node1"
+
+// parse reads a payload as a weir server does.
+func (e endpoint) parse(t *testing.T, body []byte) *metric.Batch {
+	t.Helper()
+	b := &metric.Batch{Source: "host", Node: node, Clock: e.clock, Ended: time.Unix(1795227300, 0)}
+	if err := e.new().Parse(body, payload.Request{Node: node, Expect: node, Received: b.Ended.UnixNano()}, b); err != nil {
+		t.Fatalf("%s does not parse: %v\n%s", e.path, err, body)
+	}
+	return b
+}
+
+// get asks h.
+func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w
+}
+
+// serve returns what h answers to a request that must succeed.
+func serve(t *testing.T, h http.Handler, path string) []byte {
+	t.Helper()
+	w := get(t, h, path)
+	if w.Code != http.StatusOK {
+		t.Fatalf("GET %s: %d\n%s", path, w.Code, w.Body)
+	}
+	return w.Body.Bytes()
+}
+
+// handler returns what serves a round.
+func handler(t *testing.T, b *metric.Batch, o kubeletapi.Options) *kubeletapi.Handler {
+	t.Helper()
+	o.Newest = kubeletapi.NewNewest(b.Source)
+	if err := o.Newest.Write(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	return kubeletapi.NewHandler(o)
+}
+
+// captures returns the captured payloads of an endpoint, by their paths.
+func captures(t *testing.T, pattern string) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("../../testdata/captures", pattern+".gz"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no captures of %s (%v)", pattern, err)
+	}
+	all := map[string][]byte{}
+	for _, path := range paths {
+		all[path] = payloads.Read(t, strings.TrimSuffix(path, ".gz"))
+	}
+	return all
+}
+
+// numbers renders what samples say, for comparison: each value with its entity, its
+// time cut to the clock, and the start of its instance.
+func numbers(b *metric.Batch, clock time.Duration, keep func(*metric.Sample, metric.ID) bool) []string {
+	var all []string
+	for i := range b.Samples {
+		s := &b.Samples[i]
+		for id, v := range s.Values.All() {
+			if !keep(s, id) {
+				continue
+			}
+			at := s.Times[id.Describe().Group]
+			all = append(all, fmt.Sprintf("%v %v=%.0f at %d, began %d", s.Entity, id, v, at-at%int64(clock), s.Instance.Start/1e9))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// What a kubelet said, served by an agent, says the same to a weir server.
+func TestServesWhatAKubeletSaid(t *testing.T) {
+	for _, c := range []struct {
+		endpoint
+		keep func(*metric.Sample, metric.ID) bool
+	}{
+		{ofResource, func(_ *metric.Sample, id metric.ID) bool { return id != metric.Uptime }},
+		{ofSummary, func(s *metric.Sample, id metric.ID) bool {
+			kind, _, _ := strings.Cut(s.Entity.Part, ":")
+			switch id.Describe().Group {
+			case metric.CPU, metric.Memory, metric.Network:
+				return s.Entity.Kind != metric.System && (kind == "" || kind == "interface")
+			case metric.IO:
+				return s.Entity.Kind != metric.System && id != metric.IOPressureFull // where some is absent so is full
+			case metric.Filesystem:
+				return s.Entity.Kind == metric.Node && kind == "" // pods' and containers' is Base's
+			}
+			return id == metric.ProcessCount && s.Entity.Kind == metric.Pod
+		}},
+		{ofCAdvisor, func(_ *metric.Sample, id metric.ID) bool { return true }},
+	} {
+		t.Run(c.capture, func(t *testing.T) {
+			for path, body := range captures(t, "01-steady/0*/"+c.capture) {
+				want := c.parse(t, body)
+				got := c.parse(t, serve(t, handler(t, want, kubeletapi.Options{}), c.path))
+				a, b := numbers(want, c.clock, c.keep), numbers(got, c.clock, c.keep)
+				if len(a) < 100 {
+					t.Fatalf("%s: only %d numbers", path, len(a))
+				}
+				if diff := cmp.Diff(a, b); diff != "" {
+					t.Fatalf("%s (-kubelet +agent):\n%s", path, diff)
+				}
+			}
+		})
+	}
+}
+
+// lacking are the families of a kubelet's /metrics/cadvisor that weir has no numbers
+// for; doc.go says so in words.
+var lacking = []string{
+	"cadvisor_version_info",
+	"container_cpu_cfs_burst_periods_total",
+	"container_cpu_cfs_burst_seconds_total",
+	"container_cpu_load_d_average_10s",
+	"container_fs_io_current",
+	"container_fs_io_time_seconds_total",
+	"container_fs_io_time_weighted_seconds_total",
+	"container_fs_read_seconds_total",
+	"container_fs_reads_merged_total",
+	"container_fs_reads_total",
+	"container_fs_sector_reads_total",
+	"container_fs_sector_writes_total",
+	"container_fs_write_seconds_total",
+	"container_fs_writes_merged_total",
+	"container_fs_writes_total",
+	"container_health_state",
+	"container_memory_kernel_usage",
+	"container_memory_max_usage_bytes",
+	"container_memory_total_active_file_bytes",
+	"container_memory_total_inactive_file_bytes",
+	"container_network_receive_packets_dropped_total",
+	"container_network_receive_packets_total",
+	"container_network_transmit_packets_dropped_total",
+	"container_network_transmit_packets_total",
+	"container_sockets",
+	"container_spec_cpu_shares",
+	"container_spec_memory_reservation_limit_bytes",
+	"container_spec_memory_swap_limit_bytes",
+	"container_tasks_state",
+	"container_ulimits_soft",
+	"machine_cpu_books",
+	"machine_cpu_drawers",
+	"machine_cpu_physical_cores",
+	"machine_cpu_sockets",
+	"machine_nvm_avg_power_budget_watts",
+	"machine_nvm_capacity",
+	"machine_swap_bytes", // an agent has it of its host, not of a kubelet's answer
+}
+
+// Families have a kubelet's names, types and labels.
+func TestLooksAsAKubeletDoes(t *testing.T) {
+	const round = "01-steady/00/"
+	for _, c := range []struct {
+		endpoint
+		lacking []string
+	}{{ofResource, nil}, {ofCAdvisor, lacking}} {
+		t.Run(c.capture, func(t *testing.T) {
+			for _, body := range captures(t, round+c.capture) {
+				theirs := shape(t, body)
+				ours := shape(t, serve(t, handler(t, c.parse(t, body), kubeletapi.Options{}), c.path))
+				var missing []string
+				for _, name := range slices.Sorted(maps.Keys(theirs)) {
+					switch got, ok := ours[name]; {
+					case !ok:
+						missing = append(missing, name)
+					case got != theirs[name]:
+						t.Errorf("%s is %s, a kubelet's is %s", name, got, theirs[name])
+					}
+				}
+				if diff := cmp.Diff(c.lacking, missing); diff != "" {
+					t.Errorf("families that a kubelet has and an agent lacks (-listed +found):\n%s", diff)
+				}
+				for name := range ours {
+					if _, ok := theirs[name]; !ok {
+						t.Errorf("no kubelet has %s", name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// shape renders the type and labels of each family, and whether it is dated. The IDs
+// of a machine are left out: an agent does not tell them.
+func shape(t *testing.T, body []byte) map[string]string {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	all, err := parser.TextToMetricFamilies(bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes := map[string]string{}
+	for name, f := range all {
+		labels := map[string]bool{}
+		for _, m := range f.Metric {
+			for _, l := range m.Label {
+				if !strings.HasPrefix(name, "machine_") {
+					labels[l.GetName()] = true
+				}
+			}
+		}
+		shapes[name] = fmt.Sprintf("%v %v dated=%t", f.GetType(), slices.Sorted(maps.Keys(labels)), f.Metric[0].TimestampMs != nil)
+	}
+	return shapes
+}

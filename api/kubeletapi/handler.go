@@ -1,0 +1,116 @@
+package kubeletapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Where the endpoints are: a kubelet's paths.
+const (
+	ResourcePath = "/metrics/resource"
+	CAdvisorPath = "/metrics/cadvisor"
+	SummaryPath  = "/stats/summary"
+)
+
+// Paths returns the patterns a Handler is to be served at.
+func Paths() []string { return []string{ResourcePath, CAdvisorPath, SummaryPath} }
+
+// Options configure a Handler.
+type Options struct {
+	// Newest has the node's newest round. Required.
+	Newest *Newest
+	// Facts name pods and containers that no runtime named. Nil without a cluster.
+	Facts func() *metric.Facts
+	// Base reads anew what a round does not hold or holds for longer than need be:
+	// memory, file systems, volumes, processes and averages of pressure, in a summary that
+	// becomes the Handler's. What it could not read is nil there; an error beside a
+	// summary is for the reader's own log. Nil: there is only the round.
+	Base func(context.Context) (*stats.Summary, error)
+	// Image returns the image of a container, for cAdvisor's label. Nil: it stays
+	// empty.
+	Image ImageFunc
+}
+
+// Handler serves what a kubelet serves. It may be used by many requests at once.
+type Handler struct {
+	opts               Options
+	resource, cadvisor http.Handler
+}
+
+// NewHandler returns a Handler.
+func NewHandler(o Options) *Handler {
+	if o.Facts == nil {
+		o.Facts = func() *metric.Facts { return nil }
+	}
+	h := &Handler{opts: o}
+	expose := func(of func(*tree) []*dto.MetricFamily) http.Handler {
+		gather := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return of(h.tree()), nil })
+		return promhttp.HandlerFor(gather, promhttp.HandlerOpts{})
+	}
+	h.resource = expose(resource)
+	h.cadvisor = expose(func(t *tree) []*dto.MetricFamily { return cadvisor(t, o.Image) })
+	return h
+}
+
+// tree returns the newest round; nil if there is none, or it gave nothing.
+func (h *Handler) tree() *tree {
+	r := h.opts.Newest.current.Load()
+	if r == nil || r.err != nil {
+		return nil
+	}
+	return treeOf(r, h.opts.Facts())
+}
+
+// ServeHTTP answers at a kubelet's paths.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "what a node uses cannot be changed", Hint: "GET it."})
+	case r.URL.Path == ResourcePath:
+		h.resource.ServeHTTP(w, r)
+	case r.URL.Path == CAdvisorPath:
+		h.cadvisor.ServeHTTP(w, r)
+	case r.URL.Path == SummaryPath:
+		h.summary(w, r)
+	default:
+		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusNotFound, Message: "of a kubelet's paths there is no " + r.URL.Path,
+			Hint: "There are " + ResourcePath + ", " + CAdvisorPath + " and " + SummaryPath + "."})
+	}
+}
+
+// summary answers /stats/summary.
+func (h *Handler) summary(w http.ResponseWriter, r *http.Request) {
+	only := r.URL.Query().Get("only_cpu_and_memory") == "true"
+	t := h.tree()
+	if t == nil {
+		p := &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "the node has not been read yet", Hint: "Ask again in a few seconds."}
+		if newest := h.opts.Newest.current.Load(); newest != nil && newest.err != nil {
+			p.Message, p.Hint = "the node could not be read: "+newest.err.Error(), "The agent's log has more of it."
+		}
+		weirdev.Fail(w, p)
+		return
+	}
+	var base *stats.Summary
+	if h.opts.Base != nil && !only { // of CPU and memory a round says all
+		base, _ = h.opts.Base(r.Context())
+	}
+	out := t.summary(base)
+	if only {
+		keepCPUAndMemory(out)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if r.Method == http.MethodHead {
+		return
+	}
+	_ = json.NewEncoder(w).Encode(out) // fails only when the reader has gone
+}

@@ -1,0 +1,293 @@
+package kubeletapi_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// read is when everything in these tests was read, and began when it all began.
+var (
+	read  = time.Date(2026, 11, 21, 4, 0, 0, 123456789, time.UTC).UnixNano()
+	began = time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC).UnixNano()
+)
+
+// world is a round in the making.
+type world struct{ metric.Batch }
+
+func newWorld() *world {
+	w := &world{metric.Batch{Source: "host", Node: node, Exhaustive: true, Ended: time.Unix(0, read)}}
+	w.add(metric.Entity{Kind: metric.Node}, "/", "", "", 100)
+	return w
+}
+
+// add adds a cgroup that used so many seconds of CPU and MiB of memory.
+func (w *world) add(e metric.Entity, path metric.CgroupPath, uid metric.PodUID, id metric.ContainerID, used float64) *metric.Sample {
+	e.Node = node
+	s := w.Add(e)
+	s.Instance = metric.Instance{Path: path, UID: uid, ID: id, Start: began, Origin: metric.StartRuntime}
+	for id, v := range map[metric.ID]float64{
+		metric.CPUUsage: used * 1e9, metric.CPUUsageRate: 25e7, metric.MemoryWorkingSet: used * (1 << 20), metric.MemoryUsage: used * (1 << 21),
+		metric.MemoryPageFaults: 7, metric.MemoryMajorPageFaults: 1, metric.MemorySwap: 4096,
+	} {
+		s.Values.Set(id, v)
+	}
+	s.Times[metric.CPU], s.Times[metric.Memory] = read, read
+	s.Reasons[metric.CPU], s.Reasons[metric.Memory] = metric.Measured, metric.Measured
+	return s
+}
+
+const uid = "80cd749e-fe99-4226-bfc9-fe1dcb4e4831"
+
+// pod adds a pod shop/NAME and its container app, named by the runtime.
+func (w *world) pod(name metric.PodName, used float64) (pod, app *metric.Sample) {
+	dir := metric.CgroupPath("/kubepods/burstable/pod" + uid + string(name))
+	e := metric.Entity{Kind: metric.Pod, Namespace: "shop", Pod: name}
+	w.add(e, dir, metric.PodUID(uid+string(name)), "", used)
+	e.Kind, e.Name = metric.Container, "app"
+	w.add(e, dir+"/c0ffee", metric.PodUID(uid+string(name)), "c0ffee", used-1)
+	return &w.Samples[len(w.Samples)-2], &w.Samples[len(w.Samples)-1]
+}
+
+// lines returns the lines of a family that h serves.
+func lines(t *testing.T, h http.Handler, path, family string) (found []string) {
+	t.Helper()
+	for line := range strings.Lines(string(serve(t, h, path))) {
+		if strings.HasPrefix(line, family+"{") || strings.HasPrefix(line, family+" ") {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found
+}
+
+func want(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A counter is told before a rate can be made of it, and never one that is another
+// instance's, was not read, or stands in for one that was missed.
+func TestWhatIsTold(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  func(*metric.Sample)
+		told bool
+	}{
+		{"measured", func(*metric.Sample) {}, true},
+		{"no rate yet", func(s *metric.Sample) { s.Reasons[metric.CPU] = metric.FirstSample }, true},
+		{"a counter that fell", func(s *metric.Sample) { s.Reasons[metric.CPU] = metric.CounterReset }, true},
+		{"one of two that nothing tells apart", func(s *metric.Sample) { s.Reasons[metric.CPU] = metric.Ambiguous }, true},
+		{"an old pod's", func(s *metric.Sample) { s.Condemn(metric.OldPod) }, false},
+		{"the other of two", func(s *metric.Sample) { s.Condemn(metric.Ambiguous) }, false},
+		{"zeros that were not read", func(s *metric.Sample) { s.Reasons[metric.CPU] = metric.NoData }, false},
+		{"an earlier reading", func(s *metric.Sample) { s.Held |= 1 << metric.CPU }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld()
+			_, app := w.pod("web", 10)
+			c.set(app)
+			h := handler(t, &w.Batch, kubeletapi.Options{})
+			var told []string
+			if c.told {
+				told = []string{`container_cpu_usage_seconds_total{container="app",namespace="shop",pod="web"} 9 1795233600123`}
+			}
+			want(t, lines(t, h, kubeletapi.ResourcePath, "container_cpu_usage_seconds_total"), told...)
+			pods := ofSummary.parse(t, serve(t, h, kubeletapi.SummaryPath))
+			if got := slices.ContainsFunc(pods.Samples, func(s metric.Sample) bool {
+				return s.Entity.Kind == metric.Container && s.Values.Has(metric.CPUUsage)
+			}); got != c.told {
+				t.Errorf("the summary has CPU time: %t, want %t", got, c.told)
+			}
+			want(t, lines(t, h, kubeletapi.ResourcePath, "resource_scrape_error"), "resource_scrape_error 0")
+		})
+	}
+}
+
+// Who has no runtime to ask names pods by the facts; who is in neither is told only by
+// path.
+func TestNamesByFacts(t *testing.T) {
+	w := newWorld()
+	for _, p := range []struct{ uid, id string }{{uid, "c0ffee"}, {"00000000-0000-0000-0000-000000000000", "decade"}} {
+		dir := metric.CgroupPath("/kubepods/pod" + p.uid)
+		w.add(metric.Entity{Kind: metric.Pod, Pod: metric.PodName(p.uid)}, dir, metric.PodUID(p.uid), "", 10)
+		w.add(metric.Entity{Kind: metric.Container, Pod: metric.PodName(p.uid), Name: p.id}, dir+metric.CgroupPath("/"+p.id), metric.PodUID(p.uid), metric.ContainerID(p.id), 8)
+		// Its sandbox, which nobody names.
+		w.add(metric.Entity{Kind: metric.Container, Pod: metric.PodName(p.uid), Name: "5a4db0"}, dir+"/5a4db0", metric.PodUID(p.uid), "5a4db0", 1)
+	}
+	facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true, Pods: []*metric.PodFacts{{
+		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, UID: uid, Node: node,
+		Containers: []metric.ContainerFacts{{Name: "app", ID: "c0ffee"}},
+	}}})
+	h := handler(t, &w.Batch, kubeletapi.Options{
+		Facts: func() *metric.Facts { return facts },
+		Image: func(pod metric.PodRef, container string) string { return pod.String() + ":" + container },
+	})
+	want(t, lines(t, h, kubeletapi.ResourcePath, "pod_cpu_usage_seconds_total"),
+		`pod_cpu_usage_seconds_total{namespace="shop",pod="web"} 10 1795233600123`)
+	want(t, lines(t, h, kubeletapi.ResourcePath, "container_cpu_usage_seconds_total"),
+		`container_cpu_usage_seconds_total{container="app",namespace="shop",pod="web"} 8 1795233600123`)
+	const unknown = "/kubepods/pod00000000-0000-0000-0000-000000000000"
+	want(t, lines(t, h, kubeletapi.CAdvisorPath, "container_cpu_usage_seconds_total"),
+		`container_cpu_usage_seconds_total{container="",cpu="total",id="/",image="",name="",namespace="",pod=""} 100 1795233600123`,
+		`container_cpu_usage_seconds_total{container="",cpu="total",id="/kubepods/pod`+uid+`",image="",name="",namespace="shop",pod="web"} 10 1795233600123`,
+		`container_cpu_usage_seconds_total{container="app",cpu="total",id="/kubepods/pod`+uid+`/c0ffee",image="shop/web:app",name="c0ffee",namespace="shop",pod="web"} 8 1795233600123`,
+		`container_cpu_usage_seconds_total{container="",cpu="total",id="/kubepods/pod`+uid+`/5a4db0",image="",name="5a4db0",namespace="shop",pod="web"} 1 1795233600123`,
+		`container_cpu_usage_seconds_total{container="",cpu="total",id="`+unknown+`",image="",name="",namespace="",pod=""} 10 1795233600123`,
+		`container_cpu_usage_seconds_total{container="",cpu="total",id="`+unknown+`/decade",image="",name="decade",namespace="",pod=""} 8 1795233600123`,
+		`container_cpu_usage_seconds_total{container="",cpu="total",id="`+unknown+`/5a4db0",image="",name="5a4db0",namespace="",pod=""} 1 1795233600123`)
+}
+
+// Whatever a cgroup is called, the answer stays one, and each name itself.
+func TestOddNames(t *testing.T) {
+	odd := []string{`quo"te`, `back\slash`, "line\nfeed", "ünï", "comma,equals={}", `bad` + "\xff", `bad\xff`}
+	w := newWorld()
+	for _, name := range odd {
+		w.add(metric.Entity{Kind: metric.System, Name: "/" + name}, metric.CgroupPath("/"+name), "", "", 1)
+		w.add(metric.Entity{Kind: metric.Container, Namespace: "shop", Pod: "web", Name: name}, metric.CgroupPath("/c/"+name), "", "", 1)
+	}
+	h := handler(t, &w.Batch, kubeletapi.Options{})
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	all, err := parser.TextToMetricFamilies(bytes.NewReader(serve(t, h, kubeletapi.CAdvisorPath)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range all["container_cpu_usage_seconds_total"].Metric {
+		for _, l := range m.Label {
+			if l.GetName() == "id" && l.GetValue() != "/" && !strings.HasPrefix(l.GetValue(), "/c/") {
+				got = append(got, l.GetValue()[1:])
+			}
+		}
+	}
+	// What is no UTF-8 is spelt out; a name that looks so spelt stays as it is.
+	spelt := slices.Clone(odd)
+	spelt[5] = `bad\xff`
+	want(t, got, spelt...)
+	for _, e := range []endpoint{ofCAdvisor, ofResource, ofSummary} {
+		names := map[string]bool{}
+		for _, s := range e.parse(t, serve(t, h, e.path)).Samples {
+			if s.Entity.Kind == metric.Container {
+				names[s.Entity.Name] = true
+			}
+		}
+		for _, name := range odd[:5] {
+			if !names[name] {
+				t.Errorf("%s: no container %q in %q", e.path, name, slices.Sorted(maps.Keys(names)))
+			}
+		}
+	}
+}
+
+func TestNothingReadYet(t *testing.T) {
+	h := kubeletapi.NewHandler(kubeletapi.Options{Newest: kubeletapi.NewNewest("host")})
+	failed := handler(t, &metric.Batch{Source: "host", Node: node, Err: errors.New("the disk is on fire")}, kubeletapi.Options{})
+	for _, h := range []http.Handler{h, failed} {
+		want(t, lines(t, h, kubeletapi.ResourcePath, "resource_scrape_error"), "resource_scrape_error 1")
+		want(t, lines(t, h, kubeletapi.CAdvisorPath, "container_scrape_error"), "container_scrape_error 1")
+	}
+	if w := get(t, h, kubeletapi.SummaryPath); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "not been read yet") {
+		t.Errorf("summary: %d %s", w.Code, w.Body)
+	}
+	if w := get(t, failed, kubeletapi.SummaryPath); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "on fire") {
+		t.Errorf("summary after a failed read: %d %s", w.Code, w.Body)
+	}
+}
+
+// Another source's batch is passed over, and a source that is gone leaves nothing.
+func TestNewest(t *testing.T) {
+	w := newWorld()
+	n := kubeletapi.NewNewest("host")
+	h := kubeletapi.NewHandler(kubeletapi.Options{Newest: n})
+	other := newWorld()
+	other.Source = "kubelet:resource"
+	for _, b := range []*metric.Batch{&w.Batch, &other.Batch} {
+		if err := n.Write(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		w.Samples[0].Values.Set(metric.CPUUsage, 1) // what was kept is not the batch's
+		want(t, lines(t, h, kubeletapi.ResourcePath, "node_cpu_usage_seconds_total"), "node_cpu_usage_seconds_total 100 1795233600123")
+	}
+	n.Forget("host", node)
+	want(t, lines(t, h, kubeletapi.ResourcePath, "node_cpu_usage_seconds_total"))
+}
+
+// cAdvisor counts a process where it is; the host counts it in all cgroups above too.
+func TestProcessesAreCountedOnce(t *testing.T) {
+	w := newWorld()
+	pod, app := w.pod("web", 10)
+	for s, n := range map[*metric.Sample]float64{&w.Samples[0]: 30, pod: 4, app: 3} {
+		s.Values.Set(metric.ProcessCount, n)
+		s.Times[metric.Process] = read
+	}
+	var total float64
+	var counts []string
+	for _, s := range ofCAdvisor.parse(t, serve(t, handler(t, &w.Batch, kubeletapi.Options{}), kubeletapi.CAdvisorPath)).Samples {
+		n, _ := s.Values.Get(metric.ProcessCount)
+		total += n
+		counts = append(counts, fmt.Sprintf("%v: %v itself, %d with those below", s.Entity, n, s.Instance.Processes))
+	}
+	want(t, counts, "node/node1: 26 itself, 30 with those below", "shop/web: 1 itself, 4 with those below", "shop/web/app: 3 itself, 3 with those below")
+	if total != 30 {
+		t.Errorf("%v processes in all, want 30", total)
+	}
+}
+
+// Names are Kubernetes' and cAdvisor's, and what a linter has against those is known.
+func TestLint(t *testing.T) {
+	known := map[string][]string{
+		kubeletapi.ResourcePath: nil,
+		kubeletapi.CAdvisorPath: {
+			`container_fs_inodes_total: non-counter metrics should not have "_total" suffix`,
+			`container_memory_failcnt: counter metrics should have "_total" suffix`,
+		},
+	}
+	for _, e := range []endpoint{ofResource, ofCAdvisor} {
+		for _, body := range captures(t, "01-steady/00/"+e.capture) {
+			served := serve(t, handler(t, e.parse(t, body), kubeletapi.Options{}), e.path)
+			problems, err := promlint.New(bytes.NewReader(served)).Lint()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range problems {
+				got = append(got, p.Metric+": "+p.Text)
+			}
+			want(t, got, known[e.path]...)
+		}
+	}
+}
+
+func TestMethodsAndPaths(t *testing.T) {
+	h := handler(t, &newWorld().Batch, kubeletapi.Options{})
+	for _, path := range kubeletapi.Paths() {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, nil))
+		if w.Code != http.StatusMethodNotAllowed {
+			t.Errorf("POST %s: %d, want 405", path, w.Code)
+		}
+		w = httptest.NewRecorder()
+		if h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, path, nil)); w.Code != http.StatusOK || path == kubeletapi.SummaryPath && w.Body.Len() > 0 {
+			t.Errorf("HEAD %s: %d, %d bytes", path, w.Code, w.Body.Len())
+		}
+	}
+	if w := get(t, h, "/stats/container"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), kubeletapi.SummaryPath) {
+		t.Errorf("GET /stats/container: %d %s", w.Code, w.Body)
+	}
+}

@@ -1,0 +1,263 @@
+package nodeapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// calm is what the agent of n1 tells.
+var calm = &document.Report{
+	Node: "n1", Mode: "observe", State: document.Calm, Summary: "n1: no threshold is met", At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
+	Signals: []document.Signal{{Name: "memory.available", Unit: document.Bytes, Thresholds: []document.Threshold{{Text: "memory.available<100Mi", State: document.Unknown}}}},
+}
+
+// agent is the agent of n1.
+func agent() http.Handler {
+	h := NewHandler(Options{
+		Node: "n1", Eviction: func() *document.Report { return calm },
+		PodCgroups: func(context.Context) (any, error) { return map[string]int{"podsFound": 7}, nil },
+	})
+	mux := http.NewServeMux()
+	for _, path := range Paths() {
+		mux.Handle(path, h)
+	}
+	return mux
+}
+
+// serve serves h until the test ends, and returns a client of it.
+func serve(t *testing.T, h http.Handler) (url string, carrier http.RoundTripper) {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL, s.Client().Transport
+}
+
+// ask returns a client of the API that h serves.
+func ask(t *testing.T, h http.Handler) *Client {
+	t.Helper()
+	url, carrier := serve(t, h)
+	c, err := weirdev.NewClient(url, &http.Client{Transport: carrier})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewClient(c)
+}
+
+// through returns a proxy to one agent, which knows n1 alone.
+func through(url string, carrier http.RoundTripper) *Proxy {
+	return NewProxy(ProxyOptions{MaxBytes: 4096, Reach: func(node string) (string, http.RoundTripper, error) {
+		switch node {
+		case "n1", "moved":
+			return url, carrier, nil
+		case "bare":
+			return "", nil, ErrNoAgents
+		case "homeless":
+			return "", nil, errors.New("none of its 0 addresses is of type InternalIP")
+		}
+		return "", nil, fmt.Errorf("find %s: %w", node, ErrUnknown)
+	}})
+}
+
+// What the agent tells comes through unchanged, directly and by way of the cluster's weir.
+func TestAnswers(t *testing.T) {
+	direct := ask(t, agent())
+	proxied := ask(t, through(serve(t, agent())))
+	for name, c := range map[string]*Client{"direct": direct, "proxied": proxied} {
+		got, err := c.Eviction(t.Context(), "n1")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(calm, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		cgroups, err := c.PodCgroups(t.Context(), "n1")
+		if err != nil || strings.TrimSpace(string(cgroups)) != `{"podsFound":7}` {
+			t.Errorf("%s: got %s, %v", name, cgroups, err)
+		}
+	}
+	told, err := through(serve(t, agent())).Eviction(t.Context(), "n1")
+	if diff := cmp.Diff(calm, told); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// Each way in which an agent fails to answer has a status, a sentence and a next step.
+func TestFailures(t *testing.T) {
+	says := func(status int, body string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			io.WriteString(w, body)
+		})
+	}
+	f := func(h http.Handler, node string, status int, message, hint string) {
+		t.Helper()
+		_, err := ask(t, through(serve(t, h))).Eviction(t.Context(), node)
+		check(t, err, status, message, hint)
+	}
+	f(agent(), "n9", 404, "weir knows no node n9", "kubectl get nodes")
+	f(agent(), "bare", 503, "asks no agents", "components/agent")
+	f(agent(), "homeless", 503, "find the agent on node homeless: none of its 0 addresses", "spec.nodeName=homeless")
+	f(agent(), "moved", 404, "the agent on node moved says: this weir is on node n1, not on moved", "Ask for n1")
+	f(says(401, "Unauthorized"), "n1", 502, "does not know weir's token: Unauthorized", "tokenreviews")
+	f(says(403, `{"kind":"Status","message":"needs: get nodes/eviction"}`), "n1", 502, "refuses weir: needs: get nodes/eviction", "weir:agents-reader")
+	f(says(404, "404 page not found"), "n1", 502, "no agent of this version: it says 404 404 page not found", "--agent-port")
+	f(says(200, "<html>"), "n1", 502, "read the answer about evictions on node n1", "--agent-port")
+	f(says(200, `"`+strings.Repeat("x", 5000)+`"`), "n1", 502, "its answer is too long", "log")
+	f(says(200, `{"apiVersion":"weir.dev/v1alpha1","kind":"PodUsageList"}`), "n1", 0, "a PodUsageList of weir.dev/v1alpha1 is no EvictionExplanation", "")
+	f(http.RedirectHandler("http://192.0.2.1/steal", http.StatusFound), "n1", 502, "it says 302", "--agent-port")
+}
+
+// check compares an error with the problem that is wanted: parts of its sentences. With status
+// zero it is none.
+func check(t *testing.T, err error, status int, message, hint string) {
+	t.Helper()
+	p, ok := errors.AsType[*weirdev.Problem](err)
+	switch {
+	case err == nil || !strings.Contains(err.Error(), message):
+		t.Errorf("got %v, want %q", err, message)
+	case ok != (status != 0), ok && (p.Status != status || !strings.Contains(p.Hint, hint)):
+		t.Errorf("got %+v, want status %d and a hint with %q", p, status, hint)
+	}
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	s := httptest.NewServer(agent())
+	s.Close() // its port is free now
+	_, err := through(s.URL, http.DefaultTransport).Eviction(t.Context(), "n1")
+	check(t, err, 503, "no agent answers on node n1", "components/agent")
+
+	hangs := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	impatient := through(serve(t, hangs))
+	impatient.opts.Timeout = time.Millisecond
+	_, err = impatient.Eviction(t.Context(), "n1")
+	check(t, err, 504, "did not answer in time", "overloaded")
+}
+
+func TestTLS(t *testing.T) {
+	s := httptest.NewUnstartedServer(agent())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of the reader who hangs up
+	s.StartTLS()
+	defer s.Close()
+	stranger := &http.Transport{} // which trusts the system's authorities alone
+	defer stranger.CloseIdleConnections()
+	_, err := through(s.URL, stranger).Eviction(t.Context(), "n1")
+	check(t, err, 502, "a certificate that weir does not trust", "--agent-ca-file")
+	if _, err := through(s.URL, s.Client().Transport).Eviction(t.Context(), "n1"); err != nil {
+		t.Error(err)
+	}
+	plain, _ := serve(t, agent())
+	_, err = through(strings.Replace(plain, "http:", "https:", 1), s.Client().Transport).Eviction(t.Context(), "n1")
+	check(t, err, 502, "speaks no TLS", "--agent-port")
+}
+
+// A node's name leads to that node and nowhere else, and nothing of the reader's own
+// headers goes on.
+func TestGoesNowhereElse(t *testing.T) {
+	var asked []string
+	url, carrier := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.RequestURI+" "+r.Header.Get("Authorization")+r.Header.Get("X-Remote-User"))
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	p := NewProxy(ProxyOptions{Reach: func(string) (string, http.RoundTripper, error) { return url, carrier, nil }})
+	f := func(method, path string, status int, want ...string) {
+		t.Helper()
+		asked = nil
+		r := httptest.NewRequest(method, path, strings.NewReader("body"))
+		r.Header.Set("Authorization", "Bearer reader")
+		r.Header.Set("X-Remote-User", "reader")
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, r)
+		if diff := cmp.Diff(want, asked); w.Code != status || diff != "" {
+			t.Errorf("%s %s: got %d, want %d; asked (-want +got):\n%s", method, path, w.Code, status, diff)
+		}
+	}
+	const below = "/apis/weir.dev/v1alpha1/nodes/"
+	f("GET", below+"n1/eviction", 502, "GET "+below+"n1/eviction ")
+	f("GET", below+"n1/eviction?timeout=1s", 502, "GET "+below+"n1/eviction ")
+	f("GET", below+"a%2F..%2F..%2Fb/podcgroups", 502, "GET "+below+"a%2F..%2F..%2Fb/podcgroups ")
+	f("GET", below+"n1%3Fx=y%23/eviction", 502, "GET "+below+"n1%3Fx=y%23/eviction ")
+	f("GET", below+"../eviction", 404)
+	f("GET", below+"%2E%2E/eviction", 404)
+	f("GET", below+"/eviction", 404)
+	f("GET", below+"n1/eviction/", 404)
+	f("GET", below+"n1/explanation", 404)
+	f("GET", "/metrics", 404)
+	f("GET", below+"n1/eviction?all", 400)
+	f("POST", below+"n1/eviction", 405)
+	f("DELETE", below+"n1/podcgroups", 405)
+}
+
+// An agent that tells only one of the two says what it does not.
+func TestPartialAgent(t *testing.T) {
+	c := ask(t, NewHandler(Options{Node: "n1", PodCgroups: func(context.Context) (any, error) { return nil, errors.New("open /sys/fs/cgroup: permission denied") }}))
+	_, err := c.Eviction(t.Context(), "n1")
+	check(t, err, 404, "this weir does not know evictions on node n1", "weir agent")
+	_, err = c.PodCgroups(t.Context(), "n1")
+	check(t, err, 500, "open /sys/fs/cgroup: permission denied", "log")
+	_, err = c.Eviction(t.Context(), "n2")
+	check(t, err, 404, "this weir is on node n1, not on n2", "Ask for n1")
+}
+
+// An answer that is small on the way and large once it is unpacked is cut as well.
+func TestBomb(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	fmt.Fprintf(z, "%q", strings.Repeat("x", 1<<20))
+	z.Close()
+	_, err := through(serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Write(packed.Bytes())
+	}))).Eviction(t.Context(), "n1")
+	check(t, err, 502, "its answer is too long", "log")
+}
+
+// Whatever the path, what is parsed of it asks for the same again.
+func FuzzParseRequest(f *testing.F) {
+	f.Add("/apis/weir.dev/v1alpha1/nodes/n1/eviction", "")
+	f.Add("/apis/weir.dev/v1alpha1/nodes/a%2Fb/podcgroups", "limit=1")
+	f.Fuzz(func(t *testing.T, path, query string) {
+		u, err := url.Parse(path)
+		if err != nil {
+			return
+		}
+		u.RawQuery = query
+		r, err := ParseRequest(&http.Request{Method: "GET", URL: u})
+		if err != nil {
+			if p, ok := errors.AsType[*weirdev.Problem](err); !ok || p.Hint == "" {
+				t.Errorf("%q: got %v, want a problem with a hint", path, err)
+			}
+			return
+		}
+		again, err := url.Parse(weirdev.Path + strings.Join([]string{nodes, url.PathEscape(r.Node), r.Subresource}, "/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := ParseRequest(&http.Request{Method: "GET", URL: again})
+		if err != nil || got != r {
+			t.Errorf("%q is %+v, and that is %+v, %v", path, r, got, err)
+		}
+		if _, err := json.Marshal(r); err != nil {
+			t.Error(err)
+		}
+	})
+}

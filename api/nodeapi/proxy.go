@@ -1,0 +1,193 @@
+package nodeapi
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+)
+
+// Errors of ProxyOptions.Reach that have answers of their own.
+var (
+	// ErrUnknown says that the cluster has no such node.
+	ErrUnknown = errors.New("there is no such node")
+	// ErrNoAgents says that agents are not asked at all.
+	ErrNoAgents = errors.New("this weir asks no agents")
+)
+
+// ProxyOptions configure a Proxy.
+type ProxyOptions struct {
+	// Reach returns the root URL of the agent on a node, and what carries requests there
+	// with the token that it asks for. Required. Its error may wrap ErrUnknown or ErrNoAgents.
+	Reach func(node string) (url string, carrier http.RoundTripper, err error)
+	// Timeout is how long an agent may take. Default 5 s.
+	Timeout time.Duration
+	// MaxBytes is how long an answer may be. Default 16 MiB.
+	MaxBytes int64
+}
+
+// Proxy serves the API at Paths for all nodes of a cluster: it asks the agent of the node.
+// Nothing of the reader's request goes there but the name of the node and what is asked, and
+// nothing comes back but JSON. It may be used by many requests at once.
+type Proxy struct{ opts ProxyOptions }
+
+// NewProxy returns a Proxy.
+func NewProxy(opts ProxyOptions) *Proxy {
+	if opts.Timeout <= 0 {
+		opts.Timeout = 5 * time.Second
+	}
+	if opts.MaxBytes <= 0 {
+		opts.MaxBytes = 16 << 20
+	}
+	return &Proxy{opts}
+}
+
+// ServeHTTP answers a request about a node.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer, err := p.answer(w, r)
+	if err != nil {
+		weirdev.Fail(w, asProblem(err))
+		return
+	}
+	weirdev.Answer(w, http.StatusOK, answer)
+}
+
+func (p *Proxy) answer(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+	request, err := read(w, r)
+	if err != nil {
+		return nil, err
+	}
+	var answer json.RawMessage
+	err = p.ask(r.Context(), request, &answer)
+	return answer, err
+}
+
+// Eviction asks how a node stands, for who shows it otherwise, as the page. Its errors are
+// *wire.Problems.
+func (p *Proxy) Eviction(ctx context.Context, node string) (*document.Report, error) {
+	var answer Report
+	if err := p.ask(ctx, Request{node, Eviction}, &answer); err != nil {
+		return nil, err
+	}
+	return &answer.Report, nil
+}
+
+// ask reads what is asked for from the agent of the node into answer. Each error is a
+// *wire.Problem that says where it went wrong, and what to do.
+func (p *Proxy) ask(ctx context.Context, r Request, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
+	defer cancel()
+	root, carrier, err := p.opts.Reach(r.Node)
+	if err != nil {
+		return unreachable(r.Node, err)
+	}
+	client, err := weirdev.NewClient(root, &http.Client{
+		Transport: &bounded{carrier, p.opts.MaxBytes},
+		// An agent sends nobody elsewhere, least of all with weir's token.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	})
+	if err != nil {
+		return unreachable(r.Node, err)
+	}
+	if err := client.Get(ctx, r.String(), r.path(), nil, answer); err != nil {
+		return refused(r.Node, err)
+	}
+	return nil
+}
+
+// install is what to do where no agent answers.
+func install(node string) string {
+	return fmt.Sprintf("Agents are a DaemonSet of their own: install deploy/kustomize/components/agent (docs/agent.md). "+
+		"`kubectl -n weir-agents get pods -o wide --field-selector spec.nodeName=%s` shows whether one runs there.", node)
+}
+
+// unreachable is the problem of a node whose agent is nowhere to be asked.
+func unreachable(node string, err error) error {
+	switch {
+	case errors.Is(err, ErrUnknown):
+		return &weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no node " + node, Hint: "Is the name right? `kubectl get nodes` lists them."}
+	case errors.Is(err, ErrNoAgents):
+		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir asks no agents, and only they know evictions and pod cgroups",
+			Hint: "Where agents run, tell weir with --agent-port=10290. " + install(node)}
+	}
+	return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("find the agent on node %s: %v", node, err), Hint: install(node)}
+}
+
+// refused is the problem of an agent that did not answer, or not with what was asked.
+func refused(node string, err error) error {
+	fail := func(status int, message, hint string) error {
+		return &weirdev.Problem{Status: status, Message: message, Hint: hint}
+	}
+	var said *weirdev.Problem
+	var certificate *tls.CertificateVerificationError
+	var sent *url.Error // the request, or the wait for an answer, failed
+	switch {
+	case errors.As(err, &said) && said.Status == http.StatusUnauthorized:
+		return fail(http.StatusBadGateway, "the agent on node "+node+" does not know weir's token: "+said.Message,
+			"The agent asks the API server who comes: see its log, and whether it may create tokenreviews (ClusterRole system:auth-delegator).")
+	case errors.As(err, &said) && said.Status == http.StatusForbidden:
+		return fail(http.StatusBadGateway, "the agent on node "+node+" refuses weir: "+said.Message,
+			"weir's service account needs get on nodes/"+Eviction+" and nodes/"+PodCgroups+" of "+weirdev.Group+": the ClusterRole weir:agents-reader, which deploy/kustomize/components/agent binds to it.")
+	case errors.As(err, &said) && said.Hint != "": // it is a weir, and knows what to do
+		return fail(said.Status, "the agent on node "+node+" says: "+said.Message, said.Hint)
+	case errors.As(err, &said):
+		return fail(http.StatusBadGateway, fmt.Sprintf("what answers on node %s is no agent of this version: it says %d %s", node, said.Status, said.Message),
+			"Are --agent-port, and the version of the agents, right?")
+	case errors.As(err, &certificate):
+		return fail(http.StatusBadGateway, fmt.Sprintf("the agent on node %s has a certificate that weir does not trust: %v", node, certificate.Err),
+			"Name who signed it with --agent-ca-file, or trust the network with --agent-insecure-tls.")
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fail(http.StatusBadGateway, fmt.Sprintf("what answers on node %s speaks no TLS", node), "Is --agent-port the agents' secure port?")
+	case errors.Is(err, errLong):
+		return fail(http.StatusBadGateway, fmt.Sprintf("the agent on node %s: %v", node, err), "Its log may say why.")
+	case errors.Is(err, context.DeadlineExceeded):
+		return fail(http.StatusGatewayTimeout, "the agent on node "+node+" did not answer in time", "Is the node overloaded, or a firewall in the way? Ask again. "+install(node))
+	case !errors.As(err, &sent):
+		return fail(http.StatusBadGateway, fmt.Sprintf("the agent on node %s: %v", node, err), "Are --agent-port, and the version of the agents, right?")
+	}
+	return fail(http.StatusServiceUnavailable, fmt.Sprintf("no agent answers on node %s: %v", node, err), install(node))
+}
+
+// errLong is the error of an answer that is longer than any should be.
+var errLong = errors.New("its answer is too long")
+
+// bounded carries requests, and cuts what comes back.
+type bounded struct {
+	http.RoundTripper
+	most int64
+}
+
+// RoundTrip carries one request.
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = &cut{ReadCloser: resp.Body, left: b.most}
+	}
+	return resp, err
+}
+
+// cut fails once more was read than may be.
+type cut struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read reads what may be read.
+func (c *cut) Read(b []byte) (int, error) {
+	if c.left < 0 {
+		return 0, errLong
+	}
+	n, err := c.ReadCloser.Read(b[:min(int64(len(b)), c.left+1)])
+	if c.left -= int64(n); c.left < 0 {
+		return n, errLong
+	}
+	return n, err
+}

@@ -1,0 +1,28 @@
+package resizeapi
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weir-metrics/weir/api/weirdev"
+)
+
+// Client reads the API of one weir.
+type Client struct{ weir *weirdev.Client }
+
+// NewClient returns a client that asks weir.
+func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
+
+// Recommend asks for recommendations. What the server itself says is wrong is a
+// *wire.Problem.
+func (c *Client) Recommend(ctx context.Context, r Request) (*List, error) {
+	path, query := r.target()
+	var answer List
+	if err := c.weir.Get(ctx, r.String(), path, query, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Kind != ListKind || answer.APIVersion != weirdev.APIVersion {
+		return nil, fmt.Errorf("read %s: a %s of %s is none of %s", r, answer.Kind, answer.APIVersion, weirdev.APIVersion)
+	}
+	return &answer, nil
+}

@@ -1,0 +1,166 @@
+package resizeapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resize"
+)
+
+// View is one immutable state of what was measured.
+type View interface {
+	// Points yields what is remembered of a metric of an entity, in the catalogue's
+	// unit, from one time to another.
+	Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
+}
+
+// Options configure a Handler.
+type Options struct {
+	// View returns the newest state to serve; nil while there is none. Required.
+	View func() View
+	// Facts returns what the API server says; nil without a cluster. Required.
+	Facts func() *metric.Facts
+	// Pod reads one pod from the API server; its errors are Kubernetes'. Nil: what Facts
+	// know of it must do.
+	Pod func(ctx context.Context, namespace, name string) (*corev1.Pod, error)
+	// Timeout is how long Pod may take. Default 5 s.
+	Timeout time.Duration
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// Handler serves the API at Paths. It may be used by many requests at once.
+type Handler struct{ opts Options }
+
+// NewHandler returns a Handler.
+func NewHandler(opts Options) *Handler {
+	opts.Timeout = cmp.Or(opts.Timeout, 5*time.Second)
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	return &Handler{opts}
+}
+
+// ServeHTTP answers a request for recommendations.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer, err := h.answer(w, r)
+	if p := (*weirdev.Problem)(nil); errors.As(err, &p) {
+		weirdev.Fail(w, p)
+		return
+	}
+	weirdev.Answer(w, http.StatusOK, answer)
+}
+
+// answer returns the list; its errors are all *wire.Problems.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*List, error) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		return nil, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "a recommendation cannot be changed", Hint: "GET it. `weir resize apply` follows one."}
+	}
+	request, err := ParseRequest(r)
+	if err != nil {
+		return nil, err
+	}
+	facts := h.opts.Facts()
+	if facts == nil {
+		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir has no API server to ask what pods request", Hint: "Ask the weir of the cluster."}
+	}
+	view := h.opts.View()
+	if view == nil || !facts.Synced {
+		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
+			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."}
+	}
+	m := memory{view, h.opts.Now()}
+	list := NewList(m.now, "weir's memory")
+	if request.Pod != "" {
+		return h.one(r.Context(), facts, m, request, list)
+	}
+	for _, p := range among(facts, metric.Namespace(request.Namespace)) {
+		list.Add(m.recommend(resize.FromFacts(p), p.Node, &request.Options), request.All)
+	}
+	list.Warn(true)
+	return list, nil
+}
+
+// one answers about one pod.
+func (h *Handler) one(ctx context.Context, facts *metric.Facts, m memory, r Request, list *List) (*List, error) {
+	known := facts.Pod(metric.PodRef{Namespace: metric.Namespace(r.Namespace), Name: metric.PodName(r.Pod)})
+	if known == nil {
+		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("weir knows no pod %s/%s", r.Namespace, r.Pod),
+			Hint: "The API server does not speak of it. Is it in another namespace?"}
+	}
+	pod := resize.FromFacts(known)
+	if h.opts.Pod != nil {
+		ctx, cancel := context.WithTimeout(ctx, h.opts.Timeout)
+		defer cancel()
+		read, err := h.opts.Pod(ctx, r.Namespace, r.Pod)
+		switch {
+		case err == nil:
+			pod = resize.FromPod(read)
+		case apierrors.IsNotFound(err):
+			return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("the cluster has no pod %s/%s", r.Namespace, r.Pod), Hint: "It has just been deleted."}
+		default:
+			list.Notes = append(list.Notes, "The pod could not be read from the API server: its resize policies, and resizes under way, are not known.")
+		}
+	}
+	list.Add(m.recommend(pod, metric.NodeName(pod.Node), &r.Options), true)
+	list.Warn(false)
+	return list, nil
+}
+
+// among returns the pods of a namespace, or of all if it is empty, in order, without
+// those that have ended.
+func among(facts *metric.Facts, namespace metric.Namespace) []*metric.PodFacts {
+	var pods []*metric.PodFacts
+	add := func(p *metric.PodFacts) bool {
+		if p.Phase != metric.Succeeded && p.Phase != metric.Failed {
+			pods = append(pods, p)
+		}
+		return true
+	}
+	if namespace == "" {
+		facts.EachPod(add)
+	} else {
+		for _, p := range facts.PodsIn(namespace) {
+			add(p)
+		}
+	}
+	slices.SortFunc(pods, func(a, b *metric.PodFacts) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return pods
+}
+
+// memory is what weir remembers, as of a time.
+type memory struct {
+	view View
+	now  time.Time
+}
+
+// recommend advises on a pod by what is remembered of it.
+func (m memory) recommend(p *resize.Pod, node metric.NodeName, o *resize.Options) *resize.Recommendation {
+	return resize.Recommend(p, func(container string, r resize.Resource) (points []resize.Point) {
+		e := metric.Entity{Kind: metric.Container, Node: node, Namespace: metric.Namespace(p.Namespace), Pod: metric.PodName(p.Name), Name: container}
+		id, unit := metric.MemoryWorkingSet, 1.0
+		if r == resize.CPU {
+			id, unit = metric.CPUUsageRate, metric.Nanocores.Prometheus()
+		}
+		// All that there is: how much that can be, memory's own options say. Nodes' clocks
+		// may be ahead.
+		for at, value := range m.view.Points(e, id, m.now.Add(-day), m.now.Add(time.Minute)) {
+			points = append(points, resize.Point{At: at, Value: value * unit})
+		}
+		return points
+	}, *o)
+}

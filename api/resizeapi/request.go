@@ -1,0 +1,192 @@
+package resizeapi
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/resize"
+)
+
+// Paths returns the patterns, as http.ServeMux has them, of all that is served.
+func Paths() []string {
+	within := "namespaces/{namespace}/" + Resource
+	return []string{weirdev.Path + Resource, weirdev.Path + within, weirdev.Path + within + "/{name}"}
+}
+
+// Request is what is asked for: the recommendations of the cluster, of a namespace or of
+// one pod.
+type Request struct {
+	Namespace, Pod string
+	Options        resize.Options
+	// All asks for pods of which nothing is to change, too.
+	All bool
+}
+
+// ParseRequest reads the path and the query of r. What is wrong with them is a
+// *wire.Problem. Who decides what a caller must be allowed goes by the same reading as
+// who answers.
+func ParseRequest(r *http.Request) (Request, error) {
+	request := Request{Options: resize.Defaults()}
+	parts, names, ok := weirdev.Parts(r.URL.EscapedPath())
+	switch {
+	case ok && len(parts) == 1 && parts[0] == Resource:
+	case ok && (len(parts) == 3 || len(parts) == 4) && parts[0] == "namespaces" && parts[2] == Resource:
+		request.Namespace = names[1]
+		if len(parts) == 4 {
+			request.Pod = names[3]
+		}
+	default:
+		return Request{}, &weirdev.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
+			Hint: "There are " + Resource + ", namespaces/NAME/" + Resource + " and namespaces/NAME/" + Resource + "/POD below " + weirdev.Path + "."}
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return Request{}, bad(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if weirdev.Moot(name) {
+			continue
+		}
+		if err := request.set(name, values[name]); err != nil {
+			return Request{}, bad(err)
+		}
+	}
+	if err := request.Options.Validate(); err != nil {
+		return Request{}, bad(err)
+	}
+	return request, nil
+}
+
+func bad(err error) error {
+	return &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error(), Hint: "Parameters are percentile, headroom, floor, memory-percentile, memory-headroom, memory-floor, resources, min-history, up, limits and all."}
+}
+
+// set takes one parameter.
+func (r *Request) set(name string, values []string) error {
+	if len(values) != 1 || values[0] == "" {
+		return fmt.Errorf("%s is to be given once, with a value", name)
+	}
+	text := values[0]
+	o := &r.Options
+	var err error
+	switch name {
+	case "percentile":
+		o.CPU.Percentile, err = strconv.ParseFloat(text, 64)
+	case "memory-percentile":
+		o.Memory.Percentile, err = strconv.ParseFloat(text, 64)
+	case "headroom":
+		o.CPU.Headroom, err = ParseShare(text)
+	case "memory-headroom":
+		o.Memory.Headroom, err = ParseShare(text)
+	case "floor":
+		o.CPU.Floor, err = ParseAmount(resize.CPU, text)
+	case "memory-floor":
+		o.Memory.Floor, err = ParseAmount(resize.Memory, text)
+	case "min-history":
+		o.MinHistory, err = time.ParseDuration(text)
+	case "up":
+		o.Up, err = strconv.ParseBool(text)
+	case "limits":
+		o.Limits, err = strconv.ParseBool(text)
+	case "all":
+		r.All, err = strconv.ParseBool(text)
+	case "resources":
+		o.Resources = nil
+		for word := range strings.SplitSeq(text, ",") {
+			o.Resources = append(o.Resources, resize.Resource(strings.TrimSpace(word)))
+		}
+	default:
+		return fmt.Errorf("unknown parameter %q", name)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// ParseShare reads a share: "15%", or "0.15".
+func ParseShare(text string) (float64, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	share, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no share: write 15%%", text)
+	}
+	if percent {
+		share /= 100
+	}
+	return share, nil
+}
+
+// ParseAmount reads a quantity of a resource: "100m", "64Mi". What is no whole number of
+// millicores or bytes is rounded up.
+func ParseAmount(r resize.Resource, text string) (int64, error) {
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no quantity: write %v", text, resize.Quantity(r, map[resize.Resource]int64{resize.CPU: 100, resize.Memory: 64 << 20}[r]))
+	}
+	if r == resize.Memory {
+		return q.Value(), nil
+	}
+	return q.MilliValue(), nil
+}
+
+// target returns the path below wire.Path and the query that ask for r; the inverse of
+// ParseRequest.
+func (r Request) target() (path []string, query url.Values) {
+	switch {
+	case r.Pod != "":
+		path = []string{"namespaces", r.Namespace, Resource, r.Pod}
+	case r.Namespace != "":
+		path = []string{"namespaces", r.Namespace, Resource}
+	default:
+		path = []string{Resource}
+	}
+	query = url.Values{}
+	set := func(name, is, otherwise string) {
+		if is != otherwise {
+			query.Set(name, is)
+		}
+	}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	o, d := &r.Options, resize.Defaults()
+	set("percentile", number(o.CPU.Percentile), number(d.CPU.Percentile))
+	set("memory-percentile", number(o.Memory.Percentile), number(d.Memory.Percentile))
+	set("headroom", number(o.CPU.Headroom), number(d.CPU.Headroom))
+	set("memory-headroom", number(o.Memory.Headroom), number(d.Memory.Headroom))
+	set("floor", resize.Quantity(resize.CPU, o.CPU.Floor).String(), resize.Quantity(resize.CPU, d.CPU.Floor).String())
+	set("memory-floor", resize.Quantity(resize.Memory, o.Memory.Floor).String(), resize.Quantity(resize.Memory, d.Memory.Floor).String())
+	set("min-history", o.MinHistory.String(), d.MinHistory.String())
+	set("resources", list(o.Resources), list(d.Resources))
+	set("up", strconv.FormatBool(o.Up), "false")
+	set("limits", strconv.FormatBool(o.Limits), "false")
+	set("all", strconv.FormatBool(r.All), "false")
+	return path, query
+}
+
+func list(resources []resize.Resource) string {
+	words := make([]string, len(resources))
+	for i, r := range resources {
+		words[i] = string(r)
+	}
+	return strings.Join(words, ",")
+}
+
+// String says what is asked for.
+func (r Request) String() string {
+	switch {
+	case r.Pod != "":
+		return fmt.Sprintf("the recommendation for pod %s/%s", r.Namespace, r.Pod)
+	case r.Namespace != "":
+		return "recommendations in namespace " + r.Namespace
+	}
+	return Resource
+}

@@ -1,0 +1,257 @@
+package resizeapi
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resize"
+)
+
+var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// view remembers a quarter of an hour of every container, always the same use.
+type view struct{ cores, bytes float64 }
+
+func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
+	return func(yield func(time.Time, float64) bool) {
+		value := map[metric.ID]float64{metric.CPUUsageRate: v.cores * 1e9, metric.MemoryWorkingSet: v.bytes}[id]
+		for at := now.Add(-15 * time.Minute); !at.After(now); at = at.Add(15 * time.Second) {
+			if e.Kind != metric.Container || e.Node != "n1" || at.Before(from) || at.After(to) || !yield(at, value) {
+				return
+			}
+		}
+	}
+}
+
+func facts() *metric.Facts {
+	pod := func(namespace metric.Namespace, name metric.PodName, phase metric.Phase, cores float64) *metric.PodFacts {
+		c := metric.ContainerFacts{Name: "app", State: metric.Live}
+		c.Spec.Set(metric.CPURequest, cores*1e9)
+		return &metric.PodFacts{PodRef: metric.PodRef{Namespace: namespace, Name: name}, Node: "n1", UID: "1", Phase: phase, QoS: "Burstable", Containers: []metric.ContainerFacts{c}}
+	}
+	var f *metric.Facts
+	return f.With(metric.FactsChange{Synced: true, At: now, Pods: []*metric.PodFacts{
+		pod("shop", "cart", metric.Running, 0.5), pod("shop", "web", metric.Running, 0.03), pod("shop", "job", metric.Succeeded, 3), pod("bank", "vault", metric.Running, 1),
+	}})
+}
+
+// serve starts a weir of which Options say the rest.
+func serve(t *testing.T, o Options) *Client {
+	t.Helper()
+	mux := http.NewServeMux()
+	if o.View == nil {
+		o.View = func() View { return view{0.02, 64 << 20} }
+	}
+	if o.Facts == nil {
+		o.Facts = facts
+	}
+	o.Now = func() time.Time { return now }
+	for _, path := range Paths() {
+		mux.Handle(path, NewHandler(o))
+	}
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	w, err := weirdev.NewClient(s.URL, s.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewClient(w)
+}
+
+// told is a list in short.
+func told(l *List) string {
+	var out strings.Builder
+	for _, rec := range l.Items {
+		out.WriteString(rec.Namespace + "/" + rec.Pod)
+		for _, a := range rec.Requests {
+			out.WriteString(" " + a.Container + " " + string(a.Resource) + " " + string(a.Reason))
+			if a.Proposed != nil {
+				out.WriteString(" " + a.Request.String() + "->" + a.Proposed.String())
+			}
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+func TestAnswers(t *testing.T) {
+	c := serve(t, Options{})
+	f := func(r Request, want string, stay map[resize.Reason]int) {
+		t.Helper()
+		if r.Options.Resources == nil {
+			r.Options = resize.Defaults()
+		}
+		l, err := c.Recommend(t.Context(), r)
+		if err != nil {
+			t.Fatalf("%s: %v", r, err)
+		}
+		if got := told(l); got != want {
+			t.Errorf("%s: got\n%swant\n%s", r, got, want)
+		}
+		if diff := cmp.Diff(stay, l.Stay); diff != "" {
+			t.Errorf("%s: stay (-want +got):\n%s", r, diff)
+		}
+		if from, to := now.Add(-15*time.Minute), now; !l.From.Equal(from) || !l.To.Equal(to) || !l.At.Equal(now) || l.Source != "weir's memory" {
+			t.Errorf("%s: got %v to %v at %v from %s, want %v to %v at %v", r, l.From, l.To, l.At, l.Source, from, to, now)
+		}
+		if len(l.Notes) == 0 || !strings.HasPrefix(l.Notes[0], "The readings cover 15m0s: ") {
+			t.Errorf("%s: the notes do not say how short the history is: %q", r, l.Notes)
+		}
+	}
+	const vault = "bank/vault app cpu Shrink 1->23m app memory NoRequest\n"
+	const cart = "shop/cart app cpu Shrink 500m->23m app memory NoRequest\n"
+	const web = "shop/web app cpu Shrink 30m->23m app memory NoRequest\n"
+	f(Request{}, vault+cart+web, map[resize.Reason]int{resize.NoRequest: 3})
+	f(Request{Namespace: "shop"}, cart+web, map[resize.Reason]int{resize.NoRequest: 2})
+	f(Request{Namespace: "shop", Pod: "web"}, web, map[resize.Reason]int{resize.NoRequest: 1})
+
+	o := resize.Defaults()
+	o.Resources, o.CPU.Floor = []resize.Resource{resize.CPU}, 100
+	f(Request{Namespace: "shop", Options: o}, "shop/cart app cpu Shrink 500m->100m\n", map[resize.Reason]int{resize.Fits: 1})
+	f(Request{Namespace: "shop", Options: o, All: true}, "shop/cart app cpu Shrink 500m->100m\nshop/web app cpu Fits\n", map[resize.Reason]int{resize.Fits: 1})
+	f(Request{Namespace: "shop", Pod: "web", Options: o}, "shop/web app cpu Fits\n", map[resize.Reason]int{resize.Fits: 1})
+}
+
+// One pod is read from the API server, which knows of resize policies.
+func TestOnePodIsRead(t *testing.T) {
+	read := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", UID: "1"},
+		Spec: corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Name: "app",
+			Resources:    corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: *resize.Quantity(resize.CPU, 500)}},
+			ResizePolicy: []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, QOSClass: corev1.PodQOSBurstable,
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "app", Resources: &corev1.ResourceRequirements{}, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}},
+	}
+	var err error
+	c := serve(t, Options{Pod: func(_ context.Context, namespace, name string) (*corev1.Pod, error) {
+		if namespace+"/"+name != "shop/cart" {
+			t.Errorf("asked for %s/%s", namespace, name)
+		}
+		return read, err
+	}})
+	ask := func() (*List, error) {
+		return c.Recommend(t.Context(), Request{Namespace: "shop", Pod: "cart", Options: resize.Defaults()})
+	}
+	l, failed := ask()
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	if got, want := told(l), "shop/cart app cpu Restarts app memory NoRequest\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+
+	// An API server that does not answer: what the watch knows must do, and that is said.
+	err = errors.New("dial tcp 10.0.0.1: refused")
+	if l, failed = ask(); failed != nil {
+		t.Fatal(failed)
+	}
+	if got, want := told(l), "shop/cart app cpu Shrink 500m->23m app memory NoRequest\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if !strings.Contains(l.Notes[0], "could not be read") || strings.Contains(l.Notes[0], "10.0.0.1") {
+		t.Errorf("got note %q, want one that the pod could not be read, and no address", l.Notes[0])
+	}
+
+	err = apierrors.NewNotFound(corev1.Resource("pods"), "cart")
+	if _, failed = ask(); failed == nil || failed.Error() != "the cluster has no pod shop/cart" {
+		t.Errorf("got %v", failed)
+	}
+}
+
+// What cannot be answered is said, with what to do.
+func TestProblems(t *testing.T) {
+	f := func(o Options, path string, status int, message string) {
+		t.Helper()
+		if o.View == nil {
+			o.View = func() View { return view{} }
+		}
+		if o.Facts == nil {
+			o.Facts = facts
+		}
+		w := httptest.NewRecorder()
+		NewHandler(o).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != status || !strings.Contains(w.Body.String(), message) || !strings.Contains(w.Body.String(), `"hint":`) {
+			t.Errorf("%s: got %d %s, want %d with %q and a hint", path, w.Code, w.Body, status, message)
+		}
+	}
+	f(Options{}, weirdev.Path+"namespaces/shop/recommendations/none", 404, "weir knows no pod shop/none")
+	f(Options{}, weirdev.Path+"namespaces/shop/recommendations/a/b", 404, "nothing is at")
+	f(Options{}, weirdev.Path+"recommendations?percentile=0", 400, "the percentile of cpu is 0")
+	f(Options{}, weirdev.Path+"recommendations?headroom=much", 400, `headroom: \"much\" is no share`)
+	f(Options{}, weirdev.Path+"recommendations?resources=gpu", 400, `\"gpu\" cannot be resized in place`)
+	f(Options{}, weirdev.Path+"recommendations?up=true&up=false", 400, "up is to be given once")
+	f(Options{}, weirdev.Path+"recommendations?floor=x", 400, "is no quantity: write 100m")
+	f(Options{}, weirdev.Path+"recommendations?color=red", 400, "unknown parameter")
+	f(Options{View: func() View { return nil }}, weirdev.Path+"recommendations", 503, "nothing has been measured yet")
+	f(Options{Facts: func() *metric.Facts { return new(metric.Facts) }}, weirdev.Path+"recommendations", 503, "nothing has been measured yet")
+	f(Options{Facts: func() *metric.Facts { return nil }}, weirdev.Path+"recommendations", 503, "no API server to ask")
+
+	w := httptest.NewRecorder()
+	NewHandler(Options{}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, weirdev.Path+"recommendations", nil))
+	if w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+// What the client sends, the handler and who reviews rights read as it was meant.
+func TestRequestsComeBack(t *testing.T) {
+	f := func(r Request) {
+		t.Helper()
+		path, query := r.target()
+		read, err := ParseRequest(httptest.NewRequest(http.MethodGet, weirdev.Path+strings.Join(path, "/")+"?"+query.Encode(), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(r, read); diff != "" {
+			t.Errorf("(-sent +read):\n%s", diff)
+		}
+	}
+	f(Request{Options: resize.Defaults()})
+	f(Request{Namespace: "shop", Options: resize.Defaults(), All: true})
+	f(Request{Namespace: "shop", Pod: "cart", Options: resize.Options{
+		CPU: resize.Aim{Percentile: 99.5, Headroom: 0.07, Floor: 1}, Memory: resize.Aim{Percentile: 90, Headroom: 0, Floor: 1},
+		Resources: []resize.Resource{resize.Memory}, MinHistory: 0, Up: true, Limits: true,
+	}})
+}
+
+// No query makes a recommendation that is absurd.
+func FuzzParseRequest(f *testing.F) {
+	f.Add("recommendations", "percentile=95&headroom=15%25")
+	f.Add("namespaces/shop/recommendations/cart", "floor=1e300&min-history=-5s")
+	f.Fuzz(func(t *testing.T, path, query string) {
+		r := &http.Request{Method: http.MethodGet}
+		u := httptest.NewRequest(http.MethodGet, weirdev.Path, nil).URL
+		u.Path += path
+		u.RawQuery = query
+		r.URL = u
+		request, err := ParseRequest(r)
+		if err != nil {
+			if p := (*weirdev.Problem)(nil); !errors.As(err, &p) || p.Hint == "" {
+				t.Fatalf("%v is no problem with a hint", err)
+			}
+			return
+		}
+		if err := request.Options.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		p := resize.FromFacts(facts().Pod(metric.PodRef{Namespace: "shop", Name: "cart"}))
+		rec := memory{view{0.02, 64 << 20}, now}.recommend(p, "n1", &request.Options)
+		refusals, err := resize.Check(p, rec.Changes())
+		if err != nil || len(refusals) > 0 {
+			t.Fatalf("recommended is what is refused: %v %v", refusals, err)
+		}
+	})
+}

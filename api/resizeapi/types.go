@@ -1,0 +1,75 @@
+package resizeapi
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/resize"
+)
+
+// The resource, and the kinds, as paths and rules of access name them.
+const (
+	Resource = "recommendations"
+	Kind     = "Recommendation"
+	ListKind = Kind + "List"
+)
+
+// List is an answer.
+type List struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	At         time.Time `json:"at"`
+	// Source is where the readings are from: "weir's memory", "Prometheus".
+	Source string `json:"source"`
+	// From and To are when the first and the last reading were taken; zero if there is none.
+	From time.Time `json:"from,omitzero"`
+	To   time.Time `json:"to,omitzero"`
+	// Items are sorted by namespace and name.
+	Items []*resize.Recommendation `json:"items"`
+	// Stay counts the requests that are to stay as they are, by reason, whether or not
+	// their pods are among the items.
+	Stay map[resize.Reason]int `json:"stay,omitempty"`
+	// Notes are sentences about what the answer does not know.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// NewList returns a list without items.
+func NewList(at time.Time, source string) *List {
+	return &List{APIVersion: weirdev.APIVersion, Kind: ListKind, At: at.UTC(), Source: source, Items: []*resize.Recommendation{}, Stay: map[resize.Reason]int{}}
+}
+
+// Add adds a pod's recommendation; unless all is set only counts one that proposes
+// nothing.
+func (l *List) Add(rec *resize.Recommendation, all bool) {
+	for i := range rec.Requests {
+		a := &rec.Requests[i]
+		if !a.Reason.Changes() {
+			l.Stay[a.Reason]++
+		}
+		if f := a.Used; f != nil {
+			if l.From.IsZero() || f.From.Before(l.From) {
+				l.From = f.From
+			}
+			if f.To.After(l.To) {
+				l.To = f.To
+			}
+		}
+	}
+	if all || len(rec.Changes()) > 0 {
+		l.Items = append(l.Items, rec)
+	}
+}
+
+// day is the shortest time of which a peak hour is surely part.
+const day = 24 * time.Hour
+
+// Warn notes what whoever follows the list should know.
+func (l *List) Warn(unseen bool) {
+	if covers := l.To.Sub(l.From); covers < day {
+		l.Notes = append(l.Notes, fmt.Sprintf("The readings cover %v: peaks of the day or the week may not be among them. --prometheus=URL --since=7d looks further back.", covers.Round(time.Second)))
+	}
+	if unseen {
+		l.Notes = append(l.Notes, "Resize policies and resizes under way are not looked at in a list: they are for one pod, and before anything is changed.")
+	}
+}

@@ -1,0 +1,80 @@
+package weirdev
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// Client asks one weir.
+type Client struct {
+	base *url.URL
+	http *http.Client
+}
+
+// NewClient returns a client of the weir whose root lies at base, which may
+// have a path (a proxy's). A nil client means http.DefaultClient.
+func NewClient(base string, client *http.Client) (*Client, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("server address %q is no URL: write it as http://HOST:PORT", base)
+	}
+	if client == nil {
+		client = http.DefaultClient
+	}
+	return &Client{base: u, http: client}, nil
+}
+
+// Get reads what lies at a path below Path into body. The parts of the path are
+// names, which are escaped here. What the server itself says is wrong is a
+// *Problem, and says for itself what it is about; other errors say it by what.
+func (c *Client) Get(ctx context.Context, what string, path []string, query url.Values, body any) error {
+	return c.ask(ctx, http.MethodGet, what, path, query, nil, body)
+}
+
+// Post sends a document, in YAML or JSON, to a path below Path, and reads the
+// answer into body. Errors are as those of Get.
+func (c *Client) Post(ctx context.Context, what string, path []string, query url.Values, document []byte, body any) error {
+	return c.ask(ctx, http.MethodPost, what, path, query, document, body)
+}
+
+func (c *Client) ask(ctx context.Context, method, what string, path []string, query url.Values, document []byte, body any) error {
+	u := c.base.JoinPath(Path)
+	for _, part := range path {
+		if part == "" || part == "." || part == ".." {
+			return fmt.Errorf("ask for %s: nothing can be called %q", what, part)
+		}
+		u = u.JoinPath(url.PathEscape(part))
+	}
+	u.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(document))
+	if err != nil {
+		return fmt.Errorf("ask for %s: %w", what, err)
+	}
+	req.Header.Set("Accept", "application/json")
+	if document != nil {
+		req.Header.Set("Content-Type", "application/yaml") // of which JSON is a part
+	}
+	resp, err := c.http.Do(req) // the transport asks for gzip and undoes it
+	if err != nil {
+		return fmt.Errorf("ask for %s: %w", what, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return problem(resp)
+	}
+	if err := json.NewDecoder(resp.Body).Decode(body); err != nil {
+		return fmt.Errorf("read the answer about %s: %w", what, err)
+	}
+	return nil
+}
+
+// Server returns the address that is asked.
+func (c *Client) Server() string { return c.base.Redacted() }
+
+// Moot reports whether a parameter is one that "kubectl get" adds by itself, and
+// that changes nothing.
+func Moot(parameter string) bool { return parameter == "limit" || parameter == "timeout" }

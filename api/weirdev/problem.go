@@ -1,0 +1,80 @@
+package weirdev
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Problem is the answer to a request that cannot be served. It is an error. As
+// JSON it is a Status of Kubernetes, which its clients can read, and has a hint
+// besides.
+type Problem struct {
+	// Status is the HTTP status.
+	Status  int
+	Message string
+	// Hint is what to do about it. Where weir has not what is asked for it always
+	// gives one; what others on the way say has none.
+	Hint string
+}
+
+// Error returns the message.
+func (p *Problem) Error() string { return p.Message }
+
+// status is a Problem as JSON.
+type status struct {
+	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion"`
+	Status     string `json:"status"`
+	Reason     string `json:"reason,omitempty"`
+	Code       int    `json:"code"`
+	Message    string `json:"message"`
+	Hint       string `json:"hint,omitempty"`
+}
+
+// reasons are what Kubernetes calls the statuses.
+var reasons = map[int]string{
+	http.StatusBadRequest:            "BadRequest",
+	http.StatusForbidden:             "Forbidden",
+	http.StatusNotFound:              "NotFound",
+	http.StatusMethodNotAllowed:      "MethodNotAllowed",
+	http.StatusRequestEntityTooLarge: "RequestEntityTooLarge",
+	http.StatusInternalServerError:   "InternalError",
+	http.StatusServiceUnavailable:    "ServiceUnavailable",
+	http.StatusGatewayTimeout:        "Timeout",
+}
+
+// Answer writes an answer. A write fails only when the reader has gone.
+func Answer(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(body)
+}
+
+// Fail answers with a problem.
+func Fail(w http.ResponseWriter, p *Problem) {
+	Answer(w, p.Status, status{"Status", "v1", "Failure", reasons[p.Status], p.Status, p.Message, p.Hint})
+}
+
+// problem reads an answer that is none to the question: a Problem of ours, or
+// whatever an API server or a proxy on the way has to say.
+func problem(resp *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	if err != nil {
+		return fmt.Errorf("read answer %s: %w", resp.Status, err)
+	}
+	var s status
+	if json.Unmarshal(body, &s) == nil && s.Message != "" {
+		return &Problem{Status: resp.StatusCode, Message: s.Message, Hint: s.Hint}
+	}
+	text := strings.TrimSpace(string(body))
+	if text == "" || strings.HasPrefix(text, "<") {
+		text = resp.Status
+	}
+	return &Problem{Status: resp.StatusCode, Message: text}
+}

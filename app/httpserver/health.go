@@ -1,0 +1,52 @@
+package httpserver
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Check is one condition of readiness.
+type Check struct {
+	// Name is a word for it: "sources".
+	Name string
+	// Waits returns what is waited for, one short line each; none if the
+	// condition holds.
+	Waits func() []string
+}
+
+// HandleHealth serves /livez and /healthz, which answer as long as the process
+// does, and /readyz, which says 503 and what is waited for until every check
+// holds.
+func (m *Mux) HandleHealth(checks ...Check) {
+	alive := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	m.Handle("/livez", "whether the process lives", alive)
+	m.Handle("/healthz", "as /livez, by its older name", alive)
+	m.Handle("/readyz", "whether everything is served, and if not, what is waited for", ready(checks))
+}
+
+func ready(checks []Check) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		var text strings.Builder
+		holds := true
+		for _, c := range checks {
+			waits := c.Waits()
+			if len(waits) == 0 {
+				fmt.Fprintf(&text, "[+] %s\n", c.Name)
+				continue
+			}
+			holds = false
+			for _, wait := range waits {
+				fmt.Fprintf(&text, "[-] %s: %s\n", c.Name, wait)
+			}
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		if holds {
+			text.WriteString("ready\n")
+		} else {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			text.WriteString("not ready\n")
+		}
+		fmt.Fprint(w, text.String())
+	})
+}

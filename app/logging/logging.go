@@ -1,0 +1,76 @@
+// Package logging makes the one logger of a weir process from its flags, and
+// brings what Kubernetes' and cAdvisor's libraries log into the same stream.
+package logging
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/weir-metrics/weir/client/cli"
+)
+
+// Options say what is logged and how.
+type Options struct {
+	// Level is the least severe level that is logged: debug, info (the
+	// default), warn or error.
+	Level string
+	// Format is console (the default) or json.
+	Format string
+	// Verbosity is that of Kubernetes' components, 0 to 10: 0 logs what Level
+	// says, 1 is debug, and from 2 the libraries tell more and more.
+	Verbosity int
+}
+
+// Default returns the documented defaults.
+func Default() Options { return Options{Level: "info", Format: "console"} }
+
+// AddFlags adds the flags that set o, with its present values as defaults.
+func (o *Options) AddFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Level, "log-level", o.Level, "least severe level to log: debug, info, warn or error")
+	f.StringVar(&o.Format, "log-format", o.Format, "console or json")
+	f.IntVarP(&o.Verbosity, "v", "v", o.Verbosity, "verbosity of Kubernetes' components, 0 to 10; 1 is debug, more makes libraries tell more")
+}
+
+// New returns a logger that writes to w.
+func New(o Options, w io.Writer) (*zap.Logger, error) {
+	if err := cli.OneOf("--log-level", o.Level, "debug", "info", "warn", "error"); err != nil {
+		return nil, err
+	}
+	if err := cli.OneOf("--log-format", o.Format, "console", "json"); err != nil {
+		return nil, err
+	}
+	if o.Verbosity < 0 || o.Verbosity > 10 {
+		return nil, cli.Usage(fmt.Errorf("-v cannot be %d: it goes from 0 to 10", o.Verbosity))
+	}
+	level, err := zapcore.ParseLevel(o.Level)
+	if err != nil {
+		return nil, fmt.Errorf("read log level: %w", err)
+	}
+	if o.Verbosity > 0 {
+		level = min(level, zapcore.Level(-o.Verbosity)) // V(1) is zap's debug, which is -1
+	}
+	c := zap.NewProductionEncoderConfig()
+	c.EncodeTime = zapcore.RFC3339NanoTimeEncoder
+	c.EncodeDuration = zapcore.StringDurationEncoder
+	c.EncodeLevel = levelName(zapcore.LowercaseLevelEncoder)
+	c.TimeKey = "time"
+	encoder := zapcore.NewJSONEncoder(c)
+	if o.Format == "console" {
+		c.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
+		c.EncodeLevel = levelName(zapcore.CapitalLevelEncoder)
+		c.ConsoleSeparator = " "
+		encoder = zapcore.NewConsoleEncoder(c)
+	}
+	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)), nil
+}
+
+// levelName names the levels below debug, which zap has no names for, "debug".
+func levelName(encode zapcore.LevelEncoder) zapcore.LevelEncoder {
+	return func(l zapcore.Level, e zapcore.PrimitiveArrayEncoder) {
+		encode(max(l, zapcore.DebugLevel), e)
+	}
+}

@@ -1,0 +1,107 @@
+// Package stageflag reads Heapster's way of naming a source or sink on the
+// command line: NAME[:CONFIG][?OPTIONS], as in
+//
+//	--source=kubelet:?endpoint=summary&resolution=30s
+//	--sink=log:/var/log/usage.json?format=json
+//
+// It knows the form and nothing of what the names mean: a Set of names is given
+// to it, so that a misspelt one is noticed where it is written.
+package stageflag
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/weir-metrics/weir/client/suggest"
+)
+
+// Stage is one source or sink as it was asked for.
+type Stage struct {
+	// Name says which: "kubelet".
+	Name string
+	// Config is what stands between the first colon and the first question mark:
+	// a URL, a path; often empty.
+	Config string
+	// Options are the query parameters. Never nil.
+	Options url.Values
+}
+
+// Parse reads one NAME[:CONFIG][?OPTIONS].
+func Parse(s string) (Stage, error) {
+	rest, query, _ := strings.Cut(s, "?")
+	name, config, _ := strings.Cut(rest, ":")
+	if name == "" {
+		return Stage{}, fmt.Errorf("%q has no name: write NAME[:CONFIG][?OPTIONS]", s)
+	}
+	for _, c := range name {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return Stage{}, fmt.Errorf("%q is no name: write NAME[:CONFIG][?OPTIONS], as in kubelet:?endpoint=summary", name)
+		}
+	}
+	options, err := url.ParseQuery(query)
+	if err != nil {
+		return Stage{}, fmt.Errorf("read options %q of %s: %w", query, name, err)
+	}
+	for option := range options {
+		if option == "" {
+			return Stage{}, fmt.Errorf("options %q of %s have a value without a name", query, name)
+		}
+	}
+	return Stage{Name: name, Config: config, Options: options}, nil
+}
+
+// String writes s as Parse reads it, with its options sorted.
+func (s Stage) String() string {
+	out := s.Name
+	if s.Config != "" || len(s.Options) > 0 {
+		out += ":" + s.Config
+	}
+	if len(s.Options) > 0 {
+		out += "?" + s.Options.Encode()
+	}
+	return out
+}
+
+// List is a repeatable flag (a pflag.Value) for stages of known names.
+type List struct {
+	// What names the kind of stage in errors: "source" or "sink".
+	What string
+	// Known are the names there are.
+	Known []string
+	// Stages were given, in that order.
+	Stages []Stage
+}
+
+// Set adds a stage.
+func (l *List) Set(text string) error {
+	s, err := Parse(text)
+	if err != nil {
+		return err
+	}
+	for _, k := range l.Known {
+		if s.Name == k {
+			l.Stages = append(l.Stages, s)
+			return nil
+		}
+	}
+	if near, ok := suggest.Closest(s.Name, l.Known); ok {
+		return fmt.Errorf("no %s is called %q: did you mean %q?", l.What, s.Name, near)
+	}
+	if len(l.Known) == 1 {
+		return fmt.Errorf("no %s is called %q here: there is only %s", l.What, s.Name, l.Known[0])
+	}
+	return fmt.Errorf("no %s is called %q: there are %s", l.What, s.Name, strings.Join(l.Known, ", "))
+}
+
+// String writes the stages, space between them.
+func (l *List) String() string {
+	texts := make([]string, len(l.Stages))
+	for i, s := range l.Stages {
+		texts[i] = s.String()
+	}
+	return strings.Join(texts, " ")
+}
+
+// Type is the placeholder in the help text.
+func (l *List) Type() string { return "NAME[:CONFIG][?OPTIONS]" }

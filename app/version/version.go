@@ -1,0 +1,60 @@
+// Package version says which weir this is.
+package version
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// release is set by the linker: -X github.com/weir-metrics/weir/app/version.release=v1.2.3.
+var release string
+
+// Info identifies a build.
+type Info struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Time    string `json:"time,omitempty"` // of the commit
+	Dirty   bool   `json:"dirty,omitempty"`
+	Go      string `json:"go"`
+	System  string `json:"system"`
+}
+
+// Get reads what the linker and the go command left in the binary.
+func Get() Info {
+	i := Info{Version: release, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return i
+	}
+	if i.Version == "" {
+		i.Version = build.Main.Version
+	}
+	for _, s := range build.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			i.Commit = s.Value
+		case "vcs.time":
+			i.Time = s.Value
+		case "vcs.modified":
+			i.Dirty = s.Value == "true"
+		}
+	}
+	if i.Version == "" || i.Version == "(devel)" {
+		i.Version = "devel"
+	}
+	return i
+}
+
+// String returns one line: "weir v1.2.3 (3f2a1b0c4d5e, go1.26.0, linux/amd64)".
+func (i Info) String() string {
+	commit := ""
+	if i.Commit != "" {
+		commit = i.Commit[:min(12, len(i.Commit))]
+		if i.Dirty {
+			commit += "+changes"
+		}
+		commit += ", "
+	}
+	return fmt.Sprintf("weir %s (%s%s, %s)", i.Version, commit, i.Go, i.System)
+}

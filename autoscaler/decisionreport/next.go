@@ -1,0 +1,136 @@
+package decisionreport
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
+	"github.com/weir-metrics/weir/autoscaler"
+)
+
+// next says what happens by itself, as far as the memory tells: when a
+// recommendation leaves its window, and when a policy allows more.
+func (t *teller) next() []Next {
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		switch {
+		case s.Kind == autoscaler.StepStabilizeDown && s.To > s.From && t.Desired <= t.Current:
+			return t.expiring(s, func(a, b int32) bool { return a > b })
+		case s.Kind == autoscaler.StepStabilizeUp && s.To < s.From && t.Desired >= t.Current:
+			return t.expiring(s, func(a, b int32) bool { return a < b })
+		case s.Kind == autoscaler.StepPolicyUp && s.To < s.From:
+			return t.allowance(s, t.Memory.Ups)
+		case s.Kind == autoscaler.StepPolicyDown && s.To > s.From:
+			return t.allowance(s, t.Memory.Downs)
+		case s.Kind == autoscaler.StepDoubling && s.To < s.From && t.Rescale:
+			return []Next{{Message: "the next decision may double again"}}
+		}
+	}
+	return nil
+}
+
+// mostNext is how many changes are foretold.
+const mostNext = 3
+
+// expiring foretells the counts as recommendations leave the window of a step that
+// held the count. Beyond says that a recommendation holds it more than another.
+func (t *teller) expiring(s *autoscaler.Step, beyond func(a, b int32) bool) (all []Next) {
+	now, held := t.Desired, s.Limit
+	for len(all) < mostNext && beyond(held, s.From) {
+		// The count stands until the last that recommended it, or more, has left.
+		var last time.Time
+		for _, r := range t.Memory.Recommendations {
+			if !beyond(held, r.Replicas) && r.At.After(last) && r.At.Add(s.Window).After(t.At) {
+				last = r.At
+			}
+		}
+		if last.IsZero() {
+			return all
+		}
+		leaves := last.Add(s.Window)
+		then := s.From
+		for _, r := range t.Memory.Recommendations {
+			if r.At.After(last) && beyond(r.Replicas, then) {
+				then = r.Replicas
+			}
+		}
+		count := t.bounded(then)
+		if !beyond(now, count) {
+			count = now // a window only holds back
+		}
+		held = then
+		if count == now {
+			continue
+		}
+		n := Next{At: leaves.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: %s at %s, when the recommendation of %s leaves the window", plural(count, "replica"), clock(leaves, t.At), clock(last, t.At))}
+		if t.slowed(now, count) {
+			n.Message = fmt.Sprintf("if the metrics stay as they are: towards %s from %s on, as far as the policies allow at a time", plural(count, "replica"), clock(leaves, t.At))
+			return append(all, n)
+		}
+		n.Replicas = &count
+		all, now = append(all, n), count
+	}
+	return all
+}
+
+// bounded keeps a count within the bounds of the specification.
+func (t *teller) bounded(n int32) int32 {
+	if t.Max > 0 {
+		n = min(n, t.Max)
+	}
+	return max(n, t.Min)
+}
+
+// slowed reports whether the policies allow less than a whole change at once.
+func (t *teller) slowed(from, to int32) bool {
+	if t.Input == nil || t.Input.Spec == nil || t.Input.Spec.Behavior == nil {
+		return to > max(2*from, 4) // without a behavior a count at most doubles
+	}
+	rules := t.Input.Spec.Behavior.ScaleDown
+	if to > from {
+		rules = t.Input.Spec.Behavior.ScaleUp
+	}
+	if rules == nil || len(rules.Policies) == 0 {
+		return false
+	}
+	least := rules.SelectPolicy != nil && *rules.SelectPolicy == autoscalingv2.MinChangePolicySelect
+	if rules.SelectPolicy != nil && *rules.SelectPolicy == autoscalingv2.DisabledPolicySelect {
+		return true
+	}
+	change, allowed := math.Abs(float64(to-from)), -1.0
+	for _, p := range rules.Policies {
+		by := float64(p.Value)
+		if p.Type == autoscalingv2.PercentScalingPolicy {
+			by = math.Ceil(float64(from) * float64(p.Value) / 100)
+		}
+		if allowed < 0 || least == (by < allowed) {
+			allowed = by
+		}
+	}
+	return allowed < change
+}
+
+// allowance says when a policy allows more: when the oldest change has left its
+// period.
+func (t *teller) allowance(s *autoscaler.Step, changes []autoscaler.Change) []Next {
+	if s.Policy == nil {
+		return nil
+	}
+	period := time.Duration(s.Policy.PeriodSeconds) * time.Second
+	var oldest time.Time
+	if t.Rescale {
+		oldest = t.At
+	}
+	for _, c := range changes {
+		if c.At.Add(period).After(t.At) && (oldest.IsZero() || c.At.Before(oldest)) {
+			oldest = c.At
+		}
+	}
+	if oldest.IsZero() {
+		return nil
+	}
+	at := oldest.Add(period)
+	return []Next{{At: at.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: the policy of %s allows more at %s", policy(s.Policy), clock(at, t.At))}}
+}

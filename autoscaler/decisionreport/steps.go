@@ -1,0 +1,134 @@
+package decisionreport
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
+	"github.com/weir-metrics/weir/autoscaler"
+)
+
+var kinds = map[autoscaler.StepKind]string{
+	autoscaler.StepDisabled: "Disabled", autoscaler.StepAboveMax: "AboveMax", autoscaler.StepBelowMin: "BelowMin", autoscaler.StepPropose: "Propose",
+	autoscaler.StepStabilizeDown: "StabilizeDown", autoscaler.StepStabilizeUp: "StabilizeUp", autoscaler.StepPolicyUp: "PolicyUp",
+	autoscaler.StepPolicyDown: "PolicyDown", autoscaler.StepDoubling: "Doubling", autoscaler.StepMax: "Max", autoscaler.StepMin: "Min", autoscaler.StepLeaveZero: "LeaveZero",
+}
+
+// limited are the kinds of steps that compare with a bound.
+var limited = map[autoscaler.StepKind]bool{
+	autoscaler.StepAboveMax: true, autoscaler.StepBelowMin: true, autoscaler.StepPolicyUp: true, autoscaler.StepPolicyDown: true,
+	autoscaler.StepDoubling: true, autoscaler.StepMax: true, autoscaler.StepMin: true, autoscaler.StepLeaveZero: true,
+}
+
+// step tells one step.
+func (t *teller) step(s *autoscaler.Step) Step {
+	out := Step{Kind: kinds[s.Kind], From: s.From, To: s.To, At: s.At.UTC(), Message: t.stepped(s)}
+	if limited[s.Kind] {
+		limit := s.Limit
+		out.Limit = &limit
+	}
+	if s.Window > 0 {
+		out.Window = s.Window.String()
+	}
+	if s.Policy != nil {
+		out.Policy = policy(s.Policy)
+	}
+	return out
+}
+
+// policy writes a policy: "4 pods per 15s", "100% per 15s".
+func policy(p *autoscalingv2.HPAScalingPolicy) string {
+	per := lasting(time.Duration(p.PeriodSeconds) * time.Second)
+	if p.Type == autoscalingv2.PercentScalingPolicy {
+		return fmt.Sprintf("%d%% per %s", p.Value, per)
+	}
+	return fmt.Sprintf("%s per %s", plural(p.Value, "pod"), per)
+}
+
+// stepped says what a step did.
+func (t *teller) stepped(s *autoscaler.Step) string {
+	became := fmt.Sprintf("%d stands", s.To)
+	if s.From != s.To {
+		became = fmt.Sprintf("%d becomes %d", s.From, s.To)
+	}
+	switch s.Kind {
+	case autoscaler.StepDisabled:
+		return "the target has no replicas, which turns its autoscaling off"
+	case autoscaler.StepAboveMax:
+		return fmt.Sprintf("maxReplicas is %d: %s, and no metric is asked for", s.Limit, became)
+	case autoscaler.StepBelowMin:
+		return fmt.Sprintf("minReplicas is %d: %s, and no metric is asked for", s.Limit, became)
+	case autoscaler.StepPropose:
+		return t.proposed(s)
+	case autoscaler.StepStabilizeDown, autoscaler.StepStabilizeUp:
+		return t.stabilized(s, became)
+	case autoscaler.StepPolicyUp, autoscaler.StepPolicyDown:
+		return t.allowed(s, became)
+	case autoscaler.StepDoubling:
+		return fmt.Sprintf("without a behavior at most %d in one step, twice the current count or 4: %s", s.Limit, became)
+	case autoscaler.StepMax:
+		return fmt.Sprintf("maxReplicas %d: %s", s.Limit, became)
+	case autoscaler.StepMin:
+		return fmt.Sprintf("minReplicas %d: %s", s.Limit, became)
+	case autoscaler.StepLeaveZero:
+		return fmt.Sprintf("leaving zero means minReplicas at least, %d: %s", s.Limit, became)
+	}
+	return became
+}
+
+// proposed says which metric asks for most.
+func (t *teller) proposed(s *autoscaler.Step) string {
+	var asked []string
+	for i := range t.Metrics {
+		m := &t.Metrics[i]
+		if m.Err != nil {
+			asked = append(asked, m.Name+" <unknown>")
+			continue
+		}
+		asked = append(asked, fmt.Sprintf("%s %d", m.Name, m.Proposal))
+	}
+	switch len(asked) {
+	case 0:
+		return "there is no metric"
+	case 1:
+		return fmt.Sprintf("%s asks for %d", t.Metrics[0].Name, s.To)
+	}
+	return fmt.Sprintf("the metrics ask for %d, the most of %s", s.To, strings.Join(asked, ", "))
+}
+
+// stabilized says which recommendation of a window counted.
+func (t *teller) stabilized(s *autoscaler.Step, became string) string {
+	direction, extreme := "scaleDown", "higher"
+	if s.Kind == autoscaler.StepStabilizeUp {
+		direction, extreme = "scaleUp", "lower"
+	}
+	if s.Window <= 0 {
+		return fmt.Sprintf("no %s window: %s", direction, became)
+	}
+	window := fmt.Sprintf("%s window of %s", direction, lasting(s.Window))
+	if s.From == s.To {
+		return fmt.Sprintf("%s: nothing %s was recommended in it, %s", window, extreme, became)
+	}
+	return fmt.Sprintf("%s: %d was recommended at %s, so %s", window, s.Limit, clock(s.At, t.At), became)
+}
+
+// allowed says what a policy allows.
+func (t *teller) allowed(s *autoscaler.Step, became string) string {
+	direction, most, changed, done := "scaleUp", "at most", s.Added, "added"
+	if s.Kind == autoscaler.StepPolicyDown {
+		direction, most, changed, done = "scaleDown", "at least", s.Removed, "removed"
+	}
+	if s.Policy == nil {
+		if s.Limit == t.Current {
+			return fmt.Sprintf("%s is Disabled: %s", direction, became)
+		}
+		return fmt.Sprintf("%s policies allow %s %d: %s", direction, most, s.Limit, became)
+	}
+	line := fmt.Sprintf("%s policy of %s allows %s %d", direction, policy(s.Policy), most, s.Limit)
+	if changed > 0 {
+		line += fmt.Sprintf(" (%d %s within that time)", changed, done)
+	}
+	return line + ": " + became
+}

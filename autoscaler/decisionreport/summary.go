@@ -1,0 +1,173 @@
+package decisionreport
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-metrics/weir/autoscaler"
+)
+
+// summary is the answer in a sentence.
+func (t *teller) summary(missing []Cause) string {
+	line := fmt.Sprintf("%s: %s", t.Object.Name, t.verb())
+	switch why := t.because(missing); {
+	case why == "":
+	case t.undecided() && t.Err != nil && why == t.Err.Error():
+		line += ": " + why
+	default:
+		line += ", because " + why
+	}
+	if t.Write != nil {
+		line += fmt.Sprintf("; but that could not be written: %v", t.Write)
+	}
+	return line
+}
+
+// verb says what becomes of the count.
+func (t *teller) verb() string {
+	may := t.Mode != Active
+	switch {
+	case t.undecided() && len(t.Steps) == 0 && len(t.Metrics) == 0 && t.Current == 0 && t.Desired == 0:
+		return "no decision" // not even the count is known
+	case t.undecided():
+		return fmt.Sprintf("no decision, stays at %s", plural(t.Current, "replica"))
+	case t.Desired == t.Current && may:
+		return fmt.Sprintf("would stay at %s", plural(t.Current, "replica"))
+	case t.Desired == t.Current:
+		return fmt.Sprintf("stays at %s", plural(t.Current, "replica"))
+	case may:
+		return fmt.Sprintf("would go %d → %s", t.Current, plural(t.Desired, "replica"))
+	}
+	return fmt.Sprintf("%d → %s", t.Current, plural(t.Desired, "replica"))
+}
+
+// undecided reports whether an error stood in the way of a decision.
+func (t *teller) undecided() bool {
+	return t.Err != nil && !t.Rescale && !t.has(autoscaler.StepPropose)
+}
+
+func (t *teller) has(kind autoscaler.StepKind) bool {
+	for i := range t.Steps {
+		if t.Steps[i].Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// because says why.
+func (t *teller) because(missing []Cause) string {
+	unknown := t.unknown(missing)
+	if t.undecided() {
+		if unknown != "" {
+			return unknown
+		}
+		return t.Err.Error()
+	}
+	for i := range t.Steps {
+		switch s := &t.Steps[i]; s.Kind {
+		case autoscaler.StepDisabled:
+			return "the target has no replicas, which turns its autoscaling off"
+		case autoscaler.StepAboveMax:
+			return fmt.Sprintf("maxReplicas is %d", s.Limit)
+		case autoscaler.StepBelowMin:
+			return fmt.Sprintf("minReplicas is %d", s.Limit)
+		}
+	}
+	if t.Chosen < 0 || t.Chosen >= len(t.Metrics) {
+		return unknown
+	}
+	m := &t.Metrics[t.Chosen]
+	why := t.level(m)
+	switch {
+	case m.Outcome == autoscaler.WithinTolerance && m.Recounted:
+		why += fmt.Sprintf("; recounted with %s it is %s", others(m), tolerance(m))
+	case m.Outcome == autoscaler.WithinTolerance:
+		why += ", " + tolerance(m) + t.observed(m)
+	case m.Outcome == autoscaler.WouldTurn:
+		why += fmt.Sprintf("; recounted with %s the change would turn round", others(m))
+	case m.Outcome == autoscaler.Scaled && m.Recounted:
+		why += fmt.Sprintf("; recounted with %s it is at %s", others(m), t.recounted(m))
+	case m.Outcome == autoscaler.Scaled && t.shape(m).scope != perReplica && m.Count != int(t.Current):
+		why += ", over " + t.counted(m)
+	}
+	if held := t.held(m); held != "" {
+		why += held
+	}
+	if unknown != "" {
+		why += "; " + unknown
+	}
+	return why
+}
+
+// held says what kept the count from being what the metrics ask for.
+func (t *teller) held(m *autoscaler.MetricDecision) string {
+	asks := fmt.Sprintf("; that asks for %d, but ", m.Proposal)
+	for i := len(t.Steps) - 1; i >= 0; i-- {
+		s := &t.Steps[i]
+		if s.From == s.To {
+			continue
+		}
+		switch s.Kind {
+		case autoscaler.StepStabilizeDown, autoscaler.StepStabilizeUp:
+			direction := map[bool]string{true: "scaleDown", false: "scaleUp"}[s.Kind == autoscaler.StepStabilizeDown]
+			return fmt.Sprintf("%s%d was recommended at %s, within the %s window of %s", asks, s.Limit, clock(s.At, t.At), direction, lasting(s.Window))
+		case autoscaler.StepPolicyUp, autoscaler.StepPolicyDown:
+			direction := map[bool]string{true: "scaleUp", false: "scaleDown"}[s.Kind == autoscaler.StepPolicyUp]
+			if s.Policy == nil {
+				return fmt.Sprintf("%s%s is Disabled", asks, direction)
+			}
+			most := map[bool]string{true: "at most", false: "at least"}[s.Kind == autoscaler.StepPolicyUp]
+			return fmt.Sprintf("%sthe %s policy of %s allows %s %d", asks, direction, policy(s.Policy), most, s.Limit)
+		case autoscaler.StepDoubling:
+			return fmt.Sprintf("%sa count at most doubles in one step", asks)
+		case autoscaler.StepMax:
+			return fmt.Sprintf("%smaxReplicas is %d", asks, s.Limit)
+		case autoscaler.StepMin:
+			return fmt.Sprintf("%sminReplicas is %d", asks, s.Limit)
+		case autoscaler.StepLeaveZero:
+			return fmt.Sprintf("%sminReplicas is %d", asks, s.Limit)
+		}
+	}
+	return ""
+}
+
+// unknown says which metrics failed, and the first reason; empty if none did.
+func (t *teller) unknown(missing []Cause) string {
+	var names []string
+	for i := range t.Metrics {
+		if t.Metrics[i].Err != nil {
+			names = append(names, t.Metrics[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	is := " is <unknown>"
+	if len(names) > 1 {
+		is = " are <unknown>"
+	}
+	line := strings.Join(names, " and ") + is
+	c := first(missing, names[0])
+	switch {
+	case c == nil:
+		return line
+	case len(c.Pods) == 0 || c.Reason == missingRequest:
+		return line + ": " + c.Message
+	case len(c.Pods) == 1:
+		return fmt.Sprintf("%s: pod %s: %s", line, c.Pods[0], c.Message)
+	}
+	return fmt.Sprintf("%s: %s: %s", line, plural(len(c.Pods), "pod"), c.Message)
+}
+
+// first returns the cause to be told of a metric: one that is no pod's, if there is one,
+// for then nothing could be read.
+func first(missing []Cause, name string) (found *Cause) {
+	for i := range missing {
+		c := &missing[i]
+		if c.Metric == name && (found == nil || len(found.Pods) > 0 && len(c.Pods) == 0) {
+			found = c
+		}
+	}
+	return found
+}

@@ -1,0 +1,122 @@
+package decisionreport
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// crowd decides about so many pods, of which the last some have no number.
+func crowd(pods, missing int) (*autoscaler.Decision, Context) {
+	percent, settings := int32(50), autoscaler.DefaultSettings()
+	reading := autoscaler.Reading{At: noon}
+	in := &autoscaler.Input{
+		Now: noon, Settings: &settings, Object: types.NamespacedName{Namespace: "shop", Name: "web"},
+		Spec: &autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, MaxReplicas: 1000,
+			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+				Name: "cpu", Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent}}}},
+		},
+		Scale: autoscaler.Scale{Spec: int32(pods), Status: int32(pods), Selector: "app=web"},
+		Read:  func(int) autoscaler.Reading { return reading },
+	}
+	autoscaler.Default(in.Spec)
+	for i := range pods {
+		name := fmt.Sprintf("web-%03d", i)
+		in.Pods = append(in.Pods, autoscaler.Pod{Name: name, Phase: metric.Running, Started: noon.Add(-3600e9), Ready: metric.ReadyTrue,
+			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
+		if i < pods-missing {
+			reading.Samples = append(reading.Samples, autoscaler.Sample{Pod: name, Milli: 80, At: noon, Window: 15e9})
+		}
+	}
+	return autoscaler.Decide(in), Context{Kind: "HorizontalPodAutoscaler", Mode: Active, Input: in}
+}
+
+// A table is cut, and what was not simply counted is in it all the same.
+func TestLongTables(t *testing.T) {
+	f := func(pods, missing, rows int, last string) {
+		t.Helper()
+		d, c := crowd(pods, missing)
+		var out bytes.Buffer
+		if err := Of(d, c).WriteText(&out, false); err != nil {
+			t.Fatal(err)
+		}
+		_, table, _ := strings.Cut(out.String(), "WHY\n")
+		lines := strings.Split(strings.TrimSpace(table), "\n")
+		if len(lines) != rows || !strings.HasPrefix(lines[len(lines)-1], last) || strings.Count(table, "Missing") != min(missing, mostRows) {
+			t.Errorf("%d pods, %d missing: %d lines, the last %q; want %d with %q\n%s", pods, missing, len(lines), lines[len(lines)-1], rows, last, table)
+		}
+	}
+	f(50, 3, 50, "web-049")
+	f(200, 3, 51, "and 150 more: -o json has them")
+	f(200, 80, 51, "and 150 more: -o json has them")
+}
+
+// A list says what a report does.
+func TestBriefs(t *testing.T) {
+	d, c := crowd(10, 3)
+	r, b := Of(d, c), BriefOf(d, c)
+	if b.Summary != r.Summary || b.Object != r.Autoscaler || b.Current != r.Current || b.Desired != r.Desired || b.Max != r.Max || b.Target != r.Target || b.Lacking != 3 || b.Failed || b.Unknown != nil {
+		t.Errorf("got %+v of %+v", b, r)
+	}
+	in := *c.Input
+	in.Read = func(int) autoscaler.Reading { return autoscaler.Reading{Err: errors.New("gone")} }
+	b = BriefOf(autoscaler.Decide(&in), c)
+	if !b.Failed || len(b.Unknown) != 1 || b.Unknown[0] != "cpu" {
+		t.Errorf("got %+v; want no decision for want of cpu", b)
+	}
+}
+
+// Names and errors come from anyone: a terminal is never told to obey them, and a
+// line stays one.
+func TestTextIsSafe(t *testing.T) {
+	d, c := crowd(2, 1)
+	c.Verdict = func(int, string) (Verdict, bool) {
+		return Verdict{Reason: "NodeTimeout", Message: "\x1b[2J\nroot#", Advice: "\u202eevil"}, true
+	}
+	c.Other = &Other{Desired: 1, Why: "\x07"}
+	c.Write = errors.New("\x1b]0;title\x07")
+	r := Of(d, c)
+	r.Metrics[0].Pods[0].Name = "a\tb\x1b[31m"
+	for _, colour := range []bool{false, true} {
+		var out bytes.Buffer
+		if err := r.WriteText(&out, colour); err != nil {
+			t.Fatal(err)
+		}
+		text := out.String()
+		if colour {
+			for _, tint := range []string{bold, amber, red, dim, reset} {
+				text = strings.ReplaceAll(text, tint, "")
+			}
+		}
+		if strings.ContainsAny(text, "\x1b\x07\u202e\t") || strings.Contains(text, "\nroot#") {
+			t.Errorf("colour %v: a terminal would obey %q", colour, text)
+		}
+	}
+}
+
+// Numbers are written so that they can be read back by eye.
+func TestWords(t *testing.T) {
+	f := func(u unit, milli int64, words, quantity string) {
+		t.Helper()
+		if w, q := u.words(milli), u.quantity(milli); w != words || q != quantity {
+			t.Errorf("%d thousandths of %d: got %q and %q, want %q and %q", milli, u, w, q, words, quantity)
+		}
+	}
+	f(cores, 250, "250m", "250m")
+	f(cores, 1500, "1500m", "1500m")
+	f(ofBytes, 100<<20*1000, "100Mi", "100Mi")
+	f(ofBytes, 1536<<10*1000, "1.5Mi", "1536Ki")
+	f(ofBytes, 1234567, "1.2Ki", "1234567m")
+	f(plain, 1500, "1.5", "1500m")
+	f(plain, -2000, "-2", "-2")
+	f(plain, 12345678901, "12345678.901", "12345678901m")
+}

@@ -1,0 +1,95 @@
+package hpaevents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The reasons of the Events.
+const (
+	// MetricsMissing: pods have had no CPU or memory for a while.
+	MetricsMissing = "MetricsMissing"
+	// MetricsComplete: all pods have CPU and memory again.
+	MetricsComplete = "MetricsComplete"
+)
+
+const (
+	controller = "weir.dev/hpa-events"
+	action     = "MeasurePods"
+	// instanceLimit is how long the API server lets an instance's name be.
+	instanceLimit = 128
+	// writeTimeout bounds the writing of one Event.
+	writeTimeout = 10 * time.Second
+)
+
+func (n *notice) reason() string {
+	if n.complete {
+		return MetricsComplete
+	}
+	return MetricsMissing
+}
+
+// eventName returns the name of the Event that was first written at the given
+// time: of another moment there is another.
+func eventName(hpa string, first time.Time) string {
+	suffix := fmt.Sprintf(".weir.%x", first.UnixNano())
+	if limit := 253 - len(suffix); len(hpa) > limit {
+		hpa = strings.TrimRight(hpa[:limit], "-.")
+	}
+	return hpa + suffix
+}
+
+// event returns n as a new Event.
+func (n *notice) event(instance string) *eventsv1.Event {
+	kind := corev1.EventTypeWarning
+	if n.complete {
+		kind = corev1.EventTypeNormal
+	}
+	namespace := string(n.hpa.namespace)
+	return &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: eventName(n.hpa.name, n.at)},
+		Regarding: corev1.ObjectReference{
+			APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler",
+			Namespace: namespace, Name: n.hpa.name, UID: n.hpa.uid,
+		},
+		EventTime:           metav1.NewMicroTime(n.at),
+		ReportingController: controller,
+		ReportingInstance:   instance[:min(len(instance), instanceLimit)],
+		Action:              action,
+		Type:                kind, Reason: n.reason(), Note: n.note,
+	}
+}
+
+// write writes n: as a new Event, or by counting up the one that said the same,
+// so that kubectl describe shows one line with a count.
+func (a *Announcer) write(ctx context.Context, n *notice) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	events := a.opts.Client.EventsV1().Events(string(n.hpa.namespace))
+	if n.count > 1 {
+		name := eventName(n.hpa.name, n.first)
+		patch, err := json.Marshal(map[string]any{"series": eventsv1.EventSeries{Count: int32(n.count), LastObservedTime: metav1.NewMicroTime(n.at)}})
+		if err != nil {
+			return fmt.Errorf("encode the count of Event %s: %w", name, err)
+		}
+		if _, err = events.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err == nil {
+			return nil
+		} else if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("count up Event %s: %w", name, err)
+		} // it has expired
+	}
+	e := n.event(a.opts.Instance)
+	if _, err := events.Create(ctx, e, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create Event %s: %w", e.Name, err)
+	}
+	return nil
+}

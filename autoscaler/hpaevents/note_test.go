@@ -1,0 +1,94 @@
+package hpaevents
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/client-go/kubernetes/fake"
+
+	core "github.com/weir-metrics/weir/autoscaler"
+	scale "github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// defaults returns Options with every default.
+func defaults(t *testing.T) Options {
+	t.Helper()
+	o, err := Options{Client: fake.NewClientset(), Scales: noScales{}, World: func() *explain.World { return nil }}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+type noScales struct{}
+
+func (noScales) Get(context.Context, string, autoscalingv2.CrossVersionObjectReference) (core.Scale, *scale.Handle, error) {
+	return core.Scale{}, nil, scale.ErrNoSelector
+}
+
+// However many pods, reasons and long names there are, a note is one that the API
+// server takes, and its numbers add up.
+func TestNoteIsBounded(t *testing.T) {
+	namespace := metric.Namespace(strings.Repeat("n", 63))
+	for _, length := range []int{1, 40, 253} {
+		for _, causes := range []int{1, 3, 30} {
+			for _, pods := range []int{1, 2, 11, 50} {
+				var gaps []gap
+				for n := range pods {
+					gaps = append(gaps, gap{
+						pod: metric.PodName(fmt.Sprintf("%0*d", length, n)), reason: metric.Incomplete,
+						words: fmt.Sprintf("container %d%s has no number", n%causes, strings.Repeat("ü", 63)),
+					})
+				}
+				note := missingNote(namespace, 100000, gaps, 9000000)
+				if len(note) > noteLimit || !utf8.ValidString(note) {
+					t.Errorf("%d pods with names of %d for %d causes: a note of %d bytes: %q", pods, length, causes, len(note), note)
+				}
+				if want := fmt.Sprintf("%d of 100000 pods have no CPU or memory. Incomplete (container ", 9000000+pods); !strings.HasPrefix(note, want) {
+					t.Errorf("got %q, want it to begin with %q", note, want)
+				}
+				if want := ". Ask: kubectl weir explain namespace " + string(namespace); !strings.HasSuffix(note, want) {
+					t.Errorf("got %q, want it to end with %q", note, want)
+				}
+			}
+		}
+	}
+}
+
+func TestGapOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		ruling explain.Ruling
+		want   gap
+	}{
+		"of the node": {
+			explain.Ruling{Reason: metric.NodeTimeout, Node: "n1"},
+			gap{pod: "web-1", reason: metric.NodeTimeout, words: "the node did not answer in time", gravity: metric.Broken},
+		},
+		"for want of a container": {
+			explain.Ruling{Reason: metric.TooYoung, Container: "side"},
+			gap{pod: "web-1", reason: metric.TooYoung, words: "container side: it started too recently for a rate", gravity: metric.Passing},
+		},
+		"all there was is of an earlier pod": {
+			explain.Ruling{Reason: metric.OldPod},
+			gap{pod: "web-1", reason: metric.OldPod, words: "the numbers are of an earlier pod of this name", gravity: metric.Passing},
+		},
+		"left out on purpose": {
+			explain.Ruling{Reason: metric.NodeExcluded},
+			gap{pod: "web-1", reason: metric.NodeExcluded, words: "the configuration leaves the node out", gravity: metric.None},
+		},
+		"served by now, though in doubt": {
+			explain.Ruling{Reason: metric.Ambiguous, Served: true},
+			gap{pod: "web-1", reason: metric.Ambiguous, words: metric.Ambiguous.Sentence(metric.CPU, metric.Evidence{}), gravity: metric.None},
+		},
+	} {
+		if got := gapOf("web-1", c.ruling); got != c.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package hpaevents
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sinks/memory"
+)
+
+// world is what a test says was measured, kept by the real memory sink.
+type world struct {
+	t     *testing.T
+	mu    sync.Mutex
+	sink  *memory.Sink
+	facts *metric.Facts
+}
+
+func newWorld(t *testing.T) *world { return &world{t: t, sink: memory.New(memory.Options{})} }
+
+// now is Options.World.
+func (w *world) now() *explain.World {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return &explain.World{Now: time.Now(), View: w.sink.Snapshot(), Facts: w.facts}
+}
+
+// runs has the API server say that pods run, each on a node of its own.
+func (w *world) runs(pods ...metric.PodName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := metric.FactsChange{Synced: true, At: time.Now()}
+	for _, name := range pods {
+		node := metric.NodeName("node-of-" + name)
+		c.Nodes = append(c.Nodes, &metric.NodeFacts{Name: node, Ready: true})
+		c.Pods = append(c.Pods, &metric.PodFacts{
+			PodRef: metric.PodRef{Namespace: "shop", Name: name}, UID: metric.PodUID("uid-" + name),
+			Node: node, Phase: metric.Running, Labels: map[string]string{"app": "web"},
+			Containers: []metric.ContainerFacts{{Name: "app", State: metric.Live}},
+		})
+	}
+	w.facts = (*metric.Facts)(nil).With(c)
+}
+
+// read has a pod's node read, without error if r is Measured.
+func (w *world) read(pod metric.PodName, r metric.Reason) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	node := metric.NodeName("node-of-" + pod)
+	b := &metric.Batch{Source: "kubelet:resource", Node: node, Began: time.Now(), Ended: time.Now(), Interval: 15 * time.Second, Clock: time.Millisecond}
+	e := metric.Entity{Kind: metric.Pod, Node: node, Namespace: "shop", Pod: pod}
+	if r == metric.Measured {
+		app := e
+		app.Kind, app.Name = metric.Container, "app"
+		for _, e := range []metric.Entity{e, app} {
+			s := b.Add(e)
+			s.Instance.UID = metric.PodUID("uid-" + pod)
+			for _, g := range []metric.Group{metric.CPU, metric.Memory} {
+				s.Times[g], s.Reasons[g] = time.Now().UnixNano(), r
+			}
+			s.Values.Set(metric.CPUUsageRate, 1e8)
+			s.Values.Set(metric.MemoryWorkingSet, 1<<27)
+		}
+	} else {
+		b.Err = &metric.ReadError{Reason: r, Err: errors.New("dial tcp 10.0.0.7:10250: i/o timeout")}
+		for _, g := range []metric.Group{metric.CPU, metric.Memory} {
+			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: e, Group: g, Reason: r, Evidence: metric.Evidence{Err: b.Err}})
+		}
+	}
+	if err := w.sink.Write(w.t.Context(), b); err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,116 @@
+// Package cli is what weir's commands share: how one ends that went wrong. An
+// error reaches the user as one line saying what is wrong and, where there is
+// one, a line saying what to do.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/client/suggest"
+	"github.com/weir-metrics/weir/client/terminal"
+)
+
+// Hint is an error with the next step for the person who reads it.
+type Hint struct {
+	Err error
+	// Try says what to do: one line or several.
+	Try string
+}
+
+// Error returns the cause alone.
+func (h *Hint) Error() string { return h.Err.Error() }
+
+// Unwrap returns the cause.
+func (h *Hint) Unwrap() error { return h.Err }
+
+// Hintf wraps err with the next step.
+func Hintf(err error, format string, args ...any) error {
+	return &Hint{Err: err, Try: fmt.Sprintf(format, args...)}
+}
+
+// Main runs root with args and returns the exit status: 0, or 1 after an
+// error, which it has printed. Interruption is no error.
+func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(flagError)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return 0
+	}
+	// A server may have had a hand in either.
+	fmt.Fprintf(stderr, "error: %s\n", terminal.SafeLines(err.Error()))
+	var hint *Hint
+	switch {
+	case errors.As(err, &hint):
+		fmt.Fprintln(stderr, terminal.SafeLines(hint.Try))
+	case isUsage(err):
+		fmt.Fprintf(stderr, "Run %q to see what there is.\n", cmd.CommandPath()+" --help")
+	}
+	return 1
+}
+
+// usage is an error about how the command was called.
+type usage struct{ error }
+
+func (u usage) Unwrap() error { return u.error }
+
+func isUsage(err error) bool {
+	var u usage
+	return errors.As(err, &u) || strings.HasPrefix(err.Error(), "unknown command")
+}
+
+// Usage marks err as being about how the command was called, so that the help
+// is pointed to.
+func Usage(err error) error { return usage{err} }
+
+// flagError adds the flag that an unknown one was perhaps meant to be.
+func flagError(cmd *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown {
+		return usage{err}
+	}
+	if near, ok := suggest.Closest(name, flags(cmd)); ok {
+		return usage{fmt.Errorf("%w: did you mean --%s?", err, near)}
+	}
+	return usage{err}
+}
+
+// OneOf returns an error unless value is among known, naming the nearest. An empty
+// string among known may be meant, but is not offered.
+func OneOf(what, value string, known ...string) error {
+	for _, k := range known {
+		if value == k {
+			return nil
+		}
+	}
+	known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == "" })
+	if near, ok := suggest.Closest(value, known); ok {
+		return usage{fmt.Errorf("%s cannot be %q: did you mean %q?", what, value, near)}
+	}
+	return usage{fmt.Errorf("%s cannot be %q: there are %s", what, value, strings.Join(known, ", "))}
+}
+
+// Subcommand is the Args of a command that has only subcommands: it refuses
+// whatever else was written, with the nearest name.
+func Subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	return OneOf("the command after "+cmd.CommandPath(), args[0], names...)
+}

@@ -1,0 +1,55 @@
+package explaincmd
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/autoscaler/manifest"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Autoscaler tells what is decided about shop/web, an HPA that weir shadows, and
+// bank/ledger, an Autoscaler that lacks its metric.
+func (t *town) Autoscaler(_ context.Context, kind, namespace, name string) (*decisionreport.Report, error) {
+	switch kind + " " + namespace + "/" + name {
+	case manifest.HorizontalPodAutoscaler + " shop/web":
+		return decided(kind, decisionreport.Shadow, namespace, name, []string{"web-1", "web-2"}, nil), nil
+	case manifest.Autoscaler + " bank/ledger":
+		return decided(kind, decisionreport.Active, namespace, name, []string{"ledger"}, errors.New("no metrics returned from resource metrics API")), nil
+	}
+	return nil, unknown(kind + " " + namespace + "/" + name)
+}
+
+// decided is a decision about pods of which each uses 80% of its request, or which
+// could not be measured.
+func decided(kind, mode, namespace, name string, pods []string, err error) *decisionreport.Report {
+	percent, settings := int32(50), autoscaler.DefaultSettings()
+	reading := autoscaler.Reading{At: before(4 * time.Second), Err: err}
+	in := &autoscaler.Input{
+		Now: noon, Settings: &settings, Object: types.NamespacedName{Namespace: namespace, Name: name},
+		Spec: &autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name}, MaxReplicas: 10,
+			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+				Name: "cpu", Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent}}}},
+		},
+		Scale: autoscaler.Scale{Spec: int32(len(pods)), Status: int32(len(pods)), Selector: "app=" + name},
+		Read:  func(int) autoscaler.Reading { return reading },
+	}
+	autoscaler.Default(in.Spec)
+	for _, pod := range pods {
+		in.Pods = append(in.Pods, autoscaler.Pod{Name: pod, Phase: metric.Running, Started: before(time.Hour), Ready: metric.ReadyTrue,
+			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
+		if err == nil {
+			reading.Samples = append(reading.Samples, autoscaler.Sample{Pod: pod, Milli: 80, At: before(4 * time.Second), Window: 15 * time.Second})
+		}
+	}
+	return decisionreport.Of(autoscaler.Decide(in), decisionreport.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(int, string) (decisionreport.Verdict, bool) {
+		return decisionreport.Verdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: "See whether the node is overloaded. `weir explain node n2` tells more."}, err != nil
+	}})
+}

@@ -1,0 +1,78 @@
+package explaincmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/terminal"
+	eviction "github.com/weir-metrics/weir/eviction/evictionreport/document"
+)
+
+func (a *asking) eviction() *cobra.Command {
+	var name string
+	var all bool
+	cmd := &cobra.Command{
+		Use:     "eviction [--node NODE]",
+		Aliases: []string{"evictions"},
+		Short:   "Explain how near a node is to evicting pods, and who would go next",
+		Long: `Explain how a node stands with evictions: each signal and how far it is from each
+threshold, who would go next for it and why, what was done lately, and what wakes the
+agent that looks after it. Without --node it is the only node of the weir that is
+asked, as this machine is of its own.`,
+		Example: a.examples("eviction", "eviction --node n1 --all", "eviction --node n1 -o json"),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usage(fmt.Errorf("%q is too much: a node is named with --node", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ask := func(ctx context.Context, w Asker) (*eviction.Report, error) {
+				name, err := theNode(ctx, w, name)
+				if err != nil {
+					return nil, err
+				}
+				r, err := w.Eviction(ctx, name)
+				return r, orMeantNode(ctx, w, name, err)
+			}
+			write := func(cmd *cobra.Command, r *eviction.Report) error {
+				w := cmd.OutOrStdout()
+				return r.WriteText(w, eviction.Options{All: all, Colour: terminal.Of(w).Colour})
+			}
+			return answer(a, cmd, ask, write, func(r *eviction.Report) any { return nodeapi.NewReport(r) })
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().StringVar(&name, "node", "", "the node; needed where weir knows several")
+	cmd.Flags().BoolVar(&all, "all", false, "all pods in the order in which they would go, and all that was done lately")
+	cli.CompleteFlag(cmd, "node", a.completeNodes)
+	return cmd
+}
+
+// theNode returns the node that is named, or else the only one there is.
+func theNode(ctx context.Context, w Asker, name string) (string, error) {
+	if name != "" {
+		return name, nil
+	}
+	list, err := w.List(ctx, usage.Nodes, usage.Query{Metrics: []string{}})
+	if err != nil {
+		return "", err
+	}
+	switch len(list.Items) {
+	case 0:
+		return "", cli.Hintf(errors.New("weir knows no node yet"), "Ask again in a few seconds, or name one with --node.")
+	case 1:
+		return string(list.Items[0].Node), nil
+	}
+	var names []string
+	for _, it := range list.Items {
+		names = append(names, string(it.Node))
+	}
+	return "", cli.Usage(fmt.Errorf("which node? Name one with --node: there are %s", orList(names)))
+}

@@ -1,0 +1,42 @@
+package explaincmd
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/client/connect"
+	eviction "github.com/weir-metrics/weir/eviction/evictionreport/document"
+)
+
+// Eviction tells how n1 stands, which is well; on n2 there is no agent.
+func (t *town) Eviction(_ context.Context, node string) (*eviction.Report, error) {
+	switch node {
+	case "n1":
+		return calm(node), nil
+	case "n2":
+		return nil, connect.Advised(&weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "no agent answers on node n2: connection refused", Hint: "Install deploy/kustomize/components/agent."})
+	}
+	return nil, unknown("node " + node)
+}
+
+// calm is a node that has memory left, and a pod with a name that no terminal should obey.
+func calm(node string) *eviction.Report {
+	number := func(v float64) *float64 { return &v }
+	return &eviction.Report{
+		Node: node, Mode: "observe", State: eviction.Calm, Summary: node + ": no threshold is met", At: noon,
+		ReadAt: before(2 * time.Second), DecidedAt: before(2 * time.Second), Because: "timer", TookSeconds: 0.0021, Outcome: "Calm", FloorSeconds: 10,
+		Signals: []eviction.Signal{{
+			Name: "memory.available", Unit: eviction.Bytes, Value: number(4 << 30), Capacity: number(8 << 30), MeasuredAt: before(2 * time.Second),
+			Thresholds: []eviction.Threshold{{
+				Text: "memory.available<100Mi", Hard: true, State: eviction.Clear, Limit: number(100 << 20), Goal: number(100 << 20),
+				Distance: number(3996 << 20), DistancePercent: number(48.8), Message: "3.9Gi (48.8%) away"}},
+			Ranking: &eviction.Ranking{Unit: eviction.Bytes, Next: "shop/web-1", Message: "shop/web-1, the only pod that may go", Pods: []eviction.Pod{
+				{Namespace: "shop", Name: "ill\x1b[2J", UID: "u-2", Over: true, Usage: number(1 << 30), Request: number(0), Excess: number(1 << 30), Before: "Excess", Passed: "Critical", Why: "it is a static pod"},
+				{Namespace: "shop", Name: "web-1", UID: "u-1", Over: true, Usage: number(180 << 20), Request: number(100 << 20), Excess: number(80 << 20), Before: "None"},
+			}},
+		}},
+		Admission: &eviction.Admission{BestEffort: true, Tolerating: true, Requesting: true, Critical: true, Message: "any would be admitted"},
+	}
+}

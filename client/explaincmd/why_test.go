@@ -1,0 +1,336 @@
+package explaincmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/spf13/cobra"
+	"go.uber.org/goleak"
+
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/connect"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// before returns the moment that long before noon.
+func before(d time.Duration) time.Time { return noon.Add(-d) }
+
+// town is a weir whose answers stand still. It has a pod that is served, one that
+// has just begun, one beside which another was turned away, and a node that hangs.
+type town struct {
+	explanations map[string]*explain.Explanation
+	reports      map[metric.Namespace]*explain.Report
+	items        map[usage.Resource][]usage.Item
+}
+
+// unknown is what a weir answers about what it has never heard of.
+func unknown(what string) error {
+	return connect.Advised(&weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no " + what, Hint: "Is the name right?"})
+}
+
+func (t *town) find(what string) (*explain.Explanation, error) {
+	e, ok := t.explanations[what]
+	if !ok {
+		return nil, unknown(what)
+	}
+	return e, nil
+}
+
+func (t *town) Pod(_ context.Context, ref metric.PodRef) (*explain.Explanation, error) {
+	return t.find("pod " + ref.String())
+}
+
+func (t *town) Container(_ context.Context, ref metric.PodRef, name string) (*explain.Explanation, error) {
+	return t.find("container " + ref.String() + "/" + name)
+}
+
+func (t *town) Node(_ context.Context, name metric.NodeName) (*explain.Explanation, error) {
+	return t.find("node " + string(name))
+}
+
+func (t *town) Missing(_ context.Context, namespace metric.Namespace) (*explain.Report, error) {
+	r, ok := t.reports[namespace]
+	if !ok {
+		return nil, unknown("pod in namespace " + string(namespace))
+	}
+	return r, nil
+}
+
+func (t *town) List(_ context.Context, r usage.Resource, q usage.Query) (*usage.List, error) {
+	if q.Namespace == "secret" {
+		return nil, errors.New("forbidden")
+	}
+	list := &usage.List{Resource: r}
+	for _, it := range t.items[r] {
+		own := map[usage.Resource]string{usage.Nodes: string(it.Node), usage.Pods: string(it.Pod), usage.Containers: it.Container}[r]
+		if fits(q.Namespace, string(it.Namespace)) && fits(q.Pod, string(it.Pod)) && fits(q.Name, own) {
+			list.Items = append(list.Items, it)
+		}
+	}
+	return list, nil
+}
+
+// fits reports whether a name fits a pattern that may end in a star.
+func fits(pattern, name string) bool {
+	begun, ok := strings.CutSuffix(pattern, "*")
+	return pattern == "" || pattern == name || ok && strings.HasPrefix(name, begun)
+}
+
+func measured(group, value string) explain.Finding {
+	return explain.Finding{Group: group, Reason: "Measured", Served: true, Value: value, Time: before(3 * time.Second), Gravity: "none"}
+}
+
+func newTown() *town {
+	quarter, amount := 0.25, float64(180<<20)
+	cpu, memory := measured("cpu", "250m over 12.4s"), measured("memory", "180Mi")
+	cpu.Number, memory.Number = &quarter, &amount
+	cpu.Evidence = []string{"read at 11:59:57 UTC (3 s ago)"}
+	web := &explain.Explanation{
+		Kind: "pod", Node: "n1", Namespace: "shop", Pod: "web-1", At: noon,
+		Summary:  "Pod shop/web-1 uses CPU 250m over 12.4s and memory 180Mi.",
+		Known:    &explain.Known{UID: "u-1", Phase: "Running", QoS: "Burstable", Started: before(time.Hour), Restarts: 2, AsOf: before(2 * time.Second)},
+		Findings: []explain.Finding{cpu, memory},
+		Containers: []explain.Explanation{{
+			Kind: "container", Node: "n1", Namespace: "shop", Pod: "web-1", Container: "app", At: noon,
+			Findings: []explain.Finding{measured("cpu", "247m over 12.4s"), measured("memory", "170Mi")},
+		}, {
+			Kind: "container", Node: "n1", Namespace: "shop", Pod: "web-1", Container: "proxy", At: noon,
+			Findings: []explain.Finding{measured("cpu", "3m over 12.4s"), measured("memory", "10Mi")},
+		}},
+		Reads:       []explain.Read{{Source: "kubelet:resource", LastRead: before(3 * time.Second), LastSuccess: before(3 * time.Second), Due: noon.Add(12 * time.Second)}},
+		Autoscalers: []string{"shop/web"},
+	}
+
+	first := explain.Finding{Group: "cpu", Reason: "FirstSample", Gravity: "passing",
+		Message: "it was seen once, and a rate needs two readings", Rule: "two readings",
+		Evidence: []string{"12.5 s of CPU at 11:59:54 UTC (6 s ago)"},
+		Since:    before(6 * time.Second), Due: noon.Add(9 * time.Second), Next: "a second reading is due in 9 s"}
+	whole := first
+	whole.Reason, whole.Message, whole.Advice = "Incomplete", "container app has no number: "+first.Message, "Ask for the container that is at fault: `weir explain container NS/POD/CONTAINER`."
+	sameForMemory := explain.Finding{Group: "memory", Reason: "Incomplete", Gravity: "passing", Message: "a pod is served whole, and container app has no CPU"}
+	held := measured("memory", "170Mi")
+	held.Held, held.Reason, held.Message = true, "NodeTimeout", "the node did not answer in time"
+	app := explain.Explanation{Kind: "container", Node: "n1", Namespace: "shop", Pod: "api", Container: "app", At: noon,
+		Summary:  "Container app of pod shop/api has no CPU: it was seen once, and a rate needs two readings.",
+		Findings: []explain.Finding{first, held}}
+	api := &explain.Explanation{
+		Kind: "pod", Node: "n1", Namespace: "shop", Pod: "api", At: noon,
+		Summary:    "Pod shop/api has no CPU and memory: container app has no number: it was seen once, and a rate needs two readings.",
+		Findings:   []explain.Finding{whole, sameForMemory},
+		Containers: []explain.Explanation{app},
+	}
+
+	db := &explain.Explanation{
+		Kind: "container", Node: "n1", Namespace: "bank", Pod: "vault", Container: "db", At: noon,
+		Summary: "Container db of pod bank/vault uses CPU 1 over 15s and memory 2Gi.",
+		Known:   &explain.Known{State: "waiting", Why: "CrashLoopBackOff", ID: "containerd://0123456789abcdef0123", Started: before(30 * time.Hour)},
+		Findings: []explain.Finding{
+			{Group: "cpu", Reason: "Ambiguous", Served: true, Value: "1 over 15s", Message: "two instances go by this name, nothing tells them apart, and one was chosen", Gravity: "broken"},
+			{Group: "memory", Reason: "Measured", Served: true, Value: "2Gi"},
+			{Group: "network", Reason: "NotApplicable", Message: "it has none of its own", Gravity: "none"},
+		},
+		Rivals: []explain.Rival{{
+			Node: "n2", UID: "u-9", ID: "fedcba9876543210fedc", Path: "/kubepods/ill\x1b[2J/podu-9", Started: before(26 * time.Hour),
+			Reason: "OtherNode", Rule: "place", Message: "the API server binds the pod to n1", Since: before(5 * time.Minute),
+			Advice: "If the other node still runs such a pod, it has lost touch with the API server: look at its kubelet.",
+		}},
+	}
+
+	late := func(group string) explain.Finding {
+		return explain.Finding{Group: group, Reason: "NodeTimeout", Gravity: "broken", Message: "the node did not answer in time",
+			Since: before(20 * time.Minute), Next: "the next attempt is due in 7 s", Advice: "See whether the node is overloaded."}
+	}
+	n2 := &explain.Explanation{
+		Kind: "node", Node: "n2", At: noon,
+		Summary:  "Node n2 has no CPU and memory: the node did not answer in time.",
+		Known:    &explain.Known{State: "not ready", AsOf: noon},
+		Findings: []explain.Finding{late("cpu"), measured("process", "113 processes"), late("memory")},
+		Reads: []explain.Read{
+			{Source: "kubelet:resource", LastRead: before(8 * time.Second), LastSuccess: before(20 * time.Minute), Due: noon.Add(7 * time.Second),
+				Reason: "NodeTimeout", Error: `Get "https://192.0.2.1:10250/metrics/resource": context deadline exceeded`},
+			{Source: "kubelet:summary", LastRead: before(8 * time.Second), Reason: "NodeUnauthorized"},
+			{Source: "kubelet:cadvisor", Due: noon.Add(3 * time.Second)},
+		},
+	}
+
+	// A node that hangs is the one reason for all that is on it. Without an API
+	// server names and errors are what nodes say.
+	lost := func(kind, container string) explain.Explanation {
+		f := late("cpu")
+		f.Message = "node n2 did not answer in time"
+		f.Advice += " `weir explain node n2` tells more."
+		g := f
+		g.Group = "memory"
+		return explain.Explanation{Kind: kind, Node: "n2", Namespace: "bank", Pod: "ledger", Container: container, At: noon, Findings: []explain.Finding{f, g}}
+	}
+	ledger := lost("pod", "")
+	ledger.Summary = "Pod bank/ledger has no CPU or memory: node n2 did not answer in time."
+	ill := lost("container", "ill\x1b[2J\xff")
+	ill.Rivals = db.Rivals
+	ledger.Containers = []explain.Explanation{lost("container", "app"), lost("container", "b\x1b[2J"), ill}
+	ledger.Reads = []explain.Read{{Source: "kubelet\x07", Reason: "NodeTimeout", Error: strings.Repeat("größe ", 300)}}
+
+	wait := func(kind, container, message string) explain.Explanation {
+		f := explain.Finding{Group: "cpu", Reason: "PodPending", Gravity: "passing", Message: message, Advice: "`kubectl describe pod` tells what it waits for."}
+		g := f
+		g.Group = "memory"
+		return explain.Explanation{Kind: kind, Namespace: "shop", Pod: "new", Container: container, At: noon, Findings: []explain.Finding{f, g}}
+	}
+	fresh := wait("pod", "", "the pod has not started; container app waits: ErrImagePull")
+	fresh.Summary = "Pod shop/new has no CPU or memory: the pod has not started; container app waits: ErrImagePull."
+	fresh.Containers = []explain.Explanation{wait("container", "app", "the pod has not started; the container waits: ErrImagePull")}
+
+	causes := []explain.Cause{{
+		Reason: "NodeTimeout", Gravity: "broken", Node: "n2", Message: "the node did not answer in time", Next: "the next attempt is due in 7 s",
+		Advice: "See whether the node is overloaded.", Since: before(20 * time.Minute), Pods: 12, Nodes: 1,
+		Names: []string{"node/n2", "bank/ledger", "bank/vault"}, Autoscalers: []string{"bank/ledger"},
+	}, {
+		Reason: "FirstSample", Gravity: "passing", Message: "it was seen once, and a rate needs two readings", Pods: 1, Names: []string{"shop/api/app"},
+	}}
+	return &town{
+		explanations: map[string]*explain.Explanation{
+			"pod shop/web-1": web, "pod shop/api": api, "pod bank/ledger": &ledger, "pod shop/new": &fresh, "container shop/api/app": &app, "container bank/vault/db": db, "node n2": n2,
+		},
+		reports: map[metric.Namespace]*explain.Report{
+			"": {At: noon, Summary: "1 of 2 nodes and 17 of 30 pods have CPU and memory.",
+				Nodes: explain.Tally{Expected: 2, Served: 1}, Pods: explain.Tally{Expected: 30, Served: 17}, Causes: causes},
+			"shop": {Namespace: "shop", At: noon, Summary: "1 of 2 pods have CPU and memory.", Pods: explain.Tally{Expected: 2, Served: 1}, Causes: causes[1:]},
+			"calm": {Namespace: "calm", At: noon, Summary: "3 of 3 pods have CPU and memory.", Pods: explain.Tally{Expected: 3, Served: 3}, Causes: []explain.Cause{}},
+			"storm": {Namespace: "storm", At: noon, Summary: "0 of 40 pods have CPU and memory.", Pods: explain.Tally{Expected: 40}, Causes: []explain.Cause{
+				{Reason: "NodeTimeout", Gravity: "broken", Node: "n2", Message: "node n2 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n2` tells more.", Pods: 25,
+					Names: []string{"storm/$(reboot)", "storm/-rf"}, Autoscalers: strings.Split("a,b,c,d,e,f,g,h,i,j,k,l", ",")},
+				{Reason: "NodeTimeout", Gravity: "broken", Node: "n3", Message: "node n3 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n3` tells more.", Pods: 15,
+					Names: []string{"storm/web-1"}},
+			}},
+			"idle": {Namespace: "idle", At: noon, Summary: "No pod of namespace idle should have CPU and memory now.", Pods: explain.Tally{Idle: 4}, Causes: []explain.Cause{}, Idle: []explain.Cause{
+				{Reason: "PodPending", Gravity: "broken", Why: "ErrImageNeverPull", Message: "the pod has not started; a container waits: ErrImageNeverPull", Next: "it is measured once it runs",
+					Advice: "`kubectl describe pod` tells what it waits for: a node with room, a volume or an image.", Since: before(20 * time.Minute), Pods: 2, Names: []string{"idle/a/app", "idle/b/app"}, Autoscalers: []string{"idle/web"}},
+				{Reason: "ContainerFinished", Gravity: "none", Why: "Completed", Message: "the container has ended: Completed", Pods: 1, Names: []string{"idle/c/app"}},
+			}},
+		},
+		items: map[usage.Resource][]usage.Item{
+			usage.Nodes: {{Node: "n1"}, {Node: "n2"}},
+			usage.Pods: {
+				{Node: "n2", Namespace: "bank", Pod: "vault"}, {Node: "n1", Namespace: "shop", Pod: "api"}, {Node: "n1", Namespace: "shop", Pod: "web-1"},
+			},
+			usage.Containers: {
+				{Namespace: "bank", Pod: "vault", Container: "db"}, {Namespace: "shop", Pod: "web-1", Container: "app"},
+				{Namespace: "shop", Pod: "web-1", Container: "$(reboot)"}, {Namespace: "shop", Pod: "web-1", Container: "proxy"},
+			},
+		},
+	}
+}
+
+// run runs a command line as a user would, and returns all that it prints.
+func run(ctx context.Context, o Options, args ...string) string {
+	root := &cobra.Command{Use: "weir"}
+	root.AddCommand(NewCommand(o))
+	var out bytes.Buffer
+	if status := cli.Main(ctx, root, args, &out, &out); status != 0 {
+		fmt.Fprintf(&out, "exit status %d\n", status)
+	}
+	return out.String()
+}
+
+func inTown() (Asker, error) { return newTown(), nil }
+
+// tags shows colours as words.
+var tags = strings.NewReplacer(string(bold), "<bold>", string(amber), "<amber>", string(red), "<red>", string(dim), "<dim>", plain, "</>")
+
+// The transcripts are what a user types and sees. "sh" is without a terminal,
+// "kubectl" with a namespace from a kubeconfig, "terminal" shows one explanation
+// on a terminal of some width.
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			o := Options{Connect: inTown}
+			if d.Cmd == "kubectl" {
+				o.Namespace = func() (string, error) { return "shop", nil }
+				o.Program = "kubectl weir"
+			}
+			if d.Cmd == "terminal" {
+				var width int
+				d.ScanArgs(t, "width", &width)
+				var out bytes.Buffer
+				p := &page{to: &out, colour: true, width: width, command: "weir explain"}
+				if what := strings.TrimSpace(d.Input); what == "missing" {
+					writeReport(p, newTown().reports[""])
+				} else {
+					writeExplanation(p, newTown().explanations[what])
+				}
+				if err := p.flush(); err != nil {
+					t.Fatal(err)
+				}
+				return tags.Replace(out.String())
+			}
+			var out strings.Builder
+			for line := range strings.Lines(d.Input) {
+				words := strings.Fields(line)
+				if words[0] != "weir" {
+					t.Fatalf("%s: %q is no command of weir's", d.Pos, line)
+				}
+				out.WriteString(run(t.Context(), o, words[1:]...))
+			}
+			return out.String()
+		})
+	})
+}
+
+// Wrapping loses no word and keeps to the width wherever words allow it.
+func FuzzWrap(f *testing.F) {
+	f.Add("the node did not answer in time: größe", 20)
+	f.Fuzz(func(t *testing.T, text string, room int) {
+		if room < 0 || room > 200 {
+			return
+		}
+		lines := wrap(text, room)
+		if got, want := strings.Fields(strings.Join(lines, " ")), strings.Fields(text); strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("wrap(%q, %d) has the words %q", text, room, got)
+		}
+		for _, l := range lines {
+			if room > 0 && utf8.RuneCountInString(l) > room && len(strings.Fields(l)) > 1 {
+				t.Errorf("wrap(%q, %d) has the line %q", text, room, l)
+			}
+		}
+	})
+}
+
+// What weir has never heard of is looked for with the caller's rights, and where
+// he has none nothing is suggested.
+func TestSuggestsOnlyWhatMayBeSeen(t *testing.T) {
+	got := run(t.Context(), Options{Connect: inTown}, "explain", "pod", "secret/ap")
+	want := "error: weir knows no pod secret/ap\nIs the name right?\nexit status 1\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	slow := Options{Connect: func() (Asker, error) { return hanging{newTown()}, nil }}
+	if got, want := run(t.Context(), slow, "explain", "node", "n1", "--timeout=1ms"), "error: context deadline exceeded\nexit status 1\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// hanging never answers about nodes.
+type hanging struct{ *town }
+
+func (hanging) Node(ctx context.Context, _ metric.NodeName) (*explain.Explanation, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}

@@ -1,0 +1,312 @@
+package resizecmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/resize/apply"
+)
+
+// applying is one use of "apply".
+type applying struct {
+	recommending
+	pod, container                     string
+	cpu, memory, cpuLimit, memoryLimit string
+	recommended                        bool
+	dryRun, yes, restart               bool
+	wait                               time.Duration
+	changes                            []resize.Change // that flags name, of the container
+}
+
+func newApply(o Options) *cobra.Command {
+	a := &applying{recommending: recommending{common: common{Options: o}}}
+	cmd := &cobra.Command{
+		Use:   "apply --pod NAMESPACE/POD",
+		Short: "Change requests of one pod in place, and check that nothing was restarted",
+		Long: `Change requests of one pod in place: those that "recommend" proposes (--recommended),
+or those that are named. Without --yes nothing is changed: the API server tries the
+change, and forgets it.
+
+With --yes the change goes through the pod's resize subresource. The kubelet is
+followed until it has done it, defers it, or says that it cannot. Then it is verified
+that all containers are the same and were not restarted and, where weir's agent runs
+on the node, that their cgroups have the new values and that the pod has one cgroup
+and no second one under another QoS class.
+
+The exit status is 0 if the change would be taken (dry run), or was made in place.`,
+		Example: fmt.Sprintf(`  %[1]s resize apply --pod shop/cart-0 --recommended
+  %[1]s resize apply --pod shop/cart-0 --recommended --yes
+  %[1]s resize apply --pod shop/cart-0 --container app --cpu 100m --memory 64Mi --yes`, o.Program),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usage(fmt.Errorf("%q is too much: the pod is named with --pod", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&a.pod, "pod", "", "`NAMESPACE/POD` to resize; or POD with -n")
+	f.StringVarP(&a.namespace, "namespace", "n", "", "the pod's namespace")
+	f.BoolVar(&a.recommended, "recommended", false, "ask for what is recommended")
+	f.StringVarP(&a.container, "container", "c", "", "container to change; may be left out of a pod that has only one")
+	f.StringVar(&a.cpu, "cpu", "", "CPU to request: 100m")
+	f.StringVar(&a.memory, "memory", "", "memory to request: 64Mi")
+	f.StringVar(&a.cpuLimit, "cpu-limit", "", "CPU limit to set: 500m")
+	f.StringVar(&a.memoryLimit, "memory-limit", "", "memory limit to set: 256Mi")
+	f.BoolVar(&a.dryRun, "dry-run", true, "only have the API server try the change")
+	f.BoolVarP(&a.yes, "yes", "y", false, "make the change: the same as --dry-run=false")
+	f.BoolVar(&a.restart, "allow-restart", false, "make it even if the container's resizePolicy restarts it")
+	f.DurationVar(&a.wait, "timeout", 2*time.Minute, "time the kubelet may take; stopping to wait takes nothing back")
+	a.aims.addFlags(f)
+	a.prometheus.addFlags(f)
+	f.StringVarP(&a.output, "output", "o", "text", "text, json or yaml")
+	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml"))
+	return cmd
+}
+
+// patience is how long whoever is asked beside the kubelet may take.
+const patience = 30 * time.Second
+
+func (a *applying) run(cmd *cobra.Command) error {
+	namespace, pod, err := a.check(cmd)
+	if err != nil {
+		return err
+	}
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	request, err := a.wanted(ctx, cmd, client, namespace, pod)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	machine := a.output != "text"
+	applier := apply.New(apply.Options{
+		Client: client, Restart: a.restart, Timeout: a.wait, Cgroups: a.cgroups(),
+		Progress: func(s apply.State) { // on stderr where stdout is for a machine
+			to := out
+			if machine {
+				to = cmd.ErrOrStderr()
+			}
+			_ = write(to, tellState(s)+"\n")
+		},
+	})
+	plan, err := within(ctx, func(ctx context.Context) (*apply.Plan, error) { return applier.Plan(ctx, request) })
+	if err != nil {
+		return advise(err)
+	}
+	if !machine {
+		if err := write(out, tellPlan(plan)); err != nil {
+			return err
+		}
+	}
+	if !a.yes {
+		if machine {
+			return cli.WriteDocument(out, a.output, document{APIVersion: weirdev.APIVersion, Kind: resultKind, DryRun: true, Result: &apply.Result{Plan: plan}})
+		}
+		return write(out, "The API server would take it. Nothing was changed: --yes does it.\n")
+	}
+	result, err := applier.Do(ctx, plan)
+	if err != nil {
+		return advise(err)
+	}
+	if machine {
+		err = cli.WriteDocument(out, a.output, document{APIVersion: weirdev.APIVersion, Kind: resultKind, InPlace: result.InPlace(), Result: result})
+	} else {
+		err = write(out, tellResult(result))
+	}
+	return cmp.Or(err, verdict(result))
+}
+
+// within bounds how long something may take.
+func within[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return do(ctx)
+}
+
+// check refuses flags that cannot be meant, and returns the pod.
+func (a *applying) check(cmd *cobra.Command) (namespace, pod string, err error) {
+	f := cmd.Flags()
+	if err := cli.OneOf("--output", a.output, "text", "json", "yaml"); err != nil {
+		return "", "", err
+	}
+	named := a.cpu + a.memory + a.cpuLimit + a.memoryLimit
+	switch {
+	case a.pod == "":
+		return "", "", cli.Usage(errors.New("which pod? Name it with --pod NAMESPACE/POD"))
+	case a.recommended && named+a.container != "":
+		return "", "", cli.Usage(errors.New("--recommended excludes --container, --cpu, --memory and limits: one or the other says what is wanted"))
+	case !a.recommended && named == "":
+		return "", "", cli.Usage(errors.New("what is to change? Give --recommended, or --cpu, --memory, --cpu-limit or --memory-limit"))
+	case a.wait <= 0:
+		return "", "", cli.Usage(fmt.Errorf("--timeout cannot be %v", a.wait))
+	case a.yes && f.Changed("dry-run") && a.dryRun:
+		return "", "", cli.Usage(errors.New("--yes and --dry-run exclude each other"))
+	}
+	a.yes = a.yes || !a.dryRun
+	if err := a.readChanges(); err != nil {
+		return "", "", err
+	}
+	return a.ref(a.pod)
+}
+
+// wanted returns what is asked for: what flags name, or what is recommended.
+func (a *applying) wanted(ctx context.Context, cmd *cobra.Command, client kubernetes.Interface, namespace, pod string) (apply.Request, error) {
+	request := apply.Request{Namespace: namespace, Pod: pod}
+	if !a.recommended {
+		changes, err := a.named(ctx, client, namespace, pod)
+		request.Changes = changes
+		return request, err
+	}
+	a.timeout = patience
+	question, err := a.request(cmd.Flags(), []string{namespace + "/" + pod})
+	if err != nil {
+		return request, err
+	}
+	list, err := within(ctx, func(ctx context.Context) (*resizeapi.List, error) { return a.ask(ctx, question) })
+	switch {
+	case err != nil:
+		return request, err
+	case len(list.Items) != 1:
+		return request, fmt.Errorf("nothing is recommended for pod %s/%s", namespace, pod)
+	}
+	rec := list.Items[0]
+	if request.UID, request.Changes = rec.UID, rec.Changes(); len(request.Changes) == 0 {
+		return request, cli.Hintf(fmt.Errorf("no request of pod %s/%s is to change: %s", namespace, pod, stays(list.Stay)),
+			"%s resize recommend %s/%s says why.", cmp.Or(a.Program, "weir"), namespace, pod)
+	}
+	return request, nil
+}
+
+// readChanges reads the values that flags name.
+func (a *applying) readChanges() error {
+	for _, r := range []struct {
+		resource       resize.Resource
+		request, limit string
+	}{{resize.CPU, a.cpu, a.cpuLimit}, {resize.Memory, a.memory, a.memoryLimit}} {
+		change := resize.Change{Resource: r.resource}
+		for _, v := range []struct {
+			flag, text string
+			to         *resize.Amount
+		}{{string(r.resource), r.request, &change.Request}, {string(r.resource) + "-limit", r.limit, &change.Limit}} {
+			if v.text == "" {
+				continue
+			}
+			n, err := resizeapi.ParseAmount(r.resource, v.text)
+			if err != nil {
+				return cli.Usage(fmt.Errorf("--%s: %w", v.flag, err))
+			}
+			*v.to = resize.Of(n)
+		}
+		if change.Request.Set || change.Limit.Set {
+			a.changes = append(a.changes, change)
+		}
+	}
+	return nil
+}
+
+// named returns the changes that flags name, of the pod's only container if they name none.
+func (a *applying) named(ctx context.Context, client kubernetes.Interface, namespace, pod string) ([]resize.Change, error) {
+	if a.container == "" {
+		p, err := within(ctx, func(ctx context.Context) (*corev1.Pod, error) {
+			return client.CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{})
+		})
+		if err != nil {
+			return nil, advise(fmt.Errorf("read pod: %w", err))
+		}
+		has := resize.FromPod(p).Containers
+		if len(has) != 1 {
+			return nil, cli.Usage(fmt.Errorf("pod %s/%s has %d containers: say which with --container", namespace, pod, len(has)))
+		}
+		a.container = has[0].Name
+	}
+	for i := range a.changes {
+		a.changes[i].Container = a.container
+	}
+	return a.changes, nil
+}
+
+// cgroups returns what asks weir about the cgroups of a pod; nil where there is no weir
+// to ask.
+func (a *applying) cgroups() func(context.Context, string, string) ([]apply.Cgroup, error) {
+	if a.Connect == nil {
+		return nil
+	}
+	return func(ctx context.Context, node, uid string) ([]apply.Cgroup, error) {
+		w, err := a.Connect()
+		if err != nil {
+			return nil, err
+		}
+		report, err := within(ctx, func(ctx context.Context) (json.RawMessage, error) { return w.PodCgroups(ctx, node) })
+		if err != nil {
+			return nil, err
+		}
+		return readCgroups(report, uid)
+	}
+}
+
+// resultKind is what apply's answer is called for machines.
+const resultKind = "ResizeResult"
+
+// document is the answer for machines.
+type document struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	DryRun     bool   `json:"dryRun,omitempty"`
+	// InPlace says that it was done, and nothing was restarted or left behind.
+	InPlace bool `json:"inPlace"`
+	*apply.Result
+}
+
+// advise adds to an error of the API server's what a person can do about it.
+func advise(err error) error {
+	refused := (*apply.Refused)(nil)
+	switch {
+	case errors.As(err, &refused):
+		return cli.Hintf(fmt.Errorf("it cannot be resized in place: %w", err), "%s", hints(refused))
+	case errors.Is(err, apply.ErrNothing):
+		return err
+	case apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, "NodeCapacity"), apierrors.IsInvalid(err):
+		return err
+	case apierrors.IsForbidden(err):
+		return cli.Hintf(err, "It takes get on pods and patch on pods/resize in that namespace (the ClusterRole weir:resizer), room in its ResourceQuota, and requests within its LimitRange.")
+	case apierrors.IsNotFound(err):
+		return cli.Hintf(err, "Is the name right, and the namespace? `kubectl get pods` lists them.")
+	case apierrors.IsConflict(err):
+		return cli.Hintf(err, "The pod changes faster than it can be looked at. Try again.")
+	}
+	return err
+}
+
+// hints says what to do about refusals.
+func hints(r *apply.Refused) string {
+	for _, refusal := range r.Refusals {
+		switch refusal.Reason {
+		case resize.Invalid:
+			return "Change the limit, too: --cpu-limit, --memory-limit."
+		case resize.Restarts:
+			return "--allow-restart makes the change all the same."
+		case resize.QoSClass:
+			return "Change requests and limits together (--cpu-limit, --memory-limit, or --recommended --limits), so that the class stays; or change the workload, which makes new pods."
+		}
+	}
+	return "Change what makes the pod: its Deployment, StatefulSet or DaemonSet."
+}

@@ -1,0 +1,104 @@
+// Package resizecmd is the "resize" command of weir and of kubectl's plugin: which
+// requests could be smaller, and making one so in place. Both programs differ only in
+// how they find a weir and the cluster.
+//
+// "recommend" changes nothing. "apply" changes nothing either unless it is told to with
+// --yes: until then the API server tries the change and forgets it.
+package resizecmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/client/cli"
+)
+
+// Asker answers what weir knows. *reach.Weir is one.
+type Asker interface {
+	Recommend(ctx context.Context, r resizeapi.Request) (*resizeapi.List, error)
+	// PodCgroups returns what the inspector on a node says, as JSON.
+	PodCgroups(ctx context.Context, node string) (json.RawMessage, error)
+}
+
+// Options make the command fit its program.
+type Options struct {
+	// Connect says which weir to ask.
+	Connect func() (Asker, error)
+	// Cluster returns a client of the cluster's API server.
+	Cluster func() (kubernetes.Interface, error)
+	// Namespace returns the namespace that is meant where none is named; empty for all
+	// of them. Nil means all.
+	Namespace func() (string, error)
+	// Program is what people type before "resize". Default "weir".
+	Program string
+}
+
+// NewCommand returns "resize".
+func NewCommand(o Options) *cobra.Command {
+	o.Program = cmp.Or(o.Program, "weir")
+	cmd := &cobra.Command{
+		Use:   "resize",
+		Short: "Find requests that fit what is used, and change them in place",
+		Long: `Find requests that fit what is used, and change them in place: no container restarts,
+and the pod keeps its QoS class and so its cgroup. "recommend" says which requests
+could be smaller and what that frees; "apply" changes those of one pod, follows the
+kubelet until it has done it, and checks that nothing was restarted.`,
+		Args: cli.Subcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newRecommend(o), newApply(o))
+	return cmd
+}
+
+// common are the flags of both.
+type common struct {
+	Options
+	namespace, output string
+	timeout           time.Duration
+}
+
+// ref reads NAMESPACE/POD, or POD with the namespace said elsewhere.
+func (c *common) ref(text string) (namespace, pod string, err error) {
+	namespace, pod, ok := strings.Cut(text, "/")
+	if !ok {
+		namespace, pod = c.namespace, text
+	}
+	if namespace == "" && !ok && c.Namespace != nil {
+		if namespace, err = c.Namespace(); err != nil {
+			return "", "", err
+		}
+	}
+	switch {
+	case pod == "" || ok && namespace == "" || strings.Contains(pod, "/"):
+		return "", "", cli.Usage(fmt.Errorf("%q is no NAMESPACE/POD", text))
+	case ok && c.namespace != "" && c.namespace != namespace:
+		return "", "", cli.Usage(fmt.Errorf("namespace %s or %s? -n says one, %s another", c.namespace, namespace, text))
+	case namespace == "":
+		return "", "", cli.Usage(fmt.Errorf("in which namespace is %s? Write NAMESPACE/%[1]s, or add -n NAMESPACE", pod))
+	}
+	return namespace, pod, nil
+}
+
+func (c *common) checkTimeout() error {
+	if c.timeout <= 0 {
+		return cli.Usage(fmt.Errorf("--timeout cannot be %v", c.timeout))
+	}
+	return nil
+}
+
+// client returns the cluster's client; there may be none where it is not wanted.
+func (c *common) client() (kubernetes.Interface, error) {
+	if c.Cluster == nil {
+		return nil, errors.New("this program knows no cluster")
+	}
+	return c.Cluster()
+}

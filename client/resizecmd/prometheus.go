@@ -1,0 +1,129 @@
+package resizecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/resize/promusage"
+)
+
+// prometheus is where readings of days come from.
+type prometheus struct {
+	url, caFile, tokenFile, since string
+	headers                       map[string]string
+	span                          time.Duration
+}
+
+func (p *prometheus) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&p.url, "prometheus", "", "`URL` of a Prometheus-compatible server to take readings from, in place of weir's memory")
+	f.StringVar(&p.since, "since", "7d", "how far back readings of --prometheus go: 36h, 7d")
+	f.StringVar(&p.caFile, "ca-file", "", "`FILE` of certificates that --prometheus's must lead to (default: the system's)")
+	f.StringVar(&p.tokenFile, "token-file", "", "`FILE` with a bearer token for --prometheus")
+	f.StringToStringVar(&p.headers, "header", nil, "headers for --prometheus: X-Scope-OrgID=shop")
+}
+
+// check refuses what cannot be meant, and asks for a history that fits the span.
+func (p *prometheus) check(f *pflag.FlagSet, o *resize.Options) error {
+	if p.url == "" {
+		for _, name := range []string{"since", "ca-file", "token-file", "header"} {
+			if f.Changed(name) {
+				return cli.Usage(fmt.Errorf("--%s is about a Prometheus: give --prometheus=URL too", name))
+			}
+		}
+		return nil
+	}
+	span, err := model.ParseDuration(p.since)
+	if err != nil || span <= 0 {
+		return cli.Usage(fmt.Errorf("--since: %q is no length of time: write 36h or 7d", p.since))
+	}
+	p.span = time.Duration(span)
+	if !f.Changed("min-history") {
+		o.MinHistory = min(24*time.Hour, p.span/2)
+	}
+	for name := range p.headers {
+		if http.CanonicalHeaderKey(name) == "Authorization" {
+			return cli.Usage(errors.New("a command line is no place for credentials: use --token-file"))
+		}
+	}
+	return nil
+}
+
+// largeAnswer bounds one of Prometheus' answers: two thousand points of a few hundred
+// containers.
+const largeAnswer = 256 << 20
+
+// recommend answers as weir's own API does, on the Prometheus' readings.
+func (p *prometheus) recommend(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) (*resizeapi.List, error) {
+	pods, err := read(ctx, client, r)
+	if err != nil {
+		return nil, err
+	}
+	asker, err := promclient.New(promclient.Options{URL: p.url, CAFile: p.caFile, BearerTokenFile: p.tokenFile, Headers: p.headers, MaxAnswer: largeAnswer})
+	if err != nil {
+		return nil, fmt.Errorf("--prometheus: %w", err)
+	}
+	defer asker.Close()
+	now := time.Now()
+	used, err := promusage.Read(ctx, history.New(history.Options{Client: asker}),
+		promusage.Request{Namespace: r.Namespace, Pod: r.Pod, From: now.Add(-p.span), To: now})
+	if err != nil {
+		return nil, err
+	}
+	list := resizeapi.NewList(now, "Prometheus")
+	for _, pod := range pods {
+		rec := resize.Recommend(pod, func(container string, what resize.Resource) []resize.Point {
+			return used.Of(pod.Namespace, pod.Name, container, what)
+		}, r.Options)
+		list.Add(rec, r.All || r.Pod != "")
+	}
+	if list.To.IsZero() {
+		return nil, cli.Hintf(errors.New("the Prometheus knows nothing of what these pods used in that time"),
+			"Does it scrape weir's /metrics/cluster (with honor_labels: true) or the kubelets' /metrics/cadvisor?")
+	}
+	list.Warn(false)
+	return list, nil
+}
+
+// page is how many pods are read at once.
+const page = 500
+
+// read reads the pods that are asked about, without those that have ended, from the API
+// server, which gives them by namespace and name.
+func read(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) ([]*resize.Pod, error) {
+	if r.Pod != "" {
+		pod, err := client.CoreV1().Pods(r.Namespace).Get(ctx, r.Pod, metav1.GetOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("read pod: %w", err)
+		}
+		return []*resize.Pod{resize.FromPod(pod)}, nil
+	}
+	var pods []*resize.Pod
+	for o := (metav1.ListOptions{Limit: page}); ; {
+		list, err := client.CoreV1().Pods(r.Namespace).List(ctx, o)
+		if err != nil {
+			return nil, fmt.Errorf("list pods: %w", err)
+		}
+		for i := range list.Items {
+			if phase := list.Items[i].Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {
+				pods = append(pods, resize.FromPod(&list.Items[i]))
+			}
+		}
+		if o.Continue = list.Continue; o.Continue == "" {
+			return pods, nil
+		}
+	}
+}

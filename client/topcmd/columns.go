@@ -1,0 +1,212 @@
+package topcmd
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/client/terminal"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// column is one column of a table.
+type column struct {
+	title string
+	// wide columns appear only in wide tables.
+	wide bool
+	// needs are the metrics that its text is made of, beside CPU and memory.
+	needs []metric.ID
+	// text returns what stands in the column; "" for a number that is missing.
+	text func(*usage.Item) string
+}
+
+// columns returns the columns of a resource's table, in order.
+func columns(r usage.Resource) []column {
+	switch r {
+	case usage.Nodes:
+		return []column{
+			name("NAME", func(it *usage.Item) string { return string(it.Node) }),
+			cpu(), share("CPU%", cpuShare, metric.CPUNodeUtilization, metric.CPUNodeCapacity),
+			memory(), share("MEMORY%", memoryShare, metric.MemoryNodeUtilization, metric.MemoryNodeCapacity),
+			wide(sized("RSS", metric.MemoryRSS)),
+			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
+			window(), reason(),
+		}
+	case usage.Pods:
+		return []column{
+			name("NAMESPACE", func(it *usage.Item) string { return string(it.Namespace) }),
+			name("NAME", func(it *usage.Item) string { return string(it.Pod) }),
+			cpu(), memory(), wide(node()),
+			wide(ratio("CPU/REQUEST", metric.CPUUtilization)), wide(ratio("MEMORY/REQUEST", metric.MemoryUtilization)),
+			wide(sized("RSS", metric.MemoryRSS)),
+			wide(sized("RX/s", metric.NetworkRxRate)), wide(sized("TX/s", metric.NetworkTxRate)),
+			restarts(), window(), reason(),
+		}
+	case usage.Containers:
+		return []column{
+			name("NAMESPACE", func(it *usage.Item) string { return string(it.Namespace) }),
+			name("POD", func(it *usage.Item) string { return string(it.Pod) }),
+			name("NAME", func(it *usage.Item) string { return it.Container }),
+			cpu(), memory(), wide(node()),
+			wide(ratio("CPU/REQUEST", metric.CPUUtilization)), wide(ratio("MEMORY/REQUEST", metric.MemoryUtilization)),
+			wide(sized("RSS", metric.MemoryRSS)),
+			restarts(), window(), reason(),
+		}
+	default:
+		return []column{
+			node(),
+			name("NAME", func(it *usage.Item) string { return string(it.Cgroup) }),
+			cpu(), memory(), wide(sized("RSS", metric.MemoryRSS)), wide(count("PROCESSES", metric.ProcessCount)),
+			wide(name("POD", func(it *usage.Item) string {
+				if it.Pod == "" {
+					return "-"
+				}
+				return strings.TrimSuffix(string(it.Namespace)+"/"+string(it.Pod)+"/"+it.Container, "/")
+			})),
+			window(), reason(),
+		}
+	}
+}
+
+func wide(c column) column { c.wide = true; return c }
+
+func name(title string, text func(*usage.Item) string) column {
+	return column{title: title, text: func(it *usage.Item) string { return terminal.Safe(text(it)) }}
+}
+
+func node() column {
+	return name("NODE", func(it *usage.Item) string { return string(it.Node) })
+}
+
+func cpu() column {
+	return column{title: "CPU(cores)", text: func(it *usage.Item) string {
+		if it.CPU == nil {
+			return ""
+		}
+		return cores(it.CPU.Nanocores)
+	}}
+}
+
+func memory() column {
+	return column{title: "MEMORY(bytes)", text: func(it *usage.Item) string {
+		if it.Memory == nil {
+			return ""
+		}
+		return binary(float64(it.Memory.WorkingSetBytes))
+	}}
+}
+
+func window() column {
+	return column{title: "WINDOW", wide: true, text: func(it *usage.Item) string {
+		if it.CPU == nil || it.CPU.WindowSeconds == 0 {
+			return ""
+		}
+		w := time.Duration(it.CPU.WindowSeconds * float64(time.Second)).Round(100 * time.Millisecond).String()
+		if it.CPU.Held {
+			w += " (held)"
+		}
+		return w
+	}}
+}
+
+func restarts() column {
+	return column{title: "RESTARTS", wide: true, text: func(it *usage.Item) string {
+		if it.Restarts == nil {
+			return ""
+		}
+		return strconv.Itoa(int(*it.Restarts))
+	}}
+}
+
+// reason says why numbers are missing. Groups with one reason share a sentence.
+func reason() column {
+	return column{title: "REASON", wide: true, text: func(it *usage.Item) string {
+		var said, groups []string
+		for _, r := range it.Reasons {
+			text := r.Reason + " (" + terminal.Safe(r.Message) + ")"
+			if i := slices.Index(said, text); i >= 0 {
+				groups[i] += "," + r.Group
+				continue
+			}
+			said, groups = append(said, text), append(groups, r.Group)
+		}
+		for i := range said {
+			said[i] = groups[i] + " " + said[i]
+		}
+		return strings.Join(said, "; ")
+	}}
+}
+
+func value(title string, id metric.ID, format func(float64) string) column {
+	return column{title: title, needs: []metric.ID{id}, text: func(it *usage.Item) string {
+		v, ok := it.Metrics[id.String()]
+		if !ok {
+			return ""
+		}
+		return format(v)
+	}}
+}
+
+func sized(title string, id metric.ID) column { return value(title, id, binary) }
+func ratio(title string, id metric.ID) column { return value(title, id, percent) }
+func count(title string, id metric.ID) column {
+	return value(title, id, func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) })
+}
+
+// share is a percentage of what the node has.
+func share(title string, of func(*usage.Item) (float64, bool), needs ...metric.ID) column {
+	return column{title: title, needs: needs, text: func(it *usage.Item) string {
+		v, ok := of(it)
+		if !ok {
+			return ""
+		}
+		return percent(v)
+	}}
+}
+
+// cpuShare is the share of what is allocatable; of all there is, where nobody
+// says what is allocatable.
+func cpuShare(it *usage.Item) (float64, bool) {
+	if v, ok := it.Metrics[metric.CPUNodeUtilization.String()]; ok {
+		return v, true
+	}
+	all := it.Metrics[metric.CPUNodeCapacity.String()]
+	if it.CPU == nil || all == 0 {
+		return 0, false
+	}
+	return float64(it.CPU.Nanocores) / all, true
+}
+
+func memoryShare(it *usage.Item) (float64, bool) {
+	if v, ok := it.Metrics[metric.MemoryNodeUtilization.String()]; ok {
+		return v, true
+	}
+	all := it.Metrics[metric.MemoryNodeCapacity.String()]
+	if it.Memory == nil || all == 0 {
+		return 0, false
+	}
+	return float64(it.Memory.WorkingSetBytes) / all, true
+}
+
+// cores writes nanocores as millicores, rounded to the nearest.
+func cores(nanocores int64) string {
+	return strconv.FormatInt((nanocores+500_000)/1_000_000, 10) + "m"
+}
+
+// binary writes bytes in Mi, as kubectl does, and below 1Mi in Ki, for a cgroup
+// may be small; rounded to the nearest.
+func binary(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	if v < 1<<20-1<<9 { // what rounds to 1024Ki is 1Mi
+		return strconv.FormatFloat(math.Round(v/(1<<10)), 'f', 0, 64) + "Ki"
+	}
+	return strconv.FormatFloat(math.Round(v/(1<<20)), 'f', 0, 64) + "Mi"
+}
+
+func percent(v float64) string { return fmt.Sprintf("%.0f%%", v*100) }

@@ -1,0 +1,162 @@
+package topcmd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/connect"
+)
+
+// Options make the command fit its program.
+type Options struct {
+	// Connect says whom to ask. It is called once, after flags are read.
+	Connect func() (connect.Lister, error)
+	// Namespace returns the namespace that is meant where none is named; empty
+	// for all of them. Nil means all.
+	Namespace func() (string, error)
+}
+
+// flags are what the user asked for.
+type flags struct {
+	output, sortBy string
+	watch          bool
+	interval       time.Duration
+	timeout        time.Duration
+	noHeaders      bool
+	namespace      string
+	all            bool
+	node           string
+}
+
+// NewCommand returns "top" with a subcommand for each resource.
+func NewCommand(o Options) *cobra.Command {
+	var f flags
+	top := &cobra.Command{
+		Use:   "top",
+		Short: "Show what nodes, pods, containers and cgroups use",
+		Args:  cli.Subcommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	p := top.PersistentFlags()
+	p.StringVarP(&f.output, "output", "o", "", "json, yaml or wide; a narrow table if empty")
+	p.StringVar(&f.sortBy, "sort-by", "name", "cpu, memory or name; the largest comes first")
+	p.BoolVarP(&f.watch, "watch", "w", false, "show it anew every --interval until interrupted")
+	p.DurationVar(&f.interval, "interval", 5*time.Second, "time between two looks with --watch, at least 1s")
+	p.DurationVar(&f.timeout, "timeout", 10*time.Second, "time one answer may take")
+	p.BoolVar(&f.noHeaders, "no-headers", false, "leave out the line of titles")
+	p.StringVar(&f.node, "node", "", "only what runs on this node; * and ? stand for others")
+	cli.CompleteFlag(top, "output", cli.Fixed("wide", "json", "yaml"))
+	cli.CompleteFlag(top, "sort-by", cli.Fixed("cpu", "memory", "name"))
+	cli.CompleteFlag(top, "node", f.completing(o, usage.Nodes, func(it *usage.Item) string { return string(it.Node) }))
+	for _, r := range usage.Resources() {
+		top.AddCommand(newResource(r, &f, o))
+	}
+	return top
+}
+
+// about says of each resource how its subcommand is called and described.
+var about = map[usage.Resource]struct {
+	aliases []string
+	short   string
+}{
+	usage.Nodes:      {[]string{"node", "no"}, "Show what nodes use"},
+	usage.Pods:       {[]string{"pod", "po"}, "Show what pods use"},
+	usage.Containers: {[]string{"container"}, "Show what containers use"},
+	usage.Cgroups:    {[]string{"cgroup", "cg"}, "Show what every cgroup uses, whether a pod's or not"},
+}
+
+func newResource(r usage.Resource, f *flags, o Options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     string(r) + " [NAME]",
+		Aliases: about[r].aliases,
+		Short:   about[r].short,
+		Long:    about[r].short + ".\n\nNAME is a name or a pattern, in which * stands for any characters and ? for one.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usage(fmt.Errorf("one NAME at most: got %s", strings.Join(args, " ")))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			q, err := f.query(r, args, o)
+			if err != nil {
+				return err
+			}
+			lister, err := o.Connect()
+			if err != nil {
+				return err
+			}
+			v := &viewer{
+				lister: lister, resource: r, query: q, flags: f,
+				out: newScreen(cmd.OutOrStdout()), errors: cmd.ErrOrStderr(),
+			}
+			if f.watch {
+				return v.watch(cmd.Context())
+			}
+			return v.once(cmd.Context())
+		},
+		ValidArgsFunction: f.completeName(r, o),
+	}
+	if r == usage.Pods || r == usage.Containers {
+		cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only this namespace; * and ? stand for others")
+		cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "all namespaces")
+		cli.CompleteFlag(cmd, "namespace", f.completing(o, usage.Pods, func(it *usage.Item) string { return string(it.Namespace) }))
+	}
+	return cmd
+}
+
+func (f *flags) check() error {
+	if err := cli.OneOf("--output", f.output, "", "json", "yaml", "wide"); err != nil {
+		return err
+	}
+	if err := cli.OneOf("--sort-by", f.sortBy, "cpu", "memory", "name"); err != nil {
+		return err
+	}
+	if f.watch && f.interval < time.Second {
+		return cli.Usage(fmt.Errorf("--interval cannot be %v: at least 1s", f.interval))
+	}
+	if f.timeout <= 0 {
+		return cli.Usage(fmt.Errorf("--timeout cannot be %v", f.timeout))
+	}
+	if f.all && f.namespace != "" {
+		return cli.Usage(fmt.Errorf("--namespace and --all-namespaces exclude each other"))
+	}
+	return nil
+}
+
+// query returns what to ask for: no metric that would not be shown.
+func (f *flags) query(r usage.Resource, args []string, o Options) (usage.Query, error) {
+	q := usage.Query{Node: f.node, Namespace: f.namespace}
+	if len(args) == 1 {
+		q.Name = args[0]
+	}
+	if q.Namespace == "" && !f.all && o.Namespace != nil && (r == usage.Pods || r == usage.Containers) {
+		namespace, err := o.Namespace()
+		if err != nil {
+			return q, err
+		}
+		q.Namespace = namespace
+	}
+	if f.table() {
+		q.Metrics = []string{}
+		for _, c := range columns(r) {
+			if !c.wide || f.output == "wide" {
+				for _, id := range c.needs {
+					q.Metrics = append(q.Metrics, id.String())
+				}
+			}
+		}
+	}
+	return q, nil
+}
+
+// table reports whether a table is wanted, rather than a document.
+func (f *flags) table() bool { return f.output == "" || f.output == "wide" }

@@ -1,0 +1,258 @@
+package informer
+
+import (
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// nodeFacts returns what weir keeps of a node. The facts share no memory with n
+// but its strings.
+func nodeFacts(n *v1.Node) *metric.NodeFacts {
+	f := &metric.NodeFacts{
+		Name:          metric.NodeName(n.Name),
+		KubeletPort:   n.Status.DaemonEndpoints.KubeletEndpoint.Port,
+		Unschedulable: n.Spec.Unschedulable,
+		Labels:        n.Labels,
+		Annotations:   n.Annotations,
+	}
+	for _, a := range n.Status.Addresses {
+		f.Addresses = append(f.Addresses, metric.NodeAddress{Type: string(a.Type), Address: a.Address})
+	}
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == v1.NodeReady {
+			f.Ready = c.Status == v1.ConditionTrue
+		}
+	}
+	setResources(&f.Spec, n.Status.Capacity, resourceIDs{
+		cpu: metric.CPUNodeCapacity, memory: metric.MemoryNodeCapacity, storage: metric.EphemeralStorageNodeCapacity,
+	})
+	setResources(&f.Spec, n.Status.Allocatable, resourceIDs{
+		cpu: metric.CPUNodeAllocatable, memory: metric.MemoryNodeAllocatable, storage: metric.EphemeralStorageNodeAllocatable,
+	})
+	return f
+}
+
+// ConfigHashAnnotation is of the API's image of a static pod: by it, and not by the UID that the
+// image has there, the kubelet and cgroups know the pod.
+const ConfigHashAnnotation = "kubernetes.io/config.hash"
+
+// podFacts returns what weir keeps of a pod that it first knew at knownAt. The
+// facts share strings, label sets, requests and limits with those of other pods through
+// shared, and nothing with p.
+func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *metric.PodFacts {
+	f := &metric.PodFacts{
+		PodRef: metric.PodRef{
+			Namespace: metric.Namespace(shared.text(p.Namespace)),
+			Name:      metric.PodName(p.Name),
+		},
+		UID:         metric.PodUID(p.UID),
+		ConfigHash:  metric.HashOf(metric.PodUID(p.Annotations[ConfigHashAnnotation])),
+		Node:        metric.NodeName(shared.text(p.Spec.NodeName)),
+		Phase:       metric.Phase(shared.text(string(p.Status.Phase))),
+		HostNetwork: p.Spec.HostNetwork,
+		QoS:         shared.text(string(p.Status.QOSClass)),
+		Labels:      shared.labels(p.Labels),
+		KnownAt:     knownAt,
+	}
+	_, f.Mirror = p.Annotations[v1.MirrorPodAnnotationKey]
+	if p.Status.StartTime != nil {
+		f.Started = p.Status.StartTime.Time
+	}
+	if p.DeletionTimestamp != nil {
+		f.Deleted = p.DeletionTimestamp.Time
+	}
+	f.Ready, f.ReadySince = readiness(p.Status.Conditions)
+	if p.Spec.Resources != nil {
+		f.Spec = shared.requirements(func(v *metric.Values) { setRequirements(v, p.Spec.Resources) })
+		f.PodLevel = podLevel(p.Spec.Resources.Requests)
+	}
+	f.Overhead = shared.requirements(func(v *metric.Values) {
+		setResources(v, p.Spec.Overhead, resourceIDs{
+			cpu: metric.CPURequest, memory: metric.MemoryRequest, storage: metric.EphemeralStorageRequest,
+		})
+	})
+
+	f.Containers = make([]metric.ContainerFacts, 0, len(p.Spec.InitContainers)+len(p.Spec.Containers)+len(p.Spec.EphemeralContainers))
+	for i := range p.Spec.InitContainers {
+		c := &p.Spec.InitContainers[i]
+		role := metric.Init
+		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			role = metric.Sidecar
+		}
+		f.Containers = append(f.Containers, containerFacts(c.Name, role, &c.Resources, p.Status.InitContainerStatuses, shared))
+	}
+	for i := range p.Spec.Containers {
+		c := &p.Spec.Containers[i]
+		f.Containers = append(f.Containers, containerFacts(c.Name, metric.Regular, &c.Resources, p.Status.ContainerStatuses, shared))
+	}
+	for i := range p.Spec.EphemeralContainers {
+		c := &p.Spec.EphemeralContainers[i]
+		f.Containers = append(f.Containers, containerFacts(c.Name, metric.Ephemeral, &c.Resources, p.Status.EphemeralContainerStatuses, shared))
+	}
+	shared.gather(f)
+	return f
+}
+
+// readiness returns the status of the condition Ready, and since when it has been so.
+func readiness(conditions []v1.PodCondition) (metric.Readiness, time.Time) {
+	for i := range conditions {
+		c := &conditions[i]
+		if c.Type != v1.PodReady {
+			continue
+		}
+		switch c.Status {
+		case v1.ConditionTrue:
+			return metric.ReadyTrue, c.LastTransitionTime.Time
+		case v1.ConditionFalse:
+			return metric.ReadyFalse, c.LastTransitionTime.Time
+		default:
+			return metric.ReadyUnknown, c.LastTransitionTime.Time
+		}
+	}
+	return metric.ReadyAbsent, time.Time{}
+}
+
+// podLevel reports whether requests are such as make a pod one with pod-level
+// resources.
+func podLevel(requests v1.ResourceList) bool {
+	for name := range requests {
+		if name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func containerFacts(name string, role metric.Role, r *v1.ResourceRequirements, statuses []v1.ContainerStatus, shared *pool) metric.ContainerFacts {
+	f := metric.ContainerFacts{Name: shared.text(name), Role: role}
+	// What was asked for, not what a resize has so far achieved: that is what
+	// users and the scheduler count in.
+	f.Spec = shared.requirements(func(v *metric.Values) { setRequirements(v, r) })
+	for i := range statuses {
+		if statuses[i].Name == name {
+			setState(&f, &statuses[i], shared)
+			break
+		}
+	}
+	return f
+}
+
+func setState(f *metric.ContainerFacts, s *v1.ContainerStatus, shared *pool) {
+	f.Restarts = s.RestartCount
+	f.ID = bareID(s.ContainerID)
+	var past metric.Past
+	if last := s.LastTerminationState.Terminated; last != nil {
+		past = metric.Past{LastID: bareID(last.ContainerID), EndedAt: last.FinishedAt.Time}
+	}
+	switch state := &s.State; {
+	case state.Running != nil:
+		f.State = metric.Live
+		f.StartedAt = state.Running.StartedAt.Time
+	case state.Terminated != nil:
+		t := state.Terminated
+		f.State = metric.Terminated
+		f.StartedAt, past.EndedAt = t.StartedAt.Time, t.FinishedAt.Time
+		past.Why = shared.text(t.Reason)
+		if t.ContainerID != "" {
+			f.ID = bareID(t.ContainerID)
+		}
+	default: // no state at all means waiting, by the API's rule
+		f.State = metric.Waiting
+		if state.Waiting != nil {
+			past.Why = shared.text(state.Waiting.Reason)
+		}
+		if f.ID == "" {
+			f.ID = past.LastID
+		}
+	}
+	f.Past = metric.PastOf(past.LastID, past.EndedAt, past.Why)
+}
+
+// bareID cuts the runtime's name off an ID: "containerd://4e00" is "4e00".
+func bareID(id string) metric.ContainerID {
+	if _, bare, found := strings.Cut(id, "://"); found {
+		id = bare
+	}
+	return metric.ContainerID(id)
+}
+
+// resourceIDs says which metrics the quantities of a ResourceList are.
+type resourceIDs struct {
+	cpu, memory, storage metric.ID
+	accelerators         metric.ID // 0 for not wanted
+}
+
+func setRequirements(v *metric.Values, r *v1.ResourceRequirements) {
+	setResources(v, r.Requests, resourceIDs{
+		cpu: metric.CPURequest, memory: metric.MemoryRequest, storage: metric.EphemeralStorageRequest,
+		accelerators: metric.AcceleratorRequest,
+	})
+	setResources(v, r.Limits, resourceIDs{
+		cpu: metric.CPULimit, memory: metric.MemoryLimit, storage: metric.EphemeralStorageLimit,
+	})
+}
+
+// setResources adds the quantities of list to v: CPU rounded up to the nanocore,
+// exact to 9 million cores; memory as amountOfBytes says; storage rounded up to the
+// byte. Those it does not mention stay absent.
+func setResources(v *metric.Values, list v1.ResourceList, ids resourceIDs) {
+	if q, ok := list[v1.ResourceCPU]; ok {
+		v.Set(ids.cpu, float64(q.ScaledValue(resource.Nano)))
+	}
+	if q, ok := list[v1.ResourceMemory]; ok {
+		v.Set(ids.memory, amountOfBytes(&q))
+	}
+	if q, ok := list[v1.ResourceEphemeralStorage]; ok {
+		v.Set(ids.storage, float64(q.Value()))
+	}
+	if ids.accelerators == 0 {
+		return
+	}
+	var n int64
+	for name, q := range list {
+		if isAccelerator(string(name)) {
+			n += q.Value()
+		}
+	}
+	if n > 0 {
+		v.Set(ids.accelerators, float64(n))
+	}
+}
+
+// wholeBytes is from when on a float64 has no room for thousandths of a byte: 4 TiB.
+const wholeBytes = 1 << 42
+
+// amountOfBytes returns q rounded up to a thousandth of a byte, beyond 4 TiB to a byte, and
+// beyond 8 PiB as near as a float64 comes. An autoscaler counts in thousandths, and
+// there are manifests that give 128974848000m.
+func amountOfBytes(q *resource.Quantity) float64 {
+	if whole := q.Value(); whole >= wholeBytes || whole <= -wholeBytes {
+		return float64(whole)
+	}
+	return float64(q.MilliValue()) / 1000
+}
+
+// isAccelerator reports whether an extended resource counts accelerators:
+// nvidia.com/gpu, nvidia.com/mig-1g.5gb, amd.com/gpu, google.com/tpu,
+// aws.amazon.com/neuroncore, habana.ai/gaudi and their like. There is no
+// registry of such names.
+func isAccelerator(name string) bool {
+	domain, device, found := strings.Cut(name, "/")
+	if !found || strings.HasSuffix(domain, "kubernetes.io") {
+		return false
+	}
+	if domain == "gpu.intel.com" {
+		return device == "i915" || device == "xe" // others are its memory and millicores
+	}
+	for _, prefix := range [...]string{"gpu", "tpu", "npu", "mig-", "neuron", "gaudi"} {
+		if strings.HasPrefix(device, prefix) {
+			return true
+		}
+	}
+	return false
+}

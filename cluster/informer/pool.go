@@ -1,0 +1,144 @@
+package informer
+
+import (
+	"hash/maphash"
+	"maps"
+	"math"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// pool lets facts share what is equal in many of them: a namespace's name, the
+// labels of a ReplicaSet's pods. Decoding gives each pod copies of its own. It
+// is for one goroutine.
+type pool struct {
+	seed  maphash.Seed
+	texts map[string]string
+	sets  map[uint64]map[string]string
+	asked map[uint64]metric.Requirements
+
+	values  metric.Values // of what is being converted
+	letters []byte        // as are these
+}
+
+// poolSize bounds each table. A table that is full starts afresh: sharing less
+// for a while costs only memory.
+const poolSize = 1 << 15
+
+func newPool() *pool {
+	return &pool{seed: maphash.MakeSeed(), texts: map[string]string{}, sets: map[uint64]map[string]string{}, asked: map[uint64]metric.Requirements{}}
+}
+
+// text returns s, in memory shared with those who asked for the same.
+func (p *pool) text(s string) string {
+	if t, ok := p.texts[s]; ok {
+		return t
+	}
+	if len(p.texts) >= poolSize {
+		clear(p.texts)
+	}
+	p.texts[s] = s
+	return s
+}
+
+// labels returns a map equal to m, shared with those who asked for the same.
+// It must not be changed.
+func (p *pool) labels(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	var sum uint64 // of the pairs' hashes: their order does not matter
+	for k, v := range m {
+		var h maphash.Hash
+		h.SetSeed(p.seed)
+		h.WriteString(k)
+		h.WriteByte('=')
+		h.WriteString(v)
+		sum += h.Sum64()
+	}
+	if same, ok := p.sets[sum]; ok && maps.Equal(same, m) {
+		return same
+	}
+	if len(p.sets) >= poolSize {
+		clear(p.sets)
+	}
+	own := make(map[string]string, len(m))
+	for k, v := range m {
+		own[p.text(k)] = p.text(v)
+	}
+	p.sets[sum] = own
+	return own
+}
+
+// requirements returns what fill sets, shared with those who asked for the same.
+func (p *pool) requirements(fill func(*metric.Values)) metric.Requirements {
+	v := &p.values
+	v.Reset()
+	fill(v)
+	if v.Len() == 0 {
+		return metric.Requirements{}
+	}
+	var h maphash.Hash
+	h.SetSeed(p.seed)
+	for id, x := range v.All() {
+		maphash.WriteComparable(&h, id)
+		maphash.WriteComparable(&h, math.Float64bits(x))
+	}
+	sum := h.Sum64()
+	if same, ok := p.asked[sum]; ok && equal(same.Values(), v) {
+		return same
+	}
+	if len(p.asked) >= poolSize {
+		clear(p.asked)
+	}
+	own := new(metric.Values)
+	own.CopyFrom(v)
+	p.asked[sum] = metric.RequirementsOf(own)
+	return p.asked[sum]
+}
+
+func equal(a, b *metric.Values) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for id, x := range a.All() {
+		if y, ok := b.Get(id); !ok || x != y {
+			return false
+		}
+	}
+	return true
+}
+
+// gather moves the strings that no other pod has (its name, its UIDs, its containers'
+// IDs) into one piece of memory. Each by itself is rounded up, and an ID is part of
+// a longer string that names the runtime.
+func (p *pool) gather(f *metric.PodFacts) {
+	b := append(p.letters[:0], f.Name...)
+	b = append(b, f.UID...)
+	if f.ConfigHash != nil {
+		b = append(b, *f.ConfigHash...)
+	}
+	for i := range f.Containers {
+		b = append(b, f.Containers[i].ID...)
+		b = append(b, f.Containers[i].LastID()...)
+	}
+	p.letters = b
+	all := string(b)
+	f.Name, all = cut(all, f.Name)
+	f.UID, all = cut(all, f.UID)
+	if f.ConfigHash != nil {
+		*f.ConfigHash, all = cut(all, *f.ConfigHash)
+	}
+	for i := range f.Containers {
+		c := &f.Containers[i]
+		c.ID, all = cut(all, c.ID)
+		if c.Past != nil {
+			c.Past.LastID, all = cut(all, c.Past.LastID)
+		}
+	}
+}
+
+// cut returns s as all begins with it, and what follows.
+func cut[S ~string](all string, s S) (own S, rest string) {
+	return S(all[:len(s)]), all[len(s):]
+}

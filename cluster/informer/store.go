@@ -1,0 +1,97 @@
+package informer
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// store is what a reflector believes it fills. It keeps nothing: each object
+// becomes facts at once and goes to the queue.
+type store[O metav1.Object, F any] struct {
+	now     func() time.Time
+	queue   *queue
+	convert func(O) F
+	set     func(*pending, F) // there is a new or changed one
+	del     func(*pending, F) // it is gone
+	all     func(*pending)    // what follows is all there is
+}
+
+// converted is facts that still go by their object's name. A reflector that
+// streams its first list collects it before handing it over; collected as
+// converted, it is small.
+type converted[F any] struct {
+	metav1.ObjectMeta
+	facts F
+}
+
+func (s *store[O, F]) facts(obj any) (F, error) {
+	switch o := obj.(type) {
+	case *converted[F]:
+		return o.facts, nil
+	case O:
+		return s.convert(o), nil
+	}
+	var none F
+	return none, fmt.Errorf("convert %T: not what was asked for", obj)
+}
+
+// Transformer satisfies cache.TransformingStore.
+func (s *store[O, F]) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) {
+		o, ok := obj.(O)
+		if !ok {
+			return obj, nil // converted already
+		}
+		meta := metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}
+		return &converted[F]{ObjectMeta: meta, facts: s.convert(o)}, nil
+	}
+}
+
+// Add satisfies cache.ReflectorStore.
+func (s *store[O, F]) Add(obj any) error { return s.each(s.set, obj) }
+
+// Update satisfies cache.ReflectorStore.
+func (s *store[O, F]) Update(obj any) error { return s.each(s.set, obj) }
+
+// Delete satisfies cache.ReflectorStore.
+func (s *store[O, F]) Delete(obj any) error { return s.each(s.del, obj) }
+
+func (s *store[O, F]) each(do func(*pending, F), obj any) error {
+	f, err := s.facts(obj)
+	if err != nil {
+		return err
+	}
+	s.queue.change(s.now(), func(p *pending) { do(p, f) })
+	return nil
+}
+
+// Replace satisfies cache.ReflectorStore.
+func (s *store[O, F]) Replace(objects []any, _ string) error {
+	all := make([]F, 0, len(objects))
+	for i, obj := range objects {
+		f, err := s.facts(obj)
+		if err != nil {
+			return err
+		}
+		all = append(all, f)
+		objects[i] = nil // the list may be collected while it is converted
+	}
+	s.queue.change(s.now(), func(p *pending) {
+		s.all(p)
+		for _, f := range all {
+			s.set(p, f)
+		}
+	})
+	return nil
+}
+
+// Resync satisfies cache.ReflectorStore.
+func (s *store[O, F]) Resync() error { return nil }
+
+// UpdateResourceVersion satisfies cache.ResourceVersionUpdater. It is called
+// for every event and, about once a minute, for a bookmark: a sign that nothing
+// was missed.
+func (s *store[O, F]) UpdateResourceVersion(string) { s.queue.change(s.now(), nil) }

@@ -1,0 +1,116 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// reflectors returns the two lists-and-watches that feed the queue.
+func (c *Cluster) reflectors() []*cache.Reflector {
+	core := c.client.CoreV1()
+	nodes := &store[*v1.Node, *metric.NodeFacts]{
+		now: c.opts.Now, queue: c.queue,
+		convert: nodeFacts,
+		set:     func(p *pending, n *metric.NodeFacts) { p.nodes[n.Name] = n },
+		del:     func(p *pending, n *metric.NodeFacts) { p.nodes[n.Name] = nil },
+		all:     (*pending).onlyNewNodes,
+	}
+	shared := newPool()
+	pods := &store[*v1.Pod, podView]{
+		now: c.opts.Now, queue: c.queue,
+		convert: func(p *v1.Pod) podView {
+			view := podView{facts: podFacts(p, c.opts.Now(), shared)}
+			if c.opts.Node != "" {
+				p.ManagedFields = nil // often half of a pod, and nobody's concern here
+				view.whole = p
+			}
+			return view
+		},
+		set: (*pending).setPod,
+		del: (*pending).dropPod,
+		all: (*pending).onlyNewPods,
+	}
+	everywhere := core.Pods(metav1.NamespaceAll)
+	return []*cache.Reflector{
+		c.reflector("nodes", &v1.Node{}, nodes,
+			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return core.Nodes().List(ctx, c.only("metadata.name", o))
+			},
+			func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				return core.Nodes().Watch(ctx, c.only("metadata.name", o))
+			}),
+		c.reflector("pods", &v1.Pod{}, pods,
+			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return everywhere.List(ctx, c.only("spec.nodeName", o))
+			},
+			func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				return everywhere.Watch(ctx, c.only("spec.nodeName", o))
+			}),
+	}
+}
+
+// only asks for no more than what is of Options.Node, whose name is in a field.
+func (c *Cluster) only(field string, o metav1.ListOptions) metav1.ListOptions {
+	if c.opts.Node != "" {
+		o.FieldSelector = fields.OneTermEqualSelector(field, string(c.opts.Node)).String()
+	}
+	return o
+}
+
+// reflector returns what keeps into in step with the API server's objects of
+// one kind. A reflector speaks of some of its troubles only in its own log, so
+// the requests are watched here: one line when they begin to fail, one when
+// they succeed again.
+func (c *Cluster) reflector(
+	name string, kind any, into cache.ReflectorStore,
+	list func(context.Context, metav1.ListOptions) (runtime.Object, error),
+	follow func(context.Context, metav1.ListOptions) (watch.Interface, error),
+) *cache.Reflector {
+	var failing atomic.Bool
+	note := func(ctx context.Context, err error) {
+		switch {
+		case err == nil && failing.Swap(false):
+			c.opts.Logger.Info("API server answers again", zap.String("resource", name))
+		case err != nil && ctx.Err() == nil && !failing.Swap(true):
+			c.opts.Logger.Warn("API server cannot be read; facts are frozen, serving goes on",
+				zap.String("resource", name), zap.Error(err))
+		}
+	}
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			objects, err := list(ctx, o)
+			note(ctx, err)
+			return objects, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w, err := follow(ctx, o)
+			note(ctx, err)
+			return w, patient(err)
+		},
+	}
+	return cache.NewReflectorWithOptions(
+		cache.ToListWatcherWithWatchListSemantics(lw, c.client), kind, into, cache.ReflectorOptions{Name: name})
+}
+
+// patient hides from a reflector that a connection was refused or that there
+// were too many requests. It would wait these out without looking at its
+// context, for up to half a minute, and hold up the end of the process.
+func patient(err error) error {
+	if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) {
+		return errors.New(err.Error())
+	}
+	return err
+}

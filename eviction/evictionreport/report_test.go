@@ -1,0 +1,150 @@
+package evictionreport
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/test/payloads"
+)
+
+// noon is the moment of each report; times in transcripts count from it.
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// TestTranscripts tells rounds of eviction.Decide. Its commands:
+//
+//	settings [limits] [split]
+//	round [at=-2s] [no-summary] [no-layout] [capture=SCENARIO/ROUND]
+//	report [mode=observe] [reclaims] [floor=10s] [all] [json]
+//
+// settings forgets everything, and takes thresholds as eviction.Config has them. round
+// decides about the node below, a line each, or about what a real kubelet and its API
+// server told (then noon is two seconds later):
+//
+//	memory|allocatable|nodefs|imagefs 93Mi of 8Gi [inodes 10 of 1000]
+//	pids 300 of 32768
+//	stall memory|io|cpu PERCENT
+//	pod shop/hog [memory=1.9Gi] [disk=1Gi] [inodes=10] [processes=3] [cpu=500m] [requests=memory:100Mi,cpu:1]
+//	    [priority=-5] [limit=1Gi] [static] [mirror] [nostats] [self] [blocked]
+//	woken memory|stall                what woke the guard; else it was the timer
+//	watch memory|stall|events
+//	unwatched|unread the error
+//	since -1m                         it repeats what was done first then
+//	did Blocked shop/web the words    what became of it; else what mode observe says
+//
+// report tells the last round, and those in which something was done. A line below it
+// is a warning.
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+		s := &scene{}
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "settings":
+				s = newScene(t, d)
+				return ""
+			case "round":
+				s.round(t, d)
+				return ""
+			case "report":
+				return s.report(t, d)
+			}
+			d.Fatalf(t, "unknown command")
+			return ""
+		})
+	})
+}
+
+func (s *scene) report(t *testing.T, d *datadriven.TestData) string {
+	c := Context{Node: "n1", Mode: "observe", Now: noon, Warnings: strings.Split(d.Input, "\n")}
+	if d.Input == "" {
+		c.Warnings = nil
+	}
+	if s.last != nil && s.last.Decided.After(noon) { // it is of a capture
+		c.Now = s.last.Decided.Add(2 * time.Second)
+	}
+	for _, a := range d.CmdArgs {
+		switch a.Key {
+		case "mode":
+			c.Mode = a.Vals[0]
+		case "reclaims":
+			c.Reclaims = true
+		case "floor":
+			c.Floor = length(t, a.Vals[0])
+		}
+	}
+	r := Of(s.last, s.acts, c)
+	again(t, r)
+	if d.HasArg("json") {
+		text, err := json.MarshalIndent(r, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text) + "\n"
+	}
+	var out bytes.Buffer
+	if err := r.WriteText(&out, document.Options{All: d.HasArg("all")}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// again compares a report with what a reader makes of it.
+func again(t *testing.T, r *Report) {
+	t.Helper()
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Report
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, &read); diff != "" {
+		t.Errorf("written and read (-want +got):\n%s", diff)
+	}
+}
+
+// captures are payloads of a real kubelet.
+const captures = "../../testdata/captures"
+
+// captured reads what a real kubelet and its API server told, and returns when.
+func captured(t *testing.T, round string, in *eviction.Input) time.Time {
+	t.Helper()
+	read := func(name string, into any) {
+		if err := json.Unmarshal(payloads.Read(t, filepath.Join(captures, filepath.FromSlash(round), name)), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var summary stats.Summary
+	var pods corev1.PodList
+	read("summary.json", &summary)
+	read("pods.json", &pods)
+	in.Summary, in.Pressure = eviction.FromStats(&summary)
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Spec.NodeName == in.Summary.Node.NodeName && p.Status.Phase == corev1.PodRunning {
+			in.Pods = append(in.Pods, p)
+		}
+	}
+	var meta struct {
+		End int64 `json:"end_ns"`
+	}
+	text, err := os.ReadFile(filepath.Join(captures, filepath.FromSlash(round), "meta.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &meta); err != nil {
+		t.Fatal(err)
+	}
+	return time.Unix(0, meta.End).UTC()
+}

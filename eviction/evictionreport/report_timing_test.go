@@ -1,0 +1,41 @@
+package evictionreport
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/guard"
+)
+
+// BenchmarkOf tells how a node of 110 pods stands, with the kubelet's default thresholds.
+func BenchmarkOf(b *testing.B) {
+	thresholds, err := eviction.Parse(&eviction.Config{EvictionHard: map[string]string{
+		"memory.available": "100Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%", "imagefs.available": "15%", "imagefs.inodesFree": "5%"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	number := func(n uint64) *uint64 { return &n }
+	fs := &eviction.FsStats{AvailableBytes: number(5e10), CapacityBytes: number(1e11), InodesFree: number(5e6), Inodes: number(1e7)}
+	in := &eviction.Input{Now: noon, Settings: &eviction.Settings{Thresholds: thresholds}, Summary: &eviction.Summary{Node: eviction.NodeStats{
+		Memory: &eviction.MemoryStats{AvailableBytes: number(4e9), WorkingSetBytes: number(4e9)},
+		Fs:     fs, Runtime: &eviction.RuntimeStats{ImageFs: fs, ContainerFs: fs},
+	}}}
+	for i := range 110 {
+		pod := &corev1.Pod{}
+		pod.Namespace, pod.Name = "shop", fmt.Sprintf("web-%03d", i)
+		pod.UID = types.UID(pod.Name)
+		in.Pods = append(in.Pods, pod)
+		in.Summary.Pods = append(in.Summary.Pods, eviction.PodStats{
+			PodRef: eviction.PodRef{Namespace: "shop", Name: pod.Name, UID: pod.Name}, Memory: &eviction.MemoryStats{WorkingSetBytes: number(uint64(i) << 20)},
+			Containers: []eviction.ContainerStats{{Name: "app", Rootfs: &eviction.FsStats{UsedBytes: number(1e6), InodesUsed: number(10)}}},
+		})
+	}
+	round := &guard.Round{Input: in, Decision: eviction.Decide(in)}
+	for b.Loop() {
+		Of(round, nil, Context{Node: "n1", Mode: "observe", Now: noon})
+	}
+}

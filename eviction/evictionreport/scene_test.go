@@ -1,0 +1,264 @@
+package evictionreport
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/eviction/guard"
+	"github.com/weir-metrics/weir/eviction/notify"
+)
+
+// scene is a node and its rounds.
+type scene struct {
+	settings *eviction.Settings
+	layout   eviction.Layout
+	state    eviction.State
+	last     *guard.Round
+	acts     []*guard.Round
+}
+
+func newScene(t *testing.T, d *datadriven.TestData) *scene {
+	config := &eviction.Config{}
+	if err := yaml.UnmarshalStrict([]byte(d.Input), config); err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	s := &scene{
+		settings: &eviction.Settings{TransitionPeriod: 5 * time.Minute, MaxPodGraceSeconds: 60, LocalLimits: d.HasArg("limits")},
+		layout:   eviction.Layout{DedicatedImageFs: d.HasArg("split"), DedicatedContainerFs: d.HasArg("split")},
+	}
+	var err error
+	if s.settings.Thresholds, err = eviction.Parse(config); err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	return s
+}
+
+// round decides about a node, and carries out nothing but what mode observe would.
+func (s *scene) round(t *testing.T, d *datadriven.TestData) {
+	in := &eviction.Input{Now: noon.Add(-2 * time.Second), Settings: s.settings, Layout: s.layout, State: s.state, Summary: &eviction.Summary{}}
+	r := &guard.Round{Input: in, Notice: notify.Notice{Sources: []notify.Source{{}}}}
+	for _, a := range d.CmdArgs {
+		switch a.Key {
+		case "at":
+			in.Now = noon.Add(length(t, a.Vals[0]))
+		case "no-summary":
+			in.Summary, in.SummaryErr = nil, errors.New("open /host/sys/fs/cgroup/memory: permission denied")
+		case "no-layout":
+			in.ImageFsErr = errors.New("the runtime does not answer")
+		case "capture":
+			in.Now = captured(t, a.Vals[0], in)
+		default:
+			d.Fatalf(t, "unknown argument %s", a.Key)
+		}
+	}
+	for line := range strings.Lines(d.Input) {
+		words := strings.Fields(line)
+		if !circumstance(t, r, words) && (in.Summary == nil || !node(t, in, words)) {
+			d.Fatalf(t, "what is %q?", line)
+		}
+	}
+	r.Notice.At, r.Read, r.Decided = in.Now.Add(-1700*time.Microsecond), in.Now, in.Now.Add(200*time.Microsecond)
+	r.Decision = eviction.Decide(in)
+	s.state = r.Decision.State
+	observer, err := execute.New(execute.Options{Mode: execute.Observe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Outcomes == nil {
+		r.Outcomes = observer.Execute(t.Context(), r.Decision)
+	}
+	for i := range r.Outcomes {
+		r.Outcomes[i].At = in.Now.Add(time.Second)
+	}
+	s.last = r
+	if len(r.Outcomes) > 0 {
+		s.acts = append([]*guard.Round{r}, s.acts...)
+	}
+}
+
+// watch is what is watched, by the name that transcripts have for it: memory is for the first
+// threshold, and takes the node's memory from the lines above.
+func watch(t *testing.T, in *eviction.Input, name string) notify.Watch {
+	switch name {
+	case "stall":
+		return notify.Trigger{Path: "/proc/pressure/memory", Stall: 400 * time.Millisecond, Window: 2 * time.Second}
+	case "events":
+		return notify.Events{Path: "/sys/fs/cgroup/kubepods.slice/memory.events"}
+	}
+	w, err := notify.Of(&in.Settings.Thresholds[0], in.Summary, eviction.Cgroups{Mount: "/sys/fs/cgroup/memory", Pods: "/kubepods"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// circumstance reads a line about the round itself; false if it is about the node.
+func circumstance(t *testing.T, r *guard.Round, words []string) bool {
+	switch words[0] {
+	case "woken":
+		source := notify.Source{Watch: watch(t, r.Input, words[1]), Stalled: 500 * time.Millisecond}
+		if w, ok := source.Watch.(notify.Threshold); ok {
+			source.Crossing = &notify.Crossing{Usage: w.Bytes + 4096, Figure: w.Bytes}
+		}
+		r.Notice.Sources = []notify.Source{source}
+	case "watch":
+		r.Watching = append(r.Watching, watch(t, r.Input, words[1]))
+	case "unwatched":
+		r.Unwatched = append(r.Unwatched, errors.New(strings.Join(words[1:], " ")))
+	case "since":
+		r.Since = noon.Add(length(t, words[1]))
+	case "unread":
+		r.ReadErr = errors.New(strings.Join(words[1:], " "))
+	case "did":
+		namespace, name, _ := strings.Cut(words[2], "/")
+		o := execute.Outcome{Did: execute.Did(words[1]), Mode: execute.Kill, Pod: eviction.PodRef{Namespace: namespace, Name: name, UID: "uid-" + name}, Signal: "memory.available", Words: strings.Join(words[3:], " ")}
+		switch o.Did {
+		case execute.Blocked:
+			o.Budget, o.NotBefore = "web", noon.Add(8*time.Second)
+		case execute.Killed:
+			o.Hard, o.GraceSeconds, o.Cleaned, o.Waited = true, 1, true, 1300*time.Millisecond
+		}
+		r.Outcomes = append(r.Outcomes, o)
+	default:
+		return false
+	}
+	return true
+}
+
+// node reads a line about the node; false if it is none.
+func node(t *testing.T, in *eviction.Input, words []string) bool {
+	s, at := in.Summary, in.Now
+	pair := func(words []string) (a, b *uint64) {
+		if len(words) < 3 || words[1] != "of" {
+			t.Fatalf("%v: want A of B", words)
+		}
+		return number(t, words[0]), number(t, words[2])
+	}
+	switch words[0] {
+	case "memory", "allocatable":
+		left, all := pair(words[1:])
+		m := &eviction.MemoryStats{Time: at, AvailableBytes: left, WorkingSetBytes: new(*all - *left), UsageBytes: new(*all - *left)}
+		if words[0] == "memory" {
+			s.Node.Memory = m
+		} else {
+			s.Node.SystemContainers = []eviction.ContainerStats{{Name: "pods", Memory: m}}
+		}
+	case "nodefs", "imagefs":
+		fs := &eviction.FsStats{Time: at}
+		fs.AvailableBytes, fs.CapacityBytes = pair(words[1:])
+		if i := slices.Index(words, "inodes"); i >= 0 {
+			fs.InodesFree, fs.Inodes = pair(words[i+1:])
+		}
+		if words[0] == "nodefs" {
+			s.Node.Fs = fs
+		} else {
+			s.Node.Runtime = &eviction.RuntimeStats{ImageFs: fs, ContainerFs: fs}
+		}
+	case "pids":
+		running, most := pair(words[1:])
+		s.Node.Rlimit = &eviction.RlimitStats{Time: at, MaxPID: new(int64(*most)), Running: new(int64(*running))}
+	case "stall":
+		percent, err := strconv.ParseFloat(words[2], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stalls := &eviction.Stalls{At: at, Some: eviction.Stall{Avg10: percent}}
+		in.Pressure = &eviction.Pressure{}
+		*map[string]**eviction.Stalls{"memory": &in.Pressure.Memory, "cpu": &in.Pressure.CPU, "io": &in.Pressure.IO}[words[1]] = stalls
+	case "pod":
+		pod(t, in, words[1:])
+	default:
+		return false
+	}
+	return true
+}
+
+// pod adds a pod of one container.
+func pod(t *testing.T, in *eviction.Input, words []string) {
+	namespace, name, _ := strings.Cut(words[0], "/")
+	p := &corev1.Pod{}
+	p.Namespace, p.Name, p.UID, p.Annotations = namespace, name, types.UID("uid-"+name), map[string]string{}
+	requests, limits := corev1.ResourceList{}, corev1.ResourceList{}
+	s := eviction.PodStats{PodRef: eviction.PodRef{Namespace: namespace, Name: name, UID: string(p.UID)}}
+	fs, has := &eviction.FsStats{}, true
+	for _, w := range words[1:] {
+		key, value, _ := strings.Cut(w, "=")
+		switch key {
+		case "memory":
+			s.Memory = &eviction.MemoryStats{WorkingSetBytes: number(t, value)}
+		case "cpu":
+			q := resource.MustParse(value)
+			s.CPU = &eviction.CPUStats{UsageNanoCores: new(uint64(q.ScaledValue(resource.Nano)))}
+		case "disk":
+			fs.UsedBytes = number(t, value)
+		case "inodes":
+			fs.InodesUsed = number(t, value)
+		case "processes":
+			s.Processes = &eviction.ProcessStats{Count: number(t, value)}
+		case "requests":
+			for r := range strings.SplitSeq(value, ",") {
+				of, amount, _ := strings.Cut(r, ":")
+				requests[corev1.ResourceName(of)] = resource.MustParse(amount)
+			}
+		case "limit":
+			limits[corev1.ResourceEphemeralStorage] = resource.MustParse(value)
+		case "priority":
+			n, err := strconv.ParseInt(value, 10, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Spec.Priority = new(int32(n))
+		case "static":
+			p.Annotations["kubernetes.io/config.source"] = "file"
+		case "mirror":
+			p.Annotations[corev1.MirrorPodAnnotationKey] = "x"
+		case "nostats":
+			has = false
+		case "self":
+			in.Self = p.UID
+		case "blocked":
+			in.Blocked = map[types.UID]eviction.Blocked{p.UID: {Why: "PodDisruptionBudget shop/web does not let it go", Hard: true}}
+		default:
+			t.Fatalf("what is %q of a pod?", w)
+		}
+	}
+	s.Containers = []eviction.ContainerStats{{Name: "app", Memory: s.Memory, Rootfs: fs}}
+	s.EphemeralStorage = fs
+	p.Spec.Containers = []corev1.Container{{Name: "app", Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}}}
+	in.Pods = append(in.Pods, p)
+	if has {
+		s.PodRef.UID = string(p.UID)
+		in.Summary.Pods = append(in.Summary.Pods, s)
+	}
+}
+
+// number reads a quantity in bytes, inodes or processes.
+func number(t *testing.T, text string) *uint64 {
+	t.Helper()
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return new(uint64(q.Value()))
+}
+
+func length(t *testing.T, text string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}

@@ -1,0 +1,226 @@
+package nodeconditions
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/weir-metrics/weir/eviction"
+)
+
+// Prefix is that of the types of conditions and the keys of taints.
+const Prefix = "weir.dev/"
+
+// Reasons of conditions.
+const (
+	ReasonMet    = "EvictionThresholdMet"    // a threshold is met, or was in the transition period
+	ReasonNotMet = "EvictionThresholdNotMet" // none is
+)
+
+// Options of a Publisher. A zero duration stands for the default.
+type Options struct {
+	Client kubernetes.Interface
+	Node   string // the Node's name
+	// Taint adds a taint with the effect NoSchedule for each condition that is true.
+	Taint bool
+	// Heartbeat is how often conditions are written though they are the same. Default 5
+	// minutes, as often as the kubelet does.
+	Heartbeat time.Duration
+	Timeout   time.Duration // of all requests for one decision; default 10 s
+	Logger    *slog.Logger  // default: none
+}
+
+// Publisher publishes a node's pressure. Its methods are to be called one at a time.
+type Publisher struct {
+	opts   Options
+	wanted map[corev1.NodeConditionType]corev1.NodeCondition // as last written
+	at     time.Time                                         // when
+	failed string                                            // the last error, empty if there is none
+}
+
+// New returns a Publisher, or what is missing.
+func New(o Options) (*Publisher, error) {
+	switch {
+	case o.Client == nil:
+		return nil, errors.New("publish conditions: a client is needed")
+	case o.Node == "":
+		return nil, errors.New("publish conditions: the node's name is needed: set it by the downward API (spec.nodeName)")
+	}
+	o.Heartbeat = cmp.Or(o.Heartbeat, 5*time.Minute)
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	return &Publisher{opts: o}, nil
+}
+
+// Publish writes what the decision says of the node, if it is anything new. An error is
+// logged, and tried again with the next decision.
+func (p *Publisher) Publish(ctx context.Context, d *eviction.Decision) {
+	if d.Err != nil || d.Outcome == eviction.OutcomeIdle {
+		return
+	}
+	wanted := conditions(d)
+	if p.failed == "" && time.Since(p.at) < p.opts.Heartbeat && maps.Equal(wanted, p.wanted) {
+		return
+	}
+	err := p.write(ctx, wanted)
+	if err == nil {
+		p.wanted, p.at, p.failed = wanted, time.Now(), ""
+		return
+	}
+	if err.Error() != p.failed {
+		p.opts.Logger.Warn("the node's pressure is not published", "node", p.opts.Node, "error", err)
+	}
+	p.failed = err.Error()
+}
+
+// Withdraw removes weir's conditions and taints from the Node: for an agent that is not
+// to come back, since nobody else would.
+func (p *Publisher) Withdraw(ctx context.Context) error {
+	p.wanted, p.at = nil, time.Time{}
+	return p.write(ctx, nil)
+}
+
+// conditions are those that the decision has thresholds for, without times.
+func conditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.NodeCondition {
+	of := map[corev1.NodeConditionType][]string{}
+	for i := range d.Thresholds {
+		t := &d.Thresholds[i]
+		if kind := t.Threshold.Signal.Condition(); !t.Derived {
+			of[kind] = append(of[kind], t.Threshold.String())
+		}
+	}
+	reported := d.Pressures()
+	list := map[corev1.NodeConditionType]corev1.NodeCondition{}
+	for kind, thresholds := range of {
+		c := corev1.NodeCondition{Type: Prefix + kind, Status: corev1.ConditionFalse, Reason: ReasonNotMet}
+		if slices.Contains(reported, kind) {
+			c.Status, c.Reason = corev1.ConditionTrue, ReasonMet
+		}
+		// Not which of them is met: that may change at every look.
+		c.Message = "by weir's thresholds: " + strings.Join(thresholds, ", ")
+		list[c.Type] = c
+	}
+	return list
+}
+
+// taints are those of the conditions that are true, in order.
+func (p *Publisher) taints(wanted map[corev1.NodeConditionType]corev1.NodeCondition) (list []corev1.Taint) {
+	for _, kind := range slices.Sorted(maps.Keys(wanted)) {
+		if p.opts.Taint && wanted[kind].Status == corev1.ConditionTrue {
+			list = append(list, corev1.Taint{Key: taintKey(kind), Effect: corev1.TaintEffectNoSchedule})
+		}
+	}
+	return list
+}
+
+// taintKey is weir.dev/memory-pressure for weir.dev/MemoryPressure.
+func taintKey(kind corev1.NodeConditionType) string {
+	name := strings.TrimPrefix(string(kind), Prefix)
+	return Prefix + strings.ToLower(strings.TrimSuffix(name, "Pressure")) + "-pressure"
+}
+
+// ours says whether a taint is one that this package adds.
+func ours(t *corev1.Taint) bool {
+	return strings.HasPrefix(t.Key, Prefix) && strings.HasSuffix(t.Key, "-pressure")
+}
+
+// tries is how often the Node is read anew when others change it meanwhile.
+const tries = 3
+
+// write makes the Node's conditions and taints of weir those wanted, and leaves all
+// others as they are.
+func (p *Publisher) write(ctx context.Context, wanted map[corev1.NodeConditionType]corev1.NodeCondition) error {
+	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
+	defer cancel()
+	var err error
+	for range tries {
+		var node *corev1.Node
+		if node, err = p.opts.Client.CoreV1().Nodes().Get(ctx, p.opts.Node, metav1.GetOptions{}); err != nil {
+			return fmt.Errorf("read node %s: %w", p.opts.Node, err)
+		}
+		if err = p.writeStatus(ctx, node, wanted); err != nil {
+			return fmt.Errorf("patch the conditions of node %s: %w", p.opts.Node, err)
+		}
+		if err = p.writeTaints(ctx, node, p.taints(wanted)); err == nil {
+			return nil
+		}
+		err = fmt.Errorf("patch the taints of node %s: %w", p.opts.Node, err)
+		if !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	return err
+}
+
+// writeStatus patches conditions, which merge by type: those of others are not in the
+// patch. It leaves in node the version after it.
+func (p *Publisher) writeStatus(ctx context.Context, node *corev1.Node, wanted map[corev1.NodeConditionType]corev1.NodeCondition) error {
+	now := metav1.Now()
+	var patches []any
+	for _, c := range node.Status.Conditions {
+		if _, ok := wanted[c.Type]; !ok && strings.HasPrefix(string(c.Type), Prefix) && strings.HasSuffix(string(c.Type), "Pressure") {
+			patches = append(patches, map[string]any{"$patch": "delete", "type": c.Type})
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(wanted)) {
+		c := wanted[kind]
+		c.LastHeartbeatTime, c.LastTransitionTime = now, now
+		for i := range node.Status.Conditions {
+			if was := &node.Status.Conditions[i]; was.Type == kind && was.Status == c.Status {
+				c.LastTransitionTime = was.LastTransitionTime
+			}
+		}
+		patches = append(patches, c)
+	}
+	if len(patches) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": patches}})
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	after, err := p.opts.Client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		return err
+	}
+	*node = *after
+	return nil
+}
+
+// writeTaints replaces the list of taints, which does not merge: so the patch holds only
+// for the version that was read.
+func (p *Publisher) writeTaints(ctx context.Context, node *corev1.Node, wanted []corev1.Taint) error {
+	var list, had []corev1.Taint
+	for _, t := range node.Spec.Taints {
+		if ours(&t) {
+			had = append(had, t)
+		} else {
+			list = append(list, t)
+		}
+	}
+	if slices.EqualFunc(had, wanted, func(a, b corev1.Taint) bool { return a.Key == b.Key && a.Effect == b.Effect && a.Value == b.Value }) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": node.ResourceVersion},
+		"spec":     map[string]any{"taints": append(list, wanted...)},
+	})
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	_, err = p.opts.Client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}

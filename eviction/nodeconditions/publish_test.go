@@ -1,0 +1,206 @@
+package nodeconditions
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/weir-metrics/weir/eviction"
+)
+
+func diff(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+// machine is a node with conditions and taints of others.
+func machine() *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "u1"},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoExecute}, {Key: "weir.dev/tried", Effect: corev1.TaintEffectNoSchedule}}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory"},
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
+		}},
+	}
+}
+
+// decision is of a node with thresholds for memory and a disk, under these pressures.
+func decision(t *testing.T, under ...corev1.NodeConditionType) *eviction.Decision {
+	t.Helper()
+	list, err := eviction.Parse(&eviction.Config{EvictionHard: map[string]string{"memory.available": "200Mi", "nodefs.available": "12%"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &eviction.Decision{Outcome: eviction.OutcomeCalm}
+	for _, threshold := range list {
+		d.Thresholds = append(d.Thresholds, eviction.ThresholdState{Threshold: threshold})
+	}
+	for _, kind := range under {
+		d.Conditions = append(d.Conditions, eviction.Condition{Type: kind, Reported: true})
+	}
+	return d
+}
+
+func publisher(t *testing.T, c kubernetes.Interface, change ...func(*Options)) *Publisher {
+	t.Helper()
+	o := Options{Client: c, Node: "n1", Taint: true}
+	for _, f := range change {
+		f(&o)
+	}
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// told are a node's conditions, in a line each.
+func told(n *corev1.Node) (list []string) {
+	for _, c := range n.Status.Conditions {
+		list = append(list, strings.TrimSpace(strings.Join([]string{string(c.Type), string(c.Status), c.Reason, c.Message}, " ")))
+	}
+	slices.Sort(list)
+	return list
+}
+
+func taints(n *corev1.Node) (list []string) {
+	for _, taint := range n.Spec.Taints {
+		list = append(list, taint.ToString())
+	}
+	return list
+}
+
+const (
+	calmDisk   = "weir.dev/DiskPressure False EvictionThresholdNotMet by weir's thresholds: nodefs.available<12%"
+	calmMemory = "weir.dev/MemoryPressure False EvictionThresholdNotMet by weir's thresholds: memory.available<200Mi"
+	lowMemory  = "weir.dev/MemoryPressure True EvictionThresholdMet by weir's thresholds: memory.available<200Mi"
+)
+
+var others = []string{"MemoryPressure False KubeletHasSufficientMemory", "Ready True"}
+
+func TestConditionsAndTaintsComeAndGo(t *testing.T) {
+	n, c := serve(t, machine())
+	p := publisher(t, c)
+	p.Publish(t.Context(), decision(t))
+	calm := n.now()
+	diff(t, "conditions", append(slices.Clone(others), calmDisk, calmMemory), told(calm))
+	diff(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule"}, taints(calm))
+
+	p.Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
+	low := n.now()
+	diff(t, "conditions", append(slices.Clone(others), calmDisk, lowMemory), told(low))
+	diff(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule", "weir.dev/memory-pressure:NoSchedule"}, taints(low))
+
+	writes := n.writes
+	p.Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
+	p.Publish(t.Context(), &eviction.Decision{Err: errors.New("no summary"), Outcome: eviction.OutcomeNoSummary})
+	if n.writes != writes {
+		t.Errorf("%d writes of what was written", n.writes-writes)
+	}
+
+	p.Publish(t.Context(), decision(t))
+	diff(t, "conditions", told(calm), told(n.now()))
+	diff(t, "taints", taints(calm), taints(n.now()))
+
+	p.Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
+	if err := p.Withdraw(t.Context()); err != nil {
+		t.Error(err)
+	}
+	diff(t, "conditions at the end", others, told(n.now()))
+	diff(t, "taints at the end", taints(calm), taints(n.now()))
+}
+
+func TestATransitionKeepsItsTime(t *testing.T) {
+	long := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+	m := machine()
+	m.Status.Conditions = []corev1.NodeCondition{{Type: "weir.dev/MemoryPressure", Status: corev1.ConditionTrue, LastHeartbeatTime: long, LastTransitionTime: long}}
+	n, c := serve(t, m)
+	find := func(kind corev1.NodeConditionType) corev1.NodeCondition {
+		for _, c := range n.now().Status.Conditions {
+			if c.Type == kind {
+				return c
+			}
+		}
+		t.Fatalf("no condition %s", kind)
+		return corev1.NodeCondition{}
+	}
+	p := publisher(t, c, func(o *Options) { o.Taint, o.Heartbeat = false, time.Nanosecond })
+	for range 2 { // with a heartbeat, and as after a restart
+		p.Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
+		if got := find("weir.dev/MemoryPressure"); !got.LastTransitionTime.Equal(&long) || !got.LastHeartbeatTime.After(long.Time) {
+			t.Errorf("got %+v, want it in place since %v with a new heartbeat", got, long)
+		}
+	}
+	if got := find("weir.dev/DiskPressure"); !got.LastTransitionTime.After(long.Time) {
+		t.Errorf("got %+v, want a transition of now", got)
+	}
+	diff(t, "taints, not asked for", taints(machine()), taints(n.now()))
+}
+
+// A taint that another adds in between is not lost.
+func TestAConflictIsTriedAgain(t *testing.T) {
+	n, c := serve(t, machine())
+	n.before = func(to *corev1.Node) error {
+		if len(to.Spec.Taints) == 3 { // ours, on the node as it was read
+			n.before = nil
+			other := n.node.DeepCopy()
+			other.Spec.Taints = append(other.Spec.Taints, corev1.Taint{Key: "drain", Effect: corev1.TaintEffectNoSchedule})
+			n.put(other)
+		}
+		return nil
+	}
+	publisher(t, c).Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
+	diff(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule", "drain:NoSchedule", "weir.dev/memory-pressure:NoSchedule"}, taints(n.now()))
+}
+
+func TestAFailureIsTriedAgain(t *testing.T) {
+	n, c := serve(t, machine())
+	n.before = func(*corev1.Node) error {
+		return apierrors.NewForbidden(corev1.Resource("nodes"), "n1", errors.New("not yours"))
+	}
+	var log bytes.Buffer
+	p := publisher(t, c, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	p.Publish(t.Context(), decision(t))
+	p.Publish(t.Context(), decision(t))
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "patch the conditions of node n1") {
+		t.Errorf("logged %q, want the failure once", got)
+	}
+	n.before = nil
+	p.Publish(t.Context(), decision(t))
+	diff(t, "conditions", append(slices.Clone(others), calmDisk, calmMemory), told(n.now()))
+}
+
+func TestTaintKeys(t *testing.T) {
+	for kind, want := range map[corev1.NodeConditionType]string{
+		corev1.NodeMemoryPressure: "weir.dev/memory-pressure", corev1.NodeDiskPressure: "weir.dev/disk-pressure", corev1.NodePIDPressure: "weir.dev/pid-pressure",
+		eviction.NodeCPUPressure: "weir.dev/cpu-pressure", eviction.NodeIOPressure: "weir.dev/io-pressure",
+	} {
+		diff(t, string(kind), want, taintKey(Prefix+kind))
+		if !ours(&corev1.Taint{Key: want}) {
+			t.Errorf("%s is not ours", want)
+		}
+	}
+}
+
+func TestNewSaysWhatIsMissing(t *testing.T) {
+	if _, err := New(Options{Node: "n1"}); err == nil || err.Error() != "publish conditions: a client is needed" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := New(Options{Client: fake.NewClientset()}); err == nil || !strings.HasPrefix(err.Error(), "publish conditions: the node's name is needed") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package hog
-
-// Child does nothing: there are no cgroups here.
-func Child() {}

@@ -1,0 +1,220 @@
+// Package members keeps a roll of the replicas of a weir: each has a Lease of its own,
+// with where it is reached and by which certificate it is known.
+//
+// Whose Lease was not renewed for its length is gone. That is judged by this
+// process's own clock, from when it first saw the Lease as it is: the times in Leases
+// are by others' clocks. While the API server is away nobody goes, for nobody could
+// renew.
+package members
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordination "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+
+	"github.com/weir-metrics/weir/replicas/leader"
+)
+
+// Label marks the Leases of one weir's replicas; its value is the weir's name.
+const Label = "weir-metrics.github.io/members-of"
+
+// Member is a replica.
+type Member struct {
+	// Identity names the process; a restarted one has another.
+	Identity string
+	// Address is the HOST:PORT where it is reached.
+	Address string
+	// Certificate is the PEM that it shows to other replicas.
+	Certificate string
+}
+
+// Options configure a Roll. All but those with a default are required.
+type Options struct {
+	// Client reads and writes Leases. It needs list, create, update and delete.
+	Client coordinationv1.LeasesGetter
+	// Namespace is where the Leases are.
+	Namespace string
+	// Name is the weir's, which its replicas share.
+	Name string
+	// Replica names this replica's Lease, with Name before it: the pod's name.
+	Replica string
+	// Self is this process.
+	Self Member
+	// Changed is told who the members are, Self among them and sorted by identity, when
+	// that is news.
+	Changed func([]Member)
+	// Lease is how long a replica stays a member without renewing; default 10 s.
+	Lease time.Duration
+	// Renew is the time between two renewals, and two looks at the others; default 2 s.
+	Renew time.Duration
+	// Remove is after how long the Lease of one who is gone is removed; default 10 min.
+	Remove time.Duration
+	// Logger is told who comes and goes; the zero Logger drops it.
+	Logger logr.Logger
+	// Now reads this process's clock; default time.Now.
+	Now func() time.Time
+}
+
+// Roll knows who the members are. Its methods are for one goroutine.
+type Roll struct {
+	o     Options
+	lease *coordination.Lease // our own, as last written
+	seen  map[string]sight    // by the Lease's name
+	told  []Member
+	fails bool
+}
+
+// sight is when a Lease was first seen as it is.
+type sight struct {
+	renewed metav1.MicroTime
+	holder  string
+	since   time.Time
+}
+
+// New returns a Roll. It does nothing before Run.
+func New(o Options) (*Roll, error) {
+	if o.Client == nil || o.Changed == nil || o.Namespace == "" || o.Name == "" || o.Replica == "" || o.Self == (Member{}) {
+		return nil, errors.New("a roll of replicas needs a client, a namespace, a name, a replica, who it is and whom to tell")
+	}
+	o.Lease, o.Renew, o.Remove = cmp.Or(o.Lease, 10*time.Second), cmp.Or(o.Renew, 2*time.Second), cmp.Or(o.Remove, 10*time.Minute)
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Roll{o: o, seen: map[string]sight{}}, nil
+}
+
+// Run takes part until ctx ends, and then leaves: the others need not wait for the
+// Lease to pass. What goes wrong is retried and logged.
+func (r *Roll) Run(ctx context.Context) error {
+	tick := time.NewTicker(r.o.Renew)
+	defer tick.Stop()
+	for {
+		r.note(r.round(ctx))
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.Renew)
+			defer cancel()
+			err := r.leases().Delete(ctx, r.own(), metav1.DeleteOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				r.o.Logger.Info("this replica's Lease stays until it has passed", "err", err.Error())
+			}
+			return nil
+		}
+	}
+}
+
+// note logs that the roll cannot be kept, and that it can again.
+func (r *Roll) note(err error) {
+	switch {
+	case err != nil && !r.fails:
+		r.o.Logger.Error(err, "the roll of replicas cannot be kept; they go on as they are")
+	case err == nil && r.fails:
+		r.o.Logger.Info("the roll of replicas is kept again")
+	}
+	r.fails = err != nil
+}
+
+func (r *Roll) leases() coordinationv1.LeaseInterface { return r.o.Client.Leases(r.o.Namespace) }
+func (r *Roll) own() string                           { return r.o.Name + "-" + r.o.Replica }
+
+// round renews our own Lease and looks at all.
+func (r *Roll) round(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, r.o.Lease/2)
+	defer cancel()
+	if err := r.renew(ctx); err != nil {
+		return err
+	}
+	list, err := r.leases().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{Label: r.o.Name}.String()})
+	if err != nil {
+		return fmt.Errorf("list the Leases of replicas: %w", err)
+	}
+	now := r.o.Now()
+	all := []Member{r.o.Self}
+	there := make(map[string]sight, len(list.Items))
+	for i := range list.Items {
+		l := &list.Items[i]
+		if l.Name == r.own() {
+			continue
+		}
+		s := r.look(l, now)
+		there[l.Name] = s
+		age := now.Sub(s.since)
+		switch {
+		case age < r.o.Lease:
+			all = append(all, Member{s.holder, l.Annotations[leader.AddressAnnotation], l.Annotations[leader.CertificateAnnotation]})
+		case age > r.o.Remove:
+			// Whoever comes first removes it.
+			_ = r.leases().Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &l.ResourceVersion}})
+		}
+	}
+	r.seen = there
+	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.Identity, b.Identity) })
+	if !slices.Equal(all, r.told) {
+		r.o.Logger.Info("the replicas have changed", "now", len(all), "before", len(r.told))
+		r.told = all
+		r.o.Changed(slices.Clone(all))
+	}
+	return nil
+}
+
+// look returns since when a Lease is as it is.
+func (r *Roll) look(l *coordination.Lease, now time.Time) sight {
+	s := sight{since: now}
+	if l.Spec.RenewTime != nil {
+		s.renewed = *l.Spec.RenewTime
+	}
+	if l.Spec.HolderIdentity != nil {
+		s.holder = *l.Spec.HolderIdentity
+	}
+	if before, ok := r.seen[l.Name]; ok && before.holder == s.holder && before.renewed.Equal(&s.renewed) {
+		return before
+	}
+	return s
+}
+
+// renew writes our own Lease.
+func (r *Roll) renew(ctx context.Context) error {
+	if r.lease != nil {
+		updated, err := r.leases().Update(ctx, r.filled(r.lease.DeepCopy()), metav1.UpdateOptions{})
+		if err == nil {
+			r.lease = updated
+			return nil
+		}
+		r.lease = nil
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("renew the Lease of this replica: %w", err)
+		}
+	}
+	fresh := r.filled(&coordination.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: r.o.Namespace, Name: r.own()}})
+	created, err := r.leases().Create(ctx, fresh, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) { // of this pod before it restarted
+		created, err = r.leases().Update(ctx, fresh, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("take the Lease of this replica: %w", err)
+	}
+	r.lease = created
+	return nil
+}
+
+func (r *Roll) filled(l *coordination.Lease) *coordination.Lease {
+	now, seconds := metav1.NewMicroTime(r.o.Now()), int32((r.o.Lease+time.Second-1)/time.Second)
+	l.Labels = map[string]string{Label: r.o.Name}
+	l.Annotations = map[string]string{leader.AddressAnnotation: r.o.Self.Address, leader.CertificateAnnotation: r.o.Self.Certificate}
+	l.Spec = coordination.LeaseSpec{HolderIdentity: &r.o.Self.Identity, LeaseDurationSeconds: &seconds, RenewTime: &now}
+	return l
+}

@@ -1,0 +1,137 @@
+package promusage
+
+import (
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/test/promtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// began is when all that the test's Prometheus knows begins, and span how long it lasts.
+var began = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+
+const span = 2 * time.Hour
+
+// exposition writes what a kubelet and weir would have told, a line each minute and series.
+// cart restarts after an hour: for two minutes both its cgroups are told. web is told of by
+// weir alone, and by both for its last ten minutes.
+func exposition(w io.Writer) {
+	type series struct {
+		labels   string
+		from, to int // minutes
+		value    func(minute int) float64
+	}
+	metric := func(name, kind string, all ...series) {
+		fmt.Fprintf(w, "# TYPE %s %s\n", name, kind)
+		for _, s := range all {
+			for minute := s.from; minute <= s.to; minute++ {
+				fmt.Fprintf(w, "%s%s{%s} %g %d\n", name, map[string]string{"counter": "_total"}[kind], s.labels, s.value(minute), began.Add(time.Duration(minute)*time.Minute).Unix())
+			}
+		}
+	}
+	burn := func(cores float64, from int) func(int) float64 {
+		return func(minute int) float64 { return cores * 60 * float64(minute-from) }
+	}
+	flat := func(v float64) func(int) float64 { return func(int) float64 { return v } }
+	spike := func(minute int) float64 {
+		if minute == 47 {
+			return 300 << 20
+		}
+		return 100 << 20
+	}
+	const cart = `namespace="shop",pod="cart",container="app"`
+	const web = `namespace="shop",pod="web",container="app"`
+	metric("container_cpu_usage_seconds", "counter",
+		series{cart + `,id="/old"`, 0, 62, burn(0.2, 0)},
+		series{cart + `,id="/new"`, 60, 120, burn(0.2, 60)},
+		series{web + `,id="/w"`, 110, 120, burn(7, 110)},
+		series{`namespace="shop",pod="cart",container="POD",id="/p"`, 0, 120, burn(9, 0)},
+		series{`namespace="shop",pod="cart",container="",id="/kubepods/pod"`, 0, 120, burn(9, 0)},
+		series{`namespace="bank",pod="vault",container="app",id="/v"`, 0, 120, burn(0.5, 0)})
+	metric("container_memory_working_set_bytes", "gauge",
+		series{cart + `,id="/old"`, 0, 62, spike},
+		series{cart + `,id="/new"`, 60, 120, flat(80 << 20)})
+	metric("weir_container_cpu_usage_cores", "gauge", series{web, 0, 120, flat(0.1)})
+	metric("weir_container_memory_working_set_bytes", "gauge", series{web, 0, 120, flat(50 << 20)})
+	fmt.Fprintln(w, "# EOF")
+}
+
+// start fills a real Prometheus with the exposition, and returns what asks it.
+func start(t *testing.T) *history.History {
+	t.Helper()
+	return promtest.Filled(t, exposition, "container_memory_working_set_bytes", began, 1)
+}
+
+func TestRead(t *testing.T) {
+	h := start(t)
+	used, err := Read(t.Context(), h, Request{Namespace: "shop", From: began.Add(10 * time.Minute), To: began.Add(span)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(pod, container string, r resize.Resource, readings int, least, most float64) {
+		t.Helper()
+		points := used.Of("shop", pod, container, r)
+		if len(points) != readings {
+			t.Errorf("%s of %s: got %d readings, want %d", r, pod, len(points), readings)
+		}
+		for i, p := range points {
+			if p.Value < least*0.999 || p.Value > most*1.001 {
+				t.Errorf("%s of %s at %v: got %v, want %v to %v", r, pod, p.At, p.Value, least, most)
+			}
+			if i > 0 && !p.At.After(points[i-1].At) {
+				t.Errorf("%s of %s: readings are out of order at %v", r, pod, p.At)
+			}
+		}
+	}
+	// No second of the restart counts twice; Prometheus' rate is a little low just after it.
+	f("cart", "app", resize.CPU, 111, 0.15, 0.2)
+	f("cart", "app", resize.Memory, 111, 80<<20, 300<<20)
+	// Where weir tells of a container, nobody else is believed of it.
+	f("web", "app", resize.CPU, 111, 0.1, 0.1)
+	f("web", "app", resize.Memory, 111, 50<<20, 50<<20)
+	// What is no container, and what was not asked for.
+	f("cart", "POD", resize.CPU, 0, 0, 0)
+	f("cart", "", resize.CPU, 0, 0, 0)
+	if points := used.Of("bank", "vault", "app", resize.CPU); points != nil {
+		t.Errorf("got %d readings of another namespace", len(points))
+	}
+	highest := 0.0
+	for _, p := range used.Of("shop", "cart", "app", resize.Memory) {
+		highest = max(highest, p.Value)
+	}
+	if highest != 300<<20 {
+		t.Errorf("the one high reading of memory was lost: got %v", highest)
+	}
+
+	// One pod, of all namespaces.
+	used, err = Read(t.Context(), h, Request{Pod: "vault", From: began.Add(10 * time.Minute), To: began.Add(span)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(used.Of("bank", "vault", "app", resize.CPU)); n != 111 {
+		t.Errorf("got %d readings of vault, want 111", n)
+	}
+}
+
+// A week is read in about two thousand steps, and no step loses the highest reading.
+func TestStep(t *testing.T) {
+	for span, want := range map[time.Duration]time.Duration{
+		time.Hour: time.Minute, 24 * time.Hour: time.Minute, 7 * 24 * time.Hour: 5 * time.Minute, 30 * 24 * time.Hour: 21 * time.Minute,
+	} {
+		if got := step(span); got != want {
+			t.Errorf("%v: got %v, want %v", span, got, want)
+		}
+		r := Request{}
+		if got, want := r.queries(resize.Memory, step(span))[1], fmt.Sprintf("max by (namespace, pod, container) (max_over_time(container_memory_working_set_bytes{container!=\"\",container!=\"POD\"}[%ds]))", int(want.Seconds())); got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Options say where a recording goes, and its limits.
+type Options struct {
+	// Path is the file that is written. One that is there is gone on with.
+	Path string
+	// MaxSize is about how many bytes a file may have, and MaxAge how much time
+	// it may hold; then the next one begins. Default 1 GiB, and no limit of
+	// time; negative for none.
+	MaxSize int64
+	MaxAge  time.Duration
+	// Keep is how many full files are kept beside the one that is written:
+	// Path.1 is the last, Path.2 the one before it. Default 1; negative keeps none.
+	Keep int
+	// Flush is the longest that something waits to be written: what a crash may
+	// cost. Default 10 s.
+	Flush time.Duration
+	// By says who writes: "weir v1.2.3".
+	By string
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxSize == 0 {
+		o.MaxSize = 1 << 30
+	}
+	if o.Keep == 0 {
+		o.Keep = 1
+	}
+	return o
+}
+
+// known are the options ParseOptions understands.
+var known = []string{"flush", "keep", "max-age", "max-size"}
+
+// ParseOptions reads what follows "recording:" in --sink=recording:FILE[?OPTIONS], for
+// instance "run.weirrec?max-size=200MiB&max-age=24h&keep=7". A limit of 0 is
+// none.
+func ParseOptions(spec string) (Options, error) {
+	path, query, _ := strings.Cut(spec, "?")
+	o := Options{Path: path}
+	if path == "" {
+		return o, errors.New("sink recording needs a file to write: write recording:FILE")
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return o, fmt.Errorf("parse options of sink recording: %w", err)
+	}
+	for name, given := range values {
+		value := given[len(given)-1]
+		switch name {
+		case "max-size":
+			o.MaxSize, err = size(value)
+		case "max-age":
+			if o.MaxAge, err = time.ParseDuration(value); err == nil && o.MaxAge < 0 {
+				err = errors.New("must not be negative; 0 is no limit")
+			}
+		case "keep":
+			if o.Keep, err = strconv.Atoi(value); err == nil && o.Keep < 0 {
+				err = errors.New("must not be negative; 0 keeps only the file that is written")
+			}
+			if o.Keep == 0 {
+				o.Keep = -1
+			}
+		case "flush":
+			if o.Flush, err = time.ParseDuration(value); err == nil && o.Flush <= 0 {
+				err = fmt.Errorf("%v is not above 0", o.Flush)
+			}
+		default:
+			return o, fmt.Errorf("sink recording has no option %q: it has %s", name, strings.Join(known, ", "))
+		}
+		if err != nil {
+			return o, fmt.Errorf("parse option %s of sink recording: %w", name, err)
+		}
+	}
+	return o, nil
+}
+
+// size reads a number of bytes as Kubernetes writes them; 0 for no limit. A plus
+// sign stands for itself in no quantity, so MiB may be written as people do.
+func size(text string) (int64, error) {
+	q, err := resource.ParseQuantity(strings.TrimSuffix(text, "B"))
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is no size: write 500M or 2Gi", text)
+	case q.Sign() < 0:
+		return 0, errors.New("must not be negative; 0 is no limit")
+	case q.IsZero():
+		return -1, nil
+	case q.Value() < 64<<10:
+		return 0, errors.New("must be at least 64Ki")
+	}
+	return q.Value(), nil
+}

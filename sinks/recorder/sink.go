@@ -1,0 +1,252 @@
+package recorder
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/recording"
+)
+
+// retry is how long after an error a new file is begun.
+const retry = time.Minute
+
+// Sink writes a recording. Its methods take turns: rounds come from the
+// manager's goroutine, scale targets from whoever follows them.
+type Sink struct {
+	o     Options
+	begin time.Time
+
+	mu     sync.Mutex // guards what follows
+	file   *os.File
+	writer *recording.Writer // nil while writing fails
+	size   int64             // of file before writer's
+	since  time.Time         // of the first round in file
+	failed time.Time         // when writing failed; zero if it did not
+	ran    bool              // this run has written something already
+	gone   []source          // while writing failed
+	aside  error             // why the file that was there was not gone on with
+}
+
+type source struct {
+	name string
+	node metric.NodeName
+}
+
+// Open opens the file, and finds the end of one that is there already: the
+// run is added to it. One that is damaged is kept as a full file is, for weir is to
+// come back after a power failure. The file is this user's alone, for it names
+// everything in a cluster.
+func Open(o Options) (*Sink, error) {
+	s := &Sink{o: o.withDefaults(), begin: time.Now()}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// SetAside returns what was wrong with the file that was there, and that was therefore
+// not gone on with but kept as a full one; nil if nothing was.
+func (s *Sink) SetAside() error { return s.aside }
+
+func (s *Sink) open() error {
+	f, err := os.OpenFile(s.o.Path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the recording: %w", err)
+	}
+	if err := lock(f); err != nil {
+		return errors.Join(fmt.Errorf("open the recording: %s: %w", s.o.Path, err), f.Close())
+	}
+	size, since, err := end(f)
+	var damaged *recording.DamagedError
+	if errors.As(err, &damaged) {
+		s.aside = err
+		if err := errors.Join(f.Close(), s.shift()); err != nil {
+			return fmt.Errorf("set a damaged recording aside: %w", err)
+		}
+		return s.open()
+	}
+	if err == nil {
+		err = f.Truncate(size)
+	}
+	if err == nil {
+		_, err = f.Seek(size, io.SeekStart)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("go on with %s: %w", s.o.Path, err), f.Close())
+	}
+	w, err := recording.NewWriter(f, recording.Options{Begin: s.begin, Continues: s.ran, By: s.o.By, Flush: s.o.Flush})
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	s.file, s.writer, s.size, s.since = f, w, size, since
+	return nil
+}
+
+// end returns where the last whole block of a recording ends, and when its first frame
+// is of. A file without a byte is one that begins.
+func end(f *os.File) (size int64, since time.Time, err error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return 0, since, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, since, errors.New("this is no regular file: name another")
+	}
+	r, err := recording.NewReader(bufio.NewReaderSize(f, 1<<20))
+	var none *recording.NoRecordingError
+	var cut *recording.TruncatedError
+	switch {
+	case errors.As(err, &none):
+		return 0, since, fmt.Errorf("%w: name another file, or remove this one", err)
+	case errors.As(err, &cut):
+		return 0, since, nil
+	case err != nil:
+		return 0, since, err
+	}
+	defer r.Close()
+	first, err := r.Next()
+	if err == nil {
+		since = first.Now
+		err = r.Skip()
+	}
+	switch {
+	case errors.Is(err, io.EOF), errors.As(err, &cut):
+		return r.Offset(), since, nil
+	default:
+		return 0, since, err
+	}
+}
+
+// Record writes a round.
+func (s *Sink) Record(_ context.Context, b *metric.Batch, facts *metric.Facts, now time.Time) error {
+	return s.write(now, func() error { return s.writer.Round(b, facts, now) })
+}
+
+// Forget writes that a source is gone.
+func (s *Sink) Forget(name string, node metric.NodeName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writer == nil {
+		s.gone = append(s.gone, source{name, node})
+		return
+	}
+	// An error is that of the next round, too.
+	_ = s.writer.Gone(name, node)
+}
+
+// Scale writes what is known of a scale target.
+func (s *Sink) Scale(t *recording.Target, now time.Time) error {
+	return s.write(now, func() error { return s.writer.Scale(t, now) })
+}
+
+// write has do write, to the next file if this one is full. After an error
+// nothing is written for a minute: then it is tried again, from the last whole block on.
+func (s *Sink) write(now time.Time, do func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writer == nil {
+		if now.Sub(s.failed) < retry {
+			return fmt.Errorf("the recording failed at %s and is tried again after %v", s.failed.UTC().Format(time.RFC3339), retry)
+		}
+		if err := s.open(); err != nil {
+			s.failed = now
+			return err
+		}
+	}
+	if s.full(now) {
+		if err := s.rotate(); err != nil {
+			s.abandon(now)
+			return fmt.Errorf("begin the next file: %w", err)
+		}
+	}
+	if s.since.IsZero() {
+		s.since = now
+	}
+	s.ran = true
+	err := errors.Join(s.catchUp(now), do())
+	if err != nil && s.writer.Flush() != nil { // and not that something was too large to write
+		s.abandon(now)
+	}
+	return err
+}
+
+// catchUp writes which sources were gone while writing failed.
+func (s *Sink) catchUp(now time.Time) error {
+	if len(s.gone) == 0 {
+		return nil
+	}
+	err := s.writer.Facts(nil, now) // no facts, but the beginning that is due
+	for _, g := range s.gone {
+		err = errors.Join(err, s.writer.Gone(g.name, g.node))
+	}
+	s.gone = nil
+	return err
+}
+
+// full reports whether the file has what it may have.
+func (s *Sink) full(now time.Time) bool {
+	if s.since.IsZero() {
+		return false
+	}
+	return s.o.MaxSize > 0 && s.size+s.writer.Size() >= s.o.MaxSize || s.o.MaxAge > 0 && now.Sub(s.since) >= s.o.MaxAge
+}
+
+// rotate ends a file, and begins the next.
+func (s *Sink) rotate() error {
+	if err := s.close(); err != nil {
+		return err
+	}
+	if err := s.shift(); err != nil {
+		return err
+	}
+	return s.open()
+}
+
+// shift moves the full files back by one.
+func (s *Sink) shift() error {
+	if s.o.Keep < 0 {
+		return os.Remove(s.o.Path)
+	}
+	for n := s.o.Keep; n > 0; n-- {
+		from := s.o.Path
+		if n > 1 {
+			from = fmt.Sprintf("%s.%d", s.o.Path, n-1)
+		}
+		if err := os.Rename(from, fmt.Sprintf("%s.%d", s.o.Path, n)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandon lets go of a file that cannot be written.
+func (s *Sink) abandon(now time.Time) {
+	_ = s.close() // it fails as it just did
+	s.failed = now
+}
+
+func (s *Sink) close() error {
+	if s.writer == nil {
+		return nil
+	}
+	err := errors.Join(s.writer.Close(), s.file.Close())
+	s.writer, s.file = nil, nil
+	return err
+}
+
+// Close writes what waits and closes the file.
+func (s *Sink) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.close(); err != nil {
+		return fmt.Errorf("close the recording: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package player
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/recording"
+)
+
+// Options say what is played, and how fast.
+type Options struct {
+	// Path is the file.
+	Path string
+	// Speed is how many seconds of the recording pass in one; default 1. Negative
+	// means as fast as rounds are taken.
+	Speed float64
+}
+
+// AsFastAsPossible is a Speed that waits for nothing.
+const AsFastAsPossible = -1
+
+// ParseOptions reads what follows "recording:" in --source=recording:FILE[?OPTIONS]:
+// the file, and speed=N or speed=max.
+func ParseOptions(config string, options url.Values) (Options, error) {
+	o := Options{Path: config, Speed: 1}
+	if config == "" {
+		return o, errors.New("name the file to play: write recording:FILE")
+	}
+	for name, given := range options {
+		if name != "speed" {
+			return o, fmt.Errorf("a recording has no option %q: it has speed", name)
+		}
+		text := given[len(given)-1]
+		if text == "max" {
+			o.Speed = AsFastAsPossible
+			continue
+		}
+		speed, err := strconv.ParseFloat(strings.TrimSuffix(text, "x"), 64)
+		if err != nil || !(speed > 0 && speed <= 1e6) {
+			return o, fmt.Errorf("option speed cannot be %q: write how many times faster, such as 10, or max", text)
+		}
+		o.Speed = speed
+	}
+	return o, nil
+}
+
+// OptionsHelp says which options ParseOptions reads.
+func OptionsHelp() string {
+	return `  speed                 how many times faster than it was (default 1), or max`
+}
+
+// Player plays a recording. Facts and Now may be called by anyone, the rest is
+// for one goroutine.
+type Player struct {
+	file   *os.File
+	reader *recording.Reader
+	speed  float64
+
+	known map[source]bool // that had a round since the run began
+	gone  []source        // to be told before the next round
+
+	// anchor is the moment of the recording that was played at began; zero until
+	// a run begins.
+	anchor, began time.Time
+
+	facts atomic.Pointer[metric.Facts]
+	now   atomic.Pointer[time.Time]
+}
+
+type source struct {
+	name string
+	node metric.NodeName
+}
+
+func compare(a, b source) int {
+	return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(string(a.node), string(b.node)))
+}
+
+// Open opens a recording. Its first error is that of a file which is none.
+func Open(o Options) (*Player, error) {
+	f, err := os.Open(o.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open the recording: %w", err)
+	}
+	r, err := recording.NewReader(bufio.NewReaderSize(f, 1<<20))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("play %s: %w", o.Path, err), f.Close())
+	}
+	if o.Speed == 0 {
+		o.Speed = 1
+	}
+	return &Player{file: f, reader: r, speed: o.Speed, known: map[source]bool{}}, nil
+}
+
+// Facts returns what was known of the cluster at the last round; nil for nothing.
+func (p *Player) Facts() *metric.Facts { return p.facts.Load() }
+
+// Now returns the moment of the last round, as it was recorded; zero before the first.
+func (p *Player) Now() time.Time {
+	if now := p.now.Load(); now != nil {
+		return *now
+	}
+	return time.Time{}
+}
+
+// Next gives the next round, as manager.Player says. When a new run begins, all
+// sources of the one before are gone, for that weir began with nothing.
+func (p *Player) Next(ctx context.Context, b *metric.Batch) (facts *metric.Facts, now time.Time, gone bool, err error) {
+	for {
+		if len(p.gone) > 0 {
+			b.Source, b.Node = p.gone[0].name, p.gone[0].node
+			p.gone = p.gone[1:]
+			return p.Facts(), p.Now(), true, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, now, false, err
+		}
+		f, err := p.reader.Read(b)
+		if err != nil {
+			return nil, now, false, err
+		}
+		switch f.Kind {
+		case recording.Begin:
+			if f.Fresh {
+				p.gone = slices.SortedFunc(maps.Keys(p.known), compare)
+				clear(p.known)
+				p.anchor = time.Time{}
+			}
+		case recording.Facts:
+			p.facts.Store(f.Facts)
+		case recording.Gone:
+			s := source{f.Source, f.Node}
+			delete(p.known, s)
+			p.gone = append(p.gone, s)
+		case recording.Round:
+			if err := p.await(ctx, f.Now); err != nil {
+				return nil, now, false, err
+			}
+			p.known[source{f.Source, f.Node}] = true
+			p.facts.Store(f.Facts)
+			p.now.Store(&f.Now)
+			return f.Facts, f.Now, false, nil
+		}
+	}
+}
+
+// await waits until it is time for what happened at now.
+func (p *Player) await(ctx context.Context, now time.Time) error {
+	if p.speed < 0 {
+		return nil
+	}
+	if p.anchor.IsZero() {
+		p.anchor, p.began = now, time.Now()
+		return nil
+	}
+	due := p.began.Add(time.Duration(float64(now.Sub(p.anchor)) / p.speed))
+	timer := time.NewTimer(time.Until(due))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close closes the file.
+func (p *Player) Close() error {
+	p.reader.Close()
+	return p.file.Close()
+}

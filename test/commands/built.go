@@ -1,0 +1,147 @@
+// Package commands runs the commands that make build has built, for the tests that use
+// them as a user does.
+package commands
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Path returns the path of a built command, as seen from a test two folders below
+// the root.
+func Path(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("../../bin", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v: run make build", err)
+	}
+	return path
+}
+
+// Process is a running command.
+type Process struct {
+	cmd    *exec.Cmd
+	killed bool
+	mu     sync.Mutex
+	out    bytes.Buffer
+}
+
+// Write takes what the command writes.
+func (p *Process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Write(b)
+}
+
+// Output returns what the command has written.
+func (p *Process) Output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
+
+// Start runs a built command until the test ends; it must then end by itself
+// when asked to.
+func Start(t *testing.T, name string, args ...string) *Process {
+	t.Helper()
+	return StartWith(t, nil, name, args...)
+}
+
+// StartWith is Start with more variables in the environment, each as NAME=value.
+func StartWith(t *testing.T, env []string, name string, args ...string) *Process {
+	t.Helper()
+	// The test's context ends before its clean-up, which asks politely.
+	p := &Process{cmd: exec.CommandContext(context.WithoutCancel(t.Context()), Path(t, name), args...)}
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if p.killed {
+			return
+		}
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		ended := make(chan error, 1)
+		go func() { ended <- p.cmd.Wait() }()
+		select {
+		case err := <-ended:
+			if err != nil && !t.Failed() {
+				t.Errorf("%s ended with %v after SIGTERM:\n%s", name, err, p.Output())
+			}
+		case <-time.After(20 * time.Second):
+			_ = p.cmd.Process.Kill()
+			t.Errorf("%s did not end within 20 s of SIGTERM:\n%s", name, p.Output())
+		}
+		if t.Failed() {
+			t.Logf("%s wrote:\n%s", name, tail(p.Output(), 60))
+		}
+	})
+	return p
+}
+
+// Kill ends p as a crash does, and waits until it has ended.
+func (p *Process) Kill(t *testing.T) {
+	t.Helper()
+	p.killed = true
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.cmd.Wait() // it ends by the signal
+}
+
+func tail(s string, n int) string {
+	lines := strings.Split(s, "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// serving matches the line in which weir says where it serves.
+var serving = regexp.MustCompile(`weir serves on (http://\S+)`)
+
+// Address waits until p says where it serves.
+func (p *Process) Address(t *testing.T) (url string) {
+	t.Helper()
+	Eventually(t, 30*time.Second, func() error {
+		m := serving.FindStringSubmatch(p.Output())
+		if m == nil {
+			return fmt.Errorf("no address yet in:\n%s", p.Output())
+		}
+		url = m[1]
+		return nil
+	})
+	return url
+}
+
+// Eventually waits until ok holds, and fails the test with what it said last if
+// it never does.
+func Eventually(t *testing.T, within time.Duration, ok func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ok()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not within %v: %v", within, err)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package memoryload
+
+// Child does nothing: there are no cgroups here.
+func Child() {}

@@ -1,0 +1,152 @@
+package memoryload
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Clock is a clock that two processes share.
+func Clock() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic(err)
+	}
+	return time.Duration(ts.Nano())
+}
+
+// Hog is the child.
+type Hog struct {
+	PID int
+	t   testing.TB
+	in  io.Writer
+	out *bufio.Scanner
+}
+
+// Tell gives an order and returns the answer.
+func (h *Hog) Tell(format string, args ...any) string {
+	h.t.Helper()
+	if _, err := fmt.Fprintf(h.in, format+"\n", args...); err != nil {
+		h.t.Fatal(err)
+	}
+	if !h.out.Scan() || strings.HasPrefix(h.out.Text(), "failed") {
+		h.t.Fatalf("%s: %q, %v", fmt.Sprintf(format, args...), h.out.Text(), h.out.Err())
+	}
+	return h.out.Text()
+}
+
+// Cross has the child use memory until the cgroup at dir uses figure bytes, and a little more.
+// It returns a time of Clock shortly before that.
+func (h *Hog) Cross(dir string, figure int64) time.Duration {
+	h.t.Helper()
+	answer := h.Tell("cross %s %d", filepath.Join(dir, "memory.usage_in_bytes"), figure)
+	ns, err := strconv.ParseInt(answer, 10, 64)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return time.Duration(ns)
+}
+
+// Start starts a child in cgroups, which ends with the test.
+func Start(t testing.TB, cgroups ...string) *Hog {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"=1", "GOMAXPROCS=2")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for _, dir := range cgroups {
+		Join(t, dir, cmd.Process.Pid)
+	}
+	return &Hog{cmd.Process.Pid, t, in, bufio.NewScanner(out)}
+}
+
+// Join puts a process into a cgroup.
+func Join(t testing.TB, dir string, pid int) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// MemoryCgroup makes a memory cgroup of version 1 below ours, which goes with the test; where there can be none the
+// test is skipped.
+func MemoryCgroup(t testing.TB) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Skip(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if _, path, ok := strings.Cut(strings.TrimSpace(line), ":memory:"); ok {
+			dir := cgroup(t, filepath.Join("/sys/fs/cgroup/memory", path))
+			if _, err := os.Stat(filepath.Join(dir, "cgroup.event_control")); err != nil {
+				t.Skipf("the memory cgroups have no event_control: %v", err)
+			}
+			return dir
+		}
+	}
+	t.Skip("the memory controller is not of cgroup version 1 here")
+	return ""
+}
+
+// UnifiedCgroup makes a cgroup of version 2 likewise.
+func UnifiedCgroup(t testing.TB) string {
+	t.Helper()
+	for _, mount := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
+		var fs unix.Statfs_t
+		if unix.Statfs(mount, &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC {
+			return cgroup(t, mount)
+		}
+	}
+	t.Skip("no cgroup version 2 is mounted")
+	return ""
+}
+
+func cgroup(t testing.TB, parent string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(parent, "weir-hog-")
+	if err != nil {
+		t.Skipf("may not make a cgroup of our own: %v", err)
+	}
+	// The child was registered to end later, so it has ended by now, all but its memory.
+	t.Cleanup(func() { Remove(t, dir) })
+	return dir
+}
+
+// Remove removes a cgroup, which the kernel may hold for a moment after its last process.
+func Remove(t testing.TB, dir string) {
+	t.Helper()
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		err := os.Remove(dir)
+		if err == nil || os.IsNotExist(err) {
+			return
+		}
+		if time.Since(start) > 5*time.Second {
+			t.Errorf("remove cgroup: %v", err)
+			return
+		}
+	}
+}

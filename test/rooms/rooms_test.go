@@ -1,0 +1,148 @@
+// Package rooms holds the test of the house's one structural rule: nobody
+// imports sideways. The table is that of docs/architecture.md.
+package rooms
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/weir-metrics/weir/"
+
+// room says what a folder's packages may import of ours, apart from what lies
+// in the same folder and below it.
+type room struct {
+	folder string // the room; with a trailing /* each sub-folder is one
+	may    []string
+}
+
+var table = []room{
+	{"metric", nil},
+	{"recording", []string{"metric"}},
+	{"sources/*", []string{"metric", "recording"}},
+	{"processors/*", []string{"metric"}},
+	{"sinks/*", []string{"metric", "recording"}},
+	{"manager", []string{"metric"}},
+	{"cluster", []string{"metric"}},
+	{"history", []string{"metric"}},
+	{"explain", []string{"metric"}},
+	{"api/*", []string{"metric", "explain", "autoscaler", "eviction", "resize", "history", "replicas", "api/weirdev"}},
+	{"ui", []string{"metric", "explain", "autoscaler", "eviction"}},
+	{"autoscaler", []string{"metric", "explain", "history", "recording"}},
+	{"eviction", []string{"metric"}},
+	{"resize", []string{"metric", "history"}},
+	{"replicas", []string{"metric", "recording"}},
+	{"client", []string{"*"}},
+	{"app", []string{"*"}},
+	{"cmd", []string{"*"}},
+	{"deploy", []string{"*"}}, // tests of the manifests
+	{"test", []string{"*"}},
+}
+
+// doors are third-party packages that only the named folders may import.
+var doors = map[string][]string{
+	"k8s.io/client-go/informers":        {"cluster"},
+	"k8s.io/client-go/listers":          {"cluster"},
+	"github.com/google/cadvisor":        {"sources/host"},
+	"github.com/spf13/cobra":            {"cmd", "app", "client", "test"},
+	"github.com/cockroachdb/datadriven": {"test"},
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) (list []pkg) {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...").Output()
+	if err != nil {
+		t.Fatalf("list packages: %v", err)
+	}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+}
+
+// roomOf returns the room a package of ours lies in, as a path, and its row.
+func roomOf(path string) (string, *room) {
+	for i := range table {
+		r := &table[i]
+		folder, each := strings.CutSuffix(r.folder, "/*")
+		if path != folder && !strings.HasPrefix(path, folder+"/") {
+			continue
+		}
+		if !each {
+			return folder, r
+		}
+		parts := strings.SplitN(path, "/", 3)
+		if len(parts) < 2 {
+			return folder, r
+		}
+		return parts[0] + "/" + parts[1], r
+	}
+	return "", nil
+}
+
+func TestNobodyImportsSideways(t *testing.T) {
+	list := packages(t)
+	if len(list) < 5 {
+		t.Fatalf("only %d packages found: the test looks in the wrong place", len(list))
+	}
+	for _, p := range list {
+		path := strings.TrimPrefix(p.ImportPath, module)
+		from, rule := roomOf(path)
+		if rule == nil {
+			t.Errorf("%s lies in no room of the table: find it one, or give the table (here and in docs/architecture.md) a row", path)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if !strings.HasPrefix(imported, module) {
+				checkDoors(t, path, imported)
+				continue
+			}
+			imported = strings.TrimPrefix(imported, module)
+			if !allowed(from, rule, imported) {
+				t.Errorf("%s imports %s: %s may import of ours only %v", path, imported, from, rule.may)
+			}
+		}
+	}
+}
+
+func allowed(from string, rule *room, imported string) bool {
+	to, _ := roomOf(imported)
+	if to == from {
+		return true
+	}
+	for _, may := range rule.may {
+		if may == "*" || may == to {
+			return true
+		}
+	}
+	return false
+}
+
+func checkDoors(t *testing.T, path, imported string) {
+	for door, folders := range doors {
+		if imported != door && !strings.HasPrefix(imported, door+"/") {
+			continue
+		}
+		ok := false
+		for _, f := range folders {
+			ok = ok || path == f || strings.HasPrefix(path, f+"/")
+		}
+		if !ok {
+			t.Errorf("%s imports %s, which comes in only through %v", path, imported, folders)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package samplecluster
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
+	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/eviction/guard"
+	"github.com/weir-metrics/weir/eviction/notify"
+)
+
+// Pressed is what the agent of a node tells that is out of memory: a pod went before, and
+// another is held by its budget.
+func Pressed(t testing.TB, node string) *evictionreport.Report {
+	thresholds, err := eviction.Parse(&eviction.Config{
+		EvictionHard:            map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "imagefs.available": "15%"},
+		EvictionSoft:            map[string]string{"memory.available": "500Mi"},
+		EvictionSoftGracePeriod: map[string]string{"memory.available": "1m30s"},
+		Pressure:                []string{"memory.pressure.some.avg10>20"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := Noon.Add(-2 * time.Second)
+	amount := func(n uint64) *uint64 { return &n }
+	in := &eviction.Input{
+		Now: now, Settings: &eviction.Settings{Thresholds: thresholds, TransitionPeriod: 5 * time.Minute},
+		Summary: &eviction.Summary{Node: eviction.NodeStats{
+			Memory: &eviction.MemoryStats{Time: now, AvailableBytes: amount(93 << 20), WorkingSetBytes: amount(16<<30 - 93<<20)},
+			Fs:     &eviction.FsStats{Time: now, AvailableBytes: amount(14 << 30), CapacityBytes: amount(100 << 30)},
+		}},
+		Pressure: &eviction.Pressure{Memory: &eviction.Stalls{At: now, Some: eviction.Stall{Avg10: 12.5}}},
+		Blocked:  map[types.UID]eviction.Blocked{"web-1": {Why: "PodDisruptionBudget shop/web does not let it go", Hard: true}},
+	}
+	for _, p := range []struct {
+		name   string
+		mi     uint64
+		static bool
+	}{{"etcd", 2048, true}, {"web-1", 1900, false}, {"web-2", 300, false}, {`<i>"mailer"`, 80, false}} {
+		pod := &corev1.Pod{}
+		pod.Namespace, pod.Name, pod.UID = "shop", p.name, types.UID(p.name)
+		if p.static {
+			pod.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
+		}
+		pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("100Mi")}}}}
+		in.Pods = append(in.Pods, pod)
+		in.Summary.Pods = append(in.Summary.Pods, eviction.PodStats{
+			PodRef: eviction.PodRef{Namespace: "shop", Name: p.name, UID: p.name},
+			Memory: &eviction.MemoryStats{Time: now, WorkingSetBytes: amount(p.mi << 20)},
+		})
+	}
+	d := eviction.Decide(in)
+	last := &guard.Round{
+		Notice: notify.Notice{At: now.Add(-time.Millisecond), Sources: []notify.Source{{}}}, Read: now, Decided: now, Input: in, Decision: d,
+		Watching:  []notify.Watch{notify.Trigger{Path: "/proc/pressure/memory", Stall: 400 * time.Millisecond, Window: 2 * time.Second}},
+		Unwatched: []error{errors.New("watch memory.available: this kernel has no cgroup v1")},
+	}
+	before := &guard.Round{Decided: now, Notice: notify.Notice{At: now, Sources: []notify.Source{{}}}, Outcomes: []execute.Outcome{
+		{At: now.Add(-time.Minute), Did: execute.Blocked, Mode: execute.Kill, Pod: eviction.PodRef{Namespace: "shop", Name: "web-1"}, NotBefore: Noon.Add(time.Minute),
+			Words: "did not evict pod shop/web-1 for memory.available: PodDisruptionBudget shop/web does not let it go"},
+		{At: now.Add(-30 * time.Second), Did: execute.Killed, Mode: execute.Kill, Pod: eviction.PodRef{Namespace: "shop", Name: "hog"}, Cleaned: true, Waited: time.Second,
+			Words: "deleted pod shop/hog with 1 s to end, for memory.available"},
+	}}
+	return evictionreport.Of(last, []*guard.Round{before}, evictionreport.Context{
+		Node: node, Mode: "kill", Floor: 10 * time.Second, Now: Noon, Warnings: []string{"the kubelet evicts at memory.available<200Mi, before weir does: set weir's threshold above it"},
+	})
+}

@@ -1,0 +1,35 @@
+package samplecluster
+
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Facts is what the API server says of a node.
+func (n *Node) Facts(ready bool) *metric.NodeFacts {
+	f := &metric.NodeFacts{Name: n.name, Ready: ready}
+	f.Spec.Set(metric.CPUNodeCapacity, n.cores*1e9)
+	f.Spec.Set(metric.CPUNodeAllocatable, n.cores*1e9-1e8)
+	f.Spec.Set(metric.MemoryNodeCapacity, n.bytes)
+	f.Spec.Set(metric.MemoryNodeAllocatable, n.bytes-256*(1<<20))
+	return f
+}
+
+// PodFacts is what the API server says of a pod whose containers all run.
+func PodFacts(node, namespace, pod string, containers ...string) *metric.PodFacts {
+	f := &metric.PodFacts{
+		PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)}, UID: UID(namespace, pod),
+		Node: metric.NodeName(node), Phase: metric.Running, QoS: "Burstable",
+		Started: Noon.Add(-30 * time.Hour), KnownAt: Noon.Add(-21 * time.Minute),
+	}
+	for _, name := range containers {
+		c := metric.ContainerFacts{Name: name, State: metric.Live, ID: id(namespace, pod, name), StartedAt: Noon.Add(-30 * time.Hour)}
+		c.Spec.Set(metric.CPURequest, 2e8)
+		c.Spec.Set(metric.CPULimit, 5e8)
+		c.Spec.Set(metric.MemoryRequest, 128<<20)
+		c.Spec.Set(metric.MemoryLimit, 256<<20)
+		f.Containers = append(f.Containers, c)
+	}
+	return f
+}

@@ -1,0 +1,241 @@
+// Package samplecluster makes small clusters and machines in known states, measured by the
+// real pipeline into the real memory: what nodes report and what the API server
+// says is written down, and everything else follows. It is for tests of what is
+// shown to people.
+package samplecluster
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors/aggregate"
+	"github.com/weir-metrics/weir/processors/enrich"
+	"github.com/weir-metrics/weir/processors/identity"
+	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/sinks/memory"
+)
+
+// Noon is when towns are looked at.
+var Noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// round is the time between two reads of a node.
+const round = 15 * time.Second
+
+// Town is a cluster, or a machine without one.
+type Town struct {
+	t      testing.TB
+	began  time.Time
+	memory *memory.Sink
+	facts  *metric.Facts
+	nodes  []*Node
+	scaled map[metric.PodRef][]string
+}
+
+// Node is a node of a town, with what it reports.
+type Node struct {
+	name     metric.NodeName
+	source   string
+	interval time.Duration
+	cores    float64
+	bytes    float64
+	steps    []processor
+	batch    metric.Batch
+	reports  []*report
+	Fails    func(at time.Time) error // nil for a node that never fails
+	leftOut  error
+	status   explain.Source
+	exhausts bool
+	Alone    bool
+}
+
+// report is one thing that a node reports in each round.
+type report struct {
+	entity   metric.Entity
+	instance metric.Instance
+	cores    float64 // used, about
+	bytes    float64
+	swing    float64 // how much of that comes and goes
+	limits   map[metric.ID]float64
+	from     time.Time // not before
+	noCPU    bool
+}
+
+type processor interface {
+	Process(facts *metric.Facts, b *metric.Batch, now time.Time)
+}
+
+// New returns a town without nodes, of which nothing was read.
+func New(t testing.TB) *Town {
+	return &Town{t: t, memory: memory.New(memory.Options{}), began: Noon.Add(-20 * time.Minute)}
+}
+
+// Node adds a node that a kubelet speaks for.
+func (w *Town) Node(name string, cores, gibibytes float64) *Node {
+	n := &Node{
+		name: metric.NodeName(name), source: "kubelet:cadvisor", interval: round, cores: cores, bytes: gibibytes * (1 << 30),
+		steps: []processor{identity.New(identity.Options{}), rate.New(rate.Options{}), enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})},
+	}
+	w.nodes = append(w.nodes, n)
+	return n
+}
+
+// Itself has the node report what it uses as a whole.
+func (n *Node) Itself(cores, gibibytes float64) *Node {
+	n.add(metric.Entity{Kind: metric.Node, Node: n.name}, cores, gibibytes*(1<<30)).swing = 0.2
+	return n
+}
+
+func (n *Node) add(e metric.Entity, cores, bytes float64) *report {
+	e.Node = n.name
+	r := &report{entity: e, cores: cores, bytes: bytes, swing: 0.4}
+	r.instance = metric.Instance{Start: Noon.Add(-30 * time.Hour).UnixNano(), Origin: metric.StartRuntime, Processes: -1}
+	n.reports = append(n.reports, r)
+	return r
+}
+
+// Container has the node report a container.
+func (n *Node) Container(namespace, pod, name string, cores, mebibytes float64) *report {
+	r := n.add(metric.Entity{
+		Kind: metric.Container, Namespace: metric.Namespace(namespace), Pod: metric.PodName(pod), Name: name,
+	}, cores, mebibytes*(1<<20))
+	r.instance.UID = UID(namespace, pod)
+	r.instance.ID = id(namespace, pod, name)
+	r.instance.Path = metric.CgroupPath("/kubepods/burstable/pod" + string(r.instance.UID) + "/" + string(r.instance.ID))
+	return r
+}
+
+// System has the node report a cgroup of no pod.
+func (n *Node) System(path string, cores, mebibytes float64) *report {
+	r := n.add(metric.Entity{Kind: metric.System, Name: path}, cores, mebibytes*(1<<20))
+	r.instance.Path = metric.CgroupPath(path)
+	return r
+}
+
+// UID returns the UID of a pod of that name.
+func UID(namespace, pod string) metric.PodUID {
+	h := hash(namespace + "/" + pod)
+	return metric.PodUID(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", h, h>>4&0xffff, h>>8&0xfff, h>>12&0xfff, uint64(h)*7919))
+}
+
+func id(namespace, pod, name string) metric.ContainerID {
+	h := uint64(hash(namespace + "/" + pod + "/" + name))
+	return metric.ContainerID(fmt.Sprintf("%016x%016x%016x%016x", h*7919, h*104729, h*1299709, h*15485863))
+}
+
+func hash(s string) (h uint32) {
+	h = 2166136261
+	for i := range len(s) {
+		h = (h ^ uint32(s[i])) * 16777619
+	}
+	return h
+}
+
+// Run lets time pass from the beginning to noon: each node is read in its round.
+func (w *Town) Run() *Town {
+	for at := w.began; !at.After(Noon.Add(-3 * time.Second)); at = at.Add(time.Second) {
+		for i, n := range w.nodes {
+			offset := time.Duration(i*4%15) * time.Second % n.interval
+			if n.leftOut != nil && !n.status.LastRead.IsZero() || at.Sub(w.began)%n.interval != offset {
+				continue
+			}
+			w.read(n, at)
+		}
+	}
+	return w
+}
+
+// read reads a node once.
+func (w *Town) read(n *Node, at time.Time) {
+	b := &n.batch
+	b.Reset()
+	b.Source, b.Node, b.Interval, b.Clock, b.Cores, b.Exhaustive = n.source, n.name, n.interval, time.Millisecond, n.cores, n.exhausts
+	b.Began, b.Ended = at.Add(-20*time.Millisecond), at
+	n.status.Name, n.status.Node, n.status.Interval = n.source, n.name, n.interval
+	n.status.LastRead, n.status.Due, n.status.Err = at, at.Add(n.interval), nil
+	switch {
+	case n.leftOut != nil:
+		b.Err, n.status.Unread = n.leftOut, n.leftOut
+	case n.Fails != nil:
+		b.Err = n.Fails(at)
+		n.status.Err = b.Err
+	}
+	if b.Err == nil {
+		n.status.LastSuccess = at
+		for _, r := range n.reports {
+			if !r.from.After(at) {
+				r.fill(b, n, at)
+			}
+		}
+	}
+	for _, step := range n.steps {
+		step.Process(w.facts, b, at)
+	}
+	if err := w.memory.Write(w.t.Context(), b); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// fill adds what r reports to a batch: use that swings, and its integral.
+func (r *report) fill(b *metric.Batch, n *Node, at time.Time) {
+	s := b.Add(r.entity)
+	s.Instance = r.instance
+	// The phase differs between things, the period is of some minutes.
+	h := hash(r.entity.String())
+	period := float64(120 + h%400)
+	since := at.Sub(time.Unix(0, r.instance.Start)).Seconds()
+	turn := 2 * math.Pi * (since/period + float64(h%100)/100)
+	used := r.cores * (since + r.swing*period/(2*math.Pi)*(1-math.Cos(turn)))
+	when := at.Add(-time.Duration(h%900) * time.Millisecond).UnixNano()
+	if !r.noCPU {
+		s.Values.Set(metric.CPUUsage, math.Round(used*1e9))
+		s.Times[metric.CPU] = when
+	}
+	s.Values.Set(metric.MemoryWorkingSet, math.Round(r.bytes*(1+0.2*r.swing*math.Sin(turn/2))))
+	s.Times[metric.Memory] = when
+	for id, v := range r.limits {
+		s.Values.Set(id, v)
+		s.Times[metric.Spec] = when
+	}
+	if r.entity.Kind == metric.Node && n.Alone {
+		s.Values.Set(metric.CPUNodeCapacity, n.cores*1e9)
+		s.Values.Set(metric.MemoryNodeCapacity, n.bytes)
+		s.Times[metric.Spec] = when
+	}
+}
+
+// World returns everything there is to say of the town, at noon.
+func (w *Town) World() *explain.World {
+	world := &explain.World{Now: Noon, Facts: w.facts}
+	if s := w.memory.Snapshot(); !s.At().IsZero() {
+		world.View = s
+	}
+	for _, n := range w.nodes {
+		world.Sources = append(world.Sources, n.status)
+	}
+	if w.scaled != nil {
+		world.Autoscalers = func(p *metric.PodFacts) []string { return w.scaled[p.PodRef] }
+	}
+	return world
+}
+
+// Points returns what is remembered of a metric of an entity.
+func (w *Town) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
+	return func(yield func(time.Time, float64) bool) {
+		for _, p := range w.memory.Snapshot().History(e, id, from, to) {
+			if !yield(time.Unix(0, p.Time), p.Value) {
+				return
+			}
+		}
+	}
+}
+
+// Knows has the API server say something.
+func (w *Town) Knows(c metric.FactsChange) {
+	c.Synced, c.At = true, Noon.Add(-2*time.Second)
+	w.facts = w.facts.With(c)
+}

@@ -1,0 +1,106 @@
+// Package samplenodes holds the shapes of nodes that the pipeline's benchmarks and
+// allocation tests share, so that the cost of one stage can be compared with
+// another's.
+package samplenodes
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Node is a node of so many pods with so many containers each.
+type Node struct{ Pods, Containers int }
+
+// Nodes are the shapes to benchmark: a small node, a usual one, a full one.
+var Nodes = []Node{{Pods: 10, Containers: 1}, {Pods: 30, Containers: 2}, {Pods: 110, Containers: 3}}
+
+// String names the shape: "30pods×2".
+func (n Node) String() string { return fmt.Sprintf("%dpods×%d", n.Pods, n.Containers) }
+
+// Name is the node's name in Facts and Batch.
+const Name metric.NodeName = "node-1"
+
+// Epoch is when round 0 is.
+var Epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// Interval is the time between two rounds.
+const Interval = 15 * time.Second
+
+// Facts returns what the API server says of the node: all pods run.
+func (n Node) Facts() *metric.Facts {
+	started := Epoch.Add(-time.Hour)
+	node := &metric.NodeFacts{Name: Name, Ready: true}
+	node.Spec.Set(metric.CPUNodeCapacity, 64e9)
+	node.Spec.Set(metric.CPUNodeAllocatable, 63e9)
+	change := metric.FactsChange{Synced: true, At: Epoch, Nodes: []*metric.NodeFacts{node}}
+	n.each(func(p, c int) {
+		if c < 0 {
+			change.Pods = append(change.Pods, &metric.PodFacts{PodRef: podRef(p), UID: uid(p), Node: Name,
+				Phase: metric.Running, Started: started, KnownAt: started, QoS: "Burstable"})
+			return
+		}
+		pod := change.Pods[len(change.Pods)-1]
+		pod.Containers = append(pod.Containers, metric.ContainerFacts{Name: containerName(c), State: metric.Live, ID: id(p, c), StartedAt: started})
+	})
+	return (*metric.Facts)(nil).With(change)
+}
+
+// Batch returns a batch as /metrics/cadvisor would fill it: the node, and each
+// pod with its containers.
+func (n Node) Batch() *metric.Batch {
+	b := &metric.Batch{Source: "bench", Node: Name, Interval: Interval, Clock: time.Millisecond, Cores: 64}
+	b.Add(metric.Entity{Kind: metric.Node, Node: Name})
+	n.each(func(p, c int) {
+		ref := podRef(p)
+		e := metric.Entity{Kind: metric.Pod, Node: Name, Namespace: ref.Namespace, Pod: ref.Name}
+		if c >= 0 {
+			e.Kind, e.Name = metric.Container, containerName(c)
+		}
+		i := &b.Add(e).Instance
+		i.UID, i.Start, i.Origin = uid(p), Epoch.Add(-time.Hour).UnixNano(), metric.StartReported
+		if c >= 0 {
+			i.ID = id(p, c)
+		}
+	})
+	return b
+}
+
+// Round fills b with what round r reads, and returns when that is: each
+// sample used a tenth of a core since the last.
+func (n Node) Round(b *metric.Batch, r int) time.Time {
+	now := Epoch.Add(time.Duration(r) * Interval)
+	b.Verdicts = b.Verdicts[:0]
+	b.Began, b.Ended = now, now
+	for i := range b.Samples {
+		s := &b.Samples[i]
+		s.Reasons = [metric.NumGroups]metric.Reason{}
+		s.Rates = [metric.NumGroups]metric.Window{}
+		s.Times[metric.CPU], s.Times[metric.Memory] = now.UnixNano(), now.UnixNano()
+		s.Values.Set(metric.CPUUsage, 1e12+float64(r)*float64(Interval)/10)
+		s.Values.Set(metric.MemoryWorkingSet, 1<<27)
+	}
+	return now
+}
+
+func (n Node) each(do func(pod, container int)) {
+	for p := range n.Pods {
+		do(p, -1)
+		for c := range n.Containers {
+			do(p, c)
+		}
+	}
+}
+
+func podRef(p int) metric.PodRef {
+	return metric.PodRef{Namespace: metric.Namespace(fmt.Sprintf("team-%d", p%7)), Name: metric.PodName(fmt.Sprintf("web-6d4cf56db6-%05d", p))}
+}
+
+func uid(p int) metric.PodUID {
+	return metric.PodUID(fmt.Sprintf("%08x-0000-4000-8000-%012x", p, p))
+}
+
+func id(p, c int) metric.ContainerID { return metric.ContainerID(fmt.Sprintf("%032x%032x", p, c)) }
+
+func containerName(c int) string { return fmt.Sprintf("container-%d", c) }

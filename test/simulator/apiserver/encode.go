@@ -1,0 +1,128 @@
+package apiserver
+
+import (
+	"encoding/binary"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/test/simulator"
+)
+
+// encoding is how the answers to a request are written.
+type encoding struct {
+	form      simulator.Form
+	api, kind string // of one object, as its own or as metadata
+	port      int
+}
+
+// encodingOf returns what the request accepts: protobuf if it is named first, else JSON.
+func encodingOf(r *http.Request, q query, port int) encoding {
+	e := encoding{api: q.api, kind: q.kind, port: port}
+	accept, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
+	e.form.Protobuf = strings.Contains(accept, "application/vnd.kubernetes.protobuf")
+	if strings.Contains(accept, "as=PartialObjectMetadata") {
+		e.form.Metadata = true
+		e.api, e.kind = "meta.k8s.io/v1", "PartialObjectMetadata"
+	}
+	return e
+}
+
+func (e encoding) contentType(watch bool) string {
+	switch {
+	case e.form.Protobuf && watch:
+		return "application/vnd.kubernetes.protobuf;stream=watch"
+	case e.form.Protobuf:
+		return "application/vnd.kubernetes.protobuf"
+	}
+	return "application/json"
+}
+
+// object appends the object that a change or a list is about, as it is at now.
+func (e encoding) object(dst []byte, o object, version int64, now time.Time) []byte {
+	form := e.form
+	form.Version = version
+	if o.pod != nil {
+		return o.pod.AppendAs(dst, form, now)
+	}
+	return o.node.AppendAs(dst, form, e.port, now)
+}
+
+// object is a node or a pod of it.
+type object struct {
+	node *simulator.Node
+	pod  *simulator.Pod
+}
+
+func (o object) version(now time.Time) int64 {
+	if o.pod != nil {
+		return o.pod.Version(now)
+	}
+	return o.node.Version(now)
+}
+
+// magic begins every object in protobuf: what follows is a runtime.Unknown.
+var magic = []byte{'k', '8', 's', 0}
+
+// appendTyped appends magic and a runtime.Unknown that says its type, up to its raw
+// content, of which size bytes are to follow.
+func appendTyped(dst []byte, api, kind string, size int) []byte {
+	dst = append(dst, magic...)
+	typed := appendText(nil, 1, api)
+	typed = appendText(typed, 2, kind)
+	dst = appendText(dst, 1, string(typed))
+	dst = append(dst, 2<<3|2)
+	return binary.AppendUvarint(dst, uint64(size))
+}
+
+func appendText(dst []byte, number byte, s string) []byte {
+	dst = append(dst, number<<3|2)
+	dst = binary.AppendUvarint(dst, uint64(len(s)))
+	return append(dst, s...)
+}
+
+// whole appends an object with its type, as the answer to a GET and in a watch.
+func (e encoding) whole(dst, content []byte) []byte {
+	if !e.form.Protobuf {
+		return append(dst, content...)
+	}
+	return append(appendTyped(dst, e.api, e.kind, len(content)), content...)
+}
+
+// event appends a watch event about an object that is written already.
+func (e encoding) event(dst []byte, kind string, object []byte) []byte {
+	if !e.form.Protobuf {
+		dst = append(dst, `{"type":"`...)
+		dst = append(dst, kind...)
+		dst = append(dst, `","object":`...)
+		dst = append(dst, object...)
+		return append(dst, "}\n"...)
+	}
+	typed := e.whole(nil, object)
+	raw := appendText(nil, 1, string(typed))
+	frame := appendText(nil, 1, kind)
+	frame = appendText(frame, 2, string(raw))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(frame)))
+	return append(dst, frame...)
+}
+
+// bookmark appends the event that says that nothing was left out up to a version; with
+// initial, that all there was has been told.
+func (e encoding) bookmark(dst []byte, version int64, initial bool) []byte {
+	v := strconv.FormatInt(version, 10)
+	if e.form.Protobuf {
+		meta := appendText(nil, 6, v)
+		if initial {
+			meta = appendText(meta, 12, string(appendText(appendText(nil, 1, initialEventsEnd), 2, "true")))
+		}
+		return e.event(dst, "BOOKMARK", appendText(nil, 1, string(meta)))
+	}
+	object := `{"kind":"` + e.kind + `","apiVersion":"` + e.api + `","metadata":{"resourceVersion":"` + v + `"`
+	if initial {
+		object += `,"annotations":{"` + initialEventsEnd + `":"true"}`
+	}
+	return e.event(dst, "BOOKMARK", []byte(object+"}}"))
+}
+
+const initialEventsEnd = "k8s.io/initial-events-end"

@@ -1,0 +1,168 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/test/simulator"
+)
+
+// Options configure a Server.
+type Options struct {
+	Fleet *simulator.Fleet // required
+	// Port is where the kubelets listen, as Nodes say it.
+	Port int
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Tick is the time between two looks at what has changed. Default 250 ms.
+	Tick time.Duration
+	// Bookmark is the time between two bookmarks in a watch. Default 1 m.
+	Bookmark time.Duration
+	// History is how many changes are kept; a watch from before them is told 410.
+	// Default 100,000.
+	History int
+	// WithoutWatchList refuses watches that begin with what there is, as API servers
+	// before 1.32 do: clients list instead.
+	WithoutWatchList bool
+}
+
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Tick == 0 {
+		o.Tick = 250 * time.Millisecond
+	}
+	if o.Bookmark == 0 {
+		o.Bookmark = time.Minute
+	}
+	if o.History == 0 {
+		o.History = 100_000
+	}
+	return o
+}
+
+// Server is an http.Handler that answers as an API server would. Run must be running
+// for watches to be told anything.
+type Server struct {
+	o       Options
+	history *history
+	leases  *leases
+}
+
+// New returns a Server.
+func New(o Options) *Server {
+	o = o.withDefaults()
+	return &Server{o: o, history: newHistory(o.History, o.Now()), leases: newLeases()}
+}
+
+// Run follows the fleet until ctx ends, and ends all watches then.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.history.end()
+	follower := s.o.Fleet.Follow(s.history.begin)
+	ticks := time.NewTicker(s.o.Tick)
+	defer ticks.Stop()
+	var changes []simulator.Change
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks.C:
+			now := s.o.Now()
+			changes = follower.Changes(changes[:0], now)
+			s.history.add(changes, now)
+		}
+	}
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := strings.Trim(r.URL.Path, "/")
+	parts := strings.Split(path, "/")
+	switch {
+	case discover(w, path):
+	case path == "healthz" || path == "livez" || path == "readyz":
+		_, _ = w.Write([]byte("ok"))
+	case strings.HasPrefix(path, "apis/authentication.k8s.io/v1/") || strings.HasPrefix(path, "apis/authorization.k8s.io/v1/"):
+		review(w, r)
+	case strings.HasPrefix(path, "apis/coordination.k8s.io/v1/"):
+		s.leases.serve(w, r, parts[3:])
+	case len(parts) >= 2 && parts[0] == "api" && parts[1] == "v1":
+		s.core(w, r, parts[2:])
+	case len(parts) == 4 && parts[0] == "apis" || len(parts) == 6 && parts[0] == "apis" && parts[3] == "namespaces":
+		s.nothing(w, r, parts[1]+"/"+parts[2], parts[len(parts)-1])
+	default:
+		refuse(w, r, http.StatusNotFound, "NotFound", "the simulated API server has no "+r.URL.Path)
+	}
+}
+
+// core answers for the group of nodes and pods.
+func (s *Server) core(w http.ResponseWriter, r *http.Request, parts []string) {
+	q := query{resource: parts[0]}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		q.namespace, parts = parts[1], parts[2:]
+		q.resource = parts[0]
+	}
+	if len(parts) > 1 {
+		q.name = parts[1]
+	}
+	switch {
+	case r.Method == http.MethodPost && q.resource == "events", r.Method == http.MethodPatch && q.resource == "events":
+		drop(w, r)
+	case r.Method != http.MethodGet:
+		refuse(w, r, http.StatusMethodNotAllowed, "MethodNotAllowed", "the simulated API server's "+q.resource+" cannot be written")
+	case q.resource != "nodes" && q.resource != "pods":
+		if q.name != "" {
+			refuse(w, r, http.StatusNotFound, "NotFound", q.resource+" \""+q.name+"\" not found")
+			return
+		}
+		s.nothing(w, r, "v1", q.resource)
+	default:
+		s.objects(w, r, q)
+	}
+}
+
+// nothing is a list, or a watch, of what there is none of.
+func (s *Server) nothing(w http.ResponseWriter, r *http.Request, version, resource string) {
+	q := query{resource: resource, api: version, kind: kinds[resource]}
+	if q.kind == "" {
+		refuse(w, r, http.StatusNotFound, "NotFound", "the simulated API server has no "+resource)
+		return
+	}
+	if r.Method != http.MethodGet {
+		drop(w, r)
+		return
+	}
+	s.objects(w, r, q)
+}
+
+// kinds of which there are none.
+var kinds = map[string]string{
+	"namespaces": "Namespace", "configmaps": "ConfigMap", "services": "Service", "events": "Event",
+	"horizontalpodautoscalers": "HorizontalPodAutoscaler", "resourcequotas": "ResourceQuota", "limitranges": "LimitRange",
+}
+
+// status is the API's Status, as far as clients look at it.
+type status struct {
+	Kind       string   `json:"kind"`
+	APIVersion string   `json:"apiVersion"`
+	Metadata   struct{} `json:"metadata"`
+	Status     string   `json:"status"`
+	Message    string   `json:"message"`
+	Reason     string   `json:"reason"`
+	Code       int      `json:"code"`
+}
+
+func failure(code int, reason, message string) status {
+	return status{Kind: "Status", APIVersion: "v1", Status: "Failure", Message: message, Reason: reason, Code: code}
+}
+
+// refuse answers with a Status, which every client reads in JSON.
+func refuse(w http.ResponseWriter, _ *http.Request, code int, reason, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(failure(code, reason, message)) // or the client has gone
+}
