@@ -1,0 +1,85 @@
+package humanize
+
+import (
+	"strconv"
+	"time"
+)
+
+const day = 24 * time.Hour
+
+// Duration writes a length of time in its two largest units, without zeros: "3d4h",
+// "2h5m", "1m30s". Below a minute it has tenths of a second ("12.4s", "0.7s"), below
+// 100 ms tenths of a millisecond ("1.9ms"), below 1 ms microseconds ("250µs").
+func Duration(d time.Duration) string { return string(AppendDuration(nil, d)) }
+
+// AppendDuration appends what Duration returns.
+func AppendDuration(b []byte, d time.Duration) []byte {
+	if d < 0 {
+		b, d = append(b, '-'), -d
+	}
+	switch {
+	case d == 0:
+		return append(b, "0s"...)
+	case d < time.Millisecond-time.Microsecond/2:
+		return append(strconv.AppendInt(b, int64(d.Round(time.Microsecond)/time.Microsecond), 10), "µs"...)
+	case d < 100*time.Millisecond-time.Millisecond/20:
+		return append(AppendDecimal(b, float64(d)/float64(time.Millisecond), 1), "ms"...)
+	case d < time.Minute-time.Second/20:
+		return append(AppendDecimal(b, d.Seconds(), 1), 's')
+	case d < time.Hour-time.Second/2:
+		return appendTwo(b, d.Round(time.Second), time.Minute, 'm', time.Second, 's')
+	case d < day-time.Minute/2:
+		return appendTwo(b, d.Round(time.Minute), time.Hour, 'h', time.Minute, 'm')
+	default:
+		return appendTwo(b, d.Round(time.Hour), day, 'd', time.Hour, 'h')
+	}
+}
+
+func appendTwo(b []byte, d, large time.Duration, largeName byte, small time.Duration, smallName byte) []byte {
+	b = append(strconv.AppendInt(b, int64(d/large), 10), largeName)
+	if rest := d % large / small; rest > 0 {
+		b = append(strconv.AppendInt(b, int64(rest), 10), smallName)
+	}
+	return b
+}
+
+// Seconds is Duration of so many seconds.
+func Seconds(s float64) string { return Duration(time.Duration(s * float64(time.Second))) }
+
+// Ago writes how long before now t was, in whole seconds: "59s ago", "just now", or
+// "in 9s" where t is ahead. It is empty for the zero time.
+func Ago(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	switch d := now.Sub(t).Round(time.Second); {
+	case d > 0:
+		return Duration(d) + " ago"
+	case d < 0:
+		return "in " + Duration(-d)
+	}
+	return "just now"
+}
+
+// Clock writes a time of day, "11:52:48 UTC", with its date where that is not now's:
+// "2026-11-21 11:52:48 UTC". A zero now has no date in common with anything.
+func Clock(t, now time.Time) string { return clock(t, now, "15:04:05") }
+
+// ClockMillis is Clock with milliseconds, where t has any: "11:52:48.125 UTC".
+func ClockMillis(t, now time.Time) string {
+	if t.Nanosecond() < int(time.Millisecond) {
+		return Clock(t, now)
+	}
+	return clock(t, now, "15:04:05.000")
+}
+
+// DateTime writes a time with its date: "2026-11-21 11:52:48 UTC".
+func DateTime(t time.Time) string { return Clock(t, time.Time{}) }
+
+func clock(t, now time.Time, layout string) string {
+	t, now = t.UTC(), now.UTC()
+	if t.YearDay() != now.YearDay() || t.Year() != now.Year() {
+		layout = "2006-01-02 " + layout
+	}
+	return t.Format(layout) + " UTC"
+}
