@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +10,71 @@ import (
 
 	"github.com/weir-metrics/weir/metric"
 )
+
+// query is what a request for points may say.
+type query struct {
+	from, to int64 // nanoseconds since the Unix epoch, both included
+	// labels choose a part of the entity; nil for the entity itself.
+	labels map[string]string
+}
+
+// parseQuery reads start, end and labels; other parameters are passed over, as
+// Heapster did.
+func parseQuery(raw string, now time.Time) (query, *problem) {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return query{}, badRequest("the query is malformed: %v", err)
+	}
+	q := query{to: now.UnixNano()}
+	if q.from, err = moment(values.Get("start"), 0); err != nil {
+		return query{}, badTime("start", values.Get("start"))
+	}
+	if q.to, err = moment(values.Get("end"), now.UnixNano()); err != nil {
+		return query{}, badTime("end", values.Get("end"))
+	}
+	if values.Get("start") != "" && values.Get("end") != "" && q.from > q.to {
+		return query{}, badRequest("start %s is after end %s: swap them", values.Get("start"), values.Get("end"))
+	}
+	list := values.Get("labels")
+	if list == "" {
+		return q, nil
+	}
+	q.labels = map[string]string{}
+	for pair := range strings.SplitSeq(list, ",") {
+		key, value, ok := strings.Cut(pair, ":")
+		if !ok || key == "" || value == "" {
+			return query{}, badRequest("%q in labels is no pair: write labels=resource_id:/dev/vda1", pair)
+		}
+		q.labels[key] = value
+	}
+	return q, nil
+}
+
+// moment reads an RFC 3339 time, as far as nanoseconds since the Unix epoch
+// reach; otherwise where there is none.
+func moment(s string, otherwise int64) (int64, error) {
+	if s == "" {
+		return otherwise, nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	switch {
+	case err != nil:
+		return 0, err
+	case t.Unix() <= 0:
+		return 0, nil
+	case t.Unix() >= math.MaxInt64/int64(time.Second):
+		return math.MaxInt64, nil
+	}
+	return t.UnixNano(), nil
+}
+
+func badTime(name, value string) *problem {
+	hint := ""
+	if strings.Contains(value, " ") {
+		hint = `; in a query a "+" is written %2B`
+	}
+	return badRequest("%s=%q is no time: write it as %s=2026-01-02T15:04:05Z%s", name, value, name, hint)
+}
 
 // points answers with one metric of one entity.
 func (q *request) points(id metric.ID) *problem {
@@ -229,4 +295,72 @@ func (q *request) names() *problem {
 		return q.unknown(q.entity)
 	}
 	return q.json(slices.Clip(names))
+}
+
+// point is a value at a moment, in nanoseconds since the Unix epoch.
+type point struct {
+	at    int64
+	value float64
+}
+
+// grid is the row of moments, one step apart, at which the model has points.
+//
+// Heapster read all nodes at once and gave all numbers of a round one
+// timestamp, and its clients add up points of many pods by equal timestamps.
+// weir reads each node at a moment of its own. Points are therefore put on a
+// grid that all entities share: the point at T is the newest number from
+// before T+step, if it is no older than reach.
+type grid struct {
+	step  int64 // nanoseconds
+	reach int64
+}
+
+// newGrid returns the grid for numbers that are read once in a resolution.
+// Points are never closer than a second, to which clients cut timestamps.
+func newGrid(resolution time.Duration) grid {
+	step := max(resolution.Truncate(time.Second), time.Second)
+	// As long as weir lets a number stand in for one that was missed.
+	return grid{step: int64(step), reach: int64(max(3*step, time.Minute))}
+}
+
+// floor returns the grid's last moment that is not after t.
+func (g grid) floor(t int64) int64 {
+	r := t % g.step
+	if r < 0 {
+		r += g.step
+	}
+	return t - r
+}
+
+// align puts measured points, oldest first, on the grid and appends those from
+// one time to another, both included, to dst. Nothing is put after until. The
+// last number is carried on until there, as far as reach allows, if live, which
+// says that the entity is still measured.
+func (g grid) align(dst, measured []point, from, to, until int64, live bool) []point {
+	if len(measured) == 0 || from > until {
+		return dst
+	}
+	last := g.floor(until)
+	if !live {
+		last = min(last, g.floor(measured[len(measured)-1].at))
+	}
+	first := g.floor(measured[0].at)
+	if from > first {
+		first = g.floor(from-1) + g.step // rounded up
+	}
+	i := 0
+	for t := first; t <= min(last, to); t += g.step {
+		for i+1 < len(measured) && measured[i+1].at < t+g.step {
+			i++
+		}
+		switch {
+		case measured[i].at >= t-g.reach:
+			dst = append(dst, point{t, measured[i].value})
+		case i+1 == len(measured):
+			return dst
+		default: // a hole, perhaps of years if a clock was wrong
+			t = g.floor(measured[i+1].at) - g.step
+		}
+	}
+	return dst
 }

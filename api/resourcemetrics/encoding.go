@@ -1,7 +1,12 @@
 package resourcemetrics
 
 import (
+	"encoding/binary"
+	"encoding/json"
+	"math/bits"
 	"time"
+
+	"github.com/weir-metrics/weir/metric/served"
 )
 
 const groupVersion = "metrics.k8s.io/v1beta1"
@@ -73,4 +78,305 @@ func (d *document) each(do func(o *object, i int) error) error {
 		}
 	}
 	return nil
+}
+
+// jsonEncoding is application/json.
+type jsonEncoding struct {
+	spans spans
+	made  string // the creation time
+}
+
+func (e *jsonEncoding) begin(b []byte, d *document) ([]byte, int) {
+	e.made = `,"creationTimestamp":"` + d.now.UTC().Format(time.RFC3339) + `"`
+	b = append(b, `{"kind":"`...)
+	b = append(b, d.name()...)
+	b = append(b, `","apiVersion":"`+groupVersion+`",`...)
+	if d.list {
+		b = append(b, `"metadata":{},"items":[`...)
+	}
+	return b, -1
+}
+
+func (e *jsonEncoding) object(b []byte, d *document, o *object, i int) []byte {
+	switch {
+	case !d.list:
+	case i > 0:
+		b = append(b, `,{`...)
+	default:
+		b = append(b, '{')
+	}
+	b = append(b, `"metadata":{"name":`...)
+	b = o.subject.appendText(b, o.name)
+	if o.namespace != "" {
+		b = append(b, `,"namespace":`...)
+		b = o.subject.appendText(b, string(o.namespace))
+	}
+	b = append(b, e.made...)
+	b = append(b, o.labels.json...)
+	b = append(b, e.spans.text(o.over)...)
+	if !d.kind.containers {
+		b = append(b, ',')
+		return append(appendUsage(b, &o.uses[0]), '}')
+	}
+	b = append(b, `,"containers":[`...)
+	for i := range o.uses {
+		u := &o.uses[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"name":`...)
+		b = appendString(b, u.name)
+		b = append(b, ',')
+		b = append(appendUsage(b, u), '}')
+	}
+	return append(b, `]}`...)
+}
+
+// appendText appends a name of s as encoding/json writes it.
+func (s *subject) appendText(b []byte, name string) []byte {
+	if !s.plain {
+		return appendString(b, name)
+	}
+	b = append(b, '"')
+	b = append(b, name...)
+	return append(b, '"')
+}
+
+// appendLabels appends labels as a field that is not the first.
+func appendLabels(b []byte, labels []label) []byte {
+	between := `,"labels":{`
+	for _, l := range labels {
+		b = append(b, between...)
+		b = appendString(b, l.key)
+		b = append(b, ':')
+		b = appendString(b, l.value)
+		between = `,`
+	}
+	return append(b, '}')
+}
+
+func appendUsage(b []byte, u *usage) []byte {
+	b = append(b, `"usage":{"cpu":"`...)
+	b = u.cpu.append(b)
+	b = append(b, `","memory":"`...)
+	b = u.memory.append(b)
+	return append(b, `"}`...)
+}
+
+func (*jsonEncoding) end(b []byte, d *document) []byte {
+	if d.list {
+		b = append(b, `]}`...)
+	}
+	return append(b, '\n')
+}
+
+// plain reports whether encoding/json writes s as it is, in quotes. No name or label that
+// an API server takes is not.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
+}
+
+// appendString appends s as encoding/json writes it.
+func appendString(b []byte, s string) []byte {
+	if !plain(s) {
+		quoted, _ := json.Marshal(s) // a string is never refused
+		return append(b, quoted...)
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// spans remembers how times and windows were written, each time in a place of its own
+// among some that lie together: objects are of a few seconds, without any order.
+type spans [16]struct {
+	second int64
+	window time.Duration
+	text   []byte
+}
+
+// text returns the end of the metadata, the timestamp, which is cut to the second as RFC
+// 3339 has it, and the window.
+func (s *spans) text(over served.Span) []byte {
+	second := unix(over.End)
+	at := &s[uint64(second)%uint64(len(s))]
+	if at.text == nil || at.second != second || at.window != over.Length {
+		at.second, at.window = second, over.Length
+		at.text = time.Unix(second, 0).UTC().AppendFormat(append(at.text[:0], `},"timestamp":"`...), time.RFC3339)
+		at.text = append(append(append(at.text, `","window":"`...), over.Length.String()...), '"')
+	}
+	return at.text
+}
+
+// protobufEncoding is application/vnd.kubernetes.protobuf: the bytes "k8s" and 0, then
+// a runtime.Unknown around the object, in the order of field numbers. A message comes
+// after its length, so that all lengths are reckoned before anything is written. What
+// the library writes though it is empty is written here.
+type protobufEncoding struct {
+	created int64
+	sizes   []int32 // of the objects
+}
+
+// Fields, with the wire type of what has a length.
+const (
+	field1 = 1<<3 | 2
+	field2 = 2<<3 | 2
+	field3 = 3<<3 | 2
+	field4 = 4<<3 | 2
+
+	createdField = 8<<3 | 2  // of ObjectMeta
+	labelsField  = 11<<3 | 2 // of ObjectMeta
+
+	number1 = 1<<3 | 0
+	number2 = 2<<3 | 0
+)
+
+const (
+	listMeta     = "\x0a\x00\x12\x00\x1a\x00"              // no selfLink, resourceVersion and continue
+	generateName = "\x12\x00"                              // between name and namespace
+	noUID        = "\x22\x00\x2a\x00\x32\x00" + "\x38\x00" // selfLink, uid, resourceVersion; generation
+	noContent    = "\x1a\x00\x22\x00"                      // contentEncoding and contentType
+)
+
+// varintSize returns how many bytes v takes.
+func varintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
+
+// fieldSize returns how many bytes a field of n bytes takes, with its tag and length.
+func fieldSize(n int) int { return 1 + varintSize(uint64(n)) + n }
+
+func appendLength(b []byte, tag byte, n int) []byte {
+	return binary.AppendUvarint(append(b, tag), uint64(n))
+}
+
+func appendText[T string | []byte](b []byte, tag byte, text T) []byte {
+	return append(appendLength(b, tag, len(text)), text...)
+}
+
+func (e *protobufEncoding) begin(b []byte, d *document) ([]byte, int) {
+	e.created = d.now.Unix()
+	raw := 0
+	e.sizes = make([]int32, len(d.items))
+	_ = d.each(func(o *object, i int) error { // it returns none
+		size := e.objectSize(d, o)
+		if e.sizes[i] = int32(size); d.list {
+			raw += fieldSize(size)
+		} else {
+			raw = size
+		}
+		return nil
+	})
+	if d.list {
+		raw += fieldSize(len(listMeta))
+	}
+	begun := len(b)
+	b = append(b, "k8s\x00"...)
+	b = appendLength(b, field1, fieldSize(len(groupVersion))+fieldSize(len(d.name())))
+	b = appendText(b, field1, groupVersion)
+	b = appendText(b, field2, d.name())
+	b = appendLength(b, field2, raw)
+	size := len(b) - begun + raw + len(noContent)
+	if d.list {
+		b = appendText(b, field1, listMeta)
+	}
+	return b, size
+}
+
+func (*protobufEncoding) end(b []byte, _ *document) []byte { return append(b, noContent...) }
+
+// objectSize returns how many bytes an object takes.
+func (e *protobufEncoding) objectSize(d *document, o *object) int {
+	n := fieldSize(e.metaSize(o.subject)) + fieldSize(timeSize(unix(o.over.End))) + fieldSize(1+varintSize(uint64(o.over.Length)))
+	for i := range o.uses {
+		if u := &o.uses[i]; d.kind.containers {
+			n += fieldSize(u.containerSize())
+		} else {
+			n += u.size()
+		}
+	}
+	return n
+}
+
+func (e *protobufEncoding) object(b []byte, d *document, o *object, i int) []byte {
+	if d.list {
+		b = appendLength(b, field2, int(e.sizes[i]))
+	}
+	b = e.appendMeta(b, o.subject)
+	b = appendTime(b, field2, unix(o.over.End))
+	b = appendLength(b, field3, 1+varintSize(uint64(o.over.Length)))
+	b = binary.AppendUvarint(append(b, number1), uint64(o.over.Length))
+	for i := range o.uses {
+		u := &o.uses[i]
+		if !d.kind.containers {
+			b = u.appendFields(b, field4)
+			continue
+		}
+		b = appendLength(b, field4, u.containerSize())
+		b = appendText(b, field1, u.name)
+		b = u.appendFields(b, field2)
+	}
+	return b
+}
+
+// A usage is a map from the resource's name to a message that has the quantity's text,
+// which is so short that each of these has a length of one byte.
+
+const (
+	cpuField    = 1 + 1 + 3 + 1 + 1 + 1 + 1 // and the quantity
+	memoryField = 1 + 1 + 6 + 1 + 1 + 1 + 1
+)
+
+func (u *usage) size() int {
+	return 1 + 1 + cpuField + u.cpu.size() + 1 + 1 + memoryField + u.memory.size()
+}
+
+func (u *usage) containerSize() int { return fieldSize(len(u.name)) + u.size() }
+
+func (u *usage) appendFields(b []byte, tag byte) []byte {
+	n := byte(u.cpu.size())
+	b = append(b, tag, cpuField+n, field1, 3, 'c', 'p', 'u', field2, 2+n, field1, n)
+	b = u.cpu.append(b)
+	n = byte(u.memory.size())
+	b = append(b, tag, memoryField+n, field1, 6, 'm', 'e', 'm', 'o', 'r', 'y', field2, 2+n, field1, n)
+	return u.memory.append(b)
+}
+
+// metaSize returns how many bytes the ObjectMeta takes.
+func (e *protobufEncoding) metaSize(o *subject) int {
+	return fieldSize(len(o.name)) + len(generateName) + fieldSize(len(o.namespace)) + len(noUID) + fieldSize(timeSize(e.created)) + len(o.labels.protobuf)
+}
+
+func (e *protobufEncoding) appendMeta(b []byte, o *subject) []byte {
+	b = appendLength(b, field1, e.metaSize(o))
+	b = appendText(b, field1, o.name)
+	b = append(b, generateName...)
+	b = appendText(b, field3, string(o.namespace))
+	b = append(b, noUID...)
+	b = appendTime(b, createdField, e.created)
+	return append(b, o.labels.protobuf...)
+}
+
+func appendLabelFields(b []byte, labels []label) []byte {
+	for _, l := range labels {
+		b = appendLength(b, labelsField, fieldSize(len(l.key))+fieldSize(len(l.value)))
+		b = appendText(b, field1, l.key)
+		b = appendText(b, field2, l.value)
+	}
+	return b
+}
+
+// unix returns a time in seconds, cut.
+func unix(ns int64) int64 { return time.Unix(0, ns).Unix() }
+
+// timeSize returns how many bytes a time takes: its seconds, and no nanoseconds.
+func timeSize(unix int64) int { return 1 + varintSize(uint64(unix)) + 2 }
+
+func appendTime(b []byte, tag byte, unix int64) []byte {
+	b = appendLength(b, tag, timeSize(unix))
+	b = binary.AppendUvarint(append(b, number1), uint64(unix))
+	return append(b, number2, 0)
 }

@@ -3,7 +3,11 @@ package resourcemetrics
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,7 +16,62 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/served"
 )
+
+// View is one immutable state of what was measured, and of what stands against
+// numbers that are missing.
+type View interface {
+	explain.View
+	// At returns when the newest number in the view was read; zero if nothing
+	// has been.
+	At() time.Time
+	// Each calls do for the sample of every entity of a kind that has a number
+	// to serve, parts included, in the order of metric.Entity.Compare, until it
+	// returns false. The sample is good until do returns.
+	Each(kind metric.Kind, do func(*metric.Sample) bool)
+	// EachUse calls do for every pod that was measured whole, each once and those of a
+	// node together, until it returns false. u is good until do returns.
+	EachUse(do func(u *served.PodUse) bool)
+	// Use makes u what EachUse says of one pod, in the memory that u has, and
+	// reports whether it says anything.
+	Use(pod metric.PodRef, u *served.PodUse) bool
+	// NodeUse returns what a node uses and over which time; ok is whether it was
+	// measured whole.
+	NodeUse(node metric.NodeName) (u served.Use, over served.Span, ok bool)
+}
+
+// Options says where the answers come from.
+type Options struct {
+	// View returns the newest state; nil before there is one. Required.
+	View func() View
+	// Facts returns what the API server says; nil where there is none. Left
+	// out: there never is one.
+	Facts func() *metric.Facts
+	// Sources returns how reading fares, for the reasons of what is missing. Left
+	// out: nobody tells.
+	Sources func() []explain.Source
+	// Registerer takes the metrics of this API. Left out: there are none.
+	Registerer prometheus.Registerer
+	// Now returns the time. Default time.Now.
+	Now func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	if o.Facts == nil {
+		o.Facts = func() *metric.Facts { return nil }
+	}
+	if o.Sources == nil {
+		o.Sources = func() []explain.Source { return nil }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
 
 // NewScheme returns the types of the API, for the server that describes them:
 // a definition namer needs it beside OpenAPIDefinitions. It fails only if the
@@ -84,4 +143,85 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 		}
 	}
 	return nil
+}
+
+// api is what the two resources share.
+type api struct {
+	options Options
+	ages    freshness
+	rolls   *rolls
+}
+
+// retryAfter is how many seconds a client is to wait while there is nothing to
+// answer with. client-go asks ten times.
+const retryAfter = 1
+
+// answer readies the answer to one request, or says that none can be given yet.
+func (a *api) answer() (*answer, error) {
+	facts := a.options.Facts()
+	if facts != nil && !facts.Synced {
+		return nil, unavailable("weir has not heard yet from the API server which pods and nodes there are")
+	}
+	view := a.options.View()
+	if view == nil || view.At().IsZero() {
+		if facts == nil || facts.Nodes() > 0 {
+			return nil, unavailable("weir has just started and has read no node yet")
+		}
+		view = nothing{}
+	}
+	return &answer{view: view, facts: facts, options: &a.options, rolls: a.rolls}, nil
+}
+
+// unavailable returns an error with status 503 after which client-go asks again.
+func unavailable(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusServiceUnavailable,
+		Reason:  metav1.StatusReasonServiceUnavailable,
+		Message: message,
+		Details: &metav1.StatusDetails{Group: v1beta1.GroupName, RetryAfterSeconds: retryAfter},
+	}}
+}
+
+// notFound returns the error for what the API server does not have, in its own
+// words: `pods "a" not found`.
+func notFound(resource, name string) error {
+	return apierrors.NewNotFound(schema.GroupResource{Resource: resource}, name)
+}
+
+// withoutMetrics returns the error for what exists and is not served:
+// `podmetrics.metrics.k8s.io "a" not found: the pod has not started (PodPending)`.
+func withoutMetrics(resource, name string, why explain.Ruling) error {
+	err := apierrors.NewNotFound(v1beta1.Resource(resource), name)
+	words := why.Brief()
+	err.ErrStatus.Message += ": " + words
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseType(why.Reason.String()), Message: words}}
+	return err
+}
+
+// freshness counts how old the numbers are that are served.
+type freshness struct{ nodes, pods prometheus.Observer }
+
+// newFreshness registers the histogram with r, which may be nil.
+func newFreshness(r prometheus.Registerer) (freshness, error) {
+	ages := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "weir_api_metric_freshness_seconds",
+		Help: "Age of the numbers that metrics.k8s.io served, by resource, at the time of the answer.",
+		// From a second to five minutes, as metrics-server has them.
+		Buckets: prometheus.ExponentialBuckets(1, 1.364, 20),
+	}, []string{"resource"})
+	if r != nil {
+		if err := r.Register(ages); err != nil {
+			return freshness{}, fmt.Errorf("register weir_api_metric_freshness_seconds: %w", err)
+		}
+	}
+	return freshness{nodes: ages.WithLabelValues("nodes"), pods: ages.WithLabelValues("pods")}, nil
+}
+
+// tell notes how old the numbers of r are that are being served, and returns the time.
+func (a *api) tell(ages prometheus.Observer, r *readings) (now time.Time) {
+	now = a.options.Now()
+	for i := range r.items {
+		ages.Observe(time.Duration(now.UnixNano() - r.items[i].over.End).Seconds())
+	}
+	return now
 }

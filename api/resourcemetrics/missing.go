@@ -1,6 +1,15 @@
 package resourcemetrics
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/warning"
+
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -25,4 +34,96 @@ func absent(r explain.Ruling) explain.Ruling {
 		return explain.Ruling{Reason: metric.NotReported, Said: "the node reports the pod as a whole and none of its containers"}
 	}
 	return r
+}
+
+// agent is who warns.
+const agent = "weir"
+
+// maxReasons is how many reasons a warning counts one by one.
+const maxReasons = 4
+
+// lack is one thing that a LIST should have and does not.
+type lack struct {
+	name string
+	why  explain.Ruling
+}
+
+// warn tells whoever lists that lacks, which come in order, are not among the
+// served: how many and why, one as an example, and the command that says more.
+// The text depends on nothing else, so that equal warnings are equal texts: a
+// client that shows each text once shows it once.
+func warn(ctx context.Context, kind, noun string, served int, lacks []lack) {
+	lacks = slices.DeleteFunc(lacks, func(l lack) bool { return !l.why.Expected() })
+	if len(lacks) == 0 {
+		return
+	}
+	var counts [metric.NumReasons]int
+	var reasons []metric.Reason
+	for _, l := range lacks {
+		if counts[l.why.Reason]++; counts[l.why.Reason] == 1 {
+			reasons = append(reasons, l.why.Reason)
+		}
+	}
+	slices.SortFunc(reasons, func(a, b metric.Reason) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	var words []string
+	rest := len(lacks)
+	for _, r := range reasons[:min(len(reasons), maxReasons)] {
+		words = append(words, fmt.Sprintf("%d %v", counts[r], r))
+		rest -= counts[r]
+	}
+	if rest > 0 {
+		words = append(words, fmt.Sprintf("%d for other reasons", rest))
+	}
+	verb := "have"
+	if len(lacks) == 1 {
+		verb = "has"
+	}
+	if served+len(lacks) != 1 {
+		noun += "s"
+	}
+	warning.AddWarning(ctx, agent, fmt.Sprintf("%d of %d %s %s no metrics: %s", len(lacks), served+len(lacks), noun, verb, strings.Join(words, ", ")))
+	example := lacks[slices.IndexFunc(lacks, func(l lack) bool { return l.why.Reason == reasons[0] })]
+	warning.AddWarning(ctx, agent, example.name+": "+example.why.Brief())
+	warning.AddWarning(ctx, agent, command(ctx, kind, lacks)+" tells more")
+}
+
+// command returns the command that tells more: of the only one that is missing, or
+// of all of them, as far as the LIST went.
+func command(ctx context.Context, kind string, lacks []lack) string {
+	const explains = "kubectl weir explain "
+	if len(lacks) == 1 {
+		return explains + kind + " " + lacks[0].name
+	}
+	if namespace := request.NamespaceValue(ctx); namespace != "" {
+		return explains + "missing -n " + namespace
+	}
+	return explains + "missing"
+}
+
+// warnPods warns of the pods that are missing from a LIST.
+func (a *answer) warnPods(ctx context.Context, served int, missing []*metric.PodFacts) {
+	if len(missing) == 0 {
+		return // Fast path: no verdict needs to be read
+	}
+	survey := a.world().SurveyOf()
+	lacks := make([]lack, 0, len(missing))
+	for _, p := range missing {
+		lacks = append(lacks, lack{p.String(), absent(survey.Pod(p))})
+	}
+	warn(ctx, "pod", "running pod", served, lacks)
+}
+
+// warnNodes warns of the nodes that are missing from a LIST.
+func (a *answer) warnNodes(ctx context.Context, served int, missing []*metric.NodeFacts) {
+	if len(missing) == 0 {
+		return
+	}
+	survey := a.world().SurveyOf()
+	lacks := make([]lack, 0, len(missing))
+	for _, n := range missing {
+		lacks = append(lacks, lack{string(n.Name), survey.Node(n.Name)})
+	}
+	warn(ctx, "node", "node", served, lacks)
 }

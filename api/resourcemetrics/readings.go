@@ -1,7 +1,12 @@
 package resourcemetrics
 
 import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/weir-metrics/weir/metric"
@@ -143,3 +148,124 @@ func (r *readings) arrange() {
 	}
 	r.numbers, r.spare = r.spare, r.numbers
 }
+
+// compare orders subjects as the API server lists objects.
+func (s *subject) compare(o *subject) int {
+	return cmp.Or(cmp.Compare(s.namespace, o.namespace), strings.Compare(s.name, o.name))
+}
+
+// place is where a subject comes in the order of names.
+type place struct {
+	head uint64 // the first bytes of the name, as a number in their order
+	who  int32
+}
+
+// sorted appends which of the subjects come first, second and so on: first by counting,
+// into namespaces, then each of those. Most comparisons are of numbers, for strings lie
+// all over the memory. There must be a subject.
+func sorted(who []subject, order []int32) []int32 {
+	ranks := ranksOf(who)
+	begin := make([]int, len(ranks)+1) // of each namespace in the order
+	eachRank(who, ranks, func(_, rank int) { begin[rank+1]++ })
+	for rank := range len(ranks) {
+		begin[rank+1] += begin[rank]
+	}
+	places, next := make([]place, len(who)), slices.Clone(begin)
+	eachRank(who, ranks, func(i, rank int) {
+		places[next[rank]] = place{head(who[i].name), int32(i)}
+		next[rank]++
+	})
+	for rank := range len(ranks) {
+		slices.SortFunc(places[begin[rank]:begin[rank+1]], func(a, b place) int {
+			if a.head != b.head {
+				return cmp.Compare(a.head, b.head)
+			}
+			return strings.Compare(who[a.who].name, who[b.who].name)
+		})
+	}
+	for _, p := range places {
+		order = append(order, p.who)
+	}
+	return order
+}
+
+// eachRank calls do for each subject with the place of its namespace among them.
+func eachRank(who []subject, ranks map[metric.Namespace]int, do func(i, rank int)) {
+	namespace, rank := who[0].namespace, ranks[who[0].namespace]
+	for i := range who {
+		if is := who[i].namespace; is != namespace {
+			namespace, rank = is, ranks[is]
+		}
+		do(i, rank)
+	}
+}
+
+// ranksOf returns which namespaces there are, each with its place among them.
+func ranksOf(who []subject) map[metric.Namespace]int {
+	ranks := map[metric.Namespace]int{}
+	last := who[0].namespace
+	ranks[last] = 0
+	for i := range who {
+		if is := who[i].namespace; is != last {
+			ranks[is], last = 0, is
+		}
+	}
+	for rank, name := range slices.Sorted(maps.Keys(ranks)) {
+		ranks[name] = rank
+	}
+	return ranks
+}
+
+// head returns a number that orders names as their first eight bytes do.
+func head(name string) uint64 {
+	var b [8]byte
+	copy(b[:], name)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// labelSet is the labels of a subject, and how they are written. It is immutable.
+type labelSet struct {
+	all            map[string]string
+	json, protobuf []byte
+}
+
+// label is one of a set.
+type label struct{ key, value string }
+
+func newLabelSet(all map[string]string) *labelSet {
+	sorted, size := make([]label, 0, len(all)), 0
+	for k, v := range all {
+		sorted = append(sorted, label{k, v})
+		size += len(k) + len(v) + len(`"":"",`) // in protobuf as much, unless it is long
+	}
+	slices.SortFunc(sorted, func(a, b label) int { return cmp.Compare(a.key, b.key) })
+	text := appendLabels(make([]byte, 0, 2*size+len(`,"labels":{}`)), sorted)
+	n := len(text)
+	text = appendLabelFields(text, sorted)
+	return &labelSet{all: all, json: text[:n:n], protobuf: text[n:]}
+}
+
+// noLabels is the set of what has none.
+var noLabels = &labelSet{}
+
+// labelSets are those that were met, by their maps: the pods of a replica set share one.
+type labelSets map[uintptr]*labelSet
+
+// of returns the set of labels, which nobody changes.
+func (l labelSets) of(labels map[string]string) *labelSet {
+	if len(labels) == 0 {
+		return noLabels
+	}
+	set := l[address(labels)]
+	if set == nil {
+		set = newLabelSet(labels)
+		l.add(set)
+	}
+	return set
+}
+
+// add has set be found.
+func (l labelSets) add(set *labelSet) { l[address(set.all)] = set }
+
+// address returns which map labels are.
+func address(labels map[string]string) uintptr { return reflect.ValueOf(labels).Pointer() }

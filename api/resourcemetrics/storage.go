@@ -7,6 +7,7 @@ import (
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
@@ -108,4 +109,97 @@ func (s *nodeStorage) get(_ context.Context, name string) (r *readings, now time
 // ConvertToTable is part of rest.TableConvertor.
 func (*nodeStorage) ConvertToTable(_ context.Context, object, _ runtime.Object) (*metav1.Table, error) {
 	return nodeTable(object)
+}
+
+// podStorage is the resource pods.
+type podStorage struct{ api *api }
+
+var (
+	_ rest.Getter               = (*podStorage)(nil)
+	_ rest.Lister               = (*podStorage)(nil)
+	_ rest.Scoper               = (*podStorage)(nil)
+	_ rest.KindProvider         = (*podStorage)(nil)
+	_ rest.SingularNameProvider = (*podStorage)(nil)
+)
+
+// New is part of rest.Storage.
+func (*podStorage) New() runtime.Object { return &v1beta1.PodMetrics{} }
+
+// NewList is part of rest.Lister.
+func (*podStorage) NewList() runtime.Object { return &v1beta1.PodMetricsList{} }
+
+// Destroy is part of rest.Storage; there is nothing to release.
+func (*podStorage) Destroy() {}
+
+// NamespaceScoped is part of rest.Scoper.
+func (*podStorage) NamespaceScoped() bool { return true }
+
+// Kind is part of rest.KindProvider.
+func (*podStorage) Kind() string { return "PodMetrics" }
+
+// GetSingularName is part of rest.SingularNameProvider. There is none, so that
+// "pod" goes on meaning the pod itself.
+func (*podStorage) GetSingularName() string { return "" }
+
+// List returns what is served of the chosen pods, and warns of those that run
+// and are missing.
+func (s *podStorage) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	r, now, err := s.list(ctx, choose(request.NamespaceValue(ctx), options))
+	if err != nil {
+		return nil, err
+	}
+	defer r.release()
+	return &v1beta1.PodMetricsList{Items: r.podObjects(now)}, nil
+}
+
+// list reads the chosen pods, warns of those that run and are missing, and returns when
+// that was. What it returns is to be released.
+func (s *podStorage) list(ctx context.Context, c choice) (r *readings, now time.Time, err error) {
+	a, err := s.api.answer()
+	if err != nil {
+		return nil, now, err
+	}
+	r = pool.Get().(*readings)
+	missing := a.pods(c, r)
+	a.warnPods(ctx, len(r.items), missing)
+	return r, s.api.tell(s.api.ages.pods, r), nil
+}
+
+// Get returns what is served of one pod, or says why nothing is.
+func (s *podStorage) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	r, now, err := s.get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.release()
+	return &r.podObjects(now)[0], nil
+}
+
+// get reads one pod, or says why nothing is served of it. What it returns is to be
+// released.
+func (s *podStorage) get(ctx context.Context, name string) (r *readings, now time.Time, err error) {
+	a, err := s.api.answer()
+	if err != nil {
+		return nil, now, err
+	}
+	ref := metric.PodRef{Namespace: metric.Namespace(request.NamespaceValue(ctx)), Name: metric.PodName(name)}
+	p := a.facts.Pod(ref)
+	if p == nil && a.facts != nil {
+		return nil, now, notFound("pods", name)
+	}
+	r = pool.Get().(*readings)
+	if a.lookup(r, ref, p) {
+		return r, s.api.tell(s.api.ages.pods, r), nil
+	}
+	r.release()
+	why, known := a.why(metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name})
+	if !known {
+		return nil, now, notFound("pods", name)
+	}
+	return nil, now, withoutMetrics("podmetrics", name, why)
+}
+
+// ConvertToTable is part of rest.TableConvertor.
+func (*podStorage) ConvertToTable(_ context.Context, object, _ runtime.Object) (*metav1.Table, error) {
+	return podTable(object)
 }
