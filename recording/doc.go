@@ -23,7 +23,7 @@
 // # What it leaves to others
 //
 // Files, their rotation and their limits (sinks/recorder); time and pace
-// (sources/player); the pipeline (the manager, and cmd/weir). Recordings hold
+// (sources/player); the pipeline (the manager, and app). Recordings hold
 // names, labels and numbers, and no secrets: environment variables, annotations of pods and
 // the like never get into facts.
 package recording

@@ -17,7 +17,7 @@ import (
 // noon is when everything was read first.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// view is a snapshot as cmd/weir shows it.
+// view is a snapshot as app shows it.
 type view struct{ *memory.Snapshot }
 
 func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {

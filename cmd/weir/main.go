@@ -2,17 +2,9 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
-	"github.com/weir-metrics/weir/app/httpserver"
-	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/app"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(cli.Main(ctx, newRoot(os.Getenv, httpserver.DefaultAddress), os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { os.Exit(app.Main(os.Args[1:])) }

@@ -1,0 +1,108 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/metric"
+)
+
+func newAgent(getenv func(string) string) *cobra.Command {
+	a := newAgentFlags()
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Measure this node of a cluster, and watch over it",
+		Long: `Measure every cgroup of this node, and serve what was measured. With a cluster
+named, pods' requests and limits stand beside what they use.
+
+The agent looks at the node whenever the kernel says that something runs short, and
+every ten seconds, and decides which pod would have to go, as the kubelet does.
+Unless --eviction says otherwise it touches nothing: weir explain eviction shows
+what it sees. docs/agent.md has what it needs, and how to set thresholds beside
+the kubelet's.`,
+		Example: `  weir agent --in-cluster --node-name=$NODE_NAME
+  weir agent --in-cluster --eviction=kill --eviction-hard='memory.available<200Mi'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := a.compile(inPod(getenv, fileExists), getenv)
+			if err != nil {
+				return err
+			}
+			return start(cmd, a.config, p)
+		},
+	}
+	a.addTo(cmd)
+	return cmd
+}
+
+// agentFlags is what the flags of weir agent say.
+type agentFlags struct {
+	*config
+	secure                     *server.Options
+	given                      func(flag string) bool
+	node                       string
+	kubeletRoot, containerRoot string
+	eviction                   *evictionFlags
+}
+
+func newAgentFlags() *agentFlags {
+	return &agentFlags{config: newConfig(serverResolution, "host"), secure: newAgentSecure(), eviction: newEvictionFlags()}
+}
+
+// addTo adds the flags to cmd, and groups them in its help.
+func (a *agentFlags) addTo(cmd *cobra.Command) {
+	a.given = cmd.Flags().Changed
+	g := newGroups(cmd)
+	g.add("The cluster, and this node of it", a.addClusterFlags, a.addNodeFlags)
+	g.add("Measuring", a.addPipelineFlags, a.addPathFlags)
+	g.add("Eviction, in the kubelet's words where it has them", a.eviction.addFlags)
+	common, others := secureFlags(a.secure)
+	g.add("Serving whom the cluster lets read, over HTTPS", common)
+	g.add("Serving whoever asks on this machine, over HTTP", a.addListenFlags)
+	g.add("Logging", a.log.AddFlags)
+	g.refer("Kubernetes' own flags for a secured server (audit, authentication, authorization, TLS)", "weir help "+secureTopic, others)
+}
+
+func (a *agentFlags) addNodeFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.node, "node-name", "", "name of this node's Node object (default: $NODE_NAME, or else the host name)")
+}
+
+func (a *agentFlags) addPathFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.kubeletRoot, "kubelet-root", defaultKubeletRoot, "`DIR` of the kubelet, on the file system nodefs")
+	f.StringVar(&a.containerRoot, "container-root", defaultContainerRoot, "`DIR` of the container runtime, on the file system imagefs")
+}
+
+// compile makes a plan of the flags, in the environment of the process.
+func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, error) {
+	p, err := a.config.compile("host")
+	if err != nil {
+		return nil, err
+	}
+	name, err := thisNode(cmp.Or(a.node, getenv("NODE_NAME")))
+	if err != nil {
+		return nil, err
+	}
+	p.Host.name(metric.NodeName(name))
+	for flag, dir := range map[string]string{"kubelet-root": a.kubeletRoot, "container-root": a.containerRoot} {
+		if _, err := os.Stat(dir); err != nil && a.given(flag) { // a machine without a kubelet need not have the default
+			return nil, cli.Usage(fmt.Errorf("--%s: %w", flag, err))
+		}
+	}
+	p.Host.KubeletRoot, p.Host.ContainerRoot = a.kubeletRoot, a.containerRoot
+	if p.Cluster != nil {
+		p.Cluster.Node = p.Host.Node
+	}
+	p.Eviction, err = a.eviction.compile(surroundings{
+		cluster: p.Cluster != nil, named: a.node != "" || getenv("NODE_NAME") != "", pod: inPod, self: getenv("POD_UID"), address: getenv("HOST_IP"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, p.secureWith(a.secure, a.given, inPod)
+}

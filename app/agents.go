@@ -1,0 +1,120 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/kubelet"
+	"github.com/weir-metrics/weir/ui"
+)
+
+// agentsPlan is how a server asks the agents on nodes what only they know. They are
+// trusted as kubelets are: by a certificate, or, if that is wanted, blindly.
+type agentsPlan struct {
+	Port     int // 0: there are none
+	CAFile   string
+	Insecure bool
+	// AddressTypes of nodes, in order of preference.
+	AddressTypes []string
+}
+
+func (a *agentsPlan) addFlags(f *pflag.FlagSet) {
+	f.IntVar(&a.Port, "agent-port", 0, "of the weir agents on the nodes, which are asked about evictions and pod cgroups; 0 where there are none")
+	f.StringVar(&a.CAFile, "agent-ca-file", "", "`FILE` of certificates that the agents' must lead to (default: the cluster's)")
+	f.BoolVar(&a.Insecure, "agent-insecure-tls", false, "accept any certificate of an agent, which signs its own: whoever can pass for a node sees weir's token")
+}
+
+// compile checks the flags; cluster is whether there is one. Without agents the plan
+// says so to whoever asks for them.
+func (a agentsPlan) compile(cluster bool, addressTypes []string) (*agentsPlan, error) {
+	switch {
+	case a.Port < 0 || a.Port > 65535:
+		return nil, cli.Usage(fmt.Errorf("--agent-port cannot be %d: ports go from 1 to 65535, and 0 is for no agents", a.Port))
+	case a.Port == 0 && (a.CAFile != "" || a.Insecure):
+		return nil, cli.Hintf(cli.Usage(errors.New("--agent-ca-file and --agent-insecure-tls say how to trust agents, and nothing says where they are")),
+			"Give --agent-port too: theirs is 10290 unless their manifest says otherwise.")
+	case a.CAFile != "" && a.Insecure:
+		return nil, cli.Usage(errors.New("--agent-insecure-tls accepts any certificate, so --agent-ca-file has no use: drop one of the two"))
+	case a.Port != 0 && !cluster:
+		return nil, cli.Hintf(cli.Usage(errors.New("--agent-port needs a cluster, whose nodes have agents")),
+			"Name it with --kubeconfig=FILE or --in-cluster, or leave --agent-port out.")
+	}
+	a.AddressTypes = addressTypes
+	return &a, nil
+}
+
+// newAgents returns what asks the agents of the plan's cluster.
+func newAgents(p *plan, facts func() *metric.Facts) (*nodeapi.Proxy, error) {
+	a := p.Agents
+	if a.Port == 0 {
+		return nodeapi.NewProxy(nodeapi.ProxyOptions{Reach: func(string) (string, http.RoundTripper, error) {
+			return "", nil, nodeapi.ErrNoAgents
+		}}), nil
+	}
+	kube, err := informer.RESTConfig(*p.Cluster)
+	if err != nil {
+		return nil, noCluster(err)
+	}
+	carrier, err := nearby(kube, a.CAFile, a.Insecure)
+	if err != nil {
+		return nil, fmt.Errorf("reach the agents: %w", err)
+	}
+	return nodeapi.NewProxy(nodeapi.ProxyOptions{Reach: func(name string) (string, http.RoundTripper, error) {
+		at, err := a.url(facts(), metric.NodeName(name))
+		return at, carrier, err
+	}}), nil
+}
+
+// askAgents is what the page asks of them.
+func askAgents(agents *nodeapi.Proxy) func(context.Context, string) (*document.Report, error) {
+	return func(ctx context.Context, name string) (*document.Report, error) {
+		r, err := agents.Eviction(ctx, name)
+		var problem *weirdev.Problem
+		if errors.As(err, &problem) {
+			return nil, &ui.Unavailable{Status: problem.Status, Why: problem.Message, Todo: problem.Hint}
+		}
+		return r, err
+	}
+}
+
+// url returns where the agent of a node is, at the address by which its kubelet is
+// reached.
+func (a *agentsPlan) url(facts *metric.Facts, name metric.NodeName) (string, error) {
+	n := facts.Node(name)
+	switch {
+	case n == nil && (facts == nil || !facts.Synced):
+		return "", errors.New("the API server has not told which nodes there are yet")
+	case n == nil:
+		return "", nodeapi.ErrUnknown
+	}
+	for _, t := range a.AddressTypes {
+		i := slices.IndexFunc(n.Addresses, func(at metric.NodeAddress) bool { return at.Type == t && at.Address != "" })
+		if i >= 0 {
+			return "https://" + net.JoinHostPort(n.Addresses[i].Address, strconv.Itoa(a.Port)), nil
+		}
+	}
+	return "", fmt.Errorf("none of its %d addresses is of type %v", len(n.Addresses), a.AddressTypes)
+}
+
+// agentAddressTypes are those by which the cluster's kubelets are reached.
+func agentAddressTypes(kubelets []kubeletPlan) []string {
+	for i := range kubelets {
+		if types := kubelets[i].AddressTypes; len(types) > 0 {
+			return types
+		}
+	}
+	return kubelet.DefaultAddressTypes()
+}

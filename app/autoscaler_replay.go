@@ -1,0 +1,261 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/weir-metrics/weir/api/autoscaling"
+	"github.com/weir-metrics/weir/autoscaler/manifest"
+	"github.com/weir-metrics/weir/autoscaler/replay"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/evaluatecmd"
+)
+
+// replayFlags are those of weir autoscaler replay.
+type replayFlags struct {
+	file, against, namespace string
+	from, to                 string
+	source                   replaySource
+	startup, delay, every    time.Duration
+	initial                  int32
+	requests                 map[string]string
+	csv, svg, output         string
+}
+
+// newAutoscalerReplay returns the command that says what a manifest would have done.
+func newAutoscalerReplay() *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay -f FILE --recording FILE | --prometheus URL",
+		Short: "Say how many replicas a manifest would have asked for, over a past time",
+		Long: `Say how many replicas the manifest of a HorizontalPodAutoscaler (autoscaling/v2) or an
+Autoscaler would have asked for, over a time that was recorded or that a Prometheus
+remembers: as a table of changes with totals, as CSV, and as a chart. With --against,
+two manifests are compared. Nothing is written to the cluster.
+
+Every 15 s the code that decides live looks at a model of the workload: what its pods
+used together is spread evenly over those that are ready; new pods need time to become
+ready and to be measured. docs/replay.md says what that leaves out.`,
+		Example: `  weir autoscaler replay -f new.yaml --against old.yaml --prometheus http://localhost:9090 --from 7d
+  weir autoscaler replay -f new.yaml --recording run.weirrec --svg replay.svg
+  weir autoscaler replay -f new.yaml --prometheus http://localhost:9090 --from 24h --query queue_length='sum(queue_length{queue="mail"})'
+  weir autoscaler replay -f new.yaml --recording run.weirrec --csv - > replay.csv`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags())
+		},
+	}
+	f.addFlags(cmd.Flags())
+	cli.CompleteFlag(cmd, "output", cli.Fixed("table", "json", "yaml"))
+	return cmd
+}
+
+func (f *replayFlags) addFlags(flags *pflag.FlagSet) {
+	flags.StringVarP(&f.file, "filename", "f", "", `the manifest, in YAML or JSON; "-" reads standard input`)
+	flags.StringVar(&f.against, "against", "", "another manifest for the same target, to compare with: the one in force")
+	flags.StringVarP(&f.namespace, "namespace", "n", "", "namespace, where the manifest names none")
+	flags.StringVar(&f.from, "from", "", "where to begin: 2026-01-02T12:00:00Z, or how long ago: 36h, 7d (default: a day ago); of a recording, how long after its beginning (default: there)")
+	flags.StringVar(&f.to, "to", "", "where to end, likewise (default: now; of a recording, its end)")
+	f.source.addFlags(flags)
+	flags.DurationVar(&f.startup, "startup", 0, "how long a new pod takes to become ready (default: the median of what was measured, else 30s)")
+	flags.DurationVar(&f.delay, "metric-delay", 30*time.Second, "how long after its start a pod is measured for the first time")
+	flags.Int32Var(&f.initial, "initial-replicas", 0, "replicas to begin with (default: as recorded, else minReplicas)")
+	flags.StringToStringVar(&f.requests, "request", nil, "what a container requests, where the source does not know or to try another: `CONTAINER/RESOURCE=QUANTITY`, or RESOURCE=QUANTITY for a pod of one container")
+	flags.DurationVar(&f.every, "every", 0, "in the table, a line for each span of this length instead of one for each change")
+	flags.StringVar(&f.csv, "csv", "", `also write each sync to a file; "-" writes it to standard output instead of the table`)
+	flags.StringVar(&f.svg, "svg", "", "also draw a chart into a file")
+	flags.StringVarP(&f.output, "output", "o", "table", "table, json or yaml")
+}
+
+func (f *replayFlags) run(ctx context.Context, in io.Reader, out, progress io.Writer, flags *pflag.FlagSet) error {
+	if err := cli.OneOf("--output", f.output, "table", "json", "yaml"); err != nil {
+		return err
+	}
+	if err := f.source.check(); err != nil {
+		return err
+	}
+	for _, name := range []string{"startup", "metric-delay", "every"} {
+		if d, err := flags.GetDuration(name); err != nil || d < 0 {
+			return cli.Usage(fmt.Errorf("--%s cannot be %v", name, d))
+		}
+	}
+	if f.initial < 0 {
+		return cli.Usage(fmt.Errorf("--initial-replicas cannot be %d", f.initial))
+	}
+	manifests, names, err := f.manifests(in)
+	if err != nil {
+		return err
+	}
+	ask, err := f.question(manifests)
+	if err != nil {
+		return err
+	}
+	trace, err := f.source.read(ctx, ask, progress)
+	if err != nil {
+		return err
+	}
+	if err := setRequests(trace, f.requests); err != nil {
+		return err
+	}
+	o := replay.DefaultOptions(trace)
+	o.MetricDelay, o.Initial = f.delay, f.initial
+	if flags.Changed("startup") {
+		o.Startup = f.startup
+		trace.Startup.Pods = max(trace.Startup.Pods, 1) // it is known
+	}
+	report := replay.NewReport(trace)
+	for i, m := range manifests {
+		result, err := replay.Run(trace, m.Spec, o)
+		if err != nil {
+			return cli.Hintf(fmt.Errorf("replay %s: %w", names[i], err), "%s", "See --query for a metric that is neither cpu nor memory, and --request for what pods request.")
+		}
+		report.Add(names[i], result)
+	}
+	return f.write(out, report)
+}
+
+// manifests reads what is compared: the one to compare with first.
+func (f *replayFlags) manifests(in io.Reader) (list []*manifest.Manifest, names []string, err error) {
+	paths := []string{f.file}
+	if f.against != "" {
+		paths = []string{f.against, f.file}
+	}
+	if f.file == "-" && f.against == "-" {
+		return nil, nil, cli.Usage(errors.New("both manifests cannot be read from standard input"))
+	}
+	for _, path := range paths {
+		_, m, err := evaluatecmd.ReadManifest(in, path)
+		if err != nil {
+			return nil, nil, err
+		}
+		list, names = append(list, m), append(names, filepath.Base(path))
+	}
+	if len(list) == 2 {
+		if a, b := list[0].Spec.ScaleTargetRef, list[1].Spec.ScaleTargetRef; a.Kind != b.Kind || a.Name != b.Name {
+			return nil, nil, fmt.Errorf("%s scales %s/%s and %s scales %s/%s: they cannot be compared", paths[0], a.Kind, a.Name, paths[1], b.Kind, b.Name)
+		}
+		if names[0] == names[1] {
+			names = paths
+		}
+	}
+	return list, names, nil
+}
+
+// question is what to ask a source for.
+func (f *replayFlags) question(manifests []*manifest.Manifest) (question, error) {
+	last := manifests[len(manifests)-1]
+	q := question{kind: last.Spec.ScaleTargetRef.Kind, name: last.Spec.ScaleTargetRef.Name, namespace: f.namespace}
+	for _, m := range manifests {
+		q.needs.Add(m.Spec)
+		if q.namespace == "" {
+			q.namespace = m.Namespace
+		}
+		if m.Kind == manifest.HorizontalPodAutoscaler {
+			q.autoscaler = m.Name
+		}
+	}
+	if q.namespace == "" {
+		return q, cli.Usage(errors.New("which namespace? The manifest names none: give --namespace"))
+	}
+	if err := f.span(&q); err != nil {
+		return q, err
+	}
+	if !q.from.IsZero() && !q.to.IsZero() && !q.to.After(q.from) {
+		return q, cli.Usage(fmt.Errorf("--to %s is not after --from %s", f.to, f.from))
+	}
+	return q, nil
+}
+
+// span reads --from and --to: of a recording durations are from its beginning, as
+// weir recording cut takes them, else from now.
+func (f *replayFlags) span(q *question) (err error) {
+	now := time.Now()
+	read := func(flag, text string) (time.Time, error) { return ago(flag, text, now) }
+	if f.source.recording != "" && f.from+f.to != "" {
+		first, err := beginning(f.source.recording)
+		if err != nil {
+			return err
+		}
+		read = func(flag, text string) (time.Time, error) {
+			m, err := parseMoment(flag, text)
+			if err != nil || !m.given {
+				return time.Time{}, err
+			}
+			return m.since(first), nil
+		}
+	}
+	if q.from, err = read("--from", f.from); err != nil {
+		return err
+	}
+	q.to, err = read("--to", f.to)
+	return err
+}
+
+// ago reads a time or how long ago; zero if the flag is not given.
+func ago(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if days, ok := wholeDays(text); ok {
+		return now.Add(-days), nil
+	}
+	at, err := autoscaling.ParseTime(text, now)
+	if err != nil {
+		return time.Time{}, cli.Usage(fmt.Errorf("%s: %w: write 2026-01-02T12:00:00Z, 36h or 7d", flag, err))
+	}
+	return at, nil
+}
+
+// wholeDays reads "7d", which time.ParseDuration does not.
+func wholeDays(text string) (time.Duration, bool) {
+	var n int
+	if _, err := fmt.Sscanf(text, "%dd", &n); err != nil || n < 0 || text != fmt.Sprintf("%dd", n) {
+		return 0, false
+	}
+	return time.Duration(n) * 24 * time.Hour, true
+}
+
+// write writes all that was asked for.
+func (f *replayFlags) write(out io.Writer, r *replay.Report) error {
+	if f.svg != "" {
+		if err := writeFile(f.svg, replayChart(r).WriteSVG); err != nil {
+			return err
+		}
+	}
+	if f.csv == "-" {
+		return r.WriteCSV(out)
+	}
+	if f.csv != "" {
+		if err := writeFile(f.csv, r.WriteCSV); err != nil {
+			return err
+		}
+	}
+	if f.output != "table" {
+		return cli.WriteDocument(out, f.output, r)
+	}
+	return r.WriteTable(out, f.every)
+}
+
+// writeFile writes a file whole or reports why not.
+func writeFile(path string, write func(io.Writer) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
+	if err := write(file); err != nil {
+		file.Close()
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-metrics/weir/app/stageflag"
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/replay"
+	"github.com/weir-metrics/weir/autoscaler/replay/promreplay"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/history/promclient"
+)
+
+// question is what a source is asked: the trace of which target, from when to when,
+// with which metrics. Zero times leave it to the source.
+type question struct {
+	namespace, kind, name, autoscaler string
+	from, to                          time.Time
+	needs                             replay.Needs
+}
+
+// replaySource is where a trace comes from, as flags say it.
+type replaySource struct {
+	recording, selector string
+
+	prometheus, caFile, tokenFile string
+	headers                       map[string]string
+	history                       stageflag.List // the same server, as weir server is told of it
+	pods                          string
+	queries                       []string // NAME=PROMQL
+}
+
+func (s *replaySource) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.recording, "recording", "", "a recorded run: `FILE` of --sink=recording")
+	flags.StringVarP(&s.selector, "selector", "l", "", "labels of the target's pods in a recording (default: as the recording knows the target, else by their names)")
+	flags.StringVar(&s.prometheus, "prometheus", "", "`URL` of a Prometheus-compatible server")
+	flags.StringVar(&s.caFile, "ca-file", "", "certificates to trust of that server (default: the system's)")
+	flags.StringVar(&s.tokenFile, "token-file", "", "file with a bearer token for that server")
+	flags.StringToStringVar(&s.headers, "header", nil, "headers for that server: X-Scope-OrgID=shop")
+	s.history = newHistoryFlag()
+	flags.Var(&s.history, "history", "the same as weir server has it, with all its options: prometheus:URL; see weir help history")
+	flags.StringVar(&s.pods, "pods", "", "`REGEX` of the names of the target's pods in Prometheus (default: as the target's kind names them)")
+	flags.StringArrayVar(&s.queries, "query", nil, "PromQL for a custom or external metric, over all pods: `NAME=PROMQL`; series are added up")
+}
+
+// check refuses what cannot be meant.
+func (s *replaySource) check() error {
+	remembered := s.prometheus != "" || len(s.history.Stages) > 0
+	switch {
+	case s.recording == "" && !remembered:
+		return cli.Usage(errors.New("what is to be replayed? Give --recording or --prometheus"))
+	case s.prometheus != "" && len(s.history.Stages) > 0:
+		return cli.Usage(errors.New("--prometheus and --history both name a server: give one"))
+	case s.recording != "" && remembered:
+		return cli.Usage(errors.New("--recording and --prometheus cannot both be replayed: give one"))
+	case s.recording != "" && (s.pods != "" || len(s.queries) > 0):
+		return cli.Usage(errors.New("--pods and --query are about a Prometheus: for a recording, --selector chooses pods"))
+	case remembered && s.selector != "":
+		return cli.Usage(errors.New("--selector is about a recording: for a Prometheus, --pods chooses pods by name"))
+	}
+	return nil
+}
+
+// read reads the trace. What it is at, if that takes long, it tells progress.
+func (s *replaySource) read(ctx context.Context, q question, progress io.Writer) (*replay.Trace, error) {
+	if s.recording != "" {
+		return s.fromRecording(ctx, q)
+	}
+	return s.fromPrometheus(ctx, q, progress)
+}
+
+// patience is how long nobody wonders what goes on.
+const patience = 3 * time.Second
+
+// largeAnswer bounds one of Prometheus' answers: 5,500 points of a few containers are
+// far less.
+const largeAnswer = 64 << 20
+
+func (s *replaySource) fromPrometheus(ctx context.Context, q question, progress io.Writer) (*replay.Trace, error) {
+	queries, err := s.named()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range q.needs.Named {
+		if queries[name] == "" {
+			return nil, cli.Usage(fmt.Errorf("the manifest goes by the metric %s: say what to ask for it with --query %s=PROMQL", name, name))
+		}
+	}
+	o, err := s.server()
+	if err != nil {
+		return nil, err
+	}
+	client, err := promclient.New(*o)
+	if err != nil {
+		return nil, fmt.Errorf("reach the Prometheus: %w", err)
+	}
+	defer client.Close()
+	began := time.Now()
+	h := history.New(history.Options{Client: client, Progress: func(query string, piece, of int) {
+		if time.Since(began) > patience {
+			fmt.Fprintf(progress, "asking Prometheus, part %d of %d: %s\n", piece, of, query)
+		}
+	}})
+	if q.to.IsZero() {
+		q.to = time.Now()
+	}
+	if q.from.IsZero() {
+		q.from = q.to.Add(-24 * time.Hour)
+	}
+	trace, err := promreplay.Read(ctx, h, promreplay.Request{
+		Namespace: q.namespace, Kind: q.kind, Name: q.name, Autoscaler: q.autoscaler,
+		Pods: s.pods, From: q.from, To: q.to, Resources: q.needs.Resources, Named: queries,
+	})
+	var absent *promreplay.Absent
+	if errors.As(err, &absent) {
+		return nil, cli.Hintf(err, "%s", "Does it scrape weir's /metrics/cluster (with honor_labels: true) or the kubelets' /metrics/cadvisor, and did it at that time? --from and --to choose the time, --pods the pods by name, --query other metrics.")
+	}
+	return trace, err
+}
+
+// server returns which Prometheus is asked, and how.
+func (s *replaySource) server() (*promclient.Options, error) {
+	o, err := compileHistory(s.history)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil {
+		o = &promclient.Options{URL: s.prometheus, CAFile: s.caFile, BearerTokenFile: s.tokenFile, Headers: s.headers, MaxAnswer: largeAnswer}
+	}
+	for name := range o.Headers {
+		if http.CanonicalHeaderKey(name) == "Authorization" {
+			return nil, cli.Usage(errors.New("a command line is no place for credentials: use --token-file"))
+		}
+	}
+	return o, nil
+}
+
+// named reads --query. PromQL has commas of its own, so each flag is one query.
+func (s *replaySource) named() (map[string]string, error) {
+	queries := map[string]string{}
+	for _, text := range s.queries {
+		name, query, ok := strings.Cut(text, "=")
+		if !ok || name == "" || query == "" {
+			return nil, cli.Usage(fmt.Errorf("--query %s: write NAME=PROMQL", text))
+		}
+		queries[name] = query
+	}
+	return queries, nil
+}
+
+// podSelector reads --selector; nil if it is not given.
+func (s *replaySource) podSelector() (labels.Selector, error) {
+	if s.selector == "" {
+		return nil, nil
+	}
+	selector, err := labels.Parse(s.selector)
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("--selector: %w", err))
+	}
+	return selector, nil
+}
+
+// setRequests puts what --request says in the place of what the trace knows.
+func setRequests(t *replay.Trace, requests map[string]string) error {
+	for what, text := range requests {
+		container, name, found := strings.Cut(what, "/")
+		if !found {
+			container, name = "", what
+			if len(t.Containers) != 1 {
+				return cli.Usage(fmt.Errorf("--request %s: the pods have %d containers: say of which, CONTAINER/%s=%s", what, len(t.Containers), what, text))
+			}
+			container = t.Containers[0].Name
+		}
+		i := slices.IndexFunc(t.Containers, func(c replay.Container) bool { return c.Name == container })
+		if i < 0 {
+			return cli.Usage(fmt.Errorf("--request %s: the pods have no container %s", what, container))
+		}
+		q, err := resource.ParseQuantity(text)
+		if err != nil || q.Sign() <= 0 || q.MilliValue() == math.MaxInt64 {
+			return cli.Usage(fmt.Errorf("--request %s: %q is no quantity above zero", what, text))
+		}
+		amount := autoscaler.Amount{Milli: q.MilliValue(), Set: true}
+		switch name {
+		case "cpu":
+			t.Containers[i].Requests.CPU = amount
+		case "memory":
+			t.Containers[i].Requests.Memory = amount
+		default:
+			return cli.Usage(fmt.Errorf("--request %s: only cpu and memory can be given", what))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/prometheus/common/model"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+	metricsapi "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	"github.com/weir-metrics/weir/api/externalmetrics"
+	"github.com/weir-metrics/weir/api/externalmetrics/rules"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/suggest"
+)
+
+// newCheck returns the command that tells mistakes before a server meets them.
+func newCheck() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Find the mistakes in a file before weir reads it",
+		Args:  cli.Subcommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCheckRules())
+	return cmd
+}
+
+func newCheckRules() *cobra.Command {
+	var (
+		try            bool
+		namespace, url string
+	)
+	cmd := &cobra.Command{
+		Use:   "rules FILE",
+		Short: "Check the rules of external metrics",
+		Long: `Check the rules of external metrics, and show the query that each becomes for a
+namespace. Every mistake is a line FILE:LINE:COLUMN: what is wrong and what to do;
+the exit status is then 1. docs/external-metrics.md describes the file.
+
+With --try each query is asked, and what it gives is shown. From outside the
+cluster, forward a port first:
+  kubectl -n monitoring port-forward service/prometheus 9090 &
+  weir check rules rules.yaml --try --url=http://localhost:9090 --namespace=shop`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.Usage(fmt.Errorf("%d files: name one file of rules", len(args)))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if url != "" && !try {
+				return cli.Usage(errors.New("--url is what --try asks: give both"))
+			}
+			content, err := os.ReadFile(args[0])
+			if err != nil {
+				return fmt.Errorf("read rules: %w", err)
+			}
+			r, err := rules.Parse(args[0], content)
+			var mistakes rules.Mistakes
+			switch {
+			case errors.As(err, &mistakes):
+				return tell(cmd.OutOrStdout(), args[0], mistakes)
+			case err != nil:
+				return err
+			}
+			if !try {
+				return showRules(cmd.OutOrStdout(), r, namespace)
+			}
+			return tryRules(cmd.Context(), cmd.OutOrStdout(), externalmetrics.Options{File: args[0], URL: url}, namespace)
+		},
+	}
+	cmd.Flags().BoolVar(&try, "try", false, "ask each query and show what it gives")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "`NAMESPACE` on whose behalf to ask")
+	cmd.Flags().StringVar(&url, "url", "", "`URL` of the Prometheus that --try asks; the file's if empty")
+	return cmd
+}
+
+// tell prints the mistakes of a file, a line each, with the name that a
+// misspelt one was perhaps meant to be.
+func tell(out io.Writer, file string, mistakes rules.Mistakes) error {
+	for _, m := range mistakes {
+		if near, ok := suggest.Closest(m.Wrong, m.Known); ok {
+			m.Text += fmt.Sprintf("; did you mean %s?", near)
+		}
+		fmt.Fprintln(out, m)
+	}
+	if len(mistakes) == 1 {
+		return fmt.Errorf("%s has a mistake", file)
+	}
+	return fmt.Errorf("%s has %d mistakes", file, len(mistakes))
+}
+
+// showRules prints the query that each rule becomes for a namespace.
+func showRules(out io.Writer, r *rules.Rules, namespace string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "METRIC\tNAMESPACE BY\tOVER\tQUERY IN NAMESPACE "+namespace)
+	for i := range r.Metrics {
+		m := &r.Metrics[i]
+		query, err := m.For(namespace, labels.Everything())
+		if err != nil {
+			return fmt.Errorf("narrow the query of %s: %w", m.Name, err)
+		}
+		over := "-"
+		if m.Window > 0 {
+			over = model.Duration(m.Window).String() // as in the query
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, cmp.Or(m.NamespaceLabel, "-"), over, query)
+	}
+	return w.Flush()
+}
+
+// tryRules asks each rule and prints a line for each value.
+func tryRules(ctx context.Context, out io.Writer, o externalmetrics.Options, namespace string) error {
+	p, err := externalmetrics.New(o)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "METRIC\tVALUE\tLABELS")
+	failed := 0
+	for _, info := range p.ListAllExternalMetrics() {
+		lines, err := tryRule(ctx, p, info, namespace)
+		if err != nil {
+			failed++
+			lines = []string{fmt.Sprintf("%s\t-\t%v", info.Metric, err)}
+		}
+		for _, line := range lines {
+			fmt.Fprintln(w, line)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d rules give nothing to scale by", failed, len(p.ListAllExternalMetrics()))
+	}
+	return nil
+}
+
+func tryRule(ctx context.Context, p *externalmetrics.Provider, info metricsapi.ExternalMetricInfo, namespace string) (lines []string, err error) {
+	list, err := p.GetExternalMetric(ctx, namespace, labels.Everything(), info)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range list.Items {
+		lines = append(lines, fmt.Sprintf("%s\t%s\t%s", v.MetricName, v.Value.String(), labels.Set(v.MetricLabels)))
+	}
+	slices.Sort(lines)
+	return lines, nil
+}

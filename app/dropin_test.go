@@ -1,0 +1,152 @@
+package app
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/sources/kubelet"
+)
+
+// planOf returns what weir server would do when called with args.
+func planOf(t *testing.T, inPod bool, args ...string) *plan {
+	t.Helper()
+	s, cmd := newServerFlags(), &cobra.Command{Use: "server"}
+	s.addTo(cmd)
+	if err := cmd.ParseFlags(args); err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	p, err := s.compile(inPod, func(string) string { return "" })
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	return p
+}
+
+// The arguments of metrics-server's own manifests mean what they meant.
+func TestArgumentsOfMetricsServer(t *testing.T) {
+	usual := func() kubelet.Options {
+		o, err := kubelet.ParseOptions("", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	f := func(says string, args []string, resolution time.Duration, change func(*kubelet.Options)) {
+		t.Helper()
+		want := kubeletPlan{Options: usual(), Interval: resolution}
+		change(&want.Options)
+		p := planOf(t, true, args...)
+		selector := func(o *kubelet.Options) string {
+			if o.Selector == nil {
+				return ""
+			}
+			return o.Selector.String()
+		}
+		if len(p.Kubelets) != 1 || p.Host != nil {
+			t.Fatalf("%s: got %d kubelet sources and host %v, want one and none", says, len(p.Kubelets), p.Host)
+		}
+		got := p.Kubelets[0]
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(kubelet.Options{}, "Selector")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", says, diff)
+		}
+		if got, want := selector(&got.Options), selector(&want.Options); got != want {
+			t.Errorf("%s: selector %q, want %q", says, got, want)
+		}
+		if diff := cmp.Diff(&informer.Options{}, p.Cluster); diff != "" {
+			t.Errorf("%s: not the cluster weir runs in (-want +got):\n%s", says, diff)
+		}
+		if want := (apis{Resource: true, Custom: true, Model: true}); p.APIs != want {
+			t.Errorf("%s: serves %+v, want %+v", says, p.APIs, want)
+		}
+	}
+	f("none", nil, 15*time.Second, func(*kubelet.Options) {})
+	f("the release's", []string{
+		"--cert-dir=/tmp", "--secure-port=10250", "--kubelet-preferred-address-types=InternalIP,ExternalIP,Hostname",
+		"--kubelet-use-node-status-port", "--metric-resolution=15s",
+	}, 15*time.Second, func(o *kubelet.Options) { o.AddressTypes = []string{"InternalIP", "ExternalIP", "Hostname"} })
+	f("of a test cluster", []string{
+		"--kubelet-insecure-tls", "--metric-resolution=1m", "--authorization-always-allow-paths=/livez,/readyz", "-v=2",
+		"--kubelet-preferred-address-types", "Hostname", "--kubelet-preferred-address-types", "InternalIP",
+	}, time.Minute, func(o *kubelet.Options) { o.Insecure, o.AddressTypes = true, []string{"Hostname", "InternalIP"} })
+	f("a port", []string{"--kubelet-port=10255"}, 15*time.Second, func(o *kubelet.Options) { o.Port = 10255 })
+	f("a port for nodes without one", []string{"--kubelet-port=4443", "--kubelet-use-node-status-port"}, 15*time.Second,
+		func(o *kubelet.Options) { o.Port, o.StatusPort = 4443, true })
+	f("not the port in the status", []string{"--kubelet-use-node-status-port=false"}, 15*time.Second,
+		func(o *kubelet.Options) { o.Port = 10250 })
+	f("credentials", []string{
+		"--kubelet-certificate-authority=/ca", "--kubelet-client-certificate=/crt", "--kubelet-client-key=/key", "--kubelet-request-timeout=3s",
+	}, 15*time.Second, func(o *kubelet.Options) {
+		o.CAFile, o.CertFile, o.KeyFile, o.Timeout = "/ca", "/crt", "/key", 3*time.Second
+	})
+	f("a selector", []string{"-l", "kubernetes.io/os=linux,pool!=gpu", "--logging-format=json"}, 15*time.Second, func(o *kubelet.Options) {
+		selected, err := kubelet.ParseOptions("", map[string][]string{"node-selector": {"kubernetes.io/os=linux,pool!=gpu"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Selector = selected.Selector
+	})
+}
+
+func TestChoiceOfCluster(t *testing.T) {
+	f := func(says string, inPod bool, want *informer.Options, args ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, planOf(t, inPod, args...).Cluster); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", says, diff)
+		}
+	}
+	f("in a pod, its own", true, &informer.Options{})
+	f("unless a kubeconfig names another", true, &informer.Options{Kubeconfig: "k"}, "--kubeconfig=k")
+	f("elsewhere the kubeconfig's", false, &informer.Options{Kubeconfig: "k"}, "--kubeconfig=k")
+	f("none for a list", true, nil, "--source=kubelet:?targets=h:1", "--secure-port=0")
+	f("none for this machine", true, nil, "--source=host:", "--secure-port=0")
+}
+
+func TestWhoIsAsked(t *testing.T) {
+	f := func(says string, inPod, want bool, args ...string) {
+		t.Helper()
+		if got := planOf(t, inPod, args...).Secure != nil; got != want {
+			t.Errorf("%s: readers are asked who they are: %v, want %v", says, got, want)
+		}
+	}
+	f("in a pod", true, true)
+	f("with no port", true, false, "--secure-port=0")
+	f("in a pod, with a list that no cluster has a word on", true, false, "--source=kubelet:?targets=h:1")
+	f("elsewhere", false, false, "--kubeconfig=k")
+	f("elsewhere, with a port", false, true, "--kubeconfig=k", "--secure-port=8443")
+}
+
+func TestInPod(t *testing.T) {
+	f := func(host string, token, want bool) {
+		t.Helper()
+		got := inPod(func(name string) string {
+			return map[string]string{"KUBERNETES_SERVICE_HOST": host}[name]
+		}, func(path string) bool { return token && path == "/var/run/secrets/kubernetes.io/serviceaccount/token" })
+		if got != want {
+			t.Errorf("service host %q, token there: %v: got %v, want %v", host, token, got, want)
+		}
+	}
+	f("10.0.0.1", true, true)
+	f("10.0.0.1", false, false) // automountServiceAccountToken: false
+	f("", true, false)
+}
+
+func TestChoiceOfAPIs(t *testing.T) {
+	f := func(want apis, rules string, args ...string) {
+		t.Helper()
+		p := planOf(t, true, args...)
+		if p.APIs != want || p.ExternalRules != rules {
+			t.Errorf("%q: got %+v with rules %q, want %+v with %q", args, p.APIs, p.ExternalRules, want, rules)
+		}
+	}
+	f(apis{Resource: true, Custom: true, Model: true}, "")
+	f(apis{Resource: true, Custom: true, Model: true, External: true}, "r.yaml", "--external-rules=r.yaml")
+	f(apis{}, "", "--apis=")
+	f(apis{Resource: true}, "", "--apis=resource")
+	f(apis{Custom: true, External: true}, "r.yaml", "--apis=external, custom", "--external-rules=r.yaml")
+	f(apis{Resource: true, Model: true}, "", "--apis=resource", "--apis=model")
+}

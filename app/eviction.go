@@ -1,0 +1,251 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/weir-metrics/weir/app/logging"
+	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/evictionreport"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/eviction/execute/cri"
+	"github.com/weir-metrics/weir/eviction/guard"
+	"github.com/weir-metrics/weir/eviction/kubeletconfig"
+	"github.com/weir-metrics/weir/eviction/nodeconditions"
+	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/ui"
+)
+
+// floor is how often this machine is looked at, whatever the kernel says: as often as
+// the kubelet looks.
+const floor = 10 * time.Second
+
+// evictor guards this machine, with what that needs beside itself.
+type evictor struct {
+	plan      *evictionPlan
+	node      metric.NodeName
+	names     *podNames
+	cluster   *informer.Cluster // nil without one
+	guard     *guard.Guard
+	settings  *eviction.Settings
+	reclaimer *cri.Reclaimer            // nil unless the runtime is asked to collect
+	events    record.EventBroadcaster   // nil unless Events are written
+	publisher *nodeconditions.Publisher // nil unless the node's pressure is published
+	warnings  []string
+	log       *zap.Logger
+}
+
+// openEvictor makes what guards the machine m of a plan, whose pods go by names. of is
+// the cluster it belongs to; nil for none.
+func openEvictor(ctx context.Context, p *plan, m *machine, names *podNames, of *informer.Cluster, registry prometheus.Registerer, log *zap.Logger) (_ *evictor, err error) {
+	e := &evictor{plan: p.Eviction, node: p.Host.Node, names: names, cluster: of, log: log}
+	defer func() {
+		if err != nil {
+			_ = e.Close()
+		}
+	}()
+	o := guard.Options{
+		Node: string(e.node), Self: types.UID(e.plan.Self), Read: m.read, Peek: m.peek, Layout: m.layout, Refresh: m.refresh, Cgroups: m.cgroups,
+		Notify: notify.Options{Floor: floor}, Registerer: registry, Logger: slog.New(logr.ToSlogHandler(logging.Logr(log).WithName("eviction"))),
+	}
+	x := execute.Options{
+		Mode: e.plan.Mode, Node: string(e.node), Self: o.Self, NoPod: o.Self == "", OnNode: m.has, Registerer: registry,
+	}
+	kubelet := kubeletconfig.Default()
+	if of != nil {
+		kube, err := informer.RESTConfig(*p.Cluster)
+		if err != nil {
+			return nil, noCluster(err)
+		}
+		kube = rest.CopyConfig(kube)
+		kube.UserAgent = "weir-agent"
+		client, err := kubernetes.NewForConfig(kube)
+		if err != nil {
+			return nil, fmt.Errorf("create API client: %w", err)
+		}
+		o.Pods, x.Client = e.pods, client
+		if e.plan.Events {
+			x.Recorder = e.record(client)
+		}
+		if e.plan.Conditions {
+			e.publisher, err = nodeconditions.New(nodeconditions.Options{Client: client, Node: string(e.node), Taint: e.plan.Taints, Logger: o.Logger})
+			if err != nil {
+				return nil, fmt.Errorf("publish the node's pressure: %w", err)
+			}
+			o.Publish = e.publisher.Publish
+		}
+		if kubelet, err = e.askKubelet(ctx, kube); err != nil {
+			return nil, err
+		}
+	}
+	if e.plan.Reclaim != "" {
+		if e.reclaimer, err = cri.New(cri.Options{Socket: e.plan.Reclaim, Ended: e.ended}); err != nil {
+			return nil, err
+		}
+		x.Reclaimer = e.reclaimer
+	}
+	e.settings = e.plan.settings(kubelet)
+	o.Settings = e.settings
+	e.warnings = append(e.warnings, kubeletconfig.Check(kubelet, o.Settings.Thresholds, e.plan.Mode, m.capacities(ctx))...)
+	for _, w := range e.warnings {
+		log.Warn(w)
+	}
+	if o.Executor, err = execute.New(x); err != nil {
+		return nil, fmt.Errorf("carry out evictions: %w", err)
+	}
+	if e.guard, err = guard.New(o); err != nil {
+		return nil, fmt.Errorf("guard this machine: %w", err)
+	}
+	return e, nil
+}
+
+// settings are what is decided by. Who has no thresholds of their own decides as the
+// kubelet does, to tell what it will do.
+func (p *evictionPlan) settings(kubelet *kubeletconfig.Kubelet) *eviction.Settings {
+	if len(p.Own) == 0 && p.Mode == execute.Observe {
+		return kubelet.Settings()
+	}
+	return &eviction.Settings{
+		Thresholds: p.Own, TransitionPeriod: p.TransitionPeriod,
+		MaxPodGraceSeconds: p.MaxPodGraceSeconds, LocalLimits: p.LocalLimits,
+	}
+}
+
+// askTime is how long a kubelet may take to tell its thresholds.
+const askTime = 5 * time.Second
+
+// askKubelet asks this node's kubelet by what it evicts. One that does not tell is taken
+// to have been told of nothing, which is a warning.
+func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*kubeletconfig.Kubelet, error) {
+	at := &e.plan.Kubelet
+	carrier, err := nearby(kube, at.CAFile, at.Insecure)
+	if err != nil {
+		return nil, fmt.Errorf("reach the kubelet: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	client := &http.Client{
+		Transport: carrier,
+		// A kubelet sends nobody elsewhere, least of all with our token.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	kubelet, err := kubeletconfig.Ask(ctx, client, at.URL)
+	if err == nil {
+		return kubelet, nil
+	}
+	e.warnings = append(e.warnings, fmt.Sprintf("the kubelet at %s does not tell its thresholds, so its defaults are assumed: %v. "+
+		"--kubelet-url, --kubelet-certificate-authority and --kubelet-insecure-tls say where it is and how to trust it; start the agent again then", at.URL, err))
+	return kubeletconfig.Default(), nil
+}
+
+// record returns what writes Events on pods. What is not written soon is dropped: an
+// eviction waits for nobody's Events.
+func (e *evictor) record(client kubernetes.Interface) record.EventRecorder {
+	e.events = record.NewBroadcaster()
+	e.events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	return e.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "weir-agent", Host: string(e.node)})
+}
+
+// pods returns the pods of this node, or why they are not known: a node whose pods are
+// not known must not be taken for one that has none.
+func (e *evictor) pods() ([]*corev1.Pod, error) {
+	facts := e.cluster.Facts()
+	switch {
+	case facts == nil || !facts.Synced:
+		return nil, errors.New("the API server has not told which pods this node has yet")
+	case facts.Node(e.node) == nil:
+		return nil, fmt.Errorf("the API server knows no node %s: give the name of this node with --node-name", e.node)
+	}
+	return e.cluster.NodePods(), nil
+}
+
+// stale is how long the API server may have said nothing for its list of pods to be
+// taken for complete. It speaks about once a minute even if nothing changes.
+const stale = 2 * time.Minute
+
+// ended reports whether a pod, by the UID that the runtime knows, will run nothing any
+// more. Of static pods the runtime knows a hash, and whether such a pod has ended only the
+// kubelet knows. While the API server is silent there may be pods that only the kubelet
+// has heard of.
+func (e *evictor) ended(uid types.UID) bool {
+	if e.cluster == nil || len(uid) != len("01234567-89ab-cdef-0123-456789abcdef") {
+		return false
+	}
+	if _, err := e.pods(); err != nil || time.Since(e.cluster.Facts().At) > stale {
+		return false
+	}
+	return e.names.pod(metric.PodUID(uid)) == nil
+}
+
+// report tells how the node stands.
+func (e *evictor) report() *evictionreport.Report {
+	return evictionreport.Of(e.guard.Last(), e.guard.Acts(), evictionreport.Context{
+		Node: string(e.node), Mode: e.plan.Mode.String(), Warnings: e.warnings, Now: time.Now(),
+		Reclaims: e.reclaimer != nil, Floor: floor, Peeks: guard.PeekEvery,
+	})
+}
+
+// page is report, for the page, which may be asked for any node.
+func (e *evictor) page(_ context.Context, node string) (*document.Report, error) {
+	if node != string(e.node) {
+		return nil, &ui.Unavailable{Status: http.StatusNotFound, Why: fmt.Sprintf("this is the weir of node %s alone", e.node),
+			Todo: "Ask the cluster's weir, or the one on that node."}
+	}
+	return e.report(), nil
+}
+
+// run guards until ctx ends.
+func (e *evictor) run(ctx context.Context) error {
+	defer e.withdraw()
+	if e.reclaimer == nil {
+		return e.guard.Run(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	watched := make(chan error, 1)
+	go func() { watched <- e.reclaimer.Run(ctx) }()
+	err := e.guard.Run(ctx)
+	cancel()
+	return errors.Join(err, <-watched)
+}
+
+// withdraw takes back what was published of the node, since nobody else will. The agent
+// that may come next publishes anew.
+func (e *evictor) withdraw() {
+	if e.publisher == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), grace/2)
+	defer cancel()
+	if err := e.publisher.Withdraw(ctx); err != nil {
+		e.log.Warn("weir's conditions stay on the node", zap.Error(err))
+	}
+}
+
+// Close ends what was begun before run.
+func (e *evictor) Close() error {
+	if e.events != nil {
+		e.events.Shutdown()
+	}
+	if e.reclaimer != nil {
+		return e.reclaimer.Close()
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/sources/kubelet"
+)
+
+// off is the word of --eviction for nothing at all; the others are those of
+// execute.Mode.
+const off = "off"
+
+// evictionPlan is what to decide about this node's pods, and how far to go.
+type evictionPlan struct {
+	Mode execute.Mode
+	// Own are the thresholds given; nil stands for the kubelet's.
+	Own              []eviction.Threshold
+	TransitionPeriod time.Duration
+	// MaxPodGraceSeconds, LocalLimits: see eviction.Settings.
+	MaxPodGraceSeconds int64
+	LocalLimits        bool
+	// Events are written about pods, Conditions and Taints about the node.
+	Events, Conditions, Taints bool
+	// Reclaim is the path of the runtime's socket; empty for leaving images and ended
+	// containers to the kubelet.
+	Reclaim string
+	// Kubelet is this node's, which is asked for its thresholds.
+	Kubelet kubeletAddress
+	// Self is the UID of the pod this process runs in; empty in none.
+	Self string
+}
+
+// kubeletAddress is where a kubelet is, and how it is trusted.
+type kubeletAddress struct {
+	URL, CAFile string // an empty URL: it is not asked
+	Insecure    bool
+}
+
+// evictionFlags are the flags about eviction. Those that the kubelet has are called as
+// the kubelet's, are written as there, and have its defaults.
+type evictionFlags struct {
+	evictionPlan
+	mode        string
+	config      eviction.Config
+	maxPodGrace int32
+	reclaim     string
+}
+
+func newEvictionFlags() *evictionFlags {
+	return &evictionFlags{
+		mode:         execute.Observe.String(),
+		evictionPlan: evictionPlan{Events: true, TransitionPeriod: 5 * time.Minute},
+	}
+}
+
+func (e *evictionFlags) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&e.mode, "eviction", e.mode, "how far to go (`MODE`) when this node runs out of something: off; observe, say who would go and touch nothing; evict, ask the Eviction API, which honours PodDisruptionBudgets; kill, for hard thresholds delete, as the kubelet does")
+	f.Var(cliflag.NewLangleSeparatedMapStringString(&e.config.EvictionHard), "eviction-hard", "hard thresholds `SIGNAL<VALUE,...`, such as memory.available<200Mi,nodefs.available<10% (default of observe: the kubelet's of this node)")
+	f.Var(cliflag.NewLangleSeparatedMapStringString(&e.config.EvictionSoft), "eviction-soft", "soft thresholds `SIGNAL<VALUE,...`, such as memory.available<500Mi")
+	f.Var(cliflag.NewMapStringString(&e.config.EvictionSoftGracePeriod), "eviction-soft-grace-period", "`SIGNAL=TIME,...`: how long a soft threshold must be met first, such as memory.available=90s")
+	f.Var(cliflag.NewMapStringString(&e.config.EvictionMinimumReclaim), "eviction-minimum-reclaim", "`SIGNAL=VALUE,...`: what must be available beyond a threshold to end it, such as memory.available=100Mi")
+	f.StringArrayVar(&e.config.Pressure, "eviction-pressure", nil, "`THRESHOLD` of the kernel's stall figures, which the kubelet does not know: 'memory.pressure.some.avg10>20 for 30s until 10'; repeatable")
+	f.DurationVar(&e.TransitionPeriod, "eviction-pressure-transition-period", e.TransitionPeriod, "how long a condition is reported after its threshold was last met")
+	f.Int32Var(&e.maxPodGrace, "eviction-max-pod-grace-period", 0, "most `SECONDS` to end for a pod that goes for a soft threshold")
+	f.BoolVar(&e.LocalLimits, "eviction-local-limits", false, "enforce limits of emptyDir volumes and ephemeral storage too, which the kubelet does already")
+	f.BoolVar(&e.Events, "eviction-events", e.Events, "write Events on pods that go or would; all that observe ever writes")
+	f.BoolVar(&e.Conditions, "eviction-publish-conditions", false, "write the node's pressure into its status, as conditions of weir's own types")
+	f.BoolVar(&e.Taints, "eviction-publish-taints", false, "taint the node under pressure as well, with taints of weir's own, which keep new pods away")
+	f.StringVar(&e.Kubelet.URL, "kubelet-url", "", "`URL` of this node's kubelet, which is asked for its thresholds (default: port 10250 of $HOST_IP, or else of 127.0.0.1)")
+	f.StringVar(&e.Kubelet.CAFile, "kubelet-certificate-authority", "", "`FILE` of certificates that the kubelet's must lead to (default: the cluster's)")
+	f.BoolVar(&e.Kubelet.Insecure, "kubelet-insecure-tls", false, "accept any certificate of the kubelet; for tests")
+	f.StringVar(&e.reclaim, "eviction-reclaim", "", "`unix:///PATH` of the container runtime's socket, by which unused images and ended containers are removed before pods go; it is as good as root")
+}
+
+// alone returns what to decide on a machine that is of no cluster: nobody can be
+// evicted there.
+func (e *evictionFlags) alone() *evictionPlan {
+	p := e.evictionPlan
+	p.Events = false
+	return &p
+}
+
+// surroundings are what the process runs in.
+type surroundings struct {
+	cluster bool   // there is an API server to ask
+	named   bool   // this node's name was said
+	pod     bool   // in a pod
+	self    string // the pod's UID, if it was said
+	address string // this machine's, if it was said
+}
+
+// compile returns what to decide; nil for nothing.
+func (e *evictionFlags) compile(in surroundings) (*evictionPlan, error) {
+	p := e.evictionPlan
+	own, err := eviction.Parse(&e.config)
+	if err != nil {
+		return nil, cli.Hintf(cli.Usage(fmt.Errorf("read the eviction thresholds: %w", err)),
+			"Write them as for the kubelet: --eviction-hard='memory.available<200Mi,nodefs.available<10%%' "+
+				"--eviction-soft='memory.available<500Mi' --eviction-soft-grace-period=memory.available=90s")
+	}
+	p.Own, p.MaxPodGraceSeconds, p.Self = own, int64(e.maxPodGrace), in.self
+	if p.Kubelet.URL == "" {
+		p.Kubelet.URL = "https://" + net.JoinHostPort(cmp.Or(in.address, "127.0.0.1"), strconv.Itoa(kubelet.DefaultPort))
+	}
+	if e.mode == off {
+		return nil, e.checkOff(own)
+	}
+	if p.Mode, err = execute.ParseMode(e.mode); err != nil {
+		return nil, cli.OneOf("--eviction", e.mode, off, execute.Observe.String(), execute.Evict.String(), execute.Kill.String())
+	}
+	socket, isSocket := strings.CutPrefix(e.reclaim, "unix://")
+	p.Reclaim = socket
+	switch {
+	case p.Kubelet.Insecure && p.Kubelet.CAFile != "":
+		return nil, cli.Usage(errors.New("--kubelet-insecure-tls accepts any certificate, so --kubelet-certificate-authority has no use: drop one of the two"))
+	case !isHTTPS(p.Kubelet.URL):
+		return nil, cli.Usage(fmt.Errorf("--kubelet-url=%s is no address of a kubelet, which is shown a token: write https://HOST:%d", p.Kubelet.URL, kubelet.DefaultPort))
+	case p.TransitionPeriod < 0:
+		return nil, cli.Usage(fmt.Errorf("--eviction-pressure-transition-period cannot be %v: it is a time to wait", p.TransitionPeriod))
+	case e.maxPodGrace < 0:
+		return nil, cli.Usage(fmt.Errorf("--eviction-max-pod-grace-period cannot be %d: it is a time to end, in seconds", e.maxPodGrace))
+	case e.reclaim != "" && (!isSocket || !strings.HasPrefix(socket, "/")):
+		return nil, cli.Usage(fmt.Errorf("--eviction-reclaim=%s is no socket: write unix:///run/containerd/containerd.sock", e.reclaim))
+	case e.reclaim != "" && p.Mode == execute.Observe:
+		return nil, cli.Hintf(cli.Usage(errors.New("--eviction-reclaim removes images and containers, and --eviction=observe touches nothing")),
+			"Leave --eviction-reclaim out, or choose --eviction=evict or --eviction=kill.")
+	case p.Taints && !p.Conditions:
+		return nil, cli.Usage(errors.New("--eviction-publish-taints goes with --eviction-publish-conditions, which say why a node has the taint: give both"))
+	case p.Conditions && !in.cluster:
+		return nil, cli.Hintf(cli.Usage(errors.New("--eviction-publish-conditions needs a cluster, to whose Node it writes")),
+			"Name it with --in-cluster or --kubeconfig=FILE, or leave it out.")
+	case p.Mode == execute.Observe:
+		return &p, nil
+	}
+	return &p, e.checkActing(own, in)
+}
+
+// isHTTPS reports whether text is the root of what is served over HTTPS.
+func isHTTPS(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "https" && u.Hostname() != "" && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.User == nil
+}
+
+// checkOff refuses what would be of no use.
+func (e *evictionFlags) checkOff(own []eviction.Threshold) error {
+	if len(own) > 0 || e.reclaim != "" || e.Conditions || e.Taints {
+		return cli.Hintf(cli.Usage(errors.New("--eviction=off decides nothing, and other flags say by what to decide")),
+			"Leave the other flags that begin with --eviction out, or choose --eviction=observe, which touches nothing.")
+	}
+	return nil
+}
+
+// checkActing refuses to evict where it is not clear what, from where or by which
+// thresholds.
+func (e *evictionFlags) checkActing(own []eviction.Threshold, in surroundings) error {
+	missing := func(what, next string) error {
+		return cli.Hintf(cli.Usage(fmt.Errorf("--eviction=%s needs %s", e.mode, what)), "%s Or choose --eviction=observe, which touches nothing.", next)
+	}
+	switch {
+	case !in.cluster:
+		return missing("a cluster, whose API server it asks to evict", "Name it with --in-cluster or --kubeconfig=FILE.")
+	case !in.named:
+		return missing("the name of this node, whose pods alone it may evict",
+			"Give --node-name, or set NODE_NAME by the downward API (spec.nodeName).")
+	case in.pod && in.self == "":
+		return missing("the UID of its own pod, which it must never evict",
+			"Set POD_UID in the environment by the downward API (metadata.uid).")
+	case len(own) == 0 && !e.LocalLimits:
+		return missing("thresholds, since those of the kubelet are the kubelet's to act on",
+			"Give some that are met earlier than the kubelet's, such as --eviction-hard='memory.available<200Mi' where the kubelet has 100Mi.")
+	}
+	return nil
+}

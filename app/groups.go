@@ -1,0 +1,81 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// groups are a command's flags as its help shows them: under titles, for there
+// are more than anyone reads in one go.
+type groups struct {
+	cmd *cobra.Command
+	all []group
+}
+
+type group struct {
+	title string
+	set   *pflag.FlagSet
+	page  string // the command that shows them, where the help only refers to it
+}
+
+// helpWidth is where lines of help are wrapped.
+const helpWidth = 120
+
+// newGroups makes cmd's help show its flags in groups.
+func newGroups(cmd *cobra.Command) *groups {
+	g := &groups{cmd: cmd}
+	cmd.Flags().SortFlags = false
+	cmd.SetUsageFunc(g.usage)
+	return g
+}
+
+// add adds the flags that fill defines to the command, under a title.
+func (g *groups) add(title string, fill ...func(*pflag.FlagSet)) {
+	g.put(group{title: title}, fill...)
+}
+
+// refer adds flags that the help leaves to another page: the command that shows
+// it.
+func (g *groups) refer(title, page string, fill ...func(*pflag.FlagSet)) {
+	g.put(group{title: title, page: page}, fill...)
+}
+
+func (g *groups) put(to group, fill ...func(*pflag.FlagSet)) {
+	to.set = pflag.NewFlagSet(to.title, pflag.ContinueOnError)
+	for _, f := range fill {
+		f(to.set)
+	}
+	g.all = append(g.all, to)
+	g.cmd.Flags().AddFlagSet(to.set)
+}
+
+// usage writes how the command is called and its flags by group; those of no
+// group come last.
+func (g *groups) usage(cmd *cobra.Command) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
+	grouped := map[string]bool{}
+	for _, group := range g.all {
+		group.set.VisitAll(func(f *pflag.Flag) { grouped[f.Name] = true })
+		if group.page == "" && group.set.HasAvailableFlags() {
+			fmt.Fprintf(&b, "\n%s:\n%s", group.title, group.set.FlagUsagesWrapped(helpWidth))
+		}
+	}
+	rest := pflag.NewFlagSet("other", pflag.ContinueOnError)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !grouped[f.Name] {
+			rest.AddFlag(f)
+		}
+	})
+	fmt.Fprintf(&b, "\nOther flags:\n%s", rest.FlagUsagesWrapped(helpWidth))
+	for _, group := range g.all {
+		if group.page != "" {
+			fmt.Fprintf(&b, "\n%s:\n  %s\n", group.title, group.page)
+		}
+	}
+	_, err := fmt.Fprint(cmd.OutOrStderr(), b.String())
+	return err
+}

@@ -1,0 +1,104 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	registerer "github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/weir-metrics/weir/app/stageflag"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/history/past"
+	"github.com/weir-metrics/weir/history/promclient"
+)
+
+// historyUsage is the help of --history.
+const historyUsage = "what knows the time before weir's own memory, for the model API and the page: prometheus:URL of a server that scrapes /metrics/cluster or is written to; see weir help history"
+
+// historyHelp is the page of help for it.
+const historyHelp = `weir remembers fifteen minutes. A Prometheus-compatible server that scrapes weir's
+/metrics/cluster (with honor_labels: true), or that weir writes to
+(--sink=remotewrite), knows weir's series for longer:
+  --history=prometheus:http://prometheus:9090
+The model API (start=) and the page's lines then go back as far as it does, and have
+no gap after weir was started anew. While it does not answer, they begin with weir's
+own memory.
+
+  ca                    file of certificates that the server's must lead to
+  header                NAME=VALUE sent with each question; repeatable
+  password-file         of username
+  token-file            file of a bearer token
+  username              to send, with the password`
+
+func newHistoryFlag() stageflag.List {
+	return stageflag.List{What: "history", Known: []string{"prometheus"}}
+}
+
+// compileHistory reads --history; nil for none.
+func compileHistory(given stageflag.List) (*promclient.Options, error) {
+	if len(given.Stages) == 0 {
+		return nil, nil
+	}
+	o, err := parseHistory(given.Stages[0])
+	if err == nil && len(given.Stages) > 1 {
+		err = errors.New("one server is asked: name one")
+	}
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("--history: %w", err))
+	}
+	return o, nil
+}
+
+func parseHistory(s stageflag.Stage) (*promclient.Options, error) {
+	o := &promclient.Options{URL: s.Config, MaxAnswer: largeAnswer}
+	if u, err := url.Parse(s.Config); err != nil || u.Host == "" {
+		return nil, fmt.Errorf("%q is no address of a server: write --history=prometheus:http://HOST:PORT", s.Config)
+	}
+	for name, given := range s.Options {
+		last := given[len(given)-1]
+		switch name {
+		case "ca":
+			o.CAFile = last
+		case "token-file":
+			o.BearerTokenFile = last
+		case "username":
+			o.Username = last
+		case "password-file":
+			o.PasswordFile = last
+		case "header":
+			o.Headers = map[string]string{}
+			for _, h := range given {
+				key, value, ok := strings.Cut(h, "=")
+				if !ok || key == "" {
+					return nil, fmt.Errorf("header %q is no NAME=VALUE", h)
+				}
+				o.Headers[key] = value
+			}
+		default:
+			return nil, fmt.Errorf("no option is called %q: there are ca, header, password-file, token-file, username", name)
+		}
+	}
+	if (o.Username == "") != (o.PasswordFile == "") {
+		return nil, errors.New("username and password-file belong together: give both")
+	}
+	return o, nil
+}
+
+// closer closes what knows no errors of it.
+type closer func()
+
+// Close satisfies io.Closer.
+func (c closer) Close() error { c(); return nil }
+
+// openPast opens what knows the time before weir's memory.
+func openPast(o promclient.Options, registry registerer.Registerer, logger *zap.Logger) (*past.Past, *promclient.Client, error) {
+	client, err := promclient.New(o)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--history: %w", err)
+	}
+	return past.New(past.Options{History: history.New(history.Options{Client: client}), Logger: logger, Registerer: registry}), client, nil
+}

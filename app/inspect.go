@@ -1,0 +1,193 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/inspect"
+)
+
+// newInspect returns the command that looks at this machine and judges.
+func newInspect(getenv func(string) string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "inspect",
+		Short: "Look for what is wrong on this machine",
+		Args:  cli.Subcommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newInspectCgroups(getenv))
+	return cmd
+}
+
+// cgroupsFlags are those of weir inspect cgroups.
+type cgroupsFlags struct {
+	podFlags
+	root, cgroupfs, procfs string
+	output                 string
+	clean, dryRun          bool
+}
+
+func newInspectCgroups(getenv func(string) string) *cobra.Command {
+	var f cgroupsFlags
+	cmd := &cobra.Command{
+		Use:   "cgroups",
+		Short: "List the cgroups of pods, and say which should not be there",
+		Long: `List every cgroup of a pod on this machine, under both kubelet drivers and in every
+hierarchy of cgroups v1 and v2: whose it is, its class by path and by the pod's
+spec, what runs in it, and whether it should be there. Leftovers make a kubelet
+report a pod twice.
+
+Which pods there are is asked of the kubelet or of the API server, after the
+cgroups were read. Without either, most are "unknown". Judgements:
+  live           where it should be, and in use
+  empty          where it should be, and nothing runs in it
+  wrong-qos      the pod's, in another class than the pod's
+  old-container  of a container that has ended, or been replaced
+  duplicate      another cgroup is the pod's, or the container's
+  orphan         there is no such pod
+  unknown        nobody who knows was asked, or their answer cannot tell
+
+--clean removes orphans in which nothing runs, if they have not changed for a
+minute. It is a dry run unless --dry-run=false is given too. If one cannot be
+removed, the exit status is 1.`,
+		Example: `  weir inspect cgroups
+  weir inspect cgroups --kubeconfig=/etc/kubernetes/kubelet.conf --node-name=n1
+  weir inspect cgroups --pods=https://127.0.0.1:10250/pods --token-file=token --ca-file=ca.crt -o wide
+  weir inspect cgroups --in-cluster --clean`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.node == "" {
+				f.node = getenv("NODE_NAME")
+			}
+			if err := f.check(cmd.Flags()); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	f.addFlags(cmd.Flags())
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "json, yaml or wide; a narrow table if empty")
+	cmd.Flags().BoolVar(&f.clean, "clean", false, "remove orphans in which nothing runs; see --dry-run")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", true, "with --clean, only say what would be removed")
+	cmd.Flags().StringVar(&f.root, "root", "/", "`CGROUP` to look below, and to leave alone whatever is outside")
+	cmd.Flags().StringVar(&f.cgroupfs, "cgroupfs", "", "`DIR` the hierarchies are mounted in, as /host/sys/fs/cgroup in a pod (default: as mountinfo says)")
+	cmd.Flags().StringVar(&f.procfs, "procfs", "/proc", "`DIR` to look processes up in")
+	return cmd
+}
+
+// check refuses what cannot be meant.
+func (f *cgroupsFlags) check(flags *pflag.FlagSet) error {
+	if err := cli.OneOf("--output", f.output, "", "json", "yaml", "wide"); err != nil {
+		return err
+	}
+	if err := f.podFlags.check(); err != nil {
+		return err
+	}
+	switch {
+	case flags.Changed("dry-run") && !f.clean:
+		return cli.Usage(errors.New("--dry-run is about --clean: give both"))
+	case f.clean && !f.asks():
+		return cli.Usage(errors.New("--clean needs to know which pods there are: give --pods, --kubeconfig or --in-cluster too"))
+	case f.clean && !f.verifies():
+		return cli.Usage(errors.New("--clean cannot go by the word of a kubelet that nobody verified: name it by https and give --ca-file"))
+	}
+	return nil
+}
+
+// run inspects, and cleans if asked to.
+func (f *cgroupsFlags) run(ctx context.Context, out io.Writer) error {
+	i, err := inspect.New(inspect.Options{Mount: f.cgroupfs, Proc: f.procfs, Under: metric.CgroupPath(f.root)})
+	if err != nil {
+		return err
+	}
+	tree, err := i.Read()
+	if err != nil {
+		return fmt.Errorf("read cgroups: %w", err)
+	}
+	// Only now: what the kubelet has begun since then is not in the tree, and what
+	// is in the tree it knew of.
+	pods, err := f.ask(ctx)
+	if err != nil {
+		return err
+	}
+	report := inspect.Judge(tree, pods, time.Now())
+	if f.clean && !f.dryRun {
+		i.Clean(report)
+	}
+	if err := f.write(out, report); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	if failed := report.Failed(); failed > 0 {
+		return fmt.Errorf("%d of %d cgroups could not be removed", failed, len(report.Removals))
+	}
+	return nil
+}
+
+// write writes the report as the flags ask for it.
+func (f *cgroupsFlags) write(out io.Writer, r *inspect.Report) error {
+	if f.output == "json" || f.output == "yaml" {
+		return cli.WriteDocument(out, f.output, r)
+	}
+	return f.table(out, r)
+}
+
+func (f *cgroupsFlags) table(out io.Writer, r *inspect.Report) error {
+	if err := r.WriteTable(out, f.output == "wide"); err != nil || !f.clean {
+		return err
+	}
+	fmt.Fprintln(out)
+	if !f.dryRun {
+		if len(r.Removals) == 0 {
+			fmt.Fprintln(out, "There is nothing to remove.")
+		}
+		return r.WriteRemovals(out)
+	}
+	n, err := r.WritePlan(out)
+	switch {
+	case err != nil:
+		return err
+	case n == 0:
+		fmt.Fprintln(out, "There is nothing to remove.")
+	default:
+		fmt.Fprintln(out, "This was a dry run. To remove: --clean --dry-run=false")
+	}
+	return nil
+}
+
+// newLeftovers returns what tells Prometheus of leftovers among this machine's pod
+// cgroups, by the facts of the pods on node. Without a cluster none is called one.
+func newLeftovers(i *inspect.Inspector, node metric.NodeName, facts func() *metric.Facts) *inspect.Collector {
+	return inspect.NewCollector(inspect.CollectorOptions{Inspector: i, Pods: func() *inspect.Pods { return podsOn(node, facts()) }})
+}
+
+// podsOn returns what facts say of the pods on node; nil as long as they do not know
+// all pods.
+func podsOn(node metric.NodeName, facts *metric.Facts) *inspect.Pods {
+	if facts == nil || !facts.Synced {
+		return nil
+	}
+	return &inspect.Pods{List: facts.PodsOn(node), From: "the API server", At: facts.At}
+}
+
+// thisNode returns the name of this node: the given one, or else that of the host,
+// as kubelets write it.
+func thisNode(given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("name this node: %w; give --node-name", err)
+	}
+	return strings.ToLower(host), nil
+}

@@ -1,0 +1,237 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/inspect"
+)
+
+const (
+	// askTimeout is how long whoever knows the pods may take to answer.
+	askTimeout = 30 * time.Second
+	// maxPodList bounds the answer: a node has some hundred pods of some
+	// kilobytes each.
+	maxPodList = 64 << 20
+	// podToken is where a pod has its own credentials for a kubelet.
+	podToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+)
+
+// podFlags say who knows which pods this node has.
+type podFlags struct {
+	pods              string
+	tokenFile, caFile string
+	certFile, keyFile string
+	insecure          bool
+	node              string
+	cluster           config // of which only the cluster's flags are used
+}
+
+func (p *podFlags) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&p.pods, "pods", "", "`FILE|URL` of this node's pods: a kubelet's /pods, or what kubectl get pods --output=json wrote")
+	f.StringVar(&p.tokenFile, "token-file", "", "`FILE` of the token to show at the URL of --pods (default: the service account's, in a pod)")
+	f.StringVar(&p.caFile, "ca-file", "", "`FILE` of the certificates that the URL's must lead to (default: the system's)")
+	f.StringVar(&p.certFile, "client-cert", "", "`FILE` of the certificate to show at the URL of --pods")
+	f.StringVar(&p.keyFile, "client-key", "", "`FILE` of its key")
+	f.BoolVar(&p.insecure, "insecure-tls", false, "accept any certificate of the URL of --pods")
+	f.StringVar(&p.node, "node-name", "", "name of this node's Node object (default: $NODE_NAME, or else the host name)")
+	p.cluster.addClusterFlags(f)
+}
+
+// asks reports whether the flags name somebody.
+func (p *podFlags) asks() bool { return p.pods != "" || p.cluster.namesCluster() }
+
+// isURL reports whether --pods is one, rather than a file.
+func (p *podFlags) isURL() bool {
+	return strings.HasPrefix(p.pods, "http://") || strings.HasPrefix(p.pods, "https://")
+}
+
+// verifies reports whether whoever is asked is who they should be.
+func (p *podFlags) verifies() bool { return !p.insecure && !strings.HasPrefix(p.pods, "http://") }
+
+func (p *podFlags) check() error {
+	switch {
+	case p.pods != "" && p.cluster.namesCluster():
+		return cli.Usage(errors.New("--pods excludes --kubeconfig, --master and --in-cluster: whom should be believed?"))
+	case p.cluster.inCluster && (p.cluster.kubeconfig != "" || p.cluster.master != ""):
+		return cli.Usage(errors.New("--in-cluster excludes --kubeconfig and --master"))
+	case !p.isURL() && (p.tokenFile != "" || p.caFile != "" || p.certFile != "" || p.keyFile != "" || p.insecure):
+		return cli.Usage(errors.New("--token-file, --ca-file, --client-cert, --client-key and --insecure-tls are for the URL of --pods"))
+	case (p.certFile == "") != (p.keyFile == ""):
+		return cli.Usage(errors.New("a client certificate is two files: give both --client-cert and --client-key"))
+	}
+	return nil
+}
+
+// ask returns this node's pods; nil if the flags name nobody to ask.
+func (p *podFlags) ask(ctx context.Context) (*inspect.Pods, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	switch {
+	case p.isURL():
+		return p.askKubelet(ctx)
+	case p.pods != "":
+		return readPodFile(p.pods)
+	case p.cluster.namesCluster():
+		return p.askServer(ctx)
+	}
+	return nil, nil
+}
+
+func (p *podFlags) askKubelet(ctx context.Context) (*inspect.Pods, error) {
+	address, err := url.Parse(p.pods)
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("--pods: %w", err))
+	}
+	config := rest.Config{
+		BearerTokenFile: p.tokenFile,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: p.caFile, CertFile: p.certFile, KeyFile: p.keyFile, Insecure: p.insecure},
+	}
+	if _, err := os.Stat(podToken); err == nil && address.Scheme == "https" && p.tokenFile == "" && p.certFile == "" {
+		config.BearerTokenFile = podToken
+	}
+	client, err := rest.HTTPClientFor(&config)
+	if err != nil {
+		return nil, fmt.Errorf("configure the kubelet's client: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.pods, nil)
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("--pods: %w", err))
+	}
+	asked := inspect.Pods{From: "the kubelet at " + address.Host, At: time.Now(), Static: true}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, cli.Hintf(fmt.Errorf("ask the kubelet for its pods: %w", err), "For a certificate that does not verify, --ca-file names who signed it.")
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxPodList+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the kubelet's pods: %w", err)
+	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
+		return nil, cli.Hintf(fmt.Errorf("ask the kubelet for its pods: %s", response.Status),
+			"--token-file or --client-cert must be of someone who may get nodes/pods, or nodes/proxy.")
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("ask the kubelet for its pods: %s", response.Status)
+	}
+	list, err := parsePodList(body)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubelet's pods: %w", err)
+	}
+	return podsOf(list, asked)
+}
+
+func (p *podFlags) askServer(ctx context.Context) (*inspect.Pods, error) {
+	node, err := thisNode(p.node)
+	if err != nil {
+		return nil, err
+	}
+	config, err := informer.RESTConfig(informer.Options{Kubeconfig: p.cluster.kubeconfig, Master: p.cluster.master})
+	if err != nil {
+		return nil, fmt.Errorf("configure API client: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create API client: %w", err)
+	}
+	asked := inspect.Pods{From: "the API server's list of pods on " + node, At: time.Now()}
+	// No resource version: the newest, not what a cache of the API server has.
+	list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of node %s: %w", node, err)
+	}
+	return podsOf(list, asked)
+}
+
+// readPodFile reads pods from a file, which is as old as it says.
+func readPodFile(name string) (*inspect.Pods, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("read pods: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read pods: %s is no plain file, so how old its pods are cannot be told: write them to one first", name)
+	}
+	if info.Size() > maxPodList {
+		return nil, fmt.Errorf("read pods: %s has %d bytes: a list of pods has at most %d", name, info.Size(), maxPodList)
+	}
+	body, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read pods: %w", err)
+	}
+	list, err := parsePodList(body)
+	if err != nil {
+		return nil, fmt.Errorf("read pods: %s: %w", name, err)
+	}
+	return podsOf(list, inspect.Pods{From: name, At: info.ModTime(), Static: ofKubelet(list)})
+}
+
+// parsePodList reads a list of pods as JSON. What is no whole list is an error: by
+// a list that lacks pods, their cgroups would be leftovers.
+func parsePodList(body []byte) (*v1.PodList, error) {
+	if len(body) > maxPodList {
+		return nil, fmt.Errorf("more than %d bytes are no list of one node's pods", maxPodList)
+	}
+	list := new(v1.PodList)
+	if err := json.Unmarshal(body, list); err != nil {
+		return nil, fmt.Errorf("decode pod list: %w", err)
+	}
+	if list.Kind != "PodList" && list.Kind != "List" {
+		return nil, fmt.Errorf("it is of kind %q, not PodList: give a kubelet's /pods, or what kubectl get pods --output=json wrote", list.Kind)
+	}
+	return list, nil
+}
+
+// podsOf fills in what weir keeps of the pods in a list. Each keeps its own UID,
+// also where two go by one name: a cgroup is named by UID alone.
+func podsOf(list *v1.PodList, pods inspect.Pods) (*inspect.Pods, error) {
+	if list.Continue != "" {
+		return nil, fmt.Errorf("%s is only the first part of a list: ask for all of it", pods.From)
+	}
+	for i := range list.Items {
+		item := &list.Items[i]
+		if item.UID == "" || item.Kind != "" && item.Kind != "Pod" {
+			return nil, fmt.Errorf("%s has an item that is no pod with a UID: %s %s/%s", pods.From, item.Kind, item.Namespace, item.Name)
+		}
+		one := informer.FactsFromList(nil, &v1.PodList{Items: list.Items[i : i+1]}, pods.At)
+		one.EachPod(func(p *metric.PodFacts) bool {
+			pods.List = append(pods.List, p)
+			return true
+		})
+	}
+	return &pods, nil
+}
+
+// ofKubelet reports whether a list is a kubelet's own, which has static pods
+// themselves, and not only their mirrors at the API server.
+func ofKubelet(list *v1.PodList) bool {
+	for i := range list.Items {
+		a := list.Items[i].Annotations
+		_, mirror := a[v1.MirrorPodAnnotationKey]
+		if a["kubernetes.io/config.source"] != "" && !mirror {
+			return true
+		}
+	}
+	return false
+}

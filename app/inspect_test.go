@@ -1,0 +1,157 @@
+package app
+
+import (
+	"bytes"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/inspect"
+)
+
+// podList names one pod, in the class Burstable.
+const podList = `{"kind":"PodList","apiVersion":"v1","items":[{
+"metadata":{"namespace":"shop","name":"web","uid":"aaaaaaaa-0000-4000-8000-aaaaaaaaaaaa","annotations":{"kubernetes.io/config.source":"api"}},
+"spec":{"nodeName":"n1","containers":[{"name":"app"}]},
+"status":{"phase":"Running","qosClass":"Burstable"}}]}`
+
+// TestInspect tells what a user of weir inspect types and sees. The cgroups are
+// plain directories, which do not go like cgroups: their files hold them.
+func TestInspect(t *testing.T) {
+	dir := t.TempDir()
+	made := time.Now().Add(-4 * time.Hour)
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(filepath.Dir(path), made, made); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("cgroup/cgroup.controllers", "cpu\n")
+	for path, procs := range map[string]string{
+		"": "1\n", "kubepods": "", "kubepods/burstable": "", "kubepods/besteffort": "",
+		"kubepods/burstable/podaaaaaaaa-0000-4000-8000-aaaaaaaaaaaa":  "101\n",
+		"kubepods/besteffort/podbbbbbbbb-0000-4000-8000-bbbbbbbbbbbb": "",
+	} {
+		write(filepath.Join("cgroup", path, "cgroup.procs"), procs)
+	}
+	write("proc/stat", "btime 1700000000\n")
+	write("none/cgroup.procs", "")
+	write("none/cgroup.controllers", "")
+	token := write("token", "secret\n")
+	pods := write("pods.json", podList)
+
+	kubelet := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/pods" || r.Header.Get("Authorization") != "Bearer secret" {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		w.Write([]byte(podList))
+	}))
+	t.Cleanup(kubelet.Close)
+	ca := write("ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: kubelet.Certificate().Raw})))
+	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/api/v1/pods" && r.URL.Query().Get("fieldSelector") == "spec.nodeName=n1" && r.URL.Query().Get("resourceVersion") == "" {
+			w.Write([]byte(podList))
+			return
+		}
+		w.Write([]byte(`{"kind":"PodList","apiVersion":"v1","items":[]}`))
+	}))
+	t.Cleanup(api.Close)
+
+	expand := strings.NewReplacer(
+		"$CGROUP", "--cgroupfs="+filepath.Join(dir, "cgroup")+" --procfs="+filepath.Join(dir, "proc"),
+		"$NONE", "--cgroupfs="+filepath.Join(dir, "none"),
+		"$PODS", pods, "$DIR", dir, "$TOKEN", token, "$CA", ca, "$KUBELET", kubelet.URL,
+		"$KUBECONFIG", kubeconfig(t, api, "secret"),
+		"$STATUS", write("status.json", `{"kind":"Status","status":"Failure","message":"forbidden"}`),
+		"$PART", write("part.json", `{"kind":"PodList","metadata":{"continue":"x"},"items":[]}`),
+		"$NODES", write("nodes.json", `{"kind":"List","items":[{"kind":"Node","metadata":{"name":"n1","uid":"u"}}]}`),
+		"$GARBAGE", write("garbage.json", `<html>`),
+	)
+	shorten := strings.NewReplacer(dir, "DIR", strings.TrimPrefix(kubelet.URL, "https://"), "KUBELET")
+	varies := regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z|"inode": \d+|inode: \d+`)
+	datadriven.RunTest(t, "testdata/inspect/transcript.txt", func(t *testing.T, d *datadriven.TestData) string {
+		var out bytes.Buffer
+		for line := range strings.Lines(d.Input) {
+			root := &cobra.Command{Use: "weir"}
+			root.AddCommand(newInspect(nothing))
+			words := strings.Fields(expand.Replace(line))
+			if status := cli.Main(t.Context(), root, words[1:], &out, &out); status != 0 {
+				out.WriteString("exit status 1\n")
+			}
+		}
+		return varies.ReplaceAllStringFunc(shorten.Replace(out.String()), func(s string) string {
+			if key, _, ok := strings.Cut(s, "inode"); ok {
+				return key + "inode: N"
+			}
+			return "TIME"
+		})
+	})
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestPodsOn(t *testing.T) {
+	at := time.Unix(1000, 0)
+	web := &metric.PodFacts{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, UID: "u1", Node: "n1"}
+	var none *metric.Facts
+	known := none.With(metric.FactsChange{Synced: true, At: at, Pods: []*metric.PodFacts{web}})
+	if p := podsOn("n1", known); p == nil || len(p.List) != 1 || p.List[0] != web || !p.At.Equal(at) || p.Static {
+		t.Errorf("pods on n1: %+v, want shop/web, as of %v, without static pods", p, at)
+	}
+	if p := podsOn("n2", known); p == nil || len(p.List) != 0 {
+		t.Errorf("pods on n2: %+v, want an empty list", p)
+	}
+	for _, facts := range []*metric.Facts{nil, {}, none.With(metric.FactsChange{Pods: []*metric.PodFacts{web}})} {
+		if p := podsOn("n1", facts); p != nil {
+			t.Errorf("pods by facts that are not whole: %+v, want none", p)
+		}
+	}
+}
+
+// Whatever machine this is, its cgroups can be counted, and by nobody's word none
+// of them is a leftover.
+func TestLeftoversOfThisMachine(t *testing.T) {
+	i, err := inspect.New(inspect.Options{})
+	if err != nil {
+		t.Skipf("no cgroups here: %v", err)
+	}
+	c := newLeftovers(i, "n1", func() *metric.Facts { return nil })
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphans := -1.0
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if f.GetName() == "weir_pod_cgroups" && m.Label[0].GetValue() == string(inspect.Orphan) {
+				orphans = m.GetGauge().GetValue()
+			}
+		}
+	}
+	if orphans != 0 {
+		t.Errorf("%v orphans, want 0", orphans)
+	}
+}

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.uber.org/zap"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/disk"
+	"github.com/weir-metrics/weir/sources/host/vitals"
+)
+
+// openMachine finds out how this machine is read. Pods are known by names.
+func openMachine(p *hostPlan, names *podNames, log *zap.Logger) (*machine, error) {
+	scanner, err := disk.New(disk.Options{
+		KubeletRoot: p.KubeletRoot, ContainerRoot: p.ContainerRoot, Containers: names.running,
+		Done: func(r disk.Round) {
+			log.Debug("looked at pods' disks", zap.Int("pods", r.Pods), zap.Int("unknown", r.Unknown),
+				zap.Int64("inodes", r.Inodes), zap.Duration("took", r.Took), zap.Error(r.Problems))
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at pods' disks: %w", err)
+	}
+	reader, err := vitals.New(vitals.Options{
+		Node: string(p.Node), Disks: scanner,
+		// The agent's pod has the kubelet's pods alone: beside them lies the key by which
+		// the kubelet is known.
+		KubeletRoot:   firstThere(filepath.Join(p.KubeletRoot, "pods"), p.KubeletRoot),
+		ContainerRoot: firstThere(p.ContainerRoot),
+		Pod: func(uid metric.PodUID) (vitals.Pod, bool) {
+			pod := names.pod(uid)
+			if pod == nil {
+				return vitals.Pod{}, false
+			}
+			containers, _ := names.running(uid)
+			return vitals.Pod{Namespace: pod.Namespace, Name: pod.Name, UID: metric.PodUID(pod.UID), Containers: containers}, true
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read this machine: %w", err)
+	}
+	at := func(d vitals.Depth) func(context.Context) (*stats.Summary, error) {
+		return func(ctx context.Context) (*stats.Summary, error) { return reader.Read(ctx, d) }
+	}
+	return &machine{
+		peek: at(vitals.Node), read: at(vitals.Pods), readAll: at(vitals.Containers), layout: reader.Layout,
+		refresh: scanner.Refresh, scan: scanner.Run,
+		cgroups: func() eviction.Cgroups {
+			mount, pods := reader.Cgroups()
+			return eviction.Cgroups{Mount: mount, Pods: string(pods)}
+		},
+		Closer: reader,
+	}, nil
+}
+
+// firstThere returns the first of the paths that is there; empty, which stands for the
+// root, on a machine without a kubelet.
+func firstThere(paths ...string) string {
+	for _, p := range paths {
+		if _, err := os.Stat(p); err == nil {
+			return p
+		}
+	}
+	return ""
+}

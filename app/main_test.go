@@ -1,0 +1,62 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"go.uber.org/goleak"
+
+	"github.com/weir-metrics/weir/client/cli"
+)
+
+// asWeir is the environment variable that makes a process of this test weir,
+// with the variable's words as arguments.
+const asWeir = "TEST_AS_WEIR"
+
+func TestMain(m *testing.M) {
+	if args, ok := os.LookupEnv(asWeir); ok {
+		os.Exit(Main(strings.Fields(args)))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// nothing is an environment without variables.
+func nothing(string) string { return "" }
+
+// nobody is an address where nothing listens.
+const nobody = "127.0.0.1:1"
+
+// The transcripts are what a user types and sees.
+func TestTranscripts(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // not in a pod
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, file string) {
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			var out bytes.Buffer
+			for line := range strings.Lines(d.Input) {
+				words := strings.Fields(strings.ReplaceAll(line, "$TAKEN", taken.Addr().String()))
+				if words[0] != "weir" {
+					t.Fatalf("%s: %q is no command of weir's", d.Pos, line)
+				}
+				// A command that runs, where a mistake was expected, is not waited for.
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				if status := cli.Main(ctx, NewCommand(nothing, nobody), words[1:], &out, &out); status != 0 {
+					fmt.Fprintf(&out, "exit status %d\n", status)
+				}
+			}
+			return strings.ReplaceAll(out.String(), taken.Addr().String(), "$TAKEN")
+		})
+	})
+}

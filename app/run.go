@@ -1,0 +1,84 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-metrics/weir/app/httpserver"
+	"github.com/weir-metrics/weir/app/logging"
+	"github.com/weir-metrics/weir/client/cli"
+)
+
+// runResolution is the time between two reads of this machine. It costs little,
+// and whoever runs weir by hand is watching.
+const runResolution = 5 * time.Second
+
+func newRun() *cobra.Command {
+	c := newConfig(runResolution, "host", "recording")
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Measure this machine, without a cluster",
+		Long: `Measure every cgroup of this machine, and serve what was measured on this machine
+alone. No cluster and no configuration is needed; as root it sees most.`,
+		Example: "  weir run\n  weir run --source=host:?prefix=/system.slice --listen=127.0.0.1:9000",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := c.compile("host")
+			if err != nil {
+				return err
+			}
+			if p.Host != nil {
+				p.Eviction = newEvictionFlags().alone()
+			}
+			return start(cmd, c, p)
+		},
+	}
+	c.addFlags(cmd.Flags())
+	cmd.SetFlagErrorFunc(serversFlag)
+	return cmd
+}
+
+// serversFlag says of a flag of weir server's that it is one.
+func serversFlag(cmd *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown || newServer(func(string) string { return "" }).Flags().Lookup(name) == nil {
+		return cmd.Parent().FlagErrorFunc()(cmd, err)
+	}
+	return cli.Hintf(cli.Usage(fmt.Errorf("--%s is a flag of weir server; %s knows no cluster", name, cmd.CommandPath())),
+		"Run weir server in a pod of the cluster, or with --kubeconfig=FILE.")
+}
+
+// start runs a plan until the command is interrupted. It is the body of run,
+// server and agent.
+func start(cmd *cobra.Command, c *config, p *plan) error {
+	log, err := logging.New(c.log, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	logging.TakeKlog(log)
+	tuneCollector(log)
+	d, err := open(cmd.Context(), p, cmd.OutOrStdout(), log)
+	if err != nil {
+		return err
+	}
+	where := cmp.Or(strings.Join(d.addresses(), " and "), "no address")
+	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", where)
+	if d.listener != nil {
+		fmt.Fprintf(cmd.OutOrStdout(), "In a browser:         %s/ui/\n", d.addresses()[0])
+	}
+	if p.Host != nil && d.listener != nil {
+		address := ""
+		if p.Listen != httpserver.DefaultAddress {
+			address = " --server=" + d.addresses()[0]
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", address)
+	}
+	if p.Eviction == nil { // whose code is wanted at once when memory is short
+		defer dropStart(log).Stop()
+	}
+	return d.run(cmd.Context())
+}

@@ -1,0 +1,140 @@
+package app
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/app/version"
+	"github.com/weir-metrics/weir/client/cli"
+)
+
+// serverResolution is the time between two reads of a node: what metrics-server's
+// manifests say, and about as often as a kubelet looks itself.
+const serverResolution = 15 * time.Second
+
+func newServer(getenv func(string) string) *cobra.Command {
+	s := newServerFlags()
+	cmd := &cobra.Command{
+		Use:   "server",
+		Short: "Measure a cluster, or a list of kubelets",
+		Long: `Measure the nodes of a cluster through their kubelets, and serve what was measured.
+
+In a pod, or with --kubeconfig, the cluster's own nodes are read unless --source
+says otherwise. Sources are named as Heapster's were: NAME[:CONFIG][?OPTIONS].
+
+weir server takes metrics-server's flags, so that its Deployment needs another
+image and command and no other arguments. Nodes are read every 15s unless
+--metric-resolution says otherwise (metrics-server: 60s): that is about as often
+as a kubelet looks itself.`,
+		Example: `  weir server                                # in a pod of the cluster
+  weir server --kubeconfig=$HOME/.kube/config --node-selector=kubernetes.io/os=linux
+  weir server --kubeconfig=$HOME/.kube/config --source=kubelet:?endpoint=summary
+  weir server --source='kubelet:?targets=127.0.0.2:10250,127.0.0.3:10250&insecure-tls=true'`,
+		Args:    cobra.NoArgs,
+		Version: version.Get().String(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := s.compile(inPod(getenv, fileExists), getenv)
+			if err != nil {
+				return err
+			}
+			return start(cmd, s.config, p)
+		},
+	}
+	cmd.SetVersionTemplate("{{.Version}}\n")
+	s.addTo(cmd)
+	return cmd
+}
+
+// serverFlags is what the flags of weir server say.
+type serverFlags struct {
+	*config
+	dropIn
+	secure      *server.Options
+	lease       string
+	sharedReads bool
+	hpaEvents   bool
+	autoscalers *autoscalerFlags
+	agents      agentsPlan
+}
+
+func newServerFlags() *serverFlags {
+	s := &serverFlags{config: newConfig(serverResolution, "kubelet", "host", "recording"), secure: server.NewOptions(), autoscalers: newAutoscalerFlags()}
+	s.apis = &apiFlags{}
+	return s
+}
+
+// addTo adds the flags to cmd, and groups them in its help.
+func (s *serverFlags) addTo(cmd *cobra.Command) {
+	s.given = cmd.Flags().Changed
+	g := newGroups(cmd)
+	g.add("The cluster", s.addClusterFlags)
+	g.add("Its kubelets, in metrics-server's words (instead of --source)", s.addKubeletFlags)
+	g.add("Its weir agents", s.agents.addFlags)
+	g.add("Sources and sinks", s.addPipelineFlags)
+	g.add("APIs", s.apis.addFlags)
+	g.add("Telling the cluster", s.addEventFlags)
+	g.add("Autoscaling", s.autoscalers.addFlags)
+	common, others := secureFlags(s.secure)
+	g.add("Serving whom the cluster lets read, over HTTPS", common, s.addReplicaFlags)
+	g.add("Serving whoever asks, over HTTP", s.addListenFlags)
+	g.add("Logging", s.log.AddFlags, s.addLogFlags)
+	g.add("metrics-server's that weir has no use for", addOthers)
+	g.refer("Kubernetes' own flags for a secured server (audit, authentication, authorization, TLS)", "weir help "+secureTopic, others)
+}
+
+// addReplicaFlags adds the flags about several weirs side by side.
+func (s *serverFlags) addReplicaFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.lease, "lease", "weir", "`NAME` of the Lease by which replicas agree on whose numbers all answer with; empty for none. Needs POD_NAME, POD_NAMESPACE and POD_IP in the environment")
+	f.BoolVar(&s.sharedReads, "share-reads", false, "read each node by one of the replicas, which hands what it read to the others; they know each other by a Lease each. Needs what --lease needs")
+}
+
+// addEventFlags adds the flags about what weir says unasked.
+func (s *serverFlags) addEventFlags(f *pflag.FlagSet) {
+	f.BoolVar(&s.hpaEvents, "hpa-events", false, "write Events on HorizontalPodAutoscalers whose pods have no metrics, with the reasons, and name those autoscalers in explanations")
+}
+
+// compile makes a plan of the flags, in the environment of the process.
+func (s *serverFlags) compile(inPod bool, getenv func(string) string) (*plan, error) {
+	if err := s.complete(s.config, inPod); err != nil {
+		return nil, err
+	}
+	p, err := s.config.compile("")
+	if err != nil {
+		return nil, err
+	}
+	if p.HPAEvents = s.hpaEvents; p.HPAEvents && p.Cluster == nil {
+		return nil, cli.Hintf(cli.Usage(errors.New("--hpa-events needs a cluster, whose autoscalers it watches")),
+			"Name it with --kubeconfig=FILE or --in-cluster, or leave --hpa-events out.")
+	}
+	if p.Autoscalers, err = s.autoscalers.compile(p.Cluster != nil); err != nil {
+		return nil, err
+	}
+	if p.Agents, err = s.agents.compile(p.Cluster != nil, agentAddressTypes(p.Kubelets)); err != nil {
+		return nil, err
+	}
+	if err := p.secureWith(s.secure, s.given, inPod); err != nil || p.Secure == nil {
+		return p, err
+	}
+	p.Lease = podLease(s.lease, s.secure.SecureServing.BindPort, getenv)
+	if p.Lease == nil && s.lease != "" && s.given("lease") {
+		return nil, cli.Hintf(cli.Usage(errors.New("--lease needs to know which pod this is")),
+			"Set POD_NAME, POD_NAMESPACE and POD_IP in the environment, from the pod's own fields.")
+	}
+	if p.SharedReads = s.sharedReads; p.SharedReads && p.Lease == nil {
+		return nil, cli.Hintf(cli.Usage(errors.New("--share-reads needs --lease, and to know which pod this is")),
+			"Set POD_NAME, POD_NAMESPACE and POD_IP in the environment, from the pod's own fields.")
+	}
+	if !s.given("listen") {
+		p.Listen = "" // or whoever reaches the pod's loopback is not asked
+	}
+	return p, nil
+}
+
+// noCluster explains why the API server cannot be asked.
+func noCluster(err error) error {
+	return cli.Hintf(err, "Name a cluster with --kubeconfig=FILE, use --in-cluster in a pod of it, or give the source a list of targets.")
+}
