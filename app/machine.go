@@ -47,8 +47,7 @@ func (m *machine) has(ctx context.Context, uid types.UID) (bool, error) {
 
 // capacities returns what there is of each signal now; zero for what is not known.
 func (m *machine) capacities(ctx context.Context) func(eviction.Signal) int64 {
-	read, _ := m.read(ctx) // what it lacks is not known
-	s, _ := eviction.FromStats(read)
+	s, _ := m.read(ctx) // what it lacks is not known
 	d := eviction.Decide(&eviction.Input{Now: time.Now(), Settings: kubeletconfig.Default().Settings(), Summary: s})
 	return func(of eviction.Signal) int64 {
 		for i := range d.Observations {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // TestConformance holds every decision to the kubelet's: see testdata/eviction. It is
@@ -264,7 +265,7 @@ func TestOnlyDoubtsDiffer(t *testing.T) {
 var errVector = errors.New("the vector wants an error")
 
 // collect plays the collections, and returns the summary after them.
-func collect(step *vectorStep, collections []Collection) (*Summary, error) {
+func collect(step *vectorStep, collections []Collection) (*stats.Summary, error) {
 	if step.GC.StatsError {
 		return nil, errVector
 	}

@@ -48,3 +48,13 @@ func priority(pod *corev1.Pod) int32 {
 func refOf(pod *corev1.Pod) PodRef {
 	return PodRef{Name: pod.Name, Namespace: pod.Namespace, UID: string(pod.UID)}
 }
+
+// PodRef names a pod.
+type PodRef struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	UID       string `json:"uid"`
+}
+
+// String returns namespace/name.
+func (r PodRef) String() string { return r.Namespace + "/" + r.Name }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // notifierEvery is how often the memory notifiers follow the summary, at most.
@@ -44,7 +45,7 @@ func Decide(in *Input) *Decision {
 	if in.Now.Sub(in.State.NotifiersAt) > notifierEvery {
 		d.RefreshNotifiers, d.State.NotifiersAt = true, in.Now
 	}
-	d.Observations = stalled(observe(in.Summary, in.Now), in.Settings.Thresholds, in.Pressure, in.Now)
+	d.Observations = stalled(observe(in.Summary, in.Now), in.Settings.Thresholds, &in.Summary.Node, in.Now)
 	d.thresholds(in, begins)
 	d.conditions(in)
 	d.remember()
@@ -155,8 +156,8 @@ func (d *Decision) remember() {
 
 // act decides who goes: pods over their limits; else one pod, for one threshold.
 func (d *Decision) act(in *Input) {
-	stats := byUID(in.Summary.Pods)
-	if in.Settings.LocalLimits && d.enforce(in, stats) {
+	statsByUID := byUID(in.Summary.Pods)
+	if in.Settings.LocalLimits && d.enforce(in, statsByUID) {
 		d.Outcome = OutcomeLocalLimit
 		return
 	}
@@ -184,7 +185,7 @@ func (d *Decision) act(in *Input) {
 		d.Outcome = OutcomeWatched
 		return
 	}
-	d.Ranking = in.rank(&t.Threshold, d.Layout, stats)
+	d.Ranking = in.rank(&t.Threshold, d.Layout, statsByUID)
 	d.Victim = slices.IndexFunc(d.Ranking, func(r Ranked) bool { return r.Passed == NotPassed })
 	for i := range d.Ranking {
 		if r := &d.Ranking[i]; r.Doubt != "" {
@@ -193,7 +194,7 @@ func (d *Decision) act(in *Input) {
 	}
 	if d.Victim >= 0 {
 		pod := d.Ranking[d.Victim].pod
-		d.planned = kill(pod, stats[string(pod.UID)], t, in.Settings)
+		d.planned = kill(pod, statsByUID[string(pod.UID)], t, in.Settings)
 	}
 	if d.Reclaim = d.Layout.Collections(signal); len(d.Reclaim) > 0 {
 		d.Outcome = OutcomeReclaim
@@ -215,8 +216,8 @@ func (d *Decision) choose() {
 }
 
 // enforce evicts the pods over their limits, and says whether there were any that may be.
-func (d *Decision) enforce(in *Input, stats map[string]*PodStats) bool {
-	d.Exceeded = exceeding(in.Pods, stats, d.Layout)
+func (d *Decision) enforce(in *Input, statsByUID map[string]*stats.PodStats) bool {
+	d.Exceeded = exceeding(in.Pods, statsByUID, d.Layout)
 	for i := range d.Exceeded {
 		e := &d.Exceeded[i]
 		b := in.Blocked[e.pod.UID]
@@ -234,7 +235,7 @@ func (d *Decision) enforce(in *Input, stats map[string]*PodStats) bool {
 }
 
 // kill is the eviction of a pod for a threshold.
-func kill(pod *corev1.Pod, s *PodStats, t *ThresholdState, settings *Settings) *Kill {
+func kill(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState, settings *Settings) *Kill {
 	grace := int64(limitGraceSeconds)
 	if !t.Threshold.Hard() {
 		grace = settings.MaxPodGraceSeconds

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -50,7 +51,7 @@ func TestDerivation(t *testing.T) {
 				}
 				return b.String()
 			case "decide":
-				in := &Input{Settings: settings, Layout: layout, State: state, Summary: &Summary{}}
+				in := &Input{Settings: settings, Layout: layout, State: state, Summary: &stats.Summary{}}
 				after, err := node(in, d)
 				if err != nil {
 					d.Fatalf(t, "%v", err)
@@ -98,7 +99,7 @@ func configured(d *datadriven.TestData) (*Settings, error) {
 }
 
 // node fills in what a decide command says, and returns the summary after a collection.
-func node(in *Input, d *datadriven.TestData) (*Summary, error) {
+func node(in *Input, d *datadriven.TestData) (*stats.Summary, error) {
 	for _, a := range d.CmdArgs {
 		if a.Key == "at" {
 			offset, err := time.ParseDuration(a.Vals[0])
@@ -111,11 +112,11 @@ func node(in *Input, d *datadriven.TestData) (*Summary, error) {
 	if d.HasArg("no-layout") {
 		in.ImageFsErr = errors.New("the runtime does not answer")
 	}
-	later := &Summary{}
+	later := &stats.Summary{}
 	changes := false
 	for line := range strings.Lines(d.Input) {
 		words := strings.Fields(line)
-		summaries := []*Summary{in.Summary, later}
+		summaries := []*stats.Summary{in.Summary, later}
 		if words[0] == "after" {
 			summaries, words, changes = summaries[1:], words[1:], true
 		}
@@ -139,7 +140,7 @@ func node(in *Input, d *datadriven.TestData) (*Summary, error) {
 }
 
 // given reads one line.
-func given(in *Input, s *Summary, words []string) error {
+func given(in *Input, s *stats.Summary, words []string) error {
 	measured := in.Now
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool {
 		if v, ok := strings.CutPrefix(w, "ago="); ok {
@@ -169,14 +170,17 @@ func given(in *Input, s *Summary, words []string) error {
 		if err != nil {
 			return err
 		}
-		m := &MemoryStats{Time: measured, AvailableBytes: left, WorkingSetBytes: new(*all - *left)}
+		m := &stats.MemoryStats{Time: metav1.NewTime(measured), AvailableBytes: left, WorkingSetBytes: new(*all - *left)}
 		if words[0] == "memory" {
+			if before := s.Node.Memory; before != nil {
+				m.PSI = before.PSI
+			}
 			s.Node.Memory = m
 		} else {
-			s.Node.SystemContainers = []ContainerStats{{Name: "pods", Memory: m}}
+			s.Node.SystemContainers = []stats.ContainerStats{{Name: "pods", Memory: m}}
 		}
 	case "nodefs", "imagefs", "containerfs":
-		fs := &FsStats{Time: measured}
+		fs := &stats.FsStats{Time: metav1.NewTime(measured)}
 		var err error
 		if words[1] != "inodes" {
 			if fs.AvailableBytes, fs.CapacityBytes, err = numbers(words[1:]); err != nil {
@@ -189,7 +193,7 @@ func given(in *Input, s *Summary, words []string) error {
 			}
 		}
 		if s.Node.Runtime == nil {
-			s.Node.Runtime = &RuntimeStats{}
+			s.Node.Runtime = &stats.RuntimeStats{}
 		}
 		switch words[0] {
 		case "nodefs":
@@ -204,9 +208,9 @@ func given(in *Input, s *Summary, words []string) error {
 		if err != nil {
 			return err
 		}
-		s.Node.Rlimit = &RlimitStats{Time: measured, MaxPID: new(int64(*most)), Running: new(int64(*running))}
+		s.Node.Rlimit = &stats.RlimitStats{Time: metav1.NewTime(measured), MaxPID: new(int64(*most)), NumOfRunningProcesses: new(int64(*running))}
 	case "stall":
-		return stall(in, measured, words[1:])
+		return stall(s, metav1.NewTime(measured), words[1:])
 	default:
 		return pod(in, s, words)
 	}
@@ -221,37 +225,45 @@ func amount(s string) (*uint64, error) {
 	return new(uint64(q.Value())), err
 }
 
-func stall(in *Input, measured time.Time, words []string) error {
+func stall(s *stats.Summary, measured metav1.Time, words []string) error {
 	f, err := strconv.ParseFloat(words[2], 64)
 	if err != nil {
 		return err
 	}
-	if in.Pressure == nil {
-		in.Pressure = &Pressure{}
-	}
-	into := &in.Pressure.Memory
-	switch words[0] {
+	psi := &stats.PSIStats{}
+	switch n := &s.Node; words[0] {
+	case "memory":
+		if n.Memory == nil {
+			n.Memory = &stats.MemoryStats{Time: measured}
+		}
+		if n.Memory.PSI == nil {
+			n.Memory.PSI = psi
+		}
+		psi = n.Memory.PSI
 	case "cpu":
-		into = &in.Pressure.CPU
+		if n.CPU == nil {
+			n.CPU = &stats.CPUStats{Time: measured, PSI: psi}
+		}
+		psi = n.CPU.PSI
 	case "io":
-		into = &in.Pressure.IO
+		if n.IO == nil {
+			n.IO = &stats.IOStats{Time: measured, PSI: psi}
+		}
+		psi = n.IO.PSI
 	}
-	if *into == nil {
-		*into = &Stalls{At: measured}
-	}
-	share := &(*into).Some
+	share := &psi.Some
 	if words[1] == "full" {
-		share = &(*into).Full
+		share = &psi.Full
 	}
-	*share = Stall{f, f, f}
+	*share = stats.PSIData{Avg10: f, Avg60: f, Avg300: f}
 	return nil
 }
 
 // pod adds a pod of one container.
-func pod(in *Input, s *Summary, words []string) error {
+func pod(in *Input, s *stats.Summary, words []string) error {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: words[0], UID: types.UID("uid-" + words[0]), Annotations: map[string]string{}}}
 	c := corev1.Container{Name: "app", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}}
-	st := PodStats{PodRef: refOf(p), Containers: []ContainerStats{{Name: "app"}}}
+	st := stats.PodStats{PodRef: stats.PodReference(refOf(p)), Containers: []stats.ContainerStats{{Name: "app"}}}
 	app, has := &st.Containers[0], true
 	for _, w := range words[1:] {
 		key, val, _ := strings.Cut(w, "=")
@@ -274,20 +286,20 @@ func pod(in *Input, s *Summary, words []string) error {
 		n, _ := amount(val)
 		switch key {
 		case "memory":
-			st.Memory = &MemoryStats{WorkingSetBytes: n}
+			st.Memory = &stats.MemoryStats{WorkingSetBytes: n}
 			app.Memory = st.Memory
 		case "cpu":
-			st.CPU = &CPUStats{UsageNanoCores: new(uint64(q.ScaledValue(resource.Nano)))}
+			st.CPU = &stats.CPUStats{UsageNanoCores: new(uint64(q.ScaledValue(resource.Nano)))}
 		case "rootfs":
-			app.Rootfs = &FsStats{UsedBytes: n}
+			app.Rootfs = &stats.FsStats{UsedBytes: n}
 		case "logs":
-			app.Logs = &FsStats{UsedBytes: n}
+			app.Logs = &stats.FsStats{UsedBytes: n}
 		case "inodes":
-			app.Rootfs = &FsStats{InodesUsed: n}
+			app.Rootfs = &stats.FsStats{InodesUsed: n}
 		case "processes":
-			st.Processes = &ProcessStats{Count: n}
+			st.ProcessStats = &stats.ProcessStats{ProcessCount: n}
 		case "total":
-			st.EphemeralStorage = &FsStats{UsedBytes: n}
+			st.EphemeralStorage = &stats.FsStats{UsedBytes: n}
 		case "requests-memory":
 			c.Resources.Requests[corev1.ResourceMemory] = q
 		case "requests-cpu":
@@ -303,7 +315,7 @@ func pod(in *Input, s *Summary, words []string) error {
 		case "emptydir":
 			size := resource.MustParse(limit)
 			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &size}}})
-			st.Volumes = append(st.Volumes, VolumeStats{Name: "scratch", FsStats: FsStats{UsedBytes: n}})
+			st.VolumeStats = append(st.VolumeStats, stats.VolumeStats{Name: "scratch", FsStats: stats.FsStats{UsedBytes: n}})
 		default:
 			return fmt.Errorf("what does %s mean", w)
 		}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // dice make a node of bytes: each choice takes one, and is the first once there are none
@@ -45,14 +46,14 @@ func (d *dice) figure() *uint64 {
 	return &n
 }
 
-func (d *dice) time(now time.Time) time.Time {
+func (d *dice) time(now time.Time) metav1.Time {
 	switch d.roll(30) {
 	case 0:
-		return time.Time{}
+		return metav1.Time{}
 	case 1:
-		return now.Add(time.Hour)
+		return metav1.NewTime(now.Add(time.Hour))
 	}
-	return now.Add(-time.Duration(d.roll(20)) * time.Second)
+	return metav1.NewTime(now.Add(-time.Duration(d.roll(20)) * time.Second))
 }
 
 func (d *dice) quantity() resource.Quantity {
@@ -87,12 +88,12 @@ func (d *dice) config() *Config {
 	return c
 }
 
-func (d *dice) memory(now time.Time) *MemoryStats {
-	return &MemoryStats{Time: d.time(now), AvailableBytes: d.figure(), UsageBytes: d.figure(), WorkingSetBytes: d.figure()}
+func (d *dice) memory(now time.Time) *stats.MemoryStats {
+	return &stats.MemoryStats{Time: d.time(now), AvailableBytes: d.figure(), UsageBytes: d.figure(), WorkingSetBytes: d.figure()}
 }
 
-func (d *dice) fs(now time.Time) *FsStats {
-	fs := &FsStats{Time: d.time(now), AvailableBytes: d.figure(), UsedBytes: d.figure(), InodesFree: d.figure(), InodesUsed: d.figure()}
+func (d *dice) fs(now time.Time) *stats.FsStats {
+	fs := &stats.FsStats{Time: d.time(now), AvailableBytes: d.figure(), UsedBytes: d.figure(), InodesFree: d.figure(), InodesUsed: d.figure()}
 	fs.CapacityBytes, fs.Inodes = d.figure(), d.figure()
 	if !d.chance(4) {
 		fs.CapacityBytes, fs.Inodes = new(uint64(64<<20)), new(uint64(64<<20))
@@ -100,23 +101,23 @@ func (d *dice) fs(now time.Time) *FsStats {
 	return fs
 }
 
-func (d *dice) summary(now time.Time, pods []*corev1.Pod) *Summary {
-	s := &Summary{}
+func (d *dice) summary(now time.Time, pods []*corev1.Pod) *stats.Summary {
+	s := &stats.Summary{}
 	s.Node.Memory = d.memory(now)
-	s.Node.SystemContainers = []ContainerStats{{Name: pick(d, "pods", "kubelet"), Memory: d.memory(now)}}
+	s.Node.SystemContainers = []stats.ContainerStats{{Name: pick(d, "pods", "kubelet"), Memory: d.memory(now)}}
 	s.Node.Fs = d.fs(now)
-	s.Node.Runtime = &RuntimeStats{ImageFs: d.fs(now), ContainerFs: d.fs(now)}
-	s.Node.Rlimit = &RlimitStats{Time: d.time(now), MaxPID: new(int64(d.roll(100))), Running: new(int64(d.roll(100)) - 2)}
+	s.Node.Runtime = &stats.RuntimeStats{ImageFs: d.fs(now), ContainerFs: d.fs(now)}
+	s.Node.Rlimit = &stats.RlimitStats{Time: d.time(now), MaxPID: new(int64(d.roll(100))), NumOfRunningProcesses: new(int64(d.roll(100)) - 2)}
 	for _, pod := range pods {
 		if d.chance(6) {
 			continue
 		}
-		p := PodStats{PodRef: refOf(pod), Memory: d.memory(now), EphemeralStorage: d.fs(now), Processes: &ProcessStats{Count: d.figure()}}
-		p.CPU = &CPUStats{Time: d.time(now), UsageNanoCores: d.figure()}
+		p := stats.PodStats{PodRef: stats.PodReference(refOf(pod)), Memory: d.memory(now), EphemeralStorage: d.fs(now), ProcessStats: &stats.ProcessStats{ProcessCount: d.figure()}}
+		p.CPU = &stats.CPUStats{Time: d.time(now), UsageNanoCores: d.figure()}
 		for _, c := range pod.Spec.Containers {
-			p.Containers = append(p.Containers, ContainerStats{Name: c.Name, Memory: d.memory(now), Rootfs: d.fs(now), Logs: d.fs(now)})
+			p.Containers = append(p.Containers, stats.ContainerStats{Name: c.Name, Memory: d.memory(now), Rootfs: d.fs(now), Logs: d.fs(now)})
 		}
-		p.Volumes = []VolumeStats{{Name: "scratch", FsStats: *d.fs(now)}}
+		p.VolumeStats = []stats.VolumeStats{{Name: "scratch", FsStats: *d.fs(now)}}
 		s.Pods = append(s.Pods, p)
 	}
 	return s
@@ -159,7 +160,7 @@ func (d *dice) pods() []*corev1.Pod {
 
 // rounds are the inputs of a node's decisions in a row, but for their state, and the
 // summaries after collections.
-func (d *dice) rounds() (list []*Input, after []*Summary) {
+func (d *dice) rounds() (list []*Input, after []*stats.Summary) {
 	settings := &Settings{TransitionPeriod: time.Duration(d.roll(3)) * time.Minute, MaxPodGraceSeconds: int64(d.roll(90)) - 5, LocalLimits: d.chance(2), Parity: d.chance(4)}
 	var err error
 	if settings.Thresholds, err = Parse(d.config()); err != nil {
@@ -170,8 +171,10 @@ func (d *dice) rounds() (list []*Input, after []*Summary) {
 	for range 1 + d.roll(4) {
 		now = now.Add(time.Duration(d.roll(50)) * time.Second)
 		in := &Input{Now: now, Settings: settings, Layout: layout, Pods: pods, Summary: d.summary(now, pods)}
-		stalls := &Stalls{At: d.time(now), Some: Stall{float64(d.roll(101)), float64(d.roll(110)), float64(d.roll(101))}, Full: Stall{Avg60: pick(d, 10, math.NaN(), -3)}}
-		in.Pressure = &Pressure{Memory: stalls, CPU: stalls, IO: stalls}
+		at := d.time(now)
+		psi := &stats.PSIStats{Some: stats.PSIData{Avg10: float64(d.roll(101)), Avg60: float64(d.roll(110)), Avg300: float64(d.roll(101))}, Full: stats.PSIData{Avg60: pick(d, 10, math.NaN(), -3)}}
+		n := &in.Summary.Node
+		n.Memory.PSI, n.CPU, n.IO = psi, &stats.CPUStats{Time: at, PSI: psi}, &stats.IOStats{Time: at, PSI: psi}
 		if len(pods) > 0 {
 			in.Self = pick(d, "", pods[0].UID)
 			in.Blocked = pick(d, nil, map[types.UID]Blocked{pods[len(pods)-1].UID: {Why: "a budget", Hard: d.chance(2)}})

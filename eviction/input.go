@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // Settings are what does not change from one decision to the next.
@@ -37,11 +38,12 @@ type Input struct {
 	ImageFsErr, ContainerFsErr error
 	// Pods are those that are active on the node: not those that have ended.
 	Pods []*corev1.Pod
-	// Summary is what is in use; SummaryErr is why it is not known.
-	Summary    *Summary
+	// Summary is what is in use, as the kubelet's summary API has it. A figure that is nil is
+	// not known, which is not zero; a zero time is not known. The stalls are those of Node.
+	// SummaryErr is why the summary is not known.
+	Summary    *stats.Summary
 	SummaryErr error
-	// Pressure is the kernel's stall information; nil if there is none.
-	Pressure *Pressure
+
 	// Self is the UID of the pod that decides, which is passed over; empty for none.
 	Self types.UID
 	// Blocked are pods that were asked to go and cannot, by UID: they are passed over,

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // What evictions for local storage limits are counted under.
@@ -34,10 +35,10 @@ type Exceeded struct {
 // exceeding returns the pods that exceed a limit, in the order given, each with the first
 // limit it exceeds. They are evicted all at once, and whether or not the node is low on
 // anything.
-func exceeding(pods []*corev1.Pod, stats map[string]*PodStats, l Layout) []Exceeded {
+func exceeding(pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, l Layout) []Exceeded {
 	var list []Exceeded
 	for _, pod := range pods {
-		s := stats[string(pod.UID)]
+		s := statsByUID[string(pod.UID)]
 		if s == nil {
 			continue
 		}
@@ -56,16 +57,16 @@ func exceeding(pods []*corev1.Pod, stats map[string]*PodStats, l Layout) []Excee
 	return list
 }
 
-func emptyDirExceeds(pod *corev1.Pod, s *PodStats) (Exceeded, bool) {
+func emptyDirExceeds(pod *corev1.Pod, s *stats.PodStats) (Exceeded, bool) {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if v.EmptyDir == nil || v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Sign() <= 0 {
 			continue
 		}
 		var n *uint64 // of entries with one name the last counts
-		for k := range s.Volumes {
-			if s.Volumes[k].Name == v.Name {
-				n = s.Volumes[k].UsedBytes
+		for k := range s.VolumeStats {
+			if s.VolumeStats[k].Name == v.Name {
+				n = s.VolumeStats[k].UsedBytes
 			}
 		}
 		used, limit := inBytes(n), v.EmptyDir.SizeLimit.DeepCopy()
@@ -77,7 +78,7 @@ func emptyDirExceeds(pod *corev1.Pod, s *PodStats) (Exceeded, bool) {
 	return Exceeded{}, false
 }
 
-func podExceeds(pod *corev1.Pod, s *PodStats) (Exceeded, bool) {
+func podExceeds(pod *corev1.Pod, s *stats.PodStats) (Exceeded, bool) {
 	limit, ok := limitOf(pod, corev1.ResourceEphemeralStorage)
 	if !ok || s.EphemeralStorage == nil {
 		return Exceeded{}, false
@@ -90,7 +91,7 @@ func podExceeds(pod *corev1.Pod, s *PodStats) (Exceeded, bool) {
 		message: fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String())}, true
 }
 
-func containerExceeds(pod *corev1.Pod, s *PodStats, rootfs bool) (Exceeded, bool) {
+func containerExceeds(pod *corev1.Pod, s *stats.PodStats, rootfs bool) (Exceeded, bool) {
 	for i := range s.Containers {
 		c := &s.Containers[i]
 		limit, ok := storageLimit(pod, c.Name)
@@ -120,7 +121,7 @@ func storageLimit(pod *corev1.Pod, name string) (resource.Quantity, bool) {
 	return resource.Quantity{}, false
 }
 
-func usedBytes(fs *FsStats) resource.Quantity {
+func usedBytes(fs *stats.FsStats) resource.Quantity {
 	if fs == nil {
 		return inBytes(nil)
 	}

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // Reason is the reason in an evicted pod's status, and of an event about it.
@@ -23,7 +24,7 @@ const (
 const larger = " %s was using %s, request is %s, has larger consumption of %s. "
 
 // explain returns the message and annotations of a pod's eviction, in the kubelet's words.
-func explain(pod *corev1.Pod, s *PodStats, t *ThresholdState) (string, map[string]string) {
+func explain(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (string, map[string]string) {
 	of := t.Threshold.Signal.Resource()
 	var b strings.Builder
 	fmt.Fprintf(&b, "The node was low on resource: %s. ", of)
@@ -69,7 +70,7 @@ func explain(pod *corev1.Pod, s *PodStats, t *ThresholdState) (string, map[strin
 }
 
 // containerUse is what a container uses of memory or storage, if all of it is known.
-func containerUse(c *ContainerStats, of string) (resource.Quantity, bool) {
+func containerUse(c *stats.ContainerStats, of string) (resource.Quantity, bool) {
 	switch of {
 	case resourceMemory:
 		if c.Memory != nil && c.Memory.WorkingSetBytes != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // Notice is a notice to ask a memory cgroup (version 1) for.
@@ -25,14 +26,14 @@ type Cgroups struct {
 // Notice returns the notice that comes when a memory threshold is crossed, as things are
 // now. The kernel counts page cache that it could drop as used, and the threshold does not: the
 // figure moves with it, and must be set anew from time to time (Decision.RefreshNotifiers).
-func (t *Threshold) Notice(s *Summary, c Cgroups) (Notice, error) {
+func (t *Threshold) Notice(s *stats.Summary, c Cgroups) (Notice, error) {
 	n := Notice{Path: c.Mount, Attribute: "memory.usage_in_bytes"}
 	m := s.Node.Memory
 	switch t.Signal {
 	case MemoryAvailable:
 	case AllocatableMemoryAvailable:
 		n.Path += c.Pods
-		m = s.allPods()
+		m = allPods(s)
 	default:
 		return Notice{}, errors.New("the kernel gives no notice of " + string(t.Signal))
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // Observation is a signal as it was found.
@@ -35,7 +36,7 @@ func (o *Observation) Quantity(n int64) *resource.Quantity {
 const skew = time.Second
 
 // observe returns the signals a summary has the figures of, in the order of Signals.
-func observe(s *Summary, now time.Time) []Observation {
+func observe(s *stats.Summary, now time.Time) []Observation {
 	list := make([]Observation, 0, 9)
 	add := func(signal Signal, available, capacity, total *uint64, at time.Time) {
 		if available == nil || (capacity == nil) == (total == nil) {
@@ -53,33 +54,44 @@ func observe(s *Summary, now time.Time) []Observation {
 		}
 		list = append(list, o)
 	}
-	memory := func(signal Signal, m *MemoryStats) {
+	memory := func(signal Signal, m *stats.MemoryStats) {
 		if m != nil && m.WorkingSetBytes != nil {
-			add(signal, m.AvailableBytes, nil, m.WorkingSetBytes, m.Time)
+			add(signal, m.AvailableBytes, nil, m.WorkingSetBytes, m.Time.Time)
 		}
 	}
-	disk := func(bytes, inodes Signal, fs *FsStats) {
+	disk := func(bytes, inodes Signal, fs *stats.FsStats) {
 		if fs == nil {
 			return
 		}
 		if fs.CapacityBytes != nil {
-			add(bytes, fs.AvailableBytes, fs.CapacityBytes, nil, fs.Time)
+			add(bytes, fs.AvailableBytes, fs.CapacityBytes, nil, fs.Time.Time)
 		}
 		if fs.Inodes != nil {
-			add(inodes, fs.InodesFree, fs.Inodes, nil, fs.Time)
+			add(inodes, fs.InodesFree, fs.Inodes, nil, fs.Time.Time)
 		}
 	}
 	memory(MemoryAvailable, s.Node.Memory)
-	memory(AllocatableMemoryAvailable, s.allPods())
+	memory(AllocatableMemoryAvailable, allPods(s))
 	disk(NodeFsAvailable, NodeFsInodesFree, s.Node.Fs)
 	if r := s.Node.Runtime; r != nil {
 		disk(ImageFsAvailable, ImageFsInodesFree, r.ImageFs)
 		disk(ContainerFsAvailable, ContainerFsInodesFree, r.ContainerFs)
 	}
-	if r := s.Node.Rlimit; r != nil && r.MaxPID != nil && r.Running != nil {
-		list = append(list, processes(*r.MaxPID, *r.Running, r.Time, now))
+	if r := s.Node.Rlimit; r != nil && r.MaxPID != nil && r.NumOfRunningProcesses != nil {
+		list = append(list, processes(*r.MaxPID, *r.NumOfRunningProcesses, r.Time.Time, now))
 	}
 	return list
+}
+
+// allPods returns the memory of all pods together, which the kubelet reports as a system
+// container; nil if it is not known.
+func allPods(s *stats.Summary) *stats.MemoryStats {
+	for i := range s.Node.SystemContainers {
+		if c := &s.Node.SystemContainers[i]; c.Name == stats.SystemContainerPods {
+			return c.Memory
+		}
+	}
+	return nil
 }
 
 // processes observes process ids.
@@ -99,10 +111,10 @@ func processes(most, running int64, at, now time.Time) Observation {
 }
 
 // stalled observes the pressure signals that thresholds ask for.
-func stalled(list []Observation, thresholds []Threshold, p *Pressure, now time.Time) []Observation {
+func stalled(list []Observation, thresholds []Threshold, node *stats.NodeStats, now time.Time) []Observation {
 	for i := range thresholds {
 		s := thresholds[i].Signal
-		stall, at, ok := p.figure(s)
+		stall, at, ok := stallFigure(node, s)
 		if !ok || find(list, s) != nil {
 			continue
 		}

@@ -5,27 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
-
-// Pressure is what the kernel's pressure stall information says of the whole node.
-type Pressure struct {
-	Memory, CPU, IO *Stalls
-}
-
-// Stalls tell how much of the time tasks waited for a resource.
-type Stalls struct {
-	// At is when it was read; zero if not known.
-	At   time.Time `json:"at,omitzero"`
-	Some Stall     `json:"some"` // at least one task
-	Full Stall     `json:"full"` // all that were not idle
-}
-
-// Stall is a share of the time, in percent, averaged over so many seconds.
-type Stall struct {
-	Avg10  float64 `json:"avg10"`
-	Avg60  float64 `json:"avg60"`
-	Avg300 float64 `json:"avg300"`
-}
 
 // ParsePressure parses a threshold of a pressure signal:
 //
@@ -102,32 +84,35 @@ func (s Signal) settles(evicted, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// figure is the stall a signal names, and when it was read; false if it is not known.
-func (p *Pressure) figure(s Signal) (stalled float64, at time.Time, known bool) {
-	of, share, window, ok := s.stall()
-	if p == nil || !ok {
+// stallFigure returns the stall that a signal names, in percent of the time, and when it was
+// read; false if the node's summary does not have it.
+func stallFigure(node *stats.NodeStats, s Signal) (stalled float64, at time.Time, known bool) {
+	resource, share, window, ok := s.stall()
+	if !ok {
 		return 0, at, false
 	}
-	stalls := p.IO
-	switch of {
-	case "memory":
-		stalls = p.Memory
-	case "cpu":
-		stalls = p.CPU
+	var psi *stats.PSIStats
+	switch {
+	case resource == "memory" && node.Memory != nil:
+		psi, at = node.Memory.PSI, node.Memory.Time.Time
+	case resource == "cpu" && node.CPU != nil:
+		psi, at = node.CPU.PSI, node.CPU.Time.Time
+	case resource == "io" && node.IO != nil:
+		psi, at = node.IO.PSI, node.IO.Time.Time
 	}
-	if stalls == nil {
-		return 0, at, false
+	if psi == nil {
+		return 0, time.Time{}, false
 	}
-	stall := stalls.Some
+	stall := psi.Some
 	if share == "full" {
-		stall = stalls.Full
+		stall = psi.Full
 	}
 	switch window {
 	case "avg10":
-		return stall.Avg10, stalls.At, true
+		return stall.Avg10, at, true
 	case "avg60":
-		return stall.Avg60, stalls.At, true
+		return stall.Avg60, at, true
 	default:
-		return stall.Avg300, stalls.At, true
+		return stall.Avg300, at, true
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // Ranked is a pod with the keys of its place among those to be evicted.
@@ -64,8 +65,8 @@ const (
 // to go first; nil for a signal that nobody is evicted for. Of pods nothing tells apart the
 // kubelet takes any; here the order is total. parity is Settings.Parity. Input.Rank also knows
 // who is passed over for a reason of weir's own.
-func Rank(s Signal, l Layout, pods []*corev1.Pod, stats []PodStats, now time.Time, parity bool) []Ranked {
-	return rank(s, l, pods, byUID(stats), now, parity)
+func Rank(s Signal, l Layout, pods []*corev1.Pod, podStats []stats.PodStats, now time.Time, parity bool) []Ranked {
+	return rank(s, l, pods, byUID(podStats), now, parity)
 }
 
 // Rank returns the pods in the order in which they would be evicted for a threshold, as
@@ -78,8 +79,8 @@ func (in *Input) Rank(t *Threshold, l Layout) []Ranked {
 	return in.rank(t, l, byUID(in.Summary.Pods))
 }
 
-func (in *Input) rank(t *Threshold, l Layout, stats map[string]*PodStats) []Ranked {
-	list := rank(t.Signal, l, in.Pods, stats, in.Now, in.Settings.Parity)
+func (in *Input) rank(t *Threshold, l Layout, statsByUID map[string]*stats.PodStats) []Ranked {
+	list := rank(t.Signal, l, in.Pods, statsByUID, in.Now, in.Settings.Parity)
 	for i := range list {
 		r := &list[i]
 		b, blocked := in.Blocked[r.pod.UID]
@@ -94,7 +95,7 @@ func (in *Input) rank(t *Threshold, l Layout, stats map[string]*PodStats) []Rank
 	return list
 }
 
-func rank(s Signal, l Layout, pods []*corev1.Pod, stats map[string]*PodStats, now time.Time, parity bool) []Ranked {
+func rank(s Signal, l Layout, pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, now time.Time, parity bool) []Ranked {
 	of := s.Resource()
 	if of == "" || of == resourceIO {
 		return nil
@@ -102,7 +103,7 @@ func rank(s Signal, l Layout, pods []*corev1.Pod, stats map[string]*PodStats, no
 	list := make([]Ranked, len(pods))
 	for i, pod := range pods {
 		list[i].pod = pod
-		list[i].fill(of, l.partsOn(s), stats[string(pod.UID)], now)
+		list[i].fill(of, l.partsOn(s), statsByUID[string(pod.UID)], now)
 		if CriticalOf(pod) != NotCritical {
 			list[i].Passed = PassCritical
 		} else if list[i].Doubt != "" && !parity {
@@ -124,7 +125,7 @@ func rank(s Signal, l Layout, pods []*corev1.Pod, stats map[string]*PodStats, no
 }
 
 // fill computes the keys.
-func (r *Ranked) fill(of string, on parts, s *PodStats, now time.Time) {
+func (r *Ranked) fill(of string, on parts, s *stats.PodStats, now time.Time) {
 	r.Pod, r.Priority = refOf(r.pod), priority(r.pod)
 	if s == nil {
 		r.NoStats, r.Doubt = true, "it has no statistics"
@@ -193,4 +194,13 @@ func byName(a, b *Ranked) int {
 		cmp.Compare(a.Pod.Name, b.Pod.Name),
 		cmp.Compare(a.Pod.UID, b.Pod.UID),
 	)
+}
+
+// byUID returns the statistics of pods by UID. Of two entries with one UID the last counts.
+func byUID(pods []stats.PodStats) map[string]*stats.PodStats {
+	m := make(map[string]*stats.PodStats, len(pods))
+	for i := range pods {
+		m[pods[i].PodRef.UID] = &pods[i]
+	}
+	return m
 }

@@ -1,6 +1,10 @@
 package eviction
 
-import "time"
+import (
+	"time"
+
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+)
 
 // Collection is something a node can do without, given up before pods are.
 type Collection string
@@ -58,7 +62,7 @@ type Reclaimed struct {
 // in doubt counts as good. Without a summary the pod goes: the figures that condemned it
 // were sound. The receiver is left as it is; where it asked for no collection it is the
 // answer.
-func (d *Decision) AfterReclaim(s *Summary, err error) *Decision {
+func (d *Decision) AfterReclaim(s *stats.Summary, err error) *Decision {
 	if d.Outcome != OutcomeReclaim {
 		return d
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,48 +17,6 @@ import (
 
 // captured is a summary of a real kubelet, of a node with a dozen pods.
 func captured(t testing.TB) []byte { return payloads.Read(t, "testdata/summary.json") }
-
-// As JSON both types are one, so reading and converting comes to reading.
-func TestFromStatsIsTheSummarysJSON(t *testing.T) {
-	b := captured(t)
-	var theirs stats.Summary
-	want := &Summary{}
-	if err := json.Unmarshal(b, &theirs); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, want); err != nil {
-		t.Fatal(err)
-	}
-	if len(want.Pods) < 10 || want.Node.Runtime == nil || want.Node.Rlimit == nil || want.allPods() == nil || len(want.Pods[0].Volumes) == 0 {
-		t.Fatalf("the summary has too little to show anything: %+v", want.Node)
-	}
-	got, _ := FromStats(&theirs)
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
-}
-
-func TestFromStatsTakesTheNodesStalls(t *testing.T) {
-	at := metav1.NewTime(time.Unix(1000, 0))
-	psi := func(n float64) *stats.PSIStats {
-		return &stats.PSIStats{Some: stats.PSIData{Avg10: n, Avg60: n + 1, Avg300: n + 2}, Full: stats.PSIData{Avg10: n + 3, Avg60: n + 4, Avg300: n + 5}}
-	}
-	stalls := func(n float64) *Stalls {
-		return &Stalls{At: at.Time, Some: Stall{n, n + 1, n + 2}, Full: Stall{n + 3, n + 4, n + 5}}
-	}
-	_, got := FromStats(&stats.Summary{Node: stats.NodeStats{
-		CPU: &stats.CPUStats{Time: at, PSI: psi(10)}, Memory: &stats.MemoryStats{Time: at, PSI: psi(20)}, IO: &stats.IOStats{Time: at, PSI: psi(30)},
-	}})
-	if d := cmp.Diff(&Pressure{CPU: stalls(10), Memory: stalls(20), IO: stalls(30)}, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
-	if s, p := FromStats(nil); s != nil || p != nil {
-		t.Errorf("of nothing: %v, %v", s, p)
-	}
-	if _, p := FromStats(&stats.Summary{Node: stats.NodeStats{Memory: &stats.MemoryStats{}}}); p != nil {
-		t.Errorf("of a node without stalls: %+v", p)
-	}
-}
 
 // eager is an input that evicts for next to nothing, of a node with pods u0 to u3.
 func eager(t testing.TB) *Input {
@@ -94,7 +51,7 @@ func TestSoundFiguresEvict(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := eager(t)
-		in.Summary, in.Pressure = FromStats(&s)
+		in.Summary = &s
 		kills := Decide(in).AfterReclaim(in.Summary, nil).Kills
 		if len(kills) != 1 || kills[0].Pod.UID != "u1" || kills[0].Signal != signal || !kills[0].Hard {
 			t.Errorf("%s: kills %+v, want u1", signal, kills)
@@ -121,7 +78,7 @@ func FuzzStats(f *testing.F) {
 			t.Skip()
 		}
 		in := *in
-		in.Summary, in.Pressure = FromStats(&s)
+		in.Summary = &s
 		d := Decide(&in)
 		follows(t, &in, d)
 		for _, k := range d.AfterReclaim(in.Summary, nil).Kills {

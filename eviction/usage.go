@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // parts are what of a pod lies on a file system.
@@ -60,26 +61,26 @@ func (u *use) at(t, now time.Time) {
 	}
 }
 
-func memoryUse(s *PodStats, now time.Time) (u use) {
+func memoryUse(s *stats.PodStats, now time.Time) (u use) {
 	if m := s.Memory; m != nil {
 		u.add(m.WorkingSetBytes, "a working set")
-		u.at(m.Time, now)
+		u.at(m.Time.Time, now)
 	}
 	u.done("working set")
 	return u
 }
 
-func processUse(s *PodStats) (u use) {
-	if p := s.Processes; p != nil {
-		u.add(p.Count, "a number of processes")
+func processUse(s *stats.PodStats) (u use) {
+	if p := s.ProcessStats; p != nil {
+		u.add(p.ProcessCount, "a number of processes")
 	}
 	u.done("number of processes")
 	return u
 }
 
-func cpuUse(s *PodStats, now time.Time) (u use) {
+func cpuUse(s *stats.PodStats, now time.Time) (u use) {
 	if c := s.CPU; c != nil {
-		u.at(c.Time, now)
+		u.at(c.Time.Time, now)
 		if n := c.UsageNanoCores; n != nil {
 			u.known = true
 			if *n > math.MaxInt64 {
@@ -93,12 +94,12 @@ func cpuUse(s *PodStats, now time.Time) (u use) {
 }
 
 // diskUse is what a pod uses of a file system: bytes, or inodes.
-func diskUse(pod *corev1.Pod, s *PodStats, on parts, inodes bool) (u use) {
+func diskUse(pod *corev1.Pod, s *stats.PodStats, on parts, inodes bool) (u use) {
 	what := "used bytes"
 	if inodes {
 		what = "used inodes"
 	}
-	add := func(fs *FsStats) {
+	add := func(fs *stats.FsStats) {
 		switch {
 		case fs == nil:
 		case inodes:
@@ -120,9 +121,9 @@ func diskUse(pod *corev1.Pod, s *PodStats, on parts, inodes bool) (u use) {
 			if !local(&pod.Spec.Volumes[i]) {
 				continue
 			}
-			for k := range s.Volumes {
-				if s.Volumes[k].Name == pod.Spec.Volumes[i].Name {
-					add(&s.Volumes[k].FsStats)
+			for k := range s.VolumeStats {
+				if s.VolumeStats[k].Name == pod.Spec.Volumes[i].Name {
+					add(&s.VolumeStats[k].FsStats)
 					break
 				}
 			}

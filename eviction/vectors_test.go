@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/test/vectors"
 )
@@ -160,14 +161,14 @@ type vectorKill struct {
 
 // The stats of vectors have times in seconds since t0; else they are the summary API's.
 type (
-	vectorStats struct{ Summary }
-	vectorNode  struct{ NodeStats }
-	vectorPods  []PodStats
+	vectorStats struct{ stats.Summary }
+	vectorNode  struct{ stats.NodeStats }
+	vectorPods  []stats.PodStats
 )
 
 func (s *vectorStats) UnmarshalJSON(b []byte) error { return timed(b, &s.Summary) }
 func (s *vectorNode) UnmarshalJSON(b []byte) error  { return timed(b, &s.NodeStats) }
-func (s *vectorPods) UnmarshalJSON(b []byte) error  { return timed(b, (*[]PodStats)(s)) }
+func (s *vectorPods) UnmarshalJSON(b []byte) error  { return timed(b, (*[]stats.PodStats)(s)) }
 
 func timed(b []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(b))

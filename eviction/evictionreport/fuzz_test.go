@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
@@ -30,14 +31,17 @@ func FuzzOf(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, summary []byte, stall float64) {
-		s := &eviction.Summary{}
+		s := &stats.Summary{}
 		if json.Unmarshal(summary, s) != nil {
 			return
 		}
-		stalls := &eviction.Stalls{Some: eviction.Stall{Avg10: stall}}
+		psi := &stats.PSIStats{Some: stats.PSIData{Avg10: stall}}
+		if s.Node.Memory == nil {
+			s.Node.Memory = &stats.MemoryStats{}
+		}
+		s.Node.Memory.PSI, s.Node.IO = psi, &stats.IOStats{PSI: psi}
 		in := &eviction.Input{
 			Now: noon, Settings: &eviction.Settings{Thresholds: thresholds, LocalLimits: true}, Summary: s,
-			Pressure: &eviction.Pressure{Memory: stalls, IO: stalls},
 		}
 		for _, name := range []string{"a", "b", "c"} {
 			pod := &corev1.Pod{}

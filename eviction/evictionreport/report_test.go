@@ -130,7 +130,7 @@ func captured(t *testing.T, round string, in *eviction.Input) time.Time {
 	var pods corev1.PodList
 	read("summary.json", &summary)
 	read("pods.json", &pods)
-	in.Summary, in.Pressure = eviction.FromStats(&summary)
+	in.Summary = &summary
 	for i := range pods.Items {
 		if p := &pods.Items[i]; p.Spec.NodeName == in.Summary.Node.NodeName && p.Status.Phase == corev1.PodRunning {
 			in.Pods = append(in.Pods, p)

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/guard"
@@ -19,19 +20,19 @@ func BenchmarkOf(b *testing.B) {
 		b.Fatal(err)
 	}
 	number := func(n uint64) *uint64 { return &n }
-	fs := &eviction.FsStats{AvailableBytes: number(5e10), CapacityBytes: number(1e11), InodesFree: number(5e6), Inodes: number(1e7)}
-	in := &eviction.Input{Now: noon, Settings: &eviction.Settings{Thresholds: thresholds}, Summary: &eviction.Summary{Node: eviction.NodeStats{
-		Memory: &eviction.MemoryStats{AvailableBytes: number(4e9), WorkingSetBytes: number(4e9)},
-		Fs:     fs, Runtime: &eviction.RuntimeStats{ImageFs: fs, ContainerFs: fs},
+	fs := &stats.FsStats{AvailableBytes: number(5e10), CapacityBytes: number(1e11), InodesFree: number(5e6), Inodes: number(1e7)}
+	in := &eviction.Input{Now: noon, Settings: &eviction.Settings{Thresholds: thresholds}, Summary: &stats.Summary{Node: stats.NodeStats{
+		Memory: &stats.MemoryStats{AvailableBytes: number(4e9), WorkingSetBytes: number(4e9)},
+		Fs:     fs, Runtime: &stats.RuntimeStats{ImageFs: fs, ContainerFs: fs},
 	}}}
 	for i := range 110 {
 		pod := &corev1.Pod{}
 		pod.Namespace, pod.Name = "shop", fmt.Sprintf("web-%03d", i)
 		pod.UID = types.UID(pod.Name)
 		in.Pods = append(in.Pods, pod)
-		in.Summary.Pods = append(in.Summary.Pods, eviction.PodStats{
-			PodRef: eviction.PodRef{Namespace: "shop", Name: pod.Name, UID: pod.Name}, Memory: &eviction.MemoryStats{WorkingSetBytes: number(uint64(i) << 20)},
-			Containers: []eviction.ContainerStats{{Name: "app", Rootfs: &eviction.FsStats{UsedBytes: number(1e6), InodesUsed: number(10)}}},
+		in.Summary.Pods = append(in.Summary.Pods, stats.PodStats{
+			PodRef: stats.PodReference{Namespace: "shop", Name: pod.Name, UID: pod.Name}, Memory: &stats.MemoryStats{WorkingSetBytes: number(uint64(i) << 20)},
+			Containers: []stats.ContainerStats{{Name: "app", Rootfs: &stats.FsStats{UsedBytes: number(1e6), InodesUsed: number(10)}}},
 		})
 	}
 	round := &guard.Round{Input: in, Decision: eviction.Decide(in)}

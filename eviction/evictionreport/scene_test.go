@@ -11,7 +11,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/weir-metrics/weir/eviction"
@@ -47,7 +49,7 @@ func newScene(t *testing.T, d *datadriven.TestData) *scene {
 
 // round decides about a node, and carries out nothing but what mode observe would.
 func (s *scene) round(t *testing.T, d *datadriven.TestData) {
-	in := &eviction.Input{Now: noon.Add(-2 * time.Second), Settings: s.settings, Layout: s.layout, State: s.state, Summary: &eviction.Summary{}}
+	in := &eviction.Input{Now: noon.Add(-2 * time.Second), Settings: s.settings, Layout: s.layout, State: s.state, Summary: &stats.Summary{}}
 	r := &guard.Round{Input: in, Notice: notify.Notice{Sources: []notify.Source{{}}}}
 	for _, a := range d.CmdArgs {
 		switch a.Key {
@@ -149,14 +151,17 @@ func node(t *testing.T, in *eviction.Input, words []string) bool {
 	switch words[0] {
 	case "memory", "allocatable":
 		left, all := pair(words[1:])
-		m := &eviction.MemoryStats{Time: at, AvailableBytes: left, WorkingSetBytes: new(*all - *left), UsageBytes: new(*all - *left)}
+		m := &stats.MemoryStats{Time: metav1.NewTime(at), AvailableBytes: left, WorkingSetBytes: new(*all - *left), UsageBytes: new(*all - *left)}
 		if words[0] == "memory" {
+			if before := s.Node.Memory; before != nil {
+				m.PSI = before.PSI
+			}
 			s.Node.Memory = m
 		} else {
-			s.Node.SystemContainers = []eviction.ContainerStats{{Name: "pods", Memory: m}}
+			s.Node.SystemContainers = []stats.ContainerStats{{Name: "pods", Memory: m}}
 		}
 	case "nodefs", "imagefs":
-		fs := &eviction.FsStats{Time: at}
+		fs := &stats.FsStats{Time: metav1.NewTime(at)}
 		fs.AvailableBytes, fs.CapacityBytes = pair(words[1:])
 		if i := slices.Index(words, "inodes"); i >= 0 {
 			fs.InodesFree, fs.Inodes = pair(words[i+1:])
@@ -164,19 +169,28 @@ func node(t *testing.T, in *eviction.Input, words []string) bool {
 		if words[0] == "nodefs" {
 			s.Node.Fs = fs
 		} else {
-			s.Node.Runtime = &eviction.RuntimeStats{ImageFs: fs, ContainerFs: fs}
+			s.Node.Runtime = &stats.RuntimeStats{ImageFs: fs, ContainerFs: fs}
 		}
 	case "pids":
 		running, most := pair(words[1:])
-		s.Node.Rlimit = &eviction.RlimitStats{Time: at, MaxPID: new(int64(*most)), Running: new(int64(*running))}
+		s.Node.Rlimit = &stats.RlimitStats{Time: metav1.NewTime(at), MaxPID: new(int64(*most)), NumOfRunningProcesses: new(int64(*running))}
 	case "stall":
 		percent, err := strconv.ParseFloat(words[2], 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		stalls := &eviction.Stalls{At: at, Some: eviction.Stall{Avg10: percent}}
-		in.Pressure = &eviction.Pressure{}
-		*map[string]**eviction.Stalls{"memory": &in.Pressure.Memory, "cpu": &in.Pressure.CPU, "io": &in.Pressure.IO}[words[1]] = stalls
+		psi := &stats.PSIStats{Some: stats.PSIData{Avg10: percent}}
+		switch words[1] {
+		case "memory":
+			if s.Node.Memory == nil {
+				s.Node.Memory = &stats.MemoryStats{Time: metav1.NewTime(at)}
+			}
+			s.Node.Memory.PSI = psi
+		case "cpu":
+			s.Node.CPU = &stats.CPUStats{Time: metav1.NewTime(at), PSI: psi}
+		case "io":
+			s.Node.IO = &stats.IOStats{Time: metav1.NewTime(at), PSI: psi}
+		}
 	case "pod":
 		pod(t, in, words[1:])
 	default:
@@ -191,22 +205,22 @@ func pod(t *testing.T, in *eviction.Input, words []string) {
 	p := &corev1.Pod{}
 	p.Namespace, p.Name, p.UID, p.Annotations = namespace, name, types.UID("uid-"+name), map[string]string{}
 	requests, limits := corev1.ResourceList{}, corev1.ResourceList{}
-	s := eviction.PodStats{PodRef: eviction.PodRef{Namespace: namespace, Name: name, UID: string(p.UID)}}
-	fs, has := &eviction.FsStats{}, true
+	s := stats.PodStats{PodRef: stats.PodReference{Namespace: namespace, Name: name, UID: string(p.UID)}}
+	fs, has := &stats.FsStats{}, true
 	for _, w := range words[1:] {
 		key, value, _ := strings.Cut(w, "=")
 		switch key {
 		case "memory":
-			s.Memory = &eviction.MemoryStats{WorkingSetBytes: number(t, value)}
+			s.Memory = &stats.MemoryStats{WorkingSetBytes: number(t, value)}
 		case "cpu":
 			q := resource.MustParse(value)
-			s.CPU = &eviction.CPUStats{UsageNanoCores: new(uint64(q.ScaledValue(resource.Nano)))}
+			s.CPU = &stats.CPUStats{UsageNanoCores: new(uint64(q.ScaledValue(resource.Nano)))}
 		case "disk":
 			fs.UsedBytes = number(t, value)
 		case "inodes":
 			fs.InodesUsed = number(t, value)
 		case "processes":
-			s.Processes = &eviction.ProcessStats{Count: number(t, value)}
+			s.ProcessStats = &stats.ProcessStats{ProcessCount: number(t, value)}
 		case "requests":
 			for r := range strings.SplitSeq(value, ",") {
 				of, amount, _ := strings.Cut(r, ":")
@@ -234,7 +248,7 @@ func pod(t *testing.T, in *eviction.Input, words []string) {
 			t.Fatalf("what is %q of a pod?", w)
 		}
 	}
-	s.Containers = []eviction.ContainerStats{{Name: "app", Memory: s.Memory, Rootfs: fs}}
+	s.Containers = []stats.ContainerStats{{Name: "app", Memory: s.Memory, Rootfs: fs}}
 	s.EphemeralStorage = fs
 	p.Spec.Containers = []corev1.Container{{Name: "app", Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}}}
 	in.Pods = append(in.Pods, p)

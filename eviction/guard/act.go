@@ -24,7 +24,7 @@ func (g *Guard) act(ctx context.Context, r *Round) *Round {
 	after := *r
 	if len(after.Decision.Reclaim) > 0 {
 		after.Outcomes = g.opts.Executor.Reclaim(ctx, after.Decision)
-		s, _, err := g.read(ctx)
+		s, err := g.read(ctx)
 		if s != nil {
 			err = nil // what it lacks counts as good: nobody goes for that
 		}
@@ -62,7 +62,7 @@ func (g *Guard) execute(ctx context.Context, d *eviction.Decision) []execute.Out
 // hardNow says whether a hard threshold would be acted on now.
 func (g *Guard) hardNow(ctx context.Context) bool {
 	in := &eviction.Input{Settings: g.opts.Settings, Evicted: g.evicted, State: g.state}
-	in.Summary, in.Pressure, in.SummaryErr = g.read(ctx)
+	in.Summary, in.SummaryErr = g.read(ctx)
 	if in.Summary != nil {
 		in.SummaryErr = nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/notify"
@@ -89,7 +90,7 @@ func (g *Guard) decide(ctx context.Context, r *Round) {
 	in.Pods, podsErr = g.pods()
 	began := time.Now()
 	var readErr error
-	in.Summary, in.Pressure, readErr = g.read(ctx)
+	in.Summary, readErr = g.read(ctx)
 	g.metrics.reads.Observe(time.Since(began).Seconds())
 	if in.Summary == nil {
 		in.SummaryErr, readErr = readErr, nil
@@ -100,14 +101,14 @@ func (g *Guard) decide(ctx context.Context, r *Round) {
 	r.Decided = g.opts.Now()
 }
 
-// read returns what was read, and what could not be; without a summary there is an error.
-func (g *Guard) read(ctx context.Context) (*eviction.Summary, *eviction.Pressure, error) {
+// read reads the node. The summary is nil only with an error; with both, the error says what the
+// summary lacks.
+func (g *Guard) read(ctx context.Context) (*stats.Summary, error) {
 	s, err := g.opts.Read(ctx)
 	if s == nil && err == nil {
 		err = errors.New("the reader returned nothing")
 	}
-	summary, pressure := eviction.FromStats(s)
-	return summary, pressure, err
+	return s, err
 }
 
 // pods are the node's that have not ended.

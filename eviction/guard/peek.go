@@ -41,8 +41,7 @@ func eachPeek(ctx context.Context, look func()) {
 // crossed says whether the thresholds of disks and process ids stand otherwise than in a
 // round. What could not be read is for the rounds to tell.
 func (g *Guard) crossed(ctx context.Context, last *Round) bool {
-	s, _ := g.opts.Peek(ctx)
-	summary, _ := eviction.FromStats(s)
+	summary, _ := g.opts.Peek(ctx)
 	if summary == nil {
 		return false
 	}

@@ -3,84 +3,50 @@ package notify
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/weir-metrics/weir/eviction"
 )
 
-// Stalls are what a pressure file tells.
-type Stalls struct {
-	eviction.Stalls
-	// SomeTotal and FullTotal count up from the boot, or from the cgroup's making.
-	SomeTotal, FullTotal time.Duration
-	// HasFull is false for cpu on a kernel before 5.13, which has no such line.
-	HasFull bool
+// stallTotals are how long tasks stalled in all, since the boot or since the cgroup was made.
+type stallTotals struct {
+	some, full time.Duration
+	hasFull    bool // false for cpu before Linux 5.13, which has no such line
 }
 
-// ParseStalls parses a file of /proc/pressure, or *.pressure of a cgroup. Lines and figures
-// it does not know are left out; a line "some" there must be.
-func ParseStalls(b []byte) (Stalls, error) {
-	var s Stalls
+// parseStallTotals parses a file of /proc/pressure, or a cgroup's *.pressure file. It ignores
+// lines and fields that it does not know. A line "some" is required.
+func parseStallTotals(b []byte) (stallTotals, error) {
+	var t stallTotals
 	hasSome := false
 	for line := range strings.Lines(string(b)) {
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			continue
-		}
-		var stall *eviction.Stall
+		share, fields, _ := strings.Cut(strings.TrimSpace(line), " ")
 		var total *time.Duration
-		switch words[0] {
+		switch share {
 		case "some":
-			stall, total, hasSome = &s.Some, &s.SomeTotal, true
+			total, hasSome = &t.some, true
 		case "full":
-			stall, total, s.HasFull = &s.Full, &s.FullTotal, true
+			total, t.hasFull = &t.full, true
 		default:
 			continue
 		}
-		for _, word := range words[1:] {
-			if err := stallFigure(word, stall, total); err != nil {
-				return Stalls{}, fmt.Errorf("parse pressure: line %q: %w", strings.TrimSpace(line), err)
+		for field := range strings.FieldsSeq(fields) {
+			figure, ok := strings.CutPrefix(field, "total=")
+			if !ok {
+				continue
 			}
+			us, err := strconv.ParseUint(figure, 10, 64)
+			if err != nil || us > math.MaxInt64/1000 {
+				return stallTotals{}, fmt.Errorf("parse pressure: line %q: %q is no number of microseconds", strings.TrimSpace(line), field)
+			}
+			*total = time.Duration(us) * time.Microsecond
 		}
 	}
 	if !hasSome {
-		return Stalls{}, fmt.Errorf("parse pressure: no line \"some\" in %q", clip(b))
+		return stallTotals{}, fmt.Errorf("parse pressure: no line \"some\" in %q", clip(b))
 	}
-	return s, nil
-}
-
-// stallFigure sets what one word, such as avg10=0.12, tells.
-func stallFigure(word string, stall *eviction.Stall, total *time.Duration) error {
-	name, figure, ok := strings.Cut(word, "=")
-	if !ok {
-		return fmt.Errorf("%q has no =", word)
-	}
-	var average *float64
-	switch name {
-	case "avg10":
-		average = &stall.Avg10
-	case "avg60":
-		average = &stall.Avg60
-	case "avg300":
-		average = &stall.Avg300
-	case "total":
-		us, err := strconv.ParseUint(figure, 10, 64)
-		if err != nil || us > uint64(1<<63-1)/1000 {
-			return fmt.Errorf("%q is no number of microseconds", word)
-		}
-		*total = time.Duration(us) * time.Microsecond
-		return nil
-	default:
-		return nil
-	}
-	f, err := strconv.ParseFloat(figure, 64)
-	if err != nil || !(f >= 0 && f <= 100) {
-		return fmt.Errorf("%q is no percentage", word)
-	}
-	*average = f
-	return nil
+	return t, nil
 }
 
 // counter is a line of a cgroup's file of counters.

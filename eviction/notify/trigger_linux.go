@@ -75,14 +75,14 @@ func (t *trigger) stall() (total time.Duration, hasFull bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	s, err := ParseStalls(b)
+	totals, err := parseStallTotals(b)
 	if err != nil {
 		return 0, false, fmt.Errorf("read %s: %w", t.want.Path, err)
 	}
 	if t.want.Full {
-		return s.FullTotal, s.HasFull, nil
+		return totals.full, totals.hasFull, nil
 	}
-	return s.SomeTotal, s.HasFull, nil
+	return totals.some, totals.hasFull, nil
 }
 
 // move has nothing to move, another figure is another trigger; it looks whether the cgroup

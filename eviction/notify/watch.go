@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
 	"github.com/weir-metrics/weir/eviction"
 )
 
@@ -64,7 +66,7 @@ const minWindow, maxWindow = 500 * time.Millisecond, 10 * time.Second
 // samples of 2 s, and an average rises past a figure only by a sample above it: so whenever
 // avg10 rises past the threshold the trigger is pulled. It is pulled more often, by stalls too
 // short to move the average so far.
-func Of(t *eviction.Threshold, s *eviction.Summary, c eviction.Cgroups) (Watch, error) {
+func Of(t *eviction.Threshold, s *stats.Summary, c eviction.Cgroups) (Watch, error) {
 	if t.Signal.Pressure() {
 		parts := strings.Split(string(t.Signal), ".")
 		return Trigger{

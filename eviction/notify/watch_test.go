@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
 )
@@ -16,9 +17,9 @@ func TestOf(t *testing.T) {
 	mib := func(n int64) eviction.Value {
 		return eviction.Value{Quantity: resource.NewQuantity(n<<20, resource.BinarySI)}
 	}
-	s := &eviction.Summary{Node: eviction.NodeStats{
-		Memory: &eviction.MemoryStats{UsageBytes: amount(700 << 20), WorkingSetBytes: amount(600 << 20), AvailableBytes: amount(400 << 20)},
-		SystemContainers: []eviction.ContainerStats{{Name: "pods", Memory: &eviction.MemoryStats{
+	s := &stats.Summary{Node: stats.NodeStats{
+		Memory: &stats.MemoryStats{UsageBytes: amount(700 << 20), WorkingSetBytes: amount(600 << 20), AvailableBytes: amount(400 << 20)},
+		SystemContainers: []stats.ContainerStats{{Name: "pods", Memory: &stats.MemoryStats{
 			UsageBytes: amount(300 << 20), WorkingSetBytes: amount(280 << 20), AvailableBytes: amount(520 << 20),
 		}}},
 	}}

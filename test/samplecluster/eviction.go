@@ -7,7 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
@@ -32,12 +34,11 @@ func Pressed(t testing.TB, node string) *evictionreport.Report {
 	amount := func(n uint64) *uint64 { return &n }
 	in := &eviction.Input{
 		Now: now, Settings: &eviction.Settings{Thresholds: thresholds, TransitionPeriod: 5 * time.Minute},
-		Summary: &eviction.Summary{Node: eviction.NodeStats{
-			Memory: &eviction.MemoryStats{Time: now, AvailableBytes: amount(93 << 20), WorkingSetBytes: amount(16<<30 - 93<<20)},
-			Fs:     &eviction.FsStats{Time: now, AvailableBytes: amount(14 << 30), CapacityBytes: amount(100 << 30)},
+		Summary: &stats.Summary{Node: stats.NodeStats{
+			Memory: &stats.MemoryStats{Time: metav1.NewTime(now), AvailableBytes: amount(93 << 20), WorkingSetBytes: amount(16<<30 - 93<<20), PSI: &stats.PSIStats{Some: stats.PSIData{Avg10: 12.5}}},
+			Fs:     &stats.FsStats{Time: metav1.NewTime(now), AvailableBytes: amount(14 << 30), CapacityBytes: amount(100 << 30)},
 		}},
-		Pressure: &eviction.Pressure{Memory: &eviction.Stalls{At: now, Some: eviction.Stall{Avg10: 12.5}}},
-		Blocked:  map[types.UID]eviction.Blocked{"web-1": {Why: "PodDisruptionBudget shop/web does not let it go", Hard: true}},
+		Blocked: map[types.UID]eviction.Blocked{"web-1": {Why: "PodDisruptionBudget shop/web does not let it go", Hard: true}},
 	}
 	for _, p := range []struct {
 		name   string
@@ -51,9 +52,9 @@ func Pressed(t testing.TB, node string) *evictionreport.Report {
 		}
 		pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("100Mi")}}}}
 		in.Pods = append(in.Pods, pod)
-		in.Summary.Pods = append(in.Summary.Pods, eviction.PodStats{
-			PodRef: eviction.PodRef{Namespace: "shop", Name: p.name, UID: p.name},
-			Memory: &eviction.MemoryStats{Time: now, WorkingSetBytes: amount(p.mi << 20)},
+		in.Summary.Pods = append(in.Summary.Pods, stats.PodStats{
+			PodRef: stats.PodReference{Namespace: "shop", Name: p.name, UID: p.name},
+			Memory: &stats.MemoryStats{Time: metav1.NewTime(now), WorkingSetBytes: amount(p.mi << 20)},
 		})
 	}
 	d := eviction.Decide(in)
