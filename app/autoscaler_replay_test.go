@@ -51,7 +51,7 @@ func recordRun(t *testing.T, path string) {
 		p := &metric.PodFacts{
 			PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(name)}, UID: metric.PodUID(name), Node: "n1", Phase: metric.Running,
 			Started: recorded.Add(-time.Hour), Ready: metric.ReadyTrue, ReadySince: recorded.Add(-time.Hour), KnownAt: recorded.Add(-time.Hour),
-			Containers: []metric.ContainerFacts{{Name: "app", State: metric.Live, ID: metric.ContainerID("id-" + name), StartedAt: recorded.Add(-time.Hour)}},
+			Containers: []metric.ContainerFacts{{Name: "app", State: metric.StateRunning, ID: metric.ContainerID("id-" + name), StartedAt: recorded.Add(-time.Hour)}},
 		}
 		p.Containers[0].Spec.Set(metric.CPURequest, 1e9)
 		pods = append(pods, p)
@@ -59,7 +59,7 @@ func recordRun(t *testing.T, path string) {
 	facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true, At: recorded, Pods: pods, Nodes: []*metric.NodeFacts{{Name: "n1", Ready: true}}})
 	used := 100e9 // nanoseconds of each
 	for now := recorded; now.Before(recorded.Add(10 * time.Minute)); now = now.Add(15 * time.Second) {
-		b := &metric.Batch{Source: "kubelet:resource", Node: "n1", Began: now, Ended: now, Interval: 15 * time.Second, Clock: time.Millisecond}
+		b := &metric.Batch{Source: "kubelet:resource", Node: "n1", Began: now, Ended: now, Interval: 15 * time.Second, Resolution: time.Millisecond}
 		for _, p := range pods {
 			s := b.Add(metric.Entity{Kind: metric.Container, Node: "n1", Namespace: p.Namespace, Pod: p.Name, Name: "app"})
 			s.Instance.UID, s.Instance.ID, s.Instance.Start = p.UID, p.Containers[0].ID, recorded.Add(-time.Hour).UnixNano()

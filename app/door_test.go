@@ -392,7 +392,7 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 	var facts *metric.Facts
 	facts = facts.With(metric.FactsChange{Synced: true, At: now, Nodes: []*metric.NodeFacts{{Name: "n1"}}, Pods: []*metric.PodFacts{{
 		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: metric.Running,
-		Containers: []metric.ContainerFacts{{Name: "app", State: metric.Live}},
+		Containers: []metric.ContainerFacts{{Name: "app", State: metric.StateRunning}},
 	}}})
 	f := &front{sinks: &sinks{memory: sink}, now: time.Now, facts: func() *metric.Facts { return facts }, status: func() []manager.SourceStatus {
 		return []manager.SourceStatus{{Name: "kubelet:resource/n1", Kind: "kubelet:resource", Node: "n1", Began: now, Err: why}}

@@ -149,9 +149,9 @@ func (c *contents) add(f *recording.Frame) {
 		if f.Batch.Failed() {
 			c.failed++
 		}
-		if f.Batch.Witness != nil {
+		if f.Batch.CrossCheck != nil {
 			c.witnesses++
-			c.count(f.Batch.Witness)
+			c.count(f.Batch.CrossCheck)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func recordedRun(t *testing.T) string {
 			if i == 1 && at.Sub(start) > 4*time.Minute {
 				continue
 			}
-			b := &metric.Batch{Source: "kubelet:resource", Node: metric.NodeName(n.Name), Began: at, Ended: at, Interval: 15 * time.Second, Clock: resource.Clock}
+			b := &metric.Batch{Source: "kubelet:resource", Node: metric.NodeName(n.Name), Began: at, Ended: at, Interval: 15 * time.Second, Resolution: resource.Clock}
 			if err := parser.Parse(fleet.Append(nil, n, simulator.Resource, at), payload.Request{Node: b.Node, Received: at.UnixNano()}, b); err != nil {
 				t.Fatal(err)
 			}

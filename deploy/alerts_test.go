@@ -108,7 +108,7 @@ func TestAlertsKnowTheReasons(t *testing.T) {
 	want, got := map[string]bool{}, map[string]bool{}
 	for r := range metric.Reason(metric.NumReasons) {
 		// An incomplete pod has a container with a reason of its own.
-		if r.Gravity() == metric.Broken && r != metric.Incomplete {
+		if r.Severity() == metric.Broken && r != metric.Incomplete {
 			want[r.String()] = true
 		}
 	}

@@ -67,7 +67,7 @@ func (w *World) unlisted(e Explanation) (Explanation, bool) {
 	e.At = w.Now
 	for _, g := range served {
 		e.Findings = append(e.Findings, Finding{
-			Group: g.String(), Reason: metric.WarmingUp.String(), Gravity: metric.Passing.String(),
+			Group: g.String(), Reason: metric.WarmingUp.String(), Severity: metric.Temporary.String(),
 			Message: unheardOf,
 			Next:    "it is known once the API server has listed them",
 			Advice:  "If it stays, weir cannot reach the API server or may not list nodes and pods: see its log.",

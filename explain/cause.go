@@ -22,11 +22,11 @@ type causeKey struct {
 // cause is a Cause in the making.
 type cause struct {
 	Cause
-	ruling  Ruling // of the first
-	gravity metric.Gravity
-	names   []named
-	scaled  map[string]bool
-	due     time.Time // when the last of them may change
+	ruling   Ruling // of the first
+	severity metric.Severity
+	names    []named
+	scaled   map[string]bool
+	due      time.Time // when the last of them may change
 }
 
 // named is a name to give, kept as it is until it is known to be among the first.
@@ -54,7 +54,7 @@ func (r *reporter) cause(is *Ruling, node metric.NodeName) *cause {
 		r.causes[key] = c
 	}
 	t := r.teller(node, metric.Pod)
-	c.gravity = max(c.gravity, t.gravity(is))
+	c.severity = max(c.severity, t.severity(is))
 	c.due = later(c.due, t.due(is))
 	if c.Since.IsZero() || !is.Since.IsZero() && is.Since.Before(c.Since) {
 		c.Since = is.Since
@@ -107,7 +107,7 @@ func (r *reporter) finish(key causeKey, c *cause) Cause {
 	if !c.due.IsZero() {
 		is.evidence.Due = c.due.UnixNano()
 	}
-	out.Reason, out.Why, out.Node, out.Gravity = key.reason.String(), key.said, key.node, c.gravity.String()
+	out.Reason, out.Why, out.Node, out.Severity = key.reason.String(), key.said, key.node, c.severity.String()
 	out.Message = t.message(&is, false)
 	out.Next, out.Advice = t.next(&is, false), t.advice(&is)
 	out.Since = utc(c.Since)
@@ -130,7 +130,7 @@ func (r *reporter) join() {
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(r.causes), compareKeys) {
 		c, most := r.causes[key], maxNames
-		if key.reason.Gravity() == metric.Passing {
+		if key.reason.Severity() == metric.Temporary {
 			most = 2
 		}
 		if key.node == "" || nodes[alike(key)] <= most {
@@ -160,7 +160,7 @@ func compareKeys(x, y causeKey) int {
 // add counts what o holds to c.
 func (c *cause) add(o *cause) {
 	c.Pods, c.Nodes = c.Pods+o.Pods, c.Nodes+o.Nodes
-	c.gravity, c.due = max(c.gravity, o.gravity), later(c.due, o.due)
+	c.severity, c.due = max(c.severity, o.severity), later(c.due, o.due)
 	if compareSince(o.Since, c.Since) < 0 {
 		c.Since = o.Since
 	}
@@ -183,11 +183,11 @@ func (c *cause) scale(autoscaler string) {
 // harm ranks causes.
 func (k causeKey) harm(c *cause) int {
 	switch {
-	case c.gravity == metric.Broken && !k.served:
+	case c.severity == metric.Broken && !k.served:
 		return 3
 	case k.served:
 		return 2
-	case c.gravity == metric.Passing:
+	case c.severity == metric.Temporary:
 		return 1
 	}
 	return 0

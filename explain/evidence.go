@@ -66,7 +66,7 @@ func (t *teller) evidence(r *Ruling, sample *metric.Sample) (lines []string) {
 // sight says what was seen of an instance; nothing of none. Identity weighs
 // instances by their CPU counters, whatever group it speaks of. Of the counters of
 // other groups the evidence holds one without a name.
-func (t *teller) sight(r *Ruling, s *metric.Sight) string {
+func (t *teller) sight(r *Ruling, s *metric.CounterReading) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	layer := r.Reason.Layer()
@@ -109,13 +109,13 @@ func (w *World) knownContainer(c *metric.ContainerFacts) *Known {
 	if c == nil {
 		return nil
 	}
-	k := &Known{Why: c.Why(), ID: c.ID, Started: utc(c.StartedAt), Restarts: c.Restarts, AsOf: utc(w.Facts.At)}
+	k := &Known{Why: c.StateReason(), ID: c.ID, Started: utc(c.StartedAt), Restarts: c.Restarts, AsOf: utc(w.Facts.At)}
 	switch c.State {
-	case metric.Waiting:
+	case metric.StateWaiting:
 		k.State, k.Started = "waiting", time.Time{}
-	case metric.Live:
+	case metric.StateRunning:
 		k.State = "running"
-	case metric.Terminated:
+	case metric.StateTerminated:
 		k.State = "terminated"
 	}
 	return k

@@ -70,11 +70,11 @@ func (w *world) run(d *datadriven.TestData) (string, error) {
 	case "facts":
 		return "", w.learn(transcript.Lines(d.Input), at, !r.flag("unsynced"))
 	case "read":
-		b := &metric.Batch{Source: "kubelet:resource", Node: metric.NodeName(subject), Interval: 15 * time.Second, Clock: time.Millisecond, Began: at, Ended: at}
+		b := &metric.Batch{Source: "kubelet:resource", Node: metric.NodeName(subject), Interval: 15 * time.Second, Resolution: time.Millisecond, Began: at, Ended: at}
 		if s := r.text("source"); s != "" {
 			b.Source = s
 		}
-		for key, to := range map[string]*time.Duration{"interval": &b.Interval, "clock": &b.Clock} {
+		for key, to := range map[string]*time.Duration{"interval": &b.Interval, "clock": &b.Resolution} {
 			if v := r.text(key); v != "" {
 				var err error
 				*to, err = time.ParseDuration(v)
@@ -145,7 +145,7 @@ func agree(w *explain.World) (err error) {
 		found := false
 		for _, f := range e.Findings {
 			found = found || f.Reason == why.Reason && f.Message == why.Message && f.Served == why.Served
-			if !f.Served && f.Message == "" || f.Gravity == "broken" && f.Advice == "" {
+			if !f.Served && f.Message == "" || f.Severity == "broken" && f.Advice == "" {
 				err = errors.Join(err, fmt.Errorf("%v: the finding lacks words: %+v", p.PodRef, f))
 			}
 		}
@@ -312,7 +312,7 @@ func describe(out *strings.Builder, e *explain.Explanation, indent string) {
 
 func finding(out *strings.Builder, f *explain.Finding, indent string) {
 	line := func(format string, args ...any) { fmt.Fprintf(out, indent+"  "+format+"\n", args...) }
-	fmt.Fprintf(out, "%s%s: %s %s", indent, f.Group, f.Reason, f.Gravity)
+	fmt.Fprintf(out, "%s%s: %s %s", indent, f.Group, f.Reason, f.Severity)
 	if f.Served {
 		fmt.Fprintf(out, ", %s at %s", f.Value, offset(f.Time))
 	}
@@ -352,7 +352,7 @@ func report(out *strings.Builder, r *explain.Report) {
 		if i == len(r.Causes) {
 			fmt.Fprintln(out, "not missing:")
 		}
-		fmt.Fprintf(out, "%s %s %s, since %s, %d pods, %d nodes: %s\n", c.Reason, c.Gravity, c.Node, offset(c.Since), c.Pods, c.Nodes, strings.Join(c.Names, " "))
+		fmt.Fprintf(out, "%s %s %s, since %s, %d pods, %d nodes: %s\n", c.Reason, c.Severity, c.Node, offset(c.Since), c.Pods, c.Nodes, strings.Join(c.Names, " "))
 		for _, l := range []string{c.Message, "next: " + c.Next, "do: " + c.Advice, "scaled by: " + strings.Join(c.Autoscalers, ", ")} {
 			if !strings.HasSuffix(l, ": ") {
 				fmt.Fprintf(out, "  %s\n", l)

@@ -31,7 +31,7 @@ func large(t testing.TB, failing int) *explain.World {
 				Node:   node, Phase: metric.Running,
 			}
 			for c := range 2 {
-				pod.Containers = append(pod.Containers, metric.ContainerFacts{Name: fmt.Sprintf("container-%d", c), State: metric.Live})
+				pod.Containers = append(pod.Containers, metric.ContainerFacts{Name: fmt.Sprintf("container-%d", c), State: metric.StateRunning})
 			}
 			change.Pods = append(change.Pods, pod)
 		}
@@ -39,7 +39,7 @@ func large(t testing.TB, failing int) *explain.World {
 	w.Facts = w.Facts.With(change)
 	for n := range 1000 {
 		node := change.Nodes[n].Name
-		b := &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Clock: time.Millisecond, Began: transcript.Epoch, Ended: transcript.Epoch}
+		b := &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Resolution: time.Millisecond, Began: transcript.Epoch, Ended: transcript.Epoch}
 		if n%failing == failing-1 {
 			b.Err = &metric.ReadError{Reason: metric.NodeTimeout, Err: errors.New("it broke")}
 		} else {

@@ -192,20 +192,20 @@ func (f *file) ofContainer(name string, g metric.Group, l sight, s *standing) Ru
 	switch {
 	case p.Phase == metric.Succeeded || p.Phase == metric.Failed:
 		return Ruling{Reason: metric.PodFinished, Said: string(p.Phase), Since: ended(p)}
-	case l.numbered && (l.uid == "" || p.Is(l.uid)):
+	case l.numbered && (l.uid == "" || p.HasUID(l.uid)):
 		return l.ruling(g)
-	case l.lacking && (l.uid == "" || p.Is(l.uid)):
+	case l.lacking && (l.uid == "" || p.HasUID(l.uid)):
 		return l.without(g)
 	case p.Phase != metric.Running || p.Node == "":
-		if c != nil && c.State == metric.Terminated {
+		if c != nil && c.State == metric.StateTerminated {
 			return still(p, c, st)
 		}
 		r := pending(p, g)
 		if p.Node != "" && c != nil {
-			r.Container, r.Said = name, c.Why()
+			r.Container, r.Said = name, c.StateReason()
 		}
 		return r
-	case c != nil && c.State != metric.Live:
+	case c != nil && c.State != metric.StateRunning:
 		return still(p, c, st)
 	case st != nil:
 		return st.ruling(f.node)

@@ -68,7 +68,7 @@ func randomRound(t *testing.T, chance *rand.Rand, w *world, round int, now time.
 		if chance.IntN(4) == 0 {
 			continue
 		}
-		b := &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Clock: time.Millisecond, Began: now, Ended: now}
+		b := &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Resolution: time.Millisecond, Began: now, Ended: now}
 		lines := randomReport(chance, round)
 		if chance.IntN(4) == 0 {
 			r := metric.NodeUnreachable + metric.Reason(chance.IntN(7))

@@ -77,8 +77,8 @@ func lookFor(s *metric.Sample, id metric.ID) sight {
 		return l
 	}
 	v, ok := s.Values.Get(id)
-	l.numbered = ok && s.Numbered(g) && !math.IsNaN(v) && !math.IsInf(v, 0)
-	if l.lacking = !ok && s.Numbered(g); l.lacking {
+	l.numbered = ok && s.Servable(g) && !math.IsNaN(v) && !math.IsInf(v, 0)
+	if l.lacking = !ok && s.Servable(g); l.lacking {
 		l.reason = metric.Unsupported
 		if g == metric.Spec {
 			l.reason = metric.NotApplicable
@@ -97,10 +97,10 @@ func numbered(s *metric.Sample, g metric.Group) bool {
 	case metric.Memory:
 		id = metric.MemoryWorkingSet
 	default:
-		return s.Numbered(g) && s.Times[g] != 0
+		return s.Servable(g) && s.Times[g] != 0
 	}
 	v, ok := s.Values.Get(id)
-	return ok && s.Numbered(g) && v >= 0 && !math.IsInf(v, 1)
+	return ok && s.Servable(g) && v >= 0 && !math.IsInf(v, 1)
 }
 
 func (l sight) ruling(g metric.Group) Ruling {
@@ -150,7 +150,7 @@ func rulePod(p *metric.PodFacts, asked metric.Group, l sight, st *stand, read fu
 		}
 		return r
 	}
-	if l.uid == "" || p.Is(l.uid) {
+	if l.uid == "" || p.HasUID(l.uid) {
 		switch {
 		case l.numbered && l.held != 0 && p.EndedSince(l.held): // what is held of it has ended
 			l.reported = false
@@ -173,11 +173,11 @@ func rulePod(p *metric.PodFacts, asked metric.Group, l sight, st *stand, read fu
 	if n.over != nil && !l.reported {
 		return n.over.dropped()
 	}
-	other := l.reported && l.uid != "" && !p.Is(l.uid)
+	other := l.reported && l.uid != "" && !p.HasUID(l.uid)
 	switch {
 	case other && !read().last.Before(began(p)):
 		return Ruling{Reason: metric.OldPod, group: g, evidence: metric.Evidence{
-			Rule: "uid", Got: metric.Sight{UID: l.uid}, Other: metric.Sight{UID: p.UID, Start: nanos(p.Started)},
+			Rule: "uid", Got: metric.CounterReading{UID: l.uid}, Other: metric.CounterReading{UID: p.UID, Start: nanos(p.Started)},
 		}}
 	case l.reported && !other && l.short().Layer() != metric.LayerLife && l.short() != metric.Incomplete:
 		// Else the API server has since said otherwise, of the pod or of the container
@@ -212,8 +212,8 @@ func pending(p *metric.PodFacts, g metric.Group) Ruling {
 	}
 	r.Node = p.Node
 	for i := range p.Containers {
-		if c := &p.Containers[i]; c.State == metric.Waiting && c.Why() != "" {
-			r.Container, r.Said = c.Name, c.Why()
+		if c := &p.Containers[i]; c.State == metric.StateWaiting && c.StateReason() != "" {
+			r.Container, r.Said = c.Name, c.StateReason()
 			break
 		}
 	}
@@ -230,7 +230,7 @@ func resting(p *metric.PodFacts, g metric.Group, st *stand) (r Ruling, rests boo
 		case c.Required():
 			return Ruling{}, false
 		case c.Role != metric.Regular && c.Role != metric.Sidecar:
-		case !rests, r.Reason == metric.ContainerFinished && c.State != metric.Terminated:
+		case !rests, r.Reason == metric.ContainerFinished && c.State != metric.StateTerminated:
 			r, rests = still(p, c, st), true
 		}
 	}
@@ -242,11 +242,11 @@ func resting(p *metric.PodFacts, g metric.Group, st *stand) (r Ruling, rests boo
 // being deleted it will not come back. Where st has said the same for longer than
 // since its last run ended, that counts: it runs for moments only.
 func still(p *metric.PodFacts, c *metric.ContainerFacts, st *stand) Ruling {
-	r := Ruling{Reason: metric.ContainerNotStarted, Container: c.Name, Said: c.Why(), Since: c.EndedAt()}
+	r := Ruling{Reason: metric.ContainerNotStarted, Container: c.Name, Said: c.StateReason(), Since: c.EndedAt()}
 	switch {
 	case !p.Deleted.IsZero():
 		r = Ruling{Reason: metric.PodTerminating}
-	case c.State == metric.Terminated:
+	case c.State == metric.StateTerminated:
 		r.Reason = metric.ContainerFinished
 	}
 	if st != nil && st.reason == r.Reason && (r.Since.IsZero() || st.since.Before(r.Since)) {

@@ -99,7 +99,7 @@ func (s *stand) overtaken(p *metric.PodFacts) bool {
 		return p.Deleted.IsZero()
 	case metric.ContainerNotStarted, metric.ContainerFinished:
 		c := p.Container(s.name)
-		return c != nil && c.State == metric.Live
+		return c != nil && c.State == metric.StateRunning
 	}
 	return false
 }

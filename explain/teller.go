@@ -33,7 +33,7 @@ func (t *teller) finding(r *Ruling, g metric.Group, sample *metric.Sample) Findi
 	}
 	f := Finding{
 		Group: g.String(), Reason: r.Reason.String(), Served: r.Served, Container: r.Container,
-		Since: utc(r.Since), Rule: r.evidence.Rule, Gravity: t.gravity(r).String(),
+		Since: utc(r.Since), Rule: r.evidence.Rule, Severity: t.severity(r).String(),
 	}
 	if t.kind == metric.Container {
 		f.Container = ""
@@ -41,7 +41,7 @@ func (t *teller) finding(r *Ruling, g metric.Group, sample *metric.Sample) Findi
 	if r.Served {
 		f.Value, f.Number = value(sample, g)
 		f.Time = utc(sample.Time(g))
-		f.Held = sample.Held&(1<<g) != 0
+		f.Held = sample.LastKnown&(1<<g) != 0
 	}
 	f.Message = t.message(r, f.Held)
 	f.Evidence = t.evidence(r, sample)
@@ -56,18 +56,18 @@ func (t *teller) finding(r *Ruling, g metric.Group, sample *metric.Sample) Findi
 	return f
 }
 
-// gravity returns how bad r is. What should have passed and did not is broken.
-func (t *teller) gravity(r *Ruling) metric.Gravity {
-	g := r.Reason.Gravity()
+// severity returns how bad r is. What should have passed and did not is broken.
+func (t *teller) severity(r *Ruling) metric.Severity {
+	g := r.Reason.Severity()
 	switch {
 	case r.Served && r.Reason != metric.Ambiguous:
 		return metric.None
 	case r.Served:
 		return g
 	case g == metric.None && rejection(r.Reason):
-		g = metric.Passing // it is all there was
+		g = metric.Temporary // it is all there was
 	}
-	if g == metric.Passing && !r.Since.IsZero() && t.now.Sub(r.Since) > t.read.lasting() {
+	if g == metric.Temporary && !r.Since.IsZero() && t.now.Sub(r.Since) > t.read.lasting() {
 		g = metric.Broken
 	}
 	return g

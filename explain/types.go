@@ -78,8 +78,8 @@ type Finding struct {
 	Next string `json:"next,omitempty"`
 	// Advice says what a person can do; empty if nothing is to be done.
 	Advice string `json:"advice,omitempty"`
-	// Gravity is "none", "passing" or "broken" (metric.Gravity).
-	Gravity string `json:"gravity,omitempty"`
+	// Severity is "none", "temporary" or "broken" (metric.Severity).
+	Severity string `json:"severity,omitempty"`
 }
 
 // Rival is an instance that went by an entity's name and was turned away.
@@ -132,8 +132,8 @@ type Tally struct {
 
 // Cause is one reason for which something is missing or in doubt.
 type Cause struct {
-	Reason  string `json:"reason"`
-	Gravity string `json:"gravity"`
+	Reason   string `json:"reason"`
+	Severity string `json:"severity"`
 	// Why is, of the idle, what the API server says besides: "ErrImagePull".
 	Why string `json:"why,omitempty"`
 	// Node is where, if the cause is one node's.

@@ -119,10 +119,10 @@ func (w *world) learn(lines []string, at time.Time, synced bool) error {
 				return fmt.Errorf("%q: name its pod first", line)
 			}
 			f := metric.ContainerFacts{
-				Name: e.Name, State: metric.Live, ID: metric.ContainerID(r.text("id")), Past: metric.PastOf(metric.ContainerID(r.text("last")), r.moment("ended"), r.text("why")),
+				Name: e.Name, State: metric.StateRunning, ID: metric.ContainerID(r.text("id")), Previous: metric.NewPreviousRun(metric.ContainerID(r.text("last")), r.moment("ended"), r.text("why")),
 				StartedAt: r.moment("started"), Restarts: int32(r.number("restarts")),
 			}
-			for flag, state := range map[string]metric.State{"waiting": metric.Waiting, "terminated": metric.Terminated, "unknown": metric.StateUnknown} {
+			for flag, state := range map[string]metric.State{"waiting": metric.StateWaiting, "terminated": metric.StateTerminated, "unknown": metric.StateUnknown} {
 				if r.flag(flag) {
 					f.State = state
 				}

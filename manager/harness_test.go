@@ -211,8 +211,8 @@ func (d *diary) Write(_ context.Context, b *metric.Batch) error {
 	if b.Err != nil {
 		line += " " + reasonOf(b.Err)
 	}
-	if b.Witness != nil {
-		line += fmt.Sprintf(" witness %d", len(b.Witness.Samples))
+	if b.CrossCheck != nil {
+		line += fmt.Sprintf(" witness %d", len(b.CrossCheck.Samples))
 	}
 	d.write(line)
 	return nil

@@ -43,9 +43,9 @@ func (t *tape) Record(_ context.Context, b *metric.Batch, facts *metric.Facts, n
 	defer t.mu.Unlock()
 	c := new(metric.Batch)
 	c.CopyFrom(b)
-	if b.Witness != nil {
-		c.Witness = new(metric.Batch)
-		c.Witness.CopyFrom(b.Witness)
+	if b.CrossCheck != nil {
+		c.CrossCheck = new(metric.Batch)
+		c.CrossCheck.CopyFrom(b.CrossCheck)
 	}
 	t.takes = append(t.takes, take{c, b.Node, facts, now})
 	return nil
@@ -68,7 +68,7 @@ func (t *tape) Next(_ context.Context, b *metric.Batch) (*metric.Facts, time.Tim
 		return nil, time.Time{}, true, nil
 	}
 	b.CopyFrom(k.b)
-	b.Witness = k.b.Witness
+	b.CrossCheck = k.b.CrossCheck
 	return k.facts, k.now, false, nil
 }
 

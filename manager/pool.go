@@ -53,7 +53,7 @@ func (p *pool) get() *metric.Batch {
 	if b == nil {
 		b = &metric.Batch{}
 	}
-	b.LendLater(p.lend)
+	b.SetAllocator(p.lend)
 	return b
 }
 
@@ -68,14 +68,14 @@ func (p *pool) furnish(b *metric.Batch) {
 
 // recycle takes b and its witness back.
 func (p *pool) recycle(b *metric.Batch) {
-	if b.Witness != nil {
-		p.recycle(b.Witness)
+	if b.CrossCheck != nil {
+		p.recycle(b.CrossCheck)
 	}
 	if cap(b.Verdicts) > fewVerdicts && 4*len(b.Verdicts) < cap(b.Verdicts) {
 		b.Verdicts = nil
 	}
 	b.Reset()
-	b.Clock, b.Exhaustive, b.Cores = 0, false, 0
+	b.Resolution, b.Exhaustive, b.Cores = 0, false, 0
 	r := room{b.Samples, b.Verdicts}
 	b.Samples, b.Verdicts = nil, nil
 	p.mu.Lock()

@@ -12,7 +12,7 @@ func TestPoolGivesUpRoomForVerdicts(t *testing.T) {
 	p := newPool(1)
 	for _, round := range []struct{ verdicts, kept int }{{180, 180}, {90, 180}, {10, 0}, {fewVerdicts, fewVerdicts}, {0, fewVerdicts}} {
 		b := p.get()
-		b.Furnish()
+		b.EnsureBuffers()
 		if cap(b.Verdicts) < round.verdicts {
 			b.Verdicts = make([]metric.Verdict, 0, round.verdicts)
 		}

@@ -54,13 +54,13 @@ func (r *runner) finish(b *metric.Batch) {
 // lead leads b through the pipeline, and returns what it was before for those
 // who record that.
 func (r *runner) lead(b *metric.Batch, facts *metric.Facts, now time.Time) (raw item) {
-	b.Furnish() // processors give verdicts before samples
+	b.EnsureBuffers() // processors give verdicts before samples
 	if len(r.m.recorders) > 0 {
 		raw = item{batch: r.copyOf(b), facts: facts, now: now}
 	}
 	r.process(b, facts, now)
-	if raw.batch != nil && raw.batch.Witness == nil && b.Witness != nil {
-		raw.batch.Witness = r.copyOf(b.Witness) // as no processor changes it
+	if raw.batch != nil && raw.batch.CrossCheck == nil && b.CrossCheck != nil {
+		raw.batch.CrossCheck = r.copyOf(b.CrossCheck) // as no processor changes it
 	}
 	return raw
 }
@@ -69,8 +69,8 @@ func (r *runner) lead(b *metric.Batch, facts *metric.Facts, now time.Time) (raw 
 func (r *runner) copyOf(b *metric.Batch) *metric.Batch {
 	c := r.pool.get()
 	c.CopyFrom(b)
-	if b.Witness != nil {
-		c.Witness = r.copyOf(b.Witness)
+	if b.CrossCheck != nil {
+		c.CrossCheck = r.copyOf(b.CrossCheck)
 	}
 	return c
 }
@@ -184,8 +184,8 @@ func (r *runner) step(s *step, b *metric.Batch, facts *metric.Facts, now time.Ti
 			err = caught(v)
 		}
 	}()
-	if s.doubter != nil && r.testify != nil && !b.Failed() && s.doubter.Doubts(facts, b, now) {
-		b.Witness = r.witness()
+	if s.doubter != nil && r.testify != nil && !b.Failed() && s.doubter.NeedsCrossCheck(facts, b, now) {
+		b.CrossCheck = r.witness()
 	}
 	s.meters.in.Add(float64(len(b.Samples)))
 	began := time.Now()

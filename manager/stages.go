@@ -74,12 +74,12 @@ type Processor interface {
 	Process(facts *metric.Facts, b *metric.Batch, now time.Time)
 }
 
-// Doubter is a Processor that may ask for a witness. If Doubts returns true
+// Doubter is a Processor that may ask for a witness. If NeedsCrossCheck returns true
 // before Process and the source is a Witness, the manager lets it testify into
-// b.Witness, which stays nil if no witness answers.
+// b.CrossCheck, which stays nil if no second endpoint answers.
 type Doubter interface {
-	// Doubts is asked once a round, unless the read gave nothing.
-	Doubts(facts *metric.Facts, b *metric.Batch, now time.Time) bool
+	// NeedsCrossCheck is asked once a round, unless the read gave nothing.
+	NeedsCrossCheck(facts *metric.Facts, b *metric.Batch, now time.Time) bool
 }
 
 // Sink takes finished batches.

@@ -158,8 +158,11 @@ func (s seer) Testify(ctx context.Context, b *metric.Batch) error { return s.tes
 // doubter doubts whatever it is told to.
 type doubter struct{ rounds *int }
 
-func (d doubter) Doubts(_ *metric.Facts, b *metric.Batch, _ time.Time) bool { *d.rounds++; return true }
-func (d doubter) Process(*metric.Facts, *metric.Batch, time.Time)           {}
+func (d doubter) NeedsCrossCheck(_ *metric.Facts, b *metric.Batch, _ time.Time) bool {
+	*d.rounds++
+	return true
+}
+func (d doubter) Process(*metric.Facts, *metric.Batch, time.Time) {}
 
 func TestWitness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -219,14 +222,14 @@ func TestBatchesAreRecycled(t *testing.T) {
 		var mu sync.Mutex
 		var filled []*metric.Batch
 		p := &place{read: func(_ context.Context, _ int, b *metric.Batch) error {
-			if len(b.Samples) != 0 || b.Err != nil || b.Clock != 0 || b.Exhaustive || b.Cores != 0 || b.Witness != nil {
+			if len(b.Samples) != 0 || b.Err != nil || b.Resolution != 0 || b.Exhaustive || b.Cores != 0 || b.CrossCheck != nil {
 				t.Errorf("batch to fill: got %+v, want an empty one", b)
 			}
 			mu.Lock()
 			filled = append(filled, b)
 			mu.Unlock()
 			b.Add(metric.Entity{Kind: metric.Node})
-			b.Clock, b.Exhaustive, b.Cores = time.Millisecond, true, 4
+			b.Resolution, b.Exhaustive, b.Cores = time.Millisecond, true, 4
 			return errors.New("partly")
 		}}
 		slow := writes(func(context.Context, *metric.Batch) error { <-let; return nil })

@@ -110,7 +110,7 @@ func rated(b *metric.Batch) bool {
 		switch s := &b.Samples[i]; {
 		case s.Reasons[metric.CPU] == metric.FirstSample, s.Reasons[metric.CPU] == metric.WarmingUp:
 			first++
-		case s.Rates[metric.CPU].End != 0 && s.Numbered(metric.CPU):
+		case s.Rates[metric.CPU].End != 0 && s.Servable(metric.CPU):
 			rates++
 		}
 	}

@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// Gravity says how bad it is that a number is missing.
-type Gravity uint8
+// Severity says how bad it is that a number is missing.
+type Severity uint8
 
-// The gravities, the least first.
+// The severities, the least first.
 const (
 	// None: there is nothing to miss, or the number is there.
-	None Gravity = iota
-	// Passing: it ends by itself, soon.
-	Passing
+	None Severity = iota
+	// Temporary: it ends by itself, soon.
+	Temporary
 	// Broken: it stays until somebody does something.
 	Broken
 )
 
-// String returns "none", "passing" or "broken".
-func (g Gravity) String() string { return [...]string{"none", "passing", "broken"}[g] }
+// String returns "none", "temporary" or "broken".
+func (g Severity) String() string { return [...]string{"none", "temporary", "broken"}[g] }
 
-// Gravity returns how bad r is. What identity turned away leaves no gap by
+// Severity returns how bad r is. What identity turned away leaves no gap by
 // itself, so that its reasons are None; where such a report was all there was, the
-// gap is a Passing one.
-func (r Reason) Gravity() Gravity {
+// gap is a Temporary one.
+func (r Reason) Severity() Severity {
 	switch r {
 	case Unjudged, Measured, PodFinished, ContainerFinished, NodeExcluded, NotApplicable, Unsupported,
 		OtherNode, OldPod, OldContainer, DeadCgroup, OlderStart, Discontinuous:
 		return None
 	case PodPending, PodTerminating, ContainerNotStarted, NodeNotScrapedYet, WarmingUp,
 		FirstSample, TooYoung, CounterReset, ClockStep, Impossible, NoData, NotReported:
-		return Passing
+		return Temporary
 	default:
 		return Broken
 	}

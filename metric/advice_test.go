@@ -11,7 +11,7 @@ import (
 func TestAdvice(t *testing.T) {
 	for r := range Reason(NumReasons) {
 		a := r.Advice()
-		if a == "" && r.Gravity() == Broken {
+		if a == "" && r.Severity() == Broken {
 			t.Errorf("%v is broken and has no advice", r)
 		}
 		if a != "" && (!strings.HasSuffix(a, ".") || strings.Count(a, "`")%2 != 0) {
@@ -55,7 +55,7 @@ func TestNext(t *testing.T) {
 // Only what identity turns away, and what nobody misses, is no trouble at all.
 func TestGravity(t *testing.T) {
 	for r := range Reason(NumReasons) {
-		got := r.Gravity()
+		got := r.Severity()
 		switch layer := r.Layer(); {
 		case layer == LayerScrape && got != Broken,
 			layer == LayerRate && got == None,
@@ -64,7 +64,7 @@ func TestGravity(t *testing.T) {
 			t.Errorf("%v of layer %d is %v", r, layer, got)
 		}
 	}
-	for g, want := range map[Gravity]string{None: "none", Passing: "passing", Broken: "broken"} {
+	for g, want := range map[Severity]string{None: "none", Temporary: "temporary", Broken: "broken"} {
 		if got := g.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -14,19 +14,19 @@ type Descriptor struct {
 	// "cpu_usage_cores".
 	Prometheus string
 	Unit       Unit
-	Shape      Shape
+	Type       MetricType
 	Group      Group
-	// Levels are the kinds of entity that have the metric.
-	Levels Levels
+	// Kinds are the kinds of entity that have the metric.
+	Kinds KindSet
 	// Parts says which parts of an entity have the metric beside or instead of
 	// the entity itself: "device", "interface", "volume", "accelerator", or
 	// empty.
 	Parts string
-	// Of is, for a rate, the cumulative metric it is the rate of.
-	Of ID
-	// Beyond marks metrics Heapster did not have.
-	Beyond bool
-	Help   string
+	// RateOf is, for a rate, the cumulative metric it is the rate of.
+	RateOf ID
+	// NotInHeapster marks metrics Heapster did not have.
+	NotInHeapster bool
+	Help          string
 }
 
 // The metrics, in the catalogue's order.
@@ -132,85 +132,85 @@ const (
 // Names without Beyond are those of Heapster's storage schema
 // (docs/storage-schema.md of Heapster 1.5).
 var Catalogue = [NumMetrics]Descriptor{
-	CPUUsage:            cumulative("cpu/usage", "cpu_usage_seconds_total", Nanoseconds, CPU, running, "CPU time used, over all cores."),
-	CPUUsageRate:        rateOf(CPUUsage, "cpu/usage_rate", "cpu_usage_cores", Nanocores, CPU, running|summed, "CPU time used in each second of the window, in cores."),
-	CPUUser:             beyond(cumulative("cpu/user", "cpu_user_seconds_total", Nanoseconds, CPU, running, "CPU time used in user mode.")),
-	CPUSystem:           beyond(cumulative("cpu/system", "cpu_system_seconds_total", Nanoseconds, CPU, running, "CPU time used in the kernel.")),
-	CPUThrottled:        beyond(cumulative("cpu/throttled", "cpu_throttled_seconds_total", Nanoseconds, CPU, onSystem|onPod|onContainer, "Time runnable threads were held back by the CPU limit.")),
-	CPUThrottledRate:    beyond(rateOf(CPUThrottled, "cpu/throttled_rate", "cpu_throttled_seconds_per_second", Nanocores, CPU, onSystem|onPod|onContainer, "Time runnable threads were held back by the CPU limit in each second of the window.")),
-	CPUPeriods:          beyond(cumulative("cpu/periods", "cpu_periods_total", Count, CPU, onSystem|onPod|onContainer, "CPU limit enforcement periods elapsed.")),
-	CPUThrottledPeriods: beyond(cumulative("cpu/throttled_periods", "cpu_throttled_periods_total", Count, CPU, onSystem|onPod|onContainer, "CPU limit enforcement periods in which threads were held back.")),
-	CPULoad:             gauge("cpu/load", "cpu_load_threads", Count, CPU, running, "Runnable and uninterruptible threads, averaged over ten seconds."),
-	CPUPressureSome:     beyond(cumulative("cpu/pressure_some", "cpu_pressure_some_seconds_total", Nanoseconds, CPU, running, "Time in which some thread waited for CPU (PSI).")),
-	CPUPressureSomeRate: beyond(rateOf(CPUPressureSome, "cpu/pressure_some_rate", "cpu_pressure_some_ratio", Ratio, CPU, running, "Share of the window in which some thread waited for CPU (PSI).")),
-	CPUPressureFull:     beyond(cumulative("cpu/pressure_full", "cpu_pressure_full_seconds_total", Nanoseconds, CPU, running, "Time in which every thread waited for CPU (PSI).")),
-	CPUPressureFullRate: beyond(rateOf(CPUPressureFull, "cpu/pressure_full_rate", "cpu_pressure_full_ratio", Ratio, CPU, running, "Share of the window in which every thread waited for CPU (PSI).")),
+	CPUUsage:            cumulative("cpu/usage", "cpu_usage_seconds_total", Nanoseconds, CPU, runningKinds, "CPU time used, over all cores."),
+	CPUUsageRate:        rateOf(CPUUsage, "cpu/usage_rate", "cpu_usage_cores", Nanocores, CPU, runningKinds|summedKinds, "CPU time used in each second of the window, in cores."),
+	CPUUser:             notInHeapster(cumulative("cpu/user", "cpu_user_seconds_total", Nanoseconds, CPU, runningKinds, "CPU time used in user mode.")),
+	CPUSystem:           notInHeapster(cumulative("cpu/system", "cpu_system_seconds_total", Nanoseconds, CPU, runningKinds, "CPU time used in the kernel.")),
+	CPUThrottled:        notInHeapster(cumulative("cpu/throttled", "cpu_throttled_seconds_total", Nanoseconds, CPU, onSystem|onPod|onContainer, "Time runnable threads were held back by the CPU limit.")),
+	CPUThrottledRate:    notInHeapster(rateOf(CPUThrottled, "cpu/throttled_rate", "cpu_throttled_seconds_per_second", Nanocores, CPU, onSystem|onPod|onContainer, "Time runnable threads were held back by the CPU limit in each second of the window.")),
+	CPUPeriods:          notInHeapster(cumulative("cpu/periods", "cpu_periods_total", Count, CPU, onSystem|onPod|onContainer, "CPU limit enforcement periods elapsed.")),
+	CPUThrottledPeriods: notInHeapster(cumulative("cpu/throttled_periods", "cpu_throttled_periods_total", Count, CPU, onSystem|onPod|onContainer, "CPU limit enforcement periods in which threads were held back.")),
+	CPULoad:             gauge("cpu/load", "cpu_load_threads", Count, CPU, runningKinds, "Runnable and uninterruptible threads, averaged over ten seconds."),
+	CPUPressureSome:     notInHeapster(cumulative("cpu/pressure_some", "cpu_pressure_some_seconds_total", Nanoseconds, CPU, runningKinds, "Time in which some thread waited for CPU (PSI).")),
+	CPUPressureSomeRate: notInHeapster(rateOf(CPUPressureSome, "cpu/pressure_some_rate", "cpu_pressure_some_ratio", Ratio, CPU, runningKinds, "Share of the window in which some thread waited for CPU (PSI).")),
+	CPUPressureFull:     notInHeapster(cumulative("cpu/pressure_full", "cpu_pressure_full_seconds_total", Nanoseconds, CPU, runningKinds, "Time in which every thread waited for CPU (PSI).")),
+	CPUPressureFullRate: notInHeapster(rateOf(CPUPressureFull, "cpu/pressure_full_rate", "cpu_pressure_full_ratio", Ratio, CPU, runningKinds, "Share of the window in which every thread waited for CPU (PSI).")),
 
-	MemoryUsage:               gauge("memory/usage", "memory_usage_bytes", Bytes, Memory, running|summed, "Memory in use, page cache included."),
-	MemoryWorkingSet:          gauge("memory/working_set", "memory_working_set_bytes", Bytes, Memory, running|summed, "Memory in use less the inactive page cache: what the kernel cannot drop at ease."),
-	MemoryAvailable:           beyond(gauge("memory/available", "memory_available_bytes", Bytes, Memory, running, "Memory limit (of a node, its capacity) less the working set.")),
-	MemoryRSS:                 gauge("memory/rss", "memory_rss_bytes", Bytes, Memory, running|summed, "Anonymous memory, transparent huge pages included."),
-	MemoryCache:               gauge("memory/cache", "memory_cache_bytes", Bytes, Memory, running|summed, "Page cache."),
-	MemoryMappedFile:          beyond(gauge("memory/mapped_file", "memory_mapped_file_bytes", Bytes, Memory, running, "Page cache mapped into processes.")),
-	MemoryPageFaults:          cumulative("memory/page_faults", "memory_page_faults_total", Count, Memory, running, "Page faults."),
-	MemoryPageFaultsRate:      rateOf(MemoryPageFaults, "memory/page_faults_rate", "memory_page_faults_per_second", PerSecond, Memory, running, "Page faults in each second of the window."),
-	MemoryMajorPageFaults:     cumulative("memory/major_page_faults", "memory_major_page_faults_total", Count, Memory, running, "Page faults that had to read from disk."),
-	MemoryMajorPageFaultsRate: rateOf(MemoryMajorPageFaults, "memory/major_page_faults_rate", "memory_major_page_faults_per_second", PerSecond, Memory, running, "Page faults that had to read from disk in each second of the window."),
-	MemoryFailures:            beyond(cumulative("memory/failures", "memory_limit_hits_total", Count, Memory, onSystem|onPod|onContainer, "Times memory use hit its limit.")),
-	MemoryOOMEvents:           beyond(cumulative("memory/oom_events", "memory_oom_events_total", Count, Memory, running, "Out-of-memory events.")),
-	MemorySwap:                beyond(gauge("memory/swap", "memory_swap_bytes", Bytes, Memory, running|summed, "Swap in use.")),
-	MemorySwapAvailable:       beyond(gauge("memory/swap_available", "memory_swap_available_bytes", Bytes, Memory, running, "Swap left to use.")),
-	MemoryPressureSome:        beyond(cumulative("memory/pressure_some", "memory_pressure_some_seconds_total", Nanoseconds, Memory, running, "Time in which some thread waited for memory (PSI).")),
-	MemoryPressureSomeRate:    beyond(rateOf(MemoryPressureSome, "memory/pressure_some_rate", "memory_pressure_some_ratio", Ratio, Memory, running, "Share of the window in which some thread waited for memory (PSI).")),
-	MemoryPressureFull:        beyond(cumulative("memory/pressure_full", "memory_pressure_full_seconds_total", Nanoseconds, Memory, running, "Time in which every thread waited for memory (PSI).")),
-	MemoryPressureFullRate:    beyond(rateOf(MemoryPressureFull, "memory/pressure_full_rate", "memory_pressure_full_ratio", Ratio, Memory, running, "Share of the window in which every thread waited for memory (PSI).")),
+	MemoryUsage:               gauge("memory/usage", "memory_usage_bytes", Bytes, Memory, runningKinds|summedKinds, "Memory in use, page cache included."),
+	MemoryWorkingSet:          gauge("memory/working_set", "memory_working_set_bytes", Bytes, Memory, runningKinds|summedKinds, "Memory in use less the inactive page cache: what the kernel cannot drop at ease."),
+	MemoryAvailable:           notInHeapster(gauge("memory/available", "memory_available_bytes", Bytes, Memory, runningKinds, "Memory limit (of a node, its capacity) less the working set.")),
+	MemoryRSS:                 gauge("memory/rss", "memory_rss_bytes", Bytes, Memory, runningKinds|summedKinds, "Anonymous memory, transparent huge pages included."),
+	MemoryCache:               gauge("memory/cache", "memory_cache_bytes", Bytes, Memory, runningKinds|summedKinds, "Page cache."),
+	MemoryMappedFile:          notInHeapster(gauge("memory/mapped_file", "memory_mapped_file_bytes", Bytes, Memory, runningKinds, "Page cache mapped into processes.")),
+	MemoryPageFaults:          cumulative("memory/page_faults", "memory_page_faults_total", Count, Memory, runningKinds, "Page faults."),
+	MemoryPageFaultsRate:      rateOf(MemoryPageFaults, "memory/page_faults_rate", "memory_page_faults_per_second", PerSecond, Memory, runningKinds, "Page faults in each second of the window."),
+	MemoryMajorPageFaults:     cumulative("memory/major_page_faults", "memory_major_page_faults_total", Count, Memory, runningKinds, "Page faults that had to read from disk."),
+	MemoryMajorPageFaultsRate: rateOf(MemoryMajorPageFaults, "memory/major_page_faults_rate", "memory_major_page_faults_per_second", PerSecond, Memory, runningKinds, "Page faults that had to read from disk in each second of the window."),
+	MemoryFailures:            notInHeapster(cumulative("memory/failures", "memory_limit_hits_total", Count, Memory, onSystem|onPod|onContainer, "Times memory use hit its limit.")),
+	MemoryOOMEvents:           notInHeapster(cumulative("memory/oom_events", "memory_oom_events_total", Count, Memory, runningKinds, "Out-of-memory events.")),
+	MemorySwap:                notInHeapster(gauge("memory/swap", "memory_swap_bytes", Bytes, Memory, runningKinds|summedKinds, "Swap in use.")),
+	MemorySwapAvailable:       notInHeapster(gauge("memory/swap_available", "memory_swap_available_bytes", Bytes, Memory, runningKinds, "Swap left to use.")),
+	MemoryPressureSome:        notInHeapster(cumulative("memory/pressure_some", "memory_pressure_some_seconds_total", Nanoseconds, Memory, runningKinds, "Time in which some thread waited for memory (PSI).")),
+	MemoryPressureSomeRate:    notInHeapster(rateOf(MemoryPressureSome, "memory/pressure_some_rate", "memory_pressure_some_ratio", Ratio, Memory, runningKinds, "Share of the window in which some thread waited for memory (PSI).")),
+	MemoryPressureFull:        notInHeapster(cumulative("memory/pressure_full", "memory_pressure_full_seconds_total", Nanoseconds, Memory, runningKinds, "Time in which every thread waited for memory (PSI).")),
+	MemoryPressureFullRate:    notInHeapster(rateOf(MemoryPressureFull, "memory/pressure_full_rate", "memory_pressure_full_ratio", Ratio, Memory, runningKinds, "Share of the window in which every thread waited for memory (PSI).")),
 
-	NetworkRx:           of("interface", cumulative("network/rx", "network_receive_bytes_total", Bytes, Network, onNode|onPod, "Bytes received.")),
-	NetworkRxRate:       of("interface", rateOf(NetworkRx, "network/rx_rate", "network_receive_bytes_per_second", BytesPerSecond, Network, onNode|onPod|summed, "Bytes received in each second of the window.")),
-	NetworkRxErrors:     of("interface", cumulative("network/rx_errors", "network_receive_errors_total", Count, Network, onNode|onPod, "Errors while receiving.")),
-	NetworkRxErrorsRate: of("interface", rateOf(NetworkRxErrors, "network/rx_errors_rate", "network_receive_errors_per_second", PerSecond, Network, onNode|onPod|summed, "Errors while receiving in each second of the window.")),
-	NetworkTx:           of("interface", cumulative("network/tx", "network_transmit_bytes_total", Bytes, Network, onNode|onPod, "Bytes sent.")),
-	NetworkTxRate:       of("interface", rateOf(NetworkTx, "network/tx_rate", "network_transmit_bytes_per_second", BytesPerSecond, Network, onNode|onPod|summed, "Bytes sent in each second of the window.")),
-	NetworkTxErrors:     of("interface", cumulative("network/tx_errors", "network_transmit_errors_total", Count, Network, onNode|onPod, "Errors while sending.")),
-	NetworkTxErrorsRate: of("interface", rateOf(NetworkTxErrors, "network/tx_errors_rate", "network_transmit_errors_per_second", PerSecond, Network, onNode|onPod|summed, "Errors while sending in each second of the window.")),
+	NetworkRx:           withParts("interface", cumulative("network/rx", "network_receive_bytes_total", Bytes, Network, onNode|onPod, "Bytes received.")),
+	NetworkRxRate:       withParts("interface", rateOf(NetworkRx, "network/rx_rate", "network_receive_bytes_per_second", BytesPerSecond, Network, onNode|onPod|summedKinds, "Bytes received in each second of the window.")),
+	NetworkRxErrors:     withParts("interface", cumulative("network/rx_errors", "network_receive_errors_total", Count, Network, onNode|onPod, "Errors while receiving.")),
+	NetworkRxErrorsRate: withParts("interface", rateOf(NetworkRxErrors, "network/rx_errors_rate", "network_receive_errors_per_second", PerSecond, Network, onNode|onPod|summedKinds, "Errors while receiving in each second of the window.")),
+	NetworkTx:           withParts("interface", cumulative("network/tx", "network_transmit_bytes_total", Bytes, Network, onNode|onPod, "Bytes sent.")),
+	NetworkTxRate:       withParts("interface", rateOf(NetworkTx, "network/tx_rate", "network_transmit_bytes_per_second", BytesPerSecond, Network, onNode|onPod|summedKinds, "Bytes sent in each second of the window.")),
+	NetworkTxErrors:     withParts("interface", cumulative("network/tx_errors", "network_transmit_errors_total", Count, Network, onNode|onPod, "Errors while sending.")),
+	NetworkTxErrorsRate: withParts("interface", rateOf(NetworkTxErrors, "network/tx_errors_rate", "network_transmit_errors_per_second", PerSecond, Network, onNode|onPod|summedKinds, "Errors while sending in each second of the window.")),
 
-	FilesystemUsage:       of("device", gauge("filesystem/usage", "filesystem_usage_bytes", Bytes, Filesystem, onNode|onPod|onContainer, "Bytes used on a file system.")),
-	FilesystemLimit:       of("device", gauge("filesystem/limit", "filesystem_limit_bytes", Bytes, Filesystem, onNode|onPod|onContainer, "Size of a file system.")),
-	FilesystemAvailable:   of("device", gauge("filesystem/available", "filesystem_available_bytes", Bytes, Filesystem, onNode|onPod|onContainer, "Bytes left for users other than root.")),
-	FilesystemInodes:      of("device", gauge("filesystem/inodes", "filesystem_inodes", Count, Filesystem, onNode|onPod|onContainer, "Inodes a file system has.")),
-	FilesystemInodesFree:  of("device", gauge("filesystem/inodes_free", "filesystem_inodes_free", Count, Filesystem, onNode|onPod|onContainer, "Inodes left.")),
-	FilesystemInodesUsed:  of("device", beyond(gauge("filesystem/inodes_used", "filesystem_inodes_used", Count, Filesystem, onNode|onPod|onContainer, "Inodes used."))),
-	EphemeralStorageUsage: gauge("ephemeral_storage/usage", "ephemeral_storage_usage_bytes", Bytes, Filesystem, onNode|onPod|onContainer|summed, "Local ephemeral storage used: writable layers, logs and emptyDir volumes on disk."),
+	FilesystemUsage:       withParts("device", gauge("filesystem/usage", "filesystem_usage_bytes", Bytes, Filesystem, onNode|onPod|onContainer, "Bytes used on a file system.")),
+	FilesystemLimit:       withParts("device", gauge("filesystem/limit", "filesystem_limit_bytes", Bytes, Filesystem, onNode|onPod|onContainer, "Size of a file system.")),
+	FilesystemAvailable:   withParts("device", gauge("filesystem/available", "filesystem_available_bytes", Bytes, Filesystem, onNode|onPod|onContainer, "Bytes left for users other than root.")),
+	FilesystemInodes:      withParts("device", gauge("filesystem/inodes", "filesystem_inodes", Count, Filesystem, onNode|onPod|onContainer, "Inodes a file system has.")),
+	FilesystemInodesFree:  withParts("device", gauge("filesystem/inodes_free", "filesystem_inodes_free", Count, Filesystem, onNode|onPod|onContainer, "Inodes left.")),
+	FilesystemInodesUsed:  withParts("device", notInHeapster(gauge("filesystem/inodes_used", "filesystem_inodes_used", Count, Filesystem, onNode|onPod|onContainer, "Inodes used."))),
+	EphemeralStorageUsage: gauge("ephemeral_storage/usage", "ephemeral_storage_usage_bytes", Bytes, Filesystem, onNode|onPod|onContainer|summedKinds, "Local ephemeral storage used: writable layers, logs and emptyDir volumes on disk."),
 
-	DiskReadBytes:      of("device", cumulative("disk/io_read_bytes", "disk_read_bytes_total", Bytes, IO, running, "Bytes read from block devices.")),
-	DiskReadBytesRate:  of("device", rateOf(DiskReadBytes, "disk/io_read_bytes_rate", "disk_read_bytes_per_second", BytesPerSecond, IO, running, "Bytes read from block devices in each second of the window.")),
-	DiskWriteBytes:     of("device", cumulative("disk/io_write_bytes", "disk_write_bytes_total", Bytes, IO, running, "Bytes written to block devices.")),
-	DiskWriteBytesRate: of("device", rateOf(DiskWriteBytes, "disk/io_write_bytes_rate", "disk_write_bytes_per_second", BytesPerSecond, IO, running, "Bytes written to block devices in each second of the window.")),
-	IOPressureSome:     beyond(cumulative("io/pressure_some", "io_pressure_some_seconds_total", Nanoseconds, IO, running, "Time in which some thread waited for block I/O (PSI).")),
-	IOPressureSomeRate: beyond(rateOf(IOPressureSome, "io/pressure_some_rate", "io_pressure_some_ratio", Ratio, IO, running, "Share of the window in which some thread waited for block I/O (PSI).")),
-	IOPressureFull:     beyond(cumulative("io/pressure_full", "io_pressure_full_seconds_total", Nanoseconds, IO, running, "Time in which every thread waited for block I/O (PSI).")),
-	IOPressureFullRate: beyond(rateOf(IOPressureFull, "io/pressure_full_rate", "io_pressure_full_ratio", Ratio, IO, running, "Share of the window in which every thread waited for block I/O (PSI).")),
+	DiskReadBytes:      withParts("device", cumulative("disk/io_read_bytes", "disk_read_bytes_total", Bytes, IO, runningKinds, "Bytes read from block devices.")),
+	DiskReadBytesRate:  withParts("device", rateOf(DiskReadBytes, "disk/io_read_bytes_rate", "disk_read_bytes_per_second", BytesPerSecond, IO, runningKinds, "Bytes read from block devices in each second of the window.")),
+	DiskWriteBytes:     withParts("device", cumulative("disk/io_write_bytes", "disk_write_bytes_total", Bytes, IO, runningKinds, "Bytes written to block devices.")),
+	DiskWriteBytesRate: withParts("device", rateOf(DiskWriteBytes, "disk/io_write_bytes_rate", "disk_write_bytes_per_second", BytesPerSecond, IO, runningKinds, "Bytes written to block devices in each second of the window.")),
+	IOPressureSome:     notInHeapster(cumulative("io/pressure_some", "io_pressure_some_seconds_total", Nanoseconds, IO, runningKinds, "Time in which some thread waited for block I/O (PSI).")),
+	IOPressureSomeRate: notInHeapster(rateOf(IOPressureSome, "io/pressure_some_rate", "io_pressure_some_ratio", Ratio, IO, runningKinds, "Share of the window in which some thread waited for block I/O (PSI).")),
+	IOPressureFull:     notInHeapster(cumulative("io/pressure_full", "io_pressure_full_seconds_total", Nanoseconds, IO, runningKinds, "Time in which every thread waited for block I/O (PSI).")),
+	IOPressureFullRate: notInHeapster(rateOf(IOPressureFull, "io/pressure_full_rate", "io_pressure_full_ratio", Ratio, IO, runningKinds, "Share of the window in which every thread waited for block I/O (PSI).")),
 
-	ProcessCount:     beyond(gauge("process/count", "processes", Count, Process, running, "Processes.")),
-	ProcessLimit:     beyond(gauge("process/limit", "processes_limit", Count, Process, running, "Most processes and threads allowed.")),
-	ProcessThreads:   beyond(gauge("process/threads", "threads", Count, Process, running, "Threads.")),
-	ProcessOpenFiles: beyond(gauge("process/open_files", "open_files", Count, Process, running, "Open file descriptors.")),
+	ProcessCount:     notInHeapster(gauge("process/count", "processes", Count, Process, runningKinds, "Processes.")),
+	ProcessLimit:     notInHeapster(gauge("process/limit", "processes_limit", Count, Process, runningKinds, "Most processes and threads allowed.")),
+	ProcessThreads:   notInHeapster(gauge("process/threads", "threads", Count, Process, runningKinds, "Threads.")),
+	ProcessOpenFiles: notInHeapster(gauge("process/open_files", "open_files", Count, Process, runningKinds, "Open file descriptors.")),
 
-	AcceleratorMemoryTotal: of("accelerator", gauge("accelerator/memory_total", "accelerator_memory_total_bytes", Bytes, Accelerator, onNode|onContainer, "Memory of an accelerator.")),
-	AcceleratorMemoryUsed:  of("accelerator", gauge("accelerator/memory_used", "accelerator_memory_used_bytes", Bytes, Accelerator, onNode|onContainer, "Memory in use on an accelerator.")),
-	AcceleratorDutyCycle:   of("accelerator", gauge("accelerator/duty_cycle", "accelerator_duty_cycle_ratio", Ratio, Accelerator, onNode|onContainer, "Share of the past sampling period in which an accelerator was busy.")),
+	AcceleratorMemoryTotal: withParts("accelerator", gauge("accelerator/memory_total", "accelerator_memory_total_bytes", Bytes, Accelerator, onNode|onContainer, "Memory of an accelerator.")),
+	AcceleratorMemoryUsed:  withParts("accelerator", gauge("accelerator/memory_used", "accelerator_memory_used_bytes", Bytes, Accelerator, onNode|onContainer, "Memory in use on an accelerator.")),
+	AcceleratorDutyCycle:   withParts("accelerator", gauge("accelerator/duty_cycle", "accelerator_duty_cycle_ratio", Ratio, Accelerator, onNode|onContainer, "Share of the past sampling period in which an accelerator was busy.")),
 
-	Uptime:                          gauge("uptime", "uptime_seconds", Nanoseconds, Spec, running, "Time since the instance started."),
-	CPURequest:                      gauge("cpu/request", "cpu_request_cores", Nanocores, Spec, onContainer|onPod|onNode|summed, "CPU requested."),
-	CPULimit:                        gauge("cpu/limit", "cpu_limit_cores", Nanocores, Spec, onSystem|onContainer|onPod|onNode|summed, "CPU limit."),
-	CPUUtilization:                  beyond(gauge("cpu/utilization", "cpu_utilization_ratio", Ratio, Spec, onContainer|onPod, "CPU used over CPU requested.")),
-	MemoryRequest:                   gauge("memory/request", "memory_request_bytes", Bytes, Spec, onContainer|onPod|onNode|summed, "Memory requested."),
-	MemoryLimit:                     gauge("memory/limit", "memory_limit_bytes", Bytes, Spec, onSystem|onContainer|onPod|onNode|summed, "Memory limit."),
-	MemoryUtilization:               beyond(gauge("memory/utilization", "memory_utilization_ratio", Ratio, Spec, onContainer|onPod, "Working set over memory requested.")),
-	SwapLimit:                       beyond(gauge("memory/swap_limit", "memory_swap_limit_bytes", Bytes, Spec, onSystem|onContainer|onPod, "Swap limit.")),
-	EphemeralStorageRequest:         gauge("ephemeral_storage/request", "ephemeral_storage_request_bytes", Bytes, Spec, onContainer|onPod|onNode|summed, "Local ephemeral storage requested."),
-	EphemeralStorageLimit:           gauge("ephemeral_storage/limit", "ephemeral_storage_limit_bytes", Bytes, Spec, onContainer|onPod|onNode|summed, "Local ephemeral storage limit."),
-	AcceleratorRequest:              gauge("accelerator/request", "accelerator_request", Count, Spec, onContainer|onPod|onNode|summed, "Accelerators requested."),
+	Uptime:                          gauge("uptime", "uptime_seconds", Nanoseconds, Spec, runningKinds, "Time since the instance started."),
+	CPURequest:                      gauge("cpu/request", "cpu_request_cores", Nanocores, Spec, onContainer|onPod|onNode|summedKinds, "CPU requested."),
+	CPULimit:                        gauge("cpu/limit", "cpu_limit_cores", Nanocores, Spec, onSystem|onContainer|onPod|onNode|summedKinds, "CPU limit."),
+	CPUUtilization:                  notInHeapster(gauge("cpu/utilization", "cpu_utilization_ratio", Ratio, Spec, onContainer|onPod, "CPU used over CPU requested.")),
+	MemoryRequest:                   gauge("memory/request", "memory_request_bytes", Bytes, Spec, onContainer|onPod|onNode|summedKinds, "Memory requested."),
+	MemoryLimit:                     gauge("memory/limit", "memory_limit_bytes", Bytes, Spec, onSystem|onContainer|onPod|onNode|summedKinds, "Memory limit."),
+	MemoryUtilization:               notInHeapster(gauge("memory/utilization", "memory_utilization_ratio", Ratio, Spec, onContainer|onPod, "Working set over memory requested.")),
+	SwapLimit:                       notInHeapster(gauge("memory/swap_limit", "memory_swap_limit_bytes", Bytes, Spec, onSystem|onContainer|onPod, "Swap limit.")),
+	EphemeralStorageRequest:         gauge("ephemeral_storage/request", "ephemeral_storage_request_bytes", Bytes, Spec, onContainer|onPod|onNode|summedKinds, "Local ephemeral storage requested."),
+	EphemeralStorageLimit:           gauge("ephemeral_storage/limit", "ephemeral_storage_limit_bytes", Bytes, Spec, onContainer|onPod|onNode|summedKinds, "Local ephemeral storage limit."),
+	AcceleratorRequest:              gauge("accelerator/request", "accelerator_request", Count, Spec, onContainer|onPod|onNode|summedKinds, "Accelerators requested."),
 	CPUNodeCapacity:                 gauge("cpu/node_capacity", "cpu_capacity_cores", Nanocores, Spec, onNode|onCluster, "CPU a node has."),
 	CPUNodeAllocatable:              gauge("cpu/node_allocatable", "cpu_allocatable_cores", Nanocores, Spec, onNode|onCluster, "CPU a node has for pods."),
 	CPUNodeReservation:              gauge("cpu/node_reservation", "cpu_reservation_ratio", Ratio, Spec, onNode|onCluster, "Share of the allocatable CPU that is requested."),
@@ -259,22 +259,22 @@ func init() {
 	}
 }
 
-func gauge(name, prometheus string, u Unit, g Group, l Levels, help string) Descriptor {
-	return Descriptor{Name: name, Prometheus: prometheus, Unit: u, Shape: Gauge, Group: g, Levels: l, Help: help}
+func gauge(name, prometheus string, u Unit, g Group, l KindSet, help string) Descriptor {
+	return Descriptor{Name: name, Prometheus: prometheus, Unit: u, Type: Gauge, Group: g, Kinds: l, Help: help}
 }
 
-func cumulative(name, prometheus string, u Unit, g Group, l Levels, help string) Descriptor {
+func cumulative(name, prometheus string, u Unit, g Group, l KindSet, help string) Descriptor {
 	d := gauge(name, prometheus, u, g, l, help)
-	d.Shape = Cumulative
+	d.Type = Cumulative
 	return d
 }
 
-func rateOf(id ID, name, prometheus string, u Unit, g Group, l Levels, help string) Descriptor {
+func rateOf(id ID, name, prometheus string, u Unit, g Group, l KindSet, help string) Descriptor {
 	d := gauge(name, prometheus, u, g, l, help)
-	d.Shape, d.Of = Rate, id
+	d.Type, d.RateOf = Rate, id
 	return d
 }
 
-func beyond(d Descriptor) Descriptor { d.Beyond = true; return d }
+func notInHeapster(d Descriptor) Descriptor { d.NotInHeapster = true; return d }
 
-func of(parts string, d Descriptor) Descriptor { d.Parts = parts; return d }
+func withParts(parts string, d Descriptor) Descriptor { d.Parts = parts; return d }

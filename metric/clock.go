@@ -5,16 +5,16 @@ import "time"
 // NodeClock follows a node's clock through the answers of one source, by the
 // time the node says it is. The zero NodeClock has heard nothing yet.
 type NodeClock struct {
-	// Low and High bound how far the node's clock is ahead of ours; both are 0
+	// MinAhead and MaxAhead bound how far the node's clock is ahead of ours; both are 0
 	// while Known is not set.
-	Low, High time.Duration
-	Known     bool
-	// Before is, at a step, the latest that the clock could have shown in that
+	MinAhead, MaxAhead time.Duration
+	Known              bool
+	// LatestBeforeStep is, at a step, the latest that the clock could have shown in that
 	// answer without it, in nanoseconds since the Unix epoch.
-	Before int64
-	// Jump is by how much the last step put the clock forward, within a second or
+	LatestBeforeStep int64
+	// StepSize is by how much the last step put the clock forward, within a second or
 	// so.
-	Jump time.Duration
+	StepSize time.Duration
 
 	epoch time.Time
 	at    time.Duration // of the last answer, since epoch
@@ -43,14 +43,14 @@ func (c *NodeClock) Follow(b *Batch) (stepped bool) {
 	low, high := shown-ended, shown+time.Second-began
 	if c.Known {
 		loose := (ended-c.at)/driftPart + driftLeast
-		wasLow, wasHigh := c.Low-loose, c.High+loose
+		wasLow, wasHigh := c.MinAhead-loose, c.MaxAhead+loose
 		if stepped = low > wasHigh || high < wasLow; stepped {
-			c.Before = epoch + int64(wasHigh+ended)
-			c.Jump = (low + high - c.Low - c.High) / 2
+			c.LatestBeforeStep = epoch + int64(wasHigh+ended)
+			c.StepSize = (low + high - c.MinAhead - c.MaxAhead) / 2
 		} else {
 			low, high = max(low, wasLow), min(high, wasHigh)
 		}
 	}
-	c.Low, c.High, c.Known, c.at = low, high, true, ended
+	c.MinAhead, c.MaxAhead, c.Known, c.at = low, high, true, ended
 	return stepped
 }

@@ -40,12 +40,12 @@ func TestNodeClock(t *testing.T) {
 			}
 			continue
 		}
-		if said.ahead < c.Low || said.ahead > c.High {
-			t.Errorf("answer %d: between %v and %v ahead, want %v in it", i, c.Low, c.High, said.ahead)
+		if said.ahead < c.MinAhead || said.ahead > c.MaxAhead {
+			t.Errorf("answer %d: between %v and %v ahead, want %v in it", i, c.MinAhead, c.MaxAhead, said.ahead)
 		}
 		if said.stepped {
-			if was := wrote.Add(before.High).UnixNano(); c.Before < was {
-				t.Errorf("answer %d: without the step it would show at most %d, want at least %d", i, c.Before, was)
+			if was := wrote.Add(before.MaxAhead).UnixNano(); c.LatestBeforeStep < was {
+				t.Errorf("answer %d: without the step it would show at most %d, want at least %d", i, c.LatestBeforeStep, was)
 			}
 		}
 	}

@@ -115,9 +115,9 @@ type State uint8
 // The states. StateUnknown means the status does not mention the container.
 const (
 	StateUnknown State = iota
-	Waiting
-	Live // running
-	Terminated
+	StateWaiting
+	StateRunning // running
+	StateTerminated
 )
 
 // ContainerFacts is what the API server says of a container of a pod.
@@ -126,60 +126,60 @@ type ContainerFacts struct {
 	// ID is the container of the current state; where it waits or has
 	// terminated, the run that the status names last.
 	ID        ContainerID
-	StartedAt time.Time // of the current state; zero unless Live or Terminated
-	Past      *Past     // nil for most, which run and of which no run has ended
+	StartedAt time.Time    // of the current state; zero unless Live or Terminated
+	Previous  *PreviousRun // nil for most, which run and of which no run has ended
 	Spec      Requirements
 	Restarts  int32
 	Role      Role
 	State     State
 }
 
-// Past is what the API server says of runs of a container that have ended, and of why it
+// PreviousRun is what the API server says of runs of a container that have ended, and of why it
 // does not run.
-type Past struct {
-	LastID  ContainerID // lastState.terminated
-	EndedAt time.Time   // of the last run that ended; zero if none
-	Why     string      // the current state's reason: CrashLoopBackOff, Completed, ...
+type PreviousRun struct {
+	LastID      ContainerID // lastState.terminated
+	EndedAt     time.Time   // of the last run that ended; zero if none
+	StateReason string      // the current state's reason: CrashLoopBackOff, Completed, ...
 }
 
-// PastOf returns what is known if that is all; nil if it is nothing.
-func PastOf(last ContainerID, ended time.Time, why string) *Past {
+// NewPreviousRun returns what is known if that is all; nil if it is nothing.
+func NewPreviousRun(last ContainerID, ended time.Time, why string) *PreviousRun {
 	if last == "" && ended.IsZero() && why == "" {
 		return nil
 	}
-	return &Past{last, ended, why}
+	return &PreviousRun{last, ended, why}
 }
 
 // LastID returns the container of the run before the current state's; empty if the status
 // names none.
 func (c *ContainerFacts) LastID() ContainerID {
-	if c.Past == nil {
+	if c.Previous == nil {
 		return ""
 	}
-	return c.Past.LastID
+	return c.Previous.LastID
 }
 
 // EndedAt returns when the last run that ended did; zero if none has.
 func (c *ContainerFacts) EndedAt() time.Time {
-	if c.Past == nil {
+	if c.Previous == nil {
 		return time.Time{}
 	}
-	return c.Past.EndedAt
+	return c.Previous.EndedAt
 }
 
-// Why returns the reason of the current state: CrashLoopBackOff, Completed, ...; empty if the
+// StateReason returns the reason of the current state: CrashLoopBackOff, Completed, ...; empty if the
 // status gives none.
-func (c *ContainerFacts) Why() string {
-	if c.Past == nil {
+func (c *ContainerFacts) StateReason() string {
+	if c.Previous == nil {
 		return ""
 	}
-	return c.Past.Why
+	return c.Previous.StateReason
 }
 
 // Required reports whether a pod may be served only with this container's
 // numbers: it runs, and it is a regular or restartable init container.
 func (c *ContainerFacts) Required() bool {
-	return c.State == Live && (c.Role == Regular || c.Role == Sidecar)
+	return c.State == StateRunning && (c.Role == Regular || c.Role == Sidecar)
 }
 
 // EndedSince reports whether a container that must run has ended a run after t, in
@@ -188,7 +188,7 @@ func (p *PodFacts) EndedSince(t int64) bool {
 	second := time.Unix(0, t).Truncate(time.Second)
 	for i := range p.Containers {
 		c := &p.Containers[i]
-		if (c.Role == Regular || c.Role == Sidecar) && c.Past != nil && !c.Past.EndedAt.Before(second) {
+		if (c.Role == Regular || c.Role == Sidecar) && c.Previous != nil && !c.Previous.EndedAt.Before(second) {
 			return true
 		}
 	}
@@ -208,9 +208,9 @@ func (p *PodFacts) Container(name string) *ContainerFacts {
 	return nil
 }
 
-// Is reports whether uid is the pod's: its UID or, for a static pod, the hash
+// HasUID reports whether uid is the pod's: its UID or, for a static pod, the hash
 // of its manifest.
-func (p *PodFacts) Is(uid PodUID) bool {
+func (p *PodFacts) HasUID(uid PodUID) bool {
 	return uid == p.UID || uid == p.ReportedUID()
 }
 
@@ -223,8 +223,8 @@ func (p *PodFacts) ReportedUID() PodUID {
 	return p.UID
 }
 
-// HashOf returns hash as ConfigHash has it: nil if it is empty.
-func HashOf(hash PodUID) *PodUID {
+// NewConfigHash returns hash as ConfigHash has it: nil if it is empty.
+func NewConfigHash(hash PodUID) *PodUID {
 	if hash == "" {
 		return nil
 	}

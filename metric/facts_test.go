@@ -117,7 +117,7 @@ func checkPods(t *testing.T, f *Facts, want map[PodRef]*PodFacts) {
 func TestRequirementsAreShared(t *testing.T) {
 	var v Values
 	v.Set(CPURequest, 5)
-	a := RequirementsOf(&v)
+	a := NewRequirements(&v)
 	b := a
 	b.Set(CPURequest, 7)
 	b.Set(MemoryLimit, 9)
@@ -127,7 +127,7 @@ func TestRequirementsAreShared(t *testing.T) {
 	if x, _ := b.Get(CPURequest); x != 7 || b.Len() != 2 {
 		t.Errorf("the copy: got %g and %d values, want 7 and 2", x, b.Len())
 	}
-	if got := RequirementsOf(new(Values)); got != (Requirements{}) || got.Len() != 0 {
+	if got := NewRequirements(new(Values)); got != (Requirements{}) || got.Len() != 0 {
 		t.Errorf("of no values: got %v, want the zero Requirements", got)
 	}
 }

@@ -113,14 +113,14 @@ func TestCatalogue(t *testing.T) {
 		if !name.MatchString(d.Name) || !prometheus.MatchString(d.Prometheus) {
 			t.Errorf("%s, %s: malformed", d.Name, d.Prometheus)
 		}
-		if d.Levels == 0 {
+		if d.Kinds == 0 {
 			t.Errorf("%s exists nowhere", d.Name)
 		}
 		if !strings.HasSuffix(d.Help, ".") {
 			t.Errorf("%s: help %q is no sentence", d.Name, d.Help)
 		}
-		if (d.Shape == Cumulative) != strings.HasSuffix(d.Prometheus, "_total") {
-			t.Errorf("%s is %v and called %s", d.Name, d.Shape, d.Prometheus)
+		if (d.Type == Cumulative) != strings.HasSuffix(d.Prometheus, "_total") {
+			t.Errorf("%s is %v and called %s", d.Name, d.Type, d.Prometheus)
 		}
 		switch d.Unit {
 		case Nanoseconds:
@@ -132,15 +132,15 @@ func TestCatalogue(t *testing.T) {
 				t.Errorf("%s counts %v and is called %s", d.Name, d.Unit, d.Prometheus)
 			}
 		}
-		if d.Shape == Rate {
-			of := d.Of.Describe()
-			if of.Shape != Cumulative || of.Group != d.Group {
-				t.Errorf("%s is the rate of %s, which is %v of group %v", d.Name, of.Name, of.Shape, of.Group)
+		if d.Type == Rate {
+			of := d.RateOf.Describe()
+			if of.Type != Cumulative || of.Group != d.Group {
+				t.Errorf("%s is the rate of %s, which is %v of group %v", d.Name, of.Name, of.Type, of.Group)
 			}
-			if other, twice := rates[d.Of]; twice {
+			if other, twice := rates[d.RateOf]; twice {
 				t.Errorf("%s has two rates: %v and %v", of.Name, other, d.ID)
 			}
-			rates[d.Of] = d.ID
+			rates[d.RateOf] = d.ID
 		}
 	}
 }
@@ -253,7 +253,7 @@ func TestBatchIsFilledAgainWithoutAllocating(t *testing.T) {
 				t.Fatalf("a new sample is not empty: %+v", s)
 			}
 			s.Values.Set(CPUUsage, 1)
-			s.Condemn(OldPod)
+			s.Reject(OldPod)
 		}
 	}
 	fill()

@@ -8,9 +8,9 @@ import "iter"
 // Requirements hold nothing.
 type Requirements struct{ values *Values }
 
-// RequirementsOf returns Requirements that hold v, which must not be changed any
+// NewRequirements returns Requirements that hold v, which must not be changed any
 // more.
-func RequirementsOf(v *Values) Requirements {
+func NewRequirements(v *Values) Requirements {
 	if v == nil || v.Len() == 0 {
 		return Requirements{}
 	}

@@ -56,9 +56,9 @@ type Sample struct {
 	// and Times holds the middle of our request. Such a time is never paired
 	// with a node's. Bit g is group g.
 	Received uint16
-	// Held marks a sample that was not in this read: the last one stands until
+	// LastKnown marks a sample that was not in this read: the last one stands until
 	// it is too old. Bit g is group g.
-	Held uint16
+	LastKnown uint16
 
 	rejected bool
 
@@ -66,8 +66,8 @@ type Sample struct {
 	Rates [NumGroups]Window
 }
 
-// Numbered reports whether group g of s holds numbers that may be served.
-func (s *Sample) Numbered(g Group) bool {
+// Servable reports whether group g of s holds numbers that may be served.
+func (s *Sample) Servable(g Group) bool {
 	return !s.rejected && (s.Reasons[g] == Measured || s.Reasons[g] == Ambiguous)
 }
 
@@ -87,10 +87,10 @@ func (i *Instance) StartTime() time.Time {
 	return time.Unix(0, i.Start)
 }
 
-// Condemn gives every group the reason r, so that none of the sample's numbers
+// Reject gives every group the reason r, so that none of the sample's numbers
 // is served. A reason of identity rejects the sample: it is a number of
 // something else, kept only for its verdict.
-func (s *Sample) Condemn(r Reason) {
+func (s *Sample) Reject(r Reason) {
 	for g := range s.Reasons {
 		s.Reasons[g] = r
 	}
@@ -150,9 +150,9 @@ type Batch struct {
 	NodeTime int64
 	// Interval is the steady time between two reads of the source.
 	Interval time.Duration
-	// Clock is the resolution of the timestamps in Samples: 1ns on the host,
+	// Resolution is the resolution of the timestamps in Samples: 1ns on the host,
 	// 1ms in /metrics/resource, 1s in /stats/summary.
-	Clock time.Duration
+	Resolution time.Duration
 	// Exhaustive says the source sees everything there is: what it does not
 	// report is gone, rather than missed.
 	Exhaustive bool
@@ -170,17 +170,17 @@ type Batch struct {
 	Layout *Layout
 	// Verdicts are the reasons with their evidence; what was Measured has none.
 	Verdicts []Verdict
-	// Witness is a second view of the same node read for identity's sake, from an
+	// CrossCheck is a second view of the same node read for identity's sake, from an
 	// endpoint that names UIDs and container IDs; nil nearly always.
-	Witness *Batch
+	CrossCheck *Batch
 
 	// pods answers PodOf for the facts resolved; nil while nobody has resolved them.
 	pods     *Pods
 	resolved *Facts
 
-	refs    atomic.Int32
-	recycle func(*Batch)
-	lend    func(*Batch) // see LendLater; nil once it was called
+	refs     atomic.Int32
+	recycle  func(*Batch)
+	allocate func(*Batch) // see SetAllocator; nil once it was called
 }
 
 // Add appends an empty sample for e, in the memory of an earlier round's where
@@ -194,26 +194,26 @@ func (b *Batch) Add(e Entity) *Sample {
 		// Field by field: a whole Sample would be made elsewhere and copied here.
 		s.Entity, s.Instance = e, Instance{Processes: -1}
 		s.Times, s.Rates, s.Reasons = [NumGroups]int64{}, [NumGroups]Window{}, [NumGroups]Reason{}
-		s.Received, s.Held, s.rejected = 0, 0, false
+		s.Received, s.LastKnown, s.rejected = 0, 0, false
 		return s
 	}
-	if b.lend != nil {
-		b.Furnish()
+	if b.allocate != nil {
+		b.EnsureBuffers()
 		return b.Add(e)
 	}
 	b.Samples = append(b.Samples, Sample{Entity: e, Instance: Instance{Processes: -1}})
 	return &b.Samples[n]
 }
 
-// LendLater has lend give b, which is empty, its memory when that is first needed. A
+// SetAllocator has lend give b, which is empty, its memory when that is first needed. A
 // batch that waits for its source to answer needs none, and a few that do not wait can
 // share what is warm in the processor's caches.
-func (b *Batch) LendLater(lend func(*Batch)) { b.lend = lend }
+func (b *Batch) SetAllocator(lend func(*Batch)) { b.allocate = lend }
 
-// Furnish gives b the memory it has yet to be lent, if it has.
-func (b *Batch) Furnish() {
-	if lend := b.lend; lend != nil {
-		b.lend = nil
+// EnsureBuffers gives b the memory it has yet to be lent, if it has.
+func (b *Batch) EnsureBuffers() {
+	if lend := b.allocate; lend != nil {
+		b.allocate = nil
 		lend(b)
 	}
 }
@@ -222,7 +222,7 @@ func (b *Batch) Furnish() {
 // Interval, Clock and Exhaustive stay.
 func (b *Batch) Reset() {
 	b.Began, b.Ended = time.Time{}, time.Time{}
-	b.NodeTime, b.Bytes, b.Err, b.Witness, b.Layout, b.pods, b.resolved = 0, 0, nil, nil, nil, nil, nil
+	b.NodeTime, b.Bytes, b.Err, b.CrossCheck, b.Layout, b.pods, b.resolved = 0, 0, nil, nil, nil, nil, nil
 	b.Samples = b.Samples[:0]
 	b.Verdicts = b.Verdicts[:0]
 }
@@ -232,7 +232,7 @@ func (b *Batch) Reset() {
 func (b *Batch) CopyFrom(o *Batch) {
 	b.Reset()
 	b.Source, b.Node, b.Began, b.Ended, b.NodeTime = o.Source, o.Node, o.Began, o.Ended, o.NodeTime
-	b.Interval, b.Clock, b.Exhaustive, b.Cores = o.Interval, o.Clock, o.Exhaustive, o.Cores
+	b.Interval, b.Resolution, b.Exhaustive, b.Cores = o.Interval, o.Resolution, o.Exhaustive, o.Cores
 	b.Bytes, b.Err, b.Layout = o.Bytes, o.Err, o.Layout
 	for i := range o.Samples {
 		b.Add(o.Samples[i].Entity).CopyFrom(&o.Samples[i])

@@ -28,7 +28,7 @@ func TestSentenceTellsTheEvidence(t *testing.T) {
 		{Incomplete, Evidence{Name: "app", Cause: FirstSample},
 			"container app has no number: it was seen once, and a rate needs two readings"},
 		{OtherNode, Evidence{Name: "n2"}, "the API server binds the pod to n2"},
-		{CounterReset, Evidence{Other: Sight{Value: 100e9}, Got: Sight{Value: 10e9}},
+		{CounterReset, Evidence{Other: CounterReading{Value: 100e9}, Got: CounterReading{Value: 10e9}},
 			"the counter fell from 100s to 10s although nothing restarted"},
 		{OverLimit, Evidence{Limit: 5000}, "it was dropped at the configured limit of 5000"},
 		{NodeUnreachable, Evidence{Err: errors.New("connection refused")},

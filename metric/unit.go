@@ -45,34 +45,34 @@ func (u Unit) Heapster() float64 { return units[u].heapster }
 // HeapsterUnit returns the name of the unit Heapster's APIs serve.
 func (u Unit) HeapsterUnit() string { return units[u].heapsterIs }
 
-// Shape says how a metric moves.
-type Shape uint8
+// MetricType says how a metric moves.
+type MetricType uint8
 
 // The shapes.
 const (
-	Gauge Shape = iota
+	Gauge MetricType = iota
 	Cumulative
 	Rate
 )
 
 // String returns "gauge", "cumulative" or "rate".
-func (s Shape) String() string { return [...]string{"gauge", "cumulative", "rate"}[s] }
+func (s MetricType) String() string { return [...]string{"gauge", "cumulative", "rate"}[s] }
 
-// Levels is a set of kinds of entity.
-type Levels uint8
+// KindSet is a set of kinds of entity.
+type KindSet uint8
 
 // Has reports whether k is in l.
-func (l Levels) Has(k Kind) bool { return l&(1<<k) != 0 }
+func (l KindSet) Has(k Kind) bool { return l&(1<<k) != 0 }
 
 // Sets of kinds that metrics share.
 const (
-	onCluster   Levels = 1 << Cluster
-	onNamespace Levels = 1 << Namespaced
-	onNode      Levels = 1 << Node
-	onSystem    Levels = 1 << System
-	onPod       Levels = 1 << Pod
-	onContainer Levels = 1 << Container
+	onCluster   KindSet = 1 << Cluster
+	onNamespace KindSet = 1 << Namespaced
+	onNode      KindSet = 1 << Node
+	onSystem    KindSet = 1 << System
+	onPod       KindSet = 1 << Pod
+	onContainer KindSet = 1 << Container
 
-	running = onNode | onSystem | onPod | onContainer // whatever processes run in
-	summed  = onNamespace | onCluster
+	runningKinds = onNode | onSystem | onPod | onContainer // whatever processes run in
+	summedKinds  = onNamespace | onCluster
 )

@@ -171,8 +171,8 @@ func (r Reason) Layer() Layer {
 // so that turning it away leaves no gap.
 func (r Reason) Foreign() bool { return r == OtherNode || r == OldPod || r == DeadCgroup }
 
-// Sight is one observation of a counter, as evidence.
-type Sight struct {
+// CounterReading is one observation of a counter, as evidence.
+type CounterReading struct {
 	Time, Start int64 // nanoseconds since the Unix epoch; 0 if unknown
 	Value       float64
 	UID         PodUID
@@ -188,7 +188,7 @@ type Evidence struct {
 	Rule string
 	// Got is the sample judged, Other what it was compared with: the rival that
 	// won, or the previous sight.
-	Got, Other Sight
+	Got, Other CounterReading
 	// Name is the one at fault: the container that makes a pod Incomplete, the
 	// node a pod is bound to.
 	Name string

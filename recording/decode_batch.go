@@ -32,7 +32,7 @@ func (d *batchDecoder) read(t *track, b *metric.Batch, outer bool) {
 	if flags&flagSteady == 0 {
 		t.interval, t.clock, t.cores = d.signed(), d.signed(), d.float()
 	}
-	b.Interval, b.Clock, b.Cores = time.Duration(t.interval), time.Duration(t.clock), t.cores
+	b.Interval, b.Resolution, b.Cores = time.Duration(t.interval), time.Duration(t.clock), t.cores
 	t.bytes += d.signed()
 	b.Bytes = int(t.bytes)
 	if flags&flagFailed != 0 {
@@ -63,9 +63,9 @@ func (d *batchDecoder) read(t *track, b *metric.Batch, outer bool) {
 			t.witness = &track{}
 			d.spend(rowSize)
 		}
-		b.Witness = &metric.Batch{Source: b.Source, Node: b.Node}
+		b.CrossCheck = &metric.Batch{Source: b.Source, Node: b.Node}
 		inner := batchDecoder{decoder: d.decoder}
-		inner.read(t.witness, b.Witness, false)
+		inner.read(t.witness, b.CrossCheck, false)
 	}
 }
 
@@ -158,7 +158,7 @@ func (d *batchDecoder) numbers(rows []row, b *metric.Batch) {
 		s := b.Add(r.entity)
 		s.Instance = r.instance
 		s.Instance.Start, s.Instance.Processes = r.start, int32(r.processes)
-		s.Received, s.Held = d.mask(r.received), d.mask(r.held)
+		s.Received, s.LastKnown = d.mask(r.received), d.mask(r.held)
 		for m := r.judged; m != 0; m &= m - 1 {
 			g := bits.TrailingZeros16(m)
 			if here := d.names.groups[g]; here >= 0 {
@@ -347,8 +347,8 @@ func (d *decoder) verdict() (v metric.Verdict, known bool) {
 	if d.unsigned() != 0 {
 		ev.Err = d.failure()
 	}
-	for _, s := range [...]*metric.Sight{&ev.Got, &ev.Other} {
-		*s = metric.Sight{
+	for _, s := range [...]*metric.CounterReading{&ev.Got, &ev.Other} {
+		*s = metric.CounterReading{
 			Time: d.signed(), Start: d.signed(), Value: d.float(),
 			UID: decodeName[metric.PodUID](d), ID: decodeName[metric.ContainerID](d), Path: decodeName[metric.CgroupPath](d),
 		}

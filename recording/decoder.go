@@ -167,7 +167,7 @@ func (d *decoder) values() (v metric.Values) {
 
 func (d *decoder) requirements() metric.Requirements {
 	v := d.values()
-	return metric.RequirementsOf(&v)
+	return metric.NewRequirements(&v)
 }
 
 // metric reads which metric; it is unknown if this weir has none of its name.

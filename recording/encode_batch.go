@@ -53,10 +53,10 @@ func (e *batchEncoder) batch(t *track, b *metric.Batch) {
 			flags |= f
 		}
 	}
-	steady := t.interval == int64(b.Interval) && t.clock == int64(b.Clock) && math.Float64bits(t.cores) == math.Float64bits(b.Cores)
+	steady := t.interval == int64(b.Interval) && t.clock == int64(b.Resolution) && math.Float64bits(t.cores) == math.Float64bits(b.Cores)
 	set(flagExhaustive, b.Exhaustive)
 	set(flagFailed, b.Err != nil)
-	set(flagWitness, b.Witness != nil)
+	set(flagWitness, b.CrossCheck != nil)
 	set(flagNodeTime, b.NodeTime != 0)
 	set(flagVerdicts, len(b.Verdicts) > 0)
 	set(flagSteady, steady)
@@ -67,9 +67,9 @@ func (e *batchEncoder) batch(t *track, b *metric.Batch) {
 	}
 	if !steady {
 		e.signed(int64(b.Interval))
-		e.signed(int64(b.Clock))
+		e.signed(int64(b.Resolution))
 		e.float(b.Cores)
-		t.interval, t.clock, t.cores = int64(b.Interval), int64(b.Clock), b.Cores
+		t.interval, t.clock, t.cores = int64(b.Interval), int64(b.Resolution), b.Cores
 	}
 	e.signed(int64(b.Bytes) - t.bytes)
 	t.bytes = int64(b.Bytes)
@@ -87,12 +87,12 @@ func (e *batchEncoder) batch(t *track, b *metric.Batch) {
 			e.verdict(&b.Verdicts[i])
 		}
 	}
-	if b.Witness != nil {
+	if b.CrossCheck != nil {
 		if t.witness == nil {
 			t.witness = &track{}
 		}
 		// A witness' own witness there cannot be.
-		w := b.Witness
+		w := b.CrossCheck
 		inner := batchEncoder{encoder: e.encoder}
 		inner.batch(t.witness, w)
 	}
@@ -142,7 +142,7 @@ func (e *batchEncoder) reindex(t *track) {
 func (r *row) describes(s *metric.Sample) bool {
 	in := s.Instance
 	in.Start, in.Processes = 0, 0
-	if r.entity != s.Entity || r.instance != in || r.received != s.Received || r.held != s.Held {
+	if r.entity != s.Entity || r.instance != in || r.received != s.Received || r.held != s.LastKnown {
 		return false
 	}
 	for g := range metric.NumGroups {
@@ -196,7 +196,7 @@ func (e *batchEncoder) rows(t *track, b *metric.Batch, same bool) []row {
 func (e *batchEncoder) define(r *row, s *metric.Sample) {
 	r.entity, r.instance = s.Entity, s.Instance
 	r.instance.Start, r.instance.Processes = 0, 0
-	r.shape = shape{received: s.Received, held: s.Held, ids: make([]uint16, 0, s.Values.Len())}
+	r.shape = shape{received: s.Received, held: s.LastKnown, ids: make([]uint16, 0, s.Values.Len())}
 	for g := range metric.NumGroups {
 		bit := uint16(1) << g
 		if s.Times[g] != 0 {
@@ -412,7 +412,7 @@ func (e *encoder) verdict(v *metric.Verdict) {
 	if ev.Err != nil {
 		e.failure(ev.Err)
 	}
-	for _, s := range [...]*metric.Sight{&ev.Got, &ev.Other} {
+	for _, s := range [...]*metric.CounterReading{&ev.Got, &ev.Other} {
 		e.signed(s.Time)
 		e.signed(s.Start)
 		e.float(s.Value)

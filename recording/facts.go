@@ -131,7 +131,7 @@ func (e *encoder) container(c *metric.ContainerFacts) {
 	e.unsigned(flags)
 	e.stamp(c.StartedAt)
 	e.stamp(c.EndedAt())
-	encodeName(e, c.Why())
+	encodeName(e, c.StateReason())
 	e.signed(int64(c.Restarts))
 	e.values(c.Spec.Values())
 }
@@ -197,7 +197,7 @@ func (d *decoder) pod() *metric.PodFacts {
 	}
 	p := &metric.PodFacts{
 		PodRef: metric.PodRef{Namespace: decodeName[metric.Namespace](d), Name: decodeName[metric.PodName](d)},
-		UID:    decodeName[metric.PodUID](d), ConfigHash: metric.HashOf(decodeName[metric.PodUID](d)), Node: decodeName[metric.NodeName](d),
+		UID:    decodeName[metric.PodUID](d), ConfigHash: metric.NewConfigHash(decodeName[metric.PodUID](d)), Node: decodeName[metric.NodeName](d),
 		Phase: decodeName[metric.Phase](d), QoS: decodeName[string](d),
 	}
 	flags := d.unsigned()
@@ -221,13 +221,13 @@ func (d *decoder) pod() *metric.PodFacts {
 
 func (d *decoder) container(c *metric.ContainerFacts) {
 	c.Name = decodeName[string](d)
-	c.Role, c.State = metric.Role(d.among(int(metric.Ephemeral)+1)), metric.State(d.among(int(metric.Terminated)+1))
+	c.Role, c.State = metric.Role(d.among(int(metric.Ephemeral)+1)), metric.State(d.among(int(metric.StateTerminated)+1))
 	c.ID = decodeName[metric.ContainerID](d)
 	last := decodeName[metric.ContainerID](d)
 	flags := d.unsigned()
 	c.StartedAt = d.stamp(flags&containerStarted != 0)
 	ended := d.stamp(flags&containerEnded != 0)
-	c.Past = metric.PastOf(last, ended, decodeName[string](d))
+	c.Previous = metric.NewPreviousRun(last, ended, decodeName[string](d))
 	c.Restarts = int32(d.signed())
 	c.Spec = d.requirements()
 }

@@ -205,7 +205,7 @@ func (r *Reader) round(f *Frame, b *metric.Batch) {
 		return
 	}
 	b.Reset()
-	b.Clock, b.Exhaustive, b.Cores = 0, false, 0
+	b.Resolution, b.Exhaustive, b.Cores = 0, false, 0
 	b.Source, b.Node = t.source, t.node
 	r.dec.batch(t, b)
 	f.Batch, f.Source, f.Node = b, b.Source, b.Node

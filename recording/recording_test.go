@@ -199,13 +199,13 @@ func (w *world) batch(node metric.NodeName) *metric.Batch {
 		}
 		if w.chance(0.05) {
 			s.Reasons[w.IntN(metric.NumGroups)] = metric.Unsupported
-			s.Held = 1
+			s.LastKnown = 1
 		}
 	}
 	w.rows[node] = rows
 	b := &metric.Batch{
 		Source: "kubelet:resource", Node: node, Began: w.now.Add(-time.Duration(w.Int64N(1e9))), Ended: w.now,
-		Interval: 15 * time.Second, Clock: time.Millisecond, Bytes: w.IntN(1e6), Exhaustive: w.chance(0.5), Cores: float64(w.IntN(3)),
+		Interval: 15 * time.Second, Resolution: time.Millisecond, Bytes: w.IntN(1e6), Exhaustive: w.chance(0.5), Cores: float64(w.IntN(3)),
 	}
 	if w.chance(0.5) {
 		b.NodeTime = w.now.Truncate(time.Second).UnixNano()
@@ -221,13 +221,13 @@ func (w *world) batch(node metric.NodeName) *metric.Batch {
 	if w.chance(0.05) {
 		b.Verdicts = []metric.Verdict{{
 			Entity: metric.Entity{Kind: metric.Node, Node: node}, Instance: metric.Instance{Start: 7, Processes: -1, Line: 3}, Group: metric.IO, Reason: metric.OverLimit,
-			Evidence: metric.Evidence{Rule: "x", Name: "y", Cause: metric.Stale, Limit: 0.1, Due: 9, Err: w.failure(), Got: metric.Sight{Time: 1, Value: 2, UID: "u"}, Other: metric.Sight{Start: -1, ID: "i", Path: "/p"}},
+			Evidence: metric.Evidence{Rule: "x", Name: "y", Cause: metric.Stale, Limit: 0.1, Due: 9, Err: w.failure(), Got: metric.CounterReading{Time: 1, Value: 2, UID: "u"}, Other: metric.CounterReading{Start: -1, ID: "i", Path: "/p"}},
 		}}
 	}
 	if w.chance(0.1) {
 		witness := w.batch(node)
-		witness.Witness = nil
-		b.Witness = witness
+		witness.CrossCheck = nil
+		b.CrossCheck = witness
 	}
 	return b
 }
@@ -244,12 +244,12 @@ func (w *world) learn() {
 	for range w.IntN(4) {
 		p := &metric.PodFacts{
 			PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(fmt.Sprint("pod-", w.IntN(20)))},
-			UID:    metric.PodUID(w.unique("uid")), ConfigHash: metric.HashOf("hash"), Mirror: w.chance(0.5), Node: w.nodes[w.IntN(len(w.nodes))], Phase: metric.Running,
+			UID:    metric.PodUID(w.unique("uid")), ConfigHash: metric.NewConfigHash("hash"), Mirror: w.chance(0.5), Node: w.nodes[w.IntN(len(w.nodes))], Phase: metric.Running,
 			Ready: metric.ReadyFalse, HostNetwork: w.chance(0.5), QoS: "Burstable", Labels: map[string]string{"app": w.unique("app"), "tier": "web"},
 			Started: w.now.Truncate(time.Second), KnownAt: w.now.Add(-time.Second),
 			Containers: []metric.ContainerFacts{
-				{Name: "app", Role: metric.Sidecar, State: metric.Live, ID: "i", Past: metric.PastOf("l", time.Time{}, "Because"), StartedAt: w.now, Restarts: -1},
-				{Name: "b", Past: metric.PastOf("", time.Unix(0, 0), "")},
+				{Name: "app", Role: metric.Sidecar, State: metric.StateRunning, ID: "i", Previous: metric.NewPreviousRun("l", time.Time{}, "Because"), StartedAt: w.now, Restarts: -1},
+				{Name: "b", Previous: metric.NewPreviousRun("", time.Unix(0, 0), "")},
 			},
 		}
 		p.Spec.Set(metric.CPURequest, 0.5)

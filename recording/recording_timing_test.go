@@ -26,7 +26,7 @@ func usual(rounds int) []*metric.Batch {
 		at := began.Add(time.Duration(n)*15*time.Second + time.Duration(r.Int64N(1e6)))
 		b := &metric.Batch{
 			Source: "kubelet:resource", Node: "node-1", Began: at, Ended: at.Add(time.Duration(r.Int64N(1e7))), Interval: 15 * time.Second,
-			Clock: time.Millisecond, Bytes: 20_000 + r.IntN(100), NodeTime: at.Truncate(time.Second).UnixNano(), Cores: 8,
+			Resolution: time.Millisecond, Bytes: 20_000 + r.IntN(100), NodeTime: at.Truncate(time.Second).UnixNano(), Cores: 8,
 		}
 		for i := range 60 {
 			s := b.Add(metric.Entity{Kind: metric.Container, Node: "node-1", Namespace: "shop", Pod: metric.PodName(fmt.Sprintf("web-7d9c6f6b5-%05d", i/2)), Name: []string{"app", "proxy"}[i%2]})

@@ -185,7 +185,7 @@ func FromFacts(p *metric.PodFacts) *Pod {
 	for i := range p.Containers {
 		if c := &p.Containers[i]; c.Role != metric.Ephemeral { // which can ask for nothing
 			to.Containers = append(to.Containers, Container{
-				Name: c.Name, Role: c.Role, Running: c.State == metric.Live, Requests: requests(c.Spec), Limits: limits(c.Spec),
+				Name: c.Name, Role: c.Role, Running: c.State == metric.StateRunning, Requests: requests(c.Spec), Limits: limits(c.Spec),
 			})
 		}
 	}

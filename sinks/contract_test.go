@@ -74,7 +74,7 @@ var ended = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // batches are those a sink may meet.
 func batches() map[string]*metric.Batch {
 	full := func(node metric.NodeName, nodes ...metric.NodeName) *metric.Batch {
-		b := &metric.Batch{Source: "s", Node: node, Began: ended, Ended: ended, Interval: 15 * time.Second, Clock: time.Millisecond}
+		b := &metric.Batch{Source: "s", Node: node, Began: ended, Ended: ended, Interval: 15 * time.Second, Resolution: time.Millisecond}
 		for _, n := range nodes {
 			for _, e := range []metric.Entity{
 				{Kind: metric.Node, Node: n},
@@ -88,7 +88,7 @@ func batches() map[string]*metric.Batch {
 				s.Values.Set(metric.CPUUsageRate, 1e9)
 			}
 			twin := metric.Entity{Kind: metric.Pod, Node: n, Namespace: "a", Pod: "p"}
-			b.Add(twin).Condemn(metric.OldPod)
+			b.Add(twin).Reject(metric.OldPod)
 			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: twin, Reason: metric.OldPod, Evidence: metric.Evidence{Rule: "uid"}})
 		}
 		return b
@@ -106,7 +106,7 @@ func batches() map[string]*metric.Batch {
 // copyOf returns a batch that shares no memory with b.
 func copyOf(b *metric.Batch) *metric.Batch {
 	c := &metric.Batch{
-		Source: b.Source, Node: b.Node, Began: b.Began, Ended: b.Ended, Interval: b.Interval, Clock: b.Clock,
+		Source: b.Source, Node: b.Node, Began: b.Began, Ended: b.Ended, Interval: b.Interval, Resolution: b.Resolution,
 		Err: b.Err, Verdicts: append([]metric.Verdict(nil), b.Verdicts...),
 	}
 	for i := range b.Samples {

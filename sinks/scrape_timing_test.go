@@ -25,7 +25,7 @@ func BenchmarkScrape(b *testing.B) {
 	m := memory.New(memory.Options{})
 	for n := range 1000 {
 		node := metric.NodeName(fmt.Sprintf("node-%04d", n))
-		batch := &metric.Batch{Source: "s", Node: node, Ended: ended, Interval: 15 * time.Second, Clock: time.Millisecond}
+		batch := &metric.Batch{Source: "s", Node: node, Ended: ended, Interval: 15 * time.Second, Resolution: time.Millisecond}
 		add := func(e metric.Entity) {
 			s := batch.Add(e)
 			for _, g := range []metric.Group{metric.CPU, metric.Memory, metric.Spec} {

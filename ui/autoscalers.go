@@ -240,7 +240,7 @@ func (p *page) scalerCauses(namespace metric.Namespace, missing []decisionreport
 	var drawn report
 	for i := range missing {
 		m := &missing[i]
-		c := cause{State: grave(m.Gravity), Reason: m.Reason + ", " + clean(m.Metric), Message: m.Message, Advice: m.Advice}
+		c := cause{State: grave(m.Severity), Reason: m.Reason + ", " + clean(m.Metric), Message: m.Message, Advice: m.Advice}
 		if n := len(m.Pods); n > 0 {
 			c.Count = plural(n, "pod")
 		}

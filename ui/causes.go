@@ -56,7 +56,7 @@ func (p *page) cause(c *explain.Cause) cause {
 		reason += ", " + c.Why
 	}
 	d := cause{
-		State: grave(c.Gravity), Reason: reason, Message: c.Message, Next: c.Next, Advice: c.Advice, Since: when(c.Since, p.Now),
+		State: grave(c.Severity), Reason: reason, Message: c.Message, Next: c.Next, Advice: c.Advice, Since: when(c.Since, p.Now),
 	}
 	if c.Node != "" {
 		d.Where = anchor{Text: clean(string(c.Node)), Href: p.to(query{view: oneNode, node: c.Node})}

@@ -62,10 +62,10 @@ func (k *knownCgroup) state() (state, string) {
 			continue
 		}
 		s := state{"none", quiet}
-		switch v.Reason.Gravity() {
+		switch v.Reason.Severity() {
 		case metric.Broken:
 			s = state{"missing", bad}
-		case metric.Passing:
+		case metric.Temporary:
 			s = state{"not yet", warn}
 		}
 		v.Evidence.Err = nil // the node's own page has it once

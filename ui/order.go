@@ -34,7 +34,7 @@ func (it *item[T]) measure(s *metric.Sample) {
 	switch {
 	case it.cpu < 0 || it.memory < 0:
 		it.rank = missing
-	case s.Reasons[metric.CPU] == metric.Ambiguous || s.Reasons[metric.Memory] == metric.Ambiguous || s.Held&(1<<metric.CPU|1<<metric.Memory) != 0:
+	case s.Reasons[metric.CPU] == metric.Ambiguous || s.Reasons[metric.Memory] == metric.Ambiguous || s.LastKnown&(1<<metric.CPU|1<<metric.Memory) != 0:
 		it.rank = doubtful
 	default:
 		it.rank = measured

@@ -25,12 +25,12 @@ type state struct {
 }
 
 // grave returns how bad a reason is.
-func grave(gravity string) state {
-	switch gravity {
+func grave(severity string) state {
+	switch severity {
 	case metric.Broken.String():
 		return state{"broken", bad}
-	case metric.Passing.String():
-		return state{"passing", warn}
+	case metric.Temporary.String():
+		return state{"temporary", warn}
 	}
 	return state{"expected", quiet}
 }
@@ -44,9 +44,9 @@ func stateOf(f *explain.Finding) state {
 		return state{"held", warn}
 	case f.Served:
 		return state{"ok", good}
-	case f.Gravity == metric.Broken.String():
+	case f.Severity == metric.Broken.String():
 		return state{"missing", bad}
-	case f.Gravity == metric.Passing.String():
+	case f.Severity == metric.Temporary.String():
 		return state{"not yet", warn}
 	}
 	return state{"none", quiet}

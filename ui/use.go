@@ -62,7 +62,7 @@ func (r *resource) use(s *metric.Sample, spec *metric.Values) use {
 	used := value(s, r.used)
 	if used >= 0 {
 		u.Text = r.format(used)
-		u.Held = s.Held&(1<<r.group) != 0
+		u.Held = s.LastKnown&(1<<r.group) != 0
 	}
 	if v := either(s, spec, r.request); v >= 0 {
 		u.Request = r.format(v)

@@ -156,7 +156,7 @@ func whole() *samples {
 				}
 				values := map[metric.ID]float64{}
 				for i := range metric.Catalogue {
-					if d := &metric.Catalogue[i]; d.Levels.Has(k) {
+					if d := &metric.Catalogue[i]; d.Kinds.Has(k) {
 						values[d.ID] = float64(len(*all)+1)*1e9 + float64(i) + 0.5
 					}
 				}
@@ -207,8 +207,8 @@ func TestParsesAndLints(t *testing.T) {
 			key := series.Name(s.Entity.Kind, part, d)
 			if f := families[key]; f == nil {
 				t.Errorf("no family %s", key)
-			} else if counter := f.GetType() == dto.MetricType_COUNTER; counter != (d.Shape == metric.Cumulative) {
-				t.Errorf("%s is %v, which is %v", key, f.GetType(), d.Shape)
+			} else if counter := f.GetType() == dto.MetricType_COUNTER; counter != (d.Type == metric.Cumulative) {
+				t.Errorf("%s is %v, which is %v", key, f.GetType(), d.Type)
 			}
 			for _, p := range labels.All() {
 				key += "," + p.Name + "=" + p.Value

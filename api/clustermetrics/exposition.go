@@ -145,7 +145,7 @@ func (x *exposition) families(k metric.Kind, t *table) {
 }
 
 func typeOf(d *metric.Descriptor) string {
-	if d.Shape == metric.Cumulative {
+	if d.Type == metric.Cumulative {
 		return "counter"
 	}
 	return "gauge"

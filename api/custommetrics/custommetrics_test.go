@@ -275,13 +275,13 @@ func TestDiscoveryListsTheCatalogue(t *testing.T) {
 	want := map[string]bool{}
 	for i := range metric.Catalogue {
 		d := &metric.Catalogue[i]
-		if d.Levels.Has(metric.Pod) || d.Levels.Has(metric.Container) {
+		if d.Kinds.Has(metric.Pod) || d.Kinds.Has(metric.Container) {
 			want["pods/"+d.Prometheus] = true
 		}
-		if d.Levels.Has(metric.Node) {
+		if d.Kinds.Has(metric.Node) {
 			want["nodes/"+d.Prometheus] = false
 		}
-		if d.Levels.Has(metric.Namespaced) {
+		if d.Kinds.Has(metric.Namespaced) {
 			want["namespaces/"+d.Prometheus] = false
 		}
 	}

@@ -43,7 +43,7 @@ func catalogue() (all []provider.CustomMetricInfo) {
 }
 
 func (o *object) has(d *metric.Descriptor) bool {
-	return d.Levels.Has(o.entities) || o.entities == metric.Pod && d.Levels.Has(metric.Container)
+	return d.Kinds.Has(o.entities) || o.entities == metric.Pod && d.Kinds.Has(metric.Container)
 }
 
 // question is one request: which metric of which kind of object, and from what

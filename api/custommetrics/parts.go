@@ -52,7 +52,7 @@ func newChooser(d *metric.Descriptor, kind metric.Kind, selector labels.Selector
 	if kind != metric.Namespaced { // a sum has no parts
 		known = partLabels(d)
 	}
-	if kind == metric.Pod && d.Levels.Has(metric.Container) {
+	if kind == metric.Pod && d.Kinds.Has(metric.Container) {
 		known = append(known, containerLabel)
 	}
 	c := chooser{selector: selector}

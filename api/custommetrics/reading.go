@@ -21,11 +21,11 @@ type reading struct {
 // read returns what a sample says of d, and whether it says anything.
 func read(s *metric.Sample, d *metric.Descriptor) (reading, bool) {
 	v, ok := s.Values.Get(d.ID)
-	if !ok || !s.Numbered(d.Group) || math.IsNaN(v) || math.IsInf(v, 0) {
+	if !ok || !s.Servable(d.Group) || math.IsNaN(v) || math.IsInf(v, 0) {
 		return reading{}, false
 	}
 	r := reading{value: v, parts: 1, at: s.Times[d.Group]}
-	if d.Shape == metric.Rate {
+	if d.Type == metric.Rate {
 		if w := s.Rates[d.Group]; w.End != 0 {
 			r.at, r.window = w.End, w.Length
 		}
@@ -72,7 +72,7 @@ func (q *question) value(e metric.Entity, r reading) custom_metrics.MetricValue 
 	if r.at != 0 {
 		v.Timestamp.Time = time.Unix(0, r.at)
 	}
-	if d := q.d; d.Shape != metric.Rate {
+	if d := q.d; d.Type != metric.Rate {
 		v.WindowSeconds = new(int64)
 	} else if r.window > 0 {
 		seconds := max(1, int64(r.window.Round(time.Second)/time.Second))

@@ -40,7 +40,7 @@ func (w *world) write(t testing.TB, b *metric.Batch) {
 }
 
 func batch(node metric.NodeName) *metric.Batch {
-	return &metric.Batch{Source: "kubelet:summary", Node: node, Interval: 15 * time.Second, Clock: time.Second, Began: noon, Ended: noon}
+	return &metric.Batch{Source: "kubelet:summary", Node: node, Interval: 15 * time.Second, Resolution: time.Second, Began: noon, Ended: noon}
 }
 
 func pod(node, namespace, name string) metric.Entity {
@@ -62,7 +62,7 @@ func add(b *metric.Batch, e metric.Entity, age, window time.Duration, values map
 		d := id.Describe()
 		s.Values.Set(id, v)
 		s.Times[d.Group], s.Reasons[d.Group] = at, metric.Measured
-		if d.Shape == metric.Rate {
+		if d.Type == metric.Rate {
 			s.Rates[d.Group] = metric.Window{End: at, Length: window}
 		}
 	}
@@ -76,7 +76,7 @@ func village(t testing.TB) *world {
 		return &metric.PodFacts{
 			PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)},
 			UID:    metric.PodUID(namespace + name), Node: "n1", Phase: metric.Running, Labels: map[string]string{"app": app},
-			Containers: []metric.ContainerFacts{{Name: "app", State: metric.Live}, {Name: "proxy", State: metric.Live}},
+			Containers: []metric.ContainerFacts{{Name: "app", State: metric.StateRunning}, {Name: "proxy", State: metric.StateRunning}},
 		}
 	}
 	web0, web1 := running("shop", "web-0", "web"), running("shop", "web-1", "web")

@@ -87,7 +87,7 @@ func village() *explain.World {
 	var facts *metric.Facts
 	facts = facts.With(metric.FactsChange{Synced: true, At: noon, Nodes: []*metric.NodeFacts{{Name: "n1"}}, Pods: []*metric.PodFacts{
 		{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: metric.Running,
-			Containers: []metric.ContainerFacts{{Name: "app", State: metric.Live}}},
+			Containers: []metric.ContainerFacts{{Name: "app", State: metric.StateRunning}}},
 		{PodRef: metric.PodRef{Namespace: "bank", Name: "vault"}, Phase: metric.Pending},
 	}})
 	return &explain.World{Now: noon, Facts: facts, View: &fixed{samples: []*metric.Sample{

@@ -48,7 +48,7 @@ const node = "node1"
 // parse reads a payload as a weir server does.
 func (e endpoint) parse(t *testing.T, body []byte) *metric.Batch {
 	t.Helper()
-	b := &metric.Batch{Source: "host", Node: node, Clock: e.clock, Ended: time.Unix(1795227300, 0)}
+	b := &metric.Batch{Source: "host", Node: node, Resolution: e.clock, Ended: time.Unix(1795227300, 0)}
 	if err := e.new().Parse(body, payload.Request{Node: node, Expect: node, Received: b.Ended.UnixNano()}, b); err != nil {
 		t.Fatalf("%s does not parse: %v\n%s", e.path, err, body)
 	}

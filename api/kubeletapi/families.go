@@ -58,7 +58,7 @@ func (f *families) value(of *family, s *metric.Sample, labels []*dto.LabelPair) 
 		return
 	}
 	d, kind := of.id.Describe(), dto.MetricType_GAUGE
-	if d.Shape == metric.Cumulative {
+	if d.Type == metric.Cumulative {
 		kind = dto.MetricType_COUNTER
 	}
 	f.add(of.name, d.Help, kind, v/of.per, at, labels)

@@ -94,10 +94,10 @@ func TestWhatIsTold(t *testing.T) {
 		{"no rate yet", func(s *metric.Sample) { s.Reasons[metric.CPU] = metric.FirstSample }, true},
 		{"a counter that fell", func(s *metric.Sample) { s.Reasons[metric.CPU] = metric.CounterReset }, true},
 		{"one of two that nothing tells apart", func(s *metric.Sample) { s.Reasons[metric.CPU] = metric.Ambiguous }, true},
-		{"an old pod's", func(s *metric.Sample) { s.Condemn(metric.OldPod) }, false},
-		{"the other of two", func(s *metric.Sample) { s.Condemn(metric.Ambiguous) }, false},
+		{"an old pod's", func(s *metric.Sample) { s.Reject(metric.OldPod) }, false},
+		{"the other of two", func(s *metric.Sample) { s.Reject(metric.Ambiguous) }, false},
 		{"zeros that were not read", func(s *metric.Sample) { s.Reasons[metric.CPU] = metric.NoData }, false},
-		{"an earlier reading", func(s *metric.Sample) { s.Held |= 1 << metric.CPU }, false},
+		{"an earlier reading", func(s *metric.Sample) { s.LastKnown |= 1 << metric.CPU }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld()

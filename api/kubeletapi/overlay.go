@@ -42,7 +42,7 @@ func cpuOf(s *metric.Sample, base *stats.CPUStats) *stats.CPUStats {
 		return base
 	}
 	out := &stats.CPUStats{Time: at(when), UsageCoreNanoSeconds: number(used)}
-	if rate, ok := s.Values.Get(metric.CPUUsageRate); ok && s.Numbered(metric.CPU) {
+	if rate, ok := s.Values.Get(metric.CPUUsageRate); ok && s.Servable(metric.CPU) {
 		out.UsageNanoCores = number(rate)
 	}
 	var averages *stats.PSIStats

@@ -105,7 +105,7 @@ func TestStaticPodIsOne(t *testing.T) {
 	w := newWorld()
 	w.add(metric.Entity{Kind: metric.Pod, Pod: hash}, "/kubepods/burstable/pod"+hash, hash, "", 10)
 	facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true, Pods: []*metric.PodFacts{{
-		PodRef: metric.PodRef{Namespace: "kube-system", Name: "static-node1"}, UID: uid, ConfigHash: metric.HashOf(hash), Mirror: true, Node: node,
+		PodRef: metric.PodRef{Namespace: "kube-system", Name: "static-node1"}, UID: uid, ConfigHash: metric.NewConfigHash(hash), Mirror: true, Node: node,
 	}}})
 	base := func(context.Context) (*stats.Summary, error) {
 		return &stats.Summary{Pods: []stats.PodStats{{

@@ -50,7 +50,7 @@ type member struct {
 // instance's. What no rate could be made of is told all the same: a counter is right
 // before its second reading.
 func told(s *metric.Sample, g metric.Group) bool {
-	if s.Held&(1<<g) != 0 {
+	if s.LastKnown&(1<<g) != 0 {
 		return false // not of this read
 	}
 	switch r := s.Reasons[g]; r.Layer() {

@@ -33,11 +33,11 @@ func exported(d *metric.Descriptor) bool {
 	case metric.Uptime, metric.CPULimit, metric.MemoryLimit:
 		return true
 	}
-	return !d.Beyond && d.Shape != metric.Rate && d.Group != metric.Spec
+	return !d.NotInHeapster && d.Type != metric.Rate && d.Group != metric.Spec
 }
 
 // counts reports whether Heapster called a metric cumulative.
-func counts(d *metric.Descriptor) bool { return d.Shape == metric.Cumulative || d.ID == metric.Uptime }
+func counts(d *metric.Descriptor) bool { return d.Type == metric.Cumulative || d.ID == metric.Uptime }
 
 // labelled reports whether Heapster kept a metric only of parts.
 func labelled(d *metric.Descriptor) bool {
@@ -275,7 +275,7 @@ func integer(id metric.ID) bool {
 		return false
 	}
 	d := id.Describe()
-	return d.Shape != metric.Rate && d.Unit != metric.Ratio
+	return d.Type != metric.Rate && d.Unit != metric.Ratio
 }
 
 // whole returns v as the unsigned integer that every point carries.

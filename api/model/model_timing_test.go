@@ -22,7 +22,7 @@ func town(b *testing.B, pods int) (View, []string) {
 		for first := 0; first < pods; first += 30 {
 			node := metric.NodeName(fmt.Sprintf("node-%03d", first/30))
 			at := now.Add(time.Duration(round-60)*interval + time.Duration(first%1000)*time.Millisecond)
-			batch := &metric.Batch{Source: "kubelet:resource", Node: node, Interval: interval, Clock: time.Millisecond, Began: at, Ended: at}
+			batch := &metric.Batch{Source: "kubelet:resource", Node: node, Interval: interval, Resolution: time.Millisecond, Began: at, Ended: at}
 			for i := first; i < min(first+30, pods); i++ {
 				e := entity(metric.Pod, string(node), "team", fmt.Sprintf("web-6d4cf56db6-%05d", i), "")
 				if round == 0 {

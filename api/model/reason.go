@@ -67,7 +67,7 @@ func (q *request) nothing(e metric.Entity, id metric.ID) string {
 
 // missing says in one sentence why an entity has no number of a metric.
 func (q *request) missing(e metric.Entity, id metric.ID) string {
-	if !id.Describe().Levels.Has(e.Kind) {
+	if !id.Describe().Kinds.Has(e.Kind) {
 		return fmt.Sprintf("%v is not kept of a %v", id, e.Kind)
 	}
 	why, known := q.world().Rule(e.Whole(), id)

@@ -48,7 +48,7 @@ func use(b *metric.Batch, e metric.Entity, values map[metric.ID]float64) *metric
 		g := id.Describe().Group
 		s.Values.Set(id, v)
 		s.Times[g], s.Reasons[g] = at, metric.Measured
-		if id.Describe().Shape == metric.Rate {
+		if id.Describe().Type == metric.Rate {
 			s.Rates[g] = metric.Window{End: at, Length: interval}
 		}
 	}
@@ -73,7 +73,7 @@ func village(t testing.TB) (View, *metric.Facts) {
 	}
 	batch := func(node metric.NodeName, after time.Duration) *metric.Batch {
 		at := noon.Add(after)
-		return &metric.Batch{Source: "kubelet:resource", Node: node, Interval: interval, Clock: time.Millisecond, Began: at, Ended: at}
+		return &metric.Batch{Source: "kubelet:resource", Node: node, Interval: interval, Resolution: time.Millisecond, Began: at, Ended: at}
 	}
 	for round := range 5 {
 		grown := float64(10 + round)

@@ -38,7 +38,7 @@ func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq
 
 func facts() *metric.Facts {
 	pod := func(namespace metric.Namespace, name metric.PodName, phase metric.Phase, cores float64) *metric.PodFacts {
-		c := metric.ContainerFacts{Name: "app", State: metric.Live}
+		c := metric.ContainerFacts{Name: "app", State: metric.StateRunning}
 		c.Spec.Set(metric.CPURequest, cores*1e9)
 		return &metric.PodFacts{PodRef: metric.PodRef{Namespace: namespace, Name: name}, Node: "n1", UID: "1", Phase: phase, QoS: "Burstable", Containers: []metric.ContainerFacts{c}}
 	}

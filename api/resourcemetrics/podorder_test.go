@@ -130,13 +130,13 @@ func TestHeldUntilTold(t *testing.T) {
 	web := running("shop", "web", "n1", "web", "app")
 	w.know([]*metric.NodeFacts{{Name: "n1", Ready: true}}, []*metric.PodFacts{web})
 	b := batch("n1")
-	measured(b, container(web, "app"), 0, time.Second, 1, 1).Held = 1<<metric.CPU | 1<<metric.Memory
+	measured(b, container(web, "app"), 0, time.Second, 1, 1).LastKnown = 1<<metric.CPU | 1<<metric.Memory
 	w.write(t, b)
 	c, _ := client(t, serve(t, w.options()), "")
 	for _, want := range []int{1, 1, 0, 0} {
 		if want == 0 {
 			restarted := *web
-			restarted.Containers = []metric.ContainerFacts{{Name: "app", State: metric.Live, Past: metric.PastOf("", noon.Add(time.Second), "")}}
+			restarted.Containers = []metric.ContainerFacts{{Name: "app", State: metric.StateRunning, Previous: metric.NewPreviousRun("", noon.Add(time.Second), "")}}
 			w.facts = w.facts.With(metric.FactsChange{Synced: true, At: noon, Pods: []*metric.PodFacts{&restarted}})
 		}
 		list, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})

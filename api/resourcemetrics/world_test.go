@@ -58,7 +58,7 @@ func (w *world) write(t testing.TB, b *metric.Batch) {
 }
 
 func batch(node metric.NodeName) *metric.Batch {
-	return &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Clock: time.Millisecond, Began: noon, Ended: noon}
+	return &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Resolution: time.Millisecond, Began: noon, Ended: noon}
 }
 
 // measured adds a sample read so long before noon, over a window.
@@ -89,7 +89,7 @@ func running(namespace, name string, node metric.NodeName, app string, container
 		UID:    metric.PodUID(namespace + "-" + name), Node: node, Phase: metric.Running, Labels: map[string]string{"app": app},
 	}
 	for _, c := range containers {
-		p.Containers = append(p.Containers, metric.ContainerFacts{Name: c, State: metric.Live})
+		p.Containers = append(p.Containers, metric.ContainerFacts{Name: c, State: metric.StateRunning})
 	}
 	return p
 }
@@ -101,8 +101,8 @@ func village(t testing.TB) *world {
 	web0 := running("shop", "web-0", "n1", "web", "app")
 	web0.Labels["tier"] = "front"
 	web0.Containers = append(web0.Containers,
-		metric.ContainerFacts{Name: "setup", Role: metric.Init, State: metric.Terminated, Past: &metric.Past{Why: "Completed"}},
-		metric.ContainerFacts{Name: "mesh", Role: metric.Sidecar, State: metric.Live},
+		metric.ContainerFacts{Name: "setup", Role: metric.Init, State: metric.StateTerminated, Previous: &metric.PreviousRun{StateReason: "Completed"}},
+		metric.ContainerFacts{Name: "mesh", Role: metric.Sidecar, State: metric.StateRunning},
 	)
 	web1 := running("shop", "web-1", "n1", "web", "app", "mesh")
 	api := running("shop", "api", "n1", "api", "app")
@@ -110,11 +110,11 @@ func village(t testing.TB) *world {
 	done := running("shop", "job", "n1", "job", "app")
 	done.Phase = metric.Succeeded
 	waits := running("shop", "waits", "n1", "waits", "app")
-	waits.Phase, waits.Containers[0].State, waits.Containers[0].Past = metric.Pending, metric.Waiting, &metric.Past{Why: "ImagePullBackOff"}
+	waits.Phase, waits.Containers[0].State, waits.Containers[0].Previous = metric.Pending, metric.StateWaiting, &metric.PreviousRun{StateReason: "ImagePullBackOff"}
 	homeless := running("shop", "homeless", "", "homeless", "app")
 	homeless.Phase, homeless.Containers[0].State = metric.Pending, metric.StateUnknown
 	crashes := running("shop", "crashes", "n1", "crashes", "app")
-	crashes.Containers[0].State, crashes.Containers[0].Past = metric.Waiting, &metric.Past{Why: "CrashLoopBackOff"}
+	crashes.Containers[0].State, crashes.Containers[0].Previous = metric.StateWaiting, &metric.PreviousRun{StateReason: "CrashLoopBackOff"}
 	lost := running("shop", "lost", "n2", "lost", "app")
 	unread := running("shop", "unread", "n3", "unread", "app")
 	w.know(

@@ -43,7 +43,7 @@ func stored(b *testing.B, nodes int, now time.Time) (*memory.Sink, *metric.Facts
 			}
 			labels[f.Labels["app"]] = f.Labels
 			for _, c := range p.Containers {
-				f.Containers = append(f.Containers, metric.ContainerFacts{Name: c.Name, State: metric.Live, ID: metric.ContainerID(c.ID(now))})
+				f.Containers = append(f.Containers, metric.ContainerFacts{Name: c.Name, State: metric.StateRunning, ID: metric.ContainerID(c.ID(now))})
 			}
 			change.Pods = append(change.Pods, f)
 		}
@@ -55,7 +55,7 @@ func stored(b *testing.B, nodes int, now time.Time) (*memory.Sink, *metric.Facts
 	for _, n := range fleet.Nodes() {
 		node := metric.NodeName(n.Name)
 		for _, at := range []time.Time{now.Add(-15 * time.Second), now} {
-			batch := &metric.Batch{Source: "kubelet", Node: node, Interval: 15 * time.Second, Clock: time.Millisecond, Began: at, Ended: at}
+			batch := &metric.Batch{Source: "kubelet", Node: node, Interval: 15 * time.Second, Resolution: time.Millisecond, Began: at, Ended: at}
 			add := func(e metric.Entity, cpu, used int64) {
 				s := batch.Add(e)
 				for _, g := range []metric.Group{metric.CPU, metric.Memory} {
@@ -157,7 +157,7 @@ func BenchmarkList(b *testing.B) {
 				for range meanwhile {
 					was := reads[next]
 					ended := was.Ended.Add(was.Interval)
-					read := &metric.Batch{Source: was.Source, Node: was.Node, Interval: was.Interval, Clock: was.Clock, Began: ended, Ended: ended, Samples: was.Samples}
+					read := &metric.Batch{Source: was.Source, Node: was.Node, Interval: was.Interval, Resolution: was.Resolution, Began: ended, Ended: ended, Samples: was.Samples}
 					if err := sink.Write(b.Context(), read); err != nil {
 						b.Fatal(err)
 					}

@@ -106,7 +106,7 @@ func hasGroup(s *metric.Sample, g metric.Group) bool {
 
 // numbers puts what s says of g into it.
 func numbers(it *Item, s *metric.Sample, g metric.Group, c *choice) {
-	held := s.Held&(1<<g) != 0
+	held := s.LastKnown&(1<<g) != 0
 	for id, value := range s.Values.All() {
 		switch {
 		case metric.Catalogue[id].Group != g:
@@ -150,7 +150,7 @@ func judge(it *Item, rows []row, g metric.Group, s *metric.Sample) {
 		}
 	}
 	verdict, since := evidence(rows, g, s, reason)
-	if reason == metric.Unjudged && verdict != nil && s != nil && s.Held&(1<<g) != 0 {
+	if reason == metric.Unjudged && verdict != nil && s != nil && s.LastKnown&(1<<g) != 0 {
 		reason = verdict.Evidence.Cause // the number stands in for one that was missed
 	}
 	if reason == metric.Unjudged {

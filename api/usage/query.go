@@ -90,7 +90,7 @@ func choose(patterns []string) (*choice, error) {
 	}
 	if patterns == nil {
 		for i := range metric.Catalogue {
-			if d := &metric.Catalogue[i]; d.Shape != metric.Cumulative {
+			if d := &metric.Catalogue[i]; d.Type != metric.Cumulative {
 				take(d)
 			}
 		}

@@ -94,7 +94,7 @@ func village() (*fixed, *metric.Facts) {
 	add(measured(metric.Entity{Kind: metric.Node, Node: "n1", Part: "device:/dev/vda1"}, 1, 1))
 
 	web := add(measured(pod("n1", "shop", "web"), 100e6, 180<<20))
-	web.Held = 1 << metric.CPU
+	web.LastKnown = 1 << metric.CPU
 	v.verdicts = append(v.verdicts, metric.Verdict{Entity: web.Entity, Group: metric.CPU, Reason: metric.Measured,
 		Evidence: metric.Evidence{Cause: metric.NodeTimeout}})
 	app := add(measured(container("n1", "shop", "web", "app"), 100e6, 180<<20))
@@ -110,12 +110,12 @@ func village() (*fixed, *metric.Facts) {
 
 	// Two runs of one name; the older was turned away.
 	old := add(measured(container("n1", "shop", "web", "app"), 9e9, 9<<30))
-	old.Condemn(metric.OldContainer)
+	old.Reject(metric.OldContainer)
 	v.verdicts = append(v.verdicts, metric.Verdict{Entity: old.Entity, Group: metric.CPU, Reason: metric.OldContainer})
 
 	// A pod that two nodes report: n2's is not bound there.
 	stray := add(measured(pod("n2", "shop", "web"), 7e9, 7<<30))
-	stray.Condemn(metric.OtherNode)
+	stray.Reject(metric.OtherNode)
 	v.verdicts = append(v.verdicts, metric.Verdict{Entity: stray.Entity, Group: metric.CPU, Reason: metric.OtherNode})
 
 	// Never reported at all: a node that hangs, and its pod.

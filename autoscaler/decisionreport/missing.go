@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// gravities order causes, the most harmful first.
-var gravities = map[string]int{metric.Broken.String(): 0, metric.Passing.String(): 1, metric.None.String(): 2}
+// severities order causes, the most harmful first.
+var severities = map[string]int{metric.Broken.String(): 0, metric.Temporary.String(): 1, metric.None.String(): 2}
 
 // missing says what the metrics lack and whose fault that is.
 func (t *teller) missing() []Cause {
@@ -23,7 +23,7 @@ func (t *teller) missing() []Cause {
 		all = append(all, t.lacking(&t.Metrics[i])...)
 	}
 	slices.SortStableFunc(all, func(a, b Cause) int {
-		return cmp.Or(cmp.Compare(gravities[a.Gravity], gravities[b.Gravity]), cmp.Compare(len(b.Pods), len(a.Pods)))
+		return cmp.Or(cmp.Compare(severities[a.Severity], severities[b.Severity]), cmp.Compare(len(b.Pods), len(a.Pods)))
 	})
 	return all
 }
@@ -46,7 +46,7 @@ func (t *teller) lacking(m *autoscaler.MetricDecision) []Cause {
 		all = append([]Cause{c}, all...)
 	}
 	if len(all) == 0 || !explained {
-		all = append([]Cause{{Metric: m.Name, Reason: m.Reason, Gravity: metric.Broken.String(), Message: wrong(m), Advice: advice[m.Type]}}, all...)
+		all = append([]Cause{{Metric: m.Name, Reason: m.Reason, Severity: metric.Broken.String(), Message: wrong(m), Advice: advice[m.Type]}}, all...)
 	}
 	return all
 }
@@ -64,7 +64,7 @@ var advice = map[autoscalingv2.MetricSourceType]string{
 func (t *teller) noPods(m *autoscaler.MetricDecision) Cause {
 	selector := t.Input.Scale.Selector
 	return Cause{
-		Metric: m.Name, Reason: "NoPods", Gravity: metric.Broken.String(), Message: fmt.Sprintf("no pod matches the target's selector %q", selector),
+		Metric: m.Name, Reason: "NoPods", Severity: metric.Broken.String(), Message: fmt.Sprintf("no pod matches the target's selector %q", selector),
 		Advice: fmt.Sprintf("See whether the target's pods exist and carry these labels: `kubectl get pods -n %s -l '%s'`.", t.Object.Namespace, selector),
 	}
 }
@@ -94,7 +94,7 @@ func (t *teller) numberless(m *autoscaler.MetricDecision) (all []Cause, explaine
 			}
 		case (p.Class == autoscaler.Unready || p.Class == autoscaler.Ignored) && m.Err != nil && m.Count == 0:
 			// Nothing counted, and this is one of the reasons.
-			add(Cause{Metric: m.Name, Reason: uncounted[p.Why], Gravity: metric.Passing.String(), Message: t.why(m, p), Advice: uncountedAdvice[p.Why]}, p.Pod)
+			add(Cause{Metric: m.Name, Reason: uncounted[p.Why], Severity: metric.Temporary.String(), Message: t.why(m, p), Advice: uncountedAdvice[p.Why]}, p.Pod)
 		}
 	}
 	return all, explained
@@ -114,7 +114,7 @@ var uncountedAdvice = map[autoscaler.Why]string{
 
 // verdict says why a pod has no number.
 func (t *teller) verdict(m *autoscaler.MetricDecision, pod string) (_ Cause, known bool) {
-	c := Cause{Metric: m.Name, Reason: "NoSample", Gravity: metric.Broken.String(), Message: "the metrics API does not mention it",
+	c := Cause{Metric: m.Name, Reason: "NoSample", Severity: metric.Broken.String(), Message: "the metrics API does not mention it",
 		Advice: fmt.Sprintf("`weir explain namespace %s` tells what is known of its pods.", t.Object.Namespace)}
 	if t.Verdict == nil {
 		return c, false
@@ -125,7 +125,7 @@ func (t *teller) verdict(m *autoscaler.MetricDecision, pod string) (_ Cause, kno
 	}
 	c.Reason, c.Message, c.Advice = v.Reason, v.Message, v.Advice
 	if reason, ok := metric.ParseReason(v.Reason); ok {
-		c.Gravity = reason.Gravity().String()
+		c.Severity = reason.Severity().String()
 	}
 	return c, true
 }
@@ -181,7 +181,7 @@ func (t *teller) requests(m *autoscaler.MetricDecision) (Cause, bool) {
 		lines = append(lines[:mostRequests], fmt.Sprintf("and %d more", more))
 	}
 	return Cause{
-		Metric: m.Name, Reason: missingRequest, Gravity: metric.Broken.String(), Message: strings.Join(lines, "; "), Pods: pods,
+		Metric: m.Name, Reason: missingRequest, Severity: metric.Broken.String(), Message: strings.Join(lines, "; "), Pods: pods,
 		Advice: fmt.Sprintf("A utilization is a share of what is requested: give every container a %s request, sidecars included; or scale by an AverageValue, or by one container (ContainerResource).", resource),
 	}, true
 }

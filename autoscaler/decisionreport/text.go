@@ -195,12 +195,12 @@ func (p *writer) missing(r *Report) {
 		if i == 0 {
 			p.title("Missing")
 		}
-		head, tint := c.Reason+", "+c.Metric, map[string]string{"broken": red, "passing": amber}[c.Gravity]
+		head, tint := c.Reason+", "+c.Metric, map[string]string{"broken": red, "temporary": amber}[c.Severity]
 		if n := len(c.Pods); n > 0 {
 			head += ": " + plural(n, "pod")
 		}
-		if c.Gravity != "none" {
-			head += ", " + c.Gravity
+		if c.Severity != "none" {
+			head += ", " + c.Severity
 		}
 		p.line(2, tint, head)
 		p.item(4, "why", c.Message)

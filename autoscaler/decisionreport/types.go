@@ -124,11 +124,11 @@ type Step struct {
 
 // Cause is one reason for which a metric has no number, or lacks that of some pods.
 type Cause struct {
-	Metric  string `json:"metric"`
-	Reason  string `json:"reason"`
-	Gravity string `json:"gravity"` // "broken", "passing" or "none"
-	Message string `json:"message"`
-	Advice  string `json:"advice,omitempty"`
+	Metric   string `json:"metric"`
+	Reason   string `json:"reason"`
+	Severity string `json:"severity"` // "broken", "temporary" or "none"
+	Message  string `json:"message"`
+	Advice   string `json:"advice,omitempty"`
 	// Pods are whom it concerns, by name; none if it concerns no pod.
 	Pods []string `json:"pods,omitempty"`
 }

@@ -22,7 +22,7 @@ func large(b *testing.B) (*table, *explain.World) {
 	seen := map[string]bool{}
 	for n := range 1000 {
 		node := metric.NodeName(fmt.Sprintf("node-%04d", n))
-		batch := &metric.Batch{Source: "s", Node: node, Ended: time.Now(), Interval: 15 * time.Second, Clock: time.Millisecond}
+		batch := &metric.Batch{Source: "s", Node: node, Ended: time.Now(), Interval: 15 * time.Second, Resolution: time.Millisecond}
 		for p := range 30 {
 			e := metric.Entity{Kind: metric.Pod, Node: node, Namespace: metric.Namespace(fmt.Sprintf("team-%d", p%10)), Pod: metric.PodName(fmt.Sprintf("app-%d-%d", n, p))}
 			s := batch.Add(e)

@@ -25,10 +25,10 @@ type sight struct {
 
 // gap is why a pod has no numbers.
 type gap struct {
-	pod     metric.PodName
-	reason  metric.Reason
-	words   string // the reason in a sentence
-	gravity metric.Gravity
+	pod      metric.PodName
+	reason   metric.Reason
+	words    string // the reason in a sentence
+	severity metric.Severity
 }
 
 // notice is an Event to be written.
@@ -176,9 +176,9 @@ func (b *book) explain(r *record, late []*metric.PodFacts, now time.Time, why fu
 	for _, p := range late {
 		g := why(p)
 		switch {
-		case g.gravity == metric.None:
+		case g.severity == metric.None:
 			harmless++
-		case g.gravity == metric.Passing && now.Sub(r.since[p.UID]) < b.patience:
+		case g.severity == metric.Temporary && now.Sub(r.since[p.UID]) < b.patience:
 		default:
 			gaps = append(gaps, g)
 		}

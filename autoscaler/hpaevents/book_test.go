@@ -92,7 +92,7 @@ func sightOf(t *testing.T, line string, gaps map[metric.PodRef]gap) sight {
 			p := &metric.PodFacts{PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(pod)}, UID: metric.PodUID("uid-" + pod)}
 			s.lacking = append(s.lacking, p)
 			gaps[p.PodRef] = gap{
-				pod: p.Name, reason: reason, words: reason.Sentence(metric.CPU, metric.Evidence{}), gravity: reason.Gravity(),
+				pod: p.Name, reason: reason, words: reason.Sentence(metric.CPU, metric.Evidence{}), severity: reason.Severity(),
 			}
 		}
 	}

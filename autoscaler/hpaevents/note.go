@@ -28,11 +28,11 @@ func gapOf(pod metric.PodName, r explain.Ruling) gap {
 	}
 	switch {
 	case r.Served:
-		g.gravity = metric.None
-	case r.Reason.Layer() == metric.LayerIdentity && r.Reason.Gravity() == metric.None:
-		g.gravity = metric.Passing // to turn a sample away is no fault, but it was all there was
+		g.severity = metric.None
+	case r.Reason.Layer() == metric.LayerIdentity && r.Reason.Severity() == metric.None:
+		g.severity = metric.Temporary // to turn a sample away is no fault, but it was all there was
 	default:
-		g.gravity = r.Reason.Gravity()
+		g.severity = r.Reason.Severity()
 	}
 	return g
 }

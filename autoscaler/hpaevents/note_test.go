@@ -68,23 +68,23 @@ func TestGapOf(t *testing.T) {
 	}{
 		"of the node": {
 			explain.Ruling{Reason: metric.NodeTimeout, Node: "n1"},
-			gap{pod: "web-1", reason: metric.NodeTimeout, words: "the node did not answer in time", gravity: metric.Broken},
+			gap{pod: "web-1", reason: metric.NodeTimeout, words: "the node did not answer in time", severity: metric.Broken},
 		},
 		"for want of a container": {
 			explain.Ruling{Reason: metric.TooYoung, Container: "side"},
-			gap{pod: "web-1", reason: metric.TooYoung, words: "container side: it started too recently for a rate", gravity: metric.Passing},
+			gap{pod: "web-1", reason: metric.TooYoung, words: "container side: it started too recently for a rate", severity: metric.Temporary},
 		},
 		"all there was is of an earlier pod": {
 			explain.Ruling{Reason: metric.OldPod},
-			gap{pod: "web-1", reason: metric.OldPod, words: "the numbers are of an earlier pod of this name", gravity: metric.Passing},
+			gap{pod: "web-1", reason: metric.OldPod, words: "the numbers are of an earlier pod of this name", severity: metric.Temporary},
 		},
 		"left out on purpose": {
 			explain.Ruling{Reason: metric.NodeExcluded},
-			gap{pod: "web-1", reason: metric.NodeExcluded, words: "the configuration leaves the node out", gravity: metric.None},
+			gap{pod: "web-1", reason: metric.NodeExcluded, words: "the configuration leaves the node out", severity: metric.None},
 		},
 		"served by now, though in doubt": {
 			explain.Ruling{Reason: metric.Ambiguous, Served: true},
-			gap{pod: "web-1", reason: metric.Ambiguous, words: metric.Ambiguous.Sentence(metric.CPU, metric.Evidence{}), gravity: metric.None},
+			gap{pod: "web-1", reason: metric.Ambiguous, words: metric.Ambiguous.Sentence(metric.CPU, metric.Evidence{}), severity: metric.None},
 		},
 	} {
 		if got := gapOf("web-1", c.ruling); got != c.want {

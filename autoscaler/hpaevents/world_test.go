@@ -39,7 +39,7 @@ func (w *world) runs(pods ...metric.PodName) {
 		c.Pods = append(c.Pods, &metric.PodFacts{
 			PodRef: metric.PodRef{Namespace: "shop", Name: name}, UID: metric.PodUID("uid-" + name),
 			Node: node, Phase: metric.Running, Labels: map[string]string{"app": "web"},
-			Containers: []metric.ContainerFacts{{Name: "app", State: metric.Live}},
+			Containers: []metric.ContainerFacts{{Name: "app", State: metric.StateRunning}},
 		})
 	}
 	w.facts = (*metric.Facts)(nil).With(c)
@@ -51,7 +51,7 @@ func (w *world) read(pod metric.PodName, r metric.Reason) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	node := metric.NodeName("node-of-" + pod)
-	b := &metric.Batch{Source: "kubelet:resource", Node: node, Began: time.Now(), Ended: time.Now(), Interval: 15 * time.Second, Clock: time.Millisecond}
+	b := &metric.Batch{Source: "kubelet:resource", Node: node, Began: time.Now(), Ended: time.Now(), Interval: 15 * time.Second, Resolution: time.Millisecond}
 	e := metric.Entity{Kind: metric.Pod, Node: node, Namespace: "shop", Pod: pod}
 	if r == metric.Measured {
 		app := e

@@ -156,7 +156,7 @@ func randomWorld(t testing.TB, r *rand.Rand) *world {
 	for i := range r.IntN(14) {
 		p := running([]string{"shop", "data"}[r.IntN(2)], fmt.Sprintf("p%02d", i), nodes[r.IntN(3)], sets[r.IntN(4)])
 		for _, name := range []string{"mesh", "app", "init", "debug"}[:1+r.IntN(4)] {
-			c := metric.ContainerFacts{Name: name, State: []metric.State{metric.Live, metric.Live, metric.Live, metric.Waiting, metric.Terminated}[r.IntN(5)]}
+			c := metric.ContainerFacts{Name: name, State: []metric.State{metric.StateRunning, metric.StateRunning, metric.StateRunning, metric.StateWaiting, metric.StateTerminated}[r.IntN(5)]}
 			switch name {
 			case "mesh":
 				c.Role = []metric.Role{metric.Sidecar, metric.Regular}[r.IntN(2)]

@@ -19,7 +19,7 @@ func TestVerdicts(t *testing.T) {
 	well, young, crash, lost := running("shop", "well", "n1", web, "app", "mesh"), running("shop", "young", "n1", web, "app"),
 		running("shop", "crash", "n1", web, "app"), running("shop", "lost", "n2", web, "app")
 	well.Containers[1].Role = metric.Init // it need not run
-	crash.Containers[0].State, crash.Containers[0].Past = metric.Waiting, &metric.Past{Why: "CrashLoopBackOff"}
+	crash.Containers[0].State, crash.Containers[0].Previous = metric.StateWaiting, &metric.PreviousRun{StateReason: "CrashLoopBackOff"}
 	w.know(well, young, crash, lost)
 	b := w.batch("n1")
 	measured(b, well, "app", time.Second, 15*time.Second, 1, 1)

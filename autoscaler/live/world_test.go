@@ -75,7 +75,7 @@ func (w *world) options() live.Options {
 
 // batch returns what is read now of a node, to be filled.
 func (w *world) batch(node metric.NodeName) *metric.Batch {
-	return &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Clock: time.Millisecond, Began: w.now, Ended: w.now}
+	return &metric.Batch{Source: "kubelet:resource", Node: node, Interval: 15 * time.Second, Resolution: time.Millisecond, Began: w.now, Ended: w.now}
 }
 
 // write aggregates b by the facts, as the pipeline does, and stores it.
@@ -113,7 +113,7 @@ func running(namespace, name string, node metric.NodeName, labels map[string]str
 		Started: noon.Add(-time.Hour), KnownAt: noon.Add(-time.Hour), Ready: metric.ReadyTrue, ReadySince: noon.Add(-time.Hour),
 	}
 	for _, c := range containers {
-		p.Containers = append(p.Containers, metric.ContainerFacts{Name: c, State: metric.Live, StartedAt: noon.Add(-time.Hour)})
+		p.Containers = append(p.Containers, metric.ContainerFacts{Name: c, State: metric.StateRunning, StartedAt: noon.Add(-time.Hour)})
 	}
 	return p
 }

@@ -115,7 +115,7 @@ func body(p *page, column int, e *explain.Explanation) {
 // same reports whether two groups lack a number for the same reason. The evidence
 // of the first, which is CPU's if it is among them, stands for all.
 func same(a, b *explain.Finding) bool {
-	return !a.Served && !b.Served && a.Reason == b.Reason && a.Gravity == b.Gravity && a.Message == b.Message &&
+	return !a.Served && !b.Served && a.Reason == b.Reason && a.Severity == b.Severity && a.Message == b.Message &&
 		a.Since.Equal(b.Since) && a.Next == b.Next && a.Advice == b.Advice
 }
 
@@ -143,8 +143,8 @@ func writeFinding(p *page, column int, at time.Time, groups string, f *explain.F
 func headline(at time.Time, f *explain.Finding) string {
 	if !f.Served {
 		s := f.Reason
-		if f.Gravity != "" && f.Gravity != metric.None.String() {
-			s += ", " + f.Gravity
+		if f.Severity != "" && f.Severity != metric.None.String() {
+			s += ", " + f.Severity
 		}
 		return fmt.Sprintf("no number (%s)", s)
 	}
@@ -167,9 +167,9 @@ func headline(at time.Time, f *explain.Finding) string {
 // weight is how a finding is set off: the worse, the more.
 func weight(f *explain.Finding) tint {
 	switch {
-	case !f.Served && f.Gravity == metric.Broken.String():
+	case !f.Served && f.Severity == metric.Broken.String():
 		return red
-	case !f.Served && f.Gravity == metric.Passing.String(), f.Served && (f.Held || f.Reason != metric.Measured.String()):
+	case !f.Served && f.Severity == metric.Temporary.String(), f.Served && (f.Held || f.Reason != metric.Measured.String()):
 		return amber
 	}
 	return noTint

@@ -87,11 +87,11 @@ func writeCause(p *page, at time.Time, c *explain.Cause, again bool) {
 	}
 	head += ": " + counts(c)
 	tinted := noTint
-	switch c.Gravity {
+	switch c.Severity {
 	case metric.Broken.String():
 		tinted, head = red, head+", broken"
-	case metric.Passing.String():
-		tinted, head = amber, head+", passing"
+	case metric.Temporary.String():
+		tinted, head = amber, head+", temporary"
 	}
 	p.line(0, "", tinted, head)
 	p.item(2, "why", c.Message)

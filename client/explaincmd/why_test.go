@@ -92,7 +92,7 @@ func fits(pattern, name string) bool {
 }
 
 func measured(group, value string) explain.Finding {
-	return explain.Finding{Group: group, Reason: "Measured", Served: true, Value: value, Time: before(3 * time.Second), Gravity: "none"}
+	return explain.Finding{Group: group, Reason: "Measured", Served: true, Value: value, Time: before(3 * time.Second), Severity: "none"}
 }
 
 func newTown() *town {
@@ -116,13 +116,13 @@ func newTown() *town {
 		Autoscalers: []string{"shop/web"},
 	}
 
-	first := explain.Finding{Group: "cpu", Reason: "FirstSample", Gravity: "passing",
+	first := explain.Finding{Group: "cpu", Reason: "FirstSample", Severity: "temporary",
 		Message: "it was seen once, and a rate needs two readings", Rule: "two readings",
 		Evidence: []string{"12.5 s of CPU at 11:59:54 UTC (6 s ago)"},
 		Since:    before(6 * time.Second), Due: noon.Add(9 * time.Second), Next: "a second reading is due in 9 s"}
 	whole := first
 	whole.Reason, whole.Message, whole.Advice = "Incomplete", "container app has no number: "+first.Message, "Ask for the container that is at fault: `weir explain container NS/POD/CONTAINER`."
-	sameForMemory := explain.Finding{Group: "memory", Reason: "Incomplete", Gravity: "passing", Message: "a pod is served whole, and container app has no CPU"}
+	sameForMemory := explain.Finding{Group: "memory", Reason: "Incomplete", Severity: "temporary", Message: "a pod is served whole, and container app has no CPU"}
 	held := measured("memory", "170Mi")
 	held.Held, held.Reason, held.Message = true, "NodeTimeout", "the node did not answer in time"
 	app := explain.Explanation{Kind: "container", Node: "n1", Namespace: "shop", Pod: "api", Container: "app", At: noon,
@@ -140,9 +140,9 @@ func newTown() *town {
 		Summary: "Container db of pod bank/vault uses CPU 1 over 15s and memory 2Gi.",
 		Known:   &explain.Known{State: "waiting", Why: "CrashLoopBackOff", ID: "containerd://0123456789abcdef0123", Started: before(30 * time.Hour)},
 		Findings: []explain.Finding{
-			{Group: "cpu", Reason: "Ambiguous", Served: true, Value: "1 over 15s", Message: "two instances go by this name, nothing tells them apart, and one was chosen", Gravity: "broken"},
+			{Group: "cpu", Reason: "Ambiguous", Served: true, Value: "1 over 15s", Message: "two instances go by this name, nothing tells them apart, and one was chosen", Severity: "broken"},
 			{Group: "memory", Reason: "Measured", Served: true, Value: "2Gi"},
-			{Group: "network", Reason: "NotApplicable", Message: "it has none of its own", Gravity: "none"},
+			{Group: "network", Reason: "NotApplicable", Message: "it has none of its own", Severity: "none"},
 		},
 		Rivals: []explain.Rival{{
 			Node: "n2", UID: "u-9", ID: "fedcba9876543210fedc", Path: "/kubepods/ill\x1b[2J/podu-9", Started: before(26 * time.Hour),
@@ -152,7 +152,7 @@ func newTown() *town {
 	}
 
 	late := func(group string) explain.Finding {
-		return explain.Finding{Group: group, Reason: "NodeTimeout", Gravity: "broken", Message: "the node did not answer in time",
+		return explain.Finding{Group: group, Reason: "NodeTimeout", Severity: "broken", Message: "the node did not answer in time",
 			Since: before(20 * time.Minute), Next: "the next attempt is due in 7 s", Advice: "See whether the node is overloaded."}
 	}
 	n2 := &explain.Explanation{
@@ -186,7 +186,7 @@ func newTown() *town {
 	ledger.Reads = []explain.Read{{Source: "kubelet\x07", Reason: "NodeTimeout", Error: strings.Repeat("größe ", 300)}}
 
 	wait := func(kind, container, message string) explain.Explanation {
-		f := explain.Finding{Group: "cpu", Reason: "PodPending", Gravity: "passing", Message: message, Advice: "`kubectl describe pod` tells what it waits for."}
+		f := explain.Finding{Group: "cpu", Reason: "PodPending", Severity: "temporary", Message: message, Advice: "`kubectl describe pod` tells what it waits for."}
 		g := f
 		g.Group = "memory"
 		return explain.Explanation{Kind: kind, Namespace: "shop", Pod: "new", Container: container, At: noon, Findings: []explain.Finding{f, g}}
@@ -196,11 +196,11 @@ func newTown() *town {
 	fresh.Containers = []explain.Explanation{wait("container", "app", "the pod has not started; the container waits: ErrImagePull")}
 
 	causes := []explain.Cause{{
-		Reason: "NodeTimeout", Gravity: "broken", Node: "n2", Message: "the node did not answer in time", Next: "the next attempt is due in 7 s",
+		Reason: "NodeTimeout", Severity: "broken", Node: "n2", Message: "the node did not answer in time", Next: "the next attempt is due in 7 s",
 		Advice: "See whether the node is overloaded.", Since: before(20 * time.Minute), Pods: 12, Nodes: 1,
 		Names: []string{"node/n2", "bank/ledger", "bank/vault"}, Autoscalers: []string{"bank/ledger"},
 	}, {
-		Reason: "FirstSample", Gravity: "passing", Message: "it was seen once, and a rate needs two readings", Pods: 1, Names: []string{"shop/api/app"},
+		Reason: "FirstSample", Severity: "temporary", Message: "it was seen once, and a rate needs two readings", Pods: 1, Names: []string{"shop/api/app"},
 	}}
 	return &town{
 		explanations: map[string]*explain.Explanation{
@@ -212,15 +212,15 @@ func newTown() *town {
 			"shop": {Namespace: "shop", At: noon, Summary: "1 of 2 pods have CPU and memory.", Pods: explain.Tally{Expected: 2, Served: 1}, Causes: causes[1:]},
 			"calm": {Namespace: "calm", At: noon, Summary: "3 of 3 pods have CPU and memory.", Pods: explain.Tally{Expected: 3, Served: 3}, Causes: []explain.Cause{}},
 			"storm": {Namespace: "storm", At: noon, Summary: "0 of 40 pods have CPU and memory.", Pods: explain.Tally{Expected: 40}, Causes: []explain.Cause{
-				{Reason: "NodeTimeout", Gravity: "broken", Node: "n2", Message: "node n2 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n2` tells more.", Pods: 25,
+				{Reason: "NodeTimeout", Severity: "broken", Node: "n2", Message: "node n2 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n2` tells more.", Pods: 25,
 					Names: []string{"storm/$(reboot)", "storm/-rf"}, Autoscalers: strings.Split("a,b,c,d,e,f,g,h,i,j,k,l", ",")},
-				{Reason: "NodeTimeout", Gravity: "broken", Node: "n3", Message: "node n3 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n3` tells more.", Pods: 15,
+				{Reason: "NodeTimeout", Severity: "broken", Node: "n3", Message: "node n3 did not answer in time", Advice: "See whether it is overloaded. `weir explain node n3` tells more.", Pods: 15,
 					Names: []string{"storm/web-1"}},
 			}},
 			"idle": {Namespace: "idle", At: noon, Summary: "No pod of namespace idle should have CPU and memory now.", Pods: explain.Tally{Idle: 4}, Causes: []explain.Cause{}, Idle: []explain.Cause{
-				{Reason: "PodPending", Gravity: "broken", Why: "ErrImageNeverPull", Message: "the pod has not started; a container waits: ErrImageNeverPull", Next: "it is measured once it runs",
+				{Reason: "PodPending", Severity: "broken", Why: "ErrImageNeverPull", Message: "the pod has not started; a container waits: ErrImageNeverPull", Next: "it is measured once it runs",
 					Advice: "`kubectl describe pod` tells what it waits for: a node with room, a volume or an image.", Since: before(20 * time.Minute), Pods: 2, Names: []string{"idle/a/app", "idle/b/app"}, Autoscalers: []string{"idle/web"}},
-				{Reason: "ContainerFinished", Gravity: "none", Why: "Completed", Message: "the container has ended: Completed", Pods: 1, Names: []string{"idle/c/app"}},
+				{Reason: "ContainerFinished", Severity: "none", Why: "Completed", Message: "the container has ended: Completed", Pods: 1, Names: []string{"idle/c/app"}},
 			}},
 		},
 		items: map[usage.Resource][]usage.Item{

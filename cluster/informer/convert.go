@@ -51,7 +51,7 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *metric.PodFacts {
 			Name:      metric.PodName(p.Name),
 		},
 		UID:         metric.PodUID(p.UID),
-		ConfigHash:  metric.HashOf(metric.PodUID(p.Annotations[ConfigHashAnnotation])),
+		ConfigHash:  metric.NewConfigHash(metric.PodUID(p.Annotations[ConfigHashAnnotation])),
 		Node:        metric.NodeName(shared.text(p.Spec.NodeName)),
 		Phase:       metric.Phase(shared.text(string(p.Status.Phase))),
 		HostNetwork: p.Spec.HostNetwork,
@@ -145,32 +145,32 @@ func containerFacts(name string, role metric.Role, r *v1.ResourceRequirements, s
 func setState(f *metric.ContainerFacts, s *v1.ContainerStatus, shared *pool) {
 	f.Restarts = s.RestartCount
 	f.ID = bareID(s.ContainerID)
-	var past metric.Past
+	var past metric.PreviousRun
 	if last := s.LastTerminationState.Terminated; last != nil {
-		past = metric.Past{LastID: bareID(last.ContainerID), EndedAt: last.FinishedAt.Time}
+		past = metric.PreviousRun{LastID: bareID(last.ContainerID), EndedAt: last.FinishedAt.Time}
 	}
 	switch state := &s.State; {
 	case state.Running != nil:
-		f.State = metric.Live
+		f.State = metric.StateRunning
 		f.StartedAt = state.Running.StartedAt.Time
 	case state.Terminated != nil:
 		t := state.Terminated
-		f.State = metric.Terminated
+		f.State = metric.StateTerminated
 		f.StartedAt, past.EndedAt = t.StartedAt.Time, t.FinishedAt.Time
-		past.Why = shared.text(t.Reason)
+		past.StateReason = shared.text(t.Reason)
 		if t.ContainerID != "" {
 			f.ID = bareID(t.ContainerID)
 		}
 	default: // no state at all means waiting, by the API's rule
-		f.State = metric.Waiting
+		f.State = metric.StateWaiting
 		if state.Waiting != nil {
-			past.Why = shared.text(state.Waiting.Reason)
+			past.StateReason = shared.text(state.Waiting.Reason)
 		}
 		if f.ID == "" {
 			f.ID = past.LastID
 		}
 	}
-	f.Past = metric.PastOf(past.LastID, past.EndedAt, past.Why)
+	f.Previous = metric.NewPreviousRun(past.LastID, past.EndedAt, past.StateReason)
 }
 
 // bareID cuts the runtime's name off an ID: "containerd://4e00" is "4e00".

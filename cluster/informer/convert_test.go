@@ -30,7 +30,7 @@ type flat struct {
 }
 
 func flatten(c *metric.ContainerFacts) flat {
-	return flat{c.Name, c.Role, c.State, c.ID, c.LastID(), moment(c.StartedAt), moment(c.EndedAt()), c.Why(), values(c.Spec.Values())}
+	return flat{c.Name, c.Role, c.State, c.ID, c.LastID(), moment(c.StartedAt), moment(c.EndedAt()), c.StateReason(), values(c.Spec.Values())}
 }
 
 func moment(t time.Time) string {
@@ -97,14 +97,14 @@ func TestContainers(t *testing.T) {
 		got = append(got, flatten(&f.Containers[i]))
 	}
 	want := []flat{
-		{Name: "prepare", Role: metric.Init, State: metric.Terminated, ID: "i1", Started: "10:00:01", Ended: "10:00:02", Why: "Completed"},
-		{Name: "proxy", Role: metric.Sidecar, State: metric.Live, ID: "p1", Started: "10:00:03", Spec: map[string]float64{"cpu/request": 1e7}},
-		{Name: "app", State: metric.Live, ID: "a2", LastID: "a1", Started: "10:05:00", Ended: "10:04:59", Spec: map[string]float64{
+		{Name: "prepare", Role: metric.Init, State: metric.StateTerminated, ID: "i1", Started: "10:00:01", Ended: "10:00:02", Why: "Completed"},
+		{Name: "proxy", Role: metric.Sidecar, State: metric.StateRunning, ID: "p1", Started: "10:00:03", Spec: map[string]float64{"cpu/request": 1e7}},
+		{Name: "app", State: metric.StateRunning, ID: "a2", LastID: "a1", Started: "10:05:00", Ended: "10:04:59", Spec: map[string]float64{
 			"cpu/request": 1.5e9, "memory/request": 1 << 30, "ephemeral_storage/request": 1e6, "accelerator/request": 2,
 			"cpu/limit": 2e9, "memory/limit": 2 << 30}},
-		{Name: "crash", State: metric.Waiting, ID: "c1", LastID: "c1", Ended: "10:01:00", Why: "CrashLoopBackOff"},
+		{Name: "crash", State: metric.StateWaiting, ID: "c1", LastID: "c1", Ended: "10:01:00", Why: "CrashLoopBackOff"},
 		{Name: "new", State: metric.StateUnknown},
-		{Name: "debug", Role: metric.Ephemeral, State: metric.Live, ID: "d1", Started: "10:09:00"},
+		{Name: "debug", Role: metric.Ephemeral, State: metric.StateRunning, ID: "d1", Started: "10:09:00"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("containers (-want +got):\n%s", diff)
@@ -246,7 +246,7 @@ func TestCaptures(t *testing.T) {
 			}
 			for j := range f.Containers {
 				c := &f.Containers[j]
-				if c.State == metric.Live && (len(c.ID) != 64 || c.StartedAt.IsZero()) {
+				if c.State == metric.StateRunning && (len(c.ID) != 64 || c.StartedAt.IsZero()) {
 					t.Errorf("%s: %v %s runs with ID %q since %v", file, f.PodRef, c.Name, c.ID, c.StartedAt)
 				}
 			}
@@ -263,7 +263,7 @@ func TestSteadyCapture(t *testing.T) {
 		return metric.PodRef{Namespace: ns, Name: name}
 	}
 	static := facts.Pod(ref("kube-system", "static-agent-node1"))
-	if hash := static.ReportedUID(); !static.Mirror || hash != "4e0055337d07e43ec2b2a6916d310071" || !static.Is(hash) || !static.Is(static.UID) {
+	if hash := static.ReportedUID(); !static.Mirror || hash != "4e0055337d07e43ec2b2a6916d310071" || !static.HasUID(hash) || !static.HasUID(static.UID) {
 		t.Errorf("static pod: mirror %v, hash %q", static.Mirror, hash)
 	}
 	if !facts.Pod(ref("kube-system", "hostnet")).HostNetwork {
@@ -275,7 +275,7 @@ func TestSteadyCapture(t *testing.T) {
 	if c := facts.Pod(ref("shop", "with-sidecar")).Container("sidecar"); c.Role != metric.Sidecar || !c.Required() {
 		t.Errorf("sidecar: role %v, required %v", c.Role, c.Required())
 	}
-	if c := facts.Pod(ref("shop", "with-init")).Container("migrate"); c.Role != metric.Init || c.State != metric.Terminated || c.Required() {
+	if c := facts.Pod(ref("shop", "with-init")).Container("migrate"); c.Role != metric.Init || c.State != metric.StateTerminated || c.Required() {
 		t.Errorf("migrate: role %v, state %v, required %v", c.Role, c.State, c.Required())
 	}
 	want := map[string]float64{"cpu/request": 5e7, "cpu/limit": 1e8, "memory/request": 64 << 20, "memory/limit": 64 << 20}

@@ -93,7 +93,7 @@ func (p *pool) requirements(fill func(*metric.Values)) metric.Requirements {
 	}
 	own := new(metric.Values)
 	own.CopyFrom(v)
-	p.asked[sum] = metric.RequirementsOf(own)
+	p.asked[sum] = metric.NewRequirements(own)
 	return p.asked[sum]
 }
 
@@ -132,8 +132,8 @@ func (p *pool) gather(f *metric.PodFacts) {
 	for i := range f.Containers {
 		c := &f.Containers[i]
 		c.ID, all = cut(all, c.ID)
-		if c.Past != nil {
-			c.Past.LastID, all = cut(all, c.Past.LastID)
+		if c.Previous != nil {
+			c.Previous.LastID, all = cut(all, c.Previous.LastID)
 		}
 	}
 }

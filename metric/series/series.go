@@ -37,7 +37,7 @@ func Value(v float64, u metric.Unit) float64 {
 // the end of its window. It is 0 if nobody knows.
 func Time(s *metric.Sample, id metric.ID) int64 {
 	d := &metric.Catalogue[id]
-	if d.Shape == metric.Rate && s.Rates[d.Group].End != 0 {
+	if d.Type == metric.Rate && s.Rates[d.Group].End != 0 {
 		return s.Rates[d.Group].End
 	}
 	return s.Times[d.Group]

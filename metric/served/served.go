@@ -94,7 +94,7 @@ func Pod(p *metric.PodFacts, s *metric.Sample) bool {
 // source tells none, is p and runs; and if its numbers are held, whether all that was
 // measured still does. p is nil if the API server does not know the pod.
 func Runs(p *metric.PodFacts, uid metric.PodUID, held int64) bool {
-	return p != nil && p.Phase == metric.Running && (uid == "" || p.Is(uid)) && (held == 0 || !p.EndedSince(held))
+	return p != nil && p.Phase == metric.Running && (uid == "" || p.HasUID(uid)) && (held == 0 || !p.EndedSince(held))
 }
 
 // Held returns as of when a pod's own sample tells its CPU, in nanoseconds since the Unix
@@ -103,7 +103,7 @@ func Runs(p *metric.PodFacts, uid metric.PodUID, held int64) bool {
 // it only after.
 func Held(s *metric.Sample) int64 {
 	switch {
-	case s.Held&(1<<metric.CPU) == 0:
+	case s.LastKnown&(1<<metric.CPU) == 0:
 		return 0
 	case s.Rates[metric.CPU].End != 0:
 		return s.Rates[metric.CPU].End
@@ -126,7 +126,7 @@ func Whole(s *metric.Sample) bool {
 // amount may not: it would be served as one.
 func Number(s *metric.Sample, id metric.ID) (float64, bool) {
 	v, ok := s.Values.Get(id)
-	return v, ok && s.Numbered(metric.Catalogue[id].Group) && amount(v)
+	return v, ok && s.Servable(metric.Catalogue[id].Group) && amount(v)
 }
 
 // amount reports whether v is an amount: no less than zero, and finite.

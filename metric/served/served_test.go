@@ -43,9 +43,9 @@ func TestPod(t *testing.T) {
 	half.Values.Delete(metric.MemoryWorkingSet)
 	f("CPU alone", running, half, false)
 	held := sample("a", 1, 1)
-	held.Held, held.Rates[metric.CPU] = 1<<metric.CPU, metric.Window{End: 5.7e9, Length: time.Second}
+	held.LastKnown, held.Rates[metric.CPU] = 1<<metric.CPU, metric.Window{End: 5.7e9, Length: time.Second}
 	ended := func(at int64, role metric.Role) *metric.PodFacts {
-		c := metric.ContainerFacts{Name: "app", State: metric.Live, Role: role, Past: metric.PastOf("", time.Unix(at, 0), "")}
+		c := metric.ContainerFacts{Name: "app", State: metric.StateRunning, Role: role, Previous: metric.NewPreviousRun("", time.Unix(at, 0), "")}
 		return &metric.PodFacts{UID: "a", Phase: metric.Running, Containers: []metric.ContainerFacts{c}}
 	}
 	f("held, and nothing has ended", running, held, true)

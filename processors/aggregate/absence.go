@@ -51,17 +51,17 @@ func (a *Aggregator) absent(p *pod, c *metric.ContainerFacts) (metric.Reason, me
 	switch {
 	case reason == metric.PodFinished:
 		return reason, metric.Evidence{}
-	case reason == metric.PodPending && c.State != metric.Live && c.State != metric.Terminated:
-		return reason, metric.Evidence{Name: c.Why()}
-	case !p.facts.Deleted.IsZero() && (c.State != metric.Live || a.missed.reason == metric.Unjudged):
+	case reason == metric.PodPending && c.State != metric.StateRunning && c.State != metric.StateTerminated:
+		return reason, metric.Evidence{Name: c.StateReason()}
+	case !p.facts.Deleted.IsZero() && (c.State != metric.StateRunning || a.missed.reason == metric.Unjudged):
 		// A running container of a pod that is being deleted vanishes from its
 		// node before the API server says so. If the node could not be read,
 		// that is why, and not the deletion.
 		return metric.PodTerminating, metric.Evidence{}
-	case c.State == metric.Terminated:
-		return metric.ContainerFinished, metric.Evidence{Name: c.Why()}
-	case c.State != metric.Live:
-		return metric.ContainerNotStarted, metric.Evidence{Name: c.Why()}
+	case c.State == metric.StateTerminated:
+		return metric.ContainerFinished, metric.Evidence{Name: c.StateReason()}
+	case c.State != metric.StateRunning:
+		return metric.ContainerNotStarted, metric.Evidence{Name: c.StateReason()}
 	}
 	return a.unreported(p, c.Name)
 }

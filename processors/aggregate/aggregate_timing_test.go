@@ -61,7 +61,7 @@ func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 					continue
 				}
 				pods++
-				if v, ok := s.Values.Get(metric.CPUUsageRate); !ok || v != 2e8 || !s.Numbered(metric.CPU) {
+				if v, ok := s.Values.Get(metric.CPUUsageRate); !ok || v != 2e8 || !s.Servable(metric.CPU) {
 					t.Errorf("%v uses %v nanocores (%v), want 2e8", s.Entity, v, s.Reasons[metric.CPU])
 				}
 			}

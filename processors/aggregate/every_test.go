@@ -105,7 +105,7 @@ func served(b *metric.Batch, e metric.Entity, g metric.Group) bool {
 		id = metric.MemoryWorkingSet
 	}
 	for i := range b.Samples {
-		if s := &b.Samples[i]; s.Entity == e && s.Numbered(g) && s.Values.Has(id) {
+		if s := &b.Samples[i]; s.Entity == e && s.Servable(g) && s.Values.Has(id) {
 			return true
 		}
 	}
@@ -130,7 +130,7 @@ func newWorld(seed uint64) *world {
 		steps: []transcript.Processor{
 			identity.New(identity.Options{}), rate.New(rate.Options{}), enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{}),
 		},
-		batch: metric.Batch{Source: "test", Node: "n1", Interval: 15 * time.Second, Clock: time.Millisecond, Cores: 4},
+		batch: metric.Batch{Source: "test", Node: "n1", Interval: 15 * time.Second, Resolution: time.Millisecond, Cores: 4},
 	}
 	w.batch.Exhaustive = w.chance(4)
 	for i := range 5 {
@@ -153,7 +153,7 @@ func (w *world) pod(name string) *metric.PodFacts {
 		p.Node = "n2"
 	}
 	if w.chance(10) {
-		p.ConfigHash, p.Mirror = metric.HashOf("hash"+p.UID), true
+		p.ConfigHash, p.Mirror = metric.NewConfigHash("hash"+p.UID), true
 	}
 	for i := range w.random.IntN(4) {
 		w.made++
@@ -162,7 +162,7 @@ func (w *world) pod(name string) *metric.PodFacts {
 			ID: metric.ContainerID(fmt.Sprintf("id%d", w.made)), StartedAt: started.Add(time.Second),
 		})
 		if c := &p.Containers[i]; w.chance(2) {
-			c.State, c.Role = metric.Live, metric.Regular
+			c.State, c.Role = metric.StateRunning, metric.Regular
 		}
 	}
 	return p

@@ -93,7 +93,7 @@ func (a *Aggregator) judgeByFacts(p *pod, b *metric.Batch) (worst, idle blame) {
 // or in the same second.
 func (a *Aggregator) unheardOf(p *pod, c *metric.ContainerFacts, b *metric.Batch) bool {
 	at := p.member(b, c.Name)
-	if at == none || c.Role != metric.Regular && c.Role != metric.Sidecar || b.Samples[at].Held&(1<<metric.CPU) != 0 {
+	if at == none || c.Role != metric.Regular && c.Role != metric.Sidecar || b.Samples[at].LastKnown&(1<<metric.CPU) != 0 {
 		return false
 	}
 	start := b.Samples[at].Instance.StartTime()
@@ -160,7 +160,7 @@ func (a *Aggregator) shortOf(s *metric.Sample) (metric.Reason, metric.Evidence) 
 			s.Reasons[g] = metric.NotReported
 		}
 		reason := s.Reasons[g]
-		if s.Numbered(g) {
+		if s.Servable(g) {
 			reason = metric.NotReported // all but the number that counts
 		}
 		var why metric.Evidence
@@ -181,7 +181,7 @@ func serves(s *metric.Sample, g metric.Group) bool {
 	if g == metric.Memory {
 		id = metric.MemoryWorkingSet
 	}
-	return s.Numbered(g) && s.Values.Has(id)
+	return s.Servable(g) && s.Values.Has(id)
 }
 
 // explain writes the verdicts of a container of p that has no sample, and

@@ -59,7 +59,7 @@ func (a *Aggregator) sumPods(b *metric.Batch, e metric.Entity, at int32) (metric
 		switch {
 		case p.entity.Node != e.Node, p.reason == metric.Unjudged, p.reason.Layer() == metric.LayerLife:
 			// Not of this node; or it uses nothing, or nothing that anyone knows.
-		case p.own != none && b.Samples[p.own].Numbered(metric.CPU):
+		case p.own != none && b.Samples[p.own].Servable(metric.CPU):
 			a.add(&t, &b.Samples[p.own])
 		case short == nil || p.entity.Compare(*short.entity) < 0:
 			short = p

@@ -206,7 +206,7 @@ func (a *Aggregator) expectBound(on []*metric.PodFacts, node metric.NodeName) {
 // of that name before or after it.
 func (p *pod) isOf(f *metric.PodFacts, b *metric.Batch) bool {
 	for _, m := range p.members {
-		if uid := b.Samples[m].Instance.UID; uid != "" && !f.Is(uid) {
+		if uid := b.Samples[m].Instance.UID; uid != "" && !f.HasUID(uid) {
 			return false
 		}
 	}
@@ -247,7 +247,7 @@ func (a *Aggregator) expects(r report, b *metric.Batch) bool {
 func (a *Aggregator) remember(p *pod, b *metric.Batch) {
 	p.reported = slices.DeleteFunc(p.reported, func(r report) bool { return !a.expects(r, b) && p.member(b, r.name) == none })
 	for _, m := range p.members {
-		if b.Samples[m].Held != 0 {
+		if b.Samples[m].LastKnown != 0 {
 			continue // an earlier report that still stands
 		}
 		name := b.Samples[m].Entity.Name

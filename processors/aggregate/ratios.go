@@ -54,7 +54,7 @@ func setRatio(s *metric.Sample, r *ratio) {
 		return // Fast path: nothing was asked for
 	}
 	part, ok := s.Values.Get(r.part)
-	if !ok || !s.Numbered(r.group) {
+	if !ok || !s.Servable(r.group) {
 		return
 	}
 	s.Values.Set(r.id, part/of)

@@ -35,7 +35,7 @@ func (a *Aggregator) add(t *total, s *metric.Sample) {
 	}
 	for _, g := range wholes {
 		bit := uint16(1) << g
-		t.held |= s.Held & bit
+		t.held |= s.LastKnown & bit
 		if t.count == 0 || older(s.Times[g], s.Rates[g], t.times[g], t.rates[g]) {
 			t.times[g], t.rates[g] = s.Times[g], s.Rates[g]
 			t.received = t.received&^bit | s.Received&bit
@@ -92,7 +92,7 @@ func (a *Aggregator) finish(t *total, b *metric.Batch, e metric.Entity, i int32)
 			s.Rates[g] = t.rates[g]
 		}
 		s.Received = s.Received&^bit | t.received&bit
-		s.Held = s.Held&^bit | t.held&bit
+		s.LastKnown = s.LastKnown&^bit | t.held&bit
 		s.Reasons[g] = metric.Measured
 		if t.ambiguous != "" {
 			s.Reasons[g] = metric.Ambiguous

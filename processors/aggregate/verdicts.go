@@ -96,7 +96,7 @@ func (v *verdicts) settle() {
 		}
 		for _, g := range wholes {
 			switch {
-			case !s.Numbered(g):
+			case !s.Servable(g):
 			case s.Reasons[g] == metric.Measured:
 				v.withdraw(s.Entity, g)
 			case !v.spoken(s.Entity, g, metric.Ambiguous):

@@ -113,7 +113,7 @@ func (e *Enricher) addPods(facts *metric.Facts, b *metric.Batch, reported int, n
 func podOf(facts *metric.Facts, b *metric.Batch, i int) *metric.PodFacts {
 	s := &b.Samples[i]
 	pod := b.PodOf(facts, i)
-	if pod == nil || pod.Node != s.Entity.Node || s.Instance.UID != "" && !pod.Is(s.Instance.UID) {
+	if pod == nil || pod.Node != s.Entity.Node || s.Instance.UID != "" && !pod.HasUID(s.Instance.UID) {
 		return nil
 	}
 	return pod
@@ -189,7 +189,7 @@ func startByFacts(s *metric.Sample, pod *metric.PodFacts) int64 {
 	started := pod.Started
 	if s.Entity.Kind == metric.Container {
 		c := pod.Container(s.Entity.Name)
-		if c == nil || c.State != metric.Live || s.Instance.ID != "" && s.Instance.ID != c.ID {
+		if c == nil || c.State != metric.StateRunning || s.Instance.ID != "" && s.Instance.ID != c.ID {
 			return 0
 		}
 		started = c.StartedAt

@@ -66,7 +66,7 @@ func someFacts(r *rand.Rand, now time.Time) *metric.Facts {
 			p.Node = "n2"
 		}
 		for c := range r.IntN(4) {
-			f := metric.ContainerFacts{Name: fmt.Sprint("c", c), State: metric.Live, StartedAt: now, Role: metric.Role(r.IntN(4))}
+			f := metric.ContainerFacts{Name: fmt.Sprint("c", c), State: metric.StateRunning, StartedAt: now, Role: metric.Role(r.IntN(4))}
 			for _, id := range [...]metric.ID{metric.CPURequest, metric.CPULimit, metric.MemoryRequest} {
 				if r.IntN(2) == 0 {
 					f.Spec.Set(id, float64(r.IntN(9)))
@@ -106,6 +106,6 @@ func fill(r *rand.Rand, s *metric.Sample, now time.Time) {
 		s.Instance.Start, s.Instance.Origin = now.Add(-time.Minute).UnixNano(), metric.StartReported
 	}
 	if r.IntN(5) == 0 {
-		s.Condemn(metric.OldPod)
+		s.Reject(metric.OldPod)
 	}
 }

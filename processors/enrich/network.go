@@ -10,7 +10,7 @@ func disownNetwork(b *metric.Batch, s *metric.Sample) {
 	}
 	s.Times[metric.Network] = 0
 	s.Rates[metric.Network] = metric.Window{}
-	s.Held &^= 1 << metric.Network
+	s.LastKnown &^= 1 << metric.Network
 	s.Reasons[metric.Network] = metric.NotApplicable
 	if s.Entity.Part != "" {
 		return // the pod's verdict speaks for its interfaces

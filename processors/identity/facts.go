@@ -31,12 +31,12 @@ func (s *State) contradicts(facts *metric.Facts, b *metric.Batch, i int, known *
 	reason, rule := s.against(facts, b, sample, pod, known)
 	switch reason {
 	case metric.OtherNode:
-		return reason, metric.Evidence{Rule: rule, Name: string(pod.Node), Other: metric.Sight{UID: pod.UID}}
+		return reason, metric.Evidence{Rule: rule, Name: string(pod.Node), Other: metric.CounterReading{UID: pod.UID}}
 	case metric.OldPod:
-		return reason, metric.Evidence{Rule: rule, Other: metric.Sight{UID: pod.UID, Start: nanos(pod.Started)}}
+		return reason, metric.Evidence{Rule: rule, Other: metric.CounterReading{UID: pod.UID, Start: nanos(pod.Started)}}
 	case metric.OldContainer:
 		c := pod.Container(sample.Entity.Name)
-		return reason, metric.Evidence{Rule: rule, Other: metric.Sight{ID: c.ID, UID: pod.UID, Start: nanos(c.StartedAt)}}
+		return reason, metric.Evidence{Rule: rule, Other: metric.CounterReading{ID: c.ID, UID: pod.UID, Start: nanos(c.StartedAt)}}
 	}
 	return reason, metric.Evidence{}
 }
@@ -58,15 +58,15 @@ func (s *State) against(facts *metric.Facts, b *metric.Batch, sample *metric.Sam
 	if pod.Node != "" && b.Node != "" && pod.Node != b.Node && !outlived {
 		return metric.OtherNode, rulePlace
 	}
-	if known.uid != "" && !pod.Is(known.uid) && !outlived {
+	if known.uid != "" && !pod.HasUID(known.uid) && !outlived {
 		return metric.OldPod, ruleUID
 	}
 	if !pod.Mirror && pod.ConfigHash == nil && !pod.Started.IsZero() && !outlived {
 		limit := pod.Started.Add(-startSlack).UnixNano()
-		if at := reportTime(sample); at != 0 && max(at, at-int64(s.wrong())) < limit-int64(b.Clock) {
+		if at := reportTime(sample); at != 0 && max(at, at-int64(s.wrong())) < limit-int64(b.Resolution) {
 			return metric.OldPod, ruleAge
 		}
-		if start != 0 && known.origin != metric.StartCgroup && start < limit-int64(wander)-int64(b.Clock) {
+		if start != 0 && known.origin != metric.StartCgroup && start < limit-int64(wander)-int64(b.Resolution) {
 			return metric.OldPod, ruleAge
 		}
 	}
@@ -78,7 +78,7 @@ func (s *State) against(facts *metric.Facts, b *metric.Batch, sample *metric.Sam
 		return metric.Measured, ""
 	}
 	switch c.State {
-	case metric.Live:
+	case metric.StateRunning:
 		if known.container == "" {
 			break
 		}
@@ -86,7 +86,7 @@ func (s *State) against(facts *metric.Facts, b *metric.Batch, sample *metric.Sam
 		if c.ID != "" && known.container != c.ID && (known.container == c.LastID() || start != 0 && start <= started) {
 			return metric.OldContainer, ruleContainerID
 		}
-	case metric.Waiting, metric.Terminated:
+	case metric.StateWaiting, metric.StateTerminated:
 		if known.container != "" && (known.container == c.ID || known.container == c.LastID()) || s.wouldKnow(facts, start, known.origin, b) {
 			return metric.OldContainer, ruleContainerID
 		}
@@ -127,10 +127,10 @@ func (s *State) wouldKnow(facts *metric.Facts, start int64, origin metric.StartO
 // other clocks.
 func (s *State) wrong() time.Duration {
 	switch {
-	case s.node.Low > startSlack:
-		return s.node.Low
-	case s.node.High < -startSlack:
-		return s.node.High
+	case s.node.MinAhead > startSlack:
+		return s.node.MinAhead
+	case s.node.MaxAhead < -startSlack:
+		return s.node.MaxAhead
 	}
 	return 0
 }
@@ -143,7 +143,7 @@ func present(facts *metric.Facts, b *metric.Batch, i int) *metric.ContainerFacts
 		return nil
 	}
 	c := b.PodOf(facts, i).Container(e.Name)
-	if c == nil || c.State != metric.Live || c.StartedAt.Sub(time.Unix(0, start)).Abs() > startSlack+b.Clock {
+	if c == nil || c.State != metric.StateRunning || c.StartedAt.Sub(time.Unix(0, start)).Abs() > startSlack+b.Resolution {
 		return nil
 	}
 	return c

@@ -34,7 +34,7 @@ func (s *State) group(b *metric.Batch, now time.Time) {
 	if s.node.Follow(b) {
 		s.stepped = s.clock
 		for k := range s.tracks {
-			s.tracks[k].putForward(int64(s.node.Jump))
+			s.tracks[k].putForward(int64(s.node.StepSize))
 		}
 	}
 	s.drift = s.adrift(s.last)

@@ -33,9 +33,9 @@ type Options struct {
 	// loser is turned away though its rival was not seen. Default: three
 	// intervals of the source, at least 60 s.
 	Memory time.Duration
-	// WitnessEvery is the least time between two requests for a witness.
+	// CrossCheckEvery is the least time between two requests for a witness.
 	// Default 30 s.
-	WitnessEvery time.Duration
+	CrossCheckEvery time.Duration
 }
 
 // State is what identity remembers of one source. It is not safe for
@@ -73,10 +73,10 @@ type candidate struct {
 
 // New returns the state for one source.
 func New(o Options) *State {
-	if o.WitnessEvery <= 0 {
-		o.WitnessEvery = 30 * time.Second
+	if o.CrossCheckEvery <= 0 {
+		o.CrossCheckEvery = 30 * time.Second
 	}
-	return &State{options: o, asked: -o.WitnessEvery, stepped: -1}
+	return &State{options: o, asked: -o.CrossCheckEvery, stepped: -1}
 }
 
 // Process turns away every sample of b that is not the truth: it condemns it
@@ -115,12 +115,12 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 	s.grouped = nil
 }
 
-// Doubts reports whether a witness is wanted: an entity is reported more than
+// NeedsCrossCheck reports whether a witness is wanted: an entity is reported more than
 // once, nothing in the report or in memory tells the reports apart, and none was
 // asked for lately.
-func (s *State) Doubts(_ *metric.Facts, b *metric.Batch, now time.Time) bool {
+func (s *State) NeedsCrossCheck(_ *metric.Facts, b *metric.Batch, now time.Time) bool {
 	s.group(b, now)
-	if !s.chained || s.clock-s.asked < s.options.WitnessEvery {
+	if !s.chained || s.clock-s.asked < s.options.CrossCheckEvery {
 		return false
 	}
 	for i := range b.Samples {
@@ -221,7 +221,7 @@ func (s *State) limit(t *track, b *metric.Batch) {
 		s.next[i] = -1
 		e := b.Samples[extra].Entity
 		for ; extra >= 0; extra = s.next[extra] {
-			b.Samples[extra].Condemn(metric.Discontinuous)
+			b.Samples[extra].Reject(metric.Discontinuous)
 		}
 		b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: e, Group: metric.CPU, Reason: metric.OverLimit, Evidence: metric.Evidence{Limit: maxRivals}})
 		return
@@ -240,7 +240,7 @@ func (s *State) remember(b *metric.Batch) time.Duration {
 func (s *State) condemn(t *track, c *candidate, b *metric.Batch, reason metric.Reason, evidence metric.Evidence) {
 	sample, l := &b.Samples[c.sample], &t.lines[c.line]
 	c.out = true
-	sample.Condemn(reason)
+	sample.Reject(reason)
 	l.lost, l.rule = reason, evidence.Rule
 	evidence.Got = sight(sample, l)
 	for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
@@ -249,9 +249,9 @@ func (s *State) condemn(t *track, c *candidate, b *metric.Batch, reason metric.R
 }
 
 // sight returns what is known of a sample's instance, as evidence.
-func sight(sample *metric.Sample, l *line) metric.Sight {
+func sight(sample *metric.Sample, l *line) metric.CounterReading {
 	cpu, _ := sample.Values.Get(metric.CPUUsage)
-	return metric.Sight{Time: reportTime(sample), Start: l.start, Value: cpu, UID: l.uid, ID: l.container, Path: l.path}
+	return metric.CounterReading{Time: reportTime(sample), Start: l.start, Value: cpu, UID: l.uid, ID: l.container, Path: l.path}
 }
 
 // reportTime returns when the sample was taken, by the node's clock.

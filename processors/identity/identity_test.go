@@ -22,7 +22,7 @@ func TestTranscripts(t *testing.T) {
 // verdict, not our afternoon.
 func TestManyDuplicatesAreBounded(t *testing.T) {
 	s := identity.New(identity.Options{})
-	b := &metric.Batch{Node: "n1", Interval: 15 * time.Second, Clock: time.Millisecond}
+	b := &metric.Batch{Node: "n1", Interval: 15 * time.Second, Resolution: time.Millisecond}
 	for round := range 2 {
 		b.Reset()
 		now := transcript.Epoch.Add(time.Duration(round) * b.Interval)

@@ -127,7 +127,7 @@ func newWorld(seed uint64) *world {
 	r := rand.New(rand.NewPCG(seed, 7))
 	w := &world{Rand: r, now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), calm: 10 + r.IntN(200)}
 	w.named, w.paths, w.limbs, w.parts = r.IntN(2) == 0, r.IntN(4) == 0, r.IntN(3) == 0, r.IntN(2) == 0
-	w.batch = metric.Batch{Source: "test", Node: "n1", Interval: 15 * time.Second, Clock: time.Millisecond, Cores: float64(r.IntN(2) * 4)}
+	w.batch = metric.Batch{Source: "test", Node: "n1", Interval: 15 * time.Second, Resolution: time.Millisecond, Cores: float64(r.IntN(2) * 4)}
 	for i := range 1 + r.IntN(5) {
 		p := &pod{name: metric.PodName(fmt.Sprint("web-", i)), reported: true}
 		w.begin(p)
@@ -215,11 +215,11 @@ func (w *world) factsOf(p *pod) *metric.PodFacts {
 		f.Node = "n2"
 	}
 	r := p.runs[len(p.runs)-1]
-	c := metric.ContainerFacts{Name: "app", State: metric.Live, ID: r.id, StartedAt: r.start.Truncate(time.Second)}
+	c := metric.ContainerFacts{Name: "app", State: metric.StateRunning, ID: r.id, StartedAt: r.start.Truncate(time.Second)}
 	if w.wrong() {
-		c.State = metric.Terminated
+		c.State = metric.StateTerminated
 	}
-	f.Containers = append(f.Containers, c, metric.ContainerFacts{Name: "side", State: metric.Live, ID: p.other.id, StartedAt: p.other.start.Truncate(time.Second)})
+	f.Containers = append(f.Containers, c, metric.ContainerFacts{Name: "side", State: metric.StateRunning, ID: p.other.id, StartedAt: p.other.start.Truncate(time.Second)})
 	return f
 }
 
@@ -268,14 +268,14 @@ func (w *world) report() {
 		w.Shuffle(len(b.Samples), func(i, j int) { b.Samples[i], b.Samples[j] = b.Samples[j], b.Samples[i] })
 	}
 	if w.IntN(2) == 0 {
-		b.Witness = &metric.Batch{}
+		b.CrossCheck = &metric.Batch{}
 		for _, p := range w.pods {
 			for _, r := range append([]run{p.other}, p.runs...) {
 				e := metric.Entity{Kind: metric.Container, Node: "n1", Namespace: "shop", Pod: p.name, Name: "app"}
 				if r.id == p.other.id {
 					e.Name = "side"
 				}
-				s := b.Witness.Add(e)
+				s := b.CrossCheck.Add(e)
 				s.Instance.UID, s.Instance.Start, s.Instance.Origin = r.uid, r.start.Truncate(time.Second).UnixNano(), metric.StartReported
 				s.Values.Set(metric.CPUUsage, r.cpu)
 			}
@@ -328,16 +328,16 @@ func (w *world) limb(b *metric.Batch, e metric.Entity, p *pod) {
 // judgedBy returns what s makes of a copy of the batch.
 func (w *world) judgedBy(s interface {
 	Process(*metric.Facts, *metric.Batch, time.Time)
-	Doubts(*metric.Facts, *metric.Batch, time.Time) bool
+	NeedsCrossCheck(*metric.Facts, *metric.Batch, time.Time) bool
 }, laid bool) (*metric.Batch, bool) {
 	b := &metric.Batch{}
 	b.CopyFrom(&w.batch)
 	if laid && len(b.Samples) > 0 && w.layoutOf(b) {
 		b.Layout = w.layout
 	}
-	doubts := s.Doubts(w.facts, b, w.now)
+	doubts := s.NeedsCrossCheck(w.facts, b, w.now)
 	if doubts {
-		b.Witness = w.batch.Witness
+		b.CrossCheck = w.batch.CrossCheck
 	}
 	s.Process(w.facts, b, w.now)
 	return b, doubts

@@ -143,7 +143,7 @@ func (s *State) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bool) (
 		return cost + counterFell + l.cpu - cpu, true // a reset: it began before the line's last report
 	case cpu < l.cpu:
 		return 0, false
-	case elapsed == 0 && cpu != l.cpu && s.grouped.Clock < time.Second: // else both may be of one second
+	case elapsed == 0 && cpu != l.cpu && s.grouped.Resolution < time.Second: // else both may be of one second
 		return 0, false
 	case elapsed < 0 && cpu > l.cpu:
 		return 0, false
@@ -230,7 +230,7 @@ func (l *core) follow(sample *metric.Sample, adrift bool) {
 // kubelet's, so the right pair's counters are equal or next to each other. A sample
 // that was taken for a line of another name goes over to its own.
 func (s *State) hear(t *track, b *metric.Batch) {
-	if b.Witness == nil || len(s.candidates) < 2 {
+	if b.CrossCheck == nil || len(s.candidates) < 2 {
 		return
 	}
 	for ci := range s.candidates {
@@ -239,10 +239,10 @@ func (s *State) hear(t *track, b *metric.Batch) {
 		if w == nil {
 			continue
 		}
-		if l := &t.lines[c.line]; !l.agrees(w, b.Clock) {
+		if l := &t.lines[c.line]; !l.agrees(w, b.Resolution) {
 			c.line = -1
 			for li := range t.lines {
-				if l := &t.lines[li]; l.uid != "" && l.start != 0 && l.agrees(w, b.Clock) {
+				if l := &t.lines[li]; l.uid != "" && l.start != 0 && l.agrees(w, b.Resolution) {
 					c.line = li
 				}
 			}
@@ -284,8 +284,8 @@ func (l *line) agrees(w *metric.Instance, clock time.Duration) bool {
 // the witness's and no other is.
 func (s *State) testimony(t *track, b *metric.Batch, i int32) *metric.Instance {
 	best, second, found := math.Inf(1), math.Inf(1), -1
-	for wi := range b.Witness.Samples {
-		w := &b.Witness.Samples[wi]
+	for wi := range b.CrossCheck.Samples {
+		w := &b.CrossCheck.Samples[wi]
 		if w.Entity != b.Samples[t.first].Entity || w.Instance.UID == "" {
 			continue
 		}
@@ -299,10 +299,10 @@ func (s *State) testimony(t *track, b *metric.Batch, i int32) *metric.Instance {
 	if found < 0 || best > float64(time.Second)*8 || second < 4*best+float64(20*time.Millisecond) {
 		return nil
 	}
-	if s.nearer(b, &b.Witness.Samples[found], i, best) {
+	if s.nearer(b, &b.CrossCheck.Samples[found], i, best) {
 		return nil
 	}
-	return &b.Witness.Samples[found].Instance
+	return &b.CrossCheck.Samples[found].Instance
 }
 
 // nearer reports whether another candidate is as near to the witness w.

@@ -42,7 +42,7 @@ func (s *State) judgePart(i int, facts *metric.Facts, b *metric.Batch) {
 		in := &part.Instance
 		known := core{uid: in.UID, container: in.ID, start: in.Start, origin: in.Origin}
 		if reason, evidence := s.contradicts(facts, b, i, &known, t); reason != metric.Measured {
-			part.Condemn(reason)
+			part.Reject(reason)
 			b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: part.Entity, Instance: part.Instance, Group: metric.Network, Reason: reason, Evidence: evidence})
 		}
 		s.shut(k, s.answers)
@@ -54,12 +54,12 @@ func (s *State) judgePart(i int, facts *metric.Facts, b *metric.Batch) {
 	for j := s.first[k]; j >= 0; j = s.next[j] {
 		whole := &b.Samples[j]
 		if whole.Rejected() && belongs(part, whole) {
-			part.Condemn(whole.Reasons[metric.CPU])
+			part.Reject(whole.Reasons[metric.CPU])
 			return
 		}
 	}
 	if s.winner[k] >= 0 {
-		part.Condemn(metric.Discontinuous)
+		part.Reject(metric.Discontinuous)
 	}
 }
 

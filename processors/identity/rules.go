@@ -64,7 +64,7 @@ func (s *State) reportUnread(t *track, b *metric.Batch) {
 				l := &t.lines[c.line]
 				b.Verdicts = append(b.Verdicts, metric.Verdict{
 					Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: metric.NoData,
-					Evidence: metric.Evidence{Got: sight(sample, l), Other: metric.Sight{Time: l.time, Value: max(l.cpu, 0), Start: l.start}},
+					Evidence: metric.Evidence{Got: sight(sample, l), Other: metric.CounterReading{Time: l.time, Value: max(l.cpu, 0), Start: l.start}},
 				})
 			}
 		}
@@ -258,7 +258,7 @@ func (s *State) rememberLoser(t *track, facts *metric.Facts, b *metric.Batch) {
 			case s.taken(j) && r.disproved(): // it is not missed
 			case l.lost == metric.Ambiguous && t.younger(c, r, b):
 			default:
-				s.condemn(t, c, b, l.lost, metric.Evidence{Rule: l.rule, Other: metric.Sight{Start: r.start, UID: r.uid, ID: r.container}})
+				s.condemn(t, c, b, l.lost, metric.Evidence{Rule: l.rule, Other: metric.CounterReading{Start: r.start, UID: r.uid, ID: r.container}})
 				return
 			}
 		}

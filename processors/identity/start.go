@@ -26,7 +26,7 @@ func (s *State) applyStart(t *track, facts *metric.Facts, b *metric.Batch) {
 		}
 	}
 	s.applyBirth(t, facts, b)
-	tolerance := int64(max(2*b.Clock, 100*time.Millisecond))
+	tolerance := int64(max(2*b.Resolution, 100*time.Millisecond))
 	if latest >= 0 {
 		for i := range s.candidates {
 			c := &s.candidates[i]
@@ -77,7 +77,7 @@ func (s *State) applyBirth(t *track, facts *metric.Facts, b *metric.Batch) {
 			}
 		}
 		c := b.PodOf(facts, int(young.sample)).Container(b.Samples[young.sample].Entity.Name)
-		if c == nil || c.State != metric.Live || c.StartedAt.IsZero() {
+		if c == nil || c.State != metric.StateRunning || c.StartedAt.IsZero() {
 			continue
 		}
 		for j := range s.candidates {

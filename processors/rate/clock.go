@@ -57,7 +57,7 @@ func (s *State) readingsStepped(b *metric.Batch) bool {
 		if apart := time.Duration(at-last) - (s.clock - sr.since); apart > stepLimit || apart < -stepLimit {
 			stepped++
 		}
-		if at < last-int64(b.Clock) {
+		if at < last-int64(b.Resolution) {
 			back++
 		}
 	}
@@ -75,7 +75,7 @@ func (s *State) dated(sr *series, at int64, b *metric.Batch) bool {
 	first := sr.newest == 0 && sr.doubt == 0
 	if sr.unsure || first && s.stepped >= 0 && s.clock-s.stepped <= stepLimit {
 		if s.node.Known {
-			return at > s.node.Before
+			return at > s.node.LatestBeforeStep
 		}
 		apart := time.Duration(at-sr.newest) - (s.clock - sr.since)
 		return sr.newest == 0 || at < sr.newest || apart > stepLimit || apart < -stepLimit
@@ -84,5 +84,5 @@ func (s *State) dated(sr *series, at int64, b *metric.Batch) bool {
 		return true
 	}
 	age := time.Duration(b.NodeTime - at)
-	return age <= stepLimit && age >= -time.Second-b.Clock
+	return age <= stepLimit && age >= -time.Second-b.Resolution
 }

@@ -51,7 +51,7 @@ func (s *State) standIn(t *track, sample *metric.Sample, b *metric.Batch) {
 			unread := reason == metric.NoData
 			t.lend(sample, g, unread)
 			if unread {
-				sample.Held |= 1 << g
+				sample.LastKnown |= 1 << g
 			}
 			sample.Reasons[g] = last.reason
 		case reason == metric.NoData:
@@ -81,7 +81,7 @@ func (s *State) miss(t *track, sample *metric.Sample, g metric.Group, b *metric.
 	}
 	t.lend(sample, g, true)
 	sample.Reasons[g] = last.reason
-	sample.Held |= 1 << g
+	sample.LastKnown |= 1 << g
 }
 
 // lend copies the last rates of group g, and if all is set its other values,
@@ -89,7 +89,7 @@ func (s *State) miss(t *track, sample *metric.Sample, g metric.Group, b *metric.
 func (t *track) lend(sample *metric.Sample, g metric.Group, all bool) {
 	t.last.each(func(id metric.ID, value float64) {
 		d := id.Describe()
-		if d.Group == g && (all || d.Shape == metric.Rate) {
+		if d.Group == g && (all || d.Type == metric.Rate) {
 			sample.Values.Set(id, value)
 		}
 	})
@@ -104,7 +104,7 @@ func (s *State) refuse(sample *metric.Sample, g metric.Group, reason metric.Reas
 	sample.Reasons[g] = reason
 	b.Verdicts = append(b.Verdicts, metric.Verdict{
 		Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason,
-		Evidence: metric.Evidence{Got: sight(g, sample, sample.Times[g]), Other: metric.Sight{Time: t.groups[g].window.End}},
+		Evidence: metric.Evidence{Got: sight(g, sample, sample.Times[g]), Other: metric.CounterReading{Time: t.groups[g].window.End}},
 	})
 }
 
@@ -141,7 +141,7 @@ func (s *State) addMissing(t *track, facts *metric.Facts, b *metric.Batch) {
 // standFor makes sample, which is of an entity that was not reported, what was last
 // served of the groups in held.
 func (t *track) standFor(sample *metric.Sample, held uint16) {
-	sample.Instance, sample.Held = t.instance, held
+	sample.Instance, sample.LastKnown = t.instance, held
 	for g := range t.groups {
 		last := &t.groups[g]
 		sample.Rates[g] = last.window
@@ -173,7 +173,7 @@ func (s *State) gone(facts *metric.Facts, e *metric.Entity, t *track, b *metric.
 	if pod == nil || pod.Phase != metric.Running || pod.Node != "" && b.Node != "" && pod.Node != b.Node {
 		return true
 	}
-	if t.instance.UID != "" && !pod.Is(t.instance.UID) {
+	if t.instance.UID != "" && !pod.HasUID(t.instance.UID) {
 		return true
 	}
 	if t.pod != nil && t.pod.ReportedUID() != pod.ReportedUID() {
@@ -183,7 +183,7 @@ func (s *State) gone(facts *metric.Facts, e *metric.Entity, t *track, b *metric.
 		return false
 	}
 	c := pod.Container(e.Name)
-	if c == nil || c.State != metric.Live {
+	if c == nil || c.State != metric.StateRunning {
 		return true
 	}
 	if t.instance.ID != "" && c.ID != "" {
@@ -205,7 +205,7 @@ func (t *track) doubtful(pod *metric.PodFacts, sample *metric.Sample, b *metric.
 		return false
 	}
 	f := pod.Container(sample.Entity.Name)
-	return f == nil || f.State != metric.Live || f.StartedAt.Sub(c.StartTime()).Abs() > time.Second+b.Clock
+	return f == nil || f.State != metric.StateRunning || f.StartedAt.Sub(c.StartTime()).Abs() > time.Second+b.Resolution
 }
 
 // runOf returns the run that the API server says is a container's present one; nil
@@ -216,7 +216,7 @@ func runOf(pod *metric.PodFacts, sample *metric.Sample) *metric.ContainerFacts {
 		return nil
 	}
 	c := pod.Container(e.Name)
-	if c == nil || c.State != metric.Live || c.ID == "" || reportTime(sample) < c.StartedAt.UnixNano() {
+	if c == nil || c.State != metric.StateRunning || c.ID == "" || reportTime(sample) < c.StartedAt.UnixNano() {
 		return nil
 	}
 	return c
@@ -244,7 +244,7 @@ func (s *State) explainMissing(e *metric.Entity, t *track, b *metric.Batch, held
 		return
 	}
 	reason := metric.NotReported
-	evidence := metric.Evidence{Err: b.Err, Other: metric.Sight{Time: t.lastTime()}}
+	evidence := metric.Evidence{Err: b.Err, Other: metric.CounterReading{Time: t.lastTime()}}
 	if read := (*metric.ReadError)(nil); errors.As(b.Err, &read) {
 		reason = read.Reason
 	}

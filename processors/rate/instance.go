@@ -66,11 +66,11 @@ func sameIf(same bool) life {
 }
 
 // sight returns a sample's first counter of group g, as evidence.
-func sight(g metric.Group, sample *metric.Sample, at int64) metric.Sight {
+func sight(g metric.Group, sample *metric.Sample, at int64) metric.CounterReading {
 	var value float64
 	if of := counters[g]; len(of) > 0 {
 		value, _ = sample.Values.Get(of[0].of)
 	}
 	i := &sample.Instance
-	return metric.Sight{Time: at, Start: i.Start, Value: value, UID: i.UID, ID: i.ID, Path: i.Path}
+	return metric.CounterReading{Time: at, Start: i.Start, Value: value, UID: i.UID, ID: i.ID, Path: i.Path}
 }

@@ -92,7 +92,7 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 		if s.tracks.met[slot] {
 			// A second report of an entity identity has no opinion of: a part
 			// reported twice. The first stands.
-			sample.Condemn(metric.Discontinuous)
+			sample.Reject(metric.Discontinuous)
 			continue
 		}
 		s.tracks.met[slot] = true
@@ -172,7 +172,7 @@ func (s *State) follow(t *track, pod *metric.PodFacts, sample *metric.Sample, b 
 // measure sets the rates and the verdict of one group of a sample.
 func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, pod *metric.PodFacts, b *metric.Batch) {
 	at := sample.Times[g]
-	if sample.Held&(1<<g) != 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
+	if sample.LastKnown&(1<<g) != 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
 		return
 	}
 	if sample.Rates[g].End != 0 || !counts(g, &sample.Values) { // a rate the node gave, or a gauge
@@ -207,19 +207,19 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, pod *me
 			reason = metric.ClockStep
 		}
 		sr.doubt, sr.newest, sr.since = at, at, s.clock
-		s.refuseNew(sample, g, reason, due, metric.Sight{}, b)
+		s.refuseNew(sample, g, reason, due, metric.CounterReading{}, b)
 		return
 	}
-	reason, other := metric.FirstSample, metric.Sight{}
+	reason, other := metric.FirstSample, metric.CounterReading{}
 	switch prev := sr.baseline(at, s.target(b), s.least(b)); {
 	case prev != nil:
 		if reason = s.pair(g, sample, prev, &e, b, sr); reason != metric.Measured {
-			other = metric.Sight{Time: prev.time, Start: t.instance.Start, Value: prev.counters[0]}
+			other = metric.CounterReading{Time: prev.time, Start: t.instance.Start, Value: prev.counters[0]}
 		}
 	case sr.fell(&e):
 		// The samples in store are too young to pair with, but a fall shows.
 		newest := sr.last()
-		reason, other = metric.CounterReset, metric.Sight{Time: newest.time, Value: newest.counters[0]}
+		reason, other = metric.CounterReset, metric.CounterReading{Time: newest.time, Value: newest.counters[0]}
 	case g == metric.CPU && !sr.reset:
 		if reason = s.fromStart(t, pod, sample, &e, b); reason == metric.TooYoung {
 			due = s.leastLife(&sample.Instance, b) - time.Duration(at-sample.Instance.Start)
@@ -245,7 +245,7 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, pod *me
 
 // refuseNew gives a group of a sample that holds a new reading its verdict, which may
 // change when it is due. other is what the reading was compared with.
-func (s *State) refuseNew(sample *metric.Sample, g metric.Group, reason metric.Reason, due time.Duration, other metric.Sight, b *metric.Batch) {
+func (s *State) refuseNew(sample *metric.Sample, g metric.Group, reason metric.Reason, due time.Duration, other metric.CounterReading, b *metric.Batch) {
 	if g == metric.Memory {
 		// Gauges need no pair: only the fault rates are missing.
 		settle(sample, g)

@@ -20,7 +20,7 @@ func TestTranscripts(t *testing.T) {
 // served as given, and that there is no counter of use poisons nobody else's.
 func TestARateGivenBesideOtherCounters(t *testing.T) {
 	s := rate.New(rate.Options{})
-	b := &metric.Batch{Node: "n1", Interval: 15 * time.Second, Clock: time.Millisecond, Cores: 4}
+	b := &metric.Batch{Node: "n1", Interval: 15 * time.Second, Resolution: time.Millisecond, Cores: 4}
 	container := func(name string, now time.Time) *metric.Sample {
 		sample := b.Add(metric.Entity{Kind: metric.Container, Node: "n1", Namespace: "shop", Pod: "web", Name: name})
 		sample.Times[metric.CPU] = now.UnixNano()
@@ -40,7 +40,7 @@ func TestARateGivenBesideOtherCounters(t *testing.T) {
 				continue // its first sample
 			}
 			sample := &b.Samples[i]
-			if got, _ := sample.Values.Get(metric.CPUUsageRate); got != want || !sample.Numbered(metric.CPU) {
+			if got, _ := sample.Values.Get(metric.CPUUsageRate); got != want || !sample.Servable(metric.CPU) {
 				t.Errorf("round %d: %v uses %v nanocores (%v), want %v", round, sample.Entity, got, sample.Reasons[metric.CPU], want)
 			}
 		}

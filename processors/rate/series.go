@@ -20,8 +20,8 @@ type counter struct {
 // the one whose fall is a reset of the instance.
 var counters = func() (list [metric.NumGroups][]counter) {
 	for i := range metric.Catalogue {
-		if d := &metric.Catalogue[i]; d.Shape == metric.Rate {
-			c := counter{of: d.Of, rate: metric.ID(i), perSecond: float64(time.Second)}
+		if d := &metric.Catalogue[i]; d.Type == metric.Rate {
+			c := counter{of: d.RateOf, rate: metric.ID(i), perSecond: float64(time.Second)}
 			if d.Unit == metric.Ratio {
 				c.perSecond = 1
 			}
@@ -170,7 +170,7 @@ func (s *State) pair(g metric.Group, sample *metric.Sample, prev, cur *entry, b 
 	}
 	window := cur.time - prev.time
 	if g == metric.CPU {
-		if used := cur.counters[0] - prev.counters[0]; !s.cores.allow(used, window, b.Clock, sr) {
+		if used := cur.counters[0] - prev.counters[0]; !s.cores.allow(used, window, b.Resolution, sr) {
 			return metric.Impossible
 		}
 	}
@@ -186,7 +186,7 @@ func (s *State) pair(g metric.Group, sample *metric.Sample, prev, cur *entry, b 
 }
 
 // coarse reports whether the source cuts its timestamps to whole seconds.
-func coarse(b *metric.Batch) bool { return b.Clock >= time.Second }
+func coarse(b *metric.Batch) bool { return b.Resolution >= time.Second }
 
 // coarseWindows is how many times longer a window is to be where its ends are
 // known only to the second.

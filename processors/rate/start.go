@@ -53,7 +53,7 @@ func (s *State) steppedSince(start int64, b *metric.Batch) bool {
 	if s.stepped < 0 || s.clock-s.stepped > forgetAfter {
 		return false
 	}
-	return b.NodeTime == 0 || start <= s.node.Before
+	return b.NodeTime == 0 || start <= s.node.LatestBeforeStep
 }
 
 // steady reports whether a start is the one that was reported before, near
@@ -74,7 +74,7 @@ func (s *State) confirmed(pod *metric.PodFacts, sample *metric.Sample, b *metric
 		return false
 	}
 	f := pod.Container(sample.Entity.Name)
-	return f != nil && f.State == metric.Live && f.StartedAt.Sub(sample.Instance.StartTime()).Abs() <= time.Second+b.Clock
+	return f != nil && f.State == metric.StateRunning && f.StartedAt.Sub(sample.Instance.StartTime()).Abs() <= time.Second+b.Resolution
 }
 
 // wandering reports whether starts were lately seen to wander: before, or in the

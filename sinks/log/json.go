@@ -70,7 +70,7 @@ func lineOf(read time.Time, s *metric.Sample) entityLine {
 	}
 	for id, v := range s.Values.All() {
 		d := &metric.Catalogue[id]
-		if s.Numbered(d.Group) && !math.IsNaN(v) && !math.IsInf(v, 0) { // which JSON cannot say
+		if s.Servable(d.Group) && !math.IsNaN(v) && !math.IsInf(v, 0) { // which JSON cannot say
 			line.Values[d.Name] = inBaseUnit(v, d.Unit)
 		}
 	}

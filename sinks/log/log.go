@@ -81,7 +81,7 @@ func summarize(b *metric.Batch) (s summary) {
 // numbered reports whether any number of s may be served.
 func numbered(s *metric.Sample) bool {
 	for id := range s.Values.All() {
-		if s.Numbered(metric.Catalogue[id].Group) {
+		if s.Servable(metric.Catalogue[id].Group) {
 			return true
 		}
 	}

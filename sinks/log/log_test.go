@@ -22,7 +22,7 @@ func batch() *metric.Batch {
 	s.Values.Set(metric.CPUUsageRate, 250000001)
 	s.Values.Set(metric.MemoryWorkingSet, 4096)
 	s.Reasons[metric.CPU], s.Reasons[metric.Memory], s.Reasons[metric.Network] = metric.Measured, metric.Ambiguous, metric.NotApplicable
-	b.Add(app).Condemn(metric.OlderStart)
+	b.Add(app).Reject(metric.OlderStart)
 	s = b.Add(metric.Entity{Kind: metric.System, Node: "n1", Name: "/odd\x1b[31m\nname"})
 	s.Values.Set(metric.CPUUsageRate, 7)
 	s.Reasons[metric.CPU] = metric.FirstSample

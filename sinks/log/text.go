@@ -66,7 +66,7 @@ func appendSampleText(buf []byte, s *metric.Sample) []byte {
 	}
 	for id, v := range s.Values.All() {
 		d := &metric.Catalogue[id]
-		if !s.Numbered(d.Group) {
+		if !s.Servable(d.Group) {
 			continue
 		}
 		buf = append(buf, ' ')

@@ -23,7 +23,7 @@ func (p plain) add(s *metric.Sample, received int64) {
 	for _, id := range []metric.ID{metric.CPUUsageRate, metric.MemoryWorkingSet, metric.MemoryRSS} {
 		g := metric.Catalogue[id].Group
 		v, ok := s.Values.Get(id)
-		if !ok || !served(s.Reasons[g]) || s.Held>>g&1 != 0 || !(v >= 0) {
+		if !ok || !served(s.Reasons[g]) || s.LastKnown>>g&1 != 0 || !(v >= 0) {
 			continue
 		}
 		at := s.Times[g]
@@ -92,7 +92,7 @@ func TestHistoryIsAPlainList(t *testing.T) {
 					s.Times[metric.CPU], s.Times[metric.Memory], s.Rates[metric.CPU].End = moment, moment, moment
 					switch r.IntN(12) {
 					case 0:
-						s.Held = 1 << metric.CPU
+						s.LastKnown = 1 << metric.CPU
 					case 1:
 						s.Reasons[metric.Memory] = metric.Stale
 					case 2:

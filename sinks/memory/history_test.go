@@ -105,7 +105,7 @@ func TestHistoryOfAnUnsteadyPod(t *testing.T) {
 		case round < 2:
 			s.Reasons[metric.CPU] = metric.FirstSample
 		case round%5 == 3:
-			s.Held = 1 << metric.CPU
+			s.LastKnown = 1 << metric.CPU
 		default:
 			cpu = append(cpu, Point{now, float64(1000 + round)})
 		}

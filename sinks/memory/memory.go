@@ -158,11 +158,11 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	latest := newRound(d, b.Ended, samples, sc.spares.take(d.words))
 	if len(s.recorder.metrics) > 0 {
 		s.mu.bytes -= f.history.bytes
-		f.history.add(&s.recorder, &latest, samples, b.Clock, now)
+		f.history.add(&s.recorder, &latest, samples, b.Resolution, now)
 		s.mu.bytes += f.history.bytes
 	}
 	p := &publication{view: view{
-		source: b.Source, clock: int64(b.Clock), interval: int64(b.Interval),
+		source: b.Source, clock: int64(b.Resolution), interval: int64(b.Interval),
 		lastRead: now, err: b.Err, samples: reported, past: f.history.past,
 	}}
 	v := &p.view
@@ -229,7 +229,7 @@ func (s *Sink) arrange(f *feed, b *metric.Batch, node metric.NodeName) (_ []*met
 			Reason: metric.OverLimit,
 			Evidence: metric.Evidence{
 				Rule:  "entities",
-				Got:   metric.Sight{Value: float64(extra)},
+				Got:   metric.CounterReading{Value: float64(extra)},
 				Limit: float64(s.opts.MaxEntities),
 			},
 		})

@@ -83,7 +83,7 @@ func TestRoundKeepsEveryBit(t *testing.T) {
 	s.Values.Set(metric.MemoryRSS, math.SmallestNonzeroFloat64)
 	s.Instance = metric.Instance{UID: "u", ID: "i", Path: "/p", Inode: 7, Start: 3, Origin: metric.StartCgroup, Processes: 12}
 	s.Times[metric.Memory] = 1
-	s.Received, s.Held = 1<<metric.CPU, 1<<metric.Memory
+	s.Received, s.LastKnown = 1<<metric.CPU, 1<<metric.Memory
 	s.Reasons[metric.Memory] = metric.Ambiguous
 	s.Rates[metric.Network] = metric.Window{End: math.MaxInt64, Length: -5}
 	want := new(metric.Sample)
@@ -102,9 +102,9 @@ func TestServesOnlyWhatIsRight(t *testing.T) {
 	s := use(b, on("n1", pod("a", "half")), 5, 6)
 	s.Reasons[metric.CPU] = metric.FirstSample
 	s = use(b, on("n1", pod("a", "none")), 5, 6)
-	s.Condemn(metric.Stale)
+	s.Reject(metric.Stale)
 	s = use(b, on("n1", pod("a", "twin")), 1, 1)
-	s.Condemn(metric.OlderStart)
+	s.Reject(metric.OlderStart)
 	use(b, on("n1", pod("a", "twin")), 2, 2)
 	s = use(b, on("n1", pod("a", "chosen")), 3, 3)
 	s.Reasons[metric.CPU], s.Reasons[metric.Memory] = metric.Ambiguous, metric.Ambiguous

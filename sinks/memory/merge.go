@@ -230,7 +230,7 @@ func complete(i, o *metric.Instance) {
 // takeGroups puts into out the groups of s that are held, or those that are not.
 func takeGroups(out, s *metric.Sample, held bool) {
 	for g := range metric.NumGroups {
-		if s.Held&(1<<g) != 0 != held {
+		if s.LastKnown&(1<<g) != 0 != held {
 			continue
 		}
 		before, reason := out.Reasons[g], s.Reasons[g]
@@ -248,10 +248,10 @@ func takeGroups(out, s *metric.Sample, held bool) {
 			out.Rates[g] = s.Rates[g]
 		}
 		out.Received = out.Received&^(1<<g) | s.Received&(1<<g)
-		out.Held = out.Held&^(1<<g) | s.Held&(1<<g)
+		out.LastKnown = out.LastKnown&^(1<<g) | s.LastKnown&(1<<g)
 	}
 	for id, v := range s.Values.All() {
-		if s.Held&(1<<metric.Catalogue[id].Group) != 0 == held {
+		if s.LastKnown&(1<<metric.Catalogue[id].Group) != 0 == held {
 			out.Values.Set(id, v)
 		}
 	}

@@ -16,7 +16,7 @@ func resourceAndSummary(t *testing.T, o Options, change func(resource, summary *
 	sink := New(o)
 	p := on("n1", pod("a", "p"))
 	b := at("kubelet:summary", "n1", 0)
-	b.Clock, b.Interval = time.Second, time.Minute
+	b.Resolution, b.Interval = time.Second, time.Minute
 	summary := use(b, p, 1, 10)
 	summary.Instance.UID = "u"
 	summary.Values.Set(metric.MemoryRSS, 7)
@@ -75,7 +75,7 @@ func TestServedGoesBeforePreference(t *testing.T) {
 }
 
 func TestFreshGoesBeforeHeld(t *testing.T) {
-	sink, p := resourceAndSummary(t, Options{}, func(resource, _ *metric.Sample) { resource.Held = 1 << metric.CPU })
+	sink, p := resourceAndSummary(t, Options{}, func(resource, _ *metric.Sample) { resource.LastKnown = 1 << metric.CPU })
 	s, _ := sink.Snapshot().Lookup(p)
 	value(t, s, metric.CPUUsageRate, 1)
 	value(t, s, metric.MemoryWorkingSet, 20)
@@ -110,7 +110,7 @@ func TestAnAbsenceThatAnotherSourceFills(t *testing.T) {
 	write(t, sink, b)
 	expect(t, sink.Snapshot(), "a/p on n1 filesystem: Unsupported since 30s")
 	b = at("kubelet:summary", "n1", 60*time.Second)
-	b.Clock, b.Interval = time.Second, time.Minute
+	b.Resolution, b.Interval = time.Second, time.Minute
 	judge(b, p, metric.Filesystem, metric.NodeTimeout)
 	write(t, sink, b)
 	expect(t, sink.Snapshot(),

@@ -164,8 +164,8 @@ func (p place) verdict(s *metric.Sample, g metric.Group) (v metric.Verdict, ok b
 	v = metric.Verdict{Entity: s.Entity, Instance: s.Instance, Group: g}
 	v.Evidence = metric.Evidence{
 		Rule:  "place",
-		Got:   metric.Sight{Start: s.Instance.Start, UID: s.Instance.UID, ID: s.Instance.ID},
-		Other: metric.Sight{Start: p.start},
+		Got:   metric.CounterReading{Start: s.Instance.Start, UID: s.Instance.UID, ID: s.Instance.ID},
+		Other: metric.CounterReading{Start: p.start},
 		Name:  string(p.winner),
 	}
 	switch {

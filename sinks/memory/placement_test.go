@@ -83,7 +83,7 @@ func TestContestEnds(t *testing.T) {
 	sink := New(Options{})
 	twice(t, sink, nil, "n1", "n2")
 	b := at("s", "n1", 15*time.Second)
-	use(b, on("n1", pod("a", "p")), 1, 1).Condemn(metric.NoData)
+	use(b, on("n1", pod("a", "p")), 1, 1).Reject(metric.NoData)
 	write(t, sink, b)
 	if s, ok := sink.Snapshot().Lookup(pod("a", "p")); !ok || s.Entity.Node != "n2" || s.Reasons[metric.CPU] != metric.Measured {
 		t.Errorf("got %+v, want that of n2, Measured", s)

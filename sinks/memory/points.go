@@ -22,7 +22,7 @@ func track(ids []metric.ID) []tracked {
 	t := make([]tracked, len(ids))
 	for i, id := range ids {
 		d := id.Describe()
-		t[i] = tracked{id: id, group: d.Group, rate: d.Shape == metric.Rate, of: d.Of, key: timeOf(d.Group)}
+		t[i] = tracked{id: id, group: d.Group, rate: d.Type == metric.Rate, of: d.RateOf, key: timeOf(d.Group)}
 		if t[i].rate {
 			t[i].key = endOf(d.Group)
 		}

@@ -125,7 +125,7 @@ func (r *round) decode(i int, s *metric.Sample) {
 	values.Reset()
 	*s = metric.Sample{
 		Entity: e.entity(r.dir.node), Instance: e.instance(), Values: values,
-		Received: sh.received, Held: sh.held, Reasons: sh.reasons,
+		Received: sh.received, LastKnown: sh.held, Reasons: sh.reasons,
 	}
 	for m := sh.times; m != 0; m &= m - 1 {
 		g := metric.Group(bits.TrailingZeros8(m))
@@ -224,7 +224,7 @@ func served(r metric.Reason) bool { return r == metric.Measured || r == metric.A
 // were in the entity's shape before, if that is known: what once differed is
 // kept apart from then on, so that shapes come to rest.
 func shapeOf(s *metric.Sample, before *shape) shape {
-	sh := shape{reasons: s.Reasons, received: s.Received, held: s.Held, processes: s.Instance.Processes != -1}
+	sh := shape{reasons: s.Reasons, received: s.Received, held: s.LastKnown, processes: s.Instance.Processes != -1}
 	sh.times, sh.windows = moments(s)
 	sh.keys, sh.present = keys(sh.times, sh.windows), presentIn(s)
 	var first [numClockKeys]clockKey
@@ -295,7 +295,7 @@ var membersOf = func() (of [metric.NumGroups][words]uint64) {
 
 // fits reports whether s is of this shape.
 func (s *shape) fits(sample *metric.Sample) bool {
-	if s.reasons != sample.Reasons || s.received != sample.Received || s.held != sample.Held ||
+	if s.reasons != sample.Reasons || s.received != sample.Received || s.held != sample.LastKnown ||
 		s.processes != (sample.Instance.Processes != -1) || s.present != presentIn(sample) {
 		return false
 	}

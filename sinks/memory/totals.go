@@ -44,12 +44,12 @@ func (t *total) add(s *metric.Sample, counts func(*metric.Descriptor) bool) {
 // sumOfPods reports whether namespaces' and the cluster's value of d is the sum
 // of their pods'.
 func sumOfPods(d *metric.Descriptor) bool {
-	return d.Levels.Has(metric.Namespaced) && d.Unit != metric.Ratio
+	return d.Kinds.Has(metric.Namespaced) && d.Unit != metric.Ratio
 }
 
 // sumOfNodes reports whether the cluster's value of d is the sum of its nodes'.
 func sumOfNodes(d *metric.Descriptor) bool {
-	return d.Levels.Has(metric.Cluster) && !d.Levels.Has(metric.Namespaced) && d.Unit != metric.Ratio
+	return d.Kinds.Has(metric.Cluster) && !d.Kinds.Has(metric.Namespaced) && d.Unit != metric.Ratio
 }
 
 // shares are the cluster's ratios, each the mean of the nodes' weighted by what

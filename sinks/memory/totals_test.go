@@ -24,7 +24,7 @@ func TestTotals(t *testing.T) {
 			use(b, part, 50, 50)
 		}
 		// Not served, not counted.
-		use(b, on(node, pod("c", "r-"+string(node))), 1000, 1000).Condemn(metric.Stale)
+		use(b, on(node, pod("c", "r-"+string(node))), 1000, 1000).Reject(metric.Stale)
 		write(t, sink, b)
 	}
 	snap := sink.Snapshot()

@@ -68,7 +68,7 @@ func TestEachUse(t *testing.T) {
 		case 1:
 			s.Reasons[metric.CPU] = metric.FirstSample
 		case 2:
-			s.Reasons[metric.CPU], s.Held = metric.Ambiguous, 1<<metric.CPU
+			s.Reasons[metric.CPU], s.LastKnown = metric.Ambiguous, 1<<metric.CPU
 		case 3:
 			s.Rates[metric.CPU] = metric.Window{}
 		case 4:

@@ -75,7 +75,7 @@ func TestVerdictsKeepTheirEvidence(t *testing.T) {
 		for _, g := range []metric.Group{metric.CPU, metric.Memory} {
 			v := judge(b, c, g, metric.OldContainer)
 			v.Instance = metric.Instance{ID: id, Processes: -1}
-			v.Evidence = metric.Evidence{Rule: "container id", Got: metric.Sight{ID: id}, Other: metric.Sight{ID: "new"}, Err: uncomparable{"x"}}
+			v.Evidence = metric.Evidence{Rule: "container id", Got: metric.CounterReading{ID: id}, Other: metric.CounterReading{ID: "new"}, Err: uncomparable{"x"}}
 		}
 	}
 	want := slices.Clone(b.Verdicts)

@@ -68,7 +68,7 @@ func truth(i, round int) (cpu, memory float64) {
 // the read ends.
 func (c *cluster) fill(b *metric.Batch, n *nodeNames, round int) *metric.Batch {
 	b.Reset()
-	b.Source, b.Node, b.Interval, b.Clock = c.source, n.node.Node, c.interval, c.clock
+	b.Source, b.Node, b.Interval, b.Resolution = c.source, n.node.Node, c.interval, c.clock
 	b.Ended = epoch.Add(time.Duration(round) * c.interval)
 	b.Began = b.Ended.Add(-20 * time.Millisecond)
 	i := 0
@@ -130,7 +130,7 @@ func write(t testing.TB, s *Sink, b *metric.Batch) {
 // at returns an empty batch read so long after the epoch.
 func at(source string, node metric.NodeName, after time.Duration) *metric.Batch {
 	return &metric.Batch{
-		Source: source, Node: node, Interval: 15 * time.Second, Clock: time.Millisecond,
+		Source: source, Node: node, Interval: 15 * time.Second, Resolution: time.Millisecond,
 		Began: epoch.Add(after), Ended: epoch.Add(after),
 	}
 }

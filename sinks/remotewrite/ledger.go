@@ -50,7 +50,7 @@ type times [2][metric.NumGroups]int64
 // of returns where the time of a metric is kept.
 func (t *times) of(id metric.ID) *int64 {
 	d := &metric.Catalogue[id]
-	if d.Shape == metric.Rate {
+	if d.Type == metric.Rate {
 		return &t[1][d.Group]
 	}
 	return &t[0][d.Group]

@@ -161,7 +161,7 @@ func TestWhatIsSent(t *testing.T) {
 	write(t, s, batch("n1", 1))
 	write(t, s, batch("n1", 1)) // a cached reading
 	held := batch("n1", 1)
-	held.Samples[0].Held = 1 << metric.CPU
+	held.Samples[0].LastKnown = 1 << metric.CPU
 	held.Samples[0].Times[metric.Memory] += 15_000e6
 	write(t, s, held)
 	unmeasured := batch("n1", 3)
@@ -169,7 +169,7 @@ func TestWhatIsSent(t *testing.T) {
 	write(t, s, unmeasured)
 	write(t, s, batch("n1", 4))
 	rejected := batch("n1", 5)
-	rejected.Samples[0].Condemn(metric.OldPod)
+	rejected.Samples[0].Reject(metric.OldPod)
 	write(t, s, rejected)
 	s.Forget("kubelet:resource", "n1")
 	finish()

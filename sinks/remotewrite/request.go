@@ -58,7 +58,7 @@ func (r *request) symbol(s string) uint64 {
 // add appends one sample of the series of a name and other labels, which are sorted
 // and come after the name or, those below at, before it. t is in milliseconds since
 // the Unix epoch.
-func (r *request) add(name, help string, shape metric.Shape, labels []label, before int, value float64, t int64) {
+func (r *request) add(name, help string, shape metric.MetricType, labels []label, before int, value float64, t int64) {
 	var refs [2 * maxLabels * 5]byte // a symbol's number is at most five bytes
 	packed := refs[:0]
 	pair := func(name, value string) {

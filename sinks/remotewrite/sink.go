@@ -123,7 +123,7 @@ func (s *Sink) take(f *feed, sample *metric.Sample, at int64) {
 	before := e.sent // for all metrics of a group have one time
 	for id, value := range sample.Values.All() {
 		d := &metric.Catalogue[id]
-		if !sample.Numbered(d.Group) || n[id].name == "" {
+		if !sample.Servable(d.Group) || n[id].name == "" {
 			continue
 		}
 		t := series.Time(sample, id) / 1e6
@@ -139,7 +139,7 @@ func (s *Sink) take(f *feed, sample *metric.Sample, at int64) {
 	}
 	if e.feeds == 1 {
 		s.end(e, func(id metric.ID) bool {
-			return sample.Values.Has(id) && sample.Numbered(metric.Catalogue[id].Group)
+			return sample.Values.Has(id) && sample.Servable(metric.Catalogue[id].Group)
 		})
 	}
 }
@@ -176,7 +176,7 @@ func (s *Sink) send(e *entry, id metric.ID, value float64, t int64) {
 		s.mu.since = time.Now()
 	}
 	n := &s.namesOf(e.entity.Kind, e.part)[id]
-	r.add(n.name, n.help, metric.Catalogue[id].Shape, e.labels, e.before, value, t)
+	r.add(n.name, n.help, metric.Catalogue[id].Type, e.labels, e.before, value, t)
 	if r.samples >= s.o.MaxSamples {
 		s.seal()
 	}

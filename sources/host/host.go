@@ -126,7 +126,7 @@ func (h *Host) read(ctx context.Context, b *metric.Batch, all bool, paths ...met
 		return &metric.ReadError{Reason: metric.NodeScrapeError, Err: fmt.Errorf("read host: %w", os.ErrClosed)}
 	}
 	now := time.Now()
-	b.Clock, b.Exhaustive = time.Nanosecond, false
+	b.Resolution, b.Exhaustive = time.Nanosecond, false
 	h.refresh(now)
 	b.Cores = float64(h.mu.machine.info.NumCores)
 

@@ -340,8 +340,8 @@ func TestNode(t *testing.T) {
 			t.Errorf("%v has no time", id)
 		}
 	}
-	if b.Cores != value(t, node, metric.CPUNodeCapacity)/1e9 || b.Clock != time.Nanosecond {
-		t.Errorf("cores = %v, clock = %v, want the capacity and 1ns", b.Cores, b.Clock)
+	if b.Cores != value(t, node, metric.CPUNodeCapacity)/1e9 || b.Resolution != time.Nanosecond {
+		t.Errorf("cores = %v, clock = %v, want the capacity and 1ns", b.Cores, b.Resolution)
 	}
 	if node.Instance.Origin != metric.StartRuntime || node.Instance.Start == 0 {
 		t.Errorf("start = %d of origin %d, want the boot's", node.Instance.Start, node.Instance.Origin)

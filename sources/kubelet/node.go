@@ -106,7 +106,7 @@ func (n *Node) Close() error {
 
 // read reads a view of the node into b.
 func (n *Node) read(ctx context.Context, v *view, b *metric.Batch) error {
-	b.Clock = v.clock
+	b.Resolution = v.clock
 	b.Began = time.Now()
 	err := n.tryRead(ctx, v, b)
 	if b.Ended.Before(b.Began) {

@@ -123,8 +123,8 @@ func TestReadEachEndpoint(t *testing.T) {
 				t.Errorf("%s: the read is said to have lasted from %v to %v", endpoint, b.Began, b.Ended)
 			}
 		}
-		if len(b.Samples) != samples || b.Clock != clock || b.Bytes != size {
-			t.Errorf("%s: got %d samples, clock %v, %d bytes; want %d, %v, %d", endpoint, len(b.Samples), b.Clock, b.Bytes, samples, clock, size)
+		if len(b.Samples) != samples || b.Resolution != clock || b.Bytes != size {
+			t.Errorf("%s: got %d samples, clock %v, %d bytes; want %d, %v, %d", endpoint, len(b.Samples), b.Resolution, b.Bytes, samples, clock, size)
 		}
 		if got := connections.Load(); got != 1 {
 			t.Errorf("%s: got %d connections for three reads, want 1", endpoint, got)
@@ -161,8 +161,8 @@ func TestResourceTestifiesFromSummary(t *testing.T) {
 	for i := range b.Samples {
 		uids[b.Samples[i].Instance.UID] = true
 	}
-	if !uids["80cd749e-fe99-4226-bfc9-fe1dcb4e4831"] || b.Clock != summary.Clock {
-		t.Errorf("got UIDs %v and clock %v, want that of shop/web and a second", uids, b.Clock)
+	if !uids["80cd749e-fe99-4226-bfc9-fe1dcb4e4831"] || b.Resolution != summary.Clock {
+		t.Errorf("got UIDs %v and clock %v, want that of shop/web and a second", uids, b.Resolution)
 	}
 	other := a.scraper(Options{Endpoint: Summary}).Open(Target{Node: "node1", Address: address})
 	if _, ok := other.(interface {

@@ -90,7 +90,7 @@ func (r *replica) read(node string, round int, fails error) (*metric.Batch, erro
 }
 
 func fill(b *metric.Batch, round int) {
-	b.Clock, b.Cores, b.Exhaustive, b.Bytes, b.NodeTime = time.Millisecond, 8, true, 1234, int64(round)*1e9
+	b.Resolution, b.Cores, b.Exhaustive, b.Bytes, b.NodeTime = time.Millisecond, 8, true, 1234, int64(round)*1e9
 	b.Began = time.Unix(1_800_000_000+int64(round)*15, 0).UTC()
 	b.Ended = b.Began.Add(20 * time.Millisecond)
 	for c := range 3 {

@@ -175,7 +175,7 @@ func TestUnknown(t *testing.T) {
 				said = append(said, c.Reason)
 				t.Logf("young, %.1fs: %s: %s", time.Since(began).Seconds(), c.Reason, c.Message)
 			}
-			if c.Gravity == "broken" {
+			if c.Severity == "broken" {
 				t.Errorf("a pod that has just begun is called broken: %s: %s", c.Reason, c.Message)
 			}
 		}

@@ -90,9 +90,9 @@ func replay(t *testing.T, e *endpoint, list []*round, k kernel, page *strings.Bu
 		if now.IsZero() || now.Unix() <= 0 {
 			t.Fatalf("%s: no time for %s", r.dir, e.file)
 		}
-		if ids.Doubts(r.facts, &b, now) && e.name == "resource" {
+		if ids.NeedsCrossCheck(r.facts, &b, now) && e.name == "resource" {
 			endpoints[1].fill(t, r, witnessParser, &w)
-			b.Witness = &w
+			b.CrossCheck = &w
 		}
 		ids.Process(r.facts, &b, now)
 		rates.Process(r.facts, &b, now)
@@ -122,7 +122,7 @@ func judge(t *testing.T, e *endpoint, r *round, b *metric.Batch, k kernel, page 
 		if s.Entity.Kind != metric.Container {
 			continue
 		}
-		if !s.Numbered(metric.CPU) {
+		if !s.Servable(metric.CPU) {
 			have[s.Entity] = true
 			if s.Times[metric.CPU] != 0 {
 				lines = append(lines, fmt.Sprintf("  %v no cpu: %s", name(s), why(b, s, metric.CPU)))
@@ -134,7 +134,7 @@ func judge(t *testing.T, e *endpoint, r *round, b *metric.Batch, k kernel, page 
 		if s.Reasons[metric.CPU] == metric.Ambiguous {
 			lines = append(lines, fmt.Sprintf("  %v is ambiguous", s.Entity))
 		}
-		if s.Held != 0 {
+		if s.LastKnown != 0 {
 			lines = append(lines, fmt.Sprintf("  %v last number stands", s.Entity))
 		}
 		pod := r.facts.Pod(s.Entity.PodRef())
@@ -143,7 +143,7 @@ func judge(t *testing.T, e *endpoint, r *round, b *metric.Batch, k kernel, page 
 			lines = append(lines, fmt.Sprintf("  %v served; the API server does not know the pod (yet, or any more)", s.Entity))
 			continue
 		}
-		if c == nil || c.State != metric.Live {
+		if c == nil || c.State != metric.StateRunning {
 			lines = append(lines, fmt.Sprintf("  %v served though it does not run", s.Entity))
 			continue
 		}
@@ -185,14 +185,14 @@ func wholePods(t *testing.T, r *round, b *metric.Batch) (served int) {
 	t.Helper()
 	for i := range b.Samples {
 		p := &b.Samples[i]
-		if p.Entity.Kind != metric.Pod || p.Entity.Part != "" || !p.Numbered(metric.CPU) {
+		if p.Entity.Kind != metric.Pod || p.Entity.Part != "" || !p.Servable(metric.CPU) {
 			continue
 		}
 		served++
 		sum, have := 0.0, map[string]bool{}
 		for j := range b.Samples {
 			c := &b.Samples[j]
-			if c.Entity.Kind == metric.Container && c.Entity.Part == "" && c.Entity.PodRef() == p.Entity.PodRef() && c.Numbered(metric.CPU) {
+			if c.Entity.Kind == metric.Container && c.Entity.Part == "" && c.Entity.PodRef() == p.Entity.PodRef() && c.Servable(metric.CPU) {
 				rate, _ := c.Values.Get(metric.CPUUsageRate)
 				sum += rate
 				have[c.Entity.Name] = true

@@ -37,7 +37,7 @@ func TestTwoPathsOneContainer(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		p := statscontainer.New()
 		ids, rates := identity.New(identity.Options{}), rate.New(rate.Options{})
-		b := &metric.Batch{Source: "legacy", Node: "n", Interval: time.Minute, Clock: statscontainer.Clock}
+		b := &metric.Batch{Source: "legacy", Node: "n", Interval: time.Minute, Resolution: statscontainer.Clock}
 		for i := range bodies {
 			b.Reset()
 			now := time.Now().Add(time.Duration(i) * time.Minute)
@@ -62,7 +62,7 @@ func TestTwoPathsOneContainer(t *testing.T) {
 			kept[s.Instance.Path]++
 			cpu, _ := s.Values.Get(metric.CPUUsageRate)
 			memory, _ := s.Values.Get(metric.MemoryWorkingSet)
-			if cpu != 250e6 || memory != 180<<20 || !s.Numbered(metric.CPU) || !s.Numbered(metric.Memory) {
+			if cpu != 250e6 || memory != 180<<20 || !s.Servable(metric.CPU) || !s.Servable(metric.Memory) {
 				t.Errorf("seed %d: %v nanocores (%v), %v bytes, want 250e6 and 180 MiB", seed, cpu, s.Reasons[metric.CPU], memory)
 			}
 		}

@@ -129,7 +129,7 @@ var endpoints = []endpoint{
 func (e *endpoint) fill(t *testing.T, r *round, p parser, b *metric.Batch) {
 	t.Helper()
 	b.Reset()
-	b.Source, b.Node, b.Interval, b.Clock = "kubelet:"+e.name, node, interval, e.clock
+	b.Source, b.Node, b.Interval, b.Resolution = "kubelet:"+e.name, node, interval, e.clock
 	times := r.meta.Endpoints[e.file]
 	b.Began, b.Ended = time.Unix(0, times.Start), time.Unix(0, times.End)
 	body, ok := r.read(t, e.file)

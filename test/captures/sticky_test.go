@@ -18,7 +18,7 @@ func (all believed) follow(t *testing.T, e *endpoint, r *round, b *metric.Batch,
 	t.Helper()
 	for i := range b.Samples {
 		s := &b.Samples[i]
-		if k := s.Entity.Kind; s.Entity.Part != "" || k != metric.Pod && k != metric.Container || s.Rejected() || s.Held != 0 || s.Instance.Line == 0 {
+		if k := s.Entity.Kind; s.Entity.Part != "" || k != metric.Pod && k != metric.Container || s.Rejected() || s.LastKnown != 0 || s.Instance.Line == 0 {
 			continue
 		}
 		seen := all[s.Entity]

@@ -35,18 +35,18 @@ network interface, volume or accelerator of the entity.
 				continue
 			}
 			name := "`" + d.Name + "`"
-			if d.Beyond {
+			if d.NotInHeapster {
 				name += " ✦"
 			}
-			kind := d.Shape.String()
-			if d.Shape == metric.Rate {
-				kind += " of `" + d.Of.String() + "`"
+			kind := d.Type.String()
+			if d.Type == metric.Rate {
+				kind += " of `" + d.RateOf.String() + "`"
 			}
 			help := d.Help
 			if d.Parts != "" {
 				help += " Parts: " + d.Parts + "s."
 			}
-			fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", name, d.Prometheus, kind, levels(d.Levels), help, heapsterUnit(d))
+			fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", name, d.Prometheus, kind, levels(d.Kinds), help, heapsterUnit(d))
 		}
 	}
 	return b.String()
@@ -64,7 +64,7 @@ func heapsterUnit(d *metric.Descriptor) string {
 	return d.Unit.HeapsterUnit()
 }
 
-func levels(l metric.Levels) string {
+func levels(l metric.KindSet) string {
 	var names []string
 	for k := range metric.NumKinds {
 		if kind := metric.Kind(k); l.Has(kind) {

@@ -76,8 +76,8 @@ func Reasons(page string) (string, error) {
 func summary(r metric.Reason) string {
 	s := r.Sentence(metric.CPU, metric.Evidence{})
 	line := fmt.Sprintf("**%s%s.**", strings.ToUpper(s[:1]), s[1:])
-	switch r.Gravity() {
-	case metric.Passing:
+	switch r.Severity() {
+	case metric.Temporary:
 		line += " It passes."
 	case metric.Broken:
 		line += " It stays until somebody does something."

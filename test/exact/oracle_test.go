@@ -180,7 +180,7 @@ func (p *play) count(s *source, d delivery) {
 		p.shares.asked++
 		e := metric.Entity{Kind: metric.Pod, Node: metric.NodeName(s.node.Name), Namespace: metric.Namespace(pod.Namespace), Pod: metric.PodName(pod.Name)}
 		sample, ok := snapshot.Lookup(e)
-		served := ok && sample.Numbered(metric.CPU) && sample.Values.Has(metric.CPUUsageRate)
+		served := ok && sample.Servable(metric.CPU) && sample.Values.Has(metric.CPUUsageRate)
 		if served {
 			p.shares.served++
 			if sample.Reasons[metric.CPU] == metric.Ambiguous {
@@ -212,7 +212,7 @@ func (p *play) decidable(pod *simulator.Pod, present []*simulator.Life, shift in
 			return false, "the API server is behind"
 		}
 		for _, l := range present {
-			if c := pf.Container(l.Container.Name); c == nil || c.State != metric.Live || c.ID != metric.ContainerID(l.ID) {
+			if c := pf.Container(l.Container.Name); c == nil || c.State != metric.StateRunning || c.ID != metric.ContainerID(l.ID) {
 				return false, "the API server is behind"
 			}
 		}
@@ -251,7 +251,7 @@ func (p *play) reasons(s *source, ref metric.PodRef) (text string) {
 			if p.tell {
 				cpu, _ := sample.Values.Get(metric.CPUUsage)
 				in := &sample.Instance
-				text += fmt.Sprintf("[line %d, %.3fs at %s, start %s, uid %.4s, id %.4s, held %v, window %v]", in.Line, cpu/1e9, p.at(sample.Times[metric.CPU]), p.at(in.Start), in.UID, in.ID, sample.Held&1 != 0, sample.Rates[metric.CPU].Length)
+				text += fmt.Sprintf("[line %d, %.3fs at %s, start %s, uid %.4s, id %.4s, held %v, window %v]", in.Line, cpu/1e9, p.at(sample.Times[metric.CPU]), p.at(in.Start), in.UID, in.ID, sample.LastKnown&1 != 0, sample.Rates[metric.CPU].Length)
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func newPlay(t *testing.T, seed uint64) *play {
 				ear:  ear{trails: map[*simulator.Life]*trail{}, endpoint: e},
 			}
 			src.parser, src.clock = parserOf(e)
-			src.batch = metric.Batch{Source: e.String(), Node: metric.NodeName(n.Name), Interval: s.interval, Clock: src.clock}
+			src.batch = metric.Batch{Source: e.String(), Node: metric.NodeName(n.Name), Interval: s.interval, Resolution: src.clock}
 			p.sources = append(p.sources, src)
 		}
 	}
@@ -181,10 +181,10 @@ func (p *play) round(s *source) {
 		s.ahead = d.is
 		d.made, d.reports = made.UnixNano(), s.node.Reports(nil, s.lives, s.endpoint, made.UnixNano())
 	}
-	if s.endpoint == simulator.Resource && !b.Failed() && s.ids.Doubts(facts, b, now) && p.witness {
-		w := &metric.Batch{Source: b.Source, Node: b.Node, Interval: b.Interval, Clock: summary.Clock}
+	if s.endpoint == simulator.Resource && !b.Failed() && s.ids.NeedsCrossCheck(facts, b, now) && p.witness {
+		w := &metric.Batch{Source: b.Source, Node: b.Node, Interval: b.Interval, Resolution: summary.Clock}
 		p.parse(s.witness, s, simulator.SummaryCPUMemory, now, now, w)
-		b.Witness = w
+		b.CrossCheck = w
 		d.witness = s.node.Reports(nil, s.lives, simulator.SummaryCPUMemory, now.UnixNano())
 	}
 	s.ids.Process(facts, b, now)

@@ -44,7 +44,7 @@ func (p *play) checkContainers(s *source, d delivery) {
 }
 
 func (p *play) checkContainer(sample *metric.Sample, clock time.Duration, d delivery) {
-	if !sample.Numbered(metric.CPU) || sample.Entity.Part != "" {
+	if !sample.Servable(metric.CPU) || sample.Entity.Part != "" {
 		return
 	}
 	got, ok := sample.Values.Get(metric.CPUUsageRate)
@@ -123,7 +123,7 @@ func (p *play) named(l *simulator.Life) bool {
 	for _, s := range p.sources {
 		pf := s.word.Pod(metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)})
 		c := pf.Container(l.Container.Name)
-		if s.node == pod.Node && c != nil && pf.UID == metric.PodUID(pod.UID()) && c.State == metric.Live && c.ID == metric.ContainerID(l.ID) {
+		if s.node == pod.Node && c != nil && pf.UID == metric.PodUID(pod.UID()) && c.State == metric.StateRunning && c.ID == metric.ContainerID(l.ID) {
 			return true
 		}
 	}
@@ -143,7 +143,7 @@ func (p *play) denied(l *simulator.Life) bool {
 			return false
 		}
 		c := pf.Container(l.Container.Name)
-		if pf.UID == metric.PodUID(pod.UID()) && (c == nil || c.State != metric.Live || c.ID == metric.ContainerID(l.ID)) {
+		if pf.UID == metric.PodUID(pod.UID()) && (c == nil || c.State != metric.StateRunning || c.ID == metric.ContainerID(l.ID)) {
 			return false
 		}
 	}
@@ -286,14 +286,14 @@ func (p *play) checkPods(s *source, d delivery) {
 	names := map[string]bool{}
 	for i := range s.batch.Samples {
 		sample := &s.batch.Samples[i]
-		if v, ok := sample.Values.Get(metric.CPUUsageRate); ok && sample.Entity.Kind == metric.Container && sample.Entity.Part == "" && sample.Numbered(metric.CPU) {
+		if v, ok := sample.Values.Get(metric.CPUUsageRate); ok && sample.Entity.Kind == metric.Container && sample.Entity.Part == "" && sample.Servable(metric.CPU) {
 			sums[sample.Entity.PodRef()] += v
 			names[sample.Entity.String()] = true
 		}
 	}
 	for i := range s.batch.Samples {
 		sample := &s.batch.Samples[i]
-		if sample.Entity.Kind != metric.Pod || sample.Entity.Part != "" || !sample.Numbered(metric.CPU) {
+		if sample.Entity.Kind != metric.Pod || sample.Entity.Part != "" || !sample.Servable(metric.CPU) {
 			continue
 		}
 		got, ok := sample.Values.Get(metric.CPUUsageRate)

@@ -268,7 +268,7 @@ func TestThisMachine(t *testing.T) {
 				d := id.Describe()
 				why := unsupported(kind, d)
 				switch n := count[d.PrometheusName(kind)]; {
-				case !d.Levels.Has(kind):
+				case !d.Kinds.Has(kind):
 				case n > 0:
 					have++
 				case why == "":

@@ -114,7 +114,7 @@ func (c *capture) read(t *testing.T, name string) []byte {
 func (c *capture) batch(t *testing.T, file string, clock time.Duration, p parser) *metric.Batch {
 	t.Helper()
 	times := c.times[file]
-	b := &metric.Batch{Source: "kubelet:" + file, Node: "node1", Interval: 10 * time.Second, Clock: clock}
+	b := &metric.Batch{Source: "kubelet:" + file, Node: "node1", Interval: 10 * time.Second, Resolution: clock}
 	b.Began, b.Ended = time.Unix(0, times.Start), time.Unix(0, times.End)
 	body := c.read(t, file)
 	if body == nil || times.Status != 200 {

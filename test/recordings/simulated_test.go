@@ -80,11 +80,11 @@ func simulate(t *testing.T, seed uint64) (witnesses int) {
 			s.batch = metric.Batch{Source: e.String(), Node: metric.NodeName(n.Name), Interval: 15 * time.Second}
 			switch e {
 			case simulator.Resource:
-				s.parser, s.batch.Clock = resource.New(), resource.Clock
+				s.parser, s.batch.Resolution = resource.New(), resource.Clock
 			case simulator.CAdvisor:
-				s.parser, s.batch.Clock = cadvisor.New(), cadvisor.Clock
+				s.parser, s.batch.Resolution = cadvisor.New(), cadvisor.Clock
 			default:
-				s.parser, s.batch.Clock = summary.New(), summary.Clock
+				s.parser, s.batch.Resolution = summary.New(), summary.Clock
 			}
 			nodes = append(nodes, s)
 		}
@@ -122,7 +122,7 @@ func simulate(t *testing.T, seed uint64) (witnesses int) {
 		var testify func() *metric.Batch
 		if s.endpoint == simulator.Resource && r.IntN(4) > 0 {
 			testify = func() *metric.Batch {
-				w := &metric.Batch{Source: b.Source, Node: b.Node, Began: now, Ended: now, Interval: b.Interval, Clock: summary.Clock}
+				w := &metric.Batch{Source: b.Source, Node: b.Node, Began: now, Ended: now, Interval: b.Interval, Resolution: summary.Clock}
 				read(summary.New(), simulator.SummaryCPUMemory, w)
 				return w
 			}

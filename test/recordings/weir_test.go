@@ -79,7 +79,7 @@ func (w *weir) shown() string {
 	snapshot := w.memory.Snapshot()
 	for k := range metric.Kind(metric.NumKinds) {
 		for s := range snapshot.Samples(k) {
-			fmt.Fprint(&out, s.Entity, s.Instance, s.Times, s.Rates, s.Reasons, s.Received, s.Held)
+			fmt.Fprint(&out, s.Entity, s.Instance, s.Times, s.Rates, s.Reasons, s.Received, s.LastKnown)
 			for id, v := range s.Values.All() {
 				fmt.Fprintf(&out, " %d=%x", id, math.Float64bits(v))
 			}
@@ -119,8 +119,8 @@ func newLive(t *testing.T, begin time.Time) *live {
 // round is one round: testify fills the batch of a witness, if there is one to ask.
 func (l *live) round(b *metric.Batch, facts *metric.Facts, now time.Time, testify func() *metric.Batch) {
 	l.t.Helper()
-	if testify != nil && !b.Failed() && l.chain(b).ids.Doubts(facts, b, now) {
-		b.Witness = testify()
+	if testify != nil && !b.Failed() && l.chain(b).ids.NeedsCrossCheck(facts, b, now) {
+		b.CrossCheck = testify()
 	}
 	if err := l.writer.Round(b, facts, now); err != nil {
 		l.t.Fatal(err)
@@ -157,9 +157,9 @@ func (l *live) replay() (witnesses int) {
 			continue
 		}
 		samples += len(f.Batch.Samples)
-		if f.Batch.Witness != nil {
+		if f.Batch.CrossCheck != nil {
 			witnesses++
-			samples += len(f.Batch.Witness.Samples)
+			samples += len(f.Batch.CrossCheck.Samples)
 		}
 		got := again.take(f.Batch, f.Facts, f.Now)
 		if diff := cmp.Diff(l.came[n], got); diff != "" {
@@ -193,7 +193,7 @@ func told(b *metric.Batch) string {
 		lines = append(lines, fmt.Sprintf("%+v %s\n", v, failure(v.Evidence.Err)))
 	}
 	slices.Sort(lines)
-	return fmt.Sprintln(b.Source, b.Node, b.Began.UnixNano(), b.Ended.UnixNano(), b.NodeTime, b.Interval, b.Clock, b.Exhaustive, b.Cores, b.Bytes, failure(b.Err)) +
+	return fmt.Sprintln(b.Source, b.Node, b.Began.UnixNano(), b.Ended.UnixNano(), b.NodeTime, b.Interval, b.Resolution, b.Exhaustive, b.Cores, b.Bytes, failure(b.Err)) +
 		strings.Join(lines, "")
 }
 

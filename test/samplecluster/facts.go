@@ -24,7 +24,7 @@ func PodFacts(node, namespace, pod string, containers ...string) *metric.PodFact
 		Started: Noon.Add(-30 * time.Hour), KnownAt: Noon.Add(-21 * time.Minute),
 	}
 	for _, name := range containers {
-		c := metric.ContainerFacts{Name: name, State: metric.Live, ID: id(namespace, pod, name), StartedAt: Noon.Add(-30 * time.Hour)}
+		c := metric.ContainerFacts{Name: name, State: metric.StateRunning, ID: id(namespace, pod, name), StartedAt: Noon.Add(-30 * time.Hour)}
 		c.Spec.Set(metric.CPURequest, 2e8)
 		c.Spec.Set(metric.CPULimit, 5e8)
 		c.Spec.Set(metric.MemoryRequest, 128<<20)

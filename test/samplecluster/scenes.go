@@ -78,16 +78,16 @@ func Failing(t testing.TB) *Town {
 	}
 
 	crash := PodFacts("n1", "shop", "mailer-6f9c", "mailer")
-	crash.Containers[0].State, crash.Containers[0].Restarts = metric.Waiting, 17
-	crash.Containers[0].Past = metric.PastOf("", Noon.Add(-3*time.Minute), "CrashLoopBackOff")
+	crash.Containers[0].State, crash.Containers[0].Restarts = metric.StateWaiting, 17
+	crash.Containers[0].Previous = metric.NewPreviousRun("", Noon.Add(-3*time.Minute), "CrashLoopBackOff")
 	young := PodFacts("n2", "shop", "web-3", "app")
 	young.Started, young.KnownAt = Noon.Add(-9*time.Second), Noon.Add(-10*time.Second)
 	young.Containers[0].StartedAt = Noon.Add(-8 * time.Second)
 	waiting := PodFacts("", "batch", "import-x9x9x", "import")
 	waiting.Phase, waiting.Containers[0].State, waiting.Started = metric.Pending, metric.StateUnknown, time.Time{}
 	done := PodFacts("n1", "batch", "import-aaaaa", "import")
-	done.Phase, done.Containers[0].State = metric.Succeeded, metric.Terminated
-	done.Containers[0].Past = metric.PastOf("", Noon.Add(-time.Hour), "Completed")
+	done.Phase, done.Containers[0].State = metric.Succeeded, metric.StateTerminated
+	done.Containers[0].Previous = metric.NewPreviousRun("", Noon.Add(-time.Hour), "Completed")
 	pods := []*metric.PodFacts{
 		PodFacts("n1", "shop", "web-1", "app", "proxy"), PodFacts("n1", "shop", "cart-0", "cart"), PodFacts("n1", "kube-system", "kube-proxy-n1", "kube-proxy"),
 		PodFacts("n1", "bank", "vault-0", "vault"), PodFacts("n2", "batch", "import-7g2k8", "import"), PodFacts("n2", "shop", "web-2", "app"), young, crash,

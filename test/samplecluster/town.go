@@ -153,7 +153,7 @@ func (w *Town) Run() *Town {
 func (w *Town) read(n *Node, at time.Time) {
 	b := &n.batch
 	b.Reset()
-	b.Source, b.Node, b.Interval, b.Clock, b.Cores, b.Exhaustive = n.source, n.name, n.interval, time.Millisecond, n.cores, n.exhausts
+	b.Source, b.Node, b.Interval, b.Resolution, b.Cores, b.Exhaustive = n.source, n.name, n.interval, time.Millisecond, n.cores, n.exhausts
 	b.Began, b.Ended = at.Add(-20*time.Millisecond), at
 	n.status.Name, n.status.Node, n.status.Interval = n.source, n.name, n.interval
 	n.status.LastRead, n.status.Due, n.status.Err = at, at.Add(n.interval), nil

@@ -42,7 +42,7 @@ func (n Node) Facts() *metric.Facts {
 			return
 		}
 		pod := change.Pods[len(change.Pods)-1]
-		pod.Containers = append(pod.Containers, metric.ContainerFacts{Name: containerName(c), State: metric.Live, ID: id(p, c), StartedAt: started})
+		pod.Containers = append(pod.Containers, metric.ContainerFacts{Name: containerName(c), State: metric.StateRunning, ID: id(p, c), StartedAt: started})
 	})
 	return (*metric.Facts)(nil).With(change)
 }
@@ -50,7 +50,7 @@ func (n Node) Facts() *metric.Facts {
 // Batch returns a batch as /metrics/cadvisor would fill it: the node, and each
 // pod with its containers.
 func (n Node) Batch() *metric.Batch {
-	b := &metric.Batch{Source: "bench", Node: Name, Interval: Interval, Clock: time.Millisecond, Cores: 64}
+	b := &metric.Batch{Source: "bench", Node: Name, Interval: Interval, Resolution: time.Millisecond, Cores: 64}
 	b.Add(metric.Entity{Kind: metric.Node, Node: Name})
 	n.each(func(p, c int) {
 		ref := podRef(p)

@@ -61,14 +61,14 @@ func describeSample(s *metric.Sample) string {
 			}
 		}
 		switch {
-		case s.Numbered(g):
+		case s.Servable(g):
 			if s.Reasons[g] == metric.Ambiguous {
 				values = append(values, "(Ambiguous)")
 			}
 			if w := s.Rates[g]; w.End != 0 {
 				values = append(values, fmt.Sprintf("over %v to %v", w.Length, time.Unix(0, w.End).Sub(transcript.Epoch)))
 			}
-			if s.Held&(1<<g) != 0 {
+			if s.LastKnown&(1<<g) != 0 {
 				values = append(values, "(held)")
 			}
 		case s.Reasons[g] != metric.Unjudged:

@@ -40,7 +40,7 @@ func learn(input string, synced bool) (*metric.Facts, error) {
 			if p == nil {
 				return nil, fmt.Errorf("%q: name its pod first", line)
 			}
-			p.Containers = append(p.Containers, metric.ContainerFacts{Name: e.Name, State: metric.Live})
+			p.Containers = append(p.Containers, metric.ContainerFacts{Name: e.Name, State: metric.StateRunning})
 			err = fillContainer(&p.Containers[len(p.Containers)-1], attrs)
 		default:
 			err = fmt.Errorf("want node, pod or container")
@@ -113,9 +113,9 @@ func fillContainer(c *metric.ContainerFacts, attrs map[string]string) (err error
 	for key, v := range attrs {
 		switch key {
 		case "waiting":
-			c.State = metric.Waiting
+			c.State = metric.StateWaiting
 		case "terminated":
-			c.State = metric.Terminated
+			c.State = metric.StateTerminated
 		case "init":
 			c.Role = metric.Init
 		case "sidecar":
@@ -123,7 +123,7 @@ func fillContainer(c *metric.ContainerFacts, attrs map[string]string) (err error
 		case "ephemeral":
 			c.Role = metric.Ephemeral
 		case "why":
-			c.Past = &metric.Past{Why: v}
+			c.Previous = &metric.PreviousRun{StateReason: v}
 		case "id":
 			c.ID = metric.ContainerID(v)
 		case "started":

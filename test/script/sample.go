@@ -108,14 +108,14 @@ func addSample(b *metric.Batch, line string, now time.Time) error {
 			s.Reasons[g] = metric.Ambiguous
 		}
 		if held {
-			s.Held |= 1 << g
+			s.LastKnown |= 1 << g
 		}
 	}
 	if rejected != metric.Unjudged {
-		s.Condemn(rejected)
+		s.Reject(rejected)
 		v := metric.Verdict{Entity: s.Entity, Instance: s.Instance, Group: metric.CPU, Reason: rejected}
 		if rule != "" {
-			v.Evidence = metric.Evidence{Rule: rule, Got: metric.Sight{ID: s.Instance.ID, UID: s.Instance.UID}}
+			v.Evidence = metric.Evidence{Rule: rule, Got: metric.CounterReading{ID: s.Instance.ID, UID: s.Instance.UID}}
 		}
 		b.Verdicts = append(b.Verdicts, v)
 	}

@@ -79,7 +79,7 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 			}
 		}
 		for _, b := range []*metric.Batch{&s.batch, &s.reversed} {
-			*b = metric.Batch{Source: "test", Node: metric.NodeName(node), Interval: interval, Exhaustive: d.HasArg("exhaustive"), Clock: time.Millisecond}
+			*b = metric.Batch{Source: "test", Node: metric.NodeName(node), Interval: interval, Exhaustive: d.HasArg("exhaustive"), Resolution: time.Millisecond}
 		}
 		return "", nil
 	case "facts":

@@ -206,9 +206,9 @@ func (g *stage) listed() (targets []kubelet.Target) {
 func (g *stage) read(src *source) {
 	b := g.fetch(src, src.read.Read)
 	// Asked as the manager asks, but where there is nobody to ask.
-	if witness, ok := src.read.(kubelet.Testifier); ok && !g.s.noWitness && !b.Failed() && src.ids.Doubts(g.facts, b, g.now) {
+	if witness, ok := src.read.(kubelet.Testifier); ok && !g.s.noWitness && !b.Failed() && src.ids.NeedsCrossCheck(g.facts, b, g.now) {
 		if w := g.fetch(src, witness.Testify); w.Err == nil {
-			b.Witness = w
+			b.CrossCheck = w
 		}
 	}
 	src.ids.Process(g.facts, b, g.now)

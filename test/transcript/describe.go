@@ -61,7 +61,7 @@ func describeSample(b *metric.Batch, s *metric.Sample) string {
 		switch {
 		case s.Reasons[g] == metric.Unjudged && s.Times[g] == 0:
 			continue
-		case !s.Numbered(g):
+		case !s.Servable(g):
 			says = append(says, fmt.Sprintf("no %v: %s", g, verdict(g)))
 			continue
 		}
@@ -69,7 +69,7 @@ func describeSample(b *metric.Batch, s *metric.Sample) string {
 		if s.Reasons[g] == metric.Ambiguous {
 			say += " (Ambiguous)"
 		}
-		if s.Held&(1<<g) != 0 {
+		if s.LastKnown&(1<<g) != 0 {
 			say += " (held)"
 		}
 		says = append(says, say)
@@ -104,7 +104,7 @@ func numbers(g metric.Group, s *metric.Sample) string {
 	return g.String()
 }
 
-func sight(s *metric.Sight) string {
+func sight(s *metric.CounterReading) string {
 	var parts []string
 	if s.UID != "" {
 		parts = append(parts, "uid "+string(s.UID))

@@ -46,7 +46,7 @@ type Processor interface {
 
 // doubter is a Processor that may want a witness.
 type doubter interface {
-	Doubts(facts *metric.Facts, b *metric.Batch, now time.Time) bool
+	NeedsCrossCheck(facts *metric.Facts, b *metric.Batch, now time.Time) bool
 }
 
 // Epoch is the moment all offsets count from.
@@ -78,10 +78,10 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 	switch d.Cmd {
 	case "source":
 		s.steps, s.facts = s.pipeline(), nil
-		s.batch = metric.Batch{Source: "test", Node: metric.NodeName(or(args["node"], "n1")), Interval: 15 * time.Second, Clock: time.Millisecond}
+		s.batch = metric.Batch{Source: "test", Node: metric.NodeName(or(args["node"], "n1")), Interval: 15 * time.Second, Resolution: time.Millisecond}
 		for key, set := range map[string]func(string) error{
 			"interval": func(v string) (err error) { s.batch.Interval, err = time.ParseDuration(v); return err },
-			"clock":    func(v string) (err error) { s.batch.Clock, err = time.ParseDuration(v); return err },
+			"clock":    func(v string) (err error) { s.batch.Resolution, err = time.ParseDuration(v); return err },
 			"cores":    func(v string) (err error) { s.batch.Cores, err = strconv.ParseFloat(v, 64); return err },
 		} {
 			if v, ok := args[key]; ok {
@@ -127,11 +127,11 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 			}
 		}
 		if len(witness.Samples) > 0 {
-			b.Witness = witness
+			b.CrossCheck = witness
 		}
 		asked := ""
 		for _, p := range s.steps {
-			if d, ok := p.(doubter); ok && d.Doubts(s.facts, b, now) {
+			if d, ok := p.(doubter); ok && d.NeedsCrossCheck(s.facts, b, now) {
 				asked = "asks for a witness\n"
 			}
 			p.Process(s.facts, b, now)
@@ -264,7 +264,7 @@ func (s *session) learn(args map[string]string, input string) error {
 		e := Entity("", name)
 		switch kind {
 		case "pod":
-			p := &metric.PodFacts{PodRef: e.PodRef(), UID: metric.PodUID(attrs["uid"]), ConfigHash: metric.HashOf(metric.PodUID(attrs["hash"])),
+			p := &metric.PodFacts{PodRef: e.PodRef(), UID: metric.PodUID(attrs["uid"]), ConfigHash: metric.NewConfigHash(metric.PodUID(attrs["hash"])),
 				Node: metric.NodeName(or(attrs["node"], "n1")), Phase: metric.Phase(or(attrs["phase"], "Running")), QoS: attrs["qos"]}
 			_, p.Mirror = attrs["mirror"]
 			_, p.HostNetwork = attrs["hostnet"]
@@ -283,8 +283,8 @@ func (s *session) learn(args map[string]string, input string) error {
 			if p == nil {
 				return fmt.Errorf("%q: name its pod first", line)
 			}
-			c := metric.ContainerFacts{Name: e.Name, ID: metric.ContainerID(attrs["id"]), Past: metric.PastOf(metric.ContainerID(attrs["last"]), time.Time{}, attrs["why"])}
-			c.State = map[string]metric.State{"": metric.Live, "running": metric.Live, "waiting": metric.Waiting, "terminated": metric.Terminated}[attrs["state"]]
+			c := metric.ContainerFacts{Name: e.Name, ID: metric.ContainerID(attrs["id"]), Previous: metric.NewPreviousRun(metric.ContainerID(attrs["last"]), time.Time{}, attrs["why"])}
+			c.State = map[string]metric.State{"": metric.StateRunning, "running": metric.StateRunning, "waiting": metric.StateWaiting, "terminated": metric.StateTerminated}[attrs["state"]]
 			c.Role = map[string]metric.Role{"sidecar": metric.Sidecar, "init": metric.Init, "ephemeral": metric.Ephemeral}[attrs["role"]]
 			if v := attrs["started"]; v != "" {
 				if c.StartedAt, err = Moment(v); err != nil {

@@ -45,7 +45,7 @@ func DescribeVerdict(v *metric.Verdict) string {
 	if e.Cause != metric.Unjudged {
 		why = append(why, e.Cause.String())
 	}
-	if e.Other != (metric.Sight{}) {
+	if e.Other != (metric.CounterReading{}) {
 		why = append(why, "other "+sight(&e.Other))
 	}
 	if e.Err != nil {

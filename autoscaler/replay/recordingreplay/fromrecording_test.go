@@ -41,7 +41,7 @@ func pod(name string, started, ready int) *metric.PodFacts {
 	p := &metric.PodFacts{
 		PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(name)}, UID: metric.PodUID("uid-" + name), Phase: metric.Running,
 		Started: at(started), Ready: metric.ReadyFalse, Labels: map[string]string{"app": strings.Split(name, "-")[0]},
-		Containers: []metric.ContainerFacts{{Name: "app", State: metric.Live}},
+		Containers: []metric.ContainerFacts{{Name: "app", State: metric.StateRunning}},
 	}
 	p.Containers[0].Spec.Set(metric.CPURequest, 250e6)
 	p.Containers[0].Spec.Set(metric.CPULimit, 1e9)
@@ -173,7 +173,7 @@ func TestRoundsFarApart(t *testing.T) {
 // A rollout that replaces a container leaves no gap, and a short one does not count.
 func TestContainersThatComeAndGo(t *testing.T) {
 	with := func(p *metric.PodFacts, name string) *metric.PodFacts {
-		p.Containers = append(p.Containers, metric.ContainerFacts{Name: name, State: metric.Live})
+		p.Containers = append(p.Containers, metric.ContainerFacts{Name: name, State: metric.StateRunning})
 		return p
 	}
 	k := collect(t, Options{})

@@ -56,7 +56,7 @@ func statusOf(facts *metric.PodFacts, id metric.ContainerID) (c *metric.Containe
 	for i := range facts.Containers {
 		switch c := &facts.Containers[i]; id {
 		case c.ID:
-			return c, c.State != metric.Live
+			return c, c.State != metric.StateRunning
 		case c.LastID():
 			return c, true
 		}

@@ -262,7 +262,7 @@ func parsePods(t *testing.T, input string) (list []*metric.PodFacts) {
 		if namespace, name, isPod := strings.Cut(words[0], "/"); isPod {
 			p := &metric.PodFacts{
 				PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)},
-				UID:    metric.PodUID(attrs["uid"]), ConfigHash: metric.HashOf(metric.PodUID(attrs["hash"])),
+				UID:    metric.PodUID(attrs["uid"]), ConfigHash: metric.NewConfigHash(metric.PodUID(attrs["hash"])),
 				Phase: metric.Phase(attrs["phase"]), QoS: attrs["qos"], Started: started,
 			}
 			if p.Phase == "" {
@@ -275,14 +275,14 @@ func parsePods(t *testing.T, input string) (list []*metric.PodFacts) {
 			continue
 		}
 		c := metric.ContainerFacts{
-			Name: words[0], State: metric.Live, StartedAt: started,
-			ID: metric.ContainerID(attrs["id"]), Past: metric.PastOf(metric.ContainerID(attrs["last"]), time.Time{}, ""),
+			Name: words[0], State: metric.StateRunning, StartedAt: started,
+			ID: metric.ContainerID(attrs["id"]), Previous: metric.NewPreviousRun(metric.ContainerID(attrs["last"]), time.Time{}, ""),
 		}
 		switch attrs["state"] {
 		case "waiting":
-			c.State = metric.Waiting
+			c.State = metric.StateWaiting
 		case "terminated":
-			c.State = metric.Terminated
+			c.State = metric.StateTerminated
 		}
 		p := list[len(list)-1]
 		p.Containers = append(p.Containers, c)

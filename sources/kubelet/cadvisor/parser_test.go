@@ -81,7 +81,7 @@ func reference(t *testing.T, body []byte) (values map[string]string, starts map[
 			case l["id"] == "/":
 				kind = metric.Node
 			}
-			if !id.Describe().Levels.Has(kind) {
+			if !id.Describe().Kinds.Has(kind) {
 				continue
 			}
 			if strings.Contains(name, "_seconds_") {

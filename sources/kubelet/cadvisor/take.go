@@ -103,7 +103,7 @@ func (p *Parser) sample(s *subject, k int, g metric.Group) *metric.Sample {
 
 // set stores a value in the k-th sample of s, if such entities have the metric.
 func (p *Parser) set(s *subject, k int, id metric.ID, v float64, t int64) {
-	if !id.Describe().Levels.Has(s.entity.Kind) {
+	if !id.Describe().Kinds.Has(s.entity.Kind) {
 		return
 	}
 	if sample := p.sample(s, k, id.Describe().Group); sample != nil {
@@ -113,7 +113,7 @@ func (p *Parser) set(s *subject, k int, id metric.ID, v float64, t int64) {
 
 // add adds to a value in the k-th sample of s, if such entities have the metric.
 func (p *Parser) add(s *subject, k int, id metric.ID, v float64, t int64) {
-	if !id.Describe().Levels.Has(s.entity.Kind) {
+	if !id.Describe().Kinds.Has(s.entity.Kind) {
 		return
 	}
 	if sample := p.sample(s, k, id.Describe().Group); sample != nil {

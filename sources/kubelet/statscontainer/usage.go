@@ -34,7 +34,7 @@ func (a *adder) set(part string, id metric.ID, v *uint64) {
 
 func (a *adder) put(part string, id metric.ID, v float64) {
 	d := id.Describe()
-	if !d.Levels.Has(a.entity.Kind) {
+	if !d.Kinds.Has(a.entity.Kind) {
 		return
 	}
 	i, ok := a.index[part]

@@ -130,7 +130,7 @@ func Repeatable(t testing.TB, p, other Parser, body []byte, req payload.Request)
 			t.Fatalf("sample %d is of %v on node %q", i, s.Entity, s.Entity.Node)
 		}
 		for id, v := range s.Values.All() {
-			if d := id.Describe(); !d.Levels.Has(s.Entity.Kind) {
+			if d := id.Describe(); !d.Kinds.Has(s.Entity.Kind) {
 				t.Fatalf("%v has %v, which its level does not", s.Entity, id)
 			} else if s.Times[d.Group] == 0 {
 				t.Fatalf("%v has %v without a time", s.Entity, id)
