@@ -61,8 +61,8 @@ func (k *kubelets) Sources(facts *metric.Facts) []manager.Spec {
 		if a == nil {
 			a = &addressed{scraper: k.scraper, shares: k.shares}
 		}
-		if a.move(t) && t.Doubt != nil {
-			k.log.Warn("the node is read at the usual path", zap.String("node", string(t.Node)), zap.Error(t.Doubt))
+		if a.move(t) && t.PathError != nil {
+			k.log.Warn("the node is read at the usual path", zap.String("node", string(t.Node)), zap.Error(t.PathError))
 		}
 		there[t.Node] = a
 		specs = append(specs, manager.Spec{
@@ -115,7 +115,7 @@ func (a *addressed) move(t kubelet.Target) bool {
 		isErr = t.Err
 	}
 	if was.Node == t.Node && was.Address == t.Address && was.Path == t.Path && was.Guessed == t.Guessed &&
-		sameText(wasErr, isErr) && sameText(was.Doubt, t.Doubt) {
+		sameText(wasErr, isErr) && sameText(was.PathError, t.PathError) {
 		return false
 	}
 	a.mu.target = t

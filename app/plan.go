@@ -248,7 +248,7 @@ func openSources(p *plan, shares *shared.Exchange, logger *zap.Logger) (all []op
 		if len(plan.Targets) == 0 { // a list may name anyone: our credentials are not for them
 			plan.Identity = identity
 		}
-		plan.MaxIdle = kubelet.Connections() / len(p.Kubelets)
+		plan.MaxIdle = kubelet.MaxConnections() / len(p.Kubelets)
 		k, err := openKubelets(plan, shares, logger)
 		if err != nil {
 			return all, err

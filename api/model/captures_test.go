@@ -49,7 +49,7 @@ func TestARealNode(t *testing.T) {
 		at = time.Unix(0, times.End)
 		b := &metric.Batch{Source: "kubelet:summary", Node: node, Interval: 10 * time.Second, Resolution: summary.Clock,
 			Began: time.Unix(0, times.Start), Ended: at}
-		req := payload.Request{Node: node, Expect: node, Received: payload.Middle(b.Began, b.Ended)}
+		req := payload.Request{Node: node, Expect: node, Received: payload.Midpoint(b.Began, b.Ended)}
 		if err := parser.Parse(payloads.Read(t, filepath.Join(dir, "summary.json")), req, b); err != nil {
 			t.Fatal(err)
 		}

@@ -8,43 +8,42 @@ import (
 	"net/http"
 )
 
-// buffer holds a payload while it is parsed, and what unpacked it. It is used
-// again for other nodes.
+// buffer holds a payload while it is parsed, and the memory that decompressing it needs. Buffers
+// are shared by all nodes.
 type buffer struct {
-	bytes []byte
-	date  int64 // what the node's clock showed, in nanoseconds since the Unix epoch; 0 if it did not say
-	gzip  *gzip.Reader
-	from  *bufio.Reader // what gzip reads
+	bytes  []byte
+	date   int64 // the Date header of the answer in nanoseconds since the Unix epoch; 0 without one
+	gzip   *gzip.Reader
+	packed *bufio.Reader // gzip reads from it
 }
 
 const (
-	// firstBytes is how much room a new buffer has: a small node's payload.
-	firstBytes = 32 << 10
-	// trustedBytes is how much room is made on a node's word that so much will
-	// come.
-	trustedBytes = 1 << 20
-	// keptBytes is the largest buffer that is kept for other nodes.
-	keptBytes = 8 << 20
+	// initialBytes is the size of a new buffer: the payload of a small node.
+	initialBytes = 32 << 10
+	// maxTrustedBytes is the largest Content-Length that memory is reserved for at once.
+	maxTrustedBytes = 1 << 20
+	// maxPooledBytes is the size of the largest buffer that is kept for other nodes.
+	maxPooledBytes = 8 << 20
 )
 
-// putBack keeps a buffer for another read.
-func (s *Scraper) putBack(b *buffer) {
-	if cap(b.bytes) <= keptBytes {
+// putBuffer keeps a buffer for another read.
+func (s *Scraper) putBuffer(b *buffer) {
+	if cap(b.bytes) <= maxPooledBytes {
 		s.buffers.Put(b)
 	}
 }
 
-// fill reads a response's body, unpacked, into the buffer. It fails beyond max
-// bytes, and if the body breaks off.
-func (b *buffer) fill(resp *http.Response, max int64) error {
+// readBody reads the decompressed body of a response. It fails if the body is longer
+// than max bytes or ends too early.
+func (b *buffer) readBody(resp *http.Response, max int64) error {
 	var from io.Reader = resp.Body
 	if resp.Header.Get("Content-Encoding") == "gzip" {
-		if err := b.unpack(resp.Body); err != nil {
-			return fmt.Errorf("unpack gzip: %w", err)
+		if err := b.resetGzip(resp.Body); err != nil {
+			return fmt.Errorf("decompress: %w", err)
 		}
 		from = b.gzip
 	}
-	if n := resp.ContentLength; n > int64(cap(b.bytes)) && n <= min(max, trustedBytes) {
+	if n := resp.ContentLength; n > int64(cap(b.bytes)) && n <= min(max, maxTrustedBytes) {
 		b.bytes = make([]byte, 0, n+1)
 	}
 	for {
@@ -59,22 +58,22 @@ func (b *buffer) fill(resp *http.Response, max int64) error {
 		case err == io.EOF:
 			return nil
 		case err != nil:
-			return fmt.Errorf("the payload broke off after %d bytes: %w", len(b.bytes), err)
+			return fmt.Errorf("the payload ended after %d bytes: %w", len(b.bytes), err)
 		}
 	}
 }
 
 func (b *buffer) grow() {
-	bigger := make([]byte, len(b.bytes), max(firstBytes, 2*cap(b.bytes)))
+	bigger := make([]byte, len(b.bytes), max(initialBytes, 2*cap(b.bytes)))
 	copy(bigger, b.bytes)
 	b.bytes = bigger
 }
 
-// unpack readies the gzip reader for another body.
-func (b *buffer) unpack(body io.Reader) error {
+// resetGzip prepares the gzip reader for another body.
+func (b *buffer) resetGzip(body io.Reader) error {
 	if b.gzip == nil {
-		b.gzip, b.from = new(gzip.Reader), new(bufio.Reader)
+		b.gzip, b.packed = new(gzip.Reader), new(bufio.Reader)
 	}
-	b.from.Reset(body)
-	return b.gzip.Reset(b.from)
+	b.packed.Reset(body)
+	return b.gzip.Reset(b.packed)
 }

@@ -13,16 +13,16 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// Where a cluster puts a pod's credentials.
+// The files of a pod's service account.
 const (
 	serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 	inClusterToken = serviceAccount + "/token"
 	inClusterCA    = serviceAccount + "/ca.crt"
 )
 
-// inCluster fills in a pod's own credentials where there are files and nothing
-// else was given. exists tells whether a file is there.
-func (o Options) inCluster(exists func(path string) bool) Options {
+// withServiceAccount fills in the files of the pod's service account if they exist and the options
+// name no others.
+func (o Options) withServiceAccount(exists func(path string) bool) Options {
 	if o.Scheme != "https" {
 		o.Identity = nil
 	}
@@ -43,8 +43,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// loadCA returns the certificates in a file, or nil for the system's if path is
-// empty.
+// loadCA returns the certificates in a file; nil, which stands for the system's, if path
+// is empty.
 func loadCA(path string) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil
@@ -55,20 +55,20 @@ func loadCA(path string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("read CA: %s holds no certificate in PEM form", path)
+		return nil, fmt.Errorf("read CA: %s has no certificate in PEM format", path)
 	}
 	return pool, nil
 }
 
-// identify takes over from opts.Identity what the files leave open: whom to
-// trust, and our certificate.
-func (s *Scraper) identify(config *tls.Config) error {
+// applyIdentity sets from opts.Identity the CA and the client certificate that no file
+// option sets.
+func (s *Scraper) applyIdentity(config *tls.Config) error {
 	identity, err := transport.TLSConfigFor(s.opts.Identity)
 	if err != nil {
 		return fmt.Errorf("use the kubeconfig's credentials for kubelets: %w", err)
 	}
 	if identity == nil {
-		return nil // it says nothing of TLS
+		return nil // it has no TLS settings
 	}
 	if s.opts.CAFile == "" && !s.opts.Insecure {
 		config.RootCAs = identity.RootCAs
@@ -79,9 +79,9 @@ func (s *Scraper) identify(config *tls.Config) error {
 	return nil
 }
 
-// identified returns the transport that adds to each request what opts.Identity
-// says of us, unless files do.
-func (s *Scraper) identified() (http.RoundTripper, error) {
+// withIdentity returns the transport that adds the credentials of opts.Identity to each
+// request, unless a file option sets credentials.
+func (s *Scraper) withIdentity() (http.RoundTripper, error) {
 	if s.opts.Identity == nil || s.opts.CertFile != "" || s.opts.TokenFile != "" {
 		return s.transport, nil
 	}
@@ -92,15 +92,15 @@ func (s *Scraper) identified() (http.RoundTripper, error) {
 	return rt, nil
 }
 
-// watched is a file that is read again when it changes.
-type watched struct {
+// watchedFile is a file that is read again when it changes.
+type watchedFile struct {
 	path string
 	seen os.FileInfo // when it was last read
 }
 
-// changed reports whether the file differs from when it was last read, and
-// returns what it is now.
-func (w *watched) changed() (now os.FileInfo, changed bool, err error) {
+// changed reports whether the file has changed since it was last read. It returns the file's
+// present state.
+func (w *watchedFile) changed() (now os.FileInfo, changed bool, err error) {
 	now, err = os.Stat(w.path)
 	if err != nil {
 		return nil, false, err
@@ -108,25 +108,25 @@ func (w *watched) changed() (now os.FileInfo, changed bool, err error) {
 	return now, w.seen == nil || !os.SameFile(now, w.seen) || now.ModTime() != w.seen.ModTime() || now.Size() != w.seen.Size(), nil
 }
 
-// token is a bearer token that follows its file, in a header.
+// token is a bearer token from a file, as a header of requests.
 type token struct {
-	gzip bool // the header asks for compressed answers
+	gzip bool // ask for compressed answers
 	mu   struct {
 		sync.Mutex
-		file   watched
+		file   watchedFile
 		header http.Header // with the token last read; nil before the first
 	}
 }
 
-// header returns what to send; without a token if there is no file. A file that
-// cannot be read keeps the token it last held. Nobody may write to the header.
+// header returns the header of a request, which must not be changed. It has no token if there is no file.
+// If the file cannot be read any more, the last token stays in use.
 func (t *token) header() (http.Header, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f := &t.mu.file
 	if f.path == "" {
 		if t.mu.header == nil {
-			t.mu.header = t.with("")
+			t.mu.header = t.newHeader("")
 		}
 		return t.mu.header, nil
 	}
@@ -137,7 +137,7 @@ func (t *token) header() (http.Header, error) {
 			if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 				err = errors.New(f.path + " is empty")
 			} else {
-				t.mu.header, f.seen = t.with("Bearer "+string(raw)), now
+				t.mu.header, f.seen = t.newHeader("Bearer "+string(raw)), now
 			}
 		}
 	}
@@ -147,8 +147,8 @@ func (t *token) header() (http.Header, error) {
 	return t.mu.header, nil
 }
 
-// with returns the header of requests; authorization may be empty.
-func (t *token) with(authorization string) http.Header {
+// newHeader returns the header of a request; authorization may be empty.
+func (t *token) newHeader(authorization string) http.Header {
 	h := http.Header{"Accept-Encoding": {"identity"}}
 	if t.gzip {
 		h.Set("Accept-Encoding", "gzip")
@@ -159,18 +159,18 @@ func (t *token) with(authorization string) http.Header {
 	return h
 }
 
-// keyPair is a client certificate that follows its files.
+// keyPair is a client certificate that is read again when its files change.
 type keyPair struct {
 	mu struct {
 		sync.Mutex
-		cert, key watched
+		cert, key watchedFile
 		pair      *tls.Certificate
 	}
 }
 
-// load returns the certificate, and whether it has changed since the last time.
-// Files that cannot be read, or do not fit together because one of them is being
-// replaced, keep the certificate they last held.
+// load returns the certificate, and whether it has changed since the last call. If the
+// files cannot be read any more, or do not match because one of them is being replaced, the
+// last certificate stays in use.
 func (k *keyPair) load() (pair *tls.Certificate, changed bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

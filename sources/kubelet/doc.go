@@ -1,15 +1,24 @@
-// Package kubelet reads samples from kubelets: for each node one endpoint
-// (/metrics/resource, /stats/summary, /metrics/cadvisor, or the old
-// /stats/container/), over one connection that is kept from read to read.
+// Package kubelet reads samples from kubelets: of each node one endpoint
+// (/metrics/resource, /stats/summary or /metrics/cadvisor), over one connection that is
+// kept between reads.
 //
-// A Scraper holds what is shared: the transport (package fetch), credentials that
-// follow their files, buffers, the bound on concurrent reads. Targets says which
-// nodes there are to read, Open gives a Node that reads one of them. A broken node
-// costs only itself: every error is a *metric.ReadError whose Reason is the verdict
-// for what is missing.
+// A Scraper holds what all nodes share: the transport (package fetch), credentials,
+// buffers, the bound on concurrent reads. Targets returns the nodes to read, Open returns
+// a source that reads one of them. Every error is a *metric.ReadError; its Reason is the
+// verdict for what is missing. An error of one node does not affect others.
 //
-// The formats are parsed in sub-packages, which do no I/O. Package kubelet
-// judges no number: two lines of one name, zeros for what the kubelet could not
-// read, and counters that fall are passed on for the processors to judge. It does
-// check that the node that answers is the one that was asked.
+// The package judges no number: duplicate lines, zeros for what the kubelet could not
+// read, and counters that fall go to the processors as they are. It does check that the
+// node that answers is the node that was asked.
+//
+//	scraper.go      Scraper: the transport, the bound on concurrent reads
+//	node.go         a read of one node
+//	targets.go      which nodes to read, from the API server or a static list
+//	options.go      Options; parse.go the text of --source=kubelet:...
+//	credentials.go  token, client certificate and CA files
+//	errors.go       errors and their reasons; identity.go the check of the certificate
+//	buffer.go       the memory of a payload
+//	fetch           the HTTP/1.1 client
+//	payload         what the parsers share; exposition the Prometheus text format
+//	resource, summary, cadvisor  one parser for each endpoint; they do no I/O
 package kubelet

@@ -15,13 +15,13 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
-// fail returns an error with a reason, wrapping err with what was being done.
-func fail(reason metric.Reason, doing string, err error) error {
+// readError returns a *metric.ReadError that wraps err with what was being done.
+func readError(reason metric.Reason, doing string, err error) error {
 	return &metric.ReadError{Reason: reason, Err: fmt.Errorf("%s: %w", doing, err)}
 }
 
-// classify returns the reason for an error of a request that got no answer.
-func classify(err error) metric.Reason {
+// reasonOf returns the reason for an error of a request that got no answer.
+func reasonOf(err error) metric.Reason {
 	var (
 		netErr  net.Error
 		invalid *tls.CertificateVerificationError
@@ -37,9 +37,9 @@ func classify(err error) metric.Reason {
 		return metric.NodeTimeout
 	case errors.As(err, &invalid), errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &expired):
 		return metric.NodeCertificate
-	case errors.As(err, &op) && op.Op == "remote error": // a TLS alert: it does not want our certificate
+	case errors.As(err, &op) && op.Op == "remote error": // a TLS alert: the server does not accept our certificate
 		return metric.NodeUnauthorized
-	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch), // it speaks no TLS
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch), // the server does not speak TLS
 		errors.Is(err, fetch.ErrProtocol):
 		return metric.NodeBadPayload
 	default:
@@ -47,12 +47,12 @@ func classify(err error) metric.Reason {
 	}
 }
 
-// maxReason bounds what is read of an answer that is an error.
-const maxReason = 512
+// maxErrorBytes bounds what is read of the body of an error.
+const maxErrorBytes = 512
 
-// status returns the error for an answer that is not 200.
-func status(resp *http.Response, path string) error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxReason))
+// statusError returns the error for an answer with another status than 200.
+func statusError(resp *http.Response, path string) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBytes))
 	hint := ""
 	reason := metric.NodeBadPayload
 	switch resp.StatusCode {
@@ -62,7 +62,7 @@ func status(resp *http.Response, path string) error {
 	case http.StatusForbidden:
 		reason = metric.NodeUnauthorized
 		hint = "; grant get on nodes/metrics and nodes/stats to weir's account"
-	case http.StatusInternalServerError: // as where the container runtime is away
+	case http.StatusInternalServerError: // for example: the container runtime does not answer
 		reason = metric.NodeScrapeError
 		hint = "; the kubelet could not collect its statistics: see its log"
 	case http.StatusNotFound:

@@ -2,5 +2,5 @@
 
 package kubelet
 
-// Connections returns 0: only Unix limits how many files are open.
-func Connections() int { return 0 }
+// MaxConnections returns 0: only Unix limits the number of open files.
+func MaxConnections() int { return 0 }

@@ -4,10 +4,10 @@ package kubelet
 
 import "syscall"
 
-// Connections returns how many connections a process should keep open at most: three
-// quarters of the files that it may have open, so that reads under way, the API server and
-// whoever asks have room too. It is 0 where there is no limit that is known.
-func Connections() int {
+// MaxConnections returns how many idle connections this process should keep at most: three quarters of its
+// limit of open files. The rest is for reads in progress, the API server and clients. It
+// is 0 if the limit is not known.
+func MaxConnections() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 0

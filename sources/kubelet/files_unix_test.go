@@ -23,7 +23,7 @@ func TestConnections(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if got, want := Connections(), int(fewer.Cur)*3/4; got != want {
+	if got, want := MaxConnections(), int(fewer.Cur)*3/4; got != want {
 		t.Errorf("with %d files: got %d connections, want %d", fewer.Cur, got, want)
 	}
 }

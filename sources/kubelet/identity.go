@@ -7,19 +7,19 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// nodeUser is how the common name of a kubelet's certificate begins, if the
-// cluster issued it.
-const nodeUser = "system:node:"
+// nodeUserPrefix begins the common name of a kubelet's certificate, if the cluster issued
+// it.
+const nodeUserPrefix = "system:node:"
 
-// checkIdentity returns an error if the certificate that the other side showed, which
-// names peer, is another node's. Certificates that name no node say nothing.
-func checkIdentity(peer string, t *Target) error {
-	name, ok := strings.CutPrefix(peer, nodeUser)
+// checkIdentity returns an error if the certificate of the server is that of another node.
+// commonName is the certificate's; a certificate without a node's name is accepted.
+func checkIdentity(commonName string, t *Target) error {
+	name, ok := strings.CutPrefix(commonName, nodeUserPrefix)
 	if !ok || t.Guessed || name == string(t.Node) {
 		return nil
 	}
 	return &metric.ReadError{
 		Reason: metric.NodeWrongIdentity,
-		Err:    fmt.Errorf("expected node %q, %s shows the certificate of node %q: the address may have passed to another machine", t.Node, t.Address, name),
+		Err:    fmt.Errorf("expected node %q, %s shows the certificate of node %q: the address may belong to another machine now", t.Node, t.Address, name),
 	}
 }

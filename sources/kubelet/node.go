@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
@@ -15,37 +13,34 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/fetch"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
-	"github.com/weir-metrics/weir/sources/kubelet/statscontainer"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
 )
 
-// parser is what all formats' parsers are.
+// parser parses the payloads of one endpoint of one node.
 type parser interface {
 	Parse(body []byte, req payload.Request, b *metric.Batch) error
 }
 
-// view is one endpoint of one node.
-type view struct {
-	path, query string
-	body        string // of a POST
-	clock       time.Duration
-	parser      parser
-	url         *url.URL
+// nodeEndpoint is one endpoint of one node.
+type nodeEndpoint struct {
+	path   string
+	clock  time.Duration // resolution of its timestamps
+	parser parser
+	url    *url.URL
 }
 
-// Node reads one kubelet. It is a source for the manager; and if its endpoint is
-// Resource it can testify.
+// Node reads one kubelet. It is a source for the manager.
 type Node struct {
-	target  Target
-	scraper *Scraper
-	view    *view
+	target   Target
+	scraper  *Scraper
+	endpoint *nodeEndpoint
 }
 
-// Testifier is a Node whose endpoint names neither UIDs nor IDs, and which has
-// another endpoint that does.
-type Testifier struct{ *Node }
+// CrossCheckedNode is a Node whose endpoint names neither UIDs nor container IDs. It can read a
+// second endpoint, which names UIDs.
+type CrossCheckedNode struct{ *Node }
 
-// Source is what Open returns: a *Node, or a Testifier.
+// Source is what Open returns: a *Node or a CrossCheckedNode.
 type Source interface {
 	Read(ctx context.Context, b *metric.Batch) error
 	Close() error
@@ -53,69 +48,65 @@ type Source interface {
 
 // Open returns the source for a target. It does no I/O.
 func (s *Scraper) Open(t Target) Source {
-	n := &Node{target: t, scraper: s, view: s.viewOf(s.opts.Endpoint)}
+	n := &Node{target: t, scraper: s, endpoint: s.newEndpoint(s.opts.Endpoint)}
 	if t.Path != "" {
-		n.view.path = t.Path
+		n.endpoint.path = t.Path
 	}
-	n.view.url = n.url(n.view)
+	n.endpoint.url = n.url(n.endpoint.path)
 	if s.opts.Endpoint == Resource {
-		return Testifier{n}
+		return CrossCheckedNode{n}
 	}
 	return n
 }
 
-// viewOf returns the view of an endpoint, with a parser of its own.
-func (s *Scraper) viewOf(e Endpoint) *view {
+// newEndpoint returns an endpoint with its own parser and without a URL.
+func (s *Scraper) newEndpoint(e Endpoint) *nodeEndpoint {
 	switch e {
 	case Summary:
-		return &view{path: "/stats/summary", clock: summary.Clock, parser: summary.New()}
+		return &nodeEndpoint{path: "/stats/summary", clock: summary.Clock, parser: summary.New()}
 	case CAdvisor:
-		return &view{path: "/metrics/cadvisor", clock: cadvisor.Clock, parser: cadvisor.New()}
-	case Container:
-		return &view{path: "/stats/container/", body: statscontainer.Query, clock: statscontainer.Clock, parser: statscontainer.New()}
+		return &nodeEndpoint{path: "/metrics/cadvisor", clock: cadvisor.Clock, parser: cadvisor.New()}
 	default:
-		return &view{path: "/metrics/resource", clock: resource.Clock, parser: resource.Sharing(&s.rooms)}
+		return &nodeEndpoint{path: "/metrics/resource", clock: resource.Clock, parser: resource.NewWithPool(&s.parserMemory)}
 	}
 }
 
-func (n *Node) url(v *view) *url.URL {
-	return &url.URL{Scheme: n.scraper.opts.Scheme, Host: n.target.Address, Path: v.path, RawQuery: v.query}
+func (n *Node) url(path string) *url.URL {
+	return &url.URL{Scheme: n.scraper.opts.Scheme, Host: n.target.Address, Path: path}
 }
 
-// Read fills b with one read of the node's endpoint. Its error is a
-// *metric.ReadError.
+// Read fills b with one read of the node's endpoint. Its error is a *metric.ReadError.
 func (n *Node) Read(ctx context.Context, b *metric.Batch) error {
-	return n.read(ctx, n.view, b)
+	return n.read(ctx, n.endpoint, b)
 }
 
-// Testify fills b with the CPU and memory that /stats/summary reports, which
-// names the UIDs of pods. It is asked seldom, so nothing is remembered for it.
-func (t Testifier) Testify(ctx context.Context, b *metric.Batch) error {
-	v := t.scraper.viewOf(Summary)
-	v.query = "only_cpu_and_memory=true"
-	v.url = t.url(v)
-	return t.read(ctx, v, b)
+// Testify fills b with the CPU and memory of /stats/summary, which names the UIDs of
+// pods. It is called seldom, so its parser is not kept.
+func (t CrossCheckedNode) Testify(ctx context.Context, b *metric.Batch) error {
+	e := t.scraper.newEndpoint(Summary)
+	e.url = t.url(e.path)
+	e.url.RawQuery = "only_cpu_and_memory=true"
+	return t.read(ctx, e, b)
 }
 
-// Close closes the connection that is kept to the node. The node may still be
-// read, over a new one.
+// Close closes the idle connection to the node. The node may still be read, over a new one.
 func (n *Node) Close() error {
-	n.scraper.transport.Forget(n.view.url)
+	n.scraper.transport.Forget(n.endpoint.url)
 	return nil
 }
 
-// read reads a view of the node into b.
-func (n *Node) read(ctx context.Context, v *view, b *metric.Batch) error {
-	b.Resolution = v.clock
+// read reads an endpoint of the node into b.
+func (n *Node) read(ctx context.Context, e *nodeEndpoint, b *metric.Batch) error {
+	b.Resolution = e.clock
 	b.Began = time.Now()
-	err := n.tryRead(ctx, v, b)
+	err := n.tryRead(ctx, e, b)
 	if b.Ended.Before(b.Began) {
 		b.Ended = time.Now()
 	}
 	return err
 }
 
-func (n *Node) tryRead(ctx context.Context, v *view, b *metric.Batch) error {
+func (n *Node) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Batch) error {
 	s := n.scraper
 	if n.target.Err != nil {
 		return n.target.Err
@@ -125,73 +116,69 @@ func (n *Node) tryRead(ctx context.Context, v *view, b *metric.Batch) error {
 		ctx, cancel = context.WithTimeout(ctx, s.opts.Timeout)
 		defer cancel()
 	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.acquire(ctx); err != nil {
 		return &metric.ReadError{Reason: metric.NodeTimeout, Err: err}
 	}
-	defer s.leave()
+	defer s.release()
 	b.Began = time.Now()
-	buf, err := n.fetch(ctx, v)
+	buf, err := n.fetch(ctx, e)
 	b.Ended = time.Now()
 	if buf != nil {
-		defer s.putBack(buf)
+		defer s.putBuffer(buf)
 		b.Bytes = len(buf.bytes)
 	}
 	if err != nil {
 		return err
 	}
 	b.NodeTime = buf.date
-	err = v.parser.Parse(buf.bytes, s.request(&n.target, b.Began, b.Ended), b)
+	err = e.parser.Parse(buf.bytes, s.parseRequest(&n.target, b.Began, b.Ended), b)
 	var read *metric.ReadError
 	if errors.As(err, &read) {
-		read.Err = fmt.Errorf("parse %s: %w", v.path, read.Err)
+		read.Err = fmt.Errorf("parse %s: %w", e.path, read.Err)
 	}
 	return err
 }
 
-// fetch gets the payload. Beside an error there is what came of it, or nil.
-func (n *Node) fetch(ctx context.Context, v *view) (*buffer, error) {
+// fetch reads the payload of an endpoint. Beside an error it returns what arrived of the payload, or
+// nil.
+func (n *Node) fetch(ctx context.Context, e *nodeEndpoint) (*buffer, error) {
 	header, err := n.scraper.header()
 	if err != nil {
 		return nil, &metric.ReadError{Reason: metric.NodeUnauthorized, Err: err}
 	}
 	req := (&http.Request{
-		Method: http.MethodGet, URL: v.url, Host: v.url.Host, Header: header,
+		Method: http.MethodGet, URL: e.url, Host: e.url.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
-	if v.body != "" { // it only reads, and may be sent twice
-		req.Method, req.ContentLength, req.Body = http.MethodPost, int64(len(v.body)), io.NopCloser(strings.NewReader(v.body))
-		req.Header = header.Clone()
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := n.scraper.carrier.RoundTrip(req)
+	resp, err := n.scraper.roundTripper.RoundTrip(req)
 	if err != nil {
-		return nil, fail(classify(err), "read "+v.path, err)
+		return nil, readError(reasonOf(err), "read "+e.path, err)
 	}
 	defer resp.Body.Close()
-	if err := checkIdentity(fetch.Peer(resp), &n.target); err != nil {
+	if err := checkIdentity(fetch.PeerCommonName(resp), &n.target); err != nil {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, status(resp, v.path)
+		return nil, statusError(resp, e.path)
 	}
-	// Only now, so that reads which wait for their nodes hold none.
+	// Taken only now, so that reads that wait for their node hold no buffer.
 	buf := n.scraper.buffers.Get().(*buffer)
 	buf.bytes, buf.date = buf.bytes[:0], 0
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil && date.Year() >= 1970 && date.Year() < 2262 {
 		buf.date = date.UnixNano()
 	}
-	err = buf.fill(resp, n.scraper.opts.MaxBytes)
+	err = buf.readBody(resp, n.scraper.opts.MaxBytes)
 	if err == nil {
-		// A server that ends its answer because we hang up may end it neatly,
-		// in the middle: what came by then is not believed.
+		// A server may end a chunked body regularly, but too early, because we close the connection at
+		// the deadline. Such a payload is not used.
 		err = ctx.Err()
 	}
 	if err != nil {
 		reason := metric.NodeBadPayload
-		if classify(err) == metric.NodeTimeout {
+		if reasonOf(err) == metric.NodeTimeout {
 			reason = metric.NodeTimeout
 		}
-		return buf, fail(reason, "read "+v.path, err)
+		return buf, readError(reason, "read "+e.path, err)
 	}
 	return buf, nil
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
-	"github.com/weir-metrics/weir/sources/kubelet/statscontainer"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
 )
 
@@ -86,7 +85,7 @@ func wantReason(t *testing.T, err error, reason metric.Reason, words string) {
 
 func TestReadEachEndpoint(t *testing.T) {
 	a := newAuthority(t)
-	f := func(endpoint Endpoint, method, path, file string, clock time.Duration, samples int) {
+	f := func(endpoint Endpoint, path, file string, clock time.Duration, samples int) {
 		t.Helper()
 		packed := capture(t, file)
 		size := len(packed)
@@ -95,11 +94,8 @@ func TestReadEachEndpoint(t *testing.T) {
 		}
 		var connections atomic.Int32
 		address := a.kubelet("node1", func(w http.ResponseWriter, r *http.Request) {
-			if got := r.Method + " " + r.URL.RequestURI(); got != method+" "+path {
-				t.Errorf("%s: got %s, want %s %s", endpoint, got, method, path)
-			}
-			if body, _ := io.ReadAll(r.Body); method == http.MethodPost && string(body) != statscontainer.Query {
-				t.Errorf("%s: got query %s, want %s", endpoint, body, statscontainer.Query)
+			if got := r.Method + " " + r.URL.RequestURI(); got != "GET "+path {
+				t.Errorf("%s: got %s, want GET %s", endpoint, got, path)
 			}
 			if strings.HasSuffix(file, ".gz") {
 				w.Header().Set("Content-Encoding", "gzip")
@@ -130,10 +126,9 @@ func TestReadEachEndpoint(t *testing.T) {
 			t.Errorf("%s: got %d connections for three reads, want 1", endpoint, got)
 		}
 	}
-	f(Resource, "GET", "/metrics/resource", "08-kubelet-restart/00/resource.prom.gz", resource.Clock, 12)
-	f(Summary, "GET", "/stats/summary", "08-kubelet-restart/00/summary.json.gz", summary.Clock, 37)
-	f(CAdvisor, "GET", "/metrics/cadvisor", "08-kubelet-restart/00/cadvisor.prom.gz", cadvisor.Clock, 49)
-	f(Container, "POST", "/stats/container/", "00-stats-container/round1.json", statscontainer.Clock, 3)
+	f(Resource, "/metrics/resource", "08-kubelet-restart/00/resource.prom.gz", resource.Clock, 12)
+	f(Summary, "/stats/summary", "08-kubelet-restart/00/summary.json.gz", summary.Clock, 37)
+	f(CAdvisor, "/metrics/cadvisor", "08-kubelet-restart/00/cadvisor.prom.gz", cadvisor.Clock, 49)
 }
 
 func TestResourceTestifiesFromSummary(t *testing.T) {
@@ -211,11 +206,11 @@ func TestAnswersThatAreNone(t *testing.T) {
 	f(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		io.WriteString(w, tiny)
-	}, metric.NodeBadPayload, "unpack gzip")
+	}, metric.NodeBadPayload, "decompress")
 	f(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "500")
 		io.WriteString(w, tiny)
-	}, metric.NodeBadPayload, "the payload broke off after 45 bytes")
+	}, metric.NodeBadPayload, "the payload ended after 45 bytes")
 	f(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/elsewhere", http.StatusFound)
 	}, metric.NodeBadPayload, "redirects are not followed")
@@ -540,7 +535,7 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 	f(Options{CAFile: dir + "/none"}, "read CA")
-	f(Options{CAFile: empty}, "holds no certificate")
+	f(Options{CAFile: empty}, "has no certificate")
 	f(Options{TokenFile: dir + "/none"}, "read token")
 	f(Options{TokenFile: empty}, "is empty")
 	f(Options{CertFile: empty, KeyFile: empty}, "read client certificate")
@@ -551,7 +546,7 @@ func TestNewRefuses(t *testing.T) {
 func TestClassify(t *testing.T) {
 	f := func(err error, want metric.Reason) {
 		t.Helper()
-		if got := classify(err); got != want {
+		if got := reasonOf(err); got != want {
 			t.Errorf("%v: got %v, want %v", err, got, want)
 		}
 	}

@@ -12,18 +12,17 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
-// Endpoint is what to read of a kubelet.
+// Endpoint is an endpoint of a kubelet.
 type Endpoint string
 
 // The endpoints.
 const (
-	Resource  Endpoint = "resource"  // GET /metrics/resource
-	Summary   Endpoint = "summary"   // GET /stats/summary
-	CAdvisor  Endpoint = "cadvisor"  // GET /metrics/cadvisor
-	Container Endpoint = "container" // POST /stats/container/, until Kubernetes 1.19
+	Resource Endpoint = "resource" // GET /metrics/resource
+	Summary  Endpoint = "summary"  // GET /stats/summary
+	CAdvisor Endpoint = "cadvisor" // GET /metrics/cadvisor
 )
 
-// Options says which nodes to read, how to reach them and what to ask. The zero
+// Options say which nodes to read, how to reach them and which endpoint to read. The zero
 // Options reads /metrics/resource of every node over HTTPS.
 type Options struct {
 	// Endpoint to read. Default Resource.
@@ -58,9 +57,9 @@ type Options struct {
 	// Default: in a cluster the service account's, if there is no client
 	// certificate.
 	TokenFile string
-	// Identity says, as a kubeconfig does, who we are and whom we trust where no
-	// file above does, in place of the service account. It is used over HTTPS
-	// only, and trusts nobody blindly: Insecure alone switches verification off.
+	// Identity has the credentials and the CA of a kubeconfig. They replace the service
+	// account where no file above is set, over HTTPS only. Its own insecure setting is ignored: only
+	// Insecure switches verification off.
 	Identity *transport.Config
 
 	// Timeout of one read. Default DefaultTimeout.
@@ -74,11 +73,10 @@ type Options struct {
 	// DefaultMaxConcurrent.
 	MaxConcurrent int
 	// MaxIdle bounds the connections that are kept open between reads; kubelets beyond it
-	// are connected to anew for each. Default Connections().
+	// get a new connection for each read. Default MaxConnections().
 	MaxIdle int
-	// Gzip asks for compressed payloads, for links on which bytes are dear: to
-	// pack and unpack them costs both sides more CPU than to encrypt and send
-	// them as they are.
+	// Gzip asks for compressed payloads, for expensive links: compressing costs both
+	// sides more CPU than encrypting and sending the larger payload.
 	Gzip bool
 }
 
@@ -96,7 +94,7 @@ func DefaultAddressTypes() []string {
 	return []string{"InternalIP", "ExternalIP", "Hostname", "InternalDNS", "ExternalDNS"}
 }
 
-// withDefaults returns o with the defaults in place of what was left empty.
+// withDefaults returns o with defaults in place of zero values.
 func (o Options) withDefaults() Options {
 	def := func(s *string, v string) {
 		if *s == "" {
@@ -112,7 +110,7 @@ func (o Options) withDefaults() Options {
 		o.Timeout = DefaultTimeout
 	}
 	if o.MaxIdle == 0 {
-		o.MaxIdle = Connections()
+		o.MaxIdle = MaxConnections()
 	}
 	if o.MaxBytes == 0 {
 		o.MaxBytes = DefaultMaxBytes
@@ -129,9 +127,9 @@ func (o Options) withDefaults() Options {
 // validate returns what is wrong with o, which has its defaults.
 func (o *Options) validate() error {
 	switch o.Endpoint {
-	case Resource, Summary, CAdvisor, Container:
+	case Resource, Summary, CAdvisor:
 	default:
-		return fmt.Errorf("endpoint %q is unknown; use resource, summary, cadvisor or container", o.Endpoint)
+		return fmt.Errorf("endpoint %q is unknown; use resource, summary or cadvisor", o.Endpoint)
 	}
 	switch o.Scheme {
 	case "https", "http":

@@ -71,7 +71,7 @@ func TestParseOptionsSaysWhatToDo(t *testing.T) {
 		}
 	}
 	f("?endpiont=summary", `kubelet has no option "endpiont"; the options are address-types, ca, client-cert, client-key, endpoint, gzip, insecure-tls, max-bytes, max-concurrent, max-samples, node-selector, port, scheme, status-port, targets, timeout, token-file`)
-	f("?endpoint=stats", `endpoint "stats" is unknown; use resource, summary, cadvisor or container`)
+	f("?endpoint=stats", `endpoint "stats" is unknown; use resource, summary or cadvisor`)
 	f("?endpoint=summary&endpoint=resource", `option endpoint is given 2 times; give it once`)
 	f("ftp://", `scheme "ftp" is unknown; use https or http`)
 	f("somewhere", `kubelet:somewhere is not understood; write kubelet:SCHEME://[HOST][:PORT], for example kubelet:https://:10250, or nothing`)
@@ -127,7 +127,7 @@ func TestParseTargetsRefuses(t *testing.T) {
 	f("gives one name to a range", "n=10.0.0.1-10.0.0.2:1")
 	f("give the lower address first", "10.0.0.2-10.0.0.1:1")
 	f("at most 65536 addresses", "10.0.0.0-10.9.0.0:1")
-	f("two targets go by the name h; name them", "h:1", "h:2")
+	f("two targets have the name h; give each a name", "h:1", "h:2")
 	f("open targets", "@/nowhere")
 }
 
@@ -200,7 +200,7 @@ func TestInClusterDefaults(t *testing.T) {
 	nowhere := func(string) bool { return false }
 	f := func(o Options, exists func(string) bool, token, ca string) {
 		t.Helper()
-		got := o.withDefaults().inCluster(exists)
+		got := o.withDefaults().withServiceAccount(exists)
 		if got.TokenFile != token || got.CAFile != ca {
 			t.Errorf("%+v: got token %q and CA %q, want %q and %q", o, got.TokenFile, got.CAFile, token, ca)
 		}
@@ -227,7 +227,7 @@ func TestResourcePath(t *testing.T) {
 		}
 	}
 	noPath := func(value string) string {
-		return "annotation metrics.k8s.io/resource-metrics-path=" + strconv.Quote(value) + " is ignored: it is no path; write one such as /metrics/resource"
+		return "annotation metrics.k8s.io/resource-metrics-path=" + strconv.Quote(value) + " is ignored: it is not a path; write a path such as /metrics/resource"
 	}
 	f("", "", "")
 	f("/metrics/node", "/metrics/node", "")
@@ -256,10 +256,10 @@ func FuzzResourcePath(f *testing.F) {
 			Name: "n1", Addresses: []metric.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}},
 			Annotations: map[string]string{PathAnnotation: annotation},
 		}, &s.opts)
-		if target.Doubt != nil && target.Path != "" {
-			t.Fatalf("%q: path %q is used though %v", annotation, target.Path, target.Doubt)
+		if target.PathError != nil && target.Path != "" {
+			t.Fatalf("%q: path %q is used though %v", annotation, target.Path, target.PathError)
 		}
-		sent := s.Open(target).(Testifier).view.url.String()
+		sent := s.Open(target).(CrossCheckedNode).endpoint.url.String()
 		u, err := url.Parse(sent)
 		if err != nil {
 			t.Fatalf("%q: URL %q does not parse: %v", annotation, sent, err)

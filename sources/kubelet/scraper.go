@@ -19,29 +19,29 @@ type Scraper struct {
 	opts   Options
 	static []Target // nil: the nodes of the cluster
 
-	carrier   http.RoundTripper // transport, with the credentials of opts.Identity if they are used
-	transport *fetch.Transport
-	token     token
-	pair      *keyPair // nil without a client certificate
-	slots     chan struct{}
-	buffers   sync.Pool // of *buffer
-	rooms     sync.Pool // of the parsers of /metrics/resource
+	transport    *fetch.Transport
+	roundTripper http.RoundTripper // transport, with the credentials of opts.Identity if they are used
+	token        token
+	pair         *keyPair      // nil without a client certificate
+	permits      chan struct{} // one for each concurrent read
+	buffers      sync.Pool     // of *buffer
+	parserMemory sync.Pool     // of the parsers of /metrics/resource
 
-	found struct { // what Targets returned last
+	lastTargets struct { // what Targets returned last
 		sync.Mutex
-		by      *metric.Facts
-		targets []Target // never nil once they were looked for
+		facts   *metric.Facts
+		targets []Target // nil before the first call
 	}
 }
 
-// New returns a Scraper. It reads the CA, credentials and list of targets that
-// opts names, and fails if it cannot; it connects to nobody.
+// New returns a Scraper. It reads the files of the CA, credentials and targets that opts
+// names, and opens no connection.
 func New(opts Options) (*Scraper, error) {
-	opts = opts.withDefaults().inCluster(exists)
+	opts = opts.withDefaults().withServiceAccount(exists)
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	s := &Scraper{opts: opts, slots: make(chan struct{}, opts.MaxConcurrent)}
+	s := &Scraper{opts: opts, permits: make(chan struct{}, opts.MaxConcurrent)}
 	s.buffers.New = func() any { return new(buffer) }
 	if len(opts.Targets) > 0 {
 		targets, err := ParseTargets(opts.Targets, opts.port())
@@ -54,19 +54,19 @@ func New(opts Options) (*Scraper, error) {
 	if _, err := s.token.header(); err != nil {
 		return nil, err
 	}
-	tlsConfig, err := s.tls()
+	tlsConfig, err := s.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
 	s.transport = fetch.New(fetch.Options{TLS: tlsConfig, MaxIdle: opts.MaxIdle})
-	if s.carrier, err = s.identified(); err != nil {
+	if s.roundTripper, err = s.withIdentity(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// tls returns the configuration of connections.
-func (s *Scraper) tls() (*tls.Config, error) {
+// tlsConfig returns the TLS configuration of connections.
+func (s *Scraper) tlsConfig() (*tls.Config, error) {
 	pool, err := loadCA(s.opts.CAFile)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (s *Scraper) tls() (*tls.Config, error) {
 		InsecureSkipVerify: s.opts.Insecure,
 	}
 	if s.opts.Identity != nil {
-		if err := s.identify(config); err != nil {
+		if err := s.applyIdentity(config); err != nil {
 			return nil, err
 		}
 	}
@@ -96,8 +96,7 @@ func (s *Scraper) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// header returns the header fields of a request, our credentials among them. Nobody
-// may write to it.
+// header returns the header of a request with our credentials. It must not be changed.
 func (s *Scraper) header() (http.Header, error) {
 	header, err := s.token.header()
 	if err != nil || s.pair == nil {
@@ -105,40 +104,40 @@ func (s *Scraper) header() (http.Header, error) {
 	}
 	_, changed, err := s.pair.load()
 	if changed {
-		// Connections keep the certificate they were made with.
+		// Open connections use the old certificate.
 		s.transport.CloseIdleConnections()
 	}
 	return header, err
 }
 
-// enter waits for a free slot, and leave gives it back.
-func (s *Scraper) enter(ctx context.Context) error {
-	select { // Fast path: nobody need know when ctx ends
-	case s.slots <- struct{}{}:
+// acquire waits for permission to read; release ends the read.
+func (s *Scraper) acquire(ctx context.Context) error {
+	select { // Fast path: it does not wait for ctx
+	case s.permits <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case s.slots <- struct{}{}:
+	case s.permits <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for one of %d concurrent reads: %w", cap(s.slots), context.Cause(ctx))
+		return fmt.Errorf("wait for one of %d concurrent reads: %w", cap(s.permits), context.Cause(ctx))
 	}
 }
 
-func (s *Scraper) leave() { <-s.slots }
+func (s *Scraper) release() { <-s.permits }
 
-// Close closes the connections that are not in use.
+// Close closes the idle connections.
 func (s *Scraper) Close() error {
 	s.transport.CloseIdleConnections()
 	return nil
 }
 
-// request says which read a payload belongs to.
-func (s *Scraper) request(t *Target, began, ended time.Time) payload.Request {
+// parseRequest describes a read to the parser of its payload.
+func (s *Scraper) parseRequest(t *Target, began, ended time.Time) payload.Request {
 	r := payload.Request{
 		Node: t.Node, Expect: t.Node,
-		Received:   payload.Middle(began, ended),
+		Received:   payload.Midpoint(began, ended),
 		MaxSamples: s.opts.MaxSamples,
 	}
 	if t.Guessed {

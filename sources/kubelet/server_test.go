@@ -104,7 +104,7 @@ func write(t *testing.T, path string, content []byte) string {
 // kubelet starts a TLS server whose certificate names a node.
 func (a *authority) kubelet(node metric.NodeName, h http.HandlerFunc, change ...func(*tls.Config)) (address string) {
 	a.t.Helper()
-	cert, key := a.issue(nodeUser + string(node))
+	cert, key := a.issue(nodeUserPrefix + string(node))
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		a.t.Fatal(err)

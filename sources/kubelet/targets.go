@@ -17,7 +17,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// maxTargets bounds a static list, against a range typed wrongly.
+// maxTargets bounds a static list: a mistyped range could be huge.
 const maxTargets = 1 << 16
 
 // Target is a kubelet to read.
@@ -25,41 +25,39 @@ type Target struct {
 	Node metric.NodeName
 	// Address is "host:port".
 	Address string
-	// Path is where the node serves /metrics/resource instead, as its annotation
-	// PathAnnotation says; empty for the usual place.
+	// Path replaces /metrics/resource: the value of the node's PathAnnotation. Empty without one.
 	Path string
-	// Doubt is what is wrong with the node's annotation; nil if nothing is. The
-	// node is read at the usual place.
-	Doubt error
-	// Guessed says that Node is only the host in a static list, so that the
-	// kubelet may well give another name.
+	// PathError says what is wrong with the PathAnnotation; the usual path is read
+	// then. Nil if nothing is wrong.
+	PathError error
+	// Guessed says that Node is only the host of a static target, so that the kubelet may
+	// report another name.
 	Guessed bool
-	// Err is why the node cannot be read at all: NodeNoAddress. It is nil for
-	// all others.
+	// Err is set if the node cannot be read at all: NodeNoAddress.
 	Err *metric.ReadError
 }
 
-// Targets returns the kubelets to read by the facts, sorted by name: those of the
-// static list if there is one, else those of the nodes the selector leaves in. Nobody
-// may write to the slice, which is the same for as long as the nodes are.
+// Targets returns the kubelets to read, sorted by name: those of the static list if there is one,
+// else those of the nodes that the selector matches. The slice must not be changed. It
+// is the same one as long as the nodes do not change.
 func (s *Scraper) Targets(facts *metric.Facts) []Target {
 	if s.static != nil {
 		return s.static
 	}
-	s.found.Lock()
-	defer s.found.Unlock()
-	if s.found.targets == nil || !facts.SameNodes(s.found.by) {
-		s.found.targets = s.find(facts)
+	s.lastTargets.Lock()
+	defer s.lastTargets.Unlock()
+	if s.lastTargets.targets == nil || !facts.SameNodes(s.lastTargets.facts) {
+		s.lastTargets.targets = s.targetsOf(facts)
 	}
-	s.found.by = facts
-	return s.found.targets
+	s.lastTargets.facts = facts
+	return s.lastTargets.targets
 }
 
-// find returns the kubelets of the nodes that the selector leaves in.
-func (s *Scraper) find(facts *metric.Facts) []Target {
+// targetsOf returns the kubelets of the nodes that the selector matches.
+func (s *Scraper) targetsOf(facts *metric.Facts) []Target {
 	targets := make([]Target, 0, facts.Nodes())
 	facts.EachNode(func(n *metric.NodeFacts) bool {
-		if s.Selects(n) {
+		if s.IsSelected(n) {
 			targets = append(targets, targetOf(n, &s.opts))
 		}
 		return true
@@ -68,9 +66,9 @@ func (s *Scraper) find(facts *metric.Facts) []Target {
 	return targets
 }
 
-// Selects reports whether the selector leaves a node in. A node it leaves out is
+// IsSelected reports whether the node selector matches a node. A node that it does not match is
 // NodeExcluded.
-func (s *Scraper) Selects(n *metric.NodeFacts) bool {
+func (s *Scraper) IsSelected(n *metric.NodeFacts) bool {
 	return s.opts.Selector == nil || s.opts.Selector.Matches(labels.Set(n.Labels))
 }
 
@@ -78,7 +76,7 @@ func sortTargets(targets []Target) {
 	slices.SortFunc(targets, func(a, b Target) int { return cmp.Compare(a.Node, b.Node) })
 }
 
-// targetOf returns where to reach a node.
+// targetOf returns the address and path of a node.
 func targetOf(n *metric.NodeFacts, o *Options) Target {
 	port := o.port()
 	if (o.Port == 0 || o.StatusPort) && n.KubeletPort != 0 {
@@ -86,7 +84,7 @@ func targetOf(n *metric.NodeFacts, o *Options) Target {
 	}
 	target := Target{Node: n.Name}
 	if o.Endpoint == Resource {
-		target.Path, target.Doubt = resourcePath(n)
+		target.Path, target.PathError = resourcePath(n)
 	}
 	for _, t := range o.AddressTypes {
 		for _, a := range n.Addresses {
@@ -102,15 +100,15 @@ func targetOf(n *metric.NodeFacts, o *Options) Target {
 	}}
 }
 
-// PathAnnotation is the annotation of a Node that says where its kubelet serves
-// what others serve at /metrics/resource. metrics-server gave it its name.
+// PathAnnotation is the annotation of a Node with the path at which its kubelet serves
+// /metrics/resource. metrics-server defines it.
 const PathAnnotation = "metrics.k8s.io/resource-metrics-path"
 
-// maxPath bounds the annotation: Kubernetes itself allows 256 KiB.
+// maxPath bounds the annotation, in bytes: Kubernetes allows 256 KiB.
 const maxPath = 1024
 
-// resourcePath returns what a node's PathAnnotation says, as a path; empty if it
-// has none. One that is no path is an error.
+// resourcePath returns the path in a node's PathAnnotation; empty without one. A value that is not
+// a path is an error.
 func resourcePath(n *metric.NodeFacts) (string, error) {
 	path := n.Annotations[PathAnnotation]
 	if path == "" {
@@ -123,10 +121,10 @@ func resourcePath(n *metric.NodeFacts) (string, error) {
 		return r <= ' ' || r >= 0x7f || r == '?' || r == '#' || r == '\\'
 	})
 	if i >= 0 || strings.Contains(path, "://") {
-		return "", fmt.Errorf("annotation %s=%q is ignored: it is no path; write one such as /metrics/resource", PathAnnotation, path)
+		return "", fmt.Errorf("annotation %s=%q is ignored: it is not a path; write a path such as /metrics/resource", PathAnnotation, path)
 	}
 	if path[0] != '/' {
-		path = "/" + path // as metrics-server takes it
+		path = "/" + path // metrics-server accepts it too
 	}
 	return path, nil
 }
@@ -154,13 +152,13 @@ func ParseTargets(entries []string, port int) ([]Target, error) {
 	sortTargets(targets)
 	for i := 1; i < len(targets); i++ {
 		if targets[i].Node == targets[i-1].Node {
-			return nil, fmt.Errorf("two targets go by the name %s; name them, as in node-1=%s", targets[i].Node, targets[i].Address)
+			return nil, fmt.Errorf("two targets have the name %s; give each a name, as in node-1=%s", targets[i].Node, targets[i].Address)
 		}
 	}
 	return targets, nil
 }
 
-// readTargets parses one entry, which may be a file.
+// readTargets parses one entry, which may be @FILE.
 func readTargets(entry string, port int) ([]Target, error) {
 	path, isFile := strings.CutPrefix(entry, "@")
 	if !isFile {
@@ -190,7 +188,7 @@ func readTargets(entry string, port int) ([]Target, error) {
 	return targets, nil
 }
 
-// parseTarget parses an entry that is no file.
+// parseTarget parses one entry that is not @FILE.
 func parseTarget(entry string, port int) ([]Target, error) {
 	name, address, named := strings.Cut(entry, "=")
 	if !named {
@@ -224,7 +222,7 @@ func splitHostPort(address string, port int) (host, p string, err error) {
 		}
 	}
 	if i := strings.IndexAny(host, "[]/?#@% \t"); i >= 0 && !isIP(host) {
-		return "", "", fmt.Errorf("no host name holds %q", host[i])
+		return "", "", fmt.Errorf("a host name must not contain %q", host[i])
 	}
 	if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
 		return "", "", errors.New("port out of range")
@@ -248,7 +246,7 @@ func expand(first, last netip.Addr, port string) ([]Target, error) {
 	var targets []Target
 	for a := first; ; a = a.Next() {
 		if !a.IsValid() || last.Less(a) || len(targets) == maxTargets {
-			return nil, fmt.Errorf("targets %s-%s are no range of at most %d addresses; give the lower address first", first, last, maxTargets)
+			return nil, fmt.Errorf("targets %s-%s is not a range of at most %d addresses; give the lower address first", first, last, maxTargets)
 		}
 		targets = append(targets, Target{Node: metric.NodeName(a.String()), Address: net.JoinHostPort(a.String(), port), Guessed: true})
 		if a == last {

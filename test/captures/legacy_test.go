@@ -2,6 +2,7 @@ package captures
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,14 +13,12 @@ import (
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/identity"
 	"github.com/weir-metrics/weir/processors/rate"
-	"github.com/weir-metrics/weir/sources/kubelet/payload"
-	"github.com/weir-metrics/weir/sources/kubelet/statscontainer"
 )
 
-// TestTwoPathsOneContainer is where weir began: the old kubelet reports one
-// container under two cgroup paths, creation times 20.5 s apart. In every order
-// of arrival there is one container, which uses 250 millicores and 180 MiB, and
-// the path that lost has a verdict.
+// TestTwoPathsOneContainer is the case that weir was begun for: an old kubelet reports one
+// container under two cgroup paths, with creation times 20.5 s apart. In every order of
+// arrival one container is served, with 250 millicores and 180 MiB, and the other path has
+// a verdict. weir does not read that endpoint; its numbers test identity here.
 func TestTwoPathsOneContainer(t *testing.T) {
 	var bodies [2]map[string]json.RawMessage
 	for i, name := range []string{"round1.json", "round2.json"} {
@@ -35,16 +34,13 @@ func TestTwoPathsOneContainer(t *testing.T) {
 	kept := map[metric.CgroupPath]int{}
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		p := statscontainer.New()
 		ids, rates := identity.New(identity.Options{}), rate.New(rate.Options{})
-		b := &metric.Batch{Source: "legacy", Node: "n", Interval: time.Minute, Resolution: statscontainer.Clock}
+		b := &metric.Batch{Source: "legacy", Node: "n", Interval: time.Minute, Resolution: time.Nanosecond}
 		for i := range bodies {
 			b.Reset()
 			now := time.Now().Add(time.Duration(i) * time.Minute)
 			b.Began, b.Ended = now, now
-			if err := p.Parse(shuffled(t, bodies[i], r), payload.Request{Node: "n", Received: now.UnixNano()}, b); err != nil {
-				t.Fatal(err)
-			}
+			addContainers(t, bodies[i], r, b)
 			ids.Process(nil, b, now)
 			rates.Process(nil, b, now)
 		}
@@ -73,7 +69,7 @@ func TestTwoPathsOneContainer(t *testing.T) {
 			}
 		}
 		if served != 1 || lost != 1 || verdicts != 1 {
-			t.Errorf("seed %d: %d served, %d turned away, %d verdicts that name the rival; want 1 each", seed, served, lost, verdicts)
+			t.Errorf("seed %d: %d served, %d turned away, %d verdicts that name the duplicate; want 1 each", seed, served, lost, verdicts)
 		}
 	}
 	if len(kept) != 1 {
@@ -81,25 +77,44 @@ func TestTwoPathsOneContainer(t *testing.T) {
 	}
 }
 
-// shuffled writes the members of an object in a random order.
-func shuffled(t *testing.T, members map[string]json.RawMessage, r *rand.Rand) []byte {
+// addContainers adds a sample of each container in the answer of an old kubelet's
+// /stats/container/, in a random order.
+func addContainers(t *testing.T, answer map[string]json.RawMessage, r *rand.Rand, b *metric.Batch) {
 	t.Helper()
-	keys := make([]string, 0, len(members))
-	for k := range members {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys) // so that the order is the seed's alone
-	r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-	body := []byte{'{'}
-	for i, k := range keys {
-		if i > 0 {
-			body = append(body, ',')
+	paths := slices.Sorted(maps.Keys(answer)) // so that the order depends on the seed only
+	r.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
+	for _, path := range paths {
+		var c struct {
+			ID   string
+			Spec struct {
+				Created time.Time `json:"creation_time"`
+				Labels  map[string]string
+			}
+			Stats []struct {
+				Timestamp time.Time
+				CPU       struct{ Usage struct{ Total float64 } }
+				Memory    struct {
+					WorkingSet float64 `json:"working_set"`
+				}
+			}
 		}
-		name, err := json.Marshal(k)
-		if err != nil {
+		if err := json.Unmarshal(answer[path], &c); err != nil {
 			t.Fatal(err)
 		}
-		body = append(append(append(body, name...), ':'), members[k]...)
+		e := metric.Entity{Kind: metric.Node, Node: "n"}
+		if name := c.Spec.Labels["io.kubernetes.container.name"]; name != "" {
+			e.Kind, e.Name = metric.Container, name
+			e.Namespace = metric.Namespace(c.Spec.Labels["io.kubernetes.pod.namespace"])
+			e.Pod = metric.PodName(c.Spec.Labels["io.kubernetes.pod.name"])
+		}
+		s := b.Add(e)
+		s.Instance = metric.Instance{
+			ID: metric.ContainerID(c.ID), Path: metric.CgroupPath(path), Processes: -1,
+			Start: c.Spec.Created.UnixNano(), Origin: metric.StartReported,
+		}
+		read := c.Stats[len(c.Stats)-1]
+		s.Times[metric.CPU], s.Times[metric.Memory] = read.Timestamp.UnixNano(), read.Timestamp.UnixNano()
+		s.Values.Set(metric.CPUUsage, read.CPU.Usage.Total)
+		s.Values.Set(metric.MemoryWorkingSet, read.Memory.WorkingSet)
 	}
-	return append(body, '}')
 }

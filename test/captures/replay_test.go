@@ -142,7 +142,7 @@ func (e *endpoint) fill(t *testing.T, r *round, p parser, b *metric.Batch) {
 		b.Err = &metric.ReadError{Reason: reason, Err: fmt.Errorf("%s: status %d", e.file, times.Status)}
 		return
 	}
-	b.Err = p.Parse(body, payload.Request{Node: node, Expect: node, Received: payload.Middle(b.Began, b.Ended)}, b)
+	b.Err = p.Parse(body, payload.Request{Node: node, Expect: node, Received: payload.Midpoint(b.Began, b.Ended)}, b)
 }
 
 // kernel is the kernel's account of each container over the whole scenario.

@@ -122,6 +122,6 @@ func (c *capture) batch(t *testing.T, file string, clock time.Duration, p parser
 		return b
 	}
 	b.Bytes = len(body)
-	b.Err = p.Parse(body, payload.Request{Node: "node1", Expect: "node1", Received: payload.Middle(b.Began, b.Ended)}, b)
+	b.Err = p.Parse(body, payload.Request{Node: "node1", Expect: "node1", Received: payload.Midpoint(b.Began, b.Ended)}, b)
 	return b
 }

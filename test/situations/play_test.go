@@ -183,7 +183,7 @@ func (g *stage) round() {
 		g.read(src)
 	}
 	g.facts.EachNode(func(n *metric.NodeFacts) bool {
-		if !g.scraper.Selects(n) { // a source that is left out on purpose
+		if !g.scraper.IsSelected(n) { // a source that is left out on purpose
 			err := &metric.ReadError{Reason: metric.NodeExcluded, Err: fmt.Errorf("its labels do not match the selector")}
 			src := &source{sums: aggregate.New(aggregate.Options{}), status: explain.Source{Name: "excluded", Node: n.Name, Interval: interval, Unread: err}}
 			b := &metric.Batch{Source: "excluded", Node: n.Name, Interval: interval, Err: err, Began: g.now, Ended: g.now}
@@ -206,7 +206,7 @@ func (g *stage) listed() (targets []kubelet.Target) {
 func (g *stage) read(src *source) {
 	b := g.fetch(src, src.read.Read)
 	// Asked as the manager asks, but where there is nobody to ask.
-	if witness, ok := src.read.(kubelet.Testifier); ok && !g.s.noWitness && !b.Failed() && src.ids.NeedsCrossCheck(g.facts, b, g.now) {
+	if witness, ok := src.read.(kubelet.CrossCheckedNode); ok && !g.s.noWitness && !b.Failed() && src.ids.NeedsCrossCheck(g.facts, b, g.now) {
 		if w := g.fetch(src, witness.Testify); w.Err == nil {
 			b.CrossCheck = w
 		}

@@ -10,62 +10,62 @@ import (
 type role uint8
 
 const (
-	other   role = iota // a system container, or the node
-	pod                 // a pod's cgroup
-	sandbox             // a pod's sandbox, whose only numbers are the network's
-	member              // a container of a pod
+	roleOther     role = iota // a system container, or the node
+	rolePod                   // a pod's cgroup
+	roleSandbox               // a pod's sandbox: only its network counters are used
+	roleContainer             // a container of a pod
 )
 
-// place is a path in the hierarchy, and the processes reported there in this
-// payload.
-type place struct {
-	parent     *place
-	round      uint32 // when it was last spoken of, or one below it
-	listed     bool   // processes were reported
-	own, below int32
+// pathNode is a path in the cgroup hierarchy, with the processes that this payload reports
+// there.
+type pathNode struct {
+	parent       *pathNode
+	round        uint32 // of its last occurrence, or of one below it
+	hasProcesses bool   // this payload reports processes
+	own, below   int32  // processes in the cgroup itself and below it
 }
 
-// begin readies pl and those above it for the payload of this round.
-func (pl *place) begin(round uint32) {
+// begin prepares pl and its ancestors for the payload of this round.
+func (pl *pathNode) begin(round uint32) {
 	for ; pl != nil && pl.round != round; pl = pl.parent {
-		*pl = place{parent: pl.parent, round: round}
+		*pl = pathNode{parent: pl.parent, round: round}
 	}
 }
 
-// cgroup is one the node speaks of under certain labels, and what it said of it
-// in this payload. A kubelet that has restarted may know a path without knowing
-// whose it is; later it does, and that is another cgroup here.
+// cgroup is a cgroup of the node under certain labels, and what this payload says about
+// it. A restarted kubelet may report a path before it knows the pod; with the pod's labels it is another
+// cgroup here.
 type cgroup struct {
 	subject
-	*place
+	*pathNode
 	role     role
 	instance metric.Instance
 
 	round         uint32
 	quota, period float64
 	start         int64
-	interfaces    int      // but for lo, in this payload
+	interfaces    int      // in this payload, without lo
 	eth0          bool     // one of them is eth0
-	onlyInterface *subject // the last of them
+	onlyInterface *subject // the last one
 }
 
-// begin readies c for the payload of this round.
+// begin prepares c for the payload of this round.
 func (c *cgroup) begin(round uint32) {
 	if c.round == round {
 		return
 	}
-	c.place.begin(round)
+	c.pathNode.begin(round)
 	c.round = round
 	c.quota, c.period, c.start = 0, 0, 0
 	c.interfaces, c.eth0, c.onlyInterface = 0, false, nil
 }
 
 // newCgroup returns the cgroup that labels describe.
-func newCgroup(l *labels, at *place) *cgroup {
-	c := &cgroup{place: at, instance: metric.Instance{Path: metric.CgroupPath(l.id), Processes: -1}}
+func newCgroup(l *labels, at *pathNode) *cgroup {
+	c := &cgroup{pathNode: at, instance: metric.Instance{Path: metric.CgroupPath(l.id), Processes: -1}}
 	c.cgroup = c
 	if l.pod == "" {
-		c.role = other
+		c.role = roleOther
 		c.entity = metric.Entity{Kind: metric.System, Name: l.id}
 		if l.id == "/" {
 			c.entity = metric.Entity{Kind: metric.Node}
@@ -76,12 +76,12 @@ func newCgroup(l *labels, at *place) *cgroup {
 	c.instance.UID = podUID(l.id)
 	switch {
 	case l.container == "POD" || l.container == "" && l.name != "":
-		c.role = sandbox
+		c.role = roleSandbox
 		c.instance.ID = containerID(l.id)
 	case l.container == "":
-		c.role = pod
+		c.role = rolePod
 	default:
-		c.role = member
+		c.role = roleContainer
 		c.entity.Kind, c.entity.Name = metric.Container, l.container
 		c.instance.ID = containerID(l.id)
 	}
@@ -89,7 +89,7 @@ func newCgroup(l *labels, at *place) *cgroup {
 }
 
 // podUID returns the UID in a pod's or container's cgroup path, as the API
-// server writes it; empty if there is none. The drivers spell it differently:
+// server writes it; empty if there is none. The form depends on the cgroup driver:
 //
 //	/kubepods/burstable/pod80cd749e-fe99-4226-bfc9-fe1dcb4e4831/...
 //	/kubepods.slice/kubepods-pod80cd749e_fe99_4226_bfc9_fe1dcb4e4831.slice/...
@@ -123,10 +123,10 @@ func containerID(path string) metric.ContainerID {
 	return metric.ContainerID(last[strings.LastIndexByte(last, ':')+1:])
 }
 
-// countProcesses adds up the processes below each place. A pod's own cgroup
-// never holds any: they are in those of its containers.
+// countProcesses adds up the processes below each path. A pod's own cgroup has none: they
+// are in the cgroups of its containers.
 func (p *Parser) countProcesses() {
-	for _, pl := range p.listed {
+	for _, pl := range p.withProcesses {
 		for above := pl.parent; above != nil; above = above.parent {
 			above.below += pl.own
 		}

@@ -2,19 +2,19 @@ package cadvisor
 
 import "github.com/weir-metrics/weir/metric"
 
-// use says what becomes of a family's lines.
+// use says what the lines of a family are used for.
 type use uint8
 
 const (
 	set       use = iota // the value of the cgroup
-	sum                  // one line for each CPU: their sum is the cgroup's value
-	faults               // page faults, the kind of which is in a label
+	sum                  // one line for each CPU; their sum is the value of the cgroup
+	faults               // page faults; a label has their kind
 	network              // of an interface
-	disk                 // of a device; the sum is the cgroup's value too
+	disk                 // of a device; their sum is also the value of the cgroup
 	volume               // of a file system
 	gpu                  // of an accelerator
 	startTime            // of the cgroup
-	processes            // in the cgroup; also evidence of life
+	processes            // in the cgroup; also tells identity that the cgroup is alive
 	quota                // microseconds of CPU in each period
 	period               // microseconds
 	limit                // 0 means there is none
@@ -22,16 +22,16 @@ const (
 	failure              // 1 if the kubelet could not read everything
 )
 
-// family is what a family of the endpoint means.
+// family says what a family of the endpoint means.
 type family struct {
 	use use
 	id  metric.ID
-	// scale turns seconds into nanoseconds: 9. With 0 the number is taken as
-	// it is; with -3 it is thousandths.
+	// scale is the power of ten from the family's unit to the metric's: 9 from seconds to
+	// nanoseconds, -3 from thousandths, -2 from percent.
 	scale int8
 }
 
-// families are those weir has a metric for, by name.
+// families are the families that weir has a metric for, by name.
 var families = map[string]*family{
 	"container_cpu_usage_seconds_total":         {sum, metric.CPUUsage, 9},
 	"container_cpu_user_seconds_total":          {set, metric.CPUUser, 9},

@@ -2,16 +2,15 @@ package cadvisor
 
 import "github.com/weir-metrics/weir/sources/kubelet/exposition"
 
-// labels are those of a line that weir looks at.
+// labels are the labels of a line that weir uses.
 type labels struct {
 	id, name, namespace, pod, container string // of the cgroup
 	cpu, iface, device, accelerator     string // of the line
 	failure, scope                      string
 }
 
-// parse reads raw, which exposition.Scanner.Labels returned, and returns
-// whether it is a list of labels. Docker-era kubelets wrote pod_name and
-// container_name.
+// parse reads raw, as exposition.Scanner.Labels returned it. It returns false if raw is
+// not a list of labels. Kubelets before 1.16 write pod_name and container_name.
 func (l *labels) parse(raw []byte) bool {
 	return exposition.EachLabel(raw, func(name []byte, value string) {
 		switch string(name) {

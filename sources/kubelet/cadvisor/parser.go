@@ -1,10 +1,16 @@
-// Package cadvisor turns a kubelet's /metrics/cadvisor into samples: every
-// cgroup the kubelet watches, with its path, and for containers of pods their ID.
+// Package cadvisor turns a kubelet's /metrics/cadvisor into samples: one for every cgroup
+// that the kubelet watches, with its path, and with its ID for containers of pods.
 //
-// A pod has two samples where the kubelet reports its sandbox: one of the pod's
-// cgroup, and one of the sandbox with the network counters, which live and die
-// with the sandbox. What else the sandbox's own process uses is in the pod's.
-// A container under two paths has two samples: identity chooses.
+// If the kubelet reports a pod's sandbox, the pod has two samples: one of its cgroup, and
+// one of the sandbox with the network counters, which begin and end with the sandbox. The
+// sandbox's other numbers are part of the pod's. A container under two paths has two
+// samples: identity chooses.
+//
+//	parser.go  payload → lines; which cgroup the labels of a line name
+//	family.go  the table of families
+//	labels.go  the labels of a line
+//	cgroup.go  cgroups, their roles and their paths
+//	take.go    lines → samples
 package cadvisor
 
 import (
@@ -19,25 +25,24 @@ import (
 // Clock is the resolution of the endpoint's timestamps.
 const Clock = time.Millisecond
 
-// Parser turns payloads of one node into samples. It remembers the node's
-// names, so that an unchanged payload costs no allocation. It must not be used by two
-// goroutines at once.
+// Parser turns payloads of one node into samples. It keeps the names of the node, so that
+// an unchanged payload allocates nothing. It is for one goroutine.
 type Parser struct {
-	scan    exposition.Scanner
-	lines   payload.Names[line]
-	order   payload.Order
-	cgroups map[string]*cgroup // by labels
-	places  map[string]*place  // by path
-	came    map[*family]uint32 // the round each family last came in
-	touched []*subject         // have samples in this payload
-	listed  []*place           // have processes in this payload
-	round   uint32
-	req     payload.Request
-	batch   *metric.Batch
-	node    *cgroup // "/"
+	scan          exposition.Scanner
+	lines         payload.NameCache[line]
+	order         payload.Order
+	cgroups       map[string]*cgroup   // by labels
+	paths         map[string]*pathNode // by path
+	lastSeen      map[*family]uint32   // the round of each family's last occurrence
+	touched       []*subject           // with samples in this payload
+	withProcesses []*pathNode          // with processes in this payload
+	round         uint32
+	req           payload.Request
+	batch         *metric.Batch
+	node          *cgroup // "/"
 }
 
-// subject is an entity or a part of one, and its samples in this payload.
+// subject is an entity or a part of one, with its samples in this payload.
 type subject struct {
 	entity  metric.Entity
 	cgroup  *cgroup
@@ -45,17 +50,18 @@ type subject struct {
 	samples []int32 // indexes in batch; -1 beyond the bound
 }
 
-// line is what a set of labels says: which cgroup, and which part of it.
+// line says what a set of labels means: which cgroup, and which part of it.
 type line struct {
-	cgroup *cgroup  // nil: nothing weir has a metric for
+	cgroup *cgroup  // nil: weir has no metric for it
 	part   *subject // nil: the cgroup itself
 	labels labelUse
-	family *family // of the lines counted
-	round  uint32  // in which they were
-	count  int     // of lines with these labels in that family
+	// count is how many lines with these labels family has had in round.
+	family *family
+	round  uint32
+	count  int
 }
 
-// labelUse is what the labels add to a family's meaning.
+// labelUse says what the labels add to the meaning of a family.
 type labelUse uint8
 
 const (
@@ -66,9 +72,9 @@ const (
 	eth0                 // interface="eth0"
 )
 
-// New returns a Parser that knows no names yet.
+// New returns a Parser without names.
 func New() *Parser {
-	return &Parser{cgroups: map[string]*cgroup{}, places: map[string]*place{}, came: map[*family]uint32{}}
+	return &Parser{cgroups: map[string]*cgroup{}, paths: map[string]*pathNode{}, lastSeen: map[*family]uint32{}}
 }
 
 // Parse appends the samples in body to b, and sets b.Cores if the payload says
@@ -80,9 +86,9 @@ func New() *Parser {
 func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
 	base := len(b.Samples)
 	p.req, p.batch = req, b
-	p.touched, p.listed = p.touched[:0], p.listed[:0]
+	p.touched, p.withProcesses = p.touched[:0], p.withProcesses[:0]
 	p.round++
-	// A cgroup has a handful of sets of labels.
+	// A cgroup has about eight sets of labels.
 	p.lines.Max = 8 * req.Limit()
 	p.lines.Begin()
 	p.order.Begin(b)
@@ -92,11 +98,11 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 	}
 	p.node.begin(p.round)
 	p.scan.Reset(body)
-	failed, known := p.walk()
-	p.finish()
+	failed, known := p.readLines()
+	p.completeSamples()
 	err := p.scan.Err()
 	if err == nil && !known {
-		err = payload.Bad(body, 0, "no family of /metrics/cadvisor")
+		err = payload.ParseError(body, 0, "no family of /metrics/cadvisor")
 	}
 	p.scan.Reset(nil)
 	p.batch = nil
@@ -105,15 +111,15 @@ func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error 
 		b.Samples = b.Samples[:base]
 		return err
 	case failed != "":
-		return payload.Unreadable(failed)
+		return payload.ScrapeError(failed)
 	}
 	p.order.End(b)
 	return nil
 }
 
-// walk reads all lines. It returns the family that says the kubelet failed, if
-// one does, and whether there was any family it knows.
-func (p *Parser) walk() (failed string, known bool) {
+// readLines reads all lines. It returns the family that says that the kubelet failed, if
+// one does, and whether there is a known family.
+func (p *Parser) readLines() (failed string, known bool) {
 	var f *family
 	for p.scan.Next() {
 		if p.scan.Changed {
@@ -126,11 +132,11 @@ func (p *Parser) walk() (failed string, known bool) {
 				}
 				continue
 			}
-			if p.came[f] == p.round {
-				p.scan.Fail("this family was there before: its lines must stand together")
+			if p.lastSeen[f] == p.round {
+				p.scan.Fail("the lines of this family are in two places; they must follow each other")
 				break
 			}
-			p.came[f], known = p.round, true
+			p.lastSeen[f], known = p.round, true
 		} else if f == nil {
 			p.scan.Skip()
 			continue
@@ -142,7 +148,7 @@ func (p *Parser) walk() (failed string, known bool) {
 			switch {
 			case !ok:
 			case f.use == machine:
-				p.machine(f, n, t)
+				p.takeMachine(f, n, t)
 			case n.Mantissa != 0:
 				failed = string(p.scan.Name)
 			}
@@ -153,7 +159,7 @@ func (p *Parser) walk() (failed string, known bool) {
 			continue
 		}
 		if n, t, ok := p.scan.Value(); ok && l.cgroup != nil {
-			p.take(l, f, n, t)
+			p.takeLine(l, f, n, t)
 		}
 	}
 	return failed, known
@@ -162,8 +168,8 @@ func (p *Parser) walk() (failed string, known bool) {
 // line returns what the present line's labels say and moves to its value.
 func (p *Parser) line() *line {
 	// Fast path: the same lines in the same order as the last time.
-	name := p.lines.Guess(p.scan.Rest())
-	if name == nil || !p.scan.Plain(len(name.Key())) {
+	name := p.lines.Next(p.scan.Rest())
+	if name == nil || !p.scan.ValueAt(len(name.Key())) {
 		// Slow path: find where the labels end.
 		raw := p.scan.Labels()
 		if raw == nil {
@@ -173,7 +179,7 @@ func (p *Parser) line() *line {
 		if name, found = p.lines.Find(raw); !found {
 			var ok bool
 			if name.Data, ok = p.newLine(raw); !ok {
-				p.lines.Forget(name)
+				p.lines.Remove(name)
 				p.scan.Fail("not a list of labels")
 				return nil
 			}
@@ -186,14 +192,14 @@ func (p *Parser) line() *line {
 // maxPath is the kernel's bound on paths.
 const maxPath = 4096
 
-// newLine reads labels not seen before.
+// newLine returns the meaning of labels that were not seen before.
 func (p *Parser) newLine(raw []byte) (line, bool) {
 	var l labels
 	if !l.parse(raw) {
 		return line{}, false
 	}
 	if l.id == "" || l.id[0] != '/' || len(l.id) > maxPath {
-		return line{}, true // nobody's
+		return line{}, true // not a cgroup
 	}
 	c := p.cgroup(&l)
 	n := line{cgroup: c}
@@ -228,32 +234,32 @@ func (p *Parser) cgroup(l *labels) *cgroup {
 	key := strings.Join([]string{l.id, l.name, l.namespace, l.pod, l.container}, "\x00")
 	c := p.cgroups[key]
 	if c == nil {
-		c = newCgroup(l, p.place(l.id))
+		c = newCgroup(l, p.pathNode(l.id))
 		p.cgroups[key] = c
 	}
 	c.begin(p.round)
 	return c
 }
 
-// place returns the place of that path, below the one that holds it.
-func (p *Parser) place(path string) *place {
-	pl := p.places[path]
+// pathNode returns the node of a path, below the node of its parent.
+func (p *Parser) pathNode(path string) *pathNode {
+	pl := p.paths[path]
 	if pl == nil {
-		pl = &place{}
+		pl = &pathNode{}
 		if path != "/" {
-			pl.parent = p.place(path[:max(strings.LastIndexByte(path, '/'), 1)])
+			pl.parent = p.pathNode(path[:max(strings.LastIndexByte(path, '/'), 1)])
 		}
-		p.places[path] = pl
+		p.paths[path] = pl
 	}
 	pl.begin(p.round)
 	return pl
 }
 
-// keepRounds is how many rounds a cgroup that no longer comes is remembered; it
-// is longer than package payload remembers lines, which point to cgroups.
+// keepRounds is how many rounds a cgroup is kept that no longer occurs. It is longer than
+// package payload keeps lines, which point to cgroups.
 const keepRounds = 16
 
-// sweep forgets the cgroups that have not come for a while.
+// sweep removes the cgroups that have not occurred for keepRounds.
 func (p *Parser) sweep() {
 	if p.round%keepRounds != 0 && len(p.cgroups) <= 4*p.req.Limit() {
 		return
@@ -263,9 +269,9 @@ func (p *Parser) sweep() {
 			delete(p.cgroups, key)
 		}
 	}
-	for path, pl := range p.places {
+	for path, pl := range p.paths {
 		if p.round-pl.round > keepRounds {
-			delete(p.places, path)
+			delete(p.paths, path)
 		}
 	}
 }

@@ -338,7 +338,7 @@ func TestErrors(t *testing.T) {
 	f(metric.NodeBadPayload, "no family", 0, "up 1")
 	f(metric.NodeBadPayload, "no metric name", 0, line, "<html>")
 	f(metric.NodeBadPayload, "not a list of labels", 0, line, `container_memory_rss{id="/"x} 1`)
-	f(metric.NodeBadPayload, "was there before", 0, line, `container_memory_cache{id="/"} 1`, line)
+	f(metric.NodeBadPayload, "are in two places", 0, line, `container_memory_cache{id="/"} 1`, line)
 }
 
 func FuzzParse(f *testing.F) {

@@ -5,11 +5,11 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
-// take takes one line.
-func (p *Parser) take(l *line, f *family, n payload.Number, t int64) {
+// takeLine stores the value of one line.
+func (p *Parser) takeLine(l *line, f *family, n payload.Number, t int64) {
 	c := l.cgroup
 	c.begin(p.round)
-	v, ok := value(f, n)
+	v, ok := valueOf(f, n)
 	if !ok {
 		return
 	}
@@ -24,15 +24,15 @@ func (p *Parser) take(l *line, f *family, n payload.Number, t int64) {
 		c.period = v
 		return
 	case processes:
-		if !c.listed {
-			p.listed = append(p.listed, c.place)
+		if !c.hasProcesses {
+			p.withProcesses = append(p.withProcesses, c.pathNode)
 		}
-		c.listed, c.own = true, int32(min(v, 1<<20))
+		c.hasProcesses, c.own = true, int32(min(v, 1<<20))
 	}
-	if c.role == sandbox && f.use != network {
+	if c.role == roleSandbox && f.use != network {
 		return
 	}
-	// Lines with the same labels in one family are of different samples.
+	// Lines with the same labels in one family belong to different samples.
 	if l.family != f || l.round != p.round {
 		l.family, l.round, l.count = f, p.round, 0
 	}
@@ -53,13 +53,13 @@ func (p *Parser) take(l *line, f *family, n payload.Number, t int64) {
 			p.set(&c.subject, k, f.id, v, t)
 		}
 	case network:
-		p.network(l, k, f.id, v, t)
+		p.takeNetwork(l, k, f.id, v, t)
 	case disk, volume, gpu:
 		if l.part == nil {
 			return
 		}
 		p.set(l.part, k, f.id, v, t)
-		if f.use == disk || f.use == volume && f.id == metric.FilesystemUsage && c.role == member {
+		if f.use == disk || f.use == volume && f.id == metric.FilesystemUsage && c.role == roleContainer {
 			p.add(&c.subject, k, f.id, v, t)
 		}
 	default:
@@ -67,8 +67,8 @@ func (p *Parser) take(l *line, f *family, n payload.Number, t int64) {
 	}
 }
 
-// value returns n in the unit of f's metric.
-func value(f *family, n payload.Number) (float64, bool) {
+// valueOf returns n in the unit of f's metric.
+func valueOf(f *family, n payload.Number) (float64, bool) {
 	if f.scale == 9 {
 		ns, ok := n.Scaled(9)
 		return float64(ns), ok
@@ -83,8 +83,7 @@ func value(f *family, n payload.Number) (float64, bool) {
 	return v, ok
 }
 
-// sample returns the k-th sample of s, which is appended if there is none yet;
-// nil beyond the bound.
+// sample returns the k-th sample of s; nil beyond the bound. It appends the sample if it does not exist.
 func (p *Parser) sample(s *subject, k int, g metric.Group) *metric.Sample {
 	if !s.seen {
 		s.seen = true
@@ -122,9 +121,9 @@ func (p *Parser) add(s *subject, k int, id metric.ID, v float64, t int64) {
 	}
 }
 
-// network takes a counter of an interface. That of eth0 is the pod's or node's
-// own too, which is what the kubelet does.
-func (p *Parser) network(l *line, k int, id metric.ID, v float64, t int64) {
+// takeNetwork stores a counter of an interface. The counters of eth0 are also those of the
+// pod or node, as in the kubelet.
+func (p *Parser) takeNetwork(l *line, k int, id metric.ID, v float64, t int64) {
 	if l.part == nil {
 		return
 	}
@@ -140,9 +139,9 @@ func (p *Parser) network(l *line, k int, id metric.ID, v float64, t int64) {
 	}
 }
 
-// machine takes a line about the machine.
-func (p *Parser) machine(f *family, n payload.Number, t int64) {
-	v, ok := value(f, n)
+// takeMachine stores a value of the machine.
+func (p *Parser) takeMachine(f *family, n payload.Number, t int64) {
+	v, ok := valueOf(f, n)
 	if !ok || v == 0 {
 		return
 	}
@@ -152,14 +151,14 @@ func (p *Parser) machine(f *family, n payload.Number, t int64) {
 	p.set(&p.node.subject, 0, f.id, v, t)
 }
 
-// finish gives the samples what only the whole payload tells.
-func (p *Parser) finish() {
+// completeSamples sets what is known only at the end of the payload.
+func (p *Parser) completeSamples() {
 	for _, s := range p.touched {
 		if c := s.cgroup; s == &c.subject {
-			p.cpuLimit(c)
+			p.setCPULimit(c)
 		}
 	}
-	p.wholeNetworks()
+	p.setPodNetworks()
 	p.countProcesses()
 	for _, s := range p.touched {
 		c := s.cgroup
@@ -167,7 +166,7 @@ func (p *Parser) finish() {
 		if c.start > 0 {
 			in.Start, in.Origin = c.start, metric.StartReported
 		}
-		if c.listed {
+		if c.hasProcesses {
 			in.Processes = c.own + c.below
 		}
 		for _, i := range s.samples {
@@ -179,8 +178,8 @@ func (p *Parser) finish() {
 	}
 }
 
-// cpuLimit works out a CPU limit from quota and period.
-func (p *Parser) cpuLimit(c *cgroup) {
+// setCPULimit computes the CPU limit from quota and period.
+func (p *Parser) setCPULimit(c *cgroup) {
 	if c.quota > 0 && c.period > 0 && c.entity.Kind != metric.Node {
 		for k := range c.samples {
 			p.set(&c.subject, k, metric.CPULimit, c.quota/c.period*1e9, 0)
@@ -188,9 +187,9 @@ func (p *Parser) cpuLimit(c *cgroup) {
 	}
 }
 
-// wholeNetworks gives a pod without eth0 the counters of its only interface. Of
-// several, none is the pod's own.
-func (p *Parser) wholeNetworks() {
+// setPodNetworks copies the counters of a pod's only interface to the pod, if it is not
+// eth0. A pod with several interfaces and no eth0 gets none.
+func (p *Parser) setPodNetworks() {
 	parts := len(p.touched) // the loop may add to touched
 	for _, s := range p.touched[:parts] {
 		c := s.cgroup

@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// EachLabel calls do with each label of raw, which is what Scanner.Labels
-// returned, in order. Values have their escapes resolved. It returns false if
-// raw is not a list of labels.
+// EachLabel calls do with each label of raw, as Scanner.Labels returned it, in order.
+// Values have their escapes resolved. It returns false if raw is not a list of labels.
 //
-// It allocates a string for each value, and is meant for labels not seen before.
+// It allocates a string for each value. Use it for labels that were not seen before.
 func EachLabel(raw []byte, do func(name []byte, value string)) bool {
-	i := blanks(raw, 0)
+	i := skipBlanks(raw, 0)
 	if i >= len(raw) {
 		return true
 	}
@@ -19,25 +18,25 @@ func EachLabel(raw []byte, do func(name []byte, value string)) bool {
 		return false
 	}
 	for i++; ; {
-		i = blanks(raw, i)
+		i = skipBlanks(raw, i)
 		if i < len(raw) && raw[i] == '}' {
-			return blanks(raw, i+1) == len(raw)
+			return skipBlanks(raw, i+1) == len(raw)
 		}
 		name, quoted, n := labelName(raw[i:])
 		if n == 0 {
 			return false
 		}
-		i = blanks(raw, i+n)
+		i = skipBlanks(raw, i+n)
 		switch {
 		case i < len(raw) && raw[i] == '=':
-			i = blanks(raw, i+1)
+			i = skipBlanks(raw, i+1)
 			value, n := quotedString(raw[i:])
 			if n == 0 {
 				return false
 			}
 			do(name, value)
-			i = blanks(raw, i+n)
-		case quoted: // {"metric name", a="b"}: a name that needs quotes
+			i = skipBlanks(raw, i+n)
+		case quoted: // {"metric name", a="b"}: a metric name in quotes
 		default:
 			return false
 		}
@@ -49,7 +48,7 @@ func EachLabel(raw []byte, do func(name []byte, value string)) bool {
 	}
 }
 
-// labelName parses a plain or quoted label name and returns its length.
+// labelName parses a plain or quoted label name and returns it with its length; 0 if there is none.
 func labelName(b []byte) (name []byte, quoted bool, n int) {
 	if len(b) > 0 && b[0] == '"' {
 		s, n := quotedString(b)
@@ -83,7 +82,7 @@ func quotedString(b []byte) (string, int) {
 				sb.WriteByte('\n')
 			case '\\', '"':
 				sb.WriteByte(b[i])
-			default: // an escape nobody defined: keep it as it is
+			default: // an undefined escape is kept as it is
 				sb.WriteByte('\\')
 				sb.WriteByte(b[i])
 			}

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,56 +10,90 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
+
+	"github.com/weir-metrics/weir/sources/kubelet/fetch/tlsmemory"
 )
 
-// conn is a connection to a server. At most one request is on it.
+// conn is a connection to a server. It carries at most one request at a time.
 type conn struct {
 	net.Conn
-	wait   *readiness // nil if the connection tells none
-	in     incoming   // of TLS
-	to     server
-	peer   string    // what Peer says
-	used   time.Time // when its last answer ended
-	closed int       // Transport.mu.closed when it was made
-	giveUp func()    // hangUp, bound once
+	readable       *readableWaiter  // nil if the connection is not one of the operating system
+	tlsBuffer      tlsmemory.Buffer // zero without TLS
+	server         server
+	peerCommonName string
+	lastUsed       time.Time // when its last answer ended
+	closeCount     int       // Transport.mu.closeCount when the connection was made
+	abort          func()    // expireDeadline, bound once so that a request allocates no closure
 }
 
-// dial connects to a server, and lends the connection what is in s.
-func (t *Transport) dial(ctx context.Context, to server, s *scratch) (*conn, error) {
+// answerBuffer is the memory that reading one answer needs. Connections have no buffers of their
+// own. A request takes an answerBuffer when the answer begins to arrive, so of many servers that are asked at
+// the same time, the few whose answers are being read share buffers that are warm in the processor's caches.
+type answerBuffer struct {
+	records []byte // for conn.tlsBuffer; nil while it is lent
+	source  limitedSource
+	reader  *bufio.Reader // reads source
+}
+
+// recordsSize holds the answer of a usual node, so that one read of the socket takes it all.
+const recordsSize = 64 << 10
+
+func newAnswerBuffer() *answerBuffer {
+	s := new(answerBuffer)
+	s.reader = bufio.NewReader(&s.source)
+	return s
+}
+
+// lendTo lends the memory for TLS records to c, if c takes it. Close of the answer takes it back.
+// A connection that ends before keeps it.
+func (s *answerBuffer) lendTo(c *conn) {
+	if !c.tlsBuffer.CanLend() {
+		return
+	}
+	if s.records == nil {
+		s.records = make([]byte, 0, recordsSize)
+	}
+	c.tlsBuffer.Lend(s.records)
+	s.records = nil
+}
+
+// dial connects to a server. For https the connection reads into the memory of s.
+func (t *Transport) dial(ctx context.Context, to server, s *answerBuffer) (*conn, error) {
 	t.mu.Lock()
-	c := &conn{to: to, closed: t.mu.closed}
+	c := &conn{server: to, closeCount: t.mu.closeCount}
 	t.mu.Unlock()
-	c.giveUp = c.hangUp
+	c.abort = c.expireDeadline
 	var err error
 	if c.Conn, err = t.opts.Dial(ctx, "tcp", to.host); err != nil {
 		return nil, err
 	}
-	c.wait = readinessOf(c.Conn)
+	c.readable = newReadableWaiter(c.Conn)
 	if to.scheme == "http" {
 		return c, nil
 	}
-	if err := c.secure(ctx, t.opts.TLS, s); err != nil {
+	if err := c.startTLS(ctx, t.opts.TLS, s); err != nil {
 		c.Conn.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// secure speaks TLS on the connection from here on.
-func (c *conn) secure(ctx context.Context, config *tls.Config, s *scratch) error {
-	own := config
-	if config.ServerName == "" {
-		host, _, err := net.SplitHostPort(c.to.host)
+// startTLS performs the TLS handshake.
+func (c *conn) startTLS(ctx context.Context, shared *tls.Config, s *answerBuffer) error {
+	own := shared
+	if shared.ServerName == "" {
+		host, _, err := net.SplitHostPort(c.server.host)
 		if err != nil {
-			return fmt.Errorf("name the server: %w", err)
+			return fmt.Errorf("find the name of the server: %w", err)
 		}
-		own = config.Clone()
+		own = shared.Clone()
 		own.ServerName = host
 	}
 	secured := tls.Client(c.Conn, own)
-	c.in = incomingOf(secured)
-	c.in.lend(s)
+	c.tlsBuffer = tlsmemory.BufferOf(secured)
+	s.lendTo(c)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		var record tls.RecordHeaderError
 		if errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/" {
@@ -66,23 +101,23 @@ func (c *conn) secure(ctx context.Context, config *tls.Config, s *scratch) error
 		}
 		return err
 	}
-	if shown := secured.ConnectionState().PeerCertificates; len(shown) > 0 {
-		c.peer = shown[0].Subject.CommonName
+	if certificates := secured.ConnectionState().PeerCertificates; len(certificates) > 0 {
+		c.peerCommonName = certificates[0].Subject.CommonName
 	}
-	forget(secured, config)
+	tlsmemory.FreeHandshake(secured, shared)
 	c.Conn = secured
 	return nil
 }
 
-// longAgo makes whoever waits on a connection give up.
+// longAgo is a deadline that makes every waiting call on a connection fail at once.
 var longAgo = time.Unix(1, 0)
 
-func (c *conn) hangUp() {
-	_ = c.SetDeadline(longAgo) // it fails on a closed one only, which waits for nothing
+func (c *conn) expireDeadline() {
+	_ = c.SetDeadline(longAgo) // fails only on a closed connection, on which no call waits
 }
 
-// afterFunc is context.AfterFunc. A context that has the method is asked directly, which
-// spares the contexts in between.
+// afterFunc is context.AfterFunc. It calls a method AfterFunc of ctx if there is one, which avoids
+// the allocations of context.AfterFunc.
 func afterFunc(ctx context.Context, do func()) (stop func() bool) {
 	if own, ok := ctx.(interface {
 		AfterFunc(func()) func() bool
@@ -92,79 +127,79 @@ func afterFunc(ctx context.Context, do func()) (stop func() bool) {
 	return context.AfterFunc(ctx, do)
 }
 
-// ask sends a request on a connection and returns the answer. s is what the connection was
-// lent; nil if that has yet to be done. On an error the connection is closed, and heard says
-// whether anything of an answer came.
-func (t *Transport) ask(c *conn, req *http.Request, out []byte, s *scratch) (resp *http.Response, heard bool, err error) {
+// exchange sends a request on a connection and returns the answer. s is the buffer that the new
+// connection already reads into; nil for a kept connection, which gets one when the answer arrives. On an error the
+// connection is closed, and gotBytes says whether any byte of an answer arrived.
+func (t *Transport) exchange(c *conn, req *http.Request, out []byte, s *answerBuffer) (resp *http.Response, gotBytes bool, err error) {
 	ctx := req.Context()
-	// The connection has no deadline of its own: ctx has one, and tells when it has come.
-	stop := afterFunc(ctx, c.giveUp)
+	// The connection has no deadline of its own: the end of ctx aborts it.
+	stop := afterFunc(ctx, c.abort)
 	_, err = c.Write(out)
 	if err == nil && s == nil {
-		c.await()
+		c.readable.wait()
 	}
 	if s == nil {
-		s = t.scratch.Get().(*scratch)
-		c.in.lend(s)
+		s = t.buffers.Get().(*answerBuffer)
+		s.lendTo(c)
 	}
-	s.in = source{conn: c.Conn}
-	s.br.Reset(&s.in)
+	s.source = limitedSource{conn: c.Conn}
+	s.reader.Reset(&s.source)
 	if err == nil {
-		resp, err = s.head(req, t.opts.MaxHeaderBytes)
+		resp, err = s.readHead(req, t.opts.MaxHeaderBytes)
 	}
 	if err != nil {
-		heard = s.in.heard
+		gotBytes = s.source.gotBytes
 		stop()
 		c.Close()
-		t.putBack(s)
-		return nil, heard, because(ctx, err)
+		t.putBuffer(s)
+		return nil, gotBytes, contextError(ctx, err)
 	}
 	resp.Body = &body{
-		from: resp.Body, ended: resp.Body == http.NoBody, last: resp.Close || req.Close,
-		ctx: ctx, stop: stop, t: t, c: c, s: s,
+		content: resp.Body, atEnd: resp.Body == http.NoBody, closes: resp.Close || req.Close,
+		ctx: ctx, stop: stop, transport: t, conn: c, buffer: s,
 	}
 	return resp, true, nil
 }
 
-// maxInformational bounds the answers that only announce another.
+// maxInformational bounds the answers of status 1xx that may come before the answer.
 const maxInformational = 5
 
-// head reads the head of the answer to a request.
-func (s *scratch) head(req *http.Request, limit int64) (*http.Response, error) {
+// readHead reads the head of the answer to a request.
+func (s *answerBuffer) readHead(req *http.Request, limit int64) (*http.Response, error) {
 	for range maxInformational {
-		s.in.left = limit
-		resp, err := http.ReadResponse(s.br, req)
+		s.source.left = limit
+		resp, err := http.ReadResponse(s.reader, req)
 		switch {
-		case err != nil && s.in.err == io.EOF && !s.in.heard:
+		case err != nil && s.source.err == io.EOF && !s.source.gotBytes:
 			return nil, fmt.Errorf("the server closed the connection without an answer: %w", io.EOF)
-		case err != nil && s.in.err != nil: // there was no more to read
-			return nil, s.in.err
+		case err != nil && s.source.err != nil: // reading failed, not parsing
+			return nil, s.source.err
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
 		case resp.ProtoMajor != 1:
 			return nil, fmt.Errorf("%w: it answers in %s", ErrProtocol, resp.Proto)
 		case resp.StatusCode == http.StatusSwitchingProtocols:
-			return nil, fmt.Errorf("%w: it changes to another protocol, which nobody asked for", ErrProtocol)
+			return nil, fmt.Errorf("%w: it switches to another protocol, which was not requested", ErrProtocol)
 		case resp.StatusCode/100 != 1:
-			s.in.left = math.MaxInt64
+			s.source.left = math.MaxInt64
 			return resp, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: more than %d announcements, and no answer", ErrProtocol, maxInformational)
+	return nil, fmt.Errorf("%w: more than %d informational answers, and no final one", ErrProtocol, maxInformational)
 }
 
-// source reads a connection up to a limit.
-type source struct {
-	conn  net.Conn
-	left  int64 // how much may yet be read
-	heard bool  // something was read
-	err   error // what reading ended with
+// limitedSource reads a connection up to a limit.
+type limitedSource struct {
+	conn     net.Conn
+	left     int64 // how many bytes may still be read
+	gotBytes bool
+	err      error // the error of the last read
 }
 
 // Read reads from the connection.
-func (s *source) Read(p []byte) (int, error) {
+func (s *limitedSource) Read(p []byte) (int, error) {
 	if s.left <= 0 {
-		s.err = fmt.Errorf("%w: the head of its answer has no end", ErrProtocol)
+		s.err = fmt.Errorf("%w: the head of its answer is too long", ErrProtocol)
 		return 0, s.err
 	}
 	if int64(len(p)) > s.left {
@@ -172,67 +207,107 @@ func (s *source) Read(p []byte) (int, error) {
 	}
 	n, err := s.conn.Read(p)
 	s.left -= int64(n)
-	s.heard = s.heard || n > 0
+	s.gotBytes = s.gotBytes || n > 0
 	s.err = err
 	return n, err
 }
 
-// body is the body of an answer. It holds the connection and the scratch until it
-// is closed.
+// body is the body of an answer. It owns the connection and the buffer until Close.
 type body struct {
-	from  io.ReadCloser
-	ended bool // it was read to its end
-	last  bool // the connection ends with it
-	ctx   context.Context
-	stop  func() bool // releases ctx
-	t     *Transport
-	c     *conn
-	s     *scratch // nil once it is closed
+	content   io.ReadCloser
+	atEnd     bool // content was read to its end
+	closes    bool // the connection ends with this answer
+	ctx       context.Context
+	stop      func() bool // stops waiting for the end of ctx
+	transport *Transport
+	conn      *conn
+	buffer    *answerBuffer // nil after Close
 }
 
-// Peer returns whom the certificate names that the server of an answer has shown: its
-// subject's common name. It is empty over http, and if resp's body is not the one that came
-// from a Transport.
-func Peer(resp *http.Response) string {
+// PeerCommonName returns the common name in the certificate of the server that sent resp. It is empty
+// for http, and if resp.Body is not the one that a Transport returned.
+func PeerCommonName(resp *http.Response) string {
 	if b, ok := resp.Body.(*body); ok {
-		return b.c.peer
+		return b.conn.peerCommonName
 	}
 	return ""
 }
 
-// Read reads the body, or gives the context's error if that has ended it.
+// Read reads the body. If the context has ended, it returns the context's error.
 func (b *body) Read(p []byte) (int, error) {
-	if b.s == nil {
+	if b.buffer == nil {
 		return 0, http.ErrBodyReadAfterClose
 	}
-	n, err := b.from.Read(p)
+	n, err := b.content.Read(p)
 	if err == io.EOF {
-		b.ended = true
+		b.atEnd = true
 		return n, err
 	}
 	if err != nil {
-		err = because(b.ctx, err)
+		err = contextError(b.ctx, err)
 	}
 	return n, err
 }
 
-// Close ends the request. The connection is kept if nothing more can come on it.
+// Close ends the request. The connection is kept if the answer was read to its end and nothing follows it.
 func (b *body) Close() error {
-	s := b.s
+	s, c := b.buffer, b.conn
 	if s == nil {
 		return nil
 	}
-	b.s = nil
-	// What is left over is an answer that nobody asked for, or the word that the
-	// server ends the connection.
-	over := s.br.Buffered() == 0 && b.c.in.empty()
-	if over {
-		b.c.in.takeBack(s)
+	b.buffer = nil
+	// Unread bytes are an answer to no request, or the server's notice that it closes the connection.
+	empty := s.reader.Buffered() == 0 && c.tlsBuffer.IsEmpty()
+	if empty {
+		if memory := c.tlsBuffer.TakeBack(); memory != nil {
+			s.records = memory
+		}
 	}
-	b.t.putBack(s)
-	if !b.stop() || !b.ended || b.last || !over {
-		return b.c.Close()
+	b.transport.putBuffer(s)
+	if !b.stop() || !b.atEnd || b.closes || !empty {
+		return c.Close()
 	}
-	b.t.keep(b.c)
+	b.transport.putIdle(c)
 	return nil
+}
+
+// readableWaiter waits until a connection has something to read, without a buffer to read it into.
+type readableWaiter struct {
+	raw    syscall.RawConn
+	check  func(fd uintptr) bool // isReadableOrAgain, bound once
+	called bool
+}
+
+// newReadableWaiter returns the readableWaiter of c; nil if c is not a connection of the operating system.
+func newReadableWaiter(c net.Conn) *readableWaiter {
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	w := &readableWaiter{raw: raw}
+	w.check = w.isReadableOrAgain
+	return w
+}
+
+// wait returns when the connection has something to read, its deadline has passed or it has ended. The
+// next read returns the error, if there is one. A nil readableWaiter does not wait.
+func (w *readableWaiter) wait() {
+	if w != nil {
+		w.called = false
+		_ = w.raw.Read(w.check)
+	}
+}
+
+// isReadableOrAgain reports whether there is something to read. The runtime calls it once, and again when
+// the poller says that the connection has become readable.
+func (w *readableWaiter) isReadableOrAgain(fd uintptr) bool {
+	if w.called {
+		return true
+	}
+	w.called = true
+	return isReadable(fd)
 }

@@ -3,22 +3,16 @@ package fetch
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strconv"
 	"strings"
 )
 
-const (
-	userAgent = "weir"
-	// maxBody bounds what a request carries: it is read before it is sent.
-	maxBody = 64 << 10
-)
+const userAgent = "weir"
 
-// appendRequest appends a request as it goes over the wire, and closes its body.
+// appendRequest appends a request as it is sent.
 func appendRequest(dst []byte, req *http.Request) ([]byte, error) {
-	if req.Body != nil {
-		defer req.Body.Close()
+	if req.Body != nil && req.Body != http.NoBody {
+		return dst, errors.Join(errors.New("a request with a body cannot be sent"), req.Body.Close())
 	}
 	host := req.Host
 	if host == "" {
@@ -31,12 +25,12 @@ func appendRequest(dst []byte, req *http.Request) ([]byte, error) {
 		method = http.MethodGet
 	}
 	switch {
-	case method != http.MethodGet && method != http.MethodHead && method != http.MethodPost:
-		return dst, fmt.Errorf("method %q is none of GET, HEAD and POST", method)
-	case host == "" || strings.ContainsFunc(host, notInLine):
-		return dst, fmt.Errorf("host %q cannot be asked for", host)
-	case strings.ContainsFunc(uri, notInLine):
-		return dst, fmt.Errorf("path %q cannot be asked for", uri)
+	case method != http.MethodGet && method != http.MethodHead:
+		return dst, fmt.Errorf("method %q is not GET or HEAD", method)
+	case host == "" || strings.ContainsFunc(host, endsWord):
+		return dst, fmt.Errorf("host %q is not valid in a request", host)
+	case strings.ContainsFunc(uri, endsWord):
+		return dst, fmt.Errorf("path %q is not valid in a request", uri)
 	}
 	dst = append(dst, method...)
 	dst = append(dst, ' ')
@@ -54,22 +48,21 @@ func appendRequest(dst []byte, req *http.Request) ([]byte, error) {
 	if req.Close {
 		dst = append(dst, "Connection: close\r\n"...)
 	}
-	return appendBody(dst, req)
+	return append(dst, "\r\n"...), nil
 }
 
-// appendHeader appends header fields, those excepted that say how long a message
-// is and where it goes.
+// appendHeader appends header fields, except those that frame and route a message.
 func appendHeader(dst []byte, header http.Header) ([]byte, error) {
 	for name, values := range header {
 		switch name {
 		case "Host", "Content-Length", "Transfer-Encoding", "Trailer", "Connection":
 			continue
 		}
-		if name == "" || strings.ContainsFunc(name, notInName) {
-			return dst, fmt.Errorf("%q cannot be the name of a header field", name)
+		if name == "" || strings.ContainsFunc(name, notInToken) {
+			return dst, fmt.Errorf("%q is not a valid name of a header field", name)
 		}
 		for _, v := range values {
-			if strings.ContainsFunc(v, isControl) { // the value itself may be a secret
+			if strings.ContainsFunc(v, isControl) { // do not print the value: it may be a secret
 				return dst, fmt.Errorf("header field %s has a control character in it", name)
 			}
 			dst = append(dst, name...)
@@ -81,33 +74,7 @@ func appendHeader(dst []byte, header http.Header) ([]byte, error) {
 	return dst, nil
 }
 
-// appendBody ends the head of a request and appends what it carries.
-func appendBody(dst []byte, req *http.Request) ([]byte, error) {
-	if req.Body == nil || req.Body == http.NoBody {
-		if req.Method == http.MethodPost {
-			dst = append(dst, "Content-Length: 0\r\n"...)
-		}
-		return append(dst, "\r\n"...), nil
-	}
-	if req.ContentLength <= 0 || req.ContentLength > maxBody {
-		return dst, fmt.Errorf("a request carries 1 to %d bytes and says how many, not %d", maxBody, req.ContentLength)
-	}
-	dst = append(dst, "Content-Length: "...)
-	dst = strconv.AppendInt(dst, req.ContentLength, 10)
-	dst = append(dst, "\r\n\r\n"...)
-	at := len(dst)
-	dst = append(dst, make([]byte, req.ContentLength)...)
-	if _, err := io.ReadFull(req.Body, dst[at:]); err != nil {
-		return dst, fmt.Errorf("read what the request carries: %w", err)
-	}
-	if n, err := req.Body.Read(make([]byte, 1)); n > 0 || err != nil && !errors.Is(err, io.EOF) {
-		return dst, fmt.Errorf("the request carries more than the %d bytes it says: %w", req.ContentLength, err)
-	}
-	return dst, nil
-}
-
-// withoutZone takes the zone, which concerns this machine alone, off an IPv6
-// address in brackets.
+// withoutZone removes the zone from an IPv6 address in brackets: it has a meaning on this machine only.
 func withoutZone(host string) string {
 	end := strings.LastIndexByte(host, ']')
 	if !strings.HasPrefix(host, "[") || end < 0 {
@@ -122,11 +89,11 @@ func withoutZone(host string) string {
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-// notInLine reports whether r would end a word of the request's first lines.
-func notInLine(r rune) bool { return r <= ' ' || r >= 0x7f }
+// endsWord reports whether r would end a word of the request's first lines.
+func endsWord(r rune) bool { return r <= ' ' || r >= 0x7f }
 
-// notInName reports whether r is not in a token, as RFC 9110 calls it.
-func notInName(r rune) bool {
+// notInToken reports whether r cannot be in a token of RFC 9110.
+func notInToken(r rune) bool {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
 		return false

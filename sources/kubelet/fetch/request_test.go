@@ -11,9 +11,9 @@ import (
 )
 
 func TestAppendRequest(t *testing.T) {
-	f := func(method, address, body, want string, header ...string) {
+	f := func(method, address, want string, header ...string) {
 		t.Helper()
-		req, err := http.NewRequest(method, address, strings.NewReader(body))
+		req, err := http.NewRequest(method, address, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,10 +25,8 @@ func TestAppendRequest(t *testing.T) {
 			t.Errorf("got %q and error %v, want %q", got, err, want)
 		}
 	}
-	f("GET", "https://h:1/a?b=c", "", "GET /a?b=c HTTP/1.1\r\nHost: h:1\r\nUser-Agent: weir\r\nAuthorization: Bearer x\r\n\r\n", "Authorization", "Bearer x")
-	f("GET", "https://[fe80::1%25eth0]:1", "", "GET / HTTP/1.1\r\nHost: [fe80::1]:1\r\nUser-Agent: other\r\n\r\n", "User-Agent", "other")
-	f("POST", "http://h/p/", "{}", "POST /p/ HTTP/1.1\r\nHost: h\r\nUser-Agent: weir\r\nContent-Length: 2\r\n\r\n{}", "Content-Length", "900")
-	f("POST", "http://h/", "", "POST / HTTP/1.1\r\nHost: h\r\nUser-Agent: weir\r\nContent-Length: 0\r\n\r\n")
+	f("GET", "https://h:1/a?b=c", "GET /a?b=c HTTP/1.1\r\nHost: h:1\r\nUser-Agent: weir\r\nAuthorization: Bearer x\r\n\r\n", "Authorization", "Bearer x")
+	f("GET", "https://[fe80::1%25eth0]:1", "GET / HTTP/1.1\r\nHost: [fe80::1]:1\r\nUser-Agent: other\r\n\r\n", "User-Agent", "other")
 }
 
 func TestAppendRequestRefuses(t *testing.T) {
@@ -43,29 +41,23 @@ func TestAppendRequestRefuses(t *testing.T) {
 			t.Errorf("got %q and error %v, want %q", got, err, want)
 		}
 	}
-	f("is none of GET, HEAD and POST", func(r *http.Request) { r.Method = "CONNECT" })
-	f("cannot be asked for", func(r *http.Request) { r.Host = "h\r\nX: y" })
-	f("cannot be asked for", func(r *http.Request) { r.URL.RawQuery = "a HTTP/1.1\r\nX: y" })
+	f("is not GET or HEAD", func(r *http.Request) { r.Method = "POST" })
+	f("is not valid in a request", func(r *http.Request) { r.Host = "h\r\nX: y" })
+	f("is not valid in a request", func(r *http.Request) { r.URL.RawQuery = "a HTTP/1.1\r\nX: y" })
 	f("has a control character", func(r *http.Request) { r.Header.Set("Authorization", "Bearer x\ny") })
-	f("cannot be the name", func(r *http.Request) { r.Header["X: y\r\nZ"] = []string{""} })
-	body := func(text string, n int64) func(r *http.Request) {
-		return func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), n }
-	}
-	f("says how many", body("x", -1))
-	f("says how many", body("x", maxBody+1))
-	f("unexpected EOF", body("x", 2))
-	f("more than the 1 bytes", body("xyz", 1))
+	f("is not a valid name", func(r *http.Request) { r.Header["X: y\r\nZ"] = []string{""} })
+	f("with a body cannot be sent", func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("x")) })
 }
 
 // What is written is what net/http's server reads: nothing that is put into a
 // request makes another of it.
 func FuzzRequest(f *testing.F) {
-	f.Add("/metrics/resource", "a=b", "10.0.0.1:10250", "Authorization", "Bearer x", "")
-	f.Add("/a b", "", "h", "X", "y\r\nZ: w", "{}")
-	f.Fuzz(func(t *testing.T, path, query, host, name, value, body string) {
+	f.Add("/metrics/resource", "a=b", "10.0.0.1:10250", "Authorization", "Bearer x")
+	f.Add("/a b", "", "h", "X", "y\r\nZ: w")
+	f.Fuzz(func(t *testing.T, path, query, host, name, value string) {
 		req := &http.Request{
-			Method: http.MethodPost, URL: &url.URL{Scheme: "http", Host: host, Path: path, RawQuery: query},
-			Header: http.Header{name: {value}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+			Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: host, Path: path, RawQuery: query},
+			Header: http.Header{name: {value}},
 		}
 		wire, err := appendRequest(nil, req)
 		if err != nil {
@@ -77,8 +69,8 @@ func FuzzRequest(f *testing.F) {
 			return // it is refused: harmless
 		}
 		sent, err := io.ReadAll(got.Body)
-		if err != nil || string(sent) != body || from.Buffered() != 0 {
-			t.Fatalf("%q carries %q (error %v) and leaves %d bytes, want %q and 0", wire, sent, err, from.Buffered(), body)
+		if err != nil || len(sent) > 0 || from.Buffered() != 0 {
+			t.Fatalf("%q carries %q (error %v) and leaves %d bytes, want no body and 0", wire, sent, err, from.Buffered())
 		}
 		if got.RequestURI != req.URL.RequestURI() || got.Host != withoutZone(host) {
 			t.Fatalf("%q asks %q for %q, want %q for %q", wire, got.Host, got.RequestURI, host, req.URL.RequestURI())

@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,19 +16,18 @@ import (
 // Options say how servers are reached. The zero Options suits servers whose
 // certificates lead to the system's authorities.
 type Options struct {
-	// TLS configures connections of https. Its ServerName is the host asked,
-	// unless it is set; sessions are not resumed, nor connections negotiated anew,
-	// whatever it says. Default nil: the zero tls.Config.
+	// TLS configures connections of https. If it has no ServerName, the host of the URL is
+	// used. Sessions are never resumed and connections never renegotiated. Default nil: the
+	// zero tls.Config.
 	TLS *tls.Config
 	// Dial connects. Default: a net.Dialer with TCP keep-alive.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// IdleTimeout is how long a connection may lie unused before it is closed
-	// instead of being used again. Default DefaultIdleTimeout.
+	// IdleTimeout is how long a connection may be idle before it is closed. Default
+	// DefaultIdleTimeout.
 	IdleTimeout time.Duration
-	// MaxIdle is how many connections may lie unused; one more is closed when its
-	// answer has ended. Those that lie there stay: servers that are asked in turn
-	// come back to the one unused the longest first, so to close that one would
-	// leave none of them a connection. Default 0: no limit.
+	// MaxIdle bounds the idle connections. Beyond it a connection is closed when its
+	// answer has ended, and the older idle ones stay: servers are asked in turn, so closing the one
+	// that is idle the longest would close exactly the one that is needed next. Default 0: no limit.
 	MaxIdle int
 	// MaxHeaderBytes bounds the head of an answer. Default
 	// DefaultMaxHeaderBytes.
@@ -42,28 +40,27 @@ const (
 	DefaultMaxHeaderBytes = 64 << 10
 )
 
-// keepAlive is the time between probes of connections that nobody uses.
+// keepAlive is the time between TCP probes of an idle connection.
 const keepAlive = 30 * time.Second
 
-// ErrProtocol is wrapped by the error for an answer that is no HTTP/1.
+// ErrProtocol is wrapped by the error for an answer that is not HTTP/1.
 var ErrProtocol = errors.New("the server does not speak HTTP/1.1")
 
-// Transport is an http.RoundTripper. Its methods may be called by several
-// goroutines at once; requests to one server that overlap have connections of
-// their own, of which one is kept.
+// Transport is an http.RoundTripper. Its methods may be called by several goroutines at
+// once. Concurrent requests to one server use one connection each; one of them is kept.
 type Transport struct {
 	opts     Options
 	requests sync.Pool // of *[]byte: requests as they are sent
-	scratch  sync.Pool // of *scratch
+	buffers  sync.Pool // of *answerBuffer
 	mu       struct {
 		sync.Mutex
-		idle   map[server]*conn
-		closed int       // how often all connections were told to close
-		swept  time.Time // when idle was last searched for what is too old
+		idle       map[server]*conn
+		closeCount int       // calls of CloseIdleConnections
+		sweptAt    time.Time // when removeExpired last looked
 	}
 }
 
-// server is where connections lead to.
+// server is the other end of a connection.
 type server struct {
 	scheme, host string // host is "host:port"
 }
@@ -71,16 +68,16 @@ type server struct {
 // serverOf returns the server a URL names.
 func serverOf(u *url.URL) (server, error) {
 	if u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return server{}, fmt.Errorf("no server to ask in %q: write http://HOST:PORT or https://HOST:PORT", u.Redacted())
+		return server{}, fmt.Errorf("%q names no server: write http://HOST:PORT or https://HOST:PORT", u.Redacted())
 	}
 	host := u.Host
-	if u.Port() == "" { // net takes the names of services for ports
+	if u.Port() == "" { // package net resolves names of services as ports
 		host = net.JoinHostPort(u.Hostname(), u.Scheme)
 	}
 	return server{u.Scheme, host}, nil
 }
 
-// New returns a Transport. It connects to nobody.
+// New returns a Transport. It opens no connection.
 func New(opts Options) *Transport {
 	if opts.TLS == nil {
 		opts.TLS = new(tls.Config)
@@ -99,19 +96,17 @@ func New(opts Options) *Transport {
 	t := &Transport{opts: opts}
 	t.mu.idle = map[server]*conn{}
 	t.requests.New = func() any { return new([]byte) }
-	t.scratch.New = func() any { return newScratch() }
+	t.buffers.New = func() any { return newAnswerBuffer() }
 	return t
 }
 
-// RoundTrip sends a request and returns its answer, whose body must be closed. A
-// body that was read to its end leaves the connection to the next request.
+// RoundTrip sends a GET or HEAD request without a body and returns its answer. Close the
+// body of the answer: if it was read to its end, the next request uses the same connection.
 //
-// The request's context bounds all of it, the answer's body included. A request is
-// sent a second time, on a fresh connection, if a kept one turns out to have ended
-// without a byte of an answer: ask only for what may be done twice.
+// The request's context bounds everything, reading the body included. If a kept connection
+// ends before the first byte of an answer, the request is sent a second time on a new one.
 //
-// Errors wrap the context's, those of net, crypto/tls and crypto/x509, or
-// ErrProtocol.
+// Errors wrap those of the context, net, crypto/tls and crypto/x509, or ErrProtocol.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	out := t.requests.Get().(*[]byte)
 	defer t.requests.Put(out)
@@ -123,50 +118,50 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c := t.take(to); c != nil {
-		resp, heard, err := t.ask(c, req, *out, nil)
-		if err == nil || heard || isTimeout(err) || req.Context().Err() != nil {
+	if c := t.takeIdle(to); c != nil {
+		resp, gotBytes, err := t.exchange(c, req, *out, nil)
+		if err == nil || gotBytes || isTimeout(err) || req.Context().Err() != nil {
 			return resp, err
 		}
-		// The server has closed it while it lay idle.
+		// The server has closed the connection while it was idle.
 	}
-	s := t.scratch.Get().(*scratch)
+	s := t.buffers.Get().(*answerBuffer)
 	c, err := t.dial(req.Context(), to, s)
 	if err != nil {
-		t.putBack(s)
-		return nil, because(req.Context(), err)
+		t.putBuffer(s)
+		return nil, contextError(req.Context(), err)
 	}
-	resp, _, err := t.ask(c, req, *out, s)
+	resp, _, err := t.exchange(c, req, *out, s)
 	return resp, err
 }
 
-// putBack keeps a scratch for another answer.
-func (t *Transport) putBack(s *scratch) {
-	s.in = source{}
-	t.scratch.Put(s)
+// putBuffer keeps a buffer for another answer.
+func (t *Transport) putBuffer(s *answerBuffer) {
+	s.source = limitedSource{}
+	t.buffers.Put(s)
 }
 
-// take returns the connection kept to a server, or nil if there is none.
-func (t *Transport) take(to server) *conn {
+// takeIdle returns the idle connection to a server, or nil if there is none.
+func (t *Transport) takeIdle(to server) *conn {
 	t.mu.Lock()
 	c := t.mu.idle[to]
 	delete(t.mu.idle, to)
 	t.mu.Unlock()
-	if c != nil && time.Since(c.used) > t.opts.IdleTimeout {
+	if c != nil && time.Since(c.lastUsed) > t.opts.IdleTimeout {
 		c.Close()
 		return nil
 	}
 	return c
 }
 
-// keep keeps a connection for the next request.
-func (t *Transport) keep(c *conn) {
-	c.used = time.Now()
+// putIdle keeps a connection for the next request.
+func (t *Transport) putIdle(c *conn) {
+	c.lastUsed = time.Now()
 	t.mu.Lock()
-	old := t.sweep(c.used)
-	room := t.opts.MaxIdle == 0 || len(t.mu.idle) < t.opts.MaxIdle
-	if room && t.mu.idle[c.to] == nil && c.closed == t.mu.closed {
-		t.mu.idle[c.to] = c
+	old := t.removeExpired(c.lastUsed)
+	hasSpace := t.opts.MaxIdle == 0 || len(t.mu.idle) < t.opts.MaxIdle
+	if hasSpace && t.mu.idle[c.server] == nil && c.closeCount == t.mu.closeCount {
+		t.mu.idle[c.server] = c
 	} else {
 		old = append(old, c)
 	}
@@ -174,16 +169,15 @@ func (t *Transport) keep(c *conn) {
 	closeAll(old)
 }
 
-// sweep takes out the connections that nobody has used for too long, as where a
-// server is asked no more. It looks once in an IdleTimeout: nobody waits on a
-// timer for it.
-func (t *Transport) sweep(now time.Time) (old []*conn) {
-	if now.Sub(t.mu.swept) < t.opts.IdleTimeout {
+// removeExpired removes and returns the connections that were idle for longer than
+// IdleTimeout. It looks once in an IdleTimeout, so that no timer is needed. t.mu is held.
+func (t *Transport) removeExpired(now time.Time) (old []*conn) {
+	if now.Sub(t.mu.sweptAt) < t.opts.IdleTimeout {
 		return nil
 	}
-	t.mu.swept = now
+	t.mu.sweptAt = now
 	for to, c := range t.mu.idle {
-		if now.Sub(c.used) > t.opts.IdleTimeout {
+		if now.Sub(c.lastUsed) > t.opts.IdleTimeout {
 			delete(t.mu.idle, to)
 			old = append(old, c)
 		}
@@ -195,15 +189,15 @@ func (t *Transport) sweep(now time.Time) (old []*conn) {
 func (t *Transport) Forget(u *url.URL) {
 	to, err := serverOf(u)
 	if err != nil {
-		return // nobody was ever asked there
+		return // no connection can exist
 	}
-	if c := t.take(to); c != nil {
+	if c := t.takeIdle(to); c != nil {
 		c.Close()
 	}
 }
 
-// CloseIdleConnections closes the connections that are not in use. Those in use
-// are closed when their answer has been read.
+// CloseIdleConnections closes the idle connections now, and the others when their answer
+// has been read.
 func (t *Transport) CloseIdleConnections() {
 	t.mu.Lock()
 	all := make([]*conn, 0, len(t.mu.idle))
@@ -211,7 +205,7 @@ func (t *Transport) CloseIdleConnections() {
 		all = append(all, c)
 	}
 	clear(t.mu.idle)
-	t.mu.closed++
+	t.mu.closeCount++
 	t.mu.Unlock()
 	closeAll(all)
 }
@@ -227,32 +221,13 @@ func isTimeout(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// because returns the context's error in place of what it made a connection say.
-func because(ctx context.Context, err error) error {
+// contextError returns the error of the context if the context has ended, else err.
+func contextError(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return cause
 	}
 	if isTimeout(err) {
-		return context.DeadlineExceeded // the connection's clock was a little ahead of the context's
+		return context.DeadlineExceeded // the timer of the connection fired just before that of the context
 	}
 	return err
-}
-
-// scratch is what an answer needs from its first byte to its end. Connections have no
-// buffers of their own, and those that wait for an answer have none either: of servers that
-// are asked together, the few whose answers are read at one moment go round in the same,
-// which are warm in the processor's caches.
-type scratch struct {
-	records []byte        // for incoming; nil while it is lent
-	in      source        // what the answer is read from: a conn
-	br      *bufio.Reader // reads in
-}
-
-// recordsSize holds what a usual node answers, so that it is read at once.
-const recordsSize = 64 << 10
-
-func newScratch() *scratch {
-	s := new(scratch)
-	s.br = bufio.NewReader(&s.in)
-	return s
 }

@@ -174,9 +174,9 @@ func TestNotHTTP(t *testing.T) {
 	f("a frame of HTTP/2", "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x10\x00\x00\n", "malformed HTTP response")
 	f("HTTP/2 by name", "HTTP/2.0 200 OK\r\n\r\n", "answers in HTTP/2.0")
 	f("another protocol", "SSH-2.0-OpenSSH_9.6\r\n\r\n", `malformed HTTP response "SSH-2.0-OpenSSH_9.6"`)
-	f("a change of protocol", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "changes to another protocol")
-	f("a head without end", "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", 2000)+"\r\n\r\n", "has no end")
-	f("announcements without end", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 9), "more than 5 announcements")
+	f("a change of protocol", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "switches to another protocol")
+	f("a head without end", "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", 2000)+"\r\n\r\n", "is too long")
+	f("announcements without end", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 9), "more than 5 informational answers")
 	f("two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "Content-Length")
 }
 
@@ -265,7 +265,7 @@ func TestTLS(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := Peer(resp); got != "system:node:n1" {
+			if got := PeerCommonName(resp); got != "system:node:n1" {
 				t.Errorf("got an answer of %q, want the name in the server's certificate", got)
 			}
 			_, _ = io.Copy(io.Discard, resp.Body)

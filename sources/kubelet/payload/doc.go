@@ -1,9 +1,9 @@
-// Package payload holds what the parsers of a kubelet's answers share: which
-// read an answer belongs to (Request), numbers without rounding (Number), the
-// memory of names that makes an unchanged answer cost no allocation (Names), the
-// layout that stays while samples come in the same order (Order), and errors that
-// point at the spot (Bad).
+// Package payload has what the parsers of a kubelet's payloads share. It knows no format:
+// each format is a sibling package that turns bytes into samples and does no I/O.
 //
-// It knows no format: each format is a sibling package, which turns bytes into
-// samples and does no I/O.
+//	request.go  Request: the read that a payload belongs to; it adds samples and values
+//	number.go   Number: a decimal number without rounding; digits.go eight digits at a time
+//	names.go    NameCache: what raw bytes mean, so that an unchanged payload allocates nothing
+//	order.go    Order: the layout of a batch, the same while samples come in the same order
+//	errors.go   errors with the line, the offset and an excerpt
 package payload

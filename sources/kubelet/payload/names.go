@@ -1,119 +1,119 @@
 package payload
 
 const (
-	// keepRounds is how many rounds a name that no longer comes is remembered:
-	// a container that misses a read or two is not a new name.
+	// keepRounds is how many rounds a name is kept that no longer occurs: a container that
+	// is missing from a read or two is not a new name.
 	keepRounds = 4
-	// sweepEvery is how many rounds pass between two searches for such names.
+	// sweepEvery is how many rounds pass between two searches for names to remove.
 	sweepEvery = 4
 )
 
-// Name is a name as it arrived, with what was made of it.
-type Name[T any] struct {
+// CachedName is a name as it arrived, with what it means.
+type CachedName[T any] struct {
 	Data  T
 	key   string
-	next  *Name[T] // the one that came after it the last time
-	round uint32
+	next  *CachedName[T] // the name that followed it in the last payload
+	round uint32         // of its last occurrence
 }
 
-// Key returns the bytes the name arrived in.
-func (n *Name[T]) Key() string { return n.key }
+// Key returns the bytes of the name.
+func (n *CachedName[T]) Key() string { return n.key }
 
-// Names remembers names by the bytes they arrived in, so that a name seen
-// before costs neither parsing nor memory. Payloads repeat the order of their
-// lines from round to round, so the name that followed the last one found is
-// tried first. The zero Names is ready to use.
+// NameCache maps the bytes of names to their meaning, so that a known name is neither
+// parsed nor allocated again. Payloads keep the order of their lines, so the name that
+// followed the last found one in the payload before is tried first: one comparison instead
+// of a map lookup. The zero NameCache is ready to use.
 //
-// It is bounded: names that have not come for a few rounds are forgotten, and
-// beyond Max new names are not remembered.
-type Names[T any] struct {
-	// Max bounds the names remembered; 0 means DefaultMaxSamples.
+// It is bounded: names that do not occur for keepRounds rounds are removed, and beyond Max
+// new names are not kept.
+type NameCache[T any] struct {
+	// Max bounds the names that are kept; 0 means DefaultMaxSamples.
 	Max   int
-	byKey map[string]*Name[T]
-	first *Name[T]  // of a round
-	link  **Name[T] // to what came after the last name found: its next, or first
+	byKey map[string]*CachedName[T]
+	first *CachedName[T]  // of a payload
+	link  **CachedName[T] // to the name expected next: field next of the last found one, or first
 	round uint32
 }
 
-// Begin starts a round.
-func (n *Names[T]) Begin() {
-	n.round++
-	n.link = &n.first
-	if n.byKey == nil {
-		n.byKey = map[string]*Name[T]{}
+// Begin begins a payload.
+func (c *NameCache[T]) Begin() {
+	c.round++
+	c.link = &c.first
+	if c.byKey == nil {
+		c.byKey = map[string]*CachedName[T]{}
 	}
-	if n.round%sweepEvery == 0 {
-		n.sweep()
+	if c.round%sweepEvery == 0 {
+		c.sweep()
 	}
 }
 
-// sweep forgets the names that have not come for keepRounds.
-func (n *Names[T]) sweep() {
-	before := len(n.byKey)
-	for key, name := range n.byKey {
-		if n.round-name.round > keepRounds {
-			delete(n.byKey, key)
+// sweep removes the names that have not occurred for keepRounds.
+func (c *NameCache[T]) sweep() {
+	before := len(c.byKey)
+	for key, name := range c.byKey {
+		if c.round-name.round > keepRounds {
+			delete(c.byKey, key)
 		}
 	}
-	if len(n.byKey) != before {
-		n.unlink()
+	if len(c.byKey) != before {
+		c.unlink()
 	}
 }
 
-// Forget forgets a name that turned out to be none.
-func (n *Names[T]) Forget(name *Name[T]) {
-	delete(n.byKey, name.key)
-	n.unlink()
+// Remove removes a name that is not valid.
+func (c *NameCache[T]) Remove(name *CachedName[T]) {
+	delete(c.byKey, name.key)
+	c.unlink()
 }
 
-// unlink forgets the order of names. A forgotten name must not be found through
-// its neighbour: the same key would then have two names.
-func (n *Names[T]) unlink() {
-	n.first = nil
-	n.link = &n.first
-	for _, name := range n.byKey {
+// unlink drops the order of names. A removed name must not be found through its
+// neighbour: one key would have two names.
+func (c *NameCache[T]) unlink() {
+	c.first = nil
+	c.link = &c.first
+	for _, name := range c.byKey {
 		name.next = nil
 	}
 }
 
-// Guess returns the name that followed the last one found, if b begins with
-// its key, and nil otherwise. A name it returns counts as found.
-func (n *Names[T]) Guess(b []byte) *Name[T] {
-	g := *n.link
-	if g == nil || len(b) < len(g.key) || string(b[:len(g.key)]) != g.key {
+// Next returns the name expected next if b begins with its key, else nil. A returned name
+// counts as found.
+func (c *NameCache[T]) Next(b []byte) *CachedName[T] {
+	name := *c.link
+	if name == nil || len(b) < len(name.key) || string(b[:len(name.key)]) != name.key {
 		return nil
 	}
-	n.link = &g.next
-	g.round = n.round
-	return g
+	c.link = &name.next
+	name.round = c.round
+	return name
 }
 
-// Find returns the name of that key. The second result is false if it is new,
-// and its Data zero, to be filled by the caller.
-func (n *Names[T]) Find(key []byte) (*Name[T], bool) {
-	name := *n.link
+// Find returns the name of that key, and whether it was known. The caller fills the Data
+// of a new name.
+func (c *NameCache[T]) Find(key []byte) (*CachedName[T], bool) {
+	name := *c.link
 	if name == nil || string(key) != name.key {
-		name = n.byKey[string(key)]
+		name = c.byKey[string(key)]
 	}
 	found := name != nil
 	if !found {
-		name = &Name[T]{key: string(key)}
-		limit := n.Max
+		name = &CachedName[T]{key: string(key)}
+		limit := c.Max
 		if limit <= 0 {
 			limit = DefaultMaxSamples
 		}
-		if len(n.byKey) >= limit {
-			// It lives for this call only; linking it would keep it.
-			name.round = n.round
+		if len(c.byKey) >= limit {
+			// It is not linked, because a link would keep it.
+			name.round = c.round
 			return name, false
 		}
-		n.byKey[name.key] = name
+		c.byKey[name.key] = name
 	}
-	*n.link = name
-	n.link = &name.next
-	name.round = n.round
+	*c.link = name
+	c.link = &name.next
+	name.round = c.round
 	return name, found
 }
 
-// Len returns how many names are remembered.
-func (n *Names[T]) Len() int { return len(n.byKey) }
+// Len returns how many names are kept.
+func (c *NameCache[T]) Len() int { return len(c.byKey) }

@@ -6,13 +6,13 @@ import (
 )
 
 func TestNamesAreFoundAgainInAnyOrder(t *testing.T) {
-	var n Names[int]
+	var n NameCache[int]
 	orders := []string{"abcd", "abcd", "dcba", "aabb", "bd", "abcd"}
 	for round, order := range orders {
 		n.Begin()
 		for _, c := range order {
 			key := []byte{byte(c)}
-			name := n.Guess(append(key, " rest"...))
+			name := n.Next(append(key, " rest"...))
 			found := name != nil
 			if !found {
 				name, found = n.Find(key)
@@ -31,7 +31,7 @@ func TestNamesAreFoundAgainInAnyOrder(t *testing.T) {
 }
 
 func TestNamesAreForgotten(t *testing.T) {
-	var n Names[int]
+	var n NameCache[int]
 	for i := range 100 {
 		n.Begin()
 		n.Find([]byte("steady"))
@@ -44,14 +44,14 @@ func TestNamesAreForgotten(t *testing.T) {
 		t.Error("the name that came every round was forgotten")
 	}
 	name, _ := n.Find([]byte("steady"))
-	n.Forget(name)
+	n.Remove(name)
 	if _, found := n.Find([]byte("steady")); found {
-		t.Error("the name told to be forgotten was found")
+		t.Error("the name that was removed was found")
 	}
 }
 
 func TestNamesAreBounded(t *testing.T) {
-	n := Names[int]{Max: 3}
+	n := NameCache[int]{Max: 3}
 	n.Begin()
 	for i := range 10 {
 		n.Find([]byte(strconv.Itoa(i)))

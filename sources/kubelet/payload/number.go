@@ -6,30 +6,29 @@ import (
 	"strconv"
 )
 
-// Number is a decimal number as it was written: Mantissa × 10^Exponent. Keeping
-// it so lets seconds become integer nanoseconds without passing through a
-// binary fraction.
+// Number is a decimal number as it was written: Mantissa × 10^Exponent. Seconds become whole
+// nanoseconds without a binary fraction in between.
 //
-// It has no more than four fields and four words: Go keeps no larger struct in registers.
+// It has at most four fields and four words: Go does not keep a larger struct in registers.
 type Number struct {
 	Mantissa uint64
 	Exponent int
 	kind     kind
-	value    float64 // of a long number
+	value    float64 // the nearest float64 of a long number
 }
 
-// kind is what a number is beside its digits.
+// kind says what a number is beside its digits.
 type kind uint8
 
 const (
 	plain     kind = iota
-	long           // of more digits than a Mantissa holds: value is the nearest float64
-	negative       // which no meter shows, but for -0
-	notFinite      // NaN and the infinities, which carry no measurement
+	long           // it has more digits than Mantissa holds: value is the nearest float64
+	negative       // no measurement, except -0
+	notFinite      // NaN or an infinity: no measurement
 )
 
-// Whole returns n as a Number.
-func Whole(n uint64) Number { return Number{Mantissa: n} }
+// NumberOf returns n as a Number.
+func NumberOf(n uint64) Number { return Number{Mantissa: n} }
 
 // pow10 holds the powers of ten that a float64 represents exactly.
 var pow10 = [...]float64{
@@ -43,26 +42,25 @@ var upow10 = [...]uint64{
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
 }
 
-// maxExponent is beyond any float64; larger exponents are clipped to it.
+// maxExponent is above the exponent of any float64; larger exponents become maxExponent.
 const maxExponent = 10_000
 
-// ParseNumber parses the number b begins with and returns it with the number
-// of bytes it takes: 0 if there is none. It knows plain and scientific
-// notation, and NaN and Inf in any case.
+// ParseNumber parses the number at the start of b. It returns the number and its length in
+// bytes: 0 if there is none. It reads plain and scientific notation, and NaN and Inf in any case.
 func ParseNumber(b []byte) (n Number, i int) {
 	// Fast path: up to sixteen digits, perhaps a point and up to sixteen more, perhaps an
 	// exponent; nineteen digits at most, and not at the payload's end.
-	if len(b) < 40 { // what is read below, at most
-		return anyNumber(b)
+	if len(b) < 40 { // the most that is read below
+		return parseNumberSlow(b)
 	}
-	if c := uint64(b[0] - '0'); b[1] == '.' && c <= 9 { // as all numbers with an exponent
+	if c := uint64(b[0] - '0'); b[1] == '.' && c <= 9 { // the form of every number with an exponent
 		n.Mantissa, i = c, 1
 	} else if n.Mantissa, i = Digits(b); i == 0 {
-		return anyNumber(b)
+		return parseNumberSlow(b)
 	} else if i == 8 {
 		more, size := Digits(b[8:])
 		if size == 8 && b[16]-'0' <= 9 {
-			return anyNumber(b)
+			return parseNumberSlow(b)
 		}
 		n.Mantissa = n.Mantissa*upow10[size] + more
 		i += size
@@ -80,17 +78,17 @@ func ParseNumber(b []byte) (n Number, i int) {
 			n.Exponent -= size
 			i, digits = i+size, digits+size
 			if size == 8 && b[i]-'0' <= 9 {
-				return anyNumber(b)
+				return parseNumberSlow(b)
 			}
 		}
 		if digits > 19 {
-			return anyNumber(b)
+			return parseNumberSlow(b)
 		}
 	}
 	if b[i]|0x20 == 'e' {
-		e, size := exponent(b[i+1:])
+		e, size := parseExponent(b[i+1:])
 		if size == 0 {
-			return anyNumber(b)
+			return parseNumberSlow(b)
 		}
 		n.Exponent += e
 		i += 1 + size
@@ -98,8 +96,8 @@ func ParseNumber(b []byte) (n Number, i int) {
 	return n, i
 }
 
-// anyNumber is the slow path: digit by digit.
-func anyNumber(b []byte) (Number, int) {
+// parseNumberSlow parses digit by digit.
+func parseNumberSlow(b []byte) (Number, int) {
 	var n Number
 	i := 0
 	if i < len(b) && (b[i] == '-' || b[i] == '+') {
@@ -138,10 +136,10 @@ func anyNumber(b []byte) (Number, int) {
 		break
 	}
 	if !seen {
-		return special(b, i)
+		return parseSpecial(b, i)
 	}
 	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
-		e, size := exponent(b[i+1:])
+		e, size := parseExponent(b[i+1:])
 		if size == 0 {
 			return Number{}, 0
 		}
@@ -149,14 +147,14 @@ func anyNumber(b []byte) (Number, int) {
 		i += 1 + size
 	}
 	if dropped > 0 && n.kind == plain {
-		n.kind, n.value = long, nearest(b[:i])
+		n.kind, n.value = long, nearestFloat(b[:i])
 	}
 	return n, i
 }
 
-// exponent parses a signed integer and returns it with its length, 0 if there
+// parseExponent parses a signed integer and returns it with its length, 0 if there
 // is none.
-func exponent(b []byte) (e, size int) {
+func parseExponent(b []byte) (e, size int) {
 	// Fast path: "+06".
 	if len(b) > 3 && b[0] == '+' && b[1]-'0' <= 9 && b[2]-'0' <= 9 && b[3]-'0' > 9 {
 		return int(b[1]-'0')*10 + int(b[2]-'0'), 3
@@ -179,8 +177,8 @@ func exponent(b []byte) (e, size int) {
 	return e, i
 }
 
-// special parses what may stand in place of digits, from i on.
-func special(b []byte, i int) (Number, int) {
+// parseSpecial parses NaN or Inf from b[i:].
+func parseSpecial(b []byte, i int) (Number, int) {
 	for _, word := range [...]string{"nan", "infinity", "inf"} {
 		if len(b)-i >= len(word) && equalFold(b[i:i+len(word)], word) {
 			return Number{kind: notFinite}, i + len(word)
@@ -198,21 +196,21 @@ func equalFold(b []byte, lower string) bool {
 	return true
 }
 
-// Value returns n, and whether it is one a meter can show: neither negative nor
-// NaN nor infinite.
+// Value returns n, and whether it can be a measurement: neither negative nor NaN nor
+// infinite.
 func (n Number) Value() (float64, bool) {
 	if n.kind == plain && n.Exponent == 0 { // fast path
 		return float64(n.Mantissa), true
 	}
-	if !n.shown() {
+	if !n.isMeasurement() {
 		return 0, false
 	}
 	f := n.float()
 	return f, !math.IsInf(f, 0)
 }
 
-// shown reports whether n is neither negative nor NaN nor infinite.
-func (n Number) shown() bool {
+// isMeasurement reports whether n is neither negative nor NaN nor infinite.
+func (n Number) isMeasurement() bool {
 	return n.kind <= long || n.kind == negative && n.Mantissa == 0
 }
 
@@ -235,11 +233,11 @@ func (n Number) float() float64 {
 	// Slow path: more digits than a float64 holds.
 	raw := strconv.AppendUint(make([]byte, 0, 32), n.Mantissa, 10)
 	raw = append(raw, 'e')
-	return nearest(strconv.AppendInt(raw, int64(n.Exponent), 10))
+	return nearestFloat(strconv.AppendInt(raw, int64(n.Exponent), 10))
 }
 
-// nearest returns the float64 nearest to the number that raw is, which may be infinite.
-func nearest(raw []byte) float64 {
+// nearestFloat returns the float64 nearest to the number in raw; it may be infinite.
+func nearestFloat(raw []byte) float64 {
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil && f == 0 {
 		return math.Inf(1)
@@ -247,11 +245,10 @@ func nearest(raw []byte) float64 {
 	return f
 }
 
-// Scaled returns n × 10^scale rounded to a whole number, and whether n is a
-// value a meter can show. Seconds with a scale of 9 are whole nanoseconds,
-// exactly as they were before someone divided them.
+// Scaled returns n × 10^scale rounded to a whole number, and whether n can be a
+// measurement. Seconds with a scale of 9 give the exact nanoseconds that the node divided.
 func (n Number) Scaled(scale int) (int64, bool) {
-	if !n.shown() {
+	if !n.isMeasurement() {
 		return 0, false
 	}
 	if n.Mantissa == 0 {

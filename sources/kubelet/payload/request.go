@@ -6,31 +6,31 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// DefaultMaxSamples bounds the samples of one read. A kubelet with 500 pods of
-// ten containers stays far below it.
+// DefaultMaxSamples bounds the samples of one read. A kubelet with 500 pods of ten
+// containers has far fewer.
 const DefaultMaxSamples = 50_000
 
-// Request says which read a payload is the answer to.
+// Request describes the read that a payload is the answer to.
 type Request struct {
-	// Node is the node the samples are of.
+	// Node is the node of the samples.
 	Node metric.NodeName
-	// Expect is what a payload that names its node must say; empty accepts any
-	// name, for targets whose name was only guessed.
+	// Expect is the node that a payload must name if it names one; empty accepts any, for
+	// targets whose name is only guessed.
 	Expect metric.NodeName
-	// Received stands in for times the node did not give: the middle of the
-	// request, in nanoseconds since the Unix epoch.
+	// Received replaces a time that the node did not give: the middle of the request, in
+	// nanoseconds since the Unix epoch.
 	Received int64
 	// MaxSamples bounds the samples; 0 means DefaultMaxSamples.
 	MaxSamples int
 }
 
-// Middle returns the moment halfway between two others, in nanoseconds since
-// the Unix epoch.
-func Middle(began, ended time.Time) int64 {
+// Midpoint returns the time halfway between two others, in nanoseconds since the Unix
+// epoch.
+func Midpoint(began, ended time.Time) int64 {
 	return began.Add(ended.Sub(began) / 2).UnixNano()
 }
 
-// Limit returns the bound on samples in force.
+// Limit returns the bound on samples.
 func (r *Request) Limit() int {
 	if r.MaxSamples > 0 {
 		return r.MaxSamples
@@ -38,9 +38,9 @@ func (r *Request) Limit() int {
 	return DefaultMaxSamples
 }
 
-// Add appends a sample of e to b and returns its index in b.Samples. Beyond the
-// bound it returns -1 and leaves a verdict on group g of e instead; the node
-// itself is never turned away. As many verdicts are kept as samples.
+// Add appends a sample of e to b and returns its index in b.Samples. Beyond the bound it
+// appends the verdict OverLimit on group g of e instead and returns -1. The sample of the
+// node itself is always added. Verdicts have the same bound as samples.
 func (r *Request) Add(b *metric.Batch, e metric.Entity, g metric.Group) int32 {
 	limit := r.Limit()
 	if len(b.Samples) < limit || e.Kind == metric.Node && e.Part == "" {
@@ -56,10 +56,10 @@ func (r *Request) Add(b *metric.Batch, e metric.Entity, g metric.Group) int32 {
 	return -1
 }
 
-// Stamp gives group g of s the node's time t, in nanoseconds since the Unix
-// epoch. If t is not positive the node gave none, and the middle of the request stands in
-// until the node gives one. The first time the node gives for a group is kept.
-func (r *Request) Stamp(s *metric.Sample, g metric.Group, t int64) {
+// SetTime sets the time of group g of s to t, in nanoseconds since the Unix epoch. If t is
+// not positive the node gave none: the middle of the request is used until the node gives
+// one. The first time that the node gives for a group is kept.
+func (r *Request) SetTime(s *metric.Sample, g metric.Group, t int64) {
 	switch bit := uint16(1) << g; {
 	case t > 0 && (s.Times[g] == 0 || s.Received&bit != 0):
 		s.Times[g] = t
@@ -70,8 +70,8 @@ func (r *Request) Stamp(s *metric.Sample, g metric.Group, t int64) {
 	}
 }
 
-// Set stores a value in s and stamps its group.
+// Set stores a value in s, and the time t of its group; see SetTime.
 func (r *Request) Set(s *metric.Sample, id metric.ID, value float64, t int64) {
 	s.Values.Set(id, value)
-	r.Stamp(s, id.Describe().Group, t)
+	r.SetTime(s, id.Describe().Group, t)
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/exposition"
 )
 
-// value is what a family's lines hold.
+// value says what the lines of a family hold.
 type value uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	numValues
 )
 
-// family is what a family of the endpoint means.
+// family says what a family of the endpoint means.
 type family struct {
 	name  string
 	kind  metric.Kind
@@ -44,8 +44,8 @@ var families = [...]family{
 	{"scrape_error", metric.Node, failure, 0, 0}, // until Kubernetes 1.28
 }
 
-// familyOf returns the index of the family of that name, or -1. It is asked once for
-// each run of lines, so it may look at all of them.
+// familyOf returns the index of the family of that name, or -1. It is called once for each
+// family of a payload, so a linear search is fast enough.
 func familyOf(name []byte) int {
 	for i := range families {
 		if families[i].name == string(name) {
@@ -55,8 +55,8 @@ func familyOf(name []byte) int {
 	return -1
 }
 
-// entityOf returns the entity that labels name. It is false for ok if they name
-// none, and for valid if they are not a list of labels.
+// entityOf returns the entity that labels name. ok is false if they name none, valid is
+// false if they are not a list of labels.
 func entityOf(kind metric.Kind, labels []byte) (e metric.Entity, ok, valid bool) {
 	e.Kind = kind
 	valid = exposition.EachLabel(labels, func(name []byte, value string) {

@@ -2,11 +2,15 @@
 // working set and swap of the node, of pods and of containers, each with the
 // node's time in milliseconds.
 //
-// The endpoint names neither pod UIDs nor container IDs. If a node has two
-// containers of one name it writes two lines with the same labels; both are
-// kept, as two samples of one entity, for package identity to judge. The start
-// times have no time of their own, so of two equal lines a kubelet writes one:
-// where an entity has not as many starts as samples, none of them gets a start.
+// The endpoint has neither pod UIDs nor container IDs. For two containers of one name it
+// has two lines with the same labels; both are kept, as two samples of one entity, for
+// package identity to judge. Start times have no timestamp, so of two equal lines the
+// kubelet writes one: if an entity has fewer starts than samples, no sample gets a start.
+//
+//	parser.go      lines → samples
+//	family.go      the table of families
+//	names.go       which entity the labels of a line name, without allocating
+//	duplicates.go  entities with several lines in one family
 package resource
 
 import (
@@ -21,48 +25,45 @@ import (
 // Clock is the resolution of the endpoint's timestamps.
 const Clock = time.Millisecond
 
-// Parser turns payloads of one node into samples. It remembers the node's
-// names, so that an unchanged payload costs no allocation. It must not be used by two
-// goroutines at once.
+// Parser turns payloads of one node into samples. It keeps the names of the node, so that
+// an unchanged payload allocates nothing. It is for one goroutine.
 type Parser struct {
-	scan  exposition.Scanner
-	names names
-	twins []twins // of this payload
-	req   payload.Request
-	batch *metric.Batch
-	base  int // of this payload's samples in batch
-	// moved says that the samples are not those of the last payload so far, and
-	// bounded that there are fewer than the payload has.
-	moved, bounded bool
+	scan       exposition.Scanner
+	names      subjectCache
+	duplicates []duplicates // of this payload
+	req        payload.Request
+	batch      *metric.Batch
+	base       int  // index of this payload's first sample in batch
+	reordered  bool // the samples so far are not those of the last payload
+	overLimit  bool // samples are missing because of the bound
 }
 
-// subject is an entity this node speaks of and what it said of it in this
-// payload.
+// subject is an entity of the node, and what this payload says about it.
 type subject struct {
 	start int64
-	// entity is its place among the names' entities.
+	// entity is its index among the entities of subjectCache.
 	entity int32
-	// sample is the index of its sample in the batch and one more; 0 if it has
-	// none yet, and negative beyond the bound.
+	// sample is 1 + the index of its sample in the batch; 0 without one, -1 beyond the
+	// bound.
 	sample int32
-	// twins is its index in Parser.twins and one more, if a line came twice; or 0.
-	twins int32
-	// at and size are where in the payload its labels stand, with the blank behind them; size
-	// is 0 if they have not come yet.
-	at   int32
-	size uint16
-	// came has a bit for each value of which there was a line.
-	came uint8
-	// plain says that the entity's names stand in labels as they are.
+	// duplicates is 1 + its index in Parser.duplicates; 0 if no family has two lines of it.
+	duplicates int32
+	// body[labelsAt:][:labelsSize] are its labels with the blank behind them; labelsSize is
+	// 0 before its first line.
+	labelsAt   int32
+	labelsSize uint16
+	// values has a bit for each value that has had a line.
+	values uint8
+	// plain says that its names need no escapes in labels.
 	plain bool
 }
 
-// New returns a Parser that knows no names yet.
-func New() *Parser { return Sharing(&sync.Pool{}) }
+// New returns a Parser without names.
+func New() *Parser { return NewWithPool(&sync.Pool{}) }
 
-// Sharing returns a Parser that knows no names yet, and that shares with others the
-// memory it needs while there is a payload in hand. rooms is theirs alone, and empty.
-func Sharing(rooms *sync.Pool) *Parser { return &Parser{names: names{rooms: rooms}} }
+// NewWithPool returns a Parser without names that takes the memory for parsing a payload
+// from pool. Parsers can share a pool; nothing else may use it.
+func NewWithPool(pool *sync.Pool) *Parser { return &Parser{names: subjectCache{pool: pool}} }
 
 // Parse appends the samples in body to b. The error, if any, is a
 // *metric.ReadError: NodeBadPayload, and then nothing is appended, or
@@ -72,38 +73,38 @@ func Sharing(rooms *sync.Pool) *Parser { return &Parser{names: names{rooms: room
 // Nothing in b refers to body afterwards.
 func (p *Parser) Parse(body []byte, req payload.Request, b *metric.Batch) error {
 	p.req, p.batch, p.base = req, b, len(b.Samples)
-	p.moved, p.bounded = false, false
-	p.twins = p.twins[:0]
+	p.reordered, p.overLimit = false, false
+	p.duplicates = p.duplicates[:0]
 	p.names.begin(req.Node, body)
 	defer p.names.end()
 	p.scan.Reset(body)
-	failed, known := p.lines()
-	p.finish()
+	failed, known := p.readLines()
+	p.setStarts()
 	p.batch = nil
 	err := p.scan.Err()
 	if err == nil && !known {
-		err = payload.Bad(body, 0, "no family of /metrics/resource")
+		err = payload.ParseError(body, 0, "no family of /metrics/resource")
 	}
 	p.scan.Reset(nil)
 	switch {
 	case err != nil:
 		b.Samples = b.Samples[:p.base]
 	case failed != "":
-		err = payload.Unreadable(failed)
+		err = payload.ScrapeError(failed)
 	default:
-		if p.moved || len(b.Samples)-p.base != len(p.names.layout.Entities) {
-			p.names.learn(b.Samples[p.base:], p.base)
+		if p.reordered || len(b.Samples)-p.base != len(p.names.layout.Entities) {
+			p.names.rebuild(b.Samples[p.base:], p.base)
 		}
-		if p.base == 0 && !p.bounded {
+		if p.base == 0 && !p.overLimit {
 			b.Layout = p.names.layout
 		}
 	}
 	return err
 }
 
-// lines reads all lines. It returns the family that says the kubelet failed, if
-// one does, and whether there was any family it knows.
-func (p *Parser) lines() (failed string, known bool) {
+// readLines reads all lines. It returns the family that says that the kubelet failed, if
+// one does, and whether there is a known family.
+func (p *Parser) readLines() (failed string, known bool) {
 	var f *family
 	for p.scan.Next() {
 		if p.scan.Changed {
@@ -119,7 +120,7 @@ func (p *Parser) lines() (failed string, known bool) {
 			}
 			known = true
 			f = &families[i]
-			p.names.rewind(i)
+			p.names.beginFamily(i)
 		} else if f == nil {
 			p.scan.Skip()
 			continue
@@ -135,17 +136,17 @@ func (p *Parser) lines() (failed string, known bool) {
 		s := p.subject(f.kind)
 		n, t, ok := p.scan.Value()
 		if ok && s != nil {
-			p.line(s, f, n, t)
+			p.takeLine(s, f, n, t)
 		}
 	}
 	return failed, known
 }
 
-// subject returns whom the present line is about and moves to its value. It is nil
-// if that is nobody, or the line makes no sense.
+// subject returns the subject of the present line and moves to its value. It is nil if the
+// labels name no entity or are not valid.
 func (p *Parser) subject(kind metric.Kind) *subject {
 	// Fast path: the same lines in the same order as the last time.
-	if s, n := p.names.guess(kind, p.scan.Rest()); n > 0 && p.scan.Plain(n) {
+	if s, n := p.names.match(kind, p.scan.Rest()); n > 0 && p.scan.ValueAt(n) {
 		p.scan.Advance(n)
 		return s
 	}
@@ -164,51 +165,50 @@ func (p *Parser) subject(kind metric.Kind) *subject {
 		return nil
 	}
 	e.Node = p.req.Node
-	// No more names are kept than there can be samples and verdicts, and the node.
+	// The bound: samples, verdicts, and the node.
 	s, ok := p.names.find(e, 2*p.req.Limit()+1)
 	if !ok {
-		p.bounded = true
+		p.overLimit = true
 	}
 	return s
 }
 
-// line takes one line about s.
-func (p *Parser) line(s *subject, f *family, n payload.Number, t int64) {
+// takeLine stores the value of one line about s.
+func (p *Parser) takeLine(s *subject, f *family, n payload.Number, t int64) {
 	bit := uint8(1) << f.value
-	if s.came&bit != 0 || s.twins != 0 {
-		p.again(s, f, n, t)
+	if s.values&bit != 0 || s.duplicates != 0 {
+		p.takeDuplicate(s, f, n, t)
 		return
 	}
-	s.came |= bit
+	s.values |= bit
 	if f.value == start {
 		s.start, _ = n.Scaled(9)
 		return
 	}
 	if s.sample == 0 {
-		s.sample = p.add(s, f)
+		s.sample = p.addSample(s, f)
 	}
-	p.set(s.sample-1, f, n, t)
+	p.setValue(s.sample-1, f, n, t)
 }
 
-// add appends a sample of s and returns its index and one more, or -1 beyond the
-// bound.
-func (p *Parser) add(s *subject, f *family) int32 {
+// addSample appends a sample of s and returns 1 + its index, or -1 beyond the bound.
+func (p *Parser) addSample(s *subject, f *family) int32 {
 	at := len(p.batch.Samples) - p.base
 	e := p.names.entity(s)
 	i := p.req.Add(p.batch, *e, f.id.Describe().Group)
 	if i < 0 {
-		p.bounded = true
+		p.overLimit = true
 		return -1
 	}
-	// Fast path: it is where it was. A twin's entity is in several places.
-	if int(s.entity) != at && (s.twins == 0 || at >= len(p.names.layout.Entities) || p.names.layout.Entities[at] != *e) {
-		p.moved = true
+	// Fast path: the index is the one of the last payload. The entity of a duplicate has several.
+	if int(s.entity) != at && (s.duplicates == 0 || at >= len(p.names.layout.Entities) || p.names.layout.Entities[at] != *e) {
+		p.reordered = true
 	}
 	return i + 1
 }
 
-// set stores the value of a line in sample i, unless i is negative.
-func (p *Parser) set(i int32, f *family, n payload.Number, t int64) {
+// setValue stores the value of a line in sample i, unless i is negative.
+func (p *Parser) setValue(i int32, f *family, n payload.Number, t int64) {
 	if i < 0 {
 		return
 	}
@@ -226,31 +226,31 @@ func (p *Parser) set(i int32, f *family, n payload.Number, t int64) {
 	}
 }
 
-// finish hands out the start times.
-func (p *Parser) finish() {
+// setStarts sets the start times of samples.
+func (p *Parser) setStarts() {
 	for i := range p.names.subjects {
 		s := &p.names.subjects[i]
-		if s.start > 0 && s.sample > 0 && s.twins == 0 {
-			p.started(s.sample-1, s.start)
+		if s.start > 0 && s.sample > 0 && s.duplicates == 0 {
+			p.setStart(s.sample-1, s.start)
 		}
 	}
-	for i := range p.twins {
-		tw := &p.twins[i]
-		if len(tw.starts) != len(tw.samples) {
-			continue // whose they are is not known
+	for i := range p.duplicates {
+		d := &p.duplicates[i]
+		if len(d.starts) != len(d.samples) {
+			continue // it is not known which start is of which sample
 		}
-		for k, at := range tw.samples {
-			if at > 0 && tw.starts[k] > 0 {
-				p.started(at-1, tw.starts[k])
+		for k, at := range d.samples {
+			if at > 0 && d.starts[k] > 0 {
+				p.setStart(at-1, d.starts[k])
 			}
 		}
 	}
 }
 
-func (p *Parser) started(i int32, start int64) {
+func (p *Parser) setStart(i int32, start int64) {
 	in := &p.batch.Samples[i].Instance
 	in.Start, in.Origin = start, metric.StartReported
 }
 
-// Names returns how many names are remembered.
+// Names returns how many names are kept.
 func (p *Parser) Names() int { return p.names.known }

@@ -300,8 +300,8 @@ func TestBadPayloads(t *testing.T) {
 	f(good+cpuLine+" x\n", `line 2 (offset 158): not a number: "x"`)
 	f(good+cpuLine+" 1 2 3\n", `line 2 (offset 162): more than a value and a time: "3"`)
 	f(good+cpuLine+" 1e\n", `line 2 (offset 158): not a number: "1e"`)
-	f(good+`container_cpu_usage_seconds_total{container="we`, `line 2 (offset 113): a label value without an end: "{container=\"we"`)
-	f(good+`container_cpu_usage_seconds_total{container`, `line 2 (offset 113): labels without an end: "{container"`)
+	f(good+`container_cpu_usage_seconds_total{container="we`, `line 2 (offset 113): a label value without a closing quote: "{container=\"we"`)
+	f(good+`container_cpu_usage_seconds_total{container`, `line 2 (offset 113): labels without a closing brace: "{container"`)
 	f(good+`container_cpu_usage_seconds_total{container} 7`, `line 2 (offset 113): not a list of labels: "{container} 7"`)
 	f(good+strings.Repeat("x", 100)+"\n", `line 2 (offset 180): neither labels nor a value: ""`)
 }

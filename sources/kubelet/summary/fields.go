@@ -7,9 +7,8 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
 
-// psiScale turns PSI totals into nanoseconds. The API's documentation says they
-// are nanoseconds, but kubelets pass on what the kernel writes, which is
-// microseconds.
+// psiScale turns PSI totals into nanoseconds. The API's documentation says that they are
+// nanoseconds, but kubelets pass on the kernel's microseconds.
 const psiScale = 1000
 
 // field is a number in an object and the metric it is.
@@ -18,8 +17,8 @@ type field struct {
 	id   metric.ID
 }
 
-// object describes one kind of object in a summary: its numbers in the order of which
-// kubelets write, and the metrics of its pressure.
+// object describes one kind of object in a summary: its numbers in the order in which
+// kubelets write them, and the metrics of its pressure.
 type object struct {
 	fields     []field
 	some, full metric.ID
@@ -61,8 +60,8 @@ var (
 		{"inodes", metric.FilesystemInodes},
 		{"inodesUsed", metric.FilesystemInodesUsed},
 	}}
-	// ephemeralObject is what a pod uses of the node's file system; the size of
-	// that file system is the node's to report.
+	// ephemeralObject is what a pod uses of the node's file system. The size of that file
+	// system is in the node's object.
 	ephemeralObject = object{fields: []field{
 		{"usedBytes", metric.EphemeralStorageUsage},
 		{"inodesUsed", metric.FilesystemInodesUsed},
@@ -79,7 +78,7 @@ var (
 	}}
 )
 
-// averages are what an object's pressure holds beside its total.
+// averages are the members of a pressure object behind its total.
 var averages = [...]string{"avg10", "avg60", "avg300"}
 
 // reading is a number that was read, in the unit of its metric.
@@ -88,23 +87,23 @@ type reading struct {
 	value float64
 }
 
-// header is what an object says beside its readings.
+// header has the members of an object that are no readings.
 type header struct {
 	time int64  // 0 if it gives none
 	name []byte // unresolved; of an interface, volume or accelerator
 	from int    // its readings are Parser.readings[from:]
 }
 
-// read reads an object of the kind o describes onto the stack of readings. The
-// caller takes them and calls drop. Members it does not know are passed to
-// other, which reads the value or returns false.
-func (p *Parser) read(o *object, other func(p *Parser, key []byte) bool) header {
+// readObject reads an object of kind o and pushes its numbers on Parser.readings. The caller uses them and
+// calls dropReadings or storeReadings. Unknown members go to other, which reads the value
+// or returns false.
+func (p *Parser) readObject(o *object, other func(p *Parser, key []byte) bool) header {
 	h := header{from: len(p.readings)}
 	s := &p.scan
 	var more bool
-	if s.enters("time") { // fast path
-		h.time = p.time(&p.now)
-		p.expected(o, 0)
+	if s.enterAt("time") { // fast path
+		h.time = p.readTime(&p.measured)
+		p.readExpected(o, 0)
 		more = s.more('}')
 	} else {
 		more = s.open('{')
@@ -113,49 +112,49 @@ func (p *Parser) read(o *object, other func(p *Parser, key []byte) bool) header 
 		next := 0
 		switch key := s.key(); string(key) {
 		case "time":
-			h.time = p.time(&p.now)
+			h.time = p.readTime(&p.measured)
 		case "name", "id":
 			h.name = s.name()
 		case "psi":
-			p.psi(o)
+			p.readPressure(o)
 		default:
 			next = slices.IndexFunc(o.fields, func(f field) bool { return f.name == string(key) }) + 1
 			if next > 0 {
-				p.number(o.fields[next-1].id, 1)
+				p.readNumber(o.fields[next-1].id, 1)
 			} else if other == nil || !other(p, key) {
 				s.skip()
 			}
 		}
-		p.expected(o, next)
+		p.readExpected(o, next)
 	}
 	return h
 }
 
-// expected reads the members of an object that follow in the order of which kubelets
-// write, from field next on. Some may be absent.
-func (p *Parser) expected(o *object, next int) {
+// readExpected reads the members that follow in the order in which kubelets write them,
+// from field next on. Some may be absent.
+func (p *Parser) readExpected(o *object, next int) {
 	for i := next; i < len(o.fields); i++ {
-		if p.scan.follows(o.fields[i].name) {
-			p.number(o.fields[i].id, 1)
+		if p.scan.moveTo(o.fields[i].name) {
+			p.readNumber(o.fields[i].id, 1)
 		}
 	}
-	if o.some != o.full && p.scan.follows("psi") {
-		p.psi(o)
+	if o.some != o.full && p.scan.moveTo("psi") {
+		p.readPressure(o)
 	}
 }
 
-// psi reads the totals of an object's pressure.
-func (p *Parser) psi(o *object) {
+// readPressure reads the totals of an object's pressure.
+func (p *Parser) readPressure(o *object) {
 	s := &p.scan
 	if o.some == o.full { // an object without pressure
 		s.skip()
 		return
 	}
 	s.peek()
-	// Fast path: no pressure, as most have, in the bytes it was said in before.
+	// Fast path: most pressure is 0, in the same bytes as before.
 	from, depth := s.pos, s.depth
-	if depth < len(p.quiet) {
-		if q := p.quiet[depth]; len(q) > 0 && len(s.body)-from >= len(q) && string(s.body[from:from+len(q)]) == string(q) {
+	if depth < len(p.zeroPressure) {
+		if q := p.zeroPressure[depth]; len(q) > 0 && len(s.body)-from >= len(q) && string(s.body[from:from+len(q)]) == string(q) {
 			s.pos += len(q)
 			p.readings = append(p.readings, reading{o.full, 0}, reading{o.some, 0})
 			return
@@ -165,26 +164,26 @@ func (p *Parser) psi(o *object) {
 	for more := s.open('{'); more; more = s.more('}') {
 		switch string(s.key()) {
 		case "some":
-			p.total(o.some)
+			p.readTotal(o.some)
 		case "full":
-			p.total(o.full)
+			p.readTotal(o.full)
 		default:
 			s.skip()
 		}
 	}
-	if r := p.readings[n:]; s.err == nil && depth < len(p.quiet) && len(r) == 2 && r[0] == (reading{o.full, 0}) && r[1] == (reading{o.some, 0}) {
-		p.quiet[depth] = s.body[from:s.pos]
+	if r := p.readings[n:]; s.err == nil && depth < len(p.zeroPressure) && len(r) == 2 && r[0] == (reading{o.full, 0}) && r[1] == (reading{o.some, 0}) {
+		p.zeroPressure[depth] = s.body[from:s.pos]
 	}
 }
 
-// total reads the total of one kind of pressure.
-func (p *Parser) total(id metric.ID) {
+// readTotal reads the total of one kind of pressure.
+func (p *Parser) readTotal(id metric.ID) {
 	s := &p.scan
 	var more bool
-	if s.enters("total") { // fast path
-		p.number(id, psiScale)
+	if s.enterAt("total") { // fast path
+		p.readNumber(id, psiScale)
 		for _, name := range averages {
-			if s.follows(name) {
+			if s.moveTo(name) {
 				s.skip()
 			}
 		}
@@ -194,15 +193,15 @@ func (p *Parser) total(id metric.ID) {
 	}
 	for ; more; more = s.more('}') {
 		if string(s.key()) == "total" {
-			p.number(id, psiScale)
+			p.readNumber(id, psiScale)
 		} else {
 			s.skip()
 		}
 	}
 }
 
-// number reads a number and pushes it as a reading of id.
-func (p *Parser) number(id metric.ID, scale float64) {
+// readNumber reads a number and pushes it as a reading of id.
+func (p *Parser) readNumber(id metric.ID, scale float64) {
 	if n, ok := p.scan.number(); ok {
 		if v, ok := n.Value(); ok {
 			p.readings = append(p.readings, reading{id, v * scale})
@@ -210,8 +209,8 @@ func (p *Parser) number(id metric.ID, scale float64) {
 	}
 }
 
-// time reads a time or null, for which it is 0.
-func (p *Parser) time(c *clock) int64 {
+// readTime reads a time; it is 0 for null.
+func (p *Parser) readTime(c *minuteCache) int64 {
 	s := &p.scan
 	at := s.pos
 	s.peek()
@@ -236,8 +235,8 @@ func (p *Parser) time(c *clock) int64 {
 	return t
 }
 
-// get returns the reading of id among those from h on.
-func (p *Parser) get(h header, id metric.ID) (float64, bool) {
+// reading returns the reading of id among those of h.
+func (p *Parser) reading(h header, id metric.ID) (float64, bool) {
 	for _, r := range p.readings[h.from:] {
 		if r.id == id {
 			return r.value, true
@@ -246,18 +245,18 @@ func (p *Parser) get(h header, id metric.ID) (float64, bool) {
 	return 0, false
 }
 
-// store puts h's readings into sample i, unless i is negative, and drops them.
-func (p *Parser) store(i int32, h header) {
+// storeReadings stores the readings of h in sample i, unless i is negative, and drops them.
+func (p *Parser) storeReadings(i int32, h header) {
 	if i >= 0 {
 		s := &p.batch.Samples[i]
 		for _, r := range p.readings[h.from:] {
 			p.req.Set(s, r.id, r.value, h.time)
 		}
 	}
-	p.drop(h)
+	p.dropReadings(h)
 }
 
-func (p *Parser) drop(h header) { p.readings = p.readings[:h.from] }
+func (p *Parser) dropReadings(h header) { p.readings = p.readings[:h.from] }
 
-// limitOf is the bound for names: as many as samples, and half as many more.
-func limitOf(req *payload.Request) int { return req.Limit() + req.Limit()/2 }
+// maxNames is the bound on names: one and a half times the bound on samples.
+func maxNames(req *payload.Request) int { return req.Limit() + req.Limit()/2 }

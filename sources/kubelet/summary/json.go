@@ -13,8 +13,8 @@ import (
 // maxDepth bounds nesting; a summary needs eight levels.
 const maxDepth = 64
 
-// scanner walks a JSON text without allocating. Its first error ends every
-// walk: all methods then report the end of what they walk.
+// scanner reads a JSON text without allocating. After its first error all methods report
+// the end of what they read.
 type scanner struct {
 	body  []byte
 	pos   int
@@ -24,7 +24,7 @@ type scanner struct {
 
 func (s *scanner) fail(what string) {
 	if s.err == nil {
-		s.err = payload.Bad(s.body, s.pos, what)
+		s.err = payload.ParseError(s.body, s.pos, what)
 		s.pos = len(s.body)
 	}
 }
@@ -40,12 +40,12 @@ func (s *scanner) peek() byte {
 			return c
 		}
 	}
-	return s.blank()
+	return s.peekSlow()
 }
 
-// blank is peek where there is white space, which is a third of what a kubelet
-// writes: a line feed, and one blank for each level.
-func (s *scanner) blank() byte {
+// peekSlow is peek if white space comes first. A third of a kubelet's payload is white space: a
+// line feed, and a blank for each level.
+func (s *scanner) peekSlow() byte {
 	b, i := s.body, s.pos
 	for ; i < len(b); i++ {
 		switch c := b[i]; c {
@@ -66,11 +66,11 @@ func (s *scanner) blank() byte {
 	return 0
 }
 
-// blanks are eight of them.
+// blanks are eight blanks.
 const blanks = 0x2020202020202020
 
-// open enters an object or array. It returns false for an empty one, for null
-// in its place, and on error. Use, for '{' and likewise for '[':
+// open enters an object or array. It returns false if it is empty or null, and on an
+// error. Use, for '{' and likewise for '[':
 //
 //	for more := s.open('{'); more; more = s.more('}') {
 //		switch string(s.key()) { ... }
@@ -82,7 +82,7 @@ func (s *scanner) open(bracket byte) bool {
 	switch c := s.peek(); {
 	case c == bracket:
 	case c == 'n':
-		s.word("null")
+		s.literal("null")
 		return false
 	case bracket == '{':
 		s.fail("not an object")
@@ -104,8 +104,8 @@ func (s *scanner) open(bracket byte) bool {
 	return true
 }
 
-// more reports whether another member follows; if not, it leaves the object or
-// array that close ends.
+// more reports whether another member follows. If not, it leaves the object or array that
+// close ends.
 func (s *scanner) more(close byte) bool {
 	if s.err != nil {
 		return false
@@ -119,7 +119,7 @@ func (s *scanner) more(close byte) bool {
 		s.depth--
 		return false
 	}
-	s.fail("neither a comma nor an end")
+	s.fail("neither a comma nor a closing bracket")
 	return false
 }
 
@@ -134,7 +134,7 @@ func (s *scanner) key() []byte {
 		return k
 	}
 	if s.err == nil && s.peek() != ':' {
-		s.fail("no colon behind a name")
+		s.fail("no colon after a name")
 	}
 	if s.err != nil {
 		return nil
@@ -143,28 +143,28 @@ func (s *scanner) key() []byte {
 	return k
 }
 
-// enters opens an object and moves to the value of its first member, if that is the one
-// of that name and written as a kubelet does; otherwise it does nothing.
-func (s *scanner) enters(name string) bool {
-	if s.depth >= maxDepth || !s.ahead('{', name) {
+// enterAt opens an object and moves to the value of its first member, if that has this
+// name and a kubelet's white space. Otherwise it does nothing and returns false.
+func (s *scanner) enterAt(name string) bool {
+	if s.depth >= maxDepth || !s.skipTo('{', name) {
 		return false
 	}
 	s.depth++
 	return true
 }
 
-// follows moves to the value of the next member, if that is the one of that name and
-// written as a kubelet does; otherwise it does nothing. It is what more, key and a
-// comparison come to, for a guess.
-func (s *scanner) follows(name string) bool { return s.ahead(',', name) }
+// moveTo moves to the value of the next member, if that has this name and a kubelet's
+// white space. Otherwise it does nothing and returns false. It replaces more, key and a
+// comparison.
+func (s *scanner) moveTo(name string) bool { return s.skipTo(',', name) }
 
-// ahead moves behind mark, a new line and that name, if that is what comes.
-func (s *scanner) ahead(mark byte, name string) bool {
+// skipTo moves behind mark, a line feed, blanks and that name, if they are next.
+func (s *scanner) skipTo(mark byte, name string) bool {
 	b := s.body[s.pos:]
 	if len(b) < len(name)+16 || b[0] != mark || b[1] != '\n' {
 		return false
 	}
-	// As deep as a summary is, there are up to eight blanks.
+	// A summary is at most eight levels deep, so there are at most eight blanks.
 	quote := 2 + bits.TrailingZeros64(binary.LittleEndian.Uint64(b[2:])^blanks)/8
 	from := quote + 1
 	end := from + len(name)
@@ -175,8 +175,8 @@ func (s *scanner) ahead(mark byte, name string) bool {
 	return true
 }
 
-// text reads a string and returns what stands between its quotes, escapes
-// unresolved; see unescape. It is nil on error.
+// text reads a string and returns the bytes between its quotes; see unescape. It is nil on
+// an error.
 func (s *scanner) text() []byte {
 	if s.err != nil {
 		return nil
@@ -186,7 +186,7 @@ func (s *scanner) text() []byte {
 		return nil
 	}
 	i := s.pos + 1
-	// Fast path: eight bytes at a time, as long as none of them is special.
+	// Fast path: eight bytes at a time, until one of them is special.
 	for i+8 <= len(s.body) {
 		n := ordinary(binary.LittleEndian.Uint64(s.body[i:]))
 		i += n
@@ -214,13 +214,13 @@ func (s *scanner) text() []byte {
 			return nil
 		}
 	}
-	s.fail("a string without an end")
+	s.fail("a string without a closing quote")
 	return nil
 }
 
-// ordinary returns how many bytes, from the lowest of w on, are neither a quote nor a
-// backslash nor a control character. A borrow may make more bytes above one of those
-// seem special, never the ones below it.
+// ordinary returns how many bytes of w, from the lowest on, are neither a quote nor a
+// backslash nor a control character. A borrow can make bytes above the first special one
+// look special, never bytes below it.
 func ordinary(w uint64) int {
 	const each, high = 0x0101010101010101, 0x8080808080808080
 	quote, escape := w^('"'*each), w^('\\'*each)
@@ -228,10 +228,10 @@ func ordinary(w uint64) int {
 	return bits.TrailingZeros64(special&high) / 8
 }
 
-// name reads a string or null, which is the empty name.
+// name reads a string or null; null is the empty name.
 func (s *scanner) name() []byte {
 	if s.err == nil && s.peek() == 'n' {
-		s.word("null")
+		s.literal("null")
 		return nil
 	}
 	return s.text()
@@ -244,13 +244,13 @@ func (s *scanner) number() (n payload.Number, ok bool) {
 	}
 	c := s.peek()
 	if c == 'n' {
-		s.word("null")
+		s.literal("null")
 		return n, false
 	}
-	// Fast path: one digit, as most of pressure's numbers are.
+	// Fast path: one digit, as most numbers of pressure have.
 	if i := s.pos + 1; c-'0' <= 9 && i < len(s.body) && (s.body[i] == ',' || s.body[i] == '\n') {
 		s.pos = i
-		return payload.Whole(uint64(c - '0')), true
+		return payload.NumberOf(uint64(c - '0')), true
 	}
 	size := 0
 	if c == '-' || c-'0' <= 9 {
@@ -264,8 +264,8 @@ func (s *scanner) number() (n payload.Number, ok bool) {
 	return n, true
 }
 
-// word reads one of the literals.
-func (s *scanner) word(w string) {
+// literal reads true, false or null.
+func (s *scanner) literal(w string) {
 	if len(s.body)-s.pos < len(w) || string(s.body[s.pos:s.pos+len(w)]) != w {
 		s.fail("not a value")
 		return
@@ -273,7 +273,7 @@ func (s *scanner) word(w string) {
 	s.pos += len(w)
 }
 
-// skip passes over a value of any kind.
+// skip skips a value of any kind.
 func (s *scanner) skip() {
 	if s.err != nil {
 		return
@@ -291,20 +291,20 @@ func (s *scanner) skip() {
 	case c == '"':
 		s.text()
 	case c == 't':
-		s.word("true")
+		s.literal("true")
 	case c == 'f':
-		s.word("false")
+		s.literal("false")
 	case c == 'n':
-		s.word("null")
-	case c-'0' <= 9 && s.decimal(): // fast path
+		s.literal("null")
+	case c-'0' <= 9 && s.skipNumber(): // fast path
 	default:
 		s.number()
 	}
 }
 
-// decimal passes over digits, perhaps with a point among them, that end a line or
-// a member. It returns false, and has not moved, if there is something else.
-func (s *scanner) decimal() bool {
+// skipNumber skips digits with at most one point, if a comma or a line feed follows them.
+// Otherwise it does not move and returns false.
+func (s *scanner) skipNumber() bool {
 	point := false
 	for i, c := range s.body[s.pos:] {
 		switch {
@@ -328,7 +328,7 @@ func (s *scanner) end() {
 	}
 }
 
-// unescape returns the string that raw, as text returned it, stands for.
+// unescape resolves the escapes in raw, as text returned it.
 func unescape(raw []byte) string {
 	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		return string(raw)

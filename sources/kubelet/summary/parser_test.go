@@ -376,8 +376,8 @@ func TestBadPayloads(t *testing.T) {
 	f(`{"node":{"cpu":{"usageCoreNanoSeconds":"1"}}}`, `line 1 (offset 39): not a number: "\"1\"}}}"`)
 	f("{\"node\":{},\n\"pods\":[{]}", `line 2 (offset 21): not a string: "]}"`)
 	f(`{"node":{"startTime":"yesterday"}}`, `line 1 (offset 21): not a time: "\"yesterday\"}}"`)
-	f(`{"node":{"nodeName":"node1"`, `line 1 (offset 27): neither a comma nor an end: end of payload`)
-	f(`{"node":{"nodeName":"node1`, `line 1 (offset 20): a string without an end: "\"node1"`)
+	f(`{"node":{"nodeName":"node1"`, `line 1 (offset 27): neither a comma nor a closing bracket: end of payload`)
+	f(`{"node":{"nodeName":"node1`, `line 1 (offset 20): a string without a closing quote: "\"node1"`)
 	f(`{"node":{"x":`+strings.Repeat("[", 100), `line 1 (offset 75): nested too deeply: "`+strings.Repeat("[", 38)+`"`)
 }
 

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// clock remembers the minute of the last time that was read: most times of a summary lie
-// within a few seconds.
-type clock struct {
+// minuteCache keeps the minute of the last time that was read: most times of a summary
+// are within a few seconds of each other.
+type minuteCache struct {
 	head, tail uint64 // "2026-11-" and "21T04:22", as they are in memory
 	minute     int64  // in nanoseconds since the Unix epoch
 }
 
-// same returns the time that raw, of twenty bytes, is, if it is one of that minute.
-func (c *clock) same(raw []byte) (int64, bool) {
+// same returns the time in raw, which has twenty bytes, if it is in the kept minute.
+func (c *minuteCache) same(raw []byte) (int64, bool) {
 	if binary.LittleEndian.Uint64(raw) != c.head || binary.LittleEndian.Uint64(raw[8:]) != c.tail {
 		return 0, false
 	}
@@ -21,8 +21,8 @@ func (c *clock) same(raw []byte) (int64, bool) {
 	return c.minute + int64(s)*int64(time.Second), raw[16] == ':' && s < 60 && raw[19] == 'Z'
 }
 
-// keep remembers that raw is t.
-func (c *clock) keep(raw []byte, t int64) {
+// keep keeps the minute of the time t, which raw contains.
+func (c *minuteCache) keep(raw []byte, t int64) {
 	if t > 0 && len(raw) == 20 && raw[13] == ':' && raw[16] == ':' && raw[19] == 'Z' {
 		c.head, c.tail = binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[8:])
 		c.minute = t - t%int64(time.Minute)
@@ -30,8 +30,8 @@ func (c *clock) keep(raw []byte, t int64) {
 }
 
 // parseTime returns the time in nanoseconds since the Unix epoch, and whether raw
-// is a time of RFC 3339. It is 0 for a time before 1970, which is how Go writes
-// that there is none, or too late for nanoseconds.
+// is a time of RFC 3339. It is 0 for a time before 1970 (Go's zero time) or after 2261 (too
+// late for nanoseconds).
 func parseTime(raw []byte) (int64, bool) {
 	// Fast path: "2026-11-21T04:22:40Z", on a day that every month has.
 	if len(raw) == 20 && raw[4] == '-' && raw[7] == '-' && raw[10] == 'T' && raw[19] == 'Z' {
@@ -51,9 +51,9 @@ func parseTime(raw []byte) (int64, bool) {
 	return t.UnixNano(), true
 }
 
-// days returns how many days lie between 1 January 1970 and a day, by years that
-// begin in March, so that a leap day is the last of one: Howard Hinnant,
-// "chrono-Compatible Low-Level Date Algorithms".
+// days returns the days between 1 January 1970 and a day. Years begin in March, so that a
+// leap day is the last day of a year: Howard Hinnant, "chrono-Compatible Low-Level Date
+// Algorithms".
 func days(y, m, d uint) uint {
 	if m <= 2 {
 		y--
@@ -69,8 +69,8 @@ func secondOfDay(b []byte) (uint, bool) {
 	return h*3600 + m*60 + s, ok
 }
 
-// twoDigits parses two digits; anything else counts as a hundred thousand, which no
-// year or part of a day is.
+// twoDigits parses two digits. Anything else is a hundred thousand, which is out of range
+// for every part of a time.
 func twoDigits(b []byte) uint {
 	tens, ones := uint(b[0]-'0'), uint(b[1]-'0')
 	if tens > 9 || ones > 9 {

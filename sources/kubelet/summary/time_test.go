@@ -41,7 +41,7 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// What a clock knows to be a time of its minute is the one that parseTime says.
+// What a minuteCache knows to be a time of its minute is the one that parseTime says.
 func FuzzClock(f *testing.F) {
 	f.Add("2026-11-21T04:22:40Z", "2026-11-21T04:22:59Z")
 	f.Add("2026-11-21T04:22:40Z", "2026-11-21T04:22:60Z")
@@ -51,7 +51,7 @@ func FuzzClock(f *testing.F) {
 	f.Add("0001-01-01T00:00:00Z", "0001-01-01T00:00:01Z")
 	f.Add("2026-11-21T04:22:40.25+01:00", "2026-11-21T04:22:40Z")
 	f.Fuzz(func(t *testing.T, one, two string) {
-		var c clock
+		var c minuteCache
 		first, ok := parseTime([]byte(one))
 		if ok {
 			c.keep([]byte(one), first)
@@ -70,7 +70,7 @@ func FuzzClock(f *testing.F) {
 func TestClockKnowsItsMinute(t *testing.T) {
 	f := func(text string, want bool) {
 		t.Helper()
-		var c clock
+		var c minuteCache
 		at, _ := parseTime([]byte("2026-11-21T04:22:40Z"))
 		c.keep([]byte("2026-11-21T04:22:40Z"), at)
 		got, same := c.same([]byte(text))

@@ -7,13 +7,12 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// excerptBytes is how much of a bad payload an error quotes.
+// excerptBytes is how many bytes of a bad payload an error quotes.
 const excerptBytes = 60
 
-// Bad returns the error for a payload that does not parse: what is wrong, the
-// line and byte offset where, and a short excerpt from there. Its reason is
-// metric.NodeBadPayload.
-func Bad(body []byte, offset int, what string) error {
+// ParseError returns the error for a payload that does not parse: what is wrong, the line
+// and byte offset, and a short excerpt from there. Its reason is metric.NodeBadPayload.
+func ParseError(body []byte, offset int, what string) error {
 	offset = min(max(offset, 0), len(body))
 	line := 1 + bytes.Count(body[:offset], []byte{'\n'})
 	return &metric.ReadError{
@@ -38,9 +37,10 @@ func Excerpt(body []byte) string {
 	return fmt.Sprintf("%q%s", body, more)
 }
 
-// Unreadable is the error for a node that answers but says that it could not
-// collect everything; family is the gauge that says so.
-func Unreadable(family string) error {
+// ScrapeError returns the error for a node that answers but says that it could not
+// collect everything; family is the gauge that says so. Its reason is
+// metric.NodeScrapeError.
+func ScrapeError(family string) error {
 	return &metric.ReadError{
 		Reason: metric.NodeScrapeError,
 		Err:    fmt.Errorf("the kubelet reports %s 1: it could not read all of its statistics; see the kubelet's log", family),

@@ -1,0 +1,5 @@
+//go:build weir_plain_tls
+
+package tlsmemory
+
+const compiledIn = false

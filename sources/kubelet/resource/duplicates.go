@@ -1,0 +1,82 @@
+package resource
+
+import (
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/kubelet/payload"
+)
+
+// duplicates is what a payload says about an entity that has several lines in one family.
+type duplicates struct {
+	samples []int32          // as subject.sample, in order of appearance
+	starts  []int64          // in order of appearance; 0 for one that is no time
+	lines   [numValues]int32 // how many lines of each family so far
+}
+
+// takeDuplicate takes a line about s if this or an earlier family has a second line about s.
+func (p *Parser) takeDuplicate(s *subject, f *family, n payload.Number, t int64) {
+	if s.duplicates == 0 {
+		p.startDuplicates(s)
+	}
+	d := &p.duplicates[s.duplicates-1]
+	if f.value == start {
+		ns, _ := n.Scaled(9)
+		d.starts = append(d.starts, ns)
+		return
+	}
+	k := int(d.lines[f.value])
+	d.lines[f.value]++
+	p.setValue(p.duplicateSample(s, d, f, k, t)-1, f, n, t)
+}
+
+// startDuplicates begins the duplicates of s, which has had one line of each family so far.
+func (p *Parser) startDuplicates(s *subject) {
+	// The memory of the last payload is used again.
+	if len(p.duplicates) < cap(p.duplicates) {
+		p.duplicates = p.duplicates[:len(p.duplicates)+1]
+	} else {
+		p.duplicates = append(p.duplicates, duplicates{})
+	}
+	s.duplicates = int32(len(p.duplicates))
+	d := &p.duplicates[s.duplicates-1]
+	*d = duplicates{samples: d.samples[:0], starts: d.starts[:0]}
+	if s.sample != 0 {
+		d.samples = append(d.samples, s.sample)
+	}
+	if s.values&(1<<start) != 0 {
+		d.starts = append(d.starts, s.start)
+	}
+	for v := range numValues {
+		d.lines[v] = int32(s.values >> v & 1)
+	}
+}
+
+// duplicateSample returns the sample of the k-th line of family f about s, in the form of
+// subject.sample. That is the k-th sample; but if a sample without this family has the
+// time of the line, it is that one: of two containers of one name, one may be missing from a family.
+func (p *Parser) duplicateSample(s *subject, d *duplicates, f *family, k int, t int64) int32 {
+	if len(d.samples) > 1 && t != 0 {
+		for _, i := range d.samples {
+			if i > 0 && !p.batch.Samples[i-1].Values.Has(f.id) && hasTime(&p.batch.Samples[i-1], t) {
+				return i
+			}
+		}
+	}
+	for len(d.samples) <= k {
+		i := p.addSample(s, f)
+		d.samples = append(d.samples, i)
+		if s.sample == 0 {
+			s.sample = i
+		}
+	}
+	return d.samples[k]
+}
+
+// hasTime reports whether a group of s was read at t.
+func hasTime(s *metric.Sample, t int64) bool {
+	for _, g := range s.Times {
+		if g == t {
+			return true
+		}
+	}
+	return false
+}
