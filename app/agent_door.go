@@ -12,6 +12,7 @@ import (
 	"github.com/weir-metrics/weir/api/kubeletapi"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/app/httpserver"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/inspect"
 )
@@ -39,7 +40,7 @@ type standIn struct {
 
 // newStandIn returns it. Base reads the machine anew and pods are the node's, for their
 // images; both may be nil.
-func newStandIn(node metric.NodeName, newest *kubeletapi.Newest, facts func() *metric.Facts,
+func newStandIn(node metric.NodeName, newest *kubeletapi.Newest, facts func() *cluster.Facts,
 	base func(context.Context) (*stats.Summary, error), pods func() []*corev1.Pod) *standIn {
 	o := kubeletapi.Options{Newest: newest, Facts: facts, Base: base}
 	if pods != nil {
@@ -86,7 +87,7 @@ func (k *standIn) handle(s *server.Server) {
 }
 
 // podCgroups returns what inspects this machine's pod cgroups for whoever asks.
-func podCgroups(i *inspect.Inspector, node metric.NodeName, facts func() *metric.Facts) func(context.Context) (any, error) {
+func podCgroups(i *inspect.Inspector, node metric.NodeName, facts func() *cluster.Facts) func(context.Context) (any, error) {
 	return func(context.Context) (any, error) {
 		tree, err := i.Read()
 		if err != nil {

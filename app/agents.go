@@ -14,6 +14,7 @@ import (
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/metric"
@@ -57,7 +58,7 @@ func (a agentsPlan) compile(cluster bool, addressTypes []string) (*agentsPlan, e
 }
 
 // newAgents returns what asks the agents of the plan's cluster.
-func newAgents(p *plan, facts func() *metric.Facts) (*nodeapi.Proxy, error) {
+func newAgents(p *plan, facts func() *cluster.Facts) (*nodeapi.Proxy, error) {
 	a := p.Agents
 	if a.Port == 0 {
 		return nodeapi.NewProxy(nodeapi.ProxyOptions{Reach: func(string) (string, http.RoundTripper, error) {
@@ -92,7 +93,7 @@ func askAgents(agents *nodeapi.Proxy) func(context.Context, string) (*document.R
 
 // url returns where the agent of a node is, at the address by which its kubelet is
 // reached.
-func (a *agentsPlan) url(facts *metric.Facts, name metric.NodeName) (string, error) {
+func (a *agentsPlan) url(facts *cluster.Facts, name metric.NodeName) (string, error) {
 	n := facts.Node(name)
 	switch {
 	case n == nil && (facts == nil || !facts.Synced):
@@ -101,7 +102,7 @@ func (a *agentsPlan) url(facts *metric.Facts, name metric.NodeName) (string, err
 		return "", nodeapi.ErrUnknown
 	}
 	for _, t := range a.AddressTypes {
-		i := slices.IndexFunc(n.Addresses, func(at metric.NodeAddress) bool { return at.Type == t && at.Address != "" })
+		i := slices.IndexFunc(n.Addresses, func(at cluster.NodeAddress) bool { return at.Type == t && at.Address != "" })
 		if i >= 0 {
 			return "https://" + net.JoinHostPort(n.Addresses[i].Address, strconv.Itoa(a.Port)), nil
 		}

@@ -22,12 +22,13 @@ import (
 
 	"github.com/weir-metrics/weir/api/nodeapi"
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 
-func nodeFactsOf(nodes ...v1.Node) *metric.Facts {
+func nodeFactsOf(nodes ...v1.Node) *cluster.Facts {
 	return informer.FactsFromList(&v1.NodeList{Items: nodes}, nil, time.Unix(1, 0))
 }
 
@@ -59,7 +60,7 @@ func TestAgentURL(t *testing.T) {
 	if _, err := a.url(facts, "n9"); !errors.Is(err, nodeapi.ErrUnknown) {
 		t.Errorf("a node nobody knows: %v, want ErrUnknown", err)
 	}
-	for _, f := range []*metric.Facts{nil, {}} {
+	for _, f := range []*cluster.Facts{nil, {}} {
 		if _, err := a.url(f, "n1"); err == nil || errors.Is(err, nodeapi.ErrUnknown) {
 			t.Errorf("before nodes were listed: %v, want that they are not known yet", err)
 		}
@@ -153,7 +154,7 @@ func TestServerAsksAgents(t *testing.T) {
 	facts := nodeFactsOf(nodeAt("n1", v1.NodeAddress{Type: v1.NodeInternalIP, Address: host}))
 	ask := func(p *plan, name string) (int, string) {
 		t.Helper()
-		h, err := newAgents(p, func() *metric.Facts { return facts })
+		h, err := newAgents(p, func() *cluster.Facts { return facts })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 )
@@ -46,17 +47,17 @@ func recordRun(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var pods []*metric.PodFacts
+	var pods []*cluster.Pod
 	for _, name := range []string{"web-5d4f8c7b9-aaaaa", "web-5d4f8c7b9-bbbbb"} {
-		p := &metric.PodFacts{
-			PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(name)}, UID: metric.PodUID(name), Node: "n1", Phase: metric.Running,
-			Started: recorded.Add(-time.Hour), Ready: metric.ReadyTrue, ReadySince: recorded.Add(-time.Hour), KnownAt: recorded.Add(-time.Hour),
-			Containers: []metric.ContainerFacts{{Name: "app", State: metric.StateRunning, ID: metric.ContainerID("id-" + name), StartedAt: recorded.Add(-time.Hour)}},
+		p := &cluster.Pod{
+			PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(name)}, UID: metric.PodUID(name), Node: "n1", Phase: cluster.Running,
+			Started: recorded.Add(-time.Hour), Ready: cluster.ReadyTrue, ReadySince: recorded.Add(-time.Hour), KnownAt: recorded.Add(-time.Hour),
+			Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning, ID: metric.ContainerID("id-" + name), StartedAt: recorded.Add(-time.Hour)}},
 		}
 		p.Containers[0].Spec.Set(metric.CPURequest, 1e9)
 		pods = append(pods, p)
 	}
-	facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true, At: recorded, Pods: pods, Nodes: []*metric.NodeFacts{{Name: "n1", Ready: true}}})
+	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, At: recorded, Pods: pods, Nodes: []*cluster.Node{{Name: "n1", Ready: true}}})
 	used := 100e9 // nanoseconds of each
 	for now := recorded; now.Before(recorded.Add(10 * time.Minute)); now = now.Add(15 * time.Second) {
 		b := &metric.Batch{Source: "kubelet:resource", Node: "n1", Began: now, Ended: now, Interval: 15 * time.Second, Resolution: time.Millisecond}

@@ -20,10 +20,10 @@ import (
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/autoscaler/controller"
 	"github.com/weir-metrics/weir/autoscaler/hpaevents"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/history/promclient"
 	"github.com/weir-metrics/weir/manager"
-	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/recorder"
 	"github.com/weir-metrics/weir/sinks/remotewrite"
 	"github.com/weir-metrics/weir/sources/host/inspect"
@@ -78,7 +78,7 @@ func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *daem
 		}
 		options.Facts, options.FactsChanged = d.cluster.Facts, d.cluster.Changed()
 	} else {
-		options.Facts = func() *metric.Facts { return nil }
+		options.Facts = func() *cluster.Facts { return nil }
 	}
 
 	// Listening comes before sources are opened: it is what goes wrong most.
@@ -214,7 +214,7 @@ func (d *daemon) leads() bool { return d.door == nil || d.door.leads() }
 
 // facts returns what there is to know of the cluster; nil only without one. What
 // serves must not take an API server that is silent for none.
-func (d *daemon) facts() *metric.Facts {
+func (d *daemon) facts() *cluster.Facts {
 	if d.played != nil {
 		return d.played.Facts()
 	}
@@ -224,7 +224,7 @@ func (d *daemon) facts() *metric.Facts {
 	if facts := d.cluster.Facts(); facts != nil {
 		return facts
 	}
-	return new(metric.Facts)
+	return new(cluster.Facts)
 }
 
 func buildInfo(v version.Info) prometheus.Collector {

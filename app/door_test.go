@@ -26,6 +26,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/explainapi"
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
@@ -389,12 +390,12 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 		}
 	}
 
-	var facts *metric.Facts
-	facts = facts.With(metric.FactsChange{Synced: true, At: now, Nodes: []*metric.NodeFacts{{Name: "n1"}}, Pods: []*metric.PodFacts{{
-		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: metric.Running,
-		Containers: []metric.ContainerFacts{{Name: "app", State: metric.StateRunning}},
+	var facts *cluster.Facts
+	facts = facts.With(cluster.Change{Synced: true, At: now, Nodes: []*cluster.Node{{Name: "n1"}}, Pods: []*cluster.Pod{{
+		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running,
+		Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning}},
 	}}})
-	f := &front{sinks: &sinks{memory: sink}, now: time.Now, facts: func() *metric.Facts { return facts }, status: func() []manager.SourceStatus {
+	f := &front{sinks: &sinks{memory: sink}, now: time.Now, facts: func() *cluster.Facts { return facts }, status: func() []manager.SourceStatus {
 		return []manager.SourceStatus{{Name: "kubelet:resource/n1", Kind: "kubelet:resource", Node: "n1", Began: now, Err: why}}
 	}}
 	h := explainapi.NewHandler(explainapi.Options{World: f.world})

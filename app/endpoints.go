@@ -19,22 +19,22 @@ import (
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/app/httpserver"
 	"github.com/weir-metrics/weir/autoscaler/controller"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/manager"
-	"github.com/weir-metrics/weir/metric"
 )
 
 // front is what a weir has to serve, whoever asks: in a cluster those who may,
 // and without one whoever is on this machine.
 type front struct {
 	sinks    *sinks
-	facts    func() *metric.Facts
+	facts    func() *cluster.Facts
 	registry *prometheus.Registry
 	pipeline httpserver.Check
 	status   func() []manager.SourceStatus
 	now      func() time.Time // the moment of what is served
 	// autoscalers returns the HPAs that scale by a pod; nil if nobody watches them.
-	autoscalers func(*metric.PodFacts) []string
+	autoscalers func(*cluster.Pod) []string
 	// custom and external answer for metrics of pods and from outside; external is nil
 	// where there are no rules.
 	custom      *custommetrics.Provider
@@ -52,7 +52,7 @@ type front struct {
 	ui       http.Handler // made last: it shows what is decided
 }
 
-func newFront(p *plan, s *sinks, registry *prometheus.Registry, m *manager.Manager, facts func() *metric.Facts) *front {
+func newFront(p *plan, s *sinks, registry *prometheus.Registry, m *manager.Manager, facts func() *cluster.Facts) *front {
 	f := &front{
 		sinks: s, facts: facts, registry: registry, status: m.Status, now: time.Now,
 		pipeline: httpserver.Check{Name: "pipeline", Waits: func() []string {

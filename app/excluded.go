@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -21,7 +22,7 @@ type excluded struct {
 	selectors string          // in words
 	interval  time.Duration
 	said      []manager.Spec // last, by these facts
-	by        *metric.Facts
+	by        *cluster.Facts
 }
 
 // exclude returns the provider for what the kubelets leave out; nil if no
@@ -47,7 +48,7 @@ func exclude(all []*kubelets, host metric.NodeName) *excluded {
 
 // Sources returns a source for each node that is left out. It is called by the manager's
 // goroutine alone, with each change of a pod.
-func (e *excluded) Sources(facts *metric.Facts) []manager.Spec {
+func (e *excluded) Sources(facts *cluster.Facts) []manager.Spec {
 	if !facts.SameNodes(e.by) {
 		e.said = e.leftOut(facts)
 	}
@@ -55,7 +56,7 @@ func (e *excluded) Sources(facts *metric.Facts) []manager.Spec {
 	return e.said
 }
 
-func (e *excluded) leftOut(facts *metric.Facts) []manager.Spec {
+func (e *excluded) leftOut(facts *cluster.Facts) []manager.Spec {
 	read := map[metric.NodeName]bool{e.host: true}
 	for _, k := range e.kubelets {
 		for _, t := range k.scraper.Targets(facts) {
@@ -63,7 +64,7 @@ func (e *excluded) leftOut(facts *metric.Facts) []manager.Spec {
 		}
 	}
 	var specs []manager.Spec
-	facts.EachNode(func(n *metric.NodeFacts) bool {
+	facts.EachNode(func(n *cluster.Node) bool {
 		if !read[n.Name] {
 			specs = append(specs, manager.Spec{
 				Name: kindExcluded + "/" + string(n.Name), Kind: kindExcluded, Node: n.Name, Interval: e.interval,

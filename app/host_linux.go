@@ -5,8 +5,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/manager"
-	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host"
 )
 
@@ -34,4 +34,4 @@ func openHost(p hostPlan, log *zap.Logger) (opened, error) {
 }
 
 // Sources returns the one source.
-func (h *thisHost) Sources(*metric.Facts) []manager.Spec { return h.specs }
+func (h *thisHost) Sources(*cluster.Facts) []manager.Spec { return h.specs }

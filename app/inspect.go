@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/inspect"
 )
@@ -166,13 +167,13 @@ func (f *cgroupsFlags) table(out io.Writer, r *inspect.Report) error {
 
 // newLeftovers returns what tells Prometheus of leftovers among this machine's pod
 // cgroups, by the facts of the pods on node. Without a cluster none is called one.
-func newLeftovers(i *inspect.Inspector, node metric.NodeName, facts func() *metric.Facts) *inspect.Collector {
+func newLeftovers(i *inspect.Inspector, node metric.NodeName, facts func() *cluster.Facts) *inspect.Collector {
 	return inspect.NewCollector(inspect.CollectorOptions{Inspector: i, Pods: func() *inspect.Pods { return podsOn(node, facts()) }})
 }
 
 // podsOn returns what facts say of the pods on node; nil as long as they do not know
 // all pods.
-func podsOn(node metric.NodeName, facts *metric.Facts) *inspect.Pods {
+func podsOn(node metric.NodeName, facts *cluster.Facts) *inspect.Pods {
 	if facts == nil || !facts.Synced {
 		return nil
 	}

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
-	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/inspect"
 )
 
@@ -215,7 +215,7 @@ func podsOf(list *v1.PodList, pods inspect.Pods) (*inspect.Pods, error) {
 			return nil, fmt.Errorf("%s has an item that is no pod with a UID: %s %s/%s", pods.From, item.Kind, item.Namespace, item.Name)
 		}
 		one := informer.FactsFromList(nil, &v1.PodList{Items: list.Items[i : i+1]}, pods.At)
-		one.EachPod(func(p *metric.PodFacts) bool {
+		one.EachPod(func(p *cluster.Pod) bool {
 			pods.List = append(pods.List, p)
 			return true
 		})

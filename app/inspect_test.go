@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/inspect"
 )
@@ -113,16 +114,16 @@ func TestInspect(t *testing.T) {
 
 func TestPodsOn(t *testing.T) {
 	at := time.Unix(1000, 0)
-	web := &metric.PodFacts{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, UID: "u1", Node: "n1"}
-	var none *metric.Facts
-	known := none.With(metric.FactsChange{Synced: true, At: at, Pods: []*metric.PodFacts{web}})
+	web := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, UID: "u1", Node: "n1"}
+	var none *cluster.Facts
+	known := none.With(cluster.Change{Synced: true, At: at, Pods: []*cluster.Pod{web}})
 	if p := podsOn("n1", known); p == nil || len(p.List) != 1 || p.List[0] != web || !p.At.Equal(at) || p.Static {
 		t.Errorf("pods on n1: %+v, want shop/web, as of %v, without static pods", p, at)
 	}
 	if p := podsOn("n2", known); p == nil || len(p.List) != 0 {
 		t.Errorf("pods on n2: %+v, want an empty list", p)
 	}
-	for _, facts := range []*metric.Facts{nil, {}, none.With(metric.FactsChange{Pods: []*metric.PodFacts{web}})} {
+	for _, facts := range []*cluster.Facts{nil, {}, none.With(cluster.Change{Pods: []*cluster.Pod{web}})} {
 		if p := podsOn("n1", facts); p != nil {
 			t.Errorf("pods by facts that are not whole: %+v, want none", p)
 		}
@@ -136,7 +137,7 @@ func TestLeftoversOfThisMachine(t *testing.T) {
 	if err != nil {
 		t.Skipf("no cgroups here: %v", err)
 	}
-	c := newLeftovers(i, "n1", func() *metric.Facts { return nil })
+	c := newLeftovers(i, "n1", func() *cluster.Facts { return nil })
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)
 	families, err := registry.Gather()

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet"
@@ -48,7 +49,7 @@ func openKubelets(p kubeletPlan, shares *shared.Exchange, log *zap.Logger) (*kub
 
 // Sources returns a source for each node. It is called by the manager's
 // goroutine alone.
-func (k *kubelets) Sources(facts *metric.Facts) []manager.Spec {
+func (k *kubelets) Sources(facts *cluster.Facts) []manager.Spec {
 	targets := k.scraper.Targets(facts)
 	if len(targets) == len(k.targets) && (len(targets) == 0 || &targets[0] == &k.targets[0]) {
 		return k.specs // nothing has changed

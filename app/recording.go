@@ -10,8 +10,8 @@ import (
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/manager"
-	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/recorder"
 	"github.com/weir-metrics/weir/sources/player"
@@ -57,7 +57,7 @@ func (p *plan) checkRecordings() error {
 type held struct{ io.Closer }
 
 // Sources returns none.
-func (held) Sources(*metric.Facts) []manager.Spec { return nil }
+func (held) Sources(*cluster.Facts) []manager.Spec { return nil }
 
 // openRecordings opens what is played and what is recorded. Both are closed with
 // the sources, when nothing runs any more.

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -50,7 +51,7 @@ func recordedRun(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true, At: start})
+	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, At: start})
 	parser := resource.New()
 	for at := start; at.Before(start.Add(5 * time.Minute)); at = at.Add(15 * time.Second) {
 		for i, n := range fleet.Nodes() {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // crowd returns an input whose target has n pods of two containers, of which one in
@@ -40,15 +40,15 @@ func crowd(n int) *Input {
 	var samples []Sample
 	for i := range n {
 		p := Pod{
-			Name: fmt.Sprintf("web-7d4b9c6f5d-%05d", i), Phase: metric.Running, Started: now.Add(-time.Hour),
-			Ready: metric.ReadyTrue, ReadySince: now.Add(-59 * time.Minute),
+			Name: fmt.Sprintf("web-7d4b9c6f5d-%05d", i), Phase: cluster.Running, Started: now.Add(-time.Hour),
+			Ready: cluster.ReadyTrue, ReadySince: now.Add(-59 * time.Minute),
 			Containers: []Container{
 				{Name: "app", Requests: Requests{CPU: Amount{Milli: 500, Set: true}}},
 				{Name: "proxy", Requests: Requests{CPU: Amount{Milli: 100, Set: true}}},
 			},
 		}
 		if i%20 == 3 {
-			p.Started, p.Ready, p.ReadySince = now.Add(-20*time.Second), metric.ReadyFalse, now.Add(-20*time.Second)
+			p.Started, p.Ready, p.ReadySince = now.Add(-20*time.Second), cluster.ReadyFalse, now.Add(-20*time.Second)
 		}
 		in.Pods = append(in.Pods, p)
 		if i%20 != 7 {

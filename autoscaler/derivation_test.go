@@ -15,7 +15,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/yaml"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // TestDerivation tells decisions in full: see testdata/derivation. Its commands:
@@ -144,8 +144,8 @@ func value(readings map[int]*Reading, words []string) error {
 // pod adds a pod, or, if it is a stranger, only its sample. Its use is of metric 0.
 func pod(in *Input, readings map[int]*Reading, words []string) error {
 	p := Pod{
-		Name: words[0], Phase: metric.Running, Started: in.Now.Add(-time.Hour),
-		Ready: metric.ReadyTrue, ReadySince: in.Now.Add(-time.Hour),
+		Name: words[0], Phase: cluster.Running, Started: in.Now.Add(-time.Hour),
+		Ready: cluster.ReadyTrue, ReadySince: in.Now.Add(-time.Hour),
 		Containers: []Container{{Name: "app", Requests: Requests{CPU: Amount{1000, true}}}},
 	}
 	s := Sample{Pod: p.Name, At: in.Now.Add(-20 * time.Second), Window: 15 * time.Second}
@@ -178,13 +178,13 @@ func pod(in *Input, readings map[int]*Reading, words []string) error {
 		case "ready":
 			p.ReadySince = in.Now.Add(-age)
 		case "unready":
-			p.Ready, p.ReadySince = metric.ReadyFalse, in.Now.Add(-age)
+			p.Ready, p.ReadySince = cluster.ReadyFalse, in.Now.Add(-age)
 		case "terminating":
 			p.Terminating = true
 		case "stranger":
 			stranger = true
 		default:
-			p.Phase = metric.Phase(w)
+			p.Phase = cluster.Phase(w)
 		}
 	}
 	if !stranger {

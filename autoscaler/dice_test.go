@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // dice make an input of bytes: each choice takes one, and is the first once there are
@@ -151,15 +151,15 @@ func (d *dice) metric() autoscalingv2.MetricSpec {
 func (d *dice) pod(i int) Pod {
 	p := Pod{
 		Name:        fmt.Sprintf("web-%d", i),
-		Phase:       pick(d, metric.Running, metric.Running, metric.Running, metric.Pending, metric.Failed, metric.Succeeded),
+		Phase:       pick(d, cluster.Running, cluster.Running, cluster.Running, cluster.Pending, cluster.Failed, cluster.Succeeded),
 		Terminating: d.chance(8),
 		Started:     pick(d, d.ago(), time.Time{}),
-		Ready:       pick(d, metric.ReadyTrue, metric.ReadyTrue, metric.ReadyFalse, metric.ReadyUnknown, metric.ReadyAbsent),
+		Ready:       pick(d, cluster.ReadyTrue, cluster.ReadyTrue, cluster.ReadyFalse, cluster.ReadyUnknown, cluster.ReadyAbsent),
 		ReadySince:  d.ago(),
-		Containers:  []Container{{"app", metric.Regular, d.requests()}},
+		Containers:  []Container{{"app", cluster.Regular, d.requests()}},
 	}
 	if d.chance(3) {
-		p.Containers = append(p.Containers, Container{"side", pick(d, metric.Sidecar, metric.Init, metric.Regular), d.requests()})
+		p.Containers = append(p.Containers, Container{"side", pick(d, cluster.Sidecar, cluster.Init, cluster.Regular), d.requests()})
 	}
 	if d.chance(5) {
 		p.Requests, p.Overhead, p.PodLevel = d.requests(), d.requests(), true

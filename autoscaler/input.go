@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // Input is all that a decision is made of. Decide changes nothing in it but what
@@ -56,7 +56,7 @@ type Scale struct {
 // Pod is what a decision goes by in a pod.
 type Pod struct {
 	Name        string
-	Phase       metric.Phase
+	Phase       cluster.Phase
 	Terminating bool
 	Started     time.Time // status.startTime; zero if not set
 	Ready       Readiness
@@ -71,12 +71,12 @@ type Pod struct {
 }
 
 // Readiness is the status of a pod's Ready condition.
-type Readiness = metric.Readiness
+type Readiness = cluster.Readiness
 
 // Container is what a decision goes by in a container.
 type Container struct {
 	Name     string
-	Role     metric.Role
+	Role     cluster.Role
 	Requests Requests
 }
 

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // RequestOf returns what utilization of a pod, or of one of its containers, is
@@ -33,7 +33,7 @@ func requestOf(p *Pod, container string, resource corev1.ResourceName, podLevel 
 	var sum int64
 	for i := range p.Containers {
 		c := &p.Containers[i]
-		if c.Role != metric.Regular && c.Role != metric.Sidecar {
+		if c.Role != cluster.Regular && c.Role != cluster.Sidecar {
 			continue
 		}
 		a := c.Requests.of(resource)
@@ -48,7 +48,7 @@ func requestOf(p *Pod, container string, resource corev1.ResourceName, podLevel 
 func ofContainer(p *Pod, name string, resource corev1.ResourceName) (int64, error) {
 	for i := range p.Containers {
 		c := &p.Containers[i]
-		if c.Name != name || c.Role != metric.Regular && c.Role != metric.Sidecar {
+		if c.Name != name || c.Role != cluster.Regular && c.Role != cluster.Sidecar {
 			continue
 		}
 		a := c.Requests.of(resource)
@@ -63,7 +63,7 @@ func ofContainer(p *Pod, name string, resource corev1.ResourceName) (int64, erro
 // unrequested names the first container without a request: a regular one, if there
 // is one, as Kubernetes does.
 func unrequested(p *Pod, resource corev1.ResourceName) error {
-	for _, role := range [...]metric.Role{metric.Regular, metric.Sidecar} {
+	for _, role := range [...]cluster.Role{cluster.Regular, cluster.Sidecar} {
 		for i := range p.Containers {
 			if c := &p.Containers[i]; c.Role == role && !c.Requests.of(resource).Set {
 				return noRequest(p, c, resource)
@@ -96,13 +96,13 @@ func ofContainers(p *Pod, resource corev1.ResourceName) Amount {
 		c := &p.Containers[i]
 		a := c.Requests.of(resource)
 		switch c.Role {
-		case metric.Regular:
+		case cluster.Regular:
 			sum = plus(sum, a)
-		case metric.Sidecar:
+		case cluster.Sidecar:
 			sum = plus(sum, a)
 			sidecars = plus(sidecars, a)
 			most = larger(most, sidecars)
-		case metric.Init:
+		case cluster.Init:
 			most = larger(most, plus(a, sidecars))
 		}
 	}

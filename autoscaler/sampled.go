@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // sampled computes a metric that has a sample for each pod: Resource,
@@ -231,24 +231,24 @@ func (s *sampled) class(p *Pod, sample *Sample) (Class, Why) {
 	switch {
 	case p.Terminating:
 		return Ignored, WhyTerminating
-	case p.Phase == metric.Failed:
+	case p.Phase == cluster.Failed:
 		return Ignored, WhyFailed
-	case p.Phase == metric.Pending:
+	case p.Phase == cluster.Pending:
 		return Unready, WhyPending
 	case sample == nil:
 		return Missing, WhyNoSample
 	case s.resource != corev1.ResourceCPU:
 		return Counted, WhyReady
-	case p.Ready == metric.ReadyAbsent || p.Started.IsZero():
+	case p.Ready == cluster.ReadyAbsent || p.Started.IsZero():
 		return Unready, WhyNoCondition
 	case p.Started.After(s.starting):
-		if p.Ready == metric.ReadyFalse {
+		if p.Ready == cluster.ReadyFalse {
 			return Unready, WhyStarting
 		}
 		if sample.At.Before(p.ReadySince.Add(sample.Window)) {
 			return Unready, WhyWindowTooEarly
 		}
-	case p.Ready == metric.ReadyFalse && p.Started.Add(s.in.Settings.InitialReadinessDelay).After(p.ReadySince):
+	case p.Ready == cluster.ReadyFalse && p.Started.Add(s.in.Settings.InitialReadinessDelay).After(p.ReadySince):
 		return Unready, WhyNeverReady
 	}
 	return Counted, WhyReady

@@ -7,7 +7,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 func (c *calculation) object(m *MetricDecision, spec *autoscalingv2.ObjectMetricSource) error {
@@ -86,9 +86,9 @@ func (c *calculation) whole(m *MetricDecision) error {
 		p := &m.Pods[i]
 		*p = PodCase{Pod: c.pods[i].Name}
 		switch {
-		case c.pods[i].Phase != metric.Running:
+		case c.pods[i].Phase != cluster.Running:
 			p.Class, p.Why = Ignored, WhyNotRunning
-		case c.pods[i].Ready != metric.ReadyTrue:
+		case c.pods[i].Ready != cluster.ReadyTrue:
 			p.Class, p.Why = Ignored, WhyNotReady
 		default:
 			m.Count++

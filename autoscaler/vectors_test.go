@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // vector is a line of testdata/hpa. A key that is absent has its zero value. Its
@@ -126,7 +126,7 @@ type vectorProposal struct {
 type vectorPod struct {
 	Name, Namespace string
 	Labels          map[string]string
-	Phase           metric.Phase
+	Phase           cluster.Phase
 	Terminating     bool
 	StartTime       *int64
 	Ready           *struct {
@@ -174,7 +174,7 @@ func (p *vectorPod) pod() Pod {
 	if p.Ready != nil {
 		q.ReadySince = at(p.Ready.LastTransitionTime)
 		q.Ready = map[corev1.ConditionStatus]Readiness{
-			corev1.ConditionTrue: metric.ReadyTrue, corev1.ConditionFalse: metric.ReadyFalse, corev1.ConditionUnknown: metric.ReadyUnknown,
+			corev1.ConditionTrue: cluster.ReadyTrue, corev1.ConditionFalse: cluster.ReadyFalse, corev1.ConditionUnknown: cluster.ReadyUnknown,
 		}[p.Ready.Status]
 	}
 	for name := range p.Resources.Requests {
@@ -183,12 +183,12 @@ func (p *vectorPod) pod() Pod {
 		}
 	}
 	for _, c := range p.Containers {
-		q.Containers = append(q.Containers, Container{c.Name, metric.Regular, requests(c.Resources.Requests)})
+		q.Containers = append(q.Containers, Container{c.Name, cluster.Regular, requests(c.Resources.Requests)})
 	}
 	for _, c := range p.InitContainers {
-		role := metric.Init
+		role := cluster.Init
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			role = metric.Sidecar
+			role = cluster.Sidecar
 		}
 		q.Containers = append(q.Containers, Container{c.Name, role, requests(c.Resources.Requests)})
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -46,7 +47,7 @@ func (w *World) Container(ref metric.PodRef, name string) (Explanation, bool) {
 
 // Why says why a pod of the API server's has no CPU and memory, in full; of one
 // that has, what became of its CPU. It reads what stands on the pod's node only.
-func (w *World) Why(p *metric.PodFacts) Finding {
+func (w *World) Why(p *cluster.Pod) Finding {
 	f := w.open(p.PodRef, w.verdictsOn(p.Node))
 	f.facts, f.node = p, p.Node
 	cpu := f.finding(metric.CPU)
@@ -132,7 +133,7 @@ func (f *file) leftOut(pod []Finding, containers []Explanation) (text string) {
 	}
 	for i := range containers {
 		c, known := &containers[i], f.facts.Container(containers[i].Container)
-		if cpu := &c.Findings[0]; !cpu.Served && (known == nil || known.Role != metric.Init) {
+		if cpu := &c.Findings[0]; !cpu.Served && (known == nil || known.Role != cluster.Init) {
 			text += fmt.Sprintf(" Container %s is not in it: %s.", c.Container, cpu.Message)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/weir-metrics/weir/api/custommetrics"
 	"github.com/weir-metrics/weir/api/model"
 	"github.com/weir-metrics/weir/api/resourcemetrics"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -48,7 +49,7 @@ func (remembering) Points(metric.Entity, metric.ID, time.Time, time.Time) iter.S
 func newAPIs(t *testing.T) *apis {
 	a := &apis{}
 	seen := func() *memory.Snapshot { return a.world.View.(*memory.Snapshot) }
-	facts := func() *metric.Facts { return a.world.Facts }
+	facts := func() *cluster.Facts { return a.world.Facts }
 	sources := func() []explain.Source { return a.world.Sources }
 	now := func() time.Time { return a.world.Now }
 	scheme, err := resourcemetrics.NewScheme()
@@ -95,10 +96,10 @@ func TestAPIsSayWhatIsExplained(t *testing.T) {
 func (a *apis) compare(t *testing.T) {
 	t.Helper()
 	missing := map[string]int{} // running pods by the reason explained
-	a.world.Facts.EachPod(func(p *metric.PodFacts) bool {
+	a.world.Facts.EachPod(func(p *cluster.Pod) bool {
 		e, _ := a.world.Pod(p.PodRef)
 		why := a.world.Why(p)
-		if p.Phase == metric.Running && !why.Served && why.Reason != "NodeExcluded" && !strings.HasPrefix(why.Reason, "Container") && why.Reason != "PodTerminating" && why.Reason != "PodPending" {
+		if p.Phase == cluster.Running && !why.Served && why.Reason != "NodeExcluded" && !strings.HasPrefix(why.Reason, "Container") && why.Reason != "PodTerminating" && why.Reason != "PodPending" {
 			missing[why.Reason]++
 		}
 		a.agree(t, fmt.Sprintf("pod %v of metrics.k8s.io", p.PodRef), a.reasonOf(t, a.resource(fmt.Sprintf("/namespaces/%s/pods/%s", p.Namespace, p.Name))), why.Reason, why.Served)
@@ -117,7 +118,7 @@ func (a *apis) compare(t *testing.T) {
 		}
 		return true
 	})
-	a.world.Facts.EachNode(func(n *metric.NodeFacts) bool {
+	a.world.Facts.EachNode(func(n *cluster.Node) bool {
 		e, _ := a.world.Node(n.Name)
 		f := &e.Findings[0]
 		if f.Served {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -92,7 +93,7 @@ func (t *teller) sight(r *Ruling, s *metric.CounterReading) string {
 }
 
 // knownPod returns what the API server says of a pod; nil if it says nothing.
-func (w *World) knownPod(p *metric.PodFacts) *Known {
+func (w *World) knownPod(p *cluster.Pod) *Known {
 	if p == nil {
 		return nil
 	}
@@ -105,17 +106,17 @@ func (w *World) knownPod(p *metric.PodFacts) *Known {
 
 // knownContainer returns what the API server says of a container; nil if it
 // says nothing.
-func (w *World) knownContainer(c *metric.ContainerFacts) *Known {
+func (w *World) knownContainer(c *cluster.Container) *Known {
 	if c == nil {
 		return nil
 	}
 	k := &Known{Why: c.StateReason(), ID: c.ID, Started: utc(c.StartedAt), Restarts: c.Restarts, AsOf: utc(w.Facts.At)}
 	switch c.State {
-	case metric.StateWaiting:
+	case cluster.StateWaiting:
 		k.State, k.Started = "waiting", time.Time{}
-	case metric.StateRunning:
+	case cluster.StateRunning:
 		k.State = "running"
-	case metric.StateTerminated:
+	case cluster.StateTerminated:
 		k.State = "terminated"
 	}
 	return k

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -129,7 +130,7 @@ func (w *world) run(d *datadriven.TestData) (string, error) {
 // lack what each must have.
 func agree(w *explain.World) (err error) {
 	survey := w.Survey()
-	w.Facts.EachPod(func(p *metric.PodFacts) bool {
+	w.Facts.EachPod(func(p *cluster.Pod) bool {
 		r, why := survey.Pod(p), w.Why(p)
 		if r.Reason.String() != why.Reason || r.Served != why.Served || r.Container != why.Container {
 			err = errors.Join(err, fmt.Errorf("%v: the survey says %v of container %q (served: %v), Why says %s of %q (%v)", p.PodRef, r.Reason, r.Container, r.Served, why.Reason, why.Container, why.Served))
@@ -162,7 +163,7 @@ func agree(w *explain.World) (err error) {
 		}
 		return true
 	})
-	w.Facts.EachNode(func(n *metric.NodeFacts) bool {
+	w.Facts.EachNode(func(n *cluster.Node) bool {
 		if all, few := survey.Node(n.Name), w.SurveyOf().Node(n.Name); all.Brief() != few.Brief() {
 			err = errors.Join(err, fmt.Errorf("node %s: a survey of all says %s, one of it alone %s", n.Name, all.Brief(), few.Brief()))
 		}

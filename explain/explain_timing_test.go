@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
@@ -19,19 +20,19 @@ import (
 func large(t testing.TB, failing int) *explain.World {
 	t.Helper()
 	sink := memory.New(memory.Options{})
-	change := metric.FactsChange{Synced: true, At: transcript.Epoch}
-	w := &explain.World{Now: transcript.Epoch.Add(time.Second), Autoscalers: func(*metric.PodFacts) []string { return []string{"shop/web"} }}
+	change := cluster.Change{Synced: true, At: transcript.Epoch}
+	w := &explain.World{Now: transcript.Epoch.Add(time.Second), Autoscalers: func(*cluster.Pod) []string { return []string{"shop/web"} }}
 	for n := range 1000 {
 		node := metric.NodeName(fmt.Sprintf("node-%04d", n))
-		change.Nodes = append(change.Nodes, &metric.NodeFacts{Name: node, Ready: true})
+		change.Nodes = append(change.Nodes, &cluster.Node{Name: node, Ready: true})
 		w.Sources = append(w.Sources, explain.Source{Name: "kubelet:resource", Node: node, Interval: 15 * time.Second, LastRead: transcript.Epoch, LastSuccess: transcript.Epoch, Due: transcript.Epoch.Add(15 * time.Second)})
 		for p := range 30 {
-			pod := &metric.PodFacts{
+			pod := &cluster.Pod{
 				PodRef: metric.PodRef{Namespace: metric.Namespace(fmt.Sprintf("team-%02d", p)), Name: metric.PodName(fmt.Sprintf("app-%04d-%02d-7c5ddbdf54-x2x4z", n, p))},
-				Node:   node, Phase: metric.Running,
+				Node:   node, Phase: cluster.Running,
 			}
 			for c := range 2 {
-				pod.Containers = append(pod.Containers, metric.ContainerFacts{Name: fmt.Sprintf("container-%d", c), State: metric.StateRunning})
+				pod.Containers = append(pod.Containers, cluster.Container{Name: fmt.Sprintf("container-%d", c), State: cluster.StateRunning})
 			}
 			change.Pods = append(change.Pods, pod)
 		}

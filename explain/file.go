@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -11,8 +12,8 @@ import (
 type file struct {
 	w          *World
 	ref        metric.PodRef
-	facts      *metric.PodFacts // nil if the API server does not know it
-	node       metric.NodeName  // empty if it is nowhere
+	facts      *cluster.Pod    // nil if the API server does not know it
+	node       metric.NodeName // empty if it is nowhere
 	pod        *metric.Sample
 	containers []*metric.Sample
 	standings  []standing // on the pod and its containers, wherever they were reported

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -190,14 +191,14 @@ func (f *file) ofContainer(name string, g metric.Group, l sight, s *standing) Ru
 	}
 	c := p.Container(name)
 	switch {
-	case p.Phase == metric.Succeeded || p.Phase == metric.Failed:
+	case p.Phase == cluster.Succeeded || p.Phase == cluster.Failed:
 		return Ruling{Reason: metric.PodFinished, Said: string(p.Phase), Since: ended(p)}
 	case l.numbered && (l.uid == "" || p.HasUID(l.uid)):
 		return l.ruling(g)
 	case l.lacking && (l.uid == "" || p.HasUID(l.uid)):
 		return l.without(g)
-	case p.Phase != metric.Running || p.Node == "":
-		if c != nil && c.State == metric.StateTerminated {
+	case p.Phase != cluster.Running || p.Node == "":
+		if c != nil && c.State == cluster.StateTerminated {
 			return still(p, c, st)
 		}
 		r := pending(p, g)
@@ -205,7 +206,7 @@ func (f *file) ofContainer(name string, g metric.Group, l sight, s *standing) Ru
 			r.Container, r.Said = name, c.StateReason()
 		}
 		return r
-	case c != nil && c.State != metric.StateRunning:
+	case c != nil && c.State != cluster.StateRunning:
 		return still(p, c, st)
 	case st != nil:
 		return st.ruling(f.node)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/transcript"
 )
@@ -39,8 +40,8 @@ func TestAnswersAgreeWhateverHappens(t *testing.T) {
 					}
 				}
 				finished := 0
-				w.facts.EachPod(func(p *metric.PodFacts) bool {
-					if p.Phase == metric.Succeeded || p.Phase == metric.Failed {
+				w.facts.EachPod(func(p *cluster.Pod) bool {
+					if p.Phase == cluster.Succeeded || p.Phase == cluster.Failed {
 						finished++
 					}
 					return true

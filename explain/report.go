@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -44,7 +45,7 @@ func (w *World) Missing() Report {
 			r.pod(p, r.s.Pod(p))
 		}
 	}
-	w.Facts.EachPod(func(p *metric.PodFacts) bool {
+	w.Facts.EachPod(func(p *cluster.Pod) bool {
 		if !nodes[p.Node] { // bound to none, or to one that is no more
 			r.pod(p, r.s.Pod(p))
 		}
@@ -59,7 +60,7 @@ func (w *World) Missing() Report {
 // nodes returns every node that is known or read.
 func (w *World) nodes() map[metric.NodeName]bool {
 	names := map[metric.NodeName]bool{}
-	w.Facts.EachNode(func(n *metric.NodeFacts) bool {
+	w.Facts.EachNode(func(n *cluster.Node) bool {
 		names[n.Name] = true
 		return true
 	})
@@ -98,7 +99,7 @@ func (r *reporter) node(name metric.NodeName, is Ruling) {
 }
 
 // pod counts a pod of the API server's.
-func (r *reporter) pod(p *metric.PodFacts, is Ruling) {
+func (r *reporter) pod(p *cluster.Pod, is Ruling) {
 	r.pods.count(&is)
 	c := r.cause(&is, p.Node)
 	if c == nil {

@@ -4,8 +4,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
+	rule "github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
-	rule "github.com/weir-metrics/weir/metric/served"
 )
 
 // Ruling is what became of one pod, container or node, of its CPU and memory
@@ -133,15 +134,15 @@ func (l sight) short() metric.Reason {
 // several reasons the outermost wins; what the API server says now is newer than
 // any verdict. st is the verdict to go by, nil if there is none; how the node is
 // read and what became of it is asked only if it matters.
-func rulePod(p *metric.PodFacts, asked metric.Group, l sight, st *stand, read func() *reading, node func() Ruling) Ruling {
+func rulePod(p *cluster.Pod, asked metric.Group, l sight, st *stand, read func() *reading, node func() Ruling) Ruling {
 	g := asked
 	if st != nil {
 		g = st.group
 	}
 	switch {
-	case p.Phase == metric.Succeeded || p.Phase == metric.Failed:
+	case p.Phase == cluster.Succeeded || p.Phase == cluster.Failed:
 		return Ruling{Reason: metric.PodFinished, Said: string(p.Phase), Since: ended(p), group: g}
-	case p.Phase != metric.Running || p.Node == "":
+	case p.Phase != cluster.Running || p.Node == "":
 		return pending(p, g)
 	case asked == metric.Network && p.HostNetwork:
 		r := Ruling{Reason: metric.NotApplicable, Said: "the pod uses its node's network", group: g}
@@ -204,7 +205,7 @@ func nanos(t time.Time) int64 {
 }
 
 // pending says what a pod that has not started waits for.
-func pending(p *metric.PodFacts, g metric.Group) Ruling {
+func pending(p *cluster.Pod, g metric.Group) Ruling {
 	r := Ruling{Reason: metric.PodPending, Since: p.KnownAt, group: g}
 	if p.Node == "" {
 		r.Said = "it is bound to no node"
@@ -212,7 +213,7 @@ func pending(p *metric.PodFacts, g metric.Group) Ruling {
 	}
 	r.Node = p.Node
 	for i := range p.Containers {
-		if c := &p.Containers[i]; c.State == metric.StateWaiting && c.StateReason() != "" {
+		if c := &p.Containers[i]; c.State == cluster.StateWaiting && c.StateReason() != "" {
 			r.Container, r.Said = c.Name, c.StateReason()
 			break
 		}
@@ -223,14 +224,14 @@ func pending(p *metric.PodFacts, g metric.Group) Ruling {
 // resting says why nothing of a pod that has started needs to be measured; false if
 // a container runs that does. It is what one of its containers waits for, else how
 // the first ended.
-func resting(p *metric.PodFacts, g metric.Group, st *stand) (r Ruling, rests bool) {
+func resting(p *cluster.Pod, g metric.Group, st *stand) (r Ruling, rests bool) {
 	for i := range p.Containers {
 		c := &p.Containers[i]
 		switch {
 		case c.Required():
 			return Ruling{}, false
-		case c.Role != metric.Regular && c.Role != metric.Sidecar:
-		case !rests, r.Reason == metric.ContainerFinished && c.State != metric.StateTerminated:
+		case c.Role != cluster.Regular && c.Role != cluster.Sidecar:
+		case !rests, r.Reason == metric.ContainerFinished && c.State != cluster.StateTerminated:
 			r, rests = still(p, c, st), true
 		}
 	}
@@ -241,12 +242,12 @@ func resting(p *metric.PodFacts, g metric.Group, st *stand) (r Ruling, rests boo
 // still says why a container that does not run now has no numbers. Of a pod that is
 // being deleted it will not come back. Where st has said the same for longer than
 // since its last run ended, that counts: it runs for moments only.
-func still(p *metric.PodFacts, c *metric.ContainerFacts, st *stand) Ruling {
+func still(p *cluster.Pod, c *cluster.Container, st *stand) Ruling {
 	r := Ruling{Reason: metric.ContainerNotStarted, Container: c.Name, Said: c.StateReason(), Since: c.EndedAt()}
 	switch {
 	case !p.Deleted.IsZero():
 		r = Ruling{Reason: metric.PodTerminating}
-	case c.State == metric.StateTerminated:
+	case c.State == cluster.StateTerminated:
 		r.Reason = metric.ContainerFinished
 	}
 	if st != nil && st.reason == r.Reason && (r.Since.IsZero() || st.since.Before(r.Since)) {
@@ -257,7 +258,7 @@ func still(p *metric.PodFacts, c *metric.ContainerFacts, st *stand) Ruling {
 
 // began returns when a pod last began to be one that should be measured, as far
 // as anyone says.
-func began(p *metric.PodFacts) time.Time {
+func began(p *cluster.Pod) time.Time {
 	t := p.Started
 	if p.KnownAt.After(t) {
 		t = p.KnownAt
@@ -271,7 +272,7 @@ func began(p *metric.PodFacts) time.Time {
 }
 
 // ended returns when the last of a pod's containers ended.
-func ended(p *metric.PodFacts) (t time.Time) {
+func ended(p *cluster.Pod) (t time.Time) {
 	for i := range p.Containers {
 		if e := p.Containers[i].EndedAt(); e.After(t) {
 			t = e

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -91,22 +92,22 @@ func (s *stand) dropped() Ruling {
 
 // overtaken reports whether p says of its own life, or of a container's, that what s says
 // of it is over. What stands besides is then the reason.
-func (s *stand) overtaken(p *metric.PodFacts) bool {
+func (s *stand) overtaken(p *cluster.Pod) bool {
 	switch s.reason {
 	case metric.PodPending, metric.PodFinished:
-		return p.Phase == metric.Running
+		return p.Phase == cluster.Running
 	case metric.PodTerminating:
 		return p.Deleted.IsZero()
 	case metric.ContainerNotStarted, metric.ContainerFinished:
 		c := p.Container(s.name)
-		return c != nil && c.State == metric.StateRunning
+		return c != nil && c.State == cluster.StateRunning
 	}
 	return false
 }
 
 // outdated reports whether the API server has since said that s no longer holds
 // of p.
-func (s *stand) outdated(p *metric.PodFacts, read *reading) bool {
+func (s *stand) outdated(p *cluster.Pod, read *reading) bool {
 	if s.kind == metric.Node {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -13,9 +14,9 @@ import (
 // for concurrent use.
 type Survey struct {
 	w       *World
-	about   []metric.ID                            // one, or none for CPU and memory
-	few     bool                                   // only a few of a node's pods will be asked about
-	bound   map[metric.NodeName][]*metric.PodFacts // which; nil for any
+	about   []metric.ID                        // one, or none for CPU and memory
+	few     bool                               // only a few of a node's pods will be asked about
+	bound   map[metric.NodeName][]*cluster.Pod // which; nil for any
 	nodes   map[metric.NodeName]*nodeStand
 	sources map[metric.NodeName][]Source // once they were asked for
 }
@@ -33,10 +34,10 @@ type nodeStand struct {
 // podStand is what is known of a pod.
 type podStand struct {
 	sight
-	facts  *metric.PodFacts // nil if the API server does not know it
-	looked bool             // for its sample, where it is bound
-	best   *stand           // what stands against it; nil if nothing is
-	doubt  time.Time        // since when the instance is one chosen among equals
+	facts  *cluster.Pod // nil if the API server does not know it
+	looked bool         // for its sample, where it is bound
+	best   *stand       // what stands against it; nil if nothing is
+	doubt  time.Time    // since when the instance is one chosen among equals
 }
 
 // Survey answers for many.
@@ -51,9 +52,9 @@ func (w *World) SurveyOf(about ...metric.ID) *Survey {
 }
 
 // surveyOfPods returns a Survey that answers for these pods only.
-func (w *World) surveyOfPods(pods []*metric.PodFacts) *Survey {
+func (w *World) surveyOfPods(pods []*cluster.Pod) *Survey {
 	s := w.SurveyOf()
-	s.bound = map[metric.NodeName][]*metric.PodFacts{}
+	s.bound = map[metric.NodeName][]*cluster.Pod{}
 	for _, p := range pods {
 		s.bound[p.Node] = append(s.bound[p.Node], p)
 	}
@@ -225,7 +226,7 @@ func (s *Survey) ofNode(name metric.NodeName) Ruling {
 }
 
 // Pod says what became of a pod that the API server knows.
-func (s *Survey) Pod(p *metric.PodFacts) Ruling {
+func (s *Survey) Pod(p *cluster.Pod) Ruling {
 	known := s.on(p.Node).pods[p.PodRef]
 	if known == nil { // it is bound to no node, or is not of these facts
 		known = &podStand{}
@@ -242,7 +243,7 @@ func (s *Survey) Pod(p *metric.PodFacts) Ruling {
 
 // find returns what is served of a pod that was not found on its node; nil if
 // nothing is.
-func (s *Survey) find(p *metric.PodFacts) *metric.Sample {
+func (s *Survey) find(p *cluster.Pod) *metric.Sample {
 	if s.few || s.w.View == nil {
 		return s.w.lookupPod(p.PodRef)
 	}

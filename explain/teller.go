@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -16,8 +17,8 @@ type teller struct {
 	node      metric.NodeName
 	container string // of the subject, if it is one
 	asked     metric.Group
-	pod       *metric.PodFacts
-	facts     *metric.NodeFacts
+	pod       *cluster.Pod
+	facts     *cluster.Node
 	read      *reading
 	lacks     []metric.Group // what the container at fault has not
 }

@@ -3,6 +3,7 @@ package explain
 import (
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -37,7 +38,7 @@ type Explanation struct {
 // apply are empty.
 type Known struct {
 	UID      metric.PodUID      `json:"uid,omitempty"`
-	Phase    metric.Phase       `json:"phase,omitempty"`
+	Phase    cluster.Phase      `json:"phase,omitempty"`
 	QoS      string             `json:"qos,omitempty"`
 	State    string             `json:"state,omitempty"` // of a container: "waiting", "running", "terminated"; of a node: "ready", "not ready"
 	Why      string             `json:"why,omitempty"`   // the state's reason: CrashLoopBackOff

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -43,9 +44,9 @@ type World struct {
 	// View is nil before the first round.
 	View View
 	// Facts are nil without a cluster.
-	Facts   *metric.Facts
+	Facts   *cluster.Facts
 	Sources []Source
 	// Autoscalers returns the HorizontalPodAutoscalers that scale by a pod, as
 	// namespace/name; nil if nobody watches them.
-	Autoscalers func(*metric.PodFacts) []string
+	Autoscalers func(*cluster.Pod) []string
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
@@ -22,14 +23,14 @@ import (
 
 // processor is a step of the pipeline.
 type processor interface {
-	Process(facts *metric.Facts, b *metric.Batch, now time.Time)
+	Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 }
 
 // world is the real pipeline and memory sink, and what surrounds them.
 type world struct {
 	sink      *memory.Sink
 	read      bool // something was
-	facts     *metric.Facts
+	facts     *cluster.Facts
 	pipelines map[string][]processor
 	sources   map[string]*explain.Source
 	scaled    map[string]string // autoscaler → beginning of the pods' namespace/name
@@ -49,7 +50,7 @@ func (w *world) at(now time.Time) *explain.World {
 		e.Sources = append(e.Sources, *w.sources[name])
 	}
 	if len(w.scaled) > 0 {
-		e.Autoscalers = func(p *metric.PodFacts) (all []string) {
+		e.Autoscalers = func(p *cluster.Pod) (all []string) {
 			for _, a := range slices.Sorted(maps.Keys(w.scaled)) {
 				if strings.HasPrefix(p.String(), w.scaled[a]) {
 					all = append(all, a)
@@ -85,10 +86,10 @@ func attributes(line string) (name string, attrs map[string]string) {
 
 // learn makes lines all that the API server says.
 func (w *world) learn(lines []string, at time.Time, synced bool) error {
-	c := metric.FactsChange{Synced: synced, At: at}
-	w.facts.EachNode(func(n *metric.NodeFacts) bool { c.GoneNodes = append(c.GoneNodes, n.Name); return true })
-	w.facts.EachPod(func(p *metric.PodFacts) bool { c.GonePods = append(c.GonePods, p.PodRef); return true })
-	pods := map[metric.PodRef]*metric.PodFacts{}
+	c := cluster.Change{Synced: synced, At: at}
+	w.facts.EachNode(func(n *cluster.Node) bool { c.GoneNodes = append(c.GoneNodes, n.Name); return true })
+	w.facts.EachPod(func(p *cluster.Pod) bool { c.GonePods = append(c.GonePods, p.PodRef); return true })
+	pods := map[metric.PodRef]*cluster.Pod{}
 	for _, line := range lines {
 		what, rest, _ := strings.Cut(line, " ")
 		name, attrs := attributes(rest)
@@ -96,7 +97,7 @@ func (w *world) learn(lines []string, at time.Time, synced bool) error {
 		e := entity(name)
 		switch what {
 		case "node":
-			n := &metric.NodeFacts{Name: metric.NodeName(name), Ready: !r.flag("notready")}
+			n := &cluster.Node{Name: metric.NodeName(name), Ready: !r.flag("notready")}
 			if v := r.text("cpu"); v != "" {
 				cores, err := strconv.ParseFloat(v, 64)
 				r.note(err)
@@ -104,12 +105,12 @@ func (w *world) learn(lines []string, at time.Time, synced bool) error {
 			}
 			c.Nodes = append(c.Nodes, n)
 		case "pod":
-			p := &metric.PodFacts{
-				PodRef: e.PodRef(), UID: metric.PodUID(r.text("uid")), Node: metric.NodeName(r.text("node")), Phase: metric.Running,
+			p := &cluster.Pod{
+				PodRef: e.PodRef(), UID: metric.PodUID(r.text("uid")), Node: metric.NodeName(r.text("node")), Phase: cluster.Running,
 				Started: r.moment("started"), Deleted: r.moment("deleted"), KnownAt: r.moment("known"), QoS: r.text("qos"), HostNetwork: r.flag("hostnet"),
 			}
 			if phase := r.text("phase"); phase != "" {
-				p.Phase = metric.Phase(phase)
+				p.Phase = cluster.Phase(phase)
 			}
 			pods[p.PodRef] = p
 			c.Pods = append(c.Pods, p)
@@ -118,16 +119,16 @@ func (w *world) learn(lines []string, at time.Time, synced bool) error {
 			if p == nil {
 				return fmt.Errorf("%q: name its pod first", line)
 			}
-			f := metric.ContainerFacts{
-				Name: e.Name, State: metric.StateRunning, ID: metric.ContainerID(r.text("id")), Previous: metric.NewPreviousRun(metric.ContainerID(r.text("last")), r.moment("ended"), r.text("why")),
+			f := cluster.Container{
+				Name: e.Name, State: cluster.StateRunning, ID: metric.ContainerID(r.text("id")), Previous: cluster.NewPreviousRun(metric.ContainerID(r.text("last")), r.moment("ended"), r.text("why")),
 				StartedAt: r.moment("started"), Restarts: int32(r.number("restarts")),
 			}
-			for flag, state := range map[string]metric.State{"waiting": metric.StateWaiting, "terminated": metric.StateTerminated, "unknown": metric.StateUnknown} {
+			for flag, state := range map[string]cluster.State{"waiting": cluster.StateWaiting, "terminated": cluster.StateTerminated, "unknown": cluster.StateUnknown} {
 				if r.flag(flag) {
 					f.State = state
 				}
 			}
-			for flag, role := range map[string]metric.Role{"init": metric.Init, "sidecar": metric.Sidecar, "ephemeral": metric.Ephemeral} {
+			for flag, role := range map[string]cluster.Role{"init": cluster.Init, "sidecar": cluster.Sidecar, "ephemeral": cluster.Ephemeral} {
 				if r.flag(flag) {
 					f.Role = role
 				}

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -35,7 +36,7 @@ type house struct {
 }
 
 // Sources makes house a Provider of the specs it is given.
-func (h *house) Sources(*metric.Facts) []Spec {
+func (h *house) Sources(*cluster.Facts) []Spec {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.specs)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -370,7 +371,7 @@ func TestSourceThatCannotBeOpened(t *testing.T) {
 func TestProviderThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var panics atomic.Bool
-		p := asks(func(*metric.Facts) []Spec {
+		p := asks(func(*cluster.Facts) []Spec {
 			if panics.Load() {
 				panic("no")
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -25,7 +26,7 @@ func quiet(o Options, p *place) *runner {
 }
 
 func pipeline(Spec) []Processor {
-	step := does(func(*metric.Facts, *metric.Batch, time.Time) {})
+	step := does(func(*cluster.Facts, *metric.Batch, time.Time) {})
 	return []Processor{step, step, step, step}
 }
 
@@ -87,7 +88,7 @@ func BenchmarkManager(b *testing.B) {
 	})
 	ignores := writes(func(context.Context, *metric.Batch) error { return nil })
 	m := New(Options{
-		Providers:  []Provider{asks(func(*metric.Facts) []Spec { return specs })},
+		Providers:  []Provider{asks(func(*cluster.Facts) []Spec { return specs })},
 		Pipeline:   pipeline,
 		Registerer: prometheus.NewRegistry(),
 		Sinks:      []NamedSink{{Name: "counts", Sink: counts, Queue: sources}, {Name: "ignores", Sink: ignores, Queue: sources}},

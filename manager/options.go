@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // Options is what a Manager runs. The zero value runs nothing, and is valid.
@@ -28,7 +28,7 @@ type Options struct {
 
 	// Facts returns the facts of the moment, at little cost. nil, and returning
 	// nil, both mean that there is no cluster to know anything of.
-	Facts func() *metric.Facts
+	Facts func() *cluster.Facts
 	// FactsChanged receives when the facts may have changed in a way that
 	// concerns providers. A buffer of one and a non-blocking send suffice. nil
 	// means that there is no cluster; otherwise facts are waited for.
@@ -79,7 +79,7 @@ func (o Options) withDefaults() Options {
 		o.Pipeline = func(Spec) []Processor { return nil }
 	}
 	if o.Facts == nil {
-		o.Facts = func() *metric.Facts { return nil }
+		o.Facts = func() *cluster.Facts { return nil }
 	}
 	if o.MaxReads <= 0 {
 		o.MaxReads = 128

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -83,7 +84,7 @@ func (m *Manager) cast(b *metric.Batch, spare *pool) *runner {
 }
 
 // perform is a round of which the read was recorded.
-func (r *runner) perform(b *metric.Batch, facts *metric.Facts, now time.Time) {
+func (r *runner) perform(b *metric.Batch, facts *cluster.Facts, now time.Time) {
 	r.meters.rounds.Inc()
 	r.meters.read.out.Add(float64(len(b.Samples)))
 	r.answered = !b.Failed()

@@ -12,13 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // marker is a processor that changes what it is given, as all do, and counts.
 type marker struct{ rounds float64 }
 
-func (m *marker) Process(_ *metric.Facts, b *metric.Batch, now time.Time) {
+func (m *marker) Process(_ *cluster.Facts, b *metric.Batch, now time.Time) {
 	m.rounds++
 	for i := range b.Samples {
 		b.Samples[i].Values.Set(metric.CPUUsageRate, m.rounds)
@@ -34,11 +35,11 @@ type tape struct {
 type take struct {
 	b     *metric.Batch // nil: the source is gone
 	node  metric.NodeName
-	facts *metric.Facts
+	facts *cluster.Facts
 	now   time.Time
 }
 
-func (t *tape) Record(_ context.Context, b *metric.Batch, facts *metric.Facts, now time.Time) error {
+func (t *tape) Record(_ context.Context, b *metric.Batch, facts *cluster.Facts, now time.Time) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := new(metric.Batch)
@@ -57,7 +58,7 @@ func (t *tape) Forget(source string, node metric.NodeName) {
 	t.takes = append(t.takes, take{node: node})
 }
 
-func (t *tape) Next(_ context.Context, b *metric.Batch) (*metric.Facts, time.Time, bool, error) {
+func (t *tape) Next(_ context.Context, b *metric.Batch) (*cluster.Facts, time.Time, bool, error) {
 	if len(t.takes) == 0 {
 		return nil, time.Time{}, false, io.EOF
 	}
@@ -100,13 +101,13 @@ func (told) Read(_ context.Context, b *metric.Batch) error {
 
 type specs []Spec
 
-func (s specs) Sources(*metric.Facts) []Spec { return s }
+func (s specs) Sources(*cluster.Facts) []Spec { return s }
 
 // A recorder gets what the processors are given; played, that comes to what it
 // came to then, at the times of then, and no sink that is slow loses any of it.
 func TestWhatIsRecordedPlays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true})
+		facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true})
 		pipeline := func(Spec) []Processor { return []Processor{&marker{}} }
 		var sources specs
 		for i := range 3 {
@@ -123,7 +124,7 @@ func TestWhatIsRecordedPlays(t *testing.T) {
 		}
 		recorded, live := &tape{}, &page{}
 		run(Options{
-			Providers: []Provider{sources}, Pipeline: pipeline, Facts: func() *metric.Facts { return facts },
+			Providers: []Provider{sources}, Pipeline: pipeline, Facts: func() *cluster.Facts { return facts },
 			Sinks: []NamedSink{{Name: "tape", Recorder: recorded}, {Name: "page", Sink: live}},
 		}, 10*time.Minute)
 
@@ -160,7 +161,7 @@ func TestWhatIsRecordedPlays(t *testing.T) {
 // batch that is played as in one that is read.
 func TestVerdictBeforeTheFirstSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		holds := does(func(_ *metric.Facts, b *metric.Batch, _ time.Time) {
+		holds := does(func(_ *cluster.Facts, b *metric.Batch, _ time.Time) {
 			b.Verdicts = append(b.Verdicts, metric.Verdict{Reason: metric.Stale})
 			b.Add(metric.Entity{Kind: metric.Node, Node: b.Node})
 		})

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -12,7 +13,7 @@ import (
 // source to forget.
 type item struct {
 	batch  *metric.Batch
-	facts  *metric.Facts // with the batch, for a recorder
+	facts  *cluster.Facts // with the batch, for a recorder
 	now    time.Time
 	source string
 	node   metric.NodeName

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // enough is the share of the reachable nodes that must have rates before weir's
@@ -42,7 +42,7 @@ func (m *Manager) Ready() error {
 
 // known reports whether facts are all there is to know, so that the sources
 // which follow from them are all there are.
-func (m *Manager) known(facts *metric.Facts) bool {
+func (m *Manager) known(facts *cluster.Facts) bool {
 	if m.options.FactsChanged == nil && facts == nil {
 		return true // no cluster
 	}

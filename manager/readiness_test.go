@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -105,7 +106,7 @@ func cached() *place {
 
 func TestReadyOverTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var facts atomic.Pointer[metric.Facts] // nil: the API server has not answered
+		var facts atomic.Pointer[cluster.Facts] // nil: the API server has not answered
 		if err := New(Options{}).Ready(); err == nil {
 			t.Errorf("Ready before Run: got nil, want an error")
 		}
@@ -120,12 +121,12 @@ func TestReadyOverTime(t *testing.T) {
 		// However long the API server is away, weir is not ready without it.
 		h.until(time.Minute)
 		ready("waiting for the API server's list of nodes and pods")
-		facts.Store((&metric.Facts{}).With(metric.FactsChange{}))
+		facts.Store((&cluster.Facts{}).With(cluster.Change{}))
 		h.until(2 * time.Minute)
 		ready("waiting for the API server's list of nodes and pods")
 
 		// The time since then is what counts.
-		facts.Store(facts.Load().With(metric.FactsChange{Synced: true}))
+		facts.Store(facts.Load().With(cluster.Change{Synced: true}))
 		h.provide(cached().spec("a", interval, timeout), refused.spec("b", interval, timeout), left)
 		h.until(2*time.Minute + time.Second)
 		ready("waiting for rates: 0 of 1 reachable nodes have them, 1 more fail (ready without them in 34s)")
@@ -160,7 +161,7 @@ func TestReadyTenSecondsAfterStart(t *testing.T) {
 		for i := range nodes {
 			specs = append(specs, quick().spec(fmt.Sprintf("n%d", i), time.Minute, 10*time.Second))
 		}
-		h := build(t, Options{Facts: func() *metric.Facts { return (&metric.Facts{}).With(metric.FactsChange{Synced: true}) }}, specs...)
+		h := build(t, Options{Facts: func() *cluster.Facts { return (&cluster.Facts{}).With(cluster.Change{Synced: true}) }}, specs...)
 		h.until(settle)
 		if h.m.Ready() == nil {
 			t.Error("ready before the second reads")

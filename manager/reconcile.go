@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // reconcile asks the providers and makes the running sources those they name.
@@ -61,7 +61,7 @@ func (m *Manager) follow() {
 }
 
 // ask asks all providers, and reports whether one said anything new.
-func (m *Manager) ask(facts *metric.Facts) (news bool) {
+func (m *Manager) ask(facts *cluster.Facts) (news bool) {
 	for i := range m.answers {
 		before := m.answers[i].specs
 		m.askOne(i, facts)
@@ -103,7 +103,7 @@ type answer struct {
 
 // askOne asks one provider. If it panics, what it said before stands: no
 // answer is not the answer that there are no sources.
-func (m *Manager) askOne(i int, facts *metric.Facts) {
+func (m *Manager) askOne(i int, facts *cluster.Facts) {
 	a := &m.answers[i]
 	defer func() {
 		v := recover()

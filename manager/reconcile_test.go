@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // A provider that returns the slice it returned before has no news; a source that has to end
@@ -19,7 +19,7 @@ func TestSameAnswerIsNoNews(t *testing.T) {
 		before, after := []Spec{first.spec("n1", 10*time.Second, 5*time.Second)}, []Spec{second.spec("n1", 20*time.Second, 5*time.Second)}
 		var changed atomic.Bool
 		var asked atomic.Int32
-		says := func(*metric.Facts) []Spec {
+		says := func(*cluster.Facts) []Spec {
 			asked.Add(1)
 			if changed.Load() {
 				return after
@@ -67,7 +67,7 @@ func TestWantedAgainBeforeItsEnd(t *testing.T) {
 		says.Store(&here)
 		log := newDiary()
 		m := New(Options{
-			Providers: []Provider{asks(func(*metric.Facts) []Spec { return *says.Load() })},
+			Providers: []Provider{asks(func(*cluster.Facts) []Spec { return *says.Load() })},
 			Sinks:     []NamedSink{log.named()},
 			Refresh:   300 * time.Millisecond,
 		})

@@ -3,6 +3,7 @@ package manager
 import (
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -53,7 +54,7 @@ func (r *runner) finish(b *metric.Batch) {
 
 // lead leads b through the pipeline, and returns what it was before for those
 // who record that.
-func (r *runner) lead(b *metric.Batch, facts *metric.Facts, now time.Time) (raw item) {
+func (r *runner) lead(b *metric.Batch, facts *cluster.Facts, now time.Time) (raw item) {
 	b.EnsureBuffers() // processors give verdicts before samples
 	if len(r.m.recorders) > 0 {
 		raw = item{batch: r.copyOf(b), facts: facts, now: now}
@@ -162,7 +163,7 @@ func blank(b *metric.Batch) {
 // process leads b through the pipeline. A processor that panics may have left
 // its state and the batch half changed, so neither is believed any more: the
 // batch goes on as a failed one, and the pipeline starts afresh.
-func (r *runner) process(b *metric.Batch, facts *metric.Facts, now time.Time) {
+func (r *runner) process(b *metric.Batch, facts *cluster.Facts, now time.Time) {
 	for i := range r.pipeline {
 		s := &r.pipeline[i]
 		if err := r.step(s, b, facts, now); err != nil {
@@ -178,7 +179,7 @@ func (r *runner) process(b *metric.Batch, facts *metric.Facts, now time.Time) {
 }
 
 // step calls one processor, after the witness it may ask for.
-func (r *runner) step(s *step, b *metric.Batch, facts *metric.Facts, now time.Time) (err error) {
+func (r *runner) step(s *step, b *metric.Batch, facts *cluster.Facts, now time.Time) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = caught(v)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -63,7 +64,7 @@ type Provider interface {
 	// Sources returns all sources there are by facts, which may be nil. It does
 	// no I/O. The manager changes nothing in the slice, and nor does the provider:
 	// the very slice that it returned before says that nothing has changed.
-	Sources(facts *metric.Facts) []Spec
+	Sources(facts *cluster.Facts) []Spec
 }
 
 // Processor is one pure step of the pipeline with the state of one source:
@@ -71,7 +72,7 @@ type Provider interface {
 // clock and does no I/O. It is also called for a read that failed (b.Err set,
 // no samples), for an absence needs its reason.
 type Processor interface {
-	Process(facts *metric.Facts, b *metric.Batch, now time.Time)
+	Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 }
 
 // Doubter is a Processor that may ask for a witness. If NeedsCrossCheck returns true
@@ -79,7 +80,7 @@ type Processor interface {
 // b.CrossCheck, which stays nil if no second endpoint answers.
 type Doubter interface {
 	// NeedsCrossCheck is asked once a round, unless the read gave nothing.
-	NeedsCrossCheck(facts *metric.Facts, b *metric.Batch, now time.Time) bool
+	NeedsCrossCheck(facts *cluster.Facts, b *metric.Batch, now time.Time) bool
 }
 
 // Sink takes finished batches.
@@ -96,7 +97,7 @@ type Recorder interface {
 	// Record takes what it needs from b, which has the witness that was asked in
 	// this round, and from facts and now, which the processors were given with
 	// it. It is called as Sink.Write is.
-	Record(ctx context.Context, b *metric.Batch, facts *metric.Facts, now time.Time) error
+	Record(ctx context.Context, b *metric.Batch, facts *cluster.Facts, now time.Time) error
 }
 
 // Player gives rounds that were recorded.
@@ -106,7 +107,7 @@ type Player interface {
 	// source is gone, it sets gone and no more of b than Source and Node. The
 	// error is io.EOF at the end, and ctx's if that ended first; after one there is no
 	// next.
-	Next(ctx context.Context, b *metric.Batch) (facts *metric.Facts, now time.Time, gone bool, err error)
+	Next(ctx context.Context, b *metric.Batch) (facts *cluster.Facts, now time.Time, gone bool, err error)
 }
 
 // Forgetter is a Sink or Recorder that keeps state for each source and wants to know when

@@ -15,20 +15,21 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // writes, asks and does are a Sink, a Provider and a Processor of one function.
 type (
 	writes func(context.Context, *metric.Batch) error
-	asks   func(*metric.Facts) []Spec
-	does   func(*metric.Facts, *metric.Batch, time.Time)
+	asks   func(*cluster.Facts) []Spec
+	does   func(*cluster.Facts, *metric.Batch, time.Time)
 )
 
-func (f writes) Write(ctx context.Context, b *metric.Batch) error        { return f(ctx, b) }
-func (f asks) Sources(facts *metric.Facts) []Spec                        { return f(facts) }
-func (f does) Process(facts *metric.Facts, b *metric.Batch, n time.Time) { f(facts, b, n) }
-func (f does) Name() string                                              { return "does" }
+func (f writes) Write(ctx context.Context, b *metric.Batch) error         { return f(ctx, b) }
+func (f asks) Sources(facts *cluster.Facts) []Spec                        { return f(facts) }
+func (f does) Process(facts *cluster.Facts, b *metric.Batch, n time.Time) { f(facts, b, n) }
+func (f does) Name() string                                               { return "does" }
 
 func reasonField(reason string) zap.Field { return zap.String("reason", reason) }
 
@@ -101,16 +102,16 @@ func TestSinkThatFails(t *testing.T) {
 func TestPipeline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
-		facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true})
+		facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true})
 		assembled := 0
 		h := build(t, Options{
-			Facts: func() *metric.Facts { return facts },
+			Facts: func() *cluster.Facts { return facts },
 			Sinks: []NamedSink{d.named()},
 			Pipeline: func(spec Spec) []Processor {
 				assembled++
 				seen := 0
 				return []Processor{
-					does(func(got *metric.Facts, b *metric.Batch, now time.Time) {
+					does(func(got *cluster.Facts, b *metric.Batch, now time.Time) {
 						if got != facts || !now.Equal(time.Now()) || b.Node != spec.Node || b.Source != spec.Kind || b.Interval != interval {
 							t.Errorf("Process: got facts %p at %v for %s/%s every %v; want %p at %v for %s/%s every %v",
 								got, now, b.Source, b.Node, b.Interval, facts, time.Now(), spec.Kind, spec.Node, interval)
@@ -118,7 +119,7 @@ func TestPipeline(t *testing.T) {
 						seen++
 						b.Add(metric.Entity{Kind: metric.Pod, Name: fmt.Sprint(seen)})
 					}),
-					does(func(_ *metric.Facts, b *metric.Batch, _ time.Time) {
+					does(func(_ *cluster.Facts, b *metric.Batch, _ time.Time) {
 						last := b.Samples[len(b.Samples)-1].Entity.Name
 						if last == "3" {
 							panic("the state is rotten")
@@ -158,11 +159,11 @@ func (s seer) Testify(ctx context.Context, b *metric.Batch) error { return s.tes
 // doubter doubts whatever it is told to.
 type doubter struct{ rounds *int }
 
-func (d doubter) NeedsCrossCheck(_ *metric.Facts, b *metric.Batch, _ time.Time) bool {
+func (d doubter) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, _ time.Time) bool {
 	*d.rounds++
 	return true
 }
-func (d doubter) Process(*metric.Facts, *metric.Batch, time.Time) {}
+func (d doubter) Process(*cluster.Facts, *metric.Batch, time.Time) {}
 
 func TestWitness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package metric is weir's vocabulary: what is measured (Entity), by which
 // counter life (Instance), when and how much (Sample, Values), in one read of
-// one source (Batch); what the API server says beside it (Facts); and what
-// became of every number that should be there (Verdict, Reason).
+// one source (Batch); and what became of every number that should be there
+// (Verdict, Reason). What the API server says beside it is in package cluster.
 //
 // The Catalogue is the one list of metrics. Every name, unit and help text in
 // every API is derived from it, and so is docs/metrics.md.

@@ -1,13 +1,11 @@
 package metric
 
 import (
-	"maps"
 	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/quick"
-	"time"
 )
 
 func TestValuesAgreesWithAMap(t *testing.T) {
@@ -155,91 +153,6 @@ func TestReasons(t *testing.T) {
 		if got, ok := ParseReason(r.String()); !ok || got != r {
 			t.Errorf("ParseReason(%q) = %v, %v", r.String(), got, ok)
 		}
-	}
-}
-
-func TestFactsShareAndStayAsTheyAre(t *testing.T) {
-	at := time.Unix(1000, 0)
-	pod := func(name, uid string, node NodeName) *PodFacts {
-		return &PodFacts{PodRef: PodRef{"shop", PodName(name)}, UID: PodUID(uid), Node: node}
-	}
-	var none *Facts
-	one := none.With(FactsChange{Synced: true, At: at, Pods: []*PodFacts{pod("web", "u1", "n1"), pod("db", "u2", "n1")}})
-	two := one.With(FactsChange{Synced: true, At: at, Pods: []*PodFacts{pod("web", "u3", "n2")}, GonePods: []PodRef{{"shop", "db"}}})
-
-	check := func(f *Facts, ref PodRef, want PodUID) {
-		t.Helper()
-		p := f.Pod(ref)
-		if (p == nil) != (want == "") || p != nil && p.UID != want {
-			t.Errorf("pod %v is %+v, want UID %q", ref, p, want)
-		}
-	}
-	web, db := PodRef{"shop", "web"}, PodRef{"shop", "db"}
-	check(none, web, "")
-	check(one, web, "u1")
-	check(one, db, "u2")
-	check(two, web, "u3")
-	check(two, db, "")
-	for _, c := range []struct {
-		f    *Facts
-		node NodeName
-		want int
-	}{{none, "n1", 0}, {one, "n1", 2}, {one, "n2", 0}, {two, "n1", 0}, {two, "n2", 1}} {
-		if got := len(c.f.PodsOn(c.node)); got != c.want {
-			t.Errorf("%d pods on %s, want %d", got, c.node, c.want)
-		}
-	}
-}
-
-func TestFactsAgreeWithAList(t *testing.T) {
-	check := func(seed uint64) bool {
-		r := rand.New(rand.NewPCG(seed, 2))
-		ref := func() PodRef {
-			return PodRef{[]Namespace{"a", "b"}[r.IntN(2)], PodName('a' + rune(r.IntN(10)))}
-		}
-		var f *Facts
-		want := map[PodRef]*PodFacts{}
-		for range 60 {
-			var c FactsChange
-			for range r.IntN(5) {
-				if gone := ref(); r.IntN(3) == 0 {
-					c.GonePods = append(c.GonePods, gone)
-					delete(want, gone)
-				}
-			}
-			for range r.IntN(5) {
-				p := &PodFacts{PodRef: ref(), Node: []NodeName{"", "n1", "n2"}[r.IntN(3)]}
-				c.Pods = append(c.Pods, p)
-				want[p.PodRef] = p
-			}
-			f = f.With(c)
-		}
-		on, in := map[NodeName]int{}, map[Namespace]int{}
-		for ref, p := range want {
-			if f.Pod(ref) != p {
-				return false
-			}
-			on[p.Node]++
-			in[p.Namespace]++
-		}
-		seen := map[PodRef]*PodFacts{}
-		f.EachPod(func(p *PodFacts) bool {
-			seen[p.PodRef] = p
-			return true
-		})
-		for _, namespace := range []Namespace{"a", "b"} {
-			for _, p := range f.PodsIn(namespace) {
-				if p.Namespace != namespace || want[p.PodRef] != p {
-					return false
-				}
-			}
-		}
-		return maps.Equal(seen, want) && f.Pods() == len(want) &&
-			len(f.PodsOn("n1")) == on["n1"] && len(f.PodsOn("n2")) == on["n2"] &&
-			len(f.PodsIn("a")) == in["a"] && len(f.PodsIn("b")) == in["b"]
-	}
-	if err := quick.Check(check, nil); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -174,9 +174,9 @@ type Batch struct {
 	// endpoint that names UIDs and container IDs; nil nearly always.
 	CrossCheck *Batch
 
-	// pods answers PodOf for the facts resolved; nil while nobody has resolved them.
-	pods     *Pods
-	resolved *Facts
+	// PodCache is the *cluster.PodCache that answers for this batch's pods; nil if
+	// there is none. It is not for sinks.
+	PodCache any
 
 	refs     atomic.Int32
 	recycle  func(*Batch)
@@ -222,7 +222,7 @@ func (b *Batch) EnsureBuffers() {
 // Interval, Clock and Exhaustive stay.
 func (b *Batch) Reset() {
 	b.Began, b.Ended = time.Time{}, time.Time{}
-	b.NodeTime, b.Bytes, b.Err, b.CrossCheck, b.Layout, b.pods, b.resolved = 0, 0, nil, nil, nil, nil, nil
+	b.NodeTime, b.Bytes, b.Err, b.CrossCheck, b.Layout, b.PodCache = 0, 0, nil, nil, nil, nil
 	b.Samples = b.Samples[:0]
 	b.Verdicts = b.Verdicts[:0]
 }
@@ -247,7 +247,7 @@ func (b *Batch) Failed() bool { return b.Err != nil && len(b.Samples) == 0 }
 // called with b (nil for nothing to be done).
 func (b *Batch) Share(n int, recycle func(*Batch)) {
 	b.recycle = recycle
-	b.pods, b.resolved = nil, nil // whoever keeps the pods goes on to the next batch
+	b.PodCache = nil // its owner goes on to the next batch
 	b.refs.Store(int32(n))
 }
 

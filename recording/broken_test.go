@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 )
@@ -135,7 +136,7 @@ func TestScaleTargets(t *testing.T) {
 		Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Replicas: 3, Current: 2, Selector: "app=web",
 		HPA: "web", Spec: []byte(`{"maxReplicas":10}`),
 	}
-	facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true, At: began})
+	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, At: began})
 	check(t, w.Scale(want, began.Add(time.Second)))
 	check(t, w.Facts(facts, began.Add(2*time.Second)))
 	check(t, w.Facts(facts, began.Add(3*time.Second))) // is no news

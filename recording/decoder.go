@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -165,9 +166,9 @@ func (d *decoder) values() (v metric.Values) {
 	return v
 }
 
-func (d *decoder) requirements() metric.Requirements {
+func (d *decoder) requirements() cluster.Requirements {
 	v := d.values()
-	return metric.NewRequirements(&v)
+	return cluster.NewRequirements(&v)
 }
 
 // metric reads which metric; it is unknown if this weir has none of its name.

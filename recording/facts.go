@@ -1,6 +1,9 @@
 package recording
 
-import "github.com/weir-metrics/weir/metric"
+import (
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
 
 // The flags of facts, nodes, pods and containers.
 const (
@@ -28,7 +31,7 @@ const (
 )
 
 // change writes a change of facts.
-func (e *encoder) change(c *metric.FactsChange, more bool) {
+func (e *encoder) change(c *cluster.Change, more bool) {
 	flags := uint64(0)
 	if c.Synced {
 		flags |= factsSynced
@@ -59,7 +62,7 @@ func (e *encoder) change(c *metric.FactsChange, more bool) {
 
 // node writes what is known of a node but for its annotations, of which no
 // processor knows.
-func (e *encoder) node(n *metric.NodeFacts) {
+func (e *encoder) node(n *cluster.Node) {
 	encodeName(e, n.Name)
 	flags := uint64(0)
 	if n.Ready {
@@ -79,7 +82,7 @@ func (e *encoder) node(n *metric.NodeFacts) {
 	e.values(&n.Spec)
 }
 
-func (e *encoder) pod(p *metric.PodFacts) {
+func (e *encoder) pod(p *cluster.Pod) {
 	encodeName(e, p.Namespace)
 	encodeName(e, p.Name)
 	encodeName(e, p.UID)
@@ -115,7 +118,7 @@ func (e *encoder) pod(p *metric.PodFacts) {
 	}
 }
 
-func (e *encoder) container(c *metric.ContainerFacts) {
+func (e *encoder) container(c *cluster.Container) {
 	encodeName(e, c.Name)
 	e.byte(byte(c.Role))
 	e.byte(byte(c.State))
@@ -144,7 +147,7 @@ const (
 )
 
 // change reads a change of facts, and whether it goes on.
-func (d *decoder) change() (c metric.FactsChange, more bool) {
+func (d *decoder) change() (c cluster.Change, more bool) {
 	flags := d.unsigned()
 	c.Synced, more = flags&factsSynced != 0, flags&factsMore != 0
 	c.At = d.instant()
@@ -172,18 +175,18 @@ func (d *decoder) change() (c metric.FactsChange, more bool) {
 	return c, more
 }
 
-func (d *decoder) node() *metric.NodeFacts {
+func (d *decoder) node() *cluster.Node {
 	if d.spend(nodeSize); d.err != nil {
 		return nil
 	}
-	n := &metric.NodeFacts{Name: decodeName[metric.NodeName](d)}
+	n := &cluster.Node{Name: decodeName[metric.NodeName](d)}
 	flags := d.unsigned()
 	n.Ready, n.Unschedulable = flags&nodeReady != 0, flags&nodeUnschedulable != 0
 	for range d.count() {
 		if d.spend(32); d.err != nil {
 			return nil
 		}
-		n.Addresses = append(n.Addresses, metric.NodeAddress{Type: decodeName[string](d), Address: decodeName[string](d)})
+		n.Addresses = append(n.Addresses, cluster.NodeAddress{Type: decodeName[string](d), Address: decodeName[string](d)})
 	}
 	n.KubeletPort = int32(d.signed())
 	n.Labels = d.labels()
@@ -191,18 +194,18 @@ func (d *decoder) node() *metric.NodeFacts {
 	return n
 }
 
-func (d *decoder) pod() *metric.PodFacts {
+func (d *decoder) pod() *cluster.Pod {
 	if d.spend(podSize); d.err != nil {
 		return nil
 	}
-	p := &metric.PodFacts{
+	p := &cluster.Pod{
 		PodRef: metric.PodRef{Namespace: decodeName[metric.Namespace](d), Name: decodeName[metric.PodName](d)},
-		UID:    decodeName[metric.PodUID](d), ConfigHash: metric.NewConfigHash(decodeName[metric.PodUID](d)), Node: decodeName[metric.NodeName](d),
-		Phase: decodeName[metric.Phase](d), QoS: decodeName[string](d),
+		UID:    decodeName[metric.PodUID](d), ConfigHash: cluster.NewConfigHash(decodeName[metric.PodUID](d)), Node: decodeName[metric.NodeName](d),
+		Phase: decodeName[cluster.Phase](d), QoS: decodeName[string](d),
 	}
 	flags := d.unsigned()
 	p.Mirror, p.HostNetwork, p.PodLevel = flags&podMirror != 0, flags&podHostNetwork != 0, flags&podPodLevel != 0
-	p.Ready = metric.Readiness(d.among(int(metric.ReadyUnknown) + 1))
+	p.Ready = cluster.Readiness(d.among(int(cluster.ReadyUnknown) + 1))
 	p.Started, p.Deleted, p.ReadySince = d.stamp(flags&podStarted != 0), d.stamp(flags&podDeleted != 0), d.stamp(flags&podReadySince != 0)
 	p.KnownAt = d.instant()
 	p.Labels = d.labels()
@@ -212,22 +215,22 @@ func (d *decoder) pod() *metric.PodFacts {
 	if d.spend(containerSize * n); d.err != nil || n == 0 {
 		return p
 	}
-	p.Containers = make([]metric.ContainerFacts, n)
+	p.Containers = make([]cluster.Container, n)
 	for i := range p.Containers {
 		d.container(&p.Containers[i])
 	}
 	return p
 }
 
-func (d *decoder) container(c *metric.ContainerFacts) {
+func (d *decoder) container(c *cluster.Container) {
 	c.Name = decodeName[string](d)
-	c.Role, c.State = metric.Role(d.among(int(metric.Ephemeral)+1)), metric.State(d.among(int(metric.StateTerminated)+1))
+	c.Role, c.State = cluster.Role(d.among(int(cluster.Ephemeral)+1)), cluster.State(d.among(int(cluster.StateTerminated)+1))
 	c.ID = decodeName[metric.ContainerID](d)
 	last := decodeName[metric.ContainerID](d)
 	flags := d.unsigned()
 	c.StartedAt = d.stamp(flags&containerStarted != 0)
 	ended := d.stamp(flags&containerEnded != 0)
-	c.Previous = metric.NewPreviousRun(last, ended, decodeName[string](d))
+	c.Previous = cluster.NewPreviousRun(last, ended, decodeName[string](d))
 	c.Restarts = int32(d.signed())
 	c.Spec = d.requirements()
 }
@@ -235,14 +238,14 @@ func (d *decoder) container(c *metric.ContainerFacts) {
 // remembered are the last facts, the newest first. Sources are read beside each other,
 // so one may come with facts a little older than another's.
 type remembered struct {
-	facts []*metric.Facts
+	facts []*cluster.Facts
 }
 
 // maxRemembered is how many facts a frame can refer to.
 const maxRemembered = 8
 
 // add makes f the newest.
-func (r *remembered) add(f *metric.Facts) {
+func (r *remembered) add(f *cluster.Facts) {
 	if len(r.facts) < maxRemembered {
 		r.facts = append(r.facts, nil)
 	}
@@ -251,7 +254,7 @@ func (r *remembered) add(f *metric.Facts) {
 }
 
 // newest returns the newest, nil if there are none.
-func (r *remembered) newest() *metric.Facts {
+func (r *remembered) newest() *cluster.Facts {
 	if len(r.facts) == 0 {
 		return nil
 	}
@@ -259,10 +262,10 @@ func (r *remembered) newest() *metric.Facts {
 }
 
 // split cuts a change into ones that fit into a frame.
-func split(c metric.FactsChange, do func(part *metric.FactsChange, more bool) error) error {
+func split(c cluster.Change, do func(part *cluster.Change, more bool) error) error {
 	const most = 4096
 	for {
-		part := metric.FactsChange{Synced: c.Synced, At: c.At}
+		part := cluster.Change{Synced: c.Synced, At: c.At}
 		part.Nodes, c.Nodes = head(c.Nodes, most)
 		part.Pods, c.Pods = head(c.Pods, most)
 		part.GoneNodes, c.GoneNodes = head(c.GoneNodes, most)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -44,7 +45,7 @@ type Frame struct {
 	// Facts are the facts of the moment: of a Round those that the processors were
 	// given. nil where nothing was known of a cluster. They are immutable, as
 	// everywhere, and may be kept.
-	Facts *metric.Facts
+	Facts *cluster.Facts
 	// Batch is a Round's: as the source filled it, with the witness it had to ask.
 	// It is good until the next frame is read.
 	Batch *metric.Batch

@@ -9,6 +9,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -29,7 +30,7 @@ type Reader struct {
 	begun   bool
 	tracks  []*track
 	facts   remembered
-	pending *metric.FactsChange // a change that goes on
+	pending *cluster.Change // a change that goes on
 	now     time.Time
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 )
@@ -23,35 +24,35 @@ var began = time.Date(2026, 11, 2, 3, 4, 5, 6, time.UTC)
 
 // equal compares batches and facts bit for bit; times by the moment.
 var equal = cmp.Options{
-	cmp.AllowUnexported(metric.Values{}, metric.Sample{}, metric.Requirements{}),
+	cmp.AllowUnexported(metric.Values{}, metric.Sample{}, cluster.Requirements{}),
 	cmpopts.IgnoreUnexported(metric.Batch{}),
 	cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }),
 	cmp.Comparer(sameError),
 	// The order of the pods of a node or namespace means nothing.
-	cmpopts.SortSlices(func(a, b *metric.PodFacts) bool { return a.String() < b.String() }),
+	cmpopts.SortSlices(func(a, b *cluster.Pod) bool { return a.String() < b.String() }),
 	cmp.Transformer("facts", told),
 }
 
 // told is what facts say, by every way to ask.
-func told(f *metric.Facts) any {
+func told(f *cluster.Facts) any {
 	all := struct {
 		Synced bool
 		At     time.Time
-		Nodes  map[metric.NodeName]*metric.NodeFacts
-		Pods   map[metric.PodRef]*metric.PodFacts
-		On     map[metric.NodeName][]*metric.PodFacts
-		In     map[metric.Namespace][]*metric.PodFacts
+		Nodes  map[metric.NodeName]*cluster.Node
+		Pods   map[metric.PodRef]*cluster.Pod
+		On     map[metric.NodeName][]*cluster.Pod
+		In     map[metric.Namespace][]*cluster.Pod
 	}{
-		Nodes: map[metric.NodeName]*metric.NodeFacts{}, Pods: map[metric.PodRef]*metric.PodFacts{},
-		On: map[metric.NodeName][]*metric.PodFacts{}, In: map[metric.Namespace][]*metric.PodFacts{},
+		Nodes: map[metric.NodeName]*cluster.Node{}, Pods: map[metric.PodRef]*cluster.Pod{},
+		On: map[metric.NodeName][]*cluster.Pod{}, In: map[metric.Namespace][]*cluster.Pod{},
 	}
 	if f == nil {
 		return all
 	}
 	all.Synced, all.At = f.Synced, f.At
-	f.EachNode(func(n *metric.NodeFacts) bool { all.Nodes[n.Name] = n; return true })
-	f.EachPod(func(p *metric.PodFacts) bool {
+	f.EachNode(func(n *cluster.Node) bool { all.Nodes[n.Name] = n; return true })
+	f.EachPod(func(p *cluster.Pod) bool {
 		all.Pods[p.PodRef] = f.Pod(p.PodRef)
 		all.On[p.Node], all.In[p.Namespace] = f.PodsOn(p.Node), f.PodsIn(p.Namespace)
 		return true
@@ -74,7 +75,7 @@ func sameError(a, b error) bool {
 // round is what a Writer is given.
 type round struct {
 	b     *metric.Batch
-	facts *metric.Facts
+	facts *cluster.Facts
 	now   time.Time
 }
 
@@ -83,14 +84,14 @@ type round struct {
 type world struct {
 	*rand.Rand
 	now    time.Time
-	facts  []*metric.Facts
+	facts  []*cluster.Facts
 	nodes  []metric.NodeName
 	rows   map[metric.NodeName][]metric.Sample
 	serial int
 }
 
 func newWorld(seed uint64, nodes int) *world {
-	w := &world{Rand: rand.New(rand.NewPCG(seed, 1)), now: began, facts: []*metric.Facts{nil}, rows: map[metric.NodeName][]metric.Sample{}}
+	w := &world{Rand: rand.New(rand.NewPCG(seed, 1)), now: began, facts: []*cluster.Facts{nil}, rows: map[metric.NodeName][]metric.Sample{}}
 	for i := range nodes {
 		w.nodes = append(w.nodes, metric.NodeName(fmt.Sprintf("node-%d", i)))
 	}
@@ -240,16 +241,16 @@ func (w *world) failure() error {
 // learn makes new facts.
 func (w *world) learn() {
 	last := w.facts[len(w.facts)-1]
-	c := metric.FactsChange{Synced: w.chance(0.9), At: w.now}
+	c := cluster.Change{Synced: w.chance(0.9), At: w.now}
 	for range w.IntN(4) {
-		p := &metric.PodFacts{
+		p := &cluster.Pod{
 			PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(fmt.Sprint("pod-", w.IntN(20)))},
-			UID:    metric.PodUID(w.unique("uid")), ConfigHash: metric.NewConfigHash("hash"), Mirror: w.chance(0.5), Node: w.nodes[w.IntN(len(w.nodes))], Phase: metric.Running,
-			Ready: metric.ReadyFalse, HostNetwork: w.chance(0.5), QoS: "Burstable", Labels: map[string]string{"app": w.unique("app"), "tier": "web"},
+			UID:    metric.PodUID(w.unique("uid")), ConfigHash: cluster.NewConfigHash("hash"), Mirror: w.chance(0.5), Node: w.nodes[w.IntN(len(w.nodes))], Phase: cluster.Running,
+			Ready: cluster.ReadyFalse, HostNetwork: w.chance(0.5), QoS: "Burstable", Labels: map[string]string{"app": w.unique("app"), "tier": "web"},
 			Started: w.now.Truncate(time.Second), KnownAt: w.now.Add(-time.Second),
-			Containers: []metric.ContainerFacts{
-				{Name: "app", Role: metric.Sidecar, State: metric.StateRunning, ID: "i", Previous: metric.NewPreviousRun("l", time.Time{}, "Because"), StartedAt: w.now, Restarts: -1},
-				{Name: "b", Previous: metric.NewPreviousRun("", time.Unix(0, 0), "")},
+			Containers: []cluster.Container{
+				{Name: "app", Role: cluster.Sidecar, State: cluster.StateRunning, ID: "i", Previous: cluster.NewPreviousRun("l", time.Time{}, "Because"), StartedAt: w.now, Restarts: -1},
+				{Name: "b", Previous: cluster.NewPreviousRun("", time.Unix(0, 0), "")},
 			},
 		}
 		p.Spec.Set(metric.CPURequest, 0.5)
@@ -261,16 +262,16 @@ func (w *world) learn() {
 		c.Pods = append(c.Pods, p)
 	}
 	for range w.IntN(2) {
-		n := &metric.NodeFacts{
-			Name: w.nodes[w.IntN(len(w.nodes))], Addresses: []metric.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}}, KubeletPort: 10250,
+		n := &cluster.Node{
+			Name: w.nodes[w.IntN(len(w.nodes))], Addresses: []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}}, KubeletPort: 10250,
 			Ready: w.chance(0.5), Unschedulable: w.chance(0.5), Labels: map[string]string{"zone": "a"},
 		}
 		n.Spec.Set(metric.CPUNodeCapacity, 4e9)
 		c.Nodes = append(c.Nodes, n)
 	}
 	if w.chance(0.2) && last != nil {
-		last.EachPod(func(p *metric.PodFacts) bool { c.GonePods = append(c.GonePods, p.PodRef); return len(c.GonePods) < 3 })
-		last.EachNode(func(n *metric.NodeFacts) bool { c.GoneNodes = append(c.GoneNodes, n.Name); return false })
+		last.EachPod(func(p *cluster.Pod) bool { c.GonePods = append(c.GonePods, p.PodRef); return len(c.GonePods) < 3 })
+		last.EachNode(func(n *cluster.Node) bool { c.GoneNodes = append(c.GoneNodes, n.Name); return false })
 	}
 	w.facts = append(w.facts, last.With(c))
 }

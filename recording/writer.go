@@ -9,6 +9,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -50,7 +51,7 @@ func (w *Writer) Size() int64 { return w.size }
 
 // Round writes a read of a source: b as it was filled, with its witness, and the
 // facts and the moment that the processors are given beside it. Nothing of b is kept.
-func (w *Writer) Round(b *metric.Batch, facts *metric.Facts, now time.Time) error {
+func (w *Writer) Round(b *metric.Batch, facts *cluster.Facts, now time.Time) error {
 	if err := w.ready(now); err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (w *Writer) Round(b *metric.Batch, facts *metric.Facts, now time.Time) erro
 // Facts writes what the API server says, if that is news. Rounds bring
 // their facts with them: there is no need to call it, but where facts change
 // and no source is read.
-func (w *Writer) Facts(facts *metric.Facts, now time.Time) error {
+func (w *Writer) Facts(facts *cluster.Facts, now time.Time) error {
 	if err := w.ready(now); err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (w *Writer) ready(now time.Time) error {
 
 // refer returns by which number a frame refers to facts: 0 for none, else one
 // more than how many newer ones there are.
-func (w *Writer) refer(facts *metric.Facts, now time.Time) (uint64, error) {
+func (w *Writer) refer(facts *cluster.Facts, now time.Time) (uint64, error) {
 	if facts == nil {
 		return 0, nil
 	}
@@ -141,7 +142,7 @@ func (w *Writer) refer(facts *metric.Facts, now time.Time) (uint64, error) {
 		return uint64(at) + 1, nil
 	}
 	change := facts.Since(w.facts.newest())
-	err := split(change, func(part *metric.FactsChange, more bool) error {
+	err := split(change, func(part *cluster.Change, more bool) error {
 		return w.frame(Facts, now, func(e *batchEncoder) { e.change(part, more) })
 	})
 	w.facts.add(facts)

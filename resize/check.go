@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // Change is what a container's request, limit or both of a resource are to be. An Amount
@@ -82,7 +82,7 @@ func (p *Pod) barred() []Refusal {
 	switch {
 	case p.Terminating:
 		add(NotRunning, "it is being deleted")
-	case p.Phase != string(metric.Running):
+	case p.Phase != string(cluster.Running):
 		add(NotRunning, "it does not run: its phase is "+p.Phase)
 	}
 	return all
@@ -91,7 +91,7 @@ func (p *Pod) barred() []Refusal {
 // bars returns why a change of one of the pod's containers is not made in place.
 func (p *Pod) bars(change Change) (all []Refusal) {
 	c := p.Container(change.Container)
-	if c.Role == metric.Init {
+	if c.Role == cluster.Init {
 		all = append(all, Refusal{InitContainer, c.Name + " is an init container, which ends before the others start"})
 	}
 	if slices.Contains(c.RestartsFor, change.Resource) {

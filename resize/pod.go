@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -75,7 +76,7 @@ type Pod struct {
 // Container is one of a pod's.
 type Container struct {
 	Name             string
-	Role             metric.Role
+	Role             cluster.Role
 	Running          bool
 	Requests, Limits Amounts
 	// RestartsFor are resources whose resize restarts the container, by its
@@ -109,19 +110,19 @@ func FromPod(p *corev1.Pod) *Pod {
 		to.PodLevel.Requests, to.PodLevel.Limits = amounts(r.Requests), amounts(r.Limits)
 	}
 	for i := range p.Spec.InitContainers {
-		role := metric.Init
+		role := cluster.Init
 		if always := p.Spec.InitContainers[i].RestartPolicy; always != nil && *always == corev1.ContainerRestartPolicyAlways {
-			role = metric.Sidecar
+			role = cluster.Sidecar
 		}
 		to.Containers = append(to.Containers, container(&p.Spec.InitContainers[i], role, p.Status.InitContainerStatuses))
 	}
 	for i := range p.Spec.Containers {
-		to.Containers = append(to.Containers, container(&p.Spec.Containers[i], metric.Regular, p.Status.ContainerStatuses))
+		to.Containers = append(to.Containers, container(&p.Spec.Containers[i], cluster.Regular, p.Status.ContainerStatuses))
 	}
 	return to
 }
 
-func container(c *corev1.Container, role metric.Role, statuses []corev1.ContainerStatus) Container {
+func container(c *corev1.Container, role cluster.Role, statuses []corev1.ContainerStatus) Container {
 	to := Container{Name: c.Name, Role: role, Requests: amounts(c.Resources.Requests), Limits: amounts(c.Resources.Limits)}
 	for _, s := range statuses {
 		to.Running = to.Running || s.Name == c.Name && s.State.Running != nil
@@ -175,7 +176,7 @@ func oldKubelet(p *corev1.Pod) bool {
 
 // FromFacts returns what weir's watch of the cluster knows of a pod: nothing of resize
 // policies, Resizing, OldKubelet and Windows.
-func FromFacts(p *metric.PodFacts) *Pod {
+func FromFacts(p *cluster.Pod) *Pod {
 	to := &Pod{
 		Namespace: string(p.Namespace), Name: string(p.Name), UID: string(p.UID), Node: string(p.Node),
 		QoS: Class(p.QoS), Phase: string(p.Phase), Terminating: !p.Deleted.IsZero(), Static: p.Mirror,
@@ -183,29 +184,29 @@ func FromFacts(p *metric.PodFacts) *Pod {
 	to.PodLevel.Requests, to.PodLevel.Limits = requests(p.Spec), limits(p.Spec)
 	to.PodLevel.Set = p.PodLevel || p.Spec.Len() > 0
 	for i := range p.Containers {
-		if c := &p.Containers[i]; c.Role != metric.Ephemeral { // which can ask for nothing
+		if c := &p.Containers[i]; c.Role != cluster.Ephemeral { // which can ask for nothing
 			to.Containers = append(to.Containers, Container{
-				Name: c.Name, Role: c.Role, Running: c.State == metric.StateRunning, Requests: requests(c.Spec), Limits: limits(c.Spec),
+				Name: c.Name, Role: c.Role, Running: c.State == cluster.StateRunning, Requests: requests(c.Spec), Limits: limits(c.Spec),
 			})
 		}
 	}
 	return to
 }
 
-func requests(v metric.Requirements) Amounts {
+func requests(v cluster.Requirements) Amounts {
 	return Amounts{millicores(v, metric.CPURequest), bytes(v, metric.MemoryRequest)}
 }
 
-func limits(v metric.Requirements) Amounts {
+func limits(v cluster.Requirements) Amounts {
 	return Amounts{millicores(v, metric.CPULimit), bytes(v, metric.MemoryLimit)}
 }
 
-func millicores(v metric.Requirements, id metric.ID) Amount {
+func millicores(v cluster.Requirements, id metric.ID) Amount {
 	nano, ok := v.Get(id)
 	return Amount{int64(math.Ceil(nano / 1e6)), ok}
 }
 
-func bytes(v metric.Requirements, id metric.ID) Amount {
+func bytes(v cluster.Requirements, id metric.ID) Amount {
 	n, ok := v.Get(id)
 	return Amount{int64(math.Ceil(n)), ok}
 }

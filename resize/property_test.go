@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // dice throws pods, readings and options; absurd ones among them.
@@ -22,9 +22,9 @@ func (d dice) amounts() (a Amounts) {
 }
 
 func (d dice) pod() *Pod {
-	p := &Pod{Namespace: "shop", Name: "cart", Phase: string(metric.Running)}
+	p := &Pod{Namespace: "shop", Name: "cart", Phase: string(cluster.Running)}
 	for i := range 1 + d.IntN(3) {
-		c := Container{Name: string(rune('a' + i)), Running: d.IntN(8) > 0, Role: []metric.Role{metric.Regular, metric.Regular, metric.Sidecar, metric.Init}[d.IntN(4)], Limits: d.amounts()}
+		c := Container{Name: string(rune('a' + i)), Running: d.IntN(8) > 0, Role: []cluster.Role{cluster.Regular, cluster.Regular, cluster.Sidecar, cluster.Init}[d.IntN(4)], Limits: d.amounts()}
 		for _, r := range Resources() {
 			limit := c.Limits.Get(r)
 			switch d.IntN(4) {

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // Recommendation is what is advised about a pod's requests.
@@ -116,7 +116,7 @@ func (d *deliberation) advise(refused *Refusal) Advice {
 	switch {
 	case refused != nil:
 		return stay(refused.Reason, "%s", refused.Message)
-	case d.container.Role == metric.Init:
+	case d.container.Role == cluster.Init:
 		return stay(InitContainer, "an init container ends before the others start")
 	case !request.Set && (!d.options.Up || d.pod.class() == BestEffort):
 		return stay(NoRequest, "no %s is requested", d.resource)

@@ -1,6 +1,6 @@
 package resize
 
-import "github.com/weir-metrics/weir/metric"
+import "github.com/weir-metrics/weir/cluster"
 
 // Reserved returns what the scheduler holds on the node for p, less what its RuntimeClass
 // costs: the requests of all that runs side by side, or what an init container needs
@@ -16,16 +16,16 @@ func Reserved(p *Pod) (sum Amounts) {
 			c := &p.Containers[i]
 			request := c.Requests.Get(r).Value
 			switch c.Role {
-			case metric.Init:
+			case cluster.Init:
 				most = max(most, sidecars+request)
-			case metric.Sidecar:
+			case cluster.Sidecar:
 				sidecars += request
 				most = max(most, sidecars)
 			}
 		}
 		together := sidecars
 		for i := range p.Containers {
-			if c := &p.Containers[i]; c.Role == metric.Regular {
+			if c := &p.Containers[i]; c.Role == cluster.Regular {
 				together += c.Requests.Get(r).Value
 			}
 		}

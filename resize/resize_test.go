@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // begin is when the first reading of every container is taken.
@@ -77,7 +77,7 @@ func amountsOf(t *testing.T, text string) (a Amounts) {
 
 func (w *world) readPod(t *testing.T, words []string) {
 	t.Helper()
-	w.pod = &Pod{Namespace: "shop", Name: words[0], Node: "n1", Phase: string(metric.Running)}
+	w.pod = &Pod{Namespace: "shop", Name: words[0], Node: "n1", Phase: string(cluster.Running)}
 	for _, word := range words[1:] {
 		key, v, _ := strings.Cut(word, "=")
 		switch key {
@@ -110,9 +110,9 @@ func (w *world) readContainer(t *testing.T, words []string) {
 		key, v, _ := strings.Cut(word, "=")
 		switch key {
 		case "init":
-			c.Role, c.Running = metric.Init, false
+			c.Role, c.Running = cluster.Init, false
 		case "sidecar":
-			c.Role = metric.Sidecar
+			c.Role = cluster.Sidecar
 		case "stopped":
 			c.Running = false
 		case "requests":

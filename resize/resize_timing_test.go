@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // BenchmarkRecommend is one pod of two containers, with a quarter of an hour of readings.
@@ -15,7 +15,7 @@ func BenchmarkRecommend(b *testing.B) {
 	for i := range points {
 		points[i] = Point{begin.Add(time.Duration(i) * 15 * time.Second), d.Float64() / 10}
 	}
-	p := &Pod{Phase: string(metric.Running), Containers: []Container{
+	p := &Pod{Phase: string(cluster.Running), Containers: []Container{
 		{Name: "app", Running: true, Requests: Amounts{Of(500), Of(512 << 20)}},
 		{Name: "log", Running: true, Requests: Amounts{Of(500), Of(512 << 20)}},
 	}}

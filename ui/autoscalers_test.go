@@ -13,7 +13,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/test/samplecluster"
 	"github.com/weir-metrics/weir/ui"
 )
@@ -45,7 +45,7 @@ func decisions() []decision {
 		}
 		autoscaler.Default(in.Spec)
 		for _, pod := range pods {
-			in.Pods = append(in.Pods, autoscaler.Pod{Name: pod, Phase: metric.Running, Started: samplecluster.Noon.Add(-time.Hour), Ready: metric.ReadyTrue,
+			in.Pods = append(in.Pods, autoscaler.Pod{Name: pod, Phase: cluster.Running, Started: samplecluster.Noon.Add(-time.Hour), Ready: cluster.ReadyTrue,
 				Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
 		}
 		return decision{autoscaler.Decide(in), decisionreport.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(_ int, pod string) (decisionreport.Verdict, bool) {

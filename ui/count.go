@@ -3,6 +3,7 @@ package ui
 import (
 	"slices"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -20,7 +21,7 @@ func (p *page) count() map[metric.Namespace]*count {
 		}
 		return c
 	}
-	p.Facts.EachPod(func(f *metric.PodFacts) bool {
+	p.Facts.EachPod(func(f *cluster.Pod) bool {
 		if c := of(f.Namespace); p.expects(f) {
 			c.expected++
 		}
@@ -54,8 +55,8 @@ func (p *page) countOn(node metric.NodeName) *count {
 
 // expects reports whether a pod should have numbers: it runs, and so does one of
 // its containers, on a node that is not left out.
-func (p *page) expects(f *metric.PodFacts) bool {
-	return f.Phase == metric.Running && !p.leavesOut(f.Node) && slices.ContainsFunc(f.Containers, func(c metric.ContainerFacts) bool {
+func (p *page) expects(f *cluster.Pod) bool {
+	return f.Phase == cluster.Running && !p.leavesOut(f.Node) && slices.ContainsFunc(f.Containers, func(c cluster.Container) bool {
 		return c.Required()
 	})
 }

@@ -3,6 +3,7 @@ package ui
 import (
 	"slices"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -45,7 +46,7 @@ func (p *page) nodes() []item[knownNode] {
 		}
 		return it
 	}
-	p.Facts.EachNode(func(f *metric.NodeFacts) bool { get(f.Name); return true })
+	p.Facts.EachNode(func(f *cluster.Node) bool { get(f.Name); return true })
 	for s := range p.samples(metric.Node) {
 		mine := &metric.Sample{}
 		mine.CopyFrom(s)

@@ -3,6 +3,7 @@ package ui
 import (
 	"strings"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -10,7 +11,7 @@ import (
 type knownPod struct {
 	ref   metric.PodRef
 	node  metric.NodeName
-	facts *metric.PodFacts
+	facts *cluster.Pod
 }
 
 func (k *knownPod) entity() metric.Entity {
@@ -94,11 +95,11 @@ type podList struct {
 }
 
 // know adds a pod of the API server's.
-func (l *podList) know(f *metric.PodFacts) bool {
+func (l *podList) know(f *cluster.Pod) bool {
 	it := l.add(knownPod{f.PodRef, f.Node, f})
 	switch {
 	case l.page.expects(f):
-	case f.Phase == metric.Running && !l.page.leavesOut(f.Node):
+	case f.Phase == cluster.Running && !l.page.leavesOut(f.Node):
 		it.rank = doubtful // its containers come and go
 	default:
 		it.rank = idle

@@ -25,7 +25,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/evaluate"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 	"github.com/weir-metrics/weir/autoscaler/target"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -43,7 +43,7 @@ type village struct{}
 
 func (village) Pods(string, labels.Selector) (pods []autoscaler.Pod, err error) {
 	for _, name := range []string{"web-1", "web-2", "web-3"} {
-		pods = append(pods, autoscaler.Pod{Name: name, Phase: metric.Running, Ready: metric.ReadyTrue, Started: noon.Add(-time.Hour),
+		pods = append(pods, autoscaler.Pod{Name: name, Phase: cluster.Running, Ready: cluster.ReadyTrue, Started: noon.Add(-time.Hour),
 			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
 	}
 	return pods, nil

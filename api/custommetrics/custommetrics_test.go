@@ -16,6 +16,7 @@ import (
 	api "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
 	"k8s.io/metrics/pkg/client/custom_metrics"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
@@ -362,7 +363,7 @@ func TestTheIndexFollowsTheFacts(t *testing.T) {
 	w := village(t)
 	c, _ := client(t, serve(t, w))
 	before := list(t, c.NamespacedMetrics("shop"), "Pod", "app=web", "cpu_usage_cores", "")
-	w.facts = w.facts.With(metric.FactsChange{Synced: true, At: noon.Add(time.Second), GonePods: []metric.PodRef{{Namespace: "shop", Name: "web-1"}}})
+	w.facts = w.facts.With(cluster.Change{Synced: true, At: noon.Add(time.Second), GonePods: []metric.PodRef{{Namespace: "shop", Name: "web-1"}}})
 	after := list(t, c.NamespacedMetrics("shop"), "Pod", "app=web", "cpu_usage_cores", "")
 	if want := "Pod shop/web-0 250m at 0s over 30s"; after != want || before == want {
 		t.Errorf("before web-1 was deleted:\n%s\nafter:\n%s", before, after)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -126,7 +127,7 @@ func (q *question) warnOfGaps(ctx context.Context, namespace metric.Namespace) {
 	var missing []metric.Entity
 	of := 0
 	for _, p := range q.facts.PodsIn(namespace) {
-		if p.Phase != metric.Running {
+		if p.Phase != cluster.Running {
 			continue
 		}
 		of++

@@ -9,6 +9,7 @@ import (
 	"k8s.io/metrics/pkg/apis/custom_metrics"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -51,7 +52,7 @@ func (o *object) has(d *metric.Descriptor) bool {
 type question struct {
 	options *Options
 	view    View
-	facts   *metric.Facts
+	facts   *cluster.Facts
 	kind    metric.Kind
 	of      *object
 	d       *metric.Descriptor
@@ -118,15 +119,15 @@ func (q *question) choose(namespace string, selector labels.Selector) (chosen []
 		return nil, unavailable("weir has not learnt the labels of %s from the API server yet", q.of.resource)
 	}
 	if q.kind == metric.Node {
-		q.facts.EachNode(func(n *metric.NodeFacts) bool {
+		q.facts.EachNode(func(n *cluster.Node) bool {
 			if selector.Matches(labels.Set(n.Labels)) {
 				chosen = append(chosen, metric.Entity{Kind: metric.Node, Node: n.Name})
 			}
 			return true
 		})
 	} else {
-		q.eachPod(metric.Namespace(namespace), func(p *metric.PodFacts) {
-			if p.Phase != metric.Succeeded && p.Phase != metric.Failed && selector.Matches(labels.Set(p.Labels)) {
+		q.eachPod(metric.Namespace(namespace), func(p *cluster.Pod) {
+			if p.Phase != cluster.Succeeded && p.Phase != cluster.Failed && selector.Matches(labels.Set(p.Labels)) {
 				chosen = append(chosen, q.entity(string(p.Namespace), string(p.Name)))
 			}
 		})
@@ -138,9 +139,9 @@ func (q *question) choose(namespace string, selector labels.Selector) (chosen []
 }
 
 // eachPod calls do for the pods of a namespace, or for all if it is empty.
-func (q *question) eachPod(namespace metric.Namespace, do func(*metric.PodFacts)) {
+func (q *question) eachPod(namespace metric.Namespace, do func(*cluster.Pod)) {
 	if namespace == "" {
-		q.facts.EachPod(func(p *metric.PodFacts) bool { do(p); return true })
+		q.facts.EachPod(func(p *cluster.Pod) bool { do(p); return true })
 		return
 	}
 	for _, p := range q.facts.PodsIn(namespace) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/metrics/pkg/apis/custom_metrics"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -30,7 +31,7 @@ type Options struct {
 	// View returns the newest state; nil before there is one. Required.
 	View func() View
 	// Facts returns what the API server says: labels are chosen by it. Required.
-	Facts func() *metric.Facts
+	Facts func() *cluster.Facts
 	// Sources returns how reading fares, for the reasons of what is missing. Left
 	// out: nobody tells.
 	Sources func() []explain.Source

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
@@ -16,7 +17,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 // world is a real memory sink and the facts beside it.
 type world struct {
 	sink  *memory.Sink
-	facts *metric.Facts
+	facts *cluster.Facts
 }
 
 func (w *world) options() Options {
@@ -27,7 +28,7 @@ func (w *world) options() Options {
 			}
 			return nil
 		},
-		Facts: func() *metric.Facts { return w.facts },
+		Facts: func() *cluster.Facts { return w.facts },
 		Now:   func() time.Time { return noon.Add(time.Second) },
 	}
 }
@@ -72,20 +73,20 @@ func add(b *metric.Batch, e metric.Entity, age, window time.Duration, values map
 // village is a small cluster with one of each trouble.
 func village(t testing.TB) *world {
 	w := &world{sink: memory.New(memory.Options{})}
-	running := func(namespace, name, app string) *metric.PodFacts {
-		return &metric.PodFacts{
+	running := func(namespace, name, app string) *cluster.Pod {
+		return &cluster.Pod{
 			PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)},
-			UID:    metric.PodUID(namespace + name), Node: "n1", Phase: metric.Running, Labels: map[string]string{"app": app},
-			Containers: []metric.ContainerFacts{{Name: "app", State: metric.StateRunning}, {Name: "proxy", State: metric.StateRunning}},
+			UID:    metric.PodUID(namespace + name), Node: "n1", Phase: cluster.Running, Labels: map[string]string{"app": app},
+			Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning}, {Name: "proxy", State: cluster.StateRunning}},
 		}
 	}
 	web0, web1 := running("shop", "web-0", "web"), running("shop", "web-1", "web")
 	done, young, lost, agent := running("shop", "web-done", "web"), running("shop", "web-young", "web"), running("shop", "web-lost", "web"), running("kube-system", "agent", "agent")
-	done.Phase, young.Phase, young.Node, lost.Node, agent.HostNetwork = metric.Succeeded, metric.Pending, "", "n2", true
-	w.facts = w.facts.With(metric.FactsChange{
+	done.Phase, young.Phase, young.Node, lost.Node, agent.HostNetwork = cluster.Succeeded, cluster.Pending, "", "n2", true
+	w.facts = w.facts.With(cluster.Change{
 		Synced: true, At: noon,
-		Nodes: []*metric.NodeFacts{{Name: "n1", Ready: true, Labels: map[string]string{"zone": "a"}}, {Name: "n2", Labels: map[string]string{"zone": "b"}}},
-		Pods:  []*metric.PodFacts{web0, web1, done, young, lost, agent, running("shop", "api", "api")},
+		Nodes: []*cluster.Node{{Name: "n1", Ready: true, Labels: map[string]string{"zone": "a"}}, {Name: "n2", Labels: map[string]string{"zone": "b"}}},
+		Pods:  []*cluster.Pod{web0, web1, done, young, lost, agent, running("shop", "api", "api")},
 	})
 
 	b := batch("n1")
@@ -141,19 +142,19 @@ func village(t testing.TB) *world {
 // interfaces.
 func town(t testing.TB, nodes, pods int) *world {
 	w := &world{sink: memory.New(memory.Options{})}
-	change := metric.FactsChange{Synced: true, At: noon}
+	change := cluster.Change{Synced: true, At: noon}
 	for n := range nodes {
 		node := fmt.Sprintf("node-%04d", n)
 		b := batch(metric.NodeName(node))
-		change.Nodes = append(change.Nodes, &metric.NodeFacts{Name: b.Node})
+		change.Nodes = append(change.Nodes, &cluster.Node{Name: b.Node})
 		for i := range pods {
 			k := n*pods + i
 			e := pod(node, fmt.Sprintf("team-%04d", k/100), fmt.Sprintf("app-%06d", k))
 			add(b, e, 0, 15*time.Second, map[metric.ID]float64{metric.NetworkRxRate: float64(k)})
 			add(b, part(e, "interface:eth0"), 0, 15*time.Second, map[metric.ID]float64{metric.NetworkRxRate: float64(k)})
 			add(b, part(e, "interface:net1"), 0, 15*time.Second, map[metric.ID]float64{metric.NetworkRxRate: 0})
-			change.Pods = append(change.Pods, &metric.PodFacts{
-				PodRef: e.PodRef(), Node: b.Node, Phase: metric.Running, Labels: map[string]string{"half": fmt.Sprint(k % 2)},
+			change.Pods = append(change.Pods, &cluster.Pod{
+				PodRef: e.PodRef(), Node: b.Node, Phase: cluster.Running, Labels: map[string]string{"half": fmt.Sprint(k % 2)},
 			})
 		}
 		w.write(t, b)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -84,11 +85,11 @@ func measured(e metric.Entity) *metric.Sample {
 
 // village is a node with a pod that is measured, and a pod that waits for a node.
 func village() *explain.World {
-	var facts *metric.Facts
-	facts = facts.With(metric.FactsChange{Synced: true, At: noon, Nodes: []*metric.NodeFacts{{Name: "n1"}}, Pods: []*metric.PodFacts{
-		{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: metric.Running,
-			Containers: []metric.ContainerFacts{{Name: "app", State: metric.StateRunning}}},
-		{PodRef: metric.PodRef{Namespace: "bank", Name: "vault"}, Phase: metric.Pending},
+	var facts *cluster.Facts
+	facts = facts.With(cluster.Change{Synced: true, At: noon, Nodes: []*cluster.Node{{Name: "n1"}}, Pods: []*cluster.Pod{
+		{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running,
+			Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning}}},
+		{PodRef: metric.PodRef{Namespace: "bank", Name: "vault"}, Phase: cluster.Pending},
 	}})
 	return &explain.World{Now: noon, Facts: facts, View: &fixed{samples: []*metric.Sample{
 		measured(metric.Entity{Kind: metric.Node, Node: "n1"}),
@@ -170,8 +171,8 @@ func TestKinds(t *testing.T) {
 
 // A problem says what is wrong, what to do, and in Kubernetes' words which it is.
 func TestProblems(t *testing.T) {
-	var unsynced *metric.Facts
-	unsynced = unsynced.With(metric.FactsChange{})
+	var unsynced *cluster.Facts
+	unsynced = unsynced.With(cluster.Change{})
 	alone := village()
 	alone.Facts = nil
 	for name, test := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/api/weirdev"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // Where the endpoints are: a kubelet's paths.
@@ -29,7 +29,7 @@ type Options struct {
 	// Newest has the node's newest round. Required.
 	Newest *Newest
 	// Facts name pods and containers that no runtime named. Nil without a cluster.
-	Facts func() *metric.Facts
+	Facts func() *cluster.Facts
 	// Base reads anew what a round does not hold or holds for longer than need be:
 	// memory, file systems, volumes, processes and averages of pressure, in a summary that
 	// becomes the Handler's. What it could not read is nil there; an error beside a
@@ -49,7 +49,7 @@ type Handler struct {
 // NewHandler returns a Handler.
 func NewHandler(o Options) *Handler {
 	if o.Facts == nil {
-		o.Facts = func() *metric.Facts { return nil }
+		o.Facts = func() *cluster.Facts { return nil }
 	}
 	h := &Handler{opts: o}
 	expose := func(of func(*tree) []*dto.MetricFamily) http.Handler {

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -131,12 +132,12 @@ func TestNamesByFacts(t *testing.T) {
 		// Its sandbox, which nobody names.
 		w.add(metric.Entity{Kind: metric.Container, Pod: metric.PodName(p.uid), Name: "5a4db0"}, dir+"/5a4db0", metric.PodUID(p.uid), "5a4db0", 1)
 	}
-	facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true, Pods: []*metric.PodFacts{{
+	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, Pods: []*cluster.Pod{{
 		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, UID: uid, Node: node,
-		Containers: []metric.ContainerFacts{{Name: "app", ID: "c0ffee"}},
+		Containers: []cluster.Container{{Name: "app", ID: "c0ffee"}},
 	}}})
 	h := handler(t, &w.Batch, kubeletapi.Options{
-		Facts: func() *metric.Facts { return facts },
+		Facts: func() *cluster.Facts { return facts },
 		Image: func(pod metric.PodRef, container string) string { return pod.String() + ":" + container },
 	})
 	want(t, lines(t, h, kubeletapi.ResourcePath, "pod_cpu_usage_seconds_total"),

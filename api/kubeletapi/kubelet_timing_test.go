@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/samplenodes"
 )
@@ -24,7 +25,7 @@ func BenchmarkServe(b *testing.B) {
 			b.Fatal(err)
 		}
 		facts := shape.Facts()
-		h := kubeletapi.NewHandler(kubeletapi.Options{Newest: newest, Facts: func() *metric.Facts { return facts }})
+		h := kubeletapi.NewHandler(kubeletapi.Options{Newest: newest, Facts: func() *cluster.Facts { return facts }})
 		for _, path := range kubeletapi.Paths() {
 			b.Run(shape.String()+path, func(b *testing.B) {
 				b.ReportAllocs()

@@ -13,6 +13,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -104,8 +105,8 @@ func TestStaticPodIsOne(t *testing.T) {
 	const hash = "4e0055337d07e43ec2b2a6916d310071"
 	w := newWorld()
 	w.add(metric.Entity{Kind: metric.Pod, Pod: hash}, "/kubepods/burstable/pod"+hash, hash, "", 10)
-	facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true, Pods: []*metric.PodFacts{{
-		PodRef: metric.PodRef{Namespace: "kube-system", Name: "static-node1"}, UID: uid, ConfigHash: metric.NewConfigHash(hash), Mirror: true, Node: node,
+	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, Pods: []*cluster.Pod{{
+		PodRef: metric.PodRef{Namespace: "kube-system", Name: "static-node1"}, UID: uid, ConfigHash: cluster.NewConfigHash(hash), Mirror: true, Node: node,
 	}}})
 	base := func(context.Context) (*stats.Summary, error) {
 		return &stats.Summary{Pods: []stats.PodStats{{
@@ -114,7 +115,7 @@ func TestStaticPodIsOne(t *testing.T) {
 		}}}, nil
 	}
 	var got stats.Summary
-	h := handler(t, &w.Batch, kubeletapi.Options{Base: base, Facts: func() *metric.Facts { return facts }})
+	h := handler(t, &w.Batch, kubeletapi.Options{Base: base, Facts: func() *cluster.Facts { return facts }})
 	if err := json.Unmarshal(serve(t, h, kubeletapi.SummaryPath), &got); err != nil {
 		t.Fatal(err)
 	}

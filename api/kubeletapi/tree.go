@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -76,9 +77,9 @@ func get(s *metric.Sample, id metric.ID) (v float64, at int64, ok bool) {
 }
 
 // names knows pods by what cgroups' paths say of them, where no runtime named them.
-type names map[metric.PodUID]*metric.PodFacts
+type names map[metric.PodUID]*cluster.Pod
 
-func namesOn(node metric.NodeName, facts *metric.Facts) names {
+func namesOn(node metric.NodeName, facts *cluster.Facts) names {
 	n := names{}
 	for _, p := range facts.PodsOn(node) {
 		n[p.ReportedUID()] = p
@@ -115,7 +116,7 @@ func (n names) container(s *metric.Sample) string {
 
 // treeOf sorts a round. Of two cgroups of one name, the first is the one: identity has
 // chosen where it could.
-func treeOf(r *round, facts *metric.Facts) *tree {
+func treeOf(r *round, facts *cluster.Facts) *tree {
 	t := &tree{name: r.node}
 	known := namesOn(r.node, facts)
 	parts := partsOf(r.samples)

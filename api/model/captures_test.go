@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
@@ -30,7 +31,7 @@ func TestARealNode(t *testing.T) {
 	if err != nil || len(rounds) == 0 {
 		t.Fatalf("no rounds found (%v)", err)
 	}
-	var facts *metric.Facts
+	var facts *cluster.Facts
 	var at time.Time
 	for _, dir := range rounds {
 		var meta struct {
@@ -63,7 +64,7 @@ func TestARealNode(t *testing.T) {
 	}
 	snapshot := sink.Snapshot()
 	h := NewHandler(Options{
-		View: func() View { return view{snapshot} }, Facts: func() *metric.Facts { return facts },
+		View: func() View { return view{snapshot} }, Facts: func() *cluster.Facts { return facts },
 		Now: func() time.Time { return at }, Resolution: 10 * time.Second,
 	})
 	ask := func(path string, into any) {

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -37,7 +38,7 @@ type Options struct {
 	View func() View
 	// Facts returns what the API server says; nil, or returning nil, without a
 	// cluster. Label selectors need it.
-	Facts func() *metric.Facts
+	Facts func() *cluster.Facts
 	// Sources returns how reading fares, for the reasons of what is missing. Left
 	// out: nobody tells.
 	Sources func() []explain.Source
@@ -58,7 +59,7 @@ type handler struct {
 // at once. It authorizes nobody: Shows tells what to ask rights for.
 func NewHandler(opts Options) http.Handler {
 	if opts.Facts == nil {
-		opts.Facts = func() *metric.Facts { return nil }
+		opts.Facts = func() *cluster.Facts { return nil }
 	}
 	if opts.Sources == nil {
 		opts.Sources = func() []explain.Source { return nil }
@@ -91,7 +92,7 @@ func badRequest(format string, args ...any) *problem {
 type request struct {
 	route
 	view  View
-	facts *metric.Facts
+	facts *cluster.Facts
 	opts  *Options
 	grid  grid
 	now   time.Time

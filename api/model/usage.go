@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/metrics/pkg/apis/metrics/v1alpha1"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -32,7 +33,7 @@ func (q *request) nodesUsage() *problem {
 		}
 	}
 	if synced(q.facts) {
-		q.facts.EachNode(func(n *metric.NodeFacts) bool {
+		q.facts.EachNode(func(n *cluster.Node) bool {
 			if selector.Matches(labels.Set(n.Labels)) {
 				add(n.Name)
 			}
@@ -73,8 +74,8 @@ func (q *request) podsUsage() *problem {
 	var pods []metric.PodRef
 	missing := 0
 	if synced(q.facts) {
-		q.facts.EachPod(func(p *metric.PodFacts) bool {
-			if q.within(p.Namespace) && p.Phase == metric.Running && selector.Matches(labels.Set(p.Labels)) {
+		q.facts.EachPod(func(p *cluster.Pod) bool {
+			if q.within(p.Namespace) && p.Phase == cluster.Running && selector.Matches(labels.Set(p.Labels)) {
 				pods = append(pods, p.PodRef)
 			}
 			return true
@@ -117,7 +118,7 @@ func (q *request) within(ns metric.Namespace) bool {
 	return q.action == showAllPodsUsage || ns == q.entity.Namespace
 }
 
-func synced(f *metric.Facts) bool { return f != nil && f.Synced }
+func synced(f *cluster.Facts) bool { return f != nil && f.Synced }
 
 // selector reads the query's labelSelector; one that chooses needs facts.
 func (q *request) selector() (labels.Selector, *problem) {

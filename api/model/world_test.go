@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
@@ -63,7 +64,7 @@ func use(b *metric.Batch, e metric.Entity, values map[metric.ID]float64) *metric
 //	n3  does not answer, nor so shop/lost upon it
 //
 // shop/web-3 is pending; web-2 has only just been seen.
-func village(t testing.TB) (View, *metric.Facts) {
+func village(t testing.TB) (View, *cluster.Facts) {
 	t.Helper()
 	sink := memory.New(memory.Options{})
 	write := func(b *metric.Batch) {
@@ -127,38 +128,38 @@ func village(t testing.TB) (View, *metric.Facts) {
 	}
 	write(b)
 
-	pod := func(namespace, name, node, app string, phase metric.Phase) *metric.PodFacts {
-		return &metric.PodFacts{
+	pod := func(namespace, name, node, app string, phase cluster.Phase) *cluster.Pod {
+		return &cluster.Pod{
 			PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)},
 			UID:    metric.PodUID(name + "-uid"), Node: metric.NodeName(node), Phase: phase,
 			Labels: map[string]string{"app": app, "tier": "front"},
 		}
 	}
-	node := func(name, zone string) *metric.NodeFacts {
-		return &metric.NodeFacts{
+	node := func(name, zone string) *cluster.Node {
+		return &cluster.Node{
 			Name: metric.NodeName(name), Labels: map[string]string{"zone": zone},
-			Addresses: []metric.NodeAddress{{Type: "Hostname", Address: name + ".example"}},
+			Addresses: []cluster.NodeAddress{{Type: "Hostname", Address: name + ".example"}},
 		}
 	}
-	var facts *metric.Facts
-	return view{sink.Snapshot()}, facts.With(metric.FactsChange{
+	var facts *cluster.Facts
+	return view{sink.Snapshot()}, facts.With(cluster.Change{
 		Synced: true, At: noon,
-		Nodes: []*metric.NodeFacts{node("n1", "a"), node("n2", "b"), node("n3", "b")},
-		Pods: []*metric.PodFacts{
-			pod("shop", "web-1", "n1", "web", metric.Running),
-			pod("shop", "web-2", "n2", "web", metric.Running),
-			pod("shop", "web-3", "", "web", metric.Pending),
-			pod("shop", "lost", "n3", "lost", metric.Running),
-			pod("bank", "vault", "n1", "vault", metric.Running),
+		Nodes: []*cluster.Node{node("n1", "a"), node("n2", "b"), node("n3", "b")},
+		Pods: []*cluster.Pod{
+			pod("shop", "web-1", "n1", "web", cluster.Running),
+			pod("shop", "web-2", "n2", "web", cluster.Running),
+			pod("shop", "web-3", "", "web", cluster.Pending),
+			pod("shop", "lost", "n3", "lost", cluster.Running),
+			pod("bank", "vault", "n1", "vault", cluster.Running),
 		},
 	})
 }
 
 // handlerOf returns a handler of a state, at now.
-func handlerOf(v View, facts *metric.Facts) http.Handler {
+func handlerOf(v View, facts *cluster.Facts) http.Handler {
 	return NewHandler(Options{
 		View:       func() View { return v },
-		Facts:      func() *metric.Facts { return facts },
+		Facts:      func() *cluster.Facts { return facts },
 		Now:        func() time.Time { return now },
 		Resolution: interval,
 	})

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/resize"
 )
@@ -30,7 +31,7 @@ type Options struct {
 	// View returns the newest state to serve; nil while there is none. Required.
 	View func() View
 	// Facts returns what the API server says; nil without a cluster. Required.
-	Facts func() *metric.Facts
+	Facts func() *cluster.Facts
 	// Pod reads one pod from the API server; its errors are Kubernetes'. Nil: what Facts
 	// know of it must do.
 	Pod func(ctx context.Context, namespace, name string) (*corev1.Pod, error)
@@ -94,7 +95,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*List, error) 
 }
 
 // one answers about one pod.
-func (h *Handler) one(ctx context.Context, facts *metric.Facts, m memory, r Request, list *List) (*List, error) {
+func (h *Handler) one(ctx context.Context, facts *cluster.Facts, m memory, r Request, list *List) (*List, error) {
 	known := facts.Pod(metric.PodRef{Namespace: metric.Namespace(r.Namespace), Name: metric.PodName(r.Pod)})
 	if known == nil {
 		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("weir knows no pod %s/%s", r.Namespace, r.Pod),
@@ -121,10 +122,10 @@ func (h *Handler) one(ctx context.Context, facts *metric.Facts, m memory, r Requ
 
 // among returns the pods of a namespace, or of all if it is empty, in order, without
 // those that have ended.
-func among(facts *metric.Facts, namespace metric.Namespace) []*metric.PodFacts {
-	var pods []*metric.PodFacts
-	add := func(p *metric.PodFacts) bool {
-		if p.Phase != metric.Succeeded && p.Phase != metric.Failed {
+func among(facts *cluster.Facts, namespace metric.Namespace) []*cluster.Pod {
+	var pods []*cluster.Pod
+	add := func(p *cluster.Pod) bool {
+		if p.Phase != cluster.Succeeded && p.Phase != cluster.Failed {
 			pods = append(pods, p)
 		}
 		return true
@@ -136,7 +137,7 @@ func among(facts *metric.Facts, namespace metric.Namespace) []*metric.PodFacts {
 			add(p)
 		}
 	}
-	slices.SortFunc(pods, func(a, b *metric.PodFacts) int {
+	slices.SortFunc(pods, func(a, b *cluster.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return pods

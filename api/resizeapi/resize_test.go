@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/resize"
 )
@@ -36,15 +37,15 @@ func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq
 	}
 }
 
-func facts() *metric.Facts {
-	pod := func(namespace metric.Namespace, name metric.PodName, phase metric.Phase, cores float64) *metric.PodFacts {
-		c := metric.ContainerFacts{Name: "app", State: metric.StateRunning}
+func facts() *cluster.Facts {
+	pod := func(namespace metric.Namespace, name metric.PodName, phase cluster.Phase, cores float64) *cluster.Pod {
+		c := cluster.Container{Name: "app", State: cluster.StateRunning}
 		c.Spec.Set(metric.CPURequest, cores*1e9)
-		return &metric.PodFacts{PodRef: metric.PodRef{Namespace: namespace, Name: name}, Node: "n1", UID: "1", Phase: phase, QoS: "Burstable", Containers: []metric.ContainerFacts{c}}
+		return &cluster.Pod{PodRef: metric.PodRef{Namespace: namespace, Name: name}, Node: "n1", UID: "1", Phase: phase, QoS: "Burstable", Containers: []cluster.Container{c}}
 	}
-	var f *metric.Facts
-	return f.With(metric.FactsChange{Synced: true, At: now, Pods: []*metric.PodFacts{
-		pod("shop", "cart", metric.Running, 0.5), pod("shop", "web", metric.Running, 0.03), pod("shop", "job", metric.Succeeded, 3), pod("bank", "vault", metric.Running, 1),
+	var f *cluster.Facts
+	return f.With(cluster.Change{Synced: true, At: now, Pods: []*cluster.Pod{
+		pod("shop", "cart", cluster.Running, 0.5), pod("shop", "web", cluster.Running, 0.03), pod("shop", "job", cluster.Succeeded, 3), pod("bank", "vault", cluster.Running, 1),
 	}})
 }
 
@@ -196,8 +197,8 @@ func TestProblems(t *testing.T) {
 	f(Options{}, weirdev.Path+"recommendations?floor=x", 400, "is no quantity: write 100m")
 	f(Options{}, weirdev.Path+"recommendations?color=red", 400, "unknown parameter")
 	f(Options{View: func() View { return nil }}, weirdev.Path+"recommendations", 503, "nothing has been measured yet")
-	f(Options{Facts: func() *metric.Facts { return new(metric.Facts) }}, weirdev.Path+"recommendations", 503, "nothing has been measured yet")
-	f(Options{Facts: func() *metric.Facts { return nil }}, weirdev.Path+"recommendations", 503, "no API server to ask")
+	f(Options{Facts: func() *cluster.Facts { return new(cluster.Facts) }}, weirdev.Path+"recommendations", 503, "nothing has been measured yet")
+	f(Options{Facts: func() *cluster.Facts { return nil }}, weirdev.Path+"recommendations", 503, "no API server to ask")
 
 	w := httptest.NewRecorder()
 	NewHandler(Options{}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, weirdev.Path+"recommendations", nil))

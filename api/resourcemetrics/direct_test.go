@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -30,7 +31,7 @@ func strange(t testing.TB) *world {
 	windows := []time.Duration{0, 1, 1500, time.Millisecond, 15 * time.Second, 15*time.Second + 3*time.Millisecond, 90 * time.Minute, -time.Second}
 	b := batch("n1")
 	measured(b, nodeEntity("n1"), 0, 15*time.Second, 1e9, 1<<30)
-	var pods []*metric.PodFacts
+	var pods []*cluster.Pod
 	for i, name := range names {
 		for j, namespace := range names[:4] {
 			p := running(namespace, name, "n1", name, name, "b", "a")
@@ -54,7 +55,7 @@ func strange(t testing.TB) *world {
 	early := running("early", "early", "n1", "early", "a")
 	s := measured(b, container(early, "a"), 0, 0, 1, 1)
 	s.Times[metric.CPU], s.Rates[metric.CPU] = -1, metric.Window{End: -1, Length: time.Second} // before 1970
-	w.know([]*metric.NodeFacts{
+	w.know([]*cluster.Node{
 		{Name: "n1", Ready: true, Labels: map[string]string{"zone": "a", "<b>": "c"}}, {Name: "n0", Ready: true},
 	}, append(pods, early))
 	w.write(t, b)

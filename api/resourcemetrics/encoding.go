@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/weir-metrics/weir/metric/served"
+	"github.com/weir-metrics/weir/cluster/served"
 )
 
 const groupVersion = "metrics.k8s.io/v1beta1"

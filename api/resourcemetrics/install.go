@@ -17,9 +17,10 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/metric/served"
 )
 
 // View is one immutable state of what was measured, and of what stands against
@@ -50,7 +51,7 @@ type Options struct {
 	View func() View
 	// Facts returns what the API server says; nil where there is none. Left
 	// out: there never is one.
-	Facts func() *metric.Facts
+	Facts func() *cluster.Facts
 	// Sources returns how reading fares, for the reasons of what is missing. Left
 	// out: nobody tells.
 	Sources func() []explain.Source
@@ -62,7 +63,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Facts == nil {
-		o.Facts = func() *metric.Facts { return nil }
+		o.Facts = func() *cluster.Facts { return nil }
 	}
 	if o.Sources == nil {
 		o.Sources = func() []explain.Source { return nil }

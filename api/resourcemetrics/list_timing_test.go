@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -20,13 +21,13 @@ import (
 // ten pods to an application.
 func fill(t testing.TB, w *world, nodes, pods, containers int) {
 	t.Helper()
-	var change metric.FactsChange
+	var change cluster.Change
 	change.Synced, change.At = true, noon
-	perNode := map[metric.NodeName][]*metric.PodFacts{}
+	perNode := map[metric.NodeName][]*cluster.Pod{}
 	labels := map[string]map[string]string{} // as package cluster shares them
 	for n := range nodes {
 		name := metric.NodeName(fmt.Sprintf("node-%04d", n))
-		change.Nodes = append(change.Nodes, &metric.NodeFacts{Name: name, Ready: true, Labels: map[string]string{"kubernetes.io/hostname": string(name)}})
+		change.Nodes = append(change.Nodes, &cluster.Node{Name: name, Ready: true, Labels: map[string]string{"kubernetes.io/hostname": string(name)}})
 		for i := range pods {
 			var names []string
 			for c := range containers {

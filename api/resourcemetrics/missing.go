@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -103,7 +104,7 @@ func command(ctx context.Context, kind string, lacks []lack) string {
 }
 
 // warnPods warns of the pods that are missing from a LIST.
-func (a *answer) warnPods(ctx context.Context, served int, missing []*metric.PodFacts) {
+func (a *answer) warnPods(ctx context.Context, served int, missing []*cluster.Pod) {
 	if len(missing) == 0 {
 		return // Fast path: no verdict needs to be read
 	}
@@ -116,7 +117,7 @@ func (a *answer) warnPods(ctx context.Context, served int, missing []*metric.Pod
 }
 
 // warnNodes warns of the nodes that are missing from a LIST.
-func (a *answer) warnNodes(ctx context.Context, served int, missing []*metric.NodeFacts) {
+func (a *answer) warnNodes(ctx context.Context, served int, missing []*cluster.Node) {
 	if len(missing) == 0 {
 		return
 	}

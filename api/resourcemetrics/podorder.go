@@ -6,8 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/metric/served"
 )
 
 // A LIST of all pods has to find what the API server says of each, and to sort them. Both
@@ -23,17 +24,17 @@ type roll struct {
 
 // listed is the pods of one node on a roll.
 type listed struct {
-	among any                // see served.PodUse; nil: not good for another LIST
-	on    []*metric.PodFacts // what the API server said of the node
-	runs  int                // how many of these run
-	who   []int32            // by the pods' places: which of the roll; -1 for others
+	among any            // see served.PodUse; nil: not good for another LIST
+	on    []*cluster.Pod // what the API server said of the node
+	runs  int            // how many of these run
+	who   []int32        // by the pods' places: which of the roll; -1 for others
 }
 
 // unlisted stands for a place at which no pod is on the roll.
 const unlisted = -1
 
 // is reports whether l holds for what is said now. l may be nil.
-func (l *listed) is(among any, on []*metric.PodFacts) bool {
+func (l *listed) is(among any, on []*cluster.Pod) bool {
 	return l != nil && among != nil && l.among == among && len(on) == len(l.on) && (len(on) == 0 || &on[0] == &l.on[0])
 }
 
@@ -77,7 +78,7 @@ func (r *rolls) put(next *roll) {
 // call finds the pods of a view on a roll, node by node, and notes those that are not.
 type call struct {
 	roll  *roll
-	facts *metric.Facts
+	facts *cluster.Facts
 	calls []called
 	fresh []newcomer
 	// Pods that are served by another node's numbers than the one they are bound to.
@@ -144,7 +145,7 @@ func (c *call) node(u *served.PodUse, read int) {
 		return
 	}
 	for _, p := range node.on {
-		if p.Phase == metric.Running {
+		if p.Phase == cluster.Running {
 			node.runs++
 		}
 	}
@@ -169,17 +170,17 @@ func (c *call) subject(who int32) *subject {
 // unserved returns the pods that run and are not among items, which are all that may be
 // served, as they were read. It goes by nodes, for what runs is bound to one, and where as
 // many are served as run it does not look who they are.
-func (c *call) unserved(items []reading) (missing []*metric.PodFacts) {
+func (c *call) unserved(items []reading) (missing []*cluster.Pod) {
 	has := map[metric.PodRef]bool{}
-	lacking := func(on []*metric.PodFacts) {
+	lacking := func(on []*cluster.Pod) {
 		for _, p := range on {
-			if p.Phase == metric.Running && !has[p.PodRef] && !c.elsewhere[p.PodRef] {
+			if p.Phase == cluster.Running && !has[p.PodRef] && !c.elsewhere[p.PodRef] {
 				missing = append(missing, p)
 			}
 		}
 	}
 	uncalled := 0
-	c.facts.EachNodesPods(func(metric.NodeName, []*metric.PodFacts) bool { uncalled++; return true })
+	c.facts.EachNodesPods(func(metric.NodeName, []*cluster.Pod) bool { uncalled++; return true })
 	for i := range c.calls {
 		node, end := &c.calls[i], len(items)
 		if len(node.on) > 0 {
@@ -204,7 +205,7 @@ func (c *call) unserved(items []reading) (missing []*metric.PodFacts) {
 		for i := range c.calls {
 			called[c.calls[i].name] = true
 		}
-		c.facts.EachNodesPods(func(name metric.NodeName, on []*metric.PodFacts) bool {
+		c.facts.EachNodesPods(func(name metric.NodeName, on []*cluster.Pod) bool {
 			if !called[name] {
 				lacking(on)
 			}

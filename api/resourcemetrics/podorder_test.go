@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
@@ -25,15 +26,15 @@ func TestRoll(t *testing.T) {
 	options := w.options()
 	warm := serve(t, options)
 	nodes := []metric.NodeName{"n1", "n2", "n3", "n4"}
-	var change metric.FactsChange
+	var change cluster.Change
 	change.Synced, change.At = true, noon
 	for _, n := range nodes {
-		change.Nodes = append(change.Nodes, &metric.NodeFacts{Name: n, Ready: true})
+		change.Nodes = append(change.Nodes, &cluster.Node{Name: n, Ready: true})
 	}
 	w.facts = w.facts.With(change)
 	answered := 0
 	for round := range 60 {
-		next := metric.FactsChange{Synced: true, At: noon.Add(time.Duration(round) * time.Second)}
+		next := cluster.Change{Synced: true, At: noon.Add(time.Duration(round) * time.Second)}
 		for range r.IntN(4) {
 			p := running([]string{"shop", "data"}[r.IntN(2)], fmt.Sprint("pod-", r.IntN(12)), nodes[r.IntN(len(nodes))], "app", "a", "b")
 			switch r.IntN(6) {
@@ -41,7 +42,7 @@ func TestRoll(t *testing.T) {
 				next.GonePods = append(next.GonePods, p.PodRef)
 				continue
 			case 1:
-				p.Phase = metric.Succeeded
+				p.Phase = cluster.Succeeded
 			case 2:
 				p.UID += "-again"
 			}
@@ -97,7 +98,7 @@ func TestRoll(t *testing.T) {
 
 // warnsOfAll holds the warning in an answer with all pods to the number of those that run
 // by facts and are not in it.
-func warnsOfAll(t *testing.T, answer string, facts *metric.Facts) {
+func warnsOfAll(t *testing.T, answer string, facts *cluster.Facts) {
 	t.Helper()
 	_, body, _ := strings.Cut(answer, "{")
 	var list metricsv1beta1.PodMetricsList
@@ -109,8 +110,8 @@ func warnsOfAll(t *testing.T, answer string, facts *metric.Facts) {
 		served[metric.PodRef{Namespace: metric.Namespace(list.Items[i].Namespace), Name: metric.PodName(list.Items[i].Name)}] = true
 	}
 	run, lack := 0, 0
-	facts.EachPod(func(p *metric.PodFacts) bool {
-		if p.Phase == metric.Running {
+	facts.EachPod(func(p *cluster.Pod) bool {
+		if p.Phase == cluster.Running {
 			run++
 			if !served[p.PodRef] {
 				lack++
@@ -128,7 +129,7 @@ func warnsOfAll(t *testing.T, answer string, facts *metric.Facts) {
 func TestHeldUntilTold(t *testing.T) {
 	w := newWorld()
 	web := running("shop", "web", "n1", "web", "app")
-	w.know([]*metric.NodeFacts{{Name: "n1", Ready: true}}, []*metric.PodFacts{web})
+	w.know([]*cluster.Node{{Name: "n1", Ready: true}}, []*cluster.Pod{web})
 	b := batch("n1")
 	measured(b, container(web, "app"), 0, time.Second, 1, 1).LastKnown = 1<<metric.CPU | 1<<metric.Memory
 	w.write(t, b)
@@ -136,8 +137,8 @@ func TestHeldUntilTold(t *testing.T) {
 	for _, want := range []int{1, 1, 0, 0} {
 		if want == 0 {
 			restarted := *web
-			restarted.Containers = []metric.ContainerFacts{{Name: "app", State: metric.StateRunning, Previous: metric.NewPreviousRun("", noon.Add(time.Second), "")}}
-			w.facts = w.facts.With(metric.FactsChange{Synced: true, At: noon, Pods: []*metric.PodFacts{&restarted}})
+			restarted.Containers = []cluster.Container{{Name: "app", State: cluster.StateRunning, Previous: cluster.NewPreviousRun("", noon.Add(time.Second), "")}}
+			w.facts = w.facts.With(cluster.Change{Synced: true, At: noon, Pods: []*cluster.Pod{&restarted}})
 		}
 		list, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(list.Items) != want {
@@ -154,19 +155,19 @@ func TestHeldUntilTold(t *testing.T) {
 func TestRollElsewhere(t *testing.T) {
 	w := newWorld()
 	web := running("shop", "web", "n1", "web", "app")
-	w.know([]*metric.NodeFacts{{Name: "n1", Ready: true}}, []*metric.PodFacts{web})
+	w.know([]*cluster.Node{{Name: "n1", Ready: true}}, []*cluster.Pod{web})
 	b := batch("n1")
 	measured(b, container(web, "app"), 0, time.Second, 1, 1)
 	w.write(t, b)
 	moved := *web
 	moved.Node = "n2"
-	w.know(nil, []*metric.PodFacts{&moved})
+	w.know(nil, []*cluster.Pod{&moved})
 	c, _ := client(t, serve(t, w.options()), "")
 	for _, want := range []int{1, 0} {
 		list, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(list.Items) != want {
 			t.Fatalf("got %d pods and %v, want %d", len(list.Items), err, want)
 		}
-		w.facts = w.facts.With(metric.FactsChange{Synced: true, At: noon, GonePods: []metric.PodRef{web.PodRef}})
+		w.facts = w.facts.With(cluster.Change{Synced: true, At: noon, GonePods: []metric.PodRef{web.PodRef}})
 	}
 }

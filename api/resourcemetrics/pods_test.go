@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -145,7 +146,7 @@ func TestNotFound(t *testing.T) {
 	// A pod of the same name follows, and its numbers are still to come.
 	next := running("kube-system", "agent", "n1", "agent", "agent")
 	next.UID = "another"
-	w.know(nil, []*metric.PodFacts{next, running("shop", "young", "n1", "young", "app")})
+	w.know(nil, []*cluster.Pod{next, running("shop", "young", "n1", "young", "app")})
 	c, _ := client(t, serve(t, w.options()), "")
 	pods := func(namespace, name string) error {
 		_, err := c.MetricsV1beta1().PodMetricses(namespace).Get(t.Context(), name, metav1.GetOptions{})
@@ -256,7 +257,7 @@ func TestReplacedPod(t *testing.T) {
 	w := village(t)
 	next := running("kube-system", "agent", "n1", "agent", "agent")
 	next.UID = "another"
-	w.know(nil, []*metric.PodFacts{next})
+	w.know(nil, []*cluster.Pod{next})
 	c, warned := client(t, serve(t, w.options()), "")
 	list, err := c.MetricsV1beta1().PodMetricses("kube-system").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 0 {
@@ -277,7 +278,7 @@ func TestReplacedPod(t *testing.T) {
 func TestNoAmount(t *testing.T) {
 	w := newWorld()
 	web, db := running("shop", "web", "n1", "web", "app"), running("shop", "db", "n1", "db", "app")
-	w.know([]*metric.NodeFacts{{Name: "n1", Ready: true}}, []*metric.PodFacts{web, db})
+	w.know([]*cluster.Node{{Name: "n1", Ready: true}}, []*cluster.Pod{web, db})
 	b := batch("n1")
 	measured(b, nodeEntity("n1"), 0, 15e9, -1, 1<<30)
 	measured(b, container(web, "app"), 0, 15e9, math.NaN(), 1<<20)

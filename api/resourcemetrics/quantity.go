@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/weir-metrics/weir/metric/served"
+	"github.com/weir-metrics/weir/cluster/served"
 )
 
 // resources returns u as the API spells it: "1500n", "4Ki".

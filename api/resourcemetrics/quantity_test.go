@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/weir-metrics/weir/metric/served"
+	"github.com/weir-metrics/weir/cluster/served"
 )
 
 // FuzzQuantity holds what is appended to what the library spells.

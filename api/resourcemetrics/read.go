@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/metric/served"
 )
 
 // namespaceField is how a field selector calls the namespace.
@@ -83,21 +84,21 @@ func (n named) Has(field string) bool {
 // answer is all that one request needs.
 type answer struct {
 	view    View
-	facts   *metric.Facts // nil where there is no API server
+	facts   *cluster.Facts // nil where there is no API server
 	options *Options
 	rolls   *rolls
 }
 
 // served reports whether the numbers of a pod may be served that was measured whole.
 // p is nil if the API server does not know the pod.
-func (a *answer) served(p *metric.PodFacts, u *served.PodUse) bool {
+func (a *answer) served(p *cluster.Pod, u *served.PodUse) bool {
 	return a.facts == nil || served.Runs(p, *u.UID, u.Held)
 }
 
 // pods reads what is served of the chosen pods, in the order of names, and returns the
 // running ones of which nothing is, in that order. Without facts nobody knows what runs
 // beside what is served.
-func (a *answer) pods(c choice, r *readings) (missing []*metric.PodFacts) {
+func (a *answer) pods(c choice, r *readings) (missing []*cluster.Pod) {
 	switch {
 	case a.facts == nil:
 		a.unknown(c, r)
@@ -124,7 +125,7 @@ func (a *answer) pods(c choice, r *readings) (missing []*metric.PodFacts) {
 		}
 		r.sort()
 	}
-	slices.SortFunc(missing, func(p, q *metric.PodFacts) int {
+	slices.SortFunc(missing, func(p, q *cluster.Pod) int {
 		return cmp.Or(cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Name, q.Name))
 	})
 	return missing
@@ -148,12 +149,12 @@ func (a *answer) unknown(c choice, r *readings) {
 
 // running returns the chosen pods that run, by what the API server says, and
 // how many pods it has in all.
-func (a *answer) running(c choice) (running []*metric.PodFacts, all int) {
+func (a *answer) running(c choice) (running []*cluster.Pod, all int) {
 	if c.namespace == "" && c.labels == nil && c.fields == nil {
-		running = make([]*metric.PodFacts, 0, a.facts.Pods())
+		running = make([]*cluster.Pod, 0, a.facts.Pods())
 	}
-	take := func(p *metric.PodFacts) bool {
-		if p.Phase == metric.Running && c.has(p.Namespace, string(p.Name), p.Labels) {
+	take := func(p *cluster.Pod) bool {
+		if p.Phase == cluster.Running && c.has(p.Namespace, string(p.Name), p.Labels) {
 			running = append(running, p)
 		}
 		return true
@@ -174,7 +175,7 @@ func (a *answer) running(c choice) (running []*metric.PodFacts, all int) {
 }
 
 // unserved returns the pods of running that r does not have.
-func unserved(running []*metric.PodFacts, r *readings) (missing []*metric.PodFacts) {
+func unserved(running []*cluster.Pod, r *readings) (missing []*cluster.Pod) {
 	has := make(map[metric.PodRef]struct{}, len(r.items))
 	for i := range r.items {
 		s := r.subject(&r.items[i])
@@ -190,7 +191,7 @@ func unserved(running []*metric.PodFacts, r *readings) (missing []*metric.PodFac
 
 // lookup adds one pod and reports whether it is served. p is what the API
 // server says of it, nil if nothing.
-func (a *answer) lookup(r *readings, ref metric.PodRef, p *metric.PodFacts) bool {
+func (a *answer) lookup(r *readings, ref metric.PodRef, p *cluster.Pod) bool {
 	if !a.view.Use(ref, &r.said) || !a.served(p, &r.said) {
 		return false
 	}
@@ -200,7 +201,7 @@ func (a *answer) lookup(r *readings, ref metric.PodRef, p *metric.PodFacts) bool
 
 // scan adds the chosen pods by going through all there are, in the order of names, and
 // returns those that run and are not served, if all are chosen.
-func (a *answer) scan(r *readings, c choice) (missing []*metric.PodFacts) {
+func (a *answer) scan(r *readings, c choice) (missing []*cluster.Pod) {
 	known := a.rolls.get()
 	roll := call{roll: known, facts: a.facts, find: neighbours{facts: a.facts}, sets: labelSets{}}
 	everything := c.everything()
@@ -230,17 +231,17 @@ func (a *answer) scan(r *readings, c choice) (missing []*metric.PodFacts) {
 // neighbours finds the facts of pods that come node by node. Those of one node are few
 // and lie together, while a look-up among all pods is at the mercy of the cache.
 type neighbours struct {
-	facts *metric.Facts
+	facts *cluster.Facts
 	node  metric.NodeName
-	pods  []*metric.PodFacts // bound to the node
-	next  int                // the one after that found last
+	pods  []*cluster.Pod // bound to the node
+	next  int            // the one after that found last
 }
 
 // manyNeighbours is how many pods are too many to go through for each.
 const manyNeighbours = 128
 
 // find returns what facts say of the pod of u; nil if nothing.
-func (n *neighbours) find(u *served.PodUse) *metric.PodFacts {
+func (n *neighbours) find(u *served.PodUse) *cluster.Pod {
 	if u.Node != n.node {
 		n.node, n.pods, n.next = u.Node, n.facts.PodsOn(u.Node), 0
 	}
@@ -261,7 +262,7 @@ func (n *neighbours) find(u *served.PodUse) *metric.PodFacts {
 
 // nodes reads what is served of the chosen nodes, in the order of names, and returns
 // those of which nothing is.
-func (a *answer) nodes(c choice, r *readings) (missing []*metric.NodeFacts) {
+func (a *answer) nodes(c choice, r *readings) (missing []*cluster.Node) {
 	defer r.sort()
 	if a.facts == nil {
 		a.view.Each(metric.Node, func(s *metric.Sample) bool {
@@ -272,13 +273,13 @@ func (a *answer) nodes(c choice, r *readings) (missing []*metric.NodeFacts) {
 		})
 		return nil
 	}
-	a.facts.EachNode(func(n *metric.NodeFacts) bool {
+	a.facts.EachNode(func(n *cluster.Node) bool {
 		if c.has("", string(n.Name), n.Labels) && !a.node(r, n.Name, n.Labels) {
 			missing = append(missing, n)
 		}
 		return true
 	})
-	slices.SortFunc(missing, func(n, m *metric.NodeFacts) int { return cmp.Compare(n.Name, m.Name) })
+	slices.SortFunc(missing, func(n, m *cluster.Node) int { return cmp.Compare(n.Name, m.Name) })
 	return missing
 }
 
@@ -291,7 +292,7 @@ func (a *answer) node(r *readings, name metric.NodeName, labels map[string]strin
 	return ok
 }
 
-func labelsOf(p *metric.PodFacts) map[string]string {
+func labelsOf(p *cluster.Pod) map[string]string {
 	if p == nil {
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/metric/served"
 )
 
 // subject is the node or pod that a reading is of.

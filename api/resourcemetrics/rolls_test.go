@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
@@ -19,21 +20,21 @@ func TestRollBetweenLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	sink := memory.New(memory.Options{})
-	facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true, At: noon})
+	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, At: noon})
 	var (
 		views []View
-		known []*metric.Facts
+		known []*cluster.Facts
 	)
 	for round := range 30 {
-		change := metric.FactsChange{Synced: true, At: noon}
+		change := cluster.Change{Synced: true, At: noon}
 		for range r.IntN(4) {
-			p := &metric.PodFacts{
+			p := &cluster.Pod{
 				PodRef: metric.PodRef{Namespace: []metric.Namespace{"shop", "data"}[r.IntN(2)], Name: metric.PodName(fmt.Sprint("pod-", r.IntN(12)))},
-				UID:    metric.PodUID(fmt.Sprint(r.IntN(2))), Node: metric.NodeName(fmt.Sprint("n", r.IntN(3))), Phase: metric.Running,
+				UID:    metric.PodUID(fmt.Sprint(r.IntN(2))), Node: metric.NodeName(fmt.Sprint("n", r.IntN(3))), Phase: cluster.Running,
 				Labels: map[string]string{"round": fmt.Sprint(round)},
 			}
 			if r.IntN(5) == 0 {
-				p.Phase = metric.Succeeded
+				p.Phase = cluster.Succeeded
 			}
 			change.Pods = append(change.Pods, p)
 		}

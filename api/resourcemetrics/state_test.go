@@ -15,27 +15,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/api/resourcemetrics"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
 func TestUnavailable(t *testing.T) {
 	const unread = "weir has just started and has read no node yet"
 	const unheard = "weir has not heard yet from the API server which pods and nodes there are"
-	known := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true, Nodes: []*metric.NodeFacts{{Name: "n1"}}})
+	known := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, Nodes: []*cluster.Node{{Name: "n1"}}})
 	for name, tc := range map[string]struct {
 		view  resourcemetrics.View
-		facts *metric.Facts
+		facts *cluster.Facts
 		want  string
 	}{
 		"no view":          {facts: known, want: unread},
 		"an empty view":    {view: newWorld().sink.Snapshot(), facts: known, want: unread},
 		"neither":          {want: unread},
-		"facts not synced": {view: village(t).sink.Snapshot(), facts: known.With(metric.FactsChange{}), want: unheard},
+		"facts not synced": {view: village(t).sink.Snapshot(), facts: known.With(cluster.Change{}), want: unheard},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := serve(t, resourcemetrics.Options{
 				View:  func() resourcemetrics.View { return tc.view },
-				Facts: func() *metric.Facts { return tc.facts },
+				Facts: func() *cluster.Facts { return tc.facts },
 			})
 			for _, path := range []string{podsIn, podsIn + "/web-0", apiPath + "/nodes", apiPath + "/nodes/n1"} {
 				response, body := get(t, config, path)
@@ -68,7 +69,7 @@ func TestRetry(t *testing.T) {
 func TestNoNodes(t *testing.T) {
 	c, warned := client(t, serve(t, resourcemetrics.Options{
 		View:  func() resourcemetrics.View { return nil },
-		Facts: func() *metric.Facts { return (*metric.Facts)(nil).With(metric.FactsChange{Synced: true}) },
+		Facts: func() *cluster.Facts { return (*cluster.Facts)(nil).With(cluster.Change{Synced: true}) },
 	}), "")
 	list, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 0 {

@@ -6,7 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/weir-metrics/weir/metric/served"
+	"github.com/weir-metrics/weir/cluster/served"
 )
 
 // What panics while bytes are sent panics where the request is served, which is where the

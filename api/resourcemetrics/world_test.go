@@ -11,6 +11,7 @@ import (
 	"k8s.io/metrics/pkg/client/clientset/versioned"
 
 	"github.com/weir-metrics/weir/api/resourcemetrics"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -26,7 +27,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 // facts beside it.
 type world struct {
 	sink  *memory.Sink
-	facts *metric.Facts
+	facts *cluster.Facts
 }
 
 func newWorld() *world { return &world{sink: memory.New(memory.Options{})} }
@@ -34,14 +35,14 @@ func newWorld() *world { return &world{sink: memory.New(memory.Options{})} }
 func (w *world) options() resourcemetrics.Options {
 	return resourcemetrics.Options{
 		View:  func() resourcemetrics.View { return w.sink.Snapshot() },
-		Facts: func() *metric.Facts { return w.facts },
+		Facts: func() *cluster.Facts { return w.facts },
 		Now:   func() time.Time { return noon.Add(time.Second) },
 	}
 }
 
 // know makes the facts hold these nodes and pods.
-func (w *world) know(nodes []*metric.NodeFacts, pods []*metric.PodFacts) {
-	w.facts = w.facts.With(metric.FactsChange{Synced: true, At: noon, Nodes: nodes, Pods: pods})
+func (w *world) know(nodes []*cluster.Node, pods []*cluster.Pod) {
+	w.facts = w.facts.With(cluster.Change{Synced: true, At: noon, Nodes: nodes, Pods: pods})
 }
 
 // write aggregates b by the facts, as the pipeline does, and stores it.
@@ -78,18 +79,18 @@ func nodeEntity(name metric.NodeName) metric.Entity {
 	return metric.Entity{Kind: metric.Node, Node: name}
 }
 
-func container(p *metric.PodFacts, name string) metric.Entity {
+func container(p *cluster.Pod, name string) metric.Entity {
 	return metric.Entity{Kind: metric.Container, Node: p.Node, Namespace: p.Namespace, Pod: p.Name, Name: name}
 }
 
 // running returns the facts of a pod whose containers run.
-func running(namespace, name string, node metric.NodeName, app string, containers ...string) *metric.PodFacts {
-	p := &metric.PodFacts{
+func running(namespace, name string, node metric.NodeName, app string, containers ...string) *cluster.Pod {
+	p := &cluster.Pod{
 		PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)},
-		UID:    metric.PodUID(namespace + "-" + name), Node: node, Phase: metric.Running, Labels: map[string]string{"app": app},
+		UID:    metric.PodUID(namespace + "-" + name), Node: node, Phase: cluster.Running, Labels: map[string]string{"app": app},
 	}
 	for _, c := range containers {
-		p.Containers = append(p.Containers, metric.ContainerFacts{Name: c, State: metric.StateRunning})
+		p.Containers = append(p.Containers, cluster.Container{Name: c, State: cluster.StateRunning})
 	}
 	return p
 }
@@ -101,29 +102,29 @@ func village(t testing.TB) *world {
 	web0 := running("shop", "web-0", "n1", "web", "app")
 	web0.Labels["tier"] = "front"
 	web0.Containers = append(web0.Containers,
-		metric.ContainerFacts{Name: "setup", Role: metric.Init, State: metric.StateTerminated, Previous: &metric.PreviousRun{StateReason: "Completed"}},
-		metric.ContainerFacts{Name: "mesh", Role: metric.Sidecar, State: metric.StateRunning},
+		cluster.Container{Name: "setup", Role: cluster.Init, State: cluster.StateTerminated, Previous: &cluster.PreviousRun{StateReason: "Completed"}},
+		cluster.Container{Name: "mesh", Role: cluster.Sidecar, State: cluster.StateRunning},
 	)
 	web1 := running("shop", "web-1", "n1", "web", "app", "mesh")
 	api := running("shop", "api", "n1", "api", "app")
 	agent := running("kube-system", "agent", "n1", "agent", "agent")
 	done := running("shop", "job", "n1", "job", "app")
-	done.Phase = metric.Succeeded
+	done.Phase = cluster.Succeeded
 	waits := running("shop", "waits", "n1", "waits", "app")
-	waits.Phase, waits.Containers[0].State, waits.Containers[0].Previous = metric.Pending, metric.StateWaiting, &metric.PreviousRun{StateReason: "ImagePullBackOff"}
+	waits.Phase, waits.Containers[0].State, waits.Containers[0].Previous = cluster.Pending, cluster.StateWaiting, &cluster.PreviousRun{StateReason: "ImagePullBackOff"}
 	homeless := running("shop", "homeless", "", "homeless", "app")
-	homeless.Phase, homeless.Containers[0].State = metric.Pending, metric.StateUnknown
+	homeless.Phase, homeless.Containers[0].State = cluster.Pending, cluster.StateUnknown
 	crashes := running("shop", "crashes", "n1", "crashes", "app")
-	crashes.Containers[0].State, crashes.Containers[0].Previous = metric.StateWaiting, &metric.PreviousRun{StateReason: "CrashLoopBackOff"}
+	crashes.Containers[0].State, crashes.Containers[0].Previous = cluster.StateWaiting, &cluster.PreviousRun{StateReason: "CrashLoopBackOff"}
 	lost := running("shop", "lost", "n2", "lost", "app")
 	unread := running("shop", "unread", "n3", "unread", "app")
 	w.know(
-		[]*metric.NodeFacts{
+		[]*cluster.Node{
 			{Name: "n1", Ready: true, Labels: map[string]string{"zone": "a"}},
 			{Name: "n2", Ready: true, Labels: map[string]string{"zone": "b"}},
 			{Name: "n3", Ready: true, Labels: map[string]string{"zone": "c"}},
 		},
-		[]*metric.PodFacts{web0, web1, api, agent, done, waits, homeless, crashes, lost, unread})
+		[]*cluster.Pod{web0, web1, api, agent, done, waits, homeless, crashes, lost, unread})
 
 	b := batch("n1")
 	measured(b, nodeEntity("n1"), 2*time.Second, 15*time.Second, 1_234_567_891.4, 3<<30)

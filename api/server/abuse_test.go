@@ -27,7 +27,7 @@ var endpoints = []string{
 }
 
 // powerful may do all that TestHugeBodies asks.
-func powerful(c *cluster) asker {
+func powerful(c *fakeCluster) asker {
 	rights := []string{"list pods.metrics.k8s.io", "list nodes.metrics.k8s.io", "list pods.metrics.k8s.io web",
 		"create pods.metrics.k8s.io", "get pods.metrics.k8s.io"}
 	for _, path := range endpoints {

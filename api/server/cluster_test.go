@@ -28,9 +28,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// cluster stands in for the API server of a cluster: it reviews tokens and
+// fakeCluster stands in for the API server of a cluster: it reviews tokens and
 // access, and has the ConfigMap that says who signs certificates.
-type cluster struct {
+type fakeCluster struct {
 	kubeconfig string
 	clientCA   *authority // signs the certificates of the cluster's users
 	proxyCA    *authority // signs that of the aggregating API server
@@ -41,9 +41,9 @@ type cluster struct {
 	reviews []string          // every access review, in order
 }
 
-func newCluster(t testing.TB) *cluster {
+func newCluster(t testing.TB) *fakeCluster {
 	t.Helper()
-	c := &cluster{clientCA: newAuthority(t, "client-ca"), proxyCA: newAuthority(t, "proxy-ca"), tokens: map[string]string{}}
+	c := &fakeCluster{clientCA: newAuthority(t, "client-ca"), proxyCA: newAuthority(t, "proxy-ca"), tokens: map[string]string{}}
 	srv := httptest.NewServer(http.HandlerFunc(c.serve))
 	t.Cleanup(srv.Close)
 	t.Cleanup(srv.CloseClientConnections)
@@ -59,7 +59,7 @@ current-context: c
 }
 
 // user makes a token known and gives its user rights.
-func (c *cluster) user(name string, rights ...string) (token string) {
+func (c *fakeCluster) user(name string, rights ...string) (token string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tokens["token-of-"+name] = name
@@ -69,13 +69,13 @@ func (c *cluster) user(name string, rights ...string) (token string) {
 	return "token-of-" + name
 }
 
-func (c *cluster) asked() []string {
+func (c *fakeCluster) asked() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.reviews)
 }
 
-func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
+func (c *fakeCluster) serve(w http.ResponseWriter, r *http.Request) {
 	answer := func(v any) {
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(v)
@@ -145,7 +145,7 @@ func event(w http.ResponseWriter, what string, m corev1.ConfigMap) {
 	json.NewEncoder(w).Encode(map[string]any{"type": what, "object": m})
 }
 
-func (c *cluster) configMap() corev1.ConfigMap {
+func (c *fakeCluster) configMap() corev1.ConfigMap {
 	return corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "extension-apiserver-authentication", ResourceVersion: "1"},
 		Data: map[string]string{

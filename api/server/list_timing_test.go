@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/resourcemetrics"
 	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -23,32 +24,32 @@ import (
 // stored fills a store with a simulated cluster of 30 pods a node, two containers each,
 // and returns it with what the API server says of them and the last read of each node.
 // Names are no strings that the two share, as when both are read off the network.
-func stored(b *testing.B, nodes int, now time.Time) (*memory.Sink, *metric.Facts, []*metric.Batch) {
+func stored(b *testing.B, nodes int, now time.Time) (*memory.Sink, *cluster.Facts, []*metric.Batch) {
 	b.Helper()
 	fleet, err := simulator.New(simulator.Options{Nodes: nodes, Start: now.Add(-time.Hour)})
 	if err != nil {
 		b.Fatal(err)
 	}
 	labels := map[string]map[string]string{} // as package cluster shares them
-	change := metric.FactsChange{Synced: true, At: now}
+	change := cluster.Change{Synced: true, At: now}
 	for _, n := range fleet.Nodes() {
-		change.Nodes = append(change.Nodes, &metric.NodeFacts{Name: metric.NodeName(n.Name), Ready: true, Labels: n.Labels()})
+		change.Nodes = append(change.Nodes, &cluster.Node{Name: metric.NodeName(n.Name), Ready: true, Labels: n.Labels()})
 		for _, p := range n.PodsAt(nil, now) {
-			f := &metric.PodFacts{
+			f := &cluster.Pod{
 				PodRef: metric.PodRef{Namespace: metric.Namespace(p.Namespace), Name: metric.PodName(p.Name)},
-				UID:    metric.PodUID(p.UID()), Node: metric.NodeName(n.Name), Phase: metric.Running, Labels: p.Labels(),
+				UID:    metric.PodUID(p.UID()), Node: metric.NodeName(n.Name), Phase: cluster.Running, Labels: p.Labels(),
 			}
 			if shared := labels[f.Labels["app"]]; shared != nil {
 				f.Labels = shared
 			}
 			labels[f.Labels["app"]] = f.Labels
 			for _, c := range p.Containers {
-				f.Containers = append(f.Containers, metric.ContainerFacts{Name: c.Name, State: metric.StateRunning, ID: metric.ContainerID(c.ID(now))})
+				f.Containers = append(f.Containers, cluster.Container{Name: c.Name, State: cluster.StateRunning, ID: metric.ContainerID(c.ID(now))})
 			}
 			change.Pods = append(change.Pods, f)
 		}
 	}
-	facts := (*metric.Facts)(nil).With(change)
+	facts := (*cluster.Facts)(nil).With(change)
 	sink := memory.New(memory.Options{})
 	processor := aggregate.New(aggregate.Options{})
 	var last []*metric.Batch
@@ -106,7 +107,7 @@ func BenchmarkList(b *testing.B) {
 			some, app = p.PodRef, p.Labels["app"]
 		}
 	}
-	var said atomic.Pointer[metric.Facts]
+	var said atomic.Pointer[cluster.Facts]
 	said.Store(facts)
 	token := c.user("u", "list pods.metrics.k8s.io", "list nodes.metrics.k8s.io", "list pods.metrics.k8s.io "+string(some.Namespace), "get pods.metrics.k8s.io "+some.String())
 	r := start(b, c, func(o *server.Options, config *server.Config) {
@@ -165,7 +166,7 @@ func BenchmarkList(b *testing.B) {
 					next = (next + 1) % len(reads)
 				}
 				if q.changes > 0 {
-					change := metric.FactsChange{Synced: true, At: now}
+					change := cluster.Change{Synced: true, At: now}
 					for i := range q.changes {
 						pod := *said.Load().PodsOn(reads[(next+i)%len(reads)].Node)[0]
 						young := pod // which no node has measured yet

@@ -24,7 +24,7 @@ type replica struct {
 	leader atomic.Pointer[replica]
 }
 
-func newReplica(t *testing.T, c *cluster, name string) *replica {
+func newReplica(t *testing.T, c *fakeCluster, name string) *replica {
 	t.Helper()
 	known, err := peer.NewCertificate()
 	if err != nil {

@@ -40,7 +40,7 @@ type run struct {
 
 // start serves; with is called before the server is made, and installed before
 // it runs.
-func start(t testing.TB, c *cluster, with func(*server.Options, *server.Config), install func(*server.Server)) *run {
+func start(t testing.TB, c *fakeCluster, with func(*server.Options, *server.Config), install func(*server.Server)) *run {
 	t.Helper()
 	o := server.NewOptions()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -323,7 +323,7 @@ func TestHealth(t *testing.T) {
 }
 
 // admin may get every path given.
-func admin(c *cluster, paths ...string) asker {
+func admin(c *fakeCluster, paths ...string) asker {
 	var rights []string
 	for _, path := range paths {
 		rights = append(rights, "get "+path)

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/api/weirdev"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // Options configure a Handler.
@@ -19,7 +19,7 @@ type Options struct {
 	// View returns the newest state to serve; nil while there is none. Required.
 	View func() View
 	// Facts returns what the API server says; nil without a cluster.
-	Facts func() *metric.Facts
+	Facts func() *cluster.Facts
 }
 
 // Handler serves the API below Path. It may be used by many requests at once.
@@ -30,7 +30,7 @@ type Handler struct {
 // NewHandler returns a Handler.
 func NewHandler(opts Options) *Handler {
 	if opts.Facts == nil {
-		opts.Facts = func() *metric.Facts { return nil }
+		opts.Facts = func() *cluster.Facts { return nil }
 	}
 	return &Handler{opts}
 }
@@ -74,7 +74,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // write streams a list: one item is in memory as JSON at a time.
-func write(w io.Writer, resource Resource, query Query, view View, facts *metric.Facts) error {
+func write(w io.Writer, resource Resource, query Query, view View, facts *cluster.Facts) error {
 	chosen, err := choose(query.Metrics)
 	if err != nil {
 		return err

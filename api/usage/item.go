@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -30,7 +31,7 @@ func same(r Resource, a, b *row) bool {
 }
 
 // item fills it from the rows that speak of one thing.
-func item(it *Item, r Resource, rows []row, facts *metric.Facts, c *choice) {
+func item(it *Item, r Resource, rows []row, facts *cluster.Facts, c *choice) {
 	metrics := it.Metrics
 	clear(metrics)
 	*it = Item{Metrics: metrics, Reasons: it.Reasons[:0]}
@@ -214,7 +215,7 @@ func evidence(rows []row, g metric.Group, s *metric.Sample, reason metric.Reason
 
 // restarts returns what the API server counts for a container or a whole pod;
 // nil if it says nothing.
-func restarts(facts *metric.Facts, e metric.Entity) *int32 {
+func restarts(facts *cluster.Facts, e metric.Entity) *int32 {
 	if e.Kind != metric.Pod && e.Kind != metric.Container {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -33,7 +34,7 @@ type row struct {
 
 // collect returns the rows of v that belong to a list, in its order; rows of one
 // item are neighbours.
-func collect(v View, facts *metric.Facts, r Resource, q Query) []row {
+func collect(v View, facts *cluster.Facts, r Resource, q Query) []row {
 	var rows []row
 	add := func(w row) {
 		e := w.entity
@@ -103,7 +104,7 @@ func nameIn(r Resource, e metric.Entity, i metric.Instance) string {
 // elsewhere reports whether w is about a pod that the API server binds to
 // another node. What that node says of it is listed; this would be a second
 // item of the same name.
-func elsewhere(facts *metric.Facts, w row) bool {
+func elsewhere(facts *cluster.Facts, w row) bool {
 	if w.entity.Pod == "" {
 		return false
 	}

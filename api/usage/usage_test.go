@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -81,7 +82,7 @@ func container(node, namespace, pod, name string) metric.Entity {
 }
 
 // village is a small cluster with one of each trouble, in no order.
-func village() (*fixed, *metric.Facts) {
+func village() (*fixed, *cluster.Facts) {
 	v := &fixed{since: noon.Add(-30 * time.Second)}
 	add := func(s *metric.Sample) *metric.Sample { v.samples = append(v.samples, s); return s }
 
@@ -130,15 +131,15 @@ func village() (*fixed, *metric.Facts) {
 	system.Instance.Path = "/system.slice/<a&b>.service"
 	add(measured(metric.Entity{Kind: metric.System, Node: "n2", Name: "runtime"}, 6e6, 8192))
 
-	var facts *metric.Facts
-	facts = facts.With(metric.FactsChange{Synced: true, At: noon, Pods: []*metric.PodFacts{{
-		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: metric.Running,
-		Containers: []metric.ContainerFacts{{Name: "app", Restarts: 2}, {Name: "proxy", Restarts: 1}},
+	var facts *cluster.Facts
+	facts = facts.With(cluster.Change{Synced: true, At: noon, Pods: []*cluster.Pod{{
+		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running,
+		Containers: []cluster.Container{{Name: "app", Restarts: 2}, {Name: "proxy", Restarts: 1}},
 	}}})
 	return v, facts
 }
 
-func serve(t *testing.T, v *fixed, facts *metric.Facts) *httptest.Server {
+func serve(t *testing.T, v *fixed, facts *cluster.Facts) *httptest.Server {
 	t.Helper()
 	srv := httptest.NewServer(NewHandler(Options{
 		View: func() View {
@@ -147,7 +148,7 @@ func serve(t *testing.T, v *fixed, facts *metric.Facts) *httptest.Server {
 			}
 			return v
 		},
-		Facts: func() *metric.Facts { return facts },
+		Facts: func() *cluster.Facts { return facts },
 	}))
 	t.Cleanup(srv.Close)
 	return srv
@@ -277,7 +278,7 @@ func TestClientPassesOnWhatIsWrong(t *testing.T) {
 
 func TestGzip(t *testing.T) {
 	v, facts := village()
-	h := NewHandler(Options{View: func() View { return v }, Facts: func() *metric.Facts { return facts }})
+	h := NewHandler(Options{View: func() View { return v }, Facts: func() *cluster.Facts { return facts }})
 	ask := func(accept string) *httptest.ResponseRecorder {
 		req := httptest.NewRequest(http.MethodGet, weirdev.Path+"pods", nil)
 		req.Header.Set("Accept-Encoding", accept)

@@ -33,7 +33,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/live"
 	"github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 var _ Metrics = (*live.Live)(nil)
@@ -154,8 +154,8 @@ func (w *world) Pods(_ string, sel labels.Selector) ([]autoscaler.Pod, error) {
 			started = g.at
 		}
 		pods = append(pods, autoscaler.Pod{
-			Name: fmt.Sprintf("%s-%02d", name, i), Phase: metric.Running, Started: started,
-			Ready: metric.ReadyTrue, ReadySince: time.Now().Add(-time.Hour),
+			Name: fmt.Sprintf("%s-%02d", name, i), Phase: cluster.Running, Started: started,
+			Ready: cluster.ReadyTrue, ReadySince: time.Now().Add(-time.Hour),
 			Containers: []autoscaler.Container{{Name: "app", Requests: core}},
 		})
 	}

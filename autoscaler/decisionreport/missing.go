@@ -10,6 +10,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -165,7 +166,7 @@ func (t *teller) requests(m *autoscaler.MetricDecision) (Cause, bool) {
 		said := len(lines)
 		for j := range p.Containers {
 			c := &p.Containers[j]
-			counts := c.Role == metric.Regular || c.Role == metric.Sidecar
+			counts := c.Role == cluster.Regular || c.Role == cluster.Sidecar
 			if counts && !p.PodLevel && (container == "" || container == c.Name) && !amount(&c.Requests).Set {
 				lines = append(lines, fmt.Sprintf("pod %s: container %s has no %s request", p.Name, c.Name, resource))
 			}

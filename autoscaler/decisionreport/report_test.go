@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // noon is the moment of each decision; times in transcripts count from it.
@@ -217,7 +217,7 @@ func (s *scene) line(t *testing.T, line string) error {
 }
 
 func pod(t *testing.T, words []string) autoscaler.Pod {
-	p := autoscaler.Pod{Name: words[0], Phase: metric.Running, Started: noon.Add(-time.Hour), Ready: metric.ReadyTrue, ReadySince: noon.Add(-50 * time.Minute),
+	p := autoscaler.Pod{Name: words[0], Phase: cluster.Running, Started: noon.Add(-time.Hour), Ready: cluster.ReadyTrue, ReadySince: noon.Add(-50 * time.Minute),
 		Containers: []autoscaler.Container{{Name: "app"}}}
 	for _, w := range words[1:] {
 		switch key, value, _ := strings.Cut(w, "="); key {
@@ -226,15 +226,15 @@ func pod(t *testing.T, words []string) autoscaler.Pod {
 		case "memory":
 			p.Containers[0].Requests.Memory = autoscaler.Amount{Milli: milli(value), Set: true}
 		case "sidecar":
-			c := autoscaler.Container{Name: "sidecar", Role: metric.Sidecar}
+			c := autoscaler.Container{Name: "sidecar", Role: cluster.Sidecar}
 			if value != "none" {
 				c.Requests.CPU = autoscaler.Amount{Milli: milli(value), Set: true}
 			}
 			p.Containers = append(p.Containers, c)
 		case "phase":
-			p.Phase, p.Ready = metric.Phase(value), metric.ReadyFalse
+			p.Phase, p.Ready = cluster.Phase(value), cluster.ReadyFalse
 		case "ready":
-			p.Ready = metric.ReadyFalse
+			p.Ready = cluster.ReadyFalse
 		case "since":
 			p.ReadySince = noon.Add(length(t, value))
 		case "started":

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // crowd decides about so many pods, of which the last some have no number.
@@ -31,7 +31,7 @@ func crowd(pods, missing int) (*autoscaler.Decision, Context) {
 	autoscaler.Default(in.Spec)
 	for i := range pods {
 		name := fmt.Sprintf("web-%03d", i)
-		in.Pods = append(in.Pods, autoscaler.Pod{Name: name, Phase: metric.Running, Started: noon.Add(-3600e9), Ready: metric.ReadyTrue,
+		in.Pods = append(in.Pods, autoscaler.Pod{Name: name, Phase: cluster.Running, Started: noon.Add(-3600e9), Ready: cluster.ReadyTrue,
 			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
 		if i < pods-missing {
 			reading.Samples = append(reading.Samples, autoscaler.Sample{Pod: name, Milli: 80, At: noon, Window: 15e9})

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/target"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -30,7 +30,7 @@ type village struct {
 func (v village) Pods(namespace string, selector labels.Selector) (pods []autoscaler.Pod, err error) {
 	for _, name := range v.pods {
 		if namespace == "shop" && selector.Matches(labels.Set{"app": "web"}) {
-			pods = append(pods, autoscaler.Pod{Name: name, Phase: metric.Running, Ready: metric.ReadyTrue, Started: noon.Add(-time.Hour),
+			pods = append(pods, autoscaler.Pod{Name: name, Phase: cluster.Running, Ready: cluster.ReadyTrue, Started: noon.Add(-time.Hour),
 				Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
 		}
 	}

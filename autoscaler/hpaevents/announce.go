@@ -17,8 +17,8 @@ import (
 	"k8s.io/klog/v2"
 
 	scale "github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
-	"github.com/weir-metrics/weir/metric"
 )
 
 // Announcer watches the HorizontalPodAutoscalers of a cluster and announces, on
@@ -71,7 +71,7 @@ func NewForConfig(config *rest.Config, o Options) (*Announcer, error) {
 // Autoscalers returns the HorizontalPodAutoscalers that go by a metric of p, as
 // namespace/name, sorted; nil if none is known to. It takes no lock, and may be
 // called before and after Run.
-func (a *Announcer) Autoscalers(p *metric.PodFacts) []string {
+func (a *Announcer) Autoscalers(p *cluster.Pod) []string {
 	t := a.table.Load()
 	if t == nil || p == nil {
 		return nil
@@ -130,7 +130,7 @@ func (a *Announcer) look(ctx context.Context, b *book, failing bool) bool {
 		return failing
 	}
 	survey := world.Survey()
-	why := func(p *metric.PodFacts) gap { return gapOf(p.Name, survey.Pod(p)) }
+	why := func(p *cluster.Pod) gap { return gapOf(p.Name, survey.Pod(p)) }
 	silent := false // the API server is: the others would each wait as long
 	for _, n := range b.round(time.Now(), sights(t, world.Facts, survey), a.opts.Leads(), why) {
 		if silent {
@@ -160,7 +160,7 @@ func (a *Announcer) look(ctx context.Context, b *book, failing bool) bool {
 
 // sights looks at the pods of all autoscalers of t that go by CPU or memory. Who
 // reads a pod through metrics.k8s.io gets both or nothing: so it is with them.
-func sights(t *table, facts *metric.Facts, survey *explain.Survey) []sight {
+func sights(t *table, facts *cluster.Facts, survey *explain.Survey) []sight {
 	index := make(map[*autoscaler]int, len(t.all))
 	var all []sight
 	for _, h := range t.all {
@@ -171,7 +171,7 @@ func sights(t *table, facts *metric.Facts, survey *explain.Survey) []sight {
 	}
 	for namespace := range t.spaces {
 		for _, p := range facts.PodsIn(namespace) {
-			if p.Phase != metric.Running || !p.Deleted.IsZero() {
+			if p.Phase != cluster.Running || !p.Deleted.IsZero() {
 				continue // the autoscaler does not wait for its numbers
 			}
 			served, looked := false, false

@@ -28,6 +28,7 @@ import (
 
 	core "github.com/weir-metrics/weir/autoscaler"
 	scale "github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -238,7 +239,7 @@ func TestRefusedEvents(t *testing.T) {
 
 func TestAutoscalers(t *testing.T) {
 	running(t, func(t *testing.T, s *stage) {
-		pod := &metric.PodFacts{PodRef: metric.PodRef{Namespace: "shop", Name: "web-1"}, Labels: map[string]string{"app": "web", "tier": "front"}}
+		pod := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "web-1"}, Labels: map[string]string{"app": "web", "tier": "front"}}
 		want := func(when string, names ...string) {
 			t.Helper()
 			time.Sleep(time.Second) // of the bubble's time

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	scale "github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -17,7 +18,7 @@ import (
 // autoscaler for every ten pods.
 func large(b *testing.B) (*table, *explain.World) {
 	sink := memory.New(memory.Options{})
-	c := metric.FactsChange{Synced: true, At: time.Now()}
+	c := cluster.Change{Synced: true, At: time.Now()}
 	t := newTable()
 	seen := map[string]bool{}
 	for n := range 1000 {
@@ -32,8 +33,8 @@ func large(b *testing.B) (*table, *explain.World) {
 			s.Values.Set(metric.CPUUsageRate, 1e8)
 			s.Values.Set(metric.MemoryWorkingSet, 1<<27)
 			app := fmt.Sprintf("app-%d", n/3)
-			c.Pods = append(c.Pods, &metric.PodFacts{
-				PodRef: e.PodRef(), UID: metric.PodUID(e.Pod), Node: node, Phase: metric.Running,
+			c.Pods = append(c.Pods, &cluster.Pod{
+				PodRef: e.PodRef(), UID: metric.PodUID(e.Pod), Node: node, Phase: cluster.Running,
 				Labels: map[string]string{"app": app, "pod-template-hash": "7c5ddbdf54", "tier": "front"},
 			})
 			if key := string(e.Namespace) + app; !seen[key] {
@@ -49,7 +50,7 @@ func large(b *testing.B) (*table, *explain.World) {
 			b.Fatal(err)
 		}
 	}
-	return t, &explain.World{Now: time.Now(), View: sink.Snapshot(), Facts: (*metric.Facts)(nil).With(c)}
+	return t, &explain.World{Now: time.Now(), View: sink.Snapshot(), Facts: (*cluster.Facts)(nil).With(c)}
 }
 
 // BenchmarkLook is one look at 30,000 pods under 3,340 autoscalers, of which all

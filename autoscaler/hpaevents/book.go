@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -19,8 +20,8 @@ const mostExplained = 50
 // sight is what one look at an autoscaler's pods showed.
 type sight struct {
 	hpa     *autoscaler
-	running int                // pods that run and are to stay
-	lacking []*metric.PodFacts // those of them that have no numbers
+	running int            // pods that run and are to stay
+	lacking []*cluster.Pod // those of them that have no numbers
 }
 
 // gap is why a pod has no numbers.
@@ -76,7 +77,7 @@ func newBook(o Options, now time.Time) *book {
 // round takes what was seen of all autoscalers and returns what is to be said.
 // why tells why a pod has no numbers; it is asked only where something may have to
 // be said. Without speak nothing is: somebody else has the word.
-func (b *book) round(now time.Time, sights []sight, speak bool, why func(*metric.PodFacts) gap) (list []notice) {
+func (b *book) round(now time.Time, sights []sight, speak bool, why func(*cluster.Pod) gap) (list []notice) {
 	seen := make(map[types.UID]bool, len(sights))
 	for i := range sights {
 		seen[sights[i].hpa.uid] = true
@@ -136,12 +137,12 @@ func (r *record) idle(now time.Time, long time.Duration) bool {
 }
 
 // decide returns what is to be said of one autoscaler now, if anything.
-func (b *book) decide(s *sight, now time.Time, why func(*metric.PodFacts) gap) (notice, bool) {
+func (b *book) decide(s *sight, now time.Time, why func(*cluster.Pod) gap) (notice, bool) {
 	r := b.records[s.hpa.uid]
 	if s.running == 0 || now.Sub(r.spoken) < b.change || now.Before(r.next) {
 		return notice{}, false // no pods are neither missing nor complete
 	}
-	var late []*metric.PodFacts
+	var late []*cluster.Pod
 	for _, p := range s.lacking {
 		if now.Sub(r.since[p.UID]) >= b.grace {
 			late = append(late, p)
@@ -166,11 +167,11 @@ func (b *book) decide(s *sight, now time.Time, why func(*metric.PodFacts) gap) (
 
 // explain returns why pods have no numbers, as far as that is worth saying, and
 // how many need none.
-func (b *book) explain(r *record, late []*metric.PodFacts, now time.Time, why func(*metric.PodFacts) gap) (gaps []gap, harmless int) {
+func (b *book) explain(r *record, late []*cluster.Pod, now time.Time, why func(*cluster.Pod) gap) (gaps []gap, harmless int) {
 	if len(late) > mostExplained {
 		// The same ones each time, or the reasons would seem to change.
 		late = slices.Clone(late)
-		slices.SortFunc(late, func(x, y *metric.PodFacts) int { return strings.Compare(string(x.Name), string(y.Name)) })
+		slices.SortFunc(late, func(x, y *cluster.Pod) int { return strings.Compare(string(x.Name), string(y.Name)) })
 		late = late[:mostExplained]
 	}
 	for _, p := range late {

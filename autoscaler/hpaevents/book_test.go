@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/transcript"
 )
@@ -56,7 +57,7 @@ func look(t *testing.T, d *datadriven.TestData, b *book) string {
 		sights = append(sights, sightOf(t, line, gaps))
 	}
 	var out strings.Builder
-	for _, n := range b.round(now, sights, !d.HasArg("follower"), func(p *metric.PodFacts) gap { return gaps[p.PodRef] }) {
+	for _, n := range b.round(now, sights, !d.HasArg("follower"), func(p *cluster.Pod) gap { return gaps[p.PodRef] }) {
 		if n.count > 1 {
 			fmt.Fprintf(&out, "%s %s (%d times since %v): %s\n", n.hpa.full, n.reason(), n.count, n.first.Sub(transcript.Epoch), n.note)
 		} else {
@@ -89,7 +90,7 @@ func sightOf(t *testing.T, line string, gaps map[metric.PodRef]gap) sight {
 			t.Fatalf("%q: no such reason", w)
 		}
 		for _, pod := range podsOf(name) {
-			p := &metric.PodFacts{PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(pod)}, UID: metric.PodUID("uid-" + pod)}
+			p := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(pod)}, UID: metric.PodUID("uid-" + pod)}
 			s.lacking = append(s.lacking, p)
 			gaps[p.PodRef] = gap{
 				pod: p.Name, reason: reason, words: reason.Sentence(metric.CPU, metric.Evidence{}), severity: reason.Severity(),
@@ -118,7 +119,7 @@ func podsOf(pattern string) (names []string) {
 func TestBookForgets(t *testing.T) {
 	b := newBook(defaults(t), transcript.Epoch)
 	gaps := map[metric.PodRef]gap{}
-	why := func(p *metric.PodFacts) gap { return gaps[p.PodRef] }
+	why := func(p *cluster.Pod) gap { return gaps[p.PodRef] }
 	ill := []sight{sightOf(t, "web pods=1 web-1:NodeTimeout", gaps), sightOf(t, "api pods=1 api-1:NodeTimeout", gaps)}
 	well := []sight{sightOf(t, "web pods=1", gaps)}
 	b.round(transcript.Epoch, ill, true, why)

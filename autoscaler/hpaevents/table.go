@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -77,7 +78,7 @@ func (t *table) add(h *autoscaler, selector labels.Selector) {
 }
 
 // of calls do for every autoscaler that p is one of the pods of, in no order.
-func (t *table) of(p *metric.PodFacts, do func(*autoscaler)) {
+func (t *table) of(p *cluster.Pod, do func(*autoscaler)) {
 	s := t.spaces[p.Namespace]
 	if s == nil {
 		return
@@ -97,7 +98,7 @@ func (t *table) of(p *metric.PodFacts, do func(*autoscaler)) {
 
 // names returns those of the autoscalers that go by a metric of p, as
 // namespace/name, sorted.
-func (t *table) names(p *metric.PodFacts) (names []string) {
+func (t *table) names(p *cluster.Pod) (names []string) {
 	t.of(p, func(h *autoscaler) {
 		if h.pods {
 			names = append(names, h.full)

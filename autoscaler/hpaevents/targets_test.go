@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	scale "github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/transcript"
 )
@@ -106,7 +107,7 @@ func TestTableFindsWhatMatches(t *testing.T) {
 			}
 		}
 		slices.Sort(want)
-		pod := &metric.PodFacts{PodRef: metric.PodRef{Namespace: "shop", Name: "p"}, Labels: set}
+		pod := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "p"}, Labels: set}
 		if got := table.names(pod); !slices.Equal(got, want) {
 			t.Errorf("%v: got %q, want %q", set, got, want)
 		}

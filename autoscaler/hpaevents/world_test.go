@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -16,7 +17,7 @@ type world struct {
 	t     *testing.T
 	mu    sync.Mutex
 	sink  *memory.Sink
-	facts *metric.Facts
+	facts *cluster.Facts
 }
 
 func newWorld(t *testing.T) *world { return &world{t: t, sink: memory.New(memory.Options{})} }
@@ -32,17 +33,17 @@ func (w *world) now() *explain.World {
 func (w *world) runs(pods ...metric.PodName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := metric.FactsChange{Synced: true, At: time.Now()}
+	c := cluster.Change{Synced: true, At: time.Now()}
 	for _, name := range pods {
 		node := metric.NodeName("node-of-" + name)
-		c.Nodes = append(c.Nodes, &metric.NodeFacts{Name: node, Ready: true})
-		c.Pods = append(c.Pods, &metric.PodFacts{
+		c.Nodes = append(c.Nodes, &cluster.Node{Name: node, Ready: true})
+		c.Pods = append(c.Pods, &cluster.Pod{
 			PodRef: metric.PodRef{Namespace: "shop", Name: name}, UID: metric.PodUID("uid-" + name),
-			Node: node, Phase: metric.Running, Labels: map[string]string{"app": "web"},
-			Containers: []metric.ContainerFacts{{Name: "app", State: metric.StateRunning}},
+			Node: node, Phase: cluster.Running, Labels: map[string]string{"app": "web"},
+			Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning}},
 		})
 	}
-	w.facts = (*metric.Facts)(nil).With(c)
+	w.facts = (*cluster.Facts)(nil).With(c)
 }
 
 // read has a pod's node read, without error if r is Measured.

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-metrics/weir/api/resourcemetrics"
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/live"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/test/apitest"
@@ -36,7 +37,7 @@ func TestReadingsAreTheAPIs(t *testing.T) {
 	config := apitest.Serve(t, scheme, resourcemetrics.OpenAPIDefinitions, func(s *genericapiserver.GenericAPIServer) error {
 		return resourcemetrics.Install(s, resourcemetrics.Options{
 			View:  func() resourcemetrics.View { return w.sink.Snapshot() },
-			Facts: func() *metric.Facts { return w.facts },
+			Facts: func() *cluster.Facts { return w.facts },
 		})
 	})
 	config = rest.CopyConfig(config)
@@ -152,18 +153,18 @@ func randomWorld(t testing.TB, r *rand.Rand) *world {
 	w := newWorld(t)
 	nodes := []metric.NodeName{"n1", "n2", "n3"}
 	sets := []map[string]string{{"app": "web", "tier": "front"}, {"app": "web", "tier": "back"}, {"app": "api"}, nil}
-	var pods []*metric.PodFacts
+	var pods []*cluster.Pod
 	for i := range r.IntN(14) {
 		p := running([]string{"shop", "data"}[r.IntN(2)], fmt.Sprintf("p%02d", i), nodes[r.IntN(3)], sets[r.IntN(4)])
 		for _, name := range []string{"mesh", "app", "init", "debug"}[:1+r.IntN(4)] {
-			c := metric.ContainerFacts{Name: name, State: []metric.State{metric.StateRunning, metric.StateRunning, metric.StateRunning, metric.StateWaiting, metric.StateTerminated}[r.IntN(5)]}
+			c := cluster.Container{Name: name, State: []cluster.State{cluster.StateRunning, cluster.StateRunning, cluster.StateRunning, cluster.StateWaiting, cluster.StateTerminated}[r.IntN(5)]}
 			switch name {
 			case "mesh":
-				c.Role = []metric.Role{metric.Sidecar, metric.Regular}[r.IntN(2)]
+				c.Role = []cluster.Role{cluster.Sidecar, cluster.Regular}[r.IntN(2)]
 			case "init":
-				c.Role = metric.Init
+				c.Role = cluster.Init
 			case "debug":
-				c.Role = metric.Ephemeral
+				c.Role = cluster.Ephemeral
 			}
 			p.Containers = append(p.Containers, c)
 		}
@@ -206,7 +207,7 @@ func randomWorld(t testing.TB, r *rand.Rand) *world {
 		after := *p
 		switch r.IntN(10) {
 		case 0:
-			after.Phase = metric.Succeeded
+			after.Phase = cluster.Succeeded
 		case 1:
 			after.UID += "-next"
 		case 2:

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -24,7 +25,7 @@ type index struct {
 func newIndex() *index { return &index{spaces: map[metric.Namespace]*space{}} }
 
 // find returns the pods of a namespace that a selector matches, sorted by name.
-func (x *index) find(facts *metric.Facts, namespace metric.Namespace, sel labels.Selector) []*metric.PodFacts {
+func (x *index) find(facts *cluster.Facts, namespace metric.Namespace, sel labels.Selector) []*cluster.Pod {
 	pods := facts.PodsIn(namespace)
 	x.mu.Lock()
 	s := x.spaces[namespace]
@@ -48,7 +49,7 @@ func (x *index) find(facts *metric.Facts, namespace metric.Namespace, sel labels
 
 // sweep forgets namespaces without pods: of one that was deleted with its autoscalers
 // nobody asks again.
-func (x *index) sweep(facts *metric.Facts) {
+func (x *index) sweep(facts *cluster.Facts) {
 	maps.DeleteFunc(x.spaces, func(n metric.Namespace, _ *space) bool { return len(facts.PodsIn(n)) == 0 })
 }
 
@@ -56,7 +57,7 @@ func (x *index) sweep(facts *metric.Facts) {
 type space struct {
 	mu sync.Mutex
 	// pods is the list, in the facts' memory, that the rest is made of.
-	pods   []*metric.PodFacts
+	pods   []*cluster.Pod
 	groups map[uintptr]*group // by where their labels lie
 	// keys holds, for each key that a selector asked for by value, the groups with
 	// each value.
@@ -66,7 +67,7 @@ type space struct {
 // group is the pods that share one set of labels.
 type group struct {
 	labels map[string]string // held, so that no other set comes to lie there
-	pods   []*metric.PodFacts
+	pods   []*cluster.Pod
 	sorted bool // by name
 }
 
@@ -77,12 +78,12 @@ func newSpace() *space {
 // follow makes s what it is of pods. Facts are changed by taking pods out of such a
 // list and appending others: what stays is found in passing. Any other change costs
 // more, and comes out right as well.
-func (s *space) follow(pods []*metric.PodFacts) {
+func (s *space) follow(pods []*cluster.Pod) {
 	if len(pods) == len(s.pods) && &pods[0] == &s.pods[0] {
 		return
 	}
 	kept := 0
-	gone := map[*metric.PodFacts]struct{}{}
+	gone := map[*cluster.Pod]struct{}{}
 	for _, p := range s.pods {
 		if kept < len(pods) && pods[kept] == p {
 			kept++
@@ -104,9 +105,9 @@ func (s *space) follow(pods []*metric.PodFacts) {
 }
 
 // thin takes pods out of a group.
-func (s *space) thin(at uintptr, gone map[*metric.PodFacts]struct{}) {
+func (s *space) thin(at uintptr, gone map[*cluster.Pod]struct{}) {
 	g := s.groups[at]
-	g.pods = slices.DeleteFunc(g.pods, func(p *metric.PodFacts) bool { _, is := gone[p]; return is })
+	g.pods = slices.DeleteFunc(g.pods, func(p *cluster.Pod) bool { _, is := gone[p]; return is })
 	if len(g.pods) > 0 {
 		return
 	}
@@ -123,7 +124,7 @@ func (s *space) thin(at uintptr, gone map[*metric.PodFacts]struct{}) {
 }
 
 // add puts a pod into its group.
-func (s *space) add(p *metric.PodFacts) {
+func (s *space) add(p *cluster.Pod) {
 	at := whereabouts(p.Labels)
 	g := s.groups[at]
 	if g == nil {
@@ -144,7 +145,7 @@ func (s *space) add(p *metric.PodFacts) {
 func whereabouts(labels map[string]string) uintptr { return reflect.ValueOf(labels).Pointer() }
 
 // find returns the pods that a selector matches, sorted by name.
-func (s *space) find(sel labels.Selector) (found []*metric.PodFacts) {
+func (s *space) find(sel labels.Selector) (found []*cluster.Pod) {
 	requirements, selects := sel.Requirements()
 	if !selects {
 		return nil
@@ -213,4 +214,4 @@ func (s *space) by(key string) map[string][]*group {
 	return values
 }
 
-func byName(p, q *metric.PodFacts) int { return strings.Compare(string(p.Name), string(q.Name)) }
+func byName(p, q *cluster.Pod) int { return strings.Compare(string(p.Name), string(q.Name)) }

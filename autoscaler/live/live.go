@@ -14,7 +14,7 @@
 //
 // Resource and ContainerResource metrics are what metrics.k8s.io would answer for
 // the pods at this moment: which pods and containers, by the rule of package
-// metric/served, which the API itself goes by; nanocores and bytes, each
+// cluster/served, which the API itself goes by; nanocores and bytes, each
 // container's rounded up to thousandths and then added; the pod's timestamp cut to
 // the second, for the API's encoding has no more. Pods, Object and External metrics
 // are asked of the very providers that serve custom.metrics.k8s.io and
@@ -43,6 +43,7 @@ import (
 	"k8s.io/metrics/pkg/apis/external_metrics"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -77,7 +78,7 @@ type Options struct {
 	// View returns the newest state; nil before there is one. Required.
 	View func() View
 	// Facts returns what the API server says. Required.
-	Facts func() *metric.Facts
+	Facts func() *cluster.Facts
 	// Custom and External are asked for metrics of other kinds. Nil: there are none,
 	// and a metric of that kind is an error.
 	Custom   Custom

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/live"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -37,7 +38,7 @@ const podsOfOne = 10
 func newTown(b *testing.B, autoscalers, namespaces int) *town {
 	b.Helper()
 	t := &town{world: newWorld(b)}
-	var pods []*metric.PodFacts
+	var pods []*cluster.Pod
 	for i := range autoscalers {
 		name, namespace := fmt.Sprintf("app-%05d", i), fmt.Sprintf("team-%03d", i%namespaces)
 		set := labels.Set{"app.kubernetes.io/name": name, "app.kubernetes.io/instance": name + "-prod", "app.kubernetes.io/managed-by": "Helm", "pod-template-hash": fmt.Sprintf("%08x", i)}
@@ -129,7 +130,7 @@ func BenchmarkSync(b *testing.B) {
 
 // change gives one pod of each of a hundred autoscalers another readiness.
 func (t *town) change(round int) {
-	var changed []*metric.PodFacts
+	var changed []*cluster.Pod
 	for i := range 100 {
 		s := t.all[(round*100+i)%len(t.all)]
 		name := metric.PodName(fmt.Sprintf("%s-%08x-%05d", s.object.Name, (round*100+i)%len(t.all), round%podsOfOne))

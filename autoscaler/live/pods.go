@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -40,7 +41,7 @@ func (l *Live) Pods(namespace string, sel labels.Selector) ([]autoscaler.Pod, er
 
 // there reports whether a pod was there at a time: it had started or, of one that
 // has not, weir knew it.
-func there(p *metric.PodFacts, at time.Time) bool {
+func there(p *cluster.Pod, at time.Time) bool {
 	if p.Started.IsZero() {
 		return !p.KnownAt.After(at)
 	}
@@ -49,14 +50,14 @@ func there(p *metric.PodFacts, at time.Time) bool {
 
 // appendPod appends what a decision goes by in p, its containers in what is left of
 // slab, and returns what is left then.
-func appendPod(pods *[]autoscaler.Pod, slab []autoscaler.Container, p *metric.PodFacts) []autoscaler.Container {
+func appendPod(pods *[]autoscaler.Pod, slab []autoscaler.Container, p *cluster.Pod) []autoscaler.Container {
 	from := len(slab)
 	// The regular ones come first, as in the order in which Kubernetes' controller
 	// goes through them: an error names the first without a request.
 	for _, regular := range [...]bool{true, false} {
 		for i := range p.Containers {
 			c := &p.Containers[i]
-			if c.Role != metric.Ephemeral && (c.Role == metric.Regular) == regular {
+			if c.Role != cluster.Ephemeral && (c.Role == cluster.Regular) == regular {
 				slab = append(slab, autoscaler.Container{Name: c.Name, Role: c.Role, Requests: requests(c.Spec.Values())})
 			}
 		}

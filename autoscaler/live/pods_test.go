@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/live"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -22,12 +23,12 @@ import (
 func TestPodsTold(t *testing.T) {
 	w := newWorld(t)
 	p := running("shop", "web", "n1", map[string]string{"app": "web"})
-	p.Ready, p.ReadySince, p.Deleted = metric.ReadyFalse, noon.Add(-time.Minute), noon
+	p.Ready, p.ReadySince, p.Deleted = cluster.ReadyFalse, noon.Add(-time.Minute), noon
 	p.PodLevel = true
 	p.Spec.Set(metric.CPURequest, 1)
 	p.Spec.Set(metric.MemoryLimit, 1)
 	p.Overhead.Set(metric.MemoryRequest, 0.1)
-	p.Containers = []metric.ContainerFacts{{Name: "setup", Role: metric.Init}, {Name: "mesh", Role: metric.Sidecar}, {Name: "app"}, {Name: "debug", Role: metric.Ephemeral}}
+	p.Containers = []cluster.Container{{Name: "setup", Role: cluster.Init}, {Name: "mesh", Role: cluster.Sidecar}, {Name: "app"}, {Name: "debug", Role: cluster.Ephemeral}}
 	p.Containers[1].Spec.Set(metric.CPURequest, 1_000_001)
 	p.Containers[2].Spec.Set(metric.CPURequest, 0)
 	p.Containers[2].Spec.Set(metric.MemoryRequest, 1<<50)
@@ -37,11 +38,11 @@ func TestPodsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []autoscaler.Pod{{
-		Name: "web", Phase: metric.Running, Terminating: true, Started: noon.Add(-time.Hour), Ready: metric.ReadyFalse, ReadySince: noon.Add(-time.Minute),
+		Name: "web", Phase: cluster.Running, Terminating: true, Started: noon.Add(-time.Hour), Ready: cluster.ReadyFalse, ReadySince: noon.Add(-time.Minute),
 		Containers: []autoscaler.Container{
 			{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Set: true}, Memory: autoscaler.Amount{Milli: 1000 << 50, Set: true}}},
-			{Name: "setup", Role: metric.Init},
-			{Name: "mesh", Role: metric.Sidecar, Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 2, Set: true}}},
+			{Name: "setup", Role: cluster.Init},
+			{Name: "mesh", Role: cluster.Sidecar, Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 2, Set: true}}},
 		},
 		Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 1, Set: true}}, PodLevel: true,
 		Overhead: autoscaler.Requests{Memory: autoscaler.Amount{Milli: 100, Set: true}},
@@ -62,10 +63,10 @@ func TestIndexFindsWhatASearchFinds(t *testing.T) {
 		sets = append(sets, map[string]string{"app": []string{"web", "api", "db"}[i%3], "tier": []string{"front", "back"}[i%2]})
 	}
 	selectors := []string{"", "app=web", "app==db,tier=front", "tier in (back)", "app in (web,db)", "app!=web", "!app", "tier,app notin (api)", "app=nobody", "other=1"}
-	known := map[metric.PodRef]*metric.PodFacts{}
+	known := map[metric.PodRef]*cluster.Pod{}
 	found := 0
 	for round := range 400 {
-		c := metric.FactsChange{Synced: true}
+		c := cluster.Change{Synced: true}
 		if round%97 == 96 { // everything is listed anew
 			w.facts = nil
 			for _, p := range known {
@@ -79,7 +80,7 @@ func TestIndexFindsWhatASearchFinds(t *testing.T) {
 			if r.IntN(3) > 0 {
 				c.Pods = append(c.Pods, p)
 			} else {
-				c.Pods = slices.DeleteFunc(c.Pods, func(o *metric.PodFacts) bool { return o.PodRef == p.PodRef })
+				c.Pods = slices.DeleteFunc(c.Pods, func(o *cluster.Pod) bool { return o.PodRef == p.PodRef })
 				c.GonePods = append(c.GonePods, p.PodRef)
 				delete(known, p.PodRef)
 			}
@@ -126,7 +127,7 @@ func TestPodsForMany(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex
 	o := w.options()
-	o.Facts = func() *metric.Facts {
+	o.Facts = func() *cluster.Facts {
 		mu.Lock()
 		defer mu.Unlock()
 		return w.facts

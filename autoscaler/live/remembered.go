@@ -7,18 +7,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/metric/served"
 )
 
 // remembered returns what the history says that pods used at r.at: what would have
 // been served then, had their containers been those of today.
-func (r *reader) remembered(view View, facts *metric.Facts, pods []metric.PodRef) *used {
+func (r *reader) remembered(view View, facts *cluster.Facts, pods []metric.PodRef) *used {
 	u := &used{}
 	any := false
 	for _, ref := range pods {
 		p := facts.Pod(ref)
-		if p == nil || p.Phase != metric.Running {
+		if p == nil || p.Phase != cluster.Running {
 			continue
 		}
 		any = true
@@ -43,12 +44,12 @@ func (r *reader) remembered(view View, facts *metric.Facts, pods []metric.PodRef
 }
 
 // inOrder returns containers by name, as they are served.
-func inOrder(containers []metric.ContainerFacts) []*metric.ContainerFacts {
-	all := make([]*metric.ContainerFacts, len(containers))
+func inOrder(containers []cluster.Container) []*cluster.Container {
+	all := make([]*cluster.Container, len(containers))
 	for i := range containers {
 		all[i] = &containers[i]
 	}
-	slices.SortFunc(all, func(a, b *metric.ContainerFacts) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b *cluster.Container) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/live"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -18,7 +19,7 @@ import (
 func remembering(t *testing.T) (*world, live.Options) {
 	w := newWorld(t)
 	web := map[string]string{"app": "web"}
-	pods := []*metric.PodFacts{running("shop", "web-0", "n1", web, "app", "mesh"), running("shop", "web-1", "n1", web, "app")}
+	pods := []*cluster.Pod{running("shop", "web-0", "n1", web, "app", "mesh"), running("shop", "web-1", "n1", web, "app")}
 	pods[1].Started = noon.Add(5*time.Minute + 10*time.Second)
 	pods[1].Containers[0].StartedAt = pods[1].Started
 	w.know(pods...)
@@ -90,7 +91,7 @@ func TestAtOfATerminatingPod(t *testing.T) {
 	p := *w.facts.Pod(metric.PodRef{Namespace: "shop", Name: "web-0"})
 	p.Deleted = noon.Add(9 * time.Minute)
 	waits := running("shop", "web-2", "", map[string]string{"app": "web"}, "app")
-	waits.Phase, waits.Started, waits.KnownAt = metric.Pending, time.Time{}, noon.Add(8*time.Minute)
+	waits.Phase, waits.Started, waits.KnownAt = cluster.Pending, time.Time{}, noon.Add(8*time.Minute)
 	w.know(&p, waits)
 	l := live.New(o)
 	for after, want := range map[time.Duration]string{

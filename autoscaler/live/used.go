@@ -5,8 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/metric/served"
 )
 
 // used is what metrics.k8s.io serves of some pods, in their order.
@@ -28,7 +29,7 @@ type podUse struct {
 func (p *podUse) at() time.Time { return time.Unix(p.over.End/int64(time.Second), 0) }
 
 // usedNow returns what view says of pods.
-func usedNow(view View, facts *metric.Facts, pods []metric.PodRef) *used {
+func usedNow(view View, facts *cluster.Facts, pods []metric.PodRef) *used {
 	u := &used{pods: make([]podUse, 0, len(pods)), uses: make([]served.Use, 0, 2*len(pods))}
 	last, whole := -1, false // the pod that is being told of, and whether it is served
 	view.EachOfPods(pods, func(i int, s *metric.Sample) bool {

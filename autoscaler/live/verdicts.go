@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -51,7 +52,7 @@ func verdict(f explain.Finding) (decisionreport.Verdict, bool) {
 }
 
 // ofContainer returns why a container of a pod that is served is not.
-func ofContainer(world *explain.World, p *metric.PodFacts, m *autoscalingv2.ContainerResourceMetricSource) (decisionreport.Verdict, bool) {
+func ofContainer(world *explain.World, p *cluster.Pod, m *autoscalingv2.ContainerResourceMetricSource) (decisionreport.Verdict, bool) {
 	if p.Container(m.Container) == nil {
 		return decisionreport.Verdict{Reason: metric.NotReported.String(), Message: "the pod has no container " + m.Container}, true
 	}
@@ -72,7 +73,7 @@ func ofContainer(world *explain.World, p *metric.PodFacts, m *autoscalingv2.Cont
 }
 
 // ofMetric returns why a pod lacks a metric of the catalogue.
-func ofMetric(world *explain.World, p *metric.PodFacts, name string) (decisionreport.Verdict, bool) {
+func ofMetric(world *explain.World, p *cluster.Pod, name string) (decisionreport.Verdict, bool) {
 	id, ok := metric.ByName(name)
 	if !ok {
 		return decisionreport.Verdict{}, false

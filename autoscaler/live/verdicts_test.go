@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/live"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -18,8 +19,8 @@ func TestVerdicts(t *testing.T) {
 	web := map[string]string{"app": "web"}
 	well, young, crash, lost := running("shop", "well", "n1", web, "app", "mesh"), running("shop", "young", "n1", web, "app"),
 		running("shop", "crash", "n1", web, "app"), running("shop", "lost", "n2", web, "app")
-	well.Containers[1].Role = metric.Init // it need not run
-	crash.Containers[0].State, crash.Containers[0].Previous = metric.StateWaiting, &metric.PreviousRun{StateReason: "CrashLoopBackOff"}
+	well.Containers[1].Role = cluster.Init // it need not run
+	crash.Containers[0].State, crash.Containers[0].Previous = cluster.StateWaiting, &cluster.PreviousRun{StateReason: "CrashLoopBackOff"}
 	w.know(well, young, crash, lost)
 	b := w.batch("n1")
 	measured(b, well, "app", time.Second, 15*time.Second, 1, 1)

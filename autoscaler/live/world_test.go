@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/custommetrics"
 	"github.com/weir-metrics/weir/autoscaler/live"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
@@ -35,7 +36,7 @@ func (v view) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq
 type world struct {
 	t     testing.TB
 	sink  *memory.Sink
-	facts *metric.Facts
+	facts *cluster.Facts
 	now   time.Time
 }
 
@@ -44,11 +45,11 @@ func newWorld(t testing.TB) *world {
 }
 
 // know makes the facts hold these pods, and the nodes they are on.
-func (w *world) know(pods ...*metric.PodFacts) {
-	c := metric.FactsChange{Synced: true, At: w.now, Pods: pods}
+func (w *world) know(pods ...*cluster.Pod) {
+	c := cluster.Change{Synced: true, At: w.now, Pods: pods}
 	for _, p := range pods {
 		if p.Node != "" && w.facts.Node(p.Node) == nil {
-			c.Nodes = append(c.Nodes, &metric.NodeFacts{Name: p.Node, Ready: true})
+			c.Nodes = append(c.Nodes, &cluster.Node{Name: p.Node, Ready: true})
 		}
 	}
 	w.facts = w.facts.With(c)
@@ -62,10 +63,10 @@ func (w *world) options() live.Options {
 			}
 			return nil
 		},
-		Facts: func() *metric.Facts { return w.facts },
+		Facts: func() *cluster.Facts { return w.facts },
 		Custom: custommetrics.New(custommetrics.Options{
 			View:  func() custommetrics.View { return w.sink.Snapshot() },
-			Facts: func() *metric.Facts { return w.facts },
+			Facts: func() *cluster.Facts { return w.facts },
 		}),
 		World: func() *explain.World {
 			return &explain.World{Now: w.now, View: w.sink.Snapshot(), Facts: w.facts}
@@ -93,7 +94,7 @@ func (w *world) write(b *metric.Batch) {
 
 // measured adds what a container used (nanocores, bytes), read so long before the
 // batch over a window.
-func measured(b *metric.Batch, p *metric.PodFacts, name string, age, window time.Duration, cpu, bytes float64) *metric.Sample {
+func measured(b *metric.Batch, p *cluster.Pod, name string, age, window time.Duration, cpu, bytes float64) *metric.Sample {
 	s := b.Add(metric.Entity{Kind: metric.Container, Node: b.Node, Namespace: p.Namespace, Pod: p.Name, Name: name})
 	at := b.Ended.Add(-age).UnixNano()
 	for _, g := range []metric.Group{metric.CPU, metric.Memory} {
@@ -106,14 +107,14 @@ func measured(b *metric.Batch, p *metric.PodFacts, name string, age, window time
 }
 
 // running returns the facts of a pod whose containers run.
-func running(namespace, name string, node metric.NodeName, labels map[string]string, containers ...string) *metric.PodFacts {
-	p := &metric.PodFacts{
+func running(namespace, name string, node metric.NodeName, labels map[string]string, containers ...string) *cluster.Pod {
+	p := &cluster.Pod{
 		PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)},
-		UID:    metric.PodUID(fmt.Sprintf("%s-%s", namespace, name)), Node: node, Phase: metric.Running, Labels: labels,
-		Started: noon.Add(-time.Hour), KnownAt: noon.Add(-time.Hour), Ready: metric.ReadyTrue, ReadySince: noon.Add(-time.Hour),
+		UID:    metric.PodUID(fmt.Sprintf("%s-%s", namespace, name)), Node: node, Phase: cluster.Running, Labels: labels,
+		Started: noon.Add(-time.Hour), KnownAt: noon.Add(-time.Hour), Ready: cluster.ReadyTrue, ReadySince: noon.Add(-time.Hour),
 	}
 	for _, c := range containers {
-		p.Containers = append(p.Containers, metric.ContainerFacts{Name: c, State: metric.StateRunning, StartedAt: noon.Add(-time.Hour)})
+		p.Containers = append(p.Containers, cluster.Container{Name: c, State: cluster.StateRunning, StartedAt: noon.Add(-time.Hour)})
 	}
 	return p
 }

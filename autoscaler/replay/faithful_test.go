@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // city is a workload under a real autoscaler, as much finer than the model as a
@@ -73,10 +73,10 @@ func (c *city) second(now time.Time) {
 		Scale: autoscaler.Scale{Spec: int32(len(c.pods)), Status: int32(len(c.pods)), Selector: "a=b"}, Rivals: []types.NamespacedName{self}}
 	reading := autoscaler.Reading{At: now}
 	for _, p := range c.pods {
-		seen := autoscaler.Pod{Name: p.name, Phase: metric.Running, Started: p.started, Ready: metric.ReadyTrue, ReadySince: p.ready,
+		seen := autoscaler.Pod{Name: p.name, Phase: cluster.Running, Started: p.started, Ready: cluster.ReadyTrue, ReadySince: p.ready,
 			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 500, Set: true}}}}}
 		if now.Before(p.ready) {
-			seen.Ready, seen.ReadySince = metric.ReadyFalse, p.started
+			seen.Ready, seen.ReadySince = cluster.ReadyFalse, p.started
 		}
 		in.Pods = append(in.Pods, seen)
 		if p.sample != nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // What a metrics API would say in other words.
@@ -50,7 +50,7 @@ func targets(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec) ([]targe
 		switch {
 		case m.Resource != nil:
 			tg.name = string(m.Resource.Name)
-			err = tg.resource(t, m.Resource.Target, tg.name, func(c *Container) bool { return c.Role != metric.Init })
+			err = tg.resource(t, m.Resource.Target, tg.name, func(c *Container) bool { return c.Role != cluster.Init })
 		case m.ContainerResource != nil:
 			resource, container := string(m.ContainerResource.Name), m.ContainerResource.Container
 			tg.name = resource + " of container " + container

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // Trace is what is known of a workload over a time.
@@ -38,7 +38,7 @@ type Trace struct {
 type Container struct {
 	Name string
 	// Role is Regular, Init or Sidecar.
-	Role     metric.Role
+	Role     cluster.Role
 	Requests autoscaler.Requests
 	Limits   autoscaler.Requests
 	// CPU in cores and Memory in bytes are what those of all pods used together.

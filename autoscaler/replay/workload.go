@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // workload is the model of the target: its pods, the oldest first.
@@ -29,7 +29,7 @@ type pod struct {
 // newWorkload returns a workload of n pods that have run for long.
 func newWorkload(t *Trace, o *Options, n int32, now time.Time) *workload {
 	_, name, _ := strings.Cut(t.Target, "/")
-	w := &workload{options: o, prefix: strings.ToLower(name), like: autoscaler.Pod{Phase: metric.Running, Overhead: t.Overhead}}
+	w := &workload{options: o, prefix: strings.ToLower(name), like: autoscaler.Pod{Phase: cluster.Running, Overhead: t.Overhead}}
 	for _, c := range t.Containers {
 		w.like.Containers = append(w.like.Containers, autoscaler.Container{Name: c.Name, Role: c.Role, Requests: c.Requests})
 	}
@@ -77,9 +77,9 @@ func (w *workload) look(now time.Time) []autoscaler.Pod {
 		seen := w.like
 		seen.Name, seen.Started = p.name, p.started
 		if now.Before(p.ready) {
-			seen.Ready, seen.ReadySince = metric.ReadyFalse, p.started
+			seen.Ready, seen.ReadySince = cluster.ReadyFalse, p.started
 		} else {
-			seen.Ready, seen.ReadySince = metric.ReadyTrue, p.ready
+			seen.Ready, seen.ReadySince = cluster.ReadyTrue, p.ready
 		}
 		w.view = append(w.view, seen)
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,7 +37,7 @@ type village struct{ milli int64 }
 func (village) Pods(namespace string, _ labels.Selector) (pods []autoscaler.Pod, err error) {
 	for _, name := range []string{"web-1", "web-2", "web-3"} {
 		if namespace == "shop" {
-			pods = append(pods, autoscaler.Pod{Name: name, Phase: metric.Running, Ready: metric.ReadyTrue, Started: noon.Add(-time.Hour),
+			pods = append(pods, autoscaler.Pod{Name: name, Phase: cluster.Running, Ready: cluster.ReadyTrue, Started: noon.Add(-time.Hour),
 				Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // Autoscaler tells what is decided about shop/web, an HPA that weir shadows, and
@@ -43,7 +43,7 @@ func decided(kind, mode, namespace, name string, pods []string, err error) *deci
 	}
 	autoscaler.Default(in.Spec)
 	for _, pod := range pods {
-		in.Pods = append(in.Pods, autoscaler.Pod{Name: pod, Phase: metric.Running, Started: before(time.Hour), Ready: metric.ReadyTrue,
+		in.Pods = append(in.Pods, autoscaler.Pod{Name: pod, Phase: cluster.Running, Started: before(time.Hour), Ready: cluster.ReadyTrue,
 			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
 		if err == nil {
 			reading.Samples = append(reading.Samples, autoscaler.Sample{Pod: pod, Milli: 80, At: before(4 * time.Second), Window: 15 * time.Second})

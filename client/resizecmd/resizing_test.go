@@ -30,6 +30,7 @@ import (
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/resize"
@@ -176,7 +177,7 @@ func (w *world) Points(e metric.Entity, id metric.ID, _, _ time.Time) iter.Seq2[
 }
 
 // facts are what weir's watch has of the pods, through the code that makes them.
-func (w *world) facts() *metric.Facts {
+func (w *world) facts() *cluster.Facts {
 	list := &corev1.PodList{}
 	for _, p := range w.pods {
 		list.Items = append(list.Items, *p)

@@ -15,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -65,7 +66,7 @@ type Cluster struct {
 	opts    Options
 	client  kubernetes.Interface
 	queue   *queue
-	facts   atomic.Pointer[metric.Facts]
+	facts   atomic.Pointer[cluster.Facts]
 	pods    atomic.Pointer[nodePods] // nil unless Options.Node is set
 	changed chan struct{}
 }
@@ -111,7 +112,7 @@ func RESTConfig(o Options) (*rest.Config, error) {
 // Facts returns what is known now: nil until the API server has answered.
 // Facts.Synced is set once both nodes and pods have been listed; Facts.At is
 // when the API server last spoke. It takes no lock.
-func (c *Cluster) Facts() *metric.Facts { return c.facts.Load() }
+func (c *Cluster) Facts() *cluster.Facts { return c.facts.Load() }
 
 // Changed returns a channel that receives after facts have changed: at once
 // for the first change, and once for all that happen before it is read. It is

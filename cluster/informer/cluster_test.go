@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -73,7 +74,7 @@ func signalled(c *Cluster) bool {
 	}
 }
 
-func web(f *metric.Facts, name metric.PodName) *metric.PodFacts {
+func web(f *cluster.Facts, name metric.PodName) *cluster.Pod {
 	return f.Pod(metric.PodRef{Namespace: "shop", Name: name})
 }
 
@@ -113,7 +114,7 @@ func TestFactsFollowTheCluster(t *testing.T) {
 		ready.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: since}}
 		must(t, second(client.CoreV1().Pods("shop").Update(ctx, ready, metav1.UpdateOptions{})))
 		settle()
-		if got := web(c.Facts(), "web"); !signalled(c) || got.Ready != metric.ReadyTrue || !got.ReadySince.Equal(since.Time) {
+		if got := web(c.Facts(), "web"); !signalled(c) || got.Ready != cluster.ReadyTrue || !got.ReadySince.Equal(since.Time) {
 			t.Errorf("a pod that became ready: got %v since %v, want true since %v, and a signal", got.Ready, got.ReadySince, since)
 		}
 
@@ -122,7 +123,7 @@ func TestFactsFollowTheCluster(t *testing.T) {
 		moved.Status.Phase = v1.PodSucceeded
 		must(t, second(client.CoreV1().Pods("shop").Update(ctx, moved, metav1.UpdateOptions{})))
 		settle()
-		if got := web(c.Facts(), "web"); got.Phase != metric.Succeeded || !got.KnownAt.Equal(firstKnown) {
+		if got := web(c.Facts(), "web"); got.Phase != cluster.Succeeded || !got.KnownAt.Equal(firstKnown) {
 			t.Errorf("updated pod: phase %v known at %v, want Succeeded, %v", got.Phase, got.KnownAt, firstKnown)
 		}
 
@@ -205,11 +206,11 @@ func TestSilence(t *testing.T) {
 // the moment at which the others were first known.
 func TestListedAgain(t *testing.T) {
 	at := time.Unix(1000, 0)
-	facts := func(name, uid string, known time.Time) *metric.PodFacts {
+	facts := func(name, uid string, known time.Time) *cluster.Pod {
 		return podFacts(pod(name, uid, "n1"), known, newPool())
 	}
 	q := newQueue()
-	list := func(at time.Time, pods ...*metric.PodFacts) {
+	list := func(at time.Time, pods ...*cluster.Pod) {
 		q.change(at, func(p *pending) {
 			p.onlyNewNodes()
 			p.nodes["n1"] = nodeFacts(node("n1"))

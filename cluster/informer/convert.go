@@ -7,13 +7,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // nodeFacts returns what weir keeps of a node. The facts share no memory with n
 // but its strings.
-func nodeFacts(n *v1.Node) *metric.NodeFacts {
-	f := &metric.NodeFacts{
+func nodeFacts(n *v1.Node) *cluster.Node {
+	f := &cluster.Node{
 		Name:          metric.NodeName(n.Name),
 		KubeletPort:   n.Status.DaemonEndpoints.KubeletEndpoint.Port,
 		Unschedulable: n.Spec.Unschedulable,
@@ -21,7 +22,7 @@ func nodeFacts(n *v1.Node) *metric.NodeFacts {
 		Annotations:   n.Annotations,
 	}
 	for _, a := range n.Status.Addresses {
-		f.Addresses = append(f.Addresses, metric.NodeAddress{Type: string(a.Type), Address: a.Address})
+		f.Addresses = append(f.Addresses, cluster.NodeAddress{Type: string(a.Type), Address: a.Address})
 	}
 	for i := range n.Status.Conditions {
 		if c := &n.Status.Conditions[i]; c.Type == v1.NodeReady {
@@ -44,16 +45,16 @@ const ConfigHashAnnotation = "kubernetes.io/config.hash"
 // podFacts returns what weir keeps of a pod that it first knew at knownAt. The
 // facts share strings, label sets, requests and limits with those of other pods through
 // shared, and nothing with p.
-func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *metric.PodFacts {
-	f := &metric.PodFacts{
+func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *cluster.Pod {
+	f := &cluster.Pod{
 		PodRef: metric.PodRef{
 			Namespace: metric.Namespace(shared.text(p.Namespace)),
 			Name:      metric.PodName(p.Name),
 		},
 		UID:         metric.PodUID(p.UID),
-		ConfigHash:  metric.NewConfigHash(metric.PodUID(p.Annotations[ConfigHashAnnotation])),
+		ConfigHash:  cluster.NewConfigHash(metric.PodUID(p.Annotations[ConfigHashAnnotation])),
 		Node:        metric.NodeName(shared.text(p.Spec.NodeName)),
-		Phase:       metric.Phase(shared.text(string(p.Status.Phase))),
+		Phase:       cluster.Phase(shared.text(string(p.Status.Phase))),
 		HostNetwork: p.Spec.HostNetwork,
 		QoS:         shared.text(string(p.Status.QOSClass)),
 		Labels:      shared.labels(p.Labels),
@@ -77,29 +78,29 @@ func podFacts(p *v1.Pod, knownAt time.Time, shared *pool) *metric.PodFacts {
 		})
 	})
 
-	f.Containers = make([]metric.ContainerFacts, 0, len(p.Spec.InitContainers)+len(p.Spec.Containers)+len(p.Spec.EphemeralContainers))
+	f.Containers = make([]cluster.Container, 0, len(p.Spec.InitContainers)+len(p.Spec.Containers)+len(p.Spec.EphemeralContainers))
 	for i := range p.Spec.InitContainers {
 		c := &p.Spec.InitContainers[i]
-		role := metric.Init
+		role := cluster.Init
 		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
-			role = metric.Sidecar
+			role = cluster.Sidecar
 		}
 		f.Containers = append(f.Containers, containerFacts(c.Name, role, &c.Resources, p.Status.InitContainerStatuses, shared))
 	}
 	for i := range p.Spec.Containers {
 		c := &p.Spec.Containers[i]
-		f.Containers = append(f.Containers, containerFacts(c.Name, metric.Regular, &c.Resources, p.Status.ContainerStatuses, shared))
+		f.Containers = append(f.Containers, containerFacts(c.Name, cluster.Regular, &c.Resources, p.Status.ContainerStatuses, shared))
 	}
 	for i := range p.Spec.EphemeralContainers {
 		c := &p.Spec.EphemeralContainers[i]
-		f.Containers = append(f.Containers, containerFacts(c.Name, metric.Ephemeral, &c.Resources, p.Status.EphemeralContainerStatuses, shared))
+		f.Containers = append(f.Containers, containerFacts(c.Name, cluster.Ephemeral, &c.Resources, p.Status.EphemeralContainerStatuses, shared))
 	}
 	shared.gather(f)
 	return f
 }
 
 // readiness returns the status of the condition Ready, and since when it has been so.
-func readiness(conditions []v1.PodCondition) (metric.Readiness, time.Time) {
+func readiness(conditions []v1.PodCondition) (cluster.Readiness, time.Time) {
 	for i := range conditions {
 		c := &conditions[i]
 		if c.Type != v1.PodReady {
@@ -107,14 +108,14 @@ func readiness(conditions []v1.PodCondition) (metric.Readiness, time.Time) {
 		}
 		switch c.Status {
 		case v1.ConditionTrue:
-			return metric.ReadyTrue, c.LastTransitionTime.Time
+			return cluster.ReadyTrue, c.LastTransitionTime.Time
 		case v1.ConditionFalse:
-			return metric.ReadyFalse, c.LastTransitionTime.Time
+			return cluster.ReadyFalse, c.LastTransitionTime.Time
 		default:
-			return metric.ReadyUnknown, c.LastTransitionTime.Time
+			return cluster.ReadyUnknown, c.LastTransitionTime.Time
 		}
 	}
-	return metric.ReadyAbsent, time.Time{}
+	return cluster.ReadyAbsent, time.Time{}
 }
 
 // podLevel reports whether requests are such as make a pod one with pod-level
@@ -128,8 +129,8 @@ func podLevel(requests v1.ResourceList) bool {
 	return false
 }
 
-func containerFacts(name string, role metric.Role, r *v1.ResourceRequirements, statuses []v1.ContainerStatus, shared *pool) metric.ContainerFacts {
-	f := metric.ContainerFacts{Name: shared.text(name), Role: role}
+func containerFacts(name string, role cluster.Role, r *v1.ResourceRequirements, statuses []v1.ContainerStatus, shared *pool) cluster.Container {
+	f := cluster.Container{Name: shared.text(name), Role: role}
 	// What was asked for, not what a resize has so far achieved: that is what
 	// users and the scheduler count in.
 	f.Spec = shared.requirements(func(v *metric.Values) { setRequirements(v, r) })
@@ -142,27 +143,27 @@ func containerFacts(name string, role metric.Role, r *v1.ResourceRequirements, s
 	return f
 }
 
-func setState(f *metric.ContainerFacts, s *v1.ContainerStatus, shared *pool) {
+func setState(f *cluster.Container, s *v1.ContainerStatus, shared *pool) {
 	f.Restarts = s.RestartCount
 	f.ID = bareID(s.ContainerID)
-	var past metric.PreviousRun
+	var past cluster.PreviousRun
 	if last := s.LastTerminationState.Terminated; last != nil {
-		past = metric.PreviousRun{LastID: bareID(last.ContainerID), EndedAt: last.FinishedAt.Time}
+		past = cluster.PreviousRun{LastID: bareID(last.ContainerID), EndedAt: last.FinishedAt.Time}
 	}
 	switch state := &s.State; {
 	case state.Running != nil:
-		f.State = metric.StateRunning
+		f.State = cluster.StateRunning
 		f.StartedAt = state.Running.StartedAt.Time
 	case state.Terminated != nil:
 		t := state.Terminated
-		f.State = metric.StateTerminated
+		f.State = cluster.StateTerminated
 		f.StartedAt, past.EndedAt = t.StartedAt.Time, t.FinishedAt.Time
 		past.StateReason = shared.text(t.Reason)
 		if t.ContainerID != "" {
 			f.ID = bareID(t.ContainerID)
 		}
 	default: // no state at all means waiting, by the API's rule
-		f.State = metric.StateWaiting
+		f.State = cluster.StateWaiting
 		if state.Waiting != nil {
 			past.StateReason = shared.text(state.Waiting.Reason)
 		}
@@ -170,7 +171,7 @@ func setState(f *metric.ContainerFacts, s *v1.ContainerStatus, shared *pool) {
 			f.ID = past.LastID
 		}
 	}
-	f.Previous = metric.NewPreviousRun(past.LastID, past.EndedAt, past.StateReason)
+	f.Previous = cluster.NewPreviousRun(past.LastID, past.EndedAt, past.StateReason)
 }
 
 // bareID cuts the runtime's name off an ID: "containerd://4e00" is "4e00".

@@ -13,14 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // flat is the readable part of ContainerFacts.
 type flat struct {
 	Name    string
-	Role    metric.Role
-	State   metric.State
+	Role    cluster.Role
+	State   cluster.State
 	ID      metric.ContainerID
 	LastID  metric.ContainerID
 	Started string
@@ -29,7 +30,7 @@ type flat struct {
 	Spec    map[string]float64
 }
 
-func flatten(c *metric.ContainerFacts) flat {
+func flatten(c *cluster.Container) flat {
 	return flat{c.Name, c.Role, c.State, c.ID, c.LastID(), moment(c.StartedAt), moment(c.EndedAt()), c.StateReason(), values(c.Spec.Values())}
 }
 
@@ -51,7 +52,7 @@ func values(v *metric.Values) map[string]float64 {
 	return m
 }
 
-func podFromJSON(t *testing.T, s string) *metric.PodFacts {
+func podFromJSON(t *testing.T, s string) *cluster.Pod {
 	t.Helper()
 	var p v1.Pod
 	if err := json.Unmarshal([]byte(s), &p); err != nil {
@@ -97,14 +98,14 @@ func TestContainers(t *testing.T) {
 		got = append(got, flatten(&f.Containers[i]))
 	}
 	want := []flat{
-		{Name: "prepare", Role: metric.Init, State: metric.StateTerminated, ID: "i1", Started: "10:00:01", Ended: "10:00:02", Why: "Completed"},
-		{Name: "proxy", Role: metric.Sidecar, State: metric.StateRunning, ID: "p1", Started: "10:00:03", Spec: map[string]float64{"cpu/request": 1e7}},
-		{Name: "app", State: metric.StateRunning, ID: "a2", LastID: "a1", Started: "10:05:00", Ended: "10:04:59", Spec: map[string]float64{
+		{Name: "prepare", Role: cluster.Init, State: cluster.StateTerminated, ID: "i1", Started: "10:00:01", Ended: "10:00:02", Why: "Completed"},
+		{Name: "proxy", Role: cluster.Sidecar, State: cluster.StateRunning, ID: "p1", Started: "10:00:03", Spec: map[string]float64{"cpu/request": 1e7}},
+		{Name: "app", State: cluster.StateRunning, ID: "a2", LastID: "a1", Started: "10:05:00", Ended: "10:04:59", Spec: map[string]float64{
 			"cpu/request": 1.5e9, "memory/request": 1 << 30, "ephemeral_storage/request": 1e6, "accelerator/request": 2,
 			"cpu/limit": 2e9, "memory/limit": 2 << 30}},
-		{Name: "crash", State: metric.StateWaiting, ID: "c1", LastID: "c1", Ended: "10:01:00", Why: "CrashLoopBackOff"},
-		{Name: "new", State: metric.StateUnknown},
-		{Name: "debug", Role: metric.Ephemeral, State: metric.StateRunning, ID: "d1", Started: "10:09:00"},
+		{Name: "crash", State: cluster.StateWaiting, ID: "c1", LastID: "c1", Ended: "10:01:00", Why: "CrashLoopBackOff"},
+		{Name: "new", State: cluster.StateUnknown},
+		{Name: "debug", Role: cluster.Ephemeral, State: cluster.StateRunning, ID: "d1", Started: "10:09:00"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("containers (-want +got):\n%s", diff)
@@ -115,27 +116,27 @@ func TestContainers(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{"cpu/request": 5e7, "memory/limit": 64 << 20}, values(f.Spec.Values())); diff != "" {
 		t.Errorf("pod-level resources (-want +got):\n%s", diff)
 	}
-	if !f.HostNetwork || f.QoS != "Burstable" || f.Node != "n1" || f.Phase != metric.Running || moment(f.Started) != "10:00:00" ||
+	if !f.HostNetwork || f.QoS != "Burstable" || f.Node != "n1" || f.Phase != cluster.Running || moment(f.Started) != "10:00:00" ||
 		!f.KnownAt.Equal(time.Unix(100, 0)) || f.Mirror || !f.Deleted.IsZero() {
 		t.Errorf("pod: %+v", f)
 	}
 }
 
 func TestReadiness(t *testing.T) {
-	f := func(conditions string, want metric.Readiness, since string) {
+	f := func(conditions string, want cluster.Readiness, since string) {
 		t.Helper()
 		p := podFromJSON(t, `{"status": {"conditions": [`+conditions+`]}}`)
 		if p.Ready != want || moment(p.ReadySince) != since {
 			t.Errorf("%s: got %v since %q, want %v since %q", conditions, p.Ready, moment(p.ReadySince), want, since)
 		}
 	}
-	f(``, metric.ReadyAbsent, "")
-	f(`{"type": "ContainersReady", "status": "True", "lastTransitionTime": "2026-01-01T10:00:00Z"}`, metric.ReadyAbsent, "")
+	f(``, cluster.ReadyAbsent, "")
+	f(`{"type": "ContainersReady", "status": "True", "lastTransitionTime": "2026-01-01T10:00:00Z"}`, cluster.ReadyAbsent, "")
 	f(`{"type": "PodScheduled", "status": "True"},
-	   {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T10:00:07Z"}`, metric.ReadyTrue, "10:00:07")
-	f(`{"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-01T10:00:01Z"}`, metric.ReadyFalse, "10:00:01")
-	f(`{"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-01-01T10:00:02Z"}`, metric.ReadyUnknown, "10:00:02")
-	f(`{"type": "Ready", "status": "True", "lastTransitionTime": null}`, metric.ReadyTrue, "")
+	   {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T10:00:07Z"}`, cluster.ReadyTrue, "10:00:07")
+	f(`{"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-01T10:00:01Z"}`, cluster.ReadyFalse, "10:00:01")
+	f(`{"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-01-01T10:00:02Z"}`, cluster.ReadyUnknown, "10:00:02")
+	f(`{"type": "Ready", "status": "True", "lastTransitionTime": null}`, cluster.ReadyTrue, "")
 }
 
 func TestPodLevel(t *testing.T) {
@@ -196,7 +197,7 @@ func TestNode(t *testing.T) {
 		"capacity": {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"},
 		"allocatable": {"cpu": "3920m", "memory": "15Gi"}}}`), &n))
 	f := nodeFacts(&n)
-	wantAddresses := []metric.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}, {Type: "Hostname", Address: "n1"}}
+	wantAddresses := []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}, {Type: "Hostname", Address: "n1"}}
 	if diff := cmp.Diff(wantAddresses, f.Addresses); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
@@ -246,7 +247,7 @@ func TestCaptures(t *testing.T) {
 			}
 			for j := range f.Containers {
 				c := &f.Containers[j]
-				if c.State == metric.StateRunning && (len(c.ID) != 64 || c.StartedAt.IsZero()) {
+				if c.State == cluster.StateRunning && (len(c.ID) != 64 || c.StartedAt.IsZero()) {
 					t.Errorf("%s: %v %s runs with ID %q since %v", file, f.PodRef, c.Name, c.ID, c.StartedAt)
 				}
 			}
@@ -269,13 +270,13 @@ func TestSteadyCapture(t *testing.T) {
 	if !facts.Pod(ref("kube-system", "hostnet")).HostNetwork {
 		t.Error("hostnet is not in the host's network")
 	}
-	if got := facts.Pod(ref("shop", "done")).Phase; got != metric.Succeeded {
+	if got := facts.Pod(ref("shop", "done")).Phase; got != cluster.Succeeded {
 		t.Errorf("done is %v, want Succeeded", got)
 	}
-	if c := facts.Pod(ref("shop", "with-sidecar")).Container("sidecar"); c.Role != metric.Sidecar || !c.Required() {
+	if c := facts.Pod(ref("shop", "with-sidecar")).Container("sidecar"); c.Role != cluster.Sidecar || !c.Required() {
 		t.Errorf("sidecar: role %v, required %v", c.Role, c.Required())
 	}
-	if c := facts.Pod(ref("shop", "with-init")).Container("migrate"); c.Role != metric.Init || c.State != metric.StateTerminated || c.Required() {
+	if c := facts.Pod(ref("shop", "with-init")).Container("migrate"); c.Role != cluster.Init || c.State != cluster.StateTerminated || c.Required() {
 		t.Errorf("migrate: role %v, state %v, required %v", c.Role, c.State, c.Required())
 	}
 	want := map[string]float64{"cpu/request": 5e7, "cpu/limit": 1e8, "memory/request": 64 << 20, "memory/limit": 64 << 20}
@@ -285,7 +286,7 @@ func TestSteadyCapture(t *testing.T) {
 }
 
 // captured returns the facts of a captured pod list, and the list.
-func captured(t *testing.T, file string) (*metric.Facts, *v1.PodList) {
+func captured(t *testing.T, file string) (*cluster.Facts, *v1.PodList) {
 	t.Helper()
 	zipped, err := os.ReadFile(file)
 	must(t, err)

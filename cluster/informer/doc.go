@@ -1,12 +1,12 @@
 // Package informer turns what the API server says of nodes and pods into
-// immutable metric.Facts. It is the one door for client-go's lists and watches:
+// immutable cluster.Facts. It is the one door for client-go's lists and watches:
 // no Kubernetes type goes further than this package, but for the pods of the one node
 // that an agent follows (NodePods).
 //
 // Every object is converted the moment it arrives and then dropped, so that weir
 // keeps one small copy of a pod instead of an informer's large one beside it:
 //
-//	API server ─▶ reflector ─▶ convert ─▶ queue ─▶ loop ─▶ *metric.Facts
+//	API server ─▶ reflector ─▶ convert ─▶ queue ─▶ loop ─▶ *cluster.Facts
 //	              (nodes, pods)           coalesces  every   read without a lock
 //	                                                 50 ms
 //

@@ -7,14 +7,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // FactsFromList returns the synced facts that nodes and pods amount to at the
 // given moment, as if weir had been there all along: each pod is known since it
 // was created. Either list may be nil.
-func FactsFromList(nodes *v1.NodeList, pods *v1.PodList, at time.Time) *metric.Facts {
-	c := metric.FactsChange{Synced: true, At: at}
+func FactsFromList(nodes *v1.NodeList, pods *v1.PodList, at time.Time) *cluster.Facts {
+	c := cluster.Change{Synced: true, At: at}
 	if nodes != nil {
 		for i := range nodes.Items {
 			c.Nodes = append(c.Nodes, nodeFacts(&nodes.Items[i]))
@@ -31,13 +31,13 @@ func FactsFromList(nodes *v1.NodeList, pods *v1.PodList, at time.Time) *metric.F
 			c.Pods = append(c.Pods, podFacts(p, known, shared))
 		}
 	}
-	var none *metric.Facts
+	var none *cluster.Facts
 	return none.With(c)
 }
 
 // FactsFromPods is FactsFromList for a PodList in JSON, as a kubelet's /pods and
 // kubectl get pods --output=json give it, and no nodes.
-func FactsFromPods(podList []byte, at time.Time) (*metric.Facts, error) {
+func FactsFromPods(podList []byte, at time.Time) (*cluster.Facts, error) {
 	var pods v1.PodList
 	if err := json.Unmarshal(podList, &pods); err != nil {
 		return nil, fmt.Errorf("decode pod list: %w", err)

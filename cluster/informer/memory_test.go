@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/simulator"
 	"github.com/weir-metrics/weir/test/simulator/apiserver"
@@ -88,18 +89,18 @@ func BenchmarkConvert(b *testing.B) {
 
 // BenchmarkApply is one publication after one pod of 150,000 has changed.
 func BenchmarkApply(b *testing.B) {
-	var c metric.FactsChange
+	var c cluster.Change
 	for i := range 150_000 {
 		c.Pods = append(c.Pods, podFacts(pod(fmt.Sprint("web-", i), fmt.Sprint("uid-", i), fmt.Sprint("n", i/30)), time.Time{}, newPool()))
 	}
-	var none *metric.Facts
+	var none *cluster.Facts
 	f := none.With(c)
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
 		p := *c.Pods[i%len(c.Pods)]
-		p.Ready = metric.ReadyTrue
-		change := pending{pods: map[metric.PodRef]*metric.PodFacts{p.PodRef: &p}, listedNodes: true, listedPods: true}
+		p.Ready = cluster.ReadyTrue
+		change := pending{pods: map[metric.PodRef]*cluster.Pod{p.PodRef: &p}, listedNodes: true, listedPods: true}
 		f, _ = change.apply(f)
 		i += 7919
 	}

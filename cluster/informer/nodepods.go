@@ -7,12 +7,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // podView is what is kept of a pod.
 type podView struct {
-	facts *metric.PodFacts
+	facts *cluster.Pod
 	whole *v1.Pod // nil unless Options.Node is set
 }
 

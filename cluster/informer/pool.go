@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -15,7 +16,7 @@ type pool struct {
 	seed  maphash.Seed
 	texts map[string]string
 	sets  map[uint64]map[string]string
-	asked map[uint64]metric.Requirements
+	asked map[uint64]cluster.Requirements
 
 	values  metric.Values // of what is being converted
 	letters []byte        // as are these
@@ -26,7 +27,7 @@ type pool struct {
 const poolSize = 1 << 15
 
 func newPool() *pool {
-	return &pool{seed: maphash.MakeSeed(), texts: map[string]string{}, sets: map[uint64]map[string]string{}, asked: map[uint64]metric.Requirements{}}
+	return &pool{seed: maphash.MakeSeed(), texts: map[string]string{}, sets: map[uint64]map[string]string{}, asked: map[uint64]cluster.Requirements{}}
 }
 
 // text returns s, in memory shared with those who asked for the same.
@@ -71,12 +72,12 @@ func (p *pool) labels(m map[string]string) map[string]string {
 }
 
 // requirements returns what fill sets, shared with those who asked for the same.
-func (p *pool) requirements(fill func(*metric.Values)) metric.Requirements {
+func (p *pool) requirements(fill func(*metric.Values)) cluster.Requirements {
 	v := &p.values
 	v.Reset()
 	fill(v)
 	if v.Len() == 0 {
-		return metric.Requirements{}
+		return cluster.Requirements{}
 	}
 	var h maphash.Hash
 	h.SetSeed(p.seed)
@@ -93,7 +94,7 @@ func (p *pool) requirements(fill func(*metric.Values)) metric.Requirements {
 	}
 	own := new(metric.Values)
 	own.CopyFrom(v)
-	p.asked[sum] = metric.NewRequirements(own)
+	p.asked[sum] = cluster.NewRequirements(own)
 	return p.asked[sum]
 }
 
@@ -112,7 +113,7 @@ func equal(a, b *metric.Values) bool {
 // gather moves the strings that no other pod has (its name, its UIDs, its containers'
 // IDs) into one piece of memory. Each by itself is rounded up, and an ID is part of
 // a longer string that names the runtime.
-func (p *pool) gather(f *metric.PodFacts) {
+func (p *pool) gather(f *cluster.Pod) {
 	b := append(p.letters[:0], f.Name...)
 	b = append(b, f.UID...)
 	if f.ConfigHash != nil {

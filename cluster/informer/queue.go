@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -23,9 +24,9 @@ type queue struct {
 
 // pending is what has changed since it was last taken.
 type pending struct {
-	nodes map[metric.NodeName]*metric.NodeFacts // nil: gone
-	pods  map[metric.PodRef]*metric.PodFacts    // nil: gone
-	whole map[metric.PodRef]*v1.Pod             // those of pods that are kept whole
+	nodes map[metric.NodeName]*cluster.Node // nil: gone
+	pods  map[metric.PodRef]*cluster.Pod    // nil: gone
+	whole map[metric.PodRef]*v1.Pod         // those of pods that are kept whole
 	// allNodes and allPods say that nodes or pods are all there are: what they
 	// do not name is gone.
 	allNodes, allPods bool
@@ -42,8 +43,8 @@ func newQueue() *queue {
 }
 
 func (p *pending) clear() {
-	p.nodes = map[metric.NodeName]*metric.NodeFacts{}
-	p.pods = map[metric.PodRef]*metric.PodFacts{}
+	p.nodes = map[metric.NodeName]*cluster.Node{}
+	p.pods = map[metric.PodRef]*cluster.Pod{}
 	p.whole = map[metric.PodRef]*v1.Pod{}
 	p.allNodes, p.allPods = false, false
 }
@@ -102,8 +103,8 @@ func (q *queue) take() pending {
 
 // apply returns facts that know what old knew and what p says, and whether that
 // differs. old may be nil.
-func (p *pending) apply(old *metric.Facts) (facts *metric.Facts, changed bool) {
-	c := metric.FactsChange{Synced: p.listedNodes && p.listedPods, At: p.at}
+func (p *pending) apply(old *cluster.Facts) (facts *cluster.Facts, changed bool) {
+	c := cluster.Change{Synced: p.listedNodes && p.listedPods, At: p.at}
 	changed = old == nil || old.Synced != c.Synced
 
 	for name, n := range p.nodes {
@@ -116,7 +117,7 @@ func (p *pending) apply(old *metric.Facts) (facts *metric.Facts, changed bool) {
 		}
 	}
 	if p.allNodes {
-		old.EachNode(func(n *metric.NodeFacts) bool {
+		old.EachNode(func(n *cluster.Node) bool {
 			if _, listed := p.nodes[n.Name]; !listed {
 				c.GoneNodes = append(c.GoneNodes, n.Name)
 			}
@@ -140,7 +141,7 @@ func (p *pending) apply(old *metric.Facts) (facts *metric.Facts, changed bool) {
 		}
 	}
 	if p.allPods {
-		old.EachPod(func(pod *metric.PodFacts) bool {
+		old.EachPod(func(pod *cluster.Pod) bool {
 			if _, listed := p.pods[pod.PodRef]; !listed {
 				c.GonePods = append(c.GonePods, pod.PodRef)
 			}

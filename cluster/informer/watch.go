@@ -15,17 +15,17 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // reflectors returns the two lists-and-watches that feed the queue.
 func (c *Cluster) reflectors() []*cache.Reflector {
 	core := c.client.CoreV1()
-	nodes := &store[*v1.Node, *metric.NodeFacts]{
+	nodes := &store[*v1.Node, *cluster.Node]{
 		now: c.opts.Now, queue: c.queue,
 		convert: nodeFacts,
-		set:     func(p *pending, n *metric.NodeFacts) { p.nodes[n.Name] = n },
-		del:     func(p *pending, n *metric.NodeFacts) { p.nodes[n.Name] = nil },
+		set:     func(p *pending, n *cluster.Node) { p.nodes[n.Name] = n },
+		del:     func(p *pending, n *cluster.Node) { p.nodes[n.Name] = nil },
 		all:     (*pending).onlyNewNodes,
 	}
 	shared := newPool()

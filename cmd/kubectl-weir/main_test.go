@@ -24,6 +24,7 @@ import (
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
@@ -31,10 +32,10 @@ import (
 
 // newWeir returns a weir that has just begun: it knows of pods and has read none.
 func newWeir() http.Handler {
-	var facts *metric.Facts
-	facts = facts.With(metric.FactsChange{Synced: true, At: time.Now(), Nodes: []*metric.NodeFacts{{Name: "n1"}}, Pods: []*metric.PodFacts{
-		{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Phase: metric.Pending},
-		{PodRef: metric.PodRef{Namespace: "bank", Name: "vault"}, Phase: metric.Pending},
+	var facts *cluster.Facts
+	facts = facts.With(cluster.Change{Synced: true, At: time.Now(), Nodes: []*cluster.Node{{Name: "n1"}}, Pods: []*cluster.Pod{
+		{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Phase: cluster.Pending},
+		{PodRef: metric.PodRef{Namespace: "bank", Name: "vault"}, Phase: cluster.Pending},
 	}})
 	mux := http.NewServeMux()
 	answers := explainapi.NewHandler(explainapi.Options{World: func() *explain.World { return &explain.World{Now: time.Now(), Facts: facts} }})

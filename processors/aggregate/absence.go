@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -14,7 +15,7 @@ type missed struct {
 	evidence metric.Evidence
 }
 
-func whyMissed(facts *metric.Facts, b *metric.Batch) missed {
+func whyMissed(facts *cluster.Facts, b *metric.Batch) missed {
 	if b.Err == nil {
 		return missed{}
 	}
@@ -34,11 +35,11 @@ func whyMissed(facts *metric.Facts, b *metric.Batch) missed {
 
 // life returns why a pod of that phase has no numbers; Unjudged if it should
 // have some.
-func life(p *metric.PodFacts) metric.Reason {
+func life(p *cluster.Pod) metric.Reason {
 	switch p.Phase {
-	case metric.Pending, "":
+	case cluster.Pending, "":
 		return metric.PodPending
-	case metric.Succeeded, metric.Failed:
+	case cluster.Succeeded, cluster.Failed:
 		return metric.PodFinished
 	}
 	return metric.Unjudged
@@ -46,21 +47,21 @@ func life(p *metric.PodFacts) metric.Reason {
 
 // absent returns why there is no sample of a container that the API server
 // names: the outermost reason that is true.
-func (a *Aggregator) absent(p *pod, c *metric.ContainerFacts) (metric.Reason, metric.Evidence) {
+func (a *Aggregator) absent(p *pod, c *cluster.Container) (metric.Reason, metric.Evidence) {
 	reason := life(p.facts)
 	switch {
 	case reason == metric.PodFinished:
 		return reason, metric.Evidence{}
-	case reason == metric.PodPending && c.State != metric.StateRunning && c.State != metric.StateTerminated:
+	case reason == metric.PodPending && c.State != cluster.StateRunning && c.State != cluster.StateTerminated:
 		return reason, metric.Evidence{Name: c.StateReason()}
-	case !p.facts.Deleted.IsZero() && (c.State != metric.StateRunning || a.missed.reason == metric.Unjudged):
+	case !p.facts.Deleted.IsZero() && (c.State != cluster.StateRunning || a.missed.reason == metric.Unjudged):
 		// A running container of a pod that is being deleted vanishes from its
 		// node before the API server says so. If the node could not be read,
 		// that is why, and not the deletion.
 		return metric.PodTerminating, metric.Evidence{}
-	case c.State == metric.StateTerminated:
+	case c.State == cluster.StateTerminated:
 		return metric.ContainerFinished, metric.Evidence{Name: c.StateReason()}
-	case c.State != metric.StateRunning:
+	case c.State != cluster.StateRunning:
 		return metric.ContainerNotStarted, metric.Evidence{Name: c.StateReason()}
 	}
 	return a.unreported(p, c.Name)

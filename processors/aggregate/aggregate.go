@@ -20,6 +20,7 @@ package aggregate
 import (
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -34,7 +35,7 @@ type Aggregator struct {
 	order []*pod // the pod that the sample at this index was of; nil for none
 	// layout is that of the last batch, which order agrees with.
 	layout *metric.Layout
-	on     []*metric.PodFacts // the pods bound to the node, and the same as we have them
+	on     []*cluster.Pod // the pods bound to the node, and the same as we have them
 	bound  []*pod
 	late   []*pod // pods that were not met
 	// turned are the containers of which a sample in this batch was rejected, by their
@@ -71,7 +72,7 @@ var wholes = [...]metric.Group{metric.CPU, metric.Memory}
 // Process adds the pods' and the node's sums and the ratios to b's samples, and
 // the verdicts of what is missing. It believes what identity and rate have said
 // of each sample: rejected ones are never counted.
-func (a *Aggregator) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
+func (a *Aggregator) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	a.round++
 	if b.Err == nil {
 		a.reads++

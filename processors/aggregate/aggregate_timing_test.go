@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/test/samplenodes"
@@ -33,7 +34,7 @@ func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 	reported := len(containers.Samples)
 	for _, test := range []struct {
 		name  string
-		facts *metric.Facts
+		facts *cluster.Facts
 		batch *metric.Batch
 		keep  int // how many samples the source reports
 	}{

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/enrich"
@@ -82,7 +83,7 @@ func standingOf(b *metric.Batch) map[key][]metric.Reason {
 
 // expected returns the node, and the pods and containers on it, that the API server
 // names.
-func expected(facts *metric.Facts, node metric.NodeName) map[metric.Entity]bool {
+func expected(facts *cluster.Facts, node metric.NodeName) map[metric.Entity]bool {
 	all := map[metric.Entity]bool{}
 	if facts.Node(node) != nil {
 		all[metric.Entity{Kind: metric.Node, Node: node}] = true
@@ -116,8 +117,8 @@ func served(b *metric.Batch, e metric.Entity, g metric.Group) bool {
 type world struct {
 	random *rand.Rand
 	steps  []transcript.Processor
-	pods   []*metric.PodFacts
-	known  *metric.Facts
+	pods   []*cluster.Pod
+	known  *cluster.Facts
 	batch  metric.Batch
 	now    time.Time
 	made   int
@@ -142,34 +143,34 @@ func newWorld(seed uint64) *world {
 // chance is true once in n times.
 func (w *world) chance(n int) bool { return w.random.IntN(n) == 0 }
 
-func (w *world) pod(name string) *metric.PodFacts {
+func (w *world) pod(name string) *cluster.Pod {
 	w.made++
 	started := w.now.Add(-time.Duration(w.random.IntN(120)) * time.Second)
-	p := &metric.PodFacts{
+	p := &cluster.Pod{
 		PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(name)}, UID: metric.PodUID(fmt.Sprintf("u%d", w.made)),
-		Node: "n1", Phase: metric.Running, Started: started, KnownAt: started,
+		Node: "n1", Phase: cluster.Running, Started: started, KnownAt: started,
 	}
 	if w.chance(8) {
 		p.Node = "n2"
 	}
 	if w.chance(10) {
-		p.ConfigHash, p.Mirror = metric.NewConfigHash("hash"+p.UID), true
+		p.ConfigHash, p.Mirror = cluster.NewConfigHash("hash"+p.UID), true
 	}
 	for i := range w.random.IntN(4) {
 		w.made++
-		p.Containers = append(p.Containers, metric.ContainerFacts{
-			Name: fmt.Sprintf("c%d", i), State: metric.State(w.random.IntN(8) % 4), Role: metric.Role(w.random.IntN(4)),
+		p.Containers = append(p.Containers, cluster.Container{
+			Name: fmt.Sprintf("c%d", i), State: cluster.State(w.random.IntN(8) % 4), Role: cluster.Role(w.random.IntN(4)),
 			ID: metric.ContainerID(fmt.Sprintf("id%d", w.made)), StartedAt: started.Add(time.Second),
 		})
 		if c := &p.Containers[i]; w.chance(2) {
-			c.State, c.Role = metric.StateRunning, metric.Regular
+			c.State, c.Role = cluster.StateRunning, cluster.Regular
 		}
 	}
 	return p
 }
 
 // round lets time pass, changes the world a little, and has the node report it.
-func (w *world) round() (*metric.Facts, *metric.Batch, time.Time) {
+func (w *world) round() (*cluster.Facts, *metric.Batch, time.Time) {
 	w.now = w.now.Add(time.Duration(5+w.random.IntN(40)) * time.Second)
 	for i, p := range w.pods {
 		changed := *p
@@ -177,7 +178,7 @@ func (w *world) round() (*metric.Facts, *metric.Batch, time.Time) {
 		case 0:
 			changed = *w.pod(string(p.Name))
 		case 1:
-			changed.Phase = []metric.Phase{metric.Pending, metric.Running, metric.Succeeded, metric.Failed}[w.random.IntN(4)]
+			changed.Phase = []cluster.Phase{cluster.Pending, cluster.Running, cluster.Succeeded, cluster.Failed}[w.random.IntN(4)]
 		case 2:
 			changed.Deleted = w.now
 		case 3:
@@ -186,7 +187,7 @@ func (w *world) round() (*metric.Facts, *metric.Batch, time.Time) {
 		w.pods[i] = &changed
 	}
 	if !w.chance(5) { // else the API server is away
-		change := metric.FactsChange{Synced: !w.chance(10), At: w.now}
+		change := cluster.Change{Synced: !w.chance(10), At: w.now}
 		for _, p := range w.pods {
 			if w.chance(12) {
 				change.GonePods = append(change.GonePods, p.PodRef)
@@ -194,7 +195,7 @@ func (w *world) round() (*metric.Facts, *metric.Batch, time.Time) {
 				change.Pods = append(change.Pods, p)
 			}
 		}
-		change.Nodes = []*metric.NodeFacts{{Name: "n1", Ready: !w.chance(6)}}
+		change.Nodes = []*cluster.Node{{Name: "n1", Ready: !w.chance(6)}}
 		w.known = w.known.With(change)
 	}
 	b := &w.batch

@@ -1,6 +1,9 @@
 package aggregate
 
-import "github.com/weir-metrics/weir/metric"
+import (
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
 
 // blame is the container that keeps its pod from being served.
 type blame struct {
@@ -78,10 +81,10 @@ func (a *Aggregator) judgeByFacts(p *pod, b *metric.Batch) (worst, idle blame) {
 			reason, why = a.explain(p, c.Name, reason, why)
 		}
 		switch {
-		case reason == metric.Unjudged || c.Role == metric.Ephemeral:
+		case reason == metric.Unjudged || c.Role == cluster.Ephemeral:
 		case c.Required(), a.unheardOf(p, c, b):
 			worst.put(c.Name, reason, why)
-		case c.Role != metric.Init: // it has ended, as it should
+		case c.Role != cluster.Init: // it has ended, as it should
 			idle.put(c.Name, reason, why)
 		}
 	}
@@ -91,9 +94,9 @@ func (a *Aggregator) judgeByFacts(p *pod, b *metric.Batch) (worst, idle blame) {
 // unheardOf reports whether the node has just reported a run of a container that
 // the API server does not know to run yet: it began after the one that ended last,
 // or in the same second.
-func (a *Aggregator) unheardOf(p *pod, c *metric.ContainerFacts, b *metric.Batch) bool {
+func (a *Aggregator) unheardOf(p *pod, c *cluster.Container, b *metric.Batch) bool {
 	at := p.member(b, c.Name)
-	if at == none || c.Role != metric.Regular && c.Role != metric.Sidecar || b.Samples[at].LastKnown&(1<<metric.CPU) != 0 {
+	if at == none || c.Role != cluster.Regular && c.Role != cluster.Sidecar || b.Samples[at].LastKnown&(1<<metric.CPU) != 0 {
 		return false
 	}
 	start := b.Samples[at].Instance.StartTime()

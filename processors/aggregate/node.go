@@ -1,10 +1,13 @@
 package aggregate
 
-import "github.com/weir-metrics/weir/metric"
+import (
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
 
 // judgeNode explains a node that is not reported. Where the source never speaks
 // of nodes, the node is the sum of its pods, if all of them are known.
-func (a *Aggregator) judgeNode(facts *metric.Facts, b *metric.Batch) {
+func (a *Aggregator) judgeNode(facts *cluster.Facts, b *metric.Batch) {
 	if b.Node == "" {
 		return
 	}

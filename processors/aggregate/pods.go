@@ -3,17 +3,18 @@ package aggregate
 import (
 	"slices"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // pod is what a round knows of a pod, in memory that is used again the next.
 type pod struct {
 	entity *metric.Entity
-	word   *metric.PodFacts // what the API server says by this name; nil if it was not asked
-	facts  *metric.PodFacts // nil if the API server does not know it
-	named  *metric.PodFacts // what it knows by this name on this node instead
-	round  uint32           // when it was met last
-	gone   bool             // no longer among the Aggregator's pods
+	word   *cluster.Pod // what the API server says by this name; nil if it was not asked
+	facts  *cluster.Pod // nil if the API server does not know it
+	named  *cluster.Pod // what it knows by this name on this node instead
+	round  uint32       // when it was met last
+	gone   bool         // no longer among the Aggregator's pods
 
 	own     int32   // index of the pod's own sample, or none
 	members []int32 // the indexes of its containers' samples that were not rejected
@@ -162,7 +163,7 @@ func (a *Aggregator) meet(p *pod) {
 
 // expect adds the pods that should be there although the batch does not speak of
 // them, and lets each know its facts.
-func (a *Aggregator) expect(facts *metric.Facts, b *metric.Batch) {
+func (a *Aggregator) expect(facts *cluster.Facts, b *metric.Batch) {
 	if b.Node != "" {
 		a.expectBound(facts.PodsOn(b.Node), b.Node)
 	}
@@ -185,7 +186,7 @@ func (a *Aggregator) expect(facts *metric.Facts, b *metric.Batch) {
 }
 
 // expectBound adds the pods that are bound to the node.
-func (a *Aggregator) expectBound(on []*metric.PodFacts, node metric.NodeName) {
+func (a *Aggregator) expectBound(on []*cluster.Pod, node metric.NodeName) {
 	// Fast path: facts never change such a slice.
 	same := len(on) == len(a.bound) && len(on) == len(a.on) && (len(on) == 0 || &on[0] == &a.on[0])
 	if !same {
@@ -204,7 +205,7 @@ func (a *Aggregator) expectBound(on []*metric.PodFacts, node metric.NodeName) {
 
 // isOf reports whether f is about the pod that was reported, and not about one
 // of that name before or after it.
-func (p *pod) isOf(f *metric.PodFacts, b *metric.Batch) bool {
+func (p *pod) isOf(f *cluster.Pod, b *metric.Batch) bool {
 	for _, m := range p.members {
 		if uid := b.Samples[m].Instance.UID; uid != "" && !f.HasUID(uid) {
 			return false
@@ -215,7 +216,7 @@ func (p *pod) isOf(f *metric.PodFacts, b *metric.Batch) bool {
 
 // expectReported adds the pods that only their node knows, and that it reported
 // in the read before; it forgets those that are gone.
-func (a *Aggregator) expectReported(facts *metric.Facts, b *metric.Batch) {
+func (a *Aggregator) expectReported(facts *cluster.Facts, b *metric.Batch) {
 	a.late = a.late[:0]
 	a.pods.drop(func(p *pod) bool {
 		switch {

@@ -14,6 +14,7 @@ package enrich
 import (
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -27,7 +28,7 @@ type Enricher struct {
 	// asked is what the pods in of ask for, together. Facts never change a
 	// slice of pods: the same slice is the same pods as they were.
 	asked resources
-	of    []*metric.PodFacts
+	of    []*cluster.Pod
 }
 
 // New returns an Enricher for one source.
@@ -37,7 +38,7 @@ func New(Options) *Enricher { return &Enricher{} }
 // only has containers gets a sample that holds nothing else, for the numbers
 // that aggregate will add; nothing is added for what the batch does not speak
 // of. Rejected samples are left alone.
-func (e *Enricher) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
+func (e *Enricher) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	e.seen.begin(b)
 	sawNode := false
 	reported := len(b.Samples)
@@ -46,7 +47,7 @@ func (e *Enricher) Process(facts *metric.Facts, b *metric.Batch, now time.Time) 
 		if s.Rejected() {
 			continue
 		}
-		var pod *metric.PodFacts
+		var pod *cluster.Pod
 		if s.Entity.Kind == metric.Pod || s.Entity.Kind == metric.Container {
 			pod = podOf(facts, b, i)
 		}
@@ -83,7 +84,7 @@ func (e *Enricher) Process(facts *metric.Facts, b *metric.Batch, now time.Time) 
 }
 
 // addPods adds a sample for each pod of which there are containers only.
-func (e *Enricher) addPods(facts *metric.Facts, b *metric.Batch, reported int, now time.Time) {
+func (e *Enricher) addPods(facts *cluster.Facts, b *metric.Batch, reported int, now time.Time) {
 	for i := range reported {
 		s := &b.Samples[i]
 		if s.Entity.Kind != metric.Container || s.Entity.Part != "" || s.Rejected() {
@@ -110,30 +111,30 @@ func (e *Enricher) addPods(facts *metric.Facts, b *metric.Batch, reported int, n
 
 // podOf returns the facts of the pod that sample i is or belongs to: nil if they are
 // of another pod of that name.
-func podOf(facts *metric.Facts, b *metric.Batch, i int) *metric.PodFacts {
+func podOf(facts *cluster.Facts, b *metric.Batch, i int) *cluster.Pod {
 	s := &b.Samples[i]
-	pod := b.PodOf(facts, i)
+	pod := facts.PodOf(b, i)
 	if pod == nil || pod.Node != s.Entity.Node || s.Instance.UID != "" && !pod.HasUID(s.Instance.UID) {
 		return nil
 	}
 	return pod
 }
 
-func setContainer(s *metric.Sample, c *metric.ContainerFacts) {
+func setContainer(s *metric.Sample, c *cluster.Container) {
 	if c == nil {
 		return
 	}
 	s.Values.SetAll(c.Spec.Values())
 }
 
-func setPod(s *metric.Sample, pod *metric.PodFacts) {
+func setPod(s *metric.Sample, pod *cluster.Pod) {
 	total := resourcesOf(pod)
 	total.set(&s.Values)
 }
 
 // setNode sets what the node has, and what the pods on it that have not ended
 // ask for. Nothing asked for is a 0, once all pods are known.
-func (e *Enricher) setNode(s *metric.Sample, facts *metric.Facts) {
+func (e *Enricher) setNode(s *metric.Sample, facts *cluster.Facts) {
 	n := facts.Node(s.Entity.Node)
 	if n == nil {
 		return
@@ -152,13 +153,13 @@ func (e *Enricher) setNode(s *metric.Sample, facts *metric.Facts) {
 }
 
 // askedBy returns what those of the pods that have not ended ask for.
-func (e *Enricher) askedBy(pods []*metric.PodFacts) *resources {
+func (e *Enricher) askedBy(pods []*cluster.Pod) *resources {
 	if len(pods) == len(e.of) && (len(pods) == 0 || &pods[0] == &e.of[0]) {
 		return &e.asked
 	}
 	e.asked, e.of = resources{}, pods
 	for _, pod := range pods {
-		if pod.Phase != metric.Succeeded && pod.Phase != metric.Failed {
+		if pod.Phase != cluster.Succeeded && pod.Phase != cluster.Failed {
 			total := resourcesOf(pod)
 			e.asked.add(&total)
 		}
@@ -169,7 +170,7 @@ func (e *Enricher) askedBy(pods []*metric.PodFacts) *resources {
 // setUptime tells the instance's age when it was read. A cgroup's modification
 // time is no start: the API server's word is better, and without that there is
 // no uptime.
-func setUptime(s *metric.Sample, pod *metric.PodFacts, read int64) {
+func setUptime(s *metric.Sample, pod *cluster.Pod, read int64) {
 	if read == 0 {
 		return
 	}
@@ -185,11 +186,11 @@ func setUptime(s *metric.Sample, pod *metric.PodFacts, read int64) {
 	}
 }
 
-func startByFacts(s *metric.Sample, pod *metric.PodFacts) int64 {
+func startByFacts(s *metric.Sample, pod *cluster.Pod) int64 {
 	started := pod.Started
 	if s.Entity.Kind == metric.Container {
 		c := pod.Container(s.Entity.Name)
-		if c == nil || c.State != metric.StateRunning || s.Instance.ID != "" && s.Instance.ID != c.ID {
+		if c == nil || c.State != cluster.StateRunning || s.Instance.ID != "" && s.Instance.ID != c.ID {
 			return 0
 		}
 		started = c.StartedAt

@@ -3,13 +3,14 @@ package enrich_test
 import (
 	"testing"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/enrich"
 	"github.com/weir-metrics/weir/test/samplenodes"
 )
 
 // asking returns the facts of n in which every container asks for something.
-func asking(n samplenodes.Node) *metric.Facts {
+func asking(n samplenodes.Node) *cluster.Facts {
 	facts := n.Facts()
 	for _, p := range facts.PodsOn(samplenodes.Name) {
 		for i := range p.Containers {
@@ -22,9 +23,9 @@ func asking(n samplenodes.Node) *metric.Facts {
 }
 
 // lay gives b what a batch has behind identity: its Layout, and the pods found.
-func lay(b *metric.Batch, facts *metric.Facts) *metric.Batch {
+func lay(b *metric.Batch, facts *cluster.Facts) *metric.Batch {
 	b.Layout = metric.LayoutOf(b.Samples)
-	b.ResolvePods(facts, &metric.Pods{})
+	new(cluster.PodCache).Resolve(facts, b)
 	return b
 }
 

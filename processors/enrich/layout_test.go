@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/enrich"
 )
@@ -20,7 +21,7 @@ func TestLayoutChangesNothing(t *testing.T) {
 	for world := range 300 {
 		facts := someFacts(r, now)
 		bare, laid := enrich.New(enrich.Options{}), enrich.New(enrich.Options{})
-		var pods metric.Pods
+		var pods cluster.PodCache
 		var layout *metric.Layout
 		var entities []metric.Entity
 		for round := range 10 {
@@ -35,7 +36,7 @@ func TestLayoutChangesNothing(t *testing.T) {
 			}
 			with.CopyFrom(without)
 			with.Layout = layout
-			with.ResolvePods(facts, &pods)
+			pods.Resolve(facts, with)
 			for range r.IntN(2) * r.IntN(4) { // rate holds some more
 				es := someEntities(r)
 				fill(r, without.Add(es[r.IntN(len(es))]), now)
@@ -55,18 +56,18 @@ func TestLayoutChangesNothing(t *testing.T) {
 	}
 }
 
-func someFacts(r *rand.Rand, now time.Time) *metric.Facts {
-	node := &metric.NodeFacts{Name: "n1"}
+func someFacts(r *rand.Rand, now time.Time) *cluster.Facts {
+	node := &cluster.Node{Name: "n1"}
 	node.Spec.Set(metric.CPUNodeCapacity, 4e9)
-	change := metric.FactsChange{Synced: true, At: now, Nodes: []*metric.NodeFacts{node}}
+	change := cluster.Change{Synced: true, At: now, Nodes: []*cluster.Node{node}}
 	for i := range 4 {
-		p := &metric.PodFacts{PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(fmt.Sprint("p", i))}, UID: metric.PodUID(fmt.Sprint("u", i)),
-			Node: "n1", Phase: metric.Running, Started: now, HostNetwork: r.IntN(3) == 0}
+		p := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(fmt.Sprint("p", i))}, UID: metric.PodUID(fmt.Sprint("u", i)),
+			Node: "n1", Phase: cluster.Running, Started: now, HostNetwork: r.IntN(3) == 0}
 		if r.IntN(6) == 0 {
 			p.Node = "n2"
 		}
 		for c := range r.IntN(4) {
-			f := metric.ContainerFacts{Name: fmt.Sprint("c", c), State: metric.StateRunning, StartedAt: now, Role: metric.Role(r.IntN(4))}
+			f := cluster.Container{Name: fmt.Sprint("c", c), State: cluster.StateRunning, StartedAt: now, Role: cluster.Role(r.IntN(4))}
 			for _, id := range [...]metric.ID{metric.CPURequest, metric.CPULimit, metric.MemoryRequest} {
 				if r.IntN(2) == 0 {
 					f.Spec.Set(id, float64(r.IntN(9)))
@@ -76,7 +77,7 @@ func someFacts(r *rand.Rand, now time.Time) *metric.Facts {
 		}
 		change.Pods = append(change.Pods, p)
 	}
-	return (*metric.Facts)(nil).With(change)
+	return (*cluster.Facts)(nil).With(change)
 }
 
 func someEntities(r *rand.Rand) []metric.Entity {

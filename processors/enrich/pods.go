@@ -1,6 +1,9 @@
 package enrich
 
-import "github.com/weir-metrics/weir/metric"
+import (
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
 
 // pods is a set of the pods of one batch. In a batch of nothing but its Layout's
 // samples a pod goes by the place of its first sample, else by its facts.
@@ -9,7 +12,7 @@ type pods struct {
 	laid   bool // places serve for this batch
 	layout *metric.Layout
 	places []place // by index in the Layout
-	others map[*metric.PodFacts]bool
+	others map[*cluster.Pod]bool
 }
 
 type place struct {
@@ -42,19 +45,19 @@ func (p *pods) arrange(l *metric.Layout) {
 }
 
 // add puts the pod of sample i into the set.
-func (p *pods) add(i int, pod *metric.PodFacts) {
+func (p *pods) add(i int, pod *cluster.Pod) {
 	switch {
 	case p.laid:
 		p.places[p.places[i].first].round = p.round
 	case p.others == nil:
-		p.others = map[*metric.PodFacts]bool{pod: true}
+		p.others = map[*cluster.Pod]bool{pod: true}
 	default:
 		p.others[pod] = true
 	}
 }
 
 // has reports whether the pod of sample i is in the set.
-func (p *pods) has(i int, pod *metric.PodFacts) bool {
+func (p *pods) has(i int, pod *cluster.Pod) bool {
 	if p.laid {
 		return p.places[p.places[i].first].round == p.round
 	}

@@ -1,6 +1,9 @@
 package enrich
 
-import "github.com/weir-metrics/weir/metric"
+import (
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
 
 // resources is an amount of everything that can be asked for. What is not known
 // was not asked for, or has no limit.
@@ -38,12 +41,12 @@ var kinds = [...]kind{
 //
 // A pod has a limit only where each of its containers has one; that is also when
 // the kubelet writes one into the pod's cgroup.
-func resourcesOf(pod *metric.PodFacts) resources {
+func resourcesOf(pod *cluster.Pod) resources {
 	var sums [len(kinds)]sum
 	containers := 0
 	for i := range pod.Containers {
 		c := &pod.Containers[i]
-		if c.Role == metric.Ephemeral {
+		if c.Role == cluster.Ephemeral {
 			continue
 		}
 		containers++
@@ -85,12 +88,12 @@ type sum struct {
 
 // add takes in what a container asks for. Init containers and sidecars are taken in in
 // the order they run.
-func (s *sum) add(role metric.Role, v float64) {
+func (s *sum) add(role cluster.Role, v float64) {
 	s.containers++
 	switch role {
-	case metric.Init:
+	case cluster.Init:
 		s.most = max(s.most, v+s.sidecars)
-	case metric.Sidecar:
+	case cluster.Sidecar:
 		s.sidecars += v
 		s.most = max(s.most, s.sidecars)
 		s.together += v

@@ -3,11 +3,12 @@ package identity
 import (
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // applyFacts rejects what the API server contradicts, even a lone sample.
-func (s *State) applyFacts(t *track, facts *metric.Facts, b *metric.Batch) {
+func (s *State) applyFacts(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		if reason, evidence := s.contradicts(facts, b, int(c.sample), &t.lines[c.line].core, t); reason != metric.Measured {
@@ -18,12 +19,12 @@ func (s *State) applyFacts(t *track, facts *metric.Facts, b *metric.Batch) {
 
 // contradicts returns the reason why the facts rule out that an instance of
 // sample i's pod or container is the present one, or Measured if they do not.
-func (s *State) contradicts(facts *metric.Facts, b *metric.Batch, i int, known *core, t *track) (metric.Reason, metric.Evidence) {
+func (s *State) contradicts(facts *cluster.Facts, b *metric.Batch, i int, known *core, t *track) (metric.Reason, metric.Evidence) {
 	sample := &b.Samples[i]
 	if !told(facts, &sample.Entity) {
 		return metric.Measured, metric.Evidence{}
 	}
-	pod := b.PodOf(facts, i)
+	pod := facts.PodOf(b, i)
 	if pod == nil {
 		return s.unknownPod(facts, b, startOf(sample, known), t)
 	}
@@ -42,14 +43,14 @@ func (s *State) contradicts(facts *metric.Facts, b *metric.Batch, i int, known *
 }
 
 // told reports whether the facts speak of such an entity as e.
-func told(facts *metric.Facts, e *metric.Entity) bool {
+func told(facts *cluster.Facts, e *metric.Entity) bool {
 	return facts != nil && facts.Synced && (e.Kind == metric.Pod || e.Kind == metric.Container) && e.Namespace != ""
 }
 
 // against returns the reason why the sample, an instance of which so much is known,
 // is not of the pod that the API server knows or of its container's present run, and
 // the rule; Measured if it may be.
-func (s *State) against(facts *metric.Facts, b *metric.Batch, sample *metric.Sample, pod *metric.PodFacts, known *core) (metric.Reason, string) {
+func (s *State) against(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, pod *cluster.Pod, known *core) (metric.Reason, string) {
 	e, start := &sample.Entity, startOf(sample, known)
 	// A fact cannot speak of what began after it was learnt, unless time has
 	// passed in which the API server would have told us.
@@ -78,7 +79,7 @@ func (s *State) against(facts *metric.Facts, b *metric.Batch, sample *metric.Sam
 		return metric.Measured, ""
 	}
 	switch c.State {
-	case metric.StateRunning:
+	case cluster.StateRunning:
 		if known.container == "" {
 			break
 		}
@@ -86,7 +87,7 @@ func (s *State) against(facts *metric.Facts, b *metric.Batch, sample *metric.Sam
 		if c.ID != "" && known.container != c.ID && (known.container == c.LastID() || start != 0 && start <= started) {
 			return metric.OldContainer, ruleContainerID
 		}
-	case metric.StateWaiting, metric.StateTerminated:
+	case cluster.StateWaiting, cluster.StateTerminated:
 		if known.container != "" && (known.container == c.ID || known.container == c.LastID()) || s.wouldKnow(facts, start, known.origin, b) {
 			return metric.OldContainer, ruleContainerID
 		}
@@ -105,7 +106,7 @@ func startOf(sample *metric.Sample, known *core) int64 {
 // unknownPod bears with a pod the API server has never known for one resolution,
 // since we may hear of it later than its node did. One that it knew has been
 // deleted, though its node may go on reporting it.
-func (s *State) unknownPod(facts *metric.Facts, b *metric.Batch, start int64, t *track) (metric.Reason, metric.Evidence) {
+func (s *State) unknownPod(facts *cluster.Facts, b *metric.Batch, start int64, t *track) (metric.Reason, metric.Evidence) {
 	if t.unknown < 0 {
 		t.unknown = s.clock
 	}
@@ -117,7 +118,7 @@ func (s *State) unknownPod(facts *metric.Facts, b *metric.Batch, start int64, t 
 
 // wouldKnow reports whether an instance began so long before the facts were learnt
 // that they would tell of it, were it the present one.
-func (s *State) wouldKnow(facts *metric.Facts, start int64, origin metric.StartOrigin, b *metric.Batch) bool {
+func (s *State) wouldKnow(facts *cluster.Facts, start int64, origin metric.StartOrigin, b *metric.Batch) bool {
 	began := start - int64(s.wrong())
 	return start != 0 && origin != metric.StartCgroup && facts.At.UnixNano()-began > int64(max(b.Interval, 30*time.Second))
 }
@@ -137,13 +138,13 @@ func (s *State) wrong() time.Duration {
 
 // present returns the container's present run, as the API server tells it, if sample
 // i's start is that run's; else nil.
-func present(facts *metric.Facts, b *metric.Batch, i int) *metric.ContainerFacts {
+func present(facts *cluster.Facts, b *metric.Batch, i int) *cluster.Container {
 	e, start := &b.Samples[i].Entity, b.Samples[i].Instance.Start
 	if e.Kind != metric.Container || start == 0 {
 		return nil
 	}
-	c := b.PodOf(facts, i).Container(e.Name)
-	if c == nil || c.State != metric.StateRunning || c.StartedAt.Sub(time.Unix(0, start)).Abs() > startSlack+b.Resolution {
+	c := facts.PodOf(b, i).Container(e.Name)
+	if c == nil || c.State != cluster.StateRunning || c.StartedAt.Sub(time.Unix(0, start)).Abs() > startSlack+b.Resolution {
 		return nil
 	}
 	return c
@@ -152,12 +153,12 @@ func present(facts *metric.Facts, b *metric.Batch, i int) *metric.ContainerFacts
 // learn takes in by what name the API server calls the line of sample i, if its start
 // is that of the present run: once the name passes to another pod or run, this line is
 // the old one's.
-func (l *core) learn(facts *metric.Facts, b *metric.Batch, i int) {
+func (l *core) learn(facts *cluster.Facts, b *metric.Batch, i int) {
 	if l.uid != "" && l.container != "" {
 		return
 	}
 	if c := present(facts, b, i); c != nil {
-		l.uid, l.container = b.PodOf(facts, i).ReportedUID(), c.ID
+		l.uid, l.container = facts.PodOf(b, i).ReportedUID(), c.ID
 	}
 }
 

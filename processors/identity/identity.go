@@ -24,6 +24,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -83,9 +84,9 @@ func New(o Options) *State {
 // with a reason of metric.LayerIdentity and adds the verdict. Samples that stay
 // get their Instance.Line, and what is known of their instance beyond the
 // report. Groups that hold a kubelet's zeros for "could not read" become NoData.
-func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
+func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	s.group(b, now)
-	b.ResolvePods(facts, &s.pods)
+	s.pods.Resolve(facts, b)
 	s.cores = facts.CoresOf(b)
 	// A pod's own sample first: which UID lives decides on its containers.
 	for _, pods := range [...]bool{true, false} {
@@ -118,7 +119,7 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 // NeedsCrossCheck reports whether a witness is wanted: an entity is reported more than
 // once, nothing in the report or in memory tells the reports apart, and none was
 // asked for lately.
-func (s *State) NeedsCrossCheck(_ *metric.Facts, b *metric.Batch, now time.Time) bool {
+func (s *State) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time.Time) bool {
 	s.group(b, now)
 	if !s.chained || s.clock-s.asked < s.options.CrossCheckEvery {
 		return false
@@ -147,7 +148,7 @@ func (s *State) NeedsCrossCheck(_ *metric.Facts, b *metric.Batch, now time.Time)
 }
 
 // judge decides between the samples of one entity.
-func (s *State) judge(i int, facts *metric.Facts, b *metric.Batch) {
+func (s *State) judge(i int, facts *cluster.Facts, b *metric.Batch) {
 	k := s.trackOf(i)
 	t := s.open(k, s.last, s.answers-1)
 	t.first = int32(i)

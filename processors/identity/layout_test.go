@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -97,7 +98,7 @@ type world struct {
 	step         time.Duration // of the node's clock
 	pods         []*pod
 	born         int
-	facts        *metric.Facts
+	facts        *cluster.Facts
 	batch        metric.Batch
 	layout       *metric.Layout
 }
@@ -160,7 +161,7 @@ func (w *world) turn() {
 	if w.wrong() {
 		w.step += time.Duration(w.IntN(200)-100) * time.Second
 	}
-	change := metric.FactsChange{Synced: true, At: w.now}
+	change := cluster.Change{Synced: true, At: w.now}
 	for _, p := range w.pods {
 		if w.wrong() {
 			p.reported = !p.reported
@@ -208,18 +209,18 @@ func (w *world) live(r *run) {
 	r.at = w.now
 }
 
-func (w *world) factsOf(p *pod) *metric.PodFacts {
-	f := &metric.PodFacts{PodRef: metric.PodRef{Namespace: "shop", Name: p.name}, UID: p.uid, Node: "n1", Phase: metric.Running,
+func (w *world) factsOf(p *pod) *cluster.Pod {
+	f := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: p.name}, UID: p.uid, Node: "n1", Phase: cluster.Running,
 		Started: p.own.start, KnownAt: w.now, QoS: "Burstable"}
 	if w.wrong() {
 		f.Node = "n2"
 	}
 	r := p.runs[len(p.runs)-1]
-	c := metric.ContainerFacts{Name: "app", State: metric.StateRunning, ID: r.id, StartedAt: r.start.Truncate(time.Second)}
+	c := cluster.Container{Name: "app", State: cluster.StateRunning, ID: r.id, StartedAt: r.start.Truncate(time.Second)}
 	if w.wrong() {
-		c.State = metric.StateTerminated
+		c.State = cluster.StateTerminated
 	}
-	f.Containers = append(f.Containers, c, metric.ContainerFacts{Name: "side", State: metric.StateRunning, ID: p.other.id, StartedAt: p.other.start.Truncate(time.Second)})
+	f.Containers = append(f.Containers, c, cluster.Container{Name: "side", State: cluster.StateRunning, ID: p.other.id, StartedAt: p.other.start.Truncate(time.Second)})
 	return f
 }
 
@@ -327,8 +328,8 @@ func (w *world) limb(b *metric.Batch, e metric.Entity, p *pod) {
 
 // judgedBy returns what s makes of a copy of the batch.
 func (w *world) judgedBy(s interface {
-	Process(*metric.Facts, *metric.Batch, time.Time)
-	NeedsCrossCheck(*metric.Facts, *metric.Batch, time.Time) bool
+	Process(*cluster.Facts, *metric.Batch, time.Time)
+	NeedsCrossCheck(*cluster.Facts, *metric.Batch, time.Time) bool
 }, laid bool) (*metric.Batch, bool) {
 	b := &metric.Batch{}
 	b.CopyFrom(&w.batch)

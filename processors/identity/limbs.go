@@ -1,6 +1,9 @@
 package identity
 
-import "github.com/weir-metrics/weir/metric"
+import (
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
 
 // limb reports whether a sample speaks only of groups that rules cannot weigh,
 // such as a pod's network beside its cgroup: it follows the entity's main sample.
@@ -10,7 +13,7 @@ func limb(s *metric.Sample) bool {
 
 // join folds limbs into the sample they belong to, so that an entity has one
 // sample: a pod's network is reported with its sandbox, beside the pod's cgroup.
-func (s *State) join(facts *metric.Facts, b *metric.Batch) {
+func (s *State) join(facts *cluster.Facts, b *metric.Batch) {
 	joined := 0
 	for i := range b.Samples {
 		sample, w := &b.Samples[i], s.winner[s.trackOf(i)]
@@ -50,7 +53,7 @@ func (s *State) join(facts *metric.Facts, b *metric.Batch) {
 
 // layAnew gives b, from which samples are gone, the Layout of what is left: the same
 // as in the last batch, if that is the same.
-func (s *State) layAnew(facts *metric.Facts, b *metric.Batch) {
+func (s *State) layAnew(facts *cluster.Facts, b *metric.Batch) {
 	if b.Layout == nil {
 		return
 	}
@@ -61,13 +64,13 @@ func (s *State) layAnew(facts *metric.Facts, b *metric.Batch) {
 		s.joined.layout = metric.LayoutOf(b.Samples)
 	}
 	b.Layout = s.joined.layout
-	b.ResolvePods(facts, &s.joined.pods)
+	s.joined.pods.Resolve(facts, b)
 }
 
 // joined is what is kept of batches after limbs were joined.
 type joined struct {
 	layout *metric.Layout
-	pods   metric.Pods
+	pods   cluster.PodCache
 }
 
 // isJoined in State.next marks a sample that has become part of another.

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -34,7 +35,7 @@ func (s *State) applyPod(b *metric.Batch, t *track) {
 
 // judgePart lets a device, interface or volume share the fate of the instance
 // it belongs to.
-func (s *State) judgePart(i int, facts *metric.Facts, b *metric.Batch) {
+func (s *State) judgePart(i int, facts *cluster.Facts, b *metric.Batch) {
 	part, k := &b.Samples[i], s.trackOf(i)
 	if s.winner[k] < 0 && s.first[k] < 0 {
 		// Reported alone: only the facts can speak.

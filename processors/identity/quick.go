@@ -1,11 +1,14 @@
 package identity
 
-import "github.com/weir-metrics/weir/metric"
+import (
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
 
 // quick judges sample i, alone of its entity, if all is well with it: its line goes on,
 // its counter was read, and the API server has nothing against it. It does what judge
 // would do then, for nearly every sample there is, and reports whether it did.
-func (s *State) quick(i int, facts *metric.Facts, b *metric.Batch) bool {
+func (s *State) quick(i int, facts *cluster.Facts, b *metric.Batch) bool {
 	sample := &b.Samples[i]
 	e, in := &s.tracks[s.trackOf(i)], &sample.Instance
 	if e.full != nil || e.id == 0 || in.Path != "" || s.pasts && sample.Entity.Kind == metric.Container {
@@ -19,7 +22,7 @@ func (s *State) quick(i int, facts *metric.Facts, b *metric.Batch) bool {
 		return false
 	}
 	if told(facts, &sample.Entity) {
-		pod := b.PodOf(facts, i)
+		pod := facts.PodOf(b, i)
 		if pod == nil {
 			return false
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -124,7 +125,7 @@ func (s *State) applyLife(t *track, b *metric.Batch) {
 // applyViews keeps one of several paths under which one container, or one pod,
 // is reported: the one in the directory of the pod's QoS class, else the one
 // kept before, else the one whose path sorts first.
-func (s *State) applyViews(t *track, facts *metric.Facts, b *metric.Batch) {
+func (s *State) applyViews(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		for j := range s.candidates[:i] {
 			x, y := &s.candidates[j], &s.candidates[i]
@@ -152,9 +153,9 @@ func sameThing(a, b *metric.Sample) bool {
 	return a.Entity.Kind == metric.Pod && x.UID != "" && x.UID == y.UID
 }
 
-func (s *State) preferView(t *track, facts *metric.Facts, b *metric.Batch, y, x *candidate) bool {
+func (s *State) preferView(t *track, facts *cluster.Facts, b *metric.Batch, y, x *candidate) bool {
 	ix, iy := &b.Samples[x.sample].Instance, &b.Samples[y.sample].Instance
-	if pod := b.PodOf(facts, int(x.sample)); pod != nil && pod.QoS != "" {
+	if pod := facts.PodOf(b, int(x.sample)); pod != nil && pod.QoS != "" {
 		inX, inY := inClass(ix.Path, pod.QoS), inClass(iy.Path, pod.QoS)
 		if inX != inY {
 			return inY
@@ -184,7 +185,7 @@ func inClass(path metric.CgroupPath, qos string) bool {
 
 // choose leaves at most one candidate in. It reports whether nothing supports
 // the choice.
-func (s *State) choose(t *track, facts *metric.Facts, b *metric.Batch) (ambiguous bool) {
+func (s *State) choose(t *track, facts *cluster.Facts, b *metric.Batch) (ambiguous bool) {
 	t.guessed = s.rivals() > 1
 	switch s.rivals() {
 	case 0:
@@ -241,7 +242,7 @@ func (s *State) unread(t *track, c candidate, b *metric.Batch, bear time.Duratio
 // lately: the rival is missed for once, and the number is still not its. What
 // the API server says is the present run is never turned away so, nor what was
 // turned away for no reason and is now told to be the younger.
-func (s *State) rememberLoser(t *track, facts *metric.Facts, b *metric.Batch) {
+func (s *State) rememberLoser(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		l := &t.lines[c.line]
@@ -268,7 +269,7 @@ func (s *State) rememberLoser(t *track, facts *metric.Facts, b *metric.Batch) {
 // doubtful reports whether the only candidate left was once preferred, for no
 // reason, to a rival that is missed now but was seen lately: the choice is no
 // better founded for that.
-func (s *State) doubtful(t *track, facts *metric.Facts, b *metric.Batch) bool {
+func (s *State) doubtful(t *track, facts *cluster.Facts, b *metric.Batch) bool {
 	if len(t.lines) == 1 {
 		return false
 	}

@@ -3,6 +3,7 @@ package identity
 import (
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -12,7 +13,7 @@ const stillness = 3
 
 // applyStart prefers the later start, and where starts are known and equal
 // the counter that moves. What once won by moving may rest.
-func (s *State) applyStart(t *track, facts *metric.Facts, b *metric.Batch) {
+func (s *State) applyStart(t *track, facts *cluster.Facts, b *metric.Batch) {
 	if s.rivals() < 2 {
 		return
 	}
@@ -63,7 +64,7 @@ const wander = 5 * time.Second
 // have used since the answer before, is the younger; and one whose start is long
 // before that of the present run, which the API server tells, is not that run, if
 // another may be.
-func (s *State) applyBirth(t *track, facts *metric.Facts, b *metric.Batch) {
+func (s *State) applyBirth(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		young := &s.candidates[i]
 		if young.out || t.start(*young, b) != 0 {
@@ -76,8 +77,8 @@ func (s *State) applyBirth(t *track, facts *metric.Facts, b *metric.Batch) {
 				s.lose(t, old, *young, b, metric.OlderStart, ruleStart)
 			}
 		}
-		c := b.PodOf(facts, int(young.sample)).Container(b.Samples[young.sample].Entity.Name)
-		if c == nil || c.State != metric.StateRunning || c.StartedAt.IsZero() {
+		c := facts.PodOf(b, int(young.sample)).Container(b.Samples[young.sample].Entity.Name)
+		if c == nil || c.State != cluster.StateRunning || c.StartedAt.IsZero() {
 			continue
 		}
 		for j := range s.candidates {

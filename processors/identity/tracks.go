@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -142,7 +143,7 @@ type memory struct {
 	// podTracks finds the pods' tracks by name. It is made when first asked for.
 	podTracks map[metric.Entity]int32
 	spare     *track
-	pods      metric.Pods
+	pods      cluster.PodCache
 	joined    *joined // of batches that had limbs
 	// whole is set by tests: tracks are all kept in full, and nothing is judged quickly.
 	whole bool

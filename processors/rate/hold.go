@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -110,7 +111,7 @@ func (s *State) refuse(sample *metric.Sample, g metric.Group, reason metric.Reas
 
 // addMissing lets the last numbers of what was not reported stand, as long as
 // nothing says it is gone and they are not too old.
-func (s *State) addMissing(t *track, facts *metric.Facts, b *metric.Batch) {
+func (s *State) addMissing(t *track, facts *cluster.Facts, b *metric.Batch) {
 	s.tracks.each(func(e metric.Entity, slot int32) {
 		if s.tracks.met[slot] {
 			return
@@ -161,7 +162,7 @@ func (t *track) standFor(sample *metric.Sample, held uint16) {
 
 // gone reports whether an entity that was not reported has ended, rather than
 // been missed.
-func (s *State) gone(facts *metric.Facts, e *metric.Entity, t *track, b *metric.Batch) bool {
+func (s *State) gone(facts *cluster.Facts, e *metric.Entity, t *track, b *metric.Batch) bool {
 	if b.Exhaustive && b.Err == nil {
 		return true
 	}
@@ -170,7 +171,7 @@ func (s *State) gone(facts *metric.Facts, e *metric.Entity, t *track, b *metric.
 		return t.absent >= 2 && !(facts != nil && facts.Synced && e.Kind == metric.Node)
 	}
 	pod := facts.Pod(e.PodRef())
-	if pod == nil || pod.Phase != metric.Running || pod.Node != "" && b.Node != "" && pod.Node != b.Node {
+	if pod == nil || pod.Phase != cluster.Running || pod.Node != "" && b.Node != "" && pod.Node != b.Node {
 		return true
 	}
 	if t.instance.UID != "" && !pod.HasUID(t.instance.UID) {
@@ -183,7 +184,7 @@ func (s *State) gone(facts *metric.Facts, e *metric.Entity, t *track, b *metric.
 		return false
 	}
 	c := pod.Container(e.Name)
-	if c == nil || c.State != metric.StateRunning {
+	if c == nil || c.State != cluster.StateRunning {
 		return true
 	}
 	if t.instance.ID != "" && c.ID != "" {
@@ -195,7 +196,7 @@ func (s *State) gone(facts *metric.Facts, e *metric.Entity, t *track, b *metric.
 // doubtful reports whether only a start time says that sample begins a new
 // instance: its counter did not fall, no name tells them apart, and the API server
 // knows of no such start. Starts wander; (start, 0) is not to be used.
-func (t *track) doubtful(pod *metric.PodFacts, sample *metric.Sample, b *metric.Batch) bool {
+func (t *track) doubtful(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
 	p, c := &t.instance, &sample.Instance
 	if c.Origin == metric.StartRuntime || p.ID != "" && c.ID != "" || p.UID != "" && c.UID != "" && p.UID != c.UID {
 		return false
@@ -205,18 +206,18 @@ func (t *track) doubtful(pod *metric.PodFacts, sample *metric.Sample, b *metric.
 		return false
 	}
 	f := pod.Container(sample.Entity.Name)
-	return f == nil || f.State != metric.StateRunning || f.StartedAt.Sub(c.StartTime()).Abs() > time.Second+b.Resolution
+	return f == nil || f.State != cluster.StateRunning || f.StartedAt.Sub(c.StartTime()).Abs() > time.Second+b.Resolution
 }
 
 // runOf returns the run that the API server says is a container's present one; nil
 // if it does not say.
-func runOf(pod *metric.PodFacts, sample *metric.Sample) *metric.ContainerFacts {
+func runOf(pod *cluster.Pod, sample *metric.Sample) *cluster.Container {
 	e := &sample.Entity
 	if pod == nil || e.Kind != metric.Container || e.Part != "" {
 		return nil
 	}
 	c := pod.Container(e.Name)
-	if c == nil || c.State != metric.StateRunning || c.ID == "" || reportTime(sample) < c.StartedAt.UnixNano() {
+	if c == nil || c.State != cluster.StateRunning || c.ID == "" || reportTime(sample) < c.StartedAt.UnixNano() {
 		return nil
 	}
 	return c
@@ -224,7 +225,7 @@ func runOf(pod *metric.PodFacts, sample *metric.Sample) *metric.ContainerFacts {
 
 // endsBefore reports whether the last reading in store is from before the start
 // of run; what is older than that in store is dropped.
-func (t *track) endsBefore(run *metric.ContainerFacts) bool {
+func (t *track) endsBefore(run *cluster.Container) bool {
 	sr := &t.groups[metric.CPU].series
 	if sr.n == 0 {
 		return false

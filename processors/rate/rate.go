@@ -17,6 +17,7 @@ package rate
 import (
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -58,7 +59,7 @@ func New(o Options) *State {
 // Process sets the rates of b's samples, gives each group its verdict, and adds
 // the samples that stand in for missing ones. Samples that identity rejected are
 // left alone.
-func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
+func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	if s.epoch.IsZero() {
 		s.epoch = now
 	}
@@ -97,7 +98,7 @@ func (s *State) Process(facts *metric.Facts, b *metric.Batch, now time.Time) {
 		}
 		s.tracks.met[slot] = true
 		s.tracks.rows.unpack(slot, &t)
-		pod := b.PodOf(facts, i)
+		pod := facts.PodOf(b, i)
 		s.follow(&t, pod, sample, b)
 		for g := range metric.NumGroups {
 			if sample.Times[g] != 0 {
@@ -129,7 +130,7 @@ func (s *State) disown(rejected *metric.Sample, slot int32) {
 
 // follow takes in a sample of a pod that the API server knows, or of none: t goes on
 // with it or begins anew.
-func (s *State) follow(t *track, pod *metric.PodFacts, sample *metric.Sample, b *metric.Batch) {
+func (s *State) follow(t *track, pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) {
 	t.seen, t.absent = s.clock, 0
 	for g, at := range sample.Times {
 		if at != 0 && at != t.groups[g].time && sample.Reasons[g] != metric.NoData {
@@ -170,7 +171,7 @@ func (s *State) follow(t *track, pod *metric.PodFacts, sample *metric.Sample, b 
 }
 
 // measure sets the rates and the verdict of one group of a sample.
-func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, pod *metric.PodFacts, b *metric.Batch) {
+func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, pod *cluster.Pod, b *metric.Batch) {
 	at := sample.Times[g]
 	if sample.LastKnown&(1<<g) != 0 || sample.Reasons[g] != metric.Unjudged && sample.Reasons[g] != metric.Ambiguous {
 		return

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/rate"
 	"github.com/weir-metrics/weir/test/samplenodes"
@@ -52,14 +53,14 @@ func BenchmarkProcess(b *testing.B) {
 func benchmarkProcess(b *testing.B, n samplenodes.Node, told bool) {
 	facts, batch := n.Facts(), laidOut(n.Batch(), told)
 	s := rate.New(rate.Options{})
-	var pods metric.Pods
+	var pods cluster.PodCache
 	round := 0
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
 		now := n.Round(batch, round)
 		batch.NodeTime = now.UnixNano() // as a kubelet tells
-		batch.ResolvePods(facts, &pods) // as identity has done
+		pods.Resolve(facts, batch)      // as identity has done
 		round++
 		b.StartTimer()
 		s.Process(facts, batch, now)
@@ -76,7 +77,7 @@ func BenchmarkFleet(b *testing.B) {
 		batch.Samples[i].Instance.UID, batch.Samples[i].Instance.ID = "", ""
 	}
 	fleet := make([]*rate.State, 1000)
-	pods := make([]metric.Pods, len(fleet))
+	pods := make([]cluster.PodCache, len(fleet))
 	for i := range fleet {
 		fleet[i] = rate.New(rate.Options{})
 	}
@@ -85,7 +86,7 @@ func BenchmarkFleet(b *testing.B) {
 		now := n.Round(batch, i/len(fleet))
 		i %= len(fleet)
 		batch.NodeTime = now.UnixNano()
-		batch.ResolvePods(facts, &pods[i])
+		pods[i].Resolve(facts, batch)
 		began := time.Now()
 		fleet[i].Process(facts, batch, now)
 		took += time.Since(began)

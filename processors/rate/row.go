@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -24,8 +25,8 @@ type row struct {
 	room  uint16 // a row of everything there is has some hundred words
 	n     uint16 // how many there are
 	names *names // nil if the source names nothing, or no more than pod does
-	pod   *metric.PodFacts
-	run   *metric.ContainerFacts
+	pod   *cluster.Pod
+	run   *cluster.Container
 }
 
 // names are what an instance goes by where the source tells.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -80,7 +81,7 @@ func randomTrack(r *rand.Rand) track {
 		t.instance.UID, t.instance.Inode = "u", uint64(few())
 	}
 	if yes() {
-		t.pod, t.run = &metric.PodFacts{UID: "u"}, &metric.ContainerFacts{}
+		t.pod, t.run = &cluster.Pod{UID: "u"}, &cluster.Container{}
 	}
 	var v metric.Values
 	for range r.IntN(6) {

@@ -4,12 +4,13 @@ import (
 	"math"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // fromStart measures the CPU of a young instance from its start, when its
 // counter was 0.
-func (s *State) fromStart(t *track, pod *metric.PodFacts, sample *metric.Sample, e *entry, b *metric.Batch) metric.Reason {
+func (s *State) fromStart(t *track, pod *cluster.Pod, sample *metric.Sample, e *entry, b *metric.Batch) metric.Reason {
 	i := &sample.Instance
 	if i.Start == 0 || math.IsNaN(e.counters[0]) || sample.Entity.Kind != metric.Container || sample.Entity.Part != "" {
 		return metric.FirstSample
@@ -69,12 +70,12 @@ func steady(was, is *metric.Instance, sample *metric.Sample) bool {
 // start is believed to the millisecond as long as this node's starts, of which
 // there was an answer before, stand still; and if nobody else claims to be the
 // container.
-func (s *State) confirmed(pod *metric.PodFacts, sample *metric.Sample, b *metric.Batch) bool {
+func (s *State) confirmed(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
 	if s.answers < 2 || s.wandering(b) || sample.Reasons[metric.CPU] == metric.Ambiguous {
 		return false
 	}
 	f := pod.Container(sample.Entity.Name)
-	return f != nil && f.State == metric.StateRunning && f.StartedAt.Sub(sample.Instance.StartTime()).Abs() <= time.Second+b.Resolution
+	return f != nil && f.State == cluster.StateRunning && f.StartedAt.Sub(sample.Instance.StartTime()).Abs() <= time.Second+b.Resolution
 }
 
 // wandering reports whether starts were lately seen to wander: before, or in the

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -11,13 +12,13 @@ import (
 // a row.
 type track struct {
 	instance metric.Instance
-	pod      *metric.PodFacts       // whom the API server named when it was last read
-	run      *metric.ContainerFacts // the run the API server named when it was last read
-	seen     time.Duration          // when it was last reported and believed, by our clock
-	fresh    bool                   // it never was
-	steady   bool                   // its start was the same in the report before
-	absent   uint8                  // rounds since, in which the node answered; 255 for more
-	used     uint8                  // the groups that hold anything; bit g is group g
+	pod      *cluster.Pod       // whom the API server named when it was last read
+	run      *cluster.Container // the run the API server named when it was last read
+	seen     time.Duration      // when it was last reported and believed, by our clock
+	fresh    bool               // it never was
+	steady   bool               // its start was the same in the report before
+	absent   uint8              // rounds since, in which the node answered; 255 for more
+	used     uint8              // the groups that hold anything; bit g is group g
 	groups   [metric.NumGroups]group
 	last     values // as they were last served
 }

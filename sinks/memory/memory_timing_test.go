@@ -22,7 +22,7 @@ func (s scale) String() string {
 var clusters = []scale{{10, 30, 2}, {1000, 30, 2}}
 
 // filled returns a sink after so many rounds, with the names of its nodes.
-func filled(b *testing.B, s scale, rounds int) (*Sink, *cluster, []*nodeNames) {
+func filled(b *testing.B, s scale, rounds int) (*Sink, *fakeCluster, []*nodeNames) {
 	b.Helper()
 	c := kubelet(s.nodes, s.pods, s.containers)
 	sink := New(Options{})
@@ -63,7 +63,7 @@ func BenchmarkWrite(b *testing.B) {
 // cgroup is read at moments of its own, every 12.5 to 15 s; CPU wavers by a fifth,
 // memory wanders by pages or stands still; and pods are the sums of their
 // containers, as old as the oldest.
-func lively(c *cluster, n *nodeNames, index, round int) *metric.Batch {
+func lively(c *fakeCluster, n *nodeNames, index, round int) *metric.Batch {
 	b := c.fill(&c.batch, n, round)
 	b.Layout = n.layout
 	end := b.Ended.UnixNano()

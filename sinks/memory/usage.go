@@ -1,8 +1,8 @@
 package memory
 
 import (
+	rule "github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
-	rule "github.com/weir-metrics/weir/metric/served"
 )
 
 // EachUse calls do for every pod that was measured whole, with those of its containers

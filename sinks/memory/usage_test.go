@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	rule "github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
-	rule "github.com/weir-metrics/weir/metric/served"
 )
 
 // usesOf says what EachUse is to say of a pod, by what Pod says of it.

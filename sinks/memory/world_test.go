@@ -13,17 +13,17 @@ import (
 // epoch is when the tests begin.
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// cluster makes the batches of nodes whose numbers follow a rule, so that
+// fakeCluster makes the batches of nodes whose numbers follow a rule, so that
 // tests know what to expect.
-type cluster struct {
+type fakeCluster struct {
 	source           string
 	nodes, pods, per int
 	interval, clock  time.Duration
 	batch            metric.Batch
 }
 
-func kubelet(nodes, pods, per int) *cluster {
-	return &cluster{source: "kubelet:resource", nodes: nodes, pods: pods, per: per, interval: 15 * time.Second, clock: time.Millisecond}
+func kubelet(nodes, pods, per int) *fakeCluster {
+	return &fakeCluster{source: "kubelet:resource", nodes: nodes, pods: pods, per: per, interval: 15 * time.Second, clock: time.Millisecond}
 }
 
 func nodeName(n int) metric.NodeName { return metric.NodeName(fmt.Sprintf("node-%04d", n)) }
@@ -37,7 +37,7 @@ type nodeNames struct {
 	layout     *metric.Layout
 }
 
-func (c *cluster) names(n int) *nodeNames {
+func (c *fakeCluster) names(n int) *nodeNames {
 	node := nodeName(n)
 	nn := &nodeNames{node: metric.Entity{Kind: metric.Node, Node: node}}
 	for p := range c.pods {
@@ -66,7 +66,7 @@ func truth(i, round int) (cpu, memory float64) {
 
 // fill makes b round `round` of node n. Entity i is read i milliseconds before
 // the read ends.
-func (c *cluster) fill(b *metric.Batch, n *nodeNames, round int) *metric.Batch {
+func (c *fakeCluster) fill(b *metric.Batch, n *nodeNames, round int) *metric.Batch {
 	b.Reset()
 	b.Source, b.Node, b.Interval, b.Resolution = c.source, n.node.Node, c.interval, c.clock
 	b.Ended = epoch.Add(time.Duration(round) * c.interval)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 )
@@ -125,7 +126,7 @@ func end(f *os.File) (size int64, since time.Time, err error) {
 }
 
 // Record writes a round.
-func (s *Sink) Record(_ context.Context, b *metric.Batch, facts *metric.Facts, now time.Time) error {
+func (s *Sink) Record(_ context.Context, b *metric.Batch, facts *cluster.Facts, now time.Time) error {
 	return s.write(now, func() error { return s.writer.Round(b, facts, now) })
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	format "github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/recorder"
@@ -287,5 +288,5 @@ func TestOptionsThatAreNone(t *testing.T) {
 }
 
 var _ interface {
-	Record(context.Context, *metric.Batch, *metric.Facts, time.Time) error
+	Record(context.Context, *metric.Batch, *cluster.Facts, time.Time) error
 } = (*recorder.Sink)(nil)

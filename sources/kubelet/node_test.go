@@ -20,6 +20,7 @@ import (
 
 	"k8s.io/client-go/transport"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
@@ -240,7 +241,7 @@ func TestUnreachable(t *testing.T) {
 
 func TestNoAddress(t *testing.T) {
 	s := newScraper(t, Options{Insecure: true})
-	target := targetOf(&metric.NodeFacts{Name: "n1"}, &s.opts)
+	target := targetOf(&cluster.Node{Name: "n1"}, &s.opts)
 	b, err := read(t, s, target)
 	wantReason(t, err, metric.NodeNoAddress, "set address-types to a type it has")
 	if b.Ended.IsZero() {
@@ -505,8 +506,8 @@ func TestPathOfAnnotation(t *testing.T) {
 	f := func(o Options, annotation, want string) {
 		t.Helper()
 		s := a.scraper(o)
-		target := targetOf(&metric.NodeFacts{
-			Name: "n1", Addresses: []metric.NodeAddress{{Type: "InternalIP", Address: host}}, KubeletPort: int32(port),
+		target := targetOf(&cluster.Node{
+			Name: "n1", Addresses: []cluster.NodeAddress{{Type: "InternalIP", Address: host}}, KubeletPort: int32(port),
 			Annotations: map[string]string{PathAnnotation: annotation},
 		}, &s.opts)
 		_, err := read(t, s, target)

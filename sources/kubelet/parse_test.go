@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/client-go/transport"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -132,11 +133,11 @@ func TestParseTargetsRefuses(t *testing.T) {
 }
 
 func TestTargetsOfFacts(t *testing.T) {
-	facts := (*metric.Facts)(nil).With(metric.FactsChange{Nodes: []*metric.NodeFacts{
-		{Name: "n2", KubeletPort: 10249, Labels: map[string]string{"pool": "a"}, Addresses: []metric.NodeAddress{{Type: "Hostname", Address: "host2"}, {Type: "InternalIP", Address: "10.0.0.2"}}},
-		{Name: "n1", Labels: map[string]string{"pool": "a"}, Addresses: []metric.NodeAddress{{Type: "Hostname", Address: "host1"}}},
-		{Name: "n3", Labels: map[string]string{"pool": "a"}, Addresses: []metric.NodeAddress{{Type: "Other", Address: "x"}}},
-		{Name: "n4", Labels: map[string]string{"pool": "b"}, Addresses: []metric.NodeAddress{{Type: "InternalIP", Address: "10.0.0.4"}}},
+	facts := (*cluster.Facts)(nil).With(cluster.Change{Nodes: []*cluster.Node{
+		{Name: "n2", KubeletPort: 10249, Labels: map[string]string{"pool": "a"}, Addresses: []cluster.NodeAddress{{Type: "Hostname", Address: "host2"}, {Type: "InternalIP", Address: "10.0.0.2"}}},
+		{Name: "n1", Labels: map[string]string{"pool": "a"}, Addresses: []cluster.NodeAddress{{Type: "Hostname", Address: "host1"}}},
+		{Name: "n3", Labels: map[string]string{"pool": "a"}, Addresses: []cluster.NodeAddress{{Type: "Other", Address: "x"}}},
+		{Name: "n4", Labels: map[string]string{"pool": "b"}, Addresses: []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.4"}}},
 	}})
 	targets := func(source string) []Target {
 		t.Helper()
@@ -180,16 +181,16 @@ func TestTargetsOfFacts(t *testing.T) {
 // While the nodes are as they were the targets are the same slice, whatever becomes of pods.
 func TestTargetsStay(t *testing.T) {
 	s := newScraper(t, Options{})
-	node := &metric.NodeFacts{Name: "n1", Addresses: []metric.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}}}
-	facts := (*metric.Facts)(nil).With(metric.FactsChange{Nodes: []*metric.NodeFacts{node}})
+	node := &cluster.Node{Name: "n1", Addresses: []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}}}
+	facts := (*cluster.Facts)(nil).With(cluster.Change{Nodes: []*cluster.Node{node}})
 	first := s.Targets(facts)
-	facts = facts.With(metric.FactsChange{Pods: []*metric.PodFacts{{PodRef: metric.PodRef{Namespace: "a", Name: "p"}, Node: "n1"}}})
+	facts = facts.With(cluster.Change{Pods: []*cluster.Pod{{PodRef: metric.PodRef{Namespace: "a", Name: "p"}, Node: "n1"}}})
 	if second := s.Targets(facts); &second[0] != &first[0] {
 		t.Error("a pod has changed, and the targets were made anew")
 	}
 	moved := *node
-	moved.Addresses = []metric.NodeAddress{{Type: "InternalIP", Address: "10.0.0.2"}}
-	facts = facts.With(metric.FactsChange{Nodes: []*metric.NodeFacts{&moved}})
+	moved.Addresses = []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.2"}}
+	facts = facts.With(cluster.Change{Nodes: []*cluster.Node{&moved}})
 	if got := s.Targets(facts)[0].Address; got != "10.0.0.2:10250" || first[0].Address != "10.0.0.1:10250" {
 		t.Errorf("the node has moved: got %s, and %s in the slice from before", got, first[0].Address)
 	}
@@ -217,7 +218,7 @@ func TestInClusterDefaults(t *testing.T) {
 func TestResourcePath(t *testing.T) {
 	f := func(annotation, want, doubt string) {
 		t.Helper()
-		got, err := resourcePath(&metric.NodeFacts{Annotations: map[string]string{PathAnnotation: annotation}})
+		got, err := resourcePath(&cluster.Node{Annotations: map[string]string{PathAnnotation: annotation}})
 		text := ""
 		if err != nil {
 			text = err.Error()
@@ -252,8 +253,8 @@ func FuzzResourcePath(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, annotation string) {
-		target := targetOf(&metric.NodeFacts{
-			Name: "n1", Addresses: []metric.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}},
+		target := targetOf(&cluster.Node{
+			Name: "n1", Addresses: []cluster.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}},
 			Annotations: map[string]string{PathAnnotation: annotation},
 		}, &s.opts)
 		if target.PathError != nil && target.Path != "" {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/sources/kubelet/fetch"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
@@ -29,7 +29,7 @@ type Scraper struct {
 
 	lastTargets struct { // what Targets returned last
 		sync.Mutex
-		facts   *metric.Facts
+		facts   *cluster.Facts
 		targets []Target // nil before the first call
 	}
 }

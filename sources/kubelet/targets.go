@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -40,7 +41,7 @@ type Target struct {
 // Targets returns the kubelets to read, sorted by name: those of the static list if there is one,
 // else those of the nodes that the selector matches. The slice must not be changed. It
 // is the same one as long as the nodes do not change.
-func (s *Scraper) Targets(facts *metric.Facts) []Target {
+func (s *Scraper) Targets(facts *cluster.Facts) []Target {
 	if s.static != nil {
 		return s.static
 	}
@@ -54,9 +55,9 @@ func (s *Scraper) Targets(facts *metric.Facts) []Target {
 }
 
 // targetsOf returns the kubelets of the nodes that the selector matches.
-func (s *Scraper) targetsOf(facts *metric.Facts) []Target {
+func (s *Scraper) targetsOf(facts *cluster.Facts) []Target {
 	targets := make([]Target, 0, facts.Nodes())
-	facts.EachNode(func(n *metric.NodeFacts) bool {
+	facts.EachNode(func(n *cluster.Node) bool {
 		if s.IsSelected(n) {
 			targets = append(targets, targetOf(n, &s.opts))
 		}
@@ -68,7 +69,7 @@ func (s *Scraper) targetsOf(facts *metric.Facts) []Target {
 
 // IsSelected reports whether the node selector matches a node. A node that it does not match is
 // NodeExcluded.
-func (s *Scraper) IsSelected(n *metric.NodeFacts) bool {
+func (s *Scraper) IsSelected(n *cluster.Node) bool {
 	return s.opts.Selector == nil || s.opts.Selector.Matches(labels.Set(n.Labels))
 }
 
@@ -77,7 +78,7 @@ func sortTargets(targets []Target) {
 }
 
 // targetOf returns the address and path of a node.
-func targetOf(n *metric.NodeFacts, o *Options) Target {
+func targetOf(n *cluster.Node, o *Options) Target {
 	port := o.port()
 	if (o.Port == 0 || o.StatusPort) && n.KubeletPort != 0 {
 		port = int(n.KubeletPort)
@@ -109,7 +110,7 @@ const maxPath = 1024
 
 // resourcePath returns the path in a node's PathAnnotation; empty without one. A value that is not
 // a path is an error.
-func resourcePath(n *metric.NodeFacts) (string, error) {
+func resourcePath(n *cluster.Node) (string, error) {
 	path := n.Annotations[PathAnnotation]
 	if path == "" {
 		return "", nil

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 )
@@ -75,7 +76,7 @@ type Player struct {
 	// a run begins.
 	anchor, began time.Time
 
-	facts atomic.Pointer[metric.Facts]
+	facts atomic.Pointer[cluster.Facts]
 	now   atomic.Pointer[time.Time]
 }
 
@@ -105,7 +106,7 @@ func Open(o Options) (*Player, error) {
 }
 
 // Facts returns what was known of the cluster at the last round; nil for nothing.
-func (p *Player) Facts() *metric.Facts { return p.facts.Load() }
+func (p *Player) Facts() *cluster.Facts { return p.facts.Load() }
 
 // Now returns the moment of the last round, as it was recorded; zero before the first.
 func (p *Player) Now() time.Time {
@@ -117,7 +118,7 @@ func (p *Player) Now() time.Time {
 
 // Next gives the next round, as manager.Player says. When a new run begins, all
 // sources of the one before are gone, for that weir began with nothing.
-func (p *Player) Next(ctx context.Context, b *metric.Batch) (facts *metric.Facts, now time.Time, gone bool, err error) {
+func (p *Player) Next(ctx context.Context, b *metric.Batch) (facts *cluster.Facts, now time.Time, gone bool, err error) {
 	for {
 		if len(p.gone) > 0 {
 			b.Source, b.Node = p.gone[0].name, p.gone[0].node

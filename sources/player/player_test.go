@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	format "github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sources/player"
@@ -35,7 +36,7 @@ func tape(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	facts := (*metric.Facts)(nil).With(metric.FactsChange{Synced: true, At: began})
+	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, At: began})
 	round := func(node metric.NodeName, at time.Time) {
 		if err := w.Round(&metric.Batch{Source: "s", Node: node, Began: at, Ended: at}, facts, at); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/enrich"
@@ -143,7 +144,7 @@ func judge(t *testing.T, e *endpoint, r *round, b *metric.Batch, k kernel, page 
 			lines = append(lines, fmt.Sprintf("  %v served; the API server does not know the pod (yet, or any more)", s.Entity))
 			continue
 		}
-		if c == nil || c.State != metric.StateRunning {
+		if c == nil || c.State != cluster.StateRunning {
 			lines = append(lines, fmt.Sprintf("  %v served though it does not run", s.Entity))
 			continue
 		}
@@ -164,7 +165,7 @@ func judge(t *testing.T, e *endpoint, r *round, b *metric.Batch, k kernel, page 
 		for i := range pod.Containers {
 			c := &pod.Containers[i]
 			entity := metric.Entity{Kind: metric.Container, Node: node, Namespace: pod.Namespace, Pod: pod.Name, Name: c.Name}
-			if c.Required() && pod.Phase == metric.Running && !have[entity] {
+			if c.Required() && pod.Phase == cluster.Running && !have[entity] {
 				lines = append(lines, fmt.Sprintf("  %v missing: %s", entity, missing(b, entity)))
 			}
 		}

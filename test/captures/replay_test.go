@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
@@ -38,7 +39,7 @@ type round struct {
 			Status int   `json:"status"`
 		} `json:"endpoints"`
 	}
-	facts   *metric.Facts
+	facts   *cluster.Facts
 	cgroups []cgroup
 }
 
@@ -187,7 +188,7 @@ func (k kernel) at(path string, at int64) (float64, bool) {
 
 // path returns the cgroup of a container that runs, by its ID and its pod's
 // class and UID.
-func (k kernel) path(pod *metric.PodFacts, id metric.ContainerID) string {
+func (k kernel) path(pod *cluster.Pod, id metric.ContainerID) string {
 	class := map[string]string{"Burstable": "/kubepods/burstable", "BestEffort": "/kubepods/besteffort", "Guaranteed": "/kubepods"}[pod.QoS]
 	return strings.Join([]string{class, "pod" + string(pod.ReportedUID()), string(id)}, "/")
 }

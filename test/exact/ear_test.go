@@ -3,7 +3,7 @@ package exact
 import (
 	"time"
 
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
@@ -13,7 +13,7 @@ type delivery struct {
 	was, is          int64 // how far the node's clock was ahead, an answer ago and now
 	ok               bool
 	reports, witness []simulator.Report
-	facts            *metric.Facts
+	facts            *cluster.Facts
 	interval         time.Duration
 	cores            int64 // of the node
 }

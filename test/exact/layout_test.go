@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/enrich"
@@ -15,7 +16,7 @@ import (
 )
 
 type processor interface {
-	Process(facts *metric.Facts, b *metric.Batch, now time.Time)
+	Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 }
 
 func pipeline() []processor {
@@ -53,7 +54,7 @@ func TestALayoutChangesNothing(t *testing.T) {
 }
 
 // read fills s.batch with the source's next round.
-func (p *play) read(s *source) (*metric.Facts, time.Time) {
+func (p *play) read(s *source) (*cluster.Facts, time.Time) {
 	now := s.next
 	if i, ok := p.changes[s.round]; ok {
 		s.batch.Interval = i

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/simulator"
 )
@@ -83,7 +84,7 @@ const startSlack = 2 * time.Second
 
 // tells reports whether what e delivered tells that l is the present life, and
 // rival is not.
-func (e *ear) tells(l, rival *simulator.Life, facts *metric.Facts) bool {
+func (e *ear) tells(l, rival *simulator.Life, facts *cluster.Facts) bool {
 	if l.ID == rival.ID {
 		return true // one container, whose counter was reset
 	}
@@ -105,7 +106,7 @@ func (e *ear) tells(l, rival *simulator.Life, facts *metric.Facts) bool {
 }
 
 // told reports whether the API server's word tells l from rival.
-func (e *ear) told(l, rival *simulator.Life, t, o *trail, facts *metric.Facts) bool {
+func (e *ear) told(l, rival *simulator.Life, t, o *trail, facts *cluster.Facts) bool {
 	pod := l.Container.Pod
 	pf := facts.Pod(metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)})
 	c := pf.Container(l.Container.Name)
@@ -212,7 +213,7 @@ func (p *play) decidable(pod *simulator.Pod, present []*simulator.Life, shift in
 			return false, "the API server is behind"
 		}
 		for _, l := range present {
-			if c := pf.Container(l.Container.Name); c == nil || c.State != metric.StateRunning || c.ID != metric.ContainerID(l.ID) {
+			if c := pf.Container(l.Container.Name); c == nil || c.State != cluster.StateRunning || c.ID != metric.ContainerID(l.ID) {
 				return false, "the API server is behind"
 			}
 		}

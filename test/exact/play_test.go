@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
@@ -70,8 +71,8 @@ type source struct {
 	next     time.Time
 	round    int
 	lives    []*simulator.Life
-	ahead    int64         // the node's clock, at the last answer
-	word     *metric.Facts // as it was at the last round
+	ahead    int64          // the node's clock, at the last answer
+	word     *cluster.Facts // as it was at the last round
 	ear      ear
 }
 
@@ -210,7 +211,7 @@ func (p *play) parse(by parser, s *source, e simulator.Endpoint, at, now time.Ti
 
 // factsAt returns what weir knows at now of what the API server says, which it
 // learns late; nil where there is none.
-func (p *play) factsAt(now time.Time) *metric.Facts {
+func (p *play) factsAt(now time.Time) *cluster.Facts {
 	if !p.facts {
 		return nil
 	}
@@ -224,7 +225,7 @@ func (p *play) factsAt(now time.Time) *metric.Facts {
 		all.Items = append(all.Items, pods.Items...)
 	}
 	facts := informer.FactsFromList(nil, &all, now)
-	facts.EachPod(func(pod *metric.PodFacts) bool {
+	facts.EachPod(func(pod *cluster.Pod) bool {
 		if _, ok := p.known[pod.UID]; !ok {
 			p.known[pod.UID] = now
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/simulator"
 )
@@ -123,7 +124,7 @@ func (p *play) named(l *simulator.Life) bool {
 	for _, s := range p.sources {
 		pf := s.word.Pod(metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)})
 		c := pf.Container(l.Container.Name)
-		if s.node == pod.Node && c != nil && pf.UID == metric.PodUID(pod.UID()) && c.State == metric.StateRunning && c.ID == metric.ContainerID(l.ID) {
+		if s.node == pod.Node && c != nil && pf.UID == metric.PodUID(pod.UID()) && c.State == cluster.StateRunning && c.ID == metric.ContainerID(l.ID) {
 			return true
 		}
 	}
@@ -143,7 +144,7 @@ func (p *play) denied(l *simulator.Life) bool {
 			return false
 		}
 		c := pf.Container(l.Container.Name)
-		if pf.UID == metric.PodUID(pod.UID()) && (c == nil || c.State != metric.StateRunning || c.ID == metric.ContainerID(l.ID)) {
+		if pf.UID == metric.PodUID(pod.UID()) && (c == nil || c.State != cluster.StateRunning || c.ID == metric.ContainerID(l.ID)) {
 			return false
 		}
 	}

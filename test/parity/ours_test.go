@@ -16,7 +16,7 @@ import (
 	resourcehelpers "k8s.io/component-helpers/resource"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/cluster"
 )
 
 // self is the autoscaler under test.
@@ -55,7 +55,7 @@ func (w *world) pods(selector labels.Selector) (pods []autoscaler.Pod) {
 
 func podOf(pod *corev1.Pod) autoscaler.Pod {
 	p := autoscaler.Pod{
-		Name: pod.Name, Phase: metric.Phase(pod.Status.Phase), Terminating: pod.DeletionTimestamp != nil,
+		Name: pod.Name, Phase: cluster.Phase(pod.Status.Phase), Terminating: pod.DeletionTimestamp != nil,
 		Overhead: requestsOf(pod.Spec.Overhead), PodLevel: resourcehelpers.IsPodLevelRequestsSet(pod),
 	}
 	if pod.Status.StartTime != nil {
@@ -64,8 +64,8 @@ func podOf(pod *corev1.Pod) autoscaler.Pod {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			p.ReadySince = c.LastTransitionTime.Time
-			p.Ready = map[corev1.ConditionStatus]metric.Readiness{
-				corev1.ConditionTrue: metric.ReadyTrue, corev1.ConditionFalse: metric.ReadyFalse, corev1.ConditionUnknown: metric.ReadyUnknown,
+			p.Ready = map[corev1.ConditionStatus]cluster.Readiness{
+				corev1.ConditionTrue: cluster.ReadyTrue, corev1.ConditionFalse: cluster.ReadyFalse, corev1.ConditionUnknown: cluster.ReadyUnknown,
 			}[c.Status]
 		}
 	}
@@ -73,12 +73,12 @@ func podOf(pod *corev1.Pod) autoscaler.Pod {
 		p.Requests = requestsOf(r.Requests)
 	}
 	for _, c := range pod.Spec.Containers {
-		p.Containers = append(p.Containers, autoscaler.Container{Name: c.Name, Role: metric.Regular, Requests: requestsOf(c.Resources.Requests)})
+		p.Containers = append(p.Containers, autoscaler.Container{Name: c.Name, Role: cluster.Regular, Requests: requestsOf(c.Resources.Requests)})
 	}
 	for _, c := range pod.Spec.InitContainers {
-		role := metric.Init
+		role := cluster.Init
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			role = metric.Sidecar
+			role = cluster.Sidecar
 		}
 		p.Containers = append(p.Containers, autoscaler.Container{Name: c.Name, Role: role, Requests: requestsOf(c.Resources.Requests)})
 	}

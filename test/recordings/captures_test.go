@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
@@ -83,7 +84,7 @@ type capture struct {
 		End    int64 `json:"end_ns"`
 		Status int   `json:"status"`
 	}
-	facts *metric.Facts
+	facts *cluster.Facts
 }
 
 func readCapture(t *testing.T, dir string) *capture {

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
@@ -90,7 +91,7 @@ func simulate(t *testing.T, seed uint64) (witnesses int) {
 		}
 	}
 	l := newLive(t, start)
-	var facts *metric.Facts
+	var facts *cluster.Facts
 	known := map[metric.PodUID]time.Time{}
 	for range 22 * len(nodes) {
 		s := nodes[0]
@@ -138,7 +139,7 @@ func with(o simulator.Options, f simulator.Fault) simulator.Options {
 }
 
 // factsAt returns what the API server says, with each pod known since it was first seen.
-func factsAt(t *testing.T, fleet *simulator.Fleet, known map[metric.PodUID]time.Time, now time.Time) *metric.Facts {
+func factsAt(t *testing.T, fleet *simulator.Fleet, known map[metric.PodUID]time.Time, now time.Time) *cluster.Facts {
 	t.Helper()
 	var all corev1.PodList
 	for _, n := range fleet.Nodes() {
@@ -149,7 +150,7 @@ func factsAt(t *testing.T, fleet *simulator.Fleet, known map[metric.PodUID]time.
 		all.Items = append(all.Items, pods.Items...)
 	}
 	facts := informer.FactsFromList(nil, &all, now)
-	facts.EachPod(func(pod *metric.PodFacts) bool {
+	facts.EachPod(func(pod *cluster.Pod) bool {
 		if _, ok := known[pod.UID]; !ok {
 			known[pod.UID] = now
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/api/clustermetrics"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/enrich"
@@ -40,7 +41,7 @@ type key struct {
 type chain struct {
 	ids  *identity.State
 	rest []interface {
-		Process(*metric.Facts, *metric.Batch, time.Time)
+		Process(*cluster.Facts, *metric.Batch, time.Time)
 	}
 }
 
@@ -59,7 +60,7 @@ func (w *weir) chain(b *metric.Batch) *chain {
 }
 
 // take leads b through the pipeline, and says what came of it.
-func (w *weir) take(b *metric.Batch, facts *metric.Facts, now time.Time) string {
+func (w *weir) take(b *metric.Batch, facts *cluster.Facts, now time.Time) string {
 	w.t.Helper()
 	c := w.chain(b)
 	c.ids.Process(facts, b, now)
@@ -117,7 +118,7 @@ func newLive(t *testing.T, begin time.Time) *live {
 }
 
 // round is one round: testify fills the batch of a witness, if there is one to ask.
-func (l *live) round(b *metric.Batch, facts *metric.Facts, now time.Time, testify func() *metric.Batch) {
+func (l *live) round(b *metric.Batch, facts *cluster.Facts, now time.Time, testify func() *metric.Batch) {
 	l.t.Helper()
 	if testify != nil && !b.Failed() && l.chain(b).ids.NeedsCrossCheck(facts, b, now) {
 		b.CrossCheck = testify()

@@ -3,12 +3,13 @@ package samplecluster
 import (
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // Facts is what the API server says of a node.
-func (n *Node) Facts(ready bool) *metric.NodeFacts {
-	f := &metric.NodeFacts{Name: n.name, Ready: ready}
+func (n *Node) Facts(ready bool) *cluster.Node {
+	f := &cluster.Node{Name: n.name, Ready: ready}
 	f.Spec.Set(metric.CPUNodeCapacity, n.cores*1e9)
 	f.Spec.Set(metric.CPUNodeAllocatable, n.cores*1e9-1e8)
 	f.Spec.Set(metric.MemoryNodeCapacity, n.bytes)
@@ -17,14 +18,14 @@ func (n *Node) Facts(ready bool) *metric.NodeFacts {
 }
 
 // PodFacts is what the API server says of a pod whose containers all run.
-func PodFacts(node, namespace, pod string, containers ...string) *metric.PodFacts {
-	f := &metric.PodFacts{
+func PodFacts(node, namespace, pod string, containers ...string) *cluster.Pod {
+	f := &cluster.Pod{
 		PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)}, UID: UID(namespace, pod),
-		Node: metric.NodeName(node), Phase: metric.Running, QoS: "Burstable",
+		Node: metric.NodeName(node), Phase: cluster.Running, QoS: "Burstable",
 		Started: Noon.Add(-30 * time.Hour), KnownAt: Noon.Add(-21 * time.Minute),
 	}
 	for _, name := range containers {
-		c := metric.ContainerFacts{Name: name, State: metric.StateRunning, ID: id(namespace, pod, name), StartedAt: Noon.Add(-30 * time.Hour)}
+		c := cluster.Container{Name: name, State: cluster.StateRunning, ID: id(namespace, pod, name), StartedAt: Noon.Add(-30 * time.Hour)}
 		c.Spec.Set(metric.CPURequest, 2e8)
 		c.Spec.Set(metric.CPULimit, 5e8)
 		c.Spec.Set(metric.MemoryRequest, 128<<20)

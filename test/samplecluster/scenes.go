@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -78,17 +79,17 @@ func Failing(t testing.TB) *Town {
 	}
 
 	crash := PodFacts("n1", "shop", "mailer-6f9c", "mailer")
-	crash.Containers[0].State, crash.Containers[0].Restarts = metric.StateWaiting, 17
-	crash.Containers[0].Previous = metric.NewPreviousRun("", Noon.Add(-3*time.Minute), "CrashLoopBackOff")
+	crash.Containers[0].State, crash.Containers[0].Restarts = cluster.StateWaiting, 17
+	crash.Containers[0].Previous = cluster.NewPreviousRun("", Noon.Add(-3*time.Minute), "CrashLoopBackOff")
 	young := PodFacts("n2", "shop", "web-3", "app")
 	young.Started, young.KnownAt = Noon.Add(-9*time.Second), Noon.Add(-10*time.Second)
 	young.Containers[0].StartedAt = Noon.Add(-8 * time.Second)
 	waiting := PodFacts("", "batch", "import-x9x9x", "import")
-	waiting.Phase, waiting.Containers[0].State, waiting.Started = metric.Pending, metric.StateUnknown, time.Time{}
+	waiting.Phase, waiting.Containers[0].State, waiting.Started = cluster.Pending, cluster.StateUnknown, time.Time{}
 	done := PodFacts("n1", "batch", "import-aaaaa", "import")
-	done.Phase, done.Containers[0].State = metric.Succeeded, metric.StateTerminated
-	done.Containers[0].Previous = metric.NewPreviousRun("", Noon.Add(-time.Hour), "Completed")
-	pods := []*metric.PodFacts{
+	done.Phase, done.Containers[0].State = cluster.Succeeded, cluster.StateTerminated
+	done.Containers[0].Previous = cluster.NewPreviousRun("", Noon.Add(-time.Hour), "Completed")
+	pods := []*cluster.Pod{
 		PodFacts("n1", "shop", "web-1", "app", "proxy"), PodFacts("n1", "shop", "cart-0", "cart"), PodFacts("n1", "kube-system", "kube-proxy-n1", "kube-proxy"),
 		PodFacts("n1", "bank", "vault-0", "vault"), PodFacts("n2", "batch", "import-7g2k8", "import"), PodFacts("n2", "shop", "web-2", "app"), young, crash,
 		PodFacts("n3", "shop", "web-4", "app"), PodFacts("n3", "shop", "cart-1", "cart"), PodFacts("n4", "shop", "web-6", "app"),
@@ -102,8 +103,8 @@ func Failing(t testing.TB) *Town {
 			}
 		}
 	}
-	w.Knows(metric.FactsChange{
-		Nodes: []*metric.NodeFacts{n1.Facts(true), n2.Facts(true), n3.Facts(true), n4.Facts(true), n5.Facts(true), n6.Facts(false)},
+	w.Knows(cluster.Change{
+		Nodes: []*cluster.Node{n1.Facts(true), n2.Facts(true), n3.Facts(true), n4.Facts(true), n5.Facts(true), n6.Facts(false)},
 		Pods:  pods,
 	})
 	w.scaled = map[metric.PodRef][]string{}
@@ -118,7 +119,7 @@ func Failing(t testing.TB) *Town {
 // Well is a cluster in which all is well.
 func Well(t testing.TB) *Town {
 	w := New(t)
-	var c metric.FactsChange
+	var c cluster.Change
 	for i := range 3 {
 		name := fmt.Sprintf("n%d", i+1)
 		n := w.Node(name, 4, 16).Itself(0.6+float64(i)/2, 3+2*float64(i))
@@ -157,7 +158,7 @@ func Machine(t testing.TB) *Town {
 func Huge(t testing.TB, nodes int) *Town {
 	w := New(t)
 	w.began = Noon.Add(-3 * round)
-	var c metric.FactsChange
+	var c cluster.Change
 	for i := range nodes {
 		name := fmt.Sprintf("node-%04d", i)
 		n := w.Node(name, 16, 64).Itself(4+float64(i%10), 30)

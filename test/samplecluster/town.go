@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/aggregate"
@@ -31,7 +32,7 @@ type Town struct {
 	t      testing.TB
 	began  time.Time
 	memory *memory.Sink
-	facts  *metric.Facts
+	facts  *cluster.Facts
 	nodes  []*Node
 	scaled map[metric.PodRef][]string
 }
@@ -66,7 +67,7 @@ type report struct {
 }
 
 type processor interface {
-	Process(facts *metric.Facts, b *metric.Batch, now time.Time)
+	Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 }
 
 // New returns a town without nodes, of which nothing was read.
@@ -218,7 +219,7 @@ func (w *Town) World() *explain.World {
 		world.Sources = append(world.Sources, n.status)
 	}
 	if w.scaled != nil {
-		world.Autoscalers = func(p *metric.PodFacts) []string { return w.scaled[p.PodRef] }
+		world.Autoscalers = func(p *cluster.Pod) []string { return w.scaled[p.PodRef] }
 	}
 	return world
 }
@@ -235,7 +236,7 @@ func (w *Town) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Se
 }
 
 // Knows has the API server say something.
-func (w *Town) Knows(c metric.FactsChange) {
+func (w *Town) Knows(c cluster.Change) {
 	c.Synced, c.At = true, Noon.Add(-2*time.Second)
 	w.facts = w.facts.With(c)
 }

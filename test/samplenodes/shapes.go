@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -29,22 +30,22 @@ var Epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 const Interval = 15 * time.Second
 
 // Facts returns what the API server says of the node: all pods run.
-func (n Node) Facts() *metric.Facts {
+func (n Node) Facts() *cluster.Facts {
 	started := Epoch.Add(-time.Hour)
-	node := &metric.NodeFacts{Name: Name, Ready: true}
+	node := &cluster.Node{Name: Name, Ready: true}
 	node.Spec.Set(metric.CPUNodeCapacity, 64e9)
 	node.Spec.Set(metric.CPUNodeAllocatable, 63e9)
-	change := metric.FactsChange{Synced: true, At: Epoch, Nodes: []*metric.NodeFacts{node}}
+	change := cluster.Change{Synced: true, At: Epoch, Nodes: []*cluster.Node{node}}
 	n.each(func(p, c int) {
 		if c < 0 {
-			change.Pods = append(change.Pods, &metric.PodFacts{PodRef: podRef(p), UID: uid(p), Node: Name,
-				Phase: metric.Running, Started: started, KnownAt: started, QoS: "Burstable"})
+			change.Pods = append(change.Pods, &cluster.Pod{PodRef: podRef(p), UID: uid(p), Node: Name,
+				Phase: cluster.Running, Started: started, KnownAt: started, QoS: "Burstable"})
 			return
 		}
 		pod := change.Pods[len(change.Pods)-1]
-		pod.Containers = append(pod.Containers, metric.ContainerFacts{Name: containerName(c), State: metric.StateRunning, ID: id(p, c), StartedAt: started})
+		pod.Containers = append(pod.Containers, cluster.Container{Name: containerName(c), State: cluster.StateRunning, ID: id(p, c), StartedAt: started})
 	})
-	return (*metric.Facts)(nil).With(change)
+	return (*cluster.Facts)(nil).With(change)
 }
 
 // Batch returns a batch as /metrics/cadvisor would fill it: the node, and each

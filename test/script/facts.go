@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // learn returns the facts that lines tell.
-func learn(input string, synced bool) (*metric.Facts, error) {
-	c := metric.FactsChange{Synced: synced, At: transcript.Epoch}
-	pods := map[metric.PodRef]*metric.PodFacts{}
+func learn(input string, synced bool) (*cluster.Facts, error) {
+	c := cluster.Change{Synced: synced, At: transcript.Epoch}
+	pods := map[metric.PodRef]*cluster.Pod{}
 	for _, line := range transcript.Lines(input) {
 		words := strings.Fields(line)
 		if len(words) < 2 {
@@ -25,12 +26,12 @@ func learn(input string, synced bool) (*metric.Facts, error) {
 		var err error
 		switch words[0] {
 		case "node":
-			n := &metric.NodeFacts{Name: metric.NodeName(words[1])}
+			n := &cluster.Node{Name: metric.NodeName(words[1])}
 			c.Nodes = append(c.Nodes, n)
 			err = fillNode(n, attrs)
 		case "pod":
 			e := transcript.Entity("", words[1])
-			p := &metric.PodFacts{PodRef: e.PodRef(), Node: "n1", Phase: metric.Running}
+			p := &cluster.Pod{PodRef: e.PodRef(), Node: "n1", Phase: cluster.Running}
 			pods[p.PodRef] = p
 			c.Pods = append(c.Pods, p)
 			err = fillPod(p, attrs)
@@ -40,7 +41,7 @@ func learn(input string, synced bool) (*metric.Facts, error) {
 			if p == nil {
 				return nil, fmt.Errorf("%q: name its pod first", line)
 			}
-			p.Containers = append(p.Containers, metric.ContainerFacts{Name: e.Name, State: metric.StateRunning})
+			p.Containers = append(p.Containers, cluster.Container{Name: e.Name, State: cluster.StateRunning})
 			err = fillContainer(&p.Containers[len(p.Containers)-1], attrs)
 		default:
 			err = fmt.Errorf("want node, pod or container")
@@ -49,11 +50,11 @@ func learn(input string, synced bool) (*metric.Facts, error) {
 			return nil, fmt.Errorf("%q: %w", line, err)
 		}
 	}
-	var none *metric.Facts
+	var none *cluster.Facts
 	return none.With(c), nil
 }
 
-func fillNode(n *metric.NodeFacts, attrs map[string]string) error {
+func fillNode(n *cluster.Node, attrs map[string]string) error {
 	_, notReady := attrs["notready"]
 	n.Ready = !notReady
 	for key, v := range attrs {
@@ -84,7 +85,7 @@ func fillNode(n *metric.NodeFacts, attrs map[string]string) error {
 	return nil
 }
 
-func fillPod(p *metric.PodFacts, attrs map[string]string) (err error) {
+func fillPod(p *cluster.Pod, attrs map[string]string) (err error) {
 	for key, v := range attrs {
 		switch key {
 		case "uid":
@@ -92,7 +93,7 @@ func fillPod(p *metric.PodFacts, attrs map[string]string) (err error) {
 		case "node":
 			p.Node = metric.NodeName(v)
 		case "phase":
-			p.Phase = metric.Phase(v)
+			p.Phase = cluster.Phase(v)
 		case "hostnet":
 			p.HostNetwork = true
 		case "deleted":
@@ -109,21 +110,21 @@ func fillPod(p *metric.PodFacts, attrs map[string]string) (err error) {
 	return nil
 }
 
-func fillContainer(c *metric.ContainerFacts, attrs map[string]string) (err error) {
+func fillContainer(c *cluster.Container, attrs map[string]string) (err error) {
 	for key, v := range attrs {
 		switch key {
 		case "waiting":
-			c.State = metric.StateWaiting
+			c.State = cluster.StateWaiting
 		case "terminated":
-			c.State = metric.StateTerminated
+			c.State = cluster.StateTerminated
 		case "init":
-			c.Role = metric.Init
+			c.Role = cluster.Init
 		case "sidecar":
-			c.Role = metric.Sidecar
+			c.Role = cluster.Sidecar
 		case "ephemeral":
-			c.Role = metric.Ephemeral
+			c.Role = cluster.Ephemeral
 		case "why":
-			c.Previous = &metric.PreviousRun{StateReason: v}
+			c.Previous = &cluster.PreviousRun{StateReason: v}
 		case "id":
 			c.ID = metric.ContainerID(v)
 		case "started":
@@ -139,7 +140,7 @@ func fillContainer(c *metric.ContainerFacts, attrs map[string]string) (err error
 }
 
 // ask reads cpu=100m/200m: a request and a limit, either of which may be empty.
-func ask(v *metric.Requirements, key, amounts string) error {
+func ask(v *cluster.Requirements, key, amounts string) error {
 	var request, limit metric.ID
 	parse := transcript.Bytes
 	switch key {

@@ -35,6 +35,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/transcript"
 )
@@ -58,7 +59,7 @@ type session struct {
 	pipeline        func() []transcript.Processor
 	forth, back     []transcript.Processor
 	batch, reversed metric.Batch
-	facts           *metric.Facts
+	facts           *cluster.Facts
 }
 
 func (s *session) run(d *datadriven.TestData) (string, error) {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
@@ -40,7 +41,7 @@ type stage struct {
 	clock   atomic.Int64 // now, for the server
 	port    int
 	scraper *kubelet.Scraper
-	facts   *metric.Facts
+	facts   *cluster.Facts
 	sources map[metric.NodeName]*source
 	sink    *memory.Sink
 }
@@ -127,7 +128,7 @@ func (g *stage) play() string {
 }
 
 // learn returns what the API server says now.
-func (g *stage) learn() *metric.Facts {
+func (g *stage) learn() *cluster.Facts {
 	var nodes corev1.NodeList
 	var pods corev1.PodList
 	for _, n := range g.fleet.Nodes() {
@@ -182,7 +183,7 @@ func (g *stage) round() {
 		}
 		g.read(src)
 	}
-	g.facts.EachNode(func(n *metric.NodeFacts) bool {
+	g.facts.EachNode(func(n *cluster.Node) bool {
 		if !g.scraper.IsSelected(n) { // a source that is left out on purpose
 			err := &metric.ReadError{Reason: metric.NodeExcluded, Err: fmt.Errorf("its labels do not match the selector")}
 			src := &source{sums: aggregate.New(aggregate.Options{}), status: explain.Source{Name: "excluded", Node: n.Name, Interval: interval, Unread: err}}

@@ -36,17 +36,18 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
 // Processor is a step of the pipeline under test.
 type Processor interface {
-	Process(facts *metric.Facts, b *metric.Batch, now time.Time)
+	Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 }
 
 // doubter is a Processor that may want a witness.
 type doubter interface {
-	NeedsCrossCheck(facts *metric.Facts, b *metric.Batch, now time.Time) bool
+	NeedsCrossCheck(facts *cluster.Facts, b *metric.Batch, now time.Time) bool
 }
 
 // Epoch is the moment all offsets count from.
@@ -70,7 +71,7 @@ type session struct {
 	pipeline func() []Processor
 	steps    []Processor
 	batch    metric.Batch
-	facts    *metric.Facts
+	facts    *cluster.Facts
 }
 
 func (s *session) run(d *datadriven.TestData) (string, error) {
@@ -256,16 +257,16 @@ func (s *session) learn(args map[string]string, input string) error {
 	if err != nil {
 		return err
 	}
-	pods := map[metric.PodRef]*metric.PodFacts{}
-	var order []*metric.PodFacts
+	pods := map[metric.PodRef]*cluster.Pod{}
+	var order []*cluster.Pod
 	for _, line := range Lines(input) {
 		kind, rest, _ := strings.Cut(line, " ")
 		name, attrs := fields(rest)
 		e := Entity("", name)
 		switch kind {
 		case "pod":
-			p := &metric.PodFacts{PodRef: e.PodRef(), UID: metric.PodUID(attrs["uid"]), ConfigHash: metric.NewConfigHash(metric.PodUID(attrs["hash"])),
-				Node: metric.NodeName(or(attrs["node"], "n1")), Phase: metric.Phase(or(attrs["phase"], "Running")), QoS: attrs["qos"]}
+			p := &cluster.Pod{PodRef: e.PodRef(), UID: metric.PodUID(attrs["uid"]), ConfigHash: cluster.NewConfigHash(metric.PodUID(attrs["hash"])),
+				Node: metric.NodeName(or(attrs["node"], "n1")), Phase: cluster.Phase(or(attrs["phase"], "Running")), QoS: attrs["qos"]}
 			_, p.Mirror = attrs["mirror"]
 			_, p.HostNetwork = attrs["hostnet"]
 			if p.KnownAt, err = Moment(or(attrs["known"], or(args["at"], "0s"))); err != nil {
@@ -283,9 +284,9 @@ func (s *session) learn(args map[string]string, input string) error {
 			if p == nil {
 				return fmt.Errorf("%q: name its pod first", line)
 			}
-			c := metric.ContainerFacts{Name: e.Name, ID: metric.ContainerID(attrs["id"]), Previous: metric.NewPreviousRun(metric.ContainerID(attrs["last"]), time.Time{}, attrs["why"])}
-			c.State = map[string]metric.State{"": metric.StateRunning, "running": metric.StateRunning, "waiting": metric.StateWaiting, "terminated": metric.StateTerminated}[attrs["state"]]
-			c.Role = map[string]metric.Role{"sidecar": metric.Sidecar, "init": metric.Init, "ephemeral": metric.Ephemeral}[attrs["role"]]
+			c := cluster.Container{Name: e.Name, ID: metric.ContainerID(attrs["id"]), Previous: cluster.NewPreviousRun(metric.ContainerID(attrs["last"]), time.Time{}, attrs["why"])}
+			c.State = map[string]cluster.State{"": cluster.StateRunning, "running": cluster.StateRunning, "waiting": cluster.StateWaiting, "terminated": cluster.StateTerminated}[attrs["state"]]
+			c.Role = map[string]cluster.Role{"sidecar": cluster.Sidecar, "init": cluster.Init, "ephemeral": cluster.Ephemeral}[attrs["role"]]
 			if v := attrs["started"]; v != "" {
 				if c.StartedAt, err = Moment(v); err != nil {
 					return err
@@ -296,12 +297,12 @@ func (s *session) learn(args map[string]string, input string) error {
 			return fmt.Errorf("%q: want pod or container", line)
 		}
 	}
-	s.facts = s.facts.With(metric.FactsChange{Synced: true, At: at, Pods: order, GonePods: s.goneSince(pods)})
+	s.facts = s.facts.With(cluster.Change{Synced: true, At: at, Pods: order, GonePods: s.goneSince(pods)})
 	return nil
 }
 
 // goneSince returns the pods that were known and are not in pods.
-func (s *session) goneSince(pods map[metric.PodRef]*metric.PodFacts) (gone []metric.PodRef) {
+func (s *session) goneSince(pods map[metric.PodRef]*cluster.Pod) (gone []metric.PodRef) {
 	for _, node := range []metric.NodeName{"n1", "n2", "n3"} {
 		for _, p := range s.facts.PodsOn(node) {
 			if pods[p.PodRef] == nil {

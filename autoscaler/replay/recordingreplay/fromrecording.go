@@ -22,6 +22,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/replay"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 )
@@ -115,7 +116,7 @@ func (c *Collector) within(now time.Time) bool {
 
 // Round takes what the pipeline knew at a time. Of the rounds in one step the first
 // counts.
-func (c *Collector) Round(now time.Time, facts *metric.Facts, usage Usage) {
+func (c *Collector) Round(now time.Time, facts *cluster.Facts, usage Usage) {
 	if facts == nil || !facts.Synced || !c.within(now) || now.Before(c.next) {
 		return
 	}
@@ -124,7 +125,7 @@ func (c *Collector) Round(now time.Time, facts *metric.Facts, usage Usage) {
 		c.trace.From = now
 	}
 	c.trace.To = now.Add(c.options.Step)
-	var ready []*metric.PodFacts
+	var ready []*cluster.Pod
 	there := 0
 	for _, p := range facts.PodsIn(c.options.Namespace) {
 		if !c.chosen(p) {
@@ -133,7 +134,7 @@ func (c *Collector) Round(now time.Time, facts *metric.Facts, usage Usage) {
 		there++
 		c.watch(p)
 		c.specs(p)
-		if p.Phase == metric.Running && p.Ready == metric.ReadyTrue {
+		if p.Phase == cluster.Running && p.Ready == cluster.ReadyTrue {
 			ready = append(ready, p)
 		}
 	}
@@ -145,8 +146,8 @@ func (c *Collector) Round(now time.Time, facts *metric.Facts, usage Usage) {
 }
 
 // chosen reports whether p is one of the target's pods that count as replicas.
-func (c *Collector) chosen(p *metric.PodFacts) bool {
-	if !p.Deleted.IsZero() || p.Phase == metric.Failed || p.Phase == metric.Succeeded {
+func (c *Collector) chosen(p *cluster.Pod) bool {
+	if !p.Deleted.IsZero() || p.Phase == cluster.Failed || p.Phase == cluster.Succeeded {
 		return false
 	}
 	if c.selector != nil {
@@ -156,11 +157,11 @@ func (c *Collector) chosen(p *metric.PodFacts) bool {
 }
 
 // watch learns how long p took to become ready, if it started within the trace.
-func (c *Collector) watch(p *metric.PodFacts) {
+func (c *Collector) watch(p *cluster.Pod) {
 	if p.Started.IsZero() || p.Started.Before(c.trace.From) {
 		return
 	}
-	if p.Ready != metric.ReadyTrue {
+	if p.Ready != cluster.ReadyTrue {
 		if _, known := c.starting[p.UID]; !known {
 			c.starting[p.UID] = true
 		}
@@ -174,10 +175,10 @@ func (c *Collector) watch(p *metric.PodFacts) {
 }
 
 // specs keeps what p's containers are and request: the last one's word stands.
-func (c *Collector) specs(p *metric.PodFacts) {
+func (c *Collector) specs(p *cluster.Pod) {
 	for i := range p.Containers {
 		f := &p.Containers[i]
-		if f.Role == metric.Ephemeral {
+		if f.Role == cluster.Ephemeral {
 			continue
 		}
 		of := c.parts[f.Name]
@@ -230,7 +231,7 @@ func (s *sum) append(to *replay.Series, now time.Time, pods int) {
 }
 
 // measure adds a point to each series.
-func (c *Collector) measure(now time.Time, ready []*metric.PodFacts, usage Usage) {
+func (c *Collector) measure(now time.Time, ready []*cluster.Pod, usage Usage) {
 	if len(ready) == 0 {
 		return // how much is wanted, nobody tells
 	}
@@ -288,7 +289,7 @@ func (c *Collector) Trace() (*replay.Trace, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.parts)) {
 		of := c.parts[name]
-		if of.Role != metric.Init && of.points*2 < most {
+		if of.Role != cluster.Init && of.points*2 < most {
 			t.Notes = append(t.Notes, fmt.Sprintf("container %s was in pods for %d%% of the time: taken for one that does not stay, and left out", name, of.points*100/most))
 			continue
 		}

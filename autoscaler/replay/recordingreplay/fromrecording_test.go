@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/replay"
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 )
@@ -37,22 +38,22 @@ func (u used) Pod(ref metric.PodRef) (*metric.Sample, []*metric.Sample) {
 
 // pod is a pod of shop that started and became ready so many seconds after the
 // beginning; it is not ready yet if that is negative.
-func pod(name string, started, ready int) *metric.PodFacts {
-	p := &metric.PodFacts{
-		PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(name)}, UID: metric.PodUID("uid-" + name), Phase: metric.Running,
-		Started: at(started), Ready: metric.ReadyFalse, Labels: map[string]string{"app": strings.Split(name, "-")[0]},
-		Containers: []metric.ContainerFacts{{Name: "app", State: metric.StateRunning}},
+func pod(name string, started, ready int) *cluster.Pod {
+	p := &cluster.Pod{
+		PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(name)}, UID: metric.PodUID("uid-" + name), Phase: cluster.Running,
+		Started: at(started), Ready: cluster.ReadyFalse, Labels: map[string]string{"app": strings.Split(name, "-")[0]},
+		Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning}},
 	}
 	p.Containers[0].Spec.Set(metric.CPURequest, 250e6)
 	p.Containers[0].Spec.Set(metric.CPULimit, 1e9)
 	if ready >= 0 {
-		p.Ready, p.ReadySince = metric.ReadyTrue, at(ready)
+		p.Ready, p.ReadySince = cluster.ReadyTrue, at(ready)
 	}
 	return p
 }
 
-func facts(pods ...*metric.PodFacts) *metric.Facts {
-	return (*metric.Facts)(nil).With(metric.FactsChange{Synced: true, At: began, Pods: pods})
+func facts(pods ...*cluster.Pod) *cluster.Facts {
+	return (*cluster.Facts)(nil).With(cluster.Change{Synced: true, At: began, Pods: pods})
 }
 
 const a, b, c = "web-5d4f8c7b9-aaaaa", "web-5d4f8c7b9-bbbbb", "web-5d4f8c7b9-ccccc"
@@ -81,7 +82,7 @@ func value(t *testing.T, name string, s replay.Series, seconds int, want float64
 
 func TestTrace(t *testing.T) {
 	k := collect(t, Options{Named: []string{"network_receive_bytes_per_second"}})
-	old := []*metric.PodFacts{pod(a, -600, 0), pod(b, -600, 0), pod("other-5d4f8c7b9-ddddd", -600, 0)}
+	old := []*cluster.Pod{pod(a, -600, 0), pod(b, -600, 0), pod("other-5d4f8c7b9-ddddd", -600, 0)}
 	all := used{ref(a): 0.5, ref(b): 0.25, ref("other-5d4f8c7b9-ddddd"): 7}
 	k.Round(at(0), facts(old...), all)
 	k.Round(at(3), facts(old...), used{}) // the same step: not looked at
@@ -172,8 +173,8 @@ func TestRoundsFarApart(t *testing.T) {
 
 // A rollout that replaces a container leaves no gap, and a short one does not count.
 func TestContainersThatComeAndGo(t *testing.T) {
-	with := func(p *metric.PodFacts, name string) *metric.PodFacts {
-		p.Containers = append(p.Containers, metric.ContainerFacts{Name: name, State: metric.StateRunning})
+	with := func(p *cluster.Pod, name string) *cluster.Pod {
+		p.Containers = append(p.Containers, cluster.Container{Name: name, State: cluster.StateRunning})
 		return p
 	}
 	k := collect(t, Options{})

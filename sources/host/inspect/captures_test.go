@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
@@ -110,7 +111,7 @@ func capturedPods(t *testing.T, round string, at time.Time) *Pods {
 		t.Fatal(err)
 	}
 	pods := &Pods{From: "the API server", At: at}
-	facts.EachPod(func(p *metric.PodFacts) bool {
+	facts.EachPod(func(p *cluster.Pod) bool {
 		if p.Node == "node1" {
 			pods.List = append(pods.List, p)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -15,7 +16,7 @@ func (j *judge) container(c *Cgroup, started time.Time, judgement Judgement, why
 }
 
 // containers judges the containers' cgroups in the cgroup of a known pod.
-func (j *judge) containers(pod *Cgroup, facts *metric.PodFacts) (out []Container) {
+func (j *judge) containers(pod *Cgroup, facts *cluster.Pod) (out []Container) {
 	sandbox := findSandbox(pod, facts)
 	for _, c := range pod.Containers {
 		out = append(out, j.containerOf(c, facts, sandbox))
@@ -25,7 +26,7 @@ func (j *judge) containers(pod *Cgroup, facts *metric.PodFacts) (out []Container
 
 // containerOf judges one of them. Sandbox is the cgroup of the pod's sandbox, or
 // nil where it is not known.
-func (j *judge) containerOf(c *Cgroup, facts *metric.PodFacts, sandbox *Cgroup) Container {
+func (j *judge) containerOf(c *Cgroup, facts *cluster.Pod, sandbox *Cgroup) Container {
 	state, ended := statusOf(facts, c.ID)
 	var one Container
 	switch {
@@ -52,11 +53,11 @@ func (j *judge) containerOf(c *Cgroup, facts *metric.PodFacts, sandbox *Cgroup) 
 
 // statusOf returns the container whose status names id, and whether it names it as
 // a run that has ended; nil if none does.
-func statusOf(facts *metric.PodFacts, id metric.ContainerID) (c *metric.ContainerFacts, ended bool) {
+func statusOf(facts *cluster.Pod, id metric.ContainerID) (c *cluster.Container, ended bool) {
 	for i := range facts.Containers {
 		switch c := &facts.Containers[i]; id {
 		case c.ID:
-			return c, c.State != metric.StateRunning
+			return c, c.State != cluster.StateRunning
 		case c.LastID():
 			return c, true
 		}
@@ -70,7 +71,7 @@ const pause = "pause"
 // findSandbox returns the cgroup of a pod's sandbox: of those that no status
 // names and something runs in, the one that runs pause, or else the oldest, since
 // a sandbox is there before its containers.
-func findSandbox(pod *Cgroup, facts *metric.PodFacts) (oldest *Cgroup) {
+func findSandbox(pod *Cgroup, facts *cluster.Pod) (oldest *Cgroup) {
 	for _, c := range pod.Containers {
 		if state, _ := statusOf(facts, c.ID); state != nil || c.Vacant() {
 			continue
@@ -98,7 +99,7 @@ func (j *judge) justStarted(c *Cgroup) bool { return c.began().Add(Settle).After
 
 // duplicateContainers judges the containers' cgroups in a duplicate of their pod's
 // cgroup, own.
-func (j *judge) duplicateContainers(c, own *Cgroup, facts *metric.PodFacts) (out []Container) {
+func (j *judge) duplicateContainers(c, own *Cgroup, facts *cluster.Pod) (out []Container) {
 	for _, below := range c.Containers {
 		why := "its pod's cgroup is a duplicate"
 		if own != nil {

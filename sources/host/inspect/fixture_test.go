@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/transcript"
 )
@@ -239,7 +240,7 @@ func uidOf(c rune) string {
 //
 //	shop/web uid=$A qos=Burstable [phase=Running] [started=-5m] [deleted] [hash=$hash]
 //	  app id=#1 [last=#0] [started=-5m] [state=waiting|terminated]
-func parsePods(t *testing.T, input string) (list []*metric.PodFacts) {
+func parsePods(t *testing.T, input string) (list []*cluster.Pod) {
 	t.Helper()
 	moment := func(offset string) time.Time {
 		at, err := transcript.Moment(offset)
@@ -260,13 +261,13 @@ func parsePods(t *testing.T, input string) (list []*metric.PodFacts) {
 			started = moment(text)
 		}
 		if namespace, name, isPod := strings.Cut(words[0], "/"); isPod {
-			p := &metric.PodFacts{
+			p := &cluster.Pod{
 				PodRef: metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(name)},
-				UID:    metric.PodUID(attrs["uid"]), ConfigHash: metric.NewConfigHash(metric.PodUID(attrs["hash"])),
-				Phase: metric.Phase(attrs["phase"]), QoS: attrs["qos"], Started: started,
+				UID:    metric.PodUID(attrs["uid"]), ConfigHash: cluster.NewConfigHash(metric.PodUID(attrs["hash"])),
+				Phase: cluster.Phase(attrs["phase"]), QoS: attrs["qos"], Started: started,
 			}
 			if p.Phase == "" {
-				p.Phase = metric.Running
+				p.Phase = cluster.Running
 			}
 			if _, deleted := attrs["deleted"]; deleted {
 				p.Deleted = transcript.Epoch
@@ -274,15 +275,15 @@ func parsePods(t *testing.T, input string) (list []*metric.PodFacts) {
 			list = append(list, p)
 			continue
 		}
-		c := metric.ContainerFacts{
-			Name: words[0], State: metric.StateRunning, StartedAt: started,
-			ID: metric.ContainerID(attrs["id"]), Previous: metric.NewPreviousRun(metric.ContainerID(attrs["last"]), time.Time{}, ""),
+		c := cluster.Container{
+			Name: words[0], State: cluster.StateRunning, StartedAt: started,
+			ID: metric.ContainerID(attrs["id"]), Previous: cluster.NewPreviousRun(metric.ContainerID(attrs["last"]), time.Time{}, ""),
 		}
 		switch attrs["state"] {
 		case "waiting":
-			c.State = metric.StateWaiting
+			c.State = cluster.StateWaiting
 		case "terminated":
-			c.State = metric.StateTerminated
+			c.State = cluster.StateTerminated
 		}
 		p := list[len(list)-1]
 		p.Containers = append(p.Containers, c)

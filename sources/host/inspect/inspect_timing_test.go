@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/transcript"
 )
@@ -16,7 +17,7 @@ func BenchmarkInspect(b *testing.B) {
 	pods := &Pods{From: "the API server", At: transcript.Epoch}
 	for n := range 110 {
 		uid := fmt.Sprintf("%08d-0000-4000-8000-%012d", n, n)
-		pods.List = append(pods.List, &metric.PodFacts{UID: metric.PodUID(uid), QoS: "Burstable", Phase: metric.Running})
+		pods.List = append(pods.List, &cluster.Pod{UID: metric.PodUID(uid), QoS: "Burstable", Phase: cluster.Running})
 		for k := range 3 {
 			pid := fmt.Sprint(1000 + 3*n + k)
 			f.process(pid, "app", "S", 0)

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
@@ -112,7 +113,7 @@ func (j *judge) choose(uid metric.PodUID, spec podcgroup.QoS) (own *Cgroup, riva
 }
 
 // ownCgroup judges the one cgroup that is a known pod's.
-func (j *judge) ownCgroup(p *Pod, facts *metric.PodFacts, rivals []*Cgroup) {
+func (j *judge) ownCgroup(p *Pod, facts *cluster.Pod, rivals []*Cgroup) {
 	if !facts.Started.IsZero() {
 		p.Since, p.SinceFrom = facts.Started, FromStatus
 	}
@@ -141,13 +142,13 @@ func (j *judge) ownCgroup(p *Pod, facts *metric.PodFacts, rivals []*Cgroup) {
 }
 
 // whyEmpty says why nothing may be running in the cgroup of a known pod.
-func whyEmpty(facts *metric.PodFacts) string {
+func whyEmpty(facts *cluster.Pod) string {
 	switch {
 	case !facts.Deleted.IsZero():
 		return "nothing runs in it, and the pod is being deleted: the kubelet removes it soon"
-	case facts.Phase == metric.Succeeded || facts.Phase == metric.Failed:
+	case facts.Phase == cluster.Succeeded || facts.Phase == cluster.Failed:
 		return "nothing runs in it: the pod has finished"
-	case facts.Phase == metric.Running:
+	case facts.Phase == cluster.Running:
 		return "nothing runs in it, although the pod is running: its sandbox has died, or its processes were moved elsewhere"
 	}
 	return "nothing runs in it yet: the pod is being started"

@@ -3,6 +3,7 @@ package inspect
 import (
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
@@ -14,7 +15,7 @@ const Settle = time.Minute
 
 // Pods is what somebody said of all pods on this node. A nil *Pods says nothing.
 type Pods struct {
-	List []*metric.PodFacts
+	List []*cluster.Pod
 	// From is who said it, for people: "the kubelet at https://...".
 	From string
 	// At is a moment by our clock since which the answer may have changed, but
@@ -26,7 +27,7 @@ type Pods struct {
 }
 
 // named is the pods by every UID that a cgroup may call them.
-type named map[metric.PodUID]*metric.PodFacts
+type named map[metric.PodUID]*cluster.Pod
 
 func (p *Pods) named() named {
 	n := named{}
@@ -56,7 +57,7 @@ func (p *Pods) doubt(t *Tree, n named) string {
 		}
 	}
 	for _, pod := range p.List {
-		if pod.Phase == metric.Running {
+		if pod.Phase == cluster.Running {
 			return "none of the pods that " + p.From + " names has a cgroup here: is the answer about this machine?"
 		}
 	}

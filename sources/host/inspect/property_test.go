@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/transcript"
 )
@@ -29,8 +30,8 @@ func newScene(t *testing.T, seed uint64) *scene {
 	for _, c := range "ABCDEF" {
 		uid := uidOf(c)
 		if r.IntN(2) == 0 {
-			phase := []metric.Phase{metric.Running, metric.Pending, metric.Succeeded, metric.Failed}[r.IntN(4)]
-			p := &metric.PodFacts{PodRef: metric.PodRef{Namespace: "n", Name: metric.PodName(c)}, UID: metric.PodUID(uid), Phase: phase,
+			phase := []cluster.Phase{cluster.Running, cluster.Pending, cluster.Succeeded, cluster.Failed}[r.IntN(4)]
+			p := &cluster.Pod{PodRef: metric.PodRef{Namespace: "n", Name: metric.PodName(c)}, UID: metric.PodUID(uid), Phase: phase,
 				QoS: []string{"", "Guaranteed", "Burstable", "BestEffort"}[r.IntN(4)]}
 			if r.IntN(4) == 0 {
 				p.Deleted = transcript.Epoch
@@ -101,7 +102,7 @@ func (s *scene) mayGo(path string) bool {
 func (s *scene) credible() bool {
 	running := false
 	for _, p := range s.pods.List {
-		running = running || p.Phase == metric.Running
+		running = running || p.Phase == cluster.Running
 		for _, uid := range s.inside {
 			if uid == string(p.UID) {
 				return true

@@ -1,6 +1,11 @@
-package metric
+package cluster
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
 
 // Facts is what the API server says of nodes and pods, as weir knew it at one
 // moment. It is immutable; readers need no lock. The zero Facts and a nil
@@ -13,16 +18,31 @@ type Facts struct {
 	// the API server is away.
 	At time.Time
 
-	nodes shards[NodeName, *NodeFacts]
-	pods  shards[Namespace, *podTable]
+	// generation is another for each Facts that With returns; 0 for the zero Facts.
+	generation uint64
+
+	nodes shards[metric.NodeName, *Node]
+	pods  shards[metric.Namespace, *podTable]
 	// byNode holds the pods bound to each node. The slices are never changed, only
 	// replaced, and only those of nodes whose pods change.
-	byNode shards[NodeName, []*PodFacts]
+	byNode shards[metric.NodeName, nodePods]
 }
 
+// nodePods are the pods bound to a node, and the number of the change that they are of.
+type nodePods struct {
+	pods       []*Pod
+	generation uint64
+}
+
+// generations is shared by all Facts, so that two that do not come of each other never
+// have one number.
+var generations atomic.Uint64
+
+func nextGeneration() uint64 { return generations.Add(1) }
+
 // NodeFacts is what the API server says of a node.
-type NodeFacts struct {
-	Name          NodeName
+type Node struct {
+	Name          metric.NodeName
 	Addresses     []NodeAddress
 	KubeletPort   int32
 	Ready         bool
@@ -30,7 +50,7 @@ type NodeFacts struct {
 	Labels        map[string]string
 	Annotations   map[string]string
 	// Spec holds capacity and allocatable: CPUNodeCapacity and so on.
-	Spec Values
+	Spec metric.Values
 }
 
 // NodeAddress is one way to reach a node.
@@ -40,12 +60,12 @@ type NodeAddress struct {
 }
 
 // Cores returns the node's CPU capacity in cores; 0 if unknown.
-func (n *NodeFacts) Cores() float64 {
+func (n *Node) Cores() float64 {
 	if n == nil {
 		return 0
 	}
-	v, _ := n.Spec.Get(CPUNodeCapacity)
-	return v * Nanocores.Prometheus()
+	v, _ := n.Spec.Get(metric.CPUNodeCapacity)
+	return v * metric.Nanocores.Prometheus()
 }
 
 // Phase is a pod's phase, as the API server spells it.
@@ -60,13 +80,13 @@ const (
 )
 
 // PodFacts is what the API server says of a pod.
-type PodFacts struct {
-	PodRef
-	UID PodUID
+type Pod struct {
+	metric.PodRef
+	UID metric.PodUID
 	// ConfigHash is the annotation kubernetes.io/config.hash, which nodes
 	// report in place of the UID for static pods; nil for others.
-	ConfigHash  *PodUID
-	Node        NodeName
+	ConfigHash  *metric.PodUID
+	Node        metric.NodeName
 	Phase       Phase
 	QoS         string
 	Labels      map[string]string
@@ -84,7 +104,7 @@ type PodFacts struct {
 	Spec Requirements
 	// Overhead holds what the pod's RuntimeClass costs, as requests.
 	Overhead   Requirements
-	Containers []ContainerFacts
+	Containers []Container
 }
 
 // Readiness is the status of a pod's Ready condition.
@@ -121,11 +141,11 @@ const (
 )
 
 // ContainerFacts is what the API server says of a container of a pod.
-type ContainerFacts struct {
+type Container struct {
 	Name string
 	// ID is the container of the current state; where it waits or has
 	// terminated, the run that the status names last.
-	ID        ContainerID
+	ID        metric.ContainerID
 	StartedAt time.Time    // of the current state; zero unless Live or Terminated
 	Previous  *PreviousRun // nil for most, which run and of which no run has ended
 	Spec      Requirements
@@ -137,13 +157,13 @@ type ContainerFacts struct {
 // PreviousRun is what the API server says of runs of a container that have ended, and of why it
 // does not run.
 type PreviousRun struct {
-	LastID      ContainerID // lastState.terminated
-	EndedAt     time.Time   // of the last run that ended; zero if none
-	StateReason string      // the current state's reason: CrashLoopBackOff, Completed, ...
+	LastID      metric.ContainerID // lastState.terminated
+	EndedAt     time.Time          // of the last run that ended; zero if none
+	StateReason string             // the current state's reason: CrashLoopBackOff, Completed, ...
 }
 
 // NewPreviousRun returns what is known if that is all; nil if it is nothing.
-func NewPreviousRun(last ContainerID, ended time.Time, why string) *PreviousRun {
+func NewPreviousRun(last metric.ContainerID, ended time.Time, why string) *PreviousRun {
 	if last == "" && ended.IsZero() && why == "" {
 		return nil
 	}
@@ -152,7 +172,7 @@ func NewPreviousRun(last ContainerID, ended time.Time, why string) *PreviousRun 
 
 // LastID returns the container of the run before the current state's; empty if the status
 // names none.
-func (c *ContainerFacts) LastID() ContainerID {
+func (c *Container) LastID() metric.ContainerID {
 	if c.Previous == nil {
 		return ""
 	}
@@ -160,7 +180,7 @@ func (c *ContainerFacts) LastID() ContainerID {
 }
 
 // EndedAt returns when the last run that ended did; zero if none has.
-func (c *ContainerFacts) EndedAt() time.Time {
+func (c *Container) EndedAt() time.Time {
 	if c.Previous == nil {
 		return time.Time{}
 	}
@@ -169,7 +189,7 @@ func (c *ContainerFacts) EndedAt() time.Time {
 
 // StateReason returns the reason of the current state: CrashLoopBackOff, Completed, ...; empty if the
 // status gives none.
-func (c *ContainerFacts) StateReason() string {
+func (c *Container) StateReason() string {
 	if c.Previous == nil {
 		return ""
 	}
@@ -178,13 +198,13 @@ func (c *ContainerFacts) StateReason() string {
 
 // Required reports whether a pod may be served only with this container's
 // numbers: it runs, and it is a regular or restartable init container.
-func (c *ContainerFacts) Required() bool {
+func (c *Container) Required() bool {
 	return c.State == StateRunning && (c.Role == Regular || c.Role == Sidecar)
 }
 
 // EndedSince reports whether a container that must run has ended a run after t, in
 // nanoseconds since the Unix epoch, or in the second of t: the API server cuts times.
-func (p *PodFacts) EndedSince(t int64) bool {
+func (p *Pod) EndedSince(t int64) bool {
 	second := time.Unix(0, t).Truncate(time.Second)
 	for i := range p.Containers {
 		c := &p.Containers[i]
@@ -196,7 +216,7 @@ func (p *PodFacts) EndedSince(t int64) bool {
 }
 
 // Container returns the facts of the container of that name, or nil.
-func (p *PodFacts) Container(name string) *ContainerFacts {
+func (p *Pod) Container(name string) *Container {
 	if p == nil {
 		return nil
 	}
@@ -210,13 +230,13 @@ func (p *PodFacts) Container(name string) *ContainerFacts {
 
 // HasUID reports whether uid is the pod's: its UID or, for a static pod, the hash
 // of its manifest.
-func (p *PodFacts) HasUID(uid PodUID) bool {
+func (p *Pod) HasUID(uid metric.PodUID) bool {
 	return uid == p.UID || uid == p.ReportedUID()
 }
 
 // ReportedUID returns the UID by which nodes call the pod: its own or, for a
 // static pod, the hash of its manifest.
-func (p *PodFacts) ReportedUID() PodUID {
+func (p *Pod) ReportedUID() metric.PodUID {
 	if p.ConfigHash != nil {
 		return *p.ConfigHash
 	}
@@ -224,7 +244,7 @@ func (p *PodFacts) ReportedUID() PodUID {
 }
 
 // NewConfigHash returns hash as ConfigHash has it: nil if it is empty.
-func NewConfigHash(hash PodUID) *PodUID {
+func NewConfigHash(hash metric.PodUID) *metric.PodUID {
 	if hash == "" {
 		return nil
 	}
@@ -233,7 +253,7 @@ func NewConfigHash(hash PodUID) *PodUID {
 
 // CoresOf returns how many CPUs the node of b has: what the API server says, else
 // what the source says; 0 if neither does.
-func (f *Facts) CoresOf(b *Batch) float64 {
+func (f *Facts) CoresOf(b *metric.Batch) float64 {
 	if cores := f.Node(b.Node).Cores(); cores > 0 {
 		return cores
 	}
@@ -241,7 +261,7 @@ func (f *Facts) CoresOf(b *Batch) float64 {
 }
 
 // Node returns the facts of a node, or nil.
-func (f *Facts) Node(name NodeName) *NodeFacts {
+func (f *Facts) Node(name metric.NodeName) *Node {
 	if f == nil {
 		return nil
 	}
@@ -257,14 +277,14 @@ func (f *Facts) Nodes() int {
 }
 
 // EachNode calls do for every node, in no order, until it returns false.
-func (f *Facts) EachNode(do func(*NodeFacts) bool) {
+func (f *Facts) EachNode(do func(*Node) bool) {
 	if f != nil {
-		f.nodes.each(func(_ NodeName, n *NodeFacts) bool { return do(n) })
+		f.nodes.each(func(_ metric.NodeName, n *Node) bool { return do(n) })
 	}
 }
 
 // Pod returns the facts of a pod, or nil.
-func (f *Facts) Pod(ref PodRef) *PodFacts {
+func (f *Facts) Pod(ref metric.PodRef) *Pod {
 	if f == nil {
 		return nil
 	}
@@ -273,32 +293,41 @@ func (f *Facts) Pod(ref PodRef) *PodFacts {
 
 // EachPod calls do for every pod, bound to a node or not, in no order, until it
 // returns false.
-func (f *Facts) EachPod(do func(*PodFacts) bool) {
+func (f *Facts) EachPod(do func(*Pod) bool) {
 	if f != nil {
-		f.pods.each(func(_ Namespace, t *podTable) bool { return t.each(do) })
+		f.pods.each(func(_ metric.Namespace, t *podTable) bool { return t.each(do) })
 	}
 }
 
 // PodsOn returns the pods bound to a node. The slice must not be changed. It is the
-// same slice as long as none of them changes.
-func (f *Facts) PodsOn(node NodeName) []*PodFacts {
+// same slice as long as none of them changes; PodsGeneration tells.
+func (f *Facts) PodsOn(node metric.NodeName) []*Pod {
 	if f == nil {
 		return nil
 	}
-	return f.byNode.get(node)
+	return f.byNode.get(node).pods
+}
+
+// PodsGeneration returns the generation of PodsOn: Facts with the same generation have
+// the same pods on the node, unchanged. It is 0 if there are none.
+func (f *Facts) PodsGeneration(node metric.NodeName) uint64 {
+	if f == nil {
+		return 0
+	}
+	return f.byNode.get(node).generation
 }
 
 // EachNodesPods calls do for every node that pods are bound to, with these, in no order,
 // until it returns false. The slice is that of PodsOn.
-func (f *Facts) EachNodesPods(do func(NodeName, []*PodFacts) bool) {
+func (f *Facts) EachNodesPods(do func(metric.NodeName, []*Pod) bool) {
 	if f != nil {
-		f.byNode.each(do)
+		f.byNode.each(func(node metric.NodeName, on nodePods) bool { return do(node, on.pods) })
 	}
 }
 
 // PodsIn returns the pods of a namespace, bound to a node or not. The slice must
 // not be changed.
-func (f *Facts) PodsIn(namespace Namespace) []*PodFacts {
+func (f *Facts) PodsIn(namespace metric.Namespace) []*Pod {
 	if f == nil {
 		return nil
 	}
@@ -308,33 +337,33 @@ func (f *Facts) PodsIn(namespace Namespace) []*PodFacts {
 // Pods returns how many pods are known.
 func (f *Facts) Pods() (n int) {
 	if f != nil {
-		f.pods.each(func(_ Namespace, t *podTable) bool { n += t.n; return true })
+		f.pods.each(func(_ metric.Namespace, t *podTable) bool { n += t.n; return true })
 	}
 	return n
 }
 
 // FactsChange is a set of changes to Facts.
-type FactsChange struct {
+type Change struct {
 	Synced bool
 	At     time.Time
-	Nodes  []*NodeFacts // new or changed
-	Pods   []*PodFacts  // new or changed
+	Nodes  []*Node // new or changed
+	Pods   []*Pod  // new or changed
 	// GoneNodes and GonePods were deleted. A pod of the same name and another
 	// UID that is in Pods replaces the old one: it need not be listed as gone.
-	GoneNodes []NodeName
-	GonePods  []PodRef
+	GoneNodes []metric.NodeName
+	GonePods  []metric.PodRef
 }
 
 // With returns facts with the change applied; f itself stays as it is. What
 // did not change is shared, so a change costs little however many pods there are. f
 // may be nil.
-func (f *Facts) With(c FactsChange) *Facts {
+func (f *Facts) With(c Change) *Facts {
 	n := &Facts{}
 	if f != nil {
 		*n = *f
 	}
-	n.Synced, n.At = c.Synced, c.At
-	nodes := shardsChange[NodeName, *NodeFacts]{of: &n.nodes}
+	n.Synced, n.At, n.generation = c.Synced, c.At, nextGeneration()
+	nodes := shardsChange[metric.NodeName, *Node]{of: &n.nodes}
 	for _, name := range c.GoneNodes {
 		nodes.drop(name)
 	}
@@ -348,11 +377,11 @@ func (f *Facts) With(c FactsChange) *Facts {
 }
 
 // changePods applies what c says of pods to n, of which nobody knows yet.
-func (n *Facts) changePods(c FactsChange) {
-	changes := map[Namespace]map[PodName]*PodFacts{} // nil: gone
-	note := func(ref PodRef, p *PodFacts) {
+func (n *Facts) changePods(c Change) {
+	changes := map[metric.Namespace]map[metric.PodName]*Pod{} // nil: gone
+	note := func(ref metric.PodRef, p *Pod) {
 		if changes[ref.Namespace] == nil {
-			changes[ref.Namespace] = map[PodName]*PodFacts{}
+			changes[ref.Namespace] = map[metric.PodName]*Pod{}
 		}
 		changes[ref.Namespace][ref.Name] = p
 	}
@@ -363,8 +392,8 @@ func (n *Facts) changePods(c FactsChange) {
 		note(p.PodRef, p)
 	}
 
-	pods := shardsChange[Namespace, *podTable]{of: &n.pods}
-	coming := map[NodeName][]*PodFacts{} // to each node on which anything changes
+	pods := shardsChange[metric.Namespace, *podTable]{of: &n.pods}
+	coming := map[metric.NodeName][]*Pod{} // to each node on which anything changes
 	for namespace, changed := range changes {
 		was := n.pods.get(namespace)
 		for name, p := range changed {
@@ -382,10 +411,10 @@ func (n *Facts) changePods(c FactsChange) {
 		}
 	}
 
-	byNode := shardsChange[NodeName, []*PodFacts]{of: &n.byNode}
+	byNode := shardsChange[metric.NodeName, nodePods]{of: &n.byNode}
 	for node, come := range coming {
-		was := n.byNode.get(node)
-		all := make([]*PodFacts, 0, len(was)+len(come))
+		was := n.byNode.get(node).pods
+		all := make([]*Pod, 0, len(was)+len(come))
 		for _, p := range was {
 			if _, changed := changes[p.Namespace][p.Name]; !changed {
 				all = append(all, p)
@@ -394,7 +423,7 @@ func (n *Facts) changePods(c FactsChange) {
 		if all = append(all, come...); len(all) == 0 {
 			byNode.drop(node)
 		} else {
-			byNode.set(node, all)
+			byNode.set(node, nodePods{all, n.generation})
 		}
 	}
 }

@@ -1,46 +1,44 @@
-package metric
-
-import "reflect"
+package cluster
 
 // Since returns the change that makes f of old: old.With(f.Since(old)) says what
 // f says. Where f came of old by a few changes it costs little, for what both
 // share is passed over. old may be nil; f may not.
-func (f *Facts) Since(old *Facts) FactsChange {
-	c := FactsChange{Synced: f.Synced, At: f.At}
+func (f *Facts) Since(old *Facts) Change {
+	c := Change{Synced: f.Synced, At: f.At}
 	if old == nil {
 		old = &Facts{}
 	}
 	for i, nodes := range f.nodes {
 		was := old.nodes[i]
-		if same(nodes, was) {
+		if nodes.generation == was.generation {
 			continue
 		}
-		for name, n := range nodes {
-			if was[name] != n {
+		for name, n := range nodes.entries {
+			if was.entries[name] != n {
 				c.Nodes = append(c.Nodes, n)
 			}
 		}
-		for name := range was {
-			if nodes[name] == nil {
+		for name := range was.entries {
+			if nodes.entries[name] == nil {
 				c.GoneNodes = append(c.GoneNodes, name)
 			}
 		}
 	}
-	put := func(p *PodFacts) { c.Pods = append(c.Pods, p) }
-	gone := func(p *PodFacts) { c.GonePods = append(c.GonePods, p.PodRef) }
+	put := func(p *Pod) { c.Pods = append(c.Pods, p) }
+	gone := func(p *Pod) { c.GonePods = append(c.GonePods, p.PodRef) }
 	for i, namespaces := range f.pods {
 		was := old.pods[i]
-		if same(namespaces, was) {
+		if namespaces.generation == was.generation {
 			continue
 		}
-		for name, t := range namespaces {
-			if was[name] != t {
-				t.since(was[name], put, gone)
+		for name, t := range namespaces.entries {
+			if was.entries[name] != t {
+				t.since(was.entries[name], put, gone)
 			}
 		}
-		for name, t := range was {
-			if namespaces[name] == nil {
-				t.each(func(p *PodFacts) bool { gone(p); return true })
+		for name, t := range was.entries {
+			if namespaces.entries[name] == nil {
+				t.each(func(p *Pod) bool { gone(p); return true })
 			}
 		}
 	}
@@ -55,14 +53,9 @@ func (f *Facts) SameNodes(old *Facts) bool {
 		return f == old
 	}
 	for i, nodes := range f.nodes {
-		if !same(nodes, old.nodes[i]) {
+		if nodes.generation != old.nodes[i].generation {
 			return false
 		}
 	}
 	return true
-}
-
-// same reports whether two maps are one.
-func same[K comparable, V any](a, b map[K]V) bool {
-	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }

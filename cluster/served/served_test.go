@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -23,8 +24,8 @@ func sample(uid metric.PodUID, cpu, memory float64) *metric.Sample {
 
 // A pod is served if it runs and is the one that was measured.
 func TestPod(t *testing.T) {
-	running := &metric.PodFacts{UID: "a", Phase: metric.Running}
-	f := func(what string, p *metric.PodFacts, s *metric.Sample, want bool) {
+	running := &cluster.Pod{UID: "a", Phase: cluster.Running}
+	f := func(what string, p *cluster.Pod, s *metric.Sample, want bool) {
 		t.Helper()
 		if got := Pod(p, s); got != want {
 			t.Errorf("%s: served %v, want %v", what, got, want)
@@ -33,7 +34,7 @@ func TestPod(t *testing.T) {
 	f("the measured one", running, sample("a", 1, 1), true)
 	f("a source that tells no UID", running, sample("", 1, 1), true)
 	f("another of its name", running, sample("b", 1, 1), false)
-	f("one that ended since", &metric.PodFacts{UID: "a", Phase: metric.Succeeded}, sample("a", 1, 1), false)
+	f("one that ended since", &cluster.Pod{UID: "a", Phase: cluster.Succeeded}, sample("a", 1, 1), false)
 	f("one that the API server does not know", nil, sample("a", 1, 1), false)
 	f("one of which nothing was measured", running, nil, false)
 	f("an amount below zero", running, sample("a", -1, 1), false)
@@ -44,19 +45,19 @@ func TestPod(t *testing.T) {
 	f("CPU alone", running, half, false)
 	held := sample("a", 1, 1)
 	held.LastKnown, held.Rates[metric.CPU] = 1<<metric.CPU, metric.Window{End: 5.7e9, Length: time.Second}
-	ended := func(at int64, role metric.Role) *metric.PodFacts {
-		c := metric.ContainerFacts{Name: "app", State: metric.StateRunning, Role: role, Previous: metric.NewPreviousRun("", time.Unix(at, 0), "")}
-		return &metric.PodFacts{UID: "a", Phase: metric.Running, Containers: []metric.ContainerFacts{c}}
+	ended := func(at int64, role cluster.Role) *cluster.Pod {
+		c := cluster.Container{Name: "app", State: cluster.StateRunning, Role: role, Previous: cluster.NewPreviousRun("", time.Unix(at, 0), "")}
+		return &cluster.Pod{UID: "a", Phase: cluster.Running, Containers: []cluster.Container{c}}
 	}
 	f("held, and nothing has ended", running, held, true)
-	f("held since after a run ended", ended(4, metric.Regular), held, true)
-	f("held of a run that has ended in that second, perhaps after", ended(5, metric.Regular), held, false)
-	f("held of a run that has ended", ended(6, metric.Regular), held, false)
-	f("held of a sidecar's", ended(6, metric.Sidecar), held, false)
-	f("held while init has ended", ended(6, metric.Init), held, true)
-	f("read while a run has ended", ended(6, metric.Regular), sample("a", 1, 1), true)
+	f("held since after a run ended", ended(4, cluster.Regular), held, true)
+	f("held of a run that has ended in that second, perhaps after", ended(5, cluster.Regular), held, false)
+	f("held of a run that has ended", ended(6, cluster.Regular), held, false)
+	f("held of a sidecar's", ended(6, cluster.Sidecar), held, false)
+	f("held while init has ended", ended(6, cluster.Init), held, true)
+	f("read while a run has ended", ended(6, cluster.Regular), sample("a", 1, 1), true)
 	held.Rates[metric.CPU] = metric.Window{}
-	f("held, with a time alone", ended(6, metric.Regular), held, false)
+	f("held, with a time alone", ended(6, cluster.Regular), held, false)
 }
 
 // Numbers are whole, and within what an int64 holds; the time is the rate's, if it has a

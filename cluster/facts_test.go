@@ -1,4 +1,4 @@
-package metric
+package cluster
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/weir-metrics/weir/metric"
 )
 
 // TestFactsAgainstMaps changes facts at random, few pods and many at a time, in
@@ -13,23 +15,23 @@ import (
 func TestFactsAgainstMaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var f *Facts
-	want := map[PodRef]*PodFacts{}
-	nodes := map[NodeName]*NodeFacts{}
+	want := map[metric.PodRef]*Pod{}
+	nodes := map[metric.NodeName]*Node{}
 	for round := range 60 {
-		var c FactsChange
+		var c Change
 		size := []int{1, 3, 40, 3000}[r.IntN(4)]
 		next := maps.Clone(want)
 		for range size {
-			ref := PodRef{Namespace: Namespace([]string{"big", "big", "big", "small", "other"}[r.IntN(5)]), Name: PodName(fmt.Sprint("pod-", r.IntN(4000)))}
+			ref := metric.PodRef{Namespace: metric.Namespace([]string{"big", "big", "big", "small", "other"}[r.IntN(5)]), Name: metric.PodName(fmt.Sprint("pod-", r.IntN(4000)))}
 			if ref.Namespace == "small" {
-				ref.Name = PodName(fmt.Sprint("pod-", r.IntN(3)))
+				ref.Name = metric.PodName(fmt.Sprint("pod-", r.IntN(3)))
 			}
 			delete(next, ref)
 			if round > 40 && r.IntN(4) > 0 || r.IntN(5) == 0 {
 				c.GonePods = append(c.GonePods, ref)
 				continue
 			}
-			p := &PodFacts{PodRef: ref, Node: NodeName([]string{"", "n1", "n2", "n3"}[r.IntN(4)])}
+			p := &Pod{PodRef: ref, Node: metric.NodeName([]string{"", "n1", "n2", "n3"}[r.IntN(4)])}
 			c.Pods = append(c.Pods, p)
 			next[ref] = p
 		}
@@ -40,14 +42,14 @@ func TestFactsAgainstMaps(t *testing.T) {
 				}
 			}
 		}
-		node := &NodeFacts{Name: NodeName(fmt.Sprint("n", r.IntN(5)))}
+		node := &Node{Name: metric.NodeName(fmt.Sprint("n", r.IntN(5)))}
 		c.Nodes = append(c.Nodes, node)
-		gone := NodeName(fmt.Sprint("n", 5+r.IntN(3)))
+		gone := metric.NodeName(fmt.Sprint("n", 5+r.IntN(3)))
 		c.GoneNodes = append(c.GoneNodes, gone)
 		nodes[node.Name] = node
 
-		before, on := f, map[NodeName][]*PodFacts{}
-		for _, name := range []NodeName{"n1", "n2", "n3"} {
+		before, on := f, map[metric.NodeName][]*Pod{}
+		for _, name := range []metric.NodeName{"n1", "n2", "n3"} {
 			on[name] = f.PodsOn(name)
 		}
 		f = f.With(c)
@@ -69,30 +71,30 @@ func TestFactsAgainstMaps(t *testing.T) {
 }
 
 // touches reports whether c changes a pod that is on the node, before or after.
-func touches(c FactsChange, was map[PodRef]*PodFacts, node NodeName) bool {
-	on := func(ref PodRef) bool { return was[ref] != nil && was[ref].Node == node }
+func touches(c Change, was map[metric.PodRef]*Pod, node metric.NodeName) bool {
+	on := func(ref metric.PodRef) bool { return was[ref] != nil && was[ref].Node == node }
 	return slices.ContainsFunc(c.GonePods, on) ||
-		slices.ContainsFunc(c.Pods, func(p *PodFacts) bool { return p.Node == node || on(p.PodRef) })
+		slices.ContainsFunc(c.Pods, func(p *Pod) bool { return p.Node == node || on(p.PodRef) })
 }
 
-func checkFacts(t *testing.T, f *Facts, pods map[PodRef]*PodFacts, nodes map[NodeName]*NodeFacts) {
+func checkFacts(t *testing.T, f *Facts, pods map[metric.PodRef]*Pod, nodes map[metric.NodeName]*Node) {
 	t.Helper()
 	checkPods(t, f, pods)
-	got := map[NodeName]*NodeFacts{}
-	f.EachNode(func(n *NodeFacts) bool { got[n.Name] = n; return true })
+	got := map[metric.NodeName]*Node{}
+	f.EachNode(func(n *Node) bool { got[n.Name] = n; return true })
 	if !maps.Equal(got, nodes) || f.Nodes() != len(nodes) {
 		t.Errorf("got %d nodes, %v; want %v", f.Nodes(), got, nodes)
 	}
 }
 
-func checkPods(t *testing.T, f *Facts, want map[PodRef]*PodFacts) {
+func checkPods(t *testing.T, f *Facts, want map[metric.PodRef]*Pod) {
 	t.Helper()
-	got := map[PodRef]*PodFacts{}
-	f.EachPod(func(p *PodFacts) bool { got[p.PodRef] = p; return true })
+	got := map[metric.PodRef]*Pod{}
+	f.EachPod(func(p *Pod) bool { got[p.PodRef] = p; return true })
 	if !maps.Equal(got, want) || f.Pods() != len(want) {
 		t.Fatalf("EachPod gives %d pods, Pods %d; want %d, or others", len(got), f.Pods(), len(want))
 	}
-	on, in := map[NodeName]int{}, map[Namespace]int{}
+	on, in := map[metric.NodeName]int{}, map[metric.Namespace]int{}
 	for ref, p := range want {
 		if f.Pod(ref) != p {
 			t.Fatalf("Pod(%v) is %p, want %p", ref, f.Pod(ref), p)
@@ -100,41 +102,41 @@ func checkPods(t *testing.T, f *Facts, want map[PodRef]*PodFacts) {
 		on[p.Node]++
 		in[p.Namespace]++
 	}
-	for _, name := range []NodeName{"n1", "n2", "n3"} {
+	for _, name := range []metric.NodeName{"n1", "n2", "n3"} {
 		pods := f.PodsOn(name)
-		if len(pods) != on[name] || slices.ContainsFunc(pods, func(p *PodFacts) bool { return want[p.PodRef] != p || p.Node != name }) {
+		if len(pods) != on[name] || slices.ContainsFunc(pods, func(p *Pod) bool { return want[p.PodRef] != p || p.Node != name }) {
 			t.Fatalf("PodsOn(%s) gives %d pods, want %d, or others", name, len(pods), on[name])
 		}
 	}
-	for _, name := range []Namespace{"big", "small", "other", "none"} {
+	for _, name := range []metric.Namespace{"big", "small", "other", "none"} {
 		pods := f.PodsIn(name)
-		if len(pods) != in[name] || slices.ContainsFunc(pods, func(p *PodFacts) bool { return want[p.PodRef] != p || p.Namespace != name }) {
+		if len(pods) != in[name] || slices.ContainsFunc(pods, func(p *Pod) bool { return want[p.PodRef] != p || p.Namespace != name }) {
 			t.Fatalf("PodsIn(%s) gives %d pods, want %d, or others", name, len(pods), in[name])
 		}
 	}
 }
 
 func TestRequirementsAreShared(t *testing.T) {
-	var v Values
-	v.Set(CPURequest, 5)
+	var v metric.Values
+	v.Set(metric.CPURequest, 5)
 	a := NewRequirements(&v)
 	b := a
-	b.Set(CPURequest, 7)
-	b.Set(MemoryLimit, 9)
-	if x, _ := a.Get(CPURequest); x != 5 || a.Len() != 1 {
+	b.Set(metric.CPURequest, 7)
+	b.Set(metric.MemoryLimit, 9)
+	if x, _ := a.Get(metric.CPURequest); x != 5 || a.Len() != 1 {
 		t.Errorf("after a copy was changed: got %g and %d values, want 5 and 1", x, a.Len())
 	}
-	if x, _ := b.Get(CPURequest); x != 7 || b.Len() != 2 {
+	if x, _ := b.Get(metric.CPURequest); x != 7 || b.Len() != 2 {
 		t.Errorf("the copy: got %g and %d values, want 7 and 2", x, b.Len())
 	}
-	if got := NewRequirements(new(Values)); got != (Requirements{}) || got.Len() != 0 {
+	if got := NewRequirements(new(metric.Values)); got != (Requirements{}) || got.Len() != 0 {
 		t.Errorf("of no values: got %v, want the zero Requirements", got)
 	}
 }
 
 func TestSameNodes(t *testing.T) {
-	node := &NodeFacts{Name: "n1"}
-	facts := (*Facts)(nil).With(FactsChange{Nodes: []*NodeFacts{node}})
+	node := &Node{Name: "n1"}
+	facts := (*Facts)(nil).With(Change{Nodes: []*Node{node}})
 	f := func(says string, a, b *Facts, want bool) {
 		t.Helper()
 		if got := a.SameNodes(b); got != want {
@@ -143,8 +145,8 @@ func TestSameNodes(t *testing.T) {
 	}
 	f("no cluster", nil, nil, true)
 	f("the first facts", facts, nil, false)
-	f("a pod more", facts.With(FactsChange{Pods: []*PodFacts{{PodRef: PodRef{Namespace: "a", Name: "p"}}}}), facts, true)
-	f("a node more", facts.With(FactsChange{Nodes: []*NodeFacts{{Name: "n2"}}}), facts, false)
-	f("a node replaced", facts.With(FactsChange{Nodes: []*NodeFacts{{Name: "n1", Ready: true}}}), facts, false)
-	f("a node gone", facts.With(FactsChange{GoneNodes: []NodeName{"n1"}}), facts, false)
+	f("a pod more", facts.With(Change{Pods: []*Pod{{PodRef: metric.PodRef{Namespace: "a", Name: "p"}}}}), facts, true)
+	f("a node more", facts.With(Change{Nodes: []*Node{{Name: "n2"}}}), facts, false)
+	f("a node replaced", facts.With(Change{Nodes: []*Node{{Name: "n1", Ready: true}}}), facts, false)
+	f("a node gone", facts.With(Change{GoneNodes: []metric.NodeName{"n1"}}), facts, false)
 }

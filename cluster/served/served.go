@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -86,15 +87,15 @@ func (s Span) Oldest(o Span) Span {
 // says now, which may be newer than the numbers: it runs, and it is the one that
 // was measured. p is nil if the API server does not know the pod, s if nothing was
 // measured of it.
-func Pod(p *metric.PodFacts, s *metric.Sample) bool {
+func Pod(p *cluster.Pod, s *metric.Sample) bool {
 	return Whole(s) && Runs(p, s.Instance.UID, Held(s))
 }
 
 // Runs reports whether the pod that was measured under uid, which is empty where the
 // source tells none, is p and runs; and if its numbers are held, whether all that was
 // measured still does. p is nil if the API server does not know the pod.
-func Runs(p *metric.PodFacts, uid metric.PodUID, held int64) bool {
-	return p != nil && p.Phase == metric.Running && (uid == "" || p.HasUID(uid)) && (held == 0 || !p.EndedSince(held))
+func Runs(p *cluster.Pod, uid metric.PodUID, held int64) bool {
+	return p != nil && p.Phase == cluster.Running && (uid == "" || p.HasUID(uid)) && (held == 0 || !p.EndedSince(held))
 }
 
 // Held returns as of when a pod's own sample tells its CPU, in nanoseconds since the Unix

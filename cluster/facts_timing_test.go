@@ -1,8 +1,10 @@
-package metric
+package cluster
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/weir-metrics/weir/metric"
 )
 
 // BenchmarkWith is one pod that changes, in clusters of which all pods are in one
@@ -10,11 +12,11 @@ import (
 func BenchmarkWith(b *testing.B) {
 	for _, pods := range []int{30_000, 150_000} {
 		for _, in := range []int{pods, 30} {
-			var c FactsChange
+			var c Change
 			for i := range pods {
-				c.Pods = append(c.Pods, &PodFacts{
-					PodRef: PodRef{Namespace: Namespace(fmt.Sprint("ns-", i/in)), Name: PodName(fmt.Sprint("web-5d4f8c7b9-", i))},
-					Node:   NodeName(fmt.Sprint("node-", i%(pods/30))),
+				c.Pods = append(c.Pods, &Pod{
+					PodRef: metric.PodRef{Namespace: metric.Namespace(fmt.Sprint("ns-", i/in)), Name: metric.PodName(fmt.Sprint("web-5d4f8c7b9-", i))},
+					Node:   metric.NodeName(fmt.Sprint("node-", i%(pods/30))),
 				})
 			}
 			var none *Facts
@@ -24,7 +26,7 @@ func BenchmarkWith(b *testing.B) {
 				i := 0
 				for b.Loop() {
 					p := *c.Pods[i%pods]
-					f = f.With(FactsChange{Pods: []*PodFacts{&p}})
+					f = f.With(Change{Pods: []*Pod{&p}})
 					i += 7919
 				}
 			})

@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// The pods that were found once are those that looking up finds, however the facts
+// change: at this node, at others, and from one to the other.
+func TestPodOfAgreesWithLookingUp(t *testing.T) {
+	nodes := []metric.NodeName{"", "n1", "n1", "n1", "n2"}
+	kept := 0
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		ref := func() metric.PodRef {
+			return metric.PodRef{Namespace: metric.Namespace(fmt.Sprint("team-", r.IntN(2))), Name: metric.PodName(fmt.Sprint("p", r.IntN(6)))}
+		}
+		var facts *Facts
+		var pods PodCache
+		b := &metric.Batch{Node: "n1"}
+		for range 80 {
+			switch r.IntN(4) {
+			case 0: // the same facts again
+			default:
+				c := Change{Synced: true, At: time.Unix(1, 0)}
+				for range r.IntN(3) {
+					c.Pods = append(c.Pods, &Pod{PodRef: ref(), Node: nodes[r.IntN(len(nodes))]})
+				}
+				for range r.IntN(2) {
+					c.GonePods = append(c.GonePods, ref())
+				}
+				facts = facts.With(c)
+			case 1:
+				if r.IntN(10) == 0 { // all is told anew, as to a reader of recordings
+					facts = nil
+				}
+			}
+			if b.Layout == nil || r.IntN(10) == 0 {
+				b.Layout = &metric.Layout{Entities: []metric.Entity{{Kind: metric.Node, Node: "n1"}}}
+				for range r.IntN(12) {
+					ref := ref()
+					b.Layout.Entities = append(b.Layout.Entities, metric.Entity{Kind: metric.Container, Node: "n1", Namespace: ref.Namespace, Pod: ref.Name})
+				}
+			}
+			if r.IntN(20) == 0 {
+				b.Node = nodes[r.IntN(len(nodes))]
+			}
+			b.Samples = b.Samples[:0]
+			for _, e := range b.Layout.Entities {
+				b.Add(e)
+			}
+			before := pods.onNode
+			pods.Resolve(facts, b)
+			if before != 0 && before == pods.onNode {
+				kept++
+			}
+			extra := ref() // some processor adds it
+			b.Add(metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: extra.Namespace, Pod: extra.Name})
+			other := facts.With(Change{GonePods: []metric.PodRef{extra}})
+			for i := range b.Samples {
+				for _, f := range []*Facts{facts, other} {
+					got, want := f.PodOf(b, i), f.Pod(b.Samples[i].Entity.PodRef())
+					if got != want {
+						t.Fatalf("seed %d: PodOf(%v) = %+v, looked up %+v", seed, b.Samples[i].Entity, got, want)
+					}
+				}
+			}
+		}
+	}
+	if kept < 1000 {
+		t.Errorf("only %d times were pods kept", kept)
+	}
+}
+
+// What is kept belongs to the source's next batch as soon as this one is shared.
+func TestSharedBatchLooksUp(t *testing.T) {
+	pod := &Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1"}
+	facts := (*Facts)(nil).With(Change{Pods: []*Pod{pod}})
+	b := &metric.Batch{Node: "n1", Layout: &metric.Layout{Entities: []metric.Entity{{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web"}}}}
+	b.Add(b.Layout.Entities[0])
+	var pods PodCache
+	pods.Resolve(facts, b)
+	b.Share(1, nil)
+	pods.of[0] = nil
+	if got := facts.PodOf(b, 0); got != pod {
+		t.Errorf("PodOf = %v, want %v", got, pod)
+	}
+}
+
+func TestResolveAllocatesNothing(t *testing.T) {
+	facts := (*Facts)(nil).With(Change{Pods: []*Pod{{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1"}}})
+	b := &metric.Batch{Node: "n1", Layout: &metric.Layout{Entities: []metric.Entity{
+		{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web"},
+		{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "unknown"},
+	}}}
+	for _, e := range b.Layout.Entities {
+		b.Add(e)
+	}
+	all := []*Facts{facts, facts.With(Change{Synced: true})}
+	var pods PodCache
+	pods.Resolve(facts, b)
+	i := 0
+	if got := testing.AllocsPerRun(20, func() { i++; pods.Resolve(all[i%2], b) }); got != 0 {
+		t.Errorf("%v allocations, want 0", got)
+	}
+}
