@@ -4,8 +4,8 @@
 //
 // # How it reads
 //
-// cAdvisor (github.com/google/cadvisor/lib) knows where the hierarchies are
-// mounted, reads each cgroup, and describes the machine and its file systems.
+// Package cgroupfs finds the hierarchies. cAdvisor (github.com/google/cadvisor/lib)
+// reads each cgroup, and describes the machine and its file systems.
 // This package uses cAdvisor's handlers and leaves its manager aside: the
 // manager keeps a goroutine and a timer for each cgroup, which outlive its
 // Stop; it serves the last value it has, as if it were new, when a read asked
@@ -37,4 +37,16 @@
 // The kubelet's names for pods and containers come from containerd where its
 // socket answers. Otherwise a pod goes by its UID and a container by its ID, as
 // its cgroup's path has them (package podcgroup).
+//
+// # Files
+//
+//	host.go       the Host: one read of all cgroups, or of some
+//	options.go    options, and how the command line spells them
+//	cgroups.go    where the hierarchies are, and which cgroups are in them
+//	meter.go      one cgroup, read through cAdvisor; its CPU counter and that counter's time
+//	sample.go     what was read, as metrics
+//	node.go       the node: /proc, disks, file systems, CPUs
+//	network.go    the network of the node and of pods
+//	processes.go  how many processes and open files each cgroup has
+//	runtime.go    the names of pods and containers, from containerd
 package host

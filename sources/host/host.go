@@ -17,8 +17,8 @@ import (
 	"github.com/google/cadvisor/lib/container/common"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
-	"github.com/weir-metrics/weir/sources/host/problems"
 )
 
 // Host reads this machine. Its methods may be called concurrently; reads take
@@ -130,7 +130,7 @@ func (h *Host) read(ctx context.Context, b *metric.Batch, all bool, paths ...met
 	h.refresh(now)
 	b.Cores = float64(h.mu.machine.info.NumCores)
 
-	var errs problems.List
+	var errs cgroupfs.ErrorList
 	whole := all // everything there is gets a sample
 	options := &h.options
 	if !all {
@@ -365,4 +365,17 @@ func sameNetwork(rootFS string, pid int) (bool, error) {
 		return false, err
 	}
 	return os.SameFile(a, b), nil
+}
+
+// readError returns the errors of a read as a *metric.ReadError; nil if there are none.
+func readError(ctx context.Context, errs *cgroupfs.ErrorList) error {
+	err := errs.Err()
+	if err == nil {
+		return nil
+	}
+	reason := metric.NodeScrapeError
+	if ctx.Err() != nil {
+		reason = metric.NodeTimeout
+	}
+	return &metric.ReadError{Reason: reason, Err: err}
 }

@@ -7,15 +7,23 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/cadvisor/lib/fs"
+	_ "github.com/google/cadvisor/lib/fs/btrfs/install"
+	_ "github.com/google/cadvisor/lib/fs/overlay/install"
+	_ "github.com/google/cadvisor/lib/fs/vfs/install"
+	facts "github.com/google/cadvisor/lib/machine"
+	"github.com/google/cadvisor/lib/model"
+	"github.com/google/cadvisor/lib/utils/sysfs"
 	"github.com/opencontainers/cgroups"
+	"golang.org/x/sys/unix"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/host/kernel"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 // nodeReader reads what the node has beyond its root cgroup.
@@ -92,7 +100,7 @@ func (n *nodeReader) processes(s *metric.Sample, proc string) error {
 	if err != nil {
 		return fmt.Errorf("count threads: %w", err)
 	}
-	threads, err := kernel.ParseThreads(data)
+	threads, err := cgroupfs.ParseThreads(data)
 	if err != nil {
 		return fmt.Errorf("count threads: %w", err)
 	}
@@ -131,9 +139,9 @@ func (n *nodeReader) pressures(s *metric.Sample, o *observation, proc string) er
 			if isAbsent(err) {
 				continue // a gap, not an error
 			}
-			var read kernel.Pressure
+			var read cgroupfs.Pressure
 			if err == nil {
-				read, err = kernel.ParsePressure(data)
+				read, err = cgroupfs.ParsePressure(data)
 			}
 			if err != nil {
 				errs = append(errs, fmt.Errorf("read %s pressure: %w", p.name, err))
@@ -244,7 +252,7 @@ func (n *nodeReader) network(b *metric.Batch, at int) error {
 
 func pairs(data []byte) map[string]uint64 {
 	m := map[string]uint64{}
-	for name, value := range kernel.Pairs(data) {
+	for name, value := range cgroupfs.Pairs(data) {
 		m[string(name)] = value
 	}
 	return m
@@ -252,4 +260,83 @@ func pairs(data []byte) map[string]uint64 {
 
 func isAbsent(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, errors.ErrUnsupported)
+}
+
+// machine is what cAdvisor says of the machine, and what does not change
+// while it is up.
+type machine struct {
+	info *model.MachineInfo
+	fs   fs.FsInfo // mounts as of the last look
+	// root is the device of the root file system; empty if unknown.
+	root string
+	boot time.Time
+	// disks tells by /sys/block whether a device is hardware: not mapped onto
+	// others, not in memory, not a partition.
+	disks map[[2]uint64]string // major and minor to name
+}
+
+// machineAge is how old what is known of the machine may be: file systems are
+// mounted and CPUs plugged rarely, and looking is slow.
+const machineAge = time.Minute
+
+// readMachine looks at the machine. What fails leaves a gap, and is returned
+// as an error.
+func readMachine(rootFS string, boot time.Time) (*machine, error) {
+	m := &machine{info: &model.MachineInfo{}, boot: boot}
+	var errs []error
+	var err error
+	if m.fs, err = fs.NewFsInfo(fs.Context{}); err != nil {
+		return m, fmt.Errorf("list file systems: %w", err)
+	}
+	if device, err := m.fs.GetDirFsDevice(rootFS); err == nil {
+		m.root = device.Device
+	}
+	if info, err := facts.Info(sysfs.NewRealSysFs(), m.fs, true); err == nil {
+		m.info = info
+	} else {
+		errs = append(errs, fmt.Errorf("describe the machine: %w", err))
+	}
+	m.disks = findDisks("/sys/block")
+	return m, errors.Join(errs...)
+}
+
+// GetMachineInfo makes m the factory cAdvisor's functions ask for.
+func (m *machine) GetMachineInfo() (*model.MachineInfo, error) { return m.info, nil }
+
+// GetVersionInfo is not asked for by what this package uses.
+func (m *machine) GetVersionInfo() (*model.VersionInfo, error) {
+	return nil, errors.ErrUnsupported
+}
+
+// isDisk reports whether a device is hardware.
+func (m *machine) isDisk(major, minor uint64) bool {
+	_, ok := m.disks[[2]uint64{major, minor}]
+	return ok
+}
+
+func findDisks(sysBlock string) map[[2]uint64]string {
+	disks := map[[2]uint64]string{}
+	devices, _ := filepath.Glob(path.Join(sysBlock, "*", "device"))
+	for _, d := range devices {
+		dir := path.Dir(d)
+		data, err := os.ReadFile(path.Join(dir, "dev"))
+		if err != nil {
+			continue
+		}
+		var n [2]uint64
+		if _, err := fmt.Sscanf(string(data), "%d:%d", &n[0], &n[1]); err == nil {
+			disks[n] = path.Base(dir)
+		}
+	}
+	return disks
+}
+
+// bootTime returns when the kernel started, by today's clock. It is taken once in the life
+// of a Host, so that it does not move when the clock is set.
+func bootTime() (time.Time, error) {
+	now, up := time.Now(), unix.Timespec{}
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
+		return time.Time{}, fmt.Errorf("read time since boot: %w", err)
+	}
+	return now.Add(-time.Duration(up.Nano())).Round(0), nil
 }

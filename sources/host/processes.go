@@ -3,7 +3,6 @@
 package host
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 // census counts the processes of cgroups and those below them.
@@ -72,9 +72,8 @@ func take(places []place, proc string) (census, []error) {
 
 // count reads cgroup.procs: one process a line.
 func (h *headcount) count(procs []byte, proc string) {
-	for line := range bytes.Lines(procs) {
+	for pid, err := range cgroupfs.ProcessIDs(procs) {
 		h.processes++
-		pid, err := strconv.Atoi(string(bytes.TrimSpace(line)))
 		if err != nil || pid == 0 { // 0: of another PID namespace
 			h.files = -1
 			continue

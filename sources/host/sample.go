@@ -12,7 +12,7 @@ import (
 	"github.com/opencontainers/cgroups"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/host/kernel"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 // fill sets every metric that o holds for a cgroup that is not the node.
@@ -102,7 +102,7 @@ func fillLimits(s *metric.Sample, o *observation, v2 bool) {
 		s.Values.Set(metric.CPULimit, float64(c.Quota)/float64(c.Period)*1e9)
 	}
 	m := o.spec.Memory
-	if !o.spec.HasMemory || m.Limit >= kernel.NoLimit || m.Limit == 0 && !v2 {
+	if !o.spec.HasMemory || m.Limit >= cgroupfs.NoLimit || m.Limit == 0 && !v2 {
 		m.Limit = math.MaxUint64
 	} else {
 		set(s, metric.MemoryLimit, m.Limit)
@@ -111,7 +111,7 @@ func fillLimits(s *metric.Sample, o *observation, v2 bool) {
 		}
 	}
 	// Version 1 limits memory and swap together.
-	if !o.swap || m.SwapLimit >= kernel.NoLimit {
+	if !o.swap || m.SwapLimit >= cgroupfs.NoLimit {
 		return
 	}
 	if !v2 {

@@ -18,7 +18,7 @@ import (
 	"github.com/opencontainers/cgroups"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/host/problems"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 func asReadError(t testing.TB, err error) *metric.ReadError {
@@ -309,7 +309,7 @@ func TestCensus(t *testing.T) {
 }
 
 func TestReadError(t *testing.T) {
-	var p problems.List
+	var p cgroupfs.ErrorList
 	if err := readError(context.Background(), &p); err != nil {
 		t.Errorf("no problems = %v, want nil", err)
 	}

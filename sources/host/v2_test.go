@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/host/kernel"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite testdata/*.want")
@@ -112,7 +112,7 @@ func TestV2Live(t *testing.T) {
 			if err != nil {
 				t.Skipf("the kernel keeps no pressure: %v", err)
 			}
-			p, err := kernel.ParsePressure(data)
+			p, err := cgroupfs.ParsePressure(data)
 			if v := value(t, s, metric.CPUPressureSome); err != nil || v != float64(p.Some.Total)*1000 {
 				t.Errorf("%s: cpu/pressure_some = %.0f, want %d000, %v", path, v, p.Some.Total, err)
 			}

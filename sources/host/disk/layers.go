@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
@@ -144,3 +146,45 @@ func (l *layers) find(uid metric.PodUID, id metric.ContainerID) (string, error) 
 	}
 	return found, nil
 }
+
+// overlay is a mounted overlay file system.
+type overlay struct {
+	point string // where, as the process whose mountinfo it is sees it
+	upper string // its writable layer, in the words of whoever mounted it
+}
+
+// parseOverlays returns the overlays of a mountinfo (proc_pid_mountinfo(5)) that are mounted whole
+// and have a writable layer with an absolute path. Lines that it cannot read are passed over.
+func parseOverlays(mountinfo []byte) []overlay {
+	var list []overlay
+	for line := range bytes.Lines(mountinfo) {
+		if !bytes.Contains(line, []byte(" - overlay ")) {
+			continue // fast path: most are other file systems
+		}
+		m, ok := cgroupfs.ParseMount(string(line))
+		if !ok || m.Root != "/" {
+			continue
+		}
+		for option := range strings.SplitSeq(m.Options, ",") {
+			upper, ok := strings.CutPrefix(option, "upperdir=")
+			if upper = cgroupfs.UnescapePath(upper); ok && path.IsAbs(upper) {
+				list = append(list, overlay{point: m.Point, upper: path.Clean(upper)})
+			}
+		}
+	}
+	return list
+}
+
+// rootLayer is the writable layer of the overlay that is a process's root: the last mounted
+// there hides those before it.
+func rootLayer(list []overlay) (string, bool) {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].point == "/" {
+			return list[i].upper, true
+		}
+	}
+	return "", false
+}
+
+// below says whether p is a path below dir.
+func below(p, dir string) bool { return strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") }

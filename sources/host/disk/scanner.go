@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
-	"github.com/weir-metrics/weir/sources/host/problems"
 )
 
 // Scanner looks at the disks. Its methods may be called from several goroutines.
@@ -153,7 +153,7 @@ func (s *Scanner) round(ctx context.Context, slow bool) Round {
 	}
 	pace := newPace(s.opts.Share)
 	v, err := s.view(pace)
-	var p problems.List
+	var p cgroupfs.ErrorList
 	p.Add(err)
 	for _, uid := range v.order {
 		if (v.took[uid] >= s.opts.PodTimeout) != slow {
@@ -205,7 +205,7 @@ func (s *Scanner) keep(uid metric.PodUID, f found) {
 // view lists the pods of the node, forgets those that are gone, and reads what looks at single
 // pods share.
 func (s *Scanner) view(p *pace) (*view, error) {
-	var all problems.List
+	var all cgroupfs.ErrorList
 	layers, err := findLayers(s.opts.Proc, s.opts.ContainerRoot)
 	all.Add(err)
 	v := &view{

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 	"github.com/weir-metrics/weir/test/payloads"
 )
@@ -80,7 +81,7 @@ func capturedTree(t *testing.T, round string) *Tree {
 	if err := json.Unmarshal(payloads.Read(t, filepath.Join(round, "cgroups.json")), &list); err != nil {
 		t.Fatal(err)
 	}
-	tree := &Tree{Under: "/", Hierarchies: []Hierarchy{{Name: "cpu"}}}
+	tree := &Tree{Under: "/", Hierarchies: cgroupfs.Hierarchies{{Name: "cpu"}}}
 	pods := map[metric.PodUID]map[podcgroup.QoS]*Cgroup{}
 	for _, e := range list {
 		tree.Ended = time.Unix(0, e.At)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
@@ -81,7 +82,7 @@ func (i *Inspector) check(c *Cgroup) error {
 	}
 	for _, at := range c.In {
 		dir, err := i.open(c, at)
-		if gone(err) {
+		if cgroupfs.IsRemoved(err) {
 			continue
 		}
 		if err == nil {
@@ -134,10 +135,10 @@ func enter(dir *os.Root, name string) (*os.Root, error) {
 }
 
 // vacant returns an error if something runs in dir or below it.
-func vacant(dir *os.Root, h Hierarchy) error {
+func vacant(dir *os.Root, h cgroupfs.Hierarchy) error {
 	procs, err := dir.ReadFile("cgroup.procs")
 	switch {
-	case gone(err), errors.Is(err, syscall.EOPNOTSUPP) && h.Unified: // the kernel's rmdir has the last word
+	case cgroupfs.IsRemoved(err), errors.Is(err, syscall.EOPNOTSUPP) && h.Unified: // the kernel's rmdir has the last word
 	case err != nil:
 		return fmt.Errorf("read its processes: %w", err)
 	case len(strings.TrimSpace(string(procs))) > 0:
@@ -149,7 +150,7 @@ func vacant(dir *os.Root, h Hierarchy) error {
 // eachBelow opens each directory in dir for do.
 func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
 	entries, err := list(dir)
-	if err != nil && !gone(err) { // what is gone holds nothing
+	if err != nil && !cgroupfs.IsRemoved(err) { // what is gone holds nothing
 		return fmt.Errorf("list it: %w", err)
 	}
 	for _, e := range entries {
@@ -157,7 +158,7 @@ func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
 			continue
 		}
 		below, err := enter(dir, e.Name())
-		if gone(err) {
+		if cgroupfs.IsRemoved(err) {
 			continue
 		}
 		if err != nil {
@@ -176,7 +177,7 @@ func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
 func (i *Inspector) removeIn(c *Cgroup, at Place) error {
 	h := i.hierarchies[at.Hierarchy]
 	dir, err := i.open(c, at)
-	if gone(err) {
+	if cgroupfs.IsRemoved(err) {
 		return nil // somebody else did
 	}
 	if err != nil {
@@ -190,7 +191,7 @@ func (i *Inspector) removeIn(c *Cgroup, at Place) error {
 			err = i.rmdir(parent, path.Base(string(c.Path)))
 			shut(parent)
 		}
-		err = ignoreGone(err)
+		err = cgroupfs.IgnoreRemoved(err)
 	}
 	if err != nil {
 		return fmt.Errorf("in %s: %w", h.Name, cause(err))
@@ -204,15 +205,8 @@ func (i *Inspector) empty(dir *os.Root) error {
 		if err := i.empty(below); err != nil {
 			return err
 		}
-		return ignoreGone(i.rmdir(dir, name))
+		return cgroupfs.IgnoreRemoved(i.rmdir(dir, name))
 	})
-}
-
-func ignoreGone(err error) error {
-	if gone(err) {
-		return nil
-	}
-	return err
 }
 
 // cause puts in words what the kernel's refusal means.

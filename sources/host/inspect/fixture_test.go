@@ -290,3 +290,8 @@ func parsePods(t *testing.T, input string) (list []*cluster.Pod) {
 	}
 	return list
 }
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}

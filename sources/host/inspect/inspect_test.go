@@ -133,32 +133,6 @@ func (f *fixture) add(input string) {
 	}
 }
 
-func TestFindMounts(t *testing.T) {
-	f := func(mountinfo string, want ...Hierarchy) {
-		t.Helper()
-		if got := findMounts([]byte(mountinfo)); !slices.Equal(got, want) {
-			t.Errorf("findMounts(%q)\n got %v\nwant %v", mountinfo, got, want)
-		}
-	}
-	f("")
-	f("not a line\n1 2 - \n")
-	f("30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n",
-		Hierarchy{Name: "unified", Dir: "/sys/fs/cgroup", Unified: true})
-	f("31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"+
-		"32 30 0:28 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,release_agent=/lib/agent,name=systemd\n"+
-		"33 30 0:29 / /a\\040b\\134040 rw - cgroup2 none rw\n"+
-		"34 30 0:30 / /proc rw - proc proc rw\n",
-		Hierarchy{Name: "cpu,cpuacct", Dir: "/sys/fs/cgroup/cpu,cpuacct"},
-		Hierarchy{Name: "name=systemd", Dir: "/sys/fs/cgroup/systemd"},
-		Hierarchy{Name: "unified", Dir: "/a b\\040", Unified: true})
-	// In a container: its own part, and the host's whole beside it, whose root lies
-	// above that of our namespace.
-	f("1 2 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n1 2 0:26 /../../.. /host/sys/fs/cgroup ro - cgroup2 cgroup rw\n",
-		Hierarchy{Name: "unified", Dir: "/host/sys/fs/cgroup", Unified: true})
-	f("1 2 0:26 / /host rw - cgroup2 cgroup rw\n1 2 0:26 /kubepods/podx /sys/fs/cgroup rw - cgroup2 cgroup rw\n",
-		Hierarchy{Name: "unified", Dir: "/host", Unified: true})
-}
-
 // A process calls itself what it likes, and may be of a pod that means ill.
 func TestTableObeysNoProcess(t *testing.T) {
 	f := newFixture(t, "v2")
@@ -204,19 +178,10 @@ func TestCleanBesideTheKubelet(t *testing.T) {
 	}
 }
 
-func TestVersion(t *testing.T) {
-	v1, v2 := Hierarchy{Name: "cpu"}, Hierarchy{Name: "unified", Unified: true}
-	for want, hierarchies := range map[string][]Hierarchy{"v1": {v1, v1}, "v2": {v2}, "hybrid": {v1, v2}} {
-		if got := Version(hierarchies); got != want {
-			t.Errorf("Version(%v) = %s, want %s", hierarchies, got, want)
-		}
-	}
-}
-
 func TestNewNeedsHierarchies(t *testing.T) {
 	dir := t.TempDir()
 	_, err := New(Options{Mount: dir})
-	if want := "find cgroup hierarchies: " + dir + " has none: name the directory they are mounted in, as /sys/fs/cgroup"; err == nil || err.Error() != want {
+	if want := "find cgroup hierarchies: " + dir + " has none: name the directory they are mounted in, such as /sys/fs/cgroup"; err == nil || err.Error() != want {
 		t.Errorf("New where no cgroups are: %v, want %s", err, want)
 	}
 	if _, err := New(Options{Mount: filepath.Join(dir, "nosuch")}); err == nil {

@@ -18,7 +18,7 @@ import (
 // pods says; pods may be nil. Now is our clock's time.
 func Judge(t *Tree, pods *Pods, now time.Time) *Report {
 	j := &judge{tree: t, pods: pods, now: now, known: pods.named(), uids: map[metric.PodUID][]*Cgroup{}}
-	r := &Report{Time: t.Ended, Cgroups: Version(t.Hierarchies), Roots: append([]metric.CgroupPath{}, t.Roots...), Pods: []Pod{}}
+	r := &Report{Time: t.Ended, Cgroups: t.Hierarchies.Mode(), Roots: append([]metric.CgroupPath{}, t.Roots...), Pods: []Pod{}}
 	for _, h := range t.Hierarchies {
 		r.Looked = append(r.Looked, strings.TrimSuffix(h.Dir+string(t.Under), "/"))
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 // Limits are what a cgroup may use, as the kernel has it. What no hierarchy says is
@@ -28,10 +30,6 @@ type Limits struct {
 // NoLimit is a limit that is none.
 const NoLimit = -1
 
-// unlimited is where version 1 means no limit of memory: it writes the largest multiple
-// of a page below 2^63.
-const unlimited = 1 << 62
-
 // read takes from a cgroup's directory, which has these entries, what its hierarchy
 // says. A file that vanishes says nothing.
 func (l *Limits) read(dir *os.Root, entries []fs.DirEntry) error {
@@ -46,7 +44,7 @@ func (l *Limits) read(dir *os.Root, entries []fs.DirEntry) error {
 		if err == nil {
 			err = parse(strings.TrimSpace(string(text)))
 		}
-		if err != nil && !gone(err) {
+		if err != nil && !cgroupfs.IsRemoved(err) {
 			errs = append(errs, fmt.Errorf("read %s: %w", name, err))
 		}
 	}
@@ -83,7 +81,7 @@ func number(to **int64, text string) error {
 		if n, err = strconv.ParseInt(text, 10, 64); err != nil {
 			return err
 		}
-		if n < 0 || n >= unlimited {
+		if n < 0 || n >= cgroupfs.NoLimit {
 			n = NoLimit
 		}
 	}

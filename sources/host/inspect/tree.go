@@ -1,9 +1,21 @@
 package inspect
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
@@ -11,7 +23,7 @@ import (
 type Tree struct {
 	// Began and Ended bracket the walk, by our clock.
 	Began, Ended time.Time
-	Hierarchies  []Hierarchy
+	Hierarchies  cgroupfs.Hierarchies
 	// Under is the cgroup that was looked below: "/" for everywhere.
 	Under metric.CgroupPath
 	// Roots are the kubepods cgroups, sorted.
@@ -74,10 +86,270 @@ func (c *Cgroup) Count() int { return len(c.PIDs) + c.Unnamed }
 func (c *Cgroup) Vacant() bool { return c.Count() == 0 && !c.Held && !c.Unread }
 
 // hierarchies returns the names of those that hold c.
-func (c *Cgroup) hierarchies(all []Hierarchy) []string {
+func (c *Cgroup) hierarchies(all cgroupfs.Hierarchies) []string {
 	names := make([]string, 0, len(c.In))
 	for _, at := range c.In {
 		names = append(names, all[at.Hierarchy].Name)
 	}
 	return names
+}
+
+// Read walks every hierarchy. It fails only if not one can be opened; what else
+// could not be read is in Tree.Problems.
+func (i *Inspector) Read() (*Tree, error) {
+	w := &walk{
+		tree:  &Tree{Began: i.options.Now(), Hierarchies: i.hierarchies, Under: i.options.Under},
+		found: map[metric.CgroupPath]*finding{}, roots: map[metric.CgroupPath]bool{},
+	}
+	opened := 0
+	for n, h := range i.hierarchies {
+		dir, err := openUnder(h.Dir, i.options.Under)
+		if err != nil {
+			if cgroupfs.IsRemoved(err) {
+				opened++ // this hierarchy has no such cgroup
+			} else {
+				w.problem(fmt.Errorf("open hierarchy %s: %w", h.Name, err))
+			}
+			continue
+		}
+		opened++
+		w.hierarchy = n
+		w.visit(dir, i.options.Under, nil, nil)
+		shut(dir)
+	}
+	if opened == 0 {
+		return nil, errors.Join(w.tree.Problems...)
+	}
+	procs, err := newProcesses(i.options.Proc)
+	if err != nil {
+		w.problem(err)
+	}
+	w.finish(procs)
+	w.tree.Ended = i.options.Now()
+	return w.tree, nil
+}
+
+// openUnder opens a cgroup's directory such that nothing outside of it can be
+// reached through it.
+func openUnder(mount string, under metric.CgroupPath) (*os.Root, error) {
+	root, err := os.OpenRoot(mount)
+	if err != nil || under == "/" {
+		return root, err
+	}
+	defer shut(root)
+	return root.OpenRoot(strings.TrimPrefix(string(under), "/"))
+}
+
+// shut closes a directory of which nothing was written.
+func shut(dir *os.Root) { _ = dir.Close() }
+
+// walk is one walk through all hierarchies.
+type walk struct {
+	tree      *Tree
+	hierarchy int // the one being walked
+	found     map[metric.CgroupPath]*finding
+	roots     map[metric.CgroupPath]bool
+}
+
+// finding is a cgroup in the making.
+type finding struct {
+	Cgroup
+	pod     *finding // that a container was found in
+	pids    map[int]bool
+	unnamed int // in the hierarchy being walked
+}
+
+func (w *walk) problem(err error) { w.tree.Problems = append(w.tree.Problems, err) }
+
+// at returns the finding of a path, which is in the hierarchy being walked.
+func (w *walk) at(p metric.CgroupPath, ref podcgroup.Ref, dir *os.Root, pod *finding) *finding {
+	f := w.found[p]
+	if f == nil {
+		f = &finding{Cgroup: Cgroup{Ref: ref, Path: p}, pod: pod, pids: map[int]bool{}}
+		w.found[p] = f
+	}
+	info, err := dir.Stat(".")
+	if err != nil {
+		w.unread(f, fmt.Errorf("read age of cgroup: %w", err))
+		return f
+	}
+	changed := info.ModTime()
+	if f.Made.IsZero() || changed.Before(f.Made) {
+		f.Made = changed
+	}
+	if changed.After(f.Touched) {
+		f.Touched = changed
+	}
+	f.In = append(f.In, Place{Hierarchy: w.hierarchy, Inode: inode(info)})
+	f.unnamed = 0
+	return f
+}
+
+// unread notes what could not be read of a cgroup, unless it has gone.
+func (w *walk) unread(f *finding, err error) {
+	if cgroupfs.IsRemoved(err) {
+		return
+	}
+	w.problem(err)
+	for ; f != nil; f = f.pod {
+		f.Unread = true
+	}
+}
+
+// visit looks at the cgroup p and those below. Pod and container are the findings
+// it lies in; both nil outside of pods.
+func (w *walk) visit(dir *os.Root, p metric.CgroupPath, pod, container *finding) {
+	ref := podcgroup.Parse(p)
+	switch {
+	case ref.Kind == podcgroup.Root:
+		w.roots[p] = true
+	case ref.Kind == podcgroup.Pod:
+		pod = w.at(p, ref, dir, nil)
+	case ref.Kind == podcgroup.Container:
+		container = w.at(p, ref, dir, pod)
+	}
+	inner := container
+	if inner == nil {
+		inner = pod
+	}
+	entries, err := list(dir)
+	if inner != nil {
+		w.look(dir, entries, p, inner)
+	}
+	if err != nil {
+		err = fmt.Errorf("list cgroup %s: %w", p, err)
+		if inner != nil {
+			w.unread(inner, err)
+		} else if !cgroupfs.IsRemoved(err) {
+			w.problem(err)
+		}
+	}
+	for _, e := range entries {
+		if !e.IsDir() { // a link is none
+			continue
+		}
+		child := metric.CgroupPath(path.Join(string(p), e.Name()))
+		below, err := dir.OpenRoot(e.Name())
+		if err != nil {
+			err = fmt.Errorf("open cgroup %s: %w", child, err)
+			if inner != nil {
+				w.unread(inner, err)
+			} else if !cgroupfs.IsRemoved(err) {
+				w.problem(err)
+			}
+			continue
+		}
+		w.visit(below, child, pod, container)
+		shut(below)
+	}
+	if inner != nil && (inner.Path == p) {
+		inner.Unnamed = max(inner.Unnamed, inner.unnamed)
+	}
+}
+
+func list(dir *os.Root) ([]fs.DirEntry, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}
+
+// look reads what runs in one directory at or below f, which has these entries.
+func (w *walk) look(dir *os.Root, entries []fs.DirEntry, p metric.CgroupPath, f *finding) {
+	procs, err := dir.ReadFile("cgroup.procs")
+	if err == nil {
+		err = w.count(procs, f)
+	}
+	// A threaded cgroup of version 2 lists no processes. They are listed where
+	// its domain begins, and counted by its events.
+	if err != nil && !errors.Is(err, syscall.EOPNOTSUPP) {
+		w.unread(f, fmt.Errorf("read processes of cgroup %s: %w", p, err))
+	}
+	held, frozen := state(dir, entries)
+	for up := f; up != nil; up = up.pod {
+		up.Held = up.Held || held
+	}
+	if f.Path != p {
+		return
+	}
+	f.Frozen = f.Frozen || frozen
+	if err := f.Limits.read(dir, entries); err != nil {
+		w.problem(fmt.Errorf("read limits of cgroup %s: %w", p, err))
+	}
+}
+
+// count adds the processes of a cgroup.procs file.
+func (w *walk) count(procs []byte, f *finding) error {
+	for pid, err := range cgroupfs.ProcessIDs(procs) {
+		if err != nil {
+			return err
+		}
+		for up := f; up != nil; up = up.pod {
+			if pid == 0 {
+				up.unnamed++
+			} else {
+				up.pids[pid] = true
+			}
+		}
+	}
+	return nil
+}
+
+// state reads what the kernel says of everything in and below a cgroup, in the
+// hierarchies that have a file for it. A process it lists for nobody in our PID
+// namespace still counts here.
+func state(dir *os.Root, entries []fs.DirEntry) (held, frozen bool) {
+	for _, e := range entries {
+		switch name := e.Name(); name {
+		case "cgroup.events": // of version 2
+			events, _ := dir.ReadFile(name)
+			held = held || hasLine(events, "populated 1")
+			frozen = frozen || hasLine(events, "frozen 1")
+		case "pids.current":
+			current, _ := dir.ReadFile(name)
+			n, err := strconv.Atoi(strings.TrimSpace(string(current)))
+			held = held || err == nil && n > 0
+		case "freezer.state": // of version 1
+			freezer, err := dir.ReadFile(name)
+			frozen = frozen || err == nil && !hasLine(freezer, "THAWED")
+		}
+	}
+	return held, frozen
+}
+
+func hasLine(text []byte, line string) bool {
+	for l := range bytes.Lines(text) {
+		if strings.TrimSpace(string(l)) == line {
+			return true
+		}
+	}
+	return false
+}
+
+// finish sorts what was found into the tree and looks the processes up.
+func (w *walk) finish(procs *processes) {
+	w.tree.Roots = slices.Sorted(maps.Keys(w.roots))
+	for _, p := range slices.Sorted(maps.Keys(w.found)) {
+		f := w.found[p]
+		if len(f.In) == 0 && !f.Unread {
+			continue // it went while it was opened
+		}
+		f.PIDs = slices.Sorted(maps.Keys(f.pids))
+		for _, pid := range f.PIDs {
+			if one := procs.get(pid); one != nil {
+				f.Processes = append(f.Processes, *one)
+			}
+		}
+		slices.SortStableFunc(f.Processes, func(a, b Process) int { return a.Started.Compare(b.Started) })
+		switch {
+		case f.Kind == podcgroup.Pod:
+			w.tree.Pods = append(w.tree.Pods, &f.Cgroup)
+		case f.pod == nil:
+			w.tree.Strays = append(w.tree.Strays, &f.Cgroup)
+		default: // its pod's path sorts before its own
+			f.pod.Containers = append(f.pod.Containers, &f.Cgroup)
+		}
+	}
 }

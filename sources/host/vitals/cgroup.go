@@ -3,17 +3,19 @@
 package vitals
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/host/kernel"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
@@ -34,7 +36,7 @@ type cgroup struct {
 }
 
 // openCgroup opens the cgroup at a path, whose directory is called name below at.
-func (t *trees) openCgroup(at int, name string, p metric.CgroupPath) (*cgroup, error) {
+func (d *cgroupDirs) openCgroup(at int, name string, p metric.CgroupPath) (*cgroup, error) {
 	fd, err := openDir(at, name)
 	if err != nil {
 		return nil, fmt.Errorf("open cgroup: %w", err)
@@ -46,12 +48,12 @@ func (t *trees) openCgroup(at int, name string, p metric.CgroupPath) (*cgroup, e
 	}
 	c := &cgroup{
 		Ref: podcgroup.Parse(p), path: p, inode: st.Ino, dir: fd, below: map[uint64]*cgroup{},
-		usage: handle{name: t.version.usage}, limit: handle{name: t.version.limit},
-		stat: handle{name: "memory.stat"}, procs: handle{name: "cgroup.procs"}, cpu: handle{name: "cpu.stat"},
+		usage: handle{name: d.version.MemoryUsage}, limit: handle{name: d.version.MemoryLimit},
+		stat: handle{name: "memory.stat"}, procs: handle{name: "cgroup.procs"}, cpu: handle{name: d.version.CPUTime},
 	}
-	if t.version == &versions[0] {
-		c.cpu.name = path.Join(t.cpu, string(p), "cpuacct.usage")
-		c.tasks.name = path.Join(t.tasks, string(p), "pids.current")
+	if d.version == cgroupfs.V1 {
+		c.cpu.name = path.Join(d.cpuacctDir, string(p), d.version.CPUTime)
+		c.tasks.name = path.Join(d.pidsDir, string(p), "pids.current")
 	}
 	return c, nil
 }
@@ -77,7 +79,7 @@ func (r *round) list(c *cgroup) error {
 		if child == nil {
 			var err error
 			if child, err = r.openCgroup(c.dir, string(name), metric.CgroupPath(path.Join(string(c.path), string(name)))); err != nil {
-				errs = append(errs, ignoreGone(err))
+				errs = append(errs, cgroupfs.IgnoreRemoved(err))
 				return
 			}
 			c.below[inode] = child
@@ -94,15 +96,17 @@ func (r *round) list(c *cgroup) error {
 		})
 	}
 	slices.SortFunc(c.listed, func(a, b *cgroup) int { return strings.Compare(string(a.path), string(b.path)) })
-	return errors.Join(append(errs, ignoreGone(err))...)
+	return errors.Join(append(errs, cgroupfs.IgnoreRemoved(err))...)
 }
 
 // vanished reports whether the cgroup is not there any more, or another in its place.
 func (r *round) vanished(c *cgroup) bool {
 	var st unix.Stat_t
-	err := unix.Stat(path.Join(r.mount, string(c.path)), &st)
+	err := unix.Stat(path.Join(r.memoryDir, string(c.path)), &st)
 	return errors.Is(err, unix.ENOENT) || err == nil && st.Ino != c.inode
 }
+
+var newline = []byte{'\n'}
 
 // count counts the processes in c and below it.
 func (r *round) count(c *cgroup) (int, error) {
@@ -128,19 +132,53 @@ func (r *round) countOwn(c *cgroup) (int, error) {
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		return 0, nil
 	}
-	return kernel.CountLines(data), ignoreGone(err)
+	return bytes.Count(data, newline), cgroupfs.IgnoreRemoved(err)
 }
 
 // hidden reports whether version 1 counts tasks in a cgroup in which it lists no process:
 // they are in a PID namespace that is not ours to see. Version 2 lists those as 0.
 func (r *round) hidden(c *cgroup) (bool, error) {
-	if r.tasks == "" {
+	if r.pidsDir == "" {
 		return false, nil
 	}
 	n, err := r.number(&c.tasks, unix.AT_FDCWD)
 	if err == nil && n > 0 {
 		err = errors.New("count processes: its tasks are in a PID namespace not to be seen from here: run in the host's (hostPID)")
 	}
-	err = ignoreGone(err)
+	err = cgroupfs.IgnoreRemoved(err)
 	return err != nil, err
+}
+
+// searchAfter is how long the kubepods cgroups that were found are taken to be all there are: they
+// are made when a kubelet starts.
+const searchAfter = 10 * time.Second
+
+// findRoots returns the kubepods cgroups. Usually it is one; a node whose cgroup driver was changed has
+// the other's left over.
+func (r *round) findRoots() []*cgroup {
+	state := &r.mu
+	if time.Since(state.looked) < searchAfter && !slices.ContainsFunc(state.roots, r.vanished) {
+		return state.roots
+	}
+	known := state.roots
+	state.roots, state.looked = nil, time.Now()
+	found, err := cgroupfs.FindPodRoots(r.memoryDir)
+	r.problem("look for pods", err)
+	for _, p := range found {
+		if i := slices.IndexFunc(known, func(c *cgroup) bool { return c.path == p && !r.vanished(c) }); i >= 0 {
+			state.roots = append(state.roots, known[i])
+			known = slices.Delete(known, i, i+1)
+			continue
+		}
+		c, err := r.openCgroup(unix.AT_FDCWD, path.Join(r.memoryDir, string(p)), p)
+		if err != nil {
+			r.problem("look for pods", cgroupfs.IgnoreRemoved(err))
+			continue
+		}
+		state.roots = append(state.roots, c)
+	}
+	for _, c := range known {
+		c.close()
+	}
+	return state.roots
 }

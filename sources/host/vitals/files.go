@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-metrics/weir/sources/host/kernel"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 // files reads small files and lists directories through one buffer. It does so by system
@@ -78,7 +78,7 @@ func (f *files) number(h *handle, at int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := kernel.ParseUint(data)
+	n, err := cgroupfs.ParseUint(data)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", h.name, err)
 	}
@@ -133,18 +133,6 @@ func openDir(at int, name string) (int, error) {
 
 // shut closes a directory or a file of which nothing was written.
 func shut(fd int) { _ = unix.Close(fd) }
-
-// gone reports whether an error may say that a cgroup was removed: its directory is missing, or
-// was while it was open.
-func gone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) }
-
-// ignoreGone leaves out an error that may say only that.
-func ignoreGone(err error) error {
-	if err != nil && gone(err) {
-		return nil
-	}
-	return err
-}
 
 // again repeats a system call that a signal interrupted.
 func again(call func() (int, error)) (int, error) {

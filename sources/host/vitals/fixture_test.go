@@ -15,9 +15,13 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/sources/host/disk"
 	"github.com/weir-metrics/weir/test/transcript"
 )
+
+// versions are those a fixture can be of.
+var versions = [...]*cgroupfs.Version{cgroupfs.V1, cgroupfs.V2}
 
 // fixture is a machine made of files, of one version of cgroups.
 type fixture struct {
@@ -97,20 +101,20 @@ func (f *fixture) cgroup(line string) {
 	f.t.Helper()
 	words := strings.Fields(line)
 	name, stat := words[0], map[string]uint64{}
-	version := &versions[f.v]
+	version := versions[f.v]
 	none := "9223372036854771712\n"
 	if f.v == 1 {
 		none = "max\n"
 	}
 	f.write(f.path("memory", name, "cgroup.procs"), "")
-	f.write(f.path("memory", name, version.limit), none)
+	f.write(f.path("memory", name, version.MemoryLimit), none)
 	for _, word := range words[1:] {
 		key, text, _ := strings.Cut(word, "=")
 		switch key {
 		case "usage":
-			f.write(f.path("memory", name, version.usage), fmt.Sprintln(f.bytes(text)))
+			f.write(f.path("memory", name, version.MemoryUsage), fmt.Sprintln(f.bytes(text)))
 		case "limit":
-			f.write(f.path("memory", name, version.limit), fmt.Sprintln(f.bytes(text)))
+			f.write(f.path("memory", name, version.MemoryLimit), fmt.Sprintln(f.bytes(text)))
 		case "anon", "inactive":
 			stat[key] = f.bytes(text)
 		case "procs":
@@ -226,7 +230,7 @@ func (f *fixture) shorten(s string) string {
 	s = strings.ReplaceAll(s, f.root+"/cgroup", "CGROUPS")
 	s = strings.ReplaceAll(s, f.root, "")
 	v := versions[f.v]
-	return strings.NewReplacer(v.usage, "USAGE", v.limit, "LIMIT", v.inactive+",", "INACTIVE,", v.anonymous+" or", "ANON or", v.file+"\n", "FILE\n").Replace(s)
+	return strings.NewReplacer(v.MemoryUsage, "USAGE", v.MemoryLimit, "LIMIT", v.InactiveFile+",", "INACTIVE,", v.Anonymous+" or", "ANON or", v.Cache+"\n", "FILE\n").Replace(s)
 }
 
 // describe writes a summary, the node only if asked; what is absent is left out.

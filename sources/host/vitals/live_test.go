@@ -17,6 +17,7 @@ import (
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 // Figures are the kernel's own, read by hand: the processes rest.
@@ -177,7 +178,7 @@ func readOnce(dirs []string) {
 		fmt.Println(err)
 		return
 	}
-	r.trees = trees{dirs[0], &versions[0], dirs[1], dirs[2]}
+	r.cgroupDirs = cgroupDirs{cgroupfs.V1, dirs[0], dirs[1], dirs[2]}
 	s, err := r.Read(context.Background(), Pods)
 	for _, p := range s.Pods {
 		fmt.Print("processes: ")

@@ -19,6 +19,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 const (
@@ -68,10 +69,10 @@ func newMachine(t testing.TB, o Options) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (trees{"/sys/fs/cgroup/memory", &versions[0], "/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/pids"}); r.trees != want {
-		t.Fatalf("hierarchies = %+v, want %+v", r.trees, want)
+	if want := (cgroupDirs{cgroupfs.V1, "/sys/fs/cgroup/memory", "/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/pids"}); r.cgroupDirs != want {
+		t.Fatalf("hierarchies = %+v, want %+v", r.cgroupDirs, want)
 	}
-	r.trees = trees{m.dirs[0], &versions[0], m.dirs[1], m.dirs[2]}
+	r.cgroupDirs = cgroupDirs{cgroupfs.V1, m.dirs[0], m.dirs[1], m.dirs[2]}
 	m.Reader = r
 	t.Cleanup(func() { r.Close() })
 	return m

@@ -3,16 +3,18 @@
 package vitals
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"path"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/weir-metrics/weir/sources/host/kernel"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 // node is what the node's figures are read from.
@@ -56,7 +58,7 @@ func (r *round) nodeMemory(n *stats.NodeStats) {
 	m := &memory{}
 	var err error
 	if from.root == nil {
-		from.root, err = r.openCgroup(unix.AT_FDCWD, r.mount, "/")
+		from.root, err = r.openCgroup(unix.AT_FDCWD, r.memoryDir, "/")
 	}
 	if err == nil {
 		m, err = r.readRoot(from.root)
@@ -66,10 +68,10 @@ func (r *round) nodeMemory(n *stats.NodeStats) {
 	if infoErr == nil {
 		info, infoErr = parseMeminfo(data)
 	}
-	if err != nil && gone(err) && info.complete {
+	if err != nil && cgroupfs.IsRemoved(err) && info.complete {
 		*m, err = memory{usage: info.anonymous + info.cache}, nil
 		m.Time, m.UsageBytes = metav1.Now(), &m.usage
-		m.fill(&memoryStat{inactive: info.inactive, anonymous: info.anonymous})
+		m.fill(&cgroupfs.MemoryStat{InactiveFile: info.inactive, Anonymous: info.anonymous})
 	}
 	r.problem("read node memory", errors.Join(err, infoErr))
 	if n.Memory = m.orNil(); m.WorkingSetBytes == nil || infoErr != nil {
@@ -106,9 +108,9 @@ func (r *round) stalls(h *handle) (*stats.PSIStats, metav1.Time) {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) {
 		return nil, at
 	}
-	var p kernel.Pressure
+	var p cgroupfs.Pressure
 	if err == nil {
-		if p, err = kernel.ParsePressure(data); err != nil {
+		if p, err = cgroupfs.ParsePressure(data); err != nil {
 			err = fmt.Errorf("%s: %w", h.name, err)
 		}
 	}
@@ -119,7 +121,7 @@ func (r *round) stalls(h *handle) (*stats.PSIStats, metav1.Time) {
 	return &stats.PSIStats{Some: asPSI(p.Some), Full: asPSI(p.Full)}, at
 }
 
-func asPSI(s kernel.Stall) stats.PSIData {
+func asPSI(s cgroupfs.Stall) stats.PSIData {
 	return stats.PSIData{Avg10: s.Avg10, Avg60: s.Avg60, Avg300: s.Avg300, Total: s.Total}
 }
 
@@ -144,10 +146,104 @@ func (r *round) rlimit() *stats.RlimitStats {
 	l.Time = metav1.Now()
 	if err == nil {
 		var n int64
-		if n, err = kernel.ParseThreads(data); err == nil {
+		if n, err = cgroupfs.ParseThreads(data); err == nil {
 			l.NumOfRunningProcesses = &n
 		}
 	}
 	r.problem("count tasks", err)
 	return l
+}
+
+// diskRoots are directories on the file systems of the node.
+type diskRoots struct{ kubelet, images, layers string }
+
+// snapshots is where containerd says that images and containers are.
+const snapshots = "io.containerd.snapshotter.v1.overlayfs"
+
+func findDiskRoots(o *Options) diskRoots {
+	orRoot := func(named, usual string) string {
+		switch {
+		case named != "":
+			return named
+		case exists(usual):
+			return usual
+		}
+		return "/"
+	}
+	d := diskRoots{kubelet: orRoot(o.KubeletRoot, "/var/lib/kubelet"), images: orRoot(o.ContainerRoot, "/var/lib/containerd")}
+	if dir := filepath.Join(d.images, snapshots); exists(dir) {
+		d.images = dir
+	}
+	if d.layers = o.LayerRoot; d.layers == "" {
+		d.layers = d.images
+	}
+	return d
+}
+
+// Layout says by device whether images have a file system other than nodefs, and containers one
+// other than images (a split, which counts as images of their own too: so the kubelet has it).
+// Subvolumes of btrfs that are mounted on their own count as devices of their own.
+func (r *Reader) Layout(ctx context.Context) (images, containers bool, err error) {
+	var devices [3]uint64
+	var errs []error
+	for i, dir := range [...]string{r.disks.kubelet, r.disks.images, r.disks.layers} {
+		var st unix.Stat_t
+		if err := unix.Stat(dir, &st); err != nil {
+			errs = append(errs, fmt.Errorf("find the file system of %s: %w", dir, err))
+		}
+		devices[i] = st.Dev
+	}
+	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
+		return false, false, err
+	}
+	containers = devices[1] != devices[2]
+	return containers || devices[0] != devices[1], containers, nil
+}
+
+func (r *round) nodeDisks(n *stats.NodeStats) {
+	n.Fs = r.fileSystem(r.disks.kubelet)
+	images := r.fileSystem(r.disks.images)
+	layers := images
+	if r.disks.layers != r.disks.images {
+		layers = r.fileSystem(r.disks.layers)
+	}
+	// What is used of these is not what images and layers use of them.
+	for _, fs := range [...]*stats.FsStats{images, layers} {
+		if fs != nil {
+			fs.UsedBytes, fs.InodesUsed = nil, nil
+		}
+	}
+	if images != nil || layers != nil {
+		n.Runtime = &stats.RuntimeStats{ImageFs: images, ContainerFs: layers}
+	}
+}
+
+// fileSystem reads the file system a directory lies on; nil if it cannot be.
+func (r *round) fileSystem(dir string) *stats.FsStats {
+	var st unix.Statfs_t
+	_, err := again(func() (int, error) { return 0, unix.Statfs(dir, &st) })
+	if err == nil && st.Blocks == 0 {
+		err = errors.New("it has no blocks")
+	}
+	if err != nil {
+		r.problem("read the file system of "+dir, err)
+		return nil
+	}
+	return fileSystem(&st, metav1.Now())
+}
+
+// fileSystem is what statfs(2) says in the kubelet's words. A file system without a number of inodes has
+// none, which is not zero.
+func fileSystem(st *unix.Statfs_t, at metav1.Time) *stats.FsStats {
+	block := uint64(st.Frsize)
+	if block == 0 {
+		block = uint64(st.Bsize)
+	}
+	capacity, available, used := st.Blocks*block, st.Bavail*block, (st.Blocks-min(st.Bfree, st.Blocks))*block
+	fs := &stats.FsStats{Time: at, CapacityBytes: &capacity, AvailableBytes: &available, UsedBytes: &used}
+	if st.Files > 0 {
+		inodes, free, usedInodes := st.Files, st.Ffree, st.Files-min(st.Ffree, st.Files)
+		fs.Inodes, fs.InodesFree, fs.InodesUsed = &inodes, &free, &usedInodes
+	}
+	return fs
 }

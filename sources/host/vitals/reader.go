@@ -6,23 +6,20 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/host/inspect"
-	"github.com/weir-metrics/weir/sources/host/problems"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 // Reader reads this machine. Its methods may be called concurrently; reads take turns. It has no
 // goroutine. Between reads it keeps open what it read: about a dozen files a pod.
 type Reader struct {
 	options Options
-	trees
+	cgroupDirs
 	disks diskRoots
 
 	mu struct {
@@ -35,14 +32,14 @@ type Reader struct {
 	}
 }
 
-// trees are where the hierarchies are mounted that are read.
-type trees struct {
-	// mount is the directory of the one in which memory is counted, and version its version.
-	mount   string
-	version *version
-	// cpu and tasks are those in which version 1 counts the time of processors and tasks; empty where
-	// there is none, and on version 2, where all is in memory's.
-	cpu, tasks string
+// cgroupDirs are where the hierarchies that are read are mounted.
+type cgroupDirs struct {
+	version *cgroupfs.Version
+	// memoryDir is the mount of the hierarchy that counts memory. On version 2 it counts everything.
+	memoryDir string
+	// cpuacctDir and pidsDir are those of version 1 that count CPU time and tasks; empty if there is
+	// none, and on version 2.
+	cpuacctDir, pidsDir string
 }
 
 // New finds the hierarchies. It fails if there are none.
@@ -50,40 +47,29 @@ func New(o Options) (*Reader, error) {
 	if o.Proc == "" {
 		o.Proc = "/proc"
 	}
-	found, err := inspect.New(inspect.Options{Mount: o.Mount, Proc: o.Proc})
+	found, err := cgroupfs.Find(o.Mount, o.Proc)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{options: o, trees: choose(found.Hierarchies()), disks: findDiskRoots(&o)}
-	if r.mount == "" {
-		return nil, fmt.Errorf("find memory cgroups: among %d hierarchies is neither version 2 nor version 1's memory controller", len(found.Hierarchies()))
+	r := &Reader{options: o, cgroupDirs: chooseDirs(found), disks: findDiskRoots(&o)}
+	if r.memoryDir == "" {
+		return nil, fmt.Errorf("find memory cgroups: none of the %d hierarchies is version 2 or version 1's memory controller", len(found))
 	}
 	r.mu.files.buffer = make([]byte, size)
 	r.mu.node = newNode(o.Proc)
 	return r, nil
 }
 
-// choose takes version 1 for memory where both versions are mounted: a controller is in one only,
-// and the other may still be there for its processes.
-func choose(hierarchies []inspect.Hierarchy) (t trees) {
-	at := func(controller string) string {
-		for _, h := range hierarchies {
-			if !h.Unified && slices.Contains(strings.Split(h.Name, ","), controller) {
-				return h.Dir
-			}
-		}
-		return ""
+// chooseDirs prefers version 1 if it counts memory: a controller belongs to one version only, and the
+// other version may be mounted for its processes alone. memoryDir is empty if nothing counts memory.
+func chooseDirs(all cgroupfs.Hierarchies) cgroupDirs {
+	if dir := all.ControllerDir("memory"); dir != "" {
+		return cgroupDirs{cgroupfs.V1, dir, all.ControllerDir("cpuacct"), all.ControllerDir("pids")}
 	}
-	if t.mount = at("memory"); t.mount != "" {
-		t.version, t.cpu, t.tasks = &versions[0], at("cpuacct"), at("pids")
-		return t
+	if dir := all.UnifiedDir(); dir != "" {
+		return cgroupDirs{version: cgroupfs.V2, memoryDir: dir}
 	}
-	for _, h := range hierarchies {
-		if h.Unified {
-			return trees{mount: h.Dir, version: &versions[1]}
-		}
-	}
-	return trees{}
+	return cgroupDirs{}
 }
 
 // Read reads everything now. What could not be read is nil in the summary and told by the error,
@@ -122,7 +108,7 @@ type round struct {
 	*files
 	ctx   context.Context
 	depth Depth
-	errs  problems.List
+	errs  cgroupfs.ErrorList
 }
 
 func (r *round) problem(doing string, err error) {
@@ -137,13 +123,13 @@ func (r *Reader) Cgroups() (mount string, pods metric.CgroupPath) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closed {
-		return r.mount, ""
+		return r.memoryDir, ""
 	}
 	now := &round{Reader: r, files: &r.mu.files, ctx: context.Background()}
 	if roots := now.findRoots(); len(roots) == 1 {
 		pods = roots[0].path
 	}
-	return r.mount, pods
+	return r.memoryDir, pods
 }
 
 // exists reports whether there is a directory of that name.

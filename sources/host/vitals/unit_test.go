@@ -17,25 +17,25 @@ import (
 	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/weir-metrics/weir/sources/host/inspect"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-func TestChoose(t *testing.T) {
-	unified := inspect.Hierarchy{Name: "unified", Dir: "/u", Unified: true}
-	memory := inspect.Hierarchy{Name: "memory", Dir: "/m"}
-	cpu := inspect.Hierarchy{Name: "cpu,cpuacct", Dir: "/c"}
-	pids := inspect.Hierarchy{Name: "pids", Dir: "/p"}
+func TestChooseDirs(t *testing.T) {
+	unified := cgroupfs.Hierarchy{Name: "unified", Dir: "/u", Unified: true}
+	memory := cgroupfs.Hierarchy{Name: "memory", Dir: "/m"}
+	cpu := cgroupfs.Hierarchy{Name: "cpu,cpuacct", Dir: "/c"}
+	pids := cgroupfs.Hierarchy{Name: "pids", Dir: "/p"}
 	for name, of := range map[string]struct {
-		have []inspect.Hierarchy
-		want trees
+		have cgroupfs.Hierarchies
+		want cgroupDirs
 	}{
-		"version 2":                     {[]inspect.Hierarchy{unified}, trees{mount: "/u", version: &versions[1]}},
-		"version 1":                     {[]inspect.Hierarchy{cpu, memory, pids}, trees{"/m", &versions[0], "/c", "/p"}},
-		"both, memory in version 1":     {[]inspect.Hierarchy{unified, memory}, trees{mount: "/m", version: &versions[0]}},
-		"both, memory not in version 1": {[]inspect.Hierarchy{cpu, unified}, trees{mount: "/u", version: &versions[1]}},
-		"no memory":                     {[]inspect.Hierarchy{cpu, pids}, trees{}},
+		"version 2":                     {cgroupfs.Hierarchies{unified}, cgroupDirs{version: cgroupfs.V2, memoryDir: "/u"}},
+		"version 1":                     {cgroupfs.Hierarchies{cpu, memory, pids}, cgroupDirs{cgroupfs.V1, "/m", "/c", "/p"}},
+		"both, memory in version 1":     {cgroupfs.Hierarchies{unified, memory}, cgroupDirs{version: cgroupfs.V1, memoryDir: "/m"}},
+		"both, memory not in version 1": {cgroupfs.Hierarchies{cpu, unified}, cgroupDirs{version: cgroupfs.V2, memoryDir: "/u"}},
+		"no memory":                     {cgroupfs.Hierarchies{cpu, pids}, cgroupDirs{}},
 	} {
-		if got := choose(of.have); got != of.want {
+		if got := chooseDirs(of.have); got != of.want {
 			t.Errorf("%s: %+v, want %+v", name, got, of.want)
 		}
 	}
@@ -52,7 +52,7 @@ func TestNewWithoutMemory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "pids/cgroup.procs"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(Options{Mount: dir}); err == nil || !strings.Contains(err.Error(), "find memory cgroups: among 1 hierarchies") {
+	if _, err := New(Options{Mount: dir}); err == nil || !strings.Contains(err.Error(), "find memory cgroups: none of the 1 hierarchies") {
 		t.Errorf("no memory: error = %v", err)
 	}
 }
@@ -233,30 +233,6 @@ func FuzzParseEntries(f *testing.F) {
 	})
 }
 
-// What is found in memory.stat is a line of it, whole and in decimals.
-func FuzzParseMemoryStat(f *testing.F) {
-	for v := range versions {
-		f.Add(memoryStatOf(v, 3, 2, 1), v == 1)
-	}
-	f.Fuzz(func(t *testing.T, data string, unified bool) {
-		v := &versions[0]
-		if unified {
-			v = &versions[1]
-		}
-		s, err := parseMemoryStat([]byte(data), v)
-		if err != nil {
-			if s != (memoryStat{}) {
-				t.Errorf("%q: %+v beside an error", data, s)
-			}
-			return
-		}
-		again := fmt.Sprintf("%s %d\n%s %d\n%s %d\n", v.anonymous, s.anonymous, v.file, s.file, v.inactive, s.inactive)
-		if other, err := parseMemoryStat([]byte(again), v); other != s || err != nil {
-			t.Errorf("%q: %+v, spelled anew %+v, %v", data, s, other, err)
-		}
-	})
-}
-
 func FuzzParseMeminfo(f *testing.F) {
 	f.Add("MemTotal: 102400 kB\nMemFree: 1 kB\nBuffers: 1024 kB\nCached: 20480 kB\nInactive(file): 4096 kB\nAnonPages: 10240 kB\n")
 	f.Fuzz(func(t *testing.T, data string) {
@@ -270,7 +246,7 @@ func FuzzParseMeminfo(f *testing.F) {
 		}
 		other, err := parseMeminfo([]byte(again))
 		if m.complete && other != m || other.total != m.total || err != nil {
-			t.Errorf("%q: %+v, spelled anew %+v, %v", data, m, other, err)
+			t.Errorf("%q: %+v, written again %+v, %v", data, m, other, err)
 		}
 	})
 }

@@ -1,3 +1,19 @@
+// Package inspect finds the cgroups of pods on this machine and judges each:
+// whose it is, whether it is where it should be, and whether anything keeps it.
+// The kubelet removes the cgroup of a pod only after the pod was deleted; a
+// process that cannot be killed, or a kubelet that was restarted at a bad
+// moment, leaves it behind, and the kubelet then reports one pod twice.
+//
+// It works in three steps that do not know of each other:
+//
+//	i, err := inspect.New(inspect.Options{})
+//	tree, err := i.Read()                    // what the kernel has, in every hierarchy
+//	report := inspect.Judge(tree, pods, now) // pure: tree and pods to judgements
+//	removals := i.Clean(report)              // the only one that changes anything
+//
+// Pods is what a kubelet or an API server said of this node's pods, asked for
+// after the tree was read; nil where there is nobody to ask. README.md lists the
+// judgements and the conditions under which Clean removes a cgroup.
 package inspect
 
 import (
@@ -5,6 +21,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 // Options says where to look. The zero Options looks at the whole of this
@@ -39,14 +56,14 @@ func (o Options) withDefaults() Options {
 // goroutines.
 type Inspector struct {
 	options     Options
-	hierarchies []Hierarchy
+	hierarchies cgroupfs.Hierarchies
 	rmdir       rmdir
 }
 
 // New finds the hierarchies. It is an error that there are none.
 func New(o Options) (*Inspector, error) {
 	o = o.withDefaults()
-	hierarchies, err := o.find()
+	hierarchies, err := cgroupfs.Find(o.Mount, o.Proc)
 	if err != nil {
 		return nil, err
 	}
@@ -54,4 +71,4 @@ func New(o Options) (*Inspector, error) {
 }
 
 // Hierarchies returns what was found. It must not be changed.
-func (i *Inspector) Hierarchies() []Hierarchy { return i.hierarchies }
+func (i *Inspector) Hierarchies() cgroupfs.Hierarchies { return i.hierarchies }

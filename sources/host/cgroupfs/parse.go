@@ -1,6 +1,18 @@
-// Package kernel reads the small text files by which Linux tells its figures: those
-// of /proc and of cgroups. It parses what it is given and does no I/O.
-package kernel
+// Package cgroupfs finds the cgroup hierarchies of a machine and reads the text files by
+// which Linux reports figures. It is what the readers in host, inspect, vitals and disk
+// have in common: each of them reads other files, in its own way, for its own purpose.
+//
+//	hierarchies, err := cgroupfs.Find("", "/proc") // version 1, version 2 or both
+//	dir := hierarchies.ControllerDir("memory")     // where version 1 counts memory
+//	roots, err := cgroupfs.FindPodRoots(dir)       // the kubepods cgroups
+//	ns, err := cgroupfs.V1.ParseCPUTime(data)
+//
+// The files of this package: hierarchy.go finds hierarchies and kubepods cgroups;
+// mountinfo.go reads mountinfo; version.go holds what differs between versions 1 and 2;
+// parse.go reads the formats that are common to files of cgroups and of /proc;
+// errors.go tells removed cgroups from errors, and collects errors. The parsers do no I/O.
+// Which pod a cgroup belongs to is told by its path, in package podcgroup.
+package cgroupfs
 
 import (
 	"bytes"
@@ -11,12 +23,11 @@ import (
 	"strconv"
 )
 
-// NoLimit is where version 1 of cgroups says that there is no limit: it writes the largest
-// multiple of a page below 2^63, and version 2 "max".
+// NoLimit is the lowest number that means "no limit". Version 1 writes the largest multiple
+// of a page below 2^63. Version 2 writes "max".
 const NoLimit = 1 << 62
 
-// ParseUint reads a file that is one number. "max", a limit of version 2 that is none, is the
-// largest there is.
+// ParseUint reads a file that is one number. It returns math.MaxUint64 for "max".
 func ParseUint(data []byte) (uint64, error) {
 	text := bytes.TrimSpace(data)
 	if string(text) == "max" {
@@ -25,8 +36,9 @@ func ParseUint(data []byte) (uint64, error) {
 	return strconv.ParseUint(string(text), 10, 64)
 }
 
-// Pairs returns what lines of a name and a number say: "pgfault 7", or in bytes "MemTotal: 16 kB".
-// The names are without the colon, and last as long as data. Lines of anything else are left out.
+// Pairs returns the names and numbers of lines such as "pgfault 7" and "MemTotal: 16 kB".
+// Numbers of kB are returned in bytes. A name has no colon, and is a part of data. Other
+// lines are ignored.
 func Pairs(data []byte) iter.Seq2[[]byte, uint64] {
 	return func(yield func([]byte, uint64) bool) {
 		for len(data) > 0 {
@@ -58,7 +70,7 @@ func Pairs(data []byte) iter.Seq2[[]byte, uint64] {
 
 var newline, colon = []byte("\n"), []byte(":")
 
-// field returns the first word of a line, and what follows.
+// field returns the first word of a line, and the rest of the line.
 func field(line []byte) (word, rest []byte) {
 	from := 0
 	for from < len(line) && blank(line[from]) {
@@ -73,18 +85,8 @@ func field(line []byte) (word, rest []byte) {
 
 func blank(c byte) bool { return c == ' ' || c == '\t' }
 
-// ParseCPUStat reads usage_usec from cpu.stat, in nanoseconds.
-func ParseCPUStat(data []byte) (uint64, error) {
-	for name, value := range Pairs(data) {
-		if string(name) == "usage_usec" && value < math.MaxUint64/1000 {
-			return value * 1000, nil
-		}
-	}
-	return 0, errors.New("parse cpu.stat: no number for usage_usec")
-}
-
-// ParseThreads reads from loadavg how many threads the machine has: each of them takes
-// a process number.
+// ParseThreads reads from /proc/loadavg how many threads the machine has. Each of them
+// has a process ID.
 func ParseThreads(loadavg []byte) (int64, error) {
 	// 0.20 0.18 0.12 1/80 11206: the fourth are the runnable and all.
 	fields := bytes.Fields(loadavg)
@@ -102,26 +104,39 @@ func ParseThreads(loadavg []byte) (int64, error) {
 	return int64(n), nil
 }
 
-// CountLines returns how many lines of a part of a file end: of a list of processes, how many
-// there are.
-func CountLines(data []byte) int { return bytes.Count(data, newline) }
+// ProcessIDs returns the processes that cgroup.procs lists. An ID of 0 is a process of
+// another PID namespace. A line that is no process ID is returned as an error.
+func ProcessIDs(data []byte) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		for line := range bytes.Lines(data) {
+			pid, err := strconv.Atoi(string(bytes.TrimSpace(line)))
+			if err != nil || pid < 0 {
+				pid, err = 0, fmt.Errorf("%q is no process ID", line)
+			}
+			if !yield(pid, err) {
+				return
+			}
+		}
+	}
+}
 
-// Pressure is what a pressure file says: how long tasks waited for a resource.
+// Pressure is the content of a pressure (PSI) file: how long tasks waited for a resource.
 type Pressure struct {
-	// Some is when at least one task waited, Full when all did. The kernel leaves Full out where it
-	// means nothing (older ones for the processors of the whole machine): it is zero then.
+	// Some is the time in which at least one task waited, Full that in which all did. Full is
+	// zero where the kernel does not report it (older kernels, for the CPUs of the machine).
 	Some, Full Stall
 }
 
 // Stall is a line of a pressure file.
 type Stall struct {
-	// Avg10, Avg60 and Avg300 are percentages of the last so many seconds.
+	// Avg10, Avg60 and Avg300 are percentages of the last 10, 60 and 300 seconds.
 	Avg10, Avg60, Avg300 float64
-	// Total is the microseconds since the machine, or the cgroup, began. It fits nanoseconds.
+	// Total is in microseconds, since the machine or the cgroup began. Total*1000 does not
+	// overflow.
 	Total uint64
 }
 
-// ParsePressure reads /proc/pressure/cpu and its like, and cpu.pressure of a cgroup.
+// ParsePressure reads a file such as /proc/pressure/cpu, or cpu.pressure of a cgroup.
 func ParsePressure(data []byte) (Pressure, error) {
 	var p Pressure
 	found := false
@@ -159,7 +174,7 @@ func parseStall(fields []byte) (s Stall, err error) {
 			return Stall{}, fmt.Errorf("%q where %s should be", word, one.name)
 		}
 		if one.avg == nil {
-			s.Total, err = strconv.ParseUint(string(text), 10, 54) // 54: room for nanoseconds
+			s.Total, err = strconv.ParseUint(string(text), 10, 54) // 54 bits: Total*1000 fits
 		} else if *one.avg, err = strconv.ParseFloat(string(text), 64); err == nil && !(*one.avg >= 0 && *one.avg <= 100) {
 			err = errors.New("not a percentage")
 		}

@@ -1,4 +1,4 @@
-package kernel
+package cgroupfs
 
 import (
 	"fmt"
@@ -45,12 +45,12 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-func TestParseCPUStat(t *testing.T) {
-	if v, err := ParseCPUStat([]byte("nr_periods 0\nusage_usec 1234567\nuser_usec 1\n")); v != 1234567000 || err != nil {
+func TestParseCPUTime(t *testing.T) {
+	if v, err := V2.ParseCPUTime([]byte("nr_periods 0\nusage_usec 1234567\nuser_usec 1\n")); v != 1234567000 || err != nil {
 		t.Errorf("cpu.stat = %d, %v, want 1234567000", v, err)
 	}
 	for _, bad := range []string{"", "usage_usec x\n", "usage_usec 99999999999999999999\n", "usage_usec 18446744073709551615\n"} {
-		if v, err := ParseCPUStat([]byte(bad)); err == nil {
+		if v, err := V2.ParseCPUTime([]byte(bad)); err == nil {
 			t.Errorf("cpu.stat %q = %d, want an error", bad, v)
 		}
 	}
@@ -97,7 +97,7 @@ func FuzzParseUint(f *testing.F) {
 			return
 		}
 		if again, err := ParseUint(fmt.Appendln(nil, v)); again != v || err != nil {
-			t.Errorf("ParseUint(%q) = %d, spelled anew %d, %v", data, v, again, err)
+			t.Errorf("ParseUint(%q) = %d, written again %d, %v", data, v, again, err)
 		}
 	})
 }
@@ -129,7 +129,7 @@ func FuzzParseThreads(f *testing.F) {
 			return
 		}
 		if again, err := ParseThreads(fmt.Appendf(nil, "0 0 0 1/%d 1\n", n)); n < 0 || again != n || err != nil {
-			t.Errorf("ParseThreads(%q) = %d, spelled anew %d, %v", data, n, again, err)
+			t.Errorf("ParseThreads(%q) = %d, written again %d, %v", data, n, again, err)
 		}
 	})
 }
@@ -151,7 +151,7 @@ func FuzzParsePressure(f *testing.F) {
 			fmt.Fprintf(&again, "%s avg10=%v avg60=%v avg300=%v total=%d\n", kind, s.Avg10, s.Avg60, s.Avg300, s.Total)
 		}
 		if q, err := ParsePressure([]byte(again.String())); q != p || err != nil {
-			t.Errorf("ParsePressure(%q) = %+v, spelled anew %+v, %v", data, p, q, err)
+			t.Errorf("ParsePressure(%q) = %+v, written again %+v, %v", data, p, q, err)
 		}
 	})
 }

@@ -10,21 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/weir-metrics/weir/sources/host/kernel"
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
-
-// version is how a version of cgroups calls what is read of a cgroup's memory.
-type version struct {
-	usage, limit string
-	// inactive, anonymous and file are lines of memory.stat, which count what is below too. file
-	// is of use only in version 2.
-	inactive, anonymous, file string
-}
-
-var versions = [...]version{
-	{"memory.usage_in_bytes", "memory.limit_in_bytes", "total_inactive_file", "total_rss", "total_cache"},
-	{"memory.current", "memory.max", "inactive_file", "anon", "file"},
-}
 
 // memory is what a cgroup has of it, with room for the figures, so that all of it is one
 // allocation.
@@ -46,7 +33,7 @@ func (r *round) readMemory(c *cgroup) (*memory, error) {
 		m.fill(&s)
 	}
 	var limit uint64
-	if limit, limitErr = r.number(&c.limit, c.dir); limitErr == nil && limit < kernel.NoLimit && m.WorkingSetBytes != nil {
+	if limit, limitErr = r.number(&c.limit, c.dir); limitErr == nil && limit < cgroupfs.NoLimit && m.WorkingSetBytes != nil {
 		m.available = limit - min(m.workingSet, limit)
 		m.AvailableBytes = &m.available
 	}
@@ -61,8 +48,8 @@ func (r *round) readRoot(c *cgroup) (*memory, error) {
 	usage, err := r.number(&c.usage, c.dir)
 	m.Time = metav1.NewTime(time.Now())
 	s, statErr := r.memoryStat(c)
-	if err != nil && gone(err) && statErr == nil {
-		usage, err = s.anonymous+s.file, nil
+	if err != nil && cgroupfs.IsRemoved(err) && statErr == nil {
+		usage, err = s.Anonymous+s.Cache, nil
 	}
 	if err == nil {
 		m.usage = usage
@@ -75,47 +62,24 @@ func (r *round) readRoot(c *cgroup) (*memory, error) {
 }
 
 // fill sets what follows from memory.stat.
-func (m *memory) fill(s *memoryStat) {
-	m.rss = s.anonymous
+func (m *memory) fill(s *cgroupfs.MemoryStat) {
+	m.rss = s.Anonymous
 	m.RSSBytes = &m.rss
 	if m.UsageBytes != nil {
-		m.workingSet = m.usage - min(s.inactive, m.usage)
+		m.workingSet = m.usage - min(s.InactiveFile, m.usage)
 		m.WorkingSetBytes = &m.workingSet
 	}
 }
 
-// memoryStat is what is of use of memory.stat, in bytes.
-type memoryStat struct{ inactive, anonymous, file uint64 }
-
-func (r *round) memoryStat(c *cgroup) (memoryStat, error) {
+func (r *round) memoryStat(c *cgroup) (s cgroupfs.MemoryStat, err error) {
 	data, err := r.read(&c.stat, c.dir)
 	if err != nil {
-		return memoryStat{}, err
+		return s, err
 	}
-	s, err := parseMemoryStat(data, r.version)
-	if err != nil {
-		return memoryStat{}, fmt.Errorf("memory.stat: %w", err)
+	if s, err = r.version.ParseMemoryStat(data); err != nil {
+		return s, fmt.Errorf("memory.stat: %w", err)
 	}
 	return s, nil
-}
-
-func parseMemoryStat(data []byte, v *version) (s memoryStat, err error) {
-	const all = 1 | 2 | 4
-	found := 0
-	for name, value := range kernel.Pairs(data) {
-		switch string(name) {
-		case v.inactive:
-			s.inactive, found = value, found|1
-		case v.anonymous:
-			s.anonymous, found = value, found|2
-		case v.file:
-			s.file, found = value, found|4
-		}
-		if found == all {
-			return s, nil
-		}
-	}
-	return memoryStat{}, fmt.Errorf("no number for %s, %s or %s", v.inactive, v.anonymous, v.file)
 }
 
 // meminfo is what is of use of /proc/meminfo, in bytes.
@@ -129,7 +93,7 @@ type meminfo struct {
 
 func parseMeminfo(data []byte) (m meminfo, err error) {
 	found := 0
-	for name, value := range kernel.Pairs(data) {
+	for name, value := range cgroupfs.Pairs(data) {
 		switch string(name) {
 		case "MemTotal":
 			m.total, found = value, found|1
@@ -148,4 +112,56 @@ func parseMeminfo(data []byte) (m meminfo, err error) {
 		return m, errors.New("no number for MemTotal")
 	}
 	return m, nil
+}
+
+// window is the shortest time a rate is computed over. Notices of the kernel can come within
+// milliseconds of each other, which is too short to tell who uses the processors.
+const window = time.Second
+
+// sight is a counter of processor time, in nanoseconds, when it was read.
+type sight struct {
+	at    time.Time
+	value uint64
+}
+
+// rate remembers two sights that are at least a window apart, so that one of them is that old
+// at any later read. The zero rate remembers none.
+type rate struct{ older, newer sight }
+
+// next takes a sight and returns the rate since an earlier one, in nanocores; false if none is old
+// enough.
+func (r *rate) next(now sight) (uint64, bool) {
+	if r.newer.at.IsZero() || now.value < r.newer.value || now.at.Before(r.newer.at) {
+		*r = rate{newer: now}
+		return 0, false
+	}
+	since := r.older
+	if now.at.Sub(r.newer.at) >= window {
+		since, r.older, r.newer = r.newer, r.newer, now
+	}
+	if since.at.IsZero() {
+		return 0, false
+	}
+	return uint64(float64(now.value-since.value) / now.at.Sub(since.at).Seconds()), true
+}
+
+// readCPU reads a pod's processor time; nil where version 1 does not count it.
+func (r *round) readCPU(c *cgroup) (*stats.CPUStats, error) {
+	if r.version == cgroupfs.V1 && r.cpuacctDir == "" {
+		return nil, nil
+	}
+	data, err := r.read(&c.cpu, c.dir)
+	if err != nil {
+		return nil, cgroupfs.IgnoreRemoved(err) // each hierarchy of version 1 has cgroups of its own
+	}
+	n, err := r.version.ParseCPUTime(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.cpu.name, err)
+	}
+	now := sight{time.Now(), n}
+	s := &stats.CPUStats{Time: metav1.NewTime(now.at), UsageCoreNanoSeconds: &n}
+	if rate, ok := c.rate.next(now); ok {
+		s.UsageNanoCores = &rate
+	}
+	return s, nil
 }

@@ -1,4 +1,4 @@
-package problems
+package cgroupfs
 
 import (
 	"errors"
@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-func TestList(t *testing.T) {
-	var l List
+func TestErrorList(t *testing.T) {
+	var l ErrorList
 	l.Add(nil, nil)
 	if err := l.Err(); err != nil {
-		t.Errorf("no problems = %v, want nil", err)
+		t.Errorf("no errors = %v, want nil", err)
 	}
 	first := errors.New("e0")
 	l.Add(first, nil)
-	for i := range Most + 2 {
+	for i := range maxErrors + 2 {
 		l.Add(fmt.Errorf("e%d", i+1))
 	}
 	for range 2 { // asking changes nothing

@@ -33,19 +33,6 @@ func TestOverlays(t *testing.T) {
 	f("")
 }
 
-func TestUnescape(t *testing.T) {
-	f := func(in, want string) {
-		t.Helper()
-		if got := unescape(in); got != want {
-			t.Errorf("unescape(%q) = %q, want %q", in, got, want)
-		}
-	}
-	f(`plain`, "plain")
-	f(`a\040b\011c\012d\134e\043`, "a b\tc\nd\\e#")
-	f(`\400 \08 \04`, `\400 \08 \04`) // not the kernel's
-	f(`\`, `\`)
-}
-
 func TestRootLayer(t *testing.T) {
 	f := func(list []overlay, want string) {
 		t.Helper()

@@ -1,0 +1,207 @@
+package cgroupfs
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
+)
+
+// Hierarchy is one mounted tree of cgroups.
+type Hierarchy struct {
+	// Name identifies it: its controllers ("cpu,cpuacct"), its own name if it has no
+	// controllers ("name=systemd"), or "unified" for version 2.
+	Name string
+	// Dir is where it is mounted.
+	Dir string
+	// Unified is true for version 2.
+	Unified bool
+}
+
+// Hierarchies are those of one machine, in the order in which they are mounted.
+type Hierarchies []Hierarchy
+
+// Find returns the hierarchies that are mounted at dir or in its directories. If dir is
+// empty, it returns those that this process's mountinfo in proc names. It is an error
+// that there are none.
+func Find(dir, proc string) (Hierarchies, error) {
+	var found Hierarchies
+	where := dir
+	if dir == "" {
+		where = path.Join(proc, "self/mountinfo")
+		mountinfo, err := os.ReadFile(where)
+		if err != nil {
+			return nil, fmt.Errorf("find cgroup hierarchies: %w", err)
+		}
+		found = parseHierarchies(mountinfo)
+	} else {
+		var err error
+		if found, err = findInDirectory(dir); err != nil {
+			return nil, err
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("find cgroup hierarchies: %s has none: name the directory they are mounted in, such as /sys/fs/cgroup", where)
+	}
+	return found, nil
+}
+
+// Mode returns "v1", "v2" or, if there are hierarchies of both versions, "hybrid".
+func (all Hierarchies) Mode() string {
+	switch {
+	case all.UnifiedDir() == "":
+		return "v1"
+	case len(all) == 1:
+		return "v2"
+	}
+	return "hybrid"
+}
+
+// ControllerDir returns where the version 1 hierarchy of a controller is mounted; empty if
+// version 1 does not have that controller.
+func (all Hierarchies) ControllerDir(controller string) string {
+	for _, h := range all {
+		if !h.Unified && slices.Contains(strings.Split(h.Name, ","), controller) {
+			return h.Dir
+		}
+	}
+	return ""
+}
+
+// UnifiedDir returns where version 2 is mounted; empty if it is not.
+func (all Hierarchies) UnifiedDir() string {
+	for _, h := range all {
+		if h.Unified {
+			return h.Dir
+		}
+	}
+	return ""
+}
+
+// parseHierarchies returns the hierarchies that a mountinfo names. A hierarchy that is
+// mounted several times is returned once, with the mount that shows most of it: a
+// container may have its own part mounted beside the whole.
+func parseHierarchies(mountinfo []byte) (found Hierarchies) {
+	depths := map[string]int{}  // by device, of the mount that was chosen
+	indexes := map[string]int{} // by device, in found
+	for line := range bytes.Lines(mountinfo) {
+		m, ok := ParseMount(string(line))
+		if !ok {
+			continue
+		}
+		h := Hierarchy{Dir: m.Point}
+		switch m.FileSystem {
+		case "cgroup2":
+			h.Name, h.Unified = "unified", true
+		case "cgroup":
+			h.Name = controllersOf(m.Options)
+		default:
+			continue
+		}
+		depth := rootDepth(m.Root)
+		index, seen := indexes[m.Device]
+		switch {
+		case !seen:
+			indexes[m.Device], depths[m.Device] = len(found), depth
+			found = append(found, h)
+		case depth < depths[m.Device]:
+			depths[m.Device], found[index] = depth, h
+		}
+	}
+	return found
+}
+
+// rootDepth returns how far a mount's root lies below the hierarchy's root. It is negative
+// if the root lies above the root of our cgroup namespace.
+func rootDepth(root string) (n int) {
+	for part := range strings.SplitSeq(root, "/") {
+		switch part {
+		case "":
+		case "..":
+			n--
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// controllersOf returns those of a version 1 mount's options that identify its hierarchy.
+func controllersOf(options string) string {
+	var names []string
+	for o := range strings.SplitSeq(options, ",") {
+		switch {
+		case o == "rw", o == "ro", o == "xattr", o == "noprefix", o == "clone_children", o == "cpuset_v2_mode":
+		case strings.Contains(o, "=") && !strings.HasPrefix(o, "name="):
+		default:
+			names = append(names, o)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// findInDirectory returns the hierarchies that are mounted at dir or in its directories.
+// It does not follow links, such as the one from cpu to cpu,cpuacct.
+func findInDirectory(dir string) (Hierarchies, error) {
+	if exists(filepath.Join(dir, "cgroup.controllers")) {
+		return Hierarchies{{Name: "unified", Dir: dir, Unified: true}}, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("list cgroup hierarchies: %w", err)
+	}
+	var found Hierarchies
+	for _, e := range entries {
+		h := Hierarchy{Name: e.Name(), Dir: filepath.Join(dir, e.Name())}
+		h.Unified = exists(filepath.Join(h.Dir, "cgroup.controllers"))
+		if e.IsDir() && (h.Unified || exists(filepath.Join(h.Dir, "cgroup.procs"))) {
+			found = append(found, h)
+		}
+	}
+	return found, nil
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// maxRootDepth is how many levels below the mount FindPodRoots searches. kind's kubepods
+// cgroup is four levels deep: /docker/<id>/kubelet/kubepods.
+const maxRootDepth = 5
+
+// FindPodRoots returns the kubepods cgroups of the hierarchy that is mounted at dir, and
+// what could not be listed. It returns those nearest to the top: a container of a pod may
+// run another cluster. Usually there is one; a node on which the kubelet's cgroup driver
+// was changed also has the one of the other driver.
+func FindPodRoots(dir string) (roots []metric.CgroupPath, err error) {
+	var errs ErrorList
+	level := []metric.CgroupPath{"/"}
+	for depth := 0; depth < maxRootDepth && len(roots) == 0; depth++ {
+		var next []metric.CgroupPath
+		for _, p := range level {
+			entries, err := os.ReadDir(path.Join(dir, string(p)))
+			if IgnoreRemoved(err) != nil {
+				errs.Add(fmt.Errorf("list cgroup %s: %w", p, err))
+			}
+			for _, e := range entries {
+				if !e.IsDir() {
+					continue
+				}
+				child := metric.CgroupPath(path.Join(string(p), e.Name()))
+				next = append(next, child)
+				if podcgroup.Parse(child).Kind == podcgroup.Root {
+					roots = append(roots, child)
+				}
+			}
+		}
+		level = next
+	}
+	return roots, errs.Err()
+}
