@@ -88,7 +88,7 @@ func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, err
 	if err != nil {
 		return nil, err
 	}
-	p.Host.name(metric.NodeName(name))
+	p.Host.setName(metric.NodeName(name))
 	for flag, dir := range map[string]string{"kubelet-root": a.kubeletRoot, "container-root": a.containerRoot} {
 		if _, err := os.Stat(dir); err != nil && a.given(flag) { // a machine without a kubelet need not have the default
 			return nil, cli.Usage(fmt.Errorf("--%s: %w", flag, err))

@@ -69,13 +69,13 @@ func newAgents(p *plan, facts func() *cluster.Facts) (*nodeapi.Proxy, error) {
 	if err != nil {
 		return nil, noCluster(err)
 	}
-	carrier, err := nearby(kube, a.CAFile, a.Insecure)
+	transport, err := nodeTransport(kube, a.CAFile, a.Insecure)
 	if err != nil {
 		return nil, fmt.Errorf("reach the agents: %w", err)
 	}
 	return nodeapi.NewProxy(nodeapi.ProxyOptions{Reach: func(name string) (string, http.RoundTripper, error) {
 		at, err := a.url(facts(), metric.NodeName(name))
-		return at, carrier, err
+		return at, transport, err
 	}}), nil
 }
 

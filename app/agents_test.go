@@ -70,9 +70,9 @@ func TestAgentURL(t *testing.T) {
 	}
 }
 
-// TestNearbyShowsItsTokenToWhomItTrusts reaches an agent with the token that the API
+// TestNodeTransportShowsItsTokenToWhomItTrusts reaches an agent with the token that the API
 // server knows us by, and only one that the flags trust.
-func TestNearbyShowsItsTokenToWhomItTrusts(t *testing.T) {
+func TestNodeTransportShowsItsTokenToWhomItTrusts(t *testing.T) {
 	var seen string
 	agent := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.Header.Get("Authorization") }))
 	agent.Config.ErrorLog = log.New(io.Discard, "", 0) // of the one that does not trust it
@@ -102,7 +102,7 @@ func TestNearbyShowsItsTokenToWhomItTrusts(t *testing.T) {
 		{"by its certificate", agents, false, "Bearer s3cret"},
 	} {
 		seen = ""
-		carrier, err := nearby(kube, test.ca, test.insecure)
+		carrier, err := nodeTransport(kube, test.ca, test.insecure)
 		if err != nil {
 			t.Fatalf("%s: %v", test.what, err)
 		}
@@ -116,7 +116,7 @@ func TestNearbyShowsItsTokenToWhomItTrusts(t *testing.T) {
 	}
 	// That the API server is not verified says nothing of agents.
 	kube.CAData, kube.Insecure, seen = nil, true, ""
-	carrier, err := nearby(kube, "", false)
+	carrier, err := nodeTransport(kube, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestNearbyShowsItsTokenToWhomItTrusts(t *testing.T) {
 	if !errors.As(err, &distrust) || seen != "" {
 		t.Errorf("an agent nobody vouches for: %v, shown %q; want no trust and no token", err, seen)
 	}
-	if _, err := nearby(kube, token, false); err == nil || !strings.Contains(err.Error(), "has none in PEM") {
+	if _, err := nodeTransport(kube, token, false); err == nil || !strings.Contains(err.Error(), "has none in PEM") {
 		t.Errorf("certificates that are none: %v", err)
 	}
 	if kube.ServerName != "api.test" || !kube.Insecure {

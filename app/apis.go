@@ -1,25 +1,302 @@
 package app
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"iter"
+	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	customserver "sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
+	customdefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/custommetrics"
+	externaldefinitions "sigs.k8s.io/custom-metrics-apiserver/pkg/generated/openapi/externalmetrics"
 
+	"github.com/weir-metrics/weir/api/autoscaling"
+	"github.com/weir-metrics/weir/api/clustermetrics"
+	"github.com/weir-metrics/weir/api/custommetrics"
+	"github.com/weir-metrics/weir/api/explainapi"
+	"github.com/weir-metrics/weir/api/externalmetrics"
+	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/api/model"
+	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/api/resourcemetrics"
+	"github.com/weir-metrics/weir/api/rights"
+	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/api/usage"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/app/httpserver"
+	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/ui"
 )
 
-// apis says which of the APIs for a cluster's clients are served.
-type apis struct {
-	Resource bool // metrics.k8s.io
-	Custom   bool // custom.metrics.k8s.io
-	External bool // external.metrics.k8s.io
-	Model    bool // Heapster's
+// api is a row of the table of what weir answers. Flags, help, access rights, discovery and
+// wiring come from it. A row has either paths with a handler, or installs a group of
+// Kubernetes' own.
+type api struct {
+	// name is what --apis calls it, and about what its help says of it. Without a name
+	// the row is always served.
+	name, about string
+	// open makes what answers. A nil handler: this weir has nothing to answer with. It is
+	// called for rows that --apis leaves out, too, since autoscalers read what it opens.
+	open func(context.Context, *process) (http.Handler, error)
+	// paths are the patterns of http.ServeMux, and rights says what a request needs.
+	paths  []string
+	rights func(*http.Request) []rights.Right
+	// rightsOn replaces rights where they name this machine's node.
+	rightsOn func(metric.NodeName) func(*http.Request) []rights.Right
+	// resources are what discovery lists below weir's own API group.
+	resources func() []metav1.APIResource
+	// localPaths replace paths on the local server, whose index page lists links.
+	localPaths []string
+	links      []link
+	// elsewhere answers on the local server in place of a nil handler.
+	elsewhere http.Handler
+	// describe gives the secured server the types of a group, and install its handlers.
+	describe func(*server.Config) error
+	install  func(*process, *genericapiserver.GenericAPIServer) error
 }
 
-// apiNames are what --apis calls them.
-var apiNames = []string{"resource", "custom", "external", "model"}
+// link is a line of the local server's index page.
+type link struct{ path, about string }
+
+// external is the row of the API whose metrics --external-rules defines.
+const external = "external"
+
+// apis are what weir answers. Later rows may read what earlier ones opened. Add an API here.
+var apis = []api{{
+	name: "resource", about: "metrics.k8s.io",
+	describe: func(c *server.Config) error {
+		scheme, err := resourcemetrics.NewScheme()
+		c.Schemes, c.OpenAPI = append(c.Schemes, scheme), append(c.OpenAPI, resourcemetrics.OpenAPIDefinitions)
+		return err
+	},
+	install: func(w *process, s *genericapiserver.GenericAPIServer) error {
+		return resourcemetrics.Install(s, resourcemetrics.Options{
+			View: viewAs(w, func(v apiView) resourcemetrics.View { return v }), Facts: w.facts, Sources: w.sourceStates, Registerer: w.registry,
+		})
+	},
+}, {
+	name: "custom", about: "custom.metrics.k8s.io",
+	open: func(_ context.Context, w *process) (http.Handler, error) {
+		w.custom = custommetrics.New(custommetrics.Options{
+			View: viewAs(w, func(v apiView) custommetrics.View { return v }), Facts: w.facts, Sources: w.sourceStates,
+		})
+		return nil, nil
+	},
+	describe: func(c *server.Config) error {
+		c.Schemes, c.OpenAPI = append(c.Schemes, customserver.Scheme), append(c.OpenAPI, customdefinitions.GetOpenAPIDefinitions)
+		return nil
+	},
+	install: func(w *process, s *genericapiserver.GenericAPIServer) error {
+		return custommetrics.Install(s, w.custom)
+	},
+}, {
+	name: external, about: "external.metrics.k8s.io",
+	open: openExternal,
+	describe: func(c *server.Config) error { // the scheme of custom metrics knows these, too
+		c.Schemes, c.OpenAPI = append(c.Schemes, customserver.Scheme), append(c.OpenAPI, externaldefinitions.GetOpenAPIDefinitions)
+		return nil
+	},
+	install: func(w *process, s *genericapiserver.GenericAPIServer) error {
+		return externalmetrics.Install(s, w.external)
+	},
+}, {
+	open: func(_ context.Context, w *process) (http.Handler, error) {
+		return clustermetrics.New(viewAs(w, func(v apiView) clustermetrics.View { return v }), w.plan.Prometheus), nil
+	},
+	paths:  []string{"/metrics/cluster"},
+	rights: func(*http.Request) []rights.Right { return rights.Everything() },
+	links:  []link{{"/metrics/cluster", "what everything uses, for Prometheus"}},
+}, {
+	open: func(_ context.Context, w *process) (http.Handler, error) {
+		return usage.NewHandler(usage.Options{View: viewAs(w, func(v apiView) usage.View { return v }), Facts: w.facts}), nil
+	},
+	paths: usage.Paths(), rights: usage.Rights, resources: usage.APIResources,
+	localPaths: []string{weirdev.Path}, // it says of any other path below what there is
+	links:      usageLinks(),
+}, {
+	open: func(_ context.Context, w *process) (http.Handler, error) {
+		return explainapi.NewHandler(explainapi.Options{World: w.explainInput}), nil
+	},
+	paths: explainapi.Paths(), rights: explainapi.Rights, resources: explainapi.APIResources,
+	links: []link{{weirdev.Path + "missing", "what has no number, and why, as JSON"}},
+}, {
+	open:  openAutoscaling,
+	paths: autoscaling.Paths(), rights: autoscaling.Rights, resources: autoscaling.APIResources,
+	elsewhere: noCluster404{},
+}, {
+	open:  openResize,
+	paths: resizeapi.Paths(), rights: resizeapi.Rights, resources: resizeapi.APIResources,
+	links:     []link{{weirdev.Path + resizeapi.Resource, "which requests could be smaller, as JSON"}},
+	elsewhere: noCluster404{},
+}, {
+	open:  openNodeAPI,
+	paths: nodeapi.Paths(), rights: nodeapi.Rights, resources: nodeapi.APIResources,
+}, {
+	open:  openKubeletAPI,
+	paths: kubeletapi.Paths(), rightsOn: kubeletapi.RightsOf,
+	links: []link{
+		{kubeletapi.ResourcePath, "this node's CPU and memory, as a kubelet has them there"},
+		{kubeletapi.CAdvisorPath, "this node's cgroups, as a kubelet has them there"},
+		{kubeletapi.SummaryPath, "this node's and its pods' use, as a kubelet has it there"},
+	},
+}, {
+	name: "model", about: "Heapster's",
+	open: func(_ context.Context, w *process) (http.Handler, error) {
+		return model.NewHandler(model.Options{
+			View: viewAs(w, func(v apiView) model.View { return v }), Facts: w.facts, Sources: w.sourceStates, Resolution: w.plan.Resolution,
+		}), nil
+	},
+	paths: model.Paths(), rights: model.Rights,
+	links: []link{{"/api/v1/model/", "what Heapster's clients look for"}},
+}, {
+	open: openUI,
+	// Plain, and where kubectl proxy finds it, each as people type it too.
+	paths: []string{"/ui/", "/ui", weirdev.Path + "ui/", weirdev.Path + "ui"}, rights: ui.Rights,
+	links: []link{{"/ui/", "the page: what everything uses, what is missing and why"}},
+}}
+
+// servedAPI is a row that this weir serves.
+type servedAPI struct {
+	*api
+	handler http.Handler // nil: see api.open
+	rights  func(*http.Request) []rights.Right
+}
+
+// serves reports whether the plan serves a row.
+func (p *plan) serves(row *api) bool { return row.name == "" || slices.Contains(p.APIs, row.name) }
+
+// openAPIs opens the rows of the table.
+func (w *process) openAPIs(ctx context.Context) error {
+	for i := range apis {
+		row := &apis[i]
+		s := servedAPI{api: row, rights: row.rights}
+		if row.open != nil {
+			var err error
+			if s.handler, err = row.open(ctx, w); err != nil {
+				return err
+			}
+		}
+		if row.rightsOn != nil && w.plan.Host != nil {
+			s.rights = row.rightsOn(w.plan.Host.Node)
+		}
+		if w.plan.serves(row) {
+			w.apis = append(w.apis, s)
+		}
+	}
+	return nil
+}
+
+// serveLocally puts the row on the local server.
+func (s *servedAPI) serveLocally(mux *httpserver.Mux) {
+	handler := s.handler
+	if handler == nil {
+		handler = s.elsewhere
+	}
+	if handler == nil {
+		return
+	}
+	paths := s.paths
+	if s.localPaths != nil {
+		paths = s.localPaths
+	}
+	for _, path := range paths {
+		mux.Handle(path, "", handler)
+	}
+	if s.handler != nil {
+		for _, l := range s.links {
+			mux.List(l.path, l.about)
+		}
+	}
+}
+
+// serveSecurely puts the row on the secured server.
+func (s *servedAPI) serveSecurely(w *process, to *server.Server) error {
+	if s.install != nil {
+		return s.install(w, to.Generic())
+	}
+	if s.handler != nil {
+		for _, path := range s.paths {
+			to.Handle(path, s.rights, s.handler)
+		}
+	}
+	return nil
+}
+
+// ownGroup is weir's own API group as discovery lists it. The verbs are those that RBAC
+// asks for.
+func ownGroup() server.Group {
+	g := server.Group{GroupVersion: schema.GroupVersion{Group: weirdev.Group, Version: weirdev.Version}}
+	for i := range apis {
+		if apis[i].resources != nil {
+			g.Resources = append(g.Resources, apis[i].resources()...)
+		}
+	}
+	return g
+}
+
+func usageLinks() (links []link) {
+	for _, r := range usage.Resources() {
+		links = append(links, link{weirdev.Path + string(r), "what " + string(r) + " use, as JSON"})
+	}
+	return links
+}
+
+// noCluster404 answers what only the weir of a whole cluster can.
+type noCluster404 struct{}
+
+func (noCluster404) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	weirdev.Fail(w, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir does not watch a whole cluster, so it knows no autoscalers and no workloads' requests",
+		Hint: "Ask the weir of a cluster: with `kubectl weir`, or with --server=URL."})
+}
+
+// openExternal reads the rules of external metrics, if they are served.
+func openExternal(_ context.Context, w *process) (_ http.Handler, err error) {
+	if w.plan.Secure == nil || !slices.Contains(w.plan.APIs, external) {
+		return nil, nil
+	}
+	w.external, err = externalmetrics.New(externalmetrics.Options{File: w.plan.ExternalRules, Logger: w.log, Registerer: w.registry})
+	if err != nil {
+		return nil, fmt.Errorf("read the rules of external metrics: %w", err)
+	}
+	w.add(Part{Name: "external metrics", Run: w.external.Run, Close: func() error { w.external.Close(); return nil }})
+	return nil, nil
+}
+
+// openUI opens the page, last: it shows what the other rows opened.
+func openUI(_ context.Context, w *process) (http.Handler, error) {
+	view := viewAs(w, func(v apiView) *apiView { return &v })
+	o := ui.Options{
+		World: w.explainInput, Version: version.Get().Version, Eviction: w.eviction,
+		Points: func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
+			if v := view(); v != nil {
+				return v.Points(e, id, from, to)
+			}
+			return func(func(time.Time, float64) bool) {}
+		},
+		Sinks: func() []ui.Sink {
+			var all []ui.Sink
+			for _, s := range w.manager.Sinks() {
+				all = append(all, ui.Sink{Name: s.Name, LastSuccess: s.Succeeded, Err: s.Err, Queued: s.Queued, Dropped: s.Dropped})
+			}
+			return all
+		},
+	}
+	if w.scaler != nil {
+		o.Autoscaler, o.Autoscalers = w.scaler.Explain, w.scaler.All
+	}
+	return ui.New(o), nil
+}
 
 // apiFlags choose what is served.
 type apiFlags struct {
@@ -28,24 +305,44 @@ type apiFlags struct {
 }
 
 func (a *apiFlags) addFlags(f *pflag.FlagSet) {
-	f.Var(&a.named, "apis", "what to serve of resource (metrics.k8s.io), custom (custom.metrics.k8s.io), external (external.metrics.k8s.io) and model (Heapster's), separated by commas; empty for none (default resource,custom,model, and external with --external-rules)")
+	var about []string
+	for i := range apis {
+		if apis[i].name != "" {
+			about = append(about, apis[i].name+" ("+apis[i].about+")")
+		}
+	}
+	last := len(about) - 1
+	f.Var(&a.named, "apis", "what to serve of "+strings.Join(about[:last], ", ")+" and "+about[last]+
+		", separated by commas; empty for none (default resource,custom,model, and external with --external-rules)")
 	f.StringVar(&a.rules, "external-rules", "", "`FILE` that says which external metrics there are and how to ask Prometheus for them")
 }
 
-// compile returns what to serve.
-func (a *apiFlags) compile() (apis, error) {
-	if !a.named.given {
-		return apis{Resource: true, Custom: true, Model: true, External: a.rules != ""}, nil
+// compile returns the names of what to serve.
+func (a *apiFlags) compile() ([]string, error) {
+	var chosen []string
+	for _, name := range apiNames() {
+		if a.named.given && slices.Contains(a.named.names, name) || !a.named.given && (name != external || a.rules != "") {
+			chosen = append(chosen, name)
+		}
 	}
-	has := func(name string) bool { return slices.Contains(a.named.names, name) }
-	chosen := apis{Resource: has("resource"), Custom: has("custom"), External: has("external"), Model: has("model")}
+	has := slices.Contains(chosen, external)
 	switch {
-	case chosen.External && a.rules == "":
-		return apis{}, cli.Usage(errors.New("--apis names external, and nothing says which metrics there are: give --external-rules=FILE too"))
-	case !chosen.External && a.rules != "":
-		return apis{}, cli.Usage(errors.New("--external-rules is for the API external, which --apis leaves out: add it or drop the rules"))
+	case has && a.rules == "":
+		return nil, cli.Usage(errors.New("--apis names external, and nothing says which metrics there are: give --external-rules=FILE too"))
+	case !has && a.rules != "":
+		return nil, cli.Usage(errors.New("--external-rules is for the API external, which --apis leaves out: add it or drop the rules"))
 	}
 	return chosen, nil
+}
+
+// apiNames returns the names that --apis takes.
+func apiNames() (names []string) {
+	for i := range apis {
+		if apis[i].name != "" {
+			names = append(names, apis[i].name)
+		}
+	}
+	return names
 }
 
 // apiList is the value of --apis.
@@ -61,7 +358,7 @@ func (l *apiList) Set(text string) error {
 		if name = strings.TrimSpace(name); name == "" {
 			continue
 		}
-		if err := cli.OneOf("an API", name, apiNames...); err != nil {
+		if err := cli.OneOf("an API", name, apiNames()...); err != nil {
 			return err
 		}
 		l.names = append(l.names, name)

@@ -2,35 +2,105 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
-	"go.uber.org/zap"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/api/autoscaling"
+	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/controller"
 	"github.com/weir-metrics/weir/autoscaler/evaluate"
 	"github.com/weir-metrics/weir/autoscaler/live"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 	"github.com/weir-metrics/weir/autoscaler/target"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/cluster/informer"
-	"github.com/weir-metrics/weir/recording"
 )
 
-// autoscalers is what decides about autoscalers, and says what others would.
-type autoscalers struct {
-	controller *controller.Controller // nil unless it is asked for
-	answers    *autoscaling.Handler
+// autoscalerPlan is what to decide about, and by which settings. Evaluations go by
+// the settings even where nothing is acted on.
+type autoscalerPlan struct {
+	Act      bool // on Autoscalers
+	Shadow   bool // HorizontalPodAutoscalers
+	Period   time.Duration
+	Workers  int
+	Settings autoscaler.Settings
 }
 
-// openAutoscalers makes what decides about the autoscalers of the plan's cluster.
-// leads reports whether this replica is the one that writes, record takes the scales
-// of what is decided about.
-func openAutoscalers(p *plan, f *front, leads func() bool, record func(*recording.Target, time.Time), log *zap.Logger) (*autoscalers, error) {
+// runs reports whether a controller is to run.
+func (p *autoscalerPlan) runs() bool { return p.Act || p.Shadow }
+
+// autoscalerFlags are the flags about autoscalers. Where Kubernetes'
+// kube-controller-manager has the same, it is called --horizontal-pod-autoscaler-...
+// there, and has the same default.
+type autoscalerFlags struct{ autoscalerPlan }
+
+func newAutoscalerFlags() *autoscalerFlags {
+	return &autoscalerFlags{autoscalerPlan{Period: 15 * time.Second, Workers: 5, Settings: autoscaler.DefaultSettings()}}
+}
+
+func (a *autoscalerFlags) addFlags(f *pflag.FlagSet) {
+	s := &a.Settings
+	f.BoolVar(&a.Act, "autoscalers", false, "act on Autoscalers (autoscaling.weir.dev), as Kubernetes' own controller does on HorizontalPodAutoscalers")
+	f.BoolVar(&a.Shadow, "shadow-hpa", false, "decide about HorizontalPodAutoscalers beside Kubernetes' own controller, touch nothing, and say where the two differ and why")
+	f.DurationVar(&a.Period, "autoscaler-sync-period", a.Period, "time between two decisions about one autoscaler")
+	f.IntVar(&a.Workers, "autoscaler-workers", a.Workers, "how many autoscalers are decided about at once")
+	f.Float64Var(&s.Tolerance, "autoscaler-tolerance", s.Tolerance, "how far from 1 the ratio of use to target may be without a change, unless an autoscaler says otherwise")
+	f.DurationVar(&s.DownscaleStabilization, "autoscaler-downscale-stabilization", s.DownscaleStabilization, "how long the highest recommendation holds before fewer replicas are asked for, unless an autoscaler says otherwise")
+	f.DurationVar(&s.CPUInitialization, "autoscaler-cpu-initialization-period", s.CPUInitialization, "how long after its start a pod's CPU counts only once it was ready for a whole window of the metric")
+	f.DurationVar(&s.InitialReadinessDelay, "autoscaler-initial-readiness-delay", s.InitialReadinessDelay, "how long after its start a pod that is not ready is taken never to have been")
+	f.BoolVar(&s.ScaleToZero, "autoscaler-scale-to-zero", s.ScaleToZero, "allow minReplicas of 0, as Kubernetes' feature gate HPAScaleToZero does")
+}
+
+// compile returns what to decide about; cluster is whether there is one.
+func (a *autoscalerFlags) compile(cluster bool) (autoscalerPlan, error) {
+	for _, d := range []struct {
+		flag  string
+		value time.Duration
+		least time.Duration
+	}{
+		{"sync-period", a.Period, time.Second},
+		{"downscale-stabilization", a.Settings.DownscaleStabilization, 0},
+		{"cpu-initialization-period", a.Settings.CPUInitialization, 0},
+		{"initial-readiness-delay", a.Settings.InitialReadinessDelay, 0},
+	} {
+		if d.value < d.least {
+			return a.autoscalerPlan, cli.Usage(fmt.Errorf("--autoscaler-%s cannot be %v: at least %v", d.flag, d.value, d.least))
+		}
+	}
+	if a.Workers < 1 {
+		return a.autoscalerPlan, cli.Usage(fmt.Errorf("--autoscaler-workers cannot be %d: at least 1", a.Workers))
+	}
+	if !(a.Settings.Tolerance >= 0 && a.Settings.Tolerance < 1) { // nor NaN
+		return a.autoscalerPlan, cli.Usage(fmt.Errorf("--autoscaler-tolerance cannot be %v: from 0 to less than 1", a.Settings.Tolerance))
+	}
+	if !a.runs() || cluster {
+		return a.autoscalerPlan, nil
+	}
+	if a.Act {
+		return a.autoscalerPlan, cli.Hintf(cli.Usage(errors.New("--autoscalers needs a cluster, whose workloads it scales")),
+			"Name it with --kubeconfig=FILE or --in-cluster, or leave --autoscalers out.")
+	}
+	return a.autoscalerPlan, cli.Hintf(cli.Usage(errors.New("--shadow-hpa needs a cluster, whose autoscalers it watches")),
+		"Name it with --kubeconfig=FILE or --in-cluster, or leave --shadow-hpa out.")
+}
+
+// openAutoscaling opens what explains and evaluates autoscalers, and the controller that
+// decides about them where that is asked for. Without a whole cluster there is none.
+func openAutoscaling(_ context.Context, w *process) (http.Handler, error) {
+	p := w.plan
+	if !p.wholeCluster() {
+		return nil, nil
+	}
 	kube, err := informer.RESTConfig(*p.Cluster)
 	if err != nil {
 		return nil, noCluster(err)
@@ -41,48 +111,50 @@ func openAutoscalers(p *plan, f *front, leads func() bool, record func(*recordin
 	if err != nil {
 		return nil, fmt.Errorf("reach the autoscalers' targets: %w", err)
 	}
-	sources := newLive(p, f)
+	metrics := newLive(w)
 	settings := p.Autoscalers.Settings
 	o := autoscaling.Options{Evaluator: &evaluate.Evaluator{
-		Live: sources, Scales: scales, Settings: &settings,
-		Past: func(at time.Time) (evaluate.Live, error) { return sources.At(at) },
+		Live: metrics, Scales: scales, Settings: &settings,
+		Past: func(at time.Time) (evaluate.Live, error) { return metrics.At(at) },
 	}}
 	if o.Read, err = autoscalerReader(kube); err != nil {
 		return nil, err
 	}
-	a := &autoscalers{}
 	if p.Autoscalers.runs() {
 		if p.Autoscalers.Act && p.Lease == nil {
-			log.Info("nobody else is asked who acts on Autoscalers (--lease, --secure-port): run no second weir with --autoscalers")
+			w.log.Info("nobody else is asked who acts on Autoscalers (--lease, --secure-port): run no second weir with --autoscalers")
 		}
-		a.controller, err = controller.NewForConfig(kube, controller.Options{
+		w.scaler, err = controller.NewForConfig(kube, controller.Options{
 			Act: p.Autoscalers.Act, Shadow: p.Autoscalers.Shadow,
-			Metrics: sources, Leads: leads, Settings: &settings,
+			Metrics: metrics, Leads: w.isLeader, Settings: &settings,
 			Period: p.Autoscalers.Period, Peek: time.Second, Workers: p.Autoscalers.Workers, Resolution: p.Resolution,
-			Record: record, Registerer: f.registry, Logger: log,
+			Record: w.record, Registerer: w.registry, Logger: w.log,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("decide about autoscalers: %w", err)
 		}
-		o.Explain, o.Memory = a.controller.Explain, a.controller.Memory
+		// It ends before the election: no other replica acts while this one does.
+		w.add(Part{Name: "autoscaler controller", Run: w.scaler.Run, EndsFirst: true})
+		o.Explain, o.Memory = w.scaler.Explain, w.scaler.Memory
 	}
-	a.answers = autoscaling.NewHandler(o)
-	return a, nil
+	return autoscaling.NewHandler(o), nil
 }
 
+// wholeCluster reports whether the plan's weir knows all of a cluster. An agent knows the
+// pods of its node only, so it knows no workloads.
+func (p *plan) wholeCluster() bool { return p.Cluster != nil && p.Cluster.Node == "" }
+
 // newLive returns where decisions get pods and metrics from.
-func newLive(p *plan, f *front) *live.Live {
+func newLive(w *process) *live.Live {
 	o := live.Options{
-		View: read(f.sinks, func(v view) live.View { return v }), Facts: f.facts, World: f.world,
-		Custom: f.custom, Stands: max(time.Minute, 3*p.Resolution), Reach: p.Memory.History,
+		View: viewAs(w, func(v apiView) live.View { return v }), Facts: w.facts, World: w.explainInput,
+		Custom: w.custom, Stands: max(time.Minute, 3*w.plan.Resolution), Reach: w.plan.Memory.History,
 	}
-	if f.external != nil { // and not an interface that holds a nil
-		o.External = f.external
+	if w.external != nil { // and not an interface that holds a nil
+		o.External = w.external
 	}
 	return live.New(o)
 }
-
-var _ live.View = view{}
 
 // autoscalerReader returns what reads autoscalers that nobody watches.
 func autoscalerReader(kube *rest.Config) (func(ctx context.Context, kind, namespace, name string) (*manifest.Manifest, error), error) {
@@ -108,4 +180,25 @@ func autoscalerReader(kube *rest.Config) (func(ctx context.Context, kind, namesp
 		}
 		return manifest.FromHPA(hpa), nil
 	}, nil
+}
+
+// openResize opens what recommends requests. Without a whole cluster there is none.
+func openResize(_ context.Context, w *process) (http.Handler, error) {
+	if !w.plan.wholeCluster() {
+		return nil, nil
+	}
+	kube, err := informer.RESTConfig(*w.plan.Cluster)
+	if err != nil {
+		return nil, noCluster(err)
+	}
+	client, err := kubernetes.NewForConfig(kube)
+	if err != nil {
+		return nil, fmt.Errorf("create API client: %w", err)
+	}
+	return resizeapi.NewHandler(resizeapi.Options{
+		View: viewAs(w, func(v apiView) resizeapi.View { return v }), Facts: w.facts, Now: w.now,
+		Pod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+			return client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
+	}), nil
 }

@@ -347,7 +347,7 @@ func TestEndsWithoutAFront(t *testing.T) {
 
 // An API server that has not answered yet is not the same as none.
 func TestFactsBeforeTheFirstAnswer(t *testing.T) {
-	if facts := (&daemon{}).facts(); facts != nil {
+	if facts := (&process{}).currentFacts(); facts != nil {
 		t.Errorf("without a cluster: got %v, want nil", facts)
 	}
 	api := httptest.NewTLSServer(http.NotFoundHandler())
@@ -356,7 +356,7 @@ func TestFactsBeforeTheFirstAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if facts := (&daemon{cluster: c}).facts(); facts == nil || facts.Synced {
+	if facts := (&process{cluster: c}).currentFacts(); facts == nil || facts.Synced {
 		t.Errorf("of a cluster that said nothing: got %v, want facts that are not synced", facts)
 	}
 }
@@ -379,7 +379,7 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 	if err := sink.Write(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	v := view{Snapshot: sink.Snapshot()}
+	v := apiView{Snapshot: sink.Snapshot()}
 	for name, verdicts := range map[string]iter.Seq2[metric.Verdict, time.Time]{"all": v.Verdicts(), "of the node": v.VerdictsOn("n1")} {
 		said := map[metric.Kind]bool{}
 		for v := range verdicts {
@@ -395,10 +395,10 @@ func TestPodsSayNothingOfAddresses(t *testing.T) {
 		PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, Node: "n1", Phase: cluster.Running,
 		Containers: []cluster.Container{{Name: "app", State: cluster.StateRunning}},
 	}}})
-	f := &front{sinks: &sinks{memory: sink}, now: time.Now, facts: func() *cluster.Facts { return facts }, status: func() []manager.SourceStatus {
+	f := &process{memory: sink, now: time.Now, facts: func() *cluster.Facts { return facts }, status: func() []manager.SourceStatus {
 		return []manager.SourceStatus{{Name: "kubelet:resource/n1", Kind: "kubelet:resource", Node: "n1", Began: now, Err: why}}
 	}}
-	h := explainapi.NewHandler(explainapi.Options{World: f.world})
+	h := explainapi.NewHandler(explainapi.Options{World: f.explainInput})
 	for path, want := range map[string]bool{
 		"nodes/n1/explanation":                               true,
 		"namespaces/shop/pods/web/explanation":               false,

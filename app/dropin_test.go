@@ -1,6 +1,7 @@
 package app
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -60,7 +61,7 @@ func TestArgumentsOfMetricsServer(t *testing.T) {
 		if diff := cmp.Diff(&informer.Options{}, p.Cluster); diff != "" {
 			t.Errorf("%s: not the cluster weir runs in (-want +got):\n%s", says, diff)
 		}
-		if want := (apis{Resource: true, Custom: true, Model: true}); p.APIs != want {
+		if want := []string{"resource", "custom", "model"}; !slices.Equal(p.APIs, want) {
 			t.Errorf("%s: serves %+v, want %+v", says, p.APIs, want)
 		}
 	}
@@ -136,17 +137,17 @@ func TestInPod(t *testing.T) {
 }
 
 func TestChoiceOfAPIs(t *testing.T) {
-	f := func(want apis, rules string, args ...string) {
+	f := func(want []string, rules string, args ...string) {
 		t.Helper()
 		p := planOf(t, true, args...)
-		if p.APIs != want || p.ExternalRules != rules {
+		if !slices.Equal(p.APIs, want) || p.ExternalRules != rules {
 			t.Errorf("%q: got %+v with rules %q, want %+v with %q", args, p.APIs, p.ExternalRules, want, rules)
 		}
 	}
-	f(apis{Resource: true, Custom: true, Model: true}, "")
-	f(apis{Resource: true, Custom: true, Model: true, External: true}, "r.yaml", "--external-rules=r.yaml")
-	f(apis{}, "", "--apis=")
-	f(apis{Resource: true}, "", "--apis=resource")
-	f(apis{Custom: true, External: true}, "r.yaml", "--apis=external, custom", "--external-rules=r.yaml")
-	f(apis{Resource: true, Model: true}, "", "--apis=resource", "--apis=model")
+	f([]string{"resource", "custom", "model"}, "")
+	f([]string{"resource", "custom", "external", "model"}, "r.yaml", "--external-rules=r.yaml")
+	f(nil, "", "--apis=")
+	f([]string{"resource"}, "", "--apis=resource")
+	f([]string{"custom", "external"}, "r.yaml", "--apis=external, custom", "--external-rules=r.yaml")
+	f([]string{"resource", "model"}, "", "--apis=resource", "--apis=model")
 }

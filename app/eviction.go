@@ -42,7 +42,7 @@ const floor = 10 * time.Second
 type evictor struct {
 	plan      *evictionPlan
 	node      metric.NodeName
-	names     *podNames
+	names     *podIndex
 	cluster   *informer.Cluster // nil without one
 	guard     *guard.Guard
 	settings  *eviction.Settings
@@ -55,7 +55,7 @@ type evictor struct {
 
 // openEvictor makes what guards the machine m of a plan, whose pods go by names. of is
 // the cluster it belongs to; nil for none.
-func openEvictor(ctx context.Context, p *plan, m *machine, names *podNames, of *informer.Cluster, registry prometheus.Registerer, log *zap.Logger) (_ *evictor, err error) {
+func openEvictor(ctx context.Context, p *plan, m *machine, names *podIndex, of *informer.Cluster, registry prometheus.Registerer, log *zap.Logger) (_ *evictor, err error) {
 	e := &evictor{plan: p.Eviction, node: p.Host.Node, names: names, cluster: of, log: log}
 	defer func() {
 		if err != nil {
@@ -136,14 +136,14 @@ const askTime = 5 * time.Second
 // to have been told of nothing, which is a warning.
 func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*kubeletconfig.Kubelet, error) {
 	at := &e.plan.Kubelet
-	carrier, err := nearby(kube, at.CAFile, at.Insecure)
+	transport, err := nodeTransport(kube, at.CAFile, at.Insecure)
 	if err != nil {
 		return nil, fmt.Errorf("reach the kubelet: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	client := &http.Client{
-		Transport: carrier,
+		Transport: transport,
 		// A kubelet sends nobody elsewhere, least of all with our token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

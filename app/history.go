@@ -1,13 +1,11 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
-
-	registerer "github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
 
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/client/cli"
@@ -88,17 +86,16 @@ func parseHistory(s stageflag.Stage) (*promclient.Options, error) {
 	return o, nil
 }
 
-// closer closes what knows no errors of it.
-type closer func()
-
-// Close satisfies io.Closer.
-func (c closer) Close() error { c(); return nil }
-
-// openPast opens what knows the time before weir's memory.
-func openPast(o promclient.Options, registry registerer.Registerer, logger *zap.Logger) (*past.Past, *promclient.Client, error) {
-	client, err := promclient.New(o)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--history: %w", err)
+// openHistory opens the Prometheus that knows the time before weir's memory.
+func (w *process) openHistory(context.Context) error {
+	if w.plan.History == nil {
+		return nil
 	}
-	return past.New(past.Options{History: history.New(history.Options{Client: client}), Logger: logger, Registerer: registry}), client, nil
+	client, err := promclient.New(*w.plan.History)
+	if err != nil {
+		return fmt.Errorf("--history: %w", err)
+	}
+	w.past = past.New(past.Options{History: history.New(history.Options{Client: client}), Logger: w.log, Registerer: w.registry})
+	w.add(Part{Name: "history", Close: func() error { client.Close(); return nil }})
+	return nil
 }

@@ -1,37 +1,99 @@
 package app
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"go.uber.org/zap"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/manager"
+	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host"
+	"github.com/weir-metrics/weir/sources/host/disk"
+	"github.com/weir-metrics/weir/sources/host/vitals"
 )
 
-// thisHost is the one source that reads this machine.
-type thisHost struct {
-	*host.Host
-	specs []manager.Spec
-}
+// hostProvider provides the one source that reads this machine.
+type hostProvider []manager.Spec
+
+// Sources returns the one source.
+func (h hostProvider) Sources(*cluster.Facts) []manager.Spec { return h }
 
 // openHost opens the source at once, so that a machine that cannot be read at all
-// is an error of the command and not of every round, and logs what this machine
+// is an error of the command and not of every round. It logs what this machine
 // cannot supply.
-func openHost(p hostPlan, log *zap.Logger) (opened, error) {
+func openHost(w *process, p *hostPlan) error {
 	h, err := host.New(p.Options)
+	if err != nil {
+		return fmt.Errorf("read this machine: %w", err)
+	}
+	w.add(Part{Name: "host", Close: h.Close})
+	for _, gap := range h.Gaps() {
+		w.log.Info("this machine cannot supply everything", zap.String("gap", gap))
+	}
+	w.providers = append(w.providers, hostProvider{{
+		Name: "host/" + string(p.Node), Kind: "host", Node: p.Node, Interval: p.Interval,
+		Open: func() (manager.Source, error) { return h, nil },
+	}})
+	return nil
+}
+
+// openMachine finds out how this machine is read. Pods are known by names.
+func openMachine(p *hostPlan, names *podIndex, log *zap.Logger) (*machine, error) {
+	scanner, err := disk.New(disk.Options{
+		KubeletRoot: p.KubeletRoot, ContainerRoot: p.ContainerRoot, Containers: names.running,
+		Done: func(r disk.Round) {
+			log.Debug("looked at pods' disks", zap.Int("pods", r.Pods), zap.Int("unknown", r.Unknown),
+				zap.Int64("inodes", r.Inodes), zap.Duration("took", r.Took), zap.Error(r.Problems))
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at pods' disks: %w", err)
+	}
+	reader, err := vitals.New(vitals.Options{
+		Node: string(p.Node), Disks: scanner,
+		// The agent's pod has the kubelet's pods alone: beside them lies the key by which
+		// the kubelet is known.
+		KubeletRoot:   firstThere(filepath.Join(p.KubeletRoot, "pods"), p.KubeletRoot),
+		ContainerRoot: firstThere(p.ContainerRoot),
+		Pod: func(uid metric.PodUID) (vitals.Pod, bool) {
+			pod := names.pod(uid)
+			if pod == nil {
+				return vitals.Pod{}, false
+			}
+			containers, _ := names.running(uid)
+			return vitals.Pod{Namespace: pod.Namespace, Name: pod.Name, UID: metric.PodUID(pod.UID), Containers: containers}, true
+		},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read this machine: %w", err)
 	}
-	for _, gap := range h.Gaps() {
-		log.Info("this machine cannot supply everything", zap.String("gap", gap))
+	at := func(d vitals.Depth) func(context.Context) (*stats.Summary, error) {
+		return func(ctx context.Context) (*stats.Summary, error) { return reader.Read(ctx, d) }
 	}
-	return &thisHost{h, []manager.Spec{{
-		Name: "host/" + string(p.Node), Kind: "host", Node: p.Node, Interval: p.Interval,
-		Open: func() (manager.Source, error) { return h, nil },
-	}}}, nil
+	return &machine{
+		peek: at(vitals.Node), read: at(vitals.Pods), readAll: at(vitals.Containers), layout: reader.Layout,
+		refresh: scanner.Refresh, scan: scanner.Run,
+		cgroups: func() eviction.Cgroups {
+			mount, pods := reader.Cgroups()
+			return eviction.Cgroups{Mount: mount, Pods: string(pods)}
+		},
+		Closer: reader,
+	}, nil
 }
 
-// Sources returns the one source.
-func (h *thisHost) Sources(*cluster.Facts) []manager.Spec { return h.specs }
+// firstThere returns the first of the paths that is there; empty, which stands for the
+// root, on a machine without a kubelet.
+func firstThere(paths ...string) string {
+	for _, p := range paths {
+		if _, err := os.Stat(p); err == nil {
+			return p
+		}
+	}
+	return ""
+}

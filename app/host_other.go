@@ -8,6 +8,11 @@ import (
 	"go.uber.org/zap"
 )
 
-func openHost(hostPlan, *zap.Logger) (opened, error) {
-	return nil, errors.New("read this machine: only Linux has cgroups to read")
-}
+var errOnlyLinux = errors.New("read this machine: only Linux has cgroups to read")
+
+func openHost(*process, *hostPlan) error { return errOnlyLinux }
+
+func openMachine(*hostPlan, *podIndex, *zap.Logger) (*machine, error) { return nil, errOnlyLinux }
+
+// dropBinaryPages does nothing: how it is done elsewhere is not known.
+func dropBinaryPages() error { return nil }

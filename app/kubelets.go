@@ -1,10 +1,8 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,17 +14,6 @@ import (
 	"github.com/weir-metrics/weir/sources/shared"
 )
 
-// kubeletPlan is one endpoint that is read of many kubelets.
-type kubeletPlan struct {
-	kubelet.Options
-	Interval time.Duration
-}
-
-// kind is the source's name in metrics and samples: "kubelet:summary".
-func (p *kubeletPlan) kind() string {
-	return "kubelet:" + string(cmp.Or(p.Endpoint, kubelet.Resource))
-}
-
 // kubelets provides a source for each kubelet there is.
 type kubelets struct {
 	plan    kubeletPlan
@@ -35,16 +22,20 @@ type kubelets struct {
 	log     *zap.Logger
 	targets []kubelet.Target // of the last answer, which was specs
 	specs   []manager.Spec
-	open    map[metric.NodeName]*addressed
+	open    map[metric.NodeName]*kubelet.NodeSource
 	crowded bool // there are more kubelets than connections that can be kept
 }
 
-func openKubelets(p kubeletPlan, shares *shared.Exchange, log *zap.Logger) (*kubelets, error) {
+// openKubelets opens one endpoint of all kubelets.
+func openKubelets(w *process, p kubeletPlan) error {
 	scraper, err := kubelet.New(p.Options)
 	if err != nil {
-		return nil, fmt.Errorf("read kubelets: %w", err)
+		return fmt.Errorf("read kubelets: %w", err)
 	}
-	return &kubelets{plan: p, scraper: scraper, shares: shares, log: log, open: map[metric.NodeName]*addressed{}}, nil
+	w.scrapers = append(w.scrapers, scraper)
+	w.providers = append(w.providers, &kubelets{plan: p, scraper: scraper, shares: w.shares, log: w.log, open: map[metric.NodeName]*kubelet.NodeSource{}})
+	w.add(Part{Name: p.kind(), Close: scraper.Close})
+	return nil
 }
 
 // Sources returns a source for each node. It is called by the manager's
@@ -54,30 +45,31 @@ func (k *kubelets) Sources(facts *cluster.Facts) []manager.Spec {
 	if len(targets) == len(k.targets) && (len(targets) == 0 || &targets[0] == &k.targets[0]) {
 		return k.specs // nothing has changed
 	}
-	k.count(len(targets))
+	k.warnIfCrowded(len(targets))
 	specs := make([]manager.Spec, 0, len(targets))
-	there := make(map[metric.NodeName]*addressed, len(targets))
+	open := make(map[metric.NodeName]*kubelet.NodeSource, len(targets))
 	for _, t := range targets {
-		a := k.open[t.Node]
-		if a == nil {
-			a = &addressed{scraper: k.scraper, shares: k.shares}
+		node := k.open[t.Node]
+		if node == nil {
+			node = kubelet.NewNodeSource(k.scraper)
 		}
-		if a.move(t) && t.PathError != nil {
+		if node.Move(t) && t.PathError != nil {
 			k.log.Warn("the node is read at the usual path", zap.String("node", string(t.Node)), zap.Error(t.PathError))
 		}
-		there[t.Node] = a
+		open[t.Node] = node
 		specs = append(specs, manager.Spec{
 			Name: k.plan.kind() + "/" + string(t.Node), Kind: k.plan.kind(), Node: t.Node,
 			Interval: k.plan.Interval, Timeout: k.plan.Timeout,
-			Open: func() (manager.Source, error) { return a.source(), nil },
+			Open: func() (manager.Source, error) { return newNodeReader(node, k.shares), nil },
 		})
 	}
-	k.open, k.targets, k.specs = there, targets, specs
+	k.open, k.targets, k.specs = open, targets, specs
 	return specs
 }
 
-// count says, when it comes to that, that not every kubelet's connection is kept.
-func (k *kubelets) count(targets int) {
+// warnIfCrowded logs, each time it comes to that, that not every kubelet's connection is
+// kept.
+func (k *kubelets) warnIfCrowded(targets int) {
 	kept := k.plan.MaxIdle
 	crowded := kept > 0 && targets > kept
 	if crowded && !k.crowded {
@@ -87,101 +79,76 @@ func (k *kubelets) count(targets int) {
 	k.crowded = crowded
 }
 
-// Close closes the connections to kubelets, which are idle once the manager has
-// ended.
-func (k *kubelets) Close() error { return k.scraper.Close() }
+// nodeReader reads a node, or takes what another replica read.
+type nodeReader struct {
+	*kubelet.NodeSource
+	shares *shared.Exchange // nil unless replicas share the reading
+}
 
-// addressed is the source of one node wherever the node is: a node that gets
-// another address stays the same source, and what was learnt of it stays.
-type addressed struct {
-	scraper *kubelet.Scraper
-	shares  *shared.Exchange // nil unless replicas share the reading
-	mu      struct {
-		sync.Mutex
-		target kubelet.Target
-		opened kubelet.Source // nil: to be opened for target
+// checkedNodeReader is the nodeReader of an endpoint that has a second one to check
+// against.
+type checkedNodeReader struct{ nodeReader }
+
+func newNodeReader(node *kubelet.NodeSource, shares *shared.Exchange) manager.Source {
+	r := nodeReader{node, shares}
+	if _, ok := node.Source().(manager.Witness); ok {
+		return checkedNodeReader{r}
 	}
+	return r
 }
 
-// move says where the node is, and reports whether that is news.
-func (a *addressed) move(t kubelet.Target) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	was := &a.mu.target
-	var wasErr, isErr error
-	if was.Err != nil {
-		wasErr = was.Err
+// Read is part of manager.Source.
+func (r nodeReader) Read(ctx context.Context, b *metric.Batch) error {
+	if r.shares != nil {
+		return r.shares.Read(ctx, b, r.NodeSource.Read)
 	}
-	if t.Err != nil {
-		isErr = t.Err
+	return r.NodeSource.Read(ctx, b)
+}
+
+// Testify reads the second endpoint.
+func (r checkedNodeReader) Testify(ctx context.Context, b *metric.Batch) error {
+	return r.Source().(manager.Witness).Testify(ctx, b)
+}
+
+// kindExcluded is the source of the batches of nodes that are left out.
+const kindExcluded = "excluded"
+
+// excludedNodes provides a source that is never read for each node that every node
+// selector leaves out, so that the missing numbers of the node and its pods have their
+// reason.
+type excludedNodes struct {
+	*process
+	specs []manager.Spec // the last answer, by these facts
+	by    *cluster.Facts
+}
+
+// Sources returns a source for each node that is left out. It is called by the manager's
+// goroutine alone, with each change of a pod.
+func (e *excludedNodes) Sources(facts *cluster.Facts) []manager.Spec {
+	if facts.SameNodes(e.by) {
+		e.by = facts
+		return e.specs
 	}
-	if was.Node == t.Node && was.Address == t.Address && was.Path == t.Path && was.Guessed == t.Guessed &&
-		sameText(wasErr, isErr) && sameText(was.PathError, t.PathError) {
-		return false
+	var host metric.NodeName
+	if e.plan.Host != nil {
+		host = e.plan.Host.Node
 	}
-	a.mu.target = t
-	// A read of the old address may be under way. It is only left without a
-	// connection to go back to, and closing says nothing of interest.
-	_ = a.shut()
-	return true
-}
-
-// shut closes what is open, if anything is. a.mu is held.
-func (a *addressed) shut() error {
-	opened := a.mu.opened
-	if a.mu.opened = nil; opened == nil {
-		return nil
+	nodes, why := kubelet.Excluded(e.scrapers, facts, host)
+	e.by, e.specs = facts, nil
+	for _, n := range nodes {
+		e.specs = append(e.specs, manager.Spec{
+			Name: kindExcluded + "/" + string(n), Kind: kindExcluded, Node: n, Interval: e.plan.excludedInterval(), Unread: why,
+		})
 	}
-	return opened.Close()
+	return e.specs
 }
 
-// sameText compares errors that are made anew each time they are met.
-func sameText(a, b error) bool {
-	return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error())
-}
-
-// now returns the source at the address of the moment.
-func (a *addressed) now() kubelet.Source {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.mu.opened == nil {
-		a.mu.opened = a.scraper.Open(a.mu.target)
+// excludedInterval is the interval of the first endpoint that has a node selector.
+func (p *plan) excludedInterval() time.Duration {
+	for i := range p.Kubelets {
+		if p.Kubelets[i].Selector != nil {
+			return p.Kubelets[i].Interval
+		}
 	}
-	return a.mu.opened
-}
-
-// source returns what the manager reads: a Witness too, if the endpoint has one.
-func (a *addressed) source() manager.Source {
-	if _, ok := a.now().(manager.Witness); ok {
-		return testifying{a}
-	}
-	return a
-}
-
-// Close closes the connection to the node. The manager calls it when it reads the
-// node no more; whoever still does gets another one.
-func (a *addressed) Close() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.shut()
-}
-
-// Read reads the node, or takes what another replica read.
-func (a *addressed) Read(ctx context.Context, b *metric.Batch) error {
-	if a.shares != nil {
-		return a.shares.Read(ctx, b, a.readItself)
-	}
-	return a.readItself(ctx, b)
-}
-
-func (a *addressed) readItself(ctx context.Context, b *metric.Batch) error {
-	return a.now().Read(ctx, b)
-}
-
-// testifying is a node that has a second, costlier view.
-type testifying struct{ *addressed }
-
-// Testify reads the second view.
-func (t testifying) Testify(ctx context.Context, b *metric.Batch) error {
-	return t.now().(manager.Witness).Testify(ctx, b)
+	return p.Resolution
 }

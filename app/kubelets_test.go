@@ -16,7 +16,7 @@ func TestCrowded(t *testing.T) {
 	core, said := observer.New(zap.WarnLevel)
 	k := &kubelets{plan: kubeletPlan{Options: kubelet.Options{MaxIdle: kept}}, log: zap.New(core)}
 	for i, targets := range []int{kept, kept + 1, kept + 1, kept, kept + 1} {
-		k.count(targets)
+		k.warnIfCrowded(targets)
 		if want := []int{0, 1, 1, 1, 2}[i]; said.Len() != want {
 			t.Fatalf("after %d looks, the last at %d kubelets of which %d can be kept: %d lines, want %d", i+1, targets, kept, said.Len(), want)
 		}

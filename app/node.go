@@ -2,49 +2,272 @@ package app
 
 import (
 	"context"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/api/kubeletapi"
 	"github.com/weir-metrics/weir/api/nodeapi"
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/execute"
+	"github.com/weir-metrics/weir/eviction/kubeletconfig"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/sources/host/inspect"
 )
 
-// openNode opens what is known of this machine beside the rounds of the pipeline: what
-// is read at the moment one asks, who would be evicted, what its pod cgroups hold. What
-// this machine does not give is a warning, since the rest is worth having; but who is to
-// evict must be able to look. A mistake in the flags is an error.
-func (d *daemon) openNode(ctx context.Context, p *plan, f *front, newest *kubeletapi.Newest) error {
-	nobody := func() []*corev1.Pod { return nil }
-	names := &podNames{pods: nobody}
-	if d.cluster != nil {
-		names.pods = d.cluster.NodePods
+// openInspector opens what looks at this machine's pod cgroups, and the sink of what its
+// kubelet's paths answer with.
+func (w *process) openInspector(context.Context) (err error) {
+	host := w.plan.Host
+	if host == nil {
+		return nil
 	}
+	if w.inspector, err = inspect.New(inspect.Options{}); err != nil {
+		w.log.Warn("pod cgroups are not inspected", zap.Error(err))
+	} else {
+		w.registry.MustRegister(newLeftovers(w.inspector, host.Node, w.facts))
+	}
+	if w.plan.Agents == nil {
+		w.newest = kubeletapi.NewNewest("host")
+		w.addSink("kubelet", w.newest)
+	}
+	return nil
+}
+
+// openNodeAPI opens what only the agent of a node knows: by asking agents, or of this
+// machine.
+func openNodeAPI(ctx context.Context, w *process) (http.Handler, error) {
+	switch {
+	case w.plan.Agents != nil:
+		agents, err := newAgents(w.plan, w.facts)
+		if err != nil {
+			return nil, err
+		}
+		w.eviction = askAgents(agents)
+		return agents, nil
+	case w.plan.Host != nil:
+		return openThisNode(ctx, w)
+	}
+	return nil, nil
+}
+
+// localNode is how this machine is read at the moment of a question.
+type localNode struct {
+	now  func(context.Context) (*stats.Summary, error) // nil where it cannot be read
+	pods func() []*corev1.Pod
+}
+
+// openThisNode opens what is known of this machine beside the rounds of the pipeline: what
+// is read at the moment of a question, who would be evicted, what its pod cgroups hold.
+// What this machine does not give is a warning, since the rest is worth having; but an
+// agent that is to evict must be able to look. A mistake in the flags is an error.
+func openThisNode(ctx context.Context, w *process) (http.Handler, error) {
+	p := w.plan
+	w.node = &localNode{pods: func() []*corev1.Pod { return nil }}
+	if w.cluster != nil {
+		w.node.pods = w.cluster.NodePods
+	}
+	index := &podIndex{pods: w.node.pods}
 	o := nodeapi.Options{Node: string(p.Host.Node)}
-	if d.inspector != nil {
-		o.PodCgroups = podCgroups(d.inspector, p.Host.Node, d.facts)
+	if w.inspector != nil {
+		o.PodCgroups = podCgroups(w.inspector, p.Host.Node, w.facts)
 	}
-	var now func(context.Context) (*stats.Summary, error)
-	machine, err := openMachine(p.Host, names, d.log)
+	machine, err := openMachine(p.Host, index, w.log)
 	switch {
 	case err != nil && p.Eviction != nil && p.Eviction.Mode != execute.Observe:
-		return err
+		return nil, err
 	case err != nil:
-		d.log.Warn("nobody watches over this machine", zap.Error(err))
-	default:
-		d.machine, now = machine, machine.readAll
-		d.sources = append(d.sources, held{machine})
+		w.log.Warn("nobody watches over this machine", zap.Error(err))
+		return nodeapi.NewHandler(o), nil
 	}
-	if machine != nil && p.Eviction != nil {
-		if d.evictor, err = openEvictor(ctx, p, machine, names, d.cluster, f.registry, d.log); err != nil {
-			return err
+	w.node.now = machine.readAll
+	w.add(Part{Name: "disk scan", Run: machine.scan, Close: machine.Close})
+	if p.Eviction != nil {
+		e, err := openEvictor(ctx, p, machine, index, w.cluster, w.registry, w.log)
+		if err != nil {
+			return nil, err
 		}
-		d.sources = append(d.sources, held{d.evictor})
-		o.Eviction, f.eviction = d.evictor.report, d.evictor.page
+		w.add(Part{Name: "eviction guard", Run: e.run, Close: e.Close})
+		o.Eviction, w.eviction = e.report, e.page
 	}
-	f.standIn = newStandIn(p.Host.Node, newest, d.facts, now, names.pods)
-	f.node = nodeapi.NewHandler(o)
-	return nil
+	return nodeapi.NewHandler(o), nil
+}
+
+// openKubeletAPI opens what an agent serves in place of its kubelet.
+func openKubeletAPI(_ context.Context, w *process) (http.Handler, error) {
+	if w.node == nil {
+		return nil, nil
+	}
+	return kubeletapi.NewHandler(kubeletapi.Options{
+		Newest: w.newest, Facts: w.facts, Base: w.node.now,
+		Image: func(pod metric.PodRef, container string) string { return imageOf(w.node.pods(), pod, container) },
+	}), nil
+}
+
+// imageOf returns the image of a container as its pod's status names it; empty if
+// nobody knows.
+func imageOf(pods []*corev1.Pod, of metric.PodRef, container string) string {
+	for _, p := range pods {
+		if p.Name != string(of.Name) || p.Namespace != string(of.Namespace) {
+			continue
+		}
+		s := &p.Status
+		for _, all := range [...][]corev1.ContainerStatus{s.ContainerStatuses, s.InitContainerStatuses, s.EphemeralContainerStatuses} {
+			for i := range all {
+				if all[i].Name == container {
+					return all[i].Image
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// podCgroups returns what inspects this machine's pod cgroups for whoever asks.
+func podCgroups(i *inspect.Inspector, node metric.NodeName, facts func() *cluster.Facts) func(context.Context) (any, error) {
+	return func(context.Context) (any, error) {
+		tree, err := i.Read()
+		if err != nil {
+			return nil, fmt.Errorf("read cgroups: %w", err)
+		}
+		return inspect.Judge(tree, podsOn(node, facts()), time.Now()), nil
+	}
+}
+
+// podIndex finds the pods of this node by the UIDs that their cgroups carry. Its methods
+// may be called by several goroutines.
+type podIndex struct {
+	pods func() []*corev1.Pod
+	last atomic.Pointer[podTable]
+}
+
+// podTable is made anew when there are other pods: far less often than it is used.
+type podTable struct {
+	of  []*corev1.Pod
+	all map[metric.PodUID]*corev1.Pod
+}
+
+// pod returns the pod whose cgroup carries uid; nil if there is none.
+func (n *podIndex) pod(uid metric.PodUID) *corev1.Pod {
+	pods, index := n.pods(), n.last.Load()
+	if len(pods) == 0 {
+		return nil
+	}
+	if index == nil || len(index.of) != len(pods) || &index.of[0] != &pods[0] {
+		index = &podTable{of: pods, all: make(map[metric.PodUID]*corev1.Pod, len(pods))}
+		for _, p := range pods {
+			index.all[metric.PodUID(p.UID)] = p
+			if hash := p.Annotations[informer.ConfigHashAnnotation]; hash != "" {
+				index.all[metric.PodUID(hash)] = p
+			}
+		}
+		n.last.Store(index)
+	}
+	return index.all[uid]
+}
+
+// running returns the names of a pod's containers that run, by their IDs, and whether
+// there is such a pod.
+func (n *podIndex) running(uid metric.PodUID) (map[string]string, bool) {
+	p := n.pod(uid)
+	if p == nil {
+		return nil, false
+	}
+	names := map[string]string{}
+	for _, list := range [][]corev1.ContainerStatus{
+		p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses,
+	} {
+		for i := range list {
+			if c := &list[i]; c.State.Running != nil {
+				_, id, _ := strings.Cut(c.ContainerID, "://")
+				names[id] = c.Name
+			}
+		}
+	}
+	return names, true
+}
+
+// machine is how this machine is read at the moment one asks, beside the rounds of the
+// pipeline.
+type machine struct {
+	// peek reads the node alone, read its pods too, readAll the containers of these as well.
+	peek, read, readAll func(context.Context) (*stats.Summary, error)
+	layout              func(context.Context) (images, containers bool, err error)
+	// refresh looks anew at what pods use of disks; scan does in the background.
+	refresh func(context.Context)
+	scan    func(context.Context) error
+	cgroups func() eviction.Cgroups // where they are now
+	io.Closer
+}
+
+// Where a node's disks are looked at unless the flags say otherwise.
+const (
+	defaultKubeletRoot   = "/var/lib/kubelet"
+	defaultContainerRoot = "/var/lib/containerd"
+)
+
+// has reports whether what is read of the node has the pod.
+func (m *machine) has(ctx context.Context, uid types.UID) (bool, error) {
+	s, err := m.read(ctx)
+	if s == nil {
+		return false, err
+	}
+	for i := range s.Pods {
+		if s.Pods[i].PodRef.UID == string(uid) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// capacities returns what there is of each signal now; zero for what is not known.
+func (m *machine) capacities(ctx context.Context) func(eviction.Signal) int64 {
+	s, _ := m.read(ctx) // what it lacks is not known
+	d := eviction.Decide(&eviction.Input{Now: time.Now(), Settings: kubeletconfig.Default().Settings(), Summary: s})
+	return func(of eviction.Signal) int64 {
+		for i := range d.Observations {
+			if o := &d.Observations[i]; o.Signal == of {
+				return o.Capacity
+			}
+		}
+		return 0
+	}
+}
+
+// nodeTransport returns what carries requests to kubelets and agents: as whom the API server
+// knows us, for they ask it who comes, but with a trust of their own. That is the
+// certificates of caFile, or of the cluster if it is empty; or anybody's, if insecure.
+func nodeTransport(kube *rest.Config, caFile string, insecure bool) (http.RoundTripper, error) {
+	c := rest.CopyConfig(kube)
+	c.ServerName = ""
+	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // no proxy leads to nodes
+	c.Insecure = insecure                                               // whatever holds for the API server
+	switch {
+	case insecure:
+		c.CAFile, c.CAData = "", nil
+	case caFile != "":
+		pem, err := os.ReadFile(caFile)
+		if err != nil {
+			return nil, fmt.Errorf("read certificates: %w", err)
+		}
+		if !x509.NewCertPool().AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("read certificates: %s has none in PEM", caFile)
+		}
+		c.CAFile, c.CAData = caFile, nil
+	}
+	return rest.TransportFor(c)
 }

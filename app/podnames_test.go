@@ -23,7 +23,7 @@ func TestPodNames(t *testing.T) {
 	}
 	static := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "etcd", UID: "u2", Annotations: map[string]string{"kubernetes.io/config.hash": "h2"}}}
 	pods := []*corev1.Pod{web, static}
-	n := &podNames{pods: func() []*corev1.Pod { return pods }}
+	n := &podIndex{pods: func() []*corev1.Pod { return pods }}
 
 	got, known := n.running("u1")
 	want := map[string]string{"c2": "sidecar", "c3": "app", "c4": "debug"}

@@ -124,7 +124,7 @@ func TestAServerPlaysWhatPlayWithPlays(t *testing.T) {
 	go func() { done <- d.run(ctx) }()
 	got := ""
 	for got != want && ctx.Err() == nil {
-		got = fetch(ctx, d.addresses()[0]+"/metrics/cluster?timestamps=true")
+		got = fetch(ctx, d.localURL+"/metrics/cluster?timestamps=true")
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what the server exposes (-want +got):\n%s", diff)

@@ -3,6 +3,8 @@ package app
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -10,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/app/httpserver"
+	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/client/cli"
 )
 
@@ -40,4 +43,52 @@ pod of a cluster, "weir server" serves what kubectl top and autoscalers read.`,
 	root.AddCommand(newRun(), newServer(getenv), newAgent(getenv), newTop(getenv, local), newExplain(getenv, local), newAutoscaler(getenv, local), newResize(getenv, local), newCheck(), newInspect(getenv), newRecording(), newVersion())
 	root.AddCommand(newTopics()...)
 	return root
+}
+
+func newVersion() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Say which weir this is",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cli.OneOf("--output", output, "", "json"); err != nil {
+				return err
+			}
+			if output == "json" {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(version.Get())
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Get())
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json; a line if empty")
+	return cmd
+}
+
+// newTopics returns pages of help that belong to no command.
+func newTopics() []*cobra.Command {
+	return []*cobra.Command{
+		newSecureTopic(),
+		{
+			Use:   "sources",
+			Short: "Where samples come from: --source=NAME[:CONFIG][?OPTIONS]",
+			Long: `A source is written NAME[:CONFIG][?OPTIONS], with options as in a URL:
+  --source='kubelet:?endpoint=summary&resolution=60s'
+Several may be given; of what two of them report, the fresher is served.
+Every source that reads has the option resolution, the time between two reads.
+
+` + stageHelp(sources),
+		},
+		{
+			Use:   "history",
+			Short: "What knows the time before weir's memory: --history=prometheus:URL",
+			Long:  historyHelp,
+		},
+		{
+			Use:   "sinks",
+			Short: "Where results go: --sink=NAME[:CONFIG][?OPTIONS]",
+			Long:  "memory and prometheus are always there; name them for their options only.\n\n" + stageHelp(sinks),
+		},
+	}
 }

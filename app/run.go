@@ -61,24 +61,23 @@ func start(cmd *cobra.Command, c *config, p *plan) error {
 	}
 	logging.TakeKlog(log)
 	tuneCollector(log)
-	d, err := open(cmd.Context(), p, cmd.OutOrStdout(), log)
+	w, err := open(cmd.Context(), p, cmd.OutOrStdout(), log)
 	if err != nil {
 		return err
 	}
-	where := cmp.Or(strings.Join(d.addresses(), " and "), "no address")
-	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", where)
-	if d.listener != nil {
-		fmt.Fprintf(cmd.OutOrStdout(), "In a browser:         %s/ui/\n", d.addresses()[0])
+	fmt.Fprintf(cmd.OutOrStdout(), "weir serves on %s\n", cmp.Or(strings.Join(w.urls, " and "), "no address"))
+	if w.localURL != "" {
+		fmt.Fprintf(cmd.OutOrStdout(), "In a browser:         %s/ui/\n", w.localURL)
 	}
-	if p.Host != nil && d.listener != nil {
+	if p.Host != nil && w.localURL != "" {
 		address := ""
 		if p.Listen != httpserver.DefaultAddress {
-			address = " --server=" + d.addresses()[0]
+			address = " --server=" + w.localURL
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", address)
 	}
 	if p.Eviction == nil { // whose code is wanted at once when memory is short
 		defer dropStart(log).Stop()
 	}
-	return d.run(cmd.Context())
+	return w.run(cmd.Context())
 }

@@ -8,6 +8,11 @@ import (
 	"strconv"
 	"strings"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
+	"github.com/weir-metrics/weir/api/rights"
+	"github.com/weir-metrics/weir/autoscaler/manifest"
+	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -259,4 +264,21 @@ func Shows(r *http.Request) Shown {
 		return Shown{Namespace: q.pod.Namespace}
 	}
 	return Shown{All: true}
+}
+
+// Rights returns what the caller of r needs: what the APIs ask for the same numbers.
+func Rights(r *http.Request) []rights.Right {
+	switch shown := Shows(r); {
+	case shown.Eviction != "":
+		return append(rights.Everything(), rights.GetOwnNode(string(shown.Eviction), "eviction"))
+	case shown.All:
+		return rights.Everything()
+	case shown.Name != "" && shown.Kind == manifest.Autoscaler:
+		return rights.GetAutoscaler(v1alpha1.Group, "autoscalers", string(shown.Namespace), shown.Name)
+	case shown.Name != "":
+		return rights.GetAutoscaler(autoscalingv2.GroupName, "horizontalpodautoscalers", string(shown.Namespace), shown.Name)
+	case shown.Namespace != "":
+		return []rights.Right{rights.ListPods(string(shown.Namespace))}
+	}
+	return nil
 }

@@ -101,3 +101,13 @@ func positive(s string) (int, error) {
 	}
 	return n, err
 }
+
+// OptionsHelp describes the options of ParseOptions.
+func OptionsHelp() string {
+	return `  label                 only series with NAME=VALUE
+  level                 only these: cluster, namespace, node, system, pod, container
+  limit                 most series of one answer
+  metric                only names that match; * and ? stand for others
+  namespace             only these
+  timestamps            give each sample its node's time (default false)`
+}

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -122,4 +125,27 @@ func (r Request) String() string {
 		return fmt.Sprintf("pod %s/%s", r.Namespace, r.Pod)
 	}
 	return fmt.Sprintf("container %s of pod %s/%s", r.Container, r.Namespace, r.Pod)
+}
+
+// APIResources returns what discovery lists.
+func APIResources() []metav1.APIResource {
+	return []metav1.APIResource{
+		{Name: "nodes/explanation", Kind: "NodeExplanation", Verbs: metav1.Verbs{"get"}},
+		{Name: "pods/explanation", Kind: "PodExplanation", Namespaced: true, Verbs: metav1.Verbs{"get"}},
+		{Name: "missing", Kind: "MissingReport", Namespaced: true, Verbs: metav1.Verbs{"list"}},
+	}
+}
+
+// Rights returns what the caller of r needs.
+func Rights(r *http.Request) []rights.Right {
+	request, err := ParseRequest(r)
+	switch {
+	case err != nil, request.Missing && request.Namespace == "":
+		return rights.Everything()
+	case request.Missing:
+		return []rights.Right{rights.ListPods(string(request.Namespace))}
+	case request.Node != "":
+		return []rights.Right{rights.GetNode(string(request.Node))}
+	}
+	return []rights.Right{rights.GetPod(string(request.Namespace), string(request.Pod))}
 }

@@ -10,8 +10,10 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
 )
 
 // Where the endpoints are: a kubelet's paths.
@@ -113,4 +115,15 @@ func (h *Handler) summary(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = json.NewEncoder(w).Encode(out) // fails only when the reader has gone
+}
+
+// RightsOf returns what the caller of a path needs on a node: what its kubelet asks for
+// the same path.
+func RightsOf(node metric.NodeName) func(*http.Request) []rights.Right {
+	return func(r *http.Request) []rights.Right {
+		if r.URL.Path == SummaryPath {
+			return []rights.Right{rights.GetNodeStats(string(node))}
+		}
+		return []rights.Right{rights.GetNodeMetrics(string(node))}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -347,4 +348,18 @@ func key(e metric.Entity) string {
 		k += "/container:" + e.Name
 	}
 	return k
+}
+
+// Rights returns what the caller of r needs.
+func Rights(r *http.Request) []rights.Right {
+	shown := Shows(r)
+	switch {
+	case shown.All:
+		return rights.Everything()
+	case shown.Nodes:
+		return []rights.Right{rights.ListNodes()}
+	case shown.Namespace != "":
+		return []rights.Right{rights.ListPods(string(shown.Namespace))}
+	}
+	return nil
 }

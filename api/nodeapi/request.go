@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 )
 
@@ -72,4 +75,22 @@ func (r Request) String() string {
 		return "the pod cgroups of node " + r.Node
 	}
 	return "evictions on node " + r.Node
+}
+
+// APIResources returns what discovery lists.
+func APIResources() []metav1.APIResource {
+	return []metav1.APIResource{
+		{Name: nodes + "/" + Eviction, Kind: ExplanationKind, Verbs: metav1.Verbs{"get"}},
+		{Name: nodes + "/" + PodCgroups, Kind: "PodCgroups", Verbs: metav1.Verbs{"get"}},
+	}
+}
+
+// Rights returns what the caller of r needs: a right of its own, since the answer names
+// every pod of the node.
+func Rights(r *http.Request) []rights.Right {
+	request, err := ParseRequest(r)
+	if err != nil {
+		return rights.Everything()
+	}
+	return []rights.Right{rights.GetOwnNode(request.Node, request.Subresource)}
 }

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/resize"
 )
@@ -189,4 +191,22 @@ func (r Request) String() string {
 		return "recommendations in namespace " + r.Namespace
 	}
 	return Resource
+}
+
+// APIResources returns what discovery lists.
+func APIResources() []metav1.APIResource {
+	return []metav1.APIResource{{Name: Resource, Kind: Kind, Namespaced: true, Verbs: metav1.Verbs{"get", "list"}}}
+}
+
+// Rights returns what the caller of r needs: to read the numbers that recommendations
+// are made of.
+func Rights(r *http.Request) []rights.Right {
+	request, err := ParseRequest(r)
+	switch {
+	case err != nil:
+		return rights.Everything()
+	case request.Pod != "":
+		return []rights.Right{rights.GetPod(request.Namespace, request.Pod)}
+	}
+	return []rights.Right{rights.ListPods(request.Namespace)}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/server"
 )
 
@@ -193,9 +194,9 @@ func TestHugeQuery(t *testing.T) {
 	as := bearer(c.user("u", "list pods.metrics.k8s.io web"))
 	var ruled atomic.Int64
 	r := start(t, c, nil, func(s *server.Server) {
-		s.Handle("/weir/v1/list", func(*http.Request) []server.Review {
+		s.Handle("/weir/v1/list", func(*http.Request) []rights.Right {
 			ruled.Add(1)
-			return []server.Review{server.ListPods("web")}
+			return []rights.Right{rights.ListPods("web")}
 		}, echo)
 	})
 	query := func(n int) string { return "/weir/v1/list?" + strings.Repeat("*,", n/2) }

@@ -9,108 +9,40 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/weir-metrics/weir/api/rights"
 )
 
-// Review is one right that a reader must have, as an access review asks for it.
-type Review struct {
-	// Verb is "get" or "list".
-	Verb string
-	// Group is the API group, "metrics.k8s.io"; empty for the core group.
-	Group string
-	// Resource is the plural: "pods", "nodes".
-	Resource string
-	// Subresource is what of it: "stats" of nodes/stats; empty for the thing itself.
-	Subresource string
-	// Namespace is where; empty for all namespaces, and for what has none.
-	Namespace string
-	// Name is that of one object; empty for all.
-	Name string
-}
-
-// metricsGroup is the API group whose rights stand for all that is measured.
-const metricsGroup = "metrics.k8s.io"
-
-// ListPods is the right to list pods.metrics.k8s.io in a namespace, or in all
-// if it is empty.
-func ListPods(namespace string) Review {
-	return Review{Verb: "list", Group: metricsGroup, Resource: "pods", Namespace: namespace}
-}
-
-// GetPod is the right to read one pod of pods.metrics.k8s.io.
-func GetPod(namespace, name string) Review {
-	return Review{Verb: "get", Group: metricsGroup, Resource: "pods", Namespace: namespace, Name: name}
-}
-
-// ListNodes is the right to list nodes.metrics.k8s.io.
-func ListNodes() Review { return Review{Verb: "list", Group: metricsGroup, Resource: "nodes"} }
-
-// GetNode is the right to read one node of nodes.metrics.k8s.io.
-func GetNode(name string) Review {
-	return Review{Verb: "get", Group: metricsGroup, Resource: "nodes", Name: name}
-}
-
-// GetNodeStats is the right that a kubelet asks for its /stats.
-func GetNodeStats(name string) Review {
-	return Review{Verb: "get", Resource: "nodes", Subresource: "stats", Name: name}
-}
-
-// GetNodeMetrics is the right that a kubelet asks for its /metrics.
-func GetNodeMetrics(name string) Review {
-	return Review{Verb: "get", Resource: "nodes", Subresource: "metrics", Name: name}
-}
-
-// String says what the right is: "list pods.metrics.k8s.io in namespace web", "get
-// nodes/stats "n1"".
-func (r Review) String() string {
-	var s strings.Builder
-	s.WriteString(r.Verb + " " + r.Resource)
-	if r.Subresource != "" {
-		s.WriteString("/" + r.Subresource)
-	}
-	if r.Group != "" {
-		s.WriteString("." + r.Group)
-	}
-	if r.Name != "" {
-		fmt.Fprintf(&s, " %q", r.Name)
-	}
-	switch {
-	case r.Namespace != "":
-		s.WriteString(" in namespace " + r.Namespace)
-	case r.Resource == "pods":
-		s.WriteString(" in all namespaces")
-	}
-	return s.String()
-}
-
-// attributes returns r as an authorizer wants it.
-func (r Review) attributes(u user.Info) authorizer.Attributes {
+// attributesOf returns the right r of user u as an authorizer reads it.
+func attributesOf(r rights.Right, u user.Info) authorizer.Attributes {
 	return authorizer.AttributesRecord{
 		User: u, Verb: r.Verb, APIGroup: r.Group, APIVersion: "*", Resource: r.Resource, Subresource: r.Subresource,
 		Namespace: r.Namespace, Name: r.Name, ResourceRequest: true,
 	}
 }
 
-// reviewer is an authorizer that asks delegate for every review of the request's
-// route; a request without any is delegate's own affair.
+// reviewer is an authorizer that asks delegate for each right that the
+// request's route needs. A request without a route is left to delegate.
 type reviewer struct {
 	authorizer.Authorizer
 	open authorizer.Authorizer // allows the paths that are open to all
 }
 
-// Authorize allows what all reviews allow, and else names those that do not.
+// Authorize allows a request whose rights are all granted. Otherwise it names those that
+// are missing.
 func (a reviewer) Authorize(ctx context.Context, at authorizer.Attributes) (authorizer.Decision, string, error) {
 	// Impersonation asks with the same context for rights of its own; only the
 	// request itself is no resource.
 	m := matchFrom(ctx)
-	if at.IsResourceRequest() || m == nil || len(m.reviews) == 0 {
+	if at.IsResourceRequest() || m == nil || len(m.rights) == 0 {
 		return a.Authorizer.Authorize(ctx, at)
 	}
 	if d, reason, err := a.open.Authorize(ctx, at); d == authorizer.DecisionAllow {
 		return d, reason, err
 	}
 	var missing []string
-	for _, r := range m.reviews {
-		d, _, err := a.Authorizer.Authorize(ctx, r.attributes(at.GetUser()))
+	for _, r := range m.rights {
+		d, _, err := a.Authorizer.Authorize(ctx, attributesOf(r, at.GetUser()))
 		if err != nil && d != authorizer.DecisionAllow {
 			return authorizer.DecisionNoOpinion, "", fmt.Errorf("review access to %s: %w", r, err)
 		}

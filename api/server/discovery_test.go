@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/server"
 )
 
@@ -31,7 +32,7 @@ func announced(t *testing.T, s *server.Server) {
 	if err := s.Announce(mill); err != nil {
 		t.Fatal(err)
 	}
-	s.Handle("/apis/mill.example/v1alpha1/wheels", func(*http.Request) []server.Review { return []server.Review{server.ListNodes()} }, echo)
+	s.Handle("/apis/mill.example/v1alpha1/wheels", func(*http.Request) []rights.Right { return []rights.Right{rights.ListNodes()} }, echo)
 }
 
 // discoverer returns a client of r's discovery; Kubernetes' controllers use it.

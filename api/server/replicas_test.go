@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/server"
 	"github.com/weir-metrics/weir/replicas/forward"
 	"github.com/weir-metrics/weir/replicas/peer"
@@ -45,7 +46,7 @@ func newReplica(t *testing.T, c *fakeCluster, name string) *replica {
 			p.served.Add(1)
 			fmt.Fprintf(w, "%s shows %s", name, r.URL.RequestURI())
 		})
-		s.Handle("/api/v1/model/{rest...}", func(*http.Request) []server.Review { return []server.Review{server.ListPods("")} }, show)
+		s.Handle("/api/v1/model/{rest...}", func(*http.Request) []rights.Right { return []rights.Right{rights.ListPods("")} }, show)
 		s.Handle("/weir/v1/about", nil, show)
 	})
 	return p

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/weir-metrics/weir/api/rights"
 )
 
 // routes are the paths that are weir's own, with their rules. One lookup, made
@@ -24,10 +26,10 @@ type routes struct {
 
 // match is what the lookup found. A request has one if its path is weir's own.
 type match struct {
-	handler http.Handler  // answers
-	request *http.Request // as the pattern matched it, with path values
-	reviews []Review      // what the caller needs
-	bad     string        // why the path cannot be taken at its word, if so
+	handler http.Handler   // answers
+	request *http.Request  // as the pattern matched it, with path values
+	rights  []rights.Right // what the caller needs
+	bad     string         // why the path cannot be taken at its word, if so
 }
 
 type matchKey struct{}
@@ -40,12 +42,12 @@ func matchFrom(ctx context.Context) *match {
 func newRoutes(s runtime.NegotiatedSerializer) *routes { return &routes{http.NewServeMux(), s} }
 
 // handle adds a pattern. The mux never runs h: it only finds it.
-func (t *routes) handle(pattern string, needs func(*http.Request) []Review, h http.Handler) {
+func (t *routes) handle(pattern string, needs func(*http.Request) []rights.Right, h http.Handler) {
 	t.mux.HandleFunc(pattern, func(_ http.ResponseWriter, r *http.Request) {
 		m := matchFrom(r.Context())
 		m.handler, m.request = h, r
 		if needs != nil && m.bad == "" {
-			m.reviews = needs(r)
+			m.rights = needs(r)
 		}
 	})
 }
@@ -130,7 +132,7 @@ func data(wrap func(http.Handler) http.Handler, next http.Handler) http.Handler 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
 		m := matchFrom(r.Context())
-		if ok && info.IsResourceRequest || m != nil && m.bad == "" && len(m.reviews) > 0 {
+		if ok && info.IsResourceRequest || m != nil && m.bad == "" && len(m.rights) > 0 {
 			wrapped.ServeHTTP(w, r)
 			return
 		}
@@ -139,7 +141,7 @@ func data(wrap func(http.Handler) http.Handler, next http.Handler) http.Handler 
 }
 
 // Handle serves pattern, one of http.ServeMux without method or host. Needs
-// returns the reviews that must all be allowed; it sees the request with its
+// returns the rights that must all be allowed; it sees the request with its
 // path values, before anybody has authenticated, so it must be cheap and believe
 // nothing. It must read the path as h does: an escaped slash belongs to a name,
 // so both go by r.URL.EscapedPath or by r.PathValue. Parts that are empty or
@@ -149,7 +151,7 @@ func data(wrap func(http.Handler) http.Handler, next http.Handler) http.Handler 
 // Where needs is nil or returns none, the caller needs the right to that very
 // path (nonResourceURLs). Beware: a cluster gives everyone who is authenticated
 // the right to /api/* and /apis/*, for discovery.
-func (s *Server) Handle(pattern string, needs func(*http.Request) []Review, h http.Handler) {
+func (s *Server) Handle(pattern string, needs func(*http.Request) []rights.Right, h http.Handler) {
 	if !strings.HasPrefix(pattern, "/") {
 		panic(fmt.Sprintf("server: pattern %q must begin with a slash: methods and hosts are h's affair", pattern))
 	}

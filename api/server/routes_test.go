@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/weir-metrics/weir/api/rights"
 )
 
 // FuzzPathMeansOneThing: whatever the path, nobody is shown another namespace
@@ -31,11 +33,11 @@ func FuzzPathMeansOneThing(f *testing.F) {
 		var reviewed, shown []string
 		ruled := false
 		routes := newRoutes(serializer.NewCodecFactory(newScheme()))
-		routes.handle("/api/v1/model/namespaces/{namespace}/", func(r *http.Request) []Review {
+		routes.handle("/api/v1/model/namespaces/{namespace}/", func(r *http.Request) []rights.Right {
 			reviewed = append(reviewed, r.PathValue("namespace"))
-			return []Review{ListPods(r.PathValue("namespace"))}
+			return []rights.Right{rights.ListPods(r.PathValue("namespace"))}
 		}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { shown = append(shown, r.PathValue("namespace")) }))
-		routes.handle("/metrics/cluster", func(*http.Request) []Review { ruled = true; return []Review{ListPods("")} },
+		routes.handle("/metrics/cluster", func(*http.Request) []rights.Right { ruled = true; return []rights.Right{rights.ListPods("")} },
 			http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 				if !ruled {
 					t.Errorf("%q is shown without a rule", path)

@@ -6,14 +6,16 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"github.com/weir-metrics/weir/api/rights"
 )
 
 // BenchmarkFind is what the lookup costs a request that is weir's own, and one
 // that is not.
 func BenchmarkFind(b *testing.B) {
 	routes := newRoutes(serializer.NewCodecFactory(newScheme()))
-	routes.handle("/api/v1/model/namespaces/{namespace}/{rest...}", func(r *http.Request) []Review {
-		return []Review{ListPods(r.PathValue("namespace"))}
+	routes.handle("/api/v1/model/namespaces/{namespace}/{rest...}", func(r *http.Request) []rights.Right {
+		return []rights.Right{rights.ListPods(r.PathValue("namespace"))}
 	}, http.NotFoundHandler())
 	h := routes.find(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for name, path := range map[string]string{

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider/fake"
 
 	"github.com/weir-metrics/weir/api/custommetrics"
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/server"
 )
 
@@ -157,12 +158,12 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Wr
 
 // model has the shape of Heapster's API.
 func model(s *server.Server) {
-	s.Handle("/api/v1/model/namespaces/{namespace}/", func(r *http.Request) []server.Review {
-		return []server.Review{server.ListPods(r.PathValue("namespace"))}
+	s.Handle("/api/v1/model/namespaces/{namespace}/", func(r *http.Request) []rights.Right {
+		return []rights.Right{rights.ListPods(r.PathValue("namespace"))}
 	}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "shown: "+r.PathValue("namespace"))
 	}))
-	everything := func(*http.Request) []server.Review { return []server.Review{server.ListPods(""), server.ListNodes()} }
+	everything := func(*http.Request) []rights.Right { return []rights.Right{rights.ListPods(""), rights.ListNodes()} }
 	s.Handle("/metrics/cluster", everything, echo)
 	s.Handle("/weir/v1/", nil, echo)
 }
@@ -258,8 +259,8 @@ func TestReviewsAreThoseOfTheRule(t *testing.T) {
 	c := newCluster(t)
 	token := c.user("u", "get pods.metrics.k8s.io web/p", "get nodes.metrics.k8s.io /n", "get nodes./stats /n", "get nodes./metrics /n")
 	r := start(t, c, nil, func(s *server.Server) {
-		s.Handle("/weir/v1/explain", func(*http.Request) []server.Review {
-			return []server.Review{server.GetPod("web", "p"), server.GetNode("n"), server.GetNodeStats("n"), server.GetNodeMetrics("n")}
+		s.Handle("/weir/v1/explain", func(*http.Request) []rights.Right {
+			return []rights.Right{rights.GetPod("web", "p"), rights.GetNode("n"), rights.GetNodeStats("n"), rights.GetNodeMetrics("n")}
 		}, echo)
 	})
 	if got := r.get(t, "/weir/v1/explain", bearer(token)); got.code != 200 {
@@ -272,14 +273,14 @@ func TestReviewsAreThoseOfTheRule(t *testing.T) {
 }
 
 func TestReviewSaysWhatIsMissing(t *testing.T) {
-	for want, r := range map[string]server.Review{
-		"list pods.metrics.k8s.io in all namespaces":                 server.ListPods(""),
-		"list pods.metrics.k8s.io in namespace web":                  server.ListPods("web"),
-		`get pods.metrics.k8s.io "p" in namespace web`:               server.GetPod("web", "p"),
-		"list nodes.metrics.k8s.io":                                  server.ListNodes(),
-		`get nodes.metrics.k8s.io "n"`:                               server.GetNode("n"),
-		`get nodes/stats "n"`:                                        server.GetNodeStats("n"),
-		`get nodes/metrics "n"`:                                      server.GetNodeMetrics("n"),
+	for want, r := range map[string]rights.Right{
+		"list pods.metrics.k8s.io in all namespaces":                 rights.ListPods(""),
+		"list pods.metrics.k8s.io in namespace web":                  rights.ListPods("web"),
+		`get pods.metrics.k8s.io "p" in namespace web`:               rights.GetPod("web", "p"),
+		"list nodes.metrics.k8s.io":                                  rights.ListNodes(),
+		`get nodes.metrics.k8s.io "n"`:                               rights.GetNode("n"),
+		`get nodes/stats "n"`:                                        rights.GetNodeStats("n"),
+		`get nodes/metrics "n"`:                                      rights.GetNodeMetrics("n"),
 		`get nodes/eviction.weir.dev "n"`:                            {Verb: "get", Group: "weir.dev", Resource: "nodes", Subresource: "eviction", Name: "n"},
 		"list pods in namespace web":                                 {Verb: "list", Resource: "pods", Namespace: "web"},
 		"list horizontalpodautoscalers.autoscaling in namespace web": {Verb: "list", Group: "autoscaling", Resource: "horizontalpodautoscalers", Namespace: "web"},

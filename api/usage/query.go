@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -212,4 +215,26 @@ func Paths() []string {
 		}
 	}
 	return paths
+}
+
+// APIResources returns what discovery lists: a resource for each kind of list.
+func APIResources() (all []metav1.APIResource) {
+	for _, r := range Resources() {
+		all = append(all, metav1.APIResource{Name: string(r), Kind: r.Kind(), Namespaced: r.Namespaced(), Verbs: metav1.Verbs{"list"}})
+	}
+	return all
+}
+
+// Rights returns what the caller of r needs.
+func Rights(r *http.Request) []rights.Right {
+	request, err := ParseRequest(r)
+	switch {
+	case err != nil:
+		return rights.Everything()
+	case request.Resource == Nodes:
+		return []rights.Right{rights.ListNodes()}
+	case request.Everywhere:
+		return rights.Everything()
+	}
+	return []rights.Right{rights.ListPods(request.Query.Namespace)}
 }

@@ -212,3 +212,34 @@ func (q *question) query() string {
 	}
 	return "max(" + selector + ")"
 }
+
+const (
+	// memorySpan is how far back weir's memory goes unless it is configured otherwise.
+	memorySpan = 15 * time.Minute
+	// smallestGap is how much of the time asked for memory must lack before
+	// Prometheus is asked.
+	smallestGap = time.Minute
+)
+
+// PointsBefore returns what was before the points that weir's memory has of the time from
+// from to to. The first of these points is at first; zero if memory has none. Without a
+// from the question reaches as far back as memory could. A nil Past knows nothing.
+func (p *Past) PointsBefore(first time.Time, e metric.Entity, id metric.ID, from, to time.Time) []Point {
+	if p == nil {
+		return nil
+	}
+	now := time.Now()
+	if from.Unix() <= 0 {
+		from = now.Add(-memorySpan)
+	}
+	if to.After(now) {
+		to = now
+	}
+	if !first.IsZero() {
+		to = first.Add(-1)
+	}
+	if to.Sub(from) < smallestGap {
+		return nil
+	}
+	return p.Points(e, id, from, to)
+}

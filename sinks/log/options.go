@@ -63,3 +63,9 @@ func ParseOptions(spec string) (Options, error) {
 	}
 	return o, nil
 }
+
+// OptionsHelp describes the options of ParseOptions.
+func OptionsHelp() string {
+	return `  format                text (default) or json
+  verbose               a line for each entity (default false)`
+}

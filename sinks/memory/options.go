@@ -138,3 +138,12 @@ func parseMetrics(list string) ([]metric.ID, error) {
 	}
 	return ids, nil
 }
+
+// OptionsHelp describes the options of ParseOptions.
+func OptionsHelp() string {
+	return `  entities              most to remember (default 1048576)
+  history               how far back, such as 15m (default); 0 keeps none
+  metrics               that have a history, separated by commas
+  prefer                sources whose values go first, separated by commas
+  rounds                to keep whole (default 1)`
+}

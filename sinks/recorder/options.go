@@ -102,3 +102,11 @@ func size(text string) (int64, error) {
 	}
 	return q.Value(), nil
 }
+
+// OptionsHelp describes the options of ParseOptions.
+func OptionsHelp() string {
+	return `  flush                 longest wait before something is written (default 10s)
+  keep                  full files to keep beside it, FILE.1 the last (default 1)
+  max-age               time in one file, such as 24h; 0 (default) is no limit
+  max-size              of one file, such as 500M (default 1Gi); 0 is no limit`
+}

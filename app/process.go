@@ -1,0 +1,374 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+
+	"github.com/weir-metrics/weir/api/custommetrics"
+	"github.com/weir-metrics/weir/api/externalmetrics"
+	"github.com/weir-metrics/weir/api/kubeletapi"
+	"github.com/weir-metrics/weir/app/httpserver"
+	"github.com/weir-metrics/weir/app/version"
+	"github.com/weir-metrics/weir/autoscaler/controller"
+	"github.com/weir-metrics/weir/autoscaler/hpaevents"
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/history/past"
+	"github.com/weir-metrics/weir/manager"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/recording"
+	"github.com/weir-metrics/weir/replicas/leader"
+	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sources/host/inspect"
+	"github.com/weir-metrics/weir/sources/kubelet"
+	"github.com/weir-metrics/weir/sources/player"
+	"github.com/weir-metrics/weir/sources/shared"
+)
+
+// grace is how long everything may take to end after a signal. Kubernetes allows
+// 30 seconds before it kills.
+const grace = 10 * time.Second
+
+// process is a weir that is being opened: its parts, and what earlier ones give to later
+// ones. Each step of open adds to it; features that the plan does not ask for leave their
+// fields nil.
+type process struct {
+	plan     *plan
+	out      io.Writer // the log sink's
+	log      *zap.Logger
+	registry *prometheus.Registry
+	parts    []Part
+
+	// What there is to know, and of which moment.
+	facts  func() *cluster.Facts // nil facts only without a cluster
+	now    func() time.Time
+	status func() []manager.SourceStatus
+
+	// For the pipeline.
+	providers []manager.Provider
+	sinks     []manager.NamedSink
+	manager   *manager.Manager
+
+	cluster  *informer.Cluster
+	player   *player.Player
+	scrapers []*kubelet.Scraper // of kubelets
+	shares   *shared.Exchange
+	memory   *memory.Sink
+	past     *past.Past
+	record   func(*recording.Target, time.Time) // the scale of an autoscaler's target
+	elector  *leader.Elector
+
+	// For explanations, autoscalers and the page.
+	announcer *hpaevents.Announcer
+	custom    *custommetrics.Provider
+	external  *externalmetrics.Provider
+	scaler    *controller.Controller
+	inspector *inspect.Inspector
+	newest    *kubeletapi.Newest
+	node      *localNode
+	eviction  func(ctx context.Context, node string) (*document.Report, error)
+
+	apis     []servedAPI
+	mux      *httpserver.Mux
+	localURL string   // where whoever asks is answered; empty for nowhere
+	urls     []string // where weir serves
+}
+
+// open opens everything that a plan asks for, and finds out what is wrong with it before
+// anything runs. The log sink writes to out.
+func open(ctx context.Context, p *plan, out io.Writer, log *zap.Logger) (_ *process, err error) {
+	w := &process{plan: p, out: out, log: log, registry: prometheus.NewRegistry(), memory: memory.New(p.Memory)}
+	w.facts, w.now = w.currentFacts, w.currentTime
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeParts(w.parts))
+		}
+	}()
+	w.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		buildInfo(version.Get()),
+	)
+	for _, step := range []func(context.Context) error{
+		w.openCluster,
+		w.listen, // before sources are opened: this is what fails most
+		w.openStages,
+		w.openHistory,
+		w.openInspector,
+		w.openPipeline,
+		w.openHPAEvents,
+		w.openAPIs,
+		w.serveLocally,
+		w.openSecureServer,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// add adds a part that was opened.
+func (w *process) add(p Part) { w.parts = append(w.parts, p) }
+
+// run runs the parts until ctx ends or one of them fails.
+func (w *process) run(ctx context.Context) error {
+	w.log.Info("serving", zap.Strings("addresses", w.urls))
+	defer w.log.Info("ended")
+	return Run(ctx, w.parts)
+}
+
+func (w *process) openCluster(context.Context) (err error) {
+	if w.plan.Cluster == nil {
+		return nil
+	}
+	o := *w.plan.Cluster
+	o.Logger = w.log
+	if w.cluster, err = informer.New(o); err != nil {
+		return noCluster(err)
+	}
+	w.add(Part{Name: "cluster watch", Run: w.cluster.Run})
+	return nil
+}
+
+// listen opens the port on which whoever asks is answered.
+func (w *process) listen(ctx context.Context) error {
+	if w.plan.Listen == "" {
+		return nil
+	}
+	listener, err := httpserver.Listen(ctx, w.plan.Listen, w.plan.Open)
+	if err != nil {
+		return err
+	}
+	w.localURL = "http://" + connectAddress(listener.Addr().String())
+	w.urls = append(w.urls, w.localURL)
+	w.add(Part{Name: "local server", EndsFirst: true, Close: listener.Close, Run: func(ctx context.Context) error {
+		return httpserver.Serve(ctx, listener, w.mux, httpserver.Options{Grace: grace / 2, Logger: w.log})
+	}})
+	return nil
+}
+
+// openStages opens the sources and sinks.
+func (w *process) openStages(context.Context) error {
+	if w.plan.SharedReads {
+		w.shares = shared.New(shared.Options{Logger: w.log, Registerer: w.registry})
+		w.add(Part{Name: "shared reads", Close: w.shares.Close})
+	}
+	for _, open := range w.plan.stages {
+		if err := open(w); err != nil {
+			return err
+		}
+	}
+	if len(w.scrapers) > 0 {
+		w.providers = append(w.providers, &excludedNodes{process: w})
+	}
+	return nil
+}
+
+func (w *process) openPipeline(context.Context) error {
+	o := manager.Options{
+		MaxReads: w.plan.MaxReads, Shutdown: grace, Logger: w.log, Registerer: w.registry, Pipeline: pipeline,
+		Providers: w.providers, Sinks: w.sinks, Facts: func() *cluster.Facts { return nil },
+	}
+	if w.cluster != nil {
+		o.Facts, o.FactsChanged = w.cluster.Facts, w.cluster.Changed()
+	}
+	if w.player != nil { // and not an interface that holds a nil
+		o.Player = w.player
+	}
+	w.manager = manager.New(o)
+	w.status = w.manager.Status
+	w.add(Part{Name: "pipeline", Run: w.manager.Run})
+	return nil
+}
+
+// openHPAEvents opens what writes Events on autoscalers whose pods have no metrics.
+func (w *process) openHPAEvents(context.Context) error {
+	if !w.plan.HPAEvents {
+		return nil
+	}
+	kube, err := informer.RESTConfig(*w.plan.Cluster)
+	if err != nil {
+		return noCluster(err)
+	}
+	o := hpaevents.Options{World: w.explainInput, Registerer: w.registry, Logger: w.log, Leads: w.isLeader}
+	if w.plan.Lease != nil {
+		o.Instance = w.plan.Lease.identity
+	}
+	if w.announcer, err = hpaevents.NewForConfig(kube, o); err != nil {
+		return fmt.Errorf("watch autoscalers: %w", err)
+	}
+	w.add(Part{Name: "HPA events", Run: w.announcer.Run})
+	return nil
+}
+
+// serveLocally fills the mux of the local server.
+func (w *process) serveLocally(context.Context) error {
+	if w.localURL == "" {
+		return nil
+	}
+	w.mux = httpserver.NewMux("weir")
+	w.mux.HandleHealth(w.pipelineCheck())
+	w.mux.Handle("/metrics", "weir's own health, for Prometheus",
+		promhttp.HandlerFor(w.registry, promhttp.HandlerOpts{Registry: w.registry}))
+	for i := range w.apis {
+		w.apis[i].serveLocally(w.mux)
+	}
+	if w.plan.Pprof {
+		w.mux.HandlePprof()
+	}
+	return nil
+}
+
+// pipelineCheck is what /readyz waits for.
+func (w *process) pipelineCheck() httpserver.Check {
+	return httpserver.Check{Name: "pipeline", Waits: func() []string {
+		if err := w.manager.Ready(); err != nil {
+			return []string{err.Error()}
+		}
+		return nil
+	}}
+}
+
+// isLeader reports whether this replica is the one that writes for all.
+func (w *process) isLeader() bool { return w.elector == nil || w.elector.Reigns() }
+
+// currentFacts returns what is known of the cluster; nil only without one. An API server
+// that has not answered yet must not look like no API server.
+func (w *process) currentFacts() *cluster.Facts {
+	if w.player != nil {
+		return w.player.Facts()
+	}
+	if w.cluster == nil {
+		return nil
+	}
+	if facts := w.cluster.Facts(); facts != nil {
+		return facts
+	}
+	return new(cluster.Facts)
+}
+
+// currentTime is the moment that what is served is of: that of a recording which is played.
+func (w *process) currentTime() time.Time {
+	if w.player != nil {
+		if now := w.player.Now(); !now.IsZero() {
+			return now
+		}
+	}
+	return time.Now()
+}
+
+// snapshot returns the newest state; nil before the first round.
+func (w *process) snapshot() *memory.Snapshot {
+	snapshot := w.memory.Snapshot()
+	if snapshot == nil || snapshot.At().IsZero() {
+		return nil
+	}
+	return snapshot
+}
+
+// apiView is a snapshot as all APIs read it.
+type apiView struct {
+	*memory.Snapshot
+	past *past.Past
+}
+
+// viewAs returns what an API reads the newest state by, as its own interface; nil before
+// the first round.
+func viewAs[V any](w *process, as func(apiView) V) func() V {
+	return func() (none V) {
+		if snapshot := w.snapshot(); snapshot != nil {
+			return as(apiView{snapshot, w.past})
+		}
+		return none
+	}
+}
+
+// Verdicts yields the verdicts on numbers that are missing or doubtful.
+func (v apiView) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
+	return explain.RedactErrors(v.Snapshot.Verdicts())
+}
+
+// VerdictsOn yields those of one node.
+func (v apiView) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
+	return explain.RedactErrors(v.Snapshot.VerdictsOn(node))
+}
+
+// Points yields the history of a metric of an entity: what memory has, and before that
+// what the Prometheus of --history has.
+func (v apiView) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
+	return func(yield func(time.Time, float64) bool) {
+		points := v.History(e, id, from, to)
+		var first time.Time
+		if len(points) > 0 {
+			first = time.Unix(0, points[0].Time)
+		}
+		for _, p := range v.past.PointsBefore(first, e, id, from, to) {
+			if !yield(time.Unix(0, p.Time), p.Value) {
+				return
+			}
+		}
+		for _, p := range points {
+			if !yield(time.Unix(0, p.Time), p.Value) {
+				return
+			}
+		}
+	}
+}
+
+// explainInput returns what explanations are made of, as of now.
+func (w *process) explainInput() *explain.World {
+	in := &explain.World{Now: w.now(), Facts: w.facts(), Sources: w.sourceStates()}
+	if w.announcer != nil {
+		in.Autoscalers = w.announcer.Autoscalers
+	}
+	if snapshot := w.snapshot(); snapshot != nil { // and not an interface that holds a nil
+		in.View = apiView{snapshot, w.past}
+	}
+	return in
+}
+
+// sourceStates returns the state of each source in the types of package explain.
+func (w *process) sourceStates() []explain.Source {
+	all := w.status()
+	sources := make([]explain.Source, len(all))
+	for i := range all {
+		s := &all[i]
+		sources[i] = explain.Source{
+			Name: s.Kind, Node: s.Node, Interval: s.Interval,
+			LastRead: s.Began, LastSuccess: s.Succeeded, Due: s.Due, Unread: s.Unread, Err: s.Err,
+		}
+	}
+	return sources
+}
+
+func buildInfo(v version.Info) prometheus.Collector {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "weir_build_info", Help: "Which weir this is. Always 1.",
+		ConstLabels: prometheus.Labels{"version": v.Version, "commit": v.Commit, "go": v.Go},
+	})
+	g.Set(1)
+	return g
+}
+
+// connectAddress returns the address at which this machine reaches a listener, which may
+// listen on all addresses.
+func connectAddress(listening string) string {
+	a, err := netip.ParseAddrPort(listening)
+	if err != nil || !a.Addr().IsUnspecified() {
+		return listening
+	}
+	return fmt.Sprintf("127.0.0.1:%d", a.Port())
+}

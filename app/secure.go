@@ -1,0 +1,285 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	kubeversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/app/logging"
+	"github.com/weir-metrics/weir/app/version"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/replicas/forward"
+	"github.com/weir-metrics/weir/replicas/leader"
+	"github.com/weir-metrics/weir/replicas/members"
+	"github.com/weir-metrics/weir/replicas/peer"
+	"github.com/weir-metrics/weir/sources/shared"
+)
+
+// openSecureServer opens the server that asks the cluster who may read, and puts on it
+// everything that is served.
+func (w *process) openSecureServer(ctx context.Context) error {
+	if w.plan.Secure == nil {
+		return nil
+	}
+	v, ready := version.Get(), w.pipelineCheck()
+	c := server.Config{
+		Kubeconfig: w.plan.Cluster.Kubeconfig,
+		Version:    kubeversion.Info{GitVersion: v.Version, GitCommit: v.Commit, GoVersion: v.Go, Platform: v.System},
+		Ready:      []server.Check{{Name: ready.Name, Waits: ready.Waits}},
+		Metrics:    w.registry,
+		Logger:     logging.Logr(w.log).WithName("server"),
+	}
+	for i := range w.apis {
+		if describe := w.apis[i].describe; describe != nil {
+			if err := describe(&c); err != nil {
+				return err
+			}
+		}
+	}
+	if w.plan.Lease != nil {
+		if err := w.joinReplicas(*w.plan.Lease, &c); err != nil {
+			return fmt.Errorf("join the replicas: %w", err)
+		}
+	}
+	w.log.Info("asking the cluster how readers are known")
+	secured, err := makeServer(ctx, w.plan.Secure, c)
+	if err != nil {
+		return fmt.Errorf("open the secured server: %w", err)
+	}
+	w.urls = append(w.urls, "https://"+connectAddress(secured.Address()))
+	w.add(Part{Name: "secured server", Run: secured.Run, Close: secured.Close, EndsFirst: true})
+	for i := range w.apis {
+		if err := w.apis[i].serveSecurely(w, secured); err != nil {
+			return err
+		}
+	}
+	if w.shares != nil {
+		secured.Stream(sharedPath, w.shares)
+	}
+	return secured.Announce(ownGroup())
+}
+
+// makeServer is server.New for as long as ctx has not ended: an API server that
+// hangs would hold that up for ever.
+func makeServer(ctx context.Context, o *server.Options, c server.Config) (*server.Server, error) {
+	type made struct {
+		server *server.Server
+		err    error
+	}
+	done := make(chan made)
+	go func() {
+		s, err := server.New(o, c)
+		select {
+		case done <- made{s, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = s.Close() // nobody waits any more
+			}
+		}
+	}()
+	select {
+	case m := <-done:
+		return m.server, m.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// joinReplicas has the replicas elect the one whose numbers all of them answer with.
+func (w *process) joinReplicas(l lease, c *server.Config) error {
+	kube, err := informer.RESTConfig(*w.plan.Cluster)
+	if err != nil {
+		return fmt.Errorf("configure API client: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(kube)
+	if err != nil {
+		return err
+	}
+	certificate, err := peer.NewCertificate()
+	if err != nil {
+		return err
+	}
+	// A pod that restarts in place is another process.
+	self := members.Member{Identity: l.identity + "_" + string(uuid.NewUUID()), Address: l.address, Certificate: string(certificate.PEM())}
+	w.elector, err = leader.New(leader.Options{
+		Client: client.CoordinationV1(), Namespace: l.namespace, Name: l.name,
+		Identity: self.Identity, Address: self.Address, Certificate: certificate.PEM(),
+		Ready:  func() bool { return len(w.pipelineCheck().Waits()) == 0 },
+		Logger: c.Logger.WithName("leader"),
+	})
+	if err != nil {
+		return err
+	}
+	// The other replicas forward requests to this one until its server has ended, and one
+	// of them acts once this one does no longer: so the election ends after these.
+	w.add(Part{Name: "leader election", Run: w.elector.Run})
+	if w.shares != nil {
+		roll, err := members.New(members.Options{
+			Client: client.CoordinationV1(), Namespace: l.namespace, Name: l.name, Replica: l.identity, Self: self,
+			Changed: memberUpdater(kube, w.shares, self.Identity), Logger: c.Logger.WithName("members"),
+		})
+		if err != nil {
+			return err
+		}
+		// It leaves at once: the others read its nodes while it answers its last requests.
+		w.add(Part{Name: "membership of replicas", Run: roll.Run, EndsFirst: true})
+	}
+	transports := peer.NewTransports(kube)
+	w.add(Part{Name: "connections to replicas", Close: func() error { transports.Close(); return nil }})
+	c.Peer = certificate
+	c.Data = forward.New(forward.Options{Leader: transports.Route(w.elector.Leader), Logger: c.Logger.WithName("forward")})
+	return nil
+}
+
+// lease is where the replicas of a weir agree on who answers.
+type lease struct{ namespace, name, identity, address string }
+
+// podLease returns the Lease of the replicas of this pod, and nil if the
+// environment does not say which pod this is.
+func podLease(name string, port int, getenv func(string) string) *lease {
+	l := &lease{namespace: getenv("POD_NAMESPACE"), name: name, identity: getenv("POD_NAME"), address: getenv("POD_IP")}
+	if name == "" || l.namespace == "" || l.identity == "" || l.address == "" {
+		return nil
+	}
+	l.address = net.JoinHostPort(l.address, fmt.Sprint(port))
+	return l
+}
+
+// sharedPath is where a replica hands what it reads to the others. It lies outside /api
+// and /apis, to which every user has the right.
+const sharedPath = "/shared/reads"
+
+// memberUpdater returns what updates the members of an Exchange. Connections to members
+// that stay are kept.
+func memberUpdater(kube *rest.Config, shares *shared.Exchange, self string) func([]members.Member) {
+	transports := map[members.Member]*peer.Transports{}
+	return func(all []members.Member) {
+		there := map[members.Member]*peer.Transports{}
+		known := []shared.Member{}
+		for _, m := range all {
+			if m.Identity == self {
+				known = append(known, shared.Member{Name: self})
+				continue
+			}
+			t := transports[m]
+			if t == nil {
+				t = peer.NewTransports(kube)
+			}
+			there[m] = t
+			transport, err := t.For(m.Address, []byte(m.Certificate))
+			if err != nil {
+				continue // this replica cannot call it, so it reads that one's nodes itself
+			}
+			known = append(known, shared.Member{Name: m.Identity, URL: "https://" + m.Address + sharedPath, Transport: transport})
+		}
+		shares.SetMembers(self, known)
+		for m, t := range transports {
+			if there[m] == nil {
+				t.Close()
+			}
+		}
+		transports = there
+	}
+}
+
+// agentPort is where an agent serves whom the cluster lets read.
+const agentPort = 10290
+
+// newAgentSecure returns the secured server's options for an agent. No Service has to
+// learn that it ends. And it begins to measure, and to watch over its node, where the API
+// server is away: what cannot be looked up is by which proxies requests come, and none
+// come to an agent.
+func newAgentSecure() *server.Options {
+	o := server.NewOptions()
+	o.SecureServing.BindPort = agentPort
+	o.Authentication.TolerateInClusterLookupFailure = true
+	o.ShutdownDelay, o.ShutdownGrace = 0, grace/2
+	return o
+}
+
+// secureTopic is the page of help with the flags that weir server's own help
+// leaves out.
+const secureTopic = "secure-serving"
+
+// everyday are the flags of the secured server that one may well need, in
+// weir's words. All others are as Kubernetes' own servers have them, and so many
+// that nobody would find these among them.
+var everyday = map[string]string{
+	"secure-port":                    "port to serve HTTPS on; 0 for none. Outside of pods only if given",
+	"bind-address":                   "`ADDRESS` to serve it on; 0.0.0.0 and :: are all there are",
+	"tls-cert-file":                  "`FILE` of the certificate to serve with, and of those that signed it; taken up again when it changes. Without one weir signs its own",
+	"tls-private-key-file":           "`FILE` of its key",
+	"cert-dir":                       "`DIR` to keep the certificate in that weir signs itself; in memory if empty",
+	"tls-min-version":                "oldest `VERSION` to speak: VersionTLS12 or VersionTLS13",
+	"request-timeout":                "how long a request may take",
+	"max-requests-inflight":          "how many reading requests are answered at the same time; further ones get 429",
+	"max-mutating-requests-inflight": "like --max-requests-inflight, for requests that do not read",
+	"shutdown-delay-duration":        "how long to go on serving, with /readyz failing, when told to end",
+}
+
+// secureFlags parts the flags of the secured server: those of every day, and
+// the others.
+func secureFlags(o *server.Options) (common, others func(*pflag.FlagSet)) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.AddFlags(all)
+	part := func(wanted bool) func(*pflag.FlagSet) {
+		return func(to *pflag.FlagSet) {
+			all.VisitAll(func(f *pflag.Flag) {
+				words, is := everyday[f.Name]
+				if is != wanted {
+					return
+				}
+				if is {
+					f.Usage = words
+				}
+				to.AddFlag(f)
+			})
+		}
+	}
+	return part(true), part(false)
+}
+
+// secureWith has p serve what o says, if it is to be served: in a pod of the cluster,
+// and elsewhere where the port is given.
+func (p *plan) secureWith(o *server.Options, given func(flag string) bool, inPod bool) error {
+	if !o.Enabled() || !given("secure-port") && (!inPod || p.Cluster == nil) {
+		return nil
+	}
+	if err := o.Validate(); err != nil {
+		return cli.Usage(err)
+	}
+	if p.Cluster == nil {
+		return cli.Hintf(cli.Usage(errors.New("--secure-port needs a cluster, whose word decides who may read")),
+			"Name it with --kubeconfig=FILE or --in-cluster, or leave --secure-port out: --listen serves without asking.")
+	}
+	if p.Cluster.Master != "" && (o.Authentication.RemoteKubeConfigFile == "" || o.Authorization.RemoteKubeConfigFile == "") {
+		return cli.Hintf(cli.Usage(errors.New("--master is not for asking the API server who may read")),
+			"Name the API server in --kubeconfig=FILE, or give --authentication-kubeconfig=FILE and --authorization-kubeconfig=FILE too.")
+	}
+	p.Secure = o
+	return nil
+}
+
+// newSecureTopic returns the page with the others.
+func newSecureTopic() *cobra.Command {
+	_, others := secureFlags(server.NewOptions())
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	others(set)
+	return &cobra.Command{
+		Use:   secureTopic,
+		Short: "Flags of weir server that are Kubernetes' own",
+		Long: "Flags of weir server that it has in common with Kubernetes' own servers and with\n" +
+			"metrics-server, in Kubernetes' words. None is needed in a pod of the cluster.\n\n" +
+			set.FlagUsagesWrapped(helpWidth),
+	}
+}

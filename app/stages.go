@@ -1,0 +1,401 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"k8s.io/client-go/transport"
+
+	"github.com/weir-metrics/weir/api/clustermetrics"
+	"github.com/weir-metrics/weir/app/stageflag"
+	"github.com/weir-metrics/weir/app/version"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/cluster/informer"
+	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/manager"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors/aggregate"
+	"github.com/weir-metrics/weir/processors/enrich"
+	"github.com/weir-metrics/weir/processors/identity"
+	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/recording"
+	"github.com/weir-metrics/weir/sinks/log"
+	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sinks/recorder"
+	"github.com/weir-metrics/weir/sinks/remotewrite"
+	"github.com/weir-metrics/weir/sources/host"
+	"github.com/weir-metrics/weir/sources/kubelet"
+	"github.com/weir-metrics/weir/sources/player"
+)
+
+// stage is a row of the tables of sources and sinks. Flags, help and wiring come from it.
+type stage struct {
+	// name is what --source and --sink call it.
+	name string
+	// about says what it is, for weir help sources and weir help sinks.
+	about string
+	// options are the lines of help about its options.
+	options func() string
+	// always is set for a sink that there is unnamed.
+	always bool
+	// twice is the error of naming it twice. Empty: the last one counts, or parse decides.
+	twice string
+	// parse adds to the plan what others need to know of the stage, and returns what
+	// opens it: that adds its parts, providers and sinks to the process.
+	parse func(p *plan, s stageflag.Stage) (open func(*process) error, err error)
+}
+
+// sources are where samples come from. Add a source here.
+var sources = []stage{{
+	name:    "kubelet",
+	about:   "the kubelets of a cluster or of a list. CONFIG is SCHEME://[HOST][:PORT].",
+	options: kubelet.OptionsHelp,
+	parse:   parseKubelets,
+}, {
+	name:    "host",
+	about:   "this machine, through embedded cAdvisor. There is no CONFIG.",
+	options: host.OptionsHelp,
+	twice:   "there is only one host to read: name it once",
+	parse:   parseHost,
+}, {
+	name: "recording",
+	about: `a recorded run, whose times and facts are played with it. CONFIG is the
+file. No other source is read beside it.`,
+	options: player.OptionsHelp,
+	twice:   "one recording is played at a time: join the files of one run with cat",
+	parse:   parsePlayer,
+}}
+
+// sinks are where results go. Add a sink here.
+var sinks = []stage{{
+	name:    "memory",
+	about:   "the last round whole, and a history.",
+	options: memory.OptionsHelp,
+	always:  true,
+	parse: func(p *plan, s stageflag.Stage) (_ func(*process) error, err error) {
+		p.Memory, err = memory.ParseOptions(argument(s))
+		return func(w *process) error {
+			w.addSink(s.Name, w.memory)
+			return nil
+		}, err
+	},
+}, {
+	name:    "prometheus",
+	about:   "the exposition on /metrics/cluster.",
+	options: clustermetrics.OptionsHelp,
+	always:  true,
+	parse: func(p *plan, s stageflag.Stage) (_ func(*process) error, err error) {
+		p.Prometheus, err = clustermetrics.ParseOptions(argument(s))
+		return func(*process) error { return nil }, err // the row of the API reads the memory
+	},
+}, {
+	name: "remotewrite",
+	about: `to a receiver of Prometheus' remote write, its URL the CONFIG:
+--sink=remotewrite:http://prometheus:9090/api/v1/write. Series and names are those of
+/metrics/cluster, each value with its node's time. Of several replicas the leader
+sends.`,
+	options: remotewrite.OptionsHelp,
+	twice:   "there is one receiver: name it once",
+	parse: func(_ *plan, s stageflag.Stage) (func(*process) error, error) {
+		o, err := remotewrite.ParseOptions(argument(s))
+		return func(w *process) error { return openRemoteWrite(w, o) }, err
+	},
+}, {
+	name:    "log",
+	about:   "a line for each batch, on standard output.",
+	options: log.OptionsHelp,
+	parse: func(_ *plan, s stageflag.Stage) (func(*process) error, error) {
+		o, err := log.ParseOptions(argument(s))
+		return func(w *process) error {
+			w.addSink(s.Name, log.New(w.out, o))
+			return nil
+		}, err
+	},
+}, {
+	name: "recording",
+	about: `what was read, into a file, to be replayed. CONFIG is the file, which
+is gone on with if it is there; see weir recording.`,
+	options: recorder.OptionsHelp,
+	twice:   "a run is recorded in one file: name it once",
+	parse: func(p *plan, s stageflag.Stage) (func(*process) error, error) {
+		o, err := recorder.ParseOptions(argument(s))
+		o.By = "weir " + version.Get().Version
+		p.RecordTo = o.Path
+		return func(w *process) error { return openRecorder(w, o) }, err
+	},
+}}
+
+// pipeline returns the processors of one source, in order: which samples are true, the
+// rates they give, what was requested beside them, and their sums. Add a processor here.
+func pipeline(manager.Spec) []manager.Processor {
+	return []manager.Processor{
+		identity.New(identity.Options{}),
+		rate.New(rate.Options{}),
+		enrich.New(enrich.Options{}),
+		aggregate.New(aggregate.Options{}),
+	}
+}
+
+// stageNames returns the names in a table.
+func stageNames(table []stage) (names []string) {
+	for i := range table {
+		names = append(names, table[i].name)
+	}
+	return names
+}
+
+// sinkUsage is the help of --sink.
+func sinkUsage() string {
+	var always []string
+	for i := range sinks {
+		if sinks[i].always {
+			always = append(always, sinks[i].name)
+		}
+	}
+	fixed := humanize.List(always, len(always))
+	return fmt.Sprintf("where results go: %s; %s are always there, and named only for their options, see weir help sinks; repeatable",
+		humanize.List(stageNames(sinks), len(sinks)), fixed)
+}
+
+// stageHelp writes the rows of a table for a page of help.
+func stageHelp(table []stage) string {
+	blocks := make([]string, len(table))
+	for i := range table {
+		blocks[i] = table[i].name + ": " + table[i].about + "\n" + table[i].options()
+	}
+	return strings.Join(blocks, "\n\n")
+}
+
+// addStages parses stages by a table. Those that are always there are added unnamed.
+func (p *plan) addStages(flag string, table []stage, named []stageflag.Stage) error {
+	opens := map[string]func(*process) error{} // of stages of which there is one
+	for i := range table {
+		if row := &table[i]; row.always {
+			open, err := row.parse(p, stageflag.Stage{Name: row.name})
+			if err != nil {
+				return err
+			}
+			opens[row.name] = open
+		}
+	}
+	for _, s := range named {
+		row := findStage(table, s.Name)
+		var err error
+		if row.twice != "" && opens[s.Name] != nil {
+			err = errors.New(row.twice)
+		}
+		var open func(*process) error
+		if err == nil {
+			open, err = row.parse(p, s)
+		}
+		if err != nil {
+			return cli.Usage(fmt.Errorf("--%s=%s: %w", flag, s.Name, err))
+		}
+		opens[s.Name] = open
+	}
+	for i := range table {
+		if open := opens[table[i].name]; open != nil {
+			p.stages = append(p.stages, open)
+		}
+	}
+	return nil
+}
+
+// findStage returns the row of a name that the flag has checked.
+func findStage(table []stage, name string) *stage {
+	for i := range table {
+		if table[i].name == name {
+			return &table[i]
+		}
+	}
+	panic("app: no stage " + name)
+}
+
+// argument returns what follows the name and its colon, as sinks read it.
+func argument(s stageflag.Stage) string {
+	if len(s.Options) == 0 {
+		return s.Config
+	}
+	return s.Config + "?" + s.Options.Encode()
+}
+
+// addSink adds a sink to the pipeline.
+func (w *process) addSink(name string, s manager.Sink) {
+	w.sinks = append(w.sinks, manager.NamedSink{Name: name, Sink: s})
+}
+
+// hostPlan is the source that reads this machine.
+type hostPlan struct {
+	host.Options
+	Interval time.Duration
+	// KubeletRoot and ContainerRoot are where the node's disks are looked at.
+	KubeletRoot, ContainerRoot string
+}
+
+// setName gives the node a name, unless the source's options gave it one.
+func (h *hostPlan) setName(n metric.NodeName) { h.Node = cmp.Or(h.Node, n) }
+
+func parseHost(p *plan, s stageflag.Stage) (func(*process) error, error) {
+	o, err := host.ParseOptions(s.Config, s.Options)
+	if err != nil {
+		return nil, err
+	}
+	p.Host = &hostPlan{
+		Options: o, Interval: cmp.Or(o.Resolution, p.Resolution),
+		KubeletRoot: defaultKubeletRoot, ContainerRoot: defaultContainerRoot,
+	}
+	return openHostSource, nil
+}
+
+func openHostSource(w *process) error {
+	if w.plan.Host.Node == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("name this node: %w", err)
+		}
+		w.plan.Host.setName(metric.NodeName(name))
+	}
+	return openHost(w, w.plan.Host)
+}
+
+// kubeletPlan is one endpoint that is read of many kubelets.
+type kubeletPlan struct {
+	kubelet.Options
+	Interval time.Duration
+}
+
+// kind is the source's name in metrics and samples: "kubelet:summary".
+func (k *kubeletPlan) kind() string {
+	return "kubelet:" + string(cmp.Or(k.Endpoint, kubelet.Resource))
+}
+
+func parseKubelets(p *plan, s stageflag.Stage) (func(*process) error, error) {
+	k := kubeletPlan{Interval: p.Resolution}
+	options := maps.Clone(s.Options)
+	if text := options.Get("resolution"); text != "" {
+		var err error
+		if k.Interval, err = time.ParseDuration(text); err != nil {
+			return nil, fmt.Errorf("read option resolution: %w", err)
+		}
+		if k.Interval < time.Second {
+			return nil, fmt.Errorf("option resolution cannot be %v: at least 1s", k.Interval)
+		}
+	}
+	delete(options, "resolution")
+	var err error
+	if k.Options, err = kubelet.ParseOptions(s.Config, options); err != nil {
+		return nil, err
+	}
+	for i := range p.Kubelets {
+		if p.Kubelets[i].kind() == k.kind() {
+			return nil, fmt.Errorf("%s is named twice: name each endpoint once", k.kind())
+		}
+	}
+	p.Kubelets = append(p.Kubelets, k)
+	return openAllKubelets, nil
+}
+
+// openAllKubelets opens all endpoints of kubelets that are named.
+func openAllKubelets(w *process) error {
+	identity, err := w.plan.kubeletIdentity()
+	if err != nil {
+		return err
+	}
+	for _, k := range w.plan.Kubelets {
+		if len(k.Targets) == 0 { // a list may name anyone: our credentials are not for them
+			k.Identity = identity
+		}
+		k.MaxIdle = kubelet.MaxConnections() / len(w.plan.Kubelets)
+		if err := openKubelets(w, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kubeletIdentity returns who we are to kubelets; nil where a pod's service account, or
+// the source's own options, say so.
+func (p *plan) kubeletIdentity() (*transport.Config, error) {
+	if p.Cluster == nil || p.Cluster.Kubeconfig == "" {
+		return nil, nil
+	}
+	config, err := informer.RESTConfig(*p.Cluster)
+	if err != nil {
+		return nil, fmt.Errorf("read credentials for kubelets: %w", err)
+	}
+	identity, err := config.TransportConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read credentials for kubelets: %w", err)
+	}
+	return identity, nil
+}
+
+func parsePlayer(p *plan, s stageflag.Stage) (func(*process) error, error) {
+	o, err := player.ParseOptions(s.Config, s.Options)
+	p.Played = &o
+	return func(w *process) (err error) {
+		if w.player, err = player.Open(o); err != nil {
+			return err
+		}
+		w.add(Part{Name: "recording that is played", Close: w.player.Close})
+		return nil
+	}, err
+}
+
+// checkPlayer refuses what cannot go with a recording that is played.
+func (p *plan) checkPlayer() error {
+	switch {
+	case p.Played == nil:
+		return nil
+	case p.Host != nil || len(p.Kubelets) > 0:
+		return cli.Hintf(cli.Usage(errors.New("a recording is played alone: its rounds have times of their own")), "Leave the other --source out.")
+	case p.Cluster != nil:
+		return cli.Hintf(cli.Usage(errors.New("a recording brings what its cluster said")), "Leave --kubeconfig, --master and --in-cluster out.")
+	case p.RecordTo != "" && p.RecordTo == p.Played.Path:
+		return cli.Usage(errors.New("a recording cannot be recorded into itself"))
+	}
+	return nil
+}
+
+func openRecorder(w *process, o recorder.Options) error {
+	sink, err := recorder.Open(o)
+	if err != nil {
+		return err
+	}
+	w.sinks = append(w.sinks, manager.NamedSink{Name: "recording", Recorder: sink, Queue: 1024})
+	w.add(Part{Name: "recording", Close: sink.Close})
+	if err := sink.SetAside(); err != nil {
+		w.log.Warn("the recording that was there cannot be gone on with: it is kept as a full file, and a new one begun", zap.Error(err))
+	}
+	w.log.Info("recording", zap.String("file", o.Path))
+	w.record = func(t *recording.Target, now time.Time) {
+		// That a file cannot be written is logged by the rounds that go into it.
+		if err := sink.Scale(t, now); err != nil {
+			w.log.Debug("a scale target is not recorded", zap.String("target", string(t.Namespace)+"/"+t.Name), zap.Error(err))
+		}
+	}
+	return nil
+}
+
+func openRemoteWrite(w *process, o remotewrite.Options) error {
+	o.Interval, o.Leads, o.Logger, o.Registerer = w.plan.Resolution, w.isLeader, w.log, w.registry
+	o.View = func() remotewrite.View {
+		if snapshot := w.snapshot(); snapshot != nil {
+			return snapshot
+		}
+		return nil // and not an interface that holds a nil
+	}
+	sink, err := remotewrite.New(o)
+	if err != nil {
+		return fmt.Errorf("--sink=remotewrite: %w", err)
+	}
+	w.addSink("remotewrite", sink)
+	w.add(Part{Name: "remote write", Run: sink.Run})
+	return nil
+}
