@@ -45,9 +45,18 @@ test: ## all tests that need no root and no cluster
 parity: ## the autoscaler beside Kubernetes' own code, on random input (minutes to compile it, once)
 	$(GO) test -C test/parity -timeout 8m ./...
 
+# The packages that start goroutines or are called by several.
+RACE ?= ./manager/... ./sinks/... ./replicas/... ./cluster/... ./sources/shared/... ./sources/player/... ./eviction/guard/... ./eviction/notify/... ./autoscaler/controller/... ./app/...
+
 .PHONY: race
-race: ## the same tests under the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+race: ## tests under the race detector (needs a C compiler; RACE names packages, make nightly takes all)
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(RACE)
+
+.PHONY: nightly
+nightly: ## what is too slow for each change: all tests under the race detector, longer fuzzing, more random cases (an hour)
+	$(MAKE) race RACE=./...
+	$(MAKE) fuzz FUZZTIME=1m
+	$(GO) test -C test/parity -timeout 60m -cases 200000 ./...
 
 .PHONY: lint
 lint: ## golangci-lint, built from its module (minutes the first time)
