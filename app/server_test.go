@@ -1,13 +1,10 @@
 package app
 
 import (
-	"compress/gzip"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,24 +12,13 @@ import (
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/capture"
 )
 
 // Two kubelets without a cluster: one answers with a captured payload, the other
 // hangs. What the first measured is served, and the second has a reason.
 func TestServerReadsKubelets(t *testing.T) {
-	f, err := os.Open("../testdata/captures/01-steady/00/resource.prom.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	zip, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	payload, err := io.ReadAll(zip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	payload := capture.Read(t, "01-steady/00/resource.prom")
 	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics/resource" {
 			http.NotFound(w, r)

@@ -1,8 +1,11 @@
 package eviction
 
 import (
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"math"
+	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -11,12 +14,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
-
-	"github.com/weir-metrics/weir/test/payloads"
 )
 
 // captured is a summary of a real kubelet, of a node with a dozen pods.
-func captured(t testing.TB) []byte { return payloads.Read(t, "testdata/summary.json") }
+func captured(t testing.TB) []byte {
+	t.Helper()
+	f, err := os.Open("testdata/summary.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
 
 // eager is an input that evicts for next to nothing, of a node with pods u0 to u3.
 func eager(t testing.TB) *Input {

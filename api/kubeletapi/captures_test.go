@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +21,7 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
-	"github.com/weir-metrics/weir/test/payloads"
+	"github.com/weir-metrics/weir/test/capture"
 )
 
 // parser is what weir's parsers of a kubelet's endpoints are.
@@ -86,13 +85,13 @@ func handler(t *testing.T, b *metric.Batch, o kubeletapi.Options) *kubeletapi.Ha
 // captures returns the captured payloads of an endpoint, by their paths.
 func captures(t *testing.T, pattern string) map[string][]byte {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("../../testdata/captures", pattern+".gz"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no captures of %s (%v)", pattern, err)
+	paths := capture.Glob(t, pattern)
+	if len(paths) == 0 {
+		t.Fatalf("no captures of %s", pattern)
 	}
 	all := map[string][]byte{}
 	for _, path := range paths {
-		all[path] = payloads.Read(t, strings.TrimSuffix(path, ".gz"))
+		all[path] = capture.Read(t, path)
 	}
 	return all
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
-	"github.com/weir-metrics/weir/test/payloads"
+	"github.com/weir-metrics/weir/test/capture"
 )
 
 // TestARealNode serves what a real kubelet said through the whole pipeline, and
@@ -27,9 +27,9 @@ func TestARealNode(t *testing.T) {
 	parser, chooser, rater := summary.New(), identity.New(identity.Options{}), rate.New(rate.Options{})
 	enricher, adder := enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})
 	sink := memory.New(memory.Options{})
-	rounds, err := filepath.Glob("../../testdata/captures/01-steady/[0-9][0-9]")
-	if err != nil || len(rounds) == 0 {
-		t.Fatalf("no rounds found (%v)", err)
+	rounds := capture.Glob(t, "01-steady/[0-9][0-9]")
+	if len(rounds) == 0 {
+		t.Fatal("no rounds found")
 	}
 	var facts *cluster.Facts
 	var at time.Time
@@ -40,10 +40,11 @@ func TestARealNode(t *testing.T) {
 				End   int64 `json:"end_ns"`
 			} `json:"endpoints"`
 		}
-		if err := json.Unmarshal(payloads.Read(t, filepath.Join(dir, "meta.json")), &meta); err != nil {
+		if err := json.Unmarshal(capture.Read(t, filepath.Join(dir, "meta.json")), &meta); err != nil {
 			t.Fatal(err)
 		}
-		if facts, err = informer.FactsFromPods(payloads.Read(t, filepath.Join(dir, "pods.json")), time.Unix(0, meta.Endpoints["pods.json"].End)); err != nil {
+		var err error
+		if facts, err = informer.FactsFromPods(capture.Read(t, filepath.Join(dir, "pods.json")), time.Unix(0, meta.Endpoints["pods.json"].End)); err != nil {
 			t.Fatal(err)
 		}
 		times := meta.Endpoints["summary.json"]
@@ -51,7 +52,7 @@ func TestARealNode(t *testing.T) {
 		b := &metric.Batch{Source: "kubelet:summary", Node: node, Interval: 10 * time.Second, Resolution: summary.Clock,
 			Began: time.Unix(0, times.Start), Ended: at}
 		req := payload.Request{Node: node, Expect: node, Received: payload.Midpoint(b.Began, b.Ended)}
-		if err := parser.Parse(payloads.Read(t, filepath.Join(dir, "summary.json")), req, b); err != nil {
+		if err := parser.Parse(capture.Read(t, filepath.Join(dir, "summary.json")), req, b); err != nil {
 			t.Fatal(err)
 		}
 		chooser.Process(facts, b, at)

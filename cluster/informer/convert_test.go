@@ -1,12 +1,7 @@
 package informer
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"io"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -15,6 +10,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/capture"
 )
 
 // flat is the readable part of ContainerFacts.
@@ -229,8 +225,7 @@ func TestAccelerators(t *testing.T) {
 // Every pod list of the captures converts, and a few facts of them are as the
 // captures' README tells them.
 func TestCaptures(t *testing.T) {
-	files, err := filepath.Glob("../../testdata/captures/*/*/pods.json.gz")
-	must(t, err)
+	files := capture.Glob(t, "*/*/pods.json")
 	if len(files) < 100 {
 		t.Fatalf("%d pod lists in the captures, want hundreds", len(files))
 	}
@@ -256,7 +251,7 @@ func TestCaptures(t *testing.T) {
 }
 
 func TestSteadyCapture(t *testing.T) {
-	facts, _ := captured(t, "../../testdata/captures/01-steady/00/pods.json.gz")
+	facts, _ := captured(t, "01-steady/00/pods.json")
 	if !facts.Synced || len(facts.PodsOn("node1")) != 16 {
 		t.Errorf("synced %v with %d pods on node1, want true, 16", facts.Synced, len(facts.PodsOn("node1")))
 	}
@@ -288,12 +283,7 @@ func TestSteadyCapture(t *testing.T) {
 // captured returns the facts of a captured pod list, and the list.
 func captured(t *testing.T, file string) (*cluster.Facts, *v1.PodList) {
 	t.Helper()
-	zipped, err := os.ReadFile(file)
-	must(t, err)
-	r, err := gzip.NewReader(bytes.NewReader(zipped))
-	must(t, err)
-	data, err := io.ReadAll(r)
-	must(t, err)
+	data := capture.Read(t, file)
 	var list v1.PodList
 	must(t, json.Unmarshal(data, &list))
 	facts, err := FactsFromPods(data, time.Now())

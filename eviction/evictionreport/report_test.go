@@ -3,8 +3,6 @@ package evictionreport
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +14,7 @@ import (
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
-	"github.com/weir-metrics/weir/test/payloads"
+	"github.com/weir-metrics/weir/test/capture"
 )
 
 // noon is the moment of each report; times in transcripts count from it.
@@ -115,14 +113,11 @@ func again(t *testing.T, r *Report) {
 	}
 }
 
-// captures are payloads of a real kubelet.
-const captures = "../../testdata/captures"
-
 // captured reads what a real kubelet and its API server told, and returns when.
 func captured(t *testing.T, round string, in *eviction.Input) time.Time {
 	t.Helper()
 	read := func(name string, into any) {
-		if err := json.Unmarshal(payloads.Read(t, filepath.Join(captures, filepath.FromSlash(round), name)), into); err != nil {
+		if err := json.Unmarshal(capture.Read(t, round+"/"+name), into); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,12 +134,6 @@ func captured(t *testing.T, round string, in *eviction.Input) time.Time {
 	var meta struct {
 		End int64 `json:"end_ns"`
 	}
-	text, err := os.ReadFile(filepath.Join(captures, filepath.FromSlash(round), "meta.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &meta); err != nil {
-		t.Fatal(err)
-	}
+	read("meta.json", &meta)
 	return time.Unix(0, meta.End).UTC()
 }

@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"testing"
 	"time"
@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-metrics/weir/resize"
-	"github.com/weir-metrics/weir/test/payloads"
+	"github.com/weir-metrics/weir/test/capture"
 )
 
 // step is one resize of the captures 05-resize: what was patched, what the API server
@@ -97,7 +97,7 @@ func (s *step) changes() (changes []resize.Change) {
 func podIn(t *testing.T, folder, round, name string) *corev1.Pod {
 	t.Helper()
 	var list corev1.PodList
-	if err := json.Unmarshal(payloads.Read(t, filepath.Join("../../testdata/captures", folder, round, "pods.json")), &list); err != nil {
+	if err := json.Unmarshal(capture.Read(t, path.Join(folder, round, "pods.json")), &list); err != nil {
 		t.Fatal(err)
 	}
 	for i := range list.Items {

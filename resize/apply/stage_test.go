@@ -2,15 +2,17 @@ package apply
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"path"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/weir-metrics/weir/test/capture"
 )
 
 // The transcript has, for each resize that an API server took, what its status was at
@@ -45,12 +47,8 @@ func (s *step) asked(t *testing.T) *Asking {
 func TestStagesOfRounds(t *testing.T) {
 	rounds := map[string][]string{}
 	for _, folder := range []string{"05-resize", "05-resize/more"} {
-		f, err := os.Open(filepath.Join("../../testdata/captures", folder, "actions.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		for lines := bufio.NewScanner(f); lines.Scan(); {
+		actions := capture.Read(t, folder+"/actions.jsonl")
+		for lines := bufio.NewScanner(bytes.NewReader(actions)); lines.Scan(); {
 			var action struct {
 				Next   int `json:"next_capture"`
 				Action string
@@ -70,7 +68,7 @@ func TestStagesOfRounds(t *testing.T) {
 		}
 		round := rounds[s.Captures][0]
 		rounds[s.Captures] = rounds[s.Captures][1:]
-		if _, err := os.Stat(filepath.Join("../../testdata/captures", s.Captures, round)); err != nil || s.RC != 0 || len(s.changes()) == 0 {
+		if _, found := capture.Find(t, path.Join(s.Captures, round, "pods.json")); !found || s.RC != 0 || len(s.changes()) == 0 {
 			continue // no round after it was kept, or nothing was taken
 		}
 		checked++

@@ -25,31 +25,21 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
+	"github.com/weir-metrics/weir/test/capture"
 )
 
-const captures = "../../testdata/captures/"
-
-// capture returns a captured payload as it lies in its file.
-func capture(t testing.TB, path string) []byte {
+// gzipped returns body as a kubelet sends it.
+func gzipped(t testing.TB, body []byte) []byte {
 	t.Helper()
-	body, err := os.ReadFile(captures + path)
-	if err != nil {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(body); err != nil {
 		t.Fatal(err)
 	}
-	return body
-}
-
-func unpacked(t testing.TB, packed []byte) []byte {
-	t.Helper()
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
+	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	body, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return body
+	return packed.Bytes()
 }
 
 // tiny is a payload of /metrics/resource with one sample.
@@ -88,19 +78,14 @@ func TestReadEachEndpoint(t *testing.T) {
 	a := newAuthority(t)
 	f := func(endpoint Endpoint, path, file string, clock time.Duration, samples int) {
 		t.Helper()
-		packed := capture(t, file)
-		size := len(packed)
-		if strings.HasSuffix(file, ".gz") {
-			size = len(unpacked(t, packed))
-		}
+		body := capture.Read(t, file)
+		packed, size := gzipped(t, body), len(body)
 		var connections atomic.Int32
 		address := a.kubelet("node1", func(w http.ResponseWriter, r *http.Request) {
 			if got := r.Method + " " + r.URL.RequestURI(); got != "GET "+path {
 				t.Errorf("%s: got %s, want GET %s", endpoint, got, path)
 			}
-			if strings.HasSuffix(file, ".gz") {
-				w.Header().Set("Content-Encoding", "gzip")
-			}
+			w.Header().Set("Content-Encoding", "gzip")
 			w.Write(packed)
 		}, func(c *tls.Config) {
 			c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -127,14 +112,14 @@ func TestReadEachEndpoint(t *testing.T) {
 			t.Errorf("%s: got %d connections for three reads, want 1", endpoint, got)
 		}
 	}
-	f(Resource, "/metrics/resource", "08-kubelet-restart/00/resource.prom.gz", resource.Clock, 12)
-	f(Summary, "/stats/summary", "08-kubelet-restart/00/summary.json.gz", summary.Clock, 37)
-	f(CAdvisor, "/metrics/cadvisor", "08-kubelet-restart/00/cadvisor.prom.gz", cadvisor.Clock, 49)
+	f(Resource, "/metrics/resource", "08-kubelet-restart/00/resource.prom", resource.Clock, 12)
+	f(Summary, "/stats/summary", "08-kubelet-restart/00/summary.json", summary.Clock, 37)
+	f(CAdvisor, "/metrics/cadvisor", "08-kubelet-restart/00/cadvisor.prom", cadvisor.Clock, 49)
 }
 
 func TestResourceTestifiesFromSummary(t *testing.T) {
 	a := newAuthority(t)
-	packed := capture(t, "08-kubelet-restart/00/summary.json.gz")
+	packed := gzipped(t, capture.Read(t, "08-kubelet-restart/00/summary.json"))
 	address := a.kubelet("node1", func(w http.ResponseWriter, r *http.Request) {
 		if got, want := r.URL.RequestURI(), "/stats/summary?only_cpu_and_memory=true"; got != want {
 			t.Errorf("got %s, want %s", got, want)

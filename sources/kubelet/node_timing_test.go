@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/capture"
 )
 
 // BenchmarkRead is one read of a node over a kept connection, the server's side
 // included.
 func BenchmarkRead(b *testing.B) {
-	packed := capture(b, "01-steady/00/resource.prom.gz")
-	plain := unpacked(b, packed)
+	plain := capture.Read(b, "01-steady/00/resource.prom")
+	packed := gzipped(b, plain)
 	for name, body := range map[string][]byte{"gzip": packed, "plain": plain} {
 		b.Run(name, func(b *testing.B) {
 			srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

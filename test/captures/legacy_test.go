@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/processors/identity"
 	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/test/capture"
 )
 
 // TestTwoPathsOneContainer is the case that weir was begun for: an old kubelet reports one
@@ -22,11 +21,7 @@ import (
 func TestTwoPathsOneContainer(t *testing.T) {
 	var bodies [2]map[string]json.RawMessage
 	for i, name := range []string{"round1.json", "round2.json"} {
-		body, err := os.ReadFile(filepath.Join(root, "00-stats-container", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(body, &bodies[i]); err != nil {
+		if err := json.Unmarshal(capture.Read(t, "00-stats-container/"+name), &bodies[i]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
-	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -18,10 +16,8 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
-	"github.com/weir-metrics/weir/test/payloads"
+	"github.com/weir-metrics/weir/test/capture"
 )
-
-const root = "../../testdata/captures"
 
 // node is the captured node's name.
 const node metric.NodeName = "node1"
@@ -55,9 +51,9 @@ type cgroup struct {
 
 func scenarios(t *testing.T) (names []string) {
 	t.Helper()
-	dirs, err := filepath.Glob(root + "/*/00/meta.json")
-	if err != nil || len(dirs) < 10 {
-		t.Fatalf("found %d scenarios under %s (%v)", len(dirs), root, err)
+	dirs := capture.Glob(t, "*/00/meta.json")
+	if len(dirs) < 10 {
+		t.Fatalf("found %d scenarios", len(dirs))
 	}
 	for _, d := range dirs {
 		names = append(names, filepath.Base(filepath.Dir(filepath.Dir(d))))
@@ -68,23 +64,15 @@ func scenarios(t *testing.T) (names []string) {
 // rounds reads the numbered rounds of a scenario, in order.
 func rounds(t *testing.T, scenario string) (list []*round) {
 	t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(root, scenario, "[0-9][0-9]"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sort.Strings(dirs)
-	for _, dir := range dirs {
+	for _, dir := range capture.Glob(t, scenario+"/[0-9][0-9]") {
 		r := &round{dir: dir}
-		body, err := os.ReadFile(filepath.Join(dir, "meta.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(body, &r.meta); err != nil {
+		if err := json.Unmarshal(capture.Read(t, dir+"/meta.json"), &r.meta); err != nil {
 			t.Fatalf("%s: %v", dir, err)
 		}
 		if pods, ok := r.read(t, "pods.json"); ok {
 			// Learnt when the answer came; a pod's first sight is settled by
 			// the replay, which knows the earlier rounds.
+			var err error
 			r.facts, err = informer.FactsFromPods(pods, time.Unix(0, r.meta.Endpoints["pods.json"].End))
 			if err != nil {
 				t.Fatalf("%s: %v", dir, err)
@@ -106,7 +94,7 @@ func (r *round) read(t *testing.T, name string) ([]byte, bool) {
 	if e, ok := r.meta.Endpoints[name]; ok && e.Status != 200 {
 		return nil, false
 	}
-	return payloads.Find(t, filepath.Join(r.dir, name))
+	return capture.Find(t, filepath.Join(r.dir, name))
 }
 
 // endpoint is one way to ask the kubelet.

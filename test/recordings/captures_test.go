@@ -3,7 +3,6 @@ package recordings
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -15,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
-	"github.com/weir-metrics/weir/test/payloads"
+	"github.com/weir-metrics/weir/test/capture"
 )
 
 type parser interface {
@@ -35,9 +34,9 @@ var endpoints = []struct {
 
 // What a real kubelet said replays to the same numbers.
 func TestCapturesOfARealKubelet(t *testing.T) {
-	scenarios, err := filepath.Glob("../../testdata/captures/*/00")
-	if err != nil || len(scenarios) < 10 {
-		t.Fatalf("found %d scenarios (%v)", len(scenarios), err)
+	scenarios := capture.Glob(t, "*/00")
+	if len(scenarios) < 10 {
+		t.Fatalf("found %d scenarios", len(scenarios))
 	}
 	witnesses := 0
 	for _, s := range scenarios {
@@ -45,11 +44,7 @@ func TestCapturesOfARealKubelet(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			var l *live
 			parsers := make([]parser, len(endpoints))
-			rounds, err := filepath.Glob(filepath.Join(dir, "[0-9][0-9]"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, round := range rounds {
+			for _, round := range capture.Glob(t, dir+"/[0-9][0-9]") {
 				c := readCapture(t, round)
 				for i, e := range endpoints {
 					if c.times[e.file].Start == 0 {
@@ -77,7 +72,7 @@ func TestCapturesOfARealKubelet(t *testing.T) {
 	}
 }
 
-type capture struct {
+type capturedRound struct {
 	dir   string
 	times map[string]struct {
 		Start  int64 `json:"start_ns"`
@@ -87,17 +82,14 @@ type capture struct {
 	facts *cluster.Facts
 }
 
-func readCapture(t *testing.T, dir string) *capture {
+func readCapture(t *testing.T, dir string) *capturedRound {
 	t.Helper()
-	c := &capture{dir: dir}
-	meta, err := os.ReadFile(filepath.Join(dir, "meta.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(meta, &struct{ Endpoints any }{&c.times}); err != nil {
+	c := &capturedRound{dir: dir}
+	if err := json.Unmarshal(capture.Read(t, dir+"/meta.json"), &struct{ Endpoints any }{&c.times}); err != nil {
 		t.Fatal(err)
 	}
 	if pods := c.read(t, "pods.json"); pods != nil {
+		var err error
 		if c.facts, err = informer.FactsFromPods(pods, time.Unix(0, c.times["pods.json"].End)); err != nil {
 			t.Fatal(err)
 		}
@@ -106,13 +98,13 @@ func readCapture(t *testing.T, dir string) *capture {
 }
 
 // read returns what a file holds, unpacked; nil without one.
-func (c *capture) read(t *testing.T, name string) []byte {
+func (c *capturedRound) read(t *testing.T, name string) []byte {
 	t.Helper()
-	body, _ := payloads.Find(t, filepath.Join(c.dir, name))
+	body, _ := capture.Find(t, filepath.Join(c.dir, name))
 	return body
 }
 
-func (c *capture) batch(t *testing.T, file string, clock time.Duration, p parser) *metric.Batch {
+func (c *capturedRound) batch(t *testing.T, file string, clock time.Duration, p parser) *metric.Batch {
 	t.Helper()
 	times := c.times[file]
 	b := &metric.Batch{Source: "kubelet:" + file, Node: "node1", Interval: 10 * time.Second, Resolution: clock}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,12 +14,12 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"github.com/weir-metrics/weir/test/payloads"
+	"github.com/weir-metrics/weir/test/capture"
 )
 
 func captured(t *testing.T, name string) []byte {
 	t.Helper()
-	return payloads.Read(t, filepath.Join("..", "testdata", "captures", "01-steady", "00", name))
+	return capture.Read(t, "01-steady/00/"+name)
 }
 
 // families parses text with Prometheus' own parser.

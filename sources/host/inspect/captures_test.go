@@ -16,7 +16,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
-	"github.com/weir-metrics/weir/test/payloads"
+	"github.com/weir-metrics/weir/test/capture"
 )
 
 // TestCaptures judges what a real node had while known things were done to it, by
@@ -24,9 +24,9 @@ import (
 // live, with the rounds in which it was given.
 func TestCaptures(t *testing.T) {
 	datadriven.RunTest(t, "testdata/captures.txt", func(t *testing.T, d *datadriven.TestData) string {
-		rounds, err := filepath.Glob(filepath.Join("../../../testdata/captures", d.Cmd, "[0-9][0-9]"))
-		if err != nil || len(rounds) == 0 {
-			t.Fatalf("%d rounds of %s, %v", len(rounds), d.Cmd, err)
+		rounds := capture.Glob(t, d.Cmd+"/[0-9][0-9]")
+		if len(rounds) == 0 {
+			t.Fatalf("no rounds of %s", d.Cmd)
 		}
 		var order []string
 		seen := map[string][]string{}
@@ -78,7 +78,7 @@ func capturedTree(t *testing.T, round string) *Tree {
 		Procs int     `json:"procs"`
 		Made  float64 `json:"cpu_dir_mtime"`
 	}
-	if err := json.Unmarshal(payloads.Read(t, filepath.Join(round, "cgroups.json")), &list); err != nil {
+	if err := json.Unmarshal(capture.Read(t, filepath.Join(round, "cgroups.json")), &list); err != nil {
 		t.Fatal(err)
 	}
 	tree := &Tree{Under: "/", Hierarchies: cgroupfs.Hierarchies{{Name: "cpu"}}}
@@ -107,7 +107,7 @@ func capturedTree(t *testing.T, round string) *Tree {
 
 func capturedPods(t *testing.T, round string, at time.Time) *Pods {
 	t.Helper()
-	facts, err := informer.FactsFromPods(payloads.Read(t, filepath.Join(round, "pods.json")), at)
+	facts, err := informer.FactsFromPods(capture.Read(t, filepath.Join(round, "pods.json")), at)
 	if err != nil {
 		t.Fatal(err)
 	}

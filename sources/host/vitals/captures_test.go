@@ -19,7 +19,7 @@ import (
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
-	"github.com/weir-metrics/weir/test/payloads"
+	"github.com/weir-metrics/weir/test/capture"
 )
 
 // TestCaptures reads the cgroups a real node had, and compares with what its kubelet said at that moment.
@@ -28,9 +28,9 @@ import (
 // the working sets differ at most, in percent.
 func TestCaptures(t *testing.T) {
 	datadriven.RunTest(t, "testdata/captures.txt", func(t *testing.T, d *datadriven.TestData) string {
-		rounds, err := filepath.Glob(filepath.Join("../../../testdata/captures", d.Cmd, "[0-9][0-9]"))
-		if err != nil || len(rounds) == 0 {
-			t.Fatalf("%d rounds of %s, %v", len(rounds), d.Cmd, err)
+		rounds := capture.Glob(t, d.Cmd+"/[0-9][0-9]")
+		if len(rounds) == 0 {
+			t.Fatalf("no rounds of %s", d.Cmd)
 		}
 		var out strings.Builder
 		all := map[string]*comparison{}
@@ -156,7 +156,7 @@ func capturedMachine(t *testing.T, round string) *Reader {
 
 func captured(t *testing.T, round, name string, into any) {
 	t.Helper()
-	if err := json.Unmarshal(payloads.Read(t, filepath.Join(round, name)), into); err != nil {
+	if err := json.Unmarshal(capture.Read(t, filepath.Join(round, name)), into); err != nil {
 		t.Fatalf("%s/%s: %v", round, name, err)
 	}
 }

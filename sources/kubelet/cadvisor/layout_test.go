@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
-	"github.com/weir-metrics/weir/sources/kubelet/payload/payloadtest"
+	"github.com/weir-metrics/weir/test/payloadtest"
 )
 
 func TestLayoutStaysWhileEntitiesDo(t *testing.T) {

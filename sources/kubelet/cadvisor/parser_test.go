@@ -14,7 +14,7 @@ import (
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
-	"github.com/weir-metrics/weir/sources/kubelet/payload/payloadtest"
+	"github.com/weir-metrics/weir/test/payloadtest"
 )
 
 // plain are families whose lines are a cgroup's values as they are, or in

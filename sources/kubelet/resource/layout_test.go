@@ -3,8 +3,8 @@ package resource_test
 import (
 	"testing"
 
-	"github.com/weir-metrics/weir/sources/kubelet/payload/payloadtest"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
+	"github.com/weir-metrics/weir/test/payloadtest"
 )
 
 func TestLayoutStaysWhileEntitiesDo(t *testing.T) {

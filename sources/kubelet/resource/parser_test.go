@@ -16,8 +16,8 @@ import (
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
-	"github.com/weir-metrics/weir/sources/kubelet/payload/payloadtest"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
+	"github.com/weir-metrics/weir/test/payloadtest"
 )
 
 // reference parses body with Prometheus' own parser, and returns for each

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/kubelet/payload/payloadtest"
 	"github.com/weir-metrics/weir/sources/kubelet/resource"
+	"github.com/weir-metrics/weir/test/payloadtest"
 )
 
 // What is recognised by its bytes is what it is when read label by label: a blank before

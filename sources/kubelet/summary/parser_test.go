@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/kubelet/payload/payloadtest"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
+	"github.com/weir-metrics/weir/test/payloadtest"
 )
 
 // The reference is encoding/json into maps, and a table of paths.

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/kubelet/payload/payloadtest"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
+	"github.com/weir-metrics/weir/test/payloadtest"
 )
 
 // What is read by guessing at a kubelet's own spelling is what is read from any other.

@@ -19,18 +19,17 @@ import (
 )
 
 func main() {
-	captures := flag.String("captures", "../../testdata/captures", "the captured payloads, seen from test/bench")
 	rounds := flag.Int("rounds", 40, "turns of each parser, the best of which counts")
 	slice := flag.Duration("slice", 10*time.Millisecond, "length of a turn")
 	flag.Parse()
-	if err := run(*captures, *rounds, *slice); err != nil {
+	if err := run(*rounds, *slice); err != nil {
 		fmt.Fprintln(os.Stderr, "parsers:", err)
 		os.Exit(1)
 	}
 }
 
-func run(captures string, rounds int, slice time.Duration) error {
-	payloads, err := load(captures)
+func run(rounds int, slice time.Duration) error {
+	payloads, err := load()
 	if err != nil {
 		return err
 	}

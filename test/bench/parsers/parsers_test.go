@@ -21,7 +21,7 @@ import (
 
 func loaded(t testing.TB) []payloads {
 	t.Helper()
-	all, err := load("../../../testdata/captures")
+	all, err := load()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"time"
 
+	"github.com/weir-metrics/weir/test/capture"
 	"github.com/weir-metrics/weir/test/simulator"
 )
 
@@ -33,7 +29,7 @@ const successive = 8
 
 // load returns the payloads to compare on: of a real kubelet, captured, and of simulated
 // nodes of 30 pods of 2 containers.
-func load(captures string) ([]payloads, error) {
+func load() ([]payloads, error) {
 	all := []payloads{
 		{name: "resource, captured", endpoint: resourceEndpoint},
 		{name: "resource, simulated 30 pods × 2", endpoint: resourceEndpoint},
@@ -42,9 +38,9 @@ func load(captures string) ([]payloads, error) {
 		{name: "summary, simulated under pressure", endpoint: summaryEndpoint},
 	}
 	for i, read := range []func() ([][]byte, error){
-		func() ([][]byte, error) { return captured(captures, "resource.prom") },
+		func() ([][]byte, error) { return captured("resource.prom") },
 		func() ([][]byte, error) { return simulated(simulator.Resource, 0) },
-		func() ([][]byte, error) { return captured(captures, "summary.json") },
+		func() ([][]byte, error) { return captured("summary.json") },
 		// Pressure is all zeros, as where it was captured; on the other node it is nowhere.
 		func() ([][]byte, error) { return simulated(simulator.Summary, 0) },
 		func() ([][]byte, error) { return simulated(simulator.Summary, 1) },
@@ -58,9 +54,9 @@ func load(captures string) ([]payloads, error) {
 }
 
 // captured returns what a real kubelet answered.
-func captured(captures, file string) (bodies [][]byte, err error) {
+func captured(file string) (bodies [][]byte, err error) {
 	for i := range successive {
-		body, err := unpack(filepath.Join(captures, "01-steady", fmt.Sprintf("%02d", i), file+".gz"))
+		body, err := capture.Load(fmt.Sprintf("01-steady/%02d/%s", i, file))
 		if err != nil {
 			return nil, err
 		}
@@ -81,20 +77,4 @@ func simulated(e simulator.Endpoint, node int) (bodies [][]byte, err error) {
 		bodies = append(bodies, fleet.Append(nil, fleet.Nodes()[node], e, now))
 	}
 	return bodies, nil
-}
-
-func unpack(path string) ([]byte, error) {
-	packed, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read capture: %w; run from test/bench, or give -captures", err)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, fmt.Errorf("unpack %s: %w", path, err)
-	}
-	body, err := io.ReadAll(z)
-	if err != nil {
-		return nil, fmt.Errorf("unpack %s: %w", path, err)
-	}
-	return body, nil
 }
