@@ -20,10 +20,7 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/processors/aggregate"
-	"github.com/weir-metrics/weir/processors/enrich"
-	"github.com/weir-metrics/weir/processors/identity"
-	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/log"
 	"github.com/weir-metrics/weir/sinks/memory"
@@ -131,15 +128,14 @@ is gone on with if it is there; see weir recording.`,
 	},
 }}
 
-// pipeline returns the processors of one source, in order: which samples are true, the
-// rates they give, what was requested beside them, and their sums. Add a processor here.
+// pipeline returns the steps of one source, which the manager calls and times one by
+// one. Their order is in package processors.
 func pipeline(manager.Spec) []manager.Processor {
-	return []manager.Processor{
-		identity.New(identity.Options{}),
-		rate.New(rate.Options{}),
-		enrich.New(enrich.Options{}),
-		aggregate.New(aggregate.Options{}),
+	var steps []manager.Processor
+	for _, step := range processors.New(processors.Options{}).Steps() {
+		steps = append(steps, step)
 	}
+	return steps
 }
 
 // stageNames returns the names in a table.

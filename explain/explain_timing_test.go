@@ -51,7 +51,7 @@ func large(t testing.TB, failing int) *explain.World {
 				}
 			}
 		}
-		aggregate.New(aggregate.Options{}).Process(w.Facts, b, b.Ended)
+		aggregate.New().Process(w.Facts, b, b.Ended)
 		if err := sink.Write(context.Background(), b); err != nil {
 			t.Fatalf("write %s: %v", node, err)
 		}

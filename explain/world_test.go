@@ -13,31 +13,23 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/processors/aggregate"
-	"github.com/weir-metrics/weir/processors/enrich"
-	"github.com/weir-metrics/weir/processors/identity"
-	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/test/transcript"
 )
-
-// processor is a step of the pipeline.
-type processor interface {
-	Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
-}
 
 // world is the real pipeline and memory sink, and what surrounds them.
 type world struct {
 	sink      *memory.Sink
 	read      bool // something was
 	facts     *cluster.Facts
-	pipelines map[string][]processor
+	pipelines map[string]*processors.Pipeline
 	sources   map[string]*explain.Source
 	scaled    map[string]string // autoscaler → beginning of the pods' namespace/name
 }
 
 func newWorld() *world {
-	return &world{sink: memory.New(memory.Options{}), pipelines: map[string][]processor{}, sources: map[string]*explain.Source{}, scaled: map[string]string{}}
+	return &world{sink: memory.New(memory.Options{}), pipelines: map[string]*processors.Pipeline{}, sources: map[string]*explain.Source{}, scaled: map[string]string{}}
 }
 
 // at returns the world as of a moment.
@@ -182,11 +174,9 @@ func (w *world) observe(b *metric.Batch, lines []string) error {
 	}
 	key := string(b.Node) + " " + b.Source
 	if w.pipelines[key] == nil {
-		w.pipelines[key] = []processor{identity.New(identity.Options{}), rate.New(rate.Options{}), enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})}
+		w.pipelines[key] = processors.New(processors.Options{})
 	}
-	for _, p := range w.pipelines[key] {
-		p.Process(w.facts, b, now)
-	}
+	w.pipelines[key].Process(w.facts, b, now)
 	s := w.source(b.Source, b.Node)
 	s.Interval, s.LastRead, s.Due, s.Err = b.Interval, now, now.Add(b.Interval), b.Err
 	if b.Err == nil {

@@ -10,10 +10,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/processors/aggregate"
-	"github.com/weir-metrics/weir/processors/enrich"
-	"github.com/weir-metrics/weir/processors/identity"
-	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 	"github.com/weir-metrics/weir/sources/kubelet/summary"
@@ -24,8 +21,7 @@ import (
 // compares both APIs with what the pipeline measured.
 func TestARealNode(t *testing.T) {
 	const node = "node1"
-	parser, chooser, rater := summary.New(), identity.New(identity.Options{}), rate.New(rate.Options{})
-	enricher, adder := enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})
+	parser, pipeline := summary.New(), processors.New(processors.Options{})
 	sink := memory.New(memory.Options{})
 	rounds := capture.Glob(t, "01-steady/[0-9][0-9]")
 	if len(rounds) == 0 {
@@ -55,10 +51,7 @@ func TestARealNode(t *testing.T) {
 		if err := parser.Parse(capture.Read(t, filepath.Join(dir, "summary.json")), req, b); err != nil {
 			t.Fatal(err)
 		}
-		chooser.Process(facts, b, at)
-		rater.Process(facts, b, at)
-		enricher.Process(facts, b, at)
-		adder.Process(facts, b, at)
+		pipeline.Process(facts, b, at)
 		if err := sink.Write(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}

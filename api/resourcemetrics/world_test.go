@@ -48,7 +48,7 @@ func (w *world) know(nodes []*cluster.Node, pods []*cluster.Pod) {
 // write aggregates b by the facts, as the pipeline does, and stores it.
 func (w *world) write(t testing.TB, b *metric.Batch) {
 	t.Helper()
-	a := aggregate.New(aggregate.Options{})
+	a := aggregate.New()
 	before := batch(b.Node) // it has been read before: nobody is warming up
 	before.Add(nodeEntity(b.Node))
 	a.Process(w.facts, before, before.Ended)

@@ -51,7 +51,7 @@ func stored(b *testing.B, nodes int, now time.Time) (*memory.Sink, *cluster.Fact
 	}
 	facts := (*cluster.Facts)(nil).With(change)
 	sink := memory.New(memory.Options{})
-	processor := aggregate.New(aggregate.Options{})
+	processor := aggregate.New()
 	var last []*metric.Batch
 	for _, n := range fleet.Nodes() {
 		node := metric.NodeName(n.Name)

@@ -82,7 +82,7 @@ func (w *world) batch(node metric.NodeName) *metric.Batch {
 // write aggregates b by the facts, as the pipeline does, and stores it.
 func (w *world) write(b *metric.Batch) {
 	w.t.Helper()
-	a := aggregate.New(aggregate.Options{})
+	a := aggregate.New()
 	before := w.batch(b.Node) // it has been read before: nobody is warming up
 	before.Add(metric.Entity{Kind: metric.Node, Node: b.Node})
 	a.Process(w.facts, before, before.Ended)

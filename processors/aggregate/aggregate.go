@@ -24,9 +24,6 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Options configures an Aggregator. There is nothing to choose yet.
-type Options struct{}
-
 // Aggregator aggregates the batches of one source. It is not safe for
 // concurrent use.
 type Aggregator struct {
@@ -62,7 +59,7 @@ type Aggregator struct {
 }
 
 // New returns an Aggregator for one source.
-func New(Options) *Aggregator {
+func New() *Aggregator {
 	return &Aggregator{}
 }
 

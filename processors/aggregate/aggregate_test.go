@@ -3,10 +3,9 @@ package aggregate_test
 import (
 	"testing"
 
+	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/enrich"
-	"github.com/weir-metrics/weir/processors/identity"
-	"github.com/weir-metrics/weir/processors/rate"
 	"github.com/weir-metrics/weir/test/script"
 	"github.com/weir-metrics/weir/test/transcript"
 )
@@ -14,23 +13,20 @@ import (
 // TestRules tells what aggregate makes of samples as rate leaves them.
 func TestRules(t *testing.T) {
 	script.Run(t, "testdata/rules", func() []transcript.Processor {
-		return []transcript.Processor{aggregate.New(aggregate.Options{})}
+		return []transcript.Processor{aggregate.New()}
 	})
 }
 
 // TestRatios tells what enrich and aggregate make together.
 func TestRatios(t *testing.T) {
 	script.Run(t, "testdata/ratios", func() []transcript.Processor {
-		return []transcript.Processor{enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})}
+		return []transcript.Processor{enrich.New(), aggregate.New()}
 	})
 }
 
 // TestPipeline tells what the four steps make of counters together.
 func TestPipeline(t *testing.T) {
 	transcript.Run(t, "testdata/pipeline", func() []transcript.Processor {
-		return []transcript.Processor{
-			identity.New(identity.Options{}), rate.New(rate.Options{}),
-			enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{}),
-		}
+		return []transcript.Processor{processors.New(processors.Options{})}
 	})
 }

@@ -44,7 +44,7 @@ func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 		{"containers only, without facts", nil, containers, reported},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			a := aggregate.New(aggregate.Options{})
+			a := aggregate.New()
 			round := 0
 			read := func() {
 				test.batch.Samples = test.batch.Samples[:test.keep]
@@ -77,7 +77,7 @@ func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 func TestUnreadNodeAllocatesNothing(t *testing.T) {
 	n := samplenodes.Node{Pods: 30, Containers: 2}
 	facts, b := n.Facts(), n.Batch()
-	a := aggregate.New(aggregate.Options{})
+	a := aggregate.New()
 	b.Err = &metric.ReadError{Reason: metric.NodeTimeout}
 	read := func() {
 		b.Samples, b.Verdicts = b.Samples[:0], b.Verdicts[:0]
@@ -97,7 +97,7 @@ func BenchmarkProcess(b *testing.B) {
 	for _, n := range samplenodes.Nodes {
 		b.Run(n.String(), func(b *testing.B) {
 			facts, batch := n.Facts(), n.Batch()
-			a := aggregate.New(aggregate.Options{})
+			a := aggregate.New()
 			now := rated(n, batch, 0)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -10,10 +10,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/processors/aggregate"
-	"github.com/weir-metrics/weir/processors/enrich"
-	"github.com/weir-metrics/weir/processors/identity"
-	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
@@ -128,9 +125,7 @@ type world struct {
 func newWorld(seed uint64) *world {
 	w := &world{
 		random: rand.New(rand.NewPCG(seed, 9)), now: transcript.Epoch, cpu: map[string]float64{},
-		steps: []transcript.Processor{
-			identity.New(identity.Options{}), rate.New(rate.Options{}), enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{}),
-		},
+		steps: []transcript.Processor{processors.New(processors.Options{})},
 		batch: metric.Batch{Source: "test", Node: "n1", Interval: 15 * time.Second, Resolution: time.Millisecond, Cores: 4},
 	}
 	w.batch.Exhaustive = w.chance(4)

@@ -83,7 +83,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 			for i := range samples {
 				b.Samples[i].CopyFrom(&samples[i])
 			}
-			aggregate.New(aggregate.Options{}).Process(nil, b, time.Unix(10, 0))
+			aggregate.New().Process(nil, b, time.Unix(10, 0))
 			got := wholes(b)
 			if first == nil {
 				first = got

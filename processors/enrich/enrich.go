@@ -18,9 +18,6 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Options configures an Enricher. There is nothing to choose yet.
-type Options struct{}
-
 // Enricher enriches the batches of one source. What it keeps between batches
 // only saves work. It is not safe for concurrent use.
 type Enricher struct {
@@ -32,7 +29,7 @@ type Enricher struct {
 }
 
 // New returns an Enricher for one source.
-func New(Options) *Enricher { return &Enricher{} }
+func New() *Enricher { return &Enricher{} }
 
 // Process sets the Spec group of b's samples. A pod or a node of which the batch
 // only has containers gets a sample that holds nothing else, for the numbers

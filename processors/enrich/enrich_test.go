@@ -10,6 +10,6 @@ import (
 
 func TestTranscripts(t *testing.T) {
 	script.Run(t, "testdata", func() []transcript.Processor {
-		return []transcript.Processor{enrich.New(enrich.Options{})}
+		return []transcript.Processor{enrich.New()}
 	})
 }

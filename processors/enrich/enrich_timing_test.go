@@ -33,7 +33,7 @@ func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 	n := samplenodes.Node{Pods: 30, Containers: 2}
 	facts := asking(n)
 	b := lay(n.Batch(), facts)
-	e := enrich.New(enrich.Options{})
+	e := enrich.New()
 	e.Process(facts, b, n.Round(b, 0))
 	round := 0
 	got := testing.AllocsPerRun(100, func() {
@@ -53,7 +53,7 @@ func BenchmarkProcess(b *testing.B) {
 		b.Run(n.String(), func(b *testing.B) {
 			facts := asking(n)
 			batch := lay(n.Batch(), facts)
-			e := enrich.New(enrich.Options{})
+			e := enrich.New()
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()

@@ -20,7 +20,7 @@ func TestLayoutChangesNothing(t *testing.T) {
 	added := 0
 	for world := range 300 {
 		facts := someFacts(r, now)
-		bare, laid := enrich.New(enrich.Options{}), enrich.New(enrich.Options{})
+		bare, laid := enrich.New(), enrich.New()
 		var pods cluster.PodCache
 		var layout *metric.Layout
 		var entities []metric.Entity

@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/processors/identity"
+	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/processors/rate"
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
 func TestTranscripts(t *testing.T) {
 	transcript.Run(t, "testdata", func() []transcript.Processor {
-		return []transcript.Processor{identity.New(identity.Options{}), rate.New(rate.Options{})}
+		p := processors.New(processors.Options{})
+		return []transcript.Processor{p.Identity, p.Rate}
 	})
 }
 

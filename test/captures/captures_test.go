@@ -16,10 +16,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/processors/aggregate"
-	"github.com/weir-metrics/weir/processors/enrich"
-	"github.com/weir-metrics/weir/processors/identity"
-	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/processors"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
@@ -76,8 +73,7 @@ func TestReplay(t *testing.T) {
 
 func replay(t *testing.T, e *endpoint, list []*round, k kernel, page *strings.Builder, mayErr bool, returns string) {
 	fmt.Fprintf(page, "== %s\n", e.name)
-	ids, rates := identity.New(identity.Options{}), rate.New(rate.Options{})
-	enriched, sums := enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})
+	pipeline := processors.New(processors.Options{})
 	p, witnessParser := e.parser(), endpoints[1].parser()
 	var b, w metric.Batch
 	chosen := believed{}
@@ -91,14 +87,11 @@ func replay(t *testing.T, e *endpoint, list []*round, k kernel, page *strings.Bu
 		if now.IsZero() || now.Unix() <= 0 {
 			t.Fatalf("%s: no time for %s", r.dir, e.file)
 		}
-		if ids.NeedsCrossCheck(r.facts, &b, now) && e.name == "resource" {
+		if pipeline.NeedsCrossCheck(r.facts, &b, now) && e.name == "resource" {
 			endpoints[1].fill(t, r, witnessParser, &w)
 			b.CrossCheck = &w
 		}
-		ids.Process(r.facts, &b, now)
-		rates.Process(r.facts, &b, now)
-		enriched.Process(r.facts, &b, now)
-		sums.Process(r.facts, &b, now)
+		pipeline.Process(r.facts, &b, now)
 		judge(t, e, r, &b, k, page, mayErr)
 		chosen.follow(t, e, r, &b, returns)
 		checkLosers(t, e, r, &b)

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/processors/identity"
-	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/test/capture"
 )
 
@@ -29,15 +28,15 @@ func TestTwoPathsOneContainer(t *testing.T) {
 	kept := map[metric.CgroupPath]int{}
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		ids, rates := identity.New(identity.Options{}), rate.New(rate.Options{})
+		pipeline := processors.New(processors.Options{})
 		b := &metric.Batch{Source: "legacy", Node: "n", Interval: time.Minute, Resolution: time.Nanosecond}
 		for i := range bodies {
 			b.Reset()
 			now := time.Now().Add(time.Duration(i) * time.Minute)
 			b.Began, b.Ended = now, now
 			addContainers(t, bodies[i], r, b)
-			ids.Process(nil, b, now)
-			rates.Process(nil, b, now)
+			pipeline.Identity.Process(nil, b, now)
+			pipeline.Rate.Process(nil, b, now)
 		}
 		var served, lost int
 		for i := range b.Samples {

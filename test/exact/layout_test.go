@@ -9,19 +9,10 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/processors/aggregate"
-	"github.com/weir-metrics/weir/processors/enrich"
-	"github.com/weir-metrics/weir/processors/identity"
-	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/processors"
 )
 
-type processor interface {
-	Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
-}
-
-func pipeline() []processor {
-	return []processor{identity.New(identity.Options{}), rate.New(rate.Options{}), enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})}
-}
+func pipeline() []processors.Step { return processors.New(processors.Options{}).Steps() }
 
 // A layout saves looking entities up, and changes nothing that any processor says.
 func TestALayoutChangesNothing(t *testing.T) {

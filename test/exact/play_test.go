@@ -13,10 +13,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/processors/aggregate"
-	"github.com/weir-metrics/weir/processors/enrich"
-	"github.com/weir-metrics/weir/processors/identity"
-	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/kubelet/cadvisor"
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
@@ -63,10 +60,7 @@ type source struct {
 	clock    time.Duration
 	parser   parser
 	witness  parser
-	ids      *identity.State
-	rates    *rate.State
-	enriches *enrich.Enricher
-	sums     *aggregate.Aggregator
+	pipeline *processors.Pipeline
 	batch    metric.Batch
 	next     time.Time
 	round    int
@@ -100,10 +94,9 @@ func newPlay(t *testing.T, seed uint64) *play {
 		for _, e := range s.views {
 			src := &source{
 				node: n, endpoint: e, lives: lives, witness: summary.New(),
-				ids: identity.New(identity.Options{}), rates: rate.New(rate.Options{}),
-				enriches: enrich.New(enrich.Options{}), sums: aggregate.New(aggregate.Options{}),
-				next: begin.Add(time.Duration(p.r.Int64N(int64(s.interval)))),
-				ear:  ear{trails: map[*simulator.Life]*trail{}, endpoint: e},
+				pipeline: processors.New(processors.Options{}),
+				next:     begin.Add(time.Duration(p.r.Int64N(int64(s.interval)))),
+				ear:      ear{trails: map[*simulator.Life]*trail{}, endpoint: e},
 			}
 			src.parser, src.clock = parserOf(e)
 			src.batch = metric.Batch{Source: e.String(), Node: metric.NodeName(n.Name), Interval: s.interval, Resolution: src.clock}
@@ -182,16 +175,13 @@ func (p *play) round(s *source) {
 		s.ahead = d.is
 		d.made, d.reports = made.UnixNano(), s.node.Reports(nil, s.lives, s.endpoint, made.UnixNano())
 	}
-	if s.endpoint == simulator.Resource && !b.Failed() && s.ids.NeedsCrossCheck(facts, b, now) && p.witness {
+	if s.endpoint == simulator.Resource && !b.Failed() && s.pipeline.NeedsCrossCheck(facts, b, now) && p.witness {
 		w := &metric.Batch{Source: b.Source, Node: b.Node, Interval: b.Interval, Resolution: summary.Clock}
 		p.parse(s.witness, s, simulator.SummaryCPUMemory, now, now, w)
 		b.CrossCheck = w
 		d.witness = s.node.Reports(nil, s.lives, simulator.SummaryCPUMemory, now.UnixNano())
 	}
-	s.ids.Process(facts, b, now)
-	s.rates.Process(facts, b, now)
-	s.enriches.Process(facts, b, now)
-	s.sums.Process(facts, b, now)
+	s.pipeline.Process(facts, b, now)
 	if err := p.sink.Write(p.t.Context(), b); err != nil {
 		p.t.Fatal(err)
 	}

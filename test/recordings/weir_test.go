@@ -18,10 +18,7 @@ import (
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/processors/aggregate"
-	"github.com/weir-metrics/weir/processors/enrich"
-	"github.com/weir-metrics/weir/processors/identity"
-	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
@@ -30,7 +27,7 @@ import (
 type weir struct {
 	t      *testing.T
 	memory *memory.Sink
-	chains map[key]*chain
+	chains map[key]*processors.Pipeline
 }
 
 type key struct {
@@ -38,23 +35,14 @@ type key struct {
 	node   metric.NodeName
 }
 
-type chain struct {
-	ids  *identity.State
-	rest []interface {
-		Process(*cluster.Facts, *metric.Batch, time.Time)
-	}
-}
-
 func newWeir(t *testing.T) *weir {
-	return &weir{t: t, memory: memory.New(memory.Options{}), chains: map[key]*chain{}}
+	return &weir{t: t, memory: memory.New(memory.Options{}), chains: map[key]*processors.Pipeline{}}
 }
 
-func (w *weir) chain(b *metric.Batch) *chain {
+func (w *weir) chain(b *metric.Batch) *processors.Pipeline {
 	k := key{b.Source, b.Node}
 	if w.chains[k] == nil {
-		c := &chain{ids: identity.New(identity.Options{})}
-		c.rest = append(c.rest, rate.New(rate.Options{}), enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{}))
-		w.chains[k] = c
+		w.chains[k] = processors.New(processors.Options{})
 	}
 	return w.chains[k]
 }
@@ -62,11 +50,7 @@ func (w *weir) chain(b *metric.Batch) *chain {
 // take leads b through the pipeline, and says what came of it.
 func (w *weir) take(b *metric.Batch, facts *cluster.Facts, now time.Time) string {
 	w.t.Helper()
-	c := w.chain(b)
-	c.ids.Process(facts, b, now)
-	for _, p := range c.rest {
-		p.Process(facts, b, now)
-	}
+	w.chain(b).Process(facts, b, now)
 	if err := w.memory.Write(w.t.Context(), b); err != nil {
 		w.t.Fatal(err)
 	}
@@ -120,7 +104,7 @@ func newLive(t *testing.T, begin time.Time) *live {
 // round is one round: testify fills the batch of a witness, if there is one to ask.
 func (l *live) round(b *metric.Batch, facts *cluster.Facts, now time.Time, testify func() *metric.Batch) {
 	l.t.Helper()
-	if testify != nil && !b.Failed() && l.chain(b).ids.NeedsCrossCheck(facts, b, now) {
+	if testify != nil && !b.Failed() && l.chain(b).NeedsCrossCheck(facts, b, now) {
 		b.CrossCheck = testify()
 	}
 	if err := l.writer.Round(b, facts, now); err != nil {

@@ -14,10 +14,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/processors/aggregate"
-	"github.com/weir-metrics/weir/processors/enrich"
-	"github.com/weir-metrics/weir/processors/identity"
-	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
@@ -44,7 +41,7 @@ type Node struct {
 	interval time.Duration
 	cores    float64
 	bytes    float64
-	steps    []processor
+	pipeline *processors.Pipeline
 	batch    metric.Batch
 	reports  []*report
 	Fails    func(at time.Time) error // nil for a node that never fails
@@ -66,10 +63,6 @@ type report struct {
 	noCPU    bool
 }
 
-type processor interface {
-	Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
-}
-
 // New returns a town without nodes, of which nothing was read.
 func New(t testing.TB) *Town {
 	return &Town{t: t, memory: memory.New(memory.Options{}), began: Noon.Add(-20 * time.Minute)}
@@ -79,7 +72,7 @@ func New(t testing.TB) *Town {
 func (w *Town) Node(name string, cores, gibibytes float64) *Node {
 	n := &Node{
 		name: metric.NodeName(name), source: "kubelet:cadvisor", interval: round, cores: cores, bytes: gibibytes * (1 << 30),
-		steps: []processor{identity.New(identity.Options{}), rate.New(rate.Options{}), enrich.New(enrich.Options{}), aggregate.New(aggregate.Options{})},
+		pipeline: processors.New(processors.Options{}),
 	}
 	w.nodes = append(w.nodes, n)
 	return n
@@ -173,9 +166,7 @@ func (w *Town) read(n *Node, at time.Time) {
 			}
 		}
 	}
-	for _, step := range n.steps {
-		step.Process(w.facts, b, at)
-	}
+	n.pipeline.Process(w.facts, b, at)
 	if err := w.memory.Write(w.t.Context(), b); err != nil {
 		w.t.Fatal(err)
 	}

@@ -18,10 +18,7 @@ import (
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/processors/aggregate"
-	"github.com/weir-metrics/weir/processors/enrich"
-	"github.com/weir-metrics/weir/processors/identity"
-	"github.com/weir-metrics/weir/processors/rate"
+	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/sinks/memory"
 	"github.com/weir-metrics/weir/sources/kubelet"
 	"github.com/weir-metrics/weir/test/simulator"
@@ -50,10 +47,7 @@ type stage struct {
 type source struct {
 	target   kubelet.Target
 	read     kubelet.Source
-	ids      *identity.State
-	rates    *rate.State
-	enriched *enrich.Enricher
-	sums     *aggregate.Aggregator
+	pipeline *processors.Pipeline
 	status   explain.Source
 }
 
@@ -172,9 +166,8 @@ func (g *stage) round() {
 		src := g.sources[name]
 		if src == nil {
 			src = &source{
-				ids: identity.New(identity.Options{}), rates: rate.New(rate.Options{}),
-				enriched: enrich.New(enrich.Options{}), sums: aggregate.New(aggregate.Options{}),
-				status: explain.Source{Name: "kubelet:resource", Node: name, Interval: interval},
+				pipeline: processors.New(processors.Options{}),
+				status:   explain.Source{Name: "kubelet:resource", Node: name, Interval: interval},
 			}
 			g.sources[name] = src
 		}
@@ -186,9 +179,9 @@ func (g *stage) round() {
 	g.facts.EachNode(func(n *cluster.Node) bool {
 		if !g.scraper.IsSelected(n) { // a source that is left out on purpose
 			err := &metric.ReadError{Reason: metric.NodeExcluded, Err: fmt.Errorf("its labels do not match the selector")}
-			src := &source{sums: aggregate.New(aggregate.Options{}), status: explain.Source{Name: "excluded", Node: n.Name, Interval: interval, Unread: err}}
+			src := &source{pipeline: processors.New(processors.Options{}), status: explain.Source{Name: "excluded", Node: n.Name, Interval: interval, Unread: err}}
 			b := &metric.Batch{Source: "excluded", Node: n.Name, Interval: interval, Err: err, Began: g.now, Ended: g.now}
-			src.sums.Process(g.facts, b, g.now)
+			src.pipeline.Process(g.facts, b, g.now)
 			g.publish(src, b)
 		}
 		return true
@@ -207,15 +200,12 @@ func (g *stage) listed() (targets []kubelet.Target) {
 func (g *stage) read(src *source) {
 	b := g.fetch(src, src.read.Read)
 	// Asked as the manager asks, but where there is nobody to ask.
-	if witness, ok := src.read.(kubelet.CrossCheckedNode); ok && !g.s.noWitness && !b.Failed() && src.ids.NeedsCrossCheck(g.facts, b, g.now) {
+	if witness, ok := src.read.(kubelet.CrossCheckedNode); ok && !g.s.noWitness && !b.Failed() && src.pipeline.NeedsCrossCheck(g.facts, b, g.now) {
 		if w := g.fetch(src, witness.Testify); w.Err == nil {
 			b.CrossCheck = w
 		}
 	}
-	src.ids.Process(g.facts, b, g.now)
-	src.rates.Process(g.facts, b, g.now)
-	src.enriched.Process(g.facts, b, g.now)
-	src.sums.Process(g.facts, b, g.now)
+	src.pipeline.Process(g.facts, b, g.now)
 	g.publish(src, b)
 }
 
