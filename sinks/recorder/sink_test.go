@@ -245,7 +245,7 @@ func TestOthersFilesAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := recorder.Open(recorder.Options{Path: path})
-	if want := "go on with " + path + ": this is no recording: it does not begin as one: name another file, or remove this one"; err == nil || err.Error() != want {
+	if want := "go on with " + path + ": this is not a recording: it does not begin with the bytes of one: name another file, or remove this one"; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	if body, _ := os.ReadFile(path); string(body) != "dear diary" {

@@ -1,0 +1,192 @@
+// Package recording reads and writes recordings of a run: what sources said and what the
+// API server said, before any processor changed it. A replay through the same pipeline
+// gives the same numbers.
+//
+// # Format
+//
+// A file is a header and blocks. A block has a length and a checksum, and contains
+// records, compressed: a read of a source (a round) with the time and the facts that the processors
+// got, a change of facts, a source that is gone, a scale target. Records are messages of Protocol
+// Buffers. They refer to names, and rounds to facts, of earlier records; a Begin record, at the
+// beginning of a file and once an hour, ends all references. docs/recording.md describes every byte.
+//
+// # Promises
+//
+// A round is read back bit for bit, except its error: of that the text, the reason and whether a
+// deadline has passed are kept. A file that ends anywhere is read up to its last whole
+// block. A reader skips fields, records and blocks that it does not know, and metrics
+// whose names it does not know. The bytes of files can be joined.
+//
+// # Left to others
+//
+// Files, their rotation and their limits (sinks/recorder); pace (sources/player); the
+// pipeline (the manager). Facts contain no secrets, so recordings contain none.
+//
+//	recording.go  frames, options and errors
+//	writer.go     Writer; reader.go Reader
+//	block.go      blocks and their checksums
+//	codec.go      fields of Protocol Buffers: one description of a message encodes and decodes it
+//	batch.go      messages of a round; facts.go of facts and targets
+package recording
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Kind says what a Frame is about.
+type Kind uint8
+
+// The kinds of frame. The number + 1 is the field of Record.
+const (
+	// Begin: later records refer to nothing before it.
+	Begin Kind = iota + 1
+	// Facts: the API server said something new.
+	Facts
+	// Round: a source was read.
+	Round
+	// Gone: a source is not read any more.
+	Gone
+	// Scale: a scale target is new, has changed or is gone.
+	Scale
+	numKinds
+)
+
+var kindNames = [...]string{Begin: "begin", Facts: "facts", Round: "round", Gone: "gone", Scale: "scale"}
+
+// String returns the lower-case name of k.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) && kindNames[k] != "" {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// Frame is one event of a recording.
+type Frame struct {
+	Kind Kind
+	// Now is the time of the event by the clock of the weir that recorded it: of a Round
+	// the time that the processors got, of Facts when they arrived, of a Scale when it was
+	// seen. A Gone has the time of the frame before.
+	Now time.Time
+	// Facts are the facts of that time; of a Round those that the processors got. Nil
+	// without a cluster. They are immutable and may be kept.
+	Facts *cluster.Facts
+	// Batch is a Round's, as the source filled it. It is valid until the next frame is
+	// read.
+	Batch *metric.Batch
+	// Source and Node are the source of a Round or Gone.
+	Source string
+	Node   metric.NodeName
+	// Scale is the target of a Scale frame. It may be kept.
+	Scale *Target
+	// Fresh says of a Begin that a new run begins: a pipeline starts without any state.
+	// Otherwise the run goes on.
+	Fresh bool
+	// By is the program that wrote what follows a Begin: "weir v1.2.3".
+	By string
+}
+
+// Target is a resource with a scale subresource.
+type Target struct {
+	// Group and Resource are as in a URL: "apps", "deployments".
+	Group, Resource string
+	Namespace       metric.Namespace
+	Name            string
+	// Replicas is spec.replicas of its scale, Current status.replicas.
+	Replicas, Current int32
+	// Selector is status.selector of its scale.
+	Selector string
+	// HPA is the name of the HorizontalPodAutoscaler that owns it, and Spec its spec as
+	// JSON (autoscaling/v2); both empty without one.
+	HPA  string
+	Spec json.RawMessage
+	// Gone says that the target does not exist any more, or is not followed any more.
+	Gone bool
+}
+
+// Options say how a recording is written. The zero Options means the defaults.
+type Options struct {
+	// Begin is when the run began. If it has a monotonic clock reading, clock steps are
+	// recorded. Default: now.
+	Begin time.Time
+	// Continues says that the run began in an earlier file.
+	Continues bool
+	// By is the program that writes: "weir v1.2.3".
+	By string
+	// Block is the number of bytes in a block before it is compressed. Default 256 KiB.
+	Block int
+	// Flush is the longest time that a record waits for its block to be written, by the
+	// times of records: what a crash may lose. Default 10 s; negative writes each record at
+	// once.
+	Flush time.Duration
+	// Restart is the time between two Begin records. It bounds how many names a reader
+	// keeps. Default 1 hour.
+	Restart time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Begin.IsZero() {
+		o.Begin = time.Now()
+	}
+	if o.Block <= 0 {
+		o.Block = 256 << 10
+	}
+	o.Block = min(o.Block, maxRecord)
+	if o.Flush == 0 {
+		o.Flush = 10 * time.Second
+	}
+	if o.Restart <= 0 {
+		o.Restart = time.Hour
+	}
+	return o
+}
+
+// ReaderOptions bound a Reader. The zero ReaderOptions means the defaults.
+type ReaderOptions struct {
+	// Memory is about how many bytes a Reader keeps of a file between two Begin records.
+	// Default 4 GiB, enough for 5,000 nodes of 100 pods each.
+	Memory int64
+}
+
+func (o ReaderOptions) withDefaults() ReaderOptions {
+	if o.Memory <= 0 {
+		o.Memory = 4 << 30
+	}
+	return o
+}
+
+// NoRecordingError says that a file is not a recording that can be read.
+type NoRecordingError struct{ Why string }
+
+// Error returns the cause.
+func (e *NoRecordingError) Error() string { return "this is not a recording: " + e.Why }
+
+// TruncatedError says that a file ends within a block, because its writer was killed. All
+// frames before it are whole.
+type TruncatedError struct {
+	At int64 // bytes up to the end of the last whole block
+}
+
+// Error returns where the file ends.
+func (e *TruncatedError) Error() string {
+	return fmt.Sprintf("the recording ends within a block after byte %d: its writer was killed; everything before that byte is whole", e.At)
+}
+
+// DamagedError says that the bytes of a file have changed. All frames before it are whole.
+type DamagedError struct {
+	At  int64 // where the damaged block begins
+	Err error
+}
+
+// Error returns where the damage is, and the cause.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the recording is damaged at byte %d: %v; everything before that byte is whole", e.At, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *DamagedError) Unwrap() error { return e.Err }
