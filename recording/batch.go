@@ -82,6 +82,10 @@ func (c *codec) reason(n protowire.Number, r *metric.Reason) {
 func (c *codec) batch(b *metric.Batch, isCrossCheck bool) {
 	c.instant(1, &b.Began)
 	c.instant(2, &b.Ended)
+	ended := int64(0)
+	if !b.Ended.IsZero() {
+		ended = c.wall
+	}
 	signed(c, 3, &b.NodeTime)
 	signed(c, 4, &b.Interval)
 	signed(c, 5, &b.Resolution)
@@ -89,10 +93,6 @@ func (c *codec) batch(b *metric.Batch, isCrossCheck bool) {
 	c.double(7, &b.Cores)
 	signed(c, 8, &b.Bytes)
 	c.readFailure(9, &b.Err)
-	ended := int64(0)
-	if !b.Ended.IsZero() {
-		ended = b.Ended.UnixNano()
-	}
 	if !c.decoding {
 		for i := range b.Samples {
 			outer, _ := c.begin(10)

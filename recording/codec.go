@@ -45,6 +45,7 @@ type codec struct {
 	subjects subjects
 
 	began  time.Time // of the run; instants are relative to it
+	wall   int64     // time of day of the last instant, in nanoseconds since the Unix epoch
 	budget int64     // bytes that may still be kept, when decoding
 	ids    catalogueIDs
 
@@ -341,6 +342,7 @@ func (c *codec) instant(n protowire.Number, t *time.Time) {
 	signed(c, 1, &wall)
 	signed(c, 2, &skew)
 	c.end(outer)
+	c.wall = c.began.UnixNano() + wall
 	if c.decoding {
 		if skew > int64(maxSkew) || skew < -int64(maxSkew) {
 			wall -= skew
