@@ -58,7 +58,7 @@ func newAgentFlags() *agentFlags {
 // addTo adds the flags to cmd, and groups them in its help.
 func (a *agentFlags) addTo(cmd *cobra.Command) {
 	a.given = cmd.Flags().Changed
-	g := newGroups(cmd)
+	g := newFlagGroups(cmd)
 	g.add("The cluster, and this node of it", a.addClusterFlags, a.addNodeFlags)
 	g.add("Measuring", a.addPipelineFlags, a.addPathFlags)
 	g.add("Eviction, in the kubelet's words where it has them", a.eviction.addFlags)
@@ -98,7 +98,7 @@ func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, err
 	if p.Cluster != nil {
 		p.Cluster.Node = p.Host.Node
 	}
-	p.Eviction, err = a.eviction.compile(surroundings{
+	p.Eviction, err = a.eviction.compile(agentEnvironment{
 		cluster: p.Cluster != nil, named: a.node != "" || getenv("NODE_NAME") != "", pod: inPod, self: getenv("POD_UID"), address: getenv("HOST_IP"),
 	})
 	if err != nil {

@@ -67,7 +67,7 @@ cluster, forward a port first:
 			var mistakes rules.Mistakes
 			switch {
 			case errors.As(err, &mistakes):
-				return tell(cmd.OutOrStdout(), args[0], mistakes)
+				return printMistakes(cmd.OutOrStdout(), args[0], mistakes)
 			case err != nil:
 				return err
 			}
@@ -83,9 +83,9 @@ cluster, forward a port first:
 	return cmd
 }
 
-// tell prints the mistakes of a file, a line each, with the name that a
+// printMistakes prints the mistakes of a file, a line each, with the name that a
 // misspelt one was perhaps meant to be.
-func tell(out io.Writer, file string, mistakes rules.Mistakes) error {
+func printMistakes(out io.Writer, file string, mistakes rules.Mistakes) error {
 	for _, m := range mistakes {
 		if near, ok := suggest.Closest(m.Wrong, m.Known); ok {
 			m.Text += fmt.Sprintf("; did you mean %s?", near)

@@ -179,7 +179,7 @@ func TestServerOfCluster(t *testing.T) {
 		t.Errorf("kubelets were asked for %v besides", asked)
 	}
 	log := w.stderr.String()
-	if n := strings.Count(log, `"node":"odd"`); n != 1 || !strings.Contains(log, "it is no path") {
+	if n := strings.Count(log, `"node":"odd"`); n != 1 || !strings.Contains(log, "it is not a path") {
 		t.Errorf("%d lines about node odd, whose annotation is no path, want one:\n%s", n, log)
 	}
 	if strings.Contains(log, `"node":"gate"`) {

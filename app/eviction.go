@@ -34,9 +34,9 @@ import (
 	"github.com/weir-metrics/weir/ui"
 )
 
-// floor is how often this machine is looked at, whatever the kernel says: as often as
+// maxLookInterval is how often this machine is looked at, whatever the kernel says: as often as
 // the kubelet looks.
-const floor = 10 * time.Second
+const maxLookInterval = 10 * time.Second
 
 // evictor guards this machine, with what that needs beside itself.
 type evictor struct {
@@ -64,7 +64,7 @@ func openEvictor(ctx context.Context, p *plan, m *machine, names *podIndex, of *
 	}()
 	o := guard.Options{
 		Node: string(e.node), Self: types.UID(e.plan.Self), Read: m.read, Peek: m.peek, Layout: m.layout, Refresh: m.refresh, Cgroups: m.cgroups,
-		Notify: notify.Options{Floor: floor}, Registerer: registry, Logger: slog.New(logr.ToSlogHandler(logging.Logr(log).WithName("eviction"))),
+		Notify: notify.Options{Floor: maxLookInterval}, Registerer: registry, Logger: slog.New(logr.ToSlogHandler(logging.Logr(log).WithName("eviction"))),
 	}
 	x := execute.Options{
 		Mode: e.plan.Mode, Node: string(e.node), Self: o.Self, NoPod: o.Self == "", OnNode: m.has, Registerer: registry,
@@ -129,8 +129,8 @@ func (p *evictionPlan) settings(kubelet *kubeletconfig.Kubelet) *eviction.Settin
 	}
 }
 
-// askTime is how long a kubelet may take to tell its thresholds.
-const askTime = 5 * time.Second
+// askKubeletTimeout is how long a kubelet may take to tell its thresholds.
+const askKubeletTimeout = 5 * time.Second
 
 // askKubelet asks this node's kubelet by what it evicts. One that does not tell is taken
 // to have been told of nothing, which is a warning.
@@ -140,7 +140,7 @@ func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*kubeletco
 	if err != nil {
 		return nil, fmt.Errorf("reach the kubelet: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, askKubeletTimeout)
 	defer cancel()
 	client := &http.Client{
 		Transport: transport,
@@ -177,9 +177,9 @@ func (e *evictor) pods() ([]*corev1.Pod, error) {
 	return e.cluster.NodePods(), nil
 }
 
-// stale is how long the API server may have said nothing for its list of pods to be
+// maxFactsAge is how long the API server may have said nothing for its list of pods to be
 // taken for complete. It speaks about once a minute even if nothing changes.
-const stale = 2 * time.Minute
+const maxFactsAge = 2 * time.Minute
 
 // ended reports whether a pod, by the UID that the runtime knows, will run nothing any
 // more. Of static pods the runtime knows a hash, and whether such a pod has ended only the
@@ -189,7 +189,7 @@ func (e *evictor) ended(uid types.UID) bool {
 	if e.cluster == nil || len(uid) != len("01234567-89ab-cdef-0123-456789abcdef") {
 		return false
 	}
-	if _, err := e.pods(); err != nil || time.Since(e.cluster.Facts().At) > stale {
+	if _, err := e.pods(); err != nil || time.Since(e.cluster.Facts().At) > maxFactsAge {
 		return false
 	}
 	return e.names.pod(metric.PodUID(uid)) == nil
@@ -199,7 +199,7 @@ func (e *evictor) ended(uid types.UID) bool {
 func (e *evictor) report() *evictionreport.Report {
 	return evictionreport.Of(e.guard.Last(), e.guard.Acts(), evictionreport.Context{
 		Node: string(e.node), Mode: e.plan.Mode.String(), Warnings: e.warnings, Now: time.Now(),
-		Reclaims: e.reclaimer != nil, Floor: floor, Peeks: guard.PeekEvery,
+		Reclaims: e.reclaimer != nil, Floor: maxLookInterval, Peeks: guard.PeekEvery,
 	})
 }
 

@@ -286,7 +286,7 @@ func TestAgentStartsWithoutTheAPIServer(t *testing.T) {
 
 func TestEndedPods(t *testing.T) {
 	const gone = "01234567-89ab-cdef-0123-456789abcdef"
-	for silence, want := range map[time.Duration]bool{0: true, stale + time.Second: false} {
+	for silence, want := range map[time.Duration]bool{0: true, maxFactsAge + time.Second: false} {
 		client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
 		of := informer.NewForClient(client, informer.Options{Node: "n1", Now: func() time.Time { return time.Now().Add(-silence) }})
 		ctx, cancel := context.WithCancel(t.Context())

@@ -19,9 +19,9 @@ import (
 	"github.com/weir-metrics/weir/sources/kubelet"
 )
 
-// off is the word of --eviction for nothing at all; the others are those of
+// evictionOff is the word of --eviction for nothing at all; the others are those of
 // execute.Mode.
-const off = "off"
+const evictionOff = "off"
 
 // evictionPlan is what to decide about this node's pods, and how far to go.
 type evictionPlan struct {
@@ -93,8 +93,8 @@ func (e *evictionFlags) alone() *evictionPlan {
 	return &p
 }
 
-// surroundings are what the process runs in.
-type surroundings struct {
+// agentEnvironment are what the process runs in.
+type agentEnvironment struct {
 	cluster bool   // there is an API server to ask
 	named   bool   // this node's name was said
 	pod     bool   // in a pod
@@ -103,7 +103,7 @@ type surroundings struct {
 }
 
 // compile returns what to decide; nil for nothing.
-func (e *evictionFlags) compile(in surroundings) (*evictionPlan, error) {
+func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
 	p := e.evictionPlan
 	own, err := eviction.Parse(&e.config)
 	if err != nil {
@@ -115,11 +115,11 @@ func (e *evictionFlags) compile(in surroundings) (*evictionPlan, error) {
 	if p.Kubelet.URL == "" {
 		p.Kubelet.URL = "https://" + net.JoinHostPort(cmp.Or(in.address, "127.0.0.1"), strconv.Itoa(kubelet.DefaultPort))
 	}
-	if e.mode == off {
+	if e.mode == evictionOff {
 		return nil, e.checkOff(own)
 	}
 	if p.Mode, err = execute.ParseMode(e.mode); err != nil {
-		return nil, cli.OneOf("--eviction", e.mode, off, execute.Observe.String(), execute.Evict.String(), execute.Kill.String())
+		return nil, cli.OneOf("--eviction", e.mode, evictionOff, execute.Observe.String(), execute.Evict.String(), execute.Kill.String())
 	}
 	socket, isSocket := strings.CutPrefix(e.reclaim, "unix://")
 	p.Reclaim = socket
@@ -165,7 +165,7 @@ func (e *evictionFlags) checkOff(own []eviction.Threshold) error {
 
 // checkActing refuses to evict where it is not clear what, from where or by which
 // thresholds.
-func (e *evictionFlags) checkActing(own []eviction.Threshold, in surroundings) error {
+func (e *evictionFlags) checkActing(own []eviction.Threshold, in agentEnvironment) error {
 	missing := func(what, next string) error {
 		return cli.Hintf(cli.Usage(fmt.Errorf("--eviction=%s needs %s", e.mode, what)), "%s Or choose --eviction=observe, which touches nothing.", next)
 	}

@@ -91,7 +91,7 @@ type checkedNodeReader struct{ nodeReader }
 
 func newNodeReader(node *kubelet.NodeSource, shares *shared.Exchange) manager.Source {
 	r := nodeReader{node, shares}
-	if _, ok := node.Source().(manager.Witness); ok {
+	if _, ok := node.Source().(manager.SecondReader); ok {
 		return checkedNodeReader{r}
 	}
 	return r
@@ -105,9 +105,9 @@ func (r nodeReader) Read(ctx context.Context, b *metric.Batch) error {
 	return r.NodeSource.Read(ctx, b)
 }
 
-// Testify reads the second endpoint.
-func (r checkedNodeReader) Testify(ctx context.Context, b *metric.Batch) error {
-	return r.Source().(manager.Witness).Testify(ctx, b)
+// ReadSecond reads the second endpoint.
+func (r checkedNodeReader) ReadSecond(ctx context.Context, b *metric.Batch) error {
+	return r.Source().(manager.SecondReader).ReadSecond(ctx, b)
 }
 
 // kindExcluded is the source of the batches of nodes that are left out.

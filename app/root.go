@@ -1,4 +1,32 @@
-// Package app is the program weir: its commands, their flags, and the parts that they start.
+// Package app is the program weir: its commands and their flags, and the parts of a running
+// weir. It wires; what the parts do is in their own rooms.
+//
+// A command reads flags into a config, compiles it to a plan (what to do, with every
+// default filled in, nothing open), opens the plan as a process (a list of parts), and runs
+// the parts until it is told to end. docs/extending.md says how to add a source, a sink, a
+// processor or an API.
+//
+//	root.go           the command weir, version, pages of help
+//	run.go            weir run, and what run, server and agent have in common
+//	server.go         weir server; metricsserver.go its flags that metrics-server has
+//	agent.go          weir agent; evictionflags.go its flags about eviction
+//	plan.go           config and plan; flaggroups.go flags by title in a long help
+//	part.go           Part and Run: start in order, end what serves first, close in reverse
+//	process.go        open: the steps that make a process, and what its parts share
+//	stages.go         the tables of sources and sinks, the pipeline's processors
+//	apis.go           the table of APIs: paths, rights, discovery, handlers
+//	secure.go         the secured server, its flags, election and membership of replicas
+//	kubelets.go       sources of a cluster's kubelets; host_linux.go this machine's
+//	node.go           what only this machine's agent knows; agents.go asks agents of it
+//	eviction.go       the guard of this machine
+//	autoscalers.go    the autoscaler controller, evaluations, recommendations of requests
+//	history.go        the Prometheus that knows the time before weir's memory
+//	memorytuning.go   the garbage collector's settings; binarypages_linux.go the binary's
+//	clientcommands.go commands that ask a running weir (package client)
+//	replay.go         weir autoscaler replay; replaysource.go where its trace comes from
+//	recordingcommand.go weir recording info and cut; recordingplay.go plays one to a memory
+//	inspect.go        weir inspect cgroups; inspectpods.go the pods it compares them with
+//	check.go          weir check rules
 package app
 
 import (

@@ -38,12 +38,12 @@ alone. No cluster and no configuration is needed; as root it sees most.`,
 		},
 	}
 	c.addFlags(cmd.Flags())
-	cmd.SetFlagErrorFunc(serversFlag)
+	cmd.SetFlagErrorFunc(hintServerFlag)
 	return cmd
 }
 
-// serversFlag says of a flag of weir server's that it is one.
-func serversFlag(cmd *cobra.Command, err error) error {
+// hintServerFlag says of a flag of weir server's that it is one.
+func hintServerFlag(cmd *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown || newServer(func(string) string { return "" }).Flags().Lookup(name) == nil {
 		return cmd.Parent().FlagErrorFunc()(cmd, err)
@@ -77,7 +77,7 @@ func start(cmd *cobra.Command, c *config, p *plan) error {
 		fmt.Fprintf(cmd.OutOrStdout(), "In another terminal:  weir top cgroups --watch%s\n", address)
 	}
 	if p.Eviction == nil { // whose code is wanted at once when memory is short
-		defer dropStart(log).Stop()
+		defer releaseStartupMemory(log).Stop()
 	}
 	return w.run(cmd.Context())
 }

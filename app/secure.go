@@ -211,10 +211,10 @@ func newAgentSecure() *server.Options {
 // leaves out.
 const secureTopic = "secure-serving"
 
-// everyday are the flags of the secured server that one may well need, in
+// commonSecureFlags are the flags of the secured server that one may well need, in
 // weir's words. All others are as Kubernetes' own servers have them, and so many
 // that nobody would find these among them.
-var everyday = map[string]string{
+var commonSecureFlags = map[string]string{
 	"secure-port":                    "port to serve HTTPS on; 0 for none. Outside of pods only if given",
 	"bind-address":                   "`ADDRESS` to serve it on; 0.0.0.0 and :: are all there are",
 	"tls-cert-file":                  "`FILE` of the certificate to serve with, and of those that signed it; taken up again when it changes. Without one weir signs its own",
@@ -235,7 +235,7 @@ func secureFlags(o *server.Options) (common, others func(*pflag.FlagSet)) {
 	part := func(wanted bool) func(*pflag.FlagSet) {
 		return func(to *pflag.FlagSet) {
 			all.VisitAll(func(f *pflag.Flag) {
-				words, is := everyday[f.Name]
+				words, is := commonSecureFlags[f.Name]
 				if is != wanted {
 					return
 				}

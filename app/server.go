@@ -52,7 +52,7 @@ as a kubelet looks itself.`,
 // serverFlags is what the flags of weir server say.
 type serverFlags struct {
 	*config
-	dropIn
+	compatFlags
 	secure      *server.Options
 	lease       string
 	sharedReads bool
@@ -70,7 +70,7 @@ func newServerFlags() *serverFlags {
 // addTo adds the flags to cmd, and groups them in its help.
 func (s *serverFlags) addTo(cmd *cobra.Command) {
 	s.given = cmd.Flags().Changed
-	g := newGroups(cmd)
+	g := newFlagGroups(cmd)
 	g.add("The cluster", s.addClusterFlags)
 	g.add("Its kubelets, in metrics-server's words (instead of --source)", s.addKubeletFlags)
 	g.add("Its weir agents", s.agents.addFlags)
@@ -82,7 +82,7 @@ func (s *serverFlags) addTo(cmd *cobra.Command) {
 	g.add("Serving whom the cluster lets read, over HTTPS", common, s.addReplicaFlags)
 	g.add("Serving whoever asks, over HTTP", s.addListenFlags)
 	g.add("Logging", s.log.AddFlags, s.addLogFlags)
-	g.add("metrics-server's that weir has no use for", addOthers)
+	g.add("metrics-server's that weir has no use for", addUnusedFlags)
 	g.refer("Kubernetes' own flags for a secured server (audit, authentication, authorization, TLS)", "weir help "+secureTopic, others)
 }
 

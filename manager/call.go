@@ -13,7 +13,7 @@ import (
 // then abandoned.
 const grace = time.Second
 
-// fill is Source.Read or Witness.Testify.
+// fill is Source.Read or SecondReader.ReadSecond.
 type fill func(ctx context.Context, b *metric.Batch) error
 
 // caller makes the calls of one source: one at a time, each in a slot and on a
@@ -25,17 +25,17 @@ type fill func(ctx context.Context, b *metric.Batch) error
 // Fields outside mu belong to the round that runs.
 type caller struct {
 	timeout time.Duration
-	lanes   lanes
+	limits  readLimits
 	meters  *kindMeters
 
 	began time.Time // when the last call was made
 	late  bool      // the last call did not end before its deadline
-	lane  slots     // which of the lanes the call's slot is of
+	slots readSlots // where the call's slot is from
 
 	mu struct {
 		sync.Mutex
 		phase phase
-		term  *term         // of the call
+		ctx   *callContext  // of the call
 		watch *time.Timer   // while a call runs
 		due   time.Time     // when watch has something to do
 		lost  func(error)   // goes on when the call is abandoned
@@ -53,8 +53,8 @@ const (
 	abandoned              // it runs, and nobody waits for it
 )
 
-func newCaller(timeout time.Duration, lanes lanes, meters *kindMeters) *caller {
-	return &caller{timeout: timeout, lanes: lanes, meters: meters}
+func newCaller(timeout time.Duration, limits readLimits, meters *kindMeters) *caller {
+	return &caller{timeout: timeout, limits: limits, meters: meters}
 }
 
 // admit waits for a slot, which call gives back. Its error says why there can be
@@ -64,13 +64,13 @@ func (c *caller) admit(ctx context.Context) error {
 		return &metric.ReadError{Reason: metric.NodeTimeout,
 			Err: fmt.Errorf("the read begun at %s ignores its deadline of %v and still runs", c.began.UTC().Format(time.RFC3339), c.timeout)}
 	}
-	c.lane = c.lanes.prompt
+	c.slots = c.limits.prompt
 	if c.late {
-		c.lane = c.lanes.late
+		c.slots = c.limits.late
 	}
 	c.meters.all.waiting.Inc()
 	defer c.meters.all.waiting.Dec()
-	if !c.lane.take(ctx, c.timeout) {
+	if !c.slots.take(ctx, c.timeout) {
 		return &metric.ReadError{Reason: metric.NodeTimeout,
 			Err: fmt.Errorf("no read slot was free within %v: too many sources hang, or raise the number of concurrent reads", c.timeout)}
 	}
@@ -85,7 +85,7 @@ func (c *caller) admit(ctx context.Context) error {
 func (c *caller) call(ctx context.Context, f fill, b *metric.Batch, lost func(error)) (kept bool, err error) {
 	c.began = time.Now()
 	b.Began = c.began
-	t := &term{parent: ctx, deadline: c.began.Add(c.timeout)}
+	t := &callContext{parent: ctx, deadline: c.began.Add(c.timeout)}
 	c.start(t, lost)
 	err = guarded(t, f, b)
 	kept = c.finish()
@@ -117,11 +117,11 @@ func (c *caller) callAside(ctx context.Context, f fill, b *metric.Batch) (kept b
 }
 
 // start begins to watch a call.
-func (c *caller) start(t *term, lost func(error)) {
+func (c *caller) start(t *callContext, lost func(error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.phase, c.mu.term, c.mu.lost, c.mu.due = running, t, lost, t.deadline
-	if err := t.parent.Err(); err != nil { // hurry came before
+	c.mu.phase, c.mu.ctx, c.mu.lost, c.mu.due = running, t, lost, t.deadline
+	if err := t.parent.Err(); err != nil { // cancelled before the call
 		t.end(err)
 	}
 	if c.mu.watch == nil {
@@ -136,7 +136,7 @@ func (c *caller) finish() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := c.mu.phase
-	c.mu.phase, c.mu.term, c.mu.lost = idle, nil, nil
+	c.mu.phase, c.mu.ctx, c.mu.lost = idle, nil, nil
 	switch was {
 	case running:
 		c.release()
@@ -166,9 +166,9 @@ func (c *caller) watch() {
 	c.mu.Unlock()
 }
 
-// hurry tells that the context of a call has ended, or that of the next will have: one
+// cancelCall tells that the context of a call has ended, or that of the next will have: one
 // that runs has only the grace left.
-func (c *caller) hurry() {
+func (c *caller) cancelCall() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.phase == running {
@@ -176,10 +176,10 @@ func (c *caller) hurry() {
 	}
 }
 
-// overdue ends the term of a call, for err, and gives it the grace to notice. Its slot is
-// free from here on, whatever it does: whoever hangs, hangs at no one's cost. c.mu is held.
+// overdue cancels the context of a call with err and gives the call the grace to notice. Its
+// slot is free from now on, so that a call that hangs delays no other source. c.mu is held.
 func (c *caller) overdue(err error) {
-	c.mu.term.end(err)
+	c.mu.ctx.end(err)
 	c.release()
 	c.mu.phase, c.mu.due = late, time.Now().Add(grace)
 	c.mu.watch.Reset(grace)
@@ -199,7 +199,7 @@ func (c *caller) abandon() {
 }
 
 func (c *caller) release() {
-	c.lane.give()
+	c.slots.give()
 	c.meters.all.inFlight.Dec()
 }
 

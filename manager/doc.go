@@ -46,11 +46,11 @@
 //	offset.go     pure: when rounds are due
 //	runner.go     the life of one source: waiting, a round, waiting
 //	round.go      one round: read → process → publish
-//	call.go       one call of a source: slot, deadline, panic, abandonment; term.go its context
-//	slots.go      the bounded number of neighbours
-//	play.go       rounds that were recorded, instead of sources
-//	outlet.go     the writes of one sink; queue.go its queue; sinks.go how it fares
+//	call.go       one call of a source: limit, deadline, panic, abandonment; callcontext.go its context
+//	readlimits.go how many reads run at once
+//	player.go     rounds that were recorded, instead of sources
+//	sinkwriter.go the writes of one sink; queue.go its queue; sinks.go its status
 //	pool.go       batches to fill again
-//	status.go     how a source fares; readiness.go pure: whether that is enough
-//	telemetry.go  what all of it cost; errors.go what went wrong, in one word
+//	status.go     the status of each source; readiness.go pure: whether that is enough
+//	telemetry.go  metrics of the manager itself; errors.go classifies errors
 package manager

@@ -14,29 +14,29 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// calm is the shortest time between two questions to the providers. Facts of a
+// minReconcileGap is the shortest time between two questions to the providers. Facts of a
 // large cluster change many times a second.
-const calm = 200 * time.Millisecond
+const minReconcileGap = 200 * time.Millisecond
 
 // Manager reads sources and leads what they say to the sinks. Make one with
 // New.
 type Manager struct {
 	options   Options
 	telemetry *telemetry
-	lanes     lanes
-	outlets   []*outlet // of sinks and recorders, in the order of Options.Sinks
-	sinks     []*outlet
-	recorders []*outlet
+	limits    readLimits
+	writers   []*sinkWriter // of sinks and recorders, in the order of Options.Sinks
+	sinks     []*sinkWriter
+	recorders []*sinkWriter
 
 	began    atomic.Pointer[time.Time] // when Run was called; nil before
 	complete atomic.Pointer[time.Time] // when all sources were there for the first time; nil before
 	ready    atomic.Bool
 
-	sourcesCtx context.Context // parent of every source's
-	stopSinks  context.CancelFunc
-	runners    sync.WaitGroup // sources that have not ended
-	orphans    sync.WaitGroup // abandoned reads of those that have
-	hurry      chan struct{}  // a source has ended: ask the providers again
+	sourcesCtx     context.Context // parent of every source's
+	stopSinks      context.CancelFunc
+	runners        sync.WaitGroup // sources that have not ended
+	abandonedReads sync.WaitGroup // abandoned reads of those that have
+	wake           chan struct{}  // a source has ended: ask the providers again
 
 	// Of Run's goroutine.
 	answers []answer
@@ -45,32 +45,32 @@ type Manager struct {
 
 	mu struct {
 		sync.Mutex
-		sources map[string]*runner // by name, until they have ended
-		orphans map[*runner]bool   // ended but for an abandoned read
-		pools   map[string]*pool   // by kind
+		sources        map[string]*runner // by name, until they have ended
+		abandonedReads map[*runner]bool   // ended but for an abandoned read
+		pools          map[string]*pool   // by kind
 	}
 }
 
 // New returns a Manager that does nothing until Run is called. It panics if its
 // metrics are registered already.
 func New(options Options) *Manager {
-	m := &Manager{options: options.withDefaults(), hurry: make(chan struct{}, 1)}
+	m := &Manager{options: options.withDefaults(), wake: make(chan struct{}, 1)}
 	m.telemetry = newTelemetry(options.Registerer)
-	m.lanes = newLanes(m.options.MaxReads)
+	m.limits = newReadLimits(m.options.MaxReads)
 	for _, p := range options.Providers {
 		m.answers = append(m.answers, answer{Provider: p})
 	}
 	m.mu.sources = map[string]*runner{}
-	m.mu.orphans = map[*runner]bool{}
+	m.mu.abandonedReads = map[*runner]bool{}
 	m.mu.pools = map[string]*pool{}
 
 	// Sinks outlive Run's context: they have a queue to write.
 	ctx, cancel := context.WithCancel(context.Background())
 	m.stopSinks = cancel
 	for _, s := range m.options.Sinks {
-		o := newOutlet(ctx, s, m.telemetry, m.options.Logger)
+		o := newSinkWriter(ctx, s, m.telemetry, m.options.Logger)
 		m.telemetry.queued(s.Name, s.Queue, o.queue.length)
-		m.outlets = append(m.outlets, o)
+		m.writers = append(m.writers, o)
 		if s.Recorder != nil {
 			m.recorders = append(m.recorders, o)
 		} else {
@@ -114,9 +114,9 @@ func (m *Manager) drive(ctx context.Context) {
 			if !open {
 				changed = nil // a closed channel would be ready for ever
 			}
-			timer.Reset(time.Until(asked.Add(min(calm, m.options.Refresh))))
-		case <-m.hurry:
-			timer.Reset(time.Until(asked.Add(min(calm, m.options.Refresh))))
+			timer.Reset(time.Until(asked.Add(min(minReconcileGap, m.options.Refresh))))
+		case <-m.wake:
+			timer.Reset(time.Until(asked.Add(min(minReconcileGap, m.options.Refresh))))
 		case <-timer.C:
 			if ctx.Err() != nil {
 				return // both were ready
@@ -150,13 +150,13 @@ func (m *Manager) shutdown() error {
 	}
 
 	await(ctx, ended(&m.runners))
-	for _, o := range m.outlets {
+	for _, o := range m.writers {
 		o.queue.close()
 	}
-	for _, o := range m.outlets {
+	for _, o := range m.writers {
 		await(ctx, o.queue.ended)
 	}
-	await(ctx, ended(&m.orphans))
+	await(ctx, ended(&m.abandonedReads))
 	return m.leftovers()
 }
 
@@ -184,11 +184,11 @@ func (m *Manager) leftovers() error {
 	for name := range m.mu.sources {
 		names = append(names, "source "+name)
 	}
-	for r := range m.mu.orphans {
+	for r := range m.mu.abandonedReads {
 		names = append(names, "source "+r.spec.Name)
 	}
 	m.mu.Unlock()
-	for _, o := range m.outlets {
+	for _, o := range m.writers {
 		select {
 		case <-o.queue.ended:
 		default:
@@ -207,10 +207,10 @@ func (m *Manager) leftovers() error {
 }
 
 // publish hands b to every sink, and raw, unless it is nil, to every recorder. From here
-// on nobody writes them, until the last has released them to p. The outlet it returns, if
+// on nobody writes them, until the last has released them to p. The sinkWriter it returns, if
 // any, is for the caller to drain when there is nothing else to do; others that nobody
 // sees to get a goroutine, for one slow sink must not delay another.
-func (m *Manager) publish(b *metric.Batch, raw item, p *pool) (yours *outlet) {
+func (m *Manager) publish(b *metric.Batch, raw item, p *pool) (yours *sinkWriter) {
 	yours = share(b, m.sinks, item{batch: b}, p, nil)
 	if raw.batch != nil {
 		yours = share(raw.batch, m.recorders, raw, p, yours)
@@ -218,13 +218,13 @@ func (m *Manager) publish(b *metric.Batch, raw item, p *pool) (yours *outlet) {
 	return yours
 }
 
-func share(b *metric.Batch, outlets []*outlet, it item, p *pool, yours *outlet) *outlet {
-	if len(outlets) == 0 {
+func share(b *metric.Batch, writers []*sinkWriter, it item, p *pool, yours *sinkWriter) *sinkWriter {
+	if len(writers) == 0 {
 		p.recycle(b)
 		return yours
 	}
-	b.Share(len(outlets), p.put)
-	for _, o := range outlets {
+	b.Share(len(writers), p.put)
+	for _, o := range writers {
 		switch {
 		case !o.offer(it):
 		case yours == nil:
@@ -248,7 +248,7 @@ func (m *Manager) pool(kind string) *pool {
 
 // remove takes a source out of the books, and has the sinks forget it.
 func (m *Manager) remove(r *runner) {
-	for _, o := range m.outlets {
+	for _, o := range m.writers {
 		if o.queue.forget(r.spec.Kind, r.spec.Node) {
 			go o.drain()
 		}
@@ -258,25 +258,25 @@ func (m *Manager) remove(r *runner) {
 	m.mu.Unlock()
 	m.options.Logger.Debug("the source is gone", zap.String("source", r.spec.Name))
 	select {
-	case m.hurry <- struct{}{}:
+	case m.wake <- struct{}{}:
 	default:
 	}
 	m.runners.Done()
 }
 
-// orphan waits for the abandoned read of a source that has ended, to close the
+// closeWhenAbandonedReadEnds waits for the abandoned read of a source that has ended, to close the
 // source after it.
-func (m *Manager) orphan(r *runner) {
+func (m *Manager) closeWhenAbandonedReadEnds(r *runner) {
 	m.mu.Lock()
-	m.mu.orphans[r] = true
+	m.mu.abandonedReads[r] = true
 	m.mu.Unlock()
-	m.orphans.Add(1)
+	m.abandonedReads.Add(1)
 	go func() {
-		defer m.orphans.Done()
+		defer m.abandonedReads.Done()
 		r.caller.awaitStuck()
 		r.close()
 		m.mu.Lock()
-		delete(m.mu.orphans, r)
+		delete(m.mu.abandonedReads, r)
 		m.mu.Unlock()
 	}()
 }

@@ -242,7 +242,7 @@ func TestSourcesAppearAndVanish(t *testing.T) {
 		// Another interval is another source.
 		h.provide(healthy().spec("a", 30*time.Second, timeout))
 		synctest.Wait()
-		time.Sleep(calm)
+		time.Sleep(minReconcileGap)
 		synctest.Wait()
 		wantLines(t, "changed interval", d.read(), "1m0s forget test a", "1m0.2s a 1")
 		h.mustEnd()

@@ -43,7 +43,7 @@ func crowd() *place {
 func TestRoundAllocatesOnlyItsDeadline(t *testing.T) {
 	r := quiet(Options{Pipeline: pipeline}, crowd())
 	// Past the read, nothing.
-	b, _ := r.look()
+	b, _ := r.readSource()
 	if n := testing.AllocsPerRun(100, func() {
 		r.process(b, nil, time.Time{})
 		r.note(b)

@@ -66,7 +66,7 @@ func (p *pool) furnish(b *metric.Batch) {
 	b.Samples, b.Verdicts = r.samples, append(r.verdicts, b.Verdicts...)
 }
 
-// recycle takes b and its witness back.
+// recycle takes b and its CrossCheck back.
 func (p *pool) recycle(b *metric.Batch) {
 	if b.CrossCheck != nil {
 		p.recycle(b.CrossCheck)

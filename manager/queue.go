@@ -23,8 +23,8 @@ type item struct {
 // to forget is always taken, for a lost one would be memory never freed; there
 // are no more of them than there were sources.
 //
-// No goroutine waits for something to come. Whoever puts in what nobody sees to is
-// told so: he takes out all there is, or has another do so.
+// No goroutine waits for items. offer and forget report whether nobody is taking items out;
+// their caller must then do so until the queue is empty.
 type queue struct {
 	limit int           // batches
 	ended chan struct{} // closed when the queue is closed and empty

@@ -49,12 +49,12 @@ func (m *Manager) known(facts *cluster.Facts) bool {
 	return facts != nil && facts.Synced
 }
 
-// fares is how the sources of one node fare together.
-type fares struct{ reached, rated bool }
+// nodeReads is what the sources of one node have achieved together.
+type nodeReads struct{ reached, rated bool }
 
 // readiness judges sources so long after they were all there.
 func readiness(sources []SourceStatus, up time.Duration) error {
-	nodes := map[string]fares{}
+	nodes := map[string]nodeReads{}
 	var interval, timeout time.Duration
 	var failed error
 	for _, s := range sources {
@@ -68,7 +68,7 @@ func readiness(sources []SourceStatus, up time.Duration) error {
 		}
 		name := cmp.Or(string(s.Node), s.Name)
 		n := nodes[name]
-		nodes[name] = fares{n.reached || reached, n.rated || reached && s.Rated}
+		nodes[name] = nodeReads{n.reached || reached, n.rated || reached && s.Rated}
 	}
 	patience := 2*cmp.Or(interval, defaultInterval) + cmp.Or(timeout, defaultTimeout)
 	if up >= patience {

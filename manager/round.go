@@ -10,8 +10,8 @@ import (
 // step is a processor of one source with what is known of it.
 type step struct {
 	Processor
-	doubter Doubter // nil if it is none
-	meters  *stageMeters
+	crossChecker CrossChecker // nil if it is none
+	meters       *stageMeters
 }
 
 // round reads the source once, leads the batch through the pipeline and hands
@@ -19,7 +19,7 @@ type step struct {
 // has then gone on, and what is the source's is no longer this one's.
 func (r *runner) round() bool {
 	r.begin()
-	b, kept := r.look()
+	b, kept := r.readSource()
 	if kept {
 		r.finish(b)
 	}
@@ -45,7 +45,7 @@ func (r *runner) finish(b *metric.Batch) {
 	r.answered = !b.Failed()
 	raw := r.lead(b, r.m.options.Facts(), time.Now())
 	if r.ctx.Err() != nil {
-		return // while a witness was asked
+		return // during the cross-check
 	}
 	r.note(b)
 	r.newcomers = newcomers(b)
@@ -93,9 +93,9 @@ func newcomers(b *metric.Batch) bool {
 	return false
 }
 
-// look reads the source, or says why it is left out. kept is false if the round was
+// readSource reads the source, or says why it is left out. kept is false if the round was
 // lost in the read.
-func (r *runner) look() (b *metric.Batch, kept bool) {
+func (r *runner) readSource() (b *metric.Batch, kept bool) {
 	if r.spec.Unread != nil {
 		b := r.empty(r.pool.get())
 		b.Began = time.Now()
@@ -128,7 +128,7 @@ func (r *runner) took(meters *stageMeters) {
 	meters.duration.Observe(time.Since(r.caller.began).Seconds())
 }
 
-// ended notes how a read of the source, or of the witness, went.
+// ended notes how a read of the source, or of its second endpoint, went.
 func (r *runner) ended(b *metric.Batch, err error, meters *stageMeters) *metric.Batch {
 	if err != nil {
 		if r.ctx.Err() == nil { // else it is our doing
@@ -178,15 +178,15 @@ func (r *runner) process(b *metric.Batch, facts *cluster.Facts, now time.Time) {
 	}
 }
 
-// step calls one processor, after the witness it may ask for.
+// step calls one processor, after the cross-check it may need.
 func (r *runner) step(s *step, b *metric.Batch, facts *cluster.Facts, now time.Time) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = caught(v)
 		}
 	}()
-	if s.doubter != nil && r.testify != nil && !b.Failed() && s.doubter.NeedsCrossCheck(facts, b, now) {
-		b.CrossCheck = r.witness()
+	if s.crossChecker != nil && r.readSecond != nil && !b.Failed() && s.crossChecker.NeedsCrossCheck(facts, b, now) {
+		b.CrossCheck = r.crossCheck()
 	}
 	s.meters.in.Add(float64(len(b.Samples)))
 	began := time.Now()
@@ -196,20 +196,20 @@ func (r *runner) step(s *step, b *metric.Batch, facts *cluster.Facts, now time.T
 	return nil
 }
 
-// witness returns the source's second view, or nil if it said nothing.
-func (r *runner) witness() *metric.Batch {
+// crossCheck returns the source's second view, or nil if it said nothing.
+func (r *runner) crossCheck() *metric.Batch {
 	w, err := r.admit()
 	if err == nil {
 		var kept bool
-		if kept, err = r.caller.callAside(r.ctx, r.testify, w); !kept {
+		if kept, err = r.caller.callAside(r.ctx, r.readSecond, w); !kept {
 			w = r.empty(&metric.Batch{})
 			w.Began = r.caller.began
 		}
-		r.took(r.meters.witness)
+		r.took(r.meters.crossCheck)
 	}
-	w = r.ended(w, err, r.meters.witness)
+	w = r.ended(w, err, r.meters.crossCheck)
 	if w.Err != nil {
-		r.log().Debug("the witness fails", failure(w.Err)...)
+		r.log().Debug("the cross-check fails", failure(w.Err)...)
 	}
 	if w.Failed() {
 		r.pool.recycle(w)

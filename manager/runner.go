@@ -27,18 +27,18 @@ type runner struct {
 	ctx       context.Context // ends when the source is no longer wanted
 	cancel    context.CancelFunc
 
-	source   Source      // nil until it is opened
-	fill     fill        // source.Read, bound once
-	testify  fill        // nil if the source is no Witness
-	lost     func(error) // goOn, bound once
-	caller   *caller
-	pipeline []step
+	source     Source      // nil until it is opened
+	fill       fill        // source.Read, bound once
+	readSecond fill        // nil if the source is no SecondReader
+	lost       func(error) // goOn, bound once
+	caller     *caller
+	pipeline   []step
 
 	rounds    int
 	due       time.Time
-	newcomers bool    // the last round met some
-	answered  bool    // the last read brought something, or at least no error
-	drain     *outlet // that the round has to drain; nil for none
+	newcomers bool        // the last round met some
+	answered  bool        // the last read brought something, or at least no error
+	drain     *sinkWriter // that the round has to drain; nil for none
 
 	mu struct {
 		sync.Mutex
@@ -59,7 +59,7 @@ func (m *Manager) runner(spec Spec) *runner {
 	}
 	r.ctx, r.cancel = context.WithCancel(m.sourcesCtx)
 	r.lost = r.goOn
-	r.caller = newCaller(spec.Timeout, m.lanes, r.meters)
+	r.caller = newCaller(spec.Timeout, m.limits, r.meters)
 	r.mu.status = SourceStatus{Name: spec.Name, Kind: spec.Kind, Node: spec.Node, Interval: spec.Interval, Timeout: spec.Timeout, Unread: spec.Unread}
 	if spec.Unread == nil {
 		r.meters.sources.Inc()
@@ -82,7 +82,7 @@ func (m *Manager) start(spec Spec, together int) *runner {
 
 // fire is called when a round is due, in a goroutine of the round's own.
 func (r *runner) fire() {
-	spread()
+	growStack()
 	if r.ctx.Err() == nil {
 		if r.rounds == 0 {
 			r.open()
@@ -95,17 +95,17 @@ func (r *runner) fire() {
 	r.rest()
 }
 
-// depth is how many bytes of stack a round takes, about: TLS, a parser, a processor.
-const depth = 14 << 10
+// roundStackBytes is how many bytes of stack a round takes, about: TLS, a parser, a processor.
+const roundStackBytes = 14 << 10
 
-// spread makes a new goroutine's stack as large as a round needs while there is next
-// to nothing on it. Else it would double again and again, and each time be copied frame
-// by frame: a tenth of what a round costs.
+// growStack grows a new goroutine's stack to the size that a round needs, while it is almost
+// empty. Otherwise the stack doubles four times during the round and is copied each time,
+// which is 75 µs, a tenth of what a round costs (docs/performance.md).
 //
 //go:noinline
-func spread() (b byte) {
-	var frame [depth]byte
-	for i := 0; i < depth; i += 4 << 10 {
+func growStack() (b byte) {
+	var frame [roundStackBytes]byte
+	for i := 0; i < roundStackBytes; i += 4 << 10 {
 		b += frame[i]
 	}
 	return b
@@ -158,7 +158,7 @@ func (r *runner) stop() (first bool) {
 	if idle {
 		r.end()
 	} else {
-		r.caller.hurry()
+		r.caller.cancelCall()
 	}
 	return true
 }
@@ -181,7 +181,7 @@ func (r *runner) end() {
 	r.forgetStatus()
 	if r.caller.stuck() {
 		// A source is not closed while a call of it runs.
-		r.m.orphan(r)
+		r.m.closeWhenAbandonedReadEnds(r)
 	} else {
 		r.close()
 	}
@@ -203,8 +203,8 @@ func (r *runner) open() {
 		return
 	}
 	r.source, r.fill = source, source.Read
-	if w, ok := source.(Witness); ok {
-		r.testify = w.Testify
+	if w, ok := source.(SecondReader); ok {
+		r.readSecond = w.ReadSecond
 	}
 	if err := r.assemble(); err != nil {
 		r.breakDown(err)
@@ -217,7 +217,7 @@ func (r *runner) breakDown(err error) {
 	r.meters.erred(stageOpen, err)
 	err = judged(err)
 	r.fill = func(context.Context, *metric.Batch) error { return err }
-	r.testify = nil
+	r.readSecond = nil
 }
 
 func (r *runner) openSource() (s Source, err error) {
@@ -243,8 +243,8 @@ func (r *runner) assemble() (err error) {
 	processors := r.m.options.Pipeline(r.spec)
 	steps := make([]step, len(processors))
 	for i, p := range processors {
-		doubter, _ := p.(Doubter)
-		steps[i] = step{Processor: p, doubter: doubter, meters: r.meters.stage(processorName(p))}
+		doubter, _ := p.(CrossChecker)
+		steps[i] = step{Processor: p, crossChecker: doubter, meters: r.meters.stage(processorName(p))}
 	}
 	r.pipeline = steps
 	return nil

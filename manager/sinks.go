@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// SinkStatus is how one sink fares.
+// SinkStatus is the state of one sink.
 type SinkStatus struct {
 	Name string
 	// Succeeded is when the last write without an error was done; zero if none was.
@@ -18,10 +18,10 @@ type SinkStatus struct {
 	Dropped int64
 }
 
-// Sinks returns how each sink fares, in the order of Options.Sinks.
+// Sinks returns the state of each sink, in the order of Options.Sinks.
 func (m *Manager) Sinks() []SinkStatus {
-	all := make([]SinkStatus, len(m.outlets))
-	for i, o := range m.outlets {
+	all := make([]SinkStatus, len(m.writers))
+	for i, o := range m.writers {
 		all[i] = o.record.status()
 		all[i].Name, all[i].Queue, all[i].Queued = o.Name, o.Queue, o.queue.length()
 	}

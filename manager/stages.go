@@ -16,17 +16,17 @@ type Source interface {
 	// preferably as a *metric.ReadError; samples read before that stay in b,
 	// for a partial result is a result. It ends soon after ctx does; one that
 	// does not is abandoned a second later, and b with it. Read is never called
-	// while an earlier Read or Testify of the same source runs.
+	// while an earlier Read or ReadSecond of the same source runs.
 	Read(ctx context.Context, b *metric.Batch) error
 }
 
-// Witness is a Source that has a second, costlier view of the same place, which
+// SecondReader is a Source that can read the same node by a second, costlier endpoint, which
 // names pod UIDs and container IDs.
-type Witness interface {
-	// Testify fills b as Read does, from the second view, on a deadline of its
-	// own and under the same rules. If it fails and gives no sample, there was no
-	// witness.
-	Testify(ctx context.Context, b *metric.Batch) error
+type SecondReader interface {
+	// ReadSecond fills b as Read does, from the second endpoint, on a deadline of its
+	// own and under the same rules. If it fails without a sample, the batch gets no
+	// CrossCheck.
+	ReadSecond(ctx context.Context, b *metric.Batch) error
 }
 
 // Spec describes a source that should be read, as plain data plus the means to
@@ -58,27 +58,27 @@ type Spec struct {
 	Unread error
 }
 
-// Provider says which sources there are. It is asked again whenever facts
+// Provider returns which sources there are. It is asked again whenever facts
 // change, and at least every few seconds, by one goroutine.
 type Provider interface {
 	// Sources returns all sources there are by facts, which may be nil. It does
-	// no I/O. The manager changes nothing in the slice, and nor does the provider:
-	// the very slice that it returned before says that nothing has changed.
+	// no I/O. Neither the manager nor the provider changes the slice afterwards: the same
+	// slice, returned again, means that nothing has changed.
 	Sources(facts *cluster.Facts) []Spec
 }
 
 // Processor is one pure step of the pipeline with the state of one source:
 // (state, facts, batch, now) → (state, batch, verdicts). It takes no lock, reads no
 // clock and does no I/O. It is also called for a read that failed (b.Err set,
-// no samples), for an absence needs its reason.
+// no samples), since a missing number needs its reason.
 type Processor interface {
 	Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 }
 
-// Doubter is a Processor that may ask for a witness. If NeedsCrossCheck returns true
-// before Process and the source is a Witness, the manager lets it testify into
-// b.CrossCheck, which stays nil if no second endpoint answers.
-type Doubter interface {
+// CrossChecker is a Processor that may need the second endpoint's read of the same node. If
+// NeedsCrossCheck returns true before Process and the source is a SecondReader, the manager
+// reads that into b.CrossCheck, which stays nil if no second endpoint answers.
+type CrossChecker interface {
 	// NeedsCrossCheck is asked once a round, unless the read gave nothing.
 	NeedsCrossCheck(facts *cluster.Facts, b *metric.Batch, now time.Time) bool
 }
@@ -94,8 +94,8 @@ type Sink interface {
 // Recorder takes batches as their sources filled them, before any processor has
 // changed them: enough to do the same again.
 type Recorder interface {
-	// Record takes what it needs from b, which has the witness that was asked in
-	// this round, and from facts and now, which the processors were given with
+	// Record takes what it needs from b, which has the cross-check of this
+	// round, and from facts and now, which the processors were given with
 	// it. It is called as Sink.Write is.
 	Record(ctx context.Context, b *metric.Batch, facts *cluster.Facts, now time.Time) error
 }

@@ -154,7 +154,7 @@ type seer struct {
 	testify func(ctx context.Context, b *metric.Batch) error
 }
 
-func (s seer) Testify(ctx context.Context, b *metric.Batch) error { return s.testify(ctx, b) }
+func (s seer) ReadSecond(ctx context.Context, b *metric.Batch) error { return s.testify(ctx, b) }
 
 // doubter doubts whatever it is told to.
 type doubter struct{ rounds *int }

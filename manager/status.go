@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// SourceStatus is how one source fares.
+// SourceStatus is the state of one source.
 type SourceStatus struct {
 	Name string
 	Kind string
@@ -38,7 +38,7 @@ type SourceStatus struct {
 	Due time.Time
 }
 
-// Status returns how each source fares, ordered by name.
+// Status returns the state of each source, ordered by name.
 func (m *Manager) Status() []SourceStatus {
 	m.mu.Lock()
 	all := make([]SourceStatus, 0, len(m.mu.sources))

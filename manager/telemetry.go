@@ -96,7 +96,7 @@ type kindMeters struct {
 	sources, failing, success  prometheus.Gauge
 	rounds, skipped, abandoned prometheus.Counter
 	stuck                      prometheus.Gauge
-	read, witness              *stageMeters
+	read, crossCheck           *stageMeters
 
 	mu struct {
 		sync.Mutex
@@ -130,7 +130,7 @@ func (t *telemetry) kind(name string) *kindMeters {
 		stuck:     t.stuck.WithLabelValues(name),
 	}
 	k.mu.stages = map[string]*stageMeters{}
-	k.read, k.witness = k.stage(stageRead), k.stage(stageWitness)
+	k.read, k.crossCheck = k.stage(stageRead), k.stage(stageWitness)
 	t.mu.kinds[name] = k
 	return k
 }

@@ -80,9 +80,9 @@ func (n *Node) Read(ctx context.Context, b *metric.Batch) error {
 	return n.read(ctx, n.endpoint, b)
 }
 
-// Testify fills b with the CPU and memory of /stats/summary, which names the UIDs of
+// ReadSecond fills b with the CPU and memory of /stats/summary, which names the UIDs of
 // pods. It is called seldom, so its parser is not kept.
-func (t CrossCheckedNode) Testify(ctx context.Context, b *metric.Batch) error {
+func (t CrossCheckedNode) ReadSecond(ctx context.Context, b *metric.Batch) error {
 	e := t.scraper.newEndpoint(Summary)
 	e.url = t.url(e.path)
 	e.url.RawQuery = "only_cpu_and_memory=true"

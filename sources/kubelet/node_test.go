@@ -129,13 +129,13 @@ func TestResourceTestifiesFromSummary(t *testing.T) {
 	})
 	src := a.scraper(Options{}).Open(Target{Node: "node1", Address: address})
 	witness, ok := src.(interface {
-		Testify(context.Context, *metric.Batch) error
+		ReadSecond(context.Context, *metric.Batch) error
 	})
 	if !ok {
 		t.Fatalf("%T cannot testify", src)
 	}
 	var b metric.Batch
-	if err := witness.Testify(t.Context(), &b); err != nil {
+	if err := witness.ReadSecond(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
 	uids := map[metric.PodUID]bool{}
@@ -147,7 +147,7 @@ func TestResourceTestifiesFromSummary(t *testing.T) {
 	}
 	other := a.scraper(Options{Endpoint: Summary}).Open(Target{Node: "node1", Address: address})
 	if _, ok := other.(interface {
-		Testify(context.Context, *metric.Batch) error
+		ReadSecond(context.Context, *metric.Batch) error
 	}); ok {
 		t.Error("a source of summaries has nothing to add, but can testify")
 	}

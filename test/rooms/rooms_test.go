@@ -40,6 +40,7 @@ var table = []room{
 	{"client", []string{"*"}},
 	{"app", []string{"*"}},
 	{"cmd", []string{"*"}},
+	{"examples", []string{"metric", "cluster", "api/rights", "api/weirdev"}},
 	{"deploy", []string{"*"}}, // tests of the manifests
 	{"test", []string{"*"}},
 }

@@ -201,7 +201,7 @@ func (g *stage) read(src *source) {
 	b := g.fetch(src, src.read.Read)
 	// Asked as the manager asks, but where there is nobody to ask.
 	if witness, ok := src.read.(kubelet.CrossCheckedNode); ok && !g.s.noWitness && !b.Failed() && src.pipeline.NeedsCrossCheck(g.facts, b, g.now) {
-		if w := g.fetch(src, witness.Testify); w.Err == nil {
+		if w := g.fetch(src, witness.ReadSecond); w.Err == nil {
 			b.CrossCheck = w
 		}
 	}

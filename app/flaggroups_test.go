@@ -24,7 +24,7 @@ func TestHelpShowsEveryFlag(t *testing.T) {
 	if !strings.Contains(help, "weir help "+secureTopic) {
 		t.Errorf("the help does not refer to weir help %s", secureTopic)
 	}
-	for name := range everyday {
+	for name := range commonSecureFlags {
 		if newServer(nothing).Flags().Lookup(name) == nil {
 			t.Errorf("--%s is explained, and there is none", name)
 		}

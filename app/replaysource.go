@@ -19,14 +19,18 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/autoscaler/replay/promreplay"
+	"github.com/weir-metrics/weir/autoscaler/replay/recordingreplay"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/recording"
+	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// question is what a source is asked: the trace of which target, from when to when,
+// replayQuestion is what a source is asked: the trace of which target, from when to when,
 // with which metrics. Zero times leave it to the source.
-type question struct {
+type replayQuestion struct {
 	namespace, kind, name, autoscaler string
 	from, to                          time.Time
 	needs                             replay.Needs
@@ -75,21 +79,21 @@ func (s *replaySource) check() error {
 }
 
 // read reads the trace. What it is at, if that takes long, it tells progress.
-func (s *replaySource) read(ctx context.Context, q question, progress io.Writer) (*replay.Trace, error) {
+func (s *replaySource) read(ctx context.Context, q replayQuestion, progress io.Writer) (*replay.Trace, error) {
 	if s.recording != "" {
 		return s.fromRecording(ctx, q)
 	}
 	return s.fromPrometheus(ctx, q, progress)
 }
 
-// patience is how long nobody wonders what goes on.
-const patience = 3 * time.Second
+// progressDelay is how long nobody wonders what goes on.
+const progressDelay = 3 * time.Second
 
 // largeAnswer bounds one of Prometheus' answers: 5,500 points of a few containers are
 // far less.
 const largeAnswer = 64 << 20
 
-func (s *replaySource) fromPrometheus(ctx context.Context, q question, progress io.Writer) (*replay.Trace, error) {
+func (s *replaySource) fromPrometheus(ctx context.Context, q replayQuestion, progress io.Writer) (*replay.Trace, error) {
 	queries, err := s.named()
 	if err != nil {
 		return nil, err
@@ -110,7 +114,7 @@ func (s *replaySource) fromPrometheus(ctx context.Context, q question, progress 
 	defer client.Close()
 	began := time.Now()
 	h := history.New(history.Options{Client: client, Progress: func(query string, piece, of int) {
-		if time.Since(began) > patience {
+		if time.Since(began) > progressDelay {
 			fmt.Fprintf(progress, "asking Prometheus, part %d of %d: %s\n", piece, of, query)
 		}
 	}})
@@ -203,4 +207,50 @@ func setRequests(t *replay.Trace, requests map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// fromRecording plays the recording through the pipeline, and collects. A recording
+// that ends in the middle is replayed up to there.
+func (s *replaySource) fromRecording(ctx context.Context, q replayQuestion) (*replay.Trace, error) {
+	for _, name := range q.needs.Named {
+		if !slices.Contains(q.needs.Pods, name) {
+			return nil, fmt.Errorf("the manifest goes by the metric %s, which is not of pods: a recording has none such: use --prometheus", name)
+		}
+	}
+	selector, err := s.podSelector()
+	if err != nil {
+		return nil, err
+	}
+	collector, err := recordingreplay.New(recordingreplay.Options{
+		Namespace: metric.Namespace(q.namespace), Kind: q.kind, Name: q.name,
+		Selector: selector, From: q.from, To: q.to, Named: q.needs.Pods,
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = playWith(ctx, s.recording, memory.Options{}, func(f *recording.Frame, snapshot *memory.Snapshot) error {
+		switch f.Kind {
+		case recording.Scale:
+			collector.Scale(f.Scale, f.Now)
+		case recording.Round:
+			collector.Round(f.Now, f.Facts, snapshot)
+		}
+		return nil
+	})
+	var truncated *recording.TruncatedError
+	var damaged *recording.DamagedError
+	if errors.As(err, &damaged) {
+		return nil, cli.Hintf(err, "weir recording cut %s -o FILE saves what is whole.", s.recording)
+	}
+	if err != nil && !errors.As(err, &truncated) {
+		return nil, err
+	}
+	trace, err := collector.Trace()
+	if err != nil {
+		return nil, cli.Hintf(err, "%s", "--from and --to choose the time, --namespace and --selector the pods.")
+	}
+	if truncated != nil {
+		trace.Notes = append(trace.Notes, truncated.Error())
+	}
+	return trace, nil
 }

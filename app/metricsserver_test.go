@@ -54,7 +54,7 @@ func TestEveryFlagOfMetricsServer(t *testing.T) {
 		t.Errorf("metrics-server has %d flags, want 103: is the list cut?", len(all))
 	}
 	for _, f := range all {
-		i := slices.IndexFunc(counterparts, func(c counterpart) bool { return c.flag == f.name })
+		i := slices.IndexFunc(metricsServerFlags, func(c metricsServerFlag) bool { return c.flag == f.name })
 		ours := serving.Lookup(f.name)
 		switch {
 		case i < 0 && ours == nil:
@@ -78,7 +78,7 @@ func TestEveryFlagOfMetricsServer(t *testing.T) {
 			t.Errorf("--%s: goes without a value: %v, want %v", f.name, got, want)
 		}
 	}
-	for _, c := range counterparts {
+	for _, c := range metricsServerFlags {
 		if !slices.ContainsFunc(all, func(f theirs) bool { return f.name == c.flag }) {
 			t.Errorf("--%s is no flag of metrics-server's", c.flag)
 		}
@@ -87,12 +87,12 @@ func TestEveryFlagOfMetricsServer(t *testing.T) {
 
 // Refused flags say what to use, and bear with what asks for nothing.
 func TestRefusedFlags(t *testing.T) {
-	for _, c := range counterparts {
+	for _, c := range metricsServerFlags {
 		if c.fate != refused {
 			continue
 		}
 		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-		addOthers(flags)
+		addUnusedFlags(flags)
 		for _, value := range c.harmless {
 			if err := flags.Parse([]string{"--" + c.flag + "=" + value}); err != nil {
 				t.Errorf("--%s=%s: %v, want it borne with", c.flag, value, err)
@@ -116,7 +116,7 @@ func TestPageListsEveryFlag(t *testing.T) {
 	}
 	var want strings.Builder
 	want.WriteString("| metrics-server's flag | in weir | meaning, or what to do |\n| --- | --- | --- |\n")
-	for _, c := range counterparts {
+	for _, c := range metricsServerFlags {
 		option := ""
 		if c.option != "" {
 			option = fmt.Sprintf(" (option `%s`)", c.option)

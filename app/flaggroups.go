@@ -8,14 +8,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// groups are a command's flags as its help shows them: under titles, for there
+// flagGroups are a command's flags as its help shows them: under titles, for there
 // are more than anyone reads in one go.
-type groups struct {
+type flagGroups struct {
 	cmd *cobra.Command
-	all []group
+	all []flagGroup
 }
 
-type group struct {
+type flagGroup struct {
 	title string
 	set   *pflag.FlagSet
 	page  string // the command that shows them, where the help only refers to it
@@ -24,26 +24,26 @@ type group struct {
 // helpWidth is where lines of help are wrapped.
 const helpWidth = 120
 
-// newGroups makes cmd's help show its flags in groups.
-func newGroups(cmd *cobra.Command) *groups {
-	g := &groups{cmd: cmd}
+// newFlagGroups makes cmd's help show its flags in groups.
+func newFlagGroups(cmd *cobra.Command) *flagGroups {
+	g := &flagGroups{cmd: cmd}
 	cmd.Flags().SortFlags = false
 	cmd.SetUsageFunc(g.usage)
 	return g
 }
 
 // add adds the flags that fill defines to the command, under a title.
-func (g *groups) add(title string, fill ...func(*pflag.FlagSet)) {
-	g.put(group{title: title}, fill...)
+func (g *flagGroups) add(title string, fill ...func(*pflag.FlagSet)) {
+	g.put(flagGroup{title: title}, fill...)
 }
 
 // refer adds flags that the help leaves to another page: the command that shows
 // it.
-func (g *groups) refer(title, page string, fill ...func(*pflag.FlagSet)) {
-	g.put(group{title: title, page: page}, fill...)
+func (g *flagGroups) refer(title, page string, fill ...func(*pflag.FlagSet)) {
+	g.put(flagGroup{title: title, page: page}, fill...)
 }
 
-func (g *groups) put(to group, fill ...func(*pflag.FlagSet)) {
+func (g *flagGroups) put(to flagGroup, fill ...func(*pflag.FlagSet)) {
 	to.set = pflag.NewFlagSet(to.title, pflag.ContinueOnError)
 	for _, f := range fill {
 		f(to.set)
@@ -54,7 +54,7 @@ func (g *groups) put(to group, fill ...func(*pflag.FlagSet)) {
 
 // usage writes how the command is called and its flags by group; those of no
 // group come last.
-func (g *groups) usage(cmd *cobra.Command) error {
+func (g *flagGroups) usage(cmd *cobra.Command) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
 	grouped := map[string]bool{}

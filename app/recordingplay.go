@@ -24,7 +24,7 @@ func playWith(ctx context.Context, path string, o memory.Options, each func(f *r
 	}
 	defer file.Close()
 	defer r.Close()
-	p := &playback{memory: memory.New(o), sources: map[replayed][]manager.Processor{}}
+	p := &pipelinePlayer{memory: memory.New(o), sources: map[recordedSource][]manager.Processor{}}
 	for ctx.Err() == nil {
 		f, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -33,7 +33,7 @@ func playWith(ctx context.Context, path string, o memory.Options, each func(f *r
 		if err != nil {
 			return fmt.Errorf("read %s: %w", path, err)
 		}
-		if err := p.take(ctx, &f); err != nil {
+		if err := p.play(ctx, &f); err != nil {
 			return err
 		}
 		if err := each(&f, p.memory.Snapshot()); err != nil {
@@ -43,8 +43,8 @@ func playWith(ctx context.Context, path string, o memory.Options, each func(f *r
 	return ctx.Err()
 }
 
-// beginning returns the moment of a recording's first frame.
-func beginning(path string) (time.Time, error) {
+// firstMoment returns the moment of a recording's first frame.
+func firstMoment(path string) (time.Time, error) {
 	file, r, err := openRecording(path)
 	if err != nil {
 		return time.Time{}, err
@@ -61,22 +61,22 @@ func beginning(path string) (time.Time, error) {
 	return f.Now, nil
 }
 
-// playback leads a recording through the pipeline to a memory of its own, in one
+// pipelinePlayer leads a recording through the pipeline to a memory of its own, in one
 // goroutine: every number is what it was when it was recorded.
-type playback struct {
+type pipelinePlayer struct {
 	memory  *memory.Sink
-	sources map[replayed][]manager.Processor
+	sources map[recordedSource][]manager.Processor
 }
 
-// replayed names a source of a recording.
-type replayed struct {
+// recordedSource names a source of a recording.
+type recordedSource struct {
 	source string
 	node   metric.NodeName
 }
 
-// take does with a frame what the weir did that recorded it.
-func (p *playback) take(ctx context.Context, f *recording.Frame) error {
-	who := replayed{f.Source, f.Node}
+// play does with a frame what the weir did that recorded it.
+func (p *pipelinePlayer) play(ctx context.Context, f *recording.Frame) error {
+	who := recordedSource{f.Source, f.Node}
 	switch f.Kind {
 	case recording.Begin:
 		if f.Fresh {

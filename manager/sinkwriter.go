@@ -10,10 +10,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// outlet is a sink with the queue before it. It has no goroutine of its own: one that
-// has brought a batch calls the sink until nothing waits any more, so that a batch is
-// written where it was made, and nobody need be woken for it.
-type outlet struct {
+// sinkWriter writes to one sink, through a queue. It has no goroutine of its own: the
+// goroutine that offered a batch writes until the queue is empty. Waking another goroutine
+// for each batch would cost more than most stages do.
+type sinkWriter struct {
 	NamedSink
 	queue     *queue
 	telemetry *telemetry
@@ -30,8 +30,8 @@ type outlet struct {
 	overdue *time.Timer // runs while a write does
 }
 
-func newOutlet(ctx context.Context, s NamedSink, t *telemetry, log *zap.Logger) *outlet {
-	o := &outlet{
+func newSinkWriter(ctx context.Context, s NamedSink, t *telemetry, log *zap.Logger) *sinkWriter {
+	o := &sinkWriter{
 		NamedSink: s,
 		queue:     newQueue(s.Queue),
 		telemetry: t,
@@ -48,9 +48,9 @@ func newOutlet(ctx context.Context, s NamedSink, t *telemetry, log *zap.Logger) 
 	return o
 }
 
-// offer hands a batch to the sink, or drops it if too many wait already. It reports
-// whether the caller is to drain the outlet.
-func (o *outlet) offer(it item) (yours bool) {
+// offer puts a batch into the queue, or drops it if the queue is full. It reports whether
+// the caller must call drain.
+func (o *sinkWriter) offer(it item) (yours bool) {
 	room, yours := o.queue.offer(it)
 	if room {
 		return yours
@@ -63,9 +63,9 @@ func (o *outlet) offer(it item) (yours bool) {
 	return false
 }
 
-// drain writes what waits until nothing does. It takes as long as the sink does: who
-// calls it has nothing else to do.
-func (o *outlet) drain() {
+// drain writes until the queue is empty. It takes as long as the sink does, so it is the
+// last thing that its goroutine does.
+func (o *sinkWriter) drain() {
 	for {
 		it, ok := o.queue.next()
 		switch {
@@ -90,7 +90,7 @@ func (o *outlet) drain() {
 // write calls the sink once, on its deadline. A sink that ignores the deadline
 // cannot be called again until it returns, for it is called by one goroutine at
 // a time; its queue fills and overflows, at no one else's cost.
-func (o *outlet) write(it item) {
+func (o *sinkWriter) write(it item) {
 	ctx, cancel := context.WithTimeout(o.ctx, o.Deadline)
 	defer cancel()
 	o.overdue.Reset(o.Deadline + grace)
@@ -110,13 +110,13 @@ func (o *outlet) write(it item) {
 }
 
 // drop counts a batch that the sink never gets.
-func (o *outlet) drop() {
+func (o *sinkWriter) drop() {
 	o.telemetry.dropped.WithLabelValues(o.Name).Inc()
 	o.record.dropped()
 }
 
 // guarded makes the call, and an error of a panic.
-func (o *outlet) guarded(ctx context.Context, it item) (err error) {
+func (o *sinkWriter) guarded(ctx context.Context, it item) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = caught(v)
@@ -129,7 +129,7 @@ func (o *outlet) guarded(ctx context.Context, it item) (err error) {
 }
 
 // note counts err, and logs it if it is news.
-func (o *outlet) note(b *metric.Batch, err error) {
+func (o *sinkWriter) note(b *metric.Batch, err error) {
 	reason := ""
 	if err != nil {
 		reason = reasonOf(err)
@@ -147,7 +147,7 @@ func (o *outlet) note(b *metric.Batch, err error) {
 }
 
 // forget tells the sink that a source is gone.
-func (o *outlet) forget(it item) {
+func (o *sinkWriter) forget(it item) {
 	var called any = o.Sink
 	if o.Recorder != nil {
 		called = o.Recorder

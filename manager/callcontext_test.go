@@ -16,7 +16,7 @@ type key struct{}
 func TestTermEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deadline := time.Now().Add(time.Minute)
-		term := &term{parent: context.WithValue(t.Context(), key{}, "value"), deadline: deadline}
+		term := &callContext{parent: context.WithValue(t.Context(), key{}, "value"), deadline: deadline}
 		child, cancel := context.WithTimeout(term, time.Hour)
 		defer cancel()
 		var done, stopped int

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/weir-metrics/weir/api/autoscaling"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 	"github.com/weir-metrics/weir/autoscaler/replay"
+	"github.com/weir-metrics/weir/autoscaler/replay/chart"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/evaluatecmd"
 )
@@ -150,9 +152,9 @@ func (f *replayFlags) manifests(in io.Reader) (list []*manifest.Manifest, names 
 }
 
 // question is what to ask a source for.
-func (f *replayFlags) question(manifests []*manifest.Manifest) (question, error) {
+func (f *replayFlags) question(manifests []*manifest.Manifest) (replayQuestion, error) {
 	last := manifests[len(manifests)-1]
-	q := question{kind: last.Spec.ScaleTargetRef.Kind, name: last.Spec.ScaleTargetRef.Name, namespace: f.namespace}
+	q := replayQuestion{kind: last.Spec.ScaleTargetRef.Kind, name: last.Spec.ScaleTargetRef.Name, namespace: f.namespace}
 	for _, m := range manifests {
 		q.needs.Add(m.Spec)
 		if q.namespace == "" {
@@ -176,16 +178,16 @@ func (f *replayFlags) question(manifests []*manifest.Manifest) (question, error)
 
 // span reads --from and --to: of a recording durations are from its beginning, as
 // weir recording cut takes them, else from now.
-func (f *replayFlags) span(q *question) (err error) {
+func (f *replayFlags) span(q *replayQuestion) (err error) {
 	now := time.Now()
-	read := func(flag, text string) (time.Time, error) { return ago(flag, text, now) }
+	read := func(flag, text string) (time.Time, error) { return parseTimeAgo(flag, text, now) }
 	if f.source.recording != "" && f.from+f.to != "" {
-		first, err := beginning(f.source.recording)
+		first, err := firstMoment(f.source.recording)
 		if err != nil {
 			return err
 		}
 		read = func(flag, text string) (time.Time, error) {
-			m, err := parseMoment(flag, text)
+			m, err := parseRecordingTime(flag, text)
 			if err != nil || !m.given {
 				return time.Time{}, err
 			}
@@ -199,8 +201,8 @@ func (f *replayFlags) span(q *question) (err error) {
 	return err
 }
 
-// ago reads a time or how long ago; zero if the flag is not given.
-func ago(flag, text string, now time.Time) (time.Time, error) {
+// parseTimeAgo reads a time or how long ago; zero if the flag is not given.
+func parseTimeAgo(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -258,4 +260,46 @@ func writeFile(path string, write func(io.Writer) error) error {
 		return fmt.Errorf("write file: %w", err)
 	}
 	return nil
+}
+
+// replayChart draws a report: the demand in pods that would use the target exactly,
+// the replicas there were, and those under each specification.
+func replayChart(r *replay.Report) *chart.Chart {
+	last := r.Runs[len(r.Runs)-1]
+	c := &chart.Chart{
+		Title:    fmt.Sprintf("Replicas of %s %s", r.Namespace, r.Target),
+		Subtitle: fmt.Sprintf("%s to %s UTC", r.From.UTC().Format("2006-01-02 15:04"), r.To.UTC().Format("2006-01-02 15:04")),
+		From:     r.From, To: r.To, Unit: "pods",
+	}
+	for _, run := range r.Runs {
+		t := run.Totals
+		c.Subtitle += fmt.Sprintf(" · %s: %.1f pod-hours, %s above target", run.Name, t.PodHours, t.Above.Duration().Round(time.Second))
+	}
+	c.Series = append(c.Series, line("demand at the target of "+last.Name, chart.Area, last.Points, func(p *replay.Point) float64 { return p.Demand }))
+	if last.Recorded != nil {
+		c.Series = append(c.Series, line("recorded", chart.Past, last.Points, func(p *replay.Point) float64 { return float64(p.Recorded) }))
+	}
+	for _, run := range r.Runs {
+		c.Series = append(c.Series, line(run.Name, chart.Step, run.Points, func(p *replay.Point) float64 { return float64(p.Desired) }))
+	}
+	for _, bound := range []struct {
+		name  string
+		value int32
+	}{{"minReplicas", last.Min}, {"maxReplicas", last.Max}} {
+		c.Series = append(c.Series, chart.Series{Name: fmt.Sprintf("%s %d", bound.name, bound.value), Style: chart.Bound, Points: []chart.Point{{At: r.From, Value: float64(bound.value)}}})
+	}
+	return c
+}
+
+// line is one number of each point; what is below zero is not known.
+func line(name string, style chart.Style, points []replay.Point, value func(*replay.Point) float64) chart.Series {
+	s := chart.Series{Name: name, Style: style, Points: make([]chart.Point, len(points))}
+	for i := range points {
+		v := value(&points[i])
+		if v < 0 {
+			v = math.NaN()
+		}
+		s.Points[i] = chart.Point{At: points[i].At, Value: v}
+	}
+	return s
 }

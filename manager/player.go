@@ -52,7 +52,7 @@ func (m *Manager) play(ctx context.Context, p Player) {
 			r = m.cast(b, spare)
 			cast[who] = r
 		}
-		for _, o := range m.outlets {
+		for _, o := range m.writers {
 			o.queue.await(ctx)
 		}
 		r.perform(b, facts, now)

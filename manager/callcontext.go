@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// term is the context of one call. The caller ends it: when its deadline has come or its
-// source is no longer wanted, which the caller watches for anyway, and when the call has
-// ended. So it needs neither a timer of its own nor a place among its parent's children.
-type term struct {
+// callContext is the context.Context of one call, which the caller's watchdog cancels: at the
+// deadline, when the source is no longer wanted, and when the call has ended. Unlike a
+// context.WithDeadline it needs no timer of its own and no entry in its parent's children.
+type callContext struct {
 	parent   context.Context // has its values
 	deadline time.Time
 
@@ -22,27 +22,27 @@ type term struct {
 	}
 }
 
-// afterwards is what is to be done when a term ends.
+// afterwards is a function to call when a callContext is cancelled.
 type afterwards struct {
-	of *term
+	of *callContext
 	do func()
 }
 
 // Deadline returns when the call should have ended.
-func (t *term) Deadline() (deadline time.Time, ok bool) { return t.deadline, true }
+func (t *callContext) Deadline() (deadline time.Time, ok bool) { return t.deadline, true }
 
 // Value returns what the parent has by a key.
-func (t *term) Value(key any) any { return t.parent.Value(key) }
+func (t *callContext) Value(key any) any { return t.parent.Value(key) }
 
 // Err returns why the call should end; nil while it may go on.
-func (t *term) Err() error {
+func (t *callContext) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.err
 }
 
 // Done returns a channel that is closed when the call should end.
-func (t *term) Done() <-chan struct{} {
+func (t *callContext) Done() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.done == nil {
@@ -57,7 +57,7 @@ func (t *term) Done() <-chan struct{} {
 // AfterFunc has do be called, in a goroutine of its own, when the call should end. stop
 // prevents that, and reports false if it is too late. Package context uses it for the
 // contexts that derive from this one.
-func (t *term) AfterFunc(do func()) (stop func() bool) {
+func (t *callContext) AfterFunc(do func()) (stop func() bool) {
 	a := &afterwards{t, do}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,8 +81,8 @@ func (a *afterwards) stop() bool {
 	return true
 }
 
-// end tells that the call should end, unless that was told before.
-func (t *term) end(err error) {
+// end cancels the context with err, unless it was cancelled before.
+func (t *callContext) end(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.err != nil {

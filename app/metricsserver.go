@@ -1,0 +1,289 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-metrics/weir/app/stageflag"
+	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/sources/kubelet"
+)
+
+// metricsServerFlag is what weir does with a flag of metrics-server. Flags about serving
+// are not here: api/server has them under the same names.
+type metricsServerFlag struct {
+	flag string
+	fate fate
+	// option is the option of --source=kubelet that says the same; empty if none
+	// does.
+	option string
+	// means is what the flag does in weir, what to say in its place, or why
+	// there is nothing to say: part of a sentence.
+	means string
+	// harmless are values that ask for what weir does anyway, so that a refused
+	// flag is borne with.
+	harmless []string
+}
+
+// fate says whether weir honours a flag.
+type fate string
+
+const (
+	kept    fate = "kept"    // the flag does in weir what it did
+	idle    fate = "idle"    // it is taken, and there is nothing to do
+	refused fate = "refused" // the error says what to use instead
+)
+
+// metricsServerFlags lists metrics-server's flags in the order of its --help. Tests compare
+// it with metrics-server's own list and with docs/from-metrics-server.md.
+var metricsServerFlags = []metricsServerFlag{
+	{flag: "kubeconfig", fate: kept, means: "API server, and credentials for it and for kubelets. A kubeconfig that does not verify the API server's certificate still has kubelets' verified: say `--kubelet-insecure-tls` too"},
+	{flag: "metric-resolution", fate: kept, means: "time between two reads of a node, at least 1s. Left out it is 15s, and not 60s"},
+	{flag: "version", fate: kept, means: "says which weir this is"},
+
+	{flag: "kubelet-certificate-authority", fate: kept, option: "ca", means: "file of certificates that the kubelets' must lead to"},
+	{flag: "kubelet-client-certificate", fate: kept, option: "client-cert", means: "our certificate for kubelets, read again when it changes"},
+	{flag: "kubelet-client-key", fate: kept, option: "client-key", means: "its key"},
+	{flag: "kubelet-insecure-tls", fate: kept, option: "insecure-tls", means: "any certificate will do; for tests"},
+	{flag: "kubelet-port", fate: kept, option: "port", means: "port of kubelets. Left out it is the one in the node's status, else 10250, and not always 10250"},
+	{flag: "kubelet-preferred-address-types", fate: kept, option: "address-types", means: "in order of preference. Left out it is InternalIP,ExternalIP,Hostname,InternalDNS,ExternalDNS, and not Hostname first"},
+	{flag: "kubelet-request-timeout", fate: kept, option: "timeout", means: "of one read; it may be longer than the resolution"},
+	{flag: "kubelet-use-node-status-port", fate: kept, option: "status-port", means: "the port in the node's status goes before `--kubelet-port`; `=false` has the status ignored"},
+	{flag: "node-selector", fate: kept, option: "node-selector", means: "labels a node must have (`-l`); others have the reason NodeExcluded"},
+	{flag: "deprecated-kubelet-completely-insecure", fate: refused, harmless: []string{"false"}, means: "use `--kubelet-insecure-tls`, which encrypts and authenticates us without verifying the kubelet; or, for kubelets that still have a read-only port, `--source=kubelet:http://:10255` in place of all `--kubelet-` flags"},
+
+	{flag: "v", fate: kept, means: "verbosity: 1 is debug, more has the libraries tell more"},
+	{flag: "logging-format", fate: kept, means: "text or json; `--log-format=console` or `json` in weir's words"},
+	{flag: "log-flush-frequency", fate: idle, means: "each line is written at once"},
+	{flag: "log-json-info-buffer-size", fate: refused, harmless: []string{"0"}, means: "leave it out: each line is written at once"},
+	{flag: "log-json-split-stream", fate: refused, harmless: []string{"false"}, means: "leave it out: all lines go to standard error; tell them apart by their level"},
+	{flag: "log-text-info-buffer-size", fate: refused, harmless: []string{"0"}, means: "leave it out: each line is written at once"},
+	{flag: "log-text-split-stream", fate: refused, harmless: []string{"false"}, means: "leave it out: all lines go to standard error; tell them apart by their level"},
+	{flag: "vmodule", fate: refused, harmless: []string{""}, means: "use `-v`, which is for all files"},
+
+	{flag: "advertise-address", fate: refused, harmless: []string{""}, means: "leave it out: the APIService and its Service say where weir is reached; `--bind-address` says where it listens"},
+	{flag: "cors-allowed-origins", fate: refused, harmless: []string{""}, means: "leave it out: no browser reads these APIs but through the API server, whose flag it is too"},
+	{flag: "emulated-version", fate: refused, harmless: []string{""}, means: "leave it out: weir serves the same APIs whatever the version of Kubernetes"},
+	{flag: "emulation-forward-compatible", fate: refused, harmless: []string{"false"}, means: "leave it out: nothing is emulated"},
+	{flag: "external-hostname", fate: refused, harmless: []string{""}, means: "leave it out: no answer names the host"},
+	{flag: "feature-gates", fate: refused, harmless: []string{""}, means: "leave it out: weir has no feature gates"},
+	{flag: "goaway-chance", fate: refused, harmless: []string{"0"}, means: "leave it out: the API server in front spreads connections"},
+	{flag: "livez-grace-period", fate: idle, means: "/livez holds from the beginning"},
+	{flag: "min-compatibility-version", fate: refused, harmless: []string{""}, means: "leave it out: nothing is emulated"},
+	{flag: "min-request-timeout", fate: idle, means: "it is for watches, and there are none"},
+	{flag: "runtime-config-emulation-forward-compatible", fate: refused, harmless: []string{"false"}, means: "leave it out: use `--apis` to choose what is served"},
+	{flag: "shutdown-send-retry-after", fate: refused, harmless: []string{"false"}, means: "use `--shutdown-delay-duration`, in which weir serves on while its /readyz fails"},
+	{flag: "shutdown-watch-termination-grace-period", fate: idle, means: "it is for watches, and there are none"},
+	{flag: "storage-initialization-timeout", fate: idle, means: "there is no storage to wait for"},
+	{flag: "strict-transport-security-directives", fate: refused, harmless: []string{""}, means: "leave it out: it is for browsers"},
+}
+
+// valuelessFlags are the flags of counterparts that need no value.
+var valuelessFlags = []string{
+	"deprecated-kubelet-completely-insecure", "emulation-forward-compatible", "log-json-split-stream",
+	"log-text-split-stream", "runtime-config-emulation-forward-compatible", "shutdown-send-retry-after",
+}
+
+// addUnusedFlags adds the flags that weir takes only to refuse them, or to do nothing.
+// They are not in the help.
+func addUnusedFlags(f *pflag.FlagSet) {
+	for i := range metricsServerFlags {
+		c := &metricsServerFlags[i]
+		if c.fate == kept {
+			continue
+		}
+		flag := f.VarPF(unusedFlag{c}, c.flag, "", c.means)
+		flag.Hidden = true
+		if slices.Contains(valuelessFlags, c.flag) {
+			flag.NoOptDefVal = "true"
+		}
+	}
+}
+
+// unusedFlag is the value of such a flag.
+type unusedFlag struct{ *metricsServerFlag }
+
+// Set refuses a value, unless it asks for nothing.
+func (o unusedFlag) Set(value string) error {
+	if o.fate == idle || slices.Contains(o.harmless, value) {
+		return nil
+	}
+	return errors.New("of metrics-server's flags weir does not have this one; " + o.means)
+}
+
+// String returns the default, which is nothing.
+func (o unusedFlag) String() string { return "" }
+
+// Type is the placeholder in a help text that does not show it.
+func (o unusedFlag) Type() string { return string(o.fate) }
+
+// compatFlags is what metrics-server's flags say, so that a Deployment of it needs
+// another command and no other arguments. Where no --source is given they make
+// one: the kubelets of the cluster.
+type compatFlags struct {
+	given func(flag string) bool // on the command line
+
+	ca, cert, key string
+	insecure      bool
+	port          int
+	statusPort    bool
+	addressTypes  []string
+	timeout       time.Duration
+	selector      string
+
+	logFormat string
+}
+
+// addKubeletFlags adds the flags that say how kubelets are read.
+func (d *compatFlags) addKubeletFlags(f *pflag.FlagSet) {
+	f.StringVar(&d.ca, "kubelet-certificate-authority", "", "`FILE` of certificates that the kubelets' must lead to (default: the cluster's)")
+	f.StringVar(&d.cert, "kubelet-client-certificate", "", "`FILE` with our certificate for kubelets (default: a pod's token, or the kubeconfig's)")
+	f.StringVar(&d.key, "kubelet-client-key", "", "`FILE` with its key")
+	f.BoolVar(&d.insecure, "kubelet-insecure-tls", false, "accept any certificate of a kubelet; for tests")
+	f.IntVar(&d.port, "kubelet-port", kubelet.DefaultPort, "of every kubelet, unless its node's status names one")
+	f.StringSliceVar(&d.addressTypes, "kubelet-preferred-address-types", kubelet.DefaultAddressTypes(), "of nodes, in order of preference")
+	f.DurationVar(&d.timeout, "kubelet-request-timeout", kubelet.DefaultTimeout, "of one read")
+	f.BoolVar(&d.statusPort, "kubelet-use-node-status-port", false, "prefer the port in the node's status to --kubelet-port; the default unless that is given")
+	f.StringVarP(&d.selector, "node-selector", "l", "", "labels a node must have to be read, such as kubernetes.io/os=linux")
+}
+
+// addLogFlags adds metrics-server's flags for logging that differ from weir's.
+func (d *compatFlags) addLogFlags(f *pflag.FlagSet) {
+	f.StringVar(&d.logFormat, "logging-format", "", "text or json: --log-format by the name it has in Kubernetes' components")
+}
+
+// complete fills in what c leaves open: what to read, and how to log.
+func (d *compatFlags) complete(c *config, inPod bool) error {
+	if err := d.completeLog(c); err != nil {
+		return err
+	}
+	given := d.mentioned()
+	if len(c.sources.Stages) > 0 {
+		return besideSource(given)
+	}
+	if len(given) == 0 && !c.namesCluster() && !inPod {
+		return noSource()
+	}
+	options, err := d.options()
+	if err != nil {
+		return cli.Usage(err)
+	}
+	c.sources.Stages = []stageflag.Stage{{Name: "kubelet", Options: options}}
+	return nil
+}
+
+// noSource says what to write where nothing tells what to read.
+func noSource() error {
+	return cli.Hintf(errors.New("no source: nothing says where samples come from"),
+		"For the nodes of a cluster:   weir server --kubeconfig=FILE (in a pod of it: weir server)\n"+
+			"For kubelets without one:     weir server --source='kubelet:?targets=HOST:PORT,...'\n"+
+			"For this machine alone:       weir run")
+}
+
+// mentioned returns the counterparts of the source's options that were given.
+func (d *compatFlags) mentioned() []*metricsServerFlag {
+	var given []*metricsServerFlag
+	for i := range metricsServerFlags {
+		if c := &metricsServerFlags[i]; c.option != "" && d.given(c.flag) {
+			given = append(given, c)
+		}
+	}
+	return given
+}
+
+// besideSource refuses flags for the source that they make beside one that is named.
+func besideSource(given []*metricsServerFlag) error {
+	if len(given) == 0 {
+		return nil
+	}
+	var flags, options []string
+	for _, c := range given {
+		flags = append(flags, "--"+c.flag)
+		options = append(options, c.option+"=...")
+	}
+	return cli.Hintf(fmt.Errorf("%s and --source exclude each other: the one says how to read the cluster's kubelets, the other what to read instead", strings.Join(flags, ", ")),
+		"Drop --source, or write options of the kubelet source instead: --source='kubelet:?%s'", strings.Join(options, "&"))
+}
+
+// options returns the flags as options of --source=kubelet.
+func (d *compatFlags) options() (url.Values, error) {
+	switch {
+	case (d.cert == "") != (d.key == ""):
+		return nil, errors.New("--kubelet-client-certificate and --kubelet-client-key go together: give both or neither")
+	case d.insecure && d.ca != "":
+		return nil, errors.New("--kubelet-insecure-tls accepts any certificate, so --kubelet-certificate-authority has no use: drop one of the two")
+	case d.timeout <= 0:
+		return nil, fmt.Errorf("--kubelet-request-timeout cannot be %v: it must be positive", d.timeout)
+	case d.port < 1 || d.port > 65535:
+		return nil, fmt.Errorf("--kubelet-port cannot be %d: ports go from 1 to 65535", d.port)
+	}
+	if _, err := labels.Parse(d.selector); err != nil {
+		return nil, fmt.Errorf("read --node-selector %q: %w", d.selector, err)
+	}
+	options := url.Values{}
+	set := func(option, value string) {
+		if value != "" {
+			options.Set(option, value)
+		}
+	}
+	set("ca", d.ca)
+	set("client-cert", d.cert)
+	set("client-key", d.key)
+	set("node-selector", d.selector)
+	if d.insecure {
+		set("insecure-tls", "true")
+	}
+	if d.given("kubelet-request-timeout") {
+		set("timeout", d.timeout.String())
+	}
+	if d.given("kubelet-preferred-address-types") {
+		set("address-types", strings.Join(d.addressTypes, ","))
+	}
+	// Without a port the source goes by the node's status, which is right for
+	// all clusters; metrics-server's default is not.
+	if d.given("kubelet-port") || d.given("kubelet-use-node-status-port") && !d.statusPort {
+		set("port", strconv.Itoa(d.port))
+		if d.statusPort {
+			set("status-port", "true")
+		}
+	}
+	return options, nil
+}
+
+// completeLog takes over --logging-format.
+func (d *compatFlags) completeLog(c *config) error {
+	if d.logFormat == "" {
+		return nil
+	}
+	if err := cli.OneOf("--logging-format", d.logFormat, "text", "json"); err != nil {
+		return err
+	}
+	if d.given("log-format") {
+		return cli.Usage(errors.New("--logging-format and --log-format say the same: give one of the two"))
+	}
+	c.log.Format = map[string]string{"text": "console", "json": "json"}[d.logFormat]
+	return nil
+}
+
+// serviceAccountToken is where a pod finds the token of its service account.
+const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+
+// inPod reports whether this process runs in a pod that may ask its cluster's
+// API server.
+func inPod(getenv func(string) string, exists func(path string) bool) bool {
+	return getenv("KUBERNETES_SERVICE_HOST") != "" && exists(serviceAccountToken)
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,56 @@
+// Package api is the example API of docs/extending.md: it counts the pods with a number,
+// in each namespace.
+package api
+
+import (
+	"encoding/json"
+	"iter"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/api/rights"
+	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Paths returns the patterns, as http.ServeMux has them, of all that is served.
+func Paths() []string { return []string{weirdev.Path + "podcounts"} }
+
+// APIResources returns what discovery lists. Its verbs are what RBAC asks for.
+func APIResources() []metav1.APIResource {
+	return []metav1.APIResource{{Name: "podcounts", Kind: "PodCount", Verbs: metav1.Verbs{"list"}}}
+}
+
+// Rights returns what the caller of r needs: a number of all namespaces needs the right
+// to read all of them.
+func Rights(*http.Request) []rights.Right { return []rights.Right{rights.ListPods("")} }
+
+// SampleReader is what the handler reads of the newest state. *memory.Snapshot is one.
+type SampleReader interface {
+	Samples(kind metric.Kind) iter.Seq[*metric.Sample]
+}
+
+// Handler answers with a count for each namespace.
+type Handler struct {
+	// View returns the newest state; nil before the first round.
+	View func() SampleReader
+}
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	view := h.View()
+	if view == nil {
+		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing was read yet",
+			Hint: "Ask again in a few seconds."})
+		return
+	}
+	counts := map[metric.Namespace]int{}
+	for s := range view.Samples(metric.Pod) {
+		if s.Servable(metric.Memory) {
+			counts[s.Entity.Namespace]++
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(counts) // a write fails only when the reader has gone
+}
