@@ -65,7 +65,7 @@ func decisions() []decision {
 }
 
 // scaled returns the page of a town with autoscalers.
-func scaled(w *samplecluster.Town, all []decision) *ui.Handler {
+func scaled(w *samplecluster.Cluster, all []decision) *ui.Handler {
 	return ui.New(ui.Options{World: w.World,
 		Autoscalers: func() (briefs []decisionreport.Brief) {
 			for _, d := range all {

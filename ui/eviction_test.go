@@ -19,7 +19,7 @@ func guarded(t testing.TB) *ui.Handler {
 	return ui.New(ui.Options{World: samplecluster.Failing(t).World, Eviction: func(_ context.Context, node string) (*evictionreport.Report, error) {
 		switch node {
 		case "n1":
-			return samplecluster.Pressed(t, node), nil
+			return samplecluster.UnderPressure(t, node), nil
 		case "n2":
 			return evictionreport.Of(nil, nil, evictionreport.Context{Node: node, Mode: "observe", Now: samplecluster.Noon}), nil
 		case "n3":
@@ -57,7 +57,7 @@ func TestEvictionLeads(t *testing.T) {
 // Where there is no pod that is said once, and not with each signal.
 func TestNoPods(t *testing.T) {
 	h := ui.New(ui.Options{World: samplecluster.Failing(t).World, Eviction: func(_ context.Context, node string) (*evictionreport.Report, error) {
-		r := samplecluster.Pressed(t, node)
+		r := samplecluster.UnderPressure(t, node)
 		for i := range r.Signals {
 			r.Signals[i].Ranking = &document.Ranking{Message: "there is no pod to evict", Pods: []document.Pod{}}
 		}

@@ -9,7 +9,7 @@ import (
 
 // BenchmarkPage draws pages of 1,000 nodes and 30,000 pods.
 func BenchmarkPage(b *testing.B) {
-	h := page(samplecluster.Huge(b, 1000))
+	h := page(samplecluster.Large(b, 1000))
 	for _, q := range []string{"", "nodes", "namespaces", "node=node-0001", "namespace=team-01", "pod=team-01/app-0001-01-7c5ddbdf54-x2x4z", "missing", "sources", "q=app"} {
 		b.Run("?"+q, func(b *testing.B) {
 			b.ReportAllocs()

@@ -26,7 +26,7 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
 // page returns the page of a town, with two sinks of which one fails.
-func page(w *samplecluster.Town) *ui.Handler {
+func page(w *samplecluster.Cluster) *ui.Handler {
 	return ui.New(ui.Options{World: w.World, Points: w.Points, Version: "v0.4.0", Sinks: func() []ui.Sink {
 		return []ui.Sink{
 			{Name: "memory", LastSuccess: samplecluster.Noon.Add(-3 * time.Second)},
@@ -50,7 +50,7 @@ func get(t testing.TB, h http.Handler, query string) (status int, header http.He
 // TestViews holds what each view says of a cluster of failures, of one that is
 // well, of a machine without a cluster, and before anything was read.
 func TestViews(t *testing.T) {
-	sick, fit, lone, none := page(samplecluster.Failing(t)), page(samplecluster.Well(t)), page(samplecluster.Machine(t)), page(samplecluster.New(t))
+	sick, fit, lone, none := page(samplecluster.Failing(t)), page(samplecluster.Healthy(t)), page(samplecluster.SingleMachine(t)), page(samplecluster.New(t))
 	scale, guard := scaled(samplecluster.Failing(t), decisions()), guarded(t)
 	for _, test := range []struct {
 		file   string
@@ -193,7 +193,7 @@ func TestPagesStandAlone(t *testing.T) {
 }
 
 func TestHeaders(t *testing.T) {
-	h := page(samplecluster.Well(t))
+	h := page(samplecluster.Healthy(t))
 	_, header, body := get(t, h, "")
 	for name, want := range map[string]string{
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
@@ -297,7 +297,7 @@ func TestNamesAreText(t *testing.T) {
 // everything once.
 func TestPagesAreBounded(t *testing.T) {
 	const nodes = 260
-	h := page(samplecluster.Huge(t, nodes))
+	h := page(samplecluster.Large(t, nodes))
 	for _, query := range []string{"", "?nodes", "?namespaces", "?node=node-0001", "?namespace=team-01", "?missing", "?sources", "?q=app"} {
 		status, _, body := get(t, h, query)
 		if status != http.StatusOK || len(body) > 300_000 {

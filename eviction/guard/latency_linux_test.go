@@ -86,14 +86,14 @@ func TestFromCrossingToDecision(t *testing.T) {
 	}
 	var all, reads []time.Duration
 	for range crossings {
-		crossed := h.Cross(dir, figure)
+		crossed := h.CrossFigure(dir, figure)
 		r := await(t, g, evicts)
 		if len(r.Decision.Kills) != 1 || r.Decision.Kills[0].Pod.Name != "hog" || !slices.ContainsFunc(r.Notice.Sources, func(s notify.Source) bool { return s.Crossing != nil }) {
 			t.Fatalf("decided %+v on notice of %v, want the pod to go for a crossing", r.Decision.Kills, r.Notice)
 		}
 		all = append(all, memoryload.Clock()-time.Since(r.Decided)-crossed)
 		reads = append(reads, r.Decided.Sub(r.Notice.At))
-		h.Tell("free")
+		h.Command("free")
 		await(t, g, calm)
 	}
 	slices.Sort(all)

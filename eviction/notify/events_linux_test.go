@@ -60,7 +60,7 @@ func TestMemoryEvents(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "memory.high"), []byte("8388608"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	memoryload.Start(t, dir).Tell("grow %d", 9*mebi)
+	memoryload.Start(t, dir).Command("grow %d", 9*mebi)
 	s, _ := await(t, notices, "memory.high", func(s notify.Source) bool { return len(s.Changes) > 0 })
 	if c := s.Changes[0]; c.Counter != "high" || c.To <= c.From {
 		t.Errorf("told %v, want high to rise", s)

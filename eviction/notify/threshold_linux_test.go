@@ -26,9 +26,9 @@ func usageOf(dir, name string, figure int64) notify.Threshold {
 
 // cross has the worker cross the figure and returns how long before the call of Run's
 // function, and before the wake, that was.
-func cross(t testing.TB, w *memoryload.Hog, dir string, figure int64, notices <-chan heard) (call, wake time.Duration) {
+func cross(t testing.TB, w *memoryload.Process, dir string, figure int64, notices <-chan heard) (call, wake time.Duration) {
 	t.Helper()
-	crossed := w.Cross(dir, figure)
+	crossed := w.CrossFigure(dir, figure)
 	_, n := await(t, notices, "the crossing", above)
 	now, clock := time.Now(), memoryload.Clock()
 	return clock - now.Sub(n.when) - crossed, clock - now.Sub(n.At) - crossed
@@ -57,7 +57,7 @@ func TestThresholdOnTheKernel(t *testing.T) {
 			t.Fatalf("woken %s, called %s after the crossing", wake, call)
 		}
 		calls, wakes = append(calls, call), append(wakes, wake)
-		w.Tell("free")
+		w.Command("free")
 		await(t, notices, "the way down", below)
 	}
 	t.Logf("%d crossings: to the wake p50 %s p99 %s, to the call p50 %s p99 %s", crossings,
@@ -69,7 +69,7 @@ func TestThresholdOnTheKernel(t *testing.T) {
 func TestThresholdCrossedBefore(t *testing.T) {
 	dir := memoryload.MemoryCgroup(t)
 	w := memoryload.Start(t, dir)
-	w.Tell("grow %d", 16*mebi)
+	w.Command("grow %d", 16*mebi)
 	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
 	for _, step := range []struct {
 		figure int64
@@ -91,7 +91,7 @@ func TestThresholdCrossedBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, notices, "the figure going up", below)
-	w.Cross(dir, 24*mebi)
+	w.CrossFigure(dir, 24*mebi)
 	// The usage may be down again by what the kernel had charged ahead when it is read.
 	if s := (<-notices).Sources[0]; s.Crossing.Read || s.Crossing.Figure != 24*mebi {
 		t.Errorf("after the last move: told %v", s)
@@ -117,12 +117,12 @@ func TestThresholdFollowsTheCache(t *testing.T) {
 	if err := n.Update(watch); err != nil {
 		t.Fatal(err)
 	}
-	w.Tell("cache %s %d", filepath.Join(t.TempDir(), "file"), 2*limit)
+	w.Command("cache %s %d", filepath.Join(t.TempDir(), "file"), 2*limit)
 	s, _ := await(t, notices, "the figure being above the limit", func(s notify.Source) bool {
 		return below(s) && s.Crossing.Figure > limit
 	})
 	t.Log("full of cache:", s)
-	w.Tell("grow %d", workingSet+2*mebi)
+	w.Command("grow %d", workingSet+2*mebi)
 	s, _ = await(t, notices, "the working set", func(s notify.Source) bool {
 		return above(s) && s.Crossing.Figure <= limit
 	})
@@ -187,7 +187,7 @@ func TestThresholdThatCannotMoveStays(t *testing.T) {
 	if !errors.Is(err, unix.EMFILE) {
 		t.Fatalf("got %v, want no room", err)
 	}
-	w.Cross(dir, 16*mebi)
+	w.CrossFigure(dir, 16*mebi)
 	if s, _ := await(t, notices, "the crossing of the old figure", above); s.Crossing.Figure != 16*mebi {
 		t.Errorf("got %+v, want the old figure", s.Crossing)
 	}

@@ -24,7 +24,7 @@ func BenchmarkCrossing(b *testing.B) {
 	for b.Loop() {
 		call, _ := cross(b, w, dir, figure, notices)
 		calls = append(calls, call)
-		w.Tell("free")
+		w.Command("free")
 		await(b, notices, "the way down", below)
 	}
 	b.ReportMetric(float64(percentile(calls, 50).Microseconds()), "p50-µs")

@@ -35,7 +35,7 @@ func TestTriggerOnTheKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	w.Tell("burn")
+	w.Command("burn")
 	s, _ := await(t, notices, "the stall", func(s notify.Source) bool { return s.Watch != nil })
 	t.Logf("after %s: %v", time.Since(start).Round(time.Millisecond), s)
 	if s.Watch != notify.Watch(watch) || s.Stalled < watch.Stall {
@@ -56,7 +56,7 @@ func TestTriggerOfMemory(t *testing.T) {
 	if err := n.Update(watch); err != nil {
 		t.Fatal(err)
 	}
-	w.Tell("cache %s %d", filepath.Join(t.TempDir(), "file"), 64*mebi)
+	w.Command("cache %s %d", filepath.Join(t.TempDir(), "file"), 64*mebi)
 	s, _ := await(t, notices, "the stall", func(s notify.Source) bool { return s.Watch != nil })
 	t.Log(s)
 	if s.Stalled < watch.Stall {

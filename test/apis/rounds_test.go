@@ -19,24 +19,24 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// told is what one server answered in a round: a claim, or why there is none.
-type told struct {
+// podReading is what one server answered in a round: a claim, or why there is none.
+type podReading struct {
 	claim
 	reason string // empty: there is a claim
 }
 
 // ask asks a server for one container.
-func ask(ctx context.Context, c *metricsclient.Clientset, d *duplicate) told {
+func ask(ctx context.Context, c *metricsclient.Clientset, d *duplicate) podReading {
 	m, err := c.MetricsV1beta1().PodMetricses(d.namespace).Get(ctx, d.pod, metav1.GetOptions{})
 	if err != nil {
-		return told{reason: reasonOf(err)}
+		return podReading{reason: reasonOf(err)}
 	}
 	for i := range m.Containers {
 		if c := &m.Containers[i]; c.Name == d.container {
-			return told{claim: claimOf(m, c)}
+			return podReading{claim: claimOf(m, c)}
 		}
 	}
-	return told{reason: "without the container"}
+	return podReading{reason: "without the container"}
 }
 
 // claimOf returns what an answer says of a container.
@@ -68,7 +68,7 @@ func (w *world) compare(t *testing.T, d duplicate) {
 		age           time.Duration
 		lines         int
 		event         string
-		weir, metrics told
+		weir, metrics podReading
 	}
 	rounds := make([]round, duplicateRounds)
 	for i := range rounds {

@@ -30,7 +30,7 @@ func TestBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	guarded := w.create(t, namespace, w.pod("guarded", "", requests(10*mi, mi)))["guarded"]
-	told(t, guarded, fmt.Sprintf("/hold?bytes=%d", 200*mi))
+	orderLoad(t, guarded, fmt.Sprintf("/hold?bytes=%d", 200*mi))
 	eventually(t, "the budget is known", 30*time.Second, func() error {
 		b, err := budgets.Get(t.Context(), budget.Name, metav1.GetOptions{})
 		if err == nil && b.Status.CurrentHealthy != 1 {

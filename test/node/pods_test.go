@@ -101,8 +101,8 @@ func tell(p *corev1.Pod, path string) error {
 	return nil
 }
 
-// told asks until it is done: a container may run a moment before its server listens.
-func told(t *testing.T, p *corev1.Pod, path string) {
+// orderLoad asks until it is done: a container may run a moment before its server listens.
+func orderLoad(t *testing.T, p *corev1.Pod, path string) {
 	t.Helper()
 	eventually(t, p.Name+" does "+path, 20*time.Second, func() error { return tell(p, path) })
 }

@@ -252,7 +252,7 @@ func (w *world) meet(t *testing.T, s *shortage, namespace string, threshold int6
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer told(t, filler, s.take(0)) // and so the next one finds the node as this one did
+	defer orderLoad(t, filler, s.take(0)) // and so the next one finds the node as this one did
 	taken := w.press(t, s, filler, 0, threshold+s.near, func() error {
 		r, err := w.report(t.Context())
 		if err != nil {
@@ -303,10 +303,10 @@ func (w *world) cast(t *testing.T, namespace string, shortages []*shortage) {
 	running := w.create(t, namespace, pods...)
 	for _, s := range shortages {
 		for name, units := range takes {
-			told(t, running[name], s.take(units*s.unit))
+			orderLoad(t, running[name], s.take(units*s.unit))
 		}
 		if p := running[s.victim]; takes[s.victim] == 0 {
-			told(t, p, s.take(3*s.unit))
+			orderLoad(t, p, s.take(3*s.unit))
 		}
 	}
 	for _, s := range shortages {

@@ -42,7 +42,7 @@ func TestCapturesOfARealKubelet(t *testing.T) {
 	for _, s := range scenarios {
 		dir := filepath.Dir(s)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			var l *live
+			var l *livePipeline
 			parsers := make([]parser, len(endpoints))
 			for _, round := range capture.Glob(t, dir+"/[0-9][0-9]") {
 				c := readCapture(t, round)

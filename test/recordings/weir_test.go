@@ -54,7 +54,7 @@ func (w *weir) take(b *metric.Batch, facts *cluster.Facts, now time.Time) string
 	if err := w.memory.Write(w.t.Context(), b); err != nil {
 		w.t.Fatal(err)
 	}
-	return told(b)
+	return describeBatch(b)
 }
 
 // shown is all that readers see: samples, history, verdicts, how nodes fare, and
@@ -83,8 +83,8 @@ func (w *weir) shown() string {
 	return out.String()
 }
 
-// live is a weir that records what it does.
-type live struct {
+// livePipeline is a weir that records what it does.
+type livePipeline struct {
 	*weir
 	file   bytes.Buffer
 	writer *recording.Writer
@@ -92,8 +92,8 @@ type live struct {
 	show   []string // after every twentieth round
 }
 
-func newLive(t *testing.T, begin time.Time) *live {
-	l := &live{weir: newWeir(t)}
+func newLive(t *testing.T, begin time.Time) *livePipeline {
+	l := &livePipeline{weir: newWeir(t)}
 	var err error
 	if l.writer, err = recording.NewWriter(&l.file, recording.Options{Begin: begin, Restart: 5 * time.Minute}); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func newLive(t *testing.T, begin time.Time) *live {
 }
 
 // round is one round: testify fills the batch of a witness, if there is one to ask.
-func (l *live) round(b *metric.Batch, facts *cluster.Facts, now time.Time, testify func() *metric.Batch) {
+func (l *livePipeline) round(b *metric.Batch, facts *cluster.Facts, now time.Time, testify func() *metric.Batch) {
 	l.t.Helper()
 	if testify != nil && !b.Failed() && l.chain(b).NeedsCrossCheck(facts, b, now) {
 		b.CrossCheck = testify()
@@ -117,7 +117,7 @@ func (l *live) round(b *metric.Batch, facts *cluster.Facts, now time.Time, testi
 }
 
 // replay replays what was recorded, and compares.
-func (l *live) replay() (witnesses int) {
+func (l *livePipeline) replay() (witnesses int) {
 	l.t.Helper()
 	if err := l.writer.Close(); err != nil {
 		l.t.Fatal(err)
@@ -166,9 +166,9 @@ func (l *live) replay() (witnesses int) {
 	return witnesses
 }
 
-// told says all that there is in a batch, a line each sample and verdict, sorted:
+// describeBatch says all that there is in a batch, a line each sample and verdict, sorted:
 // some processors take entities in no order.
-func told(b *metric.Batch) string {
+func describeBatch(b *metric.Batch) string {
 	var lines []string
 	for i := range b.Samples {
 		lines = append(lines, fmt.Sprintf("%+v\n", b.Samples[i]))

@@ -18,9 +18,9 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// Pressed is what the agent of a node tells that is out of memory: a pod went before, and
+// UnderPressure is what the agent of a node tells that is out of memory: a pod went before, and
 // another is held by its budget.
-func Pressed(t testing.TB, node string) *evictionreport.Report {
+func UnderPressure(t testing.TB, node string) *evictionreport.Report {
 	thresholds, err := eviction.Parse(&eviction.Config{
 		EvictionHard:            map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "imagefs.available": "15%"},
 		EvictionSoft:            map[string]string{"memory.available": "500Mi"},

@@ -23,7 +23,7 @@ func late(host string) error {
 }
 
 // Failing is a cluster in which nearly everything that can go wrong has.
-func Failing(t testing.TB) *Town {
+func Failing(t testing.TB) *Cluster {
 	w := New(t)
 	n1 := w.Node("n1", 4, 16).Itself(1.1, 6)
 	n2 := w.Node("n2", 8, 32).Itself(7.4, 21)
@@ -116,8 +116,8 @@ func Failing(t testing.TB) *Town {
 	return w.Run()
 }
 
-// Well is a cluster in which all is well.
-func Well(t testing.TB) *Town {
+// Healthy is a cluster in which all is well.
+func Healthy(t testing.TB) *Cluster {
 	w := New(t)
 	var c cluster.Change
 	for i := range 3 {
@@ -134,8 +134,8 @@ func Well(t testing.TB) *Town {
 	return w.Run()
 }
 
-// Machine is one machine without a cluster, as weir run sees it.
-func Machine(t testing.TB) *Town {
+// SingleMachine is one machine without a cluster, as weir run sees it.
+func SingleMachine(t testing.TB) *Cluster {
 	w := New(t)
 	n := w.Node("workbench", 8, 32)
 	n.source, n.interval, n.Alone, n.exhausts = "host", 5*time.Second, true, true
@@ -153,9 +153,9 @@ func Machine(t testing.TB) *Town {
 	return w.Run()
 }
 
-// Huge is a cluster of many nodes with thirty pods each, in twenty namespaces. One
+// Large is a cluster of many nodes with thirty pods each, in twenty namespaces. One
 // node in fifty fails. Only its last minute is measured.
-func Huge(t testing.TB, nodes int) *Town {
+func Large(t testing.TB, nodes int) *Cluster {
 	w := New(t)
 	w.began = Noon.Add(-3 * round)
 	var c cluster.Change

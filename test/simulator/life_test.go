@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// told is what /pods says of a pod, as far as these tests care.
-type told struct {
+// lifeReport is what /pods says of a pod, as far as these tests care.
+type lifeReport struct {
 	Metadata struct {
 		UID               string    `json:"uid"`
 		DeletionTimestamp time.Time `json:"deletionTimestamp"`
@@ -23,8 +23,8 @@ type told struct {
 	} `json:"status"`
 }
 
-// tell returns what /pods says of the victim at now, and whether it speaks of it.
-func tell(t *testing.T, f *Fleet, now time.Time) (said told, ok bool) {
+// readLife returns what /pods says of the victim at now, and whether it speaks of it.
+func readLife(t *testing.T, f *Fleet, now time.Time) (said lifeReport, ok bool) {
 	t.Helper()
 	var list struct {
 		Items []json.RawMessage `json:"items"`
@@ -39,7 +39,7 @@ func tell(t *testing.T, f *Fleet, now time.Time) (said told, ok bool) {
 				Name string `json:"name"`
 			} `json:"metadata"`
 		}
-		said = told{}
+		said = lifeReport{}
 		for _, into := range []any{&name, &said} {
 			if err := json.Unmarshal(item, into); err != nil {
 				t.Fatal(err)
@@ -49,11 +49,11 @@ func tell(t *testing.T, f *Fleet, now time.Time) (said told, ok bool) {
 			return said, true
 		}
 	}
-	return told{}, false
+	return lifeReport{}, false
 }
 
 // states returns the states of the victim's containers, with their reasons.
-func (s *told) states() (all []string) {
+func (s *lifeReport) states() (all []string) {
 	for _, c := range s.Status.ContainerStatuses {
 		for name, state := range c.State {
 			all = append(all, name+" "+state.Reason)
@@ -65,7 +65,7 @@ func (s *told) states() (all []string) {
 func TestPending(t *testing.T) {
 	f := newFleet(t, Options{Pods: 6, Fresh: true}, "pending pod=*-store-0-0 at=30s for=1m")
 	n := f.Nodes()[0]
-	before, _ := tell(t, f, after(29))
+	before, _ := readLife(t, f, after(29))
 	for _, c := range []struct {
 		at    float64
 		phase string
@@ -77,7 +77,7 @@ func TestPending(t *testing.T) {
 		{89, "Pending", "", "waiting ContainerCreating"},
 		{92, "Running", "app proxy", "running "},
 	} {
-		got, _ := tell(t, f, after(c.at))
+		got, _ := readLife(t, f, after(c.at))
 		if got.Status.Phase != c.phase || got.states()[0] != c.state {
 			t.Errorf("after %vs: got %s, %q; want %s, %q", c.at, got.Status.Phase, got.states(), c.phase, c.state)
 		}
@@ -89,7 +89,7 @@ func TestPending(t *testing.T) {
 		}
 	}
 	f = newFleet(t, Options{Pods: 6}, "pending pod=*-store-0-0 at=30s")
-	if got, _ := tell(t, f, after(3600)); got.Status.Phase != "Pending" || got.states()[0] != "waiting ImagePullBackOff" {
+	if got, _ := readLife(t, f, after(3600)); got.Status.Phase != "Pending" || got.states()[0] != "waiting ImagePullBackOff" {
 		t.Errorf("for ever: got %s, %q; want Pending, ImagePullBackOff", got.Status.Phase, got.states())
 	}
 	for e := range Endpoint(numEndpoints) {
@@ -113,7 +113,7 @@ func TestFinish(t *testing.T) {
 		{31, "Running", "proxy", []string{"terminated Error", "running "}},
 		{61, "Failed", "", []string{"terminated Error", "terminated Completed"}},
 	} {
-		got, _ := tell(t, f, after(c.at))
+		got, _ := readLife(t, f, after(c.at))
 		states := got.states()
 		if got.Status.Phase != c.phase || states[0] != c.states[0] || states[1] != c.states[1] {
 			t.Errorf("after %vs: got %s, %q; want %s, %q", c.at, got.Status.Phase, states, c.phase, c.states)
@@ -123,10 +123,10 @@ func TestFinish(t *testing.T) {
 		}
 	}
 	f = newFleet(t, Options{Pods: 6}, "finish pod=*-store-0-0 at=30s", "replace pod=*-store-0-0 at=60s for=1s")
-	if got, _ := tell(t, f, after(31)); got.Status.Phase != "Succeeded" {
+	if got, _ := readLife(t, f, after(31)); got.Status.Phase != "Succeeded" {
 		t.Errorf("got %s, want Succeeded", got.Status.Phase)
 	}
-	if got, _ := tell(t, f, after(120)); got.Status.Phase != "Running" {
+	if got, _ := readLife(t, f, after(120)); got.Status.Phase != "Running" {
 		t.Errorf("the pod that took its name: got %s, want Running", got.Status.Phase)
 	}
 }
@@ -140,7 +140,7 @@ func TestTerminate(t *testing.T) {
 		deleting bool
 		there    bool
 	}{{29, "app proxy", false, true}, {31, "", true, true}, {89, "", true, true}, {91, "", false, false}} {
-		got, there := tell(t, f, after(c.at))
+		got, there := readLife(t, f, after(c.at))
 		if there != c.there || got.Metadata.DeletionTimestamp.IsZero() == c.deleting {
 			t.Errorf("after %vs: there %v, deleted %v; want %v, %v", c.at, there, got.Metadata.DeletionTimestamp, c.there, c.deleting)
 		}

@@ -104,7 +104,7 @@ func numbers(g metric.Group, s *metric.Sample) string {
 	return g.String()
 }
 
-func sight(s *metric.CounterReading) string {
+func describeReading(s *metric.CounterReading) string {
 	var parts []string
 	if s.UID != "" {
 		parts = append(parts, "uid "+string(s.UID))

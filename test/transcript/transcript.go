@@ -45,8 +45,8 @@ type Processor interface {
 	Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 }
 
-// doubter is a Processor that may want a witness.
-type doubter interface {
+// crossChecker is a Processor that may want a witness.
+type crossChecker interface {
 	NeedsCrossCheck(facts *cluster.Facts, b *metric.Batch, now time.Time) bool
 }
 
@@ -132,7 +132,7 @@ func (s *session) run(d *datadriven.TestData) (string, error) {
 		}
 		asked := ""
 		for _, p := range s.steps {
-			if d, ok := p.(doubter); ok && d.NeedsCrossCheck(s.facts, b, now) {
+			if d, ok := p.(crossChecker); ok && d.NeedsCrossCheck(s.facts, b, now) {
 				asked = "asks for a witness\n"
 			}
 			p.Process(s.facts, b, now)

@@ -19,7 +19,7 @@ import (
 )
 
 // page returns the page of a town.
-func page(w *samplecluster.Town) http.Handler {
+func page(w *samplecluster.Cluster) http.Handler {
 	return ui.New(ui.Options{World: w.World, Points: w.Points, Version: "v0.4.0", Sinks: func() []ui.Sink {
 		return []ui.Sink{
 			{Name: "memory", LastSuccess: samplecluster.Noon.Add(-3 * time.Second)},
@@ -31,7 +31,7 @@ func page(w *samplecluster.Town) http.Handler {
 // guarded returns the page of a town whose nodes have agents.
 func guarded(t *testing.T) http.Handler {
 	return ui.New(ui.Options{World: samplecluster.Failing(t).World, Eviction: func(_ context.Context, node string) (*evictionreport.Report, error) {
-		return samplecluster.Pressed(t, node), nil
+		return samplecluster.UnderPressure(t, node), nil
 	}})
 }
 
@@ -54,10 +54,10 @@ func TestTown(t *testing.T) {
 	url := serve(t, map[string]http.Handler{
 		"/ui/": page(samplecluster.Failing(t)),
 		// As an API server's proxy shows it.
-		"/apis/weir.dev/v1alpha1/ui/": page(samplecluster.Well(t)),
-		"/machine/ui/":                page(samplecluster.Machine(t)),
+		"/apis/weir.dev/v1alpha1/ui/": page(samplecluster.Healthy(t)),
+		"/machine/ui/":                page(samplecluster.SingleMachine(t)),
 		"/empty/ui/":                  page(samplecluster.New(t)),
-		"/huge/ui/":                   page(samplecluster.Huge(t, 200)),
+		"/huge/ui/":                   page(samplecluster.Large(t, 200)),
 		"/agents/ui/":                 guarded(t),
 	})
 	wide := window{width: 1600, height: 1100}
@@ -116,7 +116,7 @@ func TestComplaintsAreHeard(t *testing.T) {
 func TestComesAgain(t *testing.T) {
 	b := newBrowser(t)
 	asked := make(chan struct{}, 100)
-	h := page(samplecluster.Machine(t)) // which is read every 5 s
+	h := page(samplecluster.SingleMachine(t)) // which is read every 5 s
 	url := serve(t, map[string]http.Handler{"/ui/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
 		h.ServeHTTP(w, r)

@@ -24,8 +24,8 @@ var Noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 // round is the time between two reads of a node.
 const round = 15 * time.Second
 
-// Town is a cluster, or a machine without one.
-type Town struct {
+// Cluster is a cluster, or a machine without one.
+type Cluster struct {
 	t      testing.TB
 	began  time.Time
 	memory *memory.Sink
@@ -64,12 +64,12 @@ type report struct {
 }
 
 // New returns a town without nodes, of which nothing was read.
-func New(t testing.TB) *Town {
-	return &Town{t: t, memory: memory.New(memory.Options{}), began: Noon.Add(-20 * time.Minute)}
+func New(t testing.TB) *Cluster {
+	return &Cluster{t: t, memory: memory.New(memory.Options{}), began: Noon.Add(-20 * time.Minute)}
 }
 
 // Node adds a node that a kubelet speaks for.
-func (w *Town) Node(name string, cores, gibibytes float64) *Node {
+func (w *Cluster) Node(name string, cores, gibibytes float64) *Node {
 	n := &Node{
 		name: metric.NodeName(name), source: "kubelet:cadvisor", interval: round, cores: cores, bytes: gibibytes * (1 << 30),
 		pipeline: processors.New(processors.Options{}),
@@ -130,7 +130,7 @@ func hash(s string) (h uint32) {
 }
 
 // Run lets time pass from the beginning to noon: each node is read in its round.
-func (w *Town) Run() *Town {
+func (w *Cluster) Run() *Cluster {
 	for at := w.began; !at.After(Noon.Add(-3 * time.Second)); at = at.Add(time.Second) {
 		for i, n := range w.nodes {
 			offset := time.Duration(i*4%15) * time.Second % n.interval
@@ -144,7 +144,7 @@ func (w *Town) Run() *Town {
 }
 
 // read reads a node once.
-func (w *Town) read(n *Node, at time.Time) {
+func (w *Cluster) read(n *Node, at time.Time) {
 	b := &n.batch
 	b.Reset()
 	b.Source, b.Node, b.Interval, b.Resolution, b.Cores, b.Exhaustive = n.source, n.name, n.interval, time.Millisecond, n.cores, n.exhausts
@@ -201,7 +201,7 @@ func (r *report) fill(b *metric.Batch, n *Node, at time.Time) {
 }
 
 // World returns everything there is to say of the town, at noon.
-func (w *Town) World() *explain.World {
+func (w *Cluster) World() *explain.World {
 	world := &explain.World{Now: Noon, Facts: w.facts}
 	if s := w.memory.Snapshot(); !s.At().IsZero() {
 		world.View = s
@@ -216,7 +216,7 @@ func (w *Town) World() *explain.World {
 }
 
 // Points returns what is remembered of a metric of an entity.
-func (w *Town) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
+func (w *Cluster) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64] {
 	return func(yield func(time.Time, float64) bool) {
 		for _, p := range w.memory.Snapshot().History(e, id, from, to) {
 			if !yield(time.Unix(0, p.Time), p.Value) {
@@ -227,7 +227,7 @@ func (w *Town) Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Se
 }
 
 // Knows has the API server say something.
-func (w *Town) Knows(c cluster.Change) {
+func (w *Cluster) Knows(c cluster.Change) {
 	c.Synced, c.At = true, Noon.Add(-2*time.Second)
 	w.facts = w.facts.With(c)
 }

@@ -46,7 +46,7 @@ func DescribeVerdict(v *metric.Verdict) string {
 		why = append(why, e.Cause.String())
 	}
 	if e.Other != (metric.CounterReading{}) {
-		why = append(why, "other "+sight(&e.Other))
+		why = append(why, "other "+describeReading(&e.Other))
 	}
 	if e.Err != nil {
 		why = append(why, e.Err.Error())

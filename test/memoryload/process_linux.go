@@ -24,16 +24,16 @@ func Clock() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// Hog is the child.
-type Hog struct {
+// Process is the child.
+type Process struct {
 	PID int
 	t   testing.TB
 	in  io.Writer
 	out *bufio.Scanner
 }
 
-// Tell gives an order and returns the answer.
-func (h *Hog) Tell(format string, args ...any) string {
+// Command gives an order and returns the answer.
+func (h *Process) Command(format string, args ...any) string {
 	h.t.Helper()
 	if _, err := fmt.Fprintf(h.in, format+"\n", args...); err != nil {
 		h.t.Fatal(err)
@@ -44,11 +44,11 @@ func (h *Hog) Tell(format string, args ...any) string {
 	return h.out.Text()
 }
 
-// Cross has the child use memory until the cgroup at dir uses figure bytes, and a little more.
+// CrossFigure has the child use memory until the cgroup at dir uses figure bytes, and a little more.
 // It returns a time of Clock shortly before that.
-func (h *Hog) Cross(dir string, figure int64) time.Duration {
+func (h *Process) CrossFigure(dir string, figure int64) time.Duration {
 	h.t.Helper()
-	answer := h.Tell("cross %s %d", filepath.Join(dir, "memory.usage_in_bytes"), figure)
+	answer := h.Command("cross %s %d", filepath.Join(dir, "memory.usage_in_bytes"), figure)
 	ns, err := strconv.ParseInt(answer, 10, 64)
 	if err != nil {
 		h.t.Fatal(err)
@@ -57,7 +57,7 @@ func (h *Hog) Cross(dir string, figure int64) time.Duration {
 }
 
 // Start starts a child in cgroups, which ends with the test.
-func Start(t testing.TB, cgroups ...string) *Hog {
+func Start(t testing.TB, cgroups ...string) *Process {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"=1", "GOMAXPROCS=2")
@@ -80,7 +80,7 @@ func Start(t testing.TB, cgroups ...string) *Hog {
 	for _, dir := range cgroups {
 		Join(t, dir, cmd.Process.Pid)
 	}
-	return &Hog{cmd.Process.Pid, t, in, bufio.NewScanner(out)}
+	return &Process{cmd.Process.Pid, t, in, bufio.NewScanner(out)}
 }
 
 // Join puts a process into a cgroup.
