@@ -53,7 +53,7 @@ func hold(interval time.Duration) int64 { return int64(max(3*interval, time.Minu
 
 // measurable reports whether a rate of l could have been measured from what was
 // delivered, and still stands.
-func (e *ear) measurable(l *simulator.Life, shift int64, d delivery) (ok bool, why string) {
+func (e *observer) measurable(l *simulator.Life, shift int64, d delivery) (ok bool, why string) {
 	t, m := e.trails[l], e.mentions[nameOf(l)]
 	if t == nil || m == nil {
 		return false, "never heard of"
@@ -84,7 +84,7 @@ const startSlack = 2 * time.Second
 
 // tells reports whether what e delivered tells that l is the present life, and
 // rival is not.
-func (e *ear) tells(l, rival *simulator.Life, facts *cluster.Facts) bool {
+func (e *observer) tells(l, rival *simulator.Life, facts *cluster.Facts) bool {
 	if l.ID == rival.ID {
 		return true // one container, whose counter was reset
 	}
@@ -106,7 +106,7 @@ func (e *ear) tells(l, rival *simulator.Life, facts *cluster.Facts) bool {
 }
 
 // told reports whether the API server's word tells l from rival.
-func (e *ear) told(l, rival *simulator.Life, t, o *trail, facts *cluster.Facts) bool {
+func (e *observer) told(l, rival *simulator.Life, t, o *trail, facts *cluster.Facts) bool {
 	pod := l.Container.Pod
 	pf := facts.Pod(metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)})
 	c := pf.Container(l.Container.Name)

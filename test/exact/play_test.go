@@ -67,7 +67,7 @@ type source struct {
 	lives    []*simulator.Life
 	ahead    int64          // the node's clock, at the last answer
 	word     *cluster.Facts // as it was at the last round
-	ear      ear
+	ear      observer
 }
 
 func newPlay(t *testing.T, seed uint64) *play {
@@ -96,7 +96,7 @@ func newPlay(t *testing.T, seed uint64) *play {
 				node: n, endpoint: e, lives: lives, witness: summary.New(),
 				pipeline: processors.New(processors.Options{}),
 				next:     begin.Add(time.Duration(p.r.Int64N(int64(s.interval)))),
-				ear:      ear{trails: map[*simulator.Life]*trail{}, endpoint: e},
+				ear:      observer{trails: map[*simulator.Life]*trail{}, endpoint: e},
 			}
 			src.parser, src.clock = parserOf(e)
 			src.batch = metric.Batch{Source: e.String(), Node: metric.NodeName(n.Name), Interval: s.interval, Resolution: src.clock}
@@ -185,7 +185,7 @@ func (p *play) round(s *source) {
 	if err := p.sink.Write(p.t.Context(), b); err != nil {
 		p.t.Fatal(err)
 	}
-	s.ear.hear(d)
+	s.ear.observe(d)
 	p.check(s, d)
 }
 

@@ -18,8 +18,8 @@ type delivery struct {
 	cores            int64 // of the node
 }
 
-// ear is what one endpoint's answers have told so far.
-type ear struct {
+// observer is what one endpoint's answers have told so far.
+type observer struct {
 	endpoint simulator.Endpoint
 	answers  int
 	trails   map[*simulator.Life]*trail
@@ -53,8 +53,8 @@ type mention struct {
 	made   int64
 }
 
-// hear takes in a delivery.
-func (e *ear) hear(d delivery) {
+// observe takes in a delivery.
+func (e *observer) observe(d delivery) {
 	if e.mentions == nil {
 		e.mentions, e.appeared, e.together = map[string]*mention{}, map[pair]bool{}, map[pair]int64{}
 	}
@@ -101,7 +101,7 @@ func (e *ear) hear(d delivery) {
 
 // forget drops what told the lives of a name apart: it was not reported for so
 // long that it may be another's.
-func (e *ear) forget(name string) {
+func (e *observer) forget(name string) {
 	for l, t := range e.trails {
 		if nameOf(l) == name {
 			t.minStart, t.maxStart, t.uid = 0, 0, false
@@ -116,7 +116,7 @@ func (e *ear) forget(name string) {
 
 // meet notes which lives were reported side by side, and which of them came
 // while the other was known.
-func (e *ear) meet(of []*simulator.Report, m *mention, d delivery) {
+func (e *observer) meet(of []*simulator.Report, m *mention, d delivery) {
 	mixed := map[pair]bool{}
 	for _, x := range of {
 		for _, y := range of {
@@ -148,7 +148,7 @@ func (e *ear) meet(of []*simulator.Report, m *mention, d delivery) {
 // survive drops what is known of a life that is left of two that were reported side
 // by side in the answer before, by an endpoint that names neither, if its counter
 // could as well go on from the other's.
-func (e *ear) survive(x *simulator.Report, d delivery) {
+func (e *observer) survive(x *simulator.Report, d delivery) {
 	t := e.trails[x.Life]
 	if e.endpoint != simulator.Resource || t == nil || len(d.witness) > 0 || x.Unread {
 		return
@@ -165,7 +165,7 @@ func (e *ear) survive(x *simulator.Report, d delivery) {
 }
 
 // followed reports whether a life's counter has been heard.
-func (e *ear) followed(l *simulator.Life) bool {
+func (e *observer) followed(l *simulator.Life) bool {
 	t := e.trails[l]
 	return t != nil && len(t.readings) > 0
 }
@@ -173,7 +173,7 @@ func (e *ear) followed(l *simulator.Life) bool {
 // mixed reports whether x, whose counter has been heard before, and y could be
 // taken for each other by an endpoint that names neither: each counter could as
 // well go on from where the other was.
-func (e *ear) mixed(x, y *simulator.Report, m *mention, d delivery) bool {
+func (e *observer) mixed(x, y *simulator.Report, m *mention, d delivery) bool {
 	t, o := e.trails[x.Life], e.trails[y.Life]
 	if t == nil || len(t.readings) == 0 || len(d.witness) > 0 || x.Unread || y.Unread {
 		return false
@@ -187,7 +187,7 @@ func (e *ear) mixed(x, y *simulator.Report, m *mention, d delivery) bool {
 }
 
 // lose drops what is known of a life by following its line.
-func (e *ear) lose(l *simulator.Life) {
+func (e *observer) lose(l *simulator.Life) {
 	if t := e.trails[l]; t != nil {
 		*t = trail{last: t.last, lastCPU: t.lastCPU, firstCPU: t.firstCPU}
 	}
@@ -207,7 +207,7 @@ func alone(of []*simulator.Report) bool {
 	return true
 }
 
-func (e *ear) trail(l *simulator.Life) *trail {
+func (e *observer) trail(l *simulator.Life) *trail {
 	t := e.trails[l]
 	if t == nil {
 		t = &trail{}
@@ -217,7 +217,7 @@ func (e *ear) trail(l *simulator.Life) *trail {
 }
 
 // read takes in a line's counter.
-func (e *ear) read(r *simulator.Report, d delivery) {
+func (e *observer) read(r *simulator.Report, d delivery) {
 	t := e.trail(r.Life)
 	t.last = d.now
 	if r.Unread || r.CPU == 0 {
@@ -239,7 +239,7 @@ func (e *ear) read(r *simulator.Report, d delivery) {
 }
 
 // start takes in a line's start, and that it names its pod.
-func (e *ear) start(r *simulator.Report) {
+func (e *observer) start(r *simulator.Report) {
 	t := e.trail(r.Life)
 	if t.minStart == 0 || r.Start < t.minStart {
 		t.minStart = r.Start
@@ -249,7 +249,7 @@ func (e *ear) start(r *simulator.Report) {
 }
 
 // cut is how finely the endpoint tells time.
-func (e *ear) cut() time.Duration {
+func (e *observer) cut() time.Duration {
 	if e.endpoint == simulator.Summary {
 		return time.Second
 	}
