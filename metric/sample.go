@@ -22,6 +22,10 @@ const (
 	NumGroups int = iota
 )
 
+// Sample.Received and Sample.LastKnown have a bit for each group: this does not compile
+// if there are more groups than bits.
+const _ = uint(16 - NumGroups)
+
 var groupNames = [NumGroups]string{"cpu", "memory", "network", "filesystem", "io", "process", "accelerator", "spec"}
 
 // String returns the lower-case name of g.

@@ -8,18 +8,18 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// missed is why anything that this read does not hold is missing: Unjudged if
+// readFailure is why anything that this read does not hold is missing: Unjudged if
 // the read succeeded.
-type missed struct {
+type readFailure struct {
 	reason   metric.Reason
 	evidence metric.Evidence
 }
 
-func whyMissed(facts *cluster.Facts, b *metric.Batch) missed {
+func readFailureOf(facts *cluster.Facts, b *metric.Batch) readFailure {
 	if b.Err == nil {
-		return missed{}
+		return readFailure{}
 	}
-	m := missed{reason: metric.NodeUnreachable, evidence: metric.Evidence{Err: b.Err}}
+	m := readFailure{reason: metric.NodeUnreachable, evidence: metric.Evidence{Err: b.Err}}
 	var read *metric.ReadError
 	switch {
 	case errors.As(b.Err, &read):
@@ -33,9 +33,9 @@ func whyMissed(facts *cluster.Facts, b *metric.Batch) missed {
 	return m
 }
 
-// life returns why a pod of that phase has no numbers; Unjudged if it should
+// phaseReason returns why a pod of that phase has no numbers; Unjudged if it should
 // have some.
-func life(p *cluster.Pod) metric.Reason {
+func phaseReason(p *cluster.Pod) metric.Reason {
 	switch p.Phase {
 	case cluster.Pending, "":
 		return metric.PodPending
@@ -45,16 +45,16 @@ func life(p *cluster.Pod) metric.Reason {
 	return metric.Unjudged
 }
 
-// absent returns why there is no sample of a container that the API server
+// absentReason returns why there is no sample of a container that the API server
 // names: the outermost reason that is true.
-func (a *Aggregator) absent(p *pod, c *cluster.Container) (metric.Reason, metric.Evidence) {
-	reason := life(p.facts)
+func (a *Aggregator) absentReason(p *pod, c *cluster.Container) (metric.Reason, metric.Evidence) {
+	reason := phaseReason(p.facts)
 	switch {
 	case reason == metric.PodFinished:
 		return reason, metric.Evidence{}
 	case reason == metric.PodPending && c.State != cluster.StateRunning && c.State != cluster.StateTerminated:
 		return reason, metric.Evidence{Name: c.StateReason()}
-	case !p.facts.Deleted.IsZero() && (c.State != cluster.StateRunning || a.missed.reason == metric.Unjudged):
+	case !p.facts.Deleted.IsZero() && (c.State != cluster.StateRunning || a.readFailure.reason == metric.Unjudged):
 		// A running container of a pod that is being deleted vanishes from its
 		// node before the API server says so. If the node could not be read,
 		// that is why, and not the deletion.
@@ -70,12 +70,12 @@ func (a *Aggregator) absent(p *pod, c *cluster.Container) (metric.Reason, metric
 // unreported returns why there is no sample of a container that runs, as far as
 // anyone knows.
 func (a *Aggregator) unreported(p *pod, name string) (metric.Reason, metric.Evidence) {
-	if a.missed.reason != metric.Unjudged {
-		return a.missed.reason, a.missed.evidence
+	if a.readFailure.reason != metric.Unjudged {
+		return a.readFailure.reason, a.readFailure.evidence
 	}
-	for _, t := range a.turned[p] {
+	for _, t := range a.rejected[p] {
 		if t.name == name {
-			return t.reason, a.said.evidence(p.container(name), t.reason) // as identity has written
+			return t.reason, a.verdicts.evidence(p.container(name), t.reason) // as identity has written
 		}
 	}
 	if a.cut > 0 {
@@ -94,19 +94,19 @@ func (a *Aggregator) cutAt(b *metric.Batch) float64 {
 			continue
 		}
 		p := a.pods.find(&v.Entity)
-		if p == nil || p.round != a.round || v.Entity.Kind == metric.Container && p.member(b, v.Entity.Name) == none && !a.turnedAway(p, v.Entity.Name) {
+		if p == nil || p.round != a.round || v.Entity.Kind == metric.Container && p.member(b, v.Entity.Name) == none && !a.wasRejected(p, v.Entity.Name) {
 			return v.Evidence.Limit
 		}
 	}
 	return 0
 }
 
-// excuseFirst calls by its name that all are seen for the first time because
+// markWarmingUp calls by its name that all are seen for the first time because
 // weir has just begun to read the node.
-func (a *Aggregator) excuseFirst(b *metric.Batch) {
+func (a *Aggregator) markWarmingUp(b *metric.Batch) {
 	for i := range b.Samples {
 		s := &b.Samples[i]
-		for _, g := range wholes {
+		for _, g := range wholeGroups {
 			if s.Reasons[g] == metric.FirstSample {
 				s.Reasons[g] = metric.WarmingUp
 			}
@@ -120,26 +120,26 @@ func (a *Aggregator) excuseFirst(b *metric.Batch) {
 	}
 }
 
-// lack says of all that is met that the source has no group g for containers. Who
+// explainUnsupported says of all that is met that the source has no group g for containers. Who
 // has it all the same loses the verdict again.
-func (a *Aggregator) lack(g metric.Group, b *metric.Batch) {
-	for _, p := range a.met {
-		reason, named := metric.Unsupported, p.named
+func (a *Aggregator) explainUnsupported(g metric.Group, b *metric.Batch) {
+	for _, p := range a.currentPods {
+		reason, named := metric.Unsupported, p.otherPod
 		if p.facts != nil {
 			named = p.facts
-			if ended := life(p.facts); ended != metric.Unjudged {
+			if ended := phaseReason(p.facts); ended != metric.Unjudged {
 				reason = ended
 			}
 		}
 		for i := 0; named != nil && i < len(named.Containers); i++ {
-			a.said.explain(p.container(named.Containers[i].Name), g, reason, metric.Evidence{})
+			a.verdicts.explain(p.container(named.Containers[i].Name), g, reason, metric.Evidence{})
 		}
 		for _, m := range p.members {
-			a.said.explain(p.container(b.Samples[m].Entity.Name), g, reason, metric.Evidence{})
+			a.verdicts.explain(p.container(b.Samples[m].Entity.Name), g, reason, metric.Evidence{})
 		}
-		a.said.explain(*p.entity, g, reason, metric.Evidence{})
+		a.verdicts.explain(*p.entity, g, reason, metric.Evidence{})
 	}
 	if b.Node != "" {
-		a.said.explain(metric.Entity{Kind: metric.Node, Node: b.Node}, g, metric.Unsupported, metric.Evidence{})
+		a.verdicts.explain(metric.Entity{Kind: metric.Node, Node: b.Node}, g, metric.Unsupported, metric.Evidence{})
 	}
 }

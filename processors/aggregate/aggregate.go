@@ -13,7 +13,7 @@
 // pods.go gathers a batch's samples by pod, which podindex.go finds, judge.go
 // decides what is required and who is to blame, absence.go names the reasons of
 // what is not there, totals.go and exact.go add up, node.go speaks for the node,
-// ratios.go divides, and verdicts.go keeps one verdict for each thing. table.go is
+// ratios.go divides, and verdicts.go keeps one verdict for each thing. hashindex.go is
 // how pods and verdicts are found.
 package aggregate
 
@@ -27,17 +27,17 @@ import (
 // Aggregator aggregates the batches of one source. It is not safe for
 // concurrent use.
 type Aggregator struct {
-	pods  podIndex
-	met   []*pod // the pods of this round: reported, or expected
-	order []*pod // the pod that the sample at this index was of; nil for none
+	pods        podIndex
+	currentPods []*pod // the pods of this round: reported, or expected
+	order       []*pod // the pod that the sample at this index was of; nil for none
 	// layout is that of the last batch, which order agrees with.
-	layout *metric.Layout
-	on     []*cluster.Pod // the pods bound to the node, and the same as we have them
-	bound  []*pod
-	late   []*pod // pods that were not met
-	// turned are the containers of which a sample in this batch was rejected, by their
+	layout    *metric.Layout
+	on        []*cluster.Pod // the pods bound to the node, and the same as we have them
+	bound     []*pod
+	unmetPods []*pod // pods that were not met
+	// rejected are the containers of which a sample in this batch was rejected, by their
 	// pods; nil if there are none, as of nearly every batch.
-	turned map[*pod][]turned
+	rejected map[*pod][]rejectedContainer
 
 	round uint32 // counts batches
 	reads uint32 // counts those that were read without error
@@ -52,10 +52,10 @@ type Aggregator struct {
 	// nodeSpeaks is set once the source has reported the node itself.
 	nodeSpeaks bool
 
-	missed missed
-	cut    float64 // the bound at which the source cut this report; 0 if it did not
-	sums   [len(summedMetrics)]exactSum
-	said   verdicts
+	readFailure readFailure
+	cut         float64 // the bound at which the source cut this report; 0 if it did not
+	sums        [len(summedMetrics)]exactSum
+	verdicts    verdicts
 }
 
 // New returns an Aggregator for one source.
@@ -63,8 +63,8 @@ func New() *Aggregator {
 	return &Aggregator{}
 }
 
-// wholes are the groups in which pods are served whole.
-var wholes = [...]metric.Group{metric.CPU, metric.Memory}
+// wholeGroups are the groups in which pods are served whole.
+var wholeGroups = [...]metric.Group{metric.CPU, metric.Memory}
 
 // Process adds the pods' and the node's sums and the ratios to b's samples, and
 // the verdicts of what is missing. It believes what identity and rate have said
@@ -77,30 +77,30 @@ func (a *Aggregator) Process(facts *cluster.Facts, b *metric.Batch, now time.Tim
 	if a.next = 0; b.Interval > 0 {
 		a.next = now.Add(b.Interval).UnixNano()
 	}
-	a.missed = whyMissed(facts, b)
-	if a.missed.reason != metric.Unjudged {
-		a.missed.evidence.Due = a.next
+	a.readFailure = readFailureOf(facts, b)
+	if a.readFailure.reason != metric.Unjudged {
+		a.readFailure.evidence.Due = a.next
 	}
-	a.said.begin(b)
+	a.verdicts.begin(b)
 	a.gather(b)
 	if !a.warm && len(b.Samples) > 0 {
 		a.warm = true
-		a.excuseFirst(b)
+		a.markWarmingUp(b)
 	}
 	a.cut = a.cutAt(b)
 	a.expect(facts, b)
-	for _, p := range a.met {
+	for _, p := range a.currentPods {
 		a.judge(p, b)
 	}
 	a.judgeNode(facts, b)
-	for _, g := range wholes {
+	for _, g := range wholeGroups {
 		if !a.wanted(g) {
-			a.lack(g, b)
+			a.explainUnsupported(g, b)
 		}
 	}
-	a.said.settle()
+	a.verdicts.removeObsolete()
 	setRatios(b)
-	a.said.end()
+	a.verdicts.end()
 }
 
 // wanted reports whether a pod needs group g of its containers to be whole.

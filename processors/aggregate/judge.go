@@ -7,18 +7,18 @@ import (
 
 // blame is the container that keeps its pod from being served.
 type blame struct {
-	name   string
-	reason metric.Reason
-	why    metric.Evidence // what the reason rests on
+	name     string
+	reason   metric.Reason
+	evidence metric.Evidence // what the reason rests on
 }
 
-// on reports whether anyone is to blame.
-func (w *blame) on() bool { return w.reason != metric.Unjudged }
+// isSet reports whether anyone is to blame.
+func (w *blame) isSet() bool { return w.reason != metric.Unjudged }
 
-// put blames a container, unless one with a reason further out is blamed
+// add blames a container, unless one with a reason further out is blamed
 // already. Of equals the first stands.
-func (w *blame) put(name string, reason metric.Reason, why metric.Evidence) {
-	if !w.on() || reason.Layer() < w.reason.Layer() {
+func (w *blame) add(name string, reason metric.Reason, why metric.Evidence) {
+	if !w.isSet() || reason.Layer() < w.reason.Layer() {
 		*w = blame{name, reason, why}
 	}
 }
@@ -32,38 +32,38 @@ func (a *Aggregator) judge(p *pod, b *metric.Batch) {
 		worst = a.judgeByReports(p, b)
 	}
 	if p.facts != nil {
-		if reason := life(p.facts); reason != metric.Unjudged {
-			a.refuse(p, b, blame{reason: reason})
+		if reason := phaseReason(p.facts); reason != metric.Unjudged {
+			a.rejectPod(p, b, blame{reason: reason})
 			return
 		}
 	}
 	switch {
-	case worst.on():
-		a.refuse(p, b, worst)
+	case worst.isSet():
+		a.rejectPod(p, b, worst)
 	case a.serve(p, b):
-	case idle.on():
+	case idle.isSet():
 		// Nothing is required, for nothing runs: the pod's reason is its
 		// containers'.
-		a.refuse(p, b, idle)
+		a.rejectPod(p, b, idle)
 	default:
-		a.standAlone(p, b)
+		a.serveOwnCgroup(p, b)
 	}
 }
 
-// standAlone lets the numbers of a pod's own cgroup stand, for no container of
+// serveOwnCgroup lets the numbers of a pod's own cgroup stand, for no container of
 // it is known. One that the API server names and its node does not is not
 // reported.
-func (a *Aggregator) standAlone(p *pod, b *metric.Batch) {
+func (a *Aggregator) serveOwnCgroup(p *pod, b *metric.Batch) {
 	switch {
 	case p.own != none:
 		s := &b.Samples[p.own]
 		if p.facts != nil {
-			a.shortOf(s)
+			a.missingNumber(s)
 		}
 		p.reason = s.Reasons[metric.CPU]
 	case p.facts != nil:
 		reason, why := a.unreported(p, "")
-		a.refuse(p, b, blame{reason: reason, why: why})
+		a.rejectPod(p, b, blame{reason: reason, evidence: why})
 	}
 }
 
@@ -75,26 +75,26 @@ func (a *Aggregator) judgeByFacts(p *pod, b *metric.Batch) (worst, idle blame) {
 		var reason metric.Reason
 		var why metric.Evidence
 		if at := p.member(b, c.Name); at != none {
-			reason, why = a.shortOf(&b.Samples[at])
+			reason, why = a.missingNumber(&b.Samples[at])
 		} else {
-			reason, why = a.absent(p, c)
+			reason, why = a.absentReason(p, c)
 			reason, why = a.explain(p, c.Name, reason, why)
 		}
 		switch {
 		case reason == metric.Unjudged || c.Role == cluster.Ephemeral:
-		case c.Required(), a.unheardOf(p, c, b):
-			worst.put(c.Name, reason, why)
+		case c.Required(), a.runIsNewer(p, c, b):
+			worst.add(c.Name, reason, why)
 		case c.Role != cluster.Init: // it has ended, as it should
-			idle.put(c.Name, reason, why)
+			idle.add(c.Name, reason, why)
 		}
 	}
 	return worst, idle
 }
 
-// unheardOf reports whether the node has just reported a run of a container that
+// runIsNewer reports whether the node has just reported a run of a container that
 // the API server does not know to run yet: it began after the one that ended last,
 // or in the same second.
-func (a *Aggregator) unheardOf(p *pod, c *cluster.Container, b *metric.Batch) bool {
+func (a *Aggregator) runIsNewer(p *pod, c *cluster.Container, b *metric.Batch) bool {
 	at := p.member(b, c.Name)
 	if at == none || c.Role != cluster.Regular && c.Role != cluster.Sidecar || b.Samples[at].LastKnown&(1<<metric.CPU) != 0 {
 		return false
@@ -108,13 +108,13 @@ func (a *Aggregator) unheardOf(p *pod, c *cluster.Container, b *metric.Batch) bo
 func (a *Aggregator) judgeByReports(p *pod, b *metric.Batch) (worst blame) {
 	put := func(name string, reason metric.Reason, why metric.Evidence) {
 		// There is no order of containers here but that of their names.
-		if reason.Layer() == worst.reason.Layer() && worst.on() && name < worst.name {
+		if reason.Layer() == worst.reason.Layer() && worst.isSet() && name < worst.name {
 			worst = blame{}
 		}
-		worst.put(name, reason, why)
+		worst.add(name, reason, why)
 	}
 	for _, m := range p.members {
-		if reason, why := a.shortOf(&b.Samples[m]); reason != metric.Unjudged {
+		if reason, why := a.missingNumber(&b.Samples[m]); reason != metric.Unjudged {
 			put(b.Samples[m].Entity.Name, reason, why)
 		}
 	}
@@ -125,37 +125,37 @@ func (a *Aggregator) judgeByReports(p *pod, b *metric.Batch) (worst blame) {
 			put(r.name, reason, why)
 		}
 	}
-	for _, t := range a.turned[p] {
+	for _, t := range a.rejected[p] {
 		// The container is there and only its numbers are in doubt, unless they
 		// were found to be another pod's.
 		if p.member(b, t.name) == none && !t.reason.Foreign() {
-			reason, why := a.explain(p, t.name, t.reason, a.said.evidence(p.container(t.name), t.reason))
+			reason, why := a.explain(p, t.name, t.reason, a.verdicts.evidence(p.container(t.name), t.reason))
 			put(t.name, reason, why)
 		}
 	}
-	if p.named != nil {
-		a.speakOfNamed(p, b)
+	if p.otherPod != nil {
+		a.explainOtherPod(p, b)
 	}
 	a.remember(p, b)
 	return worst
 }
 
-// speakOfNamed gives the containers that the API server names a verdict where the
+// explainOtherPod gives the containers that the API server names a verdict where the
 // node reports another pod of that name, which the API server has yet to hear of.
-func (a *Aggregator) speakOfNamed(p *pod, b *metric.Batch) {
-	for i := range p.named.Containers {
-		if name := p.named.Containers[i].Name; p.member(b, name) == none {
+func (a *Aggregator) explainOtherPod(p *pod, b *metric.Batch) {
+	for i := range p.otherPod.Containers {
+		if name := p.otherPod.Containers[i].Name; p.member(b, name) == none {
 			reason, why := a.unreported(p, name)
 			a.explain(p, name, reason, why)
 		}
 	}
 }
 
-// shortOf returns why the sample of a container is not enough to serve its pod;
+// missingNumber returns why the sample of a container is not enough to serve its pod;
 // Unjudged if it is.
-func (a *Aggregator) shortOf(s *metric.Sample) (metric.Reason, metric.Evidence) {
+func (a *Aggregator) missingNumber(s *metric.Sample) (metric.Reason, metric.Evidence) {
 	var short blame
-	for _, g := range wholes {
+	for _, g := range wholeGroups {
 		if !a.wanted(g) || serves(s, g) {
 			continue
 		}
@@ -168,13 +168,13 @@ func (a *Aggregator) shortOf(s *metric.Sample) (metric.Reason, metric.Evidence) 
 		}
 		var why metric.Evidence
 		if reason == metric.NotReported {
-			reason, why = a.said.explain(s.Entity, g, reason, metric.Evidence{Due: a.next})
+			reason, why = a.verdicts.explain(s.Entity, g, reason, metric.Evidence{Due: a.next})
 		} else {
-			reason, why = a.said.reasonFor(s, g, reason, metric.Evidence{Due: a.next})
+			reason, why = a.verdicts.reasonFor(s, g, reason, metric.Evidence{Due: a.next})
 		}
-		short.put(s.Entity.Name, reason, why)
+		short.add(s.Entity.Name, reason, why)
 	}
-	return short.reason, short.why
+	return short.reason, short.evidence
 }
 
 // serves reports whether s has the number that group g of a pod cannot do
@@ -196,45 +196,45 @@ func (a *Aggregator) explain(p *pod, name string, reason metric.Reason, why metr
 	if reason.Layer() == metric.LayerIdentity {
 		instead := why
 		instead.Cause, instead.Due = reason, a.next
-		for _, g := range wholes {
+		for _, g := range wholeGroups {
 			if a.wanted(g) {
-				a.said.explain(e, g, metric.NotReported, instead)
+				a.verdicts.explain(e, g, metric.NotReported, instead)
 			}
 		}
 		return reason, why
 	}
 	var said blame
-	for _, g := range wholes {
+	for _, g := range wholeGroups {
 		if a.wanted(g) {
-			reason, why := a.said.explain(e, g, reason, why)
-			said.put(name, reason, why)
+			reason, why := a.verdicts.explain(e, g, reason, why)
+			said.add(name, reason, why)
 		}
 	}
-	return said.reason, said.why
+	return said.reason, said.evidence
 }
 
-// refuse keeps p's CPU and memory from being served. A reason that concerns the
+// rejectPod keeps p's CPU and memory from being served. A reason that concerns the
 // whole pod or its node is the pod's own; one that concerns a container makes
 // the pod Incomplete.
-func (a *Aggregator) refuse(p *pod, b *metric.Batch, w blame) {
+func (a *Aggregator) rejectPod(p *pod, b *metric.Batch, w blame) {
 	p.reason = w.reason
-	why := w.why
+	why := w.evidence
 	why.Name = w.name
-	if w.reason.Layer() > metric.LayerScrape && !a.unheard(p) {
+	if w.reason.Layer() > metric.LayerScrape && !a.isUnreported(p) {
 		p.reason, why.Cause = metric.Incomplete, w.reason
 	}
-	for _, g := range wholes {
+	for _, g := range wholeGroups {
 		if !a.wanted(g) {
 			continue
 		}
 		if p.own != none {
 			b.Samples[p.own].Reasons[g] = p.reason
 		}
-		a.said.replace(*p.entity, g, p.reason, why)
+		a.verdicts.replace(*p.entity, g, p.reason, why)
 	}
 }
 
-// unheard reports whether the node said nothing of p at all.
-func (a *Aggregator) unheard(p *pod) bool {
-	return p.own == none && len(p.members) == 0 && len(a.turned[p]) == 0
+// isUnreported reports whether the node said nothing of p at all.
+func (a *Aggregator) isUnreported(p *pod) bool {
+	return p.own == none && len(p.members) == 0 && len(a.rejected[p]) == 0
 }

@@ -18,7 +18,7 @@ func (a *Aggregator) judgeNode(facts *cluster.Facts, b *metric.Batch) {
 			at = int32(i)
 			if s.Times[metric.CPU] != 0 || s.Times[metric.Memory] != 0 {
 				a.nodeSpeaks = true
-				a.shortOf(s)
+				a.missingNumber(s)
 				return
 			}
 			break
@@ -27,8 +27,8 @@ func (a *Aggregator) judgeNode(facts *cluster.Facts, b *metric.Batch) {
 	var reason metric.Reason
 	var why metric.Evidence
 	switch {
-	case a.missed.reason != metric.Unjudged:
-		reason, why = a.missed.reason, a.missed.evidence
+	case a.readFailure.reason != metric.Unjudged:
+		reason, why = a.readFailure.reason, a.readFailure.evidence
 	case a.nodeSpeaks:
 		reason, why = metric.NotReported, metric.Evidence{Due: a.next}
 	default:
@@ -41,11 +41,11 @@ func (a *Aggregator) judgeNode(facts *cluster.Facts, b *metric.Batch) {
 			reason, why = metric.NotReported, metric.Evidence{Due: a.next}
 		}
 	}
-	for _, g := range wholes {
+	for _, g := range wholeGroups {
 		if !a.wanted(g) {
 			continue
 		}
-		reason, _ := a.said.explain(e, g, reason, why)
+		reason, _ := a.verdicts.explain(e, g, reason, why)
 		if at != none {
 			b.Samples[at].Reasons[g] = reason
 		}
@@ -58,7 +58,7 @@ func (a *Aggregator) sumPods(b *metric.Batch, e metric.Entity, at int32) (metric
 	var t total
 	var short *pod
 	a.start()
-	for _, p := range a.met {
+	for _, p := range a.currentPods {
 		switch {
 		case p.entity.Node != e.Node, p.reason == metric.Unjudged, p.reason.Layer() == metric.LayerLife:
 			// Not of this node; or it uses nothing, or nothing that anyone knows.

@@ -10,7 +10,7 @@ import (
 // meet the pods of the round before in the same order. The zero podIndex is empty.
 type podIndex struct {
 	all []*pod
-	at  table[podKey]
+	at  hashIndex[podKey]
 }
 
 // podKey tells pods apart; a source of many nodes may meet one twice.
@@ -43,7 +43,7 @@ func (x *podIndex) drop(gone func(*pod) bool) {
 	n := len(x.all)
 	x.all = slices.DeleteFunc(x.all, gone)
 	if len(x.all) < n {
-		x.at = table[podKey]{}
+		x.at = hashIndex[podKey]{}
 		for at := range x.all {
 			x.at.set(at, x.key)
 		}

@@ -9,12 +9,12 @@ import (
 
 // pod is what a round knows of a pod, in memory that is used again the next.
 type pod struct {
-	entity *metric.Entity
-	word   *cluster.Pod // what the API server says by this name; nil if it was not asked
-	facts  *cluster.Pod // nil if the API server does not know it
-	named  *cluster.Pod // what it knows by this name on this node instead
-	round  uint32       // when it was met last
-	gone   bool         // no longer among the Aggregator's pods
+	entity   *metric.Entity
+	current  *cluster.Pod // what the API server says by this name; nil if it was not asked
+	facts    *cluster.Pod // nil if the API server does not know it
+	otherPod *cluster.Pod // what it knows by this name on this node instead
+	round    uint32       // when it was met last
+	gone     bool         // no longer among the Aggregator's pods
 
 	own     int32   // index of the pod's own sample, or none
 	members []int32 // the indexes of its containers' samples that were not rejected
@@ -30,8 +30,8 @@ type pod struct {
 
 const none = -1
 
-// turned is a container of which a sample was rejected.
-type turned struct {
+// rejectedContainer is a container of which a sample was rejected.
+type rejectedContainer struct {
 	name   string
 	reason metric.Reason
 }
@@ -58,9 +58,9 @@ func (p *pod) container(name string) metric.Entity {
 	return metric.Entity{Kind: metric.Container, Node: p.entity.Node, Namespace: p.entity.Namespace, Pod: p.entity.Pod, Name: name}
 }
 
-// turnedAway reports whether a sample of that container of p was rejected.
-func (a *Aggregator) turnedAway(p *pod, name string) bool {
-	return slices.ContainsFunc(a.turned[p], func(t turned) bool { return t.name == name })
+// wasRejected reports whether a sample of that container of p was rejected.
+func (a *Aggregator) wasRejected(p *pod, name string) bool {
+	return slices.ContainsFunc(a.rejected[p], func(t rejectedContainer) bool { return t.name == name })
 }
 
 // is reports whether e is p or belongs to it.
@@ -70,7 +70,7 @@ func (p *pod) is(e *metric.Entity) bool {
 
 // gather sorts the samples of b by pod.
 func (a *Aggregator) gather(b *metric.Batch) {
-	a.met, a.turned = a.met[:0], nil
+	a.currentPods, a.rejected = a.currentPods[:0], nil
 	if n := len(b.Samples); n > len(a.order) {
 		a.order = append(a.order, make([]*pod, n-len(a.order))...)
 	}
@@ -87,7 +87,7 @@ func (a *Aggregator) gather(b *metric.Batch) {
 			p = a.find(s.Entity.OfPod())
 			a.order[i] = p
 		}
-		a.meet(p)
+		a.addCurrent(p)
 		switch {
 		case s.Entity.Kind == metric.Pod:
 			if !s.Rejected() {
@@ -97,13 +97,13 @@ func (a *Aggregator) gather(b *metric.Batch) {
 				p.entity = &b.Layout.Entities[i] // one copy of it is enough
 			}
 		case s.Rejected():
-			if a.turned == nil {
-				a.turned = map[*pod][]turned{}
+			if a.rejected == nil {
+				a.rejected = map[*pod][]rejectedContainer{}
 			}
-			a.turned[p] = append(a.turned[p], turned{s.Entity.Name, s.Reasons[metric.CPU]})
+			a.rejected[p] = append(a.rejected[p], rejectedContainer{s.Entity.Name, s.Reasons[metric.CPU]})
 		default:
 			p.add(b, int32(i))
-			for _, g := range wholes {
+			for _, g := range wholeGroups {
 				a.gives[g] = a.gives[g] || s.Times[g] != 0
 			}
 		}
@@ -150,15 +150,15 @@ func (a *Aggregator) find(e metric.Entity) *pod {
 	return p
 }
 
-// meet readies p for this round.
-func (a *Aggregator) meet(p *pod) {
+// addCurrent readies p for this round.
+func (a *Aggregator) addCurrent(p *pod) {
 	if p.round == a.round {
 		return
 	}
 	p.round = a.round
-	p.word, p.facts, p.named, p.own, p.reason = nil, nil, nil, none, metric.Unjudged
+	p.current, p.facts, p.otherPod, p.own, p.reason = nil, nil, nil, none, metric.Unjudged
 	p.members = p.members[:0]
-	a.met = append(a.met, p)
+	a.currentPods = append(a.currentPods, p)
 }
 
 // expect adds the pods that should be there although the batch does not speak of
@@ -167,20 +167,20 @@ func (a *Aggregator) expect(facts *cluster.Facts, b *metric.Batch) {
 	if b.Node != "" {
 		a.expectBound(facts.PodsOn(b.Node), b.Node)
 	}
-	if len(a.pods.all) > len(a.met) {
+	if len(a.pods.all) > len(a.currentPods) {
 		a.expectReported(facts, b)
 	}
-	for _, p := range a.met {
-		if p.word == nil {
-			p.word = facts.Pod(p.entity.PodRef())
+	for _, p := range a.currentPods {
+		if p.current == nil {
+			p.current = facts.Pod(p.entity.PodRef())
 		}
-		switch f := p.word; {
+		switch f := p.current; {
 		case f == nil || f.Node != p.entity.Node:
 		case p.isOf(f, b):
 			p.facts = f
 			p.reported = nil
 		default:
-			p.named = f
+			p.otherPod = f
 		}
 	}
 }
@@ -198,8 +198,8 @@ func (a *Aggregator) expectBound(on []*cluster.Pod, node metric.NodeName) {
 			p = a.find(metric.Entity{Kind: metric.Pod, Node: node, Namespace: f.Namespace, Pod: f.Name})
 			a.bound[i] = p
 		}
-		a.meet(p)
-		p.word = f
+		a.addCurrent(p)
+		p.current = f
 	}
 }
 
@@ -217,20 +217,20 @@ func (p *pod) isOf(f *cluster.Pod, b *metric.Batch) bool {
 // expectReported adds the pods that only their node knows, and that it reported
 // in the read before; it forgets those that are gone.
 func (a *Aggregator) expectReported(facts *cluster.Facts, b *metric.Batch) {
-	a.late = a.late[:0]
+	a.unmetPods = a.unmetPods[:0]
 	a.pods.drop(func(p *pod) bool {
 		switch {
 		case p.round == a.round:
 		case facts != nil && facts.Synced, !slices.ContainsFunc(p.reported, func(r report) bool { return a.expects(r, b) }):
 			p.gone = true
 		default:
-			a.late = append(a.late, p)
+			a.unmetPods = append(a.unmetPods, p)
 		}
 		return p.gone
 	})
-	slices.SortFunc(a.late, func(p, q *pod) int { return p.entity.Compare(*q.entity) })
-	for _, p := range a.late {
-		a.meet(p)
+	slices.SortFunc(a.unmetPods, func(p, q *pod) int { return p.entity.Compare(*q.entity) })
+	for _, p := range a.unmetPods {
+		a.addCurrent(p)
 	}
 }
 

@@ -33,7 +33,7 @@ func (a *Aggregator) add(t *total, s *metric.Sample) {
 			t.has[i]++
 		}
 	}
-	for _, g := range wholes {
+	for _, g := range wholeGroups {
 		bit := uint16(1) << g
 		t.held |= s.LastKnown & bit
 		if t.count == 0 || older(s.Times[g], s.Rates[g], t.times[g], t.rates[g]) {
@@ -82,7 +82,7 @@ func (a *Aggregator) finish(t *total, b *metric.Batch, e metric.Entity, i int32)
 			s.Values.Set(id, a.sums[j].value())
 		}
 	}
-	for _, g := range wholes {
+	for _, g := range wholeGroups {
 		if !a.wanted(g) {
 			continue
 		}
@@ -96,9 +96,9 @@ func (a *Aggregator) finish(t *total, b *metric.Batch, e metric.Entity, i int32)
 		s.Reasons[g] = metric.Measured
 		if t.ambiguous != "" {
 			s.Reasons[g] = metric.Ambiguous
-			a.said.replace(e, g, metric.Ambiguous, metric.Evidence{Name: t.ambiguous, Cause: metric.Ambiguous})
+			a.verdicts.replace(e, g, metric.Ambiguous, metric.Evidence{Name: t.ambiguous, Cause: metric.Ambiguous})
 		} else {
-			a.said.withdraw(e, g)
+			a.verdicts.withdraw(e, g)
 		}
 	}
 	return i

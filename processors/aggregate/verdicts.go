@@ -10,9 +10,9 @@ import (
 // earlier steps have spoken already, and the outermost reason wins. Verdicts on
 // rejected samples are about other instances, and stay beside it.
 type verdicts struct {
-	batch *metric.Batch
-	at    table[verdictKey]
-	taken bool // a verdict was withdrawn
+	batch     *metric.Batch
+	at        hashIndex[verdictKey]
+	withdrawn bool // a verdict was withdrawn
 }
 
 type verdictKey struct {
@@ -27,7 +27,7 @@ func (v *verdicts) key(at int) verdictKey {
 
 // begin takes over the verdicts b has.
 func (v *verdicts) begin(b *metric.Batch) {
-	v.batch, v.taken = b, false
+	v.batch, v.withdrawn = b, false
 	v.at.clear()
 	for i := range b.Verdicts {
 		o := &b.Verdicts[i]
@@ -41,7 +41,7 @@ func (v *verdicts) begin(b *metric.Batch) {
 			} else {
 				v.at.set(i, v.key)
 			}
-			b.Verdicts[before].Reason, v.taken = metric.Measured, true
+			b.Verdicts[before].Reason, v.withdrawn = metric.Measured, true
 			continue
 		}
 		v.at.set(i, v.key)
@@ -84,22 +84,22 @@ func (v *verdicts) evidence(e metric.Entity, reason metric.Reason) metric.Eviden
 	return metric.Evidence{}
 }
 
-// settle makes verdicts agree with what is served: a number that stands has none,
+// removeObsolete makes verdicts agree with what is served: a number that stands has none,
 // unless its instance was chosen without support. Then a verdict on that instance
 // says beside what it was chosen.
-func (v *verdicts) settle() {
+func (v *verdicts) removeObsolete() {
 	b := v.batch
 	for i := range b.Samples {
 		s := &b.Samples[i]
 		if s.Rejected() || s.Entity.Part != "" {
 			continue
 		}
-		for _, g := range wholes {
+		for _, g := range wholeGroups {
 			switch {
 			case !s.Servable(g):
 			case s.Reasons[g] == metric.Measured:
 				v.withdraw(s.Entity, g)
-			case !v.spoken(s.Entity, g, metric.Ambiguous):
+			case !v.has(s.Entity, g, metric.Ambiguous):
 				chosen := v.evidence(s.Entity, metric.Ambiguous)
 				chosen.Got, chosen.Other = chosen.Other, chosen.Got
 				v.replace(s.Entity, g, metric.Ambiguous, chosen)
@@ -110,8 +110,8 @@ func (v *verdicts) settle() {
 	}
 }
 
-// spoken reports whether the verdict on a group of e has that reason.
-func (v *verdicts) spoken(e metric.Entity, g metric.Group, reason metric.Reason) bool {
+// has reports whether the verdict on a group of e has that reason.
+func (v *verdicts) has(e metric.Entity, g metric.Group, reason metric.Reason) bool {
 	i, ok := v.find(&e, g)
 	return ok && v.batch.Verdicts[i].Reason == reason
 }
@@ -131,13 +131,13 @@ func (v *verdicts) replace(e metric.Entity, g metric.Group, reason metric.Reason
 func (v *verdicts) withdraw(e metric.Entity, g metric.Group) {
 	if i, ok := v.find(&e, g); ok {
 		v.batch.Verdicts[i].Reason = metric.Measured
-		v.taken = true
+		v.withdrawn = true
 	}
 }
 
 // end removes what was withdrawn.
 func (v *verdicts) end() {
-	if v.taken {
+	if v.withdrawn {
 		v.batch.Verdicts = slices.DeleteFunc(v.batch.Verdicts, func(o metric.Verdict) bool { return o.Reason == metric.Measured })
 	}
 	v.batch = nil

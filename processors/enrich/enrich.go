@@ -21,11 +21,11 @@ import (
 // Enricher enriches the batches of one source. What it keeps between batches
 // only saves work. It is not safe for concurrent use.
 type Enricher struct {
-	seen pods // of which there is a sample
-	// asked is what the pods in of ask for, together. Facts never change a
+	seen podSet // of which there is a sample
+	// requested is what the pods in of ask for, together. Facts never change a
 	// slice of pods: the same slice is the same pods as they were.
-	asked resources
-	of    []*cluster.Pod
+	requested resources
+	of        []*cluster.Pod
 }
 
 // New returns an Enricher for one source.
@@ -49,7 +49,7 @@ func (e *Enricher) Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 			pod = podOf(facts, b, i)
 		}
 		if pod != nil && pod.HostNetwork && s.Entity.Kind == metric.Pod {
-			disownNetwork(b, s)
+			removeNetwork(b, s)
 		}
 		if s.Entity.Part != "" {
 			continue
@@ -70,13 +70,13 @@ func (e *Enricher) Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 			sawNode = sawNode || s.Entity.Node == b.Node
 			e.setNode(s, facts)
 		}
-		stamp(s, read, now)
+		markSpec(s, read, now)
 	}
 	e.addPods(facts, b, reported, now)
 	if n := facts.Node(b.Node); n != nil && !sawNode && reported > 0 {
 		s := b.Add(metric.Entity{Kind: metric.Node, Node: b.Node})
 		e.setNode(s, facts)
-		stamp(s, 0, now)
+		markSpec(s, 0, now)
 	}
 }
 
@@ -97,12 +97,12 @@ func (e *Enricher) addPods(facts *cluster.Facts, b *metric.Batch, reported int, 
 		setPod(own, pod)
 		switch {
 		case pod.HostNetwork:
-			disownNetwork(b, own)
+			removeNetwork(b, own)
 		case own.Values.Len() == 0: // it asks for nothing: no need of a sample
 			b.Samples = b.Samples[:len(b.Samples)-1]
 			continue
 		}
-		stamp(own, 0, now)
+		markSpec(own, 0, now)
 	}
 }
 
@@ -145,23 +145,23 @@ func (e *Enricher) setNode(s *metric.Sample, facts *cluster.Facts) {
 	for _, id := range [...]metric.ID{metric.CPURequest, metric.MemoryRequest, metric.EphemeralStorageRequest} {
 		s.Values.Set(id, 0)
 	}
-	asked := e.askedBy(facts.PodsOn(s.Entity.Node))
+	asked := e.requestedBy(facts.PodsOn(s.Entity.Node))
 	asked.set(&s.Values)
 }
 
-// askedBy returns what those of the pods that have not ended ask for.
-func (e *Enricher) askedBy(pods []*cluster.Pod) *resources {
+// requestedBy returns what those of the pods that have not ended ask for.
+func (e *Enricher) requestedBy(pods []*cluster.Pod) *resources {
 	if len(pods) == len(e.of) && (len(pods) == 0 || &pods[0] == &e.of[0]) {
-		return &e.asked
+		return &e.requested
 	}
-	e.asked, e.of = resources{}, pods
+	e.requested, e.of = resources{}, pods
 	for _, pod := range pods {
 		if pod.Phase != cluster.Succeeded && pod.Phase != cluster.Failed {
 			total := resourcesOf(pod)
-			e.asked.add(&total)
+			e.requested.add(&total)
 		}
 	}
-	return &e.asked
+	return &e.requested
 }
 
 // setUptime tells the instance's age when it was read. A cgroup's modification
@@ -209,8 +209,8 @@ func latest(s *metric.Sample) int64 {
 	return t
 }
 
-// stamp marks the Spec group as measured, as of the sample's newest reading.
-func stamp(s *metric.Sample, read int64, now time.Time) {
+// markSpec marks the Spec group as measured, as of the sample's newest reading.
+func markSpec(s *metric.Sample, read int64, now time.Time) {
 	if !s.Values.HasFrom(firstSpec) {
 		return
 	}

@@ -2,9 +2,9 @@ package enrich
 
 import "github.com/weir-metrics/weir/metric"
 
-// disownNetwork takes the network's numbers off a pod in the host's network, or
+// removeNetwork takes the network's numbers off a pod in the host's network, or
 // off an interface of it: they are the node's.
-func disownNetwork(b *metric.Batch, s *metric.Sample) {
+func removeNetwork(b *metric.Batch, s *metric.Sample) {
 	for id := metric.NetworkRx; id <= metric.NetworkTxErrorsRate; id++ {
 		s.Values.Delete(id)
 	}

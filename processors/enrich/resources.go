@@ -7,7 +7,7 @@ import (
 
 // resources is an amount of everything that can be asked for. What is not known
 // was not asked for, or has no limit.
-type resources [len(kinds)]amount
+type resources [len(requestKinds)]amount
 
 type amount struct {
 	value float64
@@ -21,7 +21,7 @@ type kind struct {
 }
 
 // In the catalogue's order, in which they are cheapest to set.
-var kinds = [...]kind{
+var requestKinds = [...]kind{
 	{id: metric.CPURequest},
 	{id: metric.CPULimit, limit: true},
 	{id: metric.MemoryRequest},
@@ -42,7 +42,7 @@ var kinds = [...]kind{
 // A pod has a limit only where each of its containers has one; that is also when
 // the kubelet writes one into the pod's cgroup.
 func resourcesOf(pod *cluster.Pod) resources {
-	var sums [len(kinds)]sum
+	var sums [len(requestKinds)]sum
 	containers := 0
 	for i := range pod.Containers {
 		c := &pod.Containers[i]
@@ -57,7 +57,7 @@ func resourcesOf(pod *cluster.Pod) resources {
 		}
 	}
 	var total resources
-	for i, k := range kinds {
+	for i, k := range requestKinds {
 		if s := &sums[i]; s.containers > 0 && (!k.limit || s.containers == containers) {
 			total[i] = amount{max(s.together, s.most), true}
 		}
@@ -72,8 +72,8 @@ func resourcesOf(pod *cluster.Pod) resources {
 
 // kindOf returns the index in kinds of a metric; -1 if it is none of them.
 func kindOf(id metric.ID) int {
-	for i := range kinds {
-		if kinds[i].id == id {
+	for i := range requestKinds {
+		if requestKinds[i].id == id {
 			return i
 		}
 	}
@@ -112,7 +112,7 @@ func (r *resources) add(o *resources) {
 
 // set puts what is known into v.
 func (r *resources) set(v *metric.Values) {
-	for i, k := range kinds {
+	for i, k := range requestKinds {
 		if r[i].known {
 			v.Set(k.id, r[i].value)
 		}

@@ -12,7 +12,7 @@ func (s *State) applyFacts(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		if reason, evidence := s.contradicts(facts, b, int(c.sample), &t.lines[c.line].core, t); reason != metric.Measured {
-			s.condemn(t, c, b, reason, evidence)
+			s.reject(t, c, b, reason, evidence)
 		}
 	}
 }
@@ -21,7 +21,7 @@ func (s *State) applyFacts(t *track, facts *cluster.Facts, b *metric.Batch) {
 // sample i's pod or container is the present one, or Measured if they do not.
 func (s *State) contradicts(facts *cluster.Facts, b *metric.Batch, i int, known *core, t *track) (metric.Reason, metric.Evidence) {
 	sample := &b.Samples[i]
-	if !told(facts, &sample.Entity) {
+	if !factsCover(facts, &sample.Entity) {
 		return metric.Measured, metric.Evidence{}
 	}
 	pod := facts.PodOf(b, i)
@@ -29,7 +29,7 @@ func (s *State) contradicts(facts *cluster.Facts, b *metric.Batch, i int, known 
 		return s.unknownPod(facts, b, startOf(sample, known), t)
 	}
 	t.known, t.unknown = true, -1
-	reason, rule := s.against(facts, b, sample, pod, known)
+	reason, rule := s.contradiction(facts, b, sample, pod, known)
 	switch reason {
 	case metric.OtherNode:
 		return reason, metric.Evidence{Rule: rule, Name: string(pod.Node), Other: metric.CounterReading{UID: pod.UID}}
@@ -42,15 +42,15 @@ func (s *State) contradicts(facts *cluster.Facts, b *metric.Batch, i int, known 
 	return reason, metric.Evidence{}
 }
 
-// told reports whether the facts speak of such an entity as e.
-func told(facts *cluster.Facts, e *metric.Entity) bool {
+// factsCover reports whether the facts speak of such an entity as e.
+func factsCover(facts *cluster.Facts, e *metric.Entity) bool {
 	return facts != nil && facts.Synced && (e.Kind == metric.Pod || e.Kind == metric.Container) && e.Namespace != ""
 }
 
-// against returns the reason why the sample, an instance of which so much is known,
+// contradiction returns the reason why the sample, an instance of which so much is known,
 // is not of the pod that the API server knows or of its container's present run, and
 // the rule; Measured if it may be.
-func (s *State) against(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, pod *cluster.Pod, known *core) (metric.Reason, string) {
+func (s *State) contradiction(facts *cluster.Facts, b *metric.Batch, sample *metric.Sample, pod *cluster.Pod, known *core) (metric.Reason, string) {
 	e, start := &sample.Entity, startOf(sample, known)
 	// A fact cannot speak of what began after it was learnt, unless time has
 	// passed in which the API server would have told us.
@@ -64,10 +64,10 @@ func (s *State) against(facts *cluster.Facts, b *metric.Batch, sample *metric.Sa
 	}
 	if !pod.Mirror && pod.ConfigHash == nil && !pod.Started.IsZero() && !outlived {
 		limit := pod.Started.Add(-startSlack).UnixNano()
-		if at := reportTime(sample); at != 0 && max(at, at-int64(s.wrong())) < limit-int64(b.Resolution) {
+		if at := reportTime(sample); at != 0 && max(at, at-int64(s.clockError())) < limit-int64(b.Resolution) {
 			return metric.OldPod, ruleAge
 		}
-		if start != 0 && known.origin != metric.StartCgroup && start < limit-int64(wander)-int64(b.Resolution) {
+		if start != 0 && known.origin != metric.StartCgroup && start < limit-int64(startJitter)-int64(b.Resolution) {
 			return metric.OldPod, ruleAge
 		}
 	}
@@ -119,14 +119,14 @@ func (s *State) unknownPod(facts *cluster.Facts, b *metric.Batch, start int64, t
 // wouldKnow reports whether an instance began so long before the facts were learnt
 // that they would tell of it, were it the present one.
 func (s *State) wouldKnow(facts *cluster.Facts, start int64, origin metric.StartOrigin, b *metric.Batch) bool {
-	began := start - int64(s.wrong())
+	began := start - int64(s.clockError())
 	return start != 0 && origin != metric.StartCgroup && facts.At.UnixNano()-began > int64(max(b.Interval, 30*time.Second))
 }
 
-// wrong returns by how much the node's clock is surely wrong, if it is by more
+// clockError returns by how much the node's clock is surely wrong, if it is by more
 // than two clocks of a cluster should differ: what the API server says is by
 // other clocks.
-func (s *State) wrong() time.Duration {
+func (s *State) clockError() time.Duration {
 	switch {
 	case s.node.MinAhead > startSlack:
 		return s.node.MinAhead
@@ -136,9 +136,9 @@ func (s *State) wrong() time.Duration {
 	return 0
 }
 
-// present returns the container's present run, as the API server tells it, if sample
+// presentRun returns the container's present run, as the API server tells it, if sample
 // i's start is that run's; else nil.
-func present(facts *cluster.Facts, b *metric.Batch, i int) *cluster.Container {
+func presentRun(facts *cluster.Facts, b *metric.Batch, i int) *cluster.Container {
 	e, start := &b.Samples[i].Entity, b.Samples[i].Instance.Start
 	if e.Kind != metric.Container || start == 0 {
 		return nil
@@ -150,14 +150,14 @@ func present(facts *cluster.Facts, b *metric.Batch, i int) *cluster.Container {
 	return c
 }
 
-// learn takes in by what name the API server calls the line of sample i, if its start
+// learnNames takes in by what name the API server calls the line of sample i, if its start
 // is that of the present run: once the name passes to another pod or run, this line is
 // the old one's.
-func (l *core) learn(facts *cluster.Facts, b *metric.Batch, i int) {
+func (l *core) learnNames(facts *cluster.Facts, b *metric.Batch, i int) {
 	if l.uid != "" && l.container != "" {
 		return
 	}
-	if c := present(facts, b, i); c != nil {
+	if c := presentRun(facts, b, i); c != nil {
 		l.uid, l.container = facts.PodOf(b, i).ReportedUID(), c.ID
 	}
 }

@@ -17,7 +17,7 @@
 // show it, recognised by ID, UID, path or start where the report has them, and
 // else by its counter's going on. What was once learnt of a line, from a witness
 // or when it was alone, is remembered with it, until its counter could as well
-// have changed places with another's (mixed.go).
+// have changed places with another's (swapped.go).
 package identity
 
 import (
@@ -30,10 +30,10 @@ import (
 
 // Options configure a State. The zero Options is ready to use.
 type Options struct {
-	// Memory is how long a line that is no longer reported is remembered, and a
+	// RememberFor is how long a line that is no longer reported is remembered, and a
 	// loser is turned away though its rival was not seen. Default: three
 	// intervals of the source, at least 60 s.
-	Memory time.Duration
+	RememberFor time.Duration
 	// CrossCheckEvery is the least time between two requests for a witness.
 	// Default 30 s.
 	CrossCheckEvery time.Duration
@@ -42,18 +42,18 @@ type Options struct {
 // State is what identity remembers of one source. It is not safe for
 // concurrent use.
 type State struct {
-	options Options
-	now     time.Time     // of the last batch
-	clock   time.Duration // since the first batch; stands still while reads fail
-	last    time.Duration // the clock at the answer before
-	answers uint32        // rounds that gave something
-	lastID  uint32        // of the newest line
-	asked   time.Duration
-	cores   float64 // of the node; 0 if unknown
-	node    metric.NodeClock
-	pasts   bool          // some track has a past
-	stepped time.Duration // when the node's clock was last found to have stepped, by ours; negative if never
-	drift   bool          // what the answer before told may be of before that step
+	options        Options
+	now            time.Time     // of the last batch
+	clock          time.Duration // since the first batch; stands still while reads fail
+	lastAnswer     time.Duration // the clock at the answer before
+	answers        uint32        // rounds that gave something
+	lastID         uint32        // of the newest line
+	lastCrossCheck time.Duration
+	cores          float64 // of the node; 0 if unknown
+	node           metric.NodeClock
+	hasOldPods     bool          // some track has a past
+	clockStepped   time.Duration // when the node's clock was last found to have stepped, by ours; negative if never
+	drift          bool          // what the answer before told may be of before that step
 
 	memory
 	grouping
@@ -63,13 +63,13 @@ type State struct {
 
 // candidate is a sample that may be the truth, with its line.
 type candidate struct {
-	sample int32
-	line   int // index in track.lines
-	out    bool
-	fresh  bool   // the line is new
-	mixed  bool   // it may as well be of another line
-	stray  uint32 // that line, if no candidate has it
-	heard  bool   // a witness says that the sample is the line's
+	sample       int32
+	line         int // index in track.lines
+	rejected     bool
+	newLine      bool   // the line is new
+	swapped      bool   // it may as well be of another line
+	missingLine  uint32 // that line, if no candidate has it
+	crossChecked bool   // a witness says that the sample is the line's
 }
 
 // New returns the state for one source.
@@ -77,7 +77,7 @@ func New(o Options) *State {
 	if o.CrossCheckEvery <= 0 {
 		o.CrossCheckEvery = 30 * time.Second
 	}
-	return &State{options: o, asked: -o.CrossCheckEvery, stepped: -1}
+	return &State{options: o, lastCrossCheck: -o.CrossCheckEvery, clockStepped: -1}
 }
 
 // Process turns away every sample of b that is not the truth: it condemns it
@@ -85,7 +85,7 @@ func New(o Options) *State {
 // get their Instance.Line, and what is known of their instance beyond the
 // report. Groups that hold a kubelet's zeros for "could not read" become NoData.
 func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
-	s.group(b, now)
+	s.groupSamples(b, now)
 	s.pods.Resolve(facts, b)
 	s.cores = facts.CoresOf(b)
 	// A pod's own sample first: which UID lives decides on its containers.
@@ -94,34 +94,34 @@ func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 			if (b.Samples[i].Entity.Kind == metric.Pod) != pods || !s.leads(b, i) {
 				continue
 			}
-			if s.alone(i) && s.quick(i, facts, b) {
+			if s.alone(i) && s.judgeUnchanged(i, facts, b) {
 				continue
 			}
-			s.judge(i, facts, b)
+			s.judgeEntity(i, facts, b)
 		}
 	}
 	if s.chained {
 		for i := range b.Samples {
-			if follows(&b.Samples[i]) {
+			if followsAnother(&b.Samples[i]) {
 				s.judgePart(i, facts, b)
 			}
 		}
-		s.join(facts, b)
+		s.mergePartialSamples(facts, b)
 	}
 	if !b.Failed() {
-		s.last = s.clock
-		s.forget(s.clock - s.remember(b))
-		s.pasts = s.pasts && slices.ContainsFunc(s.tracks, func(e entry) bool { return e.full != nil && e.full.past != "" })
+		s.lastAnswer = s.clock
+		s.forget(s.clock - s.rememberFor(b))
+		s.hasOldPods = s.hasOldPods && slices.ContainsFunc(s.tracks, func(e entry) bool { return e.full != nil && e.full.oldPod != "" })
 	}
-	s.grouped = nil
+	s.batch = nil
 }
 
 // NeedsCrossCheck reports whether a witness is wanted: an entity is reported more than
 // once, nothing in the report or in memory tells the reports apart, and none was
 // asked for lately.
 func (s *State) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time.Time) bool {
-	s.group(b, now)
-	if !s.chained || s.clock-s.asked < s.options.CrossCheckEvery {
+	s.groupSamples(b, now)
+	if !s.chained || s.clock-s.lastCrossCheck < s.options.CrossCheckEvery {
 		return false
 	}
 	for i := range b.Samples {
@@ -133,37 +133,37 @@ func (s *State) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time.Time
 			in := &b.Samples[j].Instance
 			reports, nameless = reports+1, nameless || in.UID == "" && in.ID == ""
 		}
-		t, named := s.open(s.trackOf(i), s.last, s.answers-1), 0
+		t, named := s.open(s.trackOf(i), s.lastAnswer, s.answers-1), 0
 		for j := range t.lines {
 			if t.lines[j].uid != "" {
 				named++
 			}
 		}
 		if nameless && (named < reports || s.close(t)) {
-			s.asked = s.clock
+			s.lastCrossCheck = s.clock
 			return true
 		}
 	}
 	return false
 }
 
-// judge decides between the samples of one entity.
-func (s *State) judge(i int, facts *cluster.Facts, b *metric.Batch) {
+// judgeEntity decides between the samples of one entity.
+func (s *State) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
 	k := s.trackOf(i)
-	t := s.open(k, s.last, s.answers-1)
+	t := s.open(k, s.lastAnswer, s.answers-1)
 	t.first = int32(i)
-	s.limit(t, b)
+	s.limitDuplicates(t, b)
 	s.match(t, b)
-	s.mix(t, b)
-	s.hear(t, b)
-	s.blur(t, b)
+	s.markSwapped(t, b)
+	s.applyCrossCheck(t, b)
+	s.separateSwapped(t, b)
 	for _, c := range s.candidates {
 		b.Samples[c.sample].Instance.Line = t.lines[c.line].id
 	}
 	unread := s.markUnread(t, b)
 	s.applyFacts(t, facts, b)
 	s.applyPod(b, t)
-	s.applyPast(t, b)
+	s.applyOldPod(t, b)
 	s.applyLife(t, b)
 	s.applyViews(t, facts, b)
 	s.applyStart(t, facts, b)
@@ -178,14 +178,14 @@ func (s *State) judge(i int, facts *cluster.Facts, b *metric.Batch) {
 		if sample.Instance.UID == "" {
 			sample.Instance.UID = l.uid
 		}
-		if c.out {
+		if c.rejected {
 			continue
 		}
 		l.lost = metric.Measured
 		if sample.Instance.Start == 0 {
 			sample.Instance.Start, sample.Instance.Origin = l.start, l.origin
 		}
-		l.learn(facts, b, int(c.sample))
+		l.learnNames(facts, b, int(c.sample))
 		t.chosen = l.id
 		if s.chained {
 			s.winner[k] = c.sample
@@ -204,15 +204,15 @@ func (s *State) judge(i int, facts *cluster.Facts, b *metric.Batch) {
 	s.shut(k, s.answers)
 }
 
-// maxRivals bounds the samples of one entity that are weighed against each
+// maxDuplicates bounds the samples of one entity that are weighed against each
 // other. Nothing healthy reports three.
-const maxRivals = 16
+const maxDuplicates = 16
 
-// limit turns away what lies beyond maxRivals, with one verdict.
-func (s *State) limit(t *track, b *metric.Batch) {
+// limitDuplicates turns away what lies beyond maxDuplicates, with one verdict.
+func (s *State) limitDuplicates(t *track, b *metric.Batch) {
 	n := 0
 	for i := t.first; i >= 0; i = s.after(i) {
-		if n++; n < maxRivals {
+		if n++; n < maxDuplicates {
 			continue
 		}
 		extra := s.after(i)
@@ -224,33 +224,33 @@ func (s *State) limit(t *track, b *metric.Batch) {
 		for ; extra >= 0; extra = s.next[extra] {
 			b.Samples[extra].Reject(metric.Discontinuous)
 		}
-		b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: e, Group: metric.CPU, Reason: metric.OverLimit, Evidence: metric.Evidence{Limit: maxRivals}})
+		b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: e, Group: metric.CPU, Reason: metric.OverLimit, Evidence: metric.Evidence{Limit: maxDuplicates}})
 		return
 	}
 }
 
-// remember returns how long unseen lines are remembered.
-func (s *State) remember(b *metric.Batch) time.Duration {
-	if s.options.Memory > 0 {
-		return s.options.Memory
+// rememberFor returns how long unseen lines are remembered.
+func (s *State) rememberFor(b *metric.Batch) time.Duration {
+	if s.options.RememberFor > 0 {
+		return s.options.RememberFor
 	}
 	return max(3*b.Interval, time.Minute)
 }
 
-// condemn turns a candidate away.
-func (s *State) condemn(t *track, c *candidate, b *metric.Batch, reason metric.Reason, evidence metric.Evidence) {
+// reject turns a candidate away.
+func (s *State) reject(t *track, c *candidate, b *metric.Batch, reason metric.Reason, evidence metric.Evidence) {
 	sample, l := &b.Samples[c.sample], &t.lines[c.line]
-	c.out = true
+	c.rejected = true
 	sample.Reject(reason)
 	l.lost, l.rule = reason, evidence.Rule
-	evidence.Got = sight(sample, l)
+	evidence.Got = readingOf(sample, l)
 	for _, g := range [...]metric.Group{metric.CPU, metric.Memory} {
 		b.Verdicts = append(b.Verdicts, metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason, Evidence: evidence})
 	}
 }
 
-// sight returns what is known of a sample's instance, as evidence.
-func sight(sample *metric.Sample, l *line) metric.CounterReading {
+// readingOf returns what is known of a sample's instance, as evidence.
+func readingOf(sample *metric.Sample, l *line) metric.CounterReading {
 	cpu, _ := sample.Values.Get(metric.CPUUsage)
 	return metric.CounterReading{Time: reportTime(sample), Start: l.start, Value: cpu, UID: l.uid, ID: l.container, Path: l.path}
 }

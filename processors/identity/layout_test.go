@@ -21,7 +21,7 @@ func TestLayoutChangesNothing(t *testing.T) {
 	for seed := range uint64(200) {
 		w := newWorld(seed)
 		slow, bare, laid := New(Options{}), New(Options{}), New(Options{})
-		slow.whole = true
+		slow.keepFull = true
 		for round := range 60 {
 			w.turn()
 			want, wantDoubt := w.judgedBy(slow, false)
@@ -53,7 +53,7 @@ func remembered(s *State) map[metric.Entity]track {
 	m := s.memory
 	m.tracks, m.spare = slices.Clone(m.tracks), nil
 	all := map[metric.Entity]track{}
-	for k, n := range m.names(s.last, s.answers) {
+	for k, n := range m.trackEntities(s.lastAnswer, s.answers) {
 		t := *m.open(k, n.seen, n.answer)
 		m.spare, t.first, t.lines = nil, 0, slices.Clone(t.lines)
 		for i := range t.lines {
@@ -347,7 +347,7 @@ func (w *world) judgedBy(s interface {
 // layoutOf makes w.layout that of b, the same as before if it was; now and then it
 // has none to give.
 func (w *world) layoutOf(b *metric.Batch) bool {
-	if w.layout == nil || !describes(w.layout, b) || w.wrong() {
+	if w.layout == nil || !layoutMatches(w.layout, b) || w.wrong() {
 		w.layout = metric.LayoutOf(b.Samples)
 	}
 	return !w.wrong()

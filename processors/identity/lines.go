@@ -22,7 +22,7 @@ func (s *State) match(t *track, b *metric.Batch) {
 			return
 		}
 	}
-	limit := s.remember(b)
+	limit := s.rememberFor(b)
 	t.lines = slices.DeleteFunc(t.lines, func(l line) bool { return s.clock-l.seen > limit })
 	for { // the best pair first; there are seldom more than two of each
 		bestCost, bestC, bestL := math.Inf(1), -1, -1
@@ -36,7 +36,7 @@ func (s *State) match(t *track, b *metric.Batch) {
 				}
 				cost, ok := s.fits(&t.lines[li], &b.Samples[s.candidates[ci].sample])
 				if t.lines[li].answer+1 != s.answers {
-					cost += absent
+					cost += absentPenalty
 				}
 				if ok && (cost < bestCost || cost == bestCost && t.lines[li].id == t.chosen) {
 					bestCost, bestC, bestL = cost, ci, li
@@ -54,7 +54,7 @@ func (s *State) match(t *track, b *metric.Batch) {
 			continue
 		}
 		sample := &b.Samples[c.sample]
-		s.begin(t, c, sample)
+		s.startLine(t, c, sample)
 		l := &t.lines[c.line]
 		if l.born = s.newborn(t, sample); t.answer+1 == s.answers {
 			l.since = t.latest
@@ -62,11 +62,11 @@ func (s *State) match(t *track, b *metric.Batch) {
 	}
 }
 
-// begin gives a candidate a line of its own.
-func (s *State) begin(t *track, c *candidate, sample *metric.Sample) {
+// startLine gives a candidate a line of its own.
+func (s *State) startLine(t *track, c *candidate, sample *metric.Sample) {
 	s.lastID++
 	t.lines = append(t.lines, lineOf(s.lastID, sample, s.clock, s.answers))
-	c.line, c.fresh = len(t.lines)-1, true
+	c.line, c.newLine = len(t.lines)-1, true
 }
 
 // newborn reports whether a sample that goes on from no line is of an instance
@@ -94,7 +94,7 @@ const (
 	startMismatch = 1e18
 	counterFell   = 1e17
 	unproven      = 1e16
-	absent        = 1e15
+	absentPenalty = 1e15
 )
 
 // fits reports whether sample may be the line's next report, and how badly it
@@ -107,7 +107,7 @@ func (s *State) fits(l *line, sample *metric.Sample) (cost float64, ok bool) {
 	if l.path != "" && o.Path != "" && l.path != o.Path || l.inode != 0 && o.Inode != 0 && l.inode != o.Inode {
 		return 0, false
 	}
-	return s.goesOn(&l.core, sample, l.inode != 0 && o.Inode != 0, s.adrift(l.seen))
+	return s.goesOn(&l.core, sample, l.inode != 0 && o.Inode != 0, s.clockUnsure(l.seen))
 }
 
 // goesOn is fits but for the cgroup's path: sameGroup says that both have one inode,
@@ -143,7 +143,7 @@ func (s *State) goesOn(l *core, sample *metric.Sample, sameGroup, adrift bool) (
 		return cost + counterFell + l.cpu - cpu, true // a reset: it began before the line's last report
 	case cpu < l.cpu:
 		return 0, false
-	case elapsed == 0 && cpu != l.cpu && s.grouped.Resolution < time.Second: // else both may be of one second
+	case elapsed == 0 && cpu != l.cpu && s.batch.Resolution < time.Second: // else both may be of one second
 		return 0, false
 	case elapsed < 0 && cpu > l.cpu:
 		return 0, false
@@ -175,15 +175,15 @@ func sameStart(a, b int64) bool {
 // what it read before: longer than statistics lag.
 const steppedReadings = 35 * time.Second
 
-// adrift reports whether a time told when our clock was at seen may be of before a
+// clockUnsure reports whether a time told when our clock was at seen may be of before a
 // step of the node's clock, and the next of after it.
-func (s *State) adrift(seen time.Duration) bool {
-	return s.stepped >= 0 && (seen <= s.stepped || s.clock-s.stepped <= steppedReadings)
+func (s *State) clockUnsure(seen time.Duration) bool {
+	return s.clockStepped >= 0 && (seen <= s.clockStepped || s.clock-s.clockStepped <= steppedReadings)
 }
 
 // follow brings a line up to its new report.
 func (s *State) follow(l *line, sample *metric.Sample) {
-	adrift, unread := s.adrift(l.seen), l.cpu < 0
+	adrift, unread := s.clockUnsure(l.seen), l.cpu < 0
 	l.seen, l.answer = s.clock, s.answers
 	if o := &sample.Instance; o.Path != "" {
 		l.path, l.inode = o.Path, o.Inode
@@ -225,17 +225,17 @@ func (l *core) follow(sample *metric.Sample, adrift bool) {
 	}
 }
 
-// hear takes in what the batch's witness says of the candidates: which counter
+// applyCrossCheck takes in what the batch's witness says of the candidates: which counter
 // belongs to which pod UID and start. Both views come from one cache of the
 // kubelet's, so the right pair's counters are equal or next to each other. A sample
 // that was taken for a line of another name goes over to its own.
-func (s *State) hear(t *track, b *metric.Batch) {
+func (s *State) applyCrossCheck(t *track, b *metric.Batch) {
 	if b.CrossCheck == nil || len(s.candidates) < 2 {
 		return
 	}
 	for ci := range s.candidates {
 		c := &s.candidates[ci]
-		w := s.testimony(t, b, c.sample)
+		w := s.crossCheckOf(t, b, c.sample)
 		if w == nil {
 			continue
 		}
@@ -247,12 +247,12 @@ func (s *State) hear(t *track, b *metric.Batch) {
 				}
 			}
 			if c.line < 0 {
-				s.begin(t, c, &b.Samples[c.sample])
+				s.startLine(t, c, &b.Samples[c.sample])
 			}
 		}
-		c.heard = true
-		if l := &t.lines[c.line]; c.mixed && (l.uid == "" || l.start == 0) {
-			s.part(t, c, b) // the witness names the sample, not what it was taken to go on from
+		c.crossChecked = true
+		if l := &t.lines[c.line]; c.swapped && (l.uid == "" || l.start == 0) {
+			s.startOwnLine(t, c, b) // the witness names the sample, not what it was taken to go on from
 		}
 		l := &t.lines[c.line]
 		l.uid = w.UID
@@ -263,8 +263,8 @@ func (s *State) hear(t *track, b *metric.Batch) {
 	// Whose line another has taken begins one of its own.
 	for ci := range s.candidates {
 		for cj := range s.candidates {
-			if c := &s.candidates[ci]; ci != cj && c.line == s.candidates[cj].line && !c.heard {
-				s.begin(t, c, &b.Samples[c.sample])
+			if c := &s.candidates[ci]; ci != cj && c.line == s.candidates[cj].line && !c.crossChecked {
+				s.startLine(t, c, &b.Samples[c.sample])
 			}
 		}
 	}
@@ -280,9 +280,9 @@ func (l *line) agrees(w *metric.Instance, clock time.Duration) bool {
 	return l.start == 0 || w.Start == 0 || max(apart, -apart) <= int64(startSlack+clock)
 }
 
-// testimony returns what the witness says of a sample, if its counter is plainly
+// crossCheckOf returns what the witness says of a sample, if its counter is plainly
 // the witness's and no other is.
-func (s *State) testimony(t *track, b *metric.Batch, i int32) *metric.Instance {
+func (s *State) crossCheckOf(t *track, b *metric.Batch, i int32) *metric.Instance {
 	best, second, found := math.Inf(1), math.Inf(1), -1
 	for wi := range b.CrossCheck.Samples {
 		w := &b.CrossCheck.Samples[wi]
@@ -299,14 +299,14 @@ func (s *State) testimony(t *track, b *metric.Batch, i int32) *metric.Instance {
 	if found < 0 || best > float64(time.Second)*8 || second < 4*best+float64(20*time.Millisecond) {
 		return nil
 	}
-	if s.nearer(b, &b.CrossCheck.Samples[found], i, best) {
+	if s.otherIsAsNear(b, &b.CrossCheck.Samples[found], i, best) {
 		return nil
 	}
 	return &b.CrossCheck.Samples[found].Instance
 }
 
-// nearer reports whether another candidate is as near to the witness w.
-func (s *State) nearer(b *metric.Batch, w *metric.Sample, but int32, d float64) bool {
+// otherIsAsNear reports whether another candidate is as near to the witness w.
+func (s *State) otherIsAsNear(b *metric.Batch, w *metric.Sample, but int32, d float64) bool {
 	for _, c := range s.candidates {
 		if c.sample != but && distance(&b.Samples[c.sample], w) <= 4*d+float64(20*time.Millisecond) {
 			return true

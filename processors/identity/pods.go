@@ -8,7 +8,7 @@ import (
 // applyPod turns away containers of another pod than the one believed.
 func (s *State) applyPod(b *metric.Batch, t *track) {
 	e := &b.Samples[t.first].Entity
-	if e.Kind != metric.Container || s.rivals() < 2 {
+	if e.Kind != metric.Container || s.remaining() < 2 {
 		return
 	}
 	k := s.podTrack(e)
@@ -21,14 +21,14 @@ func (s *State) applyPod(b *metric.Batch, t *track) {
 	}
 	of := -1
 	for i, c := range s.candidates {
-		if !c.out && t.lines[c.line].uid == uid {
+		if !c.rejected && t.lines[c.line].uid == uid {
 			of = i
 		}
 	}
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		if o := t.lines[c.line].uid; of >= 0 && !c.out && o != "" && o != uid {
-			s.lose(t, c, s.candidates[of], b, metric.OldPod, ruleUID)
+		if o := t.lines[c.line].uid; of >= 0 && !c.rejected && o != "" && o != uid {
+			s.rejectFor(t, c, s.candidates[of], b, metric.OldPod, ruleUID)
 		}
 	}
 }
@@ -39,7 +39,7 @@ func (s *State) judgePart(i int, facts *cluster.Facts, b *metric.Batch) {
 	part, k := &b.Samples[i], s.trackOf(i)
 	if s.winner[k] < 0 && s.first[k] < 0 {
 		// Reported alone: only the facts can speak.
-		t := s.open(k, s.last, s.answers-1)
+		t := s.open(k, s.lastAnswer, s.answers-1)
 		in := &part.Instance
 		known := core{uid: in.UID, container: in.ID, start: in.Start, origin: in.Origin}
 		if reason, evidence := s.contradicts(facts, b, i, &known, t); reason != metric.Measured {
@@ -81,11 +81,11 @@ func belongs(part, whole *metric.Sample) bool {
 	return p.Path == w.Path || p.Path == "" || w.Path == ""
 }
 
-// pastOf returns the past of the pod that e is of, if it has one.
-func (s *State) pastOf(e *metric.Entity) metric.PodUID {
+// oldPodOf returns the past of the pod that e is of, if it has one.
+func (s *State) oldPodOf(e *metric.Entity) metric.PodUID {
 	k := s.podTrack(e)
 	if k < 0 || s.tracks[k].full == nil {
 		return ""
 	}
-	return s.tracks[k].full.past
+	return s.tracks[k].full.oldPod
 }

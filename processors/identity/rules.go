@@ -65,36 +65,36 @@ func (s *State) reportUnread(t *track, b *metric.Batch) {
 				l := &t.lines[c.line]
 				b.Verdicts = append(b.Verdicts, metric.Verdict{
 					Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: metric.NoData,
-					Evidence: metric.Evidence{Got: sight(sample, l), Other: metric.CounterReading{Time: l.time, Value: max(l.cpu, 0), Start: l.start}},
+					Evidence: metric.Evidence{Got: readingOf(sample, l), Other: metric.CounterReading{Time: l.time, Value: max(l.cpu, 0), Start: l.start}},
 				})
 			}
 		}
 	}
 }
 
-// applyPast rejects containers of a pod of which another container was found to be
+// applyOldPod rejects containers of a pod of which another container was found to be
 // older than one of the pod that has the name now.
-func (s *State) applyPast(t *track, b *metric.Batch) {
+func (s *State) applyOldPod(t *track, b *metric.Batch) {
 	e := &b.Samples[t.first].Entity
-	if !s.pasts || e.Kind != metric.Container {
+	if !s.hasOldPods || e.Kind != metric.Container {
 		return
 	}
-	past := s.pastOf(e)
+	past := s.oldPodOf(e)
 	if past == "" {
 		return
 	}
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		if !c.out && t.lines[c.line].uid == past {
-			s.condemn(t, c, b, metric.OldPod, metric.Evidence{Rule: ruleUID})
+		if !c.rejected && t.lines[c.line].uid == past {
+			s.reject(t, c, b, metric.OldPod, metric.Evidence{Rule: ruleUID})
 		}
 	}
 }
 
-// rivals counts the candidates that are still in.
-func (s *State) rivals() (n int) {
+// remaining counts the candidates that are still in.
+func (s *State) remaining() (n int) {
 	for _, c := range s.candidates {
-		if !c.out {
+		if !c.rejected {
 			n++
 		}
 	}
@@ -103,12 +103,12 @@ func (s *State) rivals() (n int) {
 
 // applyLife prefers what holds processes to what holds none.
 func (s *State) applyLife(t *track, b *metric.Batch) {
-	if s.rivals() < 2 {
+	if s.remaining() < 2 {
 		return
 	}
 	alive := -1
 	for i, c := range s.candidates {
-		if !c.out && b.Samples[c.sample].Instance.Processes > 0 {
+		if !c.rejected && b.Samples[c.sample].Instance.Processes > 0 {
 			alive = i
 		}
 	}
@@ -116,8 +116,8 @@ func (s *State) applyLife(t *track, b *metric.Batch) {
 		return
 	}
 	for i := range s.candidates {
-		if c := &s.candidates[i]; !c.out && b.Samples[c.sample].Instance.Processes == 0 {
-			s.lose(t, c, s.candidates[alive], b, metric.DeadCgroup, ruleLife)
+		if c := &s.candidates[i]; !c.rejected && b.Samples[c.sample].Instance.Processes == 0 {
+			s.rejectFor(t, c, s.candidates[alive], b, metric.DeadCgroup, ruleLife)
 		}
 	}
 }
@@ -129,13 +129,13 @@ func (s *State) applyViews(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		for j := range s.candidates[:i] {
 			x, y := &s.candidates[j], &s.candidates[i]
-			if x.out || y.out || !sameThing(&b.Samples[x.sample], &b.Samples[y.sample]) {
+			if x.rejected || y.rejected || !sameThing(&b.Samples[x.sample], &b.Samples[y.sample]) {
 				continue
 			}
 			if s.preferView(t, facts, b, y, x) {
 				x, y = y, x
 			}
-			s.lose(t, y, *x, b, metric.Ambiguous, ruleViews)
+			s.rejectFor(t, y, *x, b, metric.Ambiguous, ruleViews)
 		}
 	}
 }
@@ -186,19 +186,19 @@ func inClass(path metric.CgroupPath, qos string) bool {
 // choose leaves at most one candidate in. It reports whether nothing supports
 // the choice.
 func (s *State) choose(t *track, facts *cluster.Facts, b *metric.Batch) (ambiguous bool) {
-	t.guessed = s.rivals() > 1
-	switch s.rivals() {
+	t.guessed = s.remaining() > 1
+	switch s.remaining() {
 	case 0:
 		return false
 	case 1:
-		s.rememberLoser(t, facts, b)
-		return s.doubtful(t, facts, b)
+		s.rejectFormerLoser(t, facts, b)
+		return s.stillAmbiguous(t, facts, b)
 	}
 	winner := -1
 	for i, c := range s.candidates {
 		switch {
-		case c.out:
-		case t.lines[c.line].id == t.chosen && !s.unread(t, c, b, s.remember(b)):
+		case c.rejected:
+		case t.lines[c.line].id == t.chosen && !s.unread(t, c, b, s.rememberFor(b)):
 			winner = i
 		case s.unread(t, c, b, 0):
 		case winner < 0:
@@ -207,7 +207,7 @@ func (s *State) choose(t *track, facts *cluster.Facts, b *metric.Batch) (ambiguo
 	}
 	if winner < 0 { // all unread
 		for i, c := range s.candidates {
-			if !c.out {
+			if !c.rejected {
 				winner = i
 				break
 			}
@@ -215,19 +215,19 @@ func (s *State) choose(t *track, facts *cluster.Facts, b *metric.Batch) (ambiguo
 	}
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		if c.out || i == winner {
+		if c.rejected || i == winner {
 			continue
 		}
 		l := &t.lines[c.line]
 		if doubt := l.lost == metric.Ambiguous || l.cpu < 0; b.Samples[c.sample].Reasons[metric.CPU] == metric.NoData {
-			s.lose(t, c, s.candidates[winner], b, metric.Discontinuous, ruleContinuity)
+			s.rejectFor(t, c, s.candidates[winner], b, metric.Discontinuous, ruleContinuity)
 			if doubt { // that it cannot be read makes the other no surer
 				ambiguous, l.lost = true, metric.Ambiguous
 			}
 			continue
 		}
 		ambiguous = true
-		s.lose(t, c, s.candidates[winner], b, metric.Ambiguous, ruleContinuity)
+		s.rejectFor(t, c, s.candidates[winner], b, metric.Ambiguous, ruleContinuity)
 	}
 	return ambiguous
 }
@@ -238,44 +238,44 @@ func (s *State) unread(t *track, c candidate, b *metric.Batch, bear time.Duratio
 	return sample.Reasons[metric.CPU] == metric.NoData && (bear == 0 || reportTime(sample)-t.lines[c.line].time > int64(bear))
 }
 
-// rememberLoser turns a lone candidate away if it lost to a rival that was seen
+// rejectFormerLoser turns a lone candidate away if it lost to a rival that was seen
 // lately: the rival is missed for once, and the number is still not its. What
 // the API server says is the present run is never turned away so, nor what was
 // turned away for no reason and is now told to be the younger.
-func (s *State) rememberLoser(t *track, facts *cluster.Facts, b *metric.Batch) {
+func (s *State) rejectFormerLoser(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		l := &t.lines[c.line]
-		if c.out || l.lost == metric.Measured || l.lost.Layer() != metric.LayerIdentity || l.lostTo == 0 {
+		if c.rejected || l.lost == metric.Measured || l.lost.Layer() != metric.LayerIdentity || l.lostTo == 0 {
 			continue
 		}
-		if present(facts, b, int(c.sample)) != nil || b.Exhaustive && l.rule == ruleViews {
+		if presentRun(facts, b, int(c.sample)) != nil || b.Exhaustive && l.rule == ruleViews {
 			continue // the present run, or the last path to it
 		}
 		for j := range t.lines {
 			r := &t.lines[j]
 			switch {
-			case r.id != l.lostTo || s.clock-r.seen > s.remember(b):
+			case r.id != l.lostTo || s.clock-r.seen > s.rememberFor(b):
 			case s.taken(j) && r.disproved(): // it is not missed
 			case l.lost == metric.Ambiguous && t.younger(c, r, b):
 			default:
-				s.condemn(t, c, b, l.lost, metric.Evidence{Rule: l.rule, Other: metric.CounterReading{Start: r.start, UID: r.uid, ID: r.container}})
+				s.reject(t, c, b, l.lost, metric.Evidence{Rule: l.rule, Other: metric.CounterReading{Start: r.start, UID: r.uid, ID: r.container}})
 				return
 			}
 		}
 	}
 }
 
-// doubtful reports whether the only candidate left was once preferred, for no
+// stillAmbiguous reports whether the only candidate left was once preferred, for no
 // reason, to a rival that is missed now but was seen lately: the choice is no
 // better founded for that.
-func (s *State) doubtful(t *track, facts *cluster.Facts, b *metric.Batch) bool {
+func (s *State) stillAmbiguous(t *track, facts *cluster.Facts, b *metric.Batch) bool {
 	if len(t.lines) == 1 {
 		return false
 	}
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		if c.out || present(facts, b, int(c.sample)) != nil {
+		if c.rejected || presentRun(facts, b, int(c.sample)) != nil {
 			continue
 		}
 		for j := range t.lines {
@@ -283,7 +283,7 @@ func (s *State) doubtful(t *track, facts *cluster.Facts, b *metric.Batch) bool {
 			if t.younger(c, r, b) {
 				continue // its start has since been told
 			}
-			if r.lost == metric.Ambiguous && r.rule == ruleContinuity && r.lostTo == t.lines[c.line].id && !s.taken(j) && s.clock-r.seen <= s.remember(b) {
+			if r.lost == metric.Ambiguous && r.rule == ruleContinuity && r.lostTo == t.lines[c.line].id && !s.taken(j) && s.clock-r.seen <= s.rememberFor(b) {
 				return true
 			}
 		}
@@ -307,14 +307,14 @@ func (t *track) younger(c *candidate, r *line, b *metric.Batch) bool {
 	return start != 0 && r.start != 0 && start-r.start-r.shift > int64(startSlack)
 }
 
-// lose turns c away in favour of its rival.
-func (s *State) lose(t *track, c *candidate, rival candidate, b *metric.Batch, reason metric.Reason, rule string) {
+// rejectFor turns c away in favour of its rival.
+func (s *State) rejectFor(t *track, c *candidate, rival candidate, b *metric.Batch, reason metric.Reason, rule string) {
 	winner := &t.lines[rival.line]
 	t.lines[c.line].lostTo = winner.id
 	if old := t.lines[c.line].uid; reason == metric.OlderStart && old != "" && winner.uid != "" && old != winner.uid {
 		if k := s.podTrack(&b.Samples[c.sample].Entity); k >= 0 {
-			s.openJudged(k).past, s.pasts = old, true
+			s.openJudged(k).oldPod, s.hasOldPods = old, true
 		}
 	}
-	s.condemn(t, c, b, reason, metric.Evidence{Rule: rule, Other: sight(&b.Samples[rival.sample], winner)})
+	s.reject(t, c, b, reason, metric.Evidence{Rule: rule, Other: readingOf(&b.Samples[rival.sample], winner)})
 }

@@ -14,12 +14,12 @@ const stillness = 3
 // applyStart prefers the later start, and where starts are known and equal
 // the counter that moves. What once won by moving may rest.
 func (s *State) applyStart(t *track, facts *cluster.Facts, b *metric.Batch) {
-	if s.rivals() < 2 {
+	if s.remaining() < 2 {
 		return
 	}
 	latest := -1
 	for i, c := range s.candidates {
-		if c.out || t.start(c, b) == 0 {
+		if c.rejected || t.start(c, b) == 0 {
 			continue
 		}
 		if latest < 0 || t.start(c, b) > t.start(s.candidates[latest], b) {
@@ -31,14 +31,14 @@ func (s *State) applyStart(t *track, facts *cluster.Facts, b *metric.Batch) {
 	if latest >= 0 {
 		for i := range s.candidates {
 			c := &s.candidates[i]
-			if start := t.start(*c, b); !c.out && start != 0 && t.start(s.candidates[latest], b)-start > tolerance {
-				s.lose(t, c, s.candidates[latest], b, metric.OlderStart, ruleStart)
+			if start := t.start(*c, b); !c.rejected && start != 0 && t.start(s.candidates[latest], b)-start > tolerance {
+				s.rejectFor(t, c, s.candidates[latest], b, metric.OlderStart, ruleStart)
 			}
 		}
 	}
 	moving := -1
 	for i, c := range s.candidates {
-		if l := &t.lines[c.line]; !c.out && l.still == 0 && l.rate > 0 {
+		if l := &t.lines[c.line]; !c.rejected && l.still == 0 && l.rate > 0 {
 			moving = i
 		}
 	}
@@ -49,15 +49,15 @@ func (s *State) applyStart(t *track, facts *cluster.Facts, b *metric.Batch) {
 		c := &s.candidates[i]
 		l := &t.lines[c.line]
 		known := t.start(*c, b) != 0 && t.start(s.candidates[moving], b) != 0
-		if !c.out && l.still >= stillness && known && l.id != t.moved {
+		if !c.rejected && l.still >= stillness && known && l.id != t.moved {
 			t.moved = t.lines[s.candidates[moving].line].id
-			s.lose(t, c, s.candidates[moving], b, metric.OlderStart, ruleMovement)
+			s.rejectFor(t, c, s.candidates[moving], b, metric.OlderStart, ruleMovement)
 		}
 	}
 }
 
-// wander is by how much a start may be reported too early or late, and a little.
-const wander = 5 * time.Second
+// startJitter is by how much a start may be reported too early or late, and a little.
+const startJitter = 5 * time.Second
 
 // applyBirth decides between candidates of which not all say when they started:
 // a line that came up beside another, with no more on its counter than it can
@@ -67,14 +67,14 @@ const wander = 5 * time.Second
 func (s *State) applyBirth(t *track, facts *cluster.Facts, b *metric.Batch) {
 	for i := range s.candidates {
 		young := &s.candidates[i]
-		if young.out || t.start(*young, b) != 0 {
+		if young.rejected || t.start(*young, b) != 0 {
 			continue
 		}
 		y := &t.lines[young.line]
 		for j := range s.candidates {
 			old := &s.candidates[j]
-			if o := &t.lines[old.line]; !old.out && y.born && o.first < y.first {
-				s.lose(t, old, *young, b, metric.OlderStart, ruleStart)
+			if o := &t.lines[old.line]; !old.rejected && y.born && o.first < y.first {
+				s.rejectFor(t, old, *young, b, metric.OlderStart, ruleStart)
 			}
 		}
 		c := facts.PodOf(b, int(young.sample)).Container(b.Samples[young.sample].Entity.Name)
@@ -83,17 +83,17 @@ func (s *State) applyBirth(t *track, facts *cluster.Facts, b *metric.Batch) {
 		}
 		for j := range s.candidates {
 			old := &s.candidates[j]
-			if start := t.start(*old, b); !old.out && start != 0 && c.StartedAt.UnixNano()-start > int64(wander) {
-				s.lose(t, old, *young, b, metric.OldContainer, ruleStart)
+			if start := t.start(*old, b); !old.rejected && start != 0 && c.StartedAt.UnixNano()-start > int64(startJitter) {
+				s.rejectFor(t, old, *young, b, metric.OldContainer, ruleStart)
 			}
 		}
 	}
 }
 
-// toCome is by how much a start must lie after its own reading for the node's clock to
+// futureStart is by how much a start must lie after its own reading for the node's clock to
 // have been put back in between: a start that merely wanders, and one beside a reading
 // from a cache, stay below it.
-const toCome = 35 * time.Second
+const futureStart = 35 * time.Second
 
 // start returns when the candidate's instance began, if that is known from
 // better than a cgroup's modification time; else 0.
@@ -107,7 +107,7 @@ func (t *track) start(c candidate, b *metric.Batch) int64 {
 		return 0
 	}
 	start += l.shift
-	if read := b.Samples[c.sample].Times[metric.CPU]; read != 0 && start-read > int64(toCome) {
+	if read := b.Samples[c.sample].Times[metric.CPU]; read != 0 && start-read > int64(futureStart) {
 		return 1 // by a clock that was put back since: before all that began after that
 	}
 	return start

@@ -15,7 +15,7 @@ type track struct {
 	latest  int64         // its newest time then
 	guessed bool          // no evidence chose the sample believed
 	known   bool          // the API server knew the pod in an earlier round
-	past    metric.PodUID // of a pod: one whose containers are older than another's
+	oldPod  metric.PodUID // of a pod: one whose containers are older than another's
 	unknown time.Duration // since when the API server does not know the pod; negative if it does
 	lines   []line
 	chosen  uint32 // the line believed last; 0 if none
@@ -94,7 +94,7 @@ func (m *memory) open(k int, seen time.Duration, answer uint32) *track {
 // openJudged is open for a track of which the batch in hand is known already.
 func (s *State) openJudged(k int) *track {
 	if k >= s.placed() {
-		gone := &s.gone[k-s.placed()]
+		gone := &s.absent[k-s.placed()]
 		return s.open(k, gone.seen, gone.answer)
 	}
 	return s.open(k, s.clock, s.answers)
@@ -104,7 +104,7 @@ func (s *State) openJudged(k int) *track {
 func (m *memory) shut(k int, answers uint32) {
 	e := &m.tracks[k]
 	t := e.full
-	if m.whole || !t.plain(answers) {
+	if m.keepFull || !t.plain(answers) {
 		return
 	}
 	if e.full = nil; len(t.lines) > 0 {
@@ -117,7 +117,7 @@ func (m *memory) shut(k int, answers uint32) {
 // plain reports whether a core says everything about t: it has no lines, or one that is
 // in the latest answer. When a line began matters only until its counter is read.
 func (t *track) plain(answers uint32) bool {
-	if t.guessed || t.past != "" || t.unknown >= 0 || t.moved != 0 || len(t.lines) > 1 {
+	if t.guessed || t.oldPod != "" || t.unknown >= 0 || t.moved != 0 || len(t.lines) > 1 {
 		return false
 	}
 	if len(t.lines) == 0 {
@@ -139,25 +139,25 @@ type memory struct {
 	// tracks are those of the layout's entities, in the order in which they first
 	// come there, and then those of gone.
 	tracks []entry
-	gone   []departed
+	absent []absentEntity
 	// podTracks finds the pods' tracks by name. It is made when first asked for.
 	podTracks map[metric.Entity]int32
 	spare     *track
 	pods      cluster.PodCache
-	joined    *joined // of batches that had limbs
-	// whole is set by tests: tracks are all kept in full, and nothing is judged quickly.
-	whole bool
+	merged    *mergedLayout // of batches that had limbs
+	// keepFull is set by tests: tracks are all kept in full, and nothing is judged quickly.
+	keepFull bool
 }
 
-// departed is an entity that the last answer did not report.
-type departed struct {
+// absentEntity is an entity that the last answer did not report.
+type absentEntity struct {
 	entity metric.Entity
 	seen   time.Duration
 	answer uint32
 }
 
 // placed returns how many tracks the layout's entities have.
-func (m *memory) placed() int { return len(m.tracks) - len(m.gone) }
+func (m *memory) placed() int { return len(m.tracks) - len(m.absent) }
 
 // trackOf returns the track of sample i of the batch in hand.
 func (m *memory) trackOf(i int) int {
@@ -167,10 +167,10 @@ func (m *memory) trackOf(i int) int {
 	return int(m.at[i])
 }
 
-// settle gives each sample of b a track: those of the last answer, as long as the
+// assignTracks gives each sample of b a track: those of the last answer, as long as the
 // samples are of the same entities. What was reported then and is not now was seen
 // last at the given time, in the given answer.
-func (m *memory) settle(b *metric.Batch, seen time.Duration, answer uint32) {
+func (m *memory) assignTracks(b *metric.Batch, seen time.Duration, answer uint32) {
 	if m.layout != nil && len(m.layout.Entities) == len(b.Samples) && m.layout == b.Layout {
 		return // Fast path
 	}
@@ -178,7 +178,7 @@ func (m *memory) settle(b *metric.Batch, seen time.Duration, answer uint32) {
 	if l != nil && len(l.Entities) != len(b.Samples) {
 		l = nil // its samples are not all of them
 	}
-	if describes(m.layout, b) {
+	if layoutMatches(m.layout, b) {
 		if l != nil {
 			m.layout = l
 		}
@@ -187,12 +187,12 @@ func (m *memory) settle(b *metric.Batch, seen time.Duration, answer uint32) {
 	if l == nil {
 		l = metric.LayoutOf(b.Samples)
 	}
-	m.move(l, seen, answer)
+	m.moveTracks(l, seen, answer)
 }
 
-// move brings the tracks to their entities' places in another layout.
-func (m *memory) move(l *metric.Layout, seen time.Duration, answer uint32) {
-	were := m.names(seen, answer)
+// moveTracks brings the tracks to their entities' places in another layout.
+func (m *memory) moveTracks(l *metric.Layout, seen time.Duration, answer uint32) {
+	were := m.trackEntities(seen, answer)
 	places := make(map[metric.Entity]int32, len(were)+len(l.Entities))
 	for k := range were {
 		places[were[k].entity] = int32(k)
@@ -218,10 +218,10 @@ func (m *memory) move(l *metric.Layout, seen time.Duration, answer uint32) {
 		}
 		tracks = append(tracks, m.tracks[k])
 	}
-	m.gone = nil
+	m.absent = nil
 	for k := range were {
 		if places[were[k].entity] >= 0 {
-			m.gone, tracks = append(m.gone, were[k]), append(tracks, m.tracks[k])
+			m.absent, tracks = append(m.absent, were[k]), append(tracks, m.tracks[k])
 		}
 	}
 	if m.at = at; simple {
@@ -230,25 +230,25 @@ func (m *memory) move(l *metric.Layout, seen time.Duration, answer uint32) {
 	m.layout, m.tracks, m.podTracks = l, slices.Clip(append([]entry(nil), tracks...)), nil
 }
 
-// names returns what each track is of, and when it was reported last.
-func (m *memory) names(seen time.Duration, answer uint32) []departed {
-	names := make([]departed, 0, len(m.tracks))
+// trackEntities returns what each track is of, and when it was reported last.
+func (m *memory) trackEntities(seen time.Duration, answer uint32) []absentEntity {
+	names := make([]absentEntity, 0, len(m.tracks))
 	if m.layout != nil {
 		for i := range m.layout.Entities {
 			if m.trackOf(i) == len(names) {
-				names = append(names, departed{m.layout.Entities[i].Whole(), seen, answer})
+				names = append(names, absentEntity{m.layout.Entities[i].Whole(), seen, answer})
 			}
 		}
 	}
-	return append(names, m.gone...)
+	return append(names, m.absent...)
 }
 
 // forget drops the tracks of what was not reported since.
 func (m *memory) forget(since time.Duration) {
-	for j := len(m.gone) - 1; j >= 0; j-- {
-		if m.gone[j].seen < since {
+	for j := len(m.absent) - 1; j >= 0; j-- {
+		if m.absent[j].seen < since {
 			k := m.placed() + j
-			m.gone, m.tracks = slices.Delete(m.gone, j, j+1), slices.Delete(m.tracks, k, k+1)
+			m.absent, m.tracks = slices.Delete(m.absent, j, j+1), slices.Delete(m.tracks, k, k+1)
 			m.podTracks = nil
 		}
 	}
@@ -258,7 +258,7 @@ func (m *memory) forget(since time.Duration) {
 func (m *memory) podTrack(e *metric.Entity) int {
 	if m.podTracks == nil {
 		m.podTracks = map[metric.Entity]int32{}
-		for k, n := range m.names(0, 0) {
+		for k, n := range m.trackEntities(0, 0) {
 			if n.entity.Kind == metric.Pod {
 				m.podTracks[n.entity] = int32(k)
 			}
@@ -270,8 +270,8 @@ func (m *memory) podTrack(e *metric.Entity) int {
 	return -1
 }
 
-// describes reports whether l, which may be nil, is of exactly b's samples.
-func describes(l *metric.Layout, b *metric.Batch) bool {
+// layoutMatches reports whether l, which may be nil, is of exactly b's samples.
+func layoutMatches(l *metric.Layout, b *metric.Batch) bool {
 	if l == nil || len(l.Entities) != len(b.Samples) {
 		return false
 	}

@@ -64,14 +64,14 @@ func (s *State) readingsStepped(b *metric.Batch) bool {
 	return stepped*2 > voters || voters > 1 && back*2 > voters
 }
 
-// dated reports whether a reading's time is surely by the clock as it is set
+// timeIsSure reports whether a reading's time is surely by the clock as it is set
 // now. After a step the next reading of each series, also of one that begins then,
 // may still be from before: it is believed if its time is one that the clock would
 // not have shown without the step, or, where the node does not tell its time, if it
 // itself shows the step. And the first reading
 // of a series is doubted if, by what the node says its time is, it is older than
 // statistics ever are, or yet to come.
-func (s *State) dated(sr *series, at int64, b *metric.Batch) bool {
+func (s *State) timeIsSure(sr *series, at int64, b *metric.Batch) bool {
 	first := sr.newest == 0 && sr.doubt == 0
 	if sr.unsure || first && s.stepped >= 0 && s.clock-s.stepped <= stepLimit {
 		if s.node.Known {

@@ -14,11 +14,11 @@ const (
 	begins
 )
 
-// compare decides whether sample is of the instance that t follows. A name that
+// compareInstance decides whether sample is of the instance that t follows. A name that
 // only one instance can have decides, whatever the start says; without one, a
 // start after the last sample does, unless the counter is too large for so
 // short a life: then the start is wrong, as cgroup times are.
-func (s *State) compare(t *track, sample *metric.Sample) life {
+func (s *State) compareInstance(t *track, sample *metric.Sample) life {
 	p, c := &t.instance, &sample.Instance
 	switch {
 	case p.Inode != 0 && c.Inode != 0:
@@ -65,8 +65,8 @@ func sameIf(same bool) life {
 	return begins
 }
 
-// sight returns a sample's first counter of group g, as evidence.
-func sight(g metric.Group, sample *metric.Sample, at int64) metric.CounterReading {
+// readingOf returns a sample's first counter of group g, as evidence.
+func readingOf(g metric.Group, sample *metric.Sample, at int64) metric.CounterReading {
 	var value float64
 	if of := counters[g]; len(of) > 0 {
 		value, _ = sample.Values.Get(of[0].of)

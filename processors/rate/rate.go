@@ -8,10 +8,10 @@
 // neither. A missed scrape or a cached sample blanks nothing: the last numbers
 // stand, with their old timestamps, until they are too old.
 //
-// track.go is what is remembered of an entity, tracks.go finds it, and row.go and
-// rows.go keep it small between rounds. instance.go decides what is one instance, series.go holds the
+// track.go is what is remembered of an entity, tracks.go finds it, and packedtrack.go and
+// packedtracks.go keep it small between rounds. instance.go decides what is one instance, series.go holds the
 // samples pairs are made of, start.go measures young instances from their start,
-// clock.go watches the node's clock, hold.go lets last numbers stand.
+// clock.go watches the node's clock, lastknown.go repeats last known values.
 package rate
 
 import (
@@ -25,9 +25,9 @@ import (
 type Options struct {
 	// MinWindow is the shortest window a rate is measured over. Default 10 s.
 	MinWindow time.Duration
-	// Hold is how long the last numbers stand in for missing ones. Default:
+	// LastKnownFor is how long the last numbers stand in for missing ones. Default:
 	// three intervals of the source, at least 60 s.
-	Hold time.Duration
+	LastKnownFor time.Duration
 }
 
 // State is what rate remembers of one source. It is not safe for concurrent
@@ -44,8 +44,8 @@ type State struct {
 	answers int // rounds that gave something
 	// By our clock, negative if never: when the node's clock was last found to have
 	// stepped, and when a start was last reported other than before.
-	stepped, wandered time.Duration
-	scanned           uint32 // the round whose starts were last looked through
+	stepped, startMoved time.Duration
+	scanned             uint32 // the round whose starts were last looked through
 }
 
 // New returns the state for one source.
@@ -53,7 +53,7 @@ func New(o Options) *State {
 	if o.MinWindow <= 0 {
 		o.MinWindow = 10 * time.Second
 	}
-	return &State{options: o, stepped: -1, wandered: -1}
+	return &State{options: o, stepped: -1, startMoved: -1}
 }
 
 // Process sets the rates of b's samples, gives each group its verdict, and adds
@@ -75,7 +75,7 @@ func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 		for i := range s.tracks.rows.of { // what this batch misses, too
 			if slot := int32(i); !s.tracks.rows.empty(slot) {
 				s.tracks.rows.unpack(slot, &t)
-				t.distrust()
+				t.distrustNextReading()
 				s.tracks.rows.pack(slot, &t)
 			}
 		}
@@ -84,28 +84,28 @@ func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 		sample := &b.Samples[i]
 		slot := s.tracks.find(b, i)
 		if sample.Rejected() {
-			s.disown(sample, slot)
+			s.dropRejected(sample, slot)
 			continue
 		}
 		if slot == none {
 			slot = s.tracks.add(&sample.Entity)
 		}
-		if s.tracks.met[slot] {
+		if s.tracks.reported[slot] {
 			// A second report of an entity identity has no opinion of: a part
 			// reported twice. The first stands.
 			sample.Reject(metric.Discontinuous)
 			continue
 		}
-		s.tracks.met[slot] = true
+		s.tracks.reported[slot] = true
 		s.tracks.rows.unpack(slot, &t)
 		pod := facts.PodOf(b, i)
-		s.follow(&t, pod, sample, b)
+		s.followInstance(&t, pod, sample, b)
 		for g := range metric.NumGroups {
 			if sample.Times[g] != 0 {
 				s.measure(&t, metric.Group(g), sample, pod, b)
 			}
 		}
-		s.standIn(&t, sample, b)
+		s.repeatLastKnown(&t, sample, b)
 		t.keep(sample)
 		s.tracks.rows.pack(slot, &t)
 	}
@@ -113,10 +113,10 @@ func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	s.tracks.rows.tidy()
 }
 
-// disown forgets what it holds of an entity if identity has now found that very
+// dropRejected forgets what it holds of an entity if identity has now found that very
 // line to be another's: what would stand in is what was turned away.
-func (s *State) disown(rejected *metric.Sample, slot int32) {
-	if slot == none || s.tracks.met[slot] {
+func (s *State) dropRejected(rejected *metric.Sample, slot int32) {
+	if slot == none || s.tracks.reported[slot] {
 		return
 	}
 	if line := s.tracks.rows.line(slot); line == 0 || line != rejected.Instance.Line {
@@ -128,19 +128,19 @@ func (s *State) disown(rejected *metric.Sample, slot int32) {
 	}
 }
 
-// follow takes in a sample of a pod that the API server knows, or of none: t goes on
+// followInstance takes in a sample of a pod that the API server knows, or of none: t goes on
 // with it or begins anew.
-func (s *State) follow(t *track, pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) {
+func (s *State) followInstance(t *track, pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) {
 	t.seen, t.absent = s.clock, 0
 	for g, at := range sample.Times {
 		if at != 0 && at != t.groups[g].time && sample.Reasons[g] != metric.NoData {
 			t.groups[g].read = s.clock
 		}
 	}
-	run := runOf(pod, sample)
+	run := presentRun(pod, sample)
 	life := continues
-	if !t.fresh {
-		life = s.compare(t, sample)
+	if !t.isNew {
+		life = s.compareInstance(t, sample)
 		if t.pod != nil && pod != nil && t.pod != pod && t.pod.ReportedUID() != pod.ReportedUID() {
 			life = begins
 		}
@@ -149,14 +149,14 @@ func (s *State) follow(t *track, pod *cluster.Pod, sample *metric.Sample, b *met
 		}
 	}
 	if life == begins {
-		doubtful := t.doubtful(pod, sample, b)
+		doubtful := t.startIsDoubtful(pod, sample, b)
 		t.clear()
 		if doubtful {
-			t.startAfresh()
+			t.resetBaselines()
 		}
 	}
 	t.steady = life == continues && steady(&t.instance, &sample.Instance, sample)
-	s.noteStart(t, sample)
+	s.recordStartMove(t, sample)
 	if was, is := t.instance.Sandbox, sample.Instance.Sandbox; was != "" && is != "" && was != is && t.groups[metric.Network].series.on {
 		// A sandbox that was replaced takes its network counters along.
 		t.groups[metric.Network].series = series{on: true}
@@ -177,11 +177,11 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, pod *cl
 		return
 	}
 	if sample.Rates[g].End != 0 || !counts(g, &sample.Values) { // a rate the node gave, or a gauge
-		if (g == metric.CPU || g == metric.Memory) && s.clock-t.groups[g].read > s.hold(b) {
-			s.refuse(sample, g, metric.Stale, b, t)
+		if (g == metric.CPU || g == metric.Memory) && s.clock-t.groups[g].read > s.lastKnownFor(b) {
+			s.rejectGroup(sample, g, metric.Stale, b, t)
 			return
 		}
-		settle(sample, g)
+		markMeasured(sample, g)
 		return
 	}
 	sr := &t.groups[g].series
@@ -192,15 +192,15 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, pod *cl
 	}
 	e := entry{time: at, counters: read(g, &sample.Values)}
 	if !sr.advances(at) {
-		// The same reading again, or an older one: standIn serves the last rate. If
+		// The same reading again, or an older one: repeatLastKnown serves the last rate. If
 		// there was none, its start may have become credible.
-		if at == sr.newest && g == metric.CPU && !sr.reset && !t.groups[g].numbered() && s.fromStart(t, pod, sample, &e, b) == metric.Measured {
-			settle(sample, g)
+		if at == sr.newest && g == metric.CPU && !sr.reset && !t.groups[g].hasNumbers() && s.fromStart(t, pod, sample, &e, b) == metric.Measured {
+			markMeasured(sample, g)
 		}
 		return
 	}
 	due := max(b.Interval, sr.lacks(at, s.least(b)))
-	sure := received || s.dated(sr, at, b)
+	sure := received || s.timeIsSure(sr, at, b)
 	sr.unsure = false
 	if !sure { // it may be from before a step of the clock: no later one is paired with it
 		reason := metric.FirstSample
@@ -208,7 +208,7 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, pod *cl
 			reason = metric.ClockStep
 		}
 		sr.doubt, sr.newest, sr.since = at, at, s.clock
-		s.refuseNew(sample, g, reason, due, metric.CounterReading{}, b)
+		s.rejectReading(sample, g, reason, due, metric.CounterReading{}, b)
 		return
 	}
 	reason, other := metric.FirstSample, metric.CounterReading{}
@@ -238,23 +238,23 @@ func (s *State) measure(t *track, g metric.Group, sample *metric.Sample, pod *cl
 	}
 	sr.store(&e, s.clock, s.target(b))
 	if reason == metric.Measured {
-		settle(sample, g)
+		markMeasured(sample, g)
 	} else {
-		s.refuseNew(sample, g, reason, due, other, b)
+		s.rejectReading(sample, g, reason, due, other, b)
 	}
 }
 
-// refuseNew gives a group of a sample that holds a new reading its verdict, which may
+// rejectReading gives a group of a sample that holds a new reading its verdict, which may
 // change when it is due. other is what the reading was compared with.
-func (s *State) refuseNew(sample *metric.Sample, g metric.Group, reason metric.Reason, due time.Duration, other metric.CounterReading, b *metric.Batch) {
+func (s *State) rejectReading(sample *metric.Sample, g metric.Group, reason metric.Reason, due time.Duration, other metric.CounterReading, b *metric.Batch) {
 	if g == metric.Memory {
 		// Gauges need no pair: only the fault rates are missing.
-		settle(sample, g)
+		markMeasured(sample, g)
 		return
 	}
 	sample.Reasons[g] = reason
 	verdict := metric.Verdict{Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason}
-	verdict.Evidence.Got, verdict.Evidence.Other = sight(g, sample, sample.Times[g]), other
+	verdict.Evidence.Got, verdict.Evidence.Other = readingOf(g, sample, sample.Times[g]), other
 	if due > 0 {
 		verdict.Evidence.Due = s.now.UnixNano() + int64(due)
 	}

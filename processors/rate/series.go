@@ -7,8 +7,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// slots is how many counters of one group have rates, at most.
-const slots = 4
+// countersPerGroup is how many counters of one group of the catalogue may have rates.
+// CPU, Memory, Network and IO have four. It may be raised to 14, for which packedTrack
+// has bits.
+const countersPerGroup = 8
 
 // counter is a counter that has a rate.
 type counter struct {
@@ -29,8 +31,8 @@ var counters = func() (list [metric.NumGroups][]counter) {
 		}
 	}
 	for _, l := range list {
-		if len(l) > slots {
-			panic("rate: a group of the catalogue has more rates than slots")
+		if len(l) > countersPerGroup {
+			panic("rate: a group of the catalogue has more rates than countersPerGroup, in processors/rate/series.go")
 		}
 	}
 	return list
@@ -39,11 +41,11 @@ var counters = func() (list [metric.NumGroups][]counter) {
 // entry is a sample of one group's counters; NaN marks an absent one.
 type entry struct {
 	time     int64 // by the node's clock
-	counters [slots]float64
+	counters [countersPerGroup]float64
 }
 
 // noCounters are the counters of an entry that has none.
-var noCounters = func() (c [slots]float64) {
+var noCounters = func() (c [countersPerGroup]float64) {
 	for i := range c {
 		c[i] = math.NaN()
 	}
@@ -91,7 +93,7 @@ func counts(g metric.Group, v *metric.Values) bool {
 }
 
 // read takes the counters of group g from v.
-func read(g metric.Group, v *metric.Values) [slots]float64 {
+func read(g metric.Group, v *metric.Values) [countersPerGroup]float64 {
 	c := noCounters
 	for i := range counters[g] {
 		if value, ok := v.Get(counters[g][i].of); ok {

@@ -71,33 +71,33 @@ func steady(was, is *metric.Instance, sample *metric.Sample) bool {
 // there was an answer before, stand still; and if nobody else claims to be the
 // container.
 func (s *State) confirmed(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
-	if s.answers < 2 || s.wandering(b) || sample.Reasons[metric.CPU] == metric.Ambiguous {
+	if s.answers < 2 || s.startsMove(b) || sample.Reasons[metric.CPU] == metric.Ambiguous {
 		return false
 	}
 	f := pod.Container(sample.Entity.Name)
 	return f != nil && f.State == cluster.StateRunning && f.StartedAt.Sub(sample.Instance.StartTime()).Abs() <= time.Second+b.Resolution
 }
 
-// wandering reports whether starts were lately seen to wander: before, or in the
+// startsMove reports whether starts were lately seen to wander: before, or in the
 // batch in hand.
-func (s *State) wandering(b *metric.Batch) bool {
+func (s *State) startsMove(b *metric.Batch) bool {
 	if s.scanned != s.round {
 		s.scanned = s.round
 		var t track
 		for i := range b.Samples {
 			sample := &b.Samples[i]
 			slot := s.tracks.find(b, i)
-			if slot != none && !s.tracks.met[slot] && !s.tracks.rows.empty(slot) && !sample.Rejected() {
+			if slot != none && !s.tracks.reported[slot] && !s.tracks.rows.empty(slot) && !sample.Rejected() {
 				s.tracks.rows.unpack(slot, &t)
-				s.noteStart(&t, sample) // of those yet to come
+				s.recordStartMove(&t, sample) // of those yet to come
 			}
 		}
 	}
-	return s.wandered >= 0 && s.clock-s.wandered < forgetAfter
+	return s.startMoved >= 0 && s.clock-s.startMoved < forgetAfter
 }
 
-// noteStart notes if the start of what t follows is not what it was.
-func (s *State) noteStart(t *track, sample *metric.Sample) {
+// recordStartMove notes if the start of what t follows is not what it was.
+func (s *State) recordStartMove(t *track, sample *metric.Sample) {
 	was, is := &t.instance, &sample.Instance
 	if was.Start == is.Start || was.Start == 0 || is.Start == 0 || is.Origin != metric.StartReported || was.Line != is.Line || was.ID != is.ID {
 		return
@@ -107,6 +107,6 @@ func (s *State) noteStart(t *track, sample *metric.Sample) {
 		return // it began again
 	}
 	if moved := was.Start - is.Start; max(moved, -moved) > int64(s.options.MinWindow/1000) {
-		s.wandered = s.clock
+		s.startMoved = s.clock
 	}
 }

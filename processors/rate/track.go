@@ -15,10 +15,10 @@ type track struct {
 	pod      *cluster.Pod       // whom the API server named when it was last read
 	run      *cluster.Container // the run the API server named when it was last read
 	seen     time.Duration      // when it was last reported and believed, by our clock
-	fresh    bool               // it never was
+	isNew    bool               // it never was
 	steady   bool               // its start was the same in the report before
-	absent   uint8              // rounds since, in which the node answered; 255 for more
-	used     uint8              // the groups that hold anything; bit g is group g
+	absent   uint8              // rounds since, in which the node answered; maxAbsent for more
+	used     groupMask          // the groups that hold anything; bit g is group g
 	groups   [metric.NumGroups]group
 	last     values // as they were last served
 }
@@ -34,8 +34,8 @@ type group struct {
 	series   series
 }
 
-// numbered reports whether the group's last numbers were served.
-func (g *group) numbered() bool {
+// hasNumbers reports whether the group's last numbers were served.
+func (g *group) hasNumbers() bool {
 	return g.reason == metric.Measured || g.reason == metric.Ambiguous
 }
 
@@ -46,6 +46,12 @@ func (g *group) since() time.Duration {
 	}
 	return g.read
 }
+
+// maxGroups is how many groups a groupMask has bits for.
+const maxGroups = 16
+
+// groupMask is a set of groups: bit g is group g.
+type groupMask uint16
 
 // valueWords is how many 64-bit words hold one bit for each metric.
 const valueWords = (int(metric.NumMetrics) + 63) / 64
@@ -119,9 +125,9 @@ func (t *track) clear() {
 	t.last.reset()
 }
 
-// startAfresh makes every later pair begin with a sample yet to come, and none
+// resetBaselines makes every later pair begin with a sample yet to come, and none
 // with the instance's start.
-func (t *track) startAfresh() {
+func (t *track) resetBaselines() {
 	for g := range t.groups {
 		if sr := &t.groups[g].series; sr.on {
 			sr.forget()
@@ -129,10 +135,10 @@ func (t *track) startAfresh() {
 	}
 }
 
-// distrust starts afresh after the node's clock stepped: what is reported next
+// distrustNextReading starts afresh after the node's clock stepped: what is reported next
 // may have been read before.
-func (t *track) distrust() {
-	t.startAfresh()
+func (t *track) distrustNextReading() {
+	t.resetBaselines()
 	for g := range t.groups {
 		if sr := &t.groups[g].series; sr.on {
 			sr.stepped, sr.unsure = true, true

@@ -10,12 +10,12 @@ import (
 // the same order, which its Layout tells, a row is found by its place in the report;
 // only those that are not of the Layout are looked up by name.
 type tracks struct {
-	layout *metric.Layout
-	slots  []int32                 // of the entities of the layout
-	others map[metric.Entity]int32 // the slots of those which are not of it; nil if there are none
-	rows   rows                    // by slot
-	met    []bool                  // by slot: reported in this round
-	free   []int32                 // slots that nobody has
+	layout   *metric.Layout
+	slots    []int32                 // of the entities of the layout
+	others   map[metric.Entity]int32 // the slots of those which are not of it; nil if there are none
+	rows     packedTracks            // by slot
+	reported []bool                  // by slot: reported in this round
+	free     []int32                 // slots that nobody has
 }
 
 // none is the slot of an entity that nothing is kept of.
@@ -25,13 +25,13 @@ const none = -1
 func (s *tracks) begin(b *metric.Batch) {
 	// A read that gave nothing says nothing of the order either.
 	if b.Layout != s.layout && len(b.Samples) > 0 {
-		s.arrange(b.Layout)
+		s.rearrange(b.Layout)
 	}
-	clear(s.met)
+	clear(s.reported)
 }
 
-// arrange has the slots go by layout, or by name if it is nil.
-func (s *tracks) arrange(layout *metric.Layout) {
+// rearrange has the slots go by layout, or by name if it is nil.
+func (s *tracks) rearrange(layout *metric.Layout) {
 	was := map[metric.Entity]int32{}
 	s.each(func(e metric.Entity, slot int32) { was[e] = slot })
 	n := len(was)
@@ -39,9 +39,9 @@ func (s *tracks) arrange(layout *metric.Layout) {
 		n = len(layout.Entities) // and some more, at times
 	}
 	old := s.rows
-	*s = tracks{layout: layout, rows: makeRows(n), met: make([]bool, 0, n)}
+	*s = tracks{layout: layout, rows: makePackedTracks(n), reported: make([]bool, 0, n)}
 	move := func(e *metric.Entity) int32 {
-		s.met = append(s.met, false)
+		s.reported = append(s.reported, false)
 		if slot, ok := was[*e]; ok {
 			return s.rows.adopt(&old, slot)
 		}
@@ -62,11 +62,11 @@ func (s *tracks) arrange(layout *metric.Layout) {
 		}
 	}
 	for e := range was {
-		s.name(&e, move(&e))
+		s.addName(&e, move(&e))
 	}
 }
 
-func (s *tracks) name(e *metric.Entity, slot int32) {
+func (s *tracks) addName(e *metric.Entity, slot int32) {
 	if s.others == nil {
 		s.others = map[metric.Entity]int32{}
 	}
@@ -96,9 +96,9 @@ func (s *tracks) add(e *metric.Entity) int32 {
 	if n := len(s.free); n > 0 {
 		slot, s.free = s.free[n-1], s.free[:n-1]
 	} else {
-		slot, s.met = s.rows.add(), append(s.met, false)
+		slot, s.reported = s.rows.add(), append(s.reported, false)
 	}
-	s.name(e, slot)
+	s.addName(e, slot)
 	return slot
 }
 

@@ -165,6 +165,9 @@ type shape struct {
 	processes bool   // their number is known
 }
 
+// A shape has bits for eight groups: times, windows, keys and slots grow together.
+const _ = uint(8 - metric.NumGroups)
+
 // clockKey tells apart the moments that one entity's metrics may be of: a
 // group's time, and the end of the window of its rates.
 type clockKey uint8

@@ -5,19 +5,19 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// limb reports whether a sample speaks only of groups that rules cannot weigh,
+// isPartialSample reports whether a sample speaks only of groups that rules cannot weigh,
 // such as a pod's network beside its cgroup: it follows the entity's main sample.
-func limb(s *metric.Sample) bool {
+func isPartialSample(s *metric.Sample) bool {
 	return s.Times[metric.CPU] == 0 && s.Times[metric.Memory] == 0
 }
 
-// join folds limbs into the sample they belong to, so that an entity has one
+// mergePartialSamples folds limbs into the sample they belong to, so that an entity has one
 // sample: a pod's network is reported with its sandbox, beside the pod's cgroup.
-func (s *State) join(facts *cluster.Facts, b *metric.Batch) {
+func (s *State) mergePartialSamples(facts *cluster.Facts, b *metric.Batch) {
 	joined := 0
 	for i := range b.Samples {
 		sample, w := &b.Samples[i], s.winner[s.trackOf(i)]
-		if w < 0 || sample.Entity.Part != "" || !limb(sample) || sample.Rejected() {
+		if w < 0 || sample.Entity.Part != "" || !isPartialSample(sample) || sample.Rejected() {
 			continue
 		}
 		whole := &b.Samples[w]
@@ -33,7 +33,7 @@ func (s *State) join(facts *cluster.Facts, b *metric.Batch) {
 				whole.Received |= sample.Received & (1 << g)
 			}
 		}
-		s.next[i] = isJoined
+		s.next[i] = mergedAway
 		joined++
 	}
 	if joined == 0 {
@@ -41,37 +41,37 @@ func (s *State) join(facts *cluster.Facts, b *metric.Batch) {
 	}
 	kept := 0
 	for i := range b.Samples {
-		if s.next[i] != isJoined {
+		if s.next[i] != mergedAway {
 			// Swapped, not copied: each sample keeps its own memory.
 			b.Samples[kept], b.Samples[i] = b.Samples[i], b.Samples[kept]
 			kept++
 		}
 	}
 	b.Samples = b.Samples[:kept]
-	s.layAnew(facts, b)
+	s.rebuildLayout(facts, b)
 }
 
-// layAnew gives b, from which samples are gone, the Layout of what is left: the same
+// rebuildLayout gives b, from which samples are gone, the Layout of what is left: the same
 // as in the last batch, if that is the same.
-func (s *State) layAnew(facts *cluster.Facts, b *metric.Batch) {
+func (s *State) rebuildLayout(facts *cluster.Facts, b *metric.Batch) {
 	if b.Layout == nil {
 		return
 	}
-	if s.joined == nil {
-		s.joined = &joined{}
+	if s.merged == nil {
+		s.merged = &mergedLayout{}
 	}
-	if !describes(s.joined.layout, b) {
-		s.joined.layout = metric.LayoutOf(b.Samples)
+	if !layoutMatches(s.merged.layout, b) {
+		s.merged.layout = metric.LayoutOf(b.Samples)
 	}
-	b.Layout = s.joined.layout
-	s.joined.pods.Resolve(facts, b)
+	b.Layout = s.merged.layout
+	s.merged.pods.Resolve(facts, b)
 }
 
-// joined is what is kept of batches after limbs were joined.
-type joined struct {
+// mergedLayout is what is kept of batches after limbs were joined.
+type mergedLayout struct {
 	layout *metric.Layout
 	pods   cluster.PodCache
 }
 
-// isJoined in State.next marks a sample that has become part of another.
-const isJoined = -2
+// mergedAway in State.next marks a sample that has become part of another.
+const mergedAway = -2

@@ -2,18 +2,18 @@ package aggregate
 
 import "hash/maphash"
 
-// table finds things by their keys, of which it holds no more than their places in a
+// hashIndex finds things by their keys, of which it holds no more than their places in a
 // slice that is another's: a map would go on holding all their names. It is a hash table
 // with open addressing. The zero table is empty. keyOf, which whoever has the slice
 // gives with each call, returns the key of the thing at a place.
-type table[K comparable] struct {
+type hashIndex[K comparable] struct {
 	seed  maphash.Seed
 	slots []int32 // places and 1; 0 for none. At most half are in use
 	n     int
 }
 
 // clear forgets everything, and gives the memory up if there was nothing.
-func (t *table[K]) clear() {
+func (t *hashIndex[K]) clear() {
 	if t.n == 0 {
 		t.slots = nil
 	}
@@ -22,7 +22,7 @@ func (t *table[K]) clear() {
 }
 
 // slot returns the slot of key, or the free one it would have.
-func (t *table[K]) slot(key K, keyOf func(at int) K) *int32 {
+func (t *hashIndex[K]) slot(key K, keyOf func(at int) K) *int32 {
 	mask := len(t.slots) - 1
 	for i := int(maphash.Comparable(t.seed, key)) & mask; ; i = (i + 1) & mask {
 		if slot := &t.slots[i]; *slot == 0 || keyOf(int(*slot)-1) == key {
@@ -32,7 +32,7 @@ func (t *table[K]) slot(key K, keyOf func(at int) K) *int32 {
 }
 
 // find returns the place of the thing with that key, and whether there is one.
-func (t *table[K]) find(key K, keyOf func(at int) K) (at int, ok bool) {
+func (t *hashIndex[K]) find(key K, keyOf func(at int) K) (at int, ok bool) {
 	if t.n == 0 {
 		return 0, false // Fast path
 	}
@@ -41,7 +41,7 @@ func (t *table[K]) find(key K, keyOf func(at int) K) (at int, ok bool) {
 }
 
 // set makes at the place of its key.
-func (t *table[K]) set(at int, keyOf func(at int) K) {
+func (t *hashIndex[K]) set(at int, keyOf func(at int) K) {
 	if 2*t.n >= len(t.slots) {
 		t.grow(keyOf)
 	}
@@ -52,7 +52,7 @@ func (t *table[K]) set(at int, keyOf func(at int) K) {
 	*slot = int32(at + 1)
 }
 
-func (t *table[K]) grow(keyOf func(at int) K) {
+func (t *hashIndex[K]) grow(keyOf func(at int) K) {
 	if len(t.slots) == 0 {
 		t.seed = maphash.MakeSeed()
 	}

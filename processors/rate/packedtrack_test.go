@@ -11,10 +11,10 @@ import (
 )
 
 // A track comes out of a row as it went in, whichever of its words the others foretell.
-func TestARowKeepsATrack(t *testing.T) {
+func TestPackedTrackKeepsATrack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var in, out track
-	var rest rows
+	var rest packedTracks
 	var kept [8]track // what is in each slot
 	for range kept {
 		rest.add()
@@ -75,7 +75,7 @@ func alike(a, b *track) bool {
 func randomTrack(r *rand.Rand) track {
 	few := func() int64 { return []int64{0, 1, 15e9, 1 << 60}[r.IntN(4)] }
 	yes := func() bool { return r.IntN(2) == 0 }
-	t := track{seen: time.Duration(few()), steady: yes(), absent: uint8(r.IntN(256))}
+	t := track{seen: time.Duration(few()), steady: yes(), absent: uint8(r.IntN(maxAbsent + 1))}
 	t.instance = metric.Instance{Start: few(), Origin: metric.StartOrigin(r.IntN(4)), Processes: int32(r.IntN(3) - 1), Line: r.Uint32()}
 	if yes() {
 		t.instance.UID, t.instance.Inode = "u", uint64(few())

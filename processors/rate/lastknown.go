@@ -2,7 +2,6 @@ package rate
 
 import (
 	"errors"
-	"math"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -13,25 +12,25 @@ import (
 // is gone, is remembered.
 const forgetAfter = 10 * time.Minute
 
-// hold returns how long last numbers stand.
-func (s *State) hold(b *metric.Batch) time.Duration {
-	if s.options.Hold > 0 {
-		return s.options.Hold
+// lastKnownFor returns how long last numbers stand.
+func (s *State) lastKnownFor(b *metric.Batch) time.Duration {
+	if s.options.LastKnownFor > 0 {
+		return s.options.LastKnownFor
 	}
 	return max(3*b.Interval, time.Minute)
 }
 
-// settle marks a group as measured; a choice nothing supports stays marked so.
-func settle(sample *metric.Sample, g metric.Group) {
+// markMeasured marks a group as measured; a choice nothing supports stays marked so.
+func markMeasured(sample *metric.Sample, g metric.Group) {
 	if sample.Reasons[g] == metric.Unjudged {
 		sample.Reasons[g] = metric.Measured
 	}
 }
 
-// standIn serves the last numbers of the groups that this sample left open: the
+// repeatLastKnown serves the last numbers of the groups that this sample left open: the
 // node sent the same reading again, an older one, or zeros for what it could
 // not read.
-func (s *State) standIn(t *track, sample *metric.Sample, b *metric.Batch) {
+func (s *State) repeatLastKnown(t *track, sample *metric.Sample, b *metric.Batch) {
 	for i := range metric.NumGroups {
 		g := metric.Group(i)
 		if sample.Times[g] == 0 && t.used&(1<<g) == 0 {
@@ -40,7 +39,7 @@ func (s *State) standIn(t *track, sample *metric.Sample, b *metric.Batch) {
 		reason := sample.Reasons[g]
 		open := reason == metric.Unjudged || reason == metric.Ambiguous && sample.Rates[g].End == 0 && counts(g, &sample.Values) && g != metric.Memory
 		if sample.Times[g] == 0 {
-			s.miss(t, sample, g, b)
+			s.repeatMissingGroup(t, sample, g, b)
 			continue
 		}
 		if !open && reason != metric.NoData {
@@ -48,46 +47,46 @@ func (s *State) standIn(t *track, sample *metric.Sample, b *metric.Batch) {
 		}
 		last := &t.groups[g]
 		switch {
-		case last.numbered() && s.clock-last.since() <= s.hold(b):
+		case last.hasNumbers() && s.clock-last.since() <= s.lastKnownFor(b):
 			unread := reason == metric.NoData
-			t.lend(sample, g, unread)
+			t.copyLastKnown(sample, g, unread)
 			if unread {
 				sample.LastKnown |= 1 << g
 			}
 			sample.Reasons[g] = last.reason
 		case reason == metric.NoData:
-		case last.numbered():
-			s.refuse(sample, g, metric.Stale, b, t)
+		case last.hasNumbers():
+			s.rejectGroup(sample, g, metric.Stale, b, t)
 		default:
 			reason := last.reason
 			if reason == metric.Unjudged {
 				reason = metric.FirstSample
 			}
-			s.refuse(sample, g, reason, b, t)
+			s.rejectGroup(sample, g, reason, b, t)
 		}
 	}
 }
 
-// miss lets the last numbers of a group stand that was left out of the report.
-func (s *State) miss(t *track, sample *metric.Sample, g metric.Group, b *metric.Batch) {
+// repeatMissingGroup lets the last numbers of a group stand that was left out of the report.
+func (s *State) repeatMissingGroup(t *track, sample *metric.Sample, g metric.Group, b *metric.Batch) {
 	last := &t.groups[g]
-	if g > metric.Network || last.time == 0 || !last.numbered() {
+	if g > metric.Network || last.time == 0 || !last.hasNumbers() {
 		return
 	}
-	if s.clock-last.since() > s.hold(b) {
+	if s.clock-last.since() > s.lastKnownFor(b) {
 		if g == metric.CPU || g == metric.Memory {
-			s.refuse(sample, g, metric.NotReported, b, t)
+			s.rejectGroup(sample, g, metric.NotReported, b, t)
 		}
 		return
 	}
-	t.lend(sample, g, true)
+	t.copyLastKnown(sample, g, true)
 	sample.Reasons[g] = last.reason
 	sample.LastKnown |= 1 << g
 }
 
-// lend copies the last rates of group g, and if all is set its other values,
+// copyLastKnown copies the last rates of group g, and if all is set its other values,
 // into sample.
-func (t *track) lend(sample *metric.Sample, g metric.Group, all bool) {
+func (t *track) copyLastKnown(sample *metric.Sample, g metric.Group, all bool) {
 	t.last.each(func(id metric.ID, value float64) {
 		d := id.Describe()
 		if d.Group == g && (all || d.Type == metric.Rate) {
@@ -100,12 +99,12 @@ func (t *track) lend(sample *metric.Sample, g metric.Group, all bool) {
 	}
 }
 
-// refuse gives a group its reason and adds the verdict.
-func (s *State) refuse(sample *metric.Sample, g metric.Group, reason metric.Reason, b *metric.Batch, t *track) {
+// rejectGroup gives a group its reason and adds the verdict.
+func (s *State) rejectGroup(sample *metric.Sample, g metric.Group, reason metric.Reason, b *metric.Batch, t *track) {
 	sample.Reasons[g] = reason
 	b.Verdicts = append(b.Verdicts, metric.Verdict{
 		Entity: sample.Entity, Instance: sample.Instance, Group: g, Reason: reason,
-		Evidence: metric.Evidence{Got: sight(g, sample, sample.Times[g]), Other: metric.CounterReading{Time: t.groups[g].window.End}},
+		Evidence: metric.Evidence{Got: readingOf(g, sample, sample.Times[g]), Other: metric.CounterReading{Time: t.groups[g].window.End}},
 	})
 }
 
@@ -113,35 +112,35 @@ func (s *State) refuse(sample *metric.Sample, g metric.Group, reason metric.Reas
 // nothing says it is gone and they are not too old.
 func (s *State) addMissing(t *track, facts *cluster.Facts, b *metric.Batch) {
 	s.tracks.each(func(e metric.Entity, slot int32) {
-		if s.tracks.met[slot] {
+		if s.tracks.reported[slot] {
 			return
 		}
 		s.tracks.rows.unpack(slot, t)
-		if b.Err == nil && t.absent < math.MaxUint8 {
+		if b.Err == nil && t.absent < maxAbsent {
 			t.absent++
 			s.tracks.rows.pack(slot, t)
 		}
 		away := s.clock - t.seen
-		if away > forgetAfter || s.gone(facts, &e, t, b) {
+		if away > forgetAfter || s.hasEnded(facts, &e, t, b) {
 			s.tracks.drop(&e, slot)
 			return
 		}
 		var held uint16
 		for g := range t.groups {
-			if last := &t.groups[g]; last.numbered() && s.clock-last.since() <= s.hold(b) {
+			if last := &t.groups[g]; last.hasNumbers() && s.clock-last.since() <= s.lastKnownFor(b) {
 				held |= 1 << g
 			}
 		}
 		s.explainMissing(&e, t, b, held)
 		if held != 0 {
-			t.standFor(b.Add(e), held)
+			t.fillLastKnown(b.Add(e), held)
 		}
 	})
 }
 
-// standFor makes sample, which is of an entity that was not reported, what was last
+// fillLastKnown makes sample, which is of an entity that was not reported, what was last
 // served of the groups in held.
-func (t *track) standFor(sample *metric.Sample, held uint16) {
+func (t *track) fillLastKnown(sample *metric.Sample, held uint16) {
 	sample.Instance, sample.LastKnown = t.instance, held
 	for g := range t.groups {
 		last := &t.groups[g]
@@ -160,9 +159,9 @@ func (t *track) standFor(sample *metric.Sample, held uint16) {
 	})
 }
 
-// gone reports whether an entity that was not reported has ended, rather than
+// hasEnded reports whether an entity that was not reported has ended, rather than
 // been missed.
-func (s *State) gone(facts *cluster.Facts, e *metric.Entity, t *track, b *metric.Batch) bool {
+func (s *State) hasEnded(facts *cluster.Facts, e *metric.Entity, t *track, b *metric.Batch) bool {
 	if b.Exhaustive && b.Err == nil {
 		return true
 	}
@@ -193,10 +192,10 @@ func (s *State) gone(facts *cluster.Facts, e *metric.Entity, t *track, b *metric
 	return t.run != nil && t.run.ID != c.ID
 }
 
-// doubtful reports whether only a start time says that sample begins a new
+// startIsDoubtful reports whether only a start time says that sample begins a new
 // instance: its counter did not fall, no name tells them apart, and the API server
 // knows of no such start. Starts wander; (start, 0) is not to be used.
-func (t *track) doubtful(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
+func (t *track) startIsDoubtful(pod *cluster.Pod, sample *metric.Sample, b *metric.Batch) bool {
 	p, c := &t.instance, &sample.Instance
 	if c.Origin == metric.StartRuntime || p.ID != "" && c.ID != "" || p.UID != "" && c.UID != "" && p.UID != c.UID {
 		return false
@@ -209,9 +208,9 @@ func (t *track) doubtful(pod *cluster.Pod, sample *metric.Sample, b *metric.Batc
 	return f == nil || f.State != cluster.StateRunning || f.StartedAt.Sub(c.StartTime()).Abs() > time.Second+b.Resolution
 }
 
-// runOf returns the run that the API server says is a container's present one; nil
+// presentRun returns the run that the API server says is a container's present one; nil
 // if it does not say.
-func runOf(pod *cluster.Pod, sample *metric.Sample) *cluster.Container {
+func presentRun(pod *cluster.Pod, sample *metric.Sample) *cluster.Container {
 	e := &sample.Entity
 	if pod == nil || e.Kind != metric.Container || e.Part != "" {
 		return nil

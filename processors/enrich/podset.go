@@ -5,23 +5,23 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// pods is a set of the pods of one batch. In a batch of nothing but its Layout's
+// podSet is a set of the pods of one batch. In a batch of nothing but its Layout's
 // samples a pod goes by the place of its first sample, else by its facts.
-type pods struct {
+type podSet struct {
 	round  uint32
 	laid   bool // places serve for this batch
 	layout *metric.Layout
-	places []place // by index in the Layout
+	places []podPlace // by index in the Layout
 	others map[*cluster.Pod]bool
 }
 
-type place struct {
+type podPlace struct {
 	first int32  // where the pod's first sample is
 	round uint32 // there: of the last batch whose set had the pod
 }
 
 // begin empties the set for a new batch.
-func (p *pods) begin(b *metric.Batch) {
+func (p *podSet) begin(b *metric.Batch) {
 	p.round++
 	if len(p.others) == 0 {
 		p.others = nil // there is seldom need of it twice
@@ -32,8 +32,8 @@ func (p *pods) begin(b *metric.Batch) {
 	}
 }
 
-func (p *pods) arrange(l *metric.Layout) {
-	p.layout, p.places = l, make([]place, len(l.Entities))
+func (p *podSet) arrange(l *metric.Layout) {
+	p.layout, p.places = l, make([]podPlace, len(l.Entities))
 	firsts := make(map[metric.PodRef]int32, len(l.Entities)/2)
 	for i := range l.Entities {
 		ref := l.Entities[i].PodRef()
@@ -45,7 +45,7 @@ func (p *pods) arrange(l *metric.Layout) {
 }
 
 // add puts the pod of sample i into the set.
-func (p *pods) add(i int, pod *cluster.Pod) {
+func (p *podSet) add(i int, pod *cluster.Pod) {
 	switch {
 	case p.laid:
 		p.places[p.places[i].first].round = p.round
@@ -57,7 +57,7 @@ func (p *pods) add(i int, pod *cluster.Pod) {
 }
 
 // has reports whether the pod of sample i is in the set.
-func (p *pods) has(i int, pod *cluster.Pod) bool {
+func (p *podSet) has(i int, pod *cluster.Pod) bool {
 	if p.laid {
 		return p.places[p.places[i].first].round == p.round
 	}

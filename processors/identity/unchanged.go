@@ -5,13 +5,13 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// quick judges sample i, alone of its entity, if all is well with it: its line goes on,
+// judgeUnchanged judges sample i, alone of its entity, if all is well with it: its line goes on,
 // its counter was read, and the API server has nothing against it. It does what judge
 // would do then, for nearly every sample there is, and reports whether it did.
-func (s *State) quick(i int, facts *cluster.Facts, b *metric.Batch) bool {
+func (s *State) judgeUnchanged(i int, facts *cluster.Facts, b *metric.Batch) bool {
 	sample := &b.Samples[i]
 	e, in := &s.tracks[s.trackOf(i)], &sample.Instance
-	if e.full != nil || e.id == 0 || in.Path != "" || s.pasts && sample.Entity.Kind == metric.Container {
+	if e.full != nil || e.id == 0 || in.Path != "" || s.hasOldPods && sample.Entity.Kind == metric.Container {
 		return false
 	}
 	cpu, reported := sample.Values.Get(metric.CPUUsage)
@@ -21,12 +21,12 @@ func (s *State) quick(i int, facts *cluster.Facts, b *metric.Batch) bool {
 	if _, ok := s.goesOn(&e.core, sample, false, s.drift); !ok {
 		return false
 	}
-	if told(facts, &sample.Entity) {
+	if factsCover(facts, &sample.Entity) {
 		pod := facts.PodOf(b, i)
 		if pod == nil {
 			return false
 		}
-		if reason, _ := s.against(facts, b, sample, pod, &e.core); reason != metric.Measured {
+		if reason, _ := s.contradiction(facts, b, sample, pod, &e.core); reason != metric.Measured {
 			return false
 		}
 		e.known = true
@@ -39,7 +39,7 @@ func (s *State) quick(i int, facts *cluster.Facts, b *metric.Batch) bool {
 	if in.Start == 0 {
 		in.Start, in.Origin = e.start, e.origin
 	}
-	e.learn(facts, b, i)
+	e.learnNames(facts, b, i)
 	if s.chained {
 		s.winner[s.trackOf(i)] = int32(i)
 	}

@@ -9,8 +9,8 @@ import (
 
 // grouping is which samples of the batch in hand are of one entity.
 type grouping struct {
-	grouped *metric.Batch
-	size    int // of its samples
+	batch *metric.Batch
+	size  int // of its samples
 	// chained says that some entity has several samples, or one that does not speak
 	// for it: a part or a limb. Only then do the following say anything.
 	chained       bool
@@ -18,9 +18,9 @@ type grouping struct {
 	next          []int32 // the next sample of the same entity; -1 ends
 }
 
-// group chains the samples of each entity, once for a batch.
-func (s *State) group(b *metric.Batch, now time.Time) {
-	if s.grouped == b && s.size == len(b.Samples) {
+// groupSamples chains the samples of each entity, once for a batch.
+func (s *State) groupSamples(b *metric.Batch, now time.Time) {
+	if s.batch == b && s.size == len(b.Samples) {
 		return
 	}
 	if s.now.IsZero() {
@@ -32,26 +32,26 @@ func (s *State) group(b *metric.Batch, now time.Time) {
 	}
 	s.now = now
 	if s.node.Follow(b) {
-		s.stepped = s.clock
+		s.clockStepped = s.clock
 		for k := range s.tracks {
 			s.tracks[k].putForward(int64(s.node.StepSize))
 		}
 	}
-	s.drift = s.adrift(s.last)
-	s.grouped, s.size, s.chained = b, len(b.Samples), false
+	s.drift = s.clockUnsure(s.lastAnswer)
+	s.batch, s.size, s.chained = b, len(b.Samples), false
 	if b.Failed() {
 		return
 	}
-	s.settle(b, s.last, s.answers-1)
-	if s.at != nil || limbs(b) {
+	s.assignTracks(b, s.lastAnswer, s.answers-1)
+	if s.at != nil || hasPartialSample(b) {
 		s.chain(b)
 	}
 }
 
-// limbs reports whether b has any.
-func limbs(b *metric.Batch) bool {
+// hasPartialSample reports whether b has any.
+func hasPartialSample(b *metric.Batch) bool {
 	for i := range b.Samples {
-		if limb(&b.Samples[i]) {
+		if isPartialSample(&b.Samples[i]) {
 			return true
 		}
 	}
@@ -74,13 +74,13 @@ func (s *State) chain(b *metric.Batch) {
 	s.first, s.winner = none(s.first, placed), none(s.winner, placed)
 	s.next = none(s.next, n)
 	for i := n - 1; i >= 0; i-- {
-		if k := s.trackOf(i); !follows(&b.Samples[i]) {
+		if k := s.trackOf(i); !followsAnother(&b.Samples[i]) {
 			s.next[i], s.first[k] = s.first[k], int32(i)
 		}
 	}
 	for k, first := range s.first {
 		if first < 0 && s.tracks[k].id != 0 {
-			s.open(k, s.last, s.answers-1) // nothing will be heard of its line
+			s.open(k, s.lastAnswer, s.answers-1) // nothing will be heard of its line
 		}
 	}
 }
@@ -94,13 +94,15 @@ func none(old []int32, n int) []int32 {
 	return list
 }
 
-// follows reports whether a sample shares the fate of another, being a part or a limb.
-func follows(sample *metric.Sample) bool { return sample.Entity.Part != "" || limb(sample) }
+// followsAnother reports whether a sample shares the fate of another, being a part or a limb.
+func followsAnother(sample *metric.Sample) bool {
+	return sample.Entity.Part != "" || isPartialSample(sample)
+}
 
 // leads reports whether sample i is the one by which its entity comes up for
 // judgement.
 func (s *State) leads(b *metric.Batch, i int) bool {
-	return !s.chained || !follows(&b.Samples[i]) && s.first[s.trackOf(i)] == int32(i)
+	return !s.chained || !followsAnother(&b.Samples[i]) && s.first[s.trackOf(i)] == int32(i)
 }
 
 // alone reports whether sample i, which leads, is the only one of its entity.

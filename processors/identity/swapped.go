@@ -7,29 +7,29 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// mix marks candidates whose counters could as well go on from each other's
+// markSwapped marks candidates whose counters could as well go on from each other's
 // lines.
-func (s *State) mix(t *track, b *metric.Batch) {
+func (s *State) markSwapped(t *track, b *metric.Batch) {
 	for i := range s.candidates {
 		for j := range s.candidates {
 			x, y := &s.candidates[i], &s.candidates[j]
-			if i != j && !x.fresh && (y.fresh || i < j) && s.mixed(t, b, x, y) {
-				x.mixed, y.mixed = true, true
+			if i != j && !x.newLine && (y.newLine || i < j) && s.couldBeSwapped(t, b, x, y) {
+				x.swapped, y.swapped = true, true
 			}
 		}
-		if c := &s.candidates[i]; !c.fresh && len(t.lines) > 1 {
-			c.stray = s.stray(t, b, c)
-			c.mixed = c.mixed || c.stray != 0
+		if c := &s.candidates[i]; !c.newLine && len(t.lines) > 1 {
+			c.missingLine = s.findMissingLine(t, b, c)
+			c.swapped = c.swapped || c.missingLine != 0
 		}
 	}
 }
 
-// stray returns the line that was reported last time and is missed now, if the
+// findMissingLine returns the line that was reported last time and is missed now, if the
 // candidate could go on from it as well as from its own: which of them is missed
 // nothing tells then. It returns 0 if there is none.
-func (s *State) stray(t *track, b *metric.Batch, c *candidate) uint32 {
+func (s *State) findMissingLine(t *track, b *metric.Batch, c *candidate) uint32 {
 	sample, own := &b.Samples[c.sample], &t.lines[c.line]
-	right, ok := s.may(own, sample)
+	right, ok := s.couldContinue(own, sample)
 	if !ok || !sameStart(own.start, sample.Instance.Start) {
 		return 0
 	}
@@ -38,66 +38,66 @@ func (s *State) stray(t *track, b *metric.Batch, c *candidate) uint32 {
 		if !sameStart(l.start, sample.Instance.Start) || l.answer+1 != s.answers || s.taken(i) || l.cpu == own.cpu && l.time == own.time {
 			continue
 		}
-		if wrong, ok := s.may(l, sample); ok && (own.unpaced() || l.unpaced() || confusable(right, wrong)) {
+		if wrong, ok := s.couldContinue(l, sample); ok && (own.unpaced() || l.unpaced() || confusable(right, wrong)) {
 			return l.id
 		}
 	}
 	return 0
 }
 
-// blur gives lines of their own to candidates that are mixed up and of which no
+// separateSwapped gives lines of their own to candidates that are mixed up and of which no
 // witness spoke: what was known of their lines is no longer known of either. One that
 // is left of two is believed, but for no reason.
-func (s *State) blur(t *track, b *metric.Batch) {
+func (s *State) separateSwapped(t *track, b *metric.Batch) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		if !c.mixed || c.heard {
+		if !c.swapped || c.crossChecked {
 			continue
 		}
-		s.part(t, c, b)
+		s.startOwnLine(t, c, b)
 		for j := range t.lines {
-			if l := &t.lines[j]; c.stray != 0 && l.id == c.stray {
+			if l := &t.lines[j]; c.missingLine != 0 && l.id == c.missingLine {
 				l.lost, l.rule, l.lostTo = metric.Ambiguous, ruleContinuity, t.lines[c.line].id
 			}
 		}
 	}
 }
 
-// part gives a candidate a line of its own in place of the one it has.
-func (s *State) part(t *track, c *candidate, b *metric.Batch) {
-	t.lines[c.line].seen = -2 * s.remember(b) // it is done with
-	s.begin(t, c, &b.Samples[c.sample])
+// startOwnLine gives a candidate a line of its own in place of the one it has.
+func (s *State) startOwnLine(t *track, c *candidate, b *metric.Batch) {
+	t.lines[c.line].seen = -2 * s.rememberFor(b) // it is done with
+	s.startLine(t, c, &b.Samples[c.sample])
 }
 
-// mixed reports whether x and y, which has a line or has just begun one, could be
+// couldBeSwapped reports whether x and y, which has a line or has just begun one, could be
 // the other way round as well.
-func (s *State) mixed(t *track, b *metric.Batch, x, y *candidate) bool {
+func (s *State) couldBeSwapped(t *track, b *metric.Batch, x, y *candidate) bool {
 	sx, sy := &b.Samples[x.sample], &b.Samples[y.sample]
 	lx, ly := &t.lines[x.line], &t.lines[y.line]
-	if alike(sx, sy) && (y.fresh || lx.cpu == ly.cpu && lx.time == ly.time) {
+	if sameReading(sx, sy) && (y.newLine || lx.cpu == ly.cpu && lx.time == ly.time) {
 		return false // the number is the same either way
 	}
-	right, ok := s.may(lx, sx)
+	right, ok := s.couldContinue(lx, sx)
 	if !ok {
 		return false // the right one is far off already; the other way is no better
 	}
-	wrong, ok := s.may(lx, sy)
+	wrong, ok := s.couldContinue(lx, sy)
 	if !ok {
 		return false
 	}
-	if y.fresh {
+	if y.newLine {
 		if !s.newborn(t, sx) {
 			return false
 		}
 	} else {
-		a, _ := s.may(ly, sy)
-		c, ok := s.may(ly, sx)
+		a, _ := s.couldContinue(ly, sy)
+		c, ok := s.couldContinue(ly, sx)
 		if !ok {
 			return false
 		}
 		right, wrong = right+a, wrong+c
 	}
-	return lx.unpaced() || !y.fresh && ly.unpaced() || confusable(right, wrong)
+	return lx.unpaced() || !y.newLine && ly.unpaced() || confusable(right, wrong)
 }
 
 // unpaced reports whether the line was seen once only, so that nothing says how fast
@@ -108,27 +108,27 @@ func (l *line) unpaced() bool { return l.rate == 0 && l.still == 0 }
 // than the one that was preferred.
 func confusable(right, wrong float64) bool { return wrong < 4*right+float64(time.Millisecond) }
 
-// alike reports whether two samples say the same of the CPU.
-func alike(a, b *metric.Sample) bool {
+// sameReading reports whether two samples say the same of the CPU.
+func sameReading(a, b *metric.Sample) bool {
 	x, okX := a.Values.Get(metric.CPUUsage)
 	y, okY := b.Values.Get(metric.CPUUsage)
 	return okX && okY && x == y && a.Times[metric.CPU] == b.Times[metric.CPU]
 }
 
-// may is fits for a counter that goes on without a name, and no faster than the
+// couldContinue is fits for a counter that goes on without a name, and no faster than the
 // node's cores allow.
-func (s *State) may(l *line, sample *metric.Sample) (cost float64, ok bool) {
+func (s *State) couldContinue(l *line, sample *metric.Sample) (cost float64, ok bool) {
 	cost, ok = s.fits(l, sample)
 	cpu, _ := sample.Values.Get(metric.CPUUsage)
 	o := &sample.Instance
-	if apart := l.start - o.Start; cost >= startMismatch && max(apart, -apart) > int64(wander) {
+	if apart := l.start - o.Start; cost >= startMismatch && max(apart, -apart) > int64(startJitter) {
 		cost -= startMismatch // its starts are not to be followed
 	}
 	if !ok || cost >= unproven || l.container != "" && o.ID != "" || l.inode != 0 && o.Inode != 0 {
 		return cost, false
 	}
 	elapsed := float64(reportTime(sample) - l.time)
-	if s.cores > 0 && !s.adrift(l.seen) && cpu-l.cpu > s.cores*(elapsed+float64(250*time.Millisecond)) {
+	if s.cores > 0 && !s.clockUnsure(l.seen) && cpu-l.cpu > s.cores*(elapsed+float64(250*time.Millisecond)) {
 		return cost, false
 	}
 	return cost, true

@@ -8,7 +8,7 @@ import (
 // A table finds what a map finds, and nothing that came before it was cleared.
 func TestTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var x table[int]
+	var x hashIndex[int]
 	for range 50 {
 		var all []int
 		keyOf := func(at int) int { return all[at] }
