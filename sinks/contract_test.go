@@ -1,5 +1,4 @@
-// Package sinks_test holds what every sink promises, whatever it does with
-// batches.
+// Package sinks_test tests what every sink promises, whatever it does with batches.
 package sinks_test
 
 import (
@@ -7,17 +6,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/exp/api/remote"
+	writev2 "github.com/prometheus/client_golang/exp/api/remote/genproto/v2"
+	"github.com/prometheus/common/config"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/log"
 	"github.com/weir-metrics/weir/sinks/memory"
+	"github.com/weir-metrics/weir/sinks/recorder"
+	"github.com/weir-metrics/weir/sinks/remotewrite"
 )
 
 // sink is what the manager calls.
@@ -25,30 +36,133 @@ type sink interface {
 	Write(ctx context.Context, b *metric.Batch) error
 }
 
-// The prometheus sink takes no batches: it reads what memory shows.
+// The exposition on /metrics/cluster is not a sink: it reads the snapshots of memory.
 var _ clustermetrics.View = (*memory.Snapshot)(nil)
 
-// under are the sinks under the contract. show returns, as text, what the sink
-// made of the batches so far.
-func under() map[string]func() (s sink, show func() string) {
-	text := func(o log.Options) func() (sink, func() string) {
-		return func() (sink, func() string) {
+// tested is an open sink.
+type tested struct {
+	sink
+	// show returns, as text, what the sink made of its batches. The caller calls it at
+	// least once.
+	show func() string
+	// closes says that show closes the sink, so that it can be called only once.
+	closes bool
+}
+
+// sinks returns the functions that open each sink.
+func sinks() map[string]func(*testing.T) tested {
+	text := func(o log.Options) func(*testing.T) tested {
+		return func(*testing.T) tested {
 			out := new(bytes.Buffer)
-			return log.New(out, o), out.String
+			return tested{sink: log.New(out, o), show: out.String}
 		}
 	}
-	return map[string]func() (sink, func() string){
-		"log":         text(log.Options{Verbose: true}),
-		"log as JSON": text(log.Options{Verbose: true, Format: log.JSON}),
-		"memory": func() (sink, func() string) {
-			m := memory.New(memory.Options{})
-			return m, func() string { return shown(m) }
-		},
-		"memory, full": func() (sink, func() string) {
-			m := memory.New(memory.Options{MaxEntities: 1})
-			return m, func() string { return shown(m) }
-		},
+	inMemory := func(o memory.Options) func(*testing.T) tested {
+		return func(*testing.T) tested {
+			m := memory.New(o)
+			return tested{sink: m, show: func() string { return shown(m) }}
+		}
 	}
+	return map[string]func(*testing.T) tested{
+		"log":          text(log.Options{Verbose: true}),
+		"log as JSON":  text(log.Options{Verbose: true, Format: log.JSON}),
+		"memory":       inMemory(memory.Options{}),
+		"memory, full": inMemory(memory.Options{MaxEntities: 1}),
+		"recorder":     openRecorder,
+		"remote write": openRemoteWrite,
+	}
+}
+
+// recorderSink gives a recorder the batches that other sinks get. The manager calls Record
+// with the batch that the source filled.
+type recorderSink struct{ *recorder.Sink }
+
+func (s recorderSink) Write(ctx context.Context, b *metric.Batch) error {
+	return s.Record(ctx, b, nil, ended)
+}
+
+func openRecorder(t *testing.T) tested {
+	path := filepath.Join(t.TempDir(), "run.weirrec")
+	s, err := recorder.Open(recorder.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tested{sink: recorderSink{s}, closes: true, show: func() string {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		r, err := recording.NewReader(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		var out bytes.Buffer
+		for {
+			f, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				return out.String()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b := f.Batch; b != nil {
+				fmt.Fprintln(&out, b.Source, b.Node, b.Err, b.Verdicts)
+				for i := range b.Samples {
+					s := &b.Samples[i]
+					fmt.Fprintln(&out, s.Entity, s.Instance, s.Times, s.Reasons, s.Rates, maps.Collect(s.Values.All()))
+				}
+			}
+		}
+	}}
+}
+
+func openRemoteWrite(t *testing.T) tested {
+	var r receiver
+	server := httptest.NewServer(remote.NewWriteHandler(&r, remote.MessageTypes{remote.WriteV2MessageType}))
+	t.Cleanup(server.Close)
+	s, err := remotewrite.New(remotewrite.Options{URL: server.URL + "/write", HTTP: config.DefaultHTTPClientConfig})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tested{sink: s, closes: true, show: func() string {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // Run sends what is queued before it ends
+		if err := s.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		return r.text.String()
+	}}
+}
+
+// receiver keeps what it is sent by remote write 2.0, as text.
+type receiver struct{ text bytes.Buffer }
+
+// Store satisfies the library's handler, which calls it with the uncompressed message.
+func (r *receiver) Store(req *http.Request, _ remote.WriteMessageType) (*remote.WriteResponse, error) {
+	response := remote.NewWriteResponse()
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return response, err
+	}
+	var message writev2.Request
+	if err := proto.Unmarshal(body, &message); err != nil {
+		return response, err
+	}
+	for _, series := range message.Timeseries {
+		for _, n := range series.LabelsRefs {
+			fmt.Fprint(&r.text, message.Symbols[n], " ")
+		}
+		for _, sample := range series.Samples {
+			fmt.Fprintln(&r.text, sample.Timestamp, sample.Value)
+		}
+		response.Add(remote.WriteResponseStats{Samples: len(series.Samples)})
+	}
+	return response, nil
 }
 
 func shown(m *memory.Sink) string {
@@ -71,7 +185,7 @@ func shown(m *memory.Sink) string {
 
 var ended = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// batches are those a sink may meet.
+// batches returns the kinds of batches that a sink may get.
 func batches() map[string]*metric.Batch {
 	full := func(node metric.NodeName, nodes ...metric.NodeName) *metric.Batch {
 		b := &metric.Batch{Source: "s", Node: node, Began: ended, Ended: ended, Interval: 15 * time.Second, Resolution: time.Millisecond}
@@ -115,26 +229,26 @@ func copyOf(b *metric.Batch) *metric.Batch {
 	return c
 }
 
-func each(t *testing.T, do func(t *testing.T, s sink, show func() string, b *metric.Batch)) {
-	for name, open := range under() {
+// each runs do with each sink and each batch.
+func each(t *testing.T, do func(t *testing.T, open func(*testing.T) tested, b *metric.Batch)) {
+	for name, open := range sinks() {
 		for which, b := range batches() {
-			t.Run(name+"/"+which, func(t *testing.T) {
-				s, show := open()
-				do(t, s, show, b)
-			})
+			t.Run(name+"/"+which, func(t *testing.T) { do(t, open, b) })
 		}
 	}
 }
 
-// A batch is read by several sinks at once: none may change it.
+// Several sinks read a batch at the same time: none may change it.
 func TestWriteDoesNotChangeTheBatch(t *testing.T) {
-	each(t, func(t *testing.T, s sink, _ func() string, b *metric.Batch) {
+	each(t, func(t *testing.T, open func(*testing.T) tested, b *metric.Batch) {
+		s := open(t)
 		want := copyOf(b)
 		for range 2 {
 			if err := s.Write(context.Background(), b); err != nil {
 				t.Fatal(err)
 			}
 		}
+		s.show()
 		options := cmp.Options{
 			cmp.Transformer("numbers", func(v metric.Values) map[metric.ID]float64 { return maps.Collect(v.All()) }),
 			cmpopts.IgnoreUnexported(metric.Sample{}, metric.Batch{}), cmpopts.EquateErrors(), cmpopts.EquateEmpty(),
@@ -145,38 +259,54 @@ func TestWriteDoesNotChangeTheBatch(t *testing.T) {
 	})
 }
 
-// A batch is filled again after Write: nothing of it may be kept.
+// A batch is filled again after Write: a sink may keep nothing of it. If show closes the
+// sink, a second sink shows what the first one has before the batch changes.
 func TestWriteDoesNotKeepTheBatch(t *testing.T) {
-	each(t, func(t *testing.T, s sink, show func() string, b *metric.Batch) {
-		if err := s.Write(context.Background(), b); err != nil {
-			t.Fatal(err)
+	each(t, func(t *testing.T, open func(*testing.T) tested, b *metric.Batch) {
+		s := open(t)
+		before := s
+		if s.closes {
+			before = open(t)
 		}
-		want := show()
+		for _, s := range []tested{s, before} {
+			if err := s.Write(context.Background(), b); err != nil {
+				t.Fatal(err)
+			}
+			if !s.closes {
+				break
+			}
+		}
+		want := before.show()
+		if want == "" && len(b.Samples) > 0 {
+			t.Error("the sink shows nothing of a batch with samples")
+		}
 		for i := range b.Samples {
 			sample := &b.Samples[i]
 			for id := range metric.NumMetrics {
 				sample.Values.Set(id, -1)
 			}
 			values := sample.Values
-			*sample = metric.Sample{Values: values, Entity: metric.Entity{Name: "spoilt"}}
+			*sample = metric.Sample{Values: values, Entity: metric.Entity{Name: "changed"}}
 		}
 		for i := range b.Verdicts {
-			b.Verdicts[i] = metric.Verdict{Entity: metric.Entity{Name: "spoilt"}}
+			b.Verdicts[i] = metric.Verdict{Entity: metric.Entity{Name: "changed"}}
 		}
-		b.Source, b.Node, b.Err = "spoilt", "spoilt", nil
-		if diff := cmp.Diff(want, show()); diff != "" {
-			t.Errorf("what the sink holds changed with the batch (-before +after):\n%s", diff)
+		b.Source, b.Node, b.Err = "changed", "changed", nil
+		if diff := cmp.Diff(want, s.show()); diff != "" {
+			t.Errorf("what the sink has changed with the batch (-before +after):\n%s", diff)
 		}
 	})
 }
 
-// Write comes back when its context has ended.
+// Write returns when its context has ended.
 func TestWriteEndsWithItsContext(t *testing.T) {
-	each(t, func(t *testing.T, s sink, _ func() string, b *metric.Batch) {
+	each(t, func(t *testing.T, open func(*testing.T) tested, b *metric.Batch) {
+		s := open(t)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		if err := s.Write(ctx, b); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v, want nothing or %v", err, context.Canceled)
+			t.Errorf("got %v, want nil or %v", err, context.Canceled)
 		}
+		s.show()
 	})
 }
