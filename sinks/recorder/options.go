@@ -11,22 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Options say where a recording goes, and its limits.
+// Options say where a recording is written, and its limits.
 type Options struct {
-	// Path is the file that is written. One that is there is gone on with.
+	// Path is the file. An existing recording is continued.
 	Path string
-	// MaxSize is about how many bytes a file may have, and MaxAge how much time
-	// it may hold; then the next one begins. Default 1 GiB, and no limit of
-	// time; negative for none.
+	// MaxSize and MaxAge limit a file, in bytes and in time; beyond them the next file
+	// begins. Default 1 GiB and no limit of time; negative means no limit.
 	MaxSize int64
 	MaxAge  time.Duration
-	// Keep is how many full files are kept beside the one that is written:
-	// Path.1 is the last, Path.2 the one before it. Default 1; negative keeps none.
+	// Keep is how many full files are kept: Path.1 is the last, Path.2 the one before it.
+	// Default 1; negative keeps none.
 	Keep int
-	// Flush is the longest that something waits to be written: what a crash may
-	// cost. Default 10 s.
+	// Flush is the longest time before something is written: what a crash may lose. Default
+	// 10 s.
 	Flush time.Duration
-	// By says who writes: "weir v1.2.3".
+	// By is the program that writes: "weir v1.2.3".
 	By string
 }
 
@@ -86,13 +85,13 @@ func ParseOptions(spec string) (Options, error) {
 	return o, nil
 }
 
-// size reads a number of bytes as Kubernetes writes them; 0 for no limit. A plus
-// sign stands for itself in no quantity, so MiB may be written as people do.
+// size parses a number of bytes as a Kubernetes quantity; 0 means no limit. It accepts MiB
+// for Mi.
 func size(text string) (int64, error) {
 	q, err := resource.ParseQuantity(strings.TrimSuffix(text, "B"))
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is no size: write 500M or 2Gi", text)
+		return 0, fmt.Errorf("%q is not a size: write 500M or 2Gi", text)
 	case q.Sign() < 0:
 		return 0, errors.New("must not be negative; 0 is no limit")
 	case q.IsZero():

@@ -15,11 +15,11 @@ import (
 	"github.com/weir-metrics/weir/recording"
 )
 
-// retry is how long after an error a new file is begun.
+// retry is the time from an error to the next try.
 const retry = time.Minute
 
-// Sink writes a recording. Its methods take turns: rounds come from the
-// manager's goroutine, scale targets from whoever follows them.
+// Sink writes a recording. Its methods may be called by several goroutines: rounds come from
+// the manager, scale targets from the autoscaler's controller.
 type Sink struct {
 	o     Options
 	begin time.Time
@@ -27,12 +27,12 @@ type Sink struct {
 	mu     sync.Mutex // guards what follows
 	file   *os.File
 	writer *recording.Writer // nil while writing fails
-	size   int64             // of file before writer's
+	size   int64             // of file, without what writer wrote
 	since  time.Time         // of the first round in file
 	failed time.Time         // when writing failed; zero if it did not
-	ran    bool              // this run has written something already
+	ran    bool              // this run has written something
 	gone   []source          // while writing failed
-	aside  error             // why the file that was there was not gone on with
+	damage error             // of the existing file, which was set aside
 }
 
 type source struct {
@@ -40,10 +40,9 @@ type source struct {
 	node metric.NodeName
 }
 
-// Open opens the file, and finds the end of one that is there already: the
-// run is added to it. One that is damaged is kept as a full file is, for weir is to
-// come back after a power failure. The file is this user's alone, for it names
-// everything in a cluster.
+// Open opens the file. An existing recording is continued at the end of its last whole block. A
+// damaged one is set aside like a full file, so that weir starts after a power failure. Only the
+// user may read the file, because it has the names of everything in a cluster.
 func Open(o Options) (*Sink, error) {
 	s := &Sink{o: o.withDefaults(), begin: time.Now()}
 	if err := s.open(); err != nil {
@@ -52,9 +51,8 @@ func Open(o Options) (*Sink, error) {
 	return s, nil
 }
 
-// SetAside returns what was wrong with the file that was there, and that was therefore
-// not gone on with but kept as a full one; nil if nothing was.
-func (s *Sink) SetAside() error { return s.aside }
+// SetAside returns the damage of the existing file, which was set aside; nil if it was whole.
+func (s *Sink) SetAside() error { return s.damage }
 
 func (s *Sink) open() error {
 	f, err := os.OpenFile(s.o.Path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -64,10 +62,10 @@ func (s *Sink) open() error {
 	if err := lock(f); err != nil {
 		return errors.Join(fmt.Errorf("open the recording: %s: %w", s.o.Path, err), f.Close())
 	}
-	size, since, err := end(f)
+	size, since, err := endOf(f)
 	var damaged *recording.DamagedError
 	if errors.As(err, &damaged) {
-		s.aside = err
+		s.damage = err
 		if err := errors.Join(f.Close(), s.shift()); err != nil {
 			return fmt.Errorf("set a damaged recording aside: %w", err)
 		}
@@ -80,7 +78,7 @@ func (s *Sink) open() error {
 		_, err = f.Seek(size, io.SeekStart)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("go on with %s: %w", s.o.Path, err), f.Close())
+		return errors.Join(fmt.Errorf("continue %s: %w", s.o.Path, err), f.Close())
 	}
 	w, err := recording.NewWriter(f, recording.Options{Begin: s.begin, Continues: s.ran, By: s.o.By, Flush: s.o.Flush})
 	if err != nil {
@@ -90,15 +88,15 @@ func (s *Sink) open() error {
 	return nil
 }
 
-// end returns where the last whole block of a recording ends, and when its first frame
-// is of. A file without a byte is one that begins.
-func end(f *os.File) (size int64, since time.Time, err error) {
+// endOf returns the end of the last whole block of a recording, and the time of its first
+// frame. An empty file is a recording without blocks.
+func endOf(f *os.File) (size int64, since time.Time, err error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
 		return 0, since, err
 	}
 	if !info.Mode().IsRegular() {
-		return 0, since, errors.New("this is no regular file: name another")
+		return 0, since, errors.New("this is not a regular file: name another")
 	}
 	r, err := recording.NewReader(bufio.NewReaderSize(f, 1<<20))
 	var none *recording.NoRecordingError
@@ -147,14 +145,14 @@ func (s *Sink) Scale(t *recording.Target, now time.Time) error {
 	return s.write(now, func() error { return s.writer.Scale(t, now) })
 }
 
-// write has do write, to the next file if this one is full. After an error
-// nothing is written for a minute: then it is tried again, from the last whole block on.
+// write calls do, after a change to the next file if this one is full. After an error
+// nothing is written for a minute; then the file is continued after its last whole block.
 func (s *Sink) write(now time.Time, do func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.writer == nil {
 		if now.Sub(s.failed) < retry {
-			return fmt.Errorf("the recording failed at %s and is tried again after %v", s.failed.UTC().Format(time.RFC3339), retry)
+			return fmt.Errorf("writing the recording failed at %s; the next try is after %v", s.failed.UTC().Format(time.RFC3339), retry)
 		}
 		if err := s.open(); err != nil {
 			s.failed = now
@@ -164,7 +162,7 @@ func (s *Sink) write(now time.Time, do func() error) error {
 	if s.full(now) {
 		if err := s.rotate(); err != nil {
 			s.abandon(now)
-			return fmt.Errorf("begin the next file: %w", err)
+			return fmt.Errorf("start the next file: %w", err)
 		}
 	}
 	if s.since.IsZero() {
@@ -172,18 +170,18 @@ func (s *Sink) write(now time.Time, do func() error) error {
 	}
 	s.ran = true
 	err := errors.Join(s.catchUp(now), do())
-	if err != nil && s.writer.Flush() != nil { // and not that something was too large to write
+	if err != nil && s.writer.Flush() != nil { // not because the record is too large
 		s.abandon(now)
 	}
 	return err
 }
 
-// catchUp writes which sources were gone while writing failed.
+// catchUp writes the sources that were gone while writing failed.
 func (s *Sink) catchUp(now time.Time) error {
 	if len(s.gone) == 0 {
 		return nil
 	}
-	err := s.writer.Facts(nil, now) // no facts, but the beginning that is due
+	err := s.writer.Facts(nil, now) // no facts, but a Begin if one is due
 	for _, g := range s.gone {
 		err = errors.Join(err, s.writer.Gone(g.name, g.node))
 	}
@@ -191,7 +189,7 @@ func (s *Sink) catchUp(now time.Time) error {
 	return err
 }
 
-// full reports whether the file has what it may have.
+// full reports whether the file has reached a limit.
 func (s *Sink) full(now time.Time) bool {
 	if s.since.IsZero() {
 		return false
@@ -199,7 +197,7 @@ func (s *Sink) full(now time.Time) bool {
 	return s.o.MaxSize > 0 && s.size+s.writer.Size() >= s.o.MaxSize || s.o.MaxAge > 0 && now.Sub(s.since) >= s.o.MaxAge
 }
 
-// rotate ends a file, and begins the next.
+// rotate closes the file and opens the next.
 func (s *Sink) rotate() error {
 	if err := s.close(); err != nil {
 		return err
@@ -210,7 +208,7 @@ func (s *Sink) rotate() error {
 	return s.open()
 }
 
-// shift moves the full files back by one.
+// shift renames each full file to the next number.
 func (s *Sink) shift() error {
 	if s.o.Keep < 0 {
 		return os.Remove(s.o.Path)
@@ -227,9 +225,9 @@ func (s *Sink) shift() error {
 	return nil
 }
 
-// abandon lets go of a file that cannot be written.
+// abandon closes a file that cannot be written.
 func (s *Sink) abandon(now time.Time) {
-	_ = s.close() // it fails as it just did
+	_ = s.close() // it returns the same error
 	s.failed = now
 }
 

@@ -245,7 +245,7 @@ func TestOthersFilesAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := recorder.Open(recorder.Options{Path: path})
-	if want := "go on with " + path + ": this is not a recording: it does not begin with the bytes of one: name another file, or remove this one"; err == nil || err.Error() != want {
+	if want := "continue " + path + ": this is not a recording: it does not begin with the bytes of one: name another file, or remove this one"; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	if body, _ := os.ReadFile(path); string(body) != "dear diary" {
@@ -275,7 +275,7 @@ func TestOptionsThatAreNone(t *testing.T) {
 	for spec, want := range map[string]string{
 		"":                 "sink recording needs a file to write: write recording:FILE",
 		"run?max=1":        `sink recording has no option "max": it has flush, keep, max-age, max-size`,
-		"run?max-size=big": `parse option max-size of sink recording: "big" is no size: write 500M or 2Gi`,
+		"run?max-size=big": `parse option max-size of sink recording: "big" is not a size: write 500M or 2Gi`,
 		"run?max-size=1":   "parse option max-size of sink recording: must be at least 64Ki",
 		"run?max-age=-1h":  "parse option max-age of sink recording: must not be negative; 0 is no limit",
 		"run?keep=-1":      "parse option keep of sink recording: must not be negative; 0 keeps only the file that is written",

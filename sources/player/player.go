@@ -20,12 +20,12 @@ import (
 	"github.com/weir-metrics/weir/recording"
 )
 
-// Options say what is played, and how fast.
+// Options say which file is played, and how fast.
 type Options struct {
 	// Path is the file.
 	Path string
-	// Speed is how many seconds of the recording pass in one; default 1. Negative
-	// means as fast as rounds are taken.
+	// Speed is how many recorded seconds are played in a second; default 1. Negative means
+	// as fast as possible.
 	Speed float64
 }
 
@@ -62,18 +62,18 @@ func OptionsHelp() string {
 	return `  speed                 how many times faster than it was (default 1), or max`
 }
 
-// Player plays a recording. Facts and Now may be called by anyone, the rest is
-// for one goroutine.
+// Player plays a recording. Facts and Now may be called by several goroutines, the other
+// methods by one.
 type Player struct {
 	file   *os.File
 	reader *recording.Reader
 	speed  float64
 
-	known map[source]bool // that had a round since the run began
-	gone  []source        // to be told before the next round
+	known map[source]bool // sources with a round in this run
+	gone  []source        // returned before the next round
 
-	// anchor is the moment of the recording that was played at began; zero until
-	// a run begins.
+	// anchor is the recorded time that was played at the time began; zero before the first round
+	// of a run.
 	anchor, began time.Time
 
 	facts atomic.Pointer[cluster.Facts]
@@ -89,7 +89,7 @@ func compare(a, b source) int {
 	return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(string(a.node), string(b.node)))
 }
 
-// Open opens a recording. Its first error is that of a file which is none.
+// Open opens a recording.
 func Open(o Options) (*Player, error) {
 	f, err := os.Open(o.Path)
 	if err != nil {
@@ -105,10 +105,10 @@ func Open(o Options) (*Player, error) {
 	return &Player{file: f, reader: r, speed: o.Speed, known: map[source]bool{}}, nil
 }
 
-// Facts returns what was known of the cluster at the last round; nil for nothing.
+// Facts returns the facts of the last round; nil without a cluster.
 func (p *Player) Facts() *cluster.Facts { return p.facts.Load() }
 
-// Now returns the moment of the last round, as it was recorded; zero before the first.
+// Now returns the recorded time of the last round; zero before the first.
 func (p *Player) Now() time.Time {
 	if now := p.now.Load(); now != nil {
 		return *now
@@ -116,8 +116,8 @@ func (p *Player) Now() time.Time {
 	return time.Time{}
 }
 
-// Next gives the next round, as manager.Player says. When a new run begins, all
-// sources of the one before are gone, for that weir began with nothing.
+// Next returns the next round; see manager.Player. At the beginning of a new run, all
+// sources of the run before are gone, because that weir started without any state.
 func (p *Player) Next(ctx context.Context, b *metric.Batch) (facts *cluster.Facts, now time.Time, gone bool, err error) {
 	for {
 		if len(p.gone) > 0 {
@@ -157,7 +157,7 @@ func (p *Player) Next(ctx context.Context, b *metric.Batch) (facts *cluster.Fact
 	}
 }
 
-// await waits until it is time for what happened at now.
+// await waits until it is time to play what was recorded at now.
 func (p *Player) await(ctx context.Context, now time.Time) error {
 	if p.speed < 0 {
 		return nil

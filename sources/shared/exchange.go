@@ -13,27 +13,27 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Member is a replica that takes part.
+// Member is a replica that shares the reading.
 type Member struct {
-	// Name is unique among the members, and another after a restart.
+	// Name is unique among the members, and different after a restart.
 	Name string
-	// URL is where its Exchange is served; unused for this replica itself.
+	// URL is the address of its Exchange; not used for this replica itself.
 	URL string
-	// Transport calls it.
+	// Transport sends requests to URL.
 	Transport http.RoundTripper
 }
 
 // Options configure an Exchange. The zero Options is ready to use.
 type Options struct {
-	// Patience is how long to wait for what the owner of a node reads before reading
-	// it as well; default 2 s.
+	// Patience is how long to wait for the batch of the owner of a node before reading the
+	// node too; default 2 s.
 	Patience time.Duration
 	// Retry is the time between two tries to reach another replica; default 1 s.
 	Retry time.Duration
-	// Silence is how long a stream may bring nothing before it counts as broken;
-	// default 5 s. Another sends something at least every Silence/4.
+	// Silence is how long a stream may bring nothing before it is closed; default 5 s. A
+	// replica sends something at least every Silence/4.
 	Silence time.Duration
-	// Logger is told which replicas are heard and which are not. Default: nobody is.
+	// Logger gets a line when the stream of a replica breaks. Default: none.
 	Logger *zap.Logger
 	// Registerer takes the weir_shared_ metrics. Default: none.
 	Registerer prometheus.Registerer
@@ -54,8 +54,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Exchange is this replica's part in the sharing. Its methods may be called by several
-// goroutines. Until it has members, and with itself alone, it reads every node.
+// Exchange shares reads with other replicas. Its methods may be called by several
+// goroutines. Without members, and as the only member, it reads every node.
 type Exchange struct {
 	o       Options
 	mail    *mailbox
@@ -71,7 +71,7 @@ type Exchange struct {
 	}
 }
 
-// members are who takes part, as this replica sees it.
+// members are the replicas that share the reading, as this replica knows them.
 type members struct {
 	self  string
 	all   []Member
@@ -87,8 +87,8 @@ func New(o Options) *Exchange {
 	return x
 }
 
-// SetMembers says who takes part: all, this replica included, whose name is self. It
-// follows those it does not yet follow, and lets go of those that are gone.
+// SetMembers sets the members: all of them, with this replica, which has the name self. It
+// opens streams to new members and closes those to members that are gone.
 func (x *Exchange) SetMembers(self string, all []Member) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -118,7 +118,7 @@ func (x *Exchange) SetMembers(self string, all []Member) {
 	x.members.Store(&members{self: self, all: all, peers: now})
 }
 
-// Close ends every stream, of others to this replica and of this one to others.
+// Close ends the streams to and from other replicas.
 func (x *Exchange) Close() error {
 	x.mu.Lock()
 	x.mu.ended = true
@@ -131,19 +131,19 @@ func (x *Exchange) Close() error {
 	return nil
 }
 
-// Read fills b with a read of a source of a node: by do, if this replica owns the
-// node or does not hear of it from who does, and else with what its owner read. b has
-// its Source and Node.
+// Read fills b with a read of a source of a node: by calling do, if this replica owns the
+// node or gets nothing from the owner in time, else with the batch of the owner. b has its
+// Source and Node.
 func (x *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Context, *metric.Batch) error) error {
 	m := x.members.Load()
-	whose := owner(m.all, string(b.Node))
-	if whose == "" || whose == m.self {
+	ownerName := owner(m.all, string(b.Node))
+	if ownerName == "" || ownerName == m.self {
 		err := do(ctx, b)
 		x.meters.self.Inc()
 		x.hub.publish(b, err)
 		return err
 	}
-	if got := x.await(ctx, m.peers[whose], key{b.Source, b.Node}); got != nil {
+	if got := x.await(ctx, m.peers[ownerName], key{b.Source, b.Node}); got != nil {
 		x.meters.peer.Inc()
 		b.CopyFrom(got)
 		x.mail.recycle(got)
@@ -155,11 +155,11 @@ func (x *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Co
 	return do(ctx, b)
 }
 
-// await waits for what a peer read; nil if it does not come in time.
+// await waits for the batch of a peer; nil if it does not arrive in time.
 func (x *Exchange) await(ctx context.Context, p *peer, k key) *metric.Batch {
 	lost := p.lost()
 	if lost == nil {
-		x.mail.drop(k) // it would be taken for news later
+		x.mail.drop(k) // it would look new later
 		return nil
 	}
 	b, coming := x.mail.take(k)

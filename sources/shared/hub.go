@@ -13,24 +13,24 @@ import (
 // ContentType is a stream's.
 const ContentType = "application/vnd.weir.recording"
 
-// maxWaiting bounds what waits for a replica that does not take it: then its stream
-// ends, and it reads for itself until it has another.
+// maxWaiting bounds the bytes that wait for a slow replica. Beyond it the stream ends, and that
+// replica reads nodes itself until it has a new stream.
 const maxWaiting = 64 << 20
 
-// gather is how long batches are gathered before they are packed and sent.
+// gather is how long batches are collected before they are compressed and sent.
 const gather = 20 * time.Millisecond
 
-// patience is how long a replica may take to take a piece.
-const patience = 30 * time.Second
+// writeTimeout is how long a replica may take to receive one piece.
+const writeTimeout = 30 * time.Second
 
-// hub has a stream for each replica that asked for one.
+// hub has a stream for each replica that requested one.
 type hub struct {
 	mu      sync.Mutex
 	streams map[*stream]struct{}
 	ended   bool
 }
 
-// stream is what goes to one replica.
+// stream is what is sent to one replica.
 type stream struct {
 	more chan struct{} // of one: there is something to send
 	end  chan struct{} // closed when the stream is to end
@@ -41,7 +41,7 @@ type stream struct {
 	ended  bool
 }
 
-// publish gives every stream what a read gave.
+// publish adds a batch to every stream.
 func (h *hub) publish(b *metric.Batch, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *stream) add(b *metric.Batch, now time.Time) {
 	if s.ended {
 		return
 	}
-	// A batch that is too large for the format is one that the other reads itself.
+	// The other replica reads the node itself if the batch is too large to be written.
 	_ = s.writer.Round(b, nil, now)
 	if s.buf.Len() > maxWaiting {
 		s.finish()
@@ -73,7 +73,7 @@ func (s *stream) add(b *metric.Batch, now time.Time) {
 	}
 }
 
-// finish has the stream end. s.mu is held.
+// finish ends the stream. s.mu is held.
 func (s *stream) finish() {
 	if !s.ended {
 		s.ended = true
@@ -81,7 +81,7 @@ func (s *stream) finish() {
 	}
 }
 
-// packed appends all that waits to dst; a sign of life if nothing does.
+// packed appends all that waits to dst; a keep-alive record if nothing does.
 func (s *stream) packed(dst []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *stream) packed(dst []byte) []byte {
 		return dst
 	}
 	if s.buf.Len() == 0 {
-		_ = s.writer.Facts(nil, time.Now()) // begins, if nothing was written yet
+		_ = s.writer.Facts(nil, time.Now()) // writes a Begin if nothing was written yet
 		_ = s.writer.Gone("", "")
 	}
 	_ = s.writer.Flush() // into memory
@@ -128,7 +128,7 @@ func (h *hub) close() {
 	}
 }
 
-// drop lets go of a stream.
+// drop removes a stream.
 func (h *hub) drop(s *stream) {
 	h.mu.Lock()
 	delete(h.streams, s)
@@ -139,7 +139,7 @@ func (h *hub) drop(s *stream) {
 	_ = s.writer.Close() // into memory
 }
 
-// serve sends one stream, with a sign of life every so often.
+// serve sends one stream, with a keep-alive record at least every alive.
 func (h *hub) serve(w http.ResponseWriter, r *http.Request, alive time.Duration) {
 	s, err := h.open()
 	if err != nil {
@@ -157,9 +157,9 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, alive time.Duration)
 	var out []byte
 	for {
 		out = s.packed(out[:0])
-		// Of each piece: the stream as a whole has no end. Not every connection can
-		// have one.
-		_ = to.SetWriteDeadline(time.Now().Add(patience))
+		// The deadline is for one piece: the stream has no end. Not every connection
+		// supports deadlines.
+		_ = to.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := w.Write(out); err != nil {
 			return
 		}

@@ -6,14 +6,14 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// key names a source as batches do.
+// key identifies a source, as in a batch.
 type key struct {
 	source string
 	node   metric.NodeName
 }
 
-// mailbox holds the newest batch of each source that has come and was not asked for.
-// Replicas read a node at the same moment, so nearly always somebody waits.
+// mailbox holds the newest batch of each source that has arrived and was not taken.
+// Replicas read a node at the same time, so nearly always a Read waits already.
 type mailbox struct {
 	mu      sync.Mutex
 	boxes   map[key]*metric.Batch
@@ -46,7 +46,7 @@ func (m *mailbox) put(b *metric.Batch) {
 	m.boxes[k] = c
 }
 
-// take returns the batch of a source that is there; else where it will come.
+// take returns the batch of a source if it has arrived; else the channel that will get it.
 func (m *mailbox) take(k key) (*metric.Batch, chan *metric.Batch) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,7 +59,7 @@ func (m *mailbox) take(k key) (*metric.Batch, chan *metric.Batch) {
 	return nil, w
 }
 
-// leave ends the waiting for a source. It returns what has come meanwhile.
+// leave stops waiting for a source. It returns a batch that has arrived meanwhile, or nil.
 func (m *mailbox) leave(k key, w chan *metric.Batch) *metric.Batch {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +75,7 @@ func (m *mailbox) leave(k key, w chan *metric.Batch) *metric.Batch {
 	}
 }
 
-// drop forgets what nobody will ask for.
+// drop removes the batch of a source.
 func (m *mailbox) drop(k key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,7 +85,7 @@ func (m *mailbox) drop(k key) {
 	}
 }
 
-// recycle takes b back, which nobody may use any more.
+// recycle keeps the memory of b, which must not be used any more.
 func (m *mailbox) recycle(b *metric.Batch) {
 	b.Reset()
 	m.free.Put(b)

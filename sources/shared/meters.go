@@ -5,14 +5,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// meters tell who reads.
+// meters count reads.
 type meters struct{ self, peer, unheard prometheus.Counter }
 
 func newMeters(x *Exchange) *meters {
 	to := promauto.With(x.o.Registerer)
 	reads := to.NewCounterVec(prometheus.CounterOpts{
 		Name: "weir_shared_reads_total",
-		Help: "Reads of nodes that replicas share, by who made them: self, a peer that owns the node, or self because the peer was not heard in time (unheard).",
+		Help: "Reads of nodes that replicas share: by this replica as the owner of the node (self), by another replica (peer), or by this replica because nothing arrived from the owner in time (unheard).",
 	}, []string{"by"})
 	to.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_shared_members", Help: "Replicas that share the reading, this one included.",

@@ -14,38 +14,37 @@ import (
 	"github.com/weir-metrics/weir/recording"
 )
 
-// peer is another replica, whose stream is followed.
+// peer reads the stream of another replica.
 type peer struct {
 	x      *Exchange
 	member Member
 	stop   context.CancelFunc
-	// hears is closed when the stream that is being read breaks off; nil while there
-	// is none.
-	hears atomic.Pointer[chan struct{}]
+	// streamEnded is closed when the present stream ends; nil without a stream.
+	streamEnded atomic.Pointer[chan struct{}]
 }
 
-// lost returns what is closed when the peer is no longer heard; nil if it is not now.
+// lost returns a channel that is closed when the present stream ends; nil without a stream.
 func (p *peer) lost() <-chan struct{} {
 	if p == nil {
 		return nil
 	}
-	if c := p.hears.Load(); c != nil {
+	if c := p.streamEnded.Load(); c != nil {
 		return *c
 	}
 	return nil
 }
 
-// follow reads the peer's stream, again and again, until ctx ends.
+// follow reads streams of the peer, one after the other, until ctx ends.
 func (p *peer) follow(ctx context.Context) {
 	log := p.x.o.Logger.With(zap.String("replica", p.member.Name))
-	for told := false; ; {
-		heard, err := p.listen(ctx)
+	for logged := false; ; {
+		hadStream, err := p.readStream(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if heard || !told {
-			log.Info("another replica is not heard: this one reads its nodes too", zap.Error(err))
-			told = true
+		if hadStream || !logged {
+			log.Info("no stream from another replica: this one reads its nodes too", zap.Error(err))
+			logged = true
 		}
 		retry := time.NewTimer(p.x.o.Retry)
 		select {
@@ -57,11 +56,11 @@ func (p *peer) follow(ctx context.Context) {
 	}
 }
 
-// listen reads one stream to its end. It reports whether there was one.
-func (p *peer) listen(ctx context.Context) (heard bool, err error) {
+// readStream reads one stream to its end. It reports whether there was one.
+func (p *peer) readStream(ctx context.Context) (hadStream bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(p.x.o.Silence, func() { cancel(errors.New("it has gone silent")) })
+	silence := time.AfterFunc(p.x.o.Silence, func() { cancel(errors.New("it has sent nothing for too long")) })
 	defer silence.Stop()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.member.URL, nil)
 	if err != nil {
@@ -69,29 +68,29 @@ func (p *peer) listen(ctx context.Context) (heard bool, err error) {
 	}
 	response, err := p.member.Transport.RoundTrip(request)
 	if err != nil {
-		return false, because(ctx, err)
+		return false, contextError(ctx, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return false, fmt.Errorf("it answers with status %s", response.Status)
+		return false, fmt.Errorf("the answer has status %s", response.Status)
 	}
 	reader, err := recording.NewReader(bufio.NewReaderSize(response.Body, 64<<10))
 	if err != nil {
-		return false, because(ctx, err)
+		return false, contextError(ctx, err)
 	}
 	defer reader.Close()
-	lost := make(chan struct{})
-	defer close(lost)
+	ended := make(chan struct{})
+	defer close(ended)
 	for {
 		f, err := reader.Next()
 		if err != nil {
-			return heard, because(ctx, err)
+			return hadStream, contextError(ctx, err)
 		}
 		silence.Reset(p.x.o.Silence)
-		if !heard {
-			heard = true
-			p.hears.Store(&lost)
-			defer p.hears.Store(nil)
+		if !hadStream {
+			hadStream = true
+			p.streamEnded.Store(&ended)
+			defer p.streamEnded.Store(nil)
 		}
 		if f.Kind == recording.Round {
 			p.x.mail.put(f.Batch)
@@ -99,8 +98,8 @@ func (p *peer) listen(ctx context.Context) (heard bool, err error) {
 	}
 }
 
-// because returns why ctx was ended, if it was, and else err.
-func because(ctx context.Context, err error) error {
+// contextError returns the cause if ctx has ended, else err.
+func contextError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
