@@ -216,8 +216,8 @@ func TestAgentStandsInForItsKubelet(t *testing.T) {
 				continue
 			}
 			c := &p.Containers[0]
-			if p.Judgement != inspect.Live || p.Who() != "shop/web" || c.Name != "app" {
-				t.Errorf("the pod is %s %s, its container %q, want live shop/web with app", p.Judgement, p.Who(), c.Name)
+			if p.Judgement != inspect.Live || p.PodName() != "shop/web" || c.Name != "app" {
+				t.Errorf("the pod is %s %s, its container %q, want live shop/web with app", p.Judgement, p.PodName(), c.Name)
 			}
 			if c.Limits == nil || c.Limits.Memory == nil || *c.Limits.Memory != 64<<20 || c.Limits.Shares == nil && c.Limits.Weight == nil {
 				t.Errorf("limits of the container are %+v, want 64Mi and CPU shares", c.Limits)

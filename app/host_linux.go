@@ -47,7 +47,7 @@ func openHost(w *process, p *hostPlan) error {
 func openMachine(p *hostPlan, names *podIndex, log *zap.Logger) (*machine, error) {
 	scanner, err := disk.New(disk.Options{
 		KubeletRoot: p.KubeletRoot, ContainerRoot: p.ContainerRoot, Containers: names.running,
-		Done: func(r disk.Round) {
+		Done: func(r disk.ScanResult) {
 			log.Debug("looked at pods' disks", zap.Int("pods", r.Pods), zap.Int("unknown", r.Unknown),
 				zap.Int64("inodes", r.Inodes), zap.Duration("took", r.Took), zap.Error(r.Problems))
 		},

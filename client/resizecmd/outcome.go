@@ -121,7 +121,7 @@ func readCgroups(report json.RawMessage, uid string) ([]apply.Cgroup, error) {
 	if err := json.Unmarshal(report, &r); err != nil {
 		return nil, fmt.Errorf("read the report on pod cgroups: %w", err)
 	}
-	of := func(j *inspect.Judged, container string, pod bool) apply.Cgroup {
+	of := func(j *inspect.CgroupReport, container string, pod bool) apply.Cgroup {
 		c := apply.Cgroup{Path: string(j.Path), Container: container, Pod: pod}
 		if l := j.Limits; l != nil {
 			c.Shares, c.Weight, c.Quota, c.Period, c.MemoryLimit = l.Shares, l.Weight, l.Quota, l.Period, l.Memory
@@ -135,11 +135,11 @@ func readCgroups(report json.RawMessage, uid string) ([]apply.Cgroup, error) {
 			continue
 		}
 		if p.Driver != "" { // it is a pod's, not a stray container's
-			found = append(found, of(&p.Judged, "", true))
+			found = append(found, of(&p.CgroupReport, "", true))
 		}
 		for j := range p.Containers {
 			if c := &p.Containers[j]; c.Name != "" && !c.Judgement.Leftover() {
-				found = append(found, of(&c.Judged, c.Name, false))
+				found = append(found, of(&c.CgroupReport, c.Name, false))
 			}
 		}
 	}

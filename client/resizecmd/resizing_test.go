@@ -201,11 +201,11 @@ func (a asker) PodCgroups(_ context.Context, node string) (json.RawMessage, erro
 		if p.Spec.NodeName != node {
 			continue
 		}
-		of := inspect.Pod{UID: metric.PodUID(p.UID), Driver: podcgroup.Cgroupfs}
+		of := inspect.PodReport{UID: metric.PodUID(p.UID), Driver: podcgroup.Cgroupfs}
 		of.Path = metric.CgroupPath("/kubepods/burstable/pod" + string(p.UID))
 		for _, c := range p.Spec.Containers {
 			shares := c.Resources.Requests.Cpu().MilliValue() * 1024 / 1000
-			child := inspect.Container{Name: c.Name}
+			child := inspect.ContainerReport{Name: c.Name}
 			child.Path, child.Limits = of.Path+"/5f6197a9c1c9", &inspect.Limits{Shares: &shares}
 			of.Containers = append(of.Containers, child)
 		}

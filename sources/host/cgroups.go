@@ -18,11 +18,11 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// controller is a set of cgroup controllers whose files are read together.
-type controller uint8
+// controllerSet is a set of cgroup controllers whose files are read together.
+type controllerSet uint8
 
 const (
-	cpuacct controller = 1 << iota
+	cpuacct controllerSet = 1 << iota
 	cpu
 	memory
 	pids
@@ -32,7 +32,7 @@ const (
 // controllers lists them in the order of preference for a cgroup's home; see
 // tree. On version 2 all have one home, and blkio is called io.
 var controllers = [...]struct {
-	bit    controller
+	bit    controllerSet
 	v1, v2 string
 }{
 	{cpuacct, "cpuacct", "cpu"},
@@ -42,50 +42,50 @@ var controllers = [...]struct {
 	{blkio, "blkio", "io"},
 }
 
-// mounts is where the cgroup hierarchies are.
-type mounts struct {
+// cgroupMounts is where the cgroup hierarchies are.
+type cgroupMounts struct {
 	v2 bool
 	// dirs is cAdvisor's map: controller to mount point; on version 2 the only
 	// key is empty.
 	dirs map[string]string
-	// roots are the distinct hierarchies, the preferred home first.
-	roots []hierarchy
+	// hierarchies are the distinct hierarchies, the preferred home first.
+	hierarchies []mountedHierarchy
 }
 
-// hierarchy is one mounted tree of cgroups.
-type hierarchy struct {
-	dir  string
-	bits controller // that it holds; on version 2 all that a cgroup may have
+// mountedHierarchy is one mounted tree of cgroups.
+type mountedHierarchy struct {
+	dir         string
+	controllers controllerSet // that it holds; on version 2 all that a cgroup may have
 }
 
 // findMounts finds the hierarchies. libcontainer uses version 2 if and only if it is mounted at
 // unifiedDir.
-func findMounts() (mounts, error) {
+func findMounts() (cgroupMounts, error) {
 	if cgroups.IsCgroup2UnifiedMode() {
-		return mounts{
+		return cgroupMounts{
 			v2: true, dirs: map[string]string{"": unifiedDir},
-			roots: []hierarchy{{dir: unifiedDir, bits: cpuacct | cpu | memory | pids | blkio}},
+			hierarchies: []mountedHierarchy{{dir: unifiedDir, controllers: cpuacct | cpu | memory | pids | blkio}},
 		}, nil
 	}
 	found, err := cgroupfs.Find("", "/proc")
 	if err != nil {
-		return mounts{}, err
+		return cgroupMounts{}, err
 	}
-	m := mounts{dirs: map[string]string{}}
+	m := cgroupMounts{dirs: map[string]string{}}
 	for _, c := range controllers {
 		dir := found.ControllerDir(c.v1)
 		if dir == "" {
 			continue
 		}
 		m.dirs[c.v1] = dir
-		if i := slices.IndexFunc(m.roots, func(h hierarchy) bool { return h.dir == dir }); i >= 0 {
-			m.roots[i].bits |= c.bit // mounted together
+		if i := slices.IndexFunc(m.hierarchies, func(h mountedHierarchy) bool { return h.dir == dir }); i >= 0 {
+			m.hierarchies[i].controllers |= c.bit // mounted together
 			continue
 		}
-		m.roots = append(m.roots, hierarchy{dir: dir, bits: c.bit})
+		m.hierarchies = append(m.hierarchies, mountedHierarchy{dir: dir, controllers: c.bit})
 	}
-	if len(m.roots) == 0 {
-		return mounts{}, fmt.Errorf("find cgroup mounts: no hierarchy of cpuacct, cpu, memory, pids or blkio is mounted")
+	if len(m.hierarchies) == 0 {
+		return cgroupMounts{}, fmt.Errorf("find cgroup mounts: no hierarchy of cpuacct, cpu, memory, pids or blkio is mounted")
 	}
 	return m, nil
 }
@@ -93,11 +93,11 @@ func findMounts() (mounts, error) {
 // unifiedDir is the only directory where libcontainer looks for version 2.
 const unifiedDir = "/sys/fs/cgroup"
 
-// gaps says which controllers this machine lacks.
-func (m *mounts) gaps() []string {
+// missingControllers says which controllers this machine lacks.
+func (m *cgroupMounts) missingControllers() []string {
 	var missing []string
 	if m.v2 {
-		here := enabled(m.dirs[""])
+		here := enabledControllers(m.dirs[""])
 		for _, c := range controllers[1:] {
 			if here&c.bit == 0 {
 				missing = append(missing, fmt.Sprintf("cgroup v2: the %s controller is not available here", c.v2))
@@ -113,46 +113,46 @@ func (m *mounts) gaps() []string {
 	return append(missing, "cgroup v1: the kernel keeps pressure (PSI) for the whole node only")
 }
 
-// place is where a cgroup was found in one walk of the hierarchies.
-type place struct {
+// cgroupDir is where a cgroup was found in one walk of the hierarchies.
+type cgroupDir struct {
 	path metric.CgroupPath
-	// has are the controllers whose hierarchy holds the cgroup. Version 1
+	// controllers are the controllers whose hierarchy holds the cgroup. Version 1
 	// hierarchies are trees of their own: a cgroup may be in some only.
-	has controller
-	// home is the directory in the first hierarchy (in the order of
+	controllers controllerSet
+	// dir is the directory in the first hierarchy (in the order of
 	// controllers) that holds the cgroup, and inode is that directory's.
 	// Its processes are those of home.
-	home  string
-	inode uint64
-	root  int // index of home's hierarchy
+	dir       string
+	inode     uint64
+	hierarchy int // index of home's hierarchy
 }
 
-// walk lists the cgroups at and below each of from that the options include,
+// listCgroups lists the cgroups at and below each of from that the options include,
 // sorted by path, with what could not be listed.
-func walk(m *mounts, o *Options, from ...metric.CgroupPath) ([]place, []error) {
-	w := walker{mounts: m, options: o, found: map[metric.CgroupPath]*place{}}
-	for i := range m.roots {
+func listCgroups(m *cgroupMounts, o *Options, from ...metric.CgroupPath) ([]cgroupDir, []error) {
+	w := walker{mounts: m, options: o, found: map[metric.CgroupPath]*cgroupDir{}}
+	for i := range m.hierarchies {
 		for _, p := range from {
 			w.visit(i, p)
 		}
 	}
-	places := make([]place, 0, len(w.found))
+	places := make([]cgroupDir, 0, len(w.found))
 	for _, p := range w.found {
 		places = append(places, *p)
 	}
-	slices.SortFunc(places, func(a, b place) int { return strings.Compare(string(a.path), string(b.path)) })
+	slices.SortFunc(places, func(a, b cgroupDir) int { return strings.Compare(string(a.path), string(b.path)) })
 	return places, w.errs
 }
 
 type walker struct {
-	mounts  *mounts
+	mounts  *cgroupMounts
 	options *Options
-	found   map[metric.CgroupPath]*place
+	found   map[metric.CgroupPath]*cgroupDir
 	errs    []error
 }
 
 func (w *walker) visit(root int, p metric.CgroupPath) {
-	h := w.mounts.roots[root]
+	h := w.mounts.hierarchies[root]
 	dir := path.Join(h.dir, string(p))
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
@@ -162,12 +162,12 @@ func (w *walker) visit(root int, p metric.CgroupPath) {
 		return
 	}
 	if w.options.includes(p) {
-		w.add(root, p, dir, st.Ino, h.bits)
+		w.addCgroup(root, p, dir, st.Ino, h.controllers)
 	}
 	// A directory's links are its name, its "." and each child's "..": with two
 	// it has no children, and most cgroups are leaves. File systems that do not
 	// count say one.
-	if st.Nlink == 2 || !w.options.leadsTo(p) {
+	if st.Nlink == 2 || !w.options.mayContain(p) {
 		return
 	}
 	entries, err := os.ReadDir(dir)
@@ -181,21 +181,21 @@ func (w *walker) visit(root int, p metric.CgroupPath) {
 	}
 }
 
-func (w *walker) add(root int, p metric.CgroupPath, dir string, inode uint64, bits controller) {
+func (w *walker) addCgroup(root int, p metric.CgroupPath, dir string, inode uint64, bits controllerSet) {
 	at, ok := w.found[p]
 	if !ok {
-		at = &place{path: p, home: dir, inode: inode, root: root}
+		at = &cgroupDir{path: p, dir: dir, inode: inode, hierarchy: root}
 		w.found[p] = at
 	}
 	if w.mounts.v2 {
-		bits &= enabled(dir)
+		bits &= enabledControllers(dir)
 	}
-	at.has |= bits
+	at.controllers |= bits
 }
 
-// enabled returns which controllers a version 2 cgroup has. CPU time is counted
+// enabledControllers returns which controllers a version 2 cgroup has. CPU time is counted
 // in all of them.
-func enabled(dir string) controller {
+func enabledControllers(dir string) controllerSet {
 	has := cpuacct
 	data, err := os.ReadFile(path.Join(dir, "cgroup.controllers"))
 	if err != nil {
@@ -211,13 +211,13 @@ func enabled(dir string) controller {
 	return has
 }
 
-// same reports whether the cgroup is still there, and no other in its place.
-func (p *place) same() bool {
+// stillExists reports whether the cgroup is still there, and no other in its place.
+func (p *cgroupDir) stillExists() bool {
 	var st unix.Stat_t
-	return unix.Stat(p.home, &st) == nil && st.Ino == p.inode
+	return unix.Stat(p.dir, &st) == nil && st.Ino == p.inode
 }
 
-// parent returns the path above p; "/" is its own.
-func parent(p metric.CgroupPath) metric.CgroupPath {
+// parentPath returns the path above p; "/" is its own.
+func parentPath(p metric.CgroupPath) metric.CgroupPath {
 	return metric.CgroupPath(path.Dir(string(p)))
 }

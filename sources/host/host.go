@@ -26,14 +26,14 @@ import (
 // nothing open between reads.
 type Host struct {
 	options Options
-	mounts  mounts
+	mounts  cgroupMounts
 
 	mu struct {
 		sync.Mutex
 		closed  bool
 		machine *machine
 		looked  time.Time // at the machine
-		meters  map[metric.CgroupPath]*meter
+		meters  map[metric.CgroupPath]*cgroupMeter
 		runtime *containerd
 		// gaps are what was found missing, by what it is about.
 		gaps map[string]string
@@ -57,10 +57,10 @@ func New(o Options) (*Host, error) {
 	}
 	h := &Host{options: o, mounts: m}
 	h.mu.machine = &machine{boot: boot}
-	h.mu.meters = map[metric.CgroupPath]*meter{}
+	h.mu.meters = map[metric.CgroupPath]*cgroupMeter{}
 	h.mu.runtime = newContainerd(o.Containerd, o.ContainerdNamespace)
 	h.mu.gaps = map[string]string{}
-	for _, gap := range m.gaps() {
+	for _, gap := range m.missingControllers() {
 		h.mu.gaps[gap] = gap
 	}
 	h.mu.gaps["load"] = "cpu/load: cAdvisor's library does not read it (it needs the kernel's taskstats)"
@@ -70,7 +70,7 @@ func New(o Options) (*Host, error) {
 	if os.Geteuid() != 0 {
 		h.mu.gaps["user"] = "not root: what other users' processes may keep to themselves is missing (open files, pods' networks)"
 	}
-	h.mu.runtime.learn(context.Background(), nil, false, time.Now())
+	h.mu.runtime.learnNames(context.Background(), nil, false, time.Now())
 	return h, nil
 }
 
@@ -109,7 +109,7 @@ func (h *Host) Gaps() []string {
 func (h *Host) Read(ctx context.Context, b *metric.Batch) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.read(ctx, b, true, "/")
+	return h.readPaths(ctx, b, true, "/")
 }
 
 // ReadCgroups adds to b the cgroups at paths, as they are now: one a path,
@@ -118,16 +118,16 @@ func (h *Host) Read(ctx context.Context, b *metric.Batch) error {
 func (h *Host) ReadCgroups(ctx context.Context, b *metric.Batch, paths ...metric.CgroupPath) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.read(ctx, b, false, paths...)
+	return h.readPaths(ctx, b, false, paths...)
 }
 
-func (h *Host) read(ctx context.Context, b *metric.Batch, all bool, paths ...metric.CgroupPath) error {
+func (h *Host) readPaths(ctx context.Context, b *metric.Batch, all bool, paths ...metric.CgroupPath) error {
 	if h.mu.closed {
 		return &metric.ReadError{Reason: metric.NodeScrapeError, Err: fmt.Errorf("read host: %w", os.ErrClosed)}
 	}
 	now := time.Now()
 	b.Resolution, b.Exhaustive = time.Nanosecond, false
-	h.refresh(now)
+	h.refreshMachine(now)
 	b.Cores = float64(h.mu.machine.info.NumCores)
 
 	var errs cgroupfs.ErrorList
@@ -136,23 +136,23 @@ func (h *Host) read(ctx context.Context, b *metric.Batch, all bool, paths ...met
 	if !all {
 		options = &Options{}
 	}
-	places, walkErrs := walk(&h.mounts, options, paths...)
+	places, walkErrs := listCgroups(&h.mounts, options, paths...)
 	errs.Add(walkErrs...)
 	whole = whole && len(walkErrs) == 0
 	// A census needs all that is below; the rest of the round only what is asked for.
-	heads, headErrs := take(places, path.Join(h.options.RootFS, "proc"))
+	heads, headErrs := countProcesses(places, path.Join(h.options.RootFS, "proc"))
 	errs.Add(headErrs...)
 	if all {
 		if over := len(places) - h.options.MaxCgroups; over > 0 {
 			errs.Add(fmt.Errorf("report cgroups: %d of %d are over the limit (raise max-cgroups, or choose with prefix)", over, len(places)))
 			places, whole = places[:h.options.MaxCgroups], false
 		}
-		h.forget(places)
+		h.forgetMeters(places)
 	}
-	r := round{host: h, heads: heads, below: places, now: now}
-	r.identify(ctx, all)
+	r := round{host: h, processes: heads, cgroups: places, now: now}
+	r.learnNames(ctx, all)
 	if !all {
-		places = chosen(places, paths)
+		places = selectPaths(places, paths)
 	}
 	for i := range places {
 		if err := ctx.Err(); err != nil {
@@ -160,7 +160,7 @@ func (h *Host) read(ctx context.Context, b *metric.Batch, all bool, paths ...met
 			whole = false
 			break
 		}
-		missed, err := r.sample(b, &places[i])
+		missed, err := r.addSample(b, &places[i])
 		errs.Add(err)
 		whole = whole && !missed
 	}
@@ -168,19 +168,19 @@ func (h *Host) read(ctx context.Context, b *metric.Batch, all bool, paths ...met
 	return readError(ctx, &errs)
 }
 
-// chosen returns the places at paths, in their order.
-func chosen(places []place, paths []metric.CgroupPath) []place {
-	out := make([]place, 0, len(paths))
+// selectPaths returns the places at paths, in their order.
+func selectPaths(places []cgroupDir, paths []metric.CgroupPath) []cgroupDir {
+	out := make([]cgroupDir, 0, len(paths))
 	for _, p := range paths {
-		if i := slices.IndexFunc(places, func(at place) bool { return at.path == p }); i >= 0 {
+		if i := slices.IndexFunc(places, func(at cgroupDir) bool { return at.path == p }); i >= 0 {
 			out = append(out, places[i])
 		}
 	}
 	return out
 }
 
-// refresh looks at the machine again if the last look is old.
-func (h *Host) refresh(now time.Time) {
+// refreshMachine looks at the machine again if the last look is old.
+func (h *Host) refreshMachine(now time.Time) {
 	if h.mu.machine.info != nil && now.Sub(h.mu.looked) < machineAge {
 		return
 	}
@@ -192,8 +192,8 @@ func (h *Host) refresh(now time.Time) {
 	}
 }
 
-// forget drops the meters of cgroups that are gone.
-func (h *Host) forget(places []place) {
+// forgetMeters drops the meters of cgroups that are gone.
+func (h *Host) forgetMeters(places []cgroupDir) {
 	if len(h.mu.meters) == 0 {
 		return
 	}
@@ -208,10 +208,10 @@ func (h *Host) forget(places []place) {
 	}
 }
 
-// meter returns the reader of a cgroup, kept from earlier rounds unless it is
+// meterFor returns the reader of a cgroup, kept from earlier rounds unless it is
 // another cgroup now.
-func (h *Host) meter(at place) (*meter, error) {
-	if m, ok := h.mu.meters[at.path]; ok && m.place == at {
+func (h *Host) meterFor(at cgroupDir) (*cgroupMeter, error) {
+	if m, ok := h.mu.meters[at.path]; ok && m.cgroup == at {
 		return m, nil
 	}
 	m, err := newMeter(&h.mounts, at)
@@ -224,40 +224,40 @@ func (h *Host) meter(at place) (*meter, error) {
 
 // round is what one read shares among its cgroups.
 type round struct {
-	host   *Host
-	heads  census
-	below  []place // all that were listed, sorted by path
-	naming naming
-	now    time.Time
+	host      *Host
+	processes processCounts
+	cgroups   []cgroupDir // all that were listed, sorted by path
+	namer     cgroupNamer
+	now       time.Time
 }
 
-// identify asks the runtime for the names of containers it has not named yet.
-func (r *round) identify(ctx context.Context, all bool) {
+// learnNames asks the runtime for the names of containers it has not named yet.
+func (r *round) learnNames(ctx context.Context, all bool) {
 	ids := map[metric.ContainerID]bool{}
-	for i := range r.below {
-		if ref := podcgroup.Parse(r.below[i].path); ref.Kind == podcgroup.Container {
+	for i := range r.cgroups {
+		if ref := podcgroup.Parse(r.cgroups[i].path); ref.Kind == podcgroup.Container {
 			ids[ref.ID] = true
 		}
 	}
 	runtime := r.host.mu.runtime
-	runtime.learn(ctx, ids, all, r.now)
-	r.naming = newNaming(r.host.options.Node, runtime.known)
+	runtime.learnNames(ctx, ids, all, r.now)
+	r.namer = newCgroupNamer(r.host.options.Node, runtime.known)
 }
 
-// sample adds one cgroup's samples to b. missed says that the cgroup is there
+// addSample adds one cgroup's samples to b. missed says that the cgroup is there
 // and has none.
-func (r *round) sample(b *metric.Batch, at *place) (missed bool, err error) {
-	what := r.naming.name(at.path, podcgroup.Parse(at.path))
+func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err error) {
+	what := r.namer.name(at.path, podcgroup.Parse(at.path))
 	if what.hidden {
 		return false, nil
 	}
-	m, err := r.host.meter(*at)
+	m, err := r.host.meterFor(*at)
 	if err != nil {
 		return true, err
 	}
 	o, ok := m.observe(r.host.mu.machine)
 	if !ok {
-		if at.same() {
+		if at.stillExists() {
 			return true, o.err(at.path)
 		}
 		delete(r.host.mu.meters, at.path)
@@ -269,13 +269,13 @@ func (r *round) sample(b *metric.Batch, at *place) (missed bool, err error) {
 	s := b.Add(what.entity)
 	s.Instance = what.instance
 	s.Instance.Path, s.Instance.Inode = at.path, at.inode
-	head := r.heads[at.path]
+	head := r.processes[at.path]
 	s.Instance.Processes = head.processes
 	if head.processes >= 0 {
-		set(s, metric.ProcessCount, uint64(head.processes))
+		setValue(s, metric.ProcessCount, uint64(head.processes))
 	}
 	if head.files >= 0 {
-		set(s, metric.ProcessOpenFiles, uint64(head.files))
+		setValue(s, metric.ProcessOpenFiles, uint64(head.files))
 	}
 	if head.processes >= 0 {
 		s.Times[metric.Process] = r.now.UnixNano()
@@ -284,13 +284,13 @@ func (r *round) sample(b *metric.Batch, at *place) (missed bool, err error) {
 		n := nodeReader{rootFS: r.host.options.RootFS, machine: r.host.mu.machine}
 		return false, errors.Join(err, n.read(b, i, o, m.v2))
 	}
-	r.start(s, &what, o)
-	fill(s, o, m.v2)
+	r.setStart(s, &what, o)
+	fillCgroup(s, o, m.v2)
 	if o.stats.DiskIo != nil {
 		common.AssignDeviceNamesToDiskStats((*common.MachineInfoNamer)(r.host.mu.machine.info), o.stats.DiskIo)
 	}
 	devices := fillIO(s, o, m.v2, r.host.mu.machine.isDisk)
-	finish(s, time.Now())
+	completeTimes(s, time.Now())
 	for _, d := range devices {
 		name := d.Device
 		if name == "" {
@@ -299,14 +299,14 @@ func (r *round) sample(b *metric.Batch, at *place) (missed bool, err error) {
 		fillDisk(addPart(b, i, "device:"+name), d.Stats["Read"], d.Stats["Write"], time.Unix(0, o.time(blkio)))
 	}
 	if what.entity.Kind == metric.Pod {
-		r.network(b, i, at)
+		r.addNetwork(b, i, at)
 	}
 	return false, err
 }
 
-// start sets when the instance began: what the runtime recorded, else the
+// setStart sets when the instance began: what the runtime recorded, else the
 // age of the cgroup's directory.
-func (r *round) start(s *metric.Sample, what *named, o *observation) {
+func (r *round) setStart(s *metric.Sample, what *cgroupNames, o *observation) {
 	if at := what.runtime.Created; what.entity.Kind == metric.Container && !at.IsZero() {
 		s.Instance.Start, s.Instance.Origin = at.UnixNano(), metric.StartRuntime
 		return
@@ -316,22 +316,22 @@ func (r *round) start(s *metric.Sample, what *named, o *observation) {
 	}
 }
 
-// network adds a pod's network to its sample at index i, unless the pod uses
+// addNetwork adds a pod's network to its sample at index i, unless the pod uses
 // the host's.
-func (r *round) network(b *metric.Batch, i int, at *place) {
+func (r *round) addNetwork(b *metric.Batch, i int, at *cgroupDir) {
 	pid := 0
 	within := string(at.path) + "/"
-	first, _ := slices.BinarySearchFunc(r.below, within, func(p place, w string) int { return strings.Compare(string(p.path), w) })
-	for _, p := range r.below[first:] {
+	first, _ := slices.BinarySearchFunc(r.cgroups, within, func(p cgroupDir, w string) int { return strings.Compare(string(p.path), w) })
+	for _, p := range r.cgroups[first:] {
 		if !strings.HasPrefix(string(p.path), within) {
 			break
 		}
 		ref := podcgroup.Parse(p.path)
-		if ref.ID == "" || r.heads[p.path].pid == 0 {
+		if ref.ID == "" || r.processes[p.path].pid == 0 {
 			continue
 		}
-		pid = r.heads[p.path].pid
-		if r.naming.containers[ref.ID].Sandbox {
+		pid = r.processes[p.path].pid
+		if r.namer.containers[ref.ID].Sandbox {
 			break // it outlives the others
 		}
 	}

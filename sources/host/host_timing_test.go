@@ -37,7 +37,7 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkReadCounter(b *testing.B) {
 	dir := cgroupRoot(b, "cpuacct")[0]
 	for b.Loop() {
-		if _, err := readCounter(dir, false); err != nil {
+		if _, err := readCPUTime(dir, false); err != nil {
 			b.Fatal(err)
 		}
 	}

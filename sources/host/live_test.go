@@ -136,7 +136,7 @@ func TestReadIsFreshUnderLoad(t *testing.T) {
 		at    time.Time
 	}
 	hand := func() sight {
-		c, err := readCounter(dir, false)
+		c, err := readCPUTime(dir, false)
 		if err != nil {
 			t.Fatal(err)
 		}

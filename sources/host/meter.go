@@ -25,7 +25,7 @@ import (
 // observation is what one read of a cgroup gave.
 type observation struct {
 	// cpu is the counter; its time is zero if it was not read.
-	cpu counter
+	cpu cpuReading
 	// stats is cAdvisor's view, raw the one of libcontainer below it, which has
 	// what cAdvisor leaves out. Only what belongs to read is meaningful.
 	stats *model.ContainerStats
@@ -33,7 +33,7 @@ type observation struct {
 	spec  model.ContainerSpec
 	// read are the controllers that were read without an error; times is when, by
 	// the index of controllers.
-	read  controller
+	read  controllerSet
 	times [len(controllers)]time.Time
 	// ooms is the count of processes killed for want of memory, -1 if unknown.
 	ooms int64
@@ -42,48 +42,48 @@ type observation struct {
 	errs []error
 }
 
-// meter reads one cgroup through cAdvisor.
+// cgroupMeter reads one cgroup through cAdvisor.
 //
 // It stands between cAdvisor's handler and libcontainer's cgroup manager:
 // to the handler it is the manager, whose GetStats asks each controller
 // separately, so that one which fails does not cost the others, and each
 // has a time of its own.
-type meter struct {
+type cgroupMeter struct {
 	cgroups.Manager // of all controllers
-	place           place
+	cgroup          cgroupDir
 	v2              bool
 	paths           map[string]string
 	parts           []part
 	handler         *libcontainer.Handler
-	now             observation // of the read that is under way
+	current         observation // of the read that is under way
 }
 
 // part is what is read in one go.
 type part struct {
-	bits    controller
+	bits    controllerSet
 	manager cgroups.Manager
 }
 
-// measured are the metrics the handler is asked for. Processes are counted
+// measuredMetrics are the metrics the handler is asked for. Processes are counted
 // here: cAdvisor follows a link for each open file of each process.
-var measured = container.MetricSet{
+var measuredMetrics = container.MetricSet{
 	container.CpuUsageMetrics:    {},
 	container.MemoryUsageMetrics: {},
 	container.DiskIOMetrics:      {},
 	container.PressureMetrics:    {},
 }
 
-func newMeter(m *mounts, at place) (*meter, error) {
+func newMeter(m *cgroupMounts, at cgroupDir) (*cgroupMeter, error) {
 	name := string(at.path)
 	all := common.MakeCgroupPaths(m.dirs, name)
-	r := &meter{place: at, v2: m.v2, paths: map[string]string{}}
+	r := &cgroupMeter{cgroup: at, v2: m.v2, paths: map[string]string{}}
 	if m.v2 {
 		r.paths = all
 	}
 	if !m.v2 {
 		for _, c := range controllers {
 			// The root has no pids files.
-			if at.has&c.bit != 0 && (c.bit != pids || at.path != "/") {
+			if at.controllers&c.bit != 0 && (c.bit != pids || at.path != "/") {
 				r.paths[c.v1] = all[c.v1]
 			}
 		}
@@ -92,12 +92,12 @@ func newMeter(m *mounts, at place) (*meter, error) {
 	if r.Manager, err = libcontainer.NewCgroupManager(name, r.paths); err != nil {
 		return nil, fmt.Errorf("open cgroup %s: %w", at.path, err)
 	}
-	r.handler = libcontainer.NewHandler(r, "/", 0, measured)
+	r.handler = libcontainer.NewHandler(r, "/", 0, measuredMetrics)
 	if m.v2 {
-		r.parts = []part{{at.has, r.Manager}}
+		r.parts = []part{{at.controllers, r.Manager}}
 		return r, nil
 	}
-	for _, bits := range [...]controller{cpuacct | cpu, memory, pids, blkio} {
+	for _, bits := range [...]controllerSet{cpuacct | cpu, memory, pids, blkio} {
 		own := map[string]string{}
 		for _, c := range controllers {
 			if dir, ok := r.paths[c.v1]; ok && bits&c.bit != 0 {
@@ -111,23 +111,23 @@ func newMeter(m *mounts, at place) (*meter, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open cgroup %s: %w", at.path, err)
 		}
-		r.parts = append(r.parts, part{bits & at.has, manager})
+		r.parts = append(r.parts, part{bits & at.controllers, manager})
 	}
 	return r, nil
 }
 
 // observe reads the cgroup now. It returns false if the cgroup vanished
 // meanwhile. The observation is valid until the next call.
-func (r *meter) observe(machine model.MachineInfoFactory) (*observation, bool) {
-	r.now = observation{ooms: -1}
-	o := &r.now
-	if r.place.has&cpuacct != 0 {
+func (r *cgroupMeter) observe(machine model.MachineInfoFactory) (*observation, bool) {
+	r.current = observation{ooms: -1}
+	o := &r.current
+	if r.cgroup.controllers&cpuacct != 0 {
 		dir := r.paths["cpuacct"]
 		if r.v2 {
 			dir = r.paths[""]
 		}
 		var err error
-		if o.cpu, err = readCounter(dir, r.v2); err != nil {
+		if o.cpu, err = readCPUTime(dir, r.v2); err != nil {
 			o.errs = append(o.errs, err)
 		}
 	}
@@ -138,20 +138,20 @@ func (r *meter) observe(machine model.MachineInfoFactory) (*observation, bool) {
 	if o.spec, err = common.GetSpec(r.paths, machine, false, false); err != nil {
 		o.errs = append(o.errs, fmt.Errorf("read limits: %w", err))
 	}
-	if r.place.has&memory != 0 {
+	if r.cgroup.controllers&memory != 0 {
 		if n, err := r.OOMKillCount(); err == nil && n <= math.MaxInt64 {
 			o.ooms = int64(n)
 		}
 		o.swap = r.countsSwap()
 	}
 	// A file that is gone reads as zero to libcontainer, without an error.
-	return o, o.stats != nil && r.place.same()
+	return o, o.stats != nil && r.cgroup.stillExists()
 }
 
-func (r *meter) countsSwap() bool {
+func (r *cgroupMeter) countsSwap() bool {
 	file := path.Join(r.paths["memory"], "memory.memsw.usage_in_bytes")
 	if r.v2 {
-		if r.place.path == "/" {
+		if r.cgroup.path == "/" {
 			return true // from /proc/meminfo
 		}
 		file = path.Join(r.paths[""], "memory.swap.current")
@@ -163,8 +163,8 @@ func (r *meter) countsSwap() bool {
 // GetStats reads each part and puts them together. It is what the handler
 // calls. Errors are kept in the observation, since the handler would return
 // nothing for one.
-func (r *meter) GetStats() (*cgroups.Stats, error) {
-	o := &r.now
+func (r *cgroupMeter) GetStats() (*cgroups.Stats, error) {
+	o := &r.current
 	o.raw = cgroups.NewStats()
 	for _, p := range r.parts {
 		before := time.Now()
@@ -172,12 +172,12 @@ func (r *meter) GetStats() (*cgroups.Stats, error) {
 		at := before.Add(time.Since(before) / 2)
 		good := p.bits
 		if err != nil {
-			if r.ignorable(err) {
+			if r.isIgnorable(err) {
 				err = nil
 			} else {
 				o.errs = append(o.errs, err)
 			}
-			good &^= r.blamed(p.bits, err)
+			good &^= r.failedControllers(p.bits, err)
 		}
 		if st == nil {
 			continue
@@ -188,28 +188,28 @@ func (r *meter) GetStats() (*cgroups.Stats, error) {
 				o.times[i] = at
 			}
 		}
-		merge(o.raw, st, p.bits)
+		mergeStats(o.raw, st, p.bits)
 	}
 	return o.raw, nil
 }
 
-// ignorable reports whether err only says that a version 2 root lacks files, which it
+// isIgnorable reports whether err only says that a version 2 root lacks files, which it
 // always does.
-func (r *meter) ignorable(err error) bool {
-	return r.v2 && r.place.path == "/" && strings.Contains(err.Error(), "no such file")
+func (r *cgroupMeter) isIgnorable(err error) bool {
+	return r.v2 && r.cgroup.path == "/" && strings.Contains(err.Error(), "no such file")
 }
 
-// blamed returns which of bits err spoils. On version 1 a part is one
+// failedControllers returns which of bits err spoils. On version 1 a part is one
 // controller. On version 2 all are read at once and libcontainer flattens what
 // went wrong into one text, in which only the files' names tell.
-func (r *meter) blamed(bits controller, err error) controller {
+func (r *cgroupMeter) failedControllers(bits controllerSet, err error) controllerSet {
 	if err == nil {
 		return 0
 	}
 	if !r.v2 {
 		return bits
 	}
-	var spoilt controller
+	var spoilt controllerSet
 	for _, c := range controllers {
 		if strings.Contains(err.Error(), "/"+c.v2+".") {
 			spoilt |= c.bit
@@ -221,8 +221,8 @@ func (r *meter) blamed(bits controller, err error) controller {
 	return spoilt
 }
 
-// merge copies what belongs to bits from one part's statistics.
-func merge(to, from *cgroups.Stats, bits controller) {
+// mergeStats copies what belongs to bits from one part's statistics.
+func mergeStats(to, from *cgroups.Stats, bits controllerSet) {
 	if bits&(cpuacct|cpu) != 0 {
 		to.CpuStats = from.CpuStats
 	}
@@ -248,7 +248,7 @@ func either[T any](a, b *T) *T {
 }
 
 // time returns when the part that holds c was read; zero if it was not.
-func (o *observation) time(c controller) int64 {
+func (o *observation) time(c controllerSet) int64 {
 	for i := range controllers {
 		if controllers[i].bit == c && !o.times[i].IsZero() {
 			return o.times[i].UnixNano()
@@ -266,55 +266,55 @@ func (o *observation) err(p metric.CgroupPath) error {
 	return errors.Join(errs...)
 }
 
-// counter is a cgroup's CPU time and when it was read.
+// cpuReading is a cgroup's CPU time and when it was read.
 //
 // The kernel says the value, not the moment: that lies between our looks at
 // the clock before and after, and at is their middle. When we lost the CPU in
 // between they are far apart, and the read is tried again; the narrowest try
 // counts. So at is wrong by at most half of within.
-type counter struct {
+type cpuReading struct {
 	nanoseconds uint64
 	at          time.Time
-	within      time.Duration
+	uncertainty time.Duration
 }
 
 const (
-	// narrow is how far apart the looks at the clock may be: some 20 times what
+	// maxUncertainty is how far apart the looks at the clock may be: some 20 times what
 	// a read takes undisturbed, and 1e-5 of the shortest window rates use.
-	narrow = 100 * time.Microsecond
-	tries  = 3
+	maxUncertainty = 100 * time.Microsecond
+	maxTries       = 3
 )
 
-// readCounter reads a cgroup's CPU time from its directory: cpuacct.usage
+// readCPUTime reads a cgroup's CPU time from its directory: cpuacct.usage
 // on version 1, usage_usec in cpu.stat on version 2.
-func readCounter(dir string, v2 bool) (counter, error) {
+func readCPUTime(dir string, v2 bool) (cpuReading, error) {
 	version := cgroupfs.V1
 	if v2 {
 		version = cgroupfs.V2
 	}
 	file, err := os.Open(path.Join(dir, version.CPUTime))
 	if err != nil {
-		return counter{}, fmt.Errorf("read CPU time: %w", err)
+		return cpuReading{}, fmt.Errorf("read CPU time: %w", err)
 	}
 	defer file.Close()
-	var best counter
+	var best cpuReading
 	var data [1024]byte // usage_usec is cpu.stat's first line
-	for try := range tries {
+	for try := range maxTries {
 		before := time.Now()
 		n, err := file.ReadAt(data[:], 0)
 		within := time.Since(before)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return counter{}, fmt.Errorf("read CPU time: %w", err)
+			return cpuReading{}, fmt.Errorf("read CPU time: %w", err)
 		}
-		if try > 0 && within >= best.within {
+		if try > 0 && within >= best.uncertainty {
 			continue
 		}
 		value, err := version.ParseCPUTime(data[:n])
 		if err != nil {
-			return counter{}, fmt.Errorf("read CPU time: parse %s: %w", file.Name(), err)
+			return cpuReading{}, fmt.Errorf("read CPU time: parse %s: %w", file.Name(), err)
 		}
-		best = counter{value, before.Add(within / 2), within}
-		if within <= narrow {
+		best = cpuReading{value, before.Add(within / 2), within}
+		if within <= maxUncertainty {
 			break
 		}
 	}

@@ -105,9 +105,9 @@ func defaultRoute6(data []byte) string {
 
 const routeUp = 1 // RTF_UP
 
-// own returns the traffic of the entity as a whole: the interface of the
+// total returns the traffic of the entity as a whole: the interface of the
 // default route, else the sum of those that are physical.
-func (t *traffic) own(physical func(name string) bool) (model.InterfaceStats, bool) {
+func (t *traffic) total(physical func(name string) bool) (model.InterfaceStats, bool) {
 	for _, i := range t.interfaces {
 		if i.Name == t.route {
 			return i, true
@@ -139,7 +139,7 @@ func isPhysical(name string) bool {
 // addTraffic sets the network of the sample at index i of b, and adds a part
 // for each interface.
 func addTraffic(b *metric.Batch, i int, t *traffic, physical func(string) bool) {
-	if whole, ok := t.own(physical); ok {
+	if whole, ok := t.total(physical); ok {
 		fillTraffic(&b.Samples[i], &whole, t.at)
 	}
 	slices.SortFunc(t.interfaces, func(x, y model.InterfaceStats) int { return bytes.Compare([]byte(x.Name), []byte(y.Name)) })
@@ -149,10 +149,10 @@ func addTraffic(b *metric.Batch, i int, t *traffic, physical func(string) bool) 
 }
 
 func fillTraffic(s *metric.Sample, i *model.InterfaceStats, at time.Time) {
-	set(s, metric.NetworkRx, i.RxBytes)
-	set(s, metric.NetworkRxErrors, i.RxErrors)
-	set(s, metric.NetworkTx, i.TxBytes)
-	set(s, metric.NetworkTxErrors, i.TxErrors)
+	setValue(s, metric.NetworkRx, i.RxBytes)
+	setValue(s, metric.NetworkRxErrors, i.RxErrors)
+	setValue(s, metric.NetworkTx, i.TxBytes)
+	setValue(s, metric.NetworkTxErrors, i.TxErrors)
 	s.Times[metric.Network] = at.UnixNano()
 }
 

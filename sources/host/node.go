@@ -40,21 +40,21 @@ func (n *nodeReader) read(b *metric.Batch, at int, o *observation, v2 bool) erro
 	fillCPU(s, o)
 	fillMemory(s, o, v2)
 	err := errors.Join(
-		n.memory(s, proc),
-		n.processes(s, proc),
-		n.pressures(s, o, proc),
+		n.fillMemory(s, proc),
+		n.fillProcesses(s, proc),
+		n.fillPressures(s, o, proc),
 	)
 	if cores := n.machine.info.NumCores; cores > 0 {
 		s.Values.Set(metric.CPUNodeCapacity, float64(cores)*1e9)
 	}
-	finish(s, time.Now())
+	completeTimes(s, time.Now())
 	parts := partIndex{}
-	return errors.Join(err, n.disks(b, at, proc, parts), n.filesystems(b, at, parts), n.network(b, at))
+	return errors.Join(err, n.addDisks(b, at, proc, parts), n.addFilesystems(b, at, parts), n.addNetwork(b, at))
 }
 
-// memory sets what only /proc knows, and all of it where the root cgroup has
+// fillMemory sets what only /proc knows, and all of it where the root cgroup has
 // no memory controller, the way cAdvisor does for version 2.
-func (n *nodeReader) memory(s *metric.Sample, proc string) error {
+func (n *nodeReader) fillMemory(s *metric.Sample, proc string) error {
 	data, err := os.ReadFile(path.Join(proc, "meminfo"))
 	if err != nil {
 		return fmt.Errorf("read node memory: %w", err)
@@ -67,18 +67,18 @@ func (n *nodeReader) memory(s *metric.Sample, proc string) error {
 	if !s.Values.Has(metric.MemoryUsage) {
 		cache := m["Cached"] + m["Buffers"]
 		usage := m["AnonPages"] + cache
-		set(s, metric.MemoryUsage, usage)
-		set(s, metric.MemoryWorkingSet, less(usage, m["Inactive(file)"]))
-		set(s, metric.MemoryRSS, m["AnonPages"])
-		set(s, metric.MemoryCache, cache)
-		set(s, metric.MemoryMappedFile, m["Mapped"])
+		setValue(s, metric.MemoryUsage, usage)
+		setValue(s, metric.MemoryWorkingSet, subtract(usage, m["Inactive(file)"]))
+		setValue(s, metric.MemoryRSS, m["AnonPages"])
+		setValue(s, metric.MemoryCache, cache)
+		setValue(s, metric.MemoryMappedFile, m["Mapped"])
 	}
-	set(s, metric.MemoryNodeCapacity, capacity)
+	setValue(s, metric.MemoryNodeCapacity, capacity)
 	if used, ok := s.Values.Get(metric.MemoryWorkingSet); ok {
 		s.Values.Set(metric.MemoryAvailable, max(0, float64(capacity)-used))
 	}
-	set(s, metric.MemorySwap, less(m["SwapTotal"], m["SwapFree"]))
-	set(s, metric.MemorySwapAvailable, m["SwapFree"])
+	setValue(s, metric.MemorySwap, subtract(m["SwapTotal"], m["SwapFree"]))
+	setValue(s, metric.MemorySwapAvailable, m["SwapFree"])
 	if data, err = os.ReadFile(path.Join(proc, "vmstat")); err != nil {
 		return fmt.Errorf("read node memory events: %w", err)
 	}
@@ -87,15 +87,15 @@ func (n *nodeReader) memory(s *metric.Sample, proc string) error {
 		"oom_kill": metric.MemoryOOMEvents, "pgfault": metric.MemoryPageFaults, "pgmajfault": metric.MemoryMajorPageFaults,
 	} {
 		if v, ok := events[key]; ok {
-			set(s, id, v)
+			setValue(s, id, v)
 		}
 	}
 	return nil
 }
 
-// processes sets the threads of the machine; its processes are counted with
+// fillProcesses sets the threads of the machine; its processes are counted with
 // its cgroups.
-func (n *nodeReader) processes(s *metric.Sample, proc string) error {
+func (n *nodeReader) fillProcesses(s *metric.Sample, proc string) error {
 	data, err := os.ReadFile(path.Join(proc, "loadavg"))
 	if err != nil {
 		return fmt.Errorf("count threads: %w", err)
@@ -104,7 +104,7 @@ func (n *nodeReader) processes(s *metric.Sample, proc string) error {
 	if err != nil {
 		return fmt.Errorf("count threads: %w", err)
 	}
-	set(s, metric.ProcessThreads, uint64(threads))
+	setValue(s, metric.ProcessThreads, uint64(threads))
 	limit := uint64(0)
 	for _, name := range [...]string{"threads-max", "pid_max"} {
 		var v uint64
@@ -117,13 +117,13 @@ func (n *nodeReader) processes(s *metric.Sample, proc string) error {
 			limit = v
 		}
 	}
-	set(s, metric.ProcessLimit, limit)
+	setValue(s, metric.ProcessLimit, limit)
 	return nil
 }
 
-// pressures sets the node's pressure: that of the root cgroup on version 2,
+// fillPressures sets the node's pressure: that of the root cgroup on version 2,
 // else /proc/pressure.
-func (n *nodeReader) pressures(s *metric.Sample, o *observation, proc string) error {
+func (n *nodeReader) fillPressures(s *metric.Sample, o *observation, proc string) error {
 	var errs []error
 	for _, p := range [...]struct {
 		name       string
@@ -149,7 +149,7 @@ func (n *nodeReader) pressures(s *metric.Sample, o *observation, proc string) er
 			}
 			p.from = &cgroups.PSIStats{Some: cgroups.PSIData{Total: read.Some.Total}, Full: cgroups.PSIData{Total: read.Full.Total}}
 		}
-		pressure(s, p.from, p.some, p.full)
+		fillPressure(s, p.from, p.some, p.full)
 	}
 	return errors.Join(errs...)
 }
@@ -166,8 +166,8 @@ func (p partIndex) at(b *metric.Batch, whole int, part string) *metric.Sample {
 	return addPart(b, whole, part)
 }
 
-// disks sets the bytes of each disk and their sum.
-func (n *nodeReader) disks(b *metric.Batch, at int, proc string, parts partIndex) error {
+// addDisks sets the bytes of each disk and their sum.
+func (n *nodeReader) addDisks(b *metric.Batch, at int, proc string, parts partIndex) error {
 	now := time.Now()
 	data, err := os.ReadFile(path.Join(proc, "diskstats"))
 	if err != nil {
@@ -198,14 +198,14 @@ func (n *nodeReader) disks(b *metric.Batch, at int, proc string, parts partIndex
 const sector = 512
 
 func fillDisk(s *metric.Sample, read, written uint64, at time.Time) {
-	set(s, metric.DiskReadBytes, read)
-	set(s, metric.DiskWriteBytes, written)
+	setValue(s, metric.DiskReadBytes, read)
+	setValue(s, metric.DiskWriteBytes, written)
 	s.Times[metric.IO] = at.UnixNano()
 }
 
-// filesystems adds each file system cAdvisor knows; the root's is the node's
+// addFilesystems adds each file system cAdvisor knows; the root's is the node's
 // own too.
-func (n *nodeReader) filesystems(b *metric.Batch, at int, parts partIndex) error {
+func (n *nodeReader) addFilesystems(b *metric.Batch, at int, parts partIndex) error {
 	if n.machine.fs == nil {
 		return nil // said when the machine was read
 	}
@@ -225,20 +225,20 @@ func (n *nodeReader) filesystems(b *metric.Batch, at int, parts partIndex) error
 }
 
 func fillFilesystem(s *metric.Sample, f *fs.Fs, at time.Time) {
-	set(s, metric.FilesystemLimit, f.Capacity)
-	set(s, metric.FilesystemUsage, less(f.Capacity, f.Free))
-	set(s, metric.FilesystemAvailable, f.Available)
+	setValue(s, metric.FilesystemLimit, f.Capacity)
+	setValue(s, metric.FilesystemUsage, subtract(f.Capacity, f.Free))
+	setValue(s, metric.FilesystemAvailable, f.Available)
 	if f.Inodes != nil && f.InodesFree != nil {
-		set(s, metric.FilesystemInodes, *f.Inodes)
-		set(s, metric.FilesystemInodesFree, *f.InodesFree)
-		set(s, metric.FilesystemInodesUsed, less(*f.Inodes, *f.InodesFree))
+		setValue(s, metric.FilesystemInodes, *f.Inodes)
+		setValue(s, metric.FilesystemInodesFree, *f.InodesFree)
+		setValue(s, metric.FilesystemInodesUsed, subtract(*f.Inodes, *f.InodesFree))
 	}
 	s.Times[metric.Filesystem] = at.UnixNano()
 }
 
-// network adds the interfaces of the host's network namespace: that of process
+// addNetwork adds the interfaces of the host's network namespace: that of process
 // 1, or where it may not be read, our own.
-func (n *nodeReader) network(b *metric.Batch, at int) error {
+func (n *nodeReader) addNetwork(b *metric.Batch, at int) error {
 	t, err := readTraffic(n.rootFS, 1)
 	if err != nil {
 		var own error

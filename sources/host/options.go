@@ -73,8 +73,8 @@ func (o *Options) includes(p metric.CgroupPath) bool {
 	})
 }
 
-// leadsTo reports whether cgroups below p may be included though p is not.
-func (o *Options) leadsTo(p metric.CgroupPath) bool {
+// mayContain reports whether cgroups below p may be included though p is not.
+func (o *Options) mayContain(p metric.CgroupPath) bool {
 	return o.includes(p) || slices.ContainsFunc(o.Prefixes, func(prefix string) bool {
 		return strings.HasPrefix(prefix, strings.TrimSuffix(string(p), "/")+"/")
 	})

@@ -15,11 +15,11 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// census counts the processes of cgroups and those below them.
-type census map[metric.CgroupPath]*headcount
+// processCounts counts the processes of cgroups and those below them.
+type processCounts map[metric.CgroupPath]*processCount
 
-// headcount is what lives in a cgroup and, after sum, below it.
-type headcount struct {
+// processCount is what lives in a cgroup and, after sum, below it.
+type processCount struct {
 	// processes is their number, -1 if the kernel would not list them (a
 	// threaded cgroup of version 2: the cgroup above lists them).
 	processes int32
@@ -29,36 +29,36 @@ type headcount struct {
 	pid int
 }
 
-// take counts the processes of each place, in its home hierarchy. places are
+// countProcesses counts the processes of each place, in its home hierarchy. places are
 // sorted by path.
-func take(places []place, proc string) (census, []error) {
-	c := make(census, len(places))
+func countProcesses(places []cgroupDir, proc string) (processCounts, []error) {
+	c := make(processCounts, len(places))
 	var errs []error
 	for i := range places {
-		h := &headcount{}
+		h := &processCount{}
 		c[places[i].path] = h
-		data, err := os.ReadFile(path.Join(places[i].home, "cgroup.procs"))
+		data, err := os.ReadFile(path.Join(places[i].dir, "cgroup.procs"))
 		if err != nil {
 			h.processes, h.files = -1, -1
-			if places[i].same() && !isUnsupported(err) {
+			if places[i].stillExists() && !isUnsupported(err) {
 				errs = append(errs, fmt.Errorf("list processes: %w", err))
 			}
 			continue
 		}
-		h.count(data, proc)
+		h.addProcesses(data, proc)
 	}
 	// Below comes after: a child is added to its parent when all of its own are
 	// in. Hierarchies of version 1 do not add up with each other.
 	roots := make(map[metric.CgroupPath]int, len(places))
 	for i := range places {
-		roots[places[i].path] = places[i].root
+		roots[places[i].path] = places[i].hierarchy
 	}
 	for i := len(places) - 1; i >= 0; i-- {
 		p := places[i].path
-		for above := parent(p); p != "/"; above = parent(above) {
+		for above := parentPath(p); p != "/"; above = parentPath(above) {
 			if up, ok := c[above]; ok {
-				if roots[above] == places[i].root {
-					up.add(c[p])
+				if roots[above] == places[i].hierarchy {
+					up.addBelow(c[p])
 				}
 				break
 			}
@@ -70,8 +70,8 @@ func take(places []place, proc string) (census, []error) {
 	return c, errs
 }
 
-// count reads cgroup.procs: one process a line.
-func (h *headcount) count(procs []byte, proc string) {
+// addProcesses reads cgroup.procs: one process a line.
+func (h *processCount) addProcesses(procs []byte, proc string) {
 	for pid, err := range cgroupfs.ProcessIDs(procs) {
 		h.processes++
 		if err != nil || pid == 0 { // 0: of another PID namespace
@@ -82,22 +82,22 @@ func (h *headcount) count(procs []byte, proc string) {
 			h.pid = pid
 		}
 		if h.files >= 0 {
-			h.files = plus(h.files, openFiles(path.Join(proc, strconv.Itoa(pid), "fd")))
+			h.files = addKnown(h.files, openFiles(path.Join(proc, strconv.Itoa(pid), "fd")))
 		}
 	}
 }
 
-func (h *headcount) add(below *headcount) {
+func (h *processCount) addBelow(below *processCount) {
 	if below.processes > 0 {
 		h.processes = max(h.processes, 0) + below.processes
 	}
 	if below.processes >= 0 {
-		h.files = plus(h.files, below.files)
+		h.files = addKnown(h.files, below.files)
 	}
 }
 
-// plus adds two counts of which a negative one is unknown.
-func plus(a, b int64) int64 {
+// addKnown adds two counts of which a negative one is unknown.
+func addKnown(a, b int64) int64 {
 	if a < 0 || b < 0 {
 		return -1
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// runtimeNames is what a container runtime knows of a container.
-type runtimeNames struct {
+// containerNames is what a container runtime knows of a container.
+type containerNames struct {
 	Namespace metric.Namespace
 	Pod       metric.PodName
 	UID       metric.PodUID
@@ -37,10 +37,10 @@ const (
 	labelKind      = "io.cri-containerd.kind"
 )
 
-// fromLabels reads a container's labels.
-func fromLabels(labels map[string]string, created time.Time) runtimeNames {
+// namesFromLabels reads a container's labels.
+func namesFromLabels(labels map[string]string, created time.Time) containerNames {
 	uid, _ := podcgroup.NormalizeUID(labels[labelUID])
-	return runtimeNames{
+	return containerNames{
 		Namespace: metric.Namespace(labels[labelNamespace]),
 		Pod:       metric.PodName(labels[labelPod]),
 		UID:       uid,
@@ -50,25 +50,25 @@ func fromLabels(labels map[string]string, created time.Time) runtimeNames {
 	}
 }
 
-// named is what a cgroup is reported as.
-type named struct {
+// cgroupNames is what a cgroup is reported as.
+type cgroupNames struct {
 	entity   metric.Entity
 	instance metric.Instance // UID and ID
-	runtime  runtimeNames
+	runtime  containerNames
 	// hidden cgroups give no sample: a sandbox's, whose pod has its network.
 	hidden bool
 }
 
-// naming names cgroups, with what the runtime said of containers.
-type naming struct {
+// cgroupNamer names cgroups, with what the runtime said of containers.
+type cgroupNamer struct {
 	node metric.NodeName
 	// containers is by ID. pods, derived from it, is by UID.
-	containers map[metric.ContainerID]runtimeNames
-	pods       map[metric.PodUID]runtimeNames
+	containers map[metric.ContainerID]containerNames
+	pods       map[metric.PodUID]containerNames
 }
 
-func newNaming(node metric.NodeName, containers map[metric.ContainerID]runtimeNames) naming {
-	n := naming{node, containers, make(map[metric.PodUID]runtimeNames, len(containers))}
+func newCgroupNamer(node metric.NodeName, containers map[metric.ContainerID]containerNames) cgroupNamer {
+	n := cgroupNamer{node, containers, make(map[metric.PodUID]containerNames, len(containers))}
 	for _, c := range containers {
 		if c.UID != "" && c.Pod != "" {
 			n.pods[c.UID] = c
@@ -78,11 +78,11 @@ func newNaming(node metric.NodeName, containers map[metric.ContainerID]runtimeNa
 }
 
 // name says what p is. ref is podcgroup.Parse(p).
-func (n *naming) name(p metric.CgroupPath, ref podcgroup.Ref) named {
+func (n *cgroupNamer) name(p metric.CgroupPath, ref podcgroup.Ref) cgroupNames {
 	if p == "/" {
-		return named{entity: metric.Entity{Kind: metric.Node, Node: n.node}}
+		return cgroupNames{entity: metric.Entity{Kind: metric.Node, Node: n.node}}
 	}
-	out := named{
+	out := cgroupNames{
 		entity:   metric.Entity{Kind: metric.System, Node: n.node, Name: string(p)},
 		instance: metric.Instance{UID: ref.UID, ID: ref.ID},
 	}
@@ -108,7 +108,7 @@ func (n *naming) name(p metric.CgroupPath, ref podcgroup.Ref) named {
 }
 
 // pod returns an entity with the pod's names: the runtime's, else the UID.
-func (n *naming) pod(ref podcgroup.Ref) metric.Entity {
+func (n *cgroupNamer) pod(ref podcgroup.Ref) metric.Entity {
 	e := metric.Entity{Node: n.node, Pod: metric.PodName(ref.UID)}
 	c, ok := n.containers[ref.ID]
 	if !ok || ref.ID == "" || c.Pod == "" {
@@ -130,7 +130,7 @@ type containerd struct {
 
 	conn   *grpc.ClientConn // nil until the socket is there
 	client containers.ContainersClient
-	known  map[metric.ContainerID]runtimeNames
+	known  map[metric.ContainerID]containerNames
 	// retry is when a container it did not know, or a failure, may be asked
 	// about again.
 	unknown map[metric.ContainerID]time.Time
@@ -139,24 +139,24 @@ type containerd struct {
 }
 
 const (
-	// askTimeout bounds all questions of one read together: names are not worth
+	// namesTimeout bounds all questions of one read together: names are not worth
 	// the numbers.
-	askTimeout = 2 * time.Second
-	// askAgain is how long an unanswered question rests.
-	askAgain = 10 * time.Second
+	namesTimeout = 2 * time.Second
+	// namesRetry is how long an unanswered question rests.
+	namesRetry = 10 * time.Second
 )
 
 func newContainerd(socket, namespace string) *containerd {
 	return &containerd{
 		socket: socket, namespace: namespace,
-		known:   map[metric.ContainerID]runtimeNames{},
+		known:   map[metric.ContainerID]containerNames{},
 		unknown: map[metric.ContainerID]time.Time{},
 	}
 }
 
-// learn asks about those of ids that are not known, and, if ids are all there
+// learnNames asks about those of ids that are not known, and, if ids are all there
 // are, forgets the others. Failing to is no error: it leaves a gap.
-func (c *containerd) learn(ctx context.Context, ids map[metric.ContainerID]bool, all bool, now time.Time) {
+func (c *containerd) learnNames(ctx context.Context, ids map[metric.ContainerID]bool, all bool, now time.Time) {
 	if all {
 		for id := range c.known {
 			if !ids[id] {
@@ -176,22 +176,22 @@ func (c *containerd) learn(ctx context.Context, ids map[metric.ContainerID]bool,
 	if now.Before(c.retry) || !c.connect(now) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, namesTimeout)
 	defer cancel()
 	ctx = metadata.AppendToOutgoingContext(ctx, "containerd-namespace", c.namespace)
 	for id := range ids {
 		if _, ok := c.known[id]; ok || now.Before(c.unknown[id]) {
 			continue
 		}
-		names, err := c.ask(ctx, id)
+		names, err := c.fetchNames(ctx, id)
 		switch {
 		case err == nil:
 			c.known[id] = names
 			delete(c.unknown, id)
 		case status.Code(err) == codes.NotFound:
-			c.unknown[id] = now.Add(askAgain)
+			c.unknown[id] = now.Add(namesRetry)
 		default:
-			c.fail(now, fmt.Sprintf("does not answer at %s (%v)", c.socket, err))
+			c.setGap(now, fmt.Sprintf("does not answer at %s (%v)", c.socket, err))
 			return
 		}
 	}
@@ -209,33 +209,33 @@ func (c *containerd) connect(now time.Time) bool {
 		if !errors.Is(err, os.ErrNotExist) {
 			why = err.Error()
 		}
-		c.fail(now, why)
+		c.setGap(now, why)
 		return false
 	}
 	conn, err := grpc.NewClient("unix://"+c.socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		c.fail(now, err.Error())
+		c.setGap(now, err.Error())
 		return false
 	}
 	c.conn, c.client = conn, containers.NewContainersClient(conn)
 	return true
 }
 
-func (c *containerd) fail(now time.Time, why string) {
-	c.retry = now.Add(askAgain)
+func (c *containerd) setGap(now time.Time, why string) {
+	c.retry = now.Add(namesRetry)
 	c.gap = "containerd: " + why + ": new pods are named by UID and containers by ID"
 }
 
-func (c *containerd) ask(ctx context.Context, id metric.ContainerID) (runtimeNames, error) {
+func (c *containerd) fetchNames(ctx context.Context, id metric.ContainerID) (containerNames, error) {
 	answer, err := c.client.Get(ctx, &containers.GetContainerRequest{ID: string(id)})
 	if err != nil {
-		return runtimeNames{}, err
+		return containerNames{}, err
 	}
 	var created time.Time
 	if at := answer.GetContainer().GetCreatedAt(); at.IsValid() && at.AsTime().Unix() > 0 {
 		created = at.AsTime()
 	}
-	return fromLabels(answer.GetContainer().GetLabels(), created), nil
+	return namesFromLabels(answer.GetContainer().GetLabels(), created), nil
 }
 
 // close ends the connection.

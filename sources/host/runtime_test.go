@@ -74,7 +74,7 @@ func TestContainerd(t *testing.T) {
 	now := time.Unix(2e9, 0)
 	learn := func(wantAsked int, wantGap string) {
 		t.Helper()
-		c.learn(context.Background(), ids, true, now)
+		c.learnNames(context.Background(), ids, true, now)
 		if r.asked != wantAsked || !strings.HasPrefix(c.gap, wantGap) || (wantGap == "") != (c.gap == "") {
 			t.Errorf("asked %d times, gap %q, want %d, %q", r.asked, c.gap, wantAsked, wantGap)
 		}
@@ -83,9 +83,9 @@ func TestContainerd(t *testing.T) {
 	learn(0, "containerd: no socket at "+socket)
 	stop := serve(t, socket, r)
 	learn(0, "containerd: no socket at ") // not asked again so soon
-	now = now.Add(askAgain)
+	now = now.Add(namesRetry)
 	learn(3, "")
-	want := map[metric.ContainerID]runtimeNames{
+	want := map[metric.ContainerID]containerNames{
 		app:   {Namespace: "shop", Pod: "web", UID: "u-1", Name: "app", Created: time.Unix(1e9, 5)},
 		pause: {Namespace: "shop", Pod: "web", UID: "u-1", Sandbox: true},
 	}
@@ -94,7 +94,7 @@ func TestContainerd(t *testing.T) {
 	}
 	learn(3, "") // what is known, or is known to be unknown, is not asked for
 	r.held[gone] = &containers.Container{ID: gone}
-	now = now.Add(askAgain)
+	now = now.Add(namesRetry)
 	learn(4, "")
 
 	delete(ids, app)
@@ -113,7 +113,7 @@ func TestContainerd(t *testing.T) {
 func TestNaming(t *testing.T) {
 	const uid = "73296cad-fda8-4a1c-bff9-cb1de73626a6"
 	id, pause, other := strings.Repeat("a", 64), strings.Repeat("b", 64), strings.Repeat("c", 64)
-	n := newNaming("n1", map[metric.ContainerID]runtimeNames{
+	n := newCgroupNamer("n1", map[metric.ContainerID]containerNames{
 		metric.ContainerID(id):    {Namespace: "shop", Pod: "web", UID: uid, Name: "app"},
 		metric.ContainerID(pause): {Namespace: "shop", Pod: "web", UID: uid, Sandbox: true},
 	})

@@ -15,13 +15,13 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// fill sets every metric that o holds for a cgroup that is not the node.
-func fill(s *metric.Sample, o *observation, v2 bool) {
+// fillCgroup sets every metric that o holds for a cgroup that is not the node.
+func fillCgroup(s *metric.Sample, o *observation, v2 bool) {
 	fillCPU(s, o)
 	if o.read&cpu != 0 {
-		set(s, metric.CPUThrottled, o.stats.Cpu.CFS.ThrottledTime)
-		set(s, metric.CPUPeriods, o.stats.Cpu.CFS.Periods)
-		set(s, metric.CPUThrottledPeriods, o.stats.Cpu.CFS.ThrottledPeriods)
+		setValue(s, metric.CPUThrottled, o.stats.Cpu.CFS.ThrottledTime)
+		setValue(s, metric.CPUPeriods, o.stats.Cpu.CFS.Periods)
+		setValue(s, metric.CPUThrottledPeriods, o.stats.Cpu.CFS.ThrottledPeriods)
 	}
 	fillMemory(s, o, v2)
 	if o.read&memory != 0 {
@@ -29,18 +29,18 @@ func fill(s *metric.Sample, o *observation, v2 bool) {
 		if v2 {
 			failures = o.stats.Memory.Events.Max
 		}
-		set(s, metric.MemoryFailures, failures)
+		setValue(s, metric.MemoryFailures, failures)
 		if o.ooms >= 0 {
-			set(s, metric.MemoryOOMEvents, uint64(o.ooms))
+			setValue(s, metric.MemoryOOMEvents, uint64(o.ooms))
 		}
 	}
 	if o.read&blkio != 0 {
 		s.Times[metric.IO] = o.time(blkio)
 	}
 	if o.read&pids != 0 {
-		set(s, metric.ProcessThreads, o.raw.PidsStats.Current)
+		setValue(s, metric.ProcessThreads, o.raw.PidsStats.Current)
 		if limit := o.raw.PidsStats.Limit; limit > 0 { // 0 is libcontainer's "max"
-			set(s, metric.ProcessLimit, limit)
+			setValue(s, metric.ProcessLimit, limit)
 		}
 		s.Times[metric.Process] = o.time(pids)
 	}
@@ -49,12 +49,12 @@ func fill(s *metric.Sample, o *observation, v2 bool) {
 
 func fillCPU(s *metric.Sample, o *observation) {
 	if !o.cpu.at.IsZero() {
-		set(s, metric.CPUUsage, o.cpu.nanoseconds)
+		setValue(s, metric.CPUUsage, o.cpu.nanoseconds)
 		s.Times[metric.CPU] = o.cpu.at.UnixNano()
 	}
 	if o.read&cpuacct != 0 {
-		set(s, metric.CPUUser, o.stats.Cpu.Usage.User)
-		set(s, metric.CPUSystem, o.stats.Cpu.Usage.System)
+		setValue(s, metric.CPUUser, o.stats.Cpu.Usage.User)
+		setValue(s, metric.CPUSystem, o.stats.Cpu.Usage.System)
 	}
 	if s.Times[metric.CPU] == 0 {
 		s.Times[metric.CPU] = max(o.time(cpuacct), o.time(cpu))
@@ -62,31 +62,31 @@ func fillCPU(s *metric.Sample, o *observation) {
 	if s.Times[metric.CPU] == 0 {
 		s.Reasons[metric.CPU] = metric.Unsupported // no hierarchy that counts CPU time holds it
 	}
-	pressure(s, o.raw.CpuStats.PSI, metric.CPUPressureSome, metric.CPUPressureFull)
+	fillPressure(s, o.raw.CpuStats.PSI, metric.CPUPressureSome, metric.CPUPressureFull)
 }
 
 func fillMemory(s *metric.Sample, o *observation, v2 bool) {
-	pressure(s, o.raw.MemoryStats.PSI, metric.MemoryPressureSome, metric.MemoryPressureFull)
+	fillPressure(s, o.raw.MemoryStats.PSI, metric.MemoryPressureSome, metric.MemoryPressureFull)
 	if o.read&memory == 0 {
 		return
 	}
 	m := o.stats.Memory
 	s.Times[metric.Memory] = o.time(memory)
-	set(s, metric.MemoryUsage, m.Usage)
-	set(s, metric.MemoryWorkingSet, m.WorkingSet)
-	set(s, metric.MemoryRSS, m.RSS)
-	set(s, metric.MemoryCache, m.Cache)
-	set(s, metric.MemoryMappedFile, m.MappedFile)
-	set(s, metric.MemoryPageFaults, faults(o, "pgfault", v2))
-	set(s, metric.MemoryMajorPageFaults, faults(o, "pgmajfault", v2))
+	setValue(s, metric.MemoryUsage, m.Usage)
+	setValue(s, metric.MemoryWorkingSet, m.WorkingSet)
+	setValue(s, metric.MemoryRSS, m.RSS)
+	setValue(s, metric.MemoryCache, m.Cache)
+	setValue(s, metric.MemoryMappedFile, m.MappedFile)
+	setValue(s, metric.MemoryPageFaults, pageFaults(o, "pgfault", v2))
+	setValue(s, metric.MemoryMajorPageFaults, pageFaults(o, "pgmajfault", v2))
 	if o.swap {
-		set(s, metric.MemorySwap, m.Swap)
+		setValue(s, metric.MemorySwap, m.Swap)
 	}
 }
 
-// faults returns a count of memory.stat for the cgroup and all below it. On
+// pageFaults returns a count of memory.stat for the cgroup and all below it. On
 // version 1 cAdvisor reports the cgroup's own as both.
-func faults(o *observation, key string, v2 bool) uint64 {
+func pageFaults(o *observation, key string, v2 bool) uint64 {
 	if !v2 {
 		if n, ok := o.raw.MemoryStats.Stats["total_"+key]; ok {
 			return n
@@ -105,9 +105,9 @@ func fillLimits(s *metric.Sample, o *observation, v2 bool) {
 	if !o.spec.HasMemory || m.Limit >= cgroupfs.NoLimit || m.Limit == 0 && !v2 {
 		m.Limit = math.MaxUint64
 	} else {
-		set(s, metric.MemoryLimit, m.Limit)
+		setValue(s, metric.MemoryLimit, m.Limit)
 		if o.read&memory != 0 {
-			set(s, metric.MemoryAvailable, less(m.Limit, o.stats.Memory.WorkingSet))
+			setValue(s, metric.MemoryAvailable, subtract(m.Limit, o.stats.Memory.WorkingSet))
 		}
 	}
 	// Version 1 limits memory and swap together.
@@ -118,11 +118,11 @@ func fillLimits(s *metric.Sample, o *observation, v2 bool) {
 		if m.Limit == math.MaxUint64 || m.SwapLimit == 0 {
 			return
 		}
-		m.SwapLimit = less(m.SwapLimit, m.Limit)
+		m.SwapLimit = subtract(m.SwapLimit, m.Limit)
 	}
-	set(s, metric.SwapLimit, m.SwapLimit)
+	setValue(s, metric.SwapLimit, m.SwapLimit)
 	if o.read&memory != 0 {
-		set(s, metric.MemorySwapAvailable, less(m.SwapLimit, o.stats.Memory.Swap))
+		setValue(s, metric.MemorySwapAvailable, subtract(m.SwapLimit, o.stats.Memory.Swap))
 	}
 }
 
@@ -131,7 +131,7 @@ func fillLimits(s *metric.Sample, o *observation, v2 bool) {
 // some are, only they are summed, since bytes to a mapped device are counted
 // again on the one below.
 func fillIO(s *metric.Sample, o *observation, v2 bool, physical func(major, minor uint64) bool) []model.PerDiskStats {
-	pressure(s, o.raw.BlkioStats.PSI, metric.IOPressureSome, metric.IOPressureFull)
+	fillPressure(s, o.raw.BlkioStats.PSI, metric.IOPressureSome, metric.IOPressureFull)
 	if o.read&blkio == 0 || o.stats.DiskIo == nil {
 		return nil
 	}
@@ -157,24 +157,24 @@ func fillIO(s *metric.Sample, o *observation, v2 bool, physical func(major, mino
 	if some {
 		all = below
 	}
-	set(s, metric.DiskReadBytes, all[0])
-	set(s, metric.DiskWriteBytes, all[1])
+	setValue(s, metric.DiskReadBytes, all[0])
+	setValue(s, metric.DiskWriteBytes, all[1])
 	return devices
 }
 
-// pressure sets the two counters of a pressure file. The kernel and cAdvisor
+// fillPressure sets the two counters of a pressure file. The kernel and cAdvisor
 // count microseconds, whatever cAdvisor's model says.
-func pressure(s *metric.Sample, psi *cgroups.PSIStats, some, full metric.ID) {
+func fillPressure(s *metric.Sample, psi *cgroups.PSIStats, some, full metric.ID) {
 	if psi == nil {
 		return
 	}
-	set(s, some, psi.Some.Total*1000)
-	set(s, full, psi.Full.Total*1000)
+	setValue(s, some, psi.Some.Total*1000)
+	setValue(s, full, psi.Full.Total*1000)
 }
 
-// finish gives every group that has a value the time it was read, where none
+// completeTimes gives every group that has a value the time it was read, where none
 // is known better, and the instance its age.
-func finish(s *metric.Sample, now time.Time) {
+func completeTimes(s *metric.Sample, now time.Time) {
 	if s.Instance.Start > 0 {
 		if age := now.UnixNano() - s.Instance.Start; age >= 0 {
 			s.Values.Set(metric.Uptime, float64(age))
@@ -187,9 +187,9 @@ func finish(s *metric.Sample, now time.Time) {
 	}
 }
 
-func set(s *metric.Sample, id metric.ID, value uint64) { s.Values.Set(id, float64(value)) }
+func setValue(s *metric.Sample, id metric.ID, value uint64) { s.Values.Set(id, float64(value)) }
 
-func less(a, b uint64) uint64 {
+func subtract(a, b uint64) uint64 {
 	if b > a {
 		return 0
 	}

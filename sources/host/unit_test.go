@@ -98,7 +98,7 @@ func constructed() *observation {
 	raw.MemoryStats.Stats = map[string]uint64{"pgfault": 11, "pgmajfault": 2, "total_pgfault": 111, "total_pgmajfault": 22}
 	raw.PidsStats = cgroups.PidsStats{Current: 9, Limit: 0}
 	o := &observation{
-		cpu: counter{nanoseconds: 123456789, at: time.Unix(10, 1)},
+		cpu: cpuReading{nanoseconds: 123456789, at: time.Unix(10, 1)},
 		raw: raw,
 		stats: &model.ContainerStats{
 			Cpu: &model.CpuStats{
@@ -158,11 +158,11 @@ func TestFill(t *testing.T) {
 		}
 		s := &metric.Sample{Instance: metric.Instance{Start: 1e9}}
 		o := constructed()
-		fill(s, o, v2)
+		fillCgroup(s, o, v2)
 		if n := len(fillIO(s, o, v2, vda)); n != 2 {
 			t.Errorf("devices = %d, want 2", n)
 		}
-		finish(s, time.Unix(10, 0))
+		completeTimes(s, time.Unix(10, 0))
 		if diff := cmp.Diff(want, values(s)); diff != "" {
 			t.Errorf("v2 %v (-want +got):\n%s", v2, diff)
 		}
@@ -175,15 +175,15 @@ func TestFill(t *testing.T) {
 // What was not read is absent, whatever zeros stand in its place.
 func TestFillUnread(t *testing.T) {
 	o := constructed()
-	o.read, o.cpu, o.ooms, o.spec = memory, counter{}, -1, model.ContainerSpec{}
+	o.read, o.cpu, o.ooms, o.spec = memory, cpuReading{}, -1, model.ContainerSpec{}
 	o.raw.CpuStats.PSI, o.raw.MemoryStats.PSI = nil, nil
 	o.swap = false
 	s := &metric.Sample{}
-	fill(s, o, false)
+	fillCgroup(s, o, false)
 	if devices := fillIO(s, o, false, func(_, _ uint64) bool { return true }); devices != nil {
 		t.Errorf("devices = %v, want none", devices)
 	}
-	finish(s, time.Unix(11, 0))
+	completeTimes(s, time.Unix(11, 0))
 	want := map[string]float64{
 		"memory/usage": 1000, "memory/working_set": 800, "memory/rss": 600, "memory/cache": 300, "memory/mapped_file": 50,
 		"memory/page_faults": 111, "memory/major_page_faults": 22, "memory/failures": 1,
@@ -209,7 +209,7 @@ func TestFillUnlimited(t *testing.T) {
 		o.spec.Memory = model.MemorySpec{Limit: limit, SwapLimit: limit}
 		o.spec.Cpu.Quota = 0
 		s := &metric.Sample{}
-		fill(s, o, v2)
+		fillCgroup(s, o, v2)
 		for _, id := range []metric.ID{metric.CPULimit, metric.MemoryLimit, metric.MemoryAvailable, metric.SwapLimit, metric.MemorySwapAvailable} {
 			if v, ok := s.Values.Get(id); ok {
 				t.Errorf("v2 %v: %v = %v, want absent", v2, id, v)
@@ -219,17 +219,17 @@ func TestFillUnlimited(t *testing.T) {
 }
 
 func TestBlamed(t *testing.T) {
-	r := &meter{v2: true, place: place{path: "/a"}}
+	r := &cgroupMeter{v2: true, cgroup: cgroupDir{path: "/a"}}
 	all := cpuacct | cpu | memory | pids | blkio
 	err := errors.New("error while statting cgroup v2: [open /sys/fs/cgroup/a/memory.current: permission denied open /sys/fs/cgroup/a/pids.max: permission denied]")
-	if got := r.blamed(all, err); got != memory|pids {
+	if got := r.failedControllers(all, err); got != memory|pids {
 		t.Errorf("blamed = %b, want memory and pids", got)
 	}
-	if got := r.blamed(all, errors.New("something else")); got != all {
+	if got := r.failedControllers(all, errors.New("something else")); got != all {
 		t.Errorf("blamed = %b for an unknown error, want all", got)
 	}
 	r.v2 = false
-	if got := r.blamed(memory, err); got != memory {
+	if got := r.failedControllers(memory, err); got != memory {
 		t.Errorf("v1: blamed = %b, want memory", got)
 	}
 }
@@ -257,11 +257,11 @@ func TestDefaultRoute(t *testing.T) {
 func TestTrafficOwn(t *testing.T) {
 	tr := traffic{interfaces: []model.InterfaceStats{{Name: "eth0", RxBytes: 5}, {Name: "eth1", RxBytes: 7}, {Name: "cni0", RxBytes: 100}}}
 	physical := func(name string) bool { return strings.HasPrefix(name, "eth") }
-	if got, ok := tr.own(physical); !ok || got.RxBytes != 12 {
+	if got, ok := tr.total(physical); !ok || got.RxBytes != 12 {
 		t.Errorf("without a route = %d, %v, want 12", got.RxBytes, ok)
 	}
 	tr.route = "cni0"
-	if got, ok := tr.own(physical); !ok || got.RxBytes != 100 {
+	if got, ok := tr.total(physical); !ok || got.RxBytes != 100 {
 		t.Errorf("with a route = %d, %v, want 100", got.RxBytes, ok)
 	}
 }
@@ -284,14 +284,14 @@ func TestCensus(t *testing.T) {
 	for _, fd := range []string{"1/fd/0", "1/fd/1", "7/fd/0", "8/fd/0"} {
 		write("proc/"+fd, "")
 	}
-	places := []place{
-		{path: "/", home: write("cg/cgroup.procs", "1\n")},
-		{path: "/a", home: write("cg/a/cgroup.procs", "")},
-		{path: "/a/b", home: write("cg/a/b/cgroup.procs", "7\n8\n9\n")}, // 9 has just ended
-		{path: "/m", root: 1, home: write("cg2/m/cgroup.procs", "7\n")},
-		{path: "/z", home: write("cg/z/cgroup.procs", "0\n")}, // of another PID namespace
+	places := []cgroupDir{
+		{path: "/", dir: write("cg/cgroup.procs", "1\n")},
+		{path: "/a", dir: write("cg/a/cgroup.procs", "")},
+		{path: "/a/b", dir: write("cg/a/b/cgroup.procs", "7\n8\n9\n")}, // 9 has just ended
+		{path: "/m", hierarchy: 1, dir: write("cg2/m/cgroup.procs", "7\n")},
+		{path: "/z", dir: write("cg/z/cgroup.procs", "0\n")}, // of another PID namespace
 	}
-	heads, errs := take(places, filepath.Join(dir, "proc"))
+	heads, errs := countProcesses(places, filepath.Join(dir, "proc"))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

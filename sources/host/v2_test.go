@@ -90,7 +90,7 @@ func TestV2Live(t *testing.T) {
 		t.Fatal("version 2 is not recognised")
 	}
 	hand := func(dir string) uint64 {
-		c, err := readCounter(dir, true)
+		c, err := readCPUTime(dir, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestV2Live(t *testing.T) {
 		}
 	}
 	if gaps := strings.Join(h.Gaps(), "\n"); !strings.Contains(gaps, "memory controller is not available here") &&
-		h.mounts.v2 && enabled("/sys/fs/cgroup")&memory == 0 {
+		h.mounts.v2 && enabledControllers("/sys/fs/cgroup")&memory == 0 {
 		t.Errorf("gaps = %s, want the memory controller", gaps)
 	}
 	b.stop()
@@ -140,9 +140,9 @@ func TestV2Fixture(t *testing.T) {
 	t.Cleanup(func() { cgroups.TestMode = false })
 	h := newHost(t, Options{Node: "n1"})
 	h.mounts.dirs = map[string]string{"": root}
-	h.mounts.roots[0].dir = root
-	h.mu.runtime.known["78eb55067a55a014a60f557683645300735b7daf5d6207c626f8c82dae94a055"] = runtimeNames{Sandbox: true}
-	h.mu.runtime.known["550a49ead28c8f626c7026d5fad7b537003546386755f06a410a55a76055be87"] = runtimeNames{
+	h.mounts.hierarchies[0].dir = root
+	h.mu.runtime.known["78eb55067a55a014a60f557683645300735b7daf5d6207c626f8c82dae94a055"] = containerNames{Sandbox: true}
+	h.mu.runtime.known["550a49ead28c8f626c7026d5fad7b537003546386755f06a410a55a76055be87"] = containerNames{
 		Namespace: "shop", Pod: "web", UID: "73296cad-fda8-4a1c-bff9-cb1de73626a6", Name: "app", Created: time.Unix(1e9, 0),
 	}
 	var b metric.Batch

@@ -92,11 +92,11 @@ type Options struct {
 	// RefreshTimeout bounds a Refresh in all. Default: 2s.
 	RefreshTimeout time.Duration
 	// Done is told of each background scan, of one at a time, for logs and metrics; nil for nobody.
-	Done func(Round)
+	Done func(ScanResult)
 }
 
-// Round is how a background scan went.
-type Round struct {
+// ScanResult is how a background scan went.
+type ScanResult struct {
 	At       time.Time // when it began
 	Took     time.Duration
 	Slow     bool  // it was of pods that take long
@@ -121,7 +121,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Containers = func(metric.PodUID) (map[string]string, bool) { return nil, false }
 	}
 	if o.Done == nil {
-		o.Done = func(Round) {}
+		o.Done = func(ScanResult) {}
 	}
 	var errs []error
 	for _, p := range []struct{ name, path string }{
@@ -146,5 +146,5 @@ func (o Options) withDefaults() (Options, error) {
 	return o, errors.Join(errs...)
 }
 
-// on is where a path of the host is found.
-func (o *Options) on(p ...string) string { return path.Join(append([]string{o.RootFS}, p...)...) }
+// hostPath is where a path of the host is found.
+func (o *Options) hostPath(p ...string) string { return path.Join(append([]string{o.RootFS}, p...)...) }

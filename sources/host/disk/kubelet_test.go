@@ -56,12 +56,12 @@ func TestAgreesWithKubelet(t *testing.T) {
 
 	var diff string
 	for ctx.Err() == nil {
-		r := s.round(ctx, false)
+		r := s.scanPods(ctx, false)
 		if r.Problems != nil {
 			t.Fatal(r.Problems)
 		}
 		got, _ := s.Pod(metric.PodUID(pod.UID))
-		if diff = cmp.Diff(kubeletSays(ctx, t, kube, c.Node(), pod), weirSays(got), cmp.AllowUnexported(use{})); diff == "" {
+		if diff = cmp.Diff(kubeletSays(ctx, t, kube, c.Node(), pod), weirSays(got), cmp.AllowUnexported(diskUse{})); diff == "" {
 			t.Logf("agreed on: %+v", weirSays(got))
 			break
 		}
@@ -142,7 +142,7 @@ func runPod(ctx context.Context, t *testing.T, kube kubernetes.Interface, node s
 }
 
 // kubeletSays is what the kubelet's summary says of the pod.
-func kubeletSays(ctx context.Context, t *testing.T, kube *kubernetes.Clientset, node string, pod *corev1.Pod) map[string]use {
+func kubeletSays(ctx context.Context, t *testing.T, kube *kubernetes.Clientset, node string, pod *corev1.Pod) map[string]diskUse {
 	t.Helper()
 	data, err := kube.CoreV1().RESTClient().Get().AbsPath("/api/v1/nodes", node, "proxy/stats/summary").DoRaw(ctx)
 	must(t, err)
@@ -161,8 +161,8 @@ func kubeletSays(ctx context.Context, t *testing.T, kube *kubernetes.Clientset, 
 	return nil
 }
 
-func weirSays(p *Pod) map[string]use {
-	all := map[string]use{"ephemeral": whole(p.Ephemeral)}
+func weirSays(p *Pod) map[string]diskUse {
+	all := map[string]diskUse{"ephemeral": whole(p.Ephemeral)}
 	for _, v := range p.Volumes {
 		name := v.Name
 		if strings.HasPrefix(name, "kube-api-access-") {
@@ -177,9 +177,9 @@ func weirSays(p *Pod) map[string]use {
 }
 
 // whole is what is used, nothing if a figure is missing.
-func whole(s *stats.FsStats) use {
+func whole(s *stats.FsStats) diskUse {
 	if s == nil || s.UsedBytes == nil || s.InodesUsed == nil {
-		return use{}
+		return diskUse{}
 	}
 	return used(s)
 }

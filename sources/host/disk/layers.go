@@ -22,8 +22,8 @@ type layers struct {
 	pods       map[metric.PodUID]map[metric.ContainerID][]int
 }
 
-// maxAsked is how many processes of a container are asked for their root.
-const maxAsked = 8
+// maxProcesses is how many processes of a container are asked for their root.
+const maxProcesses = 8
 
 // findLayers reads the host's mount table and the cgroup of every process. What it returns is
 // never nil; with an error it knows less.
@@ -84,16 +84,16 @@ func containerOf(cgroup string) (podcgroup.Ref, bool) {
 		if len(parts) < 3 {
 			continue
 		}
-		if ref := parseSeen(parts[2]); ref.UID != "" && ref.ID != "" {
+		if ref := parseNamespacedPath(parts[2]); ref.UID != "" && ref.ID != "" {
 			return ref, true
 		}
 	}
 	return podcgroup.Ref{}, false
 }
 
-// parseSeen reads a cgroup's path. In a cgroup namespace of one's own, as pods have with version 2,
+// parseNamespacedPath reads a cgroup's path. In a cgroup namespace of one's own, as pods have with version 2,
 // others' paths begin with "/../.." and lack what is above both.
-func parseSeen(p string) podcgroup.Ref {
+func parseNamespacedPath(p string) podcgroup.Ref {
 	ref := podcgroup.Parse(metric.CgroupPath(p))
 	if ref.UID != "" || !strings.HasPrefix(p, "/../") {
 		return ref
@@ -122,7 +122,7 @@ func (l *layers) find(uid metric.PodUID, id metric.ContainerID) (string, error) 
 		return "", errEnded
 	}
 	var found string
-	for _, pid := range pids[:min(maxAsked, len(pids))] {
+	for _, pid := range pids[:min(maxProcesses, len(pids))] {
 		data, err := os.ReadFile(path.Join(l.proc, strconv.Itoa(pid), "mountinfo"))
 		if errors.Is(err, fs.ErrNotExist) || err != nil && !errors.Is(err, fs.ErrPermission) {
 			continue // it has ended
@@ -133,7 +133,7 @@ func (l *layers) find(uid metric.PodUID, id metric.ContainerID) (string, error) 
 		upper, ok := rootLayer(parseOverlays(data))
 		switch {
 		case !ok: // it has changed its root
-		case !below(upper, l.root):
+		case !isBelow(upper, l.root):
 			return "", fmt.Errorf("the layer %s is not below %s: set ContainerRoot to the runtime's directory", upper, l.root)
 		case found != "" && upper != found:
 			return "", fmt.Errorf("its processes have two roots: %s and %s", found, upper)
@@ -186,5 +186,5 @@ func rootLayer(list []overlay) (string, bool) {
 	return "", false
 }
 
-// below says whether p is a path below dir.
-func below(p, dir string) bool { return strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") }
+// isBelow says whether p is a path below dir.
+func isBelow(p, dir string) bool { return strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") }

@@ -47,7 +47,7 @@ func TestRealContainer(t *testing.T) {
 	o.RootFS, o.Proc = "/", "/proc"
 	o.KubeletRoot, o.PodLogs, o.ContainerRoot = n.path("/var/lib/kubelet"), n.path("/var/log/pods"), n.path("/var/lib/containerd")
 	s := newScanner(t, o)
-	if r := s.round(context.Background(), false); r.Problems != nil || r.Unknown != 0 {
+	if r := s.scanPods(context.Background(), false); r.Problems != nil || r.Unknown != 0 {
 		t.Errorf("round = %+v, want no problem", r)
 	}
 	pod, _ := s.Pod(uid)

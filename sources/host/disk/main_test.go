@@ -60,7 +60,7 @@ func startIn(t *testing.T, root string) int {
 }
 
 // truth is what du says of a path.
-func truth(t testing.TB, path string) use {
+func truth(t testing.TB, path string) diskUse {
 	t.Helper()
 	ask := func(flag string) uint64 {
 		out, err := exec.Command("du", "-s", "-x", flag, path).Output()
@@ -73,7 +73,7 @@ func truth(t testing.TB, path string) use {
 		}
 		return n
 	}
-	return use{bytes: ask("--block-size=1"), inodes: ask("--inodes")}
+	return diskUse{bytes: ask("--block-size=1"), inodes: ask("--inodes")}
 }
 
 // write makes a file of n bytes, and the directories above it.
@@ -108,9 +108,9 @@ func mount(t testing.TB, what, on, kind, data string) {
 	})
 }
 
-func count(t testing.TB, path string) use {
+func count(t testing.TB, path string) diskUse {
 	t.Helper()
-	u, err := du(context.Background(), path, newPace(1))
+	u, err := countTree(context.Background(), path, newPace(1))
 	if err != nil {
 		t.Fatal(err)
 	}

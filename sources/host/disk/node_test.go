@@ -115,8 +115,8 @@ func (n *node) fill(uid metric.PodUID) {
 }
 
 // sum is what a filled pod uses, as du has it.
-func (n *node) sum(uid metric.PodUID) use {
-	var u use
+func (n *node) sum(uid metric.PodUID) diskUse {
+	var u diskUse
 	for _, part := range []string{
 		n.pod(uid, "volumes/kubernetes.io~empty-dir/cache"), n.pod(uid, "volumes/kubernetes.io~empty-dir/scratch"),
 		n.pod(uid, "volumes/kubernetes.io~configmap/config"), n.pod(uid, "etc-hosts"),
@@ -135,9 +135,9 @@ func newScanner(t testing.TB, o Options) *Scanner {
 	return s
 }
 
-func used(s *stats.FsStats) (u use) {
+func used(s *stats.FsStats) (u diskUse) {
 	if s != nil {
-		u = use{*s.UsedBytes, *s.InodesUsed}
+		u = diskUse{*s.UsedBytes, *s.InodesUsed}
 	}
 	return u
 }

@@ -15,7 +15,7 @@ func TestPace(t *testing.T) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			p, began := newPace(share), time.Now()
-			for range glance - 1 {
+			for range stepsPerCheck - 1 {
 				if err := p.step(context.Background()); err != nil {
 					t.Fatal(err)
 				}
@@ -41,7 +41,7 @@ func TestPaceEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), 2*time.Second, enough)
 		defer cancel()
 		p, began := newPace(0.01), time.Now()
-		p.steps = glance - 1
+		p.steps = stepsPerCheck - 1
 		time.Sleep(time.Second)
 		if err := p.step(ctx); !errors.Is(err, enough) || time.Since(began) != 2*time.Second {
 			t.Errorf("rested for %v and returned %v, want %v at 2s", time.Since(began), err, enough)

@@ -19,10 +19,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// kinds are the volumes that the kubelet measures by counting files, by the directory of their
+// volumePlugins are the volumes that the kubelet measures by counting files, by the directory of their
 // plugin, and whether they count as ephemeral storage if they lie on disk. Others (claims, host paths)
 // are not touched: a network file system may never answer.
-var kinds = []struct {
+var volumePlugins = []struct {
 	plugin string
 	local  bool
 }{
@@ -33,73 +33,73 @@ var kinds = []struct {
 	{"kubernetes.io~downward-api", false},
 }
 
-// view is the node as of the start of a scan.
-type view struct {
-	opts   *Options
-	pace   *pace
-	layers *layers
-	order  []metric.PodUID // quick ones first
-	took   map[metric.PodUID]time.Duration
-	dirs   map[metric.PodUID]string // the kubelet's directories of pods
-	logs   map[metric.PodUID]string // the directories of their logs
+// nodeScan is the node as of the start of a scan.
+type nodeScan struct {
+	opts          *Options
+	pace          *pace
+	layers        *layers
+	pods          []metric.PodUID // quick ones first
+	lastDurations map[metric.PodUID]time.Duration
+	dirs          map[metric.PodUID]string // the kubelet's directories of pods
+	logs          map[metric.PodUID]string // the directories of their logs
 }
 
-// look looks at one pod.
-type look struct {
-	*view
-	ctx  context.Context
-	pod  *Pod
-	sum  use
-	errs []error // with any of them there is no sum
-	// vague: there is no sum, for a reason that is no error.
-	vague bool
+// podScan looks at one pod.
+type podScan struct {
+	*nodeScan
+	ctx   context.Context
+	pod   *Pod
+	total diskUse
+	errs  []error // with any of them there is no sum
+	// unknown: there is no sum, for a reason that is no error.
+	unknown bool
 }
 
-// look returns what the pod uses, never nil, with the errors of what is nil in it.
-func (v *view) look(ctx context.Context, uid metric.PodUID) (*Pod, error) {
-	l := look{view: v, ctx: ctx, pod: &Pod{Containers: map[string]Container{}}}
+// scanPod returns what the pod uses, never nil, with the errors of what is nil in it.
+func (v *nodeScan) scanPod(ctx context.Context, uid metric.PodUID) (*Pod, error) {
+	l := podScan{nodeScan: v, ctx: ctx, pod: &Pod{Containers: map[string]Container{}}}
 	dir := v.dirs[uid]
-	l.volumes(dir)
-	l.etcHosts(path.Join(dir, "etc-hosts"))
-	l.containers(uid, l.logsOf(uid))
+	l.countVolumes(dir)
+	l.countEtcHosts(path.Join(dir, "etc-hosts"))
+	l.countContainers(uid, l.countLogs(uid))
 	l.pod.At = time.Now()
-	if len(l.errs) == 0 && !l.vague {
-		l.pod.Ephemeral = l.stats(dir, l.sum)
+	if len(l.errs) == 0 && !l.unknown {
+		l.pod.Ephemeral = l.fsStats(dir, l.total)
 	}
 	return l.pod, errors.Join(l.errs...)
 }
 
-func (l *look) fail(err error) { l.errs = append(l.errs, err) }
+func (l *podScan) addError(err error) { l.errs = append(l.errs, err) }
 
-func (l *look) volumes(dir string) {
+func (l *podScan) countVolumes(dir string) {
 	var pod unix.Stat_t
-	if err := unix.Lstat(dir, &pod); vanished(err) {
-		l.vague = true
+	if err := unix.Lstat(dir, &pod); isGone(err) {
+		l.unknown = true
 		return
 	} else if err != nil {
-		l.fail(fmt.Errorf("look at the pod's directory: %w", err))
+		l.addError(fmt.Errorf("look at the pod's directory: %w", err))
 		return
 	}
-	for _, kind := range kinds {
+	for _, kind := range volumePlugins {
 		plugin := path.Join(dir, "volumes", kind.plugin)
-		names, err := list(plugin)
+		names, err := listNames(plugin)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			l.fail(fmt.Errorf("list volumes: %w", err))
+			l.addError(fmt.Errorf("list volumes: %w", err))
 		}
 		slices.Sort(names)
 		for _, name := range names {
 			at := path.Join(plugin, name)
-			u, err := du(l.ctx, at, l.pace)
+			u, err := countTree(l.ctx, at, l.pace)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // the pod ends
 			}
 			if err != nil {
-				l.fail(err)
+				l.addError(err)
 				continue
 			}
-			l.pod.Volumes = append(l.pod.Volumes, stats.VolumeStats{Name: name, FsStats: *l.stats(at, u)})
+			l.pod.Volumes = append(l.pod.Volumes, stats.VolumeStats{Name: name, FsStats: *l.fsStats(at, u)})
 			if kind.local && !inMemory(at, pod.Dev) {
-				l.sum.add(u)
+				l.total.add(u)
 			}
 		}
 	}
@@ -114,32 +114,32 @@ func inMemory(dir string, pod uint64) bool {
 		(fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.HUGETLBFS_MAGIC)
 }
 
-// etcHosts counts the file that the kubelet makes for most pods.
-func (l *look) etcHosts(file string) {
-	u, err := du(l.ctx, file, l.pace)
+// countEtcHosts counts the file that the kubelet makes for most pods.
+func (l *podScan) countEtcHosts(file string) {
+	u, err := countTree(l.ctx, file, l.pace)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		l.fail(err)
+		l.addError(err)
 	}
-	l.sum.add(u)
+	l.total.add(u)
 }
 
-// logsOf counts the pod's own logs, and returns those of its containers by their names.
-func (l *look) logsOf(uid metric.PodUID) map[string]use {
+// countLogs counts the pod's own logs, and returns those of its containers by their names.
+func (l *podScan) countLogs(uid metric.PodUID) map[string]diskUse {
 	dir, ok := l.logs[uid]
 	if !ok {
-		l.vague = true // it has none yet, or they are not where Options say
+		l.unknown = true // it has none yet, or they are not where Options say
 		return nil
 	}
-	files, dirs, err := l.files(dir)
+	files, dirs, err := l.countFiles(dir)
 	if err != nil {
-		l.fail(err)
+		l.addError(err)
 	}
-	l.sum.add(files)
-	logs := map[string]use{}
+	l.total.add(files)
+	logs := map[string]diskUse{}
 	for _, name := range dirs {
-		u, _, err := l.files(path.Join(dir, name))
+		u, _, err := l.countFiles(path.Join(dir, name))
 		if err != nil {
-			l.fail(err)
+			l.addError(err)
 			continue
 		}
 		logs[name] = u
@@ -147,9 +147,9 @@ func (l *look) logsOf(uid metric.PodUID) map[string]use {
 	return logs
 }
 
-// files counts the files of a directory, without itself, and names the directories in it.
-func (l *look) files(dir string) (u use, dirs []string, err error) {
-	names, err := list(dir)
+// countFiles counts the files of a directory, without itself, and names the directories in it.
+func (l *podScan) countFiles(dir string) (u diskUse, dirs []string, err error) {
+	names, err := listNames(dir)
 	if err != nil {
 		return u, nil, fmt.Errorf("list logs: %w", err)
 	}
@@ -159,24 +159,24 @@ func (l *look) files(dir string) (u use, dirs []string, err error) {
 		}
 		var st unix.Stat_t
 		switch err := unix.Lstat(path.Join(dir, name), &st); {
-		case vanished(err):
+		case isGone(err):
 		case err != nil:
 			return u, nil, fmt.Errorf("look at %s: %w", path.Join(dir, name), err)
 		case st.Mode&unix.S_IFMT == unix.S_IFDIR:
 			dirs = append(dirs, name)
 		default:
-			u.add(use{bytes: uint64(st.Blocks) * blockSize, inodes: 1})
+			u.add(diskUse{bytes: uint64(st.Blocks) * blockSize, inodes: 1})
 		}
 	}
 	return u, dirs, nil
 }
 
-// containers counts the writable layers of the containers that run, and pairs them with their logs.
-func (l *look) containers(uid metric.PodUID, logs map[string]use) {
+// countContainers counts the writable layers of the containers that run, and pairs them with their logs.
+func (l *podScan) countContainers(uid metric.PodUID, logs map[string]diskUse) {
 	running, known := l.opts.Containers(uid)
 	seen := l.layers.pods[uid]
 	// Processes are how a container's end is told from not seeing it.
-	l.vague = l.vague || !known || len(running) > 0 && len(seen) == 0
+	l.unknown = l.unknown || !known || len(running) > 0 && len(seen) == 0
 	unnamed := 0
 	for _, id := range slices.Sorted(maps.Keys(seen)) {
 		if _, ok := running[string(id)]; !ok {
@@ -185,50 +185,50 @@ func (l *look) containers(uid metric.PodUID, logs map[string]use) {
 	}
 	if !known {
 		for _, id := range slices.Sorted(maps.Keys(seen)) {
-			l.pod.Containers[string(id)] = Container{Rootfs: l.rootfs(uid, id)}
+			l.pod.Containers[string(id)] = Container{Rootfs: l.countLayer(uid, id)}
 		}
 		for name, u := range logs {
-			l.pod.Containers[name] = Container{Logs: l.stats(l.logs[uid], u)}
+			l.pod.Containers[name] = Container{Logs: l.fsStats(l.logs[uid], u)}
 		}
 		return
 	}
 	// One is the sandbox. Another has begun so lately that its name is not known yet.
-	l.vague = l.vague || unnamed > 1
+	l.unknown = l.unknown || unnamed > 1
 	for _, id := range slices.Sorted(maps.Keys(running)) {
-		c := Container{Rootfs: l.rootfs(uid, metric.ContainerID(id))}
+		c := Container{Rootfs: l.countLayer(uid, metric.ContainerID(id))}
 		if u, ok := logs[running[id]]; ok {
-			c.Logs = l.stats(l.logs[uid], u)
-			l.sum.add(u)
+			c.Logs = l.fsStats(l.logs[uid], u)
+			l.total.add(u)
 		} else {
-			l.vague = true
+			l.unknown = true
 		}
 		l.pod.Containers[running[id]] = c
 	}
 }
 
-// rootfs counts a writable layer; nil if that cannot be done.
-func (l *look) rootfs(uid metric.PodUID, id metric.ContainerID) *stats.FsStats {
+// countLayer counts a writable layer; nil if that cannot be done.
+func (l *podScan) countLayer(uid metric.PodUID, id metric.ContainerID) *stats.FsStats {
 	upper, err := l.layers.find(uid, id)
 	if errors.Is(err, errEnded) {
-		l.vague = true
+		l.unknown = true
 		return nil
 	}
 	if err != nil {
-		l.fail(fmt.Errorf("find the writable layer of %s: %w", id, err))
+		l.addError(fmt.Errorf("find the writable layer of %s: %w", id, err))
 		return nil
 	}
-	at := l.opts.on(upper)
-	u, err := du(l.ctx, at, l.pace)
+	at := l.opts.hostPath(upper)
+	u, err := countTree(l.ctx, at, l.pace)
 	if err != nil {
-		l.fail(err)
+		l.addError(err)
 		return nil
 	}
-	l.sum.add(u)
-	return l.stats(at, u)
+	l.total.add(u)
+	return l.fsStats(at, u)
 }
 
-// stats says u in the kubelet's words, with the state of the file system that dir is on.
-func (l *look) stats(dir string, u use) *stats.FsStats {
+// fsStats says u in the kubelet's words, with the state of the file system that dir is on.
+func (l *podScan) fsStats(dir string, u diskUse) *stats.FsStats {
 	s := &stats.FsStats{Time: metav1.Now(), UsedBytes: &u.bytes, InodesUsed: &u.inodes}
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) == nil {

@@ -26,18 +26,18 @@ import (
 type Scanner struct {
 	opts       Options
 	refreshing chan struct{} // held by the one Refresh that looks
-	telling    sync.Mutex    // held while Done is told
+	doneMu     sync.Mutex    // held while Done is told
 
 	mu struct {
 		sync.RWMutex
-		pods map[metric.PodUID]found
-		last Round
+		pods map[metric.PodUID]podResult
+		last ScanResult
 	}
 }
 
-// found is what was found of a pod, when the last look began, and how long that took at the
+// podResult is what was found of a pod, when the last look began, and how long that took at the
 // background's speed.
-type found struct {
+type podResult struct {
 	pod   *Pod
 	began time.Time
 	took  time.Duration
@@ -51,28 +51,28 @@ func New(opts Options) (*Scanner, error) {
 		return nil, fmt.Errorf("look at the disks: %w", err)
 	}
 	s := &Scanner{opts: opts, refreshing: make(chan struct{}, 1)}
-	s.mu.pods = map[metric.PodUID]found{}
+	s.mu.pods = map[metric.PodUID]podResult{}
 	return s, nil
 }
 
-// outdated is the age from which on a finding tells nothing: something keeps the scanner from looking,
+// maxResultAge is the age from which on a finding tells nothing: something keeps the scanner from looking,
 // such as a file system that does not answer.
-const outdated = time.Hour
+const maxResultAge = time.Hour
 
 // Pod returns what was found of a pod when it was last looked at, if that was in the last hour.
 func (s *Scanner) Pod(uid metric.PodUID) (*Pod, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	f, ok := s.mu.pods[uid]
-	if !ok || time.Since(f.pod.At) > outdated {
+	if !ok || time.Since(f.pod.At) > maxResultAge {
 		return nil, false
 	}
 	return f.pod, true
 }
 
-// Last returns how the last background scan went, apart from those of slow pods; its zero value
+// LastScan returns how the last background scan went, apart from those of slow pods; its zero value
 // before the first has ended.
-func (s *Scanner) Last() Round {
+func (s *Scanner) LastScan() ScanResult {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.mu.last
@@ -81,18 +81,18 @@ func (s *Scanner) Last() Round {
 // Run scans now and every Period until ctx ends.
 func (s *Scanner) Run(ctx context.Context) error {
 	var lanes sync.WaitGroup
-	lanes.Go(func() { s.lane(ctx, false) })
-	lanes.Go(func() { s.lane(ctx, true) })
+	lanes.Go(func() { s.runScans(ctx, false) })
+	lanes.Go(func() { s.runScans(ctx, true) })
 	lanes.Wait()
 	return nil
 }
 
-// lane scans either the pods that take long or the others.
-func (s *Scanner) lane(ctx context.Context, slow bool) {
+// runScans scans either the pods that take long or the others.
+func (s *Scanner) runScans(ctx context.Context, slow bool) {
 	tick := time.NewTicker(s.opts.Period)
 	defer tick.Stop()
 	for {
-		r := s.round(ctx, slow)
+		r := s.scanPods(ctx, slow)
 		if ctx.Err() != nil {
 			return
 		}
@@ -102,9 +102,9 @@ func (s *Scanner) lane(ctx context.Context, slow bool) {
 			s.mu.Unlock()
 		}
 		if !slow || r.Pods > 0 {
-			s.telling.Lock()
+			s.doneMu.Lock()
 			s.opts.Done(r)
-			s.telling.Unlock()
+			s.doneMu.Unlock()
 		}
 		select {
 		case <-ctx.Done():
@@ -126,48 +126,48 @@ func (s *Scanner) Refresh(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	v, _ := s.view(newPace(1)) // the next scan in the background tells of its problems
-	for _, uid := range v.order {
+	v, _ := s.listPods(newPace(1)) // the next scan in the background tells of its problems
+	for _, uid := range v.pods {
 		began := time.Now()
-		pod, _ := v.look(ctx, uid)
+		pod, _ := v.scanPod(ctx, uid)
 		if ctx.Err() != nil {
 			return
 		}
-		s.keep(uid, found{pod, began, v.took[uid]}) // at full speed, quick says nothing
+		s.storeResult(uid, podResult{pod, began, v.lastDurations[uid]}) // at full speed, quick says nothing
 	}
 }
 
 // errSlow is why a look at a pod ends before its time.
 var errSlow = errors.New("it has too many files to be counted in time")
 
-// round looks once at all pods that are slow, or at those that are not, at the share of time it
+// scanPods looks once at all pods that are slow, or at those that are not, at the share of time it
 // may use.
-func (s *Scanner) round(ctx context.Context, slow bool) Round {
-	r := Round{At: time.Now(), Slow: slow}
+func (s *Scanner) scanPods(ctx context.Context, slow bool) ScanResult {
+	r := ScanResult{At: time.Now(), Slow: slow}
 	timeout := s.opts.PodTimeout
 	if slow {
 		timeout = s.opts.SlowTimeout
 	}
-	if slow && !s.anySlow() {
+	if slow && !s.hasSlowPods() {
 		return r
 	}
 	pace := newPace(s.opts.Share)
-	v, err := s.view(pace)
+	v, err := s.listPods(pace)
 	var p cgroupfs.ErrorList
 	p.Add(err)
-	for _, uid := range v.order {
-		if (v.took[uid] >= s.opts.PodTimeout) != slow {
+	for _, uid := range v.pods {
+		if (v.lastDurations[uid] >= s.opts.PodTimeout) != slow {
 			continue
 		}
 		began := time.Now()
 		podCtx, cancel := context.WithTimeoutCause(ctx, timeout, errSlow)
-		pod, err := v.look(podCtx, uid)
+		pod, err := v.scanPod(podCtx, uid)
 		cancel()
 		if ctx.Err() != nil {
 			return r
 		}
 		r.Pods++
-		f := found{pod, began, time.Since(began)}
+		f := podResult{pod, began, time.Since(began)}
 		if before, ok := s.Pod(uid); !slow && errors.Is(err, errSlow) && ok {
 			f.pod = before // until it is looked at in more time
 		} else if err != nil {
@@ -176,13 +176,13 @@ func (s *Scanner) round(ctx context.Context, slow bool) Round {
 		if f.pod.Ephemeral == nil {
 			r.Unknown++
 		}
-		s.keep(uid, f)
+		s.storeResult(uid, f)
 	}
 	r.Took, r.Inodes, r.Problems = time.Since(r.At), pace.steps, p.Err()
 	return r
 }
 
-func (s *Scanner) anySlow() bool {
+func (s *Scanner) hasSlowPods() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, f := range s.mu.pods {
@@ -193,8 +193,8 @@ func (s *Scanner) anySlow() bool {
 	return false
 }
 
-// keep stores what was found, unless a look that began later was done sooner.
-func (s *Scanner) keep(uid metric.PodUID, f found) {
+// storeResult stores what was found, unless a look that began later was done sooner.
+func (s *Scanner) storeResult(uid metric.PodUID, f podResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mu.pods[uid].began.After(f.began) {
@@ -202,19 +202,19 @@ func (s *Scanner) keep(uid metric.PodUID, f found) {
 	}
 }
 
-// view lists the pods of the node, forgets those that are gone, and reads what looks at single
+// listPods lists the pods of the node, forgets those that are gone, and reads what looks at single
 // pods share.
-func (s *Scanner) view(p *pace) (*view, error) {
+func (s *Scanner) listPods(p *pace) (*nodeScan, error) {
 	var all cgroupfs.ErrorList
 	layers, err := findLayers(s.opts.Proc, s.opts.ContainerRoot)
 	all.Add(err)
-	v := &view{
-		opts: &s.opts, pace: p, layers: layers, took: map[metric.PodUID]time.Duration{},
+	v := &nodeScan{
+		opts: &s.opts, pace: p, layers: layers, lastDurations: map[metric.PodUID]time.Duration{},
 		dirs: map[metric.PodUID]string{}, logs: map[metric.PodUID]string{},
 	}
 
-	pods := s.opts.on(s.opts.KubeletRoot, "pods")
-	names, err := list(pods)
+	pods := s.opts.hostPath(s.opts.KubeletRoot, "pods")
+	names, err := listNames(pods)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		all.Add(fmt.Errorf("list pods: %w", err))
 		return v, all.Err() // not knowing who is there, forget nobody
@@ -222,11 +222,11 @@ func (s *Scanner) view(p *pace) (*view, error) {
 	for _, name := range names {
 		if uid, ok := podcgroup.NormalizeUID(name); ok {
 			v.dirs[uid] = path.Join(pods, name)
-			v.order = append(v.order, uid)
+			v.pods = append(v.pods, uid)
 		}
 	}
-	logs := s.opts.on(s.opts.PodLogs)
-	if names, err = list(logs); err != nil && len(v.dirs) > 0 {
+	logs := s.opts.hostPath(s.opts.PodLogs)
+	if names, err = listNames(logs); err != nil && len(v.dirs) > 0 {
 		all.Add(fmt.Errorf("list logs of pods: %w", err))
 	}
 	for _, name := range names { // NAMESPACE_NAME_UID
@@ -235,7 +235,7 @@ func (s *Scanner) view(p *pace) (*view, error) {
 		}
 	}
 
-	if len(v.order) > 0 && len(layers.pods) == 0 {
+	if len(v.pods) > 0 && len(layers.pods) == 0 {
 		all.Add(fmt.Errorf("find containers: no process of any pod is in %s: mount the host's /proc and set Proc", s.opts.Proc))
 	}
 
@@ -247,17 +247,17 @@ func (s *Scanner) view(p *pace) (*view, error) {
 		}
 	}
 	for uid, f := range s.mu.pods {
-		v.took[uid] = f.took
+		v.lastDurations[uid] = f.took
 	}
-	slices.SortFunc(v.order, func(a, b metric.PodUID) int {
-		return cmp.Or(cmp.Compare(v.took[a], v.took[b]), cmp.Compare(a, b))
+	slices.SortFunc(v.pods, func(a, b metric.PodUID) int {
+		return cmp.Or(cmp.Compare(v.lastDurations[a], v.lastDurations[b]), cmp.Compare(a, b))
 	})
 	return v, all.Err()
 }
 
-// list returns the names in a directory. Of anything else in its place, a pipe for one, it does not
+// listNames returns the names in a directory. Of anything else in its place, a pipe for one, it does not
 // wait for the other end.
-func list(dir string) ([]string, error) {
+func listNames(dir string) ([]string, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func TestPodIsSummedUpAsTheKubeletDoes(t *testing.T) {
 	n.fill(uid)
 	s := newScanner(t, n.options())
 	began := time.Now()
-	r := s.round(context.Background(), false)
+	r := s.scanPods(context.Background(), false)
 	if r.Problems != nil || r.Pods != 1 || r.Unknown != 0 || r.Inodes == 0 {
 		t.Errorf("round = %+v, want one pod, known, without problems", r)
 	}
@@ -37,15 +37,15 @@ func TestPodIsSummedUpAsTheKubeletDoes(t *testing.T) {
 	if got, want := used(pod.Ephemeral), n.sum(uid); got != want {
 		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
 	}
-	volumes := map[string]use{}
+	volumes := map[string]diskUse{}
 	for _, v := range pod.Volumes {
 		volumes[v.Name] = used(&v.FsStats)
 	}
-	want := map[string]use{}
+	want := map[string]diskUse{}
 	for _, v := range []string{"empty-dir/cache", "empty-dir/scratch", "configmap/config", "secret/token"} {
 		want[filepath.Base(v)] = truth(t, n.pod(uid, "volumes/kubernetes.io~"+v))
 	}
-	if diff := cmp.Diff(want, volumes, cmp.AllowUnexported(use{})); diff != "" {
+	if diff := cmp.Diff(want, volumes, cmp.AllowUnexported(diskUse{})); diff != "" {
 		t.Errorf("volumes (-want +got):\n%s", diff)
 	}
 	if got := slices.Sorted(maps.Keys(pod.Containers)); !slices.Equal(got, []string{"app", "sidecar"}) {
@@ -75,7 +75,7 @@ func TestUnknown(t *testing.T) {
 			n.fill(uid)
 			hide(n)
 			s := newScanner(t, n.options())
-			r := s.round(context.Background(), false)
+			r := s.scanPods(context.Background(), false)
 			if got := fmt.Sprint(r.Problems); r.Unknown != 1 || (problem == "") != (r.Problems == nil) || !strings.Contains(got, problem) {
 				t.Errorf("round = %+v, want one unknown and the problem %q", r, problem)
 			}
@@ -118,7 +118,7 @@ func TestLayerOfTheHost(t *testing.T) {
 		"/rootfs rw - overlay overlay rw,lowerdir=/l,upperdir=/var/lib/containerd/snapshots/" + appID + "/fs,workdir=/w")
 	n.file("/proc/101/mountinfo", "9 1 0:40 / / rw - overlay overlay rw,upperdir=/var/lib/containerd/snapshots/lie/fs\n")
 	s := newScanner(t, n.options())
-	if r := s.round(context.Background(), false); r.Problems != nil {
+	if r := s.scanPods(context.Background(), false); r.Problems != nil {
 		t.Error(r.Problems)
 	}
 	pod, _ := s.Pod(uid)
@@ -136,7 +136,7 @@ func TestOtherProcessesOfAContainer(t *testing.T) {
 	must(t, os.Remove(filepath.Join(n.process(uid, appID, "/"), "mountinfo")))
 	must(t, os.Remove(filepath.Join(n.process(uid, appID, "/"), "cgroup")))
 	s := newScanner(t, n.options())
-	s.round(context.Background(), false)
+	s.scanPods(context.Background(), false)
 	pod, _ := s.Pod(uid)
 	if got, want := used(pod.Ephemeral), n.sum(uid); got != want {
 		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
@@ -150,7 +150,7 @@ func TestPodHasEnded(t *testing.T) {
 	write(t, 10_000, n.logs(other, "init", "0.log"))
 	n.running[other] = map[string]string{}
 	s := newScanner(t, n.options())
-	s.round(context.Background(), false)
+	s.scanPods(context.Background(), false)
 	pod, _ := s.Pod(other)
 	if got, want := used(pod.Ephemeral), truth(t, n.pod(other, "volumes/kubernetes.io~empty-dir/cache")); got != want {
 		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
@@ -162,19 +162,19 @@ func TestNobodyKnowsThePod(t *testing.T) {
 	n.fill(uid)
 	n.running = nil
 	s := newScanner(t, n.options())
-	s.round(context.Background(), false)
+	s.scanPods(context.Background(), false)
 	pod, _ := s.Pod(uid)
-	got := map[string][2]use{}
+	got := map[string][2]diskUse{}
 	for name, c := range pod.Containers {
-		got[name] = [2]use{used(c.Rootfs), used(c.Logs)}
+		got[name] = [2]diskUse{used(c.Rootfs), used(c.Logs)}
 	}
 	logs := truth(t, n.logs(uid, "app/0.log"))
 	logs.add(truth(t, n.logs(uid, "app/0.log.20261121-101112.gz")))
-	want := map[string][2]use{
+	want := map[string][2]diskUse{
 		appID: {truth(t, n.layer(appID))}, sidecarID: {truth(t, n.layer(sidecarID))}, pauseID: {truth(t, n.layer(pauseID))},
 		"app": {1: logs}, "sidecar": {1: truth(t, n.logs(uid, "sidecar/0.log"))}, "init": {1: truth(t, n.logs(uid, "init/0.log"))},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(use{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(diskUse{})); diff != "" {
 		t.Errorf("containers (-want +got):\n%s", diff)
 	}
 }
@@ -187,7 +187,7 @@ func TestMemoryVolume(t *testing.T) {
 	mount(t, "tmpfs", memory, "tmpfs", "")
 	write(t, 123_456, memory, "file")
 	s := newScanner(t, n.options())
-	s.round(context.Background(), false)
+	s.scanPods(context.Background(), false)
 	pod, _ := s.Pod(uid)
 	if got := used(pod.Ephemeral); got != want {
 		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
@@ -209,7 +209,7 @@ func TestNodeInMemory(t *testing.T) {
 	mount(t, "tmpfs", n.path("/var/lib/kubelet"), "tmpfs", "")
 	n.fill(uid)
 	s := newScanner(t, n.options())
-	s.round(context.Background(), false)
+	s.scanPods(context.Background(), false)
 	pod, _ := s.Pod(uid)
 	if got, want := used(pod.Ephemeral), n.sum(uid); got != want {
 		t.Errorf("ephemeral storage = %+v, want %+v", got, want)
@@ -228,7 +228,7 @@ func TestPodsComeAndGo(t *testing.T) {
 			t.Errorf("pods = %v, want %v", got, want)
 		}
 	}
-	s.round(context.Background(), false)
+	s.scanPods(context.Background(), false)
 	has(other, uid)
 	must(t, os.RemoveAll(n.pod(uid)))
 	s.Refresh(context.Background())
@@ -236,12 +236,12 @@ func TestPodsComeAndGo(t *testing.T) {
 	// Who may not look forgets nobody.
 	must(t, os.RemoveAll(n.path("/var/lib/kubelet/pods")))
 	write(t, 0, n.path("/var/lib/kubelet/pods"))
-	if r := s.round(context.Background(), false); r.Problems == nil {
+	if r := s.scanPods(context.Background(), false); r.Problems == nil {
 		t.Error("no problem where the pods' directory is a file")
 	}
 	has(other)
 	must(t, os.RemoveAll(n.path("/var/lib/kubelet")))
-	if r := s.round(context.Background(), false); r.Problems != nil {
+	if r := s.scanPods(context.Background(), false); r.Problems != nil {
 		t.Errorf("on a machine without a kubelet: %v", r.Problems)
 	}
 	has()
@@ -250,7 +250,7 @@ func TestPodsComeAndGo(t *testing.T) {
 func TestAnOldFindingTellsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScanner(t, Options{})
-		s.keep(uid, found{pod: &Pod{At: time.Now()}, began: time.Now()})
+		s.storeResult(uid, podResult{pod: &Pod{At: time.Now()}, began: time.Now()})
 		time.Sleep(time.Hour)
 		if _, ok := s.Pod(uid); !ok {
 			t.Error("nothing is known after an hour")
@@ -266,7 +266,7 @@ func TestAnOldFindingTellsNothing(t *testing.T) {
 func TestListOfAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	must(t, unix.Mkfifo(pipe, 0o600))
-	if names, err := list(pipe); !errors.Is(err, unix.ENOTDIR) {
+	if names, err := listNames(pipe); !errors.Is(err, unix.ENOTDIR) {
 		t.Errorf("got %v, %v; want it is no directory", names, err)
 	}
 }
@@ -280,7 +280,7 @@ func TestPodTakesLong(t *testing.T) {
 		must(t, os.MkdirAll(n.logs(uid), 0o755))
 		n.process(uid, pauseID, "/")
 	}
-	for i := range glance {
+	for i := range stepsPerCheck {
 		write(t, 0, n.pod(other, "volumes/kubernetes.io~empty-dir/cache", fmt.Sprint(i)))
 	}
 	o := n.options()
@@ -288,7 +288,7 @@ func TestPodTakesLong(t *testing.T) {
 	s := newScanner(t, o)
 	look := func(slow bool, pods, unknown int, problem error) (of *Pod) {
 		t.Helper()
-		r := s.round(context.Background(), slow)
+		r := s.scanPods(context.Background(), slow)
 		if r.Pods != pods || r.Unknown != unknown || r.Slow != slow || !errors.Is(r.Problems, problem) {
 			t.Errorf("round = %+v, want %d pods, %d unknown, problem %v", r, pods, unknown, problem)
 		}
@@ -301,7 +301,7 @@ func TestPodTakesLong(t *testing.T) {
 	}
 	look(false, 0, 0, nil) // a nanosecond is too little for either
 	counted := look(true, 2, 0, nil)
-	if got, want := used(counted.Ephemeral).inodes, uint64(glance+2); got != want {
+	if got, want := used(counted.Ephemeral).inodes, uint64(stepsPerCheck+2); got != want {
 		t.Errorf("%d inodes, want %d", got, want)
 	}
 
@@ -332,9 +332,9 @@ func TestQuickOnesFirst(t *testing.T) {
 	s := newScanner(t, n.options())
 	f := func(a, b time.Duration, want ...metric.PodUID) {
 		t.Helper()
-		s.mu.pods[uid], s.mu.pods[other] = found{took: a}, found{took: b}
-		if v, _ := s.view(newPace(1)); !slices.Equal(v.order, want) {
-			t.Errorf("took %v and %v: order = %v, want %v", a, b, v.order, want)
+		s.mu.pods[uid], s.mu.pods[other] = podResult{took: a}, podResult{took: b}
+		if v, _ := s.listPods(newPace(1)); !slices.Equal(v.pods, want) {
+			t.Errorf("took %v and %v: order = %v, want %v", a, b, v.pods, want)
 		}
 	}
 	f(1, 2, uid, other)
@@ -346,7 +346,7 @@ func TestRefresh(t *testing.T) {
 	n := newNode(t)
 	n.fill(uid)
 	s := newScanner(t, n.options())
-	s.round(context.Background(), false)
+	s.scanPods(context.Background(), false)
 	before, _ := s.Pod(uid)
 	want := n.sum(uid)
 
@@ -367,7 +367,7 @@ func TestRefresh(t *testing.T) {
 	}
 
 	// A look that began before, and took longer, does not replace a newer one.
-	s.keep(uid, found{pod: before, began: after.At.Add(-time.Hour)})
+	s.storeResult(uid, podResult{pod: before, began: after.At.Add(-time.Hour)})
 	if now, _ := s.Pod(uid); now != after {
 		t.Error("an older look replaced a newer one")
 	}
@@ -378,10 +378,10 @@ func TestRun(t *testing.T) {
 	n.fill(uid)
 	synctest.Test(t, func(t *testing.T) {
 		o := n.options()
-		var rounds []Round
+		var rounds []ScanResult
 		var slow []time.Duration
 		began := time.Now()
-		o.Done = func(r Round) {
+		o.Done = func(r ScanResult) {
 			if r.Slow {
 				slow = append(slow, r.At.Sub(began))
 				return
@@ -397,7 +397,7 @@ func TestRun(t *testing.T) {
 		if len(slow) > 0 {
 			t.Errorf("scans of slow pods at %v, and there are none", slow)
 		}
-		s.keep(uid, found{pod: &Pod{}, began: time.Now(), took: time.Minute})
+		s.storeResult(uid, podResult{pod: &Pod{}, began: time.Now(), took: time.Minute})
 		time.Sleep(31 * time.Second)
 		synctest.Wait()
 		cancel()
@@ -414,7 +414,7 @@ func TestRun(t *testing.T) {
 		if want := []time.Duration{2 * time.Minute}; !slices.Equal(slow, want) {
 			t.Errorf("scans of slow pods at %v, want %v", slow, want)
 		}
-		if diff := cmp.Diff(rounds[2], s.Last()); diff != "" {
+		if diff := cmp.Diff(rounds[2], s.LastScan()); diff != "" {
 			t.Errorf("Last (-want +got):\n%s", diff)
 		}
 	})

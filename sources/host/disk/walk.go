@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// use is what files take.
-type use struct{ bytes, inodes uint64 }
+// diskUse is what files take.
+type diskUse struct{ bytes, inodes uint64 }
 
-func (u *use) add(v use) {
+func (u *diskUse) add(v diskUse) {
 	u.bytes += v.bytes
 	u.inodes += v.inodes
 }
@@ -35,29 +35,29 @@ type walker struct {
 	pace  *pace
 	dev   uint64
 	links map[uint64]struct{} // inodes seen that have several names
-	at    []*level            // by depth
-	use   use
+	at    []*openLevel        // by depth
+	use   diskUse
 }
 
-// level is what a directory is listed with.
-type level struct {
+// openLevel is what a directory is listed with.
+type openLevel struct {
 	buf   []byte
 	names []string
 }
 
-// du counts the directory or file at top, whose parents are trusted. It is what du -x says. Files
+// countTree counts the directory or file at top, whose parents are trusted. It is what du -x says. Files
 // that vanish meanwhile are left out.
-func du(ctx context.Context, top string, p *pace) (use, error) {
+func countTree(ctx context.Context, top string, p *pace) (diskUse, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(top, &st); err != nil {
-		return use{}, fmt.Errorf("count %s: %w", top, err)
+		return diskUse{}, fmt.Errorf("count %s: %w", top, err)
 	}
 	w := walker{pace: p, dev: st.Dev, links: map[uint64]struct{}{}}
 	if !w.count(&st) {
 		return w.use, nil
 	}
 	if err := w.enter(ctx, unix.AT_FDCWD, top, &st, 0); err != nil {
-		return use{}, fmt.Errorf("count %s: %w", top, err)
+		return diskUse{}, fmt.Errorf("count %s: %w", top, err)
 	}
 	return w.use, nil
 }
@@ -74,7 +74,7 @@ func (w *walker) count(st *unix.Stat_t) bool {
 		}
 		w.links[st.Ino] = struct{}{}
 	}
-	w.use.add(use{bytes: uint64(st.Blocks) * blockSize, inodes: 1})
+	w.use.add(diskUse{bytes: uint64(st.Blocks) * blockSize, inodes: 1})
 	return dir
 }
 
@@ -83,11 +83,11 @@ func (w *walker) enter(ctx context.Context, at int, name string, st *unix.Stat_t
 	if depth == maxDepth {
 		return fmt.Errorf("directories lie more than %d deep", maxDepth)
 	}
-	fd, err := retry(func() (int, error) {
+	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
 	switch {
-	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), vanished(err):
+	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), isGone(err):
 		return nil // another took its place
 	case err != nil:
 		return fmt.Errorf("open %s: %w", path.Base(name), err)
@@ -98,12 +98,12 @@ func (w *walker) enter(ctx context.Context, at int, name string, st *unix.Stat_t
 		return err
 	}
 	if depth == len(w.at) {
-		w.at = append(w.at, &level{buf: make([]byte, 8<<10)})
+		w.at = append(w.at, &openLevel{buf: make([]byte, 8<<10)})
 	}
 	l := w.at[depth]
 	for {
-		n, err := retry(func() (int, error) { return unix.ReadDirent(fd, l.buf) })
-		if vanished(err) || err == nil && n <= 0 {
+		n, err := retryInterrupted(func() (int, error) { return unix.ReadDirent(fd, l.buf) })
+		if isGone(err) || err == nil && n <= 0 {
 			return nil
 		}
 		if err != nil {
@@ -123,7 +123,7 @@ func (w *walker) child(ctx context.Context, fd int, name string, depth int) erro
 		return err
 	}
 	var st unix.Stat_t
-	if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); vanished(err) {
+	if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); isGone(err) {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("look at %s: %w", name, err)
@@ -137,11 +137,11 @@ func (w *walker) child(ctx context.Context, fd int, name string, depth int) erro
 	return nil
 }
 
-// vanished says that err is of looking at what is no more.
-func vanished(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESTALE) }
+// isGone says that err is of looking at what is no more.
+func isGone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESTALE) }
 
-// retry calls f until no signal interrupts it.
-func retry(f func() (int, error)) (int, error) {
+// retryInterrupted calls f until no signal interrupts it.
+func retryInterrupted(f func() (int, error)) (int, error) {
 	for {
 		if n, err := f(); !errors.Is(err, unix.EINTR) {
 			return n, err
@@ -158,24 +158,24 @@ type pace struct {
 }
 
 const (
-	// glance is after how many steps the clock is read.
-	glance = 256
-	// stretch is the least work between two rests.
-	stretch = 5 * time.Millisecond
+	// stepsPerCheck is after how many steps the clock is read.
+	stepsPerCheck = 256
+	// minWork is the least work between two rests.
+	minWork = 5 * time.Millisecond
 )
 
 func newPace(share float64) *pace { return &pace{share: share, since: time.Now()} }
 
 // step is one more file, and returns an error once ctx has ended.
 func (p *pace) step(ctx context.Context) error {
-	if p.steps++; p.steps%glance != 0 {
+	if p.steps++; p.steps%stepsPerCheck != 0 {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
 	worked := time.Since(p.since)
-	if worked < stretch || p.share >= 1 {
+	if worked < minWork || p.share >= 1 {
 		return nil
 	}
 	rest := time.NewTimer(time.Duration(float64(worked) * (1/p.share - 1)))

@@ -153,7 +153,7 @@ func TestDirectoryReplaced(t *testing.T) {
 			must(t, os.Rename(at, at+".old"))
 			replace(t, at, outside)
 			w := walker{pace: newPace(1), dev: st.Dev, links: map[uint64]struct{}{}}
-			if err := w.enter(context.Background(), unix.AT_FDCWD, at, &st, 0); err != nil || w.use != (use{}) {
+			if err := w.enter(context.Background(), unix.AT_FDCWD, at, &st, 0); err != nil || w.use != (diskUse{}) {
 				t.Errorf("enter = %v, and counted %+v, want nothing", err, w.use)
 			}
 		})
@@ -171,19 +171,19 @@ func TestCannotCount(t *testing.T) {
 			t.Errorf("err = %v, want %q in it", err, want)
 		}
 	}
-	_, err := du(context.Background(), filepath.Join(t.TempDir(), "none"), newPace(1))
+	_, err := countTree(context.Background(), filepath.Join(t.TempDir(), "none"), newPace(1))
 	f(err, "no such file")
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("err = %v, which is not fs.ErrNotExist", err)
 	}
 
 	wide := t.TempDir()
-	for i := range glance {
+	for i := range stepsPerCheck {
 		write(t, 0, wide, fmt.Sprint(i))
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("enough"))
-	_, err = du(ctx, wide, newPace(1))
+	_, err = countTree(ctx, wide, newPace(1))
 	f(err, "enough")
 
 	deep := t.TempDir()
@@ -197,7 +197,7 @@ func TestCannotCount(t *testing.T) {
 		dir = below
 	}
 	dir.Close()
-	_, err = du(context.Background(), deep, newPace(1))
+	_, err = countTree(context.Background(), deep, newPace(1))
 	f(err, "more than 1000 deep")
 }
 
@@ -217,7 +217,7 @@ func TestClosedDirectory(t *testing.T) {
 			errs <- err
 			return
 		}
-		_, err := du(context.Background(), dir, newPace(1))
+		_, err := countTree(context.Background(), dir, newPace(1))
 		errs <- err
 	}()
 	if err := <-errs; !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "open closed") {

@@ -21,7 +21,7 @@ func BenchmarkTree(b *testing.B) {
 	b.Run("weir", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if u, err := du(context.Background(), dir, newPace(1)); err != nil || u.inodes != files {
+			if u, err := countTree(context.Background(), dir, newPace(1)); err != nil || u.inodes != files {
 				b.Fatalf("du = %+v, %v, want %d inodes", u, err, files)
 			}
 		}

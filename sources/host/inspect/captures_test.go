@@ -59,11 +59,11 @@ func notLive(r *Report) (lines []string) {
 			if p.Removable {
 				removable = ", can be removed"
 			}
-			lines = append(lines, fmt.Sprintf("%s %s (%s): %s%s", p.Judgement, p.Path, p.Who(), p.Why[0], removable))
+			lines = append(lines, fmt.Sprintf("%s %s (%s): %s%s", p.Judgement, p.Path, p.PodName(), p.Reasons[0], removable))
 		}
 		for k := range p.Containers {
 			if c := &p.Containers[k]; c.Judgement != Live && c.Judgement != p.Judgement {
-				lines = append(lines, fmt.Sprintf("%s %s (%s): %s", c.Judgement, c.Path, p.Who(), c.Why[0]))
+				lines = append(lines, fmt.Sprintf("%s %s (%s): %s", c.Judgement, c.Path, p.PodName(), c.Reasons[0]))
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func capturedTree(t *testing.T, round string) *Tree {
 		tree.Ended = time.Unix(0, e.At)
 		whole, part := math.Modf(e.Made)
 		made := time.Unix(int64(whole), int64(part*1e9))
-		c := &Cgroup{Path: metric.CgroupPath(e.ID), In: []Place{{}}, Unnamed: e.Procs, Made: made, Touched: made}
+		c := &Cgroup{Path: metric.CgroupPath(e.ID), Locations: []Location{{}}, ForeignProcesses: e.Procs, EarliestModified: made, LatestModified: made}
 		c.Ref = podcgroup.Parse(c.Path)
 		switch c.Kind {
 		case podcgroup.Pod:
@@ -99,7 +99,7 @@ func capturedTree(t *testing.T, round string) *Tree {
 		case podcgroup.Container: // its pod is listed before it
 			pod := pods[c.UID][c.QoS]
 			pod.Containers = append(pod.Containers, c)
-			pod.Unnamed += e.Procs
+			pod.ForeignProcesses += e.Procs
 		}
 	}
 	return tree

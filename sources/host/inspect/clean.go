@@ -33,8 +33,8 @@ func (r *Report) Failed() (n int) {
 	return n
 }
 
-// rmdir removes one empty cgroup in dir.
-type rmdir func(dir *os.Root, name string) error
+// removeFunc removes one empty cgroup in dir.
+type removeFunc func(dir *os.Root, name string) error
 
 // removeDirectory asks the kernel, which refuses (EBUSY) while anything runs in
 // the cgroup or below it.
@@ -57,8 +57,8 @@ func (i *Inspector) Clean(r *Report) []Removal {
 // remove removes one cgroup.
 func (i *Inspector) remove(c *Cgroup) Removal {
 	done := Removal{Path: c.Path}
-	err := i.check(c)
-	for _, at := range c.In {
+	err := i.checkRemovable(c)
+	for _, at := range c.Locations {
 		if err != nil {
 			break
 		}
@@ -72,22 +72,22 @@ func (i *Inspector) remove(c *Cgroup) Removal {
 	return done
 }
 
-// check says why c must not be removed after all.
-func (i *Inspector) check(c *Cgroup) error {
+// checkRemovable says why c must not be removed after all.
+func (i *Inspector) checkRemovable(c *Cgroup) error {
 	if c.Kind != podcgroup.Pod || podcgroup.Parse(c.Path) != c.Ref {
 		return errors.New("it is not the cgroup of a pod")
 	}
 	if under := i.options.Under; under != "/" && c.Path != under && !strings.HasPrefix(string(c.Path), string(under)+"/") {
 		return fmt.Errorf("it is outside of %s", under)
 	}
-	for _, at := range c.In {
-		dir, err := i.open(c, at)
+	for _, at := range c.Locations {
+		dir, err := i.openJudged(c, at)
 		if cgroupfs.IsRemoved(err) {
 			continue
 		}
 		if err == nil {
-			err = vacant(dir, i.hierarchies[at.Hierarchy])
-			shut(dir)
+			err = checkEmpty(dir, i.hierarchies[at.Hierarchy])
+			closeRoot(dir)
 		}
 		if err != nil {
 			return fmt.Errorf("in %s: %w", i.hierarchies[at.Hierarchy].Name, err)
@@ -96,16 +96,16 @@ func (i *Inspector) check(c *Cgroup) error {
 	return nil
 }
 
-// open opens the directory of c in one hierarchy, if it is still the one that was
+// openJudged opens the directory of c in one hierarchy, if it is still the one that was
 // judged. No link is followed on the way.
-func (i *Inspector) open(c *Cgroup, at Place) (*os.Root, error) {
+func (i *Inspector) openJudged(c *Cgroup, at Location) (*os.Root, error) {
 	dir, err := os.OpenRoot(i.hierarchies[at.Hierarchy].Dir)
 	if err != nil {
 		return nil, err
 	}
 	for name := range strings.SplitSeq(strings.TrimPrefix(string(c.Path), "/"), "/") {
-		next, err := enter(dir, name)
-		shut(dir)
+		next, err := openDirectory(dir, name)
+		closeRoot(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -116,14 +116,14 @@ func (i *Inspector) open(c *Cgroup, at Place) (*os.Root, error) {
 		err = errors.New("it is another one than was judged")
 	}
 	if err != nil {
-		shut(dir)
+		closeRoot(dir)
 		return nil, err
 	}
 	return dir, nil
 }
 
-// enter opens a directory in dir that is one, and not a link to one.
-func enter(dir *os.Root, name string) (*os.Root, error) {
+// openDirectory opens a directory in dir that is one, and not a link to one.
+func openDirectory(dir *os.Root, name string) (*os.Root, error) {
 	info, err := dir.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -134,8 +134,8 @@ func enter(dir *os.Root, name string) (*os.Root, error) {
 	return dir.OpenRoot(name)
 }
 
-// vacant returns an error if something runs in dir or below it.
-func vacant(dir *os.Root, h cgroupfs.Hierarchy) error {
+// checkEmpty returns an error if something runs in dir or below it.
+func checkEmpty(dir *os.Root, h cgroupfs.Hierarchy) error {
 	procs, err := dir.ReadFile("cgroup.procs")
 	switch {
 	case cgroupfs.IsRemoved(err), errors.Is(err, syscall.EOPNOTSUPP) && h.Unified: // the kernel's rmdir has the last word
@@ -144,12 +144,12 @@ func vacant(dir *os.Root, h cgroupfs.Hierarchy) error {
 	case len(strings.TrimSpace(string(procs))) > 0:
 		return fmt.Errorf("something runs in it by now: process %s", strings.Join(strings.Fields(string(procs)), ", "))
 	}
-	return eachBelow(dir, func(below *os.Root, _ string) error { return vacant(below, h) })
+	return eachBelow(dir, func(below *os.Root, _ string) error { return checkEmpty(below, h) })
 }
 
 // eachBelow opens each directory in dir for do.
 func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
-	entries, err := list(dir)
+	entries, err := listDirectory(dir)
 	if err != nil && !cgroupfs.IsRemoved(err) { // what is gone holds nothing
 		return fmt.Errorf("list it: %w", err)
 	}
@@ -157,7 +157,7 @@ func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
 		if !e.IsDir() {
 			continue
 		}
-		below, err := enter(dir, e.Name())
+		below, err := openDirectory(dir, e.Name())
 		if cgroupfs.IsRemoved(err) {
 			continue
 		}
@@ -165,7 +165,7 @@ func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
 			return err
 		}
 		err = do(below, e.Name())
-		shut(below)
+		closeRoot(below)
 		if err != nil {
 			return err
 		}
@@ -174,43 +174,43 @@ func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
 }
 
 // removeIn removes c in one hierarchy, what lies deepest first.
-func (i *Inspector) removeIn(c *Cgroup, at Place) error {
+func (i *Inspector) removeIn(c *Cgroup, at Location) error {
 	h := i.hierarchies[at.Hierarchy]
-	dir, err := i.open(c, at)
+	dir, err := i.openJudged(c, at)
 	if cgroupfs.IsRemoved(err) {
 		return nil // somebody else did
 	}
 	if err != nil {
 		return fmt.Errorf("in %s: %w", h.Name, err)
 	}
-	err = i.empty(dir)
-	shut(dir)
+	err = i.removeBelow(dir)
+	closeRoot(dir)
 	if err == nil {
 		var parent *os.Root
 		if parent, err = openUnder(h.Dir, metric.CgroupPath(path.Dir(string(c.Path)))); err == nil {
 			err = i.rmdir(parent, path.Base(string(c.Path)))
-			shut(parent)
+			closeRoot(parent)
 		}
 		err = cgroupfs.IgnoreRemoved(err)
 	}
 	if err != nil {
-		return fmt.Errorf("in %s: %w", h.Name, cause(err))
+		return fmt.Errorf("in %s: %w", h.Name, explainRefusal(err))
 	}
 	return nil
 }
 
-// empty removes the cgroups below dir.
-func (i *Inspector) empty(dir *os.Root) error {
+// removeBelow removes the cgroups below dir.
+func (i *Inspector) removeBelow(dir *os.Root) error {
 	return eachBelow(dir, func(below *os.Root, name string) error {
-		if err := i.empty(below); err != nil {
+		if err := i.removeBelow(below); err != nil {
 			return err
 		}
 		return cgroupfs.IgnoreRemoved(i.rmdir(dir, name))
 	})
 }
 
-// cause puts in words what the kernel's refusal means.
-func cause(err error) error {
+// explainRefusal puts in words what the kernel's refusal means.
+func explainRefusal(err error) error {
 	switch {
 	case errors.Is(err, syscall.EBUSY):
 		return fmt.Errorf("something came into it meanwhile: %w", err)

@@ -172,7 +172,7 @@ func asKernel(dir *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	entries, err := list(child)
+	entries, err := listDirectory(child)
 	child.Close()
 	if err != nil {
 		return err

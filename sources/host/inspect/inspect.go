@@ -57,7 +57,7 @@ func (o Options) withDefaults() Options {
 type Inspector struct {
 	options     Options
 	hierarchies cgroupfs.Hierarchies
-	rmdir       rmdir
+	rmdir       removeFunc
 }
 
 // New finds the hierarchies. It is an error that there are none.

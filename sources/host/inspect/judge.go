@@ -17,94 +17,94 @@ import (
 // Judge says of every cgroup in the tree what is to be thought of it, by what
 // pods says; pods may be nil. Now is our clock's time.
 func Judge(t *Tree, pods *Pods, now time.Time) *Report {
-	j := &judge{tree: t, pods: pods, now: now, known: pods.named(), uids: map[metric.PodUID][]*Cgroup{}}
-	r := &Report{Time: t.Ended, Cgroups: t.Hierarchies.Mode(), Roots: append([]metric.CgroupPath{}, t.Roots...), Pods: []Pod{}}
+	j := &judging{tree: t, pods: pods, now: now, podsByUID: pods.byUID(), cgroupsByUID: map[metric.PodUID][]*Cgroup{}}
+	r := &Report{Time: t.Ended, Cgroups: t.Hierarchies.Mode(), Roots: append([]metric.CgroupPath{}, t.Roots...), Pods: []PodReport{}}
 	for _, h := range t.Hierarchies {
-		r.Looked = append(r.Looked, strings.TrimSuffix(h.Dir+string(t.Under), "/"))
+		r.Directories = append(r.Directories, strings.TrimSuffix(h.Dir+string(t.Under), "/"))
 	}
 	for _, err := range t.Problems {
 		r.Problems = append(r.Problems, err.Error())
 	}
 	if pods != nil {
-		r.Asked, r.AskedAt = pods.From, &pods.At
-		if j.doubt = pods.doubt(t, j.known); j.doubt != "" {
+		r.PodsFrom, r.PodsAt = pods.From, &pods.At
+		if j.doubt = pods.doubtReason(t, j.podsByUID); j.doubt != "" {
 			r.Problems = append(r.Problems, j.doubt)
 		}
 	}
 	for _, c := range t.Pods {
-		j.uids[c.UID] = append(j.uids[c.UID], c)
+		j.cgroupsByUID[c.UID] = append(j.cgroupsByUID[c.UID], c)
 	}
 	for _, c := range t.Pods {
-		r.Pods = append(r.Pods, j.pod(c))
+		r.Pods = append(r.Pods, j.judgePod(c))
 	}
 	for _, c := range t.Strays {
-		r.Pods = append(r.Pods, j.stray(c))
+		r.Pods = append(r.Pods, j.judgeStray(c))
 	}
 	return r
 }
 
-// judge is one judgement in progress.
-type judge struct {
-	tree  *Tree
-	pods  *Pods // nil: nobody was asked
-	now   time.Time
-	known named
-	doubt string                      // why pods are not believed where they are silent
-	uids  map[metric.PodUID][]*Cgroup // the pods' cgroups of each UID
+// judging is one judgement in progress.
+type judging struct {
+	tree         *Tree
+	pods         *Pods // nil: nobody was asked
+	now          time.Time
+	podsByUID    podsByUID
+	doubt        string                      // why pods are not believed where they are silent
+	cgroupsByUID map[metric.PodUID][]*Cgroup // the pods' cgroups of each UID
 }
 
-// pod judges a pod's cgroup, and those of its containers.
-func (j *judge) pod(c *Cgroup) Pod {
-	p := Pod{
-		Judged: j.judged(c, time.Time{}),
-		UID:    c.UID, Driver: c.Driver, PathQoS: c.QoS, cgroup: c,
+// judgePod judges a pod's cgroup, and those of its containers.
+func (j *judging) judgePod(c *Cgroup) PodReport {
+	p := PodReport{
+		CgroupReport: j.describeCgroup(c, time.Time{}),
+		UID:          c.UID, Driver: c.Driver, PathQoS: c.QoS, cgroup: c,
 	}
-	facts := j.known[c.UID]
+	facts := j.podsByUID[c.UID]
 	if facts != nil {
 		p.Namespace, p.Name, p.SpecQoS = facts.Namespace, facts.Name, podcgroup.QoS(facts.QoS)
 	}
-	own, rivals := j.choose(c.UID, p.SpecQoS)
+	own, rivals := j.chooseOwn(c.UID, p.SpecQoS)
 	switch {
 	case facts != nil && own == c:
-		j.ownCgroup(&p, facts, rivals)
-		p.Containers = j.containers(c, facts)
+		j.judgeOwn(&p, facts, rivals)
+		p.Containers = j.judgeContainers(c, facts)
 	case facts != nil:
 		p.Judgement = Duplicate
-		p.Why = append(duplicateOf(c, own, rivals, p.SpecQoS), p.Why...)
-		p.Containers = j.duplicateContainers(c, own, facts)
+		p.Reasons = append(duplicateReasons(c, own, rivals, p.SpecQoS), p.Reasons...)
+		p.Containers = j.judgeDuplicateContainers(c, own, facts)
 	default:
-		j.nameless(&p, own, rivals)
+		j.judgeUnnamed(&p, own, rivals)
 		for _, below := range c.Containers {
-			p.Containers = append(p.Containers, j.container(below, time.Time{}, p.Judgement, "as its pod's cgroup"))
+			p.Containers = append(p.Containers, j.newContainer(below, time.Time{}, p.Judgement, "as its pod's cgroup"))
 		}
 	}
 	switch p.Judgement {
 	case Orphan:
-		p.Kept = j.keeps(c)
-		p.Removable = p.Kept == ""
+		p.KeptBecause = j.keptBecause(c)
+		p.Removable = p.KeptBecause == ""
 	case Duplicate:
-		p.Kept = "its pod lives; it can go when the pod is deleted"
+		p.KeptBecause = "its pod lives; it can go when the pod is deleted"
 		if facts == nil {
-			p.Kept = "whether its pod lives is not known"
+			p.KeptBecause = "whether its pod lives is not known"
 		}
 	}
 	return p
 }
 
-// choose returns which of the cgroups of one UID is the pod's, and the others. It
+// chooseOwn returns which of the cgroups of one UID is the pod's, and the others. It
 // is nil if nothing tells: first the class of the pod's spec, if it is known,
 // then whether anything runs.
-func (j *judge) choose(uid metric.PodUID, spec podcgroup.QoS) (own *Cgroup, rivals []*Cgroup) {
+func (j *judging) chooseOwn(uid metric.PodUID, spec podcgroup.QoS) (own *Cgroup, rivals []*Cgroup) {
 	rank := func(c *Cgroup) (n int) {
 		if spec != "" && c.QoS == spec {
 			n = 2
 		}
-		if !c.Vacant() {
+		if !c.IsEmpty() {
 			n++
 		}
 		return n
 	}
-	all := slices.Clone(j.uids[uid])
+	all := slices.Clone(j.cgroupsByUID[uid])
 	slices.SortStableFunc(all, func(a, b *Cgroup) int { return cmp.Compare(rank(b), rank(a)) })
 	if len(all) > 1 && rank(all[0]) == rank(all[1]) {
 		return nil, all
@@ -112,37 +112,37 @@ func (j *judge) choose(uid metric.PodUID, spec podcgroup.QoS) (own *Cgroup, riva
 	return all[0], all[1:]
 }
 
-// ownCgroup judges the one cgroup that is a known pod's.
-func (j *judge) ownCgroup(p *Pod, facts *cluster.Pod, rivals []*Cgroup) {
+// judgeOwn judges the one cgroup that is a known pod's.
+func (j *judging) judgeOwn(p *PodReport, facts *cluster.Pod, rivals []*Cgroup) {
 	if !facts.Started.IsZero() {
 		p.Since, p.SinceFrom = facts.Started, FromStatus
 	}
-	own := p.Why
+	own := p.Reasons
 	switch {
 	case p.SpecQoS != "" && p.PathQoS != p.SpecQoS:
 		p.Judgement = WrongQoS
-		p.Why = []string{fmt.Sprintf("the pod's class is %s, and this is a cgroup for %s pods; there is no other of its UID", p.SpecQoS, p.PathQoS)}
-	case p.cgroup.Vacant() && j.straysOf(p.UID) == 0:
+		p.Reasons = []string{fmt.Sprintf("the pod's class is %s, and this is a cgroup for %s pods; there is no other of its UID", p.SpecQoS, p.PathQoS)}
+	case p.cgroup.IsEmpty() && j.countStrays(p.UID) == 0:
 		p.Judgement = Empty
-		p.Why = []string{whyEmpty(facts)}
+		p.Reasons = []string{emptyReason(facts)}
 	default:
 		p.Judgement = Live
-		p.Why = []string{fmt.Sprintf("%s names the pod", j.pods.From)}
+		p.Reasons = []string{fmt.Sprintf("%s names the pod", j.pods.From)}
 		if !facts.Deleted.IsZero() {
-			p.Why[0] += ", which is being deleted"
+			p.Reasons[0] += ", which is being deleted"
 		}
-		if n := j.straysOf(p.UID); n > 0 {
+		if n := j.countStrays(p.UID); n > 0 {
 			own = append(own, fmt.Sprintf("%s of its containers %s outside of it: the kubelet and the runtime use different drivers", plural(n, "cgroup"), isOrAre(n)))
 		}
 	}
-	p.Why = append(p.Why, own...)
+	p.Reasons = append(p.Reasons, own...)
 	for _, rival := range rivals {
-		p.Why = append(p.Why, fmt.Sprintf("%s is a duplicate of it", rival.Path))
+		p.Reasons = append(p.Reasons, fmt.Sprintf("%s is a duplicate of it", rival.Path))
 	}
 }
 
-// whyEmpty says why nothing may be running in the cgroup of a known pod.
-func whyEmpty(facts *cluster.Pod) string {
+// emptyReason says why nothing may be running in the cgroup of a known pod.
+func emptyReason(facts *cluster.Pod) string {
 	switch {
 	case !facts.Deleted.IsZero():
 		return "nothing runs in it, and the pod is being deleted: the kubelet removes it soon"
@@ -154,9 +154,9 @@ func whyEmpty(facts *cluster.Pod) string {
 	return "nothing runs in it yet: the pod is being started"
 }
 
-// duplicateOf says why c is not the cgroup of its pod. Own is nil if nothing tells
+// duplicateReasons says why c is not the cgroup of its pod. Own is nil if nothing tells
 // which is.
-func duplicateOf(c, own *Cgroup, rivals []*Cgroup, spec podcgroup.QoS) []string {
+func duplicateReasons(c, own *Cgroup, rivals []*Cgroup, spec podcgroup.QoS) []string {
 	if own == nil {
 		var others []string
 		for _, r := range rivals {
@@ -170,34 +170,34 @@ func duplicateOf(c, own *Cgroup, rivals []*Cgroup, spec podcgroup.QoS) []string 
 	switch {
 	case spec != "" && c.QoS != spec:
 		return []string{fmt.Sprintf("%s: its class is %s", why, spec)}
-	case c.Vacant():
+	case c.IsEmpty():
 		return []string{why + ": its processes are there"}
 	}
 	return []string{why}
 }
 
-// nameless judges the cgroup of a pod that nobody names.
-func (j *judge) nameless(p *Pod, own *Cgroup, rivals []*Cgroup) {
-	evidence := p.Why
+// judgeUnnamed judges the cgroup of a pod that nobody names.
+func (j *judging) judgeUnnamed(p *PodReport, own *Cgroup, rivals []*Cgroup) {
+	evidence := p.Reasons
 	var why string
-	p.Judgement, why = j.silence(p.cgroup)
-	p.Why = []string{why}
+	p.Judgement, why = j.judgeUnknownPod(p.cgroup)
+	p.Reasons = []string{why}
 	several := len(rivals) > 0
 	if p.Judgement == Unknown && several && own != nil && own != p.cgroup {
 		p.Judgement = Duplicate
-		p.Why = duplicateOf(p.cgroup, own, rivals, "")
+		p.Reasons = duplicateReasons(p.cgroup, own, rivals, "")
 	} else if several {
-		for _, rival := range j.uids[p.UID] {
+		for _, rival := range j.cgroupsByUID[p.UID] {
 			if rival != p.cgroup {
-				p.Why = append(p.Why, fmt.Sprintf("%s has the same UID", rival.Path))
+				p.Reasons = append(p.Reasons, fmt.Sprintf("%s has the same UID", rival.Path))
 			}
 		}
 	}
-	p.Why = append(p.Why, evidence...)
+	p.Reasons = append(p.Reasons, evidence...)
 }
 
-// silence says what it means that no pod of c's UID is known.
-func (j *judge) silence(c *Cgroup) (Judgement, string) {
+// judgeUnknownPod says what it means that no pod of c's UID is known.
+func (j *judging) judgeUnknownPod(c *Cgroup) (Judgement, string) {
 	switch {
 	case j.pods == nil:
 		return Unknown, "nobody was asked which pods there are"
@@ -205,31 +205,31 @@ func (j *judge) silence(c *Cgroup) (Judgement, string) {
 		return Unknown, "what " + j.pods.From + " says is not believed: it seems to be about another machine"
 	case isStatic(c.UID) && !j.pods.Static:
 		return Unknown, "its UID is that of a static pod, of which an API server need not know: only the kubelet does"
-	case c.Made.Add(Settle).After(j.pods.At):
+	case c.EarliestModified.Add(SettleTime).After(j.pods.At):
 		return Unknown, fmt.Sprintf("%s does not name its pod, but the cgroup was made after that was said, or less than a minute before: the pod may be starting", j.pods.From)
 	}
 	return Orphan, fmt.Sprintf("%s names %s, and none has this UID", j.pods.From, plural(len(j.pods.List), "pod"))
 }
 
-// keeps says why an orphan must not be removed; empty if it may be.
-func (j *judge) keeps(c *Cgroup) string {
+// keptBecause says why an orphan must not be removed; empty if it may be.
+func (j *judging) keptBecause(c *Cgroup) string {
 	switch {
-	case c.Unread:
+	case c.Unreadable:
 		return "some of its processes could not be read"
-	case c.Count() > 0:
-		return are(c.Count(), "process", "inside")
-	case c.Held:
+	case c.CountProcesses() > 0:
+		return countAndVerb(c.CountProcesses(), "process", "inside")
+	case c.Populated:
 		return "the kernel counts something that runs inside"
-	case j.straysOf(c.UID) > 0:
+	case j.countStrays(c.UID) > 0:
 		return "its containers have cgroups outside of it"
-	case c.Touched.Add(Settle).After(j.pods.At) || c.Touched.Add(Settle).After(j.now):
-		return fmt.Sprintf("it changed %s ago: pods must be asked for a minute after that", duration.HumanDuration(j.now.Sub(c.Touched)))
+	case c.LatestModified.Add(SettleTime).After(j.pods.At) || c.LatestModified.Add(SettleTime).After(j.now):
+		return fmt.Sprintf("it changed %s ago: pods must be asked for a minute after that", duration.HumanDuration(j.now.Sub(c.LatestModified)))
 	}
 	return ""
 }
 
-// straysOf counts the containers of a pod whose cgroups are elsewhere.
-func (j *judge) straysOf(uid metric.PodUID) (n int) {
+// countStrays counts the containers of a pod whose cgroups are elsewhere.
+func (j *judging) countStrays(uid metric.PodUID) (n int) {
 	for _, s := range j.tree.Strays {
 		if s.UID == uid {
 			n++
@@ -238,57 +238,57 @@ func (j *judge) straysOf(uid metric.PodUID) (n int) {
 	return n
 }
 
-// stray judges a container's cgroup outside of its pod's.
-func (j *judge) stray(c *Cgroup) Pod {
-	p := Pod{UID: c.UID, PathQoS: c.QoS, cgroup: c}
-	facts := j.known[c.UID]
-	var one Container
+// judgeStray judges a container's cgroup outside of its pod's.
+func (j *judging) judgeStray(c *Cgroup) PodReport {
+	p := PodReport{UID: c.UID, PathQoS: c.QoS, cgroup: c}
+	facts := j.podsByUID[c.UID]
+	var one ContainerReport
 	if facts == nil {
-		judgement, why := j.silence(c)
-		one = j.container(c, time.Time{}, judgement, why)
+		judgement, why := j.judgeUnknownPod(c)
+		one = j.newContainer(c, time.Time{}, judgement, why)
 	} else {
 		p.Namespace, p.Name, p.SpecQoS = facts.Namespace, facts.Name, podcgroup.QoS(facts.QoS)
-		one = j.containerOf(c, facts, nil)
+		one = j.judgeContainer(c, facts, nil)
 	}
-	p.Judged, p.Containers = one.Judged, []Container{one}
-	p.Why = append(p.Why, "it is a container's cgroup outside of its pod's: the kubelet and the runtime use different drivers")
+	p.CgroupReport, p.Containers = one.CgroupReport, []ContainerReport{one}
+	p.Reasons = append(p.Reasons, "it is a container's cgroup outside of its pod's: the kubelet and the runtime use different drivers")
 	if p.Judgement == Orphan {
-		p.Kept = "it is outside of every kubepods cgroup"
+		p.KeptBecause = "it is outside of every kubepods cgroup"
 	}
 	return p
 }
 
-// shown is how many processes of a cgroup a report names.
-const shown = 3
+// shownProcesses is how many processes of a cgroup a report names.
+const shownProcesses = 3
 
-// judged returns what is found of c, with why its processes are as they are. It
+// describeCgroup returns what is found of c, with why its processes are as they are. It
 // began at started, if that is known.
-func (j *judge) judged(c *Cgroup, started time.Time) Judged {
-	d := Judged{
-		Path: c.Path, Hierarchies: c.hierarchies(j.tree.Hierarchies),
-		Processes: c.Count(), Hidden: c.Unread || c.Unnamed > 0 || c.Held && c.Count() == 0, Frozen: c.Frozen,
-		Limits: c.Limits.any(),
-		Oldest: c.Processes[:min(shown, len(c.Processes))],
-		Since:  c.Made, SinceFrom: FromDirectory,
+func (j *judging) describeCgroup(c *Cgroup, started time.Time) CgroupReport {
+	d := CgroupReport{
+		Path: c.Path, Hierarchies: c.hierarchyNames(j.tree.Hierarchies),
+		Processes: c.CountProcesses(), Hidden: c.Unreadable || c.ForeignProcesses > 0 || c.Populated && c.CountProcesses() == 0, Frozen: c.Frozen,
+		Limits: c.Limits.orNil(),
+		Oldest: c.Processes[:min(shownProcesses, len(c.Processes))],
+		Since:  c.EarliestModified, SinceFrom: FromDirectory,
 	}
-	if len(c.In) > 0 {
-		d.Inode = c.In[0].Inode
+	if len(c.Locations) > 0 {
+		d.Inode = c.Locations[0].Inode
 	}
-	if began := c.began(); began.Before(c.Made) {
+	if began := c.startedBy(); began.Before(c.EarliestModified) {
 		d.Since, d.SinceFrom = began, FromProcess
 	}
 	if !started.IsZero() {
 		d.Since, d.SinceFrom = started, FromStatus
 	}
-	d.Why = j.within(c)
+	d.Reasons = j.processEvidence(c)
 	return d
 }
 
-// widest returns in how many hierarchies the most widely held cgroup is. Runtimes
+// mostHierarchies returns in how many hierarchies the most widely held cgroup is. Runtimes
 // leave some of them out, and always the same.
-func (j *judge) widest() (n int) {
+func (j *judging) mostHierarchies() (n int) {
 	for _, c := range j.tree.Pods {
-		n = max(n, len(c.In))
+		n = max(n, len(c.Locations))
 	}
 	return n
 }

@@ -8,42 +8,42 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// container returns a container's cgroup with a judgement and its reason.
-func (j *judge) container(c *Cgroup, started time.Time, judgement Judgement, why string) Container {
-	d := j.judged(c, started)
-	d.Judgement, d.Why = judgement, append([]string{why}, d.Why...)
-	return Container{Judged: d, ID: c.ID, Runtime: c.Runtime}
+// newContainer returns a container's cgroup with a judgement and its reason.
+func (j *judging) newContainer(c *Cgroup, started time.Time, judgement Judgement, why string) ContainerReport {
+	d := j.describeCgroup(c, started)
+	d.Judgement, d.Reasons = judgement, append([]string{why}, d.Reasons...)
+	return ContainerReport{CgroupReport: d, ID: c.ID, Runtime: c.Runtime}
 }
 
-// containers judges the containers' cgroups in the cgroup of a known pod.
-func (j *judge) containers(pod *Cgroup, facts *cluster.Pod) (out []Container) {
+// judgeContainers judges the containers' cgroups in the cgroup of a known pod.
+func (j *judging) judgeContainers(pod *Cgroup, facts *cluster.Pod) (out []ContainerReport) {
 	sandbox := findSandbox(pod, facts)
 	for _, c := range pod.Containers {
-		out = append(out, j.containerOf(c, facts, sandbox))
+		out = append(out, j.judgeContainer(c, facts, sandbox))
 	}
 	return out
 }
 
-// containerOf judges one of them. Sandbox is the cgroup of the pod's sandbox, or
+// judgeContainer judges one of them. Sandbox is the cgroup of the pod's sandbox, or
 // nil where it is not known.
-func (j *judge) containerOf(c *Cgroup, facts *cluster.Pod, sandbox *Cgroup) Container {
+func (j *judging) judgeContainer(c *Cgroup, facts *cluster.Pod, sandbox *Cgroup) ContainerReport {
 	state, ended := statusOf(facts, c.ID)
-	var one Container
+	var one ContainerReport
 	switch {
-	case state != nil && !ended && c.Vacant():
-		one = j.container(c, state.StartedAt, Empty, "nothing runs in it, although the pod's status says that container "+state.Name+" does")
+	case state != nil && !ended && c.IsEmpty():
+		one = j.newContainer(c, state.StartedAt, Empty, "nothing runs in it, although the pod's status says that container "+state.Name+" does")
 	case state != nil && !ended:
-		one = j.container(c, state.StartedAt, Live, "the pod's status names it as container "+state.Name)
+		one = j.newContainer(c, state.StartedAt, Live, "the pod's status names it as container "+state.Name)
 	case state != nil:
-		one = j.container(c, time.Time{}, OldContainer, fmt.Sprintf("the pod's status names it as a run of container %s that has ended", state.Name))
+		one = j.newContainer(c, time.Time{}, OldContainer, fmt.Sprintf("the pod's status names it as a run of container %s that has ended", state.Name))
 	case c == sandbox:
-		one = j.container(c, time.Time{}, Live, "no container's status names it: it is the pod's sandbox")
-	case c.Vacant():
-		one = j.container(c, time.Time{}, Empty, "nothing runs in it, and no container's status names it")
+		one = j.newContainer(c, time.Time{}, Live, "no container's status names it: it is the pod's sandbox")
+	case c.IsEmpty():
+		one = j.newContainer(c, time.Time{}, Empty, "nothing runs in it, and no container's status names it")
 	case j.justStarted(c):
-		one = j.container(c, time.Time{}, Live, "no container's status names it, but it is less than a minute old: the status may follow")
+		one = j.newContainer(c, time.Time{}, Live, "no container's status names it, but it is less than a minute old: the status may follow")
 	default:
-		one = j.container(c, time.Time{}, OldContainer, "no container's status names it, and it is not the pod's sandbox")
+		one = j.newContainer(c, time.Time{}, OldContainer, "no container's status names it, and it is not the pod's sandbox")
 	}
 	if state != nil {
 		one.Name = state.Name
@@ -65,41 +65,41 @@ func statusOf(facts *cluster.Pod, id metric.ContainerID) (c *cluster.Container, 
 	return nil, false
 }
 
-// pause is the command that runs in a sandbox, of every runtime that has one.
-const pause = "pause"
+// pauseCommand is the command that runs in a sandbox, of every runtime that has one.
+const pauseCommand = "pause"
 
 // findSandbox returns the cgroup of a pod's sandbox: of those that no status
 // names and something runs in, the one that runs pause, or else the oldest, since
 // a sandbox is there before its containers.
 func findSandbox(pod *Cgroup, facts *cluster.Pod) (oldest *Cgroup) {
 	for _, c := range pod.Containers {
-		if state, _ := statusOf(facts, c.ID); state != nil || c.Vacant() {
+		if state, _ := statusOf(facts, c.ID); state != nil || c.IsEmpty() {
 			continue
 		}
-		if len(c.Processes) == 1 && c.Processes[0].Command == pause {
+		if len(c.Processes) == 1 && c.Processes[0].Command == pauseCommand {
 			return c
 		}
-		if oldest == nil || c.began().Before(oldest.began()) {
+		if oldest == nil || c.startedBy().Before(oldest.startedBy()) {
 			oldest = c
 		}
 	}
 	return oldest
 }
 
-// began returns the latest moment at which c can have begun.
-func (c *Cgroup) began() time.Time {
-	if len(c.Processes) > 0 && c.Processes[0].Started.Before(c.Made) {
+// startedBy returns the latest moment at which c can have begun.
+func (c *Cgroup) startedBy() time.Time {
+	if len(c.Processes) > 0 && c.Processes[0].Started.Before(c.EarliestModified) {
 		return c.Processes[0].Started
 	}
-	return c.Made
+	return c.EarliestModified
 }
 
 // justStarted reports whether c is so young that a status may not have it yet.
-func (j *judge) justStarted(c *Cgroup) bool { return c.began().Add(Settle).After(j.pods.At) }
+func (j *judging) justStarted(c *Cgroup) bool { return c.startedBy().Add(SettleTime).After(j.pods.At) }
 
-// duplicateContainers judges the containers' cgroups in a duplicate of their pod's
+// judgeDuplicateContainers judges the containers' cgroups in a duplicate of their pod's
 // cgroup, own.
-func (j *judge) duplicateContainers(c, own *Cgroup, facts *cluster.Pod) (out []Container) {
+func (j *judging) judgeDuplicateContainers(c, own *Cgroup, facts *cluster.Pod) (out []ContainerReport) {
 	for _, below := range c.Containers {
 		why := "its pod's cgroup is a duplicate"
 		if own != nil {
@@ -109,7 +109,7 @@ func (j *judge) duplicateContainers(c, own *Cgroup, facts *cluster.Pod) (out []C
 				}
 			}
 		}
-		one := j.container(below, time.Time{}, Duplicate, why)
+		one := j.newContainer(below, time.Time{}, Duplicate, why)
 		if state, _ := statusOf(facts, below.ID); state != nil {
 			one.Name = state.Name
 		}

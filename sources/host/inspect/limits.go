@@ -36,7 +36,7 @@ func (l *Limits) read(dir *os.Root, entries []fs.DirEntry) error {
 	var errs []error
 	for _, e := range entries {
 		name := e.Name()
-		parse := l.parser(name)
+		parse := l.parserOf(name)
 		if parse == nil {
 			continue
 		}
@@ -51,30 +51,30 @@ func (l *Limits) read(dir *os.Root, entries []fs.DirEntry) error {
 	return errors.Join(errs...)
 }
 
-// parser returns what reads a file of that name; nil if it is of no interest.
-func (l *Limits) parser(name string) func(text string) error {
+// parserOf returns what reads a file of that name; nil if it is of no interest.
+func (l *Limits) parserOf(name string) func(text string) error {
 	switch name {
 	case "cpu.shares":
-		return func(text string) error { return number(&l.Shares, text) }
+		return func(text string) error { return parseLimit(&l.Shares, text) }
 	case "cpu.weight":
-		return func(text string) error { return number(&l.Weight, text) }
+		return func(text string) error { return parseLimit(&l.Weight, text) }
 	case "cpu.cfs_quota_us":
-		return func(text string) error { return number(&l.Quota, text) }
+		return func(text string) error { return parseLimit(&l.Quota, text) }
 	case "cpu.cfs_period_us":
-		return func(text string) error { return number(&l.Period, text) }
+		return func(text string) error { return parseLimit(&l.Period, text) }
 	case "memory.limit_in_bytes", "memory.max":
-		return func(text string) error { return number(&l.Memory, text) }
+		return func(text string) error { return parseLimit(&l.Memory, text) }
 	case "cpu.max":
 		return func(text string) error {
 			quota, period, _ := strings.Cut(text, " ")
-			return errors.Join(number(&l.Quota, quota), number(&l.Period, period))
+			return errors.Join(parseLimit(&l.Quota, quota), parseLimit(&l.Period, period))
 		}
 	}
 	return nil
 }
 
-// number reads a number, or the kernel's words for no limit.
-func number(to **int64, text string) error {
+// parseLimit reads a number, or the kernel's words for no limit.
+func parseLimit(to **int64, text string) error {
 	n := int64(NoLimit)
 	if text != "max" {
 		var err error
@@ -89,8 +89,8 @@ func number(to **int64, text string) error {
 	return nil
 }
 
-// any returns l, or nil if it says nothing.
-func (l *Limits) any() *Limits {
+// orNil returns l, or nil if it says nothing.
+func (l *Limits) orNil() *Limits {
 	if *l == (Limits{}) {
 		return nil
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// Settle is how long before an answer a cgroup must have been made for the
+// SettleTime is how long before an answer a cgroup must have been made for the
 // answer's silence to mean that its pod is gone. A kubelet makes a pod's cgroup
 // before anything runs in it.
-const Settle = time.Minute
+const SettleTime = time.Minute
 
 // Pods is what somebody said of all pods on this node. A nil *Pods says nothing.
 type Pods struct {
@@ -26,11 +26,11 @@ type Pods struct {
 	Static bool
 }
 
-// named is the pods by every UID that a cgroup may call them.
-type named map[metric.PodUID]*cluster.Pod
+// podsByUID is the pods by every UID that a cgroup may call them.
+type podsByUID map[metric.PodUID]*cluster.Pod
 
-func (p *Pods) named() named {
-	n := named{}
+func (p *Pods) byUID() podsByUID {
+	n := podsByUID{}
 	if p == nil {
 		return n
 	}
@@ -44,15 +44,15 @@ func (p *Pods) named() named {
 	return n
 }
 
-// doubt says why the answer seems to be about another machine; empty if it does
+// doubtReason says why the answer seems to be about another machine; empty if it does
 // not. Someone may name the wrong node or file, and no pod here would be known.
-func (p *Pods) doubt(t *Tree, n named) string {
+func (p *Pods) doubtReason(t *Tree, n podsByUID) string {
 	running := ""
 	for _, c := range t.Pods {
 		if n[c.UID] != nil {
 			return ""
 		}
-		if !c.Vacant() {
+		if !c.IsEmpty() {
 			running = string(c.Path)
 		}
 	}

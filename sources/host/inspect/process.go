@@ -18,9 +18,9 @@ type Process struct {
 	Started time.Time `json:"started"`
 }
 
-// ticks is how many of the kernel's clock ticks make a second where it speaks to
+// ticksPerSecond is how many of the kernel's clock ticks make a second where it speaks to
 // user space, on every architecture Kubernetes runs on.
-const ticks = 100
+const ticksPerSecond = 100
 
 // parseStat reads a process's stat file. The command stands in parentheses and
 // may contain any of them itself: the last one closes it.
@@ -42,7 +42,7 @@ func parseStat(stat []byte, boot time.Time) (Process, error) {
 	if err != nil {
 		return Process{}, fmt.Errorf("parse stat: start: %w", err)
 	}
-	since := time.Duration(n/ticks)*time.Second + time.Duration(n%ticks)*time.Second/ticks
+	since := time.Duration(n/ticksPerSecond)*time.Second + time.Duration(n%ticksPerSecond)*time.Second/ticksPerSecond
 	return Process{PID: pid, Command: string(stat[open+1 : end]), State: fields[0], Started: boot.Add(since)}, nil
 }
 
@@ -60,17 +60,17 @@ func parseBoot(stat []byte) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("parse boot time: no btime in %d bytes", len(stat))
 }
 
-// processes looks processes up, each once however many cgroups ask for it.
-type processes struct {
+// processTable looks processes up, each once however many cgroups ask for it.
+type processTable struct {
 	proc string
 	boot time.Time
 	seen map[int]*Process // nil for one that is gone
 }
 
-// newProcesses reads when the machine booted. Without that, no process is looked
+// newProcessTable reads when the machine booted. Without that, no process is looked
 // up: the error says why.
-func newProcesses(proc string) (*processes, error) {
-	p := &processes{proc: proc, seen: map[int]*Process{}}
+func newProcessTable(proc string) (*processTable, error) {
+	p := &processTable{proc: proc, seen: map[int]*Process{}}
 	stat, err := os.ReadFile(filepath.Join(proc, "stat"))
 	if err == nil {
 		p.boot, err = parseBoot(stat)
@@ -81,8 +81,8 @@ func newProcesses(proc string) (*processes, error) {
 	return p, nil
 }
 
-// get returns a process, or nil if it has ended.
-func (p *processes) get(pid int) *Process {
+// find returns a process, or nil if it has ended.
+func (p *processTable) find(pid int) *Process {
 	if p.boot.IsZero() {
 		return nil
 	}

@@ -174,14 +174,14 @@ func TestJudgeProperties(t *testing.T) {
 		blind := Judge(tree, nil, transcript.Epoch)
 		for n := range first.Pods {
 			a, b, c := &first.Pods[n], &second.Pods[n], &blind.Pods[n]
-			if a.Judgement != b.Judgement || !slices.Equal(a.Why, b.Why) {
-				t.Errorf("seed %d: %s is %s (%q), and %s (%q) by the same list backwards", seed, a.Path, a.Judgement, a.Why, b.Judgement, b.Why)
+			if a.Judgement != b.Judgement || !slices.Equal(a.Reasons, b.Reasons) {
+				t.Errorf("seed %d: %s is %s (%q), and %s (%q) by the same list backwards", seed, a.Path, a.Judgement, a.Reasons, b.Judgement, b.Reasons)
 			}
 			if c.Removable || c.Judgement != Unknown && c.Judgement != Duplicate {
 				t.Errorf("seed %d: %s is %s, removable %v, though nobody was asked", seed, c.Path, c.Judgement, c.Removable)
 			}
-			if a.Removable != (a.Judgement == Orphan && a.Kept == "") || len(a.Why) == 0 {
-				t.Errorf("seed %d: %s is %s, removable %v, kept because %q, why %q", seed, a.Path, a.Judgement, a.Removable, a.Kept, a.Why)
+			if a.Removable != (a.Judgement == Orphan && a.KeptBecause == "") || len(a.Reasons) == 0 {
+				t.Errorf("seed %d: %s is %s, removable %v, kept because %q, why %q", seed, a.Path, a.Judgement, a.Removable, a.KeptBecause, a.Reasons)
 			}
 		}
 	}
@@ -194,13 +194,13 @@ func TestCleanRefusesWhatIsNotAPods(t *testing.T) {
 	f.cgroup("/kubepods/burstable", "all", "age=1h")
 	f.cgroup("/a/kubepods/pod"+uidOf('A'), "all", "age=1h")
 	i := f.inspector("/b")
-	places := []Place{{0, 1}, {1, 1}, {2, 1}}
+	places := []Location{{0, 1}, {1, 1}, {2, 1}}
 	r := &Report{}
 	for _, c := range []*Cgroup{
-		{Path: "/system.slice/x.service", In: places}, {Path: "/kubepods/burstable", In: places},
-		{Path: metric.CgroupPath("/a/kubepods/pod" + uidOf('A')), In: places}, {Path: "/../kubepods/x", In: places},
+		{Path: "/system.slice/x.service", Locations: places}, {Path: "/kubepods/burstable", Locations: places},
+		{Path: metric.CgroupPath("/a/kubepods/pod" + uidOf('A')), Locations: places}, {Path: "/../kubepods/x", Locations: places},
 	} {
-		r.Pods = append(r.Pods, Pod{Removable: true, cgroup: c})
+		r.Pods = append(r.Pods, PodReport{Removable: true, cgroup: c})
 	}
 	for n, done := range i.Clean(r) {
 		if done.Failed == "" || len(done.Removed) > 0 {

@@ -13,17 +13,17 @@ type Report struct {
 	Time time.Time `json:"time"`
 	// Cgroups is "v1", "v2" or "hybrid".
 	Cgroups string `json:"cgroups"`
-	// Looked are the directories that were looked through.
-	Looked []string `json:"looked"`
+	// Directories are the directories that were looked through.
+	Directories []string `json:"directories"`
 	// Roots are the kubepods cgroups that were found.
 	Roots []metric.CgroupPath `json:"roots"`
-	// Asked is who said which pods there are; empty if nobody was asked.
-	Asked string `json:"asked,omitempty"`
-	// AskedAt is since when that may have changed.
-	AskedAt *time.Time `json:"askedAt,omitempty"`
+	// PodsFrom is who said which pods there are; empty if nobody was asked.
+	PodsFrom string `json:"podsFrom,omitempty"`
+	// PodsAt is since when that may have changed.
+	PodsAt *time.Time `json:"podsAt,omitempty"`
 	// Pods are the cgroups of pods in the order of their paths, and after them
 	// the strays: containers' cgroups that no pod's is there for.
-	Pods []Pod `json:"pods"`
+	Pods []PodReport `json:"pods"`
 	// Problems say what could not be read.
 	Problems []string `json:"problems,omitempty"`
 	// Removals are what Clean did; absent until it was asked to.
@@ -40,12 +40,12 @@ func (r *Report) Count(j Judgement) (n int) {
 	return n
 }
 
-// Judged is what is found and thought of one cgroup.
-type Judged struct {
+// CgroupReport is what is found and thought of one cgroup.
+type CgroupReport struct {
 	Path      metric.CgroupPath `json:"path"`
 	Judgement Judgement         `json:"judgement"`
-	// Why are sentences without a full stop, the decisive one first.
-	Why []string `json:"why"`
+	// Reasons are sentences without a full stop, the decisive one first.
+	Reasons []string `json:"reasons"`
 	// Hierarchies are those that hold it, and Inode its number in the first.
 	Hierarchies []string `json:"hierarchies"`
 	Inode       uint64   `json:"inode"`
@@ -77,9 +77,9 @@ const (
 	FromDirectory Origin = "directory"
 )
 
-// Pod is the judgement on a pod's cgroup.
-type Pod struct {
-	Judged
+// PodReport is the judgement on a pod's cgroup.
+type PodReport struct {
+	CgroupReport
 	UID metric.PodUID `json:"uid"`
 	// Namespace and Name are the pod's; empty if it is not known.
 	Namespace metric.Namespace `json:"namespace,omitempty"`
@@ -92,25 +92,25 @@ type Pod struct {
 	SpecQoS podcgroup.QoS `json:"specQoS,omitempty"`
 	// Removable says that Clean would remove it. Kept says of a leftover why it
 	// would not.
-	Removable bool   `json:"removable"`
-	Kept      string `json:"kept,omitempty"`
+	Removable   bool   `json:"removable"`
+	KeptBecause string `json:"keptBecause,omitempty"`
 	// Containers are the cgroups of its containers and of its sandbox.
-	Containers []Container `json:"containers,omitempty"`
+	Containers []ContainerReport `json:"containers,omitempty"`
 
 	cgroup *Cgroup
 }
 
-// Who returns "namespace/name", or "-" for a pod that is not known.
-func (p *Pod) Who() string {
+// PodName returns "namespace/name", or "-" for a pod that is not known.
+func (p *PodReport) PodName() string {
 	if p.Name == "" {
 		return "-"
 	}
 	return metric.PodRef{Namespace: p.Namespace, Name: p.Name}.String()
 }
 
-// Container is the judgement on a container's cgroup.
-type Container struct {
-	Judged
+// ContainerReport is the judgement on a container's cgroup.
+type ContainerReport struct {
+	CgroupReport
 	ID metric.ContainerID `json:"id"`
 	// Runtime is what the path calls it: "cri-containerd", "crio", "docker".
 	Runtime string `json:"runtime,omitempty"`

@@ -20,15 +20,15 @@ import (
 // that is not live is judged so. Wide adds the containers and says why of all.
 func (r *Report) WriteTable(out io.Writer, wide bool) error {
 	if len(r.Pods) == 0 {
-		_, err := io.WriteString(out, r.none())
+		_, err := io.WriteString(out, r.noPodsText())
 		return err
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	limits := func(*Judged) string { return "" }
+	limits := func(*CgroupReport) string { return "" }
 	head := ""
 	if wide {
 		head = "CPU SHARES\tCPU QUOTA\tMEMORY LIMIT\t"
-		limits = func(d *Judged) string {
+		limits = func(d *CgroupReport) string {
 			cpu, quota, memory := d.Limits.columns()
 			return cpu + "\t" + quota + "\t" + memory + "\t"
 		}
@@ -37,16 +37,16 @@ func (r *Report) WriteTable(out io.Writer, wide bool) error {
 	atLeast := false
 	for i := range r.Pods {
 		p := &r.Pods[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s%s\n", p.Judgement, safe(p.Who()), cmp.Or(p.PathQoS, "-"), cmp.Or(safe(p.SpecQoS), "-"),
-			p.processes(), p.age(r.Time), limits(&p.Judged), safe(p.Path))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s%s\n", p.Judgement, printable(p.PodName()), cmp.Or(p.PathQoS, "-"), cmp.Or(printable(p.SpecQoS), "-"),
+			p.processColumn(), p.ageColumn(r.Time), limits(&p.CgroupReport), printable(p.Path))
 		atLeast = atLeast || p.SinceFrom == FromDirectory
 		for k := range p.Containers {
 			c := &p.Containers[k]
 			if !wide || c.Path == p.Path { // a stray stands for itself
 				continue
 			}
-			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s\t%s\t%s  %s\n", c.Judgement, cmp.Or(safe(c.Name), "-"), c.processes(), c.age(r.Time),
-				limits(&c.Judged), safe(strings.TrimPrefix(string(c.Path), string(p.Path))))
+			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s\t%s\t%s  %s\n", c.Judgement, cmp.Or(printable(c.Name), "-"), c.processColumn(), c.ageColumn(r.Time),
+				limits(&c.CgroupReport), printable(strings.TrimPrefix(string(c.Path), string(p.Path))))
 			atLeast = atLeast || c.SinceFrom == FromDirectory
 		}
 	}
@@ -55,47 +55,47 @@ func (r *Report) WriteTable(out io.Writer, wide bool) error {
 	}
 	var b strings.Builder
 	for i := range r.Pods {
-		r.Pods[i].explain(&b, wide)
+		r.Pods[i].writeReasons(&b, wide)
 	}
-	b.WriteString("\n" + r.sum())
+	b.WriteString("\n" + r.summary())
 	if atLeast {
 		b.WriteString("An age with + is at least so long: only the time of a directory tells it, which moves when something in it does.\n")
 	}
 	for _, p := range r.Problems {
-		b.WriteString("Problem: " + safe(p) + "\n")
+		b.WriteString("Problem: " + printable(p) + "\n")
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
 }
 
-// none says that there is nothing, and where that was looked for.
-func (r *Report) none() string {
+// noPodsText says that there is nothing, and where that was looked for.
+func (r *Report) noPodsText() string {
 	var b strings.Builder
 	if len(r.Roots) == 0 {
 		b.WriteString("No pod cgroups on this machine: no kubepods cgroup, of either driver, below\n")
 	} else {
-		fmt.Fprintf(&b, "No pod cgroups on this machine: nothing in %s, below\n", paths(r.Roots))
+		fmt.Fprintf(&b, "No pod cgroups on this machine: nothing in %s, below\n", joinPrintable(r.Roots))
 	}
-	for _, dir := range r.Looked {
-		b.WriteString("  " + safe(dir) + "\n")
+	for _, dir := range r.Directories {
+		b.WriteString("  " + printable(dir) + "\n")
 	}
 	for _, p := range r.Problems {
-		b.WriteString("Problem: " + safe(p) + "\n")
+		b.WriteString("Problem: " + printable(p) + "\n")
 	}
 	return b.String()
 }
 
-func paths[P ~string](list []P) string {
+func joinPrintable[P ~string](list []P) string {
 	var names []string
 	for _, p := range list {
-		names = append(names, safe(string(p)))
+		names = append(names, printable(string(p)))
 	}
 	return strings.Join(names, ", ")
 }
 
-// safe returns s with whatever a terminal might obey written out: a process calls
+// printable returns s with whatever a terminal might obey written out: a process calls
 // itself what it likes, and so may a cgroup.
-func safe[S ~string](s S) string {
+func printable[S ~string](s S) string {
 	text := strings.ToValidUTF8(string(s), string(unicode.ReplacementChar))
 	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return text
@@ -112,8 +112,8 @@ func safe[S ~string](s S) string {
 	return b.String()
 }
 
-// sum says how many there are, of which kinds, and by whose word.
-func (r *Report) sum() string {
+// summary says how many there are, of which kinds, and by whose word.
+func (r *Report) summary() string {
 	var parts []string
 	for _, j := range Judgements() {
 		if n := r.Count(j); n > 0 {
@@ -121,15 +121,15 @@ func (r *Report) sum() string {
 		}
 	}
 	said := "Nobody was asked which pods there are."
-	if r.Asked != "" {
-		said = fmt.Sprintf("Judged by %s, as of %s.", safe(r.Asked), r.AskedAt.UTC().Format(time.RFC3339))
+	if r.PodsFrom != "" {
+		said = fmt.Sprintf("Judged by %s, as of %s.", printable(r.PodsFrom), r.PodsAt.UTC().Format(time.RFC3339))
 	}
 	return fmt.Sprintf("%s (cgroup %s): %s. %s\n", plural(len(r.Pods), "pod cgroup"), r.Cgroups, strings.Join(parts, ", "), said)
 }
 
-// explain writes why p is judged so.
-func (p *Pod) explain(b *strings.Builder, wide bool) {
-	var of []*Container
+// writeReasons writes why p is judged so.
+func (p *PodReport) writeReasons(b *strings.Builder, wide bool) {
+	var of []*ContainerReport
 	for i := range p.Containers {
 		// What a leftover's containers are goes without saying, as they are what it is.
 		if c := &p.Containers[i]; c.Path != p.Path && (wide || c.Judgement != Live && c.Judgement != p.Judgement) {
@@ -139,26 +139,26 @@ func (p *Pod) explain(b *strings.Builder, wide bool) {
 	if p.Judgement == Live && len(of) == 0 && !wide {
 		return
 	}
-	fmt.Fprintf(b, "\n%s %s\n", p.Judgement, safe(p.Path))
-	for _, why := range p.Why {
-		b.WriteString("  " + safe(why) + "\n")
+	fmt.Fprintf(b, "\n%s %s\n", p.Judgement, printable(p.Path))
+	for _, why := range p.Reasons {
+		b.WriteString("  " + printable(why) + "\n")
 	}
 	switch {
 	case p.Removable:
 		b.WriteString("  it can be removed\n")
-	case p.Kept != "":
-		b.WriteString("  it stays: " + p.Kept + "\n")
+	case p.KeptBecause != "":
+		b.WriteString("  it stays: " + p.KeptBecause + "\n")
 	}
 	for _, c := range of {
-		fmt.Fprintf(b, "  %s %s\n", c.Judgement, safe(strings.TrimPrefix(string(c.Path), string(p.Path)+"/")))
-		for _, why := range c.Why {
-			b.WriteString("    " + safe(why) + "\n")
+		fmt.Fprintf(b, "  %s %s\n", c.Judgement, printable(strings.TrimPrefix(string(c.Path), string(p.Path)+"/")))
+		for _, why := range c.Reasons {
+			b.WriteString("    " + printable(why) + "\n")
 		}
 	}
 }
 
-// processes returns how many there are, or "?" where that cannot be told.
-func (d *Judged) processes() string {
+// processColumn returns how many there are, or "?" where that cannot be told.
+func (d *CgroupReport) processColumn() string {
 	switch {
 	case !d.Hidden:
 		return strconv.Itoa(d.Processes)
@@ -168,8 +168,8 @@ func (d *Judged) processes() string {
 	return strconv.Itoa(d.Processes) + "+"
 }
 
-// age returns how old it is, with a + where it may well be older.
-func (d *Judged) age(now time.Time) string {
+// ageColumn returns how old it is, with a + where it may well be older.
+func (d *CgroupReport) ageColumn(now time.Time) string {
 	if d.Since.IsZero() {
 		return "-"
 	}
@@ -185,7 +185,7 @@ func (r *Report) WritePlan(out io.Writer) (n int, err error) {
 	for i := range r.Pods {
 		if p := &r.Pods[i]; p.Removable {
 			n++
-			if _, err := fmt.Fprintf(out, "would remove %s in %s\n", safe(p.Path), strings.Join(p.Hierarchies, " ")); err != nil {
+			if _, err := fmt.Fprintf(out, "would remove %s in %s\n", printable(p.Path), strings.Join(p.Hierarchies, " ")); err != nil {
 				return n, err
 			}
 		}
@@ -200,12 +200,12 @@ func (r *Report) WriteRemovals(out io.Writer) error {
 	for i := range r.Removals {
 		done := &r.Removals[i]
 		if len(done.Removed) > 0 {
-			fmt.Fprintf(&b, "removed %s in %s\n", safe(done.Path), strings.Join(done.Removed, " "))
+			fmt.Fprintf(&b, "removed %s in %s\n", printable(done.Path), strings.Join(done.Removed, " "))
 		}
 		if done.Failed != "" {
-			fmt.Fprintf(&b, "not removed %s: %s\n", safe(done.Path), safe(done.Failed))
+			fmt.Fprintf(&b, "not removed %s: %s\n", printable(done.Path), printable(done.Failed))
 		} else if podcgroup.Parse(done.Path).Driver == podcgroup.Systemd {
-			units = append(units, safe(path.Base(string(done.Path))))
+			units = append(units, printable(path.Base(string(done.Path))))
 		}
 	}
 	if len(units) > 0 {

@@ -44,51 +44,51 @@ type Tree struct {
 type Cgroup struct {
 	podcgroup.Ref
 	Path metric.CgroupPath
-	// In are the hierarchies that hold it, in the order of Tree.Hierarchies.
-	In []Place
+	// Locations are the hierarchies that hold it, in the order of Tree.Hierarchies.
+	Locations []Location
 	// PIDs are the processes in it and below, in any hierarchy, in ascending order.
 	PIDs []int
-	// Unnamed counts processes that the kernel lists without a number, because
+	// ForeignProcesses counts processes that the kernel lists without a number, because
 	// they belong to a PID namespace that is not ours to see.
-	Unnamed int
-	// Held says that the kernel counts something running in it or below,
+	ForeignProcesses int
+	// Populated says that the kernel counts something running in it or below,
 	// whether or not it names a process.
-	Held bool
-	// Unread says that some of its processes could not be read: that none was
+	Populated bool
+	// Unreadable says that some of its processes could not be read: that none was
 	// found proves nothing.
-	Unread bool
+	Unreadable bool
 	// Frozen says that its processes are stopped by the freezer.
 	Frozen bool
 	// Limits are what it may use.
 	Limits Limits
-	// Made is the earliest modification time of its directories. A directory's
+	// EarliestModified is the earliest modification time of its directories. A directory's
 	// time moves when a child comes or goes, never before its birth: the cgroup
-	// is at least as old. Touched is the latest.
-	Made, Touched time.Time
+	// is at least as old. LatestModified is the latest.
+	EarliestModified, LatestModified time.Time
 	// Processes are those of PIDs that are still there, the oldest first.
 	Processes []Process
 	// Containers are the container cgroups below a pod's, sorted by path.
 	Containers []*Cgroup
 }
 
-// Place is where a hierarchy holds a cgroup.
-type Place struct {
+// Location is where a hierarchy holds a cgroup.
+type Location struct {
 	// Hierarchy is an index into Tree.Hierarchies.
 	Hierarchy int
 	// Inode tells the directory from a later one of the same path.
 	Inode uint64
 }
 
-// Count returns how many processes are in c and below.
-func (c *Cgroup) Count() int { return len(c.PIDs) + c.Unnamed }
+// CountProcesses returns how many processes are in c and below.
+func (c *Cgroup) CountProcesses() int { return len(c.PIDs) + c.ForeignProcesses }
 
-// Vacant reports whether it is certain that nothing runs in c or below.
-func (c *Cgroup) Vacant() bool { return c.Count() == 0 && !c.Held && !c.Unread }
+// IsEmpty reports whether it is certain that nothing runs in c or below.
+func (c *Cgroup) IsEmpty() bool { return c.CountProcesses() == 0 && !c.Populated && !c.Unreadable }
 
-// hierarchies returns the names of those that hold c.
-func (c *Cgroup) hierarchies(all cgroupfs.Hierarchies) []string {
-	names := make([]string, 0, len(c.In))
-	for _, at := range c.In {
+// hierarchyNames returns the names of those that hold c.
+func (c *Cgroup) hierarchyNames(all cgroupfs.Hierarchies) []string {
+	names := make([]string, 0, len(c.Locations))
+	for _, at := range c.Locations {
 		names = append(names, all[at.Hierarchy].Name)
 	}
 	return names
@@ -97,9 +97,9 @@ func (c *Cgroup) hierarchies(all cgroupfs.Hierarchies) []string {
 // Read walks every hierarchy. It fails only if not one can be opened; what else
 // could not be read is in Tree.Problems.
 func (i *Inspector) Read() (*Tree, error) {
-	w := &walk{
+	w := &treeWalk{
 		tree:  &Tree{Began: i.options.Now(), Hierarchies: i.hierarchies, Under: i.options.Under},
-		found: map[metric.CgroupPath]*finding{}, roots: map[metric.CgroupPath]bool{},
+		found: map[metric.CgroupPath]*foundCgroup{}, roots: map[metric.CgroupPath]bool{},
 	}
 	opened := 0
 	for n, h := range i.hierarchies {
@@ -108,23 +108,23 @@ func (i *Inspector) Read() (*Tree, error) {
 			if cgroupfs.IsRemoved(err) {
 				opened++ // this hierarchy has no such cgroup
 			} else {
-				w.problem(fmt.Errorf("open hierarchy %s: %w", h.Name, err))
+				w.addProblem(fmt.Errorf("open hierarchy %s: %w", h.Name, err))
 			}
 			continue
 		}
 		opened++
 		w.hierarchy = n
 		w.visit(dir, i.options.Under, nil, nil)
-		shut(dir)
+		closeRoot(dir)
 	}
 	if opened == 0 {
 		return nil, errors.Join(w.tree.Problems...)
 	}
-	procs, err := newProcesses(i.options.Proc)
+	procs, err := newProcessTable(i.options.Proc)
 	if err != nil {
-		w.problem(err)
+		w.addProblem(err)
 	}
-	w.finish(procs)
+	w.buildTree(procs)
 	w.tree.Ended = i.options.Now()
 	return w.tree, nil
 }
@@ -136,92 +136,92 @@ func openUnder(mount string, under metric.CgroupPath) (*os.Root, error) {
 	if err != nil || under == "/" {
 		return root, err
 	}
-	defer shut(root)
+	defer closeRoot(root)
 	return root.OpenRoot(strings.TrimPrefix(string(under), "/"))
 }
 
-// shut closes a directory of which nothing was written.
-func shut(dir *os.Root) { _ = dir.Close() }
+// closeRoot closes a directory of which nothing was written.
+func closeRoot(dir *os.Root) { _ = dir.Close() }
 
-// walk is one walk through all hierarchies.
-type walk struct {
+// treeWalk is one walk through all hierarchies.
+type treeWalk struct {
 	tree      *Tree
 	hierarchy int // the one being walked
-	found     map[metric.CgroupPath]*finding
+	found     map[metric.CgroupPath]*foundCgroup
 	roots     map[metric.CgroupPath]bool
 }
 
-// finding is a cgroup in the making.
-type finding struct {
+// foundCgroup is a cgroup in the making.
+type foundCgroup struct {
 	Cgroup
-	pod     *finding // that a container was found in
+	pod     *foundCgroup // that a container was found in
 	pids    map[int]bool
-	unnamed int // in the hierarchy being walked
+	foreign int // in the hierarchy being walked
 }
 
-func (w *walk) problem(err error) { w.tree.Problems = append(w.tree.Problems, err) }
+func (w *treeWalk) addProblem(err error) { w.tree.Problems = append(w.tree.Problems, err) }
 
-// at returns the finding of a path, which is in the hierarchy being walked.
-func (w *walk) at(p metric.CgroupPath, ref podcgroup.Ref, dir *os.Root, pod *finding) *finding {
+// addCgroup returns the finding of a path, which is in the hierarchy being walked.
+func (w *treeWalk) addCgroup(p metric.CgroupPath, ref podcgroup.Ref, dir *os.Root, pod *foundCgroup) *foundCgroup {
 	f := w.found[p]
 	if f == nil {
-		f = &finding{Cgroup: Cgroup{Ref: ref, Path: p}, pod: pod, pids: map[int]bool{}}
+		f = &foundCgroup{Cgroup: Cgroup{Ref: ref, Path: p}, pod: pod, pids: map[int]bool{}}
 		w.found[p] = f
 	}
 	info, err := dir.Stat(".")
 	if err != nil {
-		w.unread(f, fmt.Errorf("read age of cgroup: %w", err))
+		w.markUnreadable(f, fmt.Errorf("read age of cgroup: %w", err))
 		return f
 	}
 	changed := info.ModTime()
-	if f.Made.IsZero() || changed.Before(f.Made) {
-		f.Made = changed
+	if f.EarliestModified.IsZero() || changed.Before(f.EarliestModified) {
+		f.EarliestModified = changed
 	}
-	if changed.After(f.Touched) {
-		f.Touched = changed
+	if changed.After(f.LatestModified) {
+		f.LatestModified = changed
 	}
-	f.In = append(f.In, Place{Hierarchy: w.hierarchy, Inode: inode(info)})
-	f.unnamed = 0
+	f.Locations = append(f.Locations, Location{Hierarchy: w.hierarchy, Inode: inode(info)})
+	f.foreign = 0
 	return f
 }
 
-// unread notes what could not be read of a cgroup, unless it has gone.
-func (w *walk) unread(f *finding, err error) {
+// markUnreadable notes what could not be read of a cgroup, unless it has gone.
+func (w *treeWalk) markUnreadable(f *foundCgroup, err error) {
 	if cgroupfs.IsRemoved(err) {
 		return
 	}
-	w.problem(err)
+	w.addProblem(err)
 	for ; f != nil; f = f.pod {
-		f.Unread = true
+		f.Unreadable = true
 	}
 }
 
 // visit looks at the cgroup p and those below. Pod and container are the findings
 // it lies in; both nil outside of pods.
-func (w *walk) visit(dir *os.Root, p metric.CgroupPath, pod, container *finding) {
+func (w *treeWalk) visit(dir *os.Root, p metric.CgroupPath, pod, container *foundCgroup) {
 	ref := podcgroup.Parse(p)
 	switch {
 	case ref.Kind == podcgroup.Root:
 		w.roots[p] = true
 	case ref.Kind == podcgroup.Pod:
-		pod = w.at(p, ref, dir, nil)
+		pod = w.addCgroup(p, ref, dir, nil)
 	case ref.Kind == podcgroup.Container:
-		container = w.at(p, ref, dir, pod)
+		container = w.addCgroup(p, ref, dir, pod)
 	}
 	inner := container
 	if inner == nil {
 		inner = pod
 	}
-	entries, err := list(dir)
+	entries, err := listDirectory(dir)
 	if inner != nil {
-		w.look(dir, entries, p, inner)
+		w.readFiles(dir, entries, p, inner)
 	}
 	if err != nil {
 		err = fmt.Errorf("list cgroup %s: %w", p, err)
 		if inner != nil {
-			w.unread(inner, err)
+			w.markUnreadable(inner, err)
 		} else if !cgroupfs.IsRemoved(err) {
-			w.problem(err)
+			w.addProblem(err)
 		}
 	}
 	for _, e := range entries {
@@ -233,21 +233,21 @@ func (w *walk) visit(dir *os.Root, p metric.CgroupPath, pod, container *finding)
 		if err != nil {
 			err = fmt.Errorf("open cgroup %s: %w", child, err)
 			if inner != nil {
-				w.unread(inner, err)
+				w.markUnreadable(inner, err)
 			} else if !cgroupfs.IsRemoved(err) {
-				w.problem(err)
+				w.addProblem(err)
 			}
 			continue
 		}
 		w.visit(below, child, pod, container)
-		shut(below)
+		closeRoot(below)
 	}
 	if inner != nil && (inner.Path == p) {
-		inner.Unnamed = max(inner.Unnamed, inner.unnamed)
+		inner.ForeignProcesses = max(inner.ForeignProcesses, inner.foreign)
 	}
 }
 
-func list(dir *os.Root) ([]fs.DirEntry, error) {
+func listDirectory(dir *os.Root) ([]fs.DirEntry, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, err
@@ -256,39 +256,39 @@ func list(dir *os.Root) ([]fs.DirEntry, error) {
 	return f.ReadDir(-1)
 }
 
-// look reads what runs in one directory at or below f, which has these entries.
-func (w *walk) look(dir *os.Root, entries []fs.DirEntry, p metric.CgroupPath, f *finding) {
+// readFiles reads what runs in one directory at or below f, which has these entries.
+func (w *treeWalk) readFiles(dir *os.Root, entries []fs.DirEntry, p metric.CgroupPath, f *foundCgroup) {
 	procs, err := dir.ReadFile("cgroup.procs")
 	if err == nil {
-		err = w.count(procs, f)
+		err = w.addProcesses(procs, f)
 	}
 	// A threaded cgroup of version 2 lists no processes. They are listed where
 	// its domain begins, and counted by its events.
 	if err != nil && !errors.Is(err, syscall.EOPNOTSUPP) {
-		w.unread(f, fmt.Errorf("read processes of cgroup %s: %w", p, err))
+		w.markUnreadable(f, fmt.Errorf("read processes of cgroup %s: %w", p, err))
 	}
-	held, frozen := state(dir, entries)
+	held, frozen := readState(dir, entries)
 	for up := f; up != nil; up = up.pod {
-		up.Held = up.Held || held
+		up.Populated = up.Populated || held
 	}
 	if f.Path != p {
 		return
 	}
 	f.Frozen = f.Frozen || frozen
 	if err := f.Limits.read(dir, entries); err != nil {
-		w.problem(fmt.Errorf("read limits of cgroup %s: %w", p, err))
+		w.addProblem(fmt.Errorf("read limits of cgroup %s: %w", p, err))
 	}
 }
 
-// count adds the processes of a cgroup.procs file.
-func (w *walk) count(procs []byte, f *finding) error {
+// addProcesses adds the processes of a cgroup.procs file.
+func (w *treeWalk) addProcesses(procs []byte, f *foundCgroup) error {
 	for pid, err := range cgroupfs.ProcessIDs(procs) {
 		if err != nil {
 			return err
 		}
 		for up := f; up != nil; up = up.pod {
 			if pid == 0 {
-				up.unnamed++
+				up.foreign++
 			} else {
 				up.pids[pid] = true
 			}
@@ -297,10 +297,10 @@ func (w *walk) count(procs []byte, f *finding) error {
 	return nil
 }
 
-// state reads what the kernel says of everything in and below a cgroup, in the
+// readState reads what the kernel says of everything in and below a cgroup, in the
 // hierarchies that have a file for it. A process it lists for nobody in our PID
 // namespace still counts here.
-func state(dir *os.Root, entries []fs.DirEntry) (held, frozen bool) {
+func readState(dir *os.Root, entries []fs.DirEntry) (held, frozen bool) {
 	for _, e := range entries {
 		switch name := e.Name(); name {
 		case "cgroup.events": // of version 2
@@ -328,17 +328,17 @@ func hasLine(text []byte, line string) bool {
 	return false
 }
 
-// finish sorts what was found into the tree and looks the processes up.
-func (w *walk) finish(procs *processes) {
+// buildTree sorts what was found into the tree and looks the processes up.
+func (w *treeWalk) buildTree(procs *processTable) {
 	w.tree.Roots = slices.Sorted(maps.Keys(w.roots))
 	for _, p := range slices.Sorted(maps.Keys(w.found)) {
 		f := w.found[p]
-		if len(f.In) == 0 && !f.Unread {
+		if len(f.Locations) == 0 && !f.Unreadable {
 			continue // it went while it was opened
 		}
 		f.PIDs = slices.Sorted(maps.Keys(f.pids))
 		for _, pid := range f.PIDs {
-			if one := procs.get(pid); one != nil {
+			if one := procs.find(pid); one != nil {
 				f.Processes = append(f.Processes, *one)
 			}
 		}

@@ -100,11 +100,11 @@ type Ref struct {
 // Parse reads p. Paths it does not recognise are of Kind Other, with nothing
 // else set.
 func Parse(p metric.CgroupPath) Ref {
-	parts := split(string(p))
+	parts := splitPath(string(p))
 	for i, part := range parts {
 		if r, ok := parseColon(part); ok {
-			r.Prefix = join(parts[:i])
-			return r.inside(parts[i+1:])
+			r.Prefix = joinPath(parts[:i])
+			return r.withBelow(parts[i+1:])
 		}
 		if part == "kubepods" {
 			return parseTree(Cgroupfs, "", parts, i)
@@ -115,7 +115,7 @@ func Parse(p metric.CgroupPath) Ref {
 	}
 	if n := len(parts); n > 0 {
 		if runtime, id, ok := parseContainer(parts[n-1]); ok {
-			return Ref{Kind: Standalone, ID: id, Runtime: runtime, Prefix: join(parts[:n-1])}
+			return Ref{Kind: Standalone, ID: id, Runtime: runtime, Prefix: joinPath(parts[:n-1])}
 		}
 	}
 	return Ref{}
@@ -134,7 +134,7 @@ func sliceBelow(prefix string, parts []string, i int) bool {
 // parseTree reads the path at and below parts[i], which is the kubepods cgroup.
 // slice is what precedes "kubepods" in the names of systemd's slices.
 func parseTree(d Driver, slice string, parts []string, i int) Ref {
-	r := Ref{Kind: Root, Driver: d, Prefix: join(parts[:i])}
+	r := Ref{Kind: Root, Driver: d, Prefix: joinPath(parts[:i])}
 	rest := parts[i+1:]
 	if len(rest) == 0 {
 		return r
@@ -162,13 +162,13 @@ func parseTree(d Driver, slice string, parts []string, i int) Ref {
 		r.Kind, r.Runtime, r.ID = Container, runtime, id
 		rest = rest[1:]
 	}
-	return r.inside(rest)
+	return r.withBelow(rest)
 }
 
-// inside makes r Inside if there is more path below what it names.
-func (r Ref) inside(below []string) Ref {
+// withBelow makes r Inside if there is more path below what it names.
+func (r Ref) withBelow(below []string) Ref {
 	if len(below) > 0 {
-		r.Kind, r.Below = Inside, join(below)
+		r.Kind, r.Below = Inside, joinPath(below)
 	}
 	return r
 }
@@ -291,8 +291,8 @@ func (r Ref) slice(name string) string {
 	return name
 }
 
-// split returns the components of a path; empty ones and "." are left out.
-func split(p string) []string {
+// splitPath returns the components of a path; empty ones and "." are left out.
+func splitPath(p string) []string {
 	p = path.Clean("/" + p)
 	if p == "/" {
 		return nil
@@ -300,7 +300,7 @@ func split(p string) []string {
 	return strings.Split(p[1:], "/")
 }
 
-func join(parts []string) string {
+func joinPath(parts []string) string {
 	if len(parts) == 0 {
 		return ""
 	}

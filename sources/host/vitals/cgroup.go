@@ -27,12 +27,12 @@ type cgroup struct {
 	inode uint64
 	dir   int
 	// Files of it, of which cpu and tasks may be in hierarchies of their own.
-	usage, limit, stat, procs, cpu, tasks handle
+	usage, limit, stat, procs, cpu, tasks openFile
 
-	rate rate // of processor time
-	// below are the cgroups in it by inode, and listed those of the last list, by path.
-	below  map[uint64]*cgroup
-	listed []*cgroup
+	rate cpuRate // of processor time
+	// children are the cgroups in it by inode, and listed those of the last list, by path.
+	children map[uint64]*cgroup
+	listed   []*cgroup
 }
 
 // openCgroup opens the cgroup at a path, whose directory is called name below at.
@@ -43,13 +43,13 @@ func (d *cgroupDirs) openCgroup(at int, name string, p metric.CgroupPath) (*cgro
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		shut(fd)
+		closeFD(fd)
 		return nil, fmt.Errorf("open cgroup: %w", err)
 	}
 	c := &cgroup{
-		Ref: podcgroup.Parse(p), path: p, inode: st.Ino, dir: fd, below: map[uint64]*cgroup{},
-		usage: handle{name: d.version.MemoryUsage}, limit: handle{name: d.version.MemoryLimit},
-		stat: handle{name: "memory.stat"}, procs: handle{name: "cgroup.procs"}, cpu: handle{name: d.version.CPUTime},
+		Ref: podcgroup.Parse(p), path: p, inode: st.Ino, dir: fd, children: map[uint64]*cgroup{},
+		usage: openFile{name: d.version.MemoryUsage}, limit: openFile{name: d.version.MemoryLimit},
+		stat: openFile{name: "memory.stat"}, procs: openFile{name: "cgroup.procs"}, cpu: openFile{name: d.version.CPUTime},
 	}
 	if d.version == cgroupfs.V1 {
 		c.cpu.name = path.Join(d.cpuacctDir, string(p), d.version.CPUTime)
@@ -60,34 +60,34 @@ func (d *cgroupDirs) openCgroup(at int, name string, p metric.CgroupPath) (*cgro
 
 // close closes c and what is below.
 func (c *cgroup) close() {
-	for _, child := range c.below {
+	for _, child := range c.children {
 		child.close()
 	}
-	for _, h := range [...]*handle{&c.usage, &c.limit, &c.stat, &c.procs, &c.cpu, &c.tasks} {
+	for _, h := range [...]*openFile{&c.usage, &c.limit, &c.stat, &c.procs, &c.cpu, &c.tasks} {
 		h.close()
 	}
-	shut(c.dir)
+	closeFD(c.dir)
 }
 
-// list finds the cgroups in c as they are now: c.listed, sorted. It opens new ones and closes those that are
+// listChildren finds the cgroups in c as they are now: c.listed, sorted. It opens new ones and closes those that are
 // gone, of which another of the same name may be there.
-func (r *round) list(c *cgroup) error {
+func (r *round) listChildren(c *cgroup) error {
 	c.listed = c.listed[:0]
 	var errs []error
-	err := r.directories(c.dir, func(name []byte, inode uint64) {
-		child := c.below[inode]
+	err := r.eachDirectory(c.dir, func(name []byte, inode uint64) {
+		child := c.children[inode]
 		if child == nil {
 			var err error
 			if child, err = r.openCgroup(c.dir, string(name), metric.CgroupPath(path.Join(string(c.path), string(name)))); err != nil {
 				errs = append(errs, cgroupfs.IgnoreRemoved(err))
 				return
 			}
-			c.below[inode] = child
+			c.children[inode] = child
 		}
 		c.listed = append(c.listed, child)
 	})
-	if err == nil && len(c.below) > len(c.listed) {
-		maps.DeleteFunc(c.below, func(_ uint64, child *cgroup) bool {
+	if err == nil && len(c.children) > len(c.listed) {
+		maps.DeleteFunc(c.children, func(_ uint64, child *cgroup) bool {
 			if slices.Contains(c.listed, child) {
 				return false
 			}
@@ -99,8 +99,8 @@ func (r *round) list(c *cgroup) error {
 	return errors.Join(append(errs, cgroupfs.IgnoreRemoved(err))...)
 }
 
-// vanished reports whether the cgroup is not there any more, or another in its place.
-func (r *round) vanished(c *cgroup) bool {
+// isReplaced reports whether the cgroup is not there any more, or another in its place.
+func (r *round) isReplaced(c *cgroup) bool {
 	var st unix.Stat_t
 	err := unix.Stat(path.Join(r.memoryDir, string(c.path)), &st)
 	return errors.Is(err, unix.ENOENT) || err == nil && st.Ino != c.inode
@@ -108,26 +108,26 @@ func (r *round) vanished(c *cgroup) bool {
 
 var newline = []byte{'\n'}
 
-// count counts the processes in c and below it.
-func (r *round) count(c *cgroup) (int, error) {
-	n, err := r.countOwn(c)
+// countProcesses counts the processes in c and below it.
+func (r *round) countProcesses(c *cgroup) (int, error) {
+	n, err := r.countOwnProcesses(c)
 	var st unix.Stat_t
 	// A directory's links are its name, its "." and each child's "..": with two it has no children.
 	// File systems that do not count say one.
 	if statErr := unix.Fstat(c.dir, &st); statErr != nil || st.Nlink == 2 {
 		return n, errors.Join(err, statErr)
 	}
-	errs := []error{err, r.list(c)}
+	errs := []error{err, r.listChildren(c)}
 	for _, child := range c.listed {
-		m, err := r.count(child)
+		m, err := r.countProcesses(child)
 		n += m
 		errs = append(errs, err)
 	}
 	return n, errors.Join(errs...)
 }
 
-// countOwn counts the processes of c. Those of a threaded one are listed by the cgroup above.
-func (r *round) countOwn(c *cgroup) (int, error) {
+// countOwnProcesses counts the processes of c. Those of a threaded one are listed by the cgroup above.
+func (r *round) countOwnProcesses(c *cgroup) (int, error) {
 	data, err := r.read(&c.procs, c.dir)
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		return 0, nil
@@ -135,13 +135,13 @@ func (r *round) countOwn(c *cgroup) (int, error) {
 	return bytes.Count(data, newline), cgroupfs.IgnoreRemoved(err)
 }
 
-// hidden reports whether version 1 counts tasks in a cgroup in which it lists no process:
+// hasHiddenTasks reports whether version 1 counts tasks in a cgroup in which it lists no process:
 // they are in a PID namespace that is not ours to see. Version 2 lists those as 0.
-func (r *round) hidden(c *cgroup) (bool, error) {
+func (r *round) hasHiddenTasks(c *cgroup) (bool, error) {
 	if r.pidsDir == "" {
 		return false, nil
 	}
-	n, err := r.number(&c.tasks, unix.AT_FDCWD)
+	n, err := r.readNumber(&c.tasks, unix.AT_FDCWD)
 	if err == nil && n > 0 {
 		err = errors.New("count processes: its tasks are in a PID namespace not to be seen from here: run in the host's (hostPID)")
 	}
@@ -149,30 +149,30 @@ func (r *round) hidden(c *cgroup) (bool, error) {
 	return err != nil, err
 }
 
-// searchAfter is how long the kubepods cgroups that were found are taken to be all there are: they
+// rootSearchInterval is how long the kubepods cgroups that were found are taken to be all there are: they
 // are made when a kubelet starts.
-const searchAfter = 10 * time.Second
+const rootSearchInterval = 10 * time.Second
 
 // findRoots returns the kubepods cgroups. Usually it is one; a node whose cgroup driver was changed has
 // the other's left over.
 func (r *round) findRoots() []*cgroup {
 	state := &r.mu
-	if time.Since(state.looked) < searchAfter && !slices.ContainsFunc(state.roots, r.vanished) {
+	if time.Since(state.looked) < rootSearchInterval && !slices.ContainsFunc(state.roots, r.isReplaced) {
 		return state.roots
 	}
 	known := state.roots
 	state.roots, state.looked = nil, time.Now()
 	found, err := cgroupfs.FindPodRoots(r.memoryDir)
-	r.problem("look for pods", err)
+	r.addError("look for pods", err)
 	for _, p := range found {
-		if i := slices.IndexFunc(known, func(c *cgroup) bool { return c.path == p && !r.vanished(c) }); i >= 0 {
+		if i := slices.IndexFunc(known, func(c *cgroup) bool { return c.path == p && !r.isReplaced(c) }); i >= 0 {
 			state.roots = append(state.roots, known[i])
 			known = slices.Delete(known, i, i+1)
 			continue
 		}
 		c, err := r.openCgroup(unix.AT_FDCWD, path.Join(r.memoryDir, string(p)), p)
 		if err != nil {
-			r.problem("look for pods", cgroupfs.IgnoreRemoved(err))
+			r.addError("look for pods", cgroupfs.IgnoreRemoved(err))
 			continue
 		}
 		state.roots = append(state.roots, c)

@@ -13,32 +13,32 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// files reads small files and lists directories through one buffer. It does so by system
+// fileReader reads small files and lists directories through one buffer. It does so by system
 // calls: an os.File would ask the poller, and make an entry for each of the forty files of a cgroup.
-type files struct{ buffer []byte }
+type fileReader struct{ buffer []byte }
 
-// size holds every file read here at once, but for long lists of processes.
-const size = 32 << 10
+// initialBuffer holds every file read here at once, but for long lists of processes.
+const initialBuffer = 32 << 10
 
-// handle is a file that stays open once it was read: opening one costs several times what reading
+// openFile is a file that stays open once it was read: opening one costs several times what reading
 // does.
-type handle struct {
+type openFile struct {
 	name string
 	fd   int
 	open bool
 }
 
 // close closes it until it is read again.
-func (h *handle) close() {
+func (h *openFile) close() {
 	if h.open {
-		shut(h.fd)
+		closeFD(h.fd)
 		h.open = false
 	}
 }
 
 // read returns what a file holds now, until the next is read. The file's name may be relative to the
 // directory at.
-func (f *files) read(h *handle, at int) ([]byte, error) {
+func (f *fileReader) read(h *openFile, at int) ([]byte, error) {
 	kept := h.open
 	data, err := f.readOnce(h, at)
 	if kept && errors.Is(err, unix.ENODEV) { // its cgroup was removed: there may be another
@@ -50,15 +50,15 @@ func (f *files) read(h *handle, at int) ([]byte, error) {
 	return data, nil
 }
 
-func (f *files) readOnce(h *handle, at int) (data []byte, err error) {
+func (f *fileReader) readOnce(h *openFile, at int) (data []byte, err error) {
 	if !h.open {
-		if h.fd, err = again(func() (int, error) { return unix.Openat(at, h.name, unix.O_RDONLY|unix.O_CLOEXEC, 0) }); err != nil {
+		if h.fd, err = retryInterrupted(func() (int, error) { return unix.Openat(at, h.name, unix.O_RDONLY|unix.O_CLOEXEC, 0) }); err != nil {
 			return nil, err
 		}
 		h.open = true
 	}
 	for length := 0; ; {
-		n, err := again(func() (int, error) { return unix.Pread(h.fd, f.buffer[length:], int64(length)) })
+		n, err := retryInterrupted(func() (int, error) { return unix.Pread(h.fd, f.buffer[length:], int64(length)) })
 		switch {
 		case err != nil:
 			h.close()
@@ -72,8 +72,8 @@ func (f *files) readOnce(h *handle, at int) (data []byte, err error) {
 	}
 }
 
-// number reads a file that is one number.
-func (f *files) number(h *handle, at int) (uint64, error) {
+// readNumber reads a file that is one number.
+func (f *fileReader) readNumber(h *openFile, at int) (uint64, error) {
 	data, err := f.read(h, at)
 	if err != nil {
 		return 0, err
@@ -85,13 +85,13 @@ func (f *files) number(h *handle, at int) (uint64, error) {
 	return n, nil
 }
 
-// directories calls do for each directory in one that is open. The name lasts until do returns.
-func (f *files) directories(fd int, do func(name []byte, inode uint64)) error {
+// eachDirectory calls do for each directory in one that is open. The name lasts until do returns.
+func (f *fileReader) eachDirectory(fd int, do func(name []byte, inode uint64)) error {
 	if _, err := unix.Seek(fd, 0, unix.SEEK_SET); err != nil {
 		return fmt.Errorf("list directory: %w", err)
 	}
 	for {
-		n, err := again(func() (int, error) { return unix.Getdents(fd, f.buffer) })
+		n, err := retryInterrupted(func() (int, error) { return unix.Getdents(fd, f.buffer) })
 		if err != nil {
 			return fmt.Errorf("list directory: %w", err)
 		}
@@ -117,25 +117,25 @@ func parseEntries(entries []byte, do func(name []byte, inode uint64)) {
 		if entry[kind] != unix.DT_DIR && entry[kind] != unix.DT_UNKNOWN {
 			continue
 		}
-		name, _, _ := bytes.Cut(entry[text:], zero)
+		name, _, _ := bytes.Cut(entry[text:], nulByte)
 		if s := string(name); s != "" && s != "." && s != ".." {
 			do(name, binary.NativeEndian.Uint64(entry))
 		}
 	}
 }
 
-var zero = []byte{0}
+var nulByte = []byte{0}
 
 // openDir opens a directory below another; at is unix.AT_FDCWD for a path of its own.
 func openDir(at int, name string) (int, error) {
-	return again(func() (int, error) { return unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
+	return retryInterrupted(func() (int, error) { return unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
 }
 
-// shut closes a directory or a file of which nothing was written.
-func shut(fd int) { _ = unix.Close(fd) }
+// closeFD closes a directory or a file of which nothing was written.
+func closeFD(fd int) { _ = unix.Close(fd) }
 
-// again repeats a system call that a signal interrupted.
-func again(call func() (int, error)) (int, error) {
+// retryInterrupted repeats a system call that a signal interrupted.
+func retryInterrupted(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
 		if err != unix.EINTR { //nolint:errorlint // it comes bare

@@ -97,7 +97,7 @@ func TestLivePodsComeAndGo(t *testing.T) {
 		t.Errorf("before there was a kubepods cgroup: %+v", s.Pods)
 	}
 	m.mkdir("/kubepods/besteffort")
-	m.mu.looked = m.mu.looked.Add(-searchAfter) // a kubelet that starts later is found within that time
+	m.mu.looked = m.mu.looked.Add(-rootSearchInterval) // a kubelet that starts later is found within that time
 	for round := range 3 {
 		end := m.start(pod + "/" + id("a"))
 		p := find(read(t, m.Reader, Containers), uid)

@@ -17,43 +17,43 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// node is what the node's figures are read from.
-type node struct {
+// nodeFiles is what the node's figures are read from.
+type nodeFiles struct {
 	root                                                  *cgroup // nil until it could be opened
-	meminfo, cpu, io, memory, pidMax, threadsMax, loadavg handle
+	meminfo, cpu, io, memory, pidMax, threadsMax, loadavg openFile
 }
 
-func newNode(proc string) node {
-	in := func(name string) handle { return handle{name: path.Join(proc, name)} }
-	return node{
+func newNodeFiles(proc string) nodeFiles {
+	in := func(name string) openFile { return openFile{name: path.Join(proc, name)} }
+	return nodeFiles{
 		meminfo: in("meminfo"), cpu: in("pressure/cpu"), io: in("pressure/io"), memory: in("pressure/memory"),
 		pidMax: in("sys/kernel/pid_max"), threadsMax: in("sys/kernel/threads-max"), loadavg: in("loadavg"),
 	}
 }
 
-func (n *node) close() {
+func (n *nodeFiles) close() {
 	if n.root != nil {
 		n.root.close()
 		n.root = nil
 	}
-	for _, h := range [...]*handle{&n.meminfo, &n.cpu, &n.io, &n.memory, &n.pidMax, &n.threadsMax, &n.loadavg} {
+	for _, h := range [...]*openFile{&n.meminfo, &n.cpu, &n.io, &n.memory, &n.pidMax, &n.threadsMax, &n.loadavg} {
 		h.close()
 	}
 }
 
 func (r *round) readNode(n *stats.NodeStats) {
-	r.nodeMemory(n)
-	r.nodeStalls(n)
-	n.Rlimit = r.rlimit()
-	r.nodeDisks(n)
+	r.readNodeMemory(n)
+	r.readNodePressure(n)
+	n.Rlimit = r.readTaskLimit()
+	r.readNodeDisks(n)
 }
 
-// proc reads a file that is in no cgroup.
-func (r *round) proc(h *handle) ([]byte, error) { return r.read(h, unix.AT_FDCWD) }
+// readProc reads a file that is in no cgroup.
+func (r *round) readProc(h *openFile) ([]byte, error) { return r.read(h, unix.AT_FDCWD) }
 
-// nodeMemory reads the root cgroup, and MemTotal. Where the root cgroup tells nothing, as without the
+// readNodeMemory reads the root cgroup, and MemTotal. Where the root cgroup tells nothing, as without the
 // memory controller, meminfo stands for it.
-func (r *round) nodeMemory(n *stats.NodeStats) {
+func (r *round) readNodeMemory(n *stats.NodeStats) {
 	from := &r.mu.node
 	m := &memory{}
 	var err error
@@ -63,7 +63,7 @@ func (r *round) nodeMemory(n *stats.NodeStats) {
 	if err == nil {
 		m, err = r.readRoot(from.root)
 	}
-	data, infoErr := r.proc(&from.meminfo)
+	data, infoErr := r.readProc(&from.meminfo)
 	var info meminfo
 	if infoErr == nil {
 		info, infoErr = parseMeminfo(data)
@@ -73,28 +73,28 @@ func (r *round) nodeMemory(n *stats.NodeStats) {
 		m.Time, m.UsageBytes = metav1.Now(), &m.usage
 		m.fill(&cgroupfs.MemoryStat{InactiveFile: info.inactive, Anonymous: info.anonymous})
 	}
-	r.problem("read node memory", errors.Join(err, infoErr))
+	r.addError("read node memory", errors.Join(err, infoErr))
 	if n.Memory = m.orNil(); m.WorkingSetBytes == nil || infoErr != nil {
 		return
 	}
 	if m.workingSet > info.total {
-		r.problem("read node memory", fmt.Errorf("a working set of %d bytes is more than the %d there are", m.workingSet, info.total))
+		r.addError("read node memory", fmt.Errorf("a working set of %d bytes is more than the %d there are", m.workingSet, info.total))
 		return
 	}
 	m.available = info.total - m.workingSet
 	m.AvailableBytes = &m.available
 }
 
-// nodeStalls reads the kernel's stall information, of which some kernels keep none.
-func (r *round) nodeStalls(n *stats.NodeStats) {
+// readNodePressure reads the kernel's stall information, of which some kernels keep none.
+func (r *round) readNodePressure(n *stats.NodeStats) {
 	from := &r.mu.node
-	if psi, at := r.stalls(&from.cpu); psi != nil {
+	if psi, at := r.readPressure(&from.cpu); psi != nil {
 		n.CPU = &stats.CPUStats{Time: at, PSI: psi}
 	}
-	if psi, at := r.stalls(&from.io); psi != nil {
+	if psi, at := r.readPressure(&from.io); psi != nil {
 		n.IO = &stats.IOStats{Time: at, PSI: psi}
 	}
-	if psi, at := r.stalls(&from.memory); psi != nil {
+	if psi, at := r.readPressure(&from.memory); psi != nil {
 		if n.Memory == nil {
 			n.Memory = &stats.MemoryStats{Time: at}
 		}
@@ -102,8 +102,8 @@ func (r *round) nodeStalls(n *stats.NodeStats) {
 	}
 }
 
-func (r *round) stalls(h *handle) (*stats.PSIStats, metav1.Time) {
-	data, err := r.proc(h)
+func (r *round) readPressure(h *openFile) (*stats.PSIStats, metav1.Time) {
+	data, err := r.readProc(h)
 	at := metav1.Now()
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) {
 		return nil, at
@@ -115,7 +115,7 @@ func (r *round) stalls(h *handle) (*stats.PSIStats, metav1.Time) {
 		}
 	}
 	if err != nil {
-		r.problem("read stalls", err)
+		r.addError("read stalls", err)
 		return nil, at
 	}
 	return &stats.PSIStats{Some: asPSI(p.Some), Full: asPSI(p.Full)}, at
@@ -125,24 +125,24 @@ func asPSI(s cgroupfs.Stall) stats.PSIData {
 	return stats.PSIData{Avg10: s.Avg10, Avg60: s.Avg60, Avg300: s.Avg300, Total: s.Total}
 }
 
-// rlimit reads how many tasks there may be, and are: threads, each of which takes a process number.
-func (r *round) rlimit() *stats.RlimitStats {
+// readTaskLimit reads how many tasks there may be, and are: threads, each of which takes a process number.
+func (r *round) readTaskLimit() *stats.RlimitStats {
 	from := &r.mu.node
 	l := &stats.RlimitStats{}
-	for _, h := range [...]*handle{&from.pidMax, &from.threadsMax} {
-		limit, err := r.number(h, unix.AT_FDCWD)
+	for _, h := range [...]*openFile{&from.pidMax, &from.threadsMax} {
+		limit, err := r.readNumber(h, unix.AT_FDCWD)
 		if err == nil && limit > math.MaxInt32 {
 			err = fmt.Errorf("%s: %d is no number of tasks", h.name, limit)
 		}
 		if err != nil {
-			r.problem("read limit of tasks", err)
+			r.addError("read limit of tasks", err)
 			continue
 		}
 		if v := int64(limit); l.MaxPID == nil || v < *l.MaxPID {
 			l.MaxPID = &v
 		}
 	}
-	data, err := r.proc(&from.loadavg)
+	data, err := r.readProc(&from.loadavg)
 	l.Time = metav1.Now()
 	if err == nil {
 		var n int64
@@ -150,15 +150,15 @@ func (r *round) rlimit() *stats.RlimitStats {
 			l.NumOfRunningProcesses = &n
 		}
 	}
-	r.problem("count tasks", err)
+	r.addError("count tasks", err)
 	return l
 }
 
 // diskRoots are directories on the file systems of the node.
 type diskRoots struct{ kubelet, images, layers string }
 
-// snapshots is where containerd says that images and containers are.
-const snapshots = "io.containerd.snapshotter.v1.overlayfs"
+// overlaySnapshots is where containerd says that images and containers are.
+const overlaySnapshots = "io.containerd.snapshotter.v1.overlayfs"
 
 func findDiskRoots(o *Options) diskRoots {
 	orRoot := func(named, usual string) string {
@@ -171,7 +171,7 @@ func findDiskRoots(o *Options) diskRoots {
 		return "/"
 	}
 	d := diskRoots{kubelet: orRoot(o.KubeletRoot, "/var/lib/kubelet"), images: orRoot(o.ContainerRoot, "/var/lib/containerd")}
-	if dir := filepath.Join(d.images, snapshots); exists(dir) {
+	if dir := filepath.Join(d.images, overlaySnapshots); exists(dir) {
 		d.images = dir
 	}
 	if d.layers = o.LayerRoot; d.layers == "" {
@@ -200,12 +200,12 @@ func (r *Reader) Layout(ctx context.Context) (images, containers bool, err error
 	return containers || devices[0] != devices[1], containers, nil
 }
 
-func (r *round) nodeDisks(n *stats.NodeStats) {
-	n.Fs = r.fileSystem(r.disks.kubelet)
-	images := r.fileSystem(r.disks.images)
+func (r *round) readNodeDisks(n *stats.NodeStats) {
+	n.Fs = r.readFileSystem(r.disks.kubelet)
+	images := r.readFileSystem(r.disks.images)
 	layers := images
 	if r.disks.layers != r.disks.images {
-		layers = r.fileSystem(r.disks.layers)
+		layers = r.readFileSystem(r.disks.layers)
 	}
 	// What is used of these is not what images and layers use of them.
 	for _, fs := range [...]*stats.FsStats{images, layers} {
@@ -218,23 +218,23 @@ func (r *round) nodeDisks(n *stats.NodeStats) {
 	}
 }
 
-// fileSystem reads the file system a directory lies on; nil if it cannot be.
-func (r *round) fileSystem(dir string) *stats.FsStats {
+// readFileSystem reads the file system a directory lies on; nil if it cannot be.
+func (r *round) readFileSystem(dir string) *stats.FsStats {
 	var st unix.Statfs_t
-	_, err := again(func() (int, error) { return 0, unix.Statfs(dir, &st) })
+	_, err := retryInterrupted(func() (int, error) { return 0, unix.Statfs(dir, &st) })
 	if err == nil && st.Blocks == 0 {
 		err = errors.New("it has no blocks")
 	}
 	if err != nil {
-		r.problem("read the file system of "+dir, err)
+		r.addError("read the file system of "+dir, err)
 		return nil
 	}
-	return fileSystem(&st, metav1.Now())
+	return fileSystemStats(&st, metav1.Now())
 }
 
-// fileSystem is what statfs(2) says in the kubelet's words. A file system without a number of inodes has
+// fileSystemStats is what statfs(2) says in the kubelet's words. A file system without a number of inodes has
 // none, which is not zero.
-func fileSystem(st *unix.Statfs_t, at metav1.Time) *stats.FsStats {
+func fileSystemStats(st *unix.Statfs_t, at metav1.Time) *stats.FsStats {
 	block := uint64(st.Frsize)
 	if block == 0 {
 		block = uint64(st.Bsize)

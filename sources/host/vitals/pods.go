@@ -25,8 +25,8 @@ type pod struct {
 	containers []container
 	// processes are those in it and below.
 	processes int
-	// unlisted says that some of them, or all, may be hidden.
-	unlisted bool
+	// hasHidden says that some of them, or all, may be hidden.
+	hasHidden bool
 }
 
 // container is a container's cgroup.
@@ -42,7 +42,7 @@ func (r *round) readPods(s *stats.Summary) {
 	var above []*cgroup // the kubepods cgroups that have pods, or the only one
 	roots := r.findRoots()
 	for _, root := range roots {
-		pods := r.walk(root)
+		pods := r.readPodsBelow(root)
 		if len(pods) > 0 || len(roots) == 1 {
 			above = append(above, root)
 		}
@@ -50,7 +50,7 @@ func (r *round) readPods(s *stats.Summary) {
 	}
 	if len(above) == 1 {
 		m, err := r.readMemory(above[0])
-		r.problem("read memory of "+string(above[0].path), err)
+		r.addError("read memory of "+string(above[0].path), err)
 		if m := m.orNil(); m != nil {
 			s.Node.SystemContainers = []stats.ContainerStats{{Name: stats.SystemContainerPods, Memory: m}}
 		}
@@ -68,28 +68,28 @@ func (r *round) readPods(s *stats.Summary) {
 		if r.options.Pod != nil {
 			known, _ = r.options.Pod(found[0].uid)
 		}
-		s.Pods = append(s.Pods, r.podStats(r.one(found[:n], known.Containers), &known))
+		s.Pods = append(s.Pods, r.podStats(r.choosePod(found[:n], known.Containers), &known))
 		found = found[n:]
 	}
 }
 
-// walk reads the pods below the kubepods cgroup, or that of a class.
-func (r *round) walk(above *cgroup) (pods []*pod) {
-	r.problem("list pods in "+string(above.path), r.list(above))
+// readPodsBelow reads the pods below the kubepods cgroup, or that of a class.
+func (r *round) readPodsBelow(above *cgroup) (pods []*pod) {
+	r.addError("list pods in "+string(above.path), r.listChildren(above))
 	for _, c := range above.listed {
 		if err := r.ctx.Err(); err != nil {
-			r.problem("read pods", err)
+			r.addError("read pods", err)
 			return pods
 		}
 		switch c.Kind {
 		case podcgroup.Class:
-			pods = append(pods, r.walk(c)...)
+			pods = append(pods, r.readPodsBelow(c)...)
 		case podcgroup.Pod:
 			p, err := r.readPod(c)
-			if err != nil && r.vanished(c) {
+			if err != nil && r.isReplaced(c) {
 				continue
 			}
-			r.problem("read "+string(c.path), err)
+			r.addError("read "+string(c.path), err)
 			pods = append(pods, p)
 		}
 	}
@@ -102,32 +102,32 @@ func (r *round) readPod(c *cgroup) (*pod, error) {
 	var err, cpuErr, countErr error
 	p.memory, err = r.readMemory(c)
 	p.cpu, cpuErr = r.readCPU(c)
-	p.processes, countErr = r.countOwn(c)
-	countErr = errors.Join(countErr, r.list(c))
+	p.processes, countErr = r.countOwnProcesses(c)
+	countErr = errors.Join(countErr, r.listChildren(c))
 	for _, child := range c.listed {
-		n, err := r.count(child)
+		n, err := r.countProcesses(child)
 		p.processes, countErr = p.processes+n, errors.Join(countErr, err)
 		if child.Kind != podcgroup.Container {
 			continue
 		}
 		one := container{id: child.ID, processes: n}
 		if r.depth == Containers {
-			if one.memory, err = r.readMemory(child); err != nil && r.vanished(child) {
+			if one.memory, err = r.readMemory(child); err != nil && r.isReplaced(child) {
 				continue
 			}
-			r.problem("read "+string(child.path), err)
+			r.addError("read "+string(child.path), err)
 		}
 		p.containers = append(p.containers, one)
 	}
-	if p.unlisted = countErr != nil; p.processes == 0 && countErr == nil {
-		p.unlisted, countErr = r.hidden(c)
+	if p.hasHidden = countErr != nil; p.processes == 0 && countErr == nil {
+		p.hasHidden, countErr = r.hasHiddenTasks(c)
 	}
 	return p, errors.Join(err, cpuErr, countErr)
 }
 
-// one returns the pod among cgroups of one UID: the only one that has a process or, if several have,
+// choosePod returns the pod among cgroups of one UID: the only one that has a process or, if several have,
 // that has containers by their names. If there is no such one, nothing is known of the pod.
-func (r *round) one(of []*pod, names map[string]string) *pod {
+func (r *round) choosePod(of []*pod, names map[string]string) *pod {
 	if len(of) == 1 {
 		return of[0]
 	}
@@ -139,23 +139,23 @@ func (r *round) one(of []*pod, names map[string]string) *pod {
 		return of[at]
 	}
 	for _, is := range [...]func(*pod) bool{
-		func(p *pod) bool { return p.processes > 0 || p.unlisted },
-		func(p *pod) bool { return p.processes > 0 && p.named(names) },
+		func(p *pod) bool { return p.processes > 0 || p.hasHidden },
+		func(p *pod) bool { return p.processes > 0 && p.hasNamedContainer(names) },
 	} {
-		if p := only(is); p != nil && !p.unlisted {
+		if p := only(is); p != nil && !p.hasHidden {
 			return p
 		}
 	}
-	r.errs.Add(fmt.Errorf("read pod %s: of its %d cgroups (%s) not just one has processes: nothing tells which is the pod (see weir inspect cgroups)", of[0].uid, len(of), join(of)))
-	return &pod{uid: of[0].uid, unlisted: true}
+	r.errs.Add(fmt.Errorf("read pod %s: of its %d cgroups (%s) not just one has processes: nothing tells which is the pod (see weir inspect cgroups)", of[0].uid, len(of), joinPaths(of)))
+	return &pod{uid: of[0].uid, hasHidden: true}
 }
 
-// named reports whether a container of p has a name.
-func (p *pod) named(names map[string]string) bool {
+// hasNamedContainer reports whether a container of p has a name.
+func (p *pod) hasNamedContainer(names map[string]string) bool {
 	return slices.ContainsFunc(p.containers, func(c container) bool { return names[string(c.id)] != "" })
 }
 
-func join(pods []*pod) string {
+func joinPaths(pods []*pod) string {
 	var paths []string
 	for _, p := range pods {
 		paths = append(paths, string(p.path))
@@ -170,7 +170,7 @@ func (r *round) podStats(p *pod, known *Pod) stats.PodStats {
 		Memory: p.memory.orNil(), CPU: p.cpu,
 	}
 	sandbox := p.sandbox(known.Containers)
-	if !p.unlisted {
+	if !p.hasHidden {
 		n := uint64(p.processes)
 		if sandbox >= 0 {
 			n -= uint64(p.containers[sandbox].processes)

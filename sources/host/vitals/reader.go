@@ -24,9 +24,9 @@ type Reader struct {
 
 	mu struct {
 		sync.Mutex
-		files  files
+		files  fileReader
 		closed bool
-		node   node
+		node   nodeFiles
 		roots  []*cgroup // the kubepods cgroups
 		looked time.Time // for them
 	}
@@ -55,8 +55,8 @@ func New(o Options) (*Reader, error) {
 	if r.memoryDir == "" {
 		return nil, fmt.Errorf("find memory cgroups: none of the %d hierarchies is version 2 or version 1's memory controller", len(found))
 	}
-	r.mu.files.buffer = make([]byte, size)
-	r.mu.node = newNode(o.Proc)
+	r.mu.files.buffer = make([]byte, initialBuffer)
+	r.mu.node = newNodeFiles(o.Proc)
 	return r, nil
 }
 
@@ -81,7 +81,7 @@ func (r *Reader) Read(ctx context.Context, d Depth) (*stats.Summary, error) {
 	if r.mu.closed {
 		return s, fmt.Errorf("read vitals: %w", os.ErrClosed)
 	}
-	now := &round{Reader: r, files: &r.mu.files, ctx: ctx, depth: d}
+	now := &round{Reader: r, fileReader: &r.mu.files, ctx: ctx, depth: d}
 	now.readNode(&s.Node)
 	if d > Node {
 		now.readPods(s)
@@ -105,13 +105,13 @@ func (r *Reader) Close() error {
 // round is one Read.
 type round struct {
 	*Reader
-	*files
+	*fileReader
 	ctx   context.Context
 	depth Depth
 	errs  cgroupfs.ErrorList
 }
 
-func (r *round) problem(doing string, err error) {
+func (r *round) addError(doing string, err error) {
 	if err != nil {
 		r.errs.Add(fmt.Errorf("%s: %w", doing, err))
 	}
@@ -125,7 +125,7 @@ func (r *Reader) Cgroups() (mount string, pods metric.CgroupPath) {
 	if r.mu.closed {
 		return r.memoryDir, ""
 	}
-	now := &round{Reader: r, files: &r.mu.files, ctx: context.Background()}
+	now := &round{Reader: r, fileReader: &r.mu.files, ctx: context.Background()}
 	if roots := now.findRoots(); len(roots) == 1 {
 		pods = roots[0].path
 	}

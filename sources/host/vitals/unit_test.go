@@ -58,7 +58,7 @@ func TestNewWithoutMemory(t *testing.T) {
 }
 
 func TestRate(t *testing.T) {
-	var r rate
+	var r cpuRate
 	start := time.Unix(1e9, 0)
 	for _, step := range []struct {
 		after time.Duration
@@ -75,27 +75,27 @@ func TestRate(t *testing.T) {
 		{6 * time.Second, 2e9, "1000000000"},
 	} {
 		got := "none"
-		if n, ok := r.next(sight{start.Add(step.after), step.used}); ok {
+		if n, ok := r.update(cpuReading{start.Add(step.after), step.used}); ok {
 			got = fmt.Sprint(n)
 		}
 		if got != step.want {
 			t.Errorf("after %v: %s nanocores, want %s", step.after, got, step.want)
 		}
 	}
-	if n, ok := r.next(sight{start, 3e9}); ok {
+	if n, ok := r.update(cpuReading{start, 3e9}); ok {
 		t.Errorf("the clock was set back: %d nanocores, want none", n)
 	}
 }
 
 func TestFileSystem(t *testing.T) {
 	at := metav1.Unix(7, 0)
-	fs := fileSystem(&unix.Statfs_t{Bsize: 1 << 20, Frsize: 4096, Blocks: 100, Bfree: 40, Bavail: 30, Files: 10, Ffree: 4}, at)
+	fs := fileSystemStats(&unix.Statfs_t{Bsize: 1 << 20, Frsize: 4096, Blocks: 100, Bfree: 40, Bavail: 30, Files: 10, Ffree: 4}, at)
 	if got, want := fmt.Sprint(value(fs.CapacityBytes), value(fs.AvailableBytes), value(fs.UsedBytes), value(fs.Inodes), value(fs.InodesFree), value(fs.InodesUsed)),
 		fmt.Sprint("409600", "122880", "245760", "10", "4", "6"); got != want || fs.Time != at {
 		t.Errorf("got %s at %v, want %s", got, fs.Time, want)
 	}
 	// btrfs has no number of inodes.
-	if fs := fileSystem(&unix.Statfs_t{Bsize: 512, Blocks: 8, Bfree: 9}, at); fs.Inodes != nil || fs.InodesFree != nil || value(fs.UsedBytes) != "0" || value(fs.CapacityBytes) != "4096" {
+	if fs := fileSystemStats(&unix.Statfs_t{Bsize: 512, Blocks: 8, Bfree: 9}, at); fs.Inodes != nil || fs.InodesFree != nil || value(fs.UsedBytes) != "0" || value(fs.CapacityBytes) != "4096" {
 		t.Errorf("without inodes: %+v", fs)
 	}
 }
@@ -103,7 +103,7 @@ func TestFileSystem(t *testing.T) {
 // The node's file systems are those its directories lie on; /proc is another than any directory's.
 func TestDisks(t *testing.T) {
 	dir := t.TempDir()
-	images := filepath.Join(dir, "containerd", snapshots)
+	images := filepath.Join(dir, "containerd", overlaySnapshots)
 	if err := os.MkdirAll(images, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -24,16 +24,16 @@ type memory struct {
 func (r *round) readMemory(c *cgroup) (*memory, error) {
 	m := &memory{}
 	var err, limitErr error
-	if m.usage, err = r.number(&c.usage, c.dir); err == nil {
+	if m.usage, err = r.readNumber(&c.usage, c.dir); err == nil {
 		m.UsageBytes = &m.usage
 	}
 	m.Time = metav1.NewTime(time.Now())
-	s, statErr := r.memoryStat(c)
+	s, statErr := r.readMemoryStat(c)
 	if statErr == nil {
 		m.fill(&s)
 	}
 	var limit uint64
-	if limit, limitErr = r.number(&c.limit, c.dir); limitErr == nil && limit < cgroupfs.NoLimit && m.WorkingSetBytes != nil {
+	if limit, limitErr = r.readNumber(&c.limit, c.dir); limitErr == nil && limit < cgroupfs.NoLimit && m.WorkingSetBytes != nil {
 		m.available = limit - min(m.workingSet, limit)
 		m.AvailableBytes = &m.available
 	}
@@ -45,9 +45,9 @@ func (r *round) readMemory(c *cgroup) (*memory, error) {
 // counts at its root.
 func (r *round) readRoot(c *cgroup) (*memory, error) {
 	m := &memory{}
-	usage, err := r.number(&c.usage, c.dir)
+	usage, err := r.readNumber(&c.usage, c.dir)
 	m.Time = metav1.NewTime(time.Now())
-	s, statErr := r.memoryStat(c)
+	s, statErr := r.readMemoryStat(c)
 	if err != nil && cgroupfs.IsRemoved(err) && statErr == nil {
 		usage, err = s.Anonymous+s.Cache, nil
 	}
@@ -71,7 +71,7 @@ func (m *memory) fill(s *cgroupfs.MemoryStat) {
 	}
 }
 
-func (r *round) memoryStat(c *cgroup) (s cgroupfs.MemoryStat, err error) {
+func (r *round) readMemoryStat(c *cgroup) (s cgroupfs.MemoryStat, err error) {
 	data, err := r.read(&c.stat, c.dir)
 	if err != nil {
 		return s, err
@@ -114,29 +114,29 @@ func parseMeminfo(data []byte) (m meminfo, err error) {
 	return m, nil
 }
 
-// window is the shortest time a rate is computed over. Notices of the kernel can come within
+// minRateWindow is the shortest time a rate is computed over. Notices of the kernel can come within
 // milliseconds of each other, which is too short to tell who uses the processors.
-const window = time.Second
+const minRateWindow = time.Second
 
-// sight is a counter of processor time, in nanoseconds, when it was read.
-type sight struct {
+// cpuReading is a counter of processor time, in nanoseconds, when it was read.
+type cpuReading struct {
 	at    time.Time
 	value uint64
 }
 
-// rate remembers two sights that are at least a window apart, so that one of them is that old
+// cpuRate remembers two sights that are at least a window apart, so that one of them is that old
 // at any later read. The zero rate remembers none.
-type rate struct{ older, newer sight }
+type cpuRate struct{ older, newer cpuReading }
 
-// next takes a sight and returns the rate since an earlier one, in nanocores; false if none is old
+// update takes a sight and returns the rate since an earlier one, in nanocores; false if none is old
 // enough.
-func (r *rate) next(now sight) (uint64, bool) {
+func (r *cpuRate) update(now cpuReading) (uint64, bool) {
 	if r.newer.at.IsZero() || now.value < r.newer.value || now.at.Before(r.newer.at) {
-		*r = rate{newer: now}
+		*r = cpuRate{newer: now}
 		return 0, false
 	}
 	since := r.older
-	if now.at.Sub(r.newer.at) >= window {
+	if now.at.Sub(r.newer.at) >= minRateWindow {
 		since, r.older, r.newer = r.newer, r.newer, now
 	}
 	if since.at.IsZero() {
@@ -158,9 +158,9 @@ func (r *round) readCPU(c *cgroup) (*stats.CPUStats, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.cpu.name, err)
 	}
-	now := sight{time.Now(), n}
+	now := cpuReading{time.Now(), n}
 	s := &stats.CPUStats{Time: metav1.NewTime(now.at), UsageCoreNanoSeconds: &n}
-	if rate, ok := c.rate.next(now); ok {
+	if rate, ok := c.rate.update(now); ok {
 		s.UsageNanoCores = &rate
 	}
 	return s, nil

@@ -24,7 +24,7 @@ import (
 //	remove                 a line for the name of each file or directory
 //	pods, disks            lines as in fixture.pod and fixture.disk
 //	later                  long after the last read
-//	read [containers] [node]   what a Read says, with the node's own figures
+//	read [containers] [nodeFiles]   what a Read says, with the node's own figures
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, file string) {
 		var machines []*fixture
