@@ -63,8 +63,8 @@ func (a *agentFlags) addTo(cmd *cobra.Command) {
 	g.add("Measuring", a.addPipelineFlags, a.addPathFlags)
 	g.add("Eviction, in the kubelet's words where it has them", a.eviction.addFlags)
 	common, others := secureFlags(a.secure)
-	g.add("Serving whom the cluster lets read, over HTTPS", common)
-	g.add("Serving whoever asks on this machine, over HTTP", a.addListenFlags)
+	g.add("HTTPS server, for callers that the cluster allows to read", common)
+	g.add("HTTP server without authentication, on this machine", a.addListenFlags)
 	g.add("Logging", a.log.AddFlags)
 	g.refer("Kubernetes' own flags for a secured server (audit, authentication, authorization, TLS)", "weir help "+secureTopic, others)
 }

@@ -35,7 +35,7 @@ type agentsPlan struct {
 func (a *agentsPlan) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&a.Port, "agent-port", 0, "of the weir agents on the nodes, which are asked about evictions and pod cgroups; 0 where there are none")
 	f.StringVar(&a.CAFile, "agent-ca-file", "", "`FILE` of certificates that the agents' must lead to (default: the cluster's)")
-	f.BoolVar(&a.Insecure, "agent-insecure-tls", false, "accept any certificate of an agent, which signs its own: whoever can pass for a node sees weir's token")
+	f.BoolVar(&a.Insecure, "agent-insecure-tls", false, "accept any certificate of an agent, which signs its own: an attacker who can act as a node then sees weir's token")
 }
 
 // compile checks the flags; cluster is whether there is one. Without agents the plan
@@ -97,7 +97,7 @@ func (a *agentsPlan) url(facts *cluster.Facts, name metric.NodeName) (string, er
 	n := facts.Node(name)
 	switch {
 	case n == nil && (facts == nil || !facts.Synced):
-		return "", errors.New("the API server has not told which nodes there are yet")
+		return "", errors.New("the API server has not yet listed the nodes")
 	case n == nil:
 		return "", nodeapi.ErrUnknown
 	}

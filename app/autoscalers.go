@@ -51,7 +51,7 @@ func newAutoscalerFlags() *autoscalerFlags {
 func (a *autoscalerFlags) addFlags(f *pflag.FlagSet) {
 	s := &a.Settings
 	f.BoolVar(&a.Act, "autoscalers", false, "act on Autoscalers (autoscaling.weir.dev), as Kubernetes' own controller does on HorizontalPodAutoscalers")
-	f.BoolVar(&a.Shadow, "shadow-hpa", false, "decide about HorizontalPodAutoscalers beside Kubernetes' own controller, touch nothing, and say where the two differ and why")
+	f.BoolVar(&a.Shadow, "shadow-hpa", false, "decide about HorizontalPodAutoscalers as Kubernetes' own controller does, change nothing, and report where the two differ and why")
 	f.DurationVar(&a.Period, "autoscaler-sync-period", a.Period, "time between two decisions about one autoscaler")
 	f.IntVar(&a.Workers, "autoscaler-workers", a.Workers, "how many autoscalers are decided about at once")
 	f.Float64Var(&s.Tolerance, "autoscaler-tolerance", s.Tolerance, "how far from 1 the ratio of use to target may be without a change, unless an autoscaler says otherwise")
@@ -122,7 +122,7 @@ func openAutoscaling(_ context.Context, w *process) (http.Handler, error) {
 	}
 	if p.Autoscalers.runs() {
 		if p.Autoscalers.Act && p.Lease == nil {
-			w.log.Info("nobody else is asked who acts on Autoscalers (--lease, --secure-port): run no second weir with --autoscalers")
+			w.log.Info("there is no leader election (--lease, --secure-port), so this weir acts on Autoscalers: run no second weir with --autoscalers")
 		}
 		w.scaler, err = controller.NewForConfig(kube, controller.Options{
 			Act: p.Autoscalers.Act, Shadow: p.Autoscalers.Shadow,

@@ -132,8 +132,8 @@ func (p *evictionPlan) settings(kubelet *kubeletconfig.Kubelet) *eviction.Settin
 // askKubeletTimeout is how long a kubelet may take to tell its thresholds.
 const askKubeletTimeout = 5 * time.Second
 
-// askKubelet asks this node's kubelet by what it evicts. One that does not tell is taken
-// to have been told of nothing, which is a warning.
+// askKubelet asks this node's kubelet for its eviction thresholds. A kubelet that does not
+// answer is assumed to have the defaults, which is a warning.
 func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*kubeletconfig.Kubelet, error) {
 	at := &e.plan.Kubelet
 	transport, err := nodeTransport(kube, at.CAFile, at.Insecure)
@@ -147,13 +147,11 @@ func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*kubeletco
 		// A kubelet sends nobody elsewhere, least of all with our token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	kubelet, err := kubeletconfig.Ask(ctx, client, at.URL)
-	if err == nil {
-		return kubelet, nil
+	kubelet, warning := kubeletconfig.AskOrDefault(ctx, client, at.URL)
+	if warning != "" {
+		e.warnings = append(e.warnings, warning)
 	}
-	e.warnings = append(e.warnings, fmt.Sprintf("the kubelet at %s does not tell its thresholds, so its defaults are assumed: %v. "+
-		"--kubelet-url, --kubelet-certificate-authority and --kubelet-insecure-tls say where it is and how to trust it; start the agent again then", at.URL, err))
-	return kubeletconfig.Default(), nil
+	return kubelet, nil
 }
 
 // record returns what writes Events on pods. What is not written soon is dropped: an
@@ -170,7 +168,7 @@ func (e *evictor) pods() ([]*corev1.Pod, error) {
 	facts := e.cluster.Facts()
 	switch {
 	case facts == nil || !facts.Synced:
-		return nil, errors.New("the API server has not told which pods this node has yet")
+		return nil, errors.New("the API server has not yet listed the pods of this node")
 	case facts.Node(e.node) == nil:
 		return nil, fmt.Errorf("the API server knows no node %s: give the name of this node with --node-name", e.node)
 	}

@@ -276,7 +276,7 @@ func TestAgentStartsWithoutTheAPIServer(t *testing.T) {
 	})
 	until(t, 30*time.Second, "it tells what it does not know", func() bool {
 		status, body := w.get(t, weirdev.Path+"nodes/n1/eviction")
-		return status == http.StatusOK && strings.Contains(body, "the API server has not told which pods this node has yet")
+		return status == http.StatusOK && strings.Contains(body, "the API server has not yet listed the pods of this node")
 	})
 	until(t, 30*time.Second, "it measures", func() bool {
 		status, body := w.get(t, "/metrics/resource")

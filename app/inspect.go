@@ -100,7 +100,7 @@ func (f *cgroupsFlags) check(flags *pflag.FlagSet) error {
 	case f.clean && !f.asks():
 		return cli.Usage(errors.New("--clean needs to know which pods there are: give --pods, --kubeconfig or --in-cluster too"))
 	case f.clean && !f.verifies():
-		return cli.Usage(errors.New("--clean cannot go by the word of a kubelet that nobody verified: name it by https and give --ca-file"))
+		return cli.Usage(errors.New("--clean needs a verified kubelet: give its https URL and --ca-file"))
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (p *podFlags) verifies() bool { return !p.insecure && !strings.HasPrefix(p.
 func (p *podFlags) check() error {
 	switch {
 	case p.pods != "" && p.cluster.namesCluster():
-		return cli.Usage(errors.New("--pods excludes --kubeconfig, --master and --in-cluster: whom should be believed?"))
+		return cli.Usage(errors.New("--pods excludes --kubeconfig, --master and --in-cluster: give one source of pods"))
 	case p.cluster.inCluster && (p.cluster.kubeconfig != "" || p.cluster.master != ""):
 		return cli.Usage(errors.New("--in-cluster excludes --kubeconfig and --master"))
 	case !p.isURL() && (p.tokenFile != "" || p.caFile != "" || p.certFile != "" || p.keyFile != "" || p.insecure):
@@ -171,7 +171,7 @@ func readPodFile(name string) (*inspect.Pods, error) {
 		return nil, fmt.Errorf("read pods: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read pods: %s is no plain file, so how old its pods are cannot be told: write them to one first", name)
+		return nil, fmt.Errorf("read pods: %s is not a regular file, so the age of its pods is unknown: write them to a file first", name)
 	}
 	if info.Size() > maxPodList {
 		return nil, fmt.Errorf("read pods: %s has %d bytes: a list of pods has at most %d", name, info.Size(), maxPodList)

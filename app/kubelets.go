@@ -54,7 +54,7 @@ func (k *kubelets) Sources(facts *cluster.Facts) []manager.Spec {
 			node = kubelet.NewNodeSource(k.scraper)
 		}
 		if node.Move(t) && t.PathError != nil {
-			k.log.Warn("the node is read at the usual path", zap.String("node", string(t.Node)), zap.Error(t.PathError))
+			k.log.Warn("the node is read at the default path", zap.String("node", string(t.Node)), zap.Error(t.PathError))
 		}
 		open[t.Node] = node
 		specs = append(specs, manager.Spec{
@@ -73,7 +73,7 @@ func (k *kubelets) warnIfCrowded(targets int) {
 	kept := k.plan.MaxIdle
 	crowded := kept > 0 && targets > kept
 	if crowded && !k.crowded {
-		k.log.Warn("not every kubelet's connection can be kept open: each read of the others connects anew, at twice the cost; raise the limit of open files (LimitNOFILE, ulimit -n)",
+		k.log.Warn("not every kubelet's connection can be kept open: each read of the others opens a new connection, at twice the cost; raise the limit of open files (LimitNOFILE, ulimit -n)",
 			zap.Int("kubelets", targets), zap.Int("kept", kept))
 	}
 	k.crowded = crowded

@@ -91,7 +91,7 @@ func openThisNode(ctx context.Context, w *process) (http.Handler, error) {
 	case err != nil && p.Eviction != nil && p.Eviction.Mode != execute.Observe:
 		return nil, err
 	case err != nil:
-		w.log.Warn("nobody watches over this machine", zap.Error(err))
+		w.log.Warn("this machine cannot be watched: there is no eviction and no disk usage", zap.Error(err))
 		return nodeapi.NewHandler(o), nil
 	}
 	w.node.now = machine.readAll

@@ -69,7 +69,7 @@ func (c *config) addPipelineFlags(f *pflag.FlagSet) {
 // addListenFlags adds the flags of what is served without asking who reads.
 func (c *config) addListenFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.listen, "listen", c.listen, "`HOST:PORT` to serve on")
-	f.BoolVar(&c.open, "allow-unauthenticated", false, "serve on addresses that others than this machine reach; nobody is asked who they are")
+	f.BoolVar(&c.open, "allow-unauthenticated", false, "serve on addresses that other machines can reach, without authentication")
 	f.BoolVar(&c.pprof, "pprof", false, "serve profiles of this process at /debug/pprof/")
 }
 

@@ -51,7 +51,7 @@ func (w *process) openSecureServer(ctx context.Context) error {
 			return fmt.Errorf("join the replicas: %w", err)
 		}
 	}
-	w.log.Info("asking the cluster how readers are known")
+	w.log.Info("reading the cluster's authentication configuration")
 	secured, err := makeServer(ctx, w.plan.Secure, c)
 	if err != nil {
 		return fmt.Errorf("open the secured server: %w", err)
@@ -224,7 +224,7 @@ var commonSecureFlags = map[string]string{
 	"request-timeout":                "how long a request may take",
 	"max-requests-inflight":          "how many reading requests are answered at the same time; further ones get 429",
 	"max-mutating-requests-inflight": "like --max-requests-inflight, for requests that do not read",
-	"shutdown-delay-duration":        "how long to go on serving, with /readyz failing, when told to end",
+	"shutdown-delay-duration":        "how long to go on serving after SIGTERM, while /readyz fails",
 }
 
 // secureFlags parts the flags of the secured server: those of every day, and

@@ -117,7 +117,7 @@ sends.`,
 }, {
 	name: "recording",
 	about: `what was read, into a file, to be replayed. CONFIG is the file, which
-is gone on with if it is there; see weir recording.`,
+is continued if it exists; see weir recording.`,
 	options: recorder.OptionsHelp,
 	twice:   "a run is recorded in one file: name it once",
 	parse: func(p *plan, s stageflag.Stage) (func(*process) error, error) {
@@ -367,7 +367,7 @@ func openRecorder(w *process, o recorder.Options) error {
 	w.sinks = append(w.sinks, manager.NamedSink{Name: "recording", Recorder: sink, Queue: 1024})
 	w.add(Part{Name: "recording", Close: sink.Close})
 	if err := sink.SetAside(); err != nil {
-		w.log.Warn("the recording that was there cannot be gone on with: it is kept as a full file, and a new one begun", zap.Error(err))
+		w.log.Warn("the existing recording cannot be continued: it is kept as a full file, and a new one is started", zap.Error(err))
 	}
 	w.log.Info("recording", zap.String("file", o.Path))
 	w.record = func(t *recording.Target, now time.Time) {

@@ -92,7 +92,7 @@ func advise(err error) error {
 		return cli.Hintf(errors.New("this cluster has no weir: its API server does not know "+weirdev.APIVersion),
 			"Install one: docs/install.md. `kubectl get apiservice v1alpha1.weir.dev` shows whether its API is registered. --server=URL asks a weir directly.")
 	case status == http.StatusUnauthorized:
-		return cli.Hintf(err, "The API server does not know you: `kubectl auth whoami` tells as whom you come, and your kubeconfig whether that has expired.")
+		return cli.Hintf(err, "The API server does not know you: `kubectl auth whoami` shows your user name; check in your kubeconfig whether the credentials have expired.")
 	case status == http.StatusForbidden:
 		return cli.Hintf(err, "Ask to be bound to the ClusterRole weir:metrics-reader, which view, edit and admin contain: in the namespace, or for nodes and all namespaces in the cluster.\nOf one namespace you may perhaps ask: -n NAMESPACE.")
 	case status == http.StatusServiceUnavailable:
