@@ -68,7 +68,7 @@ type Finding struct {
 	Held bool `json:"held,omitempty"`
 	// Message says the reason in a sentence, with the evidence in it.
 	Message string `json:"message,omitempty"`
-	// Rule is the rule that decided, as docs/architecture.md names it.
+	// Rule is the rule that decided, as processors/identity/README.md names it.
 	Rule string `json:"rule,omitempty"`
 	// Evidence are the values and times it rests on, one a line.
 	Evidence []string `json:"evidence,omitempty"`

@@ -153,7 +153,7 @@ func (p *page) line(r *resource, e metric.Entity) line {
 }
 
 // hold returns how long a number of a node stands when reads bring no new one.
-// It is the rule by which numbers are served (docs/architecture.md, Rate).
+// It is the rule by which numbers are served (processors/aggregate).
 func (p *page) hold(node metric.NodeName) time.Duration {
 	if p.holds == nil {
 		p.holds = map[metric.NodeName]time.Duration{}

@@ -4,7 +4,7 @@
 // another node. Whatever is turned away keeps a verdict that names the rule and
 // the rival.
 //
-// The rules, strongest first, are those of docs/architecture.md; each is one
+// The rules, strongest first, are those of README.md; each is one
 // function in facts.go (what the API server says), start.go, pods.go or rules.go.
 // What the API server says can reject a lone sample; the other rules only choose
 // between rivals. A choice that nothing supports is

@@ -2,7 +2,7 @@
 // one of the same instance and sets the rate metrics, with the window really
 // used. A rate that cannot be right is not served; the verdict says why.
 //
-// The rules are those of docs/architecture.md. In short: a pair is of one
+// The rules are those of README.md. In short: a pair is of one
 // instance, at least ten seconds apart, and no node has more CPU time than its
 // cores can give. A restart is not a reset, and a start time that jitters is
 // neither. A missed scrape or a cached sample blanks nothing: the last numbers
