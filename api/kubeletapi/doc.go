@@ -1,24 +1,24 @@
-// Package kubeletapi serves what a kubelet serves: /metrics/resource, /stats/summary and
-// /metrics/cadvisor, in the words and units of Kubernetes 1.36. So whoever scrapes
-// kubelets (a weir server, Prometheus, metrics-server) can scrape a node's agent where
-// the kubelet cannot be reached or is too slow: weir server
+// Package kubeletapi serves the endpoints of a kubelet: /metrics/resource, /stats/summary
+// and /metrics/cadvisor, with the names and units of Kubernetes 1.36. A scraper of kubelets
+// (a weir server, Prometheus, metrics-server) can scrape the agent of a node if the kubelet
+// cannot be reached or is too slow: weir server
 // --source='kubelet:https://:10290?endpoint=summary&insecure-tls=true' reads agents, whose
 // certificates are their own unless they are given others.
 //
-// # What is told
+// # What is served
 //
-// Newest, a sink of the pipeline, keeps the node's newest round. Counters go out as the
-// node has them, each with the time it was read, whether or not a rate could be made of
-// them yet: the reader makes its own. What identity turned away, what the node could not
-// read and what only stands in for a missed reading is left out. So is a pod or container
-// of which nobody knows the name, except in /metrics/cadvisor, where its path tells it.
+// Newest, a sink of the pipeline, keeps the node's newest round. Counters are served as the
+// node has them, each with the time it was read, also before a rate is known: the reader
+// computes its own. Samples that identity rejected, values that the node could not read and
+// repeated last known values are left out. So are pods and containers without a known name,
+// except in /metrics/cadvisor, which has their path.
 //
-// A summary has beside the round what Options.Base read anew. All numbers of one time
+// A summary has the round, and what Options.Base reads for each request. All numbers of one time
 // stamp are of one moment: CPU, network, swap and totals of pressure are the round's;
 // memory is Base's if that has page faults as well, and else the round's; averages
 // of pressure, file systems, volumes and what a pod keeps on disk are Base's.
 //
-// # What a kubelet tells and this does not
+// # What a kubelet serves and this does not
 //
 // In /metrics/resource nothing is missing. In /stats/summary, of the system
 // containers there is "pods" alone, and what Base does not read is absent.

@@ -77,7 +77,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "what a node uses cannot be changed", Hint: "GET it."})
+		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "the endpoint is read-only", Hint: "GET it."})
 	case r.URL.Path == ResourcePath:
 		h.resource.ServeHTTP(w, r)
 	case r.URL.Path == CAdvisorPath:
@@ -85,8 +85,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == SummaryPath:
 		h.summary(w, r)
 	default:
-		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusNotFound, Message: "of a kubelet's paths there is no " + r.URL.Path,
-			Hint: "There are " + ResourcePath + ", " + CAdvisorPath + " and " + SummaryPath + "."})
+		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusNotFound, Message: r.URL.Path + " is not served here",
+			Hint: "Served are " + ResourcePath + ", " + CAdvisorPath + " and " + SummaryPath + "."})
 	}
 }
 
@@ -97,7 +97,7 @@ func (h *Handler) summary(w http.ResponseWriter, r *http.Request) {
 	if t == nil {
 		p := &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "the node has not been read yet", Hint: "Ask again in a few seconds."}
 		if newest := h.opts.Newest.current.Load(); newest != nil && newest.err != nil {
-			p.Message, p.Hint = "the node could not be read: "+newest.err.Error(), "The agent's log has more of it."
+			p.Message, p.Hint = "the node could not be read: "+newest.err.Error(), "See the log of the agent."
 		}
 		weirdev.Fail(w, p)
 		return

@@ -1,17 +1,17 @@
 // Package remotewrite sends what the pipeline measured to a store that speaks
 // Prometheus' remote write, 2.0 and, where the receiver knows no other, 1.0.
 //
-// Series are those of /metrics/cluster, each value with the time it was read by the
-// node (of a rate, the end of its window), and each value once: what stands in for a
-// missed reading is not sent again. Where a series ends, a stale marker says so.
+// Series are those of /metrics/cluster. Each value has the time at which the node read it
+// (a rate the end of its window) and is sent once: a repeated last known value is not sent
+// again. At the end of a series a stale marker is sent.
 //
 // # From a batch to the receiver
 //
 //	Write ─▶ outbox: the request being filled ─▶ queue: full requests, packed ─▶ Run: one at a time
 //
-// Write does no I/O. One request follows the other, so that each series arrives in
-// order. The queue is bounded by its bytes; a receiver that is away for no longer
-// than that lasts misses nothing, and beyond it the oldest go first.
+// Write does no I/O. Requests are sent one at a time, so that each series arrives in order.
+// The queue is bounded in bytes. If the receiver is away for longer than the queue lasts,
+// the oldest requests are dropped.
 //
 //	options.go  what New takes, and how --sink spells it
 //	sink.go     batches → values that were not sent yet; totals.go those of namespaces and the cluster

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// meters tell how sending fares.
+// meters are the metrics of sending.
 type meters struct {
 	sent, rejected, dropped, retries prometheus.Counter
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-// Options say where to send what. Only URL is required.
+// Options say what is sent, and to which receiver. Only URL is required.
 type Options struct {
 	// URL is the receiver's, path included: http://prometheus:9090/api/v1/write.
 	URL string
@@ -52,7 +52,7 @@ type Options struct {
 	// is.
 	Leads func() bool
 
-	// Logger is told when sending fails and when it goes on. Default: nobody is.
+	// Logger gets a line when sending fails and when it works again. Default: none.
 	Logger *zap.Logger
 	// Registerer takes the weir_remotewrite_ metrics. Default: none.
 	Registerer prometheus.Registerer
@@ -125,7 +125,7 @@ func ParseOptions(spec string) (Options, error) {
 	case err != nil:
 		return o, fmt.Errorf("read the receiver's URL: %w", err)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return o, fmt.Errorf("%q is no receiver: write remotewrite:http://HOST:PORT/api/v1/write", address)
+		return o, fmt.Errorf("%q is not a URL of a receiver: write remotewrite:http://HOST:PORT/api/v1/write", address)
 	case strings.Trim(u.Path, "/") == "":
 		return o, fmt.Errorf("%q has no path: for a Prometheus, write remotewrite:%s://%s/api/v1/write", address, u.Scheme, u.Host)
 	}
@@ -181,9 +181,9 @@ func ParseOptions(spec string) (Options, error) {
 func (o *Options) authenticate(user, password, token string) error {
 	switch {
 	case user != "" && token != "":
-		return errors.New("username and token-file are two ways to say who weir is: give one")
+		return errors.New("give either username or token-file, not both")
 	case (user == "") != (password == ""):
-		return errors.New("username and password-file belong together: give both")
+		return errors.New("username and password-file need each other: give both")
 	case user != "":
 		o.HTTP.BasicAuth = &config.BasicAuth{Username: user, PasswordFile: password}
 	case token != "":
@@ -200,7 +200,7 @@ func (o *Options) headers(given []string) error {
 	o.HTTP.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{}}
 	for name, value := range all {
 		if slices.ContainsFunc([]string{"content-encoding", "content-type", "x-prometheus-remote-write-version"}, func(ours string) bool { return strings.EqualFold(ours, name) }) {
-			return fmt.Errorf("%s is the protocol's own", name)
+			return fmt.Errorf("the header %s is set by the protocol", name)
 		}
 		o.HTTP.HTTPHeaders.Headers[name] = config.Header{Values: []string{value}}
 	}
@@ -211,7 +211,7 @@ func (o *Options) headers(given []string) error {
 func (o *Options) checkLabels() error {
 	for name := range o.ExternalLabels {
 		if !model.LegacyValidation.IsValidLabelName(name) || strings.HasPrefix(name, "__") {
-			return fmt.Errorf("sink remotewrite: option external-label: %q is no name of a label", name)
+			return fmt.Errorf("sink remotewrite: option external-label: %q is not a valid label name", name)
 		}
 	}
 	return nil
@@ -222,7 +222,7 @@ func pairs(given []string) (map[string]string, error) {
 	for _, s := range given {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("%q is no NAME=VALUE", s)
+			return nil, fmt.Errorf("%q is not of the form NAME=VALUE", s)
 		}
 		all[name] = value
 	}
@@ -250,7 +250,7 @@ func duration(s string) (time.Duration, error) {
 func bytes(s string) (int64, error) {
 	q, err := resource.ParseQuantity(s)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no amount of bytes, such as 128Mi", s)
+		return 0, fmt.Errorf("%q is not an amount of bytes, such as 128Mi", s)
 	}
 	if q.Value() < 1<<20 {
 		return 0, fmt.Errorf("%s is too little: at least 1Mi", s)
@@ -261,7 +261,7 @@ func bytes(s string) (int64, error) {
 func count(s string) (int, error) {
 	q, err := resource.ParseQuantity(s)
 	if err != nil || q.Value() < 1 || q.Value() > 1e6 {
-		return 0, fmt.Errorf("%q is no number of samples from 1 to 1000000", s)
+		return 0, fmt.Errorf("%q is not a number of samples from 1 to 1000000", s)
 	}
 	return int(q.Value()), nil
 }

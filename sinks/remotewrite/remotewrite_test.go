@@ -322,11 +322,11 @@ func TestParseOptions(t *testing.T) {
 		"http://host:9090":          "write remotewrite:http://host:9090/api/v1/write",
 		"http://host/w?queue=1":     "at least 1Mi",
 		"http://host/w?x=1":         `no option is called "x"`,
-		"http://host/w?username=me": "belong together",
-		"http://host/w?username=me&password-file=p&token-file=t": "give one",
-		"http://host/w?external-label=__x=1":                     "no name of a label",
-		"http://host/w?header=Content-Type=x":                    "the protocol's own",
-		"http://host/w?samples=0":                                "no number of samples",
+		"http://host/w?username=me": "need each other",
+		"http://host/w?username=me&password-file=p&token-file=t": "give either",
+		"http://host/w?external-label=__x=1":                     "is not a valid label name",
+		"http://host/w?header=Content-Type=x":                    "is set by the protocol",
+		"http://host/w?samples=0":                                "is not a number of samples",
 	} {
 		if _, err := ParseOptions(spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", spec, err, want)

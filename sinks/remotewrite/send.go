@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Run sends what is queued until ctx ends, and then for Options.Grace more. It
-// returns nil: a receiver that is away is no reason to end.
+// Run sends what is queued until ctx ends, and then for at most Options.Grace. It always
+// returns nil: weir does not end because a receiver is away.
 func (s *Sink) Run(ctx context.Context) error {
 	defer s.client.CloseIdleConnections()
 	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -42,7 +42,7 @@ func (s *Sink) Run(ctx context.Context) error {
 			defer grace.Stop()
 			<-ended
 			if _, samples, _ := s.queue.state(); samples > 0 {
-				s.o.Logger.Warn("what the receiver has not taken is lost", zap.Int("samples", samples))
+				s.o.Logger.Warn("samples in the queue are lost", zap.Int("samples", samples))
 			}
 			return nil
 		}
@@ -59,8 +59,7 @@ func (s *Sink) next(ctx context.Context) bool {
 	}
 }
 
-// drain sends all that is queued, the oldest first. A request that was begun when ctx
-// ended stays in the count of what is lost.
+// drain sends all that is queued, the oldest first.
 func (s *Sink) drain(ctx context.Context) {
 	for ctx.Err() == nil {
 		p, ok := s.queue.first()
@@ -78,26 +77,26 @@ func (s *Sink) drain(ctx context.Context) {
 			s.meters.dropped.Add(float64(p.samples))
 		default:
 			s.meters.rejected.Add(float64(p.samples))
-			s.o.Logger.Error("the receiver refuses samples, which are lost", zap.Int("samples", p.samples), zap.Error(err))
+			s.o.Logger.Error("the receiver rejects samples; they are lost", zap.Int("samples", p.samples), zap.Error(err))
 		}
 	}
 }
 
-// deliver sends one request, again and again until it is taken or refused.
+// deliver sends one request until the receiver accepts or rejects it.
 func (s *Sink) deliver(ctx context.Context, message []byte) error {
 	if s.old {
 		return s.deliverOld(ctx, message)
 	}
 	err := s.try(ctx, remote.WriteV2MessageType, message)
 	s.modern = s.modern || err == nil
-	if s.modern || !s.status.unknown() {
+	if s.modern || !s.status.mayBeOld() {
 		return s.advise(err)
 	}
 	if e := s.deliverOld(ctx, message); e != nil {
 		return s.advise(errors.Join(err, e))
 	}
 	s.old = true
-	s.o.Logger.Info("the receiver knows remote write 1.0 alone", zap.NamedError("to 2.0 it says", err))
+	s.o.Logger.Info("the receiver supports remote write 1.0 only", zap.NamedError("to 2.0 it says", err))
 	return nil
 }
 
@@ -109,24 +108,23 @@ func (s *Sink) deliverOld(ctx context.Context, message []byte) error {
 	return s.try(ctx, remote.WriteV1MessageType, old)
 }
 
-// try sends a message, with the library's patience: what may pass is tried again for
-// as long as ctx lasts.
+// try sends a message. The library retries temporary errors until ctx ends.
 func (s *Sink) try(ctx context.Context, kind remote.WriteMessageType, message []byte) error {
 	failing := false
 	_, err := s.api.Write(ctx, kind, encoded(message), remote.WithWriteRetryCallback(func(err error) {
 		s.meters.retries.Inc()
 		if !failing {
 			failing = true
-			s.o.Logger.Warn("the receiver cannot be written to; what is measured waits in the queue", zap.String("url", s.o.URL), zap.Error(err))
+			s.o.Logger.Warn("the receiver does not accept samples now; they wait in the queue", zap.String("url", s.o.URL), zap.Error(err))
 		}
 	}))
 	if failing && err == nil {
-		s.o.Logger.Info("the receiver takes samples again", zap.String("url", s.o.URL))
+		s.o.Logger.Info("the receiver accepts samples again", zap.String("url", s.o.URL))
 	}
 	return err
 }
 
-// advise adds to a refusal what to do about it.
+// advise adds to an error what to do about it.
 func (s *Sink) advise(err error) error {
 	switch {
 	case err == nil:
@@ -139,8 +137,8 @@ func (s *Sink) advise(err error) error {
 	return err
 }
 
-// status remembers what the receiver answered last: the library tells it in words
-// only. Requests follow each other, so there is one last.
+// status keeps the status code of the last answer: the library has it in the text of errors
+// only. Requests are sent one at a time.
 type status struct {
 	next http.RoundTripper
 	code int // 0: no answer
@@ -156,14 +154,14 @@ func (s *status) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// unknown reports whether the last answer may be that of a receiver which does not know
-// version 2.0: it says so, takes the message for a broken one of version 1.0, or
-// takes it and does not say that it kept any of it.
-func (s *status) unknown() bool {
+// mayBeOld reports whether the last answer may be that of a receiver without version 2.0: it
+// says so, takes the message for a bad one of version 1.0, or accepts it without saying
+// how many samples it stored.
+func (s *status) mayBeOld() bool {
 	return s.code == http.StatusUnsupportedMediaType || s.code == http.StatusBadRequest || s.code/100 == 2
 }
 
-// encoded is a message that is encoded already, as the library takes messages.
+// encoded is an encoded message, with the methods that the library calls.
 type encoded []byte
 
 // SizeVT returns the message's size in bytes.

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-// Sink sends batches to a receiver. Write and Forget take turns, and never wait for
-// the receiver; Run is what sends.
+// Sink sends batches to a receiver. Write and Forget may be called by several goroutines
+// and never wait for the receiver; Run sends.
 type Sink struct {
 	o      Options
 	api    *remote.API
@@ -33,8 +33,8 @@ type Sink struct {
 		since   time.Time // of the request's first sample
 		scratch []byte
 	}
-	// The receiver is known to take version 2.0, or nothing newer than 1.0. Only Run
-	// reads and writes these.
+	// modern: the receiver accepts version 2.0; old: it accepts 1.0 only. Only Run uses
+	// these.
 	modern, old bool
 }
 
@@ -66,8 +66,8 @@ func New(o Options) (*Sink, error) {
 	return s, nil
 }
 
-// Write takes the values of b that were not sent yet. It never fails: what the queue
-// has no room for is counted.
+// Write queues the values of b that were not sent yet. It never fails: samples that do not
+// fit into the queue are counted.
 func (s *Sink) Write(_ context.Context, b *metric.Batch) error {
 	if !s.o.Leads() {
 		return nil
@@ -86,7 +86,7 @@ func (s *Sink) Write(_ context.Context, b *metric.Batch) error {
 	return nil
 }
 
-// Forget ends the series of a source that is gone.
+// Forget ends the series of a source that is not read any more.
 func (s *Sink) Forget(source string, node metric.NodeName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,9 +107,8 @@ func (s *Sink) feed(key feedKey) *feed {
 	return f
 }
 
-// take sends what is new of a sample, and ends the series of which it has no value any
-// more. at is the time of what has none of its own, in milliseconds since the Unix
-// epoch.
+// take queues the new values of a sample, and ends the series without a value. at is the
+// time of values that have none, in milliseconds since the Unix epoch.
 func (s *Sink) take(f *feed, sample *metric.Sample, at int64) {
 	e := s.entryOf(&sample.Entity)
 	if _, known := f.met[e]; !known {
@@ -144,7 +143,7 @@ func (s *Sink) take(f *feed, sample *metric.Sample, at int64) {
 	}
 }
 
-// drop lets go of the entities that the feed's last round did not speak of.
+// drop removes the entities that are not in the last round of the feed.
 func (s *Sink) drop(f *feed) {
 	for e, round := range f.met {
 		if round == f.round {
@@ -158,8 +157,8 @@ func (s *Sink) drop(f *feed) {
 	}
 }
 
-// end ends the live series of an entity but for those to keep, right after their last
-// values.
+// end ends the live series of an entity, except those to keep. The stale marker is 1 ms
+// after the last value.
 func (s *Sink) end(e *entry, keep func(metric.ID) bool) {
 	for id := range metric.ID(metric.NumMetrics) {
 		if e.lives(id) && !keep(id) {
@@ -182,7 +181,7 @@ func (s *Sink) send(e *entry, id metric.ID, value float64, t int64) {
 	}
 }
 
-// seal queues the request as it is.
+// seal queues the request.
 func (s *Sink) seal() {
 	r := s.mu.request
 	if r.samples == 0 {
