@@ -82,7 +82,7 @@ var apis = []api{{
 	},
 	install: func(w *process, s *genericapiserver.GenericAPIServer) error {
 		return resourcemetrics.Install(s, resourcemetrics.Options{
-			View: viewAs(w, func(v apiView) resourcemetrics.View { return v }), Facts: w.facts, Sources: w.sourceStates, Registerer: w.registry,
+			Snapshot: viewAs(w, func(v apiView) resourcemetrics.UsageReader { return v }), Facts: w.facts, Sources: w.sourceStates, Registerer: w.registry,
 		})
 	},
 }, {
@@ -112,14 +112,14 @@ var apis = []api{{
 	},
 }, {
 	open: func(_ context.Context, w *process) (http.Handler, error) {
-		return clustermetrics.New(viewAs(w, func(v apiView) clustermetrics.View { return v }), w.plan.Prometheus), nil
+		return clustermetrics.New(viewAs(w, func(v apiView) clustermetrics.MetricsReader { return v }), w.plan.Prometheus), nil
 	},
 	paths:  []string{"/metrics/cluster"},
 	rights: func(*http.Request) []rights.Right { return rights.Everything() },
 	links:  []link{{"/metrics/cluster", "what everything uses, for Prometheus"}},
 }, {
 	open: func(_ context.Context, w *process) (http.Handler, error) {
-		return usage.NewHandler(usage.Options{View: viewAs(w, func(v apiView) usage.View { return v }), Facts: w.facts}), nil
+		return usage.NewHandler(usage.Options{Snapshot: viewAs(w, func(v apiView) usage.SampleReader { return v }), Facts: w.facts}), nil
 	},
 	paths: usage.Paths(), rights: usage.Rights, resources: usage.APIResources,
 	localPaths: []string{weirdev.Path}, // it says of any other path below what there is
@@ -154,7 +154,7 @@ var apis = []api{{
 	name: "model", about: "Heapster's",
 	open: func(_ context.Context, w *process) (http.Handler, error) {
 		return model.NewHandler(model.Options{
-			View: viewAs(w, func(v apiView) model.View { return v }), Facts: w.facts, Sources: w.sourceStates, Resolution: w.plan.Resolution,
+			Snapshot: viewAs(w, func(v apiView) model.ModelReader { return v }), Facts: w.facts, Sources: w.sourceStates, Resolution: w.plan.Resolution,
 		}), nil
 	},
 	paths: model.Paths(), rights: model.Rights,

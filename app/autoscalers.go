@@ -126,7 +126,7 @@ func openAutoscaling(_ context.Context, w *process) (http.Handler, error) {
 		}
 		w.scaler, err = controller.NewForConfig(kube, controller.Options{
 			Act: p.Autoscalers.Act, Shadow: p.Autoscalers.Shadow,
-			Metrics: metrics, Leads: w.isLeader, Settings: &settings,
+			Metrics: metrics, IsLeader: w.isLeader, Settings: &settings,
 			Period: p.Autoscalers.Period, Peek: time.Second, Workers: p.Autoscalers.Workers, Resolution: p.Resolution,
 			Record: w.record, Registerer: w.registry, Logger: w.log,
 		})

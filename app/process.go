@@ -203,7 +203,7 @@ func (w *process) openHPAEvents(context.Context) error {
 	if err != nil {
 		return noCluster(err)
 	}
-	o := hpaevents.Options{World: w.explainInput, Registerer: w.registry, Logger: w.log, Leads: w.isLeader}
+	o := hpaevents.Options{World: w.explainInput, Registerer: w.registry, Logger: w.log, IsLeader: w.isLeader}
 	if w.plan.Lease != nil {
 		o.Instance = w.plan.Lease.identity
 	}
@@ -243,7 +243,7 @@ func (w *process) pipelineCheck() httpserver.Check {
 }
 
 // isLeader reports whether this replica is the one that writes for all.
-func (w *process) isLeader() bool { return w.elector == nil || w.elector.Reigns() }
+func (w *process) isLeader() bool { return w.elector == nil || w.elector.IsLeader() }
 
 // currentFacts returns what is known of the cluster; nil only without one. An API server
 // that has not answered yet must not look like no API server.

@@ -81,7 +81,7 @@ func recordedRun(t *testing.T) string {
 // exposed is what /metrics/cluster says, with times.
 func exposed(s *memory.Snapshot) string {
 	answer := httptest.NewRecorder()
-	clustermetrics.New(func() clustermetrics.View { return s }, clustermetrics.Options{Timestamps: true}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
+	clustermetrics.New(func() clustermetrics.MetricsReader { return s }, clustermetrics.Options{Timestamps: true}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
 	return answer.Body.String()
 }
 

@@ -35,7 +35,7 @@ func (w *process) openSecureServer(ctx context.Context) error {
 	c := server.Config{
 		Kubeconfig: w.plan.Cluster.Kubeconfig,
 		Version:    kubeversion.Info{GitVersion: v.Version, GitCommit: v.Commit, GoVersion: v.Go, Platform: v.System},
-		Ready:      []server.Check{{Name: ready.Name, Waits: ready.Waits}},
+		Ready:      []server.Check{{Name: ready.Name, WaitsFor: ready.Waits}},
 		Metrics:    w.registry,
 		Logger:     logging.Logr(w.log).WithName("server"),
 	}

@@ -57,7 +57,7 @@ func newAPIs(t *testing.T) *apis {
 		t.Fatal(err)
 	}
 	config := apitest.Serve(t, scheme, resourcemetrics.OpenAPIDefinitions, func(s *genericapiserver.GenericAPIServer) error {
-		return resourcemetrics.Install(s, resourcemetrics.Options{View: func() resourcemetrics.View { return seen() }, Facts: facts, Sources: sources, Now: now})
+		return resourcemetrics.Install(s, resourcemetrics.Options{Snapshot: func() resourcemetrics.UsageReader { return seen() }, Facts: facts, Sources: sources, Now: now})
 	})
 	a.resource = func(path string) *http.Response {
 		t.Helper()
@@ -68,7 +68,7 @@ func newAPIs(t *testing.T) *apis {
 		return r
 	}
 	a.custom = custommetrics.New(custommetrics.Options{View: func() custommetrics.View { return seen() }, Facts: facts, Sources: sources, Now: now})
-	a.model = model.NewHandler(model.Options{View: func() model.View { return remembering{seen()} }, Facts: facts, Sources: sources, Now: now})
+	a.model = model.NewHandler(model.Options{Snapshot: func() model.ModelReader { return remembering{seen()} }, Facts: facts, Sources: sources, Now: now})
 	return a
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
-	rule "github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // Ruling is what became of one pod, container or node, of its CPU and memory
@@ -47,7 +47,7 @@ type sight struct {
 	numbered  bool // with every number that was asked for
 	ambiguous bool
 	uid       metric.PodUID
-	held      int64         // see package served
+	held      int64         // see resourceusage.LastKnownAt
 	reason    metric.Reason // of the first number that is not there
 	lacking   bool          // its group has others: this one is never told
 }
@@ -57,7 +57,7 @@ func look(s *metric.Sample, groups ...metric.Group) sight {
 	if s == nil {
 		return sight{}
 	}
-	l := sight{reported: true, numbered: true, uid: s.Instance.UID, held: rule.Held(s)}
+	l := sight{reported: true, numbered: true, uid: s.Instance.UID, held: resourceusage.LastKnownAt(s)}
 	for _, g := range groups {
 		if !numbered(s, g) {
 			if l.numbered {

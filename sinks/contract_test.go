@@ -37,7 +37,7 @@ type sink interface {
 }
 
 // The exposition on /metrics/cluster is not a sink: it reads the snapshots of memory.
-var _ clustermetrics.View = (*memory.Snapshot)(nil)
+var _ clustermetrics.MetricsReader = (*memory.Snapshot)(nil)
 
 // tested is an open sink.
 type tested struct {
@@ -177,7 +177,7 @@ func shown(m *memory.Sink) string {
 	for v, since := range snap.Verdicts() {
 		fmt.Fprintln(&out, v, since)
 	}
-	for st := range snap.Nodes() {
+	for st := range snap.Sources() {
 		fmt.Fprintln(&out, st)
 	}
 	return out.String()

@@ -48,7 +48,7 @@ func BenchmarkScrape(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	h := clustermetrics.New(func() clustermetrics.View { return m.Snapshot() }, clustermetrics.Options{})
+	h := clustermetrics.New(func() clustermetrics.MetricsReader { return m.Snapshot() }, clustermetrics.Options{})
 	r := httptest.NewRequest(http.MethodGet, "/metrics/cluster", nil)
 	b.ReportAllocs()
 	for b.Loop() {

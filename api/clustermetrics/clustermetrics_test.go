@@ -86,7 +86,7 @@ func small() *samples {
 	return all
 }
 
-func handler(v View, o Options) *Handler { return New(func() View { return v }, o) }
+func handler(v MetricsReader, o Options) *Handler { return New(func() MetricsReader { return v }, o) }
 
 func get(t *testing.T, h http.Handler, query string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
@@ -286,7 +286,7 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%s: got %d %q, want 400 %q", query, w.Code, w.Body, want)
 		}
 	}
-	if w := get(t, New(func() View { return nil }, Options{}), ""); w.Code != http.StatusServiceUnavailable {
+	if w := get(t, New(func() MetricsReader { return nil }, Options{}), ""); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("before the first round: got %d, want 503", w.Code)
 	}
 	w := httptest.NewRecorder()
@@ -314,7 +314,7 @@ func TestRequestOnlyNarrows(t *testing.T) {
 func TestBusy(t *testing.T) {
 	var h *Handler
 	inner := 0
-	h = New(func() View { inner = get(t, h, "").Code; return small() }, Options{MaxRequests: 1})
+	h = New(func() MetricsReader { inner = get(t, h, "").Code; return small() }, Options{MaxRequests: 1})
 	if w := get(t, h, ""); w.Code != http.StatusOK || inner != http.StatusServiceUnavailable {
 		t.Errorf("got %d, and a second at once %d; want 200 and 503", w.Code, inner)
 	}

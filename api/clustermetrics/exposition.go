@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/metric/series"
 )
 
-// View is one immutable state of what was measured.
-type View interface {
+// MetricsReader is one immutable state of what was measured.
+type MetricsReader interface {
 	// Each calls do for every entity of a kind, and its parts, with the values
 	// that may be served, until do returns false. A sample is good until do
 	// returns. No entity comes twice.
@@ -25,15 +25,15 @@ type View interface {
 	Verdicts() iter.Seq2[metric.Verdict, time.Time]
 }
 
-// chunk is how much is gathered before it is written.
-const chunk = 64 << 10
+// flushBytes is how much is gathered before it is written.
+const flushBytes = 64 << 10
 
 // exposition is one answer being written. It is used again.
 type exposition struct {
 	out    io.Writer
 	err    error // of the first write that failed
 	buf    []byte
-	tables []*table
+	tables []*seriesTable
 	used   int // of tables
 	counts verdictCount
 
@@ -44,7 +44,7 @@ type exposition struct {
 }
 
 // write writes all of v that passes the filters.
-func (x *exposition) write(v View, f filters) {
+func (x *exposition) write(v MetricsReader, f filters) {
 	for k := range metric.Kind(metric.NumKinds) {
 		if !f.level(k) {
 			continue
@@ -72,7 +72,7 @@ func (x *exposition) write(v View, f filters) {
 }
 
 // gather fills the tables with the entities of a kind, until the limit.
-func (x *exposition) gather(v View, k metric.Kind, f filters) {
+func (x *exposition) gather(v MetricsReader, k metric.Kind, f filters) {
 	x.used = 0
 	x.table(k, "", f)
 	room := x.limit - x.series
@@ -88,14 +88,14 @@ func (x *exposition) gather(v View, k metric.Kind, f filters) {
 }
 
 // table returns the table for a kind of part, empty at first.
-func (x *exposition) table(k metric.Kind, part string, f filters) *table {
+func (x *exposition) table(k metric.Kind, part string, f filters) *seriesTable {
 	for _, t := range x.tables[:x.used] {
 		if t.part == part {
 			return t
 		}
 	}
 	if x.used == len(x.tables) {
-		x.tables = append(x.tables, new(table))
+		x.tables = append(x.tables, new(seriesTable))
 	}
 	t := x.tables[x.used]
 	x.used++
@@ -104,7 +104,7 @@ func (x *exposition) table(k metric.Kind, part string, f filters) *table {
 }
 
 // families writes the families of a table, in the catalogue's order.
-func (x *exposition) families(k metric.Kind, t *table) {
+func (x *exposition) families(k metric.Kind, t *seriesTable) {
 	for id := range t.columns {
 		c := &t.columns[id]
 		if c.series == 0 || x.truncated {
@@ -116,7 +116,7 @@ func (x *exposition) families(k metric.Kind, t *table) {
 		}
 		d := &metric.Catalogue[id]
 		name := series.Name(k, t.part, d)
-		x.header(name, series.Help(k, t.part, d), typeOf(d))
+		x.header(name, series.Help(k, t.part, d), familyType(d))
 		for i, v := range c.values {
 			if isAbsent(v) {
 				continue
@@ -135,7 +135,7 @@ func (x *exposition) families(k metric.Kind, t *table) {
 				x.buf = strconv.AppendInt(x.buf, c.times[i], 10)
 			}
 			x.buf = append(x.buf, '\n')
-			if len(x.buf) >= chunk-1024 {
+			if len(x.buf) >= flushBytes-1024 {
 				if x.flush(); x.err != nil {
 					return
 				}
@@ -144,7 +144,7 @@ func (x *exposition) families(k metric.Kind, t *table) {
 	}
 }
 
-func typeOf(d *metric.Descriptor) string {
+func familyType(d *metric.Descriptor) string {
 	if d.Type == metric.Cumulative {
 		return "counter"
 	}
@@ -203,21 +203,21 @@ func appendNano(buf []byte, n int64) []byte {
 	return buf
 }
 
-// table holds the series of the entities of a kind, or of one kind of their
+// seriesTable holds the series of the entities of a kind, or of one kind of their
 // parts. The format wants them by family, a snapshot gives them by entity:
 // columns of plain numbers turn one into the other in one pass, eight bytes a
 // number, and are used again by the next request.
-type table struct {
+type seriesTable struct {
 	part    string
 	pass    [metric.NumMetrics]bool
 	labels  []byte // of all rows, as they are written
 	ends    []int  // where each row's labels end
-	columns [metric.NumMetrics]column
+	columns [metric.NumMetrics]seriesColumn
 }
 
-// column is one metric of all rows. It is shorter than the table if the last
+// seriesColumn is one metric of all rows. It is shorter than the table if the last
 // rows do not have the metric.
-type column struct {
+type seriesColumn struct {
 	values []float64 // absent where a row does not have the metric
 	times  []int64   // milliseconds since the Unix epoch; only with timestamps
 	series int
@@ -229,7 +229,7 @@ const absent = 0x7ff8_0000_dead_beef
 func isAbsent(v float64) bool { return math.Float64bits(v) == absent }
 
 // reset empties t and keeps its memory.
-func (t *table) reset(part string, pass [metric.NumMetrics]bool) {
+func (t *seriesTable) reset(part string, pass [metric.NumMetrics]bool) {
 	t.part, t.pass = part, pass
 	t.labels, t.ends = t.labels[:0], t.ends[:0]
 	for i := range t.columns {
@@ -239,7 +239,7 @@ func (t *table) reset(part string, pass [metric.NumMetrics]bool) {
 }
 
 // add appends a row. It returns how many series it has.
-func (t *table) add(l *series.Labels, s *metric.Sample, timestamps bool) (n int) {
+func (t *seriesTable) add(l *series.Labels, s *metric.Sample, timestamps bool) (n int) {
 	row := len(t.ends)
 	for id, v := range s.Values.All() {
 		if !t.pass[id] {
@@ -267,7 +267,7 @@ func (t *table) add(l *series.Labels, s *metric.Sample, timestamps bool) (n int)
 }
 
 // row returns the labels of row i, as they are written.
-func (t *table) row(i int) []byte {
+func (t *seriesTable) row(i int) []byte {
 	if i == 0 {
 		return t.labels[:t.ends[0]]
 	}

@@ -17,7 +17,7 @@ import (
 
 // Handler answers scrapes.
 type Handler struct {
-	view      func() View
+	view      func() MetricsReader
 	opts      Options
 	running   chan struct{}
 	truncated atomic.Int64
@@ -27,7 +27,7 @@ type Handler struct {
 
 // New returns a Handler that shows what view returns at each request; nil means
 // that nothing was measured yet.
-func New(view func() View, o Options) *Handler {
+func New(view func() MetricsReader, o Options) *Handler {
 	o = o.withDefaults()
 	return &Handler{view: view, opts: o, running: make(chan struct{}, o.MaxRequests)}
 }
@@ -120,32 +120,32 @@ func acceptsGzip(header string) bool {
 // request's.
 type filters []*series.Filter
 
-// all reports whether every filter passes what does.
-func (f filters) all(does func(*series.Filter) bool) bool {
+// allPass reports whether every filter passes what does.
+func (f filters) allPass(does func(*series.Filter) bool) bool {
 	return !slices.ContainsFunc(f, func(o *series.Filter) bool { return !does(o) })
 }
 
 func (f filters) level(k metric.Kind) bool {
-	return f.all(func(o *series.Filter) bool { return o.Level(k) })
+	return f.allPass(func(o *series.Filter) bool { return o.Level(k) })
 }
 
 // metrics returns which metrics of entities of kind k pass. part is the kind of
 // part, or empty.
 func (f filters) metrics(k metric.Kind, part string) (pass [metric.NumMetrics]bool) {
 	for id := range pass {
-		pass[id] = f.all(func(o *series.Filter) bool { return o.Metric(k, part, &metric.Catalogue[id]) })
+		pass[id] = f.allPass(func(o *series.Filter) bool { return o.Metric(k, part, &metric.Catalogue[id]) })
 	}
 	return pass
 }
 
 // verdicts reports whether weir_verdicts passes, which is one of the metrics.
 func (f filters) verdicts() bool {
-	return f.all(func(o *series.Filter) bool { return o.Family(verdictsFamily) })
+	return f.allPass(func(o *series.Filter) bool { return o.Family(verdictsFamily) })
 }
 
-// wide reports whether entities pass whatever their names.
-func (f filters) wide() bool { return f.all((*series.Filter).Wide) }
+// matchAllNames reports whether entities pass whatever their names.
+func (f filters) matchAllNames() bool { return f.allPass((*series.Filter).Wide) }
 
 func (f filters) entity(l *series.Labels) bool {
-	return f.all(func(o *series.Filter) bool { return o.Entity(l) })
+	return f.allPass(func(o *series.Filter) bool { return o.Entity(l) })
 }

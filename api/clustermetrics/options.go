@@ -37,11 +37,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// known are the options and query parameters, and knownOnlyHere the options a
+// known are the options and query parameters, and startOptionNames the options a
 // request cannot set.
 const (
-	known         = "label, level, limit, metric, namespace, timestamps"
-	knownOnlyHere = "requests"
+	optionNames      = "label, level, limit, metric, namespace, timestamps"
+	startOptionNames = "requests"
 )
 
 // ParseOptions reads what follows "prometheus:" in
@@ -60,7 +60,7 @@ func ParseOptions(spec string) (Options, error) {
 		return o, fmt.Errorf("parse options of sink prometheus: %w", err)
 	}
 	if v := values.Get("requests"); v != "" {
-		if o.MaxRequests, err = positive(v); err != nil {
+		if o.MaxRequests, err = parsePositive(v); err != nil {
 			return o, fmt.Errorf("parse option requests of sink prometheus: %w", err)
 		}
 	}
@@ -80,11 +80,11 @@ func (o *Options) read(values url.Values) error {
 		case "timestamps":
 			o.Timestamps, err = strconv.ParseBool(last)
 		case "limit":
-			o.MaxSeries, err = positive(last)
+			o.MaxSeries, err = parsePositive(last)
 		default:
 			var ours bool
 			if ours, err = o.Set(name, given); !ours {
-				return fmt.Errorf("no option is called %q: there are %s; and, for the sink alone, %s", name, known, knownOnlyHere)
+				return fmt.Errorf("no option is called %q: there are %s; and, for the sink alone, %s", name, optionNames, startOptionNames)
 			}
 		}
 		if err != nil {
@@ -94,7 +94,7 @@ func (o *Options) read(values url.Values) error {
 	return nil
 }
 
-func positive(s string) (int, error) {
+func parsePositive(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err == nil && n <= 0 {
 		err = fmt.Errorf("%d is not above 0", n)

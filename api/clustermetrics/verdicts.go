@@ -11,21 +11,21 @@ import (
 // entities a number is missing or in doubt, and why.
 const verdictsFamily = "weir_verdicts"
 
-// verdictLevels are the kinds whose series are there even while nothing stands
+// alwaysShownKinds are the kinds whose series are there even while nothing stands
 // against any number. Dashboards and alerts can then tell "none" from "nobody
 // answers", and changes() sees the first one come.
-var verdictLevels = [...]metric.Kind{metric.Node, metric.Pod, metric.Container}
+var alwaysShownKinds = [...]metric.Kind{metric.Node, metric.Pod, metric.Container}
 
 // verdictCount counts entities by reason, each once for a reason however many
 // groups, instances and sources it concerns. It is used again by the next
 // answer.
 type verdictCount struct {
 	node metric.NodeName
-	seen map[judged]struct{} // of node alone, so that it stays small
+	seen map[entityReason]struct{} // of node alone, so that it stays small
 	of   [metric.NumKinds][metric.NumReasons]int
 }
 
-type judged struct {
+type entityReason struct {
 	entity metric.Entity
 	reason metric.Reason
 }
@@ -42,27 +42,27 @@ func (c *verdictCount) add(v *metric.Verdict) {
 		clear(c.seen)
 		c.node = v.Entity.Node
 	}
-	key := judged{v.Entity, v.Reason}
+	key := entityReason{v.Entity, v.Reason}
 	if _, counted := c.seen[key]; counted {
 		return
 	}
 	if c.seen == nil {
-		c.seen = map[judged]struct{}{}
+		c.seen = map[entityReason]struct{}{}
 	}
 	c.seen[key] = struct{}{}
 	c.of[v.Entity.Kind][v.Reason]++
 }
 
-// tells reports whether v says that a whole entity's CPU or memory is missing or
+// concernsUsage reports whether v says that a whole entity's CPU or memory is missing or
 // in doubt.
-func tells(v *metric.Verdict) bool {
+func concernsUsage(v *metric.Verdict) bool {
 	return (v.Group == metric.CPU || v.Group == metric.Memory) && v.Entity.Part == "" &&
 		v.Reason.Layer() != metric.LayerNone && int(v.Entity.Kind) < metric.NumKinds && int(v.Reason) < metric.NumReasons
 }
 
-// stands reports whether r is a reason that entities of kind k can have: a node
+// reasonApplies reports whether r is a reason that entities of kind k can have: a node
 // is no run of anything and has no containers.
-func stands(r metric.Reason, k metric.Kind) bool {
+func reasonApplies(r metric.Reason, k metric.Kind) bool {
 	switch r.Layer() {
 	case metric.LayerNone:
 		return false
@@ -76,14 +76,14 @@ func stands(r metric.Reason, k metric.Kind) bool {
 
 // verdicts writes weir_verdicts{reason,level} of the entities that pass the
 // filters. Its series are few and do not count towards the limit.
-func (x *exposition) verdicts(v View, f filters) {
+func (x *exposition) verdicts(v MetricsReader, f filters) {
 	if !f.verdicts() {
 		return
 	}
 	c := &x.counts
 	c.reset()
 	for verdict := range v.Verdicts() {
-		if !tells(&verdict) || !f.level(verdict.Entity.Kind) {
+		if !concernsUsage(&verdict) || !f.level(verdict.Entity.Kind) {
 			continue
 		}
 		if labels, _ := series.LabelsOf(&verdict.Entity); f.entity(&labels) {
@@ -91,15 +91,15 @@ func (x *exposition) verdicts(v View, f filters) {
 		}
 	}
 	steady := [metric.NumKinds]bool{}
-	if f.wide() {
-		for _, k := range verdictLevels {
+	if f.matchAllNames() {
+		for _, k := range alwaysShownKinds {
 			steady[k] = f.level(k)
 		}
 	}
 	x.header(verdictsFamily, "Entities whose CPU or memory is missing or in doubt, by reason (docs/reasons.md); each once for a reason.", "gauge")
 	for k := range c.of {
 		for r, n := range c.of[k] {
-			if n == 0 && (!steady[k] || !stands(metric.Reason(r), metric.Kind(k))) {
+			if n == 0 && (!steady[k] || !reasonApplies(metric.Reason(r), metric.Kind(k))) {
 				continue
 			}
 			x.buf = append(x.buf, verdictsFamily...)

@@ -129,8 +129,8 @@ func TestVerdictsThatDoNotStand(t *testing.T) {
 		}
 	}
 	// The next answer does not remember this one's verdicts.
-	h, view := handler(nil, Options{}), View(trouble())
-	h.view = func() View { return view }
+	h, view := handler(nil, Options{}), MetricsReader(trouble())
+	h.view = func() MetricsReader { return view }
 	before := verdictSeries(t, h, "", func(s string) bool { return !strings.HasSuffix(s, " 0") })
 	view = judgedView{}
 	after := verdictSeries(t, h, "", func(s string) bool { return !strings.HasSuffix(s, " 0") })

@@ -58,7 +58,7 @@ func TestARealNode(t *testing.T) {
 	}
 	snapshot := sink.Snapshot()
 	h := NewHandler(Options{
-		View: func() View { return view{snapshot} }, Facts: func() *cluster.Facts { return facts },
+		Snapshot: func() ModelReader { return view{snapshot} }, Facts: func() *cluster.Facts { return facts },
 		Now: func() time.Time { return at }, Resolution: 10 * time.Second,
 	})
 	ask := func(path string, into any) {
@@ -97,7 +97,7 @@ func TestARealNode(t *testing.T) {
 	if len(names) != 1 || names[0] != node {
 		t.Errorf("nodes: got %q, want %q", names, node)
 	}
-	var export []timeseries
+	var export []exportSeries
 	ask("/api/v1/metric-export", &export)
 	if len(export) < pods {
 		t.Errorf("the export has %d nodes and containers, want at least one a pod, %d", len(export), pods)

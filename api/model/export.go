@@ -11,8 +11,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// timeseries is one node or container of /api/v1/metric-export.
-type timeseries struct {
+// exportSeries is one node or container of /api/v1/metric-export.
+type exportSeries struct {
 	Metrics map[string][]exportPoint `json:"metrics"`
 	Labels  map[string]string        `json:"labels,omitempty"`
 }
@@ -26,9 +26,9 @@ type exportPoint struct {
 	Value  any               `json:"value"`
 }
 
-// exported reports whether an export holds the metric. Rates are left to the
+// isExported reports whether an export holds the metric. Rates are left to the
 // reader, as are requests and shares.
-func exported(d *metric.Descriptor) bool {
+func isExported(d *metric.Descriptor) bool {
 	switch d.ID {
 	case metric.Uptime, metric.CPULimit, metric.MemoryLimit:
 		return true
@@ -36,18 +36,20 @@ func exported(d *metric.Descriptor) bool {
 	return !d.NotInHeapster && d.Type != metric.Rate && d.Group != metric.Spec
 }
 
-// counts reports whether Heapster called a metric cumulative.
-func counts(d *metric.Descriptor) bool { return d.Type == metric.Cumulative || d.ID == metric.Uptime }
+// isCumulative reports whether Heapster called a metric cumulative.
+func isCumulative(d *metric.Descriptor) bool {
+	return d.Type == metric.Cumulative || d.ID == metric.Uptime
+}
 
-// labelled reports whether Heapster kept a metric only of parts.
-func labelled(d *metric.Descriptor) bool {
+// isLabelled reports whether Heapster kept a metric only of parts.
+func isLabelled(d *metric.Descriptor) bool {
 	return d.Parts != "" && d.Parts != "interface"
 }
 
-// export answers with the newest numbers of nodes, containers and system
+// writeExport answers with the newest numbers of nodes, containers and system
 // containers. One of them at a time is in memory as JSON.
-func (q *request) export() *problem {
-	q.head()
+func (q *request) writeExport() *requestError {
+	q.writeHeader()
 	if q.r.Method == "HEAD" {
 		return nil
 	}
@@ -61,7 +63,7 @@ func (q *request) export() *problem {
 	alive := true
 	for _, kind := range []metric.Kind{metric.Node, metric.System, metric.Container} {
 		var of metric.Entity
-		var ts timeseries
+		var ts exportSeries
 		flush := func() {
 			if len(ts.Metrics) > 0 {
 				alive = alive && write(separator) && enc.Encode(&ts) == nil
@@ -71,7 +73,7 @@ func (q *request) export() *problem {
 		q.view.Each(kind, func(s *metric.Sample) bool {
 			if e := s.Entity.Whole(); e != of || ts.Metrics == nil {
 				flush()
-				of, ts = e, timeseries{Metrics: map[string][]exportPoint{}, Labels: q.labels(s)}
+				of, ts = e, exportSeries{Metrics: map[string][]exportPoint{}, Labels: q.exportLabels(s)}
 			}
 			addPoints(&ts, s)
 			return alive
@@ -85,32 +87,32 @@ func (q *request) export() *problem {
 }
 
 // addPoints adds what a sample, of an entity or a part of it, says.
-func addPoints(ts *timeseries, s *metric.Sample) {
+func addPoints(ts *exportSeries, s *metric.Sample) {
 	for id, v := range s.Values.All() {
 		d := id.Describe()
 		// An entity's own traffic is the sum over its interfaces, which Heapster
 		// had no points of; its own disk I/O the sum over its devices, of which
 		// alone Heapster had points.
-		if !exported(d) || !finite(v) || s.Entity.Part != "" && !labelled(d) || s.Entity.Part == "" && d.Group == metric.IO {
+		if !isExported(d) || !isFinite(v) || s.Entity.Part != "" && !isLabelled(d) || s.Entity.Part == "" && d.Group == metric.IO {
 			continue
 		}
 		end := s.Time(d.Group).UTC()
-		p := exportPoint{Start: end, End: end, Value: v * factor(id)}
-		if start := s.Instance.StartTime(); counts(d) && !start.IsZero() {
+		p := exportPoint{Start: end, End: end, Value: v * heapsterFactor(id)}
+		if start := s.Instance.StartTime(); isCumulative(d) && !start.IsZero() {
 			p.Start = start.UTC()
 		}
-		if integer(id) {
-			p.Value = int64(whole(v * factor(id)))
+		if isInteger(id) {
+			p.Value = int64(toUnsigned(v * heapsterFactor(id)))
 		}
-		if labelled(d) {
+		if isLabelled(d) {
 			p.Labels = labelOf(s.Entity.Part)
 		}
 		ts.Metrics[d.Name] = append(ts.Metrics[d.Name], p)
 	}
 }
 
-// labels returns what an export says of an entity beside its numbers.
-func (q *request) labels(s *metric.Sample) map[string]string {
+// exportLabels returns what an export says of an entity beside its numbers.
+func (q *request) exportLabels(s *metric.Sample) map[string]string {
 	e := s.Entity
 	labels := map[string]string{"nodename": string(e.Node), "hostname": string(e.Node)}
 	node := q.facts.Node(e.Node)
@@ -155,8 +157,8 @@ func addLabels(to, of map[string]string) {
 	}
 }
 
-// schema is the answer of /api/v1/metric-export-schema.
-type schema struct {
+// exportSchema is the answer of /api/v1/metric-export-schema.
+type exportSchema struct {
 	Metrics      []metricDescriptor `json:"metrics,omitempty"`
 	CommonLabels []labelDescriptor  `json:"common_labels,omitempty"`
 	PodLabels    []labelDescriptor  `json:"pod_labels,omitempty"`
@@ -177,8 +179,8 @@ type labelDescriptor struct {
 }
 
 // schemaOf describes every metric and label of an export.
-func schemaOf() schema {
-	s := schema{
+func schemaOf() exportSchema {
+	s := exportSchema{
 		CommonLabels: []labelDescriptor{
 			{"nodename", "the node's name"},
 			{"hostname", "the node's address of type Hostname, else its name"},
@@ -194,20 +196,20 @@ func schemaOf() schema {
 	}
 	for i := range metric.Catalogue {
 		d := &metric.Catalogue[i]
-		if !exported(d) {
+		if !isExported(d) {
 			continue
 		}
-		m := metricDescriptor{Name: d.Name, Description: d.Help, Type: "gauge", ValueType: "double", Units: units(d)}
-		if counts(d) {
+		m := metricDescriptor{Name: d.Name, Description: d.Help, Type: "gauge", ValueType: "double", Units: heapsterUnit(d)}
+		if isCumulative(d) {
 			m.Type = "cumulative"
 		}
-		if integer(d.ID) {
+		if isInteger(d.ID) {
 			m.ValueType = "int64"
 		}
 		switch {
 		case d.Parts == "accelerator":
 			m.Labels = []labelDescriptor{{"accelerator_id", "the accelerator"}}
-		case labelled(d):
+		case isLabelled(d):
 			m.Labels = []labelDescriptor{{"resource_id", "the device, or Volume: and the volume's name, or / for the file system of a node or container itself"}}
 		}
 		s.Metrics = append(s.Metrics, m)
@@ -215,8 +217,8 @@ func schemaOf() schema {
 	return s
 }
 
-// units returns Heapster's word for the unit; empty for a count.
-func units(d *metric.Descriptor) string {
+// heapsterUnit returns Heapster's word for the unit; empty for a count.
+func heapsterUnit(d *metric.Descriptor) string {
 	switch {
 	case d.ID == metric.Uptime:
 		return "ms"
@@ -251,9 +253,9 @@ func metricOf(name string) (metric.ID, bool) {
 	return id, ok && id.Describe().Name == name
 }
 
-// factor returns what a value in the catalogue's unit is multiplied by to be in
+// heapsterFactor returns what a value in the catalogue's unit is multiplied by to be in
 // Heapster's.
-func factor(id metric.ID) float64 {
+func heapsterFactor(id metric.ID) float64 {
 	switch id {
 	case metric.Uptime:
 		return 1e-6 // milliseconds; CPU time alone was in nanoseconds
@@ -263,9 +265,9 @@ func factor(id metric.ID) float64 {
 	return id.Describe().Unit.Heapster()
 }
 
-// integer reports whether Heapster kept the metric as an integer: all but
+// isInteger reports whether Heapster kept the metric as an integer: all but
 // rates other than CPU's, shares, and what a node has.
-func integer(id metric.ID) bool {
+func isInteger(id metric.ID) bool {
 	switch id {
 	case metric.CPUUsageRate, metric.AcceleratorDutyCycle:
 		return true
@@ -278,8 +280,8 @@ func integer(id metric.ID) bool {
 	return d.Type != metric.Rate && d.Unit != metric.Ratio
 }
 
-// whole returns v as the unsigned integer that every point carries.
-func whole(v float64) uint64 {
+// toUnsigned returns v as the unsigned integer that every point carries.
+func toUnsigned(v float64) uint64 {
 	switch {
 	case !(v > 0): // negative, or no number
 		return 0

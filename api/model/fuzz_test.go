@@ -39,7 +39,7 @@ func FuzzRequest(f *testing.F) {
 			t.Fatal(err)
 		}
 		r.URL.Path, r.URL.RawPath, r.URL.RawQuery = u.Path, u.RawPath, query
-		scope := Shows(r)
+		scope := ScopeOf(r)
 		resp := record(h, r)
 		body, err := io.ReadAll(resp.Body)
 		if err != nil {

@@ -96,7 +96,7 @@ func FuzzGrid(f *testing.F) {
 					newest = m
 				}
 			}
-			if p.at%g.step != 0 || p.at < from || p.at > to || p.at > until || p.value != newest.value || newest.at < p.at-g.reach {
+			if p.at%g.step != 0 || p.at < from || p.at > to || p.at > until || p.value != newest.value || newest.at < p.at-g.maxAge {
 				t.Fatalf("point %v of %v from %d to %d: the newest is %v", p, measured, from, to, newest)
 			}
 		}

@@ -17,9 +17,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// View is one immutable state of what was measured, and of what stands against
+// ModelReader is one immutable state of what was measured, and of what stands against
 // numbers that are missing.
-type View interface {
+type ModelReader interface {
 	explain.View
 	// Each calls do for every entity of a kind, and its parts, that has a
 	// number to serve, in the order of metric.Entity.Compare, until do returns
@@ -34,8 +34,8 @@ type View interface {
 
 // Options configure a Handler.
 type Options struct {
-	// View returns the newest state to serve; nil while there is none. Required.
-	View func() View
+	// Snapshot returns the newest state to serve; nil while there is none. Required.
+	Snapshot func() ModelReader
 	// Facts returns what the API server says; nil, or returning nil, without a
 	// cluster. Label selectors need it.
 	Facts func() *cluster.Facts
@@ -52,7 +52,7 @@ type Options struct {
 // handler serves all of Paths.
 type handler struct {
 	opts Options
-	grid grid
+	grid pointGrid
 }
 
 // NewHandler returns a handler for all of Paths, which may serve many requests
@@ -73,30 +73,30 @@ func NewHandler(opts Options) http.Handler {
 	return &handler{opts: opts, grid: newGrid(opts.Resolution)}
 }
 
-// problem is an answer that is an error: a status and a sentence that says
+// requestError is an answer that is an error: a status and a sentence that says
 // what to do next. It is sent as plain text, as Heapster did.
-type problem struct {
+type requestError struct {
 	status int
 	text   string
 }
 
-func notFound(format string, args ...any) *problem {
-	return &problem{http.StatusNotFound, fmt.Sprintf(format, args...)}
+func notFound(format string, args ...any) *requestError {
+	return &requestError{http.StatusNotFound, fmt.Sprintf(format, args...)}
 }
 
-func badRequest(format string, args ...any) *problem {
-	return &problem{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+func badRequest(format string, args ...any) *requestError {
+	return &requestError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
 // request is one request, with the state it is answered from.
 type request struct {
 	route
-	view  View
+	view  ModelReader
 	facts *cluster.Facts
 	opts  *Options
-	grid  grid
+	grid  pointGrid
 	now   time.Time
-	query query
+	query pointQuery
 	w     http.ResponseWriter
 	r     *http.Request
 }
@@ -114,7 +114,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve answers a request, or returns why not before anything was written.
-func (h *handler) serve(w http.ResponseWriter, r *http.Request) *problem {
+func (h *handler) serve(w http.ResponseWriter, r *http.Request) *requestError {
 	route, p := parsePath(r.URL.EscapedPath())
 	if p != nil {
 		return p
@@ -122,16 +122,16 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) *problem {
 	q := request{route: route, opts: &h.opts, grid: h.grid, now: h.opts.Now(), w: w, r: r}
 	switch route.action {
 	case listRoot:
-		return q.json([]string{"metrics", "nodes", "namespaces", "debug/allkeys"})
+		return q.writeJSON([]string{"metrics", "nodes", "namespaces", "debug/allkeys"})
 	case showSchema:
-		return q.json(schemaOf())
+		return q.writeJSON(schemaOf())
 	}
-	id, p := q.choose()
+	id, p := q.parseMetricQuery()
 	if p != nil {
 		return p
 	}
-	if q.view = h.opts.View(); q.view == nil {
-		return &problem{http.StatusServiceUnavailable, "nothing has been measured yet: ask again in a few seconds; /readyz says what is waited for"}
+	if q.view = h.opts.Snapshot(); q.view == nil {
+		return &requestError{http.StatusServiceUnavailable, "nothing has been measured yet: ask again in a few seconds; /readyz says what is waited for"}
 	}
 	q.facts = h.opts.Facts()
 	if name, ok := systemNames[q.entity.Name]; ok && q.entity.Kind == metric.System {
@@ -141,31 +141,31 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) *problem {
 	}
 	switch route.action {
 	case listNodes, listNodePods, listSystem, listNamespaces, listPods, listContainers:
-		return q.json(q.list())
+		return q.writeJSON(q.entityNames())
 	case listNames:
-		return q.names()
+		return q.writeMetricNames()
 	case listKeys:
-		return q.json(q.keys())
+		return q.writeJSON(q.allKeys())
 	case showPoints:
-		return q.points(id)
+		return q.writePoints(id)
 	case showPodList:
-		return q.podList(id)
+		return q.writePodList(id)
 	case showExport:
-		return q.export()
+		return q.writeExport()
 	case showNodesUsage:
-		return q.nodesUsage()
+		return q.writeNodesUsage()
 	case showNodeUsage:
-		return q.nodeUsage()
+		return q.writeNodeUsage()
 	case showAllPodsUsage, showPodsUsage:
-		return q.podsUsage()
+		return q.writePodsUsage()
 	case showPodUsage:
-		return q.podUsage()
+		return q.writePodUsage()
 	}
 	return notFound("nothing is served at this path")
 }
 
-// choose reads which metric and which of its points are asked for, if any are.
-func (q *request) choose() (id metric.ID, p *problem) {
+// parseMetricQuery reads which metric and which of its points are asked for, if any are.
+func (q *request) parseMetricQuery() (id metric.ID, p *requestError) {
 	if q.action != showPoints && q.action != showPodList {
 		return 0, nil
 	}
@@ -177,18 +177,18 @@ func (q *request) choose() (id metric.ID, p *problem) {
 	return id, p
 }
 
-// head begins an answer.
-func (q *request) head() {
+// writeHeader begins an answer.
+func (q *request) writeHeader() {
 	h := q.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-// json answers with v. A write fails only when the reader has gone, and then
+// writeJSON answers with v. A write fails only when the reader has gone, and then
 // nobody is left to tell.
-func (q *request) json(v any) *problem {
-	q.head()
+func (q *request) writeJSON(v any) *requestError {
+	q.writeHeader()
 	enc := json.NewEncoder(q.w)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(v)

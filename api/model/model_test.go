@@ -143,7 +143,7 @@ func TestShows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Shows(r); got != want {
+		if got := ScopeOf(r); got != want {
 			t.Errorf("Shows(%s): got %+v, want %+v", path, got, want)
 		}
 	}
@@ -200,15 +200,15 @@ func TestUnits(t *testing.T) {
 		metric.AcceleratorDutyCycle:  {100, true},   // percent
 		metric.Uptime:                {1e-6, true},  // milliseconds
 	} {
-		if got := factor(id); got != want.value {
+		if got := heapsterFactor(id); got != want.value {
 			t.Errorf("factor of %v: got %v, want %v", id, got, want.value)
 		}
-		if got := integer(id); got != want.integer {
+		if got := isInteger(id); got != want.integer {
 			t.Errorf("%v is an integer: got %v, want %v", id, got, want.integer)
 		}
 	}
 	for value, want := range map[float64]uint64{-1: 0, 0.4: 0, 0.5: 1, 1234.5: 1235, 1e300: 1<<63 - 1} {
-		if got := whole(value); got != want {
+		if got := toUnsigned(value); got != want {
 			t.Errorf("whole(%v): got %d, want %d", value, got, want)
 		}
 	}

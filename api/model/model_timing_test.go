@@ -14,7 +14,7 @@ import (
 
 // town returns a namespace of so many pods of one container on nodes of 30,
 // after fifteen minutes, and the pods' names.
-func town(b *testing.B, pods int) (View, []string) {
+func town(b *testing.B, pods int) (ModelReader, []string) {
 	b.Helper()
 	sink := memory.New(memory.Options{})
 	var names []string

@@ -69,7 +69,7 @@ type route struct {
 
 // parsePath reads a path as it came, with its escapes: a name may hold an
 // escaped slash.
-func parsePath(escaped string) (route, *problem) {
+func parsePath(escaped string) (route, *requestError) {
 	switch strings.TrimSuffix(escaped, "/") {
 	case exportPath:
 		return route{action: showExport}, nil
@@ -78,13 +78,13 @@ func parsePath(escaped string) (route, *problem) {
 	}
 	for _, root := range []struct {
 		path  string
-		parse func([]string) (route, *problem)
+		parse func([]string) (route, *requestError)
 	}{{modelRoot, parseModel}, {usageRoot, parseUsage}} {
 		rest, ok := strings.CutPrefix(escaped, root.path)
 		if !ok || rest != "" && rest[0] != '/' {
 			continue
 		}
-		segments, ok := split(rest)
+		segments, ok := splitPath(rest)
 		if !ok {
 			return route{}, notFound("the path has an empty or badly escaped part; a name with a slash is written with %%2F")
 		}
@@ -97,8 +97,8 @@ func parsePath(escaped string) (route, *problem) {
 	return route{}, notFound("nothing is served at this path")
 }
 
-// split takes a path below a root apart; a slash at the end is allowed.
-func split(path string) (segments []string, ok bool) {
+// splitPath takes a path below a root apart; a slash at the end is allowed.
+func splitPath(path string) (segments []string, ok bool) {
 	path = strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/")
 	if path == "" {
 		return nil, true
@@ -114,13 +114,13 @@ func split(path string) (segments []string, ok bool) {
 }
 
 // parseModel reads what follows /api/v1/model.
-func parseModel(s []string) (route, *problem) {
+func parseModel(s []string) (route, *requestError) {
 	if len(s) == 0 {
 		return route{action: listRoot}, nil
 	}
 	switch s[0] {
 	case "metrics":
-		return metrics(metric.Entity{Kind: metric.Cluster}, s)
+		return parseMetrics(metric.Entity{Kind: metric.Cluster}, s)
 	case "nodes":
 		if len(s) == 1 {
 			return route{action: listNodes}, nil
@@ -136,18 +136,18 @@ func parseModel(s []string) (route, *problem) {
 			return route{action: listKeys}, nil
 		}
 	}
-	return beyond("metrics, nodes, namespaces and debug/allkeys", modelRoot)
+	return notFoundBelow("metrics, nodes, namespaces and debug/allkeys", modelRoot)
 }
 
 // parseNode reads what follows a node's name.
-func parseNode(node metric.Entity, s []string) (route, *problem) {
+func parseNode(node metric.Entity, s []string) (route, *requestError) {
 	const there = "metrics, freecontainers and pods"
 	if len(s) == 0 {
-		return beyond(there, "a node")
+		return notFoundBelow(there, "a node")
 	}
 	switch s[0] {
 	case "metrics":
-		return metrics(node, s)
+		return parseMetrics(node, s)
 	case "pods":
 		if len(s) == 1 {
 			return route{action: listNodePods, entity: node}, nil
@@ -158,37 +158,37 @@ func parseNode(node metric.Entity, s []string) (route, *problem) {
 			return route{action: listSystem, entity: node}, nil
 		}
 		e := metric.Entity{Kind: metric.System, Node: node.Node, Name: s[1]}
-		return below(e, s[2:])
+		return parseEntityMetrics(e, s[2:])
 	}
-	return beyond(there, "a node")
+	return notFoundBelow(there, "a node")
 }
 
 // parseNamespace reads what follows a namespace's name.
-func parseNamespace(ns metric.Entity, s []string) (route, *problem) {
+func parseNamespace(ns metric.Entity, s []string) (route, *requestError) {
 	const there = "metrics, pods and pod-list"
 	if len(s) == 0 {
-		return beyond(there, "a namespace")
+		return notFoundBelow(there, "a namespace")
 	}
 	switch s[0] {
 	case "metrics":
-		return metrics(ns, s)
+		return parseMetrics(ns, s)
 	case "pods":
 		if len(s) == 1 {
 			return route{action: listPods, entity: ns}, nil
 		}
 		pod := metric.Entity{Kind: metric.Pod, Namespace: ns.Namespace, Pod: metric.PodName(s[1])}
 		if len(s) == 2 || s[2] != "containers" {
-			return below(pod, s[2:])
+			return parseEntityMetrics(pod, s[2:])
 		}
 		if len(s) == 3 {
 			return route{action: listContainers, entity: pod}, nil
 		}
 		container := pod
 		container.Kind, container.Name = metric.Container, s[3]
-		return below(container, s[4:])
+		return parseEntityMetrics(container, s[4:])
 	case "pod-list":
 		if len(s) < 4 || s[2] != "metrics" {
-			return beyond("POD,POD,.../metrics/METRIC", "pod-list")
+			return notFoundBelow("POD,POD,.../metrics/METRIC", "pod-list")
 		}
 		if n := strings.Count(s[1], ",") + 1; n > maxPods {
 			return route{}, badRequest("the pod-list names %d pods, at most %d are served at once: ask in several requests", n, maxPods)
@@ -199,22 +199,22 @@ func parseNamespace(ns metric.Entity, s []string) (route, *problem) {
 		}
 		return r, nil
 	}
-	return beyond(there, "a namespace")
+	return notFoundBelow(there, "a namespace")
 }
 
-// below reads "metrics" or "metrics/NAME" after the name of an entity.
-func below(e metric.Entity, s []string) (route, *problem) {
+// parseEntityMetrics reads "metrics" or "metrics/NAME" after the name of an entity.
+func parseEntityMetrics(e metric.Entity, s []string) (route, *requestError) {
 	switch {
 	case len(s) > 0 && s[0] == "metrics":
-		return metrics(e, s)
+		return parseMetrics(e, s)
 	case e.Kind == metric.Pod:
-		return beyond("metrics and containers", "a pod")
+		return notFoundBelow("metrics and containers", "a pod")
 	}
-	return beyond("metrics", "a container")
+	return notFoundBelow("metrics", "a container")
 }
 
-// metrics reads "metrics" or "metrics/NAME"; the name has slashes of its own.
-func metrics(e metric.Entity, s []string) (route, *problem) {
+// parseMetrics reads "metrics" or "metrics/NAME"; the name has slashes of its own.
+func parseMetrics(e metric.Entity, s []string) (route, *requestError) {
 	if len(s) == 1 {
 		return route{action: listNames, entity: e}, nil
 	}
@@ -222,7 +222,7 @@ func metrics(e metric.Entity, s []string) (route, *problem) {
 }
 
 // parseUsage reads what follows /apis/metrics/v1alpha1.
-func parseUsage(s []string) (route, *problem) {
+func parseUsage(s []string) (route, *requestError) {
 	switch {
 	case len(s) == 1 && s[0] == "nodes":
 		return route{action: showNodesUsage}, nil
@@ -238,11 +238,11 @@ func parseUsage(s []string) (route, *problem) {
 		e.Kind, e.Pod = metric.Pod, metric.PodName(s[3])
 		return route{action: showPodUsage, entity: e}, nil
 	}
-	return beyond("nodes, nodes/NAME, pods, namespaces/NAME/pods and namespaces/NAME/pods/NAME", usageRoot)
+	return notFoundBelow("nodes, nodes/NAME, pods, namespaces/NAME/pods and namespaces/NAME/pods/NAME", usageRoot)
 }
 
-// beyond says what there is where a path went on to what there is not.
-func beyond(there, under string) (route, *problem) {
+// notFoundBelow says what there is where a path went on to what there is not.
+func notFoundBelow(there, under string) (route, *requestError) {
 	return route{}, notFound("nothing is served at this path; below %s: %s", under, there)
 }
 
@@ -259,10 +259,10 @@ type Scope struct {
 	All bool
 }
 
-// Shows returns what the answer to a request shows. A path that is not
+// ScopeOf returns what the answer to a request shows. A path that is not
 // understood is said to show all, so that a mistake here refuses rather than
 // reveals.
-func Shows(r *http.Request) Scope {
+func ScopeOf(r *http.Request) Scope {
 	route, _ := parsePath(r.URL.EscapedPath())
 	switch route.action {
 	case listRoot, showSchema:
@@ -282,8 +282,8 @@ func Shows(r *http.Request) Scope {
 	return Scope{All: true}
 }
 
-// list returns the names a list is of, sorted.
-func (q *request) list() []string {
+// entityNames returns the names a list is of, sorted.
+func (q *request) entityNames() []string {
 	var kind metric.Kind
 	name := func(e metric.Entity) string { return e.Name }
 	switch q.action {
@@ -317,12 +317,12 @@ func (q *request) list() []string {
 	return slices.Compact(names) // parts go by the name of what they belong to
 }
 
-// keys returns Heapster's keys of everything that is measured, sorted.
-func (q *request) keys() []string {
+// allKeys returns Heapster's keys of everything that is measured, sorted.
+func (q *request) allKeys() []string {
 	keys := []string{}
 	for kind := range metric.NumKinds {
 		q.view.Each(metric.Kind(kind), func(s *metric.Sample) bool {
-			keys = append(keys, key(s.Entity))
+			keys = append(keys, entityKey(s.Entity))
 			return true
 		})
 	}
@@ -330,8 +330,8 @@ func (q *request) keys() []string {
 	return slices.Compact(keys)
 }
 
-// key returns Heapster's key of an entity.
-func key(e metric.Entity) string {
+// entityKey returns Heapster's key of an entity.
+func entityKey(e metric.Entity) string {
 	switch e.Kind {
 	case metric.Cluster:
 		return "cluster"
@@ -352,7 +352,7 @@ func key(e metric.Entity) string {
 
 // Rights returns what the caller of r needs.
 func Rights(r *http.Request) []rights.Right {
-	shown := Shows(r)
+	shown := ScopeOf(r)
 	switch {
 	case shown.All:
 		return rights.Everything()

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// query is what a request for points may say.
-type query struct {
+// pointQuery is what a request for points may say.
+type pointQuery struct {
 	from, to int64 // nanoseconds since the Unix epoch, both included
 	// labels choose a part of the entity; nil for the entity itself.
 	labels map[string]string
@@ -20,20 +20,20 @@ type query struct {
 
 // parseQuery reads start, end and labels; other parameters are passed over, as
 // Heapster did.
-func parseQuery(raw string, now time.Time) (query, *problem) {
+func parseQuery(raw string, now time.Time) (pointQuery, *requestError) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return query{}, badRequest("the query is malformed: %v", err)
+		return pointQuery{}, badRequest("the query is malformed: %v", err)
 	}
-	q := query{to: now.UnixNano()}
-	if q.from, err = moment(values.Get("start"), 0); err != nil {
-		return query{}, badTime("start", values.Get("start"))
+	q := pointQuery{to: now.UnixNano()}
+	if q.from, err = parseTime(values.Get("start"), 0); err != nil {
+		return pointQuery{}, badTime("start", values.Get("start"))
 	}
-	if q.to, err = moment(values.Get("end"), now.UnixNano()); err != nil {
-		return query{}, badTime("end", values.Get("end"))
+	if q.to, err = parseTime(values.Get("end"), now.UnixNano()); err != nil {
+		return pointQuery{}, badTime("end", values.Get("end"))
 	}
 	if values.Get("start") != "" && values.Get("end") != "" && q.from > q.to {
-		return query{}, badRequest("start %s is after end %s: swap them", values.Get("start"), values.Get("end"))
+		return pointQuery{}, badRequest("start %s is after end %s: swap them", values.Get("start"), values.Get("end"))
 	}
 	list := values.Get("labels")
 	if list == "" {
@@ -43,16 +43,16 @@ func parseQuery(raw string, now time.Time) (query, *problem) {
 	for pair := range strings.SplitSeq(list, ",") {
 		key, value, ok := strings.Cut(pair, ":")
 		if !ok || key == "" || value == "" {
-			return query{}, badRequest("%q in labels is no pair: write labels=resource_id:/dev/vda1", pair)
+			return pointQuery{}, badRequest("%q in labels is no pair: write labels=resource_id:/dev/vda1", pair)
 		}
 		q.labels[key] = value
 	}
 	return q, nil
 }
 
-// moment reads an RFC 3339 time, as far as nanoseconds since the Unix epoch
+// parseTime reads an RFC 3339 time, as far as nanoseconds since the Unix epoch
 // reach; otherwise where there is none.
-func moment(s string, otherwise int64) (int64, error) {
+func parseTime(s string, otherwise int64) (int64, error) {
 	if s == "" {
 		return otherwise, nil
 	}
@@ -68,7 +68,7 @@ func moment(s string, otherwise int64) (int64, error) {
 	return t.UnixNano(), nil
 }
 
-func badTime(name, value string) *problem {
+func badTime(name, value string) *requestError {
 	hint := ""
 	if strings.Contains(value, " ") {
 		hint = `; in a query a "+" is written %2B`
@@ -76,31 +76,31 @@ func badTime(name, value string) *problem {
 	return badRequest("%s=%q is no time: write it as %s=2026-01-02T15:04:05Z%s", name, value, name, hint)
 }
 
-// points answers with one metric of one entity.
-func (q *request) points(id metric.ID) *problem {
-	e, named := q.part(id)
-	if !q.known(e.Whole()) {
-		return q.unknown(e.Whole())
+// writePoints answers with one metric of one entity.
+func (q *request) writePoints(id metric.ID) *requestError {
+	e, named := q.selectPart(id)
+	if !q.isKnown(e.Whole()) {
+		return q.unknownEntity(e.Whole())
 	}
 	var found []point
 	if named {
-		found = q.series(nil, nil, e, id)
+		found = q.appendSeries(nil, nil, e, id)
 	}
 	switch {
 	case len(found) > 0:
 	case !named:
 		q.warn("no part of %v has %v: labels may be resource_id (a device, an interface, Volume:NAME) or accelerator_id", e, id)
 	default:
-		q.warn("%s", q.nothing(e, id))
+		q.warn("%s", q.explainNoPoints(e, id))
 	}
-	q.head()
+	q.writeHeader()
 	_, _ = q.w.Write(append(appendResult(nil, found, id), '\n')) // as in json
 	return nil
 }
 
-// podList answers with one metric of each of the pods named, in their order. A
+// writePodList answers with one metric of each of the pods named, in their order. A
 // pod that has none gets an empty result: clients count them.
-func (q *request) podList(id metric.ID) *problem {
+func (q *request) writePodList(id metric.ID) *requestError {
 	pod := metric.Entity{Kind: metric.Pod, Namespace: q.entity.Namespace}
 	var missing []metric.Entity
 	lack := 0
@@ -115,11 +115,11 @@ func (q *request) podList(id metric.ID) *problem {
 	if lack > 0 {
 		var why []string
 		for _, e := range missing {
-			why = append(why, q.missing(e, id))
+			why = append(why, q.explainMissing(e, id))
 		}
 		q.warn("%d of %d pods have no %v now: %s", lack, len(q.pods), id, strings.Join(why, "; "))
 	}
-	q.head()
+	q.writeHeader()
 	if q.r.Method == "HEAD" {
 		return nil
 	}
@@ -132,8 +132,8 @@ func (q *request) podList(id metric.ID) *problem {
 		q.entity = pod
 		q.entity.Pod = name
 		found = found[:0]
-		if e, ok := q.part(id); ok {
-			found = q.series(found, &measured, e, id)
+		if e, ok := q.selectPart(id); ok {
+			found = q.appendSeries(found, &measured, e, id)
 		}
 		body = appendResult(body, found, id)
 		if len(body) > 1<<15 { // a list may be of thousands: not all of it is held
@@ -147,9 +147,9 @@ func (q *request) podList(id metric.ID) *problem {
 	return nil
 }
 
-// series appends the points of a metric of an entity to dst, by the query, in
+// appendSeries appends the points of a metric of an entity to dst, by the query, in
 // Heapster's unit. Scratch is memory to work in; nil for none.
-func (q *request) series(dst []point, scratch *[]point, e metric.Entity, id metric.ID) []point {
+func (q *request) appendSeries(dst []point, scratch *[]point, e metric.Entity, id metric.ID) []point {
 	if scratch == nil {
 		scratch = new([]point)
 	}
@@ -158,18 +158,18 @@ func (q *request) series(dst []point, scratch *[]point, e metric.Entity, id metr
 	if s, ok := q.view.Lookup(e); ok {
 		e.Node = s.Entity.Node
 		value, live = s.Values.Get(id)
-		live = live && finite(value)
+		live = live && isFinite(value)
 	}
 	now := q.now.UnixNano()
 	newest := q.grid.floor(now)
-	scale := factor(id)
+	scale := heapsterFactor(id)
 	start := len(dst)
 	if q.query.from <= newest {
-		from := time.Unix(0, max(0, q.query.from-q.grid.reach))
+		from := time.Unix(0, max(0, q.query.from-q.grid.maxAge))
 		to := time.Unix(0, min(now, max(q.query.to, q.query.to+q.grid.step))) // the sum may overflow
 		measured := (*scratch)[:0]
 		for t, v := range q.view.Points(e, id, from, to) {
-			if finite(v) {
+			if isFinite(v) {
 				measured = append(measured, point{t.UnixNano(), v})
 			}
 		}
@@ -187,12 +187,12 @@ func (q *request) series(dst []point, scratch *[]point, e metric.Entity, id metr
 	return dst
 }
 
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// part returns what the labels choose of q's entity: itself, if there are none,
+// selectPart returns what the labels choose of q's entity: itself, if there are none,
 // or one of its devices, volumes, interfaces or accelerators that has the
 // metric. It reports whether there is such a part.
-func (q *request) part(id metric.ID) (metric.Entity, bool) {
+func (q *request) selectPart(id metric.ID) (metric.Entity, bool) {
 	e := q.entity
 	if q.query.labels == nil {
 		return e, true
@@ -254,7 +254,7 @@ func labelOf(part string) map[string]string {
 //
 // value is always there; floatValue only for metrics that are no integers.
 func appendResult(b []byte, points []point, id metric.ID) []byte {
-	integer := integer(id)
+	integer := isInteger(id)
 	b = append(b, `{"metrics":[`...)
 	for i, p := range points {
 		if i > 0 {
@@ -263,7 +263,7 @@ func appendResult(b []byte, points []point, id metric.ID) []byte {
 		b = append(b, `{"timestamp":`...)
 		b = appendTime(b, p.at)
 		b = append(b, `,"value":`...)
-		b = strconv.AppendUint(b, whole(p.value), 10)
+		b = strconv.AppendUint(b, toUnsigned(p.value), 10)
 		if !integer {
 			b = append(b, `,"floatValue":`...)
 			b = strconv.AppendFloat(b, p.value, 'g', -1, 64)
@@ -283,18 +283,18 @@ func appendTime(b []byte, at int64) []byte {
 	return append(b, '"')
 }
 
-// names answers with the names of an entity's metrics, in the catalogue's
+// writeMetricNames answers with the names of an entity's metrics, in the catalogue's
 // order.
-func (q *request) names() *problem {
+func (q *request) writeMetricNames() *requestError {
 	names := []string{}
 	if s, ok := q.view.Lookup(q.entity); ok {
 		for id := range s.Values.All() {
 			names = append(names, id.String())
 		}
-	} else if !q.known(q.entity) {
-		return q.unknown(q.entity)
+	} else if !q.isKnown(q.entity) {
+		return q.unknownEntity(q.entity)
 	}
-	return q.json(slices.Clip(names))
+	return q.writeJSON(slices.Clip(names))
 }
 
 // point is a value at a moment, in nanoseconds since the Unix epoch.
@@ -303,28 +303,28 @@ type point struct {
 	value float64
 }
 
-// grid is the row of moments, one step apart, at which the model has points.
+// pointGrid is the row of moments, one step apart, at which the model has points.
 //
 // Heapster read all nodes at once and gave all numbers of a round one
 // timestamp, and its clients add up points of many pods by equal timestamps.
 // weir reads each node at a moment of its own. Points are therefore put on a
 // grid that all entities share: the point at T is the newest number from
 // before T+step, if it is no older than reach.
-type grid struct {
-	step  int64 // nanoseconds
-	reach int64
+type pointGrid struct {
+	step   int64 // nanoseconds
+	maxAge int64
 }
 
 // newGrid returns the grid for numbers that are read once in a resolution.
 // Points are never closer than a second, to which clients cut timestamps.
-func newGrid(resolution time.Duration) grid {
+func newGrid(resolution time.Duration) pointGrid {
 	step := max(resolution.Truncate(time.Second), time.Second)
 	// As long as weir lets a number stand in for one that was missed.
-	return grid{step: int64(step), reach: int64(max(3*step, time.Minute))}
+	return pointGrid{step: int64(step), maxAge: int64(max(3*step, time.Minute))}
 }
 
 // floor returns the grid's last moment that is not after t.
-func (g grid) floor(t int64) int64 {
+func (g pointGrid) floor(t int64) int64 {
 	r := t % g.step
 	if r < 0 {
 		r += g.step
@@ -336,7 +336,7 @@ func (g grid) floor(t int64) int64 {
 // one time to another, both included, to dst. Nothing is put after until. The
 // last number is carried on until there, as far as reach allows, if live, which
 // says that the entity is still measured.
-func (g grid) align(dst, measured []point, from, to, until int64, live bool) []point {
+func (g pointGrid) align(dst, measured []point, from, to, until int64, live bool) []point {
 	if len(measured) == 0 || from > until {
 		return dst
 	}
@@ -354,7 +354,7 @@ func (g grid) align(dst, measured []point, from, to, until int64, live bool) []p
 			i++
 		}
 		switch {
-		case measured[i].at >= t-g.reach:
+		case measured[i].at >= t-g.maxAge:
 			dst = append(dst, point{t, measured[i].value})
 		case i+1 == len(measured):
 			return dst

@@ -11,23 +11,23 @@ import (
 // kubelets call otherwise.
 var systemNames = map[string]string{"docker-daemon": "runtime", "system": "misc"}
 
-// world is what reasons are made of: the very state the answer is read from. Only
+// explainWorld is what reasons are made of: the very state the answer is read from. Only
 // an answer that lacks something asks for it.
-func (q *request) world() *explain.World {
+func (q *request) explainWorld() *explain.World {
 	return &explain.World{Now: q.now, View: q.view, Facts: q.facts, Sources: q.opts.Sources()}
 }
 
-// known reports whether anything is known of e: numbers, facts or a verdict.
-func (q *request) known(e metric.Entity) bool {
+// isKnown reports whether anything is known of e: numbers, facts or a verdict.
+func (q *request) isKnown(e metric.Entity) bool {
 	_, known := q.view.Lookup(e)
 	if !known {
-		_, known = q.world().Rule(e, metric.CPUUsageRate)
+		_, known = q.explainWorld().Rule(e, metric.CPUUsageRate)
 	}
 	return known
 }
 
-// unknown is the answer about an entity of which nothing is known.
-func (q *request) unknown(e metric.Entity) *problem {
+// unknownEntity is the answer about an entity of which nothing is known.
+func (q *request) unknownEntity(e metric.Entity) *requestError {
 	list := modelRoot + "/nodes/"
 	switch e.Kind {
 	case metric.Namespaced:
@@ -39,11 +39,11 @@ func (q *request) unknown(e metric.Entity) *problem {
 	case metric.System:
 		list = modelRoot + "/nodes/" + string(e.Node) + "/freecontainers/"
 	}
-	return notFound("nothing is known of %s: %s lists what is measured", noun(e), list)
+	return notFound("nothing is known of %s: %s lists what is measured", entityNoun(e), list)
 }
 
-// noun names an entity in a sentence.
-func noun(e metric.Entity) string {
+// entityNoun names an entity in a sentence.
+func entityNoun(e metric.Entity) string {
 	switch e.Kind {
 	case metric.Cluster:
 		return "the cluster"
@@ -57,34 +57,34 @@ func noun(e metric.Entity) string {
 	return fmt.Sprintf("%v %v", e.Kind, e)
 }
 
-// nothing says in one sentence why the query finds no points.
-func (q *request) nothing(e metric.Entity, id metric.ID) string {
+// explainNoPoints says in one sentence why the query finds no points.
+func (q *request) explainNoPoints(e metric.Entity, id metric.ID) string {
 	if s, ok := q.view.Lookup(e); ok && s.Values.Has(id) {
-		return fmt.Sprintf("%v of %s has no point between start and end; it is measured now, so ask without them", id, noun(e))
+		return fmt.Sprintf("%v of %s has no point between start and end; it is measured now, so ask without them", id, entityNoun(e))
 	}
-	return q.missing(e, id)
+	return q.explainMissing(e, id)
 }
 
-// missing says in one sentence why an entity has no number of a metric.
-func (q *request) missing(e metric.Entity, id metric.ID) string {
+// explainMissing says in one sentence why an entity has no number of a metric.
+func (q *request) explainMissing(e metric.Entity, id metric.ID) string {
 	if !id.Describe().Kinds.Has(e.Kind) {
 		return fmt.Sprintf("%v is not kept of a %v", id, e.Kind)
 	}
-	why, known := q.world().Rule(e.Whole(), id)
+	why, known := q.explainWorld().Rule(e.Whole(), id)
 	if !known {
-		return "nothing is known of " + noun(e)
+		return "nothing is known of " + entityNoun(e)
 	}
-	return fmt.Sprintf("no %v of %s: %s", id, noun(e), why.Brief())
+	return fmt.Sprintf("no %v of %s: %s", id, entityNoun(e), why.Brief())
 }
 
-// unused is the answer about a node or pod that is not served, with the reason.
-func (q *request) unused() *problem {
-	why, known := q.world().Rule(q.entity, metric.CPUUsageRate, metric.MemoryWorkingSet)
+// explainNotServed is the answer about a node or pod that is not served, with the reason.
+func (q *request) explainNotServed() *requestError {
+	why, known := q.explainWorld().Rule(q.entity, metric.CPUUsageRate, metric.MemoryWorkingSet)
 	switch {
 	case !known:
-		return q.unknown(q.entity)
+		return q.unknownEntity(q.entity)
 	case why.Served:
-		return notFound("%s has no metrics: none of its containers was reported (%v)", noun(q.entity), metric.NotReported)
+		return notFound("%s has no metrics: none of its containers was reported (%v)", entityNoun(q.entity), metric.NotReported)
 	}
-	return notFound("%s has no metrics: %s", noun(q.entity), why.Brief())
+	return notFound("%s has no metrics: %s", entityNoun(q.entity), why.Brief())
 }

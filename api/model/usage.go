@@ -17,22 +17,22 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// nodesUsage answers with the use of all nodes, or of those a selector chooses.
-func (q *request) nodesUsage() *problem {
-	selector, p := q.selector()
+// writeNodesUsage answers with the use of all nodes, or of those a selector chooses.
+func (q *request) writeNodesUsage() *requestError {
+	selector, p := q.labelSelector()
 	if p != nil {
 		return p
 	}
 	list := v1alpha1.NodeMetricsList{Items: []v1alpha1.NodeMetrics{}}
 	missing := 0
 	add := func(name metric.NodeName) {
-		if s, ok := q.view.Lookup(metric.Entity{Kind: metric.Node, Node: name}); ok && used(s) {
+		if s, ok := q.view.Lookup(metric.Entity{Kind: metric.Node, Node: name}); ok && hasUsage(s) {
 			list.Items = append(list.Items, q.nodeMetrics(s))
 		} else {
 			missing++
 		}
 	}
-	if synced(q.facts) {
+	if factsSynced(q.facts) {
 		q.facts.EachNode(func(n *cluster.Node) bool {
 			if selector.Matches(labels.Set(n.Labels)) {
 				add(n.Name)
@@ -51,38 +51,38 @@ func (q *request) nodesUsage() *problem {
 	if missing > 0 {
 		q.warn("%d of %d nodes have no numbers now", missing, missing+len(list.Items))
 	}
-	return q.json(&list)
+	return q.writeJSON(&list)
 }
 
-// nodeUsage answers with the use of one node.
-func (q *request) nodeUsage() *problem {
+// writeNodeUsage answers with the use of one node.
+func (q *request) writeNodeUsage() *requestError {
 	s, ok := q.view.Lookup(q.entity)
-	if !ok || !used(s) {
-		return q.unused()
+	if !ok || !hasUsage(s) {
+		return q.explainNotServed()
 	}
 	m := q.nodeMetrics(s)
-	return q.json(&m)
+	return q.writeJSON(&m)
 }
 
-// podsUsage answers with the use of the pods of one namespace or all, or of
+// writePodsUsage answers with the use of the pods of one namespace or all, or of
 // those a selector chooses.
-func (q *request) podsUsage() *problem {
-	selector, p := q.selector()
+func (q *request) writePodsUsage() *requestError {
+	selector, p := q.labelSelector()
 	if p != nil {
 		return p
 	}
 	var pods []metric.PodRef
 	missing := 0
-	if synced(q.facts) {
+	if factsSynced(q.facts) {
 		q.facts.EachPod(func(p *cluster.Pod) bool {
-			if q.within(p.Namespace) && p.Phase == cluster.Running && selector.Matches(labels.Set(p.Labels)) {
+			if q.inNamespace(p.Namespace) && p.Phase == cluster.Running && selector.Matches(labels.Set(p.Labels)) {
 				pods = append(pods, p.PodRef)
 			}
 			return true
 		})
 	} else {
 		q.view.Each(metric.Pod, func(s *metric.Sample) bool {
-			if q.within(s.Entity.Namespace) && s.Entity.Part == "" {
+			if q.inNamespace(s.Entity.Namespace) && s.Entity.Part == "" {
 				pods = append(pods, s.Entity.PodRef())
 			}
 			return true
@@ -102,26 +102,26 @@ func (q *request) podsUsage() *problem {
 	if missing > 0 {
 		q.warn("%d of %d running pods have no numbers now", missing, missing+len(list.Items))
 	}
-	return q.json(&list)
+	return q.writeJSON(&list)
 }
 
-// podUsage answers with the use of one pod.
-func (q *request) podUsage() *problem {
+// writePodUsage answers with the use of one pod.
+func (q *request) writePodUsage() *requestError {
 	m, ok := q.podMetrics(q.entity.PodRef())
 	if !ok {
-		return q.unused()
+		return q.explainNotServed()
 	}
-	return q.json(&m)
+	return q.writeJSON(&m)
 }
 
-func (q *request) within(ns metric.Namespace) bool {
+func (q *request) inNamespace(ns metric.Namespace) bool {
 	return q.action == showAllPodsUsage || ns == q.entity.Namespace
 }
 
-func synced(f *cluster.Facts) bool { return f != nil && f.Synced }
+func factsSynced(f *cluster.Facts) bool { return f != nil && f.Synced }
 
-// selector reads the query's labelSelector; one that chooses needs facts.
-func (q *request) selector() (labels.Selector, *problem) {
+// labelSelector reads the query's labelSelector; one that chooses needs facts.
+func (q *request) labelSelector() (labels.Selector, *requestError) {
 	values, err := url.ParseQuery(q.r.URL.RawQuery)
 	if err != nil {
 		return nil, badRequest("the query is malformed: %v", err)
@@ -131,14 +131,14 @@ func (q *request) selector() (labels.Selector, *problem) {
 	switch {
 	case err != nil:
 		return nil, badRequest("labelSelector %q does not parse: %v; write it as app=web,tier!=cache", text, err)
-	case !selector.Empty() && !synced(q.facts):
-		return nil, &problem{503, "labels are not known: weir has not listed nodes and pods from an API server; ask without labelSelector, or again later"}
+	case !selector.Empty() && !factsSynced(q.facts):
+		return nil, &requestError{503, "labels are not known: weir has not listed nodes and pods from an API server; ask without labelSelector, or again later"}
 	}
 	return selector, nil
 }
 
-// used reports whether s has both numbers that are served here.
-func used(s *metric.Sample) bool {
+// hasUsage reports whether s has both numbers that are served here.
+func hasUsage(s *metric.Sample) bool {
 	return s != nil && s.Values.Has(metric.CPUUsageRate) && s.Values.Has(metric.MemoryWorkingSet)
 }
 
@@ -148,13 +148,13 @@ func usageOf(s *metric.Sample) corev1.ResourceList {
 	cpu, _ := s.Values.Get(metric.CPUUsageRate)
 	memory, _ := s.Values.Get(metric.MemoryWorkingSet)
 	return corev1.ResourceList{
-		corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(math.Round(cpu*factor(metric.CPUUsageRate))), resource.DecimalSI),
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(math.Round(cpu*heapsterFactor(metric.CPUUsageRate))), resource.DecimalSI),
 		corev1.ResourceMemory: *resource.NewQuantity(int64(math.Round(memory)), resource.BinarySI),
 	}
 }
 
-// times returns when s was measured, and over what.
-func times(s *metric.Sample) (metav1.Time, metav1.Duration) {
+// timestampAndWindow returns when s was measured, and over what.
+func timestampAndWindow(s *metric.Sample) (metav1.Time, metav1.Duration) {
 	w := s.Rates[metric.CPU]
 	at := s.Time(metric.CPU)
 	if w.End != 0 {
@@ -168,7 +168,7 @@ func (q *request) nodeMetrics(s *metric.Sample) v1alpha1.NodeMetrics {
 		ObjectMeta: metav1.ObjectMeta{Name: string(s.Entity.Node), CreationTimestamp: metav1.NewTime(q.now)},
 		Usage:      usageOf(s),
 	}
-	m.Timestamp, m.Window = times(s)
+	m.Timestamp, m.Window = timestampAndWindow(s)
 	return m
 }
 
@@ -176,16 +176,16 @@ func (q *request) nodeMetrics(s *metric.Sample) v1alpha1.NodeMetrics {
 // itself has numbers, all its containers that must have some do.
 func (q *request) podMetrics(ref metric.PodRef) (m v1alpha1.PodMetrics, ok bool) {
 	s, containers := q.view.Pod(ref)
-	if !used(s) {
+	if !hasUsage(s) {
 		return m, false
 	}
 	m = v1alpha1.PodMetrics{
 		ObjectMeta: metav1.ObjectMeta{Name: string(ref.Name), Namespace: string(ref.Namespace), CreationTimestamp: metav1.NewTime(q.now)},
 		Containers: []v1alpha1.ContainerMetrics{},
 	}
-	m.Timestamp, m.Window = times(s)
+	m.Timestamp, m.Window = timestampAndWindow(s)
 	for _, c := range containers {
-		if used(c) {
+		if hasUsage(c) {
 			m.Containers = append(m.Containers, v1alpha1.ContainerMetrics{Name: c.Entity.Name, Usage: usageOf(c)})
 		}
 	}

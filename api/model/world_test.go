@@ -64,7 +64,7 @@ func use(b *metric.Batch, e metric.Entity, values map[metric.ID]float64) *metric
 //	n3  does not answer, nor so shop/lost upon it
 //
 // shop/web-3 is pending; web-2 has only just been seen.
-func village(t testing.TB) (View, *cluster.Facts) {
+func village(t testing.TB) (ModelReader, *cluster.Facts) {
 	t.Helper()
 	sink := memory.New(memory.Options{})
 	write := func(b *metric.Batch) {
@@ -156,9 +156,9 @@ func village(t testing.TB) (View, *cluster.Facts) {
 }
 
 // handlerOf returns a handler of a state, at now.
-func handlerOf(v View, facts *cluster.Facts) http.Handler {
+func handlerOf(v ModelReader, facts *cluster.Facts) http.Handler {
 	return NewHandler(Options{
-		View:       func() View { return v },
+		Snapshot:   func() ModelReader { return v },
 		Facts:      func() *cluster.Facts { return facts },
 		Now:        func() time.Time { return now },
 		Resolution: interval,

@@ -19,14 +19,14 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// direct answers what nearly everybody asks, a GET or a LIST of objects in plain JSON
+// directHandler answers what nearly everybody asks, a GET or a LIST of objects in plain JSON
 // or in protobuf, perhaps by label, without objects: the answer is appended straight
 // from readings, in the very bytes that the library would have made of the objects. It
 // stands where the library's own handlers of the group do, behind all its filters. All
 // else it leaves to them: tables, metadata alone, YAML, CBOR and indented JSON; watching;
 // whatever else a query says; audits that want the answer; and everything that is not
 // answered 200.
-type direct struct {
+type directHandler struct {
 	pods       *podStorage
 	nodes      *nodeStorage
 	serializer runtime.NegotiatedSerializer
@@ -35,8 +35,8 @@ type direct struct {
 	protobuf   runtime.Serializer
 }
 
-func newDirect(pods *podStorage, nodes *nodeStorage, s runtime.NegotiatedSerializer) *direct {
-	d := &direct{pods: pods, nodes: nodes, serializer: s, scope: &handlers.RequestScope{TableConvertor: pods}}
+func newDirectHandler(pods *podStorage, nodes *nodeStorage, s runtime.NegotiatedSerializer) *directHandler {
+	d := &directHandler{pods: pods, nodes: nodes, serializer: s, scope: &handlers.RequestScope{TableConvertor: pods}}
 	for _, info := range s.SupportedMediaTypes() {
 		switch info.MediaType {
 		case runtime.ContentTypeJSON:
@@ -49,10 +49,10 @@ func newDirect(pods *podStorage, nodes *nodeStorage, s runtime.NegotiatedSeriali
 }
 
 // filter answers a request, or hands it on.
-func (d *direct) filter(req *restful.Request, resp *restful.Response, chain *restful.FilterChain) {
+func (d *directHandler) filter(req *restful.Request, resp *restful.Response, chain *restful.FilterChain) {
 	r := req.Request
 	info, ok := request.RequestInfoFrom(r.Context())
-	if !ok || r.Method != http.MethodGet || info.Subresource != "" || wholeAudit(r) {
+	if !ok || r.Method != http.MethodGet || info.Subresource != "" || auditsResponse(r) {
 		chain.ProcessFilter(req, resp)
 		return
 	}
@@ -74,40 +74,40 @@ func (d *direct) filter(req *restful.Request, resp *restful.Response, chain *res
 	metrics.InstrumentHandlerFunc(verb, info.APIGroup, info.APIVersion, info.Resource, "", metrics.CleanScope(info),
 		metrics.APIServerComponent, false, "", func(w http.ResponseWriter, r *http.Request) {
 			request.TrackSerializeResponseObjectLatency(r.Context(), func() {
-				if err := send(w, mediaType, packs, encoding, answer); err != nil {
+				if err := sendResponse(w, mediaType, packs, encoding, answer); err != nil {
 					klog.FromContext(r.Context()).V(2).Info("An answer did not reach its reader", "path", r.URL.Path, "err", err)
 				}
 			})
 		})(resp.ResponseWriter, r)
 }
 
-// wholeAudit reports whether the audit wants the object that is answered.
-func wholeAudit(r *http.Request) bool {
+// auditsResponse reports whether the audit wants the object that is answered.
+func auditsResponse(r *http.Request) bool {
 	a := audit.AuditContextFrom(r.Context())
 	return a != nil && !a.GetEventLevel().Less(auditinternal.LevelRequestResponse)
 }
 
 // negotiate returns how the answer is to be written; nil if the library is to write it.
-func (d *direct) negotiate(r *http.Request) (encoding, string) {
+func (d *directHandler) negotiate(r *http.Request) (encoder, string) {
 	asked, info, err := negotiation.NegotiateOutputMediaType(r, d.serializer, d.scope)
 	if err != nil || asked.Convert != nil {
 		return nil, ""
 	}
 	switch info.Serializer {
 	case d.json:
-		return &jsonEncoding{}, info.MediaType
+		return &jsonEncoder{}, info.MediaType
 	case d.protobuf:
-		return &protobufEncoding{}, info.MediaType
+		return &protobufEncoder{}, info.MediaType
 	}
 	return nil, ""
 }
 
 // read returns what is to be answered, to be released; ok is false if the library is
 // to say what.
-func (d *direct) read(r *http.Request, info *request.RequestInfo) (answer *document, ok bool) {
+func (d *directHandler) read(r *http.Request, info *request.RequestInfo) (answer *response, ok bool) {
 	ctx := request.WithNamespace(r.Context(), info.Namespace)
-	answer = &document{list: info.Verb == "list"}
-	c, ok := chosen(r, info)
+	answer = &response{list: info.Verb == "list"}
+	c, ok := filterFromQuery(r, info)
 	if !ok {
 		return nil, false
 	}
@@ -115,25 +115,25 @@ func (d *direct) read(r *http.Request, info *request.RequestInfo) (answer *docum
 	switch {
 	case info.Resource == "pods" && answer.list:
 		answer.kind = podKind
-		answer.readings, answer.now, err = d.pods.list(ctx, c)
+		answer.usageList, answer.created, err = d.pods.list(ctx, c)
 	case info.Resource == "nodes" && answer.list:
 		answer.kind = nodeKind
-		answer.readings, answer.now, err = d.nodes.list(ctx, c)
+		answer.usageList, answer.created, err = d.nodes.list(ctx, c)
 	case info.Resource == "pods" && info.Verb == "get":
 		answer.kind = podKind
-		answer.readings, answer.now, err = d.pods.get(ctx, info.Name)
+		answer.usageList, answer.created, err = d.pods.get(ctx, info.Name)
 	case info.Resource == "nodes" && info.Verb == "get":
 		answer.kind = nodeKind
-		answer.readings, answer.now, err = d.nodes.get(ctx, info.Name)
+		answer.usageList, answer.created, err = d.nodes.get(ctx, info.Name)
 	default:
 		return nil, false
 	}
 	return answer, err == nil
 }
 
-// chosen returns what r asks for, if it says so by no more than its path and a label
+// filterFromQuery returns what r asks for, if it says so by no more than its path and a label
 // selector.
-func chosen(r *http.Request, info *request.RequestInfo) (c choice, ok bool) {
+func filterFromQuery(r *http.Request, info *request.RequestInfo) (c listFilter, ok bool) {
 	c.namespace = metric.Namespace(info.Namespace)
 	if r.URL.RawQuery == "" {
 		return c, true

@@ -6,71 +6,71 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/weir-metrics/weir/cluster/served"
+	"github.com/weir-metrics/weir/metric"
 )
 
 const groupVersion = "metrics.k8s.io/v1beta1"
 
-// document is one answer: a list of all readings, or the only one.
-type document struct {
-	kind kind
+// response is one answer: a list of all readings, or the only one.
+type response struct {
+	kind objectKind
 	list bool
-	*readings
-	now time.Time // when it was made
+	*usageList
+	created time.Time // when it was made
 }
 
-// kind is what an object is called.
-type kind struct {
+// objectKind is what an object is called.
+type objectKind struct {
 	object, list string
-	containers   bool // it has uses by container
+	byContainer  bool // it has uses by container
 }
 
 var (
-	podKind  = kind{"PodMetrics", "PodMetricsList", true}
-	nodeKind = kind{"NodeMetrics", "NodeMetricsList", false}
+	podKind  = objectKind{"PodMetrics", "PodMetricsList", true}
+	nodeKind = objectKind{"NodeMetrics", "NodeMetricsList", false}
 )
 
 // name returns what the document is called.
-func (d *document) name() string {
+func (d *response) name() string {
 	if d.list {
 		return d.kind.list
 	}
 	return d.kind.object
 }
 
-// encoding appends documents as the library would write the objects, to the byte, but
+// encoder appends documents as the library would write the objects, to the byte, but
 // for the objects. Each is for one document.
-type encoding interface {
+type encoder interface {
 	// begin appends what comes before the first object, and returns how many bytes
 	// the document has; -1 if that is known only in the end.
-	begin(b []byte, d *document) ([]byte, int)
+	begin(b []byte, d *response) ([]byte, int)
 	// object appends an object of d. i is its place.
-	object(b []byte, d *document, o *object, i int) []byte
+	object(b []byte, d *response, o *encodedObject, i int) []byte
 	// end appends what comes after the last object.
-	end(b []byte, d *document) []byte
+	end(b []byte, d *response) []byte
 }
 
-// object is a reading as it is written.
-type object struct {
-	*subject
-	reading
-	uses []usage
+// encodedObject is a reading as it is written.
+type encodedObject struct {
+	*objectMeta
+	usageItem
+	uses []usageText
 }
 
-// usage is a use as it is written.
-type usage struct {
+// usageText is a use as it is written.
+type usageText struct {
 	name        string
-	cpu, memory quantity
+	cpu, memory quantityText
 }
 
-// each calls do for each object in order, until it returns an error.
-func (d *document) each(do func(o *object, i int) error) error {
-	var o object
+// eachObject calls do for each object in order, until it returns an error.
+func (d *response) eachObject(do func(o *encodedObject, i int) error) error {
+	var o encodedObject
 	for i := range d.items {
-		o.reading = d.items[i]
-		o.subject, o.uses = d.subject(&o.reading), d.texts[:0]
-		for _, u := range d.of(&o.reading) {
-			o.uses = append(o.uses, usage{u.Name, cpuText(u.CPU), memoryText(u.Memory)})
+		o.usageItem = d.items[i]
+		o.objectMeta, o.uses = d.metaOf(&o.usageItem), d.texts[:0]
+		for _, u := range d.usagesOf(&o.usageItem) {
+			o.uses = append(o.uses, usageText{u.Name, cpuText(u.CPU), memoryText(u.Memory)})
 		}
 		d.texts = o.uses
 		if err := do(&o, i); err != nil {
@@ -80,14 +80,14 @@ func (d *document) each(do func(o *object, i int) error) error {
 	return nil
 }
 
-// jsonEncoding is application/json.
-type jsonEncoding struct {
-	spans spans
-	made  string // the creation time
+// jsonEncoder is application/json.
+type jsonEncoder struct {
+	timestamps timestampCache
+	creation   string // the creation time
 }
 
-func (e *jsonEncoding) begin(b []byte, d *document) ([]byte, int) {
-	e.made = `,"creationTimestamp":"` + d.now.UTC().Format(time.RFC3339) + `"`
+func (e *jsonEncoder) begin(b []byte, d *response) ([]byte, int) {
+	e.creation = `,"creationTimestamp":"` + d.created.UTC().Format(time.RFC3339) + `"`
 	b = append(b, `{"kind":"`...)
 	b = append(b, d.name()...)
 	b = append(b, `","apiVersion":"`+groupVersion+`",`...)
@@ -97,7 +97,7 @@ func (e *jsonEncoding) begin(b []byte, d *document) ([]byte, int) {
 	return b, -1
 }
 
-func (e *jsonEncoding) object(b []byte, d *document, o *object, i int) []byte {
+func (e *jsonEncoder) object(b []byte, d *response, o *encodedObject, i int) []byte {
 	switch {
 	case !d.list:
 	case i > 0:
@@ -106,15 +106,15 @@ func (e *jsonEncoding) object(b []byte, d *document, o *object, i int) []byte {
 		b = append(b, '{')
 	}
 	b = append(b, `"metadata":{"name":`...)
-	b = o.subject.appendText(b, o.name)
+	b = o.objectMeta.appendText(b, o.name)
 	if o.namespace != "" {
 		b = append(b, `,"namespace":`...)
-		b = o.subject.appendText(b, string(o.namespace))
+		b = o.objectMeta.appendText(b, string(o.namespace))
 	}
-	b = append(b, e.made...)
+	b = append(b, e.creation...)
 	b = append(b, o.labels.json...)
-	b = append(b, e.spans.text(o.over)...)
-	if !d.kind.containers {
+	b = append(b, e.timestamps.text(o.window)...)
+	if !d.kind.byContainer {
 		b = append(b, ',')
 		return append(appendUsage(b, &o.uses[0]), '}')
 	}
@@ -133,8 +133,8 @@ func (e *jsonEncoding) object(b []byte, d *document, o *object, i int) []byte {
 }
 
 // appendText appends a name of s as encoding/json writes it.
-func (s *subject) appendText(b []byte, name string) []byte {
-	if !s.plain {
+func (s *objectMeta) appendText(b []byte, name string) []byte {
+	if !s.plainNames {
 		return appendString(b, name)
 	}
 	b = append(b, '"')
@@ -155,7 +155,7 @@ func appendLabels(b []byte, labels []label) []byte {
 	return append(b, '}')
 }
 
-func appendUsage(b []byte, u *usage) []byte {
+func appendUsage(b []byte, u *usageText) []byte {
 	b = append(b, `"usage":{"cpu":"`...)
 	b = u.cpu.append(b)
 	b = append(b, `","memory":"`...)
@@ -163,16 +163,16 @@ func appendUsage(b []byte, u *usage) []byte {
 	return append(b, `"}`...)
 }
 
-func (*jsonEncoding) end(b []byte, d *document) []byte {
+func (*jsonEncoder) end(b []byte, d *response) []byte {
 	if d.list {
 		b = append(b, `]}`...)
 	}
 	return append(b, '\n')
 }
 
-// plain reports whether encoding/json writes s as it is, in quotes. No name or label that
+// isPlainJSON reports whether encoding/json writes s as it is, in quotes. No name or label that
 // an API server takes is not.
-func plain(s string) bool {
+func isPlainJSON(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
 			return false
@@ -183,7 +183,7 @@ func plain(s string) bool {
 
 // appendString appends s as encoding/json writes it.
 func appendString(b []byte, s string) []byte {
-	if !plain(s) {
+	if !isPlainJSON(s) {
 		quoted, _ := json.Marshal(s) // a string is never refused
 		return append(b, quoted...)
 	}
@@ -192,9 +192,9 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// spans remembers how times and windows were written, each time in a place of its own
+// timestampCache remembers how times and windows were written, each time in a place of its own
 // among some that lie together: objects are of a few seconds, without any order.
-type spans [16]struct {
+type timestampCache [16]struct {
 	second int64
 	window time.Duration
 	text   []byte
@@ -202,8 +202,8 @@ type spans [16]struct {
 
 // text returns the end of the metadata, the timestamp, which is cut to the second as RFC
 // 3339 has it, and the window.
-func (s *spans) text(over served.Span) []byte {
-	second := unix(over.End)
+func (s *timestampCache) text(over metric.Window) []byte {
+	second := unixSeconds(over.End)
 	at := &s[uint64(second)%uint64(len(s))]
 	if at.text == nil || at.second != second || at.window != over.Length {
 		at.second, at.window = second, over.Length
@@ -213,11 +213,11 @@ func (s *spans) text(over served.Span) []byte {
 	return at.text
 }
 
-// protobufEncoding is application/vnd.kubernetes.protobuf: the bytes "k8s" and 0, then
+// protobufEncoder is application/vnd.kubernetes.protobuf: the bytes "k8s" and 0, then
 // a runtime.Unknown around the object, in the order of field numbers. A message comes
 // after its length, so that all lengths are reckoned before anything is written. What
 // the library writes though it is empty is written here.
-type protobufEncoding struct {
+type protobufEncoder struct {
 	created int64
 	sizes   []int32 // of the objects
 }
@@ -257,11 +257,11 @@ func appendText[T string | []byte](b []byte, tag byte, text T) []byte {
 	return append(appendLength(b, tag, len(text)), text...)
 }
 
-func (e *protobufEncoding) begin(b []byte, d *document) ([]byte, int) {
-	e.created = d.now.Unix()
+func (e *protobufEncoder) begin(b []byte, d *response) ([]byte, int) {
+	e.created = d.created.Unix()
 	raw := 0
 	e.sizes = make([]int32, len(d.items))
-	_ = d.each(func(o *object, i int) error { // it returns none
+	_ = d.eachObject(func(o *encodedObject, i int) error { // it returns none
 		size := e.objectSize(d, o)
 		if e.sizes[i] = int32(size); d.list {
 			raw += fieldSize(size)
@@ -286,13 +286,13 @@ func (e *protobufEncoding) begin(b []byte, d *document) ([]byte, int) {
 	return b, size
 }
 
-func (*protobufEncoding) end(b []byte, _ *document) []byte { return append(b, noContent...) }
+func (*protobufEncoder) end(b []byte, _ *response) []byte { return append(b, noContent...) }
 
 // objectSize returns how many bytes an object takes.
-func (e *protobufEncoding) objectSize(d *document, o *object) int {
-	n := fieldSize(e.metaSize(o.subject)) + fieldSize(timeSize(unix(o.over.End))) + fieldSize(1+varintSize(uint64(o.over.Length)))
+func (e *protobufEncoder) objectSize(d *response, o *encodedObject) int {
+	n := fieldSize(e.metaSize(o.objectMeta)) + fieldSize(timeSize(unixSeconds(o.window.End))) + fieldSize(1+varintSize(uint64(o.window.Length)))
 	for i := range o.uses {
-		if u := &o.uses[i]; d.kind.containers {
+		if u := &o.uses[i]; d.kind.byContainer {
 			n += fieldSize(u.containerSize())
 		} else {
 			n += u.size()
@@ -301,17 +301,17 @@ func (e *protobufEncoding) objectSize(d *document, o *object) int {
 	return n
 }
 
-func (e *protobufEncoding) object(b []byte, d *document, o *object, i int) []byte {
+func (e *protobufEncoder) object(b []byte, d *response, o *encodedObject, i int) []byte {
 	if d.list {
 		b = appendLength(b, field2, int(e.sizes[i]))
 	}
-	b = e.appendMeta(b, o.subject)
-	b = appendTime(b, field2, unix(o.over.End))
-	b = appendLength(b, field3, 1+varintSize(uint64(o.over.Length)))
-	b = binary.AppendUvarint(append(b, number1), uint64(o.over.Length))
+	b = e.appendMeta(b, o.objectMeta)
+	b = appendTime(b, field2, unixSeconds(o.window.End))
+	b = appendLength(b, field3, 1+varintSize(uint64(o.window.Length)))
+	b = binary.AppendUvarint(append(b, number1), uint64(o.window.Length))
 	for i := range o.uses {
 		u := &o.uses[i]
-		if !d.kind.containers {
+		if !d.kind.byContainer {
 			b = u.appendFields(b, field4)
 			continue
 		}
@@ -330,13 +330,13 @@ const (
 	memoryField = 1 + 1 + 6 + 1 + 1 + 1 + 1
 )
 
-func (u *usage) size() int {
+func (u *usageText) size() int {
 	return 1 + 1 + cpuField + u.cpu.size() + 1 + 1 + memoryField + u.memory.size()
 }
 
-func (u *usage) containerSize() int { return fieldSize(len(u.name)) + u.size() }
+func (u *usageText) containerSize() int { return fieldSize(len(u.name)) + u.size() }
 
-func (u *usage) appendFields(b []byte, tag byte) []byte {
+func (u *usageText) appendFields(b []byte, tag byte) []byte {
 	n := byte(u.cpu.size())
 	b = append(b, tag, cpuField+n, field1, 3, 'c', 'p', 'u', field2, 2+n, field1, n)
 	b = u.cpu.append(b)
@@ -346,11 +346,11 @@ func (u *usage) appendFields(b []byte, tag byte) []byte {
 }
 
 // metaSize returns how many bytes the ObjectMeta takes.
-func (e *protobufEncoding) metaSize(o *subject) int {
+func (e *protobufEncoder) metaSize(o *objectMeta) int {
 	return fieldSize(len(o.name)) + len(generateName) + fieldSize(len(o.namespace)) + len(noUID) + fieldSize(timeSize(e.created)) + len(o.labels.protobuf)
 }
 
-func (e *protobufEncoding) appendMeta(b []byte, o *subject) []byte {
+func (e *protobufEncoder) appendMeta(b []byte, o *objectMeta) []byte {
 	b = appendLength(b, field1, e.metaSize(o))
 	b = appendText(b, field1, o.name)
 	b = append(b, generateName...)
@@ -369,8 +369,8 @@ func appendLabelFields(b []byte, labels []label) []byte {
 	return b
 }
 
-// unix returns a time in seconds, cut.
-func unix(ns int64) int64 { return time.Unix(0, ns).Unix() }
+// unixSeconds returns a time in seconds, cut.
+func unixSeconds(ns int64) int64 { return time.Unix(0, ns).Unix() }
 
 // timeSize returns how many bytes a time takes: its seconds, and no nanoseconds.
 func timeSize(unix int64) int { return 1 + varintSize(uint64(unix)) + 2 }

@@ -35,11 +35,11 @@ func TestWholeAudit(t *testing.T) {
 		if err := audit.AuditContextFrom(ctx).Init(audit.RequestAuditConfig{Level: level}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if got := wholeAudit(httptest.NewRequestWithContext(ctx, "GET", "/", nil)); got != want {
+		if got := auditsResponse(httptest.NewRequestWithContext(ctx, "GET", "/", nil)); got != want {
 			t.Errorf("level %q: got %v, want %v", level, got, want)
 		}
 	}
-	if wholeAudit(httptest.NewRequest("GET", "/", nil)) {
+	if auditsResponse(httptest.NewRequest("GET", "/", nil)) {
 		t.Error("nothing audits, yet the answer is wanted")
 	}
 }

@@ -18,14 +18,14 @@ import (
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// View is one immutable state of what was measured, and of what stands against
+// UsageReader is one immutable state of what was measured, and of what stands against
 // numbers that are missing.
-type View interface {
+type UsageReader interface {
 	explain.View
 	// At returns when the newest number in the view was read; zero if nothing
 	// has been.
@@ -34,21 +34,21 @@ type View interface {
 	// to serve, parts included, in the order of metric.Entity.Compare, until it
 	// returns false. The sample is good until do returns.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
-	// EachUse calls do for every pod that was measured whole, each once and those of a
+	// EachPodUsage calls do for every pod that was measured whole, each once and those of a
 	// node together, until it returns false. u is good until do returns.
-	EachUse(do func(u *served.PodUse) bool)
-	// Use makes u what EachUse says of one pod, in the memory that u has, and
+	EachPodUsage(do func(u *resourceusage.PodUsage) bool)
+	// PodUsage makes u what EachPodUsage says of one pod, in the memory that u has, and
 	// reports whether it says anything.
-	Use(pod metric.PodRef, u *served.PodUse) bool
-	// NodeUse returns what a node uses and over which time; ok is whether it was
+	PodUsage(pod metric.PodRef, u *resourceusage.PodUsage) bool
+	// NodeUsage returns what a node uses and over which time; ok is whether it was
 	// measured whole.
-	NodeUse(node metric.NodeName) (u served.Use, over served.Span, ok bool)
+	NodeUsage(node metric.NodeName) (u resourceusage.Usage, over metric.Window, ok bool)
 }
 
 // Options says where the answers come from.
 type Options struct {
-	// View returns the newest state; nil before there is one. Required.
-	View func() View
+	// Snapshot returns the newest state; nil before there is one. Required.
+	Snapshot func() UsageReader
 	// Facts returns what the API server says; nil where there is none. Left
 	// out: there never is one.
 	Facts func() *cluster.Facts
@@ -102,18 +102,18 @@ func nodeField(label, value string) (string, string, error) {
 // Install makes s serve metrics.k8s.io/v1beta1. The server's OpenAPI
 // configuration must have OpenAPIDefinitions among its definitions.
 func Install(s *genericapiserver.GenericAPIServer, o Options) error {
-	if o.View == nil {
+	if o.Snapshot == nil {
 		return errors.New("install metrics.k8s.io: Options.View is missing")
 	}
 	scheme, err := NewScheme()
 	if err != nil {
 		return fmt.Errorf("install metrics.k8s.io: %w", err)
 	}
-	ages, err := newFreshness(o.Registerer)
+	ages, err := newAgeHistograms(o.Registerer)
 	if err != nil {
 		return fmt.Errorf("install metrics.k8s.io: %w", err)
 	}
-	api := &api{options: o.withDefaults(), ages: ages, rolls: newRolls()}
+	api := &resourceAPI{options: o.withDefaults(), ages: ages, orders: newPodOrderCache()}
 	nodes, pods := &nodeStorage{api}, &podStorage{api}
 	info := genericapiserver.APIGroupInfo{
 		PrioritizedVersions: []schema.GroupVersion{v1beta1.SchemeGroupVersion},
@@ -137,7 +137,7 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	if err := s.InstallAPIGroup(&info); err != nil {
 		return fmt.Errorf("install metrics.k8s.io: %w", err)
 	}
-	straight := newDirect(pods, nodes, info.NegotiatedSerializer)
+	straight := newDirectHandler(pods, nodes, info.NegotiatedSerializer)
 	for _, service := range s.Handler.GoRestfulContainer.RegisteredWebServices() {
 		if service.RootPath() == "/apis/"+groupVersion {
 			service.Filter(straight.filter)
@@ -146,31 +146,31 @@ func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	return nil
 }
 
-// api is what the two resources share.
-type api struct {
+// resourceAPI is what the two resources share.
+type resourceAPI struct {
 	options Options
-	ages    freshness
-	rolls   *rolls
+	ages    ageHistograms
+	orders  *podOrderCache
 }
 
 // retryAfter is how many seconds a client is to wait while there is nothing to
 // answer with. client-go asks ten times.
 const retryAfter = 1
 
-// answer readies the answer to one request, or says that none can be given yet.
-func (a *api) answer() (*answer, error) {
+// newReader readies the answer to one request, or says that none can be given yet.
+func (a *resourceAPI) newReader() (*usageReader, error) {
 	facts := a.options.Facts()
 	if facts != nil && !facts.Synced {
 		return nil, unavailable("weir has not heard yet from the API server which pods and nodes there are")
 	}
-	view := a.options.View()
+	view := a.options.Snapshot()
 	if view == nil || view.At().IsZero() {
 		if facts == nil || facts.Nodes() > 0 {
 			return nil, unavailable("weir has just started and has read no node yet")
 		}
-		view = nothing{}
+		view = emptySnapshot{}
 	}
-	return &answer{view: view, facts: facts, options: &a.options, rolls: a.rolls}, nil
+	return &usageReader{view: view, facts: facts, options: &a.options, orders: a.orders}, nil
 }
 
 // unavailable returns an error with status 503 after which client-go asks again.
@@ -189,9 +189,9 @@ func notFound(resource, name string) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: resource}, name)
 }
 
-// withoutMetrics returns the error for what exists and is not served:
+// notServed returns the error for what exists and is not served:
 // `podmetrics.metrics.k8s.io "a" not found: the pod has not started (PodPending)`.
-func withoutMetrics(resource, name string, why explain.Ruling) error {
+func notServed(resource, name string, why explain.Ruling) error {
 	err := apierrors.NewNotFound(v1beta1.Resource(resource), name)
 	words := why.Brief()
 	err.ErrStatus.Message += ": " + words
@@ -199,11 +199,11 @@ func withoutMetrics(resource, name string, why explain.Ruling) error {
 	return err
 }
 
-// freshness counts how old the numbers are that are served.
-type freshness struct{ nodes, pods prometheus.Observer }
+// ageHistograms counts how old the numbers are that are served.
+type ageHistograms struct{ nodes, pods prometheus.Observer }
 
-// newFreshness registers the histogram with r, which may be nil.
-func newFreshness(r prometheus.Registerer) (freshness, error) {
+// newAgeHistograms registers the histogram with r, which may be nil.
+func newAgeHistograms(r prometheus.Registerer) (ageHistograms, error) {
 	ages := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "weir_api_metric_freshness_seconds",
 		Help: "Age of the numbers that metrics.k8s.io served, by resource, at the time of the answer.",
@@ -212,17 +212,17 @@ func newFreshness(r prometheus.Registerer) (freshness, error) {
 	}, []string{"resource"})
 	if r != nil {
 		if err := r.Register(ages); err != nil {
-			return freshness{}, fmt.Errorf("register weir_api_metric_freshness_seconds: %w", err)
+			return ageHistograms{}, fmt.Errorf("register weir_api_metric_freshness_seconds: %w", err)
 		}
 	}
-	return freshness{nodes: ages.WithLabelValues("nodes"), pods: ages.WithLabelValues("pods")}, nil
+	return ageHistograms{nodes: ages.WithLabelValues("nodes"), pods: ages.WithLabelValues("pods")}, nil
 }
 
-// tell notes how old the numbers of r are that are being served, and returns the time.
-func (a *api) tell(ages prometheus.Observer, r *readings) (now time.Time) {
+// observeAges notes how old the numbers of r are that are being served, and returns the time.
+func (a *resourceAPI) observeAges(ages prometheus.Observer, r *usageList) (now time.Time) {
 	now = a.options.Now()
 	for i := range r.items {
-		ages.Observe(time.Duration(now.UnixNano() - r.items[i].over.End).Seconds())
+		ages.Observe(time.Duration(now.UnixNano() - r.items[i].window.End).Seconds())
 	}
 	return now
 }

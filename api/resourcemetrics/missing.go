@@ -15,54 +15,54 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// world is what reasons are made of: the very state the answer is read from. Only
+// explainWorld is what reasons are made of: the very state the answer is read from. Only
 // an answer that lacks something asks for it.
-func (a *answer) world() *explain.World {
+func (a *usageReader) explainWorld() *explain.World {
 	return &explain.World{Now: a.options.Now(), View: a.view, Facts: a.facts, Sources: a.options.Sources()}
 }
 
-// why says why a pod or node is not served; known is false if nobody has ever
+// reasonFor says why a pod or node is not served; known is false if nobody has ever
 // spoken of it.
-func (a *answer) why(e metric.Entity) (r explain.Ruling, known bool) {
-	r, known = a.world().Rule(e, metric.CPUUsageRate, metric.MemoryWorkingSet)
-	return absent(r), known
+func (a *usageReader) reasonFor(e metric.Entity) (r explain.Ruling, known bool) {
+	r, known = a.explainWorld().Rule(e, metric.CPUUsageRate, metric.MemoryWorkingSet)
+	return withoutContainers(r), known
 }
 
-// absent returns r. Where r finds a pod served as a whole, it is missing here because
+// withoutContainers returns r. Where r finds a pod served as a whole, it is missing here because
 // no container of it is known, and this API serves containers.
-func absent(r explain.Ruling) explain.Ruling {
+func withoutContainers(r explain.Ruling) explain.Ruling {
 	if r.Served {
 		return explain.Ruling{Reason: metric.NotReported, Said: "the node reports the pod as a whole and none of its containers"}
 	}
 	return r
 }
 
-// agent is who warns.
-const agent = "weir"
+// warningAgent is who warns.
+const warningAgent = "weir"
 
 // maxReasons is how many reasons a warning counts one by one.
 const maxReasons = 4
 
-// lack is one thing that a LIST should have and does not.
-type lack struct {
-	name string
-	why  explain.Ruling
+// missingItem is one thing that a LIST should have and does not.
+type missingItem struct {
+	name   string
+	reason explain.Ruling
 }
 
-// warn tells whoever lists that lacks, which come in order, are not among the
+// warnMissing tells whoever lists that lacks, which come in order, are not among the
 // served: how many and why, one as an example, and the command that says more.
 // The text depends on nothing else, so that equal warnings are equal texts: a
 // client that shows each text once shows it once.
-func warn(ctx context.Context, kind, noun string, served int, lacks []lack) {
-	lacks = slices.DeleteFunc(lacks, func(l lack) bool { return !l.why.Expected() })
+func warnMissing(ctx context.Context, kind, noun string, served int, lacks []missingItem) {
+	lacks = slices.DeleteFunc(lacks, func(l missingItem) bool { return !l.reason.Expected() })
 	if len(lacks) == 0 {
 		return
 	}
 	var counts [metric.NumReasons]int
 	var reasons []metric.Reason
 	for _, l := range lacks {
-		if counts[l.why.Reason]++; counts[l.why.Reason] == 1 {
-			reasons = append(reasons, l.why.Reason)
+		if counts[l.reason.Reason]++; counts[l.reason.Reason] == 1 {
+			reasons = append(reasons, l.reason.Reason)
 		}
 	}
 	slices.SortFunc(reasons, func(a, b metric.Reason) int {
@@ -84,15 +84,15 @@ func warn(ctx context.Context, kind, noun string, served int, lacks []lack) {
 	if served+len(lacks) != 1 {
 		noun += "s"
 	}
-	warning.AddWarning(ctx, agent, fmt.Sprintf("%d of %d %s %s no metrics: %s", len(lacks), served+len(lacks), noun, verb, strings.Join(words, ", ")))
-	example := lacks[slices.IndexFunc(lacks, func(l lack) bool { return l.why.Reason == reasons[0] })]
-	warning.AddWarning(ctx, agent, example.name+": "+example.why.Brief())
-	warning.AddWarning(ctx, agent, command(ctx, kind, lacks)+" tells more")
+	warning.AddWarning(ctx, warningAgent, fmt.Sprintf("%d of %d %s %s no metrics: %s", len(lacks), served+len(lacks), noun, verb, strings.Join(words, ", ")))
+	example := lacks[slices.IndexFunc(lacks, func(l missingItem) bool { return l.reason.Reason == reasons[0] })]
+	warning.AddWarning(ctx, warningAgent, example.name+": "+example.reason.Brief())
+	warning.AddWarning(ctx, warningAgent, explainCommand(ctx, kind, lacks)+" tells more")
 }
 
-// command returns the command that tells more: of the only one that is missing, or
+// explainCommand returns the command that tells more: of the only one that is missing, or
 // of all of them, as far as the LIST went.
-func command(ctx context.Context, kind string, lacks []lack) string {
+func explainCommand(ctx context.Context, kind string, lacks []missingItem) string {
 	const explains = "kubectl weir explain "
 	if len(lacks) == 1 {
 		return explains + kind + " " + lacks[0].name
@@ -104,27 +104,27 @@ func command(ctx context.Context, kind string, lacks []lack) string {
 }
 
 // warnPods warns of the pods that are missing from a LIST.
-func (a *answer) warnPods(ctx context.Context, served int, missing []*cluster.Pod) {
+func (a *usageReader) warnPods(ctx context.Context, served int, missing []*cluster.Pod) {
 	if len(missing) == 0 {
 		return // Fast path: no verdict needs to be read
 	}
-	survey := a.world().SurveyOf()
-	lacks := make([]lack, 0, len(missing))
+	survey := a.explainWorld().SurveyOf()
+	lacks := make([]missingItem, 0, len(missing))
 	for _, p := range missing {
-		lacks = append(lacks, lack{p.String(), absent(survey.Pod(p))})
+		lacks = append(lacks, missingItem{p.String(), withoutContainers(survey.Pod(p))})
 	}
-	warn(ctx, "pod", "running pod", served, lacks)
+	warnMissing(ctx, "pod", "running pod", served, lacks)
 }
 
 // warnNodes warns of the nodes that are missing from a LIST.
-func (a *answer) warnNodes(ctx context.Context, served int, missing []*cluster.Node) {
+func (a *usageReader) warnNodes(ctx context.Context, served int, missing []*cluster.Node) {
 	if len(missing) == 0 {
 		return
 	}
-	survey := a.world().SurveyOf()
-	lacks := make([]lack, 0, len(missing))
+	survey := a.explainWorld().SurveyOf()
+	lacks := make([]missingItem, 0, len(missing))
 	for _, n := range missing {
-		lacks = append(lacks, lack{string(n.Name), survey.Node(n.Name)})
+		lacks = append(lacks, missingItem{string(n.Name), survey.Node(n.Name)})
 	}
-	warn(ctx, "node", "node", served, lacks)
+	warnMissing(ctx, "node", "node", served, lacks)
 }

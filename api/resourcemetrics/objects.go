@@ -12,53 +12,53 @@ import (
 )
 
 // nodeObjects returns r as the API's objects, made at now.
-func (r *readings) nodeObjects(now time.Time) []v1beta1.NodeMetrics {
+func (r *usageList) nodeObjects(now time.Time) []v1beta1.NodeMetrics {
 	items := make([]v1beta1.NodeMetrics, len(r.items))
 	for i := range r.items {
 		o := &r.items[i]
 		items[i] = v1beta1.NodeMetrics{
-			ObjectMeta: r.subject(o).metadata(now),
+			ObjectMeta: r.metaOf(o).apiObjectMeta(now),
 			Timestamp:  o.timestamp(),
-			Window:     metav1.Duration{Duration: o.over.Length},
-			Usage:      resources(&r.uses[o.from]),
+			Window:     metav1.Duration{Duration: o.window.Length},
+			Usage:      resourceList(&r.usages[o.from]),
 		}
 	}
 	return items
 }
 
 // podObjects returns r as the API's objects, made at now.
-func (r *readings) podObjects(now time.Time) []v1beta1.PodMetrics {
+func (r *usageList) podObjects(now time.Time) []v1beta1.PodMetrics {
 	items := make([]v1beta1.PodMetrics, len(r.items))
-	containers := make([]v1beta1.ContainerMetrics, len(r.uses))
-	for i := range r.uses {
-		containers[i] = v1beta1.ContainerMetrics{Name: r.uses[i].Name, Usage: resources(&r.uses[i])}
+	containers := make([]v1beta1.ContainerMetrics, len(r.usages))
+	for i := range r.usages {
+		containers[i] = v1beta1.ContainerMetrics{Name: r.usages[i].Name, Usage: resourceList(&r.usages[i])}
 	}
 	for i := range r.items {
 		o := &r.items[i]
 		items[i] = v1beta1.PodMetrics{
-			ObjectMeta: r.subject(o).metadata(now),
+			ObjectMeta: r.metaOf(o).apiObjectMeta(now),
 			Timestamp:  o.timestamp(),
-			Window:     metav1.Duration{Duration: o.over.Length},
+			Window:     metav1.Duration{Duration: o.window.Length},
 			Containers: containers[o.from:o.to:o.to],
 		}
 	}
 	return items
 }
 
-// metadata returns what the object is called. Its labels are shared with the
+// apiObjectMeta returns what the object is called. Its labels are shared with the
 // facts, which nobody changes.
-func (s *subject) metadata(now time.Time) metav1.ObjectMeta {
+func (s *objectMeta) apiObjectMeta(now time.Time) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: s.name, Namespace: string(s.namespace), Labels: s.labels.all,
 		CreationTimestamp: metav1.NewTime(now),
 	}
 }
 
-func (o *reading) timestamp() metav1.Time { return metav1.NewTime(time.Unix(0, o.over.End)) }
+func (o *usageItem) timestamp() metav1.Time { return metav1.NewTime(time.Unix(0, o.window.End)) }
 
-// columns are those of both resources, as metrics-server names them. kubectl
+// tableColumns are those of both resources, as metrics-server names them. kubectl
 // adds the namespace itself where it lists all.
-var columns = []metav1.TableColumnDefinition{
+var tableColumns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "Name of the pod or node"},
 	{Name: "cpu", Type: "string", Format: "quantity", Description: "CPU in use, in cores, over the window"},
 	{Name: "memory", Type: "string", Format: "quantity", Description: "Working set in bytes"},
@@ -69,9 +69,9 @@ var columns = []metav1.TableColumnDefinition{
 func podTable(object runtime.Object) (*metav1.Table, error) {
 	switch o := object.(type) {
 	case *v1beta1.PodMetrics:
-		return &metav1.Table{ColumnDefinitions: columns, Rows: []metav1.TableRow{podRow(o)}}, nil
+		return &metav1.Table{ColumnDefinitions: tableColumns, Rows: []metav1.TableRow{podRow(o)}}, nil
 	case *v1beta1.PodMetricsList:
-		t := &metav1.Table{ListMeta: o.ListMeta, ColumnDefinitions: columns, Rows: make([]metav1.TableRow, len(o.Items))}
+		t := &metav1.Table{ListMeta: o.ListMeta, ColumnDefinitions: tableColumns, Rows: make([]metav1.TableRow, len(o.Items))}
 		for i := range o.Items {
 			t.Rows[i] = podRow(&o.Items[i])
 		}
@@ -84,9 +84,9 @@ func podTable(object runtime.Object) (*metav1.Table, error) {
 func nodeTable(object runtime.Object) (*metav1.Table, error) {
 	switch o := object.(type) {
 	case *v1beta1.NodeMetrics:
-		return &metav1.Table{ColumnDefinitions: columns, Rows: []metav1.TableRow{nodeRow(o)}}, nil
+		return &metav1.Table{ColumnDefinitions: tableColumns, Rows: []metav1.TableRow{nodeRow(o)}}, nil
 	case *v1beta1.NodeMetricsList:
-		t := &metav1.Table{ListMeta: o.ListMeta, ColumnDefinitions: columns, Rows: make([]metav1.TableRow, len(o.Items))}
+		t := &metav1.Table{ListMeta: o.ListMeta, ColumnDefinitions: tableColumns, Rows: make([]metav1.TableRow, len(o.Items))}
 		for i := range o.Items {
 			t.Rows[i] = nodeRow(&o.Items[i])
 		}
@@ -101,14 +101,14 @@ func podRow(p *v1beta1.PodMetrics) metav1.TableRow {
 		cpu.Add(p.Containers[i].Usage[corev1.ResourceCPU])
 		memory.Add(p.Containers[i].Usage[corev1.ResourceMemory])
 	}
-	return row(p, p.Name, cpu, memory, p.Window)
+	return tableRow(p, p.Name, cpu, memory, p.Window)
 }
 
 func nodeRow(n *v1beta1.NodeMetrics) metav1.TableRow {
-	return row(n, n.Name, n.Usage[corev1.ResourceCPU], n.Usage[corev1.ResourceMemory], n.Window)
+	return tableRow(n, n.Name, n.Usage[corev1.ResourceCPU], n.Usage[corev1.ResourceMemory], n.Window)
 }
 
-func row(o runtime.Object, name string, cpu, memory resource.Quantity, window metav1.Duration) metav1.TableRow {
+func tableRow(o runtime.Object, name string, cpu, memory resource.Quantity, window metav1.Duration) metav1.TableRow {
 	return metav1.TableRow{
 		Cells:  []any{name, cpu.String(), memory.String(), window.Duration.String()},
 		Object: runtime.RawExtension{Object: o},

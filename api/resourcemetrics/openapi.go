@@ -23,29 +23,29 @@ func OpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPID
 }
 
 func ownDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
-	d := definer{ref: ref}
+	d := definitionBuilder{ref: ref}
 	object := func(of string, properties map[string]spec.Schema) map[string]spec.Schema {
 		maps.Copy(properties, map[string]spec.Schema{
-			"apiVersion": text("Version of the schema: metrics.k8s.io/v1beta1."),
-			"kind":       text("What the object is."),
-			"metadata":   d.object(of, metav1.ObjectMeta{}.OpenAPIModelName()),
-			"timestamp":  d.a("When the numbers were measured: the end of the window, by the node's clock.", metav1.Time{}.OpenAPIModelName()),
-			"window":     d.a("How long before the timestamp the measuring of the CPU use began.", metav1.Duration{}.OpenAPIModelName()),
+			"apiVersion": textProperty("Version of the schema: metrics.k8s.io/v1beta1."),
+			"kind":       textProperty("What the object is."),
+			"metadata":   d.optionalObject(of, metav1.ObjectMeta{}.OpenAPIModelName()),
+			"timestamp":  d.property("When the numbers were measured: the end of the window, by the node's clock.", metav1.Time{}.OpenAPIModelName()),
+			"window":     d.property("How long before the timestamp the measuring of the CPU use began.", metav1.Duration{}.OpenAPIModelName()),
 		})
 		return properties
 	}
 	list := func(of string) map[string]spec.Schema {
 		return map[string]spec.Schema{
-			"apiVersion": text("Version of the schema: metrics.k8s.io/v1beta1."),
-			"kind":       text("What the object is."),
-			"metadata":   d.object("Of the list.", metav1.ListMeta{}.OpenAPIModelName()),
-			"items":      d.many("Those that have metrics.", of),
+			"apiVersion": textProperty("Version of the schema: metrics.k8s.io/v1beta1."),
+			"kind":       textProperty("What the object is."),
+			"metadata":   d.optionalObject("Of the list.", metav1.ListMeta{}.OpenAPIModelName()),
+			"items":      d.listOf("Those that have metrics.", of),
 		}
 	}
 	const usage = `What is used: "cpu" in cores and "memory" (the working set) in bytes.`
 	return map[string]common.OpenAPIDefinition{
 		v1beta1.ContainerMetrics{}.OpenAPIModelName(): d.define("ContainerMetrics is what a container uses.", map[string]spec.Schema{
-			"name":  text("Name of the container, as in the pod's spec."),
+			"name":  textProperty("Name of the container, as in the pod's spec."),
 			"usage": d.quantities(usage),
 		}, "name", "usage"),
 		v1beta1.NodeMetrics{}.OpenAPIModelName(): d.define("NodeMetrics is what a node uses.", object("Name and labels of the node.", map[string]spec.Schema{
@@ -53,20 +53,20 @@ func ownDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefin
 		}), "timestamp", "window", "usage"),
 		v1beta1.NodeMetricsList{}.OpenAPIModelName(): d.define("NodeMetricsList is what nodes use.", list(v1beta1.NodeMetrics{}.OpenAPIModelName()), "items"),
 		v1beta1.PodMetrics{}.OpenAPIModelName(): d.define("PodMetrics is what a pod's containers use.", object("Name, namespace and labels of the pod.", map[string]spec.Schema{
-			"containers": atomic(d.many("One for each container that runs.", v1beta1.ContainerMetrics{}.OpenAPIModelName())),
+			"containers": atomicList(d.listOf("One for each container that runs.", v1beta1.ContainerMetrics{}.OpenAPIModelName())),
 		}), "timestamp", "window", "containers"),
 		v1beta1.PodMetricsList{}.OpenAPIModelName(): d.define("PodMetricsList is what pods use.", list(v1beta1.PodMetrics{}.OpenAPIModelName()), "items"),
 	}
 }
 
-// definer makes definitions and notes which others each refers to.
-type definer struct {
+// definitionBuilder makes definitions and notes which others each refers to.
+type definitionBuilder struct {
 	ref common.ReferenceCallback
 	// uses are the definitions referred to since the last definition was made.
 	uses []string
 }
 
-func (d *definer) define(description string, properties map[string]spec.Schema, required ...string) common.OpenAPIDefinition {
+func (d *definitionBuilder) define(description string, properties map[string]spec.Schema, required ...string) common.OpenAPIDefinition {
 	uses := d.uses
 	d.uses = nil
 	return common.OpenAPIDefinition{
@@ -77,44 +77,44 @@ func (d *definer) define(description string, properties map[string]spec.Schema, 
 	}
 }
 
-func (d *definer) to(name string) spec.Ref {
+func (d *definitionBuilder) reference(name string) spec.Ref {
 	d.uses = append(d.uses, name)
 	return d.ref(name)
 }
 
-// a is a property of a type that has a definition.
-func (d *definer) a(description, name string) spec.Schema {
-	return spec.Schema{SchemaProps: spec.SchemaProps{Description: description, Ref: d.to(name)}}
+// property is a property of a type that has a definition.
+func (d *definitionBuilder) property(description, name string) spec.Schema {
+	return spec.Schema{SchemaProps: spec.SchemaProps{Description: description, Ref: d.reference(name)}}
 }
 
-// object is one that may be left out, and then is empty.
-func (d *definer) object(description, name string) spec.Schema {
-	s := d.a(description, name)
+// optionalObject is one that may be left out, and then is empty.
+func (d *definitionBuilder) optionalObject(description, name string) spec.Schema {
+	s := d.property(description, name)
 	s.Default = map[string]any{}
 	return s
 }
 
-func (d *definer) many(description, name string) spec.Schema {
-	item := spec.Schema{SchemaProps: spec.SchemaProps{Default: map[string]any{}, Ref: d.to(name)}}
+func (d *definitionBuilder) listOf(description, name string) spec.Schema {
+	item := spec.Schema{SchemaProps: spec.SchemaProps{Default: map[string]any{}, Ref: d.reference(name)}}
 	return spec.Schema{SchemaProps: spec.SchemaProps{
 		Description: description, Type: []string{"array"}, Items: &spec.SchemaOrArray{Schema: &item},
 	}}
 }
 
-func (d *definer) quantities(description string) spec.Schema {
-	value := spec.Schema{SchemaProps: spec.SchemaProps{Ref: d.to(resource.Quantity{}.OpenAPIModelName())}}
+func (d *definitionBuilder) quantities(description string) spec.Schema {
+	value := spec.Schema{SchemaProps: spec.SchemaProps{Ref: d.reference(resource.Quantity{}.OpenAPIModelName())}}
 	return spec.Schema{SchemaProps: spec.SchemaProps{
 		Description: description, Type: []string{"object"},
 		AdditionalProperties: &spec.SchemaOrBool{Allows: true, Schema: &value},
 	}}
 }
 
-func text(description string) spec.Schema {
+func textProperty(description string) spec.Schema {
 	return spec.Schema{SchemaProps: spec.SchemaProps{Description: description, Type: []string{"string"}}}
 }
 
-// atomic marks a list that is replaced whole.
-func atomic(s spec.Schema) spec.Schema {
+// atomicList marks a list that is replaced whole.
+func atomicList(s spec.Schema) spec.Schema {
 	s.AddExtension("x-kubernetes-list-type", "atomic")
 	return s
 }

@@ -7,207 +7,216 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// A LIST of all pods has to find what the API server says of each, and to sort them. Both
-// are the same as the last time for nearly all, and cost more than the numbers do: names
-// lie all over the memory. So a LIST leaves a roll behind for those to come, good for each
-// node as long as neither the view nor the facts tell of other pods there.
+// A LIST of all pods looks up what the API server says of each pod and sorts the pods by
+// name. Both results are nearly the same as in the LIST before, and cost more than the
+// numbers do, because names lie all over the memory. So a LIST keeps its result, and the
+// next one reuses it for each node whose pods did not change: neither those the node
+// reports (resourceusage.PodUsage.Generation) nor those bound to it
+// (cluster.Facts.PodsGeneration).
 
-// roll is the pods that were served, in the order of names. It is immutable.
-type roll struct {
-	who   []subject
-	nodes map[metric.NodeName]*listed
+// podOrder is the pods of a LIST, sorted by namespace and name. It is immutable.
+type podOrder struct {
+	pods  []objectMeta
+	nodes map[metric.NodeName]*nodeOrder
 }
 
-// listed is the pods of one node on a roll.
-type listed struct {
-	among any            // see served.PodUse; nil: not good for another LIST
-	on    []*cluster.Pod // what the API server said of the node
-	runs  int            // how many of these run
-	who   []int32        // by the pods' places: which of the roll; -1 for others
+// nodeOrder is the part of a podOrder that one node reports.
+type nodeOrder struct {
+	generation      uint64  // of the node's pods in the store; 0: not reusable
+	boundGeneration uint64  // of the pods bound to the node
+	running         int     // how many of the pods bound to the node run
+	positions       []int32 // in podOrder.pods, by PodUsage.Index; or notListed
 }
 
-// unlisted stands for a place at which no pod is on the roll.
-const unlisted = -1
+// notListed is the position of a pod that is not in the podOrder.
+const notListed = -1
 
-// is reports whether l holds for what is said now. l may be nil.
-func (l *listed) is(among any, on []*cluster.Pod) bool {
-	return l != nil && among != nil && l.among == among && len(on) == len(l.on) && (len(on) == 0 || &on[0] == &l.on[0])
+// isCurrent reports whether o still holds. o may be nil.
+func (o *nodeOrder) isCurrent(generation, boundGeneration uint64) bool {
+	return o != nil && generation != 0 && o.generation == generation && o.boundGeneration == boundGeneration
 }
 
-// rolls keeps the last roll while there are LISTs.
-type rolls struct {
-	drop *time.Timer
-	mu   struct {
+// podOrderCache keeps the podOrder of the last LIST.
+type podOrderCache struct {
+	expiry *time.Timer
+	mu     struct {
 		sync.Mutex
-		last *roll
+		last *podOrder
 	}
 }
 
-// keepRoll is how long after a LIST its roll is kept: it holds on to what it names.
-const keepRoll = time.Minute
+// keepPodOrder is how long a podOrder is kept after its LIST: it keeps facts alive.
+const keepPodOrder = time.Minute
 
-func newRolls() *rolls {
-	r := &rolls{}
-	r.mu.last = &roll{}
-	r.drop = time.AfterFunc(keepRoll, func() { r.set(&roll{}) })
+func newPodOrderCache() *podOrderCache {
+	r := &podOrderCache{}
+	r.mu.last = &podOrder{}
+	r.expiry = time.AfterFunc(keepPodOrder, func() { r.set(&podOrder{}) })
 	return r
 }
 
-func (r *rolls) get() *roll {
+func (r *podOrderCache) get() *podOrder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.last
 }
 
-func (r *rolls) set(last *roll) {
+func (r *podOrderCache) set(last *podOrder) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.last = last
 }
 
-// put keeps a roll for the next LIST.
-func (r *rolls) put(next *roll) {
+// put keeps a podOrder for the next LIST.
+func (r *podOrderCache) put(next *podOrder) {
 	r.set(next)
-	r.drop.Reset(keepRoll)
+	r.expiry.Reset(keepPodOrder)
 }
 
-// call finds the pods of a view on a roll, node by node, and notes those that are not.
-type call struct {
-	roll  *roll
-	facts *cluster.Facts
-	calls []called
-	fresh []newcomer
-	// Pods that are served by another node's numbers than the one they are bound to.
-	elsewhere map[metric.PodRef]bool
-	find      neighbours
-	sets      labelSets
+// podOrderScan goes through the pods of a snapshot node by node, finds each in the last
+// podOrder, and collects those that are not in it.
+type podOrderScan struct {
+	last    *podOrder
+	facts   *cluster.Facts
+	nodes   []scannedNode
+	newPods []newPod
+	// boundElsewhere holds pods that are served with the numbers of a node they are not
+	// bound to.
+	boundElsewhere map[metric.PodRef]bool
+	lookup         nodePodLookup
+	labelSets      labelSets
 }
 
-// called is a node of the view.
-type called struct {
-	name   metric.NodeName
-	was    *listed // nil if that does not hold any more
-	from   int     // the readings of it begin here
-	served int     // of the pods that are bound to it
-	listed
+// scannedNode is one node of the scan.
+type scannedNode struct {
+	name      metric.NodeName
+	before    *nodeOrder     // of the last podOrder; nil if it is not current
+	bound     []*cluster.Pod // the pods bound to it
+	firstItem int            // index of the node's first item
+	served    int            // how many of the pods bound to it are served
+	nodeOrder
 }
 
-// newcomer is a pod that is not on the roll.
-type newcomer struct {
-	subject
-	node  int // which of those called
-	place int
+// newPod is a pod that is not in the last podOrder.
+type newPod struct {
+	objectMeta
+	node  int // index in podOrderScan.nodes
+	index int // PodUsage.Index
 }
 
-// pod returns which of the roll's pods u is, or ^i for the i-th newcomer. ok is false if it
-// must not be served. read is how many have been read.
-func (c *call) pod(u *served.PodUse, read int) (who int32, ok bool) {
-	n := len(c.calls) - 1
-	if n < 0 || c.calls[n].name != u.Node {
-		c.node(u, read)
+// findPod returns u's position in the last podOrder, or ^i for the i-th new pod. ok is false
+// if u must not be served. read is how many items were read before it.
+func (c *podOrderScan) findPod(u *resourceusage.PodUsage, read int) (who int32, ok bool) {
+	n := len(c.nodes) - 1
+	if n < 0 || c.nodes[n].name != u.Node {
+		c.beginNode(u, read)
 		n++
 	}
-	node := &c.calls[n]
-	if node.was != nil && u.Place < len(node.was.who) && node.was.who[u.Place] != unlisted {
-		if u.Held != 0 && !served.Runs(c.find.find(u), *u.UID, u.Held) {
+	node := &c.nodes[n]
+	if node.before != nil && u.Index < len(node.before.positions) && node.before.positions[u.Index] != notListed {
+		if u.LastKnownAt != 0 && !resourceusage.MayServePod(c.lookup.find(u), *u.UID, u.LastKnownAt) {
 			return 0, false
 		}
 		node.served++
-		return node.was.who[u.Place], true
+		return node.before.positions[u.Index], true
 	}
-	p := c.find.find(u)
-	if !served.Runs(p, *u.UID, u.Held) {
+	p := c.lookup.find(u)
+	if !resourceusage.MayServePod(p, *u.UID, u.LastKnownAt) {
 		return 0, false
 	}
 	if p.Node == u.Node {
 		node.served++
 	} else {
-		node.among = nil // what is said of it may change, though nothing does on this node
-		if c.elsewhere == nil {
-			c.elsewhere = map[metric.PodRef]bool{}
+		node.generation = 0 // a change of p changes neither generation of this node
+		if c.boundElsewhere == nil {
+			c.boundElsewhere = map[metric.PodRef]bool{}
 		}
-		c.elsewhere[p.PodRef] = true
+		c.boundElsewhere[p.PodRef] = true
 	}
-	c.fresh = append(c.fresh, newcomer{newSubject(p.Namespace, string(p.Name), c.sets.of(p.Labels)), n, u.Place})
-	return ^int32(len(c.fresh) - 1), true
+	c.newPods = append(c.newPods, newPod{newObjectMeta(p.Namespace, string(p.Name), c.labelSets.setOf(p.Labels)), n, u.Index})
+	return ^int32(len(c.newPods) - 1), true
 }
 
-func (c *call) node(u *served.PodUse, read int) {
-	c.calls = append(c.calls, called{name: u.Node, from: read, listed: listed{among: u.Among, on: c.facts.PodsOn(u.Node)}})
-	node := &c.calls[len(c.calls)-1]
-	was := c.roll.nodes[u.Node]
-	if was.is(node.among, node.on) {
-		node.was, node.runs = was, was.runs
+// beginNode goes on to the node of u, its first pod.
+func (c *podOrderScan) beginNode(u *resourceusage.PodUsage, read int) {
+	c.nodes = append(c.nodes, scannedNode{
+		name: u.Node, bound: c.facts.PodsOn(u.Node), firstItem: read,
+		nodeOrder: nodeOrder{generation: u.Generation, boundGeneration: c.facts.PodsGeneration(u.Node)},
+	})
+	node := &c.nodes[len(c.nodes)-1]
+	was := c.last.nodes[u.Node]
+	if was.isCurrent(node.generation, node.boundGeneration) {
+		node.before, node.running = was, was.running
 		return
 	}
-	for _, p := range node.on {
+	for _, p := range node.bound {
 		if p.Phase == cluster.Running {
-			node.runs++
+			node.running++
 		}
 	}
-	// Its pods come anew, most with labels that others on the roll share.
+	// The node's pods are new pods now. Most have the same labels as before.
 	if was != nil {
-		for _, who := range was.who {
-			if who != unlisted {
-				c.sets.add(c.roll.who[who].labels)
+		for _, who := range was.positions {
+			if who != notListed {
+				c.labelSets.add(c.last.pods[who].labels)
 			}
 		}
 	}
 }
 
-// subject returns what pod has found.
-func (c *call) subject(who int32) *subject {
+// metaAt returns the pod at a position that findPod returned.
+func (c *podOrderScan) metaAt(who int32) *objectMeta {
 	if who < 0 {
-		return &c.fresh[^who].subject
+		return &c.newPods[^who].objectMeta
 	}
-	return &c.roll.who[who]
+	return &c.last.pods[who]
 }
 
-// unserved returns the pods that run and are not among items, which are all that may be
-// served, as they were read. It goes by nodes, for what runs is bound to one, and where as
-// many are served as run it does not look who they are.
-func (c *call) unserved(items []reading) (missing []*cluster.Pod) {
+// missingPods returns the running pods that are not among items, which are all items in the
+// order they were read. A running pod is bound to a node, so it compares node by node; where
+// as many pods are served as run, it compares no names.
+func (c *podOrderScan) missingPods(items []usageItem) (missing []*cluster.Pod) {
 	has := map[metric.PodRef]bool{}
-	lacking := func(on []*cluster.Pod) {
-		for _, p := range on {
-			if p.Phase == cluster.Running && !has[p.PodRef] && !c.elsewhere[p.PodRef] {
+	addMissing := func(bound []*cluster.Pod) {
+		for _, p := range bound {
+			if p.Phase == cluster.Running && !has[p.PodRef] && !c.boundElsewhere[p.PodRef] {
 				missing = append(missing, p)
 			}
 		}
 	}
-	uncalled := 0
-	c.facts.EachNodesPods(func(metric.NodeName, []*cluster.Pod) bool { uncalled++; return true })
-	for i := range c.calls {
-		node, end := &c.calls[i], len(items)
-		if len(node.on) > 0 {
-			uncalled--
+	unscanned := 0
+	c.facts.EachNodesPods(func(metric.NodeName, []*cluster.Pod) bool { unscanned++; return true })
+	for i := range c.nodes {
+		node, end := &c.nodes[i], len(items)
+		if len(node.bound) > 0 {
+			unscanned--
 		}
-		if node.served == node.runs {
+		if node.served == node.running {
 			continue
 		}
-		if i+1 < len(c.calls) {
-			end = c.calls[i+1].from
+		if i+1 < len(c.nodes) {
+			end = c.nodes[i+1].firstItem
 		}
 		clear(has)
-		for _, o := range items[node.from:end] {
-			s := c.subject(o.who)
+		for _, o := range items[node.firstItem:end] {
+			s := c.metaAt(o.meta)
 			has[metric.PodRef{Namespace: s.namespace, Name: metric.PodName(s.name)}] = true
 		}
-		lacking(node.on)
+		addMissing(node.bound)
 	}
-	if uncalled > 0 {
+	if unscanned > 0 {
 		clear(has)
-		called := make(map[metric.NodeName]bool, len(c.calls))
-		for i := range c.calls {
-			called[c.calls[i].name] = true
+		scanned := make(map[metric.NodeName]bool, len(c.nodes))
+		for i := range c.nodes {
+			scanned[c.nodes[i].name] = true
 		}
 		c.facts.EachNodesPods(func(name metric.NodeName, on []*cluster.Pod) bool {
-			if !called[name] {
-				lacking(on)
+			if !scanned[name] {
+				addMissing(on)
 			}
 			return true
 		})
@@ -215,56 +224,56 @@ func (c *call) unserved(items []reading) (missing []*cluster.Pod) {
 	return missing
 }
 
-// next returns the roll with those that were called, and which each of the items is on
-// it.
-func (c *call) next(items []reading) *roll {
-	if len(c.fresh) == 0 {
-		return c.roll
+// nextOrder returns the podOrder of this LIST and sets each item's meta to its position in it.
+func (c *podOrderScan) nextOrder(items []usageItem) *podOrder {
+	if len(c.newPods) == 0 {
+		return c.last
 	}
-	next := &roll{nodes: make(map[metric.NodeName]*listed, len(c.calls))}
-	moved := c.stay()
-	came := c.merge(next, moved)
-	for i := range c.calls {
-		node := &c.calls[i]
-		l := node.listed
-		if node.was != nil {
-			l.who = slices.Clone(node.was.who)
-			for place, who := range l.who {
-				if who != unlisted {
-					l.who[place] = moved[who]
+	next := &podOrder{nodes: make(map[metric.NodeName]*nodeOrder, len(c.nodes))}
+	moved := c.keptPods()
+	came := c.mergeNewPods(next, moved)
+	for i := range c.nodes {
+		node := &c.nodes[i]
+		l := node.nodeOrder
+		if node.before != nil {
+			l.positions = slices.Clone(node.before.positions)
+			for place, who := range l.positions {
+				if who != notListed {
+					l.positions[place] = moved[who]
 				}
 			}
 		}
 		next.nodes[node.name] = &l
 	}
-	for i := range c.fresh {
-		f := &c.fresh[i]
-		l := next.nodes[c.calls[f.node].name]
-		for len(l.who) <= f.place {
-			l.who = append(l.who, unlisted)
+	for i := range c.newPods {
+		f := &c.newPods[i]
+		l := next.nodes[c.nodes[f.node].name]
+		for len(l.positions) <= f.index {
+			l.positions = append(l.positions, notListed)
 		}
-		l.who[f.place] = came[i]
+		l.positions[f.index] = came[i]
 	}
 	for i := range items {
-		if who := items[i].who; who < 0 {
-			items[i].who = came[^who]
+		if who := items[i].meta; who < 0 {
+			items[i].meta = came[^who]
 		} else {
-			items[i].who = moved[who]
+			items[i].meta = moved[who]
 		}
 	}
 	return next
 }
 
-// stay returns for each pod of the roll whether it stays: 0, or unlisted.
-func (c *call) stay() []int32 {
-	stays := make([]int32, len(c.roll.who))
+// keptPods returns, for each position in the last podOrder, 0 if its pod is on a node that is
+// still current, else notListed.
+func (c *podOrderScan) keptPods() []int32 {
+	stays := make([]int32, len(c.last.pods))
 	for i := range stays {
-		stays[i] = unlisted
+		stays[i] = notListed
 	}
-	for i := range c.calls {
-		if was := c.calls[i].was; was != nil {
-			for _, who := range was.who {
-				if who != unlisted {
+	for i := range c.nodes {
+		if was := c.nodes[i].before; was != nil {
+			for _, who := range was.positions {
+				if who != notListed {
 					stays[who] = 0
 				}
 			}
@@ -273,39 +282,39 @@ func (c *call) stay() []int32 {
 	return stays
 }
 
-// merge gives next the pods that stay and the newcomers, in order. It makes stays where
-// the former now are, and returns where the newcomers are.
-func (c *call) merge(next *roll, stays []int32) (came []int32) {
-	who := make([]subject, len(c.fresh))
-	for i := range c.fresh {
-		who[i] = c.fresh[i].subject
+// mergeNewPods fills next.pods with the kept and the new pods, sorted. It sets stays to the
+// new positions of the kept pods, and returns the positions of the new ones.
+func (c *podOrderScan) mergeNewPods(next *podOrder, stays []int32) (came []int32) {
+	who := make([]objectMeta, len(c.newPods))
+	for i := range c.newPods {
+		who[i] = c.newPods[i].objectMeta
 	}
 	came = make([]int32, len(who))
-	next.who = make([]subject, 0, len(c.roll.who)+len(who))
+	next.pods = make([]objectMeta, 0, len(c.last.pods)+len(who))
 	old := 0
 	keep := func(end int) {
 		for ; old < end; old++ {
-			if stays[old] != unlisted {
-				stays[old] = int32(len(next.who))
-				next.who = append(next.who, c.roll.who[old])
+			if stays[old] != notListed {
+				stays[old] = int32(len(next.pods))
+				next.pods = append(next.pods, c.last.pods[old])
 			}
 		}
 	}
-	order := sorted(who, nil)
-	together(who, order)
+	order := sortedByName(who, nil)
+	packNames(who, order)
 	for _, i := range order {
-		before, _ := slices.BinarySearchFunc(c.roll.who[old:], &who[i], func(s subject, o *subject) int { return s.compare(o) })
+		before, _ := slices.BinarySearchFunc(c.last.pods[old:], &who[i], func(s objectMeta, o *objectMeta) int { return s.compare(o) })
 		keep(old + before)
-		came[i] = int32(len(next.who))
-		next.who = append(next.who, who[i])
+		came[i] = int32(len(next.pods))
+		next.pods = append(next.pods, who[i])
 	}
-	keep(len(c.roll.who))
+	keep(len(c.last.pods))
 	return came
 }
 
-// together gives the names of subjects one piece of memory, in order: a LIST reads them
-// one after the other.
-func together(who []subject, order []int32) {
+// packNames copies names into one string, in order. A LIST reads them in that order, and
+// then finds them next to each other in the processor's cache.
+func packNames(who []objectMeta, order []int32) {
 	size := 0
 	for i := range who {
 		size += len(who[i].name)

@@ -6,26 +6,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/weir-metrics/weir/cluster/served"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// resources returns u as the API spells it: "1500n", "4Ki".
-func resources(u *served.Use) corev1.ResourceList {
+// resourceList returns u as the API spells it: "1500n", "4Ki".
+func resourceList(u *resourceusage.Usage) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: cpuQuantity(u), corev1.ResourceMemory: memoryQuantity(u)}
 }
 
-func cpuQuantity(u *served.Use) resource.Quantity {
+func cpuQuantity(u *resourceusage.Usage) resource.Quantity {
 	return *resource.NewScaledQuantity(u.CPU, resource.Nano)
 }
 
-func memoryQuantity(u *served.Use) resource.Quantity {
+func memoryQuantity(u *resourceusage.Usage) resource.Quantity {
 	return *resource.NewQuantity(u.Memory, resource.BinarySI)
 }
 
-// quantity is how a quantity is written: digits and a suffix.
-type quantity struct {
+// quantityText is how a quantity is written: digits and a suffix.
+type quantityText struct {
 	value  uint64
-	width  uint8 // how many digits value has
+	digits uint8 // how many digits value has
 	suffix uint8
 }
 
@@ -40,53 +40,53 @@ const (
 
 // cpuText returns what cpuQuantity's String says of so many nanocores, which are not
 // negative.
-func cpuText(nanocores int64) quantity { return decimalText(uint64(nanocores), 0) }
+func cpuText(nanocores int64) quantityText { return decimalText(uint64(nanocores), 0) }
 
 // memoryText returns what memoryQuantity's String says of so many bytes, which are not
 // negative. The library spells less than a Ki in decimals: 1000 is "1k".
-func memoryText(bytes int64) quantity {
+func memoryText(bytes int64) quantityText {
 	v := uint64(bytes)
 	if v < 1024 {
 		return decimalText(v, decimalOne)
 	}
 	thousands := uint8(bits.TrailingZeros64(v) / 10)
 	v >>= 10 * thousands
-	return quantity{v, width(v), binaryOne + thousands}
+	return quantityText{v, countDigits(v), binaryOne + thousands}
 }
 
 // decimalText returns v with the largest suffix that leaves it whole; suffix is what v
 // counts.
-func decimalText(v uint64, suffix uint8) quantity {
+func decimalText(v uint64, suffix uint8) quantityText {
 	if v == 0 {
-		return quantity{0, 1, decimalOne}
+		return quantityText{0, 1, decimalOne}
 	}
 	for v%1000 == 0 {
 		v /= 1000
 		suffix++
 	}
-	return quantity{v, width(v), suffix}
+	return quantityText{v, countDigits(v), suffix}
 }
 
 // size returns how many bytes q takes.
-func (q quantity) size() int { return int(q.width) + len(suffixes[q.suffix]) }
+func (q quantityText) size() int { return int(q.digits) + len(suffixes[q.suffix]) }
 
 // append appends q.
-func (q quantity) append(b []byte) []byte {
-	b = append(b, "00000000000000000000"[:q.width]...)
+func (q quantityText) append(b []byte) []byte {
+	b = append(b, "00000000000000000000"[:q.digits]...)
 	v, i := q.value, len(b)-1
 	for ; v >= 100; v /= 100 {
 		pair := 2 * (v % 100)
-		b[i], b[i-1] = pairs[pair+1], pairs[pair]
+		b[i], b[i-1] = digitPairs[pair+1], digitPairs[pair]
 		i -= 2
 	}
-	if b[i] = pairs[2*v+1]; v >= 10 {
-		b[i-1] = pairs[2*v]
+	if b[i] = digitPairs[2*v+1]; v >= 10 {
+		b[i-1] = digitPairs[2*v]
 	}
 	return append(b, suffixes[q.suffix]...)
 }
 
-// pairs are the numbers below 100 in two digits each.
-const pairs = "00010203040506070809" +
+// digitPairs are the numbers below 100 in two digits each.
+const digitPairs = "00010203040506070809" +
 	"10111213141516171819" +
 	"20212223242526272829" +
 	"30313233343536373839" +
@@ -97,8 +97,8 @@ const pairs = "00010203040506070809" +
 	"80818283848586878889" +
 	"90919293949596979899"
 
-// tens are the powers of ten.
-var tens = func() (tens [20]uint64) {
+// powersOfTen are the powers of ten.
+var powersOfTen = func() (tens [20]uint64) {
 	tens[0] = 1
 	for i := 1; i < len(tens); i++ {
 		tens[i] = 10 * tens[i-1]
@@ -106,10 +106,10 @@ var tens = func() (tens [20]uint64) {
 	return tens
 }()
 
-// width returns how many decimal digits v has.
-func width(v uint64) uint8 {
+// countDigits returns how many decimal digits v has.
+func countDigits(v uint64) uint8 {
 	n := bits.Len64(v) * 1233 >> 12 // the digits, or one less: 1233/4096 is about log10 of 2
-	if v >= tens[n] {
+	if v >= powersOfTen[n] {
 		n++
 	}
 	return uint8(max(n, 1))

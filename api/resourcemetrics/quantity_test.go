@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/weir-metrics/weir/cluster/served"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // FuzzQuantity holds what is appended to what the library spells.
@@ -19,7 +19,7 @@ func FuzzQuantity(f *testing.F) {
 		v &= math.MaxInt64
 		// The round numbers beside it, which fuzzing would seldom hit.
 		for _, v := range []int64{v, v / 1000 * 1000, v / 1e6 * 1e6, v / 1e9 * 1e9, v &^ 0x3ff, v &^ 0xfffff, v >> 30 << 30} {
-			u := &served.Use{CPU: v, Memory: v}
+			u := &resourceusage.Usage{CPU: v, Memory: v}
 			cpu, memory := cpuQuantity(u), memoryQuantity(u)
 			q := cpuText(v)
 			if got := string(q.append(nil)); got != cpu.String() || len(got) != q.size() {
@@ -37,7 +37,7 @@ func FuzzQuantity(f *testing.F) {
 func TestWidth(t *testing.T) {
 	f := func(v uint64, want uint8) {
 		t.Helper()
-		if got := width(v); got != want {
+		if got := countDigits(v); got != want {
 			t.Errorf("%d: got %d digits, want %d", v, got, want)
 		}
 	}

@@ -12,24 +12,24 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // namespaceField is how a field selector calls the namespace.
 const namespaceField = "metadata.namespace"
 
-// choice is which objects a LIST asks for.
-type choice struct {
+// listFilter is which objects a LIST asks for.
+type listFilter struct {
 	namespace metric.Namespace // empty for all
 	name      string           // the only one; empty for all
 	labels    labels.Selector  // nil for all
 	fields    fields.Selector  // nil for all
 }
 
-// choose returns what a request asks for. options may be nil.
-func choose(namespace string, options *metainternalversion.ListOptions) choice {
-	c := choice{namespace: metric.Namespace(namespace)}
+// newListFilter returns what a request asks for. options may be nil.
+func newListFilter(namespace string, options *metainternalversion.ListOptions) listFilter {
+	c := listFilter{namespace: metric.Namespace(namespace)}
 	if options == nil {
 		return c
 	}
@@ -46,27 +46,27 @@ func choose(namespace string, options *metainternalversion.ListOptions) choice {
 	return c
 }
 
-// everything reports whether all objects are chosen.
-func (c *choice) everything() bool {
+// selectsAll reports whether all objects are chosen.
+func (c *listFilter) selectsAll() bool {
 	return c.namespace == "" && c.name == "" && c.labels == nil && c.fields == nil
 }
 
-// has reports whether the object of that name and those labels is chosen.
-func (c *choice) has(namespace metric.Namespace, name string, has map[string]string) bool {
+// matches reports whether the object of that name and those labels is chosen.
+func (c *listFilter) matches(namespace metric.Namespace, name string, has map[string]string) bool {
 	return (c.namespace == "" || c.namespace == namespace) &&
 		(c.name == "" || c.name == name) &&
-		(c.fields == nil || c.fields.Matches(named{namespace, name})) &&
+		(c.fields == nil || c.fields.Matches(selectableFields{namespace, name})) &&
 		(c.labels == nil || c.labels.Matches(labels.Set(has)))
 }
 
-// named are the fields by which objects are selected.
-type named struct {
+// selectableFields are the fields by which objects are selected.
+type selectableFields struct {
 	namespace metric.Namespace
 	name      string
 }
 
 // Get is part of fields.Fields.
-func (n named) Get(field string) string {
+func (n selectableFields) Get(field string) string {
 	switch field {
 	case metav1.ObjectNameField:
 		return n.name
@@ -77,53 +77,53 @@ func (n named) Get(field string) string {
 }
 
 // Has is part of fields.Fields.
-func (n named) Has(field string) bool {
+func (n selectableFields) Has(field string) bool {
 	return field == metav1.ObjectNameField || field == namespaceField && n.namespace != ""
 }
 
-// answer is all that one request needs.
-type answer struct {
-	view    View
+// usageReader is all that one request needs.
+type usageReader struct {
+	view    UsageReader
 	facts   *cluster.Facts // nil where there is no API server
 	options *Options
-	rolls   *rolls
+	orders  *podOrderCache
 }
 
-// served reports whether the numbers of a pod may be served that was measured whole.
+// mayServe reports whether the numbers of a pod may be served that was measured whole.
 // p is nil if the API server does not know the pod.
-func (a *answer) served(p *cluster.Pod, u *served.PodUse) bool {
-	return a.facts == nil || served.Runs(p, *u.UID, u.Held)
+func (a *usageReader) mayServe(p *cluster.Pod, u *resourceusage.PodUsage) bool {
+	return a.facts == nil || resourceusage.MayServePod(p, *u.UID, u.LastKnownAt)
 }
 
-// pods reads what is served of the chosen pods, in the order of names, and returns the
+// readPods reads what is served of the chosen pods, in the order of names, and returns the
 // running ones of which nothing is, in that order. Without facts nobody knows what runs
 // beside what is served.
-func (a *answer) pods(c choice, r *readings) (missing []*cluster.Pod) {
+func (a *usageReader) readPods(c listFilter, r *usageList) (missing []*cluster.Pod) {
 	switch {
 	case a.facts == nil:
-		a.unknown(c, r)
-		r.sort()
+		a.readWithoutFacts(c, r)
+		r.sortByName()
 		return nil
-	case c.everything():
-		missing = a.scan(r, c)
+	case c.selectsAll():
+		missing = a.scanPods(r, c)
 	default:
-		running, all := a.running(c)
+		running, all := a.runningPods(c)
 		r.grow(len(running))
 		if len(running)*8 > all {
-			a.scan(r, c)
+			a.scanPods(r, c)
 			if len(r.items) < len(running) {
-				missing = unserved(running, r)
+				missing = notListedPods(running, r)
 			}
 			break
 		}
 		// A few of many are looked up: one application costs the same in a
 		// large cluster as in a small one.
 		for _, p := range running {
-			if !a.lookup(r, p.PodRef, p) {
+			if !a.readPod(r, p.PodRef, p) {
 				missing = append(missing, p)
 			}
 		}
-		r.sort()
+		r.sortByName()
 	}
 	slices.SortFunc(missing, func(p, q *cluster.Pod) int {
 		return cmp.Or(cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Name, q.Name))
@@ -131,30 +131,30 @@ func (a *answer) pods(c choice, r *readings) (missing []*cluster.Pod) {
 	return missing
 }
 
-// unknown reads the chosen pods where there is no API server to ask about them.
-func (a *answer) unknown(c choice, r *readings) {
+// readWithoutFacts reads the chosen pods where there is no API server to ask about them.
+func (a *usageReader) readWithoutFacts(c listFilter, r *usageList) {
 	if c.namespace != "" && c.name != "" {
-		if ref := (metric.PodRef{Namespace: c.namespace, Name: metric.PodName(c.name)}); c.has(c.namespace, c.name, nil) {
-			a.lookup(r, ref, nil)
+		if ref := (metric.PodRef{Namespace: c.namespace, Name: metric.PodName(c.name)}); c.matches(c.namespace, c.name, nil) {
+			a.readPod(r, ref, nil)
 		}
 		return
 	}
-	a.view.EachUse(func(u *served.PodUse) bool {
-		if c.has(u.Namespace, string(u.Name), nil) {
-			r.addPod(u, r.add(newSubject(u.Namespace, string(u.Name), noLabels)))
+	a.view.EachPodUsage(func(u *resourceusage.PodUsage) bool {
+		if c.matches(u.Namespace, string(u.Name), nil) {
+			r.addPod(u, r.addMeta(newObjectMeta(u.Namespace, string(u.Name), noLabels)))
 		}
 		return true
 	})
 }
 
-// running returns the chosen pods that run, by what the API server says, and
+// runningPods returns the chosen pods that run, by what the API server says, and
 // how many pods it has in all.
-func (a *answer) running(c choice) (running []*cluster.Pod, all int) {
+func (a *usageReader) runningPods(c listFilter) (running []*cluster.Pod, all int) {
 	if c.namespace == "" && c.labels == nil && c.fields == nil {
 		running = make([]*cluster.Pod, 0, a.facts.Pods())
 	}
 	take := func(p *cluster.Pod) bool {
-		if p.Phase == cluster.Running && c.has(p.Namespace, string(p.Name), p.Labels) {
+		if p.Phase == cluster.Running && c.matches(p.Namespace, string(p.Name), p.Labels) {
 			running = append(running, p)
 		}
 		return true
@@ -174,11 +174,11 @@ func (a *answer) running(c choice) (running []*cluster.Pod, all int) {
 	return running, a.facts.Pods()
 }
 
-// unserved returns the pods of running that r does not have.
-func unserved(running []*cluster.Pod, r *readings) (missing []*cluster.Pod) {
+// notListedPods returns the pods of running that r does not have.
+func notListedPods(running []*cluster.Pod, r *usageList) (missing []*cluster.Pod) {
 	has := make(map[metric.PodRef]struct{}, len(r.items))
 	for i := range r.items {
-		s := r.subject(&r.items[i])
+		s := r.metaOf(&r.items[i])
 		has[metric.PodRef{Namespace: s.namespace, Name: metric.PodName(s.name)}] = struct{}{}
 	}
 	for _, p := range running {
@@ -189,63 +189,63 @@ func unserved(running []*cluster.Pod, r *readings) (missing []*cluster.Pod) {
 	return missing
 }
 
-// lookup adds one pod and reports whether it is served. p is what the API
+// readPod adds one pod and reports whether it is served. p is what the API
 // server says of it, nil if nothing.
-func (a *answer) lookup(r *readings, ref metric.PodRef, p *cluster.Pod) bool {
-	if !a.view.Use(ref, &r.said) || !a.served(p, &r.said) {
+func (a *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) bool {
+	if !a.view.PodUsage(ref, &r.pod) || !a.mayServe(p, &r.pod) {
 		return false
 	}
-	r.addPod(&r.said, r.add(newSubject(ref.Namespace, string(ref.Name), r.sets.of(labelsOf(p)))))
+	r.addPod(&r.pod, r.addMeta(newObjectMeta(ref.Namespace, string(ref.Name), r.labelSets.setOf(labelsOf(p)))))
 	return true
 }
 
-// scan adds the chosen pods by going through all there are, in the order of names, and
+// scanPods adds the chosen pods by going through all there are, in the order of names, and
 // returns those that run and are not served, if all are chosen.
-func (a *answer) scan(r *readings, c choice) (missing []*cluster.Pod) {
-	known := a.rolls.get()
-	roll := call{roll: known, facts: a.facts, find: neighbours{facts: a.facts}, sets: labelSets{}}
-	everything := c.everything()
+func (a *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.Pod) {
+	known := a.orders.get()
+	roll := podOrderScan{last: known, facts: a.facts, lookup: nodePodLookup{facts: a.facts}, labelSets: labelSets{}}
+	everything := c.selectsAll()
 	if everything {
-		r.grow(len(known.who))
+		r.grow(len(known.pods))
 	}
-	a.view.EachUse(func(u *served.PodUse) bool {
-		who, ok := roll.pod(u, len(r.items))
+	a.view.EachPodUsage(func(u *resourceusage.PodUsage) bool {
+		who, ok := roll.findPod(u, len(r.items))
 		if !ok {
 			return true
 		}
-		if s := roll.subject(who); everything || c.has(s.namespace, s.name, s.labels.all) {
+		if s := roll.metaAt(who); everything || c.matches(s.namespace, s.name, s.labels.all) {
 			r.addPod(u, who)
 		}
 		return true
 	})
 	if everything {
-		missing = roll.unserved(r.items)
+		missing = roll.missingPods(r.items)
 	}
-	next := roll.next(r.items)
-	a.rolls.put(next)
-	r.who = next.who
-	r.seat()
+	next := roll.nextOrder(r.items)
+	a.orders.put(next)
+	r.metas = next.pods
+	r.sortByMeta()
 	return missing
 }
 
-// neighbours finds the facts of pods that come node by node. Those of one node are few
+// nodePodLookup finds the facts of pods that come node by node. Those of one node are few
 // and lie together, while a look-up among all pods is at the mercy of the cache.
-type neighbours struct {
+type nodePodLookup struct {
 	facts *cluster.Facts
 	node  metric.NodeName
 	pods  []*cluster.Pod // bound to the node
 	next  int            // the one after that found last
 }
 
-// manyNeighbours is how many pods are too many to go through for each.
-const manyNeighbours = 128
+// maxScannedPods is how many pods are too many to go through for each.
+const maxScannedPods = 128
 
 // find returns what facts say of the pod of u; nil if nothing.
-func (n *neighbours) find(u *served.PodUse) *cluster.Pod {
+func (n *nodePodLookup) find(u *resourceusage.PodUsage) *cluster.Pod {
 	if u.Node != n.node {
 		n.node, n.pods, n.next = u.Node, n.facts.PodsOn(u.Node), 0
 	}
-	if len(n.pods) <= manyNeighbours {
+	if len(n.pods) <= maxScannedPods {
 		for range n.pods {
 			if n.next >= len(n.pods) {
 				n.next = 0
@@ -260,21 +260,21 @@ func (n *neighbours) find(u *served.PodUse) *cluster.Pod {
 	return n.facts.Pod(*u.PodRef) // bound elsewhere, say
 }
 
-// nodes reads what is served of the chosen nodes, in the order of names, and returns
+// readNodes reads what is served of the chosen nodes, in the order of names, and returns
 // those of which nothing is.
-func (a *answer) nodes(c choice, r *readings) (missing []*cluster.Node) {
-	defer r.sort()
+func (a *usageReader) readNodes(c listFilter, r *usageList) (missing []*cluster.Node) {
+	defer r.sortByName()
 	if a.facts == nil {
 		a.view.Each(metric.Node, func(s *metric.Sample) bool {
-			if s.Entity.Part == "" && c.has("", string(s.Entity.Node), nil) {
-				a.node(r, s.Entity.Node, nil)
+			if s.Entity.Part == "" && c.matches("", string(s.Entity.Node), nil) {
+				a.readNode(r, s.Entity.Node, nil)
 			}
 			return true
 		})
 		return nil
 	}
 	a.facts.EachNode(func(n *cluster.Node) bool {
-		if c.has("", string(n.Name), n.Labels) && !a.node(r, n.Name, n.Labels) {
+		if c.matches("", string(n.Name), n.Labels) && !a.readNode(r, n.Name, n.Labels) {
 			missing = append(missing, n)
 		}
 		return true
@@ -283,11 +283,11 @@ func (a *answer) nodes(c choice, r *readings) (missing []*cluster.Node) {
 	return missing
 }
 
-// node adds a node and reports whether it is served.
-func (a *answer) node(r *readings, name metric.NodeName, labels map[string]string) bool {
-	u, over, ok := a.view.NodeUse(name)
+// readNode adds a node and reports whether it is served.
+func (a *usageReader) readNode(r *usageList, name metric.NodeName, labels map[string]string) bool {
+	u, over, ok := a.view.NodeUsage(name)
 	if ok {
-		r.addNode(newSubject("", string(name), r.sets.of(labels)), u, over)
+		r.addNode(newObjectMeta("", string(name), r.labelSets.setOf(labels)), u, over)
 	}
 	return ok
 }
@@ -299,23 +299,25 @@ func labelsOf(p *cluster.Pod) map[string]string {
 	return p.Labels
 }
 
-// nothing is the view of a cluster that has nothing to read.
-type nothing struct{}
+// emptySnapshot is the view of a cluster that has nothing to read.
+type emptySnapshot struct{}
 
-func (nothing) At() time.Time                                                     { return time.Time{} }
-func (nothing) EachUse(func(*served.PodUse) bool)                                 {}
-func (nothing) Use(metric.PodRef, *served.PodUse) bool                            { return false }
-func (nothing) NodeUse(metric.NodeName) (u served.Use, over served.Span, ok bool) { return }
-func (nothing) Each(metric.Kind, func(*metric.Sample) bool)                       {}
-func (nothing) EachOn(metric.NodeName, metric.Kind, func(*metric.Sample) bool)    {}
-func (nothing) Lookup(metric.Entity) (*metric.Sample, bool)                       { return nil, false }
-func (nothing) Pod(metric.PodRef) (*metric.Sample, []*metric.Sample)              { return nil, nil }
-func (nothing) Samples(metric.Kind) iter.Seq[*metric.Sample] {
+func (emptySnapshot) At() time.Time                                        { return time.Time{} }
+func (emptySnapshot) EachPodUsage(func(*resourceusage.PodUsage) bool)      {}
+func (emptySnapshot) PodUsage(metric.PodRef, *resourceusage.PodUsage) bool { return false }
+func (emptySnapshot) NodeUsage(metric.NodeName) (u resourceusage.Usage, over metric.Window, ok bool) {
+	return
+}
+func (emptySnapshot) Each(metric.Kind, func(*metric.Sample) bool)                    {}
+func (emptySnapshot) EachOn(metric.NodeName, metric.Kind, func(*metric.Sample) bool) {}
+func (emptySnapshot) Lookup(metric.Entity) (*metric.Sample, bool)                    { return nil, false }
+func (emptySnapshot) Pod(metric.PodRef) (*metric.Sample, []*metric.Sample)           { return nil, nil }
+func (emptySnapshot) Samples(metric.Kind) iter.Seq[*metric.Sample] {
 	return func(func(*metric.Sample) bool) {}
 }
-func (nothing) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
+func (emptySnapshot) Verdicts() iter.Seq2[metric.Verdict, time.Time] {
 	return func(func(metric.Verdict, time.Time) bool) {}
 }
-func (n nothing) VerdictsOn(metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
+func (n emptySnapshot) VerdictsOn(metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
 	return n.Verdicts()
 }

@@ -9,188 +9,188 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// subject is the node or pod that a reading is of.
-type subject struct {
-	namespace metric.Namespace // of a pod
-	name      string
-	labels    *labelSet
-	plain     bool // both names need no escape in JSON
+// objectMeta is the node or pod that a reading is of.
+type objectMeta struct {
+	namespace  metric.Namespace // of a pod
+	name       string
+	labels     *labelSet
+	plainNames bool // both names need no escape in JSON
 }
 
-func newSubject(namespace metric.Namespace, name string, labels *labelSet) subject {
-	return subject{namespace, name, labels, plain(string(namespace)) && plain(name)}
+func newObjectMeta(namespace metric.Namespace, name string, labels *labelSet) objectMeta {
+	return objectMeta{namespace, name, labels, isPlainJSON(string(namespace)) && isPlainJSON(name)}
 }
 
-// reading is what is served of one subject.
-type reading struct {
-	over served.Span // the time it was measured over
+// usageItem is what is served of one subject.
+type usageItem struct {
+	window metric.Window // the time it was measured over
 	// uses are uses[from:to] of the readings it is one of: a node's own, or
 	// one for each container of a pod.
 	from, to int32
-	who      int32 // which of the subjects
+	meta     int32 // which of the subjects
 }
 
-// readings are what a LIST serves. They lie in a few slices, so that a LIST of a
+// usageList are what a LIST serves. They lie in a few slices, so that a LIST of a
 // large cluster is no matter of many small objects.
-type readings struct {
-	who []subject // own, or those of a roll, which are never changed
-	numbers
-	said  served.PodUse // what the view says of one pod
-	own   []subject
-	sets  labelSets
-	texts []usage // of one object, while it is written
+type usageList struct {
+	metas []objectMeta // own, or those of a roll, which are never changed
+	itemStore
+	pod       resourceusage.PodUsage // what the view says of one pod
+	ownMetas  []objectMeta
+	labelSets labelSets
+	texts     []usageText // of one object, while it is written
 	// For arrange.
-	spare numbers
+	spare itemStore
 	order []int32
 }
 
-// numbers are items and their uses.
-type numbers struct {
-	items []reading
-	uses  []served.Use
+// itemStore are items and their uses.
+type itemStore struct {
+	items  []usageItem
+	usages []resourceusage.Usage
 }
 
-// pool keeps the memory of readings for the next LIST.
-var pool = sync.Pool{New: func() any { return &readings{sets: labelSets{}} }}
+// usageLists keeps the memory of readings for the next LIST.
+var usageLists = sync.Pool{New: func() any { return &usageList{labelSets: labelSets{}} }}
 
 // release gives r's memory back. What was read must not be used any more.
-func (r *readings) release() {
-	clear(r.own) // so that nothing holds on to facts
-	clear(r.sets)
+func (r *usageList) release() {
+	clear(r.ownMetas) // so that nothing holds on to facts
+	clear(r.labelSets)
 	clear(r.texts[:cap(r.texts)])
-	r.numbers.clear()
+	r.itemStore.clear()
 	r.spare.clear()
-	r.who, r.own = nil, r.own[:0]
-	r.said = served.PodUse{Uses: r.said.Uses[:0]}
-	pool.Put(r)
+	r.metas, r.ownMetas = nil, r.ownMetas[:0]
+	r.pod = resourceusage.PodUsage{Containers: r.pod.Containers[:0]}
+	usageLists.Put(r)
 }
 
-func (n *numbers) clear() {
-	clear(n.uses)
-	n.items, n.uses = n.items[:0], n.uses[:0]
+func (n *itemStore) clear() {
+	clear(n.usages)
+	n.items, n.usages = n.items[:0], n.usages[:0]
 }
 
 // grow makes room for so many pods, and as many containers as most have.
-func (r *readings) grow(pods int) {
-	r.items, r.uses = slices.Grow(r.items, pods), slices.Grow(r.uses, 2*pods)
+func (r *usageList) grow(pods int) {
+	r.items, r.usages = slices.Grow(r.items, pods), slices.Grow(r.usages, 2*pods)
 }
 
 // addPod appends what is served of a pod. who is which of the subjects it is.
-func (r *readings) addPod(u *served.PodUse, who int32) {
-	from := int32(len(r.uses))
-	r.uses = append(r.uses, u.Uses...)
-	r.items = append(r.items, reading{over: u.Over, from: from, to: int32(len(r.uses)), who: who})
+func (r *usageList) addPod(u *resourceusage.PodUsage, who int32) {
+	from := int32(len(r.usages))
+	r.usages = append(r.usages, u.Containers...)
+	r.items = append(r.items, usageItem{window: u.Window, from: from, to: int32(len(r.usages)), meta: who})
 }
 
 // addNode appends what is served of a node.
-func (r *readings) addNode(s subject, u served.Use, over served.Span) {
-	from := int32(len(r.uses))
-	r.uses = append(r.uses, u)
-	r.items = append(r.items, reading{over: over, from: from, to: from + 1, who: r.add(s)})
+func (r *usageList) addNode(s objectMeta, u resourceusage.Usage, over metric.Window) {
+	from := int32(len(r.usages))
+	r.usages = append(r.usages, u)
+	r.items = append(r.items, usageItem{window: over, from: from, to: from + 1, meta: r.addMeta(s)})
 }
 
-// add appends a subject of r's own and returns which it is.
-func (r *readings) add(s subject) int32 {
-	r.own = append(r.own, s)
-	r.who = r.own
-	return int32(len(r.own) - 1)
+// addMeta appends a subject of r's own and returns which it is.
+func (r *usageList) addMeta(s objectMeta) int32 {
+	r.ownMetas = append(r.ownMetas, s)
+	r.metas = r.ownMetas
+	return int32(len(r.ownMetas) - 1)
 }
 
-// subject returns whom an item is of.
-func (r *readings) subject(o *reading) *subject { return &r.who[o.who] }
+// metaOf returns whom an item is of.
+func (r *usageList) metaOf(o *usageItem) *objectMeta { return &r.metas[o.meta] }
 
-// of returns the uses of an item.
-func (r *readings) of(o *reading) []served.Use { return r.uses[o.from:o.to] }
+// usagesOf returns the uses of an item.
+func (r *usageList) usagesOf(o *usageItem) []resourceusage.Usage { return r.usages[o.from:o.to] }
 
-// sort puts the items, each of which has the next subject, in the order of names.
-func (r *readings) sort() {
+// sortByName puts the items, each of which has the next subject, in the order of names.
+func (r *usageList) sortByName() {
 	if len(r.items) > 1 {
-		r.order = sorted(r.who, r.order[:0])
-		r.arrange()
+		r.order = sortedByName(r.metas, r.order[:0])
+		r.reorder()
 	}
 }
 
-// seat puts the items in the order of their subjects, which is that of names.
-func (r *readings) seat() {
-	r.order = slices.Grow(r.order[:0], len(r.who))[:len(r.who)]
-	if len(r.items) < len(r.who) {
+// sortByMeta puts the items in the order of their subjects, which is that of names.
+func (r *usageList) sortByMeta() {
+	r.order = slices.Grow(r.order[:0], len(r.metas))[:len(r.metas)]
+	if len(r.items) < len(r.metas) {
 		for i := range r.order {
 			r.order[i] = -1
 		}
 	}
 	for i := range r.items {
-		r.order[r.items[i].who] = int32(i)
+		r.order[r.items[i].meta] = int32(i)
 	}
-	if len(r.items) < len(r.who) {
+	if len(r.items) < len(r.metas) {
 		r.order = slices.DeleteFunc(r.order, func(i int32) bool { return i < 0 })
 	}
-	r.arrange()
+	r.reorder()
 }
 
-// arrange puts the items into order, and their uses, so that whoever writes them goes through
+// reorder puts the items into order, and their uses, so that whoever writes them goes through
 // the memory from one end to the other. To fetch them from all over it is quicker here,
 // where a processor waits for many at once, than between other work.
-func (r *readings) arrange() {
+func (r *usageList) reorder() {
 	to := &r.spare
-	to.items, to.uses = slices.Grow(to.items, len(r.items)), slices.Grow(to.uses, len(r.uses))
+	to.items, to.usages = slices.Grow(to.items, len(r.items)), slices.Grow(to.usages, len(r.usages))
 	for _, i := range r.order {
 		to.items = append(to.items, r.items[i])
 	}
 	for i := range to.items {
 		o := &to.items[i]
-		from := int32(len(to.uses))
-		to.uses = append(to.uses, r.uses[o.from:o.to]...)
-		o.from, o.to = from, int32(len(to.uses))
+		from := int32(len(to.usages))
+		to.usages = append(to.usages, r.usages[o.from:o.to]...)
+		o.from, o.to = from, int32(len(to.usages))
 	}
-	r.numbers, r.spare = r.spare, r.numbers
+	r.itemStore, r.spare = r.spare, r.itemStore
 }
 
 // compare orders subjects as the API server lists objects.
-func (s *subject) compare(o *subject) int {
+func (s *objectMeta) compare(o *objectMeta) int {
 	return cmp.Or(cmp.Compare(s.namespace, o.namespace), strings.Compare(s.name, o.name))
 }
 
-// place is where a subject comes in the order of names.
-type place struct {
-	head uint64 // the first bytes of the name, as a number in their order
-	who  int32
+// sortKey is where a subject comes in the order of names.
+type sortKey struct {
+	prefix uint64 // the first bytes of the name, as a number in their order
+	index  int32
 }
 
-// sorted appends which of the subjects come first, second and so on: first by counting,
+// sortedByName appends which of the subjects come first, second and so on: first by counting,
 // into namespaces, then each of those. Most comparisons are of numbers, for strings lie
 // all over the memory. There must be a subject.
-func sorted(who []subject, order []int32) []int32 {
-	ranks := ranksOf(who)
+func sortedByName(who []objectMeta, order []int32) []int32 {
+	ranks := namespaceRanks(who)
 	begin := make([]int, len(ranks)+1) // of each namespace in the order
-	eachRank(who, ranks, func(_, rank int) { begin[rank+1]++ })
+	eachNamespaceRank(who, ranks, func(_, rank int) { begin[rank+1]++ })
 	for rank := range len(ranks) {
 		begin[rank+1] += begin[rank]
 	}
-	places, next := make([]place, len(who)), slices.Clone(begin)
-	eachRank(who, ranks, func(i, rank int) {
-		places[next[rank]] = place{head(who[i].name), int32(i)}
+	places, next := make([]sortKey, len(who)), slices.Clone(begin)
+	eachNamespaceRank(who, ranks, func(i, rank int) {
+		places[next[rank]] = sortKey{namePrefix(who[i].name), int32(i)}
 		next[rank]++
 	})
 	for rank := range len(ranks) {
-		slices.SortFunc(places[begin[rank]:begin[rank+1]], func(a, b place) int {
-			if a.head != b.head {
-				return cmp.Compare(a.head, b.head)
+		slices.SortFunc(places[begin[rank]:begin[rank+1]], func(a, b sortKey) int {
+			if a.prefix != b.prefix {
+				return cmp.Compare(a.prefix, b.prefix)
 			}
-			return strings.Compare(who[a.who].name, who[b.who].name)
+			return strings.Compare(who[a.index].name, who[b.index].name)
 		})
 	}
 	for _, p := range places {
-		order = append(order, p.who)
+		order = append(order, p.index)
 	}
 	return order
 }
 
-// eachRank calls do for each subject with the place of its namespace among them.
-func eachRank(who []subject, ranks map[metric.Namespace]int, do func(i, rank int)) {
+// eachNamespaceRank calls do for each subject with the place of its namespace among them.
+func eachNamespaceRank(who []objectMeta, ranks map[metric.Namespace]int, do func(i, rank int)) {
 	namespace, rank := who[0].namespace, ranks[who[0].namespace]
 	for i := range who {
 		if is := who[i].namespace; is != namespace {
@@ -200,8 +200,8 @@ func eachRank(who []subject, ranks map[metric.Namespace]int, do func(i, rank int
 	}
 }
 
-// ranksOf returns which namespaces there are, each with its place among them.
-func ranksOf(who []subject) map[metric.Namespace]int {
+// namespaceRanks returns which namespaces there are, each with its place among them.
+func namespaceRanks(who []objectMeta) map[metric.Namespace]int {
 	ranks := map[metric.Namespace]int{}
 	last := who[0].namespace
 	ranks[last] = 0
@@ -216,8 +216,8 @@ func ranksOf(who []subject) map[metric.Namespace]int {
 	return ranks
 }
 
-// head returns a number that orders names as their first eight bytes do.
-func head(name string) uint64 {
+// namePrefix returns a number that orders names as their first eight bytes do.
+func namePrefix(name string) uint64 {
 	var b [8]byte
 	copy(b[:], name)
 	return binary.BigEndian.Uint64(b[:])
@@ -251,12 +251,12 @@ var noLabels = &labelSet{}
 // labelSets are those that were met, by their maps: the pods of a replica set share one.
 type labelSets map[uintptr]*labelSet
 
-// of returns the set of labels, which nobody changes.
-func (l labelSets) of(labels map[string]string) *labelSet {
+// setOf returns the set of labels, which nobody changes.
+func (l labelSets) setOf(labels map[string]string) *labelSet {
 	if len(labels) == 0 {
 		return noLabels
 	}
-	set := l[address(labels)]
+	set := l[mapAddress(labels)]
 	if set == nil {
 		set = newLabelSet(labels)
 		l.add(set)
@@ -265,7 +265,7 @@ func (l labelSets) of(labels map[string]string) *labelSet {
 }
 
 // add has set be found.
-func (l labelSets) add(set *labelSet) { l[address(set.all)] = set }
+func (l labelSets) add(set *labelSet) { l[mapAddress(set.all)] = set }
 
-// address returns which map labels are.
-func address(labels map[string]string) uintptr { return reflect.ValueOf(labels).Pointer() }
+// mapAddress returns which map labels are.
+func mapAddress(labels map[string]string) uintptr { return reflect.ValueOf(labels).Pointer() }

@@ -22,7 +22,7 @@ func TestRollBetweenLists(t *testing.T) {
 	sink := memory.New(memory.Options{})
 	facts := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, At: noon})
 	var (
-		views []View
+		views []UsageReader
 		known []*cluster.Facts
 	)
 	for round := range 30 {
@@ -63,23 +63,23 @@ func TestRollBetweenLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := func(view, facts int, c choice, rolls *rolls) string {
-		a := answer{view: views[view], facts: known[facts], rolls: rolls}
-		read := pool.Get().(*readings)
+	list := func(view, facts int, c listFilter, rolls *podOrderCache) string {
+		a := usageReader{view: views[view], facts: known[facts], orders: rolls}
+		read := usageLists.Get().(*usageList)
 		defer read.release()
-		missing := a.pods(c, read)
+		missing := a.readPods(c, read)
 		var text []byte
 		for i := range read.items {
 			o := &read.items[i]
-			s := read.subject(o)
-			text = fmt.Appendln(text, s.namespace, s.name, s.labels.all, o.over, read.of(o))
+			s := read.metaOf(o)
+			text = fmt.Appendln(text, s.namespace, s.name, s.labels.all, o.window, read.usagesOf(o))
 		}
 		for _, p := range missing {
 			text = fmt.Appendln(text, "missing", p.PodRef)
 		}
 		return string(text)
 	}
-	shared := newRolls()
+	shared := newPodOrderCache()
 	var lists sync.WaitGroup
 	for seed := range uint64(4) {
 		lists.Go(func() {
@@ -90,9 +90,9 @@ func TestRollBetweenLists(t *testing.T) {
 				if r.IntN(40) == 0 {
 					at = r.IntN(len(views))
 				}
-				c := []choice{{}, {namespace: "shop"}, {labels: some}}[r.IntN(3)]
+				c := []listFilter{{}, {namespace: "shop"}, {labels: some}}[r.IntN(3)]
 				facts := max(0, at-r.IntN(2))
-				got, want := list(at, facts, c, shared), list(at, facts, c, newRolls())
+				got, want := list(at, facts, c, shared), list(at, facts, c, newPodOrderCache())
 				if got != want {
 					t.Errorf("view %d, facts %d, %+v: got\n%s\nwant what was never asked before:\n%s", at, facts, c, got, want)
 					return

@@ -24,7 +24,7 @@ func TestUnavailable(t *testing.T) {
 	const unheard = "weir has not heard yet from the API server which pods and nodes there are"
 	known := (*cluster.Facts)(nil).With(cluster.Change{Synced: true, Nodes: []*cluster.Node{{Name: "n1"}}})
 	for name, tc := range map[string]struct {
-		view  resourcemetrics.View
+		view  resourcemetrics.UsageReader
 		facts *cluster.Facts
 		want  string
 	}{
@@ -35,8 +35,8 @@ func TestUnavailable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := serve(t, resourcemetrics.Options{
-				View:  func() resourcemetrics.View { return tc.view },
-				Facts: func() *cluster.Facts { return tc.facts },
+				Snapshot: func() resourcemetrics.UsageReader { return tc.view },
+				Facts:    func() *cluster.Facts { return tc.facts },
 			})
 			for _, path := range []string{podsIn, podsIn + "/web-0", apiPath + "/nodes", apiPath + "/nodes/n1"} {
 				response, body := get(t, config, path)
@@ -51,9 +51,9 @@ func TestUnavailable(t *testing.T) {
 // TestRetry lets a client ask before there is anything to answer with.
 func TestRetry(t *testing.T) {
 	o := village(t).options()
-	ready := o.View
+	ready := o.Snapshot
 	var asked atomic.Int32
-	o.View = func() resourcemetrics.View {
+	o.Snapshot = func() resourcemetrics.UsageReader {
 		if asked.Add(1) == 1 {
 			return nil
 		}
@@ -68,8 +68,8 @@ func TestRetry(t *testing.T) {
 
 func TestNoNodes(t *testing.T) {
 	c, warned := client(t, serve(t, resourcemetrics.Options{
-		View:  func() resourcemetrics.View { return nil },
-		Facts: func() *cluster.Facts { return (*cluster.Facts)(nil).With(cluster.Change{Synced: true}) },
+		Snapshot: func() resourcemetrics.UsageReader { return nil },
+		Facts:    func() *cluster.Facts { return (*cluster.Facts)(nil).With(cluster.Change{Synced: true}) },
 	}), "")
 	list, err := c.MetricsV1beta1().PodMetricses("").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 0 {

@@ -15,7 +15,7 @@ import (
 )
 
 // nodeStorage is the resource nodes.
-type nodeStorage struct{ api *api }
+type nodeStorage struct{ api *resourceAPI }
 
 var (
 	_ rest.Getter               = (*nodeStorage)(nil)
@@ -47,7 +47,7 @@ func (*nodeStorage) GetSingularName() string { return "" }
 // List returns what is served of the chosen nodes, and warns of those that are
 // missing.
 func (s *nodeStorage) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
-	r, now, err := s.list(ctx, choose("", options))
+	r, now, err := s.list(ctx, newListFilter("", options))
 	if err != nil {
 		return nil, err
 	}
@@ -57,15 +57,15 @@ func (s *nodeStorage) List(ctx context.Context, options *metainternalversion.Lis
 
 // list reads the chosen nodes, warns of those that are missing, and returns when that
 // was. What it returns is to be released.
-func (s *nodeStorage) list(ctx context.Context, c choice) (r *readings, now time.Time, err error) {
-	a, err := s.api.answer()
+func (s *nodeStorage) list(ctx context.Context, c listFilter) (r *usageList, now time.Time, err error) {
+	a, err := s.api.newReader()
 	if err != nil {
 		return nil, now, err
 	}
-	r = pool.Get().(*readings)
-	missing := a.nodes(c, r)
+	r = usageLists.Get().(*usageList)
+	missing := a.readNodes(c, r)
 	a.warnNodes(ctx, len(r.items), missing)
-	return r, s.api.tell(s.api.ages.nodes, r), nil
+	return r, s.api.observeAges(s.api.ages.nodes, r), nil
 }
 
 // Get returns what is served of one node, or says why nothing is.
@@ -80,8 +80,8 @@ func (s *nodeStorage) Get(ctx context.Context, name string, _ *metav1.GetOptions
 
 // get reads one node, or says why nothing is served of it. What it returns is to be
 // released.
-func (s *nodeStorage) get(_ context.Context, name string) (r *readings, now time.Time, err error) {
-	a, err := s.api.answer()
+func (s *nodeStorage) get(_ context.Context, name string) (r *usageList, now time.Time, err error) {
+	a, err := s.api.newReader()
 	if err != nil {
 		return nil, now, err
 	}
@@ -94,16 +94,16 @@ func (s *nodeStorage) get(_ context.Context, name string) (r *readings, now time
 	if n != nil {
 		labels = n.Labels
 	}
-	r = pool.Get().(*readings)
-	if a.node(r, node, labels) {
-		return r, s.api.tell(s.api.ages.nodes, r), nil
+	r = usageLists.Get().(*usageList)
+	if a.readNode(r, node, labels) {
+		return r, s.api.observeAges(s.api.ages.nodes, r), nil
 	}
 	r.release()
-	why, known := a.why(metric.Entity{Kind: metric.Node, Node: node})
+	why, known := a.reasonFor(metric.Entity{Kind: metric.Node, Node: node})
 	if !known {
 		return nil, now, notFound("nodes", name)
 	}
-	return nil, now, withoutMetrics("nodemetrics", name, why)
+	return nil, now, notServed("nodemetrics", name, why)
 }
 
 // ConvertToTable is part of rest.TableConvertor.
@@ -112,7 +112,7 @@ func (*nodeStorage) ConvertToTable(_ context.Context, object, _ runtime.Object) 
 }
 
 // podStorage is the resource pods.
-type podStorage struct{ api *api }
+type podStorage struct{ api *resourceAPI }
 
 var (
 	_ rest.Getter               = (*podStorage)(nil)
@@ -144,7 +144,7 @@ func (*podStorage) GetSingularName() string { return "" }
 // List returns what is served of the chosen pods, and warns of those that run
 // and are missing.
 func (s *podStorage) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
-	r, now, err := s.list(ctx, choose(request.NamespaceValue(ctx), options))
+	r, now, err := s.list(ctx, newListFilter(request.NamespaceValue(ctx), options))
 	if err != nil {
 		return nil, err
 	}
@@ -154,15 +154,15 @@ func (s *podStorage) List(ctx context.Context, options *metainternalversion.List
 
 // list reads the chosen pods, warns of those that run and are missing, and returns when
 // that was. What it returns is to be released.
-func (s *podStorage) list(ctx context.Context, c choice) (r *readings, now time.Time, err error) {
-	a, err := s.api.answer()
+func (s *podStorage) list(ctx context.Context, c listFilter) (r *usageList, now time.Time, err error) {
+	a, err := s.api.newReader()
 	if err != nil {
 		return nil, now, err
 	}
-	r = pool.Get().(*readings)
-	missing := a.pods(c, r)
+	r = usageLists.Get().(*usageList)
+	missing := a.readPods(c, r)
 	a.warnPods(ctx, len(r.items), missing)
-	return r, s.api.tell(s.api.ages.pods, r), nil
+	return r, s.api.observeAges(s.api.ages.pods, r), nil
 }
 
 // Get returns what is served of one pod, or says why nothing is.
@@ -177,8 +177,8 @@ func (s *podStorage) Get(ctx context.Context, name string, _ *metav1.GetOptions)
 
 // get reads one pod, or says why nothing is served of it. What it returns is to be
 // released.
-func (s *podStorage) get(ctx context.Context, name string) (r *readings, now time.Time, err error) {
-	a, err := s.api.answer()
+func (s *podStorage) get(ctx context.Context, name string) (r *usageList, now time.Time, err error) {
+	a, err := s.api.newReader()
 	if err != nil {
 		return nil, now, err
 	}
@@ -187,16 +187,16 @@ func (s *podStorage) get(ctx context.Context, name string) (r *readings, now tim
 	if p == nil && a.facts != nil {
 		return nil, now, notFound("pods", name)
 	}
-	r = pool.Get().(*readings)
-	if a.lookup(r, ref, p) {
-		return r, s.api.tell(s.api.ages.pods, r), nil
+	r = usageLists.Get().(*usageList)
+	if a.readPod(r, ref, p) {
+		return r, s.api.observeAges(s.api.ages.pods, r), nil
 	}
 	r.release()
-	why, known := a.why(metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name})
+	why, known := a.reasonFor(metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name})
 	if !known {
 		return nil, now, notFound("pods", name)
 	}
-	return nil, now, withoutMetrics("podmetrics", name, why)
+	return nil, now, notServed("podmetrics", name, why)
 }
 
 // ConvertToTable is part of rest.TableConvertor.

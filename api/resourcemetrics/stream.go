@@ -10,30 +10,30 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// chunk is how many bytes of an answer are gathered before they are sent, so that a
+// chunkBytes is how many bytes of an answer are gathered before they are sent, so that a
 // client reads while the rest is written and no answer is ever whole in memory. It is
 // also the most that the library sends uncompressed to a client that takes gzip.
-const chunk = 128 << 10
+const chunkBytes = 128 << 10
 
-// stream sends the bytes of one answer.
-type stream struct {
-	w         http.ResponseWriter
-	mediaType string
-	gzip      bool // longer answers are compressed
-	out       io.Writer
-	packer    *gzip.Writer
-	sent      chan outcome // of the bytes that are being sent; nil if none are
+// responseStream sends the bytes of one answer.
+type responseStream struct {
+	w          http.ResponseWriter
+	mediaType  string
+	gzip       bool // longer answers are compressed
+	out        io.Writer
+	compressor *gzip.Writer
+	sent       chan sendResult // of the bytes that are being sent; nil if none are
 }
 
-// outcome is what came of sending.
-type outcome struct {
+// sendResult is what came of sending.
+type sendResult struct {
 	err      error
 	panicked any
 }
 
 var (
-	buffers = sync.Pool{New: func() any { b := make([]byte, 0, chunk+chunk/4); return &b }}
-	packers = sync.Pool{New: func() any {
+	bufferPool     = sync.Pool{New: func() any { b := make([]byte, 0, chunkBytes+chunkBytes/4); return &b }}
+	compressorPool = sync.Pool{New: func() any {
 		z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 		if err != nil {
 			panic(fmt.Sprintf("resourcemetrics: make a gzip writer: %v", err)) // the level is one
@@ -42,21 +42,21 @@ var (
 	}}
 )
 
-// send writes d to w as e has it. While a chunk is compressed, encrypted and sent, the next
+// sendResponse writes d to w as e has it. While a chunk is compressed, encrypted and sent, the next
 // one is encoded.
-func send(w http.ResponseWriter, mediaType string, packs bool, e encoding, d *document) (err error) {
-	buffer, spare := buffers.Get().(*[]byte), (*[]byte)(nil)
+func sendResponse(w http.ResponseWriter, mediaType string, packs bool, e encoder, d *response) (err error) {
+	buffer, spare := bufferPool.Get().(*[]byte), (*[]byte)(nil)
 	defer func() {
-		buffers.Put(buffer)
+		bufferPool.Put(buffer)
 		if spare != nil {
-			buffers.Put(spare)
+			bufferPool.Put(spare)
 		}
 	}()
-	s := &stream{w: w, mediaType: mediaType, gzip: packs}
+	s := &responseStream{w: w, mediaType: mediaType, gzip: packs}
 	defer func() { err = s.end(err) }()
 	b, size := e.begin((*buffer)[:0], d)
-	err = d.each(func(o *object, i int) error {
-		if b = e.object(b, d, o, i); len(b) <= chunk {
+	err = d.eachObject(func(o *encodedObject, i int) error {
+		if b = e.object(b, d, o, i); len(b) <= chunkBytes {
 			return nil
 		}
 		if err := s.wait(); err != nil {
@@ -64,7 +64,7 @@ func send(w http.ResponseWriter, mediaType string, packs bool, e encoding, d *do
 		}
 		s.start(b, size)
 		if spare == nil {
-			spare = buffers.Get().(*[]byte)
+			spare = bufferPool.Get().(*[]byte)
 		}
 		*buffer = b
 		buffer, spare = spare, buffer
@@ -79,18 +79,18 @@ func send(w http.ResponseWriter, mediaType string, packs bool, e encoding, d *do
 	}
 	b = e.end(b, d)
 	*buffer = b
-	if s.out == nil && len(b) <= chunk {
+	if s.out == nil && len(b) <= chunkBytes {
 		size = len(b)
 	}
 	return s.write(b, size)
 }
 
 // start begins to write b, which is good until wait has returned.
-func (s *stream) start(b []byte, size int) {
-	sent := make(chan outcome, 1)
+func (s *responseStream) start(b []byte, size int) {
+	sent := make(chan sendResult, 1)
 	s.sent = sent
 	go func() {
-		var o outcome
+		var o sendResult
 		defer func() {
 			o.panicked = recover()
 			sent <- o
@@ -101,7 +101,7 @@ func (s *stream) start(b []byte, size int) {
 
 // wait returns what came of what was started, and panics if that has: whoever serves the
 // request knows what to do then.
-func (s *stream) wait() error {
+func (s *responseStream) wait() error {
 	if s.sent == nil {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (s *stream) wait() error {
 
 // write sends b, which begins an answer of size bytes (-1 if that is unknown) or goes
 // on with it.
-func (s *stream) write(b []byte, size int) error {
+func (s *responseStream) write(b []byte, size int) error {
 	if s.out == nil {
 		s.begin(len(b), size)
 	}
@@ -122,17 +122,17 @@ func (s *stream) write(b []byte, size int) error {
 	return err
 }
 
-func (s *stream) begin(first, size int) {
+func (s *responseStream) begin(first, size int) {
 	header := s.w.Header()
 	header.Set("Content-Type", s.mediaType)
 	s.out = s.w
 	switch {
-	case s.gzip && first > chunk:
+	case s.gzip && first > chunkBytes:
 		header.Set("Content-Encoding", "gzip")
 		header.Add("Vary", "Accept-Encoding")
-		s.packer = packers.Get().(*gzip.Writer)
-		s.packer.Reset(s.w)
-		s.out = s.packer
+		s.compressor = compressorPool.Get().(*gzip.Writer)
+		s.compressor.Reset(s.w)
+		s.out = s.compressor
 	case size >= 0:
 		header.Set("Content-Length", strconv.Itoa(size))
 	}
@@ -140,17 +140,17 @@ func (s *stream) begin(first, size int) {
 }
 
 // end ends an answer that was sent as far as err says.
-func (s *stream) end(err error) error {
+func (s *responseStream) end(err error) error {
 	if sent := s.wait(); err == nil { // something is sent only if the encoding panicked
 		err = sent
 	}
-	if s.packer == nil {
+	if s.compressor == nil {
 		return err
 	}
-	if closing := s.packer.Close(); err == nil {
+	if closing := s.compressor.Close(); err == nil {
 		err = closing
 	}
-	s.packer.Reset(nil)
-	packers.Put(s.packer)
+	s.compressor.Reset(nil)
+	compressorPool.Put(s.compressor)
 	return err
 }

@@ -6,22 +6,22 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/weir-metrics/weir/cluster/served"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // What panics while bytes are sent panics where the request is served, which is where the
 // server expects it.
 func TestSendPanics(t *testing.T) {
-	r := &readings{}
+	r := &usageList{}
 	for i := range 2000 {
-		r.addPod(&served.PodUse{Uses: []served.Use{{Name: "app"}}}, r.add(newSubject("shop", fmt.Sprint("web-", i), noLabels)))
+		r.addPod(&resourceusage.PodUsage{Containers: []resourceusage.Usage{{Name: "app"}}}, r.addMeta(newObjectMeta("shop", fmt.Sprint("web-", i), noLabels)))
 	}
 	defer func() {
 		if got := recover(); got != http.ErrAbortHandler {
 			t.Errorf("got a panic of %v, want %v", got, http.ErrAbortHandler)
 		}
 	}()
-	err := send(gone{httptest.NewRecorder()}, "application/json", false, &jsonEncoding{}, &document{kind: podKind, list: true, readings: r})
+	err := sendResponse(gone{httptest.NewRecorder()}, "application/json", false, &jsonEncoder{}, &response{kind: podKind, list: true, usageList: r})
 	t.Errorf("send returned %v, want a panic", err)
 }
 

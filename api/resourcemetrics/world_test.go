@@ -34,9 +34,9 @@ func newWorld() *world { return &world{sink: memory.New(memory.Options{})} }
 
 func (w *world) options() resourcemetrics.Options {
 	return resourcemetrics.Options{
-		View:  func() resourcemetrics.View { return w.sink.Snapshot() },
-		Facts: func() *cluster.Facts { return w.facts },
-		Now:   func() time.Time { return noon.Add(time.Second) },
+		Snapshot: func() resourcemetrics.UsageReader { return w.sink.Snapshot() },
+		Facts:    func() *cluster.Facts { return w.facts },
+		Now:      func() time.Time { return noon.Add(time.Second) },
 	}
 }
 

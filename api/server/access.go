@@ -21,23 +21,23 @@ func attributesOf(r rights.Right, u user.Info) authorizer.Attributes {
 	}
 }
 
-// reviewer is an authorizer that asks delegate for each right that the
+// routeAuthorizer is an authorizer that asks delegate for each right that the
 // request's route needs. A request without a route is left to delegate.
-type reviewer struct {
+type routeAuthorizer struct {
 	authorizer.Authorizer
-	open authorizer.Authorizer // allows the paths that are open to all
+	alwaysAllowed authorizer.Authorizer // allows the paths that are open to all
 }
 
 // Authorize allows a request whose rights are all granted. Otherwise it names those that
 // are missing.
-func (a reviewer) Authorize(ctx context.Context, at authorizer.Attributes) (authorizer.Decision, string, error) {
+func (a routeAuthorizer) Authorize(ctx context.Context, at authorizer.Attributes) (authorizer.Decision, string, error) {
 	// Impersonation asks with the same context for rights of its own; only the
 	// request itself is no resource.
 	m := matchFrom(ctx)
 	if at.IsResourceRequest() || m == nil || len(m.rights) == 0 {
 		return a.Authorizer.Authorize(ctx, at)
 	}
-	if d, reason, err := a.open.Authorize(ctx, at); d == authorizer.DecisionAllow {
+	if d, reason, err := a.alwaysAllowed.Authorize(ctx, at); d == authorizer.DecisionAllow {
 		return d, reason, err
 	}
 	var missing []string
@@ -57,25 +57,25 @@ func (a reviewer) Authorize(ctx context.Context, at authorizer.Attributes) (auth
 }
 
 // ConditionsAwareAuthorize is Authorize: there are no conditions on reading.
-func (a reviewer) ConditionsAwareAuthorize(ctx context.Context, at authorizer.Attributes) authorizer.ConditionsAwareDecision {
+func (a routeAuthorizer) ConditionsAwareAuthorize(ctx context.Context, at authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, at))
 }
 
-// named refuses those who are nobody, except where everybody may go: they get
+// rejectAnonymous refuses those who are nobody, except where everybody may go: they get
 // 401, whatever rights a cluster gave to system:anonymous.
-type named struct {
+type rejectAnonymous struct {
 	authenticator.Request
-	open authorizer.Authorizer
+	alwaysAllowed authorizer.Authorizer
 }
 
 // AuthenticateRequest is part of authenticator.Request.
-func (n named) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
+func (n rejectAnonymous) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
 	response, ok, err := n.Request.AuthenticateRequest(r)
 	if err != nil || !ok || response.User.GetName() != user.Anonymous {
 		return response, ok, err
 	}
 	at := authorizer.AttributesRecord{User: response.User, Path: r.URL.Path}
-	if d, _, err := n.open.Authorize(r.Context(), at); err != nil || d != authorizer.DecisionAllow {
+	if d, _, err := n.alwaysAllowed.Authorize(r.Context(), at); err != nil || d != authorizer.DecisionAllow {
 		return nil, false, err
 	}
 	return response, true, nil

@@ -30,10 +30,10 @@ type Group struct {
 	Resources []metav1.APIResource
 }
 
-// unkept are verbs that make controllers act on whatever resource claims them:
+// storageVerbs are verbs that make controllers act on whatever resource claims them:
 // those of namespaces and of garbage list and delete, caches list and watch. What
 // keeps no objects keeps out of it.
-var unkept = []string{"delete", "deletecollection", "patch", "update", "watch"}
+var storageVerbs = []string{"delete", "deletecollection", "patch", "update", "watch"}
 
 // Announce puts a group into discovery, plain and aggregated, so that an
 // aggregating API server finds it available and clients learn its resources. It
@@ -77,8 +77,8 @@ func (g *Group) check() error {
 		switch {
 		case r.Name == "" || r.Kind == "" || len(r.Verbs) == 0:
 			return fmt.Errorf("resource %q needs a name, a kind and verbs", r.Name)
-		case slices.ContainsFunc(r.Verbs, func(v string) bool { return slices.Contains(unkept, v) }):
-			return fmt.Errorf("resource %q has verbs %v: of %v, controllers would take it at its word", r.Name, r.Verbs, unkept)
+		case slices.ContainsFunc(r.Verbs, func(v string) bool { return slices.Contains(storageVerbs, v) }):
+			return fmt.Errorf("resource %q has verbs %v: of %v, controllers would take it at its word", r.Name, r.Verbs, storageVerbs)
 		case slices.Contains(r.Verbs, "create") && len(r.Verbs) > 1: // alone it is a question, as a TokenReview is
 			return fmt.Errorf("resource %q has verbs %v: what can be read and created, back-ups would take for objects", r.Name, r.Verbs)
 		case strings.Contains(r.Name, "/"):
@@ -93,9 +93,9 @@ func (g *Group) check() error {
 	return nil
 }
 
-// describe makes the server describe itself in OpenAPI v2 and v3. The types of
+// configureOpenAPI makes the server describe itself in OpenAPI v2 and v3. The types of
 // discovery and errors are always among the definitions.
-func describe(g *genericapiserver.Config, c Config) {
+func configureOpenAPI(g *genericapiserver.Config, c Config) {
 	sources := append([]common.GetOpenAPIDefinitions{core.GetOpenAPIDefinitions}, c.OpenAPI...)
 	all := func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 		definitions := map[string]common.OpenAPIDefinition{}

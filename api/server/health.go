@@ -20,35 +20,35 @@ import (
 type Check struct {
 	// Name is a word for it: "nodes".
 	Name string
-	// Waits returns what is waited for, one short line each; none if the
+	// WaitsFor returns what is waited for, one short line each; none if the
 	// condition holds. Everyone who reaches the port may read the lines.
-	Waits func() []string
+	WaitsFor func() []string
 }
 
 func (c Check) checker() healthz.HealthChecker {
 	return healthz.NamedCheck(c.Name, func(*http.Request) error {
-		if waits := c.Waits(); len(waits) > 0 {
+		if waits := c.WaitsFor(); len(waits) > 0 {
 			return fmt.Errorf("waits: %s", strings.Join(waits, "; "))
 		}
 		return nil
 	})
 }
 
-// tell puts into the answer of a failing health endpoint what the checks wait
+// showReasons puts into the answer of a failing health endpoint what the checks wait
 // for. The library's handler withholds the reason, not knowing what it contains;
 // ours are made to be read by whoever wonders why a pod does not become ready.
-func tell(next http.Handler, endpoint string, checks []Check) http.Handler {
+func showReasons(next http.Handler, endpoint string, checks []Check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != endpoint || len(checks) == 0 {
 			next.ServeHTTP(w, r)
 			return
 		}
-		held := &held{header: w.Header(), code: http.StatusOK}
+		held := &bufferedResponse{header: w.Header(), code: http.StatusOK}
 		next.ServeHTTP(held, r)
 		body := held.body.String()
 		if held.code != http.StatusOK {
 			for _, c := range checks {
-				body = strings.Replace(body, withheld(c.Name), reasons(c), 1)
+				body = strings.Replace(body, withheldLine(c.Name), failureLines(c), 1)
 			}
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -57,13 +57,13 @@ func tell(next http.Handler, endpoint string, checks []Check) http.Handler {
 	})
 }
 
-// withheld is the line the library writes for a check that fails.
-func withheld(name string) string { return "[-]" + name + " failed: reason withheld\n" }
+// withheldLine is the line the library writes for a check that fails.
+func withheldLine(name string) string { return "[-]" + name + " failed: reason withheld\n" }
 
-func reasons(c Check) string {
-	waits := c.Waits()
+func failureLines(c Check) string {
+	waits := c.WaitsFor()
 	if len(waits) == 0 {
-		return withheld(c.Name) // it holds by now, but the answer is made
+		return withheldLine(c.Name) // it holds by now, but the answer is made
 	}
 	var s strings.Builder
 	for _, wait := range waits {
@@ -72,28 +72,28 @@ func reasons(c Check) string {
 	return s.String()
 }
 
-// held is a response that is kept until it is complete.
-type held struct {
+// bufferedResponse is a response that is kept until it is complete.
+type bufferedResponse struct {
 	header http.Header
 	code   int
 	body   bytes.Buffer
 }
 
-func (h *held) Header() http.Header         { return h.header }
-func (h *held) Write(b []byte) (int, error) { return h.body.Write(b) }
-func (h *held) WriteHeader(code int)        { h.code = code }
+func (h *bufferedResponse) Header() http.Header         { return h.header }
+func (h *bufferedResponse) Write(b []byte) (int, error) { return h.body.Write(b) }
+func (h *bufferedResponse) WriteHeader(code int)        { h.code = code }
 
 // metricsHandler serves own beside what Kubernetes' libraries count about
 // themselves, requests to this API among it.
 func metricsHandler(own prometheus.Gatherer) http.Handler {
 	apimetrics.Register()
-	all := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return gather(own, legacyregistry.DefaultGatherer) })
+	all := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return gatherBoth(own, legacyregistry.DefaultGatherer) })
 	return promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true})
 }
 
-// gather returns the families of first, and those of second that first has not:
+// gatherBoth returns the families of first, and those of second that first has not:
 // both may tell of the process and of Go's runtime.
-func gather(first, second prometheus.Gatherer) ([]*dto.MetricFamily, error) {
+func gatherBoth(first, second prometheus.Gatherer) ([]*dto.MetricFamily, error) {
 	if first == nil {
 		return second.Gather()
 	}

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// stall is how much longer than a request may take its answer may take to leave,
+// answerGrace is how much longer than a request may take its answer may take to leave,
 // so that a client still hears of a timeout.
-const stall = 2 * time.Second
+const answerGrace = 2 * time.Second
 
-// limits bound what a client can make a request cost in time and bytes. The
+// requestLimits bound what a client can make a request cost in time and bytes. The
 // library bounds how long headers may take and how long a handler may; a body
 // that arrives drop by drop and an answer that nobody reads it would bear with
 // for ever, each with a place among the requests that are under way.
-type limits struct {
+type requestLimits struct {
 	body  time.Duration // for a body to arrive
 	write time.Duration // for the answer to leave, counted from the request
 	bytes int64         // of a body
@@ -26,7 +26,7 @@ type limits struct {
 // has authenticated, and each pod of a LIST is held against the selectors in it.
 const maxQuery = 32 << 10
 
-func (l limits) apply(next http.Handler) http.Handler {
+func (l requestLimits) apply(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.URL.RawQuery) > maxQuery {
 			http.Error(w, fmt.Sprintf("the query has %d bytes, at most %d are read: choose with a shorter selector", len(r.URL.RawQuery), maxQuery), http.StatusRequestURITooLong)
@@ -45,35 +45,35 @@ func (l limits) apply(next http.Handler) http.Handler {
 	})
 }
 
-// listener remembers the connections it accepted, so that they can be cut off
+// trackingListener remembers the connections it accepted, so that they can be cut off
 // when a shutdown has waited long enough.
-type listener struct {
+type trackingListener struct {
 	net.Listener
 
 	mu struct {
 		sync.Mutex
-		open map[*conn]struct{}
+		open map[*trackedConn]struct{}
 	}
 }
 
-type conn struct {
+type trackedConn struct {
 	net.Conn
-	l *listener
+	l *trackingListener
 }
 
-func newListener(inner net.Listener) *listener {
-	l := &listener{Listener: inner}
-	l.mu.open = map[*conn]struct{}{}
+func newListener(inner net.Listener) *trackingListener {
+	l := &trackingListener{Listener: inner}
+	l.mu.open = map[*trackedConn]struct{}{}
 	return l
 }
 
 // Accept is part of net.Listener.
-func (l *listener) Accept() (net.Conn, error) {
+func (l *trackingListener) Accept() (net.Conn, error) {
 	inner, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{inner, l}
+	c := &trackedConn{inner, l}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.open[c] = struct{}{}
@@ -81,15 +81,15 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 // Close closes the connection and forgets it.
-func (c *conn) Close() error {
+func (c *trackedConn) Close() error {
 	c.l.mu.Lock()
 	delete(c.l.mu.open, c)
 	c.l.mu.Unlock()
 	return c.Conn.Close()
 }
 
-// cut closes every connection and returns how many there were.
-func (l *listener) cut() int {
+// closeAll closes every connection and returns how many there were.
+func (l *trackingListener) closeAll() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.mu.open {

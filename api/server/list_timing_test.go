@@ -116,9 +116,9 @@ func BenchmarkList(b *testing.B) {
 		config.Schemes, config.OpenAPI = append(config.Schemes, scheme), append(config.OpenAPI, resourcemetrics.OpenAPIDefinitions)
 	}, func(s *server.Server) {
 		err := resourcemetrics.Install(s.Generic(), resourcemetrics.Options{
-			View:  func() resourcemetrics.View { return sink.Snapshot() },
-			Facts: said.Load,
-			Now:   func() time.Time { return now.Add(time.Second) },
+			Snapshot: func() resourcemetrics.UsageReader { return sink.Snapshot() },
+			Facts:    said.Load,
+			Now:      func() time.Time { return now.Add(time.Second) },
 		})
 		if err != nil {
 			b.Fatal(err)

@@ -16,16 +16,16 @@ import (
 	"github.com/weir-metrics/weir/api/rights"
 )
 
-// routes are the paths that are weir's own, with their rules. One lookup, made
+// routeTable are the paths that are weir's own, with their rules. One lookup, made
 // before anything else is done with a request, decides both what the caller
 // must be allowed and who answers: the two cannot differ.
-type routes struct {
+type routeTable struct {
 	mux        *http.ServeMux
 	serializer runtime.NegotiatedSerializer
 }
 
-// match is what the lookup found. A request has one if its path is weir's own.
-type match struct {
+// routeMatch is what the lookup found. A request has one if its path is weir's own.
+type routeMatch struct {
 	handler http.Handler   // answers
 	request *http.Request  // as the pattern matched it, with path values
 	rights  []rights.Right // what the caller needs
@@ -34,15 +34,15 @@ type match struct {
 
 type matchKey struct{}
 
-func matchFrom(ctx context.Context) *match {
-	m, _ := ctx.Value(matchKey{}).(*match)
+func matchFrom(ctx context.Context) *routeMatch {
+	m, _ := ctx.Value(matchKey{}).(*routeMatch)
 	return m
 }
 
-func newRoutes(s runtime.NegotiatedSerializer) *routes { return &routes{http.NewServeMux(), s} }
+func newRoutes(s runtime.NegotiatedSerializer) *routeTable { return &routeTable{http.NewServeMux(), s} }
 
 // handle adds a pattern. The mux never runs h: it only finds it.
-func (t *routes) handle(pattern string, needs func(*http.Request) []rights.Right, h http.Handler) {
+func (t *routeTable) handle(pattern string, needs func(*http.Request) []rights.Right, h http.Handler) {
 	t.mux.HandleFunc(pattern, func(_ http.ResponseWriter, r *http.Request) {
 		m := matchFrom(r.Context())
 		m.handler, m.request = h, r
@@ -52,12 +52,12 @@ func (t *routes) handle(pattern string, needs func(*http.Request) []rights.Right
 	})
 }
 
-// find looks a request up, and lets next see what it found.
-func (t *routes) find(next http.Handler) http.Handler {
+// matchRoute looks a request up, and lets next see what it found.
+func (t *routeTable) matchRoute(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m := &match{bad: ambiguous(r)}
+		m := &routeMatch{bad: pathProblem(r)}
 		found := r.WithContext(context.WithValue(r.Context(), matchKey{}, m))
-		t.mux.ServeHTTP(nowhere{}, found)
+		t.mux.ServeHTTP(discardResponse{}, found)
 		if m.handler == nil {
 			next.ServeHTTP(w, r)
 			return
@@ -66,10 +66,10 @@ func (t *routes) find(next http.Handler) http.Handler {
 	})
 }
 
-// ambiguous says why a path could be read in two ways, by its rule and by its
+// pathProblem says why a path could be read in two ways, by its rule and by its
 // handler; empty if it cannot. An escaped slash is no reason: it is part of a
 // name, a cgroup's for instance.
-func ambiguous(r *http.Request) string {
+func pathProblem(r *http.Request) string {
 	escaped := strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	for part := range strings.SplitSeq(escaped, "/") {
 		switch name, err := url.PathUnescape(part); {
@@ -80,8 +80,8 @@ func ambiguous(r *http.Request) string {
 	return ""
 }
 
-// serve answers what was found, and leaves the rest to next.
-func (t *routes) serve(next http.Handler) http.Handler {
+// serveMatched answers what was found, and leaves the rest to next.
+func (t *routeTable) serveMatched(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch m := matchFrom(r.Context()); {
 		case m == nil:
@@ -113,21 +113,21 @@ func pathNames(pattern string) []string {
 	return names
 }
 
-// resolver tells weir's own paths from those of resources, with which they share
+// pathInfoResolver tells weir's own paths from those of resources, with which they share
 // the beginning: /api/v1/model is not the resource "model" of the core group.
-type resolver struct{ request.RequestInfoResolver }
+type pathInfoResolver struct{ request.RequestInfoResolver }
 
 // NewRequestInfo is part of request.RequestInfoResolver.
-func (s resolver) NewRequestInfo(r *http.Request) (*request.RequestInfo, error) {
+func (s pathInfoResolver) NewRequestInfo(r *http.Request) (*request.RequestInfo, error) {
 	if matchFrom(r.Context()) == nil {
 		return s.RequestInfoResolver.NewRequestInfo(r)
 	}
 	return &request.RequestInfo{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}, nil
 }
 
-// data wraps what serves measurements: resources, and own paths with a rule.
+// wrapData wraps what serves measurements: resources, and own paths with a rule.
 // Discovery, health and self-metrics each replica serves itself.
-func data(wrap func(http.Handler) http.Handler, next http.Handler) http.Handler {
+func wrapData(wrap func(http.Handler) http.Handler, next http.Handler) http.Handler {
 	wrapped := wrap(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -156,19 +156,19 @@ func (s *Server) Handle(pattern string, needs func(*http.Request) []rights.Right
 		panic(fmt.Sprintf("server: pattern %q must begin with a slash: methods and hosts are h's affair", pattern))
 	}
 	s.routes.handle(pattern, needs, h)
-	if listed := strings.TrimSuffix(pattern, "/"); !strings.Contains(listed, "{") && !s.listed[listed] {
+	if listed := strings.TrimSuffix(pattern, "/"); !strings.Contains(listed, "{") && !s.announced[listed] {
 		// The page at / lists it. The handler never runs: routes come first.
-		s.listed[listed] = true
+		s.announced[listed] = true
 		s.generic.Handler.NonGoRestfulMux.Handle(listed, http.NotFoundHandler())
 	}
 }
 
-// nowhere is where the mux writes when it has not found anything.
-type nowhere struct{}
+// discardResponse is where the mux writes when it has not found anything.
+type discardResponse struct{}
 
-func (nowhere) Header() http.Header         { return http.Header{} }
-func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
-func (nowhere) WriteHeader(int)             {}
+func (discardResponse) Header() http.Header         { return http.Header{} }
+func (discardResponse) Write(b []byte) (int, error) { return len(b), nil }
+func (discardResponse) WriteHeader(int)             {}
 
 // Stream serves an answer without end at pattern, a path. The caller needs the right to
 // that very path (nonResourceURLs), so it must not lie below /api or /apis, to which a
@@ -180,8 +180,8 @@ func (s *Server) Stream(pattern string, h http.Handler) {
 	s.Handle(pattern, nil, h)
 }
 
-// endless adds streams to the requests that the library holds to be long.
-func (s *Server) endless(long request.LongRunningRequestCheck) request.LongRunningRequestCheck {
+// isLongRunning adds streams to the requests that the library holds to be long.
+func (s *Server) isLongRunning(long request.LongRunningRequestCheck) request.LongRunningRequestCheck {
 	return func(r *http.Request, info *request.RequestInfo) bool {
 		return s.streams[r.URL.Path] || long != nil && long(r, info)
 	}

@@ -48,13 +48,13 @@ func FuzzPathMeansOneThing(f *testing.F) {
 				t.Errorf("%q was found and is served by others", path)
 			}
 		})
-		resolve := resolver{&request.RequestInfoFactory{}}
-		chain := routes.find(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		resolve := pathInfoResolver{&request.RequestInfoFactory{}}
+		chain := routes.matchRoute(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			info, err := resolve.NewRequestInfo(r)
 			if err == nil && matchFrom(r.Context()) != nil && info.IsResourceRequest {
 				t.Errorf("%q is weir's own and a resource", path)
 			}
-			routes.serve(others).ServeHTTP(w, r)
+			routes.serveMatched(others).ServeHTTP(w, r)
 		}))
 		w := httptest.NewRecorder()
 		chain.ServeHTTP(w, &http.Request{Method: http.MethodGet, URL: u, Header: http.Header{}, RequestURI: path})

@@ -17,7 +17,7 @@ func BenchmarkFind(b *testing.B) {
 	routes.handle("/api/v1/model/namespaces/{namespace}/{rest...}", func(r *http.Request) []rights.Right {
 		return []rights.Right{rights.ListPods(r.PathValue("namespace"))}
 	}, http.NotFoundHandler())
-	h := routes.find(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	h := routes.matchRoute(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for name, path := range map[string]string{
 		"own":   "/api/v1/model/namespaces/web/pods/p/metrics/cpu/usage_rate",
 		"other": "/apis/metrics.k8s.io/v1beta1/namespaces/web/pods",

@@ -62,13 +62,13 @@ type Config struct {
 // Server is the HTTPS server. Install further API groups on Generic, add paths
 // with Handle, then call Run.
 type Server struct {
-	opts     Options
-	log      logr.Logger
-	generic  *genericapiserver.GenericAPIServer
-	listener *listener
-	routes   *routes
-	listed   map[string]bool
-	streams  map[string]bool // the paths of Stream
+	opts      Options
+	log       logr.Logger
+	generic   *genericapiserver.GenericAPIServer
+	listener  *trackingListener
+	routes    *routeTable
+	announced map[string]bool
+	streams   map[string]bool // the paths of Stream
 }
 
 // New opens the port, learns from the cluster how callers are recognised, and
@@ -86,8 +86,8 @@ func New(o *Options, c Config) (*Server, error) {
 	}
 	codecs := serializer.NewCodecFactory(newScheme())
 	g := genericapiserver.NewConfig(codecs)
-	s := &Server{opts: *o, log: c.Logger, routes: newRoutes(codecs), listed: map[string]bool{}, streams: map[string]bool{}}
-	ln, err := listen(g, o.SecureServing, c.Peer)
+	s := &Server{opts: *o, log: c.Logger, routes: newRoutes(codecs), announced: map[string]bool{}, streams: map[string]bool{}}
+	ln, err := openPort(g, o.SecureServing, c.Peer)
 	if err != nil {
 		return nil, err
 	}
@@ -113,16 +113,16 @@ func (s *Server) build(g *genericapiserver.Config, c Config) error {
 		return fmt.Errorf("set up features: %w", err)
 	}
 	if trusts := g.Authentication.RequestHeaderConfig; trusts != nil && !o.Authentication.TolerateInClusterLookupFailure {
-		c.Ready = append([]Check{knowsProxy(trusts)}, c.Ready...)
+		c.Ready = append([]Check{proxyCheck(trusts)}, c.Ready...)
 	}
 	s.configure(g, c)
 
 	completed := g.Complete(nil)
 	// Complete has made the callers known that come over loopback; ours go
 	// around that.
-	g.Authentication.Authenticator = named{g.Authentication.Authenticator, open}
-	g.Authorization.Authorizer = reviewer{g.Authorization.Authorizer, open}
-	g.RequestInfoResolver = resolver{g.RequestInfoResolver}
+	g.Authentication.Authenticator = rejectAnonymous{g.Authentication.Authenticator, open}
+	g.Authorization.Authorizer = routeAuthorizer{g.Authorization.Authorizer, open}
+	g.RequestInfoResolver = pathInfoResolver{g.RequestInfoResolver}
 	if s.generic, err = completed.New("weir", genericapiserver.NewEmptyDelegate()); err != nil {
 		return fmt.Errorf("build API server: %w", err)
 	}
@@ -133,7 +133,7 @@ func (s *Server) build(g *genericapiserver.Config, c Config) error {
 
 // configure sets what neither flags nor the cluster say.
 func (s *Server) configure(g *genericapiserver.Config, c Config) {
-	describe(g, c)
+	configureOpenAPI(g, c)
 	g.EffectiveVersion = ownVersion{compatibility.DefaultBuildEffectiveVersion(), c.Version}
 	g.EnableMetrics = false // ours are served instead, beside the library's
 	g.RequestTimeout = s.opts.RequestTimeout
@@ -141,7 +141,7 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 	g.MaxMutatingRequestsInFlight = s.opts.MaxMutatingRequests
 	g.MaxRequestBodyBytes = s.opts.MaxBodyBytes
 	g.ShutdownDelayDuration = s.opts.ShutdownDelay
-	g.LongRunningFunc = s.endless(g.LongRunningFunc)
+	g.LongRunningFunc = s.isLongRunning(g.LongRunningFunc)
 	// No check that logging is not blocked: that is klog's, and it would start
 	// a goroutine that nothing ends.
 	g.HealthzChecks = []healthz.HealthChecker{healthz.PingHealthz}
@@ -155,16 +155,16 @@ func (s *Server) configure(g *genericapiserver.Config, c Config) {
 		g.AddReadyzChecks(check.checker())
 	}
 	g.BuildHandlerChainFunc = func(api http.Handler, g *genericapiserver.Config) http.Handler {
-		h := s.routes.serve(api)
+		h := s.routes.serveMatched(api)
 		if c.Data != nil {
-			h = data(c.Data, h)
+			h = wrapData(c.Data, h)
 		}
-		h = tell(h, "/readyz", c.Ready)
-		h = tell(h, "/livez", c.Alive)
-		h = tell(h, "/healthz", c.Alive)
+		h = showReasons(h, "/readyz", c.Ready)
+		h = showReasons(h, "/livez", c.Alive)
+		h = showReasons(h, "/healthz", c.Alive)
 		h = genericapiserver.DefaultBuildHandlerChain(h, g)
-		h = s.routes.find(h)
-		return limits{body: s.opts.BodyTimeout, write: s.opts.RequestTimeout + stall, bytes: s.opts.MaxBodyBytes}.apply(h)
+		h = s.routes.matchRoute(h)
+		return requestLimits{body: s.opts.BodyTimeout, write: s.opts.RequestTimeout + answerGrace, bytes: s.opts.MaxBodyBytes}.apply(h)
 	}
 }
 
@@ -189,29 +189,29 @@ func (s *Server) Run(ctx context.Context) error {
 	go func() { done <- prepared.RunWithContext(ctx) }()
 	select {
 	case err := <-done:
-		return ended(err)
+		return serveError(err)
 	case <-ctx.Done():
 	}
 	enough := time.NewTimer(s.opts.ShutdownDelay + s.opts.ShutdownGrace)
 	defer enough.Stop()
 	select {
 	case err := <-done:
-		return ended(err)
+		return serveError(err)
 	case <-enough.C:
 	}
-	s.log.Info("requests were cut off at shutdown", "connections", s.listener.cut(), "after", s.opts.ShutdownGrace)
-	return ended(<-done)
+	s.log.Info("requests were cut off at shutdown", "connections", s.listener.closeAll(), "after", s.opts.ShutdownGrace)
+	return serveError(<-done)
 }
 
-func ended(err error) error {
+func serveError(err error) error {
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil
 }
 
-// listen opens the port, with the certificates that are shown there.
-func listen(g *genericapiserver.Config, serving *genericoptions.SecureServingOptionsWithLoopback, known *peer.Certificate) (*listener, error) {
+// openPort opens the port, with the certificates that are shown there.
+func openPort(g *genericapiserver.Config, serving *genericoptions.SecureServingOptionsWithLoopback, known *peer.Certificate) (*trackingListener, error) {
 	if err := serving.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}); err != nil {
 		return nil, fmt.Errorf("make self-signed certificate: %w", err)
 	}
@@ -267,11 +267,11 @@ func authenticate(g *genericapiserver.Config, o Options, kubeconfig string) (ope
 	return open, nil
 }
 
-// knowsProxy holds once the certificate is known that the aggregating API server
+// proxyCheck holds once the certificate is known that the aggregating API server
 // shows. The library reads it only after it has begun to listen, and answers 401
 // to everybody who comes over the aggregator until then.
-func knowsProxy(trusts *authenticatorfactory.RequestHeaderConfig) Check {
-	return Check{Name: "authentication", Waits: func() []string {
+func proxyCheck(trusts *authenticatorfactory.RequestHeaderConfig) Check {
+	return Check{Name: "authentication", WaitsFor: func() []string {
 		if _, ok := trusts.CAContentProvider.VerifyOptions(); !ok {
 			return []string{"requestheader-client-ca-file was not read yet from the ConfigMap extension-apiserver-authentication"}
 		}

@@ -18,7 +18,7 @@ func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 // enough.
 func (c *Client) List(ctx context.Context, r Resource, q Query) (*List, error) {
 	path := []string{string(r)}
-	if r.Namespaced() && isLabel(q.Namespace) {
+	if r.Namespaced() && isNamespaceName(q.Namespace) {
 		path = []string{"namespaces", q.Namespace, string(r)}
 		q.Namespace = ""
 	}

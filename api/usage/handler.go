@@ -16,8 +16,8 @@ import (
 
 // Options configure a Handler.
 type Options struct {
-	// View returns the newest state to serve; nil while there is none. Required.
-	View func() View
+	// Snapshot returns the newest state to serve; nil while there is none. Required.
+	Snapshot func() SampleReader
 	// Facts returns what the API server says; nil without a cluster.
 	Facts func() *cluster.Facts
 }
@@ -47,7 +47,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		weirdev.Fail(w, p)
 		return
 	}
-	view := h.opts.View()
+	view := h.opts.Snapshot()
 	if view == nil {
 		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
 			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."})
@@ -70,26 +70,26 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// A write fails only when the reader has gone, and then nobody is left to tell.
-	_ = write(out, request.Resource, request.Query, view, h.opts.Facts())
+	_ = writeList(out, request.Resource, request.Query, view, h.opts.Facts())
 }
 
-// write streams a list: one item is in memory as JSON at a time.
-func write(w io.Writer, resource Resource, query Query, view View, facts *cluster.Facts) error {
-	chosen, err := choose(query.Metrics)
+// writeList streams a list: one item is in memory as JSON at a time.
+func writeList(w io.Writer, resource Resource, query Query, view SampleReader, facts *cluster.Facts) error {
+	chosen, err := chooseMetrics(query.Metrics)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(w, 32<<10)
 	out.WriteString(`{"apiVersion":"` + weirdev.APIVersion + `","kind":"` + resource.Kind() + `List","resource":"` + string(resource) + `","items":[`)
-	rows := collect(view, facts, resource, query)
+	rows := collectRows(view, facts, resource, query)
 	var it Item
 	enc := json.NewEncoder(out) // ends each item with a newline, so that a list can be read by line
 	enc.SetEscapeHTML(false)
 	separator := "\n"
 	for len(rows) > 0 {
-		var first []row
-		first, rows = next(resource, rows)
-		item(&it, resource, first, facts, chosen)
+		var first []listRow
+		first, rows = nextItem(resource, rows)
+		fillItem(&it, resource, first, facts, chosen)
 		out.WriteString(separator)
 		separator = ","
 		if err := enc.Encode(&it); err != nil {

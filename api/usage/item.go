@@ -8,30 +8,30 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// served reports whether a group's numbers may be shown: nothing stands against
+// isShown reports whether a group's numbers may be shown: nothing stands against
 // them, or a choice between equals was made and is marked.
-func served(r metric.Reason) bool {
+func isShown(r metric.Reason) bool {
 	return r == metric.Measured || r == metric.Unjudged || r == metric.Ambiguous
 }
 
-// next splits the rows of the first item off rows.
-func next(r Resource, rows []row) (first, rest []row) {
+// nextItem splits the rows of the first item off rows.
+func nextItem(r Resource, rows []listRow) (first, rest []listRow) {
 	n := 1
-	for n < len(rows) && same(r, &rows[0], &rows[n]) {
+	for n < len(rows) && sameItem(r, &rows[0], &rows[n]) {
 		n++
 	}
 	return rows[:n], rows[n:]
 }
 
-func same(r Resource, a, b *row) bool {
+func sameItem(r Resource, a, b *listRow) bool {
 	if r == Cgroups {
 		return a.entity.Node == b.entity.Node && a.name == b.name
 	}
 	return a.entity == b.entity
 }
 
-// item fills it from the rows that speak of one thing.
-func item(it *Item, r Resource, rows []row, facts *cluster.Facts, c *choice) {
+// fillItem fills it from the rows that speak of one thing.
+func fillItem(it *Item, r Resource, rows []listRow, facts *cluster.Facts, c *metricChoice) {
 	metrics := it.Metrics
 	clear(metrics)
 	*it = Item{Metrics: metrics, Reasons: it.Reasons[:0]}
@@ -43,27 +43,27 @@ func item(it *Item, r Resource, rows []row, facts *cluster.Facts, c *choice) {
 	if r == Cgroups {
 		it.Cgroup = metric.CgroupPath(rows[0].name)
 	}
-	it.Restarts = restarts(facts, e)
+	it.Restarts = restartCount(facts, e)
 
 	for g := range metric.Group(metric.NumGroups) {
-		if !c.groups[g] && !wanted(c, g) {
+		if !c.groups[g] && !wantsGroup(c, g) {
 			continue
 		}
-		s := best(rows, g)
+		s := bestSample(rows, g)
 		if s != nil {
 			if it.Started.IsZero() {
 				it.Started = s.Instance.StartTime().UTC()
 			}
-			numbers(it, s, g, c)
+			fillNumbers(it, s, g, c)
 		}
 		if c.groups[g] {
-			judge(it, rows, g, s)
+			addReason(it, rows, g, s)
 		}
 	}
 }
 
-// wanted reports whether any metric of g was asked for.
-func wanted(c *choice, g metric.Group) bool {
+// wantsGroup reports whether any metric of g was asked for.
+func wantsGroup(c *metricChoice, g metric.Group) bool {
 	for id, yes := range c.metrics {
 		if yes && metric.Catalogue[id].Group == g {
 			return true
@@ -72,10 +72,10 @@ func wanted(c *choice, g metric.Group) bool {
 	return false
 }
 
-// best returns the sample whose numbers of g are to be shown: of those that may
+// bestSample returns the sample whose numbers of g are to be shown: of those that may
 // be, one that has the number people ask for rather than one without, and then
 // the newest. Nil if there is none.
-func best(rows []row, g metric.Group) *metric.Sample {
+func bestSample(rows []listRow, g metric.Group) *metric.Sample {
 	var found *metric.Sample
 	rank := func(s *metric.Sample) int {
 		if g == metric.CPU && !s.Values.Has(metric.CPUUsageRate) ||
@@ -86,7 +86,7 @@ func best(rows []row, g metric.Group) *metric.Sample {
 	}
 	for i := range rows {
 		s := rows[i].sample
-		if s == nil || !served(s.Reasons[g]) || !hasGroup(s, g) {
+		if s == nil || !isShown(s.Reasons[g]) || !hasGroup(s, g) {
 			continue
 		}
 		if found == nil || rank(s) > rank(found) || rank(s) == rank(found) && s.Times[g] > found.Times[g] {
@@ -105,8 +105,8 @@ func hasGroup(s *metric.Sample, g metric.Group) bool {
 	return false
 }
 
-// numbers puts what s says of g into it.
-func numbers(it *Item, s *metric.Sample, g metric.Group, c *choice) {
+// fillNumbers puts what s says of g into it.
+func fillNumbers(it *Item, s *metric.Sample, g metric.Group, c *metricChoice) {
 	held := s.LastKnown&(1<<g) != 0
 	for id, value := range s.Values.All() {
 		switch {
@@ -117,9 +117,9 @@ func numbers(it *Item, s *metric.Sample, g metric.Group, c *choice) {
 			if end == 0 {
 				end = s.Times[g]
 			}
-			it.CPU = &CPU{Nanocores: int64(math.Round(value)), Time: utc(end), WindowSeconds: w.Length.Seconds(), Held: held}
+			it.CPU = &CPU{Nanocores: int64(math.Round(value)), Time: timeAt(end), WindowSeconds: w.Length.Seconds(), LastKnown: held}
 		case id == metric.MemoryWorkingSet:
-			it.Memory = &Memory{WorkingSetBytes: int64(math.Round(value)), Time: utc(s.Times[g]), Held: held}
+			it.Memory = &Memory{WorkingSetBytes: int64(math.Round(value)), Time: timeAt(s.Times[g]), LastKnown: held}
 		case c.metrics[id] && !math.IsNaN(value) && !math.IsInf(value, 0): // JSON has no word for those
 			if it.Metrics == nil {
 				it.Metrics = map[string]float64{}
@@ -129,8 +129,8 @@ func numbers(it *Item, s *metric.Sample, g metric.Group, c *choice) {
 	}
 }
 
-// judge adds why g has no number, or what must be known about the number of s.
-func judge(it *Item, rows []row, g metric.Group, s *metric.Sample) {
+// addReason adds why g has no number, or what must be known about the number of s.
+func addReason(it *Item, rows []listRow, g metric.Group, s *metric.Sample) {
 	missing := g == metric.CPU && it.CPU == nil || g == metric.Memory && it.Memory == nil
 	reason := metric.Unjudged
 	if s != nil && s.Reasons[g] == metric.Ambiguous {
@@ -139,18 +139,18 @@ func judge(it *Item, rows []row, g metric.Group, s *metric.Sample) {
 	if s == nil || missing {
 		for i := range rows {
 			switch w := &rows[i]; {
-			case w.sample != nil && w.sample.Rejected() && alive(rows):
+			case w.sample != nil && w.sample.Rejected() && hasAcceptedSample(rows):
 				// Of another instance: what holds against it says nothing here.
 			case w.sample != nil:
-				reason = outer(reason, w.sample.Reasons[g])
+				reason = outermostReason(reason, w.sample.Reasons[g])
 			case w.verdict.Group == g && !hasSample(rows):
 				// Beside a sample, a verdict may be about another instance of the
 				// same name: the sample itself says what holds.
-				reason = outer(reason, w.verdict.Reason)
+				reason = outermostReason(reason, w.verdict.Reason)
 			}
 		}
 	}
-	verdict, since := evidence(rows, g, s, reason)
+	verdict, since := verdictBehind(rows, g, s, reason)
 	if reason == metric.Unjudged && verdict != nil && s != nil && s.LastKnown&(1<<g) != 0 {
 		reason = verdict.Evidence.Cause // the number stands in for one that was missed
 	}
@@ -168,23 +168,23 @@ func judge(it *Item, rows []row, g metric.Group, s *metric.Sample) {
 	if verdict != nil {
 		ev = verdict.Evidence
 		if ev.Due != 0 {
-			said.Due = utc(ev.Due)
+			said.Due = timeAt(ev.Due)
 		}
 	}
 	said.Message = reason.Sentence(g, ev)
 	it.Reasons = append(it.Reasons, said)
 }
 
-// outer returns the reason of the outer layer; a over b in the same one.
-func outer(a, b metric.Reason) metric.Reason {
+// outermostReason returns the reason of the outer layer; a over b in the same one.
+func outermostReason(a, b metric.Reason) metric.Reason {
 	if b.Layer() < a.Layer() {
 		return b
 	}
 	return a
 }
 
-// alive reports whether any sample is of the instance that goes by the name.
-func alive(rows []row) bool {
+// hasAcceptedSample reports whether any sample is of the instance that goes by the name.
+func hasAcceptedSample(rows []listRow) bool {
 	for i := range rows {
 		if s := rows[i].sample; s != nil && !s.Rejected() {
 			return true
@@ -193,14 +193,14 @@ func alive(rows []row) bool {
 	return false
 }
 
-func hasSample(rows []row) bool {
+func hasSample(rows []listRow) bool {
 	// Samples come before verdicts: the sort is stable and they were added first.
 	return rows[0].sample != nil
 }
 
-// evidence returns the verdict that a reason rests on, and since when it has
+// verdictBehind returns the verdict that a reason rests on, and since when it has
 // stood. With Unjudged it returns what stands beside a held number.
-func evidence(rows []row, g metric.Group, s *metric.Sample, reason metric.Reason) (*metric.Verdict, time.Time) {
+func verdictBehind(rows []listRow, g metric.Group, s *metric.Sample, reason metric.Reason) (*metric.Verdict, time.Time) {
 	for i := range rows {
 		v := rows[i].verdict
 		if v == nil || v.Group != g {
@@ -213,9 +213,9 @@ func evidence(rows []row, g metric.Group, s *metric.Sample, reason metric.Reason
 	return nil, time.Time{}
 }
 
-// restarts returns what the API server counts for a container or a whole pod;
+// restartCount returns what the API server counts for a container or a whole pod;
 // nil if it says nothing.
-func restarts(facts *cluster.Facts, e metric.Entity) *int32 {
+func restartCount(facts *cluster.Facts, e metric.Entity) *int32 {
 	if e.Kind != metric.Pod && e.Kind != metric.Container {
 		return nil
 	}
@@ -238,7 +238,7 @@ func restarts(facts *cluster.Facts, e metric.Entity) *int32 {
 	return &n
 }
 
-func utc(nanoseconds int64) time.Time {
+func timeAt(nanoseconds int64) time.Time {
 	if nanoseconds == 0 {
 		return time.Time{}
 	}

@@ -24,8 +24,8 @@ type Query struct {
 	Metrics []string
 }
 
-// parameters lists what a request may say, for the error about one it may not.
-var parameters = []string{"namespace", "node", "pod", "name", "metrics"}
+// queryParameters lists what a request may say, for the error about one it may not.
+var queryParameters = []string{"namespace", "node", "pod", "name", "metrics"}
 
 // Values returns q as query parameters.
 func (q Query) Values() url.Values {
@@ -50,8 +50,8 @@ func ParseQuery(v url.Values) (Query, error) {
 		if weirdev.Moot(name) {
 			continue
 		}
-		if !slices.Contains(parameters, name) {
-			return Query{}, fmt.Errorf("unknown parameter %q: there are %s", name, strings.Join(parameters, ", "))
+		if !slices.Contains(queryParameters, name) {
+			return Query{}, fmt.Errorf("unknown parameter %q: there are %s", name, strings.Join(queryParameters, ", "))
 		}
 		if len(v[name]) > 1 {
 			return Query{}, fmt.Errorf("parameter %q is given %d times", name, len(v[name]))
@@ -66,21 +66,21 @@ func ParseQuery(v url.Values) (Query, error) {
 			}
 		}
 	}
-	if _, err := choose(q.Metrics); err != nil {
+	if _, err := chooseMetrics(q.Metrics); err != nil {
 		return Query{}, err
 	}
 	return q, nil
 }
 
-// choice is which metrics go into Item.Metrics, and so which groups' reasons
+// metricChoice is which metrics go into Item.Metrics, and so which groups' reasons
 // are told.
-type choice struct {
+type metricChoice struct {
 	metrics [metric.NumMetrics]bool
 	groups  [metric.NumGroups]bool
 }
 
-func choose(patterns []string) (*choice, error) {
-	c := &choice{}
+func chooseMetrics(patterns []string) (*metricChoice, error) {
+	c := &metricChoice{}
 	c.groups[metric.CPU], c.groups[metric.Memory] = true, true
 	take := func(d *metric.Descriptor) {
 		// Those two have fields of their own.
@@ -102,7 +102,7 @@ func choose(patterns []string) (*choice, error) {
 	for _, p := range patterns {
 		found := false
 		for i := range metric.Catalogue {
-			if d := &metric.Catalogue[i]; match(p, d.Name) {
+			if d := &metric.Catalogue[i]; matchPattern(p, d.Name) {
 				take(d)
 				found = true
 			}
@@ -114,11 +114,11 @@ func choose(patterns []string) (*choice, error) {
 	return c, nil
 }
 
-// match reports whether all of s fits pattern, in which * stands for any
+// matchPattern reports whether all of s fits pattern, in which * stands for any
 // characters, "/" included, and ? for one. The empty pattern fits everything.
 // It goes back only to the last star, so it takes at most len(pattern)*len(s)
 // steps.
-func match(pattern, s string) bool {
+func matchPattern(pattern, s string) bool {
 	if pattern == "" {
 		return true
 	}
@@ -168,20 +168,20 @@ func ParseRequest(r *http.Request) (Request, error) {
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return Request{}, refuse(err)
+		return Request{}, badRequest(err)
 	}
 	q, err := ParseQuery(values)
 	if err != nil {
-		return Request{}, refuse(err)
+		return Request{}, badRequest(err)
 	}
 	if !within {
-		return Request{resource, q, !resource.Namespaced() || !isLabel(q.Namespace)}, nil
+		return Request{resource, q, !resource.Namespaced() || !isNamespaceName(q.Namespace)}, nil
 	}
 	switch {
 	case values.Has("namespace"):
 		return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: "the path names a namespace, and so does the query",
 			Hint: "Leave namespace out of the query, or ask " + weirdev.Path + string(resource) + "."}
-	case !isLabel(parts[1]):
+	case !isNamespaceName(parts[1]):
 		return Request{}, &weirdev.Problem{Status: http.StatusBadRequest, Message: "no namespace can be called " + strconv.Quote(parts[1]),
 			Hint: "A pattern goes into the query: " + weirdev.Path + string(resource) + "?namespace=PATTERN."}
 	}
@@ -189,14 +189,14 @@ func ParseRequest(r *http.Request) (Request, error) {
 	return Request{resource, q, false}, nil
 }
 
-// refuse answers a query that cannot be read; what is wrong with it says what to do.
-func refuse(err error) *weirdev.Problem {
+// badRequest answers a query that cannot be read; what is wrong with it says what to do.
+func badRequest(err error) *weirdev.Problem {
 	return &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error()}
 }
 
-// isLabel reports whether a namespace can be called s: it is no pattern then, and
+// isNamespaceName reports whether a namespace can be called s: it is no pattern then, and
 // means itself in a path.
-func isLabel(s string) bool {
+func isNamespaceName(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
 			return false

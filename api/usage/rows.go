@@ -10,9 +10,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// View is one immutable state of what was measured. The order of what it
+// SampleReader is one immutable state of what was measured. The order of what it
 // yields does not matter.
-type View interface {
+type SampleReader interface {
 	// Samples yields the latest samples of the entities of a kind, which must
 	// not be changed. An entity may have several, of several sources or
 	// instances; parts of entities may be among them and are passed over.
@@ -23,8 +23,8 @@ type View interface {
 	Verdicts() iter.Seq2[metric.Verdict, time.Time]
 }
 
-// row is one thing a view says that belongs to a list: a sample or a verdict.
-type row struct {
+// listRow is one thing a view says that belongs to a list: a sample or a verdict.
+type listRow struct {
 	entity  metric.Entity
 	name    string // the entity's own; a path for cgroups
 	sample  *metric.Sample
@@ -32,33 +32,33 @@ type row struct {
 	since   time.Time
 }
 
-// collect returns the rows of v that belong to a list, in its order; rows of one
+// collectRows returns the rows of v that belong to a list, in its order; rows of one
 // item are neighbours.
-func collect(v View, facts *cluster.Facts, r Resource, q Query) []row {
-	var rows []row
-	add := func(w row) {
+func collectRows(v SampleReader, facts *cluster.Facts, r Resource, q Query) []listRow {
+	var rows []listRow
+	add := func(w listRow) {
 		e := w.entity
-		if e.Part == "" && match(q.Namespace, string(e.Namespace)) && match(q.Node, string(e.Node)) &&
-			match(q.Pod, string(e.Pod)) && match(q.Name, w.name) && !elsewhere(facts, w) {
+		if e.Part == "" && matchPattern(q.Namespace, string(e.Namespace)) && matchPattern(q.Node, string(e.Node)) &&
+			matchPattern(q.Pod, string(e.Pod)) && matchPattern(q.Name, w.name) && !boundElsewhere(facts, w) {
 			rows = append(rows, w)
 		}
 	}
-	for _, kind := range kinds(r) {
+	for _, kind := range kindsOf(r) {
 		for s := range v.Samples(kind) {
 			if name := nameIn(r, s.Entity, s.Instance); name != "" {
-				add(row{entity: s.Entity, name: name, sample: s})
+				add(listRow{entity: s.Entity, name: name, sample: s})
 			}
 		}
 	}
 	for verdict, since := range v.Verdicts() {
-		if !slices.Contains(kinds(r), verdict.Entity.Kind) {
+		if !slices.Contains(kindsOf(r), verdict.Entity.Kind) {
 			continue
 		}
 		if name := nameIn(r, verdict.Entity, verdict.Instance); name != "" {
-			add(row{entity: verdict.Entity, name: name, verdict: &verdict, since: since})
+			add(listRow{entity: verdict.Entity, name: name, verdict: &verdict, since: since})
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b row) int {
+	slices.SortStableFunc(rows, func(a, b listRow) int {
 		if r == Cgroups {
 			return cmp.Or(cmp.Compare(a.entity.Node, b.entity.Node), cmp.Compare(a.name, b.name))
 		}
@@ -71,7 +71,7 @@ func collect(v View, facts *cluster.Facts, r Resource, q Query) []row {
 	return rows
 }
 
-func kinds(r Resource) []metric.Kind {
+func kindsOf(r Resource) []metric.Kind {
 	switch r {
 	case Nodes:
 		return []metric.Kind{metric.Node}
@@ -101,10 +101,10 @@ func nameIn(r Resource, e metric.Entity, i metric.Instance) string {
 	return string(i.Path)
 }
 
-// elsewhere reports whether w is about a pod that the API server binds to
+// boundElsewhere reports whether w is about a pod that the API server binds to
 // another node. What that node says of it is listed; this would be a second
 // item of the same name.
-func elsewhere(facts *cluster.Facts, w row) bool {
+func boundElsewhere(facts *cluster.Facts, w listRow) bool {
 	if w.entity.Pod == "" {
 		return false
 	}

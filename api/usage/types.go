@@ -89,16 +89,16 @@ type CPU struct {
 	Time      time.Time `json:"time"`
 	// WindowSeconds is how long the window was; 0 if the node did not say.
 	WindowSeconds float64 `json:"windowSeconds"`
-	// Held says that the last read brought no number and this one still stands.
-	Held bool `json:"held,omitempty"`
+	// LastKnown says that the last read brought no number and this one still stands.
+	LastKnown bool `json:"held,omitempty"`
 }
 
 // Memory is memory in use less the inactive page cache, at Time.
 type Memory struct {
 	WorkingSetBytes int64     `json:"workingSetBytes"`
 	Time            time.Time `json:"time"`
-	// Held says that the last read brought no number and this one still stands.
-	Held bool `json:"held,omitempty"`
+	// LastKnown says that the last read brought no number and this one still stands.
+	LastKnown bool `json:"held,omitempty"`
 }
 
 // Reason is what became of a group of metrics that was not plainly measured.

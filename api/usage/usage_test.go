@@ -142,7 +142,7 @@ func village() (*fixed, *cluster.Facts) {
 func serve(t *testing.T, v *fixed, facts *cluster.Facts) *httptest.Server {
 	t.Helper()
 	srv := httptest.NewServer(NewHandler(Options{
-		View: func() View {
+		Snapshot: func() SampleReader {
 			if v == nil {
 				return nil
 			}
@@ -210,14 +210,14 @@ func get(t *testing.T, url string) (status, body string) {
 func TestOrderIsTheItemsOwn(t *testing.T) {
 	v, facts := village()
 	var want bytes.Buffer
-	if err := write(&want, Pods, Query{}, v, facts); err != nil {
+	if err := writeList(&want, Pods, Query{}, v, facts); err != nil {
 		t.Fatal(err)
 	}
 	for i := range v.samples {
 		turned := &fixed{since: v.since, verdicts: v.verdicts,
 			samples: append(append([]*metric.Sample{}, v.samples[i:]...), v.samples[:i]...)}
 		var got bytes.Buffer
-		if err := write(&got, Pods, Query{}, turned, facts); err != nil {
+		if err := writeList(&got, Pods, Query{}, turned, facts); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want.String(), got.String()); diff != "" {
@@ -251,7 +251,7 @@ func TestClientPassesOnWhatIsWrong(t *testing.T) {
 		answer http.Handler
 		want   string
 	}{
-		"not ready": {NewHandler(Options{View: func() View { return nil }}), "nothing has been measured yet"},
+		"not ready": {NewHandler(Options{Snapshot: func() SampleReader { return nil }}), "nothing has been measured yet"},
 		"kubernetes": {http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusNotFound)
 			io.WriteString(w, `{"kind":"Status","message":"services \"weir\" not found"}`)
@@ -278,7 +278,7 @@ func TestClientPassesOnWhatIsWrong(t *testing.T) {
 
 func TestGzip(t *testing.T) {
 	v, facts := village()
-	h := NewHandler(Options{View: func() View { return v }, Facts: func() *cluster.Facts { return facts }})
+	h := NewHandler(Options{Snapshot: func() SampleReader { return v }, Facts: func() *cluster.Facts { return facts }})
 	ask := func(accept string) *httptest.ResponseRecorder {
 		req := httptest.NewRequest(http.MethodGet, weirdev.Path+"pods", nil)
 		req.Header.Set("Accept-Encoding", accept)
@@ -315,7 +315,7 @@ func TestGzip(t *testing.T) {
 
 func TestOnlyGet(t *testing.T) {
 	w := httptest.NewRecorder()
-	NewHandler(Options{View: func() View { return nil }}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, weirdev.Path+"pods", nil))
+	NewHandler(Options{Snapshot: func() SampleReader { return nil }}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, weirdev.Path+"pods", nil))
 	if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST: got %d, Allow %q; want 405, \"GET, HEAD\"", w.Code, w.Header().Get("Allow"))
 	}
@@ -330,7 +330,7 @@ func TestMatch(t *testing.T) {
 		{"web*", "web-1", true}, {"*-1", "web-1", true}, {"w?b", "web", true}, {"w?b", "wb", false},
 		{"/kube*/app", "/kubepods/pod1/app", true}, {"*a*b", "aab", true}, {"*a*b", "aba", false},
 	} {
-		if got := match(test.pattern, test.s); got != test.want {
+		if got := matchPattern(test.pattern, test.s); got != test.want {
 			t.Errorf("match(%q, %q) = %v, want %v", test.pattern, test.s, got, test.want)
 		}
 	}
@@ -364,7 +364,7 @@ func FuzzItemIsJSON(f *testing.F) {
 		s := measured(pod("n", "x", name), 1, 2)
 		s.Values.Set(metric.MemoryRSS, rss)
 		var out bytes.Buffer
-		if err := write(&out, Pods, Query{}, &fixed{samples: []*metric.Sample{s}}, nil); err != nil {
+		if err := writeList(&out, Pods, Query{}, &fixed{samples: []*metric.Sample{s}}, nil); err != nil {
 			t.Fatalf("write %q with rss %v: %v", name, rss, err)
 		}
 		var list List

@@ -47,7 +47,7 @@ func BenchmarkSync10000(b *testing.B) {
 				b.Fatal(err)
 			}
 			u.samples = w.Readings(b.Context(), time.Now(), "", labels.Everything(), nil, u.pods)(0).Samples
-			c, err := New(Options{Act: true, Client: fake.NewClientset(), Autoscalers: &scalers{}, Scales: w, Metrics: u, Leads: func() bool { return false }})
+			c, err := New(Options{Act: true, Client: fake.NewClientset(), Autoscalers: &scalers{}, Scales: w, Metrics: u, IsLeader: func() bool { return false }})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -56,9 +56,9 @@ type Options struct {
 	Scales Scales
 	// Metrics tells pods and metrics. Required.
 	Metrics Metrics
-	// Leads reports whether this replica is the one that writes. Default: it
+	// IsLeader reports whether this replica is the one that writes. Default: it
 	// always is.
-	Leads func() bool
+	IsLeader func() bool
 	// Settings are what holds for all decisions. Default: Kubernetes'.
 	Settings *autoscaler.Settings
 
@@ -107,8 +107,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Act && o.Autoscalers == nil {
 		return o, errors.New("autoscaling needs a client of Autoscalers")
 	}
-	if o.Leads == nil {
-		o.Leads = func() bool { return true }
+	if o.IsLeader == nil {
+		o.IsLeader = func() bool { return true }
 	}
 	if o.Settings == nil {
 		s := autoscaler.DefaultSettings()

@@ -20,7 +20,7 @@ func (c *Controller) writeStatus(ctx context.Context, o *object, status *v1alpha
 	api := c.opts.Autoscalers.Autoscalers(o.namespace)
 	a := o.scaler.DeepCopy()
 	for try := 1; ; try++ {
-		if !c.opts.Leads() {
+		if !c.opts.IsLeader() {
 			return fmt.Errorf("write the status of Autoscaler %s/%s: another replica leads now", o.namespace, o.name)
 		}
 		a.Status = *status.DeepCopy()

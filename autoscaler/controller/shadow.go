@@ -80,7 +80,7 @@ func (c *Controller) shadow(ctx context.Context, o *object, e *entry, changes []
 	c.metrics.decided(o.kind, l, d, nil, false)
 	c.metrics.compared(found, e.judge.held())
 	for _, f := range found {
-		if f.Verdict == differed && c.opts.Leads() {
+		if f.Verdict == differed && c.opts.IsLeader() {
 			c.opts.Logger.Info("weir would have scaled otherwise", zap.String("hpa", o.namespace+"/"+o.name), zap.String("reason", f.Reason),
 				zap.Time("at", f.At), zap.Int32("from", f.From), zap.Int32("to", f.To), zap.Int32("weir", f.Ours), zap.String("why", f.Why))
 		}

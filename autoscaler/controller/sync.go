@@ -42,7 +42,7 @@ func (c *Controller) sync(ctx context.Context, k key) time.Duration {
 // act decides about an Autoscaler and carries the decision out, if that is for this
 // replica to do.
 func (c *Controller) act(ctx context.Context, o *object, e *entry) {
-	leads := c.opts.Leads()
+	leads := c.opts.IsLeader()
 	status := e.known(o, leads)
 	l := c.look(ctx, o, &status.HorizontalPodAutoscalerStatus)
 	if ctx.Err() == context.Canceled {
@@ -108,7 +108,7 @@ func withheld(d *autoscaler.Decision) autoscaler.Done {
 func (c *Controller) write(ctx context.Context, h *target.Handle, replicas int32) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opts.WriteTimeout)
 	defer cancel()
-	if !c.opts.Leads() {
+	if !c.opts.IsLeader() {
 		return fmt.Errorf("change the scale of %s: another replica leads now", h.ID)
 	}
 	return c.opts.Scales.Update(ctx, h, replicas)
@@ -180,7 +180,7 @@ func (c *Controller) publish(ctx context.Context, o *object, e *entry, r round) 
 	defer cancel()
 	if err := c.writeStatus(ctx, o, next); err != nil {
 		c.metrics.failed(failedStatus)
-		if !e.mute && c.opts.Leads() && !apierrors.IsNotFound(err) { // of what was deleted the watch will tell
+		if !e.mute && c.opts.IsLeader() && !apierrors.IsNotFound(err) { // of what was deleted the watch will tell
 			e.mute = true
 			c.opts.Logger.Warn("an autoscaler's status cannot be written; it is tried again", zap.String("autoscaler", o.namespace+"/"+o.name), zap.Error(err))
 		}

@@ -254,7 +254,7 @@ func (s *stage) start() *replica {
 	r := &replica{registry: prometheus.NewRegistry()}
 	o := s.options
 	o.Client, o.Autoscalers, o.Scales, o.Metrics, o.Logger, o.Registerer = s.client, s.scalers, s.world, s.world, s.log, r.registry
-	o.Leads = func() bool { return s.leader.Load() == r }
+	o.IsLeader = func() bool { return s.leader.Load() == r }
 	c, err := New(o)
 	if err != nil {
 		s.t.Fatal(err)

@@ -132,7 +132,7 @@ func (a *Announcer) look(ctx context.Context, b *book, failing bool) bool {
 	survey := world.Survey()
 	why := func(p *cluster.Pod) gap { return gapOf(p.Name, survey.Pod(p)) }
 	silent := false // the API server is: the others would each wait as long
-	for _, n := range b.round(time.Now(), sights(t, world.Facts, survey), a.opts.Leads(), why) {
+	for _, n := range b.round(time.Now(), sights(t, world.Facts, survey), a.opts.IsLeader(), why) {
 		if silent {
 			b.retract(n)
 			continue

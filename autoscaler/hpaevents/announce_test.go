@@ -89,7 +89,7 @@ func running(t *testing.T, do func(t *testing.T, s *stage), objects ...runtime.O
 		})
 		var err error
 		s.Announcer, err = New(Options{
-			Client: s.client, Scales: s.scales, World: s.now, Leads: s.leads.Load, Instance: "weir-0",
+			Client: s.client, Scales: s.scales, World: s.now, IsLeader: s.leads.Load, Instance: "weir-0",
 			Registerer: s.registry, Logger: zap.New(core),
 		})
 		if err != nil {

@@ -31,9 +31,9 @@ type Options struct {
 	Scales Scales
 	// World returns what answers are made of now. Required.
 	World func() *explain.World
-	// Leads reports whether this replica is the one that speaks. All watch, so
+	// IsLeader reports whether this replica is the one that speaks. All watch, so
 	// that any can take over. Default: it always is.
-	Leads func() bool
+	IsLeader func() bool
 	// Instance names this process in Events. Default: "weir".
 	Instance string
 
@@ -70,8 +70,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Client == nil || o.Scales == nil || o.World == nil {
 		return o, errors.New("announcing needs a client, scales and a world")
 	}
-	if o.Leads == nil {
-		o.Leads = func() bool { return true }
+	if o.IsLeader == nil {
+		o.IsLeader = func() bool { return true }
 	}
 	if o.Instance == "" {
 		o.Instance = "weir"

@@ -36,8 +36,8 @@ func TestReadingsAreTheAPIs(t *testing.T) {
 	var w *world
 	config := apitest.Serve(t, scheme, resourcemetrics.OpenAPIDefinitions, func(s *genericapiserver.GenericAPIServer) error {
 		return resourcemetrics.Install(s, resourcemetrics.Options{
-			View:  func() resourcemetrics.View { return w.sink.Snapshot() },
-			Facts: func() *cluster.Facts { return w.facts },
+			Snapshot: func() resourcemetrics.UsageReader { return w.sink.Snapshot() },
+			Facts:    func() *cluster.Facts { return w.facts },
 		})
 	})
 	config = rest.CopyConfig(config)

@@ -14,7 +14,7 @@
 //
 // Resource and ContainerResource metrics are what metrics.k8s.io would answer for
 // the pods at this moment: which pods and containers, by the rule of package
-// cluster/served, which the API itself goes by; nanocores and bytes, each
+// resourceusage, which the API itself goes by; nanocores and bytes, each
 // container's rounded up to thousandths and then added; the pod's timestamp cut to
 // the second, for the API's encoding has no more. Pods, Object and External metrics
 // are asked of the very providers that serve custom.metrics.k8s.io and

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // remembered returns what the history says that pods used at r.at: what would have
@@ -54,19 +54,19 @@ func inOrder(containers []cluster.Container) []*cluster.Container {
 }
 
 // use returns what a container used at r.at, which is the last number before.
-func (r *reader) use(view View, e metric.Entity) (u served.Use, over served.Span, ok bool) {
+func (r *reader) use(view View, e metric.Entity) (u resourceusage.Usage, over metric.Window, ok bool) {
 	cpu, over, ok := r.point(view, e, metric.CPUUsageRate)
 	if !ok {
 		return u, over, false
 	}
 	memory, _, ok := r.point(view, e, metric.MemoryWorkingSet)
-	return served.Use{Name: e.Name, CPU: int64(math.Round(cpu)), Memory: int64(math.Round(memory))}, over, ok
+	return resourceusage.Usage{Name: e.Name, CPU: int64(math.Round(cpu)), Memory: int64(math.Round(memory))}, over, ok
 }
 
 // point returns the last number of a metric before r.at, unless it is too old. Over
 // which time a rate was measured is not remembered: it is taken to be the time since
 // the point before.
-func (r *reader) point(view View, e metric.Entity, id metric.ID) (value float64, over served.Span, ok bool) {
+func (r *reader) point(view View, e metric.Entity, id metric.ID) (value float64, over metric.Window, ok bool) {
 	for t, v := range view.Points(e, id, r.at.Add(-2*r.options.Stands), r.at) {
 		end := t.UnixNano()
 		if ok {

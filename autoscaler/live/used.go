@@ -6,21 +6,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
 // used is what metrics.k8s.io serves of some pods, in their order.
 type used struct {
 	pods []podUse // those that are served
-	uses []served.Use
+	uses []resourceusage.Usage
 	err  error // why nothing can be said
 }
 
 // podUse is one of them.
 type podUse struct {
 	name string
-	over served.Span
+	over metric.Window
 	// from and to are where its containers' lie in uses.
 	from, to int
 }
@@ -30,19 +30,19 @@ func (p *podUse) at() time.Time { return time.Unix(p.over.End/int64(time.Second)
 
 // usedNow returns what view says of pods.
 func usedNow(view View, facts *cluster.Facts, pods []metric.PodRef) *used {
-	u := &used{pods: make([]podUse, 0, len(pods)), uses: make([]served.Use, 0, 2*len(pods))}
+	u := &used{pods: make([]podUse, 0, len(pods)), uses: make([]resourceusage.Usage, 0, 2*len(pods))}
 	last, whole := -1, false // the pod that is being told of, and whether it is served
 	view.EachOfPods(pods, func(i int, s *metric.Sample) bool {
 		if i != last {
 			u.finish()
 			// A pod's own sample comes before its containers', or is not there.
-			last, whole = i, s.Entity.Kind == metric.Pod && served.Pod(facts.Pod(pods[i]), s)
+			last, whole = i, s.Entity.Kind == metric.Pod && resourceusage.MayServe(facts.Pod(pods[i]), s)
 			if whole {
 				u.begin(string(pods[i].Name))
 			}
 		}
 		if whole && s.Entity.Kind == metric.Container {
-			if use, over, ok := served.UseOf(s); ok {
+			if use, over, ok := resourceusage.UsageOf(s); ok {
 				u.add(use, over)
 			}
 		}
@@ -56,10 +56,10 @@ func (u *used) begin(name string) {
 	u.pods = append(u.pods, podUse{name: name, from: len(u.uses), to: len(u.uses)})
 }
 
-func (u *used) add(use served.Use, over served.Span) {
+func (u *used) add(use resourceusage.Usage, over metric.Window) {
 	u.uses = append(u.uses, use)
 	p := &u.pods[len(u.pods)-1]
-	p.over, p.to = p.over.Oldest(over), len(u.uses)
+	p.over, p.to = resourceusage.OlderWindow(p.over, over), len(u.uses)
 }
 
 // finish drops the last pod if it has no container with numbers.

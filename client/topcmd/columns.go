@@ -106,7 +106,7 @@ func window() column {
 			return ""
 		}
 		w := time.Duration(it.CPU.WindowSeconds * float64(time.Second)).Round(100 * time.Millisecond).String()
-		if it.CPU.Held {
+		if it.CPU.LastKnown {
 			w += " (held)"
 		}
 		return w

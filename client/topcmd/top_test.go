@@ -69,7 +69,7 @@ func newTown() *town {
 	web := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-1", Restarts: &three}, 250_000_000, 180<<20)
 	web.Metrics = map[string]float64{"cpu/utilization": 0.5, "memory/utilization": 0.9}
 	held := used(usage.Item{Node: "n1", Namespace: "shop", Pod: "web-2"}, 90_000_000, 300<<20)
-	held.CPU.Held = true
+	held.CPU.LastKnown = true
 	held.Reasons = []usage.Reason{{Group: "cpu", Reason: "NodeTimeout", Message: "the node did not answer in time"}}
 	young := usage.Item{Node: "n2", Namespace: "bank", Pod: "vault", Memory: &usage.Memory{WorkingSetBytes: 5 << 20, Time: noon},
 		Reasons: []usage.Reason{{Group: "cpu", Reason: "FirstSample", Message: "it was seen once, and a rate needs two readings"}}}

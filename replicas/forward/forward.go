@@ -45,14 +45,14 @@ type Options struct {
 	Logger logr.Logger
 }
 
-// kept are the headers that are handed on: those that decide what the answer
+// forwardedHeaders are the headers that are handed on: those that decide what the answer
 // looks like. Who asks is known here, and nobody else's affair.
-var kept = []string{"Accept", "Accept-Encoding"}
+var forwardedHeaders = []string{"Accept", "Accept-Encoding"}
 
-// longest is how many bytes of a request's line and kept headers are handed on.
+// maxForwardedBytes is how many bytes of a request's line and kept headers are handed on.
 // More than that is no ordinary read, and the leader, which sees credentials
 // beside it, might not take what this replica took.
-const longest = 64 << 10
+const maxForwardedBytes = 64 << 10
 
 // New returns what wraps a handler of reads. Only GET is handed on.
 func New(o Options) func(http.Handler) http.Handler {
@@ -69,26 +69,26 @@ func New(o Options) func(http.Handler) http.Handler {
 }
 
 type forwarder struct {
-	opts Options
-	next http.Handler
-	lost atomic.Pointer[lost]
-	said atomic.Pointer[time.Time] // when a failure was last logged
+	opts        Options
+	next        http.Handler
+	unreachable atomic.Pointer[unreachableLeader]
+	lastLogged  atomic.Pointer[time.Time] // when a failure was last logged
 }
 
-// lost is a leader that could not be reached.
-type lost struct {
+// unreachableLeader is a leader that could not be reached.
+type unreachableLeader struct {
 	url   string
 	until time.Time
 }
 
 // ServeHTTP is part of http.Handler.
 func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet || r.Header.Get(Header) != "" || size(r) > longest {
+	if r.Method != http.MethodGet || r.Header.Get(Header) != "" || forwardedSize(r) > maxForwardedBytes {
 		f.next.ServeHTTP(w, r)
 		return
 	}
 	leader, transport, self := f.opts.Leader()
-	if l := f.lost.Load(); self || l != nil && l.url == leader && time.Now().Before(l.until) {
+	if l := f.unreachable.Load(); self || l != nil && l.url == leader && time.Now().Before(l.until) {
 		f.next.ServeHTTP(w, r)
 		return
 	}
@@ -100,10 +100,10 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.forward(w, r, target, transport)
 }
 
-// size returns how many bytes of r would be handed on.
-func size(r *http.Request) int {
+// forwardedSize returns how many bytes of r would be handed on.
+func forwardedSize(r *http.Request) int {
 	n := len(r.RequestURI)
-	for _, name := range kept {
+	for _, name := range forwardedHeaders {
 		for _, value := range r.Header.Values(name) {
 			n += len(value)
 		}
@@ -111,11 +111,11 @@ func size(r *http.Request) int {
 	return n
 }
 
-// handed returns r as it is handed on.
-func handed(ctx context.Context, r *http.Request) *http.Request {
+// forwardedRequest returns r as it is handed on.
+func forwardedRequest(ctx context.Context, r *http.Request) *http.Request {
 	out := r.WithContext(ctx)
 	out.Header = http.Header{Header: {"1"}}
-	for _, name := range kept {
+	for _, name := range forwardedHeaders {
 		if values := r.Header.Values(name); len(values) > 0 {
 			out.Header[name] = values
 		}
@@ -124,17 +124,17 @@ func handed(ctx context.Context, r *http.Request) *http.Request {
 	return out
 }
 
-// refused is an answer of the leader that is none to the reader's question.
-type refused int
+// leaderStatus is an answer of the leader that is none to the reader's question.
+type leaderStatus int
 
-func (e refused) Error() string { return fmt.Sprintf("the leader answers %d", int(e)) }
+func (e leaderStatus) Error() string { return fmt.Sprintf("the leader answers %d", int(e)) }
 
-var errSlow = errors.New("the leader does not answer in time")
+var errTimeout = errors.New("the leader does not answer in time")
 
 func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.URL, transport http.RoundTripper) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	slow := time.AfterFunc(f.opts.Timeout, func() { cancel(errSlow) })
+	slow := time.AfterFunc(f.opts.Timeout, func() { cancel(errTimeout) })
 	defer slow.Stop()
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
@@ -142,16 +142,16 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 			p.Out.URL.RawQuery = p.In.URL.RawQuery
 		},
 		Transport: transport,
-		ErrorLog:  log.New(discard{}, "", 0), // a reader that goes away is no news
+		ErrorLog:  log.New(discardLog{}, "", 0), // a reader that goes away is no news
 		ModifyResponse: func(response *http.Response) error {
 			if !slow.Stop() {
-				return errSlow
+				return errTimeout
 			}
 			switch code := response.StatusCode; {
 			case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound,
 				code == http.StatusTooManyRequests, code >= 500:
 				// Not found may be an API that a leader of another version has not.
-				return refused(code)
+				return leaderStatus(code)
 			}
 			for name := range w.Header() {
 				if name != "Warning" { // of these there may be several
@@ -168,32 +168,32 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause
 			}
-			f.fell(target.String(), err)
+			f.leaderFailed(target.String(), err)
 			f.next.ServeHTTP(w, r)
 		},
 	}
-	proxy.ServeHTTP(w, handed(ctx, r))
+	proxy.ServeHTTP(w, forwardedRequest(ctx, r))
 }
 
-// fell notes why the leader did not answer.
-func (f *forwarder) fell(leader string, err error) {
+// leaderFailed notes why the leader did not answer.
+func (f *forwarder) leaderFailed(leader string, err error) {
 	now := time.Now()
 	message := "the leader cannot be reached; this replica answers by itself"
-	var answer refused
+	var answer leaderStatus
 	switch {
 	case !errors.As(err, &answer):
-		f.lost.Store(&lost{leader, now.Add(f.opts.Pause)})
+		f.unreachable.Store(&unreachableLeader{leader, now.Add(f.opts.Pause)})
 	case answer == http.StatusUnauthorized, answer == http.StatusForbidden:
 		message = "the leader refuses this replica, whose service account needs every right that readers have; it answers by itself"
 	default:
 		return // a busy leader, or one that is not warm: no news
 	}
-	if said := f.said.Load(); said == nil || now.Sub(*said) > time.Minute {
-		f.said.Store(&now)
+	if said := f.lastLogged.Load(); said == nil || now.Sub(*said) > time.Minute {
+		f.lastLogged.Store(&now)
 		f.opts.Logger.Info(message, "leader", leader, "cause", err.Error())
 	}
 }
 
-type discard struct{}
+type discardLog struct{}
 
-func (discard) Write(b []byte) (int, error) { return len(b), nil }
+func (discardLog) Write(b []byte) (int, error) { return len(b), nil }

@@ -51,14 +51,14 @@ type Options struct {
 // Elector takes part in an election. Its methods may be called by several
 // goroutines.
 type Elector struct {
-	opts Options
-	lock *lock
-	seen atomic.Pointer[leader]
-	held atomic.Pointer[time.Time] // when this process last wrote the Lease
+	opts    Options
+	lock    *leaseLock
+	leader  atomic.Pointer[leaseHolder]
+	renewed atomic.Pointer[time.Time] // when this process last wrote the Lease
 }
 
-// leader is what a Lease says.
-type leader struct {
+// leaseHolder is what a Lease says.
+type leaseHolder struct {
 	identity, address string
 	certificate       []byte
 }
@@ -72,18 +72,18 @@ func New(o Options) (*Elector, error) {
 	if o.Ready == nil {
 		o.Ready = func() bool { return true }
 	}
-	o.Lease = orDefault(o.Lease, 15*time.Second)
-	o.Renew = orDefault(o.Renew, 10*time.Second)
-	o.Retry = orDefault(o.Retry, 2*time.Second)
+	o.Lease = durationOrDefault(o.Lease, 15*time.Second)
+	o.Renew = durationOrDefault(o.Renew, 10*time.Second)
+	o.Retry = durationOrDefault(o.Retry, 2*time.Second)
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
 	e := &Elector{opts: o}
-	e.lock = &lock{opts: o, saw: e.saw, held: func(since time.Time) { e.held.Store(&since) }}
+	e.lock = &leaseLock{opts: o, observeLeader: e.observeLeader, renewed: func(since time.Time) { e.renewed.Store(&since) }}
 	return e, nil
 }
 
-func orDefault(d, otherwise time.Duration) time.Duration {
+func durationOrDefault(d, otherwise time.Duration) time.Duration {
 	if d == 0 {
 		return otherwise
 	}
@@ -95,7 +95,7 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 // until then. What goes wrong is retried and logged.
 func (e *Elector) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, e.opts.Logger.V(1)) // who leads is said here
-	if !e.lookOn(ctx) {
+	if !e.waitUntilReady(ctx) {
 		return nil
 	}
 	for ctx.Err() == nil {
@@ -117,9 +117,9 @@ func (e *Elector) Run(ctx context.Context) error {
 	return nil
 }
 
-// lookOn waits until this process is ready to lead, and reports whether that
+// waitUntilReady waits until this process is ready to lead, and reports whether that
 // came before ctx ended.
-func (e *Elector) lookOn(ctx context.Context) bool {
+func (e *Elector) waitUntilReady(ctx context.Context) bool {
 	tick := time.NewTicker(e.opts.Retry)
 	defer tick.Stop()
 	for !e.opts.Ready() {
@@ -138,25 +138,25 @@ func (e *Elector) lookOn(ctx context.Context) bool {
 // known, and whether it is this process. The address is empty if no leader is
 // known.
 func (e *Elector) Leader() (address string, certificate []byte, self bool) {
-	l := e.seen.Load()
+	l := e.leader.Load()
 	if l == nil || l.identity == "" {
 		return "", nil, false
 	}
 	return l.address, l.certificate, l.identity == e.opts.Identity
 }
 
-// Reigns reports whether this process leads and nobody else can: it renewed the Lease
+// IsLeader reports whether this process leads and nobody else can: it renewed the Lease
 // less than Renew ago, and others take it for lost no sooner than Lease after that.
 // What is begun while it is true has the difference of the two to end in.
-func (e *Elector) Reigns() bool {
+func (e *Elector) IsLeader() bool {
 	_, _, self := e.Leader()
-	since := e.held.Load()
+	since := e.renewed.Load()
 	return self && since != nil && time.Since(*since) < e.opts.Renew
 }
 
-// saw notes what the Lease says.
-func (e *Elector) saw(now leader) {
-	before := e.seen.Swap(&now)
+// observeLeader notes what the Lease says.
+func (e *Elector) observeLeader(now leaseHolder) {
+	before := e.leader.Swap(&now)
 	if now.identity != "" && (before == nil || before.identity != now.identity) {
 		e.opts.Logger.Info("a replica leads", "leader", now.identity, "address", now.address, "self", now.identity == e.opts.Identity)
 	}

@@ -159,18 +159,18 @@ func TestAPIServerIsAway(t *testing.T) {
 		synctest.Wait()
 		b, endB := replica(t, &l, "b", nil)
 		synctest.Wait()
-		if !a.Reigns() || b.Reigns() {
-			t.Errorf("reigns: a %t, b %t; want a alone", a.Reigns(), b.Reigns())
+		if !a.IsLeader() || b.IsLeader() {
+			t.Errorf("reigns: a %t, b %t; want a alone", a.IsLeader(), b.IsLeader())
 		}
 		time.Sleep(7 * time.Second)
 		synctest.Wait()
 		l.away.Store(true)
 		time.Sleep(7 * time.Second) // the last renewal was at most 2 s before
-		if !a.Reigns() {
+		if !a.IsLeader() {
 			t.Error("a does not reign 9 s after it renewed the Lease at the earliest, want it to for 10 s")
 		}
 		time.Sleep(3 * time.Second) // nobody can have taken over yet: the Lease holds for 15 s
-		if a.Reigns() {
+		if a.IsLeader() {
 			t.Error("a reigns 10 s after it renewed the Lease at the latest, want it not to")
 		}
 		time.Sleep(5 * time.Minute)
@@ -184,8 +184,8 @@ func TestAPIServerIsAway(t *testing.T) {
 		if leaderOfA != leaderOfB || leaderOfA == "" || selfA == selfB {
 			t.Errorf("back again: a knows %s, b knows %s", says(a), says(b))
 		}
-		if a.Reigns() != selfA || b.Reigns() != selfB {
-			t.Errorf("back again: a leads %t and reigns %t, b leads %t and reigns %t", selfA, a.Reigns(), selfB, b.Reigns())
+		if a.IsLeader() != selfA || b.IsLeader() != selfB {
+			t.Errorf("back again: a leads %t and reigns %t, b leads %t and reigns %t", selfA, a.IsLeader(), selfB, b.IsLeader())
 		}
 		endA()
 		endB()

@@ -20,24 +20,24 @@ const (
 	CertificateAnnotation = "weir-metrics.github.io/certificate"
 )
 
-// lock is a resourcelock.Interface on a Lease. The library's own writes no
+// leaseLock is a resourcelock.Interface on a Lease. The library's own writes no
 // annotations, and what holds the Lease must be written together with how it is
 // reached: else a reader could see the one of one replica and the other of
 // another. One goroutine at a time uses it.
-type lock struct {
-	opts  Options
-	saw   func(leader)
-	held  func(since time.Time) // the Lease was written when it was this process's
-	lease *coordination.Lease   // as last read or written
+type leaseLock struct {
+	opts          Options
+	observeLeader func(leaseHolder)
+	renewed       func(since time.Time) // the Lease was written when it was this process's
+	lease         *coordination.Lease   // as last read or written
 }
 
 // Get is part of resourcelock.Interface.
-func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (l *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	lease, err := l.opts.Client.Leases(l.opts.Namespace).Get(ctx, l.opts.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, nil, err // the elector asks what kind it is
 	}
-	l.took(lease)
+	l.observeLease(lease)
 	record := resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)
 	raw, err := json.Marshal(record)
 	if err != nil {
@@ -47,39 +47,39 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 }
 
 // Create is part of resourcelock.Interface.
-func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *leaseLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	lease := &coordination.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.opts.Namespace, Name: l.opts.Name}}
-	l.fill(lease, record)
+	l.fillLease(lease, record)
 	begun := time.Now()
 	created, err := l.opts.Client.Leases(l.opts.Namespace).Create(ctx, lease, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
-	l.held(begun)
-	l.took(created)
+	l.renewed(begun)
+	l.observeLease(created)
 	return nil
 }
 
 // Update is part of resourcelock.Interface.
-func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if l.lease == nil {
 		return errors.New("update Lease: it was not read yet")
 	}
 	lease := l.lease.DeepCopy()
-	l.fill(lease, record)
+	l.fillLease(lease, record)
 	begun := time.Now()
 	updated, err := l.opts.Client.Leases(l.opts.Namespace).Update(ctx, lease, metav1.UpdateOptions{})
 	if err != nil {
 		return err
 	}
-	l.held(begun)
-	l.took(updated)
+	l.renewed(begun)
+	l.observeLease(updated)
 	return nil
 }
 
-// fill writes record and how this process is reached; a Lease without a holder
+// fillLease writes record and how this process is reached; a Lease without a holder
 // says nothing of the latter.
-func (l *lock) fill(lease *coordination.Lease, record resourcelock.LeaderElectionRecord) {
+func (l *leaseLock) fillLease(lease *coordination.Lease, record resourcelock.LeaderElectionRecord) {
 	lease.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
 	if record.HolderIdentity == "" {
 		delete(lease.Annotations, AddressAnnotation)
@@ -93,20 +93,20 @@ func (l *lock) fill(lease *coordination.Lease, record resourcelock.LeaderElectio
 	lease.Annotations[CertificateAnnotation] = string(l.opts.Certificate)
 }
 
-func (l *lock) took(lease *coordination.Lease) {
+func (l *leaseLock) observeLease(lease *coordination.Lease) {
 	l.lease = lease
-	now := leader{address: lease.Annotations[AddressAnnotation], certificate: []byte(lease.Annotations[CertificateAnnotation])}
+	now := leaseHolder{address: lease.Annotations[AddressAnnotation], certificate: []byte(lease.Annotations[CertificateAnnotation])}
 	if lease.Spec.HolderIdentity != nil {
 		now.identity = *lease.Spec.HolderIdentity
 	}
-	l.saw(now)
+	l.observeLeader(now)
 }
 
 // RecordEvent is part of resourcelock.Interface. Who leads is logged instead.
-func (l *lock) RecordEvent(string) {}
+func (l *leaseLock) RecordEvent(string) {}
 
 // Identity is part of resourcelock.Interface.
-func (l *lock) Identity() string { return l.opts.Identity }
+func (l *leaseLock) Identity() string { return l.opts.Identity }
 
 // Describe is part of resourcelock.Interface.
-func (l *lock) Describe() string { return l.opts.Namespace + "/" + l.opts.Name }
+func (l *leaseLock) Describe() string { return l.opts.Namespace + "/" + l.opts.Name }

@@ -65,24 +65,24 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Roll knows who the members are. Its methods are for one goroutine.
-type Roll struct {
-	o     Options
-	lease *coordination.Lease // our own, as last written
-	seen  map[string]sight    // by the Lease's name
-	told  []Member
-	fails bool
+// Membership knows who the members are. Its methods are for one goroutine.
+type Membership struct {
+	o        Options
+	lease    *coordination.Lease      // our own, as last written
+	seen     map[string]observedLease // by the Lease's name
+	reported []Member
+	failing  bool
 }
 
-// sight is when a Lease was first seen as it is.
-type sight struct {
+// observedLease is when a Lease was first seen as it is.
+type observedLease struct {
 	renewed metav1.MicroTime
 	holder  string
 	since   time.Time
 }
 
 // New returns a Roll. It does nothing before Run.
-func New(o Options) (*Roll, error) {
+func New(o Options) (*Membership, error) {
 	if o.Client == nil || o.Changed == nil || o.Namespace == "" || o.Name == "" || o.Replica == "" || o.Self == (Member{}) {
 		return nil, errors.New("a roll of replicas needs a client, a namespace, a name, a replica, who it is and whom to tell")
 	}
@@ -93,22 +93,22 @@ func New(o Options) (*Roll, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Roll{o: o, seen: map[string]sight{}}, nil
+	return &Membership{o: o, seen: map[string]observedLease{}}, nil
 }
 
 // Run takes part until ctx ends, and then leaves: the others need not wait for the
 // Lease to pass. What goes wrong is retried and logged.
-func (r *Roll) Run(ctx context.Context) error {
+func (r *Membership) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.o.Renew)
 	defer tick.Stop()
 	for {
-		r.note(r.round(ctx))
+		r.logChange(r.renewAndList(ctx))
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.Renew)
 			defer cancel()
-			err := r.leases().Delete(ctx, r.own(), metav1.DeleteOptions{})
+			err := r.leases().Delete(ctx, r.ownLeaseName(), metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
 				r.o.Logger.Info("this replica's Lease stays until it has passed", "err", err.Error())
 			}
@@ -117,25 +117,25 @@ func (r *Roll) Run(ctx context.Context) error {
 	}
 }
 
-// note logs that the roll cannot be kept, and that it can again.
-func (r *Roll) note(err error) {
+// logChange logs that the roll cannot be kept, and that it can again.
+func (r *Membership) logChange(err error) {
 	switch {
-	case err != nil && !r.fails:
+	case err != nil && !r.failing:
 		r.o.Logger.Error(err, "the roll of replicas cannot be kept; they go on as they are")
-	case err == nil && r.fails:
+	case err == nil && r.failing:
 		r.o.Logger.Info("the roll of replicas is kept again")
 	}
-	r.fails = err != nil
+	r.failing = err != nil
 }
 
-func (r *Roll) leases() coordinationv1.LeaseInterface { return r.o.Client.Leases(r.o.Namespace) }
-func (r *Roll) own() string                           { return r.o.Name + "-" + r.o.Replica }
+func (r *Membership) leases() coordinationv1.LeaseInterface { return r.o.Client.Leases(r.o.Namespace) }
+func (r *Membership) ownLeaseName() string                  { return r.o.Name + "-" + r.o.Replica }
 
-// round renews our own Lease and looks at all.
-func (r *Roll) round(ctx context.Context) error {
+// renewAndList renews our own Lease and looks at all.
+func (r *Membership) renewAndList(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Lease/2)
 	defer cancel()
-	if err := r.renew(ctx); err != nil {
+	if err := r.renewLease(ctx); err != nil {
 		return err
 	}
 	list, err := r.leases().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{Label: r.o.Name}.String()})
@@ -144,13 +144,13 @@ func (r *Roll) round(ctx context.Context) error {
 	}
 	now := r.o.Now()
 	all := []Member{r.o.Self}
-	there := make(map[string]sight, len(list.Items))
+	there := make(map[string]observedLease, len(list.Items))
 	for i := range list.Items {
 		l := &list.Items[i]
-		if l.Name == r.own() {
+		if l.Name == r.ownLeaseName() {
 			continue
 		}
-		s := r.look(l, now)
+		s := r.observeLease(l, now)
 		there[l.Name] = s
 		age := now.Sub(s.since)
 		switch {
@@ -163,17 +163,17 @@ func (r *Roll) round(ctx context.Context) error {
 	}
 	r.seen = there
 	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.Identity, b.Identity) })
-	if !slices.Equal(all, r.told) {
-		r.o.Logger.Info("the replicas have changed", "now", len(all), "before", len(r.told))
-		r.told = all
+	if !slices.Equal(all, r.reported) {
+		r.o.Logger.Info("the replicas have changed", "now", len(all), "before", len(r.reported))
+		r.reported = all
 		r.o.Changed(slices.Clone(all))
 	}
 	return nil
 }
 
-// look returns since when a Lease is as it is.
-func (r *Roll) look(l *coordination.Lease, now time.Time) sight {
-	s := sight{since: now}
+// observeLease returns since when a Lease is as it is.
+func (r *Membership) observeLease(l *coordination.Lease, now time.Time) observedLease {
+	s := observedLease{since: now}
 	if l.Spec.RenewTime != nil {
 		s.renewed = *l.Spec.RenewTime
 	}
@@ -186,10 +186,10 @@ func (r *Roll) look(l *coordination.Lease, now time.Time) sight {
 	return s
 }
 
-// renew writes our own Lease.
-func (r *Roll) renew(ctx context.Context) error {
+// renewLease writes our own Lease.
+func (r *Membership) renewLease(ctx context.Context) error {
 	if r.lease != nil {
-		updated, err := r.leases().Update(ctx, r.filled(r.lease.DeepCopy()), metav1.UpdateOptions{})
+		updated, err := r.leases().Update(ctx, r.fillLease(r.lease.DeepCopy()), metav1.UpdateOptions{})
 		if err == nil {
 			r.lease = updated
 			return nil
@@ -199,7 +199,7 @@ func (r *Roll) renew(ctx context.Context) error {
 			return fmt.Errorf("renew the Lease of this replica: %w", err)
 		}
 	}
-	fresh := r.filled(&coordination.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: r.o.Namespace, Name: r.own()}})
+	fresh := r.fillLease(&coordination.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: r.o.Namespace, Name: r.ownLeaseName()}})
 	created, err := r.leases().Create(ctx, fresh, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) { // of this pod before it restarted
 		created, err = r.leases().Update(ctx, fresh, metav1.UpdateOptions{})
@@ -211,7 +211,7 @@ func (r *Roll) renew(ctx context.Context) error {
 	return nil
 }
 
-func (r *Roll) filled(l *coordination.Lease) *coordination.Lease {
+func (r *Membership) fillLease(l *coordination.Lease) *coordination.Lease {
 	now, seconds := metav1.NewMicroTime(r.o.Now()), int32((r.o.Lease+time.Second-1)/time.Second)
 	l.Labels = map[string]string{Label: r.o.Name}
 	l.Annotations = map[string]string{leader.AddressAnnotation: r.o.Self.Address, leader.CertificateAnnotation: r.o.Self.Certificate}

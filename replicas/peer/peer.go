@@ -32,10 +32,10 @@ import (
 // Name is the server name under which a replica shows its certificate.
 const Name = "weir-peer"
 
-// life is how long a certificate holds, into the past as into the future: longer
+// certificateLifetime is how long a certificate holds, into the past as into the future: longer
 // than any process lives, and whatever the clock of the caller says. It is
 // believed because it was published, not because it is young.
-const life = 10 * 365 * 24 * time.Hour
+const certificateLifetime = 10 * 365 * 24 * time.Hour
 
 // Certificate is what a replica is known by. It does not change while the
 // process lives.
@@ -55,7 +55,7 @@ func NewCertificate() (*Certificate, error) {
 	// It signs itself, and is the one root that a caller trusts.
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: Name}, DNSNames: []string{Name},
-		NotBefore: now.Add(-life), NotAfter: now.Add(life),
+		NotBefore: now.Add(-certificateLifetime), NotAfter: now.Add(certificateLifetime),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)

@@ -11,16 +11,16 @@ import (
 // of its columns' heads, and cost more of what waits to be packed.
 const packRounds = 12
 
-// stamp is when a round was read.
-type stamp struct {
+// roundTime is when a round was read.
+type roundTime struct {
 	base     int64 // the newest time in it, in nanoseconds since the Unix epoch
 	received int64 // by our clock
 }
 
-// block is some rounds of one source, packed by columns. It is immutable but for
+// packedBlock is some rounds of one source, packed by columns. It is immutable but for
 // prev.
 //
-// A row's points take, at index[row.id]<<shift of data (0: it has none; sums: it
+// A row's points take, at index[historyRow.id]<<shift of data (0: it has none; sums: it
 // is the sum of its pod's containers in every round):
 //
 //	1 bit     whether the row has a point in every round
@@ -38,58 +38,58 @@ type stamp struct {
 //	5 bits    how many bits each takes
 //	w bits    the least, or the first; w is 16 for a clock, 24 for a value
 //	...       the offsets, or, one less, the steps
-type block struct {
+type packedBlock struct {
 	first  uint32 // counts the source's rounds
 	shift  uint8
 	unit   int64 // of clocks, in nanoseconds
-	stamps []stamp
+	stamps []roundTime
 	index  []uint16
 	data   []byte // and 8 bytes to read beyond
 	// prev is the block before. It is cut when that expires, while readers
 	// that began earlier may still walk on.
-	prev atomic.Pointer[block]
+	prev atomic.Pointer[packedBlock]
 }
 
 const (
-	clockBits = 16
-	valueBits = 24
+	offsetBits = 16
+	valueBits  = 24
 	// headBits are those of a column but for its first number.
-	headBits = 1 + 5
-	slack    = 8
-	// sums stands in the index.
-	sums = 1<<16 - 1
+	headBits  = 1 + 5
+	readSlack = 8
+	// indexSum stands in the index.
+	indexSum = 1<<16 - 1
 )
 
 // bitWriter appends bits, the lowest first.
 type bitWriter struct {
-	data []byte
-	held uint64
-	n    uint // bits held, below 8
+	data        []byte
+	pending     uint64
+	pendingBits uint // bits held, below 8
 }
 
-func (w *bitWriter) put(v uint32, n uint) {
-	w.held |= uint64(v) << w.n
-	for w.n += n; w.n >= 8; w.n -= 8 {
-		w.data = append(w.data, byte(w.held))
-		w.held >>= 8
+func (w *bitWriter) writeBits(v uint32, n uint) {
+	w.pending |= uint64(v) << w.pendingBits
+	for w.pendingBits += n; w.pendingBits >= 8; w.pendingBits -= 8 {
+		w.data = append(w.data, byte(w.pending))
+		w.pending >>= 8
 	}
 }
 
 // flush fills up the last byte.
 func (w *bitWriter) flush() {
-	if w.n > 0 {
-		w.data = append(w.data, byte(w.held))
+	if w.pendingBits > 0 {
+		w.data = append(w.data, byte(w.pending))
 	}
-	w.held, w.n = 0, 0
+	w.pending, w.pendingBits = 0, 0
 }
 
-// bitsAt returns the n bits at a place.
-func bitsAt(data []byte, at, n int) uint32 {
+// readBits returns the n bits at a place.
+func readBits(data []byte, at, n int) uint32 {
 	return uint32(binary.LittleEndian.Uint64(data[at>>3:]) >> (at & 7) & (1<<n - 1))
 }
 
-// column packs values, of which there is at least one, of so many bits.
-func (w *bitWriter) column(values []uint32, size uint) {
+// writeColumn packs values, of which there is at least one, of so many bits.
+func (w *bitWriter) writeColumn(values []uint32, size uint) {
 	least, most, step := values[0], values[0], uint32(0)
 	for i, v := range values[1:] {
 		least, most = min(least, v), max(most, v)
@@ -97,31 +97,31 @@ func (w *bitWriter) column(values []uint32, size uint) {
 	}
 	offset, steps := uint(bits.Len32(most-least)), uint(bits.Len32(step))
 	if int(steps)*(len(values)-1) < int(offset)*len(values) {
-		w.put(1, 1)
-		w.put(uint32(steps), 5)
-		w.put(values[0], size)
+		w.writeBits(1, 1)
+		w.writeBits(uint32(steps), 5)
+		w.writeBits(values[0], size)
 		for i, v := range values[1:] {
-			w.put(zigzag(v-values[i]), steps)
+			w.writeBits(zigzag(v-values[i]), steps)
 		}
 		return
 	}
-	w.put(0, 1)
-	w.put(uint32(offset), 5)
-	w.put(least, size)
+	w.writeBits(0, 1)
+	w.writeBits(uint32(offset), 5)
+	w.writeBits(least, size)
 	for _, v := range values {
-		w.put(v-least, offset)
+		w.writeBits(v-least, offset)
 	}
 }
 
 func zigzag(d uint32) uint32   { return d<<1 ^ uint32(int32(d)>>31) }
 func unzigzag(z uint32) uint32 { return z>>1 ^ -(z & 1) }
 
-// column unpacks count values of so many bits at a place, to dst if that is not
+// readColumn unpacks count values of so many bits at a place, to dst if that is not
 // nil, and returns the place after them.
-func column(data []byte, at, count, size int, dst []uint32) int {
-	stepped, each := bitsAt(data, at, 1) == 1, int(bitsAt(data, at+1, 5))
+func readColumn(data []byte, at, count, size int, dst []uint32) int {
+	stepped, each := readBits(data, at, 1) == 1, int(readBits(data, at+1, 5))
 	at += headBits
-	v := bitsAt(data, at, size)
+	v := readBits(data, at, size)
 	at += size
 	if stepped {
 		count--
@@ -132,99 +132,99 @@ func column(data []byte, at, count, size int, dst []uint32) int {
 	case stepped:
 		dst[0] = v
 		for i := 1; i <= count; i++ {
-			v += unzigzag(bitsAt(data, at, each))
+			v += unzigzag(readBits(data, at, each))
 			dst[i] = v
 			at += each
 		}
 	default:
 		for i := range count {
-			dst[i] = v + bitsAt(data, at, each)
+			dst[i] = v + readBits(data, at, each)
 			at += each
 		}
 	}
 	return end
 }
 
-// series is one metric of one row over the rounds of a block or of open rounds.
-type series struct {
-	codes  [packRounds]float24
-	clocks [packRounds]uint32
+// pointSeries is one metric of one row over the rounds of a block or of open rounds.
+type pointSeries struct {
+	codes   [packRounds]float24
+	offsets [packRounds]uint32
 }
 
 // read fills s with metric j, which goes by key, of a row.
-func (b *block) read(r *row, key clockKey, j int, s *series) {
-	*s = series{}
+func (b *packedBlock) read(r *historyRow, key timestampKey, j int, s *pointSeries) {
+	*s = pointSeries{}
 	switch {
 	case int(r.id) >= len(b.index) || b.index[r.id] == 0:
 		return
-	case b.index[r.id] == sums:
+	case b.index[r.id] == indexSum:
 		for k := range b.stamps {
-			s.codes[k] = sum
+			s.codes[k] = float24Sum
 		}
 		return
 	}
 	at := int(b.index[r.id]) << b.shift << 3
 	all := uint32(1)<<len(b.stamps) - 1
 	here := all
-	if at++; bitsAt(b.data, at-1, 1) == 0 {
-		here = bitsAt(b.data, at, len(b.stamps))
+	if at++; readBits(b.data, at-1, 1) == 0 {
+		here = readBits(b.data, at, len(b.stamps))
 		at += len(b.stamps)
 	}
 	var clocks, values [packRounds]uint32
 	count := bits.OnesCount32(here)
-	for c := range int(r.layout.count) {
+	for c := range int(r.layout.timestamps) {
 		var dst []uint32
-		if c == slot(r.layout.clocks, key) {
+		if c == timestampIndex(r.layout.timestampIndexes, key) {
 			dst = clocks[:]
 		}
-		at = column(b.data, at, count, clockBits, dst)
+		at = readColumn(b.data, at, count, offsetBits, dst)
 	}
 	for range bits.OnesCount64(r.layout.mask & (1<<j - 1)) {
-		at = column(b.data, at, count, valueBits, nil)
+		at = readColumn(b.data, at, count, valueBits, nil)
 	}
-	column(b.data, at, count, valueBits, values[:])
+	readColumn(b.data, at, count, valueBits, values[:])
 	for i := range count {
 		k := bits.TrailingZeros32(here)
 		here &= here - 1
-		s.codes[k], s.clocks[k] = float24(values[i]), clocks[i]
+		s.codes[k], s.offsets[k] = float24(values[i]), clocks[i]
 	}
 }
 
-// open are the rounds that wait to be packed. Whoever reads it knows how many it
+// openRounds are the rounds that wait to be packed. Whoever reads it knows how many it
 // held then; the writer adds others behind those.
 //
 //	round   row row row ...
 //	row     clock... value...
 //	clock   2 bytes, little endian: how many of the block's units before its base
 //	value   3 bytes, little endian: a float24
-type open struct {
+type openRounds struct {
 	first  uint32
 	unit   int64
-	stamps [packRounds]stamp
+	stamps [packRounds]roundTime
 	data   [packRounds][]byte
 }
 
 // read fills s with metric j, which goes by key, of a row in the first n rounds.
-func (o *open) read(n int, r *row, key clockKey, j int, s *series) {
-	*s = series{}
-	value, clock := r.layout.value(j), 2*slot(r.layout.clocks, key)
+func (o *openRounds) read(n int, r *historyRow, key timestampKey, j int, s *pointSeries) {
+	*s = pointSeries{}
+	value, clock := r.layout.valueOffset(j), 2*timestampIndex(r.layout.timestampIndexes, key)
 	for k := range n {
-		if data := r.in(o, k); data != nil {
-			s.codes[k] = float24(number(data, value, 3))
-			s.clocks[k] = number(data, clock, 2)
+		if data := r.bytesIn(o, k); data != nil {
+			s.codes[k] = float24(readUint(data, value, 3))
+			s.offsets[k] = readUint(data, clock, 2)
 		}
 	}
 }
 
-// in returns the row's bytes in round k, nil if it was not there yet.
-func (r *row) in(o *open, k int) []byte {
-	if o.first+uint32(k) < r.born {
+// bytesIn returns the row's bytes in round k, nil if it was not there yet.
+func (r *historyRow) bytesIn(o *openRounds, k int) []byte {
+	if o.first+uint32(k) < r.firstRound {
 		return nil
 	}
 	return o.data[k][r.offset:][:r.layout.width]
 }
 
-func number(data []byte, at, size int) uint32 {
+func readUint(data []byte, at, size int) uint32 {
 	v := uint32(data[at]) | uint32(data[at+1])<<8
 	if size == 3 {
 		v |= uint32(data[at+2]) << 16
@@ -234,15 +234,15 @@ func number(data []byte, at, size int) uint32 {
 
 // pack packs the n rounds of o, in which rows have ids below ids. buf is
 // scratch, returned to be used again.
-func (o *open) pack(n int, rows []row, ids uint32, buf []byte) (*block, []byte) {
-	b := &block{first: o.first, unit: o.unit, stamps: append([]stamp(nil), o.stamps[:n]...), index: make([]uint16, ids)}
+func (o *openRounds) pack(n int, rows []historyRow, ids uint32, buf []byte) (*packedBlock, []byte) {
+	b := &packedBlock{first: o.first, unit: o.unit, stamps: append([]roundTime(nil), o.stamps[:n]...), index: make([]uint16, ids)}
 	// No row takes more than its heads and its bytes in each round.
 	most := 1
 	for i := range rows {
 		l := rows[i].layout
 		most += int(l.width)*(n+1) + (int(l.columns())*headBits+n)/8 + 3
 	}
-	for most>>b.shift >= sums {
+	for most>>b.shift >= indexSum {
 		b.shift++
 		most += len(rows) << b.shift
 	}
@@ -254,7 +254,7 @@ func (o *open) pack(n int, rows []row, ids uint32, buf []byte) (*block, []byte) 
 		case !here:
 			continue
 		case all:
-			b.index[r.id] = sums
+			b.index[r.id] = indexSum
 			continue
 		}
 		b.index[r.id] = uint16(len(w.data) >> b.shift)
@@ -264,13 +264,13 @@ func (o *open) pack(n int, rows []row, ids uint32, buf []byte) (*block, []byte) 
 			w.data = append(w.data, 0)
 		}
 	}
-	b.data = append(make([]byte, 0, len(w.data)+slack), w.data...)[:len(w.data)+slack]
+	b.data = append(make([]byte, 0, len(w.data)+readSlack), w.data...)[:len(w.data)+readSlack]
 	return b, w.data
 }
 
 // holds reports whether the row has a point in any of the n rounds, and whether
 // in all of them each of its metrics is a sum.
-func (r *row) holds(o *open, n int) (here, sums bool) {
+func (r *historyRow) holds(o *openRounds, n int) (here, sums bool) {
 	sums = true
 	for k := range n {
 		h, s := r.holdsIn(o, k)
@@ -279,47 +279,47 @@ func (r *row) holds(o *open, n int) (here, sums bool) {
 	return here, sums
 }
 
-func (r *row) holdsIn(o *open, k int) (here, sums bool) {
-	data := r.in(o, k)
+func (r *historyRow) holdsIn(o *openRounds, k int) (here, sums bool) {
+	data := r.bytesIn(o, k)
 	if data == nil {
 		return false, false
 	}
 	sums = true
-	for at := 2 * int(r.layout.count); at < len(data); at += 3 {
-		code := float24(number(data, at, 3))
-		here, sums = here || code != absent, sums && code == sum
+	for at := 2 * int(r.layout.timestamps); at < len(data); at += 3 {
+		code := float24(readUint(data, at, 3))
+		here, sums = here || code != float24Absent, sums && code == float24Sum
 	}
 	return here, sums
 }
 
 // pack appends the row's points in the n rounds of o.
-func (r *row) pack(o *open, n int, w *bitWriter) {
+func (r *historyRow) pack(o *openRounds, n int, w *bitWriter) {
 	var rounds [packRounds][]byte
 	count, here := 0, uint32(0)
 	for k := range n {
 		if has, _ := r.holdsIn(o, k); has {
 			here |= 1 << k
-			rounds[count] = r.in(o, k)
+			rounds[count] = r.bytesIn(o, k)
 			count++
 		}
 	}
 	if count == n {
-		w.put(1, 1)
+		w.writeBits(1, 1)
 	} else {
-		w.put(0, 1)
-		w.put(here, uint(n))
+		w.writeBits(0, 1)
+		w.writeBits(here, uint(n))
 	}
 	var values [packRounds]uint32
 	at := 0
 	for c := range r.layout.columns() {
 		size := 3
-		if c < int(r.layout.count) {
+		if c < int(r.layout.timestamps) {
 			size = 2
 		}
 		for i := range count {
-			values[i] = number(rounds[i], at, size)
+			values[i] = readUint(rounds[i], at, size)
 		}
-		w.column(values[:count], uint(8*size))
+		w.writeColumn(values[:count], uint(8*size))
 		at += size
 	}
 }
@@ -331,41 +331,41 @@ func (r *row) pack(o *open, n int, w *bitWriter) {
 type float24 uint32
 
 const (
-	absent float24 = 0
-	zero   float24 = 1
-	// sum is a pod's value that is the sum of its containers'.
-	sum float24 = 2
+	float24Absent float24 = 0
+	float24Zero   float24 = 1
+	// float24Sum is a pod's value that is the sum of its containers'.
+	float24Sum float24 = 2
 	// Codes below 1<<mantissaBits have no exponent, so there is room for the
 	// three above.
 	mantissaBits = 17
 	maxFloat24   = 1<<24 - 1
-	// cut is how many of a float64's mantissa bits go.
-	cut = 52 - mantissaBits
-	// bias is the difference between the two ways to count exponents.
-	bias = uint64(1023-41) << mantissaBits
+	// droppedBits is how many of a float64's mantissa bits go.
+	droppedBits = 52 - mantissaBits
+	// exponentBias is the difference between the two ways to count exponents.
+	exponentBias = uint64(1023-41) << mantissaBits
 )
 
 func toFloat24(v float64) float24 {
 	if v == 0 {
-		return zero
+		return float24Zero
 	}
 	if !(v > 0) {
-		return absent
+		return float24Absent
 	}
-	rounded := (math.Float64bits(v) + 1<<(cut-1)) >> cut
-	if rounded < bias+1<<mantissaBits {
-		return zero
+	rounded := (math.Float64bits(v) + 1<<(droppedBits-1)) >> droppedBits
+	if rounded < exponentBias+1<<mantissaBits {
+		return float24Zero
 	}
-	return float24(min(rounded-bias, maxFloat24))
+	return float24(min(rounded-exponentBias, maxFloat24))
 }
 
 // float returns the value, and whether there is one here.
 func (f float24) float() (float64, bool) {
 	switch f {
-	case absent, sum:
+	case float24Absent, float24Sum:
 		return 0, false
-	case zero:
+	case float24Zero:
 		return 0, true
 	}
-	return math.Float64frombits((uint64(f) + bias) << cut), true
+	return math.Float64frombits((uint64(f) + exponentBias) << droppedBits), true
 }

@@ -20,20 +20,20 @@ func FuzzPack(f *testing.F) {
 			}
 			return b
 		}
-		metrics := track([]metric.ID{metric.CPUUsageRate, metric.MemoryUsage, metric.MemoryWorkingSet, metric.NetworkRxRate})
+		metrics := historyMetrics([]metric.ID{metric.CPUUsageRate, metric.MemoryUsage, metric.MemoryWorkingSet, metric.NetworkRxRate})
 		rounds := int(next())%packRounds + 1
-		o := &open{first: 100, unit: int64(time.Millisecond)}
-		var rows []row
+		o := &openRounds{first: 100, unit: int64(time.Millisecond)}
+		var rows []historyRow
 		width, ids := uint32(0), uint32(0)
 		for range next()%6 + 1 {
 			// Each metric on a clock of its own, all on one, or in between.
-			l := layout{mask: uint64(next()%15 + 1), count: next()%2 + 1}
+			l := rowLayout{mask: uint64(next()%15 + 1), timestamps: next()%2 + 1}
 			for j := range metrics {
-				l.clocks |= uint64(j%int(l.count)) << (4 * metrics[j].key)
+				l.timestampIndexes |= uint64(j%int(l.timestamps)) << (4 * metrics[j].key)
 			}
-			l.width = 2*uint16(l.count) + 3*uint16(l.columns()-int(l.count))
+			l.width = 2*uint16(l.timestamps) + 3*uint16(l.columns()-int(l.timestamps))
 			ids += uint32(next() % 3) // some places are another's
-			rows = append(rows, row{layout: &l, born: 98 + uint32(next()%6), offset: width, id: ids})
+			rows = append(rows, historyRow{layout: &l, firstRound: 98 + uint32(next()%6), offset: width, id: ids})
 			width += uint32(l.width)
 			ids++
 		}
@@ -49,7 +49,7 @@ func FuzzPack(f *testing.F) {
 			}
 		}
 		for k := range rounds {
-			o.stamps[k] = stamp{int64(k), int64(k)}
+			o.stamps[k] = roundTime{int64(k), int64(k)}
 			o.data[k] = data[k*int(width) : (k+1)*int(width)]
 		}
 		packed, _ := o.pack(rounds, rows, ids, nil)
@@ -61,13 +61,13 @@ func FuzzPack(f *testing.F) {
 				if rows[n].layout.mask>>j&1 == 0 {
 					continue
 				}
-				var got, want series
+				var got, want pointSeries
 				packed.read(&rows[n], metrics[j].key, j, &got)
 				o.read(rounds, &rows[n], metrics[j].key, j, &want)
 				for k := range want.codes {
 					// The clock of what is not there says nothing, nor that of a sum.
-					if want.codes[k] == absent || want.codes[k] == sum {
-						got.clocks[k], want.clocks[k] = 0, 0
+					if want.codes[k] == float24Absent || want.codes[k] == float24Sum {
+						got.offsets[k], want.offsets[k] = 0, 0
 					}
 				}
 				if got != want {
@@ -95,16 +95,16 @@ func TestColumn(t *testing.T) {
 		"a climb by ones": {[]uint32{8, 9, 10, 11, 12, 13}, 16, 6 + 16 + 5*2},
 	} {
 		var w bitWriter
-		w.put(1, 3) // not at a byte's beginning
-		w.column(c.values, c.size)
+		w.writeBits(1, 3) // not at a byte's beginning
+		w.writeColumn(c.values, c.size)
 		w.flush()
 		data := binary.LittleEndian.AppendUint64(w.data, ^uint64(0))
 		got := make([]uint32, len(c.values))
-		end := column(data, 3, len(c.values), int(c.size), got)
+		end := readColumn(data, 3, len(c.values), int(c.size), got)
 		if !slices.Equal(got, c.values) || end-3 != c.bits {
 			t.Errorf("%s: got %v in %d bits, want %v in %d", name, got, end-3, c.values, c.bits)
 		}
-		if skipped := column(data, 3, len(c.values), int(c.size), nil); skipped != end {
+		if skipped := readColumn(data, 3, len(c.values), int(c.size), nil); skipped != end {
 			t.Errorf("%s: skipped to %d, want %d", name, skipped, end)
 		}
 	}

@@ -16,7 +16,7 @@ func TestFloat24(t *testing.T) {
 			t.Errorf("%v: got %v %v", v, got, ok)
 		}
 	}
-	for v, want := range map[float64]float64{1e-13: 0, math.Inf(1): math.Float64frombits((maxFloat24 + bias) << cut)} {
+	for v, want := range map[float64]float64{1e-13: 0, math.Inf(1): math.Float64frombits((maxFloat24 + exponentBias) << droppedBits)} {
 		if got, ok := toFloat24(v).float(); !ok || got != want {
 			t.Errorf("%v: got %v %v, want %v", v, got, ok, want)
 		}
@@ -72,7 +72,7 @@ func TestHistory(t *testing.T) {
 				cpu, memory = append(cpu, Point{at, u}), append(memory, Point{at, m})
 			}
 			pointsAre(t, snap.History(e, metric.CPUUsageRate, epoch, epoch.Add(time.Hour)), cpu)
-			e.Node = map[bool]metric.NodeName{true: "", false: e.Node}[ofPod(e.Kind)]
+			e.Node = map[bool]metric.NodeName{true: "", false: e.Node}[isPodKind(e.Kind)]
 			from, to := time.Unix(0, memory[5].Time), time.Unix(0, memory[9].Time)
 			pointsAre(t, snap.History(e, metric.MemoryWorkingSet, from, to), memory[5:10])
 			if got := snap.History(e, metric.MemoryCache, epoch, epoch.Add(time.Hour)); got != nil {
@@ -149,7 +149,7 @@ func TestChurnIsBounded(t *testing.T) {
 			use(b, on("n1", pod("jobs", "job-"+string(rune('a'+i))+time.Duration(round-i).String())), 1, 1)
 		}
 		write(t, sink, b)
-		if v := sink.mu.feeds[feedKey{"s", "n1"}]; round > 1000 {
+		if v := sink.mu.feeds[sourceKey{"s", "n1"}]; round > 1000 {
 			most = max(most, len(v.history.rows), int(v.history.width)/8)
 		}
 	}

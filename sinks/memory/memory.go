@@ -12,38 +12,39 @@ import (
 // Sink remembers batches. Write and Forget take turns. Snapshot waits for
 // neither, but for the moment in which one of them puts its result in place.
 type Sink struct {
-	opts     Options
-	recorder recorder
+	opts          Options
+	historyWriter historyWriter
 
 	mu struct {
 		sync.Mutex
-		feeds map[feedKey]*feed
+		feeds map[sourceKey]*sourceState
 		// nodesOf are the nodes that a source of many has reported.
 		nodesOf   map[string]map[metric.NodeName]struct{}
-		contested map[metric.PodRef]struct{} // pods with several homes
+		contested map[metric.PodRef]struct{} // pods that several nodes report
+		tables    uint64                     // the generation of the newest entityTable
 		entities  int
 		bytes     int // of the history
 		scratch   scratch
 	}
-	shown    shown
+	pending  pendingSnapshot
 	snapshot atomic.Pointer[Snapshot] // of shown; nil once that changed
 	stats    struct{ entities, historyBytes, dropped atomic.Int64 }
 }
 
-type feedKey struct {
+type sourceKey struct {
 	source string
 	node   metric.NodeName
 }
 
-// feed is the writer's side of one source of one node.
-type feed struct {
-	view *view // the last published
-	era  era   // in which it was
+// sourceState is the writer's side of one source of one node.
+type sourceState struct {
+	published  *sourceView        // the last published
+	generation snapshotGeneration // in which it was
 	// order is where in the batch each of the directory's entries lay in the
 	// last round: most sources report in the same order again.
 	order   []int32
 	layout  *metric.Layout // of that batch
-	history history
+	history sourceHistory
 }
 
 // scratch is memory that every Write uses again.
@@ -51,18 +52,18 @@ type scratch struct {
 	samples  []*metric.Sample
 	sorted   []*metric.Sample
 	verdicts []*metric.Verdict
-	where    map[*metric.Sample]int32
-	spares   spares
+	position map[*metric.Sample]int32
+	buffers  bufferPool
 }
 
 // New returns a Sink that remembers nothing yet.
 func New(o Options) *Sink {
 	s := &Sink{opts: o.withDefaults()}
-	s.recorder = recorder{metrics: track(s.opts.HistoryMetrics), layouts: map[layout]*layout{}, keep: s.opts.History}
-	s.mu.feeds = map[feedKey]*feed{}
+	s.historyWriter = historyWriter{metrics: historyMetrics(s.opts.HistoryMetrics), layouts: map[rowLayout]*rowLayout{}, keep: s.opts.History}
+	s.mu.feeds = map[sourceKey]*sourceState{}
 	s.mu.nodesOf = map[string]map[metric.NodeName]struct{}{}
 	s.mu.contested = map[metric.PodRef]struct{}{}
-	s.mu.scratch.spares = spares{}
+	s.mu.scratch.buffers = bufferPool{}
 	return s
 }
 
@@ -141,13 +142,13 @@ func (s *Sink) writeMany(b *metric.Batch) {
 // write takes the samples and verdicts of one node, which lie in scratch.
 func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	sc := &s.mu.scratch
-	key := feedKey{b.Source, node}
+	key := sourceKey{b.Source, node}
 	f := s.mu.feeds[key]
 	if f == nil {
-		f = &feed{}
+		f = &sourceState{}
 		s.mu.feeds[key] = f
 	}
-	before := f.view
+	before := f.published
 	now := b.Ended.UnixNano()
 	if b.Ended.IsZero() {
 		now = 0
@@ -155,41 +156,41 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	reported := len(sc.samples)
 
 	samples, d, moved := s.arrange(f, b, node)
-	latest := newRound(d, b.Ended, samples, sc.spares.take(d.words))
-	if len(s.recorder.metrics) > 0 {
+	latest := newRound(d, b.Ended, samples, sc.buffers.take(d.words))
+	if len(s.historyWriter.metrics) > 0 {
 		s.mu.bytes -= f.history.bytes
-		f.history.add(&s.recorder, &latest, samples, b.Resolution, now)
+		f.history.add(&s.historyWriter, &latest, samples, b.Resolution, now)
 		s.mu.bytes += f.history.bytes
 	}
-	p := &publication{view: view{
+	p := &publication{source: sourceView{
 		source: b.Source, clock: int64(b.Resolution), interval: int64(b.Interval),
-		lastRead: now, err: b.Err, samples: reported, past: f.history.past,
+		lastRead: now, err: b.Err, samples: reported, history: f.history.historyView,
 	}}
-	v := &p.view
+	v := &p.source
 	var (
 		old     []round
-		stood   standings
+		stood   verdictIndex
 		entries int
 	)
 	if before != nil {
-		old, stood, v.lastSuccess = before.rounds, before.standings, before.lastSuccess
-		entries = len(old[0].dir.entries)
+		old, stood, v.lastSuccess = before.rounds, before.verdicts, before.lastSuccess
+		entries = len(old[0].table.entries)
 		old = old[:min(len(old), s.opts.Rounds-1)]
 	}
 	if b.Err == nil {
 		v.lastSuccess = now
 	}
-	v.standings = newStandings(node, sc.verdicts, stood, now)
+	v.verdicts = newVerdictIndex(node, sc.verdicts, stood, now)
 	p.rounds[0] = latest
 	if v.rounds = p.rounds[:]; len(old) > 0 {
 		v.rounds = append(append(make([]round, 0, 1+len(old)), latest), old...)
 	}
-	f.view = v
+	f.published = v
 	s.mu.entities += len(d.entries) - entries
-	was := f.era
-	f.era = s.publish(node, before, p, moved, now)
-	if before != nil && was == f.era && s.opts.Rounds == 1 {
-		sc.spares.put(before.rounds[0].data) // Nobody has seen it, or ever will
+	was := f.generation
+	f.generation = s.publish(node, before, p, moved, now)
+	if before != nil && was == f.generation && s.opts.Rounds == 1 {
+		sc.buffers.giveBack(before.rounds[0].words) // Nobody has seen it, or ever will
 	}
 	clear(sc.samples)
 	clear(sc.sorted)
@@ -199,23 +200,23 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 // arrange returns the samples to keep of those in scratch, sorted, with the
 // directory that describes them, and whether others than last time may be among
 // them. Those that are too many get a verdict.
-func (s *Sink) arrange(f *feed, b *metric.Batch, node metric.NodeName) (_ []*metric.Sample, _ *directory, moved bool) {
+func (s *Sink) arrange(f *sourceState, b *metric.Batch, node metric.NodeName) (_ []*metric.Sample, _ *entityTable, moved bool) {
 	sc := &s.mu.scratch
-	var d *directory
-	if f.view != nil {
-		d = f.view.rounds[0].dir
+	var d *entityTable
+	if f.published != nil {
+		d = f.published.rounds[0].table
 	}
-	if sorted, ok := f.again(d, b, sc); ok {
-		return sorted, d.refit(sorted), false
+	if sorted, ok := f.sortAsBefore(d, b, sc); ok {
+		return sorted, d.withLayouts(sorted), false
 	}
 	sorted := sc.sorted[:0]
 	for _, sample := range sc.samples {
-		if keeps(sample) {
+		if isStored(sample) {
 			sorted = append(sorted, sample)
 		}
 	}
-	slices.SortStableFunc(sorted, func(a, b *metric.Sample) int { return compareNames(&a.Entity, &b.Entity) })
-	sorted = slices.CompactFunc(sorted, func(a, b *metric.Sample) bool { return sameName(&a.Entity, &b.Entity) })
+	slices.SortStableFunc(sorted, func(a, b *metric.Sample) int { return compareEntities(&a.Entity, &b.Entity) })
+	sorted = slices.CompactFunc(sorted, func(a, b *metric.Sample) bool { return sameEntity(&a.Entity, &b.Entity) })
 
 	room := s.opts.MaxEntities - s.mu.entities
 	if d != nil {
@@ -235,34 +236,30 @@ func (s *Sink) arrange(f *feed, b *metric.Batch, node metric.NodeName) (_ []*met
 		})
 	}
 	sc.sorted = sorted
-	f.remember(b, sc, sorted)
-	if d == nil || len(d.entries) != len(sorted) {
-		return sorted, newDirectory(node, sorted, d), true
+	f.rememberOrder(b, sc, sorted)
+	if d.matchesEntities(sorted) {
+		return sorted, d.withLayouts(sorted), false
 	}
-	for i, sample := range sorted {
-		if !d.describes(i, sample, false) {
-			return sorted, newDirectory(node, sorted, d), true
-		}
-	}
-	return sorted, d.refit(sorted), false
+	s.mu.tables++
+	return sorted, newEntityTable(node, s.mu.tables, sorted, d), true
 }
 
-// keeps reports whether a sample is stored: not what identity turned away, nor
+// isStored reports whether a sample is stored: not what identity turned away, nor
 // sums, which are made here.
-func keeps(s *metric.Sample) bool {
+func isStored(s *metric.Sample) bool {
 	k := s.Entity.Kind
-	return !s.Rejected() && (k == metric.Node || k == metric.System || ofPod(k))
+	return !s.Rejected() && (k == metric.Node || k == metric.System || isPodKind(k))
 }
 
-// again returns the samples in d's order if they are those that d describes, in
+// sortAsBefore returns the samples in d's order if they are those that d describes, in
 // the order of the last round.
-func (f *feed) again(d *directory, b *metric.Batch, sc *scratch) ([]*metric.Sample, bool) {
+func (f *sourceState) sortAsBefore(d *entityTable, b *metric.Batch, sc *scratch) ([]*metric.Sample, bool) {
 	if d == nil || len(f.order) != len(d.entries) {
 		return nil, false
 	}
 	kept := 0
 	for _, sample := range sc.samples {
-		if keeps(sample) {
+		if isStored(sample) {
 			kept++
 		}
 	}
@@ -280,7 +277,7 @@ func (f *feed) again(d *directory, b *metric.Batch, sc *scratch) ([]*metric.Samp
 			return nil, false
 		}
 		sample := sc.samples[at]
-		if !keeps(sample) || !d.describes(i, sample, int(at) < named) {
+		if !isStored(sample) || !d.matchesEntity(i, sample, int(at) < named) {
 			return nil, false
 		}
 		sorted = append(sorted, sample)
@@ -290,21 +287,21 @@ func (f *feed) again(d *directory, b *metric.Batch, sc *scratch) ([]*metric.Samp
 	return sorted, true
 }
 
-// remember notes where in the batch the sorted samples lay.
-func (f *feed) remember(b *metric.Batch, sc *scratch, sorted []*metric.Sample) {
+// rememberOrder notes where in the batch the sorted samples lay.
+func (f *sourceState) rememberOrder(b *metric.Batch, sc *scratch, sorted []*metric.Sample) {
 	f.layout = b.Layout
-	if sc.where == nil {
-		sc.where = map[*metric.Sample]int32{}
+	if sc.position == nil {
+		sc.position = map[*metric.Sample]int32{}
 	}
-	clear(sc.where)
+	clear(sc.position)
 	for i, sample := range sc.samples {
-		sc.where[sample] = int32(i)
+		sc.position[sample] = int32(i)
 	}
 	f.order = slices.Grow(f.order[:0], len(sorted))[:len(sorted)]
 	for i, sample := range sorted {
-		f.order[i] = sc.where[sample]
+		f.order[i] = sc.position[sample]
 	}
-	clear(sc.where)
+	clear(sc.position)
 }
 
 // Forget frees what a source left of a node; of all its nodes if node is empty.
@@ -322,12 +319,12 @@ func (s *Sink) Forget(source string, node metric.NodeName) {
 }
 
 func (s *Sink) forget(source string, node metric.NodeName) {
-	f := s.mu.feeds[feedKey{source, node}]
+	f := s.mu.feeds[sourceKey{source, node}]
 	if f == nil {
 		return
 	}
-	delete(s.mu.feeds, feedKey{source, node})
-	s.mu.entities -= len(f.view.rounds[0].dir.entries)
+	delete(s.mu.feeds, sourceKey{source, node})
+	s.mu.entities -= len(f.published.rounds[0].table.entries)
 	s.mu.bytes -= f.history.bytes
-	s.publish(node, f.view, nil, true, 0)
+	s.publish(node, f.published, nil, true, 0)
 }

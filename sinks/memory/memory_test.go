@@ -188,7 +188,7 @@ func TestNodesTellOfReads(t *testing.T) {
 	b = at("s", "n1", 15*time.Second)
 	b.Err = &metric.ReadError{Reason: metric.NodeTimeout, Err: context.DeadlineExceeded}
 	write(t, sink, b)
-	got := slices.Collect(sink.Snapshot().Nodes())
+	got := slices.Collect(sink.Snapshot().Sources())
 	if len(got) != 1 || !errors.Is(got[0].Err, context.DeadlineExceeded) {
 		t.Fatalf("Nodes: got %+v", got)
 	}
@@ -240,7 +240,7 @@ func TestSourceOfMany(t *testing.T) {
 	b = at("recording", "", 15*time.Second)
 	use(b, on("n2", pod("a", "q")), 3, 3)
 	write(t, sink, b)
-	if n := len(slices.Collect(sink.Snapshot().Nodes())); n != 1 {
+	if n := len(slices.Collect(sink.Snapshot().Sources())); n != 1 {
 		t.Errorf("after n1 went: got %d nodes, want 1", n)
 	}
 	sink.Forget("recording", "")

@@ -192,7 +192,7 @@ func BenchmarkRead(b *testing.B) {
 		})
 		b.Run("Totals/"+s.String(), func(b *testing.B) {
 			for b.Loop() {
-				snap.sum()
+				snap.computeTotals()
 			}
 		})
 	}

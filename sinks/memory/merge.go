@@ -24,9 +24,9 @@ import (
 //     that serves it. The group's time and window stay the first one's.
 //   - A group that no source serves has its outermost reason.
 
-// sort puts the views in the order of preference.
-func (o *Options) sort(views []*view) {
-	rank := func(v *view) int {
+// sortSources puts the views in the order of preference.
+func (o *Options) sortSources(views []*sourceView) {
+	rank := func(v *sourceView) int {
 		if i := slices.Index(o.Preference, v.source); i >= 0 {
 			return i
 		}
@@ -38,7 +38,7 @@ func (o *Options) sort(views []*view) {
 		}
 		return n
 	}
-	slices.SortStableFunc(views, func(a, b *view) int {
+	slices.SortStableFunc(views, func(a, b *sourceView) int {
 		return cmp.Or(
 			cmp.Compare(rank(a), rank(b)),
 			cmp.Compare(known(a.clock), known(b.clock)),
@@ -48,33 +48,33 @@ func (o *Options) sort(views []*view) {
 	})
 }
 
-// reader is the memory a reader decodes into, so that it allocates for the
+// sampleReader is the memory a reader decodes into, so that it allocates for the
 // first entity only.
-type reader struct {
-	out  metric.Sample
-	said []metric.Sample // by the source
-	has  []bool
-	from []int
-	to   []int
+type sampleReader struct {
+	out       metric.Sample
+	perSource []metric.Sample // by the source
+	has       []bool
+	from      []int
+	to        []int
 }
 
-// stretch says which entries of a directory are meant.
-type stretch func(d *directory) (from, to int)
+// entryRange says which entries of a directory are meant.
+type entryRange func(d *entityTable) (from, to int)
 
-// within is the stretch of the entities of a kind and, for pods and containers, of
+// entriesIn is the stretch of the entities of a kind and, for pods and containers, of
 // a namespace.
-func within(kind metric.Kind, namespace metric.Namespace) stretch {
-	return func(d *directory) (from, to int) { return d.within(kind, namespace) }
+func entriesIn(kind metric.Kind, namespace metric.Namespace) entryRange {
+	return func(d *entityTable) (from, to int) { return d.rangeIn(kind, namespace) }
 }
 
 // each calls do for every entity of n in a stretch that has a number to serve, in
 // order, until it returns false. The sample is good until do returns.
-func (n *nodeView) each(in stretch, rd *reader, do func(*metric.Sample) bool) bool {
-	if len(n.views) == 1 {
-		r := &n.views[0].rounds[0]
-		from, to := in(r.dir)
+func (n *nodeView) each(in entryRange, rd *sampleReader, do func(*metric.Sample) bool) bool {
+	if len(n.sources) == 1 {
+		r := &n.sources[0].rounds[0]
+		from, to := in(r.table)
 		for i := from; i < to; i++ {
-			if r.dir.shapes[r.dir.entries[i].shape].empty() {
+			if r.table.layouts[r.table.entries[i].layout].empty() {
 				continue
 			}
 			r.decode(i, &rd.out)
@@ -84,16 +84,16 @@ func (n *nodeView) each(in stretch, rd *reader, do func(*metric.Sample) bool) bo
 		}
 		return true
 	}
-	rd.resize(len(n.views))
-	for k, v := range n.views {
-		rd.from[k], rd.to[k] = in(v.rounds[0].dir)
+	rd.resize(len(n.sources))
+	for k, v := range n.sources {
+		rd.from[k], rd.to[k] = in(v.rounds[0].table)
 	}
 	for {
-		var next *entry
-		for k, v := range n.views {
+		var next *entityEntry
+		for k, v := range n.sources {
 			if rd.from[k] < rd.to[k] {
-				e := &v.rounds[0].dir.entries[rd.from[k]]
-				if next == nil || e.compare(next.name) < 0 {
+				e := &v.rounds[0].table.entries[rd.from[k]]
+				if next == nil || e.compare(next.entityName) < 0 {
 					next = e
 				}
 			}
@@ -101,11 +101,11 @@ func (n *nodeView) each(in stretch, rd *reader, do func(*metric.Sample) bool) bo
 		if next == nil {
 			return true
 		}
-		for k, v := range n.views {
+		for k, v := range n.sources {
 			r := &v.rounds[0]
-			rd.has[k] = rd.from[k] < rd.to[k] && r.dir.entries[rd.from[k]].compare(next.name) == 0
+			rd.has[k] = rd.from[k] < rd.to[k] && r.table.entries[rd.from[k]].compare(next.entityName) == 0
 			if rd.has[k] {
-				r.decode(rd.from[k], &rd.said[k])
+				r.decode(rd.from[k], &rd.perSource[k])
 				rd.from[k]++
 			}
 		}
@@ -117,83 +117,83 @@ func (n *nodeView) each(in stretch, rd *reader, do func(*metric.Sample) bool) bo
 
 // find makes rd.out what n says of e. It reports whether there is a number to
 // serve.
-func (n *nodeView) find(e *metric.Entity, rd *reader) bool {
-	if len(n.views) == 1 {
-		r := &n.views[0].rounds[0]
-		i, ok := r.dir.find(e)
+func (n *nodeView) find(e *metric.Entity, rd *sampleReader) bool {
+	if len(n.sources) == 1 {
+		r := &n.sources[0].rounds[0]
+		i, ok := r.table.find(e)
 		if ok {
 			r.decode(i, &rd.out)
 		}
 		return ok && rd.out.Values.Len() > 0
 	}
-	rd.resize(len(n.views))
-	for k, v := range n.views {
+	rd.resize(len(n.sources))
+	for k, v := range n.sources {
 		r := &v.rounds[0]
 		var i int
-		if i, rd.has[k] = r.dir.find(e); rd.has[k] {
-			r.decode(i, &rd.said[k])
+		if i, rd.has[k] = r.table.find(e); rd.has[k] {
+			r.decode(i, &rd.perSource[k])
 		}
 	}
 	return rd.merge()
 }
 
-func (rd *reader) resize(n int) {
-	for len(rd.said) < n {
-		rd.said = append(rd.said, metric.Sample{})
+func (rd *sampleReader) resize(n int) {
+	for len(rd.perSource) < n {
+		rd.perSource = append(rd.perSource, metric.Sample{})
 		rd.has = append(rd.has, false)
 		rd.from, rd.to = append(rd.from, 0), append(rd.to, 0)
 	}
-	rd.said, rd.has, rd.from, rd.to = rd.said[:n], rd.has[:n], rd.from[:n], rd.to[:n]
+	rd.perSource, rd.has, rd.from, rd.to = rd.perSource[:n], rd.has[:n], rd.from[:n], rd.to[:n]
 }
 
 // merge puts together what the sources that have the entity said of it, the
 // preferred first. It reports whether there is a number to serve.
-func (rd *reader) merge() bool {
-	rd.silence()
+func (rd *sampleReader) merge() bool {
+	rd.dropOlderInstances()
 	out := &rd.out
 	values := out.Values
 	values.Reset()
 	*out = metric.Sample{Values: values}
 	begun := false
-	for k := range rd.said {
+	for k := range rd.perSource {
 		if !rd.has[k] {
 			continue
 		}
-		if s := &rd.said[k]; !begun {
+		if s := &rd.perSource[k]; !begun {
 			begun = true
 			out.Entity, out.Instance = s.Entity, s.Instance
 		} else {
-			complete(&out.Instance, &s.Instance)
+			fillInstance(&out.Instance, &s.Instance)
 		}
 	}
 	// The least preferred first, so that the preferred overwrite them.
 	for _, held := range [...]bool{true, false} {
-		for k := len(rd.said) - 1; k >= 0; k-- {
+		for k := len(rd.perSource) - 1; k >= 0; k-- {
 			if rd.has[k] {
-				takeGroups(out, &rd.said[k], held)
+				mergeGroups(out, &rd.perSource[k], held)
 			}
 		}
 	}
 	return out.Values.Len() > 0
 }
 
-// silence leaves out sources that speak of an older life than another.
-func (rd *reader) silence() {
+// dropOlderInstances leaves out sources that speak of an older life than another.
+func (rd *sampleReader) dropOlderInstances() {
 	latest := -1
-	for k := range rd.said {
-		if rd.has[k] && (latest < 0 || rd.said[k].Instance.Start > rd.said[latest].Instance.Start) {
+	for k := range rd.perSource {
+		if rd.has[k] && (latest < 0 || rd.perSource[k].Instance.Start > rd.perSource[latest].Instance.Start) {
 			latest = k
 		}
 	}
-	for k := range rd.said {
-		if rd.has[k] && !sameLife(&rd.said[k].Instance, &rd.said[latest].Instance) {
+	for k := range rd.perSource {
+		if rd.has[k] && !sameInstance(&rd.perSource[k].Instance, &rd.perSource[latest].Instance) {
 			rd.has[k] = false
 		}
 	}
 }
 
-// sameLife reports whether nothing says that a and b are two lives.
-func sameLife(a, b *metric.Instance) bool {
+// sameInstance reports whether nothing says that a and b are two lives.
+func sameInstance(a, b *metric.Instance) bool {
 	if a.UID != "" && b.UID != "" && a.UID != b.UID {
 		return false
 	}
@@ -208,8 +208,8 @@ func sameLife(a, b *metric.Instance) bool {
 	return d > -int64(2*time.Second) && d < int64(2*time.Second)
 }
 
-// complete fills what i does not know from o, which is of the same life.
-func complete(i, o *metric.Instance) {
+// fillInstance fills what i does not know from o, which is of the same life.
+func fillInstance(i, o *metric.Instance) {
 	if i.UID == "" {
 		i.UID = o.UID
 	}
@@ -227,8 +227,8 @@ func complete(i, o *metric.Instance) {
 	}
 }
 
-// takeGroups puts into out the groups of s that are held, or those that are not.
-func takeGroups(out, s *metric.Sample, held bool) {
+// mergeGroups puts into out the groups of s that are held, or those that are not.
+func mergeGroups(out, s *metric.Sample, held bool) {
 	for g := range metric.NumGroups {
 		if s.LastKnown&(1<<g) != 0 != held {
 			continue

@@ -56,7 +56,7 @@ func TestEachOfPods(t *testing.T) {
 			got[i] = append(got[i], kept)
 			return true
 		})
-		contested += len(snap.places)
+		contested += len(snap.placements)
 		for i, ref := range refs {
 			own, containers := snap.Pod(ref)
 			var want []*metric.Sample

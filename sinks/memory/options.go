@@ -71,8 +71,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// known are the options ParseOptions understands.
-var known = []string{"entities", "history", "metrics", "prefer", "rounds"}
+// optionNames are the options ParseOptions understands.
+var optionNames = []string{"entities", "history", "metrics", "prefer", "rounds"}
 
 // ParseOptions reads what follows "memory:" in --sink=memory:[?OPTIONS], for
 // instance "?history=15m&metrics=cpu/usage_rate,memory/rss&rounds=3". Lists
@@ -99,15 +99,15 @@ func ParseOptions(spec string) (Options, error) {
 				o.History = -1
 			}
 		case "rounds":
-			o.Rounds, err = positive(value)
+			o.Rounds, err = parsePositive(value)
 		case "entities":
-			o.MaxEntities, err = positive(value)
+			o.MaxEntities, err = parsePositive(value)
 		case "prefer":
 			o.Preference = strings.Split(value, ",")
 		case "metrics":
 			o.HistoryMetrics, err = parseMetrics(value)
 		default:
-			return o, fmt.Errorf("sink memory has no option %q: it has %s", name, strings.Join(known, ", "))
+			return o, fmt.Errorf("sink memory has no option %q: it has %s", name, strings.Join(optionNames, ", "))
 		}
 		if err != nil {
 			return o, fmt.Errorf("parse option %s of sink memory: %w", name, err)
@@ -116,7 +116,7 @@ func ParseOptions(spec string) (Options, error) {
 	return o, nil
 }
 
-func positive(s string) (int, error) {
+func parsePositive(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err == nil && n <= 0 {
 		err = fmt.Errorf("%d is not above 0", n)

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// place is where a pod is that several nodes report with numbers. Processors
+// podPlacement is where a pod is that several nodes report with numbers. Processors
 // see one node at a time, so that it is settled here, when a round is
 // published, and the same whichever node answered first:
 //
@@ -21,33 +21,33 @@ import (
 //
 // Where the API server says which node it is, identity has already turned the
 // others away, and no two nodes have numbers.
-type place struct {
+type podPlacement struct {
 	winner    metric.NodeName
 	start     int64
 	ambiguous bool
 	since     int64 // nanoseconds since the Unix epoch
 }
 
-// settle decides where the pod is among nodes, which are sorted. ok is false
+// choosePlacement decides where the pod is among nodes, which are sorted. ok is false
 // if no more than one has numbers.
-func settle(r *roster, ref metric.PodRef, nodes []metric.NodeName) (p place, ok bool) {
+func choosePlacement(r *nodeList, ref metric.PodRef, nodes []metric.NodeName) (p podPlacement, ok bool) {
 	candidates, silent, silentStart := 0, metric.NodeName(""), int64(0)
 	coarsest := int64(time.Millisecond)
 	starts := make([]int64, len(nodes))
 	for i, name := range nodes {
 		n := r.get(name)
-		if n == nil || !n.serves(ref) {
+		if n == nil || !n.servesPod(ref) {
 			starts[i] = -1
 			if n != nil {
-				if start := n.started(ref); start > silentStart {
+				if start := n.podStarted(ref); start > silentStart {
 					silent, silentStart = name, start
 				}
 			}
 			continue
 		}
 		candidates++
-		starts[i] = n.started(ref)
-		for _, v := range n.views {
+		starts[i] = n.podStarted(ref)
+		for _, v := range n.sources {
 			coarsest = max(coarsest, v.clock)
 		}
 	}
@@ -56,7 +56,7 @@ func settle(r *roster, ref metric.PodRef, nodes []metric.NodeName) (p place, ok 
 		latest = max(latest, s)
 	}
 	if candidates > 0 && latest > 0 && silentStart-latest > coarsest {
-		return place{winner: silent, start: silentStart}, true
+		return podPlacement{winner: silent, start: silentStart}, true
 	}
 	tied := 0
 	for i, s := range starts {
@@ -72,15 +72,15 @@ func settle(r *roster, ref metric.PodRef, nodes []metric.NodeName) (p place, ok 
 	return p, candidates > 1
 }
 
-// serves reports whether the node has a number for the pod or one of its
+// servesPod reports whether the node has a number for the pod or one of its
 // containers, beside what was asked for.
-func (n *nodeView) serves(ref metric.PodRef) bool {
-	for _, v := range n.views {
-		d := v.rounds[0].dir
+func (n *nodeView) servesPod(ref metric.PodRef) bool {
+	for _, v := range n.sources {
+		d := v.rounds[0].table
 		for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
-			from, to := d.ofPod(kind, ref)
+			from, to := d.rangeOfPod(kind, ref)
 			for i := from; i < to; i++ {
-				sh := &d.shapes[d.entries[i].shape]
+				sh := &d.layouts[d.entries[i].layout]
 				for g := range metric.Spec {
 					if sh.serves(g) {
 						return true
@@ -92,13 +92,13 @@ func (n *nodeView) serves(ref metric.PodRef) bool {
 	return false
 }
 
-// started returns the latest start of the pod or, where that is unknown, of
+// podStarted returns the latest start of the pod or, where that is unknown, of
 // its containers; 0 if all are unknown.
-func (n *nodeView) started(ref metric.PodRef) (start int64) {
+func (n *nodeView) podStarted(ref metric.PodRef) (start int64) {
 	for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
-		for _, v := range n.views {
-			d := v.rounds[0].dir
-			from, to := d.ofPod(kind, ref)
+		for _, v := range n.sources {
+			d := v.rounds[0].table
+			from, to := d.rangeOfPod(kind, ref)
 			for i := from; i < to; i++ {
 				start = max(start, d.entries[i].start)
 			}
@@ -110,19 +110,19 @@ func (n *nodeView) started(ref metric.PodRef) (start int64) {
 	return 0
 }
 
-// settled returns the places as they are after a round of node, which reported
+// updatePlacements returns the places as they are after a round of node, which reported
 // the pods gone until then. The map is replaced only if something changed.
-func (s *Sink) settled(gone []*podKey, node metric.NodeName) map[metric.PodRef]place {
-	next := &s.shown
-	places, changed := next.places, false
-	set := func(ref metric.PodRef, p place, ok bool) {
+func (s *Sink) updatePlacements(gone []*podIdentity, node metric.NodeName) map[metric.PodRef]podPlacement {
+	next := &s.pending
+	places, changed := next.placements, false
+	set := func(ref metric.PodRef, p podPlacement, ok bool) {
 		if was, had := places[ref]; had == ok && was == p {
 			return
 		}
 		if !changed {
 			changed = true
 			if places = maps.Clone(places); places == nil {
-				places = map[metric.PodRef]place{}
+				places = map[metric.PodRef]podPlacement{}
 			}
 		}
 		if ok {
@@ -131,21 +131,21 @@ func (s *Sink) settled(gone []*podKey, node metric.NodeName) map[metric.PodRef]p
 			delete(places, ref)
 		}
 	}
-	for ref := range next.places {
+	for ref := range next.placements {
 		if _, ok := s.mu.contested[ref]; !ok {
-			set(ref, place{}, false)
+			set(ref, podPlacement{}, false)
 		}
 	}
 	for ref := range s.mu.contested {
-		nodes := next.homes.of(ref)
-		left := func(pod *podKey) bool { return pod.PodRef == ref }
+		nodes := next.nodesByPod.nodesOf(ref)
+		left := func(pod *podIdentity) bool { return pod.PodRef == ref }
 		if !slices.Contains(nodes, node) && !slices.ContainsFunc(gone, left) {
 			continue // it was not concerned
 		}
-		was, had := next.places[ref]
-		after, ok := settle(&next.nodes, ref, nodes)
+		was, had := next.placements[ref]
+		after, ok := choosePlacement(&next.nodes, ref, nodes)
 		if !ok {
-			set(ref, place{}, false)
+			set(ref, podPlacement{}, false)
 			continue
 		}
 		after.since = next.at
@@ -160,7 +160,7 @@ func (s *Sink) settled(gone []*podKey, node metric.NodeName) map[metric.PodRef]p
 // verdict returns what the place means for a pod's or container's group on a
 // node: the loser's reason, or Ambiguous for a winner by order alone. ok is
 // false for a winner by start.
-func (p place) verdict(s *metric.Sample, g metric.Group) (v metric.Verdict, ok bool) {
+func (p podPlacement) verdict(s *metric.Sample, g metric.Group) (v metric.Verdict, ok bool) {
 	v = metric.Verdict{Entity: s.Entity, Instance: s.Instance, Group: g}
 	v.Evidence = metric.Evidence{
 		Rule:  "place",

@@ -9,93 +9,93 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// tracked is a metric with a history.
-type tracked struct {
-	id    metric.ID
-	group metric.Group
-	rate  bool
-	of    metric.ID // where rate
-	key   clockKey
+// historyMetric is a metric with a history.
+type historyMetric struct {
+	id     metric.ID
+	group  metric.Group
+	rate   bool
+	rateOf metric.ID // where rate
+	key    timestampKey
 }
 
-func track(ids []metric.ID) []tracked {
-	t := make([]tracked, len(ids))
+func historyMetrics(ids []metric.ID) []historyMetric {
+	t := make([]historyMetric, len(ids))
 	for i, id := range ids {
 		d := id.Describe()
-		t[i] = tracked{id: id, group: d.Group, rate: d.Type == metric.Rate, of: d.RateOf, key: timeOf(d.Group)}
+		t[i] = historyMetric{id: id, group: d.Group, rate: d.Type == metric.Rate, rateOf: d.RateOf, key: groupTime(d.Group)}
 		if t[i].rate {
-			t[i].key = endOf(d.Group)
+			t[i].key = windowEnd(d.Group)
 		}
 	}
 	return t
 }
 
-// row says where an entity's points lie. It is immutable.
-type row struct {
-	name
-	layout *layout
-	born   uint32 // the first round of which it is true
-	offset uint32 // in an open round
-	id     uint32 // in a block's index
+// historyRow says where an entity's points lie. It is immutable.
+type historyRow struct {
+	entityName
+	layout     *rowLayout
+	firstRound uint32 // the first round of which it is true
+	offset     uint32 // in an open round
+	id         uint32 // in a block's index
 }
 
-// layout is which points an entity has. Rows of many nodes share it.
-type layout struct {
+// rowLayout is which points an entity has. Rows of many nodes share it.
+type rowLayout struct {
 	mask uint64 // of Options.HistoryMetrics
-	// clocks says, in four bits for each clockKey, which of the row's clocks it
+	// timestampIndexes says, in four bits for each timestampKey, which of the row's clocks it
 	// goes by.
-	clocks uint64
-	count  uint8  // of clocks
-	width  uint16 // in bytes of an open round
+	timestampIndexes uint64
+	timestamps       uint8  // of clocks
+	width            uint16 // in bytes of an open round
 }
 
 // columns returns how many numbers a round of the row has.
-func (l *layout) columns() int { return int(l.count) + bits.OnesCount64(l.mask) }
+func (l *rowLayout) columns() int { return int(l.timestamps) + bits.OnesCount64(l.mask) }
 
-// value returns where in the bytes of an open round metric j's value lies.
-func (l *layout) value(j int) int {
-	return 2*int(l.count) + 3*bits.OnesCount64(l.mask&(1<<j-1))
+// valueOffset returns where in the bytes of an open round metric j's value lies.
+func (l *rowLayout) valueOffset(j int) int {
+	return 2*int(l.timestamps) + 3*bits.OnesCount64(l.mask&(1<<j-1))
 }
 
-// wants returns which metrics s should have a place for: those it has, and
+// wantedMetrics returns which metrics s should have a place for: those it has, and
 // rates that will come with the second sight of a counter. Of parts only file
 // systems have a history; interfaces repeat what their entity has.
-func wants(metrics []tracked, s *metric.Sample) (mask uint64) {
+func wantedMetrics(metrics []historyMetric, s *metric.Sample) (mask uint64) {
 	for j := range metrics {
 		t := &metrics[j]
 		if s.Entity.Part != "" && t.group != metric.Filesystem {
 			continue
 		}
-		if s.Values.Has(t.id) || t.rate && s.Values.Has(t.of) {
+		if s.Values.Has(t.id) || t.rate && s.Values.Has(t.rateOf) {
 			mask |= 1 << j
 		}
 	}
 	return mask
 }
 
-// moment returns which of a record's moments t goes by, -1 if there is none: for
+// timestampIn returns which of a record's moments t goes by, -1 if there is none: for
 // a rate the end of its window, else when its group was read.
-func (t *tracked) moment(sh *shape) int {
+func (t *historyMetric) timestampIn(sh *recordLayout) int {
 	switch {
-	case sh.dated(t.key):
-		return slot(sh.slots, t.key)
-	case sh.dated(timeOf(t.group)):
-		return slot(sh.slots, timeOf(t.group))
+	case sh.hasTimestamp(t.key):
+		return timestampIndex(sh.timestampIndexes, t.key)
+	case sh.hasTimestamp(groupTime(t.group)):
+		return timestampIndex(sh.timestampIndexes, groupTime(t.group))
 	}
 	return -1
 }
 
-// fits reports whether points of those metrics, of samples of a shape, can be
+// matches reports whether points of those metrics, of samples of a shape, can be
 // written to the row.
-func (l *layout) fits(metrics []tracked, want uint64, sh *shape) bool {
+func (l *rowLayout) matches(metrics []historyMetric, want uint64, sh *recordLayout) bool {
 	if want&^l.mask != 0 {
 		return false
 	}
-	at := [numClockKeys]int{}
+	at := [numTimestampKeys]int{}
 	for m := want; m != 0; m &= m - 1 {
 		t := &metrics[bits.TrailingZeros64(m)]
-		n := t.moment(sh) + 1
-		if c := slot(l.clocks, t.key); n == 0 {
+		n := t.timestampIn(sh) + 1
+		if c := timestampIndex(l.timestampIndexes, t.key); n == 0 {
 			continue
 		} else if at[c] == 0 {
 			at[c] = n
@@ -106,11 +106,11 @@ func (l *layout) fits(metrics []tracked, want uint64, sh *shape) bool {
 	return true
 }
 
-// layOut returns the layout for metrics of samples of a shape. Those of one moment
+// newRowLayout returns the layout for metrics of samples of a shape. Those of one moment
 // share a clock.
-func layOut(metrics []tracked, want uint64, sh *shape) layout {
-	l := layout{mask: want}
-	var at [numClockKeys]int
+func newRowLayout(metrics []historyMetric, want uint64, sh *recordLayout) rowLayout {
+	l := rowLayout{mask: want}
+	var at [numTimestampKeys]int
 	var have uint16
 	for m := want; m != 0; m &= m - 1 {
 		t := &metrics[bits.TrailingZeros64(m)]
@@ -118,17 +118,17 @@ func layOut(metrics []tracked, want uint64, sh *shape) layout {
 			continue
 		}
 		have |= 1 << t.key
-		n, c := t.moment(sh), uint8(0)
-		for c < l.count && (n < 0 || at[c] != n) {
+		n, c := t.timestampIn(sh), uint8(0)
+		for c < l.timestamps && (n < 0 || at[c] != n) {
 			c++
 		}
-		if c == l.count {
+		if c == l.timestamps {
 			at[c] = n
-			l.count++
+			l.timestamps++
 		}
-		l.clocks |= uint64(c) << (4 * t.key)
+		l.timestampIndexes |= uint64(c) << (4 * t.key)
 	}
-	l.width = 2*uint16(l.count) + 3*uint16(bits.OnesCount64(l.mask))
+	l.width = 2*uint16(l.timestamps) + 3*uint16(bits.OnesCount64(l.mask))
 	return l
 }
 
@@ -138,30 +138,30 @@ type Point struct {
 	Value float64 // in the catalogue's unit, within 4 millionths
 }
 
-// past is what a view shows of a history. It is immutable but for the blocks'
+// historyView is what a view shows of a history. It is immutable but for the blocks'
 // prev.
-type past struct {
-	rows   []row // sorted by entity
-	packed *block
-	open   *open
+type historyView struct {
+	rows   []historyRow // sorted by entity
+	packed *packedBlock
+	open   *openRounds
 	rounds int   // of open
 	since  int64 // what was received before has expired
 }
 
-// piece is some rounds in a row.
-type piece struct {
+// historyPiece is some rounds in a row.
+type historyPiece struct {
 	first  uint32
 	unit   int64
-	stamps []stamp
-	packed *block // or open
-	open   *open
+	stamps []roundTime
+	packed *packedBlock // or open
+	open   *openRounds
 }
 
 // read fills s with metric j, which goes by key, of a row.
-func (p *piece) read(r *row, key clockKey, j int, s *series) {
+func (p *historyPiece) read(r *historyRow, key timestampKey, j int, s *pointSeries) {
 	switch {
-	case r.born >= p.first+uint32(len(p.stamps)):
-		*s = series{} // another row had its place
+	case r.firstRound >= p.first+uint32(len(p.stamps)):
+		*s = pointSeries{} // another row had its place
 	case p.packed != nil:
 		p.packed.read(r, key, j, s)
 	default:
@@ -170,32 +170,32 @@ func (p *piece) read(r *row, key clockKey, j int, s *series) {
 }
 
 // pieces appends what there is, the oldest first.
-func (p *past) pieces(all []piece) []piece {
+func (p *historyView) pieces(all []historyPiece) []historyPiece {
 	for b := p.packed; b != nil; b = b.prev.Load() {
-		all = append(all, piece{first: b.first, unit: b.unit, stamps: b.stamps, packed: b})
+		all = append(all, historyPiece{first: b.first, unit: b.unit, stamps: b.stamps, packed: b})
 	}
 	slices.Reverse(all)
 	if p.rounds > 0 {
-		all = append(all, piece{first: p.open.first, unit: p.open.unit, stamps: p.open.stamps[:p.rounds], open: p.open})
+		all = append(all, historyPiece{first: p.open.first, unit: p.open.unit, stamps: p.open.stamps[:p.rounds], open: p.open})
 	}
 	return all
 }
 
 // points returns what is known of metric j, which is t, of e from one time to
 // another, both included, oldest first.
-func (p *past) points(e *metric.Entity, t *tracked, j int, from, to int64) []Point {
-	own := p.of(e)
+func (p *historyView) points(e *metric.Entity, t *historyMetric, j int, from, to int64) []Point {
+	own := p.rowsOf(e)
 	if len(own) == 0 {
 		return nil
 	}
-	var some [8]piece
+	var some [8]historyPiece
 	pieces := p.pieces(some[:0])
-	var parts []row // those of a pod's containers, once they are asked for
+	var parts []historyRow // those of a pod's containers, once they are asked for
 	if e.Kind == metric.Pod && e.Part == "" {
-		parts = p.containers(e.PodRef())
+		parts = p.containerRows(e.PodRef())
 	}
 	found := make([]Point, 0, len(pieces)*packRounds)
-	var s series
+	var s pointSeries
 	for i := range pieces {
 		piece := &pieces[i]
 		for n := range own {
@@ -205,14 +205,14 @@ func (p *past) points(e *metric.Entity, t *tracked, j int, from, to int64) []Poi
 			piece.read(&own[n], t.key, j, &s)
 			var sums *[packRounds]Point
 			for k, st := range piece.stamps {
-				if st.received < p.since || piece.first+uint32(k) < own[n].born {
+				if st.received < p.since || piece.first+uint32(k) < own[n].firstRound {
 					continue
 				}
 				v, ok := s.codes[k].float()
-				point := Point{st.base - int64(s.clocks[k])*piece.unit, v}
-				if s.codes[k] == sum {
+				point := Point{st.base - int64(s.offsets[k])*piece.unit, v}
+				if s.codes[k] == float24Sum {
 					if sums == nil {
-						sums = piece.sum(parts, t.key, j)
+						sums = piece.sumRows(parts, t.key, j)
 					}
 					point = sums[k]
 					ok = point.Time != 0
@@ -223,13 +223,13 @@ func (p *past) points(e *metric.Entity, t *tracked, j int, from, to int64) []Poi
 			}
 		}
 	}
-	return inOrder(found)
+	return sortPoints(found)
 }
 
-// inOrder returns points sorted by time, which they nearly always are. Times may
+// sortPoints returns points sorted by time, which they nearly always are. Times may
 // repeat (a node that had nothing newer): the later read is kept. If a node's
 // clock stepped they run backwards.
-func inOrder(points []Point) []Point {
+func sortPoints(points []Point) []Point {
 	slices.Reverse(points)
 	later := func(a, b Point) int { return cmp.Compare(b.Time, a.Time) }
 	if !slices.IsSortedFunc(points, later) {
@@ -240,44 +240,44 @@ func inOrder(points []Point) []Point {
 	return points
 }
 
-// of returns the rows of e: several if it was laid out anew.
-func (p *past) of(e *metric.Entity) []row {
-	from := sort.Search(len(p.rows), func(n int) bool { return p.rows[n].compareTo(e) >= 0 })
+// rowsOf returns the rows of e: several if it was laid out anew.
+func (p *historyView) rowsOf(e *metric.Entity) []historyRow {
+	from := sort.Search(len(p.rows), func(n int) bool { return p.rows[n].compareEntity(e) >= 0 })
 	to := from
-	for to < len(p.rows) && p.rows[to].of(e) {
+	for to < len(p.rows) && p.rows[to].matches(e) {
 		to++
 	}
 	return p.rows[from:to]
 }
 
-// containers returns the rows of a pod's containers and their parts.
-func (p *past) containers(ref metric.PodRef) []row {
+// containerRows returns the rows of a pod's containers and their parts.
+func (p *historyView) containerRows(ref metric.PodRef) []historyRow {
 	e := metric.Entity{Kind: metric.Container, Namespace: ref.Namespace, Pod: ref.Name}
-	from := sort.Search(len(p.rows), func(n int) bool { return p.rows[n].compareTo(&e) >= 0 })
+	from := sort.Search(len(p.rows), func(n int) bool { return p.rows[n].compareEntity(&e) >= 0 })
 	to := from
-	for to < len(p.rows) && p.rows[to].ref() == ref {
+	for to < len(p.rows) && p.rows[to].podRef() == ref {
 		to++
 	}
 	return p.rows[from:to]
 }
 
-// sum adds up what the rows of a pod's containers have of metric j in each round.
+// sumRows adds up what the rows of a pod's containers have of metric j in each round.
 // Time is the oldest one's; 0 if there is none.
-func (p *piece) sum(rows []row, key clockKey, j int) *[packRounds]Point {
+func (p *historyPiece) sumRows(rows []historyRow, key timestampKey, j int) *[packRounds]Point {
 	var sums [packRounds]Point
-	var s series
+	var s pointSeries
 	for n := range rows {
 		r := &rows[n]
-		if r.layout.mask>>j&1 == 0 || r.what.Value().part != "" {
+		if r.layout.mask>>j&1 == 0 || r.local.Value().part != "" {
 			continue
 		}
 		p.read(r, key, j, &s)
 		for k, st := range p.stamps {
 			v, ok := s.codes[k].float()
-			if !ok || p.first+uint32(k) < r.born {
+			if !ok || p.first+uint32(k) < r.firstRound {
 				continue
 			}
-			at := st.base - int64(s.clocks[k])*p.unit
+			at := st.base - int64(s.offsets[k])*p.unit
 			if sums[k].Time == 0 || at < sums[k].Time {
 				sums[k].Time = at
 			}

@@ -7,15 +7,15 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// shown is what the next Snapshot will show. Writers change it; they take turns
+// pendingSnapshot is what the next Snapshot will show. Writers change it; they take turns
 // anyway, and its lock keeps Snapshot from seeing half of a change.
-type shown struct {
+type pendingSnapshot struct {
 	sync.Mutex
-	nodes  roster
-	homes  homes
-	places map[metric.PodRef]place // replaced, never changed
-	at     int64
-	era    era
+	nodes      nodeList
+	nodesByPod nodesByPod
+	placements map[metric.PodRef]podPlacement // replaced, never changed
+	at         int64
+	generation snapshotGeneration
 }
 
 // Snapshot returns what is known now. It costs one atomic load, and, after a
@@ -24,16 +24,16 @@ func (s *Sink) Snapshot() *Snapshot {
 	if known := s.snapshot.Load(); known != nil {
 		return known
 	}
-	s.shown.Lock()
-	defer s.shown.Unlock()
+	s.pending.Lock()
+	defer s.pending.Unlock()
 	if known := s.snapshot.Load(); known != nil {
 		return known
 	}
 	snap := &Snapshot{
-		nodes: s.shown.nodes, homes: s.shown.homes, places: s.shown.places,
-		tracked: s.recorder.metrics, at: s.shown.at,
+		nodes: s.pending.nodes, nodesByPod: s.pending.nodesByPod, placements: s.pending.placements,
+		tracked: s.historyWriter.metrics, at: s.pending.at,
 	}
-	s.shown.era++
+	s.pending.generation++
 	s.snapshot.Store(snap)
 	return snap
 }
@@ -42,20 +42,20 @@ func (s *Sink) Snapshot() *Snapshot {
 // single source lies in it: another source's view would be kept by it, and that
 // would keep the one before.
 type publication struct {
-	view   view
-	rounds [1]round
-	node   nodeView
-	views  [1]*view
+	source  sourceView
+	rounds  [1]round
+	node    nodeView
+	sources [1]*sourceView
 }
 
 // publish shows readers the view of p in the place of before; p nil for a source
 // that is gone. moved says that entities may have come or gone. It returns the era in which
 // that was: as long as it lasts, nobody has seen it.
-func (s *Sink) publish(node metric.NodeName, before *view, p *publication, moved bool, now int64) era {
-	next := &s.shown
-	var others []*view
+func (s *Sink) publish(node metric.NodeName, before *sourceView, p *publication, moved bool, now int64) snapshotGeneration {
+	next := &s.pending
+	var others []*sourceView
 	if old := next.nodes.get(node); old != nil {
-		for _, o := range old.views {
+		for _, o := range old.sources {
 			if o != before {
 				others = append(others, o)
 			}
@@ -65,58 +65,58 @@ func (s *Sink) publish(node metric.NodeName, before *view, p *publication, moved
 	defer next.Unlock()
 	s.snapshot.Store(nil)
 	next.at = max(next.at, now)
-	var gone []*podKey
+	var gone []*podIdentity
 	if moved {
-		gone = s.move(node, others, before, p)
+		gone = s.movePods(node, others, before, p)
 	}
 	switch {
 	case p == nil && len(others) == 0:
-		next.nodes.remove(next.era, node)
+		next.nodes.remove(next.generation, node)
 	case p == nil:
-		next.nodes.put(next.era, &nodeView{node, others})
+		next.nodes.set(next.generation, &nodeView{node, others})
 	case len(others) == 0:
-		p.views[0] = &p.view
-		p.node = nodeView{node, p.views[:]}
-		next.nodes.put(next.era, &p.node)
+		p.sources[0] = &p.source
+		p.node = nodeView{node, p.sources[:]}
+		next.nodes.set(next.generation, &p.node)
 	default:
-		views := append(others, &p.view)
-		s.opts.sort(views)
-		next.nodes.put(next.era, &nodeView{node, views})
+		views := append(others, &p.source)
+		s.opts.sortSources(views)
+		next.nodes.set(next.generation, &nodeView{node, views})
 	}
-	if len(s.mu.contested)+len(next.places) > 0 {
-		next.places = s.settled(gone, node)
+	if len(s.mu.contested)+len(next.placements) > 0 {
+		next.placements = s.updatePlacements(gone, node)
 	}
 	s.stats.entities.Store(int64(s.mu.entities))
 	s.stats.historyBytes.Store(int64(s.mu.bytes))
-	return next.era
+	return next.generation
 }
 
-// move notes which pods came to a node and which left it, and returns these.
+// movePods notes which pods came to a node and which left it, and returns these.
 // others is what the node's other sources say.
-func (s *Sink) move(node metric.NodeName, others []*view, before *view, p *publication) (gone []*podKey) {
-	var was, is []*podKey
+func (s *Sink) movePods(node metric.NodeName, others []*sourceView, before *sourceView, p *publication) (gone []*podIdentity) {
+	var was, is []*podIdentity
 	if before != nil {
-		was = before.rounds[0].dir.pods()
+		was = before.rounds[0].table.pods()
 	}
 	if p != nil {
-		is = p.view.rounds[0].dir.pods()
+		is = p.source.rounds[0].table.pods()
 	}
-	var come []*podKey
+	var come []*podIdentity
 	for _, pod := range is {
-		if _, ok := slices.BinarySearchFunc(was, pod, comparePodKeys); !ok {
+		if _, ok := slices.BinarySearchFunc(was, pod, comparePodIdentities); !ok {
 			come = append(come, pod)
 		}
 	}
 	for _, pod := range was {
-		if _, ok := slices.BinarySearchFunc(is, pod, comparePodKeys); !ok && !report(others, pod.PodRef) {
+		if _, ok := slices.BinarySearchFunc(is, pod, comparePodIdentities); !ok && !anyReports(others, pod.PodRef) {
 			gone = append(gone, pod)
 		}
 	}
-	h := &s.shown.homes
-	h.move(s.shown.era, node, come, gone)
-	for _, pods := range [...][]*podKey{come, gone} {
+	h := &s.pending.nodesByPod
+	h.update(s.pending.generation, node, come, gone)
+	for _, pods := range [...][]*podIdentity{come, gone} {
 		for _, pod := range pods {
-			if len(h.of(pod.PodRef)) > 1 {
+			if len(h.nodesOf(pod.PodRef)) > 1 {
 				s.mu.contested[pod.PodRef] = struct{}{}
 			} else {
 				delete(s.mu.contested, pod.PodRef)
@@ -126,11 +126,11 @@ func (s *Sink) move(node metric.NodeName, others []*view, before *view, p *publi
 	return gone
 }
 
-// report reports whether one of views has the pod or a container of it.
-func report(views []*view, ref metric.PodRef) bool {
+// anyReports reports whether one of views has the pod or a container of it.
+func anyReports(views []*sourceView, ref metric.PodRef) bool {
 	for _, v := range views {
 		for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
-			if from, to := v.rounds[0].dir.ofPod(kind, ref); from < to {
+			if from, to := v.rounds[0].table.rangeOfPod(kind, ref); from < to {
 				return true
 			}
 		}

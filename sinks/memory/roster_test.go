@@ -15,12 +15,12 @@ import (
 func TestRoster(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	type taken struct {
-		roster
+		nodeList
 		want []*nodeView
 	}
 	var (
-		r     roster
-		now   era
+		r     nodeList
+		now   snapshotGeneration
 		want  []*nodeView
 		snaps []taken
 	)
@@ -33,11 +33,11 @@ func TestRoster(t *testing.T) {
 			r.remove(now, name)
 			want = slices.Delete(slices.Clone(want), i, i+1)
 		case found:
-			r.put(now, n)
+			r.set(now, n)
 			want = slices.Clone(want)
 			want[i] = n
 		default:
-			r.put(now, n)
+			r.set(now, n)
 			want = slices.Insert(slices.Clone(want), i, n)
 		}
 		if random.IntN(20) == 0 {

@@ -11,7 +11,7 @@ import (
 // round is one round of one source: a directory, and the numbers in its order.
 // As a part of a Snapshot it is immutable.
 //
-// data holds a record for each entry, at entry.at, as its shape says:
+// data holds a record for each entry, at entityEntry.offset, as its shape says:
 //
 //	each moment, in nanoseconds since the Unix epoch
 //	for each group with a window: the window's length, in nanoseconds
@@ -20,22 +20,22 @@ import (
 //
 // so that every number is exact, and found without decoding those before it.
 type round struct {
-	dir  *directory
-	at   time.Time // when the read ended
-	data []uint64
+	table *entityTable
+	ended time.Time // when the read ended
+	words []uint64
 }
 
-// spares holds the words of rounds that were replaced before a Snapshot could show them,
+// bufferPool holds the words of rounds that were replaced before a Snapshot could show them,
 // by their capacity, one of each: writes take turns, so that the next of a round as large
 // needs no memory of its own, and finds it in the processor's caches.
-type spares map[int][]uint64
+type bufferPool map[int][]uint64
 
-// spareStep is what capacities are multiples of, for rounds of nearly one size to share.
-const spareStep = 64
+// bufferStep is what capacities are multiples of, for rounds of nearly one size to share.
+const bufferStep = 64
 
 // take returns an empty slice for so many words.
-func (s spares) take(words int) []uint64 {
-	size := (words + spareStep - 1) / spareStep * spareStep
+func (s bufferPool) take(words int) []uint64 {
+	size := (words + bufferStep - 1) / bufferStep * bufferStep
 	if data := s[size]; data != nil {
 		s[size] = nil
 		return data
@@ -43,24 +43,24 @@ func (s spares) take(words int) []uint64 {
 	return make([]uint64, 0, size)
 }
 
-// put gives back a slice that nobody reads any more.
-func (s spares) put(data []uint64) { s[cap(data)] = data[:0] }
+// giveBack gives back a slice that nobody reads any more.
+func (s bufferPool) giveBack(data []uint64) { s[cap(data)] = data[:0] }
 
 // newRound returns the numbers of samples, which are in d's order, in the memory of data,
 // which is empty.
-func newRound(d *directory, at time.Time, samples []*metric.Sample, data []uint64) round {
+func newRound(d *entityTable, at time.Time, samples []*metric.Sample, data []uint64) round {
 	for i, s := range samples {
-		data = appendRecord(data, &d.shapes[d.entries[i].shape], s)
+		data = appendRecord(data, &d.layouts[d.entries[i].layout], s)
 	}
-	return round{dir: d, at: at, data: data}
+	return round{table: d, ended: at, words: data}
 }
 
-func appendRecord(data []uint64, sh *shape, s *metric.Sample) []uint64 {
+func appendRecord(data []uint64, sh *recordLayout, s *metric.Sample) []uint64 {
 	begin := len(data)
-	data = data[:begin+int(sh.moments)]
-	for m := sh.keys; m != 0; m &= m - 1 {
-		k := clockKey(bits.TrailingZeros16(m))
-		data[begin+slot(sh.slots, k)] = uint64(momentOf(s, k))
+	data = data[:begin+int(sh.timestamps)]
+	for m := sh.timestampKeys; m != 0; m &= m - 1 {
+		k := timestampKey(bits.TrailingZeros16(m))
+		data[begin+timestampIndex(sh.timestampIndexes, k)] = uint64(timestampOf(s, k))
 	}
 	for m := sh.windows; m != 0; m &= m - 1 {
 		data = append(data, uint64(s.Rates[bits.TrailingZeros8(m)].Length))
@@ -77,16 +77,16 @@ func appendRecord(data []uint64, sh *shape, s *metric.Sample) []uint64 {
 }
 
 // record returns the shape and the words of entry i.
-func (r *round) record(i int) (*shape, []uint64) {
-	e := &r.dir.entries[i]
-	return &r.dir.shapes[e.shape], r.data[e.at:]
+func (r *round) record(i int) (*recordLayout, []uint64) {
+	e := &r.table.entries[i]
+	return &r.table.layouts[e.layout], r.words[e.offset:]
 }
 
 // value returns what entry i has of a metric, and whether it is served. It
 // decodes nothing else.
 func (r *round) value(i int, id metric.ID) (float64, bool) {
 	sh, rec := r.record(i)
-	n, ok := sh.value(id)
+	n, ok := sh.valueIndex(id)
 	if !ok {
 		return 0, false
 	}
@@ -96,10 +96,10 @@ func (r *round) value(i int, id metric.ID) (float64, bool) {
 // time returns when group g of entry i was read; 0 if it was not.
 func (r *round) time(i int, g metric.Group) int64 {
 	sh, rec := r.record(i)
-	if !sh.dated(timeOf(g)) {
+	if !sh.hasTimestamp(groupTime(g)) {
 		return 0
 	}
-	return int64(rec[slot(sh.slots, timeOf(g))])
+	return int64(rec[timestampIndex(sh.timestampIndexes, groupTime(g))])
 }
 
 // window returns over which window the rates of group g of entry i were
@@ -109,33 +109,33 @@ func (r *round) window(i int, g metric.Group) metric.Window {
 	return sh.window(rec, g)
 }
 
-func (s *shape) window(rec []uint64, g metric.Group) metric.Window {
-	if !s.dated(endOf(g)) {
+func (s *recordLayout) window(rec []uint64, g metric.Group) metric.Window {
+	if !s.hasTimestamp(windowEnd(g)) {
 		return metric.Window{}
 	}
-	n := int(s.moments) + bits.OnesCount8(s.windows&(1<<g-1))
-	return metric.Window{End: int64(rec[slot(s.slots, endOf(g))]), Length: time.Duration(rec[n])}
+	n := int(s.timestamps) + bits.OnesCount8(s.windows&(1<<g-1))
+	return metric.Window{End: int64(rec[timestampIndex(s.timestampIndexes, windowEnd(g))]), Length: time.Duration(rec[n])}
 }
 
 // decode fills s with entry i, in the memory s has.
 func (r *round) decode(i int, s *metric.Sample) {
-	e := &r.dir.entries[i]
+	e := &r.table.entries[i]
 	sh, rec := r.record(i)
 	values := s.Values
 	values.Reset()
 	*s = metric.Sample{
-		Entity: e.entity(r.dir.node), Instance: e.instance(), Values: values,
-		Received: sh.received, LastKnown: sh.held, Reasons: sh.reasons,
+		Entity: e.entity(r.table.node), Instance: e.instance(), Values: values,
+		Received: sh.received, LastKnown: sh.lastKnown, Reasons: sh.reasons,
 	}
 	for m := sh.times; m != 0; m &= m - 1 {
 		g := metric.Group(bits.TrailingZeros8(m))
-		s.Times[g] = int64(rec[slot(sh.slots, timeOf(g))])
+		s.Times[g] = int64(rec[timestampIndex(sh.timestampIndexes, groupTime(g))])
 	}
 	for m := sh.windows; m != 0; m &= m - 1 {
 		g := metric.Group(bits.TrailingZeros8(m))
 		s.Rates[g] = sh.window(rec, g)
 	}
-	n := sh.head()
+	n := sh.headWords()
 	if sh.processes {
 		s.Instance.Processes = int32(rec[n-1])
 	}
@@ -147,73 +147,74 @@ func (r *round) decode(i int, s *metric.Sample) {
 	}
 }
 
-// words is how many 64-bit words hold one bit for each metric.
-const words = (int(metric.NumMetrics) + 63) / 64
+// presentWords is how many 64-bit words hold one bit for each metric.
+const presentWords = (int(metric.NumMetrics) + 63) / 64
 
-// shape is what a sample is like but for its numbers. Few samples of a node
+// recordLayout is what a sample is like but for its numbers. Few samples of a node
 // differ in it.
-type shape struct {
-	present        [words]uint64 // the metrics served
-	reasons        [metric.NumGroups]metric.Reason
-	received, held uint16
-	times, windows uint8 // the groups with a time, with a window
-	// slots says, in four bits for each clockKey, which of a record's moments
+type recordLayout struct {
+	present             [presentWords]uint64 // the metrics served
+	reasons             [metric.NumGroups]metric.Reason
+	received, lastKnown uint16
+	times, windows      uint8 // the groups with a time, with a window
+	// timestampIndexes says, in four bits for each timestampKey, which of a record's moments
 	// it goes by: what is of one moment is kept once.
-	slots     uint64
-	keys      uint16 // one bit for each that has a moment
-	moments   uint8  // how many there are
-	processes bool   // their number is known
+	timestampIndexes uint64
+	timestampKeys    uint16 // one bit for each that has a moment
+	timestamps       uint8  // how many there are
+	processes        bool   // their number is known
 }
 
-// A shape has bits for eight groups: times, windows, keys and slots grow together.
+// A recordLayout has bits for eight groups: times, windows, timestampKeys and
+// timestampIndexes grow together.
 const _ = uint(8 - metric.NumGroups)
 
-// clockKey tells apart the moments that one entity's metrics may be of: a
+// timestampKey tells apart the moments that one entity's metrics may be of: a
 // group's time, and the end of the window of its rates.
-type clockKey uint8
+type timestampKey uint8
 
-const numClockKeys = 2 * metric.NumGroups
+const numTimestampKeys = 2 * metric.NumGroups
 
-func timeOf(g metric.Group) clockKey { return clockKey(2 * g) }
-func endOf(g metric.Group) clockKey  { return clockKey(2*g + 1) }
+func groupTime(g metric.Group) timestampKey { return timestampKey(2 * g) }
+func windowEnd(g metric.Group) timestampKey { return timestampKey(2*g + 1) }
 
-// slot returns which moment k goes by, of a slots or the clocks of a row.
-func slot(slots uint64, k clockKey) int { return int(slots >> (4 * k) & 15) }
+// timestampIndex returns which moment k goes by, of a slots or the clocks of a row.
+func timestampIndex(slots uint64, k timestampKey) int { return int(slots >> (4 * k) & 15) }
 
 // serves reports whether group g has numbers that may be served.
-func (s *shape) serves(g metric.Group) bool { return served(s.reasons[g]) }
+func (s *recordLayout) serves(g metric.Group) bool { return served(s.reasons[g]) }
 
 // empty reports whether there is nothing to serve.
-func (s *shape) empty() bool { return s.present == [words]uint64{} }
+func (s *recordLayout) empty() bool { return s.present == [presentWords]uint64{} }
 
-// dated reports whether the shape has a moment of key k.
-func (s *shape) dated(k clockKey) bool { return s.keys>>k&1 != 0 }
+// hasTimestamp reports whether the shape has a moment of key k.
+func (s *recordLayout) hasTimestamp(k timestampKey) bool { return s.timestampKeys>>k&1 != 0 }
 
-// head is how many words of a record come before its values.
-func (s *shape) head() int {
-	n := int(s.moments) + bits.OnesCount8(s.windows)
+// headWords is how many words of a record come before its values.
+func (s *recordLayout) headWords() int {
+	n := int(s.timestamps) + bits.OnesCount8(s.windows)
 	if s.processes {
 		n++
 	}
 	return n
 }
 
-// size is how many words a record takes.
-func (s *shape) size() int {
-	n := s.head()
+// recordWords is how many words a record takes.
+func (s *recordLayout) recordWords() int {
+	n := s.headWords()
 	for _, w := range s.present {
 		n += bits.OnesCount64(w)
 	}
 	return n
 }
 
-// value returns where in a record the value of id is, and whether there is one.
-func (s *shape) value(id metric.ID) (int, bool) {
+// valueIndex returns where in a record the value of id is, and whether there is one.
+func (s *recordLayout) valueIndex(id metric.ID) (int, bool) {
 	word, bit := id/64, id%64
 	if s.present[word]>>bit&1 == 0 {
 		return 0, false
 	}
-	n := s.head() + bits.OnesCount64(s.present[word]&(1<<bit-1))
+	n := s.headWords() + bits.OnesCount64(s.present[word]&(1<<bit-1))
 	for w := range word {
 		n += bits.OnesCount64(s.present[w])
 	}
@@ -223,45 +224,45 @@ func (s *shape) value(id metric.ID) (int, bool) {
 // served reports whether a group with reason r is served.
 func served(r metric.Reason) bool { return r == metric.Measured || r == metric.Ambiguous }
 
-// shapeOf returns the shape of s. Moments share a slot if they are equal, and
+// layoutOf returns the shape of s. Moments share a slot if they are equal, and
 // were in the entity's shape before, if that is known: what once differed is
 // kept apart from then on, so that shapes come to rest.
-func shapeOf(s *metric.Sample, before *shape) shape {
-	sh := shape{reasons: s.Reasons, received: s.Received, held: s.LastKnown, processes: s.Instance.Processes != -1}
-	sh.times, sh.windows = moments(s)
-	sh.keys, sh.present = keys(sh.times, sh.windows), presentIn(s)
-	var first [numClockKeys]clockKey
-	for k := range clockKey(numClockKeys) {
-		if !sh.dated(k) {
+func layoutOf(s *metric.Sample, before *recordLayout) recordLayout {
+	sh := recordLayout{reasons: s.Reasons, received: s.Received, lastKnown: s.LastKnown, processes: s.Instance.Processes != -1}
+	sh.times, sh.windows = timestampGroups(s)
+	sh.timestampKeys, sh.present = timestampKeysOf(sh.times, sh.windows), presentIn(s)
+	var first [numTimestampKeys]timestampKey
+	for k := range timestampKey(numTimestampKeys) {
+		if !sh.hasTimestamp(k) {
 			continue
 		}
 		n := 0
-		for n < int(sh.moments) && (momentOf(s, first[n]) != momentOf(s, k) || before.tells(first[n], k)) {
+		for n < int(sh.timestamps) && (timestampOf(s, first[n]) != timestampOf(s, k) || before.separates(first[n], k)) {
 			n++
 		}
-		if n == int(sh.moments) {
+		if n == int(sh.timestamps) {
 			first[n] = k
-			sh.moments++
+			sh.timestamps++
 		}
-		sh.slots |= uint64(n) << (4 * k)
+		sh.timestampIndexes |= uint64(n) << (4 * k)
 	}
 	return sh
 }
 
-// tells reports whether s keeps the moments of a and b apart. s may be nil.
-func (s *shape) tells(a, b clockKey) bool {
-	return s != nil && s.dated(a) && s.dated(b) && slot(s.slots, a) != slot(s.slots, b)
+// separates reports whether s keeps the moments of a and b apart. s may be nil.
+func (s *recordLayout) separates(a, b timestampKey) bool {
+	return s != nil && s.hasTimestamp(a) && s.hasTimestamp(b) && timestampIndex(s.timestampIndexes, a) != timestampIndex(s.timestampIndexes, b)
 }
 
-func momentOf(s *metric.Sample, k clockKey) int64 {
+func timestampOf(s *metric.Sample, k timestampKey) int64 {
 	if k&1 != 0 {
 		return s.Rates[k/2].End
 	}
 	return s.Times[k/2]
 }
 
-// moments returns the groups of s with a time and those with a window.
-func moments(s *metric.Sample) (times, windows uint8) {
+// timestampGroups returns the groups of s with a time and those with a window.
+func timestampGroups(s *metric.Sample) (times, windows uint8) {
 	for g := range metric.NumGroups {
 		if s.Times[g] != 0 {
 			times |= 1 << g
@@ -274,43 +275,43 @@ func moments(s *metric.Sample) (times, windows uint8) {
 }
 
 // presentIn returns the metrics of s that may be served.
-func presentIn(s *metric.Sample) (present [words]uint64) {
+func presentIn(s *metric.Sample) (present [presentWords]uint64) {
 	for id := range s.Values.All() {
 		present[id/64] |= 1 << (id % 64)
 	}
 	for g, r := range s.Reasons {
 		if !served(r) {
 			for w := range present {
-				present[w] &^= membersOf[g][w]
+				present[w] &^= metricsOfGroup[g][w]
 			}
 		}
 	}
 	return present
 }
 
-// membersOf are the metrics of each group, one bit each.
-var membersOf = func() (of [metric.NumGroups][words]uint64) {
+// metricsOfGroup are the metrics of each group, one bit each.
+var metricsOfGroup = func() (of [metric.NumGroups][presentWords]uint64) {
 	for id, d := range metric.Catalogue {
 		of[d.Group][id/64] |= 1 << (id % 64)
 	}
 	return of
 }()
 
-// fits reports whether s is of this shape.
-func (s *shape) fits(sample *metric.Sample) bool {
-	if s.reasons != sample.Reasons || s.received != sample.Received || s.held != sample.LastKnown ||
+// matches reports whether s is of this shape.
+func (s *recordLayout) matches(sample *metric.Sample) bool {
+	if s.reasons != sample.Reasons || s.received != sample.Received || s.lastKnown != sample.LastKnown ||
 		s.processes != (sample.Instance.Processes != -1) || s.present != presentIn(sample) {
 		return false
 	}
-	if times, windows := moments(sample); times != s.times || windows != s.windows {
+	if times, windows := timestampGroups(sample); times != s.times || windows != s.windows {
 		return false
 	}
-	var at [numClockKeys]int64
+	var at [numTimestampKeys]int64
 	var seen uint16
-	for m := s.keys; m != 0; m &= m - 1 {
-		k := clockKey(bits.TrailingZeros16(m))
-		n := slot(s.slots, k)
-		if when := momentOf(sample, k); seen>>n&1 == 0 {
+	for m := s.timestampKeys; m != 0; m &= m - 1 {
+		k := timestampKey(bits.TrailingZeros16(m))
+		n := timestampIndex(s.timestampIndexes, k)
+		if when := timestampOf(sample, k); seen>>n&1 == 0 {
 			at[n] = when
 			seen |= 1 << n
 		} else if at[n] != when {
@@ -320,9 +321,9 @@ func (s *shape) fits(sample *metric.Sample) bool {
 	return true
 }
 
-// keys returns the clockKeys of groups with times and with windows, one bit
+// timestampKeysOf returns the clockKeys of groups with times and with windows, one bit
 // each.
-func keys(times, windows uint8) (set uint16) {
+func timestampKeysOf(times, windows uint8) (set uint16) {
 	for g := range metric.NumGroups {
 		set |= uint16(times>>g&1)<<(2*g) | uint16(windows>>g&1)<<(2*g+1)
 	}

@@ -14,27 +14,27 @@ import (
 // no lock and hold nobody up, and what two of its methods say agrees. Its
 // history alone shortens as it expires.
 type Snapshot struct {
-	nodes   roster
-	homes   homes
-	places  map[metric.PodRef]place
-	tracked []tracked
-	at      int64
+	nodes      nodeList
+	nodesByPod nodesByPod
+	placements map[metric.PodRef]podPlacement
+	tracked    []historyMetric
+	at         int64
 
-	once  sync.Once
-	known totals // once someone asked
+	once     sync.Once
+	computed totals // once someone asked
 }
 
 // totals are computed for whoever asks first.
 func (s *Snapshot) totals() *totals {
-	s.once.Do(func() { s.known = s.sum() })
-	return &s.known
+	s.once.Do(func() { s.computed = s.computeTotals() })
+	return &s.computed
 }
 
 // At returns when the newest batch in the snapshot was read; zero if there is
 // none.
-func (s *Snapshot) At() time.Time { return instant(s.at) }
+func (s *Snapshot) At() time.Time { return timeAt(s.at) }
 
-func instant(ns int64) time.Time {
+func timeAt(ns int64) time.Time {
 	if ns == 0 {
 		return time.Time{}
 	}
@@ -50,7 +50,7 @@ func instant(ns int64) time.Time {
 // memory: going through all entities allocates nothing. Samples is safe to
 // collect.
 func (s *Snapshot) Each(kind metric.Kind, do func(*metric.Sample) bool) {
-	var rd reader
+	var rd sampleReader
 	switch kind {
 	case metric.Cluster:
 		if t := s.totals(); t.cluster != nil {
@@ -64,16 +64,16 @@ func (s *Snapshot) Each(kind metric.Kind, do func(*metric.Sample) bool) {
 		}
 	case metric.Node, metric.System:
 		for i := range s.nodes.names {
-			if !s.nodes.at(i).each(within(kind, ""), &rd, do) {
+			if !s.nodes.at(i).each(entriesIn(kind, ""), &rd, do) {
 				return
 			}
 		}
 	case metric.Pod, metric.Container:
 		// In the order of entities the namespace comes before the node.
-		spread := s.spread(kind)
+		spread := s.nodesByNamespace(kind)
 		for _, namespace := range slices.Sorted(maps.Keys(spread)) {
 			for _, n := range spread[namespace] {
-				if !n.each(within(kind, namespace), &rd, s.placed(do)) {
+				if !n.each(entriesIn(kind, namespace), &rd, s.onlyPlaced(do)) {
 					return
 				}
 			}
@@ -87,20 +87,20 @@ func (s *Snapshot) EachOn(node metric.NodeName, kind metric.Kind, do func(*metri
 	if n == nil {
 		return
 	}
-	if ofPod(kind) {
-		do = s.placed(do)
+	if isPodKind(kind) {
+		do = s.onlyPlaced(do)
 	}
-	var rd reader
-	n.each(func(d *directory) (from, to int) { return d.kinds[kind], d.kinds[kind+1] }, &rd, do)
+	var rd sampleReader
+	n.each(func(d *entityTable) (from, to int) { return d.kinds[kind], d.kinds[kind+1] }, &rd, do)
 }
 
-// spread returns the nodes that have entities of each namespace, in order.
-func (s *Snapshot) spread(kind metric.Kind) map[metric.Namespace][]*nodeView {
+// nodesByNamespace returns the nodes that have entities of each namespace, in order.
+func (s *Snapshot) nodesByNamespace(kind metric.Kind) map[metric.Namespace][]*nodeView {
 	spread := map[metric.Namespace][]*nodeView{}
 	for i := range s.nodes.names {
 		n := s.nodes.at(i)
-		for _, v := range n.views {
-			for _, r := range v.rounds[0].dir.runs {
+		for _, v := range n.sources {
+			for _, r := range v.rounds[0].table.namespaces {
 				if r.kind != kind {
 					continue
 				}
@@ -114,19 +114,19 @@ func (s *Snapshot) spread(kind metric.Kind) map[metric.Namespace][]*nodeView {
 	return spread
 }
 
-// placed returns do for the pods and containers that are where they are
+// onlyPlaced returns do for the pods and containers that are where they are
 // settled to be.
-func (s *Snapshot) placed(do func(*metric.Sample) bool) func(*metric.Sample) bool {
-	if len(s.places) == 0 {
+func (s *Snapshot) onlyPlaced(do func(*metric.Sample) bool) func(*metric.Sample) bool {
+	if len(s.placements) == 0 {
 		return do
 	}
-	return func(sample *metric.Sample) bool { return !s.place(sample) || do(sample) }
+	return func(sample *metric.Sample) bool { return !s.acceptPlaced(sample) || do(sample) }
 }
 
-// place reports whether a pod's or container's sample is from where the pod is
+// acceptPlaced reports whether a pod's or container's sample is from where the pod is
 // settled to be, and marks it if that is Ambiguous.
-func (s *Snapshot) place(sample *metric.Sample) bool {
-	p, contested := s.places[sample.Entity.PodRef()]
+func (s *Snapshot) acceptPlaced(sample *metric.Sample) bool {
+	p, contested := s.placements[sample.Entity.PodRef()]
 	if !contested {
 		return true
 	}
@@ -182,34 +182,34 @@ func (s *Snapshot) Lookup(e metric.Entity) (*metric.Sample, bool) {
 	if n == nil {
 		return nil, false
 	}
-	var rd reader
+	var rd sampleReader
 	if !n.find(&e, &rd) {
 		return nil, false
 	}
-	if ofPod(e.Kind) && !s.place(&rd.out) {
+	if isPodKind(e.Kind) && !s.acceptPlaced(&rd.out) {
 		return nil, false
 	}
 	return &rd.out, true
 }
 
-func ofPod(k metric.Kind) bool { return k == metric.Pod || k == metric.Container }
+func isPodKind(k metric.Kind) bool { return k == metric.Pod || k == metric.Container }
 
 // nodeOf returns the node a pod or container is on; empty if none reports it.
 func (s *Snapshot) nodeOf(e metric.Entity) metric.NodeName {
-	if !ofPod(e.Kind) {
+	if !isPodKind(e.Kind) {
 		return ""
 	}
 	ref := e.PodRef()
-	nodes := s.homes.of(ref)
+	nodes := s.nodesByPod.nodesOf(ref)
 	if len(nodes) == 1 {
 		return nodes[0]
 	}
-	if p, ok := s.places[ref]; ok {
+	if p, ok := s.placements[ref]; ok {
 		return p.winner
 	}
 	// Several report it, at most one of them with numbers.
 	for _, name := range nodes {
-		if n := s.nodes.get(name); n != nil && n.serves(ref) {
+		if n := s.nodes.get(name); n != nil && n.servesPod(ref) {
 			return name
 		}
 	}
@@ -229,11 +229,11 @@ func (s *Snapshot) Pod(ref metric.PodRef) (pod *metric.Sample, containers []*met
 	}
 	pod, _ = s.Lookup(metric.Entity{Kind: metric.Pod, Node: n.name, Namespace: ref.Namespace, Pod: ref.Name})
 	var names []string
-	for _, v := range n.views {
-		d := v.rounds[0].dir
-		from, to := d.ofPod(metric.Container, ref)
+	for _, v := range n.sources {
+		d := v.rounds[0].table
+		from, to := d.rangeOfPod(metric.Container, ref)
 		for i := from; i < to; i++ {
-			if c := d.entries[i].what.Value(); c.part == "" {
+			if c := d.entries[i].local.Value(); c.part == "" {
 				names = append(names, c.name)
 			}
 		}
@@ -254,7 +254,7 @@ func (s *Snapshot) Pod(ref metric.PodRef) (pod *metric.Sample, containers []*met
 // left empty while the pod is in the snapshot. Metrics without a history,
 // namespaces and the cluster have no points.
 func (s *Snapshot) History(e metric.Entity, id metric.ID, from, to time.Time) []Point {
-	j := slices.IndexFunc(s.tracked, func(t tracked) bool { return t.id == id })
+	j := slices.IndexFunc(s.tracked, func(t historyMetric) bool { return t.id == id })
 	if e.Node == "" {
 		e.Node = s.nodeOf(e)
 	}
@@ -262,8 +262,8 @@ func (s *Snapshot) History(e metric.Entity, id metric.ID, from, to time.Time) []
 	if j < 0 || n == nil {
 		return nil
 	}
-	for _, v := range n.views {
-		if p := v.past.points(&e, &s.tracked[j], j, from.UnixNano(), to.UnixNano()); len(p) > 0 {
+	for _, v := range n.sources {
+		if p := v.history.points(&e, &s.tracked[j], j, from.UnixNano(), to.UnixNano()); len(p) > 0 {
 			return p
 		}
 	}
@@ -279,19 +279,19 @@ func (s *Snapshot) Round(source string, node metric.NodeName, back int, do func(
 	if n == nil || back < 0 {
 		return time.Time{}, false
 	}
-	i := slices.IndexFunc(n.views, func(v *view) bool { return v.source == source })
-	if i < 0 || back >= len(n.views[i].rounds) {
+	i := slices.IndexFunc(n.sources, func(v *sourceView) bool { return v.source == source })
+	if i < 0 || back >= len(n.sources[i].rounds) {
 		return time.Time{}, false
 	}
-	r := &n.views[i].rounds[back]
+	r := &n.sources[i].rounds[back]
 	var sample metric.Sample
-	for i := range r.dir.entries {
+	for i := range r.table.entries {
 		r.decode(i, &sample)
 		if !do(&sample) {
 			break
 		}
 	}
-	return r.at, true
+	return r.ended, true
 }
 
 // EachOfPods calls do with what is served of some pods: for each, in the order
@@ -300,13 +300,13 @@ func (s *Snapshot) Round(source string, node metric.NodeName, back int, do func(
 // each, in memory that is used again: a sample is good until do returns.
 func (s *Snapshot) EachOfPods(pods []metric.PodRef, do func(i int, sample *metric.Sample) bool) {
 	var (
-		rd   reader
+		rd   sampleReader
 		i    int
 		kind metric.Kind
 		on   = true
 	)
-	in := func(d *directory) (from, to int) { return d.ofPod(kind, pods[i]) }
-	take := s.placed(func(sample *metric.Sample) bool {
+	in := func(d *entityTable) (from, to int) { return d.rangeOfPod(kind, pods[i]) }
+	take := s.onlyPlaced(func(sample *metric.Sample) bool {
 		on = sample.Entity.Part != "" || do(i, sample)
 		return on
 	})

@@ -29,7 +29,7 @@ func TestRoundsNobodySawAreWrittenOver(t *testing.T) {
 			held[sink.Snapshot()] = float64(round)
 		}
 		for _, f := range sink.mu.feeds {
-			arrays[&f.view.rounds[0].data[0]] = true
+			arrays[&f.published.rounds[0].words[0]] = true
 		}
 	}
 	for snap, want := range held {

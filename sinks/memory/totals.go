@@ -41,20 +41,20 @@ func (t *total) add(s *metric.Sample, counts func(*metric.Descriptor) bool) {
 	}
 }
 
-// sumOfPods reports whether namespaces' and the cluster's value of d is the sum
+// isSumOfPods reports whether namespaces' and the cluster's value of d is the sum
 // of their pods'.
-func sumOfPods(d *metric.Descriptor) bool {
+func isSumOfPods(d *metric.Descriptor) bool {
 	return d.Kinds.Has(metric.Namespaced) && d.Unit != metric.Ratio
 }
 
-// sumOfNodes reports whether the cluster's value of d is the sum of its nodes'.
-func sumOfNodes(d *metric.Descriptor) bool {
+// isSumOfNodes reports whether the cluster's value of d is the sum of its nodes'.
+func isSumOfNodes(d *metric.Descriptor) bool {
 	return d.Kinds.Has(metric.Cluster) && !d.Kinds.Has(metric.Namespaced) && d.Unit != metric.Ratio
 }
 
-// shares are the cluster's ratios, each the mean of the nodes' weighted by what
+// ratioWeights are the cluster's ratios, each the mean of the nodes' weighted by what
 // they are shares of: allocatable CPU and so on.
-func shares() map[metric.ID]metric.ID {
+func ratioWeights() map[metric.ID]metric.ID {
 	return map[metric.ID]metric.ID{
 		metric.CPUNodeReservation:              metric.CPUNodeAllocatable,
 		metric.CPUNodeUtilization:              metric.CPUNodeAllocatable,
@@ -65,8 +65,8 @@ func shares() map[metric.ID]metric.ID {
 	}
 }
 
-// sum computes the totals of s. A metric no member has is absent.
-func (s *Snapshot) sum() totals {
+// computeTotals computes the totals of s. A metric no member has is absent.
+func (s *Snapshot) computeTotals() totals {
 	cluster := &total{Sample: metric.Sample{Entity: metric.Entity{Kind: metric.Cluster}}}
 	namespaces := map[metric.Namespace]*total{}
 	s.Each(metric.Pod, func(pod *metric.Sample) bool {
@@ -78,8 +78,8 @@ func (s *Snapshot) sum() totals {
 			n = &total{Sample: metric.Sample{Entity: metric.Entity{Kind: metric.Namespaced, Namespace: pod.Entity.Namespace}}}
 			namespaces[pod.Entity.Namespace] = n
 		}
-		n.add(pod, sumOfPods)
-		cluster.add(pod, sumOfPods)
+		n.add(pod, isSumOfPods)
+		cluster.add(pod, isSumOfPods)
 		return true
 	})
 	part, whole := map[metric.ID]float64{}, map[metric.ID]float64{}
@@ -87,8 +87,8 @@ func (s *Snapshot) sum() totals {
 		if node.Entity.Part != "" {
 			return true
 		}
-		cluster.add(node, sumOfNodes)
-		for ratio, of := range shares() {
+		cluster.add(node, isSumOfNodes)
+		for ratio, of := range ratioWeights() {
 			share, ok := node.Values.Get(ratio)
 			weight, known := node.Values.Get(of)
 			if ok && known {

@@ -1,110 +1,110 @@
 package memory
 
 import (
-	rule "github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// EachUse calls do for every pod that was measured whole, with those of its containers
+// EachPodUsage calls do for every pod that was measured whole, with those of its containers
 // that were, by node and, on each, by namespace and name, until do returns false. It
 // says what Each says, by the rule of package served, and decodes no more than that
 // rule needs: a LIST of a large cluster is this. u is good until do returns.
-func (s *Snapshot) EachUse(do func(u *rule.PodUse) bool) {
+func (s *Snapshot) EachPodUsage(do func(u *resourceusage.PodUsage) bool) {
 	var (
-		u    rule.PodUse
-		rd   reader
+		u    resourceusage.PodUsage
+		rd   sampleReader
 		refs []metric.PodRef
 	)
 	for i := range s.nodes.names {
 		n := s.nodes.at(i)
-		if len(n.views) == 1 {
+		if len(n.sources) == 1 {
 			// Fast path: one source, whose pods and containers lie in one order.
-			r := &n.views[0].rounds[0]
-			at := r.dir.kinds[metric.Container]
-			for pod := r.dir.kinds[metric.Pod]; pod < r.dir.kinds[metric.Pod+1]; pod++ {
+			r := &n.sources[0].rounds[0]
+			at := r.table.kinds[metric.Container]
+			for pod := r.table.kinds[metric.Pod]; pod < r.table.kinds[metric.Pod+1]; pod++ {
 				var ok bool
-				if at, ok = r.podUse(pod, at, &u); ok && (len(s.places) == 0 || s.on(n, *u.PodRef)) && !do(&u) {
+				if at, ok = r.podUsage(pod, at, &u); ok && (len(s.placements) == 0 || s.isPlacedOn(n, *u.PodRef)) && !do(&u) {
 					return
 				}
 			}
 			continue
 		}
 		refs = refs[:0]
-		n.each(func(d *directory) (from, to int) { return d.kinds[metric.Pod], d.kinds[metric.Pod+1] }, &rd, func(p *metric.Sample) bool {
+		n.each(func(d *entityTable) (from, to int) { return d.kinds[metric.Pod], d.kinds[metric.Pod+1] }, &rd, func(p *metric.Sample) bool {
 			if p.Entity.Part == "" {
 				refs = append(refs, p.Entity.PodRef())
 			}
 			return true
 		})
 		for i, ref := range refs {
-			if !s.on(n, ref) || !n.mergedUse(ref, &rd, &u) {
+			if !s.isPlacedOn(n, ref) || !n.mergedUsage(ref, &rd, &u) {
 				continue
 			}
-			if u.Place = i; !do(&u) {
+			if u.Index = i; !do(&u) {
 				return
 			}
 		}
 	}
 }
 
-// Use makes u what EachUse says of one pod, in the memory that u has. It reports
-// whether EachUse says anything.
-func (s *Snapshot) Use(ref metric.PodRef, u *rule.PodUse) bool {
+// PodUsage makes u what EachPodUsage says of one pod, in the memory that u has. It reports
+// whether EachPodUsage says anything.
+func (s *Snapshot) PodUsage(ref metric.PodRef, u *resourceusage.PodUsage) bool {
 	n := s.nodes.get(s.nodeOf(metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name}))
 	switch {
 	case n == nil:
 		return false
-	case len(n.views) > 1:
-		return n.mergedUse(ref, &reader{}, u)
+	case len(n.sources) > 1:
+		return n.mergedUsage(ref, &sampleReader{}, u)
 	}
-	r := &n.views[0].rounds[0]
-	pod, end := r.dir.ofPod(metric.Pod, ref)
-	at, _ := r.dir.ofPod(metric.Container, ref)
+	r := &n.sources[0].rounds[0]
+	pod, end := r.table.rangeOfPod(metric.Pod, ref)
+	at, _ := r.table.rangeOfPod(metric.Container, ref)
 	ok := false
 	for ; pod < end && !ok; pod++ { // and the pod's parts
-		_, ok = r.podUse(pod, at, u)
+		_, ok = r.podUsage(pod, at, u)
 	}
 	return ok
 }
 
-// NodeUse returns what a node uses and over which time. ok is whether it was measured
+// NodeUsage returns what a node uses and over which time. ok is whether it was measured
 // whole.
-func (s *Snapshot) NodeUse(name metric.NodeName) (u rule.Use, over rule.Span, ok bool) {
+func (s *Snapshot) NodeUsage(name metric.NodeName) (u resourceusage.Usage, over metric.Window, ok bool) {
 	n := s.nodes.get(name)
 	if n == nil {
 		return u, over, false
 	}
 	e := metric.Entity{Kind: metric.Node, Node: name}
-	if len(n.views) == 1 {
-		r := &n.views[0].rounds[0]
-		i, ok := r.dir.find(&e)
+	if len(n.sources) == 1 {
+		r := &n.sources[0].rounds[0]
+		i, ok := r.table.find(&e)
 		if !ok {
 			return u, over, false
 		}
-		return r.use(i)
+		return r.usage(i)
 	}
-	var rd reader
+	var rd sampleReader
 	if !n.find(&e, &rd) {
 		return u, over, false
 	}
-	return rule.UseOf(&rd.out)
+	return resourceusage.UsageOf(&rd.out)
 }
 
-// on reports whether n is where a pod is settled to be.
-func (s *Snapshot) on(n *nodeView, ref metric.PodRef) bool {
-	p, contested := s.places[ref]
+// isPlacedOn reports whether n is where a pod is settled to be.
+func (s *Snapshot) isPlacedOn(n *nodeView, ref metric.PodRef) bool {
+	p, contested := s.placements[ref]
 	return !contested || p.winner == n.name
 }
 
-// mergedUse makes u what the sources of n together say of one pod, and reports whether
+// mergedUsage makes u what the sources of n together say of one pod, and reports whether
 // it was measured whole.
-func (n *nodeView) mergedUse(ref metric.PodRef, rd *reader, u *rule.PodUse) bool {
+func (n *nodeView) mergedUsage(ref metric.PodRef, rd *sampleReader, u *resourceusage.PodUsage) bool {
 	var uid metric.PodUID
-	*u = rule.PodUse{PodRef: &ref, UID: &uid, Node: n.name, Uses: u.Uses[:0]}
+	*u = resourceusage.PodUsage{PodRef: &ref, UID: &uid, Node: n.name, Containers: u.Containers[:0]}
 	whole, kind := false, metric.Pod
-	in := func(d *directory) (from, to int) { return d.ofPod(kind, ref) }
+	in := func(d *entityTable) (from, to int) { return d.rangeOfPod(kind, ref) }
 	n.each(in, rd, func(p *metric.Sample) bool {
-		whole, uid, u.Held = p.Entity.Part == "" && rule.Whole(p), p.Instance.UID, rule.Held(p)
+		whole, uid, u.LastKnownAt = p.Entity.Part == "" && resourceusage.IsComplete(p), p.Instance.UID, resourceusage.LastKnownAt(p)
 		return !whole
 	})
 	if !whole {
@@ -112,62 +112,62 @@ func (n *nodeView) mergedUse(ref metric.PodRef, rd *reader, u *rule.PodUse) bool
 	}
 	kind = metric.Container
 	n.each(in, rd, func(c *metric.Sample) bool {
-		if use, over, ok := rule.UseOf(c); ok && c.Entity.Part == "" {
-			u.Uses, u.Over = append(u.Uses, use), u.Over.Oldest(over)
+		if use, over, ok := resourceusage.UsageOf(c); ok && c.Entity.Part == "" {
+			u.Containers, u.Window = append(u.Containers, use), resourceusage.OlderWindow(u.Window, over)
 		}
 		return true
 	})
-	return len(u.Uses) > 0
+	return len(u.Containers) > 0
 }
 
-// podUse makes u what the round says of the pod at entry pod, whose containers' entries
+// podUsage makes u what the round says of the pod at entry pod, whose containers' entries
 // are at or after at, and reports whether it was measured whole. next is where to look
 // for the containers of the pod after it.
-func (r *round) podUse(pod, at int, u *rule.PodUse) (next int, ok bool) {
-	e := &r.dir.entries[pod]
-	if e.what.Value().part != "" {
+func (r *round) podUsage(pod, at int, u *resourceusage.PodUsage) (next int, ok bool) {
+	e := &r.table.entries[pod]
+	if e.local.Value().part != "" {
 		return at, false
 	}
-	_, over, ok := r.use(pod)
+	_, over, ok := r.usage(pod)
 	if !ok {
 		return at, false
 	}
 	var held int64
-	if sh, _ := r.record(pod); sh.held&(1<<metric.CPU) != 0 {
+	if sh, _ := r.record(pod); sh.lastKnown&(1<<metric.CPU) != 0 {
 		held = over.End
 	}
-	*u = rule.PodUse{PodRef: &e.pod.PodRef, UID: e.uid(), Node: r.dir.node, Held: held, Uses: u.Uses[:0], Among: r.dir, Place: pod - r.dir.kinds[metric.Pod]}
-	for end := r.dir.kinds[metric.Container+1]; at < end; at++ {
-		c := &r.dir.entries[at]
+	*u = resourceusage.PodUsage{PodRef: &e.pod.PodRef, UID: e.podUID(), Node: r.table.node, LastKnownAt: held, Containers: u.Containers[:0], Generation: r.table.generation, Index: pod - r.table.kinds[metric.Pod]}
+	for end := r.table.kinds[metric.Container+1]; at < end; at++ {
+		c := &r.table.entries[at]
 		if c.pod != e.pod { // a directory has one key of a pod
-			if len(u.Uses) > 0 || comparePods(c.pod.PodRef, e.pod.PodRef) > 0 {
+			if len(u.Containers) > 0 || comparePods(c.pod.PodRef, e.pod.PodRef) > 0 {
 				break
 			}
 			continue
 		}
-		w := c.what.Value()
+		w := c.local.Value()
 		if w.part != "" {
 			continue
 		}
-		if use, over, ok := r.use(at); ok {
+		if use, over, ok := r.usage(at); ok {
 			use.Name = w.name
-			u.Uses, u.Over = append(u.Uses, use), u.Over.Oldest(over)
+			u.Containers, u.Window = append(u.Containers, use), resourceusage.OlderWindow(u.Window, over)
 		}
 	}
-	return at, len(u.Uses) > 0
+	return at, len(u.Containers) > 0
 }
 
-// uid returns where the UID of the entry's instance is.
-func (e *entry) uid() *metric.PodUID {
-	if e.more != nil {
-		return &e.more.uid
+// podUID returns where the UID of the entry's instance is.
+func (e *entityEntry) podUID() *metric.PodUID {
+	if e.details != nil {
+		return &e.details.uid
 	}
 	return &e.pod.uid
 }
 
-// use returns what entry i says its entity uses, without its name, and over which
-// time. It reads of the record what served.UseOf reads of the sample.
-func (r *round) use(i int) (u rule.Use, over rule.Span, ok bool) {
+// usage returns what entry i says its entity uses, without its name, and over which
+// time. It reads of the record what served.UsageOf reads of the sample.
+func (r *round) usage(i int) (u resourceusage.Usage, over metric.Window, ok bool) {
 	cpu, ok := r.value(i, metric.CPUUsageRate)
 	if !ok {
 		return u, over, false
@@ -176,11 +176,11 @@ func (r *round) use(i int) (u rule.Use, over rule.Span, ok bool) {
 	if !ok {
 		return u, over, false
 	}
-	if u, ok = rule.Amounts(cpu, memory); !ok {
+	if u, ok = resourceusage.NewUsage(cpu, memory); !ok {
 		return u, over, false
 	}
 	if w := r.window(i, metric.CPU); w.End != 0 {
-		return u, rule.Span{End: w.End, Length: w.Length}, true
+		return u, metric.Window{End: w.End, Length: w.Length}, true
 	}
-	return u, rule.Span{End: r.time(i, metric.CPU)}, true
+	return u, metric.Window{End: r.time(i, metric.CPU)}, true
 }

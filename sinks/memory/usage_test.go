@@ -9,29 +9,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	rule "github.com/weir-metrics/weir/cluster/served"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// usesOf says what EachUse is to say of a pod, by what Pod says of it.
-func usesOf(s *Snapshot, ref metric.PodRef) *rule.PodUse {
+// usesOf says what EachPodUsage is to say of a pod, by what Pod says of it.
+func usesOf(s *Snapshot, ref metric.PodRef) *resourceusage.PodUsage {
 	own, containers := s.Pod(ref)
-	if !rule.Whole(own) {
+	if !resourceusage.IsComplete(own) {
 		return nil
 	}
-	u := &rule.PodUse{PodRef: &ref, Node: own.Entity.Node, UID: &own.Instance.UID, Held: rule.Held(own)}
+	u := &resourceusage.PodUsage{PodRef: &ref, Node: own.Entity.Node, UID: &own.Instance.UID, LastKnownAt: resourceusage.LastKnownAt(own)}
 	for _, c := range containers {
-		if use, over, ok := rule.UseOf(c); ok {
-			u.Uses, u.Over = append(u.Uses, use), u.Over.Oldest(over)
+		if use, over, ok := resourceusage.UsageOf(c); ok {
+			u.Containers, u.Window = append(u.Containers, use), resourceusage.OlderWindow(u.Window, over)
 		}
 	}
-	if u.Uses == nil {
+	if u.Containers == nil {
 		return nil
 	}
 	return u
 }
 
-// TestEachUse holds EachUse and Use to what Pod and package served say, and NodeUse to
+// TestEachUse holds EachPodUsage and Use to what Pod and package served say, and NodeUsage to
 // Lookup, whatever the sources and places, and whatever is no amount.
 func TestEachUse(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
@@ -76,16 +76,17 @@ func TestEachUse(t *testing.T) {
 		}
 	}
 	found, contested, again := 0, 0, 0
-	placed := cmpopts.IgnoreFields(rule.PodUse{}, "Among", "Place")
-	type spot struct {
-		among any
-		place int
+	placed := cmpopts.IgnoreFields(resourceusage.PodUsage{}, "Generation", "Index")
+	type position struct {
+		node       metric.NodeName
+		generation uint64
+		index      int
 	}
 	type one struct {
 		ref metric.PodRef
 		uid metric.PodUID
 	}
-	places := map[spot]one{} // what is said to be of one place
+	places := map[position]one{} // which pod has the position
 	for round := range 300 {
 		node := nodes[r.IntN(len(nodes))]
 		source := []string{"kubelet:resource", "kubelet:summary"}[min(1, r.IntN(4))]
@@ -115,20 +116,20 @@ func TestEachUse(t *testing.T) {
 		write(t, sink, b)
 
 		snap := sink.Snapshot()
-		contested += len(snap.places)
-		all := map[metric.PodRef]*rule.PodUse{}
-		snap.EachUse(func(u *rule.PodUse) bool {
+		contested += len(snap.placements)
+		all := map[metric.PodRef]*resourceusage.PodUsage{}
+		snap.EachPodUsage(func(u *resourceusage.PodUsage) bool {
 			kept := *u
-			kept.Uses = append([]rule.Use(nil), u.Uses...)
+			kept.Containers = append([]resourceusage.Usage(nil), u.Containers...)
 			if all[*u.PodRef] != nil {
 				t.Errorf("round %d: %v comes twice", round, *u.PodRef)
 			}
 			all[*u.PodRef] = &kept
-			if at, is := (spot{u.Among, u.Place}), (one{*u.PodRef, *u.UID}); u.Among == nil {
+			if at, is := (position{u.Node, u.Generation, u.Index}), (one{*u.PodRef, *u.UID}); u.Generation == 0 {
 			} else if was, ok := places[at]; !ok {
 				places[at] = is
 			} else if again++; was != is {
-				t.Errorf("round %d: in one place are %v and %v", round, was, is)
+				t.Errorf("round %d: one position has %v and %v", round, was, is)
 			}
 			return true
 		})
@@ -137,8 +138,8 @@ func TestEachUse(t *testing.T) {
 			if diff := cmp.Diff(want, all[ref], placed); diff != "" {
 				t.Fatalf("round %d, %v (-Pod +EachUse):\n%s", round, ref, diff)
 			}
-			var got rule.PodUse
-			ok := snap.Use(ref, &got)
+			var got resourceusage.PodUsage
+			ok := snap.PodUsage(ref, &got)
 			if ok != (want != nil) || ok && !cmp.Equal(*want, got, cmpopts.EquateEmpty(), placed) {
 				t.Fatalf("round %d, %v: Use said %+v, %v; want %+v", round, ref, got, ok, want)
 			}
@@ -148,14 +149,14 @@ func TestEachUse(t *testing.T) {
 		}
 		for _, name := range nodes {
 			var (
-				want     rule.Use
-				over     rule.Span
+				want     resourceusage.Usage
+				over     metric.Window
 				measured bool
 			)
 			if s, ok := snap.Lookup(metric.Entity{Kind: metric.Node, Node: name}); ok {
-				want, over, measured = rule.UseOf(s)
+				want, over, measured = resourceusage.UsageOf(s)
 			}
-			if u, span, ok := snap.NodeUse(name); ok != measured || ok && (u != want || span != over) {
+			if u, span, ok := snap.NodeUsage(name); ok != measured || ok && (u != want || span != over) {
 				t.Fatalf("round %d, %s: NodeUse said %+v over %+v, %v; want %+v over %+v, %v", round, name, u, span, ok, want, over, measured)
 			}
 		}
@@ -179,7 +180,7 @@ func TestEachUseEnds(t *testing.T) {
 	}
 	for end := 1; end <= 4; end++ {
 		calls := 0
-		sink.Snapshot().EachUse(func(*rule.PodUse) bool { calls++; return calls < end })
+		sink.Snapshot().EachPodUsage(func(*resourceusage.PodUsage) bool { calls++; return calls < end })
 		if calls != end {
 			t.Errorf("do was called %d times, want %d: it then said no", calls, end)
 		}
@@ -196,9 +197,9 @@ func TestUsesAllocateNothing(t *testing.T) {
 		use(b, containerOf(e, "app"), 1, 1)
 	}
 	write(t, sink, b)
-	snap, u := sink.Snapshot(), rule.PodUse{Uses: make([]rule.Use, 0, 4)}
+	snap, u := sink.Snapshot(), resourceusage.PodUsage{Containers: make([]resourceusage.Usage, 0, 4)}
 	if n := testing.AllocsPerRun(100, func() {
-		if !snap.Use(pod("shop", "a").PodRef(), &u) {
+		if !snap.PodUsage(pod("shop", "a").PodRef(), &u) {
 			t.Fatal("not found")
 		}
 	}); n != 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// standing is what is kept of some verdicts that differ only in their group.
+// storedVerdict is what is kept of some verdicts that differ only in their group.
 // When a node is away, all its entities share one Evidence.
-type standing struct {
+type storedVerdict struct {
 	entity   *metric.Entity
 	instance *metric.Instance
 	evidence *metric.Evidence
@@ -21,35 +21,35 @@ type standing struct {
 	reason   metric.Reason
 }
 
-// standings are sorted by entity, then as they were reported. Immutable.
-type standings []standing
+// verdictIndex are sorted by entity, then as they were reported. Immutable.
+type verdictIndex []storedVerdict
 
 // of returns the standings of e.
-func (all standings) of(e *metric.Entity) standings {
-	from := sort.Search(len(all), func(i int) bool { return compareNames(all[i].entity, e) >= 0 })
+func (all verdictIndex) of(e *metric.Entity) verdictIndex {
+	from := sort.Search(len(all), func(i int) bool { return compareEntities(all[i].entity, e) >= 0 })
 	to := from
-	for to < len(all) && sameName(all[to].entity, e) {
+	for to < len(all) && sameEntity(all[to].entity, e) {
 		to++
 	}
 	return all[from:to]
 }
 
-// newStandings keeps verdicts, which are of node, with the times since they
+// newVerdictIndex keeps verdicts, which are of node, with the times since they
 // stand that before knows. Entities are shared with before.
-func newStandings(node metric.NodeName, verdicts []*metric.Verdict, before standings, now int64) standings {
+func newVerdictIndex(node metric.NodeName, verdicts []*metric.Verdict, before verdictIndex, now int64) verdictIndex {
 	if len(verdicts) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(verdicts, func(a, b *metric.Verdict) int { return compareNames(&a.Entity, &b.Entity) })
+	slices.SortStableFunc(verdicts, func(a, b *metric.Verdict) int { return compareEntities(&a.Entity, &b.Entity) })
 	var (
-		all      standings
+		all      verdictIndex
 		first    int // of the entity's
-		earlier  standings
+		earlier  verdictIndex
 		instance *metric.Instance
 		evidence *metric.Evidence
 	)
 	for i, v := range verdicts {
-		if i == 0 || !sameName(&verdicts[i-1].Entity, &v.Entity) {
+		if i == 0 || !sameEntity(&verdicts[i-1].Entity, &v.Entity) {
 			first = len(all)
 			earlier = before.of(&v.Entity)
 		}
@@ -67,8 +67,8 @@ func newStandings(node metric.NodeName, verdicts []*metric.Verdict, before stand
 			kept := v.Evidence
 			evidence = &kept
 		}
-		st := standing{instance: instance, evidence: evidence, since: since, groups: 1 << v.Group, reason: v.Reason}
-		if n := slices.IndexFunc(all[first:], func(o standing) bool {
+		st := storedVerdict{instance: instance, evidence: evidence, since: since, groups: 1 << v.Group, reason: v.Reason}
+		if n := slices.IndexFunc(all[first:], func(o storedVerdict) bool {
 			return o.reason == st.reason && o.since == since && o.instance == instance && o.evidence == evidence
 		}); n >= 0 {
 			all[first+n].groups |= st.groups
@@ -102,15 +102,15 @@ func sameEvidence(a, b *metric.Evidence) bool {
 	return x == y
 }
 
-// turned reports whether s is the absence of something of which all that was
+// rejectedWhole reports whether s is the absence of something of which all that was
 // reported was turned away.
-func (s *standing) turned() bool {
+func (s *storedVerdict) rejectedWhole() bool {
 	return (s.reason == metric.NotReported || s.reason == metric.Incomplete) && s.evidence.Cause.Layer() == metric.LayerIdentity
 }
 
 // each calls do for each of the verdicts, and since when it stands, until it
 // returns false.
-func (s *standing) each(do func(metric.Verdict, time.Time) bool) bool {
+func (s *storedVerdict) each(do func(metric.Verdict, time.Time) bool) bool {
 	for g := range metric.NumGroups {
 		if s.groups&(1<<g) == 0 {
 			continue
@@ -141,16 +141,16 @@ type SourceStatus struct {
 	Interval time.Duration
 }
 
-// Nodes yields the status of each source of each node, by node, the preferred
+// Sources yields the status of each source of each node, by node, the preferred
 // source first.
-func (s *Snapshot) Nodes() iter.Seq[SourceStatus] {
+func (s *Snapshot) Sources() iter.Seq[SourceStatus] {
 	return func(yield func(SourceStatus) bool) {
 		for i := range s.nodes.names {
 			n := s.nodes.at(i)
-			for _, v := range n.views {
+			for _, v := range n.sources {
 				ok := yield(SourceStatus{
 					Source: v.source, Node: n.name,
-					LastRead: instant(v.lastRead), LastSuccess: instant(v.lastSuccess),
+					LastRead: timeAt(v.lastRead), LastSuccess: timeAt(v.lastSuccess),
 					Err: v.err, Samples: v.samples, Interval: time.Duration(v.interval),
 				})
 				if !ok {
@@ -189,38 +189,38 @@ func (s *Snapshot) VerdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, ti
 
 // verdictsOn yields n's verdicts. It reports whether more are wanted.
 func (s *Snapshot) verdictsOn(n *nodeView, yield func(metric.Verdict, time.Time) bool) bool {
-	for k, v := range n.views {
-		for j := range v.standings {
-			if st := n.standing(k, v.standings[j]); st.groups != 0 && !st.each(yield) {
+	for k, v := range n.sources {
+		for j := range v.verdicts {
+			if st := n.applicableVerdict(k, v.verdicts[j]); st.groups != 0 && !st.each(yield) {
 				return false
 			}
 		}
 	}
-	return s.misplaced(n, yield)
+	return s.placementVerdicts(n, yield)
 }
 
-// standing returns st, which is of view k, without the groups for which another
+// applicableVerdict returns st, which is of view k, without the groups for which another
 // source knows better.
-func (n *nodeView) standing(k int, st standing) standing {
-	if len(n.views) == 1 || st.reason.Layer() == metric.LayerIdentity {
+func (n *nodeView) applicableVerdict(k int, st storedVerdict) storedVerdict {
+	if len(n.sources) == 1 || st.reason.Layer() == metric.LayerIdentity {
 		return st
 	}
-	for o, v := range n.views {
+	for o, v := range n.sources {
 		if o == k {
 			continue
 		}
-		d := v.rounds[0].dir
+		d := v.rounds[0].table
 		if i, ok := d.find(st.entity); ok {
-			sh := &d.shapes[d.entries[i].shape]
+			sh := &d.layouts[d.entries[i].layout]
 			for g := range metric.NumGroups {
 				if sh.serves(metric.Group(g)) {
 					st.groups &^= 1 << g
 				}
 			}
 		}
-		for _, other := range v.standings.of(st.entity) {
+		for _, other := range v.verdicts.of(st.entity) {
 			mine, theirs := st.reason.Layer(), other.reason.Layer()
-			if theirs == metric.LayerIdentity || other.turned() && !st.turned() {
+			if theirs == metric.LayerIdentity || other.rejectedWhole() && !st.rejectedWhole() {
 				continue // of another instance: this source has more to say of the present one
 			}
 			if theirs < mine || theirs == mine && o < k {
@@ -231,17 +231,17 @@ func (n *nodeView) standing(k int, st standing) standing {
 	return st
 }
 
-// misplaced yields the verdicts on n's samples of pods that other nodes report
+// placementVerdicts yields the verdicts on n's samples of pods that other nodes report
 // too.
-func (s *Snapshot) misplaced(n *nodeView, yield func(metric.Verdict, time.Time) bool) bool {
-	if len(s.places) == 0 {
+func (s *Snapshot) placementVerdicts(n *nodeView, yield func(metric.Verdict, time.Time) bool) bool {
+	if len(s.placements) == 0 {
 		return true
 	}
 	var sample metric.Sample
-	for _, v := range n.views {
+	for _, v := range n.sources {
 		r := &v.rounds[0]
-		for i := r.dir.kinds[metric.Pod]; i < len(r.dir.entries); i++ {
-			p, ok := s.places[r.dir.entries[i].ref()]
+		for i := r.table.kinds[metric.Pod]; i < len(r.table.entries); i++ {
+			p, ok := s.placements[r.table.entries[i].podRef()]
 			if !ok {
 				continue
 			}
@@ -251,7 +251,7 @@ func (s *Snapshot) misplaced(n *nodeView, yield func(metric.Verdict, time.Time) 
 					continue
 				}
 				verdict, ok := p.verdict(&sample, metric.Group(g))
-				if ok && !yield(verdict, instant(p.since)) {
+				if ok && !yield(verdict, timeAt(p.since)) {
 					return false
 				}
 			}

@@ -48,9 +48,9 @@ type Options struct {
 	// Interval is the time between two sums; default 15 s.
 	Interval time.Duration
 
-	// Leads reports whether this is the one of several replicas that sends. Default: it
+	// IsLeader reports whether this is the one of several replicas that sends. Default: it
 	// is.
-	Leads func() bool
+	IsLeader func() bool
 
 	// Logger gets a line when sending fails and when it works again. Default: none.
 	Logger *zap.Logger
@@ -82,8 +82,8 @@ func (o Options) withDefaults() Options {
 	if o.MaxSamples <= 0 {
 		o.MaxSamples = 5000
 	}
-	if o.Leads == nil {
-		o.Leads = func() bool { return true }
+	if o.IsLeader == nil {
+		o.IsLeader = func() bool { return true }
 	}
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()

@@ -69,7 +69,7 @@ func New(o Options) (*Sink, error) {
 // Write queues the values of b that were not sent yet. It never fails: samples that do not
 // fit into the queue are counted.
 func (s *Sink) Write(_ context.Context, b *metric.Batch) error {
-	if !s.o.Leads() {
+	if !s.o.IsLeader() {
 		return nil
 	}
 	s.mu.Lock()

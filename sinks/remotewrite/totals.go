@@ -8,7 +8,7 @@ import (
 
 // totals takes the sums of namespaces and of the cluster, which no batch has.
 func (s *Sink) totals(now time.Time) {
-	if s.o.View == nil || !s.o.Leads() {
+	if s.o.View == nil || !s.o.IsLeader() {
 		return
 	}
 	view := s.o.View()

@@ -74,11 +74,11 @@ func (w *weir) shown() string {
 	for v, since := range snapshot.Verdicts() {
 		fmt.Fprintln(&out, v, since.UTC())
 	}
-	for s := range snapshot.Nodes() {
+	for s := range snapshot.Sources() {
 		fmt.Fprintln(&out, s)
 	}
 	answer := httptest.NewRecorder()
-	clustermetrics.New(func() clustermetrics.View { return snapshot }, clustermetrics.Options{Timestamps: true}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
+	clustermetrics.New(func() clustermetrics.MetricsReader { return snapshot }, clustermetrics.Options{Timestamps: true}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics/cluster", nil))
 	out.Write(answer.Body.Bytes())
 	return out.String()
 }

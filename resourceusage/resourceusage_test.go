@@ -1,4 +1,4 @@
-package served
+package resourceusage
 
 import (
 	"math"
@@ -23,11 +23,11 @@ func sample(uid metric.PodUID, cpu, memory float64) *metric.Sample {
 }
 
 // A pod is served if it runs and is the one that was measured.
-func TestPod(t *testing.T) {
+func TestMayServe(t *testing.T) {
 	running := &cluster.Pod{UID: "a", Phase: cluster.Running}
 	f := func(what string, p *cluster.Pod, s *metric.Sample, want bool) {
 		t.Helper()
-		if got := Pod(p, s); got != want {
+		if got := MayServe(p, s); got != want {
 			t.Errorf("%s: served %v, want %v", what, got, want)
 		}
 	}
@@ -49,42 +49,42 @@ func TestPod(t *testing.T) {
 		c := cluster.Container{Name: "app", State: cluster.StateRunning, Role: role, Previous: cluster.NewPreviousRun("", time.Unix(at, 0), "")}
 		return &cluster.Pod{UID: "a", Phase: cluster.Running, Containers: []cluster.Container{c}}
 	}
-	f("held, and nothing has ended", running, held, true)
-	f("held since after a run ended", ended(4, cluster.Regular), held, true)
-	f("held of a run that has ended in that second, perhaps after", ended(5, cluster.Regular), held, false)
-	f("held of a run that has ended", ended(6, cluster.Regular), held, false)
-	f("held of a sidecar's", ended(6, cluster.Sidecar), held, false)
-	f("held while init has ended", ended(6, cluster.Init), held, true)
+	f("last known value, and nothing has ended", running, held, true)
+	f("last known value since after a run ended", ended(4, cluster.Regular), held, true)
+	f("last known value of a run that has ended in that second, perhaps after", ended(5, cluster.Regular), held, false)
+	f("last known value of a run that has ended", ended(6, cluster.Regular), held, false)
+	f("last known value of a sidecar's", ended(6, cluster.Sidecar), held, false)
+	f("last known value while init has ended", ended(6, cluster.Init), held, true)
 	f("read while a run has ended", ended(6, cluster.Regular), sample("a", 1, 1), true)
 	held.Rates[metric.CPU] = metric.Window{}
-	f("held, with a time alone", ended(6, cluster.Regular), held, false)
+	f("last known value with a time alone", ended(6, cluster.Regular), held, false)
 }
 
 // Numbers are whole, and within what an int64 holds; the time is the rate's, if it has a
 // window.
-func TestUseOf(t *testing.T) {
+func TestUsageOf(t *testing.T) {
 	s := sample("a", 1.5, 1e30)
-	u, over, ok := UseOf(s)
-	if u.CPU != 2 || u.Memory != math.MaxInt64 || over != (Span{End: 7}) || !ok {
+	u, over, ok := UsageOf(s)
+	if u.CPU != 2 || u.Memory != math.MaxInt64 || over != (metric.Window{End: 7}) || !ok {
 		t.Errorf("got %+v over %+v, %v; want 2 nanocores, the most bytes there are, and the time 7", u, over, ok)
 	}
 	s.Rates[metric.CPU] = metric.Window{End: 9, Length: time.Second}
-	if _, over, _ = UseOf(s); over != (Span{9, time.Second}) {
+	if _, over, _ = UsageOf(s); over != (metric.Window{End: 9, Length: time.Second}) {
 		t.Errorf("got %+v, want the rate's window", over)
 	}
 }
 
 // A pod is as old as its oldest container, whichever comes first.
-func TestOldest(t *testing.T) {
-	f := func(a, b, want Span) {
+func TestOlderWindow(t *testing.T) {
+	f := func(a, b, want metric.Window) {
 		t.Helper()
-		if x, y := a.Oldest(b), b.Oldest(a); x != want || y != want {
+		if x, y := OlderWindow(a, b), OlderWindow(b, a); x != want || y != want {
 			t.Errorf("%v and %v: got %v and %v, want %v", a, b, x, y, want)
 		}
 	}
-	f(Span{1, time.Second}, Span{2, time.Minute}, Span{1, time.Second})
-	f(Span{2, time.Second}, Span{2, time.Minute}, Span{2, time.Minute})
-	if got := (Span{}).Oldest(Span{5, 1}); got != (Span{5, 1}) {
+	f(metric.Window{End: 1, Length: time.Second}, metric.Window{End: 2, Length: time.Minute}, metric.Window{End: 1, Length: time.Second})
+	f(metric.Window{End: 2, Length: time.Second}, metric.Window{End: 2, Length: time.Minute}, metric.Window{End: 2, Length: time.Minute})
+	if got := OlderWindow(metric.Window{}, metric.Window{End: 5, Length: 1}); got != (metric.Window{End: 5, Length: 1}) {
 		t.Errorf("the first container: got %v, want its own", got)
 	}
 }
