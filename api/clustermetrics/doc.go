@@ -1,11 +1,11 @@
-// Package clustermetrics shows every metric of every entity to a Prometheus that
-// comes to read it, in the text exposition format: weir_<kind>_<name>, in base
-// units, with the labels node, namespace, pod, container and cgroup as they
-// apply.
+// Package clustermetrics serves /metrics/cluster: every metric of every entity, in the
+// Prometheus text format, as weir_<kind>_<name> in base units, with the labels node,
+// namespace, pod, container and cgroup as they apply.
 //
-// It keeps nothing of its own. What it shows is the latest snapshot of whoever
-// remembers, so that series of entities that are gone are gone from the next
-// scrape, and what is not served elsewhere is not served here.
+// It is an API, not a sink: it receives no batches and reads the latest snapshot of
+// sinks/memory. The next scrape therefore has no series of entities that are gone, and a
+// number that no other API serves is not served here. For historical reasons its options
+// are given with --sink=prometheus.
 //
 // Interfaces, devices, volumes and accelerators have families of their own,
 // weir_node_interface_network_receive_bytes_total{interface="eth0"}, beside the

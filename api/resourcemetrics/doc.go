@@ -60,23 +60,26 @@
 //
 // # How it is answered
 //
-// What nearly everybody asks, a GET or LIST in plain JSON or protobuf, perhaps by label,
-// is appended straight from what the view says, in chunks, to the byte as the library
-// would write the objects. It still passes through all of the library's filters and
-// counts among its requests. All else (tables, CBOR, further options, watching,
-// errors, audits that want the answer) the library's handlers answer with objects.
+// A GET or LIST in plain JSON or protobuf, with at most a label selector, is appended to the
+// response in chunks, without API objects. The bytes are those the library would write. Such
+// a request passes through all filters of the library and counts among its requests. The
+// library's handlers answer everything else with objects: tables, CBOR, further options,
+// watches, errors, and audits that record the response.
 //
-// One LIST is one snapshot and one goroutine: no lock is held, so no read of a node waits
-// for it, and memory is used again, so that it sets off no collection of its own. For a
-// minute it leaves behind which pods there were and in which order, so that the next one
-// need not look up and sort what did not change.
+// One LIST is one snapshot and one goroutine. It takes no lock, so it delays no read of a
+// node, and it reuses memory, so it causes no garbage collection of its own. It keeps its
+// order of pods for a minute, so that the next LIST looks up and sorts only what changed.
 //
-// options.go says what the package needs and reads. choice.go is what a request selects,
-// read.go turns a view into the compact readings of readings.go, sorted by sorted.go, or
-// by what roll.go kept of the last LIST. Readings are all that is ever written: by
-// direct.go, through encoding.go, its two encodings and stream.go; or as objects.go and
-// table.go make API objects of them for storage_pods.go and storage_nodes.go, the two
-// resources as the API server calls them, with api.go for what
-// they share. missing.go asks for reasons, warnings.go says them in a LIST, and
-// openapi.go describes the types.
+// # Files
+//
+//   - install.go: Options, the UsageReader that the API reads, Install.
+//   - storage.go: the resources nodes and pods, as the API server calls them.
+//   - read.go: listFilter, what a request selects; usageReader, which reads it.
+//     podorder.go: the order of pods that one LIST leaves to the next.
+//   - readings.go: usageList, the result: a few slices, sorted.
+//   - direct.go: which requests are encoded directly. encoding.go: how a LIST is encoded, in
+//     JSON and in protobuf. quantity.go: "1500n", "4Ki". stream.go: chunks and gzip.
+//   - objects.go: API objects and tables, for all other requests.
+//   - missing.go: the reason of a 404 and the warnings of a LIST.
+//   - openapi.go: the types in OpenAPI.
 package resourcemetrics

@@ -11,7 +11,13 @@ import (
 
 const groupVersion = "metrics.k8s.io/v1beta1"
 
-// response is one answer: a list of all readings, or the only one.
+// How a LIST is encoded: sendResponse (stream.go) calls encoder.begin once, encoder.object
+// for each item in order, and encoder.end once. Each appends to one buffer, which is sent
+// whenever it holds chunkBytes. Nothing is allocated per object: names and labels of an
+// objectMeta are encoded when it is made (labelSet), and timestampCache keeps the few
+// timestamps of a LIST as text. Tests compare the bytes with those of the library.
+
+// response is one answer: a list, or a single object.
 type response struct {
 	kind objectKind
 	list bool
@@ -19,7 +25,7 @@ type response struct {
 	created time.Time // when it was made
 }
 
-// objectKind is what an object is called.
+// objectKind is the names of a kind.
 type objectKind struct {
 	object, list string
 	byContainer  bool // it has uses by container
@@ -30,7 +36,7 @@ var (
 	nodeKind = objectKind{"NodeMetrics", "NodeMetricsList", false}
 )
 
-// name returns what the document is called.
+// name returns the response's kind.
 func (d *response) name() string {
 	if d.list {
 		return d.kind.list
@@ -38,19 +44,19 @@ func (d *response) name() string {
 	return d.kind.object
 }
 
-// encoder appends documents as the library would write the objects, to the byte, but
-// for the objects. Each is for one document.
+// encoder appends one response in a format. The bytes are those that the library writes for
+// the same objects.
 type encoder interface {
-	// begin appends what comes before the first object, and returns how many bytes
-	// the document has; -1 if that is known only in the end.
+	// begin appends what precedes the first object. It returns the size of the whole
+	// response in bytes, or -1 if it is not known yet.
 	begin(b []byte, d *response) ([]byte, int)
-	// object appends an object of d. i is its place.
+	// object appends the i-th object of d.
 	object(b []byte, d *response, o *encodedObject, i int) []byte
-	// end appends what comes after the last object.
+	// end appends what follows the last object.
 	end(b []byte, d *response) []byte
 }
 
-// encodedObject is a reading as it is written.
+// encodedObject is an item to be encoded.
 type encodedObject struct {
 	*objectMeta
 	usageItem

@@ -24,7 +24,15 @@
 //
 // # Several replicas
 //
-// Package leader elects one replica, package forward lets the others hand
-// requests on to it, and package peer lets them recognise each other. Without
-// them a Server answers by itself.
+// Package leader elects one replica, package forward forwards requests of the others to it,
+// and package peer authenticates replicas to each other. Without them a Server answers by
+// itself.
+//
+// # Files
+//
+//   - server.go: Config, New, Run, the port, authentication. options.go: flags and defaults.
+//   - routes.go: weir's own paths. access.go: the rights that a path needs.
+//   - discovery.go: API groups in discovery, OpenAPI, /version.
+//   - health.go: /readyz and /livez with reasons, /metrics.
+//   - limits.go: deadlines and sizes of requests, and connections cut off at shutdown.
 package server

@@ -1,30 +1,39 @@
-// Package memory remembers what the pipeline measured and shows it to readers
-// as immutable snapshots, so that a LIST never holds up a scrape.
+// Package memory stores what the pipeline measured and gives it to readers as immutable
+// snapshots. A LIST therefore never delays a scrape.
 //
-// It keeps two stores. The short one holds the full samples of the last round
-// (or rounds) of each source of each node. The long one, the history, holds the
-// metrics the APIs serve over time, at the resolution they were read and in about
-// two bytes a point.
+// It keeps two stores. The short one holds the full samples of the last round (or rounds) of
+// each source of each node. The long one, the history, holds the metrics that APIs serve over
+// time, at the resolution they were read, in about two bytes a point.
 //
 // # What is stored
 //
-// What seldom changes (names, instances, which metrics there are, verdicts on
-// groups) is a directory, shared by rounds until it changes. What changes each
-// round is one slice of words, in the directory's order, and one of bytes for the
-// history; see round.go and pack.go. A node that did not change costs these two and
-// a few words that publish them, however large the cluster is; and where no Snapshot
-// was taken between two rounds of it, the first slice is used again.
+// What seldom changes (names, instances, which metrics there are) is an entityTable, which
+// rounds share until it changes. What changes in each round is one slice of words, in the
+// order of the table, and one slice of bytes for the history. An unchanged node costs these
+// two and a few words to publish them, however large the cluster is. If no Snapshot was taken
+// between two of its rounds, the slice of words is reused.
 //
 // # What is served
 //
-// Only groups that are Measured or Ambiguous; a sample that identity turned
-// away leaves nothing but its verdict. What is missing from a batch is missing
-// from the next snapshot.
+// Only groups that are Measured or Ambiguous. Of a sample that identity rejected only the
+// verdict is kept. What is missing from a batch is missing from the next snapshot.
 //
-// What reaches across batches is settled here: several sources that read one
-// node (merge.go), one pod that two nodes report (place.go), the sums of
-// namespaces and of the cluster (total.go).
+// Three things span batches and are decided here: several sources read one node, several
+// nodes report one pod, and namespaces and the cluster have sums.
 //
-// Queues, deadlines and counters of what was dropped on the way belong to the
-// manager; it also says, by Forget, when a source is gone for good.
+// The manager has the queues, deadlines and counters of dropped batches. It calls Forget when
+// a source is gone for good.
+//
+// # Files
+//
+//   - memory.go: the Sink; Write takes a batch apart by source and node. options.go: its options.
+//   - entities.go: entityTable, the entities of one source of one node, sorted.
+//   - rounds.go: round, the numbers of one read, and recordLayout, how a record is laid out.
+//   - history.go: what a new round adds to the history. points.go: its rows, and reading them.
+//     blocks.go: how rounds are packed by columns, and float24.
+//   - verdicts.go: verdictIndex, the verdicts of a source, and their times; SourceStatus.
+//   - nodes.go: nodeList and nodesByPod, which snapshots share. publish.go: how a round gets
+//     into the next Snapshot.
+//   - snapshot.go: what readers ask. merge.go: several sources of one node. placement.go:
+//     several nodes that report one pod. totals.go: sums. usage.go: what metrics.k8s.io reads.
 package memory

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// entityTable is what seldom changes from one round of a source to the next:
-// which entities there are, and what is known of each beside numbers. It is
-// immutable, and shared by all rounds for which it holds.
+// entityTable is what seldom changes from one round of a source to the next: the entities of
+// one source of one node, and what is known of each apart from numbers. It is immutable, and
+// rounds share it.
 type entityTable struct {
 	node metric.NodeName
 	// generation is unique in the Sink. Tables that differ only in layouts share it.
@@ -22,24 +22,24 @@ type entityTable struct {
 	layouts []recordLayout
 	// kinds says where each kind begins: kind k is entries[kinds[k]:kinds[k+1]].
 	kinds [metric.NumKinds + 1]int
-	// namespaces are the stretches of pods and containers in one namespace, in order.
+	// namespaces are the ranges of pods and containers of each namespace, in order.
 	namespaces []namespaceRange
 	words      int // of a round
 }
 
-// entityEntry is one entity of a directory.
+// entityEntry is one entity of an entityTable.
 type entityEntry struct {
 	entityName
-	// What an instance is told by, but for the pod's UID, which its podIdentity has.
+	// The fields of the entity's metric.Instance. The pod's UID is in its podIdentity.
 	start   int64
 	details *instanceDetails // nil for most
 	line    uint32
-	layout  uint32 // index of its shape
-	offset  uint32 // where in a round's words its record is
+	layout  uint32 // index in layouts
+	offset  uint32 // of its record in a round's words
 	origin  metric.StartOrigin
 }
 
-// instanceDetails is what few sources know of an instance.
+// instanceDetails is the fields of an instance that few sources know.
 type instanceDetails struct {
 	uid     metric.PodUID
 	id      metric.ContainerID
@@ -48,8 +48,8 @@ type instanceDetails struct {
 	sandbox metric.ContainerID
 }
 
-// instance returns the entry's instance, without its number of processes, which
-// moves.
+// instance returns the entry's instance. The number of processes changes with each round and
+// is in the round's record.
 func (e *entityEntry) instance() metric.Instance {
 	i := metric.Instance{Start: e.start, Origin: e.origin, Line: e.line, Processes: -1}
 	switch {
@@ -78,7 +78,7 @@ func (e *entityEntry) isInstance(i *metric.Instance) bool {
 	return i.UID == e.pod.uid
 }
 
-// setInstance makes the entry's instance i.
+// setInstance sets the entry's instance to i.
 func (e *entityEntry) setInstance(i *metric.Instance) {
 	e.start, e.origin, e.line = i.Start, i.Origin, i.Line
 	if !e.isInstance(i) {
@@ -86,15 +86,15 @@ func (e *entityEntry) setInstance(i *metric.Instance) {
 	}
 }
 
-// namespaceRange is a stretch of entries of one kind in one namespace.
+// namespaceRange is the entries of one kind in one namespace.
 type namespaceRange struct {
 	namespace metric.Namespace
 	from, to  uint32
 	kind      metric.Kind
 }
 
-// matchesEntity reports whether entry i has the name and the instance of s. named
-// says that the name is known to be.
+// matchesEntity reports whether entry i has the name and the instance of s. named says that
+// the name is known to match.
 func (d *entityTable) matchesEntity(i int, s *metric.Sample, named bool) bool {
 	e := &d.entries[i]
 	return (named || e.matches(&s.Entity)) && e.isInstance(&s.Instance)
@@ -113,13 +113,13 @@ func (d *entityTable) matchesEntities(sorted []*metric.Sample) bool {
 	return true
 }
 
-// matchesLayout reports whether the numbers of s are of entry i's shape.
+// matchesLayout reports whether the numbers of s fit entry i's layout.
 func (d *entityTable) matchesLayout(i int, s *metric.Sample) bool {
 	return d.layouts[d.entries[i].layout].matches(s)
 }
 
-// newEntityTable describes samples, which are sorted and of one node. What was in
-// old is shared with it; old may be nil.
+// newEntityTable returns the table of sorted samples of one node. It shares names with old,
+// which may be nil.
 func newEntityTable(node metric.NodeName, generation uint64, samples []*metric.Sample, old *entityTable) *entityTable {
 	d := &entityTable{node: node, generation: generation, entries: make([]entityEntry, len(samples))}
 	pods := podIdentities(samples, old)
@@ -140,7 +140,7 @@ func newEntityTable(node metric.NodeName, generation uint64, samples []*metric.S
 	return d
 }
 
-// podIdentities returns the pods of samples, those of old where they are the same.
+// podIdentities returns the pods of samples; pods of old are shared.
 func podIdentities(samples []*metric.Sample, old *entityTable) map[metric.PodRef]*podIdentity {
 	keys := map[metric.PodRef]*podIdentity{}
 	for _, s := range samples {
@@ -159,7 +159,7 @@ func podIdentities(samples []*metric.Sample, old *entityTable) map[metric.PodRef
 	return keys
 }
 
-// podIdentity returns the key of a pod, or nil. d may be nil.
+// podIdentity returns the identity of a pod, or nil. d may be nil.
 func (d *entityTable) podIdentity(ref metric.PodRef) *podIdentity {
 	if d == nil {
 		return nil
@@ -172,7 +172,8 @@ func (d *entityTable) podIdentity(ref metric.PodRef) *podIdentity {
 	return nil
 }
 
-// withLayouts returns d, or one of its entries with the shapes that samples have now.
+// withLayouts returns d, or a table of the same entries with the layouts of samples if they
+// changed.
 func (d *entityTable) withLayouts(samples []*metric.Sample) *entityTable {
 	for i, s := range samples {
 		if !d.matchesLayout(i, s) {
@@ -182,7 +183,7 @@ func (d *entityTable) withLayouts(samples []*metric.Sample) *entityTable {
 	return d
 }
 
-// relayout returns d with the shapes that samples have now.
+// relayout returns a copy of d with the layouts of samples.
 func (d *entityTable) relayout(samples []*metric.Sample) *entityTable {
 	next := *d
 	next.entries, next.layouts = slices.Clone(d.entries), nil

@@ -6,48 +6,47 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// sourceView is what one source last said of one node. As a part of a Snapshot it is
+// sourceView is what readers see of one source of one node. A Snapshot shares it, so it is
 // immutable.
 type sourceView struct {
 	source      string
 	clock       int64 // nanoseconds; 0 if unknown
 	interval    int64
-	lastRead    int64 // nanoseconds since the Unix era
+	lastRead    int64 // nanoseconds since the Unix epoch
 	lastSuccess int64 // 0 for never
 	err         error
-	samples     int // in the batch, those turned away included
+	samples     int // in the batch, rejected ones included
 	verdicts    verdictIndex
 	rounds      []round // newest first; at least one
 	history     historyView
 }
 
-// nodeView is what all sources say of one node, the preferred first. It is
-// immutable.
+// nodeView is all sources of one node, the preferred first. It is immutable.
 type nodeView struct {
 	name    metric.NodeName
 	sources []*sourceView
 }
 
-// snapshotGeneration counts snapshots. What the writer made since the last one was taken
-// nobody reads yet, so that it may be changed in place; what is older is shared
-// with readers and copied first. So a Write costs the same on a large cluster
-// as on a small one, and only a snapshot that is taken makes the next writes
-// copy, each part once.
+// snapshotGeneration counts snapshots. A part made in the present generation is in no
+// Snapshot yet, and the writer changes it in place. An older part is shared with readers, and
+// the writer copies it first. So a Write costs the same in a large cluster as in a small one,
+// and each Snapshot makes later writes copy each part at most once.
 type snapshotGeneration uint64
 
-// nodeList is the sorted list of nodes. As a part of a Snapshot it is immutable.
-// The zero roster is empty.
+// nodeList is the sorted list of nodes. The copy in a Snapshot is immutable. The zero
+// nodeList is empty.
 type nodeList struct {
 	names            []metric.NodeName
 	chunks           []*nodeChunk       // all full but the last
-	namesGeneration  snapshotGeneration // when names were made
-	chunksGeneration snapshotGeneration // chunks
+	namesGeneration  snapshotGeneration // in which names was made
+	chunksGeneration snapshotGeneration // in which chunks was made
 }
 
-// nodesPerChunk is about the root of the number of nodes of a large cluster.
+// nodesPerChunk is about the square root of the number of nodes in a large cluster, so that
+// copying a chunk and copying the list of chunks cost the same.
 const nodesPerChunk = 64
 
-// nodeChunk is a stretch of a roster.
+// nodeChunk is a part of a nodeList.
 type nodeChunk struct {
 	generation snapshotGeneration
 	nodes      [nodesPerChunk]*nodeView
@@ -64,7 +63,7 @@ func (r *nodeList) get(name metric.NodeName) *nodeView {
 
 func (r *nodeList) at(i int) *nodeView { return r.chunks[i/nodesPerChunk].nodes[i%nodesPerChunk] }
 
-// set puts n in the place of what was there of its name.
+// set adds n or replaces the node of its name.
 func (r *nodeList) set(now snapshotGeneration, n *nodeView) {
 	i, ok := slices.BinarySearch(r.names, n.name)
 	if ok {
@@ -85,7 +84,7 @@ func (r *nodeList) set(now snapshotGeneration, n *nodeView) {
 	}
 }
 
-// remove takes a node out.
+// remove removes a node.
 func (r *nodeList) remove(now snapshotGeneration, name metric.NodeName) {
 	i, ok := slices.BinarySearch(r.names, name)
 	if !ok {
@@ -107,7 +106,7 @@ func (r *nodeList) remove(now snapshotGeneration, name metric.NodeName) {
 	}
 }
 
-// ownChunk returns a chunk that no Snapshot has.
+// ownChunk returns a chunk after copying it if a Snapshot shares it.
 func (r *nodeList) ownChunk(now snapshotGeneration, at int) *nodeChunk {
 	c := r.ownChunks(now)[at]
 	if c.generation != now {
@@ -117,7 +116,7 @@ func (r *nodeList) ownChunk(now snapshotGeneration, at int) *nodeChunk {
 	return c
 }
 
-// ownChunks makes chunks a slice that no Snapshot has, and returns it.
+// ownChunks returns chunks after copying the slice if a Snapshot shares it.
 func (r *nodeList) ownChunks(now snapshotGeneration) []*nodeChunk {
 	if r.chunksGeneration != now {
 		r.chunks, r.chunksGeneration = slices.Clone(r.chunks), now
@@ -125,38 +124,38 @@ func (r *nodeList) ownChunks(now snapshotGeneration) []*nodeChunk {
 	return r.chunks
 }
 
-// ownNames makes names a slice that no Snapshot has.
+// ownNames copies names if a Snapshot shares the slice.
 func (r *nodeList) ownNames(now snapshotGeneration) {
 	if r.namesGeneration != now {
 		r.names, r.namesGeneration = slices.Clone(r.names), now
 	}
 }
 
-// nodesByPod says which nodes report a pod. As a part of a Snapshot it is immutable.
-// The zero homes is empty.
+// nodesByPod finds the nodes that report a pod. The copy in a Snapshot is immutable. The zero
+// nodesByPod is empty.
 type nodesByPod struct {
 	shards     *[podShards]*podShard
-	generation snapshotGeneration // shards
+	generation snapshotGeneration // in which shards was made
 }
 
-// podShards keeps a shard at some hundred pods in a large cluster.
+// podShards keeps a shard at about a hundred pods in a large cluster.
 const podShards = 1024
 
-// podShard is some pods, sorted by their hashes.
+// podShard is the pods of one hash remainder, sorted by hash.
 type podShard struct {
 	generation snapshotGeneration
 	pods       []podNodes
 }
 
-// podNodes is the nodes that report a pod: hardly ever more than one, and then
-// sorted. Pods that came together share the list.
+// podNodes is the sorted nodes that report a pod, nearly always one. Pods that were added
+// together share the slice.
 type podNodes struct {
 	hash  uint32
 	pod   *podIdentity
 	nodes *[]metric.NodeName
 }
 
-// find returns where a pod is, or would be.
+// find returns the index of a pod, or where it would be inserted.
 func (s *podShard) find(hash uint32, ref metric.PodRef) (int, bool) {
 	if s == nil {
 		return 0, false
@@ -188,8 +187,7 @@ func (h nodesByPod) nodesOf(ref metric.PodRef) []metric.NodeName {
 	return nil
 }
 
-// update notes that node reports the pods come, and no longer those gone. Both may
-// be empty.
+// update records that node reports the pods come and no longer reports the pods gone.
 func (h *nodesByPod) update(now snapshotGeneration, node metric.NodeName, come, gone []*podIdentity) {
 	for _, pod := range gone {
 		nodes := h.nodesOf(pod.PodRef)
@@ -216,7 +214,7 @@ func (h *nodesByPod) update(now snapshotGeneration, node metric.NodeName, come, 
 	}
 }
 
-// set makes nodes those that report a pod; nil for none.
+// set replaces the nodes that report a pod; nil removes the pod.
 func (h *nodesByPod) set(now snapshotGeneration, pod *podIdentity, nodes *[]metric.NodeName) {
 	if h.shards == nil || h.generation != now {
 		shards := new([podShards]*podShard)
@@ -247,8 +245,9 @@ func (h *nodesByPod) set(now snapshotGeneration, pod *podIdentity, nodes *[]metr
 	}
 }
 
+// hashPod returns the FNV-1a hash of a pod's namespace and name.
 func hashPod(ref metric.PodRef) uint32 {
-	h := uint32(2166136261) // FNV-1a
+	h := uint32(2166136261)
 	for i := range len(ref.Namespace) {
 		h = (h ^ uint32(ref.Namespace[i])) * 16777619
 	}

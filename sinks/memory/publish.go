@@ -7,8 +7,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// pendingSnapshot is what the next Snapshot will show. Writers change it; they take turns
-// anyway, and its lock keeps Snapshot from seeing half of a change.
+// pendingSnapshot is the content of the next Snapshot. Sink.mu serialises the writers that
+// change it; its own lock keeps Snapshot from seeing half of a change.
 type pendingSnapshot struct {
 	sync.Mutex
 	nodes      nodeList
@@ -18,8 +18,8 @@ type pendingSnapshot struct {
 	generation snapshotGeneration
 }
 
-// Snapshot returns what is known now. It costs one atomic load, and, after a
-// Write, a small allocation.
+// Snapshot returns what is stored now. It costs one atomic load, and a small allocation
+// after a Write.
 func (s *Sink) Snapshot() *Snapshot {
 	if known := s.snapshot.Load(); known != nil {
 		return known
@@ -38,9 +38,9 @@ func (s *Sink) Snapshot() *Snapshot {
 	return snap
 }
 
-// publication is what a round adds, in one piece of memory. Only the node of a
-// single source lies in it: another source's view would be kept by it, and that
-// would keep the one before.
+// publication is all that a round adds, in one allocation. Its node is used only where the
+// source is the node's only one: the node of several sources would keep the allocations of
+// the other sources alive, and they those before them.
 type publication struct {
 	source  sourceView
 	rounds  [1]round
@@ -48,9 +48,9 @@ type publication struct {
 	sources [1]*sourceView
 }
 
-// publish shows readers the view of p in the place of before; p nil for a source
-// that is gone. moved says that entities may have come or gone. It returns the era in which
-// that was: as long as it lasts, nobody has seen it.
+// publish replaces before by the source of p; p is nil for a source that is gone. moved says
+// that pods may have come or gone. It returns the generation: while that lasts, no reader has
+// seen p.
 func (s *Sink) publish(node metric.NodeName, before *sourceView, p *publication, moved bool, now int64) snapshotGeneration {
 	next := &s.pending
 	var others []*sourceView
@@ -91,8 +91,8 @@ func (s *Sink) publish(node metric.NodeName, before *sourceView, p *publication,
 	return next.generation
 }
 
-// movePods notes which pods came to a node and which left it, and returns these.
-// others is what the node's other sources say.
+// movePods updates nodesByPod and contested with the pods that came to a node and those that
+// left it, and returns the latter. others are the node's other sources.
 func (s *Sink) movePods(node metric.NodeName, others []*sourceView, before *sourceView, p *publication) (gone []*podIdentity) {
 	var was, is []*podIdentity
 	if before != nil {
@@ -126,7 +126,7 @@ func (s *Sink) movePods(node metric.NodeName, others []*sourceView, before *sour
 	return gone
 }
 
-// anyReports reports whether one of views has the pod or a container of it.
+// anyReports reports whether one of views has the pod or one of its containers.
 func anyReports(views []*sourceView, ref metric.PodRef) bool {
 	for _, v := range views {
 		for _, kind := range [...]metric.Kind{metric.Pod, metric.Container} {
