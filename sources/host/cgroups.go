@@ -29,8 +29,9 @@ const (
 	blkio
 )
 
-// controllers lists them in the order of preference for a cgroup's home; see
-// tree. On version 2 all have one home, and blkio is called io.
+// controllers lists them. A cgroup that is in several version 1 hierarchies is represented by its
+// directory in the first of them, in this order; see cgroupDir. Version 2 has one hierarchy, and
+// calls blkio io.
 var controllers = [...]struct {
 	bit    controllerSet
 	v1, v2 string
@@ -48,7 +49,7 @@ type cgroupMounts struct {
 	// dirs is cAdvisor's map: controller to mount point; on version 2 the only
 	// key is empty.
 	dirs map[string]string
-	// hierarchies are the distinct hierarchies, the preferred home first.
+	// hierarchies are the distinct hierarchies, in the order of controllers.
 	hierarchies []mountedHierarchy
 }
 
@@ -121,7 +122,7 @@ type cgroupDir struct {
 	controllers controllerSet
 	// dir is the directory in the first hierarchy (in the order of
 	// controllers) that holds the cgroup, and inode is that directory's.
-	// Its processes are those of home.
+	// Its processes are those listed there.
 	dir       string
 	inode     uint64
 	hierarchy int // index of home's hierarchy
@@ -211,7 +212,7 @@ func enabledControllers(dir string) controllerSet {
 	return has
 }
 
-// stillExists reports whether the cgroup is still there, and no other in its place.
+// stillExists reports whether the cgroup is still there, and was not replaced by another.
 func (p *cgroupDir) stillExists() bool {
 	var st unix.Stat_t
 	return unix.Stat(p.dir, &st) == nil && st.Ino == p.inode

@@ -139,7 +139,7 @@ func (h *Host) readPaths(ctx context.Context, b *metric.Batch, all bool, paths .
 	places, walkErrs := listCgroups(&h.mounts, options, paths...)
 	errs.Add(walkErrs...)
 	whole = whole && len(walkErrs) == 0
-	// A census needs all that is below; the rest of the round only what is asked for.
+	// Counting processes needs all cgroups below; the rest needs only those asked for.
 	heads, headErrs := countProcesses(places, path.Join(h.options.RootFS, "proc"))
 	errs.Add(headErrs...)
 	if all {
@@ -168,7 +168,7 @@ func (h *Host) readPaths(ctx context.Context, b *metric.Batch, all bool, paths .
 	return readError(ctx, &errs)
 }
 
-// selectPaths returns the places at paths, in their order.
+// selectPaths returns the cgroups at paths, in their order.
 func selectPaths(places []cgroupDir, paths []metric.CgroupPath) []cgroupDir {
 	out := make([]cgroupDir, 0, len(paths))
 	for _, p := range paths {

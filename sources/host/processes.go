@@ -29,7 +29,7 @@ type processCount struct {
 	pid int
 }
 
-// countProcesses counts the processes of each place, in its home hierarchy. places are
+// countProcesses counts the processes of each cgroup, in the hierarchy of its dir. places are
 // sorted by path.
 func countProcesses(places []cgroupDir, proc string) (processCounts, []error) {
 	c := make(processCounts, len(places))

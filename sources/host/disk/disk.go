@@ -27,6 +27,10 @@
 // It needs to read KubeletRoot, PodLogs and ContainerRoot, with mounts that come later
 // (mountPropagation HostToContainer), and as much as CAP_DAC_READ_SEARCH to see into
 // directories that pods closed to others.
+//
+// The files: disk.go has the options and results; scanner.go scans all pods, in the background
+// and on Refresh; podscan.go measures one pod; layers.go finds the writable layers of containers;
+// walk.go counts the files of a tree, at a bounded share of time.
 package disk
 
 import (

@@ -14,6 +14,11 @@
 // Pods is what a kubelet or an API server said of this node's pods, asked for
 // after the tree was read; nil where there is nobody to ask. README.md lists the
 // judgements and the conditions under which Clean removes a cgroup.
+//
+// The files: tree.go, process.go and limits.go read cgroups, processes and limits; pods.go has
+// what is known of pods; judge.go, judge_containers.go and evidence.go judge pods and containers
+// and give the reasons; report.go and table.go hold and print the result; clean.go removes
+// cgroups; collector.go exports metrics.
 package inspect
 
 import (

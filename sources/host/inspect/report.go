@@ -90,7 +90,7 @@ type PodReport struct {
 	// it is not known.
 	PathQoS podcgroup.QoS `json:"pathQoS"`
 	SpecQoS podcgroup.QoS `json:"specQoS,omitempty"`
-	// Removable says that Clean would remove it. Kept says of a leftover why it
+	// Removable says that Clean would remove it. KeptBecause says of a leftover why it
 	// would not.
 	Removable   bool   `json:"removable"`
 	KeptBecause string `json:"keptBecause,omitempty"`

@@ -124,11 +124,11 @@ type cpuReading struct {
 	value uint64
 }
 
-// cpuRate remembers two sights that are at least a window apart, so that one of them is that old
+// cpuRate remembers two readings that are at least a window apart, so that one of them is that old
 // at any later read. The zero rate remembers none.
 type cpuRate struct{ older, newer cpuReading }
 
-// update takes a sight and returns the rate since an earlier one, in nanocores; false if none is old
+// update takes a reading and returns the rate since an earlier one, in nanocores; false if none is old
 // enough.
 func (r *cpuRate) update(now cpuReading) (uint64, bool) {
 	if r.newer.at.IsZero() || now.value < r.newer.value || now.at.Before(r.newer.at) {

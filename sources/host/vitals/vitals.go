@@ -39,6 +39,16 @@
 // kernel counts tasks and lists no process, the number is not known: run with the host's PID
 // namespace. So does the limit of process numbers ask for it: since Linux 6.14 each namespace has its
 // own kernel.pid_max.
+//
+// # Files
+//
+//	vitals.go  this comment, options, depths
+//	reader.go  the Reader: which hierarchies it reads, one Read
+//	node.go    the node: memory, pressure, tasks, file systems
+//	pods.go    pods: their cgroups, which of two is the pod, their figures
+//	cgroup.go  one cgroup that is kept open; the kubepods cgroups
+//	usage.go   memory and CPU time of a cgroup
+//	files.go   files and directories that are kept open between reads
 package vitals
 
 import (
