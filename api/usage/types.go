@@ -89,16 +89,16 @@ type CPU struct {
 	Time      time.Time `json:"time"`
 	// WindowSeconds is how long the window was; 0 if the node did not say.
 	WindowSeconds float64 `json:"windowSeconds"`
-	// LastKnown says that the last read brought no number and this one still stands.
-	LastKnown bool `json:"held,omitempty"`
+	// LastKnown says that the last read had no number and this is the last known value.
+	LastKnown bool `json:"lastKnown,omitempty"`
 }
 
 // Memory is memory in use less the inactive page cache, at Time.
 type Memory struct {
 	WorkingSetBytes int64     `json:"workingSetBytes"`
 	Time            time.Time `json:"time"`
-	// LastKnown says that the last read brought no number and this one still stands.
-	LastKnown bool `json:"held,omitempty"`
+	// LastKnown says that the last read had no number and this is the last known value.
+	LastKnown bool `json:"lastKnown,omitempty"`
 }
 
 // Reason is what became of a group of metrics that was not plainly measured.
