@@ -31,10 +31,12 @@ type Aggregator struct {
 	currentPods []*pod // the pods of this round: reported, or expected
 	order       []*pod // the pod that the sample at this index was of; nil for none
 	// layout is that of the last batch, which order agrees with.
-	layout    *metric.Layout
-	on        []*cluster.Pod // the pods bound to the node, and the same as we have them
-	bound     []*pod
-	unmetPods []*pod // pods that were not met
+	layout *metric.Layout
+	// bound are the pods bound to a node, in the order of the facts of this generation.
+	bound           []*pod
+	boundNode       metric.NodeName
+	boundGeneration uint64
+	unmetPods       []*pod // pods that were not met
 	// rejected are the containers of which a sample in this batch was rejected, by their
 	// pods; nil if there are none, as of nearly every batch.
 	rejected map[*pod][]rejectedContainer

@@ -165,7 +165,7 @@ func (a *Aggregator) addCurrent(p *pod) {
 // them, and lets each know its facts.
 func (a *Aggregator) expect(facts *cluster.Facts, b *metric.Batch) {
 	if b.Node != "" {
-		a.expectBound(facts.PodsOn(b.Node), b.Node)
+		a.expectBound(facts, b.Node)
 	}
 	if len(a.pods.all) > len(a.currentPods) {
 		a.expectReported(facts, b)
@@ -186,11 +186,11 @@ func (a *Aggregator) expect(facts *cluster.Facts, b *metric.Batch) {
 }
 
 // expectBound adds the pods that are bound to the node.
-func (a *Aggregator) expectBound(on []*cluster.Pod, node metric.NodeName) {
-	// Fast path: facts never change such a slice.
-	same := len(on) == len(a.bound) && len(on) == len(a.on) && (len(on) == 0 || &on[0] == &a.on[0])
-	if !same {
-		a.on, a.bound = on, make([]*pod, len(on))
+func (a *Aggregator) expectBound(facts *cluster.Facts, node metric.NodeName) {
+	on, generation := facts.PodsOn(node), facts.PodsGeneration(node)
+	// Fast path: the same pods as in the last batch.
+	if same := node == a.boundNode && generation == a.boundGeneration && len(on) == len(a.bound); !same {
+		a.boundNode, a.boundGeneration, a.bound = node, generation, make([]*pod, len(on))
 	}
 	for i, f := range on {
 		p := a.bound[i]

@@ -22,10 +22,11 @@ import (
 // only saves work. It is not safe for concurrent use.
 type Enricher struct {
 	seen podSet // of which there is a sample
-	// requested is what the pods in of ask for, together. Facts never change a
-	// slice of pods: the same slice is the same pods as they were.
-	requested resources
-	of        []*cluster.Pod
+	// requested is what the pods of the node ask for, together. It is current while the
+	// generation of the node's pods is this one.
+	requested  resources
+	node       metric.NodeName
+	generation uint64
 }
 
 // New returns an Enricher for one source.
@@ -145,17 +146,18 @@ func (e *Enricher) setNode(s *metric.Sample, facts *cluster.Facts) {
 	for _, id := range [...]metric.ID{metric.CPURequest, metric.MemoryRequest, metric.EphemeralStorageRequest} {
 		s.Values.Set(id, 0)
 	}
-	asked := e.requestedBy(facts.PodsOn(s.Entity.Node))
+	asked := e.requestedOn(facts, s.Entity.Node)
 	asked.set(&s.Values)
 }
 
-// requestedBy returns what those of the pods that have not ended ask for.
-func (e *Enricher) requestedBy(pods []*cluster.Pod) *resources {
-	if len(pods) == len(e.of) && (len(pods) == 0 || &pods[0] == &e.of[0]) {
+// requestedOn returns what those pods of a node ask for that have not ended.
+func (e *Enricher) requestedOn(facts *cluster.Facts, node metric.NodeName) *resources {
+	generation := facts.PodsGeneration(node)
+	if node == e.node && generation == e.generation {
 		return &e.requested
 	}
-	e.requested, e.of = resources{}, pods
-	for _, pod := range pods {
+	e.requested, e.node, e.generation = resources{}, node, generation
+	for _, pod := range facts.PodsOn(node) {
 		if pod.Phase != cluster.Succeeded && pod.Phase != cluster.Failed {
 			total := resourcesOf(pod)
 			e.requested.add(&total)
