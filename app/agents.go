@@ -61,7 +61,7 @@ func (a agentsPlan) compile(cluster bool, addressTypes []string) (*agentsPlan, e
 func newAgents(p *plan, facts func() *cluster.Facts) (*nodeapi.Proxy, error) {
 	a := p.Agents
 	if a.Port == 0 {
-		return nodeapi.NewProxy(nodeapi.ProxyOptions{Reach: func(string) (string, http.RoundTripper, error) {
+		return nodeapi.NewProxy(nodeapi.ProxyOptions{FindAgent: func(string) (string, http.RoundTripper, error) {
 			return "", nil, nodeapi.ErrNoAgents
 		}}), nil
 	}
@@ -73,15 +73,15 @@ func newAgents(p *plan, facts func() *cluster.Facts) (*nodeapi.Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the agents: %w", err)
 	}
-	return nodeapi.NewProxy(nodeapi.ProxyOptions{Reach: func(name string) (string, http.RoundTripper, error) {
+	return nodeapi.NewProxy(nodeapi.ProxyOptions{FindAgent: func(name string) (string, http.RoundTripper, error) {
 		at, err := a.url(facts(), metric.NodeName(name))
 		return at, transport, err
 	}}), nil
 }
 
 // askAgents is what the page asks of them.
-func askAgents(agents *nodeapi.Proxy) func(context.Context, string) (*document.Report, error) {
-	return func(ctx context.Context, name string) (*document.Report, error) {
+func askAgents(agents *nodeapi.Proxy) func(context.Context, string) (*document.EvictionReport, error) {
+	return func(ctx context.Context, name string) (*document.EvictionReport, error) {
 		r, err := agents.Eviction(ctx, name)
 		var problem *weirdev.Problem
 		if errors.As(err, &problem) {

@@ -196,7 +196,7 @@ func openResize(_ context.Context, w *process) (http.Handler, error) {
 		return nil, fmt.Errorf("create API client: %w", err)
 	}
 	return resizeapi.NewHandler(resizeapi.Options{
-		View: viewAs(w, func(v apiView) resizeapi.View { return v }), Facts: w.facts, Now: w.now,
+		Usage: viewAs(w, func(v apiView) resizeapi.UsageReader { return v }), Facts: w.facts, Now: w.now,
 		Pod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 			return client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		},

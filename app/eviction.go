@@ -63,8 +63,8 @@ func openEvictor(ctx context.Context, p *plan, m *machine, names *podIndex, of *
 		}
 	}()
 	o := guard.Options{
-		Node: string(e.node), Self: types.UID(e.plan.Self), Read: m.read, Peek: m.peek, Layout: m.layout, Refresh: m.refresh, Cgroups: m.cgroups,
-		Notify: notify.Options{Floor: maxLookInterval}, Registerer: registry, Logger: slog.New(logr.ToSlogHandler(logging.Logr(log).WithName("eviction"))),
+		Node: string(e.node), Self: types.UID(e.plan.Self), Read: m.read, Poll: m.peek, Layout: m.layout, Refresh: m.refresh, Cgroups: m.cgroups,
+		Notify: notify.Options{MaxInterval: maxLookInterval}, Registerer: registry, Logger: slog.New(logr.ToSlogHandler(logging.Logr(log).WithName("eviction"))),
 	}
 	x := execute.Options{
 		Mode: e.plan.Mode, Node: string(e.node), Self: o.Self, NoPod: o.Self == "", OnNode: m.has, Registerer: registry,
@@ -147,7 +147,7 @@ func (e *evictor) askKubelet(ctx context.Context, kube *rest.Config) (*kubeletco
 		// A kubelet sends nobody elsewhere, least of all with our token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	kubelet, warning := kubeletconfig.AskOrDefault(ctx, client, at.URL)
+	kubelet, warning := kubeletconfig.FetchOrDefault(ctx, client, at.URL)
 	if warning != "" {
 		e.warnings = append(e.warnings, warning)
 	}
@@ -195,14 +195,14 @@ func (e *evictor) ended(uid types.UID) bool {
 
 // report tells how the node stands.
 func (e *evictor) report() *evictionreport.Report {
-	return evictionreport.Of(e.guard.Last(), e.guard.Acts(), evictionreport.Context{
+	return evictionreport.New(e.guard.Last(), e.guard.RecentActions(), evictionreport.Options{
 		Node: string(e.node), Mode: e.plan.Mode.String(), Warnings: e.warnings, Now: time.Now(),
-		Reclaims: e.reclaimer != nil, Floor: maxLookInterval, Peeks: guard.PeekEvery,
+		Reclaims: e.reclaimer != nil, MaxInterval: maxLookInterval, PollInterval: guard.PollInterval,
 	})
 }
 
 // page is report, for the page, which may be asked for any node.
-func (e *evictor) page(_ context.Context, node string) (*document.Report, error) {
+func (e *evictor) page(_ context.Context, node string) (*document.EvictionReport, error) {
 	if node != string(e.node) {
 		return nil, &ui.Unavailable{Status: http.StatusNotFound, Why: fmt.Sprintf("this is the weir of node %s alone", e.node),
 			Todo: "Ask the cluster's weir, or the one on that node."}

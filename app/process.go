@@ -78,7 +78,7 @@ type process struct {
 	inspector *inspect.Inspector
 	newest    *kubeletapi.Newest
 	node      *localNode
-	eviction  func(ctx context.Context, node string) (*document.Report, error)
+	eviction  func(ctx context.Context, node string) (*document.EvictionReport, error)
 
 	apis     []servedAPI
 	mux      *httpserver.Mux

@@ -132,13 +132,13 @@ func checkNotifier(t *testing.T, v *vector) {
 	}
 	threshold := list[0]
 	threshold.Grace = at(v.Threshold.GracePeriodSeconds).Sub(t0)
-	if got := threshold.Describe(); got != v.Expect.Description {
+	if got := threshold.KubeletDescription(); got != v.Expect.Description {
 		t.Errorf("description %q, want %q", got, v.Expect.Description)
 	}
 	current := false // whether something is registered with the kernel
 	for i := range v.Steps {
 		step := &v.Steps[i]
-		n, err := threshold.Notice(&step.Stats.Summary, Cgroups{Mount: v.Cgroups.MemoryMount, Pods: v.Cgroups.PodRoot})
+		n, err := threshold.CgroupThreshold(&step.Stats.Summary, Cgroups{Mount: v.Cgroups.MemoryMount, Pods: v.Cgroups.PodRoot})
 		if got := err != nil || step.RegisterError; got != step.Expect.Error {
 			t.Fatalf("step %d: error %v (%v), want %v", i, got, err, step.Expect.Error)
 		}
@@ -237,7 +237,7 @@ func TestOnlyDoubtsDiffer(t *testing.T) {
 			for _, k := range d.Kills {
 				for _, doubt := range d.Doubts {
 					if doubt.Pod == k.Pod || doubt.Pod == (PodRef{}) && string(doubt.Signal) == k.Signal {
-						t.Errorf("%s step %d: evicts %v for %s, which it doubts: %s", v.ID, i, k.Pod, k.Signal, doubt.Why)
+						t.Errorf("%s step %d: evicts %v for %s, which it doubts: %s", v.ID, i, k.Pod, k.Signal, doubt.Reason)
 					}
 				}
 			}

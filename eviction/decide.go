@@ -9,14 +9,14 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// notifierEvery is how often the memory notifiers follow the summary, at most.
-const notifierEvery = 10 * time.Second
+// notifierInterval is the shortest time between two RefreshNotifiers.
+const notifierInterval = 10 * time.Second
 
-// limitGraceSeconds is the time to end of a pod that is evicted at once.
+// limitGraceSeconds is the termination grace period of a pod that is evicted at once.
 const limitGraceSeconds = 1
 
-// Decide returns what to do now. It changes nothing in what it is given, and says the same
-// whenever it is given the same.
+// Decide returns what to do now. It does not change its input, and equal inputs give equal
+// decisions.
 func Decide(in *Input) *Decision {
 	d := &Decision{At: in.Now, Acting: -1, Victim: -1, State: in.State, Conditions: in.State.Conditions, parity: in.Settings.Parity}
 	if len(in.Settings.Thresholds) == 0 && !in.Settings.LocalLimits {
@@ -42,30 +42,30 @@ func Decide(in *Input) *Decision {
 		d.Outcome, d.Err = OutcomeNoSummary, fmt.Errorf("read the summary: %w", err)
 		return d
 	}
-	if in.Now.Sub(in.State.NotifiersAt) > notifierEvery {
+	if in.Now.Sub(in.State.NotifiersAt) > notifierInterval {
 		d.RefreshNotifiers, d.State.NotifiersAt = true, in.Now
 	}
-	d.Observations = stalled(observe(in.Summary, in.Now), in.Settings.Thresholds, &in.Summary.Node, in.Now)
-	d.thresholds(in, begins)
-	d.conditions(in)
-	d.remember()
-	d.act(in)
+	d.Observations = observeStalls(observeSummary(in.Summary, in.Now), in.Settings.Thresholds, &in.Summary.Node, in.Now)
+	d.compareThresholds(in, begins)
+	d.updateConditions(in)
+	d.saveState()
+	d.chooseAction(in)
 	return d
 }
 
-// thresholds compares each with its signal.
-func (d *Decision) thresholds(in *Input, begins bool) {
+// compareThresholds compares each threshold with its signal.
+func (d *Decision) compareThresholds(in *Input, begins bool) {
 	list, added := withContainerFs(in.Settings.Thresholds, d.Layout)
 	d.Thresholds = make([]ThresholdState, 0, len(list))
 	for i := range list {
-		if slices.ContainsFunc(list[:i], func(t Threshold) bool { return t.same(&list[i]) }) {
-			continue // a soft one with no grace period says what the hard one says
+		if slices.ContainsFunc(list[:i], func(t Threshold) bool { return t.equal(&list[i]) }) {
+			continue // a soft threshold without a grace period equals the hard one
 		}
 		t := ThresholdState{Threshold: list[i], Derived: i >= added}
-		t.Waits = t.Derived && begins
+		t.Deferred = t.Derived && begins
 		d.Thresholds = append(d.Thresholds, t)
 	}
-	inOrder(d.Thresholds)
+	sortThresholds(d.Thresholds)
 	for i := range d.Thresholds {
 		d.Thresholds[i].compare(in, d)
 	}
@@ -73,22 +73,22 @@ func (d *Decision) thresholds(in *Input, begins bool) {
 
 func (t *ThresholdState) compare(in *Input, d *Decision) {
 	signal := t.Threshold.Signal
-	o := find(d.Observations, signal)
+	o := findObservation(d.Observations, signal)
 	t.Observation = o
-	if why := unusable(o); why != "" {
-		d.Doubts = doubt(d.Doubts, Doubt{Signal: signal, Why: why})
+	if why := figureDoubt(o); why != "" {
+		d.Doubts = appendDoubt(d.Doubts, Doubt{Signal: signal, Reason: why})
 	}
 	if o != nil && !signal.Pressure() {
-		t.Limit, t.Goal = t.Threshold.limit(o.Capacity)
+		t.Limit, t.Goal = t.Threshold.limitAndGoal(o.Capacity)
 	}
-	if t.Waits || !usable(o, d.parity) {
+	if t.Deferred || !isUsable(o, d.parity) {
 		return
 	}
-	t.Fresh = in.State.newer(o)
-	before := in.State.standing(&t.Threshold)
-	t.Met = o.beyond(&t.Threshold, false)
-	t.Held = !t.Met && before != nil && before.InForce && o.beyond(&t.Threshold, true)
-	if !t.Met && !t.Held {
+	t.Fresh = in.State.isNewer(o)
+	before := in.State.metThreshold(&t.Threshold)
+	t.Met = o.crosses(&t.Threshold, false)
+	t.Reclaiming = !t.Met && before != nil && before.InForce && o.crosses(&t.Threshold, true)
+	if !t.Met && !t.Reclaiming {
 		return
 	}
 	t.Since = in.Now
@@ -97,24 +97,24 @@ func (t *ThresholdState) compare(in *Input, d *Decision) {
 	}
 	met := in.Now.Sub(t.Since)
 	t.InForce = met >= t.Threshold.Grace
-	t.Settles = signal.settles(in.Evicted, in.Now)
-	t.Left = max(0, t.Threshold.Grace-met)
+	t.SettledAt = signal.settledAt(in.Evicted, in.Now)
+	t.Remaining = max(0, t.Threshold.Grace-met)
 }
 
-// doubt adds one, unless two thresholds share it.
-func doubt(list []Doubt, d Doubt) []Doubt {
+// appendDoubt adds a doubt unless the list has it.
+func appendDoubt(list []Doubt, d Doubt) []Doubt {
 	if slices.Contains(list, d) {
 		return list
 	}
 	return append(list, d)
 }
 
-// conditions follow from the thresholds that are met, within their grace period or not.
-func (d *Decision) conditions(in *Input) {
+// updateConditions sets the conditions from the thresholds that are met, in force or not.
+func (d *Decision) updateConditions(in *Input) {
 	list := slices.Clone(in.State.Conditions)
 	for i := range d.Thresholds {
 		t := &d.Thresholds[i]
-		if !t.Met && !t.Held {
+		if !t.Met && !t.Reclaiming {
 			continue
 		}
 		kind := t.Threshold.Signal.Condition()
@@ -127,44 +127,45 @@ func (d *Decision) conditions(in *Input) {
 	for i := range list {
 		list[i].Reported = in.Now.Sub(list[i].MetAt) < in.Settings.TransitionPeriod
 	}
-	slices.SortStableFunc(list, func(a, b Condition) int { return place(a.Type) - place(b.Type) })
+	slices.SortStableFunc(list, func(a, b Condition) int { return conditionOrder(a.Type) - conditionOrder(b.Type) })
 	d.Conditions = list
 }
 
-func place(c corev1.NodeConditionType) int {
+func conditionOrder(c corev1.NodeConditionType) int {
 	return slices.Index([]corev1.NodeConditionType{
 		corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, NodeCPUPressure, NodeIOPressure,
 	}, c)
 }
 
-// remember makes the state for the next decision.
-func (d *Decision) remember() {
+// saveState sets the state for the next decision.
+func (d *Decision) saveState() {
 	s := &d.State
 	s.Conditions = d.Conditions
-	s.Thresholds, s.Seen = nil, nil
+	s.Thresholds, s.LastMeasured = nil, nil
 	for i := range d.Thresholds {
-		if t := &d.Thresholds[i]; t.Met || t.Held {
-			s.Thresholds = append(s.Thresholds, Standing{t.Threshold, t.Since, t.InForce})
+		if t := &d.Thresholds[i]; t.Met || t.Reclaiming {
+			s.Thresholds = append(s.Thresholds, MetThreshold{t.Threshold, t.Since, t.InForce})
 		}
 	}
 	for i := range d.Observations {
 		if o := &d.Observations[i]; o.Doubt == "" || d.parity {
-			s.Seen = append(s.Seen, Seen{o.Signal, o.Time})
+			s.LastMeasured = append(s.LastMeasured, SignalTime{o.Signal, o.Time})
 		}
 	}
 }
 
-// act decides who goes: pods over their limits; else one pod, for one threshold.
-func (d *Decision) act(in *Input) {
+// chooseAction chooses what to evict: the pods over their limits, or else one pod for one
+// threshold.
+func (d *Decision) chooseAction(in *Input) {
 	statsByUID := byUID(in.Summary.Pods)
-	if in.Settings.LocalLimits && d.enforce(in, statsByUID) {
+	if in.Settings.LocalLimits && d.enforceLimits(in, statsByUID) {
 		d.Outcome = OutcomeLocalLimit
 		return
 	}
-	d.Outcome = OutcomeCalm
+	d.Outcome = OutcomeNoneInForce
 	for i := range d.Thresholds {
 		t := &d.Thresholds[i]
-		if t.InForce && t.Fresh && t.Settles.IsZero() {
+		if t.InForce && t.Fresh && t.SettledAt.IsZero() {
 			d.Acting = i
 			break
 		}
@@ -172,7 +173,7 @@ func (d *Decision) act(in *Input) {
 		case !t.InForce:
 		case !t.Fresh:
 			d.Outcome = OutcomeStale
-		case d.Outcome == OutcomeCalm:
+		case d.Outcome == OutcomeNoneInForce:
 			d.Outcome = OutcomeSettling
 		}
 	}
@@ -182,51 +183,51 @@ func (d *Decision) act(in *Input) {
 	t := &d.Thresholds[d.Acting]
 	signal := t.Threshold.Signal
 	if signal.Resource() == resourceIO {
-		d.Outcome = OutcomeWatched
+		d.Outcome = OutcomeConditionOnly
 		return
 	}
 	d.Ranking = in.rank(&t.Threshold, d.Layout, statsByUID)
-	d.Victim = slices.IndexFunc(d.Ranking, func(r Ranked) bool { return r.Passed == NotPassed })
+	d.Victim = slices.IndexFunc(d.Ranking, func(r RankedPod) bool { return r.Skipped == NotSkipped })
 	for i := range d.Ranking {
 		if r := &d.Ranking[i]; r.Doubt != "" {
-			d.Doubts = append(d.Doubts, Doubt{Signal: signal, Pod: r.Pod, Why: r.Doubt})
+			d.Doubts = append(d.Doubts, Doubt{Signal: signal, Pod: r.Pod, Reason: r.Doubt})
 		}
 	}
 	if d.Victim >= 0 {
 		pod := d.Ranking[d.Victim].pod
-		d.planned = kill(pod, statsByUID[string(pod.UID)], t, in.Settings)
+		d.plannedKill = newKill(pod, statsByUID[string(pod.UID)], t, in.Settings)
 	}
 	if d.Reclaim = d.Layout.Collections(signal); len(d.Reclaim) > 0 {
 		d.Outcome = OutcomeReclaim
 		return
 	}
-	d.choose()
+	d.chooseVictim()
 }
 
-// choose evicts whom the ranking named.
-func (d *Decision) choose() {
+// chooseVictim evicts the first pod of the ranking that is not skipped.
+func (d *Decision) chooseVictim() {
 	switch {
-	case d.planned != nil:
-		d.Outcome, d.Kills = OutcomeEvict, []Kill{*d.planned}
+	case d.plannedKill != nil:
+		d.Outcome, d.Kills = OutcomeEvict, []Kill{*d.plannedKill}
 	case len(d.Ranking) == 0:
 		d.Outcome = OutcomeNoPods
 	default:
-		d.Outcome = OutcomeNobody
+		d.Outcome = OutcomeNoCandidate
 	}
 }
 
-// enforce evicts the pods over their limits, and says whether there were any that may be.
-func (d *Decision) enforce(in *Input, statsByUID map[string]*stats.PodStats) bool {
-	d.Exceeded = exceeding(in.Pods, statsByUID, d.Layout)
+// enforceLimits evicts the pods over their limits, and reports whether there is any to evict.
+func (d *Decision) enforceLimits(in *Input, statsByUID map[string]*stats.PodStats) bool {
+	d.Exceeded = exceededLimits(in.Pods, statsByUID, d.Layout)
 	for i := range d.Exceeded {
 		e := &d.Exceeded[i]
 		b := in.Blocked[e.pod.UID]
 		switch {
 		case e.Critical != NotCritical:
 		case in.Self != "" && e.pod.UID == in.Self:
-			e.Passed = PassSelf
+			e.Skipped = SkipSelf
 		case b.Hard:
-			e.Passed, e.Blocked = PassBlocked, b.Why
+			e.Skipped, e.Blocked = SkipBlocked, b.Reason
 		default:
 			d.Kills = append(d.Kills, Kill{Pod: e.Pod, Signal: e.Kind, Hard: true, GraceSeconds: limitGraceSeconds, Message: e.message})
 		}
@@ -234,8 +235,8 @@ func (d *Decision) enforce(in *Input, statsByUID map[string]*stats.PodStats) boo
 	return len(d.Kills) > 0
 }
 
-// kill is the eviction of a pod for a threshold.
-func kill(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState, settings *Settings) *Kill {
+// newKill returns the eviction of a pod for a threshold.
+func newKill(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState, settings *Settings) *Kill {
 	grace := int64(limitGraceSeconds)
 	if !t.Threshold.Hard() {
 		grace = settings.MaxPodGraceSeconds
@@ -243,7 +244,7 @@ func kill(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState, settings *Setti
 			grace = min(grace, *own)
 		}
 	}
-	message, annotations := explain(pod, s, t)
+	message, annotations := evictionMessage(pod, s, t)
 	return &Kill{
 		Pod: refOf(pod), Signal: string(t.Threshold.Signal), Hard: t.Threshold.Hard(), GraceSeconds: grace, Message: message, Annotations: annotations,
 		Condition: &corev1.PodCondition{
@@ -251,4 +252,92 @@ func kill(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState, settings *Setti
 			Reason: corev1.PodReasonTerminationByKubelet, Message: message,
 		},
 	}
+}
+
+// Collection is a kind of unused object that a node removes before it evicts a pod.
+type Collection string
+
+// The collections.
+const (
+	UnusedContainers Collection = "container" // containers that have ended, also of pods that are not deleted
+	UnusedImages     Collection = "image"     // images that no container uses
+)
+
+// Collections returns what is removed for a signal before a pod is evicted, in order. Nothing can
+// be removed for memory and process ids, nor for nodefs if images have a file system of their own.
+func (l Layout) Collections(s Signal) []Collection {
+	switch s {
+	case NodeFsAvailable, NodeFsInodesFree:
+		if l.separate() {
+			return nil
+		}
+		if l.split() {
+			return []Collection{UnusedContainers}
+		}
+	case ContainerFsAvailable, ContainerFsInodesFree:
+		if l.split() {
+			return []Collection{UnusedContainers}
+		}
+	case ImageFsAvailable, ImageFsInodesFree:
+		if l.split() {
+			return []Collection{UnusedImages}
+		}
+	default:
+		return nil
+	}
+	return []Collection{UnusedContainers, UnusedImages}
+}
+
+// Reclaimed is the result of the collections.
+type Reclaimed struct {
+	// Observations are those after the collections. Open are the thresholds that are still met
+	// with their minimum reclaim added. If there is none, no pod is evicted.
+	Observations []Observation
+	Open         []Threshold
+	// Doubts are the figures that are missing or cannot be right. They count as not met.
+	Doubts []Doubt
+	// Err is why there is no summary after the collections.
+	Err error
+}
+
+// AfterReclaim returns the decision after the collections of Reclaim. It is given the summary read
+// after them, or the error of that read. Errors of the collections do not matter: the figures
+// decide. No pod is evicted if no threshold is met any more, of any signal, hard or soft, in force
+// or not, with its minimum reclaim added. Pressure signals do not count here, since their averages
+// include the time before. A figure that is missing or in doubt counts as not met. Without a
+// summary the pod is evicted, since the earlier figures were sound. The receiver does not change;
+// it is returned if it asked for no collection.
+func (d *Decision) AfterReclaim(s *stats.Summary, err error) *Decision {
+	if d.Outcome != OutcomeReclaim {
+		return d
+	}
+	after := *d
+	after.Reclaim = nil
+	after.Reclaimed = &Reclaimed{Err: err}
+	if err == nil && s == nil {
+		after.Reclaimed.Err = errNoSummary
+	}
+	if after.Reclaimed.Err == nil {
+		r := after.Reclaimed
+		r.Observations = observeSummary(s, time.Time{}) // it is later than d.At, nobody knows by how much
+		for i := range d.Thresholds {
+			t := &d.Thresholds[i].Threshold
+			if t.Signal.Pressure() {
+				continue
+			}
+			o := findObservation(r.Observations, t.Signal)
+			if why := figureDoubt(o); why != "" {
+				r.Doubts = appendDoubt(r.Doubts, Doubt{Signal: t.Signal, Reason: why})
+			}
+			if isUsable(o, d.parity) && o.crosses(t, true) {
+				r.Open = append(r.Open, *t)
+			}
+		}
+		if len(r.Open) == 0 {
+			after.Outcome = OutcomeReclaimed
+			return &after
+		}
+	}
+	after.chooseVictim()
+	return &after
 }

@@ -2,13 +2,14 @@ package eviction
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Decision is what to do now, and the whole way there.
+// Decision is what to do now, with its derivation.
 type Decision struct {
 	At      time.Time
 	Outcome Outcome
@@ -17,89 +18,87 @@ type Decision struct {
 	Layout Layout
 	// Observations are the signals' figures, in the order of Signals.
 	Observations []Observation
-	// Thresholds are all there are, those derived for containerfs included, in the
-	// order in which they are acted on. Acting is the index of the one acted on, -1 if
-	// none is.
+	// Thresholds are all thresholds, including those derived for containerfs, in the order in
+	// which they are acted on. Acting is the index of the one that is acted on, or -1.
 	Thresholds []ThresholdState
 	Acting     int
-	// Conditions are the node's after this decision: those ever met, of which
-	// some are reported.
+	// Conditions are the node conditions that were met at least once, reported or not.
 	Conditions []Condition
 	// RefreshNotifiers asks for the memory notifiers to follow the summary: see
-	// Threshold.Notice.
+	// Threshold.CgroupThreshold.
 	RefreshNotifiers bool
-	// Exceeded are the pods over a limit of local storage. Those that are not critical
-	// go, and thresholds wait for the next decision.
-	Exceeded []Exceeded
-	// Reclaim is what to collect before anyone is evicted, in order; then call
-	// AfterReclaim, with which comes Reclaimed.
+	// Exceeded are the pods over a limit of local storage. If one of them can be evicted, the
+	// thresholds wait for the next decision.
+	Exceeded []ExceededLimit
+	// Reclaim is what to remove before a pod is evicted, in order. The caller then calls
+	// AfterReclaim, which sets Reclaimed.
 	Reclaim   []Collection
 	Reclaimed *Reclaimed
-	// Ranking are the pods as they would go for the threshold acted on, and Victim the
-	// index of the first that may: -1 if none may. With a Reclaim to come, or one that
-	// sufficed, it is who would have gone.
-	Ranking []Ranked
+	// Ranking are the pods in the order of eviction for the threshold that is acted on. Victim
+	// is the index of the first that is not skipped, or -1. Both are also set when there is a
+	// Reclaim, or when it was enough.
+	Ranking []RankedPod
 	Victim  int
-	// Kills are the pods to be evicted: for a threshold at most one; each that exceeds
-	// a limit of local storage.
+	// Kills are the pods to evict: at most one for a threshold, or every pod that exceeds a
+	// limit of local storage.
 	Kills []Kill
-	// Doubts are about what is missing or cannot be right.
+	// Doubts are the figures that are missing or cannot be right.
 	Doubts []Doubt
 	// State is for the next decision.
 	State State
 
-	parity  bool
-	planned *Kill
+	parity      bool
+	plannedKill *Kill
 }
 
-// Outcome is what a decision came to.
+// Outcome is the result of a decision.
 type Outcome uint8
 
 // The outcomes.
 const (
-	OutcomeIdle       Outcome = iota // no threshold, and limits are not enforced: nothing was looked at
-	OutcomeNoLayout                  // the node cannot tell its disks: nothing is changed
-	OutcomeNoSummary                 // there are no figures: nothing is changed
-	OutcomeLocalLimit                // pods exceed a limit of local storage, and go
-	OutcomeCalm                      // no threshold is in force
-	OutcomeStale                     // thresholds are in force, on figures that an earlier decision acted on
-	OutcomeReclaim                   // collect first: AfterReclaim says what then
-	OutcomeReclaimed                 // what was collected suffices
-	OutcomeEvict                     // a pod goes
-	OutcomeNoPods                    // there is no pod to evict
-	OutcomeNobody                    // all pods are passed over
-	OutcomeWatched                   // nobody is evicted for this signal
-	OutcomeSettling                  // thresholds of pressure signals are in force, on averages of the time before a pod went
+	OutcomeNoThresholds  Outcome = iota // there is no threshold, and limits are not enforced
+	OutcomeNoLayout                     // the layout of the disks is not known: nothing changes
+	OutcomeNoSummary                    // there are no figures: nothing changes
+	OutcomeLocalLimit                   // pods exceed a limit of local storage and are evicted
+	OutcomeNoneInForce                  // no threshold is in force
+	OutcomeStale                        // thresholds are in force, but an earlier decision acted on the same figures
+	OutcomeReclaim                      // remove something first, then call AfterReclaim
+	OutcomeReclaimed                    // what was removed is enough
+	OutcomeEvict                        // a pod is evicted
+	OutcomeNoPods                       // there is no pod to evict
+	OutcomeNoCandidate                  // all pods are skipped
+	OutcomeConditionOnly                // no pod is evicted for this signal: only its node condition is set
+	OutcomeSettling                     // pressure thresholds are in force, but the averages include the time before the last eviction
 )
 
-// ThresholdState is a threshold and how things stand with it.
+// ThresholdState is a threshold compared with its signal.
 type ThresholdState struct {
 	Threshold Threshold
 	// Derived: nothing was configured for containerfs, and this is its file system's.
-	// On a node's first decision it counts only after a collection (Waits), as the
+	// On a node's first decision it counts only after a collection (Deferred), as the
 	// kubelet has it.
-	Derived, Waits bool
-	// Observation is the signal's; nil if it has none. Limit is what Available must be
-	// below, Goal what it must reach to end the threshold once it is in force.
+	Derived, Deferred bool
+	// Observation is the signal's figure; nil if there is none. The threshold is met while
+	// Available is below Limit. Once in force it ends when Available reaches Goal.
 	Observation *Observation
 	Limit, Goal resource.Quantity
-	// Met now; or Held: in force, and not yet past its minimum reclaim.
-	Met, Held bool
-	// Since is when it was met first, without a break; zero if neither.
+	// Met now; or Reclaiming: in force, and not yet past its minimum reclaim.
+	Met, Reclaiming bool
+	// Since is when it was first met, without a break since; zero if it is not met.
 	Since time.Time
-	// InForce: for its grace period by now. Left is what remains of that.
-	InForce bool
-	Left    time.Duration
-	// Fresh: the figure is newer than that of the decision before. A threshold in
-	// force that is not waits.
+	// InForce: it has been met for its grace period. Remaining is the rest of that period.
+	InForce   bool
+	Remaining time.Duration
+	// Fresh: the figure is newer than that of the decision before. A threshold in force is
+	// only acted on with a fresh figure.
 	Fresh bool
-	// Settles is when a pressure signal's average has forgotten the time before the last
-	// pod went (Input.Evicted); zero if it has. Until then a threshold in force waits.
-	Settles time.Time
+	// SettledAt is when a pressure signal's average no longer includes the time before the
+	// last eviction (Input.Evicted); zero if that is over. Until then no pod is evicted for it.
+	SettledAt time.Time
 }
 
-// Distance is how much more must go before the threshold is met, in the signal's unit or
-// in percent of the time; zero or less once it is. False if the signal has no figure.
+// Distance returns how far the figure is from the threshold, in the signal's unit or in percent
+// of the time. It is zero or less once the threshold is met, and false if there is no figure.
 func (t *ThresholdState) Distance() (float64, bool) {
 	o := t.Observation
 	if o == nil {
@@ -114,32 +113,32 @@ func (t *ThresholdState) Distance() (float64, bool) {
 // Kill is the eviction of a pod.
 type Kill struct {
 	Pod PodRef
-	// Signal is what it is counted under: a threshold's signal, or a limit.
+	// Signal is a threshold's signal, or one of EmptyDirLimit, PodLimit and ContainerLimit.
 	Signal string
-	// Hard: it may not wait for anyone's consent, for the threshold is hard, or it is a limit.
+	// Hard: the threshold is hard, or a limit is exceeded. PodDisruptionBudgets do not count.
 	Hard bool
-	// GraceSeconds is the pod's time to end, as the kubelet computes it: it may be
-	// zero or less, and whoever carries it out gives at least one second.
+	// GraceSeconds is the pod's termination grace period, as the kubelet computes it. It may be
+	// zero or less: the caller gives at least one second.
 	GraceSeconds int64
-	// Message is that of the pod's status (phase Failed, reason Evicted) and event,
-	// Annotations are of the event.
+	// Message is for the pod's status (phase Failed, reason Evicted) and for the Event.
+	// Annotations are for the Event.
 	Message     string
 	Annotations map[string]string
 	// Condition is for the pod's status; nil for limits of local storage.
 	Condition *corev1.PodCondition
 }
 
-// Doubt is why something counts for nothing. A figure that is missing, or cannot be
-// right (a capacity of zero, more available than there is, a number that does not fit, a
-// time in the future), is no reason to evict anyone: of a signal, its thresholds are not
-// met and their grace periods begin anew; of a pod, it is passed over. Settings.Parity
-// switches this off, and the doubts are told all the same.
+// Doubt is a figure that is missing or cannot be right: a capacity of zero, more available than
+// the capacity, a number that does not fit 64 bits, a time in the future. No pod is evicted for
+// such a figure. If it is a signal's, the signal's thresholds are not met and their grace periods
+// restart. If it is a pod's, the pod is skipped. With Settings.Parity doubts are listed, but have
+// no effect.
 type Doubt struct {
-	// Signal is of the node's figure, and Pod of a pod's. A signal without a pod
-	// has a threshold.
+	// Signal names the signal. Pod is set if the figure is that pod's, and empty if it is the
+	// node's.
 	Signal Signal
 	Pod    PodRef
-	Why    string
+	Reason string
 }
 
 var errNoSummary = errors.New("no summary was given")
@@ -155,8 +154,8 @@ func (d *Decision) InForce() []Threshold {
 	return list
 }
 
-// Pressures returns the conditions reported, in the order of memory, disk, process ids,
-// processors and io.
+// Pressures returns the conditions that are reported, in the order memory, disk, process ids,
+// CPU, I/O.
 func (d *Decision) Pressures() []corev1.NodeConditionType {
 	var list []corev1.NodeConditionType
 	for _, c := range d.Conditions {
@@ -165,4 +164,42 @@ func (d *Decision) Pressures() []corev1.NodeConditionType {
 		}
 	}
 	return list
+}
+
+// The names of the closed lists, in JSON and in transcripts.
+var (
+	outcomeNames = [...]string{"NoThresholds", "NoLayout", "NoSummary", "LocalLimit", "NoneInForce", "Stale", "Reclaim", "Reclaimed",
+		"Evict", "NoPods", "NoCandidate", "ConditionOnly", "Settling"}
+	skipReasonNames = [...]string{"NotSkipped", "Critical", "Doubt", "Self", "Blocked"}
+	rankKeyNames    = [...]string{"None", "NoStats", "Over", "Priority", "Excess", "Processes", "Name"}
+	criticalNames   = [...]string{"NotCritical", "StaticPod", "MirrorPod", "CriticalPriority"}
+	admissionNames  = [...]string{"NoPressure", "Critical", "Requests", "Tolerates", "Memory", "Other"}
+)
+
+func (o Outcome) String() string       { return enumName(outcomeNames[:], uint8(o)) }
+func (p SkipReason) String() string    { return enumName(skipReasonNames[:], uint8(p)) }
+func (k RankKey) String() string       { return enumName(rankKeyNames[:], uint8(k)) }
+func (c Critical) String() string      { return enumName(criticalNames[:], uint8(c)) }
+func (a AdmissionCase) String() string { return enumName(admissionNames[:], uint8(a)) }
+
+// MarshalText writes the word, not the number.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// MarshalText writes the word, not the number.
+func (p SkipReason) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// MarshalText writes the word, not the number.
+func (k RankKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// MarshalText writes the word, not the number.
+func (c Critical) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// MarshalText writes the word, not the number.
+func (a AdmissionCase) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+func enumName(list []string, i uint8) string {
+	if int(i) < len(list) {
+		return list[i]
+	}
+	return fmt.Sprint("unknown ", i)
 }

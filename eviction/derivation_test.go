@@ -356,8 +356,8 @@ func tell(b *strings.Builder, d *Decision) {
 			is   bool
 			says string
 		}{
-			{t.Met, "met"}, {t.Held, "held"}, {t.InForce, "in force"}, {t.InForce && !t.Fresh, "not newer"},
-			{t.Derived, "derived"}, {t.Waits, "waits"},
+			{t.Met, "met"}, {t.Reclaiming, "held"}, {t.InForce, "in force"}, {t.InForce && !t.Fresh, "not newer"},
+			{t.Derived, "derived"}, {t.Deferred, "waits"},
 		} {
 			if word.is {
 				b.WriteString(", " + word.says)
@@ -366,8 +366,8 @@ func tell(b *strings.Builder, d *Decision) {
 		if !t.Since.IsZero() && !t.Since.Equal(d.At) {
 			fmt.Fprintf(b, ", since %v ago", d.At.Sub(t.Since))
 		}
-		if t.Left > 0 {
-			fmt.Fprintf(b, ", %v left", t.Left)
+		if t.Remaining > 0 {
+			fmt.Fprintf(b, ", %v left", t.Remaining)
 		}
 		b.WriteByte('\n')
 	}
@@ -383,11 +383,11 @@ func tell(b *strings.Builder, d *Decision) {
 			mark = ">"
 		}
 		fmt.Fprintf(b, "  %s %s: over %v, priority %d, uses %s of %s, excess %s", mark, r.Pod.Name, r.Over, r.Priority, r.Usage.String(), r.Request.String(), r.Excess.String())
-		if r.Passed != NotPassed {
-			fmt.Fprintf(b, ", passed over: %v", r.Passed)
+		if r.Skipped != NotSkipped {
+			fmt.Fprintf(b, ", passed over: %v", r.Skipped)
 		}
-		if r.Before != KeyNone {
-			fmt.Fprintf(b, "; before the next by %v", r.Before)
+		if r.BeforeNextBy != KeyNone {
+			fmt.Fprintf(b, "; before the next by %v", r.BeforeNextBy)
 		}
 		b.WriteByte('\n')
 	}
@@ -396,7 +396,7 @@ func tell(b *strings.Builder, d *Decision) {
 		if doubt.Pod != (PodRef{}) {
 			fmt.Fprintf(b, " of %s", doubt.Pod.Name)
 		}
-		fmt.Fprintf(b, ": %s\n", doubt.Why)
+		fmt.Fprintf(b, ": %s\n", doubt.Reason)
 	}
 }
 
@@ -414,7 +414,7 @@ func tellEnd(b *strings.Builder, d *Decision) {
 			fmt.Fprintf(b, ", still %v", t)
 		}
 		for _, doubt := range d.Reclaimed.Doubts {
-			fmt.Fprintf(b, ", doubt about %s: %s", doubt.Signal, doubt.Why)
+			fmt.Fprintf(b, ", doubt about %s: %s", doubt.Signal, doubt.Reason)
 		}
 	}
 	b.WriteByte('\n')
@@ -439,5 +439,5 @@ func admission(d *datadriven.TestData) string {
 		}
 	}
 	a := Admit(pod, conditions)
-	return fmt.Sprintf("%v (%v) %s\n", a.Admit, a.Because, a.Message)
+	return fmt.Sprintf("%v (%v) %s\n", a.Admit, a.Case, a.Message)
 }

@@ -177,7 +177,7 @@ func (d *dice) rounds() (list []*Input, after []*stats.Summary) {
 		n.Memory.PSI, n.CPU, n.IO = psi, &stats.CPUStats{Time: at, PSI: psi}, &stats.IOStats{Time: at, PSI: psi}
 		if len(pods) > 0 {
 			in.Self = pick(d, "", pods[0].UID)
-			in.Blocked = pick(d, nil, map[types.UID]Blocked{pods[len(pods)-1].UID: {Why: "a budget", Hard: d.chance(2)}})
+			in.Blocked = pick(d, nil, map[types.UID]BlockedPod{pods[len(pods)-1].UID: {Reason: "a budget", Hard: d.chance(2)}})
 		}
 		in.Evicted = pick(d, time.Time{}, now.Add(-time.Duration(d.roll(30))*time.Second))
 		switch d.roll(30) {

@@ -1,14 +1,13 @@
-// Package eviction decides which pod a node that runs out of something has to give
-// up: the decisions of the kubelet's eviction manager, with the whole derivation of
-// each.
+// Package eviction decides which pod a node evicts when it runs out of a resource. It makes the
+// decisions of the kubelet's eviction manager, and returns the full derivation of each.
 //
-// It is pure. Decide takes thresholds, the node's disks and pods, a summary of what is
-// in use, what is remembered of earlier decisions, and the time; it returns what to do and
-// why: each figure against each threshold, the conditions, the whole ranking with the keys
-// it was made by. It asks no clock, no kernel and no API server, so the same code decides
-// live, in a dry run and in a test.
+// The package is pure. Decide takes thresholds, the layout of the disks, the pods, a summary of
+// usage, the state of the decision before, and the time. It returns what to do and why: each
+// figure beside each threshold, the node conditions, and the ranking with its keys. It reads no
+// clock and calls neither kernel nor API server, so the same code decides on a live node, in a
+// dry run and in a test.
 //
-// A round is two calls where something other than pods can be given up first:
+// A round is two calls where unused containers or images can be removed first:
 //
 //	d := eviction.Decide(in)
 //	if len(d.Reclaim) > 0 {
@@ -18,14 +17,28 @@
 //	... carry out d.Kills ...
 //	in.State = d.State
 //
-// The rules are those of Kubernetes 1.36 (pkg/kubelet/eviction), to the order of the pods
-// and the text of the messages; the vectors in testdata/eviction hold it to that. Where
-// the kubelet leaves an order to chance, there is a fixed one here: hard thresholds
-// before soft ones, then as Signals lists them; pods that are alike, by name.
+// The rules are those of Kubernetes 1.36 (pkg/kubelet/eviction), including the order of the pods
+// and the text of the messages. The vectors in testdata/eviction come from the kubelet's code and
+// verify this. Where the kubelet's order is random, this package has a fixed order: hard
+// thresholds before soft ones, then the order of Signals; equal pods by name.
 //
-// In some things it goes beyond. It knows the kernel's pressure stall figures as signals
-// (see ParsePressure), and lets their averages settle after a pod went (Input.Evicted). It evicts
-// nobody for a figure that cannot be right: see Doubt; Settings.Parity switches that off. And it
-// passes over the pod that decides (Input.Self), and those that were asked to go and cannot
-// (Input.Blocked).
+// It differs from the kubelet in four ways. It accepts the kernel's pressure stall figures as
+// signals (ParsePressure), and waits after an eviction until their averages have settled
+// (Input.Evicted). It evicts no pod for a figure that cannot be right (Doubt), unless
+// Settings.Parity is set. It skips the pod that runs it (Input.Self). It skips pods that cannot
+// be evicted now (Input.Blocked).
+//
+// Files:
+//
+//   - input.go: Settings, Input, and the State that one decision leaves for the next.
+//   - decide.go: Decide, and AfterReclaim for the second half of a round.
+//   - decision.go: Decision and its closed lists (Outcome, SkipReason, RankKey) with their names.
+//   - signal.go, threshold.go: signals; thresholds, their order, those derived for containerfs,
+//     and the notice that a memory cgroup gives for one.
+//   - parse.go: thresholds from a configuration, or all mistakes in it.
+//   - observe.go: the signals' figures in a summary, and why one cannot be right.
+//   - rank.go: the order in which pods are evicted, and the usage it goes by.
+//   - requests.go, limits.go: what a pod requests; pods over a limit of local storage.
+//   - admit.go: critical pods, and which new pods a node under pressure admits.
+//   - message.go: the kubelet's messages and annotations.
 package eviction

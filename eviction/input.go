@@ -10,7 +10,7 @@ import (
 
 // Settings are what does not change from one decision to the next.
 type Settings struct {
-	// Thresholds are as Parse returns them; those of containerfs are derived anew.
+	// Thresholds are as Parse returns them; Decide derives those of containerfs.
 	Thresholds []Threshold
 	// TransitionPeriod is how long a condition is reported after it was last met. With
 	// zero it never is, as with the kubelet.
@@ -20,10 +20,9 @@ type Settings struct {
 	// LocalLimits enforces the limits of local storage
 	// (localStorageCapacityIsolation).
 	LocalLimits bool
-	// Parity decides as the kubelet does even on figures that are missing or cannot be
-	// right: it takes them as they are, and evicts a pod without statistics first of all.
-	// Without it, nobody is evicted for such a figure: see Doubt. It is there to compare with the
-	// kubelet.
+	// Parity decides as the kubelet does on figures that are missing or cannot be right: it
+	// uses them as they are, and evicts a pod without statistics first. It is for comparisons
+	// with the kubelet. Without it no pod is evicted for such a figure: see Doubt.
 	Parity bool
 }
 
@@ -31,12 +30,12 @@ type Settings struct {
 type Input struct {
 	Now      time.Time
 	Settings *Settings
-	// Layout is what the node says of its disks, or why it cannot. It is asked for
-	// only until State.LayoutKnown. Without ImageFsErr there is nothing to decide;
-	// ContainerFsErr stands for no split.
+	// Layout is the layout of the node's disks. It is only read until State.LayoutKnown. With an
+	// ImageFsErr nothing is decided; a ContainerFsErr counts as no file system of containers'
+	// own.
 	Layout                     Layout
 	ImageFsErr, ContainerFsErr error
-	// Pods are those that are active on the node: not those that have ended.
+	// Pods are the pods on the node that have not ended.
 	Pods []*corev1.Pod
 	// Summary is what is in use, as the kubelet's summary API has it. A figure that is nil is
 	// not known, which is not zero; a zero time is not known. The stalls are those of Node.
@@ -44,47 +43,46 @@ type Input struct {
 	Summary    *stats.Summary
 	SummaryErr error
 
-	// Self is the UID of the pod that decides, which is passed over; empty for none.
+	// Self is the UID of the pod that runs this code, which is skipped; empty for none.
 	Self types.UID
-	// Blocked are pods that were asked to go and cannot, by UID: they are passed over,
-	// and the next in the ranking goes.
-	Blocked map[types.UID]Blocked
-	// Evicted is when a pod last went; zero if none did. A pressure signal's average tells
-	// of the time before it: for two of its windows (by then a seventh of that time's weight
-	// is left) nobody goes for one. Its condition is told all the same.
+	// Blocked are pods that cannot be evicted now, by UID. They are skipped, and the next pod in
+	// the ranking is evicted.
+	Blocked map[types.UID]BlockedPod
+	// Evicted is the time of the last eviction; zero if there was none. A pressure signal's
+	// average includes the time before it. So for two of its windows (after which a seventh of
+	// the weight is left) no pod is evicted for that signal. Its condition is still reported.
 	Evicted time.Time
-	// State is what was remembered of the decision before; zero at first.
+	// State is Decision.State of the decision before; zero for the first.
 	State State
 }
 
-// Blocked is why a pod cannot be asked to go.
-type Blocked struct {
-	// Why is in words: which PodDisruptionBudget does not let it.
-	Why string
-	// Hard: not for a hard threshold either, because nobody is made to go without being
-	// asked.
+// BlockedPod is a pod that cannot be evicted now.
+type BlockedPod struct {
+	// Reason is a sentence, as which PodDisruptionBudget does not allow it.
+	Reason string
+	// Hard: the pod is not evicted for a hard threshold either.
 	Hard bool
 }
 
-// State is what a decision leaves for the next. It is a value: Decide returns a new
-// one and changes nothing in the old.
+// State is what one decision passes to the next. Decide returns a new State and does not change
+// the old one.
 type State struct {
 	Layout      Layout
 	LayoutKnown bool
 	// Thresholds are those that are met, or in force and not resolved.
-	Thresholds []Standing
+	Thresholds []MetThreshold
 	// Conditions are all that were met once.
 	Conditions []Condition
-	// Seen are the times of the figures.
-	Seen []Seen
-	// NotifiersAt is when the memory notifiers were last asked to follow.
+	// LastMeasured are the times of the signals' figures.
+	LastMeasured []SignalTime
+	// NotifiersAt is when RefreshNotifiers was last set.
 	NotifiersAt time.Time
 }
 
-// Standing is a threshold that is met.
-type Standing struct {
+// MetThreshold is a threshold that is met, or in force.
+type MetThreshold struct {
 	Threshold Threshold
-	// Since is when it was met first, without a break since.
+	// Since is when it was first met, without a break since.
 	Since time.Time
 	// InForce: it has been met for its grace period.
 	InForce bool
@@ -95,31 +93,31 @@ type Condition struct {
 	Type corev1.NodeConditionType
 	// MetAt is when a threshold of it was last met.
 	MetAt time.Time
-	// Reported: it is true, as of the last decision that could tell.
+	// Reported: the condition is true, by the last decision that had figures.
 	Reported bool
 }
 
-// Seen is when a signal's figure was measured.
-type Seen struct {
+// SignalTime is when a signal's figure was measured.
+type SignalTime struct {
 	Signal Signal
 	Time   time.Time
 }
 
-func (s *State) standing(t *Threshold) *Standing {
+func (s *State) metThreshold(t *Threshold) *MetThreshold {
 	for i := range s.Thresholds {
-		if s.Thresholds[i].Threshold.same(t) {
+		if s.Thresholds[i].Threshold.equal(t) {
 			return &s.Thresholds[i]
 		}
 	}
 	return nil
 }
 
-// newer says whether an observation is newer than that of the decision before. One
-// without a time is, and so is one of a signal that the decision before did not have.
-func (s *State) newer(o *Observation) bool {
-	for i := range s.Seen {
-		if s.Seen[i].Signal == o.Signal {
-			return o.Time.IsZero() || o.Time.After(s.Seen[i].Time)
+// isNewer reports whether an observation is newer than the signal's last. An observation without
+// a time is newer, and so is a signal's first observation.
+func (s *State) isNewer(o *Observation) bool {
+	for i := range s.LastMeasured {
+		if s.LastMeasured[i].Signal == o.Signal {
+			return o.Time.IsZero() || o.Time.After(s.LastMeasured[i].Time)
 		}
 	}
 	return true

@@ -30,7 +30,7 @@ func TestInvariants(t *testing.T) {
 		}
 	}
 	// The nodes are worth something only if they lead somewhere.
-	for o := OutcomeIdle + 1; o <= OutcomeSettling; o++ {
+	for o := OutcomeNoThresholds + 1; o <= OutcomeSettling; o++ {
 		if outcomes[o] == 0 {
 			t.Errorf("no outcome %v in %v: make the nodes livelier", o, outcomes)
 		}
@@ -92,7 +92,7 @@ func holds(t *testing.T, bytes []byte) []*Decision {
 }
 
 var same = cmp.Options{
-	cmp.AllowUnexported(Decision{}, Ranked{}, Exceeded{}),
+	cmp.AllowUnexported(Decision{}, RankedPod{}, ExceededLimit{}),
 	cmpopts.EquateNaNs(),
 	cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) }),
 }
@@ -170,30 +170,30 @@ func follows(t *testing.T, in *Input, d *Decision) {
 	}
 	if d.Outcome == OutcomeEvict {
 		a := d.Thresholds[d.Acting]
-		if !a.InForce || !a.Fresh || !a.Settles.IsZero() || string(a.Threshold.Signal) != d.Kills[0].Signal || d.Ranking[d.Victim].Pod != d.Kills[0].Pod {
+		if !a.InForce || !a.Fresh || !a.SettledAt.IsZero() || string(a.Threshold.Signal) != d.Kills[0].Signal || d.Ranking[d.Victim].Pod != d.Kills[0].Pod {
 			t.Errorf("evicts %v for %+v", d.Kills[0].Pod, a)
 		}
 		if !in.Settings.Parity && (a.Observation.Doubt != "" || d.Ranking[d.Victim].Doubt != "") {
 			t.Errorf("evicts in doubt: %q, %q", a.Observation.Doubt, d.Ranking[d.Victim].Doubt)
 		}
 		for _, r := range d.Ranking[:d.Victim] {
-			if r.Passed == NotPassed {
+			if r.Skipped == NotSkipped {
 				t.Errorf("%v went before its turn: %v", d.Kills[0].Pod, r.Pod)
 			}
 		}
 	}
 	for i := range d.Ranking {
-		if last := i == len(d.Ranking)-1; last != (d.Ranking[i].Before == KeyNone) {
-			t.Errorf("place %d of %d is before the next by %v", i, len(d.Ranking), d.Ranking[i].Before)
+		if last := i == len(d.Ranking)-1; last != (d.Ranking[i].BeforeNextBy == KeyNone) {
+			t.Errorf("place %d of %d is before the next by %v", i, len(d.Ranking), d.Ranking[i].BeforeNextBy)
 		}
 	}
 	for i := range d.Thresholds {
 		s := &d.Thresholds[i]
-		if s.Met && s.Held || s.InForce && !s.Met && !s.Held || s.Met && s.Observation == nil {
+		if s.Met && s.Reclaiming || s.InForce && !s.Met && !s.Reclaiming || s.Met && s.Observation == nil {
 			t.Errorf("threshold %+v contradicts itself", s)
 		}
-		if s.InForce && s.Left != 0 || s.Left > s.Threshold.Grace {
-			t.Errorf("%v is in force %v, and has %v left", s.Threshold, s.InForce, s.Left)
+		if s.InForce && s.Remaining != 0 || s.Remaining > s.Threshold.Grace {
+			t.Errorf("%v is in force %v, and has %v left", s.Threshold, s.InForce, s.Remaining)
 		}
 	}
 }
@@ -213,9 +213,9 @@ func orderless(t *testing.T, in *Input, d *Decision) {
 	}
 	for _, s := range append(Signals(), "cpu.pressure.some.avg10") {
 		list := Rank(s, d.Layout, in.Pods, in.Summary.Pods, in.Now, false)
-		compare := byExcess
+		compare := compareByExcess
 		if s == PIDAvailable {
-			compare = byProcesses
+			compare = compareByProcesses
 		}
 		for i := range list {
 			for k := i + 1; k < len(list); k++ {
@@ -303,7 +303,7 @@ func FuzzParse(f *testing.F) {
 		list, err := Parse(c)
 		if err == nil {
 			for i := range list {
-				limit, goal := list[i].limit(1 << 40)
+				limit, goal := list[i].limitAndGoal(1 << 40)
 				fraction := list[i].Value.Fraction
 				if limit.Sign() < 0 || fraction < 0 || fraction > 1 || list[i].Grace < 0 {
 					t.Errorf("%q for %q gives %v", value, grace, list[i])

@@ -2,41 +2,42 @@ package eviction
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// What evictions for local storage limits are counted under.
+// Kill.Signal of evictions for limits of local storage, as the kubelet counts them.
 const (
 	EmptyDirLimit  = "emptydirfs.limit"
 	PodLimit       = "ephemeralpodfs.limit"
 	ContainerLimit = "ephemeralcontainerfs.limit"
 )
 
-// Exceeded is a limit of local storage that a pod exceeds.
-type Exceeded struct {
+// ExceededLimit is a limit of local storage that a pod exceeds.
+type ExceededLimit struct {
 	Pod PodRef
-	// Kind is EmptyDirLimit, PodLimit or ContainerLimit; Name that of the volume or
-	// the container.
+	// Kind is EmptyDirLimit, PodLimit or ContainerLimit. Name is the name of the volume or the
+	// container.
 	Kind, Name  string
 	Used, Limit resource.Quantity
-	// Critical is why the pod is spared all the same; or else Passed, with Blocked for
-	// PassBlocked.
+	// Critical is why the pod is spared all the same; or else Skipped, with Blocked for
+	// SkipBlocked.
 	Critical Critical
-	Passed   Pass
+	Skipped  SkipReason
 	Blocked  string
 
 	message string
 	pod     *corev1.Pod
 }
 
-// exceeding returns the pods that exceed a limit, in the order given, each with the first
-// limit it exceeds. They are evicted all at once, and whether or not the node is low on
-// anything.
-func exceeding(pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, l Layout) []Exceeded {
-	var list []Exceeded
+// exceededLimits returns the pods that exceed a limit, in the given order, each with the first
+// limit that it exceeds. They are all evicted at once, whether or not the node is low on a
+// resource.
+func exceededLimits(pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, l Layout) []ExceededLimit {
+	var list []ExceededLimit
 	for _, pod := range pods {
 		s := statsByUID[string(pod.UID)]
 		if s == nil {
@@ -57,7 +58,7 @@ func exceeding(pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, l Layo
 	return list
 }
 
-func emptyDirExceeds(pod *corev1.Pod, s *stats.PodStats) (Exceeded, bool) {
+func emptyDirExceeds(pod *corev1.Pod, s *stats.PodStats) (ExceededLimit, bool) {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if v.EmptyDir == nil || v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Sign() <= 0 {
@@ -69,29 +70,29 @@ func emptyDirExceeds(pod *corev1.Pod, s *stats.PodStats) (Exceeded, bool) {
 				n = s.VolumeStats[k].UsedBytes
 			}
 		}
-		used, limit := inBytes(n), v.EmptyDir.SizeLimit.DeepCopy()
+		used, limit := byteQuantity(n), v.EmptyDir.SizeLimit.DeepCopy()
 		if n != nil && used.Cmp(limit) > 0 {
-			return Exceeded{Kind: EmptyDirLimit, Name: v.Name, Used: used, Limit: limit,
+			return ExceededLimit{Kind: EmptyDirLimit, Name: v.Name, Used: used, Limit: limit,
 				message: fmt.Sprintf("Usage of EmptyDir volume %q exceeds the limit %q. ", v.Name, limit.String())}, true
 		}
 	}
-	return Exceeded{}, false
+	return ExceededLimit{}, false
 }
 
-func podExceeds(pod *corev1.Pod, s *stats.PodStats) (Exceeded, bool) {
+func podExceeds(pod *corev1.Pod, s *stats.PodStats) (ExceededLimit, bool) {
 	limit, ok := limitOf(pod, corev1.ResourceEphemeralStorage)
 	if !ok || s.EphemeralStorage == nil {
-		return Exceeded{}, false
+		return ExceededLimit{}, false
 	}
-	used := inBytes(s.EphemeralStorage.UsedBytes)
+	used := byteQuantity(s.EphemeralStorage.UsedBytes)
 	if used.Cmp(limit) <= 0 {
-		return Exceeded{}, false
+		return ExceededLimit{}, false
 	}
-	return Exceeded{Kind: PodLimit, Used: used, Limit: limit,
+	return ExceededLimit{Kind: PodLimit, Used: used, Limit: limit,
 		message: fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String())}, true
 }
 
-func containerExceeds(pod *corev1.Pod, s *stats.PodStats, rootfs bool) (Exceeded, bool) {
+func containerExceeds(pod *corev1.Pod, s *stats.PodStats, rootfs bool) (ExceededLimit, bool) {
 	for i := range s.Containers {
 		c := &s.Containers[i]
 		limit, ok := storageLimit(pod, c.Name)
@@ -103,14 +104,14 @@ func containerExceeds(pod *corev1.Pod, s *stats.PodStats, rootfs bool) (Exceeded
 			used.Add(usedBytes(c.Rootfs))
 		}
 		if limit.Cmp(used) < 0 {
-			return Exceeded{Kind: ContainerLimit, Name: c.Name, Used: used, Limit: limit,
+			return ExceededLimit{Kind: ContainerLimit, Name: c.Name, Used: used, Limit: limit,
 				message: fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.Name, limit.String())}, true
 		}
 	}
-	return Exceeded{}, false
+	return ExceededLimit{}, false
 }
 
-// storageLimit is that of a regular container; one of zero is none.
+// storageLimit returns the limit of a regular container; a limit of zero is none.
 func storageLimit(pod *corev1.Pod, name string) (resource.Quantity, bool) {
 	for i := range pod.Spec.Containers {
 		if c := &pod.Spec.Containers[i]; c.Name == name {
@@ -123,7 +124,112 @@ func storageLimit(pod *corev1.Pod, name string) (resource.Quantity, bool) {
 
 func usedBytes(fs *stats.FsStats) resource.Quantity {
 	if fs == nil {
-		return inBytes(nil)
+		return byteQuantity(nil)
 	}
-	return inBytes(fs.UsedBytes)
+	return byteQuantity(fs.UsedBytes)
+}
+
+// requestOf returns what a pod requests of a resource; zero for nothing. If the pod has pod-level
+// resources, of whatever resource, the containers' requests do not count.
+func requestOf(pod *corev1.Pod, name corev1.ResourceName) resource.Quantity {
+	var request resource.Quantity
+	if hasPodLevelResources(pod) {
+		if q, ok := pod.Spec.Resources.Requests[name]; ok && isPodLevelResource(name) {
+			request = q.DeepCopy()
+		}
+	} else if t := sumContainers(pod, name, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Requests }); t.set {
+		request = t.sum
+	}
+	addOverhead(pod, name, &request)
+	return request
+}
+
+// limitOf returns the sum of the limits of a pod's containers, of those that have one. Pod-level
+// limits do not count: they cannot be of storage.
+func limitOf(pod *corev1.Pod, name corev1.ResourceName) (resource.Quantity, bool) {
+	t := sumContainers(pod, name, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Limits })
+	addOverhead(pod, name, &t.sum)
+	return t.sum, t.set
+}
+
+func addOverhead(pod *corev1.Pod, name corev1.ResourceName, q *resource.Quantity) {
+	if overhead, ok := pod.Spec.Overhead[name]; ok && !q.IsZero() {
+		q.Add(overhead)
+	}
+}
+
+// hasPodLevelResources reports whether a pod has requests or limits at the pod level.
+func hasPodLevelResources(pod *corev1.Pod) bool {
+	r := pod.Spec.Resources
+	if r == nil {
+		return false
+	}
+	for _, list := range [...]corev1.ResourceList{r.Requests, r.Limits} {
+		for name := range list {
+			if isPodLevelResource(name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isPodLevelResource reports whether Kubernetes supports the resource at the pod level.
+func isPodLevelResource(name corev1.ResourceName) bool {
+	return name == corev1.ResourceCPU || name == corev1.ResourceMemory ||
+		strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+// optionalSum is a sum of quantities, or nothing, which is not zero. It has the format of the
+// first quantity.
+type optionalSum struct {
+	sum resource.Quantity
+	set bool
+}
+
+func (t *optionalSum) addFrom(list corev1.ResourceList, name corev1.ResourceName) {
+	if q, ok := list[name]; ok {
+		t.addQuantity(q)
+	}
+}
+
+func (t *optionalSum) addQuantity(q resource.Quantity) {
+	if !t.set {
+		t.sum, t.set = q.DeepCopy(), true
+		return
+	}
+	t.sum.Add(q)
+}
+
+func (t *optionalSum) raiseTo(u optionalSum) {
+	if u.set && (!t.set || u.sum.Cmp(t.sum) > 0) {
+		t.sum, t.set = u.sum.DeepCopy(), true
+	}
+}
+
+// sumContainers returns what containers need together. It is the larger of two figures: the sum
+// of the regular containers and the restartable init containers, which run at once; and the most
+// that another init container needs, with the restartable ones started before it.
+func sumContainers(pod *corev1.Pod, name corev1.ResourceName, of func(*corev1.Container) corev1.ResourceList) optionalSum {
+	var running, beside, starting optionalSum
+	for i := range pod.Spec.Containers {
+		running.addFrom(of(&pod.Spec.Containers[i]), name)
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			running.addFrom(of(c), name)
+			beside.addFrom(of(c), name)
+			starting.raiseTo(beside)
+			continue
+		}
+		var alone optionalSum
+		alone.addFrom(of(c), name)
+		if beside.set {
+			alone.addQuantity(beside.sum)
+		}
+		starting.raiseTo(alone)
+	}
+	running.raiseTo(starting)
+	return running
 }

@@ -21,10 +21,10 @@ const (
 	annotationPodUsage        = "offending_pod_usage"
 )
 
-const larger = " %s was using %s, request is %s, has larger consumption of %s. "
+const overRequestFormat = " %s was using %s, request is %s, has larger consumption of %s. "
 
-// explain returns the message and annotations of a pod's eviction, in the kubelet's words.
-func explain(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (string, map[string]string) {
+// evictionMessage returns the message and annotations of a pod's eviction, in the kubelet's words.
+func evictionMessage(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (string, map[string]string) {
 	of := t.Threshold.Signal.Resource()
 	var b strings.Builder
 	fmt.Fprintf(&b, "The node was low on resource: %s. ", of)
@@ -38,10 +38,10 @@ func explain(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (string, map
 		return b.String(), nil
 	}
 	annotations := map[string]string{}
-	if of == resourceMemory && podLevel(pod) && s.Memory != nil {
+	if of == resourceMemory && hasPodLevelResources(pod) && s.Memory != nil {
 		if request, ok := pod.Spec.Resources.Requests[corev1.ResourceMemory]; ok {
-			usage := inBytes(s.Memory.WorkingSetBytes)
-			fmt.Fprintf(&b, "Pod"+larger, pod.Name, usage.String(), request.String(), of)
+			usage := byteQuantity(s.Memory.WorkingSetBytes)
+			fmt.Fprintf(&b, "Pod"+overRequestFormat, pod.Name, usage.String(), request.String(), of)
 			annotations[annotationPod] = pod.Name
 			annotations[annotationPodUsage] = usage.String()
 		}
@@ -49,17 +49,17 @@ func explain(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (string, map
 	var names, usages []string
 	for i := range s.Containers {
 		c := &s.Containers[i]
-		usage, ok := containerUse(c, of)
+		usage, ok := containerUsage(c, of)
 		if !ok {
 			continue
 		}
-		spec := container(pod, c.Name)
+		spec := findContainer(pod, c.Name)
 		if spec == nil {
 			continue // an ephemeral one, which has no request to exceed
 		}
 		request := spec.Resources.Requests[corev1.ResourceName(of)]
 		if usage.Cmp(request) > 0 {
-			fmt.Fprintf(&b, "Container"+larger, c.Name, usage.String(), request.String(), of)
+			fmt.Fprintf(&b, "Container"+overRequestFormat, c.Name, usage.String(), request.String(), of)
 			names, usages = append(names, c.Name), append(usages, usage.String())
 		}
 	}
@@ -69,32 +69,32 @@ func explain(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (string, map
 	return b.String(), annotations
 }
 
-// containerUse is what a container uses of memory or storage, if all of it is known.
-func containerUse(c *stats.ContainerStats, of string) (resource.Quantity, bool) {
+// containerUsage returns a container's usage of memory or storage; false if part is not known.
+func containerUsage(c *stats.ContainerStats, of string) (resource.Quantity, bool) {
 	switch of {
 	case resourceMemory:
 		if c.Memory != nil && c.Memory.WorkingSetBytes != nil {
-			return inBytes(c.Memory.WorkingSetBytes), true
+			return byteQuantity(c.Memory.WorkingSetBytes), true
 		}
 	case resourceDisk:
 		if c.Rootfs != nil && c.Rootfs.UsedBytes != nil && c.Logs != nil && c.Logs.UsedBytes != nil {
 			sum := *c.Rootfs.UsedBytes + *c.Logs.UsedBytes
-			return inBytes(&sum), true
+			return byteQuantity(&sum), true
 		}
 	}
 	return resource.Quantity{}, false
 }
 
-// inBytes is a number of them as the kubelet prints it; nil is zero.
-func inBytes(n *uint64) resource.Quantity {
+// byteQuantity returns n bytes in the format that the kubelet prints; nil counts as zero.
+func byteQuantity(n *uint64) resource.Quantity {
 	if n == nil {
 		return resource.Quantity{Format: resource.BinarySI}
 	}
 	return *resource.NewQuantity(int64(*n), resource.BinarySI)
 }
 
-// container finds a container of the specification: the regular ones, then init ones.
-func container(pod *corev1.Pod, name string) *corev1.Container {
+// findContainer returns the container of a name: a regular one first, then an init container.
+func findContainer(pod *corev1.Pod, name string) *corev1.Container {
 	for _, list := range [...][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range list {
 			if list[i].Name == name {

@@ -3,40 +3,42 @@ package eviction
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// Observation is a signal as it was found.
+// Observation is a signal's figure.
 type Observation struct {
 	Signal Signal
-	// Available is what is left of Capacity, in bytes, inodes or process ids. Both
-	// are the kubelet's 64-bit integers: a figure too large for one is negative.
+	// Available is the rest of Capacity, in bytes, inodes or process ids. Both are signed as in
+	// the kubelet: a figure too large for 63 bits is negative.
 	Available, Capacity int64
 	// Stall is the figure of a pressure signal, in percent of the time.
 	Stall float64
-	// Time is when it was measured; zero if not known, which counts as now.
+	// Time is when it was measured. Zero is not known, and counts as now.
 	Time time.Time
-	// Doubt is why the figure cannot be right, empty if it can. Nobody is evicted
-	// for one that cannot: it counts as missing (unless Settings.Parity).
+	// Doubt is why the figure cannot be right; empty if it can. Such a figure counts as missing,
+	// unless Settings.Parity is set.
 	Doubt string
 }
 
-// Quantity is an amount of the signal in the format the kubelet prints it in.
+// Quantity returns an amount of the signal in the format that the kubelet prints.
 func (o *Observation) Quantity(n int64) *resource.Quantity {
-	if o.Signal.inBytes() {
+	if o.Signal.countsBytes() {
 		return resource.NewQuantity(n, resource.BinarySI)
 	}
 	return resource.NewQuantity(n, resource.DecimalSI)
 }
 
-// skew is by how much a measurement's time may be ahead of the decision's.
-const skew = time.Second
+// maxClockSkew is how far a measurement's time may be ahead of the decision's.
+const maxClockSkew = time.Second
 
-// observe returns the signals a summary has the figures of, in the order of Signals.
-func observe(s *stats.Summary, now time.Time) []Observation {
+// observeSummary returns the signals that the summary has figures for, in the order of Signals.
+func observeSummary(s *stats.Summary, now time.Time) []Observation {
 	list := make([]Observation, 0, 9)
 	add := func(signal Signal, available, capacity, total *uint64, at time.Time) {
 		if available == nil || (capacity == nil) == (total == nil) {
@@ -48,9 +50,9 @@ func observe(s *stats.Summary, now time.Time) []Observation {
 		} else {
 			o.Capacity = int64(*available + *total)
 		}
-		o.Doubt = absurd(*available, capacity, total)
+		o.Doubt = amountDoubt(*available, capacity, total)
 		if o.Doubt == "" {
-			o.Doubt = ahead(at, now)
+			o.Doubt = timeDoubt(at, now)
 		}
 		list = append(list, o)
 	}
@@ -78,7 +80,7 @@ func observe(s *stats.Summary, now time.Time) []Observation {
 		disk(ContainerFsAvailable, ContainerFsInodesFree, r.ContainerFs)
 	}
 	if r := s.Node.Rlimit; r != nil && r.MaxPID != nil && r.NumOfRunningProcesses != nil {
-		list = append(list, processes(*r.MaxPID, *r.NumOfRunningProcesses, r.Time.Time, now))
+		list = append(list, observeProcesses(*r.MaxPID, *r.NumOfRunningProcesses, r.Time.Time, now))
 	}
 	return list
 }
@@ -94,8 +96,8 @@ func allPods(s *stats.Summary) *stats.MemoryStats {
 	return nil
 }
 
-// processes observes process ids.
-func processes(most, running int64, at, now time.Time) Observation {
+// observeProcesses returns the observation of process ids.
+func observeProcesses(most, running int64, at, now time.Time) Observation {
 	o := Observation{Signal: PIDAvailable, Available: most - running, Capacity: most, Time: at}
 	switch {
 	case most <= 0:
@@ -105,20 +107,20 @@ func processes(most, running int64, at, now time.Time) Observation {
 	case running > most:
 		o.Doubt = fmt.Sprintf("%d processes are running, and there can be %d", running, most)
 	default:
-		o.Doubt = ahead(at, now)
+		o.Doubt = timeDoubt(at, now)
 	}
 	return o
 }
 
-// stalled observes the pressure signals that thresholds ask for.
-func stalled(list []Observation, thresholds []Threshold, node *stats.NodeStats, now time.Time) []Observation {
+// observeStalls adds the pressure signals that have a threshold.
+func observeStalls(list []Observation, thresholds []Threshold, node *stats.NodeStats, now time.Time) []Observation {
 	for i := range thresholds {
 		s := thresholds[i].Signal
 		stall, at, ok := stallFigure(node, s)
-		if !ok || find(list, s) != nil {
+		if !ok || findObservation(list, s) != nil {
 			continue
 		}
-		o := Observation{Signal: s, Stall: stall, Time: at, Doubt: ahead(at, now)}
+		o := Observation{Signal: s, Stall: stall, Time: at, Doubt: timeDoubt(at, now)}
 		if !(stall >= 0 && stall <= 100) {
 			o.Doubt = fmt.Sprintf("a stall of %v percent of the time", stall)
 		}
@@ -127,8 +129,8 @@ func stalled(list []Observation, thresholds []Threshold, node *stats.NodeStats, 
 	return list
 }
 
-// absurd returns why an amount cannot be right; empty if it can.
-func absurd(available uint64, capacity, rest *uint64) string {
+// amountDoubt returns why an amount cannot be right; empty if it can.
+func amountDoubt(available uint64, capacity, rest *uint64) string {
 	var whole uint64
 	if capacity != nil {
 		whole = *capacity
@@ -149,15 +151,15 @@ func absurd(available uint64, capacity, rest *uint64) string {
 	return ""
 }
 
-// ahead returns the doubt about a time in the future; none if now is not known.
-func ahead(at, now time.Time) string {
-	if by := at.Sub(now); !now.IsZero() && by > skew {
+// timeDoubt returns the doubt about a time in the future; empty if now is zero.
+func timeDoubt(at, now time.Time) string {
+	if by := at.Sub(now); !now.IsZero() && by > maxClockSkew {
 		return fmt.Sprintf("measured %v in the future", by)
 	}
 	return ""
 }
 
-func find(list []Observation, s Signal) *Observation {
+func findObservation(list []Observation, s Signal) *Observation {
 	for i := range list {
 		if list[i].Signal == s {
 			return &list[i]
@@ -166,22 +168,22 @@ func find(list []Observation, s Signal) *Observation {
 	return nil
 }
 
-// unusable is why decisions do not go by an observation, empty if they do.
-func unusable(o *Observation) string {
+// figureDoubt returns why an observation is not used; empty if it is.
+func figureDoubt(o *Observation) string {
 	if o == nil {
 		return "there is no figure"
 	}
 	return o.Doubt
 }
 
-// usable says whether decisions go by an observation: those of the kubelet by any.
-func usable(o *Observation, parity bool) bool {
+// isUsable reports whether a decision uses an observation. With parity it uses any.
+func isUsable(o *Observation, parity bool) bool {
 	return o != nil && (parity || o.Doubt == "")
 }
 
-// beyond says whether the observation is beyond the threshold; with reclaim, whether
-// it is not yet back past it by the minimum.
-func (o *Observation) beyond(t *Threshold, reclaim bool) bool {
+// crosses reports whether the observation is beyond the threshold. With reclaim it reports whether
+// the minimum reclaim is not reached yet.
+func (o *Observation) crosses(t *Threshold, reclaim bool) bool {
 	if o.Signal.Pressure() {
 		above := t.Value.Stall
 		if reclaim && t.MinReclaim != nil {
@@ -189,9 +191,116 @@ func (o *Observation) beyond(t *Threshold, reclaim bool) bool {
 		}
 		return o.Stall > above
 	}
-	limit, goal := t.limit(o.Capacity)
+	limit, goal := t.limitAndGoal(o.Capacity)
 	if reclaim {
 		limit = goal
 	}
 	return limit.Cmp(*o.Quantity(o.Available)) > 0
+}
+
+// ParsePressure parses a threshold of a pressure signal:
+//
+//	memory.pressure.some.avg10>20
+//	memory.pressure.full.avg60>5 for 30s until 2
+//
+// A signal names memory, cpu or io, then some or full, then avg10, avg60 or avg300. The figures
+// are percent of the time. With "for" the threshold is soft. With "until" it ends, once in force,
+// at or below that figure.
+//
+// For memory, pods are ranked as for memory.available, and the condition is MemoryPressure. For
+// cpu, pods are ranked by CPU usage in the same way, and the condition is CPUPressure. For io no
+// pod is evicted, and only IOPressure is set: no statistic says how much a pod reads and writes,
+// and a pod's own stall shows which pod waits, not which pod causes it.
+func ParsePressure(s string) (Threshold, error) {
+	fail := func(why string) (Threshold, error) {
+		return Threshold{}, fmt.Errorf("%q: %s; write it as memory.pressure.some.avg10>20 for 30s until 10", s, why)
+	}
+	words := strings.Fields(s)
+	if len(words) == 0 {
+		return fail("empty")
+	}
+	name, above, ok := strings.Cut(words[0], ">")
+	if !ok {
+		return fail("no >")
+	}
+	t := Threshold{Signal: Signal(name)}
+	if !t.Signal.Pressure() {
+		return fail("no pressure signal")
+	}
+	if t.Value.Stall, ok = parsePercent(above); !ok || t.Value.Stall <= 0 || t.Value.Stall >= 100 {
+		return fail("the threshold must be above 0 and below 100")
+	}
+	words = words[1:]
+	if len(words) >= 2 && words[0] == "for" {
+		grace, err := time.ParseDuration(words[1])
+		if err != nil || grace < 0 {
+			return fail("no duration after for")
+		}
+		t.Grace, words = grace, words[2:]
+	}
+	if len(words) >= 2 && words[0] == "until" {
+		until, ok := parsePercent(words[1])
+		if !ok || until < 0 || until > t.Value.Stall {
+			return fail("what it lasts until must not be above the threshold")
+		}
+		t.MinReclaim, words = &Value{Stall: until}, words[2:]
+	}
+	if len(words) > 0 {
+		return fail("what does " + words[0] + " mean")
+	}
+	return t, nil
+}
+
+// parsePercent parses a number with or without "%"; false if it is not a number.
+func parsePercent(s string) (float64, bool) {
+	f, err := strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64)
+	return f, err == nil && f == f
+}
+
+// settledAt returns when the average of a pressure signal no longer includes the time before
+// evicted; zero if that is over. The kernel's averages decay exponentially: after one window 37%
+// of the weight is left, after two 14%.
+func (s Signal) settledAt(evicted, now time.Time) time.Time {
+	_, _, window, ok := s.splitPressure()
+	if !ok || evicted.IsZero() {
+		return time.Time{}
+	}
+	seconds := map[string]time.Duration{"avg10": 10, "avg60": 60, "avg300": 300}[window]
+	if at := evicted.Add(2 * seconds * time.Second); at.After(now) {
+		return at
+	}
+	return time.Time{}
+}
+
+// stallFigure returns the stall that a signal names, in percent of the time, and when it was
+// read; false if the node's summary does not have it.
+func stallFigure(node *stats.NodeStats, s Signal) (stalled float64, at time.Time, known bool) {
+	resource, share, window, ok := s.splitPressure()
+	if !ok {
+		return 0, at, false
+	}
+	var psi *stats.PSIStats
+	switch {
+	case resource == "memory" && node.Memory != nil:
+		psi, at = node.Memory.PSI, node.Memory.Time.Time
+	case resource == "cpu" && node.CPU != nil:
+		psi, at = node.CPU.PSI, node.CPU.Time.Time
+	case resource == "io" && node.IO != nil:
+		psi, at = node.IO.PSI, node.IO.Time.Time
+	}
+	if psi == nil {
+		return 0, time.Time{}, false
+	}
+	stall := psi.Some
+	if share == "full" {
+		stall = psi.Full
+	}
+	switch window {
+	case "avg10":
+		return stall.Avg10, at, true
+	case "avg60":
+		return stall.Avg60, at, true
+	default:
+		return stall.Avg300, at, true
+	}
 }

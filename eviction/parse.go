@@ -13,29 +13,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Config is how thresholds are written, with the names of KubeletConfiguration. Nothing
-// is defaulted: an absent map is empty.
+// Config are thresholds as KubeletConfiguration has them. There are no defaults: an absent map is
+// empty.
 type Config struct {
 	EvictionHard            map[string]string `json:"evictionHard,omitempty"`
 	EvictionSoft            map[string]string `json:"evictionSoft,omitempty"`
 	EvictionSoftGracePeriod map[string]string `json:"evictionSoftGracePeriod,omitempty"`
 	EvictionMinimumReclaim  map[string]string `json:"evictionMinimumReclaim,omitempty"`
 	EnforceNodeAllocatable  []string          `json:"enforceNodeAllocatable,omitempty"`
-	// Pressure are thresholds the kubelet does not know: see ParsePressure.
+	// Pressure are thresholds that the kubelet does not have: see ParsePressure.
 	Pressure []string `json:"pressure,omitempty"`
 }
 
-// Parse returns the thresholds of a configuration, or all that is wrong with it.
+// Parse returns the thresholds of a configuration, or one error that joins all mistakes.
 func Parse(c *Config) ([]Threshold, error) {
-	p := &parser{}
-	list := p.thresholds(c.EvictionHard)
-	soft := p.thresholds(c.EvictionSoft)
-	graces := p.graces(c.EvictionSoftGracePeriod)
-	reclaims := p.reclaims(c.EvictionMinimumReclaim)
+	p := &configParser{}
+	list := p.parseThresholds(c.EvictionHard)
+	soft := p.parseThresholds(c.EvictionSoft)
+	graces := p.parseGracePeriods(c.EvictionSoftGracePeriod)
+	reclaims := p.parseMinReclaims(c.EvictionMinimumReclaim)
 	for i := range soft {
 		grace, ok := graces[soft[i].Signal]
 		if !ok {
-			p.mistake("soft threshold %s has no grace period: give evictionSoftGracePeriod one for it", soft[i].Signal)
+			p.addMistake("soft threshold %s has no grace period: give evictionSoftGracePeriod one for it", soft[i].Signal)
 		}
 		soft[i].Grace = grace
 	}
@@ -44,7 +44,7 @@ func Parse(c *Config) ([]Threshold, error) {
 		list[i].MinReclaim = reclaims[list[i].Signal]
 	}
 	if slices.Contains(c.EnforceNodeAllocatable, "pods") {
-		// All pods together have a limit, and are to be evicted before they hit it.
+		// All pods together have a limit: evict before they reach it.
 		for _, t := range list {
 			if t.Signal == MemoryAvailable && t.Hard() {
 				t.Signal = AllocatableMemoryAvailable
@@ -65,34 +65,34 @@ func Parse(c *Config) ([]Threshold, error) {
 	return list, nil
 }
 
-// parser collects mistakes, so that all are told at once, and always in the same order.
-type parser struct{ mistakes []error }
+// configParser collects mistakes, so that Parse can report all of them, always in the same order.
+type configParser struct{ mistakes []error }
 
-func (p *parser) mistake(format string, args ...any) {
+func (p *configParser) addMistake(format string, args ...any) {
 	p.mistakes = append(p.mistakes, fmt.Errorf(format, args...))
 }
 
-// each calls f with the statements whose signal the kubelet knows, in its order.
-func (p *parser) each(statements map[string]string, f func(Signal, string) error) {
+// eachSignal calls f for each statement, in the order of Signals. An unknown signal is a mistake.
+func (p *configParser) eachSignal(statements map[string]string, f func(Signal, string) error) {
 	for _, s := range Signals() {
 		if val, ok := statements[string(s)]; ok {
 			if err := f(s, val); err != nil {
-				p.mistake("%s %q: %w", s, val, err)
+				p.addMistake("%s %q: %w", s, val, err)
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(statements)) {
 		if !slices.Contains(Signals(), Signal(name)) {
-			p.mistake("%q is no signal the kubelet knows", name)
+			p.addMistake("%q is no signal the kubelet knows", name)
 		}
 	}
 }
 
-func (p *parser) thresholds(statements map[string]string) []Threshold {
+func (p *configParser) parseThresholds(statements map[string]string) []Threshold {
 	var list []Threshold
-	p.each(statements, func(s Signal, val string) error {
+	p.eachSignal(statements, func(s Signal, val string) error {
 		if val == "0%" || val == "100%" {
-			return nil // how the kubelet is told to have none
+			return nil // means no threshold, as in the kubelet
 		}
 		v, err := parseValue(val)
 		switch {
@@ -109,9 +109,9 @@ func (p *parser) thresholds(statements map[string]string) []Threshold {
 	return list
 }
 
-func (p *parser) graces(statements map[string]string) map[Signal]time.Duration {
+func (p *configParser) parseGracePeriods(statements map[string]string) map[Signal]time.Duration {
 	m := map[Signal]time.Duration{}
-	p.each(statements, func(s Signal, val string) error {
+	p.eachSignal(statements, func(s Signal, val string) error {
 		grace, err := time.ParseDuration(val)
 		switch {
 		case err != nil:
@@ -125,9 +125,9 @@ func (p *parser) graces(statements map[string]string) map[Signal]time.Duration {
 	return m
 }
 
-func (p *parser) reclaims(statements map[string]string) map[Signal]*Value {
+func (p *configParser) parseMinReclaims(statements map[string]string) map[Signal]*Value {
 	m := map[Signal]*Value{}
-	p.each(statements, func(s Signal, val string) error {
+	p.eachSignal(statements, func(s Signal, val string) error {
 		v, err := parseValue(val)
 		switch {
 		case err != nil:
@@ -143,12 +143,12 @@ func (p *parser) reclaims(statements map[string]string) map[Signal]*Value {
 	return m
 }
 
-// parseValue parses a quantity or a percentage. The division is one of 32-bit floats, as
-// the kubelet's is.
+// parseValue parses a quantity or a percentage. The division is of 32-bit floats, as in the
+// kubelet.
 func parseValue(val string) (Value, error) {
 	if !strings.HasSuffix(val, "%") {
-		if exponent(val) > 99 {
-			return Value{}, errors.New("an exponent beyond 99") // with which the parser computes for minutes
+		if decimalExponent(val) > 99 {
+			return Value{}, errors.New("an exponent beyond 99") // which would keep ParseQuantity busy for minutes
 		}
 		q, err := resource.ParseQuantity(val)
 		if err != nil {
@@ -166,8 +166,9 @@ func parseValue(val string) (Value, error) {
 	return Value{Fraction: float32(f) / 100}, nil
 }
 
-// exponent is that of a number like 1e3 or 1e-3, without its sign; zero if there is none.
-func exponent(val string) int {
+// decimalExponent returns the exponent of a number like 1e3 or 1e-3, without its sign; zero if
+// there is none.
+func decimalExponent(val string) int {
 	i := strings.LastIndexAny(val, "eE")
 	if i < 0 {
 		return 0

@@ -2,6 +2,8 @@ package eviction
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -10,128 +12,126 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// Ranked is a pod with the keys of its place among those to be evicted.
-type Ranked struct {
+// RankedPod is a pod with the keys that order evictions.
+type RankedPod struct {
 	Pod PodRef
-	// NoStats: the summary does not have the pod. The kubelet then puts it first (for
-	// process ids: first within its priority).
+	// NoStats: the summary does not have the pod. The kubelet evicts such pods first (for
+	// process ids: first of their priority).
 	NoStats bool
-	// Over: it uses more than it requests. Not a key for process ids.
+	// Over: the pod uses more than it requests. It is no key for process ids.
 	Over     bool
 	Priority int32
-	// Usage is of what the node is low on, Request what Over compares it with, and
-	// Excess what the last key compares: usage less request, but inodes in use less the
-	// bytes of ephemeral storage requested, as the kubelet has it; the number of processes.
+	// Usage is of the resource that the node is low on. Over compares it with Request. Excess is
+	// the last key: usage minus request; for inodes, as in the kubelet, inodes in use minus the
+	// bytes of ephemeral storage requested; for process ids the number of processes.
 	Usage, Request, Excess resource.Quantity
-	// Passed is why the pod is not evicted though its turn came, or would come.
-	Passed Pass
-	// Doubt is why its usage is missing or cannot be right; empty if it can.
+	// Skipped is why the pod is not evicted in its turn.
+	Skipped SkipReason
+	// Doubt is why its usage is missing or cannot be right; empty if it is usable.
 	Doubt string
-	// Blocked is why it cannot be asked to go, with PassBlocked.
+	// Blocked is why it cannot be asked to go, with SkipBlocked.
 	Blocked string
-	// Before is the key that puts it before the next in the ranking.
-	Before Key
+	// BeforeNextBy is the key that puts it before the next pod in the ranking.
+	BeforeNextBy RankKey
 
 	pod *corev1.Pod
 }
 
-// Pass is why a pod is passed over.
-type Pass uint8
+// SkipReason is why a pod is skipped in the ranking.
+type SkipReason uint8
 
 // The reasons.
 const (
-	NotPassed    Pass = iota
-	PassCritical      // it is critical: see CriticalOf
-	PassDoubt         // its usage is missing or cannot be right: Ranked.Doubt (not with Settings.Parity)
-	PassSelf          // it is the pod that decides: Input.Self
-	PassBlocked       // it cannot be asked to go: Ranked.Blocked
+	NotSkipped   SkipReason = iota
+	SkipCritical            // the pod is critical: see CriticalOf
+	SkipDoubt               // its usage is missing or cannot be right: RankedPod.Doubt (not with Settings.Parity)
+	SkipSelf                // the pod runs this code: Input.Self
+	SkipBlocked             // it cannot be asked to go: RankedPod.Blocked
 )
 
-// Key is what pods are ranked by, the first difference deciding.
-type Key uint8
+// RankKey is a key that pods are ranked by. The first key that differs decides.
+type RankKey uint8
 
-// The keys, not all for each signal.
+// The keys. No signal uses all of them.
 const (
-	KeyNone      Key = iota // it is the last
-	KeyNoStats              // it has no statistics, the next has
-	KeyOver                 // it uses more than it requests, the next does not
-	KeyPriority             // its priority is lower
-	KeyExcess               // it uses more beyond its request
-	KeyProcesses            // it has more processes
-	KeyName                 // nothing tells them apart; namespace and name order them
+	KeyNone      RankKey = iota // the pod is the last
+	KeyNoStats                  // the pod has no statistics, the next has
+	KeyOver                     // the pod uses more than it requests, the next does not
+	KeyPriority                 // its priority is lower
+	KeyExcess                   // its usage exceeds its request by more
+	KeyProcesses                // it has more processes
+	KeyName                     // all other keys are equal; namespace and name decide
 )
 
-// Rank returns the pods in the order in which they would be evicted for a signal, first
-// to go first; nil for a signal that nobody is evicted for. Of pods nothing tells apart the
-// kubelet takes any; here the order is total. parity is Settings.Parity. Input.Rank also knows
-// who is passed over for a reason of weir's own.
-func Rank(s Signal, l Layout, pods []*corev1.Pod, podStats []stats.PodStats, now time.Time, parity bool) []Ranked {
+// Rank returns the pods in the order of eviction for a signal, the first victim first; nil for a
+// signal that no pod is evicted for. The kubelet's order of equal pods is random; this order is
+// total. parity is Settings.Parity. Input.Rank also applies Self and Blocked.
+func Rank(s Signal, l Layout, pods []*corev1.Pod, podStats []stats.PodStats, now time.Time, parity bool) []RankedPod {
 	return rank(s, l, pods, byUID(podStats), now, parity)
 }
 
-// Rank returns the pods in the order in which they would be evicted for a threshold, as
-// Decide ranks them once it is in force; nil for a signal that nobody is evicted for, or
-// without a summary.
-func (in *Input) Rank(t *Threshold, l Layout) []Ranked {
+// Rank returns the pods in the order of eviction for a threshold, as Decide ranks them once it is
+// in force; nil for a signal that no pod is evicted for, or without a summary.
+func (in *Input) Rank(t *Threshold, l Layout) []RankedPod {
 	if in.Summary == nil {
 		return nil
 	}
 	return in.rank(t, l, byUID(in.Summary.Pods))
 }
 
-func (in *Input) rank(t *Threshold, l Layout, statsByUID map[string]*stats.PodStats) []Ranked {
+func (in *Input) rank(t *Threshold, l Layout, statsByUID map[string]*stats.PodStats) []RankedPod {
 	list := rank(t.Signal, l, in.Pods, statsByUID, in.Now, in.Settings.Parity)
 	for i := range list {
 		r := &list[i]
 		b, blocked := in.Blocked[r.pod.UID]
 		switch {
-		case r.Passed != NotPassed:
+		case r.Skipped != NotSkipped:
 		case in.Self != "" && r.pod.UID == in.Self:
-			r.Passed = PassSelf
+			r.Skipped = SkipSelf
 		case blocked && (b.Hard || !t.Hard()):
-			r.Passed, r.Blocked = PassBlocked, b.Why
+			r.Skipped, r.Blocked = SkipBlocked, b.Reason
 		}
 	}
 	return list
 }
 
-func rank(s Signal, l Layout, pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, now time.Time, parity bool) []Ranked {
+func rank(s Signal, l Layout, pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, now time.Time, parity bool) []RankedPod {
 	of := s.Resource()
 	if of == "" || of == resourceIO {
 		return nil
 	}
-	list := make([]Ranked, len(pods))
+	list := make([]RankedPod, len(pods))
 	for i, pod := range pods {
 		list[i].pod = pod
-		list[i].fill(of, l.partsOn(s), statsByUID[string(pod.UID)], now)
+		list[i].computeKeys(of, l.partsOn(s), statsByUID[string(pod.UID)], now)
 		if CriticalOf(pod) != NotCritical {
-			list[i].Passed = PassCritical
+			list[i].Skipped = SkipCritical
 		} else if list[i].Doubt != "" && !parity {
-			list[i].Passed = PassDoubt
+			list[i].Skipped = SkipDoubt
 		}
 	}
-	compare := byExcess
+	compare := compareByExcess
 	if s == PIDAvailable {
-		compare = byProcesses
+		compare = compareByProcesses
 	}
-	slices.SortFunc(list, func(a, b Ranked) int {
+	slices.SortFunc(list, func(a, b RankedPod) int {
 		c, _ := compare(&a, &b)
 		return c
 	})
 	for i := range len(list) - 1 {
-		_, list[i].Before = compare(&list[i], &list[i+1])
+		_, list[i].BeforeNextBy = compare(&list[i], &list[i+1])
 	}
 	return list
 }
 
-// fill computes the keys.
-func (r *Ranked) fill(of string, on parts, s *stats.PodStats, now time.Time) {
+// computeKeys sets the keys from the pod's statistics.
+func (r *RankedPod) computeKeys(of string, on podParts, s *stats.PodStats, now time.Time) {
 	r.Pod, r.Priority = refOf(r.pod), priority(r.pod)
 	if s == nil {
 		r.NoStats, r.Doubt = true, "it has no statistics"
 		return
 	}
-	var u use
+	var u podUsage
 	beyond := of
 	switch of {
 	case resourceMemory:
@@ -157,12 +157,12 @@ func (r *Ranked) fill(of string, on parts, s *stats.PodStats, now time.Time) {
 	r.Excess.Sub(less)
 }
 
-// byExcess orders for memory, disks and processors.
-func byExcess(a, b *Ranked) (int, Key) {
-	if c := first(a.NoStats, b.NoStats); c != 0 {
+// compareByExcess orders pods for memory, disks and CPU, and returns the key that decides.
+func compareByExcess(a, b *RankedPod) (int, RankKey) {
+	if c := trueFirst(a.NoStats, b.NoStats); c != 0 {
 		return c, KeyNoStats
 	}
-	if c := first(a.Over, b.Over); c != 0 {
+	if c := trueFirst(a.Over, b.Over); c != 0 {
 		return c, KeyOver
 	}
 	if c := cmp.Compare(a.Priority, b.Priority); c != 0 {
@@ -171,24 +171,24 @@ func byExcess(a, b *Ranked) (int, Key) {
 	if c := b.Excess.Cmp(a.Excess); c != 0 {
 		return c, KeyExcess
 	}
-	return byName(a, b), KeyName
+	return compareByName(a, b), KeyName
 }
 
-// byProcesses orders for process ids.
-func byProcesses(a, b *Ranked) (int, Key) {
+// compareByProcesses orders pods for process ids, and returns the key that decides.
+func compareByProcesses(a, b *RankedPod) (int, RankKey) {
 	if c := cmp.Compare(a.Priority, b.Priority); c != 0 {
 		return c, KeyPriority
 	}
-	if c := first(a.NoStats, b.NoStats); c != 0 {
+	if c := trueFirst(a.NoStats, b.NoStats); c != 0 {
 		return c, KeyNoStats
 	}
 	if c := b.Excess.Cmp(a.Excess); c != 0 {
 		return c, KeyProcesses
 	}
-	return byName(a, b), KeyName
+	return compareByName(a, b), KeyName
 }
 
-func byName(a, b *Ranked) int {
+func compareByName(a, b *RankedPod) int {
 	return cmp.Or(
 		cmp.Compare(a.Pod.Namespace, b.Pod.Namespace),
 		cmp.Compare(a.Pod.Name, b.Pod.Name),
@@ -203,4 +203,135 @@ func byUID(pods []stats.PodStats) map[string]*stats.PodStats {
 		m[pods[i].PodRef.UID] = &pods[i]
 	}
 	return m
+}
+
+// podParts are the parts of a pod that are on a file system.
+type podParts struct{ rootfs, logs, volumes bool }
+
+// partsOn returns the parts of pods that are on the file system of a disk signal. Image layers are
+// shared by pods and are not measured, so with a split layout nothing is on imagefs.
+func (l Layout) partsOn(s Signal) podParts {
+	image := s == ImageFsAvailable || s == ImageFsInodesFree
+	node := s == NodeFsAvailable || s == NodeFsInodesFree
+	switch {
+	case l.separate():
+		return podParts{rootfs: !node, logs: node, volumes: node}
+	case l.split():
+		return podParts{rootfs: !image, logs: !image, volumes: !image}
+	default:
+		return podParts{true, true, true}
+	}
+}
+
+// podUsage is how much a pod uses of a resource.
+type podUsage struct {
+	sum   resource.Quantity
+	doubt string // why it is missing or cannot be right
+	known bool   // at least one figure was there
+}
+
+// addFigure adds a figure as the kubelet does: a missing one is zero, and one too large for 63
+// bits is negative.
+func (u *podUsage) addFigure(n *uint64, what string) {
+	if n == nil {
+		return
+	}
+	u.known = true
+	if *n > math.MaxInt64 && u.doubt == "" {
+		u.doubt = fmt.Sprintf("%s of %d is more than there can be", what, *n)
+	}
+	u.sum.Add(*resource.NewQuantity(int64(*n), resource.BinarySI))
+}
+
+// checkKnown sets a doubt if no figure was there.
+func (u *podUsage) checkKnown(what string) {
+	if !u.known && u.doubt == "" {
+		u.doubt = "its statistics have no " + what
+	}
+}
+
+func (u *podUsage) checkTime(t, now time.Time) {
+	if u.doubt == "" {
+		u.doubt = timeDoubt(t, now)
+	}
+}
+
+func memoryUse(s *stats.PodStats, now time.Time) (u podUsage) {
+	if m := s.Memory; m != nil {
+		u.addFigure(m.WorkingSetBytes, "a working set")
+		u.checkTime(m.Time.Time, now)
+	}
+	u.checkKnown("working set")
+	return u
+}
+
+func processUse(s *stats.PodStats) (u podUsage) {
+	if p := s.ProcessStats; p != nil {
+		u.addFigure(p.ProcessCount, "a number of processes")
+	}
+	u.checkKnown("number of processes")
+	return u
+}
+
+func cpuUse(s *stats.PodStats, now time.Time) (u podUsage) {
+	if c := s.CPU; c != nil {
+		u.checkTime(c.Time.Time, now)
+		if n := c.UsageNanoCores; n != nil {
+			u.known = true
+			if *n > math.MaxInt64 {
+				u.doubt = fmt.Sprintf("a use of %d nanocores is more than there can be", *n)
+			}
+			u.sum = *resource.NewScaledQuantity(int64(*n), resource.Nano)
+		}
+	}
+	u.checkKnown("use of processors")
+	return u
+}
+
+// diskUse returns what a pod uses of a file system: bytes, or inodes.
+func diskUse(pod *corev1.Pod, s *stats.PodStats, on podParts, inodes bool) (u podUsage) {
+	what := "used bytes"
+	if inodes {
+		what = "used inodes"
+	}
+	add := func(fs *stats.FsStats) {
+		switch {
+		case fs == nil:
+		case inodes:
+			u.addFigure(fs.InodesUsed, "a number of inodes")
+		default:
+			u.addFigure(fs.UsedBytes, "a number of bytes")
+		}
+	}
+	for i := range s.Containers {
+		if on.rootfs {
+			add(s.Containers[i].Rootfs)
+		}
+		if on.logs {
+			add(s.Containers[i].Logs)
+		}
+	}
+	if on.volumes {
+		for i := range pod.Spec.Volumes {
+			if !isLocalVolume(&pod.Spec.Volumes[i]) {
+				continue
+			}
+			for k := range s.VolumeStats {
+				if s.VolumeStats[k].Name == pod.Spec.Volumes[i].Name {
+					add(&s.VolumeStats[k].FsStats)
+					break
+				}
+			}
+		}
+	}
+	if on != (podParts{}) {
+		u.checkKnown(what)
+	}
+	return u
+}
+
+// isLocalVolume reports whether a volume is on the node's file system.
+func isLocalVolume(v *corev1.Volume) bool {
+	return v.HostPath != nil || v.GitRepo != nil || v.ConfigMap != nil ||
+		v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumDefault
 }

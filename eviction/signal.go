@@ -1,12 +1,15 @@
 package eviction
 
 import (
+	"errors"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// Signal is something a node may run out of.
+// Signal is an eviction signal: something that a node may run out of.
 type Signal string
 
 // The kubelet's signals. Each is how much there is left: bytes, inodes, process ids.
@@ -22,9 +25,9 @@ const (
 	PIDAvailable               Signal = "pid.available"
 )
 
-// Signals are the kubelet's, in the order in which they are acted on, but that every
-// hard threshold goes before the soft ones. The pressure signals of memory come after the
-// two of memory, those of io and cpu at the end.
+// Signals returns the kubelet's signals in the order in which they are acted on. Within that, hard
+// thresholds precede soft ones. Pressure signals of memory follow the two signals of memory; those
+// of cpu and io are last.
 func Signals() []Signal {
 	return []Signal{
 		MemoryAvailable, AllocatableMemoryAvailable,
@@ -35,7 +38,7 @@ func Signals() []Signal {
 	}
 }
 
-// What a node is low on, as the kubelet calls it in messages and events.
+// The resources, as the kubelet names them in messages and Events.
 const (
 	resourceMemory = string(corev1.ResourceMemory)
 	resourceDisk   = string(corev1.ResourceEphemeralStorage)
@@ -45,61 +48,60 @@ const (
 	resourceIO     = "io"
 )
 
-// Conditions that the kubelet lacks: tasks of the node wait for a processor, or for a disk.
+// Node conditions that the kubelet does not have: tasks of the node wait for CPU, or for I/O.
 const (
 	NodeCPUPressure corev1.NodeConditionType = "CPUPressure"
 	NodeIOPressure  corev1.NodeConditionType = "IOPressure"
 )
 
-// trait is what a signal stands for.
-type trait struct {
+// signalTraits are the properties of a signal.
+type signalTraits struct {
 	resource  string
 	condition corev1.NodeConditionType
-	rank      int // the place in the order of action; memory is below memoryFirst
+	rank      int // the position in the order of action; memory is below memoryFirst
 }
 
-// memoryFirst parts memory's ranks from all others: those are acted on first, hard or soft.
+// memoryFirst separates the ranks of memory from all others: memory is acted on first, hard or soft.
 const memoryFirst = 10
 
-// trait returns what the signal stands for; the zero trait if it is none.
-func (s Signal) trait() trait {
+// traits returns the properties of a signal; zero for an unknown one.
+func (s Signal) traits() signalTraits {
 	switch s {
 	case MemoryAvailable:
-		return trait{resourceMemory, corev1.NodeMemoryPressure, 0}
+		return signalTraits{resourceMemory, corev1.NodeMemoryPressure, 0}
 	case AllocatableMemoryAvailable:
-		return trait{resourceMemory, corev1.NodeMemoryPressure, 1}
+		return signalTraits{resourceMemory, corev1.NodeMemoryPressure, 1}
 	case NodeFsAvailable:
-		return trait{resourceDisk, corev1.NodeDiskPressure, 11}
+		return signalTraits{resourceDisk, corev1.NodeDiskPressure, 11}
 	case NodeFsInodesFree:
-		return trait{resourceInodes, corev1.NodeDiskPressure, 12}
+		return signalTraits{resourceInodes, corev1.NodeDiskPressure, 12}
 	case ImageFsAvailable:
-		return trait{resourceDisk, corev1.NodeDiskPressure, 13}
+		return signalTraits{resourceDisk, corev1.NodeDiskPressure, 13}
 	case ImageFsInodesFree:
-		return trait{resourceInodes, corev1.NodeDiskPressure, 14}
+		return signalTraits{resourceInodes, corev1.NodeDiskPressure, 14}
 	case ContainerFsAvailable:
-		return trait{resourceDisk, corev1.NodeDiskPressure, 15}
+		return signalTraits{resourceDisk, corev1.NodeDiskPressure, 15}
 	case ContainerFsInodesFree:
-		return trait{resourceInodes, corev1.NodeDiskPressure, 16}
+		return signalTraits{resourceInodes, corev1.NodeDiskPressure, 16}
 	case PIDAvailable:
-		return trait{resourcePIDs, corev1.NodePIDPressure, 17}
+		return signalTraits{resourcePIDs, corev1.NodePIDPressure, 17}
 	}
-	of, _, _, ok := s.stall()
+	of, _, _, ok := s.splitPressure()
 	if !ok {
-		return trait{}
+		return signalTraits{}
 	}
 	switch of {
 	case "memory":
-		return trait{resourceMemory, corev1.NodeMemoryPressure, 2}
+		return signalTraits{resourceMemory, corev1.NodeMemoryPressure, 2}
 	case "cpu":
-		return trait{resourceCPU, NodeCPUPressure, 18}
+		return signalTraits{resourceCPU, NodeCPUPressure, 18}
 	default:
-		return trait{resourceIO, NodeIOPressure, 19}
+		return signalTraits{resourceIO, NodeIOPressure, 19}
 	}
 }
 
-// stall takes a pressure signal apart: memory.pressure.some.avg10 is of memory, some,
-// avg10.
-func (s Signal) stall() (of, share, window string, ok bool) {
+// splitPressure splits a pressure signal: memory.pressure.some.avg10 into memory, some and avg10.
+func (s Signal) splitPressure() (of, share, window string, ok bool) {
 	parts := strings.Split(string(s), ".")
 	if len(parts) != 4 || parts[1] != "pressure" {
 		return "", "", "", false
@@ -111,25 +113,80 @@ func (s Signal) stall() (of, share, window string, ok bool) {
 	return of, share, window, ok
 }
 
-// Pressure says whether the signal is one of the kernel's pressure stall figures: then
-// more is worse.
+// Pressure reports whether the signal is a pressure stall figure of the kernel, of which more is
+// worse.
 func (s Signal) Pressure() bool {
-	_, _, _, ok := s.stall()
+	_, _, _, ok := s.splitPressure()
 	return ok
 }
 
-// Resource is what a node is low on by this signal, as the kubelet names it: memory,
-// ephemeral-storage, inodes, pids; cpu and io for weir's own. Empty for an unknown one.
+// Resource returns the resource of a signal, as the kubelet names it: memory, ephemeral-storage,
+// inodes, pids; cpu and io for weir's own signals. Empty for an unknown signal.
 func (s Signal) Resource() string {
-	return s.trait().resource
+	return s.traits().resource
 }
 
-// Condition is the node condition the signal leads to.
+// Condition returns the node condition that the signal leads to.
 func (s Signal) Condition() corev1.NodeConditionType {
-	return s.trait().condition
+	return s.traits().condition
 }
 
-func (s Signal) inBytes() bool {
+func (s Signal) countsBytes() bool {
 	r := s.Resource()
 	return r == resourceMemory || r == resourceDisk
+}
+
+// CgroupThreshold is a usage threshold to register with a memory cgroup of version 1.
+type CgroupThreshold struct {
+	// Path is the directory of the cgroup. Attribute is the file in it that is watched.
+	Path, Attribute string
+	// Bytes is the usage at which the kernel gives notice. WorkingSet is the same without the
+	// page cache that the kernel can drop.
+	Bytes, WorkingSet int64
+}
+
+// Cgroups says where the node's memory cgroups are.
+type Cgroups struct {
+	// Mount is where the hierarchy is mounted. Pods is the cgroup of all pods below it, with a
+	// leading slash.
+	Mount, Pods string
+}
+
+// CgroupThreshold returns the usage threshold of a memory threshold, by the present summary. The
+// kernel counts droppable page cache as used, and an eviction threshold does not. So the figure
+// changes with the page cache and must be updated (Decision.RefreshNotifiers).
+func (t *Threshold) CgroupThreshold(s *stats.Summary, c Cgroups) (CgroupThreshold, error) {
+	n := CgroupThreshold{Path: c.Mount, Attribute: "memory.usage_in_bytes"}
+	m := s.Node.Memory
+	switch t.Signal {
+	case MemoryAvailable:
+	case AllocatableMemoryAvailable:
+		n.Path += c.Pods
+		m = allPods(s)
+	default:
+		return CgroupThreshold{}, errors.New("the kernel gives no notice of " + string(t.Signal))
+	}
+	if m == nil || m.UsageBytes == nil || m.WorkingSetBytes == nil || m.AvailableBytes == nil {
+		return CgroupThreshold{}, errors.New("compute the notice of " + string(t.Signal) + ": the summary lacks the memory's usage, working set or available bytes")
+	}
+	droppable := int64(*m.UsageBytes - *m.WorkingSetBytes)
+	capacity := int64(*m.AvailableBytes + *m.WorkingSetBytes)
+	figure := resource.NewQuantity(capacity, resource.BinarySI)
+	figure.Sub(t.Value.amountOf(capacity))
+	n.WorkingSet = figure.Value()
+	figure.Add(*resource.NewQuantity(droppable, resource.BinarySI))
+	n.Bytes = figure.Value()
+	return n, nil
+}
+
+// KubeletDescription returns the kubelet's name for the notifier of a threshold.
+func (t *Threshold) KubeletDescription() string {
+	s := "soft "
+	if t.Hard() {
+		s = "hard "
+	}
+	if t.Signal == AllocatableMemoryAvailable {
+		s += "allocatable "
+	}
+	return s + "memory eviction threshold"
 }

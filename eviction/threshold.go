@@ -10,38 +10,37 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Threshold is where a signal becomes a reason to act.
+// Threshold is the figure at which a signal becomes a reason to evict.
 type Threshold struct {
 	Signal Signal
 	Value  Value
-	// Grace is how long it must be met before pods are evicted for it. Zero makes
-	// it a hard threshold, in every respect.
+	// Grace is how long it must be met before a pod is evicted for it. A threshold with zero is
+	// hard.
 	Grace time.Duration
-	// MinReclaim is what must be available beyond Value to end it once it is in
-	// force; nil for nothing. Of a pressure signal it is the stall that ends it.
+	// MinReclaim is what must be available beyond Value to end the threshold once it is in force;
+	// nil for nothing. For a pressure signal it is the stall that ends it.
 	MinReclaim *Value
 }
 
 // Value is an amount, a fraction of the capacity, or a stall; exactly one.
 type Value struct {
-	// Quantity is an amount in the signal's unit, with its fractions. It is not
-	// changed by anyone.
+	// Quantity is an amount in the signal's unit. It is never changed.
 	Quantity *resource.Quantity
-	// Fraction is of the capacity: 0.1 for "10%". It is a 32-bit float because the
-	// kubelet's is, and the last bytes of a limit come of it.
+	// Fraction is a share of the capacity: 0.1 for "10%". It is a 32-bit float as in the kubelet,
+	// since the last bytes of a limit depend on it.
 	Fraction float32
-	// Stall is of a pressure signal: in percent of the time, as the kernel tells it.
+	// Stall is a share of the time in percent, of a pressure signal.
 	Stall float64
 }
 
-// Hard says that pods are evicted at once.
+// Hard reports whether pods are evicted at once.
 func (t *Threshold) Hard() bool { return t.Grace == 0 }
 
-// String is the threshold as one would write it: memory.available<100Mi for 1m30s.
+// String returns the threshold as text: "memory.available<100Mi for 1m30s".
 func (t Threshold) String() string {
 	s := string(t.Signal)
 	if t.Signal.Pressure() {
-		s += ">" + number(t.Value.Stall)
+		s += ">" + formatNumber(t.Value.Stall)
 	} else {
 		s += "<" + t.Value.String()
 	}
@@ -51,38 +50,38 @@ func (t Threshold) String() string {
 	switch m := t.MinReclaim; {
 	case m == nil:
 	case t.Signal.Pressure():
-		s += " until " + number(m.Stall)
+		s += " until " + formatNumber(m.Stall)
 	default:
 		s += " reclaim " + m.String()
 	}
 	return s
 }
 
-func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+func formatNumber(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// String is an amount, or a percentage.
+// String returns an amount, or a percentage.
 func (v Value) String() string {
 	switch {
 	case v.Quantity != nil:
 		q := *v.Quantity
 		return q.String()
 	case v.Stall != 0:
-		return number(v.Stall)
+		return formatNumber(v.Stall)
 	default:
 		return fmt.Sprintf("%.6g%%", float64(v.Fraction)*100)
 	}
 }
 
-// of is the value as an amount, given the capacity. A fraction is always in binary
-// format, even of inodes: so the kubelet prints it.
-func (v *Value) of(capacity int64) resource.Quantity {
+// amountOf returns the value as an amount, given the capacity. A fraction is always in binary
+// format, even of inodes, as the kubelet prints it.
+func (v *Value) amountOf(capacity int64) resource.Quantity {
 	if v.Quantity != nil {
 		return v.Quantity.DeepCopy()
 	}
 	return *resource.NewQuantity(int64(float64(capacity)*float64(v.Fraction)), resource.BinarySI)
 }
 
-func (v *Value) same(w *Value) bool {
+func (v *Value) equal(w *Value) bool {
 	if v.Quantity == nil || w.Quantity == nil {
 		return v.Quantity == w.Quantity && v.Fraction == w.Fraction && v.Stall == w.Stall
 	}
@@ -90,38 +89,39 @@ func (v *Value) same(w *Value) bool {
 	return q.Cmp(*w.Quantity) == 0
 }
 
-// same says whether two thresholds are one. Their minimum reclaim belongs to the signal.
-func (t *Threshold) same(u *Threshold) bool {
-	return t.Signal == u.Signal && t.Grace == u.Grace && t.Value.same(&u.Value)
+// equal reports whether two thresholds are the same. The minimum reclaim does not count, since it
+// belongs to the signal.
+func (t *Threshold) equal(u *Threshold) bool {
+	return t.Signal == u.Signal && t.Grace == u.Grace && t.Value.equal(&u.Value)
 }
 
-// limit is the amount below which the threshold is met, goal the one that ends it.
-func (t *Threshold) limit(capacity int64) (limit, goal resource.Quantity) {
-	limit = t.Value.of(capacity)
+// limitAndGoal returns the amount below which the threshold is met, and the amount that ends it.
+func (t *Threshold) limitAndGoal(capacity int64) (limit, goal resource.Quantity) {
+	limit = t.Value.amountOf(capacity)
 	goal = limit
 	if t.MinReclaim != nil {
 		goal = limit.DeepCopy()
-		goal.Add(t.MinReclaim.of(capacity))
+		goal.Add(t.MinReclaim.amountOf(capacity))
 	}
 	return limit, goal
 }
 
-// inOrder sorts thresholds as they are acted on: memory before all else, then hard before
-// soft, then as Signals lists them. The kubelet has only the first of these rules.
-func inOrder(list []ThresholdState) {
+// sortThresholds sorts thresholds as they are acted on: memory first, then hard before soft, then
+// in the order of Signals. The kubelet has only the first of these rules.
+func sortThresholds(list []ThresholdState) {
 	slices.SortStableFunc(list, func(a, b ThresholdState) int {
-		s := a.Threshold.Signal.trait()
-		t := b.Threshold.Signal.trait()
+		s := a.Threshold.Signal.traits()
+		t := b.Threshold.Signal.traits()
 		return cmp.Or(
 			cmp.Compare(s.rank/memoryFirst, t.rank/memoryFirst),
-			first(a.Threshold.Hard(), b.Threshold.Hard()),
+			trueFirst(a.Threshold.Hard(), b.Threshold.Hard()),
 			cmp.Compare(s.rank, t.rank),
 		)
 	})
 }
 
-// first places what is true before what is not.
-func first(a, b bool) int {
+// trueFirst compares two values, true before false.
+func trueFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
@@ -130,4 +130,66 @@ func first(a, b bool) int {
 	default:
 		return 1
 	}
+}
+
+// Layout says which file systems images and containers are on.
+type Layout struct {
+	// DedicatedImageFs: images have a file system of their own. DedicatedContainerFs: containers
+	// are not on that one but on nodefs (the kubelet calls it "split"). DedicatedContainerFs
+	// alone is not a real configuration: it counts as one file system, except that no
+	// thresholds are derived for containerfs.
+	DedicatedImageFs, DedicatedContainerFs bool
+}
+
+func (l Layout) split() bool { return l.DedicatedImageFs && l.DedicatedContainerFs }
+
+func (l Layout) separate() bool { return l.DedicatedImageFs && !l.DedicatedContainerFs }
+
+// withContainerFs returns the thresholds with those of containerfs. They are copies of those of
+// the file system that containers are on, and replace what is configured for containerfs. Those
+// from index added on replace nothing.
+func withContainerFs(thresholds []Threshold, l Layout) (list []Threshold, added int) {
+	list = slices.Clone(thresholds)
+	bytes, inodes := NodeFsAvailable, NodeFsInodesFree
+	switch {
+	case l.separate():
+		bytes, inodes = ImageFsAvailable, ImageFsInodesFree
+	case l.DedicatedContainerFs && !l.DedicatedImageFs:
+		return list, len(list)
+	}
+	added = len(list)
+	var void []int
+	for _, p := range [...]struct{ to, from Signal }{{ContainerFsAvailable, bytes}, {ContainerFsInodesFree, inodes}} {
+		for _, hard := range [...]bool{true, false} {
+			from, to := lastThreshold(thresholds, p.from, hard), lastThreshold(thresholds, p.to, hard)
+			var t Threshold
+			if from >= 0 {
+				t = thresholds[from]
+				t.Signal = p.to
+			}
+			switch {
+			case to >= 0 && from >= 0:
+				list[to] = t
+			case to >= 0:
+				void = append(void, to)
+			case from >= 0:
+				list = append(list, t)
+			}
+		}
+	}
+	slices.Sort(void)
+	for _, i := range slices.Backward(void) {
+		list = slices.Delete(list, i, i+1)
+	}
+	return list, added - len(void)
+}
+
+// lastThreshold returns the index of a signal's last hard or soft threshold, or -1.
+func lastThreshold(list []Threshold, s Signal, hard bool) int {
+	for i, t := range slices.Backward(list) {
+		if t.Signal == s && t.Hard() == hard {
+			return i
+		}
+	}
+	return -1
 }

@@ -24,7 +24,7 @@ func (p *Pod) With(changes []Change) (*Pod, error) {
 	for _, change := range changes {
 		c := after.Container(change.Container)
 		if c == nil {
-			return nil, fmt.Errorf("pod %s has no container %s: it has %s", p, change.Container, names(p))
+			return nil, fmt.Errorf("pod %s has no container %s: it has %s", p, change.Container, containerNames(p))
 		}
 		if change.Request.Set {
 			*c.Requests.of(change.Resource) = change.Request
@@ -47,9 +47,9 @@ func Check(p *Pod, changes []Change) ([]Refusal, error) {
 	if err != nil {
 		return nil, err
 	}
-	refusals := p.barred()
+	refusals := p.podRefusals()
 	for _, change := range changes {
-		refusals = append(refusals, p.bars(change)...)
+		refusals = append(refusals, p.changeRefusals(change)...)
 		c := after.Container(change.Container)
 		request, limit := c.Requests.Get(change.Resource), c.Limits.Get(change.Resource)
 		switch {
@@ -61,13 +61,13 @@ func Check(p *Pod, changes []Change) ([]Refusal, error) {
 		}
 	}
 	if was, is := p.class(), ClassOf(after); was != is {
-		refusals = append(refusals, Refusal{QoSClass, crossing(was, is)})
+		refusals = append(refusals, Refusal{QoSClass, qosChangeMessage(was, is)})
 	}
 	return refusals, nil
 }
 
-// barred returns why nothing of the pod can be changed in place.
-func (p *Pod) barred() []Refusal {
+// podRefusals returns why nothing of the pod can be changed in place.
+func (p *Pod) podRefusals() []Refusal {
 	var all []Refusal
 	add := func(reason Reason, message string) { all = append(all, Refusal{reason, message}) }
 	if p.Static {
@@ -88,8 +88,8 @@ func (p *Pod) barred() []Refusal {
 	return all
 }
 
-// bars returns why a change of one of the pod's containers is not made in place.
-func (p *Pod) bars(change Change) (all []Refusal) {
+// changeRefusals returns why a change of one of the pod's containers is not made in place.
+func (p *Pod) changeRefusals(change Change) (all []Refusal) {
 	c := p.Container(change.Container)
 	if c.Role == cluster.Init {
 		all = append(all, Refusal{InitContainer, c.Name + " is an init container, which ends before the others start"})
@@ -100,8 +100,8 @@ func (p *Pod) bars(change Change) (all []Refusal) {
 	return all
 }
 
-// crossing says that a change would alter the class.
-func crossing(was, is Class) string {
+// qosChangeMessage says that a change would alter the class.
+func qosChangeMessage(was, is Class) string {
 	s := fmt.Sprintf("the pod's QoS class would change from %s to %s, which Kubernetes refuses, for its cgroup is below that of its class", was, is)
 	if was == Guaranteed {
 		s += "; requests and limits of a Guaranteed pod change together"
@@ -109,7 +109,7 @@ func crossing(was, is Class) string {
 	return s
 }
 
-func names(p *Pod) string {
+func containerNames(p *Pod) string {
 	s := ""
 	for i := range p.Containers {
 		if i > 0 {

@@ -53,7 +53,7 @@ func (o *Options) Validate() error {
 			return fmt.Errorf("the percentile of %s is %v: it must be above 0 and at most 100", r, a.Percentile)
 		case !(a.Headroom >= 0 && a.Headroom <= 10):
 			return fmt.Errorf("the headroom of %s is %v%%: it must be from 0%% to 1000%%", r, a.Headroom*100)
-		case a.Floor < 1 || a.Floor > most:
+		case a.Floor < 1 || a.Floor > maxValue:
 			return fmt.Errorf("the floor of %s is %v: it must be above 0", r, Quantity(r, a.Floor))
 		}
 	}

@@ -114,15 +114,15 @@ func FromPod(p *corev1.Pod) *Pod {
 		if always := p.Spec.InitContainers[i].RestartPolicy; always != nil && *always == corev1.ContainerRestartPolicyAlways {
 			role = cluster.Sidecar
 		}
-		to.Containers = append(to.Containers, container(&p.Spec.InitContainers[i], role, p.Status.InitContainerStatuses))
+		to.Containers = append(to.Containers, newContainer(&p.Spec.InitContainers[i], role, p.Status.InitContainerStatuses))
 	}
 	for i := range p.Spec.Containers {
-		to.Containers = append(to.Containers, container(&p.Spec.Containers[i], cluster.Regular, p.Status.ContainerStatuses))
+		to.Containers = append(to.Containers, newContainer(&p.Spec.Containers[i], cluster.Regular, p.Status.ContainerStatuses))
 	}
 	return to
 }
 
-func container(c *corev1.Container, role cluster.Role, statuses []corev1.ContainerStatus) Container {
+func newContainer(c *corev1.Container, role cluster.Role, statuses []corev1.ContainerStatus) Container {
 	to := Container{Name: c.Name, Role: role, Requests: amounts(c.Resources.Requests), Limits: amounts(c.Resources.Limits)}
 	for _, s := range statuses {
 		to.Running = to.Running || s.Name == c.Name && s.State.Running != nil
@@ -209,4 +209,99 @@ func millicores(v cluster.Requirements, id metric.ID) Amount {
 func bytes(v cluster.Requirements, id metric.ID) Amount {
 	n, ok := v.Get(id)
 	return Amount{int64(math.Ceil(n)), ok}
+}
+
+// Class is a pod's quality-of-service class, as Kubernetes spells it. The kubelet keeps
+// a pod's cgroup below that of its class.
+type Class string
+
+// The classes.
+const (
+	Guaranteed Class = "Guaranteed"
+	Burstable  Class = "Burstable"
+	BestEffort Class = "BestEffort"
+)
+
+// ClassOf returns the class that p's requests and limits make, as the API server reckons
+// it (k8s.io/kubernetes/pkg/apis/core/v1/helper/qos): requests and limits of all
+// containers are added up, zero counts as nothing asked for, and Guaranteed is the pod in
+// which every container has both limits and the sums are equal. Requests and limits of the
+// pod itself, where there are any, stand for all.
+func ClassOf(p *Pod) Class {
+	var requests, limits Amounts
+	guaranteed := true
+	add := func(of []Container) {
+		for i := range of {
+			addPositive(&requests, &of[i].Requests)
+			addPositive(&limits, &of[i].Limits)
+			guaranteed = guaranteed && isPositive(of[i].Limits.CPU) && isPositive(of[i].Limits.Memory)
+		}
+	}
+	if p.PodLevel.Set {
+		add([]Container{{Requests: p.PodLevel.Requests, Limits: p.PodLevel.Limits}})
+	} else {
+		add(p.Containers)
+	}
+	switch {
+	case requests == Amounts{} && limits == Amounts{}:
+		return BestEffort
+	case guaranteed && requests == limits:
+		return Guaranteed
+	}
+	return Burstable
+}
+
+func isPositive(a Amount) bool { return a.Set && a.Value > 0 }
+
+func addPositive(sum, a *Amounts) {
+	for _, r := range Resources() {
+		if v := a.Get(r); isPositive(v) {
+			*sum.of(r) = Of(sum.Get(r).Value + v.Value)
+		}
+	}
+}
+
+// class returns the class that Kubernetes holds the pod to.
+func (p *Pod) class() Class {
+	if p.QoS != "" {
+		return p.QoS
+	}
+	return ClassOf(p)
+}
+
+// Reserved returns what the scheduler holds on the node for p, less what its RuntimeClass
+// costs: the requests of all that runs side by side, or what an init container needs
+// beside the sidecars started before it, if that is more (KEP 753).
+func Reserved(p *Pod) (sum Amounts) {
+	for _, r := range Resources() {
+		if own := p.PodLevel.Requests.Get(r); own.Set {
+			*sum.of(r) = own
+			continue
+		}
+		var sidecars, most int64
+		for i := range p.Containers {
+			c := &p.Containers[i]
+			request := c.Requests.Get(r).Value
+			switch c.Role {
+			case cluster.Init:
+				most = max(most, sidecars+request)
+			case cluster.Sidecar:
+				sidecars += request
+				most = max(most, sidecars)
+			}
+		}
+		together := sidecars
+		for i := range p.Containers {
+			if c := &p.Containers[i]; c.Role == cluster.Regular {
+				together += c.Requests.Get(r).Value
+			}
+		}
+		*sum.of(r) = Of(max(together, most))
+	}
+	return sum
+}
+
+// minus returns a-b.
+func (a Amounts) minus(b Amounts) Amounts {
+	return Amounts{Of(a.CPU.Value - b.CPU.Value), Of(a.Memory.Value - b.Memory.Value)}
 }

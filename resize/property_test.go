@@ -53,11 +53,11 @@ func (d dice) pod() *Pod {
 	return p
 }
 
-func (d dice) points() []Point {
-	points := make([]Point, d.IntN(100))
+func (d dice) points() []UsagePoint {
+	points := make([]UsagePoint, d.IntN(100))
 	scale := math.Pow(10, float64(d.IntN(14)-3))
 	for i := range points {
-		points[i] = Point{begin.Add(time.Duration(d.IntN(60)) * time.Minute), d.Float64() * scale}
+		points[i] = UsagePoint{begin.Add(time.Duration(d.IntN(60)) * time.Minute), d.Float64() * scale}
 		if d.IntN(50) == 0 {
 			points[i].Value = []float64{math.NaN(), math.Inf(1), -1, 1e300}[d.IntN(4)]
 		}
@@ -73,7 +73,7 @@ func TestRecommendationsHold(t *testing.T) {
 	for range 20_000 {
 		p, o := d.pod(), Defaults()
 		o.Up, o.Limits = d.IntN(2) == 0, d.IntN(2) == 0
-		rec := Recommend(p, func(string, Resource) []Point { return d.points() }, o)
+		rec := Recommend(p, func(string, Resource) []UsagePoint { return d.points() }, o)
 		changes := rec.Changes()
 		refusals, err := Check(p, changes)
 		if err != nil || len(changes) > 0 && len(refusals) > 0 {

@@ -1,9 +1,11 @@
 package resize
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -40,7 +42,7 @@ type Advice struct {
 	// Request and Limit are as they are; nil where there is none.
 	Request *resource.Quantity `json:"request,omitempty"`
 	Limit   *resource.Quantity `json:"limit,omitempty"`
-	Used    *Figure            `json:"used,omitempty"` // nil where nothing was measured
+	Used    *Usage             `json:"used,omitempty"` // nil where nothing was measured
 	// Proposed is the request to ask for; nil where the request is to stay.
 	// ProposedLimit is the limit that must go with it, if one must.
 	Proposed      *resource.Quantity `json:"proposed,omitempty"`
@@ -49,8 +51,8 @@ type Advice struct {
 	Message       string             `json:"message"`
 }
 
-// Figure is what was used, as one number.
-type Figure struct {
+// Usage is what was used, as one number.
+type Usage struct {
 	Percentile float64           `json:"percentile"`
 	Value      resource.Quantity `json:"value"` // rounded up to millicores, bytes
 	Samples    int               `json:"samples"`
@@ -58,29 +60,29 @@ type Figure struct {
 	To         time.Time         `json:"to"`
 }
 
-// least is the smallest change that is worth making, as a share of the request.
-const least = 0.05
+// minChange is the smallest change that is worth making, as a share of the request.
+const minChange = 0.05
 
 // Recommend advises on the requests of p. Use returns what a container used of a resource,
 // in any order; points that cannot be are left out. It keeps nothing of p.
-func Recommend(p *Pod, use func(container string, r Resource) []Point, o Options) *Recommendation {
+func Recommend(p *Pod, use func(container string, r Resource) []UsagePoint, o Options) *Recommendation {
 	rec := &Recommendation{Namespace: p.Namespace, Pod: p.Name, UID: p.UID, Node: p.Node, QoS: p.class(), Requests: []Advice{}}
-	refused := p.refused()
+	refused := p.firstRefusal()
 	for i := range p.Containers {
 		for _, r := range Resources() {
 			if slices.Contains(o.Resources, r) {
-				d := deliberation{pod: p, container: &p.Containers[i], resource: r, options: &o, points: sane(use(p.Containers[i].Name, r))}
+				d := adviser{pod: p, container: &p.Containers[i], resource: r, options: &o, points: validPoints(use(p.Containers[i].Name, r))}
 				rec.Requests = append(rec.Requests, d.advise(refused))
 			}
 		}
 	}
-	rec.conclude(p)
+	rec.refuseClassChange(p)
 	return rec
 }
 
-// refused returns why nothing of the pod is advised on; nil if something may be.
-func (p *Pod) refused() *Refusal {
-	switch bars := p.barred(); {
+// firstRefusal returns why nothing of the pod is advised on; nil if something may be.
+func (p *Pod) firstRefusal() *Refusal {
+	switch bars := p.podRefusals(); {
 	case len(bars) > 0:
 		return &bars[0]
 	case p.PodLevel.Set:
@@ -91,20 +93,20 @@ func (p *Pod) refused() *Refusal {
 	return nil
 }
 
-// deliberation is about one container's request of one resource.
-type deliberation struct {
+// adviser is about one container's request of one resource.
+type adviser struct {
 	pod       *Pod
 	container *Container
 	resource  Resource
 	options   *Options
-	points    []Point
+	points    []UsagePoint
 }
 
 // advise decides. What bars the change itself comes last, so that it is said beside what
 // the change would have been.
-func (d *deliberation) advise(refused *Refusal) Advice {
+func (d *adviser) advise(refused *Refusal) Advice {
 	request, limit := d.container.Requests.Get(d.resource), d.container.Limits.Get(d.resource)
-	a := Advice{Container: d.container.Name, Resource: d.resource, Request: quantity(d.resource, request), Limit: quantity(d.resource, limit)}
+	a := Advice{Container: d.container.Name, Resource: d.resource, Request: optionalQuantity(d.resource, request), Limit: optionalQuantity(d.resource, limit)}
 	from, to := span(d.points)
 	stay := func(reason Reason, format string, args ...any) Advice {
 		a.Reason, a.Message = reason, fmt.Sprintf(format, args...)
@@ -125,21 +127,21 @@ func (d *deliberation) advise(refused *Refusal) Advice {
 	case a.Used == nil:
 		return stay(NoHistory, "it was not measured: `weir explain pod` says why")
 	case to.Sub(from) < d.options.MinHistory:
-		return stay(ShortHistory, "it was measured for %v, and that is to be %v", length(from, to), d.options.MinHistory)
+		return stay(ShortHistory, "it was measured for %v, and that is to be %v", historyLength(from, to), d.options.MinHistory)
 	}
 
 	need, why := d.need(a.Used)
 	if floor := d.options.aim(d.resource).Floor; need < floor {
 		if request.Set && request.Value <= floor {
-			return stay(Fits, "%s, and the request is not above the floor, %s", why, Tell(d.resource, floor))
+			return stay(Fits, "%s, and the request is not above the floor, %s", why, FormatAmount(d.resource, floor))
 		}
 		need = floor
-		why += ", and the floor " + Tell(d.resource, floor)
+		why += ", and the floor " + FormatAmount(d.resource, floor)
 	}
 	switch short := float64(need - request.Value); {
-	case short < -least*float64(request.Value):
+	case short < -minChange*float64(request.Value):
 		a.Reason = Shrink
-	case short <= least*float64(request.Value):
+	case short <= minChange*float64(request.Value):
 		return stay(Fits, "%s: about what is requested", why)
 	case !d.options.Up:
 		return stay(TooLow, "%s: more than is requested", why)
@@ -151,9 +153,9 @@ func (d *deliberation) advise(refused *Refusal) Advice {
 		if need = limit.Value; need == request.Value {
 			return stay(TooLow, "%s: more than is requested, which cannot exceed the limit", why)
 		}
-		why += ", of which the limit allows " + Tell(d.resource, need)
+		why += ", of which the limit allows " + FormatAmount(d.resource, need)
 	}
-	if bars := d.pod.bars(Change{Container: d.container.Name, Resource: d.resource}); len(bars) > 0 {
+	if bars := d.pod.changeRefusals(Change{Container: d.container.Name, Resource: d.resource}); len(bars) > 0 {
 		return stay(bars[0].Reason, "%s; but %s", why, bars[0].Message)
 	}
 	a.Proposed, a.Message = Quantity(d.resource, need), why
@@ -163,17 +165,17 @@ func (d *deliberation) advise(refused *Refusal) Advice {
 	return a
 }
 
-func (d *deliberation) figure(from, to time.Time) *Figure {
+func (d *adviser) figure(from, to time.Time) *Usage {
 	aim := d.options.aim(d.resource)
 	value := quantile(d.points, aim.Percentile)
 	if d.resource == CPU {
 		value = math.Round(value*1e9) / 1e6 // the kernel counts in nanoseconds
 	}
-	return &Figure{Percentile: aim.Percentile, Value: *Quantity(d.resource, int64(math.Ceil(value))), Samples: len(d.points), From: from.UTC(), To: to.UTC()}
+	return &Usage{Percentile: aim.Percentile, Value: *Quantity(d.resource, int64(math.Ceil(value))), Samples: len(d.points), From: from.UTC(), To: to.UTC()}
 }
 
 // need returns the request that fits what was used, and says how it comes about.
-func (d *deliberation) need(used *Figure) (need int64, why string) {
+func (d *adviser) need(used *Usage) (need int64, why string) {
 	aim := d.options.aim(d.resource)
 	value, step := used.Value.MilliValue(), int64(1)
 	if d.resource == Memory {
@@ -182,24 +184,24 @@ func (d *deliberation) need(used *Figure) (need int64, why string) {
 	// A ten-thousandth is what float64 may add to the headroom.
 	need = int64(math.Ceil(float64(value)*(1+aim.Headroom) - 1e-4))
 	need = (need + step - 1) / step * step
-	why = fmt.Sprintf("%s; %.4g%% more is %s", used.tell(d.resource), aim.Headroom*100, Tell(d.resource, need))
+	why = fmt.Sprintf("%s; %.4g%% more is %s", used.describe(d.resource), aim.Headroom*100, FormatAmount(d.resource, need))
 	return need, why
 }
 
-// conclude turns what would alter the pod's class into refusals, adds up what is freed,
+// refuseClassChange turns what would alter the pod's class into refusals, adds up what is freed,
 // and notes what must be known.
-func (rec *Recommendation) conclude(p *Pod) {
+func (rec *Recommendation) refuseClassChange(p *Pod) {
 	after, _ := p.With(rec.Changes()) // never an error: advice is about p's own containers
 	if is := ClassOf(after); is != rec.QoS && len(rec.Changes()) > 0 {
 		for i := range rec.Requests {
 			if a := &rec.Requests[i]; a.Reason.Changes() {
-				a.Reason, a.Message = QoSClass, fmt.Sprintf("%s; but %s", a.Message, crossing(rec.QoS, is))
+				a.Reason, a.Message = QoSClass, fmt.Sprintf("%s; but %s", a.Message, qosChangeMessage(rec.QoS, is))
 				a.Proposed, a.ProposedLimit = nil, nil
 			}
 		}
 		after = p
 	}
-	freed := Reserved(p).less(Reserved(after))
+	freed := Reserved(p).minus(Reserved(after))
 	rec.Frees = Freed{*Quantity(CPU, freed.CPU.Value), *Quantity(Memory, freed.Memory.Value)}
 	for _, r := range Resources() {
 		var sum int64
@@ -209,14 +211,14 @@ func (rec *Recommendation) conclude(p *Pod) {
 			}
 		}
 		if kept := sum - freed.Get(r).Value; kept > 0 {
-			rec.Notes = append(rec.Notes, fmt.Sprintf("%s of %s stay reserved: an init container asks for them", Tell(r, kept), r))
+			rec.Notes = append(rec.Notes, fmt.Sprintf("%s of %s stay reserved: an init container asks for them", FormatAmount(r, kept), r))
 		}
 	}
-	rec.warn(p)
+	rec.addGuaranteedNotes(p)
 }
 
-// warn notes what a kubelet may make of a Guaranteed pod's changes.
-func (rec *Recommendation) warn(p *Pod) {
+// addGuaranteedNotes notes what a kubelet may make of a Guaranteed pod's changes.
+func (rec *Recommendation) addGuaranteedNotes(p *Pod) {
 	pinned, memory := false, false
 	for _, c := range rec.Changes() {
 		if rec.QoS == Guaranteed {
@@ -240,26 +242,146 @@ func (rec *Recommendation) Changes() (changes []Change) {
 		if a.Proposed == nil {
 			continue
 		}
-		change := Change{Container: a.Container, Resource: a.Resource, Request: Of(value(a.Resource, a.Proposed))}
+		change := Change{Container: a.Container, Resource: a.Resource, Request: Of(quantityValue(a.Resource, a.Proposed))}
 		if a.ProposedLimit != nil {
-			change.Limit = Of(value(a.Resource, a.ProposedLimit))
+			change.Limit = Of(quantityValue(a.Resource, a.ProposedLimit))
 		}
 		changes = append(changes, change)
 	}
 	return changes
 }
 
-func quantity(r Resource, a Amount) *resource.Quantity {
+func optionalQuantity(r Resource, a Amount) *resource.Quantity {
 	if !a.Set {
 		return nil
 	}
 	return Quantity(r, a.Value)
 }
 
-// value is the inverse of Quantity.
-func value(r Resource, q *resource.Quantity) int64 {
+// quantityValue is the inverse of Quantity.
+func quantityValue(r Resource, q *resource.Quantity) int64 {
 	if r == Memory {
 		return q.Value()
 	}
 	return q.MilliValue()
+}
+
+// FormatAmount returns an amount for people: "250m", "64Mi", "95.4Mi".
+func FormatAmount(r Resource, value int64) string {
+	if r == CPU {
+		return Quantity(r, value).String()
+	}
+	magnitude := value
+	if magnitude < 0 {
+		magnitude = -magnitude
+	}
+	unit, name := int64(1), ""
+	for _, u := range []struct {
+		size int64
+		name string
+	}{{1 << 10, "Ki"}, {1 << 20, "Mi"}, {1 << 30, "Gi"}, {1 << 40, "Ti"}} {
+		// 1536Mi is read more easily than 1.5Gi, and is what manifests say.
+		if magnitude >= u.size && (u.size <= mebibyte || magnitude >= 10*u.size || value%u.size == 0) {
+			unit, name = u.size, u.name
+		}
+	}
+	if value%unit == 0 {
+		return strconv.FormatInt(value/unit, 10) + name
+	}
+	return strconv.FormatFloat(float64(value)/float64(unit), 'f', 1, 64) + name
+}
+
+// describe says what was used: "95% of 60 readings over 14m45s are at most 62m".
+func (f *Usage) describe(r Resource) string {
+	amount := FormatAmount(r, quantityValue(r, &f.Value))
+	if f.Percentile == 100 {
+		return fmt.Sprintf("the highest of %d readings over %v is %s", f.Samples, historyLength(f.From, f.To), amount)
+	}
+	return fmt.Sprintf("%.4g%% of %d readings over %v are at most %s", f.Percentile, f.Samples, historyLength(f.From, f.To), amount)
+}
+
+// historyLength returns how long a history is, as people say it.
+func historyLength(from, to time.Time) time.Duration { return to.Sub(from).Round(time.Second) }
+
+// UsagePoint is what a container used at a time: cores, or bytes of working set.
+type UsagePoint struct {
+	At    time.Time
+	Value float64
+}
+
+// quantile returns the value that a share of the points, in percent, do not exceed: the
+// nearest rank, so it is always one that was measured. 100 gives the highest. Points must
+// not be empty.
+func quantile(points []UsagePoint, percent float64) float64 {
+	values := make([]float64, len(points))
+	for i, p := range points {
+		values[i] = p.Value
+	}
+	slices.Sort(values)
+	rank := int(math.Ceil(percent / 100 * float64(len(values))))
+	return values[min(max(rank, 1), len(values))-1]
+}
+
+// validPoints returns the points that can be: what is negative, endless or no number was never
+// used.
+func validPoints(points []UsagePoint) []UsagePoint {
+	return slices.DeleteFunc(slices.Clone(points), func(p UsagePoint) bool {
+		return !(p.Value >= 0) || p.Value > maxValue
+	})
+}
+
+// maxValue is more than any container uses, of cores or of bytes: it keeps sums within int64.
+const maxValue = 1 << 53
+
+// span returns the time from the first of the points to the last.
+func span(points []UsagePoint) (from, to time.Time) {
+	for i, p := range points {
+		if i == 0 || p.At.Before(from) {
+			from = p.At
+		}
+		if i == 0 || p.At.After(to) {
+			to = p.At
+		}
+	}
+	return from, to
+}
+
+// Total is what following some recommendations frees.
+type Total struct {
+	// Name is the node's or the namespace's; empty for the sum of all.
+	Name string
+	Pods int // that would be resized
+	Amounts
+}
+
+// Totals adds up what recommendations free: on each node, in each namespace, and in all.
+// Those that propose nothing are not in it.
+func Totals(list []*Recommendation) (nodes, namespaces []Total, all Total) {
+	byNode, byNamespace := map[string]*Total{}, map[string]*Total{}
+	for _, rec := range list {
+		if len(rec.Changes()) == 0 {
+			continue
+		}
+		for _, t := range []*Total{totalOf(byNode, rec.Node), totalOf(byNamespace, rec.Namespace), &all} {
+			t.Pods++
+			t.CPU = Of(t.CPU.Value + rec.Frees.CPU.MilliValue())
+			t.Memory = Of(t.Memory.Value + rec.Frees.Memory.Value())
+		}
+	}
+	return sortedTotals(byNode), sortedTotals(byNamespace), all
+}
+
+func totalOf(totals map[string]*Total, name string) *Total {
+	if totals[name] == nil {
+		totals[name] = &Total{Name: name}
+	}
+	return totals[name]
+}
+
+func sortedTotals(totals map[string]*Total) (list []Total) {
+	for _, t := range totals {
+		list = append(list, *t)
+	}
+	slices.SortFunc(list, func(a, b Total) int { return cmp.Compare(a.Name, b.Name) })
+	return list
 }

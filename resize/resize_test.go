@@ -19,7 +19,7 @@ var begin = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 // world is a pod, and what its containers used.
 type world struct {
 	pod  *Pod
-	used map[string][]Point // by container and resource
+	used map[string][]UsagePoint // by container and resource
 }
 
 // The transcripts tell pods, their containers and readings, a line each, and then what is
@@ -27,7 +27,7 @@ type world struct {
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			w := &world{used: map[string][]Point{}}
+			w := &world{used: map[string][]UsagePoint{}}
 			var changes []Change
 			for line := range strings.Lines(d.Input) {
 				words := strings.Fields(line)
@@ -62,7 +62,7 @@ func parse(t *testing.T, r Resource, text string) int64 {
 	if err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
-	return value(r, &q)
+	return quantityValue(r, &q)
 }
 
 // amountsOf reads "cpu:100m,memory:64Mi".
@@ -152,7 +152,7 @@ func (w *world) readUsed(t *testing.T, words []string) {
 			}
 		}
 		for range n {
-			w.used[key] = append(w.used[key], Point{begin.Add(time.Duration(len(w.used[key])) * every), v})
+			w.used[key] = append(w.used[key], UsagePoint{begin.Add(time.Duration(len(w.used[key])) * every), v})
 		}
 	}
 }
@@ -210,7 +210,7 @@ func (w *world) options(t *testing.T, d *datadriven.TestData) Options {
 
 func (w *world) recommend(t *testing.T, d *datadriven.TestData) string {
 	var out strings.Builder
-	rec := Recommend(w.pod, func(c string, r Resource) []Point { return w.used[c+"/"+string(r)] }, w.options(t, d))
+	rec := Recommend(w.pod, func(c string, r Resource) []UsagePoint { return w.used[c+"/"+string(r)] }, w.options(t, d))
 	for _, a := range rec.Requests {
 		now, then := "-", ""
 		if a.Request != nil {

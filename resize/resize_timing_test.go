@@ -11,9 +11,9 @@ import (
 // BenchmarkRecommend is one pod of two containers, with a quarter of an hour of readings.
 func BenchmarkRecommend(b *testing.B) {
 	d := dice{rand.New(rand.NewPCG(7, 8))}
-	points := make([]Point, 60) // a quarter of an hour
+	points := make([]UsagePoint, 60) // a quarter of an hour
 	for i := range points {
-		points[i] = Point{begin.Add(time.Duration(i) * 15 * time.Second), d.Float64() / 10}
+		points[i] = UsagePoint{begin.Add(time.Duration(i) * 15 * time.Second), d.Float64() / 10}
 	}
 	p := &Pod{Phase: string(cluster.Running), Containers: []Container{
 		{Name: "app", Running: true, Requests: Amounts{Of(500), Of(512 << 20)}},
@@ -22,6 +22,6 @@ func BenchmarkRecommend(b *testing.B) {
 	o := Defaults()
 	b.ReportAllocs()
 	for b.Loop() {
-		Recommend(p, func(string, Resource) []Point { return points }, o)
+		Recommend(p, func(string, Resource) []UsagePoint { return points }, o)
 	}
 }

@@ -116,15 +116,15 @@ func (p *page) evictionLink(node metric.NodeName) []anchor {
 	return []anchor{{Text: "How near it is to evicting pods, and who would go next", Href: p.to(query{view: oneEviction, node: node})}}
 }
 
-func (p *page) standing(r *document.Report) *standing {
-	b := &standing{Summary: clean(r.Summary), State: standingState(r.State), Quiet: len(r.Acts) == 0}
+func (p *page) standing(r *document.EvictionReport) *standing {
+	b := &standing{Summary: clean(r.Summary), State: standingState(r.State), Quiet: len(r.Actions) == 0}
 	b.fact("mode", clean(r.Mode))
 	b.fact("read", when(r.ReadAt, p.Now).Text)
-	b.fact("woken by", clean(r.Because))
-	if r.Because != "" {
-		b.fact("decided after", document.Lasting(seconds(r.TookSeconds)))
+	b.fact("woken by", clean(r.WokenBy))
+	if r.WokenBy != "" {
+		b.fact("decided after", document.Lasting(seconds(r.DecidedAfterSeconds)))
 	}
-	b.fact("not read", clean(r.Unread))
+	b.fact("not read", clean(r.ReadError))
 	if r.NoPods() {
 		b.fact("pods", document.NoPods)
 	}
@@ -132,7 +132,7 @@ func (p *page) standing(r *document.Report) *standing {
 		b.Warnings = append(b.Warnings, clean(w))
 	}
 	for i := range r.Signals[:min(len(r.Signals), mostSignals)] {
-		if s := &r.Signals[i]; !r.Implied(s) {
+		if s := &r.Signals[i]; !r.IsRedundant(s) {
 			b.Signals = append(b.Signals, p.gauged(s, r.Reclaims))
 		}
 	}
@@ -145,8 +145,8 @@ func (p *page) standing(r *document.Report) *standing {
 	if r.Admission != nil {
 		b.Conditions = append(b.Conditions, "New pods: "+clean(r.Admission.Message))
 	}
-	for i := range r.Acts[:min(len(r.Acts), mostDeeds)] {
-		b.Acts = append(b.Acts, p.deed(&r.Acts[i]))
+	for i := range r.Actions[:min(len(r.Actions), mostDeeds)] {
+		b.Acts = append(b.Acts, p.deed(&r.Actions[i]))
 	}
 	for i := range r.Watches {
 		b.Watches = append(b.Watches, clean(r.Watches[i].Message))
@@ -154,11 +154,11 @@ func (p *page) standing(r *document.Report) *standing {
 	for _, w := range r.Unwatched {
 		b.Watches = append(b.Watches, "not: "+clean(w))
 	}
-	if r.PeekSeconds > 0 {
-		b.Watches = append(b.Watches, "a look at disks and process ids, every "+document.Lasting(seconds(r.PeekSeconds)))
+	if r.PollSeconds > 0 {
+		b.Watches = append(b.Watches, "disks and process ids are read every "+document.Lasting(seconds(r.PollSeconds)))
 	}
-	if r.FloorSeconds > 0 {
-		b.Watches = append(b.Watches, "a timer, every "+document.Lasting(seconds(r.FloorSeconds)))
+	if r.MaxIntervalSeconds > 0 {
+		b.Watches = append(b.Watches, "a timer, every "+document.Lasting(seconds(r.MaxIntervalSeconds)))
 	}
 	return b
 }
@@ -172,15 +172,15 @@ func (b *standing) fact(name, value string) {
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // standingState is how a node stands.
-func standingState(s document.State) state {
+func standingState(s document.NodeState) state {
 	switch s {
 	case document.Evicting:
 		return state{"evicting", bad}
 	case document.Pressure:
 		return state{"under pressure", warn}
-	case document.Blind:
+	case document.NoData:
 		return state{"no figures", bad}
-	case document.Calm:
+	case document.Normal:
 		return state{"calm", good}
 	}
 	return state{strings.ToLower(clean(string(s))), quiet}
@@ -189,7 +189,7 @@ func standingState(s document.State) state {
 func (p *page) gauged(s *document.Signal, reclaims bool) gauged {
 	g := gauged{Name: clean(s.Name), State: state{"ok", good}}
 	if s.Value != nil {
-		g.Value = s.Figure()
+		g.Value = s.FigureText()
 		if !s.Stall {
 			g.Value += " left" // beside a bar of what is gone
 		}
@@ -209,12 +209,12 @@ func (p *page) gauged(s *document.Signal, reclaims bool) gauged {
 		g.Thresholds = append(g.Thresholds, m)
 	}
 	g.Gauge = gaugeOf(s, g.State.Tone)
-	g.line("first", s.Before(reclaims))
+	g.line("first", s.ReclaimMessage(reclaims))
 	if s.Ranking == nil || len(s.Ranking.Pods) == 0 {
 		return g
 	}
 	g.line("next", s.Ranking.Message)
-	g.line("spared", s.Ranking.Spared())
+	g.line("spared", s.Ranking.SkippedPods())
 	for i := range s.Ranking.Pods[:min(len(s.Ranking.Pods), mostPods)] {
 		g.Rows = append(g.Rows, p.candidate(s.Ranking, &s.Ranking.Pods[i]))
 	}
@@ -233,9 +233,9 @@ func thresholdState(s document.ThresholdState) state {
 	switch s {
 	case document.InForce:
 		return state{"in force", bad}
-	case document.Held:
+	case document.Reclaiming:
 		return state{"not yet over", bad}
-	case document.Grace:
+	case document.GracePeriod:
 		return state{"met", warn}
 	case document.Unknown:
 		return state{"no figure", warn}
@@ -274,12 +274,12 @@ func gaugeOf(s *document.Signal, t tone) gauge {
 	if s.Stall {
 		g.Title = fmt.Sprintf("stalled %s of the time; thresholds at %s", s.Unit.Words(*s.Value), strings.Join(marks, " and "))
 	} else {
-		g.Title = fmt.Sprintf("%s left; thresholds at %s", s.Figure(), strings.Join(marks, " and "))
+		g.Title = fmt.Sprintf("%s left; thresholds at %s", s.FigureText(), strings.Join(marks, " and "))
 	}
 	return g
 }
 
-func (p *page) candidate(r *document.Ranking, pod *document.Pod) candidate {
+func (p *page) candidate(r *document.Ranking, pod *document.RankedPod) candidate {
 	words := func(v *float64) string {
 		if v == nil {
 			return "–"
@@ -288,21 +288,21 @@ func (p *page) candidate(r *document.Ranking, pod *document.Pod) candidate {
 	}
 	c := candidate{
 		Name: clean(pod.String()), Href: p.to(query{view: onePod, pod: metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)}}),
-		Over: "no", Usage: words(pod.Usage), Request: words(pod.Request), Priority: strconv.Itoa(int(pod.Priority)), Why: clean(pod.Why),
-		Next: r.Next != "" && pod.Passed == "" && pod.String() == r.Next,
+		Over: "no", Usage: words(pod.Usage), Request: words(pod.Request), Priority: strconv.Itoa(int(pod.Priority)), Why: clean(pod.Message),
+		Next: r.Next != "" && pod.Skipped == "" && pod.String() == r.Next,
 	}
 	switch {
 	case pod.Request == nil:
 		c.Over = "–"
-	case pod.Over:
+	case pod.OverRequest:
 		c.Over = "yes"
 	}
 	return c
 }
 
-func (p *page) deed(a *document.Act) deed {
-	d := deed{At: when(a.At, p.Now), Did: state{strings.ToLower(clean(a.Did)), quiet}, Message: clean(a.Message), After: clean(a.More())}
-	switch a.Did {
+func (p *page) deed(a *document.Action) deed {
+	d := deed{At: when(a.At, p.Now), Did: state{strings.ToLower(clean(a.Result)), quiet}, Message: clean(a.Message), After: clean(a.Details())}
+	switch a.Result {
 	case "Killed", "Evicted":
 		d.Did.Tone = bad
 	case "Blocked", "Failed", "Refused":

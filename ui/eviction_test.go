@@ -21,7 +21,7 @@ func guarded(t testing.TB) *ui.Handler {
 		case "n1":
 			return samplecluster.UnderPressure(t, node), nil
 		case "n2":
-			return evictionreport.Of(nil, nil, evictionreport.Context{Node: node, Mode: "observe", Now: samplecluster.Noon}), nil
+			return evictionreport.New(nil, nil, evictionreport.Options{Node: node, Mode: "observe", Now: samplecluster.Noon}), nil
 		case "n3":
 			return nil, &ui.Unavailable{Why: "no agent answers on node n3: connection refused", Todo: "Install `components/agent`."}
 		case "n4":
@@ -59,7 +59,7 @@ func TestNoPods(t *testing.T) {
 	h := ui.New(ui.Options{World: samplecluster.Failing(t).World, Eviction: func(_ context.Context, node string) (*evictionreport.Report, error) {
 		r := samplecluster.UnderPressure(t, node)
 		for i := range r.Signals {
-			r.Signals[i].Ranking = &document.Ranking{Message: "there is no pod to evict", Pods: []document.Pod{}}
+			r.Signals[i].Ranking = &document.Ranking{Message: "there is no pod to evict", Pods: []document.RankedPod{}}
 		}
 		return r, nil
 	}})

@@ -34,7 +34,7 @@ type Options struct {
 	Autoscaler func(kind, namespace, name string) (*decisionreport.Report, bool)
 	// Eviction returns how a node stands with evictions: as its agent tells, or for
 	// this machine. What cannot be told is best an *Unavailable. Nil where nobody knows.
-	Eviction func(ctx context.Context, node string) (*document.Report, error)
+	Eviction func(ctx context.Context, node string) (*document.EvictionReport, error)
 	// Title stands at the head of each page and says which weir this is. Default
 	// "weir".
 	Title string

@@ -3,6 +3,7 @@ package nodeapi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
@@ -16,12 +17,12 @@ func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
 // Eviction asks how a node stands. What the server itself says is wrong is a
 // *wire.Problem, here and below.
-func (c *Client) Eviction(ctx context.Context, node string) (*document.Report, error) {
-	var answer Report
+func (c *Client) Eviction(ctx context.Context, node string) (*document.EvictionReport, error) {
+	var answer EvictionExplanation
 	if err := c.get(ctx, Request{node, Eviction}, &answer); err != nil {
 		return nil, err
 	}
-	return &answer.Report, nil
+	return &answer.EvictionReport, nil
 }
 
 // PodCgroups asks what the pod cgroups of a node hold.
@@ -32,4 +33,31 @@ func (c *Client) PodCgroups(ctx context.Context, node string) (json.RawMessage, 
 
 func (c *Client) get(ctx context.Context, r Request, answer any) error {
 	return c.weir.Get(ctx, r.String(), r.path(), nil, answer)
+}
+
+// ExplanationKind is the kind of a Report.
+const ExplanationKind = "EvictionExplanation"
+
+// EvictionExplanation is how a node stands with evictions, as JSON.
+type EvictionExplanation struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	document.EvictionReport
+}
+
+// NewEvictionExplanation returns r with its apiVersion and kind.
+func NewEvictionExplanation(r *document.EvictionReport) *EvictionExplanation {
+	return &EvictionExplanation{weirdev.APIVersion, ExplanationKind, *r}
+}
+
+// UnmarshalJSON is part of json.Unmarshaler. It refuses what is of another kind.
+func (r *EvictionExplanation) UnmarshalJSON(b []byte) error {
+	type plain EvictionExplanation // without this method
+	if err := json.Unmarshal(b, (*plain)(r)); err != nil {
+		return err
+	}
+	if r.Kind != ExplanationKind || r.APIVersion != weirdev.APIVersion {
+		return fmt.Errorf("a %s of %s is no %s of %s", r.Kind, r.APIVersion, ExplanationKind, weirdev.APIVersion)
+	}
+	return nil
 }

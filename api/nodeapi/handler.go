@@ -14,7 +14,7 @@ type Options struct {
 	// Node is the node that is answered for. Required.
 	Node string
 	// Eviction returns how the node stands. Nil where nobody guards it.
-	Eviction func() *document.Report
+	Eviction func() *document.EvictionReport
 	// PodCgroups returns what the pod cgroups hold, to be written as JSON. Its error may
 	// be a *wire.Problem. Nil where nobody inspects them.
 	PodCgroups func(context.Context) (any, error)
@@ -38,7 +38,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (any, error) {
-	request, err := read(w, r)
+	request, err := parseReadRequest(w, r)
 	switch {
 	case err != nil:
 		return nil, err
@@ -47,7 +47,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir is on node " + h.opts.Node + ", not on " + request.Node,
 			Hint: "Ask for " + h.opts.Node + ", or ask the weir of the cluster, which finds the agent of each node."}
 	case request.Subresource == Eviction && h.opts.Eviction != nil:
-		return NewReport(h.opts.Eviction()), nil
+		return NewEvictionExplanation(h.opts.Eviction()), nil
 	case request.Subresource == PodCgroups && h.opts.PodCgroups != nil:
 		return h.opts.PodCgroups(r.Context())
 	}

@@ -26,15 +26,15 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // calm is what the agent of n1 tells.
-var calm = &document.Report{
-	Node: "n1", Mode: "observe", State: document.Calm, Summary: "n1: no threshold is met", At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
+var calm = &document.EvictionReport{
+	Node: "n1", Mode: "observe", State: document.Normal, Summary: "n1: no threshold is met", At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
 	Signals: []document.Signal{{Name: "memory.available", Unit: document.Bytes, Thresholds: []document.Threshold{{Text: "memory.available<100Mi", State: document.Unknown}}}},
 }
 
 // agent is the agent of n1.
 func agent() http.Handler {
 	h := NewHandler(Options{
-		Node: "n1", Eviction: func() *document.Report { return calm },
+		Node: "n1", Eviction: func() *document.EvictionReport { return calm },
 		PodCgroups: func(context.Context) (any, error) { return map[string]int{"podsFound": 7}, nil },
 	})
 	mux := http.NewServeMux()
@@ -65,7 +65,7 @@ func ask(t *testing.T, h http.Handler) *Client {
 
 // through returns a proxy to one agent, which knows n1 alone.
 func through(url string, carrier http.RoundTripper) *Proxy {
-	return NewProxy(ProxyOptions{MaxBytes: 4096, Reach: func(node string) (string, http.RoundTripper, error) {
+	return NewProxy(ProxyOptions{MaxBytes: 4096, FindAgent: func(node string) (string, http.RoundTripper, error) {
 		switch node {
 		case "n1", "moved":
 			return url, carrier, nil
@@ -178,7 +178,7 @@ func TestGoesNowhereElse(t *testing.T) {
 		asked = append(asked, r.Method+" "+r.RequestURI+" "+r.Header.Get("Authorization")+r.Header.Get("X-Remote-User"))
 		w.WriteHeader(http.StatusNotFound)
 	}))
-	p := NewProxy(ProxyOptions{Reach: func(string) (string, http.RoundTripper, error) { return url, carrier, nil }})
+	p := NewProxy(ProxyOptions{FindAgent: func(string) (string, http.RoundTripper, error) { return url, carrier, nil }})
 	f := func(method, path string, status int, want ...string) {
 		t.Helper()
 		asked = nil
@@ -248,7 +248,7 @@ func FuzzParseRequest(f *testing.F) {
 			}
 			return
 		}
-		again, err := url.Parse(weirdev.Path + strings.Join([]string{nodes, url.PathEscape(r.Node), r.Subresource}, "/"))
+		again, err := url.Parse(weirdev.Path + strings.Join([]string{nodesResource, url.PathEscape(r.Node), r.Subresource}, "/"))
 		if err != nil {
 			t.Fatal(err)
 		}

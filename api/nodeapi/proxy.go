@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
-// Errors of ProxyOptions.Reach that have answers of their own.
+// Errors of ProxyOptions.FindAgent that have answers of their own.
 var (
 	// ErrUnknown says that the cluster has no such node.
 	ErrUnknown = errors.New("there is no such node")
@@ -25,9 +25,9 @@ var (
 
 // ProxyOptions configure a Proxy.
 type ProxyOptions struct {
-	// Reach returns the root URL of the agent on a node, and what carries requests there
+	// FindAgent returns the root URL of the agent on a node, and what carries requests there
 	// with the token that it asks for. Required. Its error may wrap ErrUnknown or ErrNoAgents.
-	Reach func(node string) (url string, carrier http.RoundTripper, err error)
+	FindAgent func(node string) (url string, carrier http.RoundTripper, err error)
 	// Timeout is how long an agent may take. Default 5 s.
 	Timeout time.Duration
 	// MaxBytes is how long an answer may be. Default 16 MiB.
@@ -61,7 +61,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Proxy) answer(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
-	request, err := read(w, r)
+	request, err := parseReadRequest(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -72,12 +72,12 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request) (json.RawMessage,
 
 // Eviction asks how a node stands, for who shows it otherwise, as the page. Its errors are
 // *wire.Problems.
-func (p *Proxy) Eviction(ctx context.Context, node string) (*document.Report, error) {
-	var answer Report
+func (p *Proxy) Eviction(ctx context.Context, node string) (*document.EvictionReport, error) {
+	var answer EvictionExplanation
 	if err := p.ask(ctx, Request{node, Eviction}, &answer); err != nil {
 		return nil, err
 	}
-	return &answer.Report, nil
+	return &answer.EvictionReport, nil
 }
 
 // ask reads what is asked for from the agent of the node into answer. Each error is a
@@ -85,44 +85,44 @@ func (p *Proxy) Eviction(ctx context.Context, node string) (*document.Report, er
 func (p *Proxy) ask(ctx context.Context, r Request, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
 	defer cancel()
-	root, carrier, err := p.opts.Reach(r.Node)
+	root, carrier, err := p.opts.FindAgent(r.Node)
 	if err != nil {
-		return unreachable(r.Node, err)
+		return unreachableProblem(r.Node, err)
 	}
 	client, err := weirdev.NewClient(root, &http.Client{
-		Transport: &bounded{carrier, p.opts.MaxBytes},
+		Transport: &limitedTransport{carrier, p.opts.MaxBytes},
 		// An agent sends nobody elsewhere, least of all with weir's token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})
 	if err != nil {
-		return unreachable(r.Node, err)
+		return unreachableProblem(r.Node, err)
 	}
 	if err := client.Get(ctx, r.String(), r.path(), nil, answer); err != nil {
-		return refused(r.Node, err)
+		return agentProblem(r.Node, err)
 	}
 	return nil
 }
 
-// install is what to do where no agent answers.
-func install(node string) string {
+// installHint is what to do where no agent answers.
+func installHint(node string) string {
 	return fmt.Sprintf("Agents are a DaemonSet of their own: install deploy/kustomize/components/agent (docs/agent.md). "+
 		"`kubectl -n weir-agents get pods -o wide --field-selector spec.nodeName=%s` shows whether one runs there.", node)
 }
 
-// unreachable is the problem of a node whose agent is nowhere to be asked.
-func unreachable(node string, err error) error {
+// unreachableProblem is the problem of a node whose agent is nowhere to be asked.
+func unreachableProblem(node string, err error) error {
 	switch {
 	case errors.Is(err, ErrUnknown):
 		return &weirdev.Problem{Status: http.StatusNotFound, Message: "weir knows no node " + node, Hint: "Is the name right? `kubectl get nodes` lists them."}
 	case errors.Is(err, ErrNoAgents):
 		return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir asks no agents, and only they know evictions and pod cgroups",
-			Hint: "Where agents run, tell weir with --agent-port=10290. " + install(node)}
+			Hint: "Where agents run, tell weir with --agent-port=10290. " + installHint(node)}
 	}
-	return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("find the agent on node %s: %v", node, err), Hint: install(node)}
+	return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("find the agent on node %s: %v", node, err), Hint: installHint(node)}
 }
 
-// refused is the problem of an agent that did not answer, or not with what was asked.
-func refused(node string, err error) error {
+// agentProblem is the problem of an agent that did not answer, or not with what was asked.
+func agentProblem(node string, err error) error {
 	fail := func(status int, message, hint string) error {
 		return &weirdev.Problem{Status: status, Message: message, Hint: hint}
 	}
@@ -146,48 +146,48 @@ func refused(node string, err error) error {
 			"Name who signed it with --agent-ca-file, or trust the network with --agent-insecure-tls.")
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fail(http.StatusBadGateway, fmt.Sprintf("what answers on node %s speaks no TLS", node), "Is --agent-port the agents' secure port?")
-	case errors.Is(err, errLong):
+	case errors.Is(err, errAnswerTooLong):
 		return fail(http.StatusBadGateway, fmt.Sprintf("the agent on node %s: %v", node, err), "Its log may say why.")
 	case errors.Is(err, context.DeadlineExceeded):
-		return fail(http.StatusGatewayTimeout, "the agent on node "+node+" did not answer in time", "Is the node overloaded, or a firewall in the way? Ask again. "+install(node))
+		return fail(http.StatusGatewayTimeout, "the agent on node "+node+" did not answer in time", "Is the node overloaded, or a firewall in the way? Ask again. "+installHint(node))
 	case !errors.As(err, &sent):
 		return fail(http.StatusBadGateway, fmt.Sprintf("the agent on node %s: %v", node, err), "Are --agent-port, and the version of the agents, right?")
 	}
-	return fail(http.StatusServiceUnavailable, fmt.Sprintf("no agent answers on node %s: %v", node, err), install(node))
+	return fail(http.StatusServiceUnavailable, fmt.Sprintf("no agent answers on node %s: %v", node, err), installHint(node))
 }
 
-// errLong is the error of an answer that is longer than any should be.
-var errLong = errors.New("its answer is too long")
+// errAnswerTooLong is the error of an answer that is longer than any should be.
+var errAnswerTooLong = errors.New("its answer is too long")
 
-// bounded carries requests, and cuts what comes back.
-type bounded struct {
+// limitedTransport carries requests, and cuts what comes back.
+type limitedTransport struct {
 	http.RoundTripper
 	most int64
 }
 
 // RoundTrip carries one request.
-func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := b.RoundTripper.RoundTrip(r)
 	if err == nil {
-		resp.Body = &cut{ReadCloser: resp.Body, left: b.most}
+		resp.Body = &limitedBody{ReadCloser: resp.Body, left: b.most}
 	}
 	return resp, err
 }
 
-// cut fails once more was read than may be.
-type cut struct {
+// limitedBody fails once more was read than may be.
+type limitedBody struct {
 	io.ReadCloser
 	left int64
 }
 
 // Read reads what may be read.
-func (c *cut) Read(b []byte) (int, error) {
+func (c *limitedBody) Read(b []byte) (int, error) {
 	if c.left < 0 {
-		return 0, errLong
+		return 0, errAnswerTooLong
 	}
 	n, err := c.ReadCloser.Read(b[:min(int64(len(b)), c.left+1)])
 	if c.left -= int64(n); c.left < 0 {
-		return n, errLong
+		return n, errAnswerTooLong
 	}
 	return n, err
 }

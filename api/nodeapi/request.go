@@ -19,14 +19,14 @@ const (
 	PodCgroups = "podcgroups"
 )
 
-// nodes is the resource.
-const nodes = "nodes"
+// nodesResource is the resource.
+const nodesResource = "nodes"
 
 // Paths returns the patterns, as http.ServeMux has them, of all that is served.
 func Paths() []string {
 	return []string{
-		weirdev.Path + nodes + "/{name}/" + Eviction,
-		weirdev.Path + nodes + "/{name}/" + PodCgroups,
+		weirdev.Path + nodesResource + "/{name}/" + Eviction,
+		weirdev.Path + nodesResource + "/{name}/" + PodCgroups,
 	}
 }
 
@@ -41,7 +41,7 @@ type Request struct {
 // who answers.
 func ParseRequest(r *http.Request) (Request, error) {
 	parts, names, ok := weirdev.Parts(r.URL.EscapedPath())
-	if !ok || len(parts) != 3 || parts[0] != nodes || parts[2] != Eviction && parts[2] != PodCgroups {
+	if !ok || len(parts) != 3 || parts[0] != nodesResource || parts[2] != Eviction && parts[2] != PodCgroups {
 		return Request{}, &weirdev.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
 			Hint: "There are nodes/NAME/" + Eviction + " and nodes/NAME/" + PodCgroups + " below " + weirdev.Path + "."}
 	}
@@ -57,8 +57,8 @@ func ParseRequest(r *http.Request) (Request, error) {
 	return Request{Node: names[1], Subresource: parts[2]}, nil
 }
 
-// read is ParseRequest of a request that may only read.
-func read(w http.ResponseWriter, r *http.Request) (Request, error) {
+// parseReadRequest is ParseRequest of a request that may only read.
+func parseReadRequest(w http.ResponseWriter, r *http.Request) (Request, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		return Request{}, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "what a node tells cannot be changed", Hint: "GET it."}
@@ -67,7 +67,7 @@ func read(w http.ResponseWriter, r *http.Request) (Request, error) {
 }
 
 // path returns the path below wire.Path.
-func (r Request) path() []string { return []string{nodes, r.Node, r.Subresource} }
+func (r Request) path() []string { return []string{nodesResource, r.Node, r.Subresource} }
 
 // String says what is asked for.
 func (r Request) String() string {
@@ -80,8 +80,8 @@ func (r Request) String() string {
 // APIResources returns what discovery lists.
 func APIResources() []metav1.APIResource {
 	return []metav1.APIResource{
-		{Name: nodes + "/" + Eviction, Kind: ExplanationKind, Verbs: metav1.Verbs{"get"}},
-		{Name: nodes + "/" + PodCgroups, Kind: "PodCgroups", Verbs: metav1.Verbs{"get"}},
+		{Name: nodesResource + "/" + Eviction, Kind: ExplanationKind, Verbs: metav1.Verbs{"get"}},
+		{Name: nodesResource + "/" + PodCgroups, Kind: "PodCgroups", Verbs: metav1.Verbs{"get"}},
 	}
 }
 

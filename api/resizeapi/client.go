@@ -15,9 +15,9 @@ func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
 // Recommend asks for recommendations. What the server itself says is wrong is a
 // *wire.Problem.
-func (c *Client) Recommend(ctx context.Context, r Request) (*List, error) {
-	path, query := r.target()
-	var answer List
+func (c *Client) Recommend(ctx context.Context, r Request) (*RecommendationList, error) {
+	path, query := r.pathAndQuery()
+	var answer RecommendationList
 	if err := c.weir.Get(ctx, r.String(), path, query, &answer); err != nil {
 		return nil, err
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// View is one immutable state of what was measured.
-type View interface {
+// UsageReader is one immutable state of what was measured.
+type UsageReader interface {
 	// Points yields what is remembered of a metric of an entity, in the catalogue's
 	// unit, from one time to another.
 	Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
@@ -28,8 +28,8 @@ type View interface {
 
 // Options configure a Handler.
 type Options struct {
-	// View returns the newest state to serve; nil while there is none. Required.
-	View func() View
+	// Usage returns the newest state to serve; nil while there is none. Required.
+	Usage func() UsageReader
 	// Facts returns what the API server says; nil without a cluster. Required.
 	Facts func() *cluster.Facts
 	// Pod reads one pod from the API server; its errors are Kubernetes'. Nil: what Facts
@@ -64,7 +64,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // answer returns the list; its errors are all *wire.Problems.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*List, error) {
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*RecommendationList, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		return nil, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "a recommendation cannot be changed", Hint: "GET it. `weir resize apply` follows one."}
@@ -77,25 +77,25 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*List, error) 
 	if facts == nil {
 		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir has no API server to ask what pods request", Hint: "Ask the weir of the cluster."}
 	}
-	view := h.opts.View()
+	view := h.opts.Usage()
 	if view == nil || !facts.Synced {
 		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "nothing has been measured yet",
 			Hint: "Ask again in a few seconds; weir's /readyz says what is waited for."}
 	}
-	m := memory{view, h.opts.Now()}
+	m := usageMemory{view, h.opts.Now()}
 	list := NewList(m.now, "weir's memory")
 	if request.Pod != "" {
-		return h.one(r.Context(), facts, m, request, list)
+		return h.answerPod(r.Context(), facts, m, request, list)
 	}
-	for _, p := range among(facts, metric.Namespace(request.Namespace)) {
+	for _, p := range runningPods(facts, metric.Namespace(request.Namespace)) {
 		list.Add(m.recommend(resize.FromFacts(p), p.Node, &request.Options), request.All)
 	}
-	list.Warn(true)
+	list.AddNotes(true)
 	return list, nil
 }
 
-// one answers about one pod.
-func (h *Handler) one(ctx context.Context, facts *cluster.Facts, m memory, r Request, list *List) (*List, error) {
+// answerPod answers about one pod.
+func (h *Handler) answerPod(ctx context.Context, facts *cluster.Facts, m usageMemory, r Request, list *RecommendationList) (*RecommendationList, error) {
 	known := facts.Pod(metric.PodRef{Namespace: metric.Namespace(r.Namespace), Name: metric.PodName(r.Pod)})
 	if known == nil {
 		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("weir knows no pod %s/%s", r.Namespace, r.Pod),
@@ -116,13 +116,13 @@ func (h *Handler) one(ctx context.Context, facts *cluster.Facts, m memory, r Req
 		}
 	}
 	list.Add(m.recommend(pod, metric.NodeName(pod.Node), &r.Options), true)
-	list.Warn(false)
+	list.AddNotes(false)
 	return list, nil
 }
 
-// among returns the pods of a namespace, or of all if it is empty, in order, without
+// runningPods returns the pods of a namespace, or of all if it is empty, in order, without
 // those that have ended.
-func among(facts *cluster.Facts, namespace metric.Namespace) []*cluster.Pod {
+func runningPods(facts *cluster.Facts, namespace metric.Namespace) []*cluster.Pod {
 	var pods []*cluster.Pod
 	add := func(p *cluster.Pod) bool {
 		if p.Phase != cluster.Succeeded && p.Phase != cluster.Failed {
@@ -143,15 +143,15 @@ func among(facts *cluster.Facts, namespace metric.Namespace) []*cluster.Pod {
 	return pods
 }
 
-// memory is what weir remembers, as of a time.
-type memory struct {
-	view View
+// usageMemory is what weir remembers, as of a time.
+type usageMemory struct {
+	view UsageReader
 	now  time.Time
 }
 
 // recommend advises on a pod by what is remembered of it.
-func (m memory) recommend(p *resize.Pod, node metric.NodeName, o *resize.Options) *resize.Recommendation {
-	return resize.Recommend(p, func(container string, r resize.Resource) (points []resize.Point) {
+func (m usageMemory) recommend(p *resize.Pod, node metric.NodeName, o *resize.Options) *resize.Recommendation {
+	return resize.Recommend(p, func(container string, r resize.Resource) (points []resize.UsagePoint) {
 		e := metric.Entity{Kind: metric.Container, Node: node, Namespace: metric.Namespace(p.Namespace), Pod: metric.PodName(p.Name), Name: container}
 		id, unit := metric.MemoryWorkingSet, 1.0
 		if r == resize.CPU {
@@ -160,7 +160,7 @@ func (m memory) recommend(p *resize.Pod, node metric.NodeName, o *resize.Options
 		// All that there is: how much that can be, memory's own options say. Nodes' clocks
 		// may be ahead.
 		for at, value := range m.view.Points(e, id, m.now.Add(-day), m.now.Add(time.Minute)) {
-			points = append(points, resize.Point{At: at, Value: value * unit})
+			points = append(points, resize.UsagePoint{At: at, Value: value * unit})
 		}
 		return points
 	}, *o)

@@ -52,28 +52,28 @@ func ParseRequest(r *http.Request) (Request, error) {
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return Request{}, bad(err)
+		return Request{}, badRequest(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if weirdev.Moot(name) {
 			continue
 		}
-		if err := request.set(name, values[name]); err != nil {
-			return Request{}, bad(err)
+		if err := request.setParameter(name, values[name]); err != nil {
+			return Request{}, badRequest(err)
 		}
 	}
 	if err := request.Options.Validate(); err != nil {
-		return Request{}, bad(err)
+		return Request{}, badRequest(err)
 	}
 	return request, nil
 }
 
-func bad(err error) error {
+func badRequest(err error) error {
 	return &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error(), Hint: "Parameters are percentile, headroom, floor, memory-percentile, memory-headroom, memory-floor, resources, min-history, up, limits and all."}
 }
 
-// set takes one parameter.
-func (r *Request) set(name string, values []string) error {
+// setParameter takes one parameter.
+func (r *Request) setParameter(name string, values []string) error {
 	if len(values) != 1 || values[0] == "" {
 		return fmt.Errorf("%s is to be given once, with a value", name)
 	}
@@ -141,9 +141,9 @@ func ParseAmount(r resize.Resource, text string) (int64, error) {
 	return q.MilliValue(), nil
 }
 
-// target returns the path below wire.Path and the query that ask for r; the inverse of
+// pathAndQuery returns the path below wire.Path and the query that ask for r; the inverse of
 // ParseRequest.
-func (r Request) target() (path []string, query url.Values) {
+func (r Request) pathAndQuery() (path []string, query url.Values) {
 	switch {
 	case r.Pod != "":
 		path = []string{"namespaces", r.Namespace, Resource, r.Pod}
@@ -167,14 +167,14 @@ func (r Request) target() (path []string, query url.Values) {
 	set("floor", resize.Quantity(resize.CPU, o.CPU.Floor).String(), resize.Quantity(resize.CPU, d.CPU.Floor).String())
 	set("memory-floor", resize.Quantity(resize.Memory, o.Memory.Floor).String(), resize.Quantity(resize.Memory, d.Memory.Floor).String())
 	set("min-history", o.MinHistory.String(), d.MinHistory.String())
-	set("resources", list(o.Resources), list(d.Resources))
+	set("resources", joinResources(o.Resources), joinResources(d.Resources))
 	set("up", strconv.FormatBool(o.Up), "false")
 	set("limits", strconv.FormatBool(o.Limits), "false")
 	set("all", strconv.FormatBool(r.All), "false")
 	return path, query
 }
 
-func list(resources []resize.Resource) string {
+func joinResources(resources []resize.Resource) string {
 	words := make([]string, len(resources))
 	for i, r := range resources {
 		words[i] = string(r)
@@ -195,7 +195,7 @@ func (r Request) String() string {
 
 // APIResources returns what discovery lists.
 func APIResources() []metav1.APIResource {
-	return []metav1.APIResource{{Name: Resource, Kind: Kind, Namespaced: true, Verbs: metav1.Verbs{"get", "list"}}}
+	return []metav1.APIResource{{Name: Resource, Kind: RecommendationKind, Namespaced: true, Verbs: metav1.Verbs{"get", "list"}}}
 }
 
 // Rights returns what the caller of r needs: to read the numbers that recommendations

@@ -53,8 +53,8 @@ func facts() *cluster.Facts {
 func serve(t *testing.T, o Options) *Client {
 	t.Helper()
 	mux := http.NewServeMux()
-	if o.View == nil {
-		o.View = func() View { return view{0.02, 64 << 20} }
+	if o.Usage == nil {
+		o.Usage = func() UsageReader { return view{0.02, 64 << 20} }
 	}
 	if o.Facts == nil {
 		o.Facts = facts
@@ -73,7 +73,7 @@ func serve(t *testing.T, o Options) *Client {
 }
 
 // told is a list in short.
-func told(l *List) string {
+func told(l *RecommendationList) string {
 	var out strings.Builder
 	for _, rec := range l.Items {
 		out.WriteString(rec.Namespace + "/" + rec.Pod)
@@ -102,7 +102,7 @@ func TestAnswers(t *testing.T) {
 		if got := told(l); got != want {
 			t.Errorf("%s: got\n%swant\n%s", r, got, want)
 		}
-		if diff := cmp.Diff(stay, l.Stay); diff != "" {
+		if diff := cmp.Diff(stay, l.Unchanged); diff != "" {
 			t.Errorf("%s: stay (-want +got):\n%s", r, diff)
 		}
 		if from, to := now.Add(-15*time.Minute), now; !l.From.Equal(from) || !l.To.Equal(to) || !l.At.Equal(now) || l.Source != "weir's memory" {
@@ -143,7 +143,7 @@ func TestOnePodIsRead(t *testing.T) {
 		}
 		return read, err
 	}})
-	ask := func() (*List, error) {
+	ask := func() (*RecommendationList, error) {
 		return c.Recommend(t.Context(), Request{Namespace: "shop", Pod: "cart", Options: resize.Defaults()})
 	}
 	l, failed := ask()
@@ -176,8 +176,8 @@ func TestOnePodIsRead(t *testing.T) {
 func TestProblems(t *testing.T) {
 	f := func(o Options, path string, status int, message string) {
 		t.Helper()
-		if o.View == nil {
-			o.View = func() View { return view{} }
+		if o.Usage == nil {
+			o.Usage = func() UsageReader { return view{} }
 		}
 		if o.Facts == nil {
 			o.Facts = facts
@@ -196,7 +196,7 @@ func TestProblems(t *testing.T) {
 	f(Options{}, weirdev.Path+"recommendations?up=true&up=false", 400, "up is to be given once")
 	f(Options{}, weirdev.Path+"recommendations?floor=x", 400, "is no quantity: write 100m")
 	f(Options{}, weirdev.Path+"recommendations?color=red", 400, "unknown parameter")
-	f(Options{View: func() View { return nil }}, weirdev.Path+"recommendations", 503, "nothing has been measured yet")
+	f(Options{Usage: func() UsageReader { return nil }}, weirdev.Path+"recommendations", 503, "nothing has been measured yet")
 	f(Options{Facts: func() *cluster.Facts { return new(cluster.Facts) }}, weirdev.Path+"recommendations", 503, "nothing has been measured yet")
 	f(Options{Facts: func() *cluster.Facts { return nil }}, weirdev.Path+"recommendations", 503, "no API server to ask")
 
@@ -211,7 +211,7 @@ func TestProblems(t *testing.T) {
 func TestRequestsComeBack(t *testing.T) {
 	f := func(r Request) {
 		t.Helper()
-		path, query := r.target()
+		path, query := r.pathAndQuery()
 		read, err := ParseRequest(httptest.NewRequest(http.MethodGet, weirdev.Path+strings.Join(path, "/")+"?"+query.Encode(), nil))
 		if err != nil {
 			t.Fatal(err)
@@ -249,7 +249,7 @@ func FuzzParseRequest(f *testing.F) {
 			t.Fatal(err)
 		}
 		p := resize.FromFacts(facts().Pod(metric.PodRef{Namespace: "shop", Name: "cart"}))
-		rec := memory{view{0.02, 64 << 20}, now}.recommend(p, "n1", &request.Options)
+		rec := usageMemory{view{0.02, 64 << 20}, now}.recommend(p, "n1", &request.Options)
 		refusals, err := resize.Check(p, rec.Changes())
 		if err != nil || len(refusals) > 0 {
 			t.Fatalf("recommended is what is refused: %v %v", refusals, err)

@@ -10,13 +10,13 @@ import (
 
 // The resource, and the kinds, as paths and rules of access name them.
 const (
-	Resource = "recommendations"
-	Kind     = "Recommendation"
-	ListKind = Kind + "List"
+	Resource           = "recommendations"
+	RecommendationKind = "Recommendation"
+	ListKind           = RecommendationKind + "List"
 )
 
-// List is an answer.
-type List struct {
+// RecommendationList is an answer.
+type RecommendationList struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
 	At         time.Time `json:"at"`
@@ -27,25 +27,25 @@ type List struct {
 	To   time.Time `json:"to,omitzero"`
 	// Items are sorted by namespace and name.
 	Items []*resize.Recommendation `json:"items"`
-	// Stay counts the requests that are to stay as they are, by reason, whether or not
+	// Unchanged counts the requests that are to stay as they are, by reason, whether or not
 	// their pods are among the items.
-	Stay map[resize.Reason]int `json:"stay,omitempty"`
+	Unchanged map[resize.Reason]int `json:"unchanged,omitempty"`
 	// Notes are sentences about what the answer does not know.
 	Notes []string `json:"notes,omitempty"`
 }
 
 // NewList returns a list without items.
-func NewList(at time.Time, source string) *List {
-	return &List{APIVersion: weirdev.APIVersion, Kind: ListKind, At: at.UTC(), Source: source, Items: []*resize.Recommendation{}, Stay: map[resize.Reason]int{}}
+func NewList(at time.Time, source string) *RecommendationList {
+	return &RecommendationList{APIVersion: weirdev.APIVersion, Kind: ListKind, At: at.UTC(), Source: source, Items: []*resize.Recommendation{}, Unchanged: map[resize.Reason]int{}}
 }
 
 // Add adds a pod's recommendation; unless all is set only counts one that proposes
 // nothing.
-func (l *List) Add(rec *resize.Recommendation, all bool) {
+func (l *RecommendationList) Add(rec *resize.Recommendation, all bool) {
 	for i := range rec.Requests {
 		a := &rec.Requests[i]
 		if !a.Reason.Changes() {
-			l.Stay[a.Reason]++
+			l.Unchanged[a.Reason]++
 		}
 		if f := a.Used; f != nil {
 			if l.From.IsZero() || f.From.Before(l.From) {
@@ -64,8 +64,8 @@ func (l *List) Add(rec *resize.Recommendation, all bool) {
 // day is the shortest time of which a peak hour is surely part.
 const day = 24 * time.Hour
 
-// Warn notes what whoever follows the list should know.
-func (l *List) Warn(unseen bool) {
+// AddNotes notes what whoever follows the list should know.
+func (l *RecommendationList) AddNotes(unseen bool) {
 	if covers := l.To.Sub(l.From); covers < day {
 		l.Notes = append(l.Notes, fmt.Sprintf("The readings cover %v: peaks of the day or the week may not be among them. --prometheus=URL --since=7d looks further back.", covers.Round(time.Second)))
 	}

@@ -88,7 +88,7 @@ func (w *Weir) Evaluate(ctx context.Context, e autoscaling.Evaluation) (*decisio
 }
 
 // Eviction asks how a node stands with evictions.
-func (w *Weir) Eviction(ctx context.Context, name string) (*eviction.Report, error) {
+func (w *Weir) Eviction(ctx context.Context, name string) (*eviction.EvictionReport, error) {
 	r, err := w.node.Eviction(ctx, name)
 	return r, w.advised(err)
 }

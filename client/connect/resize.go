@@ -7,7 +7,7 @@ import (
 )
 
 // Recommend asks which requests could be smaller.
-func (w *Weir) Recommend(ctx context.Context, r resizeapi.Request) (*resizeapi.List, error) {
+func (w *Weir) Recommend(ctx context.Context, r resizeapi.Request) (*resizeapi.RecommendationList, error) {
 	list, err := resizeapi.NewClient(w.client).Recommend(ctx, r)
 	return list, w.advised(err)
 }

@@ -27,7 +27,7 @@ type Asker interface {
 	// Autoscaler tells the last decision about an autoscaler of a kind.
 	Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.Report, error)
 	// Eviction tells how a node stands with evictions.
-	Eviction(ctx context.Context, node string) (*eviction.Report, error)
+	Eviction(ctx context.Context, node string) (*eviction.EvictionReport, error)
 	connect.Lister // tells what else there is, to those who missed a name
 }
 

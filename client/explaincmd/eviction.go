@@ -33,7 +33,7 @@ asked, as this machine is of its own.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ask := func(ctx context.Context, w Asker) (*eviction.Report, error) {
+			ask := func(ctx context.Context, w Asker) (*eviction.EvictionReport, error) {
 				name, err := theNode(ctx, w, name)
 				if err != nil {
 					return nil, err
@@ -41,11 +41,11 @@ asked, as this machine is of its own.`,
 				r, err := w.Eviction(ctx, name)
 				return r, orMeantNode(ctx, w, name, err)
 			}
-			write := func(cmd *cobra.Command, r *eviction.Report) error {
+			write := func(cmd *cobra.Command, r *eviction.EvictionReport) error {
 				w := cmd.OutOrStdout()
-				return r.WriteText(w, eviction.Options{All: all, Colour: terminal.Of(w).Colour})
+				return r.WriteText(w, eviction.TextOptions{All: all, Colour: terminal.Of(w).Colour})
 			}
-			return answer(a, cmd, ask, write, func(r *eviction.Report) any { return nodeapi.NewReport(r) })
+			return answer(a, cmd, ask, write, func(r *eviction.EvictionReport) any { return nodeapi.NewEvictionExplanation(r) })
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Eviction tells how n1 stands, which is well; on n2 there is no agent.
-func (t *town) Eviction(_ context.Context, node string) (*eviction.Report, error) {
+func (t *town) Eviction(_ context.Context, node string) (*eviction.EvictionReport, error) {
 	switch node {
 	case "n1":
 		return calm(node), nil
@@ -22,19 +22,19 @@ func (t *town) Eviction(_ context.Context, node string) (*eviction.Report, error
 }
 
 // calm is a node that has memory left, and a pod with a name that no terminal should obey.
-func calm(node string) *eviction.Report {
+func calm(node string) *eviction.EvictionReport {
 	number := func(v float64) *float64 { return &v }
-	return &eviction.Report{
-		Node: node, Mode: "observe", State: eviction.Calm, Summary: node + ": no threshold is met", At: noon,
-		ReadAt: before(2 * time.Second), DecidedAt: before(2 * time.Second), Because: "timer", TookSeconds: 0.0021, Outcome: "Calm", FloorSeconds: 10,
+	return &eviction.EvictionReport{
+		Node: node, Mode: "observe", State: eviction.Normal, Summary: node + ": no threshold is met", At: noon,
+		ReadAt: before(2 * time.Second), DecidedAt: before(2 * time.Second), WokenBy: "timer", DecidedAfterSeconds: 0.0021, Outcome: "Calm", MaxIntervalSeconds: 10,
 		Signals: []eviction.Signal{{
 			Name: "memory.available", Unit: eviction.Bytes, Value: number(4 << 30), Capacity: number(8 << 30), MeasuredAt: before(2 * time.Second),
 			Thresholds: []eviction.Threshold{{
-				Text: "memory.available<100Mi", Hard: true, State: eviction.Clear, Limit: number(100 << 20), Goal: number(100 << 20),
+				Text: "memory.available<100Mi", Hard: true, State: eviction.NotMet, Limit: number(100 << 20), Goal: number(100 << 20),
 				Distance: number(3996 << 20), DistancePercent: number(48.8), Message: "3.9Gi (48.8%) away"}},
-			Ranking: &eviction.Ranking{Unit: eviction.Bytes, Next: "shop/web-1", Message: "shop/web-1, the only pod that may go", Pods: []eviction.Pod{
-				{Namespace: "shop", Name: "ill\x1b[2J", UID: "u-2", Over: true, Usage: number(1 << 30), Request: number(0), Excess: number(1 << 30), Before: "Excess", Passed: "Critical", Why: "it is a static pod"},
-				{Namespace: "shop", Name: "web-1", UID: "u-1", Over: true, Usage: number(180 << 20), Request: number(100 << 20), Excess: number(80 << 20), Before: "None"},
+			Ranking: &eviction.Ranking{Unit: eviction.Bytes, Next: "shop/web-1", Message: "shop/web-1, the only pod that can be evicted", Pods: []eviction.RankedPod{
+				{Namespace: "shop", Name: "ill\x1b[2J", UID: "u-2", OverRequest: true, Usage: number(1 << 30), Request: number(0), Excess: number(1 << 30), BeforeNextBy: "Excess", Skipped: "Critical", Message: "it is a static pod"},
+				{Namespace: "shop", Name: "web-1", UID: "u-1", OverRequest: true, Usage: number(180 << 20), Request: number(100 << 20), Excess: number(80 << 20), BeforeNextBy: "None"},
 			}},
 		}},
 		Admission: &eviction.Admission{BestEffort: true, Tolerating: true, Requesting: true, Critical: true, Message: "any would be admitted"},

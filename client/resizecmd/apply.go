@@ -21,9 +21,9 @@ import (
 	"github.com/weir-metrics/weir/resize/apply"
 )
 
-// applying is one use of "apply".
-type applying struct {
-	recommending
+// applyCommand is one use of "apply".
+type applyCommand struct {
+	recommendCommand
 	pod, container                     string
 	cpu, memory, cpuLimit, memoryLimit string
 	recommended                        bool
@@ -33,7 +33,7 @@ type applying struct {
 }
 
 func newApply(o Options) *cobra.Command {
-	a := &applying{recommending: recommending{common: common{Options: o}}}
+	a := &applyCommand{recommendCommand: recommendCommand{commonFlags: commonFlags{Options: o}}}
 	cmd := &cobra.Command{
 		Use:   "apply --pod NAMESPACE/POD",
 		Short: "Change requests of one pod in place, and check that nothing was restarted",
@@ -79,20 +79,20 @@ The exit status is 0 if the change would be taken (dry run), or was made in plac
 	return cmd
 }
 
-// patience is how long whoever is asked beside the kubelet may take.
-const patience = 30 * time.Second
+// requestTimeout is how long whoever is asked beside the kubelet may take.
+const requestTimeout = 30 * time.Second
 
-func (a *applying) run(cmd *cobra.Command) error {
-	namespace, pod, err := a.check(cmd)
+func (a *applyCommand) run(cmd *cobra.Command) error {
+	namespace, pod, err := a.checkFlags(cmd)
 	if err != nil {
 		return err
 	}
-	client, err := a.client()
+	client, err := a.clusterClient()
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
-	request, err := a.wanted(ctx, cmd, client, namespace, pod)
+	request, err := a.resizeRequest(ctx, cmd, client, namespace, pod)
 	if err != nil {
 		return err
 	}
@@ -105,45 +105,45 @@ func (a *applying) run(cmd *cobra.Command) error {
 			if machine {
 				to = cmd.ErrOrStderr()
 			}
-			_ = write(to, tellState(s)+"\n")
+			_ = write(to, stateText(s)+"\n")
 		},
 	})
-	plan, err := within(ctx, func(ctx context.Context) (*apply.Plan, error) { return applier.Plan(ctx, request) })
+	plan, err := withTimeout(ctx, func(ctx context.Context) (*apply.Plan, error) { return applier.Plan(ctx, request) })
 	if err != nil {
-		return advise(err)
+		return withHint(err)
 	}
 	if !machine {
-		if err := write(out, tellPlan(plan)); err != nil {
+		if err := write(out, planText(plan)); err != nil {
 			return err
 		}
 	}
 	if !a.yes {
 		if machine {
-			return cli.WriteDocument(out, a.output, document{APIVersion: weirdev.APIVersion, Kind: resultKind, DryRun: true, Result: &apply.Result{Plan: plan}})
+			return cli.WriteDocument(out, a.output, resizeResult{APIVersion: weirdev.APIVersion, Kind: resultKind, DryRun: true, Result: &apply.Result{Plan: plan}})
 		}
 		return write(out, "The API server would take it. Nothing was changed: --yes does it.\n")
 	}
-	result, err := applier.Do(ctx, plan)
+	result, err := applier.Apply(ctx, plan)
 	if err != nil {
-		return advise(err)
+		return withHint(err)
 	}
 	if machine {
-		err = cli.WriteDocument(out, a.output, document{APIVersion: weirdev.APIVersion, Kind: resultKind, InPlace: result.InPlace(), Result: result})
+		err = cli.WriteDocument(out, a.output, resizeResult{APIVersion: weirdev.APIVersion, Kind: resultKind, InPlace: result.InPlace(), Result: result})
 	} else {
-		err = write(out, tellResult(result))
+		err = write(out, resultText(result))
 	}
-	return cmp.Or(err, verdict(result))
+	return cmp.Or(err, resultError(result))
 }
 
-// within bounds how long something may take.
-func within[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// withTimeout bounds how long something may take.
+func withTimeout[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return do(ctx)
 }
 
-// check refuses flags that cannot be meant, and returns the pod.
-func (a *applying) check(cmd *cobra.Command) (namespace, pod string, err error) {
+// checkFlags refuses flags that cannot be meant, and returns the pod.
+func (a *applyCommand) checkFlags(cmd *cobra.Command) (namespace, pod string, err error) {
 	f := cmd.Flags()
 	if err := cli.OneOf("--output", a.output, "text", "json", "yaml"); err != nil {
 		return "", "", err
@@ -165,23 +165,23 @@ func (a *applying) check(cmd *cobra.Command) (namespace, pod string, err error) 
 	if err := a.readChanges(); err != nil {
 		return "", "", err
 	}
-	return a.ref(a.pod)
+	return a.parsePod(a.pod)
 }
 
-// wanted returns what is asked for: what flags name, or what is recommended.
-func (a *applying) wanted(ctx context.Context, cmd *cobra.Command, client kubernetes.Interface, namespace, pod string) (apply.Request, error) {
+// resizeRequest returns what is asked for: what flags name, or what is recommended.
+func (a *applyCommand) resizeRequest(ctx context.Context, cmd *cobra.Command, client kubernetes.Interface, namespace, pod string) (apply.Request, error) {
 	request := apply.Request{Namespace: namespace, Pod: pod}
 	if !a.recommended {
-		changes, err := a.named(ctx, client, namespace, pod)
+		changes, err := a.namedChanges(ctx, client, namespace, pod)
 		request.Changes = changes
 		return request, err
 	}
-	a.timeout = patience
+	a.timeout = requestTimeout
 	question, err := a.request(cmd.Flags(), []string{namespace + "/" + pod})
 	if err != nil {
 		return request, err
 	}
-	list, err := within(ctx, func(ctx context.Context) (*resizeapi.List, error) { return a.ask(ctx, question) })
+	list, err := withTimeout(ctx, func(ctx context.Context) (*resizeapi.RecommendationList, error) { return a.recommend(ctx, question) })
 	switch {
 	case err != nil:
 		return request, err
@@ -190,14 +190,14 @@ func (a *applying) wanted(ctx context.Context, cmd *cobra.Command, client kubern
 	}
 	rec := list.Items[0]
 	if request.UID, request.Changes = rec.UID, rec.Changes(); len(request.Changes) == 0 {
-		return request, cli.Hintf(fmt.Errorf("no request of pod %s/%s is to change: %s", namespace, pod, stays(list.Stay)),
+		return request, cli.Hintf(fmt.Errorf("no request of pod %s/%s is to change: %s", namespace, pod, unchangedText(list.Unchanged)),
 			"%s resize recommend %s/%s says why.", cmp.Or(a.Program, "weir"), namespace, pod)
 	}
 	return request, nil
 }
 
 // readChanges reads the values that flags name.
-func (a *applying) readChanges() error {
+func (a *applyCommand) readChanges() error {
 	for _, r := range []struct {
 		resource       resize.Resource
 		request, limit string
@@ -223,14 +223,14 @@ func (a *applying) readChanges() error {
 	return nil
 }
 
-// named returns the changes that flags name, of the pod's only container if they name none.
-func (a *applying) named(ctx context.Context, client kubernetes.Interface, namespace, pod string) ([]resize.Change, error) {
+// namedChanges returns the changes that flags name, of the pod's only container if they name none.
+func (a *applyCommand) namedChanges(ctx context.Context, client kubernetes.Interface, namespace, pod string) ([]resize.Change, error) {
 	if a.container == "" {
-		p, err := within(ctx, func(ctx context.Context) (*corev1.Pod, error) {
+		p, err := withTimeout(ctx, func(ctx context.Context) (*corev1.Pod, error) {
 			return client.CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{})
 		})
 		if err != nil {
-			return nil, advise(fmt.Errorf("read pod: %w", err))
+			return nil, withHint(fmt.Errorf("read pod: %w", err))
 		}
 		has := resize.FromPod(p).Containers
 		if len(has) != 1 {
@@ -246,7 +246,7 @@ func (a *applying) named(ctx context.Context, client kubernetes.Interface, names
 
 // cgroups returns what asks weir about the cgroups of a pod; nil where there is no weir
 // to ask.
-func (a *applying) cgroups() func(context.Context, string, string) ([]apply.Cgroup, error) {
+func (a *applyCommand) cgroups() func(context.Context, string, string) ([]apply.Cgroup, error) {
 	if a.Connect == nil {
 		return nil
 	}
@@ -255,7 +255,7 @@ func (a *applying) cgroups() func(context.Context, string, string) ([]apply.Cgro
 		if err != nil {
 			return nil, err
 		}
-		report, err := within(ctx, func(ctx context.Context) (json.RawMessage, error) { return w.PodCgroups(ctx, node) })
+		report, err := withTimeout(ctx, func(ctx context.Context) (json.RawMessage, error) { return w.PodCgroups(ctx, node) })
 		if err != nil {
 			return nil, err
 		}
@@ -266,8 +266,8 @@ func (a *applying) cgroups() func(context.Context, string, string) ([]apply.Cgro
 // resultKind is what apply's answer is called for machines.
 const resultKind = "ResizeResult"
 
-// document is the answer for machines.
-type document struct {
+// resizeResult is the answer for machines.
+type resizeResult struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	DryRun     bool   `json:"dryRun,omitempty"`
@@ -276,13 +276,13 @@ type document struct {
 	*apply.Result
 }
 
-// advise adds to an error of the API server's what a person can do about it.
-func advise(err error) error {
-	refused := (*apply.Refused)(nil)
+// withHint adds to an error of the API server's what a person can do about it.
+func withHint(err error) error {
+	refused := (*apply.RefusedError)(nil)
 	switch {
 	case errors.As(err, &refused):
-		return cli.Hintf(fmt.Errorf("it cannot be resized in place: %w", err), "%s", hints(refused))
-	case errors.Is(err, apply.ErrNothing):
+		return cli.Hintf(fmt.Errorf("it cannot be resized in place: %w", err), "%s", refusalHint(refused))
+	case errors.Is(err, apply.ErrNoChange):
 		return err
 	case apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, "NodeCapacity"), apierrors.IsInvalid(err):
 		return err
@@ -296,8 +296,8 @@ func advise(err error) error {
 	return err
 }
 
-// hints says what to do about refusals.
-func hints(r *apply.Refused) string {
+// refusalHint says what to do about refusals.
+func refusalHint(r *apply.RefusedError) string {
 	for _, refusal := range r.Refusals {
 		switch refusal.Reason {
 		case resize.Invalid:

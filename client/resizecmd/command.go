@@ -24,7 +24,7 @@ import (
 
 // Asker answers what weir knows. *reach.Weir is one.
 type Asker interface {
-	Recommend(ctx context.Context, r resizeapi.Request) (*resizeapi.List, error)
+	Recommend(ctx context.Context, r resizeapi.Request) (*resizeapi.RecommendationList, error)
 	// PodCgroups returns what the inspector on a node says, as JSON.
 	PodCgroups(ctx context.Context, node string) (json.RawMessage, error)
 }
@@ -59,15 +59,15 @@ kubelet until it has done it, and checks that nothing was restarted.`,
 	return cmd
 }
 
-// common are the flags of both.
-type common struct {
+// commonFlags are the flags of both.
+type commonFlags struct {
 	Options
 	namespace, output string
 	timeout           time.Duration
 }
 
-// ref reads NAMESPACE/POD, or POD with the namespace said elsewhere.
-func (c *common) ref(text string) (namespace, pod string, err error) {
+// parsePod reads NAMESPACE/POD, or POD with the namespace said elsewhere.
+func (c *commonFlags) parsePod(text string) (namespace, pod string, err error) {
 	namespace, pod, ok := strings.Cut(text, "/")
 	if !ok {
 		namespace, pod = c.namespace, text
@@ -88,15 +88,15 @@ func (c *common) ref(text string) (namespace, pod string, err error) {
 	return namespace, pod, nil
 }
 
-func (c *common) checkTimeout() error {
+func (c *commonFlags) checkTimeout() error {
 	if c.timeout <= 0 {
 		return cli.Usage(fmt.Errorf("--timeout cannot be %v", c.timeout))
 	}
 	return nil
 }
 
-// client returns the cluster's client; there may be none where it is not wanted.
-func (c *common) client() (kubernetes.Interface, error) {
+// clusterClient returns the cluster's client; there may be none where it is not wanted.
+func (c *commonFlags) clusterClient() (kubernetes.Interface, error) {
 	if c.Cluster == nil {
 		return nil, errors.New("this program knows no cluster")
 	}

@@ -21,14 +21,14 @@ import (
 	"github.com/weir-metrics/weir/resize/promusage"
 )
 
-// prometheus is where readings of days come from.
-type prometheus struct {
+// prometheusFlags is where readings of days come from.
+type prometheusFlags struct {
 	url, caFile, tokenFile, since string
 	headers                       map[string]string
 	span                          time.Duration
 }
 
-func (p *prometheus) addFlags(f *pflag.FlagSet) {
+func (p *prometheusFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&p.url, "prometheus", "", "`URL` of a Prometheus-compatible server to take readings from, in place of weir's memory")
 	f.StringVar(&p.since, "since", "7d", "how far back readings of --prometheus go: 36h, 7d")
 	f.StringVar(&p.caFile, "ca-file", "", "`FILE` of certificates that --prometheus's must lead to (default: the system's)")
@@ -37,7 +37,7 @@ func (p *prometheus) addFlags(f *pflag.FlagSet) {
 }
 
 // check refuses what cannot be meant, and asks for a history that fits the span.
-func (p *prometheus) check(f *pflag.FlagSet, o *resize.Options) error {
+func (p *prometheusFlags) check(f *pflag.FlagSet, o *resize.Options) error {
 	if p.url == "" {
 		for _, name := range []string{"since", "ca-file", "token-file", "header"} {
 			if f.Changed(name) {
@@ -62,17 +62,17 @@ func (p *prometheus) check(f *pflag.FlagSet, o *resize.Options) error {
 	return nil
 }
 
-// largeAnswer bounds one of Prometheus' answers: two thousand points of a few hundred
+// maxAnswerBytes bounds one of Prometheus' answers: two thousand points of a few hundred
 // containers.
-const largeAnswer = 256 << 20
+const maxAnswerBytes = 256 << 20
 
 // recommend answers as weir's own API does, on the Prometheus' readings.
-func (p *prometheus) recommend(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) (*resizeapi.List, error) {
-	pods, err := read(ctx, client, r)
+func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) (*resizeapi.RecommendationList, error) {
+	pods, err := readPods(ctx, client, r)
 	if err != nil {
 		return nil, err
 	}
-	asker, err := promclient.New(promclient.Options{URL: p.url, CAFile: p.caFile, BearerTokenFile: p.tokenFile, Headers: p.headers, MaxAnswer: largeAnswer})
+	asker, err := promclient.New(promclient.Options{URL: p.url, CAFile: p.caFile, BearerTokenFile: p.tokenFile, Headers: p.headers, MaxAnswer: maxAnswerBytes})
 	if err != nil {
 		return nil, fmt.Errorf("--prometheus: %w", err)
 	}
@@ -85,8 +85,8 @@ func (p *prometheus) recommend(ctx context.Context, client kubernetes.Interface,
 	}
 	list := resizeapi.NewList(now, "Prometheus")
 	for _, pod := range pods {
-		rec := resize.Recommend(pod, func(container string, what resize.Resource) []resize.Point {
-			return used.Of(pod.Namespace, pod.Name, container, what)
+		rec := resize.Recommend(pod, func(container string, what resize.Resource) []resize.UsagePoint {
+			return used.Points(pod.Namespace, pod.Name, container, what)
 		}, r.Options)
 		list.Add(rec, r.All || r.Pod != "")
 	}
@@ -94,16 +94,16 @@ func (p *prometheus) recommend(ctx context.Context, client kubernetes.Interface,
 		return nil, cli.Hintf(errors.New("the Prometheus knows nothing of what these pods used in that time"),
 			"Does it scrape weir's /metrics/cluster (with honor_labels: true) or the kubelets' /metrics/cadvisor?")
 	}
-	list.Warn(false)
+	list.AddNotes(false)
 	return list, nil
 }
 
-// page is how many pods are read at once.
-const page = 500
+// podsPerPage is how many pods are read at once.
+const podsPerPage = 500
 
-// read reads the pods that are asked about, without those that have ended, from the API
+// readPods reads the pods that are asked about, without those that have ended, from the API
 // server, which gives them by namespace and name.
-func read(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) ([]*resize.Pod, error) {
+func readPods(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) ([]*resize.Pod, error) {
 	if r.Pod != "" {
 		pod, err := client.CoreV1().Pods(r.Namespace).Get(ctx, r.Pod, metav1.GetOptions{})
 		if err != nil {
@@ -112,7 +112,7 @@ func read(ctx context.Context, client kubernetes.Interface, r resizeapi.Request)
 		return []*resize.Pod{resize.FromPod(pod)}, nil
 	}
 	var pods []*resize.Pod
-	for o := (metav1.ListOptions{Limit: page}); ; {
+	for o := (metav1.ListOptions{Limit: podsPerPage}); ; {
 		list, err := client.CoreV1().Pods(r.Namespace).List(ctx, o)
 		if err != nil {
 			return nil, fmt.Errorf("list pods: %w", err)

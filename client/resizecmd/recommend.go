@@ -15,16 +15,16 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// recommending is one use of "recommend".
-type recommending struct {
-	common
-	aims            aims
-	prometheus      prometheus
+// recommendCommand is one use of "recommend".
+type recommendCommand struct {
+	commonFlags
+	aims            aimFlags
+	prometheus      prometheusFlags
 	everywhere, all bool
 }
 
 func newRecommend(o Options) *cobra.Command {
-	r := &recommending{common: common{Options: o}}
+	r := &recommendCommand{commonFlags: commonFlags{Options: o}}
 	cmd := &cobra.Command{
 		Use:   "recommend [NAMESPACE/POD]",
 		Short: "Say which requests could be smaller, and what that frees",
@@ -54,7 +54,7 @@ weir remembers a quarter of an hour. With --prometheus the readings are of as lo
 	return cmd
 }
 
-func (r *recommending) run(cmd *cobra.Command, args []string) error {
+func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
 	if err := cli.OneOf("--output", r.output, "", "wide", "json", "yaml"); err != nil {
 		return err
 	}
@@ -64,21 +64,21 @@ func (r *recommending) run(cmd *cobra.Command, args []string) error {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), r.timeout)
 	defer cancel()
-	list, err := r.ask(ctx, request)
+	list, err := r.recommend(ctx, request)
 	switch {
 	case err != nil:
 		return err
 	case r.output == "json" || r.output == "yaml":
 		return cli.WriteDocument(cmd.OutOrStdout(), r.output, list)
 	case request.Pod != "":
-		return write(cmd.OutOrStdout(), r.tellPod(list, r.follow(cmd.Flags())))
+		return write(cmd.OutOrStdout(), r.podText(list, r.applyHint(cmd.Flags())))
 	}
-	return write(cmd.OutOrStdout(), r.tellList(list, request, r.follow(cmd.Flags())))
+	return write(cmd.OutOrStdout(), r.listText(list, request, r.applyHint(cmd.Flags())))
 }
 
-// follow returns what to type to follow the recommendation for a pod: with the flags that
+// applyHint returns what to type to follow the recommendation for a pod: with the flags that
 // made it what it is.
-func (r *recommending) follow(f *pflag.FlagSet) func(*resize.Recommendation) string {
+func (r *recommendCommand) applyHint(f *pflag.FlagSet) func(*resize.Recommendation) string {
 	return func(rec *resize.Recommendation) string {
 		line := fmt.Sprintf("%s resize apply --pod %s/%s --recommended", r.Program, rec.Namespace, rec.Pod)
 		f.Visit(func(flag *pflag.Flag) {
@@ -93,7 +93,7 @@ func (r *recommending) follow(f *pflag.FlagSet) func(*resize.Recommendation) str
 }
 
 // request returns what the flags ask for.
-func (r *recommending) request(f *pflag.FlagSet, args []string) (resizeapi.Request, error) {
+func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.Request, error) {
 	none := resizeapi.Request{}
 	if err := r.checkTimeout(); err != nil {
 		return none, err
@@ -111,17 +111,17 @@ func (r *recommending) request(f *pflag.FlagSet, args []string) (resizeapi.Reque
 	request := resizeapi.Request{Namespace: r.namespace, Options: options, All: r.all}
 	switch {
 	case len(args) == 1:
-		request.Namespace, request.Pod, err = r.ref(args[0])
+		request.Namespace, request.Pod, err = r.parsePod(args[0])
 	case r.namespace == "" && !r.everywhere && r.Namespace != nil:
 		request.Namespace, err = r.Namespace()
 	}
 	return request, err
 }
 
-// ask asks weir, or else reckons itself on a Prometheus' readings.
-func (r *recommending) ask(ctx context.Context, request resizeapi.Request) (*resizeapi.List, error) {
+// recommend asks weir, or else reckons itself on a Prometheus' readings.
+func (r *recommendCommand) recommend(ctx context.Context, request resizeapi.Request) (*resizeapi.RecommendationList, error) {
 	if r.prometheus.url != "" {
-		client, err := r.client()
+		client, err := r.clusterClient()
 		if err != nil {
 			return nil, err
 		}
@@ -134,8 +134,8 @@ func (r *recommending) ask(ctx context.Context, request resizeapi.Request) (*res
 	return w.Recommend(ctx, request)
 }
 
-// aims are the flags that say what requests are to fit.
-type aims struct {
+// aimFlags are the flags that say what requests are to fit.
+type aimFlags struct {
 	percentile, memoryPercentile float64
 	headroom, memoryHeadroom     string
 	floor, memoryFloor           string
@@ -144,15 +144,15 @@ type aims struct {
 	up, limits                   bool
 }
 
-func (a *aims) addFlags(f *pflag.FlagSet) {
+func (a *aimFlags) addFlags(f *pflag.FlagSet) {
 	d := resize.Defaults()
 	percent := func(share float64) string { return fmt.Sprintf("%.4g%%", share*100) }
 	f.Float64Var(&a.percentile, "percentile", d.CPU.Percentile, "share of CPU readings, in percent, that a request covers")
 	f.StringVar(&a.headroom, "headroom", percent(d.CPU.Headroom), "`SHARE` that is added to the CPU used")
-	f.StringVar(&a.floor, "floor", resize.Tell(resize.CPU, d.CPU.Floor), "`CPU` that no request is to go below")
+	f.StringVar(&a.floor, "floor", resize.FormatAmount(resize.CPU, d.CPU.Floor), "`CPU` that no request is to go below")
 	f.Float64Var(&a.memoryPercentile, "memory-percentile", d.Memory.Percentile, "share of memory readings, in percent, that a request covers")
 	f.StringVar(&a.memoryHeadroom, "memory-headroom", percent(d.Memory.Headroom), "`SHARE` that is added to the memory used")
-	f.StringVar(&a.memoryFloor, "memory-floor", resize.Tell(resize.Memory, d.Memory.Floor), "`MEMORY` that no request is to go below")
+	f.StringVar(&a.memoryFloor, "memory-floor", resize.FormatAmount(resize.Memory, d.Memory.Floor), "`MEMORY` that no request is to go below")
 	f.StringSliceVar(&a.resources, "resources", []string{"cpu", "memory"}, "what may change: cpu, memory")
 	f.DurationVar(&a.minHistory, "min-history", d.MinHistory, "how long a container must have been measured; with --prometheus by default a day, or half of --since if that is less")
 	f.BoolVar(&a.up, "up", false, "let requests grow, too, up to the limit")
@@ -160,7 +160,7 @@ func (a *aims) addFlags(f *pflag.FlagSet) {
 }
 
 // options returns what the flags say.
-func (a *aims) options() (resize.Options, error) {
+func (a *aimFlags) options() (resize.Options, error) {
 	o := resize.Options{MinHistory: a.minHistory, Up: a.up, Limits: a.limits}
 	o.CPU.Percentile, o.Memory.Percentile = a.percentile, a.memoryPercentile
 	for _, f := range []struct {

@@ -2,6 +2,8 @@ package resizecmd
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,8 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/api/resizeapi"
+	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/terminal"
 	"github.com/weir-metrics/weir/resize"
+	"github.com/weir-metrics/weir/resize/apply"
+	"github.com/weir-metrics/weir/sources/host/inspect"
 )
 
 // write writes text that names from a cluster are in.
@@ -47,13 +52,13 @@ func amount(r resize.Resource, q *resource.Quantity) string {
 	case q == nil:
 		return missing
 	case r == resize.Memory:
-		return resize.Tell(r, q.Value())
+		return resize.FormatAmount(r, q.Value())
 	}
-	return resize.Tell(r, q.MilliValue())
+	return resize.FormatAmount(r, q.MilliValue())
 }
 
-// tellList tells recommendations of many pods. follow says what to type to follow one.
-func (r *recommending) tellList(l *resizeapi.List, asked resizeapi.Request, follow func(*resize.Recommendation) string) string {
+// listText tells recommendations of many pods. follow says what to type to follow one.
+func (r *recommendCommand) listText(l *resizeapi.RecommendationList, asked resizeapi.Request, follow func(*resize.Recommendation) string) string {
 	var out strings.Builder
 	wide := r.output == "wide"
 	titles := []string{"NAMESPACE", "POD", "CONTAINER", "RESOURCE", "REQUEST", "USED", "PROPOSED", "FREES"}
@@ -85,7 +90,7 @@ func (r *recommending) tellList(l *resizeapi.List, asked resizeapi.Request, foll
 	} else {
 		out.WriteString("No request is to change.\n")
 	}
-	if n := stays(l.Stay); n != "" {
+	if n := unchangedText(l.Unchanged); n != "" {
 		out.WriteString(n)
 		if !asked.All {
 			out.WriteString(" --all lists them, and a pod's own recommendation says why.")
@@ -128,7 +133,7 @@ func totals(list []*resize.Recommendation) [][]string {
 	nodes, namespaces, all := resize.Totals(list)
 	rows := [][]string{{"FREES ON", "PODS", "CPU", "MEMORY"}}
 	add := func(name string, t resize.Total) {
-		rows = append(rows, []string{name, fmt.Sprint(t.Pods), resize.Tell(resize.CPU, t.CPU.Value), resize.Tell(resize.Memory, t.Memory.Value)})
+		rows = append(rows, []string{name, fmt.Sprint(t.Pods), resize.FormatAmount(resize.CPU, t.CPU.Value), resize.FormatAmount(resize.Memory, t.Memory.Value)})
 	}
 	if len(nodes) > 1 {
 		for _, t := range nodes {
@@ -148,8 +153,8 @@ func totals(list []*resize.Recommendation) [][]string {
 	return rows
 }
 
-// because says of each reason why requests stay.
-var because = map[resize.Reason]string{
+// unchangedReasons says of each reason why requests stay.
+var unchangedReasons = map[resize.Reason]string{
 	resize.Fits:          "fit what is used",
 	resize.TooLow:        "are below what is used (--up)",
 	resize.NoRequest:     "ask for nothing",
@@ -167,13 +172,13 @@ var because = map[resize.Reason]string{
 	resize.Invalid:       "cannot be",
 }
 
-// stays says why requests stay, the most frequent reason first.
-func stays(by map[resize.Reason]int) string {
+// unchangedText says why requests stay, the most frequent reason first.
+func unchangedText(by map[resize.Reason]int) string {
 	sum := 0
 	var words []string
 	for _, r := range slices.SortedFunc(maps.Keys(by), func(a, b resize.Reason) int { return cmp.Or(by[b]-by[a], cmp.Compare(a, b)) }) {
 		sum += by[r]
-		words = append(words, fmt.Sprintf("%d %s", by[r], cmp.Or(because[r], "are "+string(r))))
+		words = append(words, fmt.Sprintf("%d %s", by[r], cmp.Or(unchangedReasons[r], "are "+string(r))))
 	}
 	if sum == 0 {
 		return ""
@@ -185,21 +190,21 @@ func stays(by map[resize.Reason]int) string {
 	return fmt.Sprintf("%d %s as they are: %s.", sum, noun, strings.Join(words, ", "))
 }
 
-func notes(out *strings.Builder, l *resizeapi.List) {
+func notes(out *strings.Builder, l *resizeapi.RecommendationList) {
 	for _, n := range l.Notes {
 		out.WriteString(n + "\n")
 	}
 }
 
-// tellPod tells the recommendation for one pod.
-func (r *recommending) tellPod(l *resizeapi.List, follow func(*resize.Recommendation) string) string {
+// podText tells the recommendation for one pod.
+func (r *recommendCommand) podText(l *resizeapi.RecommendationList, follow func(*resize.Recommendation) string) string {
 	var out strings.Builder
 	for _, rec := range l.Items {
 		crosses := false
 		fmt.Fprintf(&out, "Pod %s/%s on node %s, of QoS class %s. Readings are from %s.\n", rec.Namespace, rec.Pod, cmp.Or(rec.Node, missing), rec.QoS, l.Source)
 		for i := range rec.Requests {
 			crosses = crosses || rec.Requests[i].Reason == resize.QoSClass
-			out.WriteString("\n" + tellAdvice(&rec.Requests[i]))
+			out.WriteString("\n" + adviceText(&rec.Requests[i]))
 		}
 		out.WriteString("\n")
 		if changes := rec.Changes(); len(changes) > 0 {
@@ -221,8 +226,8 @@ func (r *recommending) tellPod(l *resizeapi.List, follow func(*resize.Recommenda
 	return strings.ReplaceAll(out.String(), "`weir ", "`"+r.Program+" ")
 }
 
-// tellAdvice is a line with the numbers, and one with the reason.
-func tellAdvice(a *resize.Advice) string {
+// adviceText is a line with the numbers, and one with the reason.
+func adviceText(a *resize.Advice) string {
 	request := amount(a.Resource, a.Request)
 	change := request + " stays"
 	switch {
@@ -234,4 +239,139 @@ func tellAdvice(a *resize.Advice) string {
 		change = "no request"
 	}
 	return fmt.Sprintf("%s %s: %s\n  %s.\n", a.Container, a.Resource, change, a.Message)
+}
+
+// planText tells what is to change.
+func planText(p *apply.Plan) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "Pod %s/%s on node %s, which stays %s:\n", p.Namespace, p.Pod, p.Node, p.QoS)
+	for _, s := range p.Steps {
+		from := s.From
+		if from == "" {
+			from = "none"
+		}
+		fmt.Fprintf(&out, "  %s: %s %s %s → %s\n", s.Container, s.Resource, s.Field, from, s.To)
+	}
+	return out.String()
+}
+
+// stageTexts says how far a resize is.
+var stageTexts = map[apply.Stage]string{
+	apply.Asked:      "The API server has taken it; the kubelet has not acted yet",
+	apply.Deferred:   "The kubelet defers it",
+	apply.Infeasible: "The kubelet will not do it",
+	apply.InProgress: "The kubelet is at it",
+	apply.Failing:    "The kubelet cannot do it, and tries again",
+	apply.Done:       "The kubelet has done it",
+	apply.Superseded: "It is overtaken",
+	apply.Gone:       "There is nothing left to resize",
+}
+
+func stateText(s apply.State) string {
+	text := stageTexts[s.Stage]
+	if s.Message != "" {
+		text += ": " + strings.TrimSuffix(s.Message, ".")
+	}
+	return text + "."
+}
+
+// resultText tells what was verified.
+func resultText(r *apply.Result) string {
+	var out strings.Builder
+	if r.Stage != apply.Done {
+		return ""
+	}
+	fmt.Fprintf(&out, "It took %.1f s.\n", r.TookSeconds)
+	restarted := 0
+	for _, c := range r.Containers {
+		if c.Restarted {
+			restarted++
+			fmt.Fprintf(&out, "Container %s was restarted: it has restarted %d times in all.\n", c.Name, c.Restarts)
+		}
+	}
+	if restarted == 0 {
+		fmt.Fprintf(&out, "Nothing was restarted: %s as before.\n", containersText(r.Containers))
+	}
+	out.WriteString(cgroupsText(r.Cgroups))
+	return out.String()
+}
+
+// containersText tells the containers that went on: "app (5f6197a9c1c9, restarts 0)".
+func containersText(list []apply.ContainerCheck) string {
+	words := make([]string, len(list))
+	for i, c := range list {
+		_, id, ok := strings.Cut(c.ID, "://")
+		if !ok {
+			id = c.ID
+		}
+		words[i] = fmt.Sprintf("%s (%.12s, restarts %d)", c.Name, id, c.Restarts)
+	}
+	return strings.Join(words, ", ")
+}
+
+func cgroupsText(c *apply.CgroupCheck) string {
+	switch {
+	case c == nil:
+		return ""
+	case len(c.Problems) > 0:
+		return "Cgroups are not as they should be: " + strings.Join(c.Problems, "; ") + ".\n"
+	case !c.Checked && len(c.Found) == 0:
+		return "Cgroups were not checked: " + c.UncheckedReason + ".\n"
+	case !c.Checked:
+		return "The pod has one cgroup of its own; values were not checked: " + c.UncheckedReason + ".\n"
+	}
+	return "Cgroups have the new values, and the pod has one of its own.\n"
+}
+
+// resultError returns the error that the exit status goes by.
+func resultError(r *apply.Result) error {
+	switch {
+	case r.InPlace():
+		return nil
+	case r.Stage == apply.Done:
+		return errors.New("the resize was done, but not as it should be")
+	case r.Stage == apply.Deferred:
+		return cli.Hintf(fmt.Errorf("the kubelet still defers the resize: %s", r.Message),
+			"It does it as soon as there is room on the node. To take it back, apply what was requested before.")
+	case r.Stage == apply.Failing:
+		return cli.Hintf(fmt.Errorf("the kubelet could not do the resize: %s", r.Message),
+			"It goes on trying. To take it back, apply what was requested before.")
+	case r.Stage == apply.Infeasible:
+		return cli.Hintf(fmt.Errorf("the kubelet will not do the resize: %s", r.Message),
+			"Its containers go on as they were, but the pod's spec says otherwise: apply what was requested before.")
+	case r.TimedOut:
+		return cli.Hintf(errors.New("time is up, and the resize is not done"), "The kubelet goes on. `kubectl get pod -o yaml` shows the conditions; --timeout allows it more.")
+	}
+	return fmt.Errorf("the resize was not done: %s", r.Message)
+}
+
+// readCgroups reads the inspector's report: the cgroups of the pod of a UID.
+func readCgroups(report json.RawMessage, uid string) ([]apply.Cgroup, error) {
+	var r inspect.Report
+	if err := json.Unmarshal(report, &r); err != nil {
+		return nil, fmt.Errorf("read the report on pod cgroups: %w", err)
+	}
+	of := func(j *inspect.CgroupReport, container string, pod bool) apply.Cgroup {
+		c := apply.Cgroup{Path: string(j.Path), Container: container, Pod: pod}
+		if l := j.Limits; l != nil {
+			c.Shares, c.Weight, c.Quota, c.Period, c.MemoryLimit = l.Shares, l.Weight, l.Quota, l.Period, l.Memory
+		}
+		return c
+	}
+	var found []apply.Cgroup
+	for i := range r.Pods {
+		p := &r.Pods[i]
+		if string(p.UID) != uid {
+			continue
+		}
+		if p.Driver != "" { // it is a pod's, not a stray container's
+			found = append(found, of(&p.CgroupReport, "", true))
+		}
+		for j := range p.Containers {
+			if c := &p.Containers[j]; c.Name != "" && !c.Judgement.Leftover() {
+				found = append(found, of(&c.CgroupReport, c.Name, false))
+			}
+		}
+	}
+	return found, nil
 }

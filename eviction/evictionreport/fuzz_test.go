@@ -48,11 +48,11 @@ func FuzzOf(f *testing.F) {
 			pod.Namespace, pod.Name, pod.UID = "shop", name, types.UID(name)
 			in.Pods = append(in.Pods, pod)
 		}
-		round := &guard.Round{Input: in, Decision: eviction.Decide(in), Read: noon, Decided: noon}
-		c := Context{Node: "n1", Mode: "kill", Now: noon}
-		r := Of(round, nil, c)
+		round := &guard.Round{Input: in, Decision: eviction.Decide(in), ReadAt: noon, DecidedAt: noon}
+		c := Options{Node: "n1", Mode: "kill", Now: noon}
+		r := New(round, nil, c)
 		again(t, r)
-		if diff := cmp.Diff(r, Of(round, nil, c)); diff != "" {
+		if diff := cmp.Diff(r, New(round, nil, c)); diff != "" {
 			t.Errorf("told again it is another (-first +second):\n%s", diff)
 		}
 		for _, s := range r.Signals {
@@ -60,13 +60,13 @@ func FuzzOf(f *testing.F) {
 				continue
 			}
 			for _, p := range s.Ranking.Pods {
-				if p.String() == s.Ranking.Next && p.Passed != "" {
-					t.Errorf("%s: %s is next, and passed over: %s", s.Name, p.String(), p.Why)
+				if p.String() == s.Ranking.Next && p.Skipped != "" {
+					t.Errorf("%s: %s is next, and passed over: %s", s.Name, p.String(), p.Message)
 				}
 			}
 		}
 		var out bytes.Buffer
-		if err := r.WriteText(&out, document.Options{All: true}); err != nil || !strings.HasPrefix(out.String(), r.Summary) {
+		if err := r.WriteText(&out, document.TextOptions{All: true}); err != nil || !strings.HasPrefix(out.String(), r.Summary) {
 			t.Errorf("%v\n%s", err, &out)
 		}
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
-// ranking tells who would go for a threshold; nil if nobody is evicted for its signal.
-func ranking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision) *document.Ranking {
+// newRanking tells who would go for a threshold; nil if nobody is evicted for its signal.
+func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision) *document.Ranking {
 	s := t.Signal
 	if s.Condition() == eviction.NodeIOPressure {
 		return nil
@@ -22,26 +22,26 @@ func ranking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision) *d
 	for _, pod := range in.Pods {
 		pods[string(pod.UID)] = pod
 	}
-	r := &document.Ranking{Unit: counts(s), Pods: make([]document.Pod, len(list))}
+	r := &document.Ranking{Unit: rankingUnit(s), Pods: make([]document.RankedPod, len(list))}
 	for i := range list {
-		r.Pods[i] = ranked(r.Unit, &list[i], pods[list[i].Pod.UID])
+		r.Pods[i] = newRankedPod(r.Unit, &list[i], pods[list[i].Pod.UID])
 	}
-	next := slices.IndexFunc(list, func(p eviction.Ranked) bool { return p.Passed == eviction.NotPassed })
+	next := slices.IndexFunc(list, func(p eviction.RankedPod) bool { return p.Skipped == eviction.NotSkipped })
 	switch {
 	case len(list) == 0:
 		r.Message = "there is no pod to evict"
 		return r
 	case next < 0 && len(list) == 1:
-		r.Message = "nobody may go: the only pod is passed over"
+		r.Message = "no pod can be evicted: the only pod is skipped"
 		return r
 	case next < 0:
-		r.Message = fmt.Sprintf("nobody may go: all %d pods are passed over", len(list))
+		r.Message = fmt.Sprintf("no pod can be evicted: all %d pods are skipped", len(list))
 		return r
 	}
 	r.Next = list[next].Pod.String()
-	second := slices.IndexFunc(list[next+1:], func(p eviction.Ranked) bool { return p.Passed == eviction.NotPassed })
+	second := slices.IndexFunc(list[next+1:], func(p eviction.RankedPod) bool { return p.Skipped == eviction.NotSkipped })
 	if second < 0 {
-		r.Message = r.Next + ", the only pod that may go"
+		r.Message = r.Next + ", the only pod that can be evicted"
 		return r
 	}
 	a, b := &list[next], &list[next+1+second]
@@ -50,70 +50,70 @@ func ranking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision) *d
 	two := *in
 	two.Pods = []*corev1.Pod{pods[a.Pod.UID], pods[b.Pod.UID]}
 	pair := two.Rank(t, d.Layout)
-	r.Message = fmt.Sprintf("%s, before %s: %s", r.Next, b.Pod, because(r.Unit, &pair[0], &pair[1]))
+	r.Message = fmt.Sprintf("%s, before %s: %s", r.Next, b.Pod, rankReason(r.Unit, &pair[0], &pair[1]))
 	return r
 }
 
-// ranked tells a pod's place.
-func ranked(unit document.Unit, p *eviction.Ranked, pod *corev1.Pod) document.Pod {
-	told := document.Pod{
-		Namespace: p.Pod.Namespace, Name: p.Pod.Name, UID: p.Pod.UID, Over: p.Over, Priority: p.Priority, Before: p.Before.String(),
+// newRankedPod tells a pod's place.
+func newRankedPod(unit document.Unit, p *eviction.RankedPod, pod *corev1.Pod) document.RankedPod {
+	told := document.RankedPod{
+		Namespace: p.Pod.Namespace, Name: p.Pod.Name, UID: p.Pod.UID, OverRequest: p.Over, Priority: p.Priority, BeforeNextBy: p.BeforeNextBy.String(),
 	}
 	switch {
 	case p.NoStats, p.Doubt != "" && p.Usage.IsZero():
-		told.Over = false // the kubelet takes what is missing for zero
+		told.OverRequest = false // the kubelet takes what is missing for zero
 	case unit == document.Processes:
-		told.Usage = quantity(&p.Usage)
+		told.Usage = floatOfQuantity(&p.Usage)
 	default:
-		told.Usage, told.Request, told.Excess = quantity(&p.Usage), quantity(&p.Request), quantity(&p.Excess)
+		told.Usage, told.Request, told.Excess = floatOfQuantity(&p.Usage), floatOfQuantity(&p.Request), floatOfQuantity(&p.Excess)
 	}
-	if p.Passed != eviction.NotPassed {
-		told.Passed = p.Passed.String()
-		told.Why = passed(p, pod)
+	if p.Skipped != eviction.NotSkipped {
+		told.Skipped = p.Skipped.String()
+		told.Message = skipMessage(p, pod)
 	} else {
-		told.Why = p.Doubt // with parity it goes all the same
+		told.Message = p.Doubt // with parity it goes all the same
 	}
 	return told
 }
 
 // Why pods are passed over that the kubelet would take.
 const (
-	itself  = "it is weir's own pod"
-	blocked = "it was asked to go and cannot: "
+	ownPod        = "it is weir's own pod"
+	blockedPrefix = "it cannot be evicted now: "
 )
 
-// passed says why a pod is passed over.
-func passed(p *eviction.Ranked, pod *corev1.Pod) string {
-	switch p.Passed {
-	case eviction.PassDoubt:
+// skipMessage says why a pod is passed over.
+func skipMessage(p *eviction.RankedPod, pod *corev1.Pod) string {
+	switch p.Skipped {
+	case eviction.SkipDoubt:
 		return p.Doubt
-	case eviction.PassCritical:
-		return critical(eviction.CriticalOf(pod))
-	case eviction.PassSelf:
-		return itself
-	case eviction.PassBlocked:
-		return blocked + p.Blocked
+	case eviction.SkipCritical:
+		return criticalReason(eviction.CriticalOf(pod))
+	case eviction.SkipSelf:
+		return ownPod
+	case eviction.SkipBlocked:
+		return blockedPrefix + p.Blocked
 	}
-	return p.Passed.String()
+	return p.Skipped.String()
 }
 
-// critical says why a pod is never evicted.
-func critical(c eviction.Critical) string {
+// criticalReason says why a pod is never evicted.
+func criticalReason(c eviction.Critical) string {
 	switch c {
 	case eviction.StaticPod:
-		return "it is a static pod, which nobody would bring back"
+		return "it is a static pod, which no controller would replace"
 	case eviction.MirrorPod:
-		return "it is the image of a static pod, which nobody would bring back"
+		return "it is the mirror of a static pod, which no controller would replace"
 	case eviction.CriticalPriority:
-		return "its priority is that of the system's classes, or above"
+		return "its priority is that of system-cluster-critical, or higher"
 	}
 	return ""
 }
 
-// because says what puts a before b.
-func because(u document.Unit, a, b *eviction.Ranked) string {
+// rankReason says what puts a before b.
+func rankReason(u document.Unit, a, b *eviction.RankedPod) string {
 	words := func(q *resource.Quantity) string { return u.Noun(q.AsApproximateFloat64()) }
-	switch a.Before {
+	switch a.BeforeNextBy {
 	case eviction.KeyNoStats:
 		return "it has no statistics"
 	case eviction.KeyOver:
@@ -128,7 +128,7 @@ func because(u document.Unit, a, b *eviction.Ranked) string {
 		}
 		if !a.Over {
 			below := func(q resource.Quantity) string { q.Neg(); return words(&q) }
-			return fmt.Sprintf("it is less below its request: %s (%s, requests %s), and %s %s (%s, requests %s)",
+			return fmt.Sprintf("it is closer to its request: %s (%s, requests %s), and %s %s (%s, requests %s)",
 				below(a.Excess), words(&a.Usage), words(&a.Request), b.Pod.Name, below(b.Excess), words(&b.Usage), words(&b.Request))
 		}
 		return fmt.Sprintf("it uses more beyond its request: %s (%s, requests %s), and %s %s (%s, requests %s)",
@@ -136,5 +136,5 @@ func because(u document.Unit, a, b *eviction.Ranked) string {
 	case eviction.KeyProcesses:
 		return fmt.Sprintf("it has more processes (%s, %s has %s)", u.Words(a.Usage.AsApproximateFloat64()), b.Pod.Name, u.Words(b.Usage.AsApproximateFloat64()))
 	}
-	return "nothing tells the two apart but their names, and the kubelet takes either"
+	return "all other keys are equal, so the name decides (the kubelet takes either)"
 }

@@ -34,7 +34,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 //	pids 300 of 32768
 //	stall memory|io|cpu PERCENT
 //	pod shop/hog [memory=1.9Gi] [disk=1Gi] [inodes=10] [processes=3] [cpu=500m] [requests=memory:100Mi,cpu:1]
-//	    [priority=-5] [limit=1Gi] [static] [mirror] [nostats] [self] [blocked]
+//	    [priority=-5] [limit=1Gi] [static] [mirror] [nostats] [self] [blockedPrefix]
 //	woken memory|stall                what woke the guard; else it was the timer
 //	watch memory|stall|events
 //	unwatched|unread the error
@@ -64,12 +64,12 @@ func TestTranscripts(t *testing.T) {
 }
 
 func (s *scene) report(t *testing.T, d *datadriven.TestData) string {
-	c := Context{Node: "n1", Mode: "observe", Now: noon, Warnings: strings.Split(d.Input, "\n")}
+	c := Options{Node: "n1", Mode: "observe", Now: noon, Warnings: strings.Split(d.Input, "\n")}
 	if d.Input == "" {
 		c.Warnings = nil
 	}
-	if s.last != nil && s.last.Decided.After(noon) { // it is of a capture
-		c.Now = s.last.Decided.Add(2 * time.Second)
+	if s.last != nil && s.last.DecidedAt.After(noon) { // it is of a capture
+		c.Now = s.last.DecidedAt.Add(2 * time.Second)
 	}
 	for _, a := range d.CmdArgs {
 		switch a.Key {
@@ -78,10 +78,10 @@ func (s *scene) report(t *testing.T, d *datadriven.TestData) string {
 		case "reclaims":
 			c.Reclaims = true
 		case "floor":
-			c.Floor = length(t, a.Vals[0])
+			c.MaxInterval = length(t, a.Vals[0])
 		}
 	}
-	r := Of(s.last, s.acts, c)
+	r := New(s.last, s.acts, c)
 	again(t, r)
 	if d.HasArg("json") {
 		text, err := json.MarshalIndent(r, "", "  ")
@@ -91,7 +91,7 @@ func (s *scene) report(t *testing.T, d *datadriven.TestData) string {
 		return string(text) + "\n"
 	}
 	var out bytes.Buffer
-	if err := r.WriteText(&out, document.Options{All: d.HasArg("all")}); err != nil {
+	if err := r.WriteText(&out, document.TextOptions{All: d.HasArg("all")}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

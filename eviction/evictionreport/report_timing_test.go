@@ -37,6 +37,6 @@ func BenchmarkOf(b *testing.B) {
 	}
 	round := &guard.Round{Input: in, Decision: eviction.Decide(in)}
 	for b.Loop() {
-		Of(round, nil, Context{Node: "n1", Mode: "observe", Now: noon})
+		New(round, nil, Options{Node: "n1", Mode: "observe", Now: noon})
 	}
 }

@@ -71,7 +71,7 @@ func (s *scene) round(t *testing.T, d *datadriven.TestData) {
 			d.Fatalf(t, "what is %q?", line)
 		}
 	}
-	r.Notice.At, r.Read, r.Decided = in.Now.Add(-1700*time.Microsecond), in.Now, in.Now.Add(200*time.Microsecond)
+	r.Notice.At, r.ReadAt, r.DecidedAt = in.Now.Add(-1700*time.Microsecond), in.Now, in.Now.Add(200*time.Microsecond)
 	r.Decision = eviction.Decide(in)
 	s.state = r.Decision.State
 	observer, err := execute.New(execute.Options{Mode: execute.Observe})
@@ -95,11 +95,11 @@ func (s *scene) round(t *testing.T, d *datadriven.TestData) {
 func watch(t *testing.T, in *eviction.Input, name string) notify.Watch {
 	switch name {
 	case "stall":
-		return notify.Trigger{Path: "/proc/pressure/memory", Stall: 400 * time.Millisecond, Window: 2 * time.Second}
+		return notify.StallTrigger{Path: "/proc/pressure/memory", Stall: 400 * time.Millisecond, Window: 2 * time.Second}
 	case "events":
-		return notify.Events{Path: "/sys/fs/cgroup/kubepods.slice/memory.events"}
+		return notify.EventCounters{Path: "/sys/fs/cgroup/kubepods.slice/memory.events"}
 	}
-	w, err := notify.Of(&in.Settings.Thresholds[0], in.Summary, eviction.Cgroups{Mount: "/sys/fs/cgroup/memory", Pods: "/kubepods"})
+	w, err := notify.WatchFor(&in.Settings.Thresholds[0], in.Summary, eviction.Cgroups{Mount: "/sys/fs/cgroup/memory", Pods: "/kubepods"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func circumstance(t *testing.T, r *guard.Round, words []string) bool {
 	switch words[0] {
 	case "woken":
 		source := notify.Source{Watch: watch(t, r.Input, words[1]), Stalled: 500 * time.Millisecond}
-		if w, ok := source.Watch.(notify.Threshold); ok {
+		if w, ok := source.Watch.(notify.UsageThreshold); ok {
 			source.Crossing = &notify.Crossing{Usage: w.Bytes + 4096, Figure: w.Bytes}
 		}
 		r.Notice.Sources = []notify.Source{source}
@@ -120,17 +120,17 @@ func circumstance(t *testing.T, r *guard.Round, words []string) bool {
 	case "unwatched":
 		r.Unwatched = append(r.Unwatched, errors.New(strings.Join(words[1:], " ")))
 	case "since":
-		r.Since = noon.Add(length(t, words[1]))
+		r.RepeatedSince = noon.Add(length(t, words[1]))
 	case "unread":
 		r.ReadErr = errors.New(strings.Join(words[1:], " "))
 	case "did":
 		namespace, name, _ := strings.Cut(words[2], "/")
-		o := execute.Outcome{Did: execute.Did(words[1]), Mode: execute.Kill, Pod: eviction.PodRef{Namespace: namespace, Name: name, UID: "uid-" + name}, Signal: "memory.available", Words: strings.Join(words[3:], " ")}
-		switch o.Did {
+		o := execute.Outcome{Result: execute.Result(words[1]), Mode: execute.Kill, Pod: eviction.PodRef{Namespace: namespace, Name: name, UID: "uid-" + name}, Signal: "memory.available", Message: strings.Join(words[3:], " ")}
+		switch o.Result {
 		case execute.Blocked:
 			o.Budget, o.NotBefore = "web", noon.Add(8*time.Second)
 		case execute.Killed:
-			o.Hard, o.GraceSeconds, o.Cleaned, o.Waited = true, 1, true, 1300*time.Millisecond
+			o.Hard, o.GraceSeconds, o.Removed, o.Waited = true, 1, true, 1300*time.Millisecond
 		}
 		r.Outcomes = append(r.Outcomes, o)
 	default:
@@ -243,7 +243,7 @@ func pod(t *testing.T, in *eviction.Input, words []string) {
 		case "self":
 			in.Self = p.UID
 		case "blocked":
-			in.Blocked = map[types.UID]eviction.Blocked{p.UID: {Why: "PodDisruptionBudget shop/web does not let it go", Hard: true}}
+			in.Blocked = map[types.UID]eviction.BlockedPod{p.UID: {Reason: "PodDisruptionBudget shop/web does not allow it", Hard: true}}
 		default:
 			t.Fatalf("what is %q of a pod?", w)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
-// signals tells those that have a threshold, in the order in which they are acted on.
-func signals(in *eviction.Input, d *eviction.Decision) []document.Signal {
+// newSignals tells those that have a threshold, in the order in which they are acted on.
+func newSignals(in *eviction.Input, d *eviction.Decision) []document.Signal {
 	list := []document.Signal{}
 	states := d.Thresholds
 	if states == nil { // nothing was decided: they are as they are written
@@ -29,23 +29,23 @@ func signals(in *eviction.Input, d *eviction.Decision) []document.Signal {
 		at := slices.IndexFunc(list, func(s document.Signal) bool { return s.Name == name })
 		if at < 0 {
 			at = len(list)
-			list = append(list, signal(in, d, t, read))
+			list = append(list, newSignal(in, d, t, read))
 		}
-		told := threshold(&list[at], t)
+		told := newThreshold(&list[at], t)
 		told.Acting = i == d.Acting
 		list[at].Thresholds = append(list[at].Thresholds, told)
 	}
 	if read && in.Summary != nil {
 		for i := range list {
-			list[i].Ranking = ranking(urgent(list[i].Name, d), in, d)
+			list[i].Ranking = newRanking(rankingThreshold(list[i].Name, d), in, d)
 		}
 	}
 	return list
 }
 
-// urgent is the threshold of a signal that pods go for first: who is passed over may
+// rankingThreshold is the threshold of a signal that pods go for first: who is passed over may
 // depend on it.
-func urgent(name string, d *eviction.Decision) *eviction.Threshold {
+func rankingThreshold(name string, d *eviction.Decision) *eviction.Threshold {
 	if d.Acting >= 0 && string(d.Thresholds[d.Acting].Threshold.Signal) == name {
 		return &d.Thresholds[d.Acting].Threshold
 	}
@@ -65,12 +65,12 @@ func urgent(name string, d *eviction.Decision) *eviction.Threshold {
 	return first
 }
 
-// signal tells the signal of a threshold, without its thresholds.
-func signal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdState, read bool) document.Signal {
+// newSignal tells the signal of a threshold, without its thresholds.
+func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdState, read bool) document.Signal {
 	of := t.Threshold.Signal
-	s := document.Signal{Name: string(of), Stall: of.Pressure(), Unit: unitOf(of)}
+	s := document.Signal{Name: string(of), Stall: of.Pressure(), Unit: signalUnit(of)}
 	for _, c := range d.Layout.Collections(of) {
-		s.First = append(s.First, string(c))
+		s.ReclaimsFirst = append(s.ReclaimsFirst, string(c))
 	}
 	switch o := t.Observation; {
 	case o == nil && read:
@@ -82,7 +82,7 @@ func signal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdState
 			s.Value = &o.Stall
 		}
 	default:
-		s.Value, s.Capacity, s.Doubt = amount(o.Available), amount(o.Capacity), o.Doubt
+		s.Value, s.Capacity, s.Doubt = floatOf(o.Available), floatOf(o.Capacity), o.Doubt
 	}
 	if o := t.Observation; o != nil {
 		s.MeasuredAt = o.Time.UTC()
@@ -93,11 +93,11 @@ func signal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdState
 	return s
 }
 
-// threshold tells a threshold of s.
-func threshold(s *document.Signal, t *eviction.ThresholdState) document.Threshold {
+// newThreshold tells a threshold of s.
+func newThreshold(s *document.Signal, t *eviction.ThresholdState) document.Threshold {
 	told := document.Threshold{
 		Text: t.Threshold.String(), Hard: t.Threshold.Hard(), Derived: t.Derived,
-		GraceSeconds: t.Threshold.Grace.Seconds(), LeftSeconds: t.Left.Seconds(),
+		GraceSeconds: t.Threshold.Grace.Seconds(), RemainingSeconds: t.Remaining.Seconds(),
 	}
 	if !t.Since.IsZero() {
 		told.Since = t.Since.UTC()
@@ -110,9 +110,9 @@ func threshold(s *document.Signal, t *eviction.ThresholdState) document.Threshol
 			told.Goal = &m.Stall
 		}
 	case t.Observation != nil:
-		told.Limit, told.Goal = quantity(&t.Limit), quantity(&t.Goal)
+		told.Limit, told.Goal = floatOfQuantity(&t.Limit), floatOfQuantity(&t.Goal)
 	case t.Threshold.Value.Quantity != nil: // known even so
-		told.Limit = quantity(t.Threshold.Value.Quantity)
+		told.Limit = floatOfQuantity(t.Threshold.Value.Quantity)
 	}
 	if distance, ok := t.Distance(); ok && s.Doubt == "" {
 		told.Distance = &distance
@@ -130,53 +130,53 @@ func threshold(s *document.Signal, t *eviction.ThresholdState) document.Threshol
 	case t.InForce && t.Met:
 		told.State = document.InForce
 	case t.Met:
-		told.State = document.Grace
-	case t.Held:
-		told.State = document.Held
+		told.State = document.GracePeriod
+	case t.Reclaiming:
+		told.State = document.Reclaiming
 	default:
-		told.State = document.Clear
+		told.State = document.NotMet
 	}
-	told.Message = standing(s, &told)
-	if t.Waits {
-		told.Message += "; it counts from the second look on"
+	told.Message = thresholdMessage(s, &told)
+	if t.Deferred {
+		told.Message += "; it counts from the second reading on"
 	}
-	if t.InForce && !t.Settles.IsZero() {
-		told.Message += "; nobody goes for it before " + document.Clock(t.Settles) + ", when the average has forgotten the time before the last pod went"
+	if t.InForce && !t.SettledAt.IsZero() {
+		told.Message += "; no pod is evicted for it before " + document.Clock(t.SettledAt) + ", when the average no longer includes the time before the last eviction"
 	}
 	return told
 }
 
-// standing says how a threshold stands.
-func standing(s *document.Signal, t *document.Threshold) string {
+// thresholdMessage says how a threshold stands.
+func thresholdMessage(s *document.Signal, t *document.Threshold) string {
 	var text string
 	switch t.State {
 	case document.Unknown:
-		text = "cannot be told: " + s.Doubt
+		text = "unknown: " + s.Doubt
 		if s.Doubt == "" {
-			text = "not looked at"
+			text = "not read"
 		}
 	case document.InForce:
-		text = fmt.Sprintf("met by %s since %s, and in force", away(s, t), document.Clock(t.Since))
-	case document.Grace:
-		text = fmt.Sprintf("met by %s since %s, in force in %s", away(s, t), document.Clock(t.Since), lasting(t.LeftSeconds))
-	case document.Held:
+		text = fmt.Sprintf("met by %s since %s, and in force", distanceText(s, t), document.Clock(t.Since))
+	case document.GracePeriod:
+		text = fmt.Sprintf("met by %s since %s, in force in %s", distanceText(s, t), document.Clock(t.Since), durationText(t.RemainingSeconds))
+	case document.Reclaiming:
 		text = fmt.Sprintf("in force since %s, until the figure is back at %s", document.Clock(t.Since), s.Unit.Words(*t.Goal))
 	default:
-		text = away(s, t) + " away"
+		text = distanceText(s, t) + " away"
 		if t.Distance != nil && *t.Distance < 0 { // of one that does not count yet
-			text = "past it by " + away(s, t)
+			text = "past it by " + distanceText(s, t)
 		}
 	}
 	if t.Derived {
-		text += "; it is that of the file system that containers are on"
+		text += "; copied from the file system that containers are on"
 	}
 	return text
 }
 
-// away is how far the figure is from a threshold, on either side of it.
-func away(s *document.Signal, t *document.Threshold) string {
+// distanceText is how far the figure is from a threshold, on either side of it.
+func distanceText(s *document.Signal, t *document.Threshold) string {
 	if t.Distance == nil {
-		return "an unknown amount"
+		return "an unknown distance"
 	}
 	distance := abs(*t.Distance)
 	if s.Stall {
@@ -191,26 +191,26 @@ func away(s *document.Signal, t *document.Threshold) string {
 
 func abs(v float64) float64 { return max(v, -v) }
 
-func amount(n int64) *float64 {
+func floatOf(n int64) *float64 {
 	v := float64(n)
 	return &v
 }
 
-func quantity(q *resource.Quantity) *float64 {
+func floatOfQuantity(q *resource.Quantity) *float64 {
 	v := q.AsApproximateFloat64()
 	return &v
 }
 
-// unitOf is what a signal counts.
-func unitOf(s eviction.Signal) document.Unit {
+// signalUnit is what a signal counts.
+func signalUnit(s eviction.Signal) document.Unit {
 	if s.Pressure() {
 		return document.Percent
 	}
-	return counts(s)
+	return rankingUnit(s)
 }
 
-// counts is what pods are ranked by for a signal.
-func counts(s eviction.Signal) document.Unit {
+// rankingUnit is what pods are ranked by for a signal.
+func rankingUnit(s eviction.Signal) document.Unit {
 	switch s.Resource() {
 	case "inodes":
 		return document.Inodes
@@ -220,4 +220,72 @@ func counts(s eviction.Signal) document.Unit {
 		return document.Cores
 	}
 	return document.Bytes
+}
+
+// newCondition tells a node condition.
+func newCondition(c *eviction.Condition, in *eviction.Input) document.Condition {
+	told := document.Condition{Type: string(c.Type), Reported: c.Reported, MetAt: c.MetAt.UTC()}
+	if !c.Reported {
+		told.Message = "false; last met at " + document.Clock(c.MetAt)
+		return told
+	}
+	told.Until = c.MetAt.Add(in.Settings.TransitionPeriod).UTC()
+	if c.MetAt.Equal(in.Now) {
+		told.Message = fmt.Sprintf("true: a threshold of it is met; it lasts for %s after that ends", document.Lasting(in.Settings.TransitionPeriod))
+	} else {
+		told.Message = fmt.Sprintf("true: last met at %s; it lasts until %s", document.Clock(c.MetAt), document.Clock(told.Until))
+	}
+	return told
+}
+
+// newAdmission asks which pods a node with the decision's conditions takes, with one of
+// each kind.
+func newAdmission(d *eviction.Decision) *document.Admission {
+	conditions := d.Pressures()
+	admits := func(pod *corev1.Pod) bool { return eviction.Admit(pod, conditions).Admit }
+	tolerating := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: []corev1.Toleration{{Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists}}}}
+	requesting := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(1, resource.BinarySI)}}}}}}
+	mirror := &corev1.Pod{}
+	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "1"}
+	a := &document.Admission{BestEffort: admits(&corev1.Pod{}), Tolerating: admits(tolerating), Requesting: admits(requesting), Critical: admits(mirror)}
+	switch {
+	case a.BestEffort:
+		a.Message = "any would be admitted"
+	case a.Requesting:
+		a.Message = "those that request or limit nothing would be refused, unless they are critical or tolerate " + corev1.TaintNodeMemoryPressure + "; others would be admitted"
+	default:
+		a.Message = "all would be refused that are not critical: static, or of a priority class of the system"
+	}
+	return a
+}
+
+// newExceededLimit tells of a pod over a limit of local storage.
+func newExceededLimit(e *eviction.ExceededLimit) document.ExceededLimit {
+	told := document.ExceededLimit{
+		Pod: e.Pod.String(), Kind: e.Kind, Name: e.Name,
+		UsedBytes: e.Used.AsApproximateFloat64(), LimitBytes: e.Limit.AsApproximateFloat64(),
+	}
+	of := "local storage"
+	switch e.Kind {
+	case eviction.EmptyDirLimit:
+		of = "emptyDir " + e.Name
+	case eviction.ContainerLimit:
+		of = "container " + e.Name
+	}
+	told.Message = fmt.Sprintf("%s uses %s of %s, and may use %s", e.Pod, document.Bytes.Words(told.UsedBytes), of, document.Bytes.Words(told.LimitBytes))
+	pass, why := e.Skipped, ""
+	switch {
+	case e.Critical != eviction.NotCritical:
+		pass, why = eviction.SkipCritical, criticalReason(e.Critical)
+	case e.Skipped == eviction.SkipSelf:
+		why = ownPod
+	case e.Skipped == eviction.SkipBlocked:
+		why = blockedPrefix + e.Blocked
+	}
+	if pass != eviction.NotSkipped {
+		told.Skipped = pass.String()
+		told.Message += "; it is not evicted: " + why
+	}
+	return told
 }

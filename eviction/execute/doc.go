@@ -1,12 +1,10 @@
-// Package execute carries out what package eviction decided, and says in words what
-// became of it.
+// Package execute carries out the decisions of package eviction, and describes the results.
 //
-// How far it goes is its Mode. Observe, the default, asks the API server nothing and changes
-// nothing: it tells what would be done. Evict asks the Eviction API, which honours
-// PodDisruptionBudgets, for every victim. Kill does the same for soft thresholds; for a
-// hard one, and for limits of local storage, it does what the kubelet does: the pod's
-// status first gets the condition DisruptionTarget, then the pod is deleted, whatever budgets
-// say.
+// Its Mode limits what it does. Observe, the default, sends nothing to the API server and only
+// reports what would be done. Evict uses the Eviction API, which respects PodDisruptionBudgets,
+// for every pod. Kill does the same for soft thresholds. For hard thresholds and for limits of
+// local storage Kill does what the kubelet does: it sets the condition DisruptionTarget in the
+// pod's status, then deletes the pod, and ignores budgets.
 //
 // An agent's loop is one goroutine, which waits where the kubelet waits:
 //
@@ -17,17 +15,21 @@
 //	}
 //	outcomes := x.Execute(ctx, d)
 //
-// What it holds to, in every mode that writes:
+// In every mode that writes:
 //
-//   - A pod is looked at afresh before anything is done to it, and all that is sent
-//     holds for that pod and no other (its UID; when killing, also its resourceVersion). The
-//     agent's own pod, critical, static and mirror pods, and pods of another node are
-//     refused, whatever the decision says.
-//   - At most one pod goes in a round. The round ends when the pod is gone from the API
-//     and from the node's statistics, or when that took too long.
-//   - Between pods there is a gap, and a window holds only so many. What was blocked or
-//     failed is tried again later, each time after a longer while.
-//   - What is done already is not an error: a pod that is gone, ends, or was replaced.
+//   - The pod is read again before anything is done to it. Every request has preconditions for
+//     that pod (its UID; for a deletion also its resourceVersion). The agent's own pod, critical,
+//     static and mirror pods, and pods of other nodes are refused, whatever the decision says.
+//   - At most one pod is evicted in a round. The round ends when the pod is gone from the API and
+//     from the node's statistics, or when a timeout is over.
+//   - Evictions have a minimum gap, and a maximum number in a window. What was blocked or failed is
+//     tried again after increasing waits.
+//   - A pod that is gone, terminating or replaced is not an error.
 //
-// What it remembers for its limits is lost with the process.
+// The state of these limits is lost when the process ends.
+//
+// Files: execute.go has Executor; options.go its options and modes; evict.go reads, checks, evicts
+// and deletes a pod; removal.go waits until it is gone; pacing.go has the gap, the window and the
+// backoff; reclaim.go removes unused containers and images; outcome.go has the results; events.go
+// records Events; metrics.go.
 package execute

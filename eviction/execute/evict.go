@@ -2,25 +2,31 @@ package execute
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-metrics/weir/eviction"
 )
 
-// evict asks the Eviction API. The precondition is the UID alone: the API server itself
-// guards against a pod that becomes ready meanwhile, and with a resourceVersion it would
-// fail for every heartbeat of the kubelet.
+// evict uses the Eviction API. The only precondition is the UID: the API server itself checks
+// whether the pod becomes ready meanwhile, and with a resourceVersion the request would fail at
+// every status update of the kubelet.
 func (x *Executor) evict(ctx context.Context, o *Outcome) {
-	pod, ok := x.look(ctx, o)
+	pod, ok := x.readPod(ctx, o)
 	if !ok {
 		return
 	}
 	if pod.DeletionTimestamp != nil {
-		o.terminating(pod)
+		o.setTerminating(pod)
 		return
 	}
 	o.sent = true
@@ -35,25 +41,25 @@ func (x *Executor) evict(ctx context.Context, o *Outcome) {
 	})
 	switch {
 	case err == nil:
-		o.say(Evicted, "evicted pod %s with %d s to end, for %s", o.Pod, o.GraceSeconds, o.Signal)
-	case apierrors.IsTooManyRequests(err) && blocked(err, o):
+		o.setResult(Evicted, "evicted pod %s with a grace period of %d s, for %s", o.Pod, o.GraceSeconds, o.Signal)
+	case apierrors.IsTooManyRequests(err) && setBlocked(err, o):
 		o.Err = fmt.Errorf("ask for its eviction: %w", err)
-	case severalBudgets(err):
+	case hasSeveralBudgets(err):
 		o.Err = fmt.Errorf("ask for its eviction: %w", err)
-		o.say(Blocked, "did not evict pod %s for %s: several PodDisruptionBudgets select it, and the Eviction API then lets nobody go: leave it one", o.Pod, o.Signal)
+		o.setResult(Blocked, "did not evict pod %s for %s: several PodDisruptionBudgets select it, and the Eviction API then refuses: keep only one of them", o.Pod, o.Signal)
 	case apierrors.IsConflict(err):
-		// The pod is another by now, or changes faster than the API server could follow.
-		if _, ok := x.look(ctx, o); ok {
-			o.fail(err, "ask for its eviction")
+		// The pod was replaced, or the API server gave up after too many conflicts.
+		if _, ok := x.readPod(ctx, o); ok {
+			o.setFailed(err, "ask for its eviction")
 		}
 	default:
-		o.fail(err, "ask for its eviction")
+		o.setFailed(err, "ask for its eviction")
 	}
 }
 
-// blocked says whether the answer is that of a budget, and not of an API server which has
-// too much to do; if so, the outcome is set.
-func blocked(err error, o *Outcome) bool {
+// setBlocked reports whether a PodDisruptionBudget is the reason for the refusal, and then sets the
+// outcome. An overloaded API server answers with the same status code.
+func setBlocked(err error, o *Outcome) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || answer.Status().Details == nil {
 		return false
@@ -62,27 +68,27 @@ func blocked(err error, o *Outcome) bool {
 		if cause.Type != policyv1.DisruptionBudgetCause {
 			continue
 		}
-		o.Budget = budget(cause.Message)
+		o.Budget = budgetName(cause.Message)
 		name := "a PodDisruptionBudget"
 		if o.Budget != "" {
 			name = "PodDisruptionBudget " + o.Pod.Namespace + "/" + o.Budget
 		}
-		o.say(Blocked, "did not evict pod %s for %s: %s does not let it go (%s)", o.Pod, o.Signal, name, cause.Message)
+		o.setResult(Blocked, "did not evict pod %s for %s: %s does not allow it (%s)", o.Pod, o.Signal, name, cause.Message)
 		return true
 	}
 	return false
 }
 
-// severalBudgets says whether the answer is that more than one budget selects the pod. There is only
-// its sentence to know it by: its code is that of an error inside the API server.
-func severalBudgets(err error) bool {
+// hasSeveralBudgets reports whether the refusal is that several budgets select the pod. Only the
+// text says so: the status code is that of an internal error.
+func hasSeveralBudgets(err error) bool {
 	var answer apierrors.APIStatus
 	return errors.As(err, &answer) && strings.Contains(answer.Status().Message, "more than one PodDisruptionBudget")
 }
 
-// budget takes the name of the budget from the API server's sentence: "The disruption
-// budget NAME needs 2 healthy pods and has 2 currently". There is no field for it.
-func budget(message string) string {
+// budgetName returns the name of the budget in the API server's message, "The disruption budget NAME
+// needs 2 healthy pods and has 2 currently". There is no field for it.
+func budgetName(message string) string {
 	rest, ok := strings.CutPrefix(message, "The disruption budget ")
 	if !ok {
 		return ""
@@ -92,4 +98,137 @@ func budget(message string) string {
 		return ""
 	}
 	return name
+}
+
+// readPod reads the pod, and reports whether it may be evicted. If not, the outcome is set.
+func (x *Executor) readPod(ctx context.Context, o *Outcome) (*corev1.Pod, bool) {
+	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+	defer cancel()
+	pod, err := x.opts.Client.CoreV1().Pods(o.Pod.Namespace).Get(ctx, o.Pod.Name, metav1.GetOptions{})
+	if err != nil {
+		o.setFailed(err, "read the pod")
+		return nil, false
+	}
+	return pod, x.mayEvict(pod, o)
+}
+
+// mayEvict reports whether the pod may be evicted, regardless of the decision. The agent's own pod
+// is refused earlier, by its UID.
+func (x *Executor) mayEvict(pod *corev1.Pod, o *Outcome) bool {
+	switch {
+	case pod.UID != types.UID(o.Pod.UID):
+		o.setResult(Gone, "did not evict pod %s: it is gone, and another (UID %s) has its name", o.Pod, pod.UID)
+	case pod.Spec.NodeName != x.opts.Node:
+		o.setRefused(fmt.Sprintf("it is on node %q, not on %q", pod.Spec.NodeName, x.opts.Node))
+	case eviction.CriticalOf(pod) != eviction.NotCritical:
+		o.setRefused(criticalReason(eviction.CriticalOf(pod)))
+	case hasEnded(pod):
+		o.setResult(Gone, "did not evict pod %s: it has ended (%s)", o.Pod, pod.Status.Phase)
+	default:
+		return true
+	}
+	return false
+}
+
+func criticalReason(c eviction.Critical) string {
+	switch c {
+	case eviction.StaticPod:
+		return "it is a static pod, which no controller would replace"
+	case eviction.MirrorPod:
+		return "it is the mirror of a static pod, which no controller would replace"
+	case eviction.CriticalPriority:
+		return "its priority is that of system-cluster-critical, or higher"
+	}
+	return "it is critical: " + c.String()
+}
+
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// setTerminating sets the outcome of a pod that is already terminating.
+func (o *Outcome) setTerminating(pod *corev1.Pod) {
+	o.setResult(Terminating, "did not evict pod %s: it is already terminating, until %s", o.Pod, formatTime(pod.DeletionTimestamp.Time))
+}
+
+// ConditionReason is the reason of a killed pod's condition DisruptionTarget. It differs from the
+// kubelet's, so that the status shows that weir evicted the pod.
+const ConditionReason = "TerminationByWeir"
+
+// kill deletes the pod and ignores budgets. It writes the condition first: a Job with a
+// podFailurePolicy that ignores disruptions must find it when the pod fails. If the condition
+// cannot be written, the pod stays.
+func (x *Executor) kill(ctx context.Context, k *eviction.Kill, o *Outcome) {
+	for try := 1; ; try++ {
+		pod, ok := x.readPod(ctx, o)
+		if !ok {
+			return
+		}
+		shortened := ""
+		if pod.DeletionTimestamp != nil {
+			had := pod.DeletionGracePeriodSeconds
+			if had == nil || *had <= o.GraceSeconds {
+				o.setTerminating(pod)
+				return
+			}
+			shortened = fmt.Sprintf("; it was already terminating, with a grace period of %d s", *had)
+		}
+		o.sent = false
+		doing := "set its condition DisruptionTarget"
+		version, err := x.writeCondition(ctx, pod, k.Condition)
+		if err == nil {
+			doing = "delete it"
+			o.sent = true
+			err = x.delete(ctx, pod, version, o.GraceSeconds)
+		}
+		switch {
+		case err == nil:
+			o.setResult(Killed, "deleted pod %s with a grace period of %d s, for %s%s", o.Pod, o.GraceSeconds, o.Signal, shortened)
+			return
+		case apierrors.IsConflict(err) && try < maxAttempts:
+			continue // it changed since it was read: read it again
+		}
+		o.setFailed(err, doing)
+		return
+	}
+}
+
+// writeCondition writes the condition to the pod's status unless it is nil or already there, and
+// returns the pod's resourceVersion after that.
+func (x *Executor) writeCondition(ctx context.Context, pod *corev1.Pod, decided *corev1.PodCondition) (string, error) {
+	if decided == nil {
+		return pod.ResourceVersion, nil
+	}
+	c := *decided
+	c.Reason = ConditionReason
+	c.ObservedGeneration = pod.Generation
+	c.LastTransitionTime = metav1.NewTime(time.Now())
+	if hasCondition(pod, &c) {
+		return pod.ResourceVersion, nil
+	}
+	// Conditions merge by type, so the others stay. With UID and resourceVersion the patch fails
+	// if the pod changed since it was read.
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
+		"status":   map[string]any{"conditions": []corev1.PodCondition{c}},
+	})
+	if err != nil {
+		return "", fmt.Errorf("encode the condition: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+	defer cancel()
+	marked, err := x.opts.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		return "", err
+	}
+	return marked.ResourceVersion, nil
+}
+
+func (x *Executor) delete(ctx context.Context, pod *corev1.Pod, version string, grace int64) error {
+	ctx, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
+	defer cancel()
+	return x.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &grace,
+		Preconditions:      &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &version},
+	})
 }

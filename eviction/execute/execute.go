@@ -14,32 +14,32 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// leastGrace is the least time to end, in seconds: zero would delete the pod from the API
-// while its containers run.
-const leastGrace = 1
+// minGraceSeconds is the shortest grace period: zero would delete the pod from the API while its
+// containers run.
+const minGraceSeconds = 1
 
-// tries is how often a pod is looked at anew when others change it meanwhile, as the
-// kubelet often does with a pod in trouble.
-const tries = 5
+// maxAttempts is how many times a deletion is tried when the pod changes meanwhile, as the kubelet
+// often changes the status of a pod in trouble.
+const maxAttempts = 5
 
-// mostOutage bounds the wait for an API server that does not answer: meanwhile the pod is not passed
-// over, so by as much may the node be in trouble after the server is back.
-const mostOutage = 30 * time.Second
+// maxOutageBackoff bounds the backoff while the API server does not answer. The pod is not skipped
+// meanwhile, so this is also the longest delay after the API server is back.
+const maxOutageBackoff = 30 * time.Second
 
-// Executor carries out decisions. Its methods may be called from several goroutines; one
-// pod goes at a time all the same.
+// Executor carries out decisions. Its methods may be called by several goroutines; it still evicts
+// one pod at a time.
 type Executor struct {
 	opts    Options
 	metrics *metrics
 
-	round sync.Mutex // held for a round; guards what follows
-	pace  pace
-	again backoff
+	round   sync.Mutex // locked during a round; guards the fields below
+	pace    evictionPace
+	backoff retryBackoff
 
-	told teller
+	events eventThrottle
 }
 
-// New returns an Executor, or what is missing.
+// New returns an Executor, or an error for a missing option.
 func New(opts Options) (*Executor, error) {
 	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("prepare to evict: %w", err)
@@ -48,20 +48,19 @@ func New(opts Options) (*Executor, error) {
 	return &Executor{
 		opts:    opts,
 		metrics: newMetrics(opts.Registerer),
-		pace:    pace{gap: opts.MinGap, window: opts.Window, most: opts.MaxPerWindow},
-		again:   backoff{most: opts.MaxBackoff, waits: map[attempt]*wait{}},
-		told:    teller{recorder: opts.Recorder, repeat: opts.RepeatEvents, told: map[types.UID]tale{}},
+		pace:    evictionPace{gap: opts.MinGap, window: opts.Window, most: opts.MaxPerWindow},
+		backoff: retryBackoff{most: opts.MaxBackoff, waits: map[attempt]*retryState{}},
+		events:  eventThrottle{recorder: opts.Recorder, repeat: opts.RepeatEvents, last: map[types.UID]lastEvent{}},
 	}, nil
 }
 
-// Mode returns how far it goes.
+// Mode returns the mode.
 func (x *Executor) Mode() Mode { return x.opts.Mode }
 
-// Execute carries out the kills of a decision, and returns an outcome for each, in order.
-// One pod goes at most; those after it are deferred, since by then the figures are others and
-// the next decision names them again if need be. It returns when the pod is gone, which takes
-// its time to end and at most CleanupTimeout more, or when ctx ends: what was done by
-// then stays done.
+// Execute carries out the kills of a decision, and returns an outcome for each, in order. At most
+// one pod is evicted. The pods after it are deferred: the figures will have changed, and the next
+// decision names them again if necessary. Execute returns when the pod is gone, at the latest
+// CleanupTimeout after its grace period, or when ctx ends, which does not undo anything.
 func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []Outcome {
 	if len(d.Kills) == 0 {
 		return nil
@@ -71,47 +70,47 @@ func (x *Executor) Execute(ctx context.Context, d *eviction.Decision) []Outcome 
 	if !busy {
 		defer x.round.Unlock()
 	}
-	left := false // a pod was asked to go
+	left := false // a pod may be terminating
 	for i := range d.Kills {
 		k := &d.Kills[i]
 		o := &outcomes[i]
 		*o = Outcome{
 			At: time.Now(), Mode: x.opts.Mode, Pod: k.Pod, Signal: k.Signal, Hard: k.Hard,
-			GraceSeconds: max(leastGrace, k.GraceSeconds),
+			GraceSeconds: max(minGraceSeconds, k.GraceSeconds),
 		}
 		switch {
 		case k.Pod.UID == "":
-			o.refuse("the decision does not say its UID, without which another pod of that name could go")
+			o.setRefused("the decision does not say its UID, without which another pod of that name could be evicted")
 		case x.opts.Self != "" && types.UID(k.Pod.UID) == x.opts.Self:
-			o.refuse("it is the agent's own pod")
+			o.setRefused("it is the agent's own pod")
 		case x.opts.Mode == Observe:
-			o.say(Observed, "would evict pod %s with %d s to end, for %s; the mode is observe", o.Pod, o.GraceSeconds, o.Signal)
+			o.setResult(Observed, "would evict pod %s with a grace period of %d s, for %s; the mode is observe", o.Pod, o.GraceSeconds, o.Signal)
 		case left || busy:
-			o.say(Deferred, "did not evict pod %s: one pod goes at a time, and another is going", o.Pod)
+			o.setResult(Deferred, "did not evict pod %s: one pod is evicted at a time, and another eviction is in progress", o.Pod)
 		default:
-			left = x.one(ctx, k, o)
+			left = x.executeKill(ctx, k, o)
 		}
-		x.metrics.outcome(o)
-		x.told.tell(k, o)
-		if o.Did.Leaves() {
-			x.await(ctx, o)
+		x.metrics.countOutcome(o)
+		x.events.record(k, o)
+		if o.Result.PodLeaves() {
+			x.awaitRemoval(ctx, o)
 			x.pace.free = time.Now()
 		}
 	}
 	return outcomes
 }
 
-// one carries out a kill, and says whether a pod may be leaving after it.
-func (x *Executor) one(ctx context.Context, k *eviction.Kill, o *Outcome) (left bool) {
+// executeKill carries out a kill, and reports whether the pod may be terminating after it.
+func (x *Executor) executeKill(ctx context.Context, k *eviction.Kill, o *Outcome) (left bool) {
 	key := attempt{types.UID(k.Pod.UID), x.opts.Mode == Kill && o.Hard}
-	if w := x.again.next(key, o.At); w != nil {
+	if w := x.backoff.next(key, o.At); w != nil {
 		o.NotBefore, o.Budget, o.Err = w.until, w.last.Budget, w.last.Err
-		o.say(Deferred, "did not try again to evict pod %s before %s: %s", o.Pod, clock(w.until), w.last.Words)
+		o.setResult(Deferred, "did not try again to evict pod %s before %s: %s", o.Pod, formatTime(w.until), w.last.Message)
 		return false
 	}
 	if at, why := x.pace.next(o.At); why != "" {
 		o.NotBefore = at
-		o.say(Deferred, "did not evict pod %s before %s: %s", o.Pod, clock(at), why)
+		o.setResult(Deferred, "did not evict pod %s before %s: %s", o.Pod, formatTime(at), why)
 		return false
 	}
 	if key.delete {
@@ -119,51 +118,53 @@ func (x *Executor) one(ctx context.Context, k *eviction.Kill, o *Outcome) (left 
 	} else {
 		x.evict(ctx, o)
 	}
-	x.metrics.acted(o)
+	x.metrics.observeRequest(o)
 	now := time.Now()
-	switch o.Did {
+	switch o.Result {
 	case Blocked:
-		o.NotBefore = x.again.failed(key, now, x.opts.BlockedBackoff, x.opts.MaxBackoff, asked(o.Err), *o)
+		o.NotBefore = x.backoff.failed(key, now, x.opts.BlockedBackoff, x.opts.MaxBackoff, requestedDelay(o.Err), *o)
 	case Failed:
 		most := x.opts.MaxBackoff
 		if !o.Denied() {
-			most = min(most, mostOutage)
+			most = min(most, maxOutageBackoff)
 		}
-		o.NotBefore = x.again.failed(key, now, x.opts.FailedBackoff, most, asked(o.Err), *o)
+		o.NotBefore = x.backoff.failed(key, now, x.opts.FailedBackoff, most, requestedDelay(o.Err), *o)
 	}
-	perhaps := o.Did == Failed && o.sent && unanswered(o.Err)
-	if o.Did == Evicted || o.Did == Killed || perhaps {
+	perhaps := o.Result == Failed && o.sent && isAmbiguous(o.Err)
+	if o.Result == Evicted || o.Result == Killed || perhaps {
 		x.pace.done = append(x.pace.done, now)
 		x.pace.free = now
 	}
-	return o.Did.Leaves() || perhaps
+	return o.Result.PodLeaves() || perhaps
 }
 
-// unanswered says that an error does not tell whether what was sent was done.
-func unanswered(err error) bool {
+// isAmbiguous reports whether a request with this error may have had its effect.
+func isAmbiguous(err error) bool {
 	var answer apierrors.APIStatus
 	return !errors.As(err, &answer) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err)
 }
 
-// asked returns how long the API server asks to wait.
-func asked(err error) time.Duration {
+// requestedDelay returns how long the API server asks to wait.
+func requestedDelay(err error) time.Duration {
 	s, _ := apierrors.SuggestsClientDelay(err)
 	return time.Duration(s) * time.Second
 }
 
-func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// say sets what was done, and the words for it.
-func (o *Outcome) say(did Did, format string, args ...any) {
-	o.Did, o.Words = did, fmt.Sprintf(format, args...)
+// setResult sets the result and the message.
+func (o *Outcome) setResult(did Result, format string, args ...any) {
+	o.Result, o.Message = did, fmt.Sprintf(format, args...)
 }
 
-func (o *Outcome) refuse(why string) { o.say(Refused, "did not evict pod %s: %s", o.Pod, why) }
+func (o *Outcome) setRefused(why string) {
+	o.setResult(Refused, "did not evict pod %s: %s", o.Pod, why)
+}
 
-// fail says that an error ended it. A pod that was not found is gone.
-func (o *Outcome) fail(err error, doing string) {
+// setFailed sets the result of an error: Gone for a pod that was not found, or else Failed.
+func (o *Outcome) setFailed(err error, doing string) {
 	if apierrors.IsNotFound(err) {
-		o.say(Gone, "did not evict pod %s: it is gone", o.Pod)
+		o.setResult(Gone, "did not evict pod %s: it is gone", o.Pod)
 		return
 	}
 	hint := ""
@@ -171,11 +172,11 @@ func (o *Outcome) fail(err error, doing string) {
 		hint = " (the agent's role, or an admission policy, lacks this right)"
 	}
 	o.Err = fmt.Errorf("%s: %w", doing, err)
-	o.say(Failed, "could not evict pod %s: %v%s", o.Pod, o.Err, hint)
+	o.setResult(Failed, "could not evict pod %s: %v%s", o.Pod, o.Err, hint)
 }
 
-// sameCondition says whether the pod has the condition already.
-func sameCondition(pod *corev1.Pod, c *corev1.PodCondition) bool {
+// hasCondition reports whether the pod already has the condition.
+func hasCondition(pod *corev1.Pod, c *corev1.PodCondition) bool {
 	for i := range pod.Status.Conditions {
 		if h := &pod.Status.Conditions[i]; h.Type == c.Type {
 			return h.Status == c.Status && h.Reason == c.Reason && h.Message == c.Message

@@ -41,9 +41,9 @@ func TestAHardThresholdMarksThePodAndDeletesIt(t *testing.T) {
 			"get web/app",
 		}, s.log)
 		diff(t, "outcome", Outcome{
-			At: began, Did: Killed, Mode: Kill, Hard: true, Signal: "memory.available", GraceSeconds: 1,
-			Pod: eviction.PodRef{Namespace: "web", Name: "app", UID: "uid-app"}, Cleaned: true, Waited: time.Second,
-			Words: "deleted pod web/app with 1 s to end, for memory.available; it was gone after 1s",
+			At: began, Result: Killed, Mode: Kill, Hard: true, Signal: "memory.available", GraceSeconds: 1,
+			Pod: eviction.PodRef{Namespace: "web", Name: "app", UID: "uid-app"}, Removed: true, Waited: time.Second,
+			Message: "deleted pod web/app with a grace period of 1 s, for memory.available; it was gone after 1s",
 		}, o)
 	})
 }
@@ -81,7 +81,7 @@ func TestALimitOfLocalStorageSetsNoCondition(t *testing.T) {
 		k.Signal, k.Hard, k.Condition = eviction.EmptyDirLimit, true, nil
 		o := only(t, executor(t, s, nil).Execute(t.Context(), &eviction.Decision{Acting: -1, Kills: []eviction.Kill{k}}))
 		diff(t, "writes", []string{"delete web/app grace=1 uid=uid-app version=7"}, s.wrote())
-		if o.Did != Killed || !o.Hard {
+		if o.Result != Killed || !o.Hard {
 			t.Errorf("got %+v, want it killed as hard", o)
 		}
 	})
@@ -95,7 +95,7 @@ func TestASoftThresholdAsksTheEvictionAPI(t *testing.T) {
 				x := executor(t, s, func(o *Options) { o.Mode = mode })
 				o := only(t, x.Execute(t.Context(), decision(time.Minute, killOf("app", 5))))
 				diff(t, "writes", []string{"eviction web/app grace=5 uid=uid-app"}, s.wrote())
-				diff(t, "words", "evicted pod web/app with 5 s to end, for memory.available; it was gone after 5s", o.Words)
+				diff(t, "words", "evicted pod web/app with a grace period of 5 s, for memory.available; it was gone after 5s", o.Message)
 			})
 		})
 	}
@@ -107,7 +107,7 @@ func TestModeEvictNeverDeletes(t *testing.T) {
 		x := executor(t, s, func(o *Options) { o.Mode = Evict })
 		o := only(t, x.Execute(t.Context(), decision(0, killOf("app", 1))))
 		diff(t, "writes", []string{"eviction web/app grace=1 uid=uid-app"}, s.wrote())
-		if o.Did != Evicted || !o.Hard {
+		if o.Result != Evicted || !o.Hard {
 			t.Errorf("got %+v, want it evicted, and hard", o)
 		}
 	})
@@ -122,10 +122,10 @@ func TestObserveAsksNothing(t *testing.T) {
 	list := x.Execute(t.Context(), d)
 	diff(t, "requests", []string(nil), s.log)
 	diff(t, "words", []string{
-		"would remove every image that nothing uses for memory.available; the mode is observe",
-		"would evict pod web/app with 1 s to end, for memory.available; the mode is observe",
+		"would remove every unused image for memory.available; the mode is observe",
+		"would evict pod web/app with a grace period of 1 s, for memory.available; the mode is observe",
 		"did not evict pod web/weir: it is the agent's own pod",
-	}, []string{reclaimed.Words, list[0].Words, list[1].Words})
+	}, []string{reclaimed.Message, list[0].Message, list[1].Message})
 }
 
 // The decision says nothing against these pods: what they are now does.
@@ -134,22 +134,22 @@ func TestAPodIsLookedAtAfresh(t *testing.T) {
 	annotate := func(key, value string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Annotations = map[string]string{key: value} }
 	}
-	f := func(name string, change func(*corev1.Pod), did Did, words string) {
+	f := func(name string, change func(*corev1.Pod), did Result, words string) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			for _, grace := range []time.Duration{0, time.Minute} {
 				s := newServer(pod("app", change))
 				o := only(t, executor(t, s, nil).Execute(t.Context(), decision(grace, killOf("app", 1))))
 				diff(t, "requests", []string{"get web/app"}, s.log)
-				if o.Did != did || o.Words != "did not evict pod web/app: "+words {
-					t.Errorf("got %s: %s; want %s: ...%s", o.Did, o.Words, did, words)
+				if o.Result != did || o.Message != "did not evict pod web/app: "+words {
+					t.Errorf("got %s: %s; want %s: ...%s", o.Result, o.Message, did, words)
 				}
 			}
 		})
 	}
-	f("static", annotate("kubernetes.io/config.source", "file"), Refused, "it is a static pod, which nobody would bring back")
-	f("mirror", annotate(corev1.MirrorPodAnnotationKey, "x"), Refused, "it is the mirror of a static pod, which nobody would bring back")
-	f("critical", func(p *corev1.Pod) { p.Spec.Priority = &critical }, Refused, "its priority is that of the system's own pods, or above")
+	f("static", annotate("kubernetes.io/config.source", "file"), Refused, "it is a static pod, which no controller would replace")
+	f("mirror", annotate(corev1.MirrorPodAnnotationKey, "x"), Refused, "it is the mirror of a static pod, which no controller would replace")
+	f("critical", func(p *corev1.Pod) { p.Spec.Priority = &critical }, Refused, "its priority is that of system-cluster-critical, or higher")
 	f("elsewhere", func(p *corev1.Pod) { p.Spec.NodeName = "n2" }, Refused, `it is on node "n2", not on "n1"`)
 	f("replaced", func(p *corev1.Pod) { p.UID = "uid-new" }, Gone, "it is gone, and another (UID uid-new) has its name")
 	f("replaced by the agent", func(p *corev1.Pod) { p.UID = "uid-weir" }, Gone, "it is gone, and another (UID uid-weir) has its name")
@@ -159,7 +159,7 @@ func TestAPodIsLookedAtAfresh(t *testing.T) {
 func TestAPodThatIsGone(t *testing.T) {
 	s := newServer()
 	o := only(t, executor(t, s, nil).Execute(t.Context(), decision(0, killOf("app", 1))))
-	if o.Did != Gone || o.Words != "did not evict pod web/app: it is gone" || o.Err != nil {
+	if o.Result != Gone || o.Message != "did not evict pod web/app: it is gone" || o.Err != nil {
 		t.Errorf("got %+v, want Gone", o)
 	}
 }
@@ -169,13 +169,13 @@ func TestAKillWithoutUID(t *testing.T) {
 	k := killOf("app", 1)
 	k.Pod.UID = ""
 	o := only(t, executor(t, s, nil).Execute(t.Context(), decision(0, k)))
-	if o.Did != Refused || len(s.log) > 0 {
+	if o.Result != Refused || len(s.log) > 0 {
 		t.Errorf("got %+v after %v, want it refused without a request", o, s.log)
 	}
 }
 
 func TestAPodThatEndsAlready(t *testing.T) {
-	f := func(name string, grace time.Duration, had int64, did Did, words string, writes ...string) {
+	f := func(name string, grace time.Duration, had int64, did Result, words string, writes ...string) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -184,8 +184,8 @@ func TestAPodThatEndsAlready(t *testing.T) {
 					p.DeletionGracePeriodSeconds = &had
 				}))
 				o := only(t, executor(t, s, nil).Execute(t.Context(), decision(grace, killOf("app", 2))))
-				if o.Did != did || o.Words != words {
-					t.Errorf("got %s: %s\nwant %s: %s", o.Did, o.Words, did, words)
+				if o.Result != did || o.Message != words {
+					t.Errorf("got %s: %s\nwant %s: %s", o.Result, o.Message, did, words)
 				}
 				var deletions []string
 				for _, l := range s.wrote() {
@@ -197,11 +197,11 @@ func TestAPodThatEndsAlready(t *testing.T) {
 			})
 		})
 	}
-	const told = "did not evict pod web/app: it was told to end already, by 2000-01-01T01:00:00Z; after 30s it was still in the API: waited no longer"
+	const told = "did not evict pod web/app: it is already terminating, until 2000-01-01T01:00:00Z; after 30s it was still in the API: stopped waiting for it"
 	f("soft", time.Minute, 3600, Terminating, told)
 	f("soon enough", 0, 2, Terminating, told)
 	f("hard, and it takes too long", 0, 3600, Killed,
-		"deleted pod web/app with 2 s to end, for memory.available; it was told to end before, within 3600 s; it was gone after 2s",
+		"deleted pod web/app with a grace period of 2 s, for memory.available; it was already terminating, with a grace period of 3600 s; it was gone after 2s",
 		"delete web/app grace=2 uid=uid-app version=8")
 }
 
@@ -222,7 +222,7 @@ func TestConflictsAreTriedAgain(t *testing.T) {
 			"get", "delete", // the condition is there
 			"get",
 		}, verbs(s.log))
-		if o.Did != Killed {
+		if o.Result != Killed {
 			t.Errorf("got %+v, want it killed", o)
 		}
 	})
@@ -244,8 +244,8 @@ func TestConflictsWithoutEndFail(t *testing.T) {
 		return nil
 	}
 	o := only(t, executor(t, s, nil).Execute(t.Context(), decision(0, killOf("app", 1))))
-	if o.Did != Failed || !apierrors.IsConflict(o.Err) || len(s.log) != 2*tries+1 {
-		t.Errorf("got %+v after %d requests, want it failed after %d", o, len(s.log), 2*tries+1)
+	if o.Result != Failed || !apierrors.IsConflict(o.Err) || len(s.log) != 2*maxAttempts+1 {
+		t.Errorf("got %+v after %d requests, want it failed after %d", o, len(s.log), 2*maxAttempts+1)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestAConflictOfTheUIDSparesTheOther(t *testing.T) {
 			return nil
 		}
 		o := only(t, executor(t, s, nil).Execute(t.Context(), decision(grace, killOf("app", 1))))
-		if o.Did != Gone || s.pods["web/app"].DeletionTimestamp != nil {
+		if o.Result != Gone || s.pods["web/app"].DeletionTimestamp != nil {
 			t.Errorf("grace %v: got %+v, want Gone and the other left", grace, o)
 		}
 	}
@@ -276,7 +276,7 @@ func TestWithoutTheConditionThePodStays(t *testing.T) {
 	}
 	o := only(t, executor(t, s, nil).Execute(t.Context(), decision(0, killOf("app", 1))))
 	diff(t, "verbs", []string{"get", "patch"}, verbs(s.log))
-	diff(t, "words", `could not evict pod web/app: set its condition DisruptionTarget: pods/status "app" is forbidden: no (the agent's role, or an admission policy, lacks this right)`, o.Words)
+	diff(t, "words", `could not evict pod web/app: set its condition DisruptionTarget: pods/status "app" is forbidden: no (the agent's role, or an admission policy, lacks this right)`, o.Message)
 }
 
 func refusal(message string, seconds int) error {
@@ -299,22 +299,22 @@ func TestABudgetBlocksAndIsAskedAgainLater(t *testing.T) {
 		round := func() Outcome {
 			return only(t, x.Execute(t.Context(), decision(time.Minute, killOf("app", 1))))
 		}
-		words := "did not evict pod web/app for memory.available: PodDisruptionBudget web/front does not let it go (" + why + ")"
+		words := "did not evict pod web/app for memory.available: PodDisruptionBudget web/front does not allow it (" + why + ")"
 		for _, wait := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
 			o := round()
 			diff(t, "outcome", Outcome{
-				At: time.Now(), Did: Blocked, Mode: Evict, Signal: "memory.available", GraceSeconds: 1, Pod: killOf("app", 1).Pod,
-				Budget: "front", NotBefore: time.Now().Add(wait), Words: words,
+				At: time.Now(), Result: Blocked, Mode: Evict, Signal: "memory.available", GraceSeconds: 1, Pod: killOf("app", 1).Pod,
+				Budget: "front", NotBefore: time.Now().Add(wait), Message: words,
 			}, o)
 			asked := len(s.log)
 			time.Sleep(wait - time.Nanosecond)
 			o = round()
-			if o.Did != Deferred || o.Budget != "front" || len(s.log) != asked || !strings.HasSuffix(o.Words, words) {
+			if o.Result != Deferred || o.Budget != "front" || len(s.log) != asked || !strings.HasSuffix(o.Message, words) {
 				t.Errorf("just before its time: got %+v and %d requests, want it deferred with the budget, and none", o, len(s.log)-asked)
 			}
 			time.Sleep(time.Nanosecond)
 		}
-		if o := round(); o.Did != Evicted {
+		if o := round(); o.Result != Evicted {
 			t.Errorf("got %+v, want it evicted when the budget allows", o)
 		}
 	})
@@ -332,8 +332,8 @@ func TestABudgetInTheWayOfASoftThresholdDoesNotHoldUpAHardOne(t *testing.T) {
 		x := executor(t, s, nil)
 		soft := only(t, x.Execute(t.Context(), decision(time.Minute, killOf("app", 1))))
 		hard := only(t, x.Execute(t.Context(), decision(0, killOf("app", 1))))
-		if soft.Did != Blocked || hard.Did != Killed {
-			t.Errorf("got %s, then %s; want Blocked, then Killed", soft.Did, hard.Did)
+		if soft.Result != Blocked || hard.Result != Killed {
+			t.Errorf("got %s, then %s; want Blocked, then Killed", soft.Result, hard.Result)
 		}
 	})
 }
@@ -341,7 +341,7 @@ func TestABudgetInTheWayOfASoftThresholdDoesNotHoldUpAHardOne(t *testing.T) {
 func TestBudgetNames(t *testing.T) {
 	f := func(message, want string) {
 		t.Helper()
-		if got := budget(message); got != want {
+		if got := budgetName(message); got != want {
 			t.Errorf("budget(%q): got %q, want %q", message, got, want)
 		}
 	}
@@ -364,8 +364,8 @@ func TestSeveralBudgetsBlock(t *testing.T) {
 			return nil
 		}
 		list := executor(t, s, nil).Execute(t.Context(), decision(time.Minute, killOf("app", 1), killOf("b", 1)))
-		diff(t, "did", []Did{Blocked, Evicted}, []Did{list[0].Did, list[1].Did})
-		diff(t, "words", "did not evict pod web/app for memory.available: several PodDisruptionBudgets select it, and the Eviction API then lets nobody go: leave it one", list[0].Words)
+		diff(t, "did", []Result{Blocked, Evicted}, []Result{list[0].Result, list[1].Result})
+		diff(t, "words", "did not evict pod web/app for memory.available: several PodDisruptionBudgets select it, and the Eviction API then refuses: keep only one of them", list[0].Message)
 		diff(t, "next", 10*time.Second, list[0].NotBefore.Sub(list[0].At))
 	})
 }
@@ -380,7 +380,7 @@ func TestAnOverloadedServerIsNoBudget(t *testing.T) {
 			return nil
 		}
 		o := only(t, executor(t, s, nil).Execute(t.Context(), decision(time.Minute, killOf("app", 1))))
-		if o.Did != Failed || o.Budget != "" || !o.NotBefore.Equal(time.Now().Add(7*time.Second)) {
+		if o.Result != Failed || o.Budget != "" || !o.NotBefore.Equal(time.Now().Add(7*time.Second)) {
 			t.Errorf("got %+v, want it failed, to be tried in the 7s that the server asked for", o)
 		}
 	})

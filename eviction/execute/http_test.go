@@ -56,7 +56,7 @@ func TestTheAnswerOfABudgetOverHTTP(t *testing.T) {
 	}
 	o := only(t, x.Execute(t.Context(), decision(time.Minute, killOf("app", 5))))
 	diff(t, "requests", []string{"GET /api/v1/namespaces/web/pods/app", "POST /api/v1/namespaces/web/pods/app/eviction"}, asked)
-	if o.Did != Blocked || o.Budget != "front" {
+	if o.Result != Blocked || o.Budget != "front" {
 		t.Errorf("got %+v, want it blocked by budget front", o)
 	}
 }

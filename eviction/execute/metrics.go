@@ -28,13 +28,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		collected: auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_reclaimed_items_total", Help: "Containers and images removed before pods were evicted."}, []string{"collection"}),
 		bytes:     auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_reclaimed_bytes_total", Help: "What removed containers and images freed, as far as the runtime tells."}, []string{"collection"}),
 	}
-	// What never happened is 0, not absent.
+	// Counters start at 0 instead of being absent.
 	names := []string{eviction.EmptyDirLimit, eviction.PodLimit, eviction.ContainerLimit}
 	for _, s := range eviction.Signals() {
 		names = append(names, string(s))
 	}
 	for _, name := range names {
-		for _, d := range [...]Did{Evicted, Killed, Blocked, Failed} {
+		for _, d := range [...]Result{Evicted, Killed, Blocked, Failed} {
 			m.outcomes.WithLabelValues(name, string(d))
 		}
 	}
@@ -45,20 +45,20 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-func (m *metrics) outcome(o *Outcome) {
-	m.outcomes.WithLabelValues(o.Signal, string(o.Did)).Inc()
+func (m *metrics) countOutcome(o *Outcome) {
+	m.outcomes.WithLabelValues(o.Signal, string(o.Result)).Inc()
 }
 
-func (m *metrics) acted(o *Outcome) { m.acting.Observe(time.Since(o.At).Seconds()) }
+func (m *metrics) observeRequest(o *Outcome) { m.acting.Observe(time.Since(o.At).Seconds()) }
 
-func (m *metrics) cleaned(o *Outcome) {
+func (m *metrics) observeRemoval(o *Outcome) {
 	m.cleanup.Observe(o.Waited.Seconds())
-	if !o.Cleaned {
+	if !o.Removed {
 		m.timeouts.Inc()
 	}
 }
 
-func (m *metrics) freed(c eviction.Collection, f Freed) {
+func (m *metrics) countFreed(c eviction.Collection, f Freed) {
 	m.collected.WithLabelValues(string(c)).Add(float64(max(0, f.Items)))
 	m.bytes.WithLabelValues(string(c)).Add(float64(max(0, f.Bytes)))
 }

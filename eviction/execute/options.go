@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,27 +13,25 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Options of an Executor. A zero duration or number stands for the default.
+// Options of an Executor. A zero duration or number means the default.
 type Options struct {
-	// Mode is how far to go. Everything else but Recorder and Registerer is of no
-	// use to Observe.
+	// Mode is what to do. Observe only uses Recorder and Registerer.
 	Mode   Mode
 	Client kubernetes.Interface
 	// Node is the name of the agent's node: pods of another are refused.
 	Node string
-	// Self is the UID of the agent's own pod. NoPod says that it runs in none; one
-	// of the two must be given, lest a missing field of a manifest let the agent evict itself.
+	// Self is the UID of the agent's own pod. NoPod: it does not run in a pod. One of the two is
+	// required, so that an agent with an incomplete manifest cannot evict itself.
 	Self  types.UID
 	NoPod bool
 
-	// OnNode says whether the node's statistics still have the pod, which they do until its
-	// cgroups are removed; nil for not to ask.
+	// OnNode reports whether the node's statistics still have the pod, which they do until its
+	// cgroups are removed. It may be nil.
 	OnNode func(context.Context, types.UID) (bool, error)
-	// Reclaimer collects what the node can do without; nil for nobody.
+	// Reclaimer removes unused containers and images. It may be nil.
 	Reclaimer Reclaimer
-	// Recorder is told what was done and would be, once per pod until that changes
-	// or RepeatEvents passes; nil for nobody. One that writes Events writes to the API
-	// server in mode Observe too.
+	// Recorder gets an Event for what was done or would be: once for a pod until the result
+	// changes or RepeatEvents has passed. It may be nil. It also gets Events in mode Observe.
 	Recorder Recorder
 	// Registerer takes the metrics; nil for none.
 	Registerer prometheus.Registerer
@@ -81,7 +80,7 @@ func (o *Options) check() error {
 	case o.Mode > Kill:
 		return errors.New("the mode is none of observe, evict, kill")
 	case o.MaxPerWindow < 0:
-		return errors.New("no number may be negative: to evict nobody, use mode observe")
+		return errors.New("no number may be negative: to evict no pod, use mode observe")
 	case o.Mode == Observe:
 		return nil
 	case o.Client == nil:
@@ -92,4 +91,36 @@ func (o *Options) check() error {
 		return errors.New("the UID of the agent's own pod is needed, so that it is never evicted: set it by the downward API (metadata.uid), or say that the agent runs in no pod")
 	}
 	return nil
+}
+
+// Mode is what an Executor may do.
+type Mode uint8
+
+// The modes.
+const (
+	Observe Mode = iota // change nothing
+	Evict               // use the Eviction API, for hard thresholds too
+	Kill                // use it for soft thresholds; delete pods for hard ones and for limits of local storage
+)
+
+var modes = [...]string{"observe", "evict", "kill"}
+
+func (m Mode) String() string {
+	if int(m) < len(modes) {
+		return modes[m]
+	}
+	return fmt.Sprint("unknown ", uint8(m))
+}
+
+// MarshalText returns the name.
+func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// ParseMode returns the mode of a name.
+func ParseMode(s string) (Mode, error) {
+	for i, name := range modes {
+		if s == name {
+			return Mode(i), nil
+		}
+	}
+	return Observe, fmt.Errorf("parse mode %q: it is none of observe, evict, kill", s)
 }

@@ -8,60 +8,60 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// Outcome is what became of one Kill or Collection of a decision.
+// Outcome is the result of one Kill or Collection of a decision.
 type Outcome struct {
-	At   time.Time `json:"at"`
-	Did  Did       `json:"did"`
-	Mode Mode      `json:"mode"`
-	// Pod and Signal are those of the Kill; Hard says that it may not wait.
+	At     time.Time `json:"at"`
+	Result Result    `json:"result"`
+	Mode   Mode      `json:"mode"`
+	// Pod, Signal and Hard are those of the Kill.
 	Pod    eviction.PodRef `json:"pod,omitzero"`
 	Signal string          `json:"signal"`
 	Hard   bool            `json:"hard,omitempty"`
-	// Collection is set instead of Pod if it is one; Freed is what it gave.
+	// Collection is set instead of Pod for a collection; Freed is what it removed.
 	Collection eviction.Collection `json:"collection,omitempty"`
 	Freed      Freed               `json:"freed,omitzero"`
-	// GraceSeconds is the time to end that the pod was given, or would be.
+	// GraceSeconds is the grace period that the pod gets, or would get.
 	GraceSeconds int64 `json:"graceSeconds,omitempty"`
-	// Budget is the PodDisruptionBudget in the way, if the API server named it.
+	// Budget is the PodDisruptionBudget that blocks the eviction, if the API server names it.
 	Budget string `json:"budget,omitempty"`
-	// NotBefore is when it is tried again, if it is decided again; zero for at once.
+	// NotBefore is the earliest time of the next attempt; zero for at once.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Cleaned: the pod is gone from the API and the node. Waited is how long that was
-	// waited for.
-	Cleaned bool          `json:"cleaned,omitempty"`
+	// Removed: the pod is gone from the API and from the node. Waited is how long that took, or
+	// how long Execute waited for it.
+	Removed bool          `json:"removed,omitempty"`
 	Waited  time.Duration `json:"waitedNanoseconds,omitempty"`
-	// Words tell all that in a sentence, with the next step where there is one.
-	Words string `json:"words"`
-	// Err is the error of Failed and Blocked; Words include it.
+	// Message is a sentence for people, with the next step if there is one.
+	Message string `json:"message"`
+	// Err is the error of Failed and Blocked; Message include it.
 	Err error `json:"-"`
 
-	sent bool // the request that makes the pod go
+	sent bool // the eviction or deletion was sent
 }
 
-// Denied says that it Failed by an answer of the API server that will be the same when it
-// is asked again soon: a right is missing, or a policy forbids it.
+// Denied reports whether the API server refused the request and will do so again: a right is
+// missing, or a policy forbids it.
 func (o *Outcome) Denied() bool {
-	return o.Did == Failed && !unanswered(o.Err) && !apierrors.IsTooManyRequests(o.Err) &&
+	return o.Result == Failed && !isAmbiguous(o.Err) && !apierrors.IsTooManyRequests(o.Err) &&
 		!apierrors.IsServiceUnavailable(o.Err) && !apierrors.IsUnauthorized(o.Err) && !apierrors.IsConflict(o.Err)
 }
 
-// Did is what was done.
-type Did string
+// Result is what was done.
+type Result string
 
-// What may be done.
+// The results.
 const (
-	Observed    Did = "Observed"    // nothing: the mode is Observe
-	Evicted     Did = "Evicted"     // the Eviction API took the pod
-	Killed      Did = "Killed"      // the pod was deleted
-	Terminating Did = "Terminating" // nothing: the pod ends already
-	Gone        Did = "Gone"        // nothing: the pod has ended, or is another by now
-	Refused     Did = "Refused"     // nothing: this pod is never evicted, or not from here
-	Blocked     Did = "Blocked"     // nothing: a PodDisruptionBudget is in the way
-	Deferred    Did = "Deferred"    // nothing yet: a limit says to wait
-	Failed      Did = "Failed"      // an error; what was sent may have had its effect
-	Collected   Did = "Collected"   // the node collected what it could do without
-	Off         Did = "Off"         // nothing: there is no Reclaimer
+	Observed    Result = "Observed"    // nothing: the mode is Observe
+	Evicted     Result = "Evicted"     // the Eviction API took the pod
+	Killed      Result = "Killed"      // the pod was deleted
+	Terminating Result = "Terminating" // nothing: the pod is already terminating
+	Gone        Result = "Gone"        // nothing: the pod has ended, or was replaced
+	Refused     Result = "Refused"     // nothing: this pod is never evicted, or not from here
+	Blocked     Result = "Blocked"     // nothing: a PodDisruptionBudget does not allow it
+	Deferred    Result = "Deferred"    // nothing yet: a limit says to wait
+	Failed      Result = "Failed"      // an error; what was sent may have had its effect
+	Collected   Result = "Collected"   // unused containers or images were removed
+	NoReclaimer Result = "NoReclaimer"         // nothing: there is no Reclaimer
 )
 
-// Leaves says that a pod is about to leave the node, which one waits for.
-func (d Did) Leaves() bool { return d == Evicted || d == Killed || d == Terminating }
+// PodLeaves reports whether the pod is terminating, so that Execute waits for it.
+func (d Result) PodLeaves() bool { return d == Evicted || d == Killed || d == Terminating }

@@ -8,14 +8,14 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// Reclaimer collects what a node can do without.
+// Reclaimer removes unused containers and images from the node.
 type Reclaimer interface {
 	// Reclaim removes all of the collection, and returns what that freed. With an
 	// error, what was removed before it counts all the same.
 	Reclaim(context.Context, eviction.Collection) (Freed, error)
 }
 
-// Freed is what a collection gave.
+// Freed is what a collection removed.
 type Freed struct {
 	Items int   `json:"items"`           // containers or images removed
 	Bytes int64 `json:"bytes,omitempty"` // as the runtime tells; 0 if it does not
@@ -38,35 +38,35 @@ func (x *Executor) Reclaim(ctx context.Context, d *eviction.Decision) []Outcome 
 		*o = Outcome{At: time.Now(), Mode: x.opts.Mode, Signal: signal, Hard: hard, Collection: c}
 		switch {
 		case x.opts.Mode == Observe:
-			o.say(Observed, "would remove %s for %s; the mode is observe", every(c), signal)
+			o.setResult(Observed, "would remove %s for %s; the mode is observe", collectionText(c), signal)
 		case x.opts.Reclaimer == nil:
-			o.say(Off, "did not remove %s for %s: weir may not ask the container runtime (--eviction-reclaim)", every(c), signal)
+			o.setResult(NoReclaimer, "did not remove %s for %s: --eviction-reclaim is not set", collectionText(c), signal)
 		default:
-			x.collect(ctx, c, o)
+			x.removeUnused(ctx, c, o)
 		}
-		x.metrics.outcome(o)
+		x.metrics.countOutcome(o)
 	}
 	return outcomes
 }
 
-// every says what a collection is.
-func every(c eviction.Collection) string {
+// collectionText describes a collection.
+func collectionText(c eviction.Collection) string {
 	if c == eviction.UnusedImages {
-		return "every image that nothing uses"
+		return "every unused image"
 	}
-	return "every container that has ended"
+	return "every ended container"
 }
 
-func (x *Executor) collect(ctx context.Context, c eviction.Collection, o *Outcome) {
+func (x *Executor) removeUnused(ctx context.Context, c eviction.Collection, o *Outcome) {
 	ctx, cancel := context.WithTimeout(ctx, x.opts.ReclaimTimeout)
 	defer cancel()
 	freed, err := x.opts.Reclaimer.Reclaim(ctx, c)
 	o.Freed = freed
-	x.metrics.freed(c, freed)
+	x.metrics.countFreed(c, freed)
 	if err != nil {
 		o.Err = fmt.Errorf("remove unused %ss: %w", c, err)
-		o.say(Failed, "removed %d unused %ss (%d bytes) for %s, not all: %v", freed.Items, c, freed.Bytes, o.Signal, o.Err)
+		o.setResult(Failed, "removed %d unused %ss (%d bytes) for %s, not all: %v", freed.Items, c, freed.Bytes, o.Signal, o.Err)
 		return
 	}
-	o.say(Collected, "removed %d unused %ss (%d bytes) for %s", freed.Items, c, freed.Bytes, o.Signal)
+	o.setResult(Collected, "removed %d unused %ss (%d bytes) for %s", freed.Items, c, freed.Bytes, o.Signal)
 }

@@ -11,8 +11,8 @@
 // again once what it decided is done.
 //
 // Besides notices there are rounds at times known beforehand: when a grace period is over,
-// when a limit lets the next pod go, and at least every 10 s (notify.Options.Floor). Of disks
-// and process ids the kernel gives no notice: they are looked at every second (Options.Peek), and a
+// when a limit lets the next pod go, and at least every 10 s (notify.Options.MaxInterval). Of disks
+// and process ids the kernel gives no notice: they are looked at every second (Options.Poll), and a
 // threshold that comes to be met, or ends, gives notice as well.
 //
 // What cannot be read leads to a round that says so. Without a summary nothing is decided;

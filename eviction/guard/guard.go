@@ -11,55 +11,57 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// Guard guards one node. Last and Acts may be called at any time, by anyone.
+// Guard runs eviction on one node. Last and RecentActions may be called by several goroutines at
+// any time.
 type Guard struct {
 	opts    Options
 	metrics *metrics
 	last    atomic.Pointer[Round]
-	acts    atomic.Pointer[[]*Round] // what it points to is never changed
+	actions atomic.Pointer[[]*Round] // what it points to is never changed
 
-	running sync.Mutex // held by Run; guards what follows
+	running sync.Mutex // locked by Run; guards what follows
 	// state, blocked and evicted are for the next decision.
-	state   eviction.State
-	blocked map[types.UID]blocked
-	evicted time.Time
-	// refreshed is when the disks were last looked at anew on request.
-	refreshed time.Time
-	refreshes sync.WaitGroup
-	published chan *eviction.Decision
-	// watching and unwatched are as in a Round; instead says that the memory is watched by
-	// other means than thresholds.
-	watching  []notify.Watch
-	unwatched []error
-	instead   bool
-	sways     int               // how often to look again soon: see swayed
-	said      map[string]string // what was logged last, by what it is about
+	state     eviction.State
+	blocked   map[types.UID]blockedUntil
+	evictedAt time.Time
+	// refreshedAt is when Options.Refresh was last called.
+	refreshedAt time.Time
+	refreshes   sync.WaitGroup
+	published   chan *eviction.Decision
+	// watching and unwatched are as in a Round. watchStalls: memory is watched by stalls and event
+	// counters, because usage thresholds are not supported.
+	watching    []notify.Watch
+	unwatched   []error
+	watchStalls bool
+	rechecks    int               // how many rechecks are left: see needsRecheck
+	logged      map[string]string // the last logged error, by message
 }
 
-// New returns a Guard, or what is missing.
+// New returns a Guard, or an error for a missing option.
 func New(opts Options) (*Guard, error) {
 	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("guard the node: %w", err)
 	}
 	opts = opts.withDefaults()
-	g := &Guard{opts: opts, blocked: map[types.UID]blocked{}, published: make(chan *eviction.Decision, 1), said: map[string]string{}}
-	g.acts.Store(&[]*Round{})
+	g := &Guard{opts: opts, blocked: map[types.UID]blockedUntil{}, published: make(chan *eviction.Decision, 1), logged: map[string]string{}}
+	g.actions.Store(&[]*Round{})
 	g.metrics = newMetrics(opts.Registerer, g)
 	return g, nil
 }
 
-// Last returns the newest round; nil before the first. It is not to be changed.
+// Last returns the newest round; nil before the first. Do not change it.
 func (g *Guard) Last() *Round { return g.last.Load() }
 
-// Acts returns the newest rounds in which something was done or would have been, newest
-// first, 20 at most. Of rounds that only say the same again, the newest is there. It is not to
-// be changed.
-func (g *Guard) Acts() []*Round { return *g.acts.Load() }
+// RecentActions returns the newest rounds in which something was done, or would have been in
+// another mode: newest first, at most 20. Rounds with equal results are listed once, as the
+// newest. Do not change them.
+func (g *Guard) RecentActions() []*Round { return *g.actions.Load() }
 
-// Run guards until ctx ends, which is no error. What it started has ended by then.
+// Run runs until ctx ends, which is no error. Its goroutines have ended when it returns.
 func (g *Guard) Run(ctx context.Context) (err error) {
 	if !g.running.TryLock() {
 		return errors.New("guard the node: it is guarded already")
@@ -71,9 +73,9 @@ func (g *Guard) Run(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var beside sync.WaitGroup
-	beside.Go(func() { g.publish(ctx) })
-	if g.opts.Peek != nil {
-		beside.Go(func() { g.peek(ctx, n) })
+	beside.Go(func() { g.publishLoop(ctx) })
+	if g.opts.Poll != nil {
+		beside.Go(func() { g.poll(ctx, n) })
 	}
 	defer func() {
 		cancel()
@@ -81,48 +83,48 @@ func (g *Guard) Run(ctx context.Context) (err error) {
 		g.refreshes.Wait()
 		err = errors.Join(err, n.Close())
 	}()
-	n.Sooner(0) // look at once
-	if err := n.Run(ctx, func(ctx context.Context, notice notify.Notice) { g.round(ctx, n, notice) }); err != nil {
+	n.WakeWithin(0) // the first round starts at once
+	if err := n.Run(ctx, func(ctx context.Context, notice notify.Notice) { g.runRound(ctx, n, notice) }); err != nil {
 		return fmt.Errorf("guard the node: %w", err)
 	}
 	return nil
 }
 
-// round is what a notice leads to.
-func (g *Guard) round(ctx context.Context, n *notify.Notifier, notice notify.Notice) {
-	r := g.look(ctx, notice)
+// runRound runs the round that a notice starts.
+func (g *Guard) runRound(ctx context.Context, n *notify.Notifier, notice notify.Notice) {
+	r := g.readAndDecide(ctx, notice)
 	if ctx.Err() != nil {
-		return // what could not be read tells nothing
+		return // the reads may have been interrupted
 	}
 	g.state = r.Decision.State
-	g.metrics.round(r)
-	g.offer(r.Decision)
+	g.metrics.observeRound(r)
+	g.offerPublish(r.Decision)
 	if d := r.Decision; len(d.Reclaim)+len(d.Kills) > 0 {
 		g.last.Store(r)
-		r = g.act(ctx, r)
+		r = g.carryOut(ctx, r)
 	}
-	g.watch(n, r)
-	r.Ended = g.opts.Now()
-	g.keep(r)
+	g.updateWatches(n, r)
+	r.EndedAt = g.opts.Now()
+	g.recordActions(r)
 	g.last.Store(r)
-	next := g.next(r)
+	next := g.nextRound(r)
 	switch {
-	case swayed(r):
-		g.sways = swayLooks
+	case needsRecheck(r):
+		g.rechecks = maxRechecks
 	case !r.Notice.Sources[0].Timer():
-		g.sways = 0
+		g.rechecks = 0
 	}
-	if g.sways > 0 {
-		g.sways--
-		next = r.Ended.Add(swayLater)
+	if g.rechecks > 0 {
+		g.rechecks--
+		next = r.EndedAt.Add(recheckDelay)
 	}
 	if !next.IsZero() {
-		n.Sooner(next.Sub(r.Ended))
+		n.WakeWithin(next.Sub(r.EndedAt))
 	}
 }
 
-// next is when to look anew at the latest because something is due then; zero for nothing.
-func (g *Guard) next(r *Round) (next time.Time) {
+// nextRound returns when the next round must start because something is due; zero for nothing.
+func (g *Guard) nextRound(r *Round) (next time.Time) {
 	at := func(t time.Time) {
 		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
 			next = t
@@ -130,10 +132,10 @@ func (g *Guard) next(r *Round) (next time.Time) {
 	}
 	for i := range r.Decision.Thresholds {
 		t := &r.Decision.Thresholds[i]
-		if t.Left > 0 {
-			at(r.Decision.At.Add(t.Left))
+		if t.Remaining > 0 {
+			at(r.Decision.At.Add(t.Remaining))
 		}
-		at(t.Settles)
+		at(t.SettledAt)
 	}
 	for i := range r.Outcomes {
 		at(r.Outcomes[i].NotBefore)
@@ -141,16 +143,16 @@ func (g *Guard) next(r *Round) (next time.Time) {
 	return next
 }
 
-// offer has a decision published, in the place of one that still waits for it.
-func (g *Guard) offer(d *eviction.Decision) {
+// offerPublish queues a decision for publishing, and replaces one that is still queued.
+func (g *Guard) offerPublish(d *eviction.Decision) {
 	select {
 	case <-g.published:
 	default:
 	}
-	g.published <- d // never blocks: nobody else fills it
+	g.published <- d // never blocks: there is no other sender
 }
 
-func (g *Guard) publish(ctx context.Context) {
+func (g *Guard) publishLoop(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -163,14 +165,38 @@ func (g *Guard) publish(ctx context.Context) {
 	}
 }
 
-// say logs something unless it was said last of what it is about. An empty one takes it
-// back.
-func (g *Guard) say(about, words string) {
-	if g.said[about] == words {
+// logChange logs a message with its cause, unless the cause is the same as last time. An empty
+// cause is not logged.
+func (g *Guard) logChange(about, words string) {
+	if g.logged[about] == words {
 		return
 	}
-	g.said[about] = words
+	g.logged[about] = words
 	if words != "" {
 		g.opts.Logger.Warn(about, "node", g.opts.Node, "why", words)
 	}
+}
+
+// Round is one reading of the node, the decision and its results. It does not change after it is
+// published.
+type Round struct {
+	// Notice is what started the round.
+	Notice notify.Notice
+	// ReadAt is when the fresh read ended, DecidedAt when the decision was made, EndedAt when what
+	// came of it was done: zero while it is being done.
+	ReadAt, DecidedAt, EndedAt time.Time
+	// Input and Decision are the input and the result of eviction.Decide. After a collection,
+	// Decision is that of AfterReclaim.
+	Input    *eviction.Input
+	Decision *eviction.Decision
+	// ReadErr says which parts of the summary, or that the pods, could not be read. The decision
+	// was made without them.
+	ReadErr error
+	// Outcomes are those of the collections, then those of the pods.
+	Outcomes []execute.Outcome
+	// RepeatedSince is when the first round with these outcomes ended; zero if they are new.
+	RepeatedSince time.Time
+	// Watching are the active watches. Unwatched says what cannot be watched.
+	Watching  []notify.Watch
+	Unwatched []error
 }

@@ -29,7 +29,7 @@ func diff(t *testing.T, what string, want, got any) {
 
 func said(r *Round) (list []string) {
 	for _, o := range r.Outcomes {
-		list = append(list, o.Words)
+		list = append(list, o.Message)
 	}
 	return list
 }
@@ -37,7 +37,7 @@ func said(r *Round) (list []string) {
 // passed are the ranking's pods and why they were passed over.
 func passed(r *Round) (list []string) {
 	for _, p := range r.Decision.Ranking {
-		list = append(list, strings.TrimSpace(p.Pod.Name+" "+p.Passed.String()+" "+p.Blocked))
+		list = append(list, strings.TrimSpace(p.Pod.Name+" "+p.Skipped.String()+" "+p.Blocked))
 	}
 	return list
 }
@@ -50,29 +50,29 @@ func TestObserveTellsWhoWouldGo(t *testing.T) {
 		n.pod("ended", 4*gib)
 		n.pods[2].Status.Phase = corev1.PodFailed
 		g := n.guard(execute.Observe, hardMemory)
-		if g.Last() != nil || len(g.Acts()) != 0 {
+		if g.Last() != nil || len(g.RecentActions()) != 0 {
 			t.Error("a round before the first")
 		}
-		if r := n.timer(g); r.Decision.Outcome != eviction.OutcomeCalm || len(g.Acts()) != 0 {
-			t.Errorf("got %v and %d acts, want calm", r.Decision.Outcome, len(g.Acts()))
+		if r := n.timer(g); r.Decision.Outcome != eviction.OutcomeNoneInForce || len(g.RecentActions()) != 0 {
+			t.Errorf("got %v and %d acts, want calm", r.Decision.Outcome, len(g.RecentActions()))
 		}
 		n.free = 500 * mib
 		time.Sleep(10 * time.Second)
 		first := n.timer(g)
-		diff(t, "ranking", []string{"weir Self", "app NotPassed"}, passed(first))
-		diff(t, "words", []string{"would evict pod web/app with 1 s to end, for memory.available; the mode is observe"}, said(first))
-		if !first.Ended.Equal(time.Now()) || first.ReadErr != nil {
-			t.Errorf("ended %v, %v", first.Ended, first.ReadErr)
+		diff(t, "ranking", []string{"weir Self", "app NotSkipped"}, passed(first))
+		diff(t, "words", []string{"would evict pod web/app with a grace period of 1 s, for memory.available; the mode is observe"}, said(first))
+		if !first.EndedAt.Equal(time.Now()) || first.ReadErr != nil {
+			t.Errorf("ended %v, %v", first.EndedAt, first.ReadErr)
 		}
 		time.Sleep(10 * time.Second)
 		second := n.timer(g)
-		if acts := g.Acts(); len(acts) != 1 || acts[0] != second || !second.Since.Equal(first.Ended) || !first.Since.IsZero() {
-			t.Errorf("got %d acts, the last since %v, want the newest of two that say the same since %v", len(acts), second.Since, first.Ended)
+		if acts := g.RecentActions(); len(acts) != 1 || acts[0] != second || !second.RepeatedSince.Equal(first.EndedAt) || !first.RepeatedSince.IsZero() {
+			t.Errorf("got %d acts, the last since %v, want the newest of two that say the same since %v", len(acts), second.RepeatedSince, first.EndedAt)
 		}
 		n.pods[0].Namespace = "other"
 		time.Sleep(10 * time.Second)
 		third := n.timer(g)
-		if acts := g.Acts(); len(acts) != 2 || acts[0] != third || acts[1] != second {
+		if acts := g.RecentActions(); len(acts) != 2 || acts[0] != third || acts[1] != second {
 			t.Errorf("got %d acts, want the newest first", len(acts))
 		}
 	})
@@ -92,12 +92,12 @@ func TestWhileAPodLeavesTheRoundIsShown(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		meanwhile := g.Last()
-		if meanwhile == nil || meanwhile.Decision.Outcome != eviction.OutcomeEvict || len(meanwhile.Outcomes) > 0 || !meanwhile.Ended.IsZero() {
+		if meanwhile == nil || meanwhile.Decision.Outcome != eviction.OutcomeEvict || len(meanwhile.Outcomes) > 0 || !meanwhile.EndedAt.IsZero() {
 			t.Fatalf("while the pod leaves: %+v", meanwhile)
 		}
 		<-ended
-		diff(t, "words", []string{"deleted pod web/app with 1 s to end, for memory.available; it was gone after 10s"}, said(g.Last()))
-		if len(meanwhile.Outcomes) > 0 || g.Last() == meanwhile || len(g.Acts()) != 1 {
+		diff(t, "words", []string{"deleted pod web/app with a grace period of 1 s, for memory.available; it was gone after 10s"}, said(g.Last()))
+		if len(meanwhile.Outcomes) > 0 || g.Last() == meanwhile || len(g.RecentActions()) != 1 {
 			t.Error("a round that was shown was changed, or its end is not shown")
 		}
 	})
@@ -111,17 +111,17 @@ func TestABlockedPodIsPassedOver(t *testing.T) {
 		n.free, n.budget = 500*mib, "app"
 		g := n.guard(execute.Evict, hardMemory)
 		r := n.timer(g)
-		const why = "did not evict pod web/app for memory.available: PodDisruptionBudget web/front does not let it go (The disruption budget front needs 2 healthy pods and has 1 currently)"
+		const why = "did not evict pod web/app for memory.available: PodDisruptionBudget web/front does not allow it (The disruption budget front needs 2 healthy pods and has 1 currently)"
 		diff(t, "words", []string{why}, said(r))
-		diff(t, "next", 10*time.Second, g.next(r).Sub(r.Ended))
+		diff(t, "next", 10*time.Second, g.nextRound(r).Sub(r.EndedAt))
 		time.Sleep(time.Second)
 		r = n.timer(g)
-		diff(t, "ranking", []string{"app Blocked " + why, "small NotPassed"}, passed(r))
-		diff(t, "words", []string{"evicted pod web/small with 1 s to end, for memory.available; it was gone after 1s"}, said(r))
+		diff(t, "ranking", []string{"app Blocked " + why, "small NotSkipped"}, passed(r))
+		diff(t, "words", []string{"evicted pod web/small with a grace period of 1 s, for memory.available; it was gone after 1s"}, said(r))
 		time.Sleep(time.Minute)
 		n.budget = ""
 		r = n.timer(g)
-		diff(t, "words", []string{"evicted pod web/app with 1 s to end, for memory.available; it was gone after 1s"}, said(r))
+		diff(t, "words", []string{"evicted pod web/app with a grace period of 1 s, for memory.available; it was gone after 1s"}, said(r))
 	})
 }
 
@@ -135,25 +135,25 @@ func TestABudgetDoesNotHoldUpAHardThreshold(t *testing.T) {
 		config.EvictionHard = map[string]string{"memory.available": "200Mi"}
 		g := n.guard(execute.Kill, config)
 		r := n.timer(g)
-		diff(t, "next, when the grace period is over", 30*time.Second, g.next(r).Sub(r.Ended))
+		diff(t, "next, when the grace period is over", 30*time.Second, g.nextRound(r).Sub(r.EndedAt))
 		time.Sleep(30 * time.Second)
-		if r = n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Did != execute.Blocked {
+		if r = n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Result != execute.Blocked {
 			t.Errorf("got %v, want it blocked", said(r))
 		}
 		time.Sleep(time.Second)
-		if r = n.timer(g); r.Decision.Outcome != eviction.OutcomeNobody {
+		if r = n.timer(g); r.Decision.Outcome != eviction.OutcomeNoCandidate {
 			t.Errorf("got %v, want nobody to go", r.Decision.Outcome)
 		}
 		n.free, n.budget = 100*mib, ""
 		time.Sleep(time.Second)
 		r = n.timer(g)
-		diff(t, "words", []string{"deleted pod web/app with 1 s to end, for memory.available; it was gone after 1s"}, said(r))
+		diff(t, "words", []string{"deleted pod web/app with a grace period of 1 s, for memory.available; it was gone after 1s"}, said(r))
 	})
 }
 
 // Not even in mode kill, which could only tell it to end once more.
 func TestAPodThatDoesNotEndIsPassedOver(t *testing.T) {
-	f := func(name string, mode execute.Mode, change func(*node), did execute.Did) {
+	f := func(name string, mode execute.Mode, change func(*node), did execute.Result) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestAPodThatDoesNotEndIsPassedOver(t *testing.T) {
 				n.free = 500 * mib
 				change(n)
 				g := n.guard(mode, hardMemory)
-				if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "app" || r.Outcomes[0].Did != did || r.Outcomes[0].Cleaned {
+				if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "app" || r.Outcomes[0].Result != did || r.Outcomes[0].Removed {
 					t.Errorf("got %v, want it to be %s, and not to end", said(r), did)
 				}
 				time.Sleep(10 * time.Second)
@@ -205,11 +205,11 @@ func TestAHardThresholdEndsTheWaitOfASoftOne(t *testing.T) {
 			return read(ctx)
 		}
 		r := n.timer(g)
-		diff(t, "words", []string{"evicted pod web/app with 60 s to end, for memory.available; after 16s it was still in the API: stopped waiting for it"}, said(r))
+		diff(t, "words", []string{"evicted pod web/app with a grace period of 60 s, for memory.available; after 16s it was still in the API: stopped waiting for it"}, said(r))
 		time.Sleep(10 * time.Second)
 		n.pods[0].DeletionGracePeriodSeconds = new(int64(60))
 		r = n.timer(g)
-		if len(r.Outcomes) != 1 || r.Outcomes[0].Did != execute.Killed || r.Outcomes[0].GraceSeconds != 1 {
+		if len(r.Outcomes) != 1 || r.Outcomes[0].Result != execute.Killed || r.Outcomes[0].GraceSeconds != 1 {
 			t.Errorf("got %v, want its time to end shortened", said(r))
 		}
 	})
@@ -217,7 +217,7 @@ func TestAHardThresholdEndsTheWaitOfASoftOne(t *testing.T) {
 
 // What an answer says of the pod lets the next go; that there is none does not.
 func TestAPodThatMayNotGoIsPassedOver(t *testing.T) {
-	f := func(name string, change func(*node), did execute.Did, next string) {
+	f := func(name string, change func(*node), did execute.Result, next string) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			for _, mode := range []execute.Mode{execute.Evict, execute.Kill} {
@@ -228,7 +228,7 @@ func TestAPodThatMayNotGoIsPassedOver(t *testing.T) {
 					n.free = 500 * mib
 					change(n)
 					g := n.guard(mode, hardMemory)
-					if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "app" || r.Outcomes[0].Did != did {
+					if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "app" || r.Outcomes[0].Result != did {
 						t.Errorf("mode %s: got %v, want app %s", mode, said(r), did)
 					}
 					time.Sleep(500 * time.Millisecond)
@@ -263,7 +263,7 @@ func TestAnAverageSettlesBeforeTheNextGoes(t *testing.T) {
 		n.pod("small", gib)
 		n.stall = 40
 		g := n.guard(execute.Kill, eviction.Config{Pressure: []string{"memory.pressure.some.avg10>20"}})
-		if r := n.timer(g); len(r.Outcomes) != 1 || !r.Outcomes[0].Did.Leaves() {
+		if r := n.timer(g); len(r.Outcomes) != 1 || !r.Outcomes[0].Result.PodLeaves() {
 			t.Fatalf("got %v, want a pod to go", said(r))
 		}
 		time.Sleep(12 * time.Second) // longer than the executor's own gap
@@ -271,7 +271,7 @@ func TestAnAverageSettlesBeforeTheNextGoes(t *testing.T) {
 		if r.Decision.Outcome != eviction.OutcomeSettling {
 			t.Errorf("got %v, want it to settle", r.Decision.Outcome)
 		}
-		diff(t, "next", 8*time.Second, g.next(r).Sub(r.Ended))
+		diff(t, "next", 8*time.Second, g.nextRound(r).Sub(r.EndedAt))
 		time.Sleep(8 * time.Second)
 		if r := n.timer(g); len(r.Outcomes) != 1 || r.Outcomes[0].Pod.Name != "small" {
 			t.Errorf("got %v, want the next to go", said(r))
@@ -294,11 +294,11 @@ func TestDisksAreLookedAtAnewBeforeSomebodyGoes(t *testing.T) {
 		if n.refreshes != 1 || n.reads != 2 {
 			t.Errorf("near the threshold: %d refreshes and %d reads, want 1 and 2", n.refreshes, n.reads)
 		}
-		time.Sleep(refreshEvery)
+		time.Sleep(refreshInterval)
 		n.freeDisk = 9 * gib
 		n.refreshed = func() { n.usage["is"] = 4 * gib }
 		r := n.timer(g)
-		diff(t, "ranking", []string{"is NotPassed", "was NotPassed"}, passed(r))
+		diff(t, "ranking", []string{"is NotSkipped", "was NotSkipped"}, passed(r))
 		time.Sleep(10 * time.Second)
 		if n.timer(g); n.refreshes != 2 {
 			t.Errorf("got %d refreshes, want 2: one in 30 s", n.refreshes)
@@ -314,9 +314,9 @@ func TestACollectionIsFollowedByARead(t *testing.T) {
 		g := n.guard(execute.Observe, hardDisk)
 		r := n.timer(g)
 		diff(t, "words", []string{
-			"would remove every container that has ended for nodefs.available; the mode is observe",
-			"would remove every image that nothing uses for nodefs.available; the mode is observe",
-			"would evict pod web/app with 1 s to end, for nodefs.available; the mode is observe",
+			"would remove every ended container for nodefs.available; the mode is observe",
+			"would remove every unused image for nodefs.available; the mode is observe",
+			"would evict pod web/app with a grace period of 1 s, for nodefs.available; the mode is observe",
 		}, said(r))
 		read := g.opts.Read
 		n.reads = 0
@@ -382,21 +382,21 @@ func TestACrossingIsLookedAtAgain(t *testing.T) {
 			return read(ctx)
 		}
 		crossing := func(usage int64) notify.Notice {
-			return notify.Notice{At: time.Now(), Sources: []notify.Source{{Watch: notify.Threshold{Name: "memory.available<1Gi"}, Crossing: &notify.Crossing{Usage: usage, Figure: 7 * gib}}}}
+			return notify.Notice{At: time.Now(), Sources: []notify.Source{{Watch: notify.UsageThreshold{Name: "memory.available<1Gi"}, Crossing: &notify.Crossing{Usage: usage, Figure: 7 * gib}}}}
 		}
-		g.round(t.Context(), n.notifier, crossing(7*gib))
-		if r := g.Last(); r.Decision.Outcome != eviction.OutcomeEvict || n.reads != 3 || r.Decided.Sub(r.Notice.At) != 2*swayPause {
-			t.Errorf("got %v after %d reads and %v, want it met at the third", r.Decision.Outcome, n.reads, r.Decided.Sub(r.Notice.At))
+		g.runRound(t.Context(), n.notifier, crossing(7*gib))
+		if r := g.Last(); r.Decision.Outcome != eviction.OutcomeEvict || n.reads != 3 || r.DecidedAt.Sub(r.Notice.At) != 2*recheckPause {
+			t.Errorf("got %v after %d reads and %v, want it met at the third", r.Decision.Outcome, n.reads, r.DecidedAt.Sub(r.Notice.At))
 		}
 		n.free, n.reads = 4*gib, 10
-		g.round(t.Context(), n.notifier, crossing(7*gib))
-		if n.reads != 10+1+swayLooks || g.sways != swayLooks-1 {
-			t.Errorf("got %d reads and %d to come, want each once more", n.reads-10, g.sways)
+		g.runRound(t.Context(), n.notifier, crossing(7*gib))
+		if n.reads != 10+1+maxRechecks || g.rechecks != maxRechecks-1 {
+			t.Errorf("got %d reads and %d to come, want each once more", n.reads-10, g.rechecks)
 		}
 		n.reads = 10
-		g.round(t.Context(), n.notifier, crossing(6*gib))
-		if n.reads != 11 || g.sways != 0 {
-			t.Errorf("on the way down: %d reads and %d to come, want one", n.reads-10, g.sways)
+		g.runRound(t.Context(), n.notifier, crossing(6*gib))
+		if n.reads != 11 || g.rechecks != 0 {
+			t.Errorf("on the way down: %d reads and %d to come, want one", n.reads-10, g.rechecks)
 		}
 	})
 }
@@ -408,7 +408,7 @@ func TestGracePeriodsDoNotFollowTheClock(t *testing.T) {
 	n.free = 500 * mib
 	state := n.timer(n.guard(execute.Observe, softMemory)).Decision.State
 	for what, at := range map[string]time.Time{
-		"since": state.Thresholds[0].Since, "condition": state.Conditions[0].MetAt, "figure": state.Seen[0].Time, "notifiers": state.NotifiersAt,
+		"since": state.Thresholds[0].Since, "condition": state.Conditions[0].MetAt, "figure": state.LastMeasured[0].Time, "notifiers": state.NotifiersAt,
 	} {
 		if !strings.Contains(at.String(), " m=") {
 			t.Errorf("%s: %v has no monotonic reading", what, at)
@@ -420,7 +420,7 @@ func TestRun(t *testing.T) {
 	n := newNode(t)
 	published := make(chan *eviction.Decision, 100)
 	g := n.guard(execute.Observe, hardMemory, func(o *Options) {
-		o.Notify.Floor, o.Notify.Gap = time.Millisecond, time.Nanosecond
+		o.Notify.MaxInterval, o.Notify.MinInterval = time.Millisecond, time.Nanosecond
 		o.Publish = func(_ context.Context, d *eviction.Decision) {
 			select {
 			case published <- d:
@@ -432,7 +432,7 @@ func TestRun(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- g.Run(ctx) }()
 	for range 3 {
-		if d := <-published; d.Outcome != eviction.OutcomeCalm {
+		if d := <-published; d.Outcome != eviction.OutcomeNoneInForce {
 			t.Errorf("published %v", d.Outcome)
 		}
 	}
@@ -451,7 +451,7 @@ func TestADiskIsPeekedAt(t *testing.T) {
 	published := make(chan *eviction.Decision, 100)
 	var full atomic.Bool
 	g := n.guard(execute.Observe, eviction.Config{EvictionHard: map[string]string{"nodefs.available": "10Gi"}}, func(o *Options) {
-		o.Notify.Floor = time.Hour
+		o.Notify.MaxInterval = time.Hour
 		o.Publish = func(_ context.Context, d *eviction.Decision) { published <- d }
 		read := func(ctx context.Context) (*stats.Summary, error) {
 			s, err := n.read(ctx)
@@ -460,7 +460,7 @@ func TestADiskIsPeekedAt(t *testing.T) {
 			}
 			return s, err
 		}
-		o.Read, o.Peek = read, read
+		o.Read, o.Poll = read, read
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -472,7 +472,7 @@ func TestADiskIsPeekedAt(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if last := g.Last(); g.crossed(t.Context(), last) {
+	if last := g.Last(); g.thresholdsChanged(t.Context(), last) {
 		t.Error("a threshold that stays met brings another round")
 	}
 }
@@ -490,7 +490,7 @@ func TestNewSaysWhatIsMissing(t *testing.T) {
 	}
 	f(func(o *Options) { o.Read = nil }, "nothing reads the node")
 	f(func(o *Options) { o.Settings = nil }, "there are no thresholds")
-	f(func(o *Options) { o.Executor = nil }, "nobody carries decisions out")
+	f(func(o *Options) { o.Executor = nil }, "nothing carries out decisions")
 }
 
 func TestWatches(t *testing.T) {
@@ -514,14 +514,14 @@ func TestWatches(t *testing.T) {
 	watches, unwatched := g.watches(r)
 	const hard, soft = "memory.available<1Gi (/memory/memory.usage_in_bytes)", "memory.available<25% for 30s (/memory/memory.usage_in_bytes)"
 	const memory, io = "some stalled for 100ms in 2s (/proc/pressure/memory)", "full stalled for 800ms in 2s (/proc/pressure/io)"
-	if g.instead {
+	if g.watchStalls {
 		t.Error("thresholds are not asked for")
 	}
 	diff(t, "watches", []string{hard, memory, soft, io}, names(watches))
 	if len(unwatched) != 1 || !strings.HasPrefix(unwatched[0].Error(), "watch allocatableMemory.available<1Gi: compute the notice") {
 		t.Errorf("unwatched %v, want all pods' memory, which the summary lacks", unwatched)
 	}
-	g.instead = true
+	g.watchStalls = true
 	watches, _ = g.watches(r)
 	diff(t, "with what stands in", []string{hard, memory, soft, io, "/memory/kubepods/memory.events"}, names(watches))
 	g.opts.Cgroups = nil

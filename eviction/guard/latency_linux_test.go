@@ -64,7 +64,7 @@ func TestFromCrossingToDecision(t *testing.T) {
 		Read: read, Executor: observer, Settings: &eviction.Settings{Thresholds: thresholds},
 		Pods:    func() ([]*corev1.Pod, error) { return []*corev1.Pod{pod}, nil },
 		Cgroups: func() eviction.Cgroups { return eviction.Cgroups{Mount: dir} },
-		Notify:  notify.Options{Floor: time.Hour, Gap: time.Microsecond},
+		Notify:  notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestFromCrossingToDecision(t *testing.T) {
 		}
 	}()
 
-	calm := func(r *Round) bool { return r.Decision.Outcome == eviction.OutcomeCalm }
+	calm := func(r *Round) bool { return r.Decision.Outcome == eviction.OutcomeNoneInForce }
 	evicts := func(r *Round) bool { return r.Decision.Outcome == eviction.OutcomeEvict }
 	if r := await(t, g, calm); len(r.Watching) != 1 || len(r.Unwatched) > 0 {
 		t.Fatalf("watching %v, not %v", r.Watching, r.Unwatched)
@@ -91,8 +91,8 @@ func TestFromCrossingToDecision(t *testing.T) {
 		if len(r.Decision.Kills) != 1 || r.Decision.Kills[0].Pod.Name != "hog" || !slices.ContainsFunc(r.Notice.Sources, func(s notify.Source) bool { return s.Crossing != nil }) {
 			t.Fatalf("decided %+v on notice of %v, want the pod to go for a crossing", r.Decision.Kills, r.Notice)
 		}
-		all = append(all, memoryload.Clock()-time.Since(r.Decided)-crossed)
-		reads = append(reads, r.Decided.Sub(r.Notice.At))
+		all = append(all, memoryload.Clock()-time.Since(r.DecidedAt)-crossed)
+		reads = append(reads, r.DecidedAt.Sub(r.Notice.At))
 		h.Command("free")
 		await(t, g, calm)
 	}
@@ -125,7 +125,7 @@ func memoryOf(t *testing.T, dir string, capacity uint64) *stats.MemoryStats {
 func await(t *testing.T, g *Guard, wanted func(*Round) bool) *Round {
 	t.Helper()
 	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); time.Sleep(50 * time.Microsecond) {
-		if r := g.Last(); r != nil && !r.Ended.IsZero() && wanted(r) {
+		if r := g.Last(); r != nil && !r.EndedAt.IsZero() && wanted(r) {
 			return r
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// metrics count rounds, and tell how things stood in the last.
+// metrics count rounds, and export the figures of the last round.
 type metrics struct {
 	guard   *Guard
 	rounds  *prometheus.CounterVec
@@ -18,17 +18,17 @@ type metrics struct {
 	available, capacity, stall, limit, distance, condition *prometheus.Desc
 }
 
-func desc(name, help string, labels ...string) *prometheus.Desc {
+func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("weir_eviction_"+name, help, labels, nil)
 }
 
-// The kinds of notice, as the rounds are counted under.
+// The values of the label source of weir_eviction_rounds_total.
 const (
 	byTimer     = "timer"
 	byThreshold = "threshold"
 	byTrigger   = "trigger"
 	byEvents    = "events"
-	byLook      = "look"
+	byPoll      = "look"
 )
 
 func newMetrics(r prometheus.Registerer, g *Guard) *metrics {
@@ -39,14 +39,14 @@ func newMetrics(r prometheus.Registerer, g *Guard) *metrics {
 		reads:   auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_read_seconds", Help: "Time a fresh read of the node took.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15)}),
 		latency: auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_decision_latency_seconds", Help: "Time from a notice to the decision.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18)}),
 
-		available: desc("signal_available", "What is left by an eviction signal, in bytes, inodes or process ids.", "signal"),
-		capacity:  desc("signal_capacity", "What there is in all by an eviction signal, in bytes, inodes or process ids.", "signal"),
-		stall:     desc("signal_stall_percent", "How much of the time tasks stall, of a pressure signal that has a threshold.", "signal"),
-		limit:     desc("signal_threshold", "Where a signal becomes a reason to evict, in its unit.", "signal", "kind"),
-		distance:  desc("signal_distance", "How much more must go until a threshold is met, in its signal's unit; zero or less once it is.", "signal", "kind"),
-		condition: desc("condition", "Whether the node is under this pressure by this agent's thresholds, which the node's own conditions need not say.", "condition"),
+		available: newDesc("signal_available", "What is left by an eviction signal, in bytes, inodes or process ids.", "signal"),
+		capacity:  newDesc("signal_capacity", "What there is in all by an eviction signal, in bytes, inodes or process ids.", "signal"),
+		stall:     newDesc("signal_stall_percent", "How much of the time tasks stall, of a pressure signal that has a threshold.", "signal"),
+		limit:     newDesc("signal_threshold", "Where a signal becomes a reason to evict, in its unit.", "signal", "kind"),
+		distance:  newDesc("signal_distance", "How much more must go until a threshold is met, in its signal's unit; zero or less once it is.", "signal", "kind"),
+		condition: newDesc("condition", "Whether the node is under this pressure by this agent's thresholds, which the node's own conditions need not say.", "condition"),
 	}
-	for _, s := range [...]string{byTimer, byThreshold, byTrigger, byEvents, byLook} {
+	for _, s := range [...]string{byTimer, byThreshold, byTrigger, byEvents, byPoll} {
 		m.rounds.WithLabelValues(s)
 	}
 	if r != nil {
@@ -55,21 +55,21 @@ func newMetrics(r prometheus.Registerer, g *Guard) *metrics {
 	return m
 }
 
-func (m *metrics) round(r *Round) {
+func (m *metrics) observeRound(r *Round) {
 	source := byTimer
 	switch r.Notice.Sources[0].Watch.(type) {
-	case notify.Threshold:
+	case notify.UsageThreshold:
 		source = byThreshold
-	case notify.Trigger:
+	case notify.StallTrigger:
 		source = byTrigger
-	case notify.Events:
+	case notify.EventCounters:
 		source = byEvents
-	case notify.Look:
-		source = byLook
+	case notify.Poll:
+		source = byPoll
 	}
 	m.rounds.WithLabelValues(source).Inc()
 	if source != byTimer {
-		m.latency.Observe(max(0, r.Decided.Sub(r.Notice.At)).Seconds())
+		m.latency.Observe(max(0, r.DecidedAt.Sub(r.Notice.At)).Seconds())
 	}
 }
 
@@ -101,11 +101,11 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 			gauge(m.capacity, float64(o.Capacity), string(o.Signal))
 		}
 	}
-	told := map[[2]string]bool{} // of two soft ones of a signal the first
+	told := map[[2]string]bool{} // only the first of two soft thresholds of a signal
 	for i := range d.Thresholds {
 		t := &d.Thresholds[i]
 		left, ok := t.Distance()
-		labels := [2]string{string(t.Threshold.Signal), kind(&t.Threshold)}
+		labels := [2]string{string(t.Threshold.Signal), thresholdKind(&t.Threshold)}
 		if !ok || t.Observation.Doubt != "" || told[labels] {
 			continue
 		}
@@ -126,7 +126,7 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func kind(t *eviction.Threshold) string {
+func thresholdKind(t *eviction.Threshold) string {
 	if t.Hard() {
 		return "hard"
 	}

@@ -198,7 +198,7 @@ func (n *node) guard(mode execute.Mode, config eviction.Config, change ...func(*
 // timer has the guard look anew, as at the floor.
 func (n *node) timer(g *Guard) *Round {
 	n.t.Helper()
-	g.round(n.t.Context(), n.notifier, notify.Notice{At: time.Now(), Sources: []notify.Source{{}}})
+	g.runRound(n.t.Context(), n.notifier, notify.Notice{At: time.Now(), Sources: []notify.Source{{}}})
 	return g.Last()
 }
 

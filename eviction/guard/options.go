@@ -16,34 +16,34 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// Options of a Guard. Read, Settings and Executor are needed.
+// Options of a Guard. Read, Settings and Executor are required.
 type Options struct {
 	// Node is the node's name, for messages.
 	Node string
-	// Read reads the node afresh. A summary with an error lacks what the error tells of;
-	// without a summary nothing can be decided.
+	// Read reads the node now. If it returns a summary and an error, the summary lacks what the
+	// error says. Without a summary nothing is decided.
 	Read func(context.Context) (*stats.Summary, error)
-	// Peek reads the node alone, without its pods, for what the kernel gives no notice of: disks
-	// and process ids. It is asked every PeekEvery, beside Read; nil has them wait for the timer.
-	Peek func(context.Context) (*stats.Summary, error)
-	// Layout says whether images have a file system of their own, and containers one that is
-	// not the images'. It is asked until it answers; nil stands for one file system.
+	// Poll reads the node alone, without its pods, for what the kernel gives no notice of: disks
+	// and process ids. It is asked every PollInterval, beside Read; nil has them wait for the timer.
+	Poll func(context.Context) (*stats.Summary, error)
+	// Layout returns eviction.Layout's fields. It is called until it succeeds; nil means one file
+	// system.
 	Layout func(context.Context) (images, containers bool, err error)
-	// Pods are the node's; nil for none. Those that have ended are left out here.
+	// Pods returns the node's pods, which may include ended ones; nil for none.
 	Pods func() ([]*corev1.Pod, error)
-	// Refresh looks anew at what pods use of disks, in bounded time; nil if Read does.
+	// Refresh reads the pods' disk usage again, in bounded time; nil if Read does.
 	Refresh func(context.Context)
-	// Settings are the thresholds and what belongs to them. They are not changed.
+	// Settings are the thresholds and their settings. They must not change.
 	Settings *eviction.Settings
-	// Cgroups tells where the memory cgroups are, as of now: a node that starts has none for
-	// pods yet. Without it, or a Mount, none is watched.
+	// Cgroups returns where the memory cgroups are now: a node that starts has none for pods
+	// yet. Without it, or without a Mount, no cgroup is watched.
 	Cgroups func() eviction.Cgroups
-	// Executor carries decisions out.
+	// Executor carries out decisions.
 	Executor *execute.Executor
-	// Self is the UID of the guard's own pod, which is passed over; empty for none.
+	// Self is the UID of weir's own pod, which is skipped; empty for none.
 	Self types.UID
-	// Publish is told of decisions, one call at a time, the newest only if it is slow; nil
-	// for nobody.
+	// Publish is called with decisions, one call at a time. If it is slow, only the newest
+	// decision is published. It may be nil.
 	Publish func(context.Context, *eviction.Decision)
 	// Notify are the notifier's settings.
 	Notify notify.Options
@@ -76,7 +76,7 @@ func (o *Options) check() error {
 	case o.Settings == nil:
 		return errors.New("there are no thresholds: set Options.Settings")
 	case o.Executor == nil:
-		return errors.New("nobody carries decisions out: set Options.Executor (one of mode observe touches nothing)")
+		return errors.New("nothing carries out decisions: set Options.Executor (one of mode observe touches nothing)")
 	}
 	return nil
 }

@@ -28,51 +28,51 @@ func Check(kubelet *Kubelet, own []eviction.Threshold, mode execute.Mode, capaci
 		case eviction.ContainerFsAvailable, eviction.ContainerFsInodesFree:
 			continue // always those of the file system that containers are on
 		}
-		if words := compare(kubelet, t, own, capacity(t.Signal)); words != "" {
+		if words := compareWithOwn(kubelet, t, own, capacity(t.Signal)); words != "" {
 			list = append(list, words)
 		}
 	}
 	return list
 }
 
-// compare looks for a threshold of weir's that is in force before the kubelet's t is, with
+// compareWithOwn looks for a threshold of weir's that is in force before the kubelet's t is, with
 // enough between them. It returns what is wrong with the best one.
-func compare(kubelet *Kubelet, t *eviction.Threshold, own []eviction.Threshold, capacity int64) string {
+func compareWithOwn(kubelet *Kubelet, t *eviction.Threshold, own []eviction.Threshold, capacity int64) string {
 	words, least := "", math.MaxInt
 	for i := range own {
 		o := &own[i]
 		if o.Signal != t.Signal {
 			continue
 		}
-		problem, size := against(kubelet, t, o, capacity)
+		problem, size := thresholdProblem(kubelet, t, o, capacity)
 		if size < least {
 			words, least = problem, size
 		}
 	}
 	if least == math.MaxInt {
-		return fmt.Sprintf("the kubelet evicts for %s, and weir has no threshold of it, so the kubelet acts alone there: for weir to act first, add %s", t, better(t))
+		return fmt.Sprintf("the kubelet evicts for %s, and weir has no threshold of it, so the kubelet acts alone there: for weir to act first, add %s", t, suggestedThreshold(t))
 	}
 	return words
 }
 
-// against says what is wrong with a threshold of weir's, and how much.
-func against(kubelet *Kubelet, t, o *eviction.Threshold, capacity int64) (problem string, size int) {
-	theirs, ours, ok := amounts(t, o, capacity)
+// thresholdProblem says what is wrong with a threshold of weir's, and how much.
+func thresholdProblem(kubelet *Kubelet, t, o *eviction.Threshold, capacity int64) (problem string, size int) {
+	theirs, ours, ok := comparableAmounts(t, o, capacity)
 	switch {
 	case !ok:
 		return fmt.Sprintf("weir's %s cannot be compared with the kubelet's %s, as the capacity is not known: write both as a percentage or both as an amount", o, t), 3
 	case ours < theirs, ours == theirs && o.Grace >= t.Grace:
-		return fmt.Sprintf("weir's %s is not above the kubelet's %s: the kubelet acts first, or both take a pod at the same time. Set weir's to %s or more", o, t, better(t)), 4
+		return fmt.Sprintf("weir's %s is not above the kubelet's %s: the kubelet acts first, or both take a pod at the same time. Set weir's to %s or more", o, t, suggestedThreshold(t)), 4
 	case o.Grace > t.Grace && t.Hard():
-		return fmt.Sprintf("weir's %s waits, and the kubelet's %s does not, which then acts first: add a hard threshold, %s", o, t, better(t)), 2
+		return fmt.Sprintf("weir's %s waits, and the kubelet's %s does not, which then acts first: add a hard threshold, %s", o, t, suggestedThreshold(t)), 2
 	case o.Grace > t.Grace:
 		return fmt.Sprintf("weir's %s waits longer than the kubelet's %s, which then acts first: give it a grace period of %s or less", o, t, t.Grace), 2
-	case ours < theirs*(1+margin(t.Signal))*(1-rounding) && o.Grace == t.Grace:
+	case ours < theirs*(1+minMargin(t.Signal))*(1-rounding) && o.Grace == t.Grace:
 		why := ""
 		if kubelet.KernelMemcgNotification && t.Signal.Resource() == "memory" {
 			why = ", which the kernel wakes as well (kernelMemcgNotification)"
 		}
-		return fmt.Sprintf("weir's %s is close above the kubelet's %s%s: that may be crossed as well before a pod is gone. Set weir's to %s or more", o, t, why, better(t)), 1
+		return fmt.Sprintf("weir's %s is close above the kubelet's %s%s: that may be crossed as well before a pod is gone. Set weir's to %s or more", o, t, why, suggestedThreshold(t)), 1
 	}
 	return "", 0
 }
@@ -80,9 +80,9 @@ func against(kubelet *Kubelet, t, o *eviction.Threshold, capacity int64) (proble
 // rounding is what percentages are off by, as they are 32-bit floats.
 const rounding = 1e-6
 
-// margin is by how much weir's threshold should be above the kubelet's, as a share of that:
+// minMargin is by how much weir's threshold should be above the kubelet's, as a share of that:
 // memory goes within seconds, disks within minutes.
-func margin(s eviction.Signal) float64 {
+func minMargin(s eviction.Signal) float64 {
 	switch s {
 	case eviction.MemoryAvailable, eviction.AllocatableMemoryAvailable, eviction.PIDAvailable:
 		return 0.5
@@ -91,9 +91,9 @@ func margin(s eviction.Signal) float64 {
 	}
 }
 
-// amounts makes two thresholds comparable: both in the signal's unit, or both shares of the
+// comparableAmounts makes two thresholds comparable: both in the signal's unit, or both shares of the
 // capacity; false if only that would tell and it is not known.
-func amounts(t, o *eviction.Threshold, capacity int64) (theirs, ours float64, ok bool) {
+func comparableAmounts(t, o *eviction.Threshold, capacity int64) (theirs, ours float64, ok bool) {
 	if (t.Value.Quantity == nil) == (o.Value.Quantity == nil) {
 		capacity = 1
 	}
@@ -107,10 +107,10 @@ func amounts(t, o *eviction.Threshold, capacity int64) (theirs, ours float64, ok
 	return amount(&t.Value), amount(&o.Value), capacity > 0
 }
 
-// better is a threshold that leaves enough above t.
-func better(t *eviction.Threshold) string {
+// suggestedThreshold is a threshold that leaves enough above t.
+func suggestedThreshold(t *eviction.Threshold) string {
 	b := eviction.Threshold{Signal: t.Signal, Value: t.Value, Grace: t.Grace}
-	more := 1 + margin(t.Signal)
+	more := 1 + minMargin(t.Signal)
 	if q := t.Value.Quantity; q != nil {
 		// Whole mebibytes, that people can read.
 		const whole = 1 << 20

@@ -45,10 +45,10 @@ type Options struct {
 
 // Publisher publishes a node's pressure. Its methods are to be called one at a time.
 type Publisher struct {
-	opts   Options
-	wanted map[corev1.NodeConditionType]corev1.NodeCondition // as last written
-	at     time.Time                                         // when
-	failed string                                            // the last error, empty if there is none
+	opts      Options
+	wanted    map[corev1.NodeConditionType]corev1.NodeCondition // as last written
+	writtenAt time.Time                                         // when
+	lastError string                                            // the last error, empty if there is none
 }
 
 // New returns a Publisher, or what is missing.
@@ -68,33 +68,33 @@ func New(o Options) (*Publisher, error) {
 // Publish writes what the decision says of the node, if it is anything new. An error is
 // logged, and tried again with the next decision.
 func (p *Publisher) Publish(ctx context.Context, d *eviction.Decision) {
-	if d.Err != nil || d.Outcome == eviction.OutcomeIdle {
+	if d.Err != nil || d.Outcome == eviction.OutcomeNoThresholds {
 		return
 	}
-	wanted := conditions(d)
-	if p.failed == "" && time.Since(p.at) < p.opts.Heartbeat && maps.Equal(wanted, p.wanted) {
+	wanted := wantedConditions(d)
+	if p.lastError == "" && time.Since(p.writtenAt) < p.opts.Heartbeat && maps.Equal(wanted, p.wanted) {
 		return
 	}
 	err := p.write(ctx, wanted)
 	if err == nil {
-		p.wanted, p.at, p.failed = wanted, time.Now(), ""
+		p.wanted, p.writtenAt, p.lastError = wanted, time.Now(), ""
 		return
 	}
-	if err.Error() != p.failed {
+	if err.Error() != p.lastError {
 		p.opts.Logger.Warn("the node's pressure is not published", "node", p.opts.Node, "error", err)
 	}
-	p.failed = err.Error()
+	p.lastError = err.Error()
 }
 
 // Withdraw removes weir's conditions and taints from the Node: for an agent that is not
 // to come back, since nobody else would.
 func (p *Publisher) Withdraw(ctx context.Context) error {
-	p.wanted, p.at = nil, time.Time{}
+	p.wanted, p.writtenAt = nil, time.Time{}
 	return p.write(ctx, nil)
 }
 
-// conditions are those that the decision has thresholds for, without times.
-func conditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.NodeCondition {
+// wantedConditions are those that the decision has thresholds for, without times.
+func wantedConditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.NodeCondition {
 	of := map[corev1.NodeConditionType][]string{}
 	for i := range d.Thresholds {
 		t := &d.Thresholds[i]
@@ -116,8 +116,8 @@ func conditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.NodeCo
 	return list
 }
 
-// taints are those of the conditions that are true, in order.
-func (p *Publisher) taints(wanted map[corev1.NodeConditionType]corev1.NodeCondition) (list []corev1.Taint) {
+// wantedTaints are those of the conditions that are true, in order.
+func (p *Publisher) wantedTaints(wanted map[corev1.NodeConditionType]corev1.NodeCondition) (list []corev1.Taint) {
 	for _, kind := range slices.Sorted(maps.Keys(wanted)) {
 		if p.opts.Taint && wanted[kind].Status == corev1.ConditionTrue {
 			list = append(list, corev1.Taint{Key: taintKey(kind), Effect: corev1.TaintEffectNoSchedule})
@@ -132,13 +132,13 @@ func taintKey(kind corev1.NodeConditionType) string {
 	return Prefix + strings.ToLower(strings.TrimSuffix(name, "Pressure")) + "-pressure"
 }
 
-// ours says whether a taint is one that this package adds.
-func ours(t *corev1.Taint) bool {
+// isWeirTaint says whether a taint is one that this package adds.
+func isWeirTaint(t *corev1.Taint) bool {
 	return strings.HasPrefix(t.Key, Prefix) && strings.HasSuffix(t.Key, "-pressure")
 }
 
-// tries is how often the Node is read anew when others change it meanwhile.
-const tries = 3
+// maxAttempts is how often the Node is read anew when others change it meanwhile.
+const maxAttempts = 3
 
 // write makes the Node's conditions and taints of weir those wanted, and leaves all
 // others as they are.
@@ -146,7 +146,7 @@ func (p *Publisher) write(ctx context.Context, wanted map[corev1.NodeConditionTy
 	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
 	defer cancel()
 	var err error
-	for range tries {
+	for range maxAttempts {
 		var node *corev1.Node
 		if node, err = p.opts.Client.CoreV1().Nodes().Get(ctx, p.opts.Node, metav1.GetOptions{}); err != nil {
 			return fmt.Errorf("read node %s: %w", p.opts.Node, err)
@@ -154,7 +154,7 @@ func (p *Publisher) write(ctx context.Context, wanted map[corev1.NodeConditionTy
 		if err = p.writeStatus(ctx, node, wanted); err != nil {
 			return fmt.Errorf("patch the conditions of node %s: %w", p.opts.Node, err)
 		}
-		if err = p.writeTaints(ctx, node, p.taints(wanted)); err == nil {
+		if err = p.writeTaints(ctx, node, p.wantedTaints(wanted)); err == nil {
 			return nil
 		}
 		err = fmt.Errorf("patch the taints of node %s: %w", p.opts.Node, err)
@@ -205,7 +205,7 @@ func (p *Publisher) writeStatus(ctx context.Context, node *corev1.Node, wanted m
 func (p *Publisher) writeTaints(ctx context.Context, node *corev1.Node, wanted []corev1.Taint) error {
 	var list, had []corev1.Taint
 	for _, t := range node.Spec.Taints {
-		if ours(&t) {
+		if isWeirTaint(&t) {
 			had = append(had, t)
 		} else {
 			list = append(list, t)

@@ -45,7 +45,7 @@ func decision(t *testing.T, under ...corev1.NodeConditionType) *eviction.Decisio
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &eviction.Decision{Outcome: eviction.OutcomeCalm}
+	d := &eviction.Decision{Outcome: eviction.OutcomeNoneInForce}
 	for _, threshold := range list {
 		d.Thresholds = append(d.Thresholds, eviction.ThresholdState{Threshold: threshold})
 	}
@@ -190,7 +190,7 @@ func TestTaintKeys(t *testing.T) {
 		eviction.NodeCPUPressure: "weir.dev/cpu-pressure", eviction.NodeIOPressure: "weir.dev/io-pressure",
 	} {
 		diff(t, string(kind), want, taintKey(Prefix+kind))
-		if !ours(&corev1.Taint{Key: want}) {
+		if !isWeirTaint(&corev1.Taint{Key: want}) {
 			t.Errorf("%s is not ours", want)
 		}
 	}

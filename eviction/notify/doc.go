@@ -1,11 +1,11 @@
-// Package notify wakes its caller when the kernel notices that a node runs short of
-// something, so that eviction need not wait for its next poll.
+// Package notify calls a function when the kernel reports that a node runs short of memory, or
+// that tasks stall, so that eviction does not have to wait for its next poll.
 //
-// The conversation:
+// Usage:
 //
 //	n, err := notify.New(notify.Options{})
 //	defer n.Close()
-//	err = n.Run(ctx, func(ctx context.Context, notice notify.Notice) {
+//	err = n.Run(ctx, func(ctx context.Context, notice notify.CgroupThreshold) {
 //		... one fresh read, one decision ...
 //		err := n.Update(watches...) // says what the kernel refused; the others hold
 //	})
@@ -20,16 +20,16 @@
 //   - Events: the counters of a file like memory.events (version 2) change: high, max, oom.
 //     memory.high itself is only watched through them and never written, for it throttles
 //     whoever goes beyond it.
-//   - The timer, the floor: Run never stays silent for longer than Options.Floor.
+//   - The timer, the floor: Run never stays silent for longer than Options.MaxInterval.
 //
 // However many notices come at once, they make one call. What comes while the caller
 // works makes one more after it, as it may have come too late for that call's read. The
-// first call of a burst is made at once; the next no sooner than Options.Gap later.
+// first call of a burst is made at once; the next no sooner than Options.MinInterval later.
 //
 // The threshold of a Threshold is meant for the working set, which leaves out the page
 // cache that the kernel could drop at any time (inactive_file), but the kernel compares
 // the whole usage. So its figure moves with that cache, and Run follows it
-// (Options.Follow), also between two calls. It needs to: on a node whose memory is full of
+// (Options.FollowInterval), also between two calls. It needs to: on a node whose memory is full of
 // cache, a growing process displaces cache, the usage stays the same, and no figure that
 // stands still is ever crossed.
 //

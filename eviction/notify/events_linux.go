@@ -8,20 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// events is an Events in force.
-type events struct {
+// activeEvents is an active EventCounters.
+type activeEvents struct {
 	kernel   *kernel
 	token    int32
-	want     Events
-	file     *file
+	want     EventCounters
+	file     *kernelFile
 	counters []counter
 }
 
-func openEvents(k *kernel, want Events) (*events, error) {
+func openEvents(k *kernel, want EventCounters) (*activeEvents, error) {
 	f, err := openFile(want.Path, unix.O_RDONLY)
-	if lacks(want.Path, err) {
+	if fileMissing(want.Path, err) {
 		dir := filepath.Dir(want.Path)
-		if !unified(dir) {
+		if !isCgroupV2(dir) {
 			return nil, unsupported(dir + " is no cgroup of version 2")
 		}
 		return nil, unsupported(dir + " has no " + filepath.Base(want.Path) + ": it is the root, or its controller is not switched on there (cgroup.subtree_control of its parent), or is of version 1")
@@ -29,9 +29,9 @@ func openEvents(k *kernel, want Events) (*events, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &events{kernel: k, want: want, file: f}
-	// Reading also tells the kernel which changes we know of.
-	if _, err = e.look(); err == nil {
+	e := &activeEvents{kernel: k, want: want, file: f}
+	// The kernel takes a read as the acknowledgement of all changes so far.
+	if _, err = e.readChanges(); err == nil {
 		e.token, err = k.add(f.fd, unix.EPOLLPRI, e)
 	}
 	if err != nil {
@@ -41,8 +41,8 @@ func openEvents(k *kernel, want Events) (*events, error) {
 	return e, nil
 }
 
-// look reads the counters and says which changed.
-func (e *events) look() ([]Change, error) {
+// readChanges reads the counters and returns those that changed.
+func (e *activeEvents) readChanges() ([]Change, error) {
 	b, err := e.file.read()
 	if err != nil {
 		return nil, err
@@ -51,27 +51,27 @@ func (e *events) look() ([]Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", e.want.Path, err)
 	}
-	changed := changes(e.counters, is)
+	changed := changedCounters(e.counters, is)
 	e.counters = is
 	return changed, nil
 }
 
-// move has nothing to move; it looks whether the cgroup is still there. The kernel takes
-// that for having heard of the changes, so they are told.
-func (e *events) move(Watch) error {
-	changed, err := e.look()
+// update checks whether the cgroup still exists. The kernel takes the read as an acknowledgement
+// of changes, so update reports them.
+func (e *activeEvents) update(Watch) error {
+	changed, err := e.readChanges()
 	if len(changed) > 0 {
-		e.kernel.put(time.Now(), Source{Watch: e.want, Changes: changed})
+		e.kernel.report(time.Now(), Source{Watch: e.want, Changes: changed})
 	}
 	return err
 }
 
-func (e *events) woken() (Source, bool, error) {
-	changed, err := e.look()
+func (e *activeEvents) readNotice() (Source, bool, error) {
+	changed, err := e.readChanges()
 	return Source{Watch: e.want, Changes: changed}, len(changed) > 0, err
 }
 
-func (e *events) close() {
+func (e *activeEvents) close() {
 	e.file.close()
-	e.kernel.forget(e.token)
+	e.kernel.removeToken(e.token)
 }

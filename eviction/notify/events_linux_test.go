@@ -19,8 +19,8 @@ import (
 func TestEventsOnTheKernel(t *testing.T) {
 	dir := memoryload.UnifiedCgroup(t)
 	w := memoryload.Start(t)
-	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
-	watch := notify.Events{Path: filepath.Join(dir, "cgroup.events")}
+	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
+	watch := notify.EventCounters{Path: filepath.Join(dir, "cgroup.events")}
 	if err := n.Update(watch); err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +45,8 @@ func TestEventsOnTheKernel(t *testing.T) {
 
 func TestMemoryEvents(t *testing.T) {
 	dir := memoryload.UnifiedCgroup(t)
-	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
-	watch := notify.Events{Path: filepath.Join(dir, "memory.events")}
+	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
+	watch := notify.EventCounters{Path: filepath.Join(dir, "memory.events")}
 	err := n.Update(watch)
 	if _, missing := os.Stat(watch.Path); missing != nil {
 		if !errors.Is(err, notify.ErrUnsupported) {

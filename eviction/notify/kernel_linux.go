@@ -5,57 +5,59 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// kernel holds the watches in one epoll set. It blocks a thread of its own in epoll_wait
-// where Go's poller would not: a pressure trigger forgets that it was pulled as soon as it
-// is polled, so it must be asked by nobody but us (Go's poller, asked to wait for the set,
-// would eat the notice).
+// kernel has the active watches in one epoll set, and blocks a thread in epoll_wait. It does not
+// use Go's poller: a pressure trigger is reset as soon as it is polled, so Go's poller would
+// consume the notice.
 type kernel struct {
-	put    func(time.Time, Source)
+	report func(time.Time, Source)
 	follow time.Duration
 	epoll  int
-	kicker int // an eventfd that wakes wait
+	wakeFD int // an eventfd that wakes run
 
 	mu struct {
 		sync.Mutex
 		closed bool
-		token  int32           // of the last descriptor
-		tokens map[int32]held  // what the set holds
-		held   map[string]held // by key
+		token  int32                  // of the newest descriptor
+		tokens map[int32]activeWatch  // what is in the epoll set
+		held   map[string]activeWatch // by key
 	}
 }
 
-// held is a watch in force. Its methods are called with the lock held.
-type held interface {
-	// move makes it what is wanted now, under the same key.
-	move(Watch) error
-	// woken says what happened; false for nothing.
-	woken() (Source, bool, error)
-	// close gives back its descriptors.
+// activeWatch is a watch that is registered with the kernel. Its methods are called with the lock.
+type activeWatch interface {
+	// update changes it to a watch with the same key.
+	update(Watch) error
+	// readNotice returns what happened; false for nothing.
+	readNotice() (Source, bool, error)
+	// close closes its descriptors.
 	close()
 }
 
-// again is how soon a doubtful threshold is looked at anew (see threshold.doubt).
-const again = 5 * time.Millisecond
+// recheckInterval is how soon a doubtful threshold is looked at anew (see activeThreshold.rechecks).
+const recheckInterval = 5 * time.Millisecond
 
-// kickToken is the kicker's; the held ones count from 1.
-const kickToken = 0
+// wakeToken is the token of wakeFD. Those of watches count from 1.
+const wakeToken = 0
 
 func newKernel(put func(time.Time, Source), follow time.Duration) (*kernel, error) {
-	k := &kernel{put: put, follow: follow, kicker: -1}
-	k.mu.tokens, k.mu.held = map[int32]held{}, map[string]held{}
+	k := &kernel{report: put, follow: follow, wakeFD: -1}
+	k.mu.tokens, k.mu.held = map[int32]activeWatch{}, map[string]activeWatch{}
 	var err error
 	if k.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("create epoll: %w", err)
 	}
-	if k.kicker, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err == nil {
-		event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: kickToken}
-		err = unix.EpollCtl(k.epoll, unix.EPOLL_CTL_ADD, k.kicker, &event)
+	if k.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err == nil {
+		event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: wakeToken}
+		err = unix.EpollCtl(k.epoll, unix.EPOLL_CTL_ADD, k.wakeFD, &event)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create eventfd: %w", err), k.close())
@@ -63,7 +65,7 @@ func newKernel(put func(time.Time, Source), follow time.Duration) (*kernel, erro
 	return k, nil
 }
 
-// update makes the watches those in force.
+// update makes watches the active ones.
 func (k *kernel) update(watches []Watch) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -76,21 +78,21 @@ func (k *kernel) update(watches []Watch) error {
 	}
 	for key := range k.mu.held {
 		if !wanted[key] {
-			k.drop(key)
+			k.remove(key)
 		}
 	}
 	var errs []error
 	for _, w := range watches {
 		h, ok := k.mu.held[w.key()]
 		if ok {
-			err := h.move(w)
+			err := h.update(w)
 			if err == nil {
 				continue
 			}
-			if !short(err) {
-				k.drop(w.key())
+			if !outOfResources(err) {
+				k.remove(w.key())
 			}
-			if !gone(err) {
+			if !cgroupRemoved(err) {
 				errs = append(errs, &Error{w, err})
 				continue
 			}
@@ -103,25 +105,25 @@ func (k *kernel) update(watches []Watch) error {
 		}
 		k.mu.held[w.key()] = h
 	}
-	k.kick() // the wait may have had nothing to follow
+	k.wake() // the wait may have had nothing to follow
 	return errors.Join(errs...)
 }
 
-func (k *kernel) open(w Watch) (held, error) {
+func (k *kernel) open(w Watch) (activeWatch, error) {
 	switch w := w.(type) {
-	case Threshold:
+	case UsageThreshold:
 		return openThreshold(k, w)
-	case Trigger:
+	case StallTrigger:
 		return openTrigger(k, w)
-	case Events:
+	case EventCounters:
 		return openEvents(k, w)
 	default:
 		return nil, fmt.Errorf("unknown watch %T", w)
 	}
 }
 
-// add has the set wait for a descriptor, and returns the token it comes under.
-func (k *kernel) add(fd int, events uint32, h held) (int32, error) {
+// add adds a descriptor to the epoll set, and returns the token of its events.
+func (k *kernel) add(fd int, events uint32, h activeWatch) (int32, error) {
 	k.mu.token++
 	event := unix.EpollEvent{Events: events, Fd: k.mu.token}
 	if err := unix.EpollCtl(k.epoll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
@@ -131,19 +133,19 @@ func (k *kernel) add(fd int, events uint32, h held) (int32, error) {
 	return k.mu.token, nil
 }
 
-// forget is for a descriptor that was closed, which also took it out of the set: nobody
-// else has it. What is still on its way under the token is for nobody.
-func (k *kernel) forget(token int32) { delete(k.mu.tokens, token) }
+// removeToken removes the token of a descriptor that was closed. Closing also removed it from the
+// epoll set. An event that is still queued for the token is ignored.
+func (k *kernel) removeToken(token int32) { delete(k.mu.tokens, token) }
 
-// drop ends a watch.
-func (k *kernel) drop(key string) {
+// remove ends a watch.
+func (k *kernel) remove(key string) {
 	h := k.mu.held[key]
 	delete(k.mu.held, key)
 	h.close()
 }
 
-// wait puts what the kernel tells, until the context ends.
-func (k *kernel) wait(ctx context.Context) error {
+// run reports the kernel's notices until the context ends.
+func (k *kernel) run(ctx context.Context) error {
 	events := make([]unix.EpollEvent, 16)
 	next := time.Now().Add(k.follow)
 	for ctx.Err() == nil {
@@ -153,10 +155,10 @@ func (k *kernel) wait(ctx context.Context) error {
 			return fmt.Errorf("epoll: %w", err)
 		}
 		for _, e := range events[:max(n, 0)] {
-			k.woken(at, e.Fd)
+			k.handleEvent(at, e.Fd)
 		}
 		due := !at.Before(next)
-		k.look(due)
+		k.pollThresholds(due)
 		if due {
 			next = time.Now().Add(k.follow)
 		}
@@ -164,33 +166,33 @@ func (k *kernel) wait(ctx context.Context) error {
 	return nil
 }
 
-// woken hears one descriptor.
-func (k *kernel) woken(at time.Time, token int32) {
+// handleEvent reads one descriptor that has an event.
+func (k *kernel) handleEvent(at time.Time, token int32) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if token == kickToken {
-		drain(k.kicker)
+	if token == wakeToken {
+		drainEventfd(k.wakeFD)
 		return
 	}
-	// One that was closed meanwhile has no token any more.
+	// A descriptor that was closed meanwhile has no token any more.
 	if h, ok := k.mu.tokens[token]; ok {
-		source, tell, err := h.woken()
-		k.hear(at, source, tell, err)
+		source, tell, err := h.readNotice()
+		k.handleNotice(at, source, tell, err)
 	}
 }
 
-// timeout is how many milliseconds to wait at most, -1 for ever, if figures are to follow
-// next then.
+// timeout returns how many milliseconds run may wait, or -1 for no limit. next is when figures are
+// updated again.
 func (k *kernel) timeout(next time.Time) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	timeout := -1
 	for _, h := range k.mu.held {
-		t, ok := h.(*threshold)
+		t, ok := h.(*activeThreshold)
 		switch {
 		case !ok:
-		case t.doubt > 0:
-			return int(again / time.Millisecond)
+		case t.rechecks > 0:
+			return int(recheckInterval / time.Millisecond)
 		case k.follow > 0:
 			timeout = int(max(0, time.Until(next)+time.Millisecond-1) / time.Millisecond)
 		}
@@ -198,40 +200,39 @@ func (k *kernel) timeout(next time.Time) int {
 	return timeout
 }
 
-// look reads what the kernel does not tell of: doubtful thresholds, and, if the time has
-// come, where figures follow to.
-func (k *kernel) look(due bool) {
+// pollThresholds reads the thresholds to recheck and, if due, updates the figures of all.
+func (k *kernel) pollThresholds(due bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	due = due && k.follow > 0
 	for _, h := range k.mu.held {
-		t, ok := h.(*threshold)
-		if !ok || !due && t.doubt == 0 {
+		t, ok := h.(*activeThreshold)
+		if !ok || !due && t.rechecks == 0 {
 			continue
 		}
-		t.doubt = max(0, t.doubt-1)
-		source, tell, err := t.set()
-		k.hear(time.Now(), source, tell, err)
+		t.rechecks = max(0, t.rechecks-1)
+		source, tell, err := t.registerAndRead()
+		k.handleNotice(time.Now(), source, tell, err)
 	}
 }
 
-// hear passes on what a watch tells. One whose cgroup is gone is dropped, or its
-// descriptor would wake us for ever. Of other errors the next Update tells.
-func (k *kernel) hear(at time.Time, s Source, tell bool, err error) {
-	if gone(err) {
+// handleNotice reports the notice of a watch. It removes a watch whose cgroup is gone, since its
+// descriptor would stay ready forever. The next Update reports other errors.
+func (k *kernel) handleNotice(at time.Time, s Source, tell bool, err error) {
+	if cgroupRemoved(err) {
 		s.Gone, tell = true, true
-		k.drop(s.Watch.key())
+		k.remove(s.Watch.key())
 	}
 	if tell {
-		k.put(at, s)
+		k.report(at, s)
 	}
 }
 
-// kick wakes wait.
-func (k *kernel) kick() {
+// wake makes run return from epoll_wait.
+func (k *kernel) wake() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
-	_, _ = unix.Write(k.kicker, one[:]) // full is as good
+	_, _ = unix.Write(k.wakeFD, one[:]) // a full eventfd wakes run too
 }
 
 func (k *kernel) close() error {
@@ -242,26 +243,105 @@ func (k *kernel) close() error {
 	}
 	k.mu.closed = true
 	for key := range k.mu.held {
-		k.drop(key)
+		k.remove(key)
 	}
 	err := unix.Close(k.epoll)
-	if k.kicker >= 0 {
-		err = errors.Join(err, unix.Close(k.kicker))
+	if k.wakeFD >= 0 {
+		err = errors.Join(err, unix.Close(k.wakeFD))
 	}
 	return err
 }
 
-// gone says that the cgroup of an open file was removed.
-func gone(err error) bool { return errors.Is(err, unix.ENODEV) }
+// cgroupRemoved reports whether the cgroup of an open file was removed.
+func cgroupRemoved(err error) bool { return errors.Is(err, unix.ENODEV) }
 
-// short says that there is no room for more: what is watched stays so, at its old figure.
-func short(err error) bool {
+// outOfResources reports a lack of descriptors or memory. The watch then keeps its old figure.
+func outOfResources(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENOSPC)
 }
 
-// drain clears an eventfd, and says whether anything was in it.
-func drain(fd int) bool {
+// drainEventfd clears an eventfd, and reports whether it had a count.
+func drainEventfd(fd int) bool {
 	var count [8]byte
 	_, err := unix.Read(fd, count[:])
 	return err == nil
+}
+
+// kernelFile is an open file of the kernel that is read repeatedly from its start. It is not an
+// os.File, because Go's poller must not poll it (see kernel).
+type kernelFile struct {
+	path string
+	fd   int
+	buf  []byte
+}
+
+func openFile(path string, flags int) (*kernelFile, error) {
+	for {
+		fd, err := unix.Open(path, flags|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+		return &kernelFile{path: path, fd: fd}, nil
+	}
+}
+
+// read returns the content of the file, which is valid until the next read.
+func (f *kernelFile) read() ([]byte, error) {
+	f.buf = f.buf[:0]
+	for {
+		f.buf = slices.Grow(f.buf, 4096)
+		n, err := unix.Pread(f.fd, f.buf[len(f.buf):cap(f.buf)], int64(len(f.buf)))
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, &os.PathError{Op: "read", Path: f.path, Err: err}
+		case n == 0:
+			return f.buf, nil
+		default:
+			f.buf = f.buf[:len(f.buf)+n]
+		}
+	}
+}
+
+func (f *kernelFile) readBytes() (int64, error) {
+	b, err := f.read()
+	if err != nil {
+		return 0, err
+	}
+	n, err := parseBytes(b)
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", f.path, err)
+	}
+	return n, nil
+}
+
+func (f *kernelFile) write(b []byte) error {
+	if _, err := unix.Write(f.fd, b); err != nil {
+		return &os.PathError{Op: "write", Path: f.path, Err: err}
+	}
+	return nil
+}
+
+func (f *kernelFile) close() {
+	if f != nil {
+		_ = unix.Close(f.fd)
+	}
+}
+
+// fileMissing reports whether an open failed because the directory has no such file.
+func fileMissing(path string, err error) bool {
+	if !errors.Is(err, unix.ENOENT) {
+		return false
+	}
+	_, err = os.Stat(filepath.Dir(path))
+	return err == nil
+}
+
+// isCgroupV2 reports whether a directory is in a cgroup hierarchy of version 2.
+func isCgroupV2(dir string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(dir, &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
 }

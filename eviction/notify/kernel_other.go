@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// kernel has no notices to give: the timer is all there is.
+// kernel gives no notices on this system.
 type kernel struct{}
 
 func newKernel(func(time.Time, Source), time.Duration) (*kernel, error) { return &kernel{}, nil }
@@ -22,10 +22,10 @@ func (*kernel) update(watches []Watch) error {
 	return errors.Join(errs...)
 }
 
-func (*kernel) wait(ctx context.Context) error {
+func (*kernel) run(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
 
-func (*kernel) kick()        {}
+func (*kernel) wake()        {}
 func (*kernel) close() error { return nil }

@@ -15,7 +15,7 @@ import (
 // another; silence makes one at the floor.
 func TestBurstsMakeOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := Events{Path: "a"}, Events{Path: "b"}
+		a, b := EventCounters{Path: "a"}, EventCounters{Path: "b"}
 		change := func(w Watch, from, to uint64) Source {
 			return Source{Watch: w, Changes: []Change{{"high", from, to}}}
 		}
@@ -56,7 +56,7 @@ func TestBurstsMakeOneCall(t *testing.T) {
 			{300, change(b, 1, 2)},
 		} {
 			time.Sleep(time.Until(at(put.ms)))
-			m.put(time.Now(), put.s)
+			m.add(time.Now(), put.s)
 		}
 		time.Sleep(time.Until(at(1600)))
 		cancel()
@@ -76,11 +76,11 @@ func TestBurstsMakeOneCall(t *testing.T) {
 }
 
 func TestSoonerAheadOfRun(t *testing.T) {
-	n, err := New(Options{Floor: time.Hour})
+	n, err := New(Options{MaxInterval: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Sooner(0)
+	n.WakeWithin(0)
 	called := make(chan Notice, 1)
 	go func() {
 		_ = n.Run(t.Context(), func(_ context.Context, n Notice) { called <- n })
@@ -99,7 +99,7 @@ func TestSoonerAheadOfRun(t *testing.T) {
 }
 
 func TestRunEndsWithCloseAndNotTwice(t *testing.T) {
-	n, err := New(Options{Floor: time.Millisecond})
+	n, err := New(Options{MaxInterval: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

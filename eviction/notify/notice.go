@@ -2,16 +2,18 @@ package notify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
-// Notice is the reason to look anew.
+// Notice is the reason to read the node again.
 type Notice struct {
-	// At is when the first of Sources came, with a monotonic reading.
+	// At is when the first of Sources came, with a monotonic clock reading.
 	At time.Time
-	// Sources are what woke us, in the order they came: one at least. A watch that gave
-	// notice more than once is there once, as it was last.
+	// Sources are in the order in which they came; there is at least one. A watch that gave
+	// notice several times is listed once, with the latest figures.
 	Sources []Source
 }
 
@@ -28,43 +30,43 @@ func (n Notice) String() string {
 type Source struct {
 	// Watch is what was asked for; nil for the timer.
 	Watch Watch
-	// Gone says that the cgroup was removed. It is watched no longer; the next Update
-	// that names it tries again.
+	// Gone: the cgroup was removed, and the watch ended. The next Update that names it tries
+	// again.
 	Gone bool
-	// Crossing is set for a Threshold, Stalled for a Trigger (how much the stall of its
-	// cgroup grew since it last gave notice, or since it was set), Changes for Events.
+	// Crossing is set for a UsageThreshold. Stalled is set for a StallTrigger: the stall time
+	// since its last notice, or since it was registered. Changes are set for EventCounters.
 	Crossing *Crossing
 	Stalled  time.Duration
 	Changes  []Change
 }
 
-// Crossing is how a Threshold stood when the notice came. The kernel gives notice in both
+// Crossing is the usage of a UsageThreshold when the notice came. The kernel gives notice in both
 // directions.
 type Crossing struct {
 	Usage, Figure int64 // bytes
-	// Read says that it was found by reading, not told by the kernel: the figure moved
-	// past the usage, or the usage had crossed it before the kernel was asked.
+	// Read: weir found the crossing by reading, without a notice of the kernel. The figure was
+	// updated past the usage, or the usage had crossed it before it was registered.
 	Read bool
 }
 
-// Above says that the usage is at or above the figure.
+// Above reports whether the usage is at or above the figure.
 func (c Crossing) Above() bool { return c.Usage >= c.Figure }
 
-// Change is of a counter of an Events file.
+// Change is a change of a counter in an EventCounters file.
 type Change struct {
 	Counter  string
 	From, To uint64
 }
 
-// Timer says that nothing gave notice, but that the time was up.
+// Timer reports whether the source is the timer.
 func (s Source) Timer() bool { return s.Watch == nil }
 
-func (s Source) looked() bool {
-	_, ok := s.Watch.(Look)
+func (s Source) isPoll() bool {
+	_, ok := s.Watch.(Poll)
 	return ok
 }
 
-// String is what happened, in a few words.
+// String says what happened.
 func (s Source) String() string {
 	switch {
 	case s.Timer():
@@ -86,9 +88,67 @@ func (s Source) String() string {
 			words = append(words, fmt.Sprintf("%s %d to %d", c.Counter, c.From, c.To))
 		}
 		return s.Watch.String() + ": " + strings.Join(words, ", ")
-	case s.looked():
+	case s.isPoll():
 		return "a look at " + s.Watch.String()
 	default:
 		return fmt.Sprintf("%s: stalled for %s", s.Watch, s.Stalled)
 	}
+}
+
+// mailbox collects sources until deliver takes them as one Notice.
+type mailbox struct {
+	// ready has one element while the mailbox is not empty.
+	ready chan struct{}
+	mu    struct {
+		sync.Mutex
+		Notice
+	}
+}
+
+func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
+
+// add adds a source that came at a time.
+func (m *mailbox) add(at time.Time, s Source) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.mu.Sources) == 0 {
+		m.mu.At = at
+		m.ready <- struct{}{} // never blocks: takeAll empties both
+	}
+	i := slices.IndexFunc(m.mu.Sources, func(o Source) bool { return o.Watch.key() == s.Watch.key() })
+	if i < 0 {
+		m.mu.Sources = append(m.mu.Sources, s)
+		return
+	}
+	m.mu.Sources[i] = m.mu.Sources[i].mergeLater(s)
+}
+
+// takeAll returns what has come, and empties the mailbox.
+func (m *mailbox) takeAll() Notice {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-m.ready:
+	default:
+	}
+	n := m.mu.Notice
+	m.mu.Notice = Notice{}
+	return n
+}
+
+// mergeLater joins a source with a later one of the same watch.
+func (s Source) mergeLater(later Source) Source {
+	later.Gone = later.Gone || s.Gone
+	later.Stalled += s.Stalled
+	if later.Crossing == nil {
+		later.Crossing = s.Crossing
+	}
+	for _, c := range s.Changes {
+		if i := slices.IndexFunc(later.Changes, func(l Change) bool { return l.Counter == c.Counter }); i >= 0 {
+			later.Changes[i].From = c.From
+		} else {
+			later.Changes = append(later.Changes, c)
+		}
+	}
+	return later
 }

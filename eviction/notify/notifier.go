@@ -12,65 +12,63 @@ import (
 
 // Options are settings. The zero value is ready to use.
 type Options struct {
-	// Floor is the longest that Run stays silent. Default 10 s, as often as the kubelet
-	// looks.
-	Floor time.Duration
-	// Gap is the shortest time from one call to the next, so that usage which sways
-	// about a figure does not take all of a processor. A first notice never waits.
-	// Default 100 ms.
-	Gap time.Duration
-	// Follow is how often thresholds follow the page cache of their cgroup, and are looked
-	// at for a crossing that the kernel did not tell of: it costs a read of memory.stat
-	// and of the usage each. Default 1 s; negative for only at an Update.
-	Follow time.Duration
+	// MaxInterval is the longest time between two calls. Default 10 s, the kubelet's interval.
+	MaxInterval time.Duration
+	// MinInterval is the shortest time from one call to the next. It bounds the CPU time that
+	// usage near a figure can cost. The first notice never waits. Default 100 ms.
+	MinInterval time.Duration
+	// FollowInterval is how often the figures of usage thresholds follow the page cache, and the
+	// usage is checked for a crossing without a notice. It costs one read of memory.stat and one
+	// of the usage for each. Default 1 s; negative for only at an Update.
+	FollowInterval time.Duration
 }
 
 func (o Options) withDefaults() Options {
-	o.Floor = cmp.Or(o.Floor, 10*time.Second)
-	o.Gap = cmp.Or(o.Gap, 100*time.Millisecond)
-	o.Follow = cmp.Or(o.Follow, time.Second)
+	o.MaxInterval = cmp.Or(o.MaxInterval, 10*time.Second)
+	o.MinInterval = cmp.Or(o.MinInterval, 100*time.Millisecond)
+	o.FollowInterval = cmp.Or(o.FollowInterval, time.Second)
 	return o
 }
 
-// Notifier gives notice. Its methods may be called at any time, by anyone, but that Close
+// Notifier gives notice. Its methods may be called by several goroutines at any time, but Close
 // must not be called from within Run's function.
 type Notifier struct {
-	options Options
-	box     *mailbox
-	kernel  *kernel
-	closing context.Context
-	close   context.CancelFunc
-	running sync.Mutex // held by Run
-	sooner  atomic.Int64
+	options    Options
+	mailbox    *mailbox
+	kernel     *kernel
+	closing    context.Context
+	close      context.CancelFunc
+	running    sync.Mutex // held by Run
+	wakeWithin atomic.Int64
 }
 
 // New returns a Notifier that watches nothing yet. Close it.
 func New(o Options) (*Notifier, error) {
 	o = o.withDefaults()
-	if o.Floor < 0 || o.Gap < 0 {
-		return nil, fmt.Errorf("set up notices: floor %s and gap %s must not be negative", o.Floor, o.Gap)
+	if o.MaxInterval < 0 || o.MinInterval < 0 {
+		return nil, fmt.Errorf("set up notices: floor %s and gap %s must not be negative", o.MaxInterval, o.MinInterval)
 	}
 	box := newMailbox()
-	k, err := newKernel(box.put, o.Follow)
+	k, err := newKernel(box.add, o.FollowInterval)
 	if err != nil {
 		return nil, fmt.Errorf("set up notices: %w", err)
 	}
-	n := &Notifier{options: o, box: box, kernel: k}
+	n := &Notifier{options: o, mailbox: box, kernel: k}
 	n.closing, n.close = context.WithCancel(context.Background())
 	return n, nil
 }
 
-// Update says what to watch from now on, all of it. A watch that was there stays as it is,
-// or moves to its new figure with no moment unwatched in between; one not named ends.
+// Update sets everything that is watched from now on. An existing watch with the same key stays,
+// or changes to its new figure without a gap. A watch that is not named ends.
 //
-// What cannot be watched is told by an *Error each, joined; the others are in force. The
-// next Update tries again.
+// The error joins one *Error for each watch that fails; the others are active. The next Update
+// tries again.
 //
-// A Threshold that is crossed already when it is first watched, or when its figure moves,
-// gives notice once: the kernel would not.
+// A UsageThreshold that is already crossed when it is registered, or when its figure changes,
+// gives notice once, since the kernel would not.
 //
-// Each figure that moves takes the kernel milliseconds, so call it after the decision, not
-// before.
+// Each changed figure takes the kernel milliseconds, so call Update after the decision, not
+// before it.
 func (n *Notifier) Update(watches ...Watch) error {
 	var errs []error
 	seen := make(map[string]bool, len(watches))
@@ -90,16 +88,15 @@ func (n *Notifier) Update(watches ...Watch) error {
 	return errors.Join(append(errs, n.kernel.update(good))...)
 }
 
-// Sooner has the timer come after d, once, if that is before the floor and nothing else
-// comes: for what is due at a time known beforehand. It is for Run's function, and counts from its
-// return; or it is called before Run, and counts from its start.
-func (n *Notifier) Sooner(d time.Duration) { n.sooner.Store(int64(max(d, 1))) }
+// WakeWithin sets the timer to d once, if d is less than MaxInterval. Call it from Run's function,
+// where d counts from its return; or before Run, where d counts from Run's start.
+func (n *Notifier) WakeWithin(d time.Duration) { n.wakeWithin.Store(int64(max(d, 1))) }
 
-// Saw gives notice of what somebody else saw.
-func (n *Notifier) Saw(l Look) { n.box.put(time.Now(), Source{Watch: l}) }
+// NotifyPoll gives notice of a change that the caller found by polling.
+func (n *Notifier) NotifyPoll(l Poll) { n.mailbox.add(time.Now(), Source{Watch: l}) }
 
-// Run calls f for every notice, one call at a time, until the context ends or the Notifier
-// is closed; then what it started has ended. The error is nil at the end of the context,
+// Run calls f for every notice, one call at a time, until the context ends or the Notifier is
+// closed. Its goroutines have ended when it returns. The error is nil at the end of the context,
 // and ErrClosed when closed.
 func (n *Notifier) Run(ctx context.Context, f func(context.Context, Notice)) error {
 	if !n.running.TryLock() {
@@ -118,12 +115,12 @@ func (n *Notifier) Run(ctx context.Context, f func(context.Context, Notice)) err
 
 	failed := make(chan error, 1)
 	go func() {
-		failed <- n.kernel.wait(ctx)
+		failed <- n.kernel.run(ctx)
 		cancel()
 	}()
-	sooner := func() time.Duration { return time.Duration(n.sooner.Swap(0)) }
-	n.box.deliver(ctx, n.options.Floor, n.options.Gap, sooner, func(notice Notice) { f(ctx, notice) })
-	n.kernel.kick()
+	sooner := func() time.Duration { return time.Duration(n.wakeWithin.Swap(0)) }
+	n.mailbox.deliver(ctx, n.options.MaxInterval, n.options.MinInterval, sooner, func(notice Notice) { f(ctx, notice) })
+	n.kernel.wake()
 	if err := <-failed; err != nil {
 		return fmt.Errorf("wait for notices: %w", err)
 	}
@@ -133,7 +130,7 @@ func (n *Notifier) Run(ctx context.Context, f func(context.Context, Notice)) err
 	return nil
 }
 
-// Close ends Run, waits for it, and gives back all descriptors. It may be called again.
+// Close ends Run, waits for it, and closes all descriptors. It may be called again.
 func (n *Notifier) Close() error {
 	n.close()
 	n.running.Lock()
@@ -141,9 +138,8 @@ func (n *Notifier) Close() error {
 	return n.kernel.close()
 }
 
-// deliver calls f for what comes into the box, until the context ends. What sooner says, if not
-// zero, is after how long the timer is to come, in place of the floor: it is asked at the start and
-// after each call.
+// deliver calls f for what is in the mailbox until the context ends. sooner is called at the start
+// and after each call: if it is not zero, it replaces the timer's interval once.
 func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, sooner func() time.Duration, f func(Notice)) {
 	wait := func() time.Duration {
 		if d := sooner(); d > 0 {
@@ -165,13 +161,13 @@ func (m *mailbox) deliver(ctx context.Context, floor, gap time.Duration, sooner 
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.full:
+		case <-m.ready:
 		case <-timer.C:
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		notice := m.fetch()
+		notice := m.takeAll()
 		if len(notice.Sources) == 0 {
 			notice = Notice{At: time.Now(), Sources: []Source{{}}}
 		}

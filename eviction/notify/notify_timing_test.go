@@ -16,7 +16,7 @@ var memoryStat = func() (b []byte) {
 func BenchmarkInactiveFile(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if n, err := inactiveFile(memoryStat); n != 2624245760 || err != nil {
+		if n, err := parseInactiveFile(memoryStat); n != 2624245760 || err != nil {
 			b.Fatal(n, err)
 		}
 	}

@@ -44,18 +44,18 @@ func parseStallTotals(b []byte) (stallTotals, error) {
 		}
 	}
 	if !hasSome {
-		return stallTotals{}, fmt.Errorf("parse pressure: no line \"some\" in %q", clip(b))
+		return stallTotals{}, fmt.Errorf("parse pressure: no line \"some\" in %q", truncate(b))
 	}
 	return t, nil
 }
 
-// counter is a line of a cgroup's file of counters.
+// counter is a line of a cgroup's counter file.
 type counter struct {
 	name  string
 	value uint64
 }
 
-// parseCounters parses lines of a name and a number.
+// parseCounters parses lines with a name and a number.
 func parseCounters(b []byte) (list []counter, err error) {
 	for len(b) > 0 {
 		var line []byte
@@ -66,15 +66,15 @@ func parseCounters(b []byte) (list []counter, err error) {
 		}
 		n, err := strconv.ParseUint(string(value), 10, 64)
 		if !ok || len(name) == 0 || err != nil {
-			return nil, fmt.Errorf("parse counters: %q is no name and number", clip(line))
+			return nil, fmt.Errorf("parse counters: %q is no name and number", truncate(line))
 		}
 		list = append(list, counter{string(name), n})
 	}
 	return list, nil
 }
 
-// changes are the counters that are not as they were. One that is new counts from zero.
-func changes(was, is []counter) (list []Change) {
+// changedCounters returns the counters that changed. A new one counts from zero.
+func changedCounters(was, is []counter) (list []Change) {
 	before := make(map[string]uint64, len(was))
 	for _, c := range was {
 		before[c.name] = c.value
@@ -87,10 +87,10 @@ func changes(was, is []counter) (list []Change) {
 	return list
 }
 
-// inactiveFile is the page cache, in bytes, that the kernel could drop, of a memory.stat
-// of either version, with that of the cgroups below. It scans for the one line: the file is
+// parseInactiveFile returns the page cache, in bytes, that the kernel can drop, from a memory.stat
+// of either version, including the cgroups below. It searches for the one line, since the file is
 // long and read often.
-func inactiveFile(b []byte) (int64, error) {
+func parseInactiveFile(b []byte) (int64, error) {
 	// Version 1 has a figure of the cgroup alone and one, total_, of all below it;
 	// version 2 has only the latter, under the former's name.
 	for _, name := range []string{"\ntotal_inactive_file ", "\ninactive_file "} {
@@ -104,21 +104,21 @@ func inactiveFile(b []byte) (int64, error) {
 		value, _, _ := bytes.Cut(rest, []byte{'\n'})
 		n, err := strconv.ParseInt(string(value), 10, 64)
 		if err != nil || n < 0 {
-			return 0, fmt.Errorf("parse memory.stat: %s: %q is no number of bytes", name[1:], clip(value))
+			return 0, fmt.Errorf("parse memory.stat: %s: %q is no number of bytes", name[1:], truncate(value))
 		}
 		return n, nil
 	}
-	return 0, fmt.Errorf("parse memory.stat: no inactive_file in %q", clip(b))
+	return 0, fmt.Errorf("parse memory.stat: no inactive_file in %q", truncate(b))
 }
 
 // parseBytes parses a file that is one number of bytes.
 func parseBytes(b []byte) (int64, error) {
 	n, err := strconv.ParseInt(string(bytes.TrimSuffix(b, []byte{'\n'})), 10, 64)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("%q is no number of bytes", clip(b))
+		return 0, fmt.Errorf("%q is no number of bytes", truncate(b))
 	}
 	return n, nil
 }
 
-// clip keeps errors short.
-func clip(b []byte) []byte { return b[:min(len(b), 60)] }
+// truncate shortens b for an error message.
+func truncate(b []byte) []byte { return b[:min(len(b), 60)] }

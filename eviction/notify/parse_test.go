@@ -34,7 +34,7 @@ func TestInactiveFile(t *testing.T) {
 		"inactive_file\n":                      -1,
 		"inactive_file 99999999999999999999\n": -1,
 	} {
-		got, err := inactiveFile([]byte(in))
+		got, err := parseInactiveFile([]byte(in))
 		if want < 0 && err == nil || want >= 0 && (got != want || err != nil) {
 			t.Errorf("%q: got %d, %v, want %d", in, got, err, want)
 		}
@@ -50,7 +50,7 @@ func TestChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]Change{{"high", 3, 5}, {"oom", 0, 2}}, changes(was, is)); d != "" {
+	if d := cmp.Diff([]Change{{"high", 3, 5}, {"oom", 0, 2}}, changedCounters(was, is)); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
 }
@@ -99,14 +99,14 @@ func FuzzParseCounters(f *testing.F) {
 func FuzzInactiveFile(f *testing.F) {
 	f.Add([]byte("cache 1\ninactive_file 4096\ntotal_inactive_file 8192\n"), int64(5))
 	f.Fuzz(func(t *testing.T, b []byte, n int64) {
-		if got, err := inactiveFile(b); err == nil && got < 0 {
+		if got, err := parseInactiveFile(b); err == nil && got < 0 {
 			t.Errorf("%d bytes", got)
 		}
 		if n < 0 || bytes.Contains(b, []byte("total_inactive_file")) {
 			return
 		}
 		with := fmt.Appendf(nil, "%s\ntotal_inactive_file %d\nx 1", b, n)
-		if got, err := inactiveFile(with); got != n || err != nil {
+		if got, err := parseInactiveFile(with); got != n || err != nil {
 			t.Errorf("got %d, %v, want %d", got, err, n)
 		}
 	})

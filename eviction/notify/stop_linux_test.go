@@ -36,12 +36,12 @@ func TestStopIsClean(t *testing.T) {
 
 	following := usageOf(mem, "following", mebi)
 	following.WorkingSet = mebi
-	trigger := notify.Trigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: time.Second, Window: 2 * time.Second}
+	trigger := notify.StallTrigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: time.Second, Window: 2 * time.Second}
 	var held []int
 	for i := range int64(3) {
 		err := n.Update(usageOf(mem, "hard", (i+1)*mebi), usageOf(mem, "soft", mebi), following,
-			trigger, notify.Events{Path: filepath.Join(dir, "cgroup.events")},
-			notify.Events{Path: filepath.Join(dir, "no.such")}, usageOf(dir, "", mebi))
+			trigger, notify.EventCounters{Path: filepath.Join(dir, "cgroup.events")},
+			notify.EventCounters{Path: filepath.Join(dir, "no.such")}, usageOf(dir, "", mebi))
 		if err == nil {
 			t.Error("no error for what cannot be watched")
 		}

@@ -10,64 +10,64 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slack is how far the page cache moves before a figure follows. The kernel compares every
-// 128 pages only (THRESHOLDS_EVENTS_TARGET in mm/memcontrol-v1.c), so less makes no sense. And
-// to register takes milliseconds, in which no other watch is heard: the kernel waits for all
-// processors to be done with the old list (synchronize_rcu). So on a large node, whose cache
-// never rests, only a thousandth of the figure is worth it.
-func slack(figure int64) int64 { return max(int64(128*os.Getpagesize()), figure/1024) }
+// followStep returns how far the page cache must change before a figure is registered again. The
+// kernel compares only every 128 pages (THRESHOLDS_EVENTS_TARGET in mm/memcontrol-v1.c), so less is
+// useless. Registering takes milliseconds, since the kernel waits for all processors to leave the
+// old list (synchronize_rcu), and no other watch is read meanwhile. So on a large node, whose page
+// cache changes all the time, the step is a thousandth of the figure.
+func followStep(figure int64) int64 { return max(int64(128*os.Getpagesize()), figure/1024) }
 
-// doubts is how often a doubtful threshold is looked at: for 100 ms. After that, and for
-// whatever else the kernel forgot to tell, it is looked at as often as figures follow.
-const doubts = 20
+// maxRechecks times recheckInterval is 100 ms. After that a missed crossing is found when figures
+// are next updated.
+const maxRechecks = 20
 
-// threshold is a Threshold in force.
-type threshold struct {
+// activeThreshold is an active UsageThreshold.
+type activeThreshold struct {
 	kernel *kernel
-	want   Threshold
-	usage  *file
-	stat   *file // nil if the figure does not follow
-	event  int   // the eventfd, -1 before there is one
-	token  int32 // of event
-	figure int64 // what the kernel was asked for
-	above  bool  // where the usage was when we last looked or told
-	// doubt is how many times to look again soon. Pages that a processor keeps in stock
-	// for the cgroup count as used, and when it gives them back the usage falls. So when
-	// the kernel says that the figure was crossed, we may find the usage on its old side
-	// still; and it will not say so again when the figure is crossed for good.
-	doubt int
+	want   UsageThreshold
+	usage  *kernelFile
+	stat   *kernelFile // nil if the figure is fixed
+	event  int         // the eventfd, -1 before there is one
+	token  int32       // of event
+	figure int64       // what is registered with the kernel
+	above  bool        // whether the usage was above the figure at the last read
+	// rechecks is how many times to read the usage again soon. Pages that a processor keeps in
+	// stock for the cgroup count as used, and the usage falls when it returns them. So right
+	// after a notice the usage may be back on the old side of the figure; when it then crosses
+	// the figure for good, the kernel gives no second notice.
+	rechecks int
 }
 
-func openThreshold(k *kernel, want Threshold) (*threshold, error) {
-	if unified(want.Path) {
+func openThreshold(k *kernel, want UsageThreshold) (*activeThreshold, error) {
+	if isCgroupV2(want.Path) {
 		return nil, unsupported("a cgroup of version 2 gives no notice of its usage")
 	}
 	usage, err := openFile(filepath.Join(want.Path, want.Attribute), unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
-	t := &threshold{kernel: k, usage: usage, event: -1}
-	if err := t.move(want); err != nil {
+	t := &activeThreshold{kernel: k, usage: usage, event: -1}
+	if err := t.update(want); err != nil {
 		t.close()
 		return nil, err
 	}
 	return t, nil
 }
 
-// move registers the figure wanted now, if it is another than the last.
-func (t *threshold) move(w Watch) error {
-	t.want = w.(Threshold)
-	source, tell, err := t.set()
+// update registers the new figure if it differs from the last.
+func (t *activeThreshold) update(w Watch) error {
+	t.want = w.(UsageThreshold)
+	source, tell, err := t.registerAndRead()
 	if tell {
-		t.kernel.put(time.Now(), source)
+		t.kernel.report(time.Now(), source)
 	}
 	return err
 }
 
-// set registers the figure and looks whether it is crossed already.
-func (t *threshold) set() (Source, bool, error) {
+// registerAndRead registers the figure and checks whether it is already crossed.
+func (t *activeThreshold) registerAndRead() (Source, bool, error) {
 	source := Source{Watch: t.want}
-	figure, err := t.wanted()
+	figure, err := t.wantedFigure()
 	if err != nil {
 		return source, false, err
 	}
@@ -76,9 +76,9 @@ func (t *threshold) set() (Source, bool, error) {
 			return source, false, err
 		}
 	}
-	// Only now: what is crossed from here on the kernel tells.
+	// Read after registering: from here on the kernel gives notice.
 	was := t.above
-	crossing, err := t.look()
+	crossing, err := t.readUsage()
 	if err != nil || t.above == was {
 		return source, false, err
 	}
@@ -87,25 +87,25 @@ func (t *threshold) set() (Source, bool, error) {
 	return source, true, nil
 }
 
-// wanted is the figure as things are now.
-func (t *threshold) wanted() (int64, error) {
+// wantedFigure returns the figure by the present page cache.
+func (t *activeThreshold) wantedFigure() (int64, error) {
 	figure := t.want.Bytes
 	if t.want.WorkingSet > 0 {
-		cache, err := t.cache()
+		cache, err := t.readInactiveFile()
 		if err != nil {
 			return 0, err
 		}
 		figure = t.want.WorkingSet + cache
-		if d, s := figure-t.figure, slack(figure); t.figure > 0 && -s < d && d < s {
+		if d, s := figure-t.figure, followStep(figure); t.figure > 0 && -s < d && d < s {
 			return t.figure, nil
 		}
 	}
-	// The kernel drops what is less than a page.
+	// The kernel rounds down to whole pages.
 	return max(figure-figure%int64(os.Getpagesize()), int64(os.Getpagesize())), nil
 }
 
-// cache reads the page cache that the kernel could drop.
-func (t *threshold) cache() (int64, error) {
+// readInactiveFile reads the page cache that the kernel can drop.
+func (t *activeThreshold) readInactiveFile() (int64, error) {
 	if t.stat == nil {
 		f, err := openFile(filepath.Join(t.want.Path, "memory.stat"), unix.O_RDONLY)
 		if err != nil {
@@ -117,12 +117,12 @@ func (t *threshold) cache() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return inactiveFile(b)
+	return parseInactiveFile(b)
 }
 
-// register asks the kernel for notice of a figure. The old figure holds until the new one
-// does.
-func (t *threshold) register(figure int64) error {
+// register asks the kernel for notice of a figure. The old figure stays registered until the new
+// one is.
+func (t *activeThreshold) register(figure int64) error {
 	control, err := openFile(filepath.Join(t.want.Path, "cgroup.event_control"), unix.O_WRONLY)
 	if err != nil {
 		if errors.Is(err, os.ErrPermission) {
@@ -155,8 +155,8 @@ func (t *threshold) register(figure int64) error {
 	return nil
 }
 
-// look reads the usage.
-func (t *threshold) look() (*Crossing, error) {
+// readUsage reads the usage.
+func (t *activeThreshold) readUsage() (*Crossing, error) {
 	usage, err := t.usage.readBytes()
 	if err != nil {
 		return nil, err
@@ -166,34 +166,34 @@ func (t *threshold) look() (*Crossing, error) {
 	return c, nil
 }
 
-func (t *threshold) woken() (Source, bool, error) {
+func (t *activeThreshold) readNotice() (Source, bool, error) {
 	source := Source{Watch: t.want}
-	if !drain(t.event) {
-		return source, false, nil // woken for nothing
+	if !drainEventfd(t.event) {
+		return source, false, nil // no event
 	}
 	// The kernel also gives notice when the cgroup is removed: then this fails.
 	was := t.above
-	crossing, err := t.look()
+	crossing, err := t.readUsage()
 	if err != nil {
 		return source, false, err
 	}
-	t.doubt = 0
+	t.rechecks = 0
 	if t.above == was {
-		t.doubt = doubts
+		t.rechecks = maxRechecks
 	}
 	source.Crossing = crossing
 	return source, true, nil
 }
 
-func (t *threshold) closeEvent() {
+func (t *activeThreshold) closeEvent() {
 	if t.event >= 0 {
 		_ = unix.Close(t.event)
-		t.kernel.forget(t.token)
+		t.kernel.removeToken(t.token)
 		t.event = -1
 	}
 }
 
-func (t *threshold) close() {
+func (t *activeThreshold) close() {
 	t.closeEvent()
 	t.usage.close()
 	t.stat.close()

@@ -20,8 +20,8 @@ import (
 
 const mebi = 1 << 20
 
-func usageOf(dir, name string, figure int64) notify.Threshold {
-	return notify.Threshold{Name: name, Notice: eviction.Notice{Path: dir, Attribute: "memory.usage_in_bytes", Bytes: figure}}
+func usageOf(dir, name string, figure int64) notify.UsageThreshold {
+	return notify.UsageThreshold{Name: name, CgroupThreshold: eviction.CgroupThreshold{Path: dir, Attribute: "memory.usage_in_bytes", Bytes: figure}}
 }
 
 // cross has the worker cross the figure and returns how long before the call of Run's
@@ -44,7 +44,7 @@ func TestThresholdOnTheKernel(t *testing.T) {
 	const crossings, figure = 200, 16 * mebi
 	dir := memoryload.MemoryCgroup(t)
 	w := memoryload.Start(t, dir)
-	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
 	if err := n.Update(usageOf(dir, "", figure)); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestThresholdCrossedBefore(t *testing.T) {
 	dir := memoryload.MemoryCgroup(t)
 	w := memoryload.Start(t, dir)
 	w.Command("grow %d", 16*mebi)
-	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
 	for _, step := range []struct {
 		figure int64
 		want   func(notify.Source) bool
@@ -111,7 +111,7 @@ func TestThresholdFollowsTheCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := memoryload.Start(t, dir)
-	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond, Follow: 20 * time.Millisecond})
+	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond, FollowInterval: 20 * time.Millisecond})
 	watch := usageOf(dir, "hard", workingSet)
 	watch.WorkingSet = workingSet
 	if err := n.Update(watch); err != nil {
@@ -134,7 +134,7 @@ func TestThresholdFollowsTheCache(t *testing.T) {
 
 func TestThresholdOfACgroupRemoved(t *testing.T) {
 	dir := memoryload.MemoryCgroup(t)
-	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
 	watch := usageOf(dir, "soft", mebi)
 	if err := n.Update(watch); err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestThresholdOnVersion2(t *testing.T) {
 	dir := memoryload.UnifiedCgroup(t)
 	n, _ := listen(t, notify.Options{})
 	err := n.Update(usageOf(dir, "soft", mebi))
-	want := "watch soft (" + dir + "/memory.usage_in_bytes): a cgroup of version 2 gives no notice of its usage; in its place: the other watches and the timer"
+	want := "watch soft (" + dir + "/memory.usage_in_bytes): a cgroup of version 2 gives no notice of its usage; the other watches and the timer remain"
 	if !errors.Is(err, notify.ErrUnsupported) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -169,7 +169,7 @@ func TestThresholdOnVersion2(t *testing.T) {
 func TestThresholdThatCannotMoveStays(t *testing.T) {
 	dir := memoryload.MemoryCgroup(t)
 	w := memoryload.Start(t, dir)
-	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
 	if err := n.Update(usageOf(dir, "soft", 16*mebi)); err != nil {
 		t.Fatal(err)
 	}

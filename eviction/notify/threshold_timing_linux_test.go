@@ -16,7 +16,7 @@ func BenchmarkCrossing(b *testing.B) {
 	const figure = 16 * mebi
 	dir := memoryload.MemoryCgroup(b)
 	w := memoryload.Start(b, dir)
-	n, notices := listen(b, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
+	n, notices := listen(b, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
 	if err := n.Update(usageOf(dir, "", figure)); err != nil {
 		b.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func BenchmarkCrossing(b *testing.B) {
 // A figure that moves: what an Update costs.
 func BenchmarkMove(b *testing.B) {
 	dir := memoryload.MemoryCgroup(b)
-	n, _ := listen(b, notify.Options{Floor: time.Hour})
+	n, _ := listen(b, notify.Options{MaxInterval: time.Hour})
 	for i := int64(0); b.Loop(); i++ {
 		if err := n.Update(usageOf(dir, "", (16+i%2)*mebi)); err != nil {
 			b.Fatal(err)

@@ -29,9 +29,9 @@ func pressured(t testing.TB) string {
 func TestTriggerOnTheKernel(t *testing.T) {
 	dir := pressured(t)
 	w := memoryload.Start(t, dir)
-	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
-	watch := notify.Trigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: 100 * time.Millisecond, Window: 2 * time.Second}
-	if err := n.Update(watch, notify.Trigger{Path: filepath.Join(dir, "memory.pressure"), Full: true, Stall: time.Second, Window: 2 * time.Second}); err != nil {
+	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
+	watch := notify.StallTrigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: 100 * time.Millisecond, Window: 2 * time.Second}
+	if err := n.Update(watch, notify.StallTrigger{Path: filepath.Join(dir, "memory.pressure"), Full: true, Stall: time.Second, Window: 2 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
@@ -51,8 +51,8 @@ func TestTriggerOfMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := memoryload.Start(t, mem, dir)
-	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
-	watch := notify.Trigger{Path: filepath.Join(dir, "memory.pressure"), Stall: time.Millisecond, Window: 2 * time.Second}
+	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
+	watch := notify.StallTrigger{Path: filepath.Join(dir, "memory.pressure"), Stall: time.Millisecond, Window: 2 * time.Second}
 	if err := n.Update(watch); err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +66,8 @@ func TestTriggerOfMemory(t *testing.T) {
 
 func TestTriggerOfACgroupRemoved(t *testing.T) {
 	dir := pressured(t)
-	n, notices := listen(t, notify.Options{Floor: time.Hour, Gap: time.Microsecond})
-	watch := notify.Trigger{Path: filepath.Join(dir, "io.pressure"), Stall: time.Second, Window: 2 * time.Second}
+	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
+	watch := notify.StallTrigger{Path: filepath.Join(dir, "io.pressure"), Stall: time.Second, Window: 2 * time.Second}
 	if err := n.Update(watch); err != nil {
 		t.Fatal(err)
 	}
@@ -86,9 +86,9 @@ func TestTriggerWithoutTheCapability(t *testing.T) {
 	}
 	dir := pressured(t)
 	n, _ := listen(t, notify.Options{})
-	watch := notify.Trigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: 100 * time.Millisecond, Window: time.Second}
+	watch := notify.StallTrigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: 100 * time.Millisecond, Window: time.Second}
 	err := n.Update(watch)
-	want := "watch some stalled for 100ms in 1s (" + watch.Path + "): a window of 1s needs the capability CAP_SYS_RESOURCE, which this process lacks: without it the window must be a multiple of 2s; in its place: the other watches and the timer"
+	want := "watch some stalled for 100ms in 1s (" + watch.Path + "): a window of 1s needs the capability CAP_SYS_RESOURCE, which this process lacks: without it the window must be a multiple of 2s; the other watches and the timer remain"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -105,7 +105,7 @@ func TestTriggerWithoutTheCapability(t *testing.T) {
 
 func TestTriggerWhereThereIsNone(t *testing.T) {
 	n, _ := listen(t, notify.Options{})
-	err := n.Update(notify.Trigger{Path: "/proc/pressure/luck", Stall: time.Second, Window: 2 * time.Second})
+	err := n.Update(notify.StallTrigger{Path: "/proc/pressure/luck", Stall: time.Second, Window: 2 * time.Second})
 	if !errors.Is(err, notify.ErrUnsupported) {
 		t.Errorf("got %v, want ErrUnsupported", err)
 	}

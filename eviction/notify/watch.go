@@ -12,113 +12,114 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// Watch is something to ask the kernel for: a Threshold, a Trigger or Events.
+// Watch is what to ask the kernel for: a UsageThreshold, a StallTrigger or EventCounters.
 type Watch interface {
-	// String names it for people.
+	// String describes it for people.
 	String() string
-	// key tells watches apart. One that comes again under its key is the same watch,
-	// perhaps with another figure.
+	// key identifies the watch. Watches with equal keys are the same watch, perhaps with another
+	// figure.
 	key() string
-	// check says what is wrong with it, whatever the kernel.
+	// check returns what is wrong with it on any kernel.
 	check() error
 }
 
-// Threshold is crossed when the usage of a memory cgroup (version 1) passes a figure, up
-// or down. The kernel compares when about 128 pages were charged or freed on a
-// processor, so it is late by up to so many pages for each.
-type Threshold struct {
-	// Name tells thresholds on one cgroup apart.
+// UsageThreshold gives notice when the usage of a memory cgroup (version 1) crosses a figure, up or
+// down. The kernel compares when about 128 pages were charged or freed on a processor, so it can
+// be late by as many pages for each processor.
+type UsageThreshold struct {
+	// Name distinguishes thresholds on one cgroup.
 	Name string
-	// Notice is where and at which figure, as eviction.Threshold.Notice computes it. With a
+	// Notice is where and at which figure, as eviction.Threshold.CgroupThreshold computes it. With a
 	// WorkingSet, Bytes only stands in for it: the figure is WorkingSet and the
 	// inactive_file of the moment, and follows it.
-	eviction.Notice
+	eviction.CgroupThreshold
 }
 
-// Trigger is pulled when tasks stall for Stall or longer within Window.
-type Trigger struct {
+// StallTrigger gives notice when tasks stall for Stall or longer within Window.
+type StallTrigger struct {
 	// Path is of a pressure file: /proc/pressure/memory, or memory.pressure in a cgroup
 	// of version 2.
 	Path string
-	// Full asks for stalls of all tasks that are not idle, not of some.
+	// Full: all tasks that are not idle must stall, not just one.
 	Full bool
-	// Window is 500 ms to 10 s; without CAP_SYS_RESOURCE a multiple of 2 s, and the
-	// kernel looks every 2 s only. Stall is at most Window. It is pulled once a Window.
+	// Window is 500 ms to 10 s. Without CAP_SYS_RESOURCE it is a multiple of 2 s, and the kernel
+	// checks only every 2 s. Stall is at most Window. There is one notice for each Window.
 	Stall, Window time.Duration
 }
 
-// Events gives notice when a counter changes in a cgroup file of version 2 that lists
-// counters: memory.events, memory.events.local, pids.events, cgroup.events.
-type Events struct{ Path string }
+// EventCounters gives notice when a counter changes in a counter file of a cgroup of version 2:
+// memory.events, memory.events.local, pids.events, cgroup.events.
+type EventCounters struct{ Path string }
 
 // stallWindow is the shortest window that needs no capability; the kernel also computes
 // its averages at this pace.
 const stallWindow = 2 * time.Second
 
-// The windows that the kernel takes (WINDOW_MIN_US and WINDOW_MAX_US in
-// kernel/sched/psi.c).
+// The windows that the kernel accepts (WINDOW_MIN_US and WINDOW_MAX_US in kernel/sched/psi.c).
 const minWindow, maxWindow = 500 * time.Millisecond, 10 * time.Second
 
-// Of is what to watch for a threshold of eviction: a Threshold for memory, a Trigger for a
-// pressure signal (of the whole node), an error for what the kernel gives no notice of.
+// WatchFor returns what to watch for an eviction threshold: a UsageThreshold for memory, a
+// StallTrigger (of the whole node) for a pressure signal, an error for any other signal.
 //
-// The trigger asks for the signal's share of a window of 2 s. The kernel's averages are of
-// samples of 2 s, and an average rises past a figure only by a sample above it: so whenever
-// avg10 rises past the threshold the trigger is pulled. It is pulled more often, by stalls too
-// short to move the average so far.
-func Of(t *eviction.Threshold, s *stats.Summary, c eviction.Cgroups) (Watch, error) {
+// The trigger has the signal's share of a window of 2 s. The kernel computes its averages from
+// samples of 2 s, and an average rises past a figure only by a sample above it. So the trigger
+// gives notice whenever avg10 rises past the threshold. It also gives notice of stalls too short
+// to raise the average that far.
+func WatchFor(t *eviction.Threshold, s *stats.Summary, c eviction.Cgroups) (Watch, error) {
 	if t.Signal.Pressure() {
 		parts := strings.Split(string(t.Signal), ".")
-		return Trigger{
+		return StallTrigger{
 			Path:   filepath.Join("/proc/pressure", parts[0]),
 			Full:   parts[2] == "full",
 			Stall:  time.Duration(t.Value.Stall / 100 * float64(stallWindow)),
 			Window: stallWindow,
 		}, nil
 	}
-	n, err := t.Notice(s, c)
+	n, err := t.CgroupThreshold(s, c)
 	if err != nil {
 		return nil, err
 	}
-	return Threshold{Name: t.String(), Notice: n}, nil
+	return UsageThreshold{Name: t.String(), CgroupThreshold: n}, nil
 }
 
-// String is the name and the file.
-func (t Threshold) String() string {
+// String returns the name and the file.
+func (t UsageThreshold) String() string {
 	return strings.TrimSpace(t.Name + " (" + filepath.Join(t.Path, t.Attribute) + ")")
 }
 
-// String is as the kernel is asked, in people's units.
-func (t Trigger) String() string {
+// String returns the share, stall, window and file.
+func (t StallTrigger) String() string {
 	return fmt.Sprintf("%s stalled for %s in %s (%s)", t.share(), t.Stall, t.Window, t.Path)
 }
 
-// String is the file.
-func (e Events) String() string { return e.Path }
+// String returns the file.
+func (e EventCounters) String() string { return e.Path }
 
-// Look is somebody's own look at what the kernel gives no notice of: see Notifier.Saw.
-type Look struct {
-	Of string // what was looked at
+// Poll is somebody's own look at what the kernel gives no notice of: see Notifier.NotifyPoll.
+type Poll struct {
+	Of string // what is polled
 }
 
-// String is what was looked at.
-func (l Look) String() string { return l.Of }
+// String returns what is polled.
+func (l Poll) String() string { return l.Of }
 
-func (l Look) key() string  { return "look " + l.Of }
-func (l Look) check() error { return errors.New("the kernel gives no notice of it: tell with Saw") }
+func (l Poll) key() string { return "look " + l.Of }
+func (l Poll) check() error {
+	return errors.New("the kernel gives no notice of it: report it with NotifyPoll")
+}
 
-func (t Threshold) key() string { return "threshold " + t.String() }
-func (t Trigger) key() string   { return "trigger " + t.String() }
-func (e Events) key() string    { return "events " + e.Path }
+func (t UsageThreshold) key() string { return "threshold " + t.String() }
+func (t StallTrigger) key() string   { return "trigger " + t.String() }
+func (e EventCounters) key() string  { return "events " + e.Path }
 
-func (t Trigger) share() string {
+func (t StallTrigger) share() string {
 	if t.Full {
 		return "full"
 	}
 	return "some"
 }
 
-func (t Threshold) check() error {
+func (t UsageThreshold) check() error {
 	switch {
 	case t.Path == "" || t.Attribute == "":
 		return errors.New("name the cgroup's directory and the file to watch")
@@ -130,7 +131,7 @@ func (t Threshold) check() error {
 	return nil
 }
 
-func (t Trigger) check() error {
+func (t StallTrigger) check() error {
 	switch {
 	case t.Path == "":
 		return errors.New("name the pressure file")
@@ -144,9 +145,36 @@ func (t Trigger) check() error {
 	return nil
 }
 
-func (e Events) check() error {
+func (e EventCounters) check() error {
 	if e.Path == "" {
 		return errors.New("name the file of counters")
 	}
 	return nil
 }
+
+// ErrUnsupported is the error of a watch that this kernel or this mount never supports. Do not try
+// again.
+var ErrUnsupported = errors.New("not supported here")
+
+// ErrClosed is returned for a Notifier that was closed.
+var ErrClosed = errors.New("notifier is closed")
+
+// Error is why a watch is not active, or no longer updated.
+type Error struct {
+	Watch Watch
+	Err   error
+}
+
+// Error says what failed and why, and what remains.
+func (e *Error) Error() string {
+	return "watch " + e.Watch.String() + ": " + e.Err.Error() + "; the other watches and the timer remain"
+}
+
+// Unwrap returns the cause; it may be ErrUnsupported.
+func (e *Error) Unwrap() error { return e.Err }
+
+// unsupported is an ErrUnsupported that says what is missing.
+type unsupported string
+
+func (u unsupported) Error() string        { return string(u) }
+func (u unsupported) Is(target error) bool { return target == ErrUnsupported }

@@ -34,20 +34,20 @@ func TestOf(t *testing.T) {
 	}{
 		{
 			eviction.Threshold{Signal: eviction.MemoryAvailable, Value: mib(100), Grace: time.Minute},
-			Threshold{"memory.available<100Mi for 1m0s", eviction.Notice{Path: "/memory", Attribute: "memory.usage_in_bytes", Bytes: 1000 << 20, WorkingSet: 900 << 20}},
+			UsageThreshold{"memory.available<100Mi for 1m0s", eviction.CgroupThreshold{Path: "/memory", Attribute: "memory.usage_in_bytes", Bytes: 1000 << 20, WorkingSet: 900 << 20}},
 		},
 		{
 			eviction.Threshold{Signal: eviction.AllocatableMemoryAvailable, Value: mib(100)},
-			Threshold{"allocatableMemory.available<100Mi", eviction.Notice{Path: "/memory/kubepods", Attribute: "memory.usage_in_bytes", Bytes: 720 << 20, WorkingSet: 700 << 20}},
+			UsageThreshold{"allocatableMemory.available<100Mi", eviction.CgroupThreshold{Path: "/memory/kubepods", Attribute: "memory.usage_in_bytes", Bytes: 720 << 20, WorkingSet: 700 << 20}},
 		},
-		{pressure, Trigger{"/proc/pressure/memory", true, 100 * time.Millisecond, 2 * time.Second}},
+		{pressure, StallTrigger{"/proc/pressure/memory", true, 100 * time.Millisecond, 2 * time.Second}},
 	} {
-		got, err := Of(&c.threshold, s, at)
+		got, err := WatchFor(&c.threshold, s, at)
 		if d := cmp.Diff(c.want, got); d != "" || err != nil {
 			t.Errorf("%s: %v, -want +got:\n%s", c.threshold, err, d)
 		}
 	}
-	if _, err := Of(&eviction.Threshold{Signal: eviction.PIDAvailable, Value: mib(1)}, s, at); err == nil {
+	if _, err := WatchFor(&eviction.Threshold{Signal: eviction.PIDAvailable, Value: mib(1)}, s, at); err == nil {
 		t.Error("pid.available: no error")
 	}
 }
@@ -65,15 +65,15 @@ func TestWatchesThatAreWrong(t *testing.T) {
 			t.Errorf("%v: got %v, want %q in it", w, err, want)
 		}
 	}
-	f(Trigger{Path: "p", Stall: time.Second, Window: 400 * time.Millisecond}, "the window is 400ms; the kernel takes 500ms to 10s")
-	f(Trigger{Path: "p", Stall: time.Second, Window: 11 * time.Second}, "the window is 11s")
-	f(Trigger{Path: "p", Stall: 3 * time.Second, Window: 2 * time.Second}, "the stall is 3s; it must be above nothing and at most the window, 2s")
-	f(Trigger{Path: "p", Window: 2 * time.Second}, "the stall is 0s")
-	f(Threshold{Notice: eviction.Notice{Path: "p", Attribute: "a", Bytes: -5}}, "no usage can cross -5 bytes")
-	f(Threshold{Notice: eviction.Notice{Path: "p", Attribute: "../a", Bytes: 5}}, `"../a" is no file of a cgroup`)
-	f(Threshold{}, "name the cgroup's directory")
-	f(Events{}, "name the file of counters")
-	e := Events{Path: "none"}
+	f(StallTrigger{Path: "p", Stall: time.Second, Window: 400 * time.Millisecond}, "the window is 400ms; the kernel takes 500ms to 10s")
+	f(StallTrigger{Path: "p", Stall: time.Second, Window: 11 * time.Second}, "the window is 11s")
+	f(StallTrigger{Path: "p", Stall: 3 * time.Second, Window: 2 * time.Second}, "the stall is 3s; it must be above nothing and at most the window, 2s")
+	f(StallTrigger{Path: "p", Window: 2 * time.Second}, "the stall is 0s")
+	f(UsageThreshold{CgroupThreshold: eviction.CgroupThreshold{Path: "p", Attribute: "a", Bytes: -5}}, "no usage can cross -5 bytes")
+	f(UsageThreshold{CgroupThreshold: eviction.CgroupThreshold{Path: "p", Attribute: "../a", Bytes: 5}}, `"../a" is no file of a cgroup`)
+	f(UsageThreshold{}, "name the cgroup's directory")
+	f(EventCounters{}, "name the file of counters")
+	e := EventCounters{Path: "none"}
 	if err := n.Update(e, e); err == nil || !strings.Contains(err.Error(), "it is named twice") {
 		t.Errorf("named twice: %v", err)
 	}

@@ -133,9 +133,9 @@ func play(t *testing.T, s *server, o Options, r Request) string {
 			return
 		}
 		for _, step := range plan.Steps {
-			fmt.Fprintf(&out, "%s %s %s %s -> %s\n", step.Container, step.Resource, step.What, step.From, step.To)
+			fmt.Fprintf(&out, "%s %s %s %s -> %s\n", step.Container, step.Resource, step.Field, step.From, step.To)
 		}
-		result, err := a.Do(t.Context(), plan)
+		result, err := a.Apply(t.Context(), plan)
 		if err != nil {
 			fmt.Fprintf(&out, "error: %v\n", err)
 		}
@@ -147,7 +147,7 @@ func play(t *testing.T, s *server, o Options, r Request) string {
 			fmt.Fprintf(&out, "%s %.6s restarts %d restarted %v\n", c.Name, c.ID[len("containerd://"):], c.Restarts, c.Restarted)
 		}
 		if c := result.Cgroups; c != nil {
-			fmt.Fprintf(&out, "cgroups checked %v %s%s\n", c.Checked, strings.Join(c.Problems, "; "), c.Why)
+			fmt.Fprintf(&out, "cgroups checked %v %s%s\n", c.Checked, strings.Join(c.Problems, "; "), c.UncheckedReason)
 		}
 	})
 	return strings.TrimRight(out.String(), "\n") + "\n"
@@ -215,8 +215,8 @@ func TestConflicts(t *testing.T) {
 		}
 	}
 	f(map[string]int{"dry-run": 2, "patch": 2}, "Done after 0.2s")
-	f(map[string]int{"dry-run": tries}, "refused: try the resize: Operation cannot be fulfilled")
-	f(map[string]int{"patch": tries}, "error: resize the pod: Operation cannot be fulfilled")
+	f(map[string]int{"dry-run": maxAttempts}, "refused: try the resize: Operation cannot be fulfilled")
+	f(map[string]int{"patch": maxAttempts}, "error: resize the pod: Operation cannot be fulfilled")
 }
 
 // What goes wrong is told, and before the patch nothing has changed.
@@ -308,7 +308,7 @@ func TestInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := a.Do(ctx, plan)
+		result, err := a.Apply(ctx, plan)
 		if !errors.Is(err, context.DeadlineExceeded) || result == nil || result.Stage != Asked || result.TimedOut {
 			t.Errorf("got %+v, %v", result, err)
 		}

@@ -25,20 +25,20 @@ type Cgroup struct {
 	MemoryLimit *int64 `json:"memoryLimitBytes,omitempty"`
 }
 
-// Cgroups is what became of the pod's cgroups.
-type Cgroups struct {
+// CgroupCheck is what became of the pod's cgroups.
+type CgroupCheck struct {
 	// Checked says that the node was asked and knew values to compare.
 	Checked bool     `json:"checked"`
 	Found   []Cgroup `json:"found,omitempty"`
-	// Problems say what is not as it should be; Why, why nothing was checked.
-	Problems []string `json:"problems,omitempty"`
-	Why      string   `json:"why,omitempty"`
+	// Problems say what is not as it should be; UncheckedReason, why nothing was checked.
+	Problems        []string `json:"problems,omitempty"`
+	UncheckedReason string   `json:"uncheckedReason,omitempty"`
 }
 
-// inspect compares what the node has with what the pod's containers were to get. A memory
+// checkCgroups compares what the node has with what the pod's containers were to get. A memory
 // request is no value of a cgroup's.
-func inspect(found []Cgroup, after *resize.Pod, changes []resize.Change) *Cgroups {
-	c := &Cgroups{Found: found}
+func checkCgroups(found []Cgroup, after *resize.Pod, changes []resize.Change) *CgroupCheck {
+	c := &CgroupCheck{Found: found}
 	pods := 0
 	for i := range found {
 		if found[i].Pod {
@@ -47,7 +47,7 @@ func inspect(found []Cgroup, after *resize.Pod, changes []resize.Change) *Cgroup
 	}
 	switch {
 	case pods == 0:
-		c.Why = "the node's agent knows no cgroup of this pod"
+		c.UncheckedReason = "the node's agent knows no cgroup of this pod"
 		return c
 	case pods > 1:
 		c.Problems = append(c.Problems, fmt.Sprintf("the pod has %d cgroups of its own: one of them was left behind (`weir inspect cgroups` on the node says more)", pods))
@@ -55,42 +55,42 @@ func inspect(found []Cgroup, after *resize.Pod, changes []resize.Change) *Cgroup
 	for _, change := range changes {
 		i := slices.IndexFunc(found, func(g Cgroup) bool { return !g.Pod && g.Container == change.Container })
 		if i < 0 { // it may not have heard of the container yet
-			c.Why = "the node's agent does not know which cgroup is that of container " + change.Container
+			c.UncheckedReason = "the node's agent does not know which cgroup is that of container " + change.Container
 			continue
 		}
-		for _, v := range values(&found[i], after.Container(change.Container), change) {
+		for _, v := range expectedValues(&found[i], after.Container(change.Container), change) {
 			c.Checked = c.Checked || v.is != nil
 			if v.is != nil && *v.is != v.want {
 				c.Problems = append(c.Problems, fmt.Sprintf("%s of %s is %d, and should be %d", v.name, found[i].Path, *v.is, v.want))
 			}
 		}
 	}
-	if !c.Checked && c.Why == "" {
-		c.Why = "the change shows in no value of a cgroup that the node's agent tells"
+	if !c.Checked && c.UncheckedReason == "" {
+		c.UncheckedReason = "the change shows in no value of a cgroup that the node's agent tells"
 	}
 	return c
 }
 
-type value struct {
+type cgroupValue struct {
 	name string
 	is   *int64
 	want int64
 }
 
-// values are those of a container's cgroup that a change decides, as kubelets compute
+// expectedValues are those of a container's cgroup that a change decides, as kubelets compute
 // them. The weight of version 2 is left out: runtimes disagree about the formula.
-func values(g *Cgroup, c *resize.Container, change resize.Change) []value {
+func expectedValues(g *Cgroup, c *resize.Container, change resize.Change) []cgroupValue {
 	request, limit := c.Requests.Get(change.Resource), c.Limits.Get(change.Resource)
 	if change.Resource == resize.Memory {
 		if !limit.Set {
 			return nil
 		}
-		return []value{{"the memory limit", g.MemoryLimit, limit.Value}}
+		return []cgroupValue{{"the memory limit", g.MemoryLimit, limit.Value}}
 	}
-	list := []value{{"cpu.shares", g.Shares, max(2, request.Value*1024/1000)}}
+	list := []cgroupValue{{"cpu.shares", g.Shares, max(2, request.Value*1024/1000)}}
 	if limit.Set && g.Period != nil {
 		// A kubelet sets no quota below 1 ms, and none at all for a limit of zero.
-		list = append(list, value{"the CPU quota", g.Quota, max(1000, limit.Value**g.Period/1000)})
+		list = append(list, cgroupValue{"the CPU quota", g.Quota, max(1000, limit.Value**g.Period/1000)})
 	}
 	return list
 }

@@ -70,16 +70,16 @@ type Plan struct {
 type Step struct {
 	Container string          `json:"container"`
 	Resource  resize.Resource `json:"resource"`
-	What      string          `json:"what"` // "request" or "limit"
-	From      string          `json:"from"` // empty where there was none
+	Field     string          `json:"field"` // "request" or "limit"
+	From      string          `json:"from"`  // empty where there was none
 	To        string          `json:"to"`
 }
 
-// Refused is the error for a change that cannot be made in place.
-type Refused struct{ Refusals []resize.Refusal }
+// RefusedError is the error for a change that cannot be made in place.
+type RefusedError struct{ Refusals []resize.Refusal }
 
 // Error gives every reason.
-func (e *Refused) Error() string {
+func (e *RefusedError) Error() string {
 	all := make([]string, len(e.Refusals))
 	for i, r := range e.Refusals {
 		all[i] = r.Message
@@ -89,8 +89,8 @@ func (e *Refused) Error() string {
 
 // Errors that callers decide by.
 var (
-	// ErrNothing is for changes that change nothing.
-	ErrNothing = errors.New("the containers are asked to have what they have")
+	// ErrNoChange is for changes that change nothing.
+	ErrNoChange = errors.New("the containers are asked to have what they have")
 	// ErrReplaced is for a pod of the name that is another one.
 	ErrReplaced = errors.New("another pod has that name by now")
 )
@@ -98,7 +98,7 @@ var (
 // Plan returns what a request comes to, after the API server has tried it. A *Refused
 // error says why it cannot be done in place; others are Kubernetes' own.
 func (a *Applier) Plan(ctx context.Context, r Request) (p *Plan, err error) {
-	for range tries {
+	for range maxAttempts {
 		// A kubelet may have written the status in between.
 		if p, err = a.plan(ctx, r); !apierrors.IsConflict(err) {
 			break
@@ -107,8 +107,8 @@ func (a *Applier) Plan(ctx context.Context, r Request) (p *Plan, err error) {
 	return p, err
 }
 
-// tries is how often a pod is looked at anew because it changed since.
-const tries = 5
+// maxAttempts is how often a pod is looked at anew because it changed since.
+const maxAttempts = 5
 
 func (a *Applier) plan(ctx context.Context, r Request) (*Plan, error) {
 	pod, err := a.opts.Client.CoreV1().Pods(r.Namespace).Get(ctx, r.Pod, metav1.GetOptions{})
@@ -130,14 +130,14 @@ func (a *Applier) plan(ctx context.Context, r Request) (*Plan, error) {
 		}
 	}
 	if len(barred) > 0 {
-		return nil, &Refused{barred}
+		return nil, &RefusedError{barred}
 	}
 	p := &Plan{Namespace: r.Namespace, Pod: r.Pod, UID: string(pod.UID), Node: pod.Spec.NodeName, QoS: resize.ClassOf(before), pod: pod}
 	for _, c := range r.Changes {
-		p.add(before.Container(c.Container), c)
+		p.addChange(before.Container(c.Container), c)
 	}
 	if len(p.changes) == 0 {
-		return nil, ErrNothing
+		return nil, ErrNoChange
 	}
 	if _, err = a.patch(ctx, p, metav1.DryRunAll); err != nil {
 		return nil, err
@@ -145,16 +145,16 @@ func (a *Applier) plan(ctx context.Context, r Request) (*Plan, error) {
 	return p, nil
 }
 
-// add adds what a change really changes.
-func (p *Plan) add(c *resize.Container, change resize.Change) {
+// addChange adds what a change really changes.
+func (p *Plan) addChange(c *resize.Container, change resize.Change) {
 	tell := func(what string, was resize.Amount, is *resize.Amount) {
 		if !is.Set || *is == was {
 			is.Set = false
 			return
 		}
-		step := Step{Container: c.Name, Resource: change.Resource, What: what, To: resize.Tell(change.Resource, is.Value)}
+		step := Step{Container: c.Name, Resource: change.Resource, Field: what, To: resize.FormatAmount(change.Resource, is.Value)}
 		if was.Set {
-			step.From = resize.Tell(change.Resource, was.Value)
+			step.From = resize.FormatAmount(change.Resource, was.Value)
 		}
 		p.Steps = append(p.Steps, step)
 	}

@@ -41,8 +41,8 @@ type State struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Asking is a resize that was asked for.
-type Asking struct {
+// PendingResize is a resize that was asked for.
+type PendingResize struct {
 	UID string
 	// Generation is the pod's (metadata.generation) by asking.
 	Generation int64
@@ -52,7 +52,7 @@ type Asking struct {
 // StageOf returns how far a resize has come by what the API server says of the pod; nil
 // for a pod that is not there. Conditions that are about an earlier generation say
 // nothing about this one.
-func StageOf(p *corev1.Pod, asked *Asking) State {
+func StageOf(p *corev1.Pod, asked *PendingResize) State {
 	switch {
 	case p == nil:
 		return State{Gone, "the pod was deleted"}
@@ -62,7 +62,7 @@ func StageOf(p *corev1.Pod, asked *Asking) State {
 		return State{Gone, "the pod ended: its phase is " + string(p.Status.Phase)}
 	}
 	for _, c := range asked.Changes {
-		if words := differs(specOf(p, c.Container), c); words != "" {
+		if words := difference(specResources(p, c.Container), c); words != "" {
 			return State{Superseded, "somebody asked for something else since: " + words}
 		}
 	}
@@ -86,23 +86,23 @@ func StageOf(p *corev1.Pod, asked *Asking) State {
 		return State{Stage: Asked}
 	}
 	for _, c := range asked.Changes {
-		s := statusOf(p, c.Container)
+		s := containerStatus(p, c.Container)
 		if s == nil || s.Resources == nil {
 			return State{Asked, "the kubelet does not report the resources of " + c.Container}
 		}
 		allocated := s.AllocatedResources[corev1.ResourceName(c.Resource)]
-		if c.Request.Set && !equal(c.Resource, allocated, c.Request) {
+		if c.Request.Set && !sameAmount(c.Resource, allocated, c.Request) {
 			return State{Asked, fmt.Sprintf("the kubelet has %s of %s allocated to %s", allocated.String(), c.Resource, c.Container)}
 		}
-		if words := differs(s.Resources, c); words != "" {
+		if words := difference(s.Resources, c); words != "" {
 			return State{InProgress, "the kubelet reports " + words}
 		}
 	}
 	return State{Stage: Done}
 }
 
-// differs says in what resources are not what a change asks for.
-func differs(r *corev1.ResourceRequirements, c resize.Change) string {
+// difference says in what resources are not what a change asks for.
+func difference(r *corev1.ResourceRequirements, c resize.Change) string {
 	if r == nil {
 		return "no container " + c.Container
 	}
@@ -112,18 +112,18 @@ func differs(r *corev1.ResourceRequirements, c resize.Change) string {
 		is   resource.Quantity
 		want resize.Amount
 	}{{"request", r.Requests[name], c.Request}, {"limit", r.Limits[name], c.Limit}} {
-		if v.want.Set && !equal(c.Resource, v.is, v.want) {
+		if v.want.Set && !sameAmount(c.Resource, v.is, v.want) {
 			return fmt.Sprintf("a %s %s of %s for %s", c.Resource, v.what, v.is.String(), c.Container)
 		}
 	}
 	return ""
 }
 
-func equal(r resize.Resource, is resource.Quantity, want resize.Amount) bool {
+func sameAmount(r resize.Resource, is resource.Quantity, want resize.Amount) bool {
 	return is.Cmp(*resize.Quantity(r, want.Value)) == 0
 }
 
-func specOf(p *corev1.Pod, container string) *corev1.ResourceRequirements {
+func specResources(p *corev1.Pod, container string) *corev1.ResourceRequirements {
 	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 		for i := range list {
 			if list[i].Name == container {
@@ -134,7 +134,7 @@ func specOf(p *corev1.Pod, container string) *corev1.ResourceRequirements {
 	return nil
 }
 
-func statusOf(p *corev1.Pod, container string) *corev1.ContainerStatus {
+func containerStatus(p *corev1.Pod, container string) *corev1.ContainerStatus {
 	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range list {
 			if list[i].Name == container {

@@ -38,8 +38,8 @@ func TestStagesOfARealKubelet(t *testing.T) {
 	})
 }
 
-func (s *step) asked(t *testing.T) *Asking {
-	return &Asking{UID: string(s.at(t, &s.Before).UID), Generation: s.Trace[0].Generation, Changes: s.changes()}
+func (s *step) asked(t *testing.T) *PendingResize {
+	return &PendingResize{UID: string(s.at(t, &s.Before).UID), Generation: s.Trace[0].Generation, Changes: s.changes()}
 }
 
 // The whole pods of the round after each resize lead to the stage at which it had come to

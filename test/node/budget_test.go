@@ -53,15 +53,15 @@ func TestBudget(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, a := range r.Acts {
-			if a.Did == string(execute.Blocked) && a.Pod == namespace+"/guarded" {
+		for _, a := range r.Actions {
+			if a.Result == string(execute.Blocked) && a.Pod == namespace+"/guarded" {
 				if !strings.Contains(a.Budget, budget.Name) {
 					t.Errorf("blocked by budget %q, want %s", a.Budget, budget.Name)
 				}
 				return nil
 			}
 		}
-		return fmt.Errorf("it says %q: %+v", r.Summary, r.Acts)
+		return fmt.Errorf("it says %q: %+v", r.Summary, r.Actions)
 	})
 	words := w.kubectlWeir(t, "explain", "eviction", "--node", w.Node())
 	for _, want := range []string{budget.Name, "guarded"} {

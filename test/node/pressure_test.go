@@ -98,13 +98,13 @@ func (w *world) testKill(t *testing.T, s *shortage, namespace string) *crisis {
 		if err != nil {
 			return err
 		}
-		for _, a := range r.Acts {
-			if a.Pod == namespace+"/"+s.victim && a.Did == string(execute.Killed) {
-				t.Logf("weir: %s (woken by %s; decided after %.1f ms)", a.Message, a.Because, 1000*a.TookSeconds)
+		for _, a := range r.Actions {
+			if a.Pod == namespace+"/"+s.victim && a.Result == string(execute.Killed) {
+				t.Logf("weir: %s (woken by %s; decided after %.1f ms)", a.Message, a.WokenBy, 1000*a.DecidedAfterSeconds)
 				return nil
 			}
 		}
-		return fmt.Errorf("it says %q: %+v", r.Summary, r.Acts)
+		return fmt.Errorf("it says %q: %+v", r.Summary, r.Actions)
 	})
 	return c
 }

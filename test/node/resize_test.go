@@ -51,7 +51,7 @@ func TestResize(t *testing.T) {
 	w := theWorld
 	const pod = sizes + "/roomy"
 	eventually(t, "weir recommends less for "+pod, 2*time.Minute, func() error {
-		var list resizeapi.List
+		var list resizeapi.RecommendationList
 		out, err := w.weir(t.Context(), "resize", "recommend", pod, history, "-o", "json")
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ func TestResize(t *testing.T) {
 		t.Fatalf("read what became of it: %v\n%s", err, out)
 	}
 	if !result.Cgroups.Checked || len(result.Cgroups.Problems) > 0 {
-		t.Errorf("weir's agent on the cgroups: checked %v, %q, %v", result.Cgroups.Checked, result.Cgroups.Why, result.Cgroups.Problems)
+		t.Errorf("weir's agent on the cgroups: checked %v, %q, %v", result.Cgroups.Checked, result.Cgroups.UncheckedReason, result.Cgroups.Problems)
 	}
 	after, sharesAfter := w.sized(t, "roomy")
 	was, is := before.Status.ContainerStatuses[0], after.Status.ContainerStatuses[0]

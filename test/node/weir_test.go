@@ -82,12 +82,12 @@ func (w *world) agent(t *testing.T, dir string, placeholders ...string) {
 
 // report asks weir's server how the node stands with evictions, by way of the API
 // server.
-func (w *world) report(ctx context.Context) (*nodeapi.Report, error) {
+func (w *world) report(ctx context.Context) (*nodeapi.EvictionExplanation, error) {
 	out, _, err := w.Kubectl(ctx, "get", "--raw", "/apis/weir.dev/v1alpha1/nodes/"+w.Node()+"/eviction")
 	if err != nil {
 		return nil, err
 	}
-	r := &nodeapi.Report{}
+	r := &nodeapi.EvictionExplanation{}
 	if err := json.Unmarshal([]byte(out), r); err != nil {
 		return nil, fmt.Errorf("read weir's report: %w", err)
 	}
@@ -121,7 +121,7 @@ func (w *world) kubectlWeir(t *testing.T, args ...string) string {
 }
 
 // rankingFor returns what a report says of who would go for a signal.
-func rankingFor(r *nodeapi.Report, signal string) (*document.Ranking, error) {
+func rankingFor(r *nodeapi.EvictionExplanation, signal string) (*document.Ranking, error) {
 	for _, s := range r.Signals {
 		if s.Name != signal {
 			continue
@@ -138,8 +138,8 @@ func rankingFor(r *nodeapi.Report, signal string) (*document.Ranking, error) {
 func passed(r *document.Ranking) string {
 	var b strings.Builder
 	for i := range r.Pods {
-		if p := &r.Pods[i]; p.Passed != "" {
-			fmt.Fprintf(&b, "\n  %s: %s: %s", p, p.Passed, p.Why)
+		if p := &r.Pods[i]; p.Skipped != "" {
+			fmt.Fprintf(&b, "\n  %s: %s: %s", p, p.Skipped, p.Message)
 		}
 	}
 	return b.String()

@@ -38,7 +38,7 @@ func UnderPressure(t testing.TB, node string) *evictionreport.Report {
 			Memory: &stats.MemoryStats{Time: metav1.NewTime(now), AvailableBytes: amount(93 << 20), WorkingSetBytes: amount(16<<30 - 93<<20), PSI: &stats.PSIStats{Some: stats.PSIData{Avg10: 12.5}}},
 			Fs:     &stats.FsStats{Time: metav1.NewTime(now), AvailableBytes: amount(14 << 30), CapacityBytes: amount(100 << 30)},
 		}},
-		Blocked: map[types.UID]eviction.Blocked{"web-1": {Why: "PodDisruptionBudget shop/web does not let it go", Hard: true}},
+		Blocked: map[types.UID]eviction.BlockedPod{"web-1": {Reason: "PodDisruptionBudget shop/web does not allow it", Hard: true}},
 	}
 	for _, p := range []struct {
 		name   string
@@ -59,17 +59,17 @@ func UnderPressure(t testing.TB, node string) *evictionreport.Report {
 	}
 	d := eviction.Decide(in)
 	last := &guard.Round{
-		Notice: notify.Notice{At: now.Add(-time.Millisecond), Sources: []notify.Source{{}}}, Read: now, Decided: now, Input: in, Decision: d,
-		Watching:  []notify.Watch{notify.Trigger{Path: "/proc/pressure/memory", Stall: 400 * time.Millisecond, Window: 2 * time.Second}},
+		Notice: notify.Notice{At: now.Add(-time.Millisecond), Sources: []notify.Source{{}}}, ReadAt: now, DecidedAt: now, Input: in, Decision: d,
+		Watching:  []notify.Watch{notify.StallTrigger{Path: "/proc/pressure/memory", Stall: 400 * time.Millisecond, Window: 2 * time.Second}},
 		Unwatched: []error{errors.New("watch memory.available: this kernel has no cgroup v1")},
 	}
-	before := &guard.Round{Decided: now, Notice: notify.Notice{At: now, Sources: []notify.Source{{}}}, Outcomes: []execute.Outcome{
-		{At: now.Add(-time.Minute), Did: execute.Blocked, Mode: execute.Kill, Pod: eviction.PodRef{Namespace: "shop", Name: "web-1"}, NotBefore: Noon.Add(time.Minute),
-			Words: "did not evict pod shop/web-1 for memory.available: PodDisruptionBudget shop/web does not let it go"},
-		{At: now.Add(-30 * time.Second), Did: execute.Killed, Mode: execute.Kill, Pod: eviction.PodRef{Namespace: "shop", Name: "hog"}, Cleaned: true, Waited: time.Second,
-			Words: "deleted pod shop/hog with 1 s to end, for memory.available"},
+	before := &guard.Round{DecidedAt: now, Notice: notify.Notice{At: now, Sources: []notify.Source{{}}}, Outcomes: []execute.Outcome{
+		{At: now.Add(-time.Minute), Result: execute.Blocked, Mode: execute.Kill, Pod: eviction.PodRef{Namespace: "shop", Name: "web-1"}, NotBefore: Noon.Add(time.Minute),
+			Message: "did not evict pod shop/web-1 for memory.available: PodDisruptionBudget shop/web does not allow it"},
+		{At: now.Add(-30 * time.Second), Result: execute.Killed, Mode: execute.Kill, Pod: eviction.PodRef{Namespace: "shop", Name: "hog"}, Removed: true, Waited: time.Second,
+			Message: "deleted pod shop/hog with a grace period of 1 s, for memory.available"},
 	}}
-	return evictionreport.Of(last, []*guard.Round{before}, evictionreport.Context{
-		Node: node, Mode: "kill", Floor: 10 * time.Second, Now: Noon, Warnings: []string{"the kubelet evicts at memory.available<200Mi, before weir does: set weir's threshold above it"},
+	return evictionreport.New(last, []*guard.Round{before}, evictionreport.Options{
+		Node: node, Mode: "kill", MaxInterval: 10 * time.Second, Now: Noon, Warnings: []string{"the kubelet evicts at memory.available<200Mi, before weir does: set weir's threshold above it"},
 	})
 }

@@ -3,14 +3,16 @@ package document
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 	"unicode"
 )
 
-// Options are how a text is to be.
-type Options struct {
+// TextOptions are how a text is to be.
+type TextOptions struct {
 	// All adds for each signal the whole ranking, and all acts that are remembered.
 	All bool
 	// Colour marks what matters, for a terminal.
@@ -26,23 +28,23 @@ const (
 	reset = "\x1b[0m"
 )
 
-// writer lays a report out.
-type writer struct {
+// textWriter lays a report out.
+type textWriter struct {
 	strings.Builder
-	Options
+	TextOptions
 }
 
 // WriteText writes r in plain words: the answer first, then what it rests on. It is for
 // people and may change; programs read the JSON.
-func (r *Report) WriteText(w io.Writer, o Options) error {
-	p := &writer{Options: o}
+func (r *EvictionReport) WriteText(w io.Writer, o TextOptions) error {
+	p := &textWriter{TextOptions: o}
 	p.line(0, bold, r.Summary)
 	p.head(r)
 	if r.NoPods() {
 		p.line(0, dim, NoPods)
 	}
 	for i := range r.Signals {
-		if s := &r.Signals[i]; o.All || !r.Implied(s) {
+		if s := &r.Signals[i]; o.All || !r.IsRedundant(s) {
 			p.signal(s, r.Reclaims)
 		}
 	}
@@ -50,7 +52,7 @@ func (r *Report) WriteText(w io.Writer, o Options) error {
 	p.conditions(r)
 	p.acts(r)
 	p.watches(r)
-	p.list("Beware", amber, r.Warnings)
+	p.list("Warnings", amber, r.Warnings)
 	if o.All {
 		for i := range r.Signals {
 			p.ranking(r.Signals, i)
@@ -63,49 +65,49 @@ func (r *Report) WriteText(w io.Writer, o Options) error {
 }
 
 // head says what the report is about, and how old it is.
-func (p *writer) head(r *Report) {
+func (p *textWriter) head(r *EvictionReport) {
 	parts := []string{"mode " + r.Mode}
 	if r.DecidedAt.IsZero() {
 		parts = append(parts, "as of "+Clock(r.At))
 	} else {
 		parts = append(parts, fmt.Sprintf("read %s ago, at %s", Lasting(r.At.Sub(r.ReadAt)), Clock(r.ReadAt)))
 	}
-	if r.Because != "" {
-		parts = append(parts, fmt.Sprintf("woken by: %s, decided %s after it", r.Because, Lasting(seconds(r.TookSeconds))))
+	if r.WokenBy != "" {
+		parts = append(parts, fmt.Sprintf("woken by: %s, decided %s after it", r.WokenBy, Lasting(seconds(r.DecidedAfterSeconds))))
 	}
 	p.line(0, dim, strings.Join(parts, "; "))
-	if r.Unread != "" {
-		p.line(0, amber, "not all could be read: "+r.Unread)
+	if r.ReadError != "" {
+		p.line(0, amber, "not everything could be read: "+r.ReadError)
 	}
 }
 
 // signal writes a signal, its thresholds, and who is next.
-func (p *writer) signal(s *Signal, reclaims bool) {
+func (p *textWriter) signal(s *Signal, reclaims bool) {
 	p.gap()
-	head := s.Name + ": " + s.Figure()
+	head := s.Name + ": " + s.FigureText()
 	if s.Doubt != "" && s.Value != nil {
-		head += ", which counts for nothing: " + s.Doubt
+		head += ", which is ignored: " + s.Doubt
 	}
 	p.line(0, s.tint(), head)
 	for i := range s.Thresholds {
 		t := &s.Thresholds[i]
 		p.item(t.tint(), t.Kind(), strings.TrimPrefix(t.Text, s.Name)+": "+t.Message)
 	}
-	p.item("", "first", s.Before(reclaims))
+	p.item("", "first", s.ReclaimMessage(reclaims))
 	switch {
 	case s.Ranking != nil && len(s.Ranking.Pods) > 0: // without pods it is said once: NoPods
 		p.item("", "next", s.Ranking.Message)
-		p.item("", "spared", s.Ranking.Spared())
+		p.item("", "skip", s.Ranking.SkippedPods())
 	case s.Ranking == nil && s.Value != nil:
-		p.item("", "next", "nobody is evicted for this: no figure tells who is to blame")
+		p.item("", "next", "no pod is evicted for this signal: no figure shows which pod causes it")
 	}
 }
 
-// NoPods says in words what Report.NoPods says.
-const NoPods = "weir knows of no pod here, so nobody would go"
+// NoPods says in words what EvictionReport.NoPods says.
+const NoPods = "weir knows no pod on this node, so no pod would be evicted"
 
 // NoPods says that those who could go were looked for, and that there is nobody.
-func (r *Report) NoPods() bool {
+func (r *EvictionReport) NoPods() bool {
 	looked := false
 	for i := range r.Signals {
 		if ranking := r.Signals[i].Ranking; ranking != nil {
@@ -118,24 +120,24 @@ func (r *Report) NoPods() bool {
 	return looked
 }
 
-// Implied says that s tells nothing that another signal does not: nobody wrote a threshold for
+// IsRedundant says that s tells nothing that another signal does not: nobody wrote a threshold for
 // it, none is acted on, and none is met, or else another has the very figure.
-func (r *Report) Implied(s *Signal) bool {
+func (r *EvictionReport) IsRedundant(s *Signal) bool {
 	quiet := true
 	for i := range s.Thresholds {
 		t := &s.Thresholds[i]
 		if !t.Derived || t.Acting {
 			return false
 		}
-		quiet = quiet && (t.State == Clear || t.State == Unknown)
+		quiet = quiet && (t.State == NotMet || t.State == Unknown)
 	}
 	return quiet || slices.ContainsFunc(r.Signals, func(other Signal) bool {
-		return other.Name != s.Name && other.Figure() == s.Figure()
+		return other.Name != s.Name && other.FigureText() == s.FigureText()
 	})
 }
 
-// Figure is the value of a signal, and its share of the capacity.
-func (s *Signal) Figure() string {
+// FigureText is the value of a signal, and its share of the capacity.
+func (s *Signal) FigureText() string {
 	switch {
 	case s.Value == nil:
 		return "no figure"
@@ -152,48 +154,48 @@ func (s *Signal) Figure() string {
 	return text
 }
 
-// FirstWords says what the node gives up before a pod.
-func (s *Signal) FirstWords() string {
-	words := make([]string, len(s.First))
-	for i, c := range s.First {
+// ReclaimText says what the node gives up before a pod.
+func (s *Signal) ReclaimText() string {
+	words := make([]string, len(s.ReclaimsFirst))
+	for i, c := range s.ReclaimsFirst {
 		switch c {
 		case "container":
-			c = "containers that have ended"
+			c = "ended containers"
 		case "image":
-			c = "images that nothing uses"
+			c = "unused images"
 		}
 		words[i] = c
 	}
 	return strings.Join(words, " and ")
 }
 
-// Before says what goes before any pod, if there is anything; reclaims is Report.Reclaims.
-func (s *Signal) Before(reclaims bool) string {
-	switch words := s.FirstWords(); {
+// ReclaimMessage says what goes before any pod, if there is anything; reclaims is EvictionReport.Reclaims.
+func (s *Signal) ReclaimMessage(reclaims bool) string {
+	switch words := s.ReclaimText(); {
 	case words == "":
 		return ""
 	case reclaims:
-		return words + ", before any pod"
+		return words + ", removed before any pod is evicted"
 	default:
-		return words + ", but not by weir: it may not ask the container runtime (--eviction-reclaim)"
+		return words + ", but weir does not remove them without --eviction-reclaim"
 	}
 }
 
-// Spared names those that would have come before the next, but are passed over.
-func (r *Ranking) Spared() string {
+// SkippedPods names those that would have come before the next, but are passed over.
+func (r *Ranking) SkippedPods() string {
 	const most = 3
 	var names []string
 	more := 0
 	for i := range r.Pods {
 		pod := &r.Pods[i]
-		if pod.Passed == "" {
+		if pod.Skipped == "" {
 			break
 		}
 		if len(names) == most {
 			more++
 			continue
 		}
-		names = append(names, pod.String()+" ("+pod.Why+")")
+		names = append(names, pod.String()+" ("+pod.Message+")")
 	}
 	text := strings.Join(names, ", ")
 	if more > 0 {
@@ -216,9 +218,9 @@ func (s *Signal) tint() string {
 
 func (t *Threshold) tint() string {
 	switch t.State {
-	case InForce, Held:
+	case InForce, Reclaiming:
 		return red
-	case Grace, Unknown:
+	case GracePeriod, Unknown:
 		return amber
 	}
 	return ""
@@ -232,7 +234,7 @@ func (t *Threshold) Kind() string {
 	return "soft"
 }
 
-func (p *writer) exceeded(r *Report) {
+func (p *textWriter) exceeded(r *EvictionReport) {
 	for i := range r.Exceeded {
 		e := &r.Exceeded[i]
 		if i == 0 {
@@ -242,7 +244,7 @@ func (p *writer) exceeded(r *Report) {
 	}
 }
 
-func (p *writer) conditions(r *Report) {
+func (p *textWriter) conditions(r *EvictionReport) {
 	if len(r.Conditions) == 0 && r.Admission == nil {
 		return
 	}
@@ -263,50 +265,50 @@ func (p *writer) conditions(r *Report) {
 	}
 }
 
-// mostActs is how many acts are shown where not all are asked for.
-const mostActs = 5
+// maxActions is how many acts are shown where not all are asked for.
+const maxActions = 5
 
-func (p *writer) acts(r *Report) {
-	if r.State == Off || r.State == Starting && len(r.Acts) == 0 {
+func (p *textWriter) acts(r *EvictionReport) {
+	if r.State == Off || r.State == Starting && len(r.Actions) == 0 {
 		return
 	}
-	p.title("Lately")
-	if len(r.Acts) == 0 {
-		p.line(2, "", "nothing was done, and nothing was to be done")
+	p.title("Recent actions")
+	if len(r.Actions) == 0 {
+		p.line(2, "", "none")
 		return
 	}
-	most := mostActs
+	most := maxActions
 	if p.All {
-		most = len(r.Acts)
+		most = len(r.Actions)
 	}
-	for i := range r.Acts[:min(len(r.Acts), most)] {
-		a := &r.Acts[i]
+	for i := range r.Actions[:min(len(r.Actions), most)] {
+		a := &r.Actions[i]
 		tint := ""
-		switch a.Did {
+		switch a.Result {
 		case "Blocked", "Failed", "Refused":
 			tint = amber
 		}
-		p.line(2, tint, fmt.Sprintf("%s  %s: %s", a.At.UTC().Format("2006-01-02 15:04:05 UTC"), a.Did, a.Message))
-		if more := a.More(); more != "" {
+		p.line(2, tint, fmt.Sprintf("%s  %s: %s", a.At.UTC().Format("2006-01-02 15:04:05 UTC"), a.Result, a.Message))
+		if more := a.Details(); more != "" {
 			p.line(27, dim, more)
 		}
 	}
-	if more := len(r.Acts) - most; more > 0 {
+	if more := len(r.Actions) - most; more > 0 {
 		p.line(2, dim, fmt.Sprintf("and %d more: --all shows them", more))
 	}
 }
 
-// More is what else there is to say of an act.
-func (a *Act) More() string {
+// Details is what else there is to say of an act.
+func (a *Action) Details() string {
 	var parts []string
 	if !a.Since.IsZero() {
-		parts = append(parts, "the same since "+Clock(a.Since))
+		parts = append(parts, "repeated since "+Clock(a.Since))
 	}
-	if a.Because != "" {
-		parts = append(parts, fmt.Sprintf("woken by: %s, decided %s after it", a.Because, Lasting(seconds(a.TookSeconds))))
+	if a.WokenBy != "" {
+		parts = append(parts, fmt.Sprintf("woken by: %s, decided %s after it", a.WokenBy, Lasting(seconds(a.DecidedAfterSeconds))))
 	}
-	if a.Cleaned {
-		parts = append(parts, "gone after "+Lasting(seconds(a.WaitedSeconds)))
+	if a.Removed {
+		parts = append(parts, "removed after "+Lasting(seconds(a.WaitedSeconds)))
 	}
 	if !a.NotBefore.IsZero() {
 		parts = append(parts, "tried again at "+Clock(a.NotBefore)+" at the earliest")
@@ -315,34 +317,34 @@ func (a *Act) More() string {
 }
 
 // watches says what wakes the guard.
-func (p *writer) watches(r *Report) {
-	if r.State == Off || r.State == Starting || r.State == Idle {
+func (p *textWriter) watches(r *EvictionReport) {
+	if r.State == Off || r.State == Starting || r.State == NoThresholds {
 		return
 	}
-	p.title("What wakes it")
+	p.title("What triggers a reading")
 	for i := range r.Watches {
 		p.line(2, "", r.Watches[i].Message)
 	}
 	for _, w := range r.Unwatched {
-		p.line(2, amber, "not: "+w)
+		p.line(2, amber, "not watched: "+w)
 	}
-	if r.PeekSeconds > 0 {
-		p.line(2, "", "a look at disks and process ids, every "+Lasting(seconds(r.PeekSeconds)))
+	if r.PollSeconds > 0 {
+		p.line(2, "", "disks and process ids are read every "+Lasting(seconds(r.PollSeconds)))
 	}
 	timer := "a timer"
 	if len(r.Watches) == 0 {
 		timer += " alone"
 	}
-	if r.FloorSeconds > 0 {
-		timer += ", every " + Lasting(seconds(r.FloorSeconds))
+	if r.MaxIntervalSeconds > 0 {
+		timer += ", every " + Lasting(seconds(r.MaxIntervalSeconds))
 	}
 	if len(r.Watches) == 0 {
-		timer += ": the kernel is asked for no notice"
+		timer += ": the kernel gives no notice"
 	}
 	p.line(2, "", timer)
 }
 
-func (p *writer) list(title, tint string, lines []string) {
+func (p *textWriter) list(title, tint string, lines []string) {
 	for i, l := range lines {
 		if i == 0 {
 			p.title(title)
@@ -351,22 +353,22 @@ func (p *writer) list(title, tint string, lines []string) {
 	}
 }
 
-func (p *writer) gap() { p.WriteByte('\n') }
+func (p *textWriter) gap() { p.WriteByte('\n') }
 
-func (p *writer) title(text string) {
+func (p *textWriter) title(text string) {
 	p.gap()
 	p.line(0, bold, text)
 }
 
 // line writes one line, with nothing in it that a terminal might obey.
-func (p *writer) line(column int, tint, text string) {
+func (p *textWriter) line(column int, tint, text string) {
 	p.WriteString(strings.Repeat(" ", column))
 	p.tinted(tint, text)
 	p.WriteByte('\n')
 }
 
 // item writes a labelled line; nothing if there is nothing to say.
-func (p *writer) item(tint, label, text string) {
+func (p *textWriter) item(tint, label, text string) {
 	if text == "" {
 		return
 	}
@@ -376,17 +378,17 @@ func (p *writer) item(tint, label, text string) {
 	p.WriteByte('\n')
 }
 
-func (p *writer) tinted(tint, text string) {
-	text = safe(text)
+func (p *textWriter) tinted(tint, text string) {
+	text = singleLine(text)
 	if p.Colour && tint != "" {
 		text = tint + text + reset
 	}
 	p.WriteString(text)
 }
 
-// safe returns s without what a terminal might obey, in one line: names and errors come
+// singleLine returns s without what a terminal might obey, in one line: names and errors come
 // from anyone.
-func safe(s string) string {
+func singleLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n', r == '\r', r == '\t':
@@ -399,3 +401,56 @@ func safe(s string) string {
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// ranking writes the whole ranking for a signal. Signals of one resource have the same:
+// it is written once.
+func (p *textWriter) ranking(all []Signal, i int) {
+	r := all[i].Ranking
+	if r == nil || len(r.Pods) == 0 {
+		return
+	}
+	names := []string{all[i].Name}
+	for k := range all {
+		same := k != i && all[k].Ranking != nil && reflect.DeepEqual(all[k].Ranking, r)
+		switch {
+		case same && k < i:
+			return
+		case same:
+			names = append(names, all[k].Name)
+		}
+	}
+	p.title("Eviction order for " + strings.Join(names, ", "))
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "POD\tOVER REQUEST\tPRIORITY\tUSES\tREQUESTS\tEXCESS\tBEFORE THE NEXT BY\tSKIPPED BECAUSE")
+	for i := range r.Pods {
+		pod := &r.Pods[i]
+		over := "no"
+		switch {
+		case pod.Request == nil:
+			over = "–"
+		case pod.OverRequest:
+			over = "yes"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", singleLine(pod.String()), over, pod.Priority,
+			r.Unit.or(pod.Usage), r.Unit.or(pod.Request), r.Unit.or(pod.Excess), strings.ToLower(singleLine(pod.BeforeNextBy)), or(singleLine(pod.Message)))
+	}
+	_ = w.Flush() // to memory
+	for l := range strings.Lines(b.String()) {
+		p.WriteString(strings.TrimRight(l, " \n") + "\n")
+	}
+}
+
+func (u Unit) or(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return u.Words(*v)
+}
+
+func or(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}

@@ -55,17 +55,17 @@ func TestLasting(t *testing.T) {
 func TestTextIsSafe(t *testing.T) {
 	ill := "\x1b[2J\nroot# \x07\u202e\xff"
 	number := func(v float64) *float64 { return &v }
-	r := &Report{
-		Node: ill, Mode: ill, State: Evicting, Summary: ill, Because: ill, Unread: ill, Warnings: []string{ill}, Unwatched: []string{ill},
+	r := &EvictionReport{
+		Node: ill, Mode: ill, State: Evicting, Summary: ill, WokenBy: ill, ReadError: ill, Warnings: []string{ill}, Unwatched: []string{ill},
 		Signals: []Signal{{
-			Name: ill, Value: number(1), Doubt: ill, First: []string{ill},
+			Name: ill, Value: number(1), Doubt: ill, ReclaimsFirst: []string{ill},
 			Thresholds: []Threshold{{Text: ill, Message: ill, State: InForce}},
-			Ranking:    &Ranking{Next: ill, Message: ill, Pods: []Pod{{Namespace: ill, Name: ill, Why: ill, Before: ill, Passed: ill}}},
+			Ranking:    &Ranking{Next: ill, Message: ill, Pods: []RankedPod{{Namespace: ill, Name: ill, Message: ill, BeforeNextBy: ill, Skipped: ill}}},
 		}},
-		Exceeded: []Exceeded{{Message: ill}}, Conditions: []Condition{{Type: ill, Message: ill}}, Admission: &Admission{Message: ill},
-		Acts: []Act{{Did: ill, Message: ill, Because: ill}}, Watches: []Watch{{Message: ill}},
+		Exceeded: []ExceededLimit{{Message: ill}}, Conditions: []Condition{{Type: ill, Message: ill}}, Admission: &Admission{Message: ill},
+		Actions: []Action{{Result: ill, Message: ill, WokenBy: ill}}, Watches: []Watch{{Message: ill}},
 	}
-	for _, o := range []Options{{}, {All: true}, {All: true, Colour: true}} {
+	for _, o := range []TextOptions{{}, {All: true}, {All: true, Colour: true}} {
 		var out bytes.Buffer
 		if err := r.WriteText(&out, o); err != nil {
 			t.Fatal(err)
@@ -84,11 +84,11 @@ func TestTextIsSafe(t *testing.T) {
 
 // What was done is cut unless all is asked for.
 func TestActsAreCut(t *testing.T) {
-	r := &Report{State: Calm, Acts: make([]Act, 12)}
+	r := &EvictionReport{State: Normal, Actions: make([]Action, 12)}
 	f := func(all bool, lines int, more string) {
 		t.Helper()
 		var out bytes.Buffer
-		if err := r.WriteText(&out, Options{All: all}); err != nil {
+		if err := r.WriteText(&out, TextOptions{All: all}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Count(out.String(), "0001-01-01"); got != lines || more != "" && !strings.Contains(out.String(), more) {

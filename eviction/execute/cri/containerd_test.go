@@ -134,7 +134,7 @@ func TestContainerd(t *testing.T) {
 // left lists the containers of tests' pods, as POD/NAME, and the tags of images.
 func left(ctx context.Context, t *testing.T, r *Reclaimer) (containers, images []string) {
 	t.Helper()
-	all, err := r.run.ListContainers(ctx, &runtime.ListContainersRequest{})
+	all, err := r.containers.ListContainers(ctx, &runtime.ListContainersRequest{})
 	must(t, err)
 	for _, c := range all.Containers {
 		if c.Labels["io.kubernetes.pod.namespace"] == "default" {

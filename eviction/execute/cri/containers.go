@@ -18,7 +18,7 @@ const (
 
 func (r *Reclaimer) removeContainers(ctx context.Context) (execute.Freed, error) {
 	var freed execute.Freed
-	all, err := ask(ctx, r, r.run.ListContainers, &runtime.ListContainersRequest{
+	all, err := call(ctx, r, r.containers.ListContainers, &runtime.ListContainersRequest{
 		Filter: &runtime.ContainerFilter{State: &runtime.ContainerStateValue{State: runtime.ContainerState_CONTAINER_EXITED}},
 	})
 	if err != nil {
@@ -30,13 +30,13 @@ func (r *Reclaimer) removeContainers(ctx context.Context) (execute.Freed, error)
 		return freed, fmt.Errorf("list pods: %w", err)
 	}
 	var failed failures
-	dead := unused(all.GetContainers(), func(uid types.UID) bool { return !ready[uid] && r.opts.Ended(uid) })
+	dead := removableContainers(all.GetContainers(), func(uid types.UID) bool { return !ready[uid] && r.opts.Ended(uid) })
 	for i, c := range dead {
 		if ctx.Err() != nil {
 			failed.add(fmt.Errorf("leave %d containers: %w", len(dead)-i, context.Cause(ctx)))
 			break
 		}
-		if _, err := ask(ctx, r, r.run.RemoveContainer, &runtime.RemoveContainerRequest{ContainerId: c.GetId()}); err != nil {
+		if _, err := call(ctx, r, r.containers.RemoveContainer, &runtime.RemoveContainerRequest{ContainerId: c.GetId()}); err != nil {
 			failed.add(fmt.Errorf("remove container %s: %w", c.GetId(), err))
 			continue
 		}
@@ -48,7 +48,7 @@ func (r *Reclaimer) removeContainers(ctx context.Context) (execute.Freed, error)
 // readyPods returns the pods that the kubelet runs: it stops a pod's sandbox once nothing more is to
 // run in it. They have not ended, whatever Options.Ended says, which may not have heard of a pod yet.
 func (r *Reclaimer) readyPods(ctx context.Context) (map[types.UID]bool, error) {
-	all, err := ask(ctx, r, r.run.ListPodSandbox, &runtime.ListPodSandboxRequest{
+	all, err := call(ctx, r, r.containers.ListPodSandbox, &runtime.ListPodSandboxRequest{
 		Filter: &runtime.PodSandboxFilter{State: &runtime.PodSandboxStateValue{State: runtime.PodSandboxState_SANDBOX_READY}},
 	})
 	if err != nil {
@@ -61,9 +61,9 @@ func (r *Reclaimer) readyPods(ctx context.Context) (map[types.UID]bool, error) {
 	return ready, nil
 }
 
-// unused returns which containers may go: all that have exited of a pod that has ended; of others
+// removableContainers returns which containers may go: all that have exited of a pod that has ended; of others
 // all but the newest that have the same name.
-func unused(all []*runtime.Container, ended func(types.UID) bool) []*runtime.Container {
+func removableContainers(all []*runtime.Container, ended func(types.UID) bool) []*runtime.Container {
 	type run struct {
 		pod  types.UID
 		name string

@@ -39,10 +39,10 @@ type Options struct {
 // Reclaimer asks a container runtime to remove things. Its methods may be called from several
 // goroutines.
 type Reclaimer struct {
-	opts   Options
-	conn   *grpc.ClientConn
-	run    runtime.RuntimeServiceClient
-	images runtime.ImageServiceClient
+	opts       Options
+	conn       *grpc.ClientConn
+	containers runtime.RuntimeServiceClient
+	images     runtime.ImageServiceClient
 
 	mu struct {
 		sync.Mutex
@@ -52,8 +52,8 @@ type Reclaimer struct {
 
 var _ execute.Reclaimer = (*Reclaimer)(nil)
 
-// maxAnswer is the largest answer that is read, as the kubelet has it.
-const maxAnswer = 16 << 20
+// maxAnswerBytes is the largest answer that is read, as the kubelet has it.
+const maxAnswerBytes = 16 << 20
 
 // New returns a Reclaimer, which connects when it is first used. Close ends it.
 func New(opts Options) (*Reclaimer, error) {
@@ -68,11 +68,11 @@ func New(opts Options) (*Reclaimer, error) {
 		opts.Ended = func(types.UID) bool { return false }
 	}
 	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)))
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)))
 	if err != nil {
 		return nil, fmt.Errorf("reach the container runtime: %w", err)
 	}
-	r := &Reclaimer{opts: opts, conn: conn, run: runtime.NewRuntimeServiceClient(conn), images: runtime.NewImageServiceClient(conn)}
+	r := &Reclaimer{opts: opts, conn: conn, containers: runtime.NewRuntimeServiceClient(conn), images: runtime.NewImageServiceClient(conn)}
 	r.mu.seen = map[string]time.Time{}
 	return r, nil
 }
@@ -113,8 +113,8 @@ func (r *Reclaimer) Reclaim(ctx context.Context, c eviction.Collection) (execute
 	return execute.Freed{}, fmt.Errorf("collect %q: the container runtime has no such thing", c)
 }
 
-// ask makes one request, in the time it may take.
-func ask[Q, A any](ctx context.Context, r *Reclaimer, call func(context.Context, Q, ...grpc.CallOption) (A, error), q Q) (A, error) {
+// call makes one request, in the time it may take.
+func call[Q, A any](ctx context.Context, r *Reclaimer, call func(context.Context, Q, ...grpc.CallOption) (A, error), q Q) (A, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.RequestTimeout)
 	defer cancel()
 	return call(ctx, q)
@@ -126,10 +126,10 @@ type failures struct {
 	more int
 }
 
-const mostFailures = 10
+const maxFailures = 10
 
 func (f *failures) add(err error) {
-	if len(f.errs) < mostFailures {
+	if len(f.errs) < maxFailures {
 		f.errs = append(f.errs, err)
 		return
 	}

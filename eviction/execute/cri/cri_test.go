@@ -180,7 +180,7 @@ func TestOneFails(t *testing.T) {
 
 func TestManyFail(t *testing.T) {
 	f := &fake{fail: map[string]error{}}
-	for i := range mostFailures + 3 {
+	for i := range maxFailures + 3 {
 		id := fmt.Sprint("c", i)
 		f.containers = append(f.containers, container(id, "job", id, 1, exited))
 		f.fail[id] = errBusy

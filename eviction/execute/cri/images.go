@@ -25,18 +25,18 @@ func (r *Reclaimer) removeImages(ctx context.Context) (execute.Freed, error) {
 		return freed, fmt.Errorf("find images in use: %w", err)
 	}
 	var failed failures
-	old := r.old(images, used, time.Now())
+	old := r.removableImages(images, used, time.Now())
 	for i, image := range old {
 		if ctx.Err() != nil {
 			failed.add(fmt.Errorf("leave %d images: %w", len(old)-i, context.Cause(ctx)))
 			break
 		}
-		_, err := ask(ctx, r, r.images.RemoveImage, &runtime.RemoveImageRequest{Image: &runtime.ImageSpec{Image: image.GetId()}})
+		_, err := call(ctx, r, r.images.RemoveImage, &runtime.RemoveImageRequest{Image: &runtime.ImageSpec{Image: image.GetId()}})
 		if err != nil {
-			failed.add(fmt.Errorf("remove image %s: %w", name(image), err))
+			failed.add(fmt.Errorf("remove image %s: %w", imageName(image), err))
 			continue
 		}
-		r.forget(image)
+		r.forgetImage(image)
 		freed.Items++
 		freed.Bytes += int64(min(image.GetSize(), math.MaxInt64-uint64(freed.Bytes)))
 	}
@@ -46,7 +46,7 @@ func (r *Reclaimer) removeImages(ctx context.Context) (execute.Freed, error) {
 // listImages lists the images, and remembers when each was first seen.
 func (r *Reclaimer) listImages(ctx context.Context) ([]*runtime.Image, error) {
 	now := time.Now() // before the runtime looks: what it finds was there no earlier
-	all, err := ask(ctx, r, r.images.ListImages, &runtime.ListImagesRequest{})
+	all, err := call(ctx, r, r.images.ListImages, &runtime.ListImagesRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (r *Reclaimer) listImages(ctx context.Context) ([]*runtime.Image, error) {
 	return all.GetImages(), nil
 }
 
-// forget makes an image new if it is pulled again.
-func (r *Reclaimer) forget(image *runtime.Image) {
+// forgetImage makes an image new if it is pulled again.
+func (r *Reclaimer) forgetImage(image *runtime.Image) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.mu.seen, image.GetId())
@@ -73,7 +73,7 @@ func (r *Reclaimer) forget(image *runtime.Image) {
 // imagesInUse returns every name that containers, running or not, give their images: which of
 // them is the ID differs between runtimes.
 func (r *Reclaimer) imagesInUse(ctx context.Context) (map[string]bool, error) {
-	all, err := ask(ctx, r, r.run.ListContainers, &runtime.ListContainersRequest{})
+	all, err := call(ctx, r, r.containers.ListContainers, &runtime.ListContainersRequest{})
 	if err != nil {
 		return nil, fmt.Errorf("list containers: %w", err)
 	}
@@ -85,7 +85,7 @@ func (r *Reclaimer) imagesInUse(ctx context.Context) (map[string]bool, error) {
 		used[c.GetImageId()], used[c.GetImageRef()] = true, true
 		use(c.GetImage())
 		// Only its status tells which images are mounted into a container.
-		s, err := ask(ctx, r, r.run.ContainerStatus, &runtime.ContainerStatusRequest{ContainerId: c.GetId()})
+		s, err := call(ctx, r, r.containers.ContainerStatus, &runtime.ContainerStatusRequest{ContainerId: c.GetId()})
 		if status.Code(err) == codes.NotFound {
 			continue
 		}
@@ -100,8 +100,8 @@ func (r *Reclaimer) imagesInUse(ctx context.Context) (map[string]bool, error) {
 	return used, nil
 }
 
-// old returns the images that nobody uses and that are old enough.
-func (r *Reclaimer) old(images []*runtime.Image, used map[string]bool, now time.Time) []*runtime.Image {
+// removableImages returns the images that nobody uses and that are old enough.
+func (r *Reclaimer) removableImages(images []*runtime.Image, used map[string]bool, now time.Time) []*runtime.Image {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []*runtime.Image
@@ -126,8 +126,8 @@ func isUsed(image *runtime.Image, used map[string]bool) bool {
 	return false
 }
 
-// name is what people know an image by.
-func name(image *runtime.Image) string {
+// imageName is what people know an image by.
+func imageName(image *runtime.Image) string {
 	if tags := image.GetRepoTags(); len(tags) > 0 {
 		return tags[0]
 	}

@@ -13,18 +13,18 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// watch has the notifier follow the decision, and notes in the round what is watched.
-func (g *Guard) watch(n *notify.Notifier, r *Round) {
+// updateWatches updates the notifier after a decision, and sets the round's watches.
+func (g *Guard) updateWatches(n *notify.Notifier, r *Round) {
 	gone := slices.ContainsFunc(r.Notice.Sources, func(s notify.Source) bool { return s.Gone })
 	if r.Input.Summary == nil || !r.Decision.RefreshNotifiers && !gone {
 		return
 	}
 	watches, unwatched := g.watches(r)
-	refused := refusals(n.Update(watches...))
-	if !g.instead && slices.ContainsFunc(refused, cannot) {
-		g.instead = true
+	refused := splitErrors(n.Update(watches...))
+	if !g.watchStalls && slices.ContainsFunc(refused, isUnsupported) {
+		g.watchStalls = true
 		watches, unwatched = g.watches(r)
-		refused = refusals(n.Update(watches...))
+		refused = splitErrors(n.Update(watches...))
 	}
 	for _, err := range refused {
 		var e *notify.Error
@@ -34,10 +34,10 @@ func (g *Guard) watch(n *notify.Notifier, r *Round) {
 	}
 	g.watching, g.unwatched = watches, slices.Concat(unwatched, refused)
 	r.Watching, r.Unwatched = g.watching, g.unwatched
-	g.say("not all is watched", words(errors.Join(g.unwatched...)))
+	g.logChange("some thresholds are not watched", errorText(errors.Join(g.unwatched...)))
 }
 
-// watches are what to watch for a round's thresholds, and why not for some.
+// watches returns what to watch for a round's thresholds, and why some are not watched.
 func (g *Guard) watches(r *Round) (list []notify.Watch, unwatched []error) {
 	add := func(w notify.Watch) {
 		if !slices.Contains(list, w) { // two thresholds may want one trigger
@@ -55,43 +55,43 @@ func (g *Guard) watches(r *Round) (list []notify.Watch, unwatched []error) {
 			continue // the kernel gives no notice of disks and process ids
 		}
 		if memory && cgroups.Mount == "" {
-			g.instead = true
+			g.watchStalls = true
 			continue
 		}
-		w, err := notify.Of(t, r.Input.Summary, cgroups)
+		w, err := notify.WatchFor(t, r.Input.Summary, cgroups)
 		if err != nil {
 			unwatched = append(unwatched, fmt.Errorf("watch %s: %w", t, err))
 			continue
 		}
 		add(w)
 	}
-	if g.instead {
-		add(stalls())
+	if g.watchStalls {
+		add(memoryStallTrigger())
 		if cgroups.Mount != "" {
-			add(notify.Events{Path: filepath.Join(cgroups.Mount, cgroups.Pods, "memory.events")})
+			add(notify.EventCounters{Path: filepath.Join(cgroups.Mount, cgroups.Pods, "memory.events")})
 		}
 	}
 	return list, unwatched
 }
 
-// stalls is what to watch where the kernel tells of no memory cgroup's usage: a node that runs
-// short of memory has its tasks wait for it. 100 ms in 2 s are rare on one that does not.
-func stalls() notify.Watch {
-	return notify.Trigger{Path: "/proc/pressure/memory", Stall: 100 * time.Millisecond, Window: 2 * time.Second}
+// memoryStallTrigger returns what to watch where the kernel gives no notice of memory usage. On a
+// node that runs short of memory, tasks wait for it. 100 ms in 2 s are rare on other nodes.
+func memoryStallTrigger() notify.Watch {
+	return notify.StallTrigger{Path: "/proc/pressure/memory", Stall: 100 * time.Millisecond, Window: 2 * time.Second}
 }
 
-// cannot says that the kernel gives no notice of a cgroup's usage at all.
-func cannot(err error) bool {
+// isUnsupported reports whether the kernel never gives notice of a cgroup's usage.
+func isUnsupported(err error) bool {
 	var e *notify.Error
 	if !errors.As(err, &e) {
 		return false
 	}
-	_, threshold := e.Watch.(notify.Threshold)
+	_, threshold := e.Watch.(notify.UsageThreshold)
 	return threshold && errors.Is(e, notify.ErrUnsupported)
 }
 
-// refusals takes a joined error apart.
-func refusals(err error) []error {
+// splitErrors returns the errors that were joined in err.
+func splitErrors(err error) []error {
 	var joined interface{ Unwrap() []error }
 	switch {
 	case err == nil:
@@ -101,7 +101,7 @@ func refusals(err error) []error {
 	}
 	var list []error
 	for _, e := range joined.Unwrap() {
-		list = append(list, refusals(e)...)
+		list = append(list, splitErrors(e)...)
 	}
 	return list
 }

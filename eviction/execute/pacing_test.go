@@ -20,12 +20,12 @@ func TestOnePodARound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod("a", func(p *corev1.Pod) { p.Spec.NodeName = "n2" }), pod("b"), pod("c"))
 		list := executor(t, s, nil).Execute(t.Context(), decision(0, killOf("a", 1), killOf("b", 1), killOf("c", 1)))
-		var did []Did
+		var did []Result
 		for _, o := range list {
-			did = append(did, o.Did)
+			did = append(did, o.Result)
 		}
-		diff(t, "did", []Did{Refused, Killed, Deferred}, did)
-		diff(t, "words", "did not evict pod web/c: one pod goes at a time, and another is going", list[2].Words)
+		diff(t, "did", []Result{Refused, Killed, Deferred}, did)
+		diff(t, "words", "did not evict pod web/c: one pod is evicted at a time, and another eviction is in progress", list[2].Message)
 	})
 }
 
@@ -37,10 +37,10 @@ func TestOnePodAtATimeFromManyGoroutines(t *testing.T) {
 		go func() { first <- x.Execute(t.Context(), decision(0, killOf("a", 1))) }()
 		synctest.Wait() // it waits for the pod
 		second := only(t, x.Execute(t.Context(), decision(0, killOf("b", 1))))
-		if o := only(t, <-first); o.Did != Killed || second.Did != Deferred {
-			t.Errorf("got %s and %s, want Killed and Deferred", o.Did, second.Did)
+		if o := only(t, <-first); o.Result != Killed || second.Result != Deferred {
+			t.Errorf("got %s and %s, want Killed and Deferred", o.Result, second.Result)
 		}
-		diff(t, "words of the second", "did not evict pod web/b: one pod goes at a time, and another is going", second.Words)
+		diff(t, "words of the second", "did not evict pod web/b: one pod is evicted at a time, and another eviction is in progress", second.Message)
 	})
 }
 
@@ -54,13 +54,13 @@ func TestTheGapAndTheWindow(t *testing.T) {
 			name := fmt.Sprint("p", n)
 			s.put(pod(name))
 			at := time.Since(began)
-			if o := only(t, x.Execute(t.Context(), decision(0, killOf(name, 1)))); o.Did == Killed {
+			if o := only(t, x.Execute(t.Context(), decision(0, killOf(name, 1)))); o.Result == Killed {
 				log = append(log, at.String())
 				n++
 			} else if len(log) == 1 && at == 2*time.Second {
-				diff(t, "words in the gap", "did not evict pod web/p1 before 2000-01-01T00:00:06Z: the last pod went less than 5s ago", o.Words)
+				diff(t, "words in the gap", "did not evict pod web/p1 before 2000-01-01T00:00:06Z: the last eviction was less than 5s ago", o.Message)
 			} else if len(log) == 2 && at == 30*time.Second {
-				diff(t, "words in the window", "did not evict pod web/p2 before 2000-01-01T00:01:00Z: 2 pods went in the last 1m0s, as many as may", o.Words)
+				diff(t, "words in the window", "did not evict pod web/p2 before 2000-01-01T00:01:00Z: 2 pods were evicted in the last 1m0s, which is the limit", o.Message)
 			}
 			time.Sleep(time.Until(began.Add(at + time.Second)))
 			if time.Since(began) > 130*time.Second {
@@ -88,7 +88,7 @@ func TestWaitsForTheStatistics(t *testing.T) {
 			}
 		})
 		o := only(t, x.Execute(t.Context(), decision(0, killOf("app", 1))))
-		if !o.Cleaned || o.Waited != 9*time.Second {
+		if !o.Removed || o.Waited != 9*time.Second {
 			t.Errorf("got %+v, want it gone after 9s", o)
 		}
 	})
@@ -105,16 +105,16 @@ func TestAPodThatStaysIsNotWaitedForForEver(t *testing.T) {
 					o.OnNode = func(context.Context, types.UID) (bool, error) { return onNode() }
 				})
 				o := only(t, x.Execute(t.Context(), decision(time.Minute, killOf("app", 20))))
-				if o.Did != Evicted || o.Cleaned || o.Waited != 50*time.Second || !strings.HasSuffix(o.Words, words) {
+				if o.Result != Evicted || o.Removed || o.Waited != 50*time.Second || !strings.HasSuffix(o.Message, words) {
 					t.Errorf("got %+v\nwant it evicted, there after 50s, and words that end in %q", o, words)
 				}
 			})
 		})
 	}
-	f("in the API", time.Hour, nil, "; after 50s it was still in the API: waited no longer")
-	f("on the node", time.Second, func() (bool, error) { return true, nil }, "; after 50s it was still in the node's statistics: waited no longer")
+	f("in the API", time.Hour, nil, "; after 50s it was still in the API: stopped waiting for it")
+	f("on the node", time.Second, func() (bool, error) { return true, nil }, "; after 50s it was still in the node's statistics: stopped waiting for it")
 	f("unknown", time.Second, func() (bool, error) { return false, errors.New("no summary") },
-		"; after 50s it was gone from the API, and the node's statistics could not be read (no summary): waited no longer")
+		"; after 50s it was gone from the API, and the node's statistics could not be read (no summary): stopped waiting for it")
 }
 
 // A finalizer keeps the object of a pod whose containers have ended.
@@ -131,7 +131,7 @@ func TestAPodThatHasEndedIsGone(t *testing.T) {
 			return nil
 		}
 		o := only(t, executor(t, s, nil).Execute(t.Context(), decision(0, killOf("app", 1))))
-		if !o.Cleaned || o.Waited != 5*time.Second {
+		if !o.Removed || o.Waited != 5*time.Second {
 			t.Errorf("got %+v, want it gone after 5s", o)
 		}
 	})
@@ -144,7 +144,7 @@ func TestStoppingEndsTheWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(2500*time.Millisecond, cancel)
 		o := only(t, executor(t, s, nil).Execute(ctx, decision(0, killOf("app", 1))))
-		diff(t, "words", "deleted pod web/app with 1 s to end, for memory.available; after 2.5s it was still in the API: stopped waiting for it", o.Words)
+		diff(t, "words", "deleted pod web/app with a grace period of 1 s, for memory.available; after 2.5s it was still in the API: stopped waiting for it", o.Message)
 	})
 }
 
@@ -161,7 +161,7 @@ func TestAnAnswerThatIsLostCounts(t *testing.T) {
 		x := executor(t, s, nil)
 		list := x.Execute(t.Context(), decision(0, killOf("a", 1), killOf("b", 1)))
 		next := only(t, x.Execute(t.Context(), decision(0, killOf("b", 1))))
-		diff(t, "did", []Did{Failed, Deferred, Deferred}, []Did{list[0].Did, list[1].Did, next.Did})
+		diff(t, "did", []Result{Failed, Deferred, Deferred}, []Result{list[0].Result, list[1].Result, next.Result})
 	})
 }
 
@@ -176,7 +176,7 @@ func TestAReadThatFailsDoesNotCount(t *testing.T) {
 			return nil
 		}
 		list := executor(t, s, nil).Execute(t.Context(), decision(0, killOf("a", 1), killOf("b", 1)))
-		diff(t, "did", []Did{Failed, Killed}, []Did{list[0].Did, list[1].Did})
+		diff(t, "did", []Result{Failed, Killed}, []Result{list[0].Result, list[1].Result})
 		if want := list[0].At.Add(time.Second); !list[0].NotBefore.Equal(want) {
 			t.Errorf("got it tried again at %v, want %v", list[0].NotBefore, want)
 		}
@@ -204,7 +204,7 @@ func TestAnAwayServerIsAskedAgainSoon(t *testing.T) {
 }
 
 func TestBackoffIsBoundedAndForgets(t *testing.T) {
-	b := backoff{most: 5 * time.Minute, waits: map[attempt]*wait{}}
+	b := retryBackoff{most: 5 * time.Minute, waits: map[attempt]*retryState{}}
 	key := attempt{uid: "u"}
 	now := began
 	var got []time.Duration
@@ -236,14 +236,14 @@ func TestReclaim(t *testing.T) {
 			x := executor(t, newServer(), func(o *Options) { o.Reclaimer = r })
 			var words []string
 			for _, o := range x.Reclaim(t.Context(), d) {
-				words = append(words, string(o.Did)+": "+o.Words)
+				words = append(words, string(o.Result)+": "+o.Message)
 			}
 			diff(t, "words", want, words)
 		})
 	}
 	f("nobody", nil,
-		"Off: did not remove every container that has ended for memory.available: weir may not ask the container runtime (--eviction-reclaim)",
-		"Off: did not remove every image that nothing uses for memory.available: weir may not ask the container runtime (--eviction-reclaim)")
+		"NoReclaimer: did not remove every ended container for memory.available: --eviction-reclaim is not set",
+		"NoReclaimer: did not remove every unused image for memory.available: --eviction-reclaim is not set")
 	f("one fails", reclaimer{eviction.UnusedContainers: errors.New("socket closed")},
 		"Failed: removed 2 unused containers (300 bytes) for memory.available, not all: remove unused containers: socket closed",
 		"Collected: removed 2 unused images (300 bytes) for memory.available")

@@ -23,12 +23,12 @@ type Result struct {
 	TimedOut    bool    `json:"timedOut,omitempty"`
 	TookSeconds float64 `json:"tookSeconds,omitempty"`
 	// Containers are all that run, and whether they are the same as before.
-	Containers []Kept   `json:"containers,omitempty"`
-	Cgroups    *Cgroups `json:"cgroups,omitempty"` // nil unless Done
+	Containers []ContainerCheck `json:"containers,omitempty"`
+	Cgroups    *CgroupCheck     `json:"cgroups,omitempty"` // nil unless Done
 }
 
-// Kept is a container before and after.
-type Kept struct {
+// ContainerCheck is a container before and after.
+type ContainerCheck struct {
 	Name      string `json:"name"`
 	ID        string `json:"id"`
 	Restarts  int32  `json:"restarts"`
@@ -46,9 +46,9 @@ func (r *Result) InPlace() bool {
 	return r.Stage == Done && (r.Cgroups == nil || len(r.Cgroups.Problems) == 0)
 }
 
-// Do carries out a plan and waits for the kubelet. The error is about asking; what the
+// Apply carries out a plan and waits for the kubelet. The error is about asking; what the
 // kubelet made of it is in the result, which is there whenever it was asked.
-func (a *Applier) Do(ctx context.Context, p *Plan) (*Result, error) {
+func (a *Applier) Apply(ctx context.Context, p *Plan) (*Result, error) {
 	began := time.Now()
 	var pod *corev1.Pod
 	for try := 1; ; try++ {
@@ -56,7 +56,7 @@ func (a *Applier) Do(ctx context.Context, p *Plan) (*Result, error) {
 		if pod, err = a.patch(ctx, p); err == nil {
 			break
 		}
-		if !apierrors.IsConflict(err) || try == tries {
+		if !apierrors.IsConflict(err) || try == maxAttempts {
 			return nil, err
 		}
 		if p, err = a.Plan(ctx, Request{p.Namespace, p.Pod, p.UID, p.changes}); err != nil {
@@ -67,7 +67,7 @@ func (a *Applier) Do(ctx context.Context, p *Plan) (*Result, error) {
 	last, err := a.wait(ctx, pod, r)
 	r.TookSeconds = time.Since(began).Seconds()
 	if last != nil {
-		r.Containers = kept(p.pod, last)
+		r.Containers = checkContainers(p.pod, last)
 	}
 	if r.Stage == Done {
 		r.Cgroups = a.cgroups(ctx, last, p)
@@ -77,9 +77,9 @@ func (a *Applier) Do(ctx context.Context, p *Plan) (*Result, error) {
 
 // wait follows the pod until the kubelet is done or time is up.
 func (a *Applier) wait(ctx context.Context, pod *corev1.Pod, r *Result) (*corev1.Pod, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, a.opts.Timeout, errTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, a.opts.Timeout, errTimeout)
 	defer cancel()
-	asked := &Asking{UID: r.UID, Generation: r.Generation, Changes: r.changes}
+	asked := &PendingResize{UID: r.UID, Generation: r.Generation, Changes: r.changes}
 	began := time.Now()
 	for {
 		if s := StageOf(pod, asked); s != r.State {
@@ -91,11 +91,11 @@ func (a *Applier) wait(ctx context.Context, pod *corev1.Pod, r *Result) (*corev1
 		}
 		select {
 		case <-ctx.Done():
-			if r.TimedOut = errors.Is(context.Cause(ctx), errTime); r.TimedOut {
+			if r.TimedOut = errors.Is(context.Cause(ctx), errTimeout); r.TimedOut {
 				return pod, nil
 			}
 			return pod, ctx.Err()
-		case <-time.After(pause(time.Since(began))):
+		case <-time.After(pollInterval(time.Since(began))):
 		}
 		next, err := a.opts.Client.CoreV1().Pods(r.Namespace).Get(ctx, r.Pod, metav1.GetOptions{})
 		switch {
@@ -110,26 +110,26 @@ func (a *Applier) wait(ctx context.Context, pod *corev1.Pod, r *Result) (*corev1
 	}
 }
 
-var errTime = errors.New("time is up")
+var errTimeout = errors.New("time is up")
 
-// pause returns how long to wait between two looks. Most resizes take a fifth of a second.
-func pause(waited time.Duration) time.Duration {
+// pollInterval returns how long to wait between two looks. Most resizes take a fifth of a second.
+func pollInterval(waited time.Duration) time.Duration {
 	if waited < 5*time.Second {
 		return 100 * time.Millisecond
 	}
 	return time.Second
 }
 
-// kept compares the containers of a pod before and after.
-func kept(before, after *corev1.Pod) (list []Kept) {
+// checkContainers compares the containers of a pod before and after.
+func checkContainers(before, after *corev1.Pod) (list []ContainerCheck) {
 	for _, of := range [][]corev1.Container{after.Spec.InitContainers, after.Spec.Containers} {
 		for i := range of {
-			is := statusOf(after, of[i].Name)
+			is := containerStatus(after, of[i].Name)
 			if is == nil || is.State.Terminated != nil && is.RestartCount == 0 { // as an init container that is over
 				continue
 			}
-			k := Kept{Name: is.Name, ID: is.ContainerID, Restarts: is.RestartCount}
-			if was := statusOf(before, is.Name); was != nil {
+			k := ContainerCheck{Name: is.Name, ID: is.ContainerID, Restarts: is.RestartCount}
+			if was := containerStatus(before, is.Name); was != nil {
 				k.Restarted = was.RestartCount != is.RestartCount || was.ContainerID != is.ContainerID
 			}
 			list = append(list, k)
@@ -139,13 +139,13 @@ func kept(before, after *corev1.Pod) (list []Kept) {
 }
 
 // cgroups asks the node.
-func (a *Applier) cgroups(ctx context.Context, pod *corev1.Pod, p *Plan) *Cgroups {
+func (a *Applier) cgroups(ctx context.Context, pod *corev1.Pod, p *Plan) *CgroupCheck {
 	if a.opts.Cgroups == nil {
-		return &Cgroups{Why: "no weir was asked about the node"}
+		return &CgroupCheck{UncheckedReason: "no weir was asked about the node"}
 	}
 	found, err := a.opts.Cgroups(ctx, p.Node, p.UID)
 	if err != nil {
-		return &Cgroups{Why: err.Error()}
+		return &CgroupCheck{UncheckedReason: err.Error()}
 	}
-	return inspect(found, resize.FromPod(pod), p.changes)
+	return checkCgroups(found, resize.FromPod(pod), p.changes)
 }

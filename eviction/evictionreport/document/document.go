@@ -2,15 +2,15 @@ package document
 
 import "time"
 
-// Report is how a node stands: each signal with its thresholds, who would go for it and
+// EvictionReport is how a node stands: each signal with its thresholds, who would go for it and
 // why, what was done lately, and what wakes the guard. Figures are in the unit beside
 // them, times RFC 3339 in UTC, lengths of time in seconds. What is nil or absent is not
 // known, which is not zero.
-type Report struct {
+type EvictionReport struct {
 	Node string `json:"node"`
 	// Mode is off, observe, evict or kill.
-	Mode  string `json:"mode"`
-	State State  `json:"state"`
+	Mode  string    `json:"mode"`
+	State NodeState `json:"state"`
 	// Summary is the answer in a sentence.
 	Summary string `json:"summary"`
 	// At is when the report was made; ReadAt when the figures were read, and DecidedAt
@@ -18,51 +18,51 @@ type Report struct {
 	At        time.Time `json:"at"`
 	ReadAt    time.Time `json:"readAt,omitzero"`
 	DecidedAt time.Time `json:"decidedAt,omitzero"`
-	// Because is what woke the guard for that round, and TookSeconds how long it was from
+	// WokenBy is what woke the guard for that round, and DecidedAfterSeconds how long it was from
 	// that to the decision.
-	Because     string  `json:"because,omitempty"`
-	TookSeconds float64 `json:"tookSeconds,omitempty"`
+	WokenBy             string  `json:"wokenBy,omitempty"`
+	DecidedAfterSeconds float64 `json:"decidedAfterSeconds,omitempty"`
 	// Outcome is what the decision came to: Calm, Evict, ... (eviction.Outcome), and Error
 	// why there was none. Unread is what could not be read, and was done without.
-	Outcome string `json:"outcome,omitempty"`
-	Error   string `json:"error,omitempty"`
-	Unread  string `json:"unread,omitempty"`
+	Outcome   string `json:"outcome,omitempty"`
+	Error     string `json:"error,omitempty"`
+	ReadError string `json:"readError,omitempty"`
 	// Signals are those that have a threshold, in the order in which they are acted on.
 	Signals []Signal `json:"signals"`
 	// Reclaims says that what a signal has First is removed before any pod: by weir, or in
 	// mode observe by the kubelet.
 	Reclaims bool `json:"reclaims,omitempty"`
 	// Exceeded are the pods over a limit of local storage.
-	Exceeded []Exceeded `json:"exceeded,omitempty"`
+	Exceeded []ExceededLimit `json:"exceeded,omitempty"`
 	// Conditions are those that were ever met, and Admission is what follows from
 	// those that are reported; nil before the first decision.
 	Conditions []Condition `json:"conditions,omitempty"`
 	Admission  *Admission  `json:"admission,omitempty"`
-	// Acts are what was done lately, or would have been, newest first.
-	Acts []Act `json:"acts,omitempty"`
+	// Actions are what was done lately, or would have been, newest first.
+	Actions []Action `json:"actions,omitempty"`
 	// Watches are what wakes the guard, and Unwatched what the kernel refused. There
-	// is a timer besides, every FloorSeconds at the latest, and a look at disks and process ids
-	// every PeekSeconds; 0 for none.
-	Watches      []Watch  `json:"watches,omitempty"`
-	Unwatched    []string `json:"unwatched,omitempty"`
-	FloorSeconds float64  `json:"floorSeconds,omitempty"`
-	PeekSeconds  float64  `json:"peekSeconds,omitempty"`
+	// is a timer besides, every MaxIntervalSeconds at the latest, and a look at disks and process ids
+	// every PollSeconds; 0 for none.
+	Watches            []Watch  `json:"watches,omitempty"`
+	Unwatched          []string `json:"unwatched,omitempty"`
+	MaxIntervalSeconds float64  `json:"maxIntervalSeconds,omitempty"`
+	PollSeconds        float64  `json:"pollSeconds,omitempty"`
 	// Warnings are what is wrong with how this guard is set up, as beside the kubelet.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// State is how a node stands, in a word.
-type State string
+// NodeState is how a node stands, in a word.
+type NodeState string
 
 // The states.
 const (
-	Off      State = "Off"      // nothing is looked at
-	Starting State = "Starting" // the first round is not done
-	Idle     State = "Idle"     // there is no threshold
-	Blind    State = "Blind"    // there are no figures to decide on
-	Calm     State = "Calm"     // no threshold is met
-	Pressure State = "Pressure" // a threshold is met, and nobody goes for it yet
-	Evicting State = "Evicting" // somebody goes, or would in another mode
+	Off          NodeState = "Off"      // nothing is looked at
+	Starting     NodeState = "Starting" // the first round is not done
+	NoThresholds NodeState = "NoThresholds"     // there is no threshold
+	NoData       NodeState = "NoData"    // there are no figures to decide on
+	Normal       NodeState = "Normal"     // no threshold is met
+	Pressure     NodeState = "Pressure" // a threshold is met, and nobody goes for it yet
+	Evicting     NodeState = "Evicting" // somebody goes, or would in another mode
 )
 
 // Unit is what a figure counts.
@@ -91,8 +91,8 @@ type Signal struct {
 	// Doubt is why the figure is missing or cannot be right. Nobody goes for it then.
 	Doubt      string      `json:"doubt,omitempty"`
 	Thresholds []Threshold `json:"thresholds"`
-	// First is what the node gives up before it gives up a pod: "container", "image".
-	First []string `json:"first,omitempty"`
+	// ReclaimsFirst is what the node gives up before it gives up a pod: "container", "image".
+	ReclaimsFirst []string `json:"reclaimsFirst,omitempty"`
 	// Ranking is who would go; nil for a signal that nobody is evicted for, and
 	// where nothing was read.
 	Ranking *Ranking `json:"ranking,omitempty"`
@@ -115,11 +115,11 @@ type Threshold struct {
 	// DistancePercent is the same of the capacity; a stall is in percent already.
 	Distance        *float64 `json:"distance,omitempty"`
 	DistancePercent *float64 `json:"distancePercent,omitempty"`
-	// GraceSeconds is how long it must be met, LeftSeconds what is left of that; Since is
+	// GraceSeconds is how long it must be met, RemainingSeconds what is left of that; Since is
 	// when it was met, without a break.
-	GraceSeconds float64   `json:"graceSeconds,omitempty"`
-	LeftSeconds  float64   `json:"leftSeconds,omitempty"`
-	Since        time.Time `json:"since,omitzero"`
+	GraceSeconds     float64   `json:"graceSeconds,omitempty"`
+	RemainingSeconds float64   `json:"remainingSeconds,omitempty"`
+	Since            time.Time `json:"since,omitzero"`
 	// Acting says that the last decision acted on it.
 	Acting bool `json:"acting,omitempty"`
 	// Message says all that in words.
@@ -131,11 +131,11 @@ type ThresholdState string
 
 // The states of a threshold.
 const (
-	Clear   ThresholdState = "Clear"   // not met
-	Grace   ThresholdState = "Grace"   // met, within its grace period
-	InForce ThresholdState = "InForce" // met for its grace period
-	Held    ThresholdState = "Held"    // was in force, and is not past its minimum reclaim
-	Unknown ThresholdState = "Unknown" // there is no figure, or one in doubt
+	NotMet      ThresholdState = "NotMet"   // not met
+	GracePeriod ThresholdState = "GracePeriod"   // met, within its grace period
+	InForce     ThresholdState = "InForce" // met for its grace period
+	Reclaiming  ThresholdState = "Reclaiming"    // was in force, and is not past its minimum reclaim
+	Unknown     ThresholdState = "Unknown" // there is no figure, or one in doubt
 )
 
 // Ranking is who would be evicted for a signal.
@@ -147,38 +147,38 @@ type Ranking struct {
 	// Message says who, and why before the next one; or why nobody.
 	Message string `json:"message"`
 	// Pods are all pods of the node, first to go first.
-	Pods []Pod `json:"pods"`
+	Pods []RankedPod `json:"pods"`
 }
 
-// Pod is a pod with the keys of its place in a ranking.
-type Pod struct {
+// RankedPod is a pod with the keys of its place in a ranking.
+type RankedPod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
-	// Over says that it uses more than it requests: no key for process ids.
-	Over     bool  `json:"over"`
-	Priority int32 `json:"priority"`
-	// Usage is what it uses, Request what Over compares that with, and Excess what is
+	// OverRequest says that it uses more than it requests: no key for process ids.
+	OverRequest bool  `json:"overRequest"`
+	Priority    int32 `json:"priority"`
+	// Usage is what it uses, Request what OverRequest compares that with, and Excess what is
 	// compared last: usage less request, but inodes in use less the bytes of ephemeral
 	// storage requested, as the kubelet has it. They are nil where they are not known, and
 	// for process ids there is only Usage.
 	Usage   *float64 `json:"usage,omitempty"`
 	Request *float64 `json:"request,omitempty"`
 	Excess  *float64 `json:"excess,omitempty"`
-	// Before is the key that puts it before the one that follows: NoStats, Over,
+	// BeforeNextBy is the key that puts it before the one that follows: NoStats, OverRequest,
 	// Priority, Excess, Processes, Name; None of the last.
-	Before string `json:"before"`
-	// Passed is why it is passed over, if it is: Critical, Doubt, Self or Blocked; Why says
+	BeforeNextBy string `json:"beforeNextBy"`
+	// Skipped is why it is passed over, if it is: Critical, Doubt, Self or Blocked; Message says
 	// it in words.
-	Passed string `json:"passed,omitempty"`
-	Why    string `json:"why,omitempty"`
+	Skipped string `json:"skipped,omitempty"`
+	Message string `json:"message,omitempty"`
 }
 
 // String is namespace/name.
-func (p *Pod) String() string { return p.Namespace + "/" + p.Name }
+func (p *RankedPod) String() string { return p.Namespace + "/" + p.Name }
 
-// Exceeded is a limit of local storage that a pod exceeds.
-type Exceeded struct {
+// ExceededLimit is a limit of local storage that a pod exceeds.
+type ExceededLimit struct {
 	Pod string `json:"pod"` // namespace/name
 	// Kind is emptydirfs.limit, ephemeralpodfs.limit or ephemeralcontainerfs.limit, Name
 	// that of the volume or the container.
@@ -186,8 +186,8 @@ type Exceeded struct {
 	Name       string  `json:"name,omitempty"`
 	UsedBytes  float64 `json:"usedBytes"`
 	LimitBytes float64 `json:"limitBytes"`
-	// Spared is why it stays all the same: Critical, Self or Blocked.
-	Spared  string `json:"spared,omitempty"`
+	// Skipped is why it stays all the same: Critical, Self or Blocked.
+	Skipped string `json:"skipped,omitempty"`
 	Message string `json:"message"`
 }
 
@@ -210,13 +210,13 @@ type Admission struct {
 	Message    string `json:"message"`
 }
 
-// Act is what became of one eviction or collection.
-type Act struct {
+// Action is what became of one eviction or collection.
+type Action struct {
 	// At is when; of one that was repeated, the last time, and Since is the first.
 	At    time.Time `json:"at"`
 	Since time.Time `json:"since,omitzero"`
-	// Did is Observed, Evicted, Killed, Blocked, Deferred, ... (execute.Did).
-	Did    string `json:"did"`
+	// Result is Observed, Evicted, Killed, Blocked, Deferred, ... (execute.Result).
+	Result string `json:"result"`
 	Mode   string `json:"mode"`
 	Pod    string `json:"pod,omitempty"` // namespace/name
 	Signal string `json:"signal,omitempty"`
@@ -227,14 +227,14 @@ type Act struct {
 	// Budget is the PodDisruptionBudget in the way, NotBefore when it is tried again.
 	Budget    string    `json:"budget,omitempty"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Cleaned says that the pod is gone, after WaitedSeconds.
-	Cleaned       bool    `json:"cleaned,omitempty"`
+	// Removed says that the pod is gone, after WaitedSeconds.
+	Removed       bool    `json:"removed,omitempty"`
 	WaitedSeconds float64 `json:"waitedSeconds,omitempty"`
-	// Because is what woke the guard, and TookSeconds how long it was from that to
+	// WokenBy is what woke the guard, and DecidedAfterSeconds how long it was from that to
 	// the decision.
-	Because     string  `json:"because,omitempty"`
-	TookSeconds float64 `json:"tookSeconds,omitempty"`
-	Message     string  `json:"message"`
+	WokenBy             string  `json:"wokenBy,omitempty"`
+	DecidedAfterSeconds float64 `json:"decidedAfterSeconds,omitempty"`
+	Message             string  `json:"message"`
 }
 
 // Watch is a notice that the kernel was asked for.

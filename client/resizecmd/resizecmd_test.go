@@ -236,7 +236,7 @@ func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			w := newWorld()
-			handler := resizeapi.NewHandler(resizeapi.Options{View: func() resizeapi.View { return w }, Facts: w.facts, Now: func() time.Time { return now },
+			handler := resizeapi.NewHandler(resizeapi.Options{Usage: func() resizeapi.UsageReader { return w }, Facts: w.facts, Now: func() time.Time { return now },
 				Pod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 					return w.client().CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 				}})

@@ -11,44 +11,43 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// await waits until the pod is gone, and adds to the outcome what came of it.
-func (x *Executor) await(ctx context.Context, o *Outcome) {
+// awaitRemoval waits until the pod is gone, and adds the result to the outcome.
+func (x *Executor) awaitRemoval(ctx context.Context, o *Outcome) {
 	began := time.Now()
 	timeout := x.opts.CleanupTimeout
-	if o.Did != Terminating { // that one's time to end is another's, and may be hours
+	if o.Result != Terminating { // its grace period was set by someone else, and may be hours
 		timeout += time.Duration(o.GraceSeconds) * time.Second
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	tick := time.NewTicker(x.opts.CleanupPoll)
 	defer tick.Stop()
-	where := "was not looked for"
-	for !o.Cleaned {
+	where := "was not checked"
+	for !o.Removed {
 		select {
 		case <-ctx.Done():
 			o.Waited = time.Since(began)
-			o.Words += fmt.Sprintf("; after %v it %s: %s", o.Waited.Round(time.Millisecond), where, ending(ctx))
-			x.metrics.cleaned(o)
+			o.Message += fmt.Sprintf("; after %v it %s: %s", o.Waited.Round(time.Millisecond), where, stopReason(ctx))
+			x.metrics.observeRemoval(o)
 			return
 		case <-tick.C:
-			o.Cleaned, where = x.cleaned(ctx, o, where)
+			o.Removed, where = x.isRemoved(ctx, o, where)
 		}
 	}
 	o.Waited = time.Since(began)
-	o.Words += fmt.Sprintf("; it was gone after %v", o.Waited.Round(time.Millisecond))
-	x.metrics.cleaned(o)
+	o.Message += fmt.Sprintf("; it was gone after %v", o.Waited.Round(time.Millisecond))
+	x.metrics.observeRemoval(o)
 }
 
-func ending(ctx context.Context) string {
+func stopReason(ctx context.Context) string {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return "stopped waiting for it"
 	}
-	return "waited no longer"
+	return "stopped waiting for it"
 }
 
-// cleaned says whether the pod is gone, or where it still is; was is what is known of
-// that from before.
-func (x *Executor) cleaned(ctx context.Context, o *Outcome, was string) (bool, string) {
+// isRemoved reports whether the pod is gone, or else where it still is. was is the previous answer.
+func (x *Executor) isRemoved(ctx context.Context, o *Outcome, was string) (bool, string) {
 	requested, cancel := context.WithTimeout(ctx, x.opts.RequestTimeout)
 	defer cancel()
 	uid := types.UID(o.Pod.UID)
@@ -60,7 +59,7 @@ func (x *Executor) cleaned(ctx context.Context, o *Outcome, was string) (bool, s
 	case err != nil:
 		return false, fmt.Sprintf("could not be read (%v)", err)
 	case pod.UID != uid:
-	case !ended(pod): // one that has ended may be kept in the API by a finalizer
+	case !hasEnded(pod): // a finalizer may keep an ended pod in the API
 		return false, "was still in the API"
 	}
 	if x.opts.OnNode == nil {

@@ -1,9 +1,13 @@
 package kubeletconfig
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,15 +49,15 @@ func defaultHard() map[string]string {
 
 // Default is a kubelet that nothing was configured of.
 func Default() *Kubelet {
-	k, err := configured(&config{Config: eviction.Config{EvictionHard: defaultHard()}})
+	k, err := newKubelet(&kubeletConfiguration{Config: eviction.Config{EvictionHard: defaultHard()}})
 	if err != nil {
 		panic(err) // the defaults are thresholds
 	}
 	return k
 }
 
-// config is as much of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1) as matters.
-type config struct {
+// kubeletConfiguration is as much of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1) as matters.
+type kubeletConfiguration struct {
 	eviction.Config
 	EvictionPressureTransitionPeriod metav1.Duration `json:"evictionPressureTransitionPeriod"`
 	EvictionMaxPodGracePeriod        int64           `json:"evictionMaxPodGracePeriod"`
@@ -66,7 +70,7 @@ type config struct {
 // where evictionHard is absent there, it was configured to be empty.
 func Parse(configz []byte) (*Kubelet, error) {
 	var answer struct {
-		Config *config `json:"kubeletconfig"`
+		Config *kubeletConfiguration `json:"kubeletconfig"`
 	}
 	if err := json.Unmarshal(configz, &answer); err != nil {
 		return nil, fmt.Errorf("parse the kubelet's configuration: %w", err)
@@ -83,14 +87,14 @@ func Parse(configz []byte) (*Kubelet, error) {
 		}
 		c.EvictionHard = merged
 	}
-	k, err := configured(c)
+	k, err := newKubelet(c)
 	if err != nil {
 		return nil, fmt.Errorf("parse the kubelet's thresholds: %w", err)
 	}
 	return k, nil
 }
 
-func configured(c *config) (*Kubelet, error) {
+func newKubelet(c *kubeletConfiguration) (*Kubelet, error) {
 	k := &Kubelet{
 		Config: c.Config, TransitionPeriod: c.EvictionPressureTransitionPeriod.Duration, MaxPodGraceSeconds: c.EvictionMaxPodGracePeriod,
 		KernelMemcgNotification: c.KernelMemcgNotification, LocalLimits: c.LocalStorageCapacityIsolation == nil || *c.LocalStorageCapacityIsolation,
@@ -101,4 +105,44 @@ func configured(c *config) (*Kubelet, error) {
 	var err error
 	k.Thresholds, err = eviction.Parse(&k.Config)
 	return k, err
+}
+
+// maxConfigzBytes is more than any kubelet's configuration.
+const maxConfigzBytes = 4 << 20
+
+// FetchOrDefault returns the answer of Fetch. If the kubelet does not answer, it returns Default and
+// a warning that says why; the warning is empty otherwise.
+func FetchOrDefault(ctx context.Context, client *http.Client, address string) (k *Kubelet, warning string) {
+	k, err := Fetch(ctx, client, address)
+	if err == nil {
+		return k, ""
+	}
+	return Default(), fmt.Sprintf("the kubelet at %s does not tell its thresholds, so its defaults are assumed: %v. "+
+		"--kubelet-url, --kubelet-certificate-authority and --kubelet-insecure-tls say where it is and how to trust it; start the agent again then", address, err)
+}
+
+// Fetch asks a kubelet itself, at an address like https://192.0.2.7:10250: whoever asks needs
+// the right to get nodes/configz. Kubelets before 1.33 want nodes/proxy instead, with which one can run
+// commands in every container of the node: no agent has it.
+func Fetch(ctx context.Context, client *http.Client, address string) (*Kubelet, error) {
+	const doing = "ask the kubelet for its configuration: %w"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/configz", nil)
+	if err != nil {
+		return nil, fmt.Errorf(doing, err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf(doing, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxConfigzBytes))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf(doing, err)
+	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
+		return nil, fmt.Errorf(doing, errors.New(response.Status+": allow get on nodes/configz to this agent's service account"))
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf(doing, errors.New(response.Status))
+	}
+	return Parse(body)
 }

@@ -44,7 +44,7 @@ func TestEventsDoNotRepeat(t *testing.T) {
 			x.Execute(t.Context(), decision(0, killOf("app", 1)))
 			time.Sleep(10 * time.Second)
 		}
-		const words = " Warning Pod web/app uid-app EvictionObserved: would evict pod web/app with 1 s to end, for memory.available; the mode is observe. " +
+		const words = " Warning Pod web/app uid-app EvictionObserved: would evict pod web/app with a grace period of 1 s, for memory.available; the mode is observe. " +
 			"The node was low on resource: memory. map[starved_resource:memory]"
 		diff(t, "events", events{"0s" + words, "1m0s" + words, "2m0s" + words}, got)
 	})
@@ -80,7 +80,7 @@ func TestMetrics(t *testing.T) {
 		s.linger = time.Hour
 		time.Sleep(time.Minute)
 		x.Execute(t.Context(), decision(0, killOf("stays", 1)))
-		f := func(signal string, did Did, want float64) {
+		f := func(signal string, did Result, want float64) {
 			t.Helper()
 			if got := testutil.ToFloat64(x.metrics.outcomes.WithLabelValues(signal, string(did))); got != want {
 				t.Errorf("outcomes of %s %s: got %v, want %v", signal, did, got, want)

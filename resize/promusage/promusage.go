@@ -25,29 +25,31 @@ type Request struct {
 	From, To       time.Time
 }
 
-// Used is what containers used. The zero Used, and a nil one, know nothing.
-type Used struct{ series map[key][]resize.Point }
+// Usage is what containers used. The zero Usage, and a nil one, know nothing.
+type Usage struct {
+	series map[containerKey][]resize.UsagePoint
+}
 
-type key struct {
+type containerKey struct {
 	namespace, pod, container string
 	resource                  resize.Resource
 }
 
-// Of returns what a container used of a resource, in order of time.
-func (u *Used) Of(namespace, pod, container string, r resize.Resource) []resize.Point {
+// Points returns what a container used of a resource, in order of time.
+func (u *Usage) Points(namespace, pod, container string, r resize.Resource) []resize.UsagePoint {
 	if u == nil {
 		return nil
 	}
-	return u.series[key{namespace, pod, container, r}]
+	return u.series[containerKey{namespace, pod, container, r}]
 }
 
 // Read asks for CPU and memory. That a server knows nothing is no error: of which
 // container it knows nothing, Used says.
-func Read(ctx context.Context, h *history.History, r Request) (*Used, error) {
-	step := step(r.To.Sub(r.From))
+func Read(ctx context.Context, h *history.History, r Request) (*Usage, error) {
+	step := stepFor(r.To.Sub(r.From))
 	// Steady points: the same question a minute later gives the same answers.
 	from, to := r.From.Truncate(step), r.To.Truncate(step)
-	u := &Used{map[key][]resize.Point{}}
+	u := &Usage{map[containerKey][]resize.UsagePoint{}}
 	for _, what := range resize.Resources() {
 		// The first of them that knows a container tells of it.
 		for _, query := range r.queries(what, step) {
@@ -55,11 +57,11 @@ func Read(ctx context.Context, h *history.History, r Request) (*Used, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read %s use: %w", what, err)
 			}
-			told := map[key][]resize.Point{}
+			told := map[containerKey][]resize.UsagePoint{}
 			for _, line := range lines {
-				k := key{line.Labels["namespace"], line.Labels["pod"], line.Labels["container"], what}
+				k := containerKey{line.Labels["namespace"], line.Labels["pod"], line.Labels["container"], what}
 				for _, p := range line.Points {
-					told[k] = append(told[k], resize.Point{At: p.Time, Value: p.Value})
+					told[k] = append(told[k], resize.UsagePoint{At: p.Time, Value: p.Value})
 				}
 			}
 			for k, points := range told {
@@ -72,8 +74,8 @@ func Read(ctx context.Context, h *history.History, r Request) (*Used, error) {
 	return u, nil
 }
 
-// step returns the distance of readings: some two thousand of a span.
-func step(span time.Duration) time.Duration {
+// stepFor returns the distance of readings: some two thousand of a span.
+func stepFor(span time.Duration) time.Duration {
 	return max(time.Minute, (span / 2000).Truncate(time.Minute))
 }
 
@@ -82,22 +84,22 @@ func (r *Request) queries(what resize.Resource, step time.Duration) []string {
 	window := max(5*time.Minute, step)
 	if what == resize.Memory {
 		return []string{
-			one(fmt.Sprintf("max_over_time(weir_container_memory_working_set_bytes%s[%s])", r.selector(), seconds(step))),
-			one(fmt.Sprintf("max_over_time(container_memory_working_set_bytes%s[%s])", r.selector(running...), seconds(step))),
+			maxByContainer(fmt.Sprintf("max_over_time(weir_container_memory_working_set_bytes%s[%s])", r.selector(), promDuration(step))),
+			maxByContainer(fmt.Sprintf("max_over_time(container_memory_working_set_bytes%s[%s])", r.selector(containerMatchers...), promDuration(step))),
 		}
 	}
 	return []string{
-		one(fmt.Sprintf("avg_over_time(weir_container_cpu_usage_cores%s[%s])", r.selector(), seconds(window))),
-		one(fmt.Sprintf("rate(container_cpu_usage_seconds_total%s[%s])", r.selector(running...), seconds(window))),
+		maxByContainer(fmt.Sprintf("avg_over_time(weir_container_cpu_usage_cores%s[%s])", r.selector(), promDuration(window))),
+		maxByContainer(fmt.Sprintf("rate(container_cpu_usage_seconds_total%s[%s])", r.selector(containerMatchers...), promDuration(window))),
 	}
 }
 
-// running are the containers among cAdvisor's cgroups.
-var running = []string{`container!=""`, `container!="POD"`}
+// containerMatchers are the containers among cAdvisor's cgroups.
+var containerMatchers = []string{`container!=""`, `container!="POD"`}
 
-// one is each container once, whoever scraped it how often: right after a restart both
+// maxByContainer is each container once, whoever scraped it how often: right after a restart both
 // its cgroups are told.
-func one(query string) string { return "max by (namespace, pod, container) (" + query + ")" }
+func maxByContainer(query string) string { return "max by (namespace, pod, container) (" + query + ")" }
 
 func (r *Request) selector(more ...string) string {
 	var all []string
@@ -110,4 +112,4 @@ func (r *Request) selector(more ...string) string {
 	return "{" + strings.Join(append(all, more...), ",") + "}"
 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds())) }
+func promDuration(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds())) }

@@ -11,26 +11,26 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// actsOf tells what a round did, the last first.
-func actsOf(round *guard.Round) []document.Act {
-	var list []document.Act
+// roundActions tells what a round did, the last first.
+func roundActions(round *guard.Round) []document.Action {
+	var list []document.Action
 	for i := len(round.Outcomes) - 1; i >= 0; i-- {
-		a := act(&round.Outcomes[i])
+		a := newAction(&round.Outcomes[i])
 		if len(round.Notice.Sources) > 0 {
-			a.Because, a.TookSeconds = woken(round.Notice), round.Decided.Sub(round.Notice.At).Seconds()
+			a.WokenBy, a.DecidedAfterSeconds = noticeText(round.Notice), round.DecidedAt.Sub(round.Notice.At).Seconds()
 		}
-		if !round.Since.IsZero() {
-			a.Since = round.Since.UTC()
+		if !round.RepeatedSince.IsZero() {
+			a.Since = round.RepeatedSince.UTC()
 		}
 		list = append(list, a)
 	}
 	return list
 }
 
-func act(o *execute.Outcome) document.Act {
-	a := document.Act{
-		At: o.At.UTC(), Did: string(o.Did), Mode: o.Mode.String(), Signal: o.Signal, Hard: o.Hard, Collection: string(o.Collection),
-		GraceSeconds: o.GraceSeconds, Budget: o.Budget, Cleaned: o.Cleaned, WaitedSeconds: o.Waited.Seconds(), Message: o.Words,
+func newAction(o *execute.Outcome) document.Action {
+	a := document.Action{
+		At: o.At.UTC(), Result: string(o.Result), Mode: o.Mode.String(), Signal: o.Signal, Hard: o.Hard, Collection: string(o.Collection),
+		GraceSeconds: o.GraceSeconds, Budget: o.Budget, Removed: o.Removed, WaitedSeconds: o.Waited.Seconds(), Message: o.Message,
 	}
 	if o.Pod != (eviction.PodRef{}) {
 		a.Pod = o.Pod.String()
@@ -41,12 +41,12 @@ func act(o *execute.Outcome) document.Act {
 	return a
 }
 
-// woken says what woke the guard.
-func woken(n notify.Notice) string {
+// noticeText says what woke the guard.
+func noticeText(n notify.Notice) string {
 	words := make([]string, len(n.Sources))
 	for i, s := range n.Sources {
 		words[i] = s.String()
-		if t, ok := s.Watch.(notify.Threshold); ok && s.Crossing != nil {
+		if t, ok := s.Watch.(notify.UsageThreshold); ok && s.Crossing != nil {
 			side := "fell below"
 			if s.Crossing.Above() {
 				side = "reached"
@@ -57,24 +57,24 @@ func woken(n notify.Notice) string {
 	return strings.Join(words, "; ")
 }
 
-// watched tells a notice that the kernel was asked for.
-func watched(w notify.Watch) document.Watch {
+// newWatch tells a notice that the kernel was asked for.
+func newWatch(w notify.Watch) document.Watch {
 	switch w := w.(type) {
-	case notify.Threshold:
+	case notify.UsageThreshold:
 		told := document.Watch{Kind: "Threshold", Path: w.Path, Bytes: w.Bytes}
 		told.Message = fmt.Sprintf("%s: what is in use in %s crosses %s", w.Name, w.Path, document.Bytes.Words(float64(w.Bytes)))
 		if w.WorkingSet > 0 {
 			told.Message += fmt.Sprintf(": a working set of %s, and the page cache of the moment", document.Bytes.Words(float64(w.WorkingSet)))
 		}
 		return told
-	case notify.Trigger:
+	case notify.StallTrigger:
 		share := "some"
 		if w.Full {
 			share = "all"
 		}
 		return document.Watch{Kind: "Trigger", Path: w.Path,
 			Message: fmt.Sprintf("%s: %s tasks stall for %s within %s", w.Path, share, w.Stall, w.Window)}
-	case notify.Events:
+	case notify.EventCounters:
 		return document.Watch{Kind: "Events", Path: w.Path, Message: w.Path + ": a counter changes"}
 	}
 	return document.Watch{Message: w.String()}

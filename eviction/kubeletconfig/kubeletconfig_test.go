@@ -103,13 +103,13 @@ func TestAsk(t *testing.T) {
 		}
 	}))
 	defer kubelet.Close()
-	k, err := Ask(t.Context(), kubelet.Client(), kubelet.URL+"/")
+	k, err := Fetch(t.Context(), kubelet.Client(), kubelet.URL+"/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "thresholds", []string{"memory.available<1Gi"}, thresholds(k.Thresholds))
 	status = http.StatusForbidden
-	if _, err := Ask(t.Context(), kubelet.Client(), kubelet.URL+"/"); err == nil || !strings.Contains(err.Error(), "nodes/configz") {
+	if _, err := Fetch(t.Context(), kubelet.Client(), kubelet.URL+"/"); err == nil || !strings.Contains(err.Error(), "nodes/configz") {
 		t.Errorf("forbidden: %v, want the right it needs", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestCheck(t *testing.T) {
 		if err != nil {
 			d.Fatalf(t, "%v", err)
 		}
-		k, err := configured(&config{Config: both.Kubelet, KernelMemcgNotification: both.Woken})
+		k, err := newKubelet(&kubeletConfiguration{Config: both.Kubelet, KernelMemcgNotification: both.Woken})
 		if err != nil {
 			d.Fatalf(t, "%v", err)
 		}

@@ -78,7 +78,7 @@ func TestRead(t *testing.T) {
 	}
 	f := func(pod, container string, r resize.Resource, readings int, least, most float64) {
 		t.Helper()
-		points := used.Of("shop", pod, container, r)
+		points := used.Points("shop", pod, container, r)
 		if len(points) != readings {
 			t.Errorf("%s of %s: got %d readings, want %d", r, pod, len(points), readings)
 		}
@@ -100,11 +100,11 @@ func TestRead(t *testing.T) {
 	// What is no container, and what was not asked for.
 	f("cart", "POD", resize.CPU, 0, 0, 0)
 	f("cart", "", resize.CPU, 0, 0, 0)
-	if points := used.Of("bank", "vault", "app", resize.CPU); points != nil {
+	if points := used.Points("bank", "vault", "app", resize.CPU); points != nil {
 		t.Errorf("got %d readings of another namespace", len(points))
 	}
 	highest := 0.0
-	for _, p := range used.Of("shop", "cart", "app", resize.Memory) {
+	for _, p := range used.Points("shop", "cart", "app", resize.Memory) {
 		highest = max(highest, p.Value)
 	}
 	if highest != 300<<20 {
@@ -116,7 +116,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(used.Of("bank", "vault", "app", resize.CPU)); n != 111 {
+	if n := len(used.Points("bank", "vault", "app", resize.CPU)); n != 111 {
 		t.Errorf("got %d readings of vault, want 111", n)
 	}
 }
@@ -126,11 +126,11 @@ func TestStep(t *testing.T) {
 	for span, want := range map[time.Duration]time.Duration{
 		time.Hour: time.Minute, 24 * time.Hour: time.Minute, 7 * 24 * time.Hour: 5 * time.Minute, 30 * 24 * time.Hour: 21 * time.Minute,
 	} {
-		if got := step(span); got != want {
+		if got := stepFor(span); got != want {
 			t.Errorf("%v: got %v, want %v", span, got, want)
 		}
 		r := Request{}
-		if got, want := r.queries(resize.Memory, step(span))[1], fmt.Sprintf("max by (namespace, pod, container) (max_over_time(container_memory_working_set_bytes{container!=\"\",container!=\"POD\"}[%ds]))", int(want.Seconds())); got != want {
+		if got, want := r.queries(resize.Memory, stepFor(span))[1], fmt.Sprintf("max by (namespace, pod, container) (max_over_time(container_memory_working_set_bytes{container!=\"\",container!=\"POD\"}[%ds]))", int(want.Seconds())); got != want {
 			t.Errorf("got %s\nwant %s", got, want)
 		}
 	}

@@ -1,0 +1,119 @@
+package guard
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/execute"
+)
+
+// maxActions is how many rounds RecentActions keeps.
+const maxActions = 20
+
+// skipTime is how long a pod is skipped that did not terminate in time, or that is not as the list
+// of pods says.
+const skipTime = 5 * time.Minute
+
+// carryOut carries out a round's decision, and returns the round with the results.
+func (g *Guard) carryOut(ctx context.Context, r *Round) *Round {
+	after := *r
+	if len(after.Decision.Reclaim) > 0 {
+		after.Outcomes = g.opts.Executor.Reclaim(ctx, after.Decision)
+		s, err := g.read(ctx)
+		if s != nil {
+			err = nil // what it lacks counts as not met
+		}
+		after.Decision = after.Decision.AfterReclaim(s, err)
+	}
+	if ctx.Err() == nil {
+		after.Outcomes = append(after.Outcomes, g.execute(ctx, after.Decision)...)
+	}
+	for i := range after.Outcomes {
+		g.rememberResult(&after.Outcomes[i])
+	}
+	return &after
+}
+
+// execute carries out the kills of a decision. A pod that is evicted for a soft threshold may have
+// a grace period of minutes or hours. The wait for it ends once a hard threshold must be acted on.
+func (g *Guard) execute(ctx context.Context, d *eviction.Decision) []execute.Outcome {
+	if len(d.Kills) == 0 || d.Kills[0].Hard || g.opts.Executor.Mode() == execute.Observe {
+		return g.opts.Executor.Execute(ctx, d)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var lookout sync.WaitGroup
+	defer lookout.Wait()
+	defer stop()
+	lookout.Go(func() {
+		everyPoll(ctx, func() {
+			if g.hardThresholdNow(ctx) {
+				stop()
+			}
+		})
+	})
+	return g.opts.Executor.Execute(ctx, d)
+}
+
+// hardThresholdNow reports whether a decision would act on a hard threshold now.
+func (g *Guard) hardThresholdNow(ctx context.Context) bool {
+	in := &eviction.Input{Settings: g.opts.Settings, Evicted: g.evictedAt, State: g.state}
+	in.Summary, in.SummaryErr = g.read(ctx)
+	if in.Summary != nil {
+		in.SummaryErr = nil
+	}
+	in.Now = g.opts.Now()
+	d := eviction.Decide(in)
+	return d.Acting >= 0 && d.Thresholds[d.Acting].Threshold.Hard()
+}
+
+// rememberResult sets from an outcome what the next decisions need.
+func (g *Guard) rememberResult(o *execute.Outcome) {
+	now := g.opts.Now()
+	if o.Result.PodLeaves() {
+		g.evictedAt = now
+	}
+	// In mode kill a refusal for a soft threshold does not count for a hard one, which deletes the
+	// pod and shortens its grace period.
+	b := blockedUntil{eviction.BlockedPod{Reason: o.Message, Hard: o.Hard || o.Mode == execute.Evict}, o.NotBefore}
+	switch {
+	case o.Result == execute.Blocked, o.Denied():
+	case o.Result.PodLeaves() && !o.Removed, o.Result == execute.Refused, o.Result == execute.Gone:
+		b.until = now.Add(skipTime)
+	default:
+		return
+	}
+	g.blocked[types.UID(o.Pod.UID)] = b
+}
+
+// recordActions adds a round to the recent actions if it has outcomes, and logs new ones. The round
+// is not published yet.
+func (g *Guard) recordActions(r *Round) {
+	if len(r.Outcomes) == 0 {
+		return
+	}
+	before := g.RecentActions()
+	if len(before) > 0 && slices.EqualFunc(before[0].Outcomes, r.Outcomes, sameResult) {
+		if r.RepeatedSince = before[0].RepeatedSince; r.RepeatedSince.IsZero() {
+			r.RepeatedSince = before[0].EndedAt
+		}
+		before = before[1:]
+	} else {
+		for i := range r.Outcomes {
+			g.opts.Logger.Warn(r.Outcomes[i].Message, "node", g.opts.Node)
+		}
+	}
+	acts := append([]*Round{r}, before...)
+	acts = acts[:min(len(acts), maxActions)]
+	g.actions.Store(&acts)
+}
+
+// sameResult reports whether two outcomes are equal and changed nothing.
+func sameResult(a, b execute.Outcome) bool {
+	return a.Result == b.Result && a.Pod == b.Pod && a.Signal == b.Signal && a.Collection == b.Collection &&
+		!a.Result.PodLeaves() && a.Result != execute.Collected
+}

@@ -1,0 +1,65 @@
+package guard
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/weir-metrics/weir/eviction"
+	"github.com/weir-metrics/weir/eviction/notify"
+)
+
+// PollInterval is how often Options.Poll is asked; and how often one looks, while a pod leaves for a
+// soft threshold, whether there is worse to act on.
+const PollInterval = time.Second
+
+// poll gives notice when a threshold of disks or process ids becomes met, or ends.
+func (g *Guard) poll(ctx context.Context, n *notify.Notifier) {
+	everyPoll(ctx, func() {
+		if last := g.last.Load(); last != nil && g.thresholdsChanged(ctx, last) {
+			n.NotifyPoll(notify.Poll{Of: "disks and process ids"})
+		}
+	})
+}
+
+// everyPoll looks every PollInterval until ctx ends.
+func everyPoll(ctx context.Context, look func()) {
+	ticker := time.NewTicker(PollInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			look()
+		}
+	}
+}
+
+// thresholdsChanged reports whether a threshold of disks or process ids is met now and was not in
+// the last round, or the reverse. It ignores errors, which rounds report.
+func (g *Guard) thresholdsChanged(ctx context.Context, last *Round) bool {
+	summary, _ := g.opts.Poll(ctx)
+	if summary == nil {
+		return false
+	}
+	now := eviction.Decide(&eviction.Input{
+		Now: g.opts.Now(), Settings: g.opts.Settings, Summary: summary, State: last.Decision.State,
+	})
+	if len(now.Thresholds) != len(last.Decision.Thresholds) {
+		return false // the layout of the disks is not known
+	}
+	for i := range now.Thresholds {
+		t, was := &now.Thresholds[i], &last.Decision.Thresholds[i]
+		if needsPolling(t.Threshold.Signal) && t.Observation != nil && was.Observation != nil && t.Met != was.Met {
+			return true
+		}
+	}
+	return false
+}
+
+// needsPolling reports whether the kernel gives no notice of a signal.
+func needsPolling(s eviction.Signal) bool {
+	return isDiskSignal(s) || s.Condition() == corev1.NodePIDPressure
+}
