@@ -60,7 +60,7 @@ const (
 	Deferred    Result = "Deferred"    // nothing yet: a limit says to wait
 	Failed      Result = "Failed"      // an error; what was sent may have had its effect
 	Collected   Result = "Collected"   // unused containers or images were removed
-	NoReclaimer Result = "NoReclaimer"         // nothing: there is no Reclaimer
+	NoReclaimer Result = "NoReclaimer" // nothing: there is no Reclaimer
 )
 
 // PodLeaves reports whether the pod is terminating, so that Execute waits for it.

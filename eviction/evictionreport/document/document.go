@@ -56,13 +56,13 @@ type NodeState string
 
 // The states.
 const (
-	Off          NodeState = "Off"      // nothing is looked at
-	Starting     NodeState = "Starting" // the first round is not done
-	NoThresholds NodeState = "NoThresholds"     // there is no threshold
-	NoData       NodeState = "NoData"    // there are no figures to decide on
-	Normal       NodeState = "Normal"     // no threshold is met
-	Pressure     NodeState = "Pressure" // a threshold is met, and nobody goes for it yet
-	Evicting     NodeState = "Evicting" // somebody goes, or would in another mode
+	Off          NodeState = "Off"          // nothing is looked at
+	Starting     NodeState = "Starting"     // the first round is not done
+	NoThresholds NodeState = "NoThresholds" // there is no threshold
+	NoData       NodeState = "NoData"       // there are no figures to decide on
+	Normal       NodeState = "Normal"       // no threshold is met
+	Pressure     NodeState = "Pressure"     // a threshold is met, and nobody goes for it yet
+	Evicting     NodeState = "Evicting"     // somebody goes, or would in another mode
 )
 
 // Unit is what a figure counts.
@@ -131,11 +131,11 @@ type ThresholdState string
 
 // The states of a threshold.
 const (
-	NotMet      ThresholdState = "NotMet"   // not met
-	GracePeriod ThresholdState = "GracePeriod"   // met, within its grace period
-	InForce     ThresholdState = "InForce" // met for its grace period
-	Reclaiming  ThresholdState = "Reclaiming"    // was in force, and is not past its minimum reclaim
-	Unknown     ThresholdState = "Unknown" // there is no figure, or one in doubt
+	NotMet      ThresholdState = "NotMet"      // not met
+	GracePeriod ThresholdState = "GracePeriod" // met, within its grace period
+	InForce     ThresholdState = "InForce"     // met for its grace period
+	Reclaiming  ThresholdState = "Reclaiming"  // was in force, and is not past its minimum reclaim
+	Unknown     ThresholdState = "Unknown"     // there is no figure, or one in doubt
 )
 
 // Ranking is who would be evicted for a signal.
