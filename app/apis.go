@@ -89,7 +89,7 @@ var apis = []api{{
 	name: "custom", about: "custom.metrics.k8s.io",
 	open: func(_ context.Context, w *process) (http.Handler, error) {
 		w.custom = custommetrics.New(custommetrics.Options{
-			View: viewAs(w, func(v apiView) custommetrics.View { return v }), Facts: w.facts, Sources: w.sourceStates,
+			View: viewAs(w, func(v apiView) custommetrics.SampleReader { return v }), Facts: w.facts, Sources: w.sourceStates,
 		})
 		return nil, nil
 	},
@@ -293,7 +293,7 @@ func openUI(_ context.Context, w *process) (http.Handler, error) {
 		},
 	}
 	if w.scaler != nil {
-		o.Autoscaler, o.Autoscalers = w.scaler.Explain, w.scaler.All
+		o.Autoscaler, o.Autoscalers = w.scaler.Explain, w.scaler.Summaries
 	}
 	return ui.New(o), nil
 }

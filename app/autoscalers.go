@@ -18,9 +18,9 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/controller"
 	"github.com/weir-metrics/weir/autoscaler/evaluate"
-	"github.com/weir-metrics/weir/autoscaler/live"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
-	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/podmetrics"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/cluster/informer"
@@ -107,15 +107,15 @@ func openAutoscaling(_ context.Context, w *process) (http.Handler, error) {
 	}
 	kube = rest.CopyConfig(kube)
 	kube.UserAgent = "weir"
-	scales, err := target.New(kube)
+	scales, err := scaleclient.New(kube)
 	if err != nil {
 		return nil, fmt.Errorf("reach the autoscalers' targets: %w", err)
 	}
-	metrics := newLive(w)
+	metrics := newPodMetrics(w)
 	settings := p.Autoscalers.Settings
 	o := autoscaling.Options{Evaluator: &evaluate.Evaluator{
-		Live: metrics, Scales: scales, Settings: &settings,
-		Past: func(at time.Time) (evaluate.Live, error) { return metrics.At(at) },
+		PodMetrics: metrics, Scales: scales, Settings: &settings,
+		PodMetricsAt: func(at time.Time) (evaluate.PodMetrics, error) { return metrics.At(at) },
 	}}
 	if o.Read, err = autoscalerReader(kube); err != nil {
 		return nil, err
@@ -124,11 +124,15 @@ func openAutoscaling(_ context.Context, w *process) (http.Handler, error) {
 		if p.Autoscalers.Act && p.Lease == nil {
 			w.log.Info("there is no leader election (--lease, --secure-port), so this weir acts on Autoscalers: run no second weir with --autoscalers")
 		}
+		watch, err := w.autoscalerWatcher(kube)
+		if err != nil {
+			return nil, err
+		}
 		w.scaler, err = controller.NewForConfig(kube, controller.Options{
-			Act: p.Autoscalers.Act, Shadow: p.Autoscalers.Shadow,
+			Watcher: watch, Act: p.Autoscalers.Act, Shadow: p.Autoscalers.Shadow,
 			Metrics: metrics, IsLeader: w.isLeader, Settings: &settings,
-			Period: p.Autoscalers.Period, Peek: time.Second, Workers: p.Autoscalers.Workers, Resolution: p.Resolution,
-			Record: w.record, Registerer: w.registry, Logger: w.log,
+			Period: p.Autoscalers.Period, PeekInterval: time.Second, Workers: p.Autoscalers.Workers, Resolution: p.Resolution,
+			RecordTarget: w.record, Registerer: w.registry, Logger: w.log,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("decide about autoscalers: %w", err)
@@ -144,16 +148,16 @@ func openAutoscaling(_ context.Context, w *process) (http.Handler, error) {
 // pods of its node only, so it knows no workloads.
 func (p *plan) wholeCluster() bool { return p.Cluster != nil && p.Cluster.Node == "" }
 
-// newLive returns where decisions get pods and metrics from.
-func newLive(w *process) *live.Live {
-	o := live.Options{
-		View: viewAs(w, func(v apiView) live.View { return v }), Facts: w.facts, World: w.explainInput,
-		Custom: w.custom, Stands: max(time.Minute, 3*w.plan.Resolution), Reach: w.plan.Memory.History,
+// newPodMetrics returns where decisions get pods and metrics from.
+func newPodMetrics(w *process) *podmetrics.Reader {
+	o := podmetrics.Options{
+		View: viewAs(w, func(v apiView) podmetrics.UsageReader { return v }), Facts: w.facts, World: w.explainInput,
+		Custom: w.custom, MaxAge: max(time.Minute, 3*w.plan.Resolution), HistoryLength: w.plan.Memory.History,
 	}
 	if w.external != nil { // and not an interface that holds a nil
 		o.External = w.external
 	}
-	return live.New(o)
+	return podmetrics.New(o)
 }
 
 // autoscalerReader returns what reads autoscalers that nobody watches.

@@ -123,7 +123,7 @@ func newShopServer(t *testing.T) (*shopServer, *httptest.Server) {
 
 // decision asks w for the explanation of the autoscaler of shop/web; ok is whether
 // there is one.
-func (w *weir) decision(t *testing.T) (r decisionreport.Report, ok bool) {
+func (w *weir) decision(t *testing.T) (r decisionreport.DecisionReport, ok bool) {
 	t.Helper()
 	status, body := w.get(t, weirdev.Path+"namespaces/shop/horizontalpodautoscalers/web/explanation")
 	if status != http.StatusOK {
@@ -141,7 +141,7 @@ func TestServerShadowsAutoscalers(t *testing.T) {
 	api, front := newShopServer(t)
 	w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, front, "secret"), "--metric-resolution=1s", "--secure-port=0",
 		"--shadow-hpa", "--autoscaler-sync-period=1s", "--logging-format=json")
-	var got decisionreport.Report
+	var got decisionreport.DecisionReport
 	until(t, 20*time.Second, "a decision with a reason", func() bool {
 		var ok bool
 		got, ok = w.decision(t)
@@ -164,7 +164,7 @@ func TestServerShadowsAutoscalers(t *testing.T) {
 func TestServerExplainsUnwatchedAutoscalers(t *testing.T) {
 	_, front := newShopServer(t)
 	w := begin(t, "server", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig(t, front, "secret"), "--metric-resolution=1s", "--secure-port=0", "--logging-format=json")
-	var got decisionreport.Report
+	var got decisionreport.DecisionReport
 	until(t, 20*time.Second, "a decision", func() bool {
 		var ok bool
 		got, ok = w.decision(t)

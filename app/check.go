@@ -104,7 +104,7 @@ func showRules(out io.Writer, r *rules.Rules, namespace string) error {
 	fmt.Fprintln(w, "METRIC\tNAMESPACE BY\tOVER\tQUERY IN NAMESPACE "+namespace)
 	for i := range r.Metrics {
 		m := &r.Metrics[i]
-		query, err := m.For(namespace, labels.Everything())
+		query, err := m.QueryFor(namespace, labels.Everything())
 		if err != nil {
 			return fmt.Errorf("narrow the query of %s: %w", m.Name, err)
 		}

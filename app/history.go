@@ -10,8 +10,8 @@ import (
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/history"
-	"github.com/weir-metrics/weir/history/past"
 	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/history/weirseries"
 )
 
 // historyUsage is the help of --history.
@@ -95,7 +95,7 @@ func (w *process) openHistory(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--history: %w", err)
 	}
-	w.past = past.New(past.Options{History: history.New(history.Options{Client: client}), Logger: w.log, Registerer: w.registry})
+	w.past = weirseries.New(weirseries.Options{History: history.New(history.Options{Client: client}), Logger: w.log, Registerer: w.registry})
 	w.add(Part{Name: "history", Close: func() error { client.Close(); return nil }})
 	return nil
 }

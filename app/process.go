@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
+	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/api/custommetrics"
 	"github.com/weir-metrics/weir/api/externalmetrics"
@@ -21,11 +22,12 @@ import (
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/autoscaler/controller"
 	"github.com/weir-metrics/weir/autoscaler/hpaevents"
+	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/explain"
-	"github.com/weir-metrics/weir/history/past"
+	"github.com/weir-metrics/weir/history/weirseries"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
@@ -66,12 +68,13 @@ type process struct {
 	scrapers []*kubelet.Scraper // of kubelets
 	shares   *shared.Exchange
 	memory   *memory.Sink
-	past     *past.Past
+	past     *weirseries.Reader
 	record   func(*recording.Target, time.Time) // the scale of an autoscaler's target
 	elector  *leader.Elector
 
 	// For explanations, autoscalers and the page.
-	announcer *hpaevents.Announcer
+	announcer *hpaevents.Reporter
+	watcher   *watcher.Watcher // of autoscalers
 	custom    *custommetrics.Provider
 	external  *externalmetrics.Provider
 	scaler    *controller.Controller
@@ -194,6 +197,18 @@ func (w *process) openPipeline(context.Context) error {
 	return nil
 }
 
+// autoscalerWatcher returns the one watcher of autoscalers. The first caller opens it.
+func (w *process) autoscalerWatcher(kube *rest.Config) (*watcher.Watcher, error) {
+	if w.watcher == nil {
+		var err error
+		if w.watcher, err = watcher.NewForConfig(kube, w.plan.Autoscalers.Act, w.log); err != nil {
+			return nil, err
+		}
+		w.add(Part{Name: "autoscaler watcher", Run: w.watcher.Run})
+	}
+	return w.watcher, nil
+}
+
 // openHPAEvents opens what writes Events on autoscalers whose pods have no metrics.
 func (w *process) openHPAEvents(context.Context) error {
 	if !w.plan.HPAEvents {
@@ -203,7 +218,11 @@ func (w *process) openHPAEvents(context.Context) error {
 	if err != nil {
 		return noCluster(err)
 	}
-	o := hpaevents.Options{World: w.explainInput, Registerer: w.registry, Logger: w.log, IsLeader: w.isLeader}
+	watch, err := w.autoscalerWatcher(kube)
+	if err != nil {
+		return err
+	}
+	o := hpaevents.Options{Watcher: watch, World: w.explainInput, Registerer: w.registry, Logger: w.log, IsLeader: w.isLeader}
 	if w.plan.Lease != nil {
 		o.Instance = w.plan.Lease.identity
 	}
@@ -282,7 +301,7 @@ func (w *process) snapshot() *memory.Snapshot {
 // apiView is a snapshot as all APIs read it.
 type apiView struct {
 	*memory.Snapshot
-	past *past.Past
+	past *weirseries.Reader
 }
 
 // viewAs returns what an API reads the newest state by, as its own interface; nil before

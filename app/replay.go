@@ -113,7 +113,7 @@ func (f *replayFlags) run(ctx context.Context, in io.Reader, out, progress io.Wr
 		o.Startup = f.startup
 		trace.Startup.Pods = max(trace.Startup.Pods, 1) // it is known
 	}
-	report := replay.NewReport(trace)
+	report := replay.NewComparison(trace)
 	for i, m := range manifests {
 		result, err := replay.Run(trace, m.Spec, o)
 		if err != nil {
@@ -226,7 +226,7 @@ func wholeDays(text string) (time.Duration, bool) {
 }
 
 // write writes all that was asked for.
-func (f *replayFlags) write(out io.Writer, r *replay.Report) error {
+func (f *replayFlags) write(out io.Writer, r *replay.Comparison) error {
 	if f.svg != "" {
 		if err := writeFile(f.svg, replayChart(r).WriteSVG); err != nil {
 			return err
@@ -264,7 +264,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 
 // replayChart draws a report: the demand in pods that would use the target exactly,
 // the replicas there were, and those under each specification.
-func replayChart(r *replay.Report) *chart.Chart {
+func replayChart(r *replay.Comparison) *chart.Chart {
 	last := r.Runs[len(r.Runs)-1]
 	c := &chart.Chart{
 		Title:    fmt.Sprintf("Replicas of %s %s", r.Namespace, r.Target),
@@ -277,7 +277,7 @@ func replayChart(r *replay.Report) *chart.Chart {
 	}
 	c.Series = append(c.Series, line("demand at the target of "+last.Name, chart.Area, last.Points, func(p *replay.Point) float64 { return p.Demand }))
 	if last.Recorded != nil {
-		c.Series = append(c.Series, line("recorded", chart.Past, last.Points, func(p *replay.Point) float64 { return float64(p.Recorded) }))
+		c.Series = append(c.Series, line("recorded", chart.Recorded, last.Points, func(p *replay.Point) float64 { return float64(p.Recorded) }))
 	}
 	for _, run := range r.Runs {
 		c.Series = append(c.Series, line(run.Name, chart.Step, run.Points, func(p *replay.Point) float64 { return float64(p.Desired) }))

@@ -135,7 +135,7 @@ func TestReplayOfARecording(t *testing.T) {
 	if !errors.Is(err, io.EOF) {
 		t.Errorf("the chart is no XML: %v", err)
 	}
-	var report replay.Report
+	var report replay.Comparison
 	if err := json.Unmarshal([]byte(weir("-o", "json")), &report); err != nil || len(report.Runs) != 1 || report.Runs[0].Totals.Peak != 6 {
 		t.Errorf("JSON: got %+v, %v, want a peak of 6", report.Runs, err)
 	}

@@ -128,7 +128,7 @@ func (s *replaySource) fromPrometheus(ctx context.Context, q replayQuestion, pro
 		Namespace: q.namespace, Kind: q.kind, Name: q.name, Autoscaler: q.autoscaler,
 		Pods: s.pods, From: q.from, To: q.to, Resources: q.needs.Resources, Named: queries,
 	})
-	var absent *promreplay.Absent
+	var absent *promreplay.AbsentError
 	if errors.As(err, &absent) {
 		return nil, cli.Hintf(err, "%s", "Does it scrape weir's /metrics/cluster (with honor_labels: true) or the kubelets' /metrics/cadvisor, and did it at that time? --from and --to choose the time, --pods the pods by name, --query other metrics.")
 	}
@@ -231,9 +231,9 @@ func (s *replaySource) fromRecording(ctx context.Context, q replayQuestion) (*re
 	err = playWith(ctx, s.recording, memory.Options{}, func(f *recording.Frame, snapshot *memory.Snapshot) error {
 		switch f.Kind {
 		case recording.Scale:
-			collector.Scale(f.Scale, f.Now)
+			collector.AddTarget(f.Scale, f.Now)
 		case recording.Round:
-			collector.Round(f.Now, f.Facts, snapshot)
+			collector.AddRound(f.Now, f.Facts, snapshot)
 		}
 		return nil
 	})

@@ -108,17 +108,17 @@ func checkReplicas(t *testing.T, v *vector) {
 		Settings: v.Config.settings(),
 		Object:   types.NamespacedName{Namespace: v.Namespace, Name: "hpa"},
 		Spec:     &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{v.Call.spec()}},
-		Scale:    Scale{Spec: v.Call.CurrentReplicas, Status: v.Call.CurrentReplicas, Selector: v.PodSelector},
+		Scale:    Scale{SpecReplicas: v.Call.CurrentReplicas, StatusReplicas: v.Call.CurrentReplicas, Selector: v.PodSelector},
 		Pods:     selected(v.Pods, v.Namespace, v.PodSelector),
 	}
 	if v.Faults.PodList {
 		in.Pods, in.PodsErr = nil, errors.New("the pod list fails")
 	}
-	in.Read = func(i int) Reading { return v.Metrics.read(&in.Spec.Metrics[i]) }
+	in.ReadMetric = func(i int) Reading { return v.Metrics.read(&in.Spec.Metrics[i]) }
 	c := newCalculation(in)
-	c.down, c.up = v.Call.Tolerances.ScaleDown, v.Call.Tolerances.ScaleUp
+	c.toleranceDown, c.toleranceUp = v.Call.Tolerances.ScaleDown, v.Call.Tolerances.ScaleUp
 	var m MetricDecision
-	c.metric(&m, 0)
+	c.fillMetric(&m, 0)
 
 	if got := m.Err != nil; got != v.Expected.Error {
 		t.Fatalf("error %v (%v), want %v", got, m.Err, v.Expected.Error)
@@ -189,7 +189,7 @@ func inherit(world, step *vectorStep) {
 // played is what came of a step.
 type played struct {
 	d        *Decision
-	done     Done
+	done     Completion
 	before   autoscalingv2.HorizontalPodAutoscalerStatus
 	attempts int
 	rescaled bool
@@ -198,15 +198,15 @@ type played struct {
 
 func play(v *vector, world, step *vectorStep, status *autoscalingv2.HorizontalPodAutoscalerStatus, memory Memory) *played {
 	in := &Input{
-		Now:      at(step.At),
-		Settings: v.Config.settings(),
-		Object:   types.NamespacedName{Namespace: v.Namespace, Name: v.Name},
-		Spec:     world.Spec.DeepCopy(),
-		Status:   status,
-		Memory:   memory,
-		Scale:    Scale{world.Target.SpecReplicas, world.Target.StatusReplicas, world.Target.Selector},
-		Pods:     selected(*world.Pods, v.Namespace, world.Target.Selector),
-		Read:     func(i int) Reading { return world.Metrics.read(&world.Spec.Metrics[i]) },
+		Now:        at(step.At),
+		Settings:   v.Config.settings(),
+		Object:     types.NamespacedName{Namespace: v.Namespace, Name: v.Name},
+		Spec:       world.Spec.DeepCopy(),
+		Status:     status,
+		Memory:     memory,
+		Scale:      Scale{world.Target.SpecReplicas, world.Target.StatusReplicas, world.Target.Selector},
+		Pods:       selected(*world.Pods, v.Namespace, world.Target.Selector),
+		ReadMetric: func(i int) Reading { return world.Metrics.read(&world.Spec.Metrics[i]) },
 	}
 	_, in.ScaleErr = schema.ParseGroupVersion(world.Spec.ScaleTargetRef.APIVersion)
 	switch step.Faults.ScaleLookup {
@@ -216,12 +216,12 @@ func play(v *vector, world, step *vectorStep, status *autoscalingv2.HorizontalPo
 	if step.Faults.PodList {
 		in.Pods, in.PodsErr = nil, errors.New("the pod list fails")
 	}
-	in.Rivals = rivals(v, world)
+	in.Overlapping = rivals(v, world)
 
 	r := &played{before: *status.DeepCopy(), write: "unchanged"}
 	r.d = Decide(in)
 	answers := step.Faults.ScaleUpdate
-	r.done = r.d.CarryOut(Deeds{
+	r.done = r.d.CarryOut(Actions{
 		Scale: func(int32) error {
 			r.attempts++
 			if len(answers) > 0 {
@@ -325,7 +325,7 @@ func (r *played) compareStatus(t *testing.T, want *vectorOutcome) {
 // contract, but shows a difference before it matters.
 func (r *played) compareInside(t *testing.T, want *vectorOutcome) {
 	t.Helper()
-	if got := r.d.Because; r.rescaled && got != want.Upstream.RescaleReason {
+	if got := r.d.RescaleReason; r.rescaled && got != want.Upstream.RescaleReason {
 		t.Errorf("reason of the rescale %q, want %q", got, want.Upstream.RescaleReason)
 	}
 	for i, p := range want.Upstream.Proposals {

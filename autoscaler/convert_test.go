@@ -31,10 +31,10 @@ func TestConversions(t *testing.T) {
 	check64(-1<<63, math.MinInt64)
 	check64(math.Inf(-1), math.MinInt64)
 	check64(math.NaN(), math.MinInt64)
-	if got := capInt32(math.Inf(1)); got != math.MaxInt32 {
+	if got := toInt32Capped(math.Inf(1)); got != math.MaxInt32 {
 		t.Errorf("capInt32(+Inf) is %d, want %d", got, math.MaxInt32)
 	}
-	if got := capInt32(math.NaN()); got != math.MinInt32 {
+	if got := toInt32Capped(math.NaN()); got != math.MinInt32 {
 		t.Errorf("capInt32(NaN) is %d, want %d", got, math.MinInt32)
 	}
 }

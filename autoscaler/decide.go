@@ -11,66 +11,66 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Decide returns what to do with a target now. It changes nothing in what it is
-// given (but Input.Reuse), and says the same whenever it is given the same.
+// Decide returns what to do with a target now. It is deterministic and changes nothing in its
+// input but Input.Reuse.
 func Decide(in *Input) *Decision {
 	d := &Decision{Object: in.Object, At: in.Now, Chosen: -1, Memory: in.Memory}
-	d.begin(in)
+	d.initialize(in)
 
 	if in.ScaleErr != nil {
-		d.Err = fmt.Errorf("get the scale of %s: %w", d.target(), in.ScaleErr)
-		d.Current = d.old.CurrentReplicas
+		d.Err = fmt.Errorf("get the scale of %s: %w", d.targetText(), in.ScaleErr)
+		d.Current = d.oldStatus.CurrentReplicas
 		d.Desired = d.Current
-		d.ends = noScale
-		d.warn("FailedGetScale", in.ScaleErr.Error())
-		d.set(autoscalingv2.AbleToScale, corev1.ConditionFalse, "FailedGetScale",
+		d.progress = scaleUnknown
+		d.addWarning("FailedGetScale", in.ScaleErr.Error())
+		d.setCondition(autoscalingv2.AbleToScale, corev1.ConditionFalse, "FailedGetScale",
 			"the target's scale cannot be read: "+in.ScaleErr.Error())
 		return d
 	}
-	d.set(autoscalingv2.AbleToScale, corev1.ConditionTrue, "SucceededGetScale", "the target's scale was read")
-	d.Current = in.Scale.Spec
-	d.Memory = d.Memory.seeded(d.Current, in.Now)
+	d.setCondition(autoscalingv2.AbleToScale, corev1.ConditionTrue, "SucceededGetScale", "the target's scale was read")
+	d.Current = in.Scale.SpecReplicas
+	d.Memory = d.Memory.withFirstRecommendation(d.Current, in.Now)
 
-	current, lowest, highest := d.Current, d.lowest, in.Spec.MaxReplicas
-	byUs := in.Settings.ScaleToZero && scaledToZero(d.old)
+	current, lowest, highest := d.Current, d.minReplicas, in.Spec.MaxReplicas
+	byUs := in.Settings.ScaleToZero && scaledToZero(d.oldStatus)
 	switch {
-	case current == 0 && !(byUs && (lowest != 0 || d.fromOutside)):
+	case current == 0 && !(byUs && (lowest != 0 || d.hasOutsideMetric)):
 		// Somebody scaled it to zero, and only they bring it back.
 		d.Desired = 0
 		d.Steps = append(d.Steps, Step{Kind: StepDisabled})
-		d.set(autoscalingv2.ScalingActive, corev1.ConditionFalse, "ScalingDisabled",
+		d.setCondition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "ScalingDisabled",
 			"scaling is off while the target has zero replicas")
 		if !in.Settings.ScaleToZero {
-			d.unset(autoscalingv2.ScaledToZero)
+			d.removeCondition(autoscalingv2.ScaledToZero)
 		}
 	case current != 0 && current > highest:
-		d.Because = "Current number of replicas above Spec.MaxReplicas"
-		d.correct(StepAboveMax, highest)
+		d.RescaleReason = "Current number of replicas above Spec.MaxReplicas"
+		d.correctToBound(StepAboveMax, highest)
 	case current != 0 && current < lowest:
-		d.Because = belowMin
-		d.correct(StepBelowMin, lowest)
+		d.RescaleReason = belowMinReason
+		d.correctToBound(StepBelowMin, lowest)
 	default:
-		d.byMetrics(in, byUs)
+		d.decideByMetrics(in, byUs)
 	}
 	return d
 }
 
-const belowMin = "Current number of replicas below Spec.MinReplicas"
+const belowMinReason = "Current number of replicas below Spec.MinReplicas"
 
-// correct brings a count back within its bounds, whatever the metrics say.
-func (d *Decision) correct(kind StepKind, to int32) {
+// correctToBound sets a count that is outside its bounds to the bound. The metrics are not read.
+func (d *Decision) correctToBound(kind StepKind, to int32) {
 	d.Desired, d.Rescale = to, true
 	d.Steps = append(d.Steps, Step{Kind: kind, From: d.Current, To: to, Limit: to})
 }
 
-// byMetrics decides by the metrics, and by what limits a change.
-func (d *Decision) byMetrics(in *Input, byUs bool) {
-	proposal, err := d.propose(in)
+// decideByMetrics decides by the metrics, then applies windows, policies and bounds.
+func (d *Decision) decideByMetrics(in *Input, byUs bool) {
+	proposal, err := d.proposeReplicas(in)
 	if err != nil && d.Chosen < 0 {
-		d.Err = fmt.Errorf("compute the replicas of %s: %w", d.target(), err)
+		d.Err = fmt.Errorf("compute the replicas of %s: %w", d.targetText(), err)
 		d.Desired = d.Current
-		d.ends = noMetrics
-		d.warn("FailedComputeMetricsReplicas", err.Error())
+		d.progress = metricsFailed
+		d.addWarning("FailedComputeMetricsReplicas", err.Error())
 		return
 	}
 	d.Err = err
@@ -78,54 +78,54 @@ func (d *Decision) byMetrics(in *Input, byUs bool) {
 	// A negative metric may ask for fewer than none.
 	desired := max(proposal, 0)
 	d.Steps = make([]Step, 0, 5)
-	d.step(Step{Kind: StepPropose, From: d.Current, To: desired})
+	d.addStep(Step{Kind: StepPropose, From: d.Current, To: desired})
 	if desired > d.Current {
-		d.Because = d.named(proposal) + " above target"
+		d.RescaleReason = d.chosenMetricName(proposal) + " above target"
 	} else if desired < d.Current {
-		d.Because = "All metrics below target"
+		d.RescaleReason = "All metrics below target"
 	}
 	if in.Spec.Behavior == nil {
-		desired = d.stabilizePlainly(in, desired)
-		desired = d.limitPlainly(in, desired)
+		desired = d.stabilizeWithoutBehavior(in, desired)
+		desired = d.limitWithoutBehavior(in, desired)
 	} else {
 		desired = d.stabilize(in, desired)
 		desired = d.limit(in, desired)
 	}
-	if d.Current == 0 && d.lowest != 0 && byUs {
+	if d.Current == 0 && d.minReplicas != 0 && byUs {
 		from := desired
-		desired = max(desired, d.lowest)
-		d.step(Step{Kind: StepLeaveZero, From: from, To: desired, Limit: d.lowest})
-		if desired != from && d.Because == "" {
-			d.Because = belowMin
+		desired = max(desired, d.minReplicas)
+		d.addStep(Step{Kind: StepLeaveZero, From: from, To: desired, Limit: d.minReplicas})
+		if desired != from && d.RescaleReason == "" {
+			d.RescaleReason = belowMinReason
 		}
 	}
 	d.Desired = desired
 	d.Rescale = desired != d.Current
 	if !d.Rescale {
-		d.Because = ""
+		d.RescaleReason = ""
 	}
 }
 
-// named is what Kubernetes calls the metric that asked for the most.
-func (d *Decision) named(proposal int32) string {
+// chosenMetricName returns Kubernetes' name of the metric with the largest proposal.
+func (d *Decision) chosenMetricName(proposal int32) string {
 	if d.Chosen < 0 || proposal <= 0 {
 		return ""
 	}
 	return upstreamName(&d.spec.Metrics[d.Chosen])
 }
 
-// propose returns what the metrics ask for: the largest of their proposals. Where
-// some fail, the others may keep or raise the count, and the error comes with it;
-// they may not lower it, nor may none at all: Chosen is then -1.
-func (d *Decision) propose(in *Input) (int32, error) {
-	if err := d.mayCompute(in); err != nil {
+// proposeReplicas returns the largest proposal of the metrics. If some metrics fail, it returns
+// the error too; the others may then keep or raise the count, but not lower it. If no metric may
+// decide, Chosen is -1.
+func (d *Decision) proposeReplicas(in *Input) (int32, error) {
+	if err := d.checkTarget(in); err != nil {
 		return -1, err
 	}
 	metrics := in.Spec.Metrics
 	if len(metrics) == 0 {
 		// An API server fills a metric in. Without one, Kubernetes sets a nameless
 		// condition and goes on as if the proposal were negative.
-		d.set("", "", "", "")
+		d.setCondition("", "", "", "")
 		return -1, nil
 	}
 	calc := newCalculation(in)
@@ -138,9 +138,9 @@ func (d *Decision) propose(in *Input) (int32, error) {
 	)
 	for i := range metrics {
 		m := &d.Metrics[i]
-		calc.metric(m, i)
+		calc.fillMetric(m, i)
 		if m.Err != nil {
-			d.warn(m.Reason, m.Err.Error())
+			d.addWarning(m.Reason, m.Err.Error())
 			failed++
 			if first == nil {
 				first = m
@@ -156,79 +156,79 @@ func (d *Decision) propose(in *Input) (int32, error) {
 		err = fmt.Errorf("%d of %d metrics failed, the first: %w", failed, len(metrics), first.Err)
 	}
 	if failed == len(metrics) || failed > 0 && proposal < d.Current {
-		d.set(autoscalingv2.ScalingActive, corev1.ConditionFalse, first.Reason,
+		d.setCondition(autoscalingv2.ScalingActive, corev1.ConditionFalse, first.Reason,
 			"the replicas cannot be computed: "+first.Err.Error())
 		return -1, err
 	}
 	d.Chosen = chosen
-	d.set(autoscalingv2.ScalingActive, corev1.ConditionTrue, "ValidMetricFound",
+	d.setCondition(autoscalingv2.ScalingActive, corev1.ConditionTrue, "ValidMetricFound",
 		"the replicas were computed from "+d.Metrics[chosen].Name)
 	return proposal, err
 }
 
-// mayCompute returns why no metric is to be asked: the target's pods cannot be
-// told, or they are not this autoscaler's alone.
-func (d *Decision) mayCompute(in *Input) error {
+// checkTarget returns an error if the target's pods are unknown or belong to several autoscalers.
+// Then no metric is read.
+func (d *Decision) checkTarget(in *Input) error {
 	if in.Scale.Selector == "" {
-		d.warn("SelectorRequired", "the target's scale has no selector; set status.selector")
-		d.set(autoscalingv2.ScalingActive, corev1.ConditionFalse, "InvalidSelector",
+		d.addWarning("SelectorRequired", "the target's scale has no selector; set status.selector")
+		d.setCondition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "InvalidSelector",
 			"the target's scale has no selector")
 		return errors.New("the target's scale has no selector")
 	}
 	if in.Selector == nil {
 		if _, err := labels.Parse(in.Scale.Selector); err != nil {
 			err = fmt.Errorf("parse the target's selector %q: %w", in.Scale.Selector, err)
-			d.warn("InvalidSelector", err.Error())
-			d.set(autoscalingv2.ScalingActive, corev1.ConditionFalse, "InvalidSelector", err.Error())
+			d.addWarning("InvalidSelector", err.Error())
+			d.setCondition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "InvalidSelector", err.Error())
 			return err
 		}
 	}
 	if in.PodsErr != nil {
 		return fmt.Errorf("list the target's pods: %w", in.PodsErr)
 	}
-	if len(in.Rivals) > 1 {
-		names := make([]string, len(in.Rivals))
-		for i, r := range in.Rivals {
+	if len(in.Overlapping) > 1 {
+		names := make([]string, len(in.Overlapping))
+		for i, r := range in.Overlapping {
 			names[i] = r.String()
 		}
 		err := fmt.Errorf("the pods selected by %s belong to more than one autoscaler: %s; leave them to one",
 			in.Scale.Selector, strings.Join(names, ", "))
-		d.warn("AmbiguousSelector", err.Error())
-		d.set(autoscalingv2.ScalingActive, corev1.ConditionFalse, "AmbiguousSelector", err.Error())
+		d.addWarning("AmbiguousSelector", err.Error())
+		d.setCondition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "AmbiguousSelector", err.Error())
 		return err
 	}
 	return nil
 }
 
-// begin notes what Conclude will need.
-func (d *Decision) begin(in *Input) {
-	d.spec, d.old = in.Spec, in.Status
-	if d.old == nil {
-		d.old = &autoscalingv2.HorizontalPodAutoscalerStatus{}
+// initialize keeps what Conclude needs.
+func (d *Decision) initialize(in *Input) {
+	d.spec, d.oldStatus = in.Spec, in.Status
+	if d.oldStatus == nil {
+		d.oldStatus = &autoscalingv2.HorizontalPodAutoscalerStatus{}
 	}
-	d.ends = decided
-	d.zeroGate = in.Settings.ScaleToZero
-	d.lowest = 1
+	d.progress = decided
+	d.scaleToZero = in.Settings.ScaleToZero
+	d.minReplicas = 1
 	if in.Spec.MinReplicas != nil {
-		d.lowest = *in.Spec.MinReplicas
+		d.minReplicas = *in.Spec.MinReplicas
 	}
 	for i := range in.Spec.Metrics {
 		switch in.Spec.Metrics[i].Type {
 		case autoscalingv2.ObjectMetricSourceType, autoscalingv2.ExternalMetricSourceType:
-			d.fromOutside = true
+			d.hasOutsideMetric = true
 		}
 	}
 	// Room for those that a decision may add.
-	d.conditions = make([]autoscalingv2.HorizontalPodAutoscalerCondition, len(d.old.Conditions), len(d.old.Conditions)+3)
-	copy(d.conditions, d.old.Conditions)
+	d.conditions = make([]autoscalingv2.HorizontalPodAutoscalerCondition, len(d.oldStatus.Conditions), len(d.oldStatus.Conditions)+3)
+	copy(d.conditions, d.oldStatus.Conditions)
 }
 
-func (d *Decision) target() string {
+func (d *Decision) targetText() string {
 	ref := &d.spec.ScaleTargetRef
 	return ref.Kind + " " + d.Object.Namespace + "/" + ref.Name
 }
 
-func (d *Decision) step(s Step) { d.Steps = append(d.Steps, s) }
+func (d *Decision) addStep(s Step) { d.Steps = append(d.Steps, s) }
 
 func scaledToZero(s *autoscalingv2.HorizontalPodAutoscalerStatus) bool {
 	for i := range s.Conditions {
@@ -239,5 +239,5 @@ func scaledToZero(s *autoscalingv2.HorizontalPodAutoscalerStatus) bool {
 	return false
 }
 
-// seconds is a whole number of them.
+// seconds converts a number of seconds.
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }

@@ -34,10 +34,10 @@ func crowd(n int) *Input {
 			}},
 		},
 		Status: &autoscalingv2.HorizontalPodAutoscalerStatus{},
-		Scale:  Scale{Spec: int32(n), Status: int32(n), Selector: "app=web"},
+		Scale:  Scale{SpecReplicas: int32(n), StatusReplicas: int32(n), Selector: "app=web"},
 	}
 	Default(in.Spec)
-	var samples []Sample
+	var samples []PodSample
 	for i := range n {
 		p := Pod{
 			Name: fmt.Sprintf("web-7d4b9c6f5d-%05d", i), Phase: cluster.Running, Started: now.Add(-time.Hour),
@@ -52,10 +52,10 @@ func crowd(n int) *Input {
 		}
 		in.Pods = append(in.Pods, p)
 		if i%20 != 7 {
-			samples = append(samples, Sample{Pod: p.Name, Milli: int64(300 + i%200), At: now.Add(-20 * time.Second), Window: 15 * time.Second})
+			samples = append(samples, PodSample{Pod: p.Name, Milli: int64(300 + i%200), At: now.Add(-20 * time.Second), Window: 15 * time.Second})
 		}
 	}
-	in.Read = func(int) Reading { return Reading{Samples: samples, At: now.Add(-20 * time.Second)} }
+	in.ReadMetric = func(int) Reading { return Reading{Samples: samples, At: now.Add(-20 * time.Second)} }
 	return in
 }
 

@@ -1,81 +1,79 @@
 package autoscaler
 
 import (
+	"fmt"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Decision is what to do with a target, and the whole way there.
+// Decision is what to do with a target, with every step that led to it.
 type Decision struct {
 	Object types.NamespacedName
 	At     time.Time
-	// Current is the count the target asks for, Desired the one it should: the same
-	// if there is no decision. Where the scale is not known, Current is the one last
-	// seen.
+	// Current is the count that the target asks for, Desired the count that it should have. They
+	// are equal if there is no decision. If the scale cannot be read, Current is the last known
+	// count.
 	Current, Desired int32
-	// Rescale says that Desired is to be written. It may be so although Err is
-	// set: some metrics failed, and the others ask for no fewer replicas.
+	// Rescale is set if Desired must be written. Err may be set too: some metrics failed, and the
+	// others do not lower the count.
 	Rescale bool
-	// Because is the reason of a rescale as Kubernetes words it in its event.
-	Because string
-	// Err is why there is no decision, or why it had to do without a metric.
+	// RescaleReason is the reason of a rescale, in the words of Kubernetes' event.
+	RescaleReason string
+	// Err is why there is no decision, or which metric failed.
 	Err error
-	// Metrics are the derivations, one for each of Spec.Metrics; nil if none was
-	// asked for. Chosen is the index of the one that decided, -1 if none.
+	// Metrics has one entry for each of Spec.Metrics; nil if no metric was read. Chosen is the
+	// index of the metric that decided, -1 if none.
 	Metrics []MetricDecision
 	Chosen  int
-	// Steps lead from the metrics' proposal to Desired, in order.
+	// Steps lead from the metrics' largest proposal to Desired, in order.
 	Steps []Step
-	// Memory is for the next decision, should nothing be written: see Done.
+	// Memory is the memory for the next decision if nothing is written; see Completion.
 	Memory Memory
 
-	conclusion // what Done and Status need
+	statusInputs // what Done and Status need
 }
 
-// MetricDecision is what one metric asks for, and why.
+// MetricDecision is the count that one metric asks for, and how it was computed.
 type MetricDecision struct {
-	// Index is the metric's place in Spec.Metrics, Type its kind and Name how it is
-	// called: "cpu", "cpu of container app", "http_requests", "queue_length".
+	// Index is the metric's index in Spec.Metrics. Name is "cpu", "cpu of container app",
+	// "http_requests" or "queue_length".
 	Index int
 	Type  autoscalingv2.MetricSourceType
 	Name  string
-	// Proposal is the count it asks for; none if Err is set.
+	// Proposal is the count that the metric asks for; 0 if Err is set.
 	Proposal int32
 	Err      error
-	// Reason is the reason of the condition for Err: FailedGetResourceMetric...
+	// Reason is the condition's reason for Err: FailedGetResourceMetric, ...
 	Reason string
 
-	// Target and Usage are compared, in thousandths, or in percent of the requests
-	// where Percent is set: Utilization is then what Usage (the average in
-	// thousandths) is of Requests.
-	// Total is an Object or External metric itself, of which Usage is a replica's
-	// share where the target is an average.
+	// Target and Usage are compared. They are thousandths; with Percent, Target is a percentage
+	// of the requests, Utilization is compared with it, and Usage is the average in thousandths.
+	// Total is the value of an Object or External metric; if its target is an average, Usage is
+	// the share of one replica.
 	Target      int64
 	Percent     bool
 	Usage       int64
 	Utilization int32
 	Total       int64
-	// Ratio is usage to target of the pods that count, and Count how many do.
-	// Recounted says that pods without a number were given one that holds the
-	// change back (PodCase.Assumed), which gave Ratio2 over Count2 pods. A metric
-	// shared among the replicas of the target's status counts those; one that looked
-	// at no pod counts none.
-	Ratio     float64
-	Count     int
-	Recounted bool
-	Ratio2    float64
-	Count2    int
-	// Outcome is how the count came of the ratio.
+	// Ratio is usage to target over the Count pods that count. If Recounted is set, pods without
+	// a number were given one that damps the change (ClassifiedPod.Assumed); RecountedRatio is
+	// the ratio over RecountedPods pods then. For a metric that is divided by the replicas of the
+	// target's status, Count is that number; for a metric of no pods it is 0.
+	Ratio          float64
+	Count          int
+	Recounted      bool
+	RecountedRatio float64
+	RecountedPods  int
+	// Outcome is how the ratio became a count.
 	Outcome Outcome
-	// Tolerance down and up, as applied.
+	// ToleranceDown and ToleranceUp are the tolerances that were applied.
 	ToleranceDown, ToleranceUp float64
-	// Pods are the target's pods and how each was counted, by name; then samples
-	// of pods the target does not have. Nil for metrics that look at no pod. They are
-	// there although Err is set, as far as the pods are known: whoever has no number
-	// then is Missing.
-	Pods []PodCase
+	// Pods are the target's pods by name, then the samples of pods that the target does not have.
+	// Nil for metrics that read no pods. Pods is set even if Err is; pods without a number are
+	// then Missing.
+	Pods []ClassifiedPod
 	// At is when the metric was measured.
 	At time.Time
 }
@@ -87,96 +85,97 @@ type Outcome uint8
 const (
 	OutcomeNone     Outcome = iota // there was an error
 	Scaled                         // the ratio times the pods, rounded up
-	WithinTolerance                // the ratio is near enough to 1: the current count
-	WouldTurn                      // with the pods without a number it would change direction: the current count
+	WithinTolerance                // the ratio is close to 1: the current count
+	WouldReverse                   // with the pods without a number the direction would reverse: the current count
 	FromZero                       // no pods: the ratio itself, rounded up
 )
 
-// PodCase is how a pod was counted.
-type PodCase struct {
-	Pod   string
-	Class Class
-	Why   Why
-	// Usage, End and Window are its sample, if it has one (HasSample). End is in
-	// nanoseconds since the Unix epoch, 0 if nobody told: a time.Time would hold a
-	// pointer, and cases are many.
+// ClassifiedPod is how one pod was counted.
+type ClassifiedPod struct {
+	Pod    string
+	Class  Class
+	Reason ClassReason
+	// Usage, End and Window are the pod's sample, set with HasSample. End is in nanoseconds since
+	// the Unix epoch, 0 if unknown. It is not a time.Time because that holds a pointer, and there
+	// may be many pods.
 	HasSample  bool
 	HasAssumed bool
 	Usage      int64
 	End        int64
 	Window     time.Duration
-	// Request is what utilization is measured against, in thousandths.
+	// Request is what the utilization is a share of, in thousandths.
 	Request int64
-	// Assumed is what was taken for its usage when the ratio was recounted
-	// (HasAssumed).
+	// Assumed is the usage that the recount took for the pod, set with HasAssumed.
 	Assumed int64
 }
 
-// At is End as a time; zero if there is none.
-func (p *PodCase) At() time.Time {
+// At returns End as a time; zero if there is none.
+func (p *ClassifiedPod) At() time.Time {
 	if p.End == 0 {
 		return time.Time{}
 	}
 	return time.Unix(0, p.End)
 }
 
-// Class is how a pod counts.
+// Class is whether and how a pod counts.
 type Class uint8
 
 // The classes.
 const (
-	Counted  Class = iota // its sample is used, and it is one of the ready pods
-	Unready               // its sample is not used; taken to use nothing when scaling up
-	Missing               // it has no sample; assumed to hold the change back
-	Ignored               // left out altogether
-	Stranger              // a sample of no pod of the target
+	Counted     Class = iota // its sample is used; it is a ready pod
+	Unready                  // its sample is not used; assumed to use nothing when scaling up
+	Missing                  // it has no sample; its assumed usage damps the change
+	Ignored                  // not part of the calculation
+	NotInTarget              // a sample of a pod that the target does not have
 )
 
-// Why is what put a pod into its class.
-type Why uint8
+// ClassReason is why a pod is in its class.
+type ClassReason uint8
 
 // The reasons.
 const (
-	WhyReady          Why = iota // counted: nothing stands against it
-	WhyTerminating               // ignored: it is being deleted
-	WhyFailed                    // ignored: its phase is Failed
-	WhyPending                   // unready: its phase is Pending
-	WhyNoSample                  // missing: the metrics API does not mention it
-	WhyNoCondition               // unready: it has no Ready condition or no start time
-	WhyStarting                  // unready: in its CPU initialization period and not ready
-	WhyWindowTooEarly            // unready: in its CPU initialization period, and the window began before it was ready
-	WhyNeverReady                // unready: it was not ready in its first moments, and not since
-	WhyNotRunning                // not counted by Object and External metrics: not Running
-	WhyNotReady                  // not counted by Object and External metrics: not Ready
-	WhyUnknown                   // a stranger: the target has no such pod
+	ReasonReady          ClassReason = iota // counted: ready
+	ReasonTerminating                       // ignored: it is being deleted
+	ReasonFailed                            // ignored: its phase is Failed
+	ReasonPending                           // unready: its phase is Pending
+	ReasonNoSample                          // missing: the metrics API does not return it
+	ReasonNoCondition                       // unready: it has no Ready condition or no start time
+	ReasonStarting                          // unready: in its CPU initialization period and not ready
+	ReasonWindowTooEarly                    // unready: in its CPU initialization period, and the window began before it was ready
+	ReasonNeverReady                        // unready: it was not ready in its first moments, and not since
+	ReasonNotRunning                        // not counted by Object and External metrics: not Running
+	ReasonNotReady                          // not counted by Object and External metrics: not Ready
+	ReasonNotInTarget                       // the target has no such pod
 )
 
-// Step is one step from the metrics' proposal to the desired count.
+// Step is one step from the metrics' largest proposal to the desired count.
 type Step struct {
 	Kind StepKind
-	// From is the count before the step, To the one after.
+	// From is the count before the step, To the count after it.
 	From, To int32
-	// Limit is the bound that the step compared with, where it has one; of a
-	// stabilization, the recommendation that decided.
+	// Limit is the bound that the step compared with, if it has one; in a stabilization, the
+	// recommendation that decided.
 	Limit int32
-	// Window is the stabilization window or the policy's period, At when the
-	// recommendation that decided was made, Policy the deciding policy.
+	// Window is the stabilization window or the policy's period, At the time of the
+	// recommendation that decided, Policy the policy that decided.
 	Window time.Duration
 	At     time.Time
 	Policy *autoscalingv2.HPAScalingPolicy
-	// Added and Removed are replicas changed within the policy's period.
+	// Added and Removed are the replicas changed within the policy's period.
 	Added, Removed int32
 }
 
-// StepKind is what a step is.
+// StepKind names a step.
 type StepKind uint8
 
 // The kinds. A step is in Decision.Steps if it was taken, even where it changed
 // nothing.
 const (
+	// The kinds of steps. Decision.Steps has each step that was taken, even if it changed
+	// nothing.
 	StepDisabled      StepKind = iota // the target has zero replicas, and is left alone
-	StepAboveMax                      // the current count is above maxReplicas: no metric was asked
-	StepBelowMin                      // the current count is below minReplicas: no metric was asked
+	StepAboveMax                      // the current count is above maxReplicas; no metric is read
+	StepBelowMin                      // the current count is below minReplicas; no metric is read
 	StepPropose                       // the largest of the metrics' proposals
 	StepStabilizeDown                 // the highest recommendation of the window
 	StepStabilizeUp                   // the lowest recommendation of the window
@@ -188,15 +187,37 @@ const (
 	StepLeaveZero                     // at least minReplicas when leaving zero
 )
 
-// Event is one the decision calls for, in Kubernetes' words.
+// Event is an event that the decision calls for, in Kubernetes' words.
 type Event struct {
 	Type, Reason, Message string
 }
 
-// Done is what is known after a decision was carried out.
-type Done struct {
+// Completion is the status, memory and events after a decision was carried out.
+type Completion struct {
 	Status autoscalingv2.HorizontalPodAutoscalerStatus
 	Memory Memory
 	Events []Event
 	Err    error
+}
+
+// The closed lists, as they are written in transcripts and told to machines.
+var (
+	outcomeNames     = [...]string{"None", "Scaled", "WithinTolerance", "WouldReverse", "FromZero"}
+	classNames       = [...]string{"Counted", "Unready", "Missing", "Ignored", "NotInTarget"}
+	classReasonNames = [...]string{"Ready", "Terminating", "Failed", "Pending", "NoSample", "NoCondition", "Starting",
+		"WindowTooEarly", "NeverReady", "NotRunning", "NotReady", "NotInTarget"}
+	stepKindNames = [...]string{"Disabled", "AboveMax", "BelowMin", "Propose", "StabilizeDown", "StabilizeUp",
+		"PolicyUp", "PolicyDown", "Doubling", "Max", "Min", "LeaveZero"}
+)
+
+func (o Outcome) String() string     { return enumName(outcomeNames[:], uint8(o)) }
+func (c Class) String() string       { return enumName(classNames[:], uint8(c)) }
+func (w ClassReason) String() string { return enumName(classReasonNames[:], uint8(w)) }
+func (k StepKind) String() string    { return enumName(stepKindNames[:], uint8(k)) }
+
+func enumName(list []string, i uint8) string {
+	if int(i) < len(list) {
+		return list[i]
+	}
+	return fmt.Sprint("unknown ", i)
 }

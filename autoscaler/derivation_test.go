@@ -32,12 +32,12 @@ func TestDerivation(t *testing.T) {
 		var (
 			settings Settings
 			spec     *autoscalingv2.HorizontalPodAutoscalerSpec
-			done     Done
+			done     Completion
 		)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "spec":
-				settings, done = DefaultSettings(), Done{}
+				settings, done = DefaultSettings(), Completion{}
 				spec = &autoscalingv2.HorizontalPodAutoscalerSpec{
 					ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
 				}
@@ -61,7 +61,7 @@ func TestDerivation(t *testing.T) {
 				return b.String()
 			case "decide":
 				if d.HasArg("anew") {
-					done = Done{}
+					done = Completion{}
 				}
 				in := &Input{Settings: &settings, Object: types.NamespacedName{Namespace: "shop", Name: "web"}, Spec: spec, Status: &done.Status, Memory: done.Memory}
 				if err := world(in, d); err != nil {
@@ -101,7 +101,7 @@ func world(in *Input, d *datadriven.TestData) error {
 	if err != nil {
 		return err
 	}
-	in.Scale = Scale{Spec: int32(n), Status: int32(n), Selector: "app=web"}
+	in.Scale = Scale{SpecReplicas: int32(n), StatusReplicas: int32(n), Selector: "app=web"}
 	readings := map[int]*Reading{}
 	for line := range strings.Lines(d.Input) {
 		words := strings.Fields(line)
@@ -115,7 +115,7 @@ func world(in *Input, d *datadriven.TestData) error {
 			return fmt.Errorf("%s: %w", words[0], err)
 		}
 	}
-	in.Read = func(i int) Reading {
+	in.ReadMetric = func(i int) Reading {
 		if r := readings[i]; r != nil {
 			return *r
 		}
@@ -148,7 +148,7 @@ func pod(in *Input, readings map[int]*Reading, words []string) error {
 		Ready: cluster.ReadyTrue, ReadySince: in.Now.Add(-time.Hour),
 		Containers: []Container{{Name: "app", Requests: Requests{CPU: Amount{1000, true}}}},
 	}
-	s := Sample{Pod: p.Name, At: in.Now.Add(-20 * time.Second), Window: 15 * time.Second}
+	s := PodSample{Pod: p.Name, At: in.Now.Add(-20 * time.Second), Window: 15 * time.Second}
 	sampled, stranger := false, false
 	for _, w := range words[1:] {
 		key, val, _ := strings.Cut(w, "=")
@@ -202,15 +202,15 @@ func pod(in *Input, readings map[int]*Reading, words []string) error {
 }
 
 // tell writes a decision with its derivation.
-func tell(d *Decision, done *Done) string {
+func tell(d *Decision, done *Completion) string {
 	var b strings.Builder
 	verb := "stays at"
 	if d.Rescale {
 		verb = "to"
 	}
 	fmt.Fprintf(&b, "%d %s %d", d.Current, verb, d.Desired)
-	if d.Because != "" {
-		fmt.Fprintf(&b, ": %s", d.Because)
+	if d.RescaleReason != "" {
+		fmt.Fprintf(&b, ": %s", d.RescaleReason)
 	}
 	b.WriteByte('\n')
 	for i := range d.Metrics {
@@ -259,15 +259,15 @@ func tellMetric(b *strings.Builder, m *MetricDecision, chosen bool) {
 		fmt.Fprintf(b, "%d (%v), %d of %d, ratio %.4g of %d", m.Proposal, m.Outcome, m.Usage, m.Target, m.Ratio, m.Count)
 	}
 	if m.Recounted {
-		fmt.Fprintf(b, ", recounted %.4g of %d", m.Ratio2, m.Count2)
+		fmt.Fprintf(b, ", recounted %.4g of %d", m.RecountedRatio, m.RecountedPods)
 	}
 	if m.Err == nil {
 		b.WriteByte('\n')
 	}
 	for _, p := range m.Pods {
 		fmt.Fprintf(b, "    %s %v", p.Pod, p.Class)
-		if p.Why != WhyReady {
-			fmt.Fprintf(b, " (%v)", p.Why)
+		if p.Reason != ReasonReady {
+			fmt.Fprintf(b, " (%v)", p.Reason)
 		}
 		if p.HasSample {
 			fmt.Fprintf(b, " uses %d", p.Usage)

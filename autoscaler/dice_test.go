@@ -52,7 +52,7 @@ func (d *dice) input() *Input {
 		Spec:     d.spec(&settings),
 		Status:   &autoscalingv2.HorizontalPodAutoscalerStatus{DesiredReplicas: int32(d.roll(20))},
 		Memory:   d.memory(),
-		Scale:    Scale{Spec: int32(d.roll(24)), Status: int32(d.roll(24)), Selector: pick(d, "app=web", "app=web", "app=web", "", "a b c")},
+		Scale:    Scale{SpecReplicas: int32(d.roll(24)), StatusReplicas: int32(d.roll(24)), Selector: pick(d, "app=web", "app=web", "app=web", "", "a b c")},
 	}
 	if d.chance(3) {
 		in.Status.Conditions = append(in.Status.Conditions, autoscalingv2.HorizontalPodAutoscalerCondition{
@@ -65,7 +65,7 @@ func (d *dice) input() *Input {
 		in.PodsErr = errors.New("no pods")
 	}
 	if d.chance(12) {
-		in.Rivals = []types.NamespacedName{in.Object, {Namespace: "shop", Name: "other"}}
+		in.Overlapping = []types.NamespacedName{in.Object, {Namespace: "shop", Name: "other"}}
 	}
 	for i := range d.roll(9) {
 		in.Pods = append(in.Pods, d.pod(i))
@@ -74,7 +74,7 @@ func (d *dice) input() *Input {
 	for i := range readings {
 		readings[i] = d.reading(in.Spec.Metrics[i].Type)
 	}
-	in.Read = func(i int) Reading { return readings[i] }
+	in.ReadMetric = func(i int) Reading { return readings[i] }
 	return in
 }
 
@@ -189,7 +189,7 @@ func (d *dice) reading(kind autoscalingv2.MetricSourceType) Reading {
 	default:
 		for i := range 9 {
 			if !d.chance(5) {
-				r.Samples = append(r.Samples, Sample{fmt.Sprintf("web-%d", i), d.milli(), d.ago(), time.Duration(d.roll(60)) * time.Second})
+				r.Samples = append(r.Samples, PodSample{fmt.Sprintf("web-%d", i), d.milli(), d.ago(), time.Duration(d.roll(60)) * time.Second})
 			}
 		}
 	}

@@ -1,23 +1,34 @@
-// Package autoscaler decides how many replicas a workload should have: the
-// decisions of Kubernetes' HorizontalPodAutoscaler controller, with the whole
-// derivation of each.
+// Package autoscaler decides how many replicas a workload should have. It makes the
+// decisions of Kubernetes' HorizontalPodAutoscaler controller and reports how each was made.
 //
-// It is pure. Decide takes a specification, the target's scale and pods, what the
-// metrics are, what is remembered of earlier decisions, and the time; it returns
-// what to do and why: how each pod was classed, each ratio, each limit that
-// applied, in order. It asks no clock, no API server and no store, so the same code
-// decides live, in a dry run, over a recording and in a test.
+// It is pure. Decide takes a specification, the target's scale and pods, the metrics, the
+// memory of earlier decisions and the time. It returns the decision and every step: the class
+// of each pod, each ratio and each limit, in order. It uses no clock, API server or store, so
+// the same code decides live, in a dry run, over a recording and in a test.
 //
-// A decision is carried out by whoever asked for it: CarryOut writes the count and
-// the status through functions it is given, as Kubernetes' controller would; Conclude
-// is its pure half, for those who write otherwise or not at all. Both return the
-// memory for the next decision.
+// The caller carries a decision out. CarryOut writes the count and the status through
+// functions it is given, as Kubernetes' controller does. Conclude is its pure half, for
+// callers that write otherwise or not at all. Both return the memory for the next decision.
 //
-// The arithmetic is that of Kubernetes 1.36 (pkg/controller/podautoscaler), bit for
-// bit: 64-bit thousandths, double-precision ratios, the same rounding in the same
-// order. The vectors in testdata/hpa hold it to that, and test/parity compares it with
-// the original on random input. testdata/derivation tells decisions in full.
+// The arithmetic is that of Kubernetes 1.36 (pkg/controller/podautoscaler), bit for bit:
+// 64-bit thousandths, double-precision ratios, the same rounding in the same order. The
+// vectors in testdata/hpa verify that, and test/parity compares with the original code on
+// random input. testdata/derivation has complete decisions.
 //
-// Specifications are taken as an API server returns them. Default and Validate stand
-// in for it where one comes from a file.
+// Specifications are expected as an API server returns them. Default and Validate do the same
+// for a specification from a file.
+//
+// The files, in the order of a decision:
+//
+//	input.go        what a decision is made of: scale, pods, samples, settings
+//	decide.go       Decide: checks, bounds, the largest proposal of the metrics
+//	metric.go       one metric: its target, reading and tolerance
+//	podmetric.go    metrics with a sample for each pod: classes, ratio, recount
+//	valuemetric.go  Object and External metrics
+//	requests.go     the requests that a utilization is a share of
+//	limit.go        stabilization windows, policies and bounds of the count
+//	memory.go       recommendations and changes that windows and policies read
+//	carryout.go     writing the count; status, events and memory after it
+//	decision.go     the result: decision, metrics, pods, steps and their names
+//	spec.go         defaults and validation of a specification
 package autoscaler

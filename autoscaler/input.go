@@ -10,50 +10,48 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// Input is all that a decision is made of. Decide changes nothing in it but what
-// Reuse gives away.
+// Input is everything a decision is made of. Decide changes nothing in it but Reuse.
 type Input struct {
 	Now      time.Time
 	Settings *Settings
 	// Object names the autoscaler.
 	Object types.NamespacedName
-	// Spec is what the API server returns, with its defaults filled in.
+	// Spec is the specification with the API server's defaults.
 	Spec *autoscalingv2.HorizontalPodAutoscalerSpec
-	// Status is the one last written: conditions keep their transition times,
-	// and ScaledToZero decides whether a target may leave zero.
+	// Status is the last written status. Conditions keep their transition times, and ScaledToZero
+	// decides whether a target may leave zero.
 	Status *autoscalingv2.HorizontalPodAutoscalerStatus
-	// Memory is what was remembered after the last decision.
+	// Memory is the memory after the last decision.
 	Memory Memory
 
-	// Scale is the target's scale subresource; ScaleErr is why it is not known.
+	// Scale is the target's scale subresource; ScaleErr is why it cannot be read.
 	Scale    Scale
 	ScaleErr error
-	// Selector is Scale.Selector, parsed; nil if the caller has not done so.
+	// Selector is Scale.Selector, parsed; nil if the caller did not parse it.
 	Selector labels.Selector
-	// Pods are those Scale.Selector matches, by name; PodsErr is why they are not
-	// known.
+	// Pods are the pods that Scale.Selector matches, by name; PodsErr is why they are unknown.
 	Pods    []Pod
 	PodsErr error
-	// Rivals are all autoscalers, this one included, whose target's selector matches
-	// one of Pods. More than one cannot be served.
-	Rivals []types.NamespacedName
-	// Read returns what the metric Spec.Metrics[i] is now. It is called at most
-	// once for each, in order, and only if the decision needs it.
-	Read func(i int) Reading
-	// Reuse is a decision that nobody needs any more, or nil. The memory of its pods
-	// goes into the new one, and nothing of it may be read afterwards: that saves half
-	// the time where many pods are decided about again and again.
+	// Overlapping are all autoscalers whose target's selector matches one of Pods, this one
+	// included. With more than one, no metric is read.
+	Overlapping []types.NamespacedName
+	// ReadMetric returns the value of the metric Spec.Metrics[i] now. It is called at most once
+	// for each metric, in order, and only if the decision needs it.
+	ReadMetric func(i int) Reading
+	// Reuse is a decision that is not needed any more, or nil. Its pods' memory is used again,
+	// and nothing of it may be read afterwards. This halves the time where many pods are decided
+	// about repeatedly.
 	Reuse *Decision
 }
 
 // Scale is a target's scale subresource.
 type Scale struct {
-	Spec     int32  // replicas asked for
-	Status   int32  // replicas observed
-	Selector string // of the pods, in the syntax of a query
+	SpecReplicas   int32  // replicas asked for
+	StatusReplicas int32  // replicas observed
+	Selector       string // of the pods, in the syntax of a query
 }
 
-// Pod is what a decision goes by in a pod.
+// Pod is what a decision uses of a pod.
 type Pod struct {
 	Name        string
 	Phase       cluster.Phase
@@ -61,10 +59,10 @@ type Pod struct {
 	Started     time.Time // status.startTime; zero if not set
 	Ready       Readiness
 	ReadySince  time.Time // the Ready condition's last transition
-	// Containers are the regular ones and the init containers (not ephemeral).
+	// Containers are the regular and init containers, without ephemeral ones.
 	Containers []Container
-	// Requests are the pod-level ones, spec.resources.requests; PodLevel says that
-	// there are any, of CPU, memory or huge pages.
+	// Requests are the pod-level requests, spec.resources.requests. PodLevel is set if there are
+	// any, of CPU, memory or huge pages.
 	Requests Requests
 	PodLevel bool
 	Overhead Requests
@@ -73,43 +71,74 @@ type Pod struct {
 // Readiness is the status of a pod's Ready condition.
 type Readiness = cluster.Readiness
 
-// Container is what a decision goes by in a container.
+// Container is what a decision uses of a container.
 type Container struct {
 	Name     string
 	Role     cluster.Role
 	Requests Requests
 }
 
-// Requests are requests of the resources metrics.k8s.io has.
+// Requests are the requests of CPU and memory.
 type Requests struct {
 	CPU, Memory Amount
 }
 
-// Amount is a quantity in thousandths (milli-cores, milli-bytes), each rounded
-// away from zero as resource.Quantity.MilliValue does.
+// Amount is a quantity in thousandths (millicores, milli-bytes), rounded away from zero as
+// resource.Quantity.MilliValue does.
 type Amount struct {
 	Milli int64
-	Set   bool // false: nothing was said, which is not zero
+	Set   bool // false: not given, which is not zero
 }
 
-// Reading is what a metric is at the moment.
+// Reading is the current value of a metric.
 type Reading struct {
-	// Samples are of a Resource, ContainerResource or Pods metric, one a pod, as
-	// the metrics APIs tell them; a pod without the metric has none.
-	Samples []Sample
-	// Values are of an Object metric (one) or an External one, in thousandths.
+	// Samples are those of a Resource, ContainerResource or Pods metric, one for each pod that
+	// has the metric.
+	Samples []PodSample
+	// Values are those of an Object metric (one) or an External metric, in thousandths.
 	Values []int64
-	// At is when the first of them was measured, as the API orders them.
+	// At is when the first value was measured, in the order of the API.
 	At time.Time
-	// Err is why there is no reading. An API that answers with an empty list gives
-	// one too.
+	// Err is why there is no value. An API that answers with an empty list is an error too.
 	Err error
 }
 
-// Sample is a pod's metric.
-type Sample struct {
+// PodSample is the metric of one pod.
+type PodSample struct {
 	Pod    string
-	Milli  int64         // of all containers asked for, each rounded on its own
+	Milli  int64         // sum over the containers, each rounded on its own
 	At     time.Time     // the end of the window
-	Window time.Duration // it was measured over
+	Window time.Duration // over which it was measured
+}
+
+// Settings apply to all autoscalers. They are flags and feature gates of kube-controller-manager.
+type Settings struct {
+	// Tolerance is how far a ratio may be from 1 without a change.
+	Tolerance float64
+	// DownscaleStabilization is the window of scaling down if a specification has none.
+	DownscaleStabilization time.Duration
+	// CPUInitialization is the time after a pod's start in which its CPU counts only if the pod
+	// was ready for a whole window of the metric.
+	CPUInitialization time.Duration
+	// InitialReadinessDelay is the time after a pod's start: a pod that became unready within it
+	// is assumed never to have been ready.
+	InitialReadinessDelay time.Duration
+
+	// The feature gates HPAConfigurableTolerance, HPAScaleToZero and
+	// PodLevelResources.
+	ConfigurableTolerance bool
+	ScaleToZero           bool
+	PodLevelResources     bool
+}
+
+// DefaultSettings returns the settings of Kubernetes 1.36.
+func DefaultSettings() Settings {
+	return Settings{
+		Tolerance:              0.1,
+		DownscaleStabilization: 5 * time.Minute,
+		CPUInitialization:      5 * time.Minute,
+		InitialReadinessDelay:  30 * time.Second,
+		ConfigurableTolerance:  true,
+		PodLevelResources:      true,
+	}
 }

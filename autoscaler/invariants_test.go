@@ -81,7 +81,7 @@ func holds(t *testing.T, bytes []byte) *Decision {
 }
 
 var same = cmp.Options{
-	cmp.AllowUnexported(Decision{}, conclusion{}),
+	cmp.AllowUnexported(Decision{}, statusInputs{}),
 	cmpopts.EquateNaNs(), // a ratio may be none
 	cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) }),
 }
@@ -98,7 +98,7 @@ func pure(t *testing.T, in, untouched *Input, d *Decision) {
 		t.Errorf("a second conclusion differs:\n%s", diff)
 	}
 	before, after := *untouched, *in
-	before.Read, after.Read = nil, nil
+	before.ReadMetric, after.ReadMetric = nil, nil
 	if diff := cmp.Diff(before, after, same); diff != "" {
 		t.Errorf("the input was changed:\n%s", diff)
 	}
@@ -175,7 +175,7 @@ func derives(t *testing.T, in *Input, m *MetricDecision) {
 			counted++
 			usage += p.Usage
 			requests += p.Request
-		case p.Class == Stranger:
+		case p.Class == NotInTarget:
 			strange++
 			if !m.Percent {
 				usage += p.Usage
@@ -207,18 +207,18 @@ func derives(t *testing.T, in *Input, m *MetricDecision) {
 			t.Errorf("%s: ratio %v, its pods give %v", m.Name, m.Ratio, want)
 		}
 		if m.Recounted {
-			if m.Count2 != counted+strange+given {
-				t.Errorf("%s: recounted %d, its pods are %d", m.Name, m.Count2, counted+strange+given)
+			if m.RecountedPods != counted+strange+given {
+				t.Errorf("%s: recounted %d, its pods are %d", m.Name, m.RecountedPods, counted+strange+given)
 			}
-			if want := ratio(usage+assumed, requests+assumedRequests, m.Count2); m.Ratio2 != want {
-				t.Errorf("%s: second ratio %v, its pods give %v", m.Name, m.Ratio2, want)
+			if want := ratio(usage+assumed, requests+assumedRequests, m.RecountedPods); m.RecountedRatio != want {
+				t.Errorf("%s: second ratio %v, its pods give %v", m.Name, m.RecountedRatio, want)
 			}
 		} else if given > 0 {
 			t.Errorf("%s: %d pods were given a number without a recount", m.Name, given)
 		}
 		r, n := m.Ratio, m.Count
 		if m.Recounted {
-			r, n = m.Ratio2, m.Count2
+			r, n = m.RecountedRatio, m.RecountedPods
 		}
 		if want := toInt32(math.Ceil(r * float64(n))); m.Outcome == Scaled && m.Proposal != want {
 			t.Errorf("%s: proposes %d, %v times %d is %d", m.Name, m.Proposal, r, n, want)
@@ -227,8 +227,8 @@ func derives(t *testing.T, in *Input, m *MetricDecision) {
 		if near != (m.Outcome == WithinTolerance) {
 			t.Errorf("%s: outcome %v, ratio %v, tolerance -%v +%v", m.Name, m.Outcome, r, m.ToleranceDown, m.ToleranceUp)
 		}
-		if m.Outcome != Scaled && m.Proposal != in.Scale.Spec {
-			t.Errorf("%s: outcome %v proposes %d, not the current %d", m.Name, m.Outcome, m.Proposal, in.Scale.Spec)
+		if m.Outcome != Scaled && m.Proposal != in.Scale.SpecReplicas {
+			t.Errorf("%s: outcome %v proposes %d, not the current %d", m.Name, m.Outcome, m.Proposal, in.Scale.SpecReplicas)
 		}
 	}
 }
@@ -237,8 +237,8 @@ func derives(t *testing.T, in *Input, m *MetricDecision) {
 func orderless(t *testing.T, in *Input, want *Decision) {
 	t.Helper()
 	slices.Reverse(in.Pods)
-	read := in.Read
-	in.Read = func(i int) Reading {
+	read := in.ReadMetric
+	in.ReadMetric = func(i int) Reading {
 		r := read(i)
 		r.Samples = slices.Clone(r.Samples)
 		slices.Reverse(r.Samples)
@@ -257,10 +257,10 @@ func TestMemoryIsBounded(t *testing.T) {
 	in.Spec.Behavior.ScaleDown.Policies[0].PeriodSeconds = 600
 	start := in.Now
 	use := int64(0)
-	in.Read = func(int) Reading {
+	in.ReadMetric = func(int) Reading {
 		r := Reading{At: in.Now}
 		for i := range in.Pods {
-			r.Samples = append(r.Samples, Sample{Pod: in.Pods[i].Name, Milli: use, At: in.Now, Window: 15 * time.Second})
+			r.Samples = append(r.Samples, PodSample{Pod: in.Pods[i].Name, Milli: use, At: in.Now, Window: 15 * time.Second})
 		}
 		return r
 	}
@@ -269,7 +269,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		use = int64(100 + 500*(i/40%2)) // ten minutes of each
 		d := Decide(in)
 		done := d.Conclude(nil)
-		in.Memory, in.Scale.Spec, in.Status = done.Memory, d.Desired, &done.Status
+		in.Memory, in.Scale.SpecReplicas, in.Status = done.Memory, d.Desired, &done.Status
 	}
 	// 20 decisions in a window of 5 minutes, and the one that replaces the oldest; 40 in 10.
 	if got := len(in.Memory.Recommendations); got > 22 {

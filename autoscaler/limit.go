@@ -2,92 +2,92 @@ package autoscaler
 
 import (
 	"math"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 )
 
-// limitPlainly holds a count within its bounds, for a specification without a
-// behavior: at most twice the current count (or 4) at once.
-func (d *Decision) limitPlainly(in *Input, from int32) int32 {
-	to, why := d.atLeast(from), tooFew
+// limitWithoutBehavior applies the bounds of a specification without a behavior. The count at
+// most doubles at once, or becomes 4.
+func (d *Decision) limitWithoutBehavior(in *Input, from int32) int32 {
+	to, why := d.raiseToMin(from), tooFew
 	if to == from {
 		double := toInt32(math.Max(2*float64(d.Current), 4))
 		if why = tooMany; in.Spec.MaxReplicas > double {
 			why = tooFastUp
 		}
-		to = d.atMost(StepDoubling, to, double)
-		to = d.atMost(StepMax, to, in.Spec.MaxReplicas)
+		to = d.capAt(StepDoubling, to, double)
+		to = d.capAt(StepMax, to, in.Spec.MaxReplicas)
 	}
-	d.limited(from, to, why)
+	d.setLimitedCondition(from, to, why)
 	return to
 }
 
-// limit holds a count within its bounds and within what the policies of a behavior
-// allow.
+// limit applies the bounds and the policies of a behavior.
 func (d *Decision) limit(in *Input, from int32) int32 {
 	to, why := from, withinRange
 	switch {
 	case from > d.Current:
-		s := d.upLimit(in)
+		s := d.scaleUpLimit(in)
 		if s.Limit = max(s.Limit, d.Current); in.Spec.MaxReplicas > s.Limit {
 			why = tooFastUp
 		} else {
 			why = tooMany
 		}
 		s.Kind, s.From, s.To = StepPolicyUp, from, min(from, s.Limit)
-		d.step(s)
-		to = d.atMost(StepMax, s.To, in.Spec.MaxReplicas)
+		d.addStep(s)
+		to = d.capAt(StepMax, s.To, in.Spec.MaxReplicas)
 	case from < d.Current:
-		s := d.downLimit(in)
-		if s.Limit = min(s.Limit, d.Current); d.lowest < s.Limit {
+		s := d.scaleDownLimit(in)
+		if s.Limit = min(s.Limit, d.Current); d.minReplicas < s.Limit {
 			why = tooFastDown
 		} else {
 			why = tooFew
 		}
 		s.Kind, s.From, s.To = StepPolicyDown, from, max(from, s.Limit)
-		d.step(s)
-		to = d.atLeast(s.To)
+		d.addStep(s)
+		to = d.raiseToMin(s.To)
 	}
-	d.limited(from, to, why)
+	d.setLimitedCondition(from, to, why)
 	return to
 }
 
-func (d *Decision) atMost(kind StepKind, from, limit int32) int32 {
+func (d *Decision) capAt(kind StepKind, from, limit int32) int32 {
 	to := min(from, limit)
-	d.step(Step{Kind: kind, From: from, To: to, Limit: limit})
+	d.addStep(Step{Kind: kind, From: from, To: to, Limit: limit})
 	return to
 }
 
-func (d *Decision) atLeast(from int32) int32 {
-	to := max(from, d.lowest)
-	d.step(Step{Kind: StepMin, From: from, To: to, Limit: d.lowest})
+func (d *Decision) raiseToMin(from int32) int32 {
+	to := max(from, d.minReplicas)
+	d.addStep(Step{Kind: StepMin, From: from, To: to, Limit: d.minReplicas})
 	return to
 }
 
-// reason is why a count is held back, and how a condition says it.
-type reason struct{ name, message string }
+// limitReason is why a count is limited, as a condition writes it.
+type limitReason struct{ name, message string }
 
 var (
-	withinRange = reason{"DesiredWithinRange", "the count is within its bounds"}
-	tooFew      = reason{"TooFewReplicas", "fewer replicas are asked for than minReplicas allows"}
-	tooMany     = reason{"TooManyReplicas", "more replicas are asked for than maxReplicas allows"}
-	tooFastUp   = reason{"ScaleUpLimit", "more replicas are asked for than may be added at once"}
-	tooFastDown = reason{"ScaleDownLimit", "fewer replicas are asked for than may be removed at once"}
+	withinRange = limitReason{"DesiredWithinRange", "the count is within its bounds"}
+	tooFew      = limitReason{"TooFewReplicas", "fewer replicas are asked for than minReplicas allows"}
+	tooMany     = limitReason{"TooManyReplicas", "more replicas are asked for than maxReplicas allows"}
+	tooFastUp   = limitReason{"ScaleUpLimit", "more replicas are asked for than may be added at once"}
+	tooFastDown = limitReason{"ScaleDownLimit", "fewer replicas are asked for than may be removed at once"}
 )
 
-func (d *Decision) limited(from, to int32, r reason) {
+func (d *Decision) setLimitedCondition(from, to int32, r limitReason) {
 	status := corev1.ConditionTrue
 	if to == from {
 		status, r = corev1.ConditionFalse, withinRange
 	}
-	d.set(autoscalingv2.ScalingLimited, status, r.name, r.message)
+	d.setCondition(autoscalingv2.ScalingLimited, status, r.name, r.message)
 }
 
-// upLimit returns a step with how many replicas the policies allow, and the policy that
+// scaleUpLimit returns a step with the largest count that the policies allow, and the policy that
 // decided.
-func (d *Decision) upLimit(in *Input) Step {
-	rules := upRules(in.Spec.Behavior)
+func (d *Decision) scaleUpLimit(in *Input) Step {
+	rules := scaleUpRules(in.Spec.Behavior)
 	return d.policyLimit(in, rules, selectPolicy(rules) == autoscalingv2.MinChangePolicySelect, func(start int32, p *autoscalingv2.HPAScalingPolicy) int32 {
 		if p.Type == autoscalingv2.PodsScalingPolicy {
 			return start + p.Value
@@ -97,9 +97,10 @@ func (d *Decision) upLimit(in *Input) Step {
 	})
 }
 
-// downLimit is upLimit's counterpart: how few the policies allow.
-func (d *Decision) downLimit(in *Input) Step {
-	rules := downRules(in.Spec.Behavior)
+// scaleDownLimit returns a step with the smallest count that the policies allow, and the policy
+// that decided.
+func (d *Decision) scaleDownLimit(in *Input) Step {
+	rules := scaleDownRules(in.Spec.Behavior)
 	return d.policyLimit(in, rules, selectPolicy(rules) != autoscalingv2.MinChangePolicySelect, func(start int32, p *autoscalingv2.HPAScalingPolicy) int32 {
 		if p.Type == autoscalingv2.PodsScalingPolicy {
 			return start - p.Value
@@ -108,8 +109,8 @@ func (d *Decision) downLimit(in *Input) Step {
 	})
 }
 
-// policyLimit returns a step with the lowest or the highest count that a policy of rules
-// allows. Each starts from the count that its period began with.
+// policyLimit returns a step with the lowest or highest count that a policy allows. Each policy
+// starts from the count at the beginning of its period.
 func (d *Decision) policyLimit(in *Input, rules *autoscalingv2.HPAScalingRules, lowest bool, allows func(start int32, p *autoscalingv2.HPAScalingPolicy) int32) Step {
 	if selectPolicy(rules) == autoscalingv2.DisabledPolicySelect {
 		return Step{Limit: d.Current}
@@ -120,7 +121,7 @@ func (d *Decision) policyLimit(in *Input, rules *autoscalingv2.HPAScalingRules, 
 		best.Limit = math.MaxInt32
 	}
 	for i := range rules.Policies {
-		s := d.period(in, &rules.Policies[i])
+		s := d.changesWithinPeriod(in, &rules.Policies[i])
 		s.Limit = allows(d.Current-s.Added+s.Removed, s.Policy)
 		if best.Policy == nil || lowest && s.Limit < best.Limit || !lowest && s.Limit > best.Limit {
 			best = s
@@ -129,14 +130,15 @@ func (d *Decision) policyLimit(in *Input, rules *autoscalingv2.HPAScalingRules, 
 	return best
 }
 
-// period returns a step with what was changed within a policy's period.
-func (d *Decision) period(in *Input, p *autoscalingv2.HPAScalingPolicy) Step {
+// changesWithinPeriod returns a step with the replicas that were changed within a policy's
+// period.
+func (d *Decision) changesWithinPeriod(in *Input, p *autoscalingv2.HPAScalingPolicy) Step {
 	period := seconds(p.PeriodSeconds)
 	return Step{
 		Policy:  p,
 		Window:  period,
-		Added:   within(d.Memory.Ups, period, in.Now),
-		Removed: within(d.Memory.Downs, period, in.Now),
+		Added:   replicasChangedWithin(d.Memory.Ups, period, in.Now),
+		Removed: replicasChangedWithin(d.Memory.Downs, period, in.Now),
 	}
 }
 
@@ -145,4 +147,83 @@ func selectPolicy(r *autoscalingv2.HPAScalingRules) autoscalingv2.ScalingPolicyS
 		return autoscalingv2.MaxChangePolicySelect
 	}
 	return *r.SelectPolicy
+}
+
+// stabilizeWithoutBehavior returns the highest recommendation of the downscale window, for a
+// specification without a behavior. A recommendation exactly as old as the window counts.
+func (d *Decision) stabilizeWithoutBehavior(in *Input, desired int32) int32 {
+	window := in.Settings.DownscaleStabilization
+	cutoff := in.Now.Add(-window)
+	best := Recommendation{desired, in.Now}
+	place := -1
+	for i, r := range d.Memory.Recommendations {
+		if r.At.Before(cutoff) {
+			place = i
+		} else if r.Replicas > best.Replicas {
+			best = r
+		}
+	}
+	d.Memory = d.Memory.withRecommendation(place, Recommendation{desired, in.Now})
+	d.addStep(Step{Kind: StepStabilizeDown, From: desired, To: best.Replicas, Window: window, At: best.At, Limit: best.Replicas})
+	d.setStabilizedCondition(best.Replicas != desired, true)
+	return best.Replicas
+}
+
+// stabilize applies the windows of a behavior: when scaling up, the lowest recommendation of its
+// window; when scaling down, the highest; never past the current count. A recommendation exactly
+// as old as the window does not count.
+func (d *Decision) stabilize(in *Input, desired int32) int32 {
+	up, down := scaleUpWindow(in.Spec.Behavior), scaleDownWindow(in.Spec.Behavior, in.Settings)
+	upCutoff, downCutoff := in.Now.Add(-up), in.Now.Add(-down)
+	low := Recommendation{desired, in.Now}
+	high := low
+	place := -1
+	for i, r := range d.Memory.Recommendations {
+		if r.At.After(upCutoff) && r.Replicas < low.Replicas {
+			low = r
+		}
+		if r.At.After(downCutoff) && r.Replicas > high.Replicas {
+			high = r
+		}
+		if r.At.Before(upCutoff) && r.At.Before(downCutoff) {
+			place = i
+		}
+	}
+	d.Memory = d.Memory.withRecommendation(place, Recommendation{desired, in.Now})
+
+	to := min(max(d.Current, low.Replicas), high.Replicas)
+	switch {
+	case desired > d.Current:
+		d.addStep(Step{Kind: StepStabilizeUp, From: desired, To: to, Window: up, At: low.At, Limit: low.Replicas})
+	case desired < d.Current:
+		d.addStep(Step{Kind: StepStabilizeDown, From: desired, To: to, Window: down, At: high.At, Limit: high.Replicas})
+	}
+	d.setStabilizedCondition(to != desired, desired < d.Current)
+	return to
+}
+
+// setStabilizedCondition sets the condition that reports stabilization.
+func (d *Decision) setStabilizedCondition(changed, down bool) {
+	reason, message := "ReadyForNewScale", "no earlier recommendation stands against the count asked for"
+	switch {
+	case changed && down:
+		reason, message = "ScaleDownStabilized", "a recent recommendation was higher: the highest of the window holds"
+	case changed:
+		reason, message = "ScaleUpStabilized", "a recent recommendation was lower: the lowest of the window holds"
+	}
+	d.setCondition(autoscalingv2.AbleToScale, corev1.ConditionTrue, reason, message)
+}
+
+func scaleUpWindow(b *autoscalingv2.HorizontalPodAutoscalerBehavior) time.Duration {
+	if w := scaleUpRules(b).StabilizationWindowSeconds; w != nil {
+		return seconds(*w)
+	}
+	return 0
+}
+
+func scaleDownWindow(b *autoscalingv2.HorizontalPodAutoscalerBehavior, s *Settings) time.Duration {
+	if w := scaleDownRules(b).StabilizationWindowSeconds; w != nil {
+		return seconds(*w)
+	}
+	return seconds(toInt32(s.DownscaleStabilization.Seconds()))
 }

@@ -6,14 +6,13 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 )
 
-// Memory is what a decision leaves for the next: recommendations, for the
-// stabilization windows, and changes made, for the policies' periods. It is a
-// value: Decide returns a new one and changes nothing in the old. The zero Memory
-// remembers nothing; the first decision then remembers the current count.
+// Memory is what a decision passes to the next one: recommendations for the stabilization
+// windows, and changes for the policies' periods. It is a value: Decide returns a new one and
+// does not change the old one. With the zero Memory the first decision takes the current count as
+// its first recommendation.
 //
-// After the first it grows by at most one entry a decision, and one that has grown older than every
-// window or period is overwritten instead, so that it holds about as many as there
-// are decisions in the longest window.
+// Each decision adds at most one entry and overwrites an entry that is older than every window or
+// period, so the memory has about as many entries as there are decisions in the longest window.
 type Memory struct {
 	Recommendations []Recommendation
 	Ups, Downs      []Change
@@ -25,32 +24,30 @@ type Recommendation struct {
 	At       time.Time
 }
 
-// Change is a change of the count that was made: of so many replicas, up or down.
+// Change is a change of the count that was carried out.
 type Change struct {
 	Replicas int32 // positive in both directions
 	At       time.Time
-	Outdated bool // older than every policy's period when last looked at
+	Outdated bool // older than every policy's period when last checked
 }
 
-// Scaled returns the memory after a change from one count to another, made at a
-// time, for the policies of behavior. Without a behavior nothing will ask for it, and
-// nothing is remembered.
-func (m Memory) Scaled(behavior *autoscalingv2.HorizontalPodAutoscalerBehavior, from, to int32, at time.Time) Memory {
+// WithChange returns the memory after a change of the count at a time. Without a behavior no
+// policy reads changes, and the memory stays the same.
+func (m Memory) WithChange(behavior *autoscalingv2.HorizontalPodAutoscalerBehavior, from, to int32, at time.Time) Memory {
 	if behavior == nil {
 		return m
 	}
 	if to > from {
-		m.Ups = changed(m.Ups, upRules(behavior), Change{Replicas: to - from, At: at})
+		m.Ups = appendChange(m.Ups, scaleUpRules(behavior), Change{Replicas: to - from, At: at})
 	} else {
-		m.Downs = changed(m.Downs, downRules(behavior), Change{Replicas: from - to, At: at})
+		m.Downs = appendChange(m.Downs, scaleDownRules(behavior), Change{Replicas: from - to, At: at})
 	}
 	return m
 }
 
-// changed returns a copy of the changes with one more. It takes the place of the
-// last outdated one: a change once found outdated may be overwritten for good, even
-// if a longer period reaches back to it later.
-func changed(old []Change, rules *autoscalingv2.HPAScalingRules, c Change) []Change {
+// appendChange returns a copy of the changes with one more. The new change overwrites the last
+// outdated one, even if a longer period would reach back to it later.
+func appendChange(old []Change, rules *autoscalingv2.HPAScalingRules, c Change) []Change {
 	var longest int32
 	for i := range rules.Policies {
 		longest = max(longest, rules.Policies[i].PeriodSeconds)
@@ -74,18 +71,19 @@ func changed(old []Change, rules *autoscalingv2.HPAScalingRules, c Change) []Cha
 	return changes
 }
 
-// seeded returns the memory with the current count as its first recommendation, if
-// it has none: whoever just started must not undo what it knows no reason for.
-func (m Memory) seeded(current int32, now time.Time) Memory {
+// withFirstRecommendation returns the memory with the current count as its first recommendation,
+// if it has none. A controller that has just started does not scale down before it has seen a
+// whole window.
+func (m Memory) withFirstRecommendation(current int32, now time.Time) Memory {
 	if len(m.Recommendations) == 0 {
 		m.Recommendations = []Recommendation{{current, now}}
 	}
 	return m
 }
 
-// recommended returns the memory with one more recommendation, in place of the one
-// at an index unless that is negative.
-func (m Memory) recommended(place int, r Recommendation) Memory {
+// withRecommendation returns the memory with one more recommendation. It overwrites the one at
+// index place, unless place is negative.
+func (m Memory) withRecommendation(place int, r Recommendation) Memory {
 	n := len(m.Recommendations)
 	if place < 0 {
 		place, n = n, n+1
@@ -97,9 +95,9 @@ func (m Memory) recommended(place int, r Recommendation) Memory {
 	return m
 }
 
-// within is how many replicas the changes of a period add up to. One exactly as old
-// as the period no longer counts.
-func within(changes []Change, period time.Duration, now time.Time) int32 {
+// replicasChangedWithin adds up the changes of a period. A change exactly as old as the period
+// does not count.
+func replicasChangedWithin(changes []Change, period time.Duration, now time.Time) int32 {
 	cutoff := now.Add(-period)
 	var n int32
 	for i := range changes {

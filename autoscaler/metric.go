@@ -12,41 +12,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Propose returns what the metric Spec.Metrics[i] alone asks for, before any window,
-// policy or bound. It reads that metric, and looks at no other.
+// Propose returns the count that the metric Spec.Metrics[i] alone asks for, before windows,
+// policies and bounds. It reads only that metric.
 func Propose(in *Input, i int) MetricDecision {
 	var m MetricDecision
-	newCalculation(in).metric(&m, i)
+	newCalculation(in).fillMetric(&m, i)
 	return m
 }
 
-// calculation is what the metrics of one decision have in common.
+// calculation is what the metrics of one decision share.
 type calculation struct {
-	in       *Input
-	pods     []Pod // by name, once order was called
-	down, up float64
-	starting time.Time // who started after this is in its CPU initialization period
+	in                         *Input
+	pods                       []Pod // by name after sortPods
+	toleranceDown, toleranceUp float64
+	startedAfter               time.Time // a pod that started later is in its CPU initialization period
 }
 
 func newCalculation(in *Input) *calculation {
 	c := &calculation{
-		in: in, pods: in.Pods, down: in.Settings.Tolerance, up: in.Settings.Tolerance,
-		starting: in.Now.Add(-in.Settings.CPUInitialization),
+		in: in, pods: in.Pods, toleranceDown: in.Settings.Tolerance, toleranceUp: in.Settings.Tolerance,
+		startedAfter: in.Now.Add(-in.Settings.CPUInitialization),
 	}
 	if b := in.Spec.Behavior; b != nil && in.Settings.ConfigurableTolerance {
 		if b.ScaleDown != nil && b.ScaleDown.Tolerance != nil {
-			c.down = b.ScaleDown.Tolerance.AsApproximateFloat64()
+			c.toleranceDown = b.ScaleDown.Tolerance.AsApproximateFloat64()
 		}
 		if b.ScaleUp != nil && b.ScaleUp.Tolerance != nil {
-			c.up = b.ScaleUp.Tolerance.AsApproximateFloat64()
+			c.toleranceUp = b.ScaleUp.Tolerance.AsApproximateFloat64()
 		}
 	}
 	return c
 }
 
-// order brings the pods into the order of their names, as they come in already if they
-// come from a list.
-func (c *calculation) order() {
+// sortPods sorts the pods by name. Lists of pods are usually sorted already.
+func (c *calculation) sortPods() {
 	byName := func(a, b Pod) int { return strings.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(c.pods, byName) {
 		c.pods = slices.Clone(c.pods)
@@ -54,9 +53,10 @@ func (c *calculation) order() {
 	}
 }
 
-// near reports whether a ratio is near enough to 1 to leave the count alone. One that
-// is not a number never is.
-func (c *calculation) near(ratio float64) bool { return 1-c.down <= ratio && ratio <= 1+c.up }
+// withinTolerance reports whether a ratio is so close to 1 that the count stays. NaN is not.
+func (c *calculation) withinTolerance(ratio float64) bool {
+	return 1-c.toleranceDown <= ratio && ratio <= 1+c.toleranceUp
+}
 
 // The reasons of a condition for a metric that gave no count.
 const (
@@ -68,29 +68,29 @@ const (
 	failedType      = "InvalidMetricSourceType"
 )
 
-// metric fills in m for the metric at an index.
-func (c *calculation) metric(m *MetricDecision, i int) {
+// fillMetric computes m for the metric at an index.
+func (c *calculation) fillMetric(m *MetricDecision, i int) {
 	spec := &c.in.Spec.Metrics[i]
 	m.Index, m.Type = i, spec.Type
-	m.ToleranceDown, m.ToleranceUp = c.down, c.up
+	m.ToleranceDown, m.ToleranceUp = c.toleranceDown, c.toleranceUp
 	var err error
 	switch {
 	case spec.Type == autoscalingv2.ResourceMetricSourceType && spec.Resource != nil:
 		m.Name, m.Reason = string(spec.Resource.Name), failedResource
-		err = c.resource(m, spec.Resource.Name, "", &spec.Resource.Target)
+		err = c.resourceMetric(m, spec.Resource.Name, "", &spec.Resource.Target)
 	case spec.Type == autoscalingv2.ContainerResourceMetricSourceType && spec.ContainerResource != nil:
 		s := spec.ContainerResource
 		m.Name, m.Reason = string(s.Name)+" of container "+s.Container, failedContainer
-		err = c.resource(m, s.Name, s.Container, &s.Target)
+		err = c.resourceMetric(m, s.Name, s.Container, &s.Target)
 	case spec.Type == autoscalingv2.PodsMetricSourceType && spec.Pods != nil:
 		m.Name, m.Reason = spec.Pods.Metric.Name, failedPods
 		err = c.podsMetric(m, spec.Pods)
 	case spec.Type == autoscalingv2.ObjectMetricSourceType && spec.Object != nil:
 		m.Name, m.Reason = spec.Object.Metric.Name, failedObject
-		err = c.object(m, spec.Object)
+		err = c.objectMetric(m, spec.Object)
 	case spec.Type == autoscalingv2.ExternalMetricSourceType && spec.External != nil:
 		m.Name, m.Reason = spec.External.Metric.Name, failedExternal
-		err = c.external(m, spec.External)
+		err = c.externalMetric(m, spec.External)
 	default:
 		m.Name, m.Reason = string(spec.Type), failedType
 		err = fmt.Errorf("unknown type or no source: use one of %s, and fill in the field of that name", strings.Join(sourceTypes, ", "))
@@ -103,12 +103,12 @@ func (c *calculation) metric(m *MetricDecision, i int) {
 	m.Err = fmt.Errorf("%s: %w", m.Name, err)
 }
 
-// read asks for the metric's present value.
-func (c *calculation) read(m *MetricDecision) (Reading, error) {
-	if c.in.Read == nil {
+// readMetric reads the metric's current value.
+func (c *calculation) readMetric(m *MetricDecision) (Reading, error) {
+	if c.in.ReadMetric == nil {
 		return Reading{}, fmt.Errorf("%w: there is nothing to read it from", ErrUnread)
 	}
-	r := c.in.Read(m.Index)
+	r := c.in.ReadMetric(m.Index)
 	m.At = r.At
 	if r.Err != nil {
 		return r, fmt.Errorf("%w: %w", ErrUnread, r.Err)
@@ -116,8 +116,8 @@ func (c *calculation) read(m *MetricDecision) (Reading, error) {
 	return r, nil
 }
 
-// listed returns why the target's pods cannot be counted.
-func (c *calculation) listed() error {
+// checkPods returns why the target's pods cannot be counted.
+func (c *calculation) checkPods() error {
 	if c.in.PodsErr != nil {
 		return fmt.Errorf("list the target's pods: %w", c.in.PodsErr)
 	}
@@ -133,8 +133,8 @@ var (
 	ErrNoPods = errors.New("the target's selector matches no pod")
 )
 
-func (c *calculation) resource(m *MetricDecision, name corev1.ResourceName, container string, target *autoscalingv2.MetricTarget) error {
-	s := sampled{calculation: c, resource: name, container: container}
+func (c *calculation) resourceMetric(m *MetricDecision, name corev1.ResourceName, container string, target *autoscalingv2.MetricTarget) error {
+	s := podMetric{calculation: c, resource: name, container: container}
 	switch {
 	case target.AverageValue != nil:
 		m.Target = target.AverageValue.MilliValue()
@@ -143,23 +143,23 @@ func (c *calculation) resource(m *MetricDecision, name corev1.ResourceName, cont
 	default:
 		return errors.New("the target is neither averageUtilization nor averageValue")
 	}
-	return s.decide(m)
+	return s.compute(m)
 }
 
 func (c *calculation) podsMetric(m *MetricDecision, spec *autoscalingv2.PodsMetricSource) error {
-	if err := selectable(spec.Metric.Selector); err != nil {
+	if err := checkSelector(spec.Metric.Selector); err != nil {
 		return err
 	}
 	if spec.Target.AverageValue == nil {
 		return errors.New("the target is not averageValue")
 	}
 	m.Target = spec.Target.AverageValue.MilliValue()
-	s := sampled{calculation: c}
-	return s.decide(m)
+	s := podMetric{calculation: c}
+	return s.compute(m)
 }
 
-// selectable returns what is wrong with a metric's selector.
-func selectable(s *metav1.LabelSelector) error {
+// checkSelector returns what is wrong with a metric's selector.
+func checkSelector(s *metav1.LabelSelector) error {
 	if s == nil {
 		return nil
 	}
@@ -169,8 +169,8 @@ func selectable(s *metav1.LabelSelector) error {
 	return nil
 }
 
-// upstreamName is what Kubernetes calls a metric in the event of a rescale, its own
-// slip included: an Object metric with an average is called external.
+// upstreamName returns Kubernetes' name of a metric in the event of a rescale. Like Kubernetes,
+// it calls an Object metric with an average external.
 func upstreamName(spec *autoscalingv2.MetricSpec) string {
 	switch spec.Type {
 	case autoscalingv2.ResourceMetricSourceType:

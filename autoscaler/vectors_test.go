@@ -267,7 +267,7 @@ func (v *vectorMetrics) resource(name corev1.ResourceName, container string) Rea
 	}
 	r := Reading{At: at(v.Resource.Items[0].Timestamp)}
 	for _, item := range v.Resource.Items {
-		s := Sample{Pod: item.Pod, At: at(item.Timestamp), Window: time.Duration(item.Window) * time.Second}
+		s := PodSample{Pod: item.Pod, At: at(item.Timestamp), Window: time.Duration(item.Window) * time.Second}
 		found := container == "" && len(item.Containers) > 0
 		for _, c := range item.Containers {
 			if container != "" && c.Name != container {
@@ -300,7 +300,7 @@ func (v *vectorMetrics) pods(id *autoscalingv2.MetricIdentifier) Reading {
 			if item.Window != nil {
 				window = time.Duration(*item.Window) * time.Second
 			}
-			r.Samples = append(r.Samples, Sample{item.Pod, item.Value.MilliValue(), at(item.Timestamp), window})
+			r.Samples = append(r.Samples, PodSample{item.Pod, item.Value.MilliValue(), at(item.Timestamp), window})
 		}
 		return r
 	}

@@ -67,7 +67,7 @@ func newAPIs(t *testing.T) *apis {
 		}
 		return r
 	}
-	a.custom = custommetrics.New(custommetrics.Options{View: func() custommetrics.View { return seen() }, Facts: facts, Sources: sources, Now: now})
+	a.custom = custommetrics.New(custommetrics.Options{View: func() custommetrics.SampleReader { return seen() }, Facts: facts, Sources: sources, Now: now})
 	a.model = model.NewHandler(model.Options{Snapshot: func() model.ModelReader { return remembering{seen()} }, Facts: facts, Sources: sources, Now: now})
 	return a
 }

@@ -93,7 +93,7 @@ func TestRangeEnds(t *testing.T) {
 	from := time.Unix(1_700_000_000, 0)
 	client, asked := prometheus(t, from)
 	h := New(Options{Client: client})
-	for points, pieces := range map[int]int{1: 1, piece: 1, piece + 1: 2, 2 * piece: 2, 2*piece + 1: 3} {
+	for points, pieces := range map[int]int{1: 1, pointsPerRequest: 1, pointsPerRequest + 1: 2, 2 * pointsPerRequest: 2, 2*pointsPerRequest + 1: 3} {
 		*asked = 0
 		lines, err := h.Range(t.Context(), "x", from, from.Add(time.Duration(points-1)*15*time.Second), 15*time.Second)
 		if err != nil {

@@ -10,78 +10,78 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// kindOfScaler is the kind that a parameter names an autoscaler of.
-var kindOfScaler = map[string]string{"hpa": "HorizontalPodAutoscaler", "autoscaler": "Autoscaler"}
+// autoscalerKinds is the kind that a parameter names an autoscaler of.
+var autoscalerKinds = map[string]string{"hpa": "HorizontalPodAutoscaler", "autoscaler": "Autoscaler"}
 
-// scalerList is the body of the page of all autoscalers.
-type scalerList struct {
-	Rows []scalerRow
-	Cut  cut
+// autoscalerListBody is the body of the page of all autoscalers.
+type autoscalerListBody struct {
+	Rows []autoscalerRow
+	Cut  listRange
 	Off  bool // nobody decides about any
 	None string
 }
 
-// scalerRow is an autoscaler in a list.
-type scalerRow struct {
+// autoscalerRow is an autoscaler in a list.
+type autoscalerRow struct {
 	Name, Href string
 	Kind       string
 	State      state
 	Mode       string
 	Replicas   string // "3 → 5"
 	Range      string // "1 to 10"
-	Decided    moment
+	Decided    shownTime
 	Why        string
 }
 
 // autoscalers fills the page of all autoscalers: those that lack metrics first,
 // then those where weir and another controller differ, then those that change.
 func (p *page) autoscalers() {
-	p.Heading, p.Path = "Autoscalers", p.above()
-	body := &scalerList{Off: p.opts.Autoscalers == nil, None: "No autoscaler is known, or none of that name."}
+	p.Heading, p.Path = "Autoscalers", p.breadcrumbs()
+	body := &autoscalerListBody{Off: p.opts.Autoscalers == nil, None: "No autoscaler is known, or none of that name."}
 	p.Body = body
 	if body.Off {
 		return
 	}
-	all := slices.DeleteFunc(slices.Clone(p.opts.Autoscalers()), func(b decisionreport.Brief) bool {
-		return !holds(b.Namespace+"/"+b.Name, p.query.filter)
+	all := slices.DeleteFunc(slices.Clone(p.opts.Autoscalers()), func(b decisionreport.DecisionSummary) bool {
+		return !containsFold(b.Namespace+"/"+b.Name, p.query.filter)
 	})
 	order := map[tone]int{bad: 0, warn: 1, good: 2, quiet: 3}
-	slices.SortFunc(all, func(a, b decisionreport.Brief) int {
+	slices.SortFunc(all, func(a, b decisionreport.DecisionSummary) int {
 		if p.query.sort != byName {
-			if c := cmp.Compare(order[scalerState(&a).Tone], order[scalerState(&b).Tone]); c != 0 {
+			if c := cmp.Compare(order[autoscalerState(&a).Tone], order[autoscalerState(&b).Tone]); c != 0 {
 				return c
 			}
 		}
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
-	body.Cut = fit(len(all), page100, p.query, query{view: allScalers})
+	body.Cut = paginate(len(all), page100, p.query, query{view: allAutoscalers})
 	for i := range all[body.Cut.From:body.Cut.To] {
-		body.Rows = append(body.Rows, p.scalerRow(&all[body.Cut.From+i]))
+		body.Rows = append(body.Rows, p.autoscalerRow(&all[body.Cut.From+i]))
 	}
 }
 
-func (p *page) scalerRow(b *decisionreport.Brief) scalerRow {
+func (p *page) autoscalerRow(b *decisionreport.DecisionSummary) autoscalerRow {
 	ref := metric.PodRef{Namespace: metric.Namespace(b.Namespace), Name: metric.PodName(b.Name)}
-	r := scalerRow{
-		Name: clean(b.Namespace + "/" + b.Name), Href: p.to(query{view: oneScaler, scaler: b.Kind, pod: ref}), Kind: shortKind(b.Kind),
-		State: scalerState(b), Mode: b.Mode, Replicas: replicas(b.Current, b.Desired), Range: fmt.Sprintf("%d to %d", b.Min, b.Max), Decided: when(b.At, p.Now),
+	r := autoscalerRow{
+		Name: printable(b.Namespace + "/" + b.Name), Href: p.linkTo(query{view: oneAutoscaler, autoscalerKind: b.Kind, pod: ref}), Kind: shortKind(b.Kind),
+		State: autoscalerState(b), Mode: b.Mode, Replicas: replicas(b.Current, b.Desired), Range: fmt.Sprintf("%d to %d", b.Min, b.Max), Decided: relativeTime(b.At, p.Now),
 	}
-	if r.Why = clean(b.Summary); b.Other != nil && !b.Other.Agrees {
-		r.Why += ". " + differs(b.Other)
+	if r.Why = printable(b.Summary); b.OtherController != nil && !b.OtherController.Agrees {
+		r.Why += ". " + differenceText(b.OtherController)
 	}
 	return r
 }
 
-// scalerState is how an autoscaler fares.
-func scalerState(b *decisionreport.Brief) state {
+// autoscalerState is how an autoscaler fares.
+func autoscalerState(b *decisionreport.DecisionSummary) state {
 	switch {
-	case b.Failed:
+	case b.NoDecision:
 		return state{"no decision", bad}
-	case len(b.Unknown) > 0:
+	case len(b.FailedMetrics) > 0:
 		return state{"unknown", bad}
-	case b.Lacking > 0:
+	case b.PodsMissing > 0:
 		return state{"pods missing", warn}
-	case b.Other != nil && !b.Other.Agrees:
+	case b.OtherController != nil && !b.OtherController.Agrees:
 		return state{"differs", warn}
 	case b.Current != b.Desired:
 		return state{"scales", good}
@@ -89,17 +89,17 @@ func scalerState(b *decisionreport.Brief) state {
 	return state{"ok", good}
 }
 
-// differs says what another controller wants, and why.
-func differs(o *decisionreport.Other) string {
+// differenceText says what another controller wants, and why.
+func differenceText(o *decisionreport.OtherController) string {
 	s := fmt.Sprintf("The controller that acts wants %d", o.Desired)
-	if o.Why == "" {
+	if o.Difference == "" {
 		return s + "."
 	}
-	return s + ": " + clean(o.Why)
+	return s + ": " + printable(o.Difference)
 }
 
 func shortKind(kind string) string {
-	if kind == kindOfScaler["hpa"] {
+	if kind == autoscalerKinds["hpa"] {
 		return "HPA"
 	}
 	return kind
@@ -112,83 +112,83 @@ func replicas(current, desired int32) string {
 	return fmt.Sprintf("%d → %d", current, desired)
 }
 
-// scalerPage is the body of the page of one autoscaler.
-type scalerPage struct {
-	*decisionreport.Report
+// autoscalerBody is the body of the page of one autoscaler.
+type autoscalerBody struct {
+	*decisionreport.DecisionReport
 	Facts   []fact
 	Differs string
-	Metrics []scalerMetric
-	Missing report
+	Metrics []autoscalerMetric
+	Missing missingReport
 	Steps   []string
 	Next    []string
 }
 
-// scalerMetric is what one metric asks for.
-type scalerMetric struct {
+// autoscalerMetric is what one metric asks for.
+type autoscalerMetric struct {
 	decisionreport.Metric
 	State      state
 	Error      string
 	Asks       string
 	Lines      []string
-	Pods       []scalerPod
+	Pods       []autoscalerPod
 	More       int
-	MeasuredAt moment
+	MeasuredAt shownTime
 }
 
-// scalerPod is how a pod was counted.
-type scalerPod struct {
+// autoscalerPod is how a pod was counted.
+type autoscalerPod struct {
 	Name, Href, Class   string
 	Tone                tone
 	Usage, Request, Why string
-	At                  moment
+	At                  shownTime
 }
 
 // autoscaler fills the page of one autoscaler.
 func (p *page) autoscaler() error {
-	var r *decisionreport.Report
+	var r *decisionreport.DecisionReport
 	known := p.opts.Autoscaler != nil
 	if known {
-		r, known = p.opts.Autoscaler(p.query.scaler, string(p.query.pod.Namespace), string(p.query.pod.Name))
+		r, known = p.opts.Autoscaler(p.query.autoscalerKind, string(p.query.pod.Namespace), string(p.query.pod.Name))
 	}
 	if !known {
-		return p.unknown(shortKind(p.query.scaler) + " " + clean(p.query.pod.String()))
+		return p.notFound(shortKind(p.query.autoscalerKind) + " " + printable(p.query.pod.String()))
 	}
 	namespace := p.query.pod.Namespace
-	p.Heading, p.Kind = clean(string(p.query.pod.Name)), shortKind(p.query.scaler)
-	p.Path = p.above(anchor{Text: clean(string(namespace)), Href: p.to(query{view: oneNamespace, pod: metric.PodRef{Namespace: namespace}})})
-	body := &scalerPage{Report: r}
-	body.fact("replicas", replicas(r.Current, r.Desired))
-	body.fact("bounds", fmt.Sprintf("%d to %d", r.Min, r.Max))
-	body.fact("target", clean(r.Target))
-	body.fact("mode", r.Mode)
-	body.fact("decided", when(r.At, p.Now).Text)
-	body.fact("error", clean(r.WriteError))
-	if o := r.Other; o != nil && !o.Agrees {
-		body.Differs = differs(o)
+	p.Heading, p.Kind = printable(string(p.query.pod.Name)), shortKind(p.query.autoscalerKind)
+	p.Path = p.breadcrumbs(anchor{Text: printable(string(namespace)), Href: p.linkTo(query{view: oneNamespace, pod: metric.PodRef{Namespace: namespace}})})
+	body := &autoscalerBody{DecisionReport: r}
+	body.addFact("replicas", replicas(r.Current, r.Desired))
+	body.addFact("bounds", fmt.Sprintf("%d to %d", r.Min, r.Max))
+	body.addFact("target", printable(r.Target))
+	body.addFact("mode", r.Mode)
+	body.addFact("decided", relativeTime(r.At, p.Now).Text)
+	body.addFact("error", printable(r.WriteError))
+	if o := r.OtherController; o != nil && !o.Agrees {
+		body.Differs = differenceText(o)
 	}
 	for i := range r.Metrics {
-		body.Metrics = append(body.Metrics, p.scalerMetric(namespace, &r.Metrics[i]))
+		body.Metrics = append(body.Metrics, p.autoscalerMetric(namespace, &r.Metrics[i]))
 	}
 	for i := range r.Steps {
-		body.Steps = append(body.Steps, clean(r.Steps[i].Message))
+		body.Steps = append(body.Steps, printable(r.Steps[i].Message))
 	}
 	for i := range r.Next {
 		body.Next = append(body.Next, r.Next[i].Message)
 	}
-	body.Missing = p.scalerCauses(namespace, r.Missing)
+	body.Missing = p.autoscalerCauses(namespace, r.Missing)
 	p.Body = body
 	return nil
 }
 
-func (b *scalerPage) fact(name, value string) {
+func (b *autoscalerBody) addFact(name, value string) {
 	if value != "" {
 		b.Facts = append(b.Facts, fact{Name: name, Value: value})
 	}
 }
 
-func (p *page) scalerMetric(namespace metric.Namespace, m *decisionreport.Metric) scalerMetric {
-	d := scalerMetric{Metric: *m, State: state{"ok", good}, Error: clean(m.Error), MeasuredAt: when(m.MeasuredAt, p.Now)}
-	d.Name = clean(m.Name)
+func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Metric) autoscalerMetric {
+	d := autoscalerMetric{Metric: *m, State: state{"ok", good}, Error: printable(m.Error), MeasuredAt: relativeTime(m.MeasuredAt, p.Now)}
+	d.Name = printable(m.Name)
 	switch {
 	case m.Error != "":
 		d.State = state{"unknown", bad}
@@ -220,14 +220,14 @@ func (p *page) scalerMetric(namespace metric.Namespace, m *decisionreport.Metric
 	})
 	for i := range pods[:min(len(pods), page100)] {
 		pod := &pods[i]
-		why := pod.Why
+		why := pod.Reason
 		if pod.Assumed != "" {
 			why = strings.TrimPrefix(why+"; taken to use "+pod.Assumed, "; ")
 		}
-		row := scalerPod{Name: clean(pod.Name), Class: strings.ToLower(pod.Class), Tone: cmp.Or(tones[pod.Class], quiet),
-			Usage: pod.Usage, Request: pod.Request, Why: why, At: when(pod.At, p.Now)}
-		if pod.Class != "Stranger" {
-			row.Href = p.to(query{view: onePod, pod: metric.PodRef{Namespace: namespace, Name: metric.PodName(pod.Name)}})
+		row := autoscalerPod{Name: printable(pod.Name), Class: strings.ToLower(pod.Class), Tone: cmp.Or(tones[pod.Class], quiet),
+			Usage: pod.Usage, Request: pod.Request, Why: why, At: relativeTime(pod.MeasuredAt, p.Now)}
+		if pod.Class != "NotInTarget" {
+			row.Href = p.linkTo(query{view: onePod, pod: metric.PodRef{Namespace: namespace, Name: metric.PodName(pod.Name)}})
 		}
 		d.Pods = append(d.Pods, row)
 	}
@@ -235,12 +235,12 @@ func (p *page) scalerMetric(namespace metric.Namespace, m *decisionreport.Metric
 	return d
 }
 
-// scalerCauses returns what the metrics lack, as it is drawn.
-func (p *page) scalerCauses(namespace metric.Namespace, missing []decisionreport.Cause) report {
-	var drawn report
+// autoscalerCauses returns what the metrics lack, as it is drawn.
+func (p *page) autoscalerCauses(namespace metric.Namespace, missing []decisionreport.Cause) missingReport {
+	var drawn missingReport
 	for i := range missing {
 		m := &missing[i]
-		c := cause{State: grave(m.Severity), Reason: m.Reason + ", " + clean(m.Metric), Message: m.Message, Advice: m.Advice}
+		c := cause{State: severityState(m.Severity), Reason: m.Reason + ", " + printable(m.Metric), Message: m.Message, Advice: m.Advice}
 		if n := len(m.Pods); n > 0 {
 			c.Count = plural(n, "pod")
 		}

@@ -27,7 +27,7 @@ type decision struct {
 // decisions are of an HPA that scales on two pods of which one has no number, of one
 // that knows nothing, and of an Autoscaler that is at rest.
 func decisions() []decision {
-	of := func(kind, mode, name string, replicas int32, pods []string, samples []autoscaler.Sample, err error) decision {
+	of := func(kind, mode, name string, replicas int32, pods []string, samples []autoscaler.PodSample, err error) decision {
 		percent := int32(50)
 		settings := autoscaler.DefaultSettings()
 		in := &autoscaler.Input{
@@ -38,8 +38,8 @@ func decisions() []decision {
 					Name: "cpu", Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent}}}},
 			},
 			Memory: autoscaler.Memory{Recommendations: []autoscaler.Recommendation{{Replicas: replicas, At: samplecluster.Noon.Add(-time.Hour)}}},
-			Scale:  autoscaler.Scale{Spec: replicas, Status: replicas, Selector: "app=" + name},
-			Read: func(int) autoscaler.Reading {
+			Scale:  autoscaler.Scale{SpecReplicas: replicas, StatusReplicas: replicas, Selector: "app=" + name},
+			ReadMetric: func(int) autoscaler.Reading {
 				return autoscaler.Reading{Samples: samples, At: samplecluster.Noon, Err: err}
 			},
 		}
@@ -52,13 +52,13 @@ func decisions() []decision {
 			return decisionreport.Verdict{Reason: "NodeTimeout", Message: "node n3 did not answer in time", Advice: "See whether the node is overloaded. `weir explain node n3` tells more."}, pod == "web-4"
 		}}}
 	}
-	sample := func(pod string, milli int64) autoscaler.Sample {
-		return autoscaler.Sample{Pod: pod, Milli: milli, At: samplecluster.Noon.Add(-10 * time.Second), Window: 15 * time.Second}
+	sample := func(pod string, milli int64) autoscaler.PodSample {
+		return autoscaler.PodSample{Pod: pod, Milli: milli, At: samplecluster.Noon.Add(-10 * time.Second), Window: 15 * time.Second}
 	}
-	web := of("HorizontalPodAutoscaler", decisionreport.Shadow, "web", 2, []string{"web-1", "web-4"}, []autoscaler.Sample{sample("web-1", 250)}, nil)
-	web.Other = &decisionreport.Other{Desired: 2, Why: "it read the metrics 14 s earlier"}
+	web := of("HorizontalPodAutoscaler", decisionreport.Shadow, "web", 2, []string{"web-1", "web-4"}, []autoscaler.PodSample{sample("web-1", 250)}, nil)
+	web.OtherController = &decisionreport.OtherController{Desired: 2, Difference: "it read the metrics 14 s earlier"}
 	return []decision{
-		of("Autoscaler", decisionreport.Active, "still", 1, []string{"web-1"}, []autoscaler.Sample{sample("web-1", 50)}, nil),
+		of("Autoscaler", decisionreport.Active, "still", 1, []string{"web-1"}, []autoscaler.PodSample{sample("web-1", 50)}, nil),
 		web,
 		of("HorizontalPodAutoscaler", decisionreport.Shadow, "lost", 1, []string{"web-4"}, nil, errors.New("no metrics returned from resource metrics API")),
 	}
@@ -67,16 +67,16 @@ func decisions() []decision {
 // scaled returns the page of a town with autoscalers.
 func scaled(w *samplecluster.Cluster, all []decision) *ui.Handler {
 	return ui.New(ui.Options{World: w.World,
-		Autoscalers: func() (briefs []decisionreport.Brief) {
+		Autoscalers: func() (briefs []decisionreport.DecisionSummary) {
 			for _, d := range all {
-				briefs = append(briefs, decisionreport.BriefOf(d.Decision, d.Context))
+				briefs = append(briefs, decisionreport.Summarize(d.Decision, d.Context))
 			}
 			return briefs
 		},
-		Autoscaler: func(kind, namespace, name string) (*decisionreport.Report, bool) {
+		Autoscaler: func(kind, namespace, name string) (*decisionreport.DecisionReport, bool) {
 			for _, d := range all {
 				if d.Kind == kind && d.Object == (types.NamespacedName{Namespace: namespace, Name: name}) {
-					return decisionreport.Of(d.Decision, d.Context), true
+					return decisionreport.New(d.Decision, d.Context), true
 				}
 			}
 			return nil, false
@@ -87,20 +87,20 @@ func scaled(w *samplecluster.Cluster, all []decision) *ui.Handler {
 // Whoever may read the pods of a namespace need not be allowed to read its
 // autoscalers: the page says whose it is about.
 func TestShowsWhichAutoscaler(t *testing.T) {
-	f := func(query string, want ui.Shown) {
+	f := func(query string, want ui.Scope) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "/ui/"+query, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ui.Shows(r); got != want {
+		if got := ui.ScopeOf(r); got != want {
 			t.Errorf("Shows(%s) = %+v, want %+v", query, got, want)
 		}
 	}
-	f("?autoscalers", ui.Shown{All: true})
-	f("?hpa=shop/web", ui.Shown{Namespace: "shop", Kind: "HorizontalPodAutoscaler", Name: "web"})
-	f("?autoscaler=shop/web", ui.Shown{Namespace: "shop", Kind: "Autoscaler", Name: "web"})
-	f("?hpa=web", ui.Shown{})
+	f("?autoscalers", ui.Scope{All: true})
+	f("?hpa=shop/web", ui.Scope{Namespace: "shop", Kind: "HorizontalPodAutoscaler", Name: "web"})
+	f("?autoscaler=shop/web", ui.Scope{Namespace: "shop", Kind: "Autoscaler", Name: "web"})
+	f("?hpa=web", ui.Scope{})
 }
 
 // All links of an autoscaler's page lead to pages.

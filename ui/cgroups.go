@@ -15,8 +15,8 @@ func (p *page) cgroupTable(node metric.NodeName, most int) table {
 	if !p.byPath(node) {
 		t.Title, t.What = "System containers", "System container"
 	}
-	items := arrange(p.cgroups(node), &p.query)
-	t.Cut = fit(len(items), most, p.from(oneNode), query{view: oneNode, node: node, list: "cgroups"})
+	items := sortAndFilter(p.cgroups(node), &p.query)
+	t.Cut = paginate(len(items), most, p.listQuery(oneNode), query{view: oneNode, node: node, list: "cgroups"})
 	items = items[t.Cut.From:t.Cut.To]
 	whole := map[metric.NodeName]*metric.Sample{}
 	machine := func(node metric.NodeName) *metric.Sample {
@@ -27,19 +27,19 @@ func (p *page) cgroupTable(node metric.NodeName, most int) table {
 	}
 	depth := make([]int, len(items))
 	if p.query.filter == "" && p.query.sort != byName {
-		items, depth = tree(items)
+		items, depth = sortTree(items)
 	}
 	for i, it := range items {
-		r := row{Name: clean(it.name), Full: clean(it.name), Depth: min(depth[i], 8)}
+		r := row{Name: printable(it.name), Full: printable(it.name), Depth: min(depth[i], 8)}
 		if depth[i] > 0 {
-			r.Name = clean(below(items[:i], depth[:i], &it, depth[i]))
+			r.Name = printable(relativeName(items[:i], depth[:i], &it, depth[i]))
 		}
 		s := it.of
 		if s.sample != nil {
-			r.CPU, r.Memory = p.both(s.entity, s.sample, nil)
+			r.CPU, r.Memory = p.usageAndTrends(s.entity, s.sample, nil)
 			of := machine(s.entity.Node)
-			resources.cpu.over(&r.CPU, s.sample, of)
-			resources.memory.over(&r.Memory, s.sample, of)
+			resources.cpu.shareOfNode(&r.CPU, s.sample, of)
+			resources.memory.shareOfNode(&r.Memory, s.sample, of)
 		}
 		r.State, r.Why = s.state()
 		t.add(r)
@@ -89,7 +89,7 @@ func (p *page) byPath(node metric.NodeName) bool {
 }
 
 // cgroups returns the cgroups of no pod of a node; of all nodes if it is empty.
-func (p *page) cgroups(node metric.NodeName) []item[knownCgroup] {
+func (p *page) cgroups(node metric.NodeName) []listItem[knownCgroup] {
 	all := map[metric.Entity]*knownCgroup{}
 	get := func(e metric.Entity) *knownCgroup {
 		k := all[e]
@@ -116,12 +116,12 @@ func (p *page) cgroups(node metric.NodeName) []item[knownCgroup] {
 		}
 		get(v.Entity).reasons[v.Group] = v
 	}
-	items := make([]item[knownCgroup], 0, len(all))
+	items := make([]listItem[knownCgroup], 0, len(all))
 	for e, k := range all {
 		if e.Name == "/" {
 			continue // the node itself
 		}
-		it := item[knownCgroup]{of: *k, name: e.Name}
+		it := listItem[knownCgroup]{of: *k, name: e.Name}
 		it.measure(k.sample)
 		// A cgroup without a number is no alarm: many kernels count no CPU for
 		// some. So they are ordered by use alone.
@@ -131,9 +131,9 @@ func (p *page) cgroups(node metric.NodeName) []item[knownCgroup] {
 	return items
 }
 
-// tree puts items, which are ordered, below the nearest of them that is above
+// sortTree puts items, which are ordered, below the nearest of them that is above
 // them by path. Brothers keep their order.
-func tree(items []item[knownCgroup]) (ordered []item[knownCgroup], depth []int) {
+func sortTree(items []listItem[knownCgroup]) (ordered []listItem[knownCgroup], depth []int) {
 	byName := make(map[string]int, len(items))
 	for i, it := range items {
 		byName[it.name] = i
@@ -169,8 +169,8 @@ func tree(items []item[knownCgroup]) (ordered []item[knownCgroup], depth []int) 
 	return ordered, depth
 }
 
-// below returns the name of it without the part that the one above it has said.
-func below(before []item[knownCgroup], depth []int, it *item[knownCgroup], d int) string {
+// relativeName returns the name of it without the part that the one above it has said.
+func relativeName(before []listItem[knownCgroup], depth []int, it *listItem[knownCgroup], d int) string {
 	for i := range slices.Backward(before) {
 		if depth[i] == d-1 {
 			return strings.TrimPrefix(it.name, before[i].name+"/")

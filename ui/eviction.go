@@ -26,28 +26,28 @@ type Unavailable struct {
 // Error says why.
 func (u *Unavailable) Error() string { return u.Why }
 
-// standing is the body of the page of a node's evictions.
-type standing struct {
+// evictionBody is the body of the page of a node's evictions.
+type evictionBody struct {
 	Summary    string
 	State      state
 	Facts      []fact
 	Warnings   []string
-	Signals    []gauged
+	Signals    []evictionSignal
 	Exceeded   []string
 	Conditions []string
-	Acts       []deed
+	Acts       []evictionAction
 	Quiet      bool // nothing was done lately
 	Watches    []string
 }
 
-// gauged is a signal, as it is drawn.
-type gauged struct {
+// evictionSignal is a signal, as it is drawn.
+type evictionSignal struct {
 	Name, Value string
 	State       state
 	Gauge       gauge
-	Thresholds  []mark
+	Thresholds  []thresholdMark
 	Lines       []fact // what goes first, who is next, who is spared
-	Rows        []candidate
+	Rows        []evictionCandidate
 	More        int // rows that are not shown
 }
 
@@ -59,20 +59,20 @@ type gauge struct {
 	Marks []int
 }
 
-// mark is a threshold.
-type mark struct {
+// thresholdMark is a threshold.
+type thresholdMark struct {
 	Text, Kind, Message string
 	State               state
 }
 
-// candidate is a pod in the order in which they would go.
-type candidate struct {
+// evictionCandidate is a pod in the order in which they would go.
+type evictionCandidate struct {
 	Name, Href, Over, Usage, Request, Priority, Why string
 	Next                                            bool
 }
 
-// deed is something that was done, or would have been.
-type deed struct {
+// evictionAction is something that was done, or would have been.
+type evictionAction struct {
 	At             moment
 	Did            state
 	Message, After string
@@ -80,31 +80,31 @@ type deed struct {
 
 // What a page shows at most.
 const (
-	mostSignals = 30
-	mostPods    = 10
-	mostDeeds   = 20
+	maxSignals = 30
+	maxPods    = 10
+	maxActions   = 20
 )
 
 // eviction fills the page of a node's evictions.
 func (p *page) eviction(ctx context.Context) error {
 	name := p.query.node
 	if p.opts.Eviction == nil {
-		return &problem{http.StatusNotFound, "This weir looks after no node's evictions, and asks nobody who does.",
+		return &pageError{http.StatusNotFound, "This weir looks after no node's evictions, and asks nobody who does.",
 			"The agent on each node does (docs/agent.md); on a machine of no cluster `weir run` does."}
 	}
 	r, err := p.opts.Eviction(ctx, string(name))
 	var u *Unavailable
 	switch {
 	case errors.As(err, &u) && u.Status == http.StatusNotFound:
-		return &problem{http.StatusNotFound, clean(u.Why), clean(u.Todo)}
+		return &pageError{http.StatusNotFound, printable(u.Why), printable(u.Todo)}
 	case errors.As(err, &u):
-		return &problem{http.StatusBadGateway, clean(u.Why), clean(u.Todo)}
+		return &pageError{http.StatusBadGateway, printable(u.Why), printable(u.Todo)}
 	case err != nil:
-		return &problem{http.StatusBadGateway, clean(err.Error()), "Ask again; weir's log may say more."}
+		return &pageError{http.StatusBadGateway, printable(err.Error()), "Ask again; weir's log may say more."}
 	}
-	p.Heading, p.Kind = clean(string(name)), "evictions"
-	p.Path = p.above(anchor{Text: "Nodes", Href: p.to(query{view: allNodes})}, anchor{Text: p.Heading, Href: p.to(query{view: oneNode, node: name})})
-	p.Body = p.standing(r)
+	p.Heading, p.Kind = printable(string(name)), "evictions"
+	p.Path = p.breadcrumbs(anchor{Text: "Nodes", Href: p.linkTo(query{view: allNodes})}, anchor{Text: p.Heading, Href: p.linkTo(query{view: oneNode, node: name})})
+	p.Body = p.evictionBody(r)
 	return nil
 }
 
@@ -113,46 +113,46 @@ func (p *page) evictionLink(node metric.NodeName) []anchor {
 	if p.opts.Eviction == nil {
 		return nil
 	}
-	return []anchor{{Text: "How near it is to evicting pods, and who would go next", Href: p.to(query{view: oneEviction, node: node})}}
+	return []anchor{{Text: "How near it is to evicting pods, and who would go next", Href: p.linkTo(query{view: oneEviction, node: node})}}
 }
 
-func (p *page) standing(r *document.EvictionReport) *standing {
-	b := &standing{Summary: clean(r.Summary), State: standingState(r.State), Quiet: len(r.Actions) == 0}
-	b.fact("mode", clean(r.Mode))
-	b.fact("read", when(r.ReadAt, p.Now).Text)
-	b.fact("woken by", clean(r.WokenBy))
+func (p *page) evictionBody(r *document.EvictionReport) *evictionBody {
+	b := &evictionBody{Summary: printable(r.Summary), State: evictionState(r.State), Quiet: len(r.Actions) == 0}
+	b.addFact("mode", printable(r.Mode))
+	b.addFact("read", relativeTime(r.ReadAt, p.Now).Text)
+	b.addFact("woken by", printable(r.WokenBy))
 	if r.WokenBy != "" {
-		b.fact("decided after", document.Lasting(seconds(r.DecidedAfterSeconds)))
+		b.addFact("decided after", document.Lasting(seconds(r.DecidedAfterSeconds)))
 	}
-	b.fact("not read", clean(r.ReadError))
+	b.addFact("not read", printable(r.ReadError))
 	if r.NoPods() {
-		b.fact("pods", document.NoPods)
+		b.addFact("pods", document.NoPods)
 	}
 	for _, w := range r.Warnings {
-		b.Warnings = append(b.Warnings, clean(w))
+		b.Warnings = append(b.Warnings, printable(w))
 	}
-	for i := range r.Signals[:min(len(r.Signals), mostSignals)] {
+	for i := range r.Signals[:min(len(r.Signals), maxSignals)] {
 		if s := &r.Signals[i]; !r.IsRedundant(s) {
-			b.Signals = append(b.Signals, p.gauged(s, r.Reclaims))
+			b.Signals = append(b.Signals, p.evictionSignal(s, r.Reclaims))
 		}
 	}
 	for i := range r.Exceeded[:min(len(r.Exceeded), page25)] {
-		b.Exceeded = append(b.Exceeded, clean(r.Exceeded[i].Message))
+		b.Exceeded = append(b.Exceeded, printable(r.Exceeded[i].Message))
 	}
 	for i := range r.Conditions {
-		b.Conditions = append(b.Conditions, clean(r.Conditions[i].Type)+" is "+clean(r.Conditions[i].Message))
+		b.Conditions = append(b.Conditions, printable(r.Conditions[i].Type)+" is "+printable(r.Conditions[i].Message))
 	}
 	if r.Admission != nil {
-		b.Conditions = append(b.Conditions, "New pods: "+clean(r.Admission.Message))
+		b.Conditions = append(b.Conditions, "New pods: "+printable(r.Admission.Message))
 	}
-	for i := range r.Actions[:min(len(r.Actions), mostDeeds)] {
-		b.Acts = append(b.Acts, p.deed(&r.Actions[i]))
+	for i := range r.Actions[:min(len(r.Actions), maxActions)] {
+		b.Acts = append(b.Acts, p.evictionAction(&r.Actions[i]))
 	}
 	for i := range r.Watches {
-		b.Watches = append(b.Watches, clean(r.Watches[i].Message))
+		b.Watches = append(b.Watches, printable(r.Watches[i].Message))
 	}
 	for _, w := range r.Unwatched {
-		b.Watches = append(b.Watches, "not: "+clean(w))
+		b.Watches = append(b.Watches, "not: "+printable(w))
 	}
 	if r.PollSeconds > 0 {
 		b.Watches = append(b.Watches, "disks and process ids are read every "+document.Lasting(seconds(r.PollSeconds)))
@@ -163,7 +163,7 @@ func (p *page) standing(r *document.EvictionReport) *standing {
 	return b
 }
 
-func (b *standing) fact(name, value string) {
+func (b *evictionBody) addFact(name, value string) {
 	if value != "" {
 		b.Facts = append(b.Facts, fact{Name: name, Value: value})
 	}
@@ -171,8 +171,8 @@ func (b *standing) fact(name, value string) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// standingState is how a node stands.
-func standingState(s document.NodeState) state {
+// evictionState is how a node stands.
+func evictionState(s document.NodeState) state {
 	switch s {
 	case document.Evicting:
 		return state{"evicting", bad}
@@ -183,11 +183,11 @@ func standingState(s document.NodeState) state {
 	case document.Normal:
 		return state{"calm", good}
 	}
-	return state{strings.ToLower(clean(string(s))), quiet}
+	return state{strings.ToLower(printable(string(s))), quiet}
 }
 
-func (p *page) gauged(s *document.Signal, reclaims bool) gauged {
-	g := gauged{Name: clean(s.Name), State: state{"ok", good}}
+func (p *page) evictionSignal(s *document.Signal, reclaims bool) evictionSignal {
+	g := evictionSignal{Name: printable(s.Name), State: state{"ok", good}}
 	if s.Value != nil {
 		g.Value = s.FigureText()
 		if !s.Stall {
@@ -198,33 +198,33 @@ func (p *page) gauged(s *document.Signal, reclaims bool) gauged {
 		g.State = state{"no figure", warn}
 	}
 	if s.Doubt != "" && s.Value != nil {
-		g.line("doubt", s.Doubt)
+		g.addLine("doubt", s.Doubt)
 	}
 	for i := range s.Thresholds {
 		t := &s.Thresholds[i]
-		m := mark{Text: clean(t.Text), Kind: t.Kind(), Message: clean(t.Message), State: thresholdState(t.State)}
+		m := thresholdMark{Text: printable(t.Text), Kind: t.Kind(), Message: printable(t.Message), State: thresholdState(t.State)}
 		if m.State.Tone == bad || m.State.Tone == warn && g.State.Tone == good {
 			g.State = m.State
 		}
 		g.Thresholds = append(g.Thresholds, m)
 	}
 	g.Gauge = gaugeOf(s, g.State.Tone)
-	g.line("first", s.ReclaimMessage(reclaims))
+	g.addLine("first", s.ReclaimMessage(reclaims))
 	if s.Ranking == nil || len(s.Ranking.Pods) == 0 {
 		return g
 	}
-	g.line("next", s.Ranking.Message)
-	g.line("spared", s.Ranking.SkippedPods())
-	for i := range s.Ranking.Pods[:min(len(s.Ranking.Pods), mostPods)] {
-		g.Rows = append(g.Rows, p.candidate(s.Ranking, &s.Ranking.Pods[i]))
+	g.addLine("next", s.Ranking.Message)
+	g.addLine("spared", s.Ranking.SkippedPods())
+	for i := range s.Ranking.Pods[:min(len(s.Ranking.Pods), maxPods)] {
+		g.Rows = append(g.Rows, p.evictionCandidate(s.Ranking, &s.Ranking.Pods[i]))
 	}
 	g.More = len(s.Ranking.Pods) - len(g.Rows)
 	return g
 }
 
-func (g *gauged) line(name, value string) {
+func (g *evictionSignal) addLine(name, value string) {
 	if value != "" {
-		g.Lines = append(g.Lines, fact{Name: name, Value: clean(value)})
+		g.Lines = append(g.Lines, fact{Name: name, Value: printable(value)})
 	}
 }
 
@@ -279,16 +279,16 @@ func gaugeOf(s *document.Signal, t tone) gauge {
 	return g
 }
 
-func (p *page) candidate(r *document.Ranking, pod *document.RankedPod) candidate {
+func (p *page) evictionCandidate(r *document.Ranking, pod *document.RankedPod) evictionCandidate {
 	words := func(v *float64) string {
 		if v == nil {
 			return "–"
 		}
 		return r.Unit.Words(*v)
 	}
-	c := candidate{
-		Name: clean(pod.String()), Href: p.to(query{view: onePod, pod: metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)}}),
-		Over: "no", Usage: words(pod.Usage), Request: words(pod.Request), Priority: strconv.Itoa(int(pod.Priority)), Why: clean(pod.Message),
+	c := evictionCandidate{
+		Name: printable(pod.String()), Href: p.linkTo(query{view: onePod, pod: metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)}}),
+		Over: "no", Usage: words(pod.Usage), Request: words(pod.Request), Priority: strconv.Itoa(int(pod.Priority)), Why: printable(pod.Message),
 		Next: r.Next != "" && pod.Skipped == "" && pod.String() == r.Next,
 	}
 	switch {
@@ -300,8 +300,8 @@ func (p *page) candidate(r *document.Ranking, pod *document.RankedPod) candidate
 	return c
 }
 
-func (p *page) deed(a *document.Action) deed {
-	d := deed{At: when(a.At, p.Now), Did: state{strings.ToLower(clean(a.Result)), quiet}, Message: clean(a.Message), After: clean(a.Details())}
+func (p *page) evictionAction(a *document.Action) evictionAction {
+	d := evictionAction{At: relativeTime(a.At, p.Now), Did: state{strings.ToLower(printable(a.Result)), quiet}, Message: printable(a.Message), After: printable(a.Details())}
 	switch a.Result {
 	case "Killed", "Evicted":
 		d.Did.Tone = bad

@@ -51,44 +51,44 @@ func lasting(d time.Duration) string {
 	return fmt.Sprintf("%ds", seconds)
 }
 
-// moment is a time as the page shows it: how long ago or until then, and in full
+// shownTime is a time as the page shows it: how long ago or until then, and in full
 // where one points at it. The zero moment is none.
-type moment struct{ Text, Full string }
+type shownTime struct{ Text, Full string }
 
-// due returns t, at which something is to happen, as seen at now.
-func due(t, now time.Time) moment {
-	m := when(t, now)
+// dueTime returns t, at which something is to happen, as seen at now.
+func dueTime(t, now time.Time) shownTime {
+	m := relativeTime(t, now)
 	if m.Text != "" && !t.After(now) {
 		m.Text = "now"
 	}
 	return m
 }
 
-// when returns t as seen at now.
-func when(t, now time.Time) moment {
+// relativeTime returns t as seen at now.
+func relativeTime(t, now time.Time) shownTime {
 	if t.IsZero() {
-		return moment{}
+		return shownTime{}
 	}
 	full := t.UTC().Format("2006-01-02T15:04:05Z")
 	switch d := t.Sub(now).Round(time.Second); {
 	case d > 0:
-		return moment{"in " + lasting(d), full}
+		return shownTime{"in " + lasting(d), full}
 	case d == 0:
-		return moment{"just now", full}
+		return shownTime{"just now", full}
 	default:
-		return moment{lasting(-d) + " ago", full}
+		return shownTime{lasting(-d) + " ago", full}
 	}
 }
 
-// longest is how much of a text is shown, in bytes: a server's error may be a page
+// maxText is how much of a text is shown, in bytes: a server's error may be a page
 // of its own.
-const longest = maxName
+const maxText = maxName
 
-// clean makes a name safe to show: what has no shape, or turns the direction of
+// printable makes a name safe to show: what has no shape, or turns the direction of
 // what stands around it, is quoted.
-func clean(s string) string {
-	if len(s) > longest {
-		s = fmt.Sprintf("%s... (%s bytes more)", strings.ToValidUTF8(s[:longest], ""), grouped(len(s)-longest))
+func printable(s string) string {
+	if len(s) > maxText {
+		s = fmt.Sprintf("%s... (%s bytes more)", strings.ToValidUTF8(s[:maxText], ""), grouped(len(s)-maxText))
 	}
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return s
@@ -113,22 +113,22 @@ func grouped(n int) string {
 	return s
 }
 
-// phrase is a part of a text: words, or something to type.
-type phrase struct {
+// textPart is a part of a text: words, or something to type.
+type textPart struct {
 	Text string
 	Code bool
 }
 
-// prose divides a text at its backquotes, between which is something to type. One
+// splitCode divides a text at its backquotes, between which is something to type. One
 // that is never closed is a character as any other.
-func prose(text string) (phrases []phrase) {
+func splitCode(text string) (phrases []textPart) {
 	for text != "" {
 		before, rest, ok := strings.Cut(text, "`")
 		code, after, closed := strings.Cut(rest, "`")
 		if !ok || !closed {
-			return append(phrases, phrase{Text: clean(text)})
+			return append(phrases, textPart{Text: printable(text)})
 		}
-		phrases = append(phrases, phrase{Text: clean(before)}, phrase{clean(code), true})
+		phrases = append(phrases, textPart{Text: printable(before)}, textPart{printable(code), true})
 		text = after
 	}
 	return phrases

@@ -45,7 +45,7 @@ func FuzzQuery(f *testing.F) {
 				t.Fatalf("?%s: the page has %q in it:\n%s", query, no, said)
 			}
 		}
-		shown := ui.Shows(r)
+		shown := ui.ScopeOf(r)
 		if w.Code == http.StatusOK && !shown.All && shown.Namespace == "" {
 			t.Fatalf("?%s is answered, and Shows says that it shows nothing", query)
 		}

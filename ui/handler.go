@@ -28,10 +28,10 @@ type Options struct {
 	Sinks func() []Sink
 	// Autoscalers returns what is decided about each autoscaler, in a line. Nil where
 	// nobody decides: the page then says how to change that.
-	Autoscalers func() []decisionreport.Brief
+	Autoscalers func() []decisionreport.DecisionSummary
 	// Autoscaler returns the last decision about one of a kind, told; false if none is
 	// known.
-	Autoscaler func(kind, namespace, name string) (*decisionreport.Report, bool)
+	Autoscaler func(kind, namespace, name string) (*decisionreport.DecisionReport, bool)
 	// Eviction returns how a node stands with evictions: as its agent tells, or for
 	// this machine. What cannot be told is best an *Unavailable. Nil where nobody knows.
 	Eviction func(ctx context.Context, node string) (*document.EvictionReport, error)
@@ -84,7 +84,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	if status == http.StatusServiceUnavailable {
-		header.Set("Retry-After", strconv.Itoa(soon))
+		header.Set("Retry-After", strconv.Itoa(retrySeconds))
 	}
 	w.WriteHeader(status)
 	if r.Method == http.MethodGet {
@@ -98,20 +98,20 @@ func (h *Handler) answer(r *http.Request) (status int, body []byte) {
 	q, err := parse(r.URL)
 	world := *h.opts.World()
 	if world.View != nil {
-		world.View = &counting{View: world.View}
+		world.View = &countingReader{View: world.View}
 	}
 	p := &page{World: &world, opts: &h.opts, query: q}
 	if err == nil {
 		err = p.fill(r.Context())
 	}
-	var sorry *problem
+	var sorry *pageError
 	switch {
 	case errors.As(err, &sorry):
 		status = sorry.status
-		p.apologise(sorry)
+		p.showError(sorry)
 	case err != nil:
 		status = http.StatusInternalServerError
-		p.apologise(&problem{status, "weir could not make this page", err.Error()})
+		p.showError(&pageError{status, "weir could not make this page", err.Error()})
 	default:
 		status = http.StatusOK
 	}
@@ -124,11 +124,11 @@ func (h *Handler) answer(r *http.Request) (status int, body []byte) {
 	return status, out.Bytes()
 }
 
-// problem is why a page cannot be shown, and what to do about it.
-type problem struct {
-	status     int
-	what, todo string
+// pageError is why a page cannot be shown, and what to do about it.
+type pageError struct {
+	status          int
+	message, advice string
 }
 
 // Error says what is wrong.
-func (p *problem) Error() string { return p.what }
+func (p *pageError) Error() string { return p.message }

@@ -26,20 +26,20 @@ func TestDraw(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		points iter.Seq2[time.Time, float64]
-		want   line
+		want   trend
 	}{
-		{"none", points(), line{"", "CPU: no number in the last 15m"}},
-		{"one is a dot", points(450, 2e9), line{"M60 2h0", "CPU in the last 15m: lowest 2000m, highest 2000m, newest 2000m; no number for 7m 30s"}},
-		{"zero lies at the foot", points(30, 0, 15, 0), line{"M116 78L118 78", "CPU in the last 15m: lowest 0m, highest 0m, newest 0m"}},
-		{"half is half way", points(45, 1e9, 30, 2e9, 15, 0), line{"M114 40L116 2L118 78", "CPU in the last 15m: lowest 0m, highest 2000m, newest 0m"}},
-		{"a missed read is no gap", points(75, 1e9, 60, 1e9, 30, 1e9, 15, 1e9), line{"M110 2L112 2L116 2L118 2", "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
+		{"none", points(), trend{"", "CPU: no number in the last 15m"}},
+		{"one is a dot", points(450, 2e9), trend{"M60 2h0", "CPU in the last 15m: lowest 2000m, highest 2000m, newest 2000m; no number for 7m 30s"}},
+		{"zero lies at the foot", points(30, 0, 15, 0), trend{"M116 78L118 78", "CPU in the last 15m: lowest 0m, highest 0m, newest 0m"}},
+		{"half is half way", points(45, 1e9, 30, 2e9, 15, 0), trend{"M114 40L116 2L118 78", "CPU in the last 15m: lowest 0m, highest 2000m, newest 0m"}},
+		{"a missed read is no gap", points(75, 1e9, 60, 1e9, 30, 1e9, 15, 1e9), trend{"M110 2L112 2L116 2L118 2", "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
 		{"an outage is one", points(300, 1e9, 285, 1e9, 30, 1e9, 15, 1e9),
-			line{"M80 2L82 2M116 2L118 2", "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m; no number for 4m 15s"}},
-		{"points of one column are one", points(14, 1e9, 9, 3e9, 4, 2e9), line{"M118 27h0", "CPU in the last 15m: lowest 1000m, highest 3000m, newest 2000m"}},
-		{"what is older is left out", points(901, 9e9, 15, 1e9), line{"M118 2h0", "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
-		{"a clock ahead of ours ends at the edge", points(15, 1e9, -40, 1e9), line{"M118 2L120 2", "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
+			trend{"M80 2L82 2M116 2L118 2", "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m; no number for 4m 15s"}},
+		{"points of one column are one", points(14, 1e9, 9, 3e9, 4, 2e9), trend{"M118 27h0", "CPU in the last 15m: lowest 1000m, highest 3000m, newest 2000m"}},
+		{"what is older is left out", points(901, 9e9, 15, 1e9), trend{"M118 2h0", "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
+		{"a clock ahead of ours ends at the edge", points(15, 1e9, -40, 1e9), trend{"M118 2L120 2", "CPU in the last 15m: lowest 1000m, highest 1000m, newest 1000m"}},
 	} {
-		if got := draw("CPU", test.points, noon, time.Minute, millicores); got != test.want {
+		if got := drawTrend("CPU", test.points, noon, time.Minute, millicores); got != test.want {
 			t.Errorf("%s\n got: %q\nwant: %q", test.name, got, test.want)
 		}
 	}
@@ -53,9 +53,9 @@ func TestFormats(t *testing.T) {
 		{lasting(2*time.Hour + 5*time.Minute + time.Second), "2h 5m"}, {lasting(49 * time.Hour), "2d 1h"}, {lasting(-time.Second), "0s"},
 		{grouped(0), "0"}, {grouped(999), "999"}, {grouped(1000), "1,000"}, {grouped(-234567), "-234,567"},
 		{plural(1, "pod"), "1 pod"}, {plural(1000, "pod"), "1,000 pods"}, {percent(0.256), "26%"},
-		{when(noon.Add(-61*time.Second), noon).Text, "1m 1s ago"}, {when(noon.Add(9*time.Second), noon).Text, "in 9s"},
-		{when(noon, noon).Text, "just now"}, {when(time.Time{}, noon).Text, ""}, {due(noon.Add(-time.Hour), noon).Text, "now"},
-		{clean("a b"), "a b"}, {clean("a\xffb"), `"a\xffb"`}, {clean("a\nb"), `"a\nb"`}, {clean("a\u202eb"), `"a\u202eb"`},
+		{relativeTime(noon.Add(-61*time.Second), noon).Text, "1m 1s ago"}, {relativeTime(noon.Add(9*time.Second), noon).Text, "in 9s"},
+		{relativeTime(noon, noon).Text, "just now"}, {relativeTime(time.Time{}, noon).Text, ""}, {dueTime(noon.Add(-time.Hour), noon).Text, "now"},
+		{printable("a b"), "a b"}, {printable("a\xffb"), `"a\xffb"`}, {printable("a\nb"), `"a\nb"`}, {printable("a\u202eb"), `"a\u202eb"`},
 	} {
 		if got, want := test[0], test[1]; got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -32,31 +32,31 @@ var style, policy = func() (template.CSS, string) {
 // views returns the template of each view: the frame with what is in it. They take some
 // megabytes and time to parse, for which a weir has no use whose page nobody opens.
 var views = sync.OnceValue(func() map[view]*template.Template {
-	frame := template.Must(template.New("").Funcs(template.FuncMap{"prose": prose}).ParseFS(files, "templates/frame.html", "templates/parts.html"))
+	frame := template.Must(template.New("").Funcs(template.FuncMap{"prose": splitCode}).ParseFS(files, "templates/frame.html", "templates/parts.html"))
 	all := map[view]*template.Template{}
 	for name, file := range map[view]string{
 		overview: "overview", allNodes: "lists", allNamespaces: "lists", found: "lists", oneNode: "thing", onePod: "thing",
-		oneContainer: "thing", oneNamespace: "namespace", allMissing: "missing", allSources: "sources", allScalers: "autoscalers", oneScaler: "autoscaler", oneEviction: "eviction", sorry: "sorry",
+		oneContainer: "thing", oneNamespace: "namespace", allMissing: "missing", allSources: "sources", allAutoscalers: "autoscalers", oneAutoscaler: "autoscaler", oneEviction: "eviction", errorPage: "sorry",
 	} {
 		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "templates/"+file+".html"))
 	}
 	return all
 })
 
-// soon is after how many seconds a page that has nothing to show yet is asked for
+// retrySeconds is after how many seconds a page that has nothing to show yet is asked for
 // again.
-const soon = 5
+const retrySeconds = 5
 
 // page is one answer in the making: what is asked for, what there is to say, and
 // what the template reads.
 type page struct {
 	*explain.World
-	opts  *Options
-	query query
-	holds map[metric.NodeName]time.Duration
+	opts       *Options
+	query      query
+	sampleAges map[metric.NodeName]time.Duration
 	// What is worked out once for a page.
-	left  map[metric.NodeName]bool
-	known []item[knownNode]
+	excludedNodes map[metric.NodeName]bool
+	allNodes      []listItem[knownNode]
 
 	// Heading is what the page is about, Kind what that is and Where the node it
 	// is on, and Path the pages above it.
@@ -70,10 +70,10 @@ type page struct {
 	Style          template.CSS
 	Place, Version string
 	Nav            []anchor
-	Search         search
-	Read           moment // when the newest facts or numbers came
-	Refresh        int    // in seconds; 0 for never
-	Toggle         anchor // turns that on or off
+	Search         searchForm
+	Read           shownTime // when the newest facts or numbers came
+	Refresh        int       // in seconds; 0 for never
+	Toggle         anchor    // turns that on or off
 }
 
 // anchor is a link.
@@ -82,34 +82,34 @@ type anchor struct {
 	Here       bool // it is this page
 }
 
-// search is the form that looks for names: in one list, or everywhere.
-type search struct {
+// searchForm is the form that looks for names: in one list, or everywhere.
+type searchForm struct {
 	Label, Value string
-	Keep         []kept // what of the present question stays
+	Keep         []keptParameter // what of the present question stays
 }
 
-type kept struct{ Name, Value string }
+type keptParameter struct{ Name, Value string }
 
 // fill makes the body of the page that is asked for.
 func (p *page) fill(ctx context.Context) error {
 	switch p.query.view {
-	case allScalers:
+	case allAutoscalers:
 		p.autoscalers()
 		return nil
-	case oneScaler:
+	case oneAutoscaler:
 		return p.autoscaler()
 	case oneEviction:
 		return p.eviction(ctx)
 	}
 	if p.View == nil && p.query.view != allSources {
-		return p.nothingYet()
+		return p.notReadYet()
 	}
 	switch p.query.view {
 	case allNodes:
-		p.Heading, p.Path = "Nodes", p.above()
+		p.Heading, p.Path = "Nodes", p.breadcrumbs()
 		p.Body = []table{p.nodeTable(page100)}
 	case allNamespaces:
-		p.Heading, p.Path = "Namespaces", p.above()
+		p.Heading, p.Path = "Namespaces", p.breadcrumbs()
 		p.Body = []table{p.namespaceTable(page100)}
 	case found:
 		return p.search()
@@ -137,46 +137,46 @@ func (p *page) frame() {
 	for _, n := range []struct {
 		view view
 		text string
-	}{{overview, "Overview"}, {allMissing, "Missing"}, {allScalers, "Autoscalers"}, {allSources, "Sources and sinks"}} {
-		p.Nav = append(p.Nav, anchor{n.text, query{view: n.view, still: p.query.still}.link(), p.query.view == n.view})
+	}{{overview, "Overview"}, {allMissing, "Missing"}, {allAutoscalers, "Autoscalers"}, {allSources, "Sources and sinks"}} {
+		p.Nav = append(p.Nav, anchor{n.text, query{view: n.view, noRefresh: p.query.noRefresh}.link(), p.query.view == n.view})
 	}
-	p.Search = search{Label: "Find a node, namespace, pod or cgroup", Value: p.query.filter}
+	p.Search = searchForm{Label: "Find a node, namespace, pod or cgroup", Value: p.query.filter}
 	switch p.query.view {
 	case oneNode:
-		p.Search.Label = "Find on node " + clean(string(p.query.node))
-		p.Search.Keep = append(p.Search.Keep, kept{"node", string(p.query.node)})
+		p.Search.Label = "Find on node " + printable(string(p.query.node))
+		p.Search.Keep = append(p.Search.Keep, keptParameter{"node", string(p.query.node)})
 	case oneNamespace:
-		p.Search.Label = "Find in namespace " + clean(string(p.query.pod.Namespace))
-		p.Search.Keep = append(p.Search.Keep, kept{"namespace", string(p.query.pod.Namespace)})
-	case allNodes, allNamespaces, allSources, allScalers:
+		p.Search.Label = "Find in namespace " + printable(string(p.query.pod.Namespace))
+		p.Search.Keep = append(p.Search.Keep, keptParameter{"namespace", string(p.query.pod.Namespace)})
+	case allNodes, allNamespaces, allSources, allAutoscalers:
 		p.Search.Label = "Find in these " + string(p.query.view)
-		p.Search.Keep = append(p.Search.Keep, kept{string(p.query.view), ""})
+		p.Search.Keep = append(p.Search.Keep, keptParameter{string(p.query.view), ""})
 	}
 	if p.query.list != "" {
-		p.Search.Keep = append(p.Search.Keep, kept{"list", p.query.list})
+		p.Search.Keep = append(p.Search.Keep, keptParameter{"list", p.query.list})
 	}
 	if p.query.sort != byWorst {
-		p.Search.Keep = append(p.Search.Keep, kept{"sort", string(p.query.sort)})
+		p.Search.Keep = append(p.Search.Keep, keptParameter{"sort", string(p.query.sort)})
 	}
 	other := p.query
-	other.still = !other.still
-	if p.query.still {
-		p.Search.Keep = append(p.Search.Keep, kept{"refresh", "off"})
+	other.noRefresh = !other.noRefresh
+	if p.query.noRefresh {
+		p.Search.Keep = append(p.Search.Keep, keptParameter{"refresh", "off"})
 		p.Toggle = anchor{Text: "refresh by itself", Href: other.link()}
 	} else {
-		if p.Refresh = p.pace(); p.Refresh > 0 {
+		if p.Refresh = p.refreshSeconds(); p.Refresh > 0 {
 			p.Toggle = anchor{Text: "pause", Href: other.link()}
 		}
 	}
-	p.Read = when(p.Now, p.Now)
+	p.Read = relativeTime(p.Now, p.Now)
 }
 
-// pace is after how many seconds there may be something new: what the sources
+// refreshSeconds is after how many seconds there may be something new: what the sources
 // take, within what a person can bear.
-func (p *page) pace() int {
-	if p.query.view == sorry {
+func (p *page) refreshSeconds() int {
+	if p.query.view == errorPage {
 		if p.View == nil {
-			return soon
+			return retrySeconds
 		}
 		return 0 // a mistake stays one
 	}
@@ -186,52 +186,52 @@ func (p *page) pace() int {
 			pace = min(pace, s.Interval)
 		}
 	}
-	return int(max(pace, soon*time.Second) / time.Second)
+	return int(max(pace, retrySeconds*time.Second) / time.Second)
 }
 
-// above are the pages above this one.
-func (p *page) above(more ...anchor) []anchor {
-	return append([]anchor{{Text: "Overview", Href: query{still: p.query.still}.link()}}, more...)
+// breadcrumbs are the pages above this one.
+func (p *page) breadcrumbs(more ...anchor) []anchor {
+	return append([]anchor{{Text: "Overview", Href: query{noRefresh: p.query.noRefresh}.link()}}, more...)
 }
 
-// to returns the address of another view that is as still as this one.
-func (p *page) to(q query) string {
-	q.still = p.query.still
+// linkTo returns the address of another view that is as still as this one.
+func (p *page) linkTo(q query) string {
+	q.noRefresh = p.query.noRefresh
 	return q.link()
 }
 
-// apology is the body of a page that cannot be shown.
-type apology struct {
+// errorBody is the body of a page that cannot be shown.
+type errorBody struct {
 	What, Todo string
-	Reads      []read
+	Reads      []sourceRead
 }
 
-func (p *page) apologise(why *problem) {
-	p.Heading, p.Path = "Not here", p.above()
-	a := apology{What: why.what, Todo: why.todo}
+func (p *page) showError(why *pageError) {
+	p.Heading, p.Path = "Not here", p.breadcrumbs()
+	a := errorBody{What: why.message, Todo: why.advice}
 	switch why.status {
 	case http.StatusServiceUnavailable:
 		p.Heading, p.Path = "Nothing yet", nil
 		// Errors name addresses: they are not for who may see one namespace.
 		if p.query.pod.Namespace == "" {
-			a.Reads = p.reads("")
+			a.Reads = p.sourceReads("")
 		}
 	case http.StatusBadRequest:
 		p.Heading = "Not understood"
 	case http.StatusInternalServerError:
 		p.Heading = "A mistake of weir's"
 	}
-	p.query.view, p.Body = sorry, a
+	p.query.view, p.Body = errorPage, a
 }
 
-// nothingYet is the problem of a page before the first round.
-func (p *page) nothingYet() error {
-	return &problem{http.StatusServiceUnavailable, "weir has only just started: no source has been read yet.",
+// notReadYet is the problem of a page before the first round.
+func (p *page) notReadYet() error {
+	return &pageError{http.StatusServiceUnavailable, "weir has only just started: no source has been read yet.",
 		"This page looks again by itself every few seconds. If it stays like this, how sources fare says why."}
 }
 
-// unknown is the problem of a page about something nobody knows.
-func (p *page) unknown(what string) error {
-	return &problem{http.StatusNotFound, "weir knows no " + what + ".",
+// notFound is the problem of a page about something nobody knows.
+func (p *page) notFound(what string) error {
+	return &pageError{http.StatusNotFound, "weir knows no " + what + ".",
 		"It may be gone, or its name be written differently: look for a part of it above. What has only just been made is known after the next reading."}
 }

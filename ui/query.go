@@ -21,20 +21,20 @@ type view string
 
 // The views.
 const (
-	overview      view = "overview"
-	allNodes      view = "nodes"
-	allNamespaces view = "namespaces"
-	oneNode       view = "node"
-	oneNamespace  view = "namespace"
-	onePod        view = "pod"
-	oneContainer  view = "container"
-	allMissing    view = "missing"
-	allSources    view = "sources"
-	allScalers    view = "autoscalers"
-	oneScaler     view = "autoscaler"
-	oneEviction   view = "eviction"
-	found         view = "search"
-	sorry         view = "sorry"
+	overview       view = "overview"
+	allNodes       view = "nodes"
+	allNamespaces  view = "namespaces"
+	oneNode        view = "node"
+	oneNamespace   view = "namespace"
+	onePod         view = "pod"
+	oneContainer   view = "container"
+	allMissing     view = "missing"
+	allSources     view = "sources"
+	allAutoscalers view = "autoscalers"
+	oneAutoscaler  view = "autoscaler"
+	oneEviction    view = "eviction"
+	found          view = "search"
+	errorPage      view = "sorry"
 )
 
 // sorting is by what a list is ordered.
@@ -51,16 +51,16 @@ const (
 
 // query is a request for a page, understood.
 type query struct {
-	view      view
-	node      metric.NodeName
-	pod       metric.PodRef // of a namespace, only that
-	container string
-	scaler    string // the kind of an autoscaler, whose namespace and name pod holds
-	list      string // "pods" or "cgroups" of a node alone
-	filter    string
-	sort      sorting
-	from      int
-	still     bool // not asked for again by itself
+	view           view
+	node           metric.NodeName
+	pod            metric.PodRef // of a namespace, only that
+	container      string
+	autoscalerKind string // the kind of an autoscaler, whose namespace and name pod holds
+	list           string // "pods" or "cgroups" of a node alone
+	filter         string
+	sort           sorting
+	from           int
+	noRefresh      bool // not asked for again by itself
 }
 
 // maxName is how long a name in a query may be: longer than any there is.
@@ -68,34 +68,34 @@ const maxName = 1024
 
 // parse understands a request.
 func parse(u *url.URL) (query, error) {
-	q := query{view: sorry}
+	q := query{view: errorPage}
 	// Links are queries alone, so that they lead back wherever the page is. An API
 	// server lets nobody behind it redirect.
 	if !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/ui") && u.Path != "/" {
-		return q, &problem{http.StatusNotFound, "There is nothing at this address.", "The page is at /ui/, and everything on it is a question after that: /ui/?sources, for example."}
+		return q, &pageError{http.StatusNotFound, "There is nothing at this address.", "The page is at /ui/, and everything on it is a question after that: /ui/?sources, for example."}
 	}
 	values, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return q, notUnderstood("it is not written as the end of an address is")
+		return q, badQuery("it is not written as the end of an address is")
 	}
 	parsed := query{view: overview}
 	chosen := "" // the parameter that chose the view
-	for _, name := range keys(values) {
+	for _, name := range sortedNames(values) {
 		value := values[name][0]
 		switch {
-		case len(name) > 20 || clean(name) != name:
-			return q, notUnderstood("it asks for what no page has")
+		case len(name) > 20 || printable(name) != name:
+			return q, badQuery("it asks for what no page has")
 		case len(values[name]) > 1:
-			return q, notUnderstood(name + " is there twice")
-		case len(value) > maxName || clean(value) != value:
-			return q, notUnderstood("no name is like that after " + name + "=")
+			return q, badQuery(name + " is there twice")
+		case len(value) > maxName || printable(value) != value:
+			return q, badQuery("no name is like that after " + name + "=")
 		}
 		is, err := parsed.set(name, value)
 		if err != nil {
 			return q, err
 		}
 		if is != "" && chosen != "" {
-			return q, notUnderstood(chosen + " and " + name + " are two pages: ask for one")
+			return q, badQuery(chosen + " and " + name + " are two pages: ask for one")
 		}
 		if is != "" {
 			parsed.view, chosen = is, name
@@ -114,66 +114,66 @@ func (q *query) set(name, value string) (view, error) {
 	switch name {
 	case "node":
 		q.node = metric.NodeName(value)
-		return oneNode, needs(value != "", "node=NAME")
+		return oneNode, require(value != "", "node=NAME")
 	case "eviction":
 		q.node = metric.NodeName(value)
-		return oneEviction, needs(value != "", "eviction=NODE")
+		return oneEviction, require(value != "", "eviction=NODE")
 	case "namespace":
 		q.pod.Namespace = metric.Namespace(value)
-		return oneNamespace, needs(value != "", "namespace=NAME")
+		return oneNamespace, require(value != "", "namespace=NAME")
 	case "pod":
 		// Where nobody tells a pod's name it goes by its UID, in no namespace.
 		if len(parts) == 2 {
 			q.pod = metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}
 		}
-		return onePod, needs(q.pod.Name != "", "pod=NAMESPACE/NAME")
+		return onePod, require(q.pod.Name != "", "pod=NAMESPACE/NAME")
 	case "container":
 		if len(parts) == 3 {
 			q.pod = metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}
 			q.container = parts[2]
 		}
-		return oneContainer, needs(q.pod.Name != "" && q.container != "", "container=NAMESPACE/POD/NAME")
+		return oneContainer, require(q.pod.Name != "" && q.container != "", "container=NAMESPACE/POD/NAME")
 	case "hpa", "autoscaler":
 		if len(parts) == 2 {
 			q.pod = metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}
 		}
-		q.scaler = kindOfScaler[name]
-		return oneScaler, needs(q.pod.Namespace != "" && q.pod.Name != "", name+"=NAMESPACE/NAME")
+		q.autoscalerKind = autoscalerKinds[name]
+		return oneAutoscaler, require(q.pod.Namespace != "" && q.pod.Name != "", name+"=NAMESPACE/NAME")
 	case "nodes", "namespaces", "missing", "sources", "autoscalers":
-		return view(name), needs(value == "", name+" alone")
+		return view(name), require(value == "", name+" alone")
 	case "q":
 		q.filter = strings.TrimSpace(value)
 		return "", nil
 	case "sort":
 		q.sort = sorting(value)
-		return "", needs(slices.Contains([]sorting{byWorst, byCPU, byMemory, byName}, q.sort), "sort=cpu, sort=memory or sort=name")
+		return "", require(slices.Contains([]sorting{byWorst, byCPU, byMemory, byName}, q.sort), "sort=cpu, sort=memory or sort=name")
 	case "list":
 		q.list = value
-		return "", needs(value == "pods" || value == "cgroups", "list=pods or list=cgroups")
+		return "", require(value == "pods" || value == "cgroups", "list=pods or list=cgroups")
 	case "from":
 		n, err := strconv.Atoi(value)
 		q.from = n
-		return "", needs(err == nil && n >= 0, "from=NUMBER")
+		return "", require(err == nil && n >= 0, "from=NUMBER")
 	case "refresh":
-		q.still = value == "off"
-		return "", needs(value == "off", "refresh=off")
+		q.noRefresh = value == "off"
+		return "", require(value == "off", "refresh=off")
 	}
-	return "", notUnderstood("there is no " + strconv.Quote(name))
+	return "", badQuery("there is no " + strconv.Quote(name))
 }
 
-func needs(ok bool, how string) error {
+func require(ok bool, how string) error {
 	if ok {
 		return nil
 	}
-	return notUnderstood("write " + how)
+	return badQuery("write " + how)
 }
 
-func notUnderstood(why string) error {
-	return &problem{http.StatusBadRequest, "This address is not understood: " + why + ".",
+func badQuery(why string) error {
+	return &pageError{http.StatusBadRequest, "This address is not understood: " + why + ".",
 		"Go back, start at the overview, or look for a name above."}
 }
 
-func keys(values url.Values) []string {
+func sortedNames(values url.Values) []string {
 	names := make([]string, 0, len(values))
 	for name := range values {
 		names = append(names, name)
@@ -206,37 +206,37 @@ func (q query) link() string {
 		add("pod", q.pod.String())
 	case oneContainer:
 		add("container", q.pod.String()+"/"+q.container)
-	case oneScaler:
-		if q.scaler == kindOfScaler["hpa"] {
+	case oneAutoscaler:
+		if q.autoscalerKind == autoscalerKinds["hpa"] {
 			add("hpa", q.pod.String())
 		} else {
 			add("autoscaler", q.pod.String())
 		}
-	case allNodes, allNamespaces, allMissing, allSources, allScalers:
+	case allNodes, allNamespaces, allMissing, allSources, allAutoscalers:
 		add(string(q.view), "")
 	}
 	for _, more := range [...]struct{ name, value string }{
-		{"list", q.list}, {"q", q.filter}, {"sort", string(q.sort)}, {"from", positive(q.from)},
+		{"list", q.list}, {"q", q.filter}, {"sort", string(q.sort)}, {"from", positiveText(q.from)},
 	} {
 		if more.value != "" {
 			add(more.name, more.value)
 		}
 	}
-	if q.still {
+	if q.noRefresh {
 		add("refresh", "off")
 	}
 	return "?" + b.String()
 }
 
-func positive(n int) string {
+func positiveText(n int) string {
 	if n <= 0 {
 		return ""
 	}
 	return fmt.Sprint(n)
 }
 
-// Shown is what an answer shows, and so what its reader must be allowed to list.
-type Shown struct {
+// Scope is what an answer shows, and so what its reader must be allowed to list.
+type Scope struct {
 	// All is set where it shows nodes and the pods of every namespace.
 	All bool
 	// Namespace is whose pods it shows, where it shows those of one namespace
@@ -249,21 +249,21 @@ type Shown struct {
 	Eviction metric.NodeName
 }
 
-// Shows returns what the answer to a request shows. Where there is only a sentence
+// ScopeOf returns what the answer to a request shows. Where there is only a sentence
 // about the request itself, it is the zero Shown.
-func Shows(r *http.Request) Shown {
+func ScopeOf(r *http.Request) Scope {
 	q, err := parse(r.URL)
 	switch {
 	case err != nil:
-		return Shown{}
+		return Scope{}
 	case q.view == oneEviction:
-		return Shown{All: true, Eviction: q.node}
-	case q.view == oneScaler:
-		return Shown{Namespace: q.pod.Namespace, Kind: q.scaler, Name: string(q.pod.Name)}
+		return Scope{All: true, Eviction: q.node}
+	case q.view == oneAutoscaler:
+		return Scope{Namespace: q.pod.Namespace, Kind: q.autoscalerKind, Name: string(q.pod.Name)}
 	case q.pod.Namespace != "":
-		return Shown{Namespace: q.pod.Namespace}
+		return Scope{Namespace: q.pod.Namespace}
 	}
-	return Shown{All: true}
+	return Scope{All: true}
 }
 
 // Rights returns what the caller of r needs: what the APIs ask for the same numbers.

@@ -8,10 +8,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// health is the body of the page of sources and sinks.
-type health struct {
-	Reads []read
-	Cut   cut
+// sourcesBody is the body of the page of sources and sinks.
+type sourcesBody struct {
+	Reads []sourceRead
+	Cut   listRange
 	Sinks []sink
 }
 
@@ -19,26 +19,26 @@ type health struct {
 type sink struct {
 	Name        string
 	State       state
-	LastSuccess moment
+	LastSuccess shownTime
 	Error       string
 	Queued      string
 	Dropped     string
 }
 
 func (p *page) sources() {
-	p.Heading, p.Path = "Sources and sinks", p.above()
-	reads := p.reads(p.query.filter)
-	c := fit(len(reads), page100, p.query, query{view: allSources})
-	body := &health{Reads: reads[c.From:c.To], Cut: c}
+	p.Heading, p.Path = "Sources and sinks", p.breadcrumbs()
+	reads := p.sourceReads(p.query.filter)
+	c := paginate(len(reads), page100, p.query, query{view: allSources})
+	body := &sourcesBody{Reads: reads[c.From:c.To], Cut: c}
 	if p.opts.Sinks != nil {
 		for _, s := range p.opts.Sinks() {
 			d := sink{
-				Name: clean(s.Name), State: state{"ok", good}, LastSuccess: when(s.LastSuccess, p.Now),
+				Name: printable(s.Name), State: state{"ok", good}, LastSuccess: relativeTime(s.LastSuccess, p.Now),
 				Queued: grouped(s.Queued), Dropped: grouped(int(s.Dropped)),
 			}
 			switch {
 			case s.Err != nil:
-				d.State, d.Error = state{"failing", bad}, clean(s.Err.Error())
+				d.State, d.Error = state{"failing", bad}, printable(s.Err.Error())
 			case s.LastSuccess.IsZero():
 				d.State = state{"not written yet", warn}
 			}
@@ -60,7 +60,7 @@ func (p *page) sourceCard() card {
 			}
 		}
 	}
-	c := card{Name: "Sources", Href: p.to(query{view: allSources}), State: state{"", good}}
+	c := card{Name: "Sources", Href: p.linkTo(query{view: allSources}), State: state{"", good}}
 	c.Text, c.Of = grouped(all), "are read"
 	if failing > 0 {
 		c.Text, c.Of, c.State.Tone = grouped(failing)+" of "+grouped(all), "fail", bad
@@ -68,25 +68,25 @@ func (p *page) sourceCard() card {
 	return c
 }
 
-// read is how a source of a node is read.
-type read struct {
+// sourceRead is how a source of a node is read.
+type sourceRead struct {
 	Source                 string
 	Node                   anchor // empty for a source of many, and on the node's own page
 	State                  state
-	Last, LastSuccess, Due moment
+	Last, LastSuccess, Due shownTime
 	Why                    string
 }
 
-// reading returns reads as they are drawn.
-func (p *page) reading(reads []explain.Read) (drawn []read) {
+// drawReads returns reads as they are drawn.
+func (p *page) drawReads(reads []explain.Read) (drawn []sourceRead) {
 	for i := range reads {
 		r := &reads[i]
-		d := read{
-			Source: clean(r.Source), State: state{"ok", good},
-			Last: when(r.LastRead, p.Now), LastSuccess: when(r.LastSuccess, p.Now), Due: due(r.Due, p.Now),
+		d := sourceRead{
+			Source: printable(r.Source), State: state{"ok", good},
+			Last: relativeTime(r.LastRead, p.Now), LastSuccess: relativeTime(r.LastSuccess, p.Now), Due: dueTime(r.Due, p.Now),
 		}
 		// An error says its reason itself.
-		if d.Why = clean(r.Error); d.Why == "" && r.Reason != metric.Measured.String() {
+		if d.Why = printable(r.Error); d.Why == "" && r.Reason != metric.Measured.String() {
 			d.Why = r.Reason
 		}
 		switch {
@@ -103,33 +103,33 @@ func (p *page) reading(reads []explain.Read) (drawn []read) {
 	return drawn
 }
 
-// reads returns how all sources, or those whose name or node holds the text, are read:
+// sourceReads returns how all sources, or those whose name or node holds the text, are read:
 // failing ones first.
-func (p *page) reads(text string) []read {
-	var all []read
+func (p *page) sourceReads(text string) []sourceRead {
+	var all []sourceRead
 	for i := range p.Sources {
 		s := &p.Sources[i]
-		if !holds(s.Name, text) && !holds(string(s.Node), text) {
+		if !containsFold(s.Name, text) && !containsFold(string(s.Node), text) {
 			continue
 		}
-		r := read{
-			Source: clean(s.Name), State: state{"ok", good},
-			Last: when(s.LastRead, p.Now), LastSuccess: when(s.LastSuccess, p.Now), Due: due(s.Due, p.Now),
+		r := sourceRead{
+			Source: printable(s.Name), State: state{"ok", good},
+			Last: relativeTime(s.LastRead, p.Now), LastSuccess: relativeTime(s.LastSuccess, p.Now), Due: dueTime(s.Due, p.Now),
 		}
 		if s.Node != "" {
-			r.Node = anchor{Text: clean(string(s.Node)), Href: p.to(query{view: oneNode, node: s.Node})}
+			r.Node = anchor{Text: printable(string(s.Node)), Href: p.linkTo(query{view: oneNode, node: s.Node})}
 		}
 		switch {
 		case s.Unread != nil:
-			r.State, r.Why, r.Due = state{"left out", quiet}, clean(s.Unread.Error()), moment{}
+			r.State, r.Why, r.Due = state{"left out", quiet}, printable(s.Unread.Error()), shownTime{}
 		case s.Err != nil:
-			r.State, r.Why = state{"failing", bad}, clean(s.Err.Error())
+			r.State, r.Why = state{"failing", bad}, printable(s.Err.Error())
 		case s.LastRead.IsZero():
 			r.State = state{"not read yet", warn}
 		}
 		all = append(all, r)
 	}
 	order := map[tone]int{bad: 0, warn: 1, good: 2, quiet: 3}
-	slices.SortStableFunc(all, func(a, b read) int { return cmp.Compare(order[a.State.Tone], order[b.State.Tone]) })
+	slices.SortStableFunc(all, func(a, b sourceRead) int { return cmp.Compare(order[a.State.Tone], order[b.State.Tone]) })
 	return all
 }

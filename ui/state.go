@@ -24,9 +24,9 @@ type state struct {
 	Tone tone
 }
 
-// grave returns how bad a reason is.
-func grave(severity string) state {
-	switch severity {
+// severityState returns how bad a reason is.
+func severityState(gravity string) state {
+	switch gravity {
 	case metric.Broken.String():
 		return state{"broken", bad}
 	case metric.Temporary.String():
@@ -70,8 +70,8 @@ func worst(e *explain.Explanation) *explain.Finding {
 	return w
 }
 
-// brief says in a line why a number is missing or in doubt.
-func brief(f *explain.Finding) string {
+// findingText says in a line why a number is missing or in doubt.
+func findingText(f *explain.Finding) string {
 	switch {
 	case f.Message == "":
 		return f.Reason
@@ -82,36 +82,36 @@ func brief(f *explain.Finding) string {
 }
 
 // nodeState returns how a node is, and why in a line if it is not well.
-func (p *page) nodeState(it *item[knownNode]) (state, string) {
+func (p *page) nodeState(it *listItem[knownNode]) (state, string) {
 	if it.rank == measured {
 		return state{"ok", good}, ""
 	}
 	if e, ok := p.Node(it.of.name); ok {
 		if f := worst(&e); f != nil {
 			s := stateOf(f)
-			if p.leavesOut(it.of.name) {
+			if p.isExcluded(it.of.name) {
 				s = state{"left out", quiet}
 			}
-			return s, brief(f)
+			return s, findingText(f)
 		}
 	}
-	return roughly(it.rank), ""
+	return rankState(it.rank), ""
 }
 
 // podState returns how a pod is, and why in a line if it is not well.
-func (p *page) podState(it *item[knownPod]) (state, string) {
+func (p *page) podState(it *listItem[knownPod]) (state, string) {
 	if it.rank == measured {
 		return state{"ok", good}, ""
 	}
 	f := p.podFinding(&it.of)
 	if f == nil {
-		return roughly(it.rank), ""
+		return rankState(it.rank), ""
 	}
 	s := stateOf(f)
 	if it.rank == idle && it.of.facts != nil {
 		s = state{strings.ToLower(string(it.of.facts.Phase)), s.Tone}
 	}
-	return s, brief(f)
+	return s, findingText(f)
 }
 
 // podFinding returns the finding of a pod that matters most; nil if all is well or
@@ -130,8 +130,8 @@ func (p *page) podFinding(k *knownPod) *explain.Finding {
 	return nil
 }
 
-// roughly is the state of something of which nobody says more.
-func roughly(r rank) state {
+// rankState is the state of something of which nobody says more.
+func rankState(r rank) state {
 	switch r {
 	case missing:
 		return state{"missing", bad}

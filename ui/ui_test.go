@@ -232,7 +232,7 @@ func TestHeaders(t *testing.T) {
 // addresses.
 func TestShowsNoMoreThanItSays(t *testing.T) {
 	h := page(samplecluster.Failing(t))
-	for query, want := range map[string]ui.Shown{
+	for query, want := range map[string]ui.Scope{
 		"":             {All: true},
 		"?node=n1":     {All: true},
 		"?missing":     {All: true},
@@ -255,7 +255,7 @@ func TestShowsNoMoreThanItSays(t *testing.T) {
 		"?namespace=shop&node=n1":        {},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/ui/"+query, nil)
-		if got := ui.Shows(r); got != want {
+		if got := ui.ScopeOf(r); got != want {
 			t.Errorf("%s: got %+v, want %+v", query, got, want)
 		}
 		if _, _, body := get(t, h, query); !want.All {

@@ -24,7 +24,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/evaluate"
 	"github.com/weir-metrics/weir/autoscaler/manifest"
-	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/cluster"
 )
 
@@ -52,7 +52,7 @@ func (village) Pods(string, labels.Selector) (pods []autoscaler.Pod, err error) 
 func (village) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(int) autoscaler.Reading {
 	r := autoscaler.Reading{At: now}
 	for i := range pods {
-		r.Samples = append(r.Samples, autoscaler.Sample{Pod: pods[i].Name, Milli: 40, At: now, Window: 15 * time.Second})
+		r.Samples = append(r.Samples, autoscaler.PodSample{Pod: pods[i].Name, Milli: 40, At: now, Window: 15 * time.Second})
 	}
 	return func(int) autoscaler.Reading { return r }
 }
@@ -61,12 +61,12 @@ func (village) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func
 	return func(int, string) (decisionreport.Verdict, bool) { return decisionreport.Verdict{}, false }
 }
 
-func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *target.Handle, error) {
-	return autoscaler.Scale{Spec: 3, Status: 3, Selector: "app=web"}, nil, nil
+func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *scaleclient.Handle, error) {
+	return autoscaler.Scale{SpecReplicas: 3, StatusReplicas: 3, Selector: "app=web"}, nil, nil
 }
 
 // told is what a controller says of the one autoscaler it knows.
-var told = &decisionreport.Report{Autoscaler: decisionreport.Object{Kind: manifest.Autoscaler, Namespace: "shop", Name: "api"}, At: noon, Mode: decisionreport.DryRun,
+var told = &decisionreport.DecisionReport{Autoscaler: decisionreport.Object{Kind: manifest.Autoscaler, Namespace: "shop", Name: "api"}, At: noon, Mode: decisionreport.DryRun,
 	Summary: "api: would stay at 1 replica", Current: 1, Desired: 1, Metrics: []decisionreport.Metric{}, Steps: []decisionreport.Step{}}
 
 // options are those of a weir whose controller knows shop/api alone.
@@ -74,10 +74,10 @@ func options() Options {
 	now := func() time.Time { return noon }
 	return Options{
 		Now: now,
-		Explain: func(kind, namespace, name string) (*decisionreport.Report, bool) {
+		Explain: func(kind, namespace, name string) (*decisionreport.DecisionReport, bool) {
 			return told, kind == told.Autoscaler.Kind && namespace+"/"+name == "shop/api"
 		},
-		Evaluator: &evaluate.Evaluator{Live: village{}, Scales: village{}, Now: now, Past: func(at time.Time) (evaluate.Live, error) {
+		Evaluator: &evaluate.Evaluator{PodMetrics: village{}, Scales: village{}, Now: now, PodMetricsAt: func(at time.Time) (evaluate.PodMetrics, error) {
 			if at.Before(noon.Add(-15 * time.Minute)) {
 				return nil, errors.New("memory reaches back 15m")
 			}
@@ -226,7 +226,7 @@ func FuzzRequest(f *testing.F) {
 			}
 			return
 		}
-		path, query := r.target()
+		path, query := r.pathAndQuery()
 		for i := range path {
 			path[i] = url.PathEscape(path[i])
 		}
@@ -259,7 +259,7 @@ func FuzzEvaluate(f *testing.F) {
 		}
 		switch w.Code {
 		case http.StatusOK:
-			var r Report
+			var r Response
 			if err := json.Unmarshal(answer, &r); err != nil || r.Summary == "" {
 				t.Errorf("%q: %v: %s", body, err, answer)
 			}

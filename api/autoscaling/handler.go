@@ -19,34 +19,31 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/manifest"
 )
 
-// Evaluator says what a specification would do. *evaluate.Evaluator is one.
+// Evaluator evaluates specifications. *evaluate.Evaluator does.
 type Evaluator interface {
-	Evaluate(ctx context.Context, object types.NamespacedName, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o evaluate.Options) (*evaluate.Result, error)
+	Evaluate(ctx context.Context, object types.NamespacedName, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o evaluate.Options) (*evaluate.EvaluatedDecision, error)
 }
 
 // Options configure a Handler.
 type Options struct {
-	// Explain returns the last decision about an autoscaler of a kind, told; false
-	// if the controller does not know it. Nil where no controller runs.
-	Explain func(kind, namespace, name string) (*decisionreport.Report, bool)
-	// Evaluator says what a specification would do. Nil where nothing can be
-	// evaluated, as without an API server.
+	// Explain returns the report of the last decision about an autoscaler; false if the
+	// controller does not know it. Nil where no controller runs.
+	Explain func(kind, namespace, name string) (*decisionreport.DecisionReport, bool)
+	// Evaluator evaluates specifications. Nil where that is impossible, as without an API server.
 	Evaluator Evaluator
-	// Read reads an autoscaler from the API server, for explanations of one that
-	// the controller does not know; its errors are Kubernetes'. Nil refuses
-	// those.
+	// Read reads an autoscaler from the API server, to explain one that the controller does not
+	// know; its errors are Kubernetes'. Nil: such requests fail.
 	Read func(ctx context.Context, kind, namespace, name string) (*manifest.Manifest, error)
-	// Memory returns what the controller remembers of earlier decisions about an
-	// autoscaler, for evaluations of another specification of it; false if it
-	// knows none. May be nil.
+	// Memory returns the controller's memory of earlier decisions about an autoscaler, to
+	// evaluate another specification of it; false if there is none. May be nil.
 	Memory func(kind, namespace, name string) (autoscaler.Memory, bool)
-	// Timeout is how long an evaluation may take. Default 10 s.
+	// Timeout bounds an evaluation. Default 10 s.
 	Timeout time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
-// Handler serves the API at Paths. It may be used by many requests at once.
+// Handler serves the API at Paths. It is safe for concurrent use.
 type Handler struct {
 	opts Options
 }
@@ -72,7 +69,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	weirdev.Answer(w, http.StatusOK, answer)
 }
 
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*Report, error) {
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*Response, error) {
 	request, err := ParseRequest(r, h.opts.Now())
 	if err != nil {
 		return nil, err
@@ -96,11 +93,11 @@ func notAllowed(w http.ResponseWriter, allow, message, hint string) error {
 	return &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: message, Hint: hint}
 }
 
-// explain tells the last decision, or one that is made for the answer.
-func (h *Handler) explain(ctx context.Context, r Request) (*Report, error) {
+// explain reports the last decision, or one that is made for the answer.
+func (h *Handler) explain(ctx context.Context, r Request) (*Response, error) {
 	if h.opts.Explain != nil {
 		if told, ok := h.opts.Explain(r.Kind, r.Namespace, r.Name); ok {
-			return NewReport(ExplanationKind, told), nil
+			return NewResponse(ExplanationKind, told), nil
 		}
 	}
 	if h.opts.Read == nil || h.opts.Evaluator == nil {
@@ -117,11 +114,11 @@ func (h *Handler) explain(ctx context.Context, r Request) (*Report, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", r, err)
 	}
-	return h.decide(ctx, ExplanationKind, r, m)
+	return h.decideNow(ctx, ExplanationKind, r, m)
 }
 
-// evaluate tells what the manifest in a request's body would do.
-func (h *Handler) evaluate(ctx context.Context, w http.ResponseWriter, r *http.Request, request Request) (*Report, error) {
+// evaluate reports what the manifest in a request's body would do.
+func (h *Handler) evaluate(ctx context.Context, w http.ResponseWriter, r *http.Request, request Request) (*Response, error) {
 	if h.opts.Evaluator == nil {
 		return nil, &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: "this weir cannot evaluate autoscalers: it has no API server to ask about their targets",
 			Hint: "Ask a weir that runs in the cluster."}
@@ -142,18 +139,18 @@ func (h *Handler) evaluate(ctx context.Context, w http.ResponseWriter, r *http.R
 		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("metadata.namespace: the manifest is of namespace %s, the request of %s", m.Namespace, request.Namespace),
 			Hint: "Ask in the manifest's namespace, or leave that out."}
 	}
-	return h.decide(ctx, EvaluationKind, request, m)
+	return h.decideNow(ctx, EvaluationKind, request, m)
 }
 
-// mostMetrics is how many metrics a decision is told of: as many as an Autoscaler may
-// have. The API server takes any number of them in a HorizontalPodAutoscaler, and each
-// has a line for each pod in the answer.
-const mostMetrics = 64
+// maxMetrics is how many metrics a report may have: as many as an Autoscaler may have. The API
+// server accepts any number in a HorizontalPodAutoscaler, and each has a line for each pod in the
+// answer.
+const maxMetrics = 64
 
-// decide makes a decision and tells it.
-func (h *Handler) decide(ctx context.Context, kind string, r Request, m *manifest.Manifest) (*Report, error) {
-	if n := len(m.Spec.Metrics); n > mostMetrics {
-		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("spec.metrics: %d are too many to be told of", n), Hint: fmt.Sprintf("Leave at most %d.", mostMetrics)}
+// decideNow makes a decision and reports it.
+func (h *Handler) decideNow(ctx context.Context, kind string, r Request, m *manifest.Manifest) (*Response, error) {
+	if n := len(m.Spec.Metrics); n > maxMetrics {
+		return nil, &weirdev.Problem{Status: http.StatusBadRequest, Message: fmt.Sprintf("spec.metrics: %d are too many to be told of", n), Hint: fmt.Sprintf("Leave at most %d.", maxMetrics)}
 	}
 	o := evaluate.Options{At: r.At, Replicas: r.Replicas, Status: &m.Status}
 	// What is remembered is of the present: it is none of an earlier time.
@@ -166,16 +163,16 @@ func (h *Handler) decide(ctx context.Context, kind string, r Request, m *manifes
 	if err != nil {
 		return nil, err
 	}
-	return NewReport(kind, result.Report(m.Kind)), nil
+	return NewResponse(kind, result.Report(m.Kind)), nil
 }
 
-// asProblem returns what an error is to the asker.
+// asProblem converts an error for the client.
 func asProblem(err error) *weirdev.Problem {
 	var p *weirdev.Problem
 	switch {
 	case errors.As(err, &p):
 		return p
-	case errors.Is(err, evaluate.ErrTime):
+	case errors.Is(err, evaluate.ErrTimeUnknown):
 		return &weirdev.Problem{Status: http.StatusBadRequest, Message: "at: " + err.Error(), Hint: "weir remembers a few minutes; `weir autoscaler replay` goes further back, over a recording or a Prometheus."}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &weirdev.Problem{Status: http.StatusGatewayTimeout, Message: "the evaluation took too long: " + err.Error(), Hint: "The API server, or a provider of custom or external metrics, is slow. Ask again."}

@@ -21,12 +21,13 @@ import (
 
 // The resources, as paths and rules of access name them.
 const (
+	// The resources in paths and access rules.
 	HPAs        = "horizontalpodautoscalers"
 	Autoscalers = "autoscalers"
 	Evaluations = "evaluations"
 )
 
-// Paths returns the patterns, as http.ServeMux has them, of all that is served.
+// Paths returns the patterns of all paths, for http.ServeMux.
 func Paths() []string {
 	return []string{
 		weirdev.Path + "namespaces/{namespace}/" + HPAs + "/{name}/explanation",
@@ -35,23 +36,22 @@ func Paths() []string {
 	}
 }
 
-// Request is what is asked for: the explanation of an autoscaler, or with
-// Evaluate what a manifest would do.
+// Request is a parsed request: the explanation of an autoscaler or, with Evaluate, what a
+// manifest would do.
 type Request struct {
 	Namespace string
-	Kind      string // HorizontalPodAutoscaler or Autoscaler; empty of an evaluation
+	Kind      string // HorizontalPodAutoscaler or Autoscaler; empty for an evaluation
 	Name      string
 	Evaluate  bool
-	At        time.Time // of an evaluation; now if zero
+	At        time.Time // of an evaluation; zero for now
 	Replicas  *int32
 }
 
-// mostReplicas is the largest count that is assumed.
-const mostReplicas = 1_000_000
+// maxReplicas is the largest count that may be assumed.
+const maxReplicas = 1_000_000
 
-// ParseRequest reads the path and the query of r. What is wrong with them is a
-// *wire.Problem. Who decides what a caller must be allowed goes by the same reading as
-// who answers. A length of time in the query is counted back from now.
+// ParseRequest parses the path and the query of r. Errors are *weirdev.Problem. Authorization and
+// handler use the same parser. A duration in the query counts back from now.
 func ParseRequest(r *http.Request, now time.Time) (Request, error) {
 	request, ok := parsePath(r.URL.EscapedPath())
 	if !ok {
@@ -66,15 +66,15 @@ func ParseRequest(r *http.Request, now time.Time) (Request, error) {
 		if weirdev.Moot(name) {
 			continue
 		}
-		if err := request.set(name, values[name], now); err != nil {
+		if err := request.setParameter(name, values[name], now); err != nil {
 			return Request{}, err
 		}
 	}
 	return request, nil
 }
 
-// set takes one parameter.
-func (r *Request) set(name string, value []string, now time.Time) error {
+// setParameter sets one query parameter.
+func (r *Request) setParameter(name string, value []string, now time.Time) error {
 	bad := func(message, hint string) error {
 		return &weirdev.Problem{Status: http.StatusBadRequest, Message: message, Hint: hint}
 	}
@@ -98,15 +98,15 @@ func (r *Request) set(name string, value []string, now time.Time) error {
 		return nil
 	}
 	n, err := strconv.ParseInt(value[0], 10, 32)
-	if err != nil || n < 0 || n > mostReplicas {
-		return bad(fmt.Sprintf("replicas: %q is no count", value[0]), fmt.Sprintf("It is a number from 0 to %d.", mostReplicas))
+	if err != nil || n < 0 || n > maxReplicas {
+		return bad(fmt.Sprintf("replicas: %q is no count", value[0]), fmt.Sprintf("It is a number from 0 to %d.", maxReplicas))
 	}
 	replicas := int32(n)
 	r.Replicas = &replicas
 	return nil
 }
 
-// ParseTime reads a time: RFC 3339, or how long before now.
+// ParseTime parses a time: RFC 3339, or how long before now.
 func ParseTime(text string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(strings.TrimPrefix(text, "-")); err == nil {
 		return now.Add(-ago), nil
@@ -118,7 +118,7 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// parsePath reads a path, with what is escaped in it as it came.
+// parsePath parses an escaped path.
 func parsePath(escaped string) (r Request, ok bool) {
 	parts, names, ok := weirdev.Parts(escaped)
 	if !ok {
@@ -137,9 +137,9 @@ func parsePath(escaped string) (r Request, ok bool) {
 	return Request{}, false
 }
 
-// target returns the path below Path and the query that ask for r; the inverse of
+// pathAndQuery returns the path below weirdev.Path and the query for r; the inverse of
 // ParseRequest.
-func (r Request) target() (path []string, query url.Values) {
+func (r Request) pathAndQuery() (path []string, query url.Values) {
 	if !r.Evaluate {
 		resource := HPAs
 		if r.Kind == manifest.Autoscaler {
@@ -157,7 +157,7 @@ func (r Request) target() (path []string, query url.Values) {
 	return []string{"namespaces", r.Namespace, Evaluations}, query
 }
 
-// String says what is asked for.
+// String says what is requested.
 func (r Request) String() string {
 	if r.Evaluate {
 		return "an evaluation in namespace " + r.Namespace

@@ -10,25 +10,26 @@ import (
 
 // The kinds of answers.
 const (
+	// The kinds of responses.
 	ExplanationKind = "AutoscalerExplanation" // of a decision that was made
-	EvaluationKind  = "AutoscalerEvaluation"  // of one that would be
+	EvaluationKind  = "AutoscalerEvaluation"  // of a decision that would be made
 )
 
-// Report is an answer as JSON.
-type Report struct {
+// Response is a report as JSON, with apiVersion and kind.
+type Response struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	decisionreport.Report
+	decisionreport.DecisionReport
 }
 
-// NewReport returns r with its apiVersion and kind.
-func NewReport(kind string, r *decisionreport.Report) *Report {
-	return &Report{weirdev.APIVersion, kind, *r}
+// NewResponse returns r with its apiVersion and kind.
+func NewResponse(kind string, r *decisionreport.DecisionReport) *Response {
+	return &Response{weirdev.APIVersion, kind, *r}
 }
 
-// UnmarshalJSON is part of json.Unmarshaler. It refuses what is of another kind.
-func (r *Report) UnmarshalJSON(b []byte) error {
-	type plain Report // without this method
+// UnmarshalJSON is part of json.Unmarshaler. It rejects other kinds.
+func (r *Response) UnmarshalJSON(b []byte) error {
+	type plain Response // without this method
 	if err := json.Unmarshal(b, (*plain)(r)); err != nil {
 		return err
 	}

@@ -299,7 +299,7 @@ func TestWhatIsListedIsAnswered(t *testing.T) {
 		if info.Namespaced {
 			namespace = "shop"
 		}
-		if _, err := p.ask(info, namespace, nil); err != nil {
+		if _, err := p.newRequest(info, namespace, nil); err != nil {
 			t.Errorf("%v: %v", info, err)
 		}
 	}

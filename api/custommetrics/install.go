@@ -21,10 +21,9 @@ import (
 	storage "sigs.k8s.io/custom-metrics-apiserver/pkg/registry/custom_metrics"
 )
 
-// Install makes s serve custom.metrics.k8s.io from p, in every version that the
-// library knows. The library's own installer makes a server of its own for this
-// one API, weir has one server for all of them; and it leaves the API out of the
-// aggregated form of discovery, so that kube-aggregator takes it for stale.
+// Install serves custom.metrics.k8s.io from p with s, in every version of the library. The
+// library's own installer would start another server, and leaves the API out of aggregated
+// discovery, so that kube-aggregator considers it stale.
 func Install(s *genericserver.GenericAPIServer, p provider.CustomMetricsProvider) error {
 	info := genericserver.NewDefaultAPIGroupInfo(custom_metrics.GroupName, apiserver.Scheme, runtime.NewParameterCodec(apiserver.Scheme), apiserver.Codecs)
 	if len(info.PrioritizedVersions) == 0 {

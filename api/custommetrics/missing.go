@@ -16,26 +16,25 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// agent is who warns.
+// agent is the name of the sender in warnings.
 const agent = "weir"
 
-// absence is why an object has no number.
-type absence struct {
+// missingObject is an object without a number, and why.
+type missingObject struct {
 	entity metric.Entity
 	why    explain.Ruling
 }
 
-// world is what reasons are made of: the very state the answer is read from. Only
-// an answer that lacks something asks for it.
-func (q *question) world() *explain.World {
+// explanation returns what reasons are made of: the state that the answer is read from.
+func (q *metricRequest) explanation() *explain.World {
 	return &explain.World{Now: q.options.Now(), View: q.view, Facts: q.facts, Sources: q.options.Sources()}
 }
 
-// absences says why each of the objects has no number, in their order.
-func (q *question) absences(entities []metric.Entity) []absence {
-	all := make([]absence, len(entities))
-	w := q.world()
-	survey := w.SurveyOf(q.d.ID)
+// absences returns why each of the objects has no number, in their order.
+func (q *metricRequest) absences(entities []metric.Entity) []missingObject {
+	all := make([]missingObject, len(entities))
+	w := q.explanation()
+	survey := w.SurveyOf(q.descriptor.ID)
 	for i, e := range entities {
 		var why explain.Ruling
 		switch pod := q.facts.Pod(e.PodRef()); {
@@ -44,16 +43,15 @@ func (q *question) absences(entities []metric.Entity) []absence {
 		case e.Kind == metric.Node:
 			why = survey.Node(e.Node)
 		default:
-			why, _ = w.Rule(e, q.d.ID)
+			why, _ = w.Rule(e, q.descriptor.ID)
 		}
-		all[i] = absence{e, q.absent(why)}
+		all[i] = missingObject{e, q.partAbsence(why)}
 	}
 	return all
 }
 
-// absent returns why. Where it finds nothing missing of the object as a whole, it is
-// a part that is.
-func (q *question) absent(why explain.Ruling) explain.Ruling {
+// partAbsence returns why. If the whole object is served, a chosen part is missing.
+func (q *metricRequest) partAbsence(why explain.Ruling) explain.Ruling {
 	if why.Served {
 		return explain.Ruling{Reason: metric.NotReported, Said: "it has no part that the metric selector chooses"}
 	}
@@ -61,7 +59,7 @@ func (q *question) absent(why explain.Ruling) explain.Ruling {
 }
 
 // notFound returns the error that says why e has no number.
-func (q *question) notFound(e metric.Entity) error {
+func (q *metricRequest) notFound(e metric.Entity) error {
 	switch q.kind {
 	case metric.Pod:
 		if q.facts != nil && q.facts.Synced && q.facts.Pod(e.PodRef()) == nil {
@@ -72,58 +70,57 @@ func (q *question) notFound(e metric.Entity) error {
 			return notFound("there is no node %s", e.Node)
 		}
 	case metric.Namespaced:
-		return notFound("no pod of namespace %s has %s", e.Namespace, q.d.Prometheus)
+		return notFound("no pod of namespace %s has %s", e.Namespace, q.descriptor.Prometheus)
 	}
-	why, known := q.world().Rule(e, q.d.ID)
+	why, known := q.explanation().Rule(e, q.descriptor.ID)
 	if !known {
 		return notFound("nothing is known of %v", e)
 	}
-	why = q.absent(why)
+	why = q.partAbsence(why)
 	switch reported := why.Reason.Layer() == metric.LayerReport && why.Reason != metric.NotApplicable; {
 	case reported && !q.parts.whole():
-		return notFound("%v has no part with %s that the metric selector %s chooses", e, q.d.Prometheus, q.parts.selector)
-	case reported && q.d.Parts != "":
+		return notFound("%v has no part with %s that the metric selector %s chooses", e, q.descriptor.Prometheus, q.parts.selector)
+	case reported && q.descriptor.Parts != "":
 		if names := q.partsOf(e); len(names) > 0 {
-			return notFound("%v has %s of parts only: choose by a metric selector, of %s", e, q.d.Prometheus, strings.Join(names, ", "))
+			return notFound("%v has %s of parts only: choose by a metric selector, of %s", e, q.descriptor.Prometheus, strings.Join(names, ", "))
 		}
 	}
-	return notFound("%v has no %s: %s", e, q.d.Prometheus, why.Brief())
+	return notFound("%v has no %s: %s", e, q.descriptor.Prometheus, why.Brief())
 }
 
-// nobody returns the error for a selector that found no number.
-func (q *question) nobody(namespace string, selector labels.Selector, missing []metric.Entity) error {
+// noneFound returns the error for a selector that found no number.
+func (q *metricRequest) noneFound(namespace string, selector labels.Selector, missing []metric.Entity) error {
 	where := ""
 	if namespace != "" {
 		where = " in namespace " + namespace
 	}
 	if len(missing) == 0 {
 		if selector.Empty() {
-			return notFound("there are no %s%s", q.of.resource, where)
+			return notFound("there are no %s%s", q.object.resource, where)
 		}
-		return notFound("no %s%s have labels that match %s", q.of.resource, where, selector)
+		return notFound("no %s%s have labels that match %s", q.object.resource, where, selector)
 	}
 	if len(missing) == 1 {
 		return q.notFound(missing[0])
 	}
 	all := q.absences(missing)
-	return notFound("none of %d %s has %s: %s; %v: %s", len(all), q.of.resource, q.d.Prometheus, counts(all), all[0].entity, all[0].why.Brief())
+	return notFound("none of %d %s has %s: %s; %v: %s", len(all), q.object.resource, q.descriptor.Prometheus, countReasons(all), all[0].entity, all[0].why.Brief())
 }
 
-// warn tells the client of the objects that are missing from an answer, in two
-// lines at most.
-func (q *question) warn(ctx context.Context, missing []metric.Entity, of int) {
+// warn adds at most two warnings about objects missing from an answer.
+func (q *metricRequest) warn(ctx context.Context, missing []metric.Entity, of int) {
 	if len(missing) == 0 {
 		return
 	}
 	all := q.absences(missing)
-	warning.AddWarning(ctx, agent, fmt.Sprintf("%d of %d %s have no %s: %s", len(all), of, q.of.resource, q.d.Prometheus, counts(all)))
-	warning.AddWarning(ctx, agent, printable(fmt.Sprintf("%v: %s", all[0].entity, all[0].why.Brief())))
+	warning.AddWarning(ctx, agent, fmt.Sprintf("%d of %d %s have no %s: %s", len(all), of, q.object.resource, q.descriptor.Prometheus, countReasons(all)))
+	warning.AddWarning(ctx, agent, oneLine(fmt.Sprintf("%v: %s", all[0].entity, all[0].why.Brief())))
 }
 
-// warnOfGaps tells the client which pods a namespace's sum lacks.
-func (q *question) warnOfGaps(ctx context.Context, namespace metric.Namespace) {
+// warnOfGaps adds warnings about pods missing from a namespace's sum.
+func (q *metricRequest) warnOfGaps(ctx context.Context, namespace metric.Namespace) {
 	pods := *q
-	pods.of, pods.kind = &objects[0], metric.Pod
+	pods.object, pods.kind = &objectKinds[0], metric.Pod
 	var missing []metric.Entity
 	of := 0
 	for _, p := range q.facts.PodsIn(namespace) {
@@ -140,20 +137,19 @@ func (q *question) warnOfGaps(ctx context.Context, namespace metric.Namespace) {
 		return
 	}
 	slices.SortFunc(missing, metric.Entity.Compare)
-	gaps := slices.DeleteFunc(pods.absences(missing), func(a absence) bool {
+	gaps := slices.DeleteFunc(pods.absences(missing), func(a missingObject) bool {
 		// What a pod does not have is no gap in the sum.
 		return !a.why.Expected() || a.why.Reason == metric.NotApplicable || a.why.Reason == metric.Unsupported
 	})
 	if len(gaps) == 0 {
 		return
 	}
-	warning.AddWarning(ctx, agent, fmt.Sprintf("the sum lacks %d of %d pods: %s", len(gaps), of, counts(gaps)))
-	warning.AddWarning(ctx, agent, printable(fmt.Sprintf("%v: %s", gaps[0].entity, gaps[0].why.Brief())))
+	warning.AddWarning(ctx, agent, fmt.Sprintf("the sum lacks %d of %d pods: %s", len(gaps), of, countReasons(gaps)))
+	warning.AddWarning(ctx, agent, oneLine(fmt.Sprintf("%v: %s", gaps[0].entity, gaps[0].why.Brief())))
 }
 
-// counts says how often each reason holds, the commonest first: "3 NodeTimeout,
-// 1 PodPending".
-func counts(all []absence) string {
+// countReasons counts the reasons, most frequent first: "3 NodeTimeout, 1 PodPending".
+func countReasons(all []missingObject) string {
 	n := map[metric.Reason]int{}
 	for _, a := range all {
 		n[a.why.Reason]++
@@ -168,8 +164,8 @@ func counts(all []absence) string {
 	return strings.Join(words, ", ")
 }
 
-// printable returns s without what a header cannot carry.
-func printable(s string) string {
+// oneLine replaces what a header cannot carry.
+func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '

@@ -12,26 +12,26 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// containerLabel chooses among a pod's containers.
+// containerLabel selects containers of a pod.
 const containerLabel = "container"
 
-// chooser is a metric selector: which parts of an object a value is of. Its zero
-// value chooses the object itself.
-type chooser struct {
+// partSelector is a metric selector: the parts of an object that a value is of. Its zero value
+// selects the object itself.
+type partSelector struct {
 	selector   labels.Selector
-	labels     *metav1.LabelSelector // as the answer repeats it
-	containers bool                  // it speaks of containers
-	kinds      []string              // it speaks of these parts: "interface", ...
-	// named holds the parts that alone may be chosen, as entities call them; nil
-	// if the selector names none and all have to be looked at.
+	labels     *metav1.LabelSelector // as in the answer
+	containers bool                  // it selects containers
+	kinds      []string              // it selects these parts: "interface", ...
+	// named holds the only parts that can match, by the names of entities; nil if all parts must
+	// be checked.
 	named []string
 
-	// found holds the readings of the chosen parts by the entity they belong to,
-	// its node left out for pods and containers; nil before they were looked for.
+	// found holds the readings of the selected parts by entity, without the node for pods and
+	// containers; nil before the scan.
 	found map[metric.Entity][]reading
 }
 
-// partLabels returns the labels that parts with the metric have.
+// partLabels returns the labels of parts with the metric.
 func partLabels(d *metric.Descriptor) []string {
 	switch {
 	case d.Parts == "":
@@ -43,10 +43,10 @@ func partLabels(d *metric.Descriptor) []string {
 	}
 }
 
-// newChooser returns the chooser that selector means for d of objects of kind.
-func newChooser(d *metric.Descriptor, kind metric.Kind, selector labels.Selector) (chooser, error) {
+// newPartSelector converts a selector for d of objects of kind.
+func newPartSelector(d *metric.Descriptor, kind metric.Kind, selector labels.Selector) (partSelector, error) {
 	if selector == nil || selector.Empty() {
-		return chooser{}, nil
+		return partSelector{}, nil
 	}
 	var known []string
 	if kind != metric.Namespaced { // a sum has no parts
@@ -55,14 +55,14 @@ func newChooser(d *metric.Descriptor, kind metric.Kind, selector labels.Selector
 	if kind == metric.Pod && d.Kinds.Has(metric.Container) {
 		known = append(known, containerLabel)
 	}
-	c := chooser{selector: selector}
+	c := partSelector{selector: selector}
 	requirements, _ := selector.Requirements()
 	for _, r := range requirements {
 		if !slices.Contains(known, r.Key()) {
 			if len(known) == 0 {
-				return chooser{}, badRequest("%s has no label %s: leave the metric selector out", d.Prometheus, r.Key())
+				return partSelector{}, badRequest("%s has no label %s: leave the metric selector out", d.Prometheus, r.Key())
 			}
-			return chooser{}, badRequest("%s has no label %s: a metric selector can choose by %s", d.Prometheus, r.Key(), strings.Join(known, ", "))
+			return partSelector{}, badRequest("%s has no label %s: a metric selector can choose by %s", d.Prometheus, r.Key(), strings.Join(known, ", "))
 		}
 		if r.Operator() == selection.DoesNotExist {
 			continue // of the whole that is true
@@ -79,11 +79,11 @@ func newChooser(d *metric.Descriptor, kind metric.Kind, selector labels.Selector
 			slices.Sort(c.named)
 		}
 	}
-	return c, c.repeat(requirements)
+	return c, c.setAnswerSelector(requirements)
 }
 
-// repeat writes the requirements as the answer does.
-func (c *chooser) repeat(requirements labels.Requirements) error {
+// setAnswerSelector sets the selector for the answer.
+func (c *partSelector) setAnswerSelector(requirements labels.Requirements) error {
 	c.labels = &metav1.LabelSelector{}
 	for _, r := range requirements {
 		e := metav1.LabelSelectorRequirement{Key: r.Key(), Values: r.ValuesUnsorted()}
@@ -109,29 +109,29 @@ func (c *chooser) repeat(requirements labels.Requirements) error {
 	return nil
 }
 
-// whole reports whether c chooses the object itself.
-func (c *chooser) whole() bool { return !c.containers && len(c.kinds) == 0 }
+// whole reports whether c selects the object itself.
+func (c *partSelector) whole() bool { return !c.containers && len(c.kinds) == 0 }
 
-// of yields the readings of the parts of e that c chooses.
-func (c *chooser) of(q *question, e metric.Entity) iter.Seq[reading] {
+// readings yields the readings of the selected parts of e.
+func (c *partSelector) readings(q *metricRequest, e metric.Entity) iter.Seq[reading] {
 	return func(yield func(reading) bool) {
-		for _, whole := range c.wholes(q, e) {
+		for _, whole := range c.owners(q, e) {
 			switch {
 			case len(c.kinds) == 0:
-				if r, ok := c.one(q, whole); ok && !yield(r) {
+				if r, ok := c.readOne(q, whole); ok && !yield(r) {
 					return
 				}
 			case c.named != nil:
 				for _, name := range c.named {
 					part := whole
 					part.Part = name
-					if r, ok := c.one(q, part); ok && !yield(r) {
+					if r, ok := c.readOne(q, part); ok && !yield(r) {
 						return
 					}
 				}
 			default:
 				if c.found == nil {
-					c.find(q, e.Namespace)
+					c.scanParts(q, e.Namespace)
 				}
 				for _, r := range c.found[whole] {
 					if !yield(r) {
@@ -143,20 +143,20 @@ func (c *chooser) of(q *question, e metric.Entity) iter.Seq[reading] {
 	}
 }
 
-// one returns the reading of e if c chooses it.
-func (c *chooser) one(q *question, e metric.Entity) (reading, bool) {
-	if !c.selector.Matches(set(e)) {
+// readOne returns the reading of e if c selects it.
+func (c *partSelector) readOne(q *metricRequest, e metric.Entity) (reading, bool) {
+	if !c.selector.Matches(entityLabels(e)) {
 		return reading{}, false
 	}
 	s, ok := q.view.Lookup(e)
 	if !ok {
 		return reading{}, false
 	}
-	return read(s, q.d)
+	return readSample(s, q.descriptor)
 }
 
-// wholes returns what the parts belong to: e itself, or its containers.
-func (c *chooser) wholes(q *question, e metric.Entity) []metric.Entity {
+// owners returns the entities that parts belong to: e itself, or its containers.
+func (c *partSelector) owners(q *metricRequest, e metric.Entity) []metric.Entity {
 	if !c.containers {
 		return []metric.Entity{e}
 	}
@@ -173,19 +173,19 @@ func (c *chooser) wholes(q *question, e metric.Entity) []metric.Entity {
 	return all
 }
 
-// find goes through all parts there are, once for a question.
-func (c *chooser) find(q *question, namespace metric.Namespace) {
+// scanParts reads all parts, once for a request.
+func (c *partSelector) scanParts(q *metricRequest, namespace metric.Namespace) {
 	c.found = map[metric.Entity][]reading{}
 	kind := q.kind
 	if c.containers {
 		kind = metric.Container
 	}
 	q.view.Each(kind, func(s *metric.Sample) bool {
-		if s.Entity.Part == "" || !q.everywhere && s.Entity.Namespace != namespace {
+		if s.Entity.Part == "" || !q.allNamespaces && s.Entity.Namespace != namespace {
 			return true
 		}
-		r, ok := read(s, q.d)
-		if !ok || !c.selector.Matches(set(s.Entity)) {
+		r, ok := readSample(s, q.descriptor)
+		if !ok || !c.selector.Matches(entityLabels(s.Entity)) {
 			return true
 		}
 		whole := s.Entity.Whole()
@@ -197,8 +197,8 @@ func (c *chooser) find(q *question, namespace metric.Namespace) {
 	})
 }
 
-// set returns the labels of an entity.
-func set(e metric.Entity) labels.Set {
+// entityLabels returns the labels of an entity.
+func entityLabels(e metric.Entity) labels.Set {
 	l := labels.Set{}
 	if e.Kind == metric.Container {
 		l[containerLabel] = e.Name
@@ -209,8 +209,8 @@ func set(e metric.Entity) labels.Set {
 	return l
 }
 
-// partNames returns what entities may call the part of that kind whose label has
-// that value: devices' names have slashes, which label values cannot hold.
+// partNames returns the possible entity names of the part with a label value: device names have
+// slashes, which label values cannot hold.
 func partNames(kind, value string) []string {
 	names := []string{kind + ":" + value}
 	if kind != "device" {
@@ -224,8 +224,8 @@ func partNames(kind, value string) []string {
 	return names
 }
 
-// labelValue returns name with what a label value cannot hold replaced by
-// dashes, which are left out at the ends: "dev-vda1" for "/dev/vda1".
+// labelValue replaces what a label value cannot hold by dashes, and trims them: "dev-vda1" for
+// "/dev/vda1".
 func labelValue(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '_' || r == '.' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -237,7 +237,7 @@ func labelValue(name string) string {
 }
 
 // partsOf returns the names, as labels, of the parts of e that have the metric.
-func (q *question) partsOf(e metric.Entity) (names []string) {
+func (q *metricRequest) partsOf(e metric.Entity) (names []string) {
 	q.view.Each(e.Kind, func(s *metric.Sample) bool {
 		whole := s.Entity.Whole()
 		if e.Kind != metric.Node {
@@ -246,7 +246,7 @@ func (q *question) partsOf(e metric.Entity) (names []string) {
 		if s.Entity.Part == "" || whole != e {
 			return true
 		}
-		if _, ok := read(s, q.d); ok {
+		if _, ok := readSample(s, q.descriptor); ok {
 			kind, name, _ := strings.Cut(s.Entity.Part, ":")
 			names = append(names, kind+"="+labelValue(name))
 		}

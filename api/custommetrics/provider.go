@@ -15,25 +15,23 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// View is one immutable state of what was measured, and of what stands against
-// numbers that are missing.
-type View interface {
+// SampleReader is one immutable state of samples and verdicts.
+type SampleReader interface {
 	explain.View
-	// At returns when the newest number in the view was read.
+	// At returns when the newest number was read.
 	At() time.Time
-	// Each calls do for the sample of every entity of a kind, parts included,
-	// until it returns false. The sample is good until do returns.
+	// Each calls do for the sample of every entity of a kind, parts included, until do returns
+	// false. The sample is valid until do returns.
 	Each(kind metric.Kind, do func(*metric.Sample) bool)
 }
 
-// Options says where a Provider's answers come from.
+// Options say where a Provider reads from.
 type Options struct {
 	// View returns the newest state; nil before there is one. Required.
-	View func() View
-	// Facts returns what the API server says: labels are chosen by it. Required.
+	View func() SampleReader
+	// Facts returns what the API server says. Required.
 	Facts func() *cluster.Facts
-	// Sources returns how reading fares, for the reasons of what is missing. Left
-	// out: nobody tells.
+	// Sources returns the state of the sources, for reasons. Default: none.
 	Sources func() []explain.Source
 	// Now returns the time. Default time.Now.
 	Now func() time.Time
@@ -58,15 +56,14 @@ func New(o Options) *Provider {
 	return &Provider{options: o, all: catalogue()}
 }
 
-// ListAllMetrics returns every pair of a resource and a metric, in the order of
-// the catalogue: pods first, then nodes and namespaces.
+// ListAllMetrics returns every pair of resource and metric, in the order of the catalogue: pods,
+// nodes, namespaces.
 func (p *Provider) ListAllMetrics() []provider.CustomMetricInfo { return slices.Clone(p.all) }
 
-// GetMetricByName returns the metric of one object.
-//
-// A namespace's sum without some of its pods comes with a warning.
+// GetMetricByName returns the metric of one object. A namespace's sum that lacks pods has a
+// warning.
 func (p *Provider) GetMetricByName(ctx context.Context, name types.NamespacedName, info provider.CustomMetricInfo, selector labels.Selector) (*custom_metrics.MetricValue, error) {
-	q, err := p.ask(info, name.Namespace, selector)
+	q, err := p.newRequest(info, name.Namespace, selector)
 	if err != nil {
 		return nil, err
 	}
@@ -85,15 +82,15 @@ func (p *Provider) GetMetricByName(ctx context.Context, name types.NamespacedNam
 	return &v, nil
 }
 
-// GetMetricBySelector returns the metric of the objects whose labels match, by
-// namespace and name. Objects without a number are counted in a warning; if no
-// object has one, that is an error.
+// GetMetricBySelector returns the metric of the objects whose labels match, by namespace and
+// name. Objects without a number are counted in a warning; if no object has one, that is an
+// error.
 func (p *Provider) GetMetricBySelector(ctx context.Context, namespace string, selector labels.Selector, info provider.CustomMetricInfo, metricSelector labels.Selector) (*custom_metrics.MetricValueList, error) {
-	q, err := p.ask(info, namespace, metricSelector)
+	q, err := p.newRequest(info, namespace, metricSelector)
 	if err != nil {
 		return nil, err
 	}
-	entities, err := q.choose(namespace, selector)
+	entities, err := q.selectEntities(namespace, selector)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +104,7 @@ func (p *Provider) GetMetricBySelector(ctx context.Context, namespace string, se
 		}
 	}
 	if len(list.Items) == 0 {
-		return nil, q.nobody(namespace, selector, missing)
+		return nil, q.noneFound(namespace, selector, missing)
 	}
 	q.warn(ctx, missing, len(entities))
 	return list, nil

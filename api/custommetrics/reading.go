@@ -4,13 +4,14 @@ import (
 	"math"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/metrics/pkg/apis/custom_metrics"
 
 	"github.com/weir-metrics/weir/metric"
 )
 
-// reading is a value with its time: of an object, or of some of its parts.
+// reading is a value with its time, of an object or of several parts.
 type reading struct {
 	value  float64 // in the catalogue's unit
 	parts  int
@@ -18,8 +19,8 @@ type reading struct {
 	window time.Duration
 }
 
-// read returns what a sample says of d, and whether it says anything.
-func read(s *metric.Sample, d *metric.Descriptor) (reading, bool) {
+// readSample returns the value of d in a sample, if there is one.
+func readSample(s *metric.Sample, d *metric.Descriptor) (reading, bool) {
 	v, ok := s.Values.Get(d.ID)
 	if !ok || !s.Servable(d.Group) || math.IsNaN(v) || math.IsInf(v, 0) {
 		return reading{}, false
@@ -33,7 +34,7 @@ func read(s *metric.Sample, d *metric.Descriptor) (reading, bool) {
 	return r, true
 }
 
-// add counts another part's reading into r.
+// add adds the reading of another part.
 func (r *reading) add(o reading) {
 	r.value += o.value
 	r.parts += o.parts
@@ -42,41 +43,79 @@ func (r *reading) add(o reading) {
 	}
 }
 
-// measure returns the value of an object, and whether there is one.
-func (q *question) measure(e metric.Entity) (reading, bool) {
+// measure returns the value of an object, if there is one.
+func (q *metricRequest) measure(e metric.Entity) (reading, bool) {
 	if q.parts.whole() {
 		s, ok := q.view.Lookup(e)
 		if !ok {
 			return reading{}, false
 		}
-		return read(s, q.d)
+		return readSample(s, q.descriptor)
 	}
 	var sum reading
-	for r := range q.parts.of(q, e) {
+	for r := range q.parts.readings(q, e) {
 		sum.add(r)
 	}
-	if sum.parts > 1 && q.d.Unit == metric.Ratio {
+	if sum.parts > 1 && q.descriptor.Unit == metric.Ratio {
 		sum.value /= float64(sum.parts)
 	}
 	return sum, sum.parts > 0
 }
 
-// value writes a reading as the API does.
-func (q *question) value(e metric.Entity, r reading) custom_metrics.MetricValue {
+// value converts a reading to the API's type.
+func (q *metricRequest) value(e metric.Entity, r reading) custom_metrics.MetricValue {
 	v := custom_metrics.MetricValue{
 		DescribedObject: q.reference(e),
-		Metric:          custom_metrics.MetricIdentifier{Name: q.d.Prometheus, Selector: q.parts.labels},
+		Metric:          custom_metrics.MetricIdentifier{Name: q.descriptor.Prometheus, Selector: q.parts.labels},
 		Timestamp:       metav1.Time{Time: q.view.At()},
-		Value:           quantity(r.value, q.d.Unit),
+		Value:           quantity(r.value, q.descriptor.Unit),
 	}
 	if r.at != 0 {
 		v.Timestamp.Time = time.Unix(0, r.at)
 	}
-	if d := q.d; d.Type != metric.Rate {
+	if d := q.descriptor; d.Type != metric.Rate {
 		v.WindowSeconds = new(int64)
 	} else if r.window > 0 {
 		seconds := max(1, int64(r.window.Round(time.Second)/time.Second))
 		v.WindowSeconds = &seconds
 	}
 	return v
+}
+
+// scale returns the power of ten of the last digit of values of a unit, after conversion to the
+// base unit.
+func scale(u metric.Unit) resource.Scale {
+	switch u {
+	case metric.Nanocores, metric.Nanoseconds:
+		return resource.Nano
+	case metric.Bytes, metric.Count:
+		return 0
+	case metric.Ratio:
+		return resource.Micro
+	default:
+		return resource.Milli
+	}
+}
+
+// quantity converts a value in the catalogue's unit to a quantity in Prometheus' base unit,
+// rounded to scale. Larger numbers are as precise as int64 allows.
+func quantity(v float64, u metric.Unit) resource.Quantity {
+	format := resource.DecimalSI
+	if u == metric.Bytes {
+		format = resource.BinarySI
+	}
+	s := scale(u)
+	if s != resource.Nano { // whose values are whole already
+		v *= math.Pow10(-int(s))
+	}
+	v = math.RoundToEven(v)
+	for math.Abs(v) >= 1<<63 {
+		v, s = math.RoundToEven(v/1000), s+3
+	}
+	if s == 0 {
+		return *resource.NewQuantity(int64(v), format)
+	}
+	q := resource.NewScaledQuantity(int64(v), s)
+	q.Format = format
+	return *q
 }

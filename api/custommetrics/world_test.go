@@ -22,7 +22,7 @@ type world struct {
 
 func (w *world) options() Options {
 	return Options{
-		View: func() View {
+		View: func() SampleReader {
 			if s := w.sink.Snapshot(); s != nil && !s.At().IsZero() {
 				return s
 			}

@@ -18,11 +18,9 @@ import (
 	storage "sigs.k8s.io/custom-metrics-apiserver/pkg/registry/external_metrics"
 )
 
-// Install makes s serve external.metrics.k8s.io from p. What discovery says
-// follows p's rules when they change. The library's own installer makes a server
-// of its own for this one API, weir has one server for all of them; and it leaves
-// the API out of the aggregated form of discovery, so that kube-aggregator takes
-// it for stale.
+// Install serves external.metrics.k8s.io from p with s. Discovery follows changes of the rules.
+// The library's own installer would start another server, and leaves the API out of aggregated
+// discovery, so that kube-aggregator considers it stale.
 func Install(s *genericserver.GenericAPIServer, p *Provider) error {
 	info := genericserver.NewDefaultAPIGroupInfo(external_metrics.GroupName, apiserver.Scheme, metav1.ParameterCodec, apiserver.Codecs)
 	if len(info.PrioritizedVersions) == 0 {
@@ -58,7 +56,7 @@ func Install(s *genericserver.GenericAPIServer, p *Provider) error {
 	}
 	s.DiscoveryGroupManager.AddGroup(group)
 	container.Add(discovery.NewAPIGroupHandler(s.Serializer, group).WebService())
-	p.advertise(func() {
+	p.onRulesChange(func() {
 		// It fails only for subresources, and a rule's name has no slash.
 		if resources, err := endpoints.ConvertGroupVersionIntoToDiscovery(lister.ListAPIResources()); err == nil {
 			s.AggregatedDiscoveryGroupManager.AddGroupVersion(version.Group, apidiscovery.APIVersionDiscovery{

@@ -2,6 +2,7 @@ package externalmetrics
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -10,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,7 +29,7 @@ type Provider struct {
 	options   Options
 	telemetry *telemetry
 	slots     chan struct{}
-	state     atomic.Pointer[state]
+	state     atomic.Pointer[loadedRules]
 
 	mu struct {
 		sync.Mutex
@@ -35,8 +38,8 @@ type Provider struct {
 	}
 }
 
-// state is a file of rules that is in use. It is never changed.
-type state struct {
+// loadedRules are the rules in use. They are immutable.
+type loadedRules struct {
 	rules  *rules.Rules
 	client *promclient.Client
 	source string // what was read
@@ -59,8 +62,7 @@ func New(o Options) (*Provider, error) {
 	return p, nil
 }
 
-// Close ends the connections that no query uses. Run does so when it ends; who never
-// calls Run calls Close.
+// Close closes idle connections. Run calls it when it ends; without Run the caller does.
 func (p *Provider) Close() { p.state.Load().client.Close() }
 
 // Rules returns the rules in use.
@@ -76,38 +78,37 @@ func (p *Provider) ListAllExternalMetrics() []provider.ExternalMetricInfo {
 	return all
 }
 
-// GetExternalMetric returns what the rule of that name gives for a namespace and
-// a selector.
+// GetExternalMetric returns the series of a rule for a namespace and a selector.
 func (p *Provider) GetExternalMetric(ctx context.Context, namespace string, selector labels.Selector, info provider.ExternalMetricInfo) (*external_metrics.ExternalMetricValueList, error) {
 	s := p.state.Load()
 	m := s.rules.Metric(info.Metric)
 	if m == nil {
-		return nil, notFound("there is no external metric %s: the file of rules has %s", info.Metric, names(s.rules))
+		return nil, notFound("there is no external metric %s: the file of rules has %s", info.Metric, ruleNames(s.rules))
 	}
 	list, result, err := p.answer(ctx, s, m, namespace, selector)
 	p.telemetry.queries.WithLabelValues(m.Name, result).Inc()
 	return list, err
 }
 
-// answer runs the query of m, and says what became of it.
-func (p *Provider) answer(ctx context.Context, s *state, m *rules.Metric, namespace string, selector labels.Selector) (*external_metrics.ExternalMetricValueList, string, error) {
+// answer runs the query of m and returns the result to count.
+func (p *Provider) answer(ctx context.Context, s *loadedRules, m *rules.Metric, namespace string, selector labels.Selector) (*external_metrics.ExternalMetricValueList, string, error) {
 	if m.NamespaceLabel != "" && namespace == "" {
 		return nil, resultSelector, badRequest("%s is read in a namespace: ask for namespaces/NAMESPACE/%s", m.Name, m.Name)
 	}
-	query, err := m.For(namespace, selector)
+	query, err := m.QueryFor(namespace, selector)
 	if err != nil {
 		return nil, resultSelector, badRequest("%s: %v", m.Name, err)
 	}
-	answer, err := p.ask(ctx, s, query)
+	answer, err := p.runQuery(ctx, s, query)
 	if err != nil {
-		result, err := failure(m.Name, s.rules.Prometheus.Timeout, err)
+		result, err := queryFailure(m.Name, s.rules.Prometheus.Timeout, err)
 		return nil, result, err
 	}
 	for _, w := range answer.Warnings {
 		warning.AddWarning(ctx, "prometheus", oneLine(w))
 	}
 	if len(answer.Series) == 0 {
-		return nil, resultEmpty, notFound("the query of %s gives nothing for %s", m.Name, chosen(m, namespace, selector))
+		return nil, resultEmpty, notFound("the query of %s gives nothing for %s", m.Name, narrowedBy(m, namespace, selector))
 	}
 	list := &external_metrics.ExternalMetricValueList{Items: make([]external_metrics.ExternalMetricValue, 0, len(answer.Series))}
 	for _, series := range answer.Series {
@@ -120,8 +121,8 @@ func (p *Provider) answer(ctx context.Context, s *state, m *rules.Metric, namesp
 	return list, resultOK, nil
 }
 
-// ask sends a query when its turn has come.
-func (p *Provider) ask(ctx context.Context, s *state, query string) (*promclient.Answer, error) {
+// runQuery sends a query once a slot is free.
+func (p *Provider) runQuery(ctx context.Context, s *loadedRules, query string) (*promclient.Answer, error) {
 	began := time.Now()
 	defer func() { p.telemetry.duration.Observe(time.Since(began).Seconds()) }()
 	ctx, cancel := context.WithTimeout(ctx, s.rules.Prometheus.Timeout)
@@ -130,27 +131,27 @@ func (p *Provider) ask(ctx context.Context, s *state, query string) (*promclient
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
 	case <-ctx.Done():
-		return nil, &crowded{cap(p.slots), ctx.Err()}
+		return nil, &queueTimeout{cap(p.slots), ctx.Err()}
 	}
 	p.telemetry.running.Inc()
 	defer p.telemetry.running.Dec()
 	return s.client.Query(ctx, query, time.Now())
 }
 
-// crowded is a query whose turn did not come.
-type crowded struct {
+// queueTimeout is the error of a query that got no slot in time.
+type queueTimeout struct {
 	queries int
 	err     error
 }
 
-func (c *crowded) Error() string {
+func (c *queueTimeout) Error() string {
 	return fmt.Sprintf("%d other queries did not end in time: Prometheus is slow", c.queries)
 }
 
-func (c *crowded) Unwrap() error { return c.err }
+func (c *queueTimeout) Unwrap() error { return c.err }
 
-// value writes a series as the API does.
-func value(m *rules.Metric, s promclient.Series) (external_metrics.ExternalMetricValue, error) {
+// value converts a series to the API's type.
+func value(m *rules.Metric, s promclient.InstantValue) (external_metrics.ExternalMetricValue, error) {
 	of := maps.Clone(s.Labels)
 	delete(of, "__name__")
 	v := external_metrics.ExternalMetricValue{
@@ -175,8 +176,8 @@ func value(m *rules.Metric, s promclient.Series) (external_metrics.ExternalMetri
 	return v, nil
 }
 
-// quantity returns v to the nearest thousandth, and whether it is a number that a
-// quantity can hold. Beyond 9e15 there are no thousandths left.
+// quantity rounds v to thousandths, and reports whether a quantity can hold it. Above 9e15 there
+// are no thousandths.
 func quantity(v float64) (resource.Quantity, bool) {
 	if milli := math.RoundToEven(v * 1000); math.Abs(milli) < 1<<63 {
 		return *resource.NewMilliQuantity(int64(milli), resource.DecimalSI), true
@@ -187,8 +188,8 @@ func quantity(v float64) (resource.Quantity, bool) {
 	return resource.Quantity{}, false
 }
 
-// names lists the rules' names, the first ten of many.
-func names(r *rules.Rules) string {
+// ruleNames lists the names of the first ten rules.
+func ruleNames(r *rules.Rules) string {
 	var all []string
 	for i := range r.Metrics {
 		if i == 10 {
@@ -200,8 +201,8 @@ func names(r *rules.Rules) string {
 	return strings.Join(all, ", ")
 }
 
-// chosen says by what a query was narrowed.
-func chosen(m *rules.Metric, namespace string, selector labels.Selector) string {
+// narrowedBy lists the matchers that a query was narrowed by.
+func narrowedBy(m *rules.Metric, namespace string, selector labels.Selector) string {
 	var by []string
 	if m.NamespaceLabel != "" {
 		by = append(by, fmt.Sprintf("%s=%s", m.NamespaceLabel, namespace))
@@ -213,4 +214,39 @@ func chosen(m *rules.Metric, namespace string, selector labels.Selector) string 
 		return "the whole cluster"
 	}
 	return strings.Join(by, ",")
+}
+
+// Options configure a Provider.
+type Options struct {
+	// File is the file of rules. Required.
+	File string
+	// URL replaces the URL in the file if not empty, for example by a forwarded port to try the
+	// rules from outside the cluster.
+	URL string
+	// MaxQueries is how many queries run at once; 0 means 16. Other queries wait until their
+	// deadline.
+	MaxQueries int
+	// Reread is how often the file is read without a notification of a change, which some file
+	// systems do not send. 0 means a minute.
+	Reread time.Duration
+	// Logger gets a line for each reload; nil for none.
+	Logger *zap.Logger
+	// Registerer gets the provider's own metrics; nil for none.
+	Registerer prometheus.Registerer
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.File == "" {
+		return o, errors.New("no file of rules: name one")
+	}
+	if o.MaxQueries == 0 {
+		o.MaxQueries = 16
+	}
+	if o.Reread == 0 {
+		o.Reread = time.Minute
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	return o, nil
 }

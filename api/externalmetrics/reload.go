@@ -16,13 +16,12 @@ import (
 	"github.com/weir-metrics/weir/history/promclient"
 )
 
-// settle is how long a file must lie still before it is read: editors write in
-// several steps.
-const settle = 100 * time.Millisecond
+// settleTime is how long a file must be unchanged before it is read: editors write in several
+// steps.
+const settleTime = 100 * time.Millisecond
 
-// Run reads the file again whenever it changes, until ctx ends. Mistakes in it
-// are logged and counted, and never end Run. It returns nil when all it began has
-// ended.
+// Run reads the file again whenever it changes, until ctx ends. Mistakes in it are logged and
+// counted and do not end Run. It returns nil when everything it started has ended.
 func (p *Provider) Run(ctx context.Context) error {
 	defer p.Close()
 	log := p.options.Logger
@@ -49,7 +48,7 @@ func (p *Provider) Run(ctx context.Context) error {
 			if !ok {
 				events = nil
 			}
-			still.Reset(settle)
+			still.Reset(settleTime)
 			continue
 		case <-still.C:
 		case <-again.C:
@@ -63,8 +62,8 @@ func (p *Provider) Run(ctx context.Context) error {
 	}
 }
 
-// reload reads the file and puts its rules to use. It reports whether what was
-// read is new since the last time, and not fit for use if there is an error.
+// reload reads the file and uses its rules. changed reports whether the content differs from the
+// last read, valid or not.
 func (p *Provider) reload() (changed bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,18 +106,18 @@ func (p *Provider) reload() (changed bool, err error) {
 	return true, nil
 }
 
-// advertise calls tell now and whenever the rules have changed.
-func (p *Provider) advertise(tell func()) {
+// onRulesChange calls tell now and after each change of the rules.
+func (p *Provider) onRulesChange(tell func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.tell = tell
 	tell()
 }
 
-// load reads the file, and makes the client it asks for. The certificates belong
-// to what was read: a new CA is a change.
-func (p *Provider) load() (*state, error) {
-	content, err := readAll(p.options.File)
+// load reads the file and creates its client. The certificates are part of what was read: a new
+// CA is a change.
+func (p *Provider) load() (*loadedRules, error) {
+	content, err := readLimited(p.options.File)
 	if err != nil {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}
@@ -126,7 +125,7 @@ func (p *Provider) load() (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &state{rules: r, source: string(content)}
+	s := &loadedRules{rules: r, source: string(content)}
 	options := promclient.Options{
 		URL: r.Prometheus.URL, CAFile: r.Prometheus.CAFile, BearerTokenFile: r.Prometheus.BearerTokenFile,
 		Username: r.Prometheus.Username, PasswordFile: r.Prometheus.PasswordFile, Headers: r.Prometheus.Headers,
@@ -135,7 +134,7 @@ func (p *Provider) load() (*state, error) {
 		options.URL = p.options.URL
 	}
 	if options.CAFile != "" {
-		pem, err := readAll(options.CAFile)
+		pem, err := readLimited(options.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("read caFile: %w", err)
 		}
@@ -147,8 +146,8 @@ func (p *Provider) load() (*state, error) {
 	return s, nil
 }
 
-// readAll reads a file of at most rules.MaxSize bytes.
-func readAll(name string) ([]byte, error) {
+// readLimited reads a file of at most rules.MaxSize bytes.
+func readLimited(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

@@ -12,41 +12,40 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/autoscaler/watcher"
 )
 
-// hpaKind is the other kind of object; v1alpha1.Kind is the first.
+// hpaKind is the kind of HorizontalPodAutoscalers; v1alpha1.Kind is the other kind.
 const hpaKind = "HorizontalPodAutoscaler"
 
-// key names an object.
-type key struct{ kind, namespace, name string }
+// objectKey names an object.
+type objectKey struct{ kind, namespace, name string }
 
-func (k key) named() types.NamespacedName {
+func (k objectKey) namespacedName() types.NamespacedName {
 	return types.NamespacedName{Namespace: k.namespace, Name: k.name}
 }
 
-func (k key) String() string { return k.kind + " " + k.namespace + "/" + k.name }
+func (k objectKey) String() string { return k.kind + " " + k.namespace + "/" + k.name }
 
-// object is an autoscaler as it was last seen. It is never changed.
-type object struct {
-	key
+// scalingObject is an autoscaler as it was last read. It is immutable.
+type scalingObject struct {
+	objectKey
 	uid     types.UID
 	created time.Time
-	mode    string // one of package report's
+	mode    string // a mode of package decisionreport
 	spec    *autoscalingv2.HorizontalPodAutoscalerSpec
-	note    string // what is done otherwise than spec's author may think
-	// status is that of a HorizontalPodAutoscaler, scaler the Autoscaler: the one
-	// or the other.
-	status *autoscalingv2.HorizontalPodAutoscalerStatus
-	scaler *v1alpha1.Autoscaler
+	note    string // where weir does not follow the specification
+	// status is set for a HorizontalPodAutoscaler, autoscaler for an Autoscaler.
+	status     *autoscalingv2.HorizontalPodAutoscalerStatus
+	autoscaler *v1alpha1.Autoscaler
 }
 
-// owns reports whether o may hold its target against others.
-func (o *object) owns() bool { return o.mode != decisionreport.DryRun }
+// canOwnTarget reports whether o can prevent other autoscalers from scaling its target.
+func (o *scalingObject) canOwnTarget() bool { return o.mode != decisionreport.DryRun }
 
-// before reports whether o goes before another object in the right to their target:
-// a HorizontalPodAutoscaler before an Autoscaler, and the older of a kind. Of those
-// that were made in one second it is the first by name.
-func (o *object) before(other *object) bool {
+// precedes reports whether o has priority over another object with the same target: a
+// HorizontalPodAutoscaler over an Autoscaler, then the older object, then the first by name.
+func (o *scalingObject) precedes(other *scalingObject) bool {
 	if o.kind != other.kind {
 		return o.kind == hpaKind
 	}
@@ -56,75 +55,103 @@ func (o *object) before(other *object) bool {
 	return o.name < other.name
 }
 
-// catalog is what the reflectors have seen. Its methods may be called by several
-// goroutines.
+// newAutoscalerObject returns an Autoscaler for the catalog. Unless scaling to zero is enabled,
+// minReplicas 0 counts as 1: nothing would scale the target up again.
+func newAutoscalerObject(a *v1alpha1.Autoscaler, toZero bool) *scalingObject {
+	mode := decisionreport.Active
+	if a.Spec.Dry() {
+		mode = decisionreport.DryRun
+	}
+	spec, note := a.Spec.HorizontalPodAutoscalerSpec, ""
+	if *spec.MinReplicas < 1 && !toZero {
+		spec.MinReplicas, note = new(int32(1)), "minReplicas of 0 counts as 1: weir runs without --autoscaler-scale-to-zero."
+	}
+	return &scalingObject{
+		objectKey: objectKey{v1alpha1.Kind, a.Namespace, a.Name}, uid: a.UID, created: a.CreationTimestamp.Time, mode: mode,
+		spec: &spec, note: note, autoscaler: a,
+	}
+}
+
+// newHPAObject returns a HorizontalPodAutoscaler for the catalog. If it is not shadowed only its
+// target is kept.
+func newHPAObject(h *watcher.HPA, shadow bool) *scalingObject {
+	o := &scalingObject{objectKey: objectKey{hpaKind, h.Namespace, h.Name}, uid: h.UID, created: h.CreationTimestamp.Time, mode: decisionreport.Shadow}
+	if shadow {
+		o.spec, o.status = &h.Spec, &h.Status
+	} else {
+		o.spec = &autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: h.Spec.ScaleTargetRef}
+	}
+	return o
+}
+
+// catalog keeps the objects that the watcher reports. It is safe for concurrent use.
 type catalog struct {
-	// wake is told an object that is new, gone, or asks for something else.
-	wake func(key)
+	// enqueue receives an object that is new, deleted or has another specification.
+	enqueue func(objectKey)
 
 	mu struct {
 		sync.Mutex
-		objects map[key]*object
+		objects map[objectKey]*scalingObject
 		// byTarget are the objects that name a target, by namespace and name: its
 		// kind may be spelt in several ways.
-		byTarget map[types.NamespacedName]map[key]bool
-		changes  map[key][]change // of HorizontalPodAutoscalers, not yet compared
-		listed   map[string]bool  // kinds that have been listed
+		byTarget map[types.NamespacedName]map[objectKey]bool
+		changes  map[objectKey][]controllerChange // of HorizontalPodAutoscalers, not yet compared
+		listed   map[string]bool                  // kinds that have been listed
 	}
 }
 
-func newCatalog(wake func(key)) *catalog {
-	c := &catalog{wake: wake}
-	c.mu.objects, c.mu.byTarget = map[key]*object{}, map[types.NamespacedName]map[key]bool{}
-	c.mu.changes, c.mu.listed = map[key][]change{}, map[string]bool{}
+func newCatalog(wake func(objectKey)) *catalog {
+	c := &catalog{enqueue: wake}
+	c.mu.objects, c.mu.byTarget = map[objectKey]*scalingObject{}, map[types.NamespacedName]map[objectKey]bool{}
+	c.mu.changes, c.mu.listed = map[objectKey][]controllerChange{}, map[string]bool{}
 	return c
 }
 
-func (o *object) target() types.NamespacedName {
+func (o *scalingObject) target() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.namespace, Name: o.spec.ScaleTargetRef.Name}
 }
 
-// put notes a new or changed object.
-func (c *catalog) put(o *object) {
+// setObject keeps a new or changed object.
+func (c *catalog) setObject(o *scalingObject) {
 	c.mu.Lock()
-	wake := c.set(o)
+	wake := c.setLocked(o)
 	c.mu.Unlock()
 	if wake {
-		c.wake(o.key)
+		c.enqueue(o.objectKey)
 	}
 }
 
-// set is put under the lock. It reports whether somebody should look at once.
-func (c *catalog) set(o *object) (wake bool) {
-	old := c.mu.objects[o.key]
+// setLocked is setObject under the lock. It reports whether a decision is due at once.
+func (c *catalog) setLocked(o *scalingObject) (wake bool) {
+	old := c.mu.objects[o.objectKey]
 	if old != nil && (old.uid != o.uid || old.target() != o.target()) {
-		c.unset(old)
+		c.deleteLocked(old)
 		old = nil
 	}
-	c.mu.objects[o.key] = o
+	c.mu.objects[o.objectKey] = o
 	if old == nil {
 		t := o.target()
 		if c.mu.byTarget[t] == nil {
-			c.mu.byTarget[t] = map[key]bool{}
+			c.mu.byTarget[t] = map[objectKey]bool{}
 		}
-		c.mu.byTarget[t][o.key] = true
+		c.mu.byTarget[t][o.objectKey] = true
 		return true
 	}
-	if ch, ok := changeOf(old, o); ok {
-		c.mu.changes[o.key] = append(c.mu.changes[o.key], ch)
+	if ch, ok := changeBetween(old, o); ok {
+		c.mu.changes[o.objectKey] = append(c.mu.changes[o.objectKey], ch)
 		return true
 	}
 	return old.mode != o.mode || !equality.Semantic.DeepEqual(old.spec, o.spec)
 }
 
-// changeOf returns what a controller did to the target between two states of its
-// object. The status it writes then has the count before and the one after.
-// After a gap there may be only a later one, of which both are the count after.
-func changeOf(old, now *object) (change, bool) {
+// changeBetween returns the change that a controller made between two states of its object. The
+// status written with the change has the counts before and after it. If that status was missed, a
+// later one has the new count twice.
+func changeBetween(old, now *scalingObject) (controllerChange, bool) {
 	if now.status == nil || old.status == nil || now.status.LastScaleTime == nil || now.status.LastScaleTime.Equal(old.status.LastScaleTime) {
-		return change{}, false
+		return controllerChange{}, false
 	}
-	ch := change{
+	ch := controllerChange{
 		At: now.status.LastScaleTime.Time, From: now.status.CurrentReplicas, To: now.status.DesiredReplicas,
 		Targets: targetsText(now.spec, now.status.CurrentMetrics),
 	}
@@ -134,40 +161,40 @@ func changeOf(old, now *object) (change, bool) {
 	return ch, true
 }
 
-// drop notes that an object is gone.
-func (c *catalog) drop(k key) {
+// deleteObject removes an object.
+func (c *catalog) deleteObject(k objectKey) {
 	c.mu.Lock()
 	if o := c.mu.objects[k]; o != nil {
-		c.unset(o)
+		c.deleteLocked(o)
 	}
 	c.mu.Unlock()
-	c.wake(k)
+	c.enqueue(k)
 }
 
-func (c *catalog) unset(o *object) {
-	delete(c.mu.objects, o.key)
-	delete(c.mu.changes, o.key)
+func (c *catalog) deleteLocked(o *scalingObject) {
+	delete(c.mu.objects, o.objectKey)
+	delete(c.mu.changes, o.objectKey)
 	t := o.target()
-	delete(c.mu.byTarget[t], o.key)
+	delete(c.mu.byTarget[t], o.objectKey)
 	if len(c.mu.byTarget[t]) == 0 {
 		delete(c.mu.byTarget, t)
 	}
 }
 
-// replace notes that these are all objects of a kind.
-func (c *catalog) replace(kind string, all []*object) {
-	named := make(map[key]bool, len(all))
-	var wake []key
+// replaceKind replaces all objects of a kind.
+func (c *catalog) replaceKind(kind string, all []*scalingObject) {
+	named := make(map[objectKey]bool, len(all))
+	var wake []objectKey
 	c.mu.Lock()
 	for _, o := range all {
-		named[o.key] = true
-		if c.set(o) {
-			wake = append(wake, o.key)
+		named[o.objectKey] = true
+		if c.setLocked(o) {
+			wake = append(wake, o.objectKey)
 		}
 	}
 	for k, o := range c.mu.objects {
 		if k.kind == kind && !named[k] {
-			c.unset(o)
+			c.deleteLocked(o)
 			wake = append(wake, k)
 		}
 	}
@@ -178,13 +205,23 @@ func (c *catalog) replace(kind string, all []*object) {
 	}
 	c.mu.Unlock()
 	for _, k := range wake {
-		c.wake(k)
+		c.enqueue(k)
 	}
 }
 
-// get returns an object and the changes that its controller made since the last
-// call; nil if there is none.
-func (c *catalog) get(k key) (*object, []change) {
+// enqueueAll enqueues all objects.
+func (c *catalog) enqueueAll() {
+	c.mu.Lock()
+	keys := slices.Collect(maps.Keys(c.mu.objects))
+	c.mu.Unlock()
+	for _, k := range keys {
+		c.enqueue(k)
+	}
+}
+
+// takeChanges returns an object and the changes that its controller made since the last call; nil
+// if there is no such object.
+func (c *catalog) takeChanges(k objectKey) (*scalingObject, []controllerChange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	changes := c.mu.changes[k]
@@ -192,15 +229,16 @@ func (c *catalog) get(k key) (*object, []change) {
 	return c.mu.objects[k], changes
 }
 
-// listed reports whether all objects of a kind are known.
-func (c *catalog) listed(kind string) bool {
+// kindListed reports whether all objects of a kind are known.
+func (c *catalog) kindListed(kind string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.listed[kind]
 }
 
-// others returns the objects other than k whose target may be the one of a name.
-func (c *catalog) others(k key, target types.NamespacedName) (list []*object) {
+// othersWithTarget returns the objects other than k whose target has this name. Its kind may
+// differ.
+func (c *catalog) othersWithTarget(k objectKey, target types.NamespacedName) (list []*scalingObject) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for other := range c.mu.byTarget[target] {
@@ -211,8 +249,8 @@ func (c *catalog) others(k key, target types.NamespacedName) (list []*object) {
 	return list
 }
 
-// count returns how many objects of a kind there are.
-func (c *catalog) count(kind string) (n int) {
+// countKind returns how many objects of a kind there are.
+func (c *catalog) countKind(kind string) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k := range c.mu.objects {
@@ -223,8 +261,8 @@ func (c *catalog) count(kind string) (n int) {
 	return n
 }
 
-// peek returns an object; nil if there is none.
-func (c *catalog) peek(k key) *object {
+// object returns an object; nil if there is none.
+func (c *catalog) object(k objectKey) *scalingObject {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.objects[k]

@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,22 +22,25 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
-	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/autoscaler/watcher"
 )
 
-// Controller decides about every Autoscaler and shadowed HorizontalPodAutoscaler.
+// Controller decides about every Autoscaler and every shadowed HorizontalPodAutoscaler.
 type Controller struct {
-	opts    Options
-	catalog *catalog
-	rivals  *rivals
-	queue   atomic.Pointer[workqueue.TypedDelayingInterface[key]] // set by Run
-	metrics *metrics
-	events  record.EventRecorder // set by Run
+	opts      Options
+	catalog   *catalog
+	selectors *selectorIndex
+	queue     atomic.Pointer[workqueue.TypedDelayingInterface[objectKey]] // set by Run
+	metrics   *metrics
+	events    record.EventRecorder // set by Run
 
 	mu struct {
 		sync.Mutex
-		entries map[key]*entry
+		entries map[objectKey]*entry
 	}
 }
 
@@ -45,14 +50,15 @@ func New(o Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{opts: o, rivals: newRivals()}
-	c.mu.entries = map[key]*entry{}
-	c.catalog = newCatalog(func(k key) {
-		if queue := c.queue.Load(); queue != nil && c.concerns(k) {
+	c := &Controller{opts: o, selectors: newSelectorIndex()}
+	c.mu.entries = map[objectKey]*entry{}
+	c.catalog = newCatalog(func(k objectKey) {
+		if queue := c.queue.Load(); queue != nil && c.handles(k) {
 			(*queue).Add(k)
 		}
 	})
 	c.metrics = newMetrics(c)
+	c.watch(o.Watcher)
 	return c, nil
 }
 
@@ -72,7 +78,7 @@ func NewForConfig(config *rest.Config, o Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	scales, err := target.New(config)
+	scales, err := scaleclient.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -80,41 +86,71 @@ func NewForConfig(config *rest.Config, o Options) (*Controller, error) {
 	return New(o)
 }
 
-// concerns reports whether objects like k are decided about.
-func (c *Controller) concerns(k key) bool {
+// watch keeps the catalog current. HorizontalPodAutoscalers are watched even if none is
+// shadowed, because they own targets.
+func (c *Controller) watch(w *watcher.Watcher) {
+	w.HandleHPAs(watcher.Handler[watcher.HPA]{
+		Set:    func(h *watcher.HPA) { c.catalog.setObject(newHPAObject(h, c.opts.Shadow)) },
+		Delete: func(h *watcher.HPA) { c.catalog.deleteObject(objectKey{hpaKind, h.Namespace, h.Name}) },
+		Replace: func(all []*watcher.HPA) {
+			objects := make([]*scalingObject, len(all))
+			for i, h := range all {
+				objects[i] = newHPAObject(h, c.opts.Shadow)
+			}
+			c.catalog.replaceKind(hpaKind, objects)
+		},
+	})
+	if !c.opts.Act {
+		return
+	}
+	toZero := c.opts.Settings.ScaleToZero
+	w.HandleAutoscalers(watcher.Handler[v1alpha1.Autoscaler]{
+		Set: func(a *v1alpha1.Autoscaler) { c.catalog.setObject(newAutoscalerObject(a, toZero)) },
+		Delete: func(a *v1alpha1.Autoscaler) {
+			c.catalog.deleteObject(objectKey{v1alpha1.Kind, a.Namespace, a.Name})
+		},
+		Replace: func(all []*v1alpha1.Autoscaler) {
+			objects := make([]*scalingObject, len(all))
+			for i, a := range all {
+				objects[i] = newAutoscalerObject(a, toZero)
+			}
+			c.catalog.replaceKind(v1alpha1.Kind, objects)
+		},
+	})
+}
+
+// handles reports whether weir decides about objects of this kind.
+func (c *Controller) handles(k objectKey) bool {
 	return k.kind == v1alpha1.Kind && c.opts.Act || k.kind == hpaKind && c.opts.Shadow
 }
 
-// Run watches, decides and writes until ctx ends, and returns when everything it
-// began has ended. What goes wrong is logged and tried again, never returned. Run
-// is called once.
+// Run decides and writes until ctx ends, and returns when everything it started has ended.
+// Errors are logged and repeated, never returned. Call it once, and run Options.Watcher
+// beside it.
 func (c *Controller) Run(ctx context.Context) error {
-	// Client libraries log what they cannot do about their own retries. What an
-	// operator should know is logged here.
+	// Client libraries log each of their own retries.
 	quiet := klog.NewContext(ctx, logr.Discard())
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
-		return fmt.Errorf("know the kind Autoscaler: %w", err)
+		return fmt.Errorf("register the kind Autoscaler: %w", err)
 	}
 	broadcaster := record.NewBroadcaster(record.WithContext(quiet))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.opts.Client.CoreV1().Events("")})
 	defer broadcaster.Shutdown()
 	c.events = broadcaster.NewRecorder(scheme, corev1.EventSource{Component: "weir-autoscaler"})
-	queue := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[key]{Name: "autoscalers"})
+	queue := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[objectKey]{Name: "autoscalers"})
 	c.queue.Store(&queue)
+	c.catalog.enqueueAll() // what the watcher reported before
 
 	var parts sync.WaitGroup
-	for _, r := range c.reflectors() {
-		parts.Go(func() { r.RunWithContext(quiet) })
-	}
 	for range c.opts.Workers {
 		parts.Go(func() {
-			for c.next(ctx, queue) {
+			for c.processNext(ctx, queue) {
 			}
 		})
 	}
-	if c.opts.Peek > 0 {
-		parts.Go(func() { c.peeks(ctx, queue.Add) })
+	if c.opts.PeekInterval > 0 {
+		parts.Go(func() { c.runPeeks(ctx, queue.Add) })
 	}
 	<-ctx.Done()
 	queue.ShutDown()
@@ -122,50 +158,50 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// next decides about one object. It returns false when there will be no more.
-func (c *Controller) next(ctx context.Context, queue workqueue.TypedDelayingInterface[key]) bool {
+// processNext decides about one object. It returns false after the queue was shut down.
+func (c *Controller) processNext(ctx context.Context, queue workqueue.TypedDelayingInterface[objectKey]) bool {
 	k, end := queue.Get()
 	if end {
 		return false
 	}
 	defer queue.Done(k)
 	if ctx.Err() == nil {
-		if again := c.survive(ctx, k); again > 0 {
+		if again := c.syncRecovering(ctx, k); again > 0 {
 			queue.AddAfter(k, again)
 		}
 	}
 	return true
 }
 
-// survive is sync. A mistake in deciding about one object must not end the process,
-// which others have their metrics from.
-func (c *Controller) survive(ctx context.Context, k key) (again time.Duration) {
+// syncRecovering is sync, but survives a panic: a bug in one decision must not end the process
+// that serves metrics.
+func (c *Controller) syncRecovering(ctx context.Context, k objectKey) (again time.Duration) {
 	defer func() {
 		if v := recover(); v != nil {
-			again = c.wait(k, time.Now())
-			c.metrics.failed(failedPanic)
+			again = c.untilNext(k, time.Now())
+			c.metrics.countError(failedPanic)
 			c.opts.Logger.Error("deciding about an autoscaler panicked", zap.Stringer("autoscaler", k), zap.Any("panic", v), zap.Stack("stack"))
 		}
 	}()
 	return c.sync(ctx, k)
 }
 
-// wait returns how long it is to the object's next moment: the same in every
-// replica, and spread evenly over the period.
-func (c *Controller) wait(k key, now time.Time) time.Duration {
+// untilNext returns the time until the object's next decision. All replicas decide at the same
+// time; objects are spread evenly over the period.
+func (c *Controller) untilNext(k objectKey, now time.Time) time.Duration {
 	h := fnv.New64a()
 	for _, s := range [...]string{k.kind, k.namespace, k.name} {
 		h.Write([]byte(s))
 		h.Write([]byte{0})
 	}
 	period := int64(c.opts.Period)
-	place := int64(mix(h.Sum64()) % uint64(period))
+	place := int64(mixHash(h.Sum64()) % uint64(period))
 	return time.Duration(period - ((now.UnixNano()-place)%period+period)%period)
 }
 
-// mix spreads the bits of a hash of names that differ in their last letter: FNV
-// leaves their upper halves alike. It is the end of MurmurHash3.
-func mix(h uint64) uint64 {
+// mixHash spreads the bits of a hash of names that differ in their last letter: FNV leaves their
+// upper halves alike. It is the finalizer of MurmurHash3.
+func mixHash(h uint64) uint64 {
 	h ^= h >> 33
 	h *= 0xff51afd7ed558ccd
 	h ^= h >> 33
@@ -173,26 +209,76 @@ func mix(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// entry returns what is kept of an object; a new one if it is another of its name.
-func (c *Controller) entry(o *object) *entry {
+// getEntry returns what is kept of an object. It is new for a new object with the name of a
+// deleted one.
+func (c *Controller) getEntry(o *scalingObject) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.mu.entries[o.key]
+	e := c.mu.entries[o.objectKey]
 	if e == nil || e.uid != o.uid {
 		e = &entry{uid: o.uid}
-		c.mu.entries[o.key] = e
+		c.mu.entries[o.objectKey] = e
 	}
 	return e
 }
 
-// forget frees what is kept of an object that is gone.
-func (c *Controller) forget(k key) {
+// deleteEntry frees what is kept of a deleted object.
+func (c *Controller) deleteEntry(k objectKey) {
 	c.mu.Lock()
 	e := c.mu.entries[k]
 	delete(c.mu.entries, k)
 	c.mu.Unlock()
 	if e != nil {
-		c.unrecord(k, e)
+		c.recordGone(k, e)
 	}
-	c.rivals.drop(k)
+	c.selectors.deleteSelector(k)
+}
+
+// Explain returns the report of the last decision about an object; false if there is none. The
+// kind is Autoscaler or HorizontalPodAutoscaler.
+func (c *Controller) Explain(kind, namespace, name string) (*decisionreport.DecisionReport, bool) {
+	t := c.lastDecision(objectKey{kind, namespace, name})
+	if t == nil {
+		return nil, false
+	}
+	return t.report(), true
+}
+
+// Memory returns the memory after the last decision about an object; false if there is none.
+func (c *Controller) Memory(kind, namespace, name string) (autoscaler.Memory, bool) {
+	t := c.lastDecision(objectKey{kind, namespace, name})
+	if t == nil {
+		return autoscaler.Memory{}, false
+	}
+	return t.memory, true
+}
+
+// Summaries returns the last decision about each object in one line, by namespace, name and kind.
+func (c *Controller) Summaries() []decisionreport.DecisionSummary {
+	c.mu.Lock()
+	last := make([]*decisionRecord, 0, len(c.mu.entries))
+	for _, e := range c.mu.entries {
+		if t := e.lastDecision.Load(); t != nil {
+			last = append(last, t)
+		}
+	}
+	c.mu.Unlock()
+	all := make([]decisionreport.DecisionSummary, len(last))
+	for i, t := range last {
+		all[i] = decisionreport.Summarize(t.decision, t.context)
+	}
+	slices.SortFunc(all, func(a, b decisionreport.DecisionSummary) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+	})
+	return all
+}
+
+func (c *Controller) lastDecision(k objectKey) *decisionRecord {
+	c.mu.Lock()
+	e := c.mu.entries[k]
+	c.mu.Unlock()
+	if e == nil {
+		return nil
+	}
+	return e.lastDecision.Load()
 }

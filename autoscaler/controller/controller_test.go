@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/autoscaler/watcher"
 )
 
 func TestActiveScales(t *testing.T) {
@@ -49,7 +50,7 @@ func TestActiveScales(t *testing.T) {
 		if _, ok := r.Explain(v1alpha1.Kind, "shop", "other"); ok {
 			t.Error("something explains what is not there")
 		}
-		all := r.All()
+		all := r.Summaries()
 		if len(all) != 1 || all[0].Name != "web" || all[0].Current != 4 || all[0].Mode != decisionreport.Active || all[0].Summary == "" {
 			t.Errorf("got the decisions in brief %+v, want that on web", all)
 		}
@@ -349,7 +350,11 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	w := newWorld()
-	f(Options{Act: true}, "autoscaling needs a client, scales and metrics")
-	f(Options{Client: fake.NewClientset(), Scales: w, Metrics: w}, "autoscaling has nothing to do: neither to act on Autoscalers nor to shadow HorizontalPodAutoscalers")
-	f(Options{Act: true, Client: fake.NewClientset(), Scales: w, Metrics: w}, "autoscaling needs a client of Autoscalers")
+	watch, err := watcher.New(watcher.Options{Client: fake.NewClientset()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f(Options{Act: true}, "autoscaling needs a watcher, a client, scales and metrics")
+	f(Options{Watcher: watch, Client: fake.NewClientset(), Scales: w, Metrics: w}, "autoscaling has nothing to do: neither to act on Autoscalers nor to shadow HorizontalPodAutoscalers")
+	f(Options{Act: true, Watcher: watch, Client: fake.NewClientset(), Scales: w, Metrics: w}, "autoscaling needs a client of Autoscalers")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/autoscaler/watcher"
 )
 
 // unchanging is a world in which nothing changes, and nothing has to be made anew to say
@@ -21,7 +22,7 @@ import (
 type unchanging struct {
 	*world
 	pods    []autoscaler.Pod
-	samples []autoscaler.Sample
+	samples []autoscaler.PodSample
 }
 
 // Pods is part of Metrics.
@@ -47,25 +48,30 @@ func BenchmarkSync10000(b *testing.B) {
 				b.Fatal(err)
 			}
 			u.samples = w.Readings(b.Context(), time.Now(), "", labels.Everything(), nil, u.pods)(0).Samples
-			c, err := New(Options{Act: true, Client: fake.NewClientset(), Autoscalers: &scalers{}, Scales: w, Metrics: u, IsLeader: func() bool { return false }})
+			client := fake.NewClientset()
+			watch, err := watcher.New(watcher.Options{Client: client})
 			if err != nil {
 				b.Fatal(err)
 			}
-			c.catalog.replace(hpaKind, nil)
-			var all []*object
+			c, err := New(Options{Act: true, Watcher: watch, Client: client, Autoscalers: &scalers{}, Scales: w, Metrics: u, IsLeader: func() bool { return false }})
+			if err != nil {
+				b.Fatal(err)
+			}
+			c.catalog.replaceKind(hpaKind, nil)
+			var all []*scalingObject
 			for n := range objects {
 				a := &v1alpha1.Autoscaler{
 					ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("ns%d", n), Name: fmt.Sprintf("web%d", n), UID: types.UID(fmt.Sprint(n)), CreationTimestamp: metav1.NewTime(at(n))},
 					Spec:       v1alpha1.AutoscalerSpec{HorizontalPodAutoscalerSpec: halfACore("web"), Mode: mode},
 				}
-				all = append(all, ofScaler(a, false))
+				all = append(all, newAutoscalerObject(a, false))
 			}
-			c.catalog.replace(v1alpha1.Kind, all)
+			c.catalog.replaceKind(v1alpha1.Kind, all)
 			b.ReportAllocs()
 			b.ResetTimer()
 			for b.Loop() {
 				for _, o := range all {
-					if c.sync(context.Background(), o.key) <= 0 {
+					if c.sync(context.Background(), o.objectKey) <= 0 {
 						b.Fatal("an object is not decided about again")
 					}
 				}

@@ -10,73 +10,73 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
-	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// entry is what is kept of an object from one decision to the next. One worker at a
-// time has it; last alone is read by others.
+// entry is what is kept of an object between two decisions. One worker at a time uses it; other
+// goroutines read only lastDecision.
 type entry struct {
 	uid    types.UID
 	memory autoscaler.Memory
-	// begun says that memory is that of a decision about target, of this process or
+	// memoryValid is set if memory is that of a decision about target, by this process or
 	// another.
-	begun  bool
-	target target.ID
-	// seen is the count the target asked for when last looked at, at looked.
-	seen   int32
-	looked time.Time
-	// led says that this replica wrote, or could have, when it last decided; unsure
-	// that it tried to write, and does not know what came of it.
-	led, unsure bool
-	// status is the last that this replica wrote while it led, and when.
-	status   *v1alpha1.AutoscalerStatus
-	statusAt time.Time
-	mute     bool // it was said that statuses cannot be written
-	// recorded is what was last told to Options.Record.
+	memoryValid bool
+	target      scaleclient.WorkloadID
+	// seenReplicas is the count that the target asked for at seenAt.
+	seenReplicas int32
+	seenAt       time.Time
+	// wasWriter is set if this replica wrote, or would have written, at the last decision.
+	// writeUnknown is set if the result of its last write is unknown.
+	wasWriter, writeUnknown bool
+	// status is the last one that this replica wrote as the leader, and when.
+	status              *v1alpha1.AutoscalerStatus
+	statusAt            time.Time
+	statusFailureLogged bool // that statuses cannot be written
+	// recorded is what was last passed to Options.RecordTarget.
 	recorded recorded
 
-	// Of a shadowed object: what the last decision was made of, who compares, and
-	// the changes that are still compared.
-	glance  glance
-	judge   *judge
-	open    []before
-	pending []change // not yet looked at, for want of the scale
+	// Of a shadowed object: the inputs of the last decision, the comparer, and the changes that
+	// are not compared yet.
+	lastInputs     decisionInputs
+	comparer       *comparer
+	openChanges    []changeContext
+	pendingChanges []controllerChange // not processed yet, because the scale was unknown
 
-	last atomic.Pointer[told]
+	lastDecision atomic.Pointer[decisionRecord]
 }
 
-// told is the last decision and what it takes to tell it.
-type told struct {
-	decision *autoscaler.Decision
-	memory   autoscaler.Memory // after it
-	count    int32             // that the target was left with
-	context  decisionreport.Context
-	conflict string
-	note     string // of the object
-	compared []comparison
+// decisionRecord is the last decision with what its report needs.
+type decisionRecord struct {
+	decision    *autoscaler.Decision
+	memory      autoscaler.Memory // after the decision
+	replicas    int32             // the target's count after the decision
+	context     decisionreport.Context
+	conflict    string
+	note        string // of the object
+	comparisons []comparison
 }
 
-// tell tells it.
-func (t *told) tell() *decisionreport.Report {
-	r := decisionreport.Of(t.decision, t.context)
+// report returns the decision's report.
+func (t *decisionRecord) report() *decisionreport.DecisionReport {
+	r := decisionreport.New(t.decision, t.context)
 	for _, note := range []string{t.conflict, t.note} {
 		if note != "" {
 			r.Notes = append(r.Notes, note)
 		}
 	}
-	for i := len(t.compared) - 1; i >= 0 && i >= len(t.compared)-5; i-- {
-		r.Notes = append(r.Notes, "Compared: "+t.compared[i].String()+".")
+	for i := len(t.comparisons) - 1; i >= 0 && i >= len(t.comparisons)-5; i-- {
+		r.Notes = append(r.Notes, "Compared: "+t.comparisons[i].String()+".")
 	}
 	return r
 }
 
-// known returns the last status there is of an Autoscaler: what this replica wrote,
-// if it leads, for the watch may be behind; else what the leader did. Another may
-// have led for so short a time that this one did not notice.
-func (e *entry) known(o *object, leads bool) *v1alpha1.AutoscalerStatus {
-	if e.status != nil && latest(&o.scaler.Status).After(latest(e.status)) {
-		leads, e.led = false, false
+// latestStatus returns the newest status of an Autoscaler: what this replica wrote as the leader,
+// since the watch may be behind, or what another leader wrote. Another replica may have led so
+// briefly that this one did not notice.
+func (e *entry) latestStatus(o *scalingObject, leads bool) *v1alpha1.AutoscalerStatus {
+	if e.status != nil && latestDecisionTime(&o.autoscaler.Status).After(latestDecisionTime(e.status)) {
+		leads, e.wasWriter = false, false
 	}
 	if !leads {
 		e.status = nil
@@ -84,80 +84,78 @@ func (e *entry) known(o *object, leads bool) *v1alpha1.AutoscalerStatus {
 	if e.status != nil {
 		return e.status
 	}
-	return &o.scaler.Status
+	return &o.autoscaler.Status
 }
 
-// latest returns when the last decision was made that a status keeps.
-func latest(s *v1alpha1.AutoscalerStatus) (at time.Time) {
+// latestDecisionTime returns the time of the newest decision in a status.
+func latestDecisionTime(s *v1alpha1.AutoscalerStatus) (at time.Time) {
 	if len(s.Decisions) > 0 {
 		at = s.Decisions[0].Time.Time
 	}
 	return at
 }
 
-// turn notes which target is decided about. What is remembered of another is of no
-// use.
-func (e *entry) turn(id target.ID) {
+// setTarget sets the target. The memory of another target is dropped.
+func (e *entry) setTarget(id scaleclient.WorkloadID) {
 	if e.target != id {
-		e.target, e.begun, e.unsure, e.memory = id, false, false, autoscaler.Memory{}
+		e.target, e.memoryValid, e.writeUnknown, e.memory = id, false, false, autoscaler.Memory{}
 	}
 }
 
-// about returns a status without what it says of another target than the one it is
-// asked about.
-func about(s *v1alpha1.AutoscalerStatus, id target.ID) *v1alpha1.AutoscalerStatus {
+// statusForTarget returns the status without its parts about another target.
+func statusForTarget(s *v1alpha1.AutoscalerStatus, id scaleclient.WorkloadID) *v1alpha1.AutoscalerStatus {
 	if s.Memory != nil && s.Memory.Target == targetName(id) {
 		return s
 	}
 	other := s.HorizontalPodAutoscalerStatus.DeepCopy()
 	other.ObservedGeneration = nil
-	other.Conditions = unset(other.Conditions, autoscalingv2.ScaledToZero)
+	other.Conditions = removeCondition(other.Conditions, autoscalingv2.ScaledToZero)
 	return &v1alpha1.AutoscalerStatus{HorizontalPodAutoscalerStatus: *other}
 }
 
-// targetName is how a status names a target.
-func targetName(id target.ID) string { return id.Resource.String() + " " + id.Name }
+// targetName is a target's name in a status.
+func targetName(id scaleclient.WorkloadID) string { return id.Resource.String() + " " + id.Name }
 
-// recall brings the memory up to date with what happened to the target since the
-// last decision: of this process, or of others. acts says that this replica now
-// writes, refuses that a conflict keeps it from it.
-func (e *entry) recall(o *object, status *v1alpha1.AutoscalerStatus, l *look, acts, refuses bool) {
+// restoreMemory updates the memory with what happened to the target since the last decision of
+// this process or another. acts is set if this replica writes now, conflicted if a conflict
+// prevents it.
+func (e *entry) restoreMemory(o *scalingObject, status *v1alpha1.AutoscalerStatus, l *targetState, acts, conflicted bool) {
 	changed := func(from int32) {
-		if from != l.Scale.Spec {
-			e.memory = e.memory.Scaled(o.spec.Behavior, from, l.Scale.Spec, l.Now)
+		if from != l.Scale.SpecReplicas {
+			e.memory = e.memory.WithChange(o.spec.Behavior, from, l.Scale.SpecReplicas, l.Now)
 		}
 	}
-	stood, known := standing(status)
+	stood, known := statusReplicas(status)
 	switch {
-	case !e.begun:
-		e.memory = recalled(status.Memory, l.Now)
-		e.seed(l)
+	case !e.memoryValid:
+		e.memory = memoryFromStatus(status.Memory, l.Now)
+		e.seedRecommendation(l)
 		if known {
 			changed(stood)
 		}
-	case e.unsure || o.mode == decisionreport.DryRun || refuses:
-		changed(e.seen)
-	case !e.led:
-		noted := recalled(status.Memory, l.Now)
+	case e.writeUnknown || o.mode == decisionreport.DryRun || conflicted:
+		changed(e.seenReplicas)
+	case !e.wasWriter:
+		noted := memoryFromStatus(status.Memory, l.Now)
 		e.memory.Ups, e.memory.Downs = noted.Ups, noted.Downs
 		if acts && known {
 			changed(stood)
 		}
 	}
-	if e.begun && l.Now.Sub(e.looked) > window(o.spec, l.Settings) {
-		e.seed(l) // nothing it saw is young enough to hold anything back
+	if e.memoryValid && l.Now.Sub(e.seenAt) > longestWindow(o.spec, l.Settings) {
+		e.seedRecommendation(l) // nothing it saw is young enough to hold anything back
 	}
-	e.begun, e.unsure, e.seen, e.looked = true, false, l.Scale.Spec, l.Now
+	e.memoryValid, e.writeUnknown, e.seenReplicas, e.seenAt = true, false, l.Scale.SpecReplicas, l.Now
 }
 
-// seed takes the current count for a recommendation: whoever has not looked on must
-// not undo what it knows no reason for.
-func (e *entry) seed(l *look) {
-	e.memory.Recommendations = append(slices.Clip(e.memory.Recommendations), autoscaler.Recommendation{Replicas: l.Scale.Spec, At: l.Now})
+// seedRecommendation adds the current count as a recommendation, so that a controller that did
+// not observe the target does not scale it down at once.
+func (e *entry) seedRecommendation(l *targetState) {
+	e.memory.Recommendations = append(slices.Clip(e.memory.Recommendations), autoscaler.Recommendation{Replicas: l.Scale.SpecReplicas, At: l.Now})
 }
 
-// standing returns the count that the target was left with, as a status says.
-func standing(s *v1alpha1.AutoscalerStatus) (replicas int32, known bool) {
+// statusReplicas returns the count that the target had after the last decision in a status.
+func statusReplicas(s *v1alpha1.AutoscalerStatus) (replicas int32, known bool) {
 	if len(s.Decisions) > 0 && s.Decisions[0].Written {
 		return s.Decisions[0].Desired, true
 	}

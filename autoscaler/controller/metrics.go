@@ -12,6 +12,7 @@ import (
 
 // What can fail.
 const (
+	// What can fail.
 	failedScale   = "Scale"   // the target's scale cannot be read
 	failedMetrics = "Metrics" // no count, or some metrics failed; or whose the pods are is not known
 	failedWrite   = "Write"   // the scale cannot be written
@@ -53,7 +54,7 @@ func newMetrics(c *Controller) *metrics {
 		for _, decision := range []string{"rescale", "hold"} {
 			m.agreements.WithLabelValues(decision)
 		}
-		for _, reason := range []string{reasonNoDecision, reasonHeld, reasonOpposite, reasonCount, reasonNotFollowed} {
+		for _, reason := range []string{reasonNoDecision, reasonNoChange, reasonOpposite, reasonCount, reasonNotFollowed} {
 			m.differences.WithLabelValues(reason)
 		}
 		for _, reason := range []string{reasonWarmingUp, reasonMissed} {
@@ -66,13 +67,13 @@ func newMetrics(c *Controller) *metrics {
 	return m
 }
 
-func (m *metrics) took(kind string, d time.Duration) {
+func (m *metrics) observeDuration(kind string, d time.Duration) {
 	m.duration.WithLabelValues(kind).Observe(d.Seconds())
 }
 
-func (m *metrics) failed(reason string) { m.errors.WithLabelValues(reason).Inc() }
+func (m *metrics) countError(reason string) { m.errors.WithLabelValues(reason).Inc() }
 
-func (m *metrics) decided(kind string, l *look, d *autoscaler.Decision, write error, wrote bool) {
+func (m *metrics) countDecision(kind string, l *targetState, d *autoscaler.Decision, write error, wrote bool) {
 	decision := "hold"
 	switch {
 	case len(d.Steps) == 0:
@@ -87,22 +88,22 @@ func (m *metrics) decided(kind string, l *look, d *autoscaler.Decision, write er
 	case wrote:
 		m.rescales.WithLabelValues(decision).Inc()
 	case write != nil:
-		m.failed(failedWrite)
+		m.countError(failedWrite)
 	}
 	switch {
 	case l.ScaleErr != nil:
-		m.failed(failedScale)
+		m.countError(failedScale)
 	case d.Err != nil:
-		m.failed(failedMetrics)
+		m.countError(failedMetrics)
 	}
 }
 
-func (m *metrics) compared(found []comparison, holds int) {
+func (m *metrics) countComparisons(found []comparison, holds int) {
 	if holds > 0 {
 		m.agreements.WithLabelValues("hold").Add(float64(holds))
 	}
 	for _, f := range found {
-		switch f.Verdict {
+		switch f.Result {
 		case agreed:
 			m.agreements.WithLabelValues("rescale").Inc()
 		case differed:
@@ -113,10 +114,10 @@ func (m *metrics) compared(found []comparison, holds int) {
 	}
 }
 
-// collector tells what is so at the moment.
+// collector exports gauges of the current state.
 type collector struct{ c *Controller }
 
-// The descriptions of what collector tells.
+// descriptions returns the descriptions of the gauges.
 func (collector) descriptions() (watched, conflicts, queue, replicas, desired *prometheus.Desc) {
 	object := []string{"kind", "namespace", "name"}
 	return prometheus.NewDesc("weir_autoscaler_watched", "Objects that are watched, by kind.", []string{"kind"}, nil),
@@ -142,7 +143,7 @@ func (k collector) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, kind := range []string{v1alpha1.Kind, hpaKind} {
 		if kind == hpaKind || k.c.opts.Act {
-			gauge(watched, float64(k.c.catalog.count(kind)), kind)
+			gauge(watched, float64(k.c.catalog.countKind(kind)), kind)
 		}
 	}
 	waiting := 0
@@ -152,9 +153,9 @@ func (k collector) Collect(out chan<- prometheus.Metric) {
 	gauge(queue, float64(waiting))
 
 	k.c.mu.Lock()
-	last := make(map[key]*told, len(k.c.mu.entries))
+	last := make(map[objectKey]*decisionRecord, len(k.c.mu.entries))
 	for name, e := range k.c.mu.entries {
-		if t := e.last.Load(); t != nil {
+		if t := e.lastDecision.Load(); t != nil {
 			last[name] = t
 		}
 	}

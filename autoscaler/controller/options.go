@@ -13,26 +13,27 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
-	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/recording"
 )
 
-// Metrics tells what a decision is made of; live.Live does.
-type Metrics interface {
-	// Pods returns the pods a selector matches, by name.
+// PodMetrics provides the pods and metrics of decisions; podmetrics.Reader does.
+type PodMetrics interface {
+	// Pods returns the pods that a selector matches, by name.
 	Pods(namespace string, sel labels.Selector) ([]autoscaler.Pod, error)
-	// Readings returns what reads each of the specification's metrics.
+	// Readings returns a function that reads the specification's metrics.
 	Readings(ctx context.Context, now time.Time, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(i int) autoscaler.Reading
-	// Verdicts returns what tells why a pod has no sample of a metric.
+	// Verdicts returns a function that says why a pod has no sample of a metric.
 	Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.Verdict, bool)
 }
 
-// Scales are the scales of targets; target.APIScales are.
+// Scales reads and writes the scales of targets; scaleclient.Client does.
 type Scales interface {
-	target.Scales
-	// ID returns which workload ref names, whether or not it is there.
-	ID(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (target.ID, error)
+	scaleclient.Scales
+	// WorkloadID returns the workload that ref names, whether or not it exists.
+	WorkloadID(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (scaleclient.WorkloadID, error)
 }
 
 // Autoscalers reads and writes Autoscalers; v1alpha1.Client does.
@@ -42,64 +43,61 @@ type Autoscalers interface {
 
 // Options configure a Controller.
 type Options struct {
-	// Act says that Autoscalers are acted on, Shadow that HorizontalPodAutoscalers
-	// are shadowed. One of them at least.
+	// Act enables acting on Autoscalers, Shadow shadowing HorizontalPodAutoscalers. At least one
+	// is required.
 	Act    bool
 	Shadow bool
 
-	// Client lists and watches HorizontalPodAutoscalers and writes Events. Required.
+	// Watcher watches HorizontalPodAutoscalers and, for Act, Autoscalers. New registers the
+	// controller with it; the caller runs it. Required.
+	Watcher *watcher.Watcher
+	// Client writes Events. Required.
 	Client kubernetes.Interface
-	// Autoscalers lists and watches Autoscalers and writes their status. Required
-	// for Act.
+	// Autoscalers reads and writes the status of Autoscalers. Required for Act.
 	Autoscalers Autoscalers
-	// Scales reads and changes targets. Required.
+	// Scales reads and writes targets. Required.
 	Scales Scales
 	// Metrics tells pods and metrics. Required.
-	Metrics Metrics
-	// IsLeader reports whether this replica is the one that writes. Default: it
-	// always is.
+	Metrics PodMetrics
+	// IsLeader reports whether this replica writes. Default: always.
 	IsLeader func() bool
-	// Settings are what holds for all decisions. Default: Kubernetes'.
+	// Settings apply to all decisions. Default: Kubernetes'.
 	Settings *autoscaler.Settings
 
 	// Period is the time between two decisions about one object. Default: 15s.
 	Period time.Duration
-	// Peek is how often an Autoscaler's numbers are looked at between two decisions,
-	// of which the next is made at once where they ask for another count. All
-	// looking takes at most a twentieth of one core. Default: 0, never.
-	Peek time.Duration
-	// Workers is how many objects are decided about at once. Default: 5.
+	// PeekInterval is how often an Autoscaler's metrics are checked between two decisions. If
+	// they ask for another count, the next decision is made at once. All checks together use at
+	// most a twentieth of a core. Default: 0, never.
+	PeekInterval time.Duration
+	// Workers is how many decisions run at once. Default: 5.
 	Workers int
-	// SyncTimeout bounds one decision, of which most is the reading of the scale.
-	// Default: 10s.
+	// SyncTimeout bounds one decision; most of it is the read of the scale. Default: 10s.
 	SyncTimeout time.Duration
-	// WriteTimeout bounds the writing of a scale. It must be less than the time a
-	// Lease leaves between two leaders (its duration less the renew deadline).
-	// Default: 4s.
+	// WriteTimeout bounds the write of a scale. It must be less than the time between two leaders
+	// that a Lease guarantees (its duration less the renew deadline). Default: 4s.
 	WriteTimeout time.Duration
-	// StatusInterval is the least time between two writes of a status that says
-	// nothing new but values and explanations. Default: 1m.
+	// StatusInterval is the least time between two writes of a status in which only values and
+	// explanations changed. Default: 1m.
 	StatusInterval time.Duration
-	// Resolution is how old a metric may be that a controller goes by: two
-	// controllers may go by readings that far apart. It is used to compare
-	// decisions. Default: 15s.
+	// Resolution is how old the metrics of a controller may be. Two controllers may use metrics
+	// that far apart, which comparisons allow for. Default: 15s.
 	Resolution time.Duration
 
-	// Record is told of a target when it is first seen, when its replicas or its
-	// autoscaler's specification change, every five minutes (a recording may begin
-	// anew in another file), and when it is no longer followed. It is called by
-	// several goroutines. Default: nobody is told.
-	Record func(*recording.Target, time.Time)
+	// RecordTarget receives a target when it is first seen, when its replicas or its autoscaler's
+	// specification change, every five minutes (a recording may continue in another file), and
+	// when it is no longer followed. Several goroutines call it. Default: none.
+	RecordTarget func(*recording.Target, time.Time)
 	// Registerer takes the weir_autoscaler_ metrics. Default: none.
 	Registerer prometheus.Registerer
-	// Logger is told what was scaled, and what cannot be read or written. Default:
-	// nobody is.
+	// Logger gets a line for each rescale and for what cannot be read or written. Default: no
+	// log.
 	Logger *zap.Logger
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Client == nil || o.Scales == nil || o.Metrics == nil {
-		return o, errors.New("autoscaling needs a client, scales and metrics")
+	if o.Watcher == nil || o.Client == nil || o.Scales == nil || o.Metrics == nil {
+		return o, errors.New("autoscaling needs a watcher, a client, scales and metrics")
 	}
 	if !o.Act && !o.Shadow {
 		return o, errors.New("autoscaling has nothing to do: neither to act on Autoscalers nor to shadow HorizontalPodAutoscalers")

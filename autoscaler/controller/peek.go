@@ -8,23 +8,23 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// Kubernetes' controller decides every period, for it must ask others for each
-// number. Here they are at hand, so between two decisions about an Autoscaler its
-// pods' numbers are looked at, with the target's scale as it was left. Where that
-// gives another count than the last decision did, the next one is made at once: a
-// new number, or a window that is over, waits for no period. A look is forgotten; it
-// is the decision that reads the scale again, is remembered, and writes.
+// Kubernetes' controller decides once a period because it must request each metric. weir has
+// them in memory. Between two decisions about an Autoscaler it therefore checks its pods'
+// metrics with the last known scale. If they ask for another count than the last decision did,
+// the next decision is made at once: a new metric, or the end of a window, does not wait for the
+// period. A check changes nothing; only the decision reads the scale, updates the memory and
+// writes.
 
-// peekShare bounds what looking costs: one part in so many of a core.
+// peekShare bounds the CPU time of peeks: one part in peekShare of a core.
 const peekShare = 20
 
-// peeks has decisions made at once, as they become due, until ctx ends.
-func (c *Controller) peeks(ctx context.Context, due func(key)) {
-	timer := time.NewTimer(c.opts.Peek)
+// runPeeks enqueues objects whose metrics ask for another count, until ctx ends.
+func (c *Controller) runPeeks(ctx context.Context, due func(objectKey)) {
+	timer := time.NewTimer(c.opts.PeekInterval)
 	defer timer.Stop()
 	for {
 		select {
@@ -33,54 +33,54 @@ func (c *Controller) peeks(ctx context.Context, due func(key)) {
 		case <-timer.C:
 		}
 		began := time.Now()
-		for k, t := range c.lastOfAutoscalers() {
-			if c.turned(ctx, k, t) {
+		for k, t := range c.lastAutoscalerDecisions() {
+			if c.wouldChange(ctx, k, t) {
 				due(k)
 			}
 		}
-		timer.Reset(max(c.opts.Peek, peekShare*time.Since(began)))
+		timer.Reset(max(c.opts.PeekInterval, peekShare*time.Since(began)))
 	}
 }
 
-// lastOfAutoscalers returns the last decision about each.
-func (c *Controller) lastOfAutoscalers() map[key]*told {
+// lastAutoscalerDecisions returns the last decision about each Autoscaler.
+func (c *Controller) lastAutoscalerDecisions() map[objectKey]*decisionRecord {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := make(map[key]*told, len(c.mu.entries))
+	last := make(map[objectKey]*decisionRecord, len(c.mu.entries))
 	for k, e := range c.mu.entries {
-		if t := e.last.Load(); t != nil && k.kind == v1alpha1.Kind {
+		if t := e.lastDecision.Load(); t != nil && k.kind == v1alpha1.Kind {
 			last[k] = t
 		}
 	}
 	return last
 }
 
-// turned reports whether a decision made now would be another than the last one.
-func (c *Controller) turned(ctx context.Context, k key, t *told) (turned bool) {
+// wouldChange reports whether a decision made now would differ from the last one.
+func (c *Controller) wouldChange(ctx context.Context, k objectKey, t *decisionRecord) (turned bool) {
 	defer func() {
 		if v := recover(); v != nil { // as in survive
 			turned = false
-			c.metrics.failed(failedPanic)
+			c.metrics.countError(failedPanic)
 			c.opts.Logger.Error("looking at an autoscaler's numbers panicked", zap.Stringer("autoscaler", k), zap.Any("panic", v), zap.Stack("stack"))
 		}
 	}()
 	in := *t.context.Input
-	if in.ScaleErr != nil || !atHand(in.Spec) {
+	if in.ScaleErr != nil || !allMetricsLocal(in.Spec) {
 		return false
 	}
-	selector, err := target.Selector(in.Scale.Selector)
+	selector, err := scaleclient.Selector(in.Scale.Selector)
 	if err != nil {
 		return false
 	}
-	in.Now, in.Memory, in.Scale.Spec = time.Now(), t.memory, t.count
+	in.Now, in.Memory, in.Scale.SpecReplicas = time.Now(), t.memory, t.replicas
 	in.Pods, in.PodsErr = c.opts.Metrics.Pods(k.namespace, selector)
-	in.Read = c.opts.Metrics.Readings(ctx, in.Now, k.namespace, selector, in.Spec, in.Pods)
+	in.ReadMetric = c.opts.Metrics.Readings(ctx, in.Now, k.namespace, selector, in.Spec, in.Pods)
 	d := autoscaler.Decide(&in)
 	return d.Rescale && d.Desired != t.decision.Desired
 }
 
-// atHand reports whether nobody has to be asked for a specification's metrics.
-func atHand(spec *autoscalingv2.HorizontalPodAutoscalerSpec) bool {
+// allMetricsLocal reports whether weir has all metrics of a specification in memory.
+func allMetricsLocal(spec *autoscalingv2.HorizontalPodAutoscalerSpec) bool {
 	for i := range spec.Metrics {
 		if spec.Metrics[i].Type == autoscalingv2.ExternalMetricSourceType {
 			return false

@@ -15,7 +15,7 @@ import (
 // does not, or must be asked for elsewhere, waits for the period's end.
 func TestPeek(t *testing.T) {
 	staged(t, func(s *stage) {
-		s.options.Peek = time.Second
+		s.options.PeekInterval = time.Second
 		s.options.Period = time.Hour
 		s.world.set("web", 4, 2000) // half a core each, as is wanted
 		s.world.set("dry", 4, 2000)

@@ -9,41 +9,41 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 )
 
-// recordAgain is after how long a target is recorded again that did not change.
-const recordAgain = 5 * time.Minute
+// recordInterval is after how long an unchanged target is recorded again.
+const recordInterval = 5 * time.Minute
 
-// recorded is what was recorded of a target, and when; at is zero if nothing was.
+// recorded is what was recorded of a target and when; at is zero if nothing was.
 type recorded struct {
 	target *recording.Target
 	spec   *autoscalingv2.HorizontalPodAutoscalerSpec
 	at     time.Time
 }
 
-// record has the target of an object recorded, if there is something to say. owns
-// says that the object scales it: of others' targets only the count is recorded,
-// and that only where nobody else is looked at who tells more.
-func (c *Controller) record(o *object, e *entry, l *look, owns bool) {
-	if c.opts.Record == nil {
+// recordTarget records the target of an object if it changed. owns is set if the object scales
+// it. Of a target that another object scales only the count is recorded, and only if no object
+// that scales it is handled.
+func (c *Controller) recordTarget(o *scalingObject, e *entry, l *targetState, owns bool) {
+	if c.opts.RecordTarget == nil {
 		return
 	}
 	switch {
-	case !owns && slices.ContainsFunc(c.catalog.others(o.key, o.target()), c.tells):
+	case !owns && slices.ContainsFunc(c.catalog.othersWithTarget(o.objectKey, o.target()), c.recordsSpec):
 		e.recorded = recorded{}
 		return
-	case target.Final(l.ScaleErr):
-		c.unrecord(o.key, e)
+	case scaleclient.IsPermanent(l.ScaleErr):
+		c.recordGone(o.objectKey, e)
 		return
 	case l.ScaleErr != nil:
 		return
 	}
 	t := &recording.Target{
 		Group: l.handle.Resource.Group, Resource: l.handle.Resource.Resource, Namespace: metric.Namespace(o.namespace), Name: l.handle.Name,
-		Replicas: l.Scale.Spec, Current: l.Scale.Status, Selector: l.Scale.Selector,
+		Replicas: l.Scale.SpecReplicas, Current: l.Scale.StatusReplicas, Selector: l.Scale.Selector,
 	}
 	if owns {
 		t.HPA = o.name
@@ -51,11 +51,11 @@ func (c *Controller) record(o *object, e *entry, l *look, owns bool) {
 	r := &e.recorded
 	old := r.target
 	if old != nil && (old.Group != t.Group || old.Resource != t.Resource || old.Name != t.Name) {
-		c.unrecord(o.key, e)
+		c.recordGone(o.objectKey, e)
 		old = nil
 	}
 	if old != nil && old.Replicas == t.Replicas && old.Current == t.Current && old.Selector == t.Selector && old.HPA == t.HPA &&
-		equality.Semantic.DeepEqual(r.spec, o.spec) && l.Now.Sub(r.at) < recordAgain {
+		equality.Semantic.DeepEqual(r.spec, o.spec) && l.Now.Sub(r.at) < recordInterval {
 		return
 	}
 	if owns {
@@ -65,19 +65,21 @@ func (c *Controller) record(o *object, e *entry, l *look, owns bool) {
 		}
 	}
 	*r = recorded{t, o.spec, l.Now}
-	c.opts.Record(t, l.Now)
+	c.opts.RecordTarget(t, l.Now)
 }
 
-// tells reports whether an object has its target recorded with what it asks for.
-func (c *Controller) tells(o *object) bool { return o.owns() && c.concerns(o.key) }
+// recordsSpec reports whether an object's target is recorded with its specification.
+func (c *Controller) recordsSpec(o *scalingObject) bool {
+	return o.canOwnTarget() && c.handles(o.objectKey)
+}
 
-// unrecord has it recorded that the target of k is no longer followed; unless
-// somebody else goes on with it.
-func (c *Controller) unrecord(k key, e *entry) {
+// recordGone records that the target of k is no longer followed, unless another object follows
+// it.
+func (c *Controller) recordGone(k objectKey, e *entry) {
 	t := e.recorded.target
 	e.recorded = recorded{}
-	if t == nil || slices.ContainsFunc(c.catalog.others(k, types.NamespacedName{Namespace: k.namespace, Name: t.Name}), c.tells) {
+	if t == nil || slices.ContainsFunc(c.catalog.othersWithTarget(k, types.NamespacedName{Namespace: k.namespace, Name: t.Name}), c.recordsSpec) {
 		return
 	}
-	c.opts.Record(&recording.Target{Group: t.Group, Resource: t.Resource, Namespace: t.Namespace, Name: t.Name, Gone: true}, time.Now())
+	c.opts.RecordTarget(&recording.Target{Group: t.Group, Resource: t.Resource, Namespace: t.Namespace, Name: t.Name, Gone: true}, time.Now())
 }

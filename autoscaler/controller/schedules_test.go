@@ -205,7 +205,7 @@ func TestDeletedLeavesNothing(t *testing.T) {
 			}
 		}
 		s.pass(time.Minute)
-		if got := len(r.All()); got != 10 {
+		if got := len(r.Summaries()); got != 10 {
 			t.Fatalf("got %d decisions, want one on each of 10 objects", got)
 		}
 		for n := range 10 {
@@ -217,7 +217,7 @@ func TestDeletedLeavesNothing(t *testing.T) {
 			}
 		}
 		s.pass(time.Minute)
-		if n := len(r.mu.entries) + len(r.catalog.mu.objects) + len(r.catalog.mu.byTarget) + len(r.catalog.mu.changes) + len(r.rivals.mu.known) + len(r.rivals.mu.spaces); n != 0 {
+		if n := len(r.mu.entries) + len(r.catalog.mu.objects) + len(r.catalog.mu.byTarget) + len(r.catalog.mu.changes) + len(r.selectors.mu.known) + len(r.selectors.mu.spaces); n != 0 {
 			t.Errorf("%d things are kept of what is gone", n)
 		}
 		r.stop()
@@ -246,7 +246,7 @@ func TestKindIsMissing(t *testing.T) {
 		r := s.lead()
 		s.pass(10 * time.Minute)
 		s.written("without the kind")
-		if got := s.logged.FilterMessageSnippet("Autoscalers cannot be read: nothing is scaled before they were; weir needs the kind Autoscaler").Len(); got != 1 {
+		if got := s.logged.FilterMessageSnippet("Autoscalers cannot be read; until they can, weir does not scale").Len(); got != 1 {
 			t.Errorf("got %d lines of it in the log, want 1", got)
 		}
 		if _, ok := r.Explain(hpaKind, "shop", "theirs"); !ok {
@@ -431,13 +431,13 @@ func TestGoneTargetIsNoRival(t *testing.T) {
 		s.scaler("old", nil)
 		r := s.lead()
 		s.pass(time.Minute)
-		if len(r.rivals.mu.known) != 1 {
-			t.Fatalf("got the claims %v, want one", r.rivals.mu.known)
+		if len(r.selectors.mu.known) != 1 {
+			t.Fatalf("got the claims %v, want one", r.selectors.mu.known)
 		}
 		s.world.now(func() { delete(s.world.replicas, "old") })
 		s.pass(time.Minute)
-		if len(r.rivals.mu.known) != 0 {
-			t.Errorf("got the claims %v, want none", r.rivals.mu.known)
+		if len(r.selectors.mu.known) != 0 {
+			t.Errorf("got the claims %v, want none", r.selectors.mu.known)
 		}
 		r.stop()
 	})
@@ -472,7 +472,7 @@ func TestRecord(t *testing.T) {
 		var mu sync.Mutex
 		var lines []string
 		s.options.Shadow = true
-		s.options.Record = func(r *recording.Target, _ time.Time) {
+		s.options.RecordTarget = func(r *recording.Target, _ time.Time) {
 			mu.Lock()
 			defer mu.Unlock()
 			line := fmt.Sprintf("%s.%s %s/%s", r.Resource, r.Group, r.Namespace, r.Name)

@@ -16,94 +16,94 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 )
 
-// glance is what a decision about a shadowed object was made of.
-type glance struct {
+// decisionInputs are the inputs of a decision about a shadowed object.
+type decisionInputs struct {
 	spec     *autoscalingv2.HorizontalPodAutoscalerSpec
 	pods     []autoscaler.Pod
-	readings []autoscaler.Reading // of each metric; those that were not asked for have an error
+	readings []autoscaler.Reading // of each metric; a metric that was not read has an error
 }
 
-// before is a change of the controller's, and what was seen and remembered before
-// it.
-type before struct {
-	change
+// changeContext is a change of the controller's, with weir's memory and inputs before it.
+type changeContext struct {
+	controllerChange
 	memory autoscaler.Memory
-	glance glance
+	inputs decisionInputs
 }
 
-// shadow decides about a HorizontalPodAutoscaler, and compares that with what its
-// controller did. It changes nothing.
-func (c *Controller) shadow(ctx context.Context, o *object, e *entry, changes []change) {
-	l := c.look(ctx, o, o.status)
+// shadowHPA decides about a HorizontalPodAutoscaler and compares that with what its controller
+// did. It changes nothing.
+func (c *Controller) shadowHPA(ctx context.Context, o *scalingObject, e *entry, changes []controllerChange) {
+	l := c.readTarget(ctx, o, o.status)
 	if ctx.Err() == context.Canceled {
 		return // the process ends
 	}
-	c.record(o, e, l, true)
+	c.recordTarget(o, e, l, true)
 	reach := c.opts.Period + c.opts.Resolution
-	if e.judge == nil {
-		e.judge = &judge{reach: reach}
+	if e.comparer == nil {
+		e.comparer = &comparer{maxSkew: reach}
 	}
-	e.pending = append(e.pending, changes...)
+	e.pendingChanges = append(e.pendingChanges, changes...)
 	var found []comparison
 	if l.ScaleErr == nil {
-		if l.Now.Sub(e.looked) > reach {
-			found = e.judge.lost(l.Now.Add(c.memorable(o)))
+		if l.Now.Sub(e.seenAt) > reach {
+			found = e.comparer.addGap(l.Now.Add(c.memoryLength(o)))
 		}
-		e.looked = l.Now
-		for _, b := range e.open {
-			found = append(found, e.judge.again(b.change, c.imagine(ctx, o, l, b))...)
+		e.seenAt = l.Now
+		for _, b := range e.openChanges {
+			found = append(found, e.comparer.recheckChange(b.controllerChange, c.decideAsBefore(ctx, o, l, b))...)
 		}
-		for _, ch := range e.pending {
-			b := before{ch, e.memory, e.glance}
-			found = append(found, e.judge.changed(ch, c.imagine(ctx, o, l, b))...)
-			e.open = append(e.open, b)
+		for _, ch := range e.pendingChanges {
+			b := changeContext{ch, e.memory, e.lastInputs}
+			found = append(found, e.comparer.addChange(ch, c.decideAsBefore(ctx, o, l, b))...)
+			e.openChanges = append(e.openChanges, b)
 			if ch.From != ch.To {
-				e.memory = e.memory.Scaled(o.spec.Behavior, ch.From, ch.To, ch.At)
+				e.memory = e.memory.WithChange(o.spec.Behavior, ch.From, ch.To, ch.At)
 			}
 		}
-		e.pending = nil
-		e.glance = l.glance()
+		e.pendingChanges = nil
+		e.lastInputs = l.keepReadings()
 	}
 	l.Memory = e.memory
 	d := autoscaler.Decide(&l.Input)
 	e.memory = d.Memory
 	if l.ScaleErr == nil {
-		found = append(found, e.judge.saw(sightOf(o, d, false))...)
+		found = append(found, e.comparer.addDecision(newOwnDecision(o, d, false))...)
 	}
-	waiting := e.judge.waiting()
-	e.open = slices.DeleteFunc(e.open, func(b before) bool { return !slices.Contains(waiting, b.change) })
+	waiting := e.comparer.unmatchedChanges()
+	e.openChanges = slices.DeleteFunc(e.openChanges, func(b changeContext) bool { return !slices.Contains(waiting, b.controllerChange) })
 
-	t := c.told(o, l, d)
-	t.context.Other = e.other(o)
-	t.compared, t.memory = slices.Clone(e.judge.last), e.memory
-	e.last.Store(t)
-	c.metrics.decided(o.kind, l, d, nil, false)
-	c.metrics.compared(found, e.judge.held())
+	t := c.newDecisionRecord(o, l, d)
+	t.context.OtherController = e.otherController(o)
+	t.comparisons, t.memory = slices.Clone(e.comparer.comparisons), e.memory
+	e.lastDecision.Store(t)
+	c.metrics.countDecision(o.kind, l, d, nil, false)
+	c.metrics.countComparisons(found, e.comparer.takeHolds())
 	for _, f := range found {
-		if f.Verdict == differed && c.opts.IsLeader() {
+		if f.Result == differed && c.opts.IsLeader() {
 			c.opts.Logger.Info("weir would have scaled otherwise", zap.String("hpa", o.namespace+"/"+o.name), zap.String("reason", f.Reason),
-				zap.Time("at", f.At), zap.Int32("from", f.From), zap.Int32("to", f.To), zap.Int32("weir", f.Ours), zap.String("why", f.Why))
+				zap.Time("at", f.At), zap.Int32("from", f.From), zap.Int32("to", f.To), zap.Int32("weir", f.WeirReplicas), zap.String("why", f.Explanation))
 		}
 	}
 }
 
-// memorable returns how long must be watched to remember all that matters.
-func (c *Controller) memorable(o *object) time.Duration {
-	d := window(o.spec, c.opts.Settings)
+// memoryLength returns how long weir must observe a target until its memory is as long as the
+// controller's.
+func (c *Controller) memoryLength(o *scalingObject) time.Duration {
+	d := longestWindow(o.spec, c.opts.Settings)
 	if b := o.spec.Behavior; b != nil {
-		d = max(d, period(b.ScaleUp), period(b.ScaleDown))
+		d = max(d, longestPeriod(b.ScaleUp), longestPeriod(b.ScaleDown))
 	}
 	return d
 }
 
-// glance has what is read for the coming decision kept.
-func (l *look) glance() glance {
-	g := glance{spec: l.Spec, pods: l.Pods, readings: make([]autoscaler.Reading, len(l.Spec.Metrics))}
+// keepReadings keeps the inputs of the coming decision.
+func (l *targetState) keepReadings() decisionInputs {
+	g := decisionInputs{spec: l.Spec, pods: l.Pods, readings: make([]autoscaler.Reading, len(l.Spec.Metrics))}
 	for i := range g.readings {
 		g.readings[i].Err = errors.New("nobody asked for it")
 	}
-	if read := l.Read; read != nil {
-		l.Read = func(i int) autoscaler.Reading {
+	if read := l.ReadMetric; read != nil {
+		l.ReadMetric = func(i int) autoscaler.Reading {
 			g.readings[i] = read(i)
 			return g.readings[i]
 		}
@@ -111,35 +111,33 @@ func (l *look) glance() glance {
 	return g
 }
 
-// imagine decides as if the target still were as it was before a change: with that
-// count, with what was remembered then, and with the pods that were there. Where
-// the change is not what comes of their metrics of now, it is that of their metrics
-// when last looked at before the change: pods that the change ended have no later
-// ones, and what is left of them uses more.
-func (c *Controller) imagine(ctx context.Context, o *object, l *look, b before) sight {
+// decideAsBefore decides as if the target were still as it was before a change: with that count,
+// that memory and the pods of that time. If the pods' current metrics do not give the
+// controller's change, it decides on the metrics last read before the change: pods that the
+// change removed have no later ones, and the remaining pods use more.
+func (c *Controller) decideAsBefore(ctx context.Context, o *scalingObject, l *targetState, b changeContext) ownDecision {
 	in := l.Input
-	in.Scale.Spec, in.Scale.Status = b.From, b.From
+	in.Scale.SpecReplicas, in.Scale.StatusReplicas = b.From, b.From
 	in.Memory = b.memory
-	in.Pods = asBefore(l.Pods, b.glance.pods, b.At)
+	in.Pods = podsBefore(l.Pods, b.inputs.pods, b.At)
 	if l.Selector != nil {
-		in.Read = c.opts.Metrics.Readings(ctx, l.Now, o.namespace, l.Selector, o.spec, in.Pods)
+		in.ReadMetric = c.opts.Metrics.Readings(ctx, l.Now, o.namespace, l.Selector, o.spec, in.Pods)
 	}
-	now := sightOf(o, autoscaler.Decide(&in), true)
-	if now.Decided && now.Desired == b.To || !equality.Semantic.DeepEqual(b.glance.spec, o.spec) {
+	now := newOwnDecision(o, autoscaler.Decide(&in), true)
+	if now.Decided && now.Desired == b.To || !equality.Semantic.DeepEqual(b.inputs.spec, o.spec) {
 		return now
 	}
-	in.Pods = b.glance.pods
-	in.Read = func(i int) autoscaler.Reading { return b.glance.readings[i] }
-	if then := sightOf(o, autoscaler.Decide(&in), true); then.Decided && then.Desired == b.To {
+	in.Pods = b.inputs.pods
+	in.ReadMetric = func(i int) autoscaler.Reading { return b.inputs.readings[i] }
+	if then := newOwnDecision(o, autoscaler.Decide(&in), true); then.Decided && then.Desired == b.To {
 		return then
 	}
 	return now
 }
 
-// asBefore returns the pods without what a change at a time did to them: those that
-// have come since are not there, and those that are being deleted only since are
-// not. earlier are the pods when last looked at, by name as well.
-func asBefore(now, earlier []autoscaler.Pod, at time.Time) []autoscaler.Pod {
+// podsBefore returns the pods as they were before a change: without the pods created since, and
+// with the earlier deletion state. earlier are the pods of the last read, by name.
+func podsBefore(now, earlier []autoscaler.Pod, at time.Time) []autoscaler.Pod {
 	was := func(name string) *autoscaler.Pod {
 		i, ok := slices.BinarySearchFunc(earlier, name, func(p autoscaler.Pod, name string) int { return strings.Compare(p.Name, name) })
 		if !ok {
@@ -161,35 +159,34 @@ func asBefore(now, earlier []autoscaler.Pod, at time.Time) []autoscaler.Pod {
 	return kept
 }
 
-// active reports whether the controller of a shadowed object says that it has
-// metrics.
-func active(o *object) bool {
+// hasMetrics reports whether the controller of a shadowed object reports that it has metrics.
+func hasMetrics(o *scalingObject) bool {
 	return slices.ContainsFunc(o.status.Conditions, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
 		return c.Type == autoscalingv2.ScalingActive && c.Status == corev1.ConditionTrue
 	})
 }
 
-// sightOf returns what matters of a decision when it is compared. It is told in
-// words if that is wanted, or something is to be done.
-func sightOf(o *object, d *autoscaler.Decision, tell bool) sight {
-	s := sight{At: d.At, Current: d.Current, Desired: d.Desired, Decided: len(d.Steps) > 0}
-	s.Alone = !s.Decided && active(o)
-	if !tell && s.stance() == still {
+// newOwnDecision returns the parts of a decision that are compared. Its texts are set if withText
+// is set or the count would change.
+func newOwnDecision(o *scalingObject, d *autoscaler.Decision, tell bool) ownDecision {
+	s := ownDecision{At: d.At, Current: d.Current, Desired: d.Desired, Decided: len(d.Steps) > 0}
+	s.MetricsMissing = !s.Decided && hasMetrics(o)
+	if !tell && s.direction() == directionNone {
 		return s
 	}
-	s.Targets = targetsText(o.spec, withheld(d).Status.CurrentMetrics)
-	s.Why = clip(decisionreport.Of(d, decisionreport.Context{Kind: o.kind, Mode: o.mode}).Summary, maxPodSentence)
+	s.Targets = targetsText(o.spec, concludeUnwritten(d).Status.CurrentMetrics)
+	s.Summary = truncate(decisionreport.New(d, decisionreport.Context{Kind: o.kind, Mode: o.mode}).Summary, maxPodSentence)
 	return s
 }
 
-// other returns what is known of the controller that acts on a shadowed object.
-func (e *entry) other(o *object) *decisionreport.Other {
-	r := &decisionreport.Other{Desired: o.status.DesiredReplicas, Agrees: true}
+// otherController returns what is known of the controller of a shadowed object.
+func (e *entry) otherController(o *scalingObject) *decisionreport.OtherController {
+	r := &decisionreport.OtherController{Desired: o.status.DesiredReplicas, Agrees: true}
 	if o.status.LastScaleTime != nil {
-		r.At = o.status.LastScaleTime.Time
+		r.ChangedAt = o.status.LastScaleTime.Time
 	}
-	if n := len(e.judge.last); n > 0 && e.judge.last[n-1].Verdict == differed {
-		r.Agrees, r.Why = false, e.judge.last[n-1].String()
+	if n := len(e.comparer.comparisons); n > 0 && e.comparer.comparisons[n-1].Result == differed {
+		r.Agrees, r.Difference = false, e.comparer.comparisons[n-1].String()
 	}
 	return r
 }

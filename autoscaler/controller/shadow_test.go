@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
 // rescales does what Kubernetes' controller does: the scale first, then the status.
@@ -51,7 +50,7 @@ func TestShadow(t *testing.T) {
 		s.rescales("web", 8)
 		s.pass(time.Minute)
 		tell, ok := r.Explain(hpaKind, "shop", "web")
-		if !ok || tell.Other == nil || !tell.Other.Agrees || tell.Other.Desired != 8 || tell.Mode != "Shadow" {
+		if !ok || tell.OtherController == nil || !tell.OtherController.Agrees || tell.OtherController.Desired != 8 || tell.Mode != "Shadow" {
 			t.Fatalf("got %+v, want that the two agree on 8", tell)
 		}
 		if got := testutil.ToFloat64(r.metrics.agreements.WithLabelValues("rescale")); got != 1 {
@@ -61,13 +60,13 @@ func TestShadow(t *testing.T) {
 		s.rescales("web", 12)
 		s.pass(time.Minute)
 		tell, _ = r.Explain(hpaKind, "shop", "web")
-		if tell.Other.Agrees || !strings.Contains(tell.Other.Why, "differed: 12 to 12, weir 8, NotFollowed") {
-			t.Errorf("got %+v, want that weir would go back to 8", tell.Other)
+		if tell.OtherController.Agrees || !strings.Contains(tell.OtherController.Difference, "differed: 12 to 12, weir 8, NotFollowed") {
+			t.Errorf("got %+v, want that weir would go back to 8", tell.OtherController)
 		}
-		if !slices.ContainsFunc(tell.Notes, func(n string) bool { return strings.Contains(n, "differed: 8 to 12, weir 8, Held") }) {
+		if !slices.ContainsFunc(tell.Notes, func(n string) bool { return strings.Contains(n, "differed: 8 to 12, weir 8, NoChange") }) {
 			t.Errorf("got the notes %q, want that weir would have held 8", tell.Notes)
 		}
-		if got := testutil.ToFloat64(r.metrics.differences.WithLabelValues(reasonHeld)); got != 1 {
+		if got := testutil.ToFloat64(r.metrics.differences.WithLabelValues(reasonNoChange)); got != 1 {
 			t.Errorf("got %v differences, want 1", got)
 		}
 		if got := s.logged.FilterMessage("weir would have scaled otherwise").Len(); got != 2 {
@@ -96,7 +95,7 @@ func TestShadowsWindowEndsLater(t *testing.T) {
 		window := int32(60)
 		spec := halfACore("web")
 		spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: &window}}
-		v1alpha1.SetSpecDefaults(&spec)
+		autoscaler.Default(&spec)
 		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}, Spec: spec}
 		h.Status.DesiredReplicas, h.Status.CurrentReplicas = 8, 8
 		if _, err := s.client.AutoscalingV2().HorizontalPodAutoscalers("shop").Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
@@ -116,8 +115,8 @@ func TestShadowsWindowEndsLater(t *testing.T) {
 		s.rescales("web", 4)
 		s.pass(time.Minute)
 		tell, _ = r.Explain(hpaKind, "shop", "web")
-		if !tell.Other.Agrees || !slices.ContainsFunc(tell.Notes, func(n string) bool { return strings.Contains(n, "agreed: 8 to 4, weir 4") }) {
-			t.Errorf("got %+v, notes %q; want that the two agree on 4", tell.Other, tell.Notes)
+		if !tell.OtherController.Agrees || !slices.ContainsFunc(tell.Notes, func(n string) bool { return strings.Contains(n, "agreed: 8 to 4, weir 4") }) {
+			t.Errorf("got %+v, notes %q; want that the two agree on 4", tell.OtherController, tell.Notes)
 		}
 		r.stop()
 	})
@@ -131,7 +130,7 @@ func TestAsBefore(t *testing.T) {
 		{Name: "c", Started: late}, {Name: "d"}, {Name: "e"}, {Name: "f", Started: early},
 	}
 	want := []autoscaler.Pod{{Name: "a", Started: early}, {Name: "b", Started: early, Terminating: true}, {Name: "d"}, {Name: "f", Started: early}}
-	if diff := cmp.Diff(want, asBefore(now, earlier, at(0))); diff != "" {
+	if diff := cmp.Diff(want, podsBefore(now, earlier, at(0))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

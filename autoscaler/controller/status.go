@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,83 +11,85 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
-	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
 // What a status has room for.
 const (
+	// The limits of a status.
 	keepDecisions  = 10
 	maxPods        = 16
 	maxSentence    = 1024 // bytes
 	maxPodSentence = 256
 )
 
-// round is one decision about an Autoscaler, from which its status follows.
-type round struct {
-	object   *object
-	told     *told
-	done     autoscaler.Done
-	old      *v1alpha1.AutoscalerStatus
-	conflict string
-	wrote    bool
-	settings *autoscaler.Settings
-	blind    bool // the scale is not known
-	begun    bool // there is a memory, of target
-	target   target.ID
+// statusUpdate is one decision about an Autoscaler, from which its next status is built.
+type statusUpdate struct {
+	object       *scalingObject
+	record       *decisionRecord
+	completion   autoscaler.Completion
+	old          *v1alpha1.AutoscalerStatus
+	conflict     string
+	wrote        bool
+	settings     *autoscaler.Settings
+	scaleUnknown bool // the scale is not known
+	memoryValid  bool // there is a memory, of target
+	target       scaleclient.WorkloadID
 }
 
-// status returns the status after the round, without its sentences, and whether it
-// says anything new.
-func (r *round) status() (next *v1alpha1.AutoscalerStatus, fresh bool) {
-	d, o := r.told.decision, r.object
-	next = &v1alpha1.AutoscalerStatus{HorizontalPodAutoscalerStatus: *r.done.Status.DeepCopy()}
-	next.ObservedGeneration = &o.scaler.Generation
+// nextStatus returns the status after the decision, without its sentences, and whether it must be
+// written at once.
+func (r *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool) {
+	d, o := r.record.decision, r.object
+	next = &v1alpha1.AutoscalerStatus{HorizontalPodAutoscalerStatus: *r.completion.Status.DeepCopy()}
+	next.ObservedGeneration = &o.autoscaler.Generation
 	if next.CurrentMetrics == nil {
 		next.CurrentMetrics = []autoscalingv2.MetricStatus{}
 	}
 	now := metav1.NewTime(d.At)
 	switch {
 	case o.mode == decisionreport.DryRun:
-		next.Conditions = unset(next.Conditions, v1alpha1.ConditionConflict)
-		next.Conditions = set(next.Conditions, v1alpha1.ConditionDryRun, corev1.ConditionTrue, "ModeIsDryRun", "the target is not changed; desiredReplicas is what it would be changed to", now)
+		next.Conditions = removeCondition(next.Conditions, v1alpha1.ConditionConflict)
+		next.Conditions = setCondition(next.Conditions, v1alpha1.ConditionDryRun, corev1.ConditionTrue, "ModeIsDryRun", "the target is not changed; desiredReplicas is what it would be changed to", now)
 	case r.conflict != "":
-		next.Conditions = unset(next.Conditions, v1alpha1.ConditionDryRun)
-		next.Conditions = set(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionTrue, "TargetIsTaken", r.conflict, now)
+		next.Conditions = removeCondition(next.Conditions, v1alpha1.ConditionDryRun)
+		next.Conditions = setCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionTrue, "TargetIsTaken", r.conflict, now)
 	default:
-		next.Conditions = unset(next.Conditions, v1alpha1.ConditionDryRun)
-		if !r.blind { // or else nobody looked
-			next.Conditions = set(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionFalse, "TargetIsOwn", "no other autoscaler scales the target", now)
+		next.Conditions = removeCondition(next.Conditions, v1alpha1.ConditionDryRun)
+		if !r.scaleUnknown { // or else nobody looked
+			next.Conditions = setCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionFalse, "TargetIsOwn", "no other autoscaler scales the target", now)
 		}
 	}
 	for i := range next.Conditions {
-		next.Conditions[i].Message = clip(next.Conditions[i].Message, maxSentence)
+		next.Conditions[i].Message = truncate(next.Conditions[i].Message, maxSentence)
 	}
 	next.Targets = targetsText(o.spec, next.CurrentMetrics)
 	next.Memory = r.old.Memory
-	if r.begun {
-		next.Memory = noted(r.done.Memory, o.spec, r.settings, d.At)
+	if r.memoryValid {
+		next.Memory = statusMemory(r.completion.Memory, o.spec, r.settings, d.At)
 		next.Memory.Target = targetName(r.target)
 	}
 	next.Decisions = r.old.Decisions
 	next.Explanation = r.old.Explanation
 	made := r.decision()
-	notable := !r.blind && r.notable(made)
+	notable := !r.scaleUnknown && r.worthKeeping(made)
 	if notable {
 		next.Decisions = append([]v1alpha1.Decision{made}, next.Decisions...)
 		next.Decisions = next.Decisions[:min(len(next.Decisions), keepDecisions)]
 	}
-	return next, notable || news(r.old, next)
+	return next, notable || needsImmediateWrite(r.old, next)
 }
 
-// decision returns the round as the status keeps it.
-func (r *round) decision() v1alpha1.Decision {
-	d := r.told.decision
+// decision returns the decision as the status keeps it.
+func (r *statusUpdate) decision() v1alpha1.Decision {
+	d := r.record.decision
 	made := v1alpha1.Decision{Time: metav1.NewTime(d.At), Current: d.Current, Desired: d.Current, Written: r.wrote}
 	if len(d.Steps) > 0 {
 		made.Desired = d.Desired
@@ -98,10 +102,9 @@ func (r *round) decision() v1alpha1.Decision {
 	return made
 }
 
-// notable reports whether a decision is worth keeping: it does something, or what
-// it would do is not what the last one would have. That a count which was asked for
-// is now there is not.
-func (r *round) notable(made v1alpha1.Decision) bool {
+// worthKeeping reports whether the status keeps a decision: it changes the count, or its result
+// differs from the last one's. That a requested count has been reached is no reason.
+func (r *statusUpdate) worthKeeping(made v1alpha1.Decision) bool {
 	if made.Written || len(r.old.Decisions) == 0 {
 		return true
 	}
@@ -115,20 +118,20 @@ func (r *round) notable(made v1alpha1.Decision) bool {
 	return made.Current != last.Current || made.Desired != last.Desired
 }
 
-// explain fills the sentences in.
-func (r *round) explain(next *v1alpha1.AutoscalerStatus) {
-	tell := r.told.tell()
+// addSentences fills in the sentences.
+func (r *statusUpdate) addSentences(next *v1alpha1.AutoscalerStatus) {
+	tell := r.record.report()
 	if len(next.Decisions) > 0 && next.Decisions[0].Reason == "" {
 		next.Decisions = slices.Clone(next.Decisions)
-		next.Decisions[0].Reason = clip(tell.Summary, maxPodSentence)
+		next.Decisions[0].Reason = truncate(tell.Summary, maxPodSentence)
 	}
-	next.Explanation = explanation(tell)
+	next.Explanation = statusExplanation(tell)
 }
 
-// explanation returns as much of a report as there is room for: pods that lack
-// something first, in the order of the metrics.
-func explanation(tell *decisionreport.Report) *v1alpha1.Explanation {
-	e := &v1alpha1.Explanation{Time: metav1.NewTime(tell.At), Summary: clip(tell.Summary, maxSentence)}
+// statusExplanation returns as much of a report as fits into a status: pods without a number
+// first, in the order of the metrics.
+func statusExplanation(tell *decisionreport.DecisionReport) *v1alpha1.Explanation {
+	e := &v1alpha1.Explanation{Time: metav1.NewTime(tell.At), Summary: truncate(tell.Summary, maxSentence)}
 	for _, m := range tell.Metrics {
 		for _, p := range m.Pods {
 			if p.Class == "Counted" {
@@ -138,18 +141,18 @@ func explanation(tell *decisionreport.Report) *v1alpha1.Explanation {
 				e.MorePods++
 				continue
 			}
-			why := p.Why
+			why := p.Reason
 			if p.Verdict != nil {
 				why = p.Verdict.Reason + ": " + p.Verdict.Message
 			}
-			e.Pods = append(e.Pods, v1alpha1.PodReason{Name: p.Name, Metric: m.Name, Class: p.Class, Reason: clip(why, maxPodSentence)})
+			e.Pods = append(e.Pods, v1alpha1.PodReason{Name: p.Name, Metric: m.Name, Class: p.Class, Reason: truncate(why, maxPodSentence)})
 		}
 	}
 	return e
 }
 
-// clip shortens a sentence to a number of bytes, between letters.
-func clip(s string, limit int) string {
+// truncate shortens a sentence to a number of bytes without cutting a letter.
+func truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
@@ -161,9 +164,9 @@ func clip(s string, limit int) string {
 	return s + more
 }
 
-// news reports whether a status says something that should not wait: another
-// count, a condition's status or reason, a change of what is remembered to be made.
-func news(old, next *v1alpha1.AutoscalerStatus) bool {
+// needsImmediateWrite reports whether a status has another count, another status or reason of a
+// condition, or another rescale. Such a status is not delayed.
+func needsImmediateWrite(old, next *v1alpha1.AutoscalerStatus) bool {
 	if old.ObservedGeneration == nil || *old.ObservedGeneration != *next.ObservedGeneration ||
 		old.CurrentReplicas != next.CurrentReplicas || old.DesiredReplicas != next.DesiredReplicas ||
 		!old.LastScaleTime.Equal(next.LastScaleTime) || len(old.Conditions) != len(next.Conditions) {
@@ -178,9 +181,8 @@ func news(old, next *v1alpha1.AutoscalerStatus) bool {
 	return false
 }
 
-// sameValues reports whether two statuses differ in nothing but when they were made.
-// Recommendations are compared by how far they reach: those of an idle target are
-// the same for ever.
+// sameValues reports whether two statuses differ only in times. Of the recommendations it
+// compares the lowest and highest: those of an idle target are always the same.
 func sameValues(old, next *v1alpha1.AutoscalerStatus) bool {
 	a, b := old.DeepCopy(), next.DeepCopy()
 	a.Explanation, b.Explanation = nil, nil
@@ -200,14 +202,14 @@ func sameValues(old, next *v1alpha1.AutoscalerStatus) bool {
 	return lowA == lowB && highA == highB && equality.Semantic.DeepEqual(a, b)
 }
 
-// holds reports whether a condition is True.
-func holds(s *v1alpha1.AutoscalerStatus, kind autoscalingv2.HorizontalPodAutoscalerConditionType) bool {
+// conditionTrue reports whether a condition is True.
+func conditionTrue(s *v1alpha1.AutoscalerStatus, kind autoscalingv2.HorizontalPodAutoscalerConditionType) bool {
 	return slices.ContainsFunc(s.Conditions, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
 		return c.Type == kind && c.Status == corev1.ConditionTrue
 	})
 }
 
-func set(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType,
+func setCondition(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType,
 	status corev1.ConditionStatus, reason, message string, now metav1.Time) []autoscalingv2.HorizontalPodAutoscalerCondition {
 	c := autoscalingv2.HorizontalPodAutoscalerCondition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: now}
 	i := slices.IndexFunc(list, func(o autoscalingv2.HorizontalPodAutoscalerCondition) bool { return o.Type == kind })
@@ -221,12 +223,12 @@ func set(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscaling
 	return list
 }
 
-func unset(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType) []autoscalingv2.HorizontalPodAutoscalerCondition {
+func removeCondition(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType) []autoscalingv2.HorizontalPodAutoscalerCondition {
 	return slices.DeleteFunc(list, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool { return c.Type == kind })
 }
 
-// targetsText returns what metrics are and should be, "cpu: 63%/50%, queue: 12/30",
-// as kubectl shows them of a HorizontalPodAutoscaler.
+// targetsText returns the current and target values of the metrics, "cpu: 63%/50%, queue: 12/30",
+// as kubectl writes them for a HorizontalPodAutoscaler.
 func targetsText(spec *autoscalingv2.HorizontalPodAutoscalerSpec, current []autoscalingv2.MetricStatus) string {
 	var list []string
 	for i := range spec.Metrics {
@@ -235,12 +237,12 @@ func targetsText(spec *autoscalingv2.HorizontalPodAutoscalerSpec, current []auto
 			now = currentOf(&current[i])
 		}
 		name, want := targetOf(&spec.Metrics[i])
-		list = append(list, name+": "+pair(&want, &now))
+		list = append(list, name+": "+currentOverTarget(&want, &now))
 	}
 	return strings.Join(list, ", ")
 }
 
-// targetOf returns what a metric is called and what is aimed at.
+// targetOf returns a metric's name and target.
 func targetOf(m *autoscalingv2.MetricSpec) (string, autoscalingv2.MetricTarget) {
 	switch {
 	case m.Resource != nil:
@@ -273,8 +275,8 @@ func currentOf(m *autoscalingv2.MetricStatus) autoscalingv2.MetricValueStatus {
 	return autoscalingv2.MetricValueStatus{}
 }
 
-// pair returns "63%/50%": what is, in the unit of what is wanted.
-func pair(want *autoscalingv2.MetricTarget, now *autoscalingv2.MetricValueStatus) string {
+// currentOverTarget returns "63%/50%": the current value in the unit of the target.
+func currentOverTarget(want *autoscalingv2.MetricTarget, now *autoscalingv2.MetricValueStatus) string {
 	const unknown = "<unknown>"
 	quantity := func(now, want *resource.Quantity, suffix string) string {
 		if now == nil {
@@ -295,4 +297,33 @@ func pair(want *autoscalingv2.MetricTarget, now *autoscalingv2.MetricValueStatus
 		return quantity(now.Value, want.Value, "")
 	}
 	return unknown + "/?"
+}
+
+// statusTries is how often a status is written when others change the object at the same time.
+const statusTries = 3
+
+// writeStatus writes the status of an Autoscaler. On a conflict it repeats the write on the new
+// object: only the leader changes statuses.
+func (c *Controller) writeStatus(ctx context.Context, o *scalingObject, status *v1alpha1.AutoscalerStatus) error {
+	api := c.opts.Autoscalers.Autoscalers(o.namespace)
+	a := o.autoscaler.DeepCopy()
+	for try := 1; ; try++ {
+		if !c.opts.IsLeader() {
+			return fmt.Errorf("write the status of Autoscaler %s/%s: another replica leads now", o.namespace, o.name)
+		}
+		a.Status = *status.DeepCopy()
+		_, err := api.UpdateStatus(ctx, a, metav1.UpdateOptions{})
+		if err == nil {
+			return nil
+		}
+		if !apierrors.IsConflict(err) || try == statusTries {
+			return fmt.Errorf("write the status of Autoscaler %s/%s: %w", o.namespace, o.name, err)
+		}
+		if a, err = api.Get(ctx, o.name, metav1.GetOptions{}); err != nil {
+			return fmt.Errorf("read Autoscaler %s/%s again: %w", o.namespace, o.name, err)
+		}
+		if a.UID != o.uid {
+			return fmt.Errorf("write the status of Autoscaler %s/%s: it is another one now", o.namespace, o.name)
+		}
+	}
 }

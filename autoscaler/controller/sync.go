@@ -6,139 +6,140 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
-	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// sync decides about an object and does what follows. It returns after how long to
-// do so again; 0 if never.
-func (c *Controller) sync(ctx context.Context, k key) time.Duration {
-	if !c.catalog.listed(hpaKind) || k.kind == v1alpha1.Kind && !c.catalog.listed(v1alpha1.Kind) {
+// sync decides about an object and carries the decision out. It returns the time until the next
+// decision; 0 for never.
+func (c *Controller) sync(ctx context.Context, k objectKey) time.Duration {
+	if !c.catalog.kindListed(hpaKind) || k.kind == v1alpha1.Kind && !c.catalog.kindListed(v1alpha1.Kind) {
 		return 0 // the catalog wakes everybody when all are known
 	}
-	o, changes := c.catalog.get(k)
+	o, changes := c.catalog.takeChanges(k)
 	if o == nil {
-		c.forget(k)
+		c.deleteEntry(k)
 		return 0
 	}
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, c.opts.SyncTimeout)
 	defer cancel()
-	e := c.entry(o)
+	e := c.getEntry(o)
 	if k.kind == hpaKind {
-		c.shadow(ctx, o, e, changes)
+		c.shadowHPA(ctx, o, e, changes)
 	} else {
-		c.act(ctx, o, e)
+		c.decideAndAct(ctx, o, e)
 	}
-	c.metrics.took(k.kind, time.Since(began))
-	return c.wait(k, time.Now())
+	c.metrics.observeDuration(k.kind, time.Since(began))
+	return c.untilNext(k, time.Now())
 }
 
-// act decides about an Autoscaler and carries the decision out, if that is for this
-// replica to do.
-func (c *Controller) act(ctx context.Context, o *object, e *entry) {
+// decideAndAct decides about an Autoscaler and carries the decision out if this replica leads.
+func (c *Controller) decideAndAct(ctx context.Context, o *scalingObject, e *entry) {
 	leads := c.opts.IsLeader()
-	status := e.known(o, leads)
-	l := c.look(ctx, o, &status.HorizontalPodAutoscalerStatus)
+	status := e.latestStatus(o, leads)
+	l := c.readTarget(ctx, o, &status.HorizontalPodAutoscalerStatus)
 	if ctx.Err() == context.Canceled {
 		return // the process ends
 	}
-	conflict := c.conflict(ctx, o, l.handle)
+	conflict := c.findConflict(ctx, o, l.handle)
 	acts := leads && o.mode == decisionreport.Active && conflict == "" && l.ScaleErr == nil
 	if l.ScaleErr == nil {
-		e.turn(l.handle.ID)
-		own := about(status, l.handle.ID)
+		e.setTarget(l.handle.WorkloadID)
+		own := statusForTarget(status, l.handle.WorkloadID)
 		l.Status = &own.HorizontalPodAutoscalerStatus
-		e.recall(o, own, l, acts, conflict != "")
+		e.restoreMemory(o, own, l, acts, conflict != "")
 	}
 	l.Memory = e.memory
-	c.record(o, e, l, o.mode == decisionreport.Active && conflict == "")
+	c.recordTarget(o, e, l, o.mode == decisionreport.Active && conflict == "")
 	d := autoscaler.Decide(&l.Input)
-	t := c.told(o, l, d)
+	t := c.newDecisionRecord(o, l, d)
 	t.conflict = conflict
 
-	var done autoscaler.Done
+	var done autoscaler.Completion
 	var wrote bool
 	switch {
 	case acts && d.Rescale:
-		err := c.write(ctx, l.handle, d.Desired)
-		wrote, t.context.Write = err == nil, err
-		e.unsure = err != nil
+		err := c.writeScale(ctx, l.handle, d.Desired)
+		wrote, t.context.WriteErr = err == nil, err
+		e.writeUnknown = err != nil
 		done = d.Conclude(err)
 	case o.mode == decisionreport.Active && conflict == "":
 		done = d.Conclude(nil)
 		if d.Rescale {
-			done = withheld(d) // the leader writes
+			done = concludeUnwritten(d) // the leader writes
 		}
 	default:
-		done = withheld(d)
+		done = concludeUnwritten(d)
 	}
-	e.memory, e.led, t.memory = done.Memory, acts, done.Memory
+	e.memory, e.wasWriter, t.memory = done.Memory, acts, done.Memory
 	if wrote {
-		e.seen = d.Desired
+		e.seenReplicas = d.Desired
 	}
-	t.count = e.seen
-	e.last.Store(t)
-	c.metrics.decided(o.kind, l, d, t.context.Write, wrote)
+	t.replicas = e.seenReplicas
+	e.lastDecision.Store(t)
+	c.metrics.countDecision(o.kind, l, d, t.context.WriteErr, wrote)
 	if !leads {
 		return
 	}
-	c.tell(o, d, done, wrote)
-	c.publish(ctx, o, e, round{
-		object: o, told: t, done: done, old: status, conflict: conflict, wrote: wrote, settings: c.opts.Settings,
-		blind: l.ScaleErr != nil, begun: e.begun, target: e.target,
+	c.writeEvents(o, d, done, wrote)
+	c.publishStatus(ctx, o, e, statusUpdate{
+		object: o, record: t, completion: done, old: status, conflict: conflict, wrote: wrote, settings: c.opts.Settings,
+		scaleUnknown: l.ScaleErr != nil, memoryValid: e.memoryValid, target: e.target,
 	})
 }
 
-// withheld concludes a decision that is not carried out. Its status says what would
-// be asked for; the target stays as it is, and so does the memory of changes.
-func withheld(d *autoscaler.Decision) autoscaler.Done {
+// concludeUnwritten concludes a decision that is not carried out. Its status has the count that
+// would be requested; the target and the memory of changes stay as they are.
+func concludeUnwritten(d *autoscaler.Decision) autoscaler.Completion {
 	still := *d
 	still.Rescale = false
 	return still.Conclude(nil)
 }
 
-// write changes the target. The end of the process does not interrupt it: whether
-// it was done would not be known.
-func (c *Controller) write(ctx context.Context, h *target.Handle, replicas int32) error {
+// writeScale changes the target. The end of the process does not interrupt it, because the result
+// would then be unknown.
+func (c *Controller) writeScale(ctx context.Context, h *scaleclient.Handle, replicas int32) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opts.WriteTimeout)
 	defer cancel()
 	if !c.opts.IsLeader() {
-		return fmt.Errorf("change the scale of %s: another replica leads now", h.ID)
+		return fmt.Errorf("change the scale of %s: another replica leads now", h.WorkloadID)
 	}
 	return c.opts.Scales.Update(ctx, h, replicas)
 }
 
-// tell says in the log and in Events what was done.
-func (c *Controller) tell(o *object, d *autoscaler.Decision, done autoscaler.Done, wrote bool) {
+// writeEvents writes the decision to the log and to Events.
+func (c *Controller) writeEvents(o *scalingObject, d *autoscaler.Decision, done autoscaler.Completion, wrote bool) {
 	for _, ev := range done.Events {
-		c.events.Event(o.scaler, ev.Type, ev.Reason, clip(ev.Message, maxSentence))
+		c.events.Event(o.autoscaler, ev.Type, ev.Reason, truncate(ev.Message, maxSentence))
 	}
 	if wrote {
 		c.opts.Logger.Info("scaled", zap.String("autoscaler", o.namespace+"/"+o.name),
 			zap.String("target", o.spec.ScaleTargetRef.Kind+"/"+o.spec.ScaleTargetRef.Name),
-			zap.Int32("from", d.Current), zap.Int32("to", d.Desired), zap.String("reason", d.Because))
+			zap.Int32("from", d.Current), zap.Int32("to", d.Desired), zap.String("reason", d.RescaleReason))
 	}
 	if done.Err != nil {
 		c.opts.Logger.Debug("an autoscaler cannot decide or act", zap.String("autoscaler", o.namespace+"/"+o.name), zap.Error(done.Err))
 	}
 }
 
-// conflict says whose the target of an Active Autoscaler is, in a sentence; nothing
-// if it is its own. HorizontalPodAutoscalers go before Autoscalers, for their
-// controller would not give way, and older Autoscalers before younger.
-func (c *Controller) conflict(ctx context.Context, o *object, h *target.Handle) string {
+// findConflict returns a sentence that names the owner of an Active Autoscaler's target, or "" if
+// it may scale the target itself. HorizontalPodAutoscalers have priority because their controller
+// does not yield, then older Autoscalers.
+func (c *Controller) findConflict(ctx context.Context, o *scalingObject, h *scaleclient.Handle) string {
 	if h == nil || o.mode != decisionreport.Active {
 		return ""
 	}
-	var owner *object // of several the first, so that the sentence stays the same
-	for _, other := range c.catalog.others(o.key, o.target()) {
-		if other.owns() && other.before(o) && (owner == nil || other.before(owner)) && c.same(ctx, h.ID, other) {
+	var owner *scalingObject // of several the first, so that the sentence stays the same
+	for _, other := range c.catalog.othersWithTarget(o.objectKey, o.target()) {
+		if other.canOwnTarget() && other.precedes(o) && (owner == nil || other.precedes(owner)) && c.sameTarget(ctx, h.WorkloadID, other) {
 			owner = other
 		}
 	}
@@ -146,42 +147,41 @@ func (c *Controller) conflict(ctx context.Context, o *object, h *target.Handle) 
 	case owner == nil:
 		return ""
 	case owner.kind == hpaKind:
-		return fmt.Sprintf("HorizontalPodAutoscaler %s scales %s. Delete it, and this Autoscaler takes over; or set mode: DryRun.", owner.name, h.ID)
+		return fmt.Sprintf("HorizontalPodAutoscaler %s scales %s. Delete it, and this Autoscaler takes over; or set mode: DryRun.", owner.name, h.WorkloadID)
 	}
-	return fmt.Sprintf("Autoscaler %s, which is older, scales %s. Delete one of the two, or set mode: DryRun in one.", owner.name, h.ID)
+	return fmt.Sprintf("Autoscaler %s, which is older, scales %s. Delete one of the two, or set mode: DryRun in one.", owner.name, h.WorkloadID)
 }
 
-// same reports whether another object's target is the one with an ID. If that
-// cannot be found out it is taken to be: two who scale one target are worse than
-// one who waits.
-func (c *Controller) same(ctx context.Context, id target.ID, other *object) bool {
-	theirs, err := c.opts.Scales.ID(ctx, other.namespace, other.spec.ScaleTargetRef)
-	if target.Final(err) {
+// sameTarget reports whether another object's target is the workload id. If that is unknown the
+// answer is yes: two autoscalers on one target are worse than one that waits.
+func (c *Controller) sameTarget(ctx context.Context, id scaleclient.WorkloadID, other *scalingObject) bool {
+	theirs, err := c.opts.Scales.WorkloadID(ctx, other.namespace, other.spec.ScaleTargetRef)
+	if scaleclient.IsPermanent(err) {
 		return false // of a kind that is not there
 	}
 	return err != nil || theirs == id
 }
 
-// eventConflict is the reason of the Event that tells a conflict's beginning.
+// eventConflict is the reason of the Event at the beginning of a conflict.
 const eventConflict = "Conflict"
 
-// publish writes the status, if it says something new or it is time.
-func (c *Controller) publish(ctx context.Context, o *object, e *entry, r round) {
-	now := r.told.decision.At
-	next, fresh := r.status()
-	if fresh && r.conflict != "" && !holds(r.old, v1alpha1.ConditionConflict) {
-		c.events.Event(o.scaler, corev1.EventTypeWarning, eventConflict, r.conflict)
+// publishStatus writes the status if it must be written at once or StatusInterval has passed.
+func (c *Controller) publishStatus(ctx context.Context, o *scalingObject, e *entry, r statusUpdate) {
+	now := r.record.decision.At
+	next, fresh := r.nextStatus()
+	if fresh && r.conflict != "" && !conditionTrue(r.old, v1alpha1.ConditionConflict) {
+		c.events.Event(o.autoscaler, corev1.EventTypeWarning, eventConflict, r.conflict)
 	}
 	if !fresh && (now.Sub(e.statusAt) < c.opts.StatusInterval-c.opts.Period/2 || sameValues(r.old, next)) {
 		return
 	}
-	r.explain(next)
+	r.addSentences(next)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opts.WriteTimeout)
 	defer cancel()
 	if err := c.writeStatus(ctx, o, next); err != nil {
-		c.metrics.failed(failedStatus)
-		if !e.mute && c.opts.IsLeader() && !apierrors.IsNotFound(err) { // of what was deleted the watch will tell
-			e.mute = true
+		c.metrics.countError(failedStatus)
+		if !e.statusFailureLogged && c.opts.IsLeader() && !apierrors.IsNotFound(err) { // of what was deleted the watch will tell
+			e.statusFailureLogged = true
 			c.opts.Logger.Warn("an autoscaler's status cannot be written; it is tried again", zap.String("autoscaler", o.namespace+"/"+o.name), zap.Error(err))
 		}
 		// What was done stays known here, and the next status says it.
@@ -192,5 +192,58 @@ func (c *Controller) publish(ctx context.Context, o *object, e *entry, r round) 
 		return
 	}
 	c.metrics.statusWrites.Inc()
-	e.status, e.statusAt, e.mute = next, now, false
+	e.status, e.statusAt, e.statusFailureLogged = next, now, false
+}
+
+// targetState is the state of an object's target at a moment.
+type targetState struct {
+	autoscaler.Input
+	handle *scaleclient.Handle
+}
+
+// readTarget reads everything a decision is made of, except the memory.
+func (c *Controller) readTarget(ctx context.Context, o *scalingObject, status *autoscalingv2.HorizontalPodAutoscalerStatus) *targetState {
+	l := &targetState{Input: autoscaler.Input{Settings: c.opts.Settings, Object: o.namespacedName(), Spec: o.spec, Status: status}}
+	l.Scale, l.handle, l.ScaleErr = c.opts.Scales.Get(ctx, o.namespace, o.spec.ScaleTargetRef)
+	l.Now = time.Now()
+	if l.ScaleErr != nil {
+		if scaleclient.IsPermanent(l.ScaleErr) {
+			c.selectors.deleteSelector(o.objectKey) // the pods that its target had may be another's now
+		}
+		return l
+	}
+	selector, err := scaleclient.Selector(l.Scale.Selector)
+	if err != nil {
+		c.selectors.deleteSelector(o.objectKey)
+		l.PodsErr = err
+		l.ReadMetric = func(int) autoscaler.Reading { return autoscaler.Reading{Err: err} }
+		return l
+	}
+	l.Selector = selector
+	c.selectors.setSelector(o.objectKey, l.handle.WorkloadID, l.Scale.Selector, selector)
+	l.Pods, l.PodsErr = c.opts.Metrics.Pods(o.namespace, selector)
+	l.Overlapping = c.selectors.overlapping(o.objectKey, l.Pods,
+		func(s labels.Selector) ([]autoscaler.Pod, error) { return c.opts.Metrics.Pods(o.namespace, s) }, c.neverWrites)
+	l.ReadMetric = c.opts.Metrics.Readings(ctx, l.Now, o.namespace, selector, o.spec, l.Pods)
+	return l
+}
+
+// neverWrites reports whether an object never changes a target. Its selector may then overlap
+// others.
+func (c *Controller) neverWrites(k objectKey) bool {
+	o := c.catalog.object(k)
+	return o == nil || !o.canOwnTarget()
+}
+
+// newDecisionRecord returns d with what its report needs.
+func (c *Controller) newDecisionRecord(o *scalingObject, l *targetState, d *autoscaler.Decision) *decisionRecord {
+	t := &decisionRecord{decision: d, note: o.note, context: decisionreport.Context{Kind: o.kind, Mode: o.mode, Target: o.spec.ScaleTargetRef.Kind + "/" + o.spec.ScaleTargetRef.Name, Max: o.spec.MaxReplicas, Min: 1}}
+	if o.spec.MinReplicas != nil {
+		t.context.Min = *o.spec.MinReplicas
+	}
+	in := l.Input
+	in.ReadMetric = nil // it holds on to a state of memory
+	t.context.Input = &in
+	t.context.Verdict = c.opts.Metrics.Verdicts(o.namespace, o.spec)
+	return t
 }

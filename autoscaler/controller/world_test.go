@@ -30,13 +30,14 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
-	"github.com/weir-metrics/weir/autoscaler/live"
-	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/podmetrics"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/cluster"
 )
 
-var _ Metrics = (*live.Live)(nil)
+var _ PodMetrics = (*podmetrics.Reader)(nil)
 
 // world is a cluster with workloads whose pods always share a load: what is asked
 // for is there at once.
@@ -96,7 +97,7 @@ func (w *world) written() []string {
 }
 
 // Get is part of Scales.
-func (w *world) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *target.Handle, error) {
+func (w *world) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *scaleclient.Handle, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.silent != nil {
@@ -106,20 +107,20 @@ func (w *world) Get(ctx context.Context, namespace string, ref autoscalingv2.Cro
 	if !ok {
 		return autoscaler.Scale{}, nil, apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, ref.Name)
 	}
-	id, err := w.ID(ctx, namespace, ref)
-	return autoscaler.Scale{Spec: n, Status: n, Selector: "app=" + ref.Name}, &target.Handle{ID: id}, err
+	id, err := w.WorkloadID(ctx, namespace, ref)
+	return autoscaler.Scale{SpecReplicas: n, StatusReplicas: n, Selector: "app=" + ref.Name}, &scaleclient.Handle{WorkloadID: id}, err
 }
 
-// ID is part of Scales.
-func (w *world) ID(_ context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (target.ID, error) {
+// WorkloadID is part of Scales.
+func (w *world) WorkloadID(_ context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (scaleclient.WorkloadID, error) {
 	if ref.Kind != "Deployment" {
-		return target.ID{}, errors.New("discovery is broken")
+		return scaleclient.WorkloadID{}, errors.New("discovery is broken")
 	}
-	return target.ID{Namespace: namespace, Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Name: ref.Name}, nil
+	return scaleclient.WorkloadID{Namespace: namespace, Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Name: ref.Name}, nil
 }
 
 // Update is part of Scales.
-func (w *world) Update(_ context.Context, h *target.Handle, replicas int32) error {
+func (w *world) Update(_ context.Context, h *scaleclient.Handle, replicas int32) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.refuse != nil {
@@ -172,7 +173,7 @@ func (w *world) Readings(_ context.Context, now time.Time, _ string, sel labels.
 		}
 		r := autoscaler.Reading{At: now, Values: w.outside}
 		for _, p := range pods {
-			r.Samples = append(r.Samples, autoscaler.Sample{Pod: p.Name, Milli: w.load[w.selected(sel)] / int64(len(pods)), At: now, Window: 30 * time.Second})
+			r.Samples = append(r.Samples, autoscaler.PodSample{Pod: p.Name, Milli: w.load[w.selected(sel)] / int64(len(pods)), At: now, Window: 30 * time.Second})
 		}
 		return r
 	}
@@ -255,6 +256,11 @@ func (s *stage) start() *replica {
 	o := s.options
 	o.Client, o.Autoscalers, o.Scales, o.Metrics, o.Logger, o.Registerer = s.client, s.scalers, s.world, s.world, s.log, r.registry
 	o.IsLeader = func() bool { return s.leader.Load() == r }
+	w, err := watcher.New(watcher.Options{Client: s.client, Autoscalers: s.scalers, Logger: s.log})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	o.Watcher = w
 	c, err := New(o)
 	if err != nil {
 		s.t.Fatal(err)
@@ -262,9 +268,14 @@ func (s *stage) start() *replica {
 	r.Controller = c
 	ctx, cancel := context.WithCancel(s.t.Context())
 	ended := make(chan error)
+	watched := make(chan error)
+	go func() { watched <- w.Run(ctx) }()
 	go func() { ended <- c.Run(ctx) }()
 	r.stop = sync.OnceFunc(func() {
 		cancel()
+		if err := <-watched; err != nil {
+			s.t.Errorf("the watcher returned %v, want nil", err)
+		}
 		if err := <-ended; err != nil {
 			s.t.Errorf("Run returned %v, want nil", err)
 		}
@@ -379,7 +390,7 @@ func (s *stage) statusWrites() (n int) {
 	return n
 }
 
-func mustHandle(t *testing.T, s *stage) *target.Handle {
+func mustHandle(t *testing.T, s *stage) *scaleclient.Handle {
 	t.Helper()
 	_, h, err := s.world.Get(t.Context(), "shop", halfACore("web").ScaleTargetRef)
 	if err != nil {

@@ -1,9 +1,12 @@
-// Package decisionreport says what a decision of an autoscaler was and how it came about,
-// to people and to machines. It decides nothing: package autoscaler does.
+// Package decisionreport reports a decision of an autoscaler and how it was made, to people
+// and to programs. It decides nothing: package autoscaler does.
 //
-// Of tells a decision. The Report is the document that the API serves, whose field
-// names are stable, and WriteText writes the same for people: the answer in the
-// first line, each metric with its arithmetic, each limit in the order in which it
-// was applied, what is missing and whose fault that is, what happens next, and
-// how each pod was counted.
+// New returns a DecisionReport, the document that the API serves; its field names are stable.
+// WriteText writes it for people: the result in the first line, each metric with its
+// arithmetic, each limit in order, what is missing and why, what happens next, and how each
+// pod was counted.
+//
+// The files: types.go has the document and its context, report.go builds it, metric.go,
+// steps.go, missing.go and next.go its parts, arithmetic.go and summary.go its sentences,
+// quantity.go writes numbers, and text.go is WriteText.
 package decisionreport

@@ -11,31 +11,31 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// scope is what a metric's number is of.
-type scope uint8
+// valueScope is what a metric's number describes.
+type valueScope uint8
 
 // The scopes.
 const (
-	perPod     scope = iota // the average of the pods' samples
-	perReplica              // a value divided by the count
-	whole                   // a value
+	perPod     valueScope = iota // the average of the pods' samples
+	perReplica                   // a value divided by the count
+	wholeValue                   // a value
 )
 
-// shape is how a metric's numbers are to be read.
-type shape struct {
+// metricFormat is how a metric's numbers are written.
+type metricFormat struct {
 	unit  unit
-	scope scope
+	scope valueScope
 }
 
-// shapeOf returns how a metric's numbers are to be read. Without a specification its
-// name has to tell.
-func shapeOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) shape {
-	var s shape
+// metricFormatOf returns how a metric's numbers are written. Without a specification it goes by
+// the metric's name.
+func metricFormatOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) metricFormat {
+	var s metricFormat
 	switch m.Type {
 	case autoscalingv2.ResourceMetricSourceType, autoscalingv2.ContainerResourceMetricSourceType:
 		s.unit = unitOf(resourceOf(m, spec))
 	case autoscalingv2.ObjectMetricSourceType, autoscalingv2.ExternalMetricSourceType:
-		s.scope = whole
+		s.scope = wholeValue
 		if spec != nil && (spec.Object != nil && spec.Object.Target.AverageValue != nil && spec.Object.Target.Type == autoscalingv2.AverageValueMetricType ||
 			spec.External != nil && spec.External.Target.AverageValue != nil) {
 			s.scope = perReplica
@@ -44,9 +44,11 @@ func shapeOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) shape
 	return s
 }
 
-func (t *teller) shape(m *autoscaler.MetricDecision) shape { return shapeOf(m, t.spec(m.Index)) }
+func (t *reporter) format(m *autoscaler.MetricDecision) metricFormat {
+	return metricFormatOf(m, t.spec(m.Index))
+}
 
-// resourceOf returns the resource of a metric of resources.
+// resourceOf returns the resource of a resource metric.
 func resourceOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) corev1.ResourceName {
 	switch {
 	case spec != nil && spec.Resource != nil:
@@ -62,22 +64,22 @@ func resourceOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) co
 	return ""
 }
 
-var outcomes = map[autoscaler.Outcome]string{
+var outcomeNames = map[autoscaler.Outcome]string{
 	autoscaler.OutcomeNone: "Failed", autoscaler.Scaled: "Scaled", autoscaler.WithinTolerance: "WithinTolerance",
-	autoscaler.WouldTurn: "WouldTurn", autoscaler.FromZero: "FromZero",
+	autoscaler.WouldReverse: "WouldReverse", autoscaler.FromZero: "FromZero",
 }
 
-// metric tells what one metric asks for.
-func (t *teller) metric(m *autoscaler.MetricDecision, decides bool) Metric {
-	s := t.shape(m)
+// metricReport reports one metric.
+func (t *reporter) metricReport(m *autoscaler.MetricDecision, decides bool) Metric {
+	s := t.format(m)
 	out := Metric{
-		Name: m.Name, Type: string(m.Type), Decides: decides, Reason: m.Reason, Outcome: outcomes[m.Outcome],
-		ToleranceDown: m.ToleranceDown, ToleranceUp: m.ToleranceUp, MeasuredAt: m.At.UTC(), Target: t.target(m, s),
+		Name: m.Name, Type: string(m.Type), Decides: decides, Reason: m.Reason, Outcome: outcomeNames[m.Outcome],
+		ToleranceDown: m.ToleranceDown, ToleranceUp: m.ToleranceUp, MeasuredAt: m.At.UTC(), Target: t.targetText(m, s),
 	}
 	if m.Err != nil {
-		out.Error, out.Outcome = wrong(m), outcomes[autoscaler.OutcomeNone]
+		out.Error, out.Outcome = errorText(m), outcomeNames[autoscaler.OutcomeNone]
 	} else {
-		out.Proposal, out.Usage, out.Count = &m.Proposal, s.unit.quantity(m.Usage), m.Count
+		out.Proposal, out.Usage, out.Count = &m.Proposal, s.unit.exact(m.Usage), m.Count
 		if m.Percent {
 			out.Usage = fmt.Sprintf("%d%%", m.Utilization)
 		}
@@ -85,34 +87,34 @@ func (t *teller) metric(m *autoscaler.MetricDecision, decides bool) Metric {
 			out.Usage = "" // a share of nobody's
 		}
 		out.Ratio = finite(m.Ratio)
-		out.Arithmetic = t.arithmetic(m, s)
+		out.Arithmetic = t.arithmeticText(m, s)
 		if m.Recounted {
-			out.Recount = &Recount{Ratio: m.Ratio2, Count: m.Count2, Arithmetic: t.recount(m, s)}
+			out.Recount = &Recount{Ratio: m.RecountedRatio, Count: m.RecountedPods, Arithmetic: t.recountText(m, s)}
 		}
 	}
 	for i := range m.Pods {
-		out.Pods = append(out.Pods, t.pod(m, s, &m.Pods[i]))
+		out.Pods = append(out.Pods, t.podReport(m, s, &m.Pods[i]))
 	}
 	return out
 }
 
-// wrong is a metric's error without its name, which stands beside it.
-func wrong(m *autoscaler.MetricDecision) string {
+// errorText returns a metric's error without the metric's name.
+func errorText(m *autoscaler.MetricDecision) string {
 	return strings.TrimPrefix(m.Err.Error(), m.Name+": ")
 }
 
-// target writes what a metric is compared with; empty if there is none.
-func (t *teller) target(m *autoscaler.MetricDecision, s shape) string {
+// targetText writes a metric's target; empty if there is none.
+func (t *reporter) targetText(m *autoscaler.MetricDecision, s metricFormat) string {
 	switch {
 	case m.Percent:
 		return fmt.Sprintf("%d%%", m.Target)
 	case m.Target == 0:
 		return ""
 	}
-	return s.unit.quantity(m.Target)
+	return s.unit.exact(m.Target)
 }
 
-// finite returns a number that JSON has; nil for infinity, as of no replicas.
+// finite returns v, or nil for infinity and NaN, which JSON does not have.
 func finite(v float64) *float64 {
 	if math.IsInf(v, 0) || math.IsNaN(v) {
 		return nil
@@ -120,10 +122,10 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// level says where a metric is and where it should be: "cpu is at 80% of its
-// request and the target is 50%".
-func (t *teller) level(m *autoscaler.MetricDecision) string {
-	s := t.shape(m)
+// levelText writes current value and target: "cpu is at 80% of its request and the target is
+// 50%".
+func (t *reporter) levelText(m *autoscaler.MetricDecision) string {
+	s := t.format(m)
 	if m.Percent {
 		return fmt.Sprintf("%s is at %d%% of its request and the target is %d%%", m.Name, m.Utilization, m.Target)
 	}
@@ -131,26 +133,26 @@ func (t *teller) level(m *autoscaler.MetricDecision) string {
 	case s.scope == perReplica && m.Total == math.MaxInt64:
 		return fmt.Sprintf("%s is at less than nothing, or at more than can be counted, which Kubernetes takes for the same", m.Name)
 	case s.scope == perReplica && m.Count == 0:
-		return fmt.Sprintf("%s is at %s and the target is %s a replica", m.Name, s.unit.words(m.Total), s.unit.words(m.Target))
+		return fmt.Sprintf("%s is at %s and the target is %s a replica", m.Name, s.unit.display(m.Total), s.unit.display(m.Target))
 	}
-	of := map[scope]string{perPod: " a pod", perReplica: " a replica"}[s.scope]
-	return fmt.Sprintf("%s is at %s%s and the target is %s", m.Name, s.unit.words(m.Usage), of, s.unit.words(m.Target))
+	of := map[valueScope]string{perPod: " a pod", perReplica: " a replica"}[s.scope]
+	return fmt.Sprintf("%s is at %s%s and the target is %s", m.Name, s.unit.display(m.Usage), of, s.unit.display(m.Target))
 }
 
-// pod tells how a pod was counted.
-func (t *teller) pod(m *autoscaler.MetricDecision, s shape, p *autoscaler.PodCase) Pod {
-	out := Pod{Name: p.Pod, Class: classes[p.Class], Why: t.why(m, p)}
+// podReport reports how a pod was counted.
+func (t *reporter) podReport(m *autoscaler.MetricDecision, s metricFormat, p *autoscaler.ClassifiedPod) Pod {
+	out := Pod{Name: p.Pod, Class: classNames[p.Class], Reason: t.classReasonText(m, p)}
 	if p.HasSample {
-		out.Usage, out.At = s.unit.quantity(p.Usage), p.At().UTC()
+		out.Usage, out.MeasuredAt = s.unit.exact(p.Usage), p.At().UTC()
 		if p.Window > 0 {
 			out.Window = p.Window.String()
 		}
 	}
 	if m.Percent && p.Request > 0 {
-		out.Request = s.unit.quantity(p.Request)
+		out.Request = s.unit.exact(p.Request)
 	}
 	if p.HasAssumed {
-		out.Assumed = s.unit.quantity(p.Assumed)
+		out.Assumed = s.unit.exact(p.Assumed)
 	}
 	if p.Class == autoscaler.Missing && t.Verdict != nil {
 		if v, ok := t.Verdict(m.Index, p.Pod); ok {
@@ -158,4 +160,52 @@ func (t *teller) pod(m *autoscaler.MetricDecision, s shape, p *autoscaler.PodCas
 		}
 	}
 	return out
+}
+
+var classNames = map[autoscaler.Class]string{
+	autoscaler.Counted: "Counted", autoscaler.Unready: "Unready", autoscaler.Missing: "Missing",
+	autoscaler.Ignored: "Ignored", autoscaler.NotInTarget: "NotInTarget",
+}
+
+var classReasonTexts = map[autoscaler.ClassReason]string{
+	autoscaler.ReasonReady:          "",
+	autoscaler.ReasonTerminating:    "it is being deleted",
+	autoscaler.ReasonFailed:         "its phase is Failed",
+	autoscaler.ReasonPending:        "its phase is Pending",
+	autoscaler.ReasonNoSample:       "no number",
+	autoscaler.ReasonNoCondition:    "it has no Ready condition, or no start time",
+	autoscaler.ReasonStarting:       "not ready in its CPU initialization period",
+	autoscaler.ReasonWindowTooEarly: "in its CPU initialization period, and the window began before it was ready",
+	autoscaler.ReasonNeverReady:     "not ready, and never was",
+	autoscaler.ReasonNotRunning:     "it is not Running",
+	autoscaler.ReasonNotReady:       "it is not Ready",
+	autoscaler.ReasonNotInTarget:    "the target has no such pod",
+}
+
+// classReasonText says why a pod is in its class.
+func (t *reporter) classReasonText(m *autoscaler.MetricDecision, p *autoscaler.ClassifiedPod) string {
+	text := classReasonTexts[p.Reason]
+	if pod := t.pods[p.Pod]; pod != nil && !pod.Started.IsZero() {
+		switch p.Reason {
+		case autoscaler.ReasonStarting, autoscaler.ReasonWindowTooEarly:
+			text += fmt.Sprintf(" (until %s)", clock(pod.Started.Add(t.settings().CPUInitialization), t.At))
+		}
+	}
+	if p.Reason == autoscaler.ReasonNoSample && t.Verdict != nil {
+		if v, ok := t.Verdict(m.Index, p.Pod); ok {
+			text = v.Reason
+			if v.Message != "" {
+				text += ": " + v.Message
+			}
+		}
+	}
+	return text
+}
+
+// settings returns the settings of the decision, or the defaults.
+func (t *reporter) settings() autoscaler.Settings {
+	if t.Input != nil && t.Input.Settings != nil {
+		return *t.Input.Settings
+	}
+	return autoscaler.DefaultSettings()
 }

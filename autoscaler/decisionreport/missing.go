@@ -14,40 +14,40 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// severities order causes, the most harmful first.
-var severities = map[string]int{metric.Broken.String(): 0, metric.Temporary.String(): 1, metric.None.String(): 2}
+// severityOrder sorts causes, the most severe first.
+var severityOrder = map[string]int{metric.Broken.String(): 0, metric.Temporary.String(): 1, metric.None.String(): 2}
 
-// missing says what the metrics lack and whose fault that is.
-func (t *teller) missing() []Cause {
+// missingCauses returns what the metrics lack, and why.
+func (t *reporter) missingCauses() []Cause {
 	var all []Cause
 	for i := range t.Metrics {
-		all = append(all, t.lacking(&t.Metrics[i])...)
+		all = append(all, t.metricCauses(&t.Metrics[i])...)
 	}
 	slices.SortStableFunc(all, func(a, b Cause) int {
-		return cmp.Or(cmp.Compare(severities[a.Severity], severities[b.Severity]), cmp.Compare(len(b.Pods), len(a.Pods)))
+		return cmp.Or(cmp.Compare(severityOrder[a.Severity], severityOrder[b.Severity]), cmp.Compare(len(b.Pods), len(a.Pods)))
 	})
 	return all
 }
 
-// lacking says what one metric lacks.
-func (t *teller) lacking(m *autoscaler.MetricDecision) []Cause {
+// metricCauses returns what one metric lacks.
+func (t *reporter) metricCauses(m *autoscaler.MetricDecision) []Cause {
 	ofPods := m.Type == autoscalingv2.ResourceMetricSourceType || m.Type == autoscalingv2.ContainerResourceMetricSourceType || m.Type == autoscalingv2.PodsMetricSourceType
 	if m.Err != nil && t.Input != nil && t.Input.PodsErr == nil && len(t.Input.Pods) == 0 && (ofPods || errors.Is(m.Err, autoscaler.ErrNoPods)) {
-		return []Cause{t.noPods(m)}
+		return []Cause{t.noPodsCause(m)}
 	}
 	var all []Cause
 	explained := true
 	if ofPods {
-		all, explained = t.numberless(m)
+		all, explained = t.podCauses(m)
 	}
 	if m.Err == nil {
 		return all
 	}
-	if c, ok := t.requests(m); ok {
+	if c, ok := t.requestCause(m); ok {
 		all = append([]Cause{c}, all...)
 	}
 	if len(all) == 0 || !explained {
-		all = append([]Cause{{Metric: m.Name, Reason: m.Reason, Severity: metric.Broken.String(), Message: wrong(m), Advice: advice[m.Type]}}, all...)
+		all = append([]Cause{{Metric: m.Name, Reason: m.Reason, Severity: metric.Broken.String(), Message: errorText(m), Advice: advice[m.Type]}}, all...)
 	}
 	return all
 }
@@ -61,8 +61,8 @@ var advice = map[autoscalingv2.MetricSourceType]string{
 	autoscalingv2.ExternalMetricSourceType:          "See whether a rule gives the metric, and its selector picks a series: docs/external-metrics.md.",
 }
 
-// noPods says that a target has none.
-func (t *teller) noPods(m *autoscaler.MetricDecision) Cause {
+// noPodsCause reports that a target has no pods.
+func (t *reporter) noPodsCause(m *autoscaler.MetricDecision) Cause {
 	selector := t.Input.Scale.Selector
 	return Cause{
 		Metric: m.Name, Reason: "NoPods", Severity: metric.Broken.String(), Message: fmt.Sprintf("no pod matches the target's selector %q", selector),
@@ -70,10 +70,10 @@ func (t *teller) noPods(m *autoscaler.MetricDecision) Cause {
 	}
 }
 
-// numberless groups the pods without a sample that counts by what is said of them.
-// explained is whether that leaves no pod of which nothing is known, if the metric
-// could not be read: where it does, the error is not the pods'.
-func (t *teller) numberless(m *autoscaler.MetricDecision) (all []Cause, explained bool) {
+// podCauses groups the pods without a sample that counts by reason. explained is false if the
+// metric could not be read and nothing explains the missing sample of some pod: then the error is
+// not a problem of the pods.
+func (t *reporter) podCauses(m *autoscaler.MetricDecision) (all []Cause, explained bool) {
 	explained = true
 	add := func(c Cause, pod string) {
 		i := slices.IndexFunc(all, func(o Cause) bool { return o.Reason == c.Reason && o.Advice == c.Advice })
@@ -87,7 +87,7 @@ func (t *teller) numberless(m *autoscaler.MetricDecision) (all []Cause, explaine
 		switch {
 		case p.Class == autoscaler.Missing:
 			// Where nothing is known against a pod, an error is not its fault.
-			c, known := t.verdict(m, p.Pod)
+			c, known := t.sampleCause(m, p.Pod)
 			if known || !errors.Is(m.Err, autoscaler.ErrUnread) {
 				add(c, p.Pod)
 			} else {
@@ -95,26 +95,26 @@ func (t *teller) numberless(m *autoscaler.MetricDecision) (all []Cause, explaine
 			}
 		case (p.Class == autoscaler.Unready || p.Class == autoscaler.Ignored) && m.Err != nil && m.Count == 0:
 			// Nothing counted, and this is one of the reasons.
-			add(Cause{Metric: m.Name, Reason: uncounted[p.Why], Severity: metric.Temporary.String(), Message: t.why(m, p), Advice: uncountedAdvice[p.Why]}, p.Pod)
+			add(Cause{Metric: m.Name, Reason: uncountedReasons[p.Reason], Severity: metric.Temporary.String(), Message: t.classReasonText(m, p), Advice: uncountedAdvice[p.Reason]}, p.Pod)
 		}
 	}
 	return all, explained
 }
 
-// uncounted are what a cause is called that is no want of a number.
-var uncounted = map[autoscaler.Why]string{
-	autoscaler.WhyPending: "PodPending", autoscaler.WhyNoCondition: "PodNotReady", autoscaler.WhyStarting: "PodStarting",
-	autoscaler.WhyWindowTooEarly: "WindowTooEarly", autoscaler.WhyNeverReady: "PodNeverReady",
-	autoscaler.WhyTerminating: "PodTerminating", autoscaler.WhyFailed: "PodFailed",
+// uncountedReasons are the reasons of pods that have a number that does not count.
+var uncountedReasons = map[autoscaler.ClassReason]string{
+	autoscaler.ReasonPending: "PodPending", autoscaler.ReasonNoCondition: "PodNotReady", autoscaler.ReasonStarting: "PodStarting",
+	autoscaler.ReasonWindowTooEarly: "WindowTooEarly", autoscaler.ReasonNeverReady: "PodNeverReady",
+	autoscaler.ReasonTerminating: "PodTerminating", autoscaler.ReasonFailed: "PodFailed",
 }
 
-var uncountedAdvice = map[autoscaler.Why]string{
-	autoscaler.WhyPending:    "`kubectl describe pod` tells what it waits for: a node with room, a volume or an image.",
-	autoscaler.WhyNeverReady: "See why its readiness probe fails: `kubectl describe pod`.",
+var uncountedAdvice = map[autoscaler.ClassReason]string{
+	autoscaler.ReasonPending:    "`kubectl describe pod` tells what it waits for: a node with room, a volume or an image.",
+	autoscaler.ReasonNeverReady: "See why its readiness probe fails: `kubectl describe pod`.",
 }
 
-// verdict says why a pod has no number.
-func (t *teller) verdict(m *autoscaler.MetricDecision, pod string) (_ Cause, known bool) {
+// sampleCause returns why a pod has no number.
+func (t *reporter) sampleCause(m *autoscaler.MetricDecision, pod string) (_ Cause, known bool) {
 	c := Cause{Metric: m.Name, Reason: "NoSample", Severity: metric.Broken.String(), Message: "the metrics API does not mention it",
 		Advice: fmt.Sprintf("`weir explain namespace %s` tells what is known of its pods.", t.Object.Namespace)}
 	if t.Verdict == nil {
@@ -131,21 +131,21 @@ func (t *teller) verdict(m *autoscaler.MetricDecision, pod string) (_ Cause, kno
 	return c, true
 }
 
-// missingRequest is the reason where containers do not say what they request.
+// missingRequest is the reason if containers have no request.
 const missingRequest = "MissingRequest"
 
-// mostRequests is how many containers without a request a sentence names.
-const mostRequests = 5
+// maxRequests is how many containers without a request a sentence names.
+const maxRequests = 5
 
-// requests names the containers that lack the request a utilization is a share of.
-func (t *teller) requests(m *autoscaler.MetricDecision) (Cause, bool) {
+// requestCause names the containers without the request that a utilization is a share of.
+func (t *reporter) requestCause(m *autoscaler.MetricDecision) (Cause, bool) {
 	spec := t.spec(m.Index)
-	if t.Input == nil || spec == nil || !utilization(spec) {
+	if t.Input == nil || spec == nil || !isUtilization(spec) {
 		return Cause{}, false
 	}
 	resource := resourceOf(m, spec)
 	amount := func(r *autoscaler.Requests) autoscaler.Amount {
-		if unitOf(resource) == ofBytes {
+		if unitOf(resource) == byteCount {
 			return r.Memory
 		}
 		return r.CPU
@@ -178,8 +178,8 @@ func (t *teller) requests(m *autoscaler.MetricDecision) (Cause, bool) {
 	if len(lines) == 0 {
 		return Cause{}, false
 	}
-	if more := len(lines) - mostRequests; more > 0 {
-		lines = append(lines[:mostRequests], fmt.Sprintf("and %d more", more))
+	if more := len(lines) - maxRequests; more > 0 {
+		lines = append(lines[:maxRequests], fmt.Sprintf("and %d more", more))
 	}
 	return Cause{
 		Metric: m.Name, Reason: missingRequest, Severity: metric.Broken.String(), Message: strings.Join(lines, "; "), Pods: pods,
@@ -187,7 +187,7 @@ func (t *teller) requests(m *autoscaler.MetricDecision) (Cause, bool) {
 	}, true
 }
 
-// utilization reports whether a metric is compared as a share of requests.
-func utilization(spec *autoscalingv2.MetricSpec) bool {
+// isUtilization reports whether a metric's target is a share of requests.
+func isUtilization(spec *autoscalingv2.MetricSpec) bool {
 	return spec.Resource != nil && spec.Resource.Target.AverageUtilization != nil || spec.ContainerResource != nil && spec.ContainerResource.Target.AverageUtilization != nil
 }

@@ -10,35 +10,35 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// next says what happens by itself, as far as the memory tells: when a
-// recommendation leaves its window, and when a policy allows more.
-func (t *teller) next() []Next {
+// nextChanges predicts changes without a new metric: when a recommendation leaves its window, and
+// when a policy allows more.
+func (t *reporter) nextChanges() []NextChange {
 	for i := range t.Steps {
 		s := &t.Steps[i]
 		switch {
 		case s.Kind == autoscaler.StepStabilizeDown && s.To > s.From && t.Desired <= t.Current:
-			return t.expiring(s, func(a, b int32) bool { return a > b })
+			return t.expiringRecommendations(s, func(a, b int32) bool { return a > b })
 		case s.Kind == autoscaler.StepStabilizeUp && s.To < s.From && t.Desired >= t.Current:
-			return t.expiring(s, func(a, b int32) bool { return a < b })
+			return t.expiringRecommendations(s, func(a, b int32) bool { return a < b })
 		case s.Kind == autoscaler.StepPolicyUp && s.To < s.From:
-			return t.allowance(s, t.Memory.Ups)
+			return t.policyAllowance(s, t.Memory.Ups)
 		case s.Kind == autoscaler.StepPolicyDown && s.To > s.From:
-			return t.allowance(s, t.Memory.Downs)
+			return t.policyAllowance(s, t.Memory.Downs)
 		case s.Kind == autoscaler.StepDoubling && s.To < s.From && t.Rescale:
-			return []Next{{Message: "the next decision may double again"}}
+			return []NextChange{{Message: "the next decision may double again"}}
 		}
 	}
 	return nil
 }
 
-// mostNext is how many changes are foretold.
-const mostNext = 3
+// maxNext is how many changes are predicted.
+const maxNext = 3
 
-// expiring foretells the counts as recommendations leave the window of a step that
-// held the count. Beyond says that a recommendation holds it more than another.
-func (t *teller) expiring(s *autoscaler.Step, beyond func(a, b int32) bool) (all []Next) {
+// expiringRecommendations predicts the counts as recommendations leave the window of a step.
+// beyond(a, b) reports whether recommendation a limits the change more than b.
+func (t *reporter) expiringRecommendations(s *autoscaler.Step, beyond func(a, b int32) bool) (all []NextChange) {
 	now, held := t.Desired, s.Limit
-	for len(all) < mostNext && beyond(held, s.From) {
+	for len(all) < maxNext && beyond(held, s.From) {
 		// The count stands until the last that recommended it, or more, has left.
 		var last time.Time
 		for _, r := range t.Memory.Recommendations {
@@ -56,7 +56,7 @@ func (t *teller) expiring(s *autoscaler.Step, beyond func(a, b int32) bool) (all
 				then = r.Replicas
 			}
 		}
-		count := t.bounded(then)
+		count := t.withinBounds(then)
 		if !beyond(now, count) {
 			count = now // a window only holds back
 		}
@@ -64,8 +64,8 @@ func (t *teller) expiring(s *autoscaler.Step, beyond func(a, b int32) bool) (all
 		if count == now {
 			continue
 		}
-		n := Next{At: leaves.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: %s at %s, when the recommendation of %s leaves the window", plural(count, "replica"), clock(leaves, t.At), clock(last, t.At))}
-		if t.slowed(now, count) {
+		n := NextChange{At: leaves.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: %s at %s, when the recommendation of %s leaves the window", plural(count, "replica"), clock(leaves, t.At), clock(last, t.At))}
+		if t.limitedByPolicy(now, count) {
 			n.Message = fmt.Sprintf("if the metrics stay as they are: towards %s from %s on, as far as the policies allow at a time", plural(count, "replica"), clock(leaves, t.At))
 			return append(all, n)
 		}
@@ -75,16 +75,16 @@ func (t *teller) expiring(s *autoscaler.Step, beyond func(a, b int32) bool) (all
 	return all
 }
 
-// bounded keeps a count within the bounds of the specification.
-func (t *teller) bounded(n int32) int32 {
+// withinBounds limits a count to the bounds of the specification.
+func (t *reporter) withinBounds(n int32) int32 {
 	if t.Max > 0 {
 		n = min(n, t.Max)
 	}
 	return max(n, t.Min)
 }
 
-// slowed reports whether the policies allow less than a whole change at once.
-func (t *teller) slowed(from, to int32) bool {
+// limitedByPolicy reports whether the policies allow less than the whole change at once.
+func (t *reporter) limitedByPolicy(from, to int32) bool {
 	if t.Input == nil || t.Input.Spec == nil || t.Input.Spec.Behavior == nil {
 		return to > max(2*from, 4) // without a behavior a count at most doubles
 	}
@@ -112,9 +112,8 @@ func (t *teller) slowed(from, to int32) bool {
 	return allowed < change
 }
 
-// allowance says when a policy allows more: when the oldest change has left its
-// period.
-func (t *teller) allowance(s *autoscaler.Step, changes []autoscaler.Change) []Next {
+// policyAllowance says when a policy allows more: when the oldest change has left its period.
+func (t *reporter) policyAllowance(s *autoscaler.Step, changes []autoscaler.Change) []NextChange {
 	if s.Policy == nil {
 		return nil
 	}
@@ -132,5 +131,5 @@ func (t *teller) allowance(s *autoscaler.Step, changes []autoscaler.Change) []Ne
 		return nil
 	}
 	at := oldest.Add(period)
-	return []Next{{At: at.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: the policy of %s allows more at %s", policy(s.Policy), clock(at, t.At))}}
+	return []NextChange{{At: at.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: the policy of %s allows more at %s", policyText(s.Policy), clock(at, t.At))}}
 }

@@ -15,26 +15,26 @@ type unit uint8
 
 // The units.
 const (
-	plain unit = iota // of nothing in particular
-	cores
-	ofBytes
+	plainNumber unit = iota // of nothing in particular
+	millicores
+	byteCount
 )
 
 // unitOf returns the unit of a resource.
 func unitOf(name corev1.ResourceName) unit {
 	switch name {
 	case corev1.ResourceCPU:
-		return cores
+		return millicores
 	case corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourceStorage:
-		return ofBytes
+		return byteCount
 	}
-	return plain
+	return plainNumber
 }
 
-// quantity writes thousandths as Kubernetes does, exactly.
-func (u unit) quantity(milli int64) string {
+// exact writes thousandths as a Kubernetes quantity, without rounding.
+func (u unit) exact(milli int64) string {
 	format := resource.DecimalSI
-	if u == ofBytes {
+	if u == byteCount {
 		format = resource.BinarySI
 		if milli%1000 == 0 {
 			return resource.NewQuantity(milli/1000, format).String()
@@ -43,13 +43,12 @@ func (u unit) quantity(milli int64) string {
 	return resource.NewMilliQuantity(milli, format).String()
 }
 
-// words writes thousandths for people: cores in thousandths as kubectl top does,
-// bytes in the unit that leaves one decimal, anything else as a number.
-func (u unit) words(milli int64) string {
+// display writes thousandths for people.
+func (u unit) display(milli int64) string {
 	switch u {
-	case cores:
+	case millicores:
 		return strconv.FormatInt(milli, 10) + "m"
-	case ofBytes:
+	case byteCount:
 		size, suffixes := float64(milli)/1000, [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi"}
 		i := 0
 		for math.Abs(size) >= 1024 && i < len(suffixes)-1 {

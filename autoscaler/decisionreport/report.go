@@ -4,21 +4,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// teller tells one decision.
-type teller struct {
+// reporter writes the report of one decision.
+type reporter struct {
 	*autoscaler.Decision
 	Context
 	pods map[string]*autoscaler.Pod // by name
 }
 
-func newTeller(d *autoscaler.Decision, c Context) *teller {
-	t := &teller{Decision: d, Context: c, pods: map[string]*autoscaler.Pod{}}
+func newReporter(d *autoscaler.Decision, c Context) *reporter {
+	t := &reporter{Decision: d, Context: c, pods: map[string]*autoscaler.Pod{}}
 	if in := c.Input; in != nil {
 		for i := range in.Pods {
 			t.pods[in.Pods[i].Name] = &in.Pods[i]
@@ -36,50 +37,50 @@ func newTeller(d *autoscaler.Decision, c Context) *teller {
 	return t
 }
 
-// Of tells a decision.
-func Of(d *autoscaler.Decision, c Context) *Report {
-	t := newTeller(d, c)
-	r := &Report{
+// New returns the report of a decision.
+func New(d *autoscaler.Decision, c Context) *DecisionReport {
+	t := newReporter(d, c)
+	r := &DecisionReport{
 		Autoscaler: Object{c.Kind, d.Object.Namespace, d.Object.Name}, At: d.At.UTC(), Mode: c.Mode, Target: t.Target,
-		Current: d.Current, Desired: d.Desired, Min: t.Min, Max: t.Max, Rescale: d.Rescale, Because: d.Because,
-		Metrics: []Metric{}, Steps: []Step{}, Other: c.Other,
+		Current: d.Current, Desired: d.Desired, Min: t.Min, Max: t.Max, Rescale: d.Rescale, RescaleReason: d.RescaleReason,
+		Metrics: []Metric{}, Steps: []Step{}, OtherController: c.OtherController,
 	}
 	if d.Err != nil {
 		r.Error = d.Err.Error()
 	}
-	if c.Write != nil {
-		r.WriteError = c.Write.Error()
+	if c.WriteErr != nil {
+		r.WriteError = c.WriteErr.Error()
 	}
 	for i := range d.Metrics {
-		r.Metrics = append(r.Metrics, t.metric(&d.Metrics[i], i == d.Chosen))
+		r.Metrics = append(r.Metrics, t.metricReport(&d.Metrics[i], i == d.Chosen))
 	}
 	for i := range d.Steps {
-		r.Steps = append(r.Steps, t.step(&d.Steps[i]))
+		r.Steps = append(r.Steps, t.stepReport(&d.Steps[i]))
 	}
-	r.Missing = t.missing()
-	r.Next = t.next()
+	r.Missing = t.missingCauses()
+	r.Next = t.nextChanges()
 	r.Notes = t.notes()
 	r.Summary = t.summary(r.Missing)
 	return r
 }
 
-// spec returns the specification of a metric; nil if it is not known.
-func (t *teller) spec(i int) *autoscalingv2.MetricSpec {
+// spec returns the specification of a metric; nil if unknown.
+func (t *reporter) spec(i int) *autoscalingv2.MetricSpec {
 	if t.Input == nil || t.Input.Spec == nil || i < 0 || i >= len(t.Input.Spec.Metrics) {
 		return nil
 	}
 	return &t.Input.Spec.Metrics[i]
 }
 
-// notes are what a reader must know besides.
-func (t *teller) notes() []string {
+// notes returns other sentences for the reader.
+func (t *reporter) notes() []string {
 	notes := slices.Clone(t.Notes)
-	if t.Forgetful && len(t.Metrics) > 0 {
+	if t.NoMemory && len(t.Metrics) > 0 {
 		notes = append(notes, "No earlier decision is remembered here, so no stabilization window and no policy held anything back.")
 	}
-	if t.Input != nil && len(t.Input.Rivals) > 1 {
+	if t.Input != nil && len(t.Input.Overlapping) > 1 {
 		var names []string
-		for _, r := range t.Input.Rivals {
+		for _, r := range t.Input.Overlapping {
 			if r != t.Object {
 				names = append(names, r.String())
 			}
@@ -87,4 +88,47 @@ func (t *teller) notes() []string {
 		notes = append(notes, fmt.Sprintf("The pods are those of %s too: only one autoscaler can scale them.", strings.Join(names, ", ")))
 	}
 	return notes
+}
+
+// DecisionSummary is a decision in one line, for lists.
+type DecisionSummary struct {
+	Object
+	Mode    string // Active, DryRun or Shadow
+	Target  string
+	At      time.Time
+	Current int32
+	Desired int32
+	Min     int32
+	Max     int32
+	Summary string
+	// FailedMetrics are the names of the metrics that failed. PodsMissing is how many pods have
+	// no number of some metric.
+	FailedMetrics   []string
+	PodsMissing     int
+	NoDecision      bool             // an error prevented a decision
+	OtherController *OtherController // of an object that weir shadows
+}
+
+// Summarize returns a decision in one line.
+func Summarize(d *autoscaler.Decision, c Context) DecisionSummary {
+	t := newReporter(d, c)
+	missing := t.missingCauses()
+	b := DecisionSummary{
+		Object: Object{c.Kind, d.Object.Namespace, d.Object.Name}, Mode: c.Mode, Target: t.Target, At: d.At,
+		Current: d.Current, Desired: d.Desired, Min: t.Min, Max: t.Max,
+		Summary: t.summary(missing), NoDecision: t.undecided(), OtherController: c.OtherController,
+	}
+	for i := range d.Metrics {
+		if d.Metrics[i].Err != nil {
+			b.FailedMetrics = append(b.FailedMetrics, d.Metrics[i].Name)
+		}
+	}
+	lacking := map[string]bool{}
+	for i := range missing {
+		for _, pod := range missing[i].Pods {
+			lacking[pod] = true
+		}
+	}
+	b.PodsMissing = len(lacking)
+	return b
 }

@@ -78,13 +78,13 @@ func TestTranscripts(t *testing.T) {
 }
 
 // again compares a report with what a reader makes of it.
-func again(t *testing.T, r *Report) {
+func again(t *testing.T, r *DecisionReport) {
 	t.Helper()
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var read Report
+	var read DecisionReport
 	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}
@@ -110,12 +110,12 @@ func (s *scene) reading(i int) *autoscaler.Reading {
 	return s.readings[i]
 }
 
-func (s *scene) decide(t *testing.T, d *datadriven.TestData) *Report {
+func (s *scene) decide(t *testing.T, d *datadriven.TestData) *DecisionReport {
 	settings := autoscaler.DefaultSettings()
 	settings.ScaleToZero = true
 	s.readings, s.verdicts = map[int]*autoscaler.Reading{}, map[string]Verdict{}
 	replicas, status, kind, selector := 3, -1, "HorizontalPodAutoscaler", "app=web"
-	s.context = Context{Mode: Active, Input: &s.in, Forgetful: d.HasArg("forgetful")}
+	s.context = Context{Mode: Active, Input: &s.in, NoMemory: d.HasArg("forgetful")}
 	for _, arg := range d.CmdArgs {
 		switch value := strings.Join(arg.Vals, ","); arg.Key {
 		case "replicas":
@@ -143,7 +143,7 @@ func (s *scene) decide(t *testing.T, d *datadriven.TestData) *Report {
 	s.context.Kind = kind
 	s.in = autoscaler.Input{
 		Now: noon, Settings: &settings, Object: types.NamespacedName{Namespace: "shop", Name: "web"}, Spec: &s.spec,
-		Status: &autoscalingv2.HorizontalPodAutoscalerStatus{}, Scale: autoscaler.Scale{Spec: int32(replicas), Status: int32(status), Selector: selector},
+		Status: &autoscalingv2.HorizontalPodAutoscalerStatus{}, Scale: autoscaler.Scale{SpecReplicas: int32(replicas), StatusReplicas: int32(status), Selector: selector},
 		Memory: autoscaler.Memory{Recommendations: []autoscaler.Recommendation{{Replicas: int32(replicas), At: noon.Add(-2 * time.Hour)}}},
 	}
 	if s.zeroed {
@@ -155,12 +155,12 @@ func (s *scene) decide(t *testing.T, d *datadriven.TestData) *Report {
 			d.Fatalf(t, "%s: %v", line, err)
 		}
 	}
-	s.in.Read = func(i int) autoscaler.Reading { return *s.reading(i) }
+	s.in.ReadMetric = func(i int) autoscaler.Reading { return *s.reading(i) }
 	s.context.Verdict = func(i int, pod string) (Verdict, bool) {
 		v, ok := s.verdicts[fmt.Sprint(i, pod)]
 		return v, ok
 	}
-	return Of(autoscaler.Decide(&s.in), s.context)
+	return New(autoscaler.Decide(&s.in), s.context)
 }
 
 func (s *scene) line(t *testing.T, line string) error {
@@ -175,7 +175,7 @@ func (s *scene) line(t *testing.T, line string) error {
 	case "pod":
 		s.in.Pods = append(s.in.Pods, pod(t, words))
 	case "sample":
-		x := autoscaler.Sample{Pod: words[0], Milli: milli(words[1]), At: noon.Add(-10 * time.Second), Window: 15 * time.Second}
+		x := autoscaler.PodSample{Pod: words[0], Milli: milli(words[1]), At: noon.Add(-10 * time.Second), Window: 15 * time.Second}
 		for _, w := range words[2:] {
 			switch key, value, _ := strings.Cut(w, "="); key {
 			case "age":
@@ -204,12 +204,12 @@ func (s *scene) line(t *testing.T, line string) error {
 	case "noscale":
 		s.in.ScaleErr = errors.New(rest)
 	case "write":
-		s.context.Write = errors.New(rest)
+		s.context.WriteErr = errors.New(rest)
 	case "rival":
-		s.in.Rivals = []types.NamespacedName{s.in.Object, {Namespace: "shop", Name: words[0]}}
+		s.in.Overlapping = []types.NamespacedName{s.in.Object, {Namespace: "shop", Name: words[0]}}
 	case "other":
 		why := strings.Join(words[1:], " ")
-		s.context.Other = &Other{Desired: int32(number(t, words[0])), Agrees: why == "", Why: why}
+		s.context.OtherController = &OtherController{Desired: int32(number(t, words[0])), Agrees: why == "", Difference: why}
 	default:
 		return errors.New("unknown line")
 	}

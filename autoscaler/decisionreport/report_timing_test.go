@@ -6,13 +6,13 @@ import "testing"
 func BenchmarkOf(b *testing.B) {
 	d, c := crowd(10, 1)
 	for b.Loop() {
-		Of(d, c)
+		New(d, c)
 	}
 }
 
 func BenchmarkBriefOf(b *testing.B) {
 	d, c := crowd(10, 1)
 	for b.Loop() {
-		BriefOf(d, c)
+		Summarize(d, c)
 	}
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-var kinds = map[autoscaler.StepKind]string{
+var stepKindNames = map[autoscaler.StepKind]string{
 	autoscaler.StepDisabled: "Disabled", autoscaler.StepAboveMax: "AboveMax", autoscaler.StepBelowMin: "BelowMin", autoscaler.StepPropose: "Propose",
 	autoscaler.StepStabilizeDown: "StabilizeDown", autoscaler.StepStabilizeUp: "StabilizeUp", autoscaler.StepPolicyUp: "PolicyUp",
 	autoscaler.StepPolicyDown: "PolicyDown", autoscaler.StepDoubling: "Doubling", autoscaler.StepMax: "Max", autoscaler.StepMin: "Min", autoscaler.StepLeaveZero: "LeaveZero",
 }
 
-// limited are the kinds of steps that compare with a bound.
-var limited = map[autoscaler.StepKind]bool{
+// hasLimit are the kinds of steps that compare with a bound.
+var hasLimit = map[autoscaler.StepKind]bool{
 	autoscaler.StepAboveMax: true, autoscaler.StepBelowMin: true, autoscaler.StepPolicyUp: true, autoscaler.StepPolicyDown: true,
 	autoscaler.StepDoubling: true, autoscaler.StepMax: true, autoscaler.StepMin: true, autoscaler.StepLeaveZero: true,
 }
 
-// step tells one step.
-func (t *teller) step(s *autoscaler.Step) Step {
-	out := Step{Kind: kinds[s.Kind], From: s.From, To: s.To, At: s.At.UTC(), Message: t.stepped(s)}
-	if limited[s.Kind] {
+// stepReport reports one step.
+func (t *reporter) stepReport(s *autoscaler.Step) Step {
+	out := Step{Kind: stepKindNames[s.Kind], From: s.From, To: s.To, At: s.At.UTC(), Message: t.stepText(s)}
+	if hasLimit[s.Kind] {
 		limit := s.Limit
 		out.Limit = &limit
 	}
@@ -33,13 +33,13 @@ func (t *teller) step(s *autoscaler.Step) Step {
 		out.Window = s.Window.String()
 	}
 	if s.Policy != nil {
-		out.Policy = policy(s.Policy)
+		out.Policy = policyText(s.Policy)
 	}
 	return out
 }
 
-// policy writes a policy: "4 pods per 15s", "100% per 15s".
-func policy(p *autoscalingv2.HPAScalingPolicy) string {
+// policyText writes a policy: "4 pods per 15s", "100% per 15s".
+func policyText(p *autoscalingv2.HPAScalingPolicy) string {
 	per := lasting(time.Duration(p.PeriodSeconds) * time.Second)
 	if p.Type == autoscalingv2.PercentScalingPolicy {
 		return fmt.Sprintf("%d%% per %s", p.Value, per)
@@ -47,8 +47,8 @@ func policy(p *autoscalingv2.HPAScalingPolicy) string {
 	return fmt.Sprintf("%s per %s", plural(p.Value, "pod"), per)
 }
 
-// stepped says what a step did.
-func (t *teller) stepped(s *autoscaler.Step) string {
+// stepText says what a step did.
+func (t *reporter) stepText(s *autoscaler.Step) string {
 	became := fmt.Sprintf("%d stands", s.To)
 	if s.From != s.To {
 		became = fmt.Sprintf("%d becomes %d", s.From, s.To)
@@ -61,11 +61,11 @@ func (t *teller) stepped(s *autoscaler.Step) string {
 	case autoscaler.StepBelowMin:
 		return fmt.Sprintf("minReplicas is %d: %s, and no metric is asked for", s.Limit, became)
 	case autoscaler.StepPropose:
-		return t.proposed(s)
+		return t.proposalText(s)
 	case autoscaler.StepStabilizeDown, autoscaler.StepStabilizeUp:
-		return t.stabilized(s, became)
+		return t.stabilizationText(s, became)
 	case autoscaler.StepPolicyUp, autoscaler.StepPolicyDown:
-		return t.allowed(s, became)
+		return t.allowanceText(s, became)
 	case autoscaler.StepDoubling:
 		return fmt.Sprintf("without a behavior at most %d in one step, twice the current count or 4: %s", s.Limit, became)
 	case autoscaler.StepMax:
@@ -78,8 +78,8 @@ func (t *teller) stepped(s *autoscaler.Step) string {
 	return became
 }
 
-// proposed says which metric asks for most.
-func (t *teller) proposed(s *autoscaler.Step) string {
+// proposalText says which metric asks for most.
+func (t *reporter) proposalText(s *autoscaler.Step) string {
 	var asked []string
 	for i := range t.Metrics {
 		m := &t.Metrics[i]
@@ -98,8 +98,8 @@ func (t *teller) proposed(s *autoscaler.Step) string {
 	return fmt.Sprintf("the metrics ask for %d, the most of %s", s.To, strings.Join(asked, ", "))
 }
 
-// stabilized says which recommendation of a window counted.
-func (t *teller) stabilized(s *autoscaler.Step, became string) string {
+// stabilizationText says which recommendation of a window decided.
+func (t *reporter) stabilizationText(s *autoscaler.Step, became string) string {
 	direction, extreme := "scaleDown", "higher"
 	if s.Kind == autoscaler.StepStabilizeUp {
 		direction, extreme = "scaleUp", "lower"
@@ -114,8 +114,8 @@ func (t *teller) stabilized(s *autoscaler.Step, became string) string {
 	return fmt.Sprintf("%s: %d was recommended at %s, so %s", window, s.Limit, clock(s.At, t.At), became)
 }
 
-// allowed says what a policy allows.
-func (t *teller) allowed(s *autoscaler.Step, became string) string {
+// allowanceText says what a policy allows.
+func (t *reporter) allowanceText(s *autoscaler.Step, became string) string {
 	direction, most, changed, done := "scaleUp", "at most", s.Added, "added"
 	if s.Kind == autoscaler.StepPolicyDown {
 		direction, most, changed, done = "scaleDown", "at least", s.Removed, "removed"
@@ -126,7 +126,7 @@ func (t *teller) allowed(s *autoscaler.Step, became string) string {
 		}
 		return fmt.Sprintf("%s policies allow %s %d: %s", direction, most, s.Limit, became)
 	}
-	line := fmt.Sprintf("%s policy of %s allows %s %d", direction, policy(s.Policy), most, s.Limit)
+	line := fmt.Sprintf("%s policy of %s allows %s %d", direction, policyText(s.Policy), most, s.Limit)
 	if changed > 0 {
 		line += fmt.Sprintf(" (%d %s within that time)", changed, done)
 	}

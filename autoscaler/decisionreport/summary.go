@@ -7,24 +7,24 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// summary is the answer in a sentence.
-func (t *teller) summary(missing []Cause) string {
-	line := fmt.Sprintf("%s: %s", t.Object.Name, t.verb())
-	switch why := t.because(missing); {
+// summary returns the decision and its reason in one sentence.
+func (t *reporter) summary(missing []Cause) string {
+	line := fmt.Sprintf("%s: %s", t.Object.Name, t.changeText())
+	switch why := t.reasonText(missing); {
 	case why == "":
 	case t.undecided() && t.Err != nil && why == t.Err.Error():
 		line += ": " + why
 	default:
 		line += ", because " + why
 	}
-	if t.Write != nil {
-		line += fmt.Sprintf("; but that could not be written: %v", t.Write)
+	if t.WriteErr != nil {
+		line += fmt.Sprintf("; but that could not be written: %v", t.WriteErr)
 	}
 	return line
 }
 
-// verb says what becomes of the count.
-func (t *teller) verb() string {
+// changeText says how the count changes.
+func (t *reporter) changeText() string {
 	may := t.Mode != Active
 	switch {
 	case t.undecided() && len(t.Steps) == 0 && len(t.Metrics) == 0 && t.Current == 0 && t.Desired == 0:
@@ -41,12 +41,12 @@ func (t *teller) verb() string {
 	return fmt.Sprintf("%d → %s", t.Current, plural(t.Desired, "replica"))
 }
 
-// undecided reports whether an error stood in the way of a decision.
-func (t *teller) undecided() bool {
-	return t.Err != nil && !t.Rescale && !t.has(autoscaler.StepPropose)
+// undecided reports whether an error prevented a decision.
+func (t *reporter) undecided() bool {
+	return t.Err != nil && !t.Rescale && !t.hasStep(autoscaler.StepPropose)
 }
 
-func (t *teller) has(kind autoscaler.StepKind) bool {
+func (t *reporter) hasStep(kind autoscaler.StepKind) bool {
 	for i := range t.Steps {
 		if t.Steps[i].Kind == kind {
 			return true
@@ -55,9 +55,9 @@ func (t *teller) has(kind autoscaler.StepKind) bool {
 	return false
 }
 
-// because says why.
-func (t *teller) because(missing []Cause) string {
-	unknown := t.unknown(missing)
+// reasonText says why.
+func (t *reporter) reasonText(missing []Cause) string {
+	unknown := t.failedMetricsText(missing)
 	if t.undecided() {
 		if unknown != "" {
 			return unknown
@@ -78,20 +78,20 @@ func (t *teller) because(missing []Cause) string {
 		return unknown
 	}
 	m := &t.Metrics[t.Chosen]
-	why := t.level(m)
+	why := t.levelText(m)
 	switch {
 	case m.Outcome == autoscaler.WithinTolerance && m.Recounted:
-		why += fmt.Sprintf("; recounted with %s it is %s", others(m), tolerance(m))
+		why += fmt.Sprintf("; recounted with %s it is %s", assumedPodsText(m), toleranceText(m))
 	case m.Outcome == autoscaler.WithinTolerance:
-		why += ", " + tolerance(m) + t.observed(m)
-	case m.Outcome == autoscaler.WouldTurn:
-		why += fmt.Sprintf("; recounted with %s the change would turn round", others(m))
+		why += ", " + toleranceText(m) + t.statusCountNote(m)
+	case m.Outcome == autoscaler.WouldReverse:
+		why += fmt.Sprintf("; recounted with %s the change would turn round", assumedPodsText(m))
 	case m.Outcome == autoscaler.Scaled && m.Recounted:
-		why += fmt.Sprintf("; recounted with %s it is at %s", others(m), t.recounted(m))
-	case m.Outcome == autoscaler.Scaled && t.shape(m).scope != perReplica && m.Count != int(t.Current):
-		why += ", over " + t.counted(m)
+		why += fmt.Sprintf("; recounted with %s it is at %s", assumedPodsText(m), t.recountedLevel(m))
+	case m.Outcome == autoscaler.Scaled && t.format(m).scope != perReplica && m.Count != int(t.Current):
+		why += ", over " + t.countedText(m)
 	}
-	if held := t.held(m); held != "" {
+	if held := t.limitText(m); held != "" {
 		why += held
 	}
 	if unknown != "" {
@@ -100,8 +100,8 @@ func (t *teller) because(missing []Cause) string {
 	return why
 }
 
-// held says what kept the count from being what the metrics ask for.
-func (t *teller) held(m *autoscaler.MetricDecision) string {
+// limitText says what kept the count from being what the metrics ask for.
+func (t *reporter) limitText(m *autoscaler.MetricDecision) string {
 	asks := fmt.Sprintf("; that asks for %d, but ", m.Proposal)
 	for i := len(t.Steps) - 1; i >= 0; i-- {
 		s := &t.Steps[i]
@@ -118,7 +118,7 @@ func (t *teller) held(m *autoscaler.MetricDecision) string {
 				return fmt.Sprintf("%s%s is Disabled", asks, direction)
 			}
 			most := map[bool]string{true: "at most", false: "at least"}[s.Kind == autoscaler.StepPolicyUp]
-			return fmt.Sprintf("%sthe %s policy of %s allows %s %d", asks, direction, policy(s.Policy), most, s.Limit)
+			return fmt.Sprintf("%sthe %s policy of %s allows %s %d", asks, direction, policyText(s.Policy), most, s.Limit)
 		case autoscaler.StepDoubling:
 			return fmt.Sprintf("%sa count at most doubles in one step", asks)
 		case autoscaler.StepMax:
@@ -132,8 +132,8 @@ func (t *teller) held(m *autoscaler.MetricDecision) string {
 	return ""
 }
 
-// unknown says which metrics failed, and the first reason; empty if none did.
-func (t *teller) unknown(missing []Cause) string {
+// failedMetricsText says which metrics failed, and the first reason; empty if none did.
+func (t *reporter) failedMetricsText(missing []Cause) string {
 	var names []string
 	for i := range t.Metrics {
 		if t.Metrics[i].Err != nil {
@@ -148,7 +148,7 @@ func (t *teller) unknown(missing []Cause) string {
 		is = " are <unknown>"
 	}
 	line := strings.Join(names, " and ") + is
-	c := first(missing, names[0])
+	c := firstCause(missing, names[0])
 	switch {
 	case c == nil:
 		return line
@@ -160,9 +160,9 @@ func (t *teller) unknown(missing []Cause) string {
 	return fmt.Sprintf("%s: %s: %s", line, plural(len(c.Pods), "pod"), c.Message)
 }
 
-// first returns the cause to be told of a metric: one that is no pod's, if there is one,
-// for then nothing could be read.
-func first(missing []Cause, name string) (found *Cause) {
+// firstCause returns the cause to report for a metric. A cause without pods comes first: then
+// nothing could be read.
+func firstCause(missing []Cause, name string) (found *Cause) {
 	for i := range missing {
 		c := &missing[i]
 		if c.Metric == name && (found == nil || len(found.Pods) > 0 && len(c.Pods) == 0) {

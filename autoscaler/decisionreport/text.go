@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -22,18 +24,18 @@ const (
 	reset = "\x1b[0m"
 )
 
-// writer lays a report out.
-type writer struct {
+// textWriter writes a report as text.
+type textWriter struct {
 	strings.Builder
 	colour bool
 }
 
-// WriteText writes r in plain words with the table of pods; colour only if asked.
-// It is for people and may change; programs read the JSON.
-func (r *Report) WriteText(w io.Writer, colour bool) error {
-	p := &writer{colour: colour}
+// WriteText writes the report for people, with the table of pods; colour only if asked. The text
+// may change; programs read the JSON.
+func (r *DecisionReport) WriteText(w io.Writer, colour bool) error {
+	p := &textWriter{colour: colour}
 	p.line(0, bold, r.Summary)
-	p.head(r)
+	p.header(r)
 	for i := range r.Metrics {
 		p.metric(&r.Metrics[i])
 	}
@@ -52,12 +54,12 @@ func (r *Report) WriteText(w io.Writer, colour bool) error {
 	}
 	for i, n := range r.Notes {
 		if i == 0 {
-			p.gap()
+			p.blankLine()
 		}
 		p.line(0, "", n)
 	}
 	for i := range r.Metrics {
-		p.table(r, &r.Metrics[i])
+		p.podTable(r, &r.Metrics[i])
 	}
 	if _, err := io.WriteString(w, p.String()); err != nil {
 		return fmt.Errorf("write report: %w", err)
@@ -65,20 +67,20 @@ func (r *Report) WriteText(w io.Writer, colour bool) error {
 	return nil
 }
 
-func (p *writer) gap() { p.WriteByte('\n') }
+func (p *textWriter) blankLine() { p.WriteByte('\n') }
 
-// line writes one line, with whatever a terminal might obey written out.
-func (p *writer) line(column int, tint, text string) {
+// line writes one line without control characters.
+func (p *textWriter) line(column int, tint, text string) {
 	p.WriteString(strings.Repeat(" ", column))
-	text = safe(text)
+	text = escapeControls(text)
 	if p.colour && tint != "" {
 		text = tint + text + reset
 	}
 	p.WriteString(text + "\n")
 }
 
-// item writes a labelled line.
-func (p *writer) item(column int, label, text string) {
+// labelledLine writes a line with a label; nothing if the text is empty.
+func (p *textWriter) labelledLine(column int, label, text string) {
 	if text == "" {
 		return
 	}
@@ -87,16 +89,16 @@ func (p *writer) item(column int, label, text string) {
 	if p.colour {
 		label = dim + label + reset
 	}
-	p.WriteString(label + safe(text) + "\n")
+	p.WriteString(label + escapeControls(text) + "\n")
 }
 
-func (p *writer) title(text string) {
-	p.gap()
+func (p *textWriter) title(text string) {
+	p.blankLine()
 	p.line(0, bold, text)
 }
 
-// head says what the report is about.
-func (p *writer) head(r *Report) {
+// header writes what the report is about.
+func (p *textWriter) header(r *DecisionReport) {
 	about := fmt.Sprintf("%s %s/%s", r.Autoscaler.Kind, r.Autoscaler.Namespace, r.Autoscaler.Name)
 	var parts []string
 	if r.Target != "" {
@@ -115,41 +117,41 @@ func (p *writer) head(r *Report) {
 	}
 	parts = append(parts, "decided at "+r.At.UTC().Format("2006-01-02 15:04:05 UTC"))
 	p.line(0, dim, strings.TrimSpace(about)+": "+strings.Join(parts, ", "))
-	if r.Error != "" && !r.failed() {
-		p.gap()
-		p.item(0, "error", r.Error)
+	if r.Error != "" && !r.hasFailedMetric() {
+		p.blankLine()
+		p.labelledLine(0, "error", r.Error)
 	}
-	if o := r.Other; o != nil {
-		p.gap()
+	if o := r.OtherController; o != nil {
+		p.blankLine()
 		switch {
-		case o.Agrees && o.Desired == r.Desired && !r.failed():
+		case o.Agrees && o.Desired == r.Desired && !r.hasFailedMetric():
 			p.line(0, "", fmt.Sprintf("The controller that acts wants %d too.", o.Desired))
 		case o.Agrees && o.Desired == 0: // as long as it has had no metric
 			p.line(0, "", "The controller that acts has decided nothing yet.")
 		case o.Agrees: // one of the two has looked since
 			p.line(0, "", fmt.Sprintf("The controller that acts wanted %d when it last decided.", o.Desired))
-		case o.Why != "":
-			p.line(0, amber, fmt.Sprintf("The controller that acts wants %d: %s", o.Desired, o.Why))
+		case o.Difference != "":
+			p.line(0, amber, fmt.Sprintf("The controller that acts wants %d: %s", o.Desired, o.Difference))
 		default:
 			p.line(0, amber, fmt.Sprintf("The controller that acts wants %d.", o.Desired))
 		}
 	}
 }
 
-// failed reports whether a metric says for itself what is wrong.
-func (r *Report) failed() bool {
+// hasFailedMetric reports whether the report of a metric has an error.
+func (r *DecisionReport) hasFailedMetric() bool {
 	return slices.ContainsFunc(r.Metrics, func(m Metric) bool { return m.Error != "" })
 }
 
-// metric writes what one metric asks for.
-func (p *writer) metric(m *Metric) {
-	p.gap()
+// metric writes one metric.
+func (p *textWriter) metric(m *Metric) {
+	p.blankLine()
 	if m.Error != "" {
-		p.line(0, red, fmt.Sprintf("%s: <unknown>%s (%s)", m.Name, against(m), m.Reason))
-		p.item(2, "error", m.Error)
+		p.line(0, red, fmt.Sprintf("%s: <unknown>%s (%s)", m.Name, targetSuffix(m), m.Reason))
+		p.labelledLine(2, "error", m.Error)
 		return
 	}
-	asks := fmt.Sprintf("%s: %s%s", m.Name, or(human(m, m.Usage)), against(m))
+	asks := fmt.Sprintf("%s: %s%s", m.Name, orDash(displayQuantity(m, m.Usage)), targetSuffix(m))
 	if m.Proposal != nil {
 		asks += fmt.Sprintf(", asks for %d", *m.Proposal)
 	}
@@ -163,32 +165,32 @@ func (p *writer) metric(m *Metric) {
 	}
 }
 
-func against(m *Metric) string {
+func targetSuffix(m *Metric) string {
 	if m.Target == "" {
 		return ""
 	}
-	return " / " + human(m, m.Target)
+	return " / " + displayQuantity(m, m.Target)
 }
 
-// human writes a quantity of a metric as the arithmetic does.
-func human(m *Metric, text string) string {
+// displayQuantity writes a quantity of a metric as the arithmetic does.
+func displayQuantity(m *Metric, text string) string {
 	q, err := resource.ParseQuantity(text)
 	if err != nil {
 		return text // a percentage
 	}
-	u := plain
+	u := plainNumber
 	if m.Type == string(autoscalingv2.ResourceMetricSourceType) || m.Type == string(autoscalingv2.ContainerResourceMetricSourceType) {
 		name, _, _ := strings.Cut(m.Name, " ")
 		u = unitOf(corev1.ResourceName(name))
 	}
-	return u.words(q.MilliValue())
+	return u.display(q.MilliValue())
 }
 
-// mostNames is how many pods a cause names.
-const mostNames = 10
+// maxNames is how many pods of a cause are named.
+const maxNames = 10
 
 // missing writes what is missing.
-func (p *writer) missing(r *Report) {
+func (p *textWriter) missing(r *DecisionReport) {
 	advised := map[string]bool{}
 	for i := range r.Missing {
 		c := &r.Missing[i]
@@ -203,41 +205,41 @@ func (p *writer) missing(r *Report) {
 			head += ", " + c.Severity
 		}
 		p.line(2, tint, head)
-		p.item(4, "why", c.Message)
-		names := c.Pods[:min(len(c.Pods), mostNames)]
+		p.labelledLine(4, "why", c.Message)
+		names := c.Pods[:min(len(c.Pods), maxNames)]
 		who := strings.Join(names, ", ")
 		if more := len(c.Pods) - len(names); more > 0 {
 			who += fmt.Sprintf(" and %d more", more)
 		}
-		p.item(4, "who", who)
+		p.labelledLine(4, "who", who)
 		if !advised[c.Advice] {
-			p.item(4, "do", c.Advice)
+			p.labelledLine(4, "do", c.Advice)
 		}
 		advised[c.Advice] = true
 	}
 }
 
-// mostRows is how many pods a table has.
-const mostRows = 50
+// maxRows is how many pods a table has.
+const maxRows = 50
 
-// table writes how each pod was counted; where there are too many, first those
-// that were not.
-func (p *writer) table(r *Report, m *Metric) {
+// podTable writes how each pod was counted. If there are too many, pods that were not counted
+// come first.
+func (p *textWriter) podTable(r *DecisionReport, m *Metric) {
 	if len(m.Pods) == 0 {
 		return
 	}
 	p.title("Pods, by " + m.Name)
-	rows := chosen(m.Pods)
+	rows := shownPods(m.Pods)
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "POD\tCLASS\tUSAGE\tREQUEST\tAGE/WINDOW\tWHY")
 	for i := range rows {
 		pod := &rows[i]
-		why := pod.Why
+		why := pod.Reason
 		if pod.Assumed != "" {
-			why = strings.TrimPrefix(why+"; taken to use "+human(m, pod.Assumed), "; ")
+			why = strings.TrimPrefix(why+"; taken to use "+displayQuantity(m, pod.Assumed), "; ")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", safe(pod.Name), pod.Class, or(human(m, pod.Usage)), or(human(m, pod.Request)), age(r.At, pod), or(safe(why)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", escapeControls(pod.Name), pod.Class, orDash(displayQuantity(m, pod.Usage)), orDash(displayQuantity(m, pod.Request)), sampleAge(r.At, pod), orDash(escapeControls(why)))
 	}
 	_ = w.Flush() // to memory
 	for l := range strings.Lines(b.String()) {
@@ -248,13 +250,13 @@ func (p *writer) table(r *Report, m *Metric) {
 	}
 }
 
-// chosen returns the pods that a table shows, in their order.
-func chosen(pods []Pod) []Pod {
-	if len(pods) <= mostRows {
+// shownPods returns the pods of a table, in their order.
+func shownPods(pods []Pod) []Pod {
+	if len(pods) <= maxRows {
 		return pods
 	}
-	counted := classes[0]
-	room := mostRows
+	counted := classNames[0]
+	room := maxRows
 	for i := range pods {
 		if pods[i].Class != counted {
 			room--
@@ -263,7 +265,7 @@ func chosen(pods []Pod) []Pod {
 	var rows []Pod
 	for i := range pods {
 		switch {
-		case len(rows) == mostRows:
+		case len(rows) == maxRows:
 			return rows
 		case pods[i].Class != counted:
 			rows = append(rows, pods[i])
@@ -275,21 +277,43 @@ func chosen(pods []Pod) []Pod {
 	return rows
 }
 
-// age says how old a pod's number is, and over how long it was measured.
-func age(now time.Time, pod *Pod) string {
-	if pod.At.IsZero() {
+// sampleAge writes the age of a pod's number and its window.
+func sampleAge(now time.Time, pod *Pod) string {
+	if pod.MeasuredAt.IsZero() {
 		return "–"
 	}
-	s := lasting(max(now.Sub(pod.At), 0))
+	s := lasting(max(now.Sub(pod.MeasuredAt), 0))
 	if window, err := time.ParseDuration(pod.Window); err == nil {
 		s += "/" + lasting(window)
 	}
 	return s
 }
 
-func or(s string) string {
+func orDash(s string) string {
 	if s == "" {
 		return "–"
 	}
 	return s
+}
+
+// escapeControls replaces characters that could control a terminal: names and errors may come
+// from anyone. Line ends become spaces.
+func escapeControls(s string) string {
+	s = strings.ToValidUTF8(s, string(unicode.ReplacementChar))
+	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return s // Fast path
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			b.WriteByte(' ')
+		case !unicode.IsPrint(r):
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }

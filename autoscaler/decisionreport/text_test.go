@@ -25,8 +25,8 @@ func crowd(pods, missing int) (*autoscaler.Decision, Context) {
 			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 				Name: "cpu", Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent}}}},
 		},
-		Scale: autoscaler.Scale{Spec: int32(pods), Status: int32(pods), Selector: "app=web"},
-		Read:  func(int) autoscaler.Reading { return reading },
+		Scale:      autoscaler.Scale{SpecReplicas: int32(pods), StatusReplicas: int32(pods), Selector: "app=web"},
+		ReadMetric: func(int) autoscaler.Reading { return reading },
 	}
 	autoscaler.Default(in.Spec)
 	for i := range pods {
@@ -34,7 +34,7 @@ func crowd(pods, missing int) (*autoscaler.Decision, Context) {
 		in.Pods = append(in.Pods, autoscaler.Pod{Name: name, Phase: cluster.Running, Started: noon.Add(-3600e9), Ready: cluster.ReadyTrue,
 			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
 		if i < pods-missing {
-			reading.Samples = append(reading.Samples, autoscaler.Sample{Pod: name, Milli: 80, At: noon, Window: 15e9})
+			reading.Samples = append(reading.Samples, autoscaler.PodSample{Pod: name, Milli: 80, At: noon, Window: 15e9})
 		}
 	}
 	return autoscaler.Decide(in), Context{Kind: "HorizontalPodAutoscaler", Mode: Active, Input: in}
@@ -46,12 +46,12 @@ func TestLongTables(t *testing.T) {
 		t.Helper()
 		d, c := crowd(pods, missing)
 		var out bytes.Buffer
-		if err := Of(d, c).WriteText(&out, false); err != nil {
+		if err := New(d, c).WriteText(&out, false); err != nil {
 			t.Fatal(err)
 		}
 		_, table, _ := strings.Cut(out.String(), "WHY\n")
 		lines := strings.Split(strings.TrimSpace(table), "\n")
-		if len(lines) != rows || !strings.HasPrefix(lines[len(lines)-1], last) || strings.Count(table, "Missing") != min(missing, mostRows) {
+		if len(lines) != rows || !strings.HasPrefix(lines[len(lines)-1], last) || strings.Count(table, "Missing") != min(missing, maxRows) {
 			t.Errorf("%d pods, %d missing: %d lines, the last %q; want %d with %q\n%s", pods, missing, len(lines), lines[len(lines)-1], rows, last, table)
 		}
 	}
@@ -63,14 +63,14 @@ func TestLongTables(t *testing.T) {
 // A list says what a report does.
 func TestBriefs(t *testing.T) {
 	d, c := crowd(10, 3)
-	r, b := Of(d, c), BriefOf(d, c)
-	if b.Summary != r.Summary || b.Object != r.Autoscaler || b.Current != r.Current || b.Desired != r.Desired || b.Max != r.Max || b.Target != r.Target || b.Lacking != 3 || b.Failed || b.Unknown != nil {
+	r, b := New(d, c), Summarize(d, c)
+	if b.Summary != r.Summary || b.Object != r.Autoscaler || b.Current != r.Current || b.Desired != r.Desired || b.Max != r.Max || b.Target != r.Target || b.PodsMissing != 3 || b.NoDecision || b.FailedMetrics != nil {
 		t.Errorf("got %+v of %+v", b, r)
 	}
 	in := *c.Input
-	in.Read = func(int) autoscaler.Reading { return autoscaler.Reading{Err: errors.New("gone")} }
-	b = BriefOf(autoscaler.Decide(&in), c)
-	if !b.Failed || len(b.Unknown) != 1 || b.Unknown[0] != "cpu" {
+	in.ReadMetric = func(int) autoscaler.Reading { return autoscaler.Reading{Err: errors.New("gone")} }
+	b = Summarize(autoscaler.Decide(&in), c)
+	if !b.NoDecision || len(b.FailedMetrics) != 1 || b.FailedMetrics[0] != "cpu" {
 		t.Errorf("got %+v; want no decision for want of cpu", b)
 	}
 }
@@ -82,9 +82,9 @@ func TestTextIsSafe(t *testing.T) {
 	c.Verdict = func(int, string) (Verdict, bool) {
 		return Verdict{Reason: "NodeTimeout", Message: "\x1b[2J\nroot#", Advice: "\u202eevil"}, true
 	}
-	c.Other = &Other{Desired: 1, Why: "\x07"}
-	c.Write = errors.New("\x1b]0;title\x07")
-	r := Of(d, c)
+	c.OtherController = &OtherController{Desired: 1, Difference: "\x07"}
+	c.WriteErr = errors.New("\x1b]0;title\x07")
+	r := New(d, c)
 	r.Metrics[0].Pods[0].Name = "a\tb\x1b[31m"
 	for _, colour := range []bool{false, true} {
 		var out bytes.Buffer
@@ -107,16 +107,16 @@ func TestTextIsSafe(t *testing.T) {
 func TestWords(t *testing.T) {
 	f := func(u unit, milli int64, words, quantity string) {
 		t.Helper()
-		if w, q := u.words(milli), u.quantity(milli); w != words || q != quantity {
+		if w, q := u.display(milli), u.exact(milli); w != words || q != quantity {
 			t.Errorf("%d thousandths of %d: got %q and %q, want %q and %q", milli, u, w, q, words, quantity)
 		}
 	}
-	f(cores, 250, "250m", "250m")
-	f(cores, 1500, "1500m", "1500m")
-	f(ofBytes, 100<<20*1000, "100Mi", "100Mi")
-	f(ofBytes, 1536<<10*1000, "1.5Mi", "1536Ki")
-	f(ofBytes, 1234567, "1.2Ki", "1234567m")
-	f(plain, 1500, "1.5", "1500m")
-	f(plain, -2000, "-2", "-2")
-	f(plain, 12345678901, "12345678.901", "12345678901m")
+	f(millicores, 250, "250m", "250m")
+	f(millicores, 1500, "1500m", "1500m")
+	f(byteCount, 100<<20*1000, "100Mi", "100Mi")
+	f(byteCount, 1536<<10*1000, "1.5Mi", "1536Ki")
+	f(byteCount, 1234567, "1.2Ki", "1234567m")
+	f(plainNumber, 1500, "1.5", "1500m")
+	f(plainNumber, -2000, "-2", "-2")
+	f(plainNumber, 12345678901, "12345678.901", "12345678901m")
 }

@@ -1,110 +1,114 @@
 package decisionreport
 
-import "time"
+import (
+	"time"
 
-// Report is a decision, told. Quantities are written as Kubernetes writes them
-// ("250m", "180Mi"), times as RFC 3339 in UTC, lengths of time as "1m30s".
-type Report struct {
+	"github.com/weir-metrics/weir/autoscaler"
+)
+
+// DecisionReport is the report of a decision. Quantities are Kubernetes quantities ("250m",
+// "180Mi"), times RFC 3339 in UTC, durations like "1m30s".
+type DecisionReport struct {
 	Autoscaler Object    `json:"autoscaler"`
 	At         time.Time `json:"at"` // of the decision
 	// Mode is "Active", "DryRun" or "Shadow"; empty for an evaluation.
 	Mode   string `json:"mode,omitempty"`
 	Target string `json:"target,omitempty"` // "Deployment/web"
-	// Summary is the answer in a sentence.
+	// Summary is the decision and its reason in one sentence.
 	Summary string `json:"summary"`
-	// Current is the count the target asks for, Desired the one it should.
+	// Current is the count that the target asks for, Desired the count that it should have.
 	Current int32 `json:"current"`
 	Desired int32 `json:"desired"`
 	Min     int32 `json:"min,omitempty"`
 	Max     int32 `json:"max,omitempty"`
-	// Rescale says that Desired is another count than Current, or was to be written
-	// all the same; Because is the reason in Kubernetes' words.
-	Rescale bool   `json:"rescale"`
-	Because string `json:"because,omitempty"`
-	// Error is why there is no decision, or why it had to do without a metric;
-	// WriteError why the new count could not be written.
+	// Rescale is set if Desired must be written; RescaleReason is the reason in Kubernetes'
+	// words.
+	Rescale       bool   `json:"rescale"`
+	RescaleReason string `json:"rescaleReason,omitempty"`
+	// Error is why there is no decision, or which metric failed. WriteError is why the new count
+	// could not be written.
 	Error      string `json:"error,omitempty"`
 	WriteError string `json:"writeError,omitempty"`
-	// Metrics are in the order of the specification; none if none was asked for.
+	// Metrics are in the order of the specification; empty if no metric was read.
 	Metrics []Metric `json:"metrics"`
-	// Steps lead from what the metrics ask for to Desired, in order.
+	// Steps lead from the metrics' largest proposal to Desired, in order.
 	Steps []Step `json:"steps"`
-	// Missing is what is missing and why, the most harmful first.
+	// Missing is what is missing and why, the most severe first.
 	Missing []Cause `json:"missing,omitempty"`
-	// Next is what happens by itself, in order of time.
-	Next []Next `json:"next,omitempty"`
-	// Notes are what else a reader must know, as that nothing was remembered.
+	// Next is what happens without a new metric, in order of time.
+	Next []NextChange `json:"next,omitempty"`
+	// Notes are other sentences for the reader, for example that no memory was available.
 	Notes []string `json:"notes,omitempty"`
-	// Other is what the controller decided that acts on the object, where weir
-	// shadows it.
-	Other *Other `json:"other,omitempty"`
+	// OtherController is the decision of the controller that acts on the object, if weir shadows
+	// it.
+	OtherController *OtherController `json:"otherController,omitempty"`
 }
 
-// Object is what a report is about.
+// Object is the autoscaler that a report is about.
 type Object struct {
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 }
 
-// Metric is what one metric asks for, and why.
+// Metric is the count that one metric asks for, and how it was computed.
 type Metric struct {
 	Name string `json:"name"` // "cpu", "cpu of container app", "http_requests"
 	Type string `json:"type"` // Resource, ContainerResource, Pods, Object or External
-	// Decides says that the count is this metric's.
+	// Decides is set if this metric's proposal was the largest.
 	Decides bool `json:"decides"`
-	// Proposal is the count it asks for; none where Error is set.
+	// Proposal is the count the metric asks for; absent if Error is set.
 	Proposal *int32 `json:"proposal,omitempty"`
 	Error    string `json:"error,omitempty"`
 	Reason   string `json:"reason,omitempty"` // FailedGetResourceMetric ...
-	// Target is "50%" of the request or a quantity, Usage the same of what is used:
-	// on average of the pods, or of what the metric describes.
+	// Target is "50%" of the request or a quantity. Usage is the current value in the same unit:
+	// the average of the pods, or the value of the object.
 	Target string `json:"target,omitempty"`
 	Usage  string `json:"usage,omitempty"`
-	// Ratio is usage to target over Pods pods.
+	// Ratio is usage to target over Count pods.
 	Ratio *float64 `json:"ratio,omitempty"`
 	Count int      `json:"count,omitempty"`
-	// Recount is the same with the pods that lacked a number.
+	// Recount is the second ratio, with assumed usage for the pods without a number.
 	Recount *Recount `json:"recount,omitempty"`
-	// ToleranceDown and ToleranceUp are how far below and above 1 the ratio may be.
+	// ToleranceDown and ToleranceUp are how far below and above 1 the ratio may be without a
+	// change.
 	ToleranceDown float64 `json:"toleranceDown"`
 	ToleranceUp   float64 `json:"toleranceUp"`
-	// Outcome is "Scaled", "WithinTolerance", "WouldTurn", "FromZero" or "Failed".
+	// Outcome is "Scaled", "WithinTolerance", "WouldReverse", "FromZero" or "Failed".
 	Outcome string `json:"outcome"`
-	// Arithmetic is how the count came about, to check by hand.
+	// Arithmetic is how the count was computed, to check by hand.
 	Arithmetic string    `json:"arithmetic,omitempty"`
 	MeasuredAt time.Time `json:"measuredAt,omitzero"`
-	// Pods are how each pod was counted, by name; none for metrics of no pod.
+	// Pods are how each pod was counted, by name; empty for metrics that read no pods.
 	Pods []Pod `json:"pods,omitempty"`
 }
 
-// Recount is a ratio in which pods without a number were given one that holds the
-// change back.
+// Recount is a ratio with assumed usage for the pods without a number, which damps the change.
 type Recount struct {
 	Ratio float64 `json:"ratio"`
 	Count int     `json:"count"`
-	// Arithmetic is how it came about.
+	// Arithmetic is how the ratio was computed.
 	Arithmetic string `json:"arithmetic"`
 }
 
 // Pod is how a pod was counted.
 type Pod struct {
 	Name string `json:"name"`
-	// Class is "Counted", "Unready", "Missing", "Ignored" or "Stranger".
+	// Class is "Counted", "Unready", "Missing", "Ignored" or "NotInTarget".
 	Class   string `json:"class"`
 	Usage   string `json:"usage,omitempty"`
 	Request string `json:"request,omitempty"`
-	// At is the end of the window its usage was measured over.
-	At     time.Time `json:"at,omitzero"`
-	Window string    `json:"window,omitempty"`
-	// Assumed is what was taken for its usage when the ratio was recounted.
+	// MeasuredAt is the end of the window of its usage.
+	MeasuredAt time.Time `json:"measuredAt,omitzero"`
+	Window     string    `json:"window,omitempty"`
+	// Assumed is the usage that the recount took for the pod.
 	Assumed string `json:"assumed,omitempty"`
-	// Why says in words why it is in its class.
-	Why     string   `json:"why,omitempty"`
+	// Reason says why the pod is in its class.
+	Reason  string   `json:"reason,omitempty"`
 	Verdict *Verdict `json:"verdict,omitempty"`
 }
 
-// Step is one step from what the metrics ask for to the desired count.
+// Step is one step from the metrics' largest proposal to the desired count.
 type Step struct {
 	// Kind is "Disabled", "AboveMax", "BelowMin", "Propose", "StabilizeDown",
 	// "StabilizeUp", "PolicyUp", "PolicyDown", "Doubling", "Max", "Min" or
@@ -112,9 +116,9 @@ type Step struct {
 	Kind string `json:"kind"`
 	From int32  `json:"from"`
 	To   int32  `json:"to"`
-	// Limit is the bound that the step compared with, Window the stabilization
-	// window or the policy's period, At when the recommendation that decided was
-	// made; each where the step has one.
+	// Limit is the bound that the step compared with, Window the stabilization window or the
+	// policy's period, At the time of the recommendation that decided. Each is set if the step
+	// has one.
 	Limit   *int32    `json:"limit,omitempty"`
 	Window  string    `json:"window,omitempty"`
 	At      time.Time `json:"at,omitzero"`
@@ -122,22 +126,70 @@ type Step struct {
 	Message string    `json:"message"`
 }
 
-// Cause is one reason for which a metric has no number, or lacks that of some pods.
+// Cause is one reason why a metric has no number, or lacks the number of some pods.
 type Cause struct {
 	Metric   string `json:"metric"`
 	Reason   string `json:"reason"`
 	Severity string `json:"severity"` // "broken", "temporary" or "none"
 	Message  string `json:"message"`
 	Advice   string `json:"advice,omitempty"`
-	// Pods are whom it concerns, by name; none if it concerns no pod.
+	// Pods are the names of the pods; empty if the cause is not about pods.
 	Pods []string `json:"pods,omitempty"`
 }
 
-// Next is something that happens by itself.
-type Next struct {
+// NextChange is a change that happens without a new metric.
+type NextChange struct {
 	At time.Time `json:"at,omitzero"`
-	// Replicas is the count there will be if the metrics stay as they are; none
-	// where that cannot be told.
+	// Replicas is the count if the metrics stay the same; absent if it cannot be predicted.
 	Replicas *int32 `json:"replicas,omitempty"`
 	Message  string `json:"message"`
+}
+
+// Verdict is why a pod has no number, in the words of package explain.
+type Verdict struct {
+	Reason  string `json:"reason"`  // TooYoung, NodeTimeout ...
+	Message string `json:"message"` // with its evidence
+	Advice  string `json:"advice,omitempty"`
+}
+
+// The modes.
+const (
+	// The modes.
+	Active = "Active" // the autoscaler writes what it decides
+	DryRun = "DryRun" // the autoscaler reports what it would do
+	Shadow = "Shadow" // another controller acts on the object; weir decides beside it
+)
+
+// Context is what a report needs besides the decision.
+type Context struct {
+	Kind     string // HorizontalPodAutoscaler or Autoscaler
+	Mode     string // Active, DryRun or Shadow; empty for an evaluation
+	Target   string // Deployment/web
+	Min, Max int32
+	// Input is what the decision was made of: specification, pods and settings. May be nil; the
+	// report then says less. ReadMetric is not called.
+	Input *autoscaler.Input
+	// Verdict returns why a pod has no sample of the metric Spec.Metrics[i]; false if that is
+	// unknown. May be nil.
+	Verdict func(i int, pod string) (Verdict, bool)
+	// NoMemory is set if earlier decisions were not available, so that stabilization windows and
+	// policies had no effect.
+	NoMemory bool
+	// Notes are other sentences for the reader.
+	Notes []string
+	// WriteErr is why the new count could not be written; nil if it was written or did not
+	// change.
+	WriteErr error
+	// OtherController is the decision of the controller of an object that weir shadows. Nil if
+	// unknown.
+	OtherController *OtherController
+}
+
+// OtherController is what another controller decided about the same object.
+type OtherController struct {
+	Desired   int32     `json:"desired"`
+	ChangedAt time.Time `json:"changedAt,omitzero"` // when it last changed the count
+	Agrees    bool      `json:"agrees"`
+	// Difference says when and how the two decisions differ; empty if they agree.
+	Difference string `json:"difference,omitempty"`
 }

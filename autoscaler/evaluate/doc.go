@@ -1,4 +1,3 @@
-// Package evaluate answers what a specification would do now: with the pods and
-// the metrics of this moment, or of an earlier one that memory still holds. It
-// reads and never writes, neither scales nor status.
+// Package evaluate answers what a specification would do with the pods and metrics of now, or of
+// an earlier time in weir's history. It reads and never writes.
 package evaluate

@@ -14,7 +14,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
-	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/cluster"
 )
 
@@ -40,7 +40,7 @@ func (v village) Pods(namespace string, selector labels.Selector) (pods []autosc
 func (v village) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(int) autoscaler.Reading {
 	r := autoscaler.Reading{At: now}
 	for i := range pods {
-		r.Samples = append(r.Samples, autoscaler.Sample{Pod: pods[i].Name, Milli: v.milli, At: now, Window: 15 * time.Second})
+		r.Samples = append(r.Samples, autoscaler.PodSample{Pod: pods[i].Name, Milli: v.milli, At: now, Window: 15 * time.Second})
 	}
 	return func(int) autoscaler.Reading { return r }
 }
@@ -49,7 +49,7 @@ func (village) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func
 	return func(int, string) (decisionreport.Verdict, bool) { return decisionreport.Verdict{}, false }
 }
 
-func (v village) Get(_ context.Context, _ string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *target.Handle, error) {
+func (v village) Get(_ context.Context, _ string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *scaleclient.Handle, error) {
 	if ref.Name != "web" {
 		return autoscaler.Scale{}, nil, apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, ref.Name)
 	}
@@ -63,7 +63,7 @@ func spec(name string) *autoscalingv2.HorizontalPodAutoscalerSpec {
 }
 
 func evaluator(v village) *Evaluator {
-	return &Evaluator{Live: v, Scales: v, Now: func() time.Time { return noon }, Past: func(at time.Time) (Live, error) {
+	return &Evaluator{PodMetrics: v, Scales: v, Now: func() time.Time { return noon }, PodMetricsAt: func(at time.Time) (PodMetrics, error) {
 		if noon.Sub(at) > 15*time.Minute {
 			return nil, errors.New("memory reaches back 15m")
 		}
@@ -75,7 +75,7 @@ func evaluator(v village) *Evaluator {
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
 
 func TestEvaluate(t *testing.T) {
-	v := village{pods: []string{"web-1", "web-2", "web-3", "web-4"}, milli: 40, scale: autoscaler.Scale{Spec: 4, Status: 4, Selector: "app=web"}}
+	v := village{pods: []string{"web-1", "web-2", "web-3", "web-4"}, milli: 40, scale: autoscaler.Scale{SpecReplicas: 4, StatusReplicas: 4, Selector: "app=web"}}
 	f := func(name string, o Options, want int32, forgetful bool, notes int) {
 		t.Helper()
 		r, err := evaluator(v).Evaluate(t.Context(), web, spec("web"), o)
@@ -83,8 +83,8 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			return
 		}
-		if d := r.Decision; d.Err != nil || d.Desired != want || r.Forgetful != forgetful || len(r.Notes) != notes {
-			t.Errorf("%s: got %d replicas, %v, forgetful %v, notes %q; want %d, %v, %d notes", name, d.Desired, d.Err, r.Forgetful, r.Notes, want, forgetful, notes)
+		if d := r.Decision; d.Err != nil || d.Desired != want || r.NoMemory != forgetful || len(r.Notes) != notes {
+			t.Errorf("%s: got %d replicas, %v, forgetful %v, notes %q; want %d, %v, %d notes", name, d.Desired, d.Err, r.NoMemory, r.Notes, want, forgetful, notes)
 		}
 	}
 	six := int32(6)
@@ -99,7 +99,7 @@ func ptr(n int32) *int32 { return &n }
 
 // What cannot be read is a decision that says so; what cannot be asked is an error.
 func TestEvaluateWhatIsNotThere(t *testing.T) {
-	v := village{scale: autoscaler.Scale{Spec: 4, Status: 4}}
+	v := village{scale: autoscaler.Scale{SpecReplicas: 4, StatusReplicas: 4}}
 	r, err := evaluator(v).Evaluate(t.Context(), web, spec("gone"), Options{})
 	if err != nil || !apierrors.IsNotFound(r.Decision.Err) || r.Decision.Rescale {
 		t.Errorf("no target: got %+v, %v; want a decision that says so", r, err)
@@ -109,7 +109,7 @@ func TestEvaluateWhatIsNotThere(t *testing.T) {
 		t.Errorf("no selector: got %+v, %v; want a decision that says so", r, err)
 	}
 	for name, at := range map[string]time.Time{"too long ago": noon.Add(-time.Hour), "the future": noon.Add(time.Second)} {
-		if r, err := evaluator(v).Evaluate(t.Context(), web, spec("web"), Options{At: at}); !errors.Is(err, ErrTime) {
+		if r, err := evaluator(v).Evaluate(t.Context(), web, spec("web"), Options{At: at}); !errors.Is(err, ErrTimeUnknown) {
 			t.Errorf("%s: got %+v, %v; want ErrTime", name, r, err)
 		}
 	}

@@ -1,22 +1,20 @@
-// Package hpaevents says, where people look who wonder about a
-// HorizontalPodAutoscaler, which of its pods have no metrics and why: in Events on
-// the autoscaler, which kubectl describe hpa shows.
+// Package hpaevents writes Events on HorizontalPodAutoscalers whose pods have no metrics, with
+// the pods and the reasons. kubectl describe hpa shows them:
 //
 //	Warning  MetricsMissing   2 of 3 pods have no CPU or memory. NodeTimeout (the node did not answer
 //	                          in time): web-1, web-2. Ask: kubectl weir explain namespace shop
 //	Normal   MetricsComplete  All 3 pods have CPU and memory again.
 //
-// It also tells, of any pod, which autoscalers go by it (Announcer.Autoscalers).
+// Reporter.Autoscalers returns the autoscalers of any pod.
 //
-// Nothing here decides why a number is missing: package explain does. What is to be
-// said, and when, is the book's affair (book.go): it has no clock, no client and no
-// goroutine. Around it are a list-and-watch of the autoscalers (watch.go), a
-// slow walk over their targets' scale, which tells the pods (targets.go), and the
-// loop that looks at the pods every few seconds (announce.go).
+// Package explain decides why a number is missing. throttle.go decides which Events are due;
+// it has no clock, client or goroutine. targets.go keeps the autoscalers that package watcher
+// reports and reads the selectors of their workloads, podindex.go finds the autoscalers of a
+// pod, reporter.go checks the pods every few seconds, note.go writes the text and events.go
+// writes the Event.
 //
-// Start-ups say nothing: only what lasts is announced, and what passes by itself
-// must last longer. One autoscaler is given an Event at most every five minutes,
-// or every minute if the reasons change; all together have a bound. Only the
-// leading replica speaks, and what was said is not remembered across leaders: a
-// new one may say it once more.
+// Only what lasts is reported: a start-up causes no Event, and a temporary reason must last
+// longer. An autoscaler gets at most one Event in five minutes, or one a minute if the reasons
+// change, and there is a limit for all together. Only the leading replica writes. A new leader
+// does not know what the last one wrote and may repeat it once.
 package hpaevents

@@ -31,15 +31,14 @@ const (
 	writeTimeout = 10 * time.Second
 )
 
-func (n *notice) reason() string {
+func (n *pendingEvent) reason() string {
 	if n.complete {
 		return MetricsComplete
 	}
 	return MetricsMissing
 }
 
-// eventName returns the name of the Event that was first written at the given
-// time: of another moment there is another.
+// eventName returns the name of the Event that was first written at a time.
 func eventName(hpa string, first time.Time) string {
 	suffix := fmt.Sprintf(".weir.%x", first.UnixNano())
 	if limit := 253 - len(suffix); len(hpa) > limit {
@@ -49,7 +48,7 @@ func eventName(hpa string, first time.Time) string {
 }
 
 // event returns n as a new Event.
-func (n *notice) event(instance string) *eventsv1.Event {
+func (n *pendingEvent) event(instance string) *eventsv1.Event {
 	kind := corev1.EventTypeWarning
 	if n.complete {
 		kind = corev1.EventTypeNormal
@@ -69,9 +68,9 @@ func (n *notice) event(instance string) *eventsv1.Event {
 	}
 }
 
-// write writes n: as a new Event, or by counting up the one that said the same,
-// so that kubectl describe shows one line with a count.
-func (a *Announcer) write(ctx context.Context, n *notice) error {
+// writeEvent creates n as a new Event, or raises the count of the Event with the same text, so
+// that kubectl describe shows one line with a count.
+func (a *Reporter) writeEvent(ctx context.Context, n *pendingEvent) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	events := a.opts.Client.EventsV1().Events(string(n.hpa.namespace))

@@ -13,18 +13,17 @@ import (
 const (
 	// noteLimit is how long the API server lets an Event's note be, in bytes.
 	noteLimit = 1024
-	// mostNames is how many pods are named for each reason.
-	mostNames = 10
+	// maxNames is how many pods are named for each reason.
+	maxNames = 10
 )
 
-// gapOf returns why a pod has no CPU or memory, as r says. What it says in words
-// must stay the same while the reason does, and be fit for every reader of the
-// namespace: so the evidence, with its times and addresses, is left to whoever
-// asks.
-func gapOf(pod metric.PodName, r explain.Ruling) gap {
-	g := gap{pod: pod, reason: r.Reason, words: r.Reason.Sentence(metric.CPU, metric.Evidence{})}
+// newMissingPod returns why a pod has no CPU or memory. The sentence stays the same while the
+// reason does, and every reader of the namespace may see it; so it has no evidence with times and
+// addresses.
+func newMissingPod(pod metric.PodName, r explain.Ruling) missingPod {
+	g := missingPod{pod: pod, reason: r.Reason, sentence: r.Reason.Sentence(metric.CPU, metric.Evidence{})}
 	if r.Container != "" {
-		g.words = fmt.Sprintf("container %s: %s", r.Container, g.words)
+		g.sentence = fmt.Sprintf("container %s: %s", r.Container, g.sentence)
 	}
 	switch {
 	case r.Served:
@@ -37,37 +36,37 @@ func gapOf(pod metric.PodName, r explain.Ruling) gap {
 	return g
 }
 
-// cause is the pods that lack numbers for one reason.
-type cause struct {
-	reason metric.Reason
-	words  string
-	pods   []string
+// missingCause is the pods that have no numbers for one reason.
+type missingCause struct {
+	reason   metric.Reason
+	sentence string
+	pods     []string
 }
 
-// causesOf sorts gaps by cause, the one with the most pods first.
-func causesOf(gaps []gap) []*cause {
-	var causes []*cause
+// causesOf groups pods by cause, the one with the most pods first.
+func causesOf(gaps []missingPod) []*missingCause {
+	var causes []*missingCause
 	for i := range gaps {
 		g := &gaps[i]
-		n := slices.IndexFunc(causes, func(c *cause) bool { return c.reason == g.reason && c.words == g.words })
+		n := slices.IndexFunc(causes, func(c *missingCause) bool { return c.reason == g.reason && c.sentence == g.sentence })
 		if n < 0 {
 			n = len(causes)
-			causes = append(causes, &cause{reason: g.reason, words: g.words})
+			causes = append(causes, &missingCause{reason: g.reason, sentence: g.sentence})
 		}
 		causes[n].pods = append(causes[n].pods, string(g.pod))
 	}
 	for _, c := range causes {
 		slices.Sort(c.pods)
 	}
-	slices.SortStableFunc(causes, func(x, y *cause) int {
-		return cmp.Or(cmp.Compare(len(y.pods), len(x.pods)), cmp.Compare(x.reason, y.reason), strings.Compare(x.words, y.words))
+	slices.SortStableFunc(causes, func(x, y *missingCause) int {
+		return cmp.Or(cmp.Compare(len(y.pods), len(x.pods)), cmp.Compare(x.reason, y.reason), strings.Compare(x.sentence, y.sentence))
 	})
 	return causes
 }
 
-// missingNote says which of an autoscaler's running pods have no numbers. Of
-// others, beside gaps, the reasons were not looked up.
-func missingNote(namespace metric.Namespace, running int, gaps []gap, others int) string {
+// missingNote says which of an autoscaler's running pods have no numbers. others is how many more
+// pods have none, whose reasons were not looked up.
+func missingNote(namespace metric.Namespace, running int, gaps []missingPod, others int) string {
 	lacking := len(gaps) + others
 	note := fmt.Sprintf("%d of %d pods %s no CPU or memory. ", lacking, running, plural(lacking, "has", "have"))
 	if running == 1 {
@@ -78,7 +77,7 @@ func missingNote(namespace metric.Namespace, running int, gaps []gap, others int
 	room := noteLimit - len(tail) - len("; 9999999 more")
 	left, sep := lacking, ""
 	for _, c := range causesOf(gaps) {
-		text, named := c.text(room - len(note) - len(sep))
+		text, named := c.format(room - len(note) - len(sep))
 		if text == "" {
 			break
 		}
@@ -92,17 +91,17 @@ func missingNote(namespace metric.Namespace, running int, gaps []gap, others int
 	return note + tail
 }
 
-// text says a cause and names its pods in at most limit bytes; empty if not even
-// one fits. Those counted as "more" are among the pods returned.
-func (c *cause) text(limit int) (text string, pods int) {
-	text = fmt.Sprintf("%v (%s): ", c.reason, c.words)
+// format writes a cause and names its pods in at most limit bytes; empty if not even one name
+// fits. The returned count includes the pods that "more" stands for.
+func (c *missingCause) format(limit int) (text string, pods int) {
+	text = fmt.Sprintf("%v (%s): ", c.reason, c.sentence)
 	limit -= len(" and 9999999 more")
 	for i, name := range c.pods {
 		sep := ""
 		if i > 0 {
 			sep = ", "
 		}
-		if i == mostNames || len(text)+len(sep)+len(name) > limit {
+		if i == maxNames || len(text)+len(sep)+len(name) > limit {
 			if i == 0 {
 				return "", 0
 			}
@@ -113,7 +112,7 @@ func (c *cause) text(limit int) (text string, pods int) {
 	return text, len(c.pods)
 }
 
-// completeNote says that the pods have their numbers.
+// completeNote says that the pods have numbers again.
 func completeNote(pods int) string {
 	if pods == 1 {
 		return "The pod has CPU and memory again."

@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	core "github.com/weir-metrics/weir/autoscaler"
-	scale "github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
+	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -19,7 +20,7 @@ import (
 // defaults returns Options with every default.
 func defaults(t *testing.T) Options {
 	t.Helper()
-	o, err := Options{Client: fake.NewClientset(), Scales: noScales{}, World: func() *explain.World { return nil }}.withDefaults()
+	o, err := Options{Watcher: &watcher.Watcher{}, Client: fake.NewClientset(), Scales: noScales{}, World: func() *explain.World { return nil }}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,8 +29,8 @@ func defaults(t *testing.T) Options {
 
 type noScales struct{}
 
-func (noScales) Get(context.Context, string, autoscalingv2.CrossVersionObjectReference) (core.Scale, *scale.Handle, error) {
-	return core.Scale{}, nil, scale.ErrNoSelector
+func (noScales) Get(context.Context, string, autoscalingv2.CrossVersionObjectReference) (core.Scale, *scaleclient.Handle, error) {
+	return core.Scale{}, nil, scaleclient.ErrNoSelector
 }
 
 // However many pods, reasons and long names there are, a note is one that the API
@@ -39,11 +40,11 @@ func TestNoteIsBounded(t *testing.T) {
 	for _, length := range []int{1, 40, 253} {
 		for _, causes := range []int{1, 3, 30} {
 			for _, pods := range []int{1, 2, 11, 50} {
-				var gaps []gap
+				var gaps []missingPod
 				for n := range pods {
-					gaps = append(gaps, gap{
+					gaps = append(gaps, missingPod{
 						pod: metric.PodName(fmt.Sprintf("%0*d", length, n)), reason: metric.Incomplete,
-						words: fmt.Sprintf("container %d%s has no number", n%causes, strings.Repeat("ü", 63)),
+						sentence: fmt.Sprintf("container %d%s has no number", n%causes, strings.Repeat("ü", 63)),
 					})
 				}
 				note := missingNote(namespace, 100000, gaps, 9000000)
@@ -64,30 +65,30 @@ func TestNoteIsBounded(t *testing.T) {
 func TestGapOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		ruling explain.Ruling
-		want   gap
+		want   missingPod
 	}{
 		"of the node": {
 			explain.Ruling{Reason: metric.NodeTimeout, Node: "n1"},
-			gap{pod: "web-1", reason: metric.NodeTimeout, words: "the node did not answer in time", severity: metric.Broken},
+			missingPod{pod: "web-1", reason: metric.NodeTimeout, sentence: "the node did not answer in time", severity: metric.Broken},
 		},
 		"for want of a container": {
 			explain.Ruling{Reason: metric.TooYoung, Container: "side"},
-			gap{pod: "web-1", reason: metric.TooYoung, words: "container side: it started too recently for a rate", severity: metric.Temporary},
+			missingPod{pod: "web-1", reason: metric.TooYoung, sentence: "container side: it started too recently for a rate", severity: metric.Temporary},
 		},
 		"all there was is of an earlier pod": {
 			explain.Ruling{Reason: metric.OldPod},
-			gap{pod: "web-1", reason: metric.OldPod, words: "the numbers are of an earlier pod of this name", severity: metric.Temporary},
+			missingPod{pod: "web-1", reason: metric.OldPod, sentence: "the numbers are of an earlier pod of this name", severity: metric.Temporary},
 		},
 		"left out on purpose": {
 			explain.Ruling{Reason: metric.NodeExcluded},
-			gap{pod: "web-1", reason: metric.NodeExcluded, words: "the configuration leaves the node out", severity: metric.None},
+			missingPod{pod: "web-1", reason: metric.NodeExcluded, sentence: "the configuration leaves the node out", severity: metric.None},
 		},
 		"served by now, though in doubt": {
 			explain.Ruling{Reason: metric.Ambiguous, Served: true},
-			gap{pod: "web-1", reason: metric.Ambiguous, words: metric.Ambiguous.Sentence(metric.CPU, metric.Evidence{}), severity: metric.None},
+			missingPod{pod: "web-1", reason: metric.Ambiguous, sentence: metric.Ambiguous.Sentence(metric.CPU, metric.Evidence{}), severity: metric.None},
 		},
 	} {
-		if got := gapOf("web-1", c.ruling); got != c.want {
+		if got := newMissingPod("web-1", c.ruling); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	scale "github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/transcript"
@@ -18,23 +18,23 @@ import (
 // What fails is asked again ever more rarely; what was known stands as long as
 // nobody says that it is gone.
 func TestLookupsBackOff(t *testing.T) {
-	c := newTargets(30 * time.Minute)
-	web := autoscalerOf(hpa("web"))
-	c.put(web)
+	c := newTargetSet(30 * time.Minute)
+	web := newHPAInfo(hpa("web"))
+	c.setHPA(web)
 	now := transcript.Epoch
-	selector, err := scale.Selector("app=web")
+	selector, err := scaleclient.Selector("app=web")
 	if err != nil {
 		t.Fatal(err)
 	}
 	look := func(s labels.Selector, err error) (wait time.Duration, known bool) {
-		c.looked(web.target, s, err, now)
-		_, due, at := c.next(now)
+		c.recordLookup(web.target, s, err, now)
+		_, due, at := c.nextDue(now)
 		if due {
 			t.Fatalf("it is due at once after %v", err)
 		}
-		return at.Sub(now), len(c.table().all) == 1
+		return at.Sub(now), len(c.buildIndex().all) == 1
 	}
-	if _, due, _ := c.next(now); !due {
+	if _, due, _ := c.nextDue(now); !due {
 		t.Error("a new target is not due")
 	}
 	away := errors.New("connection refused")
@@ -49,33 +49,33 @@ func TestLookupsBackOff(t *testing.T) {
 	if got, known := look(nil, away); got != time.Minute || !known {
 		t.Errorf("then nobody answers: asked again after %v, known %v; want 1m and what was known", got, known)
 	}
-	if _, known := look(nil, scale.ErrNoSelector); known {
+	if _, known := look(nil, scaleclient.ErrNoSelector); known {
 		t.Error("its pods are known although the scale does not tell them any more")
 	}
-	c.drop(web.key())
-	if _, due, at := c.next(now); due || !at.IsZero() || c.count() != 0 {
+	c.deleteHPA(web.key())
+	if _, due, at := c.nextDue(now); due || !at.IsZero() || c.count() != 0 {
 		t.Errorf("without autoscalers something is due: %v %v", due, at)
 	}
-	c.looked(web.target, selector, nil, now) // the answer comes too late
+	c.recordLookup(web.target, selector, nil, now) // the answer comes too late
 }
 
 // Two autoscalers of one workload have it asked once, and a list of all drops those
 // it does not name.
 func TestTargetsAreShared(t *testing.T) {
-	c := newTargets(30 * time.Minute)
+	c := newTargetSet(30 * time.Minute)
 	a, b := hpa("a"), hpa("b")
 	a.Spec.ScaleTargetRef.Name, b.Spec.ScaleTargetRef.Name = "web", "web"
-	c.replace([]*autoscaler{autoscalerOf(a), autoscalerOf(b)})
-	selector, _ := scale.Selector("app=web")
-	c.looked(autoscalerOf(a).target, selector, nil, transcript.Epoch)
-	if got := len(c.table().all); got != 2 {
+	c.replaceHPAs([]*hpaInfo{newHPAInfo(a), newHPAInfo(b)})
+	selector, _ := scaleclient.Selector("app=web")
+	c.recordLookup(newHPAInfo(a).target, selector, nil, transcript.Epoch)
+	if got := len(c.buildIndex().all); got != 2 {
 		t.Errorf("got %d autoscalers with pods, want both", got)
 	}
-	c.replace([]*autoscaler{autoscalerOf(b)})
-	if got := len(c.table().all); got != 1 || c.count() != 1 {
+	c.replaceHPAs([]*hpaInfo{newHPAInfo(b)})
+	if got := len(c.buildIndex().all); got != 1 || c.count() != 1 {
 		t.Errorf("after a list of one: got %d with pods of %d, want one", got, c.count())
 	}
-	c.replace(nil)
+	c.replaceHPAs(nil)
 	if got := len(c.mu.lookups); got != 0 {
 		t.Errorf("%d lookups are left of none", got)
 	}
@@ -87,15 +87,15 @@ func TestTableFindsWhatMatches(t *testing.T) {
 		"app=web", "app==web,tier=front", "tier in (front)", "tier in (front,back),app=web", "app!=web", "!tier",
 		"tier", "tier notin (back)", "shard>3", "app=web,app=api",
 	}
-	table := newTable()
+	table := newPodIndex()
 	parsed := map[string]labels.Selector{}
 	for _, text := range selectors {
-		s, err := scale.Selector(text)
+		s, err := scaleclient.Selector(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 		parsed[text] = s
-		table.add(&autoscaler{namespace: "shop", full: text, pods: true}, s)
+		table.add(&hpaInfo{namespace: "shop", full: text, pods: true}, s)
 	}
 	for _, set := range []labels.Set{
 		nil, {"app": "web"}, {"app": "api"}, {"app": "web", "tier": "front"}, {"app": "web", "tier": "back", "shard": "4"}, {"tier": "middle", "shard": "3"},
@@ -120,7 +120,7 @@ func TestTableFindsWhatMatches(t *testing.T) {
 
 func TestEmptySelectorsAreRefused(t *testing.T) {
 	for _, text := range []string{"", " "} {
-		if s, err := scale.Selector(text); !errors.Is(err, scale.ErrNoSelector) {
+		if s, err := scaleclient.Selector(text); !errors.Is(err, scaleclient.ErrNoSelector) {
 			t.Errorf("%q: got %v, %v; want that it would match every pod", text, s, err)
 		}
 	}
@@ -129,7 +129,7 @@ func TestEmptySelectorsAreRefused(t *testing.T) {
 func TestSpreadIsEven(t *testing.T) {
 	sum := 0.0
 	for n := range 1000 {
-		s := spread(target{namespace: "shop", apiVersion: "apps/v1", kind: "Deployment", name: fmt.Sprint("web-", n)})
+		s := spread(workloadRef{namespace: "shop", apiVersion: "apps/v1", kind: "Deployment", name: fmt.Sprint("web-", n)})
 		if s < 0 || s > 1 {
 			t.Fatalf("got %v, want 0 to 1", s)
 		}

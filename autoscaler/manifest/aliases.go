@@ -8,10 +8,9 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// modest refuses a document whose aliases unfold to more than a manifest may be. A few
-// hundred kilobytes could otherwise become gigabytes on their way to JSON, and whoever
-// may ask for an evaluation could end the process that is asked.
-func modest(doc []byte) error {
+// checkExpandedSize rejects a document that is larger than a manifest may be once its aliases are
+// expanded. Otherwise a few hundred kilobytes could become gigabytes of JSON and end the process.
+func checkExpandedSize(doc []byte) error {
 	if !bytes.ContainsRune(doc, '*') {
 		return nil // Fast path: no alias
 	}
@@ -19,16 +18,16 @@ func modest(doc []byte) error {
 	if err := yaml3.Unmarshal(doc, &root); err != nil {
 		return fmt.Errorf("read manifest: %w", err)
 	}
-	if _, err := (sizes{}).of(&root); err != nil {
+	if _, err := (nodeSizes{}).of(&root); err != nil {
 		return fmt.Errorf("read manifest: %w", err)
 	}
 	return nil
 }
 
-// sizes are those of nodes with all aliases written out; -1 while one is computed.
-type sizes map[*yaml3.Node]int
+// nodeSizes are the sizes of nodes with all aliases expanded; -1 while one is being computed.
+type nodeSizes map[*yaml3.Node]int
 
-func (s sizes) of(n *yaml3.Node) (int, error) {
+func (s nodeSizes) of(n *yaml3.Node) (int, error) {
 	if n.Kind == yaml3.AliasNode {
 		n = n.Alias
 	}

@@ -24,26 +24,26 @@ const (
 	Autoscaler              = v1alpha1.Kind
 )
 
-// MaxBytes is how long a manifest may be: what fits into etcd.
+// MaxBytes is the maximal length of a manifest: what fits into etcd.
 const MaxBytes = 1 << 20
 
-// Manifest is an autoscaler as a file describes it.
+// Manifest is an autoscaler from a file.
 type Manifest struct {
 	Kind            string // HorizontalPodAutoscaler or Autoscaler
 	Namespace, Name string // Namespace may be empty
 	// Spec has the defaults of the API server.
 	Spec *autoscalingv2.HorizontalPodAutoscalerSpec
-	// Status is what the file says of it, as one that comes out of a cluster does.
+	// Status is the status in the file, as `kubectl get -o yaml` writes it.
 	Status autoscalingv2.HorizontalPodAutoscalerStatus
 }
 
-// Read reads the one autoscaler in a file. Other objects in it are an error, as is
-// a field that there is not: a misspelt behavior would change nothing, silently.
+// Read reads the one autoscaler in a file. Other objects are an error, and so are unknown fields:
+// a misspelled behavior would have no effect.
 func Read(file []byte) (*Manifest, error) {
 	if len(file) > MaxBytes {
 		return nil, fmt.Errorf("a manifest of %d bytes is longer than an API server takes (%d)", len(file), MaxBytes)
 	}
-	doc, err := only(file)
+	doc, err := singleDocument(file)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func Read(file []byte) (*Manifest, error) {
 	case v1alpha1.GroupVersion().String() + " " + Autoscaler:
 		m, err = readAutoscaler(doc)
 	default:
-		return nil, wrongKind(is)
+		return nil, wrongKindError(is)
 	}
 	if err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func Read(file []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// only returns the one document of a file that is not empty.
-func only(file []byte) ([]byte, error) {
+// singleDocument returns the one document of a file that is not empty.
+func singleDocument(file []byte) ([]byte, error) {
 	docs := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(file)))
 	var found []byte
 	for {
@@ -91,7 +91,7 @@ func only(file []byte) ([]byte, error) {
 		case err != nil:
 			return nil, fmt.Errorf("read manifest: %w", err)
 		}
-		if err := modest(doc); err != nil {
+		if err := checkExpandedSize(doc); err != nil {
 			return nil, err
 		}
 		var content any
@@ -108,9 +108,9 @@ func only(file []byte) ([]byte, error) {
 	}
 }
 
-// decode reads a document into an object as an API server does that validates
-// strictly: it names unknown and repeated fields by their whole path.
-func decode(doc []byte, into runtime.Object, add func(*runtime.Scheme) error) error {
+// decodeStrict decodes a document like an API server with strict validation: it names unknown and
+// repeated fields with their path.
+func decodeStrict(doc []byte, into runtime.Object, add func(*runtime.Scheme) error) error {
 	scheme := runtime.NewScheme()
 	if err := add(scheme); err != nil {
 		return err
@@ -124,7 +124,7 @@ func decode(doc []byte, into runtime.Object, add func(*runtime.Scheme) error) er
 
 func readHPA(doc []byte) (*Manifest, error) {
 	var hpa autoscalingv2.HorizontalPodAutoscaler
-	if err := decode(doc, &hpa, autoscalingv2.AddToScheme); err != nil {
+	if err := decodeStrict(doc, &hpa, autoscalingv2.AddToScheme); err != nil {
 		return nil, err
 	}
 	return &Manifest{Kind: HorizontalPodAutoscaler, Namespace: hpa.Namespace, Name: hpa.Name, Spec: &hpa.Spec, Status: hpa.Status}, nil
@@ -132,7 +132,7 @@ func readHPA(doc []byte) (*Manifest, error) {
 
 func readAutoscaler(doc []byte) (*Manifest, error) {
 	var a v1alpha1.Autoscaler
-	if err := decode(doc, &a, v1alpha1.AddToScheme); err != nil {
+	if err := decodeStrict(doc, &a, v1alpha1.AddToScheme); err != nil {
 		return nil, err
 	}
 	if m := a.Spec.Mode; m != "" && m != v1alpha1.Active && m != v1alpha1.DryRun {
@@ -141,22 +141,22 @@ func readAutoscaler(doc []byte) (*Manifest, error) {
 	return &Manifest{Kind: Autoscaler, Namespace: a.Namespace, Name: a.Name, Spec: &a.Spec.HorizontalPodAutoscalerSpec, Status: a.Status.HorizontalPodAutoscalerStatus}, nil
 }
 
-// FromHPA returns what an API server says of a HorizontalPodAutoscaler.
+// FromHPA returns a HorizontalPodAutoscaler from an API server.
 func FromHPA(hpa *autoscalingv2.HorizontalPodAutoscaler) *Manifest {
 	m := &Manifest{Kind: HorizontalPodAutoscaler, Namespace: hpa.Namespace, Name: hpa.Name, Spec: hpa.Spec.DeepCopy(), Status: hpa.Status}
 	autoscaler.Default(m.Spec)
 	return m
 }
 
-// FromAutoscaler returns what an API server says of an Autoscaler.
+// FromAutoscaler returns an Autoscaler from an API server.
 func FromAutoscaler(a *v1alpha1.Autoscaler) *Manifest {
 	m := &Manifest{Kind: Autoscaler, Namespace: a.Namespace, Name: a.Name, Spec: a.Spec.HorizontalPodAutoscalerSpec.DeepCopy(), Status: a.Status.HorizontalPodAutoscalerStatus}
 	autoscaler.Default(m.Spec)
 	return m
 }
 
-// wrongKind says what was expected in place of another object.
-func wrongKind(is metav1.TypeMeta) error {
+// wrongKindError says what was expected in place of another object.
+func wrongKindError(is metav1.TypeMeta) error {
 	switch {
 	case is.Kind == HorizontalPodAutoscaler:
 		return fmt.Errorf("apiVersion: %q is not autoscaling/v2, in which `kubectl get hpa NAME -o yaml` writes it", is.APIVersion)

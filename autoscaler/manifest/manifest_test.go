@@ -92,7 +92,7 @@ func FuzzRead(f *testing.F) {
 		if err := autoscaler.Validate(m.Spec, settings); err != nil || m.Name == "" || m.Spec.MaxReplicas < 1 {
 			t.Errorf("read %+v, which is %v", m, err)
 		}
-		in := &autoscaler.Input{Spec: m.Spec, Settings: &settings, Scale: autoscaler.Scale{Spec: 1, Status: 1, Selector: "a=b"}}
+		in := &autoscaler.Input{Spec: m.Spec, Settings: &settings, Scale: autoscaler.Scale{SpecReplicas: 1, StatusReplicas: 1, Selector: "a=b"}}
 		if d := autoscaler.Decide(in); d == nil || d.Err == nil && d.Desired > m.Spec.MaxReplicas {
 			t.Errorf("decides %+v by it", d)
 		}

@@ -31,7 +31,7 @@ type citizen struct {
 	name           string
 	started, ready time.Time
 	weight         float64
-	sample         *autoscaler.Sample
+	sample         *autoscaler.PodSample
 	phase          time.Duration // of its node's scrapes
 }
 
@@ -61,7 +61,7 @@ func (c *city) second(now time.Time) {
 	for i := range c.pods {
 		p := &c.pods[i]
 		if (now.Sub(began)+p.phase)%(15*time.Second) == 0 && now.Sub(p.started) > 20*time.Second {
-			p.sample = &autoscaler.Sample{Pod: p.name, Milli: int64(math.Ceil(c.use(i, now) * 1000)), At: now, Window: 15 * time.Second}
+			p.sample = &autoscaler.PodSample{Pod: p.name, Milli: int64(math.Ceil(c.use(i, now) * 1000)), At: now, Window: 15 * time.Second}
 		}
 	}
 	if now.Sub(began)%(15*time.Second) != 7*time.Second {
@@ -70,7 +70,7 @@ func (c *city) second(now time.Time) {
 	self := types.NamespacedName{Namespace: "shop", Name: "web"}
 	settings := autoscaler.DefaultSettings()
 	in := &autoscaler.Input{Now: now, Settings: &settings, Object: self, Spec: c.spec, Status: &c.status, Memory: c.memory,
-		Scale: autoscaler.Scale{Spec: int32(len(c.pods)), Status: int32(len(c.pods)), Selector: "a=b"}, Rivals: []types.NamespacedName{self}}
+		Scale: autoscaler.Scale{SpecReplicas: int32(len(c.pods)), StatusReplicas: int32(len(c.pods)), Selector: "a=b"}, Overlapping: []types.NamespacedName{self}}
 	reading := autoscaler.Reading{At: now}
 	for _, p := range c.pods {
 		seen := autoscaler.Pod{Name: p.name, Phase: cluster.Running, Started: p.started, Ready: cluster.ReadyTrue, ReadySince: p.ready,
@@ -83,7 +83,7 @@ func (c *city) second(now time.Time) {
 			reading.Samples = append(reading.Samples, *p.sample)
 		}
 	}
-	in.Read = func(int) autoscaler.Reading { return reading }
+	in.ReadMetric = func(int) autoscaler.Reading { return reading }
 	d := autoscaler.Decide(in)
 	done := d.Conclude(nil)
 	c.memory, c.status = done.Memory, done.Status

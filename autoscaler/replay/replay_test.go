@@ -158,7 +158,7 @@ func play(t *testing.T, d *datadriven.TestData, trace *Trace, specs map[string]*
 			t.Fatalf("%s: no argument %q", d.Pos, arg.Key)
 		}
 	}
-	r := NewReport(trace)
+	r := NewComparison(trace)
 	for _, name := range names {
 		result, err := Run(trace, specs[name], o)
 		if err != nil {

@@ -12,24 +12,24 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// Options say how the model behaves. DefaultOptions returns the usual ones; a zero
-// means zero, except where it says otherwise.
+// Options configure the model. DefaultOptions returns the usual ones; a zero means zero, unless
+// stated otherwise.
 type Options struct {
 	Settings autoscaler.Settings
 	// Sync is the time between two decisions; 15 s if zero.
 	Sync time.Duration
-	// Startup is how long a new pod takes to become ready.
+	// Startup is the time until a new pod is ready.
 	Startup time.Duration
-	// MetricDelay is how long after its start a pod is measured for the first time.
+	// MetricDelay is the time until a new pod has its first sample.
 	MetricDelay time.Duration
-	// Window is what samples are said to be measured over: in its first minutes a
-	// pod's CPU counts only once it has been ready for a window.
+	// Window is the window of samples. In its first minutes a pod's CPU counts only after it has
+	// been ready for a window.
 	Window time.Duration
-	// Initial is the count of pods at the beginning; if zero, the recorded one, else
+	// Initial is the count of pods at the beginning; 0 means the recorded one, or else
 	// minReplicas.
 	Initial int32
-	// Saturation is the share of its CPU limit from which on a container is taken to
-	// be throttled; none if zero.
+	// Saturation is the share of its CPU limit above which a container counts as throttled; 0
+	// disables the check.
 	Saturation float64
 }
 
@@ -51,54 +51,55 @@ func DefaultOptions(t *Trace) Options {
 	return o
 }
 
-// Result is what a specification would have done.
-type Result struct {
+// RunResult is what a specification would have done.
+type RunResult struct {
 	// Min and Max are the specification's bounds.
 	Min int32 `json:"min"`
 	Max int32 `json:"max"`
-	// Points are one for each sync.
+	// Points has one point for each sync.
 	Points []Point `json:"points"`
 	Totals Totals  `json:"totals"`
-	// Recorded is how the workload really fared, by the targets of this
-	// specification; nil if the trace does not know how many pods there were.
+	// Recorded are the totals of the recorded workload, by the targets of this specification; nil
+	// if the trace has no counts of pods.
 	Recorded *Totals `json:"recorded,omitempty"`
-	// Gaps are when a metric is not known.
+	// Gaps are the times without a metric.
 	Gaps []Gap `json:"gaps,omitempty"`
-	// Warnings are what makes this result less sure.
+	// Warnings say what makes this result less certain.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Point is one sync.
 type Point struct {
 	At time.Time `json:"at"`
-	// Current is the count of pods before the decision, Desired the one after, Ready
-	// how many of Current were ready.
+	// Current is the count of pods before the decision, Desired the count after it, Ready how
+	// many of Current were ready.
 	Current int32 `json:"current"`
 	Desired int32 `json:"desired"`
 	Ready   int32 `json:"ready"`
-	// Recommendation is what the metrics ask for, before any limit; -1 if nothing.
+	// Recommendation is the count that the metrics ask for, before any limit; -1 if there is
+	// none.
 	Recommendation int32 `json:"recommendation"`
-	// Use is the largest use of a target by the ready pods, 1 being the target, and
-	// Demand the count of pods that would use it exactly. Both are -1 if not known.
+	// Use is the largest share of a target that the ready pods used (1 is the target). Demand is
+	// the count of pods that would use exactly the target. Both are -1 if unknown.
 	Use    float64 `json:"use"`
 	Demand float64 `json:"demand"`
-	// Recorded is how many pods there really were; -1 if not known.
+	// Recorded is the recorded count of pods; -1 if unknown.
 	Recorded int32 `json:"recorded"`
-	// Why is the decision in a line.
-	Why string `json:"why"`
+	// Reason is the decision in one line.
+	Reason string `json:"reason"`
 }
 
-// Gap is a time in which a metric is not known.
+// Gap is a time without a metric.
 type Gap struct {
 	Metric string    `json:"metric"`
 	From   time.Time `json:"from"`
 	To     time.Time `json:"to"`
 }
 
-// Run replays t under spec, which has its defaults filled in. The error names what
-// the trace lacks for it.
-func Run(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (*Result, error) {
-	list, err := targets(t, spec)
+// Run replays t with spec, which has its defaults filled in. The error names what the trace
+// lacks.
+func Run(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (*RunResult, error) {
+	list, err := targetMetrics(t, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +109,9 @@ func Run(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (
 	if o.Sync <= 0 {
 		o.Sync = 15 * time.Second
 	}
-	r := &run{trace: t, spec: spec, options: &o, targets: list, result: &Result{Min: least(spec), Max: spec.MaxReplicas}}
+	r := &run{trace: t, spec: spec, options: &o, targets: list, result: &RunResult{Min: minReplicas(spec), Max: spec.MaxReplicas}}
 	r.object = types.NamespacedName{Namespace: t.Namespace, Name: spec.ScaleTargetRef.Name}
-	r.workload = newWorkload(t, &o, r.initial(), t.From)
+	r.workload = newModelWorkload(t, &o, r.initial(), t.From)
 	tol := tolerance(spec, &o.Settings)
 	r.meter, r.recorded = newMeter(t, list, tol, spec.MaxReplicas), newMeter(t, list, tol, spec.MaxReplicas)
 	for now := t.From; now.Before(t.To); now = now.Add(o.Sync) {
@@ -120,62 +121,62 @@ func Run(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec, o Options) (
 	return r.result, nil
 }
 
-// run is a replay under way.
+// run is a replay in progress.
 type run struct {
 	trace   *Trace
 	spec    *autoscalingv2.HorizontalPodAutoscalerSpec
 	options *Options
-	targets []target
+	targets []targetMetric
 	object  types.NamespacedName
 
-	workload        *workload
+	workload        *modelWorkload
 	status          autoscalingv2.HorizontalPodAutoscalerStatus
 	memory          autoscaler.Memory
-	meter, recorded *meter
+	meter, recorded *totalsMeter
 	gaps            map[string]int // open ones, by metric: index in result.Gaps
-	result          *Result
+	result          *RunResult
 }
 
-// initial is the count to begin with.
+// initial returns the first count.
 func (r *run) initial() int32 {
 	if r.options.Initial > 0 {
 		return r.options.Initial
 	}
-	if v, ok := r.trace.Replicas.At(r.trace.From, r.trace.hold()); ok {
+	if v, ok := r.trace.Replicas.At(r.trace.From, r.trace.maxAge()); ok {
 		return int32(v)
 	}
 	// The first round of a recording may come a little after its beginning.
-	if s := r.trace.Replicas; len(s) > 0 && s[0].At.Sub(r.trace.From) < r.trace.hold() {
+	if s := r.trace.Replicas; len(s) > 0 && s[0].At.Sub(r.trace.From) < r.trace.maxAge() {
 		return int32(s[0].Value)
 	}
-	return least(r.spec)
+	return minReplicas(r.spec)
 }
 
-// least is minReplicas.
-func least(spec *autoscalingv2.HorizontalPodAutoscalerSpec) int32 {
+// minReplicas returns the specification's minReplicas.
+func minReplicas(spec *autoscalingv2.HorizontalPodAutoscalerSpec) int32 {
 	if spec.MinReplicas != nil {
 		return *spec.MinReplicas
 	}
 	return 1
 }
 
-// sync decides once, carries it out, and counts the time until the next.
+// sync makes one decision, carries it out, and counts the time until the next one.
 func (r *run) sync(now time.Time, span time.Duration) {
 	w := r.workload
 	current := int32(len(w.pods))
 	d := autoscaler.Decide(&autoscaler.Input{
-		Now:      now,
-		Settings: &r.options.Settings,
-		Object:   r.object,
-		Spec:     r.spec,
-		Status:   &r.status,
-		Memory:   r.memory,
-		Scale:    autoscaler.Scale{Spec: current, Status: current, Selector: "replay"},
-		Pods:     w.look(now),
-		Rivals:   []types.NamespacedName{r.object},
-		Read:     func(i int) autoscaler.Reading { return r.targets[i].read(now, w) },
+		Now:         now,
+		Settings:    &r.options.Settings,
+		Object:      r.object,
+		Spec:        r.spec,
+		Status:      &r.status,
+		Memory:      r.memory,
+		Scale:       autoscaler.Scale{SpecReplicas: current, StatusReplicas: current, Selector: "replay"},
+		Pods:        w.podsAt(now),
+		Overlapping: []types.NamespacedName{r.object},
+		ReadMetric:  func(i int) autoscaler.Reading { return r.targets[i].readingAt(now, w) },
 	})
-	p := Point{At: now, Current: current, Desired: current, Ready: int32(w.ready(now)), Recommendation: -1, Use: -1, Demand: -1, Recorded: -1, Why: why(d)}
+	p := Point{At: now, Current: current, Desired: current, Ready: int32(w.ready(now)), Recommendation: -1, Use: -1, Demand: -1, Recorded: -1, Reason: describeDecision(d)}
 	if d.Chosen >= 0 && d.Chosen < len(d.Metrics) && d.Metrics[d.Chosen].Err == nil {
 		p.Recommendation = d.Metrics[d.Chosen].Proposal
 	}
@@ -186,30 +187,30 @@ func (r *run) sync(now time.Time, span time.Duration) {
 	done := d.Conclude(nil)
 	r.status, r.memory = done.Status, done.Memory
 
-	if use, pods, ok := load(r.targets, now, int(p.Ready)); ok {
+	if use, pods, ok := loadAt(r.targets, now, int(p.Ready)); ok {
 		p.Use, p.Demand = finite(use), finite(pods)
 	}
-	r.meter.count(now, span, p.Desired, w.ready(now))
-	if v, ok := r.trace.Replicas.At(now, r.trace.hold()); ok {
+	r.meter.addSpan(now, span, p.Desired, w.ready(now))
+	if v, ok := r.trace.Replicas.At(now, r.trace.maxAge()); ok {
 		p.Recorded = int32(v)
-		r.recorded.count(now, span, p.Recorded, r.wereReady(now, p.Recorded))
+		r.recorded.addSpan(now, span, p.Recorded, r.recordedReady(now, p.Recorded))
 	} else {
-		r.recorded.miss(span)
+		r.recorded.addUnknown(span)
 	}
-	r.note(now)
+	r.updateGaps(now)
 	r.result.Points = append(r.result.Points, p)
 }
 
-// wereReady is how many of the recorded pods were ready, as far as their count tells:
-// those that there were a startup time ago, and still are.
-func (r *run) wereReady(now time.Time, n int32) int {
-	if then, ok := r.trace.Replicas.At(now.Add(-r.options.Startup), r.trace.hold()); ok {
+// recordedReady estimates how many of the recorded pods were ready: those that existed a startup
+// time ago and still do.
+func (r *run) recordedReady(now time.Time, n int32) int {
+	if then, ok := r.trace.Replicas.At(now.Add(-r.options.Startup), r.trace.maxAge()); ok {
 		n = min(n, int32(then))
 	}
 	return int(n)
 }
 
-// finite is v, or -1: JSON has neither infinities nor NaN.
+// finite returns v, or -1 for infinity and NaN, which JSON does not have.
 func finite(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return -1
@@ -217,15 +218,15 @@ func finite(v float64) float64 {
 	return v
 }
 
-// note opens and closes gaps.
-func (r *run) note(now time.Time) {
+// updateGaps opens and closes gaps.
+func (r *run) updateGaps(now time.Time) {
 	if r.gaps == nil {
 		r.gaps = map[string]int{}
 	}
 	for i := range r.targets {
 		name := r.targets[i].name
 		at, open := r.gaps[name]
-		_, known := r.targets[i].total(now)
+		_, known := r.targets[i].totalAt(now)
 		switch {
 		case !known && !open:
 			r.gaps[name] = len(r.result.Gaps)
@@ -237,7 +238,7 @@ func (r *run) note(now time.Time) {
 	}
 }
 
-// finish closes what is open and sums up.
+// finish closes open gaps and computes the totals.
 func (r *run) finish() {
 	for _, at := range r.gaps {
 		r.result.Gaps[at].To = r.trace.To
@@ -248,4 +249,46 @@ func (r *run) finish() {
 		r.result.Recorded = &recorded
 	}
 	r.result.Warnings = append(slices.Clone(r.trace.Notes), r.warnings()...)
+}
+
+// warnings says where the model does not fit this trace and specification.
+func (r *run) warnings() (list []string) {
+	for i := range r.targets {
+		tg := &r.targets[i]
+		switch {
+		case !tg.perPod:
+			list = append(list, fmt.Sprintf("%s has a target of kind Value: it is replayed as it was, and does not fall when pods are added, so the count may run to a limit", tg.name))
+		case tg.bytes:
+			list = append(list, fmt.Sprintf("%s is replayed as if it spread over more pods as CPU does; what each pod needs for itself does not, so fewer pods look better than they are", tg.name))
+		}
+	}
+	for i := range r.trace.Containers {
+		if at := r.saturated(&r.trace.Containers[i]); at > 0 {
+			c := &r.trace.Containers[i]
+			list = append(list, fmt.Sprintf("container %s was at %.0f%% of its CPU limit (%dm) or above for %s: it would have used more on more pods, which no trace can tell, so the demand then is a lower bound",
+				c.Name, r.options.Saturation*100, c.Limits.CPU.Milli, at))
+		}
+	}
+	if r.trace.Startup.Pods == 0 {
+		list = append(list, fmt.Sprintf("the trace does not tell how long pods take to become ready: taken to be %s", r.options.Startup))
+	}
+	if t := r.meter.totals.Unknown; t > 0 {
+		list = append(list, fmt.Sprintf("for %s a metric is not known: no totals count that time, and nothing scales by that metric in it", t.Duration()))
+	}
+	return list
+}
+
+// saturated returns how long container c was throttled, by the recorded count of pods.
+func (r *run) saturated(c *Container) time.Duration {
+	if !c.Limits.CPU.Set || c.Limits.CPU.Milli <= 0 || r.options.Saturation <= 0 {
+		return 0
+	}
+	var at time.Duration
+	for _, p := range r.result.Points {
+		used, ok := c.CPU.At(p.At, r.trace.maxAge())
+		if ok && p.Recorded > 0 && used*1000 >= r.options.Saturation*float64(c.Limits.CPU.Milli)*float64(p.Recorded) {
+			at += r.options.Sync
+		}
+	}
+	return at
 }

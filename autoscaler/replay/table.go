@@ -11,19 +11,18 @@ import (
 	"time"
 )
 
-// WriteTable writes the report for people: a line for each change of the count of
-// pods, or for each span of every if that is not zero; then the totals, and what makes
-// them less sure.
-func (r *Report) WriteTable(w io.Writer, every time.Duration) error {
+// WriteTable writes the comparison for people: a line for each change of the count of pods, or
+// for each span of every if that is not zero; then the totals and the warnings.
+func (r *Comparison) WriteTable(w io.Writer, every time.Duration) error {
 	var out bytes.Buffer // to which writes do not fail
 	fmt.Fprintf(&out, "%s %s from %s to %s UTC (%s)\n\n", r.Namespace, r.Target, clock(r.From), clock(r.To), r.To.Sub(r.From))
 	tw := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	r.lines(tw, every)
+	r.writeLines(tw, every)
 	_ = tw.Flush()
 	out.WriteByte('\n')
-	r.totals(tw)
+	r.writeTotals(tw)
 	_ = tw.Flush()
-	r.doubts(&out)
+	r.writeUncertainties(&out)
 	for line := range bytes.Lines(out.Bytes()) {
 		// The tabwriter fills up cells that nothing follows.
 		if _, err := w.Write(append(bytes.TrimRight(line, " \n"), '\n')); err != nil {
@@ -33,16 +32,16 @@ func (r *Report) WriteTable(w io.Writer, every time.Duration) error {
 	return nil
 }
 
-// lines writes the counts over time.
-func (r *Report) lines(w io.Writer, every time.Duration) {
+// writeLines writes the counts over time.
+func (r *Comparison) writeLines(w io.Writer, every time.Duration) {
 	head := []string{"TIME"}
-	if r.recorded() != nil {
+	if r.recordedTotals() != nil {
 		head = append(head, "RECORDED")
 	}
 	for _, run := range r.Runs {
 		head = append(head, run.Name)
 	}
-	row(w, append(head, "DEMAND", "USE", "WHY")...)
+	writeRow(w, append(head, "DEMAND", "USE", "WHY")...)
 	var next time.Time
 	for i := range r.Runs[0].Points {
 		at := r.Runs[0].Points[i].At
@@ -50,12 +49,12 @@ func (r *Report) lines(w io.Writer, every time.Duration) {
 			continue
 		}
 		next = at.Add(every)
-		r.line(w, i, every > 0)
+		r.writeLine(w, i, every > 0)
 	}
 }
 
 // changes reports whether any run scales at the i-th sync.
-func (r *Report) changes(i int) bool {
+func (r *Comparison) changes(i int) bool {
 	for _, run := range r.Runs {
 		if run.Points[i].Current != run.Points[i].Desired {
 			return true
@@ -64,12 +63,12 @@ func (r *Report) changes(i int) bool {
 	return false
 }
 
-// line writes the i-th sync: the counts after it, and why those that changed did.
-func (r *Report) line(w io.Writer, i int, all bool) {
+// writeLine writes the i-th sync: the counts after it, and the reasons of those that changed.
+func (r *Comparison) writeLine(w io.Writer, i int, all bool) {
 	last := &r.Runs[len(r.Runs)-1].Points[i]
 	cells := []string{clock(last.At)}
-	if r.recorded() != nil {
-		cells = append(cells, known(float64(last.Recorded), "%.0f"))
+	if r.recordedTotals() != nil {
+		cells = append(cells, numberOrDash(float64(last.Recorded), "%.0f"))
 	}
 	var reasons []string
 	for _, run := range r.Runs {
@@ -83,44 +82,44 @@ func (r *Report) line(w io.Writer, i int, all bool) {
 			continue
 		}
 		if len(r.Runs) > 1 {
-			reasons = append(reasons, run.Name+": "+p.Why)
+			reasons = append(reasons, run.Name+": "+p.Reason)
 		} else {
-			reasons = append(reasons, p.Why)
+			reasons = append(reasons, p.Reason)
 		}
 	}
-	row(w, append(cells, known(last.Demand, "%.1f"), known(last.Use*100, "%.0f%%"), strings.Join(reasons, " | "))...)
+	writeRow(w, append(cells, numberOrDash(last.Demand, "%.1f"), numberOrDash(last.Use*100, "%.0f%%"), strings.Join(reasons, " | "))...)
 }
 
-// known is a number, or a dash for one below zero.
-func known(v float64, format string) string {
+// numberOrDash writes a number, or a dash for a negative one.
+func numberOrDash(v float64, format string) string {
 	if v < 0 {
 		return "-"
 	}
 	return fmt.Sprintf(format, v)
 }
 
-func row(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
+func writeRow(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
 
-// totals writes a column for each of what was recorded and the runs, and one for what
-// the last changes of the one before it, if both count the same time.
-func (r *Report) totals(w io.Writer) {
+// writeTotals writes a column for the recorded workload and each run, and one for the change
+// between the last two, if both count the same time.
+func (r *Comparison) writeTotals(w io.Writer) {
 	head := []string{"TOTALS"}
 	var all []*Totals
-	if t := r.recorded(); t != nil {
+	if t := r.recordedTotals(); t != nil {
 		head, all = append(head, "RECORDED"), append(all, t)
 	}
 	for i := range r.Runs {
 		head, all = append(head, r.Runs[i].Name), append(all, &r.Runs[i].Totals)
 	}
 	compared := len(all) > 1
-	var change Change
+	var change TotalsChange
 	alike := true
 	if compared {
 		before, after := all[len(all)-2], all[len(all)-1]
 		change, alike = Compare(before, after), before.Known == after.Known
 		head = append(head, "CHANGE")
 	}
-	row(w, head...)
+	writeRow(w, head...)
 	write := func(name, delta string, cell func(*Totals) string) {
 		cells := []string{name}
 		for _, t := range all {
@@ -129,25 +128,25 @@ func (r *Report) totals(w io.Writer) {
 		if compared && alike {
 			cells = append(cells, delta)
 		}
-		row(w, cells...)
+		writeRow(w, cells...)
 	}
 	if !alike {
 		// One that counts less time than the other has less of everything.
 		write("time counted", "", func(t *Totals) string { return t.Known.Duration().Round(time.Second).String() })
 	}
 	write("pod-hours", fmt.Sprintf("%+.2f (%+.0f%%)", change.PodHours, change.PodHoursShare*100), func(t *Totals) string { return fmt.Sprintf("%.2f", t.PodHours) })
-	write("above target", signed(change.Above), func(t *Totals) string { return span(t.Above, t) })
-	write("above CPU limit", "", func(t *Totals) string { return span(t.AboveLimit, t) })
-	write("at maxReplicas", "", func(t *Totals) string { return span(t.AtMax, t) })
+	write("above target", signedDuration(change.Above), func(t *Totals) string { return timeShare(t.Above, t) })
+	write("above CPU limit", "", func(t *Totals) string { return timeShare(t.AboveLimit, t) })
+	write("at maxReplicas", "", func(t *Totals) string { return timeShare(t.AtMax, t) })
 	write("scale events", fmt.Sprintf("%+d", change.Events), func(t *Totals) string { return fmt.Sprintf("%d (%d up, %d down)", t.Ups+t.Downs, t.Ups, t.Downs) })
 	write("pods, least to most", "", func(t *Totals) string { return fmt.Sprintf("%d to %d", t.Least, t.Peak) })
 	for _, name := range r.metrics() {
-		write(name+", mean and peak", "", func(t *Totals) string { return used(t, name) })
+		write(name+", mean and peak", "", func(t *Totals) string { return metricUse(t, name) })
 	}
 }
 
-// metrics are the names of the metrics in all runs' totals, each once.
-func (r *Report) metrics() (names []string) {
+// metrics returns the names of the metrics in all runs' totals, each once.
+func (r *Comparison) metrics() (names []string) {
 	for _, run := range r.Runs {
 		for _, m := range run.Totals.Metrics {
 			if !slices.Contains(names, m.Name) {
@@ -158,8 +157,8 @@ func (r *Report) metrics() (names []string) {
 	return names
 }
 
-// used tells how much of a metric's target was used.
-func used(t *Totals, name string) string {
+// metricUse writes the used share of a metric's target.
+func metricUse(t *Totals, name string) string {
 	for _, m := range t.Metrics {
 		if m.Name == name {
 			return fmt.Sprintf("%.0f%%, %.0f%% of %s", m.Mean*100, m.Peak*100, m.Target)
@@ -168,23 +167,23 @@ func used(t *Totals, name string) string {
 	return "-"
 }
 
-// span is a time and its share of what is known.
-func span(s Seconds, t *Totals) string {
+// timeShare writes a time and its share of the known time.
+func timeShare(s Seconds, t *Totals) string {
 	if t.Known == 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%s (%.1f%%)", s.Duration().Round(time.Second), float64(s/t.Known)*100)
 }
 
-func signed(d time.Duration) string {
+func signedDuration(d time.Duration) string {
 	if d < 0 {
 		return d.Round(time.Second).String()
 	}
 	return "+" + d.Round(time.Second).String()
 }
 
-// doubts writes gaps and warnings.
-func (r *Report) doubts(w io.Writer) {
+// writeUncertainties writes gaps and warnings.
+func (r *Comparison) writeUncertainties(w io.Writer) {
 	const most = 10
 	gaps := r.gaps()
 	if len(gaps) > 0 {

@@ -5,32 +5,34 @@ import (
 	"slices"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// Trace is what is known of a workload over a time.
+// Trace is the data of a workload over time.
 type Trace struct {
-	// Namespace and Target say whose trace it is: "shop", "Deployment/web".
+	// Namespace and Target name the workload: "shop", "Deployment/web".
 	Namespace, Target string
 	From, To          time.Time
-	// Step is the usual distance of two points, at least a second. A value holds for
-	// two steps and a half; what lies beyond that until the next point is a gap.
+	// Step is the usual distance of two points, at least a second. A value is valid for two and a
+	// half steps; a longer distance is a gap.
 	Step time.Duration
-	// Containers are what each pod has, by name.
+	// Containers are the containers of each pod, by name.
 	Containers []Container
-	// PodLevel are a pod's own requests, spec.resources.requests; nil if it has none.
+	// PodLevel are the pod-level requests, spec.resources.requests; nil if there are none.
 	PodLevel *autoscaler.Requests
-	// Overhead is what a pod's RuntimeClass costs.
+	// Overhead is the overhead of the pods' RuntimeClass.
 	Overhead autoscaler.Requests
-	// Named are custom and external metrics by name: the sum over all pods of a
-	// metric of pods, the value of an object's, the sum of an external one's series.
+	// Named are custom and external metrics by name: of a metric of pods the sum over the pods,
+	// of an object's its value, of an external one the sum of its series.
 	Named map[string]Series
-	// Replicas is how many pods were asked for; empty if not known.
+	// Replicas is the requested count of pods; empty if unknown.
 	Replicas Series
 	// Startup is how long pods took to become ready.
 	Startup Startup
-	// Notes are what the reader of the trace wants said.
+	// Notes are sentences for the reader from the source of the trace.
 	Notes []string
 }
 
@@ -41,12 +43,12 @@ type Container struct {
 	Role     cluster.Role
 	Requests autoscaler.Requests
 	Limits   autoscaler.Requests
-	// CPU in cores and Memory in bytes are what those of all pods used together.
+	// CPU in cores and Memory in bytes are the sums over all pods.
 	CPU, Memory Series
 }
 
-// Startup is the median time from a pod's start until it was ready, of so many pods
-// that started within the trace; none if Pods is 0.
+// Startup is the median time from a pod's start until it was ready. Pods is how many pods started
+// within the trace; if it is 0, Median is not set.
 type Startup struct {
 	Median time.Duration
 	Pods   int
@@ -61,7 +63,7 @@ type Value struct {
 	Value float64
 }
 
-// At returns the last value that is not after t, if it is younger than hold.
+// At returns the last value not after t, if it is younger than hold.
 func (s Series) At(t time.Time, hold time.Duration) (float64, bool) {
 	i, found := slices.BinarySearchFunc(s, t, func(v Value, t time.Time) int { return v.At.Compare(t) })
 	if !found {
@@ -73,11 +75,11 @@ func (s Series) At(t time.Time, hold time.Duration) (float64, bool) {
 	return s[i].Value, true
 }
 
-// hold is for how long a value of the trace stands.
-func (t *Trace) hold() time.Duration { return max(t.Step, time.Second) * 5 / 2 }
+// maxAge is how long a value of the trace is valid.
+func (t *Trace) maxAge() time.Duration { return max(t.Step, time.Second) * 5 / 2 }
 
-// use returns c's series of a resource, nil if it is neither CPU nor memory.
-func (c *Container) use(resource string) Series {
+// usage returns the series of a resource; nil unless it is cpu or memory.
+func (c *Container) usage(resource string) Series {
 	switch resource {
 	case "cpu":
 		return c.CPU
@@ -87,8 +89,8 @@ func (c *Container) use(resource string) Series {
 	return nil
 }
 
-// of returns the amount of a resource, unset if it is neither CPU nor memory.
-func of(r autoscaler.Requests, resource string) autoscaler.Amount {
+// amountOf returns the amount of a resource; unset unless it is cpu or memory.
+func amountOf(r autoscaler.Requests, resource string) autoscaler.Amount {
 	switch resource {
 	case "cpu":
 		return r.CPU
@@ -98,7 +100,7 @@ func of(r autoscaler.Requests, resource string) autoscaler.Amount {
 	return autoscaler.Amount{}
 }
 
-// StartupOf returns the median of delays, which it sorts.
+// StartupOf returns the median of delays. It sorts them.
 func StartupOf(delays []time.Duration) Startup {
 	if len(delays) == 0 {
 		return Startup{}
@@ -107,8 +109,8 @@ func StartupOf(delays []time.Duration) Startup {
 	return Startup{Median: delays[len(delays)/2], Pods: len(delays)}
 }
 
-// PodsOf returns a regular expression of the names of the pods that a controller of
-// that kind and name makes, to be matched whole.
+// PodsOf returns a regular expression for the full names of the pods of a controller of that kind
+// and name.
 func PodsOf(kind, name string) string {
 	name = regexp.QuoteMeta(name)
 	switch kind {
@@ -120,4 +122,37 @@ func PodsOf(kind, name string) string {
 		return name + "-[a-z0-9]{5}"
 	}
 	return name + "-.+"
+}
+
+// Needs are the metrics that a trace must have for a specification.
+type Needs struct {
+	// Resources are "cpu" and "memory".
+	Resources []string
+	// Named are custom and external metrics; Pods are those of them that are metrics of pods.
+	Named []string
+	Pods  []string
+}
+
+// Add adds the metrics of spec.
+func (n *Needs) Add(spec *autoscalingv2.HorizontalPodAutoscalerSpec) {
+	add := func(to *[]string, name string) {
+		if !slices.Contains(*to, name) {
+			*to = append(*to, name)
+		}
+	}
+	for i := range spec.Metrics {
+		switch m := &spec.Metrics[i]; {
+		case m.Resource != nil:
+			add(&n.Resources, string(m.Resource.Name))
+		case m.ContainerResource != nil:
+			add(&n.Resources, string(m.ContainerResource.Name))
+		case m.Pods != nil:
+			add(&n.Named, m.Pods.Metric.Name)
+			add(&n.Pods, m.Pods.Metric.Name)
+		case m.Object != nil:
+			add(&n.Named, m.Object.Metric.Name)
+		case m.External != nil:
+			add(&n.Named, m.External.Metric.Name)
+		}
+	}
 }

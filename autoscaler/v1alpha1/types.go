@@ -99,7 +99,7 @@ type Explanation struct {
 type PodReason struct {
 	Name   string `json:"name"`
 	Metric string `json:"metric"`
-	Class  string `json:"class"` // Unready, Missing, Ignored or Stranger
+	Class  string `json:"class"` // Unready, Missing, Ignored or NotInTarget
 	Reason string `json:"reason,omitempty"`
 }
 

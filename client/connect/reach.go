@@ -76,13 +76,13 @@ func (w *Weir) Missing(ctx context.Context, namespace metric.Namespace) (*explai
 
 // Autoscaler asks for the last decision about an autoscaler of a kind
 // (HorizontalPodAutoscaler, Autoscaler).
-func (w *Weir) Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.Report, error) {
+func (w *Weir) Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error) {
 	r, err := w.scaling.Explain(ctx, kind, namespace, name)
 	return r, w.advised(err)
 }
 
 // Evaluate asks what the manifest of an autoscaler would do.
-func (w *Weir) Evaluate(ctx context.Context, e autoscaling.Evaluation) (*decisionreport.Report, error) {
+func (w *Weir) Evaluate(ctx context.Context, e autoscaling.Evaluation) (*decisionreport.DecisionReport, error) {
 	r, err := w.scaling.Evaluate(ctx, e)
 	return r, w.advised(err)
 }

@@ -23,7 +23,7 @@ import (
 
 // Evaluator evaluates manifests. *reach.Weir is one.
 type Evaluator interface {
-	Evaluate(ctx context.Context, e autoscaling.Evaluation) (*decisionreport.Report, error)
+	Evaluate(ctx context.Context, e autoscaling.Evaluation) (*decisionreport.DecisionReport, error)
 }
 
 // Options make the command fit its program.
@@ -94,7 +94,7 @@ func (a *asking) run(cmd *cobra.Command) error {
 		return err
 	}
 	if a.output != "text" {
-		return cli.WriteDocument(cmd.OutOrStdout(), a.output, autoscaling.NewReport(autoscaling.EvaluationKind, r))
+		return cli.WriteDocument(cmd.OutOrStdout(), a.output, autoscaling.NewResponse(autoscaling.EvaluationKind, r))
 	}
 	return explaincmd.WriteReport(cmd.OutOrStdout(), a.Program, r)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/evaluate"
-	"github.com/weir-metrics/weir/autoscaler/target"
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
 	"github.com/weir-metrics/weir/cluster"
@@ -47,7 +47,7 @@ func (village) Pods(namespace string, _ labels.Selector) (pods []autoscaler.Pod,
 func (v village) Readings(_ context.Context, now time.Time, _ string, _ labels.Selector, _ *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(int) autoscaler.Reading {
 	r := autoscaler.Reading{At: now}
 	for i := range pods {
-		r.Samples = append(r.Samples, autoscaler.Sample{Pod: pods[i].Name, Milli: v.milli, At: now.Add(-5 * time.Second), Window: 15 * time.Second})
+		r.Samples = append(r.Samples, autoscaler.PodSample{Pod: pods[i].Name, Milli: v.milli, At: now.Add(-5 * time.Second), Window: 15 * time.Second})
 	}
 	return func(int) autoscaler.Reading { return r }
 }
@@ -56,8 +56,8 @@ func (village) Verdicts(string, *autoscalingv2.HorizontalPodAutoscalerSpec) func
 	return func(int, string) (decisionreport.Verdict, bool) { return decisionreport.Verdict{}, false }
 }
 
-func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *target.Handle, error) {
-	return autoscaler.Scale{Spec: 3, Status: 3, Selector: "app=web"}, nil, nil
+func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *scaleclient.Handle, error) {
+	return autoscaler.Scale{SpecReplicas: 3, StatusReplicas: 3, Selector: "app=web"}, nil, nil
 }
 
 // The transcripts are what a user types and sees, with a real server behind it. "sh"
@@ -65,8 +65,8 @@ func (village) Get(context.Context, string, autoscalingv2.CrossVersionObjectRefe
 // the standard input.
 func TestTranscripts(t *testing.T) {
 	now := func() time.Time { return noon }
-	h := autoscaling.NewHandler(autoscaling.Options{Now: now, Evaluator: &evaluate.Evaluator{Live: village{80}, Scales: village{}, Now: now,
-		Past: func(at time.Time) (evaluate.Live, error) {
+	h := autoscaling.NewHandler(autoscaling.Options{Now: now, Evaluator: &evaluate.Evaluator{PodMetrics: village{80}, Scales: village{}, Now: now,
+		PodMetricsAt: func(at time.Time) (evaluate.PodMetrics, error) {
 			if noon.Sub(at) > 15*time.Minute {
 				return nil, fmt.Errorf("memory reaches back to %s", noon.Add(-15*time.Minute).Format(time.RFC3339))
 			}

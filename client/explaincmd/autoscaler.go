@@ -44,7 +44,7 @@ func (a *asking) scaler(kind, noun string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ask := func(ctx context.Context, w Asker) (*decisionreport.Report, error) {
+			ask := func(ctx context.Context, w Asker) (*decisionreport.DecisionReport, error) {
 				return w.Autoscaler(ctx, kind, namespace, name)
 			}
 			return answer(a, cmd, ask, a.writeReport, decisionDocument)
@@ -69,17 +69,17 @@ func (a *asking) scalerRef(noun string, args []string) (namespace, name string, 
 	return string(ref.Namespace), string(ref.Name), err
 }
 
-func (a *asking) writeReport(cmd *cobra.Command, r *decisionreport.Report) error {
+func (a *asking) writeReport(cmd *cobra.Command, r *decisionreport.DecisionReport) error {
 	return WriteReport(cmd.OutOrStdout(), a.Program, r)
 }
 
-func decisionDocument(r *decisionreport.Report) any {
-	return autoscaling.NewReport(autoscaling.ExplanationKind, r)
+func decisionDocument(r *decisionreport.DecisionReport) any {
+	return autoscaling.NewResponse(autoscaling.ExplanationKind, r)
 }
 
 // WriteReport writes a decision for people. What weir says to type becomes what
 // program is called: who has kubectl need not have weir.
-func WriteReport(w io.Writer, program string, r *decisionreport.Report) error {
+func WriteReport(w io.Writer, program string, r *decisionreport.DecisionReport) error {
 	var text strings.Builder
 	if err := r.WriteText(&text, terminal.Of(w).Colour); err != nil {
 		return err

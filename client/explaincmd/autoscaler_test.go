@@ -16,7 +16,7 @@ import (
 
 // Autoscaler tells what is decided about shop/web, an HPA that weir shadows, and
 // bank/ledger, an Autoscaler that lacks its metric.
-func (t *town) Autoscaler(_ context.Context, kind, namespace, name string) (*decisionreport.Report, error) {
+func (t *town) Autoscaler(_ context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error) {
 	switch kind + " " + namespace + "/" + name {
 	case manifest.HorizontalPodAutoscaler + " shop/web":
 		return decided(kind, decisionreport.Shadow, namespace, name, []string{"web-1", "web-2"}, nil), nil
@@ -28,7 +28,7 @@ func (t *town) Autoscaler(_ context.Context, kind, namespace, name string) (*dec
 
 // decided is a decision about pods of which each uses 80% of its request, or which
 // could not be measured.
-func decided(kind, mode, namespace, name string, pods []string, err error) *decisionreport.Report {
+func decided(kind, mode, namespace, name string, pods []string, err error) *decisionreport.DecisionReport {
 	percent, settings := int32(50), autoscaler.DefaultSettings()
 	reading := autoscaler.Reading{At: before(4 * time.Second), Err: err}
 	in := &autoscaler.Input{
@@ -38,18 +38,18 @@ func decided(kind, mode, namespace, name string, pods []string, err error) *deci
 			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 				Name: "cpu", Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent}}}},
 		},
-		Scale: autoscaler.Scale{Spec: int32(len(pods)), Status: int32(len(pods)), Selector: "app=" + name},
-		Read:  func(int) autoscaler.Reading { return reading },
+		Scale:      autoscaler.Scale{SpecReplicas: int32(len(pods)), StatusReplicas: int32(len(pods)), Selector: "app=" + name},
+		ReadMetric: func(int) autoscaler.Reading { return reading },
 	}
 	autoscaler.Default(in.Spec)
 	for _, pod := range pods {
 		in.Pods = append(in.Pods, autoscaler.Pod{Name: pod, Phase: cluster.Running, Started: before(time.Hour), Ready: cluster.ReadyTrue,
 			Containers: []autoscaler.Container{{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Milli: 100, Set: true}}}}})
 		if err == nil {
-			reading.Samples = append(reading.Samples, autoscaler.Sample{Pod: pod, Milli: 80, At: before(4 * time.Second), Window: 15 * time.Second})
+			reading.Samples = append(reading.Samples, autoscaler.PodSample{Pod: pod, Milli: 80, At: before(4 * time.Second), Window: 15 * time.Second})
 		}
 	}
-	return decisionreport.Of(autoscaler.Decide(in), decisionreport.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(int, string) (decisionreport.Verdict, bool) {
+	return decisionreport.New(autoscaler.Decide(in), decisionreport.Context{Kind: kind, Mode: mode, Input: in, Verdict: func(int, string) (decisionreport.Verdict, bool) {
 		return decisionreport.Verdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: "See whether the node is overloaded. `weir explain node n2` tells more."}, err != nil
 	}})
 }

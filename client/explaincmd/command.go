@@ -25,7 +25,7 @@ type Asker interface {
 	// Missing reports on a namespace, or on the cluster if it is empty.
 	Missing(ctx context.Context, namespace metric.Namespace) (*explain.Report, error)
 	// Autoscaler tells the last decision about an autoscaler of a kind.
-	Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.Report, error)
+	Autoscaler(ctx context.Context, kind, namespace, name string) (*decisionreport.DecisionReport, error)
 	// Eviction tells how a node stands with evictions.
 	Eviction(ctx context.Context, node string) (*eviction.EvictionReport, error)
 	connect.Lister // tells what else there is, to those who missed a name

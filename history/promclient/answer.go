@@ -49,22 +49,22 @@ func (p *point) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// time is to the millisecond, which is what the server means by its fractions.
+// time returns the time in milliseconds, the server's resolution.
 func (p point) time() time.Time { return time.UnixMilli(int64(math.Round(p.at * 1000))) }
 
-func (p point) series(labels map[string]string) Series {
-	return Series{Labels: labels, Value: p.value, Time: p.time()}
+func (p point) series(labels map[string]string) InstantValue {
+	return InstantValue{Labels: labels, Value: p.value, Time: p.time()}
 }
 
-// envelope reads the envelope of an answer that says yes.
+// envelope decodes the envelope of a successful answer.
 func envelope(status int, body []byte) (*answer, error) {
 	var a answer
 	err := json.Unmarshal(body, &a)
 	if status/100 != 2 || err == nil && a.Status == "error" {
 		if err != nil || a.Error == "" {
-			return nil, &Error{Status: status, Text: short(string(body))}
+			return nil, &Error{Status: status, Text: truncate(string(body))}
 		}
-		return nil, &Error{Status: status, Kind: a.ErrorType, Text: short(a.Error)}
+		return nil, &Error{Status: status, Kind: a.ErrorType, Text: truncate(a.Error)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read Prometheus' answer: %w: is it the address of a Prometheus?", err)
@@ -75,7 +75,7 @@ func envelope(status int, body []byte) (*answer, error) {
 	return &a, nil
 }
 
-// decode reads the answer of Query.
+// decode decodes the answer of Query.
 func decode(status int, body []byte) (*Answer, error) {
 	a, err := envelope(status, body)
 	if err != nil {
@@ -91,7 +91,7 @@ func decode(status int, body []byte) (*Answer, error) {
 		if p == nil {
 			return nil, errors.New("read Prometheus' answer: a scalar without a value")
 		}
-		to.Series = []Series{p.series(nil)}
+		to.Series = []InstantValue{p.series(nil)}
 	case "vector":
 		var vector []struct {
 			Metric map[string]string `json:"metric"`
@@ -112,8 +112,8 @@ func decode(status int, body []byte) (*Answer, error) {
 	return to, nil
 }
 
-// short returns s in one line of 300 bytes at most.
-func short(s string) string {
+// truncate returns s in one line of at most 300 bytes.
+func truncate(s string) string {
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
 	if len(s) <= 300 {
 		return s

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// MaxAnswer is the default bound of an answer, in bytes. A query for an
-// autoscaler gives a handful of series.
+// MaxAnswer is the default limit of an answer, in bytes. A query for an autoscaler returns a
+// handful of series.
 const MaxAnswer = 4 << 20
 
-// Options says whom to ask and how.
+// Options name the server and its credentials.
 type Options struct {
 	// URL is the server's; the API's path is added to it. Required.
 	URL string
@@ -34,7 +34,7 @@ type Options struct {
 	MaxAnswer int64
 }
 
-// Client asks one server. It is safe for concurrent use.
+// Client queries one server. It is safe for concurrent use.
 type Client struct {
 	options Options
 	url     *url.URL // of the API
@@ -80,32 +80,32 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
-// Close ends the connections that no query uses.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Series is one value of an answer.
-type Series struct {
+// InstantValue is one series of an answer, at one time.
+type InstantValue struct {
 	// Labels are the series', its name included; empty for a scalar.
 	Labels map[string]string
 	Value  float64
 	Time   time.Time
 }
 
-// Answer is what a query gave.
+// Answer is the result of a query at one time.
 type Answer struct {
-	Series []Series
-	// Warnings are what the server wants said beside it.
+	Series []InstantValue
+	// Warnings are those of the server.
 	Warnings []string
 }
 
-// Error is an answer that says no.
+// Error is an error that the server reports.
 type Error struct {
 	// Status is the HTTP status.
 	Status int
-	// Kind is what the server calls the error: "bad_data", "execution",
-	// "timeout"; empty if it does not speak as Prometheus does.
+	// Kind is Prometheus' type of the error: "bad_data", "execution", "timeout"; empty if the
+	// answer is not Prometheus'.
 	Kind string
-	// Text is what the server wrote, cut short if it wrote much.
+	// Text is the server's text, truncated.
 	Text string
 }
 
@@ -121,8 +121,8 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Query returns what query gives at a time. An *Error is the server's refusal;
-// other errors are about the way to it and back.
+// Query returns the result of a query at a time. An *Error comes from the server; other errors
+// are about the connection.
 func (c *Client) Query(ctx context.Context, query string, at time.Time) (*Answer, error) {
 	status, body, err := c.post(ctx, "query", url.Values{"query": {query}, "time": {seconds(at)}})
 	if err != nil {
@@ -131,10 +131,10 @@ func (c *Client) Query(ctx context.Context, query string, at time.Time) (*Answer
 	return decode(status, body)
 }
 
-// seconds is a time as the API takes it.
+// seconds writes a time for the API.
 func seconds(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64) }
 
-// post asks, and returns the answer's status and body.
+// post sends a request and returns the answer's status and body.
 func (c *Client) post(ctx context.Context, path string, form url.Values) (status int, body []byte, err error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		// Let the server give up when nobody waits any more.
@@ -166,7 +166,7 @@ func (c *Client) post(ctx context.Context, path string, form url.Values) (status
 	return resp.StatusCode, body, nil
 }
 
-// authorize adds the credentials, read anew for they are renewed.
+// authorize adds the credentials. It reads the files for each request because tokens are renewed.
 func (c *Client) authorize(req *http.Request) error {
 	for name, value := range c.options.Headers {
 		req.Header.Set(name, value)

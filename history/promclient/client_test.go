@@ -46,7 +46,7 @@ func TestQuery(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Answer{
-		Series: []Series{
+		Series: []InstantValue{
 			{Labels: map[string]string{"__name__": "up", "job": "a"}, Value: 1000, Time: time.UnixMilli(1700000000125)},
 			{Labels: map[string]string{}, Value: math.Inf(-1), Time: time.UnixMilli(1000)},
 		},
@@ -73,8 +73,8 @@ func TestQueryRange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Lines{
-		Lines: []Line{
+	want := &RangeAnswer{
+		Series: []TimeSeries{
 			{Labels: map[string]string{"job": "a"}, Points: []Point{{from, 1}, {from.Add(15 * time.Second), math.NaN()}}},
 			{Labels: map[string]string{}, Points: []Point{{time.Unix(1700000000, 0), 2}}},
 		},
@@ -100,7 +100,7 @@ func TestDecodeLinesRefuses(t *testing.T) {
 		`{"status":"error","errorType":"bad_data","error":"parse error: unexpected end of input"}`:                "Prometheus answered 200: bad_data: parse error: unexpected end of input",
 		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1,"one"]]}]}}`:       "invalid syntax",
 	} {
-		if got, err := decodeLines(http.StatusOK, []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := decodeRange(http.StatusOK, []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, %v, want %q", body, got, err, want)
 		}
 	}
@@ -118,7 +118,7 @@ func FuzzDecodeLines(f *testing.F) {
 		f.Add(422, s)
 	}
 	f.Fuzz(func(t *testing.T, status int, body string) {
-		a, err := decodeLines(status, []byte(body))
+		a, err := decodeRange(status, []byte(body))
 		if (a == nil) == (err == nil) {
 			t.Fatalf("got %v and %v", a, err)
 		}
@@ -128,7 +128,7 @@ func FuzzDecodeLines(f *testing.F) {
 		if status/100 != 2 {
 			t.Errorf("status %d gave %v", status, a)
 		}
-		for _, line := range a.Lines {
+		for _, line := range a.Series {
 			for i := 1; i < len(line.Points); i++ {
 				if !line.Points[i].Time.After(line.Points[i-1].Time) {
 					t.Errorf("points %v and %v are not in order", line.Points[i-1], line.Points[i])

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// MaxPoints is how many points of a series Prometheus gives in one answer.
+// MaxPoints is how many points of a series Prometheus returns in one answer.
 const MaxPoints = 11_000
 
 // Point is a value at a time.
@@ -18,23 +18,22 @@ type Point struct {
 	Value float64
 }
 
-// Line is one series of an answer over time.
-type Line struct {
+// TimeSeries is one series over time.
+type TimeSeries struct {
 	Labels map[string]string
-	// Points are in order of time, and lie on the steps asked for. Where the series
-	// had no value, there is none.
+	// Points are in order of time, on the requested steps. Steps without a value have no point.
 	Points []Point
 }
 
-// Lines is what a query gave over time.
-type Lines struct {
-	Lines    []Line
+// RangeAnswer is the result of a query over time.
+type RangeAnswer struct {
+	Series   []TimeSeries
 	Warnings []string
 }
 
-// QueryRange returns what query gives from one time to another, both included, at
-// every step, of which there may be MaxPoints. Errors are as those of Query.
-func (c *Client) QueryRange(ctx context.Context, query string, from, to time.Time, step time.Duration) (*Lines, error) {
+// QueryRange returns the result of a query from one time to another, both included, at every
+// step. There may be at most MaxPoints steps. Errors are as those of Query.
+func (c *Client) QueryRange(ctx context.Context, query string, from, to time.Time, step time.Duration) (*RangeAnswer, error) {
 	if n := to.Sub(from)/step + 1; n > MaxPoints {
 		return nil, fmt.Errorf("ask Prometheus: %d points are more than the %d it gives: take a longer step", n, MaxPoints)
 	}
@@ -45,11 +44,11 @@ func (c *Client) QueryRange(ctx context.Context, query string, from, to time.Tim
 	if err != nil {
 		return nil, err
 	}
-	return decodeLines(status, body)
+	return decodeRange(status, body)
 }
 
-// decodeLines reads the answer of QueryRange.
-func decodeLines(status int, body []byte) (*Lines, error) {
+// decodeRange decodes the answer of QueryRange.
+func decodeRange(status int, body []byte) (*RangeAnswer, error) {
 	a, err := envelope(status, body)
 	if err != nil {
 		return nil, err
@@ -66,19 +65,19 @@ func decodeLines(status int, body []byte) (*Lines, error) {
 	if err := json.Unmarshal(a.Data.Result, &matrix); err != nil {
 		return nil, fmt.Errorf("read Prometheus' answer: %w", err)
 	}
-	to := &Lines{Warnings: a.Warnings}
+	to := &RangeAnswer{Warnings: a.Warnings}
 	for _, s := range matrix {
 		if len(s.Histograms) > 0 {
 			return nil, fmt.Errorf("the query gives a histogram where it should give a number: put histogram_quantile(), histogram_count() or the like around it")
 		}
-		line := Line{Labels: s.Metric, Points: make([]Point, len(s.Values))}
+		line := TimeSeries{Labels: s.Metric, Points: make([]Point, len(s.Values))}
 		for i, p := range s.Values {
 			line.Points[i] = Point{Time: p.time(), Value: p.value}
 			if i > 0 && !line.Points[i].Time.After(line.Points[i-1].Time) {
 				return nil, fmt.Errorf("read Prometheus' answer: its points are not in order of time")
 			}
 		}
-		to.Lines = append(to.Lines, line)
+		to.Series = append(to.Series, line)
 	}
 	return to, nil
 }

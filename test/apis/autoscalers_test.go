@@ -124,12 +124,12 @@ func (w *world) hasCondition(t *testing.T, namespace, name, kind string, want me
 
 // explanation returns the last decision of weir's about an autoscaler, asked through
 // the API server.
-func (w *world) explanation(ctx context.Context, namespace, resource, name string) (*decisionreport.Report, error) {
+func (w *world) explanation(ctx context.Context, namespace, resource, name string) (*decisionreport.DecisionReport, error) {
 	b, err := w.kube.RESTClient().Get().AbsPath("/apis/weir.dev/v1alpha1/namespaces", namespace, resource, name, "explanation").DoRaw(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("explain %s %s: %w: %s", resource, name, err, b)
 	}
-	var r decisionreport.Report
+	var r decisionreport.DecisionReport
 	if err := json.Unmarshal(b, &r); err != nil {
 		return nil, fmt.Errorf("read explanation: %w", err)
 	}

@@ -23,13 +23,13 @@ import (
 var kindsOfAutoscaler = []string{"hpa", "autoscaler"}
 
 // explains asks with kubectl weir why an autoscaler decided as it did.
-func (p plugin) explains(t *testing.T, args ...string) (*decisionreport.Report, error) {
+func (p plugin) explains(t *testing.T, args ...string) (*decisionreport.DecisionReport, error) {
 	t.Helper()
 	out, err := p.run(t.Context(), append(args, "-o", "json")...)
 	if err != nil {
 		return nil, err
 	}
-	var r decisionreport.Report
+	var r decisionreport.DecisionReport
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		return nil, fmt.Errorf("read answer: %w", err)
 	}
@@ -38,7 +38,7 @@ func (p plugin) explains(t *testing.T, args ...string) (*decisionreport.Report, 
 
 // missing says what lacks if a report does not name exactly these pods with a
 // reason.
-func missing(r *decisionreport.Report, reasons []string, pods ...string) error {
+func missing(r *decisionreport.DecisionReport, reasons []string, pods ...string) error {
 	var named []string
 	for _, c := range r.Missing {
 		if !slices.Contains(reasons, c.Reason) {
@@ -79,7 +79,7 @@ func TestUnknown(t *testing.T) {
 		w.autoscale(t, namespace, name, spec)
 		w.autoscaler(t, namespace, name, "Active", spec)
 	}
-	asked := func(namespace, name string, within time.Duration, says func(*decisionreport.Report) error) {
+	asked := func(namespace, name string, within time.Duration, says func(*decisionreport.DecisionReport) error) {
 		t.Helper()
 		for _, kind := range kindsOfAutoscaler {
 			eventually(t, fmt.Sprintf("kubectl weir explain %s %s/%s", kind, namespace, name), within, func() error {
@@ -117,7 +117,7 @@ func TestUnknown(t *testing.T) {
 	w.kubectl(t, "scale", "deployment", "half", "-n", namespace, "--replicas=2")
 	both(namespace, "half", 2)
 
-	asked(namespace, "requestless", 3*time.Minute, func(r *decisionreport.Report) error {
+	asked(namespace, "requestless", 3*time.Minute, func(r *decisionreport.DecisionReport) error {
 		pods := names(namespace, "requestless")
 		if len(pods) != 2 {
 			return fmt.Errorf("pods %q run, want two", pods)
@@ -127,13 +127,13 @@ func TestUnknown(t *testing.T) {
 		}
 		return missing(r, []string{"MissingRequest"}, pods...)
 	})
-	asked(none, "podless", 3*time.Minute, func(r *decisionreport.Report) error {
+	asked(none, "podless", 3*time.Minute, func(r *decisionreport.DecisionReport) error {
 		if r.Error == "" || !strings.Contains(strings.ToLower(fmt.Sprint(r.Summary, r.Missing)), "no pod") {
 			return fmt.Errorf("it says %q, %+v, %q", r.Summary, r.Missing, r.Error)
 		}
 		return nil
 	})
-	asked(namespace, "half", 3*time.Minute, func(r *decisionreport.Report) error {
+	asked(namespace, "half", 3*time.Minute, func(r *decisionreport.DecisionReport) error {
 		if len(r.Metrics) != 1 || r.Error != "" {
 			return fmt.Errorf("it has metrics %+v, error %q", r.Metrics, r.Error)
 		}
@@ -141,7 +141,7 @@ func TestUnknown(t *testing.T) {
 		for _, p := range r.Metrics[0].Pods {
 			classes = append(classes, p.Class)
 			if running := slices.Contains(names(namespace, "half"), p.Name); running != (p.Class == "Counted") {
-				return fmt.Errorf("pod %s is %s (%s); it runs: %v", p.Name, p.Class, p.Why, running)
+				return fmt.Errorf("pod %s is %s (%s); it runs: %v", p.Name, p.Class, p.Reason, running)
 			}
 		}
 		if slices.Sort(classes); !slices.Equal(classes, []string{"Counted", "Unready"}) {

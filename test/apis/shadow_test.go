@@ -99,7 +99,7 @@ func (w *world) compares(t *testing.T, namespace, name string) *comparisons {
 		if err != nil {
 			return nil, err
 		}
-		if e.Mode != "Shadow" || e.Other == nil {
+		if e.Mode != "Shadow" || e.OtherController == nil {
 			return nil, fmt.Errorf("weir does not shadow it: %+v", e)
 		}
 		var lines []string

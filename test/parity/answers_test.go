@@ -41,7 +41,7 @@ func (s *scene) answer(w *world, metrics []autoscalingv2.MetricSpec, pods int, t
 		case m.Object != nil:
 			total := goal * milliOf(m.Object.Target.Value)
 			if m.Object.Target.AverageValue != nil {
-				total = goal * milliOf(m.Object.Target.AverageValue) * float64(max(1, target.Status))
+				total = goal * milliOf(m.Object.Target.AverageValue) * float64(max(1, target.StatusReplicas))
 			}
 			value := custom.MetricValue{Timestamp: metav1.NewTime(s.sampled()), Value: s.milli(whole(total))}
 			if s.extreme && s.percent(40) {
@@ -51,7 +51,7 @@ func (s *scene) answer(w *world, metrics []autoscalingv2.MetricSpec, pods int, t
 		case m.External != nil:
 			total := goal * milliOf(m.External.Target.Value)
 			if m.External.Target.AverageValue != nil {
-				total = goal * milliOf(m.External.Target.AverageValue) * float64(max(1, target.Status))
+				total = goal * milliOf(m.External.Target.AverageValue) * float64(max(1, target.StatusReplicas))
 			}
 			w.External[m.External.Metric.Name] = s.externalItems(total)
 		}

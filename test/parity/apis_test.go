@@ -152,8 +152,8 @@ func (a scaleAPI) Get(_ context.Context, resource schema.GroupResource, name str
 	}
 	return &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       autoscalingv1.ScaleSpec{Replicas: a.step.Target.Spec},
-		Status:     autoscalingv1.ScaleStatus{Replicas: a.step.Target.Status, Selector: a.step.Target.Selector},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: a.step.Target.SpecReplicas},
+		Status:     autoscalingv1.ScaleStatus{Replicas: a.step.Target.StatusReplicas, Selector: a.step.Target.Selector},
 	}, nil
 }
 

@@ -131,7 +131,7 @@ func (c *call) upstream(u *upstream) (method string, p proposal) {
 func (c *call) ours() autoscaler.MetricDecision {
 	settings := c.Config.Settings
 	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{c.Metric}, Behavior: c.Behavior}
-	target := autoscaler.Scale{Spec: c.Current, Status: c.Current, Selector: c.Selector}
+	target := autoscaler.Scale{SpecReplicas: c.Current, StatusReplicas: c.Current, Selector: c.Selector}
 	return autoscaler.Propose(c.World.input(time.Now(), &settings, spec, nil, target), 0)
 }
 
@@ -202,7 +202,7 @@ func (c *call) classes(u *upstream, m *autoscaler.MetricDecision) string {
 	}
 	for pod := range samples {
 		if !known[pod] {
-			want = append(want, fmt.Sprint(pod, "=", className(autoscaler.Stranger)))
+			want = append(want, fmt.Sprint(pod, "=", className(autoscaler.NotInTarget)))
 		}
 	}
 	for _, p := range m.Pods {

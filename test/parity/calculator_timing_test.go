@@ -173,12 +173,12 @@ func newFleet(b *testing.B, s shape) *fleet {
 			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &f.percent},
 		}}},
 	}
-	target := autoscaler.Scale{Spec: f.current, Status: f.current, Selector: "app=web"}
+	target := autoscaler.Scale{SpecReplicas: f.current, StatusReplicas: f.current, Selector: "app=web"}
 	f.input = w.input(now, &settings, spec, &autoscalingv2.HorizontalPodAutoscalerStatus{}, target)
 	reading := w.read(&spec.Metrics[0])
-	slices.SortFunc(reading.Samples, func(a, b autoscaler.Sample) int { return strings.Compare(a.Pod, b.Pod) })
+	slices.SortFunc(reading.Samples, func(a, b autoscaler.PodSample) int { return strings.Compare(a.Pod, b.Pod) })
 	f.input.Selector = f.selector
-	f.input.Read = func(int) autoscaler.Reading { return reading }
+	f.input.ReadMetric = func(int) autoscaler.Reading { return reading }
 
 	want, _, _, _, err := f.client.GetResourceReplicas(context.Background(), f.current, f.percent, corev1.ResourceCPU, f.within, namespace, f.selector, "")
 	if got := autoscaler.Propose(f.input, 0); err != nil || got.Err != nil || got.Proposal != want {

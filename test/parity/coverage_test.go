@@ -30,21 +30,21 @@ func (c coverage) String() string {
 
 var outcomes = map[autoscaler.Outcome]string{
 	autoscaler.OutcomeNone: "error", autoscaler.Scaled: "scaled", autoscaler.WithinTolerance: "within tolerance",
-	autoscaler.WouldTurn: "would turn", autoscaler.FromZero: "from zero",
+	autoscaler.WouldReverse: "would turn", autoscaler.FromZero: "from zero",
 }
 
 var classes = map[autoscaler.Class]string{
 	autoscaler.Counted: "counted", autoscaler.Unready: "unready", autoscaler.Missing: "missing",
-	autoscaler.Ignored: "ignored", autoscaler.Stranger: "stranger",
+	autoscaler.Ignored: "ignored", autoscaler.NotInTarget: "stranger",
 }
 
 func className(c autoscaler.Class) string { return classes[c] }
 
-var whys = map[autoscaler.Why]string{
-	autoscaler.WhyReady: "ready", autoscaler.WhyTerminating: "terminating", autoscaler.WhyFailed: "failed",
-	autoscaler.WhyPending: "pending", autoscaler.WhyNoSample: "no sample", autoscaler.WhyNoCondition: "no condition",
-	autoscaler.WhyStarting: "starting", autoscaler.WhyWindowTooEarly: "window too early", autoscaler.WhyNeverReady: "never ready",
-	autoscaler.WhyNotRunning: "not running", autoscaler.WhyNotReady: "not ready", autoscaler.WhyUnknown: "unknown",
+var whys = map[autoscaler.ClassReason]string{
+	autoscaler.ReasonReady: "ready", autoscaler.ReasonTerminating: "terminating", autoscaler.ReasonFailed: "failed",
+	autoscaler.ReasonPending: "pending", autoscaler.ReasonNoSample: "no sample", autoscaler.ReasonNoCondition: "no condition",
+	autoscaler.ReasonStarting: "starting", autoscaler.ReasonWindowTooEarly: "window too early", autoscaler.ReasonNeverReady: "never ready",
+	autoscaler.ReasonNotRunning: "not running", autoscaler.ReasonNotReady: "not ready", autoscaler.ReasonNotInTarget: "unknown",
 }
 
 var stepKinds = map[autoscaler.StepKind]string{
@@ -79,7 +79,7 @@ func (c coverage) call(k *call, method string, m *autoscaler.MetricDecision, wan
 		c.add("proposal: negative")
 	}
 	for i := range m.Pods {
-		c.add("pod: " + classes[m.Pods[i].Class] + ", " + whys[m.Pods[i].Why])
+		c.add("pod: " + classes[m.Pods[i].Class] + ", " + whys[m.Pods[i].Reason])
 	}
 }
 

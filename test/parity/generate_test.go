@@ -209,7 +209,7 @@ func newCall(r random, now time.Time, gates autoscaler.Settings) *call {
 			s.config.Tolerance = t.AsApproximateFloat64() // what ratio aims at
 		}
 	}
-	s.answer(&c.World, []autoscalingv2.MetricSpec{c.Metric}, n, autoscaler.Scale{Spec: c.Current, Status: c.Current}, func(int) float64 { return s.ratio() })
+	s.answer(&c.World, []autoscalingv2.MetricSpec{c.Metric}, n, autoscaler.Scale{SpecReplicas: c.Current, StatusReplicas: c.Current}, func(int) float64 { return s.ratio() })
 	return c
 }
 

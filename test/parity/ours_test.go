@@ -27,8 +27,8 @@ func (w *world) input(now time.Time, settings *autoscaler.Settings, spec *autosc
 	status *autoscalingv2.HorizontalPodAutoscalerStatus, target autoscaler.Scale) *autoscaler.Input {
 	in := &autoscaler.Input{
 		Now: now, Settings: settings, Object: self, Spec: spec, Status: status, Scale: target,
-		Rivals: []types.NamespacedName{self},
-		Read:   func(i int) autoscaler.Reading { return w.read(&spec.Metrics[i]) },
+		Overlapping: []types.NamespacedName{self},
+		ReadMetric:  func(i int) autoscaler.Reading { return w.read(&spec.Metrics[i]) },
 	}
 	selector, err := labels.Parse(target.Selector)
 	switch {
@@ -114,7 +114,7 @@ func (w *world) read(m *autoscalingv2.MetricSpec) (r autoscaler.Reading) {
 			return r
 		}
 		for _, item := range items {
-			s := autoscaler.Sample{Pod: item.DescribedObject.Name, Milli: item.Value.MilliValue(), At: item.Timestamp.Time, Window: time.Minute}
+			s := autoscaler.PodSample{Pod: item.DescribedObject.Name, Milli: item.Value.MilliValue(), At: item.Timestamp.Time, Window: time.Minute}
 			if item.WindowSeconds != nil {
 				s.Window = time.Duration(*item.WindowSeconds) * time.Second
 			}
@@ -163,7 +163,7 @@ func (w *world) readResource(resource corev1.ResourceName, container string) (r 
 		return autoscaler.Reading{Err: errEmpty}
 	}
 	for _, pod := range *w.Resource {
-		s := autoscaler.Sample{Pod: pod.Name, At: pod.Timestamp.Time, Window: pod.Window.Duration}
+		s := autoscaler.PodSample{Pod: pod.Name, At: pod.Timestamp.Time, Window: pod.Window.Duration}
 		complete, found := len(pod.Containers) > 0, container == ""
 		for _, c := range pod.Containers {
 			if container != "" && (found || c.Name != container) {
@@ -207,7 +207,7 @@ func (o *ours) reconcile(s *step, settings *autoscaler.Settings, status *autosca
 			return p.Namespace == namespace && other.Namespace == namespace && selector.Matches(labels.Set(p.Labels)) &&
 				slices.ContainsFunc(in.Pods, func(ours autoscaler.Pod) bool { return ours.Name == p.Name })
 		}) {
-			in.Rivals = append(in.Rivals, types.NamespacedName{Namespace: other.Namespace, Name: other.Name})
+			in.Overlapping = append(in.Overlapping, types.NamespacedName{Namespace: other.Namespace, Name: other.Name})
 		}
 	}
 

@@ -173,13 +173,13 @@ func (p *plot) next(last *outcome, fell *faults) (s step, ok bool) {
 	s.Spec = *p.spec.DeepCopy()
 	s.Target = p.target()
 	s.Others = slices.Clone(p.others)
-	s.World.Pods = p.podList(int(min(s.Target.Status, one[int32](p.random, 1, 3, 5))))
+	s.World.Pods = p.podList(int(min(s.Target.StatusReplicas, one[int32](p.random, 1, 3, 5))))
 	s.World.PodsFail = p.gaps && p.percent(2)
-	current := float64(max(1, s.Target.Spec))
+	current := float64(max(1, s.Target.SpecReplicas))
 	p.answer(&s.World, s.Spec.Metrics, len(s.World.Pods), s.Target, func(i int) float64 {
 		if i == 0 && !p.percent(15) {
 			if p.simple {
-				return float64(p.wanted) / float64(max(1, s.Target.Status))
+				return float64(p.wanted) / float64(max(1, s.Target.StatusReplicas))
 			}
 			return float64(p.wanted) / current
 		}
@@ -238,9 +238,9 @@ func (p *plot) want() {
 }
 
 func (p *plot) target() autoscaler.Scale {
-	t := autoscaler.Scale{Spec: p.count, Status: p.count, Selector: "app=web"}
+	t := autoscaler.Scale{SpecReplicas: p.count, StatusReplicas: p.count, Selector: "app=web"}
 	if p.percent(12) {
-		t.Status = max(0, p.count+int32(p.between(-3, 3)))
+		t.StatusReplicas = max(0, p.count+int32(p.between(-3, 3)))
 	}
 	if p.percent(1) {
 		t.Selector = one(p.random, "", "app in (")

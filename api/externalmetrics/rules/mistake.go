@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// Mistake is one thing that is wrong with a file.
+// Mistake is one mistake in a file.
 type Mistake struct {
 	File         string
-	Line, Column int // from 1; 0 if it is the file as a whole
+	Line, Column int // from 1; 0 for the file as a whole
 	// Text says what is wrong and what to do.
 	Text string
-	// Wrong is a name that is not known, and Known what it may have been meant to
-	// be; empty if the mistake is another.
+	// Wrong is an unknown name and Known the possible names; empty for other mistakes.
 	Wrong string
 	Known []string
 }
@@ -27,7 +26,7 @@ func (m Mistake) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, m.Text)
 }
 
-// Mistakes are all that is wrong with a file, in its order.
+// Mistakes are all mistakes in a file, in its order.
 type Mistakes []Mistake
 
 // Error returns the mistakes, one a line.

@@ -12,11 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// For returns the query that answers a caller in a namespace who chose by
-// selector. Of a rule that is not namespaced the namespace does not matter. The
-// error is about the selector.
-func (m *Metric) For(namespace string, selector selectors.Selector) (string, error) {
-	expr, err := promQL.ParseExpr(m.Query)
+// QueryFor returns the query for a caller in a namespace with a selector. Rules that are not
+// namespaced ignore the namespace. The error is about the selector.
+func (m *Metric) QueryFor(namespace string, selector selectors.Selector) (string, error) {
+	expr, err := queryParser.ParseExpr(m.Query)
 	if err != nil {
 		return "", fmt.Errorf("parse query: %w", err)
 	}
@@ -45,9 +44,8 @@ func (m *Metric) For(namespace string, selector selectors.Selector) (string, err
 	return expr.String(), nil
 }
 
-// Matchers returns the label matchers that mean what a selector requires, in its
-// order. They differ from it in one thing: to Prometheus a label that is empty
-// and one that is not there are the same.
+// Matchers returns the label matchers for a selector, in its order. Prometheus does not
+// distinguish an empty label from a missing one.
 func Matchers(selector selectors.Selector) ([]*labels.Matcher, error) {
 	if selector == nil {
 		return nil, nil

@@ -21,7 +21,7 @@ const MaxSize = 1 << 20
 // Parse reads a file's content; file is its name, for mistakes. The error is a
 // Mistakes with all that is wrong.
 func Parse(file string, content []byte) (*Rules, error) {
-	p := &reading{file: file, source: strings.Split(string(content), "\n"), rules: &Rules{byName: map[string]*Metric{}}}
+	p := &fileParser{file: file, source: strings.Split(string(content), "\n"), rules: &Rules{byName: map[string]*Metric{}}}
 	p.read(content)
 	if len(p.mistakes) > 0 {
 		p.mistakes.sort()
@@ -33,16 +33,16 @@ func Parse(file string, content []byte) (*Rules, error) {
 	return p.rules, nil
 }
 
-// reading is the state of one Parse.
-type reading struct {
+// fileParser is the state of one Parse.
+type fileParser struct {
 	file     string
 	source   []string // lines
 	mistakes Mistakes
 	rules    *Rules
 }
 
-// wrong notes a mistake at n; the file as a whole if n is nil.
-func (p *reading) wrong(n *yaml.Node, format string, args ...any) *Mistake {
+// addMistake adds a mistake at n; about the file as a whole if n is nil.
+func (p *fileParser) addMistake(n *yaml.Node, format string, args ...any) *Mistake {
 	m := Mistake{File: p.file, Text: fmt.Sprintf(format, args...)}
 	if n != nil {
 		// YAML knows line breaks that editors do not count.
@@ -52,16 +52,16 @@ func (p *reading) wrong(n *yaml.Node, format string, args ...any) *Mistake {
 	return &p.mistakes[len(p.mistakes)-1]
 }
 
-func (p *reading) read(content []byte) {
+func (p *fileParser) read(content []byte) {
 	if len(content) > MaxSize {
-		p.wrong(nil, "the file has %d bytes: at most %d are read", len(content), MaxSize)
+		p.addMistake(nil, "the file has %d bytes: at most %d are read", len(content), MaxSize)
 		return
 	}
 	d := yaml.NewDecoder(strings.NewReader(string(content)))
 	var document yaml.Node
 	if err := d.Decode(&document); err != nil {
 		if errors.Is(err, io.EOF) {
-			p.wrong(nil, "the file is empty: it needs prometheus: and metrics:")
+			p.addMistake(nil, "the file is empty: it needs prometheus: and metrics:")
 			return
 		}
 		p.syntax(err)
@@ -69,22 +69,22 @@ func (p *reading) read(content []byte) {
 	}
 	var more yaml.Node
 	if err := d.Decode(&more); err == nil {
-		p.wrong(&more, "a second document begins here: a file holds one")
+		p.addMistake(&more, "a second document begins here: a file holds one")
 	} else if !errors.Is(err, io.EOF) {
 		p.syntax(err)
 	}
-	root := follow(document.Content[0])
+	root := resolveAlias(document.Content[0])
 	p.mapping(root, "the file", fields{
 		"prometheus": {required: true, read: p.prometheus},
 		"metrics":    {required: true, read: p.metrics},
 	})
 }
 
-// yamlLine is how the YAML library begins an error that has a line.
+// yamlLine matches the beginning of a YAML error that has a line.
 var yamlLine = regexp.MustCompile(`^yaml: (?:while .*? at )?line (\d+)(?:, column \d+)?: `)
 
-// syntax notes what the YAML library says.
-func (p *reading) syntax(err error) {
+// syntax adds an error of the YAML library.
+func (p *fileParser) syntax(err error) {
 	text, where := err.Error(), "this is not YAML"
 	var at *yaml.Node
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
@@ -92,10 +92,10 @@ func (p *reading) syntax(err error) {
 		at = &yaml.Node{Line: line, Column: 1}
 		text, where = text[len(m[0]):], "from about here on this is not YAML" // the library tells no more
 	}
-	p.wrong(at, "%s: %s", where, strings.TrimPrefix(text, "yaml: "))
+	p.addMistake(at, "%s: %s", where, strings.TrimPrefix(text, "yaml: "))
 }
 
-func (p *reading) prometheus(n *yaml.Node) {
+func (p *fileParser) prometheus(n *yaml.Node) {
 	to := &p.rules.Prometheus
 	to.Timeout = DefaultTimeout
 	var basic, token *yaml.Node
@@ -114,11 +114,11 @@ func (p *reading) prometheus(n *yaml.Node) {
 		"headers": {read: p.headers},
 	})
 	if basic != nil && token != nil {
-		p.wrong(basic, "basicAuth and bearerTokenFile exclude each other: leave one out")
+		p.addMistake(basic, "basicAuth and bearerTokenFile exclude each other: leave one out")
 	}
 }
 
-func (p *reading) url(n *yaml.Node) {
+func (p *fileParser) url(n *yaml.Node) {
 	to := &p.rules.Prometheus.URL
 	before := len(p.mistakes)
 	if p.text(to, "url")(n); len(p.mistakes) > before {
@@ -127,24 +127,24 @@ func (p *reading) url(n *yaml.Node) {
 	u, err := url.Parse(*to)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		p.wrong(n, "url %q is no URL of a server: write it as http://HOST:PORT or https://HOST:PORT", *to)
+		p.addMistake(n, "url %q is no URL of a server: write it as http://HOST:PORT or https://HOST:PORT", *to)
 	case u.User != nil:
-		p.wrong(n, "url holds a password: put it in a file and name that in basicAuth: passwordFile")
+		p.addMistake(n, "url holds a password: put it in a file and name that in basicAuth: passwordFile")
 	case u.RawQuery != "" || u.Fragment != "":
-		p.wrong(n, "url ends in a query or fragment: leave it out, the path of the API is added to it")
+		p.addMistake(n, "url ends in a query or fragment: leave it out, the path of the API is added to it")
 	}
 }
 
 // maxTimeout is more than any autoscaler waits.
 const maxTimeout = time.Minute
 
-func (p *reading) timeout(n *yaml.Node) {
+func (p *fileParser) timeout(n *yaml.Node) {
 	d, err := time.ParseDuration(n.Value)
 	switch {
 	case n.Kind != yaml.ScalarNode || err != nil:
-		p.wrong(n, "timeout %s is no duration: write it with a unit, such as 10s", shown(n))
+		p.addMistake(n, "timeout %s is no duration: write it with a unit, such as 10s", valueText(n))
 	case d <= 0 || d > maxTimeout:
-		p.wrong(n, "timeout %s is out of range: it must be more than 0 and at most %v", n.Value, maxTimeout)
+		p.addMistake(n, "timeout %s is out of range: it must be more than 0 and at most %v", n.Value, maxTimeout)
 	default:
 		p.rules.Prometheus.Timeout = d
 	}
@@ -153,27 +153,27 @@ func (p *reading) timeout(n *yaml.Node) {
 // headerName is a token of RFC 9110.
 var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// ours are the headers that weir sets itself.
-var ours = []string{"authorization", "content-type", "content-length", "host", "accept-encoding"}
+// ownHeaders are the headers that weir sets itself.
+var ownHeaders = []string{"authorization", "content-type", "content-length", "host", "accept-encoding"}
 
-func (p *reading) headers(n *yaml.Node) {
+func (p *fileParser) headers(n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
-		p.wrong(n, "headers is %s: write a line NAME: VALUE for each", kindOf(n))
+		p.addMistake(n, "headers is %s: write a line NAME: VALUE for each", kindOf(n))
 		return
 	}
 	all := map[string]string{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], follow(n.Content[i+1])
+		key, value := n.Content[i], resolveAlias(n.Content[i+1])
 		switch name := key.Value; {
 		case !headerName.MatchString(name):
-			p.wrong(key, "%q is no name of a header", name)
-		case slices.Contains(ours, strings.ToLower(name)):
-			p.wrong(key, "weir sets the header %s itself: for credentials there are bearerTokenFile and basicAuth", name)
+			p.addMistake(key, "%q is no name of a header", name)
+		case slices.Contains(ownHeaders, strings.ToLower(name)):
+			p.addMistake(key, "weir sets the header %s itself: for credentials there are bearerTokenFile and basicAuth", name)
 		case value.Kind != yaml.ScalarNode || strings.ContainsFunc(value.Value, func(r rune) bool { return r < ' ' || r == 0x7f }):
-			p.wrong(value, "the value of header %s must be one line of text", name)
+			p.addMistake(value, "the value of header %s must be one line of text", name)
 		default:
 			if _, twice := all[name]; twice {
-				p.wrong(key, "%s is there twice", name)
+				p.addMistake(key, "%s is there twice", name)
 			}
 			all[name] = value.Value
 		}
@@ -181,23 +181,23 @@ func (p *reading) headers(n *yaml.Node) {
 	p.rules.Prometheus.Headers = all
 }
 
-func (p *reading) metrics(n *yaml.Node) {
+func (p *fileParser) metrics(n *yaml.Node) {
 	if n.Kind != yaml.SequenceNode {
-		p.wrong(n, "metrics is %s: begin each metric with a dash, as in - name: queue_depth", kindOf(n))
+		p.addMistake(n, "metrics is %s: begin each metric with a dash, as in - name: queue_depth", kindOf(n))
 		return
 	}
 	if len(n.Content) == 0 {
-		p.wrong(n, "metrics is empty: begin each metric with a dash, as in - name: queue_depth")
+		p.addMistake(n, "metrics is empty: begin each metric with a dash, as in - name: queue_depth")
 	}
 	first := map[string]int{} // the line of each name
 	for _, item := range n.Content {
-		item = follow(item)
+		item = resolveAlias(item)
 		m, name := p.metric(item)
 		if name == nil || m.Name == "" {
 			continue
 		}
 		if line, twice := first[m.Name]; twice {
-			p.wrong(name, "%s is defined twice, first on line %d: rename one", m.Name, line)
+			p.addMistake(name, "%s is defined twice, first on line %d: rename one", m.Name, line)
 			continue
 		}
 		first[m.Name] = name.Line
@@ -208,8 +208,8 @@ func (p *reading) metrics(n *yaml.Node) {
 // metricName is what is safe in a path and in RBAC.
 var metricName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,252}$`)
 
-// metric reads a rule; name is where it says its name, nil if it does not.
-func (p *reading) metric(n *yaml.Node) (m Metric, name *yaml.Node) {
+// metric reads a rule; name is the node of its name, nil if there is none.
+func (p *fileParser) metric(n *yaml.Node) (m Metric, name *yaml.Node) {
 	m.Line = n.Line
 	namespaced := true
 	var query, label, selected *yaml.Node
@@ -217,7 +217,7 @@ func (p *reading) metric(n *yaml.Node) (m Metric, name *yaml.Node) {
 		"name": {required: true, read: func(n *yaml.Node) {
 			name = n
 			if p.text(&m.Name, "name")(n); m.Name != "" && !metricName.MatchString(m.Name) {
-				p.wrong(n, "name %q cannot be in a path: begin with a letter, and use letters, digits, _, -, . and :", m.Name)
+				p.addMistake(n, "name %q cannot be in a path: begin with a letter, and use letters, digits, _, -, . and :", m.Name)
 			}
 		}},
 		"help":       {read: p.text(&m.Help, "help")},
@@ -226,14 +226,14 @@ func (p *reading) metric(n *yaml.Node) (m Metric, name *yaml.Node) {
 		"namespaceLabel": {read: func(n *yaml.Node) {
 			label = n
 			if p.text(&m.NamespaceLabel, "namespaceLabel")(n); m.NamespaceLabel != "" && (m.NamespaceLabel == model.MetricNameLabel || !model.UTF8Validation.IsValidLabelName(m.NamespaceLabel)) {
-				p.wrong(n, "namespaceLabel %q is not the name of a label that holds a namespace", m.NamespaceLabel)
+				p.addMistake(n, "namespaceLabel %q is not the name of a label that holds a namespace", m.NamespaceLabel)
 			}
 		}},
 		"selectorMetrics": {read: func(n *yaml.Node) { selected = n; p.list(&m.SelectorMetrics, "selectorMetrics")(n) }},
 	})
 	switch {
 	case !namespaced && label != nil:
-		p.wrong(label, "namespaceLabel means nothing where namespaced is false: leave one of them out")
+		p.addMistake(label, "namespaceLabel means nothing where namespaced is false: leave one of them out")
 	case namespaced && label == nil:
 		m.NamespaceLabel = DefaultNamespaceLabel
 	case !namespaced:

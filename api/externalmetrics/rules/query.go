@@ -11,28 +11,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// query checks m's query, which stands at n; selected is where the file says
-// which of its metrics a selector narrows, or nil.
-func (p *reading) query(m *Metric, n, selected *yaml.Node) {
-	expr, err := promQL.ParseExpr(m.Query)
+// query checks m's query, which is at n. selected is the node of selectorMetrics, or nil.
+func (p *fileParser) query(m *Metric, n, selected *yaml.Node) {
+	expr, err := queryParser.ParseExpr(m.Query)
 	if err != nil {
 		var all parser.ParseErrors
 		if !errors.As(err, &all) {
-			p.wrong(n, "query does not parse: %v", err)
+			p.addMistake(n, "query does not parse: %v", err)
 			return
 		}
 		// What follows the first is mostly its consequence.
 		first := all[0]
-		at := p.place(n, int(first.PositionRange.Start))
-		p.wrong(at, "query does not parse: %v", first.Err)
+		at := p.position(n, int(first.PositionRange.Start))
+		p.addMistake(at, "query does not parse: %v", first.Err)
 		return
 	}
 	switch expr.Type() {
 	case parser.ValueTypeVector, parser.ValueTypeScalar:
 	case parser.ValueTypeMatrix:
-		p.wrong(n, "query gives a range of values and not one: put a function such as rate() or max_over_time() around it")
+		p.addMistake(n, "query gives a range of values and not one: put a function such as rate() or max_over_time() around it")
 	default:
-		p.wrong(n, "query gives a %s and not numbers", parser.DocumentedType(expr.Type()))
+		p.addMistake(n, "query gives a %s and not numbers", parser.DocumentedType(expr.Type()))
 	}
 	var names []string // of metrics in the query
 	selectors := 0
@@ -47,14 +46,14 @@ func (p *reading) query(m *Metric, n, selected *yaml.Node) {
 			names = append(names, nameOf(node))
 			for _, matcher := range node.LabelMatchers {
 				if m.NamespaceLabel != "" && matcher.Name == m.NamespaceLabel {
-					p.wrong(p.place(n, int(node.PosRange.Start)), "query chooses by %s, which weir sets to the caller's namespace: leave %v out, or set namespaced: false",
+					p.addMistake(p.position(n, int(node.PosRange.Start)), "query chooses by %s, which weir sets to the caller's namespace: leave %v out, or set namespaced: false",
 						m.NamespaceLabel, matcher)
 				}
 			}
 		}
 	})
 	if selectors == 0 && m.NamespaceLabel != "" {
-		p.wrong(n, "query names no metric, so it cannot be narrowed to a namespace: set namespaced: false")
+		p.addMistake(n, "query names no metric, so it cannot be narrowed to a namespace: set namespaced: false")
 	}
 	if selected == nil {
 		return
@@ -62,13 +61,13 @@ func (p *reading) query(m *Metric, n, selected *yaml.Node) {
 	for _, name := range m.SelectorMetrics {
 		if !slices.Contains(names, name) {
 			known := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
-			m := p.wrong(selected, "selectorMetrics names %s, which is not in the query: there are %s", name, listed(known))
+			m := p.addMistake(selected, "selectorMetrics names %s, which is not in the query: there are %s", name, joinNames(known))
 			m.Wrong, m.Known = name, known
 		}
 	}
 }
 
-// inspect calls do for expr and all below it.
+// inspect calls do for expr and all its descendants.
 func inspect(expr parser.Node, do func(parser.Node)) {
 	do(expr)
 	for child := range parser.ChildrenIter(expr) {
@@ -76,8 +75,7 @@ func inspect(expr parser.Node, do func(parser.Node)) {
 	}
 }
 
-// nameOf returns the name of the metric that v selects; empty if it is not given
-// as such.
+// nameOf returns the name of the metric that v selects; empty if there is none.
 func nameOf(v *parser.VectorSelector) string {
 	if v.Name != "" {
 		return v.Name
@@ -90,10 +88,9 @@ func nameOf(v *parser.VectorSelector) string {
 	return ""
 }
 
-// place returns where the byte at offset of a scalar's value stands in the file:
-// exactly for plain, quoted and literal scalars without escapes, else where the
-// scalar begins.
-func (p *reading) place(n *yaml.Node, offset int) *yaml.Node {
+// position returns the position in the file of a byte in a scalar: exact for plain, quoted and
+// literal scalars without escapes, otherwise the beginning of the scalar.
+func (p *fileParser) position(n *yaml.Node, offset int) *yaml.Node {
 	at := &yaml.Node{Line: n.Line, Column: n.Column}
 	if offset < 0 || offset > len(n.Value) {
 		return at

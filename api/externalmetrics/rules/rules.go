@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// Rules are what a file without mistakes says. They are never changed.
+// Rules are the content of a valid file. They are immutable.
 type Rules struct {
 	Prometheus Prometheus
 	// Metrics are in the order of the file.
@@ -15,12 +15,12 @@ type Rules struct {
 	byName map[string]*Metric
 }
 
-// Prometheus is how to reach whatever answers the queries.
+// Prometheus is how to reach the server.
 type Prometheus struct {
 	// URL is the server's, such as http://prometheus:9090; the API's path is
 	// added to it.
 	URL string
-	// Timeout is that of one query, the time it waits for its turn included.
+	// Timeout bounds one query, including the wait for a slot.
 	Timeout time.Duration
 	// CAFile holds the certificates to trust; the system's if empty.
 	CAFile string
@@ -31,18 +31,15 @@ type Prometheus struct {
 	Headers                map[string]string
 }
 
-// DefaultTimeout is that of a query where the file names none. An HPA asks four
-// times a minute.
+// DefaultTimeout is the timeout if the file has none. An HPA queries four times a minute.
 const DefaultTimeout = 10 * time.Second
 
-// DefaultNamespaceLabel is the label that holds a series' namespace where the
-// rule names none.
+// DefaultNamespaceLabel is the label with a series' namespace if the rule has none.
 const DefaultNamespaceLabel = "namespace"
 
 // Metric is one rule.
 type Metric struct {
-	// Name is what an HPA calls the metric, and what RBAC calls it: a resource
-	// of external.metrics.k8s.io.
+	// Name is the metric's name in HPAs and in RBAC, as a resource of external.metrics.k8s.io.
 	Name string
 	Help string
 	// Query is the query as written.
@@ -62,6 +59,6 @@ type Metric struct {
 // Metric returns the rule of that name, or nil.
 func (r *Rules) Metric(name string) *Metric { return r.byName[name] }
 
-// promQL is the language of queries: without what is experimental, for the
-// server may not know it, and info() would read metrics the query does not name.
-var promQL = parser.NewParser(parser.Options{})
+// queryParser parses queries without experimental features, which the server may not know; info()
+// would read metrics that the query does not name.
+var queryParser = parser.NewParser(parser.Options{})

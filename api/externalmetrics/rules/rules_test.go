@@ -50,7 +50,7 @@ func TestTranscripts(t *testing.T) {
 				if err != nil {
 					d.Fatalf(t, "selector: %v", err)
 				}
-				query, err := r.Metric(d.CmdArgs[0].Key).For(namespace, s)
+				query, err := r.Metric(d.CmdArgs[0].Key).QueryFor(namespace, s)
 				if err != nil {
 					return err.Error() + "\n"
 				}
@@ -164,11 +164,11 @@ func FuzzParse(f *testing.F) {
 // the namespace, and as the selector says.
 func narrowed(t *testing.T, m *Metric, namespace string, selector selectors.Selector) {
 	t.Helper()
-	query, err := m.For(namespace, selector)
+	query, err := m.QueryFor(namespace, selector)
 	if err != nil {
 		t.Fatalf("For(%q, %q): %v", namespace, selector, err)
 	}
-	expr, err := promQL.ParseExpr(query)
+	expr, err := queryParser.ParseExpr(query)
 	if err != nil {
 		t.Fatalf("%q became %q, which does not parse: %v", m.Query, query, err)
 	}

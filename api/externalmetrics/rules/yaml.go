@@ -18,7 +18,7 @@ type field struct {
 // fields are the keys a mapping may have.
 type fields map[string]field
 
-// names returns the keys, those that are required first.
+// names returns the keys, required ones first.
 func (f fields) names() []string {
 	names := slices.Sorted(maps.Keys(f))
 	slices.SortStableFunc(names, func(a, b string) int {
@@ -33,24 +33,24 @@ func (f fields) names() []string {
 	return names
 }
 
-// mapping reads n, which what names, by its fields.
-func (p *reading) mapping(n *yaml.Node, what string, known fields) {
+// mapping reads n by its fields. what names n in mistakes.
+func (p *fileParser) mapping(n *yaml.Node, what string, known fields) {
 	if n.Kind != yaml.MappingNode {
-		p.wrong(n, "%s is %s: it needs %s", what, kindOf(n), listed(known.names()))
+		p.addMistake(n, "%s is %s: it needs %s", what, kindOf(n), joinNames(known.names()))
 		return
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], follow(n.Content[i+1])
+		key, value := n.Content[i], resolveAlias(n.Content[i+1])
 		f, ok := known[key.Value]
 		switch {
 		case !ok || key.Kind != yaml.ScalarNode:
-			m := p.wrong(key, "unknown key %q: %s has %s", key.Value, what, listed(known.names()))
+			m := p.addMistake(key, "unknown key %q: %s has %s", key.Value, what, joinNames(known.names()))
 			m.Wrong, m.Known = key.Value, known.names()
 		case seen[key.Value]:
-			p.wrong(key, "%s is there twice: leave one out", key.Value)
+			p.addMistake(key, "%s is there twice: leave one out", key.Value)
 		case value.Tag == "!!null":
-			p.wrong(key, "%s has no value: give it one or leave it out", key.Value)
+			p.addMistake(key, "%s has no value: give it one or leave it out", key.Value)
 		default:
 			f.read(value)
 		}
@@ -58,62 +58,62 @@ func (p *reading) mapping(n *yaml.Node, what string, known fields) {
 	}
 	for _, name := range known.names() {
 		if known[name].required && !seen[name] {
-			p.wrong(n, "%s has no %s: add it", what, name)
+			p.addMistake(n, "%s has no %s: add it", what, name)
 		}
 	}
 }
 
-// text returns how to read a string into to.
-func (p *reading) text(to *string, name string) func(*yaml.Node) {
+// text returns a function that reads a string into to.
+func (p *fileParser) text(to *string, name string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		switch {
 		case n.Kind != yaml.ScalarNode || n.Tag != "!!str":
-			p.wrong(n, "%s is %s: it must be text, in quotes if need be", name, kindOf(n))
+			p.addMistake(n, "%s is %s: it must be text, in quotes if need be", name, kindOf(n))
 		case strings.TrimSpace(n.Value) == "":
-			p.wrong(n, "%s is empty: give it a value or leave it out", name)
+			p.addMistake(n, "%s is empty: give it a value or leave it out", name)
 		default:
 			*to = n.Value
 		}
 	}
 }
 
-// boolean returns how to read true or false into to.
-func (p *reading) boolean(to *bool, name string) func(*yaml.Node) {
+// boolean returns a function that reads a boolean into to.
+func (p *fileParser) boolean(to *bool, name string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
-			p.wrong(n, "%s is %s: it must be true or false", name, shown(n))
+			p.addMistake(n, "%s is %s: it must be true or false", name, valueText(n))
 			return
 		}
 		*to = strings.EqualFold(n.Value, "true")
 	}
 }
 
-// list returns how to read a list of strings into to.
-func (p *reading) list(to *[]string, name string) func(*yaml.Node) {
+// list returns a function that reads a list of strings into to.
+func (p *fileParser) list(to *[]string, name string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
-			p.wrong(n, "%s is %s: it must be a list, as in [queue_depth]", name, kindOf(n))
+			p.addMistake(n, "%s is %s: it must be a list, as in [queue_depth]", name, kindOf(n))
 			return
 		}
 		for _, item := range n.Content {
 			var s string
-			if p.text(&s, "an item of "+name)(follow(item)); s != "" {
+			if p.text(&s, "an item of "+name)(resolveAlias(item)); s != "" {
 				*to = append(*to, s)
 			}
 		}
 	}
 }
 
-// follow returns what an alias stands for. Aliases are never followed deeper than
-// the format goes, so they cannot blow up.
-func follow(n *yaml.Node) *yaml.Node {
+// resolveAlias returns the target of an alias. Aliases are only resolved as deep as the format
+// goes, so they cannot expand without bound.
+func resolveAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
 		return n.Alias
 	}
 	return n
 }
 
-// kindOf says in words what n is.
+// kindOf names the kind of n.
 func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -137,16 +137,16 @@ func kindOf(n *yaml.Node) string {
 	return "of type " + n.Tag
 }
 
-// shown returns a scalar's text, or what n is.
-func shown(n *yaml.Node) string {
+// valueText returns a scalar's text, or the kind of n.
+func valueText(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode {
 		return fmt.Sprintf("%q", n.Value)
 	}
 	return kindOf(n)
 }
 
-// listed joins names: "a, b and c".
-func listed(names []string) string {
+// joinNames joins names: "a, b and c".
+func joinNames(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}

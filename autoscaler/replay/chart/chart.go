@@ -1,5 +1,8 @@
-// Package chart draws values over time as an SVG that needs nothing else: no script,
-// no font, no style sheet. It is readable on a light page and on a dark one.
+// Package chart draws values over time as an SVG without scripts, fonts or style sheets of
+// others. It is readable on a light page and on a dark one.
+//
+// It is weir's own because it is small, needs no dependency, and draws steps, tinted areas and
+// gaps in one file for light and dark pages.
 package chart
 
 import (
@@ -12,15 +15,14 @@ import (
 	"time"
 )
 
-// Chart is what to draw.
+// Chart describes a chart.
 type Chart struct {
 	Title string
-	// Subtitle is what to know of it. Where it is too long for a line, it is broken
-	// at " · ".
+	// Subtitle is broken at " · " if it is too long for a line.
 	Subtitle string
-	// From and To are the ends of the time axis, which is in UTC.
+	// From and To are the ends of the time axis, in UTC.
 	From, To time.Time
-	// Unit is what the other axis counts: "pods". It begins at zero.
+	// Unit is the unit of the value axis: "pods". The axis begins at zero.
 	Unit   string
 	Series []Series
 }
@@ -29,7 +31,7 @@ type Chart struct {
 type Series struct {
 	Name  string
 	Style Style
-	// Points are in order of time. At a NaN the line breaks.
+	// Points are in order of time. The line breaks at a NaN.
 	Points []Point
 }
 
@@ -44,10 +46,10 @@ type Style uint8
 
 // The styles.
 const (
-	Step  Style = iota // a value holds until the next; each has a colour of its own
-	Past               // as Step, in grey
-	Area               // a thin line with the area below it tinted
-	Bound              // dashed and thin: a limit
+	Step     Style = iota // a value is valid until the next; each series has its own colour
+	Recorded              // as Step, in grey
+	Area                  // a thin line with a tinted area below it
+	Bound                 // dashed and thin: a limit
 )
 
 // The picture's size and margins, in pixels.
@@ -88,21 +90,21 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	}
 	out := bufio.NewWriter(w)
 	p := &plot{chart: c, out: out, ticks: valueTicks(c.largest())}
-	subtitle := lines(c.Subtitle)
+	subtitle := breakLines(c.Subtitle)
 	names, rows := c.legend()
 	p.top = firstLine + lineHeight*float64(len(subtitle)+rows-1) + 22
 	height := p.top + area + bottom
 	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img">`+"\n", width, height, width, height)
-	fmt.Fprintf(out, "<title>%s</title>\n<style>%s</style>\n", text(c.Title), style)
+	fmt.Fprintf(out, "<title>%s</title>\n<style>%s</style>\n", escapeXML(c.Title), style)
 	fmt.Fprintf(out, `<rect class="back" width="%.0f" height="%.0f"/>`+"\n", width, height)
-	fmt.Fprintf(out, `<text class="title" x="%.0f" y="24">%s</text>`+"\n", left, text(c.Title))
+	fmt.Fprintf(out, `<text class="title" x="%.0f" y="24">%s</text>`+"\n", left, escapeXML(c.Title))
 	for i, line := range subtitle {
-		fmt.Fprintf(out, `<text x="%.0f" y="%.0f">%s</text>`+"\n", left, firstLine+lineHeight*float64(i), text(line))
+		fmt.Fprintf(out, `<text x="%.0f" y="%.0f">%s</text>`+"\n", left, firstLine+lineHeight*float64(i), escapeXML(line))
 	}
 	p.axes()
 	p.legend(names, firstLine+lineHeight*float64(len(subtitle)))
 	// The areas lie below, and the bounds below the lines.
-	for _, layer := range []Style{Area, Bound, Past, Step} {
+	for _, layer := range []Style{Area, Bound, Recorded, Step} {
 		for i := range c.Series {
 			if c.Series[i].Style == layer {
 				p.draw(&c.Series[i], p.class(i))
@@ -116,8 +118,8 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	return nil
 }
 
-// largest is the largest value to make room for. A bound far above all else would
-// press that to the ground: it is left out.
+// largest returns the largest value on the axis. A bound more than twice above everything else is
+// left out, because it would flatten the rest.
 func (c *Chart) largest() float64 {
 	of := func(in func(Style) bool, limit float64) (largest float64) {
 		for i := range c.Series {
@@ -133,7 +135,7 @@ func (c *Chart) largest() float64 {
 	return max(largest, of(func(s Style) bool { return s == Bound }, max(2*largest, 1)))
 }
 
-// plot is a chart on its way to paper.
+// plot is a chart while it is drawn.
 type plot struct {
 	chart *Chart
 	out   io.Writer
@@ -151,10 +153,10 @@ func (p *plot) y(v float64) float64 {
 	return p.top + area*(1-min(max(v/most, 0), 1))
 }
 
-// class is the style of the i-th series.
+// class returns the style of the i-th series.
 func (p *plot) class(i int) string {
 	switch p.chart.Series[i].Style {
-	case Past:
+	case Recorded:
 		return "past"
 	case Area:
 		return "area"
@@ -175,7 +177,7 @@ func (p *plot) axes() {
 		fmt.Fprintf(p.out, `<line class="grid" x1="%.0f" x2="%.0f" y1="%.1f" y2="%.1f"/>`+"\n", left, width-right, p.y(v), p.y(v))
 		fmt.Fprintf(p.out, `<text x="%.0f" y="%.1f" text-anchor="end">%g</text>`+"\n", left-8, p.y(v)+4, v)
 	}
-	fmt.Fprintf(p.out, `<text x="%.0f" y="%.0f" text-anchor="end">%s</text>`+"\n", left-8, p.top-14, text(p.chart.Unit))
+	fmt.Fprintf(p.out, `<text x="%.0f" y="%.0f" text-anchor="end">%s</text>`+"\n", left-8, p.top-14, escapeXML(p.chart.Unit))
 	for _, t := range timeTicks(p.chart.From, p.chart.To) {
 		x := p.x(t.at)
 		fmt.Fprintf(p.out, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.0f" y2="%.0f"/>`+"\n", x, x, p.top+area, p.top+area+5)
@@ -183,16 +185,16 @@ func (p *plot) axes() {
 	}
 }
 
-// legend writes the names, the first row's at y.
-func (p *plot) legend(names []name, y float64) {
+// legend writes the names; the first row is at y.
+func (p *plot) legend(names []legendEntry, y float64) {
 	for i, n := range names {
 		y := y + lineHeight*float64(n.row)
 		fmt.Fprintf(p.out, `<line class="line %s" x1="%.0f" x2="%.0f" y1="%.0f" y2="%.0f"/>`+"\n", p.class(i), n.x, n.x+18, y-2, y-2)
-		fmt.Fprintf(p.out, `<text class="legend" x="%.0f" y="%.0f">%s</text>`+"\n", n.x+24, y+2, text(n.text))
+		fmt.Fprintf(p.out, `<text class="legend" x="%.0f" y="%.0f">%s</text>`+"\n", n.x+24, y+2, escapeXML(n.text))
 	}
 }
 
-// draw draws each stretch of s without a break.
+// draw draws each part of s without a break.
 func (p *plot) draw(s *Series, class string) {
 	if s.Style == Bound && len(s.Points) > 0 && s.Points[0].Value > p.ticks[len(p.ticks)-1] {
 		return // see largest
@@ -219,7 +221,7 @@ func (p *plot) draw(s *Series, class string) {
 	}
 }
 
-// steps draws values that hold until the next, and the last until end.
+// steps draws values that are valid until the next, the last one until end.
 func (p *plot) steps(points []Point, end time.Time, class string) {
 	var d strings.Builder
 	fmt.Fprintf(&d, "M%.1f %.1f", p.x(points[0].At), p.y(points[0].Value))
@@ -232,8 +234,8 @@ func (p *plot) steps(points []Point, end time.Time, class string) {
 	fmt.Fprintf(p.out, `<path class="line %s" d="%s"/>`+"\n", class, d.String())
 }
 
-// area draws a line from point to point, and what lies below. Of the points in one
-// pixel's width, it keeps the lowest and the highest.
+// area draws a line from point to point, and the area below. Of several points in one pixel it
+// keeps the lowest and the highest.
 func (p *plot) area(points []Point) {
 	var d strings.Builder
 	first, last := p.x(points[0].At), p.x(points[len(points)-1].At)
@@ -248,7 +250,7 @@ func (p *plot) area(points []Point) {
 				high = i
 			}
 		}
-		for _, at := range ordered(low, high) {
+		for _, at := range sortedPair(low, high) {
 			fmt.Fprintf(&d, "L%.1f %.1f", p.x(points[at].At), p.y(points[at].Value))
 		}
 	}
@@ -257,16 +259,16 @@ func (p *plot) area(points []Point) {
 	fmt.Fprintf(p.out, `<path class="line area" d="%s"/>`+"\n", line)
 }
 
-// ordered returns a and b in order, once if they are the same.
-func ordered(a, b int) []int {
+// sortedPair returns a and b in order, once if they are the same.
+func sortedPair(a, b int) []int {
 	if a == b {
 		return []int{a}
 	}
 	return []int{min(a, b), max(a, b)}
 }
 
-// text escapes s for XML.
-func text(s string) string {
+// escapeXML escapes s for XML.
+func escapeXML(s string) string {
 	var b strings.Builder
 	// A strings.Builder takes everything; what XML cannot hold is replaced.
 	_ = xml.EscapeText(&b, []byte(s))

@@ -27,7 +27,7 @@ func small() *Chart {
 		Title: "Replicas of <web> & co", Subtitle: "three hours", Unit: "pods", From: began, To: began.Add(3 * time.Hour),
 		Series: []Series{
 			{Name: "demand", Style: Area, Points: []Point{at(0, 2), at(60, 7), at(120, 3), at(180, 3)}},
-			{Name: "recorded", Style: Past, Points: []Point{at(0, 2), at(60, 8), at(90, math.NaN()), at(120, 5)}},
+			{Name: "recorded", Style: Recorded, Points: []Point{at(0, 2), at(60, 8), at(90, math.NaN()), at(120, 5)}},
 			{Name: "old", Style: Step, Points: []Point{at(0, 2), at(30, 2), at(60, 6)}},
 			{Name: "new", Style: Step, Points: []Point{at(0, 2), at(70, 4)}},
 			{Name: "maxReplicas 10", Style: Bound, Points: []Point{at(0, 10)}},
@@ -140,7 +140,7 @@ func TestHostileText(t *testing.T) {
 func TestLongNames(t *testing.T) {
 	c := small()
 	c.Subtitle = strings.Repeat("a", 60) + " · " + strings.Repeat("b", 60) + " · c · " + strings.Repeat("d", 200)
-	if got, want := lines(c.Subtitle), []string{strings.Repeat("a", 60) + " · " + strings.Repeat("b", 60), "c", strings.Repeat("d", 200)}; !cmp.Equal(got, want) {
+	if got, want := breakLines(c.Subtitle), []string{strings.Repeat("a", 60) + " · " + strings.Repeat("b", 60), "c", strings.Repeat("d", 200)}; !cmp.Equal(got, want) {
 		t.Errorf("got lines %q, want %q", got, want)
 	}
 	c.Series[2].Name, c.Series[3].Name = strings.Repeat("o", 90), strings.Repeat("n", 90)

@@ -1,0 +1,163 @@
+package custommetrics
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/metrics/pkg/apis/custom_metrics"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// objectKind is a kind of Kubernetes object that has metrics.
+type objectKind struct {
+	resource   string // in paths
+	kind       string // in answers
+	entities   metric.Kind
+	namespaced bool
+}
+
+// objectKinds are all kinds with metrics.
+var objectKinds = [...]objectKind{
+	{"pods", "Pod", metric.Pod, true},
+	{"nodes", "Node", metric.Node, false},
+	{"namespaces", "Namespace", metric.Namespaced, false},
+}
+
+// catalogue lists the metrics of each kind. A pod also has the metrics of its containers, with a
+// metric selector.
+func catalogue() (all []provider.CustomMetricInfo) {
+	for _, o := range objectKinds {
+		for i := range metric.Catalogue {
+			if d := &metric.Catalogue[i]; o.has(d) {
+				all = append(all, provider.CustomMetricInfo{
+					GroupResource: schema.GroupResource{Resource: o.resource}, Namespaced: o.namespaced, Metric: d.Prometheus,
+				})
+			}
+		}
+	}
+	return all
+}
+
+func (o *objectKind) has(d *metric.Descriptor) bool {
+	return d.Kinds.Has(o.entities) || o.entities == metric.Pod && d.Kinds.Has(metric.Container)
+}
+
+// metricRequest is one request: a metric of a kind of object, and the state it is answered from.
+type metricRequest struct {
+	options    *Options
+	view       SampleReader
+	facts      *cluster.Facts
+	kind       metric.Kind
+	object     *objectKind
+	descriptor *metric.Descriptor
+	parts      partSelector
+	// allNamespaces is set if the request is not for one namespace.
+	allNamespaces bool
+}
+
+// newRequest validates a request.
+func (p *Provider) newRequest(info provider.CustomMetricInfo, namespace string, selector labels.Selector) (*metricRequest, error) {
+	i := slices.IndexFunc(objectKinds[:], func(o objectKind) bool { return info.GroupResource == schema.GroupResource{Resource: o.resource} })
+	if i < 0 {
+		return nil, notFound("weir has metrics of pods, nodes and namespaces, not of %s", info.GroupResource)
+	}
+	q := &metricRequest{options: &p.options, object: &objectKinds[i], kind: objectKinds[i].entities, allNamespaces: namespace == ""}
+	if namespace != "" && !q.object.namespaced {
+		return nil, notFound("%s are in no namespace, so an autoscaler in one cannot refer to them: ask for %s/NAME/%s", q.object.resource, q.object.resource, info.Metric)
+	}
+	id, ok := metric.ByName(info.Metric)
+	if ok {
+		q.descriptor = id.Describe()
+		ok = info.Metric == q.descriptor.Prometheus && q.object.has(q.descriptor)
+	}
+	if !ok {
+		return nil, notFound("%s have no metric %s: GET /apis/%s/v1beta2 lists those there are", q.object.resource, info.Metric, custom_metrics.GroupName)
+	}
+	var err error
+	if q.parts, err = newPartSelector(q.descriptor, q.kind, selector); err != nil {
+		return nil, err
+	}
+	q.facts = p.options.Facts()
+	if q.view = p.options.View(); q.view == nil {
+		return nil, unavailable("weir has just started and has read no node yet")
+	}
+	return q, nil
+}
+
+// entity returns the entity with this name.
+func (q *metricRequest) entity(namespace, name string) metric.Entity {
+	switch q.kind {
+	case metric.Pod:
+		return metric.Entity{Kind: metric.Pod, Namespace: metric.Namespace(namespace), Pod: metric.PodName(name)}
+	case metric.Node:
+		return metric.Entity{Kind: metric.Node, Node: metric.NodeName(name)}
+	default:
+		return metric.Entity{Kind: metric.Namespaced, Namespace: metric.Namespace(name)}
+	}
+}
+
+// selectEntities returns the objects whose labels match, by namespace and name, without finished
+// pods.
+func (q *metricRequest) selectEntities(namespace string, selector labels.Selector) (chosen []metric.Entity, err error) {
+	if q.kind == metric.Namespaced {
+		if !selector.Empty() {
+			return nil, badRequest("weir does not know the labels of namespaces: leave the label selector out")
+		}
+		q.view.Each(metric.Namespaced, func(s *metric.Sample) bool {
+			chosen = append(chosen, s.Entity)
+			return true
+		})
+		return chosen, nil
+	}
+	if q.facts == nil || !q.facts.Synced {
+		return nil, unavailable("weir has not learnt the labels of %s from the API server yet", q.object.resource)
+	}
+	if q.kind == metric.Node {
+		q.facts.EachNode(func(n *cluster.Node) bool {
+			if selector.Matches(labels.Set(n.Labels)) {
+				chosen = append(chosen, metric.Entity{Kind: metric.Node, Node: n.Name})
+			}
+			return true
+		})
+	} else {
+		q.eachPod(metric.Namespace(namespace), func(p *cluster.Pod) {
+			if p.Phase != cluster.Succeeded && p.Phase != cluster.Failed && selector.Matches(labels.Set(p.Labels)) {
+				chosen = append(chosen, q.entity(string(p.Namespace), string(p.Name)))
+			}
+		})
+	}
+	slices.SortFunc(chosen, func(a, b metric.Entity) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod))
+	})
+	return chosen, nil
+}
+
+// eachPod calls do for the pods of a namespace, or for all pods if it is empty.
+func (q *metricRequest) eachPod(namespace metric.Namespace, do func(*cluster.Pod)) {
+	if namespace == "" {
+		q.facts.EachPod(func(p *cluster.Pod) bool { do(p); return true })
+		return
+	}
+	for _, p := range q.facts.PodsIn(namespace) {
+		do(p)
+	}
+}
+
+// reference returns the reference to the object e.
+func (q *metricRequest) reference(e metric.Entity) custom_metrics.ObjectReference {
+	ref := custom_metrics.ObjectReference{Kind: q.object.kind, APIVersion: "v1"}
+	switch q.kind {
+	case metric.Pod:
+		ref.Namespace, ref.Name = string(e.Namespace), string(e.Pod)
+	case metric.Node:
+		ref.Name = string(e.Node)
+	default:
+		ref.Name = string(e.Namespace)
+	}
+	return ref
+}

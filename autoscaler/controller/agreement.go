@@ -1,0 +1,288 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// This file compares the decisions of two controllers that read one target at different
+// moments, each with the metrics of its own moment. It uses no clock and no cluster.
+//
+// A change of the controller's *agrees* if weir, deciding on the same count, arrives at the
+// same new count at some moment within maxSkew of the change. That includes the decisions of
+// weir's rounds before it, and later decisions made for this purpose as if the target still had
+// the old count (and removed pods their last metrics). maxSkew is a period plus a metric's
+// resolution: one controller's round may be that much later, with metrics that much newer.
+//
+// A change that weir proposes and the controller does not make *differs* once weir has
+// proposed the same direction in every round for longer than maxSkew. A shorter proposal is
+// not judged: the other controller may not have looked at that moment. The same holds if weir
+// has no metrics while the controller reports that it has.
+//
+// A round in which neither changes anything is agreement too, and is only counted.
+//
+// Until weir has observed the target for the longest window or period of the specification,
+// since its start or the last gap, its memory is shorter than the controller's. Differences
+// that this explains are *undecided*. So is a change that weir observed too late.
+//
+// When kube-controller-manager restarts, its memory begins again. For one window it does not
+// scale down (NotFollowed), and it may exceed policies whose changes it forgot (Count,
+// NoChange). These count as differences; they are recognisable only because they begin for all
+// autoscalers at once.
+
+// ownDecision is what weir decided in a round.
+type ownDecision struct {
+	At time.Time
+	// Current is the count it decided on. Desired is the count it decided, if Decided is set.
+	Current, Desired int32
+	Decided          bool
+	// MetricsMissing is set if the controller has metrics and weir has no decision.
+	MetricsMissing bool
+	// Targets are the metrics weir read, Summary the decision in one line. Both are empty in
+	// rounds without a change.
+	Targets, Summary string
+}
+
+// controllerChange is a change of the count by the controller, with the metrics that it reports.
+type controllerChange struct {
+	At       time.Time
+	From, To int32
+	Targets  string
+	// Missed is set if weir did not observe the change itself. From is then a guess.
+	Missed bool
+}
+
+// comparisonResult is the result of a comparison.
+type comparisonResult uint8
+
+const (
+	agreed comparisonResult = iota
+	differed
+	undecided
+)
+
+func (v comparisonResult) String() string { return [...]string{"agreed", "differed", "undecided"}[v] }
+
+// The reasons of differences, as the metrics have them.
+const (
+	reasonNoDecision  = "NoDecision"  // weir had no count to propose, and the controller had
+	reasonNoChange    = "NoChange"    // weir would not have changed the count
+	reasonOpposite    = "Opposite"    // weir would have changed the count in the other direction
+	reasonCount       = "Count"       // the same direction, another count
+	reasonNotFollowed = "NotFollowed" // weir proposed a change that the controller did not make
+	reasonWarmingUp   = "WarmingUp"   // undecided: weir's memory is shorter than the controller's
+	reasonMissed      = "Missed"      // undecided: weir observed the change too late
+)
+
+// direction is the direction of a decision.
+type direction uint8
+
+const (
+	directionNone direction = iota // nothing is to be done
+	directionUp
+	directionDown
+	directionUnknown // weir has no metrics, and the controller has
+)
+
+func (s ownDecision) direction() direction {
+	switch {
+	case s.MetricsMissing:
+		return directionUnknown
+	case s.Decided && s.Desired > s.Current:
+		return directionUp
+	case s.Decided && s.Desired < s.Current:
+		return directionDown
+	}
+	return directionNone
+}
+
+// comparison is the result of comparing one change or proposal.
+type comparison struct {
+	At time.Time // of the change, or of the first proposal
+	// From is the count before, To the count that the controller set, WeirReplicas the count that
+	// weir would have set.
+	From, To, WeirReplicas int32
+	Result                 comparisonResult
+	Reason                 string // of a difference
+	Explanation            string
+}
+
+// String writes the comparison in one line.
+func (c comparison) String() string {
+	s := fmt.Sprintf("%s %s: %d to %d, weir %d", c.At.UTC().Format(time.RFC3339), c.Result, c.From, c.To, c.WeirReplicas)
+	if c.Reason != "" {
+		s += ", " + c.Reason
+	}
+	if c.Explanation != "" {
+		s += ": " + c.Explanation
+	}
+	return s
+}
+
+// keepComparisons is how many comparisons of one object are kept.
+const keepComparisons = 20
+
+// comparer compares the decisions about one target. Its methods return the comparisons that are
+// now certain, oldest first.
+type comparer struct {
+	maxSkew time.Duration // period plus the resolution of metrics
+	// memoryFull is when weir's memory is as long as the controller's.
+	memoryFull time.Time
+
+	recent    []ownDecision     // weir's decisions within maxSkew, oldest first
+	unmatched []unmatchedChange // changes that no decision of weir's agrees with yet
+	// direction is that of weir's last rounds, since when it holds. reported is set once it was
+	// counted as a difference.
+	direction  direction
+	since      time.Time
+	reported   bool
+	holdRounds int // rounds in which neither side changed the count, not counted yet
+
+	comparisons []comparison // newest last
+}
+
+// unmatchedChange is a change and weir's decision that is closest to it.
+type unmatchedChange struct {
+	controllerChange
+	closest ownDecision
+}
+
+// addDecision adds a round of weir's.
+func (j *comparer) addDecision(s ownDecision) []comparison {
+	j.recent = append(slices.DeleteFunc(j.recent, func(old ownDecision) bool { return s.At.Sub(old.At) > j.maxSkew }), s)
+	found := j.expireUnmatched(s.At)
+	switch now := s.direction(); {
+	case now != j.direction:
+		j.direction, j.since, j.reported = now, s.At, false
+	case now != directionNone && !j.reported && s.At.Sub(j.since) > j.maxSkew:
+		j.reported = true
+		c := comparison{At: j.since, From: s.Current, To: s.Current, WeirReplicas: s.Desired, Result: differed, Reason: reasonNotFollowed, Explanation: s.Summary}
+		switch {
+		case now == directionUnknown:
+			c.Reason, c.WeirReplicas = reasonNoDecision, s.Current
+		case j.since.Before(j.memoryFull):
+			c.Result, c.Reason = undecided, reasonWarmingUp
+		}
+		found = append(found, j.appendComparison(c))
+	}
+	if s.Decided && j.direction == directionNone && len(j.unmatched) == 0 {
+		j.holdRounds++
+	}
+	return found
+}
+
+// addGap records that weir made no decision for longer than maxSkew. Its memory is complete from
+// memoryFull on. Unmatched changes become undecided.
+func (j *comparer) addGap(warm time.Time) (found []comparison) {
+	for _, o := range j.unmatched {
+		found = append(found, j.compareMissed(o.controllerChange))
+	}
+	j.memoryFull, j.direction, j.unmatched, j.recent = warm, directionNone, nil, nil
+	return found
+}
+
+// compareMissed returns the comparison with a change that weir has no decision about.
+func (j *comparer) compareMissed(c controllerChange) comparison {
+	return j.appendComparison(comparison{At: c.At, From: c.From, To: c.To, WeirReplicas: c.From, Result: undecided, Reason: reasonMissed})
+}
+
+// addChange adds a change of the controller's. same is weir's decision, made now, on the count
+// before the change.
+func (j *comparer) addChange(c controllerChange, same ownDecision) []comparison {
+	j.direction = directionNone
+	if c.Missed || !withinSkew(same.At, c.At, j.maxSkew) {
+		return []comparison{j.compareMissed(c)}
+	}
+	nearest := same
+	for _, s := range j.recent {
+		if s.Decided && s.Current == c.From && s.Desired == c.To && withinSkew(s.At, c.At, j.maxSkew) {
+			nearest = s
+		}
+	}
+	if nearest.Decided && nearest.Desired == c.To {
+		return []comparison{j.appendComparison(comparison{At: c.At, From: c.From, To: c.To, WeirReplicas: c.To, Result: agreed})}
+	}
+	j.unmatched = append(j.unmatched, unmatchedChange{c, same})
+	return nil
+}
+
+// recheckChange adds another decision of weir's on the count before the change.
+func (j *comparer) recheckChange(c controllerChange, same ownDecision) []comparison {
+	i := slices.IndexFunc(j.unmatched, func(o unmatchedChange) bool { return o.controllerChange == c })
+	if i < 0 || !same.Decided || same.Desired != c.To || !withinSkew(same.At, c.At, j.maxSkew) {
+		return nil
+	}
+	j.unmatched = slices.Delete(j.unmatched, i, i+1)
+	return []comparison{j.appendComparison(comparison{At: c.At, From: c.From, To: c.To, WeirReplicas: c.To, Result: agreed})}
+}
+
+// unmatchedChanges returns the changes to decide about again.
+func (j *comparer) unmatchedChanges() (list []controllerChange) {
+	for _, o := range j.unmatched {
+		list = append(list, o.controllerChange)
+	}
+	return list
+}
+
+// expireUnmatched returns the changes that are unmatched for longer than maxSkew.
+func (j *comparer) expireUnmatched(now time.Time) (found []comparison) {
+	j.unmatched = slices.DeleteFunc(j.unmatched, func(o unmatchedChange) bool {
+		if now.Sub(o.At) <= j.maxSkew {
+			return false
+		}
+		found = append(found, j.appendComparison(j.compareUnmatched(o)))
+		return true
+	})
+	return found
+}
+
+// compareUnmatched returns how weir's decision differs from a change.
+func (j *comparer) compareUnmatched(o unmatchedChange) comparison {
+	c := comparison{At: o.At, From: o.From, To: o.To, WeirReplicas: o.closest.Desired, Result: differed}
+	switch n := o.closest; {
+	case !n.Decided:
+		c.Reason, c.WeirReplicas = reasonNoDecision, o.From
+	case n.Desired == o.From:
+		c.Reason = reasonNoChange
+	case (n.Desired > o.From) != (o.To > o.From):
+		c.Reason = reasonOpposite
+	default:
+		c.Reason = reasonCount
+	}
+	if o.At.Before(j.memoryFull) && o.To < o.From && c.Reason != reasonNoDecision && c.Reason != reasonOpposite {
+		c.Result, c.Reason = undecided, reasonWarmingUp // it may not shrink what it has not watched
+	}
+	c.Explanation = o.closest.Summary
+	if o.Targets != o.closest.Targets {
+		c.Explanation = fmt.Sprintf("the controller saw %s, weir %s; weir: %s", textOrNothing(o.Targets), textOrNothing(o.closest.Targets), o.closest.Summary)
+	}
+	return c
+}
+
+// appendComparison keeps a comparison and returns it.
+func (j *comparer) appendComparison(c comparison) comparison {
+	j.comparisons = append(j.comparisons, c)
+	j.comparisons = j.comparisons[max(0, len(j.comparisons)-keepComparisons):]
+	return c
+}
+
+// takeHolds returns how many rounds since the last call changed nothing on either side.
+func (j *comparer) takeHolds() int {
+	n := j.holdRounds
+	j.holdRounds = 0
+	return n
+}
+
+// withinSkew reports whether two times are at most maxSkew apart. The time of a change is cut to
+// seconds.
+func withinSkew(a, b time.Time, reach time.Duration) bool {
+	return a.Sub(b).Abs() <= reach+time.Second
+}
+
+func textOrNothing(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}

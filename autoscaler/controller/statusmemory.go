@@ -1,0 +1,137 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+)
+
+// What a status holds of a memory at most.
+const (
+	// The limits of a memory in a status.
+	maxSlices  = 12
+	maxChanges = 60
+)
+
+// statusMemory returns the status form of a memory: the lowest and highest recommendation in each
+// tenth of the longest window, and the changes of the longest period. Times are rounded up to
+// seconds.
+func statusMemory(m autoscaler.Memory, spec *autoscalingv2.HorizontalPodAutoscalerSpec, s *autoscaler.Settings, now time.Time) *v1alpha1.Memory {
+	n := &v1alpha1.Memory{Recommendations: summarizeRecommendations(m.Recommendations, longestWindow(spec, s), now)}
+	if b := spec.Behavior; b != nil {
+		n.Changes = append(statusChanges(m.Ups, 1, longestPeriod(b.ScaleUp), now), statusChanges(m.Downs, -1, longestPeriod(b.ScaleDown), now)...)
+		slices.SortStableFunc(n.Changes, func(a, b v1alpha1.Change) int { return a.Time.Compare(b.Time.Time) })
+		n.Changes = mergeChanges(n.Changes)
+	}
+	return n
+}
+
+// summarizeRecommendations returns the lowest and highest recommendation in each slice of a
+// window.
+func summarizeRecommendations(all []autoscaler.Recommendation, window time.Duration, now time.Time) (list []v1alpha1.Recommendations) {
+	slice := max(window/10, time.Second)
+	all = slices.DeleteFunc(slices.Clone(all), func(r autoscaler.Recommendation) bool { return now.Sub(r.At) > window })
+	slices.SortStableFunc(all, func(a, b autoscaler.Recommendation) int { return a.At.Compare(b.At) })
+	var at int64
+	for _, r := range all {
+		place := r.At.UnixNano() / int64(slice)
+		if len(list) == 0 || place != at {
+			list = append(list, v1alpha1.Recommendations{Min: r.Replicas, Max: r.Replicas})
+			at = place
+		}
+		last := &list[len(list)-1]
+		last.Time, last.Min, last.Max = ceilSecond(r.At), min(last.Min, r.Replicas), max(last.Max, r.Replicas)
+	}
+	return list[max(0, len(list)-maxSlices):]
+}
+
+func statusChanges(all []autoscaler.Change, sign int32, period time.Duration, now time.Time) (list []v1alpha1.Change) {
+	for _, c := range all {
+		if now.Sub(c.At) <= period {
+			list = append(list, v1alpha1.Change{Time: ceilSecond(c.At), Replicas: sign * c.Replicas})
+		}
+	}
+	return list
+}
+
+// mergeChanges merges the two oldest changes of one direction, with the time of the younger,
+// until at most maxChanges are left.
+func mergeChanges(all []v1alpha1.Change) []v1alpha1.Change {
+	for len(all) > maxChanges {
+		first := 0 // of three changes, two are of one direction
+		if up := all[0].Replicas > 0; up != (all[1].Replicas > 0) && up != (all[2].Replicas > 0) {
+			first = 1
+		}
+		up := all[first].Replicas > 0
+		next := first + 1 + slices.IndexFunc(all[first+1:], func(c v1alpha1.Change) bool { return up == (c.Replicas > 0) })
+		all[next].Replicas += all[first].Replicas
+		all = slices.Delete(all, first, first+1)
+	}
+	return all
+}
+
+// memoryFromStatus returns the memory of a status. Times in the future come from a wrong clock
+// and count as now; otherwise they could stay in the window for a year.
+func memoryFromStatus(n *v1alpha1.Memory, now time.Time) (m autoscaler.Memory) {
+	if n == nil {
+		return m
+	}
+	past := func(t metav1.Time) time.Time {
+		if t.After(now) {
+			return now
+		}
+		return t.Time
+	}
+	for _, r := range n.Recommendations {
+		m.Recommendations = append(m.Recommendations, autoscaler.Recommendation{Replicas: r.Max, At: past(r.Time)})
+		if r.Min != r.Max {
+			m.Recommendations = append(m.Recommendations, autoscaler.Recommendation{Replicas: r.Min, At: past(r.Time)})
+		}
+	}
+	for _, c := range n.Changes {
+		if c.Replicas > 0 {
+			m.Ups = append(m.Ups, autoscaler.Change{Replicas: c.Replicas, At: past(c.Time)})
+		} else if c.Replicas < 0 {
+			m.Downs = append(m.Downs, autoscaler.Change{Replicas: -c.Replicas, At: past(c.Time)})
+		}
+	}
+	return m
+}
+
+// longestWindow returns how far back recommendations matter.
+func longestWindow(spec *autoscalingv2.HorizontalPodAutoscalerSpec, s *autoscaler.Settings) time.Duration {
+	if spec.Behavior == nil {
+		return s.DownscaleStabilization
+	}
+	longest := s.DownscaleStabilization
+	if d := spec.Behavior.ScaleDown; d != nil && d.StabilizationWindowSeconds != nil {
+		longest = time.Duration(*d.StabilizationWindowSeconds) * time.Second
+	}
+	if u := spec.Behavior.ScaleUp; u != nil && u.StabilizationWindowSeconds != nil {
+		longest = max(longest, time.Duration(*u.StabilizationWindowSeconds)*time.Second)
+	}
+	return longest
+}
+
+// longestPeriod returns how far back changes in one direction matter.
+func longestPeriod(r *autoscalingv2.HPAScalingRules) time.Duration {
+	if r == nil || len(r.Policies) == 0 {
+		return 0
+	}
+	longest := slices.MaxFunc(r.Policies, func(a, b autoscalingv2.HPAScalingPolicy) int { return cmp.Compare(a.PeriodSeconds, b.PeriodSeconds) })
+	return time.Duration(longest.PeriodSeconds) * time.Second
+}
+
+// ceilSecond rounds up: an entry that is forgotten a little late does no harm.
+func ceilSecond(t time.Time) metav1.Time {
+	if whole := t.Truncate(time.Second); whole.Equal(t) {
+		return metav1.NewTime(t)
+	}
+	return metav1.NewTime(t.Truncate(time.Second).Add(time.Second))
+}

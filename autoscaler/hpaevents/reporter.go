@@ -1,0 +1,199 @@
+package hpaevents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/weir-metrics/weir/autoscaler/scaleclient"
+	"github.com/weir-metrics/weir/autoscaler/watcher"
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
+)
+
+// Reporter writes Events on the HorizontalPodAutoscalers whose pods have no metrics.
+type Reporter struct {
+	opts    Options
+	targets *targetSet
+	index   atomic.Pointer[podIndex]
+
+	written       map[string]prometheus.Counter // by reason
+	writesFailed  prometheus.Counter
+	lookupsFailed prometheus.Counter
+}
+
+// New returns a Reporter. It does nothing before Run.
+func New(o Options) (*Reporter, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	a := &Reporter{opts: o, targets: newTargetSet(o.Refresh), written: map[string]prometheus.Counter{}}
+	auto := promauto.With(o.Registerer)
+	said := auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_hpa_events_total", Help: "Events written on HorizontalPodAutoscalers, by reason."}, []string{"reason"})
+	for _, reason := range []string{MetricsMissing, MetricsComplete} {
+		a.written[reason] = said.WithLabelValues(reason)
+	}
+	a.writesFailed = auto.NewCounter(prometheus.CounterOpts{Name: "weir_hpa_events_failed_total", Help: "Events that could not be written; they are tried again."})
+	a.lookupsFailed = auto.NewCounter(prometheus.CounterOpts{Name: "weir_hpa_lookups_failed_total", Help: "Failed questions for the pods of the workload that a HorizontalPodAutoscaler scales."})
+	auto.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_hpa_watched", Help: "HorizontalPodAutoscalers that are watched."}, func() float64 { return float64(a.targets.count()) })
+	o.Watcher.HandleHPAs(watcher.Handler[watcher.HPA]{
+		Set: func(h *watcher.HPA) { a.targets.setHPA(newHPAInfo(h)) },
+		Delete: func(h *watcher.HPA) {
+			a.targets.deleteHPA(types.NamespacedName{Namespace: h.Namespace, Name: h.Name})
+		},
+		Replace: func(all []*watcher.HPA) {
+			infos := make([]*hpaInfo, len(all))
+			for i, h := range all {
+				infos[i] = newHPAInfo(h)
+			}
+			a.targets.replaceHPAs(infos)
+		},
+	})
+	return a, nil
+}
+
+// NewForConfig is New with a client and scales for the API server that config
+// names, in place of those of o.
+func NewForConfig(config *rest.Config, o Options) (*Reporter, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = "weir"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create API client: %w", err)
+	}
+	scales, err := scaleclient.New(config)
+	if err != nil {
+		return nil, err
+	}
+	o.Client, o.Scales = client, scales
+	return New(o)
+}
+
+// Autoscalers returns the HorizontalPodAutoscalers that use a metric of p, as namespace/name,
+// sorted; nil if none does. It takes no lock and may be called before and after Run.
+func (a *Reporter) Autoscalers(p *cluster.Pod) []string {
+	t := a.index.Load()
+	if t == nil || p == nil {
+		return nil
+	}
+	return t.names(p)
+}
+
+// Run writes Events until ctx ends, and returns when everything it started has ended. Errors are
+// logged and the request is repeated. Call it once, and run Options.Watcher beside it.
+func (a *Reporter) Run(ctx context.Context) error {
+	var parts sync.WaitGroup
+	parts.Go(func() { a.targets.refreshSelectors(ctx, a.opts.Scales, a.opts.LookupGap, a.lookupFailed) })
+	a.loop(ctx)
+	parts.Wait()
+	return nil
+}
+
+// lookupFailed counts a failed lookup. Lookups are many and are repeated, so the log has them
+// only at level debug.
+func (a *Reporter) lookupFailed(w workloadRef, err error) {
+	a.lookupsFailed.Inc()
+	a.opts.Logger.Debug("the pods of an autoscaler's target are not known",
+		zap.String("namespace", string(w.namespace)), zap.String("kind", w.kind), zap.String("name", w.name), zap.Error(err))
+}
+
+// loop keeps the index current and checks the pods every Interval.
+func (a *Reporter) loop(ctx context.Context) {
+	book := newEventThrottle(a.opts, time.Now())
+	tick := time.NewTicker(a.opts.Interval)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.targets.changed:
+			a.index.Store(a.targets.buildIndex())
+		case <-tick.C:
+			failing = a.checkPods(ctx, book, failing)
+		}
+	}
+}
+
+// checkPods checks the pods of all autoscalers and writes Events. It returns whether the last
+// write failed; of consecutive failures the first is logged.
+func (a *Reporter) checkPods(ctx context.Context, b *eventThrottle, failing bool) bool {
+	world := a.opts.World()
+	t := a.index.Load()
+	if t == nil || world == nil || world.View == nil || world.Facts == nil || !world.Facts.Synced {
+		return failing
+	}
+	survey := world.Survey()
+	why := func(p *cluster.Pod) missingPod { return newMissingPod(p.Name, survey.Pod(p)) }
+	silent := false // the API server is: the others would each wait as long
+	for _, n := range b.decideEvents(time.Now(), checkAll(t, world.Facts, survey), a.opts.IsLeader(), why) {
+		if silent {
+			b.retract(n)
+			continue
+		}
+		err := a.writeEvent(ctx, &n)
+		switch {
+		case ctx.Err() != nil:
+			return failing
+		case err != nil:
+			silent = errors.Is(err, context.DeadlineExceeded)
+			b.retract(n)
+			a.writesFailed.Inc()
+			if !failing {
+				a.opts.Logger.Warn("an Event cannot be written; weir needs create and patch on events.k8s.io (deploy/kustomize/components/hpa-events)",
+					zap.String("autoscaler", n.hpa.full), zap.Error(err))
+			}
+			failing = true
+		default:
+			failing = false
+			a.written[n.reason()].Inc()
+		}
+	}
+	return failing
+}
+
+// checkAll checks the pods of all autoscalers that use CPU or memory. metrics.k8s.io serves a pod
+// with both or not at all; so does this check.
+func checkAll(t *podIndex, facts *cluster.Facts, survey *explain.Survey) []podCheck {
+	index := make(map[*hpaInfo]int, len(t.all))
+	var all []podCheck
+	for _, h := range t.all {
+		if h.resource {
+			index[h] = len(all)
+			all = append(all, podCheck{hpa: h})
+		}
+	}
+	for namespace := range t.spaces {
+		for _, p := range facts.PodsIn(namespace) {
+			if p.Phase != cluster.Running || !p.Deleted.IsZero() {
+				continue // the autoscaler does not wait for its numbers
+			}
+			served, looked := false, false
+			t.eachHPA(p, func(h *hpaInfo) {
+				i, ok := index[h]
+				if !ok {
+					return
+				}
+				if !looked {
+					served, looked = survey.Pod(p).Served, true
+				}
+				all[i].running++
+				if !served {
+					all[i].missing = append(all[i].missing, p)
+				}
+			})
+		}
+	}
+	return all
+}

@@ -1,0 +1,240 @@
+package hpaevents
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// maxExplained is for how many pods of one autoscaler reasons are looked up. An Event has room
+// for fewer, and a workload of thousands of pods on a broken network has one cause.
+const maxExplained = 50
+
+// podCheck is the result of checking an autoscaler's pods.
+type podCheck struct {
+	hpa     *hpaInfo
+	running int            // pods that run and are not being deleted
+	missing []*cluster.Pod // those of them that have no numbers
+}
+
+// missingPod is why a pod has no numbers.
+type missingPod struct {
+	pod      metric.PodName
+	reason   metric.Reason
+	sentence string // the reason in a sentence
+	severity metric.Severity
+}
+
+// pendingEvent is an Event to be written.
+type pendingEvent struct {
+	hpa      *hpaInfo
+	complete bool // nothing is missing any more
+	note     string
+	at       time.Time
+	// first is when this text was first written, count how often it has been written including
+	// now.
+	first time.Time
+	count int
+
+	before hpaRecord // the record to restore if it cannot be written
+}
+
+// eventThrottle decides which Events are due. It keeps the last Event of each autoscaler and has
+// no clock, client or goroutine.
+type eventThrottle struct {
+	grace, temporaryGrace, repeat, minInterval time.Duration
+	bucket                                     tokenBucket
+	records                                    map[types.UID]*hpaRecord
+}
+
+// hpaRecord is what is kept of one autoscaler.
+type hpaRecord struct {
+	since map[metric.PodUID]time.Time // when each pod was first without numbers
+	next  time.Time                   // when reasons are looked up again
+	// lastEvent is the time of the last Event; zero if there was none. reasons are those of the
+	// last MetricsMissing; empty if MetricsComplete followed.
+	lastEvent time.Time
+	reasons   string
+	note      string // of the last MetricsMissing
+	first     time.Time
+	count     int
+}
+
+func newEventThrottle(o Options, now time.Time) *eventThrottle {
+	return &eventThrottle{
+		grace: o.Grace, temporaryGrace: o.TemporaryGrace, repeat: o.RepeatInterval, minInterval: o.MinInterval,
+		bucket:  tokenBucket{size: float64(o.Burst), every: o.Every, tokens: float64(o.Burst), at: now},
+		records: map[types.UID]*hpaRecord{},
+	}
+}
+
+// decideEvents takes the checks of all autoscalers and returns the Events to write. why returns
+// why a pod has no numbers; it is called only if an Event may be due. Unless leads is set no
+// Event is due.
+func (b *eventThrottle) decideEvents(now time.Time, sights []podCheck, speak bool, why func(*cluster.Pod) missingPod) (list []pendingEvent) {
+	seen := make(map[types.UID]bool, len(sights))
+	for i := range sights {
+		seen[sights[i].hpa.uid] = true
+		b.recordMissing(&sights[i], now)
+	}
+	for uid, r := range b.records {
+		if !seen[uid] || r.idle(now, b.repeat) {
+			delete(b.records, uid)
+		} else if !speak {
+			*r = hpaRecord{since: r.since}
+		}
+	}
+	if !speak {
+		return nil
+	}
+	// Whoever was silent longest goes first, so that none is kept from speaking.
+	waiting := make([]*podCheck, 0, len(b.records))
+	for i := range sights {
+		if b.records[sights[i].hpa.uid] != nil {
+			waiting = append(waiting, &sights[i])
+		}
+	}
+	slices.SortFunc(waiting, func(x, y *podCheck) int {
+		return cmp.Or(b.records[x.hpa.uid].lastEvent.Compare(b.records[y.hpa.uid].lastEvent), strings.Compare(x.hpa.full, y.hpa.full))
+	})
+	for _, s := range waiting {
+		if n, ok := b.decideEvent(s, now, why); ok {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// recordMissing records since when pods have no numbers.
+func (b *eventThrottle) recordMissing(s *podCheck, now time.Time) {
+	r := b.records[s.hpa.uid]
+	if r == nil {
+		if len(s.missing) == 0 {
+			return
+		}
+		r = &hpaRecord{}
+		b.records[s.hpa.uid] = r
+	}
+	since := make(map[metric.PodUID]time.Time, len(s.missing))
+	for _, p := range s.missing {
+		since[p.UID] = now
+		if t, ok := r.since[p.UID]; ok {
+			since[p.UID] = t
+		}
+	}
+	r.since = since
+}
+
+// idle reports whether the record can be dropped.
+func (r *hpaRecord) idle(now time.Time, long time.Duration) bool {
+	return len(r.since) == 0 && r.reasons == "" && now.Sub(r.lastEvent) >= long
+}
+
+// decideEvent returns the Event that is due for one autoscaler, if any.
+func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, why func(*cluster.Pod) missingPod) (pendingEvent, bool) {
+	r := b.records[s.hpa.uid]
+	if s.running == 0 || now.Sub(r.lastEvent) < b.minInterval || now.Before(r.next) {
+		return pendingEvent{}, false // no pods are neither missing nor complete
+	}
+	var late []*cluster.Pod
+	for _, p := range s.missing {
+		if now.Sub(r.since[p.UID]) >= b.grace {
+			late = append(late, p)
+		}
+	}
+	gaps, harmless := b.explainMissing(r, late, now, why)
+	switch others := max(0, len(late)-maxExplained); {
+	case len(gaps) > 0:
+		said := reasonsOf(gaps)
+		if said == r.reasons && now.Sub(r.lastEvent) < b.repeat {
+			break
+		}
+		return b.addEvent(s.hpa, now, said, missingNote(s.hpa.namespace, s.running, gaps, others))
+	case r.reasons != "" && harmless == len(s.missing) && s.running > harmless:
+		return b.addEvent(s.hpa, now, "", completeNote(s.running-harmless))
+	}
+	if len(late) > 0 {
+		r.next = now.Add(b.grace) // until then the same would be found
+	}
+	return pendingEvent{}, false
+}
+
+// explainMissing returns why pods have no numbers, without those that are not reported yet, and
+// how many need no numbers.
+func (b *eventThrottle) explainMissing(r *hpaRecord, late []*cluster.Pod, now time.Time, why func(*cluster.Pod) missingPod) (gaps []missingPod, harmless int) {
+	if len(late) > maxExplained {
+		// The same ones each time, or the reasons would seem to change.
+		late = slices.Clone(late)
+		slices.SortFunc(late, func(x, y *cluster.Pod) int { return strings.Compare(string(x.Name), string(y.Name)) })
+		late = late[:maxExplained]
+	}
+	for _, p := range late {
+		g := why(p)
+		switch {
+		case g.severity == metric.None:
+			harmless++
+		case g.severity == metric.Temporary && now.Sub(r.since[p.UID]) < b.temporaryGrace:
+		default:
+			gaps = append(gaps, g)
+		}
+	}
+	return gaps, harmless
+}
+
+// addEvent records an Event, if the limit for all autoscalers allows it.
+func (b *eventThrottle) addEvent(h *hpaInfo, now time.Time, said, note string) (pendingEvent, bool) {
+	r := b.records[h.uid]
+	if !b.bucket.take(now) {
+		return pendingEvent{}, false
+	}
+	n := pendingEvent{hpa: h, complete: said == "", note: note, at: now, first: now, count: 1, before: *r}
+	if said != "" && note == r.note {
+		n.first, n.count = r.first, r.count+1
+	}
+	r.lastEvent, r.reasons, r.note, r.first, r.count = now, said, note, n.first, n.count
+	if n.complete {
+		r.note = ""
+	}
+	return n, true
+}
+
+// retract restores the record after a failed write, so that the Event is due again.
+func (b *eventThrottle) retract(n pendingEvent) {
+	if r := b.records[n.hpa.uid]; r != nil {
+		r.reasons, r.note, r.first, r.count = n.before.reasons, n.before.note, n.before.first, n.before.count
+	}
+}
+
+// reasonsOf returns the sorted set of reasons as one text.
+func reasonsOf(gaps []missingPod) string {
+	var names []string
+	for i := range gaps {
+		names = append(names, gaps[i].reason.String())
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ",")
+}
+
+// tokenBucket limits the rate of Events of all autoscalers.
+type tokenBucket struct {
+	size, tokens float64
+	every        time.Duration // the time in which one token is added
+	at           time.Time
+}
+
+// take takes a token, if there is one.
+func (b *tokenBucket) take(now time.Time) bool {
+	b.tokens = min(b.size, b.tokens+float64(now.Sub(b.at))/float64(b.every))
+	b.at = now
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}

@@ -1,0 +1,140 @@
+package hpaevents
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/test/transcript"
+)
+
+// TestBook runs the transcripts of testdata/book:
+//
+//	book [burst=25]
+//	    a book that remembers nothing, of default Options
+//	look at=0s [follower] [refused]
+//	    web pods=3 web-1:NodeTimeout web-2:FirstSample
+//	    the pods of an autoscaler, and why some have no numbers; what is said is
+//	    printed. A follower has not the word; refused, nothing can be written
+func TestBook(t *testing.T) {
+	datadriven.Walk(t, "testdata/book", func(t *testing.T, path string) {
+		var b *eventThrottle
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "book":
+				o := defaults(t)
+				if d.HasArg("burst") {
+					d.ScanArgs(t, "burst", &o.Burst)
+				}
+				b = newEventThrottle(o, transcript.Epoch)
+				return ""
+			case "look":
+				return look(t, d, b)
+			}
+			d.Fatalf(t, "unknown command")
+			return ""
+		})
+	})
+}
+
+func look(t *testing.T, d *datadriven.TestData, b *eventThrottle) string {
+	var offset string
+	d.ScanArgs(t, "at", &offset)
+	now, err := transcript.Moment(offset)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	gaps := map[metric.PodRef]missingPod{}
+	var sights []podCheck
+	for _, line := range transcript.Lines(d.Input) {
+		sights = append(sights, sightOf(t, line, gaps))
+	}
+	var out strings.Builder
+	for _, n := range b.decideEvents(now, sights, !d.HasArg("follower"), func(p *cluster.Pod) missingPod { return gaps[p.PodRef] }) {
+		if n.count > 1 {
+			fmt.Fprintf(&out, "%s %s (%d times since %v): %s\n", n.hpa.full, n.reason(), n.count, n.first.Sub(transcript.Epoch), n.note)
+		} else {
+			fmt.Fprintf(&out, "%s %s: %s\n", n.hpa.full, n.reason(), n.note)
+		}
+		if d.HasArg("refused") {
+			b.retract(n)
+		}
+	}
+	if out.Len() == 0 {
+		return "nothing is said\n"
+	}
+	return out.String()
+}
+
+// sightOf reads a line such as "web pods=3 web-1:NodeTimeout web-2:TooYoung",
+// and notes why pods have no numbers. web-[1-60]:Stale are sixty.
+func sightOf(t *testing.T, line string, gaps map[metric.PodRef]missingPod) podCheck {
+	t.Helper()
+	words := strings.Fields(line)
+	s := podCheck{hpa: &hpaInfo{namespace: "shop", name: words[0], uid: types.UID(words[0]), full: "shop/" + words[0], resource: true, pods: true}}
+	for _, w := range words[1:] {
+		if n, ok := strings.CutPrefix(w, "pods="); ok {
+			s.running, _ = strconv.Atoi(n)
+			continue
+		}
+		name, why, _ := strings.Cut(w, ":")
+		reason, ok := metric.ParseReason(why)
+		if !ok {
+			t.Fatalf("%q: no such reason", w)
+		}
+		for _, pod := range podsOf(name) {
+			p := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(pod)}, UID: metric.PodUID("uid-" + pod)}
+			s.missing = append(s.missing, p)
+			gaps[p.PodRef] = missingPod{
+				pod: p.Name, reason: reason, sentence: reason.Sentence(metric.CPU, metric.Evidence{}), severity: reason.Severity(),
+			}
+		}
+	}
+	return s
+}
+
+func podsOf(pattern string) (names []string) {
+	prefix, numbers, ok := strings.Cut(pattern, "[")
+	if !ok {
+		return []string{pattern}
+	}
+	var from, to int
+	if _, err := fmt.Sscanf(numbers, "%d-%d]", &from, &to); err != nil {
+		panic(err)
+	}
+	for n := from; n <= to; n++ {
+		names = append(names, fmt.Sprintf("%s%03d", prefix, n))
+	}
+	return names
+}
+
+// A book forgets autoscalers that are gone, and those of which all is well.
+func TestBookForgets(t *testing.T) {
+	b := newEventThrottle(defaults(t), transcript.Epoch)
+	gaps := map[metric.PodRef]missingPod{}
+	why := func(p *cluster.Pod) missingPod { return gaps[p.PodRef] }
+	ill := []podCheck{sightOf(t, "web pods=1 web-1:NodeTimeout", gaps), sightOf(t, "api pods=1 api-1:NodeTimeout", gaps)}
+	well := []podCheck{sightOf(t, "web pods=1", gaps)}
+	b.decideEvents(transcript.Epoch, ill, true, why)
+	if got := len(b.records); got != 2 {
+		t.Fatalf("got %d records, want 2", got)
+	}
+	if got := len(b.decideEvents(transcript.Epoch.Add(time.Minute), ill, true, why)); got != 2 {
+		t.Fatalf("got %d notices, want 2", got)
+	}
+	b.decideEvents(transcript.Epoch.Add(2*time.Minute), well, true, why) // api is gone, web is well again
+	if got := len(b.records); got != 1 {
+		t.Errorf("got %d records, want web's", got)
+	}
+	b.decideEvents(transcript.Epoch.Add(10*time.Minute), well, true, why)
+	if got := len(b.records); got != 0 {
+		t.Errorf("got %d records, want none", got)
+	}
+}

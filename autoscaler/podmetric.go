@@ -1,0 +1,288 @@
+package autoscaler
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/weir-metrics/weir/cluster"
+)
+
+// podMetric computes a metric with a sample for each pod: Resource, ContainerResource or Pods.
+//
+// The pods whose samples count give a first ratio. Pods without a sample, and when scaling up
+// also unready pods, then get an assumed usage that damps the change, and the ratio is computed
+// again. If the second ratio has the opposite direction, the count stays.
+type podMetric struct {
+	*calculation
+	resource  corev1.ResourceName // empty for a Pods metric
+	container string              // empty for whole pods
+
+	total       int64 // usage of the samples that count
+	requests    int64 // of the counted pods, for a percentage
+	counted     int
+	notInTarget int
+	unready     int
+	missing     int
+}
+
+var errNoSamples = errors.New("no pod of the target has a number that counts")
+
+func (s *podMetric) compute(m *MetricDecision) error {
+	r, err := s.readMetric(m)
+	if err != nil {
+		// Which pods the number is wanted for is worth knowing even so.
+		_ = s.classify(m, nil)
+		return err
+	}
+	if err := s.checkPods(); err != nil {
+		return err
+	}
+	requestErr := s.classify(m, r.Samples)
+	m.Count = s.counted
+	if s.counted+s.notInTarget == 0 {
+		return errNoSamples
+	}
+	if requestErr != nil {
+		return requestErr
+	}
+	if m.Ratio, m.Usage, m.Utilization, err = s.ratio(m, s.counted); err != nil {
+		return err
+	}
+
+	current := s.in.Scale.SpecReplicas
+	withUnready := s.unready > 0 && m.Ratio > 1
+	if !withUnready && s.missing == 0 {
+		if s.withinTolerance(m.Ratio) {
+			m.Proposal, m.Outcome = current, WithinTolerance
+			return nil
+		}
+		m.Proposal, m.Outcome = toInt32(math.Ceil(m.Ratio*float64(s.counted))), Scaled
+		return nil
+	}
+
+	m.Recounted = true
+	assumed := s.assumeUsage(m, withUnready)
+	m.RecountedPods = s.counted + s.notInTarget + assumed
+	if m.RecountedRatio, _, _, err = s.ratio(m, s.counted+assumed); err != nil {
+		return err
+	}
+	if s.withinTolerance(m.RecountedRatio) {
+		m.Proposal, m.Outcome = current, WithinTolerance
+		return nil
+	}
+	proposal := toInt32(math.Ceil(m.RecountedRatio * float64(m.RecountedPods)))
+	if oppositeDirections(m.Ratio, m.RecountedRatio) || m.RecountedRatio < 1 && proposal > current || m.RecountedRatio > 1 && proposal < current {
+		m.Proposal, m.Outcome = current, WouldReverse
+		return nil
+	}
+	m.Proposal, m.Outcome = proposal, Scaled
+	return nil
+}
+
+// oppositeDirections reports whether two ratios ask for opposite directions.
+func oppositeDirections(a, b float64) bool { return a < 1 && b > 1 || a > 1 && b < 1 }
+
+// ratio returns usage to target, the average usage and, for a percentage, the utilization: the
+// percentage of all requests together, rounded down before it is divided by the target. Samples
+// of pods that are not in the target have no request; they are part of an average, but not of a
+// percentage. known is how many samples, measured or assumed, belong to the target's pods.
+func (s *podMetric) ratio(m *MetricDecision, known int) (ratio float64, usage int64, utilization int32, err error) {
+	if m.Percent {
+		if s.requests == 0 {
+			return 0, 0, 0, errors.New("the pods that count request nothing: set requests in their containers")
+		}
+		utilization = int32(s.total * 100 / s.requests)
+		return float64(utilization) / float64(m.Target), s.total / int64(known), utilization, nil
+	}
+	usage = s.total / int64(known+s.notInTarget)
+	return float64(usage) / float64(m.Target), usage, 0, nil
+}
+
+// assumeUsage gives pods without a number an assumed usage and returns how many. With a ratio of
+// exactly 1 there is no change to damp.
+func (s *podMetric) assumeUsage(m *MetricDecision, withUnready bool) int {
+	n := 0
+	fallback := max(100, m.Target) // percent
+	for i := range m.Pods {
+		p := &m.Pods[i]
+		switch {
+		case p.Class == Unready && withUnready, p.Class == Missing && m.Ratio > 1:
+			p.Assumed = 0
+		case p.Class == Missing && m.Ratio < 1 && m.Percent:
+			p.Assumed = p.Request * fallback / 100
+		case p.Class == Missing && m.Ratio < 1:
+			p.Assumed = m.Target
+		default:
+			continue
+		}
+		p.HasAssumed = true
+		n++
+		s.total += p.Assumed
+		if m.Percent {
+			s.requests += p.Request
+		}
+	}
+	return n
+}
+
+// classify fills m.Pods from the samples and adds up those that count. The error says which
+// request is missing, if requests are needed. Like Kubernetes, it needs the requests of ignored
+// pods too.
+//
+// Pods and samples are walked in parallel, in the order of names. As long as each sample matches
+// its pod, this also proves the order of the samples.
+func (s *podMetric) classify(m *MetricDecision, samples []PodSample) error {
+	var (
+		requestErr error
+		strangers  []ClassifiedPod
+		next       int // of the samples
+	)
+	m.Pods = s.reusablePods(m.Index)
+	for i := range s.pods {
+		pod, p := &s.pods[i], &m.Pods[i]
+		if i > 0 && pod.Name < s.pods[i-1].Name {
+			return s.classifySorted(m, samples)
+		}
+		var sample *PodSample
+		for ; next < len(samples); next++ {
+			candidate := &samples[next]
+			if candidate.Pod == pod.Name {
+				sample = candidate
+				next++
+				break
+			}
+			if candidate.Pod > pod.Name {
+				break
+			}
+			strangers = append(strangers, notInTargetPod(candidate))
+		}
+		*p = ClassifiedPod{Pod: pod.Name}
+		if sample != nil {
+			p.setSample(sample)
+		}
+		if m.Percent && requestErr == nil {
+			p.Request, requestErr = requestOf(pod, s.container, s.resource, s.in.Settings.PodLevelResources)
+		}
+		p.Class, p.Reason = s.classifyPod(pod, sample)
+		switch p.Class {
+		case Counted:
+			s.counted++
+			s.total += p.Usage
+			s.requests += p.Request
+		case Unready:
+			s.unready++
+		case Missing:
+			s.missing++
+		}
+	}
+	for ; next < len(samples); next++ {
+		strangers = append(strangers, notInTargetPod(&samples[next]))
+	}
+	if len(strangers) == 0 {
+		return requestErr
+	}
+	if !sortedByPod(samples) {
+		return s.classifySorted(m, samples)
+	}
+	s.notInTarget = len(strangers)
+	if !m.Percent {
+		for i := range strangers {
+			s.total += strangers[i].Usage
+		}
+	}
+	m.Pods = append(m.Pods, strangers...)
+	return requestErr
+}
+
+// reusablePods returns a slice with one element for each pod, with arbitrary contents. It takes
+// the slice of the decision to reuse if that is large enough.
+func (c *calculation) reusablePods(metric int) []ClassifiedPod {
+	if old := c.in.Reuse; old != nil && metric < len(old.Metrics) {
+		if pods := old.Metrics[metric].Pods; cap(pods) >= len(c.pods) {
+			return pods[:len(c.pods)]
+		}
+	}
+	return make([]ClassifiedPod, len(c.pods))
+}
+
+// setSample copies a sample.
+func (p *ClassifiedPod) setSample(s *PodSample) {
+	p.HasSample, p.Usage, p.Window = true, s.Milli, s.Window
+	if !s.At.IsZero() {
+		p.End = s.At.UnixNano()
+	}
+}
+
+func notInTargetPod(s *PodSample) ClassifiedPod {
+	p := ClassifiedPod{Pod: s.Pod, Class: NotInTarget, Reason: ReasonNotInTarget}
+	p.setSample(s)
+	return p
+}
+
+// classifyPod returns the class of a pod and the reason. Only CPU metrics consider readiness: the
+// CPU of a starting pod does not show what it will need.
+func (s *podMetric) classifyPod(p *Pod, sample *PodSample) (Class, ClassReason) {
+	switch {
+	case p.Terminating:
+		return Ignored, ReasonTerminating
+	case p.Phase == cluster.Failed:
+		return Ignored, ReasonFailed
+	case p.Phase == cluster.Pending:
+		return Unready, ReasonPending
+	case sample == nil:
+		return Missing, ReasonNoSample
+	case s.resource != corev1.ResourceCPU:
+		return Counted, ReasonReady
+	case p.Ready == cluster.ReadyAbsent || p.Started.IsZero():
+		return Unready, ReasonNoCondition
+	case p.Started.After(s.startedAfter):
+		if p.Ready == cluster.ReadyFalse {
+			return Unready, ReasonStarting
+		}
+		if sample.At.Before(p.ReadySince.Add(sample.Window)) {
+			return Unready, ReasonWindowTooEarly
+		}
+	case p.Ready == cluster.ReadyFalse && p.Started.Add(s.in.Settings.InitialReadinessDelay).After(p.ReadySince):
+		return Unready, ReasonNeverReady
+	}
+	return Counted, ReasonReady
+}
+
+// classifySorted sorts pods and samples, and classifies again.
+func (s *podMetric) classifySorted(m *MetricDecision, samples []PodSample) error {
+	s.sortPods()
+	*s = podMetric{calculation: s.calculation, resource: s.resource, container: s.container}
+	if !sortedByPod(samples) {
+		samples = sortByPod(samples)
+	}
+	return s.classify(m, samples)
+}
+
+// sortedByPod reports whether samples are sorted by pod without duplicates.
+func sortedByPod(samples []PodSample) bool {
+	for i := 1; i < len(samples); i++ {
+		if samples[i-1].Pod >= samples[i].Pod {
+			return false
+		}
+	}
+	return true
+}
+
+// sortByPod returns the samples sorted by pod; of several for one pod, the last.
+func sortByPod(samples []PodSample) []PodSample {
+	samples = slices.Clone(samples)
+	slices.SortStableFunc(samples, func(a, b PodSample) int { return cmp.Compare(a.Pod, b.Pod) })
+	n := 0
+	for i := range samples {
+		if i+1 < len(samples) && samples[i].Pod == samples[i+1].Pod {
+			continue
+		}
+		samples[n] = samples[i]
+		n++
+	}
+	return samples[:n]
+}

@@ -1,0 +1,132 @@
+package podmetrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/metrics/pkg/apis/custom_metrics"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	"github.com/weir-metrics/weir/autoscaler"
+)
+
+// defaultWindow is the window of a metric without one, as in Kubernetes' controller.
+const defaultWindow = time.Minute
+
+// Why metrics of other kinds cannot be had at all.
+var (
+	errNoCustom   = errors.New("weir serves no custom metrics here: see --apis")
+	errNoExternal = errors.New("weir has no external metrics: give it rules with --external-rules")
+)
+
+// notRemembered is the error for metrics without a history.
+func (r *targetReader) notRemembered(kind string) error {
+	return fmt.Errorf("weir remembers CPU and memory, not %s metrics: what they were at %s it cannot tell", kind, r.at.UTC().Format(time.RFC3339))
+}
+
+// withTimeout returns the context of one request.
+func (r *targetReader) withTimeout() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(r.ctx, r.options.Timeout)
+}
+
+// podsMetric returns a metric of each of the target's pods.
+func (r *targetReader) podsMetric(m *autoscalingv2.PodsMetricSource) autoscaler.Reading {
+	of, err := metricSelector(m.Metric.Selector)
+	switch {
+	case err != nil:
+		return failed(err)
+	case !r.at.IsZero():
+		return failed(r.notRemembered("Pods"))
+	case r.options.Custom == nil:
+		return fetchError(customAPI, errNoCustom)
+	}
+	ctx, cancel := r.withTimeout()
+	defer cancel()
+	info := provider.CustomMetricInfo{GroupResource: schema.GroupResource{Resource: "pods"}, Namespaced: true, Metric: m.Metric.Name}
+	list, err := r.options.Custom.GetMetricBySelector(ctx, r.namespace, r.selector, info, of)
+	switch {
+	case err != nil:
+		return fetchError(customAPI, err)
+	case len(list.Items) == 0:
+		return emptyAnswer(customAPI)
+	}
+	reading := autoscaler.Reading{At: seconds(list.Items[0].Timestamp.Time), Samples: make([]autoscaler.PodSample, len(list.Items))}
+	for i := range list.Items {
+		v := &list.Items[i]
+		reading.Samples[i] = autoscaler.PodSample{Pod: v.DescribedObject.Name, Milli: v.Value.MilliValue(), At: seconds(v.Timestamp.Time), Window: window(v)}
+	}
+	return reading
+}
+
+func window(v *custom_metrics.MetricValue) time.Duration {
+	if v.WindowSeconds == nil {
+		return defaultWindow
+	}
+	return time.Duration(*v.WindowSeconds) * time.Second
+}
+
+// objectMetric returns the metric of one object. As in Kubernetes' controller, an object of kind
+// Namespace is the target's own namespace, whatever its name, so that nobody can read another's.
+func (r *targetReader) objectMetric(m *autoscalingv2.ObjectMetricSource) autoscaler.Reading {
+	of, err := metricSelector(m.Metric.Selector)
+	switch {
+	case err != nil:
+		return failed(err)
+	case !r.at.IsZero():
+		return failed(r.notRemembered("Object"))
+	case r.options.Custom == nil:
+		return fetchError(customAPI, errNoCustom)
+	}
+	kind := schema.FromAPIVersionAndKind(m.DescribedObject.APIVersion, m.DescribedObject.Kind)
+	// Which resource a kind is only the API server knows for sure. Weir has metrics
+	// of few, of which the guess is right; of others it only says so.
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	name := types.NamespacedName{Namespace: r.namespace, Name: m.DescribedObject.Name}
+	if kind.Kind == "Namespace" && kind.Group == "" {
+		name = types.NamespacedName{Name: r.namespace}
+	}
+	info := provider.CustomMetricInfo{GroupResource: plural.GroupResource(), Namespaced: name.Namespace != "", Metric: m.Metric.Name}
+	ctx, cancel := r.withTimeout()
+	defer cancel()
+	v, err := r.options.Custom.GetMetricByName(ctx, name, info, of)
+	if err != nil {
+		return fetchError(customAPI, err)
+	}
+	return autoscaler.Reading{Values: []int64{v.Value.MilliValue()}, At: seconds(v.Timestamp.Time)}
+}
+
+// externalMetric returns the values of an external metric.
+func (r *targetReader) externalMetric(m *autoscalingv2.ExternalMetricSource) autoscaler.Reading {
+	of, err := metricSelector(m.Metric.Selector)
+	switch {
+	case err != nil:
+		return failed(err)
+	case !r.at.IsZero():
+		return failed(r.notRemembered("External"))
+	case r.options.External == nil:
+		return fetchError(externalAPI, errNoExternal)
+	}
+	ctx, cancel := r.withTimeout()
+	defer cancel()
+	list, err := r.options.External.GetExternalMetric(ctx, r.namespace, of, provider.ExternalMetricInfo{Metric: m.Metric.Name})
+	switch {
+	case err != nil:
+		return fetchError(externalAPI, err)
+	case len(list.Items) == 0:
+		return emptyAnswer(externalAPI)
+	}
+	reading := autoscaler.Reading{At: seconds(list.Items[0].Timestamp.Time), Values: make([]int64, len(list.Items))}
+	for i := range list.Items {
+		reading.Values[i] = list.Items[i].Value.MilliValue()
+	}
+	return reading
+}
+
+// seconds cuts a time to whole seconds, as the encoding of the APIs does.
+func seconds(t time.Time) time.Time { return time.Unix(t.Unix(), 0) }

@@ -1,0 +1,156 @@
+package podmetrics_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-metrics/weir/api/externalmetrics"
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/podmetrics"
+	"github.com/weir-metrics/weir/cluster"
+)
+
+// shop is two pods of an application with a container each, and one of another's.
+func shop(t *testing.T) *world {
+	w := newWorld(t)
+	web := map[string]string{"app": "web"}
+	pods := []*cluster.Pod{
+		running("shop", "web-0", "n1", web, "app"), running("shop", "web-1", "n1", web, "app"),
+		running("shop", "other", "n1", map[string]string{"app": "other"}, "app"),
+	}
+	w.know(pods...)
+	w.readAll(pods, 1)
+	return w
+}
+
+// readAll reads every pod's containers now: so many times 250m and 1000 bytes.
+func (w *world) readAll(pods []*cluster.Pod, times float64) {
+	b := w.batch("n1")
+	for i, p := range pods {
+		for _, c := range p.Containers {
+			measured(b, p, c.Name, time.Duration(i+1)*300*time.Millisecond, 14*time.Second, times*250e6, times*1000)
+		}
+	}
+	w.write(b)
+}
+
+func pod(name string, selector *metav1.LabelSelector) autoscalingv2.MetricSpec {
+	return autoscalingv2.MetricSpec{Type: autoscalingv2.PodsMetricSourceType, Pods: &autoscalingv2.PodsMetricSource{Metric: autoscalingv2.MetricIdentifier{Name: name, Selector: selector}}}
+}
+
+func object(kind, name, metric string) autoscalingv2.MetricSpec {
+	return autoscalingv2.MetricSpec{Type: autoscalingv2.ObjectMetricSourceType, Object: &autoscalingv2.ObjectMetricSource{
+		DescribedObject: autoscalingv2.CrossVersionObjectReference{APIVersion: "v1", Kind: kind, Name: name},
+		Metric:          autoscalingv2.MetricIdentifier{Name: metric},
+	}}
+}
+
+func external(name string, selector *metav1.LabelSelector) autoscalingv2.MetricSpec {
+	return autoscalingv2.MetricSpec{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{Metric: autoscalingv2.MetricIdentifier{Name: name, Selector: selector}}}
+}
+
+// read reads one metric of the pods of app=web.
+func read(t *testing.T, l *podmetrics.Reader, m autoscalingv2.MetricSpec) autoscaler.Reading {
+	t.Helper()
+	sel := selector(t, "app=web")
+	pods, err := l.Pods("shop", sel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{m}}
+	return l.Readings(t.Context(), noon, "shop", sel, spec, pods)(0)
+}
+
+func TestCustomMetrics(t *testing.T) {
+	w := shop(t)
+	l := podmetrics.New(w.options())
+	f := func(m autoscalingv2.MetricSpec, want autoscaler.Reading) {
+		t.Helper()
+		if diff := cmp.Diff(want, read(t, l, m), compareErrors); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	no := func(text string) autoscaler.Reading { return autoscaler.Reading{Err: fmt.Errorf("%s", text)} }
+	before := noon.Add(-time.Second) // the API tells whole seconds
+
+	f(pod("cpu_usage_cores", nil), autoscaler.Reading{At: before, Samples: []autoscaler.PodSample{
+		{Pod: "web-0", Milli: 250, At: before, Window: 14 * time.Second},
+		{Pod: "web-1", Milli: 250, At: before, Window: 14 * time.Second},
+	}})
+	f(pod("memory_working_set_bytes", &metav1.LabelSelector{MatchLabels: map[string]string{"container": "app"}}),
+		autoscaler.Reading{At: before, Samples: []autoscaler.PodSample{{Pod: "web-0", Milli: 1e6, At: before}, {Pod: "web-1", Milli: 1e6, At: before}}})
+	f(pod("cpu_usage_cores", &metav1.LabelSelector{}), read(t, l, pod("cpu_usage_cores", nil)))
+	f(pod("requests", nil), no("unable to fetch metrics from custom metrics API: pods have no metric requests: GET /apis/custom.metrics.k8s.io/v1beta2 lists those there are"))
+	f(pod("x", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}), no(`"Near" is not a valid label selector operator`))
+
+	f(object("Pod", "other", "cpu_usage_cores"), autoscaler.Reading{At: before, Values: []int64{250}})
+	// Whatever a Namespace is called, it is the autoscaler's own.
+	f(object("Namespace", "kube-system", "cpu_usage_cores"), autoscaler.Reading{At: before, Values: []int64{750}})
+	f(object("Pod", "gone", "cpu_usage_cores"), no("unable to fetch metrics from custom metrics API: there is no pod shop/gone"))
+	f(object("Node", "n1", "cpu_usage_cores"), no("unable to fetch metrics from custom metrics API: nodes are in no namespace, so an autoscaler in one cannot refer to them: ask for nodes/NAME/cpu_usage_cores"))
+	f(object("Service", "web", "requests"), no("unable to fetch metrics from custom metrics API: weir has metrics of pods, nodes and namespaces, not of services"))
+
+	f(external("queue_length", nil), no("unable to fetch metrics from external metrics API: weir has no external metrics: give it rules with --external-rules"))
+	f(autoscalingv2.MetricSpec{Type: "Resource"}, no(`a metric of type "Resource" without its source cannot be read`))
+
+	o := w.options()
+	o.Custom = nil
+	l = podmetrics.New(o)
+	f(pod("cpu_usage_cores", nil), no("unable to fetch metrics from custom metrics API: weir serves no custom metrics here: see --apis"))
+}
+
+// External metrics come from a real provider, over a Prometheus that answers.
+func TestExternalMetrics(t *testing.T) {
+	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.FormValue("query")
+		switch {
+		case strings.Contains(query, "nothing"):
+			fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[]}}`)
+		case strings.Contains(query, `queue="jobs"`):
+			fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"queue":"jobs"},"value":[1767355200.75,"12.5"]}]}}`)
+		case strings.Contains(query, "slow"):
+			<-r.Context().Done()
+		default:
+			fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"queue":"a"},"value":[1767355200,"3"]},{"metric":{"queue":"b"},"value":[1767355200,"-0.0004"]}]}}`)
+		}
+	}))
+	t.Cleanup(prometheus.Close)
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	text := fmt.Sprintf("prometheus:\n  url: %s\n  timeout: 20s\nmetrics:\n  - name: queue_length\n    query: queue\n  - name: nothing\n    query: nothing\n  - name: slow\n    query: slow\n", prometheus.URL)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	provider, err := externalmetrics.New(externalmetrics.Options{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(provider.Close)
+	o := shop(t).options()
+	o.External, o.Timeout = provider, 200*time.Millisecond
+	l := podmetrics.New(o)
+	at := time.Unix(1767355200, 0)
+	for _, test := range []struct {
+		metric autoscalingv2.MetricSpec
+		want   autoscaler.Reading
+	}{
+		{external("queue_length", nil), autoscaler.Reading{Values: []int64{3000, 0}, At: at}},
+		{external("queue_length", &metav1.LabelSelector{MatchLabels: map[string]string{"queue": "jobs"}}), autoscaler.Reading{Values: []int64{12500}, At: at}},
+		{external("nothing", nil), autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: the query of nothing gives nothing for namespace=shop")}},
+		{external("absent", nil), autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: there is no external metric absent: the file of rules has queue_length, nothing, slow")}},
+		{external("slow", nil), autoscaler.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: slow: Prometheus did not answer within 20s")}},
+	} {
+		if diff := cmp.Diff(test.want, read(t, l, test.metric), compareErrors); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.metric.External.Metric.Name, diff)
+		}
+	}
+}

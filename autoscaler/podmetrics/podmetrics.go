@@ -1,0 +1,134 @@
+// Package podmetrics provides the pods and metrics of a decision: the target's pods from what
+// the API server says, and metrics from weir's memory. Metrics are rounded as the metrics APIs
+// round them, so that decisions are the same as through the APIs.
+//
+// The files: podmetrics.go has the Reader, pods.go the pods, index.go finds them by label,
+// readings.go reads metrics, usage.go reads resource metrics of now and of earlier,
+// custom.go the other types of metrics, verdicts.go says why a sample is missing.
+//
+// # Pods
+//
+// Pods come from the watch of package informer. An index of each namespace's labels finds
+// them. It follows each change of the facts, so that ten thousand autoscalers cost no more
+// than their own pods.
+//
+// # Metrics
+//
+// Resource and ContainerResource metrics are what metrics.k8s.io would serve of the pods at this
+// moment. Package resourceusage has the rule, which the API uses too. Nanocores and bytes of
+// each container are rounded up to thousandths and then added. Timestamps are cut to seconds,
+// as the API's encoding does. Pods, Object and External metrics come from the providers that
+// serve custom.metrics.k8s.io and external.metrics.k8s.io. Errors are those that Kubernetes'
+// controller would get.
+//
+// # Earlier times
+//
+// Reader.At reads an earlier moment within the history. Usage then comes from the history
+// (exact to four millionths; the window is the time between two points). Pods are those known
+// today that had started, with the readiness, requests and phase they have today. Pods deleted
+// since are missing. Pods, Object and External metrics have no history, which is an error.
+package podmetrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/metrics/pkg/apis/custom_metrics"
+	"k8s.io/metrics/pkg/apis/external_metrics"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// UsageReader is one immutable state of what was measured.
+type UsageReader interface {
+	// At returns when the newest number was read; zero before the first read.
+	At() time.Time
+	// EachOfPods calls do with the served samples of some pods, in the order of the pods: the
+	// pod's own sample, if there is one, then those of its containers by name, until do returns
+	// false. i is the index of the pod. The sample is valid until do returns.
+	EachOfPods(pods []metric.PodRef, do func(i int, s *metric.Sample) bool)
+	// Points yields the history of a metric of an entity, oldest first.
+	Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
+}
+
+// CustomMetrics answers requests for custom.metrics.k8s.io.
+type CustomMetrics interface {
+	GetMetricByName(ctx context.Context, name types.NamespacedName, info provider.CustomMetricInfo, metricSelector labels.Selector) (*custom_metrics.MetricValue, error)
+	GetMetricBySelector(ctx context.Context, namespace string, selector labels.Selector, info provider.CustomMetricInfo, metricSelector labels.Selector) (*custom_metrics.MetricValueList, error)
+}
+
+// ExternalMetrics answers requests for external.metrics.k8s.io.
+type ExternalMetrics interface {
+	GetExternalMetric(ctx context.Context, namespace string, selector labels.Selector, info provider.ExternalMetricInfo) (*external_metrics.ExternalMetricValueList, error)
+}
+
+// Options say where a Reader reads from.
+type Options struct {
+	// View returns the newest state; nil before the first read. Required.
+	View func() UsageReader
+	// Facts returns what the API server says. Required.
+	Facts func() *cluster.Facts
+	// Custom and External answer metrics of other types. Nil: such a metric is an error.
+	Custom   CustomMetrics
+	External ExternalMetrics
+	// Timeout bounds one request to Custom or External; 0 means 30 s.
+	Timeout time.Duration
+	// World returns what explanations are made of. Nil: no reasons are given.
+	World func() *explain.World
+	// MaxAge is how old the last known value of a metric may be; 0 means a minute. Only At uses
+	// it: the current state has applied that rule already.
+	MaxAge time.Duration
+	// HistoryLength is how far back the history goes; 0 means 15 minutes, a negative value no
+	// history.
+	HistoryLength time.Duration
+	// Now returns the time. Default time.Now.
+	Now func() time.Time
+}
+
+// Reader reads the pods and metrics of decisions. It is safe for concurrent use.
+type Reader struct {
+	options Options
+	index   *labelIndex
+	at      time.Time // zero for now
+}
+
+// New returns a Reader of the current state.
+func New(o Options) *Reader {
+	if o.Timeout == 0 {
+		o.Timeout = 30 * time.Second
+	}
+	if o.MaxAge == 0 {
+		o.MaxAge = time.Minute
+	}
+	if o.HistoryLength == 0 {
+		o.HistoryLength = 15 * time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Reader{options: o, index: newLabelIndex()}
+}
+
+// At returns a Reader of an earlier time. The error says that there is no history of that time.
+func (l *Reader) At(t time.Time) (*Reader, error) {
+	now := l.options.Now()
+	switch {
+	case l.options.HistoryLength < 0:
+		return nil, errors.New("weir keeps no history here: see option history of the sink memory")
+	case t.After(now):
+		return nil, fmt.Errorf("%s has not come yet", t.UTC().Format(time.RFC3339))
+	case now.Sub(t) > l.options.HistoryLength:
+		return nil, fmt.Errorf("memory goes back %v, to %s", l.options.HistoryLength, now.Add(-l.options.HistoryLength).UTC().Format(time.RFC3339))
+	}
+	then := *l
+	then.at = t
+	return &then, nil
+}

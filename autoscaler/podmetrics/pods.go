@@ -1,0 +1,105 @@
+package podmetrics
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// errPodsUnknown is the error before the first list of pods.
+var errPodsUnknown = errors.New("weir has not heard yet from the API server which pods there are")
+
+// Pods returns the pods of a namespace that a selector matches, sorted by name.
+func (l *Reader) Pods(namespace string, sel labels.Selector) ([]autoscaler.Pod, error) {
+	facts := l.options.Facts()
+	if facts == nil || !facts.Synced {
+		return nil, errPodsUnknown
+	}
+	found := l.index.find(facts, metric.Namespace(namespace), sel)
+	pods := make([]autoscaler.Pod, 0, len(found))
+	containers := 0
+	for _, p := range found {
+		containers += len(p.Containers)
+	}
+	slab := make([]autoscaler.Container, 0, containers)
+	for _, p := range found {
+		if l.at.IsZero() {
+			slab = appendPod(&pods, slab, p)
+		} else if existedAt(p, l.at) {
+			slab = appendPod(&pods, slab, p)
+			pods[len(pods)-1].Terminating = !p.Deleted.IsZero() && !p.Deleted.After(l.at)
+		}
+	}
+	return pods, nil
+}
+
+// existedAt reports whether a pod existed at a time: it had started or, if it has not started
+// yet, weir knew it.
+func existedAt(p *cluster.Pod, at time.Time) bool {
+	if p.Started.IsZero() {
+		return !p.KnownAt.After(at)
+	}
+	return !p.Started.After(at)
+}
+
+// appendPod appends what a decision uses of p. Its containers use the rest of slab; appendPod
+// returns the new rest.
+func appendPod(pods *[]autoscaler.Pod, slab []autoscaler.Container, p *cluster.Pod) []autoscaler.Container {
+	from := len(slab)
+	// The regular ones come first, as in the order in which Kubernetes' controller
+	// goes through them: an error names the first without a request.
+	for _, regular := range [...]bool{true, false} {
+		for i := range p.Containers {
+			c := &p.Containers[i]
+			if c.Role != cluster.Ephemeral && (c.Role == cluster.Regular) == regular {
+				slab = append(slab, autoscaler.Container{Name: c.Name, Role: c.Role, Requests: requests(c.Spec.Values())})
+			}
+		}
+	}
+	*pods = append(*pods, autoscaler.Pod{
+		Name: string(p.Name), Phase: p.Phase, Terminating: !p.Deleted.IsZero(),
+		Started: p.Started, Ready: p.Ready, ReadySince: p.ReadySince,
+		Containers: slab[from:len(slab):len(slab)],
+		Requests:   requests(p.Spec.Values()), PodLevel: p.PodLevel, Overhead: requests(p.Overhead.Values()),
+	})
+	return slab
+}
+
+// requests returns the requests among values.
+func requests(v *metric.Values) (r autoscaler.Requests) {
+	if nanocores, ok := v.Get(metric.CPURequest); ok {
+		r.CPU = autoscaler.Amount{Milli: millicores(int64(nanocores)), Set: true}
+	}
+	if bytes, ok := v.Get(metric.MemoryRequest); ok {
+		r.Memory = autoscaler.Amount{Milli: milliBytes(bytes), Set: true}
+	}
+	return r
+}
+
+// millicores converts nanocores as Quantity.MilliValue does: rounded up.
+func millicores(nanocores int64) int64 {
+	m := nanocores / 1e6
+	if nanocores%1e6 > 0 {
+		m++
+	}
+	return m
+}
+
+// milliBytes converts bytes to thousandths. Facts keep fractions of bytes below 4 TiB. Above 8
+// PiB the result is math.MaxInt64.
+func milliBytes(bytes float64) int64 {
+	switch {
+	case bytes < 1<<42:
+		return int64(math.Round(bytes * 1000))
+	case bytes < 1<<53:
+		return int64(bytes) * 1000
+	default:
+		return math.MaxInt64
+	}
+}

@@ -1,0 +1,131 @@
+package podmetrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Readings returns Input.ReadMetric for a target whose selector sel matches pods. All resource
+// metrics are read from one state. The function is for one goroutine.
+func (l *Reader) Readings(ctx context.Context, now time.Time, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(i int) autoscaler.Reading {
+	r := &targetReader{Reader: l, ctx: ctx, now: now, namespace: namespace, selector: sel, pods: pods}
+	return func(i int) autoscaler.Reading {
+		if i < 0 || i >= len(spec.Metrics) {
+			return failed(fmt.Errorf("there is no metric %d of %d", i, len(spec.Metrics)))
+		}
+		return r.read(&spec.Metrics[i])
+	}
+}
+
+// targetReader reads the metrics of one target.
+type targetReader struct {
+	*Reader
+	ctx       context.Context
+	now       time.Time
+	namespace string
+	selector  labels.Selector
+	pods      []autoscaler.Pod
+
+	usage *podUsages // of the pods, after the first resource metric
+}
+
+func failed(err error) autoscaler.Reading { return autoscaler.Reading{Err: err} }
+
+// read reads one metric. The API server has validated that its fields are set.
+func (r *targetReader) read(m *autoscalingv2.MetricSpec) autoscaler.Reading {
+	switch {
+	case m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil:
+		return r.resourceMetric(m.Resource.Name, "")
+	case m.Type == autoscalingv2.ContainerResourceMetricSourceType && m.ContainerResource != nil:
+		return r.resourceMetric(m.ContainerResource.Name, m.ContainerResource.Container)
+	case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
+		return r.podsMetric(m.Pods)
+	case m.Type == autoscalingv2.ObjectMetricSourceType && m.Object != nil:
+		return r.objectMetric(m.Object)
+	case m.Type == autoscalingv2.ExternalMetricSourceType && m.External != nil:
+		return r.externalMetric(m.External)
+	}
+	return failed(fmt.Errorf("a metric of type %q without its source cannot be read", m.Type))
+}
+
+// What Kubernetes' controller is told of an API that does not answer, and of one
+// that answers with an empty list.
+const (
+	resourceAPI = "resource metrics API"
+	customAPI   = "custom metrics API"
+	externalAPI = "external metrics API"
+)
+
+func fetchError(api string, err error) autoscaler.Reading {
+	return failed(fmt.Errorf("unable to fetch metrics from %s: %w", api, err))
+}
+
+func emptyAnswer(api string) autoscaler.Reading {
+	return failed(fmt.Errorf("no metrics returned from %s", api))
+}
+
+// resourceMetric returns the usage of CPU or memory of the pods, or of one named container of
+// each.
+func (r *targetReader) resourceMetric(name corev1.ResourceName, container string) autoscaler.Reading {
+	if r.usage == nil {
+		r.usage = r.readUsage()
+	}
+	u := r.usage
+	switch {
+	case u.err != nil:
+		return fetchError(resourceAPI, u.err)
+	case len(u.pods) == 0:
+		return emptyAnswer(resourceAPI)
+	}
+	reading := autoscaler.Reading{At: u.pods[0].at(), Samples: make([]autoscaler.PodSample, 0, len(u.pods))}
+	for i := range u.pods {
+		p := &u.pods[i]
+		if milli, ok := u.sumResource(p, name, container); ok {
+			reading.Samples = append(reading.Samples, autoscaler.PodSample{Pod: p.name, Milli: milli, At: p.at(), Window: p.over.Length})
+		}
+	}
+	return reading
+}
+
+// readUsage reads what the pods use.
+func (r *targetReader) readUsage() *podUsages {
+	facts := r.options.Facts()
+	if facts == nil || !facts.Synced {
+		return &podUsages{err: errPodsUnknown}
+	}
+	view := r.options.View()
+	switch {
+	case view != nil && !view.At().IsZero():
+	case facts.Nodes() > 0:
+		return &podUsages{err: errors.New("weir has just started and has read no node yet")}
+	default:
+		return &podUsages{} // there is nothing to read
+	}
+	refs := make([]metric.PodRef, len(r.pods))
+	for i := range r.pods {
+		refs[i] = metric.PodRef{Namespace: metric.Namespace(r.namespace), Name: metric.PodName(r.pods[i].Name)}
+	}
+	if !r.at.IsZero() {
+		return r.pastUsage(view, facts, refs)
+	}
+	return currentUsage(view, facts, refs)
+}
+
+// metricSelector returns the selector of a metric; without one, that of everything, as
+// Kubernetes' client does.
+func metricSelector(s *metav1.LabelSelector) (labels.Selector, error) {
+	if s == nil {
+		return labels.Everything(), nil
+	}
+	return metav1.LabelSelectorAsSelector(s)
+}

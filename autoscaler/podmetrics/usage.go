@@ -1,0 +1,159 @@
+package podmetrics
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/resourceusage"
+)
+
+// podUsages is what metrics.k8s.io serves of some pods, in their order.
+type podUsages struct {
+	pods []podUsage // those that are served
+	uses []resourceusage.Usage
+	err  error // why nothing can be served
+}
+
+// podUsage is the usage of one pod.
+type podUsage struct {
+	name string
+	over metric.Window
+	// from and to delimit its containers in uses.
+	from, to int
+}
+
+// at returns the pod's timestamp in whole seconds, as the API encodes it.
+func (p *podUsage) at() time.Time { return time.Unix(p.over.End/int64(time.Second), 0) }
+
+// currentUsage returns the current usage of pods.
+func currentUsage(view UsageReader, facts *cluster.Facts, pods []metric.PodRef) *podUsages {
+	u := &podUsages{pods: make([]podUsage, 0, len(pods)), uses: make([]resourceusage.Usage, 0, 2*len(pods))}
+	last, whole := -1, false // the pod that is being told of, and whether it is served
+	view.EachOfPods(pods, func(i int, s *metric.Sample) bool {
+		if i != last {
+			u.finishPod()
+			// A pod's own sample comes before its containers', or is not there.
+			last, whole = i, s.Entity.Kind == metric.Pod && resourceusage.MayServe(facts.Pod(pods[i]), s)
+			if whole {
+				u.beginPod(string(pods[i].Name))
+			}
+		}
+		if whole && s.Entity.Kind == metric.Container {
+			if use, over, ok := resourceusage.UsageOf(s); ok {
+				u.addContainer(use, over)
+			}
+		}
+		return true
+	})
+	u.finishPod()
+	return u
+}
+
+func (u *podUsages) beginPod(name string) {
+	u.pods = append(u.pods, podUsage{name: name, from: len(u.uses), to: len(u.uses)})
+}
+
+func (u *podUsages) addContainer(use resourceusage.Usage, over metric.Window) {
+	u.uses = append(u.uses, use)
+	p := &u.pods[len(u.pods)-1]
+	p.over, p.to = resourceusage.OlderWindow(p.over, over), len(u.uses)
+}
+
+// finishPod drops the last pod if it has no container with numbers.
+func (u *podUsages) finishPod() {
+	if n := len(u.pods) - 1; n >= 0 && u.pods[n].from == u.pods[n].to {
+		u.pods = u.pods[:n]
+	}
+}
+
+// sumResource returns a pod's usage of a resource in thousandths: the sum over its containers,
+// each rounded up, or of the named one. ok reports whether there is a number.
+func (u *podUsages) sumResource(p *podUsage, name corev1.ResourceName, container string) (milli int64, ok bool) {
+	if name != corev1.ResourceCPU && name != corev1.ResourceMemory {
+		return 0, false
+	}
+	for i := p.from; i < p.to; i++ {
+		use := &u.uses[i]
+		if container != "" && use.Name != container {
+			continue
+		}
+		ok = true
+		if name == corev1.ResourceCPU {
+			milli += millicores(use.CPU)
+		} else {
+			milli += 1000 * use.Memory
+		}
+	}
+	return milli, ok
+}
+
+// pastUsage returns what the pods used at r.at, by the history: what would have been served then,
+// with the containers of today.
+func (r *targetReader) pastUsage(view UsageReader, facts *cluster.Facts, pods []metric.PodRef) *podUsages {
+	u := &podUsages{}
+	any := false
+	for _, ref := range pods {
+		p := facts.Pod(ref)
+		if p == nil || p.Phase != cluster.Running {
+			continue
+		}
+		any = true
+		u.beginPod(string(ref.Name))
+		for _, c := range sortedByName(p.Containers) {
+			e := metric.Entity{Kind: metric.Container, Node: p.Node, Namespace: p.Namespace, Pod: p.Name, Name: c.Name}
+			use, over, ok := r.usageAt(view, e)
+			if ok {
+				u.addContainer(use, over)
+			} else if c.Required() && !c.StartedAt.After(r.at) {
+				last := &u.pods[len(u.pods)-1] // a pod is served whole or not at all
+				last.to, u.uses = last.from, u.uses[:last.from]
+				break
+			}
+		}
+		u.finishPod()
+	}
+	if any && len(u.pods) == 0 {
+		u.err = fmt.Errorf("memory has no numbers of these pods at %s", r.at.UTC().Format(time.RFC3339))
+	}
+	return u
+}
+
+// sortedByName returns containers by name, the order in which they are served.
+func sortedByName(containers []cluster.Container) []*cluster.Container {
+	all := make([]*cluster.Container, len(containers))
+	for i := range containers {
+		all[i] = &containers[i]
+	}
+	slices.SortFunc(all, func(a, b *cluster.Container) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// usageAt returns what a container used at r.at: the last value before.
+func (r *targetReader) usageAt(view UsageReader, e metric.Entity) (u resourceusage.Usage, over metric.Window, ok bool) {
+	cpu, over, ok := r.lastPoint(view, e, metric.CPUUsageRate)
+	if !ok {
+		return u, over, false
+	}
+	memory, _, ok := r.lastPoint(view, e, metric.MemoryWorkingSet)
+	return resourceusage.Usage{Name: e.Name, CPU: int64(math.Round(cpu)), Memory: int64(math.Round(memory))}, over, ok
+}
+
+// lastPoint returns the last value of a metric before r.at, unless it is older than MaxAge. The
+// history has no windows; the window is the time since the point before.
+func (r *targetReader) lastPoint(view UsageReader, e metric.Entity, id metric.ID) (value float64, over metric.Window, ok bool) {
+	for t, v := range view.Points(e, id, r.at.Add(-2*r.options.MaxAge), r.at) {
+		end := t.UnixNano()
+		if ok {
+			over.Length = time.Duration(end - over.End)
+		}
+		value, over.End, ok = v, end, true
+	}
+	return value, over, ok && time.Unix(0, over.End).Add(r.options.MaxAge).After(r.at)
+}

@@ -1,0 +1,87 @@
+package podmetrics
+
+import (
+	"strings"
+	"sync"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Verdicts returns a function that says why a pod has no sample of the metric spec.Metrics[i], in
+// the words of package explain; false if that is unknown. Readers of an earlier time know no
+// reasons. All reasons are of the moment of the first call. It is safe for concurrent use.
+func (l *Reader) Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.Verdict, bool) {
+	now := sync.OnceValue(func() *explain.World { return l.options.World() })
+	return func(i int, pod string) (decisionreport.Verdict, bool) {
+		if l.options.World == nil || !l.at.IsZero() || i < 0 || i >= len(spec.Metrics) {
+			return decisionreport.Verdict{}, false
+		}
+		world := now()
+		p := world.Facts.Pod(metric.PodRef{Namespace: metric.Namespace(namespace), Name: metric.PodName(pod)})
+		if p == nil {
+			return decisionreport.Verdict{}, false
+		}
+		switch m := &spec.Metrics[i]; {
+		case m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil:
+			return findingVerdict(world.Why(p))
+		case m.Type == autoscalingv2.ContainerResourceMetricSourceType && m.ContainerResource != nil:
+			if why := world.Why(p); !why.Served {
+				return findingVerdict(why)
+			}
+			return containerVerdict(world, p, m.ContainerResource)
+		case m.Type == autoscalingv2.PodsMetricSourceType && m.Pods != nil:
+			return metricVerdict(world, p, m.Pods.Metric.Name)
+		}
+		return decisionreport.Verdict{}, false
+	}
+}
+
+// findingVerdict returns why something is not served; false if it is.
+func findingVerdict(f explain.Finding) (decisionreport.Verdict, bool) {
+	if f.Served {
+		return decisionreport.Verdict{}, false
+	}
+	return decisionreport.Verdict{Reason: f.Reason, Message: f.Message, Advice: f.Advice}, true
+}
+
+// containerVerdict returns why a container of a served pod is not served.
+func containerVerdict(world *explain.World, p *cluster.Pod, m *autoscalingv2.ContainerResourceMetricSource) (decisionreport.Verdict, bool) {
+	if p.Container(m.Container) == nil {
+		return decisionreport.Verdict{Reason: metric.NotReported.String(), Message: "the pod has no container " + m.Container}, true
+	}
+	e, known := world.Container(p.PodRef, m.Container)
+	if !known {
+		return decisionreport.Verdict{}, false
+	}
+	group := metric.CPU
+	if m.Name == corev1.ResourceMemory {
+		group = metric.Memory
+	}
+	for _, f := range e.Findings {
+		if f.Group == group.String() {
+			return findingVerdict(f)
+		}
+	}
+	return decisionreport.Verdict{}, false
+}
+
+// metricVerdict returns why a pod lacks a metric of the catalogue.
+func metricVerdict(world *explain.World, p *cluster.Pod, name string) (decisionreport.Verdict, bool) {
+	id, ok := metric.ByName(name)
+	if !ok {
+		return decisionreport.Verdict{}, false
+	}
+	why := world.SurveyOf(id).Pod(p)
+	if why.Served {
+		return decisionreport.Verdict{}, false
+	}
+	reason := why.Reason.String()
+	message := strings.TrimSuffix(why.Brief(), " ("+reason+")") // which a Verdict has beside it
+	return decisionreport.Verdict{Reason: reason, Message: message, Advice: why.Reason.Advice()}, true
+}

@@ -1,0 +1,75 @@
+package podmetrics_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/autoscaler/podmetrics"
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// Each pod without a number has its reason, and the advice that goes with it.
+func TestVerdicts(t *testing.T) {
+	w := newWorld(t)
+	web := map[string]string{"app": "web"}
+	well, young, crash, lost := running("shop", "well", "n1", web, "app", "mesh"), running("shop", "young", "n1", web, "app"),
+		running("shop", "crash", "n1", web, "app"), running("shop", "lost", "n2", web, "app")
+	well.Containers[1].Role = cluster.Init // it need not run
+	crash.Containers[0].State, crash.Containers[0].Previous = cluster.StateWaiting, &cluster.PreviousRun{StateReason: "CrashLoopBackOff"}
+	w.know(well, young, crash, lost)
+	b := w.batch("n1")
+	measured(b, well, "app", time.Second, 15*time.Second, 1, 1)
+	s := measured(b, young, "app", time.Second, 0, 0, 1)
+	s.Values.Delete(metric.CPUUsageRate)
+	s.Reasons[metric.CPU] = metric.FirstSample
+	w.write(b)
+	away := w.batch("n2")
+	away.Err = &metric.ReadError{Reason: metric.NodeTimeout}
+	w.write(away)
+
+	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{
+		of("cpu", ""), of("cpu", "mesh"), of("memory", "nobody"), pod("memory_rss_bytes", nil), external("queue", nil),
+	}}
+	l := podmetrics.New(w.options())
+	told := l.Verdicts("shop", spec)
+	f := func(i int, pod string, want ...decisionreport.Verdict) {
+		t.Helper()
+		got, known := told(i, pod)
+		if known != (len(want) > 0) {
+			t.Errorf("metric %d of %s: got %+v, %v", i, pod, got, known)
+			return
+		}
+		if known {
+			if diff := cmp.Diff(want[0], got); diff != "" {
+				t.Errorf("metric %d of %s (-want +got):\n%s", i, pod, diff)
+			}
+		}
+	}
+	f(0, "well")
+	f(0, "young", decisionreport.Verdict{Reason: "FirstSample", Message: "container app has no CPU: it was seen once, and a rate needs two readings", Advice: metric.FirstSample.Advice()})
+	f(0, "crash", decisionreport.Verdict{Reason: "ContainerNotStarted", Message: "container app is waiting to start: CrashLoopBackOff", Advice: metric.ContainerNotStarted.Advice()})
+	timeout := decisionreport.Verdict{Reason: "NodeTimeout", Message: "node n2 did not answer in time", Advice: metric.NodeTimeout.Advice() + " `weir explain node n2` tells more."}
+	f(0, "lost", timeout)
+	f(0, "nobody")
+	f(1, "well", decisionreport.Verdict{Reason: "NotReported", Message: "the node answered and did not mention it", Advice: metric.NotReported.Advice()})
+	f(1, "lost", timeout)
+	f(2, "well", decisionreport.Verdict{Reason: "NotReported", Message: "the pod has no container nobody"})
+	f(3, "well", decisionreport.Verdict{Reason: "Unsupported", Message: "this source or kernel cannot supply it", Advice: metric.Unsupported.Advice()})
+	f(4, "well")
+	f(9, "well")
+
+	o := w.options()
+	o.Now = func() time.Time { return noon }
+	then, err := podmetrics.New(o).At(noon.Add(-time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, known := then.Verdicts("shop", spec)(0, "young"); known {
+		t.Errorf("of an earlier time: got %+v", got)
+	}
+}

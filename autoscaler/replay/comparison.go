@@ -1,0 +1,133 @@
+package replay
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// Comparison is the result of one trace with one or several specifications.
+type Comparison struct {
+	Namespace string    `json:"namespace"`
+	Target    string    `json:"target"`
+	From      time.Time `json:"from"`
+	To        time.Time `json:"to"`
+	// Runs are in the order of comparison: the old specification, then the new one.
+	Runs []NamedRun `json:"runs"`
+}
+
+// NamedRun is the result of a specification, with its name.
+type NamedRun struct {
+	Name string `json:"name"`
+	*RunResult
+}
+
+// NewComparison returns a comparison without runs.
+func NewComparison(t *Trace) *Comparison {
+	return &Comparison{Namespace: t.Namespace, Target: t.Target, From: t.From, To: t.To}
+}
+
+// Add adds a run.
+func (r *Comparison) Add(name string, result *RunResult) {
+	r.Runs = append(r.Runs, NamedRun{name, result})
+}
+
+// recordedTotals returns the totals of the recorded workload by the targets of the last run; nil
+// if unknown.
+func (r *Comparison) recordedTotals() *Totals {
+	if len(r.Runs) == 0 {
+		return nil
+	}
+	return r.Runs[len(r.Runs)-1].Recorded
+}
+
+// warnings returns the warnings of all runs, each once.
+func (r *Comparison) warnings() (list []string) {
+	seen := map[string]bool{}
+	for _, run := range r.Runs {
+		for _, w := range run.Warnings {
+			if !seen[w] {
+				seen[w] = true
+				list = append(list, w)
+			}
+		}
+	}
+	return list
+}
+
+// gaps returns the gaps of all runs, each once.
+func (r *Comparison) gaps() (list []Gap) {
+	seen := map[Gap]bool{}
+	for _, run := range r.Runs {
+		for _, g := range run.Gaps {
+			if !seen[g] {
+				seen[g] = true
+				list = append(list, g)
+			}
+		}
+	}
+	return list
+}
+
+// TotalsChange is the difference between two totals.
+type TotalsChange struct {
+	// PodHours is the change in pod-hours, PodHoursShare its share of the earlier ones; 0 if
+	// there were none.
+	PodHours      float64
+	PodHoursShare float64
+	// Above is the change in time above target, Events in scale events.
+	Above  time.Duration
+	Events int
+	Peak   int32
+}
+
+// Compare returns the difference between two totals.
+func Compare(before, after *Totals) TotalsChange {
+	c := TotalsChange{
+		PodHours: after.PodHours - before.PodHours,
+		Above:    (after.Above - before.Above).Duration(),
+		Events:   after.Ups + after.Downs - before.Ups - before.Downs,
+		Peak:     after.Peak - before.Peak,
+	}
+	if before.PodHours > 0 {
+		c.PodHoursShare = c.PodHours / before.PodHours
+	}
+	return c
+}
+
+// String writes a gap: "cpu from 10:00:00 to 10:05:00 (5m0s)".
+func (g Gap) String() string {
+	return fmt.Sprintf("%s from %s to %s (%s)", g.Metric, clock(g.From), clock(g.To), g.To.Sub(g.From))
+}
+
+// clock writes a time in UTC.
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
+
+// WriteCSV writes a line for each sync and run. The columns are time (RFC 3339, UTC), spec (the
+// run's name), current, desired, ready, recommendation, demand (pods that would use exactly the
+// target), use (share of the target), recorded, and reason. Unknown values are empty.
+func (r *Comparison) WriteCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	rows := [][]string{{"time", "spec", "current", "desired", "ready", "recommendation", "demand", "use", "recorded", "reason"}}
+	number := func(v float64, digits int) string {
+		if v < 0 {
+			return ""
+		}
+		return strconv.FormatFloat(v, 'f', digits, 64)
+	}
+	for _, run := range r.Runs {
+		for i := range run.Points {
+			p := &run.Points[i]
+			rows = append(rows, []string{
+				p.At.UTC().Format(time.RFC3339), run.Name, strconv.Itoa(int(p.Current)), strconv.Itoa(int(p.Desired)), strconv.Itoa(int(p.Ready)),
+				number(float64(p.Recommendation), 0), number(p.Demand, 3), number(p.Use, 4), number(float64(p.Recorded), 0), p.Reason,
+			})
+		}
+	}
+	if err := out.WriteAll(rows); err != nil {
+		return fmt.Errorf("write CSV: %w", err)
+	}
+	return nil
+}

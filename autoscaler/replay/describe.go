@@ -1,0 +1,113 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/weir-metrics/weir/autoscaler"
+)
+
+// describeDecision writes a decision in one line: the metric that decided, then each limit that
+// changed the count.
+func describeDecision(d *autoscaler.Decision) string {
+	var parts []string
+	if d.Chosen >= 0 && d.Chosen < len(d.Metrics) && d.Metrics[d.Chosen].Err == nil {
+		parts = append(parts, describeMetric(&d.Metrics[d.Chosen]))
+	}
+	for i := range d.Steps {
+		if s := describeStep(&d.Steps[i]); s != "" {
+			parts = append(parts, s)
+		}
+	}
+	for i := range d.Metrics {
+		if m := &d.Metrics[i]; m.Err != nil {
+			parts = append(parts, fmt.Sprintf("nothing by %s: %v", m.Name, rootError(m.Err)))
+		}
+	}
+	if d.Err != nil && len(parts) == 0 {
+		parts = append(parts, "no decision: "+d.Err.Error())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// rootError returns the innermost error.
+func rootError(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
+
+// describeMetric writes a metric and its proposal: "cpu 84% of 60% asks for 7".
+func describeMetric(m *autoscaler.MetricDecision) string {
+	use, target := quantity(m.Name, m.Usage), quantity(m.Name, m.Target)
+	if m.Percent {
+		use, target = fmt.Sprintf("%d%%", m.Utilization), fmt.Sprintf("%d%%", m.Target)
+	}
+	s := fmt.Sprintf("%s %s of %s", m.Name, use, target)
+	switch m.Outcome {
+	case autoscaler.WithinTolerance:
+		return s + " is within tolerance"
+	case autoscaler.WouldReverse:
+		return s + ", but pods without a number might turn it"
+	}
+	return fmt.Sprintf("%s asks for %d", s, m.Proposal)
+}
+
+// quantity writes thousandths: 250m, 12Mi.
+func quantity(metric string, milli int64) string {
+	if strings.HasPrefix(metric, "memory") && milli >= 1<<20*1000 {
+		return fmt.Sprintf("%dMi", milli/1000>>20)
+	}
+	return resource.NewMilliQuantity(milli, resource.DecimalSI).String()
+}
+
+// describeStep writes a limit that changed the count; empty if it changed nothing.
+func describeStep(s *autoscaler.Step) string {
+	if s.Kind == autoscaler.StepDisabled {
+		return "at zero: left alone"
+	}
+	if s.From == s.To || s.Kind == autoscaler.StepPropose {
+		return ""
+	}
+	switch s.Kind {
+	case autoscaler.StepAboveMax:
+		return fmt.Sprintf("above maxReplicas %d", s.To)
+	case autoscaler.StepBelowMin:
+		return fmt.Sprintf("below minReplicas %d", s.To)
+	case autoscaler.StepStabilizeDown, autoscaler.StepStabilizeUp:
+		return fmt.Sprintf("held at %d by the last %s", s.To, short(s.Window))
+	case autoscaler.StepPolicyUp, autoscaler.StepPolicyDown:
+		return describePolicy(s)
+	case autoscaler.StepDoubling:
+		return fmt.Sprintf("at most doubled: %d", s.To)
+	case autoscaler.StepMax:
+		return fmt.Sprintf("at most %d", s.To)
+	case autoscaler.StepMin, autoscaler.StepLeaveZero:
+		return fmt.Sprintf("at least %d", s.To)
+	}
+	return ""
+}
+
+func describePolicy(s *autoscaler.Step) string {
+	if s.Policy == nil {
+		return fmt.Sprintf("held at %d: scaling this way is disabled", s.To)
+	}
+	each := fmt.Sprintf("%d pods", s.Policy.Value)
+	if s.Policy.Type == autoscalingv2.PercentScalingPolicy {
+		each = fmt.Sprintf("%d%%", s.Policy.Value)
+	}
+	return fmt.Sprintf("%d by the policy %s in %s", s.To, each, short(time.Duration(s.Policy.PeriodSeconds)*time.Second))
+}
+
+// short is a duration without zeros: 5m, 1h.
+func short(d time.Duration) string { return duration.HumanDuration(d) }

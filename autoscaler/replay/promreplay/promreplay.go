@@ -1,0 +1,300 @@
+// Package promreplay reads a replay's trace out of a Prometheus: what a target's
+// pods used, from weir's metrics or the kubelets' own (cAdvisor), and what is known
+// of them from kube-state-metrics.
+//
+// For each thing there are several ways to ask; the first that covers nearly the whole
+// time is taken, else the one that covers most. Which were asked, an error says.
+//
+// A Prometheus holds a series' last value for five minutes when a scrape is missed;
+// shorter gaps than that do not show.
+package promreplay
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/replay"
+	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/history/promclient"
+)
+
+// Request says what to read.
+type Request struct {
+	Namespace string
+	// Kind and Name are the target's: "Deployment", "web".
+	Kind, Name string
+	// Autoscaler is the name of the HPA, for the count of replicas; may be empty.
+	Autoscaler string
+	// Pods is a regular expression of the pods' names; replay.PodsOf(Kind, Name) if empty.
+	Pods     string
+	From, To time.Time
+	// Step is the distance of points; history.Step if zero.
+	Step time.Duration
+	// Resources are required: "cpu", "memory".
+	Resources []string
+	// Named are queries of custom and external metrics by name. The series of a query are added
+	// up.
+	Named map[string]string
+}
+
+// AbsentError is the error for data that no query found.
+type AbsentError struct {
+	What string
+	// Tried are the queries.
+	Tried []string
+}
+
+// Error names the missing data and the queries.
+func (e *AbsentError) Error() string {
+	return fmt.Sprintf("the Prometheus knows no %s in that time; asked were:\n  %s", e.What, strings.Join(e.Tried, "\n  "))
+}
+
+// Read returns the trace. An *AbsentError names data that the server does not have.
+func Read(ctx context.Context, h *history.History, r Request) (*replay.Trace, error) {
+	if r.Pods == "" {
+		r.Pods = replay.PodsOf(r.Kind, r.Name)
+	}
+	if r.Step == 0 {
+		r.Step = history.Step(r.To.Sub(r.From))
+	}
+	// Steady points: the same question tomorrow gives the same answers.
+	r.From, r.To = r.From.Truncate(r.Step), r.To.Truncate(r.Step)
+	rd := &traceReader{ctx: ctx, history: h, request: &r, containers: map[string]*replay.Container{},
+		trace: &replay.Trace{Namespace: r.Namespace, Target: r.Kind + "/" + r.Name, From: r.From, To: r.To, Step: r.Step, Named: map[string]replay.Series{}}}
+	for _, read := range []func() error{rd.readUsage, rd.readSpecs, rd.readReplicas, rd.readStartup, rd.readNamed} {
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(rd.containers)) {
+		rd.trace.Containers = append(rd.trace.Containers, *rd.containers[name])
+	}
+	return rd.trace, nil
+}
+
+// traceReader is a Read in progress.
+type traceReader struct {
+	ctx        context.Context
+	history    *history.History
+	request    *Request
+	trace      *replay.Trace
+	containers map[string]*replay.Container
+	// measured is how many pods were measured, used if no count is found.
+	measured replay.Series
+}
+
+func (rd *traceReader) addNote(format string, args ...any) {
+	rd.trace.Notes = append(rd.trace.Notes, fmt.Sprintf(format, args...))
+}
+
+// bestAnswer returns the answer of the first candidate that covers nine tenths of the time, or
+// else of the one that covers most; no data is not an error. wrap makes the query.
+func (rd *traceReader) bestAnswer(what string, from []candidateQuery, wrap func(string) string) ([]promclient.TimeSeries, candidateQuery, error) {
+	var best []promclient.TimeSeries
+	var chosen candidateQuery
+	covered := 0
+	for _, c := range from {
+		if c.query == "" {
+			continue
+		}
+		lines, err := rd.history.Range(rd.ctx, wrap(c.query), rd.request.From, rd.request.To, rd.request.Step)
+		if err != nil {
+			return nil, c, fmt.Errorf("read %s: %w", what, err)
+		}
+		points := 0
+		for _, l := range lines {
+			points = max(points, len(l.Points))
+		}
+		if points > covered {
+			best, chosen, covered = lines, c, points
+		}
+		if points*10 >= 9*int(rd.request.To.Sub(rd.request.From)/rd.request.Step) {
+			break
+		}
+	}
+	return best, chosen, nil
+}
+
+func unwrapped(query string) string { return query }
+
+func series(points []promclient.Point) replay.Series {
+	s := make(replay.Series, 0, len(points))
+	for _, p := range points {
+		if !math.IsNaN(p.Value) && !math.IsInf(p.Value, 0) {
+			s = append(s, replay.Value{At: p.Time, Value: p.Value})
+		}
+	}
+	return s
+}
+
+// readUsage reads the usage of containers and how many pods were measured.
+func (rd *traceReader) readUsage() error {
+	for _, resource := range []string{"cpu", "memory"} {
+		needed := slices.Contains(rd.request.Resources, resource)
+		if !needed && resource == "memory" {
+			continue
+		}
+		from := rd.request.usageQueries(resource)
+		lines, chosen, err := rd.bestAnswer(resource+" use", from, func(q string) string { return "sum by (container) (" + q + ")" })
+		if err != nil {
+			return err
+		}
+		if len(lines) == 0 {
+			if !needed {
+				continue
+			}
+			tried := make([]string, len(from))
+			for i, c := range from {
+				tried[i] = c.query
+			}
+			return &AbsentError{resource + " use of pods " + rd.request.Pods + " in namespace " + rd.request.Namespace, tried}
+		}
+		rd.keepContainers(resource, lines)
+		if rd.measured == nil {
+			counted, err := rd.history.Range(rd.ctx, "count(count by (pod) ("+chosen.query+"))", rd.request.From, rd.request.To, rd.request.Step)
+			if err != nil {
+				return fmt.Errorf("count pods: %w", err)
+			}
+			for _, l := range counted {
+				rd.measured = series(l.Points)
+			}
+		}
+	}
+	return nil
+}
+
+// keepContainers assigns series to containers. A container that is measured for less than half of
+// the time of others is an init or debug container, and is left out.
+func (rd *traceReader) keepContainers(resource string, lines []promclient.TimeSeries) {
+	most := 0
+	for _, l := range lines {
+		most = max(most, len(l.Points))
+	}
+	for _, l := range lines {
+		name := l.Labels["container"]
+		if len(l.Points)*2 < most {
+			rd.addNote("container %s was measured for %d%% of the time: taken for one that does not stay, and left out", name, len(l.Points)*100/most)
+			continue
+		}
+		c := rd.containers[name]
+		if c == nil {
+			c = &replay.Container{Name: name}
+			rd.containers[name] = c
+		}
+		if resource == "cpu" {
+			c.CPU = series(l.Points)
+		} else {
+			c.Memory = series(l.Points)
+		}
+	}
+}
+
+// readSpecs reads the last requests and limits.
+func (rd *traceReader) readSpecs() error {
+	for _, what := range []string{"request", "limit"} {
+		for _, resource := range []string{"cpu", "memory"} {
+			if resource == "memory" && !slices.Contains(rd.request.Resources, resource) {
+				continue
+			}
+			lines, _, err := rd.bestAnswer(resource+" "+what, rd.request.specQueries(what, resource), unwrapped)
+			if err != nil {
+				return err
+			}
+			for _, l := range lines {
+				rd.setSpec(what, resource, l)
+			}
+		}
+	}
+	return nil
+}
+
+func (rd *traceReader) setSpec(what, resource string, l promclient.TimeSeries) {
+	c := rd.containers[l.Labels["container"]]
+	if c == nil || len(l.Points) == 0 {
+		return
+	}
+	first, last := l.Points[0].Value, l.Points[len(l.Points)-1].Value
+	if first != last {
+		rd.addNote("container %s's %s %s changed from %v to %v: replayed as if it had always been the latter", c.Name, resource, what, first, last)
+	}
+	to := &c.Requests
+	if what == "limit" {
+		to = &c.Limits
+	}
+	// Bytes are whole; cores have thousandths, rounded up as quantities are.
+	if resource == "memory" {
+		to.Memory = autoscaler.Amount{Milli: int64(math.Round(last) * 1000), Set: true}
+	} else {
+		to.CPU = autoscaler.Amount{Milli: int64(math.Ceil(math.Round(last*1e9) / 1e6)), Set: true}
+	}
+}
+
+// readReplicas reads the count of pods.
+func (rd *traceReader) readReplicas() error {
+	lines, _, err := rd.bestAnswer("replicas", rd.request.replicaQueries(), unwrapped)
+	if err != nil {
+		return err
+	}
+	if len(lines) == 0 {
+		rd.trace.Replicas = rd.measured
+		if len(rd.measured) > 0 {
+			rd.addNote("nobody tells how many replicas were asked for: the pods that were measured are counted instead")
+		}
+		return nil
+	}
+	rd.trace.Replicas = series(lines[0].Points)
+	short, of := 0, 0
+	hold := rd.request.Step * 5 / 2
+	for _, v := range rd.trace.Replicas {
+		if n, ok := rd.measured.At(v.At, hold); ok && v.Value > 0 {
+			of++
+			// A tenth may be on their way.
+			if n < math.Floor(v.Value*0.9) {
+				short++
+			}
+		}
+	}
+	if short*20 > of {
+		rd.addNote("in %d%% of the time fewer pods were measured than there were: the demand then is too low", short*100/of)
+	}
+	return nil
+}
+
+// readStartup reads how long pods took to become ready, if kube-state-metrics has it.
+func (rd *traceReader) readStartup() error {
+	answer, err := rd.history.Now(rd.ctx, rd.request.startupQuery(rd.request.To.Sub(rd.request.From)), rd.request.To)
+	if err != nil {
+		return fmt.Errorf("read startup times: %w", err)
+	}
+	var delays []time.Duration
+	for _, s := range answer.Series {
+		if s.Value >= 0 {
+			delays = append(delays, time.Duration(s.Value*float64(time.Second)))
+		}
+	}
+	rd.trace.Startup = replay.StartupOf(delays)
+	return nil
+}
+
+// readNamed reads custom and external metrics.
+func (rd *traceReader) readNamed() error {
+	for _, name := range slices.Sorted(maps.Keys(rd.request.Named)) {
+		query := rd.request.Named[name]
+		// A query may end in a comment, which the end of a line ends.
+		lines, err := rd.history.Range(rd.ctx, "sum("+query+"\n)", rd.request.From, rd.request.To, rd.request.Step)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		if len(lines) == 0 {
+			return &AbsentError{"metric " + name, []string{"sum(" + query + ")"}}
+		}
+		rd.trace.Named[name] = series(lines[0].Points)
+	}
+	return nil
+}

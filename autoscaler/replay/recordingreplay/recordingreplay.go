@@ -1,0 +1,314 @@
+// Package recordingreplay makes a replay's trace of a recorded run: of what weir's own
+// pipeline makes of it, round by round.
+//
+// What is taken for the demand is what the ready pods used: the mean of those that were
+// measured, times those that were ready. A new pod's share is thus not lost in the half
+// minute until it is measured. Where fewer than half of the ready pods were measured,
+// the trace has a gap. All this holds for each container, of the pods that have it: one
+// that a rollout adds or removes used nothing where no pod has it.
+package recordingreplay
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/replay"
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/recording"
+)
+
+// Options name the workload.
+type Options struct {
+	Namespace metric.Namespace
+	// Kind and Name are the target's: "Deployment", "web".
+	Kind, Name string
+	// Selector selects the pods. If nil, the selector of the recorded target does; before it is
+	// known, the pods' names do.
+	Selector labels.Selector
+	// Step is the least distance of points; 15 s if zero. Points are as far apart as rounds if
+	// those are further apart.
+	Step time.Duration
+	// From and To bound the trace; zero means the bounds of the recording.
+	From, To time.Time
+	// Named are the custom metrics of pods to keep, by their names in weir's
+	// catalogue: "network_receive_bytes_per_second".
+	Named []string
+}
+
+// UsageReader returns the served samples of a pod and its containers; a snapshot of the memory
+// sink does.
+type UsageReader interface {
+	Pod(metric.PodRef) (pod *metric.Sample, containers []*metric.Sample)
+}
+
+// Collector collects a trace. It is for one goroutine.
+type Collector struct {
+	options    Options
+	names      *regexp.Regexp
+	selector   labels.Selector
+	trace      replay.Trace
+	next       time.Time
+	containers map[string]*containerTrace
+	zeros      replay.Series          // zero at each point, for containers that appear later
+	target     *recording.Target      // as last recorded; nil if it was not
+	starting   map[metric.PodUID]bool // pods seen before they were ready
+	delays     []time.Duration
+}
+
+// containerTrace is a container, with the number of points in which a pod had it.
+type containerTrace struct {
+	replay.Container
+	points int
+}
+
+// New returns a collector. The error is about a metric that weir does not know.
+func New(o Options) (*Collector, error) {
+	if o.Step == 0 {
+		o.Step = 15 * time.Second
+	}
+	for _, name := range o.Named {
+		if _, ok := metric.ByName(name); !ok {
+			return nil, fmt.Errorf("a recording has weir's own metrics only, and %s is none", name)
+		}
+	}
+	names, err := regexp.Compile("^(?:" + replay.PodsOf(o.Kind, o.Name) + ")$")
+	if err != nil {
+		return nil, fmt.Errorf("match pods: %w", err)
+	}
+	return &Collector{
+		options: o, names: names, selector: o.Selector, containers: map[string]*containerTrace{}, starting: map[metric.PodUID]bool{},
+		trace: replay.Trace{Namespace: string(o.Namespace), Target: o.Kind + "/" + o.Name, Step: o.Step, Named: map[string]replay.Series{}},
+	}, nil
+}
+
+// AddTarget adds a recorded target. Targets of other workloads are ignored.
+func (c *Collector) AddTarget(t *recording.Target, now time.Time) {
+	if t.Namespace != c.options.Namespace || t.Name != c.options.Name || t.Resource != strings.ToLower(c.options.Kind)+"s" {
+		return
+	}
+	if !c.options.To.IsZero() && !now.Before(c.options.To) {
+		return
+	}
+	if c.target = t; t.Gone {
+		c.target = nil
+		return
+	}
+	if c.options.Selector == nil {
+		if sel, err := labels.Parse(t.Selector); err == nil && !sel.Empty() {
+			c.selector = sel
+		}
+	}
+}
+
+func (c *Collector) within(now time.Time) bool {
+	return !now.Before(c.options.From) && (c.options.To.IsZero() || now.Before(c.options.To))
+}
+
+// AddRound adds the state after a round. Only the first round in each step counts.
+func (c *Collector) AddRound(now time.Time, facts *cluster.Facts, usage UsageReader) {
+	if facts == nil || !facts.Synced || !c.within(now) || now.Before(c.next) {
+		return
+	}
+	c.next = now.Truncate(c.options.Step).Add(c.options.Step)
+	if c.trace.From.IsZero() {
+		c.trace.From = now
+	}
+	c.trace.To = now.Add(c.options.Step)
+	var ready []*cluster.Pod
+	there := 0
+	for _, p := range facts.PodsIn(c.options.Namespace) {
+		if !c.selects(p) {
+			continue
+		}
+		there++
+		c.learnStartup(p)
+		c.keepSpecs(p)
+		if p.Phase == cluster.Running && p.Ready == cluster.ReadyTrue {
+			ready = append(ready, p)
+		}
+	}
+	if c.target != nil {
+		there = int(c.target.Replicas)
+	}
+	c.trace.Replicas = append(c.trace.Replicas, replay.Value{At: now, Value: float64(there)})
+	c.measure(now, ready, usage)
+}
+
+// selects reports whether p is one of the target's pods that count as replicas.
+func (c *Collector) selects(p *cluster.Pod) bool {
+	if !p.Deleted.IsZero() || p.Phase == cluster.Failed || p.Phase == cluster.Succeeded {
+		return false
+	}
+	if c.selector != nil {
+		return c.selector.Matches(labels.Set(p.Labels))
+	}
+	return c.names.MatchString(string(p.Name))
+}
+
+// learnStartup records how long p took to become ready, if it started within the trace.
+func (c *Collector) learnStartup(p *cluster.Pod) {
+	if p.Started.IsZero() || p.Started.Before(c.trace.From) {
+		return
+	}
+	if p.Ready != cluster.ReadyTrue {
+		if _, known := c.starting[p.UID]; !known {
+			c.starting[p.UID] = true
+		}
+		return
+	}
+	// Once only: a pod that was ready, failed and is ready again tells nothing.
+	if waits, known := c.starting[p.UID]; waits || !known {
+		c.starting[p.UID] = false
+		c.delays = append(c.delays, p.ReadySince.Sub(p.Started))
+	}
+}
+
+// keepSpecs keeps the containers and requests of p. The last pod decides.
+func (c *Collector) keepSpecs(p *cluster.Pod) {
+	for i := range p.Containers {
+		f := &p.Containers[i]
+		if f.Role == cluster.Ephemeral {
+			continue
+		}
+		of := c.containers[f.Name]
+		if of == nil {
+			of = &containerTrace{Container: replay.Container{Name: f.Name, Role: f.Role, CPU: slices.Clone(c.zeros), Memory: slices.Clone(c.zeros)}}
+			c.containers[f.Name] = of
+		}
+		of.Requests, of.Limits = amounts(f.Spec.Values(), metric.CPURequest, metric.MemoryRequest), amounts(f.Spec.Values(), metric.CPULimit, metric.MemoryLimit)
+	}
+	c.trace.Overhead = amounts(p.Overhead.Values(), metric.CPURequest, metric.MemoryRequest)
+	c.trace.PodLevel = nil
+	if p.PodLevel {
+		requests := amounts(p.Spec.Values(), metric.CPURequest, metric.MemoryRequest)
+		c.trace.PodLevel = &requests
+	}
+}
+
+// amounts returns CPU and memory in thousandths, rounded up as quantities are.
+func amounts(v *metric.Values, cpu, memory metric.ID) (r autoscaler.Requests) {
+	if nanocores, ok := v.Get(cpu); ok {
+		r.CPU = autoscaler.Amount{Milli: int64(math.Ceil(nanocores / 1e6)), Set: true}
+	}
+	if bytes, ok := v.Get(memory); ok {
+		r.Memory = autoscaler.Amount{Milli: int64(math.Ceil(bytes)) * 1000, Set: true}
+	}
+	return r
+}
+
+// podSum adds up one metric of the pods that have it.
+type podSum struct {
+	value float64
+	pods  int
+}
+
+func (s *podSum) add(v *metric.Values, id metric.ID) {
+	if value, ok := v.Get(id); ok {
+		s.value += value * id.Describe().Unit.Prometheus()
+		s.pods++
+	}
+}
+
+// append adds a point for this many pods to a series, if at least half of them were measured.
+func (s *podSum) append(to *replay.Series, now time.Time, pods int) {
+	switch {
+	case pods == 0:
+		*to = append(*to, replay.Value{At: now})
+	case s.pods*2 >= pods:
+		*to = append(*to, replay.Value{At: now, Value: s.value / float64(s.pods) * float64(pods)})
+	}
+}
+
+// measure adds a point to each series.
+func (c *Collector) measure(now time.Time, ready []*cluster.Pod, usage UsageReader) {
+	if len(ready) == 0 {
+		return // how much is wanted, nobody tells
+	}
+	cpu, memory, named, having := map[string]*podSum{}, map[string]*podSum{}, map[string]*podSum{}, map[string]int{}
+	for name := range c.containers {
+		cpu[name], memory[name] = &podSum{}, &podSum{}
+	}
+	for _, name := range c.options.Named {
+		named[name] = &podSum{}
+	}
+	for _, p := range ready {
+		for i := range p.Containers {
+			having[p.Containers[i].Name]++
+		}
+		pod, containers := usage.Pod(p.PodRef)
+		for _, s := range containers {
+			name := s.Entity.Name
+			if c.containers[name] != nil {
+				cpu[name].add(&s.Values, metric.CPUUsageRate)
+				memory[name].add(&s.Values, metric.MemoryWorkingSet)
+			}
+		}
+		for name, of := range named {
+			if id, _ := metric.ByName(name); pod != nil {
+				of.add(&pod.Values, id)
+			}
+		}
+	}
+	c.zeros = append(c.zeros, replay.Value{At: now})
+	for name, of := range c.containers {
+		if having[name] > 0 {
+			of.points++
+		}
+		cpu[name].append(&of.CPU, now, having[name])
+		memory[name].append(&of.Memory, now, having[name])
+	}
+	for name, of := range named {
+		series := c.trace.Named[name]
+		of.append(&series, now, len(ready))
+		c.trace.Named[name] = series
+	}
+}
+
+// Trace returns the trace. The error says what to check if it is empty.
+func (c *Collector) Trace() (*replay.Trace, error) {
+	t := c.trace
+	if t.From.IsZero() {
+		return nil, errors.New("the recording has no round in that time for which the API server's facts are known")
+	}
+	t.Step = max(t.Step, medianStep(t.Replicas))
+	most := 0
+	for _, of := range c.containers {
+		most = max(most, of.points)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.containers)) {
+		of := c.containers[name]
+		if of.Role != cluster.Init && of.points*2 < most {
+			t.Notes = append(t.Notes, fmt.Sprintf("container %s was in pods for %d%% of the time: taken for one that does not stay, and left out", name, of.points*100/most))
+			continue
+		}
+		t.Containers = append(t.Containers, of.Container)
+	}
+	if len(t.Containers) == 0 {
+		return nil, fmt.Errorf("the recording has no pods of %s in namespace %s", t.Target, t.Namespace)
+	}
+	t.Startup = replay.StartupOf(slices.Clone(c.delays))
+	return &t, nil
+}
+
+// medianStep returns the median distance of the points of s.
+func medianStep(s replay.Series) time.Duration {
+	var apart []time.Duration
+	for i := 1; i < len(s); i++ {
+		apart = append(apart, s[i].At.Sub(s[i-1].At))
+	}
+	if len(apart) == 0 {
+		return 0
+	}
+	slices.Sort(apart)
+	return apart[len(apart)/2].Round(time.Second)
+}

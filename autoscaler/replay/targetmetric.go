@@ -1,0 +1,231 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/cluster"
+)
+
+// What a metrics API would say in other words.
+var (
+	errGap        = errors.New("the trace has a gap here")
+	errUnmeasured = errors.New("no pod has been measured yet")
+)
+
+// targetMetric is one metric of a specification, with its data in the trace.
+type targetMetric struct {
+	spec autoscalingv2.MetricSpec
+	name string
+	// uses are the series that add up to the metric: for a Resource metric one for each
+	// container.
+	uses   []Series
+	maxAge time.Duration
+	bytes  bool // memory, which has no fractions
+	// perPod is set if more pods reduce the value of each: all but targets of type Value.
+	perPod bool
+	// goal is the target in thousandths, of each pod if perPod is set.
+	goal float64
+	// request is what a pod requests in thousandths, if the target is a share of it.
+	request int64
+}
+
+// targetMetrics returns the data of each metric of spec. The error names what the trace lacks.
+func targetMetrics(t *Trace, spec *autoscalingv2.HorizontalPodAutoscalerSpec) ([]targetMetric, error) {
+	if len(spec.Metrics) == 0 {
+		return nil, errors.New("the specification has no metrics: there is nothing to replay")
+	}
+	list := make([]targetMetric, len(spec.Metrics))
+	for i := range spec.Metrics {
+		m := &spec.Metrics[i]
+		tg := targetMetric{spec: *m, maxAge: t.maxAge()}
+		var err error
+		switch {
+		case m.Resource != nil:
+			tg.name = string(m.Resource.Name)
+			err = tg.resource(t, m.Resource.Target, tg.name, func(c *Container) bool { return c.Role != cluster.Init })
+		case m.ContainerResource != nil:
+			resource, container := string(m.ContainerResource.Name), m.ContainerResource.Container
+			tg.name = resource + " of container " + container
+			err = tg.resource(t, m.ContainerResource.Target, resource, func(c *Container) bool { return c.Name == container })
+		case m.Pods != nil:
+			err = tg.named(t, m.Pods.Metric.Name, m.Pods.Target)
+		case m.Object != nil:
+			err = tg.named(t, m.Object.Metric.Name, m.Object.Target)
+		case m.External != nil:
+			err = tg.named(t, m.External.Metric.Name, m.External.Target)
+		default:
+			err = fmt.Errorf("a metric of type %q names no source", m.Type)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("metric %d: %w", i, err)
+		}
+		list[i] = tg
+	}
+	return list, nil
+}
+
+// resource fills in tg for the chosen containers.
+func (tg *targetMetric) resource(t *Trace, goal autoscalingv2.MetricTarget, resource string, chosen func(*Container) bool) error {
+	if resource != "cpu" && resource != "memory" {
+		return fmt.Errorf("%s: only cpu and memory can be replayed", resource)
+	}
+	tg.bytes = resource == "memory"
+	wholePod := tg.spec.Resource != nil
+	if wholePod {
+		tg.request = amountOf(t.Overhead, resource).Milli
+	}
+	podLevel := wholePod && t.PodLevel != nil && amountOf(*t.PodLevel, resource).Set
+	if podLevel {
+		tg.request += amountOf(*t.PodLevel, resource).Milli
+	}
+	for i := range t.Containers {
+		c := &t.Containers[i]
+		if !chosen(c) {
+			continue
+		}
+		if len(c.usage(resource)) == 0 {
+			return fmt.Errorf("the trace has no %s of container %s", resource, c.Name)
+		}
+		tg.uses = append(tg.uses, c.usage(resource))
+		if podLevel {
+			continue
+		}
+		request := amountOf(c.Requests, resource)
+		if goal.AverageUtilization != nil && !request.Set {
+			return fmt.Errorf("the target is a share of what pods request, and container %s requests no %s, as far as the trace knows", c.Name, resource)
+		}
+		tg.request += request.Milli
+	}
+	if len(tg.uses) == 0 {
+		return fmt.Errorf("the trace has no container for %s", tg.name)
+	}
+	if goal.AverageUtilization != nil && tg.request <= 0 {
+		return fmt.Errorf("the target is a share of what pods request, and that is %d: nothing", tg.request)
+	}
+	return tg.setGoal(goal)
+}
+
+// named fills in tg for a custom or external metric.
+func (tg *targetMetric) named(t *Trace, name string, goal autoscalingv2.MetricTarget) error {
+	tg.name = name
+	series := t.Named[name]
+	if len(series) == 0 {
+		return fmt.Errorf("the trace has no metric %s", name)
+	}
+	tg.uses = []Series{series}
+	return tg.setGoal(goal)
+}
+
+func (tg *targetMetric) setGoal(goal autoscalingv2.MetricTarget) error {
+	tg.perPod = true
+	switch {
+	case goal.AverageUtilization != nil:
+		tg.goal = float64(*goal.AverageUtilization) / 100 * float64(tg.request)
+	case goal.AverageValue != nil:
+		tg.request, tg.goal = 0, float64(goal.AverageValue.MilliValue())
+	case goal.Value != nil:
+		tg.perPod, tg.request, tg.goal = false, 0, float64(goal.Value.MilliValue())
+	}
+	if tg.goal <= 0 {
+		return fmt.Errorf("%s has no target above zero", tg.name)
+	}
+	return nil
+}
+
+// targetText writes the target: "60%", "100m".
+func (tg *targetMetric) targetText() string {
+	if tg.request > 0 {
+		return fmt.Sprintf("%.4g%%", tg.goal/float64(tg.request)*100)
+	}
+	format := resource.DecimalSI
+	if tg.bytes {
+		format = resource.BinarySI
+	}
+	return resource.NewMilliQuantity(int64(tg.goal), format).String()
+}
+
+// totalAt returns the metric of the whole workload in thousandths, not rounded, and whether it is
+// known.
+func (tg *targetMetric) totalAt(now time.Time) (float64, bool) {
+	sum := 0.0
+	for _, s := range tg.uses {
+		v, ok := s.At(now, tg.maxAge)
+		if !ok {
+			return 0, false
+		}
+		sum += v
+	}
+	return sum * 1000, true
+}
+
+// readingAt returns the metric as the APIs would: a sample of each measured pod, with the demand
+// divided among the ready pods.
+func (tg *targetMetric) readingAt(now time.Time, w *modelWorkload) autoscaler.Reading {
+	r := autoscaler.Reading{At: now}
+	if _, ok := tg.totalAt(now); !ok {
+		r.Err = errGap
+		return r
+	}
+	if tg.spec.Object != nil || tg.spec.External != nil {
+		v, _ := tg.uses[0].At(now, tg.maxAge)
+		r.Values = []int64{tg.milli(v)}
+		return r
+	}
+	ready := w.ready(now)
+	var each int64 // what a ready pod uses, of each container rounded up
+	for _, s := range tg.uses {
+		v, _ := s.At(now, tg.maxAge)
+		if ready > 0 {
+			each += tg.milli(v / float64(ready))
+		}
+	}
+	for i := range w.pods {
+		p := &w.pods[i]
+		if now.Before(p.measured) {
+			continue
+		}
+		s := autoscaler.PodSample{Pod: p.name, At: now, Window: w.options.Window}
+		if !now.Before(p.ready) {
+			s.Milli = each
+		}
+		r.Samples = append(r.Samples, s)
+	}
+	if len(r.Samples) == 0 {
+		r.Err = errUnmeasured
+	}
+	return r
+}
+
+// milli rounds as the metrics APIs do: to billionths (memory: bytes), then up to thousandths.
+func (tg *targetMetric) milli(v float64) int64 {
+	if tg.bytes {
+		return clampInt64(math.Round(v) * 1000)
+	}
+	return clampInt64(math.Ceil(math.Round(v*1e9) / 1e6))
+}
+
+// clampInt64 converts within the range of int64.
+func clampInt64(v float64) int64 {
+	switch {
+	case v >= math.MaxInt64:
+		return math.MaxInt64
+	case v <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(v)
+}
+
+// tolerance returns how far above 1 the ratio may be without a change.
+func tolerance(spec *autoscalingv2.HorizontalPodAutoscalerSpec, s *autoscaler.Settings) float64 {
+	if b := spec.Behavior; s.ConfigurableTolerance && b != nil && b.ScaleUp != nil && b.ScaleUp.Tolerance != nil {
+		return b.ScaleUp.Tolerance.AsApproximateFloat64()
+	}
+	return s.Tolerance
+}

@@ -1,0 +1,157 @@
+package scaleclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/scale"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/weir-metrics/weir/autoscaler"
+)
+
+// rediscoverInterval is the least time between two discoveries of a kind that the last one did
+// not find.
+const rediscoverInterval = 5 * time.Minute
+
+// Client reads and writes scales through an API server. It is safe for concurrent use.
+type Client struct {
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+	client scale.ScalesGetter
+
+	mu struct {
+		sync.Mutex
+		discovered time.Time
+	}
+}
+
+// New returns a Client of the API server of config. It discovers the kinds once, and again when
+// one is missing.
+func New(config *rest.Config) (*Client, error) {
+	c := rest.CopyConfig(config)
+	c.ContentType, c.AcceptContentTypes = "", "" // of custom resources there is only JSON
+	client, err := discovery.NewDiscoveryClientForConfig(c)
+	if err != nil {
+		return nil, fmt.Errorf("create discovery client: %w", err)
+	}
+	cached := memory.NewMemCacheClient(client)
+	s := &Client{mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached)}
+	s.client, err = scale.NewForConfig(rest.CopyConfig(c), s.mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(cached))
+	if err != nil {
+		return nil, fmt.Errorf("create scale client: %w", err)
+	}
+	return s, nil
+}
+
+// Get is part of Scales. If a kind has several resources, it returns the scale of the first that
+// has one; if none has, the error of the first.
+func (s *Client) Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *Handle, error) {
+	mappings, err := s.mappings(ctx, ref)
+	if err != nil {
+		return autoscaler.Scale{}, nil, err
+	}
+	var first error
+	for _, m := range mappings {
+		id := WorkloadID{Namespace: namespace, Resource: m.Resource.GroupResource(), Name: ref.Name}
+		got, err := s.client.Scales(namespace).Get(ctx, id.Resource, ref.Name, metav1.GetOptions{})
+		if err == nil {
+			return scaleOf(got), &Handle{WorkloadID: id, scale: got}, nil
+		}
+		if first == nil {
+			first = fmt.Errorf("get the scale of %s %s: %w", ref.Kind, ref.Name, err)
+		}
+	}
+	return autoscaler.Scale{}, nil, first
+}
+
+func scaleOf(s *autoscalingv1.Scale) autoscaler.Scale {
+	return autoscaler.Scale{SpecReplicas: s.Spec.Replicas, StatusReplicas: s.Status.Replicas, Selector: s.Status.Selector}
+}
+
+// Update is part of Scales.
+func (s *Client) Update(ctx context.Context, h *Handle, replicas int32) error {
+	if h == nil || h.scale == nil {
+		return errors.New("change a scale: it was not read")
+	}
+	scales, now := s.client.Scales(h.Namespace), h.scale
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		switch now.Spec.Replicas {
+		case h.scale.Spec.Replicas:
+		case replicas:
+			return nil // it is done, by whomever
+		default:
+			return fmt.Errorf("somebody else changed the count from %d to %d meanwhile", h.scale.Spec.Replicas, now.Spec.Replicas)
+		}
+		changed := now.DeepCopy()
+		changed.Spec.Replicas = replicas
+		_, err := scales.Update(ctx, h.Resource, changed, metav1.UpdateOptions{})
+		if err == nil {
+			return nil
+		}
+		// What is there now is needed to try again; without it, what was there.
+		if latest, again := scales.Get(ctx, h.Resource, h.Name, metav1.GetOptions{}); again == nil {
+			now = latest
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("change the scale of %s: %w", h.WorkloadID, err)
+	}
+	return nil
+}
+
+// WorkloadID returns the workload that ref names in a namespace, whether or not it exists. It
+// asks the API server only for kinds.
+func (s *Client) WorkloadID(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (WorkloadID, error) {
+	mappings, err := s.mappings(ctx, ref)
+	if err != nil {
+		return WorkloadID{}, err
+	}
+	return WorkloadID{Namespace: namespace, Resource: mappings[0].Resource.GroupResource(), Name: ref.Name}, nil
+}
+
+// mappings returns the resources of the kind that ref names, at least one. The version does not
+// matter: a workload is the same in each.
+func (s *Client) mappings(ctx context.Context, ref autoscalingv2.CrossVersionObjectReference) ([]*meta.RESTMapping, error) {
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil {
+		return nil, fmt.Errorf("parse the target's apiVersion: %w", err)
+	}
+	kind := schema.GroupKind{Group: gv.Group, Kind: ref.Kind}
+	mappings, err := s.mapper.RESTMappingsWithContext(ctx, kind)
+	if meta.IsNoMatchError(err) && s.mayDiscover(time.Now()) {
+		s.mapper.ResetWithContext(ctx)
+		mappings, err = s.mapper.RESTMappingsWithContext(ctx, kind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the resource of kind %s: %w", ref.Kind, err)
+	}
+	if len(mappings) == 0 {
+		return nil, fmt.Errorf("find the resource of kind %s: %w", ref.Kind, &meta.NoKindMatchError{GroupKind: kind})
+	}
+	return mappings, nil
+}
+
+// mayDiscover reports whether the last discovery was long enough ago.
+func (s *Client) mayDiscover(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.mu.discovered) < rediscoverInterval {
+		return false
+	}
+	s.mu.discovered = now
+	return true
+}

@@ -1,0 +1,69 @@
+package scaleclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/weir-metrics/weir/autoscaler"
+)
+
+// Scales reads and writes the scale subresources of workloads; Client does.
+type Scales interface {
+	// Get reads the scale of what ref names in a namespace. The handle is for Update. The error
+	// is one of Kubernetes' (NotFound), or says what is wrong with ref.
+	Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *Handle, error)
+	// Update sets the number of replicas. Like Kubernetes' controller it repeats the write on a
+	// conflict, unless the count changed: the new count was decided on the old one.
+	Update(ctx context.Context, h *Handle, replicas int32) error
+}
+
+// Handle is a scale as it was read, for one Update.
+type Handle struct {
+	WorkloadID
+	scale *autoscalingv1.Scale
+}
+
+// WorkloadID identifies a workload, independent of the API version that names it.
+type WorkloadID struct {
+	Namespace string
+	Resource  schema.GroupResource
+	Name      string
+}
+
+// String returns "deployments.apps shop/web".
+func (id WorkloadID) String() string {
+	return id.Resource.String() + " " + id.Namespace + "/" + id.Name
+}
+
+// ErrNoSelector is the error for a scale without a selector. An empty selector would match every
+// pod of the namespace.
+var ErrNoSelector = errors.New("the scale has no selector: a custom resource needs labelSelectorPath")
+
+// Selector parses the selector of a scale.
+func Selector(text string) (labels.Selector, error) {
+	if text == "" {
+		return nil, ErrNoSelector
+	}
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("parse the scale's selector: %w", err)
+	}
+	if selector.Empty() {
+		return nil, ErrNoSelector
+	}
+	return selector, nil
+}
+
+// IsPermanent reports whether err says that a workload has no pods, and not only that the API
+// server did not answer.
+func IsPermanent(err error) bool {
+	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, ErrNoSelector)
+}

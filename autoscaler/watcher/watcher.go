@@ -1,0 +1,233 @@
+// Package watcher is the one place that lists and watches HorizontalPodAutoscalers and
+// Autoscalers. It keeps no objects: each handler keeps what it needs of them. Packages
+// controller and hpaevents register handlers.
+package watcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	"go.uber.org/zap"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+)
+
+// HPA is a HorizontalPodAutoscaler as the API server returns it.
+type HPA = autoscalingv2.HorizontalPodAutoscaler
+
+// Handler receives the objects of one kind. One goroutine calls its functions, in the order
+// of the changes. All handlers share the objects and must not change them.
+type Handler[T any] struct {
+	// Set receives a new or changed object.
+	Set func(*T)
+	// Delete receives the last known state of a deleted object.
+	Delete func(*T)
+	// Replace receives all objects of the kind after each list.
+	Replace func([]*T)
+}
+
+// AutoscalerClient lists and watches Autoscalers; v1alpha1.Client does.
+type AutoscalerClient interface {
+	Autoscalers(namespace string) v1alpha1.Interface
+}
+
+// Options configure a Watcher.
+type Options struct {
+	// Client lists and watches HorizontalPodAutoscalers. Required.
+	Client kubernetes.Interface
+	// Autoscalers lists and watches Autoscalers. Nil: that kind is not watched.
+	Autoscalers AutoscalerClient
+	// Logger gets one line when a kind cannot be read and one when it can be read again.
+	// Default: no log.
+	Logger *zap.Logger
+}
+
+// Watcher watches the autoscalers of a cluster.
+type Watcher struct {
+	options     Options
+	hpas        []Handler[HPA]
+	autoscalers []Handler[v1alpha1.Autoscaler]
+}
+
+// New returns a Watcher. It does nothing before Run.
+func New(o Options) (*Watcher, error) {
+	if o.Client == nil {
+		return nil, errors.New("watching autoscalers needs an API client")
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	return &Watcher{options: o}, nil
+}
+
+// NewForConfig is New with clients for the API server of config. With autoscalers it watches
+// that kind too.
+func NewForConfig(config *rest.Config, autoscalers bool, logger *zap.Logger) (*Watcher, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = "weir"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create API client: %w", err)
+	}
+	o := Options{Client: client, Logger: logger}
+	if autoscalers {
+		if o.Autoscalers, err = v1alpha1.NewForConfig(config); err != nil {
+			return nil, err
+		}
+	}
+	return New(o)
+}
+
+// HandleHPAs registers a handler of HorizontalPodAutoscalers. Call it before Run.
+func (w *Watcher) HandleHPAs(h Handler[HPA]) { w.hpas = append(w.hpas, h) }
+
+// HandleAutoscalers registers a handler of Autoscalers. Call it before Run. Their defaults
+// and their kind are filled in, which the API server may leave out in a list.
+func (w *Watcher) HandleAutoscalers(h Handler[v1alpha1.Autoscaler]) {
+	w.autoscalers = append(w.autoscalers, h)
+}
+
+// Run watches until ctx ends, and returns when everything it started has ended. Failed
+// requests are logged and repeated, never returned. Call it once.
+func (w *Watcher) Run(ctx context.Context) error {
+	// Client libraries log each of their own retries.
+	quiet := klog.NewContext(ctx, logr.Discard())
+	var parts sync.WaitGroup
+	hpas := w.options.Client.AutoscalingV2().HorizontalPodAutoscalers(metav1.NamespaceAll)
+	hpaReflector := w.reflector("HorizontalPodAutoscaler", "deploy/kustomize/components/hpa-events or components/autoscaler",
+		&HPA{}, w.options.Client,
+		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return hpas.List(ctx, o) },
+		hpas.Watch, &store[HPA]{handlers: w.hpas, prepare: func(h *HPA) { h.ManagedFields = nil }})
+	parts.Go(func() { hpaReflector.RunWithContext(quiet) })
+	if w.options.Autoscalers != nil {
+		autoscalers := w.options.Autoscalers.Autoscalers(metav1.NamespaceAll)
+		reflector := w.reflector(v1alpha1.Kind, "deploy/kustomize/components/autoscaler",
+			&v1alpha1.Autoscaler{}, w.options.Autoscalers,
+			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return autoscalers.List(ctx, o)
+			},
+			autoscalers.Watch, &store[v1alpha1.Autoscaler]{handlers: w.autoscalers, prepare: prepareAutoscaler})
+		parts.Go(func() { reflector.RunWithContext(quiet) })
+	}
+	parts.Wait()
+	return nil
+}
+
+// prepareAutoscaler fills in the defaults and the kind, which lists leave out and Events
+// need. It drops the managed fields, which may be half of the object.
+func prepareAutoscaler(a *v1alpha1.Autoscaler) {
+	v1alpha1.SetDefaults(a)
+	a.ManagedFields = nil
+	a.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.Kind))
+}
+
+// reflector returns the list and watch of one kind. Reflectors report some failures only in
+// their own log, so the requests are observed here: one line when they begin to fail, one
+// when they succeed again. A list without a watch is not success.
+func (w *Watcher) reflector(kind, component string, example runtime.Object, client any,
+	list func(context.Context, metav1.ListOptions) (runtime.Object, error),
+	watchKind func(context.Context, metav1.ListOptions) (watch.Interface, error), to cache.ReflectorStore) *cache.Reflector {
+	var failing atomic.Bool
+	observe := func(ctx context.Context, err error) {
+		switch {
+		case err == nil && failing.Swap(false):
+			w.options.Logger.Info(kind + "s can be read again")
+		case err != nil && ctx.Err() == nil && !failing.Swap(true):
+			w.options.Logger.Warn(kind+"s cannot be read; until they can, weir does not scale and writes no Events about them. weir needs the kind "+
+				kind+" and the rights list and watch on it ("+component+")", zap.Error(err))
+		}
+	}
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			got, err := list(ctx, o)
+			if err != nil {
+				observe(ctx, err)
+			}
+			return got, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			got, err := watchKind(ctx, o)
+			observe(ctx, err)
+			return got, hideRetryable(err)
+		},
+	}
+	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), example, to, cache.ReflectorOptions{Name: kind})
+}
+
+// hideRetryable replaces the errors "connection refused" and "too many requests" by plain
+// ones. The reflector would wait for these to pass without looking at its context, and delay
+// the end of the process.
+func hideRetryable(err error) error {
+	if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) {
+		return errors.New(err.Error())
+	}
+	return err
+}
+
+// store passes the changes that a reflector reports to the handlers. It is a
+// cache.ReflectorStore.
+type store[T any] struct {
+	handlers []Handler[T]
+	prepare  func(*T) // called once for each object, before the handlers
+}
+
+func (s *store[T]) set(obj any) error {
+	o, ok := obj.(*T)
+	if !ok {
+		return fmt.Errorf("watch autoscalers: got a %T", obj)
+	}
+	s.prepare(o)
+	for _, h := range s.handlers {
+		h.Set(o)
+	}
+	return nil
+}
+
+// Add is part of cache.ReflectorStore.
+func (s *store[T]) Add(obj any) error { return s.set(obj) }
+
+// Update is part of cache.ReflectorStore.
+func (s *store[T]) Update(obj any) error { return s.set(obj) }
+
+// Delete is part of cache.ReflectorStore.
+func (s *store[T]) Delete(obj any) error {
+	if o, ok := obj.(*T); ok {
+		s.prepare(o)
+		for _, h := range s.handlers {
+			h.Delete(o)
+		}
+	}
+	return nil
+}
+
+// Replace is part of cache.ReflectorStore.
+func (s *store[T]) Replace(objects []any, _ string) error {
+	all := make([]*T, 0, len(objects))
+	for _, obj := range objects {
+		if o, ok := obj.(*T); ok {
+			s.prepare(o)
+			all = append(all, o)
+		}
+	}
+	for _, h := range s.handlers {
+		h.Replace(all)
+	}
+	return nil
+}
+
+// Resync is part of cache.ReflectorStore. The handlers keep the objects, so it does nothing.
+func (*store[T]) Resync() error { return nil }

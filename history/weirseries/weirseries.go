@@ -1,0 +1,245 @@
+// Package weirseries reads weir's own series back from a Prometheus that scraped them or
+// received them by remote write, for times before weir's memory begins.
+package weirseries
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
+)
+
+// Options name the server. History is required.
+type Options struct {
+	History *history.History
+	// Timeout bounds one request; default 5 s.
+	Timeout time.Duration
+	// Keep is how long an answer is cached, and how long no request is sent after one failed;
+	// default 15 s.
+	Keep time.Duration
+	// Logger gets the first of consecutive failures. Default: no log.
+	Logger *zap.Logger
+	// Registerer takes weir_history_questions_total. Default: none.
+	Registerer prometheus.Registerer
+	// Now reads the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// Reader reads weir's series. It is safe for concurrent use.
+type Reader struct {
+	o                Options
+	answered, failed prometheus.Counter
+
+	mu struct {
+		sync.Mutex
+		answers map[seriesRequest]*cachedAnswer
+		failing time.Time // until when nobody is asked; zero while all is well
+	}
+}
+
+// Point is a value, in the catalogue's unit, at a time in nanoseconds since the Unix
+// epoch.
+type Point struct {
+	Time  int64
+	Value float64
+}
+
+// seriesRequest is one request: an entity's metric, or that of all pods or containers of a
+// namespace, because a client that shows one usually shows the others too.
+type seriesRequest struct {
+	of       metric.Entity
+	all      bool // of that kind in the namespace
+	id       metric.ID
+	from, to int64 // nanoseconds since the Unix epoch, on steps
+	step     time.Duration
+}
+
+type cachedAnswer struct {
+	at     time.Time
+	done   chan struct{}
+	points map[metric.Entity][]Point
+}
+
+// New returns a Reader with an empty cache.
+func New(o Options) *Reader {
+	if o.Timeout <= 0 {
+		o.Timeout = 5 * time.Second
+	}
+	if o.Keep <= 0 {
+		o.Keep = 15 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	questions := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_history_questions_total",
+		Help: "Questions to the Prometheus that remembers for weir, by what came of them: answered or failed.",
+	}, []string{"result"})
+	if o.Registerer != nil {
+		o.Registerer.MustRegister(questions)
+	}
+	p := &Reader{o: o, answered: questions.WithLabelValues("answered"), failed: questions.WithLabelValues("failed")}
+	p.mu.answers = map[seriesRequest]*cachedAnswer{}
+	return p
+}
+
+// maxSharedSpan is the longest span for which a whole namespace is requested at once.
+const maxSharedSpan = time.Hour
+
+// Points returns the points of a metric of an entity from one time to another, both included, in
+// order of time, at least 15 s apart. It returns none if the server has none or cannot be
+// reached. It waits for Options.Timeout at most.
+func (p *Reader) Points(e metric.Entity, id metric.ID, from, to time.Time) []Point {
+	step := history.Step(to.Sub(from))
+	q := seriesRequest{
+		of: e, id: id, step: step,
+		// Steady times: who asks again a moment later asks the same.
+		from: from.Truncate(step).UnixNano(), to: to.Truncate(step).UnixNano(),
+	}
+	if q.of.Kind == metric.Pod || q.of.Kind == metric.Container {
+		q.of.Node = "" // a pod of that name may have been elsewhere
+	}
+	one := q.of
+	if q.all = one.Pod != "" && one.Part == "" && to.Sub(from) <= maxSharedSpan; q.all {
+		q.of = metric.Entity{Kind: e.Kind, Namespace: e.Namespace}
+	}
+	if q.to < q.from {
+		return nil
+	}
+	return p.ask(q)[one]
+}
+
+// ask answers q from the cache, or sends one request for all callers.
+func (p *Reader) ask(q seriesRequest) map[metric.Entity][]Point {
+	p.mu.Lock()
+	now := p.o.Now()
+	for k, a := range p.mu.answers {
+		if now.Sub(a.at) > p.o.Keep {
+			delete(p.mu.answers, k)
+		}
+	}
+	a := p.mu.answers[q]
+	switch {
+	case a != nil:
+	case now.Before(p.mu.failing):
+		p.mu.Unlock()
+		return nil
+	default:
+		a = &cachedAnswer{at: now, done: make(chan struct{})}
+		p.mu.answers[q] = a
+		defer close(a.done) // whatever happens: others wait
+		p.mu.Unlock()
+		points, err := p.read(q)
+		a.points = points
+		p.recordOutcome(err)
+		return points
+	}
+	p.mu.Unlock()
+	<-a.done
+	return a.points
+}
+
+// recordOutcome counts the result of a request.
+func (p *Reader) recordOutcome(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		p.answered.Inc()
+		p.mu.failing = time.Time{}
+		return
+	}
+	p.failed.Inc()
+	if p.mu.failing.IsZero() {
+		p.o.Logger.Warn("the past cannot be asked for: what is shown begins with weir's own memory", zap.Error(err))
+	}
+	p.mu.failing = p.o.Now().Add(p.o.Keep)
+}
+
+// read sends a request to Prometheus.
+func (p *Reader) read(q seriesRequest) (map[metric.Entity][]Point, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.o.Timeout)
+	defer cancel()
+	lines, err := p.o.History.Range(ctx, q.query(), time.Unix(0, q.from), time.Unix(0, q.to), q.step)
+	if err != nil {
+		return nil, err
+	}
+	found := map[metric.Entity][]Point{}
+	unit := q.id.Describe().Unit
+	for _, l := range lines {
+		of := q.of
+		if q.all {
+			of.Pod, of.Name = metric.PodName(l.Labels["pod"]), l.Labels["container"]
+		}
+		points := make([]Point, 0, len(l.Points))
+		for _, at := range l.Points {
+			if v := series.FromValue(at.Value, unit); !math.IsNaN(v) {
+				points = append(points, Point{at.Time.UnixNano(), v})
+			}
+		}
+		found[of] = points
+	}
+	return found, nil
+}
+
+// query returns q in PromQL. If several scraped or sent the same series, the highest value
+// counts: they differ only in when they were read.
+func (q *seriesRequest) query() string {
+	labels, part := series.LabelsOf(&q.of)
+	var matchers []string
+	for _, l := range labels.All() {
+		if l.Value != "" {
+			matchers = append(matchers, fmt.Sprintf("%s=%q", l.Name, l.Value))
+		}
+	}
+	selector := series.Name(q.of.Kind, part, q.id.Describe()) + "{" + strings.Join(matchers, ",") + "}"
+	switch {
+	case q.all && q.of.Kind == metric.Container:
+		return "max by (namespace, pod, container) (" + selector + ")"
+	case q.all:
+		return "max by (namespace, pod) (" + selector + ")"
+	}
+	return "max(" + selector + ")"
+}
+
+const (
+	// memorySpan is how far back weir's memory goes unless it is configured otherwise.
+	memorySpan = 15 * time.Minute
+	// smallestGap is how much of the time asked for memory must lack before
+	// Prometheus is asked.
+	smallestGap = time.Minute
+)
+
+// PointsBefore returns what was before the points that weir's memory has of the time from
+// from to to. The first of these points is at first; zero if memory has none. Without a
+// from the question reaches as far back as memory could. A nil Past knows nothing.
+func (p *Past) PointsBefore(first time.Time, e metric.Entity, id metric.ID, from, to time.Time) []Point {
+	if p == nil {
+		return nil
+	}
+	now := time.Now()
+	if from.Unix() <= 0 {
+		from = now.Add(-memorySpan)
+	}
+	if to.After(now) {
+		to = now
+	}
+	if !first.IsZero() {
+		to = first.Add(-1)
+	}
+	if to.Sub(from) < smallestGap {
+		return nil
+	}
+	return p.Points(e, id, from, to)
+}

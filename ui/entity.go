@@ -1,0 +1,356 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// entityBody is the body of the page of one node, pod or container.
+type entityBody struct {
+	Summary  string
+	Links    []anchor
+	Cards    []card
+	Others   []fact // what else is measured, and well
+	Findings []finding
+	// Tables are its containers, or its pods and cgroups.
+	Tables      []table
+	Instances   []instance
+	Reads       []sourceRead
+	Facts       []fact
+	Autoscalers []string
+}
+
+// card is one number, large: what is used of something, or how many have numbers.
+type card struct {
+	Name, Href string
+	resourceUse
+	State state
+	Notes []string
+	Why   string // there is no number
+}
+
+// finding is what became of a group of metrics, as it is drawn.
+type finding struct {
+	Group, Reason, Value, Message, Rule string
+	Evidence                            []string
+	State                               state
+	Read, Since                         shownTime
+	Next, Advice                        string
+	Plain                               bool // there is nothing to say but the value
+}
+
+// fact is something the API server says.
+type fact struct{ Name, Value, Full string }
+
+func (p *page) node() error {
+	name := p.query.node
+	p.Heading, p.Path = printable(string(name)), p.breadcrumbs(anchor{Text: "Nodes", Href: p.linkTo(query{view: allNodes})})
+	if p.query.list != "" {
+		if _, ok := p.Node(name); !ok {
+			return p.notFound("node " + strconv.Quote(string(name)))
+		}
+		p.Path = append(p.Path, anchor{Text: p.Heading, Href: p.linkTo(query{view: oneNode, node: name})})
+		p.Body = &entityBody{Tables: []table{p.listOf(name, p.query.list, page100)}}
+		return nil
+	}
+	body, ok := p.nodeThing(name)
+	if !ok {
+		return p.notFound("node " + strconv.Quote(string(name)))
+	}
+	p.Body = body
+	return nil
+}
+
+// nodeThing returns what there is to show of a node; false if nothing is known.
+func (p *page) nodeThing(name metric.NodeName) (*entityBody, bool) {
+	e, ok := p.Node(name)
+	if !ok {
+		return nil, false
+	}
+	entity := metric.Entity{Kind: metric.Node, Node: name}
+	sample, _ := p.View.Lookup(entity)
+	t := p.explained(&e, entity, sample, p.spec(name))
+	t.Links = p.evictionLink(name)
+	if pods := p.listOf(name, "pods", page25); pods.Cut.Of > 0 || p.Facts != nil {
+		t.Tables = append(t.Tables, pods)
+	}
+	if cgroups := p.listOf(name, "cgroups", p.listLength(len(t.Tables))); cgroups.Cut.Of > 0 || p.query.filter != "" {
+		t.Tables = append(t.Tables, cgroups)
+	}
+	return t, true
+}
+
+// listLength is how many rows a list has beside others: alone it may be long.
+func (p *page) listLength(others int) int {
+	if others == 0 {
+		return page100
+	}
+	return page25
+}
+
+// listOf returns one of the lists of a node.
+func (p *page) listOf(node metric.NodeName, list string, most int) table {
+	if list == "cgroups" {
+		return p.cgroupTable(node, most)
+	}
+	return p.podTable(p.pods(node, ""), most, query{view: oneNode, node: node, list: "pods"}, false)
+}
+
+func (p *page) pod() error {
+	ref := p.query.pod
+	e, ok := p.Pod(ref)
+	if !ok {
+		return p.notFound("pod " + strconv.Quote(ref.String()))
+	}
+	p.Heading, p.Path = printable(string(ref.Name)), p.breadcrumbs(p.namespaceAnchor(ref.Namespace)...)
+	sample, containers := p.View.Pod(ref)
+	entity := metric.Entity{Kind: metric.Pod, Node: e.Node, Namespace: ref.Namespace, Pod: ref.Name}
+	t := p.explained(&e, entity, sample, nil)
+	t.Tables = append(t.Tables, p.containerTable(&e, containers))
+	if sample != nil && (sample.Instance.Path != "" || sample.Instance.ID != "") {
+		t.addInstance("pod", sample)
+	}
+	for _, s := range containers {
+		t.addInstance(s.Entity.Name, s)
+	}
+	p.addDuplicates(t, "pod", e.Rivals)
+	for i := range e.Containers {
+		p.addDuplicates(t, e.Containers[i].Container, e.Containers[i].Rivals)
+	}
+	p.Body = t
+	return nil
+}
+
+func (p *page) container() error {
+	ref, name := p.query.pod, p.query.container
+	e, ok := p.Container(ref, name)
+	if !ok {
+		return p.notFound("container " + strconv.Quote(ref.String()+"/"+name))
+	}
+	p.Heading = printable(name)
+	p.Path = p.breadcrumbs(append(p.namespaceAnchor(ref.Namespace), anchor{Text: printable(string(ref.Name)), Href: p.linkTo(query{view: onePod, pod: ref})})...)
+	entity := metric.Entity{Kind: metric.Container, Node: e.Node, Namespace: ref.Namespace, Pod: ref.Name, Name: name}
+	sample, _ := p.View.Lookup(entity)
+	t := p.explained(&e, entity, sample, p.containerRequests(ref, name))
+	if sample != nil {
+		t.addInstance(name, sample)
+	}
+	p.addDuplicates(t, name, e.Rivals)
+	p.Body = t
+	return nil
+}
+
+// containerRequests returns what a container requested; nil if the API server does not say.
+func (p *page) containerRequests(ref metric.PodRef, name string) *metric.Values {
+	if c := p.Facts.Pod(ref).Container(name); c != nil {
+		return c.Spec.Values()
+	}
+	return nil
+}
+
+func (p *page) namespaceAnchor(namespace metric.Namespace) []anchor {
+	if namespace == "" {
+		return nil
+	}
+	return []anchor{{Text: printable(string(namespace)), Href: p.linkTo(query{view: oneNamespace, pod: metric.PodRef{Namespace: namespace}})}}
+}
+
+// explained returns the part of a page that every explanation has.
+func (p *page) explained(e *explain.Explanation, entity metric.Entity, s *metric.Sample, spec *metric.Values) *entityBody {
+	p.Kind = e.Kind
+	if e.Kind != "node" && e.Node != "" {
+		p.Where = anchor{Text: printable(string(e.Node)), Href: p.linkTo(query{view: oneNode, node: e.Node})}
+	}
+	t := &entityBody{Summary: e.Summary, Autoscalers: e.Autoscalers, Reads: p.drawReads(e.Reads)}
+	cpu, memory := p.usageAndTrends(entity, s, spec)
+	t.Cards = []card{{Name: "CPU", resourceUse: cpu}, {Name: "Memory", resourceUse: memory}}
+	for i := range e.Findings {
+		f := &e.Findings[i]
+		j := slices.Index([]string{metric.CPU.String(), metric.Memory.String()}, f.Group)
+		drawn := p.finding(f)
+		if j >= 0 {
+			// What a card says is not said again.
+			t.Cards[j].setFinding(f, p)
+			if drawn.Value = ""; f.Message == "" && f.Reason == metric.Measured.String() {
+				continue
+			}
+		}
+		if j < 0 && drawn.Plain && f.Served && !f.Held {
+			t.Others = append(t.Others, fact{Name: f.Group, Value: f.Value, Full: drawn.Read.Full})
+			continue
+		}
+		t.addFinding(drawn)
+	}
+	t.Facts = p.facts(e)
+	return t
+}
+
+// addFinding adds a finding. What is said of CPU and again of memory is said once.
+func (t *entityBody) addFinding(f finding) {
+	if n := len(t.Findings); n > 0 {
+		last := &t.Findings[n-1]
+		group := f.Group
+		if f.Group = last.Group; reflect.DeepEqual(f, *last) {
+			last.Group += " and " + group
+			return
+		}
+		f.Group = group
+	}
+	t.Findings = append(t.Findings, f)
+}
+
+// setFinding adds to what is used of something what became of its numbers.
+func (c *card) setFinding(f *explain.Finding, p *page) {
+	c.State = stateOf(f)
+	if !f.Served {
+		c.Why = f.Reason
+		return
+	}
+	if _, over, ok := strings.Cut(f.Value, " over "); ok {
+		c.Notes = append(c.Notes, "over "+over)
+	}
+	if read := relativeTime(f.Time, p.Now); read.Text != "" {
+		c.Notes = append(c.Notes, "read "+read.Text)
+	}
+}
+
+func (p *page) finding(f *explain.Finding) finding {
+	return finding{
+		Group: f.Group, Reason: f.Reason, Value: f.Value, Message: f.Message, Rule: f.Rule, Evidence: f.Evidence, State: stateOf(f),
+		Read: relativeTime(f.Time, p.Now), Since: relativeTime(f.Since, p.Now), Next: f.Next, Advice: f.Advice,
+		Plain: f.Reason == metric.Measured.String(),
+	}
+}
+
+// facts returns what the API server says.
+func (p *page) facts(e *explain.Explanation) (facts []fact) {
+	add := func(name, value string) {
+		if value != "" {
+			facts = append(facts, fact{Name: name, Value: printable(value)})
+		}
+	}
+	at := func(name string, m shownTime) {
+		if m.Text != "" {
+			facts = append(facts, fact{name, m.Text, m.Full})
+		}
+	}
+	k := e.Known
+	if k == nil {
+		return nil
+	}
+	state := k.State
+	if k.Why != "" {
+		state += " (" + k.Why + ")"
+	}
+	add("State", state)
+	add("Phase", string(k.Phase))
+	add("QoS class", k.QoS)
+	if e.Kind != "node" {
+		add("Restarts", strconv.Itoa(int(k.Restarts)))
+	}
+	at("Started", relativeTime(k.Started, p.Now))
+	at("Deleted", relativeTime(k.Deleted, p.Now))
+	add("UID", string(k.UID))
+	add("Container ID", string(k.ID))
+	at("Heard from the API server", relativeTime(k.AsOf, p.Now))
+	return facts
+}
+
+// containerTable lists the containers of a pod in the order of its spec.
+func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) table {
+	t := table{Title: "Containers", What: "Container", Trends: true, Asked: true, None: "no container is known"}
+	t.Cut = listRange{To: len(e.Containers), Of: len(e.Containers)}
+	if f := worst(e); f != nil {
+		t.lastReason = findingText(f) // of the pod, above the table
+	}
+	for i := range e.Containers {
+		c := &e.Containers[i]
+		ref := metric.PodRef{Namespace: e.Namespace, Name: e.Pod}
+		r := row{Name: printable(c.Container), Href: p.linkTo(query{view: oneContainer, pod: ref, container: c.Container}), State: state{"ok", good}}
+		entity := metric.Entity{Kind: metric.Container, Node: e.Node, Namespace: e.Namespace, Pod: e.Pod, Name: c.Container}
+		var sample *metric.Sample
+		for _, s := range served {
+			if s.Entity.Name == c.Container {
+				sample = s
+			}
+		}
+		r.CPU, r.Memory = p.usageAndTrends(entity, sample, p.containerRequests(ref, c.Container))
+		if k := c.Known; k != nil {
+			r.Note = cmp.Or(k.Why, k.State)
+			if k.Restarts > 0 {
+				r.Note += ", " + plural(int(k.Restarts), "restart")
+			}
+			r.Note = printable(r.Note)
+		}
+		if f := worst(c); f != nil {
+			r.State, r.Why = stateOf(f), findingText(f)
+		}
+		t.add(r)
+	}
+	return t
+}
+
+// instance is a run of something that went by its name: the one that is counted,
+// or one that was turned away.
+type instance struct {
+	Of      string // the container's name; "pod" for its own cgroup or sandbox
+	State   state
+	Reason  string
+	Facts   []fact
+	Message string
+	Rule    string
+	Since   shownTime
+	Advice  string
+}
+
+// addInstance adds the instance whose numbers are served.
+func (t *entityBody) addInstance(of string, s *metric.Sample) {
+	in := instance{Of: printable(of), State: state{"counted", good}}
+	for _, g := range []metric.Group{metric.CPU, metric.Memory} {
+		if s.Reasons[g] == metric.Ambiguous {
+			in.State, in.Reason = state{"chosen", warn}, metric.Ambiguous.String()
+		}
+	}
+	i := &s.Instance
+	in.Facts = instanceFacts("", i.UID, i.ID, i.Path)
+	if at := i.StartTime(); !at.IsZero() {
+		in.Facts = append([]fact{{Name: "started", Value: at.UTC().Format("2006-01-02T15:04:05.000Z")}}, in.Facts...)
+	}
+	if i.Processes >= 0 {
+		in.Facts = append(in.Facts, fact{Name: "processes", Value: fmt.Sprint(i.Processes)})
+	}
+	t.Instances = append(t.Instances, in)
+}
+
+// addDuplicates adds the instances that were turned away.
+func (p *page) addDuplicates(t *entityBody, of string, rivals []explain.Rival) {
+	for i := range rivals {
+		r := &rivals[i]
+		in := instance{
+			Of: printable(of), State: state{"turned away", quiet}, Reason: r.Reason, Rule: r.Rule, Message: r.Message,
+			Since: relativeTime(r.Since, p.Now), Advice: r.Advice, Facts: instanceFacts(r.Node, r.UID, r.ID, r.Path),
+		}
+		if !r.Started.IsZero() {
+			in.Facts = append([]fact{{Name: "started", Value: r.Started.UTC().Format("2006-01-02T15:04:05.000Z")}}, in.Facts...)
+		}
+		t.Instances = append(t.Instances, in)
+	}
+}
+
+// instanceFacts returns what tells an instance from others.
+func instanceFacts(node metric.NodeName, uid metric.PodUID, id metric.ContainerID, path metric.CgroupPath) (facts []fact) {
+	for _, f := range []fact{{"node", string(node), ""}, {"UID", string(uid), ""}, {"ID", string(id), ""}, {"cgroup", string(path), ""}} {
+		if f.Value != "" {
+			f.Value = printable(f.Value)
+			facts = append(facts, f)
+		}
+	}
+	return facts
+}

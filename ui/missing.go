@@ -1,0 +1,95 @@
+package ui
+
+import (
+	"strings"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// missingReport is what is missing, as it is drawn.
+type missingReport struct {
+	Summary string
+	Causes  []cause
+	Cut     listRange
+	Idle    *missingReport // what there is nothing to measure of; nil without any
+}
+
+// cause is why something is missing.
+type cause struct {
+	State            state
+	Reason           string
+	Where            anchor
+	Count            string
+	Message          string
+	Next, Advice     string
+	Since            shownTime
+	Names            []anchor
+	Others           int
+	Autoscalers      []string
+	OtherAutoscalers int
+}
+
+// maxNames is how many names of a cause are shown.
+const maxNames = 12
+
+// missingReport returns a report with at most so many causes, from the query's place on
+// where it is a page of its own.
+func (p *page) missingReport(r *explain.Report, most int) missingReport {
+	drawn := missingReport{Summary: r.Summary}
+	drawn.Cut = paginate(len(r.Causes), most, p.listQuery(allMissing), query{view: allMissing})
+	for i := range r.Causes[drawn.Cut.From:drawn.Cut.To] {
+		drawn.Causes = append(drawn.Causes, p.cause(&r.Causes[drawn.Cut.From+i]))
+	}
+	if len(r.Idle) > 0 {
+		drawn.Idle = &missingReport{}
+		for i := range r.Idle[:min(len(r.Idle), maxNames)] {
+			drawn.Idle.Causes = append(drawn.Idle.Causes, p.cause(&r.Idle[i]))
+		}
+	}
+	return drawn
+}
+
+func (p *page) cause(c *explain.Cause) cause {
+	reason := c.Reason
+	if c.Why != "" {
+		reason += ", " + c.Why
+	}
+	d := cause{
+		State: severityState(c.Severity), Reason: reason, Message: c.Message, Next: c.Next, Advice: c.Advice, Since: relativeTime(c.Since, p.Now),
+	}
+	if c.Node != "" {
+		d.Where = anchor{Text: printable(string(c.Node)), Href: p.linkTo(query{view: oneNode, node: c.Node})}
+	}
+	var counts []string
+	if c.Nodes > 0 {
+		counts = append(counts, plural(c.Nodes, "node"))
+	}
+	if c.Pods > 0 {
+		counts = append(counts, plural(c.Pods, "pod"))
+	}
+	d.Count = strings.Join(counts, ", ")
+	names := c.Names[:min(len(c.Names), maxNames)]
+	for _, name := range names {
+		d.Names = append(d.Names, p.named(name))
+	}
+	d.Others = max(0, c.Pods+c.Nodes-len(names))
+	d.Autoscalers = c.Autoscalers[:min(len(c.Autoscalers), maxNames)]
+	d.OtherAutoscalers = len(c.Autoscalers) - len(d.Autoscalers)
+	return d
+}
+
+// named returns the link of an entity by the name that a report gives it.
+func (p *page) named(name string) anchor {
+	a := anchor{Text: printable(name)}
+	parts := strings.Split(name, "/")
+	switch {
+	case len(parts) == 2 && parts[0] == "node" && p.Facts.Pod(metric.PodRef{Namespace: "node", Name: metric.PodName(parts[1])}) == nil:
+		a.Href = p.linkTo(query{view: oneNode, node: metric.NodeName(parts[1])})
+	case len(parts) == 2:
+		a.Href = p.linkTo(query{view: onePod, pod: metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}})
+	case len(parts) == 3:
+		a.Href = p.linkTo(query{view: oneContainer, pod: metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}, container: parts[2]})
+	}
+	return a
+}

@@ -1,0 +1,146 @@
+package ui
+
+import (
+	"fmt"
+
+	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// overviewBody is the body of the overview: of a cluster, or of one machine.
+type overviewBody struct {
+	Report  missingReport
+	Cards   []card
+	Machine *entityBody // of a machine without a cluster; then there are no tables
+	Tables  []table
+}
+
+func (p *page) overview() {
+	p.Heading = "Overview"
+	body := &overviewBody{}
+	p.Body = body
+	missing := p.Missing()
+	body.Report = p.missingReport(&missing, 5)
+	if nodes := p.nodes(); p.Facts == nil && len(nodes) == 1 {
+		if machine, ok := p.nodeThing(nodes[0].of.name); ok {
+			p.Heading, p.Kind, body.Machine = printable(nodes[0].name), "this machine", machine
+			return
+		}
+	}
+	body.Cards = []card{
+		tallyCard("Nodes", missing.Nodes), tallyCard("Pods", missing.Pods), p.sourceCard(),
+		{Name: "CPU of nodes", resourceUse: p.clusterUse(&resources.cpu)}, {Name: "Memory of nodes", resourceUse: p.clusterUse(&resources.memory)},
+	}
+	nodes := p.nodeTable(page25)
+	namespaces := p.namespaceTable(page25)
+	body.Tables = []table{nodes, namespaces}
+}
+
+// clusterUse returns what the nodes that have a number use of r, as a share of what
+// these have.
+func (p *page) clusterUse(r *resource) (u resourceUse) {
+	var used, has float64
+	var of string
+	for _, it := range p.nodes() {
+		v := value(it.of.sample, r.used)
+		if v < 0 {
+			continue
+		}
+		used += v
+		u.Text = r.format(used)
+		whole, by := r.limitOf(it.of.sample, p.spec(it.of.name))
+		has, of = has+whole, by
+	}
+	if u.Text != "" && has > 0 {
+		u.Of = fmt.Sprintf(of, r.format(has))
+		u.setShare(used / has)
+	}
+	return u
+}
+
+// tallyCard returns a tally as a card.
+func tallyCard(name string, t explain.Tally) card {
+	c := card{Name: name, State: state{"", good}}
+	c.Text, c.Of = grouped(t.Served), "have numbers"
+	if t.Doubtful > 0 {
+		c.Notes, c.State.Tone = append(c.Notes, grouped(t.Doubtful)+" in doubt"), warn
+	}
+	if t.Served < t.Expected {
+		c.Text += " of " + grouped(t.Expected)
+		c.State.Tone = bad
+	}
+	if t.Idle > 0 {
+		c.Notes = append(c.Notes, "apart from "+grouped(t.Idle)+" that should have none")
+	}
+	return c
+}
+
+// missingBody is the body of the page of everything that is missing.
+type missingBody struct {
+	Report missingReport
+	Cards  []card
+}
+
+func (p *page) missing() {
+	r := p.Missing()
+	p.Heading, p.Path = "What is missing, and why", p.breadcrumbs()
+	p.Body = &missingBody{p.missingReport(&r, page100), []card{tallyCard("Nodes", r.Nodes), tallyCard("Pods", r.Pods)}}
+}
+
+// namespaceBody is the body of the page of a namespace.
+type namespaceBody struct {
+	Report missingReport
+	Cards  []card
+	Tables []table
+}
+
+func (p *page) namespace() error {
+	name := p.query.pod.Namespace
+	r, ok := p.Namespace(name)
+	if !ok {
+		return p.notFound(fmt.Sprintf("pod in namespace %q", name))
+	}
+	p.Heading, p.Kind, p.Path = printable(string(name)), "namespace", p.breadcrumbs(anchor{Text: "Namespaces", Href: p.linkTo(query{view: allNamespaces})})
+	body := &namespaceBody{Report: p.missingReport(&r, page25)}
+	sum, _ := p.View.Lookup(metric.Entity{Kind: metric.Namespaced, Namespace: name})
+	body.Cards = []card{
+		tallyCard("Pods", r.Pods), {Name: "CPU of all pods", resourceUse: namespaceUse(&resources.cpu, sum)}, {Name: "Memory of all pods", resourceUse: namespaceUse(&resources.memory, sum)},
+	}
+	pods := p.pods("", name)
+	for i := range pods {
+		pods[i].name = string(pods[i].of.ref.Name) // all are of this namespace
+	}
+	body.Tables = []table{p.podTable(pods, page100, query{view: oneNamespace, pod: metric.PodRef{Namespace: name}}, true)}
+	p.Body = body
+	return nil
+}
+
+// namespaceUse returns what a namespace uses. It is no share of anything: only some of
+// its pods have limits, and which part it is of what all namespaces use is no business
+// of who may read one namespace.
+func namespaceUse(r *resource, sum *metric.Sample) resourceUse {
+	u := r.usageOf(sum, nil)
+	u.Share, u.Of = "", ""
+	return u
+}
+
+// search finds by name.
+func (p *page) search() error {
+	p.Heading, p.Path = "Found for "+printable(p.query.filter), p.breadcrumbs()
+	var tables []table
+	all := []table{
+		p.nodeTable(page25), p.namespaceTable(page25),
+		p.podTable(p.pods("", ""), page100, query{view: overview}, true), p.cgroupTable("", page25),
+	}
+	for _, t := range all {
+		if t.Cut.Of > 0 {
+			tables = append(tables, t)
+		}
+	}
+	if len(tables) == 0 {
+		return &pageError{404, fmt.Sprintf("No node, namespace, pod or cgroup has %q in its name.", printable(p.query.filter)),
+			"Look for a shorter part of it: small letters and capitals are the same."}
+	}
+	p.Body = tables
+	return nil
+}
