@@ -268,7 +268,7 @@ func ScopeOf(r *http.Request) Scope {
 
 // Rights returns what the caller of r needs: what the APIs ask for the same numbers.
 func Rights(r *http.Request) []rights.Right {
-	switch shown := Shows(r); {
+	switch shown := ScopeOf(r); {
 	case shown.Eviction != "":
 		return append(rights.Everything(), rights.GetOwnNode(string(shown.Eviction), "eviction"))
 	case shown.All:

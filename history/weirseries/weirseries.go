@@ -224,7 +224,7 @@ const (
 // PointsBefore returns what was before the points that weir's memory has of the time from
 // from to to. The first of these points is at first; zero if memory has none. Without a
 // from the question reaches as far back as memory could. A nil Past knows nothing.
-func (p *Past) PointsBefore(first time.Time, e metric.Entity, id metric.ID, from, to time.Time) []Point {
+func (p *Reader) PointsBefore(first time.Time, e metric.Entity, id metric.ID, from, to time.Time) []Point {
 	if p == nil {
 		return nil
 	}
