@@ -82,7 +82,7 @@ type evictionAction struct {
 const (
 	maxSignals = 30
 	maxPods    = 10
-	maxActions   = 20
+	maxActions = 20
 )
 
 // eviction fills the page of a node's evictions.
