@@ -73,7 +73,7 @@ type evictionCandidate struct {
 
 // evictionAction is something that was done, or would have been.
 type evictionAction struct {
-	At             moment
+	At             shownTime
 	Did            state
 	Message, After string
 }
