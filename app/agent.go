@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/app/clusterflag"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -59,7 +60,7 @@ func newAgentFlags() *agentFlags {
 func (a *agentFlags) addTo(cmd *cobra.Command) {
 	a.given = cmd.Flags().Changed
 	g := newFlagGroups(cmd)
-	g.add("The cluster, and this node of it", a.addClusterFlags, a.addNodeFlags)
+	g.add("The cluster, and this node of it", a.cluster.Add, a.addNodeFlags)
 	g.add("Measuring", a.addPipelineFlags, a.addPathFlags)
 	g.add("Eviction, in the kubelet's words where it has them", a.eviction.addFlags)
 	common, others := secureFlags(a.secure)
@@ -84,7 +85,7 @@ func (a *agentFlags) compile(inPod bool, getenv func(string) string) (*plan, err
 	if err != nil {
 		return nil, err
 	}
-	name, err := thisNode(cmp.Or(a.node, getenv("NODE_NAME")))
+	name, err := clusterflag.NodeName(cmp.Or(a.node, getenv("NODE_NAME")))
 	if err != nil {
 		return nil, err
 	}

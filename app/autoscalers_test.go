@@ -263,3 +263,15 @@ func TestRecordedRunHoldsTargets(t *testing.T) {
 		t.Errorf("got the columns %v and at last %v, want the 3 replicas that were recorded", rows[0], last)
 	}
 }
+
+// replayManifest is an HPA on half of the requested CPU.
+const replayManifest = `apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 10
+  metrics:
+  - type: Resource
+    resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}
+`

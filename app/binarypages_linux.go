@@ -12,7 +12,8 @@ import (
 // dropBinaryPages takes the pages of the binary that are only read out of this process. They
 // stay in the kernel's cache of the file, and what is wanted again is mapped again at its
 // next use. More than half of what is resident of the binary is what only the start ran:
-// the making of Kubernetes' schemes, of protocols' descriptors and of command lines.
+// the making of Kubernetes' schemes, of protocols' descriptors and of command lines. Measured:
+// the binary's resident pages go from 58 to 33 MB (docs/performance.md).
 func dropBinaryPages() error {
 	binary, err := os.Readlink("/proc/self/exe")
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-metrics/weir/client/connect"
 	"github.com/weir-metrics/weir/client/evaluatecmd"
 	"github.com/weir-metrics/weir/client/explaincmd"
+	"github.com/weir-metrics/weir/client/replaycmd"
 	"github.com/weir-metrics/weir/client/resizecmd"
 	"github.com/weir-metrics/weir/client/topcmd"
 )
@@ -56,7 +57,7 @@ autoscaler" and "weir explain hpa" say. None of them changes anything.`,
 		Args: cli.Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newEvaluate(getenv, local), newAutoscalerReplay())
+	cmd.AddCommand(newEvaluate(getenv, local), replaycmd.NewCommand(replaycmd.Options{Pipeline: pipeline}))
 	return cmd
 }
 

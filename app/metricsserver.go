@@ -170,7 +170,7 @@ func (d *compatFlags) complete(c *config, inPod bool) error {
 	if len(c.sources.Stages) > 0 {
 		return besideSource(given)
 	}
-	if len(given) == 0 && !c.namesCluster() && !inPod {
+	if len(given) == 0 && !c.cluster.Given() && !inPod {
 		return noSource()
 	}
 	options, err := d.options()

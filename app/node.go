@@ -39,7 +39,9 @@ func (w *process) openInspector(context.Context) (err error) {
 	if w.inspector, err = inspect.New(inspect.Options{}); err != nil {
 		w.log.Warn("pod cgroups are not inspected", zap.Error(err))
 	} else {
-		w.registry.MustRegister(newLeftovers(w.inspector, host.Node, w.facts))
+		w.registry.MustRegister(inspect.NewCollector(inspect.CollectorOptions{
+			Inspector: w.inspector, Pods: func() *inspect.Pods { return inspect.PodsOn(host.Node, w.facts()) },
+		}))
 	}
 	if w.plan.Agents == nil {
 		w.newest = kubeletapi.NewNewest("host")
@@ -144,7 +146,7 @@ func podCgroups(i *inspect.Inspector, node metric.NodeName, facts func() *cluste
 		if err != nil {
 			return nil, fmt.Errorf("read cgroups: %w", err)
 		}
-		return inspect.Judge(tree, podsOn(node, facts()), time.Now()), nil
+		return inspect.Judge(tree, inspect.PodsOn(node, facts()), time.Now()), nil
 	}
 }
 

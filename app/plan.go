@@ -8,6 +8,8 @@ import (
 
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/api/server"
+	"github.com/weir-metrics/weir/app/clusterflag"
+	"github.com/weir-metrics/weir/app/historyflag"
 	"github.com/weir-metrics/weir/app/httpserver"
 	"github.com/weir-metrics/weir/app/logging"
 	"github.com/weir-metrics/weir/app/stageflag"
@@ -30,8 +32,7 @@ type config struct {
 	open   bool
 	pprof  bool
 
-	kubeconfig, master string
-	inCluster          bool
+	cluster clusterflag.Flags
 
 	apis *apiFlags // nil for commands that serve none
 
@@ -43,7 +44,7 @@ func newConfig(resolution time.Duration, sources ...string) *config {
 	return &config{
 		sources:    stageflag.List{What: "source", Known: sources},
 		sinks:      stageflag.List{What: "sink", Known: stageNames(sinks)},
-		history:    newHistoryFlag(),
+		history:    historyflag.New(),
 		resolution: resolution,
 		listen:     httpserver.DefaultAddress,
 		log:        logging.Default(),
@@ -61,7 +62,7 @@ func (c *config) addFlags(f *pflag.FlagSet) {
 func (c *config) addPipelineFlags(f *pflag.FlagSet) {
 	f.Var(&c.sources, "source", "where samples come from, see weir help sources; repeatable")
 	f.Var(&c.sinks, "sink", sinkUsage())
-	f.Var(&c.history, "history", historyUsage)
+	f.Var(&c.history, "history", historyflag.Usage)
 	f.DurationVar(&c.resolution, "metric-resolution", c.resolution, "time between two reads of a source, unless the source's resolution option says otherwise")
 	f.IntVar(&c.maxReads, "max-reads", 128, "most sources read at one moment")
 }
@@ -73,13 +74,6 @@ func (c *config) addListenFlags(f *pflag.FlagSet) {
 	f.BoolVar(&c.pprof, "pprof", false, "serve profiles of this process at /debug/pprof/")
 }
 
-// addClusterFlags adds the flags of commands that may know a cluster.
-func (c *config) addClusterFlags(f *pflag.FlagSet) {
-	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of the cluster")
-	f.StringVar(&c.master, "master", "", "`URL` of the API server, instead of the kubeconfig's")
-	f.BoolVar(&c.inCluster, "in-cluster", false, "use the service account of the pod weir runs in")
-}
-
 // check refuses what no command can do.
 func (c *config) check() error {
 	if c.resolution < time.Second {
@@ -88,14 +82,8 @@ func (c *config) check() error {
 	if c.maxReads < 1 {
 		return cli.Usage(fmt.Errorf("--max-reads cannot be %d", c.maxReads))
 	}
-	if c.inCluster && (c.kubeconfig != "" || c.master != "") {
-		return cli.Usage(fmt.Errorf("--in-cluster excludes --kubeconfig and --master"))
-	}
-	return nil
+	return c.cluster.Check()
 }
-
-// namesCluster reports whether the flags say which cluster there is.
-func (c *config) namesCluster() bool { return c.kubeconfig != "" || c.master != "" || c.inCluster }
 
 // plan is what a command will do, checked and with every default filled in. It is plain
 // data but for what opens the stages; nothing is open yet.
@@ -156,11 +144,12 @@ func (c *config) compile(source string) (*plan, error) {
 		}
 		p.ExternalRules = c.apis.rules
 	}
-	if c.namesCluster() || p.needsCluster() {
-		p.Cluster = &informer.Options{Kubeconfig: c.kubeconfig, Master: c.master}
+	if c.cluster.Given() || p.needsCluster() {
+		o := c.cluster.Options()
+		p.Cluster = &o
 	}
 	var err error
-	if p.History, err = compileHistory(c.history); err != nil {
+	if p.History, err = historyflag.Compile(c.history); err != nil {
 		return nil, err
 	}
 	return p, p.checkPlayer()

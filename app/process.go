@@ -27,6 +27,8 @@ import (
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/history"
+	"github.com/weir-metrics/weir/history/promclient"
 	"github.com/weir-metrics/weir/history/weirseries"
 	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
@@ -177,6 +179,20 @@ func (w *process) openStages(context.Context) error {
 	if len(w.scrapers) > 0 {
 		w.providers = append(w.providers, &excludedNodes{process: w})
 	}
+	return nil
+}
+
+// openHistory opens the Prometheus that knows the time before weir's memory.
+func (w *process) openHistory(context.Context) error {
+	if w.plan.History == nil {
+		return nil
+	}
+	client, err := promclient.New(*w.plan.History)
+	if err != nil {
+		return fmt.Errorf("--history: %w", err)
+	}
+	w.past = weirseries.New(weirseries.Options{History: history.New(history.Options{Client: client}), Logger: w.log, Registerer: w.registry})
+	w.add(Part{Name: "history", Close: func() error { client.Close(); return nil }})
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-metrics/weir/api/clustermetrics"
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/recordingfile"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
@@ -85,13 +86,13 @@ func exposed(s *memory.Snapshot) string {
 	return answer.Body.String()
 }
 
-// A weir that plays a recording comes to what playWith comes to, and goes by
+// A weir that plays a recording comes to what recordingfile.Play comes to, and goes by
 // the recorded time and facts.
-func TestAServerPlaysWhatPlayWithPlays(t *testing.T) {
+func TestServerAndPlayAgree(t *testing.T) {
 	path := recordedRun(t)
 	rounds, want := 0, ""
 	var last time.Time
-	if err := playWith(t.Context(), path, memory.Options{}, func(f *recording.Frame, s *memory.Snapshot) error {
+	if err := recordingfile.Play(t.Context(), path, pipeline, func(f *recording.Frame, s *memory.Snapshot) error {
 		if f.Kind != recording.Round {
 			return nil
 		}

@@ -20,13 +20,10 @@
 //	node.go           what only this machine's agent knows; agents.go asks agents of it
 //	eviction.go       the guard of this machine
 //	autoscalers.go    the autoscaler controller, evaluations, recommendations of requests
-//	history.go        the Prometheus that knows the time before weir's memory
 //	memorytuning.go   the garbage collector's settings; binarypages_linux.go the binary's
-//	clientcommands.go commands that ask a running weir (package client)
-//	replay.go         weir autoscaler replay; replaysource.go where its trace comes from
-//	recordingcommand.go weir recording info and cut; recordingplay.go plays one to a memory
-//	inspect.go        weir inspect cgroups; inspectpods.go the pods it compares them with
-//	check.go          weir check rules
+//	clientcommands.go commands that ask a running weir, or replay a past time
+//
+// The bodies of all commands but run, server and agent are in package client.
 package app
 
 import (
@@ -39,9 +36,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-metrics/weir/app/historyflag"
 	"github.com/weir-metrics/weir/app/httpserver"
 	"github.com/weir-metrics/weir/app/version"
+	"github.com/weir-metrics/weir/client/checkcmd"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/inspectcmd"
+	"github.com/weir-metrics/weir/client/recordingcmd"
 )
 
 // Main runs the command of args until it ends or the process is told to end, and returns
@@ -68,7 +69,7 @@ pod of a cluster, "weir server" serves what kubectl top and autoscalers read.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.AddCommand(newRun(), newServer(getenv), newAgent(getenv), newTop(getenv, local), newExplain(getenv, local), newAutoscaler(getenv, local), newResize(getenv, local), newCheck(), newInspect(getenv), newRecording(), newVersion())
+	root.AddCommand(newRun(), newServer(getenv), newAgent(getenv), newTop(getenv, local), newExplain(getenv, local), newAutoscaler(getenv, local), newResize(getenv, local), checkcmd.NewCommand(), inspectcmd.NewCommand(getenv), recordingcmd.NewCommand(), newVersion())
 	root.AddCommand(newTopics()...)
 	return root
 }
@@ -111,7 +112,7 @@ Every source that reads has the option resolution, the time between two reads.
 		{
 			Use:   "history",
 			Short: "What knows the time before weir's memory: --history=prometheus:URL",
-			Long:  historyHelp,
+			Long:  historyflag.Help,
 		},
 		{
 			Use:   "sinks",

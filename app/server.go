@@ -71,7 +71,7 @@ func newServerFlags() *serverFlags {
 func (s *serverFlags) addTo(cmd *cobra.Command) {
 	s.given = cmd.Flags().Changed
 	g := newFlagGroups(cmd)
-	g.add("The cluster", s.addClusterFlags)
+	g.add("The cluster", s.cluster.Add)
 	g.add("Its kubelets, in metrics-server's words (instead of --source)", s.addKubeletFlags)
 	g.add("Its weir agents", s.agents.addFlags)
 	g.add("Sources and sinks", s.addPipelineFlags)

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -27,4 +30,13 @@ func CompleteFlag(cmd *cobra.Command, name string, by func(cmd *cobra.Command, a
 // Fixed completes to one of values.
 func Fixed(values ...string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// ParseDays reads whole days such as "7d", which time.ParseDuration does not.
+func ParseDays(text string) (time.Duration, bool) {
+	var n int
+	if _, err := fmt.Sscanf(text, "%dd", &n); err != nil || n < 0 || text != fmt.Sprintf("%dd", n) {
+		return 0, false
+	}
+	return time.Duration(n) * 24 * time.Hour, true
 }

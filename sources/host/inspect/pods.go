@@ -83,3 +83,12 @@ func isStatic(uid metric.PodUID) bool {
 	}
 	return true
 }
+
+// PodsOn returns what facts say of the pods on node; nil as long as they do not know
+// all pods.
+func PodsOn(node metric.NodeName, facts *cluster.Facts) *Pods {
+	if facts == nil || !facts.Synced {
+		return nil
+	}
+	return &Pods{List: facts.PodsOn(node), From: "the API server", At: facts.At}
+}

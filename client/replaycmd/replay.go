@@ -1,4 +1,7 @@
-package app
+// Package replaycmd is the command "weir autoscaler replay": what an autoscaler's manifest
+// would have done over a past time. replay.go has the flags and writes the report; source.go
+// reads the trace, from a recording or a Prometheus.
+package replaycmd
 
 import (
 	"context"
@@ -19,22 +22,30 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/replay/chart"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/evaluatecmd"
+	"github.com/weir-metrics/weir/client/recordingfile"
+	"github.com/weir-metrics/weir/manager"
 )
 
-// replayFlags are those of weir autoscaler replay.
-type replayFlags struct {
+// Options make the command fit its program.
+type Options struct {
+	// Pipeline returns the processors of a source, as a running weir has them.
+	Pipeline func(manager.Spec) []manager.Processor
+}
+
+// command is one use of the command.
+type command struct {
 	file, against, namespace string
 	from, to                 string
-	source                   replaySource
+	source                   source
 	startup, delay, every    time.Duration
 	initial                  int32
 	requests                 map[string]string
 	csv, svg, output         string
 }
 
-// newAutoscalerReplay returns the command that says what a manifest would have done.
-func newAutoscalerReplay() *cobra.Command {
-	var f replayFlags
+// NewCommand returns "replay".
+func NewCommand(o Options) *cobra.Command {
+	c := command{source: source{pipeline: o.Pipeline}}
 	cmd := &cobra.Command{
 		Use:   "replay -f FILE --recording FILE | --prometheus URL",
 		Short: "Say how many replicas a manifest would have asked for, over a past time",
@@ -52,36 +63,36 @@ ready and to be measured. docs/replay.md says what that leaves out.`,
   weir autoscaler replay -f new.yaml --recording run.weirrec --csv - > replay.csv`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags())
+			return c.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags())
 		},
 	}
-	f.addFlags(cmd.Flags())
+	c.addFlags(cmd.Flags())
 	cli.CompleteFlag(cmd, "output", cli.Fixed("table", "json", "yaml"))
 	return cmd
 }
 
-func (f *replayFlags) addFlags(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.file, "filename", "f", "", `the manifest, in YAML or JSON; "-" reads standard input`)
-	flags.StringVar(&f.against, "against", "", "another manifest for the same target, to compare with: the one in force")
-	flags.StringVarP(&f.namespace, "namespace", "n", "", "namespace, where the manifest names none")
-	flags.StringVar(&f.from, "from", "", "where to begin: 2026-01-02T12:00:00Z, or how long ago: 36h, 7d (default: a day ago); of a recording, how long after its beginning (default: there)")
-	flags.StringVar(&f.to, "to", "", "where to end, likewise (default: now; of a recording, its end)")
-	f.source.addFlags(flags)
-	flags.DurationVar(&f.startup, "startup", 0, "how long a new pod takes to become ready (default: the median of what was measured, else 30s)")
-	flags.DurationVar(&f.delay, "metric-delay", 30*time.Second, "how long after its start a pod is measured for the first time")
-	flags.Int32Var(&f.initial, "initial-replicas", 0, "replicas to begin with (default: as recorded, else minReplicas)")
-	flags.StringToStringVar(&f.requests, "request", nil, "what a container requests, where the source does not know or to try another: `CONTAINER/RESOURCE=QUANTITY`, or RESOURCE=QUANTITY for a pod of one container")
-	flags.DurationVar(&f.every, "every", 0, "in the table, a line for each span of this length instead of one for each change")
-	flags.StringVar(&f.csv, "csv", "", `also write each sync to a file; "-" writes it to standard output instead of the table`)
-	flags.StringVar(&f.svg, "svg", "", "also draw a chart into a file")
-	flags.StringVarP(&f.output, "output", "o", "table", "table, json or yaml")
+func (c *command) addFlags(flags *pflag.FlagSet) {
+	flags.StringVarP(&c.file, "filename", "f", "", `the manifest, in YAML or JSON; "-" reads standard input`)
+	flags.StringVar(&c.against, "against", "", "another manifest for the same target, to compare with: the one in force")
+	flags.StringVarP(&c.namespace, "namespace", "n", "", "namespace, where the manifest names none")
+	flags.StringVar(&c.from, "from", "", "where to begin: 2026-01-02T12:00:00Z, or how long ago: 36h, 7d (default: a day ago); of a recording, how long after its beginning (default: there)")
+	flags.StringVar(&c.to, "to", "", "where to end, likewise (default: now; of a recording, its end)")
+	c.source.addFlags(flags)
+	flags.DurationVar(&c.startup, "startup", 0, "how long a new pod takes to become ready (default: the median of what was measured, else 30s)")
+	flags.DurationVar(&c.delay, "metric-delay", 30*time.Second, "how long after its start a pod is measured for the first time")
+	flags.Int32Var(&c.initial, "initial-replicas", 0, "replicas to begin with (default: as recorded, else minReplicas)")
+	flags.StringToStringVar(&c.requests, "request", nil, "what a container requests, where the source does not know or to try another: `CONTAINER/RESOURCE=QUANTITY`, or RESOURCE=QUANTITY for a pod of one container")
+	flags.DurationVar(&c.every, "every", 0, "in the table, a line for each span of this length instead of one for each change")
+	flags.StringVar(&c.csv, "csv", "", `also write each sync to a file; "-" writes it to standard output instead of the table`)
+	flags.StringVar(&c.svg, "svg", "", "also draw a chart into a file")
+	flags.StringVarP(&c.output, "output", "o", "table", "table, json or yaml")
 }
 
-func (f *replayFlags) run(ctx context.Context, in io.Reader, out, progress io.Writer, flags *pflag.FlagSet) error {
-	if err := cli.OneOf("--output", f.output, "table", "json", "yaml"); err != nil {
+func (c *command) run(ctx context.Context, in io.Reader, out, progress io.Writer, flags *pflag.FlagSet) error {
+	if err := cli.OneOf("--output", c.output, "table", "json", "yaml"); err != nil {
 		return err
 	}
-	if err := f.source.check(); err != nil {
+	if err := c.source.check(); err != nil {
 		return err
 	}
 	for _, name := range []string{"startup", "metric-delay", "every"} {
@@ -89,28 +100,28 @@ func (f *replayFlags) run(ctx context.Context, in io.Reader, out, progress io.Wr
 			return cli.Usage(fmt.Errorf("--%s cannot be %v", name, d))
 		}
 	}
-	if f.initial < 0 {
-		return cli.Usage(fmt.Errorf("--initial-replicas cannot be %d", f.initial))
+	if c.initial < 0 {
+		return cli.Usage(fmt.Errorf("--initial-replicas cannot be %d", c.initial))
 	}
-	manifests, names, err := f.manifests(in)
+	manifests, names, err := c.manifests(in)
 	if err != nil {
 		return err
 	}
-	ask, err := f.question(manifests)
+	ask, err := c.traceRequest(manifests)
 	if err != nil {
 		return err
 	}
-	trace, err := f.source.read(ctx, ask, progress)
+	trace, err := c.source.read(ctx, ask, progress)
 	if err != nil {
 		return err
 	}
-	if err := setRequests(trace, f.requests); err != nil {
+	if err := setRequests(trace, c.requests); err != nil {
 		return err
 	}
 	o := replay.DefaultOptions(trace)
-	o.MetricDelay, o.Initial = f.delay, f.initial
+	o.MetricDelay, o.Initial = c.delay, c.initial
 	if flags.Changed("startup") {
-		o.Startup = f.startup
+		o.Startup = c.startup
 		trace.Startup.Pods = max(trace.Startup.Pods, 1) // it is known
 	}
 	report := replay.NewComparison(trace)
@@ -121,16 +132,16 @@ func (f *replayFlags) run(ctx context.Context, in io.Reader, out, progress io.Wr
 		}
 		report.Add(names[i], result)
 	}
-	return f.write(out, report)
+	return c.write(out, report)
 }
 
 // manifests reads what is compared: the one to compare with first.
-func (f *replayFlags) manifests(in io.Reader) (list []*manifest.Manifest, names []string, err error) {
-	paths := []string{f.file}
-	if f.against != "" {
-		paths = []string{f.against, f.file}
+func (c *command) manifests(in io.Reader) (list []*manifest.Manifest, names []string, err error) {
+	paths := []string{c.file}
+	if c.against != "" {
+		paths = []string{c.against, c.file}
 	}
-	if f.file == "-" && f.against == "-" {
+	if c.file == "-" && c.against == "-" {
 		return nil, nil, cli.Usage(errors.New("both manifests cannot be read from standard input"))
 	}
 	for _, path := range paths {
@@ -151,10 +162,10 @@ func (f *replayFlags) manifests(in io.Reader) (list []*manifest.Manifest, names 
 	return list, names, nil
 }
 
-// question is what to ask a source for.
-func (f *replayFlags) question(manifests []*manifest.Manifest) (replayQuestion, error) {
+// traceRequest returns what to ask a source for.
+func (c *command) traceRequest(manifests []*manifest.Manifest) (traceRequest, error) {
 	last := manifests[len(manifests)-1]
-	q := replayQuestion{kind: last.Spec.ScaleTargetRef.Kind, name: last.Spec.ScaleTargetRef.Name, namespace: f.namespace}
+	q := traceRequest{kind: last.Spec.ScaleTargetRef.Kind, name: last.Spec.ScaleTargetRef.Name, namespace: c.namespace}
 	for _, m := range manifests {
 		q.needs.Add(m.Spec)
 		if q.namespace == "" {
@@ -167,37 +178,37 @@ func (f *replayFlags) question(manifests []*manifest.Manifest) (replayQuestion, 
 	if q.namespace == "" {
 		return q, cli.Usage(errors.New("which namespace? The manifest names none: give --namespace"))
 	}
-	if err := f.span(&q); err != nil {
+	if err := c.span(&q); err != nil {
 		return q, err
 	}
 	if !q.from.IsZero() && !q.to.IsZero() && !q.to.After(q.from) {
-		return q, cli.Usage(fmt.Errorf("--to %s is not after --from %s", f.to, f.from))
+		return q, cli.Usage(fmt.Errorf("--to %s is not after --from %s", c.to, c.from))
 	}
 	return q, nil
 }
 
 // span reads --from and --to: of a recording durations are from its beginning, as
 // weir recording cut takes them, else from now.
-func (f *replayFlags) span(q *replayQuestion) (err error) {
+func (c *command) span(q *traceRequest) (err error) {
 	now := time.Now()
 	read := func(flag, text string) (time.Time, error) { return parseTimeAgo(flag, text, now) }
-	if f.source.recording != "" && f.from+f.to != "" {
-		first, err := firstMoment(f.source.recording)
+	if c.source.recording != "" && c.from+c.to != "" {
+		first, err := recordingfile.FirstTime(c.source.recording)
 		if err != nil {
 			return err
 		}
 		read = func(flag, text string) (time.Time, error) {
-			m, err := parseRecordingTime(flag, text)
-			if err != nil || !m.given {
+			m, err := recordingfile.ParseTime(flag, text)
+			if err != nil || !m.Given {
 				return time.Time{}, err
 			}
-			return m.since(first), nil
+			return m.Since(first), nil
 		}
 	}
-	if q.from, err = read("--from", f.from); err != nil {
+	if q.from, err = read("--from", c.from); err != nil {
 		return err
 	}
-	q.to, err = read("--to", f.to)
+	q.to, err = read("--to", c.to)
 	return err
 }
 
@@ -206,7 +217,7 @@ func parseTimeAgo(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if days, ok := wholeDays(text); ok {
+	if days, ok := cli.ParseDays(text); ok {
 		return now.Add(-days), nil
 	}
 	at, err := autoscaling.ParseTime(text, now)
@@ -216,34 +227,25 @@ func parseTimeAgo(flag, text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// wholeDays reads "7d", which time.ParseDuration does not.
-func wholeDays(text string) (time.Duration, bool) {
-	var n int
-	if _, err := fmt.Sscanf(text, "%dd", &n); err != nil || n < 0 || text != fmt.Sprintf("%dd", n) {
-		return 0, false
-	}
-	return time.Duration(n) * 24 * time.Hour, true
-}
-
 // write writes all that was asked for.
-func (f *replayFlags) write(out io.Writer, r *replay.Comparison) error {
-	if f.svg != "" {
-		if err := writeFile(f.svg, replayChart(r).WriteSVG); err != nil {
+func (c *command) write(out io.Writer, r *replay.Comparison) error {
+	if c.svg != "" {
+		if err := writeFile(c.svg, replayChart(r).WriteSVG); err != nil {
 			return err
 		}
 	}
-	if f.csv == "-" {
+	if c.csv == "-" {
 		return r.WriteCSV(out)
 	}
-	if f.csv != "" {
-		if err := writeFile(f.csv, r.WriteCSV); err != nil {
+	if c.csv != "" {
+		if err := writeFile(c.csv, r.WriteCSV); err != nil {
 			return err
 		}
 	}
-	if f.output != "table" {
-		return cli.WriteDocument(out, f.output, r)
+	if c.output != "table" {
+		return cli.WriteDocument(out, c.output, r)
 	}
-	return r.WriteTable(out, f.every)
+	return r.WriteTable(out, c.every)
 }
 
 // writeFile writes a file whole or reports why not.

@@ -1,4 +1,4 @@
-package app
+package replaycmd
 
 import (
 	"bytes"
@@ -13,10 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/recording"
 )
 
@@ -82,6 +86,18 @@ func recordRun(t *testing.T, path string) {
 	}
 }
 
+// newRoot returns a command weir that can only replay.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{Use: "weir"}
+	root.AddCommand(NewCommand(Options{Pipeline: func(manager.Spec) (steps []manager.Processor) {
+		for _, step := range processors.New(processors.Options{}).Steps() {
+			steps = append(steps, step)
+		}
+		return steps
+	}}))
+	return root
+}
+
 // A recording goes through the pipeline, the model and the decision, and comes out as
 // a table, CSV, JSON and a chart.
 func TestReplayOfARecording(t *testing.T) {
@@ -98,8 +114,8 @@ func TestReplayOfARecording(t *testing.T) {
 	weir := func(words ...string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
-		words = append([]string{"autoscaler", "replay", "--recording", path("run.weir"), "-f", path("new.yaml")}, words...)
-		if status := cli.Main(t.Context(), NewCommand(nothing, nobody), words, &out, &errs); status != 0 || errs.Len() > 0 {
+		words = append([]string{"replay", "--recording", path("run.weir"), "-f", path("new.yaml")}, words...)
+		if status := cli.Main(t.Context(), newRoot(), words, &out, &errs); status != 0 || errs.Len() > 0 {
 			t.Fatalf("weir %v: exit status %d\n%s", words, status, errs.String())
 		}
 		return out.String()
@@ -190,7 +206,7 @@ func TestReplayMistakes(t *testing.T) {
 		{"-f new.yaml --recording run.weir --startup -1s", "--startup cannot be -1s"},
 		{"-f new.yaml --recording run.weir -o xml", "--output"},
 	} {
-		words := []string{"autoscaler", "replay"}
+		words := []string{"replay"}
 		for _, word := range strings.Fields(test.args) {
 			if _, err := os.Stat(path(word)); err == nil {
 				word = path(word)
@@ -198,7 +214,7 @@ func TestReplayMistakes(t *testing.T) {
 			words = append(words, word)
 		}
 		var out bytes.Buffer
-		if status := cli.Main(t.Context(), NewCommand(nothing, nobody), words, &out, &out); status != 1 || !strings.Contains(out.String(), test.want) {
+		if status := cli.Main(t.Context(), newRoot(), words, &out, &out); status != 1 || !strings.Contains(out.String(), test.want) {
 			t.Errorf("%s: exit status %d, want 1 and %q in\n%s", test.args, status, test.want, out.String())
 		}
 	}

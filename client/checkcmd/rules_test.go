@@ -1,4 +1,4 @@
-package app
+package checkcmd
 
 import (
 	"bytes"
@@ -25,11 +25,11 @@ func TestCheck(t *testing.T) {
 	}))
 	defer prometheus.Close()
 	defer http.DefaultClient.CloseIdleConnections()
-	datadriven.RunTest(t, "testdata/check/transcript.txt", func(t *testing.T, d *datadriven.TestData) string {
+	datadriven.RunTest(t, "testdata/transcript.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var out bytes.Buffer
 		for line := range strings.Lines(d.Input) {
 			root := &cobra.Command{Use: "weir"}
-			root.AddCommand(newCheck())
+			root.AddCommand(NewCommand())
 			words := strings.Fields(strings.ReplaceAll(line, "$PROMETHEUS", prometheus.URL))
 			if status := cli.Main(t.Context(), root, words[1:], &out, &out); status != 0 {
 				fmt.Fprintf(&out, "exit status %d\n", status)

@@ -1,4 +1,6 @@
-package app
+// Package checkcmd is the command "weir check": it finds the mistakes in a file before a
+// server reads it.
+package checkcmd
 
 import (
 	"cmp"
@@ -21,8 +23,8 @@ import (
 	"github.com/weir-metrics/weir/client/suggest"
 )
 
-// newCheck returns the command that tells mistakes before a server meets them.
-func newCheck() *cobra.Command {
+// NewCommand returns "check", whose subcommands each check one kind of file.
+func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Find the mistakes in a file before weir reads it",

@@ -1,4 +1,4 @@
-package app
+package replaycmd
 
 import (
 	"context"
@@ -15,29 +15,34 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/weir-metrics/weir/app/historyflag"
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/replay"
 	"github.com/weir-metrics/weir/autoscaler/replay/promreplay"
 	"github.com/weir-metrics/weir/autoscaler/replay/recordingreplay"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/client/recordingfile"
 	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/history/promclient"
+	"github.com/weir-metrics/weir/manager"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 	"github.com/weir-metrics/weir/sinks/memory"
 )
 
-// replayQuestion is what a source is asked: the trace of which target, from when to when,
+// traceRequest is what a source is asked: the trace of which target, from when to when,
 // with which metrics. Zero times leave it to the source.
-type replayQuestion struct {
+type traceRequest struct {
 	namespace, kind, name, autoscaler string
 	from, to                          time.Time
 	needs                             replay.Needs
 }
 
-// replaySource is where a trace comes from, as flags say it.
-type replaySource struct {
+// source is where a trace comes from, as flags say it.
+type source struct {
+	pipeline func(manager.Spec) []manager.Processor // for a recording
+
 	recording, selector string
 
 	prometheus, caFile, tokenFile string
@@ -47,21 +52,21 @@ type replaySource struct {
 	queries                       []string // NAME=PROMQL
 }
 
-func (s *replaySource) addFlags(flags *pflag.FlagSet) {
+func (s *source) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.recording, "recording", "", "a recorded run: `FILE` of --sink=recording")
 	flags.StringVarP(&s.selector, "selector", "l", "", "labels of the target's pods in a recording (default: as the recording knows the target, else by their names)")
 	flags.StringVar(&s.prometheus, "prometheus", "", "`URL` of a Prometheus-compatible server")
 	flags.StringVar(&s.caFile, "ca-file", "", "certificates to trust of that server (default: the system's)")
 	flags.StringVar(&s.tokenFile, "token-file", "", "file with a bearer token for that server")
 	flags.StringToStringVar(&s.headers, "header", nil, "headers for that server: X-Scope-OrgID=shop")
-	s.history = newHistoryFlag()
+	s.history = historyflag.New()
 	flags.Var(&s.history, "history", "the same as weir server has it, with all its options: prometheus:URL; see weir help history")
 	flags.StringVar(&s.pods, "pods", "", "`REGEX` of the names of the target's pods in Prometheus (default: as the target's kind names them)")
 	flags.StringArrayVar(&s.queries, "query", nil, "PromQL for a custom or external metric, over all pods: `NAME=PROMQL`; series are added up")
 }
 
 // check refuses what cannot be meant.
-func (s *replaySource) check() error {
+func (s *source) check() error {
 	remembered := s.prometheus != "" || len(s.history.Stages) > 0
 	switch {
 	case s.recording == "" && !remembered:
@@ -79,7 +84,7 @@ func (s *replaySource) check() error {
 }
 
 // read reads the trace. What it is at, if that takes long, it tells progress.
-func (s *replaySource) read(ctx context.Context, q replayQuestion, progress io.Writer) (*replay.Trace, error) {
+func (s *source) read(ctx context.Context, q traceRequest, progress io.Writer) (*replay.Trace, error) {
 	if s.recording != "" {
 		return s.fromRecording(ctx, q)
 	}
@@ -89,11 +94,7 @@ func (s *replaySource) read(ctx context.Context, q replayQuestion, progress io.W
 // progressDelay is how long nobody wonders what goes on.
 const progressDelay = 3 * time.Second
 
-// largeAnswer bounds one of Prometheus' answers: 5,500 points of a few containers are
-// far less.
-const largeAnswer = 64 << 20
-
-func (s *replaySource) fromPrometheus(ctx context.Context, q replayQuestion, progress io.Writer) (*replay.Trace, error) {
+func (s *source) fromPrometheus(ctx context.Context, q traceRequest, progress io.Writer) (*replay.Trace, error) {
 	queries, err := s.named()
 	if err != nil {
 		return nil, err
@@ -136,13 +137,13 @@ func (s *replaySource) fromPrometheus(ctx context.Context, q replayQuestion, pro
 }
 
 // server returns which Prometheus is asked, and how.
-func (s *replaySource) server() (*promclient.Options, error) {
-	o, err := compileHistory(s.history)
+func (s *source) server() (*promclient.Options, error) {
+	o, err := historyflag.Compile(s.history)
 	if err != nil {
 		return nil, err
 	}
 	if o == nil {
-		o = &promclient.Options{URL: s.prometheus, CAFile: s.caFile, BearerTokenFile: s.tokenFile, Headers: s.headers, MaxAnswer: largeAnswer}
+		o = &promclient.Options{URL: s.prometheus, CAFile: s.caFile, BearerTokenFile: s.tokenFile, Headers: s.headers, MaxAnswer: historyflag.MaxAnswer}
 	}
 	for name := range o.Headers {
 		if http.CanonicalHeaderKey(name) == "Authorization" {
@@ -153,7 +154,7 @@ func (s *replaySource) server() (*promclient.Options, error) {
 }
 
 // named reads --query. PromQL has commas of its own, so each flag is one query.
-func (s *replaySource) named() (map[string]string, error) {
+func (s *source) named() (map[string]string, error) {
 	queries := map[string]string{}
 	for _, text := range s.queries {
 		name, query, ok := strings.Cut(text, "=")
@@ -166,7 +167,7 @@ func (s *replaySource) named() (map[string]string, error) {
 }
 
 // podSelector reads --selector; nil if it is not given.
-func (s *replaySource) podSelector() (labels.Selector, error) {
+func (s *source) podSelector() (labels.Selector, error) {
 	if s.selector == "" {
 		return nil, nil
 	}
@@ -211,7 +212,7 @@ func setRequests(t *replay.Trace, requests map[string]string) error {
 
 // fromRecording plays the recording through the pipeline, and collects. A recording
 // that ends in the middle is replayed up to there.
-func (s *replaySource) fromRecording(ctx context.Context, q replayQuestion) (*replay.Trace, error) {
+func (s *source) fromRecording(ctx context.Context, q traceRequest) (*replay.Trace, error) {
 	for _, name := range q.needs.Named {
 		if !slices.Contains(q.needs.Pods, name) {
 			return nil, fmt.Errorf("the manifest goes by the metric %s, which is not of pods: a recording has none such: use --prometheus", name)
@@ -228,7 +229,7 @@ func (s *replaySource) fromRecording(ctx context.Context, q replayQuestion) (*re
 	if err != nil {
 		return nil, err
 	}
-	err = playWith(ctx, s.recording, memory.Options{}, func(f *recording.Frame, snapshot *memory.Snapshot) error {
+	err = recordingfile.Play(ctx, s.recording, s.pipeline, func(f *recording.Frame, snapshot *memory.Snapshot) error {
 		switch f.Kind {
 		case recording.Scale:
 			collector.AddTarget(f.Scale, f.Now)

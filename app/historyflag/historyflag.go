@@ -1,7 +1,8 @@
-package app
+// Package historyflag reads --history, which names the Prometheus that knows the time before
+// weir's own memory.
+package historyflag
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -9,16 +10,14 @@ import (
 
 	"github.com/weir-metrics/weir/app/stageflag"
 	"github.com/weir-metrics/weir/client/cli"
-	"github.com/weir-metrics/weir/history"
 	"github.com/weir-metrics/weir/history/promclient"
-	"github.com/weir-metrics/weir/history/weirseries"
 )
 
-// historyUsage is the help of --history.
-const historyUsage = "what knows the time before weir's own memory, for the model API and the page: prometheus:URL of a server that scrapes /metrics/cluster or is written to; see weir help history"
+// Usage is the help of --history.
+const Usage = "what knows the time before weir's own memory, for the model API and the page: prometheus:URL of a server that scrapes /metrics/cluster or is written to; see weir help history"
 
-// historyHelp is the page of help for it.
-const historyHelp = `weir remembers fifteen minutes. A Prometheus-compatible server that scrapes weir's
+// Help is the page of help for it.
+const Help = `weir remembers fifteen minutes. A Prometheus-compatible server that scrapes weir's
 /metrics/cluster (with honor_labels: true), or that weir writes to
 (--sink=remotewrite), knows weir's series for longer:
   --history=prometheus:http://prometheus:9090
@@ -32,16 +31,17 @@ own memory.
   token-file            file of a bearer token
   username              to send, with the password`
 
-func newHistoryFlag() stageflag.List {
+// New returns the flag, to which nothing is given yet.
+func New() stageflag.List {
 	return stageflag.List{What: "history", Known: []string{"prometheus"}}
 }
 
-// compileHistory reads --history; nil for none.
-func compileHistory(given stageflag.List) (*promclient.Options, error) {
+// Compile reads --history; nil for none.
+func Compile(given stageflag.List) (*promclient.Options, error) {
 	if len(given.Stages) == 0 {
 		return nil, nil
 	}
-	o, err := parseHistory(given.Stages[0])
+	o, err := parse(given.Stages[0])
 	if err == nil && len(given.Stages) > 1 {
 		err = errors.New("one server is asked: name one")
 	}
@@ -51,8 +51,12 @@ func compileHistory(given stageflag.List) (*promclient.Options, error) {
 	return o, nil
 }
 
-func parseHistory(s stageflag.Stage) (*promclient.Options, error) {
-	o := &promclient.Options{URL: s.Config, MaxAnswer: largeAnswer}
+// MaxAnswer bounds one of Prometheus' answers, in bytes: 5,500 points of a few containers
+// are far less.
+const MaxAnswer = 64 << 20
+
+func parse(s stageflag.Stage) (*promclient.Options, error) {
+	o := &promclient.Options{URL: s.Config, MaxAnswer: MaxAnswer}
 	if u, err := url.Parse(s.Config); err != nil || u.Host == "" {
 		return nil, fmt.Errorf("%q is no address of a server: write --history=prometheus:http://HOST:PORT", s.Config)
 	}
@@ -84,18 +88,4 @@ func parseHistory(s stageflag.Stage) (*promclient.Options, error) {
 		return nil, errors.New("username and password-file belong together: give both")
 	}
 	return o, nil
-}
-
-// openHistory opens the Prometheus that knows the time before weir's memory.
-func (w *process) openHistory(context.Context) error {
-	if w.plan.History == nil {
-		return nil
-	}
-	client, err := promclient.New(*w.plan.History)
-	if err != nil {
-		return fmt.Errorf("--history: %w", err)
-	}
-	w.past = weirseries.New(weirseries.Options{History: history.New(history.Options{Client: client}), Logger: w.log, Registerer: w.registry})
-	w.add(Part{Name: "history", Close: func() error { client.Close(); return nil }})
-	return nil
 }

@@ -1,25 +1,25 @@
-package app
+// Package inspectcmd is the command "weir inspect": it looks for what is wrong on this
+// machine. cgroups.go is "inspect cgroups"; pods.go reads the pods it compares them with,
+// from a kubelet, a file or the API server.
+package inspectcmd
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/weir-metrics/weir/client/cli"
-	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/inspect"
 )
 
-// newInspect returns the command that looks at this machine and judges.
-func newInspect(getenv func(string) string) *cobra.Command {
+// NewCommand returns "inspect". getenv reads the environment.
+func NewCommand(getenv func(string) string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect",
 		Short: "Look for what is wrong on this machine",
@@ -163,32 +163,4 @@ func (f *cgroupsFlags) table(out io.Writer, r *inspect.Report) error {
 		fmt.Fprintln(out, "This was a dry run. To remove: --clean --dry-run=false")
 	}
 	return nil
-}
-
-// newLeftovers returns what tells Prometheus of leftovers among this machine's pod
-// cgroups, by the facts of the pods on node. Without a cluster none is called one.
-func newLeftovers(i *inspect.Inspector, node metric.NodeName, facts func() *cluster.Facts) *inspect.Collector {
-	return inspect.NewCollector(inspect.CollectorOptions{Inspector: i, Pods: func() *inspect.Pods { return podsOn(node, facts()) }})
-}
-
-// podsOn returns what facts say of the pods on node; nil as long as they do not know
-// all pods.
-func podsOn(node metric.NodeName, facts *cluster.Facts) *inspect.Pods {
-	if facts == nil || !facts.Synced {
-		return nil
-	}
-	return &inspect.Pods{List: facts.PodsOn(node), From: "the API server", At: facts.At}
-}
-
-// thisNode returns the name of this node: the given one, or else that of the host,
-// as kubelets write it.
-func thisNode(given string) (string, error) {
-	if given != "" {
-		return given, nil
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return "", fmt.Errorf("name this node: %w; give --node-name", err)
-	}
-	return strings.ToLower(host), nil
 }

@@ -1,8 +1,9 @@
-package app
+package inspectcmd
 
 import (
 	"bytes"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,13 +14,9 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/client/cli"
-	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/sources/host/inspect"
 )
 
 // podList names one pod, in the class Burstable.
@@ -92,11 +89,11 @@ func TestInspect(t *testing.T) {
 	)
 	shorten := strings.NewReplacer(dir, "DIR", strings.TrimPrefix(kubelet.URL, "https://"), "KUBELET")
 	varies := regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z|"inode": \d+|inode: \d+`)
-	datadriven.RunTest(t, "testdata/inspect/transcript.txt", func(t *testing.T, d *datadriven.TestData) string {
+	datadriven.RunTest(t, "testdata/transcript.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var out bytes.Buffer
 		for line := range strings.Lines(d.Input) {
 			root := &cobra.Command{Use: "weir"}
-			root.AddCommand(newInspect(nothing))
+			root.AddCommand(NewCommand(func(string) string { return "" }))
 			words := strings.Fields(expand.Replace(line))
 			if status := cli.Main(t.Context(), root, words[1:], &out, &out); status != 0 {
 				out.WriteString("exit status 1\n")
@@ -112,47 +109,24 @@ func TestInspect(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-func TestPodsOn(t *testing.T) {
-	at := time.Unix(1000, 0)
-	web := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: "web"}, UID: "u1", Node: "n1"}
-	var none *cluster.Facts
-	known := none.With(cluster.Change{Synced: true, At: at, Pods: []*cluster.Pod{web}})
-	if p := podsOn("n1", known); p == nil || len(p.List) != 1 || p.List[0] != web || !p.At.Equal(at) || p.Static {
-		t.Errorf("pods on n1: %+v, want shop/web, as of %v, without static pods", p, at)
-	}
-	if p := podsOn("n2", known); p == nil || len(p.List) != 0 {
-		t.Errorf("pods on n2: %+v, want an empty list", p)
-	}
-	for _, facts := range []*cluster.Facts{nil, {}, none.With(cluster.Change{Pods: []*cluster.Pod{web}})} {
-		if p := podsOn("n1", facts); p != nil {
-			t.Errorf("pods by facts that are not whole: %+v, want none", p)
-		}
-	}
-}
-
-// Whatever machine this is, its cgroups can be counted, and by nobody's word none
-// of them is a leftover.
-func TestLeftoversOfThisMachine(t *testing.T) {
-	i, err := inspect.New(inspect.Options{})
-	if err != nil {
-		t.Skipf("no cgroups here: %v", err)
-	}
-	c := newLeftovers(i, "n1", func() *cluster.Facts { return nil })
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(c)
-	families, err := registry.Gather()
-	if err != nil {
+// kubeconfig writes a kubeconfig for a server, with a token.
+func kubeconfig(t *testing.T, server *httptest.Server, token string) string {
+	t.Helper()
+	dir := t.TempDir()
+	ca := filepath.Join(dir, "ca.crt")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	orphans := -1.0
-	for _, f := range families {
-		for _, m := range f.Metric {
-			if f.GetName() == "weir_pod_cgroups" && m.Label[0].GetValue() == string(inspect.Orphan) {
-				orphans = m.GetGauge().GetValue()
-			}
-		}
+	path := filepath.Join(dir, "kubeconfig")
+	text := fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: %q, certificate-authority: ca.crt}}]
+users: [{name: u, user: {token: %s}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+`, server.URL, token)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if orphans != 0 {
-		t.Errorf("%v orphans, want 0", orphans)
-	}
+	return path
 }

@@ -1,4 +1,4 @@
-package app
+package inspectcmd
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/weir-metrics/weir/app/clusterflag"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
@@ -42,7 +43,7 @@ type podFlags struct {
 	certFile, keyFile string
 	insecure          bool
 	node              string
-	cluster           config // of which only the cluster's flags are used
+	cluster           clusterflag.Flags
 }
 
 func (p *podFlags) addFlags(f *pflag.FlagSet) {
@@ -53,11 +54,11 @@ func (p *podFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&p.keyFile, "client-key", "", "`FILE` of its key")
 	f.BoolVar(&p.insecure, "insecure-tls", false, "accept any certificate of the URL of --pods")
 	f.StringVar(&p.node, "node-name", "", "name of this node's Node object (default: $NODE_NAME, or else the host name)")
-	p.cluster.addClusterFlags(f)
+	p.cluster.Add(f)
 }
 
 // asks reports whether the flags name somebody.
-func (p *podFlags) asks() bool { return p.pods != "" || p.cluster.namesCluster() }
+func (p *podFlags) asks() bool { return p.pods != "" || p.cluster.Given() }
 
 // isURL reports whether --pods is one, rather than a file.
 func (p *podFlags) isURL() bool {
@@ -69,16 +70,14 @@ func (p *podFlags) verifies() bool { return !p.insecure && !strings.HasPrefix(p.
 
 func (p *podFlags) check() error {
 	switch {
-	case p.pods != "" && p.cluster.namesCluster():
+	case p.pods != "" && p.cluster.Given():
 		return cli.Usage(errors.New("--pods excludes --kubeconfig, --master and --in-cluster: give one source of pods"))
-	case p.cluster.inCluster && (p.cluster.kubeconfig != "" || p.cluster.master != ""):
-		return cli.Usage(errors.New("--in-cluster excludes --kubeconfig and --master"))
 	case !p.isURL() && (p.tokenFile != "" || p.caFile != "" || p.certFile != "" || p.keyFile != "" || p.insecure):
 		return cli.Usage(errors.New("--token-file, --ca-file, --client-cert, --client-key and --insecure-tls are for the URL of --pods"))
 	case (p.certFile == "") != (p.keyFile == ""):
 		return cli.Usage(errors.New("a client certificate is two files: give both --client-cert and --client-key"))
 	}
-	return nil
+	return p.cluster.Check()
 }
 
 // ask returns this node's pods; nil if the flags name nobody to ask.
@@ -90,7 +89,7 @@ func (p *podFlags) ask(ctx context.Context) (*inspect.Pods, error) {
 		return p.askKubelet(ctx)
 	case p.pods != "":
 		return readPodFile(p.pods)
-	case p.cluster.namesCluster():
+	case p.cluster.Given():
 		return p.askServer(ctx)
 	}
 	return nil, nil
@@ -141,11 +140,11 @@ func (p *podFlags) askKubelet(ctx context.Context) (*inspect.Pods, error) {
 }
 
 func (p *podFlags) askServer(ctx context.Context) (*inspect.Pods, error) {
-	node, err := thisNode(p.node)
+	node, err := clusterflag.NodeName(p.node)
 	if err != nil {
 		return nil, err
 	}
-	config, err := informer.RESTConfig(informer.Options{Kubeconfig: p.cluster.kubeconfig, Master: p.cluster.master})
+	config, err := informer.RESTConfig(p.cluster.Options())
 	if err != nil {
 		return nil, fmt.Errorf("configure API client: %w", err)
 	}

@@ -1,0 +1,79 @@
+package recordingfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weir-metrics/weir/manager"
+	"github.com/weir-metrics/weir/recording"
+	"github.com/weir-metrics/weir/sinks/memory"
+)
+
+// Play plays the recording at path through the processors of pipeline into a memory, and
+// calls each after every frame with what weir knew then; the snapshot may be kept. It ends
+// with the recording, or with each's error. A recording that ends in the middle is played up
+// to there: the error is then a *recording.TruncatedError.
+func Play(ctx context.Context, path string, pipeline func(manager.Spec) []manager.Processor, each func(f *recording.Frame, snapshot *memory.Snapshot) error) error {
+	file, r, err := Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	defer r.Close()
+	p := &pipelinePlayer{memory: memory.New(memory.Options{}), pipeline: pipeline, sources: map[Source][]manager.Processor{}}
+	for ctx.Err() == nil {
+		f, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
+		if err := p.play(ctx, &f); err != nil {
+			return err
+		}
+		if err := each(&f, p.memory.Snapshot()); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// pipelinePlayer plays a recording in one goroutine: every number is what it was when it was
+// recorded.
+type pipelinePlayer struct {
+	memory   *memory.Sink
+	pipeline func(manager.Spec) []manager.Processor
+	sources  map[Source][]manager.Processor
+}
+
+// play does with a frame what the weir did that recorded it.
+func (p *pipelinePlayer) play(ctx context.Context, f *recording.Frame) error {
+	who := Source{Name: f.Source, Node: f.Node}
+	switch f.Kind {
+	case recording.Begin:
+		if f.Fresh {
+			for who := range p.sources {
+				p.memory.Forget(who.Name, who.Node)
+			}
+			clear(p.sources)
+		}
+	case recording.Gone:
+		p.memory.Forget(f.Source, f.Node)
+		delete(p.sources, who)
+	case recording.Round:
+		processors := p.sources[who]
+		if processors == nil {
+			b := f.Batch
+			processors = p.pipeline(manager.Spec{Name: f.Source + "/" + string(f.Node), Kind: f.Source, Node: f.Node, Interval: b.Interval})
+			p.sources[who] = processors
+		}
+		for _, step := range processors {
+			step.Process(f.Facts, f.Batch, f.Now)
+		}
+		return p.memory.Write(ctx, f.Batch)
+	}
+	return nil
+}
