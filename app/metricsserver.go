@@ -26,11 +26,11 @@ type metricsServerFlag struct {
 	// option is the option of --source=kubelet that says the same; empty if none
 	// does.
 	option string
-	// means is what the flag does in weir, what to say in its place, or why
-	// there is nothing to say: part of a sentence.
+	// means is part of a sentence: what the flag does in weir, what to use in its place,
+	// or why weir does not need it.
 	means string
-	// harmless are values that ask for what weir does anyway, so that a refused
-	// flag is borne with.
+	// harmless are values that ask for what weir does anyway. With one of them a
+	// refused flag is accepted.
 	harmless []string
 }
 
@@ -39,51 +39,51 @@ type fate string
 
 const (
 	kept    fate = "kept"    // the flag does in weir what it did
-	idle    fate = "idle"    // it is taken, and there is nothing to do
-	refused fate = "refused" // the error says what to use instead
+	idle    fate = "idle"    // the flag is accepted and has no effect
+	refused fate = "refused" // weir ends with an error that says what to use instead
 )
 
 // metricsServerFlags lists metrics-server's flags in the order of its --help. Tests compare
 // it with metrics-server's own list and with docs/from-metrics-server.md.
 var metricsServerFlags = []metricsServerFlag{
-	{flag: "kubeconfig", fate: kept, means: "API server, and credentials for it and for kubelets. A kubeconfig that does not verify the API server's certificate still has kubelets' verified: say `--kubelet-insecure-tls` too"},
-	{flag: "metric-resolution", fate: kept, means: "time between two reads of a node, at least 1s. Left out it is 15s, and not 60s"},
-	{flag: "version", fate: kept, means: "says which weir this is"},
+	{flag: "kubeconfig", fate: kept, means: "how to reach the API server, and the credentials for it and for kubelets. If the kubeconfig does not verify the API server's certificate, weir still verifies kubelets' certificates: to turn that off too, use `--kubelet-insecure-tls`"},
+	{flag: "metric-resolution", fate: kept, means: "time between two reads of a node, at least 1s. The default is 15s, not 60s"},
+	{flag: "version", fate: kept, means: "prints weir's version"},
 
-	{flag: "kubelet-certificate-authority", fate: kept, option: "ca", means: "file of certificates that the kubelets' must lead to"},
-	{flag: "kubelet-client-certificate", fate: kept, option: "client-cert", means: "our certificate for kubelets, read again when it changes"},
-	{flag: "kubelet-client-key", fate: kept, option: "client-key", means: "its key"},
-	{flag: "kubelet-insecure-tls", fate: kept, option: "insecure-tls", means: "any certificate will do; for tests"},
-	{flag: "kubelet-port", fate: kept, option: "port", means: "port of kubelets. Left out it is the one in the node's status, else 10250, and not always 10250"},
-	{flag: "kubelet-preferred-address-types", fate: kept, option: "address-types", means: "in order of preference. Left out it is InternalIP,ExternalIP,Hostname,InternalDNS,ExternalDNS, and not Hostname first"},
-	{flag: "kubelet-request-timeout", fate: kept, option: "timeout", means: "of one read; it may be longer than the resolution"},
-	{flag: "kubelet-use-node-status-port", fate: kept, option: "status-port", means: "the port in the node's status goes before `--kubelet-port`; `=false` has the status ignored"},
-	{flag: "node-selector", fate: kept, option: "node-selector", means: "labels a node must have (`-l`); others have the reason NodeExcluded"},
-	{flag: "deprecated-kubelet-completely-insecure", fate: refused, harmless: []string{"false"}, means: "use `--kubelet-insecure-tls`, which encrypts and authenticates us without verifying the kubelet; or, for kubelets that still have a read-only port, `--source=kubelet:http://:10255` in place of all `--kubelet-` flags"},
+	{flag: "kubelet-certificate-authority", fate: kept, option: "ca", means: "file with the CA certificates that sign the kubelets' certificates"},
+	{flag: "kubelet-client-certificate", fate: kept, option: "client-cert", means: "weir's client certificate for kubelets, read again when it changes"},
+	{flag: "kubelet-client-key", fate: kept, option: "client-key", means: "the key of that certificate"},
+	{flag: "kubelet-insecure-tls", fate: kept, option: "insecure-tls", means: "weir accepts any certificate of a kubelet; for tests"},
+	{flag: "kubelet-port", fate: kept, option: "port", means: "port of kubelets. The default is the port in the node's status, or 10250 if the status has none; metrics-server's default is always 10250"},
+	{flag: "kubelet-preferred-address-types", fate: kept, option: "address-types", means: "types in order of preference. The default is InternalIP,ExternalIP,Hostname,InternalDNS,ExternalDNS; metrics-server's begins with Hostname"},
+	{flag: "kubelet-request-timeout", fate: kept, option: "timeout", means: "time limit of one read; it may be longer than the resolution"},
+	{flag: "kubelet-use-node-status-port", fate: kept, option: "status-port", means: "the port in the node's status has priority over `--kubelet-port`; with `=false` weir ignores the status"},
+	{flag: "node-selector", fate: kept, option: "node-selector", means: "labels that a node must have (`-l`); other nodes have the reason NodeExcluded"},
+	{flag: "deprecated-kubelet-completely-insecure", fate: refused, harmless: []string{"false"}, means: "use `--kubelet-insecure-tls`, which encrypts and authenticates weir but does not verify the kubelet. If kubelets still have a read-only port, use `--source=kubelet:http://:10255` in place of all `--kubelet-` flags"},
 
-	{flag: "v", fate: kept, means: "verbosity: 1 is debug, more has the libraries tell more"},
-	{flag: "logging-format", fate: kept, means: "text or json; `--log-format=console` or `json` in weir's words"},
-	{flag: "log-flush-frequency", fate: idle, means: "each line is written at once"},
-	{flag: "log-json-info-buffer-size", fate: refused, harmless: []string{"0"}, means: "leave it out: each line is written at once"},
-	{flag: "log-json-split-stream", fate: refused, harmless: []string{"false"}, means: "leave it out: all lines go to standard error; tell them apart by their level"},
-	{flag: "log-text-info-buffer-size", fate: refused, harmless: []string{"0"}, means: "leave it out: each line is written at once"},
-	{flag: "log-text-split-stream", fate: refused, harmless: []string{"false"}, means: "leave it out: all lines go to standard error; tell them apart by their level"},
-	{flag: "vmodule", fate: refused, harmless: []string{""}, means: "use `-v`, which is for all files"},
+	{flag: "v", fate: kept, means: "verbosity: 1 is debug; higher numbers also show more of the libraries' messages"},
+	{flag: "logging-format", fate: kept, means: "text or json; weir's own flag for it is `--log-format=console` or `--log-format=json`"},
+	{flag: "log-flush-frequency", fate: idle, means: "weir writes each line at once"},
+	{flag: "log-json-info-buffer-size", fate: refused, harmless: []string{"0"}, means: "leave it out: weir writes each line at once"},
+	{flag: "log-json-split-stream", fate: refused, harmless: []string{"false"}, means: "leave it out: all lines go to standard error, and each has its level"},
+	{flag: "log-text-info-buffer-size", fate: refused, harmless: []string{"0"}, means: "leave it out: weir writes each line at once"},
+	{flag: "log-text-split-stream", fate: refused, harmless: []string{"false"}, means: "leave it out: all lines go to standard error, and each has its level"},
+	{flag: "vmodule", fate: refused, harmless: []string{""}, means: "use `-v`, which applies to all files"},
 
-	{flag: "advertise-address", fate: refused, harmless: []string{""}, means: "leave it out: the APIService and its Service say where weir is reached; `--bind-address` says where it listens"},
-	{flag: "cors-allowed-origins", fate: refused, harmless: []string{""}, means: "leave it out: no browser reads these APIs but through the API server, whose flag it is too"},
+	{flag: "advertise-address", fate: refused, harmless: []string{""}, means: "leave it out: the APIService and its Service say how to reach weir; `--bind-address` says where weir listens"},
+	{flag: "cors-allowed-origins", fate: refused, harmless: []string{""}, means: "leave it out: browsers reach these APIs only through the API server, which has this flag too"},
 	{flag: "emulated-version", fate: refused, harmless: []string{""}, means: "leave it out: weir serves the same APIs whatever the version of Kubernetes"},
-	{flag: "emulation-forward-compatible", fate: refused, harmless: []string{"false"}, means: "leave it out: nothing is emulated"},
-	{flag: "external-hostname", fate: refused, harmless: []string{""}, means: "leave it out: no answer names the host"},
+	{flag: "emulation-forward-compatible", fate: refused, harmless: []string{"false"}, means: "leave it out: weir emulates nothing"},
+	{flag: "external-hostname", fate: refused, harmless: []string{""}, means: "leave it out: weir's answers do not contain a host name"},
 	{flag: "feature-gates", fate: refused, harmless: []string{""}, means: "leave it out: weir has no feature gates"},
-	{flag: "goaway-chance", fate: refused, harmless: []string{"0"}, means: "leave it out: the API server in front spreads connections"},
-	{flag: "livez-grace-period", fate: idle, means: "/livez holds from the beginning"},
-	{flag: "min-compatibility-version", fate: refused, harmless: []string{""}, means: "leave it out: nothing is emulated"},
-	{flag: "min-request-timeout", fate: idle, means: "it is for watches, and there are none"},
-	{flag: "runtime-config-emulation-forward-compatible", fate: refused, harmless: []string{"false"}, means: "leave it out: use `--apis` to choose what is served"},
-	{flag: "shutdown-send-retry-after", fate: refused, harmless: []string{"false"}, means: "use `--shutdown-delay-duration`, in which weir serves on while its /readyz fails"},
-	{flag: "shutdown-watch-termination-grace-period", fate: idle, means: "it is for watches, and there are none"},
-	{flag: "storage-initialization-timeout", fate: idle, means: "there is no storage to wait for"},
+	{flag: "goaway-chance", fate: refused, harmless: []string{"0"}, means: "leave it out: the API server spreads the connections"},
+	{flag: "livez-grace-period", fate: idle, means: "/livez succeeds from the start"},
+	{flag: "min-compatibility-version", fate: refused, harmless: []string{""}, means: "leave it out: weir emulates nothing"},
+	{flag: "min-request-timeout", fate: idle, means: "it is for watches, and weir has none"},
+	{flag: "runtime-config-emulation-forward-compatible", fate: refused, harmless: []string{"false"}, means: "leave it out: use `--apis` to choose which APIs weir serves"},
+	{flag: "shutdown-send-retry-after", fate: refused, harmless: []string{"false"}, means: "use `--shutdown-delay-duration`: in that time weir still serves, but its /readyz fails"},
+	{flag: "shutdown-watch-termination-grace-period", fate: idle, means: "it is for watches, and weir has none"},
+	{flag: "storage-initialization-timeout", fate: idle, means: "weir has no storage to wait for"},
 	{flag: "strict-transport-security-directives", fate: refused, harmless: []string{""}, means: "leave it out: it is for browsers"},
 }
 
@@ -117,7 +117,7 @@ func (o unusedFlag) Set(value string) error {
 	if o.fate == idle || slices.Contains(o.harmless, value) {
 		return nil
 	}
-	return errors.New("of metrics-server's flags weir does not have this one; " + o.means)
+	return errors.New("weir does not have this flag of metrics-server; " + o.means)
 }
 
 // String returns the default, which is nothing.

@@ -95,7 +95,7 @@ func TestRefusedFlags(t *testing.T) {
 		addUnusedFlags(flags)
 		for _, value := range c.harmless {
 			if err := flags.Parse([]string{"--" + c.flag + "=" + value}); err != nil {
-				t.Errorf("--%s=%s: %v, want it borne with", c.flag, value, err)
+				t.Errorf("--%s=%s: %v, want it accepted", c.flag, value, err)
 			}
 		}
 		err := flags.Parse([]string{"--" + c.flag + "=something"})

@@ -82,7 +82,7 @@ type contents struct {
 	targets     map[string]bool
 	rounds      int
 	failed      int
-	witnesses   int
+	crossChecks int
 	facts       int
 	samples     int
 	containers  int
@@ -133,7 +133,7 @@ func (c *contents) add(f *recording.Frame) {
 			c.failed++
 		}
 		if f.Batch.CrossCheck != nil {
-			c.witnesses++
+			c.crossChecks++
 			c.count(f.Batch.CrossCheck)
 		}
 	}
@@ -178,7 +178,7 @@ func (c *contents) write(out io.Writer, path string, size int64) error {
 	if len(c.targets) > 0 {
 		line("scale targets", "%d", len(c.targets))
 	}
-	line("rounds", "%d, %d of them failed, %d with a witness", c.rounds, c.failed, c.witnesses)
+	line("rounds", "%d, %d of them failed, %d with a cross-check", c.rounds, c.failed, c.crossChecks)
 	line("facts", "%d changes", c.facts)
 	line("samples", "%d, %d of them of containers", c.samples, c.containers)
 	line("size", "%d bytes%s", size, sizePer(size, c.samples, "sample"))

@@ -1,6 +1,5 @@
-// Package docs writes the pages of documentation that are derived from code, so
-// that they cannot lag behind it: make generate writes them, and a test fails
-// while they differ.
+// Package docs writes the pages of documentation that are derived from code.
+// make generate writes them. A test fails while a page and the code differ.
 package docs
 
 import (
@@ -17,14 +16,16 @@ func Metrics() string {
 
 Written by ` + "`make generate`" + ` from the catalogue in ` + "`metric/catalogue.go`" + `; do not edit.
 
-Every metric weir knows, under the name Heapster gave it (or would have: those marked ✦ are beyond Heapster's
-storage schema) and under its name on ` + "`/metrics/cluster`" + `. There the name begins with ` + "`weir_`" + ` and the level:
-` + "`" + metric.CPUUsageRate.Describe().PrometheusName(metric.Container) + "`" + `. Prometheus names are in base units; Heapster's APIs served the unit
-in the last column.
+This page lists every metric that weir knows. The first column has Heapster's name. A metric with ✦ is not in
+Heapster's storage schema; its name follows the same pattern. The second column has the name on ` + "`/metrics/cluster`" + `,
+which begins there with ` + "`weir_`" + ` and the level, for example
+` + "`" + metric.CPUUsageRate.Describe().PrometheusName(metric.Container) + "`" + `. Prometheus metrics have base units.
+Heapster's APIs serve the unit in the last column.
 
-A metric that a source cannot supply is absent, never zero. What is given for namespaces and the cluster is the sum of
-what was measured: while a node fails, its pods are not in it. Watch ` + "`weir_sources_failing`" + ` on ` + "`/metrics`" + ` beside it. Metrics with *parts* also exist for each device,
-network interface, volume or accelerator of the entity.
+If a source cannot supply a metric, the metric is absent, never zero. The numbers of namespaces and of the cluster are
+sums of what was measured. While reads of a node fail, its pods are not in these sums, so watch
+` + "`weir_sources_failing`" + ` on ` + "`/metrics`" + ` too. Metrics with *parts* also exist for each device, network
+interface, volume or accelerator of the entity.
 `)
 	for g := range metric.NumGroups {
 		group := metric.Group(g)
@@ -52,8 +53,8 @@ network interface, volume or accelerator of the entity.
 	return b.String()
 }
 
-// heapsterUnit returns the unit in which Heapster's APIs serve d: that of its
-// kind of number but for two, as in api/model/units.go.
+// heapsterUnit returns the unit in which Heapster's APIs serve d. It is the unit of d's
+// kind of number, with two exceptions, as in api/model/units.go.
 func heapsterUnit(d *metric.Descriptor) string {
 	switch d.ID {
 	case metric.Uptime:

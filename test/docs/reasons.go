@@ -7,14 +7,14 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// How lines of a reason's section begin that are derived from package metric.
+// The beginnings of the lines in a reason's section that are derived from package metric.
 const (
 	headingOf = "### "
 	summaryOf = "**"
 	adviceOf  = "*What to do:* "
 )
 
-// layers are the headings under which docs/reasons.md tells of each layer.
+// layers are the headings of the layers in docs/reasons.md.
 var layers = map[metric.Layer]string{
 	metric.LayerLife:     "Life",
 	metric.LayerNode:     "Node",
@@ -26,11 +26,11 @@ var layers = map[metric.Layer]string{
 	metric.LayerNone:     "No reason",
 }
 
-// Reasons returns docs/reasons.md, of which page is the present text, with the
-// lines that package metric knows better: of each reason the sentence, how bad
-// it is, and what to do. What is between them is written by hand. It is an error if
-// a reason has no section of its own, in its place and with those lines, or a
-// section no reason.
+// Reasons returns docs/reasons.md with its derived lines up to date: each reason's
+// sentence, its severity, and its advice, as package metric has them. page is the current
+// text; all other lines of it are written by hand and stay. Reasons returns an error if
+// the page does not have exactly one section for each reason, in the order of the reasons
+// and with both derived lines.
 func Reasons(page string) (string, error) {
 	lines := strings.Split(page, "\n")
 	layer, next := "", 0 // the heading above, and the reason whose section is to come
