@@ -46,7 +46,7 @@
 //	offset.go     pure: when rounds are due
 //	runner.go     the life of one source: waiting, a round, waiting
 //	round.go      one round: read → process → publish
-//	call.go       one call of a source: limit, deadline, panic, abandonment; callcontext.go its context
+//	call.go       one call of a source: limit, deadline, panic, abandonment
 //	readlimits.go how many reads run at once
 //	player.go     rounds that were recorded, instead of sources
 //	sinkwriter.go the writes of one sink; queue.go its queue; sinks.go its status
