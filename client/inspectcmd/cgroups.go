@@ -43,24 +43,24 @@ func newInspectCgroups(getenv func(string) string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cgroups",
 		Short: "List the cgroups of pods, and say which should not be there",
-		Long: `List every cgroup of a pod on this machine, under both kubelet drivers and in every
-hierarchy of cgroups v1 and v2: whose it is, its class by path and by the pod's
-spec, what runs in it, and whether it should be there. Leftovers make a kubelet
-report a pod twice.
+		Long: `List every cgroup of a pod on this machine, of both cgroup drivers and in every
+hierarchy of cgroups v1 and v2: its pod, its QoS class by path and by the pod's
+spec, its processes, and whether it should be there. With leftovers, a kubelet
+may report a pod twice.
 
-Which pods there are is asked of the kubelet or of the API server, after the
-cgroups were read. Without either, most are "unknown". Judgements:
-  live           where it should be, and in use
-  empty          where it should be, and nothing runs in it
-  wrong-qos      the pod's, in another class than the pod's
-  old-container  of a container that has ended, or been replaced
-  duplicate      another cgroup is the pod's, or the container's
-  orphan         there is no such pod
-  unknown        nobody who knows was asked, or their answer cannot tell
+The pods come from the kubelet, the API server or a file, read after the
+cgroups. Without any of these, most cgroups are "unknown". Judgements:
+  live           it is where it should be, and in use
+  empty          it is where it should be, and nothing runs in it
+  wrong-qos      used by the pod, but in another QoS class than the pod
+  old-container  the container has ended or been replaced
+  duplicate      the pod, or the container, uses another cgroup
+  no-pod         there is no such pod
+  unknown        there is no list of pods, or it cannot decide
 
---clean removes orphans in which nothing runs, if they have not changed for a
-minute. It is a dry run unless --dry-run=false is given too. If one cannot be
-removed, the exit status is 1.`,
+--clean removes cgroups judged no-pod in which nothing runs, if they have not
+changed for a minute. It is a dry run unless --dry-run=false is given too. If one
+cannot be removed, the exit status is 1.`,
 		Example: `  weir inspect cgroups
   weir inspect cgroups --kubeconfig=/etc/kubernetes/kubelet.conf --node-name=n1
   weir inspect cgroups --pods=https://127.0.0.1:10250/pods --token-file=token --ca-file=ca.crt -o wide
@@ -78,7 +78,7 @@ removed, the exit status is 1.`,
 	}
 	f.addFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "json, yaml or wide; a narrow table if empty")
-	cmd.Flags().BoolVar(&f.clean, "clean", false, "remove orphans in which nothing runs; see --dry-run")
+	cmd.Flags().BoolVar(&f.clean, "clean", false, "remove no-pod cgroups in which nothing runs; see --dry-run")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", true, "with --clean, only say what would be removed")
 	cmd.Flags().StringVar(&f.root, "root", "/", "`CGROUP` to look below, and to leave alone whatever is outside")
 	cmd.Flags().StringVar(&f.cgroupfs, "cgroupfs", "", "`DIR` the hierarchies are mounted in, as /host/sys/fs/cgroup in a pod (default: as mountinfo says)")

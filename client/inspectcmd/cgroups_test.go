@@ -25,8 +25,8 @@ const podList = `{"kind":"PodList","apiVersion":"v1","items":[{
 "spec":{"nodeName":"n1","containers":[{"name":"app"}]},
 "status":{"phase":"Running","qosClass":"Burstable"}}]}`
 
-// TestInspect tells what a user of weir inspect types and sees. The cgroups are
-// plain directories, which do not go like cgroups: their files hold them.
+// TestInspect shows what a user of weir inspect types and sees. The cgroups are
+// plain directories: unlike cgroups, they cannot be removed while they have files.
 func TestInspect(t *testing.T) {
 	dir := t.TempDir()
 	made := time.Now().Add(-4 * time.Hour)
@@ -88,7 +88,7 @@ func TestInspect(t *testing.T) {
 		"$GARBAGE", write("garbage.json", `<html>`),
 	)
 	shorten := strings.NewReplacer(dir, "DIR", strings.TrimPrefix(kubelet.URL, "https://"), "KUBELET")
-	varies := regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z|"inode": \d+|inode: \d+`)
+	varies := regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*(Z| UTC)|"inode": \d+|inode: \d+`)
 	datadriven.RunTest(t, "testdata/transcript.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var out bytes.Buffer
 		for line := range strings.Lines(d.Input) {

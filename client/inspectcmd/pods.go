@@ -152,7 +152,7 @@ func (p *podFlags) askServer(ctx context.Context) (*inspect.Pods, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create API client: %w", err)
 	}
-	asked := inspect.Pods{From: "the API server's list of pods on " + node, At: time.Now()}
+	asked := inspect.Pods{From: "the API server for node " + node, At: time.Now()}
 	// No resource version: the newest, not what a cache of the API server has.
 	list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),

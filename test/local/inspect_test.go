@@ -207,8 +207,8 @@ func inspectCgroups(t *testing.T, roots []string, flags ...string) {
 	all := len(p.roots)
 	want := map[string]judged{
 		live: {inspect.Live, 1, all, false}, duplicate: {inspect.Duplicate, 0, all, false},
-		empty: {inspect.Orphan, 0, all, true}, partial: {inspect.Orphan, 0, 1, true}, systemd: {inspect.Orphan, 0, all, true},
-		stuck: {inspect.Orphan, 1, 1, false}, young: {inspect.Unknown, 0, all, false},
+		empty: {inspect.NoPod, 0, all, true}, partial: {inspect.NoPod, 0, 1, true}, systemd: {inspect.NoPod, 0, all, true},
+		stuck: {inspect.NoPod, 1, 1, false}, young: {inspect.Unknown, 0, all, false},
 	}
 	for i := range report.Pods {
 		pod := &report.Pods[i]
@@ -257,7 +257,7 @@ func inspectCgroups(t *testing.T, roots []string, flags ...string) {
 		if out, err = run("--clean", "--dry-run=false"); err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
 		}
-		if strings.Contains(out, "it stays: 1 process") || strings.Contains(out, "it stays: the kernel") {
+		if strings.Contains(out, "--clean keeps it: 1 process") || strings.Contains(out, "--clean keeps it: the kernel") {
 			return fmt.Errorf("something is inside still:\n%s", out)
 		}
 		return nil

@@ -14,16 +14,16 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// Removal is what became of one cgroup that was to be removed.
+// Removal is the result of removing one cgroup.
 type Removal struct {
 	Path metric.CgroupPath `json:"path"`
-	// Removed are the hierarchies that no longer hold it.
+	// Removed are the hierarchies that it was removed from.
 	Removed []string `json:"removed,omitempty"`
-	// Failed says why it is still there, in full or in part; empty if it is gone.
+	// Failed explains why it still exists in some hierarchy; empty if it is gone.
 	Failed string `json:"failed,omitempty"`
 }
 
-// Failed returns how many cgroups Clean could not remove in full.
+// Failed returns how many cgroups Clean could not remove in every hierarchy.
 func (r *Report) Failed() (n int) {
 	for i := range r.Removals {
 		if r.Removals[i].Failed != "" {
@@ -33,18 +33,17 @@ func (r *Report) Failed() (n int) {
 	return n
 }
 
-// removeFunc removes one empty cgroup in dir.
+// removeFunc removes one empty cgroup, name in dir.
 type removeFunc func(dir *os.Root, name string) error
 
-// removeDirectory asks the kernel, which refuses (EBUSY) while anything runs in
-// the cgroup or below it.
+// removeDirectory calls rmdir. The kernel refuses (EBUSY) while a process is in the cgroup
+// or below it.
 func removeDirectory(dir *os.Root, name string) error { return dir.Remove(name) }
 
-// Clean removes the cgroups that the report calls removable, with those below
-// them, in every hierarchy that holds them. Before it touches one it looks
-// again, everywhere: a cgroup that something runs in by now, or that is another
-// one of the same path, stays whole. What it did is returned and added to the
-// report.
+// Clean removes the removable cgroups of the report, with the cgroups below them, in every
+// hierarchy. It first checks each one again in every hierarchy. If a process is inside by
+// now, or another cgroup has taken the path, Clean removes nothing of it. Clean returns the
+// results and adds them to the report.
 func (i *Inspector) Clean(r *Report) []Removal {
 	for n := range r.Pods {
 		if p := &r.Pods[n]; p.Removable && p.cgroup != nil {
@@ -54,7 +53,7 @@ func (i *Inspector) Clean(r *Report) []Removal {
 	return r.Removals
 }
 
-// remove removes one cgroup.
+// remove removes one cgroup in every hierarchy.
 func (i *Inspector) remove(c *Cgroup) Removal {
 	done := Removal{Path: c.Path}
 	err := i.checkRemovable(c)
@@ -72,7 +71,7 @@ func (i *Inspector) remove(c *Cgroup) Removal {
 	return done
 }
 
-// checkRemovable says why c must not be removed after all.
+// checkRemovable returns an error if c must not be removed.
 func (i *Inspector) checkRemovable(c *Cgroup) error {
 	if c.Kind != podcgroup.Pod || podcgroup.Parse(c.Path) != c.Ref {
 		return errors.New("it is not the cgroup of a pod")
@@ -96,8 +95,8 @@ func (i *Inspector) checkRemovable(c *Cgroup) error {
 	return nil
 }
 
-// openJudged opens the directory of c in one hierarchy, if it is still the one that was
-// judged. No link is followed on the way.
+// openJudged opens the directory of c in one hierarchy. It follows no link, and returns an
+// error if the inode is not the one that was judged.
 func (i *Inspector) openJudged(c *Cgroup, at Location) (*os.Root, error) {
 	dir, err := os.OpenRoot(i.hierarchies[at.Hierarchy].Dir)
 	if err != nil {
@@ -113,7 +112,7 @@ func (i *Inspector) openJudged(c *Cgroup, at Location) (*os.Root, error) {
 	}
 	info, err := dir.Stat(".")
 	if err == nil && inode(info) != at.Inode {
-		err = errors.New("it is another one than was judged")
+		err = errors.New("it was removed and created again after it was judged")
 	}
 	if err != nil {
 		closeRoot(dir)
@@ -122,35 +121,35 @@ func (i *Inspector) openJudged(c *Cgroup, at Location) (*os.Root, error) {
 	return dir, nil
 }
 
-// openDirectory opens a directory in dir that is one, and not a link to one.
+// openDirectory opens a directory in dir. A link to a directory is an error.
 func openDirectory(dir *os.Root, name string) (*os.Root, error) {
 	info, err := dir.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is no directory", name)
+		return nil, fmt.Errorf("%s is not a directory", name)
 	}
 	return dir.OpenRoot(name)
 }
 
-// checkEmpty returns an error if something runs in dir or below it.
+// checkEmpty returns an error if a process is in dir or below it.
 func checkEmpty(dir *os.Root, h cgroupfs.Hierarchy) error {
 	procs, err := dir.ReadFile("cgroup.procs")
 	switch {
-	case cgroupfs.IsRemoved(err), errors.Is(err, syscall.EOPNOTSUPP) && h.Unified: // the kernel's rmdir has the last word
+	case cgroupfs.IsRemoved(err), errors.Is(err, syscall.EOPNOTSUPP) && h.Unified: // the kernel refuses to remove it if it is in use
 	case err != nil:
 		return fmt.Errorf("read its processes: %w", err)
 	case len(strings.TrimSpace(string(procs))) > 0:
-		return fmt.Errorf("something runs in it by now: process %s", strings.Join(strings.Fields(string(procs)), ", "))
+		return fmt.Errorf("processes have started in it: %s", strings.Join(strings.Fields(string(procs)), ", "))
 	}
 	return eachBelow(dir, func(below *os.Root, _ string) error { return checkEmpty(below, h) })
 }
 
-// eachBelow opens each directory in dir for do.
+// eachBelow opens each directory in dir and calls do with it.
 func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
 	entries, err := listDirectory(dir)
-	if err != nil && !cgroupfs.IsRemoved(err) { // what is gone holds nothing
+	if err != nil && !cgroupfs.IsRemoved(err) { // a removed one has no children
 		return fmt.Errorf("list it: %w", err)
 	}
 	for _, e := range entries {
@@ -173,12 +172,12 @@ func eachBelow(dir *os.Root, do func(below *os.Root, name string) error) error {
 	return nil
 }
 
-// removeIn removes c in one hierarchy, what lies deepest first.
+// removeIn removes c in one hierarchy, its deepest children first.
 func (i *Inspector) removeIn(c *Cgroup, at Location) error {
 	h := i.hierarchies[at.Hierarchy]
 	dir, err := i.openJudged(c, at)
 	if cgroupfs.IsRemoved(err) {
-		return nil // somebody else did
+		return nil // someone else removed it
 	}
 	if err != nil {
 		return fmt.Errorf("in %s: %w", h.Name, err)
@@ -209,15 +208,15 @@ func (i *Inspector) removeBelow(dir *os.Root) error {
 	})
 }
 
-// explainRefusal puts in words what the kernel's refusal means.
+// explainRefusal adds to an error of rmdir what it means for a cgroup.
 func explainRefusal(err error) error {
 	switch {
 	case errors.Is(err, syscall.EBUSY):
-		return fmt.Errorf("something came into it meanwhile: %w", err)
+		return fmt.Errorf("a process or a cgroup was added to it meanwhile: %w", err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("removing cgroups takes root: %w", err)
+		return fmt.Errorf("removing cgroups needs root: %w", err)
 	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("the hierarchy is mounted read-only here: %w", err)
+		return fmt.Errorf("the hierarchy is mounted read-only: %w", err)
 	}
 	return err
 }

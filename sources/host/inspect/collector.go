@@ -11,13 +11,13 @@ import (
 type CollectorOptions struct {
 	// Inspector reads the tree.
 	Inspector *Inspector
-	// Pods returns what is known of this node's pods; nil for nothing. It is
-	// called after the tree was read. Default: nothing is known.
+	// Pods returns this node's pods, or nil if there is no list of them. It is called
+	// after the tree was read. Default: no list.
 	Pods func() *Pods
-	// Every is how old a report may be: Collect looks at the machine no more
-	// often. Default 1m.
+	// Every is the maximum age of a report: Collect inspects the machine no more often.
+	// Default 1m.
 	Every time.Duration
-	// Now reads our clock. Default time.Now.
+	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
@@ -34,8 +34,8 @@ func (o CollectorOptions) withDefaults() CollectorOptions {
 	return o
 }
 
-// Collector tells Prometheus what is left over of pods on this machine. It looks
-// when it is asked, and starts nothing.
+// Collector is a Prometheus collector of the leftover cgroups on this machine. It inspects
+// the machine in Collect and starts no goroutine.
 type Collector struct {
 	opts CollectorOptions
 	mu   struct {
@@ -59,17 +59,17 @@ var (
 	podsDesc = prometheus.NewDesc("weir_pod_cgroups",
 		"Cgroups of pods on this node, by judgement.", []string{"judgement"}, nil)
 	problemsDesc = prometheus.NewDesc("weir_pod_cgroup_problems",
-		"What could not be read, or not be believed, when pods' cgroups were last inspected.", nil, nil)
+		"Problems of the last inspection of pods' cgroups: what could not be read, or a list of pods that seems to be of another node.", nil, nil)
 )
 
-// Describe sends the descriptions.
+// Describe implements prometheus.Collector.
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range [...]*prometheus.Desc{leftoverDesc, processesDesc, oldestDesc, podsDesc, problemsDesc} {
 		to <- d
 	}
 }
 
-// Collect inspects the machine, unless it did so lately, and sends the numbers.
+// Collect inspects the machine if the last report is older than Every, and sends the metrics.
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	r := c.latest()
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
@@ -85,7 +85,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	var oldest time.Time
 	for i := range r.Pods {
 		p := &r.Pods[i]
-		if p.Driver != "" { // a stray is no pod's cgroup
+		if p.Driver != "" { // else it is a container's, outside of its pod's
 			pods[p.Judgement]++
 		}
 		for k := range p.Containers {
@@ -100,7 +100,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	for _, j := range Judgements() {
-		if j != OldContainer { // no pod is one
+		if j != OldContainer { // only containers can be
 			gauge(podsDesc, float64(pods[j]), string(j))
 		}
 		if j.Leftover() {
@@ -116,8 +116,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// latest returns a report no older than opts.Every; nil if the machine cannot be
-// read.
+// latest returns a report no older than opts.Every, or nil if the machine cannot be read.
 func (c *Collector) latest() *Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()

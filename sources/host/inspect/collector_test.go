@@ -46,9 +46,9 @@ weir_leftover_cgroup_processes 2
 weir_leftover_cgroups{judgement="duplicate",level="container"} 0
 weir_leftover_cgroups{judgement="duplicate",level="pod"} 1
 weir_leftover_cgroups{judgement="old-container",level="container"} 1
-weir_leftover_cgroups{judgement="orphan",level="container"} 1
-weir_leftover_cgroups{judgement="orphan",level="pod"} 1
-# HELP weir_pod_cgroup_problems What could not be read, or not be believed, when pods' cgroups were last inspected.
+weir_leftover_cgroups{judgement="no-pod",level="container"} 1
+weir_leftover_cgroups{judgement="no-pod",level="pod"} 1
+# HELP weir_pod_cgroup_problems Problems of the last inspection of pods' cgroups: what could not be read, or a list of pods that seems to be of another node.
 # TYPE weir_pod_cgroup_problems gauge
 weir_pod_cgroup_problems 0
 # HELP weir_pod_cgroups Cgroups of pods on this node, by judgement.
@@ -56,7 +56,7 @@ weir_pod_cgroup_problems 0
 weir_pod_cgroups{judgement="duplicate"} 1
 weir_pod_cgroups{judgement="empty"} 0
 weir_pod_cgroups{judgement="live"} 1
-weir_pod_cgroups{judgement="orphan"} 1
+weir_pod_cgroups{judgement="no-pod"} 1
 weir_pod_cgroups{judgement="unknown"} 1
 weir_pod_cgroups{judgement="wrong-qos"} 0
 `

@@ -3,33 +3,34 @@ package inspect
 import (
 	"fmt"
 	"strconv"
-	"strings"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
-// processEvidence says what runs in c.
+// processEvidence describes what runs in c.
 func (j *judging) processEvidence(c *Cgroup) []string {
-	var why []string
+	var reasons []string
 	if n := c.CountProcesses(); n > 0 {
-		why = append(why, countAndVerb(n, "process", "inside")+c.processNames())
+		reasons = append(reasons, processesInside(n)+c.processNames())
 	}
 	switch {
 	case c.Unreadable:
-		why = append(why, "not all of its processes could be read")
+		reasons = append(reasons, "some of its processes could not be read")
 	case c.CountProcesses() == 0 && c.Populated:
-		why = append(why, "the kernel counts something that runs inside, and names no process: they may be of another PID namespace, or about to end")
+		reasons = append(reasons, "the kernel counts processes inside but lists none: they may be in another PID namespace, or ending")
 	case c.IsEmpty():
-		why = append(why, "no process is inside")
+		reasons = append(reasons, "no process is inside")
 	}
 	if c.Frozen {
-		why = append(why, "it is frozen: nothing in it runs, or ends, until it is thawed")
+		reasons = append(reasons, "it is frozen: its processes neither run nor end until it is thawed")
 	}
 	if n := len(c.Locations); n < len(j.tree.Hierarchies) && n < j.mostHierarchies() {
-		why = append(why, fmt.Sprintf("it is left in %s only, of %d hierarchies", strings.Join(c.hierarchyNames(j.tree.Hierarchies), " and "), len(j.tree.Hierarchies)))
+		reasons = append(reasons, fmt.Sprintf("it exists in %d of %d hierarchies: %s", n, len(j.tree.Hierarchies), humanize.List(c.hierarchyNames(j.tree.Hierarchies), 0)))
 	}
-	return why
+	return reasons
 }
 
-// processNames lists the oldest processes of c after a colon; empty if none is known.
+// processNames lists the oldest processes of c, after a colon.
 func (c *Cgroup) processNames() string {
 	var names []string
 	for _, p := range c.Processes[:min(shownProcesses, len(c.Processes))] {
@@ -41,21 +42,21 @@ func (c *Cgroup) processNames() string {
 		}
 	}
 	if len(names) == 0 {
-		return ", of a PID namespace that is not seen from here"
+		return ", in another PID namespace"
 	}
-	more := ""
 	if n := c.CountProcesses() - len(names); n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
+		names = append(names, humanize.Number(n)+" more")
 	}
-	return ": " + strings.Join(names, ", ") + more
+	return ": " + humanize.List(names, 0)
 }
 
+// stateName returns the name of a process state, given the letter that ps shows.
 func stateName(s string) string {
 	switch s {
 	case "D":
 		return "stuck in the kernel"
 	case "Z":
-		return "dead, not reaped"
+		return "zombie"
 	case "T", "t":
 		return "stopped"
 	case "R":
@@ -64,24 +65,7 @@ func stateName(s string) string {
 	return "sleeping"
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if strings.HasSuffix(what, "s") {
-		what += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func isOrAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
-}
-
-// countAndVerb returns "1 process is inside", "2 processes are inside".
-func countAndVerb(n int, what, where string) string {
-	return plural(n, what) + " " + isOrAre(n) + " " + where
+// processesInside returns "1 process is inside", "2 processes are inside".
+func processesInside(n int) string {
+	return humanize.Count(n, "process") + " " + humanize.IsAre(n) + " inside"
 }

@@ -1,23 +1,23 @@
-// Package inspect finds the cgroups of pods on this machine and judges each:
-// whose it is, whether it is where it should be, and whether anything keeps it.
-// The kubelet removes the cgroup of a pod only after the pod was deleted; a
-// process that cannot be killed, or a kubelet that was restarted at a bad
-// moment, leaves it behind, and the kubelet then reports one pod twice.
+// Package inspect finds the cgroups of pods on this machine and judges each: which pod it
+// belongs to, whether it is where it should be, and whether processes are inside. The
+// kubelet removes the cgroup of a pod only after the pod was deleted. A process that cannot
+// be killed, or a restart of the kubelet at a bad moment, leaves the cgroup behind, and the
+// kubelet then reports one pod twice.
 //
-// It works in three steps that do not know of each other:
+// There are three independent steps:
 //
 //	i, err := inspect.New(inspect.Options{})
-//	tree, err := i.Read()                    // what the kernel has, in every hierarchy
-//	report := inspect.Judge(tree, pods, now) // pure: tree and pods to judgements
-//	removals := i.Clean(report)              // the only one that changes anything
+//	tree, err := i.Read()                    // the cgroups, in every hierarchy
+//	report := inspect.Judge(tree, pods, now) // a pure function
+//	removals := i.Clean(report)              // the only step that changes anything
 //
-// Pods is what a kubelet or an API server said of this node's pods, asked for
-// after the tree was read; nil where there is nobody to ask. README.md lists the
-// judgements and the conditions under which Clean removes a cgroup.
+// Pods is the list of this node's pods from a kubelet or an API server, requested after the
+// tree was read; nil if there is none. README.md lists the judgements and the conditions
+// under which Clean removes a cgroup.
 //
-// The files: tree.go, process.go and limits.go read cgroups, processes and limits; pods.go has
-// what is known of pods; judge.go, judge_containers.go and evidence.go judge pods and containers
-// and give the reasons; report.go and table.go hold and print the result; clean.go removes
+// The files: tree.go, process.go and limits.go read cgroups, processes and limits; pods.go
+// has the list of pods; judge.go, judge_containers.go and evidence.go judge pods and containers
+// and give the reasons; report.go and table.go have and print the result; clean.go removes
 // cgroups; collector.go exports metrics.
 package inspect
 
@@ -29,19 +29,17 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// Options says where to look. The zero Options looks at the whole of this
-// machine.
+// Options are the places to read. The zero Options means the whole of this machine.
 type Options struct {
-	// Mount is the directory that the cgroup hierarchies are mounted in, such
-	// as /host/sys/fs/cgroup in a pod that has the host's there. Default: what
-	// this process's mountinfo says.
+	// Mount is the directory in which the cgroup hierarchies are mounted, such as
+	// /host/sys/fs/cgroup in a pod with the host's mounted there. Default: from this
+	// process's mountinfo.
 	Mount string
-	// Proc is where processes are looked up. Default "/proc".
+	// Proc is the directory of processes. Default "/proc".
 	Proc string
-	// Under limits the search, and what is cleaned, to a cgroup and those below
-	// it. Default "/".
+	// Under limits Read and Clean to a cgroup and those below it. Default "/".
 	Under metric.CgroupPath
-	// Now reads our clock. Default time.Now.
+	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
@@ -56,16 +54,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Inspector reads and cleans the cgroups of pods on one machine. It holds
-// nothing open between calls, and its methods may be called by several
-// goroutines.
+// Inspector reads and cleans the cgroups of pods on one machine. It keeps no file open
+// between calls, and its methods may be called from several goroutines.
 type Inspector struct {
 	options     Options
 	hierarchies cgroupfs.Hierarchies
 	rmdir       removeFunc
 }
 
-// New finds the hierarchies. It is an error that there are none.
+// New finds the hierarchies. It returns an error if there are none.
 func New(o Options) (*Inspector, error) {
 	o = o.withDefaults()
 	hierarchies, err := cgroupfs.Find(o.Mount, o.Proc)
@@ -75,5 +72,5 @@ func New(o Options) (*Inspector, error) {
 	return &Inspector{options: o, hierarchies: hierarchies, rmdir: removeDirectory}, nil
 }
 
-// Hierarchies returns what was found. It must not be changed.
+// Hierarchies returns the hierarchies that New found. The caller must not change them.
 func (i *Inspector) Hierarchies() cgroupfs.Hierarchies { return i.hierarchies }

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// TestTranscripts tells what is found on a machine, what is thought of it, and
+// TestTranscripts shows what is found on a machine, how it is judged, and
 // what is removed. The commands:
 //
 //	machine v1|v2|hybrid

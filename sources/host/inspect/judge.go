@@ -7,15 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
-
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// Judge says of every cgroup in the tree what is to be thought of it, by what
-// pods says; pods may be nil. Now is our clock's time.
+// Judge compares every cgroup in the tree with the pods of this node and gives each a
+// Judgement. pods may be nil: then most are Unknown. now is the time by this machine's clock.
 func Judge(t *Tree, pods *Pods, now time.Time) *Report {
 	j := &judging{tree: t, pods: pods, now: now, podsByUID: pods.byUID(), cgroupsByUID: map[metric.PodUID][]*Cgroup{}}
 	r := &Report{Time: t.Ended, Cgroups: t.Hierarchies.Mode(), Roots: append([]metric.CgroupPath{}, t.Roots...), Pods: []PodReport{}}
@@ -37,20 +36,20 @@ func Judge(t *Tree, pods *Pods, now time.Time) *Report {
 	for _, c := range t.Pods {
 		r.Pods = append(r.Pods, j.judgePod(c))
 	}
-	for _, c := range t.Strays {
-		r.Pods = append(r.Pods, j.judgeStray(c))
+	for _, c := range t.OutsidePods {
+		r.Pods = append(r.Pods, j.judgeOutsidePod(c))
 	}
 	return r
 }
 
-// judging is one judgement in progress.
+// judging is the state of one call of Judge.
 type judging struct {
 	tree         *Tree
-	pods         *Pods // nil: nobody was asked
+	pods         *Pods // nil: there is no list of pods
 	now          time.Time
 	podsByUID    podsByUID
-	doubt        string                      // why pods are not believed where they are silent
-	cgroupsByUID map[metric.PodUID][]*Cgroup // the pods' cgroups of each UID
+	doubt        string                      // why pods that are not in the list may exist; empty if the list is used
+	cgroupsByUID map[metric.PodUID][]*Cgroup // pods' cgroups only, not containers'
 }
 
 // judgePod judges a pod's cgroup, and those of its containers.
@@ -63,38 +62,38 @@ func (j *judging) judgePod(c *Cgroup) PodReport {
 	if facts != nil {
 		p.Namespace, p.Name, p.SpecQoS = facts.Namespace, facts.Name, podcgroup.QoS(facts.QoS)
 	}
-	own, rivals := j.chooseOwn(c.UID, p.SpecQoS)
+	own, others := j.chooseOwn(c.UID, p.SpecQoS)
 	switch {
 	case facts != nil && own == c:
-		j.judgeOwn(&p, facts, rivals)
+		j.judgeOwn(&p, facts, others)
 		p.Containers = j.judgeContainers(c, facts)
 	case facts != nil:
 		p.Judgement = Duplicate
-		p.Reasons = append(duplicateReasons(c, own, rivals, p.SpecQoS), p.Reasons...)
+		p.Reasons = append([]string{duplicateReason(c, own, others, p.SpecQoS)}, p.Reasons...)
 		p.Containers = j.judgeDuplicateContainers(c, own, facts)
 	default:
-		j.judgeUnnamed(&p, own, rivals)
+		j.judgeUnlisted(&p, own, others)
 		for _, below := range c.Containers {
-			p.Containers = append(p.Containers, j.newContainer(below, time.Time{}, p.Judgement, "as its pod's cgroup"))
+			p.Containers = append(p.Containers, j.newContainer(below, time.Time{}, p.Judgement, "it is judged like its pod's cgroup"))
 		}
 	}
 	switch p.Judgement {
-	case Orphan:
+	case NoPod:
 		p.KeptBecause = j.keptBecause(c)
 		p.Removable = p.KeptBecause == ""
 	case Duplicate:
-		p.KeptBecause = "its pod lives; it can go when the pod is deleted"
+		p.KeptBecause = "its pod exists; it can be removed when the pod is deleted"
 		if facts == nil {
-			p.KeptBecause = "whether its pod lives is not known"
+			p.KeptBecause = "it is not known whether its pod exists"
 		}
 	}
 	return p
 }
 
-// chooseOwn returns which of the cgroups of one UID is the pod's, and the others. It
-// is nil if nothing tells: first the class of the pod's spec, if it is known,
-// then whether anything runs.
-func (j *judging) chooseOwn(uid metric.PodUID, spec podcgroup.QoS) (own *Cgroup, rivals []*Cgroup) {
+// chooseOwn returns which of the cgroups of one UID is the pod's, and the others. The
+// pod's is the one in the QoS class of the spec, or else the one with processes. own is
+// nil if two fit equally well.
+func (j *judging) chooseOwn(uid metric.PodUID, spec podcgroup.QoS) (own *Cgroup, others []*Cgroup) {
 	rank := func(c *Cgroup) (n int) {
 		if spec != "" && c.QoS == spec {
 			n = 2
@@ -112,8 +111,8 @@ func (j *judging) chooseOwn(uid metric.PodUID, spec podcgroup.QoS) (own *Cgroup,
 	return all[0], all[1:]
 }
 
-// judgeOwn judges the one cgroup that is a known pod's.
-func (j *judging) judgeOwn(p *PodReport, facts *cluster.Pod, rivals []*Cgroup) {
+// judgeOwn judges the cgroup that a listed pod uses.
+func (j *judging) judgeOwn(p *PodReport, facts *cluster.Pod, others []*Cgroup) {
 	if !facts.Started.IsZero() {
 		p.Since, p.SinceFrom = facts.Started, FromStatus
 	}
@@ -121,27 +120,27 @@ func (j *judging) judgeOwn(p *PodReport, facts *cluster.Pod, rivals []*Cgroup) {
 	switch {
 	case p.SpecQoS != "" && p.PathQoS != p.SpecQoS:
 		p.Judgement = WrongQoS
-		p.Reasons = []string{fmt.Sprintf("the pod's class is %s, and this is a cgroup for %s pods; there is no other of its UID", p.SpecQoS, p.PathQoS)}
-	case p.cgroup.IsEmpty() && j.countStrays(p.UID) == 0:
+		p.Reasons = []string{fmt.Sprintf("the pod's QoS class is %s, but this cgroup is in class %s; the UID has no other cgroup", p.SpecQoS, p.PathQoS)}
+	case p.cgroup.IsEmpty() && j.countOutsidePod(p.UID) == 0:
 		p.Judgement = Empty
 		p.Reasons = []string{emptyReason(facts)}
 	default:
 		p.Judgement = Live
-		p.Reasons = []string{fmt.Sprintf("%s names the pod", j.pods.From)}
+		p.Reasons = []string{j.pods.From + " lists the pod"}
 		if !facts.Deleted.IsZero() {
 			p.Reasons[0] += ", which is being deleted"
 		}
-		if n := j.countStrays(p.UID); n > 0 {
-			own = append(own, fmt.Sprintf("%s of its containers %s outside of it: the kubelet and the runtime use different drivers", plural(n, "cgroup"), isOrAre(n)))
+		if n := j.countOutsidePod(p.UID); n > 0 {
+			own = append(own, fmt.Sprintf("%s of its containers %s outside of it: the kubelet and the runtime use different cgroup drivers", humanize.Count(n, "cgroup"), humanize.IsAre(n)))
 		}
 	}
 	p.Reasons = append(p.Reasons, own...)
-	for _, rival := range rivals {
-		p.Reasons = append(p.Reasons, fmt.Sprintf("%s is a duplicate of it", rival.Path))
+	for _, other := range others {
+		p.Reasons = append(p.Reasons, string(other.Path)+" is a duplicate of it")
 	}
 }
 
-// emptyReason says why nothing may be running in the cgroup of a known pod.
+// emptyReason explains why nothing runs in the cgroup of a listed pod.
 func emptyReason(facts *cluster.Pod) string {
 	switch {
 	case !facts.Deleted.IsZero():
@@ -149,120 +148,119 @@ func emptyReason(facts *cluster.Pod) string {
 	case facts.Phase == cluster.Succeeded || facts.Phase == cluster.Failed:
 		return "nothing runs in it: the pod has finished"
 	case facts.Phase == cluster.Running:
-		return "nothing runs in it, although the pod is running: its sandbox has died, or its processes were moved elsewhere"
+		return "nothing runs in it, although the pod is running: its sandbox died, or its processes were moved to another cgroup"
 	}
-	return "nothing runs in it yet: the pod is being started"
+	return "nothing runs in it yet: the pod is starting"
 }
 
-// duplicateReasons says why c is not the cgroup of its pod. Own is nil if nothing tells
-// which is.
-func duplicateReasons(c, own *Cgroup, rivals []*Cgroup, spec podcgroup.QoS) []string {
+// duplicateReason explains why c is not the cgroup of its pod. own is nil if it is not
+// known which one is.
+func duplicateReason(c, own *Cgroup, others []*Cgroup, spec podcgroup.QoS) string {
 	if own == nil {
-		var others []string
-		for _, r := range rivals {
-			if r != c {
-				others = append(others, string(r.Path))
+		var paths []string
+		for _, other := range others {
+			if other != c {
+				paths = append(paths, string(other.Path))
 			}
 		}
-		return []string{"the same UID has " + strings.Join(others, " and ") + ", and nothing tells which is the pod's"}
+		return "the same UID also has " + humanize.List(paths, 0) + ", and it is not known which one the pod uses"
 	}
-	why := "the pod's cgroup is " + string(own.Path)
+	reason := "the pod's cgroup is " + string(own.Path)
 	switch {
 	case spec != "" && c.QoS != spec:
-		return []string{fmt.Sprintf("%s: its class is %s", why, spec)}
+		reason += ": the pod's QoS class is " + string(spec)
 	case c.IsEmpty():
-		return []string{why + ": its processes are there"}
+		reason += ": the pod's processes run there"
 	}
-	return []string{why}
+	return reason
 }
 
-// judgeUnnamed judges the cgroup of a pod that nobody names.
-func (j *judging) judgeUnnamed(p *PodReport, own *Cgroup, rivals []*Cgroup) {
+// judgeUnlisted judges the cgroup of a pod that is not in the list of pods.
+func (j *judging) judgeUnlisted(p *PodReport, own *Cgroup, others []*Cgroup) {
 	evidence := p.Reasons
-	var why string
-	p.Judgement, why = j.judgeUnknownPod(p.cgroup)
-	p.Reasons = []string{why}
-	several := len(rivals) > 0
+	judgement, reason := j.judgeUnlistedUID(p.cgroup)
+	p.Judgement, p.Reasons = judgement, []string{reason}
+	several := len(others) > 0
 	if p.Judgement == Unknown && several && own != nil && own != p.cgroup {
 		p.Judgement = Duplicate
-		p.Reasons = duplicateReasons(p.cgroup, own, rivals, "")
+		p.Reasons = []string{duplicateReason(p.cgroup, own, others, "")}
 	} else if several {
-		for _, rival := range j.cgroupsByUID[p.UID] {
-			if rival != p.cgroup {
-				p.Reasons = append(p.Reasons, fmt.Sprintf("%s has the same UID", rival.Path))
+		for _, other := range j.cgroupsByUID[p.UID] {
+			if other != p.cgroup {
+				p.Reasons = append(p.Reasons, string(other.Path)+" has the same UID")
 			}
 		}
 	}
 	p.Reasons = append(p.Reasons, evidence...)
 }
 
-// judgeUnknownPod says what it means that no pod of c's UID is known.
-func (j *judging) judgeUnknownPod(c *Cgroup) (Judgement, string) {
+// judgeUnlistedUID decides between Unknown and NoPod for a UID that is not in the list.
+func (j *judging) judgeUnlistedUID(c *Cgroup) (Judgement, string) {
 	switch {
 	case j.pods == nil:
-		return Unknown, "nobody was asked which pods there are"
+		return Unknown, "there is no list of pods to compare with"
 	case j.doubt != "":
-		return Unknown, "what " + j.pods.From + " says is not believed: it seems to be about another machine"
+		return Unknown, "the list of pods from " + j.pods.From + " is not used: it seems to be of another machine"
 	case isStatic(c.UID) && !j.pods.Static:
-		return Unknown, "its UID is that of a static pod, of which an API server need not know: only the kubelet does"
+		return Unknown, "its UID is a static pod's: the API server may not know such a pod, the kubelet does"
 	case c.EarliestModified.Add(SettleTime).After(j.pods.At):
-		return Unknown, fmt.Sprintf("%s does not name its pod, but the cgroup was made after that was said, or less than a minute before: the pod may be starting", j.pods.From)
+		return Unknown, j.pods.From + " does not list its pod, but the cgroup is newer than the list or less than a minute older: the pod may be starting"
 	}
-	return Orphan, fmt.Sprintf("%s names %s, and none has this UID", j.pods.From, plural(len(j.pods.List), "pod"))
+	return NoPod, fmt.Sprintf("%s lists %s, none with this UID", j.pods.From, humanize.Count(len(j.pods.List), "pod"))
 }
 
-// keptBecause says why an orphan must not be removed; empty if it may be.
+// keptBecause explains why a cgroup without a pod must not be removed; empty if it may be.
 func (j *judging) keptBecause(c *Cgroup) string {
 	switch {
 	case c.Unreadable:
 		return "some of its processes could not be read"
 	case c.CountProcesses() > 0:
-		return countAndVerb(c.CountProcesses(), "process", "inside")
+		return processesInside(c.CountProcesses())
 	case c.Populated:
-		return "the kernel counts something that runs inside"
-	case j.countStrays(c.UID) > 0:
-		return "its containers have cgroups outside of it"
+		return "the kernel counts processes inside"
+	case j.countOutsidePod(c.UID) > 0:
+		return "there are cgroups of its containers outside of it"
 	case c.LatestModified.Add(SettleTime).After(j.pods.At) || c.LatestModified.Add(SettleTime).After(j.now):
-		return fmt.Sprintf("it changed %s ago: pods must be asked for a minute after that", duration.HumanDuration(j.now.Sub(c.LatestModified)))
+		return "it changed " + humanize.Ago(c.LatestModified, j.now) + ": the list of pods must be at least a minute newer than that"
 	}
 	return ""
 }
 
-// countStrays counts the containers of a pod whose cgroups are elsewhere.
-func (j *judging) countStrays(uid metric.PodUID) (n int) {
-	for _, s := range j.tree.Strays {
-		if s.UID == uid {
+// countOutsidePod counts the cgroups of a pod's containers that lie outside of the pod's.
+func (j *judging) countOutsidePod(uid metric.PodUID) (n int) {
+	for _, c := range j.tree.OutsidePods {
+		if c.UID == uid {
 			n++
 		}
 	}
 	return n
 }
 
-// judgeStray judges a container's cgroup outside of its pod's.
-func (j *judging) judgeStray(c *Cgroup) PodReport {
+// judgeOutsidePod judges a container's cgroup outside of its pod's.
+func (j *judging) judgeOutsidePod(c *Cgroup) PodReport {
 	p := PodReport{UID: c.UID, PathQoS: c.QoS, cgroup: c}
 	facts := j.podsByUID[c.UID]
 	var one ContainerReport
 	if facts == nil {
-		judgement, why := j.judgeUnknownPod(c)
-		one = j.newContainer(c, time.Time{}, judgement, why)
+		judgement, reason := j.judgeUnlistedUID(c)
+		one = j.newContainer(c, time.Time{}, judgement, reason)
 	} else {
 		p.Namespace, p.Name, p.SpecQoS = facts.Namespace, facts.Name, podcgroup.QoS(facts.QoS)
 		one = j.judgeContainer(c, facts, nil)
 	}
 	p.CgroupReport, p.Containers = one.CgroupReport, []ContainerReport{one}
-	p.Reasons = append(p.Reasons, "it is a container's cgroup outside of its pod's: the kubelet and the runtime use different drivers")
-	if p.Judgement == Orphan {
+	p.Reasons = append(p.Reasons, "it is a container's cgroup outside of its pod's: the kubelet and the runtime use different cgroup drivers")
+	if p.Judgement == NoPod {
 		p.KeptBecause = "it is outside of every kubepods cgroup"
 	}
 	return p
 }
 
-// shownProcesses is how many processes of a cgroup a report names.
+// shownProcesses is how many processes of a cgroup a report lists.
 const shownProcesses = 3
 
-// describeCgroup returns what is found of c, with why its processes are as they are. It
-// began at started, if that is known.
+// describeCgroup returns what is known of c, without a judgement: its reasons only
+// describe its processes. started is when a status says that it started, or zero.
 func (j *judging) describeCgroup(c *Cgroup, started time.Time) CgroupReport {
 	d := CgroupReport{
 		Path: c.Path, Hierarchies: c.hierarchyNames(j.tree.Hierarchies),
@@ -284,8 +282,8 @@ func (j *judging) describeCgroup(c *Cgroup, started time.Time) CgroupReport {
 	return d
 }
 
-// mostHierarchies returns in how many hierarchies the most widely held cgroup is. Runtimes
-// leave some of them out, and always the same.
+// mostHierarchies returns the largest number of hierarchies that one pod's cgroup is in.
+// A runtime may leave some hierarchies out, the same ones for all pods.
 func (j *judging) mostHierarchies() (n int) {
 	for _, c := range j.tree.Pods {
 		n = max(n, len(c.Locations))

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -9,13 +8,13 @@ import (
 )
 
 // newContainer returns a container's cgroup with a judgement and its reason.
-func (j *judging) newContainer(c *Cgroup, started time.Time, judgement Judgement, why string) ContainerReport {
+func (j *judging) newContainer(c *Cgroup, started time.Time, judgement Judgement, reason string) ContainerReport {
 	d := j.describeCgroup(c, started)
-	d.Judgement, d.Reasons = judgement, append([]string{why}, d.Reasons...)
+	d.Judgement, d.Reasons = judgement, append([]string{reason}, d.Reasons...)
 	return ContainerReport{CgroupReport: d, ID: c.ID, Runtime: c.Runtime}
 }
 
-// judgeContainers judges the containers' cgroups in the cgroup of a known pod.
+// judgeContainers judges the containers' cgroups in the cgroup of a listed pod.
 func (j *judging) judgeContainers(pod *Cgroup, facts *cluster.Pod) (out []ContainerReport) {
 	sandbox := findSandbox(pod, facts)
 	for _, c := range pod.Containers {
@@ -24,24 +23,24 @@ func (j *judging) judgeContainers(pod *Cgroup, facts *cluster.Pod) (out []Contai
 	return out
 }
 
-// judgeContainer judges one of them. Sandbox is the cgroup of the pod's sandbox, or
-// nil where it is not known.
+// judgeContainer judges one container's cgroup. sandbox is the cgroup of the pod's
+// sandbox, or nil if it is not known.
 func (j *judging) judgeContainer(c *Cgroup, facts *cluster.Pod, sandbox *Cgroup) ContainerReport {
 	state, ended := statusOf(facts, c.ID)
 	var one ContainerReport
 	switch {
 	case state != nil && !ended && c.IsEmpty():
-		one = j.newContainer(c, state.StartedAt, Empty, "nothing runs in it, although the pod's status says that container "+state.Name+" does")
+		one = j.newContainer(c, state.StartedAt, Empty, "nothing runs in it, although the pod's status says that container "+state.Name+" is running")
 	case state != nil && !ended:
 		one = j.newContainer(c, state.StartedAt, Live, "the pod's status names it as container "+state.Name)
 	case state != nil:
-		one = j.newContainer(c, time.Time{}, OldContainer, fmt.Sprintf("the pod's status names it as a run of container %s that has ended", state.Name))
+		one = j.newContainer(c, time.Time{}, OldContainer, "the pod's status names it as an ended run of container "+state.Name)
 	case c == sandbox:
 		one = j.newContainer(c, time.Time{}, Live, "no container's status names it: it is the pod's sandbox")
 	case c.IsEmpty():
 		one = j.newContainer(c, time.Time{}, Empty, "nothing runs in it, and no container's status names it")
 	case j.justStarted(c):
-		one = j.newContainer(c, time.Time{}, Live, "no container's status names it, but it is less than a minute old: the status may follow")
+		one = j.newContainer(c, time.Time{}, Live, "no container's status names it, but it is less than a minute old: the status may not have it yet")
 	default:
 		one = j.newContainer(c, time.Time{}, OldContainer, "no container's status names it, and it is not the pod's sandbox")
 	}
@@ -51,8 +50,8 @@ func (j *judging) judgeContainer(c *Cgroup, facts *cluster.Pod, sandbox *Cgroup)
 	return one
 }
 
-// statusOf returns the container whose status names id, and whether it names it as
-// a run that has ended; nil if none does.
+// statusOf returns the container with id in its status, and whether that run has ended.
+// It returns nil if no status has id.
 func statusOf(facts *cluster.Pod, id metric.ContainerID) (c *cluster.Container, ended bool) {
 	for i := range facts.Containers {
 		switch c := &facts.Containers[i]; id {
@@ -65,12 +64,12 @@ func statusOf(facts *cluster.Pod, id metric.ContainerID) (c *cluster.Container, 
 	return nil, false
 }
 
-// pauseCommand is the command that runs in a sandbox, of every runtime that has one.
+// pauseCommand is the command in a sandbox, with every runtime that runs one there.
 const pauseCommand = "pause"
 
-// findSandbox returns the cgroup of a pod's sandbox: of those that no status
-// names and something runs in, the one that runs pause, or else the oldest, since
-// a sandbox is there before its containers.
+// findSandbox returns the cgroup of a pod's sandbox. A sandbox is in no status and has
+// processes. It is the one that runs pause, or else the oldest: it starts before its
+// containers.
 func findSandbox(pod *Cgroup, facts *cluster.Pod) (oldest *Cgroup) {
 	for _, c := range pod.Containers {
 		if state, _ := statusOf(facts, c.ID); state != nil || c.IsEmpty() {
@@ -86,7 +85,7 @@ func findSandbox(pod *Cgroup, facts *cluster.Pod) (oldest *Cgroup) {
 	return oldest
 }
 
-// startedBy returns the latest moment at which c can have begun.
+// startedBy returns the latest moment at which c can have been created.
 func (c *Cgroup) startedBy() time.Time {
 	if len(c.Processes) > 0 && c.Processes[0].Started.Before(c.EarliestModified) {
 		return c.Processes[0].Started
@@ -97,19 +96,19 @@ func (c *Cgroup) startedBy() time.Time {
 // justStarted reports whether c is so young that a status may not have it yet.
 func (j *judging) justStarted(c *Cgroup) bool { return c.startedBy().Add(SettleTime).After(j.pods.At) }
 
-// judgeDuplicateContainers judges the containers' cgroups in a duplicate of their pod's
-// cgroup, own.
+// judgeDuplicateContainers judges the containers' cgroups in c, a duplicate of own. own
+// is nil if it is not known which cgroup the pod uses.
 func (j *judging) judgeDuplicateContainers(c, own *Cgroup, facts *cluster.Pod) (out []ContainerReport) {
 	for _, below := range c.Containers {
-		why := "its pod's cgroup is a duplicate"
+		reason := "its pod's cgroup is a duplicate"
 		if own != nil {
 			for _, real := range own.Containers {
 				if real.ID == below.ID {
-					why = "the same container has " + string(real.Path) + ", in its pod's cgroup"
+					reason = "the same container also has " + string(real.Path) + ", in its pod's cgroup"
 				}
 			}
 		}
-		one := j.newContainer(below, time.Time{}, Duplicate, why)
+		one := j.newContainer(below, time.Time{}, Duplicate, reason)
 		if state, _ := statusOf(facts, below.ID); state != nil {
 			one.Name = state.Name
 		}

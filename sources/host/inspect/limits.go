@@ -8,30 +8,29 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// Limits are what a cgroup may use, as the kernel has it. What no hierarchy says is
-// nil: version 1 has shares, version 2 a weight.
+// Limits are what the kernel lets a cgroup use. A field is nil if no hierarchy has its
+// file.
 type Limits struct {
-	// Shares is cpu.shares of version 1, Weight cpu.weight of version 2.
+	// Shares is cpu.shares of version 1. Weight is cpu.weight of version 2.
 	Shares *int64 `json:"shares,omitempty"`
 	Weight *int64 `json:"weight,omitempty"`
-	// Quota is the CPU time it may use in each Period, in microseconds; NoLimit if as
-	// much as it likes.
+	// Quota is the CPU time for each Period, both in microseconds; NoLimit if it is
+	// unlimited.
 	Quota  *int64 `json:"quotaMicroseconds,omitempty"`
 	Period *int64 `json:"periodMicroseconds,omitempty"`
-	// Memory is in bytes; NoLimit if there is none.
+	// Memory is in bytes; NoLimit if it is unlimited.
 	Memory *int64 `json:"memoryLimitBytes,omitempty"`
 }
 
-// NoLimit is a limit that is none.
+// NoLimit is the value of a field for an unlimited resource.
 const NoLimit = -1
 
-// read takes from a cgroup's directory, which has these entries, what its hierarchy
-// says. A file that vanishes says nothing.
+// read reads the limits in a cgroup's directory of one hierarchy. entries are its files.
+// A file that vanishes meanwhile is no error.
 func (l *Limits) read(dir *os.Root, entries []fs.DirEntry) error {
 	var errs []error
 	for _, e := range entries {
@@ -51,7 +50,7 @@ func (l *Limits) read(dir *os.Root, entries []fs.DirEntry) error {
 	return errors.Join(errs...)
 }
 
-// parserOf returns what reads a file of that name; nil if it is of no interest.
+// parserOf returns the parser for a file; nil for a file without limits.
 func (l *Limits) parserOf(name string) func(text string) error {
 	switch name {
 	case "cpu.shares":
@@ -73,7 +72,7 @@ func (l *Limits) parserOf(name string) func(text string) error {
 	return nil
 }
 
-// parseLimit reads a number, or the kernel's words for no limit.
+// parseLimit parses a number. "max" (version 2), -1 and huge numbers (version 1) are NoLimit.
 func parseLimit(to **int64, text string) error {
 	n := int64(NoLimit)
 	if text != "max" {
@@ -89,7 +88,7 @@ func parseLimit(to **int64, text string) error {
 	return nil
 }
 
-// orNil returns l, or nil if it says nothing.
+// orNil returns l, or nil if no field is set.
 func (l *Limits) orNil() *Limits {
 	if *l == (Limits{}) {
 		return nil
@@ -97,7 +96,7 @@ func (l *Limits) orNil() *Limits {
 	return l
 }
 
-// columns are l's in a table: shares or weight, quota and period, memory.
+// columns returns the columns of a table: shares or weight, quota and period, memory.
 func (l *Limits) columns() (cpu, quota, memory string) {
 	cpu, quota, memory = "-", "-", "-"
 	if l == nil {
@@ -119,7 +118,7 @@ func (l *Limits) columns() (cpu, quota, memory string) {
 	case l.Memory != nil && *l.Memory == NoLimit:
 		memory = "none"
 	case l.Memory != nil:
-		memory = resource.NewQuantity(*l.Memory, resource.BinarySI).String()
+		memory = humanize.Bytes(float64(*l.Memory))
 	}
 	return cpu, quota, memory
 }

@@ -8,25 +8,25 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// SettleTime is how long before an answer a cgroup must have been made for the
-// answer's silence to mean that its pod is gone. A kubelet makes a pod's cgroup
-// before anything runs in it.
+// SettleTime is how much older than a list of pods a cgroup must be before its absence
+// from the list means that its pod is gone. A kubelet creates a pod's cgroup before
+// anything runs in it.
 const SettleTime = time.Minute
 
-// Pods is what somebody said of all pods on this node. A nil *Pods says nothing.
+// Pods is a list of all pods on this node. A nil *Pods means that there is no list.
 type Pods struct {
 	List []*cluster.Pod
-	// From is who said it, for people: "the kubelet at https://...".
+	// From is the source of the list, for people: "the kubelet at https://...".
 	From string
-	// At is a moment by our clock since which the answer may have changed, but
-	// not before: when the question was asked, or when the file was written.
+	// At is the time of the list by this machine's clock: when the request was sent, or
+	// when the file was written. Pods may have changed after it, not before.
 	At time.Time
-	// Static says that static pods are among them even if the API server was
-	// never told of them: so in a kubelet's answer.
+	// Static is true if the list has static pods that the API server does not know, as a
+	// kubelet's list has.
 	Static bool
 }
 
-// podsByUID is the pods by every UID that a cgroup may call them.
+// podsByUID has the pods by every UID that a cgroup's name may have for them.
 type podsByUID map[metric.PodUID]*cluster.Pod
 
 func (p *Pods) byUID() podsByUID {
@@ -44,8 +44,8 @@ func (p *Pods) byUID() podsByUID {
 	return n
 }
 
-// doubtReason says why the answer seems to be about another machine; empty if it does
-// not. Someone may name the wrong node or file, and no pod here would be known.
+// doubtReason explains why the list seems to be of another machine; empty if it does not.
+// With the wrong node name or file, all cgroups here would be without a pod.
 func (p *Pods) doubtReason(t *Tree, n podsByUID) string {
 	running := ""
 	for _, c := range t.Pods {
@@ -58,20 +58,19 @@ func (p *Pods) doubtReason(t *Tree, n podsByUID) string {
 	}
 	for _, pod := range p.List {
 		if pod.Phase == cluster.Running {
-			return "none of the pods that " + p.From + " names has a cgroup here: is the answer about this machine?"
+			return "none of the pods that " + p.From + " lists has a cgroup here: check that the list is of this machine"
 		}
 	}
 	if running != "" {
-		return p.From + " names none of the pods here, and something runs in " + running + ": is the answer about this machine?"
+		return p.From + " lists no pod with a cgroup here, but processes run in " + running + ": check that the list is of this machine"
 	}
 	return ""
 }
 
-// hashLength is how many digits the hash of a static pod's manifest has, which
-// serves it as a UID.
+// hashLength is the length of a static pod's UID, the hash of its manifest in hexadecimal.
 const hashLength = 32
 
-// isStatic reports whether uid is that of a static pod.
+// isStatic reports whether uid is a static pod's.
 func isStatic(uid metric.PodUID) bool {
 	if len(uid) != hashLength {
 		return false
@@ -84,8 +83,8 @@ func isStatic(uid metric.PodUID) bool {
 	return true
 }
 
-// PodsOn returns what facts say of the pods on node; nil as long as they do not know
-// all pods.
+// PodsOn returns the list of the pods on node in facts, or nil if facts do not have all pods
+// yet.
 func PodsOn(node metric.NodeName, facts *cluster.Facts) *Pods {
 	if facts == nil || !facts.Synced {
 		return nil

@@ -28,8 +28,8 @@ func TestPodsOn(t *testing.T) {
 	}
 }
 
-// Whatever machine this is, its cgroups can be counted, and by nobody's word none
-// of them is a leftover.
+// On any machine the cgroups can be counted, and without a list of pods none of them
+// has the judgement no-pod.
 func TestLeftoversOfThisMachine(t *testing.T) {
 	i, err := New(Options{})
 	if err != nil {
@@ -42,15 +42,15 @@ func TestLeftoversOfThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	orphans := -1.0
+	noPod := -1.0
 	for _, f := range families {
 		for _, m := range f.Metric {
-			if f.GetName() == "weir_pod_cgroups" && m.Label[0].GetValue() == string(Orphan) {
-				orphans = m.GetGauge().GetValue()
+			if f.GetName() == "weir_pod_cgroups" && m.Label[0].GetValue() == string(NoPod) {
+				noPod = m.GetGauge().GetValue()
 			}
 		}
 	}
-	if orphans != 0 {
-		t.Errorf("%v orphans, want 0", orphans)
+	if noPod != 0 {
+		t.Errorf("%v cgroups without a pod, want 0", noPod)
 	}
 }

@@ -10,20 +10,19 @@ import (
 	"time"
 )
 
-// Process is a process as its stat file describes it.
+// Process is a process, as /proc/PID/stat describes it.
 type Process struct {
 	PID     int       `json:"pid"`
 	Command string    `json:"command"`
-	State   string    `json:"state"` // one letter, as ps shows it: R, S, D, T, Z
+	State   string    `json:"state"` // one letter, as in ps: R, S, D, T, Z
 	Started time.Time `json:"started"`
 }
 
-// ticksPerSecond is how many of the kernel's clock ticks make a second where it speaks to
-// user space, on every architecture Kubernetes runs on.
+// ticksPerSecond is the kernel's USER_HZ, on every architecture that Kubernetes runs on.
 const ticksPerSecond = 100
 
-// parseStat reads a process's stat file. The command stands in parentheses and
-// may contain any of them itself: the last one closes it.
+// parseStat parses a process's stat file. The command is in parentheses and may contain
+// parentheses itself: the last one ends it.
 func parseStat(stat []byte, boot time.Time) (Process, error) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if open < 1 || end < open {
@@ -46,7 +45,7 @@ func parseStat(stat []byte, boot time.Time) (Process, error) {
 	return Process{PID: pid, Command: string(stat[open+1 : end]), State: fields[0], Started: boot.Add(since)}, nil
 }
 
-// parseBoot returns when the machine booted, from /proc/stat.
+// parseBoot returns the boot time in /proc/stat.
 func parseBoot(stat []byte) (time.Time, error) {
 	for line := range bytes.Lines(stat) {
 		if text, ok := strings.CutPrefix(string(line), "btime "); ok {
@@ -60,15 +59,15 @@ func parseBoot(stat []byte) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("parse boot time: no btime in %d bytes", len(stat))
 }
 
-// processTable looks processes up, each once however many cgroups ask for it.
+// processTable reads processes, each at most once: one process is in many cgroups.
 type processTable struct {
 	proc string
 	boot time.Time
-	seen map[int]*Process // nil for one that is gone
+	seen map[int]*Process // nil for one that has ended
 }
 
-// newProcessTable reads when the machine booted. Without that, no process is looked
-// up: the error says why.
+// newProcessTable reads the boot time. It always returns a table; after an error, find
+// finds no process in it.
 func newProcessTable(proc string) (*processTable, error) {
 	p := &processTable{proc: proc, seen: map[int]*Process{}}
 	stat, err := os.ReadFile(filepath.Join(proc, "stat"))
@@ -76,7 +75,7 @@ func newProcessTable(proc string) (*processTable, error) {
 		p.boot, err = parseBoot(stat)
 	}
 	if err != nil {
-		return p, fmt.Errorf("learn the age of processes: %w", err)
+		return p, fmt.Errorf("read the boot time, from which the ages of processes follow: %w", err)
 	}
 	return p, nil
 }

@@ -180,7 +180,7 @@ func TestJudgeProperties(t *testing.T) {
 			if c.Removable || c.Judgement != Unknown && c.Judgement != Duplicate {
 				t.Errorf("seed %d: %s is %s, removable %v, though nobody was asked", seed, c.Path, c.Judgement, c.Removable)
 			}
-			if a.Removable != (a.Judgement == Orphan && a.KeptBecause == "") || len(a.Reasons) == 0 {
+			if a.Removable != (a.Judgement == NoPod && a.KeptBecause == "") || len(a.Reasons) == 0 {
 				t.Errorf("seed %d: %s is %s, removable %v, kept because %q, why %q", seed, a.Path, a.Judgement, a.Removable, a.KeptBecause, a.Reasons)
 			}
 		}

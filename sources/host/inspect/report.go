@@ -7,30 +7,30 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// Report is the judgement on every cgroup of a pod on this machine.
+// Report has the judgement on every pod's cgroup of this machine.
 type Report struct {
-	// Time is when the tree had been read, by our clock.
+	// Time is when reading the tree ended, by this machine's clock.
 	Time time.Time `json:"time"`
 	// Cgroups is "v1", "v2" or "hybrid".
 	Cgroups string `json:"cgroups"`
-	// Directories are the directories that were looked through.
+	// Directories are the directories that were searched.
 	Directories []string `json:"directories"`
 	// Roots are the kubepods cgroups that were found.
 	Roots []metric.CgroupPath `json:"roots"`
-	// PodsFrom is who said which pods there are; empty if nobody was asked.
+	// PodsFrom is the source of the list of pods; empty if there is no list.
 	PodsFrom string `json:"podsFrom,omitempty"`
-	// PodsAt is since when that may have changed.
+	// PodsAt is the time of the list: pods may have changed after it.
 	PodsAt *time.Time `json:"podsAt,omitempty"`
-	// Pods are the cgroups of pods in the order of their paths, and after them
-	// the strays: containers' cgroups that no pod's is there for.
+	// Pods are the cgroups of pods, sorted by path, and after them the cgroups of
+	// containers that lie outside of any pod's cgroup.
 	Pods []PodReport `json:"pods"`
-	// Problems say what could not be read.
+	// Problems are what could not be read, and doubts about the list of pods.
 	Problems []string `json:"problems,omitempty"`
-	// Removals are what Clean did; absent until it was asked to.
+	// Removals are the results of Clean; absent before it is called.
 	Removals []Removal `json:"removals,omitempty"`
 }
 
-// Count returns how many cgroups of pods are judged so.
+// Count returns how many cgroups in Pods have the judgement j.
 func (r *Report) Count(j Judgement) (n int) {
 	for i := range r.Pods {
 		if r.Pods[i].Judgement == j {
@@ -40,40 +40,41 @@ func (r *Report) Count(j Judgement) (n int) {
 	return n
 }
 
-// CgroupReport is what is found and thought of one cgroup.
+// CgroupReport is the state of one cgroup and the judgement on it.
 type CgroupReport struct {
 	Path      metric.CgroupPath `json:"path"`
 	Judgement Judgement         `json:"judgement"`
-	// Reasons are sentences without a full stop, the decisive one first.
+	// Reasons explain the judgement: sentences without a full stop, the decisive one first.
 	Reasons []string `json:"reasons"`
-	// Hierarchies are those that hold it, and Inode its number in the first.
+	// Hierarchies are the names of those that contain the cgroup. Inode is its inode in
+	// the first of them.
 	Hierarchies []string `json:"hierarchies"`
 	Inode       uint64   `json:"inode"`
-	// Processes counts those in it and below. Hidden says that the kernel knows
-	// of more than it shows us, or that some could not be read.
+	// Processes counts the processes in the cgroup and below. Hidden is true if there
+	// are more that the kernel does not list for this process, or that could not be read.
 	Processes int  `json:"processes"`
 	Hidden    bool `json:"hidden,omitempty"`
 	Frozen    bool `json:"frozen,omitempty"`
-	// Limits are what it may use, as the kernel has it; nil if that does not say.
+	// Limits are what the kernel lets it use; nil if no hierarchy has such a file.
 	Limits *Limits `json:"limits,omitempty"`
-	// Oldest are the oldest of the processes, a few.
+	// Oldest are the oldest processes, at most three.
 	Oldest []Process `json:"oldest,omitempty"`
-	// Since is when it began, as far as SinceFrom knows.
+	// Since is when the cgroup was created, as SinceFrom has it.
 	Since     time.Time `json:"since"`
 	SinceFrom Origin    `json:"sinceFrom"`
 }
 
-// Origin says whence a beginning is known.
+// Origin is the source of CgroupReport.Since.
 type Origin string
 
-// The origins, the best first.
+// The origins, the most exact first.
 const (
-	// FromStatus: the status of the pod or container says when it started.
+	// FromStatus is the start time in the status of the pod or container.
 	FromStatus Origin = "status"
-	// FromProcess: its oldest process started then.
+	// FromProcess is the start of the oldest process.
 	FromProcess Origin = "process"
-	// FromDirectory: the modification time of its directory, which moves when
-	// something in it comes or goes. It began then, or earlier.
+	// FromDirectory is the modification time of the directory. It changes when a child
+	// is added or removed, so the cgroup may be older.
 	FromDirectory Origin = "directory"
 )
 
@@ -81,17 +82,18 @@ const (
 type PodReport struct {
 	CgroupReport
 	UID metric.PodUID `json:"uid"`
-	// Namespace and Name are the pod's; empty if it is not known.
+	// Namespace and Name are the pod's; empty if the pod is not listed.
 	Namespace metric.Namespace `json:"namespace,omitempty"`
 	Name      metric.PodName   `json:"name,omitempty"`
-	// Driver is whose spelling the path is; empty for a stray.
+	// Driver is the cgroup driver that makes such paths; empty for a container's cgroup
+	// outside of any pod's.
 	Driver podcgroup.Driver `json:"driver,omitempty"`
-	// PathQoS is the class that the path says, SpecQoS the pod's own; empty if
-	// it is not known.
+	// PathQoS is the QoS class in the path. SpecQoS is the pod's; empty if the pod is
+	// not listed.
 	PathQoS podcgroup.QoS `json:"pathQoS"`
 	SpecQoS podcgroup.QoS `json:"specQoS,omitempty"`
-	// Removable says that Clean would remove it. KeptBecause says of a leftover why it
-	// would not.
+	// Removable is true if Clean would remove it. KeptBecause explains why Clean would
+	// not remove a leftover.
 	Removable   bool   `json:"removable"`
 	KeptBecause string `json:"keptBecause,omitempty"`
 	// Containers are the cgroups of its containers and of its sandbox.
@@ -100,7 +102,7 @@ type PodReport struct {
 	cgroup *Cgroup
 }
 
-// PodName returns "namespace/name", or "-" for a pod that is not known.
+// PodName returns "namespace/name", or "-" for a pod that is not listed.
 func (p *PodReport) PodName() string {
 	if p.Name == "" {
 		return "-"
@@ -112,39 +114,38 @@ func (p *PodReport) PodName() string {
 type ContainerReport struct {
 	CgroupReport
 	ID metric.ContainerID `json:"id"`
-	// Runtime is what the path calls it: "cri-containerd", "crio", "docker".
+	// Runtime is the runtime in the path: "cri-containerd", "crio", "docker".
 	Runtime string `json:"runtime,omitempty"`
-	// Name is the container's; empty if no status names its ID, as with a
-	// pod's sandbox.
+	// Name is the container's; empty if no status has its ID, as for a pod's sandbox.
 	Name string `json:"name,omitempty"`
 }
 
-// Judgement is what is thought of a cgroup. The list is closed; README.md says
-// what each means and what to do.
+// Judgement is the verdict on a cgroup. There are no others than those below; README.md
+// says what each means and what to do.
 type Judgement string
 
-// The judgements. Where several would fit, the one listed first is given.
+// The judgements. Where several fit, the first of this list is given.
 const (
-	// Unknown: nobody who knows was asked, or their answer cannot speak of it.
+	// Unknown: there is no list of pods, or it cannot decide about this cgroup.
 	Unknown Judgement = "unknown"
-	// Orphan: there is no pod of its UID.
-	Orphan Judgement = "orphan"
-	// Duplicate: another cgroup is the pod's, or the container's.
+	// NoPod: there is no pod with its UID.
+	NoPod Judgement = "no-pod"
+	// Duplicate: the pod, or the container, uses another cgroup.
 	Duplicate Judgement = "duplicate"
-	// WrongQoS: it is the pod's, but stands in another class than the pod's.
+	// WrongQoS: the pod uses it, but it is in another QoS class than the pod.
 	WrongQoS Judgement = "wrong-qos"
-	// OldContainer: its container has ended, or been replaced.
+	// OldContainer: its container has ended or been replaced.
 	OldContainer Judgement = "old-container"
-	// Empty: it is where it should be, and nothing runs in it.
+	// Empty: it is where it should be, and no process is inside.
 	Empty Judgement = "empty"
-	// Live: it is where it should be, and in use.
+	// Live: it is where it should be, and processes are inside.
 	Live Judgement = "live"
 )
 
 // Judgements returns all of them in their order.
 func Judgements() []Judgement {
-	return []Judgement{Unknown, Orphan, Duplicate, WrongQoS, OldContainer, Empty, Live}
+	return []Judgement{Unknown, NoPod, Duplicate, WrongQoS, OldContainer, Empty, Live}
 }
 
-// Leftover reports whether a cgroup so judged should no longer be there.
-func (j Judgement) Leftover() bool { return j == Orphan || j == Duplicate || j == OldContainer }
+// Leftover reports whether a cgroup with this judgement should no longer be there.
+func (j Judgement) Leftover() bool { return j == NoPod || j == Duplicate || j == OldContainer }

@@ -11,13 +11,12 @@ import (
 	"time"
 	"unicode"
 
-	"k8s.io/apimachinery/pkg/util/duration"
-
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// WriteTable writes r for people: a line a pod's cgroup, and below it why each
-// that is not live is judged so. Wide adds the containers and says why of all.
+// WriteTable writes r for people: one line for each pod's cgroup, then the reasons for
+// each judgement other than live. wide adds the containers, the limits and all reasons.
 func (r *Report) WriteTable(out io.Writer, wide bool) error {
 	if len(r.Pods) == 0 {
 		_, err := io.WriteString(out, r.noPodsText())
@@ -42,7 +41,7 @@ func (r *Report) WriteTable(out io.Writer, wide bool) error {
 		atLeast = atLeast || p.SinceFrom == FromDirectory
 		for k := range p.Containers {
 			c := &p.Containers[k]
-			if !wide || c.Path == p.Path { // a stray stands for itself
+			if !wide || c.Path == p.Path { // a container outside of its pod's cgroup: the line above shows it
 				continue
 			}
 			fmt.Fprintf(w, "  %s\t  %s\t\t\t%s\t%s\t%s  %s\n", c.Judgement, cmp.Or(printable(c.Name), "-"), c.processColumn(), c.ageColumn(r.Time),
@@ -59,7 +58,7 @@ func (r *Report) WriteTable(out io.Writer, wide bool) error {
 	}
 	b.WriteString("\n" + r.summary())
 	if atLeast {
-		b.WriteString("An age with + is at least so long: only the time of a directory tells it, which moves when something in it does.\n")
+		b.WriteString("An age with + is a minimum: it is taken from the modification time of the cgroup's directory.\n")
 	}
 	for _, p := range r.Problems {
 		b.WriteString("Problem: " + printable(p) + "\n")
@@ -68,13 +67,18 @@ func (r *Report) WriteTable(out io.Writer, wide bool) error {
 	return err
 }
 
-// noPodsText says that there is nothing, and where that was looked for.
+// noPodsText is the text for a machine without cgroups of pods.
 func (r *Report) noPodsText() string {
-	var b strings.Builder
+	b := strings.Builder{}
+	b.WriteString("No pod cgroups on this machine: ")
 	if len(r.Roots) == 0 {
-		b.WriteString("No pod cgroups on this machine: no kubepods cgroup, of either driver, below\n")
+		b.WriteString("there is no kubepods cgroup, of the cgroupfs or the systemd driver. Searched:\n")
 	} else {
-		fmt.Fprintf(&b, "No pod cgroups on this machine: nothing in %s, below\n", joinPrintable(r.Roots))
+		var roots []string
+		for _, root := range r.Roots {
+			roots = append(roots, printable(root))
+		}
+		b.WriteString("there are none in " + humanize.List(roots, 0) + ". Searched:\n")
 	}
 	for _, dir := range r.Directories {
 		b.WriteString("  " + printable(dir) + "\n")
@@ -85,16 +89,8 @@ func (r *Report) noPodsText() string {
 	return b.String()
 }
 
-func joinPrintable[P ~string](list []P) string {
-	var names []string
-	for _, p := range list {
-		names = append(names, printable(string(p)))
-	}
-	return strings.Join(names, ", ")
-}
-
-// printable returns s with whatever a terminal might obey written out: a process calls
-// itself what it likes, and so may a cgroup.
+// printable returns s with control characters escaped. A process or a cgroup can have any
+// name, also one with terminal commands.
 func printable[S ~string](s S) string {
 	text := strings.ToValidUTF8(string(s), string(unicode.ReplacementChar))
 	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -112,52 +108,53 @@ func printable[S ~string](s S) string {
 	return b.String()
 }
 
-// summary says how many there are, of which kinds, and by whose word.
+// summary counts the pods' cgroups by judgement and says which list of pods was used.
 func (r *Report) summary() string {
 	var parts []string
 	for _, j := range Judgements() {
 		if n := r.Count(j); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, j))
+			parts = append(parts, humanize.Number(n)+" "+string(j))
 		}
 	}
-	said := "Nobody was asked which pods there are."
+	list := "They were not compared with a list of pods: give --pods, --kubeconfig or --in-cluster."
 	if r.PodsFrom != "" {
-		said = fmt.Sprintf("Judged by %s, as of %s.", printable(r.PodsFrom), r.PodsAt.UTC().Format(time.RFC3339))
+		list = fmt.Sprintf("Compared with the pods that %s lists, as of %s.", printable(r.PodsFrom), humanize.DateTime(*r.PodsAt))
 	}
-	return fmt.Sprintf("%s (cgroup %s): %s. %s\n", plural(len(r.Pods), "pod cgroup"), r.Cgroups, strings.Join(parts, ", "), said)
+	return fmt.Sprintf("%s (cgroup %s): %s. %s\n", humanize.Count(len(r.Pods), "pod cgroup"), r.Cgroups, strings.Join(parts, ", "), list)
 }
 
-// writeReasons writes why p is judged so.
+// writeReasons writes the reasons for the judgements on p and its containers.
 func (p *PodReport) writeReasons(b *strings.Builder, wide bool) {
-	var of []*ContainerReport
+	var containers []*ContainerReport
 	for i := range p.Containers {
-		// What a leftover's containers are goes without saying, as they are what it is.
+		// Only with wide: containers that are live or judged like their pod.
 		if c := &p.Containers[i]; c.Path != p.Path && (wide || c.Judgement != Live && c.Judgement != p.Judgement) {
-			of = append(of, c)
+			containers = append(containers, c)
 		}
 	}
-	if p.Judgement == Live && len(of) == 0 && !wide {
+	if p.Judgement == Live && len(containers) == 0 && !wide {
 		return
 	}
 	fmt.Fprintf(b, "\n%s %s\n", p.Judgement, printable(p.Path))
-	for _, why := range p.Reasons {
-		b.WriteString("  " + printable(why) + "\n")
+	for _, reason := range p.Reasons {
+		b.WriteString("  " + printable(reason) + "\n")
 	}
 	switch {
 	case p.Removable:
-		b.WriteString("  it can be removed\n")
+		b.WriteString("  it can be removed with --clean\n")
 	case p.KeptBecause != "":
-		b.WriteString("  it stays: " + p.KeptBecause + "\n")
+		b.WriteString("  --clean keeps it: " + p.KeptBecause + "\n")
 	}
-	for _, c := range of {
+	for _, c := range containers {
 		fmt.Fprintf(b, "  %s %s\n", c.Judgement, printable(strings.TrimPrefix(string(c.Path), string(p.Path)+"/")))
-		for _, why := range c.Reasons {
-			b.WriteString("    " + printable(why) + "\n")
+		for _, reason := range c.Reasons {
+			b.WriteString("    " + printable(reason) + "\n")
 		}
 	}
 }
 
-// processColumn returns how many there are, or "?" where that cannot be told.
+// processColumn returns the number of processes: "3", "3+" if there are more than could
+// be read, "?" if none could.
 func (d *CgroupReport) processColumn() string {
 	switch {
 	case !d.Hidden:
@@ -168,19 +165,19 @@ func (d *CgroupReport) processColumn() string {
 	return strconv.Itoa(d.Processes) + "+"
 }
 
-// ageColumn returns how old it is, with a + where it may well be older.
+// ageColumn returns the age, with a + if it may be older.
 func (d *CgroupReport) ageColumn(now time.Time) string {
 	if d.Since.IsZero() {
 		return "-"
 	}
-	age := duration.HumanDuration(max(0, now.Sub(d.Since)))
+	age := humanize.Duration(max(0, now.Sub(d.Since)).Truncate(time.Second))
 	if d.SinceFrom == FromDirectory {
 		age += "+"
 	}
 	return age
 }
 
-// WritePlan writes what Clean would remove, and returns how many cgroups that is.
+// WritePlan writes which cgroups Clean would remove, and returns their number.
 func (r *Report) WritePlan(out io.Writer) (n int, err error) {
 	for i := range r.Pods {
 		if p := &r.Pods[i]; p.Removable {
@@ -193,7 +190,7 @@ func (r *Report) WritePlan(out io.Writer) (n int, err error) {
 	return n, nil
 }
 
-// WriteRemovals writes what Clean did.
+// WriteRemovals writes which cgroups Clean removed, and which it could not.
 func (r *Report) WriteRemovals(out io.Writer) error {
 	var b strings.Builder
 	var units []string
@@ -209,7 +206,7 @@ func (r *Report) WriteRemovals(out io.Writer) error {
 		}
 	}
 	if len(units) > 0 {
-		fmt.Fprintf(&b, "systemd may still know these as units: systemctl stop %s\n", strings.Join(units, " "))
+		fmt.Fprintf(&b, "systemd may still have units for them. To stop these: systemctl stop %s\n", strings.Join(units, " "))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

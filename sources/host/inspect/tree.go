@@ -19,73 +19,71 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// Tree is the cgroups of pods on one machine as one walk found them.
+// Tree has the cgroups of pods on one machine, as one walk found them.
 type Tree struct {
-	// Began and Ended bracket the walk, by our clock.
+	// Began and Ended are the start and the end of the walk, by this machine's clock.
 	Began, Ended time.Time
 	Hierarchies  cgroupfs.Hierarchies
-	// Under is the cgroup that was looked below: "/" for everywhere.
+	// Under is the cgroup that was searched: "/" for everything.
 	Under metric.CgroupPath
 	// Roots are the kubepods cgroups, sorted.
 	Roots []metric.CgroupPath
 	// Pods are the cgroups of pods, sorted by path.
 	Pods []*Cgroup
-	// Strays are cgroups of pods' containers outside of any pod's: containerd and
-	// the kubelet were told different drivers. They are sorted by path.
-	Strays []*Cgroup
-	// Problems are the directories and files that could not be read. What has
-	// vanished meanwhile is none.
+	// OutsidePods are cgroups of containers that lie outside of any pod's cgroup, sorted by
+	// path. They appear where containerd and the kubelet use different cgroup drivers.
+	OutsidePods []*Cgroup
+	// Problems are the directories and files that could not be read. One that was
+	// removed meanwhile is not among them.
 	Problems []error
 }
 
-// Cgroup is a cgroup of a pod or of a container, in whichever hierarchies hold
-// it. On version 1 each hierarchy is a tree of its own, and a cgroup may survive
-// in one of them only.
+// Cgroup is a cgroup of a pod or of a container, in all hierarchies that contain it. On
+// version 1 each hierarchy is a separate tree, and a cgroup may remain in only one.
 type Cgroup struct {
 	podcgroup.Ref
 	Path metric.CgroupPath
-	// Locations are the hierarchies that hold it, in the order of Tree.Hierarchies.
+	// Locations are the hierarchies that contain it, in the order of Tree.Hierarchies.
 	Locations []Location
 	// PIDs are the processes in it and below, in any hierarchy, in ascending order.
 	PIDs []int
-	// ForeignProcesses counts processes that the kernel lists without a number, because
-	// they belong to a PID namespace that is not ours to see.
+	// ForeignProcesses counts processes of other PID namespaces: the kernel lists them
+	// as PID 0.
 	ForeignProcesses int
-	// Populated says that the kernel counts something running in it or below,
-	// whether or not it names a process.
+	// Populated is true if the kernel counts a process in it or below, listed or not.
 	Populated bool
-	// Unreadable says that some of its processes could not be read: that none was
-	// found proves nothing.
+	// Unreadable is true if some of its processes could not be read. Then it may have
+	// processes although none was found.
 	Unreadable bool
-	// Frozen says that its processes are stopped by the freezer.
+	// Frozen is true if the freezer has stopped its processes.
 	Frozen bool
-	// Limits are what it may use.
+	// Limits are what the kernel lets it use.
 	Limits Limits
-	// EarliestModified is the earliest modification time of its directories. A directory's
-	// time moves when a child comes or goes, never before its birth: the cgroup
-	// is at least as old. LatestModified is the latest.
+	// EarliestModified and LatestModified are the earliest and the latest modification
+	// time of its directories. A directory's time changes when a child is added or
+	// removed, so the cgroup is at least as old as EarliestModified.
 	EarliestModified, LatestModified time.Time
-	// Processes are those of PIDs that are still there, the oldest first.
+	// Processes are those of PIDs that have not ended meanwhile, the oldest first.
 	Processes []Process
 	// Containers are the container cgroups below a pod's, sorted by path.
 	Containers []*Cgroup
 }
 
-// Location is where a hierarchy holds a cgroup.
+// Location is a cgroup's directory in one hierarchy.
 type Location struct {
 	// Hierarchy is an index into Tree.Hierarchies.
 	Hierarchy int
-	// Inode tells the directory from a later one of the same path.
+	// Inode identifies the directory: one created later at the same path has another.
 	Inode uint64
 }
 
 // CountProcesses returns how many processes are in c and below.
 func (c *Cgroup) CountProcesses() int { return len(c.PIDs) + c.ForeignProcesses }
 
-// IsEmpty reports whether it is certain that nothing runs in c or below.
+// IsEmpty reports whether c and the cgroups below it certainly have no process.
 func (c *Cgroup) IsEmpty() bool { return c.CountProcesses() == 0 && !c.Populated && !c.Unreadable }
 
-// hierarchyNames returns the names of those that hold c.
+// hierarchyNames returns the names of the hierarchies that contain c.
 func (c *Cgroup) hierarchyNames(all cgroupfs.Hierarchies) []string {
 	names := make([]string, 0, len(c.Locations))
 	for _, at := range c.Locations {
@@ -94,8 +92,8 @@ func (c *Cgroup) hierarchyNames(all cgroupfs.Hierarchies) []string {
 	return names
 }
 
-// Read walks every hierarchy. It fails only if not one can be opened; what else
-// could not be read is in Tree.Problems.
+// Read walks every hierarchy. It returns an error only if none can be opened; anything else
+// that cannot be read is in Tree.Problems.
 func (i *Inspector) Read() (*Tree, error) {
 	w := &treeWalk{
 		tree:  &Tree{Began: i.options.Now(), Hierarchies: i.hierarchies, Under: i.options.Under},
@@ -129,8 +127,7 @@ func (i *Inspector) Read() (*Tree, error) {
 	return w.tree, nil
 }
 
-// openUnder opens a cgroup's directory such that nothing outside of it can be
-// reached through it.
+// openUnder opens a cgroup's directory as a root: no link in it leads outside.
 func openUnder(mount string, under metric.CgroupPath) (*os.Root, error) {
 	root, err := os.OpenRoot(mount)
 	if err != nil || under == "/" {
@@ -140,10 +137,10 @@ func openUnder(mount string, under metric.CgroupPath) (*os.Root, error) {
 	return root.OpenRoot(strings.TrimPrefix(string(under), "/"))
 }
 
-// closeRoot closes a directory of which nothing was written.
+// closeRoot closes a directory. Its error means nothing: only reads used it.
 func closeRoot(dir *os.Root) { _ = dir.Close() }
 
-// treeWalk is one walk through all hierarchies.
+// treeWalk is the state of one walk through all hierarchies.
 type treeWalk struct {
 	tree      *Tree
 	hierarchy int // the one being walked
@@ -151,17 +148,17 @@ type treeWalk struct {
 	roots     map[metric.CgroupPath]bool
 }
 
-// foundCgroup is a cgroup in the making.
+// foundCgroup is a Cgroup while the walk fills it.
 type foundCgroup struct {
 	Cgroup
-	pod     *foundCgroup // that a container was found in
+	pod     *foundCgroup // a container's pod; nil for a pod, or outside of any pod's cgroup
 	pids    map[int]bool
-	foreign int // in the hierarchy being walked
+	foreign int // ForeignProcesses of the hierarchy being walked
 }
 
 func (w *treeWalk) addProblem(err error) { w.tree.Problems = append(w.tree.Problems, err) }
 
-// addCgroup returns the finding of a path, which is in the hierarchy being walked.
+// addCgroup returns the cgroup of a path and adds the hierarchy being walked to its locations.
 func (w *treeWalk) addCgroup(p metric.CgroupPath, ref podcgroup.Ref, dir *os.Root, pod *foundCgroup) *foundCgroup {
 	f := w.found[p]
 	if f == nil {
@@ -185,7 +182,7 @@ func (w *treeWalk) addCgroup(p metric.CgroupPath, ref podcgroup.Ref, dir *os.Roo
 	return f
 }
 
-// markUnreadable notes what could not be read of a cgroup, unless it has gone.
+// markUnreadable records that a cgroup could not be read, unless it was removed.
 func (w *treeWalk) markUnreadable(f *foundCgroup, err error) {
 	if cgroupfs.IsRemoved(err) {
 		return
@@ -196,8 +193,8 @@ func (w *treeWalk) markUnreadable(f *foundCgroup, err error) {
 	}
 }
 
-// visit looks at the cgroup p and those below. Pod and container are the findings
-// it lies in; both nil outside of pods.
+// visit reads the cgroup p and those below. pod and container are the cgroups that p lies
+// in; both are nil outside of pods.
 func (w *treeWalk) visit(dir *os.Root, p metric.CgroupPath, pod, container *foundCgroup) {
 	ref := podcgroup.Parse(p)
 	switch {
@@ -225,7 +222,7 @@ func (w *treeWalk) visit(dir *os.Root, p metric.CgroupPath, pod, container *foun
 		}
 	}
 	for _, e := range entries {
-		if !e.IsDir() { // a link is none
+		if !e.IsDir() { // also for a link
 			continue
 		}
 		child := metric.CgroupPath(path.Join(string(p), e.Name()))
@@ -256,20 +253,20 @@ func listDirectory(dir *os.Root) ([]fs.DirEntry, error) {
 	return f.ReadDir(-1)
 }
 
-// readFiles reads what runs in one directory at or below f, which has these entries.
+// readFiles reads the files of one directory, which is f or below f. entries are its files.
 func (w *treeWalk) readFiles(dir *os.Root, entries []fs.DirEntry, p metric.CgroupPath, f *foundCgroup) {
 	procs, err := dir.ReadFile("cgroup.procs")
 	if err == nil {
 		err = w.addProcesses(procs, f)
 	}
-	// A threaded cgroup of version 2 lists no processes. They are listed where
-	// its domain begins, and counted by its events.
+	// A threaded cgroup of version 2 lists no processes. The cgroup at the root of its
+	// domain lists them, and cgroup.events counts them.
 	if err != nil && !errors.Is(err, syscall.EOPNOTSUPP) {
 		w.markUnreadable(f, fmt.Errorf("read processes of cgroup %s: %w", p, err))
 	}
-	held, frozen := readState(dir, entries)
+	populated, frozen := readState(dir, entries)
 	for up := f; up != nil; up = up.pod {
-		up.Populated = up.Populated || held
+		up.Populated = up.Populated || populated
 	}
 	if f.Path != p {
 		return
@@ -297,26 +294,25 @@ func (w *treeWalk) addProcesses(procs []byte, f *foundCgroup) error {
 	return nil
 }
 
-// readState reads what the kernel says of everything in and below a cgroup, in the
-// hierarchies that have a file for it. A process it lists for nobody in our PID
-// namespace still counts here.
-func readState(dir *os.Root, entries []fs.DirEntry) (held, frozen bool) {
+// readState reads whether a cgroup or one below it has processes, and whether it is frozen.
+// Unlike cgroup.procs, these files also count processes of other PID namespaces.
+func readState(dir *os.Root, entries []fs.DirEntry) (populated, frozen bool) {
 	for _, e := range entries {
 		switch name := e.Name(); name {
 		case "cgroup.events": // of version 2
 			events, _ := dir.ReadFile(name)
-			held = held || hasLine(events, "populated 1")
+			populated = populated || hasLine(events, "populated 1")
 			frozen = frozen || hasLine(events, "frozen 1")
 		case "pids.current":
 			current, _ := dir.ReadFile(name)
 			n, err := strconv.Atoi(strings.TrimSpace(string(current)))
-			held = held || err == nil && n > 0
+			populated = populated || err == nil && n > 0
 		case "freezer.state": // of version 1
 			freezer, err := dir.ReadFile(name)
 			frozen = frozen || err == nil && !hasLine(freezer, "THAWED")
 		}
 	}
-	return held, frozen
+	return populated, frozen
 }
 
 func hasLine(text []byte, line string) bool {
@@ -328,13 +324,13 @@ func hasLine(text []byte, line string) bool {
 	return false
 }
 
-// buildTree sorts what was found into the tree and looks the processes up.
+// buildTree sorts the cgroups into the tree and reads their processes.
 func (w *treeWalk) buildTree(procs *processTable) {
 	w.tree.Roots = slices.Sorted(maps.Keys(w.roots))
 	for _, p := range slices.Sorted(maps.Keys(w.found)) {
 		f := w.found[p]
 		if len(f.Locations) == 0 && !f.Unreadable {
-			continue // it went while it was opened
+			continue // it was removed while it was opened
 		}
 		f.PIDs = slices.Sorted(maps.Keys(f.pids))
 		for _, pid := range f.PIDs {
@@ -347,8 +343,8 @@ func (w *treeWalk) buildTree(procs *processTable) {
 		case f.Kind == podcgroup.Pod:
 			w.tree.Pods = append(w.tree.Pods, &f.Cgroup)
 		case f.pod == nil:
-			w.tree.Strays = append(w.tree.Strays, &f.Cgroup)
-		default: // its pod's path sorts before its own
+			w.tree.OutsidePods = append(w.tree.OutsidePods, &f.Cgroup)
+		default: // pods come before their containers in the order of paths
 			f.pod.Containers = append(f.pod.Containers, &f.Cgroup)
 		}
 	}
