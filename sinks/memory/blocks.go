@@ -174,7 +174,7 @@ func (b *packedBlock) read(r *historyRow, key timestampKey, j int, s *pointSerie
 	count := bits.OnesCount32(here)
 	for c := range int(r.layout.timestamps) {
 		var dst []uint32
-		if c == timestampIndex(r.layout.timestampIndexes, key) {
+		if c == int(r.layout.timestampIndexes[key]) {
 			dst = clocks[:]
 		}
 		at = readColumn(b.data, at, count, offsetBits, dst)
@@ -207,7 +207,7 @@ type openRounds struct {
 // read fills s with metric j, which goes by key, of a row in the first n rounds.
 func (o *openRounds) read(n int, r *historyRow, key timestampKey, j int, s *pointSeries) {
 	*s = pointSeries{}
-	value, clock := r.layout.valueOffset(j), 2*timestampIndex(r.layout.timestampIndexes, key)
+	value, clock := r.layout.valueOffset(j), 2*int(r.layout.timestampIndexes[key])
 	for k := range n {
 		if data := r.bytesIn(o, k); data != nil {
 			s.codes[k] = float24(readUint(data, value, 3))

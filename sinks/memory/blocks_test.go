@@ -29,7 +29,7 @@ func FuzzPack(f *testing.F) {
 			// Each metric on a clock of its own, all on one, or in between.
 			l := rowLayout{mask: uint64(next()%15 + 1), timestamps: next()%2 + 1}
 			for j := range metrics {
-				l.timestampIndexes |= uint64(j%int(l.timestamps)) << (4 * metrics[j].key)
+				l.timestampIndexes[metrics[j].key] = uint8(j % int(l.timestamps))
 			}
 			l.width = 2*uint16(l.timestamps) + 3*uint16(l.columns()-int(l.timestamps))
 			ids += uint32(next() % 3) // some places are another's

@@ -161,7 +161,7 @@ func (h *sourceHistory) write(rec *historyWriter, r *round, plans []recordPlan, 
 			at := l.valueOffset(p.metric)
 			row[at], row[at+1], row[at+2] = byte(code), byte(code>>8), byte(code>>16)
 			if code > float24Sum || code == float24Zero {
-				binary.LittleEndian.PutUint16(row[2*timestampIndex(l.timestampIndexes, rec.metrics[p.metric].key):], uint16((base-when)/h.open.unit))
+				binary.LittleEndian.PutUint16(row[2*int(l.timestampIndexes[rec.metrics[p.metric].key]):], uint16((base-when)/h.open.unit))
 			}
 			any = any || code != float24Absent
 		}

@@ -42,10 +42,9 @@ type historyRow struct {
 // rowLayout is which points an entity has. Rows of many nodes share it.
 type rowLayout struct {
 	mask uint64 // of Options.HistoryMetrics
-	// timestampIndexes says, in four bits for each timestampKey, which of the row's clocks it
-	// goes by.
-	timestampIndexes uint64
-	timestamps       uint8  // of clocks
+	// timestampIndexes holds the index of each timestampKey's clock in the row.
+	timestampIndexes timestampIndexes
+	timestamps       uint8  // number of clocks
 	width            uint16 // in bytes of an open round
 }
 
@@ -78,9 +77,9 @@ func wantedMetrics(metrics []historyMetric, s *metric.Sample) (mask uint64) {
 func (t *historyMetric) timestampIn(sh *recordLayout) int {
 	switch {
 	case sh.hasTimestamp(t.key):
-		return timestampIndex(sh.timestampIndexes, t.key)
+		return int(sh.timestampIndexes[t.key])
 	case sh.hasTimestamp(groupTime(t.group)):
-		return timestampIndex(sh.timestampIndexes, groupTime(t.group))
+		return int(sh.timestampIndexes[groupTime(t.group)])
 	}
 	return -1
 }
@@ -95,7 +94,7 @@ func (l *rowLayout) matches(metrics []historyMetric, want uint64, sh *recordLayo
 	for m := want; m != 0; m &= m - 1 {
 		t := &metrics[bits.TrailingZeros64(m)]
 		n := t.timestampIn(sh) + 1
-		if c := timestampIndex(l.timestampIndexes, t.key); n == 0 {
+		if c := l.timestampIndexes[t.key]; n == 0 {
 			continue
 		} else if at[c] == 0 {
 			at[c] = n
@@ -111,7 +110,7 @@ func (l *rowLayout) matches(metrics []historyMetric, want uint64, sh *recordLayo
 func newRowLayout(metrics []historyMetric, want uint64, sh *recordLayout) rowLayout {
 	l := rowLayout{mask: want}
 	var at [numTimestampKeys]int
-	var have uint16
+	var have timestampKeyMask
 	for m := want; m != 0; m &= m - 1 {
 		t := &metrics[bits.TrailingZeros64(m)]
 		if have&(1<<t.key) != 0 {
@@ -126,7 +125,7 @@ func newRowLayout(metrics []historyMetric, want uint64, sh *recordLayout) rowLay
 			at[c] = n
 			l.timestamps++
 		}
-		l.timestampIndexes |= uint64(c) << (4 * t.key)
+		l.timestampIndexes[t.key] = c
 	}
 	l.width = 2*uint16(l.timestamps) + 3*uint16(bits.OnesCount64(l.mask))
 	return l

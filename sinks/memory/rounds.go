@@ -59,11 +59,11 @@ func appendRecord(data []uint64, sh *recordLayout, s *metric.Sample) []uint64 {
 	begin := len(data)
 	data = data[:begin+int(sh.timestamps)]
 	for m := sh.timestampKeys; m != 0; m &= m - 1 {
-		k := timestampKey(bits.TrailingZeros16(m))
-		data[begin+timestampIndex(sh.timestampIndexes, k)] = uint64(timestampOf(s, k))
+		k := timestampKey(bits.TrailingZeros32(uint32(m)))
+		data[begin+int(sh.timestampIndexes[k])] = uint64(timestampOf(s, k))
 	}
 	for m := sh.windows; m != 0; m &= m - 1 {
-		data = append(data, uint64(s.Rates[bits.TrailingZeros8(m)].Length))
+		data = append(data, uint64(s.Rates[bits.TrailingZeros16(uint16(m))].Length))
 	}
 	if sh.processes {
 		data = append(data, uint64(s.Instance.Processes))
@@ -99,7 +99,7 @@ func (r *round) time(i int, g metric.Group) int64 {
 	if !sh.hasTimestamp(groupTime(g)) {
 		return 0
 	}
-	return int64(rec[timestampIndex(sh.timestampIndexes, groupTime(g))])
+	return int64(rec[sh.timestampIndexes[groupTime(g)]])
 }
 
 // window returns over which window the rates of group g of entry i were
@@ -113,8 +113,8 @@ func (s *recordLayout) window(rec []uint64, g metric.Group) metric.Window {
 	if !s.hasTimestamp(windowEnd(g)) {
 		return metric.Window{}
 	}
-	n := int(s.timestamps) + bits.OnesCount8(s.windows&(1<<g-1))
-	return metric.Window{End: int64(rec[timestampIndex(s.timestampIndexes, windowEnd(g))]), Length: time.Duration(rec[n])}
+	n := int(s.timestamps) + bits.OnesCount16(uint16(s.windows&(1<<g-1)))
+	return metric.Window{End: int64(rec[s.timestampIndexes[windowEnd(g)]]), Length: time.Duration(rec[n])}
 }
 
 // decode fills s with entry i, in the memory s has.
@@ -128,11 +128,11 @@ func (r *round) decode(i int, s *metric.Sample) {
 		Received: sh.received, LastKnown: sh.lastKnown, Reasons: sh.reasons,
 	}
 	for m := sh.times; m != 0; m &= m - 1 {
-		g := metric.Group(bits.TrailingZeros8(m))
-		s.Times[g] = int64(rec[timestampIndex(sh.timestampIndexes, groupTime(g))])
+		g := metric.Group(bits.TrailingZeros16(uint16(m)))
+		s.Times[g] = int64(rec[sh.timestampIndexes[groupTime(g)]])
 	}
 	for m := sh.windows; m != 0; m &= m - 1 {
-		g := metric.Group(bits.TrailingZeros8(m))
+		g := metric.Group(bits.TrailingZeros16(uint16(m)))
 		s.Rates[g] = sh.window(rec, g)
 	}
 	n := sh.headWords()
@@ -156,18 +156,26 @@ type recordLayout struct {
 	present             [presentWords]uint64 // the metrics served
 	reasons             [metric.NumGroups]metric.Reason
 	received, lastKnown uint16
-	times, windows      uint8 // the groups with a time, with a window
-	// timestampIndexes says, in four bits for each timestampKey, which of a record's moments
-	// it goes by: what is of one moment is kept once.
-	timestampIndexes uint64
-	timestampKeys    uint16 // one bit for each that has a moment
-	timestamps       uint8  // how many there are
-	processes        bool   // their number is known
+	times, windows      groupMask // the groups with a time, with a window
+	// timestampIndexes holds, for each timestampKey in timestampKeys, the index of its
+	// timestamp in the record. Keys with equal timestamps share one index.
+	timestampIndexes timestampIndexes
+	timestampKeys    timestampKeyMask // the keys that have a timestamp
+	timestamps       uint8            // number of timestamps in a record
+	processes        bool             // the record holds the number of processes
 }
 
-// A recordLayout has bits for eight groups: times, windows, timestampKeys and
-// timestampIndexes grow together.
-const _ = uint(8 - metric.NumGroups)
+// groupMask has one bit for each metric.Group.
+type groupMask uint16
+
+// timestampKeyMask has one bit for each timestampKey.
+type timestampKeyMask uint32
+
+// timestampIndexes holds one index of a timestamp for each timestampKey.
+type timestampIndexes [numTimestampKeys]uint8
+
+// The masks have bits for 16 groups. With more groups this does not compile.
+const _ = uint(16 - metric.NumGroups)
 
 // timestampKey tells apart the moments that one entity's metrics may be of: a
 // group's time, and the end of the window of its rates.
@@ -177,9 +185,6 @@ const numTimestampKeys = 2 * metric.NumGroups
 
 func groupTime(g metric.Group) timestampKey { return timestampKey(2 * g) }
 func windowEnd(g metric.Group) timestampKey { return timestampKey(2*g + 1) }
-
-// timestampIndex returns which moment k goes by, of a slots or the clocks of a row.
-func timestampIndex(slots uint64, k timestampKey) int { return int(slots >> (4 * k) & 15) }
 
 // serves reports whether group g has numbers that may be served.
 func (s *recordLayout) serves(g metric.Group) bool { return served(s.reasons[g]) }
@@ -192,7 +197,7 @@ func (s *recordLayout) hasTimestamp(k timestampKey) bool { return s.timestampKey
 
 // headWords is how many words of a record come before its values.
 func (s *recordLayout) headWords() int {
-	n := int(s.timestamps) + bits.OnesCount8(s.windows)
+	n := int(s.timestamps) + bits.OnesCount16(uint16(s.windows))
 	if s.processes {
 		n++
 	}
@@ -244,14 +249,14 @@ func layoutOf(s *metric.Sample, before *recordLayout) recordLayout {
 			first[n] = k
 			sh.timestamps++
 		}
-		sh.timestampIndexes |= uint64(n) << (4 * k)
+		sh.timestampIndexes[k] = uint8(n)
 	}
 	return sh
 }
 
 // separates reports whether s keeps the moments of a and b apart. s may be nil.
 func (s *recordLayout) separates(a, b timestampKey) bool {
-	return s != nil && s.hasTimestamp(a) && s.hasTimestamp(b) && timestampIndex(s.timestampIndexes, a) != timestampIndex(s.timestampIndexes, b)
+	return s != nil && s.hasTimestamp(a) && s.hasTimestamp(b) && s.timestampIndexes[a] != s.timestampIndexes[b]
 }
 
 func timestampOf(s *metric.Sample, k timestampKey) int64 {
@@ -262,7 +267,7 @@ func timestampOf(s *metric.Sample, k timestampKey) int64 {
 }
 
 // timestampGroups returns the groups of s with a time and those with a window.
-func timestampGroups(s *metric.Sample) (times, windows uint8) {
+func timestampGroups(s *metric.Sample) (times, windows groupMask) {
 	for g := range metric.NumGroups {
 		if s.Times[g] != 0 {
 			times |= 1 << g
@@ -307,10 +312,10 @@ func (s *recordLayout) matches(sample *metric.Sample) bool {
 		return false
 	}
 	var at [numTimestampKeys]int64
-	var seen uint16
+	var seen uint32 // one bit for each index
 	for m := s.timestampKeys; m != 0; m &= m - 1 {
-		k := timestampKey(bits.TrailingZeros16(m))
-		n := timestampIndex(s.timestampIndexes, k)
+		k := timestampKey(bits.TrailingZeros32(uint32(m)))
+		n := s.timestampIndexes[k]
 		if when := timestampOf(sample, k); seen>>n&1 == 0 {
 			at[n] = when
 			seen |= 1 << n
@@ -323,9 +328,9 @@ func (s *recordLayout) matches(sample *metric.Sample) bool {
 
 // timestampKeysOf returns the clockKeys of groups with times and with windows, one bit
 // each.
-func timestampKeysOf(times, windows uint8) (set uint16) {
+func timestampKeysOf(times, windows groupMask) (set timestampKeyMask) {
 	for g := range metric.NumGroups {
-		set |= uint16(times>>g&1)<<(2*g) | uint16(windows>>g&1)<<(2*g+1)
+		set |= timestampKeyMask(times>>g&1)<<(2*g) | timestampKeyMask(windows>>g&1)<<(2*g+1)
 	}
 	return set
 }

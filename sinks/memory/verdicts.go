@@ -17,7 +17,7 @@ type storedVerdict struct {
 	instance *metric.Instance
 	evidence *metric.Evidence
 	since    int64 // nanoseconds since the Unix epoch
-	groups   uint8
+	groups   groupMask
 	reason   metric.Reason
 }
 
