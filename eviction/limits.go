@@ -23,7 +23,7 @@ type ExceededLimit struct {
 	// container.
 	Kind, Name  string
 	Used, Limit resource.Quantity
-	// Critical is why the pod is spared all the same; or else Skipped, with Blocked for
+	// Critical is why the pod is skipped nevertheless; or else Skipped, with Blocked for
 	// SkipBlocked.
 	Critical Critical
 	Skipped  SkipReason

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // Recommendation is what is advised about a pod's requests.
@@ -127,7 +127,7 @@ func (d *adviser) advise(refused *Refusal) Advice {
 	case a.Used == nil:
 		return stay(NoHistory, "it was not measured: `weir explain pod` says why")
 	case to.Sub(from) < d.options.MinHistory:
-		return stay(ShortHistory, "it was measured for %v, and that is to be %v", historyLength(from, to), d.options.MinHistory)
+		return stay(ShortHistory, "it was measured for %s, and at least %s are needed", humanize.Duration(to.Sub(from).Round(time.Second)), humanize.Duration(d.options.MinHistory))
 	}
 
 	need, why := d.need(a.Used)
@@ -266,42 +266,23 @@ func quantityValue(r Resource, q *resource.Quantity) int64 {
 	return q.MilliValue()
 }
 
-// FormatAmount returns an amount for people: "250m", "64Mi", "95.4Mi".
+// FormatAmount returns an amount for people. What a manifest can say shortly is exact ("250m", "1536Mi"); other
+// amounts of memory are rounded ("95.4Mi").
 func FormatAmount(r Resource, value int64) string {
-	if r == CPU {
-		return Quantity(r, value).String()
+	if r == Memory && value%mebibyte != 0 {
+		return humanize.Bytes(float64(value))
 	}
-	magnitude := value
-	if magnitude < 0 {
-		magnitude = -magnitude
-	}
-	unit, name := int64(1), ""
-	for _, u := range []struct {
-		size int64
-		name string
-	}{{1 << 10, "Ki"}, {1 << 20, "Mi"}, {1 << 30, "Gi"}, {1 << 40, "Ti"}} {
-		// 1536Mi is read more easily than 1.5Gi, and is what manifests say.
-		if magnitude >= u.size && (u.size <= mebibyte || magnitude >= 10*u.size || value%u.size == 0) {
-			unit, name = u.size, u.name
-		}
-	}
-	if value%unit == 0 {
-		return strconv.FormatInt(value/unit, 10) + name
-	}
-	return strconv.FormatFloat(float64(value)/float64(unit), 'f', 1, 64) + name
+	return Quantity(r, value).String()
 }
 
 // describe says what was used: "95% of 60 readings over 14m45s are at most 62m".
 func (f *Usage) describe(r Resource) string {
 	amount := FormatAmount(r, quantityValue(r, &f.Value))
 	if f.Percentile == 100 {
-		return fmt.Sprintf("the highest of %d readings over %v is %s", f.Samples, historyLength(f.From, f.To), amount)
+		return fmt.Sprintf("the highest of %d readings over %s is %s", f.Samples, humanize.Duration(f.To.Sub(f.From).Round(time.Second)), amount)
 	}
-	return fmt.Sprintf("%.4g%% of %d readings over %v are at most %s", f.Percentile, f.Samples, historyLength(f.From, f.To), amount)
+	return fmt.Sprintf("%.4g%% of %d readings over %s are at most %s", f.Percentile, f.Samples, humanize.Duration(f.To.Sub(f.From).Round(time.Second)), amount)
 }
-
-// historyLength returns how long a history is, as people say it.
-func historyLength(from, to time.Time) time.Duration { return to.Sub(from).Round(time.Second) }
 
 // UsagePoint is what a container used at a time: cores, or bytes of working set.
 type UsagePoint struct {

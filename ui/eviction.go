@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -46,7 +46,7 @@ type evictionSignal struct {
 	State       state
 	Gauge       gauge
 	Thresholds  []thresholdMark
-	Lines       []fact // what goes first, who is next, who is spared
+	Lines       []fact // what goes first, which pod is next, which are skipped
 	Rows        []evictionCandidate
 	More        int // rows that are not shown
 }
@@ -122,7 +122,7 @@ func (p *page) evictionBody(r *document.EvictionReport) *evictionBody {
 	b.addFact("read", relativeTime(r.ReadAt, p.Now).Text)
 	b.addFact("woken by", printable(r.WokenBy))
 	if r.WokenBy != "" {
-		b.addFact("decided after", document.Lasting(seconds(r.DecidedAfterSeconds)))
+		b.addFact("decided after", humanize.Seconds(r.DecidedAfterSeconds))
 	}
 	b.addFact("not read", printable(r.ReadError))
 	if r.NoPods() {
@@ -155,10 +155,10 @@ func (p *page) evictionBody(r *document.EvictionReport) *evictionBody {
 		b.Watches = append(b.Watches, "not: "+printable(w))
 	}
 	if r.PollSeconds > 0 {
-		b.Watches = append(b.Watches, "disks and process ids are read every "+document.Lasting(seconds(r.PollSeconds)))
+		b.Watches = append(b.Watches, "disks and process ids are read every "+humanize.Seconds(r.PollSeconds))
 	}
 	if r.MaxIntervalSeconds > 0 {
-		b.Watches = append(b.Watches, "a timer, every "+document.Lasting(seconds(r.MaxIntervalSeconds)))
+		b.Watches = append(b.Watches, "a timer, every "+humanize.Seconds(r.MaxIntervalSeconds))
 	}
 	return b
 }
@@ -168,8 +168,6 @@ func (b *evictionBody) addFact(name, value string) {
 		b.Facts = append(b.Facts, fact{Name: name, Value: value})
 	}
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // evictionState is how a node stands.
 func evictionState(s document.NodeState) state {
@@ -214,7 +212,7 @@ func (p *page) evictionSignal(s *document.Signal, reclaims bool) evictionSignal 
 		return g
 	}
 	g.addLine("next", s.Ranking.Message)
-	g.addLine("spared", s.Ranking.SkippedPods())
+	g.addLine("skipped", s.Ranking.SkippedPods())
 	for i := range s.Ranking.Pods[:min(len(s.Ranking.Pods), maxPods)] {
 		g.Rows = append(g.Rows, p.evictionCandidate(s.Ranking, &s.Ranking.Pods[i]))
 	}
@@ -268,11 +266,11 @@ func gaugeOf(s *document.Signal, t tone) gauge {
 	for i := range s.Thresholds {
 		if th := &s.Thresholds[i]; th.Limit != nil {
 			g.Marks = append(g.Marks, at(*th.Limit))
-			marks = append(marks, s.Unit.Words(*th.Limit))
+			marks = append(marks, s.Unit.Format(*th.Limit))
 		}
 	}
 	if s.Stall {
-		g.Title = fmt.Sprintf("stalled %s of the time; thresholds at %s", s.Unit.Words(*s.Value), strings.Join(marks, " and "))
+		g.Title = fmt.Sprintf("stalled %s of the time; thresholds at %s", s.Unit.Format(*s.Value), strings.Join(marks, " and "))
 	} else {
 		g.Title = fmt.Sprintf("%s left; thresholds at %s", s.FigureText(), strings.Join(marks, " and "))
 	}
@@ -284,7 +282,7 @@ func (p *page) evictionCandidate(r *document.Ranking, pod *document.RankedPod) e
 		if v == nil {
 			return "–"
 		}
-		return r.Unit.Words(*v)
+		return r.Unit.Format(*v)
 	}
 	c := evictionCandidate{
 		Name: printable(pod.String()), Href: p.linkTo(query{view: onePod, pod: metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)}}),

@@ -26,7 +26,7 @@ func calm(node string) *eviction.EvictionReport {
 	number := func(v float64) *float64 { return &v }
 	return &eviction.EvictionReport{
 		Node: node, Mode: "observe", State: eviction.Normal, Summary: node + ": no threshold is met", At: noon,
-		ReadAt: before(2 * time.Second), DecidedAt: before(2 * time.Second), WokenBy: "timer", DecidedAfterSeconds: 0.0021, Outcome: "Calm", MaxIntervalSeconds: 10,
+		ReadAt: before(2 * time.Second), DecidedAt: before(2 * time.Second), WokenBy: "timer", DecidedAfterSeconds: 0.0021, Outcome: "NoneInForce", MaxIntervalSeconds: 10,
 		Signals: []eviction.Signal{{
 			Name: "memory.available", Unit: eviction.Bytes, Value: number(4 << 30), Capacity: number(8 << 30), MeasuredAt: before(2 * time.Second),
 			Thresholds: []eviction.Threshold{{

@@ -9,7 +9,7 @@ import (
 )
 
 // aside is what transcripts have in another way: times, and the IDs of containers.
-var aside = regexp.MustCompile(`took [0-9. s]+|\([0-9a-f]{12},`)
+var aside = regexp.MustCompile(`took [0-9.sµm]+|\([0-9a-f]{12},`)
 
 // What the documentation shows is what the program says.
 func TestDocumentation(t *testing.T) {

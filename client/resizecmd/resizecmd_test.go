@@ -228,7 +228,7 @@ func (w *world) command(t *testing.T, server *httptest.Server) *cobra.Command {
 }
 
 // varying is what differs from run to run.
-var varying = regexp.MustCompile(`took \d+\.\d s|"tookSeconds": [0-9.e-]+`)
+var varying = regexp.MustCompile(`took [0-9.]+[µm]?s|"tookSeconds": [0-9.e-]+`)
 
 // The transcripts are what a user types and sees. A line that begins with "given" changes
 // the world first.

@@ -17,6 +17,7 @@ import (
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/terminal"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/resize/apply"
 	"github.com/weir-metrics/weir/sources/host/inspect"
@@ -108,7 +109,7 @@ func row(rec *resize.Recommendation, a *resize.Advice, wide, all bool) []string 
 	used, frees, readings := missing, missing, missing
 	if f := a.Used; f != nil {
 		used = fmt.Sprintf("%s (%.4g%%)", amount(a.Resource, &f.Value), f.Percentile)
-		readings = fmt.Sprintf("%d in %v", f.Samples, f.To.Sub(f.From).Round(time.Second))
+		readings = fmt.Sprintf("%d in %s", f.Samples, humanize.Duration(f.To.Sub(f.From).Round(time.Second)))
 	}
 	if a.Proposed != nil {
 		freed := *a.Proposed
@@ -133,7 +134,7 @@ func totals(list []*resize.Recommendation) [][]string {
 	nodes, namespaces, all := resize.Totals(list)
 	rows := [][]string{{"FREES ON", "PODS", "CPU", "MEMORY"}}
 	add := func(name string, t resize.Total) {
-		rows = append(rows, []string{name, fmt.Sprint(t.Pods), resize.FormatAmount(resize.CPU, t.CPU.Value), resize.FormatAmount(resize.Memory, t.Memory.Value)})
+		rows = append(rows, []string{name, humanize.Number(t.Pods), humanize.Cores(float64(t.CPU.Value) * 1e6), humanize.Bytes(float64(t.Memory.Value))})
 	}
 	if len(nodes) > 1 {
 		for _, t := range nodes {
@@ -281,7 +282,7 @@ func resultText(r *apply.Result) string {
 	if r.Stage != apply.Done {
 		return ""
 	}
-	fmt.Fprintf(&out, "It took %.1f s.\n", r.TookSeconds)
+	fmt.Fprintf(&out, "It took %s.\n", humanize.Seconds(r.TookSeconds))
 	restarted := 0
 	for _, c := range r.Containers {
 		if c.Restarted {

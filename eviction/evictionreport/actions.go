@@ -9,6 +9,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/guard"
 	"github.com/weir-metrics/weir/eviction/notify"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // roundActions tells what a round did, the last first.
@@ -51,7 +52,7 @@ func noticeText(n notify.Notice) string {
 			if s.Crossing.Above() {
 				side = "reached"
 			}
-			words[i] = fmt.Sprintf("%s, as what is in use %s %s", t.Name, side, document.Bytes.Words(float64(s.Crossing.Figure)))
+			words[i] = fmt.Sprintf("%s, as what is in use %s %s", t.Name, side, humanize.Bytes(float64(s.Crossing.Figure)))
 		}
 	}
 	return strings.Join(words, "; ")
@@ -62,9 +63,9 @@ func newWatch(w notify.Watch) document.Watch {
 	switch w := w.(type) {
 	case notify.UsageThreshold:
 		told := document.Watch{Kind: "Threshold", Path: w.Path, Bytes: w.Bytes}
-		told.Message = fmt.Sprintf("%s: what is in use in %s crosses %s", w.Name, w.Path, document.Bytes.Words(float64(w.Bytes)))
+		told.Message = fmt.Sprintf("%s: what is in use in %s crosses %s", w.Name, w.Path, humanize.Bytes(float64(w.Bytes)))
 		if w.WorkingSet > 0 {
-			told.Message += fmt.Sprintf(": a working set of %s, and the page cache of the moment", document.Bytes.Words(float64(w.WorkingSet)))
+			told.Message += fmt.Sprintf(": a working set of %s, and the page cache of the moment", humanize.Bytes(float64(w.WorkingSet)))
 		}
 		return told
 	case notify.StallTrigger:

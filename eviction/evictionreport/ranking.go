@@ -112,7 +112,7 @@ func criticalReason(c eviction.Critical) string {
 
 // rankReason says what puts a before b.
 func rankReason(u document.Unit, a, b *eviction.RankedPod) string {
-	words := func(q *resource.Quantity) string { return u.Noun(q.AsApproximateFloat64()) }
+	words := func(q *resource.Quantity) string { return u.FormatWithNoun(q.AsApproximateFloat64()) }
 	switch a.BeforeNextBy {
 	case eviction.KeyNoStats:
 		return "it has no statistics"
@@ -124,7 +124,7 @@ func rankReason(u document.Unit, a, b *eviction.RankedPod) string {
 	case eviction.KeyExcess:
 		if u == document.Inodes {
 			return fmt.Sprintf("of inodes in use less bytes of storage requested, as the kubelet counts, it has more (%s, %s has %s)",
-				u.Words(a.Excess.AsApproximateFloat64()), b.Pod.Name, u.Words(b.Excess.AsApproximateFloat64()))
+				u.Format(a.Excess.AsApproximateFloat64()), b.Pod.Name, u.Format(b.Excess.AsApproximateFloat64()))
 		}
 		if !a.Over {
 			below := func(q resource.Quantity) string { q.Neg(); return words(&q) }
@@ -134,7 +134,7 @@ func rankReason(u document.Unit, a, b *eviction.RankedPod) string {
 		return fmt.Sprintf("it uses more beyond its request: %s (%s, requests %s), and %s %s (%s, requests %s)",
 			words(&a.Excess), words(&a.Usage), words(&a.Request), b.Pod.Name, words(&b.Excess), words(&b.Usage), words(&b.Request))
 	case eviction.KeyProcesses:
-		return fmt.Sprintf("it has more processes (%s, %s has %s)", u.Words(a.Usage.AsApproximateFloat64()), b.Pod.Name, u.Words(b.Usage.AsApproximateFloat64()))
+		return fmt.Sprintf("it has more processes (%s, %s has %s)", u.Format(a.Usage.AsApproximateFloat64()), b.Pod.Name, u.Format(b.Usage.AsApproximateFloat64()))
 	}
 	return "all other keys are equal, so the name decides (the kubelet takes either)"
 }

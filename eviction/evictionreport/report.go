@@ -9,6 +9,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/eviction/guard"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // Report is what there is to say.
@@ -172,7 +173,7 @@ func reclaimText(r *Report, s *document.Signal) string {
 
 func victimName(s *document.Signal) string {
 	if s.Ranking == nil || s.Ranking.Next == "" {
-		return "nobody"
+		return "no pod"
 	}
 	return s.Ranking.Next
 }
@@ -196,7 +197,7 @@ func pressureText(r *Report) string {
 func noEvictionText(r *Report, s *document.Signal, t *document.Threshold) string {
 	switch {
 	case t.State == document.GracePeriod:
-		return fmt.Sprintf("; if that lasts for another %s, %s is evicted", durationText(t.RemainingSeconds), victimName(s))
+		return fmt.Sprintf("; if that lasts for another %s, %s is evicted", humanize.Seconds(t.RemainingSeconds), victimName(s))
 	case s.Ranking == nil:
 		return "; no pod is evicted for this signal, since no figure shows which pod causes it"
 	case s.Ranking.Next == "":
@@ -214,16 +215,16 @@ func noEvictionText(r *Report, s *document.Signal, t *document.Threshold) string
 // shortageText says what is short.
 func shortageText(s *document.Signal, t *document.Threshold) string {
 	if s.Stall {
-		return fmt.Sprintf("%s is %s, above %s", s.Name, s.Unit.Words(*s.Value), s.Unit.Words(*t.Limit))
+		return fmt.Sprintf("%s is %s, above %s", s.Name, s.Unit.Format(*s.Value), s.Unit.Format(*t.Limit))
 	}
 	kind := "soft"
 	if t.Hard {
 		kind = "hard"
 	}
 	if t.State == document.Reclaiming {
-		return fmt.Sprintf("%s is %s, past the %s threshold of %s but not yet at %s, where it ends", s.Name, s.Unit.Words(*s.Value), kind, s.Unit.Words(*t.Limit), s.Unit.Words(*t.Goal))
+		return fmt.Sprintf("%s is %s, past the %s threshold of %s but not yet at %s, where it ends", s.Name, s.Unit.Format(*s.Value), kind, s.Unit.Format(*t.Limit), s.Unit.Format(*t.Goal))
 	}
-	return fmt.Sprintf("%s is %s, below the %s threshold of %s", s.Name, s.Unit.Words(*s.Value), kind, s.Unit.Words(*t.Limit))
+	return fmt.Sprintf("%s is %s, below the %s threshold of %s", s.Name, s.Unit.Format(*s.Value), kind, s.Unit.Format(*t.Limit))
 }
 
 // normalText is the summary where no threshold is met: it names the nearest, by its share of
@@ -250,24 +251,12 @@ func normalText(r *Report) string {
 		text += fmt.Sprintf("; the nearest is %s, %s away", nearest.Text, distanceText(at, nearest))
 	}
 	if blind > 0 {
-		text += fmt.Sprintf("; %s no figure to go by", counted(blind, "signal has", "signals have"))
+		text += "; there is no figure for " + humanize.Count(blind, "signal")
 	}
 	for i := range r.Conditions {
 		if c := &r.Conditions[i]; c.Reported {
-			text += "; " + c.Type + " lasts until " + document.Clock(c.Until)
+			text += "; " + c.Type + " lasts until " + humanize.Clock(c.Until, r.At)
 		}
 	}
 	return text
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// durationText writes a length of time in seconds.
-func durationText(seconds float64) string {
-	return document.Lasting(time.Duration(seconds * float64(time.Second)))
 }

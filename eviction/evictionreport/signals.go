@@ -5,12 +5,14 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // newSignals tells those that have a threshold, in the order in which they are acted on.
@@ -31,7 +33,7 @@ func newSignals(in *eviction.Input, d *eviction.Decision) []document.Signal {
 			at = len(list)
 			list = append(list, newSignal(in, d, t, read))
 		}
-		told := newThreshold(&list[at], t)
+		told := newThreshold(&list[at], t, in.Now)
 		told.Acting = i == d.Acting
 		list[at].Thresholds = append(list[at].Thresholds, told)
 	}
@@ -94,7 +96,7 @@ func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdSt
 }
 
 // newThreshold tells a threshold of s.
-func newThreshold(s *document.Signal, t *eviction.ThresholdState) document.Threshold {
+func newThreshold(s *document.Signal, t *eviction.ThresholdState, now time.Time) document.Threshold {
 	told := document.Threshold{
 		Text: t.Threshold.String(), Hard: t.Threshold.Hard(), Derived: t.Derived,
 		GraceSeconds: t.Threshold.Grace.Seconds(), RemainingSeconds: t.Remaining.Seconds(),
@@ -136,18 +138,18 @@ func newThreshold(s *document.Signal, t *eviction.ThresholdState) document.Thres
 	default:
 		told.State = document.NotMet
 	}
-	told.Message = thresholdMessage(s, &told)
+	told.Message = thresholdMessage(s, &told, now)
 	if t.Deferred {
 		told.Message += "; it counts from the second reading on"
 	}
 	if t.InForce && !t.SettledAt.IsZero() {
-		told.Message += "; no pod is evicted for it before " + document.Clock(t.SettledAt) + ", when the average no longer includes the time before the last eviction"
+		told.Message += "; no pod is evicted for it before " + humanize.Clock(t.SettledAt, now) + ", when the average no longer includes the time before the last eviction"
 	}
 	return told
 }
 
 // thresholdMessage says how a threshold stands.
-func thresholdMessage(s *document.Signal, t *document.Threshold) string {
+func thresholdMessage(s *document.Signal, t *document.Threshold, now time.Time) string {
 	var text string
 	switch t.State {
 	case document.Unknown:
@@ -156,11 +158,11 @@ func thresholdMessage(s *document.Signal, t *document.Threshold) string {
 			text = "not read"
 		}
 	case document.InForce:
-		text = fmt.Sprintf("met by %s since %s, and in force", distanceText(s, t), document.Clock(t.Since))
+		text = fmt.Sprintf("met by %s since %s, and in force", distanceText(s, t), humanize.Clock(t.Since, now))
 	case document.GracePeriod:
-		text = fmt.Sprintf("met by %s since %s, in force in %s", distanceText(s, t), document.Clock(t.Since), durationText(t.RemainingSeconds))
+		text = fmt.Sprintf("met by %s since %s, in force in %s", distanceText(s, t), humanize.Clock(t.Since, now), humanize.Seconds(t.RemainingSeconds))
 	case document.Reclaiming:
-		text = fmt.Sprintf("in force since %s, until the figure is back at %s", document.Clock(t.Since), s.Unit.Words(*t.Goal))
+		text = fmt.Sprintf("in force since %s, until the figure is back at %s", humanize.Clock(t.Since, now), s.Unit.Format(*t.Goal))
 	default:
 		text = distanceText(s, t) + " away"
 		if t.Distance != nil && *t.Distance < 0 { // of one that does not count yet
@@ -180,11 +182,11 @@ func distanceText(s *document.Signal, t *document.Threshold) string {
 	}
 	distance := abs(*t.Distance)
 	if s.Stall {
-		return strings.TrimSuffix(document.Percent.Words(distance), "%") + " points"
+		return strings.TrimSuffix(document.Percent.Format(distance), "%") + " points"
 	}
-	text := s.Unit.Words(distance)
+	text := s.Unit.Format(distance)
 	if t.DistancePercent != nil {
-		text += " (" + document.Percent.Words(abs(*t.DistancePercent)) + ")"
+		text += " (" + document.Percent.Format(abs(*t.DistancePercent)) + ")"
 	}
 	return text
 }
@@ -226,14 +228,14 @@ func rankingUnit(s eviction.Signal) document.Unit {
 func newCondition(c *eviction.Condition, in *eviction.Input) document.Condition {
 	told := document.Condition{Type: string(c.Type), Reported: c.Reported, MetAt: c.MetAt.UTC()}
 	if !c.Reported {
-		told.Message = "false; last met at " + document.Clock(c.MetAt)
+		told.Message = "false; last met at " + humanize.Clock(c.MetAt, in.Now)
 		return told
 	}
 	told.Until = c.MetAt.Add(in.Settings.TransitionPeriod).UTC()
 	if c.MetAt.Equal(in.Now) {
-		told.Message = fmt.Sprintf("true: a threshold of it is met; it lasts for %s after that ends", document.Lasting(in.Settings.TransitionPeriod))
+		told.Message = fmt.Sprintf("true: a threshold of it is met; it lasts for %s after that ends", humanize.Duration(in.Settings.TransitionPeriod))
 	} else {
-		told.Message = fmt.Sprintf("true: last met at %s; it lasts until %s", document.Clock(c.MetAt), document.Clock(told.Until))
+		told.Message = fmt.Sprintf("true: last met at %s; it lasts until %s", humanize.Clock(c.MetAt, in.Now), humanize.Clock(told.Until, in.Now))
 	}
 	return told
 }
@@ -273,7 +275,7 @@ func newExceededLimit(e *eviction.ExceededLimit) document.ExceededLimit {
 	case eviction.ContainerLimit:
 		of = "container " + e.Name
 	}
-	told.Message = fmt.Sprintf("%s uses %s of %s, and may use %s", e.Pod, document.Bytes.Words(told.UsedBytes), of, document.Bytes.Words(told.LimitBytes))
+	told.Message = fmt.Sprintf("%s uses %s of %s, and may use %s", e.Pod, humanize.Bytes(told.UsedBytes), of, humanize.Bytes(told.LimitBytes))
 	pass, why := e.Skipped, ""
 	switch {
 	case e.Critical != eviction.NotCritical:

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 	"unicode"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // TextOptions are how a text is to be.
@@ -68,12 +69,12 @@ func (r *EvictionReport) WriteText(w io.Writer, o TextOptions) error {
 func (p *textWriter) head(r *EvictionReport) {
 	parts := []string{"mode " + r.Mode}
 	if r.DecidedAt.IsZero() {
-		parts = append(parts, "as of "+Clock(r.At))
+		parts = append(parts, "as of "+humanize.Clock(r.At, r.At))
 	} else {
-		parts = append(parts, fmt.Sprintf("read %s ago, at %s", Lasting(r.At.Sub(r.ReadAt)), Clock(r.ReadAt)))
+		parts = append(parts, fmt.Sprintf("read %s, at %s", humanize.Ago(r.ReadAt, r.At), humanize.Clock(r.ReadAt, r.At)))
 	}
 	if r.WokenBy != "" {
-		parts = append(parts, fmt.Sprintf("woken by: %s, decided %s after it", r.WokenBy, Lasting(seconds(r.DecidedAfterSeconds))))
+		parts = append(parts, fmt.Sprintf("woken by: %s, decided %s after it", r.WokenBy, humanize.Seconds(r.DecidedAfterSeconds)))
 	}
 	p.line(0, dim, strings.Join(parts, "; "))
 	if r.ReadError != "" {
@@ -142,13 +143,13 @@ func (s *Signal) FigureText() string {
 	case s.Value == nil:
 		return "no figure"
 	case s.Stall:
-		return s.Unit.Words(*s.Value) + " of the time"
+		return s.Unit.Format(*s.Value) + " of the time"
 	}
-	text := s.Unit.Noun(*s.Value)
+	text := s.Unit.FormatWithNoun(*s.Value)
 	if s.Capacity != nil {
-		text += " of " + s.Unit.Words(*s.Capacity)
+		text += " of " + s.Unit.Format(*s.Capacity)
 		if *s.Capacity > 0 {
-			text += " (" + Percent.Words(100**s.Value / *s.Capacity) + ")"
+			text += " (" + Percent.Format(100**s.Value / *s.Capacity) + ")"
 		}
 	}
 	return text
@@ -183,25 +184,15 @@ func (s *Signal) ReclaimMessage(reclaims bool) string {
 
 // SkippedPods names those that would have come before the next, but are passed over.
 func (r *Ranking) SkippedPods() string {
-	const most = 3
 	var names []string
-	more := 0
 	for i := range r.Pods {
 		pod := &r.Pods[i]
 		if pod.Skipped == "" {
 			break
 		}
-		if len(names) == most {
-			more++
-			continue
-		}
 		names = append(names, pod.String()+" ("+pod.Message+")")
 	}
-	text := strings.Join(names, ", ")
-	if more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return humanize.List(names, 3)
 }
 
 // tint marks a signal by the worst of its thresholds.
@@ -288,7 +279,7 @@ func (p *textWriter) acts(r *EvictionReport) {
 		case "Blocked", "Failed", "Refused":
 			tint = amber
 		}
-		p.line(2, tint, fmt.Sprintf("%s  %s: %s", a.At.UTC().Format("2006-01-02 15:04:05 UTC"), a.Result, a.Message))
+		p.line(2, tint, fmt.Sprintf("%s  %s: %s", humanize.DateTime(a.At), a.Result, a.Message))
 		if more := a.Details(); more != "" {
 			p.line(27, dim, more)
 		}
@@ -302,16 +293,16 @@ func (p *textWriter) acts(r *EvictionReport) {
 func (a *Action) Details() string {
 	var parts []string
 	if !a.Since.IsZero() {
-		parts = append(parts, "repeated since "+Clock(a.Since))
+		parts = append(parts, "repeated since "+humanize.Clock(a.Since, a.At))
 	}
 	if a.WokenBy != "" {
-		parts = append(parts, fmt.Sprintf("woken by: %s, decided %s after it", a.WokenBy, Lasting(seconds(a.DecidedAfterSeconds))))
+		parts = append(parts, fmt.Sprintf("woken by: %s, decided %s after it", a.WokenBy, humanize.Seconds(a.DecidedAfterSeconds)))
 	}
 	if a.Removed {
-		parts = append(parts, "removed after "+Lasting(seconds(a.WaitedSeconds)))
+		parts = append(parts, "removed after "+humanize.Seconds(a.WaitedSeconds))
 	}
 	if !a.NotBefore.IsZero() {
-		parts = append(parts, "tried again at "+Clock(a.NotBefore)+" at the earliest")
+		parts = append(parts, "tried again at "+humanize.Clock(a.NotBefore, a.At)+" at the earliest")
 	}
 	return strings.Join(parts, "; ")
 }
@@ -329,14 +320,14 @@ func (p *textWriter) watches(r *EvictionReport) {
 		p.line(2, amber, "not watched: "+w)
 	}
 	if r.PollSeconds > 0 {
-		p.line(2, "", "disks and process ids are read every "+Lasting(seconds(r.PollSeconds)))
+		p.line(2, "", "disks and process ids are read every "+humanize.Seconds(r.PollSeconds))
 	}
 	timer := "a timer"
 	if len(r.Watches) == 0 {
 		timer += " alone"
 	}
 	if r.MaxIntervalSeconds > 0 {
-		timer += ", every " + Lasting(seconds(r.MaxIntervalSeconds))
+		timer += ", every " + humanize.Seconds(r.MaxIntervalSeconds)
 	}
 	if len(r.Watches) == 0 {
 		timer += ": the kernel gives no notice"
@@ -400,8 +391,6 @@ func singleLine(s string) string {
 	}, s)
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
 // ranking writes the whole ranking for a signal. Signals of one resource have the same:
 // it is written once.
 func (p *textWriter) ranking(all []Signal, i int) {
@@ -445,7 +434,7 @@ func (u Unit) or(v *float64) string {
 	if v == nil {
 		return "–"
 	}
-	return u.Words(*v)
+	return u.Format(*v)
 }
 
 func or(s string) string {
