@@ -80,9 +80,9 @@ cannot be removed, the exit status is 1.`,
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "json, yaml or wide; a narrow table if empty")
 	cmd.Flags().BoolVar(&f.clean, "clean", false, "remove no-pod cgroups in which nothing runs; see --dry-run")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", true, "with --clean, only say what would be removed")
-	cmd.Flags().StringVar(&f.root, "root", "/", "`CGROUP` to look below, and to leave alone whatever is outside")
-	cmd.Flags().StringVar(&f.cgroupfs, "cgroupfs", "", "`DIR` the hierarchies are mounted in, as /host/sys/fs/cgroup in a pod (default: as mountinfo says)")
-	cmd.Flags().StringVar(&f.procfs, "procfs", "/proc", "`DIR` to look processes up in")
+	cmd.Flags().StringVar(&f.root, "root", "/", "inspect and clean only `CGROUP` and the cgroups below it")
+	cmd.Flags().StringVar(&f.cgroupfs, "cgroupfs", "", "`DIR` where the hierarchies are mounted, such as /host/sys/fs/cgroup in a pod (default: from mountinfo)")
+	cmd.Flags().StringVar(&f.procfs, "procfs", "/proc", "`DIR` of the processes")
 	return cmd
 }
 
@@ -96,9 +96,9 @@ func (f *cgroupsFlags) check(flags *pflag.FlagSet) error {
 	}
 	switch {
 	case flags.Changed("dry-run") && !f.clean:
-		return cli.Usage(errors.New("--dry-run is about --clean: give both"))
+		return cli.Usage(errors.New("--dry-run is only for --clean: give both"))
 	case f.clean && !f.asks():
-		return cli.Usage(errors.New("--clean needs to know which pods there are: give --pods, --kubeconfig or --in-cluster too"))
+		return cli.Usage(errors.New("--clean needs a list of pods: give --pods, --kubeconfig or --in-cluster too"))
 	case f.clean && !f.verifies():
 		return cli.Usage(errors.New("--clean needs a verified kubelet: give its https URL and --ca-file"))
 	}

@@ -47,11 +47,11 @@ type podFlags struct {
 }
 
 func (p *podFlags) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&p.pods, "pods", "", "`FILE|URL` of this node's pods: a kubelet's /pods, or what kubectl get pods --output=json wrote")
-	f.StringVar(&p.tokenFile, "token-file", "", "`FILE` of the token to show at the URL of --pods (default: the service account's, in a pod)")
-	f.StringVar(&p.caFile, "ca-file", "", "`FILE` of the certificates that the URL's must lead to (default: the system's)")
-	f.StringVar(&p.certFile, "client-cert", "", "`FILE` of the certificate to show at the URL of --pods")
-	f.StringVar(&p.keyFile, "client-key", "", "`FILE` of its key")
+	f.StringVar(&p.pods, "pods", "", "`FILE|URL` of this node's pods: a kubelet's /pods, or the output of kubectl get pods --output=json")
+	f.StringVar(&p.tokenFile, "token-file", "", "`FILE` with the token for the URL of --pods (default: the service account's, in a pod)")
+	f.StringVar(&p.caFile, "ca-file", "", "`FILE` with the CA certificates for the URL of --pods (default: the system's)")
+	f.StringVar(&p.certFile, "client-cert", "", "`FILE` with the client certificate for the URL of --pods")
+	f.StringVar(&p.keyFile, "client-key", "", "`FILE` with the key of --client-cert")
 	f.BoolVar(&p.insecure, "insecure-tls", false, "accept any certificate of the URL of --pods")
 	f.StringVar(&p.node, "node-name", "", "name of this node's Node object (default: $NODE_NAME, or else the host name)")
 	p.cluster.Add(f)
@@ -119,22 +119,22 @@ func (p *podFlags) askKubelet(ctx context.Context) (*inspect.Pods, error) {
 	asked := inspect.Pods{From: "the kubelet at " + address.Host, At: time.Now(), Static: true}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, cli.Hintf(fmt.Errorf("ask the kubelet for its pods: %w", err), "For a certificate that does not verify, --ca-file names who signed it.")
+		return nil, cli.Hintf(fmt.Errorf("get the pods of the kubelet: %w", err), "If the kubelet's certificate does not verify, give its CA with --ca-file.")
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxPodList+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the kubelet's pods: %w", err)
+		return nil, fmt.Errorf("read the pods of the kubelet: %w", err)
 	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
-		return nil, cli.Hintf(fmt.Errorf("ask the kubelet for its pods: %s", response.Status),
-			"--token-file or --client-cert must be of someone who may get nodes/pods, or nodes/proxy.")
+		return nil, cli.Hintf(fmt.Errorf("get the pods of the kubelet: %s", response.Status),
+			"The user of --token-file or --client-cert needs the right to get nodes/pods or nodes/proxy.")
 	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("ask the kubelet for its pods: %s", response.Status)
+		return nil, fmt.Errorf("get the pods of the kubelet: %s", response.Status)
 	}
 	list, err := parsePodList(body)
 	if err != nil {
-		return nil, fmt.Errorf("read the kubelet's pods: %w", err)
+		return nil, fmt.Errorf("read the pods of the kubelet: %w", err)
 	}
 	return podsOf(list, asked)
 }
@@ -173,7 +173,7 @@ func readPodFile(name string) (*inspect.Pods, error) {
 		return nil, fmt.Errorf("read pods: %s is not a regular file, so the age of its pods is unknown: write them to a file first", name)
 	}
 	if info.Size() > maxPodList {
-		return nil, fmt.Errorf("read pods: %s has %d bytes: a list of pods has at most %d", name, info.Size(), maxPodList)
+		return nil, fmt.Errorf("read pods: %s has %d bytes: the pods of one node have at most %d", name, info.Size(), maxPodList)
 	}
 	body, err := os.ReadFile(name)
 	if err != nil {
@@ -190,14 +190,14 @@ func readPodFile(name string) (*inspect.Pods, error) {
 // a list that lacks pods, their cgroups would be leftovers.
 func parsePodList(body []byte) (*v1.PodList, error) {
 	if len(body) > maxPodList {
-		return nil, fmt.Errorf("more than %d bytes are no list of one node's pods", maxPodList)
+		return nil, fmt.Errorf("it has more than %d bytes, too many for the pods of one node", maxPodList)
 	}
 	list := new(v1.PodList)
 	if err := json.Unmarshal(body, list); err != nil {
 		return nil, fmt.Errorf("decode pod list: %w", err)
 	}
 	if list.Kind != "PodList" && list.Kind != "List" {
-		return nil, fmt.Errorf("it is of kind %q, not PodList: give a kubelet's /pods, or what kubectl get pods --output=json wrote", list.Kind)
+		return nil, fmt.Errorf("it is of kind %q, not PodList: give a kubelet's /pods, or the output of kubectl get pods --output=json", list.Kind)
 	}
 	return list, nil
 }
@@ -206,12 +206,12 @@ func parsePodList(body []byte) (*v1.PodList, error) {
 // also where two go by one name: a cgroup is named by UID alone.
 func podsOf(list *v1.PodList, pods inspect.Pods) (*inspect.Pods, error) {
 	if list.Continue != "" {
-		return nil, fmt.Errorf("%s is only the first part of a list: ask for all of it", pods.From)
+		return nil, fmt.Errorf("%s is only the first part of a list: request it without a limit", pods.From)
 	}
 	for i := range list.Items {
 		item := &list.Items[i]
 		if item.UID == "" || item.Kind != "" && item.Kind != "Pod" {
-			return nil, fmt.Errorf("%s has an item that is no pod with a UID: %s %s/%s", pods.From, item.Kind, item.Namespace, item.Name)
+			return nil, fmt.Errorf("%s has an item that is not a pod with a UID: %s %s/%s", pods.From, item.Kind, item.Namespace, item.Name)
 		}
 		one := informer.FactsFromList(nil, &v1.PodList{Items: list.Items[i : i+1]}, pods.At)
 		one.EachPod(func(p *cluster.Pod) bool {

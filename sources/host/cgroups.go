@@ -111,7 +111,7 @@ func (m *cgroupMounts) missingControllers() []string {
 			missing = append(missing, fmt.Sprintf("cgroup v1: the %s controller is not mounted", c.v1))
 		}
 	}
-	return append(missing, "cgroup v1: the kernel keeps pressure (PSI) for the whole node only")
+	return append(missing, "cgroup v1: the kernel measures pressure (PSI) for the whole node only")
 }
 
 // cgroupDir is where a cgroup was found in one walk of the hierarchies.

@@ -65,10 +65,10 @@ func New(o Options) (*Host, error) {
 	}
 	h.mu.gaps["load"] = "cpu/load: cAdvisor's library does not read it (it needs the kernel's taskstats)"
 	if _, err := os.Stat(path.Join(o.RootFS, "proc/pressure")); err != nil {
-		h.mu.gaps["pressure"] = "pressure (PSI): this kernel keeps none (no /proc/pressure)"
+		h.mu.gaps["pressure"] = "pressure (PSI): this kernel does not measure it (no /proc/pressure)"
 	}
 	if os.Geteuid() != 0 {
-		h.mu.gaps["user"] = "not root: what other users' processes may keep to themselves is missing (open files, pods' networks)"
+		h.mu.gaps["user"] = "not root: the open files and networks of other users' processes cannot be read"
 	}
 	h.mu.runtime.learnNames(context.Background(), nil, false, time.Now())
 	return h, nil
@@ -144,7 +144,7 @@ func (h *Host) readPaths(ctx context.Context, b *metric.Batch, all bool, paths .
 	errs.Add(headErrs...)
 	if all {
 		if over := len(places) - h.options.MaxCgroups; over > 0 {
-			errs.Add(fmt.Errorf("report cgroups: %d of %d are over the limit (raise max-cgroups, or choose with prefix)", over, len(places)))
+			errs.Add(fmt.Errorf("report cgroups: %d of %d are over the limit (raise max-cgroups, or select with prefix)", over, len(places)))
 			places, whole = places[:h.options.MaxCgroups], false
 		}
 		h.forgetMeters(places)
@@ -342,7 +342,7 @@ func (r *round) addNetwork(b *metric.Batch, i int, at *cgroupDir) {
 	same, err := sameNetwork(rootFS, pid)
 	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
-			r.host.mu.gaps["pod network"] = "pods' networks: which network a process is in may not be known here (" + err.Error() + ")"
+			r.host.mu.gaps["pod network"] = "pods' networks: the network namespaces of processes cannot be read (" + err.Error() + ")"
 		}
 		return
 	}

@@ -97,7 +97,7 @@ var optionParsers = []struct {
 		o.Resolution = d
 		return err
 	}},
-	{"prefix", "report only cgroups whose path starts so, such as /kubepods; repeatable", func(o *Options, v string) error {
+	{"prefix", "report only cgroups with this prefix of their path, such as /kubepods; repeatable", func(o *Options, v string) error {
 		if !strings.HasPrefix(v, "/") {
 			return errors.New("must start with /")
 		}
@@ -143,7 +143,7 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 	o := Options{Containerd: DefaultContainerd}
 	var errs []error
 	if config != "" {
-		errs = append(errs, fmt.Errorf("this host has no address, but %q was given; options follow a question mark: host:?node=NAME", config))
+		errs = append(errs, fmt.Errorf("the source host has no address, but %q was given; options follow a question mark: host:?node=NAME", config))
 	}
 	known := map[string]bool{}
 	for _, p := range optionParsers {

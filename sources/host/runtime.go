@@ -170,7 +170,7 @@ func (c *containerd) learnNames(ctx context.Context, ids map[metric.ContainerID]
 		}
 	}
 	if c.socket == "" {
-		c.gap = "containerd: not used: pods are named by UID and containers by ID"
+		c.gap = "containerd: it is not used, so pods are named by UID and containers by ID"
 		return
 	}
 	if now.Before(c.retry) || !c.connect(now) {
@@ -191,7 +191,7 @@ func (c *containerd) learnNames(ctx context.Context, ids map[metric.ContainerID]
 		case status.Code(err) == codes.NotFound:
 			c.unknown[id] = now.Add(namesRetry)
 		default:
-			c.setGap(now, fmt.Sprintf("does not answer at %s (%v)", c.socket, err))
+			c.setGap(now, fmt.Sprintf("it does not answer at %s (%v)", c.socket, err))
 			return
 		}
 	}
@@ -205,7 +205,7 @@ func (c *containerd) connect(now time.Time) bool {
 		return true
 	}
 	if _, err := os.Stat(c.socket); err != nil {
-		why := fmt.Sprintf("no socket at %s", c.socket)
+		why := "there is no socket at " + c.socket
 		if !errors.Is(err, os.ErrNotExist) {
 			why = err.Error()
 		}
@@ -223,7 +223,7 @@ func (c *containerd) connect(now time.Time) bool {
 
 func (c *containerd) setGap(now time.Time, why string) {
 	c.retry = now.Add(namesRetry)
-	c.gap = "containerd: " + why + ": new pods are named by UID and containers by ID"
+	c.gap = "containerd: " + why + ", so new pods are named by UID and containers by ID"
 }
 
 func (c *containerd) fetchNames(ctx context.Context, id metric.ContainerID) (containerNames, error) {

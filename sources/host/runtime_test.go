@@ -80,9 +80,9 @@ func TestContainerd(t *testing.T) {
 		}
 	}
 
-	learn(0, "containerd: no socket at "+socket)
+	learn(0, "containerd: there is no socket at "+socket)
 	stop := serve(t, socket, r)
-	learn(0, "containerd: no socket at ") // not asked again so soon
+	learn(0, "containerd: there is no socket at ") // not asked again so soon
 	now = now.Add(namesRetry)
 	learn(3, "")
 	want := map[metric.ContainerID]containerNames{
@@ -104,7 +104,7 @@ func TestContainerd(t *testing.T) {
 	}
 	stop()
 	ids["new"] = true
-	learn(4, "containerd: does not answer at "+socket)
+	learn(4, "containerd: it does not answer at "+socket)
 	if _, ok := c.known[pause]; !ok {
 		t.Error("what was known is forgotten when containerd is away")
 	}
