@@ -21,7 +21,7 @@ func TestFormat(t *testing.T) {
 	f(Bytes, 1023, "1023")
 	f(Bytes, 1024, "1Ki")
 	f(Bytes, 93<<20, "93Mi")
-	f(Bytes, 1900<<20, "1.9Gi")
+	f(Bytes, 1900<<20, "1.86Gi")
 	f(Bytes, 1<<30-1, "1Gi") // and not 1024Mi
 	f(Bytes, -1536<<20, "-1.5Gi")
 	f(Bytes, 1<<62, "4Ei")
