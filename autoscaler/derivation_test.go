@@ -276,7 +276,7 @@ func tellMetric(b *strings.Builder, m *MetricDecision, chosen bool) {
 			fmt.Fprintf(b, " of %d", p.Request)
 		}
 		if p.HasAssumed {
-			fmt.Fprintf(b, ", taken to use %d", p.Assumed)
+			fmt.Fprintf(b, ", assumed to use %d", p.Assumed)
 		}
 		b.WriteByte('\n')
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -37,7 +38,7 @@ type autoscalerRow struct {
 // then those where weir and another controller differ, then those that change.
 func (p *page) autoscalers() {
 	p.Heading, p.Path = "Autoscalers", p.breadcrumbs()
-	body := &autoscalerListBody{Off: p.opts.Autoscalers == nil, None: "No autoscaler is known, or none of that name."}
+	body := &autoscalerListBody{Off: p.opts.Autoscalers == nil, None: "There is no autoscaler, or none with that name."}
 	p.Body = body
 	if body.Off {
 		return
@@ -222,7 +223,7 @@ func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Me
 		pod := &pods[i]
 		why := pod.Reason
 		if pod.Assumed != "" {
-			why = strings.TrimPrefix(why+"; taken to use "+pod.Assumed, "; ")
+			why = strings.TrimPrefix(why+"; assumed to use "+pod.Assumed, "; ")
 		}
 		row := autoscalerPod{Name: printable(pod.Name), Class: strings.ToLower(pod.Class), Tone: cmp.Or(tones[pod.Class], quiet),
 			Usage: pod.Usage, Request: pod.Request, Why: why, At: relativeTime(pod.MeasuredAt, p.Now)}
@@ -242,7 +243,7 @@ func (p *page) autoscalerCauses(namespace metric.Namespace, missing []decisionre
 		m := &missing[i]
 		c := cause{State: severityState(m.Severity), Reason: m.Reason + ", " + printable(m.Metric), Message: m.Message, Advice: m.Advice}
 		if n := len(m.Pods); n > 0 {
-			c.Count = plural(n, "pod")
+			c.Count = humanize.Count(n, "pod")
 		}
 		for _, pod := range m.Pods[:min(len(m.Pods), maxNames)] {
 			c.Names = append(c.Names, p.named(string(namespace)+"/"+pod))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -157,7 +158,7 @@ func (c *podCount) text() string {
 	case c == nil:
 		return "0"
 	case c.expected > c.served:
-		return grouped(c.served) + " of " + grouped(c.expected)
+		return humanize.Number(c.served) + " of " + humanize.Number(c.expected)
 	}
-	return grouped(max(c.served, c.expected))
+	return humanize.Number(max(c.served, c.expected))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -259,7 +260,7 @@ func (p *page) facts(e *explain.Explanation) (facts []fact) {
 	at("Deleted", relativeTime(k.Deleted, p.Now))
 	add("UID", string(k.UID))
 	add("Container ID", string(k.ID))
-	at("Heard from the API server", relativeTime(k.AsOf, p.Now))
+	at("Last update from the API server", relativeTime(k.AsOf, p.Now))
 	return facts
 }
 
@@ -285,7 +286,7 @@ func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) t
 		if k := c.Known; k != nil {
 			r.Note = cmp.Or(k.Why, k.State)
 			if k.Restarts > 0 {
-				r.Note += ", " + plural(int(k.Restarts), "restart")
+				r.Note += ", " + humanize.Count(int(k.Restarts), "restart")
 			}
 			r.Note = printable(r.Note)
 		}
@@ -334,7 +335,7 @@ func (p *page) addDuplicates(t *entityBody, of string, rivals []explain.Rival) {
 	for i := range rivals {
 		r := &rivals[i]
 		in := instance{
-			Of: printable(of), State: state{"turned away", quiet}, Reason: r.Reason, Rule: r.Rule, Message: r.Message,
+			Of: printable(of), State: state{"rejected", quiet}, Reason: r.Reason, Rule: r.Rule, Message: r.Message,
 			Since: relativeTime(r.Since, p.Now), Advice: r.Advice, Facts: instanceFacts(r.Node, r.UID, r.ID, r.Path),
 		}
 		if !r.Started.IsZero() {

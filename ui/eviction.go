@@ -89,8 +89,8 @@ const (
 func (p *page) eviction(ctx context.Context) error {
 	name := p.query.node
 	if p.opts.Eviction == nil {
-		return &pageError{http.StatusNotFound, "This weir looks after no node's evictions, and asks nobody who does.",
-			"The agent on each node does (docs/agent.md); on a machine of no cluster `weir run` does."}
+		return &pageError{http.StatusNotFound, "This weir does not evict pods, and it is not configured to ask the agents that do.",
+			"The agent on each node evicts pods (docs/agent.md). On a machine outside a cluster, `weir run` does."}
 	}
 	r, err := p.opts.Eviction(ctx, string(name))
 	var u *Unavailable
@@ -100,7 +100,7 @@ func (p *page) eviction(ctx context.Context) error {
 	case errors.As(err, &u):
 		return &pageError{http.StatusBadGateway, printable(u.Why), printable(u.Todo)}
 	case err != nil:
-		return &pageError{http.StatusBadGateway, printable(err.Error()), "Ask again; weir's log may say more."}
+		return &pageError{http.StatusBadGateway, printable(err.Error()), "Reload the page. The log of weir may say more."}
 	}
 	p.Heading, p.Kind = printable(string(name)), "evictions"
 	p.Path = p.breadcrumbs(anchor{Text: "Nodes", Href: p.linkTo(query{view: allNodes})}, anchor{Text: p.Heading, Href: p.linkTo(query{view: oneNode, node: name})})
@@ -113,7 +113,7 @@ func (p *page) evictionLink(node metric.NodeName) []anchor {
 	if p.opts.Eviction == nil {
 		return nil
 	}
-	return []anchor{{Text: "How near it is to evicting pods, and who would go next", Href: p.linkTo(query{view: oneEviction, node: node})}}
+	return []anchor{{Text: "How close the node is to evicting pods, and which pod would be evicted next", Href: p.linkTo(query{view: oneEviction, node: node})}}
 }
 
 func (p *page) evictionBody(r *document.EvictionReport) *evictionBody {
@@ -152,7 +152,7 @@ func (p *page) evictionBody(r *document.EvictionReport) *evictionBody {
 		b.Watches = append(b.Watches, printable(r.Watches[i].Message))
 	}
 	for _, w := range r.Unwatched {
-		b.Watches = append(b.Watches, "not: "+printable(w))
+		b.Watches = append(b.Watches, "not watched: "+printable(w))
 	}
 	if r.PollSeconds > 0 {
 		b.Watches = append(b.Watches, "disks and process ids are read every "+humanize.Seconds(r.PollSeconds))
@@ -177,9 +177,9 @@ func evictionState(s document.NodeState) state {
 	case document.Pressure:
 		return state{"under pressure", warn}
 	case document.NoData:
-		return state{"no figures", bad}
+		return state{"no data", bad}
 	case document.Normal:
-		return state{"calm", good}
+		return state{"normal", good}
 	}
 	return state{strings.ToLower(printable(string(s))), quiet}
 }
@@ -232,9 +232,9 @@ func thresholdState(s document.ThresholdState) state {
 	case document.InForce:
 		return state{"in force", bad}
 	case document.Reclaiming:
-		return state{"not yet over", bad}
+		return state{"reclaiming", bad}
 	case document.GracePeriod:
-		return state{"met", warn}
+		return state{"grace period", warn}
 	case document.Unknown:
 		return state{"no figure", warn}
 	}

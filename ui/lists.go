@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -89,7 +90,7 @@ func (p *page) spec(node metric.NodeName) *metric.Values {
 
 // namespaceTable lists namespaces: those that lack numbers first, then by use.
 func (p *page) namespaceTable(most int) table {
-	t := table{Title: "Namespaces", What: "Namespace", Counted: true, Sorts: p.sorts(), None: "no pod has been met"}
+	t := table{Title: "Namespaces", What: "Namespace", Counted: true, Sorts: p.sorts(), None: "no pod is known"}
 	counts := p.podCounts()
 	sums := map[metric.Namespace]*metric.Sample{}
 	for s := range p.samples(metric.Namespaced) {
@@ -130,7 +131,7 @@ func (p *page) namespaceTable(most int) table {
 		switch it.rank {
 		case missing:
 			r.State = state{"missing", bad}
-			r.Why = plural(c.expected-c.served, "pod") + " without numbers"
+			r.Why = humanize.Count(c.expected-c.served, "pod") + " without numbers"
 		case idle:
 			r.State = state{"idle", quiet}
 		default:

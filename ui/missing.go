@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -63,10 +64,10 @@ func (p *page) cause(c *explain.Cause) cause {
 	}
 	var counts []string
 	if c.Nodes > 0 {
-		counts = append(counts, plural(c.Nodes, "node"))
+		counts = append(counts, humanize.Count(c.Nodes, "node"))
 	}
 	if c.Pods > 0 {
-		counts = append(counts, plural(c.Pods, "pod"))
+		counts = append(counts, humanize.Count(c.Pods, "pod"))
 	}
 	d.Count = strings.Join(counts, ", ")
 	names := c.Names[:min(len(c.Names), maxNames)]

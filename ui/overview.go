@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -61,16 +62,16 @@ func (p *page) clusterUse(r *resource) (u resourceUse) {
 // tallyCard returns a tally as a card.
 func tallyCard(name string, t explain.Tally) card {
 	c := card{Name: name, State: state{"", good}}
-	c.Text, c.Of = grouped(t.Served), "have numbers"
+	c.Text, c.Of = humanize.Number(t.Served), "have numbers"
 	if t.Doubtful > 0 {
-		c.Notes, c.State.Tone = append(c.Notes, grouped(t.Doubtful)+" in doubt"), warn
+		c.Notes, c.State.Tone = append(c.Notes, humanize.Number(t.Doubtful)+" in doubt"), warn
 	}
 	if t.Served < t.Expected {
-		c.Text += " of " + grouped(t.Expected)
+		c.Text += " of " + humanize.Number(t.Expected)
 		c.State.Tone = bad
 	}
 	if t.Idle > 0 {
-		c.Notes = append(c.Notes, "apart from "+grouped(t.Idle)+" that should have none")
+		c.Notes = append(c.Notes, humanize.Number(t.Idle)+" more with nothing to measure")
 	}
 	return c
 }
@@ -126,7 +127,7 @@ func namespaceUse(r *resource, sum *metric.Sample) resourceUse {
 
 // search finds by name.
 func (p *page) search() error {
-	p.Heading, p.Path = "Found for "+printable(p.query.filter), p.breadcrumbs()
+	p.Heading, p.Path = "Search results for "+printable(p.query.filter), p.breadcrumbs()
 	var tables []table
 	all := []table{
 		p.nodeTable(page25), p.namespaceTable(page25),
@@ -139,7 +140,7 @@ func (p *page) search() error {
 	}
 	if len(tables) == 0 {
 		return &pageError{404, fmt.Sprintf("No node, namespace, pod or cgroup has %q in its name.", printable(p.query.filter)),
-			"Look for a shorter part of it: small letters and capitals are the same."}
+			"Search for a shorter part of it. Upper and lower case are the same."}
 	}
 	p.Body = tables
 	return nil

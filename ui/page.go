@@ -162,7 +162,7 @@ func (p *page) frame() {
 	other.noRefresh = !other.noRefresh
 	if p.query.noRefresh {
 		p.Search.Keep = append(p.Search.Keep, keptParameter{"refresh", "off"})
-		p.Toggle = anchor{Text: "refresh by itself", Href: other.link()}
+		p.Toggle = anchor{Text: "reload automatically", Href: other.link()}
 	} else {
 		if p.Refresh = p.refreshSeconds(); p.Refresh > 0 {
 			p.Toggle = anchor{Text: "pause", Href: other.link()}
@@ -207,19 +207,19 @@ type errorBody struct {
 }
 
 func (p *page) showError(why *pageError) {
-	p.Heading, p.Path = "Not here", p.breadcrumbs()
+	p.Heading, p.Path = "Not found", p.breadcrumbs()
 	a := errorBody{What: why.message, Todo: why.advice}
 	switch why.status {
 	case http.StatusServiceUnavailable:
-		p.Heading, p.Path = "Nothing yet", nil
+		p.Heading, p.Path = "No data yet", nil
 		// Errors name addresses: they are not for who may see one namespace.
 		if p.query.pod.Namespace == "" {
 			a.Reads = p.sourceReads("")
 		}
 	case http.StatusBadRequest:
-		p.Heading = "Not understood"
+		p.Heading = "Invalid address"
 	case http.StatusInternalServerError:
-		p.Heading = "A mistake of weir's"
+		p.Heading = "Internal error"
 	}
 	p.query.view, p.Body = errorPage, a
 }
@@ -227,11 +227,11 @@ func (p *page) showError(why *pageError) {
 // notReadYet is the problem of a page before the first round.
 func (p *page) notReadYet() error {
 	return &pageError{http.StatusServiceUnavailable, "weir has only just started: no source has been read yet.",
-		"This page looks again by itself every few seconds. If it stays like this, how sources fare says why."}
+		"This page reloads every few seconds. If it does not change, the page of sources and sinks says why."}
 }
 
 // notFound is the problem of a page about something nobody knows.
 func (p *page) notFound(what string) error {
-	return &pageError{http.StatusNotFound, "weir knows no " + what + ".",
-		"It may be gone, or its name be written differently: look for a part of it above. What has only just been made is known after the next reading."}
+	return &pageError{http.StatusNotFound, "There is no " + what + ".",
+		"It may be deleted, or the name may be misspelled: search for a part of the name above. A new object is known after the next read."}
 }

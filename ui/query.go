@@ -72,11 +72,11 @@ func parse(u *url.URL) (query, error) {
 	// Links are queries alone, so that they lead back wherever the page is. An API
 	// server lets nobody behind it redirect.
 	if !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/ui") && u.Path != "/" {
-		return q, &pageError{http.StatusNotFound, "There is nothing at this address.", "The page is at /ui/, and everything on it is a question after that: /ui/?sources, for example."}
+		return q, &pageError{http.StatusNotFound, "There is nothing at this address.", "The page is at /ui/, and a query selects what it shows: /ui/?sources, for example."}
 	}
 	values, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return q, badQuery("it is not written as the end of an address is")
+		return q, badQuery("the query is not encoded correctly")
 	}
 	parsed := query{view: overview}
 	chosen := "" // the parameter that chose the view
@@ -84,18 +84,18 @@ func parse(u *url.URL) (query, error) {
 		value := values[name][0]
 		switch {
 		case len(name) > 20 || printable(name) != name:
-			return q, badQuery("it asks for what no page has")
+			return q, badQuery("the query has an unknown parameter")
 		case len(values[name]) > 1:
-			return q, badQuery(name + " is there twice")
+			return q, badQuery(name + " is given twice")
 		case len(value) > maxName || printable(value) != value:
-			return q, badQuery("no name is like that after " + name + "=")
+			return q, badQuery("the value of " + name + " is no valid name")
 		}
 		is, err := parsed.set(name, value)
 		if err != nil {
 			return q, err
 		}
 		if is != "" && chosen != "" {
-			return q, badQuery(chosen + " and " + name + " are two pages: ask for one")
+			return q, badQuery(chosen + " and " + name + " select different pages: use one of them")
 		}
 		if is != "" {
 			parsed.view, chosen = is, name
@@ -169,7 +169,7 @@ func require(ok bool, how string) error {
 }
 
 func badQuery(why string) error {
-	return &pageError{http.StatusBadRequest, "This address is not understood: " + why + ".",
+	return &pageError{http.StatusBadRequest, "This address is not valid: " + why + ".",
 		"Go back, start at the overview, or look for a name above."}
 }
 

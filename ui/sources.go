@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -34,7 +35,7 @@ func (p *page) sources() {
 		for _, s := range p.opts.Sinks() {
 			d := sink{
 				Name: printable(s.Name), State: state{"ok", good}, LastSuccess: relativeTime(s.LastSuccess, p.Now),
-				Queued: grouped(s.Queued), Dropped: grouped(int(s.Dropped)),
+				Queued: humanize.Number(s.Queued), Dropped: humanize.Number(int(s.Dropped)),
 			}
 			switch {
 			case s.Err != nil:
@@ -61,9 +62,9 @@ func (p *page) sourceCard() card {
 		}
 	}
 	c := card{Name: "Sources", Href: p.linkTo(query{view: allSources}), State: state{"", good}}
-	c.Text, c.Of = grouped(all), "are read"
+	c.Text, c.Of = humanize.Number(all), "are read"
 	if failing > 0 {
-		c.Text, c.Of, c.State.Tone = grouped(failing)+" of "+grouped(all), "fail", bad
+		c.Text, c.Of, c.State.Tone = humanize.Number(failing)+" of "+humanize.Number(all), "fail", bad
 	}
 	return c
 }
@@ -93,7 +94,7 @@ func (p *page) drawReads(reads []explain.Read) (drawn []sourceRead) {
 		case d.Why != "":
 			d.State = state{"failing", bad}
 			if reason, ok := metric.ParseReason(r.Reason); ok && reason == metric.NodeExcluded {
-				d.State = state{"left out", quiet}
+				d.State = state{"excluded", quiet}
 			}
 		case r.LastRead.IsZero():
 			d.State = state{"not read yet", warn}
@@ -121,7 +122,7 @@ func (p *page) sourceReads(text string) []sourceRead {
 		}
 		switch {
 		case s.Unread != nil:
-			r.State, r.Why, r.Due = state{"left out", quiet}, printable(s.Unread.Error()), shownTime{}
+			r.State, r.Why, r.Due = state{"excluded", quiet}, printable(s.Unread.Error()), shownTime{}
 		case s.Err != nil:
 			r.State, r.Why = state{"failing", bad}, printable(s.Err.Error())
 		case s.LastRead.IsZero():

@@ -41,7 +41,7 @@ func stateOf(f *explain.Finding) state {
 	case f.Served && f.Reason != metric.Measured.String():
 		return state{"in doubt", warn}
 	case f.Held:
-		return state{"held", warn}
+		return state{"stale", warn}
 	case f.Served:
 		return state{"ok", good}
 	case f.Severity == metric.Broken.String():
@@ -76,7 +76,7 @@ func findingText(f *explain.Finding) string {
 	case f.Message == "":
 		return f.Reason
 	case f.Reason == metric.Measured.String():
-		return f.Message // an earlier number stands in
+		return f.Message // the last known value is served
 	}
 	return f.Reason + ": " + f.Message
 }
@@ -90,7 +90,7 @@ func (p *page) nodeState(it *listItem[knownNode]) (state, string) {
 		if f := worst(&e); f != nil {
 			s := stateOf(f)
 			if p.isExcluded(it.of.name) {
-				s = state{"left out", quiet}
+				s = state{"excluded", quiet}
 			}
 			return s, findingText(f)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -47,7 +48,7 @@ func (t *table) add(r row) {
 const sameReason = "for the same reason"
 
 // Count says how many there are.
-func (t table) Count() string { return grouped(t.Cut.Of) }
+func (t table) Count() string { return humanize.Number(t.Cut.Of) }
 
 // Sorted reports whether the table is ordered so.
 func (t table) Sorted(by sorting) bool { return t.Sorts[by].Here }
@@ -185,7 +186,7 @@ type listRange struct {
 }
 
 // Left is how many come after it.
-func (c listRange) Left() string { return grouped(c.Of - c.To) }
+func (c listRange) Left() string { return humanize.Number(c.Of - c.To) }
 
 // paginate returns which of n items a page shows: most of them from q.from on. Whole is
 // the page that shows the list at length; on itself the list goes on there.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -17,7 +18,7 @@ type resourceUse struct {
 	Of    string // "of 1000m allocatable"
 	Width int    // of the bar that shows Share: 0 to 100
 	Level string // of the bar: "", "high" or "full"
-	Held  bool   // an earlier number, for the last read brought none
+	Stale bool   // the last known value: the last read brought none
 	Line  trend
 	// Request and Limit are what was asked for and allowed, where anyone says.
 	Request, Limit string
@@ -35,11 +36,11 @@ type resource struct {
 var resources = struct{ cpu, memory resource }{
 	cpu: resource{
 		"CPU", metric.CPU, metric.CPUUsageRate, metric.CPURequest, metric.CPULimit,
-		metric.CPUNodeAllocatable, metric.CPUNodeCapacity, metric.CPUNodeUtilization, millicores,
+		metric.CPUNodeAllocatable, metric.CPUNodeCapacity, metric.CPUNodeUtilization, humanize.Cores,
 	},
 	memory: resource{
 		"Memory", metric.Memory, metric.MemoryWorkingSet, metric.MemoryRequest, metric.MemoryLimit,
-		metric.MemoryNodeAllocatable, metric.MemoryNodeCapacity, metric.MemoryNodeUtilization, binary,
+		metric.MemoryNodeAllocatable, metric.MemoryNodeCapacity, metric.MemoryNodeUtilization, humanize.Bytes,
 	},
 }
 
@@ -64,7 +65,7 @@ func (r *resource) usageOf(s *metric.Sample, spec *metric.Values) resourceUse {
 	used := value(s, r.used)
 	if used >= 0 {
 		u.Text = r.format(used)
-		u.Held = s.LastKnown&(1<<r.group) != 0
+		u.Stale = s.LastKnown&(1<<r.group) != 0
 	}
 	if v := valueOr(s, spec, r.request); v >= 0 {
 		u.Request = r.format(v)
@@ -91,7 +92,7 @@ func (r *resource) usageOf(s *metric.Sample, spec *metric.Values) resourceUse {
 
 // setShare sets the share and the bar that shows it.
 func (u *resourceUse) setShare(of float64) {
-	u.Share = percent(of)
+	u.Share = humanize.Percent(of)
 	u.Width = int(math.Round(100 * min(of, 1)))
 }
 
@@ -226,7 +227,7 @@ func drawTrend(name string, points iter.Seq2[time.Time, float64], now time.Time,
 		before = at
 	}
 	if len(columns) == 0 {
-		return trend{Title: name + ": no number in the last " + lasting(lineTime)}
+		return trend{Title: name + ": no number in the last " + humanize.Duration(lineTime)}
 	}
 	if tail := now.Sub(before); tail > hold {
 		absent += tail
@@ -250,9 +251,9 @@ func drawTrend(name string, points iter.Seq2[time.Time, float64], now time.Time,
 			path = append(path, "h0"...) // a dot
 		}
 	}
-	title := fmt.Sprintf("%s in the last %s: lowest %s, highest %s, newest %s", name, lasting(lineTime), format(low), format(high), format(last))
+	title := fmt.Sprintf("%s in the last %s: lowest %s, highest %s, newest %s", name, humanize.Duration(lineTime), format(low), format(high), format(last))
 	if absent > 0 {
-		title += "; no number for " + lasting(absent)
+		title += "; no number for " + humanize.Duration(absent)
 	}
 	return trend{string(path), title}
 }

@@ -132,8 +132,8 @@ func TestExplanationOfTheUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "web: would go 3 → 2 replicas, because cpu is at 40% of its request and the target is 80%"
-	if got.Summary != want || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "No earlier decision is remembered") || len(got.Metrics[0].Pods) != 3 {
-		t.Errorf("got %+v; want %q, three pods, and a note that nothing is remembered", got, want)
+	if got.Summary != want || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "No earlier decision is known") || len(got.Metrics[0].Pods) != 3 {
+		t.Errorf("got %+v; want %q, three pods, and a note that no earlier decision is known", got, want)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestEvaluation(t *testing.T) {
 	f("in no namespace", Evaluation{Manifest: []byte(strings.Replace(hpa, ", namespace: shop", "", 1))}, "web: would go 3 → 2 replicas, because cpu is at 40% of its request and the target is 80%")
 	f("from six, ten minutes ago", Evaluation{Manifest: []byte(hpa), At: "10m", Replicas: &six}, "web: would go 6 → 2 replicas, because cpu is at 40% of its request and the target is 80%, over 3 ready pods")
 	f("of one that is remembered", Evaluation{Manifest: []byte(strings.Replace(hpa, "name: web", "name: remembered", 1))},
-		"remembered: would stay at 3 replicas, because cpu is at 40% of its request and the target is 80%; that asks for 2, but 3 was recommended at 11:59:00, within the scaleDown window of 5m")
+		"remembered: would stay at 3 replicas, because cpu is at 40% of its request and the target is 80%; that asks for 2, but 3 was recommended at 11:59:00 UTC, within the scaleDown window of 5m")
 }
 
 // A problem says what is wrong, what to do, and in Kubernetes' words which it is.

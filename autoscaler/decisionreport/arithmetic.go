@@ -6,17 +6,15 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/humanize"
 )
-
-// The arithmetic is written so that it can be checked by hand: the numbers it
-// starts from, the ratio, the rounding.
 
 // arithmeticText writes how a metric's count was computed, so that it can be checked by hand:
 // operands, ratio, rounding.
 func (t *reporter) arithmeticText(m *autoscaler.MetricDecision, s metricFormat) string {
 	var line strings.Builder
 	line.WriteString(t.operandsText(m, s))
-	r := ratio(m.Ratio)
+	r := formatRatio(m.Ratio)
 	switch {
 	case m.Recounted:
 		fmt.Fprintf(&line, " = %s", r)
@@ -50,9 +48,9 @@ func (t *reporter) operandsText(m *autoscaler.MetricDecision, s metricFormat) st
 	case s.scope == perPod:
 		return fmt.Sprintf("%s a pod, over %s%s: %s / %s", s.unit.display(m.Usage), t.countedText(m), notInTargetText(m), s.unit.display(m.Usage), s.unit.display(m.Target))
 	case s.scope == perReplica && m.Total == math.MaxInt64:
-		return fmt.Sprintf("the values add up to less than nothing, or to more than can be counted, and Kubernetes takes both for the latter: over %s", plural(m.Count, "replica"))
+		return fmt.Sprintf("the sum of the values is negative or too large, and Kubernetes treats both as too large: over %s", humanize.Count(m.Count, "replica"))
 	case s.scope == perReplica:
-		return fmt.Sprintf("%s over %s: %s / (%d × %s)", s.unit.display(m.Total), plural(m.Count, "replica"), s.unit.display(m.Total), m.Count, s.unit.display(m.Target))
+		return fmt.Sprintf("%s over %s: %s / (%d × %s)", s.unit.display(m.Total), humanize.Count(m.Count, "replica"), s.unit.display(m.Total), m.Count, s.unit.display(m.Target))
 	case m.Outcome == autoscaler.Scaled:
 		return fmt.Sprintf("over %s: %s / %s", t.countedText(m), s.unit.display(m.Usage), s.unit.display(m.Target))
 	}
@@ -63,9 +61,9 @@ func (t *reporter) operandsText(m *autoscaler.MetricDecision, s metricFormat) st
 // values that are multiplied by the pods.
 func (t *reporter) countedText(m *autoscaler.MetricDecision) string {
 	if s := t.format(m); s.scope == perPod && s.unit != millicores {
-		return plural(m.Count, "pod")
+		return humanize.Count(m.Count, "pod")
 	}
-	return plural(m.Count, "ready pod")
+	return humanize.Count(m.Count, "ready pod")
 }
 
 // notInTargetText says that an average includes samples of other pods.
@@ -79,7 +77,7 @@ func notInTargetText(m *autoscaler.MetricDecision) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" and %s that the target does not have", plural(n, "pod"))
+	return fmt.Sprintf(" and %s that the target does not own", humanize.Count(n, "pod"))
 }
 
 // statusCountNote explains a count that stays but is not the one the target asks for.
@@ -87,7 +85,7 @@ func (t *reporter) statusCountNote(m *autoscaler.MetricDecision) string {
 	if m.Proposal == t.Current {
 		return ""
 	}
-	return fmt.Sprintf(", the count that the target's status has (it asks for %d)", t.Current)
+	return fmt.Sprintf(", the count in the target's status (its spec asks for %d)", t.Current)
 }
 
 // assumedPodsText names the pods that got an assumed usage in the recount.
@@ -131,9 +129,9 @@ func sumCounted(m *autoscaler.MetricDecision) (usage, requests int64) {
 // toleranceText writes the tolerance that a ratio is within.
 func toleranceText(m *autoscaler.MetricDecision) string {
 	if m.ToleranceDown == m.ToleranceUp {
-		return fmt.Sprintf("within the tolerance of %s%%", decimal(m.ToleranceUp*100, 2))
+		return fmt.Sprintf("within the tolerance of %s%%", humanize.Decimal(m.ToleranceUp*100, 2))
 	}
-	return fmt.Sprintf("within the tolerance of %s%% down and %s%% up", decimal(m.ToleranceDown*100, 2), decimal(m.ToleranceUp*100, 2))
+	return fmt.Sprintf("within the tolerance of %s%% down and %s%% up", humanize.Decimal(m.ToleranceDown*100, 2), humanize.Decimal(m.ToleranceUp*100, 2))
 }
 
 // recountText writes how the ratio was computed with assumed usage for the pods without a number.
@@ -155,16 +153,16 @@ func (t *reporter) recountText(m *autoscaler.MetricDecision, s metricFormat) str
 		average := int64(math.Round(m.RecountedRatio * float64(m.Target)))
 		fmt.Fprintf(&line, ": %s a pod; %[1]s / %s", s.unit.display(average), s.unit.display(m.Target))
 	}
-	r := ratio(m.RecountedRatio)
+	r := formatRatio(m.RecountedRatio)
 	switch m.Outcome {
 	case autoscaler.WithinTolerance:
 		fmt.Fprintf(&line, " = %s, %s: stays %d", r, toleranceText(m), m.Proposal)
 	case autoscaler.WouldReverse:
 		if (m.Ratio > 1) != (m.RecountedRatio > 1) {
-			fmt.Fprintf(&line, " = %s, which would turn the change round: stays %d", r, m.Proposal)
+			fmt.Fprintf(&line, " = %s, which would reverse the change: stays %d", r, m.Proposal)
 			break
 		}
-		fmt.Fprintf(&line, " = %s; ceil(%s × %d) = %d would turn the change round: stays %d", r, r, m.RecountedPods, int64(math.Ceil(m.RecountedRatio*float64(m.RecountedPods))), m.Proposal)
+		fmt.Fprintf(&line, " = %s; ceil(%s × %d) = %d would reverse the change: stays %d", r, r, m.RecountedPods, int64(math.Ceil(m.RecountedRatio*float64(m.RecountedPods))), m.Proposal)
 	default:
 		fmt.Fprintf(&line, " = %s; ceil(%s × %d) = %d", r, r, m.RecountedPods, m.Proposal)
 	}
@@ -206,11 +204,11 @@ func assumptionTexts(m *autoscaler.MetricDecision, s metricFormat) (all []string
 			if n > 1 {
 				is = "are"
 			}
-			all = append(all, fmt.Sprintf("%s %s %s taken to use %s", plural(n, "pod"), of.words, is, taken))
+			all = append(all, fmt.Sprintf("%s %s %s assumed to use %s", humanize.Count(n, "pod"), of.words, is, taken))
 		}
 	}
 	if len(all) == 0 { // pods without a number, at a ratio of exactly 1
-		all = append(all, "counted anew with the pods without a number")
+		all = append(all, "counted again with the pods without a number")
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // valueScope is what a metric's number describes.
@@ -131,7 +132,7 @@ func (t *reporter) levelText(m *autoscaler.MetricDecision) string {
 	}
 	switch {
 	case s.scope == perReplica && m.Total == math.MaxInt64:
-		return fmt.Sprintf("%s is at less than nothing, or at more than can be counted, which Kubernetes takes for the same", m.Name)
+		return fmt.Sprintf("the sum of %s is negative or too large, and Kubernetes treats both as too large", m.Name)
 	case s.scope == perReplica && m.Count == 0:
 		return fmt.Sprintf("%s is at %s and the target is %s a replica", m.Name, s.unit.display(m.Total), s.unit.display(m.Target))
 	}
@@ -179,7 +180,7 @@ var classReasonTexts = map[autoscaler.ClassReason]string{
 	autoscaler.ReasonNeverReady:     "not ready, and never was",
 	autoscaler.ReasonNotRunning:     "it is not Running",
 	autoscaler.ReasonNotReady:       "it is not Ready",
-	autoscaler.ReasonNotInTarget:    "the target has no such pod",
+	autoscaler.ReasonNotInTarget:    "the target does not own this pod",
 }
 
 // classReasonText says why a pod is in its class.
@@ -188,7 +189,7 @@ func (t *reporter) classReasonText(m *autoscaler.MetricDecision, p *autoscaler.C
 	if pod := t.pods[p.Pod]; pod != nil && !pod.Started.IsZero() {
 		switch p.Reason {
 		case autoscaler.ReasonStarting, autoscaler.ReasonWindowTooEarly:
-			text += fmt.Sprintf(" (until %s)", clock(pod.Started.Add(t.settings().CPUInitialization), t.At))
+			text += fmt.Sprintf(" (until %s)", humanize.Clock(pod.Started.Add(t.settings().CPUInitialization), t.At))
 		}
 	}
 	if p.Reason == autoscaler.ReasonNoSample && t.Verdict != nil {

@@ -54,11 +54,11 @@ func (t *reporter) metricCauses(m *autoscaler.MetricDecision) []Cause {
 
 // advice is what to do about an error that nothing else explains.
 var advice = map[autoscalingv2.MetricSourceType]string{
-	autoscalingv2.ResourceMetricSourceType:          "`weir explain missing` says what has no number, and why.",
-	autoscalingv2.ContainerResourceMetricSourceType: "See whether the container's name is that of a container of the pods.",
-	autoscalingv2.PodsMetricSourceType:              "See whether custom.metrics.k8s.io has the metric, under this name, for these pods.",
-	autoscalingv2.ObjectMetricSourceType:            "See whether custom.metrics.k8s.io has the metric for the object that describedObject names.",
-	autoscalingv2.ExternalMetricSourceType:          "See whether a rule gives the metric, and its selector picks a series: docs/external-metrics.md.",
+	autoscalingv2.ResourceMetricSourceType:          "Run `weir explain missing`: it lists what has no number, and why.",
+	autoscalingv2.ContainerResourceMetricSourceType: "Check that the pods have a container of this name.",
+	autoscalingv2.PodsMetricSourceType:              "Check that custom.metrics.k8s.io has the metric, under this name, for these pods.",
+	autoscalingv2.ObjectMetricSourceType:            "Check that custom.metrics.k8s.io has the metric for the object that describedObject names.",
+	autoscalingv2.ExternalMetricSourceType:          "Check that a rule defines the metric and that its selector matches a series: docs/external-metrics.md.",
 }
 
 // noPodsCause reports that a target has no pods.
@@ -66,7 +66,7 @@ func (t *reporter) noPodsCause(m *autoscaler.MetricDecision) Cause {
 	selector := t.Input.Scale.Selector
 	return Cause{
 		Metric: m.Name, Reason: "NoPods", Severity: metric.Broken.String(), Message: fmt.Sprintf("no pod matches the target's selector %q", selector),
-		Advice: fmt.Sprintf("See whether the target's pods exist and carry these labels: `kubectl get pods -n %s -l '%s'`.", t.Object.Namespace, selector),
+		Advice: fmt.Sprintf("Check that the target's pods exist and have these labels: `kubectl get pods -n %s -l '%s'`.", t.Object.Namespace, selector),
 	}
 }
 
@@ -115,8 +115,8 @@ var uncountedAdvice = map[autoscaler.ClassReason]string{
 
 // sampleCause returns why a pod has no number.
 func (t *reporter) sampleCause(m *autoscaler.MetricDecision, pod string) (_ Cause, known bool) {
-	c := Cause{Metric: m.Name, Reason: "NoSample", Severity: metric.Broken.String(), Message: "the metrics API does not mention it",
-		Advice: fmt.Sprintf("`weir explain namespace %s` tells what is known of its pods.", t.Object.Namespace)}
+	c := Cause{Metric: m.Name, Reason: "NoSample", Severity: metric.Broken.String(), Message: "the metrics API has no entry for it",
+		Advice: fmt.Sprintf("Run `weir explain namespace %s` to see what is known about its pods.", t.Object.Namespace)}
 	if t.Verdict == nil {
 		return c, false
 	}
@@ -163,7 +163,7 @@ func (t *reporter) requestCause(m *autoscaler.MetricDecision) (Cause, bool) {
 			continue
 		}
 		pods = append(pods, p.Name)
-		said := len(lines)
+		before := len(lines)
 		for j := range p.Containers {
 			c := &p.Containers[j]
 			counts := c.Role == cluster.Regular || c.Role == cluster.Sidecar
@@ -171,7 +171,7 @@ func (t *reporter) requestCause(m *autoscaler.MetricDecision) (Cause, bool) {
 				lines = append(lines, fmt.Sprintf("pod %s: container %s has no %s request", p.Name, c.Name, resource))
 			}
 		}
-		if len(lines) == said {
+		if len(lines) == before {
 			lines = append(lines, err.Error())
 		}
 	}
@@ -183,7 +183,7 @@ func (t *reporter) requestCause(m *autoscaler.MetricDecision) (Cause, bool) {
 	}
 	return Cause{
 		Metric: m.Name, Reason: missingRequest, Severity: metric.Broken.String(), Message: strings.Join(lines, "; "), Pods: pods,
-		Advice: fmt.Sprintf("A utilization is a share of what is requested: give every container a %s request, sidecars included; or scale by an AverageValue, or by one container (ContainerResource).", resource),
+		Advice: fmt.Sprintf("A utilization is a share of the request: give every container a %s request, sidecars included. Or scale by an AverageValue, or by one container (ContainerResource).", resource),
 	}, true
 }
 

@@ -8,6 +8,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // nextChanges predicts changes without a new metric: when a recommendation leaves its window, and
@@ -64,9 +65,9 @@ func (t *reporter) expiringRecommendations(s *autoscaler.Step, beyond func(a, b 
 		if count == now {
 			continue
 		}
-		n := NextChange{At: leaves.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: %s at %s, when the recommendation of %s leaves the window", plural(count, "replica"), clock(leaves, t.At), clock(last, t.At))}
+		n := NextChange{At: leaves.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: %s at %s, when the recommendation of %s leaves the window", humanize.Count(count, "replica"), humanize.Clock(leaves, t.At), humanize.Clock(last, t.At))}
 		if t.limitedByPolicy(now, count) {
-			n.Message = fmt.Sprintf("if the metrics stay as they are: towards %s from %s on, as far as the policies allow at a time", plural(count, "replica"), clock(leaves, t.At))
+			n.Message = fmt.Sprintf("if the metrics stay as they are: towards %s from %s on, in the steps that the policies allow", humanize.Count(count, "replica"), humanize.Clock(leaves, t.At))
 			return append(all, n)
 		}
 		n.Replicas = &count
@@ -131,5 +132,5 @@ func (t *reporter) policyAllowance(s *autoscaler.Step, changes []autoscaler.Chan
 		return nil
 	}
 	at := oldest.Add(period)
-	return []NextChange{{At: at.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: the policy of %s allows more at %s", policyText(s.Policy), clock(at, t.At))}}
+	return []NextChange{{At: at.UTC(), Message: fmt.Sprintf("if the metrics stay as they are: the policy of %s allows more at %s", policyText(s.Policy), humanize.Clock(at, t.At))}}
 }

@@ -76,7 +76,7 @@ func (t *reporter) spec(i int) *autoscalingv2.MetricSpec {
 func (t *reporter) notes() []string {
 	notes := slices.Clone(t.Notes)
 	if t.NoMemory && len(t.Metrics) > 0 {
-		notes = append(notes, "No earlier decision is remembered here, so no stabilization window and no policy held anything back.")
+		notes = append(notes, "No earlier decision is known here, so no stabilization window and no policy limited this one.")
 	}
 	if t.Input != nil && len(t.Input.Overlapping) > 1 {
 		var names []string
@@ -85,7 +85,7 @@ func (t *reporter) notes() []string {
 				names = append(names, r.String())
 			}
 		}
-		notes = append(notes, fmt.Sprintf("The pods are those of %s too: only one autoscaler can scale them.", strings.Join(names, ", ")))
+		notes = append(notes, fmt.Sprintf("%s selects the same pods: only one autoscaler can scale them.", strings.Join(names, ", ")))
 	}
 	return notes
 }

@@ -8,6 +8,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 var stepKindNames = map[autoscaler.StepKind]string{
@@ -40,26 +41,26 @@ func (t *reporter) stepReport(s *autoscaler.Step) Step {
 
 // policyText writes a policy: "4 pods per 15s", "100% per 15s".
 func policyText(p *autoscalingv2.HPAScalingPolicy) string {
-	per := lasting(time.Duration(p.PeriodSeconds) * time.Second)
+	per := humanize.Duration(time.Duration(p.PeriodSeconds) * time.Second)
 	if p.Type == autoscalingv2.PercentScalingPolicy {
 		return fmt.Sprintf("%d%% per %s", p.Value, per)
 	}
-	return fmt.Sprintf("%s per %s", plural(p.Value, "pod"), per)
+	return fmt.Sprintf("%s per %s", humanize.Count(p.Value, "pod"), per)
 }
 
 // stepText says what a step did.
 func (t *reporter) stepText(s *autoscaler.Step) string {
-	became := fmt.Sprintf("%d stands", s.To)
+	became := fmt.Sprintf("stays %d", s.To)
 	if s.From != s.To {
 		became = fmt.Sprintf("%d becomes %d", s.From, s.To)
 	}
 	switch s.Kind {
 	case autoscaler.StepDisabled:
-		return "the target has no replicas, which turns its autoscaling off"
+		return "the target has 0 replicas, which disables autoscaling"
 	case autoscaler.StepAboveMax:
-		return fmt.Sprintf("maxReplicas is %d: %s, and no metric is asked for", s.Limit, became)
+		return fmt.Sprintf("maxReplicas is %d: %s, and no metric is read", s.Limit, became)
 	case autoscaler.StepBelowMin:
-		return fmt.Sprintf("minReplicas is %d: %s, and no metric is asked for", s.Limit, became)
+		return fmt.Sprintf("minReplicas is %d: %s, and no metric is read", s.Limit, became)
 	case autoscaler.StepPropose:
 		return t.proposalText(s)
 	case autoscaler.StepStabilizeDown, autoscaler.StepStabilizeUp:
@@ -67,13 +68,13 @@ func (t *reporter) stepText(s *autoscaler.Step) string {
 	case autoscaler.StepPolicyUp, autoscaler.StepPolicyDown:
 		return t.allowanceText(s, became)
 	case autoscaler.StepDoubling:
-		return fmt.Sprintf("without a behavior at most %d in one step, twice the current count or 4: %s", s.Limit, became)
+		return fmt.Sprintf("without spec.behavior at most %d in one step, twice the current count or 4: %s", s.Limit, became)
 	case autoscaler.StepMax:
 		return fmt.Sprintf("maxReplicas %d: %s", s.Limit, became)
 	case autoscaler.StepMin:
 		return fmt.Sprintf("minReplicas %d: %s", s.Limit, became)
 	case autoscaler.StepLeaveZero:
-		return fmt.Sprintf("leaving zero means minReplicas at least, %d: %s", s.Limit, became)
+		return fmt.Sprintf("a target that leaves 0 replicas gets at least minReplicas, %d: %s", s.Limit, became)
 	}
 	return became
 }
@@ -107,11 +108,11 @@ func (t *reporter) stabilizationText(s *autoscaler.Step, became string) string {
 	if s.Window <= 0 {
 		return fmt.Sprintf("no %s window: %s", direction, became)
 	}
-	window := fmt.Sprintf("%s window of %s", direction, lasting(s.Window))
+	window := fmt.Sprintf("%s window of %s", direction, humanize.Duration(s.Window))
 	if s.From == s.To {
 		return fmt.Sprintf("%s: nothing %s was recommended in it, %s", window, extreme, became)
 	}
-	return fmt.Sprintf("%s: %d was recommended at %s, so %s", window, s.Limit, clock(s.At, t.At), became)
+	return fmt.Sprintf("%s: %d was recommended at %s, so %s", window, s.Limit, humanize.Clock(s.At, t.At), became)
 }
 
 // allowanceText says what a policy allows.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // summary returns the decision and its reason in one sentence.
@@ -30,15 +31,15 @@ func (t *reporter) changeText() string {
 	case t.undecided() && len(t.Steps) == 0 && len(t.Metrics) == 0 && t.Current == 0 && t.Desired == 0:
 		return "no decision" // not even the count is known
 	case t.undecided():
-		return fmt.Sprintf("no decision, stays at %s", plural(t.Current, "replica"))
+		return fmt.Sprintf("no decision, stays at %s", humanize.Count(t.Current, "replica"))
 	case t.Desired == t.Current && may:
-		return fmt.Sprintf("would stay at %s", plural(t.Current, "replica"))
+		return fmt.Sprintf("would stay at %s", humanize.Count(t.Current, "replica"))
 	case t.Desired == t.Current:
-		return fmt.Sprintf("stays at %s", plural(t.Current, "replica"))
+		return fmt.Sprintf("stays at %s", humanize.Count(t.Current, "replica"))
 	case may:
-		return fmt.Sprintf("would go %d → %s", t.Current, plural(t.Desired, "replica"))
+		return fmt.Sprintf("would go %d → %s", t.Current, humanize.Count(t.Desired, "replica"))
 	}
-	return fmt.Sprintf("%d → %s", t.Current, plural(t.Desired, "replica"))
+	return fmt.Sprintf("%d → %s", t.Current, humanize.Count(t.Desired, "replica"))
 }
 
 // undecided reports whether an error prevented a decision.
@@ -67,7 +68,7 @@ func (t *reporter) reasonText(missing []Cause) string {
 	for i := range t.Steps {
 		switch s := &t.Steps[i]; s.Kind {
 		case autoscaler.StepDisabled:
-			return "the target has no replicas, which turns its autoscaling off"
+			return "the target has 0 replicas, which disables autoscaling"
 		case autoscaler.StepAboveMax:
 			return fmt.Sprintf("maxReplicas is %d", s.Limit)
 		case autoscaler.StepBelowMin:
@@ -81,19 +82,17 @@ func (t *reporter) reasonText(missing []Cause) string {
 	why := t.levelText(m)
 	switch {
 	case m.Outcome == autoscaler.WithinTolerance && m.Recounted:
-		why += fmt.Sprintf("; recounted with %s it is %s", assumedPodsText(m), toleranceText(m))
+		why += fmt.Sprintf("; with an assumed usage for %s it is %s", assumedPodsText(m), toleranceText(m))
 	case m.Outcome == autoscaler.WithinTolerance:
 		why += ", " + toleranceText(m) + t.statusCountNote(m)
 	case m.Outcome == autoscaler.WouldReverse:
-		why += fmt.Sprintf("; recounted with %s the change would turn round", assumedPodsText(m))
+		why += fmt.Sprintf("; with an assumed usage for %s the change would reverse", assumedPodsText(m))
 	case m.Outcome == autoscaler.Scaled && m.Recounted:
-		why += fmt.Sprintf("; recounted with %s it is at %s", assumedPodsText(m), t.recountedLevel(m))
+		why += fmt.Sprintf("; with an assumed usage for %s it is at %s", assumedPodsText(m), t.recountedLevel(m))
 	case m.Outcome == autoscaler.Scaled && t.format(m).scope != perReplica && m.Count != int(t.Current):
 		why += ", over " + t.countedText(m)
 	}
-	if held := t.limitText(m); held != "" {
-		why += held
-	}
+	why += t.limitText(m)
 	if unknown != "" {
 		why += "; " + unknown
 	}
@@ -111,7 +110,7 @@ func (t *reporter) limitText(m *autoscaler.MetricDecision) string {
 		switch s.Kind {
 		case autoscaler.StepStabilizeDown, autoscaler.StepStabilizeUp:
 			direction := map[bool]string{true: "scaleDown", false: "scaleUp"}[s.Kind == autoscaler.StepStabilizeDown]
-			return fmt.Sprintf("%s%d was recommended at %s, within the %s window of %s", asks, s.Limit, clock(s.At, t.At), direction, lasting(s.Window))
+			return fmt.Sprintf("%s%d was recommended at %s, within the %s window of %s", asks, s.Limit, humanize.Clock(s.At, t.At), direction, humanize.Duration(s.Window))
 		case autoscaler.StepPolicyUp, autoscaler.StepPolicyDown:
 			direction := map[bool]string{true: "scaleUp", false: "scaleDown"}[s.Kind == autoscaler.StepPolicyUp]
 			if s.Policy == nil {
@@ -157,7 +156,7 @@ func (t *reporter) failedMetricsText(missing []Cause) string {
 	case len(c.Pods) == 1:
 		return fmt.Sprintf("%s: pod %s: %s", line, c.Pods[0], c.Message)
 	}
-	return fmt.Sprintf("%s: %s: %s", line, plural(len(c.Pods), "pod"), c.Message)
+	return fmt.Sprintf("%s: %s: %s", line, humanize.Count(len(c.Pods), "pod"), c.Message)
 }
 
 // firstCause returns the cause to report for a metric. A cause without pods comes first: then

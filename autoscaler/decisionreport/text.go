@@ -13,6 +13,8 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // The colours of a terminal.
@@ -115,7 +117,7 @@ func (p *textWriter) header(r *DecisionReport) {
 	case "":
 		parts = append(parts, "evaluated: nothing is written")
 	}
-	parts = append(parts, "decided at "+r.At.UTC().Format("2006-01-02 15:04:05 UTC"))
+	parts = append(parts, "decided at "+humanize.DateTime(r.At))
 	p.line(0, dim, strings.TrimSpace(about)+": "+strings.Join(parts, ", "))
 	if r.Error != "" && !r.hasFailedMetric() {
 		p.blankLine()
@@ -199,7 +201,7 @@ func (p *textWriter) missing(r *DecisionReport) {
 		}
 		head, tint := c.Reason+", "+c.Metric, map[string]string{"broken": red, "temporary": amber}[c.Severity]
 		if n := len(c.Pods); n > 0 {
-			head += ": " + plural(n, "pod")
+			head += ": " + humanize.Count(n, "pod")
 		}
 		if c.Severity != "none" {
 			head += ", " + c.Severity
@@ -209,7 +211,7 @@ func (p *textWriter) missing(r *DecisionReport) {
 		names := c.Pods[:min(len(c.Pods), maxNames)]
 		who := strings.Join(names, ", ")
 		if more := len(c.Pods) - len(names); more > 0 {
-			who += fmt.Sprintf(" and %d more", more)
+			who += " and " + humanize.Number(more) + " more"
 		}
 		p.labelledLine(4, "who", who)
 		if !advised[c.Advice] {
@@ -237,7 +239,7 @@ func (p *textWriter) podTable(r *DecisionReport, m *Metric) {
 		pod := &rows[i]
 		why := pod.Reason
 		if pod.Assumed != "" {
-			why = strings.TrimPrefix(why+"; taken to use "+displayQuantity(m, pod.Assumed), "; ")
+			why = strings.TrimPrefix(why+"; assumed to use "+displayQuantity(m, pod.Assumed), "; ")
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", escapeControls(pod.Name), pod.Class, orDash(displayQuantity(m, pod.Usage)), orDash(displayQuantity(m, pod.Request)), sampleAge(r.At, pod), orDash(escapeControls(why)))
 	}
@@ -282,9 +284,9 @@ func sampleAge(now time.Time, pod *Pod) string {
 	if pod.MeasuredAt.IsZero() {
 		return "–"
 	}
-	s := lasting(max(now.Sub(pod.MeasuredAt), 0))
+	s := humanize.Duration(max(now.Sub(pod.MeasuredAt), 0))
 	if window, err := time.ParseDuration(pod.Window); err == nil {
-		s += "/" + lasting(window)
+		s += "/" + humanize.Duration(window)
 	}
 	return s
 }

@@ -118,5 +118,5 @@ func TestWords(t *testing.T) {
 	f(byteCount, 1234567, "1.2Ki", "1234567m")
 	f(plainNumber, 1500, "1.5", "1500m")
 	f(plainNumber, -2000, "-2", "-2")
-	f(plainNumber, 12345678901, "12345678.901", "12345678901m")
+	f(plainNumber, 12345678901, "12,345,678.901", "12345678901m")
 }

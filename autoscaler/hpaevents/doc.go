@@ -2,7 +2,7 @@
 // the pods and the reasons. kubectl describe hpa shows them:
 //
 //	Warning  MetricsMissing   2 of 3 pods have no CPU or memory. NodeTimeout (the node did not answer
-//	                          in time): web-1, web-2. Ask: kubectl weir explain namespace shop
+//	                          in time): web-1, web-2. Run: kubectl weir explain namespace shop
 //	Normal   MetricsComplete  All 3 pods have CPU and memory again.
 //
 // Reporter.Autoscalers returns the autoscalers of any pod.

@@ -68,11 +68,15 @@ func causesOf(gaps []missingPod) []*missingCause {
 // pods have none, whose reasons were not looked up.
 func missingNote(namespace metric.Namespace, running int, gaps []missingPod, others int) string {
 	lacking := len(gaps) + others
-	note := fmt.Sprintf("%d of %d pods %s no CPU or memory. ", lacking, running, plural(lacking, "has", "have"))
+	has := "have"
+	if lacking == 1 {
+		has = "has"
+	}
+	note := fmt.Sprintf("%d of %d pods %s no CPU or memory. ", lacking, running, has)
 	if running == 1 {
 		note = "The only pod has no CPU or memory. "
 	}
-	tail := ". Ask: kubectl weir explain namespace " + string(namespace)
+	tail := ". Run: kubectl weir explain namespace " + string(namespace)
 	// The last words may be needed to say that there was no room for more.
 	room := noteLimit - len(tail) - len("; 9999999 more")
 	left, sep := lacking, ""
@@ -118,11 +122,4 @@ func completeNote(pods int) string {
 		return "The pod has CPU and memory again."
 	}
 	return fmt.Sprintf("All %d pods have CPU and memory again.", pods)
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }

@@ -54,7 +54,7 @@ func TestNoteIsBounded(t *testing.T) {
 				if want := fmt.Sprintf("%d of 100000 pods have no CPU or memory. Incomplete (container ", 9000000+pods); !strings.HasPrefix(note, want) {
 					t.Errorf("got %q, want it to begin with %q", note, want)
 				}
-				if want := ". Ask: kubectl weir explain namespace " + string(namespace); !strings.HasSuffix(note, want) {
+				if want := ". Run: kubectl weir explain namespace " + string(namespace); !strings.HasSuffix(note, want) {
 					t.Errorf("got %q, want it to end with %q", note, want)
 				}
 			}

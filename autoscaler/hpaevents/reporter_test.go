@@ -160,7 +160,7 @@ func TestEvents(t *testing.T) {
 			EventTime:  first.EventTime, ReportingController: "weir.dev/hpa-events", ReportingInstance: "weir-0",
 			Action: "MeasurePods", Type: "Warning", Reason: MetricsMissing,
 			Regarding: corev1.ObjectReference{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler", Namespace: "shop", Name: "web", UID: "1"},
-			Note:      "1 of 2 pods has no CPU or memory. NodeTimeout (the node did not answer in time): web-2. Ask: kubectl weir explain namespace shop",
+			Note:      "1 of 2 pods has no CPU or memory. NodeTimeout (the node did not answer in time): web-2. Run: kubectl weir explain namespace shop",
 		}
 		got[0].TypeMeta, got[0].ManagedFields = metav1.TypeMeta{}, nil
 		if diff := cmp.Diff(want, got[0]); diff != "" {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // Comparison is the result of one trace with one or several specifications.
@@ -97,13 +99,10 @@ func Compare(before, after *Totals) TotalsChange {
 	return c
 }
 
-// String writes a gap: "cpu from 10:00:00 to 10:05:00 (5m0s)".
+// String writes a gap: "cpu from 2026-01-05 10:00:00 UTC to 2026-01-05 10:05:00 UTC (5m)".
 func (g Gap) String() string {
-	return fmt.Sprintf("%s from %s to %s (%s)", g.Metric, clock(g.From), clock(g.To), g.To.Sub(g.From))
+	return fmt.Sprintf("%s from %s to %s (%s)", g.Metric, humanize.DateTime(g.From), humanize.DateTime(g.To), humanize.Duration(g.To.Sub(g.From)))
 }
-
-// clock writes a time in UTC.
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 
 // WriteCSV writes a line for each sync and run. The columns are time (RFC 3339, UTC), spec (the
 // run's name), current, desired, ready, recommendation, demand (pods that would use exactly the

@@ -7,10 +7,9 @@ import (
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // describeDecision writes a decision in one line: the metric that decided, then each limit that
@@ -27,7 +26,7 @@ func describeDecision(d *autoscaler.Decision) string {
 	}
 	for i := range d.Metrics {
 		if m := &d.Metrics[i]; m.Err != nil {
-			parts = append(parts, fmt.Sprintf("nothing by %s: %v", m.Name, rootError(m.Err)))
+			parts = append(parts, fmt.Sprintf("%s failed: %v", m.Name, rootError(m.Err)))
 		}
 	}
 	if d.Err != nil && len(parts) == 0 {
@@ -58,23 +57,26 @@ func describeMetric(m *autoscaler.MetricDecision) string {
 	case autoscaler.WithinTolerance:
 		return s + " is within tolerance"
 	case autoscaler.WouldReverse:
-		return s + ", but pods without a number might turn it"
+		return s + ", but pods without a number could reverse it"
 	}
 	return fmt.Sprintf("%s asks for %d", s, m.Proposal)
 }
 
 // quantity writes thousandths: 250m, 12Mi.
 func quantity(metric string, milli int64) string {
-	if strings.HasPrefix(metric, "memory") && milli >= 1<<20*1000 {
-		return fmt.Sprintf("%dMi", milli/1000>>20)
+	switch {
+	case strings.HasPrefix(metric, "memory"):
+		return humanize.Bytes(float64(milli) / 1000)
+	case strings.HasPrefix(metric, "cpu"):
+		return humanize.Cores(float64(milli) * 1e6)
 	}
-	return resource.NewMilliQuantity(milli, resource.DecimalSI).String()
+	return humanize.Decimal(float64(milli)/1000, 3)
 }
 
 // describeStep writes a limit that changed the count; empty if it changed nothing.
 func describeStep(s *autoscaler.Step) string {
 	if s.Kind == autoscaler.StepDisabled {
-		return "at zero: left alone"
+		return "at 0 replicas: not scaled"
 	}
 	if s.From == s.To || s.Kind == autoscaler.StepPropose {
 		return ""
@@ -85,7 +87,7 @@ func describeStep(s *autoscaler.Step) string {
 	case autoscaler.StepBelowMin:
 		return fmt.Sprintf("below minReplicas %d", s.To)
 	case autoscaler.StepStabilizeDown, autoscaler.StepStabilizeUp:
-		return fmt.Sprintf("held at %d by the last %s", s.To, short(s.Window))
+		return fmt.Sprintf("kept at %d by the window of %s", s.To, humanize.Duration(s.Window))
 	case autoscaler.StepPolicyUp, autoscaler.StepPolicyDown:
 		return describePolicy(s)
 	case autoscaler.StepDoubling:
@@ -100,14 +102,11 @@ func describeStep(s *autoscaler.Step) string {
 
 func describePolicy(s *autoscaler.Step) string {
 	if s.Policy == nil {
-		return fmt.Sprintf("held at %d: scaling this way is disabled", s.To)
+		return fmt.Sprintf("kept at %d: scaling this way is disabled", s.To)
 	}
 	each := fmt.Sprintf("%d pods", s.Policy.Value)
 	if s.Policy.Type == autoscalingv2.PercentScalingPolicy {
 		each = fmt.Sprintf("%d%%", s.Policy.Value)
 	}
-	return fmt.Sprintf("%d by the policy %s in %s", s.To, each, short(time.Duration(s.Policy.PeriodSeconds)*time.Second))
+	return fmt.Sprintf("%d by the policy %s in %s", s.To, each, humanize.Duration(time.Duration(s.Policy.PeriodSeconds)*time.Second))
 }
-
-// short is a duration without zeros: 5m, 1h.
-func short(d time.Duration) string { return duration.HumanDuration(d) }

@@ -9,13 +9,15 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // WriteTable writes the comparison for people: a line for each change of the count of pods, or
 // for each span of every if that is not zero; then the totals and the warnings.
 func (r *Comparison) WriteTable(w io.Writer, every time.Duration) error {
 	var out bytes.Buffer // to which writes do not fail
-	fmt.Fprintf(&out, "%s %s from %s to %s UTC (%s)\n\n", r.Namespace, r.Target, clock(r.From), clock(r.To), r.To.Sub(r.From))
+	fmt.Fprintf(&out, "%s %s from %s to %s (%s)\n\n", r.Namespace, r.Target, humanize.DateTime(r.From), humanize.DateTime(r.To), humanize.Duration(r.To.Sub(r.From)))
 	tw := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	r.writeLines(tw, every)
 	_ = tw.Flush()
@@ -66,7 +68,7 @@ func (r *Comparison) changes(i int) bool {
 // writeLine writes the i-th sync: the counts after it, and the reasons of those that changed.
 func (r *Comparison) writeLine(w io.Writer, i int, all bool) {
 	last := &r.Runs[len(r.Runs)-1].Points[i]
-	cells := []string{clock(last.At)}
+	cells := []string{humanize.DateTime(last.At)}
 	if r.recordedTotals() != nil {
 		cells = append(cells, numberOrDash(float64(last.Recorded), "%.0f"))
 	}
@@ -87,7 +89,7 @@ func (r *Comparison) writeLine(w io.Writer, i int, all bool) {
 			reasons = append(reasons, p.Reason)
 		}
 	}
-	writeRow(w, append(cells, numberOrDash(last.Demand, "%.1f"), numberOrDash(last.Use*100, "%.0f%%"), strings.Join(reasons, " | "))...)
+	writeRow(w, append(cells, numberOrDash(last.Demand, "%.1f"), percentOrDash(last.Use), strings.Join(reasons, " | "))...)
 }
 
 // numberOrDash writes a number, or a dash for a negative one.
@@ -96,6 +98,14 @@ func numberOrDash(v float64, format string) string {
 		return "-"
 	}
 	return fmt.Sprintf(format, v)
+}
+
+// percentOrDash writes a share, or a dash for a negative one.
+func percentOrDash(share float64) string {
+	if share < 0 {
+		return "-"
+	}
+	return humanize.Percent(share)
 }
 
 func writeRow(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
@@ -132,7 +142,7 @@ func (r *Comparison) writeTotals(w io.Writer) {
 	}
 	if !alike {
 		// One that counts less time than the other has less of everything.
-		write("time counted", "", func(t *Totals) string { return t.Known.Duration().Round(time.Second).String() })
+		write("time counted", "", func(t *Totals) string { return humanize.Duration(t.Known.Duration()) })
 	}
 	write("pod-hours", fmt.Sprintf("%+.2f (%+.0f%%)", change.PodHours, change.PodHoursShare*100), func(t *Totals) string { return fmt.Sprintf("%.2f", t.PodHours) })
 	write("above target", signedDuration(change.Above), func(t *Totals) string { return timeShare(t.Above, t) })
@@ -161,7 +171,7 @@ func (r *Comparison) metrics() (names []string) {
 func metricUse(t *Totals, name string) string {
 	for _, m := range t.Metrics {
 		if m.Name == name {
-			return fmt.Sprintf("%.0f%%, %.0f%% of %s", m.Mean*100, m.Peak*100, m.Target)
+			return fmt.Sprintf("%s, %s of %s", humanize.Percent(m.Mean), humanize.Percent(m.Peak), m.Target)
 		}
 	}
 	return "-"
@@ -172,14 +182,14 @@ func timeShare(s Seconds, t *Totals) string {
 	if t.Known == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%s (%.1f%%)", s.Duration().Round(time.Second), float64(s/t.Known)*100)
+	return fmt.Sprintf("%s (%s)", humanize.Duration(s.Duration()), humanize.Percent(float64(s/t.Known)))
 }
 
 func signedDuration(d time.Duration) string {
 	if d < 0 {
-		return d.Round(time.Second).String()
+		return humanize.Duration(d)
 	}
-	return "+" + d.Round(time.Second).String()
+	return "+" + humanize.Duration(d)
 }
 
 // writeUncertainties writes gaps and warnings.
@@ -187,16 +197,16 @@ func (r *Comparison) writeUncertainties(w io.Writer) {
 	const most = 10
 	gaps := r.gaps()
 	if len(gaps) > 0 {
-		fmt.Fprintln(w, "\nNot known:")
+		fmt.Fprintln(w, "\nUnknown:")
 	}
 	for _, g := range gaps[:min(most, len(gaps))] {
 		fmt.Fprintf(w, "  %s\n", g)
 	}
 	if len(gaps) > most {
-		fmt.Fprintf(w, "  and %d gaps more\n", len(gaps)-most)
+		fmt.Fprintf(w, "  and %d more gaps\n", len(gaps)-most)
 	}
 	if warnings := r.warnings(); len(warnings) > 0 {
-		fmt.Fprintln(w, "\nMind:")
+		fmt.Fprintln(w, "\nWarnings:")
 		for _, text := range warnings {
 			fmt.Fprintf(w, "  %s.\n", text)
 		}

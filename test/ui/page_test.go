@@ -72,7 +72,7 @@ func TestTown(t *testing.T) {
 		{"node", "/ui/?node=n1", wide, []string{"System containers", "shop/web-1"}},
 		{"node-failing", "/ui/?node=n3", dark, []string{"context deadline exceeded", "evidence"}},
 		{"namespace", "/ui/?namespace=shop", wide, []string{"web-3", "CrashLoopBackOff"}},
-		{"pod", "/ui/?pod=shop/web-1", window{width: 1280, height: 980}, []string{"turned away", "counted", "request"}},
+		{"pod", "/ui/?pod=shop/web-1", window{width: 1280, height: 980}, []string{"rejected", "counted", "request"}},
 		{"pod-ambiguous", "/ui/?pod=bank/vault-0", dark, []string{"in doubt", "Ambiguous"}},
 		{"container", "/ui/?container=shop/web-1/app", wide, []string{"OldContainer"}},
 		{"missing", "/ui/?missing", wide, []string{"What to do:"}},
