@@ -232,6 +232,6 @@ func (p *page) notReadYet() error {
 
 // notFound is the problem of a page about something nobody knows.
 func (p *page) notFound(what string) error {
-	return &pageError{http.StatusNotFound, "There is no " + what + ".",
+	return &pageError{http.StatusNotFound, "weir knows no " + what + ".",
 		"It may be deleted, or the name may be misspelled: search for a part of the name above. A new object is known after the next read."}
 }

@@ -89,7 +89,7 @@ func (r *Comparison) writeLine(w io.Writer, i int, all bool) {
 			reasons = append(reasons, p.Reason)
 		}
 	}
-	writeRow(w, append(cells, numberOrDash(last.Demand, "%.1f"), percentOrDash(last.Use), strings.Join(reasons, " | "))...)
+	writeRow(w, append(cells, numberOrDash(last.Demand, "%.1f"), numberOrDash(last.Use*100, "%.0f%%"), strings.Join(reasons, " | "))...)
 }
 
 // numberOrDash writes a number, or a dash for a negative one.
@@ -98,14 +98,6 @@ func numberOrDash(v float64, format string) string {
 		return "-"
 	}
 	return fmt.Sprintf(format, v)
-}
-
-// percentOrDash writes a share, or a dash for a negative one.
-func percentOrDash(share float64) string {
-	if share < 0 {
-		return "-"
-	}
-	return humanize.Percent(share)
 }
 
 func writeRow(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
@@ -171,7 +163,7 @@ func (r *Comparison) metrics() (names []string) {
 func metricUse(t *Totals, name string) string {
 	for _, m := range t.Metrics {
 		if m.Name == name {
-			return fmt.Sprintf("%s, %s of %s", humanize.Percent(m.Mean), humanize.Percent(m.Peak), m.Target)
+			return fmt.Sprintf("%.0f%%, %.0f%% of %s", m.Mean*100, m.Peak*100, m.Target)
 		}
 	}
 	return "-"

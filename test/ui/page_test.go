@@ -77,7 +77,7 @@ func TestTown(t *testing.T) {
 		{"container", "/ui/?container=shop/web-1/app", wide, []string{"OldContainer"}},
 		{"missing", "/ui/?missing", wide, []string{"What to do:"}},
 		{"sources", "/ui/?sources", dark, []string{"no space left on device", "kubelet:cadvisor"}},
-		{"search", "/ui/?q=web", wide, []string{"Found for web", "shop/web-5"}},
+		{"search", "/ui/?q=web", wide, []string{"Search results for web", "shop/web-5"}},
 		{"not-found", "/ui/?pod=shop/nobody", wide, []string{"weir knows no pod"}},
 		{"well", "/apis/weir.dev/v1alpha1/ui/", wide, []string{"9 of 9 pods"}},
 		{"machine", "/machine/ui/", wide, []string{"workbench", "session-3.scope"}},
