@@ -66,6 +66,9 @@ type Sample struct {
 
 	rejected bool
 
+	// Slot is the entity's number in Batch.Slots; 0 before it has one.
+	Slot uint32
+
 	// Rates is over which window the rate metrics of each group were measured.
 	Rates [NumGroups]Window
 }
@@ -178,6 +181,9 @@ type Batch struct {
 	// endpoint that names UIDs and container IDs; nil nearly always.
 	CrossCheck *Batch
 
+	// Slots is the table that the samples' slots are of; nil before they have any. It is
+	// not for sinks.
+	Slots *SlotTable
 	// PodCache is the *cluster.PodCache that answers for this batch's pods; nil if
 	// there is none. It is not for sinks.
 	PodCache any
@@ -198,7 +204,7 @@ func (b *Batch) Add(e Entity) *Sample {
 		// Field by field: a whole Sample would be made elsewhere and copied here.
 		s.Entity, s.Instance = e, Instance{Processes: -1}
 		s.Times, s.Rates, s.Reasons = [NumGroups]int64{}, [NumGroups]Window{}, [NumGroups]Reason{}
-		s.Received, s.LastKnown, s.rejected = 0, 0, false
+		s.Received, s.LastKnown, s.rejected, s.Slot = 0, 0, false, 0
 		return s
 	}
 	if b.allocate != nil {
@@ -207,6 +213,21 @@ func (b *Batch) Add(e Entity) *Sample {
 	}
 	b.Samples = append(b.Samples, Sample{Entity: e, Instance: Instance{Processes: -1}})
 	return &b.Samples[n]
+}
+
+// AssignSlots gives b's samples slots of t, unless they have slots already: the first
+// step of a pipeline does it for all.
+func (b *Batch) AssignSlots(t *SlotTable) {
+	if b.Slots == nil {
+		t.Assign(b)
+	}
+}
+
+// AddAt appends an empty sample for the entity of a slot, as Add does.
+func (b *Batch) AddAt(slot uint32) *Sample {
+	s := b.Add(*b.Slots.Entity(slot))
+	s.Slot = slot
+	return s
 }
 
 // SetAllocator has lend give b, which is empty, its memory when that is first needed. A
@@ -226,7 +247,7 @@ func (b *Batch) EnsureBuffers() {
 // Interval, Clock and Exhaustive stay.
 func (b *Batch) Reset() {
 	b.Began, b.Ended = time.Time{}, time.Time{}
-	b.NodeTime, b.Bytes, b.Err, b.CrossCheck, b.Layout, b.PodCache = 0, 0, nil, nil, nil, nil
+	b.NodeTime, b.Bytes, b.Err, b.CrossCheck, b.Layout, b.PodCache, b.Slots = 0, 0, nil, nil, nil, nil, nil
 	b.Samples = b.Samples[:0]
 	b.Verdicts = b.Verdicts[:0]
 }
@@ -251,7 +272,7 @@ func (b *Batch) Failed() bool { return b.Err != nil && len(b.Samples) == 0 }
 // called with b (nil for nothing to be done).
 func (b *Batch) Share(n int, recycle func(*Batch)) {
 	b.recycle = recycle
-	b.PodCache = nil // its owner goes on to the next batch
+	b.PodCache, b.Slots = nil, nil // their owners go on to the next batch
 	b.refs.Store(int32(n))
 }
 

@@ -12,9 +12,9 @@ type grouping struct {
 	batch *metric.Batch
 	size  int // of its samples
 	// chained says that some entity has several samples, or one that does not speak
-	// for it: a part or a limb. Only then do the following say anything.
+	// for it: a part or a partial sample. Only then do the following say anything.
 	chained       bool
-	first, winner []int32 // of each track: its first sample, the one believed; -1 if none
+	first, winner []int32 // by slot: the track's first sample, the one believed; -1 if none
 	next          []int32 // the next sample of the same entity; -1 ends
 }
 
@@ -39,23 +39,13 @@ func (s *State) groupSamples(b *metric.Batch, now time.Time) {
 	}
 	s.drift = s.clockUnsure(s.lastAnswer)
 	s.batch, s.size, s.chained = b, len(b.Samples), false
+	b.AssignSlots(&s.slots)
 	if b.Failed() {
 		return
 	}
-	s.assignTracks(b, s.lastAnswer, s.answers-1)
-	if s.at != nil || hasPartialSample(b) {
+	if s.chained = s.assignTracks(b, s.lastAnswer, s.answers); s.chained {
 		s.chain(b)
 	}
-}
-
-// hasPartialSample reports whether b has any.
-func hasPartialSample(b *metric.Batch) bool {
-	for i := range b.Samples {
-		if isPartialSample(&b.Samples[i]) {
-			return true
-		}
-	}
-	return false
 }
 
 func (e *entry) putForward(by int64) {
@@ -69,12 +59,10 @@ func (e *entry) putForward(by int64) {
 
 // chain fills in first and next.
 func (s *State) chain(b *metric.Batch) {
-	n, placed := len(b.Samples), s.placed()
-	s.chained = true
-	s.first, s.winner = none(s.first, placed), none(s.winner, placed)
-	s.next = none(s.next, n)
-	for i := n - 1; i >= 0; i-- {
-		if k := s.trackOf(i); !followsAnother(&b.Samples[i]) {
+	s.first, s.winner = none(s.first, len(s.tracks)), none(s.winner, len(s.tracks))
+	s.next = none(s.next, len(b.Samples))
+	for i := len(b.Samples) - 1; i >= 0; i-- {
+		if k := trackOf(b, i); !followsAnother(&b.Samples[i]) {
 			s.next[i], s.first[k] = s.first[k], int32(i)
 		}
 	}
@@ -102,7 +90,7 @@ func followsAnother(sample *metric.Sample) bool {
 // leads reports whether sample i is the one by which its entity comes up for
 // judgement.
 func (s *State) leads(b *metric.Batch, i int) bool {
-	return !s.chained || !followsAnother(&b.Samples[i]) && s.first[s.trackOf(i)] == int32(i)
+	return !s.chained || !followsAnother(&b.Samples[i]) && s.first[trackOf(b, i)] == int32(i)
 }
 
 // alone reports whether sample i, which leads, is the only one of its entity.

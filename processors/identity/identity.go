@@ -106,11 +106,11 @@ func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 				s.judgePart(i, facts, b)
 			}
 		}
-		s.mergePartialSamples(facts, b)
+		s.mergePartialSamples(b)
 	}
 	if !b.Failed() {
 		s.lastAnswer = s.clock
-		s.forget(s.clock - s.rememberFor(b))
+		s.forget(b, s.clock-s.rememberFor(b), s.answers)
 		s.hasOldPods = s.hasOldPods && slices.ContainsFunc(s.tracks, func(e entry) bool { return e.full != nil && e.full.oldPod != "" })
 	}
 	s.batch = nil
@@ -133,7 +133,7 @@ func (s *State) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time.Time
 			in := &b.Samples[j].Instance
 			reports, nameless = reports+1, nameless || in.UID == "" && in.ID == ""
 		}
-		t, named := s.open(s.trackOf(i), s.lastAnswer, s.answers-1), 0
+		t, named := s.open(trackOf(b, i), s.lastAnswer, s.answers-1), 0
 		for j := range t.lines {
 			if t.lines[j].uid != "" {
 				named++
@@ -149,7 +149,7 @@ func (s *State) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time.Time
 
 // judgeEntity decides between the samples of one entity.
 func (s *State) judgeEntity(i int, facts *cluster.Facts, b *metric.Batch) {
-	k := s.trackOf(i)
+	k := trackOf(b, i)
 	t := s.open(k, s.lastAnswer, s.answers-1)
 	t.first = int32(i)
 	s.limitDuplicates(t, b)

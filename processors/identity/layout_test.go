@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// The quick way and the places of a Layout only save work: whatever a node reports,
+// The quick way and a Layout only save work: whatever a node reports,
 // and however often that changes, the outcome is that of the long way without a
 // Layout.
 func TestLayoutChangesNothing(t *testing.T) {
@@ -53,15 +53,21 @@ func remembered(s *State) map[metric.Entity]track {
 	m := s.memory
 	m.tracks, m.spare = slices.Clone(m.tracks), nil
 	all := map[metric.Entity]track{}
-	for k, n := range m.trackEntities(s.lastAnswer, s.answers) {
-		t := *m.open(k, n.seen, n.answer)
-		m.spare, t.first, t.lines = nil, 0, slices.Clone(t.lines)
+	for k, answer := range m.reported {
+		if answer == 0 {
+			continue
+		}
+		t := *m.open(k, s.lastAnswer, s.answers)
+		if answer == s.answers {
+			t.seen = 0
+		}
+		m.spare, t.first, t.lines = nil, 0, append([]line(nil), t.lines...)
 		for i := range t.lines {
 			if l := &t.lines[i]; l.cpu >= 0 {
 				l.since = 0 // it matters no more
 			}
 		}
-		all[n.entity] = t
+		all[*s.slots.Entity(uint32(k))] = t
 	}
 	return all
 }

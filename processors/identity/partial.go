@@ -1,9 +1,6 @@
 package identity
 
-import (
-	"github.com/weir-metrics/weir/cluster"
-	"github.com/weir-metrics/weir/metric"
-)
+import "github.com/weir-metrics/weir/metric"
 
 // isPartialSample reports whether a sample speaks only of groups that rules cannot weigh,
 // such as a pod's network beside its cgroup: it follows the entity's main sample.
@@ -11,12 +8,12 @@ func isPartialSample(s *metric.Sample) bool {
 	return s.Times[metric.CPU] == 0 && s.Times[metric.Memory] == 0
 }
 
-// mergePartialSamples folds limbs into the sample they belong to, so that an entity has one
+// mergePartialSamples folds partial samples into the sample they belong to, so that an entity has one
 // sample: a pod's network is reported with its sandbox, beside the pod's cgroup.
-func (s *State) mergePartialSamples(facts *cluster.Facts, b *metric.Batch) {
+func (s *State) mergePartialSamples(b *metric.Batch) {
 	joined := 0
 	for i := range b.Samples {
-		sample, w := &b.Samples[i], s.winner[s.trackOf(i)]
+		sample, w := &b.Samples[i], s.winner[trackOf(b, i)]
 		if w < 0 || sample.Entity.Part != "" || !isPartialSample(sample) || sample.Rejected() {
 			continue
 		}
@@ -48,29 +45,32 @@ func (s *State) mergePartialSamples(facts *cluster.Facts, b *metric.Batch) {
 		}
 	}
 	b.Samples = b.Samples[:kept]
-	s.rebuildLayout(facts, b)
+	s.rebuildLayout(b)
 }
 
 // rebuildLayout gives b, from which samples are gone, the Layout of what is left: the same
 // as in the last batch, if that is the same.
-func (s *State) rebuildLayout(facts *cluster.Facts, b *metric.Batch) {
+func (s *State) rebuildLayout(b *metric.Batch) {
 	if b.Layout == nil {
 		return
 	}
-	if s.merged == nil {
-		s.merged = &mergedLayout{}
+	if !layoutMatches(s.merged, b) {
+		s.merged = metric.LayoutOf(b.Samples)
 	}
-	if !layoutMatches(s.merged.layout, b) {
-		s.merged.layout = metric.LayoutOf(b.Samples)
-	}
-	b.Layout = s.merged.layout
-	s.merged.pods.Resolve(facts, b)
+	b.Layout = s.merged
 }
 
-// mergedLayout is what is kept of batches after limbs were joined.
-type mergedLayout struct {
-	layout *metric.Layout
-	pods   cluster.PodCache
+// layoutMatches reports whether l, which may be nil, is of exactly b's samples.
+func layoutMatches(l *metric.Layout, b *metric.Batch) bool {
+	if l == nil || len(l.Entities) != len(b.Samples) {
+		return false
+	}
+	for i := range b.Samples {
+		if b.Samples[i].Entity != l.Entities[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // mergedAway in State.next marks a sample that has become part of another.

@@ -11,8 +11,8 @@ func (s *State) applyPod(b *metric.Batch, t *track) {
 	if e.Kind != metric.Container || s.remaining() < 2 {
 		return
 	}
-	k := s.podTrack(e)
-	if k < 0 || k >= s.placed() || s.winner[k] < 0 {
+	k := s.podTrack(b, t.first)
+	if k < 0 || s.winner[k] < 0 {
 		return
 	}
 	uid := b.Samples[s.winner[k]].Instance.UID
@@ -36,7 +36,7 @@ func (s *State) applyPod(b *metric.Batch, t *track) {
 // judgePart lets a device, interface or volume share the fate of the instance
 // it belongs to.
 func (s *State) judgePart(i int, facts *cluster.Facts, b *metric.Batch) {
-	part, k := &b.Samples[i], s.trackOf(i)
+	part, k := &b.Samples[i], trackOf(b, i)
 	if s.winner[k] < 0 && s.first[k] < 0 {
 		// Reported alone: only the facts can speak.
 		t := s.open(k, s.lastAnswer, s.answers-1)
@@ -81,9 +81,9 @@ func belongs(part, whole *metric.Sample) bool {
 	return p.Path == w.Path || p.Path == "" || w.Path == ""
 }
 
-// oldPodOf returns the past of the pod that e is of, if it has one.
-func (s *State) oldPodOf(e *metric.Entity) metric.PodUID {
-	k := s.podTrack(e)
+// oldPodOf returns the old pod of the pod that sample i is of, if it has one.
+func (s *State) oldPodOf(b *metric.Batch, i int32) metric.PodUID {
+	k := s.podTrack(b, i)
 	if k < 0 || s.tracks[k].full == nil {
 		return ""
 	}

@@ -79,7 +79,7 @@ func (s *State) applyOldPod(t *track, b *metric.Batch) {
 	if !s.hasOldPods || e.Kind != metric.Container {
 		return
 	}
-	past := s.oldPodOf(e)
+	past := s.oldPodOf(b, t.first)
 	if past == "" {
 		return
 	}
@@ -312,7 +312,7 @@ func (s *State) rejectFor(t *track, c *candidate, rival candidate, b *metric.Bat
 	winner := &t.lines[rival.line]
 	t.lines[c.line].lostTo = winner.id
 	if old := t.lines[c.line].uid; reason == metric.OlderStart && old != "" && winner.uid != "" && old != winner.uid {
-		if k := s.podTrack(&b.Samples[c.sample].Entity); k >= 0 {
+		if k := s.podTrack(b, c.sample); k >= 0 {
 			s.openJudged(k).oldPod, s.hasOldPods = old, true
 		}
 	}

@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"slices"
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -12,6 +11,7 @@ import (
 type track struct {
 	first   int32         // its first sample in the batch in hand
 	answer  uint32        // that reported it last
+	seen    time.Duration // when it was reported last, if the last answer does not report it
 	latest  int64         // its newest time then
 	guessed bool          // no evidence chose the sample believed
 	known   bool          // the API server knew the pod in an earlier round
@@ -92,13 +92,7 @@ func (m *memory) open(k int, seen time.Duration, answer uint32) *track {
 }
 
 // openJudged is open for a track of which the batch in hand is known already.
-func (s *State) openJudged(k int) *track {
-	if k >= s.placed() {
-		gone := &s.absent[k-s.placed()]
-		return s.open(k, gone.seen, gone.answer)
-	}
-	return s.open(k, s.clock, s.answers)
-}
+func (s *State) openJudged(k int) *track { return s.open(k, s.clock, s.answers) }
 
 // shut keeps of track k no more than is needed after so many answers.
 func (m *memory) shut(k int, answers uint32) {
@@ -128,157 +122,65 @@ func (t *track) plain(answers uint32) bool {
 		l.path == "" && l.inode == 0 && l.lost == metric.Measured && l.lostTo == 0 && l.rule == ""
 }
 
-// memory holds the tracks by the places of their entities in a Layout.
+// memory holds the tracks by the slots of their entities. A part has no track of its own.
 type memory struct {
-	// layout is that of the last answer: the source's, or one of our own where the
-	// source gives none.
-	layout *metric.Layout
-	// at is the track of each of its entities; nil where each has the track of its own
-	// index, because they are whole and no two are the same.
-	at []int32
-	// tracks are those of the layout's entities, in the order in which they first
-	// come there, and then those of gone.
+	slots  metric.SlotTable
 	tracks []entry
-	absent []absentEntity
-	// podTracks finds the pods' tracks by name. It is made when first asked for.
-	podTracks map[metric.Entity]int32
-	spare     *track
-	pods      cluster.PodCache
-	merged    *mergedLayout // of batches that had limbs
+	// reported is the answer that reported each entity last, or a part of it; 0 if none is
+	// remembered.
+	reported []uint32
+	spare    *track
+	pods     cluster.PodCache
+	merged   *metric.Layout // of the last batch that had partial samples
 	// keepFull is set by tests: tracks are all kept in full, and nothing is judged quickly.
 	keepFull bool
 }
 
-// absentEntity is an entity that the last answer did not report.
-type absentEntity struct {
-	entity metric.Entity
-	seen   time.Duration
-	answer uint32
+// trackOf returns the track of a sample.
+func trackOf(b *metric.Batch, i int) int {
+	s := &b.Samples[i]
+	if s.Entity.Part != "" {
+		return int(b.Slots.Owner(s.Slot))
+	}
+	return int(s.Slot)
 }
 
-// placed returns how many tracks the layout's entities have.
-func (m *memory) placed() int { return len(m.tracks) - len(m.absent) }
-
-// trackOf returns the track of sample i of the batch in hand.
-func (m *memory) trackOf(i int) int {
-	if m.at == nil {
-		return i
+// assignTracks gives each sample of b a track. What the answer before reported, at the given
+// time, and this one does not, is kept in full. It returns whether some entity has several
+// samples, or one that does not speak for it.
+func (m *memory) assignTracks(b *metric.Batch, seen time.Duration, answer uint32) (chained bool) {
+	m.tracks, m.reported = metric.BySlot(b.Slots, m.tracks), metric.BySlot(b.Slots, m.reported)
+	for i := range b.Samples {
+		last := &m.reported[trackOf(b, i)]
+		chained = chained || *last == answer || followsAnother(&b.Samples[i])
+		*last = answer
 	}
-	return int(m.at[i])
+	for k, last := range m.reported {
+		if last != 0 && last == answer-1 {
+			m.open(k, seen, last).seen = seen
+		}
+	}
+	return chained
 }
 
-// assignTracks gives each sample of b a track: those of the last answer, as long as the
-// samples are of the same entities. What was reported then and is not now was seen
-// last at the given time, in the given answer.
-func (m *memory) assignTracks(b *metric.Batch, seen time.Duration, answer uint32) {
-	if m.layout != nil && len(m.layout.Entities) == len(b.Samples) && m.layout == b.Layout {
-		return // Fast path
-	}
-	l := b.Layout
-	if l != nil && len(l.Entities) != len(b.Samples) {
-		l = nil // its samples are not all of them
-	}
-	if layoutMatches(m.layout, b) {
-		if l != nil {
-			m.layout = l
-		}
-		return
-	}
-	if l == nil {
-		l = metric.LayoutOf(b.Samples)
-	}
-	m.moveTracks(l, seen, answer)
-}
-
-// moveTracks brings the tracks to their entities' places in another layout.
-func (m *memory) moveTracks(l *metric.Layout, seen time.Duration, answer uint32) {
-	were := m.trackEntities(seen, answer)
-	places := make(map[metric.Entity]int32, len(were)+len(l.Entities))
-	for k := range were {
-		places[were[k].entity] = int32(k)
-	}
-	at, simple := make([]int32, len(l.Entities)), true
-	tracks := make([]entry, 0, len(l.Entities)+len(were))
-	for i := range l.Entities {
-		name := l.Entities[i].Whole()
-		k, known := places[name]
-		if known && k < 0 { // -1-k is its new place
-			at[i], simple = -1-k, false
-			continue
-		}
-		at[i] = int32(len(tracks))
-		places[name] = -1 - at[i]
-		simple = simple && l.Entities[i].Part == ""
-		if !known {
-			tracks = append(tracks, entry{})
-			continue
-		}
-		if int(k) >= m.placed() { // it is back: what it is not, is seen in the last answer
-			m.open(int(k), were[k].seen, were[k].answer)
-		}
-		tracks = append(tracks, m.tracks[k])
-	}
-	m.absent = nil
-	for k := range were {
-		if places[were[k].entity] >= 0 {
-			m.absent, tracks = append(m.absent, were[k]), append(tracks, m.tracks[k])
-		}
-	}
-	if m.at = at; simple {
-		m.at = nil
-	}
-	m.layout, m.tracks, m.podTracks = l, slices.Clip(append([]entry(nil), tracks...)), nil
-}
-
-// trackEntities returns what each track is of, and when it was reported last.
-func (m *memory) trackEntities(seen time.Duration, answer uint32) []absentEntity {
-	names := make([]absentEntity, 0, len(m.tracks))
-	if m.layout != nil {
-		for i := range m.layout.Entities {
-			if m.trackOf(i) == len(names) {
-				names = append(names, absentEntity{m.layout.Entities[i].Whole(), seen, answer})
-			}
-		}
-	}
-	return append(names, m.absent...)
-}
-
-// forget drops the tracks of what was not reported since.
-func (m *memory) forget(since time.Duration) {
-	for j := len(m.absent) - 1; j >= 0; j-- {
-		if m.absent[j].seen < since {
-			k := m.placed() + j
-			m.absent, m.tracks = slices.Delete(m.absent, j, j+1), slices.Delete(m.tracks, k, k+1)
-			m.podTracks = nil
+// forget drops the tracks of what was not reported since, and keeps the slots of what was
+// but is not in the given answer.
+func (m *memory) forget(b *metric.Batch, since time.Duration, answer uint32) {
+	for k, last := range m.reported {
+		switch {
+		case last == 0 || last == answer:
+		case m.tracks[k].full.seen < since:
+			m.tracks[k], m.reported[k] = entry{}, 0
+		default:
+			b.Slots.Keep(uint32(k))
 		}
 	}
 }
 
-// podTrack returns the track of the pod that e is or is of; -1 if it has none.
-func (m *memory) podTrack(e *metric.Entity) int {
-	if m.podTracks == nil {
-		m.podTracks = map[metric.Entity]int32{}
-		for k, n := range m.trackEntities(0, 0) {
-			if n.entity.Kind == metric.Pod {
-				m.podTracks[n.entity] = int32(k)
-			}
-		}
-	}
-	if k, ok := m.podTracks[e.OfPod()]; ok {
+// podTrack returns the track of the pod that sample i is of or in; -1 if none is remembered.
+func (m *memory) podTrack(b *metric.Batch, i int32) int {
+	if k := b.Slots.PodOf(b.Samples[i].Slot); k != 0 && m.reported[k] != 0 {
 		return int(k)
 	}
 	return -1
-}
-
-// layoutMatches reports whether l, which may be nil, is of exactly b's samples.
-func layoutMatches(l *metric.Layout, b *metric.Batch) bool {
-	if l == nil || len(l.Entities) != len(b.Samples) {
-		return false
-	}
-	for i := range b.Samples {
-		if b.Samples[i].Entity != l.Entities[i] {
-			return false
-		}
-	}
-	return true
 }

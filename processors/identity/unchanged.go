@@ -10,7 +10,7 @@ import (
 // would do then, for nearly every sample there is, and reports whether it did.
 func (s *State) judgeUnchanged(i int, facts *cluster.Facts, b *metric.Batch) bool {
 	sample := &b.Samples[i]
-	e, in := &s.tracks[s.trackOf(i)], &sample.Instance
+	e, in := &s.tracks[trackOf(b, i)], &sample.Instance
 	if e.full != nil || e.id == 0 || in.Path != "" || s.hasOldPods && sample.Entity.Kind == metric.Container {
 		return false
 	}
@@ -41,7 +41,7 @@ func (s *State) judgeUnchanged(i int, facts *cluster.Facts, b *metric.Batch) boo
 	}
 	e.learnNames(facts, b, i)
 	if s.chained {
-		s.winner[s.trackOf(i)] = int32(i)
+		s.winner[trackOf(b, i)] = int32(i)
 	}
 	return true
 }

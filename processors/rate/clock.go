@@ -40,11 +40,11 @@ func (s *State) readingsStepped(b *metric.Batch) bool {
 		if at == 0 || sample.Received&(1<<metric.CPU) != 0 || sample.Rejected() {
 			continue
 		}
-		slot := s.tracks.find(b, i)
-		if slot == none || s.tracks.rows.empty(slot) {
+		slot := sample.Slot
+		if s.tracks.empty(slot) {
 			continue
 		}
-		s.tracks.rows.unpack(slot, &t)
+		s.tracks.unpack(slot, &t)
 		sr := &t.groups[metric.CPU].series
 		if sr.n == 0 {
 			continue

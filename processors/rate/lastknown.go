@@ -111,31 +111,33 @@ func (s *State) rejectGroup(sample *metric.Sample, g metric.Group, reason metric
 // addMissing lets the last numbers of what was not reported stand, as long as
 // nothing says it is gone and they are not too old.
 func (s *State) addMissing(t *track, facts *cluster.Facts, b *metric.Batch) {
-	s.tracks.each(func(e metric.Entity, slot int32) {
-		if s.tracks.reported[slot] {
-			return
+	for slot := range s.tracks.len() {
+		if s.reported[slot] || s.tracks.empty(slot) {
+			continue
 		}
-		s.tracks.rows.unpack(slot, t)
+		e := b.Slots.Entity(slot)
+		s.tracks.unpack(slot, t)
 		if b.Err == nil && t.absent < maxAbsent {
 			t.absent++
-			s.tracks.rows.pack(slot, t)
+			s.tracks.pack(slot, t)
 		}
 		away := s.clock - t.seen
-		if away > forgetAfter || s.hasEnded(facts, &e, t, b) {
-			s.tracks.drop(&e, slot)
-			return
+		if away > forgetAfter || s.hasEnded(facts, e, t, b) {
+			s.tracks.clear(slot)
+			continue
 		}
+		b.Slots.Keep(slot)
 		var held uint16
 		for g := range t.groups {
 			if last := &t.groups[g]; last.hasNumbers() && s.clock-last.since() <= s.lastKnownFor(b) {
 				held |= 1 << g
 			}
 		}
-		s.explainMissing(&e, t, b, held)
+		s.explainMissing(e, t, b, held)
 		if held != 0 {
-			t.fillLastKnown(b.Add(e), held)
+			t.fillLastKnown(b.AddAt(slot), held)
 		}
-	})
+	}
 }
 
 // fillLastKnown makes sample, which is of an entity that was not reported, what was last

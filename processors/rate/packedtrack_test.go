@@ -16,11 +16,9 @@ func TestPackedTrackKeepsATrack(t *testing.T) {
 	var in, out track
 	var rest packedTracks
 	var kept [8]track // what is in each slot
-	for range kept {
-		rest.add()
-	}
+	rest.of = make([]packedTrack, len(kept))
 	for i := range 20000 {
-		slot := int32(r.IntN(len(kept)))
+		slot := uint32(r.IntN(len(kept)))
 		in = randomTrack(r)
 		kept[slot] = in
 		if i%5 == 0 {
@@ -28,9 +26,9 @@ func TestPackedTrackKeepsATrack(t *testing.T) {
 		}
 		rest.pack(slot, &in)
 		if i%7 == 0 {
-			rest.tidy()
+			rest.compact()
 		}
-		slot = int32(r.IntN(len(kept))) // it, or one that must not have changed
+		slot = uint32(r.IntN(len(kept))) // it, or one that must not have changed
 		if in = kept[slot]; rest.empty(slot) {
 			continue // never packed yet
 		}

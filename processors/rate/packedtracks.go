@@ -1,5 +1,7 @@
 package rate
 
+import "github.com/weir-metrics/weir/metric"
+
 // packedTracks are the tracks of a source at rest, by slot. Their words lie one behind the
 // other in the order of the report, in which they are also worked on: a round that comes
 // back to a source after seconds finds none of this in the processor's caches, and
@@ -10,47 +12,42 @@ type packedTracks struct {
 	waste int // words that belong to no row any more
 }
 
-// makePackedTracks returns rows with room for n more to be added.
-func makePackedTracks(n int) packedTracks { return packedTracks{of: make([]packedTrack, 0, n)} }
-
-// add appends a row of an entity that was never seen, and returns its slot.
-func (r *packedTracks) add() (slot int32) {
-	r.of = append(r.of, packedTrack{})
-	return int32(len(r.of) - 1)
+// follow makes a row for each slot of t, and clears those of freed slots.
+func (r *packedTracks) follow(t *metric.SlotTable) {
+	for _, slot := range t.Freed() {
+		if slot < r.len() {
+			r.clear(slot)
+		}
+	}
+	r.of = metric.BySlot(t, r.of)
 }
 
-// adopt appends a copy of another's row.
-func (r *packedTracks) adopt(from *packedTracks, slot int32) int32 {
-	own := from.of[slot]
-	words := from.wordsOf(slot)
-	own.at, own.room = uint32(len(r.words)), own.n
-	r.of, r.words = append(r.of, own), append(r.words, words...)
-	return int32(len(r.of) - 1)
-}
+// len returns a number larger than every slot.
+func (r *packedTracks) len() uint32 { return uint32(len(r.of)) }
 
-func (r *packedTracks) empty(slot int32) bool { return r.of[slot].empty() }
+func (r *packedTracks) empty(slot uint32) bool { return r.of[slot].empty() }
 
-func (r *packedTracks) wordsOf(slot int32) []uint64 {
+func (r *packedTracks) wordsOf(slot uint32) []uint64 {
 	o := &r.of[slot]
 	return r.words[o.at:][:o.n]
 }
 
 // line returns the line of the instance; 0 if it has none.
-func (r *packedTracks) line(slot int32) uint32 {
+func (r *packedTracks) line(slot uint32) uint32 {
 	if r.empty(slot) {
 		return 0
 	}
 	return uint32(r.wordsOf(slot)[0] >> headLine)
 }
 
-// clear makes a row one of an entity that was never seen.
-func (r *packedTracks) clear(slot int32) {
+// clear makes the row one of an entity that was never seen.
+func (r *packedTracks) clear(slot uint32) {
 	r.waste += int(r.of[slot].room)
 	r.of[slot] = packedTrack{}
 }
 
 // pack puts t to rest in a row.
-func (r *packedTracks) pack(slot int32, t *track) {
+func (r *packedTracks) pack(slot uint32, t *track) {
 	o := &r.of[slot]
 	words := o.pack(r.words[o.at:][:0:o.room], t)
 	if o.n = uint16(len(words)); o.n > o.room { // it has outgrown its place
@@ -61,11 +58,11 @@ func (r *packedTracks) pack(slot int32, t *track) {
 }
 
 // unpack spreads a row out in t.
-func (r *packedTracks) unpack(slot int32, t *track) { r.of[slot].unpack(r.wordsOf(slot), t) }
+func (r *packedTracks) unpack(slot uint32, t *track) { r.of[slot].unpack(r.wordsOf(slot), t) }
 
-// tidy moves the rows together if much of the memory is of no use. A row keeps the
+// compact moves the rows together if much of the memory is of no use. A row keeps the
 // room it once needed: readings that come twice or late make some longer now and then.
-func (r *packedTracks) tidy() {
+func (r *packedTracks) compact() {
 	used := len(r.words) - r.waste
 	if 8*(cap(r.words)-used) <= used {
 		return

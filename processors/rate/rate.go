@@ -8,7 +8,7 @@
 // neither. A missed scrape or a cached sample blanks nothing: the last numbers
 // stand, with their old timestamps, until they are too old.
 //
-// track.go is what is remembered of an entity, tracks.go finds it, and packedtrack.go and
+// track.go is what is remembered of an entity, by its slot; packedtrack.go and
 // packedtracks.go keep it small between rounds. instance.go decides what is one instance, series.go holds the
 // samples pairs are made of, start.go measures young instances from their start,
 // clock.go watches the node's clock, lastknown.go repeats last known values.
@@ -33,15 +33,17 @@ type Options struct {
 // State is what rate remembers of one source. It is not safe for concurrent
 // use.
 type State struct {
-	options Options
-	tracks  tracks
-	epoch   time.Time
-	now     time.Time
-	clock   time.Duration // this round's now, since epoch
-	round   uint32
-	cores   cores
-	node    metric.NodeClock
-	answers int // rounds that gave something
+	options  Options
+	slots    metric.SlotTable // used if no step before has one
+	tracks   packedTracks     // by slot
+	reported []bool           // by slot: in this batch, and not rejected
+	epoch    time.Time
+	now      time.Time
+	clock    time.Duration // this round's now, since epoch
+	round    uint32
+	cores    cores
+	node     metric.NodeClock
+	answers  int // rounds that gave something
 	// By our clock, negative if never: when the node's clock was last found to have
 	// stepped, and when a start was last reported other than before.
 	stepped, startMoved time.Duration
@@ -68,36 +70,36 @@ func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	if !b.Failed() {
 		s.answers++
 	}
-	s.tracks.begin(b)
+	b.AssignSlots(&s.slots)
+	s.tracks.follow(b.Slots)
+	s.reported = metric.BySlot(b.Slots, s.reported)
+	clear(s.reported)
 	var t track // the one at hand
 	if s.clockStepped(b) {
 		s.stepped = s.clock
-		for i := range s.tracks.rows.of { // what this batch misses, too
-			if slot := int32(i); !s.tracks.rows.empty(slot) {
-				s.tracks.rows.unpack(slot, &t)
+		for slot := range s.tracks.len() { // what this batch misses, too
+			if !s.tracks.empty(slot) {
+				s.tracks.unpack(slot, &t)
 				t.distrustNextReading()
-				s.tracks.rows.pack(slot, &t)
+				s.tracks.pack(slot, &t)
 			}
 		}
 	}
 	for i := range b.Samples {
 		sample := &b.Samples[i]
-		slot := s.tracks.find(b, i)
+		slot := sample.Slot
 		if sample.Rejected() {
-			s.dropRejected(sample, slot)
+			s.dropRejected(sample)
 			continue
 		}
-		if slot == none {
-			slot = s.tracks.add(&sample.Entity)
-		}
-		if s.tracks.reported[slot] {
+		if s.reported[slot] {
 			// A second report of an entity identity has no opinion of: a part
 			// reported twice. The first stands.
 			sample.Reject(metric.Discontinuous)
 			continue
 		}
-		s.tracks.reported[slot] = true
-		s.tracks.rows.unpack(slot, &t)
+		s.reported[slot] = true
+		s.tracks.unpack(slot, &t)
 		pod := facts.PodOf(b, i)
 		s.followInstance(&t, pod, sample, b)
 		for g := range metric.NumGroups {
@@ -107,24 +109,25 @@ func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 		}
 		s.repeatLastKnown(&t, sample, b)
 		t.keep(sample)
-		s.tracks.rows.pack(slot, &t)
+		s.tracks.pack(slot, &t)
 	}
 	s.addMissing(&t, facts, b)
-	s.tracks.rows.tidy()
+	s.tracks.compact()
 }
 
 // dropRejected forgets what it holds of an entity if identity has now found that very
 // line to be another's: what would stand in is what was turned away.
-func (s *State) dropRejected(rejected *metric.Sample, slot int32) {
-	if slot == none || s.tracks.reported[slot] {
+func (s *State) dropRejected(rejected *metric.Sample) {
+	slot := rejected.Slot
+	if s.reported[slot] {
 		return
 	}
-	if line := s.tracks.rows.line(slot); line == 0 || line != rejected.Instance.Line {
+	if line := s.tracks.line(slot); line == 0 || line != rejected.Instance.Line {
 		return
 	}
 	switch rejected.Reasons[metric.CPU] {
 	case metric.OtherNode, metric.OldPod, metric.OldContainer, metric.OlderStart:
-		s.tracks.drop(&rejected.Entity, slot)
+		s.tracks.clear(slot)
 	}
 }
 

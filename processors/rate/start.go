@@ -86,9 +86,8 @@ func (s *State) startsMove(b *metric.Batch) bool {
 		var t track
 		for i := range b.Samples {
 			sample := &b.Samples[i]
-			slot := s.tracks.find(b, i)
-			if slot != none && !s.tracks.reported[slot] && !s.tracks.rows.empty(slot) && !sample.Rejected() {
-				s.tracks.rows.unpack(slot, &t)
+			if slot := sample.Slot; !s.reported[slot] && !s.tracks.empty(slot) && !sample.Rejected() {
+				s.tracks.unpack(slot, &t)
 				s.recordStartMove(&t, sample) // of those yet to come
 			}
 		}

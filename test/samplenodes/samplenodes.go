@@ -72,7 +72,7 @@ func (n Node) Batch() *metric.Batch {
 // sample used a tenth of a core since the last.
 func (n Node) Round(b *metric.Batch, r int) time.Time {
 	now := Epoch.Add(time.Duration(r) * Interval)
-	b.Verdicts = b.Verdicts[:0]
+	b.Verdicts, b.Slots = b.Verdicts[:0], nil
 	b.Began, b.Ended = now, now
 	for i := range b.Samples {
 		s := &b.Samples[i]

@@ -1,0 +1,304 @@
+package metric
+
+import (
+	"hash/maphash"
+	"math/bits"
+)
+
+// SlotTable gives each entity of one source a slot: a small number, stable from batch to
+// batch, by which every step keeps what it knows of the entity in a slice. The table is
+// the one answer to "the same entity as in the last batch of this source".
+//
+// Samples of one entity in a batch share its slot. The slot of a part has an owner, the
+// slot of the entity it belongs to; the slot of a container is owned by that of its pod,
+// whether or not the pod is reported. A slot lives while it, or a slot it owns, is in a batch
+// or is kept by a step (Keep). If neither happens in a round the slot is free at the next Assign,
+// and may be another entity's from then on. BySlot clears the state of freed slots, so that
+// none is inherited.
+//
+// While a source reports one Layout, slots are copied by index. Otherwise an entity is
+// compared with the one at its index in the last batch, and then looked up in a hash
+// table with open addressing. That holds nothing but slots: a Go map would hold all names again.
+//
+// The zero SlotTable is empty. Slot 0 is nobody's. It is not safe for concurrent use.
+type SlotTable struct {
+	layout *Layout  // of the last batch; nil if it had none
+	order  []uint32 // the slots of the last batch's samples, or of its Layout's entities
+	slots  []slot   // by number
+	index  []uint32 // the hash table: slots, 0 for none; at most three quarters are in use
+	used   int      // slots in index
+	round  uint32   // counts batches that are not of failed reads
+	given  uint64   // counts slots given to entities
+	free   []uint32
+	freed  []uint32 // those of the batch in hand
+}
+
+// slot is one entity. Nearly all entities lie in the source's Layout.
+type slot struct {
+	entity *Entity // nil if the slot is free
+	owner  uint32  // 0 if there is none
+	round  uint32  // in which it was last in a batch or kept
+}
+
+var slotSeed = maphash.MakeSeed()
+
+// Assign begins a round: it gives b's samples their slots, and frees those that nobody
+// has kept. A failed read frees nothing.
+func (t *SlotTable) Assign(b *Batch) {
+	b.Slots, t.freed = t, t.freed[:0]
+	if b.Failed() {
+		return
+	}
+	t.freeUnused()
+	t.round++
+	laid := 0 // the samples before are of the Layout
+	if l := b.Layout; l != nil && len(l.Entities) <= len(b.Samples) {
+		laid = len(l.Entities)
+	}
+	if laid > 0 && b.Layout == t.layout { // Fast path
+		for i, s := range t.order {
+			b.Samples[i].Slot = s
+			t.Keep(s)
+		}
+		t.assignFrom(b, laid)
+		return
+	}
+	if len(t.slots) == 0 {
+		t.reserve(len(b.Samples))
+	}
+	old, oldOrder := t.layout, t.order
+	if t.layout = nil; laid > 0 {
+		t.layout = b.Layout
+		t.assignLaid(b, oldOrder)
+		t.assignFrom(b, laid)
+	} else {
+		t.assignUnlaid(b, old != nil)
+	}
+	if old == nil {
+		return
+	}
+	for i, s := range oldOrder { // let go of the old Layout
+		if t.slots[s].entity == &old.Entities[i] {
+			t.slots[s].entity = t.slots[s].entity.clone()
+		}
+	}
+}
+
+// assignLaid assigns slots to the samples of b's Layout, which is new.
+func (t *SlotTable) assignLaid(b *Batch, oldOrder []uint32) {
+	entities := b.Layout.Entities
+	t.order = make([]uint32, len(entities))
+	for i := range entities {
+		e := &entities[i]
+		s := t.guess(e, oldOrder, i)
+		if s == 0 {
+			s = t.give(e, e)
+		}
+		t.slots[s].entity = e
+		t.order[i], b.Samples[i].Slot = s, s
+		t.Keep(s)
+	}
+}
+
+// assignUnlaid assigns slots to the samples of b, which has no Layout.
+func (t *SlotTable) assignUnlaid(b *Batch, copyOrder bool) {
+	old := t.order
+	if n := len(b.Samples); copyOrder || cap(t.order) < n {
+		t.order = make([]uint32, n)
+	}
+	t.order = t.order[:len(b.Samples)]
+	for i := range b.Samples {
+		e := &b.Samples[i].Entity
+		s := t.guess(e, old, i)
+		if s == 0 {
+			s = t.give(e, nil)
+		}
+		t.order[i], b.Samples[i].Slot = s, s
+		t.Keep(s)
+	}
+}
+
+// assignFrom assigns slots to the samples of b that lie behind its Layout.
+func (t *SlotTable) assignFrom(b *Batch, i int) {
+	for ; i < len(b.Samples); i++ {
+		b.Samples[i].Slot = t.SlotOf(&b.Samples[i].Entity)
+	}
+}
+
+// guess returns the slot at index i of a batch before, if it is e's; else 0.
+func (t *SlotTable) guess(e *Entity, order []uint32, i int) uint32 {
+	if i < len(order) && *t.slots[order[i]].entity == *e {
+		return order[i]
+	}
+	return 0
+}
+
+// SlotOf returns the slot of e for this round. An entity that has none is given one.
+func (t *SlotTable) SlotOf(e *Entity) uint32 {
+	s := t.give(e, nil)
+	t.Keep(s)
+	return s
+}
+
+// Find returns the slot of e; 0 if it has none.
+func (t *SlotTable) Find(e *Entity) uint32 {
+	if t.used == 0 {
+		return 0
+	}
+	return t.index[t.cell(e)]
+}
+
+// Keep keeps a slot for at least one more round, with its owners.
+func (t *SlotTable) Keep(s uint32) {
+	for s != 0 {
+		o := &t.slots[s]
+		o.round, s = t.round, o.owner
+	}
+}
+
+// Entity returns what a slot is of. It may not be changed.
+func (t *SlotTable) Entity(s uint32) *Entity { return t.slots[s].entity }
+
+// Owner returns the slot of the entity that the part s belongs to, or of the pod that the
+// container s is in; 0 for others.
+func (t *SlotTable) Owner(s uint32) uint32 { return t.slots[s].owner }
+
+// PodOf returns the slot of the pod that s is or belongs to; 0 if it belongs to none.
+func (t *SlotTable) PodOf(s uint32) uint32 {
+	for s != 0 && (t.slots[s].entity.Kind != Pod || t.slots[s].owner != 0) {
+		s = t.slots[s].owner
+	}
+	return s
+}
+
+// Len returns a number larger than every slot.
+func (t *SlotTable) Len() int { return len(t.slots) }
+
+// Generation changes with every slot that is given to an entity.
+func (t *SlotTable) Generation() uint64 { return t.given }
+
+// Freed returns the slots that were freed as this round began. Some may be given to
+// other entities by now. The slice is the table's own.
+func (t *SlotTable) Freed() []uint32 { return t.freed }
+
+// BySlot returns state with an element for each slot of t; those of freed slots are zero. It is
+// to be called once a round at least.
+func BySlot[T any](t *SlotTable, state []T) []T {
+	if n := t.Len(); n > len(state) {
+		grown := make([]T, n)
+		copy(grown, state)
+		state = grown
+	}
+	for _, s := range t.freed {
+		clear(state[s : s+1])
+	}
+	return state
+}
+
+// freeUnused frees the slots that were neither in the last batch nor kept then.
+func (t *SlotTable) freeUnused() {
+	for i := range t.slots {
+		if o := &t.slots[i]; o.entity != nil && o.round != t.round {
+			t.unlink(o.entity)
+			*o = slot{}
+			t.freed = append(t.freed, uint32(i))
+		}
+	}
+	t.free = append(t.free, t.freed...)
+}
+
+// give returns the slot of e. If it is to be made, entity is e in memory that stays; nil for a copy.
+func (t *SlotTable) give(e, entity *Entity) uint32 {
+	if s := t.Find(e); s != 0 {
+		return s
+	}
+	var owner uint32
+	switch {
+	case e.Part != "":
+		whole := e.Whole()
+		owner = t.give(&whole, nil)
+	case e.Kind == Container:
+		pod := e.OfPod()
+		owner = t.give(&pod, nil)
+	}
+	if entity == nil {
+		entity = e.clone()
+	}
+	var s uint32
+	switch n := len(t.free); {
+	case n > 0:
+		s, t.free = t.free[n-1], t.free[:n-1]
+	default:
+		s = uint32(max(len(t.slots), 1))
+		t.reserve(1)
+		t.slots = t.slots[:s+1]
+	}
+	t.slots[s] = slot{entity: entity, owner: owner, round: t.round}
+	t.link(s)
+	t.given++
+	return s
+}
+
+// reserve makes room for n more slots, and little more: memory is counted by the node.
+func (t *SlotTable) reserve(n int) {
+	if have := max(len(t.slots), 1); have+n > cap(t.slots) {
+		slots := make([]slot, have, have+max(n, have/8+4))
+		copy(slots, t.slots)
+		t.slots = slots
+	}
+}
+
+func (e *Entity) clone() *Entity {
+	c := *e
+	return &c
+}
+
+// hash returns where the search for e begins.
+func (t *SlotTable) hash(e *Entity) int {
+	h := uint64(e.Kind)
+	for _, part := range [...]string{string(e.Node), string(e.Namespace), string(e.Pod), e.Name, e.Part} {
+		h = bits.RotateLeft64(h, 23) * 0x9e3779b97f4a7c15
+		if part != "" {
+			h ^= maphash.String(slotSeed, part)
+		}
+	}
+	return int((h ^ h>>32) & uint64(len(t.index)-1))
+}
+
+// cell returns the index of e's cell, or of the free one it would have.
+func (t *SlotTable) cell(e *Entity) int {
+	for i := t.hash(e); ; i = (i + 1) & (len(t.index) - 1) {
+		if s := t.index[i]; s == 0 || *t.slots[s].entity == *e {
+			return i
+		}
+	}
+}
+
+// link puts slot s, which is not there, into the index.
+func (t *SlotTable) link(s uint32) {
+	if 4*(t.used+1) > 3*len(t.index) {
+		old := t.index
+		t.index = make([]uint32, max(16, 2*len(old)))
+		for _, other := range old {
+			if other != 0 {
+				t.index[t.cell(t.slots[other].entity)] = other
+			}
+		}
+	}
+	t.index[t.cell(t.slots[s].entity)] = s
+	t.used++
+}
+
+// unlink takes e out of the index: what lies behind in its chain moves up (Knuth, The Art of
+// Computer Programming, 6.4, algorithm R).
+func (t *SlotTable) unlink(e *Entity) {
+	mask := len(t.index) - 1
+	gap := t.cell(e)
+	for i := (gap + 1) & mask; t.index[i] != 0; i = (i + 1) & mask {
+		if home := t.hash(t.slots[t.index[i]].entity); (i-home)&mask >= (i-gap)&mask {
+			t.index[gap], gap = t.index[i], i
+		}
+	}
+	t.index[gap] = 0
+	t.used--
+}

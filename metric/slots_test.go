@@ -1,0 +1,187 @@
+package metric
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// Whatever arrives, leaves, comes twice or in another order, with a Layout or without: an
+// entity keeps its slot while it is reported or kept, and no slot that is given anew has
+// state of before.
+func TestSlotsAgreeWithAMap(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	reused := 0
+	for world := range 200 {
+		var table SlotTable
+		var state []Entity // by slot, as a step keeps it
+		slots := map[Entity]uint32{}
+		var layout *Layout
+		for round := range 40 {
+			b := &Batch{}
+			switch r.IntN(5) {
+			case 0:
+				layout = nil
+			case 1:
+				layout = &Layout{Entities: randomEntities(r)}
+			}
+			if layout != nil {
+				b.Layout = layout
+				for _, e := range layout.Entities {
+					b.Add(e)
+				}
+			}
+			if layout == nil || r.IntN(3) == 0 {
+				for _, e := range randomEntities(r) {
+					b.Add(e)
+				}
+			}
+			if r.IntN(8) == 0 {
+				b.Reset()
+				b.Err = errors.New("no answer")
+			}
+			was := table.Generation()
+			b.AssignSlots(&table)
+			state = BySlot(&table, state)
+			if !b.Failed() {
+				// What was neither reported nor kept in the round before is gone.
+				for _, s := range table.Freed() {
+					for e, of := range slots {
+						if of == s {
+							delete(slots, e)
+						}
+					}
+				}
+			}
+			given := 0
+			check := func(e Entity, s uint32) {
+				if want, ok := slots[e]; ok && s != want {
+					t.Fatalf("world %d, round %d: %v has slot %d, had %d", world, round, e, s, want)
+				}
+				if _, ok := slots[e]; !ok {
+					for other, of := range slots {
+						if of == s {
+							t.Fatalf("world %d, round %d: %v has the slot %d of %v", world, round, e, s, other)
+						}
+					}
+					if state[s] != (Entity{}) {
+						t.Fatalf("world %d, round %d: slot %d of %v has state of %v", world, round, s, e, state[s])
+					}
+					given++
+				} else if state[s] != e {
+					t.Fatalf("world %d, round %d: slot %d of %v has lost its state: %v", world, round, s, e, state[s])
+				}
+				if *table.Entity(s) != e || table.Find(&e) != s {
+					t.Fatalf("world %d, round %d: slot %d of %v: Entity %v, Find %d", world, round, s, e, *table.Entity(s), table.Find(&e))
+				}
+				slots[e], state[s] = s, e
+			}
+			for i := range b.Samples {
+				e := b.Samples[i].Entity
+				for s := b.Samples[i].Slot; ; s = table.Owner(s) {
+					check(e, s)
+					if e.Part != "" {
+						e.Part = ""
+					} else if e.Kind == Container {
+						e = e.OfPod()
+					} else {
+						if pod := table.PodOf(b.Samples[i].Slot); e.Kind == Pod && pod != s || e.Kind != Pod && pod != 0 {
+							t.Fatalf("PodOf(%v) = %d", b.Samples[i].Entity, pod)
+						}
+						break
+					}
+				}
+			}
+			if got := table.Generation() - was; got != uint64(given) {
+				t.Fatalf("world %d, round %d: Generation tells of %d new slots, want %d", world, round, got, given)
+			}
+			for e, s := range slots {
+				if r.IntN(4) == 0 {
+					table.Keep(s)
+				}
+				if table.Find(&e) != s {
+					t.Fatalf("world %d, round %d: %v is lost", world, round, e)
+				}
+			}
+			if r.IntN(4) == 0 {
+				all := randomEntities(r)
+				s := table.SlotOf(&all[0])
+				state = append(state, make([]Entity, table.Len()-len(state))...)
+				check(all[0], s)
+				for o := table.Owner(s); o != 0; o = table.Owner(o) {
+					check(*table.Entity(o), o)
+				}
+			}
+			reused += len(table.Freed())
+		}
+		if n := table.Len(); n > 80 {
+			t.Errorf("%d slots for at most 64 entities", n)
+		}
+	}
+	if reused < 1000 {
+		t.Errorf("only %d slots were freed: nearly nothing was tried", reused)
+	}
+}
+
+func randomEntities(r *rand.Rand) []Entity {
+	all := []Entity{{Kind: Node, Node: "n1"}, {Kind: System, Node: "n1", Name: "kubelet"}}
+	for p := range 5 {
+		e := Entity{Kind: Pod, Node: "n1", Namespace: "shop", Pod: PodName(fmt.Sprint("p", p))}
+		part := e
+		part.Part = "interface:eth0"
+		all = append(all, e, part)
+		for c := range 3 {
+			e.Kind, e.Name = Container, fmt.Sprint("c", c)
+			part := e
+			part.Part = "volume:data"
+			all = append(all, e, e, part)
+		}
+	}
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:1+r.IntN(len(all))]
+}
+
+func TestSlotsOfAnUnchangedNodeAllocateNothing(t *testing.T) {
+	for _, laid := range []bool{true, false} {
+		b := &Batch{Began: time.Unix(0, 0)}
+		for _, e := range randomEntities(rand.New(rand.NewPCG(3, 4))) {
+			b.Add(e)
+		}
+		if laid {
+			b.Layout = LayoutOf(b.Samples)
+		}
+		var table SlotTable
+		if got := testing.AllocsPerRun(20, func() { table.Assign(b) }); got != 0 {
+			t.Errorf("with a Layout: %v: %v allocations a round, want 0", laid, got)
+		}
+	}
+}
+
+func BenchmarkSlots(b *testing.B) {
+	batch := &Batch{}
+	for p := range 110 {
+		e := Entity{Kind: Pod, Node: "node-1", Namespace: "shop", Pod: PodName(fmt.Sprint("web-5d8f6c9b7-", p))}
+		batch.Add(e)
+		for c := range 3 {
+			e.Kind, e.Name = Container, fmt.Sprint("container-", c)
+			batch.Add(e)
+		}
+	}
+	layouts := []*Layout{LayoutOf(batch.Samples), LayoutOf(batch.Samples), nil}
+	for i, name := range []string{"laid", "moved", "unlaid"} {
+		b.Run(name, func(b *testing.B) {
+			var table SlotTable
+			b.ReportAllocs()
+			round := 0
+			for b.Loop() {
+				round++
+				if batch.Layout = layouts[i]; i == 1 {
+					batch.Layout = layouts[round%2]
+				}
+				table.Assign(batch)
+			}
+		})
+	}
+}
