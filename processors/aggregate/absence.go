@@ -93,7 +93,11 @@ func (a *Aggregator) cutAt(b *metric.Batch) float64 {
 		if v.Reason != metric.OverLimit || v.Entity.Kind != metric.Container && v.Entity.Kind != metric.Pod {
 			continue
 		}
-		p := a.pods.find(&v.Entity)
+		e := v.Entity.OfPod()
+		var p *pod
+		if slot := b.Slots.Find(&e); slot != 0 && int(slot) < len(a.pods) {
+			p = a.pods[slot]
+		}
 		if p == nil || p.round != a.round || v.Entity.Kind == metric.Container && p.member(b, v.Entity.Name) == none && !a.wasRejected(p, v.Entity.Name) {
 			return v.Evidence.Limit
 		}
@@ -132,14 +136,14 @@ func (a *Aggregator) explainUnsupported(g metric.Group, b *metric.Batch) {
 			}
 		}
 		for i := 0; named != nil && i < len(named.Containers); i++ {
-			a.verdicts.explain(p.container(named.Containers[i].Name), g, reason, metric.Evidence{})
+			a.verdicts.explain(b.Slots.SlotOf(p.container(named.Containers[i].Name)), g, reason, metric.Evidence{})
 		}
 		for _, m := range p.members {
-			a.verdicts.explain(p.container(b.Samples[m].Entity.Name), g, reason, metric.Evidence{})
+			a.verdicts.explain(b.Samples[m].Slot, g, reason, metric.Evidence{})
 		}
-		a.verdicts.explain(*p.entity, g, reason, metric.Evidence{})
+		a.verdicts.explain(p.slot, g, reason, metric.Evidence{})
 	}
 	if b.Node != "" {
-		a.verdicts.explain(metric.Entity{Kind: metric.Node, Node: b.Node}, g, metric.Unsupported, metric.Evidence{})
+		a.verdicts.explain(b.Slots.SlotOf(&metric.Entity{Kind: metric.Node, Node: b.Node}), g, metric.Unsupported, metric.Evidence{})
 	}
 }

@@ -10,11 +10,11 @@
 // aggregate is the last step. It makes the ratios too, for only here are all
 // uses known.
 //
-// pods.go gathers a batch's samples by pod, which podindex.go finds, judge.go
+// pods.go gathers a batch's samples by pod, judge.go
 // decides what is required and who is to blame, absence.go names the reasons of
 // what is not there, totals.go and exact.go add up, node.go speaks for the node,
-// ratios.go divides, and verdicts.go keeps one verdict for each thing. hashindex.go is
-// how pods and verdicts are found.
+// ratios.go divides, and verdicts.go keeps one verdict for each thing. Pods and verdicts are
+// found by slot.
 package aggregate
 
 import (
@@ -27,11 +27,10 @@ import (
 // Aggregator aggregates the batches of one source. It is not safe for
 // concurrent use.
 type Aggregator struct {
-	pods        podIndex
-	currentPods []*pod // the pods of this round: reported, or expected
-	order       []*pod // the pod that the sample at this index was of; nil for none
-	// layout is that of the last batch, which order agrees with.
-	layout *metric.Layout
+	slots       metric.SlotTable // used if no step before has one
+	pods        []*pod           // by the pod's slot; nil where there is none
+	known       int              // pods that there are
+	currentPods []*pod           // the pods of this round: reported, or expected
 	// bound are the pods bound to a node, in the order of the facts of this generation.
 	bound           []*pod
 	boundNode       metric.NodeName
@@ -72,6 +71,8 @@ var wholeGroups = [...]metric.Group{metric.CPU, metric.Memory}
 // the verdicts of what is missing. It believes what identity and rate have said
 // of each sample: rejected ones are never counted.
 func (a *Aggregator) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
+	b.AssignSlots(&a.slots)
+	a.pods = metric.BySlot(b.Slots, a.pods)
 	a.round++
 	if b.Err == nil {
 		a.reads++

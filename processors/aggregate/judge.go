@@ -168,7 +168,7 @@ func (a *Aggregator) missingNumber(s *metric.Sample) (metric.Reason, metric.Evid
 		}
 		var why metric.Evidence
 		if reason == metric.NotReported {
-			reason, why = a.verdicts.explain(s.Entity, g, reason, metric.Evidence{Due: a.next})
+			reason, why = a.verdicts.explain(s.Slot, g, reason, metric.Evidence{Due: a.next})
 		} else {
 			reason, why = a.verdicts.reasonFor(s, g, reason, metric.Evidence{Due: a.next})
 		}
@@ -192,13 +192,13 @@ func serves(s *metric.Sample, g metric.Group) bool {
 // turned away, that is the reason for the pod; the container itself was not
 // reported, because of it.
 func (a *Aggregator) explain(p *pod, name string, reason metric.Reason, why metric.Evidence) (metric.Reason, metric.Evidence) {
-	e := p.container(name)
+	slot := a.verdicts.batch.Slots.SlotOf(p.container(name))
 	if reason.Layer() == metric.LayerIdentity {
 		instead := why
 		instead.Cause, instead.Due = reason, a.next
 		for _, g := range wholeGroups {
 			if a.wanted(g) {
-				a.verdicts.explain(e, g, metric.NotReported, instead)
+				a.verdicts.explain(slot, g, metric.NotReported, instead)
 			}
 		}
 		return reason, why
@@ -206,7 +206,7 @@ func (a *Aggregator) explain(p *pod, name string, reason metric.Reason, why metr
 	var said blame
 	for _, g := range wholeGroups {
 		if a.wanted(g) {
-			reason, why := a.verdicts.explain(e, g, reason, why)
+			reason, why := a.verdicts.explain(slot, g, reason, why)
 			said.add(name, reason, why)
 		}
 	}
@@ -230,7 +230,7 @@ func (a *Aggregator) rejectPod(p *pod, b *metric.Batch, w blame) {
 		if p.own != none {
 			b.Samples[p.own].Reasons[g] = p.reason
 		}
-		a.verdicts.replace(*p.entity, g, p.reason, why)
+		a.verdicts.replace(p.slot, g, p.reason, why)
 	}
 }
 

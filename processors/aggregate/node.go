@@ -11,10 +11,10 @@ func (a *Aggregator) judgeNode(facts *cluster.Facts, b *metric.Batch) {
 	if b.Node == "" {
 		return
 	}
-	e := metric.Entity{Kind: metric.Node, Node: b.Node}
+	slot := b.Slots.SlotOf(&metric.Entity{Kind: metric.Node, Node: b.Node})
 	at := int32(none)
 	for i := range b.Samples {
-		if s := &b.Samples[i]; s.Entity.Kind == metric.Node && s.Entity == e && !s.Rejected() {
+		if s := &b.Samples[i]; s.Slot == slot && !s.Rejected() {
 			at = int32(i)
 			if s.Times[metric.CPU] != 0 || s.Times[metric.Memory] != 0 {
 				a.nodeSpeaks = true
@@ -33,7 +33,7 @@ func (a *Aggregator) judgeNode(facts *cluster.Facts, b *metric.Batch) {
 		reason, why = metric.NotReported, metric.Evidence{Due: a.next}
 	default:
 		var summed bool
-		reason, why, summed = a.sumPods(b, e, at)
+		reason, why, summed = a.sumPods(b, slot, at)
 		if summed || reason == metric.Unjudged && facts.Node(b.Node) == nil {
 			return
 		}
@@ -45,22 +45,22 @@ func (a *Aggregator) judgeNode(facts *cluster.Facts, b *metric.Batch) {
 		if !a.wanted(g) {
 			continue
 		}
-		reason, _ := a.verdicts.explain(e, g, reason, why)
+		reason, _ := a.verdicts.explain(slot, g, reason, why)
 		if at != none {
 			b.Samples[at].Reasons[g] = reason
 		}
 	}
 }
 
-// sumPods makes the node e the sum of its pods and reports true, or returns why it
+// sumPods makes the node of a slot the sum of its pods and reports true, or returns why it
 // cannot: Unjudged if there is nothing to add.
-func (a *Aggregator) sumPods(b *metric.Batch, e metric.Entity, at int32) (metric.Reason, metric.Evidence, bool) {
+func (a *Aggregator) sumPods(b *metric.Batch, slot uint32, at int32) (metric.Reason, metric.Evidence, bool) {
 	var t total
 	var short *pod
 	a.start()
 	for _, p := range a.currentPods {
 		switch {
-		case p.entity.Node != e.Node, p.reason == metric.Unjudged, p.reason.Layer() == metric.LayerLife:
+		case p.entity.Node != b.Node, p.reason == metric.Unjudged, p.reason.Layer() == metric.LayerLife:
 			// Not of this node; or it uses nothing, or nothing that anyone knows.
 		case p.own != none && b.Samples[p.own].Servable(metric.CPU):
 			a.add(&t, &b.Samples[p.own])
@@ -75,7 +75,7 @@ func (a *Aggregator) sumPods(b *metric.Batch, e metric.Entity, at int32) (metric
 		return metric.Incomplete, metric.Evidence{Name: short.entity.String(), Cause: short.reason, Due: a.next}, false
 	}
 	if t.count > 0 {
-		a.finish(&t, b, e, at)
+		a.finish(&t, b, slot, at)
 	}
 	return metric.Unjudged, metric.Evidence{}, t.count > 0
 }

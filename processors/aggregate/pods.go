@@ -9,6 +9,7 @@ import (
 
 // pod is what a round knows of a pod, in memory that is used again the next.
 type pod struct {
+	slot     uint32
 	entity   *metric.Entity
 	current  *cluster.Pod // what the API server says by this name; nil if it was not asked
 	facts    *cluster.Pod // nil if the API server does not know it
@@ -54,8 +55,8 @@ func (p *pod) member(b *metric.Batch, name string) int32 {
 }
 
 // container returns the entity of a container of p.
-func (p *pod) container(name string) metric.Entity {
-	return metric.Entity{Kind: metric.Container, Node: p.entity.Node, Namespace: p.entity.Namespace, Pod: p.entity.Pod, Name: name}
+func (p *pod) container(name string) *metric.Entity {
+	return &metric.Entity{Kind: metric.Container, Node: p.entity.Node, Namespace: p.entity.Namespace, Pod: p.entity.Pod, Name: name}
 }
 
 // wasRejected reports whether a sample of that container of p was rejected.
@@ -63,38 +64,20 @@ func (a *Aggregator) wasRejected(p *pod, name string) bool {
 	return slices.ContainsFunc(a.rejected[p], func(t rejectedContainer) bool { return t.name == name })
 }
 
-// is reports whether e is p or belongs to it.
-func (p *pod) is(e *metric.Entity) bool {
-	return p.entity.Pod == e.Pod && p.entity.Namespace == e.Namespace && p.entity.Node == e.Node
-}
-
 // gather sorts the samples of b by pod.
 func (a *Aggregator) gather(b *metric.Batch) {
 	a.currentPods, a.rejected = a.currentPods[:0], nil
-	if n := len(b.Samples); n > len(a.order) {
-		a.order = append(a.order, make([]*pod, n-len(a.order))...)
-	}
-	same := b.Layout != nil && b.Layout == a.layout
-	a.layout = b.Layout
 	for i := range b.Samples {
 		s := &b.Samples[i]
 		if s.Entity.Part != "" || s.Entity.Kind != metric.Pod && s.Entity.Kind != metric.Container {
 			continue
 		}
-		// Fast path: an unchanged node reports in the same order.
-		p := a.order[i]
-		if p == nil || p.gone || !(same && i < len(b.Layout.Entities)) && !p.is(&s.Entity) {
-			p = a.find(s.Entity.OfPod())
-			a.order[i] = p
-		}
-		a.addCurrent(p)
+		p := a.podAt(b.Slots.PodOf(s.Slot))
+		a.addCurrent(p, b)
 		switch {
 		case s.Entity.Kind == metric.Pod:
 			if !s.Rejected() {
 				p.own = int32(i)
-			}
-			if b.Layout != nil && i < len(b.Layout.Entities) {
-				p.entity = &b.Layout.Entities[i] // one copy of it is enough
 			}
 		case s.Rejected():
 			if a.rejected == nil {
@@ -139,23 +122,27 @@ func later(a, b *metric.Instance) bool {
 	return a.Path > b.Path
 }
 
-// find returns what is kept of the pod e.
-func (a *Aggregator) find(e metric.Entity) *pod {
-	p := a.pods.find(&e)
+// podAt returns what is kept of the pod of a slot.
+func (a *Aggregator) podAt(slot uint32) *pod {
+	if n := int(slot) + 1 - len(a.pods); n > 0 {
+		a.pods = append(a.pods, make([]*pod, n)...)
+	}
+	p := a.pods[slot]
 	if p == nil {
-		own := e
-		p = &pod{entity: &own}
-		a.pods.add(p)
+		p = &pod{slot: slot}
+		a.pods[slot] = p
+		a.known++
 	}
 	return p
 }
 
 // addCurrent readies p for this round.
-func (a *Aggregator) addCurrent(p *pod) {
+func (a *Aggregator) addCurrent(p *pod, b *metric.Batch) {
 	if p.round == a.round {
 		return
 	}
-	p.round = a.round
+	b.Slots.Keep(p.slot)
+	p.round, p.entity = a.round, b.Slots.Entity(p.slot)
 	p.current, p.facts, p.otherPod, p.own, p.reason = nil, nil, nil, none, metric.Unjudged
 	p.members = p.members[:0]
 	a.currentPods = append(a.currentPods, p)
@@ -165,9 +152,9 @@ func (a *Aggregator) addCurrent(p *pod) {
 // them, and lets each know its facts.
 func (a *Aggregator) expect(facts *cluster.Facts, b *metric.Batch) {
 	if b.Node != "" {
-		a.expectBound(facts, b.Node)
+		a.expectBound(facts, b)
 	}
-	if len(a.pods.all) > len(a.currentPods) {
+	if a.known > len(a.currentPods) {
 		a.expectReported(facts, b)
 	}
 	for _, p := range a.currentPods {
@@ -186,7 +173,8 @@ func (a *Aggregator) expect(facts *cluster.Facts, b *metric.Batch) {
 }
 
 // expectBound adds the pods that are bound to the node.
-func (a *Aggregator) expectBound(facts *cluster.Facts, node metric.NodeName) {
+func (a *Aggregator) expectBound(facts *cluster.Facts, b *metric.Batch) {
+	node := b.Node
 	on, generation := facts.PodsOn(node), facts.PodsGeneration(node)
 	// Fast path: the same pods as in the last batch.
 	if same := node == a.boundNode && generation == a.boundGeneration && len(on) == len(a.bound); !same {
@@ -194,11 +182,11 @@ func (a *Aggregator) expectBound(facts *cluster.Facts, node metric.NodeName) {
 	}
 	for i, f := range on {
 		p := a.bound[i]
-		if p == nil || p.gone || p.entity.Node != node {
-			p = a.find(metric.Entity{Kind: metric.Pod, Node: node, Namespace: f.Namespace, Pod: f.Name})
+		if p == nil || p.gone {
+			p = a.podAt(b.Slots.SlotOf(&metric.Entity{Kind: metric.Pod, Node: node, Namespace: f.Namespace, Pod: f.Name}))
 			a.bound[i] = p
 		}
-		a.addCurrent(p)
+		a.addCurrent(p, b)
 		p.current = f
 	}
 }
@@ -218,19 +206,19 @@ func (p *pod) isOf(f *cluster.Pod, b *metric.Batch) bool {
 // in the read before; it forgets those that are gone.
 func (a *Aggregator) expectReported(facts *cluster.Facts, b *metric.Batch) {
 	a.unmetPods = a.unmetPods[:0]
-	a.pods.drop(func(p *pod) bool {
+	for slot, p := range a.pods {
 		switch {
-		case p.round == a.round:
+		case p == nil || p.round == a.round:
 		case facts != nil && facts.Synced, !slices.ContainsFunc(p.reported, func(r report) bool { return a.expects(r, b) }):
-			p.gone = true
+			p.gone, a.pods[slot] = true, nil
+			a.known--
 		default:
 			a.unmetPods = append(a.unmetPods, p)
 		}
-		return p.gone
-	})
+	}
 	slices.SortFunc(a.unmetPods, func(p, q *pod) int { return p.entity.Compare(*q.entity) })
 	for _, p := range a.unmetPods {
-		a.addCurrent(p)
+		a.addCurrent(p, b)
 	}
 }
 

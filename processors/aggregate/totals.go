@@ -68,13 +68,13 @@ func (a *Aggregator) start() {
 	}
 }
 
-// finish writes a total to the sample of e at index i, which is added if there
+// finish writes a total to the sample of a slot at index i, which is added if there
 // is none, and returns its index. A metric that not every part has keeps the
 // entity's own value, if it has one.
-func (a *Aggregator) finish(t *total, b *metric.Batch, e metric.Entity, i int32) int32 {
+func (a *Aggregator) finish(t *total, b *metric.Batch, slot uint32, i int32) int32 {
 	if i == none {
 		i = int32(len(b.Samples))
-		b.Add(e)
+		b.AddAt(slot)
 	}
 	s := &b.Samples[i]
 	for j, id := range summedMetrics {
@@ -96,9 +96,9 @@ func (a *Aggregator) finish(t *total, b *metric.Batch, e metric.Entity, i int32)
 		s.Reasons[g] = metric.Measured
 		if t.ambiguous != "" {
 			s.Reasons[g] = metric.Ambiguous
-			a.verdicts.replace(e, g, metric.Ambiguous, metric.Evidence{Name: t.ambiguous, Cause: metric.Ambiguous})
+			a.verdicts.replace(slot, g, metric.Ambiguous, metric.Evidence{Name: t.ambiguous, Cause: metric.Ambiguous})
 		} else {
-			a.verdicts.withdraw(e, g)
+			a.verdicts.withdraw(slot, g)
 		}
 	}
 	return i
@@ -121,7 +121,7 @@ func (a *Aggregator) serve(p *pod, b *metric.Batch) bool {
 	if t.count == 0 {
 		return false
 	}
-	p.own = a.finish(&t, b, *p.entity, p.own)
+	p.own = a.finish(&t, b, p.slot, p.own)
 	if own := &b.Samples[p.own].Instance; own.UID == "" {
 		own.UID = uid
 		if p.facts != nil {

@@ -10,56 +10,75 @@ import (
 // earlier steps have spoken already, and the outermost reason wins. Verdicts on
 // rejected samples are about other instances, and stay beside it.
 type verdicts struct {
-	batch     *metric.Batch
-	at        hashIndex[verdictKey]
+	batch *metric.Batch
+	// places are by slot: 1 and the index in the batch of the verdict on CPU and of that on
+	// memory; 0 for none. nil while there are no verdicts, as of most nodes.
+	places    [][2]int32
+	used      bool // some verdict has a place
 	withdrawn bool // a verdict was withdrawn
-}
-
-type verdictKey struct {
-	entity metric.Entity
-	group  metric.Group
-}
-
-func (v *verdicts) key(at int) verdictKey {
-	o := &v.batch.Verdicts[at]
-	return verdictKey{o.Entity, o.Group}
 }
 
 // begin takes over the verdicts b has.
 func (v *verdicts) begin(b *metric.Batch) {
 	v.batch, v.withdrawn = b, false
-	v.at.clear()
+	if !v.used {
+		v.places = nil
+	}
+	clear(v.places)
+	v.used = false
 	for i := range b.Verdicts {
 		o := &b.Verdicts[i]
 		if o.Group != metric.CPU && o.Group != metric.Memory || o.Entity.Part != "" || o.Reason.Layer() == metric.LayerIdentity {
 			continue
 		}
-		if before, ok := v.find(&o.Entity, o.Group); ok {
+		slot := b.Slots.SlotOf(&o.Entity)
+		if before, ok := v.find(slot, o.Group); ok {
 			// Two steps have spoken: the reason further out stands.
 			if b.Verdicts[before].Reason.Layer() <= o.Reason.Layer() {
 				before = i
 			} else {
-				v.at.set(i, v.key)
+				v.setPlace(slot, i)
 			}
 			b.Verdicts[before].Reason, v.withdrawn = metric.Measured, true
 			continue
 		}
-		v.at.set(i, v.key)
+		v.setPlace(slot, i)
 	}
 }
 
-// find returns the place of the verdict on a group of e among the batch's.
-func (v *verdicts) find(e *metric.Entity, g metric.Group) (int, bool) {
-	return v.at.find(verdictKey{*e, g}, v.key)
+// find returns the index of the verdict on a group of a slot's entity among the batch's.
+func (v *verdicts) find(slot uint32, g metric.Group) (int, bool) {
+	if int(slot) >= len(v.places) {
+		return 0, false
+	}
+	at := v.places[slot][ofGroup(g)]
+	return int(at) - 1, at != 0
+}
+
+// setPlace makes the verdict at index i the one on its group of the slot's entity.
+func (v *verdicts) setPlace(slot uint32, i int) {
+	if n := v.batch.Slots.Len(); n > len(v.places) {
+		v.places = append(v.places, make([][2]int32, n-len(v.places))...)
+	}
+	v.places[slot][ofGroup(v.batch.Verdicts[i].Group)] = int32(i + 1)
+	v.used = true
+}
+
+// ofGroup returns the index in verdicts.places of CPU or memory.
+func ofGroup(g metric.Group) int {
+	if g == metric.CPU {
+		return 0
+	}
+	return 1
 }
 
 // explain adds a verdict, unless there is one that lies as far out or further,
 // and returns what the one that stands says.
-func (v *verdicts) explain(e metric.Entity, g metric.Group, reason metric.Reason, why metric.Evidence) (metric.Reason, metric.Evidence) {
-	if i, ok := v.find(&e, g); ok && v.batch.Verdicts[i].Reason.Layer() <= reason.Layer() {
+func (v *verdicts) explain(slot uint32, g metric.Group, reason metric.Reason, why metric.Evidence) (metric.Reason, metric.Evidence) {
+	if i, ok := v.find(slot, g); ok && v.batch.Verdicts[i].Reason.Layer() <= reason.Layer() {
 		return v.batch.Verdicts[i].Reason, v.batch.Verdicts[i].Evidence
 	}
-	v.replace(e, g, reason, why)
+	v.replace(slot, g, reason, why)
 	return reason, why
 }
 
@@ -67,17 +86,17 @@ func (v *verdicts) explain(e metric.Entity, g metric.Group, reason metric.Reason
 // of a sample. A step that gave the sample its reason and no verdict has spoken
 // without evidence; the verdict is added.
 func (v *verdicts) reasonFor(s *metric.Sample, g metric.Group, reason metric.Reason, otherwise metric.Evidence) (metric.Reason, metric.Evidence) {
-	if i, ok := v.find(&s.Entity, g); ok {
+	if i, ok := v.find(s.Slot, g); ok {
 		return v.batch.Verdicts[i].Reason, v.batch.Verdicts[i].Evidence
 	}
-	v.replace(s.Entity, g, reason, otherwise)
+	v.replace(s.Slot, g, reason, otherwise)
 	return reason, otherwise
 }
 
 // evidence returns what identity's verdict on a sample of e rests on.
-func (v *verdicts) evidence(e metric.Entity, reason metric.Reason) metric.Evidence {
+func (v *verdicts) evidence(e *metric.Entity, reason metric.Reason) metric.Evidence {
 	for i := range v.batch.Verdicts {
-		if o := &v.batch.Verdicts[i]; o.Reason == reason && o.Entity == e {
+		if o := &v.batch.Verdicts[i]; o.Reason == reason && o.Entity == *e {
 			return o.Evidence
 		}
 	}
@@ -98,38 +117,38 @@ func (v *verdicts) removeObsolete() {
 			switch {
 			case !s.Servable(g):
 			case s.Reasons[g] == metric.Measured:
-				v.withdraw(s.Entity, g)
-			case !v.has(s.Entity, g, metric.Ambiguous):
-				chosen := v.evidence(s.Entity, metric.Ambiguous)
+				v.withdraw(s.Slot, g)
+			case !v.has(s.Slot, g, metric.Ambiguous):
+				chosen := v.evidence(&s.Entity, metric.Ambiguous)
 				chosen.Got, chosen.Other = chosen.Other, chosen.Got
-				v.replace(s.Entity, g, metric.Ambiguous, chosen)
-				at, _ := v.find(&s.Entity, g)
+				v.replace(s.Slot, g, metric.Ambiguous, chosen)
+				at, _ := v.find(s.Slot, g)
 				v.batch.Verdicts[at].Instance = s.Instance
 			}
 		}
 	}
 }
 
-// has reports whether the verdict on a group of e has that reason.
-func (v *verdicts) has(e metric.Entity, g metric.Group, reason metric.Reason) bool {
-	i, ok := v.find(&e, g)
+// has reports whether the verdict on a group of the slot's entity has that reason.
+func (v *verdicts) has(slot uint32, g metric.Group, reason metric.Reason) bool {
+	i, ok := v.find(slot, g)
 	return ok && v.batch.Verdicts[i].Reason == reason
 }
 
 // replace makes this the verdict, whatever was said before.
-func (v *verdicts) replace(e metric.Entity, g metric.Group, reason metric.Reason, why metric.Evidence) {
-	verdict := metric.Verdict{Entity: e, Group: g, Reason: reason, Evidence: why}
-	if i, ok := v.find(&e, g); ok {
+func (v *verdicts) replace(slot uint32, g metric.Group, reason metric.Reason, why metric.Evidence) {
+	verdict := metric.Verdict{Entity: *v.batch.Slots.Entity(slot), Group: g, Reason: reason, Evidence: why}
+	if i, ok := v.find(slot, g); ok {
 		v.batch.Verdicts[i] = verdict
 		return
 	}
 	v.batch.Verdicts = append(v.batch.Verdicts, verdict)
-	v.at.set(len(v.batch.Verdicts)-1, v.key)
+	v.setPlace(slot, len(v.batch.Verdicts)-1)
 }
 
 // withdraw takes back what was said of numbers that have been replaced.
-func (v *verdicts) withdraw(e metric.Entity, g metric.Group) {
-	if i, ok := v.find(&e, g); ok {
+func (v *verdicts) withdraw(slot uint32, g metric.Group) {
+	if i, ok := v.find(slot, g); ok {
 		v.batch.Verdicts[i].Reason = metric.Measured
 		v.withdrawn = true
 	}

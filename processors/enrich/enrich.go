@@ -21,7 +21,9 @@ import (
 // Enricher enriches the batches of one source. What it keeps between batches
 // only saves work. It is not safe for concurrent use.
 type Enricher struct {
-	seen podSet // of which there is a sample
+	slots metric.SlotTable // used if no step before has one
+	round uint32           // counts batches
+	seen  []uint32         // by the pod's slot: the last round that had a sample of it
 	// requested is what the pods of the node ask for, together. It is current while the
 	// generation of the node's pods is this one.
 	requested  resources
@@ -37,7 +39,9 @@ func New() *Enricher { return &Enricher{} }
 // that aggregate will add; nothing is added for what the batch does not speak
 // of. Rejected samples are left alone.
 func (e *Enricher) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
-	e.seen.begin(b)
+	b.AssignSlots(&e.slots)
+	e.round++
+	e.seen = metric.BySlot(b.Slots, e.seen)
 	sawNode := false
 	reported := len(b.Samples)
 	for i := range reported {
@@ -64,7 +68,7 @@ func (e *Enricher) Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 			}
 		case metric.Pod:
 			if pod != nil {
-				e.seen.add(i, pod)
+				e.seen[s.Slot] = e.round
 				setPod(s, pod)
 			}
 		case metric.Node:
@@ -75,7 +79,7 @@ func (e *Enricher) Process(facts *cluster.Facts, b *metric.Batch, now time.Time)
 	}
 	e.addPods(facts, b, reported, now)
 	if n := facts.Node(b.Node); n != nil && !sawNode && reported > 0 {
-		s := b.Add(metric.Entity{Kind: metric.Node, Node: b.Node})
+		s := b.AddAt(b.Slots.SlotOf(&metric.Entity{Kind: metric.Node, Node: b.Node}))
 		e.setNode(s, facts)
 		markSpec(s, 0, now)
 	}
@@ -89,11 +93,12 @@ func (e *Enricher) addPods(facts *cluster.Facts, b *metric.Batch, reported int, 
 			continue
 		}
 		pod := podOf(facts, b, i)
-		if pod == nil || e.seen.has(i, pod) {
+		slot := b.Slots.PodOf(s.Slot)
+		if pod == nil || e.seen[slot] == e.round {
 			continue
 		}
-		e.seen.add(i, pod)
-		own := b.Add(s.Entity.OfPod()) // s may be of the old array from here on
+		e.seen[slot] = e.round
+		own := b.AddAt(slot) // s may be of the old array from here on
 		own.Instance.UID = pod.ReportedUID()
 		setPod(own, pod)
 		switch {
