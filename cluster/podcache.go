@@ -8,60 +8,63 @@ import "github.com/weir-metrics/weir/metric"
 type PodCache struct {
 	generation uint64 // of the facts resolved last
 
-	layout *metric.Layout
+	slots *metric.SlotTable
+	given uint64 // its generation then
 	// While the generation of the node's pods is this one, every pod in of that is bound
 	// to the node is current.
 	node   metric.NodeName
 	onNode uint64
-	of     []*Pod // by index of layout.Entities
-	// unbound are the entries that onNode says nothing of: unknown pods, and pods bound
-	// to another node or to none. They may change with any change of the facts.
-	unbound []int32
+	of     []*Pod // by slot
+	// unbound are the slots that onNode says nothing of: those of unknown pods, and of pods
+	// bound to another node or to none. They may change with any change of the facts.
+	unbound []uint32
 }
 
 // Resolve finds what facts say of the pods of all b's samples, for Facts.PodOf to
-// answer from. Without a Layout nothing can be kept, and PodOf looks each pod up.
+// answer from. Without slots nothing can be kept, and PodOf looks each pod up.
 func (p *PodCache) Resolve(facts *Facts, b *metric.Batch) {
 	b.PodCache = nil
-	if facts == nil || b.Layout == nil || len(b.Samples) < len(b.Layout.Entities) {
+	if facts == nil || b.Slots == nil {
 		return
 	}
 	b.PodCache, p.generation = p, facts.generation
-	onNode := facts.PodsGeneration(b.Node)
-	kept := p.layout == b.Layout && p.node == b.Node && p.onNode == onNode
-	p.layout, p.node, p.onNode = b.Layout, b.Node, onNode
+	given, onNode := b.Slots.Generation(), facts.PodsGeneration(b.Node)
+	kept := p.slots == b.Slots && p.given == given && p.node == b.Node && p.onNode == onNode
+	p.slots, p.given, p.node, p.onNode = b.Slots, given, b.Node, onNode
 	if !kept {
 		p.lookUpAll(facts)
 		return
 	}
-	for _, i := range p.unbound {
+	for _, s := range p.unbound {
 		// One that is found now is not of the node's: those have not changed.
-		p.of[i] = facts.Pod(p.layout.Entities[i].PodRef())
+		if e := p.slots.Entity(s); e != nil {
+			p.of[s] = facts.Pod(e.PodRef())
+		}
 	}
 }
 
-// lookUpAll looks every pod up. Samples of one pod are often next to each other.
+// lookUpAll looks every pod up.
 func (p *PodCache) lookUpAll(facts *Facts) {
-	entities := p.layout.Entities
-	if cap(p.of) < len(entities) {
-		p.of = make([]*Pod, len(entities))
+	n := p.slots.Len()
+	if cap(p.of) < n {
+		p.of = make([]*Pod, n)
 	}
-	p.of, p.unbound = p.of[:len(entities)], nil // before the facts come all are unbound, and none later
-	var ref metric.PodRef
-	var pod *Pod
-	for i := range entities {
-		e := &entities[i]
-		p.of[i] = nil
-		if e.Pod == "" {
+	p.of, p.unbound = p.of[:n], nil // before the facts come all are unbound, and none later
+	for s := range uint32(n) {
+		p.of[s] = nil
+		if e := p.slots.Entity(s); e != nil && p.slots.PodOf(s) == s {
+			p.of[s] = facts.Pod(e.PodRef())
+		}
+	}
+	for s := range uint32(n) {
+		own := p.slots.PodOf(s)
+		if own == 0 || p.slots.Entity(s).Pod == "" {
 			continue
 		}
-		if e.Pod != ref.Name || e.Namespace != ref.Namespace {
-			ref = e.PodRef()
-			pod = facts.Pod(ref)
-		}
-		p.of[i] = pod
+		pod := p.of[own]
+		p.of[s] = pod
 		if pod == nil || p.node == "" || pod.Node != p.node {
-			p.unbound = append(p.unbound, int32(i))
+			p.unbound = append(p.unbound, s)
 		}
 	}
 }
@@ -69,12 +72,12 @@ func (p *PodCache) lookUpAll(facts *Facts) {
 // PodOf returns the pod that sample i of b is of or in; nil if it is of none, or of one
 // that f does not know.
 func (f *Facts) PodOf(b *metric.Batch, i int) *Pod {
-	if p, ok := b.PodCache.(*PodCache); ok && f != nil && p.generation == f.generation && p.layout == b.Layout && i < len(p.of) {
-		return p.of[i]
+	s := &b.Samples[i]
+	if p, ok := b.PodCache.(*PodCache); ok && f != nil && s.Slot != 0 && p.generation == f.generation && p.slots == b.Slots && p.given == p.slots.Generation() {
+		return p.of[s.Slot]
 	}
-	e := &b.Samples[i].Entity
-	if e.Pod == "" {
+	if s.Entity.Pod == "" {
 		return nil
 	}
-	return f.Pod(e.PodRef())
+	return f.Pod(s.Entity.PodRef())
 }

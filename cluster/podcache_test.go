@@ -20,6 +20,7 @@ func TestPodOfAgreesWithLookingUp(t *testing.T) {
 			return metric.PodRef{Namespace: metric.Namespace(fmt.Sprint("team-", r.IntN(2))), Name: metric.PodName(fmt.Sprint("p", r.IntN(6)))}
 		}
 		var facts *Facts
+		var slots metric.SlotTable
 		var pods PodCache
 		b := &metric.Batch{Node: "n1"}
 		for range 80 {
@@ -53,13 +54,15 @@ func TestPodOfAgreesWithLookingUp(t *testing.T) {
 			for _, e := range b.Layout.Entities {
 				b.Add(e)
 			}
+			slots.Assign(b)
 			before := pods.onNode
 			pods.Resolve(facts, b)
 			if before != 0 && before == pods.onNode {
 				kept++
 			}
 			extra := ref() // some processor adds it
-			b.Add(metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: extra.Namespace, Pod: extra.Name})
+			e := metric.Entity{Kind: metric.Pod, Node: "n1", Namespace: extra.Namespace, Pod: extra.Name}
+			b.Add(e).Slot = slots.SlotOf(&e)
 			other := facts.With(Change{GonePods: []metric.PodRef{extra}})
 			for i := range b.Samples {
 				for _, f := range []*Facts{facts, other} {
@@ -83,9 +86,10 @@ func TestSharedBatchLooksUp(t *testing.T) {
 	b := &metric.Batch{Node: "n1", Layout: &metric.Layout{Entities: []metric.Entity{{Kind: metric.Pod, Node: "n1", Namespace: "shop", Pod: "web"}}}}
 	b.Add(b.Layout.Entities[0])
 	var pods PodCache
+	b.AssignSlots(new(metric.SlotTable))
 	pods.Resolve(facts, b)
 	b.Share(1, nil)
-	pods.of[0] = nil
+	pods.of[b.Samples[0].Slot] = nil
 	if got := facts.PodOf(b, 0); got != pod {
 		t.Errorf("PodOf = %v, want %v", got, pod)
 	}
@@ -102,6 +106,7 @@ func TestResolveAllocatesNothing(t *testing.T) {
 	}
 	all := []*Facts{facts, facts.With(Change{Synced: true})}
 	var pods PodCache
+	b.AssignSlots(new(metric.SlotTable))
 	pods.Resolve(facts, b)
 	i := 0
 	if got := testing.AllocsPerRun(20, func() { i++; pods.Resolve(all[i%2], b) }); got != 0 {

@@ -156,7 +156,7 @@ func (t *SlotTable) Keep(s uint32) {
 	}
 }
 
-// Entity returns what a slot is of. It may not be changed.
+// Entity returns what a slot is of; nil for one that is free. It may not be changed.
 func (t *SlotTable) Entity(s uint32) *Entity { return t.slots[s].entity }
 
 // Owner returns the slot of the entity that the part s belongs to, or of the pod that the
@@ -165,10 +165,14 @@ func (t *SlotTable) Owner(s uint32) uint32 { return t.slots[s].owner }
 
 // PodOf returns the slot of the pod that s is or belongs to; 0 if it belongs to none.
 func (t *SlotTable) PodOf(s uint32) uint32 {
-	for s != 0 && (t.slots[s].entity.Kind != Pod || t.slots[s].owner != 0) {
-		s = t.slots[s].owner
+	for s != 0 {
+		o := &t.slots[s]
+		if o.owner == 0 && o.entity != nil && o.entity.Kind == Pod {
+			return s
+		}
+		s = o.owner
 	}
-	return s
+	return 0
 }
 
 // Len returns a number larger than every slot.

@@ -22,9 +22,10 @@ func asking(n samplenodes.Node) *cluster.Facts {
 	return facts
 }
 
-// lay gives b what a batch has behind identity: its Layout, and the pods found.
+// lay gives b what a batch has behind identity: its Layout, slots, and the pods found.
 func lay(b *metric.Batch, facts *cluster.Facts) *metric.Batch {
 	b.Layout = metric.LayoutOf(b.Samples)
+	b.AssignSlots(new(metric.SlotTable))
 	new(cluster.PodCache).Resolve(facts, b)
 	return b
 }
@@ -33,12 +34,15 @@ func TestUnchangedNodeAllocatesNothing(t *testing.T) {
 	n := samplenodes.Node{Pods: 30, Containers: 2}
 	facts := asking(n)
 	b := lay(n.Batch(), facts)
+	slots := b.Slots
 	e := enrich.New()
 	e.Process(facts, b, n.Round(b, 0))
 	round := 0
 	got := testing.AllocsPerRun(100, func() {
 		round++
-		e.Process(facts, b, n.Round(b, round))
+		now := n.Round(b, round)
+		b.Slots = slots
+		e.Process(facts, b, now)
 	})
 	if got != 0 {
 		t.Errorf("%v allocations a round, want 0", got)
@@ -53,6 +57,7 @@ func BenchmarkProcess(b *testing.B) {
 		b.Run(n.String(), func(b *testing.B) {
 			facts := asking(n)
 			batch := lay(n.Batch(), facts)
+			slots := batch.Slots
 			e := enrich.New()
 			b.ReportAllocs()
 			for b.Loop() {
@@ -61,6 +66,7 @@ func BenchmarkProcess(b *testing.B) {
 					batch.Samples[i].Values.Reset()
 				}
 				now := n.Round(batch, 0)
+				batch.Slots = slots
 				b.StartTimer()
 				e.Process(facts, batch, now)
 			}

@@ -21,6 +21,7 @@ func TestLayoutChangesNothing(t *testing.T) {
 	for world := range 300 {
 		facts := someFacts(r, now)
 		bare, laid := enrich.New(), enrich.New()
+		var slots metric.SlotTable
 		var pods cluster.PodCache
 		var layout *metric.Layout
 		var entities []metric.Entity
@@ -36,11 +37,14 @@ func TestLayoutChangesNothing(t *testing.T) {
 			}
 			with.CopyFrom(without)
 			with.Layout = layout
+			with.AssignSlots(&slots)
 			pods.Resolve(facts, with)
 			for range r.IntN(2) * r.IntN(4) { // rate holds some more
 				es := someEntities(r)
 				fill(r, without.Add(es[r.IntN(len(es))]), now)
-				with.Add(metric.Entity{}).CopyFrom(&without.Samples[len(without.Samples)-1])
+				s := with.Add(metric.Entity{})
+				s.CopyFrom(&without.Samples[len(without.Samples)-1])
+				s.Slot = slots.SlotOf(&s.Entity)
 			}
 			reported := len(without.Samples)
 			bare.Process(facts, without, now)

@@ -53,6 +53,7 @@ func BenchmarkProcess(b *testing.B) {
 func benchmarkProcess(b *testing.B, n samplenodes.Node, told bool) {
 	facts, batch := n.Facts(), laidOut(n.Batch(), told)
 	s := rate.New(rate.Options{})
+	var slots metric.SlotTable
 	var pods cluster.PodCache
 	round := 0
 	b.ReportAllocs()
@@ -60,7 +61,8 @@ func benchmarkProcess(b *testing.B, n samplenodes.Node, told bool) {
 		b.StopTimer()
 		now := n.Round(batch, round)
 		batch.NodeTime = now.UnixNano() // as a kubelet tells
-		pods.Resolve(facts, batch)      // as identity has done
+		slots.Assign(batch)             // as identity has done
+		pods.Resolve(facts, batch)
 		round++
 		b.StartTimer()
 		s.Process(facts, batch, now)
@@ -77,6 +79,7 @@ func BenchmarkFleet(b *testing.B) {
 		batch.Samples[i].Instance.UID, batch.Samples[i].Instance.ID = "", ""
 	}
 	fleet := make([]*rate.State, 1000)
+	slots := make([]metric.SlotTable, len(fleet))
 	pods := make([]cluster.PodCache, len(fleet))
 	for i := range fleet {
 		fleet[i] = rate.New(rate.Options{})
@@ -86,6 +89,7 @@ func BenchmarkFleet(b *testing.B) {
 		now := n.Round(batch, i/len(fleet))
 		i %= len(fleet)
 		batch.NodeTime = now.UnixNano()
+		slots[i].Assign(batch)
 		pods[i].Resolve(facts, batch)
 		began := time.Now()
 		fleet[i].Process(facts, batch, now)
