@@ -118,9 +118,9 @@ func (s *Sample) CopyFrom(o *Sample) {
 }
 
 // Layout is which entities a source reports, in which order. It is immutable: two
-// batches of one Layout have the same entity at the same index below len(Entities),
-// so that whoever keeps something for each entity need not look it up again.
-// Samples that processors add come after those.
+// batches of one Layout have the same entity at the same index below len(Entities).
+// Samples that processors add come after those. Parsers make it, and SlotTable and the
+// memory sink save look-ups by it; what else is kept for an entity is kept by its slot.
 type Layout struct {
 	Entities []Entity
 }

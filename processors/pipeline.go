@@ -5,6 +5,9 @@
 //	rate       turns counters into rates, and repeats last known values
 //	enrich     adds requests, limits and capacity, as the API server says them
 //	aggregate  adds up pods and nodes, and says why a number is missing
+//
+// What a step keeps of an entity from batch to batch, it keeps by the entity's slot
+// (metric.SlotTable). The first step that meets a batch assigns the slots, for all steps.
 package processors
 
 import (

@@ -124,7 +124,7 @@ func (t *track) plain(answers uint32) bool {
 
 // memory holds the tracks by the slots of their entities. A part has no track of its own.
 type memory struct {
-	slots  metric.SlotTable
+	slots  metric.SlotTable // of the source: all steps use it
 	tracks []entry
 	// reported is the answer that reported each entity last, or a part of it; 0 if none is
 	// remembered.
