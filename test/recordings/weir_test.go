@@ -171,7 +171,9 @@ func (l *livePipeline) replay() (witnesses int) {
 func describeBatch(b *metric.Batch) string {
 	var lines []string
 	for i := range b.Samples {
-		lines = append(lines, fmt.Sprintf("%+v\n", b.Samples[i]))
+		s := b.Samples[i]
+		s.Slot = 0 // slots are given in the order of the facts, which a recording does not keep
+		lines = append(lines, fmt.Sprintf("%+v\n", s))
 	}
 	for i := range b.Verdicts {
 		v := b.Verdicts[i]
