@@ -9,7 +9,7 @@ import (
 // Admission is whether a node under pressure admits a pod.
 type Admission struct {
 	Admit bool
-	// Reason and Message are those of a refusal, in the kubelet's words.
+	// Reason and Message are those of a refusal, with the kubelet's text.
 	Reason, Message string
 	// Case is the rule that decided.
 	Case AdmissionCase

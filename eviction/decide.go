@@ -319,7 +319,7 @@ func (d *Decision) AfterReclaim(s *stats.Summary, err error) *Decision {
 	}
 	if after.Reclaimed.Err == nil {
 		r := after.Reclaimed
-		r.Observations = observeSummary(s, time.Time{}) // it is later than d.At, nobody knows by how much
+		r.Observations = observeSummary(s, time.Time{}) // it is later than d.At by an unknown time
 		for i := range d.Thresholds {
 			t := &d.Thresholds[i].Threshold
 			if t.Signal.Pressure() {

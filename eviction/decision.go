@@ -24,7 +24,7 @@ type Decision struct {
 	Acting     int
 	// Conditions are the node conditions that were met at least once, reported or not.
 	Conditions []Condition
-	// RefreshNotifiers asks for the memory notifiers to follow the summary: see
+	// RefreshNotifiers asks the caller to update the memory notifiers from the summary: see
 	// Threshold.CgroupThreshold.
 	RefreshNotifiers bool
 	// Exceeded are the pods over a limit of local storage. If one of them can be evicted, the
@@ -74,15 +74,16 @@ const (
 // ThresholdState is a threshold compared with its signal.
 type ThresholdState struct {
 	Threshold Threshold
-	// Derived: nothing was configured for containerfs, and this is its file system's.
-	// On a node's first decision it counts only after a collection (Deferred), as the
-	// kubelet has it.
+	// Derived: the threshold is not configured, but copied to containerfs from the file system
+	// that containers are on. Deferred: on a node's first decision a derived threshold only
+	// counts after a collection, as in the kubelet.
 	Derived, Deferred bool
 	// Observation is the signal's figure; nil if there is none. The threshold is met while
 	// Available is below Limit. Once in force it ends when Available reaches Goal.
 	Observation *Observation
 	Limit, Goal resource.Quantity
-	// Met now; or Reclaiming: in force, and not yet past its minimum reclaim.
+	// Met: the figure is beyond the limit now. Reclaiming: the threshold is in force and no
+	// longer met, but its minimum reclaim is not reached.
 	Met, Reclaiming bool
 	// Since is when it was first met, without a break since; zero if it is not met.
 	Since time.Time

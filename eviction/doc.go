@@ -38,7 +38,7 @@
 //   - parse.go: thresholds from a configuration, or all mistakes in it.
 //   - observe.go: the signals' figures in a summary, and why one cannot be right.
 //   - rank.go: the order in which pods are evicted, and the usage it goes by.
-//   - requests.go, limits.go: what a pod requests; pods over a limit of local storage.
+//   - limits.go: what a pod requests; pods over a limit of local storage.
 //   - admit.go: critical pods, and which new pods a node under pressure admits.
 //   - message.go: the kubelet's messages and annotations.
 package eviction

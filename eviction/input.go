@@ -12,8 +12,8 @@ import (
 type Settings struct {
 	// Thresholds are as Parse returns them; Decide derives those of containerfs.
 	Thresholds []Threshold
-	// TransitionPeriod is how long a condition is reported after it was last met. With
-	// zero it never is, as with the kubelet.
+	// TransitionPeriod is how long a condition is reported after it was last met. With zero it
+	// is never reported, as in the kubelet.
 	TransitionPeriod time.Duration
 	// MaxPodGraceSeconds bounds the grace period of pods evicted for soft thresholds.
 	MaxPodGraceSeconds int64
@@ -26,20 +26,20 @@ type Settings struct {
 	Parity bool
 }
 
-// Input is all that a decision is made of. Decide changes nothing in it.
+// Input has everything that a decision depends on. Decide does not change it.
 type Input struct {
 	Now      time.Time
 	Settings *Settings
 	// Layout is the layout of the node's disks. It is only read until State.LayoutKnown. With an
-	// ImageFsErr nothing is decided; a ContainerFsErr counts as no file system of containers'
-	// own.
+	// ImageFsErr nothing is decided; with a ContainerFsErr,
+	// containers count as having no file system of their own.
 	Layout                     Layout
 	ImageFsErr, ContainerFsErr error
 	// Pods are the pods on the node that have not ended.
 	Pods []*corev1.Pod
-	// Summary is what is in use, as the kubelet's summary API has it. A figure that is nil is
-	// not known, which is not zero; a zero time is not known. The stalls are those of Node.
-	// SummaryErr is why the summary is not known.
+	// Summary is what is in use, as the kubelet's summary API has it. A nil figure is
+	// not known, which differs from zero; a zero time is not known. The stalls are those of Node.
+	// SummaryErr is why there is no summary.
 	Summary    *stats.Summary
 	SummaryErr error
 
@@ -58,7 +58,7 @@ type Input struct {
 
 // BlockedPod is a pod that cannot be evicted now.
 type BlockedPod struct {
-	// Reason is a sentence, as which PodDisruptionBudget does not allow it.
+	// Reason is a sentence, for example which PodDisruptionBudget does not allow it.
 	Reason string
 	// Hard: the pod is not evicted for a hard threshold either.
 	Hard bool
@@ -71,7 +71,7 @@ type State struct {
 	LayoutKnown bool
 	// Thresholds are those that are met, or in force and not resolved.
 	Thresholds []MetThreshold
-	// Conditions are all that were met once.
+	// Conditions are those that were met at least once.
 	Conditions []Condition
 	// LastMeasured are the times of the signals' figures.
 	LastMeasured []SignalTime

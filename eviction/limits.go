@@ -23,8 +23,7 @@ type ExceededLimit struct {
 	// container.
 	Kind, Name  string
 	Used, Limit resource.Quantity
-	// Critical is why the pod is skipped nevertheless; or else Skipped, with Blocked for
-	// SkipBlocked.
+	// Critical or Skipped is why the pod is not evicted. Blocked is the reason for SkipBlocked.
 	Critical Critical
 	Skipped  SkipReason
 	Blocked  string
@@ -64,7 +63,7 @@ func emptyDirExceeds(pod *corev1.Pod, s *stats.PodStats) (ExceededLimit, bool) {
 		if v.EmptyDir == nil || v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Sign() <= 0 {
 			continue
 		}
-		var n *uint64 // of entries with one name the last counts
+		var n *uint64 // of entries with the same name the last one counts
 		for k := range s.VolumeStats {
 			if s.VolumeStats[k].Name == v.Name {
 				n = s.VolumeStats[k].UsedBytes
@@ -129,8 +128,8 @@ func usedBytes(fs *stats.FsStats) resource.Quantity {
 	return byteQuantity(fs.UsedBytes)
 }
 
-// requestOf returns what a pod requests of a resource; zero for nothing. If the pod has pod-level
-// resources, of whatever resource, the containers' requests do not count.
+// requestOf returns what a pod requests of a resource, or zero. If the pod has requests or limits at
+// the pod level, of any resource, the containers' requests do not count.
 func requestOf(pod *corev1.Pod, name corev1.ResourceName) resource.Quantity {
 	var request resource.Quantity
 	if hasPodLevelResources(pod) {
@@ -144,8 +143,8 @@ func requestOf(pod *corev1.Pod, name corev1.ResourceName) resource.Quantity {
 	return request
 }
 
-// limitOf returns the sum of the limits of a pod's containers, of those that have one. Pod-level
-// limits do not count: they cannot be of storage.
+// limitOf returns the sum of the limits that a pod's containers have; false if none has one. Limits
+// at the pod level do not count, since Kubernetes does not support them for storage.
 func limitOf(pod *corev1.Pod, name corev1.ResourceName) (resource.Quantity, bool) {
 	t := sumContainers(pod, name, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Limits })
 	addOverhead(pod, name, &t.sum)
@@ -180,8 +179,8 @@ func isPodLevelResource(name corev1.ResourceName) bool {
 		strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// optionalSum is a sum of quantities, or nothing, which is not zero. It has the format of the
-// first quantity.
+// optionalSum is a sum of quantities. set is false if nothing was added, which differs from a sum
+// of zero. The sum has the format of the first quantity.
 type optionalSum struct {
 	sum resource.Quantity
 	set bool

@@ -23,7 +23,7 @@ const (
 
 const overRequestFormat = " %s was using %s, request is %s, has larger consumption of %s. "
 
-// evictionMessage returns the message and annotations of a pod's eviction, in the kubelet's words.
+// evictionMessage returns the message and annotations of a pod's eviction, with the kubelet's text.
 func evictionMessage(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (string, map[string]string) {
 	of := t.Threshold.Signal.Resource()
 	var b strings.Builder

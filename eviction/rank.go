@@ -29,7 +29,7 @@ type RankedPod struct {
 	Skipped SkipReason
 	// Doubt is why its usage is missing or cannot be right; empty if it is usable.
 	Doubt string
-	// Blocked is why it cannot be asked to go, with SkipBlocked.
+	// Blocked is the reason for SkipBlocked.
 	Blocked string
 	// BeforeNextBy is the key that puts it before the next pod in the ranking.
 	BeforeNextBy RankKey
@@ -46,7 +46,7 @@ const (
 	SkipCritical            // the pod is critical: see CriticalOf
 	SkipDoubt               // its usage is missing or cannot be right: RankedPod.Doubt (not with Settings.Parity)
 	SkipSelf                // the pod runs this code: Input.Self
-	SkipBlocked             // it cannot be asked to go: RankedPod.Blocked
+	SkipBlocked             // the pod cannot be evicted now: RankedPod.Blocked
 )
 
 // RankKey is a key that pods are ranked by. The first key that differs decides.

@@ -1,5 +1,8 @@
-// Package evictionreport tells how a node stands with evictions, to people and to machines: each
-// signal and how far it is from each threshold, who would go next for it and why, what was
-// done lately, what wakes the guard. It decides nothing: package eviction does, and who would go is
-// its own ranking of what the last round read.
+// Package evictionreport makes the report on evictions of a node, for people and for programs: each
+// signal and its distance from each threshold, which pod would be evicted next and why, the recent
+// actions, and what triggers a reading. It decides nothing. The figures and the ranking are those of
+// package eviction for the last round.
+//
+// Files: report.go has New and the summary, signals.go the signals, thresholds and conditions,
+// ranking.go the pods in the order of eviction, actions.go the recent actions and the watches.
 package evictionreport

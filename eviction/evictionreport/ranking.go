@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
-// newRanking tells who would go for a threshold; nil if nobody is evicted for its signal.
+// newRanking returns the order of eviction for a threshold; nil if no pod is evicted for its signal.
 func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision) *document.Ranking {
 	s := t.Signal
 	if s.Condition() == eviction.NodeIOPressure {
@@ -45,8 +45,7 @@ func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision)
 		return r
 	}
 	a, b := &list[next], &list[next+1+second]
-	// Others may stand between them, who are passed over: what parts these two is what
-	// does where there are no others.
+	// Skipped pods may be between these two. BeforeNextBy compares neighbours, so rank the two alone.
 	two := *in
 	two.Pods = []*corev1.Pod{pods[a.Pod.UID], pods[b.Pod.UID]}
 	pair := two.Rank(t, d.Layout)
@@ -54,14 +53,14 @@ func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision)
 	return r
 }
 
-// newRankedPod tells a pod's place.
+// newRankedPod describes a pod of the ranking.
 func newRankedPod(unit document.Unit, p *eviction.RankedPod, pod *corev1.Pod) document.RankedPod {
 	told := document.RankedPod{
 		Namespace: p.Pod.Namespace, Name: p.Pod.Name, UID: p.Pod.UID, OverRequest: p.Over, Priority: p.Priority, BeforeNextBy: p.BeforeNextBy.String(),
 	}
 	switch {
 	case p.NoStats, p.Doubt != "" && p.Usage.IsZero():
-		told.OverRequest = false // the kubelet takes what is missing for zero
+		told.OverRequest = false // to the kubelet a missing figure is zero
 	case unit == document.Processes:
 		told.Usage = floatOfQuantity(&p.Usage)
 	default:
@@ -71,18 +70,18 @@ func newRankedPod(unit document.Unit, p *eviction.RankedPod, pod *corev1.Pod) do
 		told.Skipped = p.Skipped.String()
 		told.Message = skipMessage(p, pod)
 	} else {
-		told.Message = p.Doubt // with parity it goes all the same
+		told.Message = p.Doubt // with parity the pod is evicted nevertheless
 	}
 	return told
 }
 
-// Why pods are passed over that the kubelet would take.
+// Reasons for skipping pods that the kubelet would evict.
 const (
 	ownPod        = "it is weir's own pod"
 	blockedPrefix = "it cannot be evicted now: "
 )
 
-// skipMessage says why a pod is passed over.
+// skipMessage says why a pod is skipped.
 func skipMessage(p *eviction.RankedPod, pod *corev1.Pod) string {
 	switch p.Skipped {
 	case eviction.SkipDoubt:
@@ -110,7 +109,7 @@ func criticalReason(c eviction.Critical) string {
 	return ""
 }
 
-// rankReason says what puts a before b.
+// rankReason says which key puts a before b.
 func rankReason(u document.Unit, a, b *eviction.RankedPod) string {
 	words := func(q *resource.Quantity) string { return u.FormatWithNoun(q.AsApproximateFloat64()) }
 	switch a.BeforeNextBy {

@@ -12,32 +12,31 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// Report is what there is to say.
+// Report is the report on evictions of a node.
 type Report = document.EvictionReport
 
-// ModeOff is the mode of a weir that looks at nothing.
+// ModeOff is the mode in which weir does not read the node.
 const ModeOff = "off"
 
-// Options is what rounds do not tell.
+// Options have what a guard.Round does not say.
 type Options struct {
 	Node string
 	// Mode is off, observe, evict or kill.
 	Mode string
-	// Warnings are what is wrong with how the guard is set up, as beside the kubelet.
+	// Warnings are problems with the thresholds, for example compared with the kubelet's.
 	Warnings []string
-	// Reclaims says that weir removes what a node can do without, where a decision asks
-	// for that.
+	// Reclaims: weir removes unused containers and images if a decision asks for it.
 	Reclaims bool
-	// MaxInterval is how often the guard looks at the least; zero if not known.
+	// MaxInterval is the longest time between two rounds; zero if not known.
 	MaxInterval time.Duration
-	// PollInterval is how often disks and process ids are looked at besides; zero for not.
+	// PollInterval is the time between two readings of disks and process ids; zero for none.
 	PollInterval time.Duration
 	// Now is the time of the report. Zero means time.Now.
 	Now time.Time
 }
 
-// New tells how a node stands: by the last round, nil before the first, and by the rounds
-// in which something was done, newest first. It changes nothing in them.
+// New returns the report. last is the newest round, nil before the first. acts are the rounds in
+// which something was done, newest first. New does not change them.
 func New(last *guard.Round, acts []*guard.Round, c Options) *Report {
 	if c.Now.IsZero() {
 		c.Now = time.Now()
@@ -58,7 +57,7 @@ func New(last *guard.Round, acts []*guard.Round, c Options) *Report {
 	return r
 }
 
-// fillFromRound fills in what a round tells.
+// fillFromRound sets the fields that come from a round.
 func fillFromRound(r *Report, round *guard.Round) {
 	d := round.Decision
 	r.ReadAt, r.DecidedAt = round.ReadAt.UTC(), round.DecidedAt.UTC()
@@ -89,7 +88,7 @@ func fillFromRound(r *Report, round *guard.Round) {
 	}
 }
 
-// nodeState is how the node stands by a decision.
+// nodeState returns the node's state by a decision.
 func nodeState(d *eviction.Decision) document.NodeState {
 	switch d.Outcome {
 	case eviction.OutcomeNoThresholds:
@@ -110,7 +109,7 @@ func nodeState(d *eviction.Decision) document.NodeState {
 	return document.Normal
 }
 
-// summaryText is the answer in a sentence.
+// summaryText returns the answer in a sentence.
 func summaryText(r *Report) string {
 	name := cmp.Or(r.Node, "this node") + ": "
 	switch r.State {
@@ -130,7 +129,7 @@ func summaryText(r *Report) string {
 	return name + normalText(r)
 }
 
-// evictingText is the summary where somebody goes.
+// evictingText returns the summary if a pod is, or would be, evicted.
 func evictingText(r *Report) string {
 	verb := "is evicted"
 	if r.Mode == execute.Observe.String() {
@@ -163,7 +162,7 @@ func evictingText(r *Report) string {
 	return "a pod " + verb
 }
 
-// reclaimText says what the node gives up before a pod.
+// reclaimText says what is removed before a pod is evicted.
 func reclaimText(r *Report, s *document.Signal) string {
 	if len(s.ReclaimsFirst) == 0 || !r.Reclaims {
 		return ""
@@ -178,7 +177,7 @@ func victimName(s *document.Signal) string {
 	return s.Ranking.Next
 }
 
-// pressureText is the summary where a threshold is met and nobody goes.
+// pressureText returns the summary if a threshold is met and no pod is evicted.
 func pressureText(r *Report) string {
 	for _, want := range [...]document.ThresholdState{document.InForce, document.GracePeriod, document.Reclaiming} {
 		for i := range r.Signals {
@@ -193,7 +192,7 @@ func pressureText(r *Report) string {
 	return "under pressure"
 }
 
-// noEvictionText says why nobody goes though a threshold is met.
+// noEvictionText says why no pod is evicted although a threshold is met.
 func noEvictionText(r *Report, s *document.Signal, t *document.Threshold) string {
 	switch {
 	case t.State == document.GracePeriod:
@@ -212,7 +211,7 @@ func noEvictionText(r *Report, s *document.Signal, t *document.Threshold) string
 	return fmt.Sprintf("; %s is next", s.Ranking.Next)
 }
 
-// shortageText says what is short.
+// shortageText compares the figure with the threshold.
 func shortageText(s *document.Signal, t *document.Threshold) string {
 	if s.Stall {
 		return fmt.Sprintf("%s is %s, above %s", s.Name, s.Unit.Format(*s.Value), s.Unit.Format(*t.Limit))
@@ -227,8 +226,8 @@ func shortageText(s *document.Signal, t *document.Threshold) string {
 	return fmt.Sprintf("%s is %s, below the %s threshold of %s", s.Name, s.Unit.Format(*s.Value), kind, s.Unit.Format(*t.Limit))
 }
 
-// normalText is the summary where no threshold is met: it names the nearest, by its share of
-// what it may lose.
+// normalText returns the summary if no threshold is met. It names the nearest threshold, by the
+// distance in percent of the capacity.
 func normalText(r *Report) string {
 	var at *document.Signal
 	var nearest *document.Threshold

@@ -15,11 +15,11 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// newSignals tells those that have a threshold, in the order in which they are acted on.
+// newSignals returns the signals that have a threshold, in the order in which they are acted on.
 func newSignals(in *eviction.Input, d *eviction.Decision) []document.Signal {
 	list := []document.Signal{}
 	states := d.Thresholds
-	if states == nil { // nothing was decided: they are as they are written
+	if states == nil { // there is no decision: list the configured thresholds
 		for _, t := range in.Settings.Thresholds {
 			states = append(states, eviction.ThresholdState{Threshold: t})
 		}
@@ -45,8 +45,8 @@ func newSignals(in *eviction.Input, d *eviction.Decision) []document.Signal {
 	return list
 }
 
-// rankingThreshold is the threshold of a signal that pods go for first: who is passed over may
-// depend on it.
+// rankingThreshold returns the threshold of a signal that pods are evicted for first. Which pods are
+// skipped may depend on it.
 func rankingThreshold(name string, d *eviction.Decision) *eviction.Threshold {
 	if d.Acting >= 0 && string(d.Thresholds[d.Acting].Threshold.Signal) == name {
 		return &d.Thresholds[d.Acting].Threshold
@@ -67,7 +67,7 @@ func rankingThreshold(name string, d *eviction.Decision) *eviction.Threshold {
 	return first
 }
 
-// newSignal tells the signal of a threshold, without its thresholds.
+// newSignal returns the signal of a threshold, without its thresholds.
 func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdState, read bool) document.Signal {
 	of := t.Threshold.Signal
 	s := document.Signal{Name: string(of), Stall: of.Pressure(), Unit: signalUnit(of)}
@@ -80,7 +80,7 @@ func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdSt
 	case o == nil:
 	case s.Stall:
 		s.Doubt = o.Doubt
-		if !math.IsNaN(o.Stall) && !math.IsInf(o.Stall, 0) { // which JSON has no number for
+		if !math.IsNaN(o.Stall) && !math.IsInf(o.Stall, 0) { // JSON cannot represent these
 			s.Value = &o.Stall
 		}
 	default:
@@ -89,13 +89,13 @@ func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdSt
 	if o := t.Observation; o != nil {
 		s.MeasuredAt = o.Time.UTC()
 		if o.Time.IsZero() {
-			s.MeasuredAt = in.Now.UTC() // which is what the decision took it for
+			s.MeasuredAt = in.Now.UTC() // the decision assumes the same
 		}
 	}
 	return s
 }
 
-// newThreshold tells a threshold of s.
+// newThreshold describes a threshold of s.
 func newThreshold(s *document.Signal, t *eviction.ThresholdState, now time.Time) document.Threshold {
 	told := document.Threshold{
 		Text: t.Threshold.String(), Hard: t.Threshold.Hard(), Derived: t.Derived,
@@ -113,7 +113,7 @@ func newThreshold(s *document.Signal, t *eviction.ThresholdState, now time.Time)
 		}
 	case t.Observation != nil:
 		told.Limit, told.Goal = floatOfQuantity(&t.Limit), floatOfQuantity(&t.Goal)
-	case t.Threshold.Value.Quantity != nil: // known even so
+	case t.Threshold.Value.Quantity != nil: // known without a figure
 		told.Limit = floatOfQuantity(t.Threshold.Value.Quantity)
 	}
 	if distance, ok := t.Distance(); ok && s.Doubt == "" {
@@ -148,7 +148,7 @@ func newThreshold(s *document.Signal, t *eviction.ThresholdState, now time.Time)
 	return told
 }
 
-// thresholdMessage says how a threshold stands.
+// thresholdMessage describes the state of a threshold.
 func thresholdMessage(s *document.Signal, t *document.Threshold, now time.Time) string {
 	var text string
 	switch t.State {
@@ -165,7 +165,7 @@ func thresholdMessage(s *document.Signal, t *document.Threshold, now time.Time) 
 		text = fmt.Sprintf("in force since %s, until the figure is back at %s", humanize.Clock(t.Since, now), s.Unit.Format(*t.Goal))
 	default:
 		text = distanceText(s, t) + " away"
-		if t.Distance != nil && *t.Distance < 0 { // of one that does not count yet
+		if t.Distance != nil && *t.Distance < 0 { // a threshold that does not count yet
 			text = "past it by " + distanceText(s, t)
 		}
 	}
@@ -175,7 +175,7 @@ func thresholdMessage(s *document.Signal, t *document.Threshold, now time.Time) 
 	return text
 }
 
-// distanceText is how far the figure is from a threshold, on either side of it.
+// distanceText returns the distance of the figure from a threshold, on either side of it.
 func distanceText(s *document.Signal, t *document.Threshold) string {
 	if t.Distance == nil {
 		return "an unknown distance"
@@ -203,7 +203,7 @@ func floatOfQuantity(q *resource.Quantity) *float64 {
 	return &v
 }
 
-// signalUnit is what a signal counts.
+// signalUnit returns the unit of a signal's figure.
 func signalUnit(s eviction.Signal) document.Unit {
 	if s.Pressure() {
 		return document.Percent
@@ -211,7 +211,7 @@ func signalUnit(s eviction.Signal) document.Unit {
 	return rankingUnit(s)
 }
 
-// rankingUnit is what pods are ranked by for a signal.
+// rankingUnit returns the unit in which pods are ranked for a signal.
 func rankingUnit(s eviction.Signal) document.Unit {
 	switch s.Resource() {
 	case "inodes":
@@ -224,7 +224,7 @@ func rankingUnit(s eviction.Signal) document.Unit {
 	return document.Bytes
 }
 
-// newCondition tells a node condition.
+// newCondition describes a node condition.
 func newCondition(c *eviction.Condition, in *eviction.Input) document.Condition {
 	told := document.Condition{Type: string(c.Type), Reported: c.Reported, MetAt: c.MetAt.UTC()}
 	if !c.Reported {
@@ -240,7 +240,7 @@ func newCondition(c *eviction.Condition, in *eviction.Input) document.Condition 
 	return told
 }
 
-// newAdmission asks which pods a node with the decision's conditions takes, with one of
+// newAdmission returns which pods a node with the decision's conditions admits. It tries one pod of
 // each kind.
 func newAdmission(d *eviction.Decision) *document.Admission {
 	conditions := d.Pressures()
@@ -262,7 +262,7 @@ func newAdmission(d *eviction.Decision) *document.Admission {
 	return a
 }
 
-// newExceededLimit tells of a pod over a limit of local storage.
+// newExceededLimit describes a pod over a limit of local storage.
 func newExceededLimit(e *eviction.ExceededLimit) document.ExceededLimit {
 	told := document.ExceededLimit{
 		Pod: e.Pod.String(), Kind: e.Kind, Name: e.Name,

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// Reasons of Events. An eviction has eviction.Reason, as with the kubelet.
+// Reasons of Events. An eviction has eviction.Reason, as in the kubelet.
 const (
 	ReasonObserved = "EvictionObserved"
 	ReasonBlocked  = "EvictionBlocked"

@@ -39,8 +39,8 @@ type Options struct {
 	MinGap         time.Duration // from the end of one round to the next pod; 10s
 	MaxPerWindow   int           // pods in any Window; 10
 	Window         time.Duration // 10m
-	CleanupTimeout time.Duration // how long a pod may take to be gone, after its time to end; 30s, as the kubelet
-	CleanupPoll    time.Duration // how often to look whether it is gone; 1s, as the kubelet
+	CleanupTimeout time.Duration // how long a pod may take to be gone after its grace period; 30s, as in the kubelet
+	CleanupPoll    time.Duration // time between two checks whether it is gone; 1s, as in the kubelet
 	RequestTimeout time.Duration // of one request; 15s, longer than the API server asks to wait for a budget
 	ReclaimTimeout time.Duration // of one collection; 2m
 	BlockedBackoff time.Duration // first wait after a budget blocked, then doubled; 10s
@@ -49,7 +49,7 @@ type Options struct {
 	RepeatEvents   time.Duration // 10m
 }
 
-// Recorder emits Events; a record.EventRecorder is one.
+// Recorder records Events. A record.EventRecorder implements it.
 type Recorder interface {
 	AnnotatedEventf(object runtime.Object, annotations map[string]string, eventtype, reason, messageFmt string, args ...any)
 }

@@ -32,7 +32,7 @@ type Outcome struct {
 	Waited  time.Duration `json:"waitedNanoseconds,omitempty"`
 	// Message is a sentence for people, with the next step if there is one.
 	Message string `json:"message"`
-	// Err is the error of Failed and Blocked; Message include it.
+	// Err is the error of Failed and Blocked. Message includes it.
 	Err error `json:"-"`
 
 	sent bool // the eviction or deletion was sent

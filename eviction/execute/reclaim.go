@@ -10,19 +10,19 @@ import (
 
 // Reclaimer removes unused containers and images from the node.
 type Reclaimer interface {
-	// Reclaim removes all of the collection, and returns what that freed. With an
-	// error, what was removed before it counts all the same.
+	// Reclaim removes all objects of the collection, and returns what that freed. With an error, the
+	// result counts what was removed before it.
 	Reclaim(context.Context, eviction.Collection) (Freed, error)
 }
 
 // Freed is what a collection removed.
 type Freed struct {
 	Items int   `json:"items"`           // containers or images removed
-	Bytes int64 `json:"bytes,omitempty"` // as the runtime tells; 0 if it does not
+	Bytes int64 `json:"bytes,omitempty"` // as the runtime reports it; 0 if it does not
 }
 
-// Reclaim carries out the collections that a decision asks for, in order, and returns an
-// outcome for each. One that fails is no reason to leave out the next.
+// Reclaim carries out the collections of a decision, in order, and returns an outcome for each. If
+// one fails, it continues with the next.
 func (x *Executor) Reclaim(ctx context.Context, d *eviction.Decision) []Outcome {
 	if len(d.Reclaim) == 0 {
 		return nil

@@ -21,10 +21,10 @@ const refreshInterval = 30 * time.Second
 // nearDiskShare is the share of a disk's capacity within which its threshold counts as near.
 const nearDiskShare = 0.02
 
-// The kernel keeps pages in stock for each processor, which count as used until it gives
-// them back. So right after a crossing the usage may be found below the figure once more,
-// and once it is above for good the kernel does not say so again. It is looked at again
-// maxRechecks times, recheckPause apart, and then as often recheckDelay apart.
+// The kernel keeps pages in stock for each processor, which count as used until it returns them.
+// So right after a crossing the usage may be below the figure again, and the kernel gives no
+// second notice when it then crosses for good. So the node is read again maxRechecks times,
+// recheckPause apart, and then as many times recheckDelay apart.
 const (
 	maxRechecks  = 5
 	recheckPause = time.Millisecond

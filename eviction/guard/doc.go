@@ -1,28 +1,31 @@
-// Package guard joins the parts of eviction on one node: a notice of the kernel leads to
-// one fresh read, one decision, and what comes of it.
+// Package guard runs eviction on one node. Each notice of the kernel leads to one round: read the
+// node, decide, and carry out the decision.
 //
 //	g, err := guard.New(guard.Options{Read: ..., Settings: ..., Executor: ...})
 //	go g.Run(ctx)
-//	... g.Last() is how things stand, g.Acts() what was done of late ...
+//	... g.Last() is the newest round, g.RecentActions() are the newest rounds that did something ...
 //
-// One goroutine decides and acts, so that while a pod leaves nobody else is chosen, as with
-// the kubelet; but the wait for a pod that a soft threshold gave its time ends once a hard one is to
-// be acted on. Others may ask for Last all the while: a round is shown once it has decided, and
-// again once what it decided is done.
+// One goroutine decides and acts, so no other pod is chosen while a pod terminates, as in the
+// kubelet. There is one exception: the wait for a pod with a soft threshold's grace period ends
+// when a hard threshold must be acted on. Last may be called at any time. A round is published
+// when it has decided, and again when its actions are done.
 //
-// Besides notices there are rounds at times known beforehand: when a grace period is over,
-// when a limit lets the next pod go, and at least every 10 s (notify.Options.MaxInterval). Of disks
-// and process ids the kernel gives no notice: they are looked at every second (Options.Poll), and a
-// threshold that comes to be met, or ends, gives notice as well.
+// Rounds also start at known times: when a grace period ends, when a limit allows the next
+// eviction, and at least every 10 s (notify.Options.MaxInterval). The kernel gives no notice of
+// disks and process ids. Options.Poll reads them every second, and a change of a threshold starts
+// a round.
 //
-// What cannot be read leads to a round that says so. Without a summary nothing is decided;
-// without pods nobody is evicted; conditions and grace periods last.
+// If something cannot be read, the round says so. Without a summary nothing is decided. Without
+// the list of pods no pod is evicted. Conditions and grace periods stay as they are.
 //
-// A pod that a PodDisruptionBudget holds is asked again later, each time after a longer
-// while. In between it is passed over and the next of the ranking goes: a node that runs
-// out of something is in a hurry, and the kubelet would have taken both. The same holds for a
-// pod that the API server refuses to let go, for one that was told to end, by whomever, and has
-// not when it was waited for in vain, and for one that is not what the list of pods says: gone, or
-// critical by now. Hard thresholds of mode kill go another way, so what a soft one was told counts
-// for nothing there. That the API server does not answer is no reason to take another pod.
+// A pod that a PodDisruptionBudget protects is tried again later, after increasing waits. Meanwhile
+// it is skipped and the next pod in the ranking is evicted, since the node needs the resource now.
+// Also skipped for a while is a pod that the API server refuses to evict, one that did not
+// terminate in time, and one that is gone or critical although the list of pods says otherwise. In
+// mode kill, hard thresholds delete pods instead, so a refusal for a soft threshold does not count
+// there. If the API server does not answer, no other pod is taken.
+//
+// Files: guard.go has Guard, Run and Round; decide.go reads the node and decides; actions.go
+// carries out decisions and remembers the results; poll.go polls disks and process ids; watches.go
+// chooses what the kernel should give notice of; options.go and metrics.go.
 package guard

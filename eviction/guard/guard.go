@@ -23,8 +23,8 @@ type Guard struct {
 	last    atomic.Pointer[Round]
 	actions atomic.Pointer[[]*Round] // what it points to is never changed
 
-	running sync.Mutex // locked by Run; guards what follows
-	// state, blocked and evicted are for the next decision.
+	running sync.Mutex // locked by Run; guards the fields below
+	// state, blocked and evictedAt are inputs of the next decision.
 	state     eviction.State
 	blocked   map[types.UID]blockedUntil
 	evictedAt time.Time
@@ -182,15 +182,15 @@ func (g *Guard) logChange(about, words string) {
 type Round struct {
 	// Notice is what started the round.
 	Notice notify.Notice
-	// ReadAt is when the fresh read ended, DecidedAt when the decision was made, EndedAt when what
-	// came of it was done: zero while it is being done.
+	// ReadAt is when the read ended, DecidedAt when the decision was made, EndedAt when its
+	// actions were done: zero until then.
 	ReadAt, DecidedAt, EndedAt time.Time
 	// Input and Decision are the input and the result of eviction.Decide. After a collection,
 	// Decision is that of AfterReclaim.
 	Input    *eviction.Input
 	Decision *eviction.Decision
-	// ReadErr says which parts of the summary, or that the pods, could not be read. The decision
-	// was made without them.
+	// ReadErr says which parts of the summary could not be read, or that the pods could not be
+	// listed. The decision was made without them.
 	ReadErr error
 	// Outcomes are those of the collections, then those of the pods.
 	Outcomes []execute.Outcome

@@ -23,8 +23,8 @@ type Options struct {
 	// Read reads the node now. If it returns a summary and an error, the summary lacks what the
 	// error says. Without a summary nothing is decided.
 	Read func(context.Context) (*stats.Summary, error)
-	// Poll reads the node alone, without its pods, for what the kernel gives no notice of: disks
-	// and process ids. It is asked every PollInterval, beside Read; nil has them wait for the timer.
+	// Poll reads the node without its pods. It is called every PollInterval for the disks and
+	// process ids, of which the kernel gives no notice. With nil they are only read in rounds.
 	Poll func(context.Context) (*stats.Summary, error)
 	// Layout returns eviction.Layout's fields. It is called until it succeeds; nil means one file
 	// system.
@@ -35,7 +35,7 @@ type Options struct {
 	Refresh func(context.Context)
 	// Settings are the thresholds and their settings. They must not change.
 	Settings *eviction.Settings
-	// Cgroups returns where the memory cgroups are now: a node that starts has none for pods
+	// Cgroups returns where the memory cgroups are now: a starting node has no cgroup of pods
 	// yet. Without it, or without a Mount, no cgroup is watched.
 	Cgroups func() eviction.Cgroups
 	// Executor carries out decisions.

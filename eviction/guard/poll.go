@@ -10,8 +10,8 @@ import (
 	"github.com/weir-metrics/weir/eviction/notify"
 )
 
-// PollInterval is how often Options.Poll is asked; and how often one looks, while a pod leaves for a
-// soft threshold, whether there is worse to act on.
+// PollInterval is the time between two calls of Options.Poll. It is also the time between two
+// checks for hard thresholds while a pod terminates for a soft one.
 const PollInterval = time.Second
 
 // poll gives notice when a threshold of disks or process ids becomes met, or ends.
@@ -23,7 +23,7 @@ func (g *Guard) poll(ctx context.Context, n *notify.Notifier) {
 	})
 }
 
-// everyPoll looks every PollInterval until ctx ends.
+// everyPoll calls look every PollInterval until ctx ends.
 func everyPoll(ctx context.Context, look func()) {
 	ticker := time.NewTicker(PollInterval)
 	defer ticker.Stop()

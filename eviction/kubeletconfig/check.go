@@ -10,10 +10,10 @@ import (
 	"github.com/weir-metrics/weir/eviction/execute"
 )
 
-// Check says in words where the kubelet would act before weir, or at the same time, and what
-// to change. capacity is what there is of a signal (bytes, inodes, process ids; zero if not known):
-// it is asked for where an amount is to be compared with a percentage, and may be nil.
-// In mode observe, in which weir does nothing, there is nothing to say.
+// Check returns a sentence for each threshold where the kubelet would act before weir or at the
+// same time, with what to change. capacity returns the capacity of a signal (bytes, inodes, process
+// ids; 0 if not known). It is called where an amount is compared with a percentage, and may be nil.
+// In mode observe weir evicts no pod, and the result is empty.
 func Check(kubelet *Kubelet, own []eviction.Threshold, mode execute.Mode, capacity func(eviction.Signal) int64) []string {
 	if mode == execute.Observe {
 		return nil
@@ -35,8 +35,8 @@ func Check(kubelet *Kubelet, own []eviction.Threshold, mode execute.Mode, capaci
 	return list
 }
 
-// compareWithOwn looks for a threshold of weir's that is in force before the kubelet's t is, with
-// enough between them. It returns what is wrong with the best one.
+// compareWithOwn looks for a threshold of weir that is in force before t, the kubelet's, with a
+// large enough margin. It returns the problem of the best one.
 func compareWithOwn(kubelet *Kubelet, t *eviction.Threshold, own []eviction.Threshold, capacity int64) string {
 	words, least := "", math.MaxInt
 	for i := range own {
@@ -55,7 +55,7 @@ func compareWithOwn(kubelet *Kubelet, t *eviction.Threshold, own []eviction.Thre
 	return words
 }
 
-// thresholdProblem says what is wrong with a threshold of weir's, and how much.
+// thresholdProblem returns the problem with a threshold of weir, and how large it is.
 func thresholdProblem(kubelet *Kubelet, t, o *eviction.Threshold, capacity int64) (problem string, size int) {
 	theirs, ours, ok := comparableAmounts(t, o, capacity)
 	switch {
@@ -77,11 +77,11 @@ func thresholdProblem(kubelet *Kubelet, t, o *eviction.Threshold, capacity int64
 	return "", 0
 }
 
-// rounding is what percentages are off by, as they are 32-bit floats.
+// rounding is the error of percentages, since they are 32-bit floats.
 const rounding = 1e-6
 
-// minMargin is by how much weir's threshold should be above the kubelet's, as a share of that:
-// memory goes within seconds, disks within minutes.
+// minMargin returns by how much weir's threshold should be above the kubelet's, as a share of the
+// kubelet's. Memory runs out within seconds, disks within minutes.
 func minMargin(s eviction.Signal) float64 {
 	switch s {
 	case eviction.MemoryAvailable, eviction.AllocatableMemoryAvailable, eviction.PIDAvailable:
@@ -91,8 +91,8 @@ func minMargin(s eviction.Signal) float64 {
 	}
 }
 
-// comparableAmounts makes two thresholds comparable: both in the signal's unit, or both shares of the
-// capacity; false if only that would tell and it is not known.
+// comparableAmounts converts two thresholds to the same unit: the signal's unit, or a share of the
+// capacity. It returns false if that needs the capacity and the capacity is not known.
 func comparableAmounts(t, o *eviction.Threshold, capacity int64) (theirs, ours float64, ok bool) {
 	if (t.Value.Quantity == nil) == (o.Value.Quantity == nil) {
 		capacity = 1
@@ -107,12 +107,12 @@ func comparableAmounts(t, o *eviction.Threshold, capacity int64) (theirs, ours f
 	return amount(&t.Value), amount(&o.Value), capacity > 0
 }
 
-// suggestedThreshold is a threshold that leaves enough above t.
+// suggestedThreshold returns a threshold with enough margin above t.
 func suggestedThreshold(t *eviction.Threshold) string {
 	b := eviction.Threshold{Signal: t.Signal, Value: t.Value, Grace: t.Grace}
 	more := 1 + minMargin(t.Signal)
 	if q := t.Value.Quantity; q != nil {
-		// Whole mebibytes, that people can read.
+		// Whole mebibytes are easy to read.
 		const whole = 1 << 20
 		n := q.AsApproximateFloat64() * more
 		if q.Format == resource.BinarySI && n > whole {

@@ -1,8 +1,7 @@
-// Package kubeletconfig compares thresholds with those of the kubelet that evicts on the same
-// node.
+// Package kubeletconfig compares weir's thresholds with those of the kubelet on the same node.
 //
-// Both look at the same figures, and neither asks the other. Whoever's threshold is crossed
-// first takes a pod; if both are crossed at once, each takes one. So where weir is to act,
-// its threshold must be far enough above the kubelet's for the pod to be gone before the
-// kubelet's is crossed as well, and the kubelet stays as the one that acts if weir does not.
+// Both read the same figures and do not know of each other. The one whose threshold is crossed
+// first evicts a pod; if both are crossed at once, each evicts one. So weir's threshold must be far
+// enough above the kubelet's that weir's pod is gone before the kubelet's threshold is crossed. The
+// kubelet then still acts if weir does not.
 package kubeletconfig

@@ -15,21 +15,21 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// Kubelet is how a kubelet evicts.
+// Kubelet is the eviction configuration of a kubelet.
 type Kubelet struct {
-	// Config is what it was configured with, and Thresholds what comes of it.
+	// Config is the configuration. Thresholds are those that it leads to.
 	Config     eviction.Config
 	Thresholds []eviction.Threshold
 	// TransitionPeriod, MaxPodGraceSeconds and LocalLimits are as in eviction.Settings.
 	TransitionPeriod   time.Duration
 	MaxPodGraceSeconds int64
 	LocalLimits        bool
-	// KernelMemcgNotification: it is woken by the kernel when memory runs short, and does
-	// not only look every 10 s.
+	// KernelMemcgNotification: the kernel also wakes the kubelet when memory runs short. Without it
+	// the kubelet only reads its figures every 10 s.
 	KernelMemcgNotification bool
 }
 
-// Settings decide as the kubelet does, but on no figure in doubt.
+// Settings returns settings that decide as the kubelet does, except on figures that cannot be right.
 func (k *Kubelet) Settings() *eviction.Settings {
 	return &eviction.Settings{
 		Thresholds: k.Thresholds, TransitionPeriod: k.TransitionPeriod,
@@ -37,7 +37,7 @@ func (k *Kubelet) Settings() *eviction.Settings {
 	}
 }
 
-// defaultHard is what a kubelet evicts for that was not told otherwise
+// defaultHard returns the kubelet's default hard thresholds
 // (pkg/kubelet/eviction/defaults_linux.go).
 func defaultHard() map[string]string {
 	return map[string]string{
@@ -47,7 +47,7 @@ func defaultHard() map[string]string {
 	}
 }
 
-// Default is a kubelet that nothing was configured of.
+// Default returns a kubelet without any configuration.
 func Default() *Kubelet {
 	k, err := newKubelet(&kubeletConfiguration{Config: eviction.Config{EvictionHard: defaultHard()}})
 	if err != nil {
@@ -56,7 +56,7 @@ func Default() *Kubelet {
 	return k
 }
 
-// kubeletConfiguration is as much of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1) as matters.
+// kubeletConfiguration has the fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) that are needed.
 type kubeletConfiguration struct {
 	eviction.Config
 	EvictionPressureTransitionPeriod metav1.Duration `json:"evictionPressureTransitionPeriod"`
@@ -66,8 +66,8 @@ type kubeletConfiguration struct {
 	LocalStorageCapacityIsolation    *bool           `json:"localStorageCapacityIsolation"`
 }
 
-// Parse reads what a kubelet answers at /configz. It answers with its defaults filled in:
-// where evictionHard is absent there, it was configured to be empty.
+// Parse parses a kubelet's answer at /configz. The answer includes the kubelet's defaults: if
+// evictionHard is absent, it was configured to be empty.
 func Parse(configz []byte) (*Kubelet, error) {
 	var answer struct {
 		Config *kubeletConfiguration `json:"kubeletconfig"`
@@ -107,7 +107,7 @@ func newKubelet(c *kubeletConfiguration) (*Kubelet, error) {
 	return k, err
 }
 
-// maxConfigzBytes is more than any kubelet's configuration.
+// maxConfigzBytes is larger than any kubelet's configuration.
 const maxConfigzBytes = 4 << 20
 
 // FetchOrDefault returns the answer of Fetch. If the kubelet does not answer, it returns Default and
@@ -121,9 +121,9 @@ func FetchOrDefault(ctx context.Context, client *http.Client, address string) (k
 		"--kubelet-url, --kubelet-certificate-authority and --kubelet-insecure-tls say where it is and how to trust it; start the agent again then", address, err)
 }
 
-// Fetch asks a kubelet itself, at an address like https://192.0.2.7:10250: whoever asks needs
-// the right to get nodes/configz. Kubelets before 1.33 want nodes/proxy instead, with which one can run
-// commands in every container of the node: no agent has it.
+// Fetch reads the configuration from a kubelet at an address like https://192.0.2.7:10250. The
+// client needs the right to get nodes/configz. Kubelets before 1.33 require nodes/proxy instead,
+// which also allows running commands in every container of the node; agents do not have it.
 func Fetch(ctx context.Context, client *http.Client, address string) (*Kubelet, error) {
 	const doing = "ask the kubelet for its configuration: %w"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/configz", nil)

@@ -1,11 +1,11 @@
-// Package nodeconditions tells the cluster of a node's pressure by weir's thresholds: with
-// conditions of the Node, of weir's own types (weir.dev/MemoryPressure), and, if asked for,
-// with taints (weir.dev/memory-pressure) that keep new pods away.
+// Package nodeconditions publishes a node's pressure by weir's thresholds: as conditions of the
+// Node, of weir's own types (weir.dev/MemoryPressure), and optionally as taints
+// (weir.dev/memory-pressure) that keep new pods away.
 //
-// The kubelet's own conditions and taints are its own: two who write the same one would
-// overwrite each other for ever. It leaves alone conditions that it does not know.
+// It does not write the kubelet's conditions and taints, since the kubelet would overwrite them
+// again and again. The kubelet does not change conditions that it does not know.
 //
-// The API server is asked only when a condition changes, and once in a while for the
-// heartbeat and for what others changed. What fails is tried again with the next decision. While
-// nothing can be decided nothing is published, and the heartbeat grows old, which tells.
+// It writes to the API server when a condition changes, for a heartbeat, and to restore what others
+// changed. What fails is tried again with the next decision. While no decision is possible it
+// publishes nothing, and the age of the heartbeat shows that.
 package nodeconditions

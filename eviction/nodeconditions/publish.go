@@ -21,37 +21,37 @@ import (
 	"github.com/weir-metrics/weir/eviction"
 )
 
-// Prefix is that of the types of conditions and the keys of taints.
+// Prefix is the prefix of the conditions' types and of the taints' keys.
 const Prefix = "weir.dev/"
 
 // Reasons of conditions.
 const (
 	ReasonMet    = "EvictionThresholdMet"    // a threshold is met, or was in the transition period
-	ReasonNotMet = "EvictionThresholdNotMet" // none is
+	ReasonNotMet = "EvictionThresholdNotMet" // no threshold is met
 )
 
-// Options of a Publisher. A zero duration stands for the default.
+// Options of a Publisher. A zero duration means the default.
 type Options struct {
 	Client kubernetes.Interface
 	Node   string // the Node's name
 	// Taint adds a taint with the effect NoSchedule for each condition that is true.
 	Taint bool
-	// Heartbeat is how often conditions are written though they are the same. Default 5
-	// minutes, as often as the kubelet does.
+	// Heartbeat is the time after which unchanged conditions are written again. Default 5 minutes, as
+	// in the kubelet.
 	Heartbeat time.Duration
 	Timeout   time.Duration // of all requests for one decision; default 10 s
 	Logger    *slog.Logger  // default: none
 }
 
-// Publisher publishes a node's pressure. Its methods are to be called one at a time.
+// Publisher publishes a node's pressure. Its methods must be called one at a time.
 type Publisher struct {
 	opts      Options
-	wanted    map[corev1.NodeConditionType]corev1.NodeCondition // as last written
+	wanted    map[corev1.NodeConditionType]corev1.NodeCondition // as they were last written
 	writtenAt time.Time                                         // when
 	lastError string                                            // the last error, empty if there is none
 }
 
-// New returns a Publisher, or what is missing.
+// New returns a Publisher, or an error for a missing option.
 func New(o Options) (*Publisher, error) {
 	switch {
 	case o.Client == nil:
@@ -65,8 +65,8 @@ func New(o Options) (*Publisher, error) {
 	return &Publisher{opts: o}, nil
 }
 
-// Publish writes what the decision says of the node, if it is anything new. An error is
-// logged, and tried again with the next decision.
+// Publish writes the decision's conditions to the Node, if they changed or the heartbeat is due. It
+// logs an error, and tries again with the next decision.
 func (p *Publisher) Publish(ctx context.Context, d *eviction.Decision) {
 	if d.Err != nil || d.Outcome == eviction.OutcomeNoThresholds {
 		return
@@ -86,14 +86,14 @@ func (p *Publisher) Publish(ctx context.Context, d *eviction.Decision) {
 	p.lastError = err.Error()
 }
 
-// Withdraw removes weir's conditions and taints from the Node: for an agent that is not
-// to come back, since nobody else would.
+// Withdraw removes weir's conditions and taints from the Node. Call it for an agent that does not
+// come back, since no other component removes them.
 func (p *Publisher) Withdraw(ctx context.Context) error {
 	p.wanted, p.writtenAt = nil, time.Time{}
 	return p.write(ctx, nil)
 }
 
-// wantedConditions are those that the decision has thresholds for, without times.
+// wantedConditions returns the conditions that the decision has thresholds for, without times.
 func wantedConditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.NodeCondition {
 	of := map[corev1.NodeConditionType][]string{}
 	for i := range d.Thresholds {
@@ -109,14 +109,14 @@ func wantedConditions(d *eviction.Decision) map[corev1.NodeConditionType]corev1.
 		if slices.Contains(reported, kind) {
 			c.Status, c.Reason = corev1.ConditionTrue, ReasonMet
 		}
-		// Not which of them is met: that may change at every look.
+		// The message does not say which threshold is met, since that may change with every reading.
 		c.Message = "by weir's thresholds: " + strings.Join(thresholds, ", ")
 		list[c.Type] = c
 	}
 	return list
 }
 
-// wantedTaints are those of the conditions that are true, in order.
+// wantedTaints returns the taints of the conditions that are true, in order.
 func (p *Publisher) wantedTaints(wanted map[corev1.NodeConditionType]corev1.NodeCondition) (list []corev1.Taint) {
 	for _, kind := range slices.Sorted(maps.Keys(wanted)) {
 		if p.opts.Taint && wanted[kind].Status == corev1.ConditionTrue {
@@ -126,22 +126,21 @@ func (p *Publisher) wantedTaints(wanted map[corev1.NodeConditionType]corev1.Node
 	return list
 }
 
-// taintKey is weir.dev/memory-pressure for weir.dev/MemoryPressure.
+// taintKey returns weir.dev/memory-pressure for weir.dev/MemoryPressure.
 func taintKey(kind corev1.NodeConditionType) string {
 	name := strings.TrimPrefix(string(kind), Prefix)
 	return Prefix + strings.ToLower(strings.TrimSuffix(name, "Pressure")) + "-pressure"
 }
 
-// isWeirTaint says whether a taint is one that this package adds.
+// isWeirTaint reports whether this package adds the taint.
 func isWeirTaint(t *corev1.Taint) bool {
 	return strings.HasPrefix(t.Key, Prefix) && strings.HasSuffix(t.Key, "-pressure")
 }
 
-// maxAttempts is how often the Node is read anew when others change it meanwhile.
+// maxAttempts is how many times the Node is read again when others change it meanwhile.
 const maxAttempts = 3
 
-// write makes the Node's conditions and taints of weir those wanted, and leaves all
-// others as they are.
+// write sets weir's conditions and taints of the Node to the wanted ones, and does not change others.
 func (p *Publisher) write(ctx context.Context, wanted map[corev1.NodeConditionType]corev1.NodeCondition) error {
 	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
 	defer cancel()
@@ -165,8 +164,8 @@ func (p *Publisher) write(ctx context.Context, wanted map[corev1.NodeConditionTy
 	return err
 }
 
-// writeStatus patches conditions, which merge by type: those of others are not in the
-// patch. It leaves in node the version after it.
+// writeStatus patches conditions. They merge by type, so the patch has only weir's. It stores the
+// new version in node.
 func (p *Publisher) writeStatus(ctx context.Context, node *corev1.Node, wanted map[corev1.NodeConditionType]corev1.NodeCondition) error {
 	now := metav1.Now()
 	var patches []any
@@ -200,8 +199,8 @@ func (p *Publisher) writeStatus(ctx context.Context, node *corev1.Node, wanted m
 	return nil
 }
 
-// writeTaints replaces the list of taints, which does not merge: so the patch holds only
-// for the version that was read.
+// writeTaints replaces the list of taints, which does not merge, so the patch names the version that
+// was read.
 func (p *Publisher) writeTaints(ctx context.Context, node *corev1.Node, wanted []corev1.Taint) error {
 	var list, had []corev1.Taint
 	for _, t := range node.Spec.Taints {

@@ -5,33 +5,41 @@
 //
 //	n, err := notify.New(notify.Options{})
 //	defer n.Close()
-//	err = n.Run(ctx, func(ctx context.Context, notice notify.CgroupThreshold) {
+//	err = n.Run(ctx, func(ctx context.Context, notice notify.Notice) {
 //		... one fresh read, one decision ...
-//		err := n.Update(watches...) // says what the kernel refused; the others hold
+//		err := n.Update(watches...) // the error names what the kernel refused
 //	})
 //
-// What can be watched, and what stands in where the kernel lacks it:
+// There are four sources of notices:
 //
-//   - Threshold: the usage of a memory cgroup of version 1 crosses a figure (an eventfd
-//     written to cgroup.event_control). Version 2 has nothing like it; a Trigger of memory
-//     and the timer stand in.
-//   - Trigger: tasks stall for longer than so much of a window, on the whole node
+//   - UsageThreshold: the usage of a memory cgroup of version 1 crosses a figure (an eventfd
+//     written to cgroup.event_control). Version 2 has no equivalent: use a StallTrigger of
+//     memory, and the timer.
+//   - StallTrigger: tasks stall for more than a part of a window, on the whole node
 //     (/proc/pressure) or in a cgroup of version 2 (*.pressure).
-//   - Events: the counters of a file like memory.events (version 2) change: high, max, oom.
-//     memory.high itself is only watched through them and never written, for it throttles
-//     whoever goes beyond it.
-//   - The timer, the floor: Run never stays silent for longer than Options.MaxInterval.
+//   - EventCounters: counters in a file such as memory.events (version 2) change: high, max,
+//     oom. The package never writes memory.high, since it throttles what exceeds it.
+//   - The timer: Run calls the function at least every Options.MaxInterval.
 //
-// However many notices come at once, they make one call. What comes while the caller
-// works makes one more after it, as it may have come too late for that call's read. The
-// first call of a burst is made at once; the next no sooner than Options.MinInterval later.
+// Notices that come at the same time lead to one call. Notices that come during a call lead to
+// one more call, since they may be too late for the reading of the present one. The first call of
+// a burst is made at once, the next after Options.MinInterval or more.
 //
-// The threshold of a Threshold is meant for the working set, which leaves out the page
-// cache that the kernel could drop at any time (inactive_file), but the kernel compares
-// the whole usage. So its figure moves with that cache, and Run follows it
-// (Options.FollowInterval), also between two calls. It needs to: on a node whose memory is full of
-// cache, a growing process displaces cache, the usage stays the same, and no figure that
-// stands still is ever crossed.
+// An eviction threshold is about the working set, which excludes the page cache that the kernel
+// can drop (inactive_file). But the kernel compares the whole usage. So the figure of a
+// UsageThreshold is the working set plus that cache, and Run updates it every
+// Options.FollowInterval, also between two calls. Without this, on a node whose memory is full of
+// page cache, a growing process would displace cache, the usage would stay the same, and the
+// figure would never be crossed.
 //
-// Other systems than Linux have the timer alone.
+// On systems other than Linux there is only the timer.
+//
+// Files:
+//
+//   - notifier.go: Notifier with Update, Run and Close.
+//   - watch.go: what can be watched, and the errors of watches.
+//   - notice.go: Notice and Source, and the mailbox that joins notices until they are delivered.
+//   - kernel_linux.go: the epoll set, and reading of kernel files; kernel_other.go: no notices.
+//   - threshold_linux.go, trigger_linux.go, events_linux.go: one kind of watch each.
+//   - parse.go: parsers of cgroup and pressure files.
 package notify

@@ -42,7 +42,7 @@ type activeWatch interface {
 	close()
 }
 
-// recheckInterval is how soon a doubtful threshold is looked at anew (see activeThreshold.rechecks).
+// recheckInterval is the time between two rechecks of a threshold (see activeThreshold.rechecks).
 const recheckInterval = 5 * time.Millisecond
 
 // wakeToken is the token of wakeFD. Those of watches count from 1.
@@ -96,7 +96,7 @@ func (k *kernel) update(watches []Watch) error {
 				errs = append(errs, &Error{w, err})
 				continue
 			}
-			// Another cgroup may be there under the name of the removed one.
+			// Another cgroup may have the name of the removed one.
 		}
 		h, err := k.open(w)
 		if err != nil {
@@ -105,7 +105,7 @@ func (k *kernel) update(watches []Watch) error {
 		}
 		k.mu.held[w.key()] = h
 	}
-	k.wake() // the wait may have had nothing to follow
+	k.wake() // run may be waiting without a timeout
 	return errors.Join(errs...)
 }
 

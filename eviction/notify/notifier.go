@@ -38,7 +38,7 @@ type Notifier struct {
 	kernel     *kernel
 	closing    context.Context
 	close      context.CancelFunc
-	running    sync.Mutex // held by Run
+	running    sync.Mutex // locked by Run
 	wakeWithin atomic.Int64
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// stallTotals are how long tasks stalled in all, since the boot or since the cgroup was made.
+// stallTotals are how long tasks have stalled in total, since the boot or since the cgroup was created.
 type stallTotals struct {
 	some, full time.Duration
 	hasFull    bool // false for cpu before Linux 5.13, which has no such line
@@ -91,8 +91,8 @@ func changedCounters(was, is []counter) (list []Change) {
 // of either version, including the cgroups below. It searches for the one line, since the file is
 // long and read often.
 func parseInactiveFile(b []byte) (int64, error) {
-	// Version 1 has a figure of the cgroup alone and one, total_, of all below it;
-	// version 2 has only the latter, under the former's name.
+	// Version 1 has inactive_file for the cgroup alone, and total_inactive_file with all cgroups
+	// below it. In version 2 inactive_file includes all cgroups below it.
 	for _, name := range []string{"\ntotal_inactive_file ", "\ninactive_file "} {
 		_, rest, ok := bytes.Cut(b, []byte(name))
 		if !ok && bytes.HasPrefix(b, []byte(name[1:])) {

@@ -29,16 +29,14 @@ type Watch interface {
 type UsageThreshold struct {
 	// Name distinguishes thresholds on one cgroup.
 	Name string
-	// Notice is where and at which figure, as eviction.Threshold.CgroupThreshold computes it. With a
-	// WorkingSet, Bytes only stands in for it: the figure is WorkingSet and the
-	// inactive_file of the moment, and follows it.
+	// CgroupThreshold is the cgroup and the figure. With a WorkingSet the figure is WorkingSet
+	// plus the present inactive_file, and Bytes is only the first estimate.
 	eviction.CgroupThreshold
 }
 
 // StallTrigger gives notice when tasks stall for Stall or longer within Window.
 type StallTrigger struct {
-	// Path is of a pressure file: /proc/pressure/memory, or memory.pressure in a cgroup
-	// of version 2.
+	// Path is a pressure file: /proc/pressure/memory, or memory.pressure in a cgroup of version 2.
 	Path string
 	// Full: all tasks that are not idle must stall, not just one.
 	Full bool
@@ -51,8 +49,8 @@ type StallTrigger struct {
 // memory.events, memory.events.local, pids.events, cgroup.events.
 type EventCounters struct{ Path string }
 
-// stallWindow is the shortest window that needs no capability; the kernel also computes
-// its averages at this pace.
+// stallWindow is the shortest window that needs no capability. The kernel also computes its
+// averages at this interval.
 const stallWindow = 2 * time.Second
 
 // The windows that the kernel accepts (WINDOW_MIN_US and WINDOW_MAX_US in kernel/sched/psi.c).
@@ -95,7 +93,7 @@ func (t StallTrigger) String() string {
 // String returns the file.
 func (e EventCounters) String() string { return e.Path }
 
-// Poll is somebody's own look at what the kernel gives no notice of: see Notifier.NotifyPoll.
+// Poll is the caller's own polling of what the kernel gives no notice of: see Notifier.NotifyPoll.
 type Poll struct {
 	Of string // what is polled
 }

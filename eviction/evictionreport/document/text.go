@@ -12,11 +12,11 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// TextOptions are how a text is to be.
+// TextOptions are options of WriteText.
 type TextOptions struct {
-	// All adds for each signal the whole ranking, and all acts that are remembered.
+	// All adds the whole ranking of each signal, and all recent actions.
 	All bool
-	// Colour marks what matters, for a terminal.
+	// Colour adds colours for a terminal.
 	Colour bool
 }
 
@@ -29,14 +29,14 @@ const (
 	reset = "\x1b[0m"
 )
 
-// textWriter lays a report out.
+// textWriter writes a report as text.
 type textWriter struct {
 	strings.Builder
 	TextOptions
 }
 
-// WriteText writes r in plain words: the answer first, then what it rests on. It is for
-// people and may change; programs read the JSON.
+// WriteText writes r as text: the answer first, then the reasons. The text is for people and may
+// change; programs read the JSON.
 func (r *EvictionReport) WriteText(w io.Writer, o TextOptions) error {
 	p := &textWriter{TextOptions: o}
 	p.line(0, bold, r.Summary)
@@ -65,7 +65,7 @@ func (r *EvictionReport) WriteText(w io.Writer, o TextOptions) error {
 	return nil
 }
 
-// head says what the report is about, and how old it is.
+// head writes the mode, the age of the figures, and what woke the guard.
 func (p *textWriter) head(r *EvictionReport) {
 	parts := []string{"mode " + r.Mode}
 	if r.DecidedAt.IsZero() {
@@ -82,7 +82,7 @@ func (p *textWriter) head(r *EvictionReport) {
 	}
 }
 
-// signal writes a signal, its thresholds, and who is next.
+// signal writes a signal, its thresholds, and the next pod.
 func (p *textWriter) signal(s *Signal, reclaims bool) {
 	p.gap()
 	head := s.Name + ": " + s.FigureText()
@@ -96,7 +96,7 @@ func (p *textWriter) signal(s *Signal, reclaims bool) {
 	}
 	p.item("", "first", s.ReclaimMessage(reclaims))
 	switch {
-	case s.Ranking != nil && len(s.Ranking.Pods) > 0: // without pods it is said once: NoPods
+	case s.Ranking != nil && len(s.Ranking.Pods) > 0: // without pods, NoPods says so once
 		p.item("", "next", s.Ranking.Message)
 		p.item("", "skip", s.Ranking.SkippedPods())
 	case s.Ranking == nil && s.Value != nil:
@@ -104,10 +104,10 @@ func (p *textWriter) signal(s *Signal, reclaims bool) {
 	}
 }
 
-// NoPods says in words what EvictionReport.NoPods says.
+// NoPods is the sentence for EvictionReport.NoPods.
 const NoPods = "weir knows no pod on this node, so no pod would be evicted"
 
-// NoPods says that those who could go were looked for, and that there is nobody.
+// NoPods reports whether there are rankings, and all are empty.
 func (r *EvictionReport) NoPods() bool {
 	looked := false
 	for i := range r.Signals {
@@ -121,8 +121,8 @@ func (r *EvictionReport) NoPods() bool {
 	return looked
 }
 
-// IsRedundant says that s tells nothing that another signal does not: nobody wrote a threshold for
-// it, none is acted on, and none is met, or else another has the very figure.
+// IsRedundant reports whether s adds nothing to the other signals: all its thresholds are derived,
+// none is acted on, and either none is met or another signal has the same figure.
 func (r *EvictionReport) IsRedundant(s *Signal) bool {
 	quiet := true
 	for i := range s.Thresholds {
@@ -137,7 +137,7 @@ func (r *EvictionReport) IsRedundant(s *Signal) bool {
 	})
 }
 
-// FigureText is the value of a signal, and its share of the capacity.
+// FigureText returns the value of a signal, and its share of the capacity.
 func (s *Signal) FigureText() string {
 	switch {
 	case s.Value == nil:
@@ -155,7 +155,7 @@ func (s *Signal) FigureText() string {
 	return text
 }
 
-// ReclaimText says what the node gives up before a pod.
+// ReclaimText returns what the node removes before it evicts a pod.
 func (s *Signal) ReclaimText() string {
 	words := make([]string, len(s.ReclaimsFirst))
 	for i, c := range s.ReclaimsFirst {
@@ -170,7 +170,8 @@ func (s *Signal) ReclaimText() string {
 	return strings.Join(words, " and ")
 }
 
-// ReclaimMessage says what goes before any pod, if there is anything; reclaims is EvictionReport.Reclaims.
+// ReclaimMessage says what is removed before a pod is evicted; empty for nothing. reclaims is
+// EvictionReport.Reclaims.
 func (s *Signal) ReclaimMessage(reclaims bool) string {
 	switch words := s.ReclaimText(); {
 	case words == "":
@@ -182,7 +183,7 @@ func (s *Signal) ReclaimMessage(reclaims bool) string {
 	}
 }
 
-// SkippedPods names those that would have come before the next, but are passed over.
+// SkippedPods returns the skipped pods that come before the next one, with the reasons.
 func (r *Ranking) SkippedPods() string {
 	var names []string
 	for i := range r.Pods {
@@ -195,7 +196,7 @@ func (r *Ranking) SkippedPods() string {
 	return humanize.List(names, 3)
 }
 
-// tint marks a signal by the worst of its thresholds.
+// tint returns the colour of the worst threshold.
 func (s *Signal) tint() string {
 	tint := bold
 	for i := range s.Thresholds {
@@ -217,7 +218,7 @@ func (t *Threshold) tint() string {
 	return ""
 }
 
-// Kind is how a threshold acts: hard or soft.
+// Kind returns "hard" or "soft".
 func (t *Threshold) Kind() string {
 	if t.Hard {
 		return "hard"
@@ -256,7 +257,7 @@ func (p *textWriter) conditions(r *EvictionReport) {
 	}
 }
 
-// maxActions is how many acts are shown where not all are asked for.
+// maxActions is how many actions are shown without TextOptions.All.
 const maxActions = 5
 
 func (p *textWriter) acts(r *EvictionReport) {
@@ -289,7 +290,7 @@ func (p *textWriter) acts(r *EvictionReport) {
 	}
 }
 
-// Details is what else there is to say of an act.
+// Details returns the second line of an action: what woke the guard, and what follows.
 func (a *Action) Details() string {
 	var parts []string
 	if !a.Since.IsZero() {
@@ -307,7 +308,7 @@ func (a *Action) Details() string {
 	return strings.Join(parts, "; ")
 }
 
-// watches says what wakes the guard.
+// watches writes what triggers a reading.
 func (p *textWriter) watches(r *EvictionReport) {
 	if r.State == Off || r.State == Starting || r.State == NoThresholds {
 		return
@@ -351,14 +352,14 @@ func (p *textWriter) title(text string) {
 	p.line(0, bold, text)
 }
 
-// line writes one line, with nothing in it that a terminal might obey.
+// line writes one line, without control characters.
 func (p *textWriter) line(column int, tint, text string) {
 	p.WriteString(strings.Repeat(" ", column))
 	p.tinted(tint, text)
 	p.WriteByte('\n')
 }
 
-// item writes a labelled line; nothing if there is nothing to say.
+// item writes a line with a label, unless the text is empty.
 func (p *textWriter) item(tint, label, text string) {
 	if text == "" {
 		return
@@ -377,8 +378,8 @@ func (p *textWriter) tinted(tint, text string) {
 	p.WriteString(text)
 }
 
-// singleLine returns s without what a terminal might obey, in one line: names and errors come
-// from anyone.
+// singleLine returns s in one line and without control characters, since names and errors may
+// contain anything.
 func singleLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -391,8 +392,7 @@ func singleLine(s string) string {
 	}, s)
 }
 
-// ranking writes the whole ranking for a signal. Signals of one resource have the same:
-// it is written once.
+// ranking writes the whole ranking of a signal. Signals with the same ranking share one table.
 func (p *textWriter) ranking(all []Signal, i int) {
 	r := all[i].Ranking
 	if r == nil || len(r.Pods) == 0 {
@@ -424,7 +424,7 @@ func (p *textWriter) ranking(all []Signal, i int) {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", singleLine(pod.String()), over, pod.Priority,
 			r.Unit.or(pod.Usage), r.Unit.or(pod.Request), r.Unit.or(pod.Excess), strings.ToLower(singleLine(pod.BeforeNextBy)), or(singleLine(pod.Message)))
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // writing to memory does not fail
 	for l := range strings.Lines(b.String()) {
 		p.WriteString(strings.TrimRight(l, " \n") + "\n")
 	}

@@ -24,19 +24,20 @@ type Options struct {
 	// Socket is the path of the runtime's socket, with or without "unix://":
 	// "/run/containerd/containerd.sock".
 	Socket string
-	// Ended says that a pod, by the UID the kubelet gave the runtime, will run nothing any more: its phase
-	// is Succeeded or Failed, or it is gone from the API server and is no static pod. Nil says so of none.
+	// Ended reports whether a pod, by the UID that the kubelet gave the runtime, will run no container
+	// any more: its phase is Succeeded or Failed, or it is gone from the API server and is not a static
+	// pod. If Ended is nil, no pod has ended.
 	Ended func(types.UID) bool
-	// MinImageAge is how long an image must have been seen before it goes. Default: 2m, as the
-	// kubelet's imageMinimumGCAge.
+	// MinImageAge is how long ago an image must have been seen first before it is removed. Default:
+	// 2m, as the kubelet's imageMinimumGCAge.
 	MinImageAge time.Duration
-	// WatchPeriod is how often Run looks which images there are. Default: 1m.
+	// WatchPeriod is the time between two listings of images by Run. Default: 1m.
 	WatchPeriod time.Duration
 	// RequestTimeout bounds one request. Default: 30s.
 	RequestTimeout time.Duration
 }
 
-// Reclaimer asks a container runtime to remove things. Its methods may be called from several
+// Reclaimer removes objects from a container runtime. Its methods may be called by several
 // goroutines.
 type Reclaimer struct {
 	opts       Options
@@ -52,10 +53,10 @@ type Reclaimer struct {
 
 var _ execute.Reclaimer = (*Reclaimer)(nil)
 
-// maxAnswerBytes is the largest answer that is read, as the kubelet has it.
+// maxAnswerBytes is the largest answer that is read. The kubelet has the same limit.
 const maxAnswerBytes = 16 << 20
 
-// New returns a Reclaimer, which connects when it is first used. Close ends it.
+// New returns a Reclaimer, which connects at its first request. Close it.
 func New(opts Options) (*Reclaimer, error) {
 	socket := strings.TrimPrefix(opts.Socket, "unix://")
 	if !path.IsAbs(socket) {
@@ -77,7 +78,7 @@ func New(opts Options) (*Reclaimer, error) {
 	return r, nil
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (r *Reclaimer) Close() error {
 	if err := r.conn.Close(); err != nil {
 		return fmt.Errorf("close the connection to the container runtime: %w", err)
@@ -85,13 +86,13 @@ func (r *Reclaimer) Close() error {
 	return nil
 }
 
-// Run watches which images there are, until ctx ends. A runtime that does not answer is asked
-// again; while Run is not at work, no image grows old enough to be removed.
+// Run lists the images every WatchPeriod until ctx ends, and ignores errors. Without Run no image
+// becomes old enough to be removed.
 func (r *Reclaimer) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.opts.WatchPeriod)
 	defer tick.Stop()
 	for {
-		_, _ = r.listImages(ctx) // Reclaim tells what keeps it from listing
+		_, _ = r.listImages(ctx) // Reclaim reports the error of its own listing
 		select {
 		case <-ctx.Done():
 			return nil
@@ -100,9 +101,9 @@ func (r *Reclaimer) Run(ctx context.Context) error {
 	}
 }
 
-// Reclaim removes all of the collection that may go. One that cannot be removed is no reason
-// to leave out the next; the error tells of all. Bytes are those of images only: runtimes do not tell
-// what an ended container takes.
+// Reclaim removes all objects of the collection that may be removed. If one cannot be removed, it
+// continues with the others; the error joins the failures. Freed.Bytes counts images only, because
+// runtimes do not report the size of an exited container.
 func (r *Reclaimer) Reclaim(ctx context.Context, c eviction.Collection) (execute.Freed, error) {
 	switch c {
 	case eviction.UnusedContainers:
@@ -113,14 +114,14 @@ func (r *Reclaimer) Reclaim(ctx context.Context, c eviction.Collection) (execute
 	return execute.Freed{}, fmt.Errorf("collect %q: the container runtime has no such thing", c)
 }
 
-// call makes one request, in the time it may take.
+// call makes one request with the timeout of Options.
 func call[Q, A any](ctx context.Context, r *Reclaimer, call func(context.Context, Q, ...grpc.CallOption) (A, error), q Q) (A, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.RequestTimeout)
 	defer cancel()
 	return call(ctx, q)
 }
 
-// failures are what could not be removed. Beyond the first few they are only counted.
+// failures collects what could not be removed. It keeps the first few and counts the others.
 type failures struct {
 	errs []error
 	more int

@@ -1,22 +1,24 @@
-// Package cri removes what a container runtime can do without: containers that have ended, and
-// images that no container uses. It speaks the Container Runtime Interface over the runtime's
+// Package cri removes unused objects from a container runtime: containers that have ended, and
+// images that no container uses. It uses the Container Runtime Interface over the runtime's
 // socket, as the kubelet does.
 //
-// It is off unless asked for. Whoever may write to that socket may start a privileged container,
-// and is root on the node; an agent without it has only the rights of its service account.
-// The kubelet collects the same by itself, at its own thresholds. Give the socket away
-// only where weir must collect before the kubelet would.
+// It is off by default. A process that may write to that socket can start a privileged container,
+// so it has the rights of root on the node. An agent without the socket has only the rights of its
+// service account. The kubelet removes the same objects at its own thresholds. Mount the socket
+// only if weir must remove them before the kubelet does.
 //
-// It takes what the kubelet takes under pressure, as far as the runtime and Options tell:
+// It removes what the kubelet removes under pressure, as far as the runtime and Options show it:
 //
-//   - Of containers, those that have exited. Of each container of a pod that goes on, the one that
-//     ended last stays: from it the kubelet knows that an init container is done, and a
-//     container with restartPolicy Never ran. Only of pods that Options.Ended names do all go,
-//     unless a sandbox of the pod is ready: then the kubelet runs it.
-//     The kubelet also deletes a removed container's log files; weir does not, they go with the pod.
-//   - Of images, those that are not pinned, were seen two minutes ago or earlier, and are no
-//     container's, running or not, nor mounted into one. Which there are is watched by Run; an image
-//     younger than that may have been pulled for a container about to be made.
+//   - Containers that have exited. For each container of a pod that has not ended, the newest exited
+//     one stays: the kubelet needs it to know that an init container is done, and that a container
+//     with restartPolicy Never has run. All exited containers are removed for pods that
+//     Options.Ended names, unless a sandbox of the pod is ready, since then the kubelet runs the pod.
+//     The kubelet also deletes a removed container's log files. weir does not; they are deleted with
+//     the pod.
+//   - Images that are not pinned, were first seen at least two minutes ago, are not used by any
+//     container, running or not, and are not mounted into one. Run keeps track of the images. A
+//     newer image may have been pulled for a container that is about to be created.
 //
-// Containers in state created or unknown, those that no kubelet made, and sandboxes are left alone.
+// It does not remove containers in state created or unknown, containers that the kubelet did not
+// create, and sandboxes.
 package cri

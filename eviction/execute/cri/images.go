@@ -19,7 +19,7 @@ func (r *Reclaimer) removeImages(ctx context.Context) (execute.Freed, error) {
 	if err != nil {
 		return freed, fmt.Errorf("list images: %w", err)
 	}
-	// After the images, so that a container made meanwhile is seen.
+	// This is read after the images, so that a container created meanwhile is included.
 	used, err := r.imagesInUse(ctx)
 	if err != nil {
 		return freed, fmt.Errorf("find images in use: %w", err)
@@ -45,7 +45,7 @@ func (r *Reclaimer) removeImages(ctx context.Context) (execute.Freed, error) {
 
 // listImages lists the images, and remembers when each was first seen.
 func (r *Reclaimer) listImages(ctx context.Context) ([]*runtime.Image, error) {
-	now := time.Now() // before the runtime looks: what it finds was there no earlier
+	now := time.Now() // before the request, so that no image is taken for newer than it is
 	all, err := call(ctx, r, r.images.ListImages, &runtime.ListImagesRequest{})
 	if err != nil {
 		return nil, err
@@ -63,15 +63,15 @@ func (r *Reclaimer) listImages(ctx context.Context) ([]*runtime.Image, error) {
 	return all.GetImages(), nil
 }
 
-// forgetImage makes an image new if it is pulled again.
+// forgetImage makes an image count as new if it is pulled again.
 func (r *Reclaimer) forgetImage(image *runtime.Image) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.mu.seen, image.GetId())
 }
 
-// imagesInUse returns every name that containers, running or not, give their images: which of
-// them is the ID differs between runtimes.
+// imagesInUse returns every name that containers, running or not, have for their images. Runtimes
+// differ in which of the names is the ID.
 func (r *Reclaimer) imagesInUse(ctx context.Context) (map[string]bool, error) {
 	all, err := call(ctx, r, r.containers.ListContainers, &runtime.ListContainersRequest{})
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *Reclaimer) imagesInUse(ctx context.Context) (map[string]bool, error) {
 	for _, c := range all.GetContainers() {
 		used[c.GetImageId()], used[c.GetImageRef()] = true, true
 		use(c.GetImage())
-		// Only its status tells which images are mounted into a container.
+		// Only the status of a container lists the images that are mounted into it.
 		s, err := call(ctx, r, r.containers.ContainerStatus, &runtime.ContainerStatusRequest{ContainerId: c.GetId()})
 		if status.Code(err) == codes.NotFound {
 			continue
@@ -100,7 +100,7 @@ func (r *Reclaimer) imagesInUse(ctx context.Context) (map[string]bool, error) {
 	return used, nil
 }
 
-// removableImages returns the images that nobody uses and that are old enough.
+// removableImages returns the images that no container uses and that are old enough.
 func (r *Reclaimer) removableImages(images []*runtime.Image, used map[string]bool, now time.Time) []*runtime.Image {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +126,7 @@ func isUsed(image *runtime.Image, used map[string]bool) bool {
 	return false
 }
 
-// imageName is what people know an image by.
+// imageName returns the name of an image for people.
 func imageName(image *runtime.Image) string {
 	if tags := image.GetRepoTags(); len(tags) > 0 {
 		return tags[0]
