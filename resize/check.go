@@ -9,15 +9,15 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// Change is what a container's request, limit or both of a resource are to be. An Amount
-// that is not set stays as it is.
+// Change is the new request, limit or both of a container's resource. An Amount that is not set stays
+// as it is.
 type Change struct {
 	Container      string
 	Resource       Resource
 	Request, Limit Amount
 }
 
-// With returns p as it is after changes. The error names a container that p has not.
+// With returns p after changes. The error names a container that p does not have.
 func (p *Pod) With(changes []Change) (*Pod, error) {
 	after := *p
 	after.Containers = slices.Clone(p.Containers)
@@ -32,16 +32,16 @@ func (p *Pod) With(changes []Change) (*Pod, error) {
 		if change.Limit.Set {
 			*c.Limits.of(change.Resource) = change.Limit
 			if request := c.Requests.of(change.Resource); !request.Set {
-				*request = change.Limit // as the API server defaults it
+				*request = change.Limit // the default of the API server
 			}
 		}
 	}
 	return &after, nil
 }
 
-// Check returns why changes cannot be made to p in place, by the rules of Kubernetes'
-// own validation (ValidatePodResize) and of resize policies; none if they can. What only
-// the cluster knows, as whether the node has room, is not in it. The error is With's.
+// Check returns why changes cannot be made to p in place; nothing if they can. The rules are those of
+// Kubernetes' validation (ValidatePodResize) and of resize policies. It does not check what only the
+// cluster knows, such as room on the node. The error is that of With.
 func Check(p *Pod, changes []Change) ([]Refusal, error) {
 	after, err := p.With(changes)
 	if err != nil {
@@ -66,7 +66,7 @@ func Check(p *Pod, changes []Change) ([]Refusal, error) {
 	return refusals, nil
 }
 
-// podRefusals returns why nothing of the pod can be changed in place.
+// podRefusals returns why no container of the pod can be changed in place.
 func (p *Pod) podRefusals() []Refusal {
 	var all []Refusal
 	add := func(reason Reason, message string) { all = append(all, Refusal{reason, message}) }
@@ -88,7 +88,7 @@ func (p *Pod) podRefusals() []Refusal {
 	return all
 }
 
-// changeRefusals returns why a change of one of the pod's containers is not made in place.
+// changeRefusals returns why a change of one container cannot be made in place.
 func (p *Pod) changeRefusals(change Change) (all []Refusal) {
 	c := p.Container(change.Container)
 	if c.Role == cluster.Init {
@@ -100,7 +100,7 @@ func (p *Pod) changeRefusals(change Change) (all []Refusal) {
 	return all
 }
 
-// qosChangeMessage says that a change would alter the class.
+// qosChangeMessage says that a change would change the class.
 func qosChangeMessage(was, is Class) string {
 	s := fmt.Sprintf("the pod's QoS class would change from %s to %s, which Kubernetes refuses, for its cgroup is below that of its class", was, is)
 	if was == Guaranteed {

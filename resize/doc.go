@@ -1,22 +1,24 @@
-// Package resize finds requests that fit what is used, and says which of them can be
-// changed in place, without a restart.
+// Package resize recommends requests that fit the usage, and says which requests can be changed in
+// place, without a restart.
 //
-// It is pure: a pod and what its containers used go in, a Recommendation comes out.
+// The package is pure: it computes a Recommendation from a pod and the usage of its containers.
 //
 //	p := resize.FromPod(pod)                       // or FromFacts
 //	r := resize.Recommend(p, use, resize.Defaults())
 //
-// A proposal is the quantile of what was used, and headroom: by default the 95th
-// percentile of CPU and 15%, the highest working set and 20%. CPU that is short slows a
-// container down, memory that is short ends it, so they are not aimed at alike. By
-// default requests only shrink.
+// A proposal is a quantile of the usage plus headroom. The default is the 95th percentile plus 15%
+// for CPU, and the highest working set plus 20% for memory. The aims differ because a container with
+// too little CPU is slow, and a container with too little memory is killed. By default requests only
+// shrink.
 //
-// Whatever is not proposed has a Reason. What Kubernetes refuses, or what it does not do
-// in place, is refused here first and in words: a change of the pod's QoS class (the
-// kubelet would have to move its cgroup, and may leave one behind under the old class),
-// resources whose resizePolicy restarts the container, static and Windows pods. Check
-// holds any change, also one that nobody recommended, to the same rules.
+// A request without a proposal has a Reason. The package refuses what Kubernetes refuses or does not
+// do in place, with an explanation: a change of the pod's QoS class (the kubelet would have to move
+// the pod's cgroup, and may leave one behind under the old class), resources whose resizePolicy
+// requires a restart, static pods and Windows pods. Check applies the same rules to any change.
 //
-// Package resize/apply carries a change out. Package resize/promusage reads what
-// was used over days.
+// Package resize/apply carries a change out. Package resize/promusage reads the usage of days from a
+// Prometheus.
+//
+// Files: recommend.go has Recommend; check.go has Change and Check; pod.go has Pod, its QoS class and
+// what the scheduler reserves; reason.go the reasons; options.go the options.
 package resize

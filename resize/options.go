@@ -6,36 +6,35 @@ import (
 	"time"
 )
 
-// Options say what requests are to fit. Begin with Defaults.
+// Options say how requests are computed. Start with Defaults.
 type Options struct {
 	CPU, Memory Aim
 	// Resources are those that may change.
 	Resources []Resource
 	// MinHistory is how long a container must have been measured.
 	MinHistory time.Duration
-	// Up lets requests grow, too, up to the limit.
+	// Up lets requests also grow, up to the limit.
 	Up bool
-	// Limits lets the limits of Guaranteed pods shrink with their requests. Without it
-	// such pods stay as they are: their class holds the two together.
+	// Limits lets the limits of Guaranteed pods shrink with their requests. Without it these pods stay
+	// as they are, since their class requires equal requests and limits.
 	Limits bool
 }
 
-// Aim is what one resource's request is to be.
+// Aim says how the request of one resource is computed.
 type Aim struct {
-	// Percentile is the share of readings, in percent, that the request covers; 100 for
-	// all.
+	// Percentile is the share of readings, in percent, that the request covers; 100 for all.
 	Percentile float64
-	// Headroom is what is added to that, as a share: 0.15 for 15%.
+	// Headroom is added to that, as a share: 0.15 for 15%.
 	Headroom float64
-	// Floor is the least that is proposed, in millicores or bytes.
+	// Floor is the smallest proposal, in millicores or bytes.
 	Floor int64
 }
 
-// mebibyte is the step of proposals of memory; those of CPU have millicores.
+// mebibyte is the step of memory proposals. CPU proposals have a step of one millicore.
 const mebibyte = 1 << 20
 
-// Defaults returns what suits most: the 95th percentile of CPU and 15%, at least 10m; the
-// highest working set and 20%, at least 16Mi; of ten minutes or more; only downwards.
+// Defaults returns the default options: for CPU the 95th percentile plus 15%, at least 10m; for
+// memory the highest working set plus 20%, at least 16Mi; ten minutes of history; no growth.
 func Defaults() Options {
 	return Options{
 		CPU:       Aim{Percentile: 95, Headroom: 0.15, Floor: 10},
@@ -44,7 +43,7 @@ func Defaults() Options {
 	}
 }
 
-// Validate says what is wrong with o.
+// Validate returns the first mistake in o.
 func (o *Options) Validate() error {
 	for _, r := range Resources() {
 		a := o.aim(r)

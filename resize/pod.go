@@ -11,10 +11,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Resource is one that can be resized in place.
+// Resource is a resource that can be resized in place.
 type Resource string
 
-// The resources. Kubernetes resizes no other.
+// The resources. Kubernetes resizes no others.
 const (
 	CPU    Resource = "cpu"
 	Memory Resource = "memory"
@@ -23,8 +23,8 @@ const (
 // Resources returns both.
 func Resources() []Resource { return []Resource{CPU, Memory} }
 
-// Amount is how much of a resource is asked for, in millicores or bytes. One that is not
-// set was not asked for, which is not zero.
+// Amount is an optional amount of a resource, in millicores or bytes. An amount that is not set
+// differs from zero.
 type Amount struct {
 	Value int64
 	Set   bool
@@ -46,41 +46,39 @@ func (a *Amounts) of(r Resource) *Amount {
 	return &a.CPU
 }
 
-// Pod is what must be known of a pod to resize it.
+// Pod has what is needed to resize a pod.
 type Pod struct {
 	Namespace, Name, UID, Node string
-	// QoS is the class that the API server keeps, by which the kubelet chose the pod's
-	// cgroup; empty for what ClassOf says.
+	// QoS is the class in the pod's status, by which the kubelet chose the pod's cgroup. If it is empty,
+	// ClassOf applies.
 	QoS Class
-	// Phase is as the API server spells it.
+	// Phase is the phase in the pod's status.
 	Phase       string
 	Terminating bool
-	// Static says that a file on the node makes the pod, not the API server.
+	// Static: the pod comes from a file on the node, not from the API server.
 	Static  bool
 	Windows bool
-	// PodLevel are requests and limits of the pod itself (spec.resources), which the
-	// class and the scheduler go by where there are any.
+	// PodLevel are requests and limits of the pod itself (spec.resources). If there are any, the class
+	// and the scheduler use them.
 	PodLevel struct {
 		Requests, Limits Amounts
 		Set              bool
 	}
-	// Resizing is a resize that is under way, in the words of its condition; empty if
-	// there is none.
+	// Resizing describes a resize in progress, by its condition; empty if there is none.
 	Resizing string
-	// OldKubelet says that the node's kubelet does not resize: it does not report the
-	// resources that containers have.
+	// OldKubelet: the node's kubelet cannot resize in place, since it does not report the resources of
+	// containers.
 	OldKubelet bool
 	Containers []Container // init containers first, as they start
 }
 
-// Container is one of a pod's.
+// Container is a container of a pod.
 type Container struct {
 	Name             string
 	Role             cluster.Role
 	Running          bool
 	Requests, Limits Amounts
-	// RestartsFor are resources whose resize restarts the container, by its
-	// resizePolicy.
+	// RestartsFor are the resources whose resize restarts the container, by its resizePolicy.
 	RestartsFor []Resource
 }
 
@@ -93,11 +91,11 @@ func (p *Pod) Container(name string) *Container {
 	return &p.Containers[i]
 }
 
-// String names the pod: "shop/cart".
+// String returns namespace/name.
 func (p *Pod) String() string { return p.Namespace + "/" + p.Name }
 
-// FromPod returns what p says. Requests and limits are those of its spec: what is
-// desired, whether or not the kubelet is there yet.
+// FromPod converts a pod of the API server. Requests and limits are those of the spec, whether or not
+// the kubelet has applied them.
 func FromPod(p *corev1.Pod) *Pod {
 	to := &Pod{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Node: p.Spec.NodeName,
@@ -135,7 +133,7 @@ func newContainer(c *corev1.Container, role cluster.Role, statuses []corev1.Cont
 	return to
 }
 
-// amounts rounds up, as the scheduler and the kubelet do.
+// amounts converts quantities, rounded up as the scheduler and the kubelet do.
 func amounts(list corev1.ResourceList) (a Amounts) {
 	if q, ok := list[corev1.ResourceCPU]; ok {
 		a.CPU = Of(q.MilliValue())
@@ -146,7 +144,7 @@ func amounts(list corev1.ResourceList) (a Amounts) {
 	return a
 }
 
-// resizing tells the conditions of a resize that is under way.
+// resizing describes the conditions of a resize in progress.
 func resizing(p *corev1.Pod) (words string) {
 	for _, c := range p.Status.Conditions {
 		if c.Status != corev1.ConditionTrue || c.Type != corev1.PodResizePending && c.Type != corev1.PodResizeInProgress {
@@ -163,8 +161,8 @@ func resizing(p *corev1.Pod) (words string) {
 	return words
 }
 
-// oldKubelet goes by the API server's own sign: a kubelet that resizes reports the
-// resources of what runs.
+// oldKubelet reports whether the kubelet cannot resize in place. The API server uses the same sign: a
+// kubelet that can reports the resources of running containers.
 func oldKubelet(p *corev1.Pod) bool {
 	for _, s := range p.Status.ContainerStatuses {
 		if s.State.Running != nil {
@@ -174,8 +172,8 @@ func oldKubelet(p *corev1.Pod) bool {
 	return false
 }
 
-// FromFacts returns what weir's watch of the cluster knows of a pod: nothing of resize
-// policies, Resizing, OldKubelet and Windows.
+// FromFacts converts a pod of the cluster facts. They do not have resize policies, Resizing,
+// OldKubelet and Windows.
 func FromFacts(p *cluster.Pod) *Pod {
 	to := &Pod{
 		Namespace: string(p.Namespace), Name: string(p.Name), UID: string(p.UID), Node: string(p.Node),
@@ -184,7 +182,7 @@ func FromFacts(p *cluster.Pod) *Pod {
 	to.PodLevel.Requests, to.PodLevel.Limits = requests(p.Spec), limits(p.Spec)
 	to.PodLevel.Set = p.PodLevel || p.Spec.Len() > 0
 	for i := range p.Containers {
-		if c := &p.Containers[i]; c.Role != cluster.Ephemeral { // which can ask for nothing
+		if c := &p.Containers[i]; c.Role != cluster.Ephemeral { // it cannot have requests
 			to.Containers = append(to.Containers, Container{
 				Name: c.Name, Role: c.Role, Running: c.State == cluster.StateRunning, Requests: requests(c.Spec), Limits: limits(c.Spec),
 			})
@@ -211,8 +209,8 @@ func bytes(v cluster.Requirements, id metric.ID) Amount {
 	return Amount{int64(math.Ceil(n)), ok}
 }
 
-// Class is a pod's quality-of-service class, as Kubernetes spells it. The kubelet keeps
-// a pod's cgroup below that of its class.
+// Class is the quality-of-service class of a pod, as Kubernetes names it. The kubelet keeps a pod's
+// cgroup below the cgroup of its class.
 type Class string
 
 // The classes.
@@ -222,11 +220,10 @@ const (
 	BestEffort Class = "BestEffort"
 )
 
-// ClassOf returns the class that p's requests and limits make, as the API server reckons
-// it (k8s.io/kubernetes/pkg/apis/core/v1/helper/qos): requests and limits of all
-// containers are added up, zero counts as nothing asked for, and Guaranteed is the pod in
-// which every container has both limits and the sums are equal. Requests and limits of the
-// pod itself, where there are any, stand for all.
+// ClassOf returns the class that follows from p's requests and limits, as the API server computes it
+// (k8s.io/kubernetes/pkg/apis/core/v1/helper/qos). Requests and limits of all containers are added,
+// and zero counts as not set. A pod is Guaranteed if every container has both limits and the sums of
+// requests and limits are equal. Requests and limits of the pod itself replace those of its containers.
 func ClassOf(p *Pod) Class {
 	var requests, limits Amounts
 	guaranteed := true
@@ -261,7 +258,7 @@ func addPositive(sum, a *Amounts) {
 	}
 }
 
-// class returns the class that Kubernetes holds the pod to.
+// class returns the class in the pod's status, or else ClassOf.
 func (p *Pod) class() Class {
 	if p.QoS != "" {
 		return p.QoS
@@ -269,9 +266,9 @@ func (p *Pod) class() Class {
 	return ClassOf(p)
 }
 
-// Reserved returns what the scheduler holds on the node for p, less what its RuntimeClass
-// costs: the requests of all that runs side by side, or what an init container needs
-// beside the sidecars started before it, if that is more (KEP 753).
+// Reserved returns what the scheduler reserves on the node for p, without the overhead of its
+// RuntimeClass: the sum of the containers that run at once, or what an init container needs together
+// with the sidecars started before it, if that is more (KEP 753).
 func Reserved(p *Pod) (sum Amounts) {
 	for _, r := range Resources() {
 		if own := p.PodLevel.Requests.Get(r); own.Set {

@@ -1,17 +1,17 @@
 package resize
 
-// Reason says what is advised about a request, and if nothing, why.
+// Reason is why a request changes or stays.
 type Reason string
 
 // The reasons.
 const (
-	// Shrink: less is enough.
+	// Shrink: a smaller request is enough.
 	Shrink Reason = "Shrink"
-	// Grow: more is needed, and Options.Up allows it.
+	// Grow: a larger request is needed, and Options.Up allows it.
 	Grow Reason = "Grow"
 	// Fits: the request is about what is needed.
 	Fits Reason = "Fits"
-	// TooLow: more is needed than is requested, and Options.Up is not set.
+	// TooLow: a larger request is needed, and Options.Up is not set.
 	TooLow Reason = "TooLow"
 
 	// NoRequest: nothing is requested, so there is nothing to shrink.
@@ -25,21 +25,21 @@ const (
 	// InitContainer: the container ends before the others start.
 	InitContainer Reason = "InitContainer"
 
-	// QoSClass: the change would alter the pod's QoS class.
+	// QoSClass: the change would change the pod's QoS class.
 	QoSClass Reason = "QoSClass"
 	// Restarts: the container's resizePolicy restarts it for such a change.
 	Restarts Reason = "Restarts"
-	// Static: the pod is made by a file on its node.
+	// Static: the pod comes from a file on its node.
 	Static Reason = "Static"
 	// Windows: only Linux pods are resized in place.
 	Windows Reason = "Windows"
-	// PodLevel: the pod has requests of its own, which count in the containers' place.
+	// PodLevel: the pod itself has requests, which replace those of its containers.
 	PodLevel Reason = "PodLevel"
 	// Resizing: another resize is under way.
 	Resizing Reason = "Resizing"
 	// OldKubelet: the node's kubelet cannot resize in place.
 	OldKubelet Reason = "OldKubelet"
-	// Invalid: Kubernetes takes no such request.
+	// Invalid: Kubernetes does not accept the request.
 	Invalid Reason = "Invalid"
 )
 

@@ -13,19 +13,18 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// Recommendation is what is advised about a pod's requests.
+// Recommendation is the advice about a pod's requests.
 type Recommendation struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
 	UID       string `json:"uid,omitempty"`
 	Node      string `json:"node,omitempty"`
-	QoS       Class  `json:"qosClass"` // which no advice alters
-	// Requests has one piece of advice for each container and resource, in the pod's order.
+	QoS       Class  `json:"qosClass"` // no advice changes it
+	// Requests has one Advice for each container and resource, in the pod's order.
 	Requests []Advice `json:"requests"`
-	// Frees is what the scheduler can give to others once all of it is followed; below
-	// zero where requests grow.
+	// Frees is what the scheduler gets back if all proposals are applied; negative if requests grow.
 	Frees Freed `json:"frees"`
-	// Notes are sentences about what to know before following it.
+	// Notes are sentences to read before applying the recommendation.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -35,23 +34,23 @@ type Freed struct {
 	Memory resource.Quantity `json:"memory"`
 }
 
-// Advice is what is advised about a container's request of a resource.
+// Advice is the advice about a container's request of a resource.
 type Advice struct {
 	Container string   `json:"container"`
 	Resource  Resource `json:"resource"`
-	// Request and Limit are as they are; nil where there is none.
+	// Request and Limit are the present ones; nil if there is none.
 	Request *resource.Quantity `json:"request,omitempty"`
 	Limit   *resource.Quantity `json:"limit,omitempty"`
-	Used    *Usage             `json:"used,omitempty"` // nil where nothing was measured
-	// Proposed is the request to ask for; nil where the request is to stay.
-	// ProposedLimit is the limit that must go with it, if one must.
+	Used    *Usage             `json:"used,omitempty"` // nil if nothing was measured
+	// Proposed is the proposed request; nil if the request stays. ProposedLimit is the limit that must
+	// change with it; nil if none must.
 	Proposed      *resource.Quantity `json:"proposed,omitempty"`
 	ProposedLimit *resource.Quantity `json:"proposedLimit,omitempty"`
 	Reason        Reason             `json:"reason"`
 	Message       string             `json:"message"`
 }
 
-// Usage is what was used, as one number.
+// Usage is the usage as one number.
 type Usage struct {
 	Percentile float64           `json:"percentile"`
 	Value      resource.Quantity `json:"value"` // rounded up to millicores, bytes
@@ -60,11 +59,11 @@ type Usage struct {
 	To         time.Time         `json:"to"`
 }
 
-// minChange is the smallest change that is worth making, as a share of the request.
+// minChange is the smallest change that is proposed, as a share of the request.
 const minChange = 0.05
 
-// Recommend advises on the requests of p. Use returns what a container used of a resource,
-// in any order; points that cannot be are left out. It keeps nothing of p.
+// Recommend returns the recommendation for p. use returns the usage of a resource by a container, in
+// any order; impossible values are ignored. Recommend keeps no reference to p.
 func Recommend(p *Pod, use func(container string, r Resource) []UsagePoint, o Options) *Recommendation {
 	rec := &Recommendation{Namespace: p.Namespace, Pod: p.Name, UID: p.UID, Node: p.Node, QoS: p.class(), Requests: []Advice{}}
 	refused := p.firstRefusal()
@@ -80,7 +79,7 @@ func Recommend(p *Pod, use func(container string, r Resource) []UsagePoint, o Op
 	return rec
 }
 
-// firstRefusal returns why nothing of the pod is advised on; nil if something may be.
+// firstRefusal returns why no request of the pod can change; nil if one may.
 func (p *Pod) firstRefusal() *Refusal {
 	switch bars := p.podRefusals(); {
 	case len(bars) > 0:
@@ -93,7 +92,7 @@ func (p *Pod) firstRefusal() *Refusal {
 	return nil
 }
 
-// adviser is about one container's request of one resource.
+// adviser computes the advice about one container's request of one resource.
 type adviser struct {
 	pod       *Pod
 	container *Container
@@ -102,8 +101,8 @@ type adviser struct {
 	points    []UsagePoint
 }
 
-// advise decides. What bars the change itself comes last, so that it is said beside what
-// the change would have been.
+// advise returns the advice. It checks last what prevents the change, so that the message can also
+// say what the change would have been.
 func (d *adviser) advise(refused *Refusal) Advice {
 	request, limit := d.container.Requests.Get(d.resource), d.container.Limits.Get(d.resource)
 	a := Advice{Container: d.container.Name, Resource: d.resource, Request: optionalQuantity(d.resource, request), Limit: optionalQuantity(d.resource, limit)}
@@ -148,7 +147,7 @@ func (d *adviser) advise(refused *Refusal) Advice {
 	default:
 		a.Reason = Grow
 	}
-	follows := d.pod.class() == Guaranteed && d.options.Limits // the limit with the request
+	follows := d.pod.class() == Guaranteed && d.options.Limits // the limit changes with the request
 	if limit.Set && need > limit.Value && !follows {
 		if need = limit.Value; need == request.Value {
 			return stay(TooLow, "%s: more than is requested, which cannot exceed the limit", why)
@@ -174,24 +173,24 @@ func (d *adviser) figure(from, to time.Time) *Usage {
 	return &Usage{Percentile: aim.Percentile, Value: *Quantity(d.resource, int64(math.Ceil(value))), Samples: len(d.points), From: from.UTC(), To: to.UTC()}
 }
 
-// need returns the request that fits what was used, and says how it comes about.
+// need returns the request that fits the usage, and how it is computed.
 func (d *adviser) need(used *Usage) (need int64, why string) {
 	aim := d.options.aim(d.resource)
 	value, step := used.Value.MilliValue(), int64(1)
 	if d.resource == Memory {
 		value, step = used.Value.Value(), mebibyte
 	}
-	// A ten-thousandth is what float64 may add to the headroom.
+	// The headroom may add a rounding error of float64, up to a ten-thousandth.
 	need = int64(math.Ceil(float64(value)*(1+aim.Headroom) - 1e-4))
 	need = (need + step - 1) / step * step
 	why = fmt.Sprintf("%s; %.4g%% more is %s", used.describe(d.resource), aim.Headroom*100, FormatAmount(d.resource, need))
 	return need, why
 }
 
-// refuseClassChange turns what would alter the pod's class into refusals, adds up what is freed,
-// and notes what must be known.
+// refuseClassChange refuses proposals that would change the pod's class, sums up what is freed, and
+// adds notes.
 func (rec *Recommendation) refuseClassChange(p *Pod) {
-	after, _ := p.With(rec.Changes()) // never an error: advice is about p's own containers
+	after, _ := p.With(rec.Changes()) // no error: the changes are of p's own containers
 	if is := ClassOf(after); is != rec.QoS && len(rec.Changes()) > 0 {
 		for i := range rec.Requests {
 			if a := &rec.Requests[i]; a.Reason.Changes() {
@@ -217,7 +216,7 @@ func (rec *Recommendation) refuseClassChange(p *Pod) {
 	rec.addGuaranteedNotes(p)
 }
 
-// addGuaranteedNotes notes what a kubelet may make of a Guaranteed pod's changes.
+// addGuaranteedNotes adds notes about what a kubelet may refuse for a Guaranteed pod.
 func (rec *Recommendation) addGuaranteedNotes(p *Pod) {
 	pinned, memory := false, false
 	for _, c := range rec.Changes() {
@@ -235,7 +234,7 @@ func (rec *Recommendation) addGuaranteedNotes(p *Pod) {
 	}
 }
 
-// Changes returns what following the recommendation comes to.
+// Changes returns the changes of the proposals.
 func (rec *Recommendation) Changes() (changes []Change) {
 	for i := range rec.Requests {
 		a := &rec.Requests[i]
@@ -266,8 +265,8 @@ func quantityValue(r Resource, q *resource.Quantity) int64 {
 	return q.MilliValue()
 }
 
-// FormatAmount returns an amount for people. What a manifest can say shortly is exact ("250m", "1536Mi"); other
-// amounts of memory are rounded ("95.4Mi").
+// FormatAmount returns an amount for people. CPU, and memory in whole mebibytes, is exact and as in
+// manifests: "250m", "1536Mi". Other amounts of memory are rounded: "95.4Mi".
 func FormatAmount(r Resource, value int64) string {
 	if r == Memory && value%mebibyte != 0 {
 		return humanize.Bytes(float64(value))
@@ -275,7 +274,7 @@ func FormatAmount(r Resource, value int64) string {
 	return Quantity(r, value).String()
 }
 
-// describe says what was used: "95% of 60 readings over 14m45s are at most 62m".
+// describe describes the usage: "95% of 60 readings over 14m45s are at most 62m".
 func (f *Usage) describe(r Resource) string {
 	amount := FormatAmount(r, quantityValue(r, &f.Value))
 	if f.Percentile == 100 {
@@ -284,15 +283,14 @@ func (f *Usage) describe(r Resource) string {
 	return fmt.Sprintf("%.4g%% of %d readings over %s are at most %s", f.Percentile, f.Samples, humanize.Duration(f.To.Sub(f.From).Round(time.Second)), amount)
 }
 
-// UsagePoint is what a container used at a time: cores, or bytes of working set.
+// UsagePoint is the usage of a container at a time: cores, or bytes of working set.
 type UsagePoint struct {
 	At    time.Time
 	Value float64
 }
 
-// quantile returns the value that a share of the points, in percent, do not exceed: the
-// nearest rank, so it is always one that was measured. 100 gives the highest. Points must
-// not be empty.
+// quantile returns the value that a share of the points, in percent, do not exceed. It is the
+// nearest rank, so it is always a measured value; 100 returns the highest. Points must not be empty.
 func quantile(points []UsagePoint, percent float64) float64 {
 	values := make([]float64, len(points))
 	for i, p := range points {
@@ -303,15 +301,14 @@ func quantile(points []UsagePoint, percent float64) float64 {
 	return values[min(max(rank, 1), len(values))-1]
 }
 
-// validPoints returns the points that can be: what is negative, endless or no number was never
-// used.
+// validPoints returns the points without negative, infinite and NaN values.
 func validPoints(points []UsagePoint) []UsagePoint {
 	return slices.DeleteFunc(slices.Clone(points), func(p UsagePoint) bool {
 		return !(p.Value >= 0) || p.Value > maxValue
 	})
 }
 
-// maxValue is more than any container uses, of cores or of bytes: it keeps sums within int64.
+// maxValue is larger than any usage in cores or bytes. It keeps sums within int64.
 const maxValue = 1 << 53
 
 // span returns the time from the first of the points to the last.
@@ -327,16 +324,16 @@ func span(points []UsagePoint) (from, to time.Time) {
 	return from, to
 }
 
-// Total is what following some recommendations frees.
+// Total is what several recommendations free together.
 type Total struct {
-	// Name is the node's or the namespace's; empty for the sum of all.
+	// Name is the name of the node or namespace; empty for the sum of all.
 	Name string
 	Pods int // that would be resized
 	Amounts
 }
 
-// Totals adds up what recommendations free: on each node, in each namespace, and in all.
-// Those that propose nothing are not in it.
+// Totals sums up what recommendations free on each node, in each namespace, and in all. It ignores
+// recommendations without a proposal.
 func Totals(list []*Recommendation) (nodes, namespaces []Total, all Total) {
 	byNode, byNamespace := map[string]*Total{}, map[string]*Total{}
 	for _, rec := range list {

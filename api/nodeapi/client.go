@@ -15,8 +15,8 @@ type Client struct{ weir *weirdev.Client }
 // NewClient returns a client that asks weir.
 func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
-// Eviction asks how a node stands. What the server itself says is wrong is a
-// *wire.Problem, here and below.
+// Eviction returns the report on evictions of a node. If the server answers with an error, the error
+// is a *weirdev.Problem, here and below.
 func (c *Client) Eviction(ctx context.Context, node string) (*document.EvictionReport, error) {
 	var answer EvictionExplanation
 	if err := c.get(ctx, Request{node, Eviction}, &answer); err != nil {
@@ -25,7 +25,7 @@ func (c *Client) Eviction(ctx context.Context, node string) (*document.EvictionR
 	return &answer.EvictionReport, nil
 }
 
-// PodCgroups asks what the pod cgroups of a node hold.
+// PodCgroups returns the report on a node's pod cgroups.
 func (c *Client) PodCgroups(ctx context.Context, node string) (json.RawMessage, error) {
 	var answer json.RawMessage
 	return answer, c.get(ctx, Request{node, PodCgroups}, &answer)
@@ -35,10 +35,10 @@ func (c *Client) get(ctx context.Context, r Request, answer any) error {
 	return c.weir.Get(ctx, r.String(), r.path(), nil, answer)
 }
 
-// ExplanationKind is the kind of a Report.
+// ExplanationKind is the kind of an EvictionExplanation.
 const ExplanationKind = "EvictionExplanation"
 
-// EvictionExplanation is how a node stands with evictions, as JSON.
+// EvictionExplanation is the report on evictions of a node, as JSON.
 type EvictionExplanation struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -50,7 +50,7 @@ func NewEvictionExplanation(r *document.EvictionReport) *EvictionExplanation {
 	return &EvictionExplanation{weirdev.APIVersion, ExplanationKind, *r}
 }
 
-// UnmarshalJSON is part of json.Unmarshaler. It refuses what is of another kind.
+// UnmarshalJSON implements json.Unmarshaler. It refuses another kind.
 func (r *EvictionExplanation) UnmarshalJSON(b []byte) error {
 	type plain EvictionExplanation // without this method
 	if err := json.Unmarshal(b, (*plain)(r)); err != nil {

@@ -1,18 +1,21 @@
-// Package nodeapi serves what only the agent on a node knows: how the node stands with
-// evictions, and what its pod cgroups hold. "weir explain eviction" reads it.
+// Package nodeapi serves what only the agent on a node knows: the report on evictions of the node,
+// and the contents of its pod cgroups. "weir explain eviction" reads it.
 //
 // # Request
 //
 //	GET /apis/weir.dev/v1alpha1/nodes/NODE/eviction
 //	GET /apis/weir.dev/v1alpha1/nodes/NODE/podcgroups
 //
-// There are no parameters. The agent answers for its own node and no other (Handler). The
-// cluster's weir serves the same paths by asking the agent on that node (Proxy), so one
-// address is enough for all nodes, and the API server guards it.
+// There are no parameters. The agent answers for its own node only (Handler). The weir of the
+// cluster serves the same paths for all nodes by asking the agent on each (Proxy), so one address is
+// enough, and the API server checks the rights.
 //
 // # Answer
 //
-// An EvictionExplanation as JSON, or the inspector's report as the agent gives it. What
-// cannot be answered is a Problem, which says where it went wrong: no such node, no agent on it, an
-// agent that refuses.
+// The answer is an EvictionExplanation as JSON, or the inspector's report as the agent gives it. An
+// error is a Problem that says where it went wrong: there is no such node, no agent answers, or the
+// agent refuses.
+//
+// Files: handler.go answers on a node, proxy.go in the cluster; request.go has paths, requests and
+// rights; client.go has the client.
 package nodeapi

@@ -11,17 +11,16 @@ import (
 
 // Options configure a Handler.
 type Options struct {
-	// Node is the node that is answered for. Required.
+	// Node is the node that the Handler answers for. Required.
 	Node string
-	// Eviction returns how the node stands. Nil where nobody guards it.
+	// Eviction returns the report on evictions. It is nil if no guard runs.
 	Eviction func() *document.EvictionReport
-	// PodCgroups returns what the pod cgroups hold, to be written as JSON. Its error may
-	// be a *wire.Problem. Nil where nobody inspects them.
+	// PodCgroups returns the report on pod cgroups, to be written as JSON. Its error may be a
+	// *weirdev.Problem. It is nil if there is no inspector.
 	PodCgroups func(context.Context) (any, error)
 }
 
-// Handler serves the API at Paths for one node, on that node. It may be used by many
-// requests at once.
+// Handler serves the API at Paths for its own node. It may serve many requests at once.
 type Handler struct{ opts Options }
 
 // NewHandler returns a Handler.
@@ -43,7 +42,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	case err != nil:
 		return nil, err
 	case request.Node != h.opts.Node:
-		// An address may have passed on to another machine since it was looked up.
+		// After an address was looked up, another machine may have taken it.
 		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir is on node " + h.opts.Node + ", not on " + request.Node,
 			Hint: "Ask for " + h.opts.Node + ", or ask the weir of the cluster, which finds the agent of each node."}
 	case request.Subresource == Eviction && h.opts.Eviction != nil:
@@ -55,7 +54,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 		Hint: "Ask the agent there: weir agent, or on a machine of no cluster weir run."}
 }
 
-// asProblem returns what an error is to the asker.
+// asProblem converts an error to a Problem for the client.
 func asProblem(err error) *weirdev.Problem {
 	if p, ok := errors.AsType[*weirdev.Problem](err); ok {
 		return p

@@ -15,28 +15,28 @@ import (
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
 )
 
-// Errors of ProxyOptions.FindAgent that have answers of their own.
+// Errors of ProxyOptions.FindAgent that lead to answers of their own.
 var (
-	// ErrUnknown says that the cluster has no such node.
+	// ErrUnknown: the cluster has no such node.
 	ErrUnknown = errors.New("there is no such node")
-	// ErrNoAgents says that agents are not asked at all.
+	// ErrNoAgents: this weir is not configured to ask agents.
 	ErrNoAgents = errors.New("this weir asks no agents")
 )
 
 // ProxyOptions configure a Proxy.
 type ProxyOptions struct {
-	// FindAgent returns the root URL of the agent on a node, and what carries requests there
-	// with the token that it asks for. Required. Its error may wrap ErrUnknown or ErrNoAgents.
+	// FindAgent returns the root URL of the agent on a node, and the transport for requests to it,
+	// which adds the token. Required. Its error may wrap ErrUnknown or ErrNoAgents.
 	FindAgent func(node string) (url string, carrier http.RoundTripper, err error)
-	// Timeout is how long an agent may take. Default 5 s.
+	// Timeout bounds one request to an agent. Default 5 s.
 	Timeout time.Duration
-	// MaxBytes is how long an answer may be. Default 16 MiB.
+	// MaxBytes is the largest answer of an agent. Default 16 MiB.
 	MaxBytes int64
 }
 
-// Proxy serves the API at Paths for all nodes of a cluster: it asks the agent of the node.
-// Nothing of the reader's request goes there but the name of the node and what is asked, and
-// nothing comes back but JSON. It may be used by many requests at once.
+// Proxy serves the API at Paths for all nodes of a cluster by asking the agent on the node. It
+// forwards only the name of the node and the subresource, and returns only JSON. It may serve many
+// requests at once.
 type Proxy struct{ opts ProxyOptions }
 
 // NewProxy returns a Proxy.
@@ -70,8 +70,8 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request) (json.RawMessage,
 	return answer, err
 }
 
-// Eviction asks how a node stands, for who shows it otherwise, as the page. Its errors are
-// *wire.Problems.
+// Eviction returns the report on evictions of a node, for callers that show it in another way, such
+// as the page. Its errors are *weirdev.Problem.
 func (p *Proxy) Eviction(ctx context.Context, node string) (*document.EvictionReport, error) {
 	var answer EvictionExplanation
 	if err := p.ask(ctx, Request{node, Eviction}, &answer); err != nil {
@@ -80,8 +80,8 @@ func (p *Proxy) Eviction(ctx context.Context, node string) (*document.EvictionRe
 	return &answer.EvictionReport, nil
 }
 
-// ask reads what is asked for from the agent of the node into answer. Each error is a
-// *wire.Problem that says where it went wrong, and what to do.
+// ask reads the answer of the node's agent into answer. Each error is a *weirdev.Problem that says
+// where it went wrong, and what to do.
 func (p *Proxy) ask(ctx context.Context, r Request, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
 	defer cancel()
@@ -91,7 +91,7 @@ func (p *Proxy) ask(ctx context.Context, r Request, answer any) error {
 	}
 	client, err := weirdev.NewClient(root, &http.Client{
 		Transport: &limitedTransport{carrier, p.opts.MaxBytes},
-		// An agent sends nobody elsewhere, least of all with weir's token.
+		// An agent never redirects. Following a redirect would send weir's token elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})
 	if err != nil {
@@ -103,13 +103,13 @@ func (p *Proxy) ask(ctx context.Context, r Request, answer any) error {
 	return nil
 }
 
-// installHint is what to do where no agent answers.
+// installHint says what to do if no agent answers.
 func installHint(node string) string {
 	return fmt.Sprintf("Agents are a DaemonSet of their own: install deploy/kustomize/components/agent (docs/agent.md). "+
 		"`kubectl -n weir-agents get pods -o wide --field-selector spec.nodeName=%s` shows whether one runs there.", node)
 }
 
-// unreachableProblem is the problem of a node whose agent is nowhere to be asked.
+// unreachableProblem returns the Problem for a node whose agent has no known address.
 func unreachableProblem(node string, err error) error {
 	switch {
 	case errors.Is(err, ErrUnknown):
@@ -121,14 +121,14 @@ func unreachableProblem(node string, err error) error {
 	return &weirdev.Problem{Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("find the agent on node %s: %v", node, err), Hint: installHint(node)}
 }
 
-// agentProblem is the problem of an agent that did not answer, or not with what was asked.
+// agentProblem returns the Problem for an agent that did not answer, or gave an unexpected answer.
 func agentProblem(node string, err error) error {
 	fail := func(status int, message, hint string) error {
 		return &weirdev.Problem{Status: status, Message: message, Hint: hint}
 	}
 	var said *weirdev.Problem
 	var certificate *tls.CertificateVerificationError
-	var sent *url.Error // the request, or the wait for an answer, failed
+	var sent *url.Error // the request failed, or there was no answer
 	switch {
 	case errors.As(err, &said) && said.Status == http.StatusUnauthorized:
 		return fail(http.StatusBadGateway, "the agent on node "+node+" does not know weir's token: "+said.Message,
@@ -136,7 +136,7 @@ func agentProblem(node string, err error) error {
 	case errors.As(err, &said) && said.Status == http.StatusForbidden:
 		return fail(http.StatusBadGateway, "the agent on node "+node+" refuses weir: "+said.Message,
 			"weir's service account needs get on nodes/"+Eviction+" and nodes/"+PodCgroups+" of "+weirdev.Group+": the ClusterRole weir:agents-reader, which deploy/kustomize/components/agent binds to it.")
-	case errors.As(err, &said) && said.Hint != "": // it is a weir, and knows what to do
+	case errors.As(err, &said) && said.Hint != "": // a weir answered, with its own hint
 		return fail(said.Status, "the agent on node "+node+" says: "+said.Message, said.Hint)
 	case errors.As(err, &said):
 		return fail(http.StatusBadGateway, fmt.Sprintf("what answers on node %s is no agent of this version: it says %d %s", node, said.Status, said.Message),
@@ -156,16 +156,16 @@ func agentProblem(node string, err error) error {
 	return fail(http.StatusServiceUnavailable, fmt.Sprintf("no agent answers on node %s: %v", node, err), installHint(node))
 }
 
-// errAnswerTooLong is the error of an answer that is longer than any should be.
+// errAnswerTooLong is the error of an answer that exceeds ProxyOptions.MaxBytes.
 var errAnswerTooLong = errors.New("its answer is too long")
 
-// limitedTransport carries requests, and cuts what comes back.
+// limitedTransport limits the size of answers.
 type limitedTransport struct {
 	http.RoundTripper
 	most int64
 }
 
-// RoundTrip carries one request.
+// RoundTrip makes one request.
 func (b *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := b.RoundTripper.RoundTrip(r)
 	if err == nil {
@@ -174,13 +174,13 @@ func (b *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// limitedBody fails once more was read than may be.
+// limitedBody fails after too many bytes.
 type limitedBody struct {
 	io.ReadCloser
 	left int64
 }
 
-// Read reads what may be read.
+// Read implements io.Reader.
 func (c *limitedBody) Read(b []byte) (int, error) {
 	if c.left < 0 {
 		return 0, errAnswerTooLong

@@ -13,16 +13,16 @@ import (
 	"github.com/weir-metrics/weir/api/weirdev"
 )
 
-// What there is to ask of a node: subresources of nodes of the group weir.dev.
+// The subresources of nodes in the group weir.dev.
 const (
 	Eviction   = "eviction"
 	PodCgroups = "podcgroups"
 )
 
-// nodesResource is the resource.
+// nodesResource is the resource that the subresources belong to.
 const nodesResource = "nodes"
 
-// Paths returns the patterns, as http.ServeMux has them, of all that is served.
+// Paths returns the patterns of the API for http.ServeMux.
 func Paths() []string {
 	return []string{
 		weirdev.Path + nodesResource + "/{name}/" + Eviction,
@@ -30,15 +30,14 @@ func Paths() []string {
 	}
 }
 
-// Request is what is asked for.
+// Request is a request for a subresource of a node.
 type Request struct {
 	Node        string
 	Subresource string // Eviction or PodCgroups
 }
 
-// ParseRequest reads the path and the query of r. What is wrong with them is a
-// *wire.Problem. Who decides what a caller must be allowed goes by the same reading as
-// who answers.
+// ParseRequest parses the path and the query of r. Its error is a *weirdev.Problem. Rights uses it
+// too, so that rights are checked for the same request that is answered.
 func ParseRequest(r *http.Request) (Request, error) {
 	parts, names, ok := weirdev.Parts(r.URL.EscapedPath())
 	if !ok || len(parts) != 3 || parts[0] != nodesResource || parts[2] != Eviction && parts[2] != PodCgroups {
@@ -57,7 +56,7 @@ func ParseRequest(r *http.Request) (Request, error) {
 	return Request{Node: names[1], Subresource: parts[2]}, nil
 }
 
-// parseReadRequest is ParseRequest of a request that may only read.
+// parseReadRequest is ParseRequest, and refuses methods that do not only read.
 func parseReadRequest(w http.ResponseWriter, r *http.Request) (Request, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -66,10 +65,10 @@ func parseReadRequest(w http.ResponseWriter, r *http.Request) (Request, error) {
 	return ParseRequest(r)
 }
 
-// path returns the path below wire.Path.
+// path returns the path below weirdev.Path.
 func (r Request) path() []string { return []string{nodesResource, r.Node, r.Subresource} }
 
-// String says what is asked for.
+// String describes the request.
 func (r Request) String() string {
 	if r.Subresource == PodCgroups {
 		return "the pod cgroups of node " + r.Node
@@ -77,7 +76,7 @@ func (r Request) String() string {
 	return "evictions on node " + r.Node
 }
 
-// APIResources returns what discovery lists.
+// APIResources returns the resources for discovery.
 func APIResources() []metav1.APIResource {
 	return []metav1.APIResource{
 		{Name: nodesResource + "/" + Eviction, Kind: ExplanationKind, Verbs: metav1.Verbs{"get"}},
@@ -85,8 +84,8 @@ func APIResources() []metav1.APIResource {
 	}
 }
 
-// Rights returns what the caller of r needs: a right of its own, since the answer names
-// every pod of the node.
+// Rights returns the rights that the caller of r needs. The subresources have rights of their own,
+// since the answer names every pod of the node.
 func Rights(r *http.Request) []rights.Right {
 	request, err := ParseRequest(r)
 	if err != nil {

@@ -13,8 +13,8 @@ type Client struct{ weir *weirdev.Client }
 // NewClient returns a client that asks weir.
 func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 
-// Recommend asks for recommendations. What the server itself says is wrong is a
-// *wire.Problem.
+// Recommend returns recommendations. If the server answers with an error, the error is a
+// *weirdev.Problem.
 func (c *Client) Recommend(ctx context.Context, r Request) (*RecommendationList, error) {
 	path, query := r.pathAndQuery()
 	var answer RecommendationList

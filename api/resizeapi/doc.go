@@ -1,5 +1,5 @@
-// Package resizeapi serves over HTTP which requests could be smaller, by what weir
-// remembers of their containers' use. "weir resize recommend" reads it.
+// Package resizeapi serves over HTTP which requests could be smaller, by the usage of containers
+// that weir has in memory. "weir resize recommend" reads it.
 //
 // # Request
 //
@@ -18,10 +18,10 @@
 //
 // # Answer
 //
-// A RecommendationList as JSON, also for one pod. Pods that have ended are not in it.
-// Without all, pods of which nothing is to change are only counted, by the reasons.
-// From and To say which time the readings really cover: weir remembers minutes.
+// The answer is a RecommendationList as JSON, also for one pod. It leaves out pods that have ended.
+// Without all, pods that have no proposal are only counted, by reason. From and To are the first and
+// the last reading: weir's memory has minutes only.
 //
-// In a list pods are as weir's watch of the cluster knows them, which knows nothing of
-// resize policies and of resizes under way; one pod is read from the API server.
+// In a list, pods come from weir's watch of the cluster, which has neither resize policies nor
+// resizes in progress. A single pod is read from the API server.
 package resizeapi

@@ -19,29 +19,29 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// UsageReader is one immutable state of what was measured.
+// UsageReader is an immutable snapshot of measured usage.
 type UsageReader interface {
-	// Points yields what is remembered of a metric of an entity, in the catalogue's
-	// unit, from one time to another.
+	// Points yields the stored readings of a metric of an entity, in the catalogue's unit, between two
+	// times.
 	Points(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
 }
 
 // Options configure a Handler.
 type Options struct {
-	// Usage returns the newest state to serve; nil while there is none. Required.
+	// Usage returns the newest snapshot; nil while there is none. Required.
 	Usage func() UsageReader
-	// Facts returns what the API server says; nil without a cluster. Required.
+	// Facts returns the cluster facts; nil without a cluster. Required.
 	Facts func() *cluster.Facts
-	// Pod reads one pod from the API server; its errors are Kubernetes'. Nil: what Facts
-	// know of it must do.
+	// Pod reads one pod from the API server. Its errors are those of Kubernetes. If it is nil, the pod
+	// of Facts is used.
 	Pod func(ctx context.Context, namespace, name string) (*corev1.Pod, error)
-	// Timeout is how long Pod may take. Default 5 s.
+	// Timeout bounds one call of Pod. Default 5 s.
 	Timeout time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
-// Handler serves the API at Paths. It may be used by many requests at once.
+// Handler serves the API at Paths. It may serve many requests at once.
 type Handler struct{ opts Options }
 
 // NewHandler returns a Handler.
@@ -63,7 +63,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	weirdev.Answer(w, http.StatusOK, answer)
 }
 
-// answer returns the list; its errors are all *wire.Problems.
+// answer returns the list. Its errors are *weirdev.Problem.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*RecommendationList, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -94,7 +94,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (*Recommendatio
 	return list, nil
 }
 
-// answerPod answers about one pod.
+// answerPod returns the list for one pod.
 func (h *Handler) answerPod(ctx context.Context, facts *cluster.Facts, m usageMemory, r Request, list *RecommendationList) (*RecommendationList, error) {
 	known := facts.Pod(metric.PodRef{Namespace: metric.Namespace(r.Namespace), Name: metric.PodName(r.Pod)})
 	if known == nil {
@@ -120,8 +120,8 @@ func (h *Handler) answerPod(ctx context.Context, facts *cluster.Facts, m usageMe
 	return list, nil
 }
 
-// runningPods returns the pods of a namespace, or of all if it is empty, in order, without
-// those that have ended.
+// runningPods returns the pods of a namespace, or all pods if namespace is empty, in order. It
+// leaves out pods that have ended.
 func runningPods(facts *cluster.Facts, namespace metric.Namespace) []*cluster.Pod {
 	var pods []*cluster.Pod
 	add := func(p *cluster.Pod) bool {
@@ -143,13 +143,13 @@ func runningPods(facts *cluster.Facts, namespace metric.Namespace) []*cluster.Po
 	return pods
 }
 
-// usageMemory is what weir remembers, as of a time.
+// usageMemory is weir's memory at a time.
 type usageMemory struct {
 	view UsageReader
 	now  time.Time
 }
 
-// recommend advises on a pod by what is remembered of it.
+// recommend returns the recommendation for a pod by the readings in memory.
 func (m usageMemory) recommend(p *resize.Pod, node metric.NodeName, o *resize.Options) *resize.Recommendation {
 	return resize.Recommend(p, func(container string, r resize.Resource) (points []resize.UsagePoint) {
 		e := metric.Entity{Kind: metric.Container, Node: node, Namespace: metric.Namespace(p.Namespace), Pod: metric.PodName(p.Name), Name: container}
@@ -157,8 +157,8 @@ func (m usageMemory) recommend(p *resize.Pod, node metric.NodeName, o *resize.Op
 		if r == resize.CPU {
 			id, unit = metric.CPUUsageRate, metric.Nanocores.Prometheus()
 		}
-		// All that there is: how much that can be, memory's own options say. Nodes' clocks
-		// may be ahead.
+		// Read all that the memory has; its own options limit how much that is. The clocks of nodes may be
+		// ahead.
 		for at, value := range m.view.Points(e, id, m.now.Add(-day), m.now.Add(time.Minute)) {
 			points = append(points, resize.UsagePoint{At: at, Value: value * unit})
 		}

@@ -18,24 +18,22 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// Paths returns the patterns, as http.ServeMux has them, of all that is served.
+// Paths returns the patterns of the API for http.ServeMux.
 func Paths() []string {
 	within := "namespaces/{namespace}/" + Resource
 	return []string{weirdev.Path + Resource, weirdev.Path + within, weirdev.Path + within + "/{name}"}
 }
 
-// Request is what is asked for: the recommendations of the cluster, of a namespace or of
-// one pod.
+// Request is a request for the recommendations of the cluster, of a namespace or of one pod.
 type Request struct {
 	Namespace, Pod string
 	Options        resize.Options
-	// All asks for pods of which nothing is to change, too.
+	// All also includes pods that have no proposal.
 	All bool
 }
 
-// ParseRequest reads the path and the query of r. What is wrong with them is a
-// *wire.Problem. Who decides what a caller must be allowed goes by the same reading as
-// who answers.
+// ParseRequest parses the path and the query of r. Its error is a *weirdev.Problem. Rights uses it
+// too, so that rights are checked for the same request that is answered.
 func ParseRequest(r *http.Request) (Request, error) {
 	request := Request{Options: resize.Defaults()}
 	parts, names, ok := weirdev.Parts(r.URL.EscapedPath())
@@ -72,7 +70,7 @@ func badRequest(err error) error {
 	return &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error(), Hint: "Parameters are percentile, headroom, floor, memory-percentile, memory-headroom, memory-floor, resources, min-history, up, limits and all."}
 }
 
-// setParameter takes one parameter.
+// setParameter sets the field of one parameter.
 func (r *Request) setParameter(name string, values []string) error {
 	if len(values) != 1 || values[0] == "" {
 		return fmt.Errorf("%s is to be given once, with a value", name)
@@ -115,7 +113,7 @@ func (r *Request) setParameter(name string, values []string) error {
 	return nil
 }
 
-// ParseShare reads a share: "15%", or "0.15".
+// ParseShare parses a share: "15%", or "0.15".
 func ParseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	share, err := strconv.ParseFloat(number, 64)
@@ -128,8 +126,8 @@ func ParseShare(text string) (float64, error) {
 	return share, nil
 }
 
-// ParseAmount reads a quantity of a resource: "100m", "64Mi". What is no whole number of
-// millicores or bytes is rounded up.
+// ParseAmount parses a quantity of a resource, "100m" or "64Mi", and rounds it up to millicores or
+// bytes.
 func ParseAmount(r resize.Resource, text string) (int64, error) {
 	q, err := resource.ParseQuantity(text)
 	if err != nil {
@@ -141,8 +139,7 @@ func ParseAmount(r resize.Resource, text string) (int64, error) {
 	return q.MilliValue(), nil
 }
 
-// pathAndQuery returns the path below wire.Path and the query that ask for r; the inverse of
-// ParseRequest.
+// pathAndQuery returns the path below weirdev.Path, and the query. It is the inverse of ParseRequest.
 func (r Request) pathAndQuery() (path []string, query url.Values) {
 	switch {
 	case r.Pod != "":
@@ -182,7 +179,7 @@ func joinResources(resources []resize.Resource) string {
 	return strings.Join(words, ",")
 }
 
-// String says what is asked for.
+// String describes the request.
 func (r Request) String() string {
 	switch {
 	case r.Pod != "":
@@ -193,13 +190,13 @@ func (r Request) String() string {
 	return Resource
 }
 
-// APIResources returns what discovery lists.
+// APIResources returns the resources for discovery.
 func APIResources() []metav1.APIResource {
 	return []metav1.APIResource{{Name: Resource, Kind: RecommendationKind, Namespaced: true, Verbs: metav1.Verbs{"get", "list"}}}
 }
 
-// Rights returns what the caller of r needs: to read the numbers that recommendations
-// are made of.
+// Rights returns the rights that the caller of r needs: to read the usage that recommendations are
+// based on.
 func Rights(r *http.Request) []rights.Right {
 	request, err := ParseRequest(r)
 	switch {

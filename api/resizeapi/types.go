@@ -8,29 +8,28 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// The resource, and the kinds, as paths and rules of access name them.
+// The resource and the kinds, as in paths and RBAC rules.
 const (
 	Resource           = "recommendations"
 	RecommendationKind = "Recommendation"
 	ListKind           = RecommendationKind + "List"
 )
 
-// RecommendationList is an answer.
+// RecommendationList is the answer to a Request.
 type RecommendationList struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
 	At         time.Time `json:"at"`
-	// Source is where the readings are from: "weir's memory", "Prometheus".
+	// Source is the source of the readings: "weir's memory", "Prometheus".
 	Source string `json:"source"`
 	// From and To are when the first and the last reading were taken; zero if there is none.
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
 	// Items are sorted by namespace and name.
 	Items []*resize.Recommendation `json:"items"`
-	// Unchanged counts the requests that are to stay as they are, by reason, whether or not
-	// their pods are among the items.
+	// Unchanged counts the requests that stay, by reason, also those of pods that are not in Items.
 	Unchanged map[resize.Reason]int `json:"unchanged,omitempty"`
-	// Notes are sentences about what the answer does not know.
+	// Notes are sentences about the limits of the answer.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -39,8 +38,7 @@ func NewList(at time.Time, source string) *RecommendationList {
 	return &RecommendationList{APIVersion: weirdev.APIVersion, Kind: ListKind, At: at.UTC(), Source: source, Items: []*resize.Recommendation{}, Unchanged: map[resize.Reason]int{}}
 }
 
-// Add adds a pod's recommendation; unless all is set only counts one that proposes
-// nothing.
+// Add adds a pod's recommendation. Unless all is set, one without a proposal is only counted.
 func (l *RecommendationList) Add(rec *resize.Recommendation, all bool) {
 	for i := range rec.Requests {
 		a := &rec.Requests[i]
@@ -61,10 +59,10 @@ func (l *RecommendationList) Add(rec *resize.Recommendation, all bool) {
 	}
 }
 
-// day is the shortest time of which a peak hour is surely part.
+// day is the shortest history that includes every hour of the day.
 const day = 24 * time.Hour
 
-// AddNotes notes what whoever follows the list should know.
+// AddNotes adds notes about the limits of the readings.
 func (l *RecommendationList) AddNotes(unseen bool) {
 	if covers := l.To.Sub(l.From); covers < day {
 		l.Notes = append(l.Notes, fmt.Sprintf("The readings cover %v: peaks of the day or the week may not be among them. --prometheus=URL --since=7d looks further back.", covers.Round(time.Second)))

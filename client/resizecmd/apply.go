@@ -21,7 +21,7 @@ import (
 	"github.com/weir-metrics/weir/resize/apply"
 )
 
-// applyCommand is one use of "apply".
+// applyCommand is one run of "apply".
 type applyCommand struct {
 	recommendCommand
 	pod, container                     string
@@ -29,7 +29,7 @@ type applyCommand struct {
 	recommended                        bool
 	dryRun, yes, restart               bool
 	wait                               time.Duration
-	changes                            []resize.Change // that flags name, of the container
+	changes                            []resize.Change // the changes of the flags, of one container
 }
 
 func newApply(o Options) *cobra.Command {
@@ -79,7 +79,7 @@ The exit status is 0 if the change would be taken (dry run), or was made in plac
 	return cmd
 }
 
-// requestTimeout is how long whoever is asked beside the kubelet may take.
+// requestTimeout bounds one request to the API server or to weir.
 const requestTimeout = 30 * time.Second
 
 func (a *applyCommand) run(cmd *cobra.Command) error {
@@ -100,7 +100,7 @@ func (a *applyCommand) run(cmd *cobra.Command) error {
 	machine := a.output != "text"
 	applier := apply.New(apply.Options{
 		Client: client, Restart: a.restart, Timeout: a.wait, Cgroups: a.cgroups(),
-		Progress: func(s apply.State) { // on stderr where stdout is for a machine
+		Progress: func(s apply.State) { // to stderr if programs read stdout
 			to := out
 			if machine {
 				to = cmd.ErrOrStderr()
@@ -135,14 +135,14 @@ func (a *applyCommand) run(cmd *cobra.Command) error {
 	return cmp.Or(err, resultError(result))
 }
 
-// withTimeout bounds how long something may take.
+// withTimeout bounds the time of a call.
 func withTimeout[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return do(ctx)
 }
 
-// checkFlags refuses flags that cannot be meant, and returns the pod.
+// checkFlags refuses combinations of flags that make no sense, and returns the pod.
 func (a *applyCommand) checkFlags(cmd *cobra.Command) (namespace, pod string, err error) {
 	f := cmd.Flags()
 	if err := cli.OneOf("--output", a.output, "text", "json", "yaml"); err != nil {
@@ -168,7 +168,7 @@ func (a *applyCommand) checkFlags(cmd *cobra.Command) (namespace, pod string, er
 	return a.parsePod(a.pod)
 }
 
-// resizeRequest returns what is asked for: what flags name, or what is recommended.
+// resizeRequest returns the request: the values of flags, or the recommendation.
 func (a *applyCommand) resizeRequest(ctx context.Context, cmd *cobra.Command, client kubernetes.Interface, namespace, pod string) (apply.Request, error) {
 	request := apply.Request{Namespace: namespace, Pod: pod}
 	if !a.recommended {
@@ -196,7 +196,7 @@ func (a *applyCommand) resizeRequest(ctx context.Context, cmd *cobra.Command, cl
 	return request, nil
 }
 
-// readChanges reads the values that flags name.
+// readChanges parses the values of the flags.
 func (a *applyCommand) readChanges() error {
 	for _, r := range []struct {
 		resource       resize.Resource
@@ -223,7 +223,7 @@ func (a *applyCommand) readChanges() error {
 	return nil
 }
 
-// namedChanges returns the changes that flags name, of the pod's only container if they name none.
+// namedChanges returns the changes of the flags. Without --container they are for the pod's only container.
 func (a *applyCommand) namedChanges(ctx context.Context, client kubernetes.Interface, namespace, pod string) ([]resize.Change, error) {
 	if a.container == "" {
 		p, err := withTimeout(ctx, func(ctx context.Context) (*corev1.Pod, error) {
@@ -244,8 +244,7 @@ func (a *applyCommand) namedChanges(ctx context.Context, client kubernetes.Inter
 	return a.changes, nil
 }
 
-// cgroups returns what asks weir about the cgroups of a pod; nil where there is no weir
-// to ask.
+// cgroups returns a function that asks weir about the cgroups of a pod; nil without a weir.
 func (a *applyCommand) cgroups() func(context.Context, string, string) ([]apply.Cgroup, error) {
 	if a.Connect == nil {
 		return nil
@@ -263,20 +262,20 @@ func (a *applyCommand) cgroups() func(context.Context, string, string) ([]apply.
 	}
 }
 
-// resultKind is what apply's answer is called for machines.
+// resultKind is the kind of the answer in JSON and YAML.
 const resultKind = "ResizeResult"
 
-// resizeResult is the answer for machines.
+// resizeResult is the answer in JSON and YAML.
 type resizeResult struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	DryRun     bool   `json:"dryRun,omitempty"`
-	// InPlace says that it was done, and nothing was restarted or left behind.
+	// InPlace: the resize was done, no container was restarted, and the cgroups are right.
 	InPlace bool `json:"inPlace"`
 	*apply.Result
 }
 
-// withHint adds to an error of the API server's what a person can do about it.
+// withHint adds to an error of the API server what the user can do about it.
 func withHint(err error) error {
 	refused := (*apply.RefusedError)(nil)
 	switch {
@@ -296,7 +295,7 @@ func withHint(err error) error {
 	return err
 }
 
-// refusalHint says what to do about refusals.
+// refusalHint says what the user can do about refusals.
 func refusalHint(r *apply.RefusedError) string {
 	for _, refusal := range r.Refusals {
 		switch refusal.Reason {

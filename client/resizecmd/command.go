@@ -1,9 +1,12 @@
-// Package resizecmd is the "resize" command of weir and of kubectl's plugin: which
-// requests could be smaller, and making one so in place. Both programs differ only in
-// how they find a weir and the cluster.
+// Package resizecmd is the "resize" command of weir and of kubectl-weir: it recommends smaller
+// requests, and changes the requests of a pod in place. The programs differ only in how they find
+// weir and the cluster.
 //
-// "recommend" changes nothing. "apply" changes nothing either unless it is told to with
-// --yes: until then the API server tries the change and forgets it.
+// "recommend" changes nothing. "apply" changes nothing without --yes: it only makes a dry run at the
+// API server.
+//
+// Files: command.go has the common flags, recommend.go and apply.go the two commands, prometheus.go
+// reads usage from a Prometheus, text.go writes the text.
 package resizecmd
 
 import (
@@ -22,23 +25,22 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 )
 
-// Asker answers what weir knows. *reach.Weir is one.
+// Asker asks weir. *connect.Weir implements it.
 type Asker interface {
 	Recommend(ctx context.Context, r resizeapi.Request) (*resizeapi.RecommendationList, error)
-	// PodCgroups returns what the inspector on a node says, as JSON.
+	// PodCgroups returns the inspector's report of a node, as JSON.
 	PodCgroups(ctx context.Context, node string) (json.RawMessage, error)
 }
 
-// Options make the command fit its program.
+// Options adapt the command to its program.
 type Options struct {
-	// Connect says which weir to ask.
+	// Connect returns the weir to ask.
 	Connect func() (Asker, error)
 	// Cluster returns a client of the cluster's API server.
 	Cluster func() (kubernetes.Interface, error)
-	// Namespace returns the namespace that is meant where none is named; empty for all
-	// of them. Nil means all.
+	// Namespace returns the default namespace; empty for all namespaces. Nil means all.
 	Namespace func() (string, error)
-	// Program is what people type before "resize". Default "weir".
+	// Program is the command before "resize". Default "weir".
 	Program string
 }
 
@@ -59,14 +61,14 @@ kubelet until it has done it, and checks that nothing was restarted.`,
 	return cmd
 }
 
-// commonFlags are the flags of both.
+// commonFlags are the flags of both commands.
 type commonFlags struct {
 	Options
 	namespace, output string
 	timeout           time.Duration
 }
 
-// parsePod reads NAMESPACE/POD, or POD with the namespace said elsewhere.
+// parsePod parses NAMESPACE/POD, or POD with the namespace of the flags.
 func (c *commonFlags) parsePod(text string) (namespace, pod string, err error) {
 	namespace, pod, ok := strings.Cut(text, "/")
 	if !ok {
@@ -95,7 +97,7 @@ func (c *commonFlags) checkTimeout() error {
 	return nil
 }
 
-// clusterClient returns the cluster's client; there may be none where it is not wanted.
+// clusterClient returns the cluster's client, or an error without a cluster.
 func (c *commonFlags) clusterClient() (kubernetes.Interface, error) {
 	if c.Cluster == nil {
 		return nil, errors.New("this program knows no cluster")

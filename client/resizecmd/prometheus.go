@@ -21,7 +21,7 @@ import (
 	"github.com/weir-metrics/weir/resize/promusage"
 )
 
-// prometheusFlags is where readings of days come from.
+// prometheusFlags are the flags for reading usage from a Prometheus.
 type prometheusFlags struct {
 	url, caFile, tokenFile, since string
 	headers                       map[string]string
@@ -36,7 +36,7 @@ func (p *prometheusFlags) addFlags(f *pflag.FlagSet) {
 	f.StringToStringVar(&p.headers, "header", nil, "headers for --prometheus: X-Scope-OrgID=shop")
 }
 
-// check refuses what cannot be meant, and asks for a history that fits the span.
+// check refuses flags that make no sense, and sets a minimum history that fits the span.
 func (p *prometheusFlags) check(f *pflag.FlagSet, o *resize.Options) error {
 	if p.url == "" {
 		for _, name := range []string{"since", "ca-file", "token-file", "header"} {
@@ -62,11 +62,10 @@ func (p *prometheusFlags) check(f *pflag.FlagSet, o *resize.Options) error {
 	return nil
 }
 
-// maxAnswerBytes bounds one of Prometheus' answers: two thousand points of a few hundred
-// containers.
+// maxAnswerBytes bounds one answer of Prometheus: two thousand points of a few hundred containers.
 const maxAnswerBytes = 256 << 20
 
-// recommend answers as weir's own API does, on the Prometheus' readings.
+// recommend returns what weir's API would, with the readings of Prometheus.
 func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) (*resizeapi.RecommendationList, error) {
 	pods, err := readPods(ctx, client, r)
 	if err != nil {
@@ -98,11 +97,11 @@ func (p *prometheusFlags) recommend(ctx context.Context, client kubernetes.Inter
 	return list, nil
 }
 
-// podsPerPage is how many pods are read at once.
+// podsPerPage is how many pods one request reads.
 const podsPerPage = 500
 
-// readPods reads the pods that are asked about, without those that have ended, from the API
-// server, which gives them by namespace and name.
+// readPods reads the requested pods from the API server, without those that have ended. The API
+// server sorts them by namespace and name.
 func readPods(ctx context.Context, client kubernetes.Interface, r resizeapi.Request) ([]*resize.Pod, error) {
 	if r.Pod != "" {
 		pod, err := client.CoreV1().Pods(r.Namespace).Get(ctx, r.Pod, metav1.GetOptions{})

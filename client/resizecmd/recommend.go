@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// recommendCommand is one use of "recommend".
+// recommendCommand is one run of "recommend".
 type recommendCommand struct {
 	commonFlags
 	aims            aimFlags
@@ -76,8 +76,8 @@ func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
 	return write(cmd.OutOrStdout(), r.listText(list, request, r.applyHint(cmd.Flags())))
 }
 
-// applyHint returns what to type to follow the recommendation for a pod: with the flags that
-// made it what it is.
+// applyHint returns a function for the command that applies a pod's recommendation, with the same
+// flags.
 func (r *recommendCommand) applyHint(f *pflag.FlagSet) func(*resize.Recommendation) string {
 	return func(rec *resize.Recommendation) string {
 		line := fmt.Sprintf("%s resize apply --pod %s/%s --recommended", r.Program, rec.Namespace, rec.Pod)
@@ -92,7 +92,7 @@ func (r *recommendCommand) applyHint(f *pflag.FlagSet) func(*resize.Recommendati
 	}
 }
 
-// request returns what the flags ask for.
+// request returns the Request of the flags.
 func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.Request, error) {
 	none := resizeapi.Request{}
 	if err := r.checkTimeout(); err != nil {
@@ -118,7 +118,7 @@ func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.R
 	return request, err
 }
 
-// recommend asks weir, or else reckons itself on a Prometheus' readings.
+// recommend asks weir, or computes the recommendations itself from the readings of Prometheus.
 func (r *recommendCommand) recommend(ctx context.Context, request resizeapi.Request) (*resizeapi.RecommendationList, error) {
 	if r.prometheus.url != "" {
 		client, err := r.clusterClient()
@@ -134,7 +134,7 @@ func (r *recommendCommand) recommend(ctx context.Context, request resizeapi.Requ
 	return w.Recommend(ctx, request)
 }
 
-// aimFlags are the flags that say what requests are to fit.
+// aimFlags are the flags that set the aim of a recommendation.
 type aimFlags struct {
 	percentile, memoryPercentile float64
 	headroom, memoryHeadroom     string
@@ -159,7 +159,7 @@ func (a *aimFlags) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&a.limits, "limits", false, "let limits of Guaranteed pods shrink with their requests")
 }
 
-// options returns what the flags say.
+// options returns the Options of the flags.
 func (a *aimFlags) options() (resize.Options, error) {
 	o := resize.Options{MinHistory: a.minHistory, Up: a.up, Limits: a.limits}
 	o.CPU.Percentile, o.Memory.Percentile = a.percentile, a.memoryPercentile

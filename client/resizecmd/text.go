@@ -23,23 +23,23 @@ import (
 	"github.com/weir-metrics/weir/sources/host/inspect"
 )
 
-// write writes text that names from a cluster are in.
+// write writes text, and removes control characters, since names come from a cluster.
 func write(w io.Writer, text string) error {
 	_, err := io.WriteString(w, terminal.SafeLines(text))
 	return err
 }
 
-// missing stands where there is nothing to tell.
+// missing is shown for an absent value.
 const missing = "-"
 
-// table lays rows out as kubectl does.
+// table formats rows as kubectl does.
 func table(rows [][]string) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
 	for _, row := range rows {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
-	_ = w.Flush() // a Builder fails never
+	_ = w.Flush() // writing to a Builder does not fail
 	var text strings.Builder
 	for line := range strings.Lines(out.String()) {
 		text.WriteString(strings.TrimRight(line, " \n") + "\n")
@@ -47,7 +47,7 @@ func table(rows [][]string) string {
 	return text.String()
 }
 
-// amount tells a quantity of a resource.
+// amount formats a quantity of a resource.
 func amount(r resize.Resource, q *resource.Quantity) string {
 	switch {
 	case q == nil:
@@ -58,7 +58,7 @@ func amount(r resize.Resource, q *resource.Quantity) string {
 	return resize.FormatAmount(r, q.MilliValue())
 }
 
-// listText tells recommendations of many pods. follow says what to type to follow one.
+// listText describes recommendations for many pods. follow returns the command that applies one.
 func (r *recommendCommand) listText(l *resizeapi.RecommendationList, asked resizeapi.Request, follow func(*resize.Recommendation) string) string {
 	var out strings.Builder
 	wide := r.output == "wide"
@@ -154,7 +154,7 @@ func totals(list []*resize.Recommendation) [][]string {
 	return rows
 }
 
-// unchangedReasons says of each reason why requests stay.
+// unchangedReasons describe the reasons why requests stay.
 var unchangedReasons = map[resize.Reason]string{
 	resize.Fits:          "fit what is used",
 	resize.TooLow:        "are below what is used (--up)",
@@ -173,7 +173,7 @@ var unchangedReasons = map[resize.Reason]string{
 	resize.Invalid:       "cannot be",
 }
 
-// unchangedText says why requests stay, the most frequent reason first.
+// unchangedText says how many requests stay and why, the most frequent reason first.
 func unchangedText(by map[resize.Reason]int) string {
 	sum := 0
 	var words []string
@@ -197,7 +197,7 @@ func notes(out *strings.Builder, l *resizeapi.RecommendationList) {
 	}
 }
 
-// podText tells the recommendation for one pod.
+// podText describes the recommendation for one pod.
 func (r *recommendCommand) podText(l *resizeapi.RecommendationList, follow func(*resize.Recommendation) string) string {
 	var out strings.Builder
 	for _, rec := range l.Items {
@@ -227,7 +227,7 @@ func (r *recommendCommand) podText(l *resizeapi.RecommendationList, follow func(
 	return strings.ReplaceAll(out.String(), "`weir ", "`"+r.Program+" ")
 }
 
-// adviceText is a line with the numbers, and one with the reason.
+// adviceText returns one line with the numbers, and one with the reason.
 func adviceText(a *resize.Advice) string {
 	request := amount(a.Resource, a.Request)
 	change := request + " stays"
@@ -242,7 +242,7 @@ func adviceText(a *resize.Advice) string {
 	return fmt.Sprintf("%s %s: %s\n  %s.\n", a.Container, a.Resource, change, a.Message)
 }
 
-// planText tells what is to change.
+// planText describes the changes of a plan.
 func planText(p *apply.Plan) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Pod %s/%s on node %s, which stays %s:\n", p.Namespace, p.Pod, p.Node, p.QoS)
@@ -256,7 +256,7 @@ func planText(p *apply.Plan) string {
 	return out.String()
 }
 
-// stageTexts says how far a resize is.
+// stageTexts describe the stages of a resize.
 var stageTexts = map[apply.Stage]string{
 	apply.Asked:      "The API server has taken it; the kubelet has not acted yet",
 	apply.Deferred:   "The kubelet defers it",
@@ -276,7 +276,7 @@ func stateText(s apply.State) string {
 	return text + "."
 }
 
-// resultText tells what was verified.
+// resultText describes what was verified.
 func resultText(r *apply.Result) string {
 	var out strings.Builder
 	if r.Stage != apply.Done {
@@ -297,7 +297,7 @@ func resultText(r *apply.Result) string {
 	return out.String()
 }
 
-// containersText tells the containers that went on: "app (5f6197a9c1c9, restarts 0)".
+// containersText lists the containers that were not restarted: "app (5f6197a9c1c9, restarts 0)".
 func containersText(list []apply.ContainerCheck) string {
 	words := make([]string, len(list))
 	for i, c := range list {
@@ -324,7 +324,7 @@ func cgroupsText(c *apply.CgroupCheck) string {
 	return "Cgroups have the new values, and the pod has one of its own.\n"
 }
 
-// resultError returns the error that the exit status goes by.
+// resultError returns the error that sets the exit status; nil for success.
 func resultError(r *apply.Result) error {
 	switch {
 	case r.InPlace():
@@ -346,7 +346,7 @@ func resultError(r *apply.Result) error {
 	return fmt.Errorf("the resize was not done: %s", r.Message)
 }
 
-// readCgroups reads the inspector's report: the cgroups of the pod of a UID.
+// readCgroups returns the cgroups of the pod with a UID from the inspector's report.
 func readCgroups(report json.RawMessage, uid string) ([]apply.Cgroup, error) {
 	var r inspect.Report
 	if err := json.Unmarshal(report, &r); err != nil {
@@ -365,7 +365,7 @@ func readCgroups(report json.RawMessage, uid string) ([]apply.Cgroup, error) {
 		if string(p.UID) != uid {
 			continue
 		}
-		if p.Driver != "" { // it is a pod's, not a stray container's
+		if p.Driver != "" { // it is a pod's cgroup, not that of a container outside a pod
 			found = append(found, of(&p.CgroupReport, "", true))
 		}
 		for j := range p.Containers {

@@ -13,30 +13,30 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// Result is what became of a resize.
+// Result is the result of a resize.
 type Result struct {
 	*Plan
 	State
-	// Generation is the pod's by asking.
+	// Generation is the pod's generation after the patch.
 	Generation int64 `json:"generation,omitempty"`
-	// TimedOut says that State is only how far it had come when time was up.
+	// TimedOut: the timeout ended the wait, and State is the state at that time.
 	TimedOut    bool    `json:"timedOut,omitempty"`
 	TookSeconds float64 `json:"tookSeconds,omitempty"`
-	// Containers are all that run, and whether they are the same as before.
+	// Containers are all running containers, and whether they are the same as before.
 	Containers []ContainerCheck `json:"containers,omitempty"`
 	Cgroups    *CgroupCheck     `json:"cgroups,omitempty"` // nil unless Done
 }
 
-// ContainerCheck is a container before and after.
+// ContainerCheck compares a container before and after.
 type ContainerCheck struct {
 	Name      string `json:"name"`
 	ID        string `json:"id"`
 	Restarts  int32  `json:"restarts"`
-	Restarted bool   `json:"restarted,omitempty"` // since before
+	Restarted bool   `json:"restarted,omitempty"` // since the patch
 }
 
-// InPlace reports whether the resize is done, no container was restarted, and nothing
-// is wrong with what is known of cgroups.
+// InPlace reports whether the resize is done, no container was restarted, and no problem with
+// cgroups is known.
 func (r *Result) InPlace() bool {
 	for i := range r.Containers {
 		if r.Containers[i].Restarted {
@@ -46,8 +46,8 @@ func (r *Result) InPlace() bool {
 	return r.Stage == Done && (r.Cgroups == nil || len(r.Cgroups.Problems) == 0)
 }
 
-// Apply carries out a plan and waits for the kubelet. The error is about asking; what the
-// kubelet made of it is in the result, which is there whenever it was asked.
+// Apply carries out a plan and waits for the kubelet. An error means that the patch, or reading the
+// pod after it, failed. What the kubelet did is in the result, which is not nil once the patch was made.
 func (a *Applier) Apply(ctx context.Context, p *Plan) (*Result, error) {
 	began := time.Now()
 	var pod *corev1.Pod
@@ -75,7 +75,7 @@ func (a *Applier) Apply(ctx context.Context, p *Plan) (*Result, error) {
 	return r, err
 }
 
-// wait follows the pod until the kubelet is done or time is up.
+// wait reads the pod until the kubelet is done or the timeout is over.
 func (a *Applier) wait(ctx context.Context, pod *corev1.Pod, r *Result) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, a.opts.Timeout, errTimeout)
 	defer cancel()
@@ -106,13 +106,13 @@ func (a *Applier) wait(ctx context.Context, pod *corev1.Pod, r *Result) (*corev1
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			return pod, fmt.Errorf("follow the pod: %w", err)
 		}
-		// Any other error passes: the kubelet does not wait for us.
+		// Other errors are temporary: the kubelet continues meanwhile.
 	}
 }
 
 var errTimeout = errors.New("time is up")
 
-// pollInterval returns how long to wait between two looks. Most resizes take a fifth of a second.
+// pollInterval returns the time until the next read. Most resizes take a fifth of a second.
 func pollInterval(waited time.Duration) time.Duration {
 	if waited < 5*time.Second {
 		return 100 * time.Millisecond
@@ -125,7 +125,7 @@ func checkContainers(before, after *corev1.Pod) (list []ContainerCheck) {
 	for _, of := range [][]corev1.Container{after.Spec.InitContainers, after.Spec.Containers} {
 		for i := range of {
 			is := containerStatus(after, of[i].Name)
-			if is == nil || is.State.Terminated != nil && is.RestartCount == 0 { // as an init container that is over
+			if is == nil || is.State.Terminated != nil && is.RestartCount == 0 { // for example an init container that has ended
 				continue
 			}
 			k := ContainerCheck{Name: is.Name, ID: is.ContainerID, Restarts: is.RestartCount}
@@ -138,7 +138,7 @@ func checkContainers(before, after *corev1.Pod) (list []ContainerCheck) {
 	return list
 }
 
-// cgroups asks the node.
+// cgroups checks the pod's cgroups on the node.
 func (a *Applier) cgroups(ctx context.Context, pod *corev1.Pod, p *Plan) *CgroupCheck {
 	if a.opts.Cgroups == nil {
 		return &CgroupCheck{UncheckedReason: "no weir was asked about the node"}

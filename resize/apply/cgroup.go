@@ -7,36 +7,35 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// Cgroup is a cgroup of a pod or of one of its containers, as the node has it. Values
-// are nil where they are not known.
+// Cgroup is a cgroup of a pod or of one of its containers, as the node reports it. Values are nil if
+// they are not known.
 type Cgroup struct {
 	Path string `json:"path"`
-	// Container is its name; empty for the pod's own cgroup, and for a sandbox's.
+	// Container is its name; empty for the cgroup of the pod itself or of a sandbox.
 	Container string `json:"container,omitempty"`
-	Pod       bool   `json:"pod,omitempty"` // whether it is the pod's own
+	Pod       bool   `json:"pod,omitempty"` // it is the cgroup of the pod itself
 	// Shares is cpu.shares of version 1, Weight cpu.weight of version 2.
 	Shares *int64 `json:"shares,omitempty"`
 	Weight *int64 `json:"weight,omitempty"`
-	// Quota is the CPU time allowed in each Period, in microseconds; below zero
-	// without a limit.
+	// Quota is the CPU time allowed in each Period, in microseconds; negative without a limit.
 	Quota  *int64 `json:"quotaMicroseconds,omitempty"`
 	Period *int64 `json:"periodMicroseconds,omitempty"`
-	// MemoryLimit is in bytes; below zero without a limit.
+	// MemoryLimit is in bytes; negative without a limit.
 	MemoryLimit *int64 `json:"memoryLimitBytes,omitempty"`
 }
 
-// CgroupCheck is what became of the pod's cgroups.
+// CgroupCheck is the result of checking the pod's cgroups.
 type CgroupCheck struct {
-	// Checked says that the node was asked and knew values to compare.
+	// Checked: the node answered with values to compare.
 	Checked bool     `json:"checked"`
 	Found   []Cgroup `json:"found,omitempty"`
-	// Problems say what is not as it should be; UncheckedReason, why nothing was checked.
+	// Problems describe wrong values. UncheckedReason is why nothing was checked.
 	Problems        []string `json:"problems,omitempty"`
 	UncheckedReason string   `json:"uncheckedReason,omitempty"`
 }
 
-// checkCgroups compares what the node has with what the pod's containers were to get. A memory
-// request is no value of a cgroup's.
+// checkCgroups compares the node's cgroups with the expected values of the pod's containers. A
+// memory request is not part of a cgroup.
 func checkCgroups(found []Cgroup, after *resize.Pod, changes []resize.Change) *CgroupCheck {
 	c := &CgroupCheck{Found: found}
 	pods := 0
@@ -54,7 +53,7 @@ func checkCgroups(found []Cgroup, after *resize.Pod, changes []resize.Change) *C
 	}
 	for _, change := range changes {
 		i := slices.IndexFunc(found, func(g Cgroup) bool { return !g.Pod && g.Container == change.Container })
-		if i < 0 { // it may not have heard of the container yet
+		if i < 0 { // the agent may not know the container yet
 			c.UncheckedReason = "the node's agent does not know which cgroup is that of container " + change.Container
 			continue
 		}
@@ -77,8 +76,8 @@ type cgroupValue struct {
 	want int64
 }
 
-// expectedValues are those of a container's cgroup that a change decides, as kubelets compute
-// them. The weight of version 2 is left out: runtimes disagree about the formula.
+// expectedValues returns the values of a container's cgroup that a change sets, as kubelets compute
+// them. It leaves out the weight of version 2, since runtimes use different formulas.
 func expectedValues(g *Cgroup, c *resize.Container, change resize.Change) []cgroupValue {
 	request, limit := c.Requests.Get(change.Resource), c.Limits.Get(change.Resource)
 	if change.Resource == resize.Memory {
@@ -89,7 +88,7 @@ func expectedValues(g *Cgroup, c *resize.Container, change resize.Change) []cgro
 	}
 	list := []cgroupValue{{"cpu.shares", g.Shares, max(2, request.Value*1024/1000)}}
 	if limit.Set && g.Period != nil {
-		// A kubelet sets no quota below 1 ms, and none at all for a limit of zero.
+		// A kubelet sets no quota below 1 ms, and no quota for a limit of zero.
 		list = append(list, cgroupValue{"the CPU quota", g.Quota, max(1000, limit.Value**g.Period/1000)})
 	}
 	return list

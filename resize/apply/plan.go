@@ -22,14 +22,14 @@ import (
 type Options struct {
 	// Client asks the API server. Required.
 	Client kubernetes.Interface
-	// Cgroups returns what the node says of the pod's cgroups. Nil, or an error: they
-	// are not checked, and the result says so.
+	// Cgroups returns the pod's cgroups on the node. If it is nil or fails, cgroups are not checked, and
+	// the result says so.
 	Cgroups func(ctx context.Context, node, uid string) ([]Cgroup, error)
-	// Restart allows changes for which the container's resizePolicy restarts it.
+	// Restart allows changes for which the container's resizePolicy requires a restart.
 	Restart bool
-	// Timeout is how long the kubelet may take. Default 2 m.
+	// Timeout bounds the wait for the kubelet. Default 2 m.
 	Timeout time.Duration
-	// Progress, if not nil, hears of each change of the state while Do waits.
+	// Progress, if not nil, is called with each change of the state during Apply.
 	Progress func(State)
 }
 
@@ -45,15 +45,15 @@ func New(o Options) *Applier {
 	return &Applier{o}
 }
 
-// Request is what is to be changed.
+// Request is a change of one pod.
 type Request struct {
 	Namespace, Pod string
-	// UID, unless empty, is that of the pod that is meant.
+	// UID is the UID that the pod must have; empty for any.
 	UID     string
 	Changes []resize.Change
 }
 
-// Plan is a resize that the API server would take.
+// Plan is a resize that the API server accepted in a dry run.
 type Plan struct {
 	Namespace string       `json:"namespace"`
 	Pod       string       `json:"pod"`
@@ -63,7 +63,7 @@ type Plan struct {
 	Steps     []Step       `json:"changes"`
 
 	changes []resize.Change
-	pod     *corev1.Pod // that was looked at
+	pod     *corev1.Pod // as it was read
 }
 
 // Step is one value that changes.
@@ -71,14 +71,14 @@ type Step struct {
 	Container string          `json:"container"`
 	Resource  resize.Resource `json:"resource"`
 	Field     string          `json:"field"` // "request" or "limit"
-	From      string          `json:"from"`  // empty where there was none
+	From      string          `json:"from"`  // empty if there was none
 	To        string          `json:"to"`
 }
 
 // RefusedError is the error for a change that cannot be made in place.
 type RefusedError struct{ Refusals []resize.Refusal }
 
-// Error gives every reason.
+// Error lists all reasons.
 func (e *RefusedError) Error() string {
 	all := make([]string, len(e.Refusals))
 	for i, r := range e.Refusals {
@@ -87,19 +87,19 @@ func (e *RefusedError) Error() string {
 	return strings.Join(all, "; ")
 }
 
-// Errors that callers decide by.
+// Errors that callers check for.
 var (
-	// ErrNoChange is for changes that change nothing.
+	// ErrNoChange: the containers already have the requested values.
 	ErrNoChange = errors.New("the containers are asked to have what they have")
-	// ErrReplaced is for a pod of the name that is another one.
+	// ErrReplaced: another pod now has the name.
 	ErrReplaced = errors.New("another pod has that name by now")
 )
 
-// Plan returns what a request comes to, after the API server has tried it. A *Refused
-// error says why it cannot be done in place; others are Kubernetes' own.
+// Plan returns the plan for a request, after a dry run at the API server. A *RefusedError says why
+// the change cannot be made in place. Other errors are those of Kubernetes.
 func (a *Applier) Plan(ctx context.Context, r Request) (p *Plan, err error) {
 	for range maxAttempts {
-		// A kubelet may have written the status in between.
+		// A kubelet may have written the status meanwhile.
 		if p, err = a.plan(ctx, r); !apierrors.IsConflict(err) {
 			break
 		}
@@ -107,7 +107,7 @@ func (a *Applier) Plan(ctx context.Context, r Request) (p *Plan, err error) {
 	return p, err
 }
 
-// maxAttempts is how often a pod is looked at anew because it changed since.
+// maxAttempts is how many times the pod is read again because it changed meanwhile.
 const maxAttempts = 5
 
 func (a *Applier) plan(ctx context.Context, r Request) (*Plan, error) {
@@ -145,7 +145,7 @@ func (a *Applier) plan(ctx context.Context, r Request) (*Plan, error) {
 	return p, nil
 }
 
-// addChange adds what a change really changes.
+// addChange adds a change without the values that stay the same.
 func (p *Plan) addChange(c *resize.Container, change resize.Change) {
 	tell := func(what string, was resize.Amount, is *resize.Amount) {
 		if !is.Set || *is == was {
@@ -165,10 +165,10 @@ func (p *Plan) addChange(c *resize.Container, change resize.Change) {
 	}
 }
 
-// fieldManager is who wrote, in managedFields.
+// fieldManager is the writer's name in managedFields.
 const fieldManager = "weir-resize"
 
-// patch sends the change, of the very pod that was looked at.
+// patch sends the change with the UID and the resourceVersion of the pod that was read.
 func (a *Applier) patch(ctx context.Context, p *Plan, dryRun ...string) (*corev1.Pod, error) {
 	body, err := json.Marshal(patchOf(p))
 	if err != nil {
@@ -187,8 +187,8 @@ func (a *Applier) patch(ctx context.Context, p *Plan, dryRun ...string) (*corev1
 	return pod, nil
 }
 
-// unknownSubresource tells a server without pods/resize from a pod that has gone, of
-// which a 404 gives the name.
+// unknownSubresource reports whether a 404 means that the server does not have pods/resize. For a pod
+// that is gone, the 404 names the pod.
 func unknownSubresource(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -198,8 +198,8 @@ func unknownSubresource(err error) bool {
 	return details == nil || details.Name == ""
 }
 
-// patchOf returns the patch: containers merge by name, and resources by theirs, so that
-// all that is not named stays.
+// patchOf returns the patch. Containers merge by name and resources by theirs, so everything else
+// stays.
 func patchOf(p *Plan) map[string]any {
 	spec := map[string]any{}
 	lists := map[string][]any{}
@@ -220,7 +220,7 @@ func patchOf(p *Plan) map[string]any {
 	}
 }
 
-// patchContainer adds what changes of a container, if anything does.
+// patchContainer adds a container's changes to the list, if there are any.
 func (p *Plan) patchContainer(list []any, name string) []any {
 	requests, limits := map[resize.Resource]string{}, map[resize.Resource]string{}
 	for _, c := range p.changes {

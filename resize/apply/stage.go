@@ -9,49 +9,48 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// Stage is how far a resize has come.
+// Stage is the progress of a resize.
 type Stage string
 
 // The stages.
 const (
 	// Asked: the kubelet has not seen it yet.
 	Asked Stage = "Asked"
-	// Deferred: the node lacks room now; the kubelet tries again when there is some.
+	// Deferred: the node has no room now; the kubelet tries again when there is room.
 	Deferred Stage = "Deferred"
-	// Infeasible: the kubelet will not do it. It ends here.
+	// Infeasible: the kubelet refuses the resize. This is final.
 	Infeasible Stage = "Infeasible"
 	// InProgress: the kubelet has made room and is changing the containers.
 	InProgress Stage = "InProgress"
-	// Failing: changing them went wrong; the kubelet tries again.
+	// Failing: changing the containers failed; the kubelet tries again.
 	Failing Stage = "Failing"
-	// Done: the containers have what was asked for.
+	// Done: the containers have the requested values.
 	Done Stage = "Done"
-	// Superseded: somebody asked for something else since. It ends here.
+	// Superseded: the pod was changed again since. This is final.
 	Superseded Stage = "Superseded"
-	// Gone: the pod has ended, or another has its name. It ends here.
+	// Gone: the pod has ended, or another pod has its name. This is final.
 	Gone Stage = "Gone"
 )
 
-// Final reports whether nothing more comes of waiting.
+// Final reports whether the stage cannot change any more.
 func (s Stage) Final() bool { return s == Infeasible || s == Done || s == Superseded || s == Gone }
 
-// State is a stage, with what the kubelet says about it.
+// State is a stage with the kubelet's message.
 type State struct {
 	Stage   Stage  `json:"stage,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// PendingResize is a resize that was asked for.
+// PendingResize is a resize that the API server accepted.
 type PendingResize struct {
 	UID string
-	// Generation is the pod's (metadata.generation) by asking.
+	// Generation is the pod's generation (metadata.generation) after the patch.
 	Generation int64
 	Changes    []resize.Change
 }
 
-// StageOf returns how far a resize has come by what the API server says of the pod; nil
-// for a pod that is not there. Conditions that are about an earlier generation say
-// nothing about this one.
+// StageOf returns the stage of a resize by the pod in the API server; p is nil if the pod is gone. It
+// ignores conditions of an earlier generation.
 func StageOf(p *corev1.Pod, asked *PendingResize) State {
 	switch {
 	case p == nil:
@@ -66,7 +65,7 @@ func StageOf(p *corev1.Pod, asked *PendingResize) State {
 			return State{Superseded, "somebody asked for something else since: " + words}
 		}
 	}
-	seen := func(generation int64) bool { return generation == 0 || generation >= asked.Generation } // 0: not told
+	seen := func(generation int64) bool { return generation == 0 || generation >= asked.Generation } // 0: not reported
 	for _, c := range p.Status.Conditions {
 		if c.Status != corev1.ConditionTrue || !seen(c.ObservedGeneration) {
 			continue
@@ -101,7 +100,7 @@ func StageOf(p *corev1.Pod, asked *PendingResize) State {
 	return State{Stage: Done}
 }
 
-// difference says in what resources are not what a change asks for.
+// difference says which resources differ from a change; empty if none does.
 func difference(r *corev1.ResourceRequirements, c resize.Change) string {
 	if r == nil {
 		return "no container " + c.Container

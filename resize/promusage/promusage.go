@@ -1,10 +1,9 @@
 // Package promusage reads what containers used over days out of a Prometheus that
 // scrapes weir (/metrics/cluster) or the kubelets (/metrics/cadvisor).
 //
-// A reading is the mean CPU of five minutes or one step, whichever is longer, and the
-// highest working set of a step: a percentile of CPU says less of short bursts than that
-// of weir's own memory does, and the highest working set is as high as any that was
-// scraped. A container that was restarted goes on as the same one.
+// A CPU reading is the mean over five minutes or one step, whichever is longer. A memory reading is
+// the highest scraped working set of a step. So a percentile of CPU shows short bursts less than the
+// one from weir's own memory. A container that was restarted counts as the same container.
 package promusage
 
 import (
@@ -17,15 +16,14 @@ import (
 	"github.com/weir-metrics/weir/resize"
 )
 
-// Request says what to read.
+// Request says which usage to read.
 type Request struct {
-	// Namespace is the pods'; empty for those of all namespaces. Pod is one's name;
-	// empty for all.
+	// Namespace is the pods' namespace; empty for all. Pod is a pod's name; empty for all.
 	Namespace, Pod string
 	From, To       time.Time
 }
 
-// Usage is what containers used. The zero Usage, and a nil one, know nothing.
+// Usage is the usage of containers. The zero Usage, and a nil one, are empty.
 type Usage struct {
 	series map[containerKey][]resize.UsagePoint
 }
@@ -35,7 +33,7 @@ type containerKey struct {
 	resource                  resize.Resource
 }
 
-// Points returns what a container used of a resource, in order of time.
+// Points returns the usage of a resource by a container, in order of time.
 func (u *Usage) Points(namespace, pod, container string, r resize.Resource) []resize.UsagePoint {
 	if u == nil {
 		return nil
@@ -43,15 +41,15 @@ func (u *Usage) Points(namespace, pod, container string, r resize.Resource) []re
 	return u.series[containerKey{namespace, pod, container, r}]
 }
 
-// Read asks for CPU and memory. That a server knows nothing is no error: of which
-// container it knows nothing, Used says.
+// Read reads the usage of CPU and memory. It is not an error if the server has no readings of a
+// container: Points is then empty.
 func Read(ctx context.Context, h *history.History, r Request) (*Usage, error) {
 	step := stepFor(r.To.Sub(r.From))
-	// Steady points: the same question a minute later gives the same answers.
+	// Truncate the times, so that the same request a minute later gives the same readings.
 	from, to := r.From.Truncate(step), r.To.Truncate(step)
 	u := &Usage{map[containerKey][]resize.UsagePoint{}}
 	for _, what := range resize.Resources() {
-		// The first of them that knows a container tells of it.
+		// The first query with readings of a container counts.
 		for _, query := range r.queries(what, step) {
 			lines, err := h.Range(ctx, query, from, to, step)
 			if err != nil {
@@ -74,12 +72,12 @@ func Read(ctx context.Context, h *history.History, r Request) (*Usage, error) {
 	return u, nil
 }
 
-// stepFor returns the distance of readings: some two thousand of a span.
+// stepFor returns the step between readings: about two thousand for a span.
 func stepFor(span time.Duration) time.Duration {
 	return max(time.Minute, (span / 2000).Truncate(time.Minute))
 }
 
-// queries are the ways to ask what containers use of a resource.
+// queries returns the possible queries for the usage of a resource, best first.
 func (r *Request) queries(what resize.Resource, step time.Duration) []string {
 	window := max(5*time.Minute, step)
 	if what == resize.Memory {
@@ -94,11 +92,11 @@ func (r *Request) queries(what resize.Resource, step time.Duration) []string {
 	}
 }
 
-// containerMatchers are the containers among cAdvisor's cgroups.
+// containerMatchers select the containers among cAdvisor's cgroups.
 var containerMatchers = []string{`container!=""`, `container!="POD"`}
 
-// maxByContainer is each container once, whoever scraped it how often: right after a restart both
-// its cgroups are told.
+// maxByContainer merges the series of one container: several scrapers may have it, and right after a
+// restart there are series of both its cgroups.
 func maxByContainer(query string) string { return "max by (namespace, pod, container) (" + query + ")" }
 
 func (r *Request) selector(more ...string) string {
