@@ -29,9 +29,9 @@ const (
 	blkio
 )
 
-// controllers lists them. A cgroup that is in several version 1 hierarchies is represented by its
-// directory in the first of them, in this order; see cgroupDir. Version 2 has one hierarchy, and
-// calls blkio io.
+// controllers are all controllers. If a cgroup is in several version 1 hierarchies, cgroupDir
+// has its directory in the first of them in this order. Version 2 has one hierarchy, with io
+// for blkio.
 var controllers = [...]struct {
 	bit    controllerSet
 	v1, v2 string
@@ -43,11 +43,11 @@ var controllers = [...]struct {
 	{blkio, "blkio", "io"},
 }
 
-// cgroupMounts is where the cgroup hierarchies are.
+// cgroupMounts are the mounted hierarchies.
 type cgroupMounts struct {
 	v2 bool
-	// dirs is cAdvisor's map: controller to mount point; on version 2 the only
-	// key is empty.
+	// dirs has the mount point of each controller, as cAdvisor takes it. On version 2 the
+	// only key is the empty string.
 	dirs map[string]string
 	// hierarchies are the distinct hierarchies, in the order of controllers.
 	hierarchies []mountedHierarchy
@@ -56,11 +56,11 @@ type cgroupMounts struct {
 // mountedHierarchy is one mounted tree of cgroups.
 type mountedHierarchy struct {
 	dir         string
-	controllers controllerSet // that it holds; on version 2 all that a cgroup may have
+	controllers controllerSet // of this hierarchy; on version 2 all that a cgroup can have
 }
 
-// findMounts finds the hierarchies. libcontainer uses version 2 if and only if it is mounted at
-// unifiedDir.
+// findMounts finds the hierarchies. Like libcontainer, it uses version 2 if and only if it is
+// mounted at unifiedDir.
 func findMounts() (cgroupMounts, error) {
 	if cgroups.IsCgroup2UnifiedMode() {
 		return cgroupMounts{
@@ -94,7 +94,7 @@ func findMounts() (cgroupMounts, error) {
 // unifiedDir is the only directory where libcontainer looks for version 2.
 const unifiedDir = "/sys/fs/cgroup"
 
-// missingControllers says which controllers this machine lacks.
+// missingControllers returns one sentence for each controller that this machine lacks.
 func (m *cgroupMounts) missingControllers() []string {
 	var missing []string
 	if m.v2 {
@@ -114,22 +114,21 @@ func (m *cgroupMounts) missingControllers() []string {
 	return append(missing, "cgroup v1: the kernel measures pressure (PSI) for the whole node only")
 }
 
-// cgroupDir is where a cgroup was found in one walk of the hierarchies.
+// cgroupDir is a cgroup as one walk of the hierarchies found it.
 type cgroupDir struct {
 	path metric.CgroupPath
-	// controllers are the controllers whose hierarchy holds the cgroup. Version 1
-	// hierarchies are trees of their own: a cgroup may be in some only.
+	// controllers are those with the cgroup in their hierarchy. Version 1 hierarchies are
+	// separate trees: a cgroup may be in only some of them.
 	controllers controllerSet
-	// dir is the directory in the first hierarchy (in the order of
-	// controllers) that holds the cgroup, and inode is that directory's.
-	// Its processes are those listed there.
+	// dir is the directory in the first hierarchy, in the order of controllers, that
+	// contains the cgroup. inode is the directory's. Processes are read there.
 	dir       string
 	inode     uint64
-	hierarchy int // index of home's hierarchy
+	hierarchy int // the index of dir's hierarchy
 }
 
-// listCgroups lists the cgroups at and below each of from that the options include,
-// sorted by path, with what could not be listed.
+// listCgroups lists the cgroups at and below each path in from that the options include,
+// sorted by path. The errors are about directories that could not be listed.
 func listCgroups(m *cgroupMounts, o *Options, from ...metric.CgroupPath) ([]cgroupDir, []error) {
 	w := walker{mounts: m, options: o, found: map[metric.CgroupPath]*cgroupDir{}}
 	for i := range m.hierarchies {
@@ -165,9 +164,9 @@ func (w *walker) visit(root int, p metric.CgroupPath) {
 	if w.options.includes(p) {
 		w.addCgroup(root, p, dir, st.Ino, h.controllers)
 	}
-	// A directory's links are its name, its "." and each child's "..": with two
-	// it has no children, and most cgroups are leaves. File systems that do not
-	// count say one.
+	// The links of a directory are its name, its "." and the ".." of each child. With
+	// two it has no children, as most cgroups. File systems that do not count links
+	// report one.
 	if st.Nlink == 2 || !w.options.mayContain(p) {
 		return
 	}
@@ -194,8 +193,8 @@ func (w *walker) addCgroup(root int, p metric.CgroupPath, dir string, inode uint
 	at.controllers |= bits
 }
 
-// enabledControllers returns which controllers a version 2 cgroup has. CPU time is counted
-// in all of them.
+// enabledControllers returns the controllers of a version 2 cgroup. cpuacct is always among
+// them, since every cgroup counts CPU time.
 func enabledControllers(dir string) controllerSet {
 	has := cpuacct
 	data, err := os.ReadFile(path.Join(dir, "cgroup.controllers"))
@@ -212,13 +211,13 @@ func enabledControllers(dir string) controllerSet {
 	return has
 }
 
-// stillExists reports whether the cgroup is still there, and was not replaced by another.
+// stillExists reports whether the cgroup still exists and was not replaced by another.
 func (p *cgroupDir) stillExists() bool {
 	var st unix.Stat_t
 	return unix.Stat(p.dir, &st) == nil && st.Ino == p.inode
 }
 
-// parentPath returns the path above p; "/" is its own.
+// parentPath returns the path above p; the parent of "/" is "/".
 func parentPath(p metric.CgroupPath) metric.CgroupPath {
 	return metric.CgroupPath(path.Dir(string(p)))
 }

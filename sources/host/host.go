@@ -21,9 +21,9 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// Host reads this machine. Its methods may be called concurrently; reads take
-// turns. It has no goroutine and, but for the connection to containerd, holds
-// nothing open between reads.
+// Host reads this machine. Its methods may be called concurrently; one read runs at a time.
+// It starts no goroutine and keeps nothing open between reads except the connection to
+// containerd.
 type Host struct {
 	options Options
 	mounts  cgroupMounts
@@ -32,16 +32,16 @@ type Host struct {
 		sync.Mutex
 		closed  bool
 		machine *machine
-		looked  time.Time // at the machine
+		looked  time.Time // when machine was read
 		meters  map[metric.CgroupPath]*cgroupMeter
 		runtime *containerd
-		// gaps are what was found missing, by what it is about.
+		// gaps are the texts that Gaps returns, by subject.
 		gaps map[string]string
 	}
 }
 
-// New finds the cgroup hierarchies. It fails if there are none, or if the node
-// has no name; what else is missing is for Gaps to say.
+// New finds the cgroup hierarchies. It returns an error if there are none, or if the node
+// has no name. Gaps returns anything else that is missing.
 func New(o Options) (*Host, error) {
 	o, err := o.withDefaults(os.Hostname)
 	if err != nil {
@@ -74,7 +74,7 @@ func New(o Options) (*Host, error) {
 	return h, nil
 }
 
-// Close ends the connection to containerd. Reads fail from then on.
+// Close ends the connection to containerd. Later reads return an error.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,8 +85,8 @@ func (h *Host) Close() error {
 	return h.mu.runtime.close()
 }
 
-// Gaps says in plain words what this machine, kernel, user or runtime does not
-// let a Host know, as of the last read. It is sorted.
+// Gaps returns sorted sentences about what a Host cannot read because of this machine, kernel,
+// user or runtime, as of the last read.
 func (h *Host) Gaps() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,20 +101,19 @@ func (h *Host) Gaps() []string {
 	return gaps
 }
 
-// Read adds to b the node, and every cgroup that the options include, as they
-// are now. Samples are sorted by cgroup path, each followed by its parts; a
-// pod's network is read from one of its processes. b is Exhaustive if no cgroup
-// was missed. The error is a *metric.ReadError that joins everything that went
-// wrong.
+// Read reads the node and every cgroup that the options include, and adds their samples to b.
+// Samples are sorted by cgroup path, each followed by its parts. A pod's network is read from
+// one of its processes. b is Exhaustive if no cgroup was missed. The error is a
+// *metric.ReadError that joins all errors.
 func (h *Host) Read(ctx context.Context, b *metric.Batch) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.readPaths(ctx, b, true, "/")
 }
 
-// ReadCgroups adds to b the cgroups at paths, as they are now: one a path,
-// with its parts, in the order of paths. A path without a cgroup has no sample.
-// The options' Prefixes do not apply.
+// ReadCgroups reads the cgroups at paths and adds to b one sample for each, followed by its
+// parts, in the order of paths. A path without a cgroup has no sample. The options' Prefixes
+// do not apply.
 func (h *Host) ReadCgroups(ctx context.Context, b *metric.Batch, paths ...metric.CgroupPath) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -131,7 +130,7 @@ func (h *Host) readPaths(ctx context.Context, b *metric.Batch, all bool, paths .
 	b.Cores = float64(h.mu.machine.info.NumCores)
 
 	var errs cgroupfs.ErrorList
-	whole := all // everything there is gets a sample
+	whole := all // whether every cgroup has a sample
 	options := &h.options
 	if !all {
 		options = &Options{}
@@ -139,7 +138,7 @@ func (h *Host) readPaths(ctx context.Context, b *metric.Batch, all bool, paths .
 	places, walkErrs := listCgroups(&h.mounts, options, paths...)
 	errs.Add(walkErrs...)
 	whole = whole && len(walkErrs) == 0
-	// Counting processes needs all cgroups below; the rest needs only those asked for.
+	// A count of processes includes the cgroups below, so it needs all of them.
 	heads, headErrs := countProcesses(places, path.Join(h.options.RootFS, "proc"))
 	errs.Add(headErrs...)
 	if all {
@@ -179,7 +178,7 @@ func selectPaths(places []cgroupDir, paths []metric.CgroupPath) []cgroupDir {
 	return out
 }
 
-// refreshMachine looks at the machine again if the last look is old.
+// refreshMachine reads the machine again if the last result is older than machineAge.
 func (h *Host) refreshMachine(now time.Time) {
 	if h.mu.machine.info != nil && now.Sub(h.mu.looked) < machineAge {
 		return
@@ -192,7 +191,7 @@ func (h *Host) refreshMachine(now time.Time) {
 	}
 }
 
-// forgetMeters drops the meters of cgroups that are gone.
+// forgetMeters drops the meters of cgroups that were removed.
 func (h *Host) forgetMeters(places []cgroupDir) {
 	if len(h.mu.meters) == 0 {
 		return
@@ -208,8 +207,8 @@ func (h *Host) forgetMeters(places []cgroupDir) {
 	}
 }
 
-// meterFor returns the reader of a cgroup, kept from earlier rounds unless it is
-// another cgroup now.
+// meterFor returns the meter of a cgroup. It reuses the one of an earlier read unless the
+// cgroup was replaced.
 func (h *Host) meterFor(at cgroupDir) (*cgroupMeter, error) {
 	if m, ok := h.mu.meters[at.path]; ok && m.cgroup == at {
 		return m, nil
@@ -222,16 +221,16 @@ func (h *Host) meterFor(at cgroupDir) (*cgroupMeter, error) {
 	return m, nil
 }
 
-// round is what one read shares among its cgroups.
+// round is the state of one read.
 type round struct {
 	host      *Host
 	processes processCounts
-	cgroups   []cgroupDir // all that were listed, sorted by path
+	cgroups   []cgroupDir // all listed ones, sorted by path
 	namer     cgroupNamer
 	now       time.Time
 }
 
-// learnNames asks the runtime for the names of containers it has not named yet.
+// learnNames asks the runtime for the names of new containers.
 func (r *round) learnNames(ctx context.Context, all bool) {
 	ids := map[metric.ContainerID]bool{}
 	for i := range r.cgroups {
@@ -244,8 +243,8 @@ func (r *round) learnNames(ctx context.Context, all bool) {
 	r.namer = newCgroupNamer(r.host.options.Node, runtime.known)
 }
 
-// addSample adds one cgroup's samples to b. missed says that the cgroup is there
-// and has none.
+// addSample adds one cgroup's samples to b. missed is true if the cgroup exists but has no
+// sample.
 func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err error) {
 	what := r.namer.name(at.path, podcgroup.Parse(at.path))
 	if what.hidden {
@@ -261,7 +260,7 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 			return true, o.err(at.path)
 		}
 		delete(r.host.mu.meters, at.path)
-		return false, nil // it ended; that is no error
+		return false, nil // it was removed, which is no error
 	}
 	err = o.err(at.path)
 
@@ -304,8 +303,8 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 	return false, err
 }
 
-// setStart sets when the instance began: what the runtime recorded, else the
-// age of the cgroup's directory.
+// setStart sets the start of the instance: from the runtime, or else from the cgroup's
+// directory.
 func (r *round) setStart(s *metric.Sample, what *cgroupNames, o *observation) {
 	if at := what.runtime.Created; what.entity.Kind == metric.Container && !at.IsZero() {
 		s.Instance.Start, s.Instance.Origin = at.UnixNano(), metric.StartRuntime
@@ -316,8 +315,8 @@ func (r *round) setStart(s *metric.Sample, what *cgroupNames, o *observation) {
 	}
 }
 
-// addNetwork adds a pod's network to its sample at index i, unless the pod uses
-// the host's.
+// addNetwork adds a pod's network to its sample at index i, unless the pod uses the host's
+// network.
 func (r *round) addNetwork(b *metric.Batch, i int, at *cgroupDir) {
 	pid := 0
 	within := string(at.path) + "/"
@@ -332,7 +331,7 @@ func (r *round) addNetwork(b *metric.Batch, i int, at *cgroupDir) {
 		}
 		pid = r.processes[p.path].pid
 		if r.namer.containers[ref.ID].Sandbox {
-			break // it outlives the others
+			break // a sandbox runs as long as the pod
 		}
 	}
 	if pid == 0 {
@@ -349,7 +348,7 @@ func (r *round) addNetwork(b *metric.Batch, i int, at *cgroupDir) {
 	if same {
 		return
 	}
-	if t, err := readTraffic(rootFS, pid); err == nil { // else it ended meanwhile
+	if t, err := readTraffic(rootFS, pid); err == nil { // else the process ended meanwhile
 		addTraffic(b, i, &t, isEth0)
 	}
 }

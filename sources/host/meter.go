@@ -22,20 +22,20 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// observation is what one read of a cgroup gave.
+// observation is the result of one read of a cgroup.
 type observation struct {
-	// cpu is the counter; its time is zero if it was not read.
+	// cpu is the CPU time; cpu.at is zero if it was not read.
 	cpu cpuReading
-	// stats is cAdvisor's view, raw the one of libcontainer below it, which has
-	// what cAdvisor leaves out. Only what belongs to read is meaningful.
+	// stats are cAdvisor's statistics. raw are those of libcontainer, with fields that
+	// cAdvisor leaves out. Only the fields of the controllers in read are valid.
 	stats *model.ContainerStats
 	raw   *cgroups.Stats
 	spec  model.ContainerSpec
-	// read are the controllers that were read without an error; times is when, by
-	// the index of controllers.
+	// read are the controllers that were read without an error. times has the time of
+	// each, by its index in controllers.
 	read  controllerSet
 	times [len(controllers)]time.Time
-	// ooms is the count of processes killed for want of memory, -1 if unknown.
+	// ooms is the number of OOM kills, or -1 if it is unknown.
 	ooms int64
 	// swap reports whether the kernel counts the cgroup's swap.
 	swap bool
@@ -44,10 +44,9 @@ type observation struct {
 
 // cgroupMeter reads one cgroup through cAdvisor.
 //
-// It stands between cAdvisor's handler and libcontainer's cgroup manager:
-// to the handler it is the manager, whose GetStats asks each controller
-// separately, so that one which fails does not cost the others, and each
-// has a time of its own.
+// It is a layer between cAdvisor's handler and libcontainer's cgroup managers. It
+// implements the manager that the handler calls. Its GetStats reads each controller
+// separately, so one that fails does not affect the others, and each has its own time.
 type cgroupMeter struct {
 	cgroups.Manager // of all controllers
 	cgroup          cgroupDir
@@ -55,17 +54,17 @@ type cgroupMeter struct {
 	paths           map[string]string
 	parts           []part
 	handler         *libcontainer.Handler
-	current         observation // of the read that is under way
+	current         observation // of the current or last read
 }
 
-// part is what is read in one go.
+// part is a set of controllers that are read together.
 type part struct {
 	bits    controllerSet
 	manager cgroups.Manager
 }
 
-// measuredMetrics are the metrics the handler is asked for. Processes are counted
-// here: cAdvisor follows a link for each open file of each process.
+// measuredMetrics are the metrics that the handler reads. Processes are not among them:
+// cAdvisor would read a link for each open file of each process (see processes.go).
 var measuredMetrics = container.MetricSet{
 	container.CpuUsageMetrics:    {},
 	container.MemoryUsageMetrics: {},
@@ -116,8 +115,8 @@ func newMeter(m *cgroupMounts, at cgroupDir) (*cgroupMeter, error) {
 	return r, nil
 }
 
-// observe reads the cgroup now. It returns false if the cgroup vanished
-// meanwhile. The observation is valid until the next call.
+// observe reads the cgroup. It returns false if the cgroup was removed meanwhile. The
+// observation is valid until the next call.
 func (r *cgroupMeter) observe(machine model.MachineInfoFactory) (*observation, bool) {
 	r.current = observation{ooms: -1}
 	o := &r.current
@@ -144,7 +143,7 @@ func (r *cgroupMeter) observe(machine model.MachineInfoFactory) (*observation, b
 		}
 		o.swap = r.countsSwap()
 	}
-	// A file that is gone reads as zero to libcontainer, without an error.
+	// libcontainer returns zero and no error for a file that was removed.
 	return o, o.stats != nil && r.cgroup.stillExists()
 }
 
@@ -160,9 +159,8 @@ func (r *cgroupMeter) countsSwap() bool {
 	return err == nil
 }
 
-// GetStats reads each part and puts them together. It is what the handler
-// calls. Errors are kept in the observation, since the handler would return
-// nothing for one.
+// GetStats reads each part and merges the results. The handler calls it. It keeps errors in
+// the observation, since the handler returns no statistics after an error.
 func (r *cgroupMeter) GetStats() (*cgroups.Stats, error) {
 	o := &r.current
 	o.raw = cgroups.NewStats()
@@ -193,15 +191,14 @@ func (r *cgroupMeter) GetStats() (*cgroups.Stats, error) {
 	return o.raw, nil
 }
 
-// isIgnorable reports whether err only says that a version 2 root lacks files, which it
-// always does.
+// isIgnorable reports whether err is about files that the version 2 root never has.
 func (r *cgroupMeter) isIgnorable(err error) bool {
 	return r.v2 && r.cgroup.path == "/" && strings.Contains(err.Error(), "no such file")
 }
 
-// failedControllers returns which of bits err spoils. On version 1 a part is one
-// controller. On version 2 all are read at once and libcontainer flattens what
-// went wrong into one text, in which only the files' names tell.
+// failedControllers returns the controllers in bits that err is about. On version 1 a part is
+// one controller. On version 2 all are read together, and libcontainer joins the errors into
+// one text, from which only the file names tell the controllers.
 func (r *cgroupMeter) failedControllers(bits controllerSet, err error) controllerSet {
 	if err == nil {
 		return 0
@@ -209,19 +206,19 @@ func (r *cgroupMeter) failedControllers(bits controllerSet, err error) controlle
 	if !r.v2 {
 		return bits
 	}
-	var spoilt controllerSet
+	var failed controllerSet
 	for _, c := range controllers {
 		if strings.Contains(err.Error(), "/"+c.v2+".") {
-			spoilt |= c.bit
+			failed |= c.bit
 		}
 	}
-	if spoilt == 0 {
+	if failed == 0 {
 		return bits
 	}
-	return spoilt
+	return failed
 }
 
-// mergeStats copies what belongs to bits from one part's statistics.
+// mergeStats copies the statistics of the controllers in bits.
 func mergeStats(to, from *cgroups.Stats, bits controllerSet) {
 	if bits&(cpuacct|cpu) != 0 {
 		to.CpuStats = from.CpuStats
@@ -235,7 +232,7 @@ func mergeStats(to, from *cgroups.Stats, bits controllerSet) {
 	if bits&blkio != 0 {
 		to.BlkioStats = from.BlkioStats
 	}
-	// Pressure is kept by version 2, whatever its controllers.
+	// Version 2 has pressure without any controller.
 	to.CpuStats.PSI, to.MemoryStats.PSI, to.BlkioStats.PSI =
 		either(to.CpuStats.PSI, from.CpuStats.PSI), either(to.MemoryStats.PSI, from.MemoryStats.PSI), either(to.BlkioStats.PSI, from.BlkioStats.PSI)
 }
@@ -247,7 +244,7 @@ func either[T any](a, b *T) *T {
 	return b
 }
 
-// time returns when the part that holds c was read; zero if it was not.
+// time returns when controller c was read, in Unix nanoseconds; 0 if it was not.
 func (o *observation) time(c controllerSet) int64 {
 	for i := range controllers {
 		if controllers[i].bit == c && !o.times[i].IsZero() {
@@ -257,7 +254,7 @@ func (o *observation) time(c controllerSet) int64 {
 	return 0
 }
 
-// err returns what went wrong with the cgroup at p, nil if nothing did.
+// err joins the errors of reading the cgroup at p.
 func (o *observation) err(p metric.CgroupPath) error {
 	errs := make([]error, len(o.errs))
 	for i, err := range o.errs {
@@ -268,10 +265,10 @@ func (o *observation) err(p metric.CgroupPath) error {
 
 // cpuReading is a cgroup's CPU time and when it was read.
 //
-// The kernel says the value, not the moment: that lies between our looks at
-// the clock before and after, and at is their middle. When we lost the CPU in
-// between they are far apart, and the read is tried again; the narrowest try
-// counts. So at is wrong by at most half of within.
+// The kernel reports no time with the value. The moment lies between two readings of the
+// clock, before and after; at is the middle and uncertainty the distance. If this process
+// lost the CPU between them, the distance is large, and the read is repeated; the try with
+// the smallest distance counts. The error of at is at most half of uncertainty.
 type cpuReading struct {
 	nanoseconds uint64
 	at          time.Time
@@ -279,8 +276,8 @@ type cpuReading struct {
 }
 
 const (
-	// maxUncertainty is how far apart the looks at the clock may be: some 20 times what
-	// a read takes undisturbed, and 1e-5 of the shortest window rates use.
+	// maxUncertainty is the distance up to which the first try counts: about 20 times an
+	// undisturbed read, and 1e-5 of the shortest window of a rate.
 	maxUncertainty = 100 * time.Microsecond
 	maxTries       = 3
 )

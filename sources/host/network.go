@@ -19,7 +19,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// traffic is what the interfaces of a network namespace carried.
+// traffic has the counters of the interfaces of a network namespace.
 type traffic struct {
 	at         time.Time
 	interfaces []model.InterfaceStats
@@ -27,8 +27,8 @@ type traffic struct {
 	route string
 }
 
-// noCgroup lets cAdvisor's handler read a process's network without reading a
-// cgroup.
+// noCgroup is a cgroup manager without a cgroup: with it, cAdvisor's handler reads only a
+// process's network.
 type noCgroup struct{ cgroups.Manager }
 
 func (noCgroup) GetStats() (*cgroups.Stats, error) { return cgroups.NewStats(), nil }
@@ -46,7 +46,7 @@ func readTraffic(rootFS string, pid int) (traffic, error) {
 	}
 	net := path.Join(rootFS, "proc", strconv.Itoa(pid), "net")
 	if t.interfaces = st.Network.Interfaces; len(t.interfaces) == 0 {
-		// cAdvisor says why only in its log.
+		// cAdvisor only logs the error.
 		if _, err := os.ReadFile(path.Join(net, "dev")); err != nil {
 			return t, fmt.Errorf("read network of process %d: %w", pid, err)
 		}
@@ -82,7 +82,7 @@ func defaultRoute(data []byte) string {
 	return name
 }
 
-// defaultRoute6 does so for /proc/net/ipv6_route.
+// defaultRoute6 is defaultRoute for /proc/net/ipv6_route.
 func defaultRoute6(data []byte) string {
 	name, best := "", uint64(0)
 	for line := range bytes.Lines(data) {
@@ -105,8 +105,8 @@ func defaultRoute6(data []byte) string {
 
 const routeUp = 1 // RTF_UP
 
-// total returns the traffic of the entity as a whole: the interface of the
-// default route, else the sum of those that are physical.
+// total returns the traffic of the whole entity: that of the default route's interface, or
+// else the sum of the physical interfaces. It returns false if there is neither.
 func (t *traffic) total(physical func(name string) bool) (model.InterfaceStats, bool) {
 	for _, i := range t.interfaces {
 		if i.Name == t.route {
@@ -127,17 +127,17 @@ func (t *traffic) total(physical func(name string) bool) (model.InterfaceStats, 
 	return sum, found
 }
 
-// isEth0 tells the interface of a pod: network plugins call it eth0.
+// isEth0 reports whether name is the interface of a pod: network plugins call it eth0.
 func isEth0(name string) bool { return name == "eth0" }
 
-// isPhysical tells the interfaces with hardware, or a hypervisor's, behind them.
+// isPhysical reports whether an interface is a device of the hardware or the hypervisor.
 func isPhysical(name string) bool {
 	_, err := os.Stat(path.Join("/sys/class/net", path.Base(name), "device"))
 	return err == nil
 }
 
-// addTraffic sets the network of the sample at index i of b, and adds a part
-// for each interface.
+// addTraffic sets the network of the sample at index i of b, and adds a part for each
+// interface.
 func addTraffic(b *metric.Batch, i int, t *traffic, physical func(string) bool) {
 	if whole, ok := t.total(physical); ok {
 		fillTraffic(&b.Samples[i], &whole, t.at)
@@ -156,8 +156,7 @@ func fillTraffic(s *metric.Sample, i *model.InterfaceStats, at time.Time) {
 	s.Times[metric.Network] = at.UnixNano()
 }
 
-// addPart adds a sample for a part of the one at index i, of the same
-// instance.
+// addPart adds a sample for a part of the entity at index i, with the same instance.
 func addPart(b *metric.Batch, i int, part string) *metric.Sample {
 	e := b.Samples[i].Entity
 	e.Part = part

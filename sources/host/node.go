@@ -26,13 +26,13 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// nodeReader reads what the node has beyond its root cgroup.
+// nodeReader reads the node's metrics that are not in its root cgroup.
 type nodeReader struct {
 	rootFS  string
 	machine *machine
 }
 
-// read completes the node's sample at index at of b, and adds its parts.
+// read sets the metrics of the node's sample, b.Samples[at], and adds its parts.
 func (n *nodeReader) read(b *metric.Batch, at int, o *observation, v2 bool) error {
 	proc := path.Join(n.rootFS, "proc")
 	s := &b.Samples[at]
@@ -52,8 +52,8 @@ func (n *nodeReader) read(b *metric.Batch, at int, o *observation, v2 bool) erro
 	return errors.Join(err, n.addDisks(b, at, proc, parts), n.addFilesystems(b, at, parts), n.addNetwork(b, at))
 }
 
-// fillMemory sets what only /proc knows, and all of it where the root cgroup has
-// no memory controller, the way cAdvisor does for version 2.
+// fillMemory sets the memory metrics that only /proc has. If the root cgroup has no memory
+// controller, it sets all of them from /proc, as cAdvisor does for version 2.
 func (n *nodeReader) fillMemory(s *metric.Sample, proc string) error {
 	data, err := os.ReadFile(path.Join(proc, "meminfo"))
 	if err != nil {
@@ -93,8 +93,8 @@ func (n *nodeReader) fillMemory(s *metric.Sample, proc string) error {
 	return nil
 }
 
-// fillProcesses sets the threads of the machine; its processes are counted with
-// its cgroups.
+// fillProcesses sets the number of threads and its limit. Processes are counted with the
+// cgroups.
 func (n *nodeReader) fillProcesses(s *metric.Sample, proc string) error {
 	data, err := os.ReadFile(path.Join(proc, "loadavg"))
 	if err != nil {
@@ -121,8 +121,8 @@ func (n *nodeReader) fillProcesses(s *metric.Sample, proc string) error {
 	return nil
 }
 
-// fillPressures sets the node's pressure: that of the root cgroup on version 2,
-// else /proc/pressure.
+// fillPressures sets the node's pressure from the root cgroup on version 2, or else from
+// /proc/pressure.
 func (n *nodeReader) fillPressures(s *metric.Sample, o *observation, proc string) error {
 	var errs []error
 	for _, p := range [...]struct {
@@ -154,8 +154,8 @@ func (n *nodeReader) fillPressures(s *metric.Sample, o *observation, proc string
 	return errors.Join(errs...)
 }
 
-// partIndex finds the sample of a part that was added already: a whole disk
-// that is also a file system is one part.
+// partIndex has the indexes of the parts in a batch, so that a disk with a file system is one
+// part.
 type partIndex map[string]int
 
 func (p partIndex) at(b *metric.Batch, whole int, part string) *metric.Sample {
@@ -166,7 +166,7 @@ func (p partIndex) at(b *metric.Batch, whole int, part string) *metric.Sample {
 	return addPart(b, whole, part)
 }
 
-// addDisks sets the bytes of each disk and their sum.
+// addDisks adds the bytes of each disk, and sets their sum for the node.
 func (n *nodeReader) addDisks(b *metric.Batch, at int, proc string, parts partIndex) error {
 	now := time.Now()
 	data, err := os.ReadFile(path.Join(proc, "diskstats"))
@@ -194,7 +194,7 @@ func (n *nodeReader) addDisks(b *metric.Batch, at int, proc string, parts partIn
 	return nil
 }
 
-// sector is the unit of /proc/diskstats, whatever the disk's.
+// sector is the unit of /proc/diskstats in bytes, for every disk.
 const sector = 512
 
 func fillDisk(s *metric.Sample, read, written uint64, at time.Time) {
@@ -203,11 +203,11 @@ func fillDisk(s *metric.Sample, read, written uint64, at time.Time) {
 	s.Times[metric.IO] = at.UnixNano()
 }
 
-// addFilesystems adds each file system cAdvisor knows; the root's is the node's
-// own too.
+// addFilesystems adds each file system that cAdvisor finds. The root's is also the node's
+// own.
 func (n *nodeReader) addFilesystems(b *metric.Batch, at int, parts partIndex) error {
 	if n.machine.fs == nil {
-		return nil // said when the machine was read
+		return nil // Gaps has the error of refreshMachine
 	}
 	now := time.Now()
 	all, err := n.machine.fs.GetGlobalFsInfo()
@@ -236,8 +236,8 @@ func fillFilesystem(s *metric.Sample, f *fs.Fs, at time.Time) {
 	s.Times[metric.Filesystem] = at.UnixNano()
 }
 
-// addNetwork adds the interfaces of the host's network namespace: that of process
-// 1, or where it may not be read, our own.
+// addNetwork adds the interfaces of the host's network namespace: the one of process 1, or
+// this process's if that cannot be read.
 func (n *nodeReader) addNetwork(b *metric.Batch, at int) error {
 	t, err := readTraffic(n.rootFS, 1)
 	if err != nil {
@@ -262,25 +262,23 @@ func isAbsent(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, errors.ErrUnsupported)
 }
 
-// machine is what cAdvisor says of the machine, and what does not change
-// while it is up.
+// machine is cAdvisor's description of the machine, its disks and its boot time.
 type machine struct {
 	info *model.MachineInfo
-	fs   fs.FsInfo // mounts as of the last look
+	fs   fs.FsInfo // the mounts at the last read
 	// root is the device of the root file system; empty if unknown.
 	root string
 	boot time.Time
-	// disks tells by /sys/block whether a device is hardware: not mapped onto
-	// others, not in memory, not a partition.
-	disks map[[2]uint64]string // major and minor to name
+	// disks has the names of hardware disks in /sys/block by major and minor number:
+	// no mapped devices, no disks in memory, no partitions.
+	disks map[[2]uint64]string
 }
 
-// machineAge is how old what is known of the machine may be: file systems are
-// mounted and CPUs plugged rarely, and looking is slow.
+// machineAge is the maximum age of a machine. Mounts and CPUs seldom change, and reading them
+// is slow.
 const machineAge = time.Minute
 
-// readMachine looks at the machine. What fails leaves a gap, and is returned
-// as an error.
+// readMachine reads the machine. With an error, the fields that could not be read are empty.
 func readMachine(rootFS string, boot time.Time) (*machine, error) {
 	m := &machine{info: &model.MachineInfo{}, boot: boot}
 	var errs []error
@@ -300,10 +298,10 @@ func readMachine(rootFS string, boot time.Time) (*machine, error) {
 	return m, errors.Join(errs...)
 }
 
-// GetMachineInfo makes m the factory cAdvisor's functions ask for.
+// GetMachineInfo implements model.MachineInfoFactory for cAdvisor's functions.
 func (m *machine) GetMachineInfo() (*model.MachineInfo, error) { return m.info, nil }
 
-// GetVersionInfo is not asked for by what this package uses.
+// GetVersionInfo implements model.MachineInfoFactory. Nothing that this package uses calls it.
 func (m *machine) GetVersionInfo() (*model.VersionInfo, error) {
 	return nil, errors.ErrUnsupported
 }
@@ -331,8 +329,8 @@ func findDisks(sysBlock string) map[[2]uint64]string {
 	return disks
 }
 
-// bootTime returns when the kernel started, by today's clock. It is taken once in the life
-// of a Host, so that it does not move when the clock is set.
+// bootTime returns the boot time by the current clock. A Host calls it once, so that the
+// boot time does not change when the clock is set.
 func bootTime() (time.Time, error) {
 	now, up := time.Now(), unix.Timespec{}
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {

@@ -14,34 +14,33 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Options configure a Host. The zero Options are good for a machine without a
-// cluster.
+// Options configure a Host. The zero Options suit a machine without a cluster.
 type Options struct {
-	// Node is the name samples carry. Default: the host name.
+	// Node is the node's name in samples. Default: the host name.
 	Node metric.NodeName
-	// RootFS is where the host's root directory is mounted, for /proc below it.
-	// Default: "/". Cgroups are always read below /sys/fs/cgroup, which
-	// libcontainer does not let anyone move.
+	// RootFS is where the host's root directory is mounted; /proc is read below it.
+	// Default: "/". Cgroups are always read below /sys/fs/cgroup, since libcontainer
+	// has no option for that.
 	RootFS string
 	// Prefixes limits samples to cgroups whose path starts with one of them,
 	// such as "/kubepods". The node itself is always reported. Default: all.
 	Prefixes []string
-	// Containerd is the path of containerd's socket. It is used once it is
-	// there and answers; the empty path never is.
+	// Containerd is the path of containerd's socket. It is used as soon as it exists and
+	// answers. With an empty path, containerd is not used.
 	// Default of ParseOptions: DefaultContainerd.
 	Containerd string
 	// ContainerdNamespace is the namespace of the kubelet's containers.
 	// Default: "k8s.io".
 	ContainerdNamespace string
-	// MaxCgroups bounds how many cgroups are reported. More are dropped, and
-	// Read says so. Default: 20000.
+	// MaxCgroups is the maximum number of cgroups to report. If there are more, Read
+	// drops the rest and returns an error. Default: 20000.
 	MaxCgroups int
-	// Resolution is how often the manager should read; a Host itself reads only
-	// when asked. 0 leaves it to the manager.
+	// Resolution is the interval at which the manager should read this source. 0 means
+	// the manager's own.
 	Resolution time.Duration
 }
 
-// DefaultContainerd is where containerd listens unless told otherwise.
+// DefaultContainerd is the default path of containerd's socket.
 const DefaultContainerd = "/run/containerd/containerd.sock"
 
 const (
@@ -73,14 +72,14 @@ func (o *Options) includes(p metric.CgroupPath) bool {
 	})
 }
 
-// mayContain reports whether cgroups below p may be included though p is not.
+// mayContain reports whether p, or any cgroup below p, may be included.
 func (o *Options) mayContain(p metric.CgroupPath) bool {
 	return o.includes(p) || slices.ContainsFunc(o.Prefixes, func(prefix string) bool {
 		return strings.HasPrefix(prefix, strings.TrimSuffix(string(p), "/")+"/")
 	})
 }
 
-// optionParsers sets one option each from its text, in the order of help.
+// optionParsers has the parser of each option, in the order of the help text.
 var optionParsers = []struct {
 	name, help string
 	set        func(o *Options, value string) error
@@ -136,9 +135,9 @@ var optionParsers = []struct {
 	}},
 }
 
-// ParseOptions reads what follows "--source=host:" on the command line. config is
-// what stands before the "?", and must be empty. The error names every option
-// that is wrong, and those there are.
+// ParseOptions parses what follows "--source=host:" on the command line. config is the part
+// before the "?" and must be empty. The error lists every wrong option, and the options that
+// exist.
 func ParseOptions(config string, query url.Values) (Options, error) {
 	o := Options{Containerd: DefaultContainerd}
 	var errs []error
@@ -177,7 +176,7 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 	return o, nil
 }
 
-// OptionsHelp lists the options ParseOptions knows, one a line.
+// OptionsHelp lists the options of ParseOptions, one in each line.
 func OptionsHelp() string {
 	var b strings.Builder
 	for i, p := range optionParsers {

@@ -15,22 +15,22 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// processCounts counts the processes of cgroups and those below them.
+// processCounts has the processes of each cgroup, with those of the cgroups below.
 type processCounts map[metric.CgroupPath]*processCount
 
-// processCount is what lives in a cgroup and, after sum, below it.
+// processCount has the processes and open files in a cgroup and below it.
 type processCount struct {
-	// processes is their number, -1 if the kernel would not list them (a
-	// threaded cgroup of version 2: the cgroup above lists them).
+	// processes is the number of processes, or -1 if the kernel does not list them (in a
+	// threaded cgroup of version 2, whose parent lists them).
 	processes int32
-	// files is how many descriptors they have open, -1 if some would not say.
+	// files is the number of open descriptors, or -1 if it is unknown for one process.
 	files int64
 	// pid is one of the cgroup's own processes; 0 if it has none.
 	pid int
 }
 
-// countProcesses counts the processes of each cgroup, in the hierarchy of its dir. places are
-// sorted by path.
+// countProcesses counts the processes of each cgroup in the hierarchy of its dir. places must
+// be sorted by path.
 func countProcesses(places []cgroupDir, proc string) (processCounts, []error) {
 	c := make(processCounts, len(places))
 	var errs []error
@@ -47,8 +47,9 @@ func countProcesses(places []cgroupDir, proc string) (processCounts, []error) {
 		}
 		h.addProcesses(data, proc)
 	}
-	// Below comes after: a child is added to its parent when all of its own are
-	// in. Hierarchies of version 1 do not add up with each other.
+	// Children follow their parent in the order of paths, so in reverse order each
+	// child is complete when it is added to its parent. Counts of different version 1
+	// hierarchies are not added.
 	roots := make(map[metric.CgroupPath]int, len(places))
 	for i := range places {
 		roots[places[i].path] = places[i].hierarchy
@@ -70,7 +71,7 @@ func countProcesses(places []cgroupDir, proc string) (processCounts, []error) {
 	return c, errs
 }
 
-// addProcesses reads cgroup.procs: one process a line.
+// addProcesses adds the processes of a cgroup.procs file.
 func (h *processCount) addProcesses(procs []byte, proc string) {
 	for pid, err := range cgroupfs.ProcessIDs(procs) {
 		h.processes++
@@ -96,7 +97,7 @@ func (h *processCount) addBelow(below *processCount) {
 	}
 }
 
-// addKnown adds two counts of which a negative one is unknown.
+// addKnown adds two counts. It returns -1 if one is negative, which means unknown.
 func addKnown(a, b int64) int64 {
 	if a < 0 || b < 0 {
 		return -1
@@ -104,8 +105,8 @@ func addKnown(a, b int64) int64 {
 	return a + b
 }
 
-// openFiles returns how many descriptors a process has, -1 if it may not be
-// known. A process that has ended has none.
+// openFiles returns the number of open descriptors of a process, or -1 if it cannot be read.
+// It is 0 for a process that has ended.
 func openFiles(fds string) int64 {
 	var st unix.Stat_t
 	if err := unix.Stat(fds, &st); err == unix.ENOENT || err == unix.ESRCH {
@@ -126,7 +127,7 @@ func openFiles(fds string) int64 {
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return 0 // it ended meanwhile
+		return 0 // the process ended meanwhile
 	}
 	return int64(len(names))
 }

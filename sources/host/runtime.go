@@ -18,17 +18,17 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// containerNames is what a container runtime knows of a container.
+// containerNames has the names of a container in the container runtime.
 type containerNames struct {
 	Namespace metric.Namespace
 	Pod       metric.PodName
 	UID       metric.PodUID
-	Name      string // of the container; empty for a sandbox
+	Name      string // the container's; empty for a sandbox
 	Sandbox   bool
 	Created   time.Time // zero if unknown
 }
 
-// The labels a kubelet gives to containers, and containerd's CRI plugin.
+// The labels that the kubelet and containerd's CRI plugin set on containers.
 const (
 	labelPod       = "io.kubernetes.pod.name"
 	labelNamespace = "io.kubernetes.pod.namespace"
@@ -50,19 +50,20 @@ func namesFromLabels(labels map[string]string, created time.Time) containerNames
 	}
 }
 
-// cgroupNames is what a cgroup is reported as.
+// cgroupNames identifies the entity of a cgroup.
 type cgroupNames struct {
 	entity   metric.Entity
 	instance metric.Instance // UID and ID
 	runtime  containerNames
-	// hidden cgroups give no sample: a sandbox's, whose pod has its network.
+	// hidden cgroups have no sample. They are sandboxes, and their network is in the pod's
+	// sample.
 	hidden bool
 }
 
-// cgroupNamer names cgroups, with what the runtime said of containers.
+// cgroupNamer names cgroups, with the runtime's names of containers.
 type cgroupNamer struct {
 	node metric.NodeName
-	// containers is by ID. pods, derived from it, is by UID.
+	// containers has all names by container ID. pods has one container of each pod, by UID.
 	containers map[metric.ContainerID]containerNames
 	pods       map[metric.PodUID]containerNames
 }
@@ -77,7 +78,7 @@ func newCgroupNamer(node metric.NodeName, containers map[metric.ContainerID]cont
 	return n
 }
 
-// name says what p is. ref is podcgroup.Parse(p).
+// name returns the names of p. ref is podcgroup.Parse(p).
 func (n *cgroupNamer) name(p metric.CgroupPath, ref podcgroup.Ref) cgroupNames {
 	if p == "/" {
 		return cgroupNames{entity: metric.Entity{Kind: metric.Node, Node: n.node}}
@@ -88,8 +89,8 @@ func (n *cgroupNamer) name(p metric.CgroupPath, ref podcgroup.Ref) cgroupNames {
 	}
 	switch ref.Kind {
 	case podcgroup.Inside:
-		// Its life is not the container's, and it must not pass for a second
-		// view of it.
+		// It starts and ends apart from the container, and must not be taken for a
+		// duplicate of it.
 		out.instance = metric.Instance{}
 	case podcgroup.Pod:
 		out.entity = n.pod(ref)
@@ -107,7 +108,7 @@ func (n *cgroupNamer) name(p metric.CgroupPath, ref podcgroup.Ref) cgroupNames {
 	return out
 }
 
-// pod returns an entity with the pod's names: the runtime's, else the UID.
+// pod returns an entity with the pod's names from the runtime, or else with its UID.
 func (n *cgroupNamer) pod(ref podcgroup.Ref) metric.Entity {
 	e := metric.Entity{Node: n.node, Pod: metric.PodName(ref.UID)}
 	c, ok := n.containers[ref.ID]
@@ -120,29 +121,28 @@ func (n *cgroupNamer) pod(ref podcgroup.Ref) metric.Entity {
 	return e
 }
 
-// containerd asks containerd for the kubelet's names of containers.
+// containerd is a client of containerd that reads the names of containers.
 //
-// It does not use cAdvisor's client, which is one for the process, remembers
-// for ever that the socket was not there when it was first asked, and cannot
-// be closed.
+// It does not use cAdvisor's client: that is one for the whole process, never retries if the
+// socket was missing at first, and cannot be closed.
 type containerd struct {
 	socket, namespace string
 
-	conn   *grpc.ClientConn // nil until the socket is there
+	conn   *grpc.ClientConn // nil until the socket exists
 	client containers.ContainersClient
 	known  map[metric.ContainerID]containerNames
-	// retry is when a container it did not know, or a failure, may be asked
-	// about again.
+	// unknown has the time of the next request for each container that containerd did
+	// not know. retry is the time of the next request after a failure.
 	unknown map[metric.ContainerID]time.Time
 	retry   time.Time
-	gap     string // why it does not answer; empty if it does
+	gap     string // why there are no names; empty if containerd answers
 }
 
 const (
-	// namesTimeout bounds all questions of one read together: names are not worth
-	// the numbers.
+	// namesTimeout limits all requests of one read together: names must not delay the
+	// numbers for longer.
 	namesTimeout = 2 * time.Second
-	// namesRetry is how long an unanswered question rests.
+	// namesRetry is the time between a failed request and the next.
 	namesRetry = 10 * time.Second
 )
 
@@ -154,8 +154,8 @@ func newContainerd(socket, namespace string) *containerd {
 	}
 }
 
-// learnNames asks about those of ids that are not known, and, if ids are all there
-// are, forgets the others. Failing to is no error: it leaves a gap.
+// learnNames requests the names of the containers in ids that are not known. If all is true,
+// ids has all containers, and learnNames forgets the others. A failure sets gap.
 func (c *containerd) learnNames(ctx context.Context, ids map[metric.ContainerID]bool, all bool, now time.Time) {
 	if all {
 		for id := range c.known {
@@ -198,18 +198,18 @@ func (c *containerd) learnNames(ctx context.Context, ids map[metric.ContainerID]
 	c.gap = ""
 }
 
-// connect makes the connection once there is a socket, and reports whether
-// there is one. gRPC reconnects by itself.
+// connect creates the connection if the socket exists, and reports whether there is a
+// connection. gRPC reconnects by itself.
 func (c *containerd) connect(now time.Time) bool {
 	if c.conn != nil {
 		return true
 	}
 	if _, err := os.Stat(c.socket); err != nil {
-		why := "there is no socket at " + c.socket
+		reason := "there is no socket at " + c.socket
 		if !errors.Is(err, os.ErrNotExist) {
-			why = err.Error()
+			reason = err.Error()
 		}
-		c.setGap(now, why)
+		c.setGap(now, reason)
 		return false
 	}
 	conn, err := grpc.NewClient("unix://"+c.socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -221,9 +221,9 @@ func (c *containerd) connect(now time.Time) bool {
 	return true
 }
 
-func (c *containerd) setGap(now time.Time, why string) {
+func (c *containerd) setGap(now time.Time, reason string) {
 	c.retry = now.Add(namesRetry)
-	c.gap = "containerd: " + why + ", so new pods are named by UID and containers by ID"
+	c.gap = "containerd: " + reason + ", so new pods are named by UID and containers by ID"
 }
 
 func (c *containerd) fetchNames(ctx context.Context, id metric.ContainerID) (containerNames, error) {
@@ -238,7 +238,7 @@ func (c *containerd) fetchNames(ctx context.Context, id metric.ContainerID) (con
 	return namesFromLabels(answer.GetContainer().GetLabels(), created), nil
 }
 
-// close ends the connection.
+// close closes the connection.
 func (c *containerd) close() error {
 	if c.conn == nil {
 		return nil

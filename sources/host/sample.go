@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// fillCgroup sets every metric that o holds for a cgroup that is not the node.
+// fillCgroup sets every metric in o, for a cgroup other than the node's.
 func fillCgroup(s *metric.Sample, o *observation, v2 bool) {
 	fillCPU(s, o)
 	if o.read&cpu != 0 {
@@ -60,7 +60,7 @@ func fillCPU(s *metric.Sample, o *observation) {
 		s.Times[metric.CPU] = max(o.time(cpuacct), o.time(cpu))
 	}
 	if s.Times[metric.CPU] == 0 {
-		s.Reasons[metric.CPU] = metric.Unsupported // no hierarchy that counts CPU time holds it
+		s.Reasons[metric.CPU] = metric.Unsupported // it is in no hierarchy that counts CPU time
 	}
 	fillPressure(s, o.raw.CpuStats.PSI, metric.CPUPressureSome, metric.CPUPressureFull)
 }
@@ -84,8 +84,8 @@ func fillMemory(s *metric.Sample, o *observation, v2 bool) {
 	}
 }
 
-// pageFaults returns a count of memory.stat for the cgroup and all below it. On
-// version 1 cAdvisor reports the cgroup's own as both.
+// pageFaults returns a counter of memory.stat for the cgroup and all below it. cAdvisor's
+// counter does not include those below on version 1.
 func pageFaults(o *observation, key string, v2 bool) uint64 {
 	if !v2 {
 		if n, ok := o.raw.MemoryStats.Stats["total_"+key]; ok {
@@ -95,8 +95,7 @@ func pageFaults(o *observation, key string, v2 bool) uint64 {
 	return o.raw.MemoryStats.Stats[key]
 }
 
-// fillLimits sets what the cgroup may use, where it is limited, and what is
-// left of it.
+// fillLimits sets the limits of the cgroup, where it has any, and what is left of them.
 func fillLimits(s *metric.Sample, o *observation, v2 bool) {
 	if c := o.spec.Cpu; o.spec.HasCpu && c.Quota > 0 && c.Period > 0 {
 		s.Values.Set(metric.CPULimit, float64(c.Quota)/float64(c.Period)*1e9)
@@ -126,21 +125,21 @@ func fillLimits(s *metric.Sample, o *observation, v2 bool) {
 	}
 }
 
-// fillIO sets the bytes read from and written to block devices, and returns
-// each device's. physical tells devices that are not built upon others: where
-// some are, only they are summed, since bytes to a mapped device are counted
-// again on the one below.
+// fillIO sets the bytes read from and written to block devices, and returns those of each
+// device. physical reports whether a device is hardware rather than mapped onto another. If
+// some are, only those are summed, since bytes to a mapped device are counted again on the
+// device below it.
 func fillIO(s *metric.Sample, o *observation, v2 bool, physical func(major, minor uint64) bool) []model.PerDiskStats {
 	fillPressure(s, o.raw.BlkioStats.PSI, metric.IOPressureSome, metric.IOPressureFull)
 	if o.read&blkio == 0 || o.stats.DiskIo == nil {
 		return nil
 	}
 	devices := o.stats.DiskIo.IoServiceBytes
-	slices.SortFunc(devices, func(a, b model.PerDiskStats) int { // cAdvisor's order is a map's
+	slices.SortFunc(devices, func(a, b model.PerDiskStats) int { // cAdvisor returns them in random order
 		return cmp.Or(cmp.Compare(a.Major, b.Major), cmp.Compare(a.Minor, b.Minor))
 	})
-	// Version 1 without a policy on the device keeps no count; on version 2
-	// no line means no I/O.
+	// Version 1 counts nothing for a device without a policy. On version 2 a missing
+	// line means no I/O.
 	if len(devices) == 0 && !v2 {
 		return nil
 	}
@@ -162,8 +161,8 @@ func fillIO(s *metric.Sample, o *observation, v2 bool, physical func(major, mino
 	return devices
 }
 
-// fillPressure sets the two counters of a pressure file. The kernel and cAdvisor
-// count microseconds, whatever cAdvisor's model says.
+// fillPressure sets the two counters of a pressure file. They are in microseconds, although
+// the comment in cAdvisor's model says nanoseconds.
 func fillPressure(s *metric.Sample, psi *cgroups.PSIStats, some, full metric.ID) {
 	if psi == nil {
 		return
@@ -172,8 +171,8 @@ func fillPressure(s *metric.Sample, psi *cgroups.PSIStats, some, full metric.ID)
 	setValue(s, full, psi.Full.Total*1000)
 }
 
-// completeTimes gives every group that has a value the time it was read, where none
-// is known better, and the instance its age.
+// completeTimes sets the instance's age, and now as the time of every group that has values
+// but no time yet.
 func completeTimes(s *metric.Sample, now time.Time) {
 	if s.Instance.Start > 0 {
 		if age := now.UnixNano() - s.Instance.Start; age >= 0 {
