@@ -10,8 +10,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// BenchmarkRead reads cgroups that are in every hierarchy, as a kubelet's are; what the node
-// itself costs is in the first case.
+// BenchmarkRead reads cgroups that are in every hierarchy, as a kubelet's are. The first case
+// is the cost of the node alone.
 func BenchmarkRead(b *testing.B) {
 	for _, n := range []int{0, 10, 100} {
 		b.Run(fmt.Sprintf("cgroups=%d", n), func(b *testing.B) {
@@ -33,7 +33,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkReadCounter is the one file from which rates come.
+// BenchmarkReadCounter reads the file from which rates are computed.
 func BenchmarkReadCounter(b *testing.B) {
 	dir := cgroupRoot(b, "cpuacct")[0]
 	for b.Loop() {

@@ -40,8 +40,7 @@ func read(t testing.TB, h *Host) *metric.Batch {
 	return &b
 }
 
-// find returns the sample of the cgroup at path, without its parts; nil if
-// there is none.
+// find returns the sample of the cgroup at path, without its parts, or nil.
 func find(b *metric.Batch, path string) *metric.Sample {
 	for i := range b.Samples {
 		if s := &b.Samples[i]; string(s.Instance.Path) == path && s.Entity.Part == "" {
@@ -63,9 +62,8 @@ func value(t testing.TB, s *metric.Sample, id metric.ID) float64 {
 	return v
 }
 
-// What Read says lies between the kernel's counter read by hand just before and
-// just after, which are next to the same, as the burner rests; a nested cgroup's use
-// is its parent's too.
+// The CPU time from Read lies between the kernel's counters read directly before and after.
+// These are nearly equal, since the burner sleeps. A parent's CPU time includes the child's.
 func TestReadEqualsKernelCounter(t *testing.T) {
 	roots := cgroupRoot(t, "cpuacct", "cpu", "memory", "pids")
 	name := testName(t)
@@ -102,16 +100,16 @@ func TestReadEqualsKernelCounter(t *testing.T) {
 		}
 		b.do("burn 30ms")
 	}
-	// A pipe's reader charged its memory to the cgroup it was moved to, or not at
-	// all; what is certain is what the kernel says.
+	// The kernel may charge the process's memory to this cgroup or to another one, so
+	// the test compares with the kernel's own figure.
 	s := find(read(t, h), "/"+name+"/nested")
 	if got, want := value(t, s, metric.MemoryUsage), float64(mustReadUint(t, inner[2], "memory.usage_in_bytes")); got != want {
 		t.Errorf("memory/usage = %.0f, want %.0f", got, want)
 	}
 }
 
-// checkUsage checks the CPU time in s against the kernel's before and after. The burner
-// answers before it rests: it may use a little more.
+// checkUsage compares the CPU time in s with the kernel's before and after. The burner answers
+// before it sleeps, so it may use a little more.
 func checkUsage(t *testing.T, s *metric.Sample, before, after uint64, least int) {
 	t.Helper()
 	got := value(t, s, metric.CPUUsage)
@@ -120,15 +118,15 @@ func checkUsage(t *testing.T, s *metric.Sample, before, after uint64, least int)
 	}
 }
 
-// With a process that never rests, each value lies between hand readings just
-// before and after, and so does its time; the rate is the kernel's within 1%.
+// With a busy process, each value and its time lie between direct readings before and after.
+// The rate agrees with the kernel's within 1%.
 func TestReadIsFreshUnderLoad(t *testing.T) {
 	roots := cgroupRoot(t, "cpuacct")
 	name := testName(t)
 	dir := makeCgroup(t, name, roots...)[0]
 	spinner := startBurner(t, nil, dir)
 	spinner.do("spin")
-	pacer := startBurner(t, nil) // elsewhere: it makes time pass
+	pacer := startBurner(t, nil) // in another cgroup: it only makes time pass
 	h := newHost(t, Options{Prefixes: []string{"/" + name}})
 
 	type sight struct {
@@ -161,14 +159,14 @@ func TestReadIsFreshUnderLoad(t *testing.T) {
 		return (s[1].value - s[0].value) / float64(s[1].at.Round(0).Sub(s[0].at.Round(0)))
 	}
 	got, want := rate(weir), rate(kernel)
-	// How much CPU the spinner gets is for the machine's other work to say.
+	// The spinner's share of the CPU depends on the other load of the machine.
 	if want < 0.01 || math.Abs(got-want) > 0.01*want {
 		t.Errorf("rate = %.4f cores, want the kernel's %.4f within 1%% and at least 0.01", got, want)
 	}
 }
 
-// A cgroup is in the first read after it was made, gone from the first after its end,
-// and another instance when it is made again.
+// A cgroup is in the first read after it was created, and not in the first after its removal. If
+// it is created again, it is another instance.
 func TestReadSeesCgroupsComeAndGo(t *testing.T) {
 	roots := cgroupRoot(t, "cpuacct")
 	name := testName(t)
@@ -201,7 +199,7 @@ func TestReadSeesCgroupsComeAndGo(t *testing.T) {
 	if again := find(read(t, h), "/"+name+"/a/b").Instance; again.Inode == first.Inode {
 		t.Errorf("made again, inode = %d as before, want another", again.Inode)
 	}
-	// What is only in another hierarchy has no CPU, which is not zero.
+	// A cgroup that is only in another hierarchy has no CPU time, rather than zero.
 	memory := cgroupRoot(t, "memory")
 	makeCgroup(t, name+"/m", memory...)
 	s := find(read(t, h), "/"+name+"/m")
@@ -237,7 +235,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%v = %v, want %v", id, got, want)
 		}
 	}
-	value(t, s, metric.CPUPeriods) // the kernel may count one though nothing runs
+	value(t, s, metric.CPUPeriods) // the kernel may count one although nothing runs
 	// Unlimited is absent, not a large number.
 	makeCgroup(t, name+"-free", roots...)
 	s = find(read(t, h), "/"+name+"-free")
@@ -248,7 +246,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A pod's cgroups are recognised, and its network is that of its own namespace.
+// A pod's cgroups are recognised, and its network is that of its namespace.
 func TestPod(t *testing.T) {
 	roots := cgroupRoot(t, "cpuacct", "memory")
 	name := testName(t)
@@ -307,7 +305,7 @@ func TestReadCgroups(t *testing.T) {
 	c := makeCgroup(t, name+"/c", roots...)
 	startBurner(t, nil, filepath.Join(roots[0], name, "a/b"))
 	startBurner(t, nil, c...)
-	h := newHost(t, Options{Prefixes: []string{"/kubepods"}}) // does not apply
+	h := newHost(t, Options{Prefixes: []string{"/kubepods"}}) // must not apply
 	var b metric.Batch
 	paths := []metric.CgroupPath{metric.CgroupPath("/" + name + "/c"), "/none", metric.CgroupPath("/" + name + "/a")}
 	if err := h.ReadCgroups(context.Background(), &b, paths...); err != nil {
@@ -389,7 +387,7 @@ func TestMaxCgroups(t *testing.T) {
 	}
 }
 
-// Another user gets what the kernel lets everyone read, and is told the rest.
+// Another user gets what the kernel lets everyone read, and gaps for the rest.
 func TestReadWithoutRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not root: cannot become another user; the other tests show what this one may read")

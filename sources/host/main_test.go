@@ -22,7 +22,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// roleEnv makes the test binary something else than a test: see burner.
+// roleEnv gives the test binary another role than a test: see burner.
 const roleEnv = "WEIR_HOST_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// burn obeys lines on standard input until it ends: "burn 50ms" uses so much
-// CPU time, "spin" starts to use all it gets. It answers each with a line.
+// burn executes commands on standard input: "burn 50ms" uses that much CPU time, "spin" starts
+// to use as much as possible. It answers each with a line.
 func burn() {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
@@ -60,7 +60,7 @@ func burn() {
 	}
 }
 
-// readOnce reads the machine as whoever runs this, and prints what it got.
+// readOnce reads the machine as the current user, and prints the result.
 func readOnce() {
 	h, err := New(Options{Node: "n1"})
 	if err != nil {
@@ -84,7 +84,7 @@ func cpuTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// burner is a child process that uses CPU time when told.
+// burner is a child process that uses CPU time on command.
 type burner struct {
 	t   testing.TB
 	cmd *exec.Cmd
@@ -158,9 +158,8 @@ func cgroupRoot(t testing.TB, controllers ...string) []string {
 	return dirs
 }
 
-// makeCgroup makes the cgroup name in each hierarchy and returns its
-// directories. The test's end removes them, and those above it that name
-// made, when their processes are gone.
+// makeCgroup creates the cgroup name in each hierarchy and returns its directories. At the end
+// of the test it removes them, with the parents that it created, after their processes ended.
 func makeCgroup(t testing.TB, name string, roots ...string) []string {
 	t.Helper()
 	dirs := make([]string, len(roots))

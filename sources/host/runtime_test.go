@@ -22,7 +22,7 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// registry answers as containerd does, of what it holds.
+// registry is a containerd with given containers.
 type registry struct {
 	containers.UnimplementedContainersServer
 	held  map[string]*containers.Container
@@ -82,7 +82,7 @@ func TestContainerd(t *testing.T) {
 
 	learn(0, "containerd: there is no socket at "+socket)
 	stop := serve(t, socket, r)
-	learn(0, "containerd: there is no socket at ") // not asked again so soon
+	learn(0, "containerd: there is no socket at ") // no second request so soon
 	now = now.Add(namesRetry)
 	learn(3, "")
 	want := map[metric.ContainerID]containerNames{
@@ -92,7 +92,7 @@ func TestContainerd(t *testing.T) {
 	if diff := cmp.Diff(want, c.known); diff != "" {
 		t.Errorf("known (-want +got):\n%s", diff)
 	}
-	learn(3, "") // what is known, or is known to be unknown, is not asked for
+	learn(3, "") // no request for known containers, or those that containerd did not know
 	r.held[gone] = &containers.Container{ID: gone}
 	now = now.Add(namesRetry)
 	learn(4, "")
@@ -133,7 +133,7 @@ func TestNaming(t *testing.T) {
 	f(pod, metric.Entity{Kind: metric.Pod, Namespace: "shop", Pod: "web"}, false)
 	f(pod+"/"+id, metric.Entity{Kind: metric.Container, Namespace: "shop", Pod: "web", Name: "app"}, false)
 	f(pod+"/"+pause, metric.Entity{Kind: metric.Container, Namespace: "shop", Pod: "web", Name: pause}, true)
-	// One containerd does not know yet, in a pod it knows.
+	// A container that containerd does not know yet, in a known pod.
 	f(pod+"/"+other, metric.Entity{Kind: metric.Container, Namespace: "shop", Pod: "web", Name: other}, false)
 	f(pod+"/"+id+"/init.scope", metric.Entity{Kind: metric.System, Name: pod + "/" + id + "/init.scope"}, false)
 	f("/kubepods/pod11111111-1111-4111-8111-111111111111/"+other,

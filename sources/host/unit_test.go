@@ -89,7 +89,7 @@ func TestOptionsDefaults(t *testing.T) {
 	}
 }
 
-// constructed is a cgroup as cAdvisor and libcontainer would describe it, read at 10 s.
+// constructed is an observation of a cgroup at 10 s, as from cAdvisor and libcontainer.
 func constructed() *observation {
 	at := time.Unix(10, 0)
 	raw := cgroups.NewStats()
@@ -172,7 +172,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// What was not read is absent, whatever zeros stand in its place.
+// What was not read is absent, although the structures have zeros.
 func TestFillUnread(t *testing.T) {
 	o := constructed()
 	o.read, o.cpu, o.ooms, o.spec = memory, cpuReading{}, -1, model.ContainerSpec{}
@@ -191,7 +191,7 @@ func TestFillUnread(t *testing.T) {
 	if diff := cmp.Diff(want, values(s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// No block I/O counted: on version 2 there was none, on version 1 nobody knows.
+	// No block I/O counted: on version 2 there was none, on version 1 it is unknown.
 	o = constructed()
 	o.stats.DiskIo.IoServiceBytes = nil
 	for v2, want := range map[bool]bool{false: false, true: true} {
@@ -266,8 +266,7 @@ func TestTrafficOwn(t *testing.T) {
 	}
 }
 
-// A fixture of /proc and cgroup.procs: children count for their parents, in
-// one hierarchy.
+// A parent's processes include those of its children in the same hierarchy.
 func TestCensus(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, data string) string {

@@ -25,12 +25,12 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite testdata/*.want")
 
-// v2Env is set in the process that sees cgroup version 2 at /sys/fs/cgroup.
+// v2Env is set in the process with cgroup version 2 at /sys/fs/cgroup.
 const v2Env = "WEIR_HOST_TEST_V2"
 
-// TestVersion2 runs TestV2… in a mount namespace of their own where
-// /sys/fs/cgroup is cgroup version 2, whatever the machine uses: cAdvisor and
-// libcontainer decide by what is mounted there, once in a process's life.
+// TestVersion2 runs TestV2… in a process with its own mount namespace, in which /sys/fs/cgroup
+// is cgroup version 2. cAdvisor and libcontainer check what is mounted there, once in each
+// process.
 func TestVersion2(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not root: cannot mount cgroup version 2 in a namespace")
@@ -58,8 +58,8 @@ func TestVersion2(t *testing.T) {
 
 const cannotMount = "cannot mount cgroup version 2"
 
-// mount2 mounts cgroup version 2 and becomes the tests: the packages under test
-// must not have looked before.
+// mount2 mounts cgroup version 2 and then executes the test binary: the packages under test must
+// not have checked the mount before.
 func mount2() {
 	err := unix.Mount("none", "/sys/fs/cgroup", "cgroup2", 0, "")
 	if err != nil {
@@ -78,8 +78,8 @@ func onlyV2(t *testing.T) {
 	}
 }
 
-// On a live kernel: CPU time, processes and pressure are there for every
-// version 2 cgroup, whatever its controllers.
+// On a live kernel every version 2 cgroup has CPU time, processes and pressure, with any
+// controllers.
 func TestV2Live(t *testing.T) {
 	onlyV2(t)
 	name := testName(t)
@@ -136,7 +136,7 @@ func TestV2Live(t *testing.T) {
 func TestV2Fixture(t *testing.T) {
 	onlyV2(t)
 	root := unpack(t, "testdata/cgroup2-systemd.txt")
-	cgroups.TestMode = true // libcontainer refuses what is no cgroup file system
+	cgroups.TestMode = true // libcontainer requires a cgroup file system otherwise
 	t.Cleanup(func() { cgroups.TestMode = false })
 	h := newHost(t, Options{Node: "n1"})
 	h.mounts.dirs = map[string]string{"": root}
@@ -155,7 +155,7 @@ func TestV2Fixture(t *testing.T) {
 	for i := range b.Samples {
 		s := &b.Samples[i]
 		if s.Entity.Kind == metric.Node && s.Entity.Part != "" {
-			continue // this machine's
+			continue // depends on this machine
 		}
 		fmt.Fprintf(&out, "\n%s\n", s.Entity)
 		if s.Entity.Part == "" {
@@ -182,7 +182,7 @@ func TestV2Fixture(t *testing.T) {
 	}
 }
 
-// unpack makes the files of a fixture: after each line "== path" its content.
+// unpack creates the files of a fixture: each has a line "== path", followed by its content.
 func unpack(t *testing.T, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -208,7 +208,7 @@ func unpack(t *testing.T, file string) string {
 	return root
 }
 
-// complete adds the files every version 2 cgroup has.
+// complete adds the files of every version 2 cgroup.
 func complete(t *testing.T, root string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(dir string, d os.DirEntry, err error) error {

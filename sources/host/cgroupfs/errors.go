@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// IsRemoved reports whether err may mean that a cgroup was removed: its directory is
-// missing, or was removed while it was open.
+// IsRemoved reports whether err may mean that a cgroup was removed: its directory does not
+// exist, or was removed while it was open.
 func IsRemoved(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV)
 }
@@ -21,11 +21,21 @@ func IgnoreRemoved(err error) error {
 	return err
 }
 
+// RetryInterrupted repeats a system call until no signal interrupts it.
+func RetryInterrupted(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if err != syscall.EINTR { //nolint:errorlint // system calls do not wrap their errors
+			return n, err
+		}
+	}
+}
+
 // maxErrors is how many errors an ErrorList keeps.
 const maxErrors = 10
 
 // ErrorList collects the errors of one read of a machine. It keeps the first few and
-// counts the others: an error about one cgroup is often one about all of them. The zero
+// counts the others, since an error about one cgroup often occurs for all of them. The zero
 // ErrorList is empty.
 type ErrorList struct {
 	errs    []error

@@ -18,7 +18,7 @@ func TestErrorList(t *testing.T) {
 	for i := range maxErrors + 2 {
 		l.Add(fmt.Errorf("e%d", i+1))
 	}
-	for range 2 { // asking changes nothing
+	for range 2 { // Err changes nothing
 		if s := l.Err().Error(); !strings.HasPrefix(s, "e0\ne1\n") || !strings.HasSuffix(s, "e9\nand 3 more") {
 			t.Errorf("got %q, want ten and 3 more", s)
 		}

@@ -18,24 +18,24 @@ type Hierarchy struct {
 	// Name identifies it: its controllers ("cpu,cpuacct"), its own name if it has no
 	// controllers ("name=systemd"), or "unified" for version 2.
 	Name string
-	// Dir is where it is mounted.
+	// Dir is the mount point.
 	Dir string
 	// Unified is true for version 2.
 	Unified bool
 }
 
-// Hierarchies are those of one machine, in the order in which they are mounted.
+// Hierarchies are the hierarchies of one machine, in the order of their mounts.
 type Hierarchies []Hierarchy
 
 // Find returns the hierarchies that are mounted at dir or in its directories. If dir is
-// empty, it returns those that this process's mountinfo in proc names. It is an error
-// that there are none.
+// empty, it returns those in this process's mountinfo, read from proc. It returns an error if
+// there are none.
 func Find(dir, proc string) (Hierarchies, error) {
 	var found Hierarchies
-	where := dir
+	searched := dir
 	if dir == "" {
-		where = path.Join(proc, "self/mountinfo")
-		mountinfo, err := os.ReadFile(where)
+		searched = path.Join(proc, "self/mountinfo")
+		mountinfo, err := os.ReadFile(searched)
 		if err != nil {
 			return nil, fmt.Errorf("find cgroup hierarchies: %w", err)
 		}
@@ -47,7 +47,7 @@ func Find(dir, proc string) (Hierarchies, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("find cgroup hierarchies: %s has none: name the directory they are mounted in, such as /sys/fs/cgroup", where)
+		return nil, fmt.Errorf("find cgroup hierarchies: %s has none: name the directory they are mounted in, such as /sys/fs/cgroup", searched)
 	}
 	return found, nil
 }
@@ -63,7 +63,7 @@ func (all Hierarchies) Mode() string {
 	return "hybrid"
 }
 
-// ControllerDir returns where the version 1 hierarchy of a controller is mounted; empty if
+// ControllerDir returns the mount point of a controller's version 1 hierarchy; empty if
 // version 1 does not have that controller.
 func (all Hierarchies) ControllerDir(controller string) string {
 	for _, h := range all {
@@ -74,7 +74,7 @@ func (all Hierarchies) ControllerDir(controller string) string {
 	return ""
 }
 
-// UnifiedDir returns where version 2 is mounted; empty if it is not.
+// UnifiedDir returns the mount point of version 2; empty if it is not mounted.
 func (all Hierarchies) UnifiedDir() string {
 	for _, h := range all {
 		if h.Unified {
@@ -84,9 +84,9 @@ func (all Hierarchies) UnifiedDir() string {
 	return ""
 }
 
-// parseHierarchies returns the hierarchies that a mountinfo names. A hierarchy that is
-// mounted several times is returned once, with the mount that shows most of it: a
-// container may have its own part mounted beside the whole.
+// parseHierarchies returns the hierarchies in a mountinfo. A hierarchy with several mounts is
+// returned once, with the mount that shows most of it: a container may have its own part
+// mounted beside the whole.
 func parseHierarchies(mountinfo []byte) (found Hierarchies) {
 	depths := map[string]int{}  // by device, of the mount that was chosen
 	indexes := map[string]int{} // by device, in found
@@ -117,8 +117,8 @@ func parseHierarchies(mountinfo []byte) (found Hierarchies) {
 	return found
 }
 
-// rootDepth returns how far a mount's root lies below the hierarchy's root. It is negative
-// if the root lies above the root of our cgroup namespace.
+// rootDepth returns how many levels a mount's root is below the hierarchy's root. It is
+// negative if the root is above the root of this process's cgroup namespace.
 func rootDepth(root string) (n int) {
 	for part := range strings.SplitSeq(root, "/") {
 		switch part {
@@ -132,7 +132,7 @@ func rootDepth(root string) (n int) {
 	return n
 }
 
-// controllersOf returns those of a version 1 mount's options that identify its hierarchy.
+// controllersOf returns the options of a version 1 mount that identify its hierarchy.
 func controllersOf(options string) string {
 	var names []string
 	for o := range strings.SplitSeq(options, ",") {
@@ -176,9 +176,9 @@ func exists(name string) bool {
 // cgroup is four levels deep: /docker/<id>/kubelet/kubepods.
 const maxRootDepth = 5
 
-// FindPodRoots returns the kubepods cgroups of the hierarchy that is mounted at dir, and
-// what could not be listed. It returns those nearest to the top: a container of a pod may
-// run another cluster. Usually there is one; a node on which the kubelet's cgroup driver
+// FindPodRoots returns the kubepods cgroups of the hierarchy that is mounted at dir, and an
+// error about directories that could not be listed. It returns the topmost ones only: a
+// container of a pod may run another cluster. Usually there is one; a node on which the kubelet's cgroup driver
 // was changed also has the one of the other driver.
 func FindPodRoots(dir string) (roots []metric.CgroupPath, err error) {
 	var errs ErrorList

@@ -6,13 +6,13 @@ import "strings"
 type Mount struct {
 	// Device is the device number, such as "0:26".
 	Device string
-	// Root is the directory of the file system that is mounted, and Point where.
+	// Root is the mounted directory of the file system. Point is the mount point.
 	Root, Point string
-	// FileSystem is its type, and Options are those of the file system itself.
+	// FileSystem is the type of the file system. Options are its super options.
 	FileSystem, Options string
 }
 
-// ParseMount reads one line. It returns false if the line is malformed.
+// ParseMount parses one line. It returns false if the line is malformed.
 func ParseMount(line string) (Mount, bool) {
 	before, after, ok := strings.Cut(strings.TrimSpace(line), " - ")
 	mount, fs := strings.Fields(before), strings.Fields(after)

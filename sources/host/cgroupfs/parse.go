@@ -1,6 +1,6 @@
-// Package cgroupfs finds the cgroup hierarchies of a machine and reads the text files by
-// which Linux reports figures. It is what the readers in host, inspect, vitals and disk
-// have in common: each of them reads other files, in its own way, for its own purpose.
+// Package cgroupfs finds the cgroup hierarchies of a machine and parses the text files in which
+// Linux reports figures. The packages host, inspect, vitals and disk share it; each of them
+// reads other files.
 //
 //	hierarchies, err := cgroupfs.Find("", "/proc") // version 1, version 2 or both
 //	dir := hierarchies.ControllerDir("memory")     // where version 1 counts memory
@@ -8,10 +8,10 @@
 //	ns, err := cgroupfs.V1.ParseCPUTime(data)
 //
 // The files of this package: hierarchy.go finds hierarchies and kubepods cgroups;
-// mountinfo.go reads mountinfo; version.go holds what differs between versions 1 and 2;
-// parse.go reads the formats that are common to files of cgroups and of /proc;
-// errors.go tells removed cgroups from errors, and collects errors. The parsers do no I/O.
-// Which pod a cgroup belongs to is told by its path, in package podcgroup.
+// mountinfo.go parses mountinfo; version.go has the differences between versions 1 and 2;
+// parse.go parses the formats that cgroup files and /proc have in common;
+// errors.go recognises removed cgroups, and collects errors. The parsers do no I/O.
+// Package podcgroup parses the paths of cgroups.
 package cgroupfs
 
 import (
@@ -27,7 +27,7 @@ import (
 // of a page below 2^63. Version 2 writes "max".
 const NoLimit = 1 << 62
 
-// ParseUint reads a file that is one number. It returns math.MaxUint64 for "max".
+// ParseUint parses a file with one number. It returns math.MaxUint64 for "max".
 func ParseUint(data []byte) (uint64, error) {
 	text := bytes.TrimSpace(data)
 	if string(text) == "max" {
@@ -37,8 +37,8 @@ func ParseUint(data []byte) (uint64, error) {
 }
 
 // Pairs returns the names and numbers of lines such as "pgfault 7" and "MemTotal: 16 kB".
-// Numbers of kB are returned in bytes. A name has no colon, and is a part of data. Other
-// lines are ignored.
+// Numbers in kB are returned in bytes. A name has no colon and is a slice of data. Other lines
+// are ignored.
 func Pairs(data []byte) iter.Seq2[[]byte, uint64] {
 	return func(yield func([]byte, uint64) bool) {
 		for len(data) > 0 {
@@ -85,10 +85,10 @@ func field(line []byte) (word, rest []byte) {
 
 func blank(c byte) bool { return c == ' ' || c == '\t' }
 
-// ParseThreads reads from /proc/loadavg how many threads the machine has. Each of them
-// has a process ID.
+// ParseThreads returns the number of threads of the machine from /proc/loadavg. Each thread has
+// a process ID.
 func ParseThreads(loadavg []byte) (int64, error) {
-	// 0.20 0.18 0.12 1/80 11206: the fourth are the runnable and all.
+	// 0.20 0.18 0.12 1/80 11206: the fourth field is RUNNABLE/ALL.
 	fields := bytes.Fields(loadavg)
 	if len(fields) < 5 {
 		return 0, fmt.Errorf("parse loadavg: %d fields, want 5", len(fields))
@@ -104,14 +104,14 @@ func ParseThreads(loadavg []byte) (int64, error) {
 	return int64(n), nil
 }
 
-// ProcessIDs returns the processes that cgroup.procs lists. An ID of 0 is a process of
-// another PID namespace. A line that is no process ID is returned as an error.
+// ProcessIDs returns the process IDs in cgroup.procs. 0 is a process of another PID namespace.
+// A line that is not a process ID yields an error.
 func ProcessIDs(data []byte) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		for line := range bytes.Lines(data) {
 			pid, err := strconv.Atoi(string(bytes.TrimSpace(line)))
 			if err != nil || pid < 0 {
-				pid, err = 0, fmt.Errorf("%q is no process ID", line)
+				pid, err = 0, fmt.Errorf("%q is not a process ID", line)
 			}
 			if !yield(pid, err) {
 				return
@@ -122,8 +122,9 @@ func ProcessIDs(data []byte) iter.Seq2[int, error] {
 
 // Pressure is the content of a pressure (PSI) file: how long tasks waited for a resource.
 type Pressure struct {
-	// Some is the time in which at least one task waited, Full that in which all did. Full is
-	// zero where the kernel does not report it (older kernels, for the CPUs of the machine).
+	// Some is the time in which at least one task waited. Full is the time in which all
+	// tasks did; it is zero if the kernel does not report it (older kernels, for the CPUs of
+	// the machine).
 	Some, Full Stall
 }
 
@@ -131,12 +132,12 @@ type Pressure struct {
 type Stall struct {
 	// Avg10, Avg60 and Avg300 are percentages of the last 10, 60 and 300 seconds.
 	Avg10, Avg60, Avg300 float64
-	// Total is in microseconds, since the machine or the cgroup began. Total*1000 does not
-	// overflow.
+	// Total is in microseconds since the start of the machine or the cgroup. Total*1000 does
+	// not overflow.
 	Total uint64
 }
 
-// ParsePressure reads a file such as /proc/pressure/cpu, or cpu.pressure of a cgroup.
+// ParsePressure parses a file such as /proc/pressure/cpu, or cpu.pressure of a cgroup.
 func ParsePressure(data []byte) (Pressure, error) {
 	var p Pressure
 	found := false

@@ -102,7 +102,7 @@ func FuzzParseUint(f *testing.F) {
 	})
 }
 
-// What Pairs says of a file it says of the same written plainly, and never of a line more than once.
+// Pairs returns the same for a file in its plain form, and never a line twice.
 func FuzzPairs(f *testing.F) {
 	f.Add("MemTotal:       16384 kB\nHugePages_Total:       3\n")
 	f.Add("cache 4096\ntotal_inactive_file 0\n")

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Version holds the names of the files of a cgroup that differ between versions 1 and 2,
-// and reads them.
+// Version has the names of the cgroup files that differ between versions 1 and 2, and parses
+// them.
 type Version struct {
 	// CPUTime is the file with the CPU time used. On version 1 it is in the hierarchy of the
 	// cpuacct controller.
@@ -25,7 +25,7 @@ var (
 	V2 = &Version{"cpu.stat", "memory.current", "memory.max", "inactive_file", "anon", "file"}
 )
 
-// ParseCPUTime reads the file CPUTime, in nanoseconds.
+// ParseCPUTime parses the file CPUTime. It returns nanoseconds.
 func (v *Version) ParseCPUTime(data []byte) (uint64, error) {
 	if v == V1 {
 		return ParseUint(data)
@@ -38,16 +38,16 @@ func (v *Version) ParseCPUTime(data []byte) (uint64, error) {
 	return 0, errors.New("parse cpu.stat: no number for usage_usec")
 }
 
-// MemoryStat holds the figures of memory.stat that a working set is computed from, in
-// bytes, with those of the cgroups below.
+// MemoryStat has the figures of memory.stat for a working set, in bytes, including the cgroups
+// below.
 type MemoryStat struct {
-	// InactiveFile are the file pages that were not used lately.
+	// InactiveFile is the size of the file pages that were not used recently.
 	InactiveFile uint64
-	// Anonymous is memory without a file behind it, and Cache the pages of files.
+	// Anonymous is memory that is not from files. Cache is memory with pages of files.
 	Anonymous, Cache uint64
 }
 
-// ParseMemoryStat reads memory.stat. It is an error that one of the figures is missing.
+// ParseMemoryStat parses memory.stat. It returns an error if a figure is missing.
 func (v *Version) ParseMemoryStat(data []byte) (s MemoryStat, err error) {
 	const all = 1 | 2 | 4
 	found := 0

@@ -1,32 +1,31 @@
-// Package disk finds what each pod uses of the node's disks: the writable layers of its
-// containers, their logs and its volumes, in bytes and inodes, without asking the
-// container runtime, whose socket is root.
+// Package disk measures the disk usage of each pod: the writable layers of its containers,
+// their logs and its volumes, in bytes and inodes. It does not need the container runtime,
+// whose socket gives root access.
 //
-// A Scanner looks at all pods every minute, as the kubelet does, with a share of one core,
-// and anew when Refresh asks. Pods with so many files that they would hold up the others are looked
-// at beside them, and as often as that goes. It counts what the kubelet counts: allocated blocks (a hole in
-// a file is free), a file with several names once, nothing on another device, and no link
-// is followed. What the kubelet adds up to a pod's ephemeral storage:
+// A Scanner scans all pods every minute, as the kubelet does, with a limited share of one core,
+// and immediately in Refresh. Pods with very many files are scanned separately, so they do not
+// delay the others. It counts as the kubelet does: allocated blocks (a hole in a file counts
+// nothing), a file with several names once, nothing on another device, and it follows no
+// link. The ephemeral storage of a pod is the sum of:
 //
 //   - emptyDirs on disk and config maps, below KubeletRoot/pods/UID/volumes. One in memory is
-//     a tmpfs of its own: it is in Volumes, but not in the sum.
-//   - The writable layer and the logs, rotated ones too, of each container that runs. Those of
-//     containers that have ended are not in it, nor is the sandbox's.
+//     a separate tmpfs: it is in Volumes, but not in the sum.
+//   - The writable layer and the logs, with rotated ones, of each running container. Those of
+//     ended containers are not in the sum, nor is the sandbox's layer.
 //   - Logs of the pod itself, and its etc-hosts.
 //
-// The writable layer is the upper directory of the overlay that is a container's root. The
-// host's mount table tells it where the runtime mounts it below the container's ID, as
-// containerd does; else that of the container's own processes does. Processes
-// are found by their cgroups. All that takes the host's /proc, but not its PID namespace.
+// The writable layer is the upper directory of the overlay that is a container's root. It is
+// in the host's mount table if the runtime mounts it below the container's ID, as containerd
+// does; else in the mount table of the container's processes. Processes are found by their
+// cgroups. That needs the host's /proc, but not its PID namespace.
 //
-// A part that cannot be known (another snapshotter, a directory that may not be read, one with
-// too many files to count in time) is nil, and so is the sum it belongs to: what is less than
-// the truth would spare the wrong pod, and package eviction passes over pods it knows too
-// little of.
+// A part that cannot be measured (another snapshotter, an unreadable directory, too many files
+// to count in time) is nil, and so is the sum: with a sum that is too small, package eviction
+// would choose the wrong pod. It does not choose pods without a sum.
 //
-// It needs to read KubeletRoot, PodLogs and ContainerRoot, with mounts that come later
-// (mountPropagation HostToContainer), and as much as CAP_DAC_READ_SEARCH to see into
-// directories that pods closed to others.
+// The process must be able to read KubeletRoot, PodLogs and ContainerRoot, with later mounts
+// (mountPropagation HostToContainer), and needs CAP_DAC_READ_SEARCH for directories that only
+// their owners can read.
 //
 // The files: disk.go has the options and results; scanner.go scans all pods, in the background
 // and on Refresh; podscan.go measures one pod; layers.go finds the writable layers of containers;
@@ -45,69 +44,70 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Pod is what a pod uses of disks. It is not changed once given out.
+// Pod is the disk usage of a pod. The Scanner does not change it after returning it.
 type Pod struct {
-	// At is when the looking ended.
+	// At is when the scan of the pod ended.
 	At time.Time
-	// Containers are those that run, by name; by ID, the sandbox included, where Options.Containers
-	// does not know the pod.
+	// Containers are the running containers by name. If Options.Containers does not know
+	// the pod, they are by ID and include the sandbox.
 	Containers map[string]Container
-	// Volumes are those the kubelet measures by counting: emptyDirs, in memory too, config maps,
-	// secrets and the like, by name.
+	// Volumes are the volumes whose files the kubelet counts: emptyDirs (also in memory),
+	// config maps, secrets, projected volumes and the downward API.
 	Volumes []stats.VolumeStats
-	// Ephemeral is all that counts as ephemeral storage, as the kubelet adds it up; nil if a part of it
+	// Ephemeral is the ephemeral storage, as the kubelet adds it up; nil if a part of it
 	// could not be read. Its capacity is that of the file system of KubeletRoot.
 	Ephemeral *stats.FsStats
 }
 
-// Container is what a container uses of disks; nil where it is not known.
+// Container is the disk usage of a container. A field is nil if it is not known.
 type Container struct{ Rootfs, Logs *stats.FsStats }
 
 // Options configure a Scanner.
 type Options struct {
-	// RootFS is where the host's root directory is mounted. KubeletRoot, PodLogs and ContainerRoot
-	// are paths on the host, looked up below it. Default: "/".
+	// RootFS is where the host's root directory is mounted. KubeletRoot, PodLogs and
+	// ContainerRoot are paths on the host and read below it. Default: "/".
 	RootFS string
 	// Proc is where the host's /proc is mounted. Default: "/proc".
 	Proc string
 	// KubeletRoot is the kubelet's directory. Default: "/var/lib/kubelet".
 	KubeletRoot string
-	// PodLogs is where the kubelet has the logs of pods. Default: "/var/log/pods".
+	// PodLogs is the kubelet's directory for logs of pods. Default: "/var/log/pods".
 	PodLogs string
-	// ContainerRoot is the runtime's directory, in which writable layers lie: what a process says
-	// to be one elsewhere is not believed. Default: "/var/lib/containerd".
+	// ContainerRoot is the runtime's directory with the writable layers. A layer elsewhere in
+	// a process's mount table is an error. Default: "/var/lib/containerd".
 	ContainerRoot string
-	// Containers names the containers of a pod that run, by their IDs without a scheme, and says
-	// whether it knows the pod at all. Those that have ended must not be among them, since one that
-	// cannot be found makes the pod's sum unknown. A static pod's UID is the hash of its manifest, as in
-	// the names of its cgroup and directory. Nil knows no pod; the sum of such a pod is
-	// not known, because nothing tells its sandbox from its containers.
+	// Containers returns the names of a pod's running containers by ID without a scheme, and
+	// whether the pod is known. It must not return ended ones: a container that is not found
+	// makes the pod's sum unknown. A static pod's UID is the hash of its manifest, as in the
+	// names of its cgroup and directory. If Containers is nil, no pod is known. The sum of an
+	// unknown pod is nil, because its sandbox cannot be told from its containers.
 	Containers func(metric.PodUID) (map[string]string, bool)
 
 	// Period is from the start of one background scan to that of the next. Default: 1m, as the
 	// kubelet measures volumes.
 	Period time.Duration
-	// Share is the part of time that a background scan may be at work; pods that take long have one
-	// of their own. Default: 0.25.
+	// Share is the share of time that a background scan may work. The scan of slow pods has
+	// the same share for itself. Default: 0.25.
 	Share float64
-	// PodTimeout bounds the look at one pod in the background. One that takes longer is looked at beside the
-	// others from then on, for at most SlowTimeout. Defaults: 10s, 10m.
+	// PodTimeout limits the background scan of one pod. A pod that takes longer is slow: from
+	// then on it is scanned separately, for at most SlowTimeout. Defaults: 10s, 10m.
 	PodTimeout, SlowTimeout time.Duration
-	// RefreshTimeout bounds a Refresh in all. Default: 2s.
+	// RefreshTimeout limits one Refresh. Default: 2s.
 	RefreshTimeout time.Duration
-	// Done is told of each background scan, of one at a time, for logs and metrics; nil for nobody.
+	// Done is called with the result of each background scan, for logs and metrics. Calls do not
+	// overlap. It may be nil.
 	Done func(ScanResult)
 }
 
-// ScanResult is how a background scan went.
+// ScanResult is the result of a background scan.
 type ScanResult struct {
 	At       time.Time // when it began
 	Took     time.Duration
-	Slow     bool  // it was of pods that take long
-	Pods     int   // looked at
-	Unknown  int   // of these, the ones without a sum
+	Slow     bool  // whether it scanned the slow pods or the others
+	Pods     int   // scanned
+	Unknown  int   // those of Pods without a sum
 	Inodes   int64 // counted
-	Problems error // joined; beyond the first few they are only counted
+	Problems error // joined; only the first few in full
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -150,5 +150,5 @@ func (o Options) withDefaults() (Options, error) {
 	return o, errors.Join(errs...)
 }
 
-// hostPath is where a path of the host is found.
+// hostPath returns the path at which a path of the host is read.
 func (o *Options) hostPath(p ...string) string { return path.Join(append([]string{o.RootFS}, p...)...) }

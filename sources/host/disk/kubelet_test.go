@@ -24,8 +24,8 @@ import (
 	"github.com/weir-metrics/weir/test/cluster/harness"
 )
 
-// TestAgreesWithKubelet compares figures with those of a real kubelet and its containerd, of a pod
-// with a bit of everything.
+// TestAgreesWithKubelet compares the figures of a pod with everything that counts with those of
+// a real kubelet and its containerd.
 func TestAgreesWithKubelet(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute) // the programs may have to be built
 	defer cancel()
@@ -75,7 +75,7 @@ func TestAgreesWithKubelet(t *testing.T) {
 		t.Errorf("what the pod uses (-kubelet +weir):\n%s", diff)
 	}
 
-	// Where the mount table is the node's own, it tells the same layers.
+	// With the node's own mount table the layers are the same.
 	proc := t.TempDir()
 	must(t, os.Symlink(filepath.Dir(filepath.Clean(root)), filepath.Join(proc, "1")))
 	table, err := findLayers(proc, "/var/lib/containerd")
@@ -105,12 +105,12 @@ func runPod(ctx context.Context, t *testing.T, kube kubernetes.Interface, node s
 		ObjectMeta: metav1.ObjectMeta{Name: "config"}, Data: map[string]string{"key": strings.Repeat("v", 10_000)},
 	}, metav1.CreateOptions{})
 	must(t, err)
-	root := int64(0) // who may write anywhere in the layer
+	root := int64(0) // so that it may write anywhere in the layer
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "disk"},
 		Spec: corev1.PodSpec{
 			NodeName: node, SecurityContext: &corev1.PodSecurityContext{RunAsUser: &root},
-			// A writable layer that is gone with its container, and logs that stay.
+			// Its writable layer is removed with the container, its logs are not.
 			InitContainers: []corev1.Container{container("init", "exit", "--code", "0")},
 			Containers: []corev1.Container{
 				container("volume", "serve", "--listen", ":8080"),
@@ -141,7 +141,7 @@ func runPod(ctx context.Context, t *testing.T, kube kubernetes.Interface, node s
 	}
 }
 
-// kubeletSays is what the kubelet's summary says of the pod.
+// kubeletSays returns the pod's figures in the kubelet's summary.
 func kubeletSays(ctx context.Context, t *testing.T, kube *kubernetes.Clientset, node string, pod *corev1.Pod) map[string]diskUse {
 	t.Helper()
 	data, err := kube.CoreV1().RESTClient().Get().AbsPath("/api/v1/nodes", node, "proxy/stats/summary").DoRaw(ctx)
@@ -176,7 +176,7 @@ func weirSays(p *Pod) map[string]diskUse {
 	return all
 }
 
-// whole is what is used, nothing if a figure is missing.
+// whole returns the usage, or zero if a figure is missing.
 func whole(s *stats.FsStats) diskUse {
 	if s == nil || s.UsedBytes == nil || s.InodesUsed == nil {
 		return diskUse{}
@@ -184,7 +184,7 @@ func whole(s *stats.FsStats) diskUse {
 	return used(s)
 }
 
-// told asks a workload for something until it listens.
+// told repeats a request to a workload until it answers.
 func told(ctx context.Context, t *testing.T, url string) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {

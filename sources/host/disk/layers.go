@@ -15,18 +15,18 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// layers is what tells where the writable layers of containers lie, as of one moment.
+// layers finds the writable layers of containers, as of one moment.
 type layers struct {
 	proc, root string
-	mounted    map[metric.ContainerID]string // by the host's mount table
+	mounted    map[metric.ContainerID]string // from the host's mount table
 	pods       map[metric.PodUID]map[metric.ContainerID][]int
 }
 
-// maxProcesses is how many processes of a container are asked for their root.
+// maxProcesses is how many processes of a container are read for their root.
 const maxProcesses = 8
 
-// findLayers reads the host's mount table and the cgroup of every process. What it returns is
-// never nil; with an error it knows less.
+// findLayers reads the host's mount table and the cgroup of every process. With an error, the
+// result is incomplete, but not nil.
 func findLayers(proc, containerRoot string) (*layers, error) {
 	l := &layers{
 		proc: proc, root: containerRoot,
@@ -63,7 +63,7 @@ func (l *layers) findProcesses() error {
 		}
 		data, err := os.ReadFile(path.Join(l.proc, name, "cgroup"))
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		ref, ok := containerOf(string(data))
 		if !ok {
@@ -77,7 +77,7 @@ func (l *layers) findProcesses() error {
 	return nil
 }
 
-// containerOf reads a process's cgroup file: which pod's container it belongs to.
+// containerOf returns the container of a process, from its cgroup file.
 func containerOf(cgroup string) (podcgroup.Ref, bool) {
 	for line := range strings.Lines(cgroup) {
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
@@ -91,8 +91,9 @@ func containerOf(cgroup string) (podcgroup.Ref, bool) {
 	return podcgroup.Ref{}, false
 }
 
-// parseNamespacedPath reads a cgroup's path. In a cgroup namespace of one's own, as pods have with version 2,
-// others' paths begin with "/../.." and lack what is above both.
+// parseNamespacedPath parses a cgroup's path. If this process is in its own cgroup namespace, as
+// pods are with version 2, the paths of others begin with "/../.." and lack the common part
+// above both.
 func parseNamespacedPath(p string) podcgroup.Ref {
 	ref := podcgroup.Parse(metric.CgroupPath(p))
 	if ref.UID != "" || !strings.HasPrefix(p, "/../") {
@@ -109,7 +110,7 @@ func parseNamespacedPath(p string) podcgroup.Ref {
 	return podcgroup.Ref{}
 }
 
-// errEnded: a container has no process. It may have ended, or run in a virtual machine.
+// errEnded means that a container has no process. It may have ended, or run in a virtual machine.
 var errEnded = errors.New("it has no process")
 
 // find returns the writable layer of a container, as a path on the host.
@@ -125,14 +126,14 @@ func (l *layers) find(uid metric.PodUID, id metric.ContainerID) (string, error) 
 	for _, pid := range pids[:min(maxProcesses, len(pids))] {
 		data, err := os.ReadFile(path.Join(l.proc, strconv.Itoa(pid), "mountinfo"))
 		if errors.Is(err, fs.ErrNotExist) || err != nil && !errors.Is(err, fs.ErrPermission) {
-			continue // it has ended
+			continue // the process has ended
 		}
 		if err != nil {
 			return "", fmt.Errorf("read the mounts of process %d: %w", pid, err)
 		}
 		upper, ok := rootLayer(parseOverlays(data))
 		switch {
-		case !ok: // it has changed its root
+		case !ok: // the process has changed its root
 		case !isBelow(upper, l.root):
 			return "", fmt.Errorf("the layer %s is not below %s: set ContainerRoot to the runtime's directory", upper, l.root)
 		case found != "" && upper != found:
@@ -149,12 +150,12 @@ func (l *layers) find(uid metric.PodUID, id metric.ContainerID) (string, error) 
 
 // overlay is a mounted overlay file system.
 type overlay struct {
-	point string // where, as the process whose mountinfo it is sees it
-	upper string // its writable layer, in the words of whoever mounted it
+	point string // the mount point, as the process of the mountinfo sees it
+	upper string // the writable layer, as given when it was mounted
 }
 
-// parseOverlays returns the overlays of a mountinfo (proc_pid_mountinfo(5)) that are mounted whole
-// and have a writable layer with an absolute path. Lines that it cannot read are passed over.
+// parseOverlays returns the overlays in a mountinfo (proc_pid_mountinfo(5)) that are mounted at
+// their root and have a writable layer with an absolute path. It ignores malformed lines.
 func parseOverlays(mountinfo []byte) []overlay {
 	var list []overlay
 	for line := range bytes.Lines(mountinfo) {
@@ -175,8 +176,8 @@ func parseOverlays(mountinfo []byte) []overlay {
 	return list
 }
 
-// rootLayer is the writable layer of the overlay that is a process's root: the last mounted
-// there hides those before it.
+// rootLayer returns the writable layer of the overlay that is a process's root. The last mount
+// at "/" hides those before it.
 func rootLayer(list []overlay) (string, bool) {
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i].point == "/" {
@@ -186,5 +187,5 @@ func rootLayer(list []overlay) (string, bool) {
 	return "", false
 }
 
-// isBelow says whether p is a path below dir.
+// isBelow reports whether p is a path below dir.
 func isBelow(p, dir string) bool { return strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") }

@@ -27,8 +27,8 @@ func TestOverlays(t *testing.T) {
 		overlay{"/x", "/u"}, overlay{"/y", "/v"})
 	f("44 27 0:39 / /x ro - overlay overlay ro,lowerdir=/l/1:/l/2\n")        // read only: it has none
 	f("44 27 0:39 /etc/hosts /x rw - overlay overlay rw,upperdir=/u\n")      // a part of it
-	f("44 27 0:39 / /x rw - overlay overlay rw,upperdir=ab12/diff\n")        // in words of a directory not known
-	f("44 27 0:39 / /x rw - tmpfs tmpfs rw,upperdir=/u\n")                   // no overlay
+	f("44 27 0:39 / /x rw - overlay overlay rw,upperdir=ab12/diff\n")        // relative to an unknown directory
+	f("44 27 0:39 / /x rw - tmpfs tmpfs rw,upperdir=/u\n")                   // not an overlay
 	f("44 27 0:39 / /x rw - overlay overlay\n - overlay overlay upperdir=/") // cut short
 	f("")
 }
@@ -62,7 +62,7 @@ func TestContainerOf(t *testing.T) {
 	f("0::/system.slice/kubepods-burstable-pod"+low+".slice:cri-containerd:"+id+"\n", uid)
 	f("0::/kubepods/pod"+string(uid)+"/"+id+"/docker/"+inner+"\n", uid)
 
-	// From a cgroup namespace of one's own.
+	// Seen from another cgroup namespace.
 	f("0::/../../pod"+string(uid)+"/"+id, uid)
 	f("0::/../../../besteffort/pod"+string(uid)+"/"+id, uid)
 	f("0::/../../kubepods-burstable-pod"+low+".slice/cri-containerd-"+id+".scope", uid)
@@ -71,14 +71,14 @@ func TestContainerOf(t *testing.T) {
 	f("0::/../../../kubepods-burstable.slice/kubepods-burstable-pod"+low+".slice/cri-containerd-"+id+".scope/init.scope", uid)
 
 	f("0::/kubepods/pod"+string(uid)+"\n", "")   // the pod's own
-	f("0::/docker/"+id+"\n", "")                 // of no pod
-	f("0::/../"+id, "")                          // of one's own pod, whose name is above both
-	f("0::/", "")                                // oneself
+	f("0::/docker/"+id+"\n", "")                 // without a pod
+	f("0::/../"+id, "")                          // of the same pod, whose name is above both
+	f("0::/", "")                                // this process itself
 	f("12:pids\n\n:::\n", "")                    // nonsense
 	f("0::/pod"+string(uid)+"/"+id+" (old)", "") // a cgroup that is removed
 }
 
-// Whatever a mount says, what is read of it was said.
+// Every layer that is parsed is in the mount line.
 func FuzzOverlays(f *testing.F) {
 	f.Add([]byte("44 27 0:39 / / rw - overlay overlay rw,upperdir=/s/9\\040/fs,workdir=/w\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -16,8 +16,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// A process of a container, with a real overlay for its root and in a real cgroup, as the kernel
-// tells of both.
+// The layer of a container process that has a real overlay as its root and is in a real cgroup.
 func TestRealContainer(t *testing.T) {
 	n := newNode(t)
 	n.fill(uid)
@@ -56,7 +55,7 @@ func TestRealContainer(t *testing.T) {
 	}
 }
 
-// joinCgroup moves a process into a new cgroup, of whichever hierarchy may be written.
+// joinCgroup moves a process into a new cgroup of any writable hierarchy.
 func joinCgroup(t *testing.T, pid int, name string) {
 	t.Helper()
 	for _, root := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rootEnv makes the test binary a process that lives in another root: see startIn.
+// rootEnv makes the test binary a process with another root: see startIn.
 const rootEnv = "WEIR_DISK_TEST_ROOT"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		fmt.Println("ready")
-		bufio.NewReader(os.Stdin).ReadByte() // until its parent lets go
+		bufio.NewReader(os.Stdin).ReadByte() // until its parent closes the pipe
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -59,7 +59,7 @@ func startIn(t *testing.T, root string) int {
 	return cmd.Process.Pid
 }
 
-// truth is what du says of a path.
+// truth returns the usage of a path according to du.
 func truth(t testing.TB, path string) diskUse {
 	t.Helper()
 	ask := func(flag string) uint64 {
@@ -76,7 +76,7 @@ func truth(t testing.TB, path string) diskUse {
 	return diskUse{bytes: ask("--block-size=1"), inodes: ask("--inodes")}
 }
 
-// write makes a file of n bytes, and the directories above it.
+// write creates a file of n bytes and its parents.
 func write(t testing.TB, n int, parts ...string) string {
 	t.Helper()
 	file := filepath.Join(parts...)
@@ -89,7 +89,7 @@ func write(t testing.TB, n int, parts ...string) string {
 	return file
 }
 
-// mount mounts for the test's time, and skips where that is not allowed.
+// mount mounts until the end of the test. It skips the test if that is not allowed.
 func mount(t testing.TB, what, on, kind, data string) {
 	t.Helper()
 	if err := os.MkdirAll(on, 0o755); err != nil {

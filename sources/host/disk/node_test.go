@@ -32,7 +32,7 @@ type node struct {
 	root   string
 	pid    int
 	mounts string
-	// running are the containers that the API server tells of.
+	// running are the containers in the pod's status.
 	running map[metric.PodUID]map[string]string
 }
 
@@ -80,7 +80,7 @@ func (n *node) file(at, content string) {
 	must(n.t, os.WriteFile(n.path(at), []byte(content), 0o644))
 }
 
-// process starts one in a container, with a root as its mountinfo tells.
+// process adds a process in a container, with its root in its mountinfo.
 func (n *node) process(uid metric.PodUID, id, upper string) (dir string) {
 	n.pid++
 	dir = fmt.Sprintf("/proc/%d", 100+n.pid)
@@ -89,7 +89,7 @@ func (n *node) process(uid metric.PodUID, id, upper string) (dir string) {
 	return n.path(dir)
 }
 
-// fill makes a pod with a bit of everything, whose containers app and sidecar run.
+// fill creates a pod with everything that counts. Its containers app and sidecar are running.
 func (n *node) fill(uid metric.PodUID) {
 	write(n.t, 10_000, n.pod(uid, "volumes/kubernetes.io~empty-dir/cache/a/b"))
 	write(n.t, 30_000, n.pod(uid, "volumes/kubernetes.io~empty-dir/scratch/c"))
@@ -114,7 +114,7 @@ func (n *node) fill(uid metric.PodUID) {
 	n.running[uid] = map[string]string{appID: "app", sidecarID: "sidecar"}
 }
 
-// sum is what a filled pod uses, as du has it.
+// sum returns the usage of a filled pod according to du.
 func (n *node) sum(uid metric.PodUID) diskUse {
 	var u diskUse
 	for _, part := range []string{

@@ -19,9 +19,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// volumePlugins are the volumes that the kubelet measures by counting files, by the directory of their
-// plugin, and whether they count as ephemeral storage if they lie on disk. Others (claims, host paths)
-// are not touched: a network file system may never answer.
+// volumePlugins are the plugin directories of the volumes whose files the kubelet counts. local
+// is true if a volume on disk counts as ephemeral storage. Other volumes (claims, host paths)
+// are not read: a network file system may never answer.
 var volumePlugins = []struct {
 	plugin string
 	local  bool
@@ -33,29 +33,30 @@ var volumePlugins = []struct {
 	{"kubernetes.io~downward-api", false},
 }
 
-// nodeScan is the node as of the start of a scan.
+// nodeScan is what all pods of one scan share, read at its start.
 type nodeScan struct {
 	opts          *Options
 	pace          *pace
 	layers        *layers
-	pods          []metric.PodUID // quick ones first
+	pods          []metric.PodUID // fastest first
 	lastDurations map[metric.PodUID]time.Duration
 	dirs          map[metric.PodUID]string // the kubelet's directories of pods
 	logs          map[metric.PodUID]string // the directories of their logs
 }
 
-// podScan looks at one pod.
+// podScan is the scan of one pod.
 type podScan struct {
 	*nodeScan
 	ctx   context.Context
 	pod   *Pod
 	total diskUse
-	errs  []error // with any of them there is no sum
-	// unknown: there is no sum, for a reason that is no error.
+	errs  []error // if there are any, there is no sum
+	// unknown is true if there is no sum, for a reason that is not an error.
 	unknown bool
 }
 
-// scanPod returns what the pod uses, never nil, with the errors of what is nil in it.
+// scanPod returns the usage of a pod, which is never nil. The error joins the reasons for its
+// nil fields.
 func (v *nodeScan) scanPod(ctx context.Context, uid metric.PodUID) (*Pod, error) {
 	l := podScan{nodeScan: v, ctx: ctx, pod: &Pod{Containers: map[string]Container{}}}
 	dir := v.dirs[uid]
@@ -77,7 +78,7 @@ func (l *podScan) countVolumes(dir string) {
 		l.unknown = true
 		return
 	} else if err != nil {
-		l.addError(fmt.Errorf("look at the pod's directory: %w", err))
+		l.addError(fmt.Errorf("stat the pod's directory: %w", err))
 		return
 	}
 	for _, kind := range volumePlugins {
@@ -91,7 +92,7 @@ func (l *podScan) countVolumes(dir string) {
 			at := path.Join(plugin, name)
 			u, err := countTree(l.ctx, at, l.pace)
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // the pod ends
+				continue // the pod is being removed
 			}
 			if err != nil {
 				l.addError(err)
@@ -105,8 +106,8 @@ func (l *podScan) countVolumes(dir string) {
 	}
 }
 
-// inMemory says whether a volume is a tmpfs, or huge pages, of its own: the device of its pod's
-// directory may be a tmpfs too.
+// inMemory reports whether a volume is a separate tmpfs or hugetlbfs. pod is the device of the
+// pod's directory, which may be a tmpfs too.
 func inMemory(dir string, pod uint64) bool {
 	var st unix.Stat_t
 	var fs unix.Statfs_t
@@ -114,7 +115,7 @@ func inMemory(dir string, pod uint64) bool {
 		(fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.HUGETLBFS_MAGIC)
 }
 
-// countEtcHosts counts the file that the kubelet makes for most pods.
+// countEtcHosts counts the file etc-hosts, which the kubelet creates for most pods.
 func (l *podScan) countEtcHosts(file string) {
 	u, err := countTree(l.ctx, file, l.pace)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -123,11 +124,11 @@ func (l *podScan) countEtcHosts(file string) {
 	l.total.add(u)
 }
 
-// countLogs counts the pod's own logs, and returns those of its containers by their names.
+// countLogs counts the pod's own logs, and returns those of its containers by name.
 func (l *podScan) countLogs(uid metric.PodUID) map[string]diskUse {
 	dir, ok := l.logs[uid]
 	if !ok {
-		l.unknown = true // it has none yet, or they are not where Options say
+		l.unknown = true // there are none yet, or Options.PodLogs is wrong
 		return nil
 	}
 	files, dirs, err := l.countFiles(dir)
@@ -147,7 +148,8 @@ func (l *podScan) countLogs(uid metric.PodUID) map[string]diskUse {
 	return logs
 }
 
-// countFiles counts the files of a directory, without itself, and names the directories in it.
+// countFiles counts the files in a directory, without itself, and returns the names of the
+// directories in it.
 func (l *podScan) countFiles(dir string) (u diskUse, dirs []string, err error) {
 	names, err := listNames(dir)
 	if err != nil {
@@ -161,7 +163,7 @@ func (l *podScan) countFiles(dir string) (u diskUse, dirs []string, err error) {
 		switch err := unix.Lstat(path.Join(dir, name), &st); {
 		case isGone(err):
 		case err != nil:
-			return u, nil, fmt.Errorf("look at %s: %w", path.Join(dir, name), err)
+			return u, nil, fmt.Errorf("stat %s: %w", path.Join(dir, name), err)
 		case st.Mode&unix.S_IFMT == unix.S_IFDIR:
 			dirs = append(dirs, name)
 		default:
@@ -171,11 +173,11 @@ func (l *podScan) countFiles(dir string) (u diskUse, dirs []string, err error) {
 	return u, dirs, nil
 }
 
-// countContainers counts the writable layers of the containers that run, and pairs them with their logs.
+// countContainers counts the writable layers of the running containers, and adds their logs.
 func (l *podScan) countContainers(uid metric.PodUID, logs map[string]diskUse) {
 	running, known := l.opts.Containers(uid)
 	seen := l.layers.pods[uid]
-	// Processes are how a container's end is told from not seeing it.
+	// If no process of the pod is visible, its containers cannot be found.
 	l.unknown = l.unknown || !known || len(running) > 0 && len(seen) == 0
 	unnamed := 0
 	for _, id := range slices.Sorted(maps.Keys(seen)) {
@@ -192,7 +194,7 @@ func (l *podScan) countContainers(uid metric.PodUID, logs map[string]diskUse) {
 		}
 		return
 	}
-	// One is the sandbox. Another has begun so lately that its name is not known yet.
+	// One is the sandbox. Any other started so recently that its name is not known yet.
 	l.unknown = l.unknown || unnamed > 1
 	for _, id := range slices.Sorted(maps.Keys(running)) {
 		c := Container{Rootfs: l.countLayer(uid, metric.ContainerID(id))}
@@ -206,7 +208,7 @@ func (l *podScan) countContainers(uid metric.PodUID, logs map[string]diskUse) {
 	}
 }
 
-// countLayer counts a writable layer; nil if that cannot be done.
+// countLayer counts a writable layer. It returns nil if it cannot be counted.
 func (l *podScan) countLayer(uid metric.PodUID, id metric.ContainerID) *stats.FsStats {
 	upper, err := l.layers.find(uid, id)
 	if errors.Is(err, errEnded) {
@@ -227,7 +229,7 @@ func (l *podScan) countLayer(uid metric.PodUID, id metric.ContainerID) *stats.Fs
 	return l.fsStats(at, u)
 }
 
-// fsStats says u in the kubelet's words, with the state of the file system that dir is on.
+// fsStats converts u, and adds the state of the file system of dir.
 func (l *podScan) fsStats(dir string, u diskUse) *stats.FsStats {
 	s := &stats.FsStats{Time: metav1.Now(), UsedBytes: &u.bytes, InodesUsed: &u.inodes}
 	var fs unix.Statfs_t

@@ -22,11 +22,11 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// Scanner looks at the disks. Its methods may be called from several goroutines.
+// Scanner measures the disk usage of pods. Its methods may be called from several goroutines.
 type Scanner struct {
 	opts       Options
-	refreshing chan struct{} // held by the one Refresh that looks
-	doneMu     sync.Mutex    // held while Done is told
+	refreshing chan struct{} // has an element while a Refresh scans
+	doneMu     sync.Mutex    // held while Done is called
 
 	mu struct {
 		sync.RWMutex
@@ -35,31 +35,31 @@ type Scanner struct {
 	}
 }
 
-// podResult is what was found of a pod, when the last look began, and how long that took at the
-// background's speed.
+// podResult is the result of the last scan of a pod, with its start. took is the duration of
+// the last background scan.
 type podResult struct {
 	pod   *Pod
 	began time.Time
 	took  time.Duration
 }
 
-// New returns a Scanner, or what is wrong with the options. A directory that is not there is no
-// error: there are no pods then.
+// New returns a Scanner, or an error about the options. A directory that does not exist is no
+// error: then there are no pods.
 func New(opts Options) (*Scanner, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
-		return nil, fmt.Errorf("look at the disks: %w", err)
+		return nil, fmt.Errorf("scan disks: %w", err)
 	}
 	s := &Scanner{opts: opts, refreshing: make(chan struct{}, 1)}
 	s.mu.pods = map[metric.PodUID]podResult{}
 	return s, nil
 }
 
-// maxResultAge is the age from which on a finding tells nothing: something keeps the scanner from looking,
-// such as a file system that does not answer.
+// maxResultAge is the age at which a result expires. The scanner is then blocked, for example by
+// a file system that does not answer.
 const maxResultAge = time.Hour
 
-// Pod returns what was found of a pod when it was last looked at, if that was in the last hour.
+// Pod returns the result of the last scan of a pod, if it is not older than an hour.
 func (s *Scanner) Pod(uid metric.PodUID) (*Pod, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -70,8 +70,8 @@ func (s *Scanner) Pod(uid metric.PodUID) (*Pod, bool) {
 	return f.pod, true
 }
 
-// LastScan returns how the last background scan went, apart from those of slow pods; its zero value
-// before the first has ended.
+// LastScan returns the result of the last background scan other than those of slow pods. It
+// is zero before the end of the first.
 func (s *Scanner) LastScan() ScanResult {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -80,14 +80,14 @@ func (s *Scanner) LastScan() ScanResult {
 
 // Run scans now and every Period until ctx ends.
 func (s *Scanner) Run(ctx context.Context) error {
-	var lanes sync.WaitGroup
-	lanes.Go(func() { s.runScans(ctx, false) })
-	lanes.Go(func() { s.runScans(ctx, true) })
-	lanes.Wait()
+	var scans sync.WaitGroup
+	scans.Go(func() { s.runScans(ctx, false) })
+	scans.Go(func() { s.runScans(ctx, true) })
+	scans.Wait()
 	return nil
 }
 
-// runScans scans either the pods that take long or the others.
+// runScans scans either the slow pods or the others, every Period.
 func (s *Scanner) runScans(ctx context.Context, slow bool) {
 	tick := time.NewTicker(s.opts.Period)
 	defer tick.Stop()
@@ -114,9 +114,10 @@ func (s *Scanner) runScans(ctx context.Context, slow bool) {
 	}
 }
 
-// Refresh looks at all pods anew, at full speed, and returns after RefreshTimeout at the latest.
-// Those that were quick last time come first, so that one with millions of files holds up no
-// other; the ones it did not get to keep what was found before. A second call waits for the first.
+// Refresh scans all pods at full speed. It returns after RefreshTimeout at the latest. It begins
+// with the pods that were fastest last time, so one with millions of files does not delay the
+// others. Pods that it does not reach keep their last result. A second call waits for the
+// first.
 func (s *Scanner) Refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.RefreshTimeout)
 	defer cancel()
@@ -126,22 +127,21 @@ func (s *Scanner) Refresh(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	v, _ := s.listPods(newPace(1)) // the next scan in the background tells of its problems
+	v, _ := s.listPods(newPace(1)) // the next background scan reports the same errors
 	for _, uid := range v.pods {
 		began := time.Now()
 		pod, _ := v.scanPod(ctx, uid)
 		if ctx.Err() != nil {
 			return
 		}
-		s.storeResult(uid, podResult{pod, began, v.lastDurations[uid]}) // at full speed, quick says nothing
+		s.storeResult(uid, podResult{pod, began, v.lastDurations[uid]}) // a scan at full speed does not change whether a pod is slow
 	}
 }
 
-// errSlow is why a look at a pod ends before its time.
+// errSlow is the cause when the scan of a pod exceeds its timeout.
 var errSlow = errors.New("it has too many files to be counted in time")
 
-// scanPods looks once at all pods that are slow, or at those that are not, at the share of time it
-// may use.
+// scanPods scans all slow pods, or all others, once, with Options.Share of the time.
 func (s *Scanner) scanPods(ctx context.Context, slow bool) ScanResult {
 	r := ScanResult{At: time.Now(), Slow: slow}
 	timeout := s.opts.PodTimeout
@@ -169,7 +169,7 @@ func (s *Scanner) scanPods(ctx context.Context, slow bool) ScanResult {
 		r.Pods++
 		f := podResult{pod, began, time.Since(began)}
 		if before, ok := s.Pod(uid); !slow && errors.Is(err, errSlow) && ok {
-			f.pod = before // until it is looked at in more time
+			f.pod = before // until the scan of slow pods has a result
 		} else if err != nil {
 			p.Add(fmt.Errorf("pod %s: %w", uid, err))
 		}
@@ -193,7 +193,7 @@ func (s *Scanner) hasSlowPods() bool {
 	return false
 }
 
-// storeResult stores what was found, unless a look that began later was done sooner.
+// storeResult stores a result, unless there is one of a scan that began later.
 func (s *Scanner) storeResult(uid metric.PodUID, f podResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +202,7 @@ func (s *Scanner) storeResult(uid metric.PodUID, f podResult) {
 	}
 }
 
-// listPods lists the pods of the node, forgets those that are gone, and reads what looks at single
+// listPods lists the pods of the node, forgets removed ones, and reads what the scans of single
 // pods share.
 func (s *Scanner) listPods(p *pace) (*nodeScan, error) {
 	var all cgroupfs.ErrorList
@@ -217,7 +217,7 @@ func (s *Scanner) listPods(p *pace) (*nodeScan, error) {
 	names, err := listNames(pods)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		all.Add(fmt.Errorf("list pods: %w", err))
-		return v, all.Err() // not knowing who is there, forget nobody
+		return v, all.Err() // without a list, no pod can be forgotten
 	}
 	for _, name := range names {
 		if uid, ok := podcgroup.NormalizeUID(name); ok {
@@ -255,8 +255,8 @@ func (s *Scanner) listPods(p *pace) (*nodeScan, error) {
 	return v, all.Err()
 }
 
-// listNames returns the names in a directory. Of anything else in its place, a pipe for one, it does not
-// wait for the other end.
+// listNames returns the names in a directory. It returns an error for anything else: opening a
+// pipe, for example, would block.
 func listNames(dir string) ([]string, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {

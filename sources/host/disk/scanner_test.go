@@ -67,7 +67,7 @@ func TestPodIsSummedUpAsTheKubeletDoes(t *testing.T) {
 	}
 }
 
-// With a part missing there is no sum: each case hides one. What can be known is there all the same.
+// Without one of its parts a pod has no sum: each case hides one. The other figures are present.
 func TestUnknown(t *testing.T) {
 	f := func(name, problem string, hide func(n *node)) {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestUnknown(t *testing.T) {
 	f("no processes at all", "list processes", func(n *node) { must(t, os.RemoveAll(n.path("/proc"))) })
 }
 
-// The host's mount table is believed before a container's processes, and needs none of them.
+// The host's mount table takes precedence over a container's processes, and works without any.
 func TestLayerOfTheHost(t *testing.T) {
 	n := newNode(t)
 	n.fill(uid)
@@ -127,7 +127,7 @@ func TestLayerOfTheHost(t *testing.T) {
 	}
 }
 
-// A process that has another root, or ended while it was asked, says nothing.
+// A process with another root, or one that ended meanwhile, is ignored.
 func TestOtherProcessesOfAContainer(t *testing.T) {
 	n := newNode(t)
 	n.fill(uid)
@@ -143,7 +143,7 @@ func TestOtherProcessesOfAContainer(t *testing.T) {
 	}
 }
 
-// A pod of which nothing runs uses what it left on disk.
+// A pod without running containers still uses its files on disk.
 func TestPodHasEnded(t *testing.T) {
 	n := newNode(t)
 	write(t, 10_000, n.pod(other, "volumes/kubernetes.io~empty-dir/cache/file"))
@@ -203,7 +203,7 @@ func TestMemoryVolume(t *testing.T) {
 	t.Error("the volume is not listed")
 }
 
-// Where the kubelet's own directory is a tmpfs, its emptyDirs are on disk for all that.
+// If the kubelet's directory is a tmpfs itself, its emptyDirs count as on disk.
 func TestNodeInMemory(t *testing.T) {
 	n := newNode(t)
 	mount(t, "tmpfs", n.path("/var/lib/kubelet"), "tmpfs", "")
@@ -233,7 +233,7 @@ func TestPodsComeAndGo(t *testing.T) {
 	must(t, os.RemoveAll(n.pod(uid)))
 	s.Refresh(context.Background())
 	has(other)
-	// Who may not look forgets nobody.
+	// If the pods cannot be listed, none is forgotten.
 	must(t, os.RemoveAll(n.path("/var/lib/kubelet/pods")))
 	write(t, 0, n.path("/var/lib/kubelet/pods"))
 	if r := s.scanPods(context.Background(), false); r.Problems == nil {
@@ -262,7 +262,7 @@ func TestAnOldFindingTellsNothing(t *testing.T) {
 	})
 }
 
-// Who puts a pipe where a directory was does not stop the scanner.
+// A pipe in the place of a directory does not block the scanner.
 func TestListOfAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	must(t, unix.Mkfifo(pipe, 0o600))
@@ -271,7 +271,7 @@ func TestListOfAPipe(t *testing.T) {
 	}
 }
 
-// One with too many files to be counted in time is counted in another lane.
+// A pod with too many files to count in time is counted by the scan of slow pods.
 func TestPodTakesLong(t *testing.T) {
 	n := newNode(t)
 	for _, uid := range []metric.PodUID{uid, other} {
@@ -295,17 +295,17 @@ func TestPodTakesLong(t *testing.T) {
 		of, _ = s.Pod(other)
 		return of
 	}
-	look(true, 0, 0, nil) // none is known to be slow
+	look(true, 0, 0, nil) // no pod is known to be slow
 	if pod := look(false, 2, 1, errSlow); pod.Ephemeral != nil {
 		t.Errorf("ephemeral storage = %+v, of a pod not counted to its end", used(pod.Ephemeral))
 	}
-	look(false, 0, 0, nil) // a nanosecond is too little for either
+	look(false, 0, 0, nil) // a nanosecond is too short for both
 	counted := look(true, 2, 0, nil)
 	if got, want := used(counted.Ephemeral).inodes, uint64(stepsPerCheck+2); got != want {
 		t.Errorf("%d inodes, want %d", got, want)
 	}
 
-	// One that was quick until now keeps what was found, and is slow from then on.
+	// A pod that was fast until now keeps its last result, and is slow from then on.
 	for _, uid := range []metric.PodUID{uid, other} {
 		f := s.mu.pods[uid]
 		f.took = 0
@@ -316,7 +316,7 @@ func TestPodTakesLong(t *testing.T) {
 	}
 	look(true, 2, 0, nil)
 
-	// The slow lane has its end too; a Refresh is at full speed, and says nothing on lanes.
+	// The scan of slow pods has a timeout too. A Refresh does not change which pods are slow.
 	s.opts.SlowTimeout = time.Nanosecond
 	look(true, 2, 1, errSlow)
 	s.Refresh(context.Background())
@@ -339,7 +339,7 @@ func TestQuickOnesFirst(t *testing.T) {
 	}
 	f(1, 2, uid, other)
 	f(2, 1, other, uid)
-	f(1, 1, other, uid) // by their names
+	f(1, 1, other, uid) // by UID
 }
 
 func TestRefresh(t *testing.T) {
@@ -366,7 +366,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("what was given out became %+v, want %+v", got, want)
 	}
 
-	// A look that began before, and took longer, does not replace a newer one.
+	// A result of a scan that began earlier does not replace a newer one.
 	s.storeResult(uid, podResult{pod: before, began: after.At.Add(-time.Hour)})
 	if now, _ := s.Pod(uid); now != after {
 		t.Error("an older look replaced a newer one")

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// diskUse is what files take.
+// diskUse is the disk usage of files.
 type diskUse struct{ bytes, inodes uint64 }
 
 func (u *diskUse) add(v diskUse) {
@@ -21,32 +23,32 @@ func (u *diskUse) add(v diskUse) {
 }
 
 const (
-	// maxDepth bounds how many directories are open at once.
+	// maxDepth limits the number of directories that are open at once.
 	maxDepth = 1000
-	// maxLinks bounds what is remembered of files with several names: some 40 MB.
+	// maxLinks limits the inodes in walker.links, to about 40 MB.
 	maxLinks = 1 << 20
-	// blockSize is the unit of st_blocks, whatever the file system's.
+	// blockSize is the unit of st_blocks in bytes, for every file system.
 	blockSize = 512
 )
 
-// walker counts what one tree takes. Pods write while it walks, and may mean to mislead it: every
-// name is looked up in a directory that is open, and none is followed that is a link.
+// walker counts the disk usage of one tree. Pods write while it walks, and may be malicious: it
+// looks every name up in an open directory and follows no link.
 type walker struct {
 	pace  *pace
 	dev   uint64
-	links map[uint64]struct{} // inodes seen that have several names
+	links map[uint64]struct{} // counted inodes with several names
 	at    []*openLevel        // by depth
 	use   diskUse
 }
 
-// openLevel is what a directory is listed with.
+// openLevel has the buffers for listing a directory.
 type openLevel struct {
 	buf   []byte
 	names []string
 }
 
-// countTree counts the directory or file at top, whose parents are trusted. It is what du -x says. Files
-// that vanish meanwhile are left out.
+// countTree counts the directory or file at top, as du -x does. It trusts the parents of top.
+// Files that are removed meanwhile do not count.
 func countTree(ctx context.Context, top string, p *pace) (diskUse, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(top, &st); err != nil {
@@ -62,7 +64,7 @@ func countTree(ctx context.Context, top string, p *pace) (diskUse, error) {
 	return w.use, nil
 }
 
-// count counts one entry, and says whether it is a directory to enter.
+// count counts one entry, and reports whether it is a directory to enter.
 func (w *walker) count(st *unix.Stat_t) bool {
 	if st.Dev != w.dev {
 		return false
@@ -78,17 +80,18 @@ func (w *walker) count(st *unix.Stat_t) bool {
 	return dir
 }
 
-// enter counts what is in the directory name of the open directory at, which was st.
+// enter counts the content of the directory name in the open directory at. st is its state
+// before it was opened.
 func (w *walker) enter(ctx context.Context, at int, name string, st *unix.Stat_t, depth int) error {
 	if depth == maxDepth {
-		return fmt.Errorf("directories lie more than %d deep", maxDepth)
+		return fmt.Errorf("directories are nested more than %d deep", maxDepth)
 	}
-	fd, err := retryInterrupted(func() (int, error) {
+	fd, err := cgroupfs.RetryInterrupted(func() (int, error) {
 		return unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
 	switch {
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), isGone(err):
-		return nil // another took its place
+		return nil // it was removed or replaced
 	case err != nil:
 		return fmt.Errorf("open %s: %w", path.Base(name), err)
 	}
@@ -102,7 +105,7 @@ func (w *walker) enter(ctx context.Context, at int, name string, st *unix.Stat_t
 	}
 	l := w.at[depth]
 	for {
-		n, err := retryInterrupted(func() (int, error) { return unix.ReadDirent(fd, l.buf) })
+		n, err := cgroupfs.RetryInterrupted(func() (int, error) { return unix.ReadDirent(fd, l.buf) })
 		if isGone(err) || err == nil && n <= 0 {
 			return nil
 		}
@@ -126,7 +129,7 @@ func (w *walker) child(ctx context.Context, fd int, name string, depth int) erro
 	if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); isGone(err) {
 		return nil
 	} else if err != nil {
-		return fmt.Errorf("look at %s: %w", name, err)
+		return fmt.Errorf("stat %s: %w", name, err)
 	}
 	if w.count(&st) {
 		return w.enter(ctx, fd, name, &st, depth+1)
@@ -137,30 +140,21 @@ func (w *walker) child(ctx context.Context, fd int, name string, depth int) erro
 	return nil
 }
 
-// isGone says that err is of looking at what is no more.
+// isGone reports whether err means that a file was removed.
 func isGone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESTALE) }
 
-// retryInterrupted calls f until no signal interrupts it.
-func retryInterrupted(f func() (int, error)) (int, error) {
-	for {
-		if n, err := f(); !errors.Is(err, unix.EINTR) {
-			return n, err
-		}
-	}
-}
-
-// pace holds a scan to its share of time: after each stretch of work it rests as long as the
-// share asks.
+// pace limits a scan to its share of time: after some work it pauses for as long as the share
+// requires.
 type pace struct {
 	share float64
 	steps int64
-	since time.Time // when the stretch began
+	since time.Time // the end of the last pause
 }
 
 const (
-	// stepsPerCheck is after how many steps the clock is read.
+	// stepsPerCheck is the number of steps between two readings of the clock.
 	stepsPerCheck = 256
-	// minWork is the least work between two rests.
+	// minWork is the minimum time of work between two pauses.
 	minWork = 5 * time.Millisecond
 )
 

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// must fails the test if something could not be made.
+// must fails the test on an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -62,7 +62,7 @@ func TestCountsWhatDuCounts(t *testing.T) {
 		must(t, os.Symlink("long/"+strings.Repeat("x", 200), filepath.Join(dir, "with a block")))
 	})
 	f("what is no file", func(t *testing.T, dir string) {
-		must(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600)) // opening it would wait for ever
+		must(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600)) // opening it would block
 		write(t, 5, dir, "new\nline \\ \xff")
 	})
 	f("another device below", func(t *testing.T, dir string) {
@@ -94,7 +94,7 @@ func TestCountsWhatDuCounts(t *testing.T) {
 	}
 }
 
-// A file or a link at the top is counted itself.
+// A file or a link at the top counts itself.
 func TestCountsOneFile(t *testing.T) {
 	dir := t.TempDir()
 	file, link := write(t, 5000, dir, "file"), filepath.Join(dir, "link")
@@ -106,7 +106,7 @@ func TestCountsOneFile(t *testing.T) {
 	}
 }
 
-// Files come and go while others are counted: those that stay are in every sum.
+// Files are added and removed during the count: those that stay are in every sum.
 func TestFilesVanish(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 50 {
@@ -141,7 +141,7 @@ func TestFilesVanish(t *testing.T) {
 	must(t, <-stopped)
 }
 
-// Between being listed and being entered, a directory becomes another, a link or a file.
+// A directory is replaced by another, a link or a file after it was listed.
 func TestDirectoryReplaced(t *testing.T) {
 	f := func(name string, replace func(t *testing.T, at, outside string)) {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestCannotCount(t *testing.T) {
 	deep := t.TempDir()
 	dir, err := os.OpenRoot(deep)
 	must(t, err)
-	for range maxDepth { // as a pod may, whatever paths are allowed to be
+	for range maxDepth { // deeper than the longest path, as a pod can
 		must(t, dir.Mkdir("d", 0o755))
 		below, err := dir.OpenRoot("d")
 		must(t, err)

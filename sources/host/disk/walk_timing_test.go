@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A tree of 50,500 files and directories, beside what du takes for it.
+// A tree of 50,500 files and directories, compared with du.
 func BenchmarkTree(b *testing.B) {
 	dir := b.TempDir()
 	const files = 100*500 + 500 + 1
@@ -37,7 +37,7 @@ func BenchmarkTree(b *testing.B) {
 	})
 }
 
-// What all looks of a scan share: the mount table and the cgroups of this machine's processes.
+// What the scans of all pods share: the mount table and the cgroups of this machine's processes.
 func BenchmarkFindLayers(b *testing.B) {
 	for b.Loop() {
 		if _, err := findLayers("/proc", "/"); err != nil {

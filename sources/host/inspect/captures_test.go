@@ -19,9 +19,8 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// TestCaptures judges what a real node had while known things were done to it, by
-// what its API server said at that moment. A line is a judgement that is not
-// live, with the rounds in which it was given.
+// TestCaptures judges the captured cgroups of a real node in known situations, with the pods of
+// its API server at that moment. A line is a judgement other than live, with its rounds.
 func TestCaptures(t *testing.T) {
 	datadriven.RunTest(t, "testdata/captures.txt", func(t *testing.T, d *datadriven.TestData) string {
 		rounds := capture.Glob(t, d.Cmd+"/[0-9][0-9]")
@@ -49,8 +48,7 @@ func TestCaptures(t *testing.T) {
 	})
 }
 
-// notLive writes what is not live in a report, without what differs from one
-// round to the next.
+// notLive returns the judgements other than live, without what differs between rounds.
 func notLive(r *Report) (lines []string) {
 	for i := range r.Pods {
 		p := &r.Pods[i]

@@ -15,17 +15,17 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// fixture is a machine made of plain files: hierarchies of cgroups, and processes.
+// fixture is a machine of plain files: hierarchies of cgroups, and processes.
 type fixture struct {
 	t      testing.TB
-	mount  string // where the hierarchies are; one that is unified is the mount itself
+	mount  string // the parent of the hierarchies; version 2 alone is at the mount itself
 	proc   string
 	boot   time.Time
 	single bool // version 2 alone
 	all    []string
 }
 
-// newFixture makes the hierarchies: "v1", "v2", "hybrid", or names of version 1
+// newFixture creates the hierarchies of kind "v1", "v2" or "hybrid", or named version 1
 // hierarchies.
 func newFixture(t testing.TB, kind string) *fixture {
 	t.Helper()
@@ -58,7 +58,7 @@ func (f *fixture) write(name, text string) {
 	}
 }
 
-// mkdir makes a directory with the files that a cgroup of its hierarchy has.
+// mkdir creates a directory with the files of a cgroup.
 func (f *fixture) mkdir(dir string) {
 	f.t.Helper()
 	for at := dir; at != filepath.Dir(f.mount); at = filepath.Dir(at) {
@@ -74,7 +74,7 @@ func (f *fixture) mkdir(dir string) {
 	}
 }
 
-// cgroup makes a cgroup in the named hierarchies, "all" or some of f.all. Words are
+// cgroup creates a cgroup in the named hierarchies, "all" or some of f.all. Words are
 // pids=1,2 (in the first hierarchy alone: pid1=3), age=2h, current=3 (of the pids
 // controller), populated, frozen, and files of limits: cpu.shares=102, cpu.max=max,100000.
 func (f *fixture) cgroup(path, hierarchies string, words ...string) {
@@ -139,7 +139,7 @@ func (f *fixture) duration(text string) time.Duration {
 	return d
 }
 
-// process makes a process.
+// process creates a process.
 func (f *fixture) process(pid, command, state string, age time.Duration) {
 	f.t.Helper()
 	dir := filepath.Join(f.proc, pid)
@@ -150,7 +150,7 @@ func (f *fixture) process(pid, command, state string, age time.Duration) {
 	f.write(filepath.Join(dir, "stat"), fmt.Sprintf("%s (%s) %s 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 %d 1000 2000\n", pid, command, state, start))
 }
 
-// inspector looks at the machine, and removes from it as the kernel would.
+// inspector returns an Inspector of the machine that removes cgroups as the kernel does.
 func (f *fixture) inspector(under metric.CgroupPath) *Inspector {
 	f.t.Helper()
 	i, err := New(Options{Mount: f.mount, Proc: f.proc, Under: under, Now: func() time.Time { return transcript.Epoch }})
@@ -161,8 +161,8 @@ func (f *fixture) inspector(under metric.CgroupPath) *Inspector {
 	return i
 }
 
-// asKernel removes a directory of plain files as the kernel does a cgroup: not
-// while it has processes or children, and its files go with it.
+// asKernel removes a directory with its files as the kernel removes a cgroup: not while it has
+// processes or children.
 func asKernel(dir *os.Root, name string) error {
 	busy := &fs.PathError{Op: "rmdir", Path: name, Err: syscall.EBUSY}
 	if procs, err := dir.ReadFile(filepath.Join(name, "cgroup.procs")); err != nil || strings.TrimSpace(string(procs)) != "" {
@@ -190,7 +190,7 @@ func asKernel(dir *os.Root, name string) error {
 	return dir.Remove(name)
 }
 
-// directories returns every cgroup there is, as hierarchy and path.
+// directories returns every cgroup, as hierarchy and path.
 func (f *fixture) directories() map[string]bool {
 	f.t.Helper()
 	found := map[string]bool{}
@@ -206,8 +206,8 @@ func (f *fixture) directories() map[string]bool {
 	return found
 }
 
-// The transcripts write a UID as one letter after a $, a container's ID as one
-// digit after a #: what is meant are names as long as real ones.
+// In transcripts a UID is one letter after a $, and a container's ID is one digit after a #.
+// expand replaces them with names as long as real ones.
 func expand(s string) string {
 	for c := 'A'; c <= 'F'; c++ {
 		u := uidOf(c)
@@ -219,7 +219,7 @@ func expand(s string) string {
 	return strings.ReplaceAll(s, "$hash", strings.Repeat("ab12", 8))
 }
 
-// shorten undoes expand.
+// shorten is the inverse of expand.
 func shorten(s string) string {
 	for c := 'A'; c <= 'F'; c++ {
 		u := uidOf(c)
@@ -236,7 +236,7 @@ func uidOf(c rune) string {
 	return strings.Repeat(l, 8) + "-0000-4000-8000-" + strings.Repeat(l, 12)
 }
 
-// parsePods reads lines of pods:
+// parsePods parses lines of pods:
 //
 //	shop/web uid=$A qos=Burstable [phase=Running] [started=-5m] [deleted] [hash=$hash]
 //	  app id=#1 [last=#0] [started=-5m] [state=waiting|terminated]

@@ -101,7 +101,7 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// add makes what lines describe.
+// add creates what the lines describe.
 func (f *fixture) add(input string) {
 	f.t.Helper()
 	for _, line := range transcript.Lines(expand(input)) {
@@ -133,7 +133,7 @@ func (f *fixture) add(input string) {
 	}
 }
 
-// A process calls itself what it likes, and may be of a pod that means ill.
+// The command of a process may contain terminal commands: its pod may be malicious.
 func TestTableObeysNoProcess(t *testing.T) {
 	f := newFixture(t, "v2")
 	f.add("/kubepods/pod$A pids=7")
@@ -154,7 +154,7 @@ func TestTableObeysNoProcess(t *testing.T) {
 	}
 }
 
-// What somebody else removes meanwhile is gone, which is all that was wanted.
+// It is no error if someone else removes a cgroup while Clean does.
 func TestCleanBesideTheKubelet(t *testing.T) {
 	f := newFixture(t, "v1")
 	f.add("/kubepods/burstable/pod$A/#1\n/kubepods/burstable/pod$A")

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// BenchmarkInspect reads and judges a node of 110 pods of three containers in the
-// hierarchies of hybrid mounts, which is what the metrics cost each time.
+// BenchmarkInspect reads and judges a node of 110 pods with three containers each in hybrid
+// hierarchies. It is the cost of one scrape of the metrics.
 func BenchmarkInspect(b *testing.B) {
 	f := newFixture(b, "hybrid")
 	pods := &Pods{From: "the API server", At: transcript.Epoch}

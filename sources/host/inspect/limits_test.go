@@ -7,8 +7,8 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// Programs read limits by these names: weir resize apply compares them with what a
-// pod's containers were to get.
+// Programs read limits by these names: weir resize apply compares them with the resized
+// containers.
 func TestLimitsAsJSON(t *testing.T) {
 	for kind, c := range map[string]struct{ words, want string }{
 		"v1": {

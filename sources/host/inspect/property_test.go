@@ -14,7 +14,7 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// scene is a random machine, with what an independent judge must know of it.
+// scene is a random machine, with the facts for a second, simpler judge.
 type scene struct {
 	f       *fixture
 	pods    *Pods
@@ -53,8 +53,8 @@ func newScene(t *testing.T, seed uint64) *scene {
 	return s
 }
 
-// add makes a pod's cgroup in some hierarchies, perhaps with children, and perhaps
-// with a process at some depth in one of them.
+// add creates a pod's cgroup in some hierarchies, perhaps with children, and perhaps with a
+// process at some depth in one of them.
 func (s *scene) add(r *rand.Rand, path, uid string) {
 	var in []string
 	for _, h := range s.f.all {
@@ -82,13 +82,13 @@ func (s *scene) add(r *rand.Rand, path, uid string) {
 		s.used[path] = true
 		s.f.cgroup(below[r.IntN(len(below))], in[r.IntN(len(in))], fmt.Sprintf("pids=%d", 100+r.IntN(50)))
 	}
-	for _, h := range in { // the last: what was made below has moved the time
+	for _, h := range in { // last, since adding children changes the time
 		s.f.cgroup(path, h, "age="+age.String())
 	}
 }
 
-// mayGo is the rule in its simplest form: nobody named the UID, nothing runs, and
-// a minute has passed. Whether the answer is credible at all is the caller's.
+// mayGo is the rule in its simplest form: the UID is not listed, no process is inside, and a
+// minute has passed. The caller checks credible.
 func (s *scene) mayGo(path string) bool {
 	for _, p := range s.pods.List {
 		if string(p.UID) == s.inside[path] {
@@ -98,7 +98,7 @@ func (s *scene) mayGo(path string) bool {
 	return !s.used[path] && s.touched[path] >= time.Minute
 }
 
-// credible reports whether the answer is about this machine.
+// credible reports whether the list of pods is of this machine.
 func (s *scene) credible() bool {
 	running := false
 	for _, p := range s.pods.List {
@@ -112,8 +112,8 @@ func (s *scene) credible() bool {
 	return !running && len(s.used) == 0
 }
 
-// What is removed is exactly what the rule allows; nothing else changes, and no
-// cgroup is ever half removed.
+// Clean removes exactly what the rule allows. Nothing else changes, and no cgroup is removed in
+// part.
 func TestCleanRemovesWhatItMay(t *testing.T) {
 	removed, kept := 0, 0
 	for seed := range uint64(60) {
@@ -159,8 +159,8 @@ func TestCleanRemovesWhatItMay(t *testing.T) {
 	}
 }
 
-// A judgement does not depend on the order of what is known, and without anybody
-// to ask nothing is ever removed.
+// A judgement does not depend on the order of the pods. Without a list of pods nothing is
+// removed.
 func TestJudgeProperties(t *testing.T) {
 	for seed := range uint64(30) {
 		s := newScene(t, seed)
@@ -178,7 +178,7 @@ func TestJudgeProperties(t *testing.T) {
 				t.Errorf("seed %d: %s is %s (%q), and %s (%q) by the same list backwards", seed, a.Path, a.Judgement, a.Reasons, b.Judgement, b.Reasons)
 			}
 			if c.Removable || c.Judgement != Unknown && c.Judgement != Duplicate {
-				t.Errorf("seed %d: %s is %s, removable %v, though nobody was asked", seed, c.Path, c.Judgement, c.Removable)
+				t.Errorf("seed %d: %s is %s, removable %v, without a list of pods", seed, c.Path, c.Judgement, c.Removable)
 			}
 			if a.Removable != (a.Judgement == NoPod && a.KeptBecause == "") || len(a.Reasons) == 0 {
 				t.Errorf("seed %d: %s is %s, removable %v, kept because %q, why %q", seed, a.Path, a.Judgement, a.Removable, a.KeptBecause, a.Reasons)
@@ -187,7 +187,7 @@ func TestJudgeProperties(t *testing.T) {
 	}
 }
 
-// Clean works on what it is given, and still refuses what is no pod's cgroup.
+// Clean refuses cgroups in a report that are not a pod's.
 func TestCleanRefusesWhatIsNotAPods(t *testing.T) {
 	f := newFixture(t, "v1")
 	f.cgroup("/system.slice/x.service", "all", "age=1h")

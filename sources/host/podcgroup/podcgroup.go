@@ -1,10 +1,8 @@
-// Package podcgroup tells from a cgroup's path alone which pod and container it
-// belongs to, in the spellings of both kubelet cgroup drivers and of the
-// common container runtimes. It does no I/O: what it says is a reading of the
-// name, and the kernel may hold another truth (a cgroup left behind by an
-// older container keeps its name).
+// Package podcgroup parses the path of a cgroup: the pod and the container that it belongs to,
+// for both kubelet cgroup drivers and the common container runtimes. It does no I/O. A path
+// does not prove that the container exists: a cgroup that was left behind keeps its name.
 //
-// The spellings:
+// The formats:
 //
 //	/kubepods/burstable/pod<uid>/<id>                                    cgroupfs
 //	/kubepods/pod<uid>/crio-<id>                                         cgroupfs, CRI-O
@@ -13,12 +11,12 @@
 //	  cri-containerd-<id>.scope                                          systemd
 //	/<anything>/kubepods-burstable-pod<uid_>.slice:cri-containerd:<id>   containerd on the
 //	                                                                     other driver than the kubelet
-//	/docker/<id>, /system.slice/docker-<id>.scope                        a container of no pod
+//	/docker/<id>, /system.slice/docker-<id>.scope                        a container without a pod
 //
 // The kubepods cgroup may lie below others, as under kind
 // ("/docker/<id>/kubelet/kubepods/...") or with --cgroup-root
-// ("/kubelet.slice/kubelet-kubepods.slice/..."). Where it appears twice, the
-// outer one counts: the inner belongs to a cluster inside a container.
+// ("/kubelet.slice/kubelet-kubepods.slice/..."). If a path has two, the outer one counts: the
+// inner belongs to a cluster inside a container.
 package podcgroup
 
 import (
@@ -28,12 +26,12 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Kind says what a cgroup is.
+// Kind is the kind of a cgroup.
 type Kind uint8
 
 // The kinds of cgroup.
 const (
-	// Other is a cgroup that has nothing to do with containers.
+	// Other is a cgroup that belongs to no container and no pod.
 	Other Kind = iota
 	// Root is the cgroup above all pods: /kubepods.
 	Root
@@ -43,8 +41,8 @@ const (
 	Pod
 	// Container is a container's own cgroup, a sandbox's included.
 	Container
-	// Inside is a cgroup below a pod's that is no container's own: one made
-	// within a container, or a runtime's helper beside it.
+	// Inside is a cgroup below a pod's that is not a container's own: one that was created
+	// inside a container, or that of a runtime's helper process.
 	Inside
 	// Standalone is a container that belongs to no pod.
 	Standalone
@@ -55,8 +53,7 @@ func (k Kind) String() string {
 	return [...]string{"other", "root", "class", "pod", "container", "inside", "standalone"}[k]
 }
 
-// QoS is a quality-of-service class, as the API server spells it. It is empty
-// where the path does not tell.
+// QoS is a quality-of-service class, as in the API. It is empty if the path has none.
 type QoS string
 
 // The classes.
@@ -66,8 +63,7 @@ const (
 	BestEffort QoS = "BestEffort"
 )
 
-// Driver is a kubelet's way to name cgroups. It is empty where the path does
-// not tell.
+// Driver is a cgroup driver of the kubelet. It is empty if it does not follow from the path.
 type Driver string
 
 // The drivers.
@@ -76,7 +72,7 @@ const (
 	Systemd  Driver = "systemd"
 )
 
-// Ref is what a path says. Fields that do not apply are empty.
+// Ref is a parsed path. Fields that do not apply are empty.
 type Ref struct {
 	Kind   Kind
 	Driver Driver
@@ -84,21 +80,20 @@ type Ref struct {
 	// UID is the pod's. For a static pod it is the 32 digits of its manifest's
 	// hash; see NormalizeUID.
 	UID metric.PodUID
-	// ID is the container's: also of a cgroup inside a container.
+	// ID is the container's, also for a cgroup inside a container.
 	ID metric.ContainerID
-	// Runtime is what stands before the container's ID: "cri-containerd",
-	// "crio", "docker"; empty for a bare ID.
+	// Runtime is the prefix of the container's ID: "cri-containerd", "crio", "docker"; empty
+	// for an ID without a prefix.
 	Runtime string
 	// Prefix is the path above the kubepods cgroup; empty if it is the
 	// topmost. For a Standalone container it is the path above it.
 	Prefix string
-	// Below is the path below the pod's cgroup (or the container's, if ID is set) of
-	// a cgroup Inside: "/init.scope".
+	// Below is the rest of an Inside path, below the container's cgroup if ID is set, else
+	// below the pod's: "/init.scope".
 	Below string
 }
 
-// Parse reads p. Paths it does not recognise are of Kind Other, with nothing
-// else set.
+// Parse parses p. A path that it does not recognise is of Kind Other, with no other field set.
 func Parse(p metric.CgroupPath) Ref {
 	parts := splitPath(string(p))
 	for i, part := range parts {
@@ -121,8 +116,8 @@ func Parse(p metric.CgroupPath) Ref {
 	return Ref{}
 }
 
-// sliceBelow reports whether a slice whose name starts with prefix stands where
-// systemd would put it: "kubelet-" below ".../kubelet.slice".
+// sliceBelow reports whether parts[i], whose name starts with prefix, is in the slice where
+// systemd puts it: "kubelet-" in "kubelet.slice".
 func sliceBelow(prefix string, parts []string, i int) bool {
 	if prefix == "" {
 		return true
@@ -131,8 +126,8 @@ func sliceBelow(prefix string, parts []string, i int) bool {
 	return ok && parent != "" && i > 0 && parts[i-1] == parent+".slice"
 }
 
-// parseTree reads the path at and below parts[i], which is the kubepods cgroup.
-// slice is what precedes "kubepods" in the names of systemd's slices.
+// parseTree parses the path from parts[i] on, which is the kubepods cgroup. slice is the part
+// before "kubepods" in the names of systemd's slices.
 func parseTree(d Driver, slice string, parts []string, i int) Ref {
 	r := Ref{Kind: Root, Driver: d, Prefix: joinPath(parts[:i])}
 	rest := parts[i+1:]
@@ -152,7 +147,7 @@ func parseTree(d Driver, slice string, parts []string, i int) Ref {
 		return Ref{}
 	}
 	if r.QoS == "" {
-		r.QoS = Guaranteed // they have no class cgroup
+		r.QoS = Guaranteed // their class has no cgroup
 	}
 	r.Kind, r.UID = Pod, uid
 	if rest = rest[1:]; len(rest) == 0 {
@@ -165,7 +160,7 @@ func parseTree(d Driver, slice string, parts []string, i int) Ref {
 	return r.withBelow(rest)
 }
 
-// withBelow makes r Inside if there is more path below what it names.
+// withBelow returns r, as Inside if there is a path below it.
 func (r Ref) withBelow(below []string) Ref {
 	if len(below) > 0 {
 		r.Kind, r.Below = Inside, joinPath(below)
@@ -186,7 +181,7 @@ func classOf(d Driver, base, part string) QoS {
 	return ""
 }
 
-// podOf reads a pod's own component: "pod<uid>", or "<base>-pod<uid_>.slice".
+// podOf parses the component of a pod: "pod<uid>", or "<base>-pod<uid_>.slice".
 func podOf(d Driver, base, part string) (metric.PodUID, bool) {
 	if d == Systemd {
 		inner, ok := strings.CutSuffix(part, ".slice")
@@ -204,9 +199,9 @@ func podOf(d Driver, base, part string) (metric.PodUID, bool) {
 	return NormalizeUID(uid)
 }
 
-// parseColon reads "kubepods-burstable-pod<uid_>.slice:cri-containerd:<id>",
-// which is one directory: containerd on the cgroupfs driver took the kubelet's
-// systemd spelling for a name.
+// parseColon parses "kubepods-burstable-pod<uid_>.slice:cri-containerd:<id>", which is one
+// directory. containerd with the cgroupfs driver creates it if the kubelet has the systemd
+// driver.
 func parseColon(part string) (Ref, bool) {
 	slice, rest, ok := strings.Cut(part, ":")
 	if !ok {
@@ -232,9 +227,8 @@ func parseColon(part string) (Ref, bool) {
 	return r, ok
 }
 
-// Path spells r's cgroup, so that Parse(r.Path()) is r again. It is empty for
-// Other, and for a container on mixed drivers, whose Driver is empty: that
-// spelling is only read.
+// Path returns the path of r's cgroup, so that Parse(r.Path()) is r. It is empty for Other, and
+// for the format of parseColon, which has no Driver.
 func (r Ref) Path() metric.CgroupPath {
 	if r.Kind == Other {
 		return ""
@@ -291,7 +285,7 @@ func (r Ref) slice(name string) string {
 	return name
 }
 
-// splitPath returns the components of a path; empty ones and "." are left out.
+// splitPath returns the components of a path, without empty ones and ".".
 func splitPath(p string) []string {
 	p = path.Clean("/" + p)
 	if p == "/" {
@@ -307,12 +301,11 @@ func joinPath(parts []string) string {
 	return "/" + strings.Join(parts, "/")
 }
 
-// NormalizeUID returns a pod UID as the API server writes it, lower case and
-// with dashes, from any spelling cgroup paths use, and whether s can be one.
+// NormalizeUID returns a pod UID as in the API, lower case and with dashes, from any format
+// in cgroup paths. It returns false if s cannot be a UID.
 //
-// A UID of 32 digits without dashes stays so: it is the hash of a static pod's
-// manifest, which the API server shows without dashes too (annotation
-// kubernetes.io/config.hash), and with dashes it would match nothing.
+// A UID of 32 digits without dashes is not changed: it is the hash of a static pod's manifest,
+// which the annotation kubernetes.io/config.hash also has without dashes.
 func NormalizeUID(s string) (metric.PodUID, bool) {
 	if s == "" {
 		return "", false
@@ -326,7 +319,7 @@ func NormalizeUID(s string) (metric.PodUID, bool) {
 	return metric.PodUID(strings.ReplaceAll(strings.ToLower(s), "_", "-")), true
 }
 
-// parseContainer reads a container's own component: "<id>",
+// parseContainer parses the component of a container: "<id>",
 // "<runtime>-<id>" or "<runtime>-<id>.scope".
 func parseContainer(part string) (runtime string, id metric.ContainerID, ok bool) {
 	part = strings.TrimSuffix(part, ".scope")
@@ -342,8 +335,8 @@ func parseContainer(part string) (runtime string, id metric.ContainerID, ok bool
 	return runtime, metric.ContainerID(part), true
 }
 
-// isRuntime reports whether s can be a runtime's prefix. A conmon is CRI-O's
-// or Podman's helper process, which has the ID of the container it watches.
+// isRuntime reports whether s can be a runtime's prefix. conmon is not one: it is the helper
+// process of CRI-O and Podman, and its cgroup has the ID of the container that it monitors.
 func isRuntime(s string) bool {
 	if s == "" || strings.HasSuffix(s, "conmon") {
 		return false
@@ -356,8 +349,8 @@ func isRuntime(s string) bool {
 	return true
 }
 
-// idLength is how many hexadecimal digits a container ID has, in every runtime
-// that serves a kubelet.
+// idLength is the number of hexadecimal digits of a container ID in every runtime for
+// Kubernetes.
 const idLength = 64
 
 func isID(s string) bool {

@@ -17,7 +17,7 @@ const (
 	kindID = "fb0b5f0c7fb9157c0c06948ed4e8d5232751f4843811a97cd8dbfa4356d1d00b"
 )
 
-// recognised are paths whose spelling is canonical: Path gives them back.
+// recognised are paths in canonical form: Path returns them.
 var recognised = []struct {
 	path metric.CgroupPath
 	want Ref
@@ -86,7 +86,7 @@ func TestParseUncanonical(t *testing.T) {
 			t.Errorf("Parse(%q) (-want +got):\n%s", path, diff)
 		}
 	}
-	// Upper case and underscores where the driver does not ask for them.
+	// Upper case and underscores where the driver does not use them.
 	f("/kubepods/pod"+metric.CgroupPath(strings.ToUpper(under)), Ref{Kind: Pod, Driver: Cgroupfs, QoS: Guaranteed, UID: uid})
 	// Slashes that path.Clean would remove.
 	f("kubepods//burstable/", Ref{Kind: Class, Driver: Cgroupfs, QoS: Burstable})
@@ -143,7 +143,7 @@ func FuzzParse(f *testing.F) {
 		if (r.Kind == Container || r.Kind == Standalone) && !isID(string(r.ID)) {
 			t.Errorf("Parse(%q) = %+v: a container without a container ID", p, r)
 		}
-		// What was read can be spelled, and reads the same.
+		// Path returns a path that is parsed to the same Ref.
 		if spelled := r.Path(); spelled != "" {
 			if again := Parse(spelled); again != r {
 				t.Errorf("Parse(%q) = %+v\nspelled %q, which reads %+v", p, r, spelled, again)

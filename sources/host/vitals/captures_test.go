@@ -22,10 +22,10 @@ import (
 	"github.com/weir-metrics/weir/test/capture"
 )
 
-// TestCaptures reads the cgroups a real node had, and compares with what its kubelet said at that moment.
-// The kubelet's figures were up to 15 s old, so those of a pod whose use moves differ. A line is a
-// pod: in how many rounds both have it, in how many of them a figure is the very same, and by how much
-// the working sets differ at most, in percent.
+// TestCaptures reads the captured cgroups of a real node, and compares the figures with the
+// kubelet's of that moment. The kubelet's were up to 15 s old, so they differ for a pod with
+// changing usage. A line has the pod, the number of rounds in which both have it, in how many of
+// them a figure is equal, and the largest difference of the working sets in percent.
 func TestCaptures(t *testing.T) {
 	datadriven.RunTest(t, "testdata/captures.txt", func(t *testing.T, d *datadriven.TestData) string {
 		rounds := capture.Glob(t, d.Cmd+"/[0-9][0-9]")
@@ -73,7 +73,7 @@ func TestCaptures(t *testing.T) {
 	})
 }
 
-// comparison is in how many rounds the two agree.
+// comparison counts the rounds in which the two agree.
 type comparison struct {
 	rounds, unknown, zero                     int
 	usage, working, rss, available, processes int
@@ -110,7 +110,7 @@ func (c *comparison) String() string {
 	return s
 }
 
-// capturedMachine makes the machine of a round, with the names that the API server's pods give.
+// capturedMachine returns the machine of a round, with the names of the API server's pods.
 func capturedMachine(t *testing.T, round string) *Reader {
 	t.Helper()
 	f := newFixture(t, 0)

@@ -19,23 +19,24 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
-// cgroup is a cgroup in the hierarchy in which memory is counted, kept open from one read to the next.
-// Of what was read it remembers processor time alone.
+// cgroup is a cgroup in the hierarchy that counts memory. Its files stay open between reads.
+// Only its CPU time is kept from one read to the next.
 type cgroup struct {
 	podcgroup.Ref
 	path  metric.CgroupPath
 	inode uint64
 	dir   int
-	// Files of it, of which cpu and tasks may be in hierarchies of their own.
+	// On version 1, cpu and tasks are in other hierarchies.
 	usage, limit, stat, procs, cpu, tasks openFile
 
-	rate cpuRate // of processor time
-	// children are the cgroups in it by inode, and listed those of the last list, by path.
+	rate cpuRate // of CPU time
+	// children are the cgroups in it by inode. listed are those of the last listing, sorted by
+	// path.
 	children map[uint64]*cgroup
 	listed   []*cgroup
 }
 
-// openCgroup opens the cgroup at a path, whose directory is called name below at.
+// openCgroup opens the cgroup with path p. Its directory is name, relative to the directory at.
 func (d *cgroupDirs) openCgroup(at int, name string, p metric.CgroupPath) (*cgroup, error) {
 	fd, err := openDir(at, name)
 	if err != nil {
@@ -58,7 +59,7 @@ func (d *cgroupDirs) openCgroup(at int, name string, p metric.CgroupPath) (*cgro
 	return c, nil
 }
 
-// close closes c and what is below.
+// close closes c and the cgroups below it.
 func (c *cgroup) close() {
 	for _, child := range c.children {
 		child.close()
@@ -69,8 +70,8 @@ func (c *cgroup) close() {
 	closeFD(c.dir)
 }
 
-// listChildren finds the cgroups in c as they are now: c.listed, sorted. It opens new ones and closes those that are
-// gone, of which another of the same name may be there.
+// listChildren sets c.listed to the cgroups in c, sorted by path. It opens new ones and closes
+// removed ones. A removed one may have been replaced by another of the same name.
 func (r *round) listChildren(c *cgroup) error {
 	c.listed = c.listed[:0]
 	var errs []error
@@ -99,7 +100,7 @@ func (r *round) listChildren(c *cgroup) error {
 	return errors.Join(append(errs, cgroupfs.IgnoreRemoved(err))...)
 }
 
-// isReplaced reports whether the cgroup is not there any more, or another in its place.
+// isReplaced reports whether the cgroup was removed, and perhaps replaced by another.
 func (r *round) isReplaced(c *cgroup) bool {
 	var st unix.Stat_t
 	err := unix.Stat(path.Join(r.memoryDir, string(c.path)), &st)
@@ -112,8 +113,8 @@ var newline = []byte{'\n'}
 func (r *round) countProcesses(c *cgroup) (int, error) {
 	n, err := r.countOwnProcesses(c)
 	var st unix.Stat_t
-	// A directory's links are its name, its "." and each child's "..": with two it has no children.
-	// File systems that do not count say one.
+	// The links of a directory are its name, its "." and the ".." of each child. With two
+	// it has no children. File systems that do not count links report one.
 	if statErr := unix.Fstat(c.dir, &st); statErr != nil || st.Nlink == 2 {
 		return n, errors.Join(err, statErr)
 	}
@@ -126,7 +127,8 @@ func (r *round) countProcesses(c *cgroup) (int, error) {
 	return n, errors.Join(errs...)
 }
 
-// countOwnProcesses counts the processes of c. Those of a threaded one are listed by the cgroup above.
+// countOwnProcesses counts the processes of c. The parent of a threaded cgroup lists its
+// processes.
 func (r *round) countOwnProcesses(c *cgroup) (int, error) {
 	data, err := r.read(&c.procs, c.dir)
 	if errors.Is(err, unix.EOPNOTSUPP) {
@@ -135,26 +137,26 @@ func (r *round) countOwnProcesses(c *cgroup) (int, error) {
 	return bytes.Count(data, newline), cgroupfs.IgnoreRemoved(err)
 }
 
-// hasHiddenTasks reports whether version 1 counts tasks in a cgroup in which it lists no process:
-// they are in a PID namespace that is not ours to see. Version 2 lists those as 0.
+// hasHiddenTasks reports whether version 1 counts tasks in a cgroup without a listed process.
+// They are in another PID namespace. Version 2 lists them as PID 0.
 func (r *round) hasHiddenTasks(c *cgroup) (bool, error) {
 	if r.pidsDir == "" {
 		return false, nil
 	}
 	n, err := r.readNumber(&c.tasks, unix.AT_FDCWD)
 	if err == nil && n > 0 {
-		err = errors.New("count processes: its tasks are in a PID namespace not to be seen from here: run in the host's (hostPID)")
+		err = errors.New("count processes: its tasks are in another PID namespace: run with hostPID: true")
 	}
 	err = cgroupfs.IgnoreRemoved(err)
 	return err != nil, err
 }
 
-// rootSearchInterval is how long the kubepods cgroups that were found are taken to be all there are: they
-// are made when a kubelet starts.
+// rootSearchInterval is the time between two searches for kubepods cgroups. A kubelet creates
+// them when it starts.
 const rootSearchInterval = 10 * time.Second
 
-// findRoots returns the kubepods cgroups. Usually it is one; a node whose cgroup driver was changed has
-// the other's left over.
+// findRoots returns the kubepods cgroups. Usually there is one. After a change of the cgroup
+// driver there may also be the one of the other driver.
 func (r *round) findRoots() []*cgroup {
 	state := &r.mu
 	if time.Since(state.looked) < rootSearchInterval && !slices.ContainsFunc(state.roots, r.isReplaced) {
@@ -163,7 +165,7 @@ func (r *round) findRoots() []*cgroup {
 	known := state.roots
 	state.roots, state.looked = nil, time.Now()
 	found, err := cgroupfs.FindPodRoots(r.memoryDir)
-	r.addError("look for pods", err)
+	r.addError("find pods", err)
 	for _, p := range found {
 		if i := slices.IndexFunc(known, func(c *cgroup) bool { return c.path == p && !r.isReplaced(c) }); i >= 0 {
 			state.roots = append(state.roots, known[i])
@@ -172,7 +174,7 @@ func (r *round) findRoots() []*cgroup {
 		}
 		c, err := r.openCgroup(unix.AT_FDCWD, path.Join(r.memoryDir, string(p)), p)
 		if err != nil {
-			r.addError("look for pods", cgroupfs.IgnoreRemoved(err))
+			r.addError("find pods", cgroupfs.IgnoreRemoved(err))
 			continue
 		}
 		state.roots = append(state.roots, c)

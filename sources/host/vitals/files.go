@@ -13,22 +13,23 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// fileReader reads small files and lists directories through one buffer. It does so by system
-// calls: an os.File would ask the poller, and make an entry for each of the forty files of a cgroup.
+// fileReader reads small files and lists directories with one buffer. It uses system calls:
+// an os.File would use the poller and allocate an entry for each of the forty files of a
+// cgroup.
 type fileReader struct{ buffer []byte }
 
-// initialBuffer holds every file read here at once, but for long lists of processes.
+// initialBuffer is larger than any file read here, except long lists of processes.
 const initialBuffer = 32 << 10
 
-// openFile is a file that stays open once it was read: opening one costs several times what reading
-// does.
+// openFile is a file that stays open after it was read: opening one costs several times as
+// much as reading it.
 type openFile struct {
 	name string
 	fd   int
 	open bool
 }
 
-// close closes it until it is read again.
+// close closes the file. The next read opens it again.
 func (h *openFile) close() {
 	if h.open {
 		closeFD(h.fd)
@@ -36,12 +37,12 @@ func (h *openFile) close() {
 	}
 }
 
-// read returns what a file holds now, until the next is read. The file's name may be relative to the
-// directory at.
+// read returns the content of a file, which is valid until the next read. The file's name may
+// be relative to the directory at.
 func (f *fileReader) read(h *openFile, at int) ([]byte, error) {
 	kept := h.open
 	data, err := f.readOnce(h, at)
-	if kept && errors.Is(err, unix.ENODEV) { // its cgroup was removed: there may be another
+	if kept && errors.Is(err, unix.ENODEV) { // its cgroup was removed, and perhaps created again
 		data, err = f.readOnce(h, at)
 	}
 	if err != nil {
@@ -52,13 +53,13 @@ func (f *fileReader) read(h *openFile, at int) ([]byte, error) {
 
 func (f *fileReader) readOnce(h *openFile, at int) (data []byte, err error) {
 	if !h.open {
-		if h.fd, err = retryInterrupted(func() (int, error) { return unix.Openat(at, h.name, unix.O_RDONLY|unix.O_CLOEXEC, 0) }); err != nil {
+		if h.fd, err = cgroupfs.RetryInterrupted(func() (int, error) { return unix.Openat(at, h.name, unix.O_RDONLY|unix.O_CLOEXEC, 0) }); err != nil {
 			return nil, err
 		}
 		h.open = true
 	}
 	for length := 0; ; {
-		n, err := retryInterrupted(func() (int, error) { return unix.Pread(h.fd, f.buffer[length:], int64(length)) })
+		n, err := cgroupfs.RetryInterrupted(func() (int, error) { return unix.Pread(h.fd, f.buffer[length:], int64(length)) })
 		switch {
 		case err != nil:
 			h.close()
@@ -85,13 +86,14 @@ func (f *fileReader) readNumber(h *openFile, at int) (uint64, error) {
 	return n, nil
 }
 
-// eachDirectory calls do for each directory in one that is open. The name lasts until do returns.
+// eachDirectory calls do for each directory in the open directory fd. name is valid until do
+// returns.
 func (f *fileReader) eachDirectory(fd int, do func(name []byte, inode uint64)) error {
 	if _, err := unix.Seek(fd, 0, unix.SEEK_SET); err != nil {
 		return fmt.Errorf("list directory: %w", err)
 	}
 	for {
-		n, err := retryInterrupted(func() (int, error) { return unix.Getdents(fd, f.buffer) })
+		n, err := cgroupfs.RetryInterrupted(func() (int, error) { return unix.Getdents(fd, f.buffer) })
 		if err != nil {
 			return fmt.Errorf("list directory: %w", err)
 		}
@@ -102,8 +104,9 @@ func (f *fileReader) eachDirectory(fd int, do func(name []byte, inode uint64)) e
 	}
 }
 
-// parseEntries calls do for the directories among the entries that getdents64(2) gave: an inode and an
-// offset of eight bytes each, the entry's length of two, the type of one, and the name until a zero.
+// parseEntries calls do for the directories among the entries from getdents64(2). An entry has
+// the inode and an offset (8 bytes each), its length (2), its type (1), and the name with a
+// zero byte at its end.
 func parseEntries(entries []byte, do func(name []byte, inode uint64)) {
 	const length, kind, text = 16, 18, 19
 	for len(entries) > text {
@@ -113,7 +116,7 @@ func parseEntries(entries []byte, do func(name []byte, inode uint64)) {
 		}
 		entry := entries[:n]
 		entries = entries[n:]
-		// A file system that does not tell types says so: opening will.
+		// Some file systems do not know types. Opening a file as a directory then fails.
 		if entry[kind] != unix.DT_DIR && entry[kind] != unix.DT_UNKNOWN {
 			continue
 		}
@@ -126,20 +129,11 @@ func parseEntries(entries []byte, do func(name []byte, inode uint64)) {
 
 var nulByte = []byte{0}
 
-// openDir opens a directory below another; at is unix.AT_FDCWD for a path of its own.
+// openDir opens a directory relative to the directory at. For an absolute path, at is
+// unix.AT_FDCWD.
 func openDir(at int, name string) (int, error) {
-	return retryInterrupted(func() (int, error) { return unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
+	return cgroupfs.RetryInterrupted(func() (int, error) { return unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
 }
 
-// closeFD closes a directory or a file of which nothing was written.
+// closeFD closes a descriptor. Its error means nothing: only reads used it.
 func closeFD(fd int) { _ = unix.Close(fd) }
-
-// retryInterrupted repeats a system call that a signal interrupted.
-func retryInterrupted(call func() (int, error)) (int, error) {
-	for {
-		n, err := call()
-		if err != unix.EINTR { //nolint:errorlint // it comes bare
-			return n, err
-		}
-	}
-}

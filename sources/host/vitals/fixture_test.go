@@ -20,10 +20,10 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// versions are those a fixture can be of.
+// versions are the versions of cgroups that a fixture can have.
 var versions = [...]*cgroupfs.Version{cgroupfs.V1, cgroupfs.V2}
 
-// fixture is a machine made of files, of one version of cgroups.
+// fixture is a machine of plain files, with one version of cgroups.
 type fixture struct {
 	t      *testing.T
 	v      int // index into versions
@@ -33,7 +33,7 @@ type fixture struct {
 	reader *Reader
 }
 
-// disks are what is known of pods' disks.
+// disks is the disk usage of pods.
 type disks map[metric.PodUID]*disk.Pod
 
 func (d disks) Pod(uid metric.PodUID) (*disk.Pod, bool) {
@@ -41,7 +41,7 @@ func (d disks) Pod(uid metric.PodUID) (*disk.Pod, bool) {
 	return p, ok
 }
 
-// newFixture makes a machine of 100 MiB on which there are no pods.
+// newFixture creates a machine with 100 MiB of memory and no pods.
 func newFixture(t *testing.T, v int) *fixture {
 	f := &fixture{t: t, v: v, root: t.TempDir(), known: map[metric.PodUID]Pod{}, disks: disks{}}
 	f.write("proc/meminfo", "MemTotal: 102400 kB\nMemFree: 1 kB\nBuffers: 1024 kB\nCached: 20480 kB\nInactive(file): 4096 kB\nAnonPages: 10240 kB\n")
@@ -84,7 +84,7 @@ func (f *fixture) write(name, text string) {
 	}
 }
 
-// path returns where a file of a cgroup is: of version 1 in the hierarchy of its controller.
+// path returns the path of a cgroup's file; on version 1 in the hierarchy of its controller.
 func (f *fixture) path(controller, cgroup, file string) string {
 	if f.v == 1 {
 		controller = ""
@@ -92,11 +92,12 @@ func (f *fixture) path(controller, cgroup, file string) string {
 	return filepath.Join("cgroup", controller, expand(cgroup), file)
 }
 
-// cgroup makes a cgroup from a line:
+// cgroup creates a cgroup from a line:
 //
 //	PATH [usage=10Mi] [anon=4Mi] [inactive=1Mi] [limit=20Mi] [procs=1,2] [cpu=5s] [tasks=3]
 //
-// It has no memory.stat without anon, and no limit unless one is given. A file's name instead is its content.
+// Without anon it has no memory.stat, without limit no limit. A file name as a word sets the
+// file's content.
 func (f *fixture) cgroup(line string) {
 	f.t.Helper()
 	words := strings.Fields(line)
@@ -139,7 +140,7 @@ func (f *fixture) bytes(text string) uint64 {
 	return uint64(n)
 }
 
-// pod learns of a pod from a line: {A} shop/web [uid={B}] [1=app].
+// pod adds a pod from a line: {A} shop/web [uid={B}] [1=app].
 func (f *fixture) pod(line string) {
 	words := strings.Fields(expand(line))
 	namespace, name, _ := strings.Cut(words[1], "/")
@@ -155,7 +156,7 @@ func (f *fixture) pod(line string) {
 	f.known[metric.PodUID(words[0])] = p
 }
 
-// disk learns what a pod uses of disks from a line: {A} volume=5Mi ephemeral=7Mi app=1Mi.
+// disk adds the disk usage of a pod from a line: {A} volume=5Mi ephemeral=7Mi app=1Mi.
 func (f *fixture) disk(line string) {
 	words := strings.Fields(expand(line))
 	p := &disk.Pod{Containers: map[string]disk.Container{}}
@@ -175,7 +176,7 @@ func (f *fixture) disk(line string) {
 	f.disks[metric.PodUID(words[0])] = p
 }
 
-// open returns the Reader, which is kept from one read to the next.
+// open returns the Reader, which is the same for all reads.
 func (f *fixture) open() *Reader {
 	f.t.Helper()
 	if f.reader == nil {
@@ -195,7 +196,8 @@ func (f *fixture) open() *Reader {
 
 var short = regexp.MustCompile(`\{([A-Z])(_?)\}|<([0-9a-f])>`)
 
-// expand spells short forms out: {A} is a pod's UID, {A_} as systemd has it, <1> a container's ID.
+// expand replaces short forms: {A} is a pod's UID, {A_} the same for systemd, <1> a container's
+// ID.
 func expand(s string) string {
 	return short.ReplaceAllStringFunc(s, func(m string) string {
 		if m[0] == '<' {
@@ -217,7 +219,7 @@ var (
 	longID  = regexp.MustCompile(`([0-9a-f])[0-9a-f]{63}`)
 )
 
-// shorten undoes it, and hides where the machine is and which version it is of.
+// shorten is the inverse of expand, and hides the directory and the version of the machine.
 func (f *fixture) shorten(s string) string {
 	s = longUID.ReplaceAllStringFunc(s, func(m string) string {
 		if m[8] == '_' {
@@ -233,7 +235,7 @@ func (f *fixture) shorten(s string) string {
 	return strings.NewReplacer(v.MemoryUsage, "USAGE", v.MemoryLimit, "LIMIT", v.InactiveFile+",", "INACTIVE,", v.Anonymous+" or", "ANON or", v.Cache+"\n", "FILE\n").Replace(s)
 }
 
-// describe writes a summary, the node only if asked; what is absent is left out.
+// describe writes a summary without absent figures, and with the node if it is requested.
 func describe(w io.Writer, s *stats.Summary, node bool) {
 	memory := func(m *stats.MemoryStats) (out string) {
 		if m == nil {

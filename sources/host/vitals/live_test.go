@@ -20,7 +20,7 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// Figures are the kernel's own, read by hand: the processes rest.
+// Figures equal those read directly from the kernel while the processes sleep.
 func TestLivePod(t *testing.T) {
 	const pod = "/kubepods/burstable/pod" + uid
 	m := newMachine(t, Options{Pod: func(of metric.PodUID) (Pod, bool) {
@@ -56,7 +56,7 @@ func TestLivePod(t *testing.T) {
 		}
 	}
 	var wrong []string
-	for range 50 { // the kernel gives pages in stock back when it likes
+	for range 50 { // the kernel returns cached pages at any time
 		wrong = nil
 		for cgroup, got := range memory(s) {
 			usage := m.number(0, cgroup, "memory.usage_in_bytes")
@@ -87,9 +87,9 @@ func TestLivePod(t *testing.T) {
 	}
 }
 
-// A pod is in the first read after its cgroup was made, gone from the first after its end, and itself
-// when it is made again under the same name: nothing of the old one, which was kept open, is taken
-// for the new one's.
+// A pod is in the first read after its cgroup was created, and not in the first after its
+// removal. If it is created again with the same name, no figure of the old one is used, although
+// its files were open.
 func TestLivePodsComeAndGo(t *testing.T) {
 	const pod = "/kubepods/besteffort/pod" + uid
 	m := newMachine(t, Options{})
@@ -97,7 +97,7 @@ func TestLivePodsComeAndGo(t *testing.T) {
 		t.Errorf("before there was a kubepods cgroup: %+v", s.Pods)
 	}
 	m.mkdir("/kubepods/besteffort")
-	m.mu.looked = m.mu.looked.Add(-rootSearchInterval) // a kubelet that starts later is found within that time
+	m.mu.looked = m.mu.looked.Add(-rootSearchInterval) // as if that time had passed
 	for round := range 3 {
 		end := m.start(pod + "/" + id("a"))
 		p := find(read(t, m.Reader, Containers), uid)
@@ -110,7 +110,7 @@ func TestLivePodsComeAndGo(t *testing.T) {
 			t.Errorf("round %d: without its container, pod = %+v", round, p)
 		}
 		m.rmdir(pod)
-		if round == 1 { // between the reads it went and came
+		if round == 1 { // removed and created again between two reads
 			m.mkdir(pod)
 			if p := find(read(t, m.Reader, Pods), uid); p == nil || value(p.Memory.UsageBytes) != "0" || value(p.CPU.UsageCoreNanoSeconds) != "0" {
 				t.Errorf("made again, pod = %+v, want one that used nothing yet", p)
@@ -121,7 +121,7 @@ func TestLivePodsComeAndGo(t *testing.T) {
 			t.Errorf("round %d: gone, but pods = %+v", round, s.Pods)
 		}
 	}
-	// So is the kubepods cgroup itself.
+	// The same with the kubepods cgroup itself.
 	m.rmdir("/kubepods/besteffort")
 	m.rmdir("/kubepods")
 	m.start("/kubepods/pod" + uid)
@@ -130,7 +130,7 @@ func TestLivePodsComeAndGo(t *testing.T) {
 	}
 }
 
-// Of two cgroups the one with a process is the pod.
+// Of two cgroups, the one with processes is the pod's.
 func TestLiveTwoCgroups(t *testing.T) {
 	m := newMachine(t, Options{})
 	m.mkdir("/kubepods/burstable/pod" + uid + "/" + id("a"))
@@ -138,7 +138,7 @@ func TestLiveTwoCgroups(t *testing.T) {
 	usage := func() uint64 { return m.number(0, "/kubepods/besteffort/pod"+uid, "memory.usage_in_bytes") }
 	before := usage()
 	s := read(t, m.Reader, Pods)
-	after := usage() // less, if the kernel gave pages in stock back
+	after := usage() // less, if the kernel returned cached pages
 	if len(s.Pods) != 1 || *s.Pods[0].Memory.UsageBytes > before || *s.Pods[0].Memory.UsageBytes < after || after == 0 {
 		t.Errorf("pods = %+v, want one that uses %d to %d bytes", s.Pods, after, before)
 	}
@@ -147,13 +147,13 @@ func TestLiveTwoCgroups(t *testing.T) {
 	if len(s.Pods) != 1 || s.Pods[0].Memory != nil || s.Pods[0].CPU != nil || s.Pods[0].ProcessStats != nil {
 		t.Errorf("with a process in both, pods = %+v, want one of which nothing is known", s.Pods)
 	}
-	if err == nil || !strings.Contains(err.Error(), "read pod "+uid+": of its 2 cgroups") {
+	if err == nil || !strings.Contains(err.Error(), "read pod "+uid+": it has 2 cgroups") {
 		t.Errorf("error = %v, want that it has two cgroups", err)
 	}
 }
 
-// In a PID namespace of its own a reader sees no processes: it says that it does not know, not that there
-// are none.
+// In its own PID namespace a reader sees no processes. It then reports an unknown number, not
+// zero.
 func TestLiveHiddenProcesses(t *testing.T) {
 	m := newMachine(t, Options{})
 	m.start("/kubepods/pod" + uid + "/" + id("a"))
@@ -165,7 +165,7 @@ func TestLiveHiddenProcesses(t *testing.T) {
 		t.Skipf("cannot start a process in a PID namespace: %v", err)
 	}
 	want := "processes: absent\nread /kubepods/pod" + uid +
-		": count processes: its tasks are in a PID namespace not to be seen from here: run in the host's (hostPID)\n"
+		": count processes: its tasks are in another PID namespace: run with hostPID: true\n"
 	if string(out) != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
@@ -173,7 +173,7 @@ func TestLiveHiddenProcesses(t *testing.T) {
 
 // readOnce is the child of TestLiveHiddenProcesses.
 func readOnce(dirs []string) {
-	r, err := New(Options{Mount: "/sys/fs/cgroup"}) // mountinfo is that of a process we have no name for
+	r, err := New(Options{Mount: "/sys/fs/cgroup"}) // /proc/self does not exist in the new PID namespace
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -191,8 +191,8 @@ func readOnce(dirs []string) {
 	fmt.Println(err)
 }
 
-// The node's memory is what cAdvisor says it is, through sources/host: between what is read before and
-// after, give or take what a busy machine does meanwhile.
+// The node's memory agrees with cAdvisor's in package host: it lies between the values before and
+// after, with a margin for a busy machine.
 func TestLiveNodeMemoryIsCAdvisors(t *testing.T) {
 	r, err := New(Options{})
 	if err != nil {
@@ -206,7 +206,7 @@ func TestLiveNodeMemoryIsCAdvisors(t *testing.T) {
 	t.Cleanup(func() { h.Close() })
 	const slack = 1 << 20
 	var last []string
-	for range 50 { // of which one is enough: memory comes and goes by the megabyte
+	for range 50 { // one success is enough: memory changes by megabytes
 		before, _ := r.Read(context.Background(), Pods)
 		var b metric.Batch
 		if err := h.ReadCgroups(context.Background(), &b, "/"); err != nil {
@@ -233,7 +233,7 @@ func TestLiveNodeMemoryIsCAdvisors(t *testing.T) {
 	t.Errorf("in none of 50 tries do the two agree, lastly not in\n%s", strings.Join(last, "\n"))
 }
 
-// Nothing is left open.
+// Close leaves no file open.
 func TestLiveClose(t *testing.T) {
 	descriptors := func() int {
 		list, err := os.ReadDir("/proc/self/fd")
@@ -249,7 +249,7 @@ func TestLiveClose(t *testing.T) {
 	open := descriptors()
 	for range 5 {
 		read(t, m.Reader, Containers)
-		if now := descriptors(); now > open { // fewer: one of another test went
+		if now := descriptors(); now > open { // fewer is possible: another test closed one
 			t.Errorf("descriptors after more reads = %d, want %d at most, as before", now, open)
 		}
 	}
@@ -267,7 +267,7 @@ func TestLiveClose(t *testing.T) {
 	}
 }
 
-// A context that has ended leaves pods out, and says so.
+// After the end of the context, pods are missing and Read returns an error.
 func TestLiveContext(t *testing.T) {
 	m := newMachine(t, Options{})
 	m.start("/kubepods/pod" + uid)

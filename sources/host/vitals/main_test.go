@@ -27,10 +27,10 @@ const (
 	uid2 = "8f296cad-fda8-4a1c-bff9-cb1de73626a6"
 )
 
-// id is a container's, of one digit.
+// id returns a container ID of one repeated digit.
 func id(digit string) string { return strings.Repeat(digit, 64) }
 
-// roleEnv makes the test binary a reader of the directories it names.
+// roleEnv makes the test binary read the directories in it.
 const roleEnv = "WEIR_VITALS_TEST_DIRS"
 
 func TestMain(m *testing.M) {
@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// machine is a Reader whose hierarchies are cgroups of this test's own on the live kernel, version 1,
-// whatever else the machine runs.
+// machine is a Reader of version 1 cgroups on the live kernel. It sees only the cgroups of this
+// test.
 type machine struct {
 	*Reader
 	t testing.TB
@@ -78,8 +78,8 @@ func newMachine(t testing.TB, o Options) *machine {
 	return m
 }
 
-// mkdir makes a cgroup, and those above it, in each hierarchy. The test's end removes them, when their
-// processes are gone.
+// mkdir creates a cgroup and its parents in each hierarchy. They are removed at the end of the
+// test, after their processes ended.
 func (m *machine) mkdir(cgroup string) {
 	m.t.Helper()
 	for _, root := range m.dirs {
@@ -110,8 +110,8 @@ func (m *machine) rmdir(cgroup string) {
 	}
 }
 
-// start starts a process in a cgroup, which it makes, and returns what ends it. By then the process used
-// memory and time there, and sleeps, so that it uses no more.
+// start creates a cgroup and starts a process in it that uses some memory and CPU time, and then
+// sleeps. It returns a function that ends the process.
 func (m *machine) start(cgroup string) (end func()) {
 	m.t.Helper()
 	m.mkdir(cgroup)
@@ -123,7 +123,7 @@ func (m *machine) start(cgroup string) (end func()) {
 	if err != nil {
 		m.t.Fatalf("start a process: %v", err)
 	}
-	end = func() { // of which the second does nothing
+	end = func() { // the second call does nothing
 		cmd.Process.Kill()
 		cmd.Wait()
 	}
@@ -150,7 +150,7 @@ func (m *machine) write(file, text string) {
 	}
 }
 
-// stat reads a line of memory.stat.
+// stat returns a figure of memory.stat.
 func (m *machine) stat(cgroup, name string) uint64 {
 	m.t.Helper()
 	data, err := os.ReadFile(filepath.Join(m.dirs[0], cgroup, "memory.stat"))
@@ -184,7 +184,7 @@ func (m *machine) number(in int, cgroup, file string) uint64 {
 	return n
 }
 
-// read reads without a problem.
+// read reads, and fails the test on an error.
 func read(t testing.TB, r *Reader, d Depth) *stats.Summary {
 	t.Helper()
 	s, err := r.Read(context.Background(), d)
@@ -194,7 +194,7 @@ func read(t testing.TB, r *Reader, d Depth) *stats.Summary {
 	return s
 }
 
-// find returns a pod; nil if there is none.
+// find returns a pod, or nil.
 func find(s *stats.Summary, uid metric.PodUID) *stats.PodStats {
 	for i := range s.Pods {
 		if s.Pods[i].PodRef.UID == string(uid) {
@@ -204,7 +204,7 @@ func find(s *stats.Summary, uid metric.PodUID) *stats.PodStats {
 	return nil
 }
 
-// value is what a pointer points to, in words that also tell its absence.
+// value returns the text of *p, or a text for nil.
 func value[T any](p *T) string {
 	if p == nil {
 		return "absent"

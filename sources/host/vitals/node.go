@@ -17,7 +17,7 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// nodeFiles is what the node's figures are read from.
+// nodeFiles are the files with the node's figures.
 type nodeFiles struct {
 	root                                                  *cgroup // nil until it could be opened
 	meminfo, cpu, io, memory, pidMax, threadsMax, loadavg openFile
@@ -48,11 +48,11 @@ func (r *round) readNode(n *stats.NodeStats) {
 	r.readNodeDisks(n)
 }
 
-// readProc reads a file that is in no cgroup.
+// readProc reads a file outside of any cgroup.
 func (r *round) readProc(h *openFile) ([]byte, error) { return r.read(h, unix.AT_FDCWD) }
 
-// readNodeMemory reads the root cgroup, and MemTotal. Where the root cgroup tells nothing, as without the
-// memory controller, meminfo stands for it.
+// readNodeMemory reads the root cgroup, and MemTotal. If the root cgroup has no figures, as
+// without the memory controller, it uses meminfo instead.
 func (r *round) readNodeMemory(n *stats.NodeStats) {
 	from := &r.mu.node
 	m := &memory{}
@@ -85,7 +85,7 @@ func (r *round) readNodeMemory(n *stats.NodeStats) {
 	m.AvailableBytes = &m.available
 }
 
-// readNodePressure reads the kernel's stall information, of which some kernels keep none.
+// readNodePressure reads pressure (PSI). Some kernels do not have it.
 func (r *round) readNodePressure(n *stats.NodeStats) {
 	from := &r.mu.node
 	if psi, at := r.readPressure(&from.cpu); psi != nil {
@@ -115,7 +115,7 @@ func (r *round) readPressure(h *openFile) (*stats.PSIStats, metav1.Time) {
 		}
 	}
 	if err != nil {
-		r.addError("read stalls", err)
+		r.addError("read pressure", err)
 		return nil, at
 	}
 	return &stats.PSIStats{Some: asPSI(p.Some), Full: asPSI(p.Full)}, at
@@ -125,14 +125,15 @@ func asPSI(s cgroupfs.Stall) stats.PSIData {
 	return stats.PSIData{Avg10: s.Avg10, Avg60: s.Avg60, Avg300: s.Avg300, Total: s.Total}
 }
 
-// readTaskLimit reads how many tasks there may be, and are: threads, each of which takes a process number.
+// readTaskLimit reads the limit and the number of tasks. A task is a thread; each has a process
+// ID.
 func (r *round) readTaskLimit() *stats.RlimitStats {
 	from := &r.mu.node
 	l := &stats.RlimitStats{}
 	for _, h := range [...]*openFile{&from.pidMax, &from.threadsMax} {
 		limit, err := r.readNumber(h, unix.AT_FDCWD)
 		if err == nil && limit > math.MaxInt32 {
-			err = fmt.Errorf("%s: %d is no number of tasks", h.name, limit)
+			err = fmt.Errorf("%s: %d is not a number of tasks", h.name, limit)
 		}
 		if err != nil {
 			r.addError("read limit of tasks", err)
@@ -157,14 +158,14 @@ func (r *round) readTaskLimit() *stats.RlimitStats {
 // diskRoots are directories on the file systems of the node.
 type diskRoots struct{ kubelet, images, layers string }
 
-// overlaySnapshots is where containerd says that images and containers are.
+// overlaySnapshots is the directory that containerd reports for images and containers.
 const overlaySnapshots = "io.containerd.snapshotter.v1.overlayfs"
 
 func findDiskRoots(o *Options) diskRoots {
-	orRoot := func(named, usual string) string {
+	orRoot := func(option, usual string) string {
 		switch {
-		case named != "":
-			return named
+		case option != "":
+			return option
 		case exists(usual):
 			return usual
 		}
@@ -180,9 +181,10 @@ func findDiskRoots(o *Options) diskRoots {
 	return d
 }
 
-// Layout says by device whether images have a file system other than nodefs, and containers one
-// other than images (a split, which counts as images of their own too: so the kubelet has it).
-// Subvolumes of btrfs that are mounted on their own count as devices of their own.
+// Layout compares the devices of the file systems. images is true if images are on another
+// one than nodefs. containers is true if writable layers are on another one than images; then
+// images is true too, as in the kubelet. Separately mounted btrfs subvolumes count as separate
+// devices.
 func (r *Reader) Layout(ctx context.Context) (images, containers bool, err error) {
 	var devices [3]uint64
 	var errs []error
@@ -207,7 +209,7 @@ func (r *round) readNodeDisks(n *stats.NodeStats) {
 	if r.disks.layers != r.disks.images {
 		layers = r.readFileSystem(r.disks.layers)
 	}
-	// What is used of these is not what images and layers use of them.
+	// Others may use these file systems too, so their usage is not that of images and layers.
 	for _, fs := range [...]*stats.FsStats{images, layers} {
 		if fs != nil {
 			fs.UsedBytes, fs.InodesUsed = nil, nil
@@ -218,10 +220,10 @@ func (r *round) readNodeDisks(n *stats.NodeStats) {
 	}
 }
 
-// readFileSystem reads the file system a directory lies on; nil if it cannot be.
+// readFileSystem reads the file system of a directory. It returns nil if that fails.
 func (r *round) readFileSystem(dir string) *stats.FsStats {
 	var st unix.Statfs_t
-	_, err := retryInterrupted(func() (int, error) { return 0, unix.Statfs(dir, &st) })
+	_, err := cgroupfs.RetryInterrupted(func() (int, error) { return 0, unix.Statfs(dir, &st) })
 	if err == nil && st.Blocks == 0 {
 		err = errors.New("it has no blocks")
 	}
@@ -232,8 +234,8 @@ func (r *round) readFileSystem(dir string) *stats.FsStats {
 	return fileSystemStats(&st, metav1.Now())
 }
 
-// fileSystemStats is what statfs(2) says in the kubelet's words. A file system without a number of inodes has
-// none, which is not zero.
+// fileSystemStats converts the result of statfs(2). Inodes are nil if the file system does not
+// count them.
 func fileSystemStats(st *unix.Statfs_t, at metav1.Time) *stats.FsStats {
 	block := uint64(st.Frsize)
 	if block == 0 {

@@ -23,20 +23,20 @@ type pod struct {
 	memory     *memory
 	cpu        *stats.CPUStats
 	containers []container
-	// processes are those in it and below.
+	// processes counts those in it and below.
 	processes int
-	// hasHidden says that some of them, or all, may be hidden.
+	// hasHidden is true if there may be more processes than were counted.
 	hasHidden bool
 }
 
 // container is a container's cgroup.
 type container struct {
 	id        metric.ContainerID
-	memory    *memory // if containers are read
+	memory    *memory // nil unless the depth is Containers
 	processes int
 }
 
-// readPods walks the kubepods cgroups.
+// readPods reads all pods.
 func (r *round) readPods(s *stats.Summary) {
 	var found []*pod
 	var above []*cgroup // the kubepods cgroups that have pods, or the only one
@@ -55,7 +55,7 @@ func (r *round) readPods(s *stats.Summary) {
 			s.Node.SystemContainers = []stats.ContainerStats{{Name: stats.SystemContainerPods, Memory: m}}
 		}
 	} else if len(above) > 1 {
-		r.errs.Add(fmt.Errorf("read memory of all pods: %s and %s both have some, and nothing tells which is the kubelet's: remove what is left over (see weir inspect cgroups)", above[0].path, above[1].path))
+		r.errs.Add(fmt.Errorf("read memory of all pods: %s and %s both have pods, and it is not known which one the kubelet uses: remove the leftovers (see weir inspect cgroups)", above[0].path, above[1].path))
 	}
 	slices.SortFunc(found, func(a, b *pod) int { return cmp.Or(cmp.Compare(a.uid, b.uid), cmp.Compare(a.path, b.path)) })
 	s.Pods = slices.Grow(s.Pods, len(found))
@@ -73,7 +73,7 @@ func (r *round) readPods(s *stats.Summary) {
 	}
 }
 
-// readPodsBelow reads the pods below the kubepods cgroup, or that of a class.
+// readPodsBelow reads the pods below a kubepods cgroup or the cgroup of a QoS class.
 func (r *round) readPodsBelow(above *cgroup) (pods []*pod) {
 	r.addError("list pods in "+string(above.path), r.listChildren(above))
 	for _, c := range above.listed {
@@ -96,7 +96,8 @@ func (r *round) readPodsBelow(above *cgroup) (pods []*pod) {
 	return pods
 }
 
-// readPod reads a pod's cgroup, what is below it, and with it as much as the depth asks for.
+// readPod reads a pod's cgroup, the processes below it, and the containers' memory if the depth
+// is Containers.
 func (r *round) readPod(c *cgroup) (*pod, error) {
 	p := &pod{uid: c.UID, path: c.path}
 	var err, cpuErr, countErr error
@@ -125,18 +126,19 @@ func (r *round) readPod(c *cgroup) (*pod, error) {
 	return p, errors.Join(err, cpuErr, countErr)
 }
 
-// choosePod returns the pod among cgroups of one UID: the only one that has a process or, if several have,
-// that has containers by their names. If there is no such one, nothing is known of the pod.
-func (r *round) choosePod(of []*pod, names map[string]string) *pod {
-	if len(of) == 1 {
-		return of[0]
+// choosePod returns the pod's cgroup among those of one UID: the only one with processes or, if
+// several have some, the only one that also has a container in names. If there is none, it
+// returns a pod without figures.
+func (r *round) choosePod(pods []*pod, names map[string]string) *pod {
+	if len(pods) == 1 {
+		return pods[0]
 	}
 	only := func(is func(*pod) bool) *pod {
-		at := slices.IndexFunc(of, is)
-		if at < 0 || slices.ContainsFunc(of[at+1:], is) {
+		at := slices.IndexFunc(pods, is)
+		if at < 0 || slices.ContainsFunc(pods[at+1:], is) {
 			return nil
 		}
-		return of[at]
+		return pods[at]
 	}
 	for _, is := range [...]func(*pod) bool{
 		func(p *pod) bool { return p.processes > 0 || p.hasHidden },
@@ -146,11 +148,11 @@ func (r *round) choosePod(of []*pod, names map[string]string) *pod {
 			return p
 		}
 	}
-	r.errs.Add(fmt.Errorf("read pod %s: of its %d cgroups (%s) not just one has processes: nothing tells which is the pod (see weir inspect cgroups)", of[0].uid, len(of), joinPaths(of)))
-	return &pod{uid: of[0].uid, hasHidden: true}
+	r.errs.Add(fmt.Errorf("read pod %s: it has %d cgroups (%s), and it is not known which one the pod uses (see weir inspect cgroups)", pods[0].uid, len(pods), joinPaths(pods)))
+	return &pod{uid: pods[0].uid, hasHidden: true}
 }
 
-// hasNamedContainer reports whether a container of p has a name.
+// hasNamedContainer reports whether p has a container in names.
 func (p *pod) hasNamedContainer(names map[string]string) bool {
 	return slices.ContainsFunc(p.containers, func(c container) bool { return names[string(c.id)] != "" })
 }
@@ -163,7 +165,7 @@ func joinPaths(pods []*pod) string {
 	return strings.Join(paths, ", ")
 }
 
-// podStats says what was found of a pod in the kubelet's words, with what others know of it.
+// podStats returns the figures of a pod with its names and its disk usage.
 func (r *round) podStats(p *pod, known *Pod) stats.PodStats {
 	s := stats.PodStats{
 		PodRef: stats.PodReference{Name: known.Name, Namespace: known.Namespace, UID: string(cmp.Or(known.UID, p.uid))},
@@ -194,8 +196,8 @@ func (r *round) podStats(p *pod, known *Pod) stats.PodStats {
 	return s
 }
 
-// sandbox returns the index of the sandbox's container, which is the only one without a name; -1 if
-// that tells none.
+// sandbox returns the index of the sandbox, which is the only container without a name, or -1
+// if it is not known.
 func (p *pod) sandbox(names map[string]string) int {
 	at := -1
 	for i, c := range p.containers {
@@ -210,8 +212,8 @@ func (p *pod) sandbox(names map[string]string) int {
 	return at
 }
 
-// addDisks adds what a pod uses of disks. A container that has ended still has its layer: it is
-// listed for that.
+// addDisks adds the disk usage of a pod. It adds containers that have no cgroup any more, since
+// they still have a writable layer.
 func addDisks(s *stats.PodStats, d *disk.Pod) {
 	s.VolumeStats, s.EphemeralStorage = d.Volumes, d.Ephemeral
 	for name, c := range d.Containers {
@@ -224,7 +226,7 @@ func addDisks(s *stats.PodStats, d *disk.Pod) {
 	}
 }
 
-// orNil is m in the kubelet's words; nil if nothing of it is known.
+// orNil returns the statistics in m, or nil if no figure is known.
 func (m *memory) orNil() *stats.MemoryStats {
 	if m == nil || m.UsageBytes == nil && m.RSSBytes == nil {
 		return nil

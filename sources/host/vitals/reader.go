@@ -15,8 +15,8 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// Reader reads this machine. Its methods may be called concurrently; reads take turns. It has no
-// goroutine. Between reads it keeps open what it read: about a dozen files a pod.
+// Reader reads this machine. Its methods may be called concurrently; one read runs at a time.
+// It starts no goroutine. It keeps the files open that it has read, about twelve for each pod.
 type Reader struct {
 	options Options
 	cgroupDirs
@@ -28,21 +28,22 @@ type Reader struct {
 		closed bool
 		node   nodeFiles
 		roots  []*cgroup // the kubepods cgroups
-		looked time.Time // for them
+		looked time.Time // when roots were searched
 	}
 }
 
-// cgroupDirs are where the hierarchies that are read are mounted.
+// cgroupDirs are the mount points of the hierarchies that are read.
 type cgroupDirs struct {
 	version *cgroupfs.Version
-	// memoryDir is the mount of the hierarchy that counts memory. On version 2 it counts everything.
+	// memoryDir is the mount point of the hierarchy that counts memory; on version 2, of the
+	// only one.
 	memoryDir string
-	// cpuacctDir and pidsDir are those of version 1 that count CPU time and tasks; empty if there is
-	// none, and on version 2.
+	// cpuacctDir and pidsDir are those of the version 1 hierarchies that count CPU time and
+	// tasks. They are empty if there is none, and on version 2.
 	cpuacctDir, pidsDir string
 }
 
-// New finds the hierarchies. It fails if there are none.
+// New finds the hierarchies. It returns an error if there are none.
 func New(o Options) (*Reader, error) {
 	if o.Proc == "" {
 		o.Proc = "/proc"
@@ -60,8 +61,8 @@ func New(o Options) (*Reader, error) {
 	return r, nil
 }
 
-// chooseDirs prefers version 1 if it counts memory: a controller belongs to one version only, and the
-// other version may be mounted for its processes alone. memoryDir is empty if nothing counts memory.
+// chooseDirs chooses version 1 if it has the memory controller, else version 2. A controller
+// belongs to one version only. memoryDir is empty if no hierarchy counts memory.
 func chooseDirs(all cgroupfs.Hierarchies) cgroupDirs {
 	if dir := all.ControllerDir("memory"); dir != "" {
 		return cgroupDirs{cgroupfs.V1, dir, all.ControllerDir("cpuacct"), all.ControllerDir("pids")}
@@ -72,8 +73,9 @@ func chooseDirs(all cgroupfs.Hierarchies) cgroupDirs {
 	return cgroupDirs{}
 }
 
-// Read reads everything now. What could not be read is nil in the summary and told by the error,
-// beside the rest; the summary is never nil, and the caller's. Its pods are sorted by UID.
+// Read reads the machine. A figure that could not be read is nil in the summary, and the error
+// joins the reasons. The summary is never nil, and the caller may change it. Its pods are
+// sorted by UID.
 func (r *Reader) Read(ctx context.Context, d Depth) (*stats.Summary, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +91,7 @@ func (r *Reader) Read(ctx context.Context, d Depth) (*stats.Summary, error) {
 	return s, now.errs.Err()
 }
 
-// Close closes all that is open. Reads fail from then on.
+// Close closes all files. Later reads return an error.
 func (r *Reader) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +104,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// round is one Read.
+// round is the state of one Read.
 type round struct {
 	*Reader
 	*fileReader
@@ -117,8 +119,8 @@ func (r *round) addError(doing string, err error) {
 	}
 }
 
-// Cgroups returns where the hierarchy is mounted in which memory is counted, and the cgroup of
-// all pods in it, with a slash in front: empty if there is none, or more than one.
+// Cgroups returns the mount point of the hierarchy that counts memory, and the kubepods cgroup
+// in it, such as "/kubepods". pods is empty if there is none, or more than one.
 func (r *Reader) Cgroups() (mount string, pods metric.CgroupPath) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +134,7 @@ func (r *Reader) Cgroups() (mount string, pods metric.CgroupPath) {
 	return r.memoryDir, pods
 }
 
-// exists reports whether there is a directory of that name.
+// exists reports whether dir is a directory.
 func exists(dir string) bool {
 	st, err := os.Stat(dir)
 	return err == nil && st.IsDir()

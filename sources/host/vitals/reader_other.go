@@ -11,23 +11,23 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Reader reads this machine, which only Linux lets it.
+// Reader works on Linux only.
 type Reader struct{}
 
-// New fails: only Linux has cgroups to read.
+// New returns an error: only Linux has cgroups.
 func New(Options) (*Reader, error) {
 	return nil, errors.New("read this machine: only Linux has cgroups to read")
 }
 
-// Read has nothing to read.
+// Read returns an error.
 func (*Reader) Read(context.Context, Depth) (*stats.Summary, error) {
 	return &stats.Summary{}, errors.ErrUnsupported
 }
 
-// Layout has nothing to say.
+// Layout returns an error.
 func (*Reader) Layout(context.Context) (images, containers bool, err error) {
 	return false, false, errors.ErrUnsupported
 }
 
-// Cgroups has none.
+// Cgroups returns nothing.
 func (*Reader) Cgroups() (mount string, pods metric.CgroupPath) { return "", "" }

@@ -66,12 +66,12 @@ func TestRate(t *testing.T) {
 		want  string
 	}{
 		{0, 5e9, "none"},
-		{500 * time.Millisecond, 6e9, "none"},       // too soon to tell
+		{500 * time.Millisecond, 6e9, "none"},       // too soon for a rate
 		{2 * time.Second, 7e9, "1000000000"},        // one core for two seconds
-		{2010 * time.Millisecond, 7e9, "995024875"}, // a notice: over the time since the same sight
+		{2010 * time.Millisecond, 7e9, "995024875"}, // shortly after: since the same earlier reading
 		{4 * time.Second, 7e9, "0"},
 		{4500 * time.Millisecond, 8e9, "400000000"}, // since 2s
-		{5 * time.Second, 1e9, "none"},              // another's counter
+		{5 * time.Second, 1e9, "none"},              // the counter of another cgroup
 		{6 * time.Second, 2e9, "1000000000"},
 	} {
 		got := "none"
@@ -94,13 +94,13 @@ func TestFileSystem(t *testing.T) {
 		fmt.Sprint("409600", "122880", "245760", "10", "4", "6"); got != want || fs.Time != at {
 		t.Errorf("got %s at %v, want %s", got, fs.Time, want)
 	}
-	// btrfs has no number of inodes.
+	// btrfs does not count inodes.
 	if fs := fileSystemStats(&unix.Statfs_t{Bsize: 512, Blocks: 8, Bfree: 9}, at); fs.Inodes != nil || fs.InodesFree != nil || value(fs.UsedBytes) != "0" || value(fs.CapacityBytes) != "4096" {
 		t.Errorf("without inodes: %+v", fs)
 	}
 }
 
-// The node's file systems are those its directories lie on; /proc is another than any directory's.
+// The node's file systems are those of its directories; /proc is always another one.
 func TestDisks(t *testing.T) {
 	dir := t.TempDir()
 	images := filepath.Join(dir, "containerd", overlaySnapshots)
@@ -186,7 +186,7 @@ func TestReadConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// entry is one of getdents64's.
+// entry returns an entry as from getdents64(2).
 func entry(inode uint64, kind byte, name string) []byte {
 	e := append(make([]byte, 19), name...)
 	e = append(e, make([]byte, 8-len(e)%8)...) // at least one zero
@@ -251,8 +251,8 @@ func FuzzParseMeminfo(f *testing.F) {
 	})
 }
 
-// A time that followed the clock would make every figure old news for as long as the clock was set
-// back, and nobody would be evicted meanwhile.
+// If times followed the clock, all figures would be too old while the clock is set back, and
+// no pod would be evicted.
 func TestTimesDoNotFollowTheClock(t *testing.T) {
 	s, err := newFixture(t, 1).open().Read(t.Context(), Pods)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// memory is what a cgroup has of it, with room for the figures, so that all of it is one
+// memory is the memory of a cgroup. Its pointers point to its own fields, so it is one
 // allocation.
 type memory struct {
 	stats.MemoryStats
 	usage, workingSet, rss, available uint64
 }
 
-// readMemory reads the memory of a cgroup. What the error is about is nil.
+// readMemory reads the memory of a cgroup. Figures that could not be read are nil.
 func (r *round) readMemory(c *cgroup) (*memory, error) {
 	m := &memory{}
 	var err, limitErr error
@@ -40,9 +40,9 @@ func (r *round) readMemory(c *cgroup) (*memory, error) {
 	return m, errors.Join(err, statErr, limitErr)
 }
 
-// readRoot reads the memory of the root cgroup, which in version 2 has no usage of its own: it
-// is then the sum of anonymous memory and page cache, as the kubelet has it, and as version 1
-// counts at its root.
+// readRoot reads the memory of the root cgroup. On version 2 that has no file with the usage,
+// and the usage is the sum of anonymous memory and page cache, as in the kubelet and at the
+// root of version 1.
 func (r *round) readRoot(c *cgroup) (*memory, error) {
 	m := &memory{}
 	usage, err := r.readNumber(&c.usage, c.dir)
@@ -61,7 +61,7 @@ func (r *round) readRoot(c *cgroup) (*memory, error) {
 	return m, errors.Join(err, statErr)
 }
 
-// fill sets what follows from memory.stat.
+// fill sets the figures from memory.stat.
 func (m *memory) fill(s *cgroupfs.MemoryStat) {
 	m.rss = s.Anonymous
 	m.RSSBytes = &m.rss
@@ -82,13 +82,13 @@ func (r *round) readMemoryStat(c *cgroup) (s cgroupfs.MemoryStat, err error) {
 	return s, nil
 }
 
-// meminfo is what is of use of /proc/meminfo, in bytes.
+// meminfo has the used fields of /proc/meminfo, in bytes.
 type meminfo struct {
 	total uint64
-	// anonymous, cache (with buffers) and inactive stand for the root cgroup's where it tells
-	// nothing.
+	// anonymous, cache (with buffers) and inactive replace the root cgroup's figures if it
+	// has none.
 	anonymous, cache, inactive uint64
-	complete                   bool // all but total are there
+	complete                   bool // all fields except total were found
 }
 
 func parseMeminfo(data []byte) (m meminfo, err error) {
@@ -114,22 +114,22 @@ func parseMeminfo(data []byte) (m meminfo, err error) {
 	return m, nil
 }
 
-// minRateWindow is the shortest time a rate is computed over. Notices of the kernel can come within
-// milliseconds of each other, which is too short to tell who uses the processors.
+// minRateWindow is the shortest window of a CPU rate. Notifications of the kernel can follow
+// each other within milliseconds, which is too short for a rate.
 const minRateWindow = time.Second
 
-// cpuReading is a counter of processor time, in nanoseconds, when it was read.
+// cpuReading is a counter of CPU time in nanoseconds, and when it was read.
 type cpuReading struct {
 	at    time.Time
 	value uint64
 }
 
-// cpuRate remembers two readings that are at least a window apart, so that one of them is that old
-// at any later read. The zero rate remembers none.
+// cpuRate keeps two readings that are at least minRateWindow apart, so at any later read one of
+// them is old enough. The zero cpuRate has no reading.
 type cpuRate struct{ older, newer cpuReading }
 
-// update takes a reading and returns the rate since an earlier one, in nanocores; false if none is old
-// enough.
+// update adds a reading and returns the rate since an earlier one, in nanocores. It returns
+// false if none is old enough.
 func (r *cpuRate) update(now cpuReading) (uint64, bool) {
 	if r.newer.at.IsZero() || now.value < r.newer.value || now.at.Before(r.newer.at) {
 		*r = cpuRate{newer: now}
@@ -145,14 +145,14 @@ func (r *cpuRate) update(now cpuReading) (uint64, bool) {
 	return uint64(float64(now.value-since.value) / now.at.Sub(since.at).Seconds()), true
 }
 
-// readCPU reads a pod's processor time; nil where version 1 does not count it.
+// readCPU reads a pod's CPU time. It returns nil if version 1 has no cpuacct controller.
 func (r *round) readCPU(c *cgroup) (*stats.CPUStats, error) {
 	if r.version == cgroupfs.V1 && r.cpuacctDir == "" {
 		return nil, nil
 	}
 	data, err := r.read(&c.cpu, c.dir)
 	if err != nil {
-		return nil, cgroupfs.IgnoreRemoved(err) // each hierarchy of version 1 has cgroups of its own
+		return nil, cgroupfs.IgnoreRemoved(err) // on version 1 the cgroup may exist in another hierarchy only
 	}
 	n, err := r.version.ParseCPUTime(data)
 	if err != nil {

@@ -1,54 +1,55 @@
-// Package vitals reads what eviction decisions are made of, at the moment it is
-// asked and in about a millisecond: the node's memory, file systems, process
-// numbers and stalls, and what each pod has of them.
+// Package vitals reads the figures for eviction decisions, at the moment of the call and in
+// about a millisecond: memory, file systems, process IDs and pressure of the node, and what
+// each pod uses of them.
 //
-// # What it says
+// # What it returns
 //
-// The figures are those of the kubelet's summary, by the same rules: a working set is the memory
-// in use less the inactive file pages, what is available to the node is MemTotal less its working
-// set, and what is available to a cgroup is its limit less that. But where the kubelet takes up
-// to ten seconds old figures from a cache, each one here is read when it is asked for, and its time
-// says when.
+// The figures are those of the kubelet's summary, by the same rules. A working set is the
+// memory in use minus the inactive file pages. The node's available memory is MemTotal minus
+// its working set. A cgroup's is its limit minus its working set. The kubelet's figures come
+// from a cache and are up to ten seconds old; here each figure is read during the call, and
+// has the time of its read.
 //
-// Absent is not zero. What could not be read is nil, and told by an error beside the rest; a cgroup that
-// vanished while it was read is left out. What a kernel does not keep (stalls, on one without
-// them) is nil without an error.
+// Absent is not zero. A figure that could not be read is nil, and Read returns its error. A
+// cgroup that was removed while it was read is left out. A figure that the kernel does not
+// have (pressure, with some kernels) is nil without an error.
 //
-// # Where it looks
+// # Where it reads
 //
-// Pods are looked for where their memory is counted: in the version 1 hierarchy of the memory
-// controller if there is one, else in version 2. Every directory of pods is listed anew each
-// time, so that a pod is in the first Read after it was made.
+// Pods are found in the hierarchy that counts their memory: that of version 1's memory
+// controller if there is one, else version 2. Each Read lists all directories of pods, so
+// the first Read after a pod's cgroup was created includes it.
 //
-// A pod can have two cgroups: its class of service changed, and the old one stayed behind. The one with
-// a process is the pod; a cgroup without any is dead, whatever memory is still charged to it. If
-// more than one has a process, the only one with a container that Options.Pod names is the pod. Otherwise
-// nothing tells what the pod uses: it is in the summary without figures, and the error says so. Figures of
-// several are never added up.
+// A pod can have two cgroups: its QoS class changed, and the old one was left behind. The
+// one with processes is the pod's; a cgroup without any counts for nothing, even if memory is
+// still charged to it. If several have processes, the only one with a container that
+// Options.Pod names is the pod's. Otherwise it is not known what the pod uses: it is in the
+// summary without figures, and Read returns an error. Figures of several cgroups are never
+// added.
 //
 // # What differs from the kubelet's summary
 //
-// Processes are those of all cgroups in the pod, also of cgroups a container made in its own, which the
-// kubelet misses. Its sandbox's do not count, if Options.Pod names the pod's containers: the one that
-// has no name is the sandbox. The times of stalls are microseconds, as from the kubelet, whatever
-// the type's comment says. Use of processors is there from the second read of a pod on, for the time
-// since an earlier one. Networks, swap, page faults and times of start are not read; nor what images
-// take of their file system.
+// Processes are those of all cgroups in the pod. The kubelet misses those in cgroups that a
+// container created inside its own. The sandbox's processes do not count if Options.Pod
+// names the pod's containers; then the one without a name is the sandbox. Pressure totals are
+// in microseconds, as from the kubelet, although the comment in its type says otherwise. The
+// CPU rate of a pod is present from the second read on, since an earlier read. Networks,
+// swap, page faults, start times and the usage of images are not read.
 //
-// A process in a PID namespace that is not ours to see is not listed on version 1. Where the
-// kernel counts tasks and lists no process, the number is not known: run with the host's PID
-// namespace. So does the limit of process numbers ask for it: since Linux 6.14 each namespace has its
-// own kernel.pid_max.
+// On version 1 the kernel does not list processes of other PID namespaces. If it counts tasks
+// but lists no process, their number is not known; that needs the host's PID namespace. The
+// limit of process IDs needs it too: since Linux 6.14 each namespace has its own
+// kernel.pid_max.
 //
 // # Files
 //
 //	vitals.go  this comment, options, depths
 //	reader.go  the Reader: which hierarchies it reads, one Read
 //	node.go    the node: memory, pressure, tasks, file systems
-//	pods.go    pods: their cgroups, which of two is the pod, their figures
-//	cgroup.go  one cgroup that is kept open; the kubepods cgroups
+//	pods.go    pods: their cgroups, the choice between two of them, their figures
+//	cgroup.go  one cgroup with its open files; the kubepods cgroups
 //	usage.go   memory and CPU time of a cgroup
-//	files.go   files and directories that are kept open between reads
+//	files.go   reads files that stay open between reads, and lists directories
 package vitals
 
 import (
@@ -56,49 +57,50 @@ import (
 	"github.com/weir-metrics/weir/sources/host/disk"
 )
 
-// Depth is how much of each pod is read.
+// Depth is how much of the machine is read.
 type Depth uint8
 
 // The depths.
 const (
-	Node       Depth = iota // the node alone
-	Pods                    // each pod's cgroup
+	Node       Depth = iota // only the node
+	Pods                    // and each pod's cgroup
 	Containers              // and each container's
 )
 
-// Disks knows what pods use of disks. A *disk.Scanner does.
+// Disks returns the disk usage of pods. *disk.Scanner implements it.
 type Disks interface {
 	Pod(uid metric.PodUID) (*disk.Pod, bool)
 }
 
-// Pod is what others know of a pod whose cgroup is found.
+// Pod has the names of a pod, which its cgroup does not have.
 type Pod struct {
 	Namespace, Name string
-	// UID is the API server's, for a static pod whose cgroup goes by another: the summary has the pod
-	// by it. Empty for the cgroup's.
+	// UID is the UID for the summary. A static pod has another one at the API server than
+	// in its cgroup's path. Empty means the one in the path.
 	UID metric.PodUID
-	// Containers are the names of containers by their IDs, without a scheme. Where there are
-	// any, the only container that has none is the sandbox.
+	// Containers are the names of containers by ID without a scheme. If there are any, the
+	// only container without a name is the sandbox.
 	Containers map[string]string
 }
 
 // Options configure a Reader.
 type Options struct {
-	// Node is the name the summary carries.
+	// Node is the node's name in the summary.
 	Node string
-	// Mount is where the cgroup hierarchies are mounted, Proc the proc file system.
-	// Defaults: what mountinfo says, "/proc".
+	// Mount is the directory in which the cgroup hierarchies are mounted. Default: from
+	// mountinfo. Proc is the proc file system. Default: "/proc".
 	Mount, Proc string
-	// KubeletRoot and ContainerRoot lie on nodefs and on the file system of images.
-	// Defaults: /var/lib/kubelet (or / if it is not there), /var/lib/containerd (likewise).
-	// If ContainerRoot has the directory of containerd's overlay snapshotter, that counts,
-	// as it does to the kubelet; name the directory of another snapshotter here.
+	// KubeletRoot is a directory on nodefs. Default: /var/lib/kubelet, or / if that does
+	// not exist. ContainerRoot is one on the file system of images. Default:
+	// /var/lib/containerd, or /. If it has the directory of containerd's overlay
+	// snapshotter, that is used, as by the kubelet. For another snapshotter, set its
+	// directory.
 	KubeletRoot, ContainerRoot string
-	// LayerRoot lies on the file system of containers' writable layers, where that is not the
-	// one of images (CRI-O with an imagestore; containerd has both in one place). Default: with images.
+	// LayerRoot is a directory on the file system of writable layers, if that differs from
+	// the one of images, as in CRI-O with an imagestore. Default: as ContainerRoot.
 	LayerRoot string
-	// Disks adds what pods use of disks; nil for nothing known.
+	// Disks returns the disk usage of pods; nil if it is not known.
 	Disks Disks
-	// Pod names a pod by the UID its cgroup has; nil for by UID alone.
+	// Pod returns the names of a pod, given the UID in its cgroup's path; nil if there are none.
 	Pod func(uid metric.PodUID) (Pod, bool)
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// TestTranscripts tells what is read of machines made of files. The commands:
+// TestTranscripts shows what a Reader reads from machines of plain files. The commands:
 //
-//	machine v1|v2|both     a new one; of both, each command is done on a machine of each version, which must agree
+//	machine v1|v2|both     a new one; both: each command runs on a machine of each version, and their results must agree
 //	cgroups                lines as in fixture.cgroup
-//	file                   a line with its name, then what it holds; CGROUP stands for where memory's cgroups are
-//	remove                 a line for the name of each file or directory
+//	file                   a line with its name, then its content; CGROUP is the directory of the memory cgroups
+//	remove                 names of files or directories, one in each line
 //	pods, disks            lines as in fixture.pod and fixture.disk
 //	later                  long after the last read
-//	read [containers] [nodeFiles]   what a Read says, with the node's own figures
+//	read [containers] [nodeFiles]   the result of Read, with the node's figures
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, file string) {
 		var machines []*fixture

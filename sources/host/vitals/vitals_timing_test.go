@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkRead reads a node of 30 pods with two containers each, of which one may be the sandbox: 90 cgroups of
-// the live kernel, each container with a process. The first read, which opens their files, takes some
-// times as long as those that follow.
+// BenchmarkRead reads a node of 30 pods with two containers each (one may be the sandbox): 90
+// cgroups of the live kernel, with a process in each container. The first read opens the files
+// and takes several times as long as the later ones.
 func BenchmarkRead(b *testing.B) {
 	m := newMachine(b, Options{})
 	for i := range 30 {
@@ -45,7 +45,8 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// processorTime is what this process has used: on a busy machine it says more than the clock.
+// processorTime returns the CPU time of this process. On a busy machine it is more useful than
+// elapsed time.
 func processorTime(b *testing.B) time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts); err != nil {
