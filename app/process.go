@@ -269,7 +269,7 @@ func (w *process) serveLocally(context.Context) error {
 
 // pipelineCheck is what /readyz waits for.
 func (w *process) pipelineCheck() httpserver.Check {
-	return httpserver.Check{Name: "pipeline", Waits: func() []string {
+	return httpserver.Check{Name: "pipeline", WaitsFor: func() []string {
 		if err := w.manager.Ready(); err != nil {
 			return []string{err.Error()}
 		}

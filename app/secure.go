@@ -35,7 +35,7 @@ func (w *process) openSecureServer(ctx context.Context) error {
 	c := server.Config{
 		Kubeconfig: w.plan.Cluster.Kubeconfig,
 		Version:    kubeversion.Info{GitVersion: v.Version, GitCommit: v.Commit, GoVersion: v.Go, Platform: v.System},
-		Ready:      []server.Check{{Name: ready.Name, WaitsFor: ready.Waits}},
+		Ready:      []server.Check{{Name: ready.Name, WaitsFor: ready.WaitsFor}},
 		Metrics:    w.registry,
 		Logger:     logging.Logr(w.log).WithName("server"),
 	}
@@ -114,7 +114,7 @@ func (w *process) joinReplicas(l lease, c *server.Config) error {
 	w.elector, err = leader.New(leader.Options{
 		Client: client.CoordinationV1(), Namespace: l.namespace, Name: l.name,
 		Identity: self.Identity, Address: self.Address, Certificate: certificate.PEM(),
-		Ready:  func() bool { return len(w.pipelineCheck().Waits()) == 0 },
+		Ready:  func() bool { return len(w.pipelineCheck().WaitsFor()) == 0 },
 		Logger: c.Logger.WithName("leader"),
 	})
 	if err != nil {

@@ -54,13 +54,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-h.running }()
 	default:
 		w.Header().Set("Retry-After", "5")
-		http.Error(w, fmt.Sprintf("%d requests are being answered already", h.opts.MaxRequests), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("too many requests: %d are being answered already; try again later", h.opts.MaxRequests), http.StatusServiceUnavailable)
 		return
 	}
 	view := h.view()
 	if view == nil {
 		w.Header().Set("Retry-After", "5")
-		http.Error(w, "nothing was measured yet", http.StatusServiceUnavailable)
+		http.Error(w, "nothing has been measured yet; try again in a few seconds", http.StatusServiceUnavailable)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

@@ -171,7 +171,7 @@ func (q *request) parseMetricQuery() (id metric.ID, p *requestError) {
 	}
 	id, ok := metricOf(q.metric)
 	if !ok {
-		return 0, notFound("no metric is called %q: %s/metrics/ lists those of the cluster, docs/metrics.md all; what applications export themselves is not read", q.metric, modelRoot)
+		return 0, notFound("no metric is called %q: %s/metrics/ lists those of the cluster, docs/metrics.md all; weir does not read what applications export", q.metric, modelRoot)
 	}
 	q.query, p = parseQuery(q.r.URL.RawQuery, q.now)
 	return id, p

@@ -91,7 +91,7 @@ func parsePath(escaped string) (route, *requestError) {
 		return root.parse(segments)
 	}
 	if escaped == historicalRoot || strings.HasPrefix(escaped, historicalRoot+"/") {
-		return route{}, notFound("weir has no %s: it keeps some minutes, which %s serves; what is older lies in the store that weir's metrics are written to",
+		return route{}, notFound("weir has no %s: it keeps some minutes, which %s serves; older points are in the store that weir's metrics are written to",
 			historicalRoot, modelRoot)
 	}
 	return route{}, notFound("nothing is served at this path")

@@ -43,7 +43,7 @@ func parseQuery(raw string, now time.Time) (pointQuery, *requestError) {
 	for pair := range strings.SplitSeq(list, ",") {
 		key, value, ok := strings.Cut(pair, ":")
 		if !ok || key == "" || value == "" {
-			return pointQuery{}, badRequest("%q in labels is no pair: write labels=resource_id:/dev/vda1", pair)
+			return pointQuery{}, badRequest("%q in labels is not a pair KEY:VALUE: write labels=resource_id:/dev/vda1", pair)
 		}
 		q.labels[key] = value
 	}

@@ -75,7 +75,7 @@ func (d *directHandler) filter(req *restful.Request, resp *restful.Response, cha
 		metrics.APIServerComponent, false, "", func(w http.ResponseWriter, r *http.Request) {
 			request.TrackSerializeResponseObjectLatency(r.Context(), func() {
 				if err := sendResponse(w, mediaType, packs, encoding, answer); err != nil {
-					klog.FromContext(r.Context()).V(2).Info("An answer did not reach its reader", "path", r.URL.Path, "err", err)
+					klog.FromContext(r.Context()).V(2).Info("A response could not be sent", "path", r.URL.Path, "err", err)
 				}
 			})
 		})(resp.ResponseWriter, r)

@@ -94,7 +94,7 @@ func NewScheme() (*runtime.Scheme, error) {
 // what every namespaced object has.
 func nodeField(label, value string) (string, string, error) {
 	if label != metav1.ObjectNameField {
-		return "", "", fmt.Errorf("%q is not a field that nodes can be selected by: only %q is", label, metav1.ObjectNameField)
+		return "", "", fmt.Errorf("nodes cannot be selected by field %q, only by %q", label, metav1.ObjectNameField)
 	}
 	return label, value, nil
 }
@@ -103,7 +103,7 @@ func nodeField(label, value string) (string, string, error) {
 // configuration must have OpenAPIDefinitions among its definitions.
 func Install(s *genericapiserver.GenericAPIServer, o Options) error {
 	if o.Snapshot == nil {
-		return errors.New("install metrics.k8s.io: Options.View is missing")
+		return errors.New("install metrics.k8s.io: Options.Snapshot is missing")
 	}
 	scheme, err := NewScheme()
 	if err != nil {

@@ -77,7 +77,7 @@ func podTable(object runtime.Object) (*metav1.Table, error) {
 		}
 		return t, nil
 	}
-	return nil, fmt.Errorf("make a table of pods: a %T is none", object)
+	return nil, fmt.Errorf("make a table of pods: unexpected type %T", object)
 }
 
 // nodeTable returns a NodeMetrics or NodeMetricsList as a table.
@@ -92,7 +92,7 @@ func nodeTable(object runtime.Object) (*metav1.Table, error) {
 		}
 		return t, nil
 	}
-	return nil, fmt.Errorf("make a table of nodes: a %T is none", object)
+	return nil, fmt.Errorf("make a table of nodes: unexpected type %T", object)
 }
 
 func podRow(p *v1beta1.PodMetrics) metav1.TableRow {

@@ -30,7 +30,7 @@ func ownDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefin
 			"kind":       textProperty("What the object is."),
 			"metadata":   d.optionalObject(of, metav1.ObjectMeta{}.OpenAPIModelName()),
 			"timestamp":  d.property("When the numbers were measured: the end of the window, by the node's clock.", metav1.Time{}.OpenAPIModelName()),
-			"window":     d.property("How long before the timestamp the measuring of the CPU use began.", metav1.Duration{}.OpenAPIModelName()),
+			"window":     d.property("Length of the window over which the CPU use was measured.", metav1.Duration{}.OpenAPIModelName()),
 		})
 		return properties
 	}
@@ -38,8 +38,8 @@ func ownDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefin
 		return map[string]spec.Schema{
 			"apiVersion": textProperty("Version of the schema: metrics.k8s.io/v1beta1."),
 			"kind":       textProperty("What the object is."),
-			"metadata":   d.optionalObject("Of the list.", metav1.ListMeta{}.OpenAPIModelName()),
-			"items":      d.listOf("Those that have metrics.", of),
+			"metadata":   d.optionalObject("Metadata of the list.", metav1.ListMeta{}.OpenAPIModelName()),
+			"items":      d.listOf("The items that have metrics.", of),
 		}
 	}
 	const usage = `What is used: "cpu" in cores and "memory" (the working set) in bytes.`

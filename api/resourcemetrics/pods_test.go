@@ -131,7 +131,7 @@ func TestBadRequests(t *testing.T) {
 		want string
 	}{
 		{podErr, http.StatusBadRequest, `"spec.nodeName" is not a known field selector: only "metadata.name", "metadata.namespace"`},
-		{nodeErr, http.StatusBadRequest, `"metadata.namespace" is not a field that nodes can be selected by: only "metadata.name" is`},
+		{nodeErr, http.StatusBadRequest, `nodes cannot be selected by field "metadata.namespace", only by "metadata.name"`},
 		{watchErr, http.StatusMethodNotAllowed, `watch is not supported on resources of kind "pods.metrics.k8s.io"`},
 	} {
 		status, ok := tc.err.(apierrors.APIStatus)

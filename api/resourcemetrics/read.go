@@ -203,25 +203,25 @@ func (a *usageReader) readPod(r *usageList, ref metric.PodRef, p *cluster.Pod) b
 // returns those that run and are not served, if all are chosen.
 func (a *usageReader) scanPods(r *usageList, c listFilter) (missing []*cluster.Pod) {
 	known := a.orders.get()
-	roll := podOrderScan{last: known, facts: a.facts, lookup: nodePodLookup{facts: a.facts}, labelSets: labelSets{}}
+	scan := podOrderScan{last: known, facts: a.facts, lookup: nodePodLookup{facts: a.facts}, labelSets: labelSets{}}
 	everything := c.selectsAll()
 	if everything {
 		r.grow(len(known.pods))
 	}
 	a.view.EachPodUsage(func(u *resourceusage.PodUsage) bool {
-		who, ok := roll.findPod(u, len(r.items))
+		who, ok := scan.findPod(u, len(r.items))
 		if !ok {
 			return true
 		}
-		if s := roll.metaAt(who); everything || c.matches(s.namespace, s.name, s.labels.all) {
+		if s := scan.metaAt(who); everything || c.matches(s.namespace, s.name, s.labels.all) {
 			r.addPod(u, who)
 		}
 		return true
 	})
 	if everything {
-		missing = roll.missingPods(r.items)
+		missing = scan.missingPods(r.items)
 	}
-	next := roll.nextOrder(r.items)
+	next := scan.nextOrder(r.items)
 	a.orders.put(next)
 	r.metas = next.pods
 	r.sortByMeta()

@@ -165,7 +165,7 @@ func TestFreshness(t *testing.T) {
 }
 
 func TestInstallRefuses(t *testing.T) {
-	if err := resourcemetrics.Install(nil, resourcemetrics.Options{}); err == nil || err.Error() != "install metrics.k8s.io: Options.View is missing" {
+	if err := resourcemetrics.Install(nil, resourcemetrics.Options{}); err == nil || err.Error() != "install metrics.k8s.io: Options.Snapshot is missing" {
 		t.Errorf("without a view: got %v", err)
 	}
 	registry := prometheus.NewRegistry()

@@ -203,7 +203,7 @@ func TestHugeQuery(t *testing.T) {
 	if got := r.get(t, query(32<<10), as); got.code != 200 {
 		t.Errorf("32 KiB: got %d %s, want 200", got.code, got.body)
 	}
-	const want = "the query has 32770 bytes, at most 32768 are read: choose with a shorter selector\n"
+	const want = "the query has 32770 bytes, at most 32768 are allowed: use a shorter selector\n"
 	if got := r.get(t, query(32<<10+2), nil); got.code != 414 || got.body != want {
 		t.Errorf("more: got %d %s, want 414 %s", got.code, got.body, want)
 	}

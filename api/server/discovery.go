@@ -78,9 +78,9 @@ func (g *Group) check() error {
 		case r.Name == "" || r.Kind == "" || len(r.Verbs) == 0:
 			return fmt.Errorf("resource %q needs a name, a kind and verbs", r.Name)
 		case slices.ContainsFunc(r.Verbs, func(v string) bool { return slices.Contains(storageVerbs, v) }):
-			return fmt.Errorf("resource %q has verbs %v: of %v, controllers would take it at its word", r.Name, r.Verbs, storageVerbs)
+			return fmt.Errorf("resource %q has verbs %v: it must have none of %v, because controllers would use them", r.Name, r.Verbs, storageVerbs)
 		case slices.Contains(r.Verbs, "create") && len(r.Verbs) > 1: // alone it is a question, as a TokenReview is
-			return fmt.Errorf("resource %q has verbs %v: what can be read and created, back-ups would take for objects", r.Name, r.Verbs)
+			return fmt.Errorf("resource %q has verbs %v: back-up tools would treat a resource that can be read and created as stored objects", r.Name, r.Verbs)
 		case strings.Contains(r.Name, "/"):
 			continue
 		}

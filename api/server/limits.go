@@ -29,7 +29,7 @@ const maxQuery = 32 << 10
 func (l requestLimits) apply(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.URL.RawQuery) > maxQuery {
-			http.Error(w, fmt.Sprintf("the query has %d bytes, at most %d are read: choose with a shorter selector", len(r.URL.RawQuery), maxQuery), http.StatusRequestURITooLong)
+			http.Error(w, fmt.Sprintf("the query has %d bytes, at most %d are allowed: use a shorter selector", len(r.URL.RawQuery), maxQuery), http.StatusRequestURITooLong)
 			return
 		}
 		c := http.NewResponseController(w)

@@ -86,7 +86,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.RequestTimeout, "request-timeout", o.RequestTimeout, "how long a request may take")
 	f.IntVar(&o.MaxRequests, "max-requests-inflight", o.MaxRequests, "how many reading requests are answered at the same time; further ones get 429")
 	f.IntVar(&o.MaxMutatingRequests, "max-mutating-requests-inflight", o.MaxMutatingRequests, "the same for requests that do not read")
-	f.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay, "how long to go on serving, with /readyz failing, when told to end")
+	f.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay, "how long to go on serving, with /readyz failing, after the signal to stop")
 }
 
 // Enabled reports whether anything is to be served: --secure-port is not 0.

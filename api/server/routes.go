@@ -153,7 +153,7 @@ func wrapData(wrap func(http.Handler) http.Handler, next http.Handler) http.Hand
 // the right to /api/* and /apis/*, for discovery.
 func (s *Server) Handle(pattern string, needs func(*http.Request) []rights.Right, h http.Handler) {
 	if !strings.HasPrefix(pattern, "/") {
-		panic(fmt.Sprintf("server: pattern %q must begin with a slash: methods and hosts are h's affair", pattern))
+		panic(fmt.Sprintf("server: pattern %q must begin with a slash: the handler checks methods and hosts", pattern))
 	}
 	s.routes.handle(pattern, needs, h)
 	if listed := strings.TrimSuffix(pattern, "/"); !strings.Contains(listed, "{") && !s.announced[listed] {

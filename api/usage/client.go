@@ -27,7 +27,7 @@ func (c *Client) List(ctx context.Context, r Resource, q Query) (*List, error) {
 		return nil, err
 	}
 	if list.Resource != r {
-		return nil, fmt.Errorf("read %s: the answer is not weir's", r)
+		return nil, fmt.Errorf("read %s: the answer is not from weir", r)
 	}
 	return &list, nil
 }

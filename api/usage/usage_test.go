@@ -262,7 +262,7 @@ func TestClientPassesOnWhatIsWrong(t *testing.T) {
 		}), "502 Bad Gateway"},
 		"someone else": {http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"hello":1}`)
-		}), "read pods: the answer is not weir's"},
+		}), "read pods: the answer is not from weir"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(test.answer)

@@ -10,9 +10,9 @@ import (
 type Check struct {
 	// Name is a word for it: "sources".
 	Name string
-	// Waits returns what is waited for, one short line each; none if the
+	// WaitsFor returns what is waited for, one short line each; none if the
 	// condition holds.
-	Waits func() []string
+	WaitsFor func() []string
 }
 
 // HandleHealth serves /livez and /healthz, which answer as long as the process
@@ -30,7 +30,7 @@ func ready(checks []Check) http.Handler {
 		var text strings.Builder
 		holds := true
 		for _, c := range checks {
-			waits := c.Waits()
+			waits := c.WaitsFor()
 			if len(waits) == 0 {
 				fmt.Fprintf(&text, "[+] %s\n", c.Name)
 				continue

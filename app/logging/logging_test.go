@@ -64,10 +64,10 @@ func TestWhoIsHeard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	Logr(log).WithName("leader").Info("a replica leads", "self", true)
+	Logr(log).WithName("leader").Info("the leader is known", "self", true)
 	Logr(log).V(1).Info("in detail")
 	logr.New(&sink{log: log}).Info("a library speaks")
-	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"level":"info"`) || !strings.Contains(got, `"msg":"a replica leads","self":true`) {
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"level":"info"`) || !strings.Contains(got, `"msg":"the leader is known","self":true`) {
 		t.Errorf("logged %s\nwant weir's own line alone", got)
 	}
 }

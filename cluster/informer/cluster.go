@@ -150,10 +150,10 @@ func (c *Cluster) loop(ctx context.Context) {
 		case <-silence.C:
 			f := c.facts.Load()
 			if f == nil {
-				c.opts.Logger.Warn("the API server has not answered yet; serving goes on without its facts")
+				c.opts.Logger.Warn("the API server has not answered yet; weir serves without its facts")
 				continue
 			}
-			c.opts.Logger.Warn("the API server says nothing; facts are frozen, serving goes on",
+			c.opts.Logger.Warn("the API server has sent nothing for a while; weir keeps serving with the last known facts",
 				zap.Time("lastWord", f.At))
 		case <-c.queue.ready:
 			debounce.Reset(c.opts.Debounce)

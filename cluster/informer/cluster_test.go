@@ -196,7 +196,7 @@ func TestSilence(t *testing.T) {
 		if after := c.Facts(); after != before {
 			t.Errorf("facts of %v became those of %v without a word from the API server", before.At, after.At)
 		}
-		if got := seen.FilterMessageSnippet("says nothing").Len(); got != 1 {
+		if got := seen.FilterMessageSnippet("has sent nothing").Len(); got != 1 {
 			t.Errorf("%d lines about the silence, want 1", got)
 		}
 	}, node("n1"), pod("web", "u1", "n1"))

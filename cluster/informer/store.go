@@ -35,7 +35,7 @@ func (s *store[O, F]) facts(obj any) (F, error) {
 		return s.convert(o), nil
 	}
 	var none F
-	return none, fmt.Errorf("convert %T: not what was asked for", obj)
+	return none, fmt.Errorf("convert %T: unexpected type", obj)
 }
 
 // Transformer satisfies cache.TransformingStore.

@@ -85,7 +85,7 @@ func (c *Cluster) reflector(
 		case err == nil && failing.Swap(false):
 			c.opts.Logger.Info("API server answers again", zap.String("resource", name))
 		case err != nil && ctx.Err() == nil && !failing.Swap(true):
-			c.opts.Logger.Warn("API server cannot be read; facts are frozen, serving goes on",
+			c.opts.Logger.Warn("the API server cannot be read; weir keeps serving with the last known facts",
 				zap.String("resource", name), zap.Error(err))
 		}
 	}

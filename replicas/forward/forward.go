@@ -127,7 +127,9 @@ func forwardedRequest(ctx context.Context, r *http.Request) *http.Request {
 // leaderStatus is an answer of the leader that is none to the reader's question.
 type leaderStatus int
 
-func (e leaderStatus) Error() string { return fmt.Sprintf("the leader answers %d", int(e)) }
+func (e leaderStatus) Error() string {
+	return fmt.Sprintf("the leader answered with status %d", int(e))
+}
 
 var errTimeout = errors.New("the leader does not answer in time")
 
@@ -178,13 +180,13 @@ func (f *forwarder) forward(w http.ResponseWriter, r *http.Request, target *url.
 // leaderFailed notes why the leader did not answer.
 func (f *forwarder) leaderFailed(leader string, err error) {
 	now := time.Now()
-	message := "the leader cannot be reached; this replica answers by itself"
+	message := "the leader cannot be reached; this replica answers the request itself"
 	var answer leaderStatus
 	switch {
 	case !errors.As(err, &answer):
 		f.unreachable.Store(&unreachableLeader{leader, now.Add(f.opts.Pause)})
 	case answer == http.StatusUnauthorized, answer == http.StatusForbidden:
-		message = "the leader refuses this replica, whose service account needs every right that readers have; it answers by itself"
+		message = "the leader refused this replica; its service account needs every right that readers have; this replica answers the request itself"
 	default:
 		return // a busy leader, or one that is not warm: no news
 	}

@@ -247,8 +247,8 @@ func TestReaderCannotLoseTheLeader(t *testing.T) {
 // What an operator should know is logged, and not for every request.
 func TestLog(t *testing.T) {
 	for want, code := range map[string]int{
-		"the leader cannot be reached; this replica answers by itself":                                                     0,
-		"the leader refuses this replica, whose service account needs every right that readers have; it answers by itself": http.StatusForbidden,
+		"the leader cannot be reached; this replica answers the request itself":                                                             0,
+		"the leader refused this replica; its service account needs every right that readers have; this replica answers the request itself": http.StatusForbidden,
 		"": http.StatusServiceUnavailable,
 	} {
 		var lines []string

@@ -158,6 +158,6 @@ func (e *Elector) IsLeader() bool {
 func (e *Elector) observeLeader(now leaseHolder) {
 	before := e.leader.Swap(&now)
 	if now.identity != "" && (before == nil || before.identity != now.identity) {
-		e.opts.Logger.Info("a replica leads", "leader", now.identity, "address", now.address, "self", now.identity == e.opts.Identity)
+		e.opts.Logger.Info("the leader is known", "leader", now.identity, "address", now.address, "self", now.identity == e.opts.Identity)
 	}
 }

@@ -84,7 +84,7 @@ type observedLease struct {
 // New returns a Roll. It does nothing before Run.
 func New(o Options) (*Membership, error) {
 	if o.Client == nil || o.Changed == nil || o.Namespace == "" || o.Name == "" || o.Replica == "" || o.Self == (Member{}) {
-		return nil, errors.New("a roll of replicas needs a client, a namespace, a name, a replica, who it is and whom to tell")
+		return nil, errors.New("the list of replicas needs Options.Client, Changed, Namespace, Name, Replica and Self")
 	}
 	o.Lease, o.Renew, o.Remove = cmp.Or(o.Lease, 10*time.Second), cmp.Or(o.Renew, 2*time.Second), cmp.Or(o.Remove, 10*time.Minute)
 	if o.Logger.GetSink() == nil {
@@ -110,7 +110,7 @@ func (r *Membership) Run(ctx context.Context) error {
 			defer cancel()
 			err := r.leases().Delete(ctx, r.ownLeaseName(), metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
-				r.o.Logger.Info("this replica's Lease stays until it has passed", "err", err.Error())
+				r.o.Logger.Info("the Lease of this replica could not be deleted; it expires by itself", "err", err.Error())
 			}
 			return nil
 		}
@@ -121,9 +121,9 @@ func (r *Membership) Run(ctx context.Context) error {
 func (r *Membership) logChange(err error) {
 	switch {
 	case err != nil && !r.failing:
-		r.o.Logger.Error(err, "the roll of replicas cannot be kept; they go on as they are")
+		r.o.Logger.Error(err, "the list of replicas cannot be updated; the last known list stays in use")
 	case err == nil && r.failing:
-		r.o.Logger.Info("the roll of replicas is kept again")
+		r.o.Logger.Info("the list of replicas is updated again")
 	}
 	r.failing = err != nil
 }

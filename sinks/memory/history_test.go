@@ -149,7 +149,7 @@ func TestChurnIsBounded(t *testing.T) {
 			use(b, on("n1", pod("jobs", "job-"+string(rune('a'+i))+time.Duration(round-i).String())), 1, 1)
 		}
 		write(t, sink, b)
-		if v := sink.mu.feeds[sourceKey{"s", "n1"}]; round > 1000 {
+		if v := sink.mu.sources[sourceKey{"s", "n1"}]; round > 1000 {
 			most = max(most, len(v.history.rows), int(v.history.width)/8)
 		}
 	}

@@ -17,7 +17,7 @@ type Sink struct {
 
 	mu struct {
 		sync.Mutex
-		feeds map[sourceKey]*sourceState
+		sources map[sourceKey]*sourceState
 		// nodesOf are the nodes that a source of many has reported.
 		nodesOf   map[string]map[metric.NodeName]struct{}
 		contested map[metric.PodRef]struct{} // pods that several nodes report
@@ -60,7 +60,7 @@ type scratch struct {
 func New(o Options) *Sink {
 	s := &Sink{opts: o.withDefaults()}
 	s.historyWriter = historyWriter{metrics: historyMetrics(s.opts.HistoryMetrics), layouts: map[rowLayout]*rowLayout{}, keep: s.opts.History}
-	s.mu.feeds = map[sourceKey]*sourceState{}
+	s.mu.sources = map[sourceKey]*sourceState{}
 	s.mu.nodesOf = map[string]map[metric.NodeName]struct{}{}
 	s.mu.contested = map[metric.PodRef]struct{}{}
 	s.mu.scratch.buffers = bufferPool{}
@@ -143,10 +143,10 @@ func (s *Sink) writeMany(b *metric.Batch) {
 func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	sc := &s.mu.scratch
 	key := sourceKey{b.Source, node}
-	f := s.mu.feeds[key]
+	f := s.mu.sources[key]
 	if f == nil {
 		f = &sourceState{}
-		s.mu.feeds[key] = f
+		s.mu.sources[key] = f
 	}
 	before := f.published
 	now := b.Ended.UnixNano()
@@ -319,11 +319,11 @@ func (s *Sink) Forget(source string, node metric.NodeName) {
 }
 
 func (s *Sink) forget(source string, node metric.NodeName) {
-	f := s.mu.feeds[sourceKey{source, node}]
+	f := s.mu.sources[sourceKey{source, node}]
 	if f == nil {
 		return
 	}
-	delete(s.mu.feeds, sourceKey{source, node})
+	delete(s.mu.sources, sourceKey{source, node})
 	s.mu.entities -= len(f.published.rounds[0].table.entries)
 	s.mu.bytes -= f.history.bytes
 	s.publish(node, f.published, nil, true, 0)

@@ -28,7 +28,7 @@ func TestRoundsNobodySawAreWrittenOver(t *testing.T) {
 		if i%10 == 9 {
 			held[sink.Snapshot()] = float64(round)
 		}
-		for _, f := range sink.mu.feeds {
+		for _, f := range sink.mu.sources {
 			arrays[&f.published.rounds[0].words[0]] = true
 		}
 	}
