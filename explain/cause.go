@@ -53,7 +53,7 @@ func (r *reporter) cause(is *Ruling, node metric.NodeName) *cause {
 		c = &cause{ruling: *is}
 		r.causes[key] = c
 	}
-	t := r.teller(node, metric.Pod)
+	t := r.messageWriter(node, metric.Pod)
 	c.severity = max(c.severity, t.severity(is))
 	c.due = later(c.due, t.due(is))
 	if c.Since.IsZero() || !is.Since.IsZero() && is.Since.Before(c.Since) {
@@ -102,7 +102,7 @@ func (r *reporter) finish(key causeKey, c *cause) Cause {
 	if c.Pods+c.Nodes > 1 && key.node == "" {
 		is.Since = time.Time{} // each has its own
 	}
-	t := r.teller(key.node, metric.Pod)
+	t := r.messageWriter(key.node, metric.Pod)
 	is.evidence = metric.Evidence{Cause: is.evidence.Cause, Limit: is.evidence.Limit}
 	if !c.due.IsZero() {
 		is.evidence.Due = c.due.UnixNano()

@@ -7,14 +7,15 @@
 // answer is a function of it. An answer is data, with its sentences already in
 // it, so that a command, a page and an Event say the same.
 //
-// A Ruling is what became of a pod or node in few words (ruling.go, from the
-// verdicts in stand.go and how the node is read in reading.go). A Survey makes one
-// for each of many, node by node (survey.go), Rule one for any metric of anything
-// (rule.go), and Brief says it in the sentence that all APIs give (brief.go): whoever
-// serves numbers asks here why one is missing, and nobody judges for himself. A
-// Finding says it in full: teller.go and told.go put it into words, evidence.go lists
-// what it rests on, rivals.go who was turned away. report.go and cause.go group what
-// is missing; reported.go does on a machine without a cluster.
+// Files: world.go has what is known, reading.go how a node is read. ruling.go judges a
+// pod or node, from the verdicts that stand.go weighs; survey.go judges many, rule.go
+// any metric of anything. messages.go has the sentences, as templates with named
+// arguments (template.go), messagewriter.go fills them in, values.go writes values and
+// summaries, advice.go says what happens next and what to do. finding.go answers for a
+// group of a pod or container in full (file.go gathers what is known of it), node.go for
+// a node; evidence.go lists what an answer rests on, rivals.go the duplicates that were
+// turned away; answers.go puts findings together. report.go and cause.go group what is
+// missing; reported.go does on a machine without a cluster. types.go has the answers.
 //
 // Answers have readers of one namespace. So only what is said of a node holds the
 // error that reading it ended with: errors name addresses.

@@ -10,7 +10,7 @@ import (
 )
 
 // evidence returns what r rests on, one a line.
-func (t *teller) evidence(r *Ruling, sample *metric.Sample) (lines []string) {
+func (t *messageWriter) evidence(r *Ruling, sample *metric.Sample) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	e := &r.evidence
 	layer := r.Reason.Layer()
@@ -28,7 +28,7 @@ func (t *teller) evidence(r *Ruling, sample *metric.Sample) (lines []string) {
 	if other := t.sight(r, &e.Other); other != "" {
 		name := "before"
 		if layer == metric.LayerIdentity {
-			name = "the rival"
+			name = "the duplicate"
 		}
 		add("%s: %s", name, other)
 	}
@@ -67,12 +67,12 @@ func (t *teller) evidence(r *Ruling, sample *metric.Sample) (lines []string) {
 // sight says what was seen of an instance; nothing of none. Identity weighs
 // instances by their CPU counters, whatever group it speaks of. Of the counters of
 // other groups the evidence holds one without a name.
-func (t *teller) sight(r *Ruling, s *metric.CounterReading) string {
+func (t *messageWriter) sight(r *Ruling, s *metric.CounterReading) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	layer := r.Reason.Layer()
 	if layer == metric.LayerIdentity && (s.Value != 0 || s.Time != 0) || r.group == metric.CPU && (s.Value != 0 || layer == metric.LayerRate && s.Time != 0) {
-		add("CPU counter %s", seconds(s.Value))
+		add("CPU counter %s", cpuSeconds(s.Value))
 	}
 	if s.Time != 0 {
 		add("read %s", t.at(instant(s.Time)))
@@ -84,7 +84,7 @@ func (t *teller) sight(r *Ruling, s *metric.CounterReading) string {
 		add("pod UID %s", s.UID)
 	}
 	if s.ID != "" {
-		add("container ID %s", short(s.ID))
+		add("container ID %s", shortID(s.ID))
 	}
 	if s.Path != "" {
 		add("cgroup %s", s.Path)

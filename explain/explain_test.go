@@ -164,8 +164,8 @@ func agree(w *explain.World) (err error) {
 		return true
 	})
 	w.Facts.EachNode(func(n *cluster.Node) bool {
-		if all, few := survey.Node(n.Name), w.SurveyOf().Node(n.Name); all.Brief() != few.Brief() {
-			err = errors.Join(err, fmt.Errorf("node %s: a survey of all says %s, one of it alone %s", n.Name, all.Brief(), few.Brief()))
+		if all, few := survey.Node(n.Name), w.SurveyOf().Node(n.Name); all.ShortMessage() != few.ShortMessage() {
+			err = errors.Join(err, fmt.Errorf("node %s: a survey of all says %s, one of it alone %s", n.Name, all.ShortMessage(), few.ShortMessage()))
 		}
 		if e, known := w.Node(n.Name); known {
 			err = errors.Join(err, rules(w, &e, metric.Entity{Kind: metric.Node, Node: n.Name}))
@@ -186,7 +186,7 @@ func rules(w *explain.World, e *explain.Explanation, of metric.Entity) (err erro
 	for i := range e.Findings {
 		f := &e.Findings[i]
 		r, known := w.Rule(of, ofGroup[f.Group])
-		brief := r.Brief()
+		brief := r.ShortMessage()
 		switch {
 		case !known:
 			err = errors.Join(err, fmt.Errorf("%v: Rule knows nothing of what is explained", of))
@@ -264,7 +264,7 @@ func briefly(w *explain.World, subject string, names map[string]string) string {
 			return fmt.Sprintf("no metric is called %s\n", name)
 		}
 		if r, known := w.Rule(e, id); known {
-			fmt.Fprintf(&out, "%s: %s\n", name, r.Brief())
+			fmt.Fprintf(&out, "%s: %s\n", name, r.ShortMessage())
 		} else {
 			fmt.Fprintf(&out, "nothing is known of it\n")
 		}

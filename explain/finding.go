@@ -2,6 +2,8 @@ package explain
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
@@ -81,7 +83,7 @@ func (f *file) finding(g metric.Group) Finding {
 	if s := f.chosen(metric.Pod, "", g); r.Reason == metric.Ambiguous && s != nil {
 		r.evidence, r.Since = s.Evidence, s.since
 	}
-	t := f.teller(metric.Pod)
+	t := f.messageWriter(metric.Pod)
 	t.asked, t.lacks = g, f.lacks(r.Container)
 	return t.finding(&r, g, f.pod)
 }
@@ -160,7 +162,7 @@ func (f *file) findingOf(name string, g metric.Group) Finding {
 	if s := f.chosen(metric.Container, name, g); r.Reason == metric.Ambiguous && s != nil {
 		r.evidence, r.Since = s.Evidence, s.since
 	}
-	t := f.teller(metric.Container)
+	t := f.messageWriter(metric.Container)
 	t.container, t.asked = name, g
 	return t.finding(&r, g, sample)
 }
@@ -226,4 +228,110 @@ func (f *file) ofContainer(name string, g metric.Group, l sight, s *standing) Ru
 		since = later(c.StartedAt, p.KnownAt)
 	}
 	return late(g, p.Node, since, f.read)
+}
+
+// finding says r in full. sample holds the numbers, if there are any.
+func (t *messageWriter) finding(r *Ruling, g metric.Group, sample *metric.Sample) Finding {
+	if t.kind != metric.Node {
+		r.evidence.Err = nil // errors name addresses
+	}
+	f := Finding{
+		Group: g.String(), Reason: r.Reason.String(), Served: r.Served, Container: r.Container,
+		Since: utc(r.Since), Rule: r.evidence.Rule, Severity: t.severity(r).String(),
+	}
+	if t.kind == metric.Container {
+		f.Container = ""
+	}
+	if r.Served {
+		f.Value, f.Number = value(sample, g)
+		f.Time = utc(sample.Time(g))
+		f.Held = sample.LastKnown&(1<<g) != 0
+	}
+	f.Message = t.message(r, f.Held)
+	f.ForWhole = t.whole(r)
+	f.Evidence = t.evidence(r, sample)
+	if due := t.due(r); !due.IsZero() && (!r.Served || f.Held) {
+		f.Due = utc(due)
+		r.evidence.Due = due.UnixNano()
+	} else {
+		r.evidence.Due = 0
+	}
+	f.Next = t.next(r, f.Held)
+	f.Advice = t.advice(r)
+	return f
+}
+
+// severity returns how bad r is. What should have passed and did not is broken.
+func (t *messageWriter) severity(r *Ruling) metric.Severity {
+	g := r.Reason.Severity()
+	switch {
+	case r.Served && r.Reason != metric.Ambiguous:
+		return metric.None
+	case r.Served:
+		return g
+	case g == metric.None && rejection(r.Reason):
+		g = metric.Temporary // it is all there was
+	}
+	if g == metric.Temporary && !r.Since.IsZero() && t.now.Sub(r.Since) > t.read.lasting() {
+		g = metric.Broken
+	}
+	return g
+}
+
+// due returns when the reason may next change; zero if nobody knows. The next
+// read of the node is the best word, for rounds are put in for newcomers; but a
+// verdict may know that it is too early.
+func (t *messageWriter) due(r *Ruling) time.Time {
+	switch r.Reason.Layer() {
+	case metric.LayerLife:
+		return time.Time{}
+	case metric.LayerNone:
+	case metric.LayerReport:
+		if r.Reason == metric.Unsupported || r.Reason == metric.NotApplicable {
+			return time.Time{}
+		}
+	}
+	switch r.Reason {
+	case metric.NodeUnknown, metric.NodeExcluded, metric.NodeNoAddress, metric.Ambiguous:
+		return time.Time{}
+	}
+	said := time.Time{}
+	if r.evidence.Due != 0 {
+		said = time.Unix(0, r.evidence.Due)
+	}
+	due := t.read.due
+	if due.IsZero() {
+		return said
+	}
+	if r.Reason == metric.TooYoung {
+		if every := t.read.every(); every > 0 && due.Before(said) {
+			due = due.Add(every * ((said.Sub(due) + every - 1) / every))
+		}
+	}
+	return due
+}
+
+// next says what happens by itself.
+func (t *messageWriter) next(r *Ruling, held bool) string {
+	switch {
+	case r.Served && r.Reason == metric.Measured && !held:
+		return ""
+	case held && r.Reason == metric.Measured:
+		return nextStep(metric.NotReported, r.evidence, t.now)
+	case r.Late:
+		return nextStep(metric.NotReported, r.evidence, t.now)
+	}
+	return nextStep(r.Reason, r.evidence, t.now)
+}
+
+// advice says what to do.
+func (t *messageWriter) advice(r *Ruling) string {
+	if r.Served && r.Reason == metric.Measured || r.Late {
+		return ""
+	}
+	advice := Advice(r.Reason)
+	if t.kind != metric.Node && t.node != "" && (r.Reason.Layer() == metric.LayerScrape || r.Reason == metric.NodeNotReady) {
+		advice = strings.TrimSpace(advice + fmt.Sprintf(" `weir explain node %s` tells more.", t.node))
+	}
+	return advice
 }

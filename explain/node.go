@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -104,7 +105,7 @@ func (c *nodeFile) finding(g metric.Group) Finding {
 	if s != nil && !r.Served && (r.Reason == s.Reason || s.Reason == metric.Incomplete) {
 		r.evidence, r.Since = s.Evidence, s.since
 	}
-	t := &teller{now: c.w.Now, kind: metric.Node, node: c.name, asked: g, facts: c.w.Facts.Node(c.name), read: c.read}
+	t := &messageWriter{now: c.w.Now, kind: metric.Node, node: c.name, asked: g, facts: c.w.Facts.Node(c.name), read: c.read}
 	return t.finding(&r, g, c.sample)
 }
 
@@ -112,7 +113,7 @@ func (c *nodeFile) finding(g metric.Group) Finding {
 func (c *nodeFile) ofDropped() string {
 	for i := range c.standings {
 		if e := &c.standings[i].Evidence; c.standings[i].Reason == metric.OverLimit && e.Got.Value > 0 {
-			return fmt.Sprintf(" %.0f entities on it were dropped at the configured limit of %.0f.", e.Got.Value, e.Limit)
+			return fmt.Sprintf(" %s entities on it were dropped at the configured limit of %s.", humanize.Decimal(e.Got.Value, 0), humanize.Decimal(e.Limit, 0))
 		}
 	}
 	return ""
@@ -139,27 +140,11 @@ func (c *nodeFile) ofPods() string {
 	case expected == 0:
 		return ""
 	case got == expected:
-		return fmt.Sprintf(" All %s on it that should have metrics have them.", count(expected, "pod"))
+		return fmt.Sprintf(" All %s on it that should have metrics have them.", humanize.Count(expected, "pod"))
 	case shared > 0:
-		return fmt.Sprintf(" %s on it %s no metrics because of that.", count(shared, "pod"), have(shared))
+		return fmt.Sprintf(" %s on it %s no metrics because of that.", humanize.Count(shared, "pod"), humanize.HasHave(shared))
 	}
-	return fmt.Sprintf(" Of %s on it that should have metrics, %d %s none.", count(expected, "pod"), expected-got, have(expected-got))
-}
-
-// count says how many of something there are: "1 pod", "3 pods".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// have is "has" of one and "have" of others.
-func have(n int) string {
-	if n == 1 {
-		return "has"
-	}
-	return "have"
+	return fmt.Sprintf(" Of %s on it that should have metrics, %s %s none.", humanize.Count(expected, "pod"), humanize.Number(expected-got), humanize.HasHave(expected-got))
 }
 
 // knownNode returns what the API server says of a node; nil if it says nothing.

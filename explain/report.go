@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -128,8 +129,8 @@ func (t *Tally) count(r *Ruling) {
 	}
 }
 
-func (r *reporter) teller(node metric.NodeName, kind metric.Kind) *teller {
-	return &teller{now: r.s.w.Now, kind: kind, node: node, read: r.s.reading(node), facts: r.s.w.Facts.Node(node)}
+func (r *reporter) messageWriter(node metric.NodeName, kind metric.Kind) *messageWriter {
+	return &messageWriter{now: r.s.w.Now, kind: kind, node: node, read: r.s.reading(node), facts: r.s.w.Facts.Node(node)}
 }
 
 // report returns what was counted, the most harmful first: what is broken, then
@@ -186,21 +187,21 @@ func (r *reporter) summary(of string) string {
 		all = append(all, "weir has just started and has not read any node yet")
 	}
 	if r.nodes.Expected > 0 {
-		all = append(all, fmt.Sprintf("%d of %s %s CPU and memory", r.nodes.Served, count(r.nodes.Expected, "node"), have(r.nodes.Expected)))
+		all = append(all, fmt.Sprintf("%s of %s %s CPU and memory", humanize.Number(r.nodes.Served), humanize.Count(r.nodes.Expected, "node"), humanize.HasHave(r.nodes.Expected)))
 	}
 	switch {
 	case r.pods.Expected > 0:
-		all = append(all, fmt.Sprintf("%d of %s %s CPU and memory", r.pods.Served, count(r.pods.Expected, "pod"), have(r.pods.Expected)))
+		all = append(all, fmt.Sprintf("%s of %s %s CPU and memory", humanize.Number(r.pods.Served), humanize.Count(r.pods.Expected, "pod"), humanize.HasHave(r.pods.Expected)))
 	case r.pods.Idle > 0:
 		all = append(all, fmt.Sprintf("no pod of %s should have CPU and memory now", of))
 	default:
 		all = append(all, fmt.Sprintf("no pod of %s is known", of))
 	}
 	if r.pods.Doubtful > 0 {
-		all[len(all)-1] += fmt.Sprintf(", %d of them in doubt", r.pods.Doubtful)
+		all[len(all)-1] += fmt.Sprintf(", %s of them in doubt", humanize.Number(r.pods.Doubtful))
 	}
 	if r.pods.Idle > 0 {
-		all = append(all, fmt.Sprintf("%s should have none", count(r.pods.Idle, "pod")))
+		all = append(all, fmt.Sprintf("%s %s waiting or finished and %s no metrics", humanize.Count(r.pods.Idle, "pod"), humanize.IsAre(r.pods.Idle), humanize.HasHave(r.pods.Idle)))
 	}
 	for i := range all {
 		all[i] = sentence(all[i])

@@ -47,7 +47,7 @@ func (f *file) rival(s *standing) Rival {
 		Node: s.Entity.Node, UID: cmp.Or(got.UID, i.UID), ID: cmp.Or(got.ID, i.ID), Path: cmp.Or(got.Path, i.Path),
 		Started: utc(instant(cmp.Or(got.Start, i.Start))), Reason: s.Reason.String(), Rule: s.Evidence.Rule, Since: utc(s.since),
 	}
-	t := f.teller(s.Entity.Kind)
+	t := f.messageWriter(s.Entity.Kind)
 	if s.Reason == metric.Ambiguous {
 		r.Message = "nothing tells it from the one that was chosen"
 		if s.Evidence.Rule == "two paths, one container" {
@@ -55,8 +55,10 @@ func (f *file) rival(s *standing) Rival {
 			return r
 		}
 	} else {
-		r.Message = t.away(s.Reason, &s.Evidence, s.Reason.Sentence(s.Group, metric.Evidence{}))
+		a := t.names()
+		t.addInstances(a, s.Reason, &s.Evidence)
+		r.Message = first(messages[known(s.Reason)], a)
 	}
-	r.Advice = s.Reason.Advice()
+	r.Advice = Advice(s.Reason)
 	return r
 }

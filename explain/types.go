@@ -68,6 +68,9 @@ type Finding struct {
 	Held bool `json:"held,omitempty"`
 	// Message says the reason in a sentence, with the evidence in it.
 	Message string `json:"message,omitempty"`
+	// ForWhole says that the container lacks another group, not this one: a pod is served
+	// whole or not at all.
+	ForWhole bool `json:"forWhole,omitempty"`
 	// Rule is the rule that decided, as processors/identity/README.md names it.
 	Rule string `json:"rule,omitempty"`
 	// Evidence are the values and times it rests on, one a line.
@@ -75,7 +78,7 @@ type Finding struct {
 	// Since is when the reason began to hold; Due when it may next change.
 	Since time.Time `json:"since,omitzero"`
 	Due   time.Time `json:"due,omitzero"`
-	// Next says what happens by itself: "a second reading is due in 9 s".
+	// Next says what happens by itself: "a second reading is due in 9s".
 	Next string `json:"next,omitempty"`
 	// Advice says what a person can do; empty if nothing is to be done.
 	Advice string `json:"advice,omitempty"`

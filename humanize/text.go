@@ -29,6 +29,14 @@ func IsAre[N ~int | ~int32 | ~int64 | ~uint64](n N) string {
 	return "are"
 }
 
+// HasHave returns "has" for 1, "have" for anything else.
+func HasHave[N ~int | ~int32 | ~int64 | ~uint64](n N) string {
+	if n == 1 {
+		return "has"
+	}
+	return "have"
+}
+
 // List writes names with "and" before the last: "a", "a and b", "a, b and c". Where
 // there are more than most, it writes as many and counts the rest: "a, b and 3 more".
 // A most of 0 means all.

@@ -62,7 +62,7 @@ func Ago(t, now time.Time) string {
 }
 
 // Clock writes a time of day, "11:52:48 UTC", with its date where that is not now's:
-// "2026-11-21 11:52:48 UTC". A zero now has no date in common with anything.
+// "2026-11-21 11:52:48 UTC". With a zero now it always has its date.
 func Clock(t, now time.Time) string { return clock(t, now, "15:04:05") }
 
 // ClockMillis is Clock with milliseconds, where t has any: "11:52:48.125 UTC".
@@ -78,7 +78,7 @@ func DateTime(t time.Time) string { return Clock(t, time.Time{}) }
 
 func clock(t, now time.Time, layout string) string {
 	t, now = t.UTC(), now.UTC()
-	if t.YearDay() != now.YearDay() || t.Year() != now.Year() {
+	if now.IsZero() || t.YearDay() != now.YearDay() || t.Year() != now.Year() {
 		layout = "2006-01-02 " + layout
 	}
 	return t.Format(layout) + " UTC"

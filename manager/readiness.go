@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // enough is the share of the reachable nodes that must have rates before weir's
@@ -84,7 +85,7 @@ func readiness(sources []SourceStatus, up time.Duration) error {
 			rated++
 		}
 	}
-	left := (patience - up).Round(time.Second)
+	left := humanize.Duration((patience - up).Round(time.Second))
 	switch {
 	case len(nodes) == 0:
 		return fmt.Errorf("waiting for a node: there is none to read (ready without one in %v)", left)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -69,7 +70,7 @@ func (k *knownCgroup) state() (state, string) {
 			s = state{"not yet", warn}
 		}
 		v.Evidence.Err = nil // the node's own page has it once
-		return s, v.Group.String() + " " + v.Reason.String() + ": " + v.Reason.Sentence(v.Group, v.Evidence)
+		return s, v.Group.String() + " " + v.Reason.String() + ": " + explain.Message(v.Reason, v.Group, v.Evidence)
 	}
 	if value(k.sample, metric.CPUUsageRate) < 0 || value(k.sample, metric.MemoryWorkingSet) < 0 {
 		return state{"none", quiet}, ""

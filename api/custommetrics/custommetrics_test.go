@@ -134,7 +134,7 @@ func TestAbsenceHasAReason(t *testing.T) {
 	c, _ := client(t, serve(t, village(t)))
 	for _, test := range []struct{ object, metric, want string }{
 		{"Pod shop/web-lost", "network_receive_bytes_per_second", "shop/web-lost has no network_receive_bytes_per_second: the node did not answer in time (NodeTimeout)"},
-		{"Pod shop/web-young", "cpu_usage_cores", "shop/web-young has no cpu_usage_cores: the pod has not started: it is bound to no node (PodPending)"},
+		{"Pod shop/web-young", "cpu_usage_cores", "shop/web-young has no cpu_usage_cores: the pod has not started; it is bound to no node (PodPending)"},
 		{"Pod shop/web-done", "cpu_usage_cores", "shop/web-done has no cpu_usage_cores: the pod has finished (PodFinished)"},
 		{"Pod shop/api", "cpu_usage_cores", "shop/api has no cpu_usage_cores: container proxy has no number: it was seen once, and a rate needs two readings (FirstSample)"},
 		{"Pod shop/api", "memory_rss_bytes", "shop/api has no memory_rss_bytes: the node answered and did not mention it (NotReported)"},

@@ -85,7 +85,7 @@ func (q *metricRequest) notFound(e metric.Entity) error {
 			return notFound("%v has %s of parts only: choose by a metric selector, of %s", e, q.descriptor.Prometheus, strings.Join(names, ", "))
 		}
 	}
-	return notFound("%v has no %s: %s", e, q.descriptor.Prometheus, why.Brief())
+	return notFound("%v has no %s: %s", e, q.descriptor.Prometheus, why.ShortMessage())
 }
 
 // noneFound returns the error for a selector that found no number.
@@ -104,7 +104,7 @@ func (q *metricRequest) noneFound(namespace string, selector labels.Selector, mi
 		return q.notFound(missing[0])
 	}
 	all := q.absences(missing)
-	return notFound("none of %d %s has %s: %s; %v: %s", len(all), q.object.resource, q.descriptor.Prometheus, countReasons(all), all[0].entity, all[0].why.Brief())
+	return notFound("none of %d %s has %s: %s; %v: %s", len(all), q.object.resource, q.descriptor.Prometheus, countReasons(all), all[0].entity, all[0].why.ShortMessage())
 }
 
 // warn adds at most two warnings about objects missing from an answer.
@@ -114,7 +114,7 @@ func (q *metricRequest) warn(ctx context.Context, missing []metric.Entity, of in
 	}
 	all := q.absences(missing)
 	warning.AddWarning(ctx, agent, fmt.Sprintf("%d of %d %s have no %s: %s", len(all), of, q.object.resource, q.descriptor.Prometheus, countReasons(all)))
-	warning.AddWarning(ctx, agent, oneLine(fmt.Sprintf("%v: %s", all[0].entity, all[0].why.Brief())))
+	warning.AddWarning(ctx, agent, oneLine(fmt.Sprintf("%v: %s", all[0].entity, all[0].why.ShortMessage())))
 }
 
 // warnOfGaps adds warnings about pods missing from a namespace's sum.
@@ -145,7 +145,7 @@ func (q *metricRequest) warnOfGaps(ctx context.Context, namespace metric.Namespa
 		return
 	}
 	warning.AddWarning(ctx, agent, fmt.Sprintf("the sum lacks %d of %d pods: %s", len(gaps), of, countReasons(gaps)))
-	warning.AddWarning(ctx, agent, oneLine(fmt.Sprintf("%v: %s", gaps[0].entity, gaps[0].why.Brief())))
+	warning.AddWarning(ctx, agent, oneLine(fmt.Sprintf("%v: %s", gaps[0].entity, gaps[0].why.ShortMessage())))
 }
 
 // countReasons counts the reasons, most frequent first: "3 NodeTimeout, 1 PodPending".

@@ -74,7 +74,7 @@ func (q *request) explainMissing(e metric.Entity, id metric.ID) string {
 	if !known {
 		return "nothing is known of " + entityNoun(e)
 	}
-	return fmt.Sprintf("no %v of %s: %s", id, entityNoun(e), why.Brief())
+	return fmt.Sprintf("no %v of %s: %s", id, entityNoun(e), why.ShortMessage())
 }
 
 // explainNotServed is the answer about a node or pod that is not served, with the reason.
@@ -86,5 +86,5 @@ func (q *request) explainNotServed() *requestError {
 	case why.Served:
 		return notFound("%s has no metrics: none of its containers was reported (%v)", entityNoun(q.entity), metric.NotReported)
 	}
-	return notFound("%s has no metrics: %s", entityNoun(q.entity), why.Brief())
+	return notFound("%s has no metrics: %s", entityNoun(q.entity), why.ShortMessage())
 }

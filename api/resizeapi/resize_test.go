@@ -108,7 +108,7 @@ func TestAnswers(t *testing.T) {
 		if from, to := now.Add(-15*time.Minute), now; !l.From.Equal(from) || !l.To.Equal(to) || !l.At.Equal(now) || l.Source != "weir's memory" {
 			t.Errorf("%s: got %v to %v at %v from %s, want %v to %v at %v", r, l.From, l.To, l.At, l.Source, from, to, now)
 		}
-		if len(l.Notes) == 0 || !strings.HasPrefix(l.Notes[0], "The readings cover 15m0s: ") {
+		if len(l.Notes) == 0 || !strings.HasPrefix(l.Notes[0], "The readings cover 15m: ") {
 			t.Errorf("%s: the notes do not say how short the history is: %q", r, l.Notes)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/resize"
 )
 
@@ -65,7 +66,7 @@ const day = 24 * time.Hour
 // AddNotes adds notes about the limits of the readings.
 func (l *RecommendationList) AddNotes(unseen bool) {
 	if covers := l.To.Sub(l.From); covers < day {
-		l.Notes = append(l.Notes, fmt.Sprintf("The readings cover %v: peaks of the day or the week may not be among them. --prometheus=URL --since=7d looks further back.", covers.Round(time.Second)))
+		l.Notes = append(l.Notes, fmt.Sprintf("The readings cover %s: peaks of the day or the week may not be among them. --prometheus=URL --since=7d looks further back.", humanize.Duration(covers)))
 	}
 	if unseen {
 		l.Notes = append(l.Notes, "Resize policies and resizes under way are not looked at in a list: they are for one pod, and before anything is changed.")

@@ -193,7 +193,7 @@ func notFound(resource, name string) error {
 // `podmetrics.metrics.k8s.io "a" not found: the pod has not started (PodPending)`.
 func notServed(resource, name string, why explain.Ruling) error {
 	err := apierrors.NewNotFound(v1beta1.Resource(resource), name)
-	words := why.Brief()
+	words := why.ShortMessage()
 	err.ErrStatus.Message += ": " + words
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseType(why.Reason.String()), Message: words}}
 	return err

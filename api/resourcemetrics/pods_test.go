@@ -114,7 +114,7 @@ func TestExcludedNode(t *testing.T) {
 		t.Errorf("got warnings %q of what is left out on purpose", got)
 	}
 	_, err = c.MetricsV1beta1().NodeMetricses().Get(t.Context(), "n3", metav1.GetOptions{})
-	want := `nodemetrics.metrics.k8s.io "n3" not found: the configuration leaves the node out (NodeExcluded)`
+	want := `nodemetrics.metrics.k8s.io "n3" not found: the configuration excludes the node (NodeExcluded)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got error\n%v\nwant\n%s", err, want)
 	}
@@ -165,13 +165,13 @@ func TestNotFound(t *testing.T) {
 		{pods, "shop", "nobody", `pods "nobody" not found`, ""},
 		{pods, "nowhere", "web-0", `pods "web-0" not found`, ""},
 		{pods, "shop", "job", `podmetrics.metrics.k8s.io "job" not found: the pod has finished (PodFinished)`, "PodFinished"},
-		{pods, "shop", "waits", `podmetrics.metrics.k8s.io "waits" not found: the pod has not started: container app waits: ImagePullBackOff (PodPending)`, "PodPending"},
-		{pods, "shop", "homeless", `podmetrics.metrics.k8s.io "homeless" not found: the pod has not started: it is bound to no node (PodPending)`, "PodPending"},
-		{pods, "shop", "crashes", `podmetrics.metrics.k8s.io "crashes" not found: container app has no number: the container is waiting to start: CrashLoopBackOff (ContainerNotStarted)`, "ContainerNotStarted"},
+		{pods, "shop", "waits", `podmetrics.metrics.k8s.io "waits" not found: the pod has not started; container app waits: ImagePullBackOff (PodPending)`, "PodPending"},
+		{pods, "shop", "homeless", `podmetrics.metrics.k8s.io "homeless" not found: the pod has not started; it is bound to no node (PodPending)`, "PodPending"},
+		{pods, "shop", "crashes", `podmetrics.metrics.k8s.io "crashes" not found: container app is waiting to start: CrashLoopBackOff (ContainerNotStarted)`, "ContainerNotStarted"},
 		{pods, "shop", "web-1", `podmetrics.metrics.k8s.io "web-1" not found: container mesh has no number: it was seen once, and a rate needs two readings (FirstSample)`, "FirstSample"},
 		{pods, "shop", "lost", `podmetrics.metrics.k8s.io "lost" not found: the node did not answer in time (NodeTimeout)`, "NodeTimeout"},
 		{pods, "shop", "unread", `podmetrics.metrics.k8s.io "unread" not found: the node has not been read yet (NodeNotScrapedYet)`, "NodeNotScrapedYet"},
-		{pods, "shop", "young", `podmetrics.metrics.k8s.io "young" not found: its node has not been read since the pod started (NodeNotScrapedYet)`, "NodeNotScrapedYet"},
+		{pods, "shop", "young", `podmetrics.metrics.k8s.io "young" not found: the pod started after its node was last read (NodeNotScrapedYet)`, "NodeNotScrapedYet"},
 		{pods, "kube-system", "agent", `podmetrics.metrics.k8s.io "agent" not found: the numbers are of an earlier pod of this name (OldPod)`, "OldPod"},
 		{nodes, "", "n9", `nodes "n9" not found`, ""},
 		{nodes, "", "n2", `nodemetrics.metrics.k8s.io "n2" not found: the node did not answer in time (NodeTimeout)`, "NodeTimeout"},

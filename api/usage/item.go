@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -171,7 +172,7 @@ func addReason(it *Item, rows []listRow, g metric.Group, s *metric.Sample) {
 			said.Due = timeAt(ev.Due)
 		}
 	}
-	said.Message = reason.Sentence(g, ev)
+	said.Message = explain.Message(reason, g, ev)
 	it.Reasons = append(it.Reasons, said)
 }
 

@@ -21,7 +21,7 @@ const (
 // reason does, and every reader of the namespace may see it; so it has no evidence with times and
 // addresses.
 func newMissingPod(pod metric.PodName, r explain.Ruling) missingPod {
-	g := missingPod{pod: pod, reason: r.Reason, sentence: r.Reason.Sentence(metric.CPU, metric.Evidence{})}
+	g := missingPod{pod: pod, reason: r.Reason, sentence: explain.Message(r.Reason, metric.CPU, metric.Evidence{})}
 	if r.Container != "" {
 		g.sentence = fmt.Sprintf("container %s: %s", r.Container, g.sentence)
 	}

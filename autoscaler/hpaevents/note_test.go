@@ -81,11 +81,11 @@ func TestGapOf(t *testing.T) {
 		},
 		"left out on purpose": {
 			explain.Ruling{Reason: metric.NodeExcluded},
-			missingPod{pod: "web-1", reason: metric.NodeExcluded, sentence: "the configuration leaves the node out", severity: metric.None},
+			missingPod{pod: "web-1", reason: metric.NodeExcluded, sentence: "the configuration excludes the node", severity: metric.None},
 		},
 		"served by now, though in doubt": {
 			explain.Ruling{Reason: metric.Ambiguous, Served: true},
-			missingPod{pod: "web-1", reason: metric.Ambiguous, sentence: metric.Ambiguous.Sentence(metric.CPU, metric.Evidence{}), severity: metric.None},
+			missingPod{pod: "web-1", reason: metric.Ambiguous, sentence: explain.Message(metric.Ambiguous, metric.CPU, metric.Evidence{}), severity: metric.None},
 		},
 	} {
 		if got := newMissingPod("web-1", c.ruling); got != c.want {

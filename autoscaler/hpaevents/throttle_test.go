@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/test/transcript"
 )
@@ -93,7 +94,7 @@ func sightOf(t *testing.T, line string, gaps map[metric.PodRef]missingPod) podCh
 			p := &cluster.Pod{PodRef: metric.PodRef{Namespace: "shop", Name: metric.PodName(pod)}, UID: metric.PodUID("uid-" + pod)}
 			s.missing = append(s.missing, p)
 			gaps[p.PodRef] = missingPod{
-				pod: p.Name, reason: reason, sentence: reason.Sentence(metric.CPU, metric.Evidence{}), severity: reason.Severity(),
+				pod: p.Name, reason: reason, sentence: explain.Message(reason, metric.CPU, metric.Evidence{}), severity: reason.Severity(),
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package podmetrics
 
 import (
-	"strings"
 	"sync"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -82,6 +81,6 @@ func metricVerdict(world *explain.World, p *cluster.Pod, name string) (decisionr
 		return decisionreport.Verdict{}, false
 	}
 	reason := why.Reason.String()
-	message := strings.TrimSuffix(why.Brief(), " ("+reason+")") // which a Verdict has beside it
-	return decisionreport.Verdict{Reason: reason, Message: message, Advice: why.Reason.Advice()}, true
+	message := why.Message()
+	return decisionreport.Verdict{Reason: reason, Message: message, Advice: explain.Advice(why.Reason)}, true
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -215,7 +216,7 @@ func writeRead(p *page, e *explain.Explanation, r *explain.Read) {
 		said = []string{"last read " + moment(r.LastRead, e.At)}
 	}
 	if in := r.Due.Sub(e.At); !r.Due.IsZero() && in > 0 {
-		said = append(said, "next in "+metric.Span(in))
+		said = append(said, "next in "+humanize.Duration(in))
 	}
 	of := ""
 	if e.Kind != "node" && e.Node != "" {
@@ -280,10 +281,10 @@ func moment(t, now time.Time) string {
 	clock := "(" + t.Format(layout) + " UTC)"
 	switch d := now.Sub(t); {
 	case d <= -time.Second:
-		return "in " + metric.Span(d) + " " + clock
+		return "in " + humanize.Duration(d) + " " + clock
 	case d < time.Second:
 		return "just now " + clock
 	default:
-		return metric.Span(d) + " ago " + clock
+		return humanize.Duration(d) + " ago " + clock
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/recordingfile"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/recording"
 )
@@ -170,7 +171,7 @@ func (c *contents) write(out io.Writer, path string, size int64) error {
 	}
 	if c.rounds > 0 {
 		line("from", "%s", c.first.UTC().Format(time.RFC3339))
-		line("to", "%s (%v)", c.last.UTC().Format(time.RFC3339), c.last.Sub(c.first).Round(time.Second))
+		line("to", "%s (%s)", c.last.UTC().Format(time.RFC3339), humanize.Duration(c.last.Sub(c.first)))
 	}
 	line("runs", "%d", c.runs)
 	line("nodes", "%d, of %d sources", len(c.nodes), len(c.sources))

@@ -23,6 +23,7 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/evaluatecmd"
 	"github.com/weir-metrics/weir/client/recordingfile"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/manager"
 )
 
@@ -275,7 +276,7 @@ func replayChart(r *replay.Comparison) *chart.Chart {
 	}
 	for _, run := range r.Runs {
 		t := run.Totals
-		c.Subtitle += fmt.Sprintf(" · %s: %.1f pod-hours, %s above target", run.Name, t.PodHours, t.Above.Duration().Round(time.Second))
+		c.Subtitle += fmt.Sprintf(" · %s: %.1f pod-hours, %s above target", run.Name, t.PodHours, humanize.Duration(t.Above.Duration()))
 	}
 	c.Series = append(c.Series, line("demand at the target of "+last.Name, chart.Area, last.Points, func(p *replay.Point) float64 { return p.Demand }))
 	if last.Recorded != nil {

@@ -1,15 +1,13 @@
 package topcmd
 
 import (
-	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/client/terminal"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -87,7 +85,7 @@ func cpu() column {
 		if it.CPU == nil {
 			return ""
 		}
-		return cores(it.CPU.Nanocores)
+		return humanize.Cores(float64(it.CPU.Nanocores))
 	}}
 }
 
@@ -96,7 +94,7 @@ func memory() column {
 		if it.Memory == nil {
 			return ""
 		}
-		return binary(float64(it.Memory.WorkingSetBytes))
+		return humanize.Bytes(float64(it.Memory.WorkingSetBytes))
 	}}
 }
 
@@ -105,7 +103,7 @@ func window() column {
 		if it.CPU == nil || it.CPU.WindowSeconds == 0 {
 			return ""
 		}
-		w := time.Duration(it.CPU.WindowSeconds * float64(time.Second)).Round(100 * time.Millisecond).String()
+		w := humanize.Seconds(it.CPU.WindowSeconds)
 		if it.CPU.LastKnown {
 			w += " (held)"
 		}
@@ -151,10 +149,10 @@ func value(title string, id metric.ID, format func(float64) string) column {
 	}}
 }
 
-func sized(title string, id metric.ID) column { return value(title, id, binary) }
-func ratio(title string, id metric.ID) column { return value(title, id, percent) }
+func sized(title string, id metric.ID) column { return value(title, id, humanize.Bytes) }
+func ratio(title string, id metric.ID) column { return value(title, id, humanize.Percent) }
 func count(title string, id metric.ID) column {
-	return value(title, id, func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) })
+	return value(title, id, func(v float64) string { return humanize.Decimal(v, 0) })
 }
 
 // share is a percentage of what the node has.
@@ -164,7 +162,7 @@ func share(title string, of func(*usage.Item) (float64, bool), needs ...metric.I
 		if !ok {
 			return ""
 		}
-		return percent(v)
+		return humanize.Percent(v)
 	}}
 }
 
@@ -191,22 +189,3 @@ func memoryShare(it *usage.Item) (float64, bool) {
 	}
 	return float64(it.Memory.WorkingSetBytes) / all, true
 }
-
-// cores writes nanocores as millicores, rounded to the nearest.
-func cores(nanocores int64) string {
-	return strconv.FormatInt((nanocores+500_000)/1_000_000, 10) + "m"
-}
-
-// binary writes bytes in Mi, as kubectl does, and below 1Mi in Ki, for a cgroup
-// may be small; rounded to the nearest.
-func binary(v float64) string {
-	if v == 0 {
-		return "0"
-	}
-	if v < 1<<20-1<<9 { // what rounds to 1024Ki is 1Mi
-		return strconv.FormatFloat(math.Round(v/(1<<10)), 'f', 0, 64) + "Ki"
-	}
-	return strconv.FormatFloat(math.Round(v/(1<<20)), 'f', 0, 64) + "Mi"
-}
-
-func percent(v float64) string { return fmt.Sprintf("%.0f%%", v*100) }

@@ -193,16 +193,3 @@ func TestTerminal(t *testing.T) {
 		}
 	}
 }
-
-func TestFormats(t *testing.T) {
-	for n, want := range map[int64]string{0: "0m", 499_999: "0m", 500_000: "1m", 250_000_000: "250m", 12_345_678_901: "12346m"} {
-		if got := cores(n); got != want {
-			t.Errorf("cores(%d) = %s, want %s", n, got, want)
-		}
-	}
-	for v, want := range map[float64]string{0: "0", 1: "0Ki", 1536: "2Ki", 1<<20 - 513: "1023Ki", 1<<20 - 512: "1Mi", 180 << 20: "180Mi", 5 << 40: "5242880Mi"} {
-		if got := binary(v); got != want {
-			t.Errorf("binary(%v) = %s, want %s", v, got, want)
-		}
-	}
-}

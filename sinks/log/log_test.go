@@ -43,7 +43,7 @@ func written(t *testing.T, o Options, b *metric.Batch) string {
 }
 
 func TestText(t *testing.T) {
-	first := `2026-01-02T03:04:05.006Z kubelet:resource n1: 3 samples, 1 with numbers, 1 rejected in 12.346ms; missing: 2 FirstSample, 1 NoData; error: "NodeTimeout: a\nb"` + "\n"
+	first := `2026-01-02T03:04:05.006Z kubelet:resource n1: 3 samples, 1 with numbers, 1 rejected in 12.3ms; missing: 2 FirstSample, 1 NoData; error: "NodeTimeout: a\nb"` + "\n"
 	if diff := cmp.Diff(first, written(t, Options{}, batch())); diff != "" {
 		t.Errorf("terse (-want +got):\n%s", diff)
 	}

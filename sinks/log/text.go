@@ -2,8 +2,8 @@ package log
 
 import (
 	"strconv"
-	"time"
 
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -35,7 +35,7 @@ func appendText(buf []byte, b *metric.Batch, verbose bool) []byte {
 		buf = append(buf, " rejected"...)
 	}
 	buf = append(buf, " in "...)
-	buf = append(buf, s.took.Round(time.Microsecond).String()...)
+	buf = humanize.AppendDuration(buf, s.took)
 	for i, m := range s.missing {
 		buf = append(buf, sep(i, "; missing: ", ", ")...)
 		buf = strconv.AppendInt(buf, int64(m.n), 10)

@@ -125,7 +125,7 @@ func TestAbsenceHasAReason(t *testing.T) {
 	t.Cleanup(func() { w.deleteNode(t, "ghost") })
 	eventually(t, "the reason why a node is left out", 30*time.Second, func() error {
 		_, stderr, err := w.Kubectl(t.Context(), "top", "node", "ghost")
-		if err == nil || !strings.Contains(stderr, "the configuration leaves the node out") {
+		if err == nil || !strings.Contains(stderr, "the configuration excludes the node") {
 			return fmt.Errorf("kubectl top node ghost: %w, %q", err, stderr)
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -74,7 +75,7 @@ func Reasons(page string) (string, error) {
 }
 
 func summary(r metric.Reason) string {
-	s := r.Sentence(metric.CPU, metric.Evidence{})
+	s := explain.Message(r, metric.CPU, metric.Evidence{})
 	line := fmt.Sprintf("**%s%s.**", strings.ToUpper(s[:1]), s[1:])
 	switch r.Severity() {
 	case metric.Temporary:
@@ -86,7 +87,7 @@ func summary(r metric.Reason) string {
 }
 
 func advice(r metric.Reason) string {
-	if a := r.Advice(); a != "" {
+	if a := explain.Advice(r); a != "" {
 		return a
 	}
 	return "nothing."

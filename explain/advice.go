@@ -1,0 +1,109 @@
+package explain
+
+import (
+	"time"
+
+	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// nextStep says what will happen by itself, as seen at now, without a full stop: "a
+// second reading is due in 9s". It is empty where nothing is foreseen.
+func nextStep(r metric.Reason, ev metric.Evidence, now time.Time) string {
+	if s := nexts[known(r)]; s.always != "" || s.due == "" {
+		return s.always
+	} else if ev.Due != 0 {
+		in := time.Unix(0, ev.Due).Sub(now)
+		if in < time.Second/2 {
+			return s.due + " is under way"
+		}
+		return s.due + " is due in " + humanize.Duration(in.Round(time.Second))
+	}
+	return ""
+}
+
+// next is what happens by itself: something that is due, or what is so whenever
+// it comes.
+type next struct{ due, always string }
+
+var nexts = [metric.NumReasons]next{
+	metric.PodPending:          {always: "it is measured once it runs"},
+	metric.PodTerminating:      {always: "it ends when the pod is gone"},
+	metric.ContainerNotStarted: {always: "it is measured once it runs"},
+
+	metric.NodeNotReady:      {due: "the next attempt"},
+	metric.NodeNotScrapedYet: {due: "the first reading"},
+	metric.WarmingUp:         {due: "a second reading"},
+
+	metric.NodeUnreachable:   {due: "the next attempt"},
+	metric.NodeCertificate:   {due: "the next attempt"},
+	metric.NodeUnauthorized:  {due: "the next attempt"},
+	metric.NodeTimeout:       {due: "the next attempt"},
+	metric.NodeBadPayload:    {due: "the next attempt"},
+	metric.NodeWrongIdentity: {due: "the next attempt"},
+	metric.NodeScrapeError:   {due: "the next attempt"},
+
+	metric.NotReported: {due: "the next reading"},
+	metric.NoData:      {due: "the next reading"},
+	metric.OverLimit:   {due: "the next reading"},
+
+	metric.OtherNode:     {due: "the next reading"},
+	metric.OldPod:        {due: "the next reading"},
+	metric.OldContainer:  {due: "the next reading"},
+	metric.DeadCgroup:    {due: "the next reading"},
+	metric.OlderStart:    {due: "the next reading"},
+	metric.Discontinuous: {due: "the next reading"},
+	metric.Ambiguous:     {always: "the choice is kept for as long as both are reported"},
+
+	metric.FirstSample:  {due: "a second reading"},
+	metric.TooYoung:     {due: "a reading that is long enough after the start"},
+	metric.CounterReset: {due: "a second reading since it fell"},
+	metric.ClockStep:    {due: "a second reading by the new clock"},
+	metric.Stale:        {due: "the next reading"},
+	metric.Impossible:   {due: "a second reading since the leap"},
+
+	metric.Incomplete: {due: "the next reading"},
+}
+
+// Advice says what a person can do about a reason, in a sentence or two; empty if
+// nothing is to be done.
+func Advice(r metric.Reason) string { return advices[known(r)] }
+
+var advices = [metric.NumReasons]string{
+	metric.PodPending:          "`kubectl describe pod` tells what it waits for: a node with room, a volume or an image.",
+	metric.PodTerminating:      "If it stays for longer than its grace period, look for finalizers in `kubectl get pod -o yaml`, and at its node.",
+	metric.ContainerNotStarted: "`kubectl describe pod` tells why it waits; after a crash, `kubectl logs --previous` tells how its last run ended.",
+
+	metric.NodeUnknown:   "If the machine is gone for good, delete the pods that are still bound to it (`kubectl delete pod --force`); else start its kubelet, which registers the node.",
+	metric.NodeExcluded:  "To measure it, give the node the labels that --node-selector asks for, or change the selector.",
+	metric.NodeNoAddress: "Compare `kubectl get node -o wide` with --kubelet-preferred-address-types (option address-types of a source), and add a type that the node has.",
+	metric.NodeNotReady:  "`kubectl describe node` tells since when and why; on the machine, `systemctl status kubelet` and `journalctl -u kubelet`.",
+
+	metric.NodeUnreachable:   "See that the kubelet runs, that its address and port are right, and that no firewall or NetworkPolicy keeps weir's pod from them.",
+	metric.NodeCertificate:   "Let the kubelet have a certificate that the cluster's CA signs (serverTLSBootstrap: true, then approve the requests), or name its CA by --kubelet-certificate-authority. In tests only: --kubelet-insecure-tls.",
+	metric.NodeUnauthorized:  "Apply weir's ClusterRole: its account needs `get` on nodes/metrics and nodes/stats. The kubelet must ask the API server for rights (authentication.webhook, authorization.mode: Webhook).",
+	metric.NodeTimeout:       "See whether the node is overloaded (`kubectl describe node`, on the machine `crictl stats`). If it is merely slow, raise --kubelet-request-timeout.",
+	metric.NodeBadPayload:    "See what answers at the kubelet's port, `kubectl get --raw /api/v1/nodes/NODE/proxy/metrics/resource`: a proxy in between, another program, or a kubelet that lacks the endpoint (option endpoint of the source).",
+	metric.NodeWrongIdentity: "The address has passed to another machine, or two nodes give one address: compare `kubectl get nodes -o wide` with the machines.",
+	metric.NodeScrapeError:   "The fault is between the kubelet and the container runtime: on the machine, `journalctl -u kubelet`, and see whether `crictl stats` answers.",
+
+	metric.NotReported: "If it stays, see on the machine whether `crictl stats` shows the container: the kubelet reports what the runtime tells it.",
+	metric.NoData:      "If it stays, see on the machine whether `crictl stats` has numbers for the container; restarting the container runtime or the kubelet brings them back.",
+	metric.Unsupported: "Read another endpoint as well (option endpoint of the source kubelet: summary, cadvisor), if the number is needed; docs/metrics.md tells who gives what.",
+	metric.OverLimit:   "Raise the limit (option entities of the sink memory; the limits of the source), or measure less.",
+
+	metric.OtherNode:     "If the other node still runs such a pod, it has lost touch with the API server: look at its kubelet, and delete what was left there.",
+	metric.OldPod:        "If it stays for minutes, the node has leftovers: `weir inspect cgroups` on it lists them, and --clean removes empty ones.",
+	metric.OldContainer:  "If it stays for minutes, the node has leftovers: `weir inspect cgroups` on it lists them, and --clean removes empty ones.",
+	metric.DeadCgroup:    "The node has leftovers: `weir inspect cgroups` on it lists them, and --clean removes them.",
+	metric.OlderStart:    "If it stays for minutes, the node has leftovers: `weir inspect cgroups` on it lists them, and --clean removes empty ones.",
+	metric.Discontinuous: "If it stays for minutes, the node has leftovers: `weir inspect cgroups` on it lists them, and --clean removes empty ones.",
+	metric.Ambiguous:     "Find out which is the living one: `weir inspect cgroups` on the node lists both. A source that names containers (endpoint=cadvisor) lets weir tell them apart.",
+
+	metric.CounterReset: "If it returns, see whether the runtime restarts containers without telling (`crictl ps -a`).",
+	metric.ClockStep:    "See that the node keeps time by NTP (`timedatectl`, `chronyc tracking`): each jump costs a reading.",
+	metric.Stale:        "The node answers with an old reading: on the machine, `journalctl -u kubelet`, and see whether `crictl stats` answers.",
+	metric.Impossible:   "If it returns, compare the node's capacity (`kubectl get node -o jsonpath='{.status.capacity.cpu}'`) with the CPUs it has.",
+
+	metric.Incomplete: "Ask for the container that is at fault: `weir explain container NS/POD/CONTAINER`.",
+}

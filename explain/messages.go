@@ -1,0 +1,169 @@
+package explain
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// messages say each reason in a sentence without a full stop. The first of a reason's
+// templates whose arguments are known is used, so the most exact come first, and the
+// last needs none but "node", "node's", "kubelet", which are always known.
+var messages = [metric.NumReasons][]template{
+	metric.Unjudged: {"nothing is known about it yet"},
+	metric.Measured: {"it is measured"},
+
+	metric.PodPending: {
+		"the pod has not started; {waiting container} waits: {said}",
+		"the pod has not started[; {said}]",
+	},
+	metric.PodFinished:    {"the pod has finished[ ({said})][ {ended}]"},
+	metric.PodTerminating: {"the pod is being deleted[, {grace}, and is no longer reported]"},
+	metric.ContainerNotStarted: {
+		"{container} is waiting to start[: {said}][; its last run ended {ended}][; restarted {restarts}]",
+		"no container of the pod has started[: {said}]",
+	},
+	metric.ContainerFinished: {
+		"{container} has ended[: {said}][, {ended}][; restarted {restarts}]",
+		"the pod's containers have ended[: {said}]",
+	},
+
+	metric.NodeUnknown:   {"the API server does not know {node}"},
+	metric.NodeExcluded:  {"the configuration excludes {node}"},
+	metric.NodeNoAddress: {"{node} has no address of a configured type"},
+	metric.NodeNotReady: {
+		"{node} is not ready, and {cause}",
+		"{node} is not ready and gave no numbers",
+	},
+	metric.NodeNotScrapedYet: {
+		"{late} started[ {since},] after its node was last read",
+		"{node} has not been read yet",
+	},
+	metric.WarmingUp: {
+		"{said}",
+		"weir has just begun to read {node} and has read it once",
+	},
+
+	metric.NodeUnreachable:   {"{node} cannot be reached"},
+	metric.NodeCertificate:   {"the certificate of {kubelet} cannot be verified"},
+	metric.NodeUnauthorized:  {"{kubelet} refuses weir's credentials"},
+	metric.NodeTimeout:       {"{node} did not answer in time"},
+	metric.NodeBadPayload:    {"{node's} answer cannot be parsed"},
+	metric.NodeWrongIdentity: {"another node answered in place of {node}"},
+	metric.NodeScrapeError:   {"{kubelet} says that it could not collect metrics"},
+
+	metric.NotReported:   {"{node} answered and did not mention it[; it was last reported {read before}]"},
+	metric.NoData:        {"{node} wrote 0 for what it could not read[; its counter was {counter before} {read before}]"},
+	metric.Unsupported:   {"this source or kernel cannot supply it"},
+	metric.NotApplicable: {"{said}", "it has none of its own"},
+	metric.OverLimit:     {"it was dropped at the configured limit[ of {limit}]"},
+
+	metric.OtherNode: {
+		"several nodes report the pod, nothing tells which is right, and {chosen node} was chosen",
+		"the API server binds the pod to {bound node}",
+		"the API server binds the pod to another node",
+	},
+	metric.OldPod: {
+		"{said}",
+		"the API server {no longer} knows this pod",
+		"the numbers are of a pod that started {older start}; the present pod started {newer start}",
+		"the numbers are of an earlier pod of this name[: its UID is {UID}, the present pod's is {other UID}]",
+	},
+	metric.OldContainer: {"the numbers are of an earlier run of the container[: {ID}; the present run is {other ID}]"},
+	metric.DeadCgroup:   {"no process is left in the cgroup that was reported"},
+	metric.OlderStart: {
+		"its counter {stands still} while that of a duplicate of the same name moves",
+		"it started {earlier} before a duplicate of the same name",
+		"a younger instance of the same name exists",
+	},
+	metric.Discontinuous: {"the counter does not continue the one that was tracked"},
+	metric.Ambiguous: {
+		"several nodes report it, nothing tells which is right, and {chosen node} was chosen",
+		"two instances have the name of {ambiguous container}, nothing tells them apart, and one was chosen",
+		"two instances have this name, nothing tells them apart, and one was chosen",
+	},
+
+	metric.FirstSample: {"it was seen once[, {read}], and a rate needs two readings"},
+	metric.TooYoung: {
+		"it had run for {run time} when it was read, and a rate needs {needed}",
+		"it started too recently for a rate",
+	},
+	metric.CounterReset: {"the counter fell[ from {counter before} to {counter}] although nothing restarted"},
+	metric.ClockStep:    {"{node's} clock jumped[; it now says {clock}]"},
+	metric.Stale:        {"the last number is too old to serve[: it was read {read last}]"},
+	metric.Impossible: {
+		"the counter claims {used} of CPU time in {window}, and {node} has {cores}",
+		"the counter claims {used} of CPU time in {window}, which is more than {node} has",
+		"the counter claims more CPU time than {node} has",
+	},
+
+	metric.Incomplete: {
+		"{incomplete container} has no number[: {cause}]",
+		"a container of the pod has no number",
+	},
+}
+
+// argumentNames are all arguments that templates may name.
+var argumentNames = []string{
+	"node", "node's", "kubelet", "container", "cause", "said", "ended", "since", "late", "grace", "restarts", "limit",
+	"waiting container", "incomplete container", "ambiguous container", "chosen node", "bound node", "no longer", "older start", "newer start",
+	"UID", "other UID", "ID", "other ID", "stands still", "earlier", "read", "read before", "read last", "run time", "needed",
+	"counter", "counter before", "clock", "used", "window", "cores",
+}
+
+// Message says a reason in one short sentence without a full stop: why group g has no
+// number, or a doubtful one. It knows what is in the evidence and does not change while
+// the reason stays, unless the evidence has an error.
+func Message(r metric.Reason, g metric.Group, ev metric.Evidence) string {
+	a := nounArguments("")
+	a.addStable(r, g, &ev)
+	return withError(first(messages[known(r)], a), ev.Err)
+}
+
+// addStable adds what does not change while the reason stays.
+func (a arguments) addStable(r metric.Reason, g metric.Group, ev *metric.Evidence) {
+	if ev.Limit > 0 {
+		a["limit"] = humanize.Decimal(ev.Limit, 0)
+	}
+	if r == metric.CounterReset && g == metric.CPU && ev.Other.Value > ev.Got.Value {
+		a["counter before"], a["counter"] = cpuSeconds(ev.Other.Value), cpuSeconds(ev.Got.Value)
+	}
+	if r == metric.OtherNode {
+		a["bound node"] = ev.Name
+	}
+	if r == metric.Incomplete && ev.Name != "" {
+		a["incomplete container"] = "container " + ev.Name
+	}
+	switch {
+	case ev.Cause == metric.Unjudged:
+	case r == metric.NodeNotReady:
+		a["cause"] = first(messages[known(ev.Cause)], pronounArguments())
+	case r == metric.Incomplete:
+		a["cause"] = first(messages[known(ev.Cause)], nounArguments(""))
+	}
+}
+
+func withError(message string, err error) string {
+	if err == nil {
+		return message
+	}
+	return fmt.Sprintf("%s: %v", message, innerError(err))
+}
+
+// innerError returns what lies behind a read error: its reason is said already.
+func innerError(err error) error {
+	if read := (*metric.ReadError)(nil); errors.As(err, &read) && read.Err != nil {
+		return read.Err
+	}
+	return err
+}
+
+// known returns r, or Unjudged if there is no such reason.
+func known(r metric.Reason) metric.Reason {
+	if int(r) < metric.NumReasons {
+		return r
+	}
+	return metric.Unjudged
+}

@@ -1,0 +1,134 @@
+package explain
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-metrics/weir/metric"
+)
+
+// What stays until somebody does something needs to say what; a sentence of
+// advice ends like one.
+func TestAdvice(t *testing.T) {
+	for r := range metric.Reason(metric.NumReasons) {
+		a := Advice(r)
+		if a == "" && r.Severity() == metric.Broken {
+			t.Errorf("%v is broken and has no advice", r)
+		}
+		if a != "" && (!strings.HasSuffix(a, ".") || strings.Count(a, "`")%2 != 0) {
+			t.Errorf("%v: %q does not end like a sentence, or leaves a ` open", r, a)
+		}
+	}
+	for _, r := range []metric.Reason{metric.Unjudged, metric.Measured, metric.PodFinished, metric.FirstSample, metric.TooYoung, metric.WarmingUp, metric.NodeNotScrapedYet, metric.Reason(metric.NumReasons)} {
+		if a := Advice(r); a != "" {
+			t.Errorf("%v: got the advice %q, want none: there is nothing to be done", r, a)
+		}
+	}
+}
+
+func TestNext(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for _, test := range []struct {
+		reason metric.Reason
+		in     time.Duration // until it is due; 0 if nobody knows when
+		want   string
+	}{
+		{metric.FirstSample, 9 * time.Second, "a second reading is due in 9s"},
+		{metric.FirstSample, -time.Second, "a second reading is under way"},
+		{metric.FirstSample, 0, ""},
+		{metric.NodeTimeout, 90 * time.Second, "the next attempt is due in 1m30s"},
+		{metric.PodPending, 9 * time.Second, "it is measured once it runs"},
+		{metric.Ambiguous, 0, "the choice is kept for as long as both are reported"},
+		{metric.NodeExcluded, 9 * time.Second, ""},
+		{metric.Measured, 9 * time.Second, ""},
+		{metric.Reason(metric.NumReasons), 9 * time.Second, ""},
+	} {
+		var ev metric.Evidence
+		if test.in != 0 {
+			ev.Due = now.Add(test.in).UnixNano()
+		}
+		if got := nextStep(test.reason, ev, now); got != test.want {
+			t.Errorf("%v, due in %v: got %q, want %q", test.reason, test.in, got, test.want)
+		}
+	}
+}
+
+func TestEveryReasonHasAMessage(t *testing.T) {
+	seen := map[string]metric.Reason{}
+	for r := range metric.Reason(metric.NumReasons) {
+		s := Message(r, metric.CPU, metric.Evidence{})
+		if s == "" {
+			t.Errorf("%v has no sentence", r)
+		}
+		if other, twice := seen[s]; twice {
+			t.Errorf("%v and %v have one sentence: %q", r, other, s)
+		}
+		seen[s] = r
+	}
+}
+
+func TestMessageHasTheEvidence(t *testing.T) {
+	for _, test := range []struct {
+		reason metric.Reason
+		ev     metric.Evidence
+		want   string
+	}{
+		{metric.Incomplete, metric.Evidence{Name: "app", Cause: metric.FirstSample},
+			"container app has no number: it was seen once, and a rate needs two readings"},
+		{metric.OtherNode, metric.Evidence{Name: "n2"}, "the API server binds the pod to n2"},
+		{metric.CounterReset, metric.Evidence{Other: metric.CounterReading{Value: 100e9}, Got: metric.CounterReading{Value: 10e9}},
+			"the counter fell from 100s to 10s although nothing restarted"},
+		{metric.OverLimit, metric.Evidence{Limit: 5000}, "it was dropped at the configured limit of 5,000"},
+		{metric.NodeUnreachable, metric.Evidence{Err: errors.New("connection refused")},
+			"the node cannot be reached: connection refused"},
+	} {
+		if got := Message(test.reason, metric.CPU, test.ev); got != test.want {
+			t.Errorf("%v\n got: %s\nwant: %s", test.reason, got, test.want)
+		}
+	}
+}
+
+// TestTemplates: a template names only arguments that exist, closes its brackets, and a
+// reason's last template needs none but those that are always known.
+func TestTemplates(t *testing.T) {
+	names := regexp.MustCompile(`\{[^}]*\}`)
+	for r, templates := range messages {
+		if len(templates) == 0 {
+			t.Errorf("%v has no message", metric.Reason(r))
+			continue
+		}
+		for _, m := range templates {
+			for _, name := range names.FindAllString(string(m), -1) {
+				if !slices.Contains(argumentNames, name[1:len(name)-1]) {
+					t.Errorf("%v: no argument is called %s", metric.Reason(r), name)
+				}
+			}
+			if strings.Count(string(m), "[") != strings.Count(string(m), "]") {
+				t.Errorf("%v: %q leaves a bracket open", metric.Reason(r), m)
+			}
+		}
+		a := nounArguments("")
+		a["container"] = ""
+		if text, ok := templates[len(templates)-1].render(a); !ok || strings.ContainsAny(text, "{}[]") {
+			t.Errorf("%v: the last template, %q, needs an argument that may be unknown", metric.Reason(r), templates[len(templates)-1])
+		}
+	}
+}
+
+func TestRender(t *testing.T) {
+	f := func(m template, a arguments, want string) {
+		t.Helper()
+		if got, ok := m.render(a); got != want || ok != (want != "") {
+			t.Errorf("%q with %v: got %q, %v, want %q", m, a, got, ok, want)
+		}
+	}
+	f("{a} waits[: {b}]", arguments{"a": "x", "b": "y"}, "x waits: y")
+	f("{a} waits[: {b}]", arguments{"a": "x"}, "x waits")
+	f("{a} waits[: {b}]", arguments{"b": "y"}, "")
+	f("[{a} ]waits", nil, "waits")
+	f("{a}", arguments{"a": "{b}[c]"}, "{b}[c]") // what an argument holds is not looked at
+}

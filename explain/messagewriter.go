@@ -1,0 +1,320 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// ShortMessage says why something is not served in one short sentence, with the
+// reason's name at its end, by which the documentation explains it: "container app has
+// no number: it was seen once, and a rate needs two readings (FirstSample)".
+//
+// It holds nothing that changes while the reason stays, so that whoever shows each
+// text once shows it once; and nothing of the errors that reads end with, for they
+// name addresses.
+func (r *Ruling) ShortMessage() string {
+	return fmt.Sprintf("%s (%v)", r.Message(), r.Reason)
+}
+
+// Message is ShortMessage without the name of the reason.
+func (r *Ruling) Message() string {
+	life := r.Reason.Layer() == metric.LayerLife
+	if !life && !r.Served && r.Said != "" {
+		return r.Said
+	}
+	a := nounArguments("")
+	a.addStable(r.Reason, r.group, &r.evidence)
+	a.addContainer(r)
+	if life && !r.Served && r.Reason != metric.PodFinished {
+		a["said"] = r.Said
+	}
+	text := first(messages[known(r.Reason)], a)
+	if life || r.Served || r.Late || r.Container == "" || r.kind == metric.Container {
+		return text
+	}
+	return "container " + r.Container + " has no number: " + text
+}
+
+// addContainer adds what names the container that a ruling is about.
+func (a arguments) addContainer(r *Ruling) {
+	switch {
+	case r.kind == metric.Container:
+		if r.Said != "" {
+			a["waiting container"] = "the container"
+		}
+	case r.Container != "":
+		a["container"], a["waiting container"] = "container "+r.Container, "container "+r.Container
+	default:
+		a["container"] = ""
+	}
+	if r.Late {
+		a["late"] = "the pod"
+		if r.kind == metric.Container {
+			a["late"] = "the container"
+		}
+	}
+}
+
+// messageWriter says rulings in full, with their evidence.
+type messageWriter struct {
+	now       time.Time
+	kind      metric.Kind
+	node      metric.NodeName
+	container string // of the subject, if it is one
+	asked     metric.Group
+	pod       *cluster.Pod
+	facts     *cluster.Node
+	read      *reading
+	lacks     []metric.Group // what the container at fault has not
+}
+
+func (f *file) messageWriter(kind metric.Kind) *messageWriter {
+	return &messageWriter{now: f.w.Now, kind: kind, node: f.node, pod: f.facts, facts: f.w.Facts.Node(f.node), read: f.read}
+}
+
+// at says when something was: "at 12:00:05 UTC (3s ago)".
+func (t *messageWriter) at(at time.Time) string {
+	if at.IsZero() {
+		return "at an unknown time"
+	}
+	return fmt.Sprintf("at %s (%s)", humanize.ClockMillis(at, t.now), t.ago(at))
+}
+
+// ago says how long t is past. A node's time may be ahead of ours.
+func (t *messageWriter) ago(at time.Time) string {
+	if d := at.Sub(t.now); d >= time.Second {
+		return humanize.Duration(d.Round(time.Second)) + " ahead of weir's clock"
+	}
+	return humanize.Ago(at, t.now)
+}
+
+// names returns the arguments that name the subject's node. An explanation of a node
+// calls it "the node".
+func (t *messageWriter) names() arguments {
+	if t.kind == metric.Node {
+		return nounArguments("")
+	}
+	return nounArguments(string(t.node))
+}
+
+// arguments returns all that is known for the message of a ruling.
+func (t *messageWriter) arguments(r *Ruling) arguments {
+	e, a := &r.evidence, t.names()
+	a.addStable(r.Reason, r.group, &metric.Evidence{Limit: e.Limit, Cause: e.Cause, Got: e.Got, Other: e.Other})
+	if r.Reason == metric.Incomplete {
+		a["cause"] = ""
+	}
+	of := *r
+	if of.kind = t.kind; of.kind != metric.Container {
+		of.kind = metric.Pod
+	}
+	a.addContainer(&of)
+	if r.Late && !r.Since.IsZero() {
+		a["since"] = t.at(r.Since)
+	}
+	if r.Late && t.kind != metric.Pod {
+		a["late"] = "it"
+	}
+	a["said"] = r.Said
+	if r.Reason == metric.PodPending && r.Container == "" && r.Said != "" && r.Node != "" { // of several
+		a["waiting container"] = "a container"
+	}
+	switch r.Reason {
+	case metric.PodFinished:
+		a["ended"] = t.ago(r.Since)
+	case metric.PodTerminating:
+		if t.pod != nil && !t.pod.Deleted.IsZero() {
+			a["grace"] = t.grace(t.pod.Deleted)
+		}
+	case metric.ContainerNotStarted, metric.ContainerFinished:
+		t.addState(a, r)
+	}
+	switch r.Reason.Layer() {
+	case metric.LayerReport, metric.LayerRate:
+		t.addReadings(a, r)
+	case metric.LayerIdentity:
+		t.addInstances(a, r.Reason, e)
+	}
+	return a
+}
+
+// grace says until when a pod that is being deleted was given: a deletion's time is
+// when its grace ends.
+func (t *messageWriter) grace(end time.Time) string {
+	if d := end.Sub(t.now); d > 0 {
+		return "with " + humanize.Duration(d) + " of grace left"
+	}
+	return "its grace ended " + t.ago(end)
+}
+
+// addState adds how a container that does not run ended.
+func (t *messageWriter) addState(a arguments, r *Ruling) {
+	name := r.Container
+	if name == "" {
+		name = t.container
+	}
+	c := t.pod.Container(name)
+	if c == nil {
+		return
+	}
+	if !c.EndedAt().IsZero() {
+		a["ended"] = t.ago(c.EndedAt())
+	}
+	switch c.Restarts {
+	case 0:
+	case 1:
+		a["restarts"] = "once"
+	case 2:
+		a["restarts"] = "twice"
+	default:
+		a["restarts"] = humanize.Count(c.Restarts, "time")
+	}
+}
+
+// addReadings adds the two readings of a counter that a ruling rests on.
+func (t *messageWriter) addReadings(a arguments, r *Ruling) {
+	e := &r.evidence
+	got, other, start := instant(e.Got.Time), instant(e.Other.Time), instant(e.Got.Start)
+	if !got.IsZero() {
+		a["read"], a["clock"] = t.at(got), humanize.ClockMillis(got, t.now)
+	}
+	if !other.IsZero() {
+		a["read before"] = t.at(other)
+	}
+	if last := later(other, got); !last.IsZero() {
+		a["read last"] = t.at(last)
+	}
+	if r.Reason == metric.NoData && e.Other.Value > 0 {
+		a["counter before"] = cpuSeconds(e.Other.Value)
+	}
+	if !start.IsZero() && !got.IsZero() && e.Due > e.Got.Start {
+		a["run time"], a["needed"] = humanize.Duration(got.Sub(start)), humanize.Duration(instant(e.Due).Sub(start))
+	}
+	if used, window := e.Got.Value-e.Other.Value, got.Sub(other); !other.IsZero() && window > 0 && used > 0 {
+		a["used"], a["window"] = cpuSeconds(used), humanize.Duration(window)
+		if cores := t.facts.Cores(); cores > 0 {
+			a["cores"] = humanize.Decimal(cores, 3) + " cores"
+		}
+	}
+}
+
+// addInstances adds what identity weighed.
+func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metric.Evidence) {
+	got, other := instant(e.Got.Start), instant(e.Other.Start)
+	switch reason {
+	case metric.OtherNode:
+		if a["bound node"] = e.Name; e.Cause == metric.Ambiguous {
+			a["chosen node"] = e.Name
+		}
+	case metric.Ambiguous:
+		switch {
+		case e.Rule == "place":
+			a["chosen node"] = e.Name
+		case t.kind == metric.Pod && e.Name != "":
+			a["ambiguous container"] = "container " + e.Name
+		}
+	case metric.OldPod:
+		if e.Rule == "uid" && e.Other.UID == "" {
+			a["no longer"] = "no longer"
+		}
+		if e.Rule == "age" && !other.IsZero() && !got.IsZero() {
+			a["older start"], a["newer start"] = t.at(got), t.at(other)
+		}
+		a["UID"], a["other UID"] = string(e.Got.UID), string(e.Other.UID)
+	case metric.OldContainer:
+		a["ID"], a["other ID"] = shortID(e.Got.ID), shortID(e.Other.ID)
+	case metric.OlderStart:
+		switch {
+		case e.Rule == "movement":
+			a["stands still"] = "stands still"
+		case !got.IsZero() && !other.IsZero():
+			a["earlier"] = humanize.Duration(other.Sub(got))
+		}
+	}
+}
+
+// message says r in a sentence, without a full stop; nothing of what is plainly
+// measured.
+func (t *messageWriter) message(r *Ruling, lastKnown bool) string {
+	switch {
+	case lastKnown:
+		return t.lastKnownMessage(r)
+	case r.Reason == metric.Measured:
+		return ""
+	}
+	text := t.reasonMessage(r)
+	if r.Container == "" || t.kind == metric.Container || r.Reason.Layer() == metric.LayerLife {
+		return text
+	}
+	if len(t.lacks) == 0 {
+		return fmt.Sprintf("container %s: %s", r.Container, text)
+	}
+	names := make([]string, len(t.lacks))
+	for i, g := range t.lacks {
+		names[i] = noun(g)
+	}
+	text = fmt.Sprintf("container %s has no %s: %s", r.Container, humanize.Or(names), text)
+	if t.whole(r) {
+		text = "a pod is served whole, and " + text
+	}
+	return text
+}
+
+// whole reports whether the group asked about is missing only because the container
+// lacks another.
+func (t *messageWriter) whole(r *Ruling) bool {
+	return len(t.lacks) > 0 && r.Container != "" && t.kind != metric.Container && r.Reason.Layer() != metric.LayerLife && !slices.Contains(t.lacks, t.asked)
+}
+
+// reasonMessage says a reason with its evidence.
+func (t *messageWriter) reasonMessage(r *Ruling) string {
+	text := first(messages[known(r.Reason)], t.arguments(r))
+	if rejection(r.Reason) && r.Said == "" {
+		text += ", and nothing else was reported"
+	}
+	return withError(text, r.evidence.Err)
+}
+
+// lastKnownMessage says why the last known value stands in for one that is missing.
+func (t *messageWriter) lastKnownMessage(r *Ruling) string {
+	text := "the last read did not bring it, and the last known value is served"
+	if t.read.err != nil {
+		text += ": " + first(messages[known(reasonOf(t.read.err, metric.NodeUnreachable))], t.names())
+	}
+	if r.Reason == metric.Ambiguous {
+		text += "; " + t.reasonMessage(r)
+	}
+	return text
+}
+
+// shortID cuts a container ID as people do.
+func shortID(id metric.ContainerID) string {
+	if len(id) > 12 {
+		return string(id[:12])
+	}
+	return string(id)
+}
+
+// cpuSeconds says an amount of CPU time, of which ns is in nanoseconds, as exactly as
+// one has to see two apart.
+func cpuSeconds(ns float64) string {
+	if math.IsNaN(ns) {
+		return "an unknown time"
+	}
+	return fmt.Sprintf("%.6gs", ns*metric.Nanoseconds.Prometheus())
+}
+
+// sentence makes a sentence of a clause.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:] + "."
+}

@@ -1,0 +1,66 @@
+package explain
+
+import "strings"
+
+// template is a sentence with named arguments: "{container} is waiting to start[:
+// {said}]". A part in brackets is left out unless all of its arguments are known.
+type template string
+
+// arguments are the values for a template, by name. One that is empty is unknown.
+type arguments map[string]string
+
+// render returns the sentence with its arguments in place; false if it needs one that
+// is unknown.
+func (t template) render(a arguments) (string, bool) {
+	var text strings.Builder
+	rest := string(t)
+	for rest != "" {
+		i := strings.IndexAny(rest, "{[")
+		if i < 0 {
+			break
+		}
+		text.WriteString(rest[:i])
+		if rest[i] == '[' {
+			part, after, _ := strings.Cut(rest[i+1:], "]")
+			if s, ok := template(part).render(a); ok {
+				text.WriteString(s)
+			}
+			rest = after
+			continue
+		}
+		name, after, _ := strings.Cut(rest[i+1:], "}")
+		value := a[name]
+		if value == "" {
+			return "", false
+		}
+		text.WriteString(value)
+		rest = after
+	}
+	text.WriteString(rest)
+	return text.String(), true
+}
+
+// first renders the first of templates whose arguments are all known. The last needs
+// no argument that may be unknown.
+func first(templates []template, a arguments) string {
+	for _, t := range templates {
+		if s, ok := t.render(a); ok {
+			return s
+		}
+	}
+	return ""
+}
+
+// nounArguments name the node and its kubelet in a sentence: an empty name gives "the
+// node".
+func nounArguments(node string) arguments {
+	if node == "" {
+		return arguments{"node": "the node", "node's": "the node's", "kubelet": "the kubelet", "container": "the container"}
+	}
+	return arguments{"node": "node " + node, "node's": "node " + node + "'s", "kubelet": "the kubelet of " + node, "container": "the container"}
+}
+
+// pronounArguments refer to a node that the sentence has named before.
+func pronounArguments() arguments {
+	return arguments{"node": "it", "node's": "its", "kubelet": "its kubelet", "container": "the container"}
+}

@@ -1,0 +1,126 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-metrics/weir/humanize"
+	"github.com/weir-metrics/weir/metric"
+)
+
+// instant returns the time of nanoseconds since the Unix epoch; zero for 0.
+func instant(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
+}
+
+// value says a group's number in words, and for CPU and memory as a number:
+// cores, bytes.
+func value(s *metric.Sample, g metric.Group) (string, *float64) {
+	get := func(id metric.ID) (float64, bool) { return s.Values.Get(id) }
+	switch g {
+	case metric.CPU:
+		v, _ := get(metric.CPUUsageRate)
+		n := v * metric.Nanocores.Prometheus()
+		text := humanize.Cores(v)
+		if w := s.Rates[g].Length; w > 0 {
+			text += " over " + humanize.Duration(w)
+		}
+		return text, &n
+	case metric.Memory:
+		v, _ := get(metric.MemoryWorkingSet)
+		return humanize.Bytes(v), &v
+	}
+	var parts []string
+	for _, p := range says[g] {
+		if v, ok := get(p.id); ok {
+			parts = append(parts, fmt.Sprintf(p.format, amount(p.id, v)))
+		}
+	}
+	return strings.Join(parts, ", "), nil
+}
+
+// says are the metrics by which a group is told.
+var says = map[metric.Group][]struct {
+	id     metric.ID
+	format string
+}{
+	metric.Network:     {{metric.NetworkRxRate, "%s in"}, {metric.NetworkTxRate, "%s out"}},
+	metric.Filesystem:  {{metric.EphemeralStorageUsage, "%s of ephemeral storage"}, {metric.FilesystemUsage, "%s used"}, {metric.FilesystemLimit, "of %s"}},
+	metric.IO:          {{metric.DiskReadBytesRate, "%s read"}, {metric.DiskWriteBytesRate, "%s written"}},
+	metric.Process:     {{metric.ProcessCount, "%s processes"}, {metric.ProcessThreads, "%s threads"}},
+	metric.Accelerator: {{metric.AcceleratorMemoryUsed, "%s of accelerator memory"}, {metric.AcceleratorDutyCycle, "%s busy"}},
+}
+
+// noun names a group in a sentence.
+func noun(g metric.Group) string {
+	if g == metric.CPU {
+		return "CPU"
+	}
+	return g.String()
+}
+
+func amount(id metric.ID, v float64) string {
+	switch id.Describe().Unit {
+	case metric.Bytes:
+		return humanize.Bytes(v)
+	case metric.BytesPerSecond:
+		return humanize.BytesPerSecond(v)
+	case metric.Ratio:
+		return humanize.Percent(v)
+	}
+	return humanize.Decimal(v, 3)
+}
+
+// summary says in one or two sentences what was found of something.
+func summary(what string, findings []Finding) string {
+	var served []string
+	var remarks, missing []*Finding
+	var lacking [][]string // the names of the groups that are missing for each of missing
+	for i := range findings {
+		f := &findings[i]
+		name := f.Group
+		switch name {
+		case metric.CPU.String():
+			name = noun(metric.CPU)
+		case metric.Memory.String():
+		default:
+			continue
+		}
+		switch at := slices.IndexFunc(missing, f.sameCause); {
+		case f.Served:
+			served = append(served, name+" "+f.Value)
+			if f.Message != "" && !slices.ContainsFunc(remarks, f.sameCause) {
+				remarks = append(remarks, f)
+			}
+		case at < 0:
+			missing, lacking = append(missing, f), append(lacking, []string{name})
+		default:
+			if missing[at].ForWhole {
+				missing[at] = f
+			}
+			lacking[at] = append(lacking[at], name)
+		}
+	}
+	var all []string
+	if len(served) > 0 {
+		clause := fmt.Sprintf("%s uses %s", what, strings.Join(served, " and "))
+		for _, f := range remarks {
+			clause += "; " + f.Message
+		}
+		all, what = append(all, sentence(clause)), "it"
+	}
+	for i, f := range missing {
+		all = append(all, sentence(fmt.Sprintf("%s has no %s: %s", what, humanize.Or(lacking[i]), f.Message)))
+	}
+	return strings.Join(all, " ")
+}
+
+// sameCause reports whether o is missing, or in doubt, for what f is.
+func (f *Finding) sameCause(o *Finding) bool {
+	return f.Reason == o.Reason && f.Container == o.Container && f.Served == o.Served && f.Held == o.Held
+}
