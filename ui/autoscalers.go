@@ -11,14 +11,14 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// autoscalerKinds is the kind that a parameter names an autoscaler of.
+// autoscalerKinds maps a query parameter to the kind of autoscaler it names.
 var autoscalerKinds = map[string]string{"hpa": "HorizontalPodAutoscaler", "autoscaler": "Autoscaler"}
 
 // autoscalerListBody is the body of the page of all autoscalers.
 type autoscalerListBody struct {
 	Rows []autoscalerRow
 	Cut  listRange
-	Off  bool // nobody decides about any
+	Off  bool // no autoscaler controller runs
 	None string
 }
 
@@ -34,8 +34,8 @@ type autoscalerRow struct {
 	Why        string
 }
 
-// autoscalers fills the page of all autoscalers: those that lack metrics first,
-// then those where weir and another controller differ, then those that change.
+// autoscalers fills the page of all autoscalers. Autoscalers without a metric come first, then
+// those where weir and another controller differ, then those that scale.
 func (p *page) autoscalers() {
 	p.Heading, p.Path = "Autoscalers", p.breadcrumbs()
 	body := &autoscalerListBody{Off: p.opts.Autoscalers == nil, None: "There is no autoscaler, or none with that name."}
@@ -73,7 +73,7 @@ func (p *page) autoscalerRow(b *decisionreport.DecisionSummary) autoscalerRow {
 	return r
 }
 
-// autoscalerState is how an autoscaler fares.
+// autoscalerState returns the state of an autoscaler.
 func autoscalerState(b *decisionreport.DecisionSummary) state {
 	switch {
 	case b.NoDecision:
@@ -90,7 +90,8 @@ func autoscalerState(b *decisionreport.DecisionSummary) state {
 	return state{"ok", good}
 }
 
-// differenceText says what another controller wants, and why.
+// differenceText describes the decision of the other controller and the reason for the
+// difference.
 func differenceText(o *decisionreport.OtherController) string {
 	s := fmt.Sprintf("The controller that acts wants %d", o.Desired)
 	if o.Difference == "" {
@@ -124,7 +125,7 @@ type autoscalerBody struct {
 	Next    []string
 }
 
-// autoscalerMetric is what one metric asks for.
+// autoscalerMetric is the report of one metric as the page shows it.
 type autoscalerMetric struct {
 	decisionreport.Metric
 	State      state
@@ -208,7 +209,7 @@ func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Me
 		d.Lines = append(d.Lines, m.Recount.Arithmetic)
 	}
 	tones := map[string]tone{"Counted": good, "Unready": warn, "Missing": bad}
-	// Those that were not simply counted come first: they are what one looks for.
+	// Pods that were not simply counted come first: readers look for them.
 	pods := slices.Clone(m.Pods)
 	slices.SortStableFunc(pods, func(a, b decisionreport.Pod) int {
 		switch counted := "Counted"; {
@@ -236,7 +237,7 @@ func (p *page) autoscalerMetric(namespace metric.Namespace, m *decisionreport.Me
 	return d
 }
 
-// autoscalerCauses returns what the metrics lack, as it is drawn.
+// autoscalerCauses returns the causes of missing metrics as the page shows them.
 func (p *page) autoscalerCauses(namespace metric.Namespace, missing []decisionreport.Cause) missingReport {
 	var drawn missingReport
 	for i := range missing {

@@ -8,9 +8,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// cgroupTable lists the cgroups of a node that belong to no pod: as a tree, or flat
-// where names are looked for. Only the largest are shown, each below the nearest
-// one above it that is shown too.
+// cgroupTable lists the cgroups of a node that belong to no pod: as a tree, or flat if the
+// list is filtered or sorted by name. Each cgroup is below its nearest ancestor that is in the
+// list.
 func (p *page) cgroupTable(node metric.NodeName, most int) table {
 	t := table{Title: "Cgroups of no pod", What: "Cgroup", Trends: true, Sorts: p.sorts(), None: "no cgroup outside pods is reported"}
 	if !p.byPath(node) {
@@ -48,15 +48,15 @@ func (p *page) cgroupTable(node metric.NodeName, most int) table {
 	return t
 }
 
-// knownCgroup is a cgroup and what is known of it.
+// knownCgroup is a cgroup with its sample and verdicts.
 type knownCgroup struct {
 	entity  metric.Entity
 	sample  *metric.Sample
-	reasons [2]metric.Verdict // of CPU and memory; the zero Verdict if well
+	reasons [2]metric.Verdict // of CPU and memory; the zero Verdict if measured
 }
 
-// state returns how a cgroup is, and why in a line if it is not well. Nobody asks
-// for explanations of cgroups: the verdict is all there is.
+// state returns the state of a cgroup, and the reason in one line if it is not ok. Package
+// explain does not explain cgroups, so the reason comes from the verdict.
 func (k *knownCgroup) state() (state, string) {
 	for _, v := range k.reasons {
 		if v.Reason == metric.Unjudged {
@@ -78,8 +78,8 @@ func (k *knownCgroup) state() (state, string) {
 	return state{"ok", good}, ""
 }
 
-// byPath reports whether the cgroups of a node go by their paths. Kubelets give
-// theirs names.
+// byPath reports whether the cgroups of a node are named by path. Kubelets report system
+// containers by name instead.
 func (p *page) byPath(node metric.NodeName) bool {
 	for s := range p.samples(metric.System) {
 		if s.Entity.Node == node && strings.HasPrefix(s.Entity.Name, "/") {
@@ -89,7 +89,8 @@ func (p *page) byPath(node metric.NodeName) bool {
 	return false
 }
 
-// cgroups returns the cgroups of no pod of a node; of all nodes if it is empty.
+// cgroups returns the cgroups of a node that belong to no pod; those of all nodes if node is
+// empty.
 func (p *page) cgroups(node metric.NodeName) []listItem[knownCgroup] {
 	all := map[metric.Entity]*knownCgroup{}
 	get := func(e metric.Entity) *knownCgroup {
@@ -124,16 +125,15 @@ func (p *page) cgroups(node metric.NodeName) []listItem[knownCgroup] {
 		}
 		it := listItem[knownCgroup]{of: *k, name: e.Name}
 		it.measure(k.sample)
-		// A cgroup without a number is no alarm: many kernels count no CPU for
-		// some. So they are ordered by use alone.
+		// A cgroup without a number is no fault: many kernels do not count CPU for some
+		// cgroups. Cgroups are therefore sorted by use alone.
 		it.rank = measured
 		items = append(items, it)
 	}
 	return items
 }
 
-// sortTree puts items, which are ordered, below the nearest of them that is above
-// them by path. Brothers keep their order.
+// sortTree puts each item below its nearest ancestor by path. Siblings keep their order.
 func sortTree(items []listItem[knownCgroup]) (ordered []listItem[knownCgroup], depth []int) {
 	byName := make(map[string]int, len(items))
 	for i, it := range items {
@@ -170,7 +170,7 @@ func sortTree(items []listItem[knownCgroup]) (ordered []listItem[knownCgroup], d
 	return ordered, depth
 }
 
-// relativeName returns the name of it without the part that the one above it has said.
+// relativeName returns the name of it without the name of its parent in the list.
 func relativeName(before []listItem[knownCgroup], depth []int, it *listItem[knownCgroup], d int) string {
 	for i := range slices.Backward(before) {
 		if depth[i] == d-1 {

@@ -10,22 +10,21 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// countingReader is a View that counts the pods with numbers when somebody first goes
-// through all of them: there may be very many, and what is missing needs that
-// walk anyway.
+// countingReader is a View that counts pods with numbers during the first complete walk over
+// all pods. The report of missing numbers needs that walk anyway.
 type countingReader struct {
 	explain.View
-	counts *servedCounts // nil until they were gone through to the end
+	counts *servedCounts // nil until a walk reached the last pod
 }
 
-// servedCounts are how many pods have both numbers.
+// servedCounts is the number of pods with both CPU and memory.
 type servedCounts struct {
 	in map[metric.Namespace]int
 	on map[metric.NodeName]int
 }
 
-// Each calls do with what is served of the entities of a kind, each good until do
-// returns, until do returns false.
+// Each calls do with each served sample of a kind until do returns false. A sample is valid
+// until do returns.
 func (c *countingReader) Each(kind metric.Kind, do func(*metric.Sample) bool) {
 	if kind != metric.Pod || c.counts != nil {
 		each(c.View, kind, do)
@@ -45,8 +44,8 @@ func (c *countingReader) Each(kind metric.Kind, do func(*metric.Sample) bool) {
 	}
 }
 
-// each goes through the entities of a kind. The memory sink need not copy them for
-// that.
+// each calls do with each served sample of a kind. The memory sink has a method Each, which
+// copies nothing.
 func each(v explain.View, kind metric.Kind, do func(*metric.Sample) bool) {
 	if v, ok := v.(interface {
 		Each(metric.Kind, func(*metric.Sample) bool)
@@ -57,8 +56,8 @@ func each(v explain.View, kind metric.Kind, do func(*metric.Sample) bool) {
 	v.Samples(kind)(do)
 }
 
-// samples yields what is served of the entities of a kind, without their parts. A
-// sample is good until the next.
+// samples yields the served samples of a kind without those of parts. A sample is valid until
+// the next one.
 func (p *page) samples(kind metric.Kind) iter.Seq[*metric.Sample] {
 	return func(yield func(*metric.Sample) bool) {
 		if p.View != nil {
@@ -67,7 +66,7 @@ func (p *page) samples(kind metric.Kind) iter.Seq[*metric.Sample] {
 	}
 }
 
-// served returns how many pods have numbers.
+// served returns the number of pods with numbers.
 func (p *page) served() *servedCounts {
 	c, ok := p.View.(*countingReader)
 	if !ok {
@@ -79,12 +78,12 @@ func (p *page) served() *servedCounts {
 	return c.counts
 }
 
-// complete reports whether a sample has both numbers.
+// complete reports whether a sample has CPU and memory.
 func complete(s *metric.Sample) bool {
 	return value(s, metric.CPUUsageRate) >= 0 && value(s, metric.MemoryWorkingSet) >= 0
 }
 
-// podCount is of pods: how many should have numbers, and how many have.
+// podCount is how many pods should have numbers and how many have them.
 type podCount struct{ expected, served int }
 
 // podCounts counts the pods of each namespace.
@@ -130,15 +129,15 @@ func (p *page) podCountOn(node metric.NodeName) *podCount {
 	return c
 }
 
-// shouldHaveNumbers reports whether a pod should have numbers: it runs, and so does one of
-// its containers, on a node that is not left out.
+// shouldHaveNumbers reports whether a pod should have numbers: the pod and one of its
+// containers run, and its node is not excluded.
 func (p *page) shouldHaveNumbers(f *cluster.Pod) bool {
 	return f.Phase == cluster.Running && !p.isExcluded(f.Node) && slices.ContainsFunc(f.Containers, func(c cluster.Container) bool {
 		return c.Required()
 	})
 }
 
-// isExcluded reports whether a node is not read on purpose.
+// isExcluded reports whether a node is excluded from reading by the configuration.
 func (p *page) isExcluded(node metric.NodeName) bool {
 	if p.excludedNodes == nil {
 		p.excludedNodes = map[metric.NodeName]bool{}
@@ -151,8 +150,7 @@ func (p *page) isExcluded(node metric.NodeName) bool {
 	return p.excludedNodes[node]
 }
 
-// text writes "28 of 30", or "28" where all have or nobody says how many there
-// should be.
+// text writes "28 of 30", or "28" if all have numbers or the expected count is unknown.
 func (c *podCount) text() string {
 	switch {
 	case c == nil:

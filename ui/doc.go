@@ -1,46 +1,51 @@
-// Package ui is the page: what a person sees who opens weir in a browser. Nodes
-// worst first, namespaces, pods and containers with what they use now and used in
-// the last fifteen minutes, what is missing and why, and how sources and sinks
-// fare.
+// Package ui serves the web page of weir: nodes, namespaces, pods and containers with their use
+// now and in the last fifteen minutes, what is missing and why, and the state of sources and
+// sinks.
 //
 // # What it promises
 //
-//   - One handler, one address. Every view is a query string (?node=n1,
-//     ?pod=shop/web), and every link is nothing but one, so the page works
-//     wherever it is put: below /ui/, through kubectl proxy, through a Service's
-//     proxy.
-//   - HTML from this binary and nothing else: no script, no file beside it, no
-//     address of anyone else. The Content-Security-Policy says so to the
-//     browser, and the style sheet is the only thing it allows.
-//   - A page is bounded: lists are cut and say how much more there is, whatever
-//     the size of the cluster.
-//   - What it says about why comes from packages explain, autoscaler/decisionreport and
-//     eviction/evictionreport, word for word. Here only numbers are turned into text and
+//   - One handler, one address. Every view is a query string (?node=n1, ?pod=shop/web), and
+//     every link is only a query, so the page works below any path: below /ui/, through
+//     kubectl proxy, through the proxy of a Service.
+//   - The HTML is complete: no script, no other file, no foreign address. The
+//     Content-Security-Policy allows only the style sheet in the page.
+//   - Every page is bounded: a list is cut and says how many items are left.
+//   - Reasons come from packages explain, autoscaler/decisionreport and
+//     eviction/evictionreport, word for word. This package only formats numbers and draws
 //     lines.
 //
 // # Views
 //
-//	?                        what is missing and why, nodes worst first, namespaces
+//	?                        what is missing and why, nodes with problems first, namespaces
 //	?nodes  ?namespaces      the same lists, page by page
-//	?node=n1                 how it is read, what it has, its pods and cgroups
-//	?namespace=shop          what is missing there, its pods
+//	?node=n1                 its sources, use, pods and cgroups
+//	?namespace=shop          what is missing in it, its pods
 //	?pod=shop/web            the explanation in full, containers, instances
-//	?container=shop/web/app  the same of one container
+//	?container=shop/web/app  the same for one container
 //	?missing                 everything that is missing
 //	?sources                 sources and sinks
-//	?autoscalers             what autoscalers decide, and what they lack
-//	?hpa=shop/web            the last decision in full; ?autoscaler= of an Autoscaler
-//	?eviction=n1             how near it is to evicting pods, who would go next, and why
+//	?autoscalers             the decisions of autoscalers, and their missing metrics
+//	?hpa=shop/web            the last decision in full; ?autoscaler= for an Autoscaler
+//	?eviction=n1             how close a node is to evicting pods, which pod is next, and why
 //	?q=text                  everything with text in its name
 //
-// Beside a view, sort=cpu|memory|name orders its lists, from=100 goes on in a long
-// one, list=pods|cgroups shows one list of a node alone, q=text filters, and
-// refresh=off keeps the page from being asked for again by itself.
+// A view can have more parameters: sort=cpu|memory|name sorts its lists, from=100 continues a
+// long list, list=pods|cgroups shows one list of a node, q=text filters, and refresh=off stops
+// the automatic reload.
 //
 // # Who may see what
 //
-// The package authorizes nobody. Shows tells what an answer shows, by the same
-// reading of the query that the handler goes by. The page of a namespace, pod or
-// container shows nothing of other namespaces, and no error that a read ended with:
-// errors name addresses.
+// The package does not authorize. Rights returns the rights that a request needs, and ScopeOf
+// what its answer shows; both parse the query as the handler does. The page of a namespace, pod
+// or container shows nothing of other namespaces and no read errors, because errors contain
+// addresses.
+//
+// # Files
+//
+// handler.go has the Handler and its options, query.go parses a query and writes links, page.go
+// fills and frames a page. Each of overview.go, lists.go (nodes, namespaces and pods),
+// cgroups.go, entity.go (one node, pod or container), missing.go, sources.go, autoscalers.go and
+// eviction.go fills views. table.go sorts and cuts lists, counts.go counts pods, use.go has the
+// use of CPU and memory with its lines, state.go the state of an item, and format.go times and
+// texts. templates has the HTML.
 package ui

@@ -18,9 +18,9 @@ type entityBody struct {
 	Summary  string
 	Links    []anchor
 	Cards    []card
-	Others   []fact // what else is measured, and well
+	Others   []fact // other groups that are measured
 	Findings []finding
-	// Tables are its containers, or its pods and cgroups.
+	// Tables are the containers of a pod, or the pods and cgroups of a node.
 	Tables      []table
 	Instances   []instance
 	Reads       []sourceRead
@@ -28,26 +28,26 @@ type entityBody struct {
 	Autoscalers []string
 }
 
-// card is one number, large: what is used of something, or how many have numbers.
+// card is one large number: the use of a resource, or how many objects have numbers.
 type card struct {
 	Name, Href string
 	resourceUse
 	State state
 	Notes []string
-	Why   string // there is no number
+	Why   string // the reason if there is no number
 }
 
-// finding is what became of a group of metrics, as it is drawn.
+// finding is the result for one group of metrics as the page shows it.
 type finding struct {
 	Group, Reason, Value, Message, Rule string
 	Evidence                            []string
 	State                               state
 	Read, Since                         shownTime
 	Next, Advice                        string
-	Plain                               bool // there is nothing to say but the value
+	Plain                               bool // the group is measured and has nothing but a value
 }
 
-// fact is something the API server says.
+// fact is a named value. Full is its long form for a tooltip.
 type fact struct{ Name, Value, Full string }
 
 func (p *page) node() error {
@@ -69,7 +69,7 @@ func (p *page) node() error {
 	return nil
 }
 
-// nodeThing returns what there is to show of a node; false if nothing is known.
+// nodeThing returns the body of the page of a node; false if the node is unknown.
 func (p *page) nodeThing(name metric.NodeName) (*entityBody, bool) {
 	e, ok := p.Node(name)
 	if !ok {
@@ -88,7 +88,7 @@ func (p *page) nodeThing(name metric.NodeName) (*entityBody, bool) {
 	return t, true
 }
 
-// listLength is how many rows a list has beside others: alone it may be long.
+// listLength returns the number of rows of a list: more if it is the only list of the page.
 func (p *page) listLength(others int) int {
 	if others == 0 {
 		return page100
@@ -148,7 +148,8 @@ func (p *page) container() error {
 	return nil
 }
 
-// containerRequests returns what a container requested; nil if the API server does not say.
+// containerRequests returns the requests and limits of a container; nil if the API server has
+// none.
 func (p *page) containerRequests(ref metric.PodRef, name string) *metric.Values {
 	if c := p.Facts.Pod(ref).Container(name); c != nil {
 		return c.Spec.Values()
@@ -177,7 +178,7 @@ func (p *page) explained(e *explain.Explanation, entity metric.Entity, s *metric
 		j := slices.Index([]string{metric.CPU.String(), metric.Memory.String()}, f.Group)
 		drawn := p.finding(f)
 		if j >= 0 {
-			// What a card says is not said again.
+			// The card shows the value.
 			t.Cards[j].setFinding(f, p)
 			if drawn.Value = ""; f.Message == "" && f.Reason == metric.Measured.String() {
 				continue
@@ -193,7 +194,8 @@ func (p *page) explained(e *explain.Explanation, entity metric.Entity, s *metric
 	return t
 }
 
-// addFinding adds a finding. What is said of CPU and again of memory is said once.
+// addFinding adds a finding. A finding that equals the one before, except for its group, is
+// merged into it.
 func (t *entityBody) addFinding(f finding) {
 	if n := len(t.Findings); n > 0 {
 		last := &t.Findings[n-1]
@@ -207,7 +209,7 @@ func (t *entityBody) addFinding(f finding) {
 	t.Findings = append(t.Findings, f)
 }
 
-// setFinding adds to what is used of something what became of its numbers.
+// setFinding adds the state, the reason and the time of a finding to a card.
 func (c *card) setFinding(f *explain.Finding, p *page) {
 	c.State = stateOf(f)
 	if !f.Served {
@@ -230,7 +232,7 @@ func (p *page) finding(f *explain.Finding) finding {
 	}
 }
 
-// facts returns what the API server says.
+// facts returns what the API server reports about an object.
 func (p *page) facts(e *explain.Explanation) (facts []fact) {
 	add := func(name, value string) {
 		if value != "" {
@@ -269,7 +271,7 @@ func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) t
 	t := table{Title: "Containers", What: "Container", Trends: true, Asked: true, None: "no container is known"}
 	t.Cut = listRange{To: len(e.Containers), Of: len(e.Containers)}
 	if f := worst(e); f != nil {
-		t.lastReason = findingText(f) // of the pod, above the table
+		t.lastReason = findingText(f) // the page shows it above the table
 	}
 	for i := range e.Containers {
 		c := &e.Containers[i]
@@ -298,10 +300,10 @@ func (p *page) containerTable(e *explain.Explanation, served []*metric.Sample) t
 	return t
 }
 
-// instance is a run of something that went by its name: the one that is counted,
-// or one that was turned away.
+// instance is one run of a pod or container: the one that is counted, or one that was
+// rejected.
 type instance struct {
-	Of      string // the container's name; "pod" for its own cgroup or sandbox
+	Of      string // the name of the container; "pod" for the cgroup or sandbox of the pod
 	State   state
 	Reason  string
 	Facts   []fact
@@ -311,7 +313,7 @@ type instance struct {
 	Advice  string
 }
 
-// addInstance adds the instance whose numbers are served.
+// addInstance adds the instance that the served numbers belong to.
 func (t *entityBody) addInstance(of string, s *metric.Sample) {
 	in := instance{Of: printable(of), State: state{"counted", good}}
 	for _, g := range []metric.Group{metric.CPU, metric.Memory} {
@@ -330,7 +332,7 @@ func (t *entityBody) addInstance(of string, s *metric.Sample) {
 	t.Instances = append(t.Instances, in)
 }
 
-// addDuplicates adds the instances that were turned away.
+// addDuplicates adds the instances that were rejected.
 func (p *page) addDuplicates(t *entityBody, of string, rivals []explain.Rival) {
 	for i := range rivals {
 		r := &rivals[i]
@@ -345,7 +347,7 @@ func (p *page) addDuplicates(t *entityBody, of string, rivals []explain.Rival) {
 	}
 }
 
-// instanceFacts returns what tells an instance from others.
+// instanceFacts returns what identifies an instance.
 func instanceFacts(node metric.NodeName, uid metric.PodUID, id metric.ContainerID, path metric.CgroupPath) (facts []fact) {
 	for _, f := range []fact{{"node", string(node), ""}, {"UID", string(uid), ""}, {"ID", string(id), ""}, {"cgroup", string(path), ""}} {
 		if f.Value != "" {

@@ -14,19 +14,19 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Unavailable is why how a node stands with evictions cannot be told, and what to do about
-// it: an error of Options.Eviction.
+// Unavailable is an error of Options.Eviction: there is no report, for the reason Why, and
+// Todo says what to do.
 type Unavailable struct {
-	// Status is of HTTP: 404 of a node that nobody knows. Anything else is answered 502:
-	// it is not this weir that fails.
+	// Status is an HTTP status: 404 for an unknown node. The page answers 502 for any other,
+	// because the fault is not in this weir.
 	Status    int
 	Why, Todo string
 }
 
-// Error says why.
+// Error returns Why.
 func (u *Unavailable) Error() string { return u.Why }
 
-// evictionBody is the body of the page of a node's evictions.
+// evictionBody is the body of the page of the evictions of a node.
 type evictionBody struct {
 	Summary    string
 	State      state
@@ -36,42 +36,42 @@ type evictionBody struct {
 	Exceeded   []string
 	Conditions []string
 	Acts       []evictionAction
-	Quiet      bool // nothing was done lately
+	Quiet      bool // there were no recent actions
 	Watches    []string
 }
 
-// evictionSignal is a signal, as it is drawn.
+// evictionSignal is an eviction signal as the page shows it.
 type evictionSignal struct {
 	Name, Value string
 	State       state
 	Gauge       gauge
 	Thresholds  []thresholdMark
-	Lines       []fact // what goes first, which pod is next, which are skipped
+	Lines       []fact // what is reclaimed first, which pod is next, which pods are skipped
 	Rows        []evictionCandidate
 	More        int // rows that are not shown
 }
 
 // gauge is a bar that fills as the signal gets worse, with a mark at each threshold.
 type gauge struct {
-	Title string // what it shows, in words; empty for no gauge
+	Title string // describes the bar; empty if there is no gauge
 	Tone  tone
 	Width int // filled, of 1000
 	Marks []int
 }
 
-// thresholdMark is a threshold.
+// thresholdMark is a threshold as the page shows it.
 type thresholdMark struct {
 	Text, Kind, Message string
 	State               state
 }
 
-// evictionCandidate is a pod in the order in which they would go.
+// evictionCandidate is a pod in the order of eviction.
 type evictionCandidate struct {
 	Name, Href, Over, Usage, Request, Priority, Why string
 	Next                                            bool
 }
 
-// evictionAction is something that was done, or would have been.
+// evictionAction is an action of the agent, or one that a dry run would have taken.
 type evictionAction struct {
 	At             shownTime
 	Did            state
@@ -85,7 +85,7 @@ const (
 	maxActions = 20
 )
 
-// eviction fills the page of a node's evictions.
+// eviction fills the page of the evictions of a node.
 func (p *page) eviction(ctx context.Context) error {
 	name := p.query.node
 	if p.opts.Eviction == nil {
@@ -108,7 +108,7 @@ func (p *page) eviction(ctx context.Context) error {
 	return nil
 }
 
-// evictionLink leads from a node to its evictions; none where nobody tells of them.
+// evictionLink returns the link from a node to its evictions; none without Options.Eviction.
 func (p *page) evictionLink(node metric.NodeName) []anchor {
 	if p.opts.Eviction == nil {
 		return nil
@@ -169,7 +169,7 @@ func (b *evictionBody) addFact(name, value string) {
 	}
 }
 
-// evictionState is how a node stands.
+// evictionState returns the state of a node.
 func evictionState(s document.NodeState) state {
 	switch s {
 	case document.Evicting:
@@ -189,7 +189,7 @@ func (p *page) evictionSignal(s *document.Signal, reclaims bool) evictionSignal 
 	if s.Value != nil {
 		g.Value = s.FigureText()
 		if !s.Stall {
-			g.Value += " left" // beside a bar of what is gone
+			g.Value += " left" // the bar beside it shows what is used
 		}
 	}
 	if s.Doubt != "" {
@@ -226,7 +226,7 @@ func (g *evictionSignal) addLine(name, value string) {
 	}
 }
 
-// thresholdState is how a threshold stands, in a word or two.
+// thresholdState returns the state of a threshold.
 func thresholdState(s document.ThresholdState) state {
 	switch s {
 	case document.InForce:
@@ -241,8 +241,8 @@ func thresholdState(s document.ThresholdState) state {
 	return state{"ok", good}
 }
 
-// gaugeOf draws a signal. What there is left of shows what is gone, so that each gauge
-// gets worse to the right, where its marks are.
+// gaugeOf returns the gauge of a signal. For an amount that is left it shows what is used, so
+// that every gauge gets worse to the right.
 func gaugeOf(s *document.Signal, t tone) gauge {
 	whole := 100.0
 	if !s.Stall {

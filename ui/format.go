@@ -11,11 +11,11 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// shownTime is a time as the page shows it: how long ago or until then, and in full
-// where one points at it. The zero moment is none.
+// shownTime is a time as the page shows it: Text is relative to now, Full is absolute. The
+// zero value shows nothing.
 type shownTime struct{ Text, Full string }
 
-// dueTime returns t, at which something is to happen, as seen at now.
+// dueTime returns the shown time of a future event, "now" if it is due.
 func dueTime(t, now time.Time) shownTime {
 	m := relativeTime(t, now)
 	if m.Text != "" && !t.After(now) {
@@ -24,7 +24,7 @@ func dueTime(t, now time.Time) shownTime {
 	return m
 }
 
-// relativeTime returns t as seen at now.
+// relativeTime returns t relative to now.
 func relativeTime(t, now time.Time) shownTime {
 	if t.IsZero() {
 		return shownTime{}
@@ -33,12 +33,11 @@ func relativeTime(t, now time.Time) shownTime {
 	return shownTime{humanize.Ago(t, now), full}
 }
 
-// maxText is how much of a text is shown, in bytes: a server's error may be a page
-// of its own.
+// maxText limits the length of a text in bytes. The error of a server may be a whole page.
 const maxText = maxName
 
-// printable makes a name safe to show: what has no shape, or turns the direction of
-// what stands around it, is quoted.
+// printable returns a text that is safe to show. It quotes a text with characters that are not
+// printable or that change the direction of writing.
 func printable(s string) string {
 	if len(s) > maxText {
 		s = fmt.Sprintf("%s... (%s bytes more)", strings.ToValidUTF8(s[:maxText], ""), humanize.Number(len(s)-maxText))
@@ -49,14 +48,14 @@ func printable(s string) string {
 	return strconv.QuoteToGraphic(s)
 }
 
-// textPart is a part of a text: words, or something to type.
+// textPart is a part of a text: prose, or code to type.
 type textPart struct {
 	Text string
 	Code bool
 }
 
-// splitCode divides a text at its backquotes, between which is something to type. One
-// that is never closed is a character as any other.
+// splitCode splits a text at backquotes; the parts between two backquotes are code. A
+// backquote without a second one is a character.
 func splitCode(text string) (phrases []textPart) {
 	for text != "" {
 		before, rest, ok := strings.Cut(text, "`")

@@ -15,34 +15,33 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Options are what the page is made of.
+// Options are the sources of the data on the page.
 type Options struct {
-	// World returns everything there is to say, as of now. Required. Its View is
-	// nil before the first round.
+	// World returns the current state of weir. Required. Its View is nil before the first
+	// round.
 	World func() *explain.World
-	// Points returns what is remembered of a metric of an entity from one time
-	// to another, both included, oldest first, in the catalogue's unit. Nil
-	// leaves out the lines of the last fifteen minutes.
+	// Points returns the recorded values of a metric of an entity between two times, both
+	// included, oldest first, in the unit of the catalogue. If nil, the page has no lines of
+	// the last fifteen minutes.
 	Points func(e metric.Entity, id metric.ID, from, to time.Time) iter.Seq2[time.Time, float64]
-	// Sinks returns how each sink fares. Nil says nothing of sinks.
+	// Sinks returns the state of each sink. If nil, the page shows no sinks.
 	Sinks func() []Sink
-	// Autoscalers returns what is decided about each autoscaler, in a line. Nil where
-	// nobody decides: the page then says how to change that.
+	// Autoscalers returns the last decision about each autoscaler in one line. If nil, no
+	// controller runs and the page says how to start one.
 	Autoscalers func() []decisionreport.DecisionSummary
-	// Autoscaler returns the last decision about one of a kind, told; false if none is
-	// known.
+	// Autoscaler returns the report of the last decision about one autoscaler; false if there
+	// is none.
 	Autoscaler func(kind, namespace, name string) (*decisionreport.DecisionReport, bool)
-	// Eviction returns how a node stands with evictions: as its agent tells, or for
-	// this machine. What cannot be told is best an *Unavailable. Nil where nobody knows.
+	// Eviction returns the eviction report of a node, from its agent or for this machine. Its
+	// error may be an *Unavailable. If nil, this weir has no reports.
 	Eviction func(ctx context.Context, node string) (*document.EvictionReport, error)
-	// Title stands at the head of each page and says which weir this is. Default
-	// "weir".
+	// Title is at the top of each page and names this weir. Default "weir".
 	Title string
-	// Version stands at the foot of each page; nothing if empty.
+	// Version is at the bottom of each page, if not empty.
 	Version string
 }
 
-// Sink is how one sink fares.
+// Sink is the state of one sink.
 type Sink struct {
 	Name        string
 	LastSuccess time.Time // zero if there was none
@@ -51,11 +50,10 @@ type Sink struct {
 	Dropped     int64     // batches that found the queue full, ever
 }
 
-// Handler serves the page. It keeps nothing between two requests.
+// Handler serves the page. It keeps no state between requests.
 type Handler struct{ opts Options }
 
-// New returns a Handler. It panics without a World, which is a mistake of the
-// program.
+// New returns a Handler. It panics if Options.World is nil.
 func New(o Options) *Handler {
 	if o.World == nil {
 		panic("ui: Options.World is nil")
@@ -66,9 +64,8 @@ func New(o Options) *Handler {
 	return &Handler{o}
 }
 
-// ServeHTTP answers a request for the page with 200; with 404 for what is not
-// known, 400 for a query that is not understood, and 503 before anything was read,
-// each as a page that says what to do.
+// ServeHTTP answers with status 200; 404 for an unknown object, 400 for an invalid query, and
+// 503 before the first read. An error page says what to do.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
@@ -88,12 +85,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(status)
 	if r.Method == http.MethodGet {
-		// A write fails only when the reader has gone.
+		// A write fails only if the client is gone.
 		_, _ = w.Write(body)
 	}
 }
 
-// answer returns the page that a request asks for.
+// answer returns the status and the page for a request.
 func (h *Handler) answer(r *http.Request) (status int, body []byte) {
 	q, err := parse(r.URL)
 	world := *h.opts.World()
@@ -118,7 +115,7 @@ func (h *Handler) answer(r *http.Request) (status int, body []byte) {
 	p.frame()
 	var out bytes.Buffer
 	if err := views()[p.query.view].ExecuteTemplate(&out, "frame", p); err != nil {
-		// The templates and their data are this package's own: a mistake of ours.
+		// The templates and their data belong to this package, so this is a bug.
 		return http.StatusInternalServerError, []byte("weir could not draw this page: " + err.Error())
 	}
 	return status, out.Bytes()
@@ -130,5 +127,5 @@ type pageError struct {
 	message, advice string
 }
 
-// Error says what is wrong.
+// Error returns the message.
 func (p *pageError) Error() string { return p.message }

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// nodeTable lists nodes, the worst first.
+// nodeTable lists nodes, those with problems first.
 func (p *page) nodeTable(most int) table {
 	t := table{Title: "Nodes", What: "Node", Counted: true, Trends: true, Sorts: p.sorts(), None: "no node is known"}
 	items := sortAndFilter(p.nodes(), &p.query)
@@ -28,17 +28,17 @@ func (p *page) nodeTable(most int) table {
 	return t
 }
 
-// knownNode is a node and what is known of it at little cost.
+// knownNode is a node with its sample.
 type knownNode struct {
 	name   metric.NodeName
 	sample *metric.Sample
 }
 
-// nodes returns all nodes there are: those the API server knows, those that are
-// read and those with numbers.
+// nodes returns all nodes: those known to the API server, those that are read, and those with
+// numbers.
 func (p *page) nodes() []listItem[knownNode] {
 	if p.allNodes != nil {
-		return slices.Clone(p.allNodes) // which is ordered in place
+		return slices.Clone(p.allNodes) // callers sort it in place
 	}
 	all := map[metric.NodeName]*listItem[knownNode]{}
 	get := func(name metric.NodeName) *listItem[knownNode] {
@@ -72,7 +72,7 @@ func (p *page) nodes() []listItem[knownNode] {
 		case p.isExcluded(name) && it.rank == missing:
 			it.rank = idle
 		case failing[name] && it.rank == measured:
-			it.rank = doubtful // it goes on with numbers of before
+			it.rank = doubtful // its numbers are the last known values
 		}
 		items = append(items, *it)
 	}
@@ -80,7 +80,7 @@ func (p *page) nodes() []listItem[knownNode] {
 	return slices.Clone(items)
 }
 
-// spec returns what the API server says a node has; nil if it says nothing.
+// spec returns the capacity of a node according to the API server; nil if unknown.
 func (p *page) spec(node metric.NodeName) *metric.Values {
 	if f := p.Facts.Node(node); f != nil {
 		return &f.Spec
@@ -88,7 +88,7 @@ func (p *page) spec(node metric.NodeName) *metric.Values {
 	return nil
 }
 
-// namespaceTable lists namespaces: those that lack numbers first, then by use.
+// namespaceTable lists namespaces: those with missing numbers first, then by use.
 func (p *page) namespaceTable(most int) table {
 	t := table{Title: "Namespaces", What: "Namespace", Counted: true, Sorts: p.sorts(), None: "no pod is known"}
 	counts := p.podCounts()
@@ -107,7 +107,7 @@ func (p *page) namespaceTable(most int) table {
 	var items []listItem[metric.Namespace]
 	for _, name := range names {
 		if name == "" {
-			continue // pods whose names nobody tells
+			continue // pods whose names are unknown
 		}
 		it := listItem[metric.Namespace]{of: name, name: string(name)}
 		it.measure(sums[name])
@@ -142,7 +142,7 @@ func (p *page) namespaceTable(most int) table {
 	return t
 }
 
-// namespaceShare returns what a namespace uses, as a share of what all of them use.
+// namespaceShare returns the use of a namespace as a share of the use of all namespaces.
 func (p *page) namespaceShare(r *resource, sum *metric.Sample) resourceUse {
 	u := r.usageOf(sum, nil)
 	u.Share, u.Of, u.Level = "", "", ""
@@ -154,7 +154,7 @@ func (p *page) namespaceShare(r *resource, sum *metric.Sample) resourceUse {
 	return u
 }
 
-// knownPod is a pod and what is known of it at little cost.
+// knownPod is a pod with its facts; facts is nil if the API server does not know it.
 type knownPod struct {
 	ref   metric.PodRef
 	node  metric.NodeName
@@ -165,8 +165,8 @@ func (k *knownPod) entity() metric.Entity {
 	return metric.Entity{Kind: metric.Pod, Node: k.node, Namespace: k.ref.Namespace, Pod: k.ref.Name}
 }
 
-// podTable lists pods that pass, the worst first. Whole is the page that shows
-// the list at length.
+// podTable lists pods, those with problems first. whole is the query of the page with the
+// complete list.
 func (p *page) podTable(pods []listItem[knownPod], most int, whole query, node bool) table {
 	t := table{Title: "Pods", What: "Pod", Trends: true, Sorts: p.sorts(), None: "no pods"}
 	items := sortAndFilter(pods, &p.query)
@@ -185,8 +185,8 @@ func (p *page) podTable(pods []listItem[knownPod], most int, whole query, node b
 	return t
 }
 
-// pods returns the pods of a node, of a namespace, or all, if both are empty: those
-// the API server knows, and without it those that nodes speak of.
+// pods returns the pods of a node or a namespace, or all pods if both are empty: the pods
+// known to the API server or, without it, the pods that nodes report.
 func (p *page) pods(node metric.NodeName, namespace metric.Namespace) []listItem[knownPod] {
 	l := podList{page: p, node: node, namespace: namespace, at: map[metric.PodRef]int{}}
 	switch {
@@ -201,7 +201,7 @@ func (p *page) pods(node metric.NodeName, namespace metric.Namespace) []listItem
 	default:
 		p.Facts.EachPod(l.addKnown)
 	}
-	closed := p.Facts != nil && p.Facts.Synced // what the API server does not know is not served
+	closed := p.Facts != nil && p.Facts.Synced // pods unknown to the API server are not served
 	if closed && node != "" {
 		for i := range l.items {
 			if s, ok := p.View.Lookup(l.items[i].of.entity()); ok {
@@ -218,8 +218,8 @@ func (p *page) pods(node metric.NodeName, namespace metric.Namespace) []listItem
 	if closed {
 		return l.items
 	}
-	// Only the reason for its absence speaks of a pod without a number. One that
-	// an earlier pod left behind is none.
+	// A pod without a number appears only in its verdict. A verdict about an earlier pod of
+	// the same name does not count.
 	verdicts := p.View.Verdicts()
 	if node != "" {
 		verdicts = p.View.VerdictsOn(node)
@@ -232,7 +232,7 @@ func (p *page) pods(node metric.NodeName, namespace metric.Namespace) []listItem
 	return l.items
 }
 
-// podList is a list of pods in the making.
+// podList collects a list of pods.
 type podList struct {
 	page      *page
 	node      metric.NodeName
@@ -241,21 +241,21 @@ type podList struct {
 	at        map[metric.PodRef]int
 }
 
-// addKnown adds a pod of the API server's.
+// addKnown adds a pod known to the API server.
 func (l *podList) addKnown(f *cluster.Pod) bool {
 	it := l.add(knownPod{f.PodRef, f.Node, f})
 	switch {
 	case l.page.shouldHaveNumbers(f):
 	case f.Phase == cluster.Running && !l.page.isExcluded(f.Node):
-		it.rank = doubtful // its containers come and go
+		it.rank = doubtful // no container that must run is running
 	default:
 		it.rank = idle
 	}
 	return true
 }
 
-// find returns the item of a pod, and nil if it is none of the list's, or a new one
-// and none is to be added.
+// find returns the item of a pod, or nil if the pod is not of this list. If add is set, it
+// adds a missing item.
 func (l *podList) find(e metric.Entity, add bool) *listItem[knownPod] {
 	if l.node != "" && e.Node != l.node || l.namespace != "" && e.Namespace != l.namespace {
 		return nil
@@ -271,7 +271,7 @@ func (l *podList) find(e metric.Entity, add bool) *listItem[knownPod] {
 
 func (l *podList) add(k knownPod) *listItem[knownPod] {
 	l.at[k.ref] = len(l.items)
-	it := listItem[knownPod]{of: k, name: strings.TrimPrefix(k.ref.String(), "/")} // one may go by its UID
+	it := listItem[knownPod]{of: k, name: strings.TrimPrefix(k.ref.String(), "/")} // a pod without a name is listed by its UID
 	it.measure(nil)
 	l.items = append(l.items, it)
 	return &l.items[len(l.items)-1]

@@ -8,12 +8,12 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// missingReport is what is missing, as it is drawn.
+// missingReport is the report of missing numbers as the page shows it.
 type missingReport struct {
 	Summary string
 	Causes  []cause
 	Cut     listRange
-	Idle    *missingReport // what there is nothing to measure of; nil without any
+	Idle    *missingReport // pods with nothing to measure; nil if there are none
 }
 
 // cause is why something is missing.
@@ -34,8 +34,8 @@ type cause struct {
 // maxNames is how many names of a cause are shown.
 const maxNames = 12
 
-// missingReport returns a report with at most so many causes, from the query's place on
-// where it is a page of its own.
+// missingReport returns a report with at most so many causes. On a page of its own it begins
+// at the position in the query.
 func (p *page) missingReport(r *explain.Report, most int) missingReport {
 	drawn := missingReport{Summary: r.Summary}
 	drawn.Cut = paginate(len(r.Causes), most, p.listQuery(allMissing), query{view: allMissing})
@@ -80,7 +80,7 @@ func (p *page) cause(c *explain.Cause) cause {
 	return d
 }
 
-// named returns the link of an entity by the name that a report gives it.
+// named returns the link to an entity by its name in a report.
 func (p *page) named(name string) anchor {
 	a := anchor{Text: printable(name)}
 	parts := strings.Split(name, "/")

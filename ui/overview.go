@@ -8,11 +8,11 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// overviewBody is the body of the overview: of a cluster, or of one machine.
+// overviewBody is the body of the overview of a cluster or of one machine.
 type overviewBody struct {
 	Report  missingReport
 	Cards   []card
-	Machine *entityBody // of a machine without a cluster; then there are no tables
+	Machine *entityBody // set for one machine without a cluster; then there are no tables
 	Tables  []table
 }
 
@@ -37,8 +37,8 @@ func (p *page) overview() {
 	body.Tables = []table{nodes, namespaces}
 }
 
-// clusterUse returns what the nodes that have a number use of r, as a share of what
-// these have.
+// clusterUse returns the use of r by all nodes that have a number, as a share of the limits of
+// these nodes.
 func (p *page) clusterUse(r *resource) (u resourceUse) {
 	var used, has float64
 	var of string
@@ -59,7 +59,7 @@ func (p *page) clusterUse(r *resource) (u resourceUse) {
 	return u
 }
 
-// tallyCard returns a tally as a card.
+// tallyCard returns the card of a tally.
 func tallyCard(name string, t explain.Tally) card {
 	c := card{Name: name, State: state{"", good}}
 	c.Text, c.Of = humanize.Number(t.Served), "have numbers"
@@ -109,23 +109,22 @@ func (p *page) namespace() error {
 	}
 	pods := p.pods("", name)
 	for i := range pods {
-		pods[i].name = string(pods[i].of.ref.Name) // all are of this namespace
+		pods[i].name = string(pods[i].of.ref.Name) // the heading has the namespace
 	}
 	body.Tables = []table{p.podTable(pods, page100, query{view: oneNamespace, pod: metric.PodRef{Namespace: name}}, true)}
 	p.Body = body
 	return nil
 }
 
-// namespaceUse returns what a namespace uses. It is no share of anything: only some of
-// its pods have limits, and which part it is of what all namespaces use is no business
-// of who may read one namespace.
+// namespaceUse returns the use of a namespace without a share. Only some pods have limits, and
+// the use of all namespaces must not be shown to a reader of one namespace.
 func namespaceUse(r *resource, sum *metric.Sample) resourceUse {
 	u := r.usageOf(sum, nil)
 	u.Share, u.Of = "", ""
 	return u
 }
 
-// search finds by name.
+// search fills the page of search results.
 func (p *page) search() error {
 	p.Heading, p.Path = "Search results for "+printable(p.query.filter), p.breadcrumbs()
 	var tables []table

@@ -17,8 +17,8 @@ import (
 //go:embed templates
 var files embed.FS
 
-// style is the one style sheet, and policy allows it by its hash and nothing else
-// but the icon, which is written in the page.
+// style is the style sheet. policy is the Content-Security-Policy; it allows the style sheet
+// by its hash, data: images for the icon, and nothing else.
 var style, policy = func() (template.CSS, string) {
 	css, err := files.ReadFile("templates/style.css")
 	if err != nil {
@@ -29,8 +29,8 @@ var style, policy = func() (template.CSS, string) {
 		"'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
 
-// views returns the template of each view: the frame with what is in it. They take some
-// megabytes and time to parse, for which a weir has no use whose page nobody opens.
+// views returns the template of each view within the frame. Parsing takes time and some
+// megabytes, so it happens with the first request.
 var views = sync.OnceValue(func() map[view]*template.Template {
 	frame := template.Must(template.New("").Funcs(template.FuncMap{"prose": splitCode}).ParseFS(files, "templates/frame.html", "templates/parts.html"))
 	all := map[view]*template.Template{}
@@ -43,54 +43,53 @@ var views = sync.OnceValue(func() map[view]*template.Template {
 	return all
 })
 
-// retrySeconds is after how many seconds a page that has nothing to show yet is asked for
-// again.
+// retrySeconds is the reload interval of a page without data.
 const retrySeconds = 5
 
-// page is one answer in the making: what is asked for, what there is to say, and
-// what the template reads.
+// page is the data of one answer: the query, the state of weir, and the fields that the
+// template reads.
 type page struct {
 	*explain.World
 	opts       *Options
 	query      query
 	sampleAges map[metric.NodeName]time.Duration
-	// What is worked out once for a page.
+	// Caches for one page.
 	excludedNodes map[metric.NodeName]bool
 	allNodes      []listItem[knownNode]
 
-	// Heading is what the page is about, Kind what that is and Where the node it
-	// is on, and Path the pages above it.
+	// Heading is the title, Kind the kind of object, Where its node, and Path the links to the
+	// pages above it.
 	Heading string
 	Kind    string
 	Where   anchor
 	Path    []anchor
 	Body    any
 
-	// The frame.
+	// Fields of the frame.
 	Style          template.CSS
 	Place, Version string
 	Nav            []anchor
 	Search         searchForm
-	Read           shownTime // when the newest facts or numbers came
+	Read           shownTime // when the page was made
 	Refresh        int       // in seconds; 0 for never
-	Toggle         anchor    // turns that on or off
+	Toggle         anchor    // turns the refresh on or off
 }
 
 // anchor is a link.
 type anchor struct {
 	Text, Href string
-	Here       bool // it is this page
+	Here       bool // it links to this page
 }
 
-// searchForm is the form that looks for names: in one list, or everywhere.
+// searchForm is the form that searches names in one list or everywhere.
 type searchForm struct {
 	Label, Value string
-	Keep         []keptParameter // what of the present question stays
+	Keep         []keptParameter // parameters of the current query that are kept
 }
 
 type keptParameter struct{ Name, Value string }
 
-// fill makes the body of the page that is asked for.
+// fill makes the body of the requested page.
 func (p *page) fill(ctx context.Context) error {
 	switch p.query.view {
 	case allAutoscalers:
@@ -131,7 +130,7 @@ func (p *page) fill(ctx context.Context) error {
 	return nil
 }
 
-// frame fills what stands around every body.
+// frame fills the fields of the frame.
 func (p *page) frame() {
 	p.Style, p.Place, p.Version = style, p.opts.Title, p.opts.Version
 	for _, n := range []struct {
@@ -171,14 +170,14 @@ func (p *page) frame() {
 	p.Read = relativeTime(p.Now, p.Now)
 }
 
-// refreshSeconds is after how many seconds there may be something new: what the sources
-// take, within what a person can bear.
+// refreshSeconds returns the reload interval: the shortest interval of a source, between
+// retrySeconds and a minute. It is 0 for an error page that a reload cannot change.
 func (p *page) refreshSeconds() int {
 	if p.query.view == errorPage {
 		if p.View == nil {
 			return retrySeconds
 		}
-		return 0 // a mistake stays one
+		return 0 // a reload cannot change it
 	}
 	pace := time.Minute
 	for i := range p.Sources {
@@ -189,12 +188,12 @@ func (p *page) refreshSeconds() int {
 	return int(max(pace, retrySeconds*time.Second) / time.Second)
 }
 
-// breadcrumbs are the pages above this one.
+// breadcrumbs returns the links to the pages above this one.
 func (p *page) breadcrumbs(more ...anchor) []anchor {
 	return append([]anchor{{Text: "Overview", Href: query{noRefresh: p.query.noRefresh}.link()}}, more...)
 }
 
-// linkTo returns the address of another view that is as still as this one.
+// linkTo returns the address of another view and keeps the refresh setting.
 func (p *page) linkTo(q query) string {
 	q.noRefresh = p.query.noRefresh
 	return q.link()
@@ -212,7 +211,7 @@ func (p *page) showError(why *pageError) {
 	switch why.status {
 	case http.StatusServiceUnavailable:
 		p.Heading, p.Path = "No data yet", nil
-		// Errors name addresses: they are not for who may see one namespace.
+		// Errors contain addresses. A reader of one namespace must not see them.
 		if p.query.pod.Namespace == "" {
 			a.Reads = p.sourceReads("")
 		}
@@ -224,13 +223,13 @@ func (p *page) showError(why *pageError) {
 	p.query.view, p.Body = errorPage, a
 }
 
-// notReadYet is the problem of a page before the first round.
+// notReadYet returns the error for a page before the first round.
 func (p *page) notReadYet() error {
 	return &pageError{http.StatusServiceUnavailable, "weir has only just started: no source has been read yet.",
 		"This page reloads every few seconds. If it does not change, the page of sources and sinks says why."}
 }
 
-// notFound is the problem of a page about something nobody knows.
+// notFound returns the error for an unknown object.
 func (p *page) notFound(what string) error {
 	return &pageError{http.StatusNotFound, "weir knows no " + what + ".",
 		"It may be deleted, or the name may be misspelled: search for a part of the name above. A new object is known after the next read."}

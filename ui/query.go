@@ -16,7 +16,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// view is what kind of page it is: the name of its template.
+// view is the kind of a page.
 type view string
 
 // The views.
@@ -37,7 +37,7 @@ const (
 	errorPage      view = "sorry"
 )
 
-// sorting is by what a list is ordered.
+// sorting is the order of a list.
 type sorting string
 
 // The orders. The default is the worst first, then by whatever a thing has least
@@ -49,28 +49,28 @@ const (
 	byName   sorting = "name"
 )
 
-// query is a request for a page, understood.
+// query is a parsed request.
 type query struct {
 	view           view
 	node           metric.NodeName
-	pod            metric.PodRef // of a namespace, only that
+	pod            metric.PodRef // for a namespace, only the namespace is set
 	container      string
-	autoscalerKind string // the kind of an autoscaler, whose namespace and name pod holds
+	autoscalerKind string // pod has the namespace and name of the autoscaler
 	list           string // "pods" or "cgroups" of a node alone
 	filter         string
 	sort           sorting
 	from           int
-	noRefresh      bool // not asked for again by itself
+	noRefresh      bool // the page does not reload
 }
 
-// maxName is how long a name in a query may be: longer than any there is.
+// maxName limits the length of a value in a query in bytes.
 const maxName = 1024
 
-// parse understands a request.
+// parse parses a request.
 func parse(u *url.URL) (query, error) {
 	q := query{view: errorPage}
-	// Links are queries alone, so that they lead back wherever the page is. An API
-	// server lets nobody behind it redirect.
+	// Links are only queries, so that they work below any path. The API server's proxy does
+	// not allow redirects.
 	if !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/ui") && u.Path != "/" {
 		return q, &pageError{http.StatusNotFound, "There is nothing at this address.", "The page is at /ui/, and a query selects what it shows: /ui/?sources, for example."}
 	}
@@ -122,7 +122,7 @@ func (q *query) set(name, value string) (view, error) {
 		q.pod.Namespace = metric.Namespace(value)
 		return oneNamespace, require(value != "", "namespace=NAME")
 	case "pod":
-		// Where nobody tells a pod's name it goes by its UID, in no namespace.
+		// A pod whose name is unknown has an empty namespace and its UID as the name.
 		if len(parts) == 2 {
 			q.pod = metric.PodRef{Namespace: metric.Namespace(parts[0]), Name: metric.PodName(parts[1])}
 		}
@@ -182,7 +182,7 @@ func sortedNames(values url.Values) []string {
 	return names
 }
 
-// link returns the address of q's page, relative to any other.
+// link returns the address of the page of q, relative to any other page.
 func (q query) link() string {
 	var b strings.Builder
 	add := func(name, value string) {
@@ -191,7 +191,7 @@ func (q query) link() string {
 		}
 		b.WriteString(name)
 		if value != "" {
-			// A slash may stand in a query, and shop/web is easier to read.
+			// A query may contain a slash, and shop/web is easier to read.
 			b.WriteString("=" + strings.ReplaceAll(url.QueryEscape(value), "%2F", "/"))
 		}
 	}
@@ -235,22 +235,20 @@ func positiveText(n int) string {
 	return fmt.Sprint(n)
 }
 
-// Scope is what an answer shows, and so what its reader must be allowed to list.
+// Scope is what an answer shows. Its reader must be allowed to read that.
 type Scope struct {
-	// All is set where it shows nodes and the pods of every namespace.
+	// All is set if it shows nodes and the pods of all namespaces.
 	All bool
-	// Namespace is whose pods it shows, where it shows those of one namespace
-	// alone.
+	// Namespace is the namespace of the pods, if it shows those of one namespace.
 	Namespace metric.Namespace
-	// Kind and Name are those of the autoscaler that it is about, if it is about
-	// one: its reader must be allowed to read that, too.
+	// Kind and Name identify the autoscaler, if it shows one. Its reader must be allowed to
+	// read that, too.
 	Kind, Name string
-	// Eviction is the node whose evictions it tells, which is a right of its own.
+	// Eviction is the node whose evictions it shows. They need a right of their own.
 	Eviction metric.NodeName
 }
 
-// ScopeOf returns what the answer to a request shows. Where there is only a sentence
-// about the request itself, it is the zero Shown.
+// ScopeOf returns what the answer to a request shows; the zero Scope for an invalid request.
 func ScopeOf(r *http.Request) Scope {
 	q, err := parse(r.URL)
 	switch {
@@ -266,7 +264,8 @@ func ScopeOf(r *http.Request) Scope {
 	return Scope{All: true}
 }
 
-// Rights returns what the caller of r needs: what the APIs ask for the same numbers.
+// Rights returns the rights that a request needs. They equal those of the APIs that serve the
+// same numbers.
 func Rights(r *http.Request) []rights.Right {
 	switch shown := ScopeOf(r); {
 	case shown.Eviction != "":

@@ -16,7 +16,7 @@ type sourcesBody struct {
 	Sinks []sink
 }
 
-// sink is how a sink fares, as it is drawn.
+// sink is the state of a sink as the page shows it.
 type sink struct {
 	Name        string
 	State       state
@@ -50,7 +50,7 @@ func (p *page) sources() {
 	p.Body = body
 }
 
-// sourceCard sums up how sources fare.
+// sourceCard returns the card that counts failing sources.
 func (p *page) sourceCard() card {
 	var failing, all int
 	for i := range p.Sources {
@@ -69,16 +69,16 @@ func (p *page) sourceCard() card {
 	return c
 }
 
-// sourceRead is how a source of a node is read.
+// sourceRead is the state of one source as the page shows it.
 type sourceRead struct {
 	Source                 string
-	Node                   anchor // empty for a source of many, and on the node's own page
+	Node                   anchor // empty for a source of many nodes, and on the page of the node
 	State                  state
 	Last, LastSuccess, Due shownTime
 	Why                    string
 }
 
-// drawReads returns reads as they are drawn.
+// drawReads returns reads as the page shows them.
 func (p *page) drawReads(reads []explain.Read) (drawn []sourceRead) {
 	for i := range reads {
 		r := &reads[i]
@@ -86,7 +86,7 @@ func (p *page) drawReads(reads []explain.Read) (drawn []sourceRead) {
 			Source: printable(r.Source), State: state{"ok", good},
 			Last: relativeTime(r.LastRead, p.Now), LastSuccess: relativeTime(r.LastSuccess, p.Now), Due: dueTime(r.Due, p.Now),
 		}
-		// An error says its reason itself.
+		// An error includes its reason.
 		if d.Why = printable(r.Error); d.Why == "" && r.Reason != metric.Measured.String() {
 			d.Why = r.Reason
 		}
@@ -104,8 +104,7 @@ func (p *page) drawReads(reads []explain.Read) (drawn []sourceRead) {
 	return drawn
 }
 
-// sourceReads returns how all sources, or those whose name or node holds the text, are read:
-// failing ones first.
+// sourceReads returns the sources whose name or node contains text, failing ones first.
 func (p *page) sourceReads(text string) []sourceRead {
 	var all []sourceRead
 	for i := range p.Sources {

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// tone is the colour of a state. It never says what the word beside it does not.
+// tone is the colour of a state. The word of the state says the same.
 type tone string
 
 // The tones.
@@ -18,15 +18,15 @@ const (
 	quiet tone = "quiet"
 )
 
-// state is how something is, in a word.
+// state is a word with its colour.
 type state struct {
 	Word string
 	Tone tone
 }
 
-// severityState returns how bad a reason is.
-func severityState(gravity string) state {
-	switch gravity {
+// severityState returns the state for the severity of a reason.
+func severityState(severity string) state {
+	switch severity {
 	case metric.Broken.String():
 		return state{"broken", bad}
 	case metric.Temporary.String():
@@ -35,7 +35,7 @@ func severityState(gravity string) state {
 	return state{"expected", quiet}
 }
 
-// stateOf returns how a finding is.
+// stateOf returns the state of a finding.
 func stateOf(f *explain.Finding) state {
 	switch {
 	case f.Served && f.Reason != metric.Measured.String():
@@ -52,8 +52,7 @@ func stateOf(f *explain.Finding) state {
 	return state{"none", quiet}
 }
 
-// worst returns the finding of CPU and memory that matters most; nil if both are
-// well.
+// worst returns the most severe finding of CPU and memory; nil if both are ok.
 func worst(e *explain.Explanation) *explain.Finding {
 	order := map[tone]int{bad: 3, warn: 2, quiet: 1}
 	var w *explain.Finding
@@ -70,7 +69,7 @@ func worst(e *explain.Explanation) *explain.Finding {
 	return w
 }
 
-// findingText says in a line why a number is missing or in doubt.
+// findingText says in one line why a number is missing or in doubt.
 func findingText(f *explain.Finding) string {
 	switch {
 	case f.Message == "":
@@ -81,7 +80,7 @@ func findingText(f *explain.Finding) string {
 	return f.Reason + ": " + f.Message
 }
 
-// nodeState returns how a node is, and why in a line if it is not well.
+// nodeState returns the state of a node, and the reason in one line if it is not ok.
 func (p *page) nodeState(it *listItem[knownNode]) (state, string) {
 	if it.rank == measured {
 		return state{"ok", good}, ""
@@ -98,7 +97,7 @@ func (p *page) nodeState(it *listItem[knownNode]) (state, string) {
 	return rankState(it.rank), ""
 }
 
-// podState returns how a pod is, and why in a line if it is not well.
+// podState returns the state of a pod, and the reason in one line if it is not ok.
 func (p *page) podState(it *listItem[knownPod]) (state, string) {
 	if it.rank == measured {
 		return state{"ok", good}, ""
@@ -114,10 +113,9 @@ func (p *page) podState(it *listItem[knownPod]) (state, string) {
 	return s, findingText(f)
 }
 
-// podFinding returns the finding of a pod that matters most; nil if all is well or
-// nothing is known. Why says it without looking through all that stands, of which
-// there is much when many pods lack numbers; but where CPU is well it is silent of
-// memory.
+// podFinding returns the most severe finding of a pod; nil if it is ok or unknown. World.Why
+// is tried first, because it does not walk over all verdicts; it does not report memory if CPU
+// is ok.
 func (p *page) podFinding(k *knownPod) *explain.Finding {
 	if k.facts != nil {
 		if f := p.Why(k.facts); stateOf(&f).Tone != good {
@@ -130,7 +128,7 @@ func (p *page) podFinding(k *knownPod) *explain.Finding {
 	return nil
 }
 
-// rankState is the state of something of which nobody says more.
+// rankState returns the state of an item without an explanation.
 func rankState(r rank) state {
 	switch r {
 	case missing:

@@ -15,24 +15,23 @@ const (
 	page100 = 100
 )
 
-// table is a list as it is drawn.
+// table is a list as the page shows it.
 type table struct {
-	Title string
-	What  string // heads the column of names
-	Rows  []row
-	Cut   listRange
-	None  string // said in place of no rows
-	// Counted says that rows have a column of pods.
-	Counted bool
-	Trends  bool // rows have lines
-	Asked   bool // rows have requests and limits
+	Title   string
+	What    string // the header of the column of names
+	Rows    []row
+	Cut     listRange
+	None    string // the text if there are no rows
+	Counted bool   // rows count pods
+	Trends  bool   // rows have lines of the last fifteen minutes
+	Asked   bool   // rows have requests and limits
 	Sorts   map[sorting]anchor
 
-	lastReason string // why, of the last row that told it
+	lastReason string // the reason of the last row that has one
 }
 
-// add adds a row. Why is said once of rows that follow one another for one reason,
-// as those of the pods of a node that fails.
+// add adds a row. If its reason equals the one above, sameReason replaces it: all pods of a
+// failing node have the same one.
 func (t *table) add(r row) {
 	switch {
 	case r.Why == "":
@@ -44,22 +43,21 @@ func (t *table) add(r row) {
 	t.Rows = append(t.Rows, r)
 }
 
-// sameReason is said in place of a reason that has just been told.
+// sameReason replaces a repeated reason.
 const sameReason = "for the same reason"
 
-// Count says how many there are.
+// Count returns the number of items as text.
 func (t table) Count() string { return humanize.Number(t.Cut.Of) }
 
-// Sorted reports whether the table is ordered so.
+// Sorted reports whether the table is sorted this way.
 func (t table) Sorted(by sorting) bool { return t.Sorts[by].Here }
 
-// Header returns the head of a column: a link that orders by it, where lists can
-// be ordered.
+// Header returns the header of a column: a link that sorts by it, if the list can be sorted.
 func (t table) Header(by sorting, text string) anchor {
 	return anchor{Text: text, Href: t.Sorts[by].Href}
 }
 
-// Columns is how many columns the table has.
+// Columns returns the number of columns.
 func (t table) Columns() int {
 	n := 6
 	if t.Counted {
@@ -87,7 +85,7 @@ type row struct {
 	Why        string
 }
 
-// sorts returns the links that order a list, which begin it anew.
+// sorts returns the links that sort a list and show its first page.
 func (p *page) sorts() map[sorting]anchor {
 	all := map[sorting]anchor{}
 	for _, by := range []sorting{byWorst, byCPU, byMemory, byName} {
@@ -98,8 +96,7 @@ func (p *page) sorts() map[sorting]anchor {
 	return all
 }
 
-// listQuery returns the query where it pages through the list of a view, and else one
-// that begins it.
+// listQuery returns the query with its position in a list only if the query is for view v.
 func (p *page) listQuery(v view) query {
 	q := p.query
 	if q.view != v {
@@ -108,18 +105,18 @@ func (p *page) listQuery(v view) query {
 	return q
 }
 
-// rank is how badly something wants to be seen: the smallest first.
+// rank sorts items: the smallest needs attention most.
 type rank uint8
 
 // The ranks.
 const (
-	missing  rank = iota // it should have numbers and lacks some
-	doubtful             // it has some that are in doubt, or stand in for missed ones
+	missing  rank = iota // it should have numbers, and some are missing
+	doubtful             // some numbers are in doubt or stale
 	measured
-	idle // it should have none
+	idle // it has nothing to measure
 )
 
-// listItem is one line of a list before it is drawn: enough to order it by.
+// listItem is an item of a list with its sort keys.
 type listItem[T any] struct {
 	of          T
 	name        string
@@ -128,7 +125,7 @@ type listItem[T any] struct {
 	share       float64 // of what it may use, the larger of the two; negative if unknown
 }
 
-// measure takes from a sample, which may be nil, what an item is ordered by.
+// measure sets the sort keys from a sample, which may be nil.
 func (it *listItem[T]) measure(s *metric.Sample) {
 	it.cpu, it.memory, it.share = value(s, metric.CPUUsageRate), value(s, metric.MemoryWorkingSet), -1
 	switch {
@@ -141,7 +138,7 @@ func (it *listItem[T]) measure(s *metric.Sample) {
 	}
 }
 
-// measureKnown is measure for something that is known to be idle or in doubt unless it has
+// measureKnown sets the sort keys from a sample and keeps the rank if the sample has no
 // numbers.
 func (it *listItem[T]) measureKnown(s *metric.Sample) {
 	was := it.rank
@@ -150,7 +147,7 @@ func (it *listItem[T]) measureKnown(s *metric.Sample) {
 	}
 }
 
-// sortAndFilter orders items, and leaves only those whose name holds the filter.
+// sortAndFilter sorts items and removes those whose name does not contain the filter.
 func sortAndFilter[T any](items []listItem[T], q *query) []listItem[T] {
 	if q.filter != "" {
 		items = slices.DeleteFunc(items, func(it listItem[T]) bool { return !containsFold(it.name, q.filter) })
@@ -172,24 +169,24 @@ func sortAndFilter[T any](items []listItem[T], q *query) []listItem[T] {
 	return items
 }
 
-// containsFold reports whether a name contains text, in small letters or capitals.
+// containsFold reports whether a name contains text, ignoring case.
 func containsFold(name, text string) bool {
 	return strings.Contains(strings.ToLower(name), strings.ToLower(text))
 }
 
-// listRange is the part of a list that fits on a page.
+// listRange is the part of a list that a page shows.
 type listRange struct {
 	From, To, Of int
-	// More is where the list goes on, Back where it begins; empty if there is no
-	// such place.
+	// More is the address of the next part, Back that of the previous one; empty if there is
+	// none.
 	More, Back string
 }
 
-// Left is how many come after it.
+// Left returns the number of items after the part as text.
 func (c listRange) Left() string { return humanize.Number(c.Of - c.To) }
 
-// paginate returns which of n items a page shows: most of them from q.from on. Whole is
-// the page that shows the list at length; on itself the list goes on there.
+// paginate returns which of n items a page shows: at most so many from q.from on. whole is the
+// query of the page with the complete list.
 func paginate(n, most int, q, whole query) listRange {
 	c := listRange{Of: n}
 	if q.from > 0 {

@@ -11,20 +11,20 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// resourceUse is how much of one thing, CPU or memory, something uses.
+// resourceUse is the use of CPU or memory as the page shows it.
 type resourceUse struct {
 	Text  string // "250m", "180Mi"; empty if there is no number
-	Share string // "25%", of Of; empty if nobody says of how much
+	Share string // "25%" of Of; empty if the whole is unknown
 	Of    string // "of 1000m allocatable"
-	Width int    // of the bar that shows Share: 0 to 100
-	Level string // of the bar: "", "high" or "full"
+	Width int    // width of the bar of Share: 0 to 100
+	Level string // level of the bar: "", "high" or "full"
 	Stale bool   // the last known value: the last read brought none
 	Line  trend
-	// Request and Limit are what was asked for and allowed, where anyone says.
+	// Request and Limit are empty if unknown.
 	Request, Limit string
 }
 
-// resource is CPU or memory: which metrics tell it, and how it is written.
+// resource is CPU or memory: its metrics and its format.
 type resource struct {
 	name                               string
 	group                              metric.Group
@@ -44,8 +44,8 @@ var resources = struct{ cpu, memory resource }{
 	},
 }
 
-// value returns a metric of a sample that may be nil; negative if there is none,
-// so that it comes after zero.
+// value returns a metric of a sample; -1 if there is none or the sample is nil, so that it
+// sorts after zero.
 func value(s *metric.Sample, id metric.ID) float64 {
 	if s == nil {
 		return -1
@@ -57,9 +57,8 @@ func value(s *metric.Sample, id metric.ID) float64 {
 	return v
 }
 
-// usageOf returns how much of r a sample says is used, as a share of what limits it.
-// The sample may be nil, and spec is what the API server says of the same thing,
-// which may be nil too.
+// usageOf returns the use of r in a sample, as a share of its limit. The sample may be nil.
+// spec has the limits from the API server and may be nil.
 func (r *resource) usageOf(s *metric.Sample, spec *metric.Values) resourceUse {
 	var u resourceUse
 	used := value(s, r.used)
@@ -96,7 +95,7 @@ func (u *resourceUse) setShare(of float64) {
 	u.Width = int(math.Round(100 * min(of, 1)))
 }
 
-// shareOfNode makes u, which s tells, a share of what the node has, so that the cgroups
+// shareOfNode makes u, the use in s, a share of the capacity of the node, so that the cgroups
 // of a node can be compared.
 func (r *resource) shareOfNode(u *resourceUse, s, node *metric.Sample) {
 	u.Share, u.Of, u.Level = "", "", ""
@@ -106,8 +105,7 @@ func (r *resource) shareOfNode(u *resourceUse, s, node *metric.Sample) {
 	}
 }
 
-// valueOr returns a metric as a sample has it, or else the API server; negative if
-// neither does.
+// valueOr returns a metric of a sample, else of spec; -1 if neither has it.
 func valueOr(s *metric.Sample, spec *metric.Values, id metric.ID) float64 {
 	if v := value(s, id); v >= 0 || spec == nil {
 		return v
@@ -118,8 +116,8 @@ func valueOr(s *metric.Sample, spec *metric.Values, id metric.ID) float64 {
 	return -1
 }
 
-// limitOf returns what a share is of, and how to say so: of a node what it has for
-// pods, or has; of others the limit, or what was requested.
+// limitOf returns the whole of a share, and its description: what a node has allocatable or as
+// capacity; else the limit or the request.
 func (r *resource) limitOf(s *metric.Sample, spec *metric.Values) (whole float64, of string) {
 	for _, c := range [...]struct {
 		id metric.ID
@@ -145,7 +143,7 @@ func (r *resource) shareOf(s *metric.Sample, spec *metric.Values) float64 {
 	return used / whole
 }
 
-// usageTrend returns what an entity used of r in the last fifteen minutes.
+// usageTrend returns the line of the use of r in the last fifteen minutes.
 func (p *page) usageTrend(r *resource, e metric.Entity) trend {
 	if p.opts.Points == nil || p.View == nil {
 		return trend{}
@@ -155,8 +153,8 @@ func (p *page) usageTrend(r *resource, e metric.Entity) trend {
 	return drawTrend(r.name, points, now, p.maxSampleAge(e.Node), r.format)
 }
 
-// maxSampleAge returns how old the last known value of a node may be.
-// It is the rule by which numbers are served (processors/aggregate).
+// maxSampleAge returns how old the last known value of a node may be. Package
+// processors/aggregate has the same rule.
 func (p *page) maxSampleAge(node metric.NodeName) time.Duration {
 	if p.sampleAges == nil {
 		p.sampleAges = map[metric.NodeName]time.Duration{}
@@ -168,35 +166,34 @@ func (p *page) maxSampleAge(node metric.NodeName) time.Duration {
 	return max(p.sampleAges[node], p.sampleAges[""], time.Minute)
 }
 
-// usageAndTrends returns what a sample says is used of CPU and memory, with their lines.
+// usageAndTrends returns the use of CPU and memory in a sample, with their lines.
 func (p *page) usageAndTrends(e metric.Entity, s *metric.Sample, spec *metric.Values) (cpu, memory resourceUse) {
 	if s != nil {
-		e = s.Entity // which knows its node
+		e = s.Entity // it has the node
 	}
 	cpu, memory = resources.cpu.usageOf(s, spec), resources.memory.usageOf(s, spec)
 	cpu.Line, memory.Line = p.usageTrend(&resources.cpu, e), p.usageTrend(&resources.memory, e)
 	return cpu, memory
 }
 
-// A line shows the last fifteen minutes in as many columns as a small picture has
-// room for. Its lowest edge is zero, its highest the highest number in it.
+// A line shows the last fifteen minutes. Its lower edge is zero, its upper edge the largest
+// value.
 const (
 	lineTime    = 15 * time.Minute
 	lineColumns = 60
-	lineStep    = 2 // from one column to the next
+	lineStep    = 2 // width of a column
 	lineHeight  = 80
 )
 
-// trend is what is drawn of a metric over time. The zero line is none.
+// trend is the line of a metric over time. The zero value is no line.
 type trend struct {
-	Path  string // of an SVG image of 120 by 80; empty if there were no numbers
-	Title string // the same in words
+	Path  string // path in an SVG image of 120 by 80; empty if there were no values
+	Title string // describes the line
 }
 
-// drawTrend draws the points of one metric up to now. Where they lie further apart than
-// hold there was no number to be served between them, and the line breaks; format
-// writes a number.
-func drawTrend(name string, points iter.Seq2[time.Time, float64], now time.Time, hold time.Duration, format func(float64) string) trend {
+// drawTrend draws the values of a metric until now. The line has a gap between two values that
+// are further apart than maxAge: then no number was served. format writes a value.
+func drawTrend(name string, points iter.Seq2[time.Time, float64], now time.Time, maxAge time.Duration, format func(float64) string) trend {
 	from := now.Add(-lineTime)
 	type column struct {
 		at, n int
@@ -212,11 +209,11 @@ func drawTrend(name string, points iter.Seq2[time.Time, float64], now time.Time,
 			continue
 		}
 		low, high, last = min(low, v), max(high, v), v
-		gap := !before.IsZero() && at.Sub(before) > hold
+		gap := !before.IsZero() && at.Sub(before) > maxAge
 		if gap {
 			absent += at.Sub(before)
 		}
-		// A node's clock may be ahead of ours.
+		// The clock of a node may be ahead of this one.
 		i := min(int(at.Sub(from)*lineColumns/lineTime), lineColumns)
 		if n := len(columns); n == 0 || gap || columns[n-1].at != i {
 			columns = append(columns, column{at: i, moves: gap || n == 0})
@@ -229,14 +226,14 @@ func drawTrend(name string, points iter.Seq2[time.Time, float64], now time.Time,
 	if len(columns) == 0 {
 		return trend{Title: name + ": no number in the last " + humanize.Duration(lineTime)}
 	}
-	if tail := now.Sub(before); tail > hold {
+	if tail := now.Sub(before); tail > maxAge {
 		absent += tail
 	}
 	path := make([]byte, 0, 6*len(columns))
 	for i, c := range columns {
 		y := lineHeight - 2
 		if high > 0 {
-			// A line that lay on an edge would be cut in half.
+			// A line on the edge would be cut in half.
 			y = lineHeight - 2 - int(math.Round(c.sum/float64(c.n)/high*(lineHeight-4)))
 		}
 		command := byte('L')
