@@ -52,7 +52,7 @@ func (d *Decision) CarryOut(deeds Actions) Completion {
 	}
 	at := len(done.Events)
 	if d.progress == metricsFailed {
-		at-- // Kubernetes tells of the metrics last
+		at-- // Kubernetes writes the Event about the metrics last
 	}
 	done.Events = slices.Insert(slices.Clone(done.Events), at,
 		Event{corev1.EventTypeWarning, "FailedUpdateStatus", unwritten.Error()})

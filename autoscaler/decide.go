@@ -32,10 +32,10 @@ func Decide(in *Input) *Decision {
 	d.Memory = d.Memory.withFirstRecommendation(d.Current, in.Now)
 
 	current, lowest, highest := d.Current, d.minReplicas, in.Spec.MaxReplicas
-	byUs := in.Settings.ScaleToZero && scaledToZero(d.oldStatus)
+	scaledByAutoscaler := in.Settings.ScaleToZero && scaledToZero(d.oldStatus)
 	switch {
-	case current == 0 && !(byUs && (lowest != 0 || d.hasOutsideMetric)):
-		// Somebody scaled it to zero, and only they bring it back.
+	case current == 0 && !(scaledByAutoscaler && (lowest != 0 || d.hasOutsideMetric)):
+		// A person or another program scaled the target to zero. Autoscaling stays off.
 		d.Desired = 0
 		d.Steps = append(d.Steps, Step{Kind: StepDisabled})
 		d.setCondition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "ScalingDisabled",
@@ -50,7 +50,7 @@ func Decide(in *Input) *Decision {
 		d.RescaleReason = belowMinReason
 		d.correctToBound(StepBelowMin, lowest)
 	default:
-		d.decideByMetrics(in, byUs)
+		d.decideByMetrics(in, scaledByAutoscaler)
 	}
 	return d
 }
@@ -64,7 +64,7 @@ func (d *Decision) correctToBound(kind StepKind, to int32) {
 }
 
 // decideByMetrics decides by the metrics, then applies windows, policies and bounds.
-func (d *Decision) decideByMetrics(in *Input, byUs bool) {
+func (d *Decision) decideByMetrics(in *Input, scaledByAutoscaler bool) {
 	proposal, err := d.proposeReplicas(in)
 	if err != nil && d.Chosen < 0 {
 		d.Err = fmt.Errorf("compute the replicas of %s: %w", d.targetText(), err)
@@ -75,7 +75,7 @@ func (d *Decision) decideByMetrics(in *Input, byUs bool) {
 	}
 	d.Err = err
 
-	// A negative metric may ask for fewer than none.
+	// A negative metric may propose a negative count.
 	desired := max(proposal, 0)
 	d.Steps = make([]Step, 0, 5)
 	d.addStep(Step{Kind: StepPropose, From: d.Current, To: desired})
@@ -91,7 +91,7 @@ func (d *Decision) decideByMetrics(in *Input, byUs bool) {
 		desired = d.stabilize(in, desired)
 		desired = d.limit(in, desired)
 	}
-	if d.Current == 0 && d.minReplicas != 0 && byUs {
+	if d.Current == 0 && d.minReplicas != 0 && scaledByAutoscaler {
 		from := desired
 		desired = max(desired, d.minReplicas)
 		d.addStep(Step{Kind: StepLeaveZero, From: from, To: desired, Limit: d.minReplicas})

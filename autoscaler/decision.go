@@ -58,8 +58,8 @@ type MetricDecision struct {
 	Utilization int32
 	Total       int64
 	// Ratio is usage to target over the Count pods that count. If Recounted is set, pods without
-	// a number were given one that damps the change (ClassifiedPod.Assumed); RecountedRatio is
-	// the ratio over RecountedPods pods then. For a metric that is divided by the replicas of the
+	// a number got an assumed usage that damps the change (ClassifiedPod.Assumed), and
+	// RecountedRatio is the ratio over RecountedPods pods. For a metric that is divided by the replicas of the
 	// target's status, Count is that number; for a metric of no pods it is 0.
 	Ratio          float64
 	Count          int
@@ -96,7 +96,7 @@ type ClassifiedPod struct {
 	Class  Class
 	Reason ClassReason
 	// Usage, End and Window are the pod's sample, set with HasSample. End is in nanoseconds since
-	// the Unix epoch, 0 if unknown. It is not a time.Time because that holds a pointer, and there
+	// the Unix epoch, 0 if unknown. It is not a time.Time because that contains a pointer, and there
 	// may be many pods.
 	HasSample  bool
 	HasAssumed bool
@@ -145,7 +145,7 @@ const (
 	ReasonNeverReady                        // unready: it was not ready in its first moments, and not since
 	ReasonNotRunning                        // not counted by Object and External metrics: not Running
 	ReasonNotReady                          // not counted by Object and External metrics: not Ready
-	ReasonNotInTarget                       // the target has no such pod
+	ReasonNotInTarget                       // the target does not own the pod
 )
 
 // Step is one step from the metrics' largest proposal to the desired count.
@@ -173,7 +173,7 @@ type StepKind uint8
 const (
 	// The kinds of steps. Decision.Steps has each step that was taken, even if it changed
 	// nothing.
-	StepDisabled      StepKind = iota // the target has zero replicas, and is left alone
+	StepDisabled      StepKind = iota // the target has zero replicas and is not scaled
 	StepAboveMax                      // the current count is above maxReplicas; no metric is read
 	StepBelowMin                      // the current count is below minReplicas; no metric is read
 	StepPropose                       // the largest of the metrics' proposals
@@ -200,7 +200,7 @@ type Completion struct {
 	Err    error
 }
 
-// The closed lists, as they are written in transcripts and told to machines.
+// The names in transcripts and JSON. Each list is complete.
 var (
 	outcomeNames     = [...]string{"None", "Scaled", "WithinTolerance", "WouldReverse", "FromZero"}
 	classNames       = [...]string{"Counted", "Unready", "Missing", "Ignored", "NotInTarget"}

@@ -46,7 +46,7 @@ type Input struct {
 
 // Scale is a target's scale subresource.
 type Scale struct {
-	SpecReplicas   int32  // replicas asked for
+	SpecReplicas   int32  // spec.replicas
 	StatusReplicas int32  // replicas observed
 	Selector       string // of the pods, in the syntax of a query
 }
@@ -87,7 +87,7 @@ type Requests struct {
 // resource.Quantity.MilliValue does.
 type Amount struct {
 	Milli int64
-	Set   bool // false: not given, which is not zero
+	Set   bool // false if it is not given
 }
 
 // Reading is the current value of a metric.

@@ -11,29 +11,29 @@ import (
 // limitWithoutBehavior applies the bounds of a specification without a behavior. The count at
 // most doubles at once, or becomes 4.
 func (d *Decision) limitWithoutBehavior(in *Input, from int32) int32 {
-	to, why := d.raiseToMin(from), tooFew
+	to, reason := d.raiseToMin(from), tooFew
 	if to == from {
 		double := toInt32(math.Max(2*float64(d.Current), 4))
-		if why = tooMany; in.Spec.MaxReplicas > double {
-			why = tooFastUp
+		if reason = tooMany; in.Spec.MaxReplicas > double {
+			reason = tooFastUp
 		}
 		to = d.capAt(StepDoubling, to, double)
 		to = d.capAt(StepMax, to, in.Spec.MaxReplicas)
 	}
-	d.setLimitedCondition(from, to, why)
+	d.setLimitedCondition(from, to, reason)
 	return to
 }
 
 // limit applies the bounds and the policies of a behavior.
 func (d *Decision) limit(in *Input, from int32) int32 {
-	to, why := from, withinRange
+	to, reason := from, withinRange
 	switch {
 	case from > d.Current:
 		s := d.scaleUpLimit(in)
 		if s.Limit = max(s.Limit, d.Current); in.Spec.MaxReplicas > s.Limit {
-			why = tooFastUp
+			reason = tooFastUp
 		} else {
-			why = tooMany
+			reason = tooMany
 		}
 		s.Kind, s.From, s.To = StepPolicyUp, from, min(from, s.Limit)
 		d.addStep(s)
@@ -41,15 +41,15 @@ func (d *Decision) limit(in *Input, from int32) int32 {
 	case from < d.Current:
 		s := d.scaleDownLimit(in)
 		if s.Limit = min(s.Limit, d.Current); d.minReplicas < s.Limit {
-			why = tooFastDown
+			reason = tooFastDown
 		} else {
-			why = tooFew
+			reason = tooFew
 		}
 		s.Kind, s.From, s.To = StepPolicyDown, from, max(from, s.Limit)
 		d.addStep(s)
 		to = d.raiseToMin(s.To)
 	}
-	d.setLimitedCondition(from, to, why)
+	d.setLimitedCondition(from, to, reason)
 	return to
 }
 

@@ -23,7 +23,7 @@ func requestOf(p *Pod, container string, resource corev1.ResourceName, podLevel 
 			return 0, fmt.Errorf("pod %s has no request of %s: set spec.resources.requests.%s", p.Name, resource, resource)
 		}
 		if a.Milli == math.MaxInt64 {
-			return 0, nil // Kubernetes adds quantities up, and one that does not fit is none
+			return 0, nil // Kubernetes counts a request that does not fit as 0
 		}
 		return a.Milli, nil
 	}

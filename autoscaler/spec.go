@@ -181,7 +181,7 @@ func (v *validator) checkContainerResource(s *autoscalingv2.ContainerResourceMet
 			v.addInvalid(p.Child("container"), s.Container, msg)
 		}
 	}
-	// Containers' resources are those of core/v1, or another's with its domain.
+	// A container's resource is one of core/v1, or has a domain.
 	switch name := string(s.Name); {
 	case name == "", s.Name == corev1.ResourceCPU, s.Name == corev1.ResourceMemory, s.Name == corev1.ResourceEphemeralStorage:
 	case strings.HasPrefix(name, corev1.ResourceHugePagesPrefix), strings.Contains(name, "/"):

@@ -33,23 +33,23 @@ func FuzzQuery(f *testing.F) {
 		default:
 			t.Fatalf("?%s: %d", query, w.Code)
 		}
-		said, err := text(body)
+		pageText, err := text(body)
 		if err != nil {
 			t.Fatalf("?%s is not well formed: %v\n%s", query, err, body)
 		}
-		if !strings.Contains(said, "# ") || len(body) > 300_000 {
+		if !strings.Contains(pageText, "# ") || len(body) > 300_000 {
 			t.Fatalf("?%s: %d bytes without a heading, or too many", query, len(body))
 		}
 		for _, no := range []string{"<script", "<img", "javascript:", "\u202e", `href="/`, `href="http`} {
 			if strings.Contains(body, no) && no != "javascript:" || strings.Contains(body, `href="`+no) {
-				t.Fatalf("?%s: the page has %q in it:\n%s", query, no, said)
+				t.Fatalf("?%s: the page has %q in it:\n%s", query, no, pageText)
 			}
 		}
 		shown := ui.ScopeOf(r)
 		if w.Code == http.StatusOK && !shown.All && shown.Namespace == "" {
 			t.Fatalf("?%s is answered, and Shows says that it shows nothing", query)
 		}
-		if !shown.All && shown.Namespace != "bank" && strings.Contains(said, "vault") && !strings.Contains(query, "vault") {
+		if !shown.All && shown.Namespace != "bank" && strings.Contains(pageText, "vault") && !strings.Contains(query, "vault") {
 			t.Fatalf("?%s shows another namespace, and Shows says %+v", query, shown)
 		}
 	})

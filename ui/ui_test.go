@@ -304,7 +304,7 @@ func TestPagesAreBounded(t *testing.T) {
 			t.Errorf("%s: %d, %d bytes, want 200 and at most 300,000", query, status, len(body))
 		}
 	}
-	for _, test := range []struct{ first, row, said string }{
+	for _, test := range []struct{ first, row, wantText string }{
 		{"?nodes", `\[(node-\d+)\]`, "160 more"},
 		{"?namespace=team-01", `\[(app-\d+-\d+-\w+-\w+)\]`, "420 more"},
 		{"?sources", `kubelet:cadvisor \[(node-\d+)\]`, "160 more"},
@@ -316,18 +316,18 @@ func TestPagesAreBounded(t *testing.T) {
 		names := map[string]int{}
 		for query, first := test.first, true; query != ""; first = false {
 			_, _, body := get(t, h, query)
-			said, err := text(body)
+			pageText, err := text(body)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if first && !strings.Contains(said, test.said) {
-				t.Errorf("%s does not say %q:\n%s", query, test.said, said)
+			if first && !strings.Contains(pageText, test.wantText) {
+				t.Errorf("%s does not say %q:\n%s", query, test.wantText, pageText)
 			}
-			for _, m := range rows.FindAllStringSubmatch(said, -1) {
+			for _, m := range rows.FindAllStringSubmatch(pageText, -1) {
 				names[m[1]]++
 			}
 			query = ""
-			if m := further.FindStringSubmatch(said); m != nil {
+			if m := further.FindStringSubmatch(pageText); m != nil {
 				query = m[1]
 			}
 		}

@@ -132,8 +132,8 @@ type comparer struct {
 
 	recent    []ownDecision     // weir's decisions within maxSkew, oldest first
 	unmatched []unmatchedChange // changes that no decision of weir's agrees with yet
-	// direction is that of weir's last rounds, since when it holds. reported is set once it was
-	// counted as a difference.
+	// direction is the direction of weir's last rounds, since its first round. reported is set
+	// once it was counted as a difference.
 	direction  direction
 	since      time.Time
 	reported   bool

@@ -63,9 +63,8 @@ func New(o Options) (*Controller, error) {
 }
 
 // NewForConfig is New with clients and scales for the API server that config names,
-// in place of those of o. How many requests are sent at once is bounded by Workers,
-// and by no rate: with one, many autoscalers would wait for it, and late decisions
-// are wrong ones.
+// in place of those of o. Workers bounds the number of concurrent requests. There is no rate
+// limit: many autoscalers would wait for it, and a late decision is a wrong one.
 func NewForConfig(config *rest.Config, o Options) (*Controller, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "weir"

@@ -14,10 +14,10 @@ import (
 const (
 	// What can fail.
 	failedScale   = "Scale"   // the target's scale cannot be read
-	failedMetrics = "Metrics" // no count, or some metrics failed; or whose the pods are is not known
+	failedMetrics = "Metrics" // no count; or some metrics failed; or the owner of the pods is unknown
 	failedWrite   = "Write"   // the scale cannot be written
 	failedStatus  = "Status"  // the status cannot be written
-	failedPanic   = "Panic"   // a mistake of weir's
+	failedPanic   = "Panic"   // a bug in weir
 )
 
 type metrics struct {

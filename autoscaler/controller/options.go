@@ -57,7 +57,7 @@ type Options struct {
 	Autoscalers Autoscalers
 	// Scales reads and writes targets. Required.
 	Scales Scales
-	// Metrics tells pods and metrics. Required.
+	// Metrics provides pods and metrics. Required.
 	Metrics PodMetrics
 	// IsLeader reports whether this replica writes. Default: always.
 	IsLeader func() bool

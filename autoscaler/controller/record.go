@@ -61,7 +61,7 @@ func (c *Controller) recordTarget(o *scalingObject, e *entry, l *targetState, ow
 	if owns {
 		var err error
 		if t.Spec, err = json.Marshal(o.spec); err != nil {
-			t.HPA = "" // it cannot be told what it asks for
+			t.HPA = "" // an autoscaler is recorded only with its spec
 		}
 	}
 	*r = recorded{t, o.spec, l.Now}

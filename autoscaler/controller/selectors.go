@@ -22,8 +22,8 @@ type selectorIndex struct {
 	mu struct {
 		sync.Mutex
 		known map[objectKey]*targetSelector
-		// spaces are the claims of a kind in a namespace, by a label whose value
-		// they ask for and that value; by "" if they ask for none.
+		// spaces has the claims of a kind in a namespace, by the key and value of a label
+		// that they require; by "" if they require none.
 		spaces map[objectKey]map[string]map[string]map[objectKey]*targetSelector
 	}
 }

@@ -63,7 +63,7 @@ func (r *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool
 		next.Conditions = setCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionTrue, "TargetIsTaken", r.conflict, now)
 	default:
 		next.Conditions = removeCondition(next.Conditions, v1alpha1.ConditionDryRun)
-		if !r.scaleUnknown { // or else nobody looked
+		if !r.scaleUnknown { // otherwise no conflict was looked for
 			next.Conditions = setCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionFalse, "TargetIsOwn", "no other autoscaler scales the target", now)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// What a status holds of a memory at most.
+// The limits of a memory in a status.
 const (
 	// The limits of a memory in a status.
 	maxSlices  = 12

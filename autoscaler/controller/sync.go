@@ -180,7 +180,7 @@ func (c *Controller) publishStatus(ctx context.Context, o *scalingObject, e *ent
 	defer cancel()
 	if err := c.writeStatus(ctx, o, next); err != nil {
 		c.metrics.countError(failedStatus)
-		if !e.statusFailureLogged && c.opts.IsLeader() && !apierrors.IsNotFound(err) { // of what was deleted the watch will tell
+		if !e.statusFailureLogged && c.opts.IsLeader() && !apierrors.IsNotFound(err) { // the watch reports deleted objects
 			e.statusFailureLogged = true
 			c.opts.Logger.Warn("an autoscaler's status cannot be written; it is tried again", zap.String("autoscaler", o.namespace+"/"+o.name), zap.Error(err))
 		}
@@ -242,7 +242,7 @@ func (c *Controller) newDecisionRecord(o *scalingObject, l *targetState, d *auto
 		t.context.Min = *o.spec.MinReplicas
 	}
 	in := l.Input
-	in.ReadMetric = nil // it holds on to a state of memory
+	in.ReadMetric = nil // it references a state of the memory sink
 	t.context.Input = &in
 	t.context.Verdict = c.opts.Metrics.Verdicts(o.namespace, o.spec)
 	return t

@@ -172,8 +172,8 @@ func (t *reporter) recountText(m *autoscaler.MetricDecision, s metricFormat) str
 // assumptionTexts writes the assumed usage of pods without a number.
 func assumptionTexts(m *autoscaler.MetricDecision, s metricFormat) (all []string) {
 	type kind struct {
-		class autoscaler.Class
-		much  bool
+		class   autoscaler.Class
+		nonzero bool
 	}
 	counts, amount := map[kind]int{}, map[kind]int64{}
 	for i := range m.Pods {
@@ -187,24 +187,24 @@ func assumptionTexts(m *autoscaler.MetricDecision, s metricFormat) (all []string
 		class autoscaler.Class
 		words string
 	}{{autoscaler.Missing, "without a number"}, {autoscaler.Unready, "not ready"}} {
-		for _, much := range []bool{true, false} {
-			k := kind{of.class, much}
+		for _, nonzero := range []bool{true, false} {
+			k := kind{of.class, nonzero}
 			n := counts[k]
 			if n == 0 {
 				continue
 			}
-			taken := "nothing"
-			if much {
-				taken = s.unit.display(amount[k])
+			assumed := "nothing"
+			if nonzero {
+				assumed = s.unit.display(amount[k])
 				if n > 1 {
-					taken += " together"
+					assumed += " together"
 				}
 			}
 			is := "is"
 			if n > 1 {
 				is = "are"
 			}
-			all = append(all, fmt.Sprintf("%s %s %s assumed to use %s", humanize.Count(n, "pod"), of.words, is, taken))
+			all = append(all, fmt.Sprintf("%s %s %s assumed to use %s", humanize.Count(n, "pod"), of.words, is, assumed))
 		}
 	}
 	if len(all) == 0 { // pods without a number, at a ratio of exactly 1

@@ -85,7 +85,7 @@ func (t *reporter) metricReport(m *autoscaler.MetricDecision, decides bool) Metr
 			out.Usage = fmt.Sprintf("%d%%", m.Utilization)
 		}
 		if s.scope == perReplica && m.Count == 0 {
-			out.Usage = "" // a share of nobody's
+			out.Usage = "" // there is no replica to divide by
 		}
 		out.Ratio = finite(m.Ratio)
 		out.Arithmetic = t.arithmeticText(m, s)

@@ -17,7 +17,7 @@ import (
 // severityOrder sorts causes, the most severe first.
 var severityOrder = map[string]int{metric.Broken.String(): 0, metric.Temporary.String(): 1, metric.None.String(): 2}
 
-// missingCauses returns what the metrics lack, and why.
+// missingCauses returns the reasons why metrics or pods have no number.
 func (t *reporter) missingCauses() []Cause {
 	var all []Cause
 	for i := range t.Metrics {
@@ -29,7 +29,7 @@ func (t *reporter) missingCauses() []Cause {
 	return all
 }
 
-// metricCauses returns what one metric lacks.
+// metricCauses returns the reasons why a metric, or pods in it, have no number.
 func (t *reporter) metricCauses(m *autoscaler.MetricDecision) []Cause {
 	ofPods := m.Type == autoscalingv2.ResourceMetricSourceType || m.Type == autoscalingv2.ContainerResourceMetricSourceType || m.Type == autoscalingv2.PodsMetricSourceType
 	if m.Err != nil && t.Input != nil && t.Input.PodsErr == nil && len(t.Input.Pods) == 0 && (ofPods || errors.Is(m.Err, autoscaler.ErrNoPods)) {
@@ -86,7 +86,7 @@ func (t *reporter) podCauses(m *autoscaler.MetricDecision) (all []Cause, explain
 		p := &m.Pods[i]
 		switch {
 		case p.Class == autoscaler.Missing:
-			// Where nothing is known against a pod, an error is not its fault.
+			// If no verdict blames the pod, the error is not its fault.
 			c, known := t.sampleCause(m, p.Pod)
 			if known || !errors.Is(m.Err, autoscaler.ErrUnread) {
 				add(c, p.Pod)

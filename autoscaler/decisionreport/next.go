@@ -38,12 +38,12 @@ const maxNext = 3
 // expiringRecommendations predicts the counts as recommendations leave the window of a step.
 // beyond(a, b) reports whether recommendation a limits the change more than b.
 func (t *reporter) expiringRecommendations(s *autoscaler.Step, beyond func(a, b int32) bool) (all []NextChange) {
-	now, held := t.Desired, s.Limit
-	for len(all) < maxNext && beyond(held, s.From) {
-		// The count stands until the last that recommended it, or more, has left.
+	now, limit := t.Desired, s.Limit
+	for len(all) < maxNext && beyond(limit, s.From) {
+		// The count stays until the last recommendation of it, or of more, has left the window.
 		var last time.Time
 		for _, r := range t.Memory.Recommendations {
-			if !beyond(held, r.Replicas) && r.At.After(last) && r.At.Add(s.Window).After(t.At) {
+			if !beyond(limit, r.Replicas) && r.At.After(last) && r.At.Add(s.Window).After(t.At) {
 				last = r.At
 			}
 		}
@@ -59,9 +59,9 @@ func (t *reporter) expiringRecommendations(s *autoscaler.Step, beyond func(a, b 
 		}
 		count := t.withinBounds(then)
 		if !beyond(now, count) {
-			count = now // a window only holds back
+			count = now // a window only delays a change
 		}
-		held = then
+		limit = then
 		if count == now {
 			continue
 		}

@@ -123,12 +123,12 @@ func Summarize(d *autoscaler.Decision, c Context) DecisionSummary {
 			b.FailedMetrics = append(b.FailedMetrics, d.Metrics[i].Name)
 		}
 	}
-	lacking := map[string]bool{}
+	podsMissing := map[string]bool{}
 	for i := range missing {
 		for _, pod := range missing[i].Pods {
-			lacking[pod] = true
+			podsMissing[pod] = true
 		}
 	}
-	b.PodsMissing = len(lacking)
+	b.PodsMissing = len(podsMissing)
 	return b
 }

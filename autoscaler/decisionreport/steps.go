@@ -79,7 +79,7 @@ func (t *reporter) stepText(s *autoscaler.Step) string {
 	return became
 }
 
-// proposalText says which metric asks for most.
+// proposalText says which metric asks for the highest count.
 func (t *reporter) proposalText(s *autoscaler.Step) string {
 	var asked []string
 	for i := range t.Metrics {

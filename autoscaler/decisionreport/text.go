@@ -258,10 +258,10 @@ func shownPods(pods []Pod) []Pod {
 		return pods
 	}
 	counted := classNames[0]
-	room := maxRows
+	countedRows := maxRows
 	for i := range pods {
 		if pods[i].Class != counted {
-			room--
+			countedRows--
 		}
 	}
 	var rows []Pod
@@ -271,9 +271,9 @@ func shownPods(pods []Pod) []Pod {
 			return rows
 		case pods[i].Class != counted:
 			rows = append(rows, pods[i])
-		case room > 0:
+		case countedRows > 0:
 			rows = append(rows, pods[i])
-			room--
+			countedRows--
 		}
 	}
 	return rows

@@ -126,7 +126,7 @@ type Step struct {
 	Message string    `json:"message"`
 }
 
-// Cause is one reason why a metric has no number, or lacks the number of some pods.
+// Cause is one reason why a metric, or some pods in it, have no number.
 type Cause struct {
 	Metric   string `json:"metric"`
 	Reason   string `json:"reason"`

@@ -35,7 +35,7 @@ type Scales interface {
 type Evaluator struct {
 	// PodMetrics provides pods and metrics of now. Required.
 	PodMetrics PodMetrics
-	// PodMetricsAt provides those of an earlier time; its error says how far back one can ask.
+	// PodMetricsAt provides pods and metrics of an earlier time. Its error names the earliest time.
 	// Nil if there is no history.
 	PodMetricsAt func(at time.Time) (PodMetrics, error)
 	// Scales reads the target. Required.

@@ -52,8 +52,8 @@ type Options struct {
 	RepeatInterval time.Duration
 	// MinInterval is the least time between two Events on one autoscaler. Default: 1m.
 	MinInterval time.Duration
-	// Burst is how many Events may be written at once for all autoscalers; Every is the time in
-	// which one more may be. Default: 25, and one in 2s.
+	// Burst is how many Events may be written at once for all autoscalers. Every is the time
+	// until one more may be written. Default: 25, and one in 2s.
 	Burst int
 	Every time.Duration
 	// Refresh is after how long the selector of a workload is read again; a new workload is read

@@ -155,13 +155,13 @@ func (t *targetSet) recordLookup(w workloadRef, selector labels.Selector, err er
 	defer t.mu.Unlock()
 	l := t.mu.lookups[w]
 	if l == nil {
-		return // nobody scales it any more
+		return // no autoscaler scales it any more
 	}
 	if err != nil {
 		l.failures++
 		l.due = now.Add(min(time.Minute<<min(l.failures-1, 10), t.refresh))
 		if !scaleclient.IsPermanent(err) {
-			return // what was known stands: it rarely changes
+			return // keep the last known selector: it rarely changes
 		}
 	} else {
 		l.failures = 0

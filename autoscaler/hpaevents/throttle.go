@@ -140,7 +140,7 @@ func (r *hpaRecord) idle(now time.Time, long time.Duration) bool {
 func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, why func(*cluster.Pod) missingPod) (pendingEvent, bool) {
 	r := b.records[s.hpa.uid]
 	if s.running == 0 || now.Sub(r.lastEvent) < b.minInterval || now.Before(r.next) {
-		return pendingEvent{}, false // no pods are neither missing nor complete
+		return pendingEvent{}, false // without pods nothing is missing or complete
 	}
 	var late []*cluster.Pod
 	for _, p := range s.missing {
@@ -151,16 +151,16 @@ func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, why func(*cluste
 	gaps, harmless := b.explainMissing(r, late, now, why)
 	switch others := max(0, len(late)-maxExplained); {
 	case len(gaps) > 0:
-		said := reasonsOf(gaps)
-		if said == r.reasons && now.Sub(r.lastEvent) < b.repeat {
+		reasons := reasonsOf(gaps)
+		if reasons == r.reasons && now.Sub(r.lastEvent) < b.repeat {
 			break
 		}
-		return b.addEvent(s.hpa, now, said, missingNote(s.hpa.namespace, s.running, gaps, others))
+		return b.addEvent(s.hpa, now, reasons, missingNote(s.hpa.namespace, s.running, gaps, others))
 	case r.reasons != "" && harmless == len(s.missing) && s.running > harmless:
 		return b.addEvent(s.hpa, now, "", completeNote(s.running-harmless))
 	}
 	if len(late) > 0 {
-		r.next = now.Add(b.grace) // until then the same would be found
+		r.next = now.Add(b.grace) // a lookup before that would find the same
 	}
 	return pendingEvent{}, false
 }
@@ -169,7 +169,7 @@ func (b *eventThrottle) decideEvent(s *podCheck, now time.Time, why func(*cluste
 // how many need no numbers.
 func (b *eventThrottle) explainMissing(r *hpaRecord, late []*cluster.Pod, now time.Time, why func(*cluster.Pod) missingPod) (gaps []missingPod, harmless int) {
 	if len(late) > maxExplained {
-		// The same ones each time, or the reasons would seem to change.
+		// The same pods each time, so that the reasons do not seem to change.
 		late = slices.Clone(late)
 		slices.SortFunc(late, func(x, y *cluster.Pod) int { return strings.Compare(string(x.Name), string(y.Name)) })
 		late = late[:maxExplained]
@@ -188,16 +188,16 @@ func (b *eventThrottle) explainMissing(r *hpaRecord, late []*cluster.Pod, now ti
 }
 
 // addEvent records an Event, if the limit for all autoscalers allows it.
-func (b *eventThrottle) addEvent(h *hpaInfo, now time.Time, said, note string) (pendingEvent, bool) {
+func (b *eventThrottle) addEvent(h *hpaInfo, now time.Time, reasons, note string) (pendingEvent, bool) {
 	r := b.records[h.uid]
 	if !b.bucket.take(now) {
 		return pendingEvent{}, false
 	}
-	n := pendingEvent{hpa: h, complete: said == "", note: note, at: now, first: now, count: 1, before: *r}
-	if said != "" && note == r.note {
+	n := pendingEvent{hpa: h, complete: reasons == "", note: note, at: now, first: now, count: 1, before: *r}
+	if reasons != "" && note == r.note {
 		n.first, n.count = r.first, r.count+1
 	}
-	r.lastEvent, r.reasons, r.note, r.first, r.count = now, said, note, n.first, n.count
+	r.lastEvent, r.reasons, r.note, r.first, r.count = now, reasons, note, n.first, n.count
 	if n.complete {
 		r.note = ""
 	}

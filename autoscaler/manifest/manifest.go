@@ -67,7 +67,7 @@ func Read(file []byte) (*Manifest, error) {
 		return nil, errors.New("metadata.name: an autoscaler needs a name")
 	}
 	autoscaler.Default(m.Spec)
-	// Whether zero replicas are allowed is a matter of whom this is for.
+	// The caller decides whether zero replicas are allowed.
 	settings := autoscaler.DefaultSettings()
 	settings.ScaleToZero = true
 	if err := autoscaler.Validate(m.Spec, settings); err != nil {

@@ -84,8 +84,8 @@ func (r *targetReader) objectMetric(m *autoscalingv2.ObjectMetricSource) autosca
 		return fetchError(customAPI, errNoCustom)
 	}
 	kind := schema.FromAPIVersionAndKind(m.DescribedObject.APIVersion, m.DescribedObject.Kind)
-	// Which resource a kind is only the API server knows for sure. Weir has metrics
-	// of few, of which the guess is right; of others it only says so.
+	// Only the API server knows the resource of a kind for sure. The guess is right for the
+	// kinds that weir has metrics of; for others it appears only in an error.
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
 	name := types.NamespacedName{Namespace: r.namespace, Name: m.DescribedObject.Name}
 	if kind.Kind == "Namespace" && kind.Group == "" {

@@ -58,7 +58,7 @@ type namespaceIndex struct {
 	// pods is the slice of the facts that the index was built from.
 	pods   []*cluster.Pod
 	groups map[uintptr]*labelGroup // by the address of their labels
-	// keys holds, for each key that a selector required a value of, the groups by value.
+	// keys has the groups by label key and value, for each key that a selector required.
 	keys map[string]map[string][]*labelGroup
 }
 
@@ -73,27 +73,27 @@ func newNamespaceIndex() *namespaceIndex {
 	return &namespaceIndex{groups: map[uintptr]*labelGroup{}, keys: map[string]map[string][]*labelGroup{}}
 }
 
-// update makes the index that of pods. Facts change by removing pods from the list and appending
+// update updates the index to pods. Facts change by removing pods from the list and appending
 // others, which costs one pass here. Any other change costs more, but the result is right.
 func (s *namespaceIndex) update(pods []*cluster.Pod) {
 	if len(pods) == len(s.pods) && &pods[0] == &s.pods[0] {
 		return
 	}
 	kept := 0
-	gone := map[*cluster.Pod]struct{}{}
+	removed := map[*cluster.Pod]struct{}{}
 	for _, p := range s.pods {
 		if kept < len(pods) && pods[kept] == p {
 			kept++
 		} else {
-			gone[p] = struct{}{}
+			removed[p] = struct{}{}
 		}
 	}
 	thinned := map[uintptr]struct{}{}
-	for p := range gone {
+	for p := range removed {
 		thinned[labelsAddress(p.Labels)] = struct{}{}
 	}
 	for at := range thinned {
-		s.removePods(at, gone)
+		s.removePods(at, removed)
 	}
 	for _, p := range pods[kept:] {
 		s.addPod(p)
@@ -102,9 +102,9 @@ func (s *namespaceIndex) update(pods []*cluster.Pod) {
 }
 
 // removePods removes pods from a group.
-func (s *namespaceIndex) removePods(at uintptr, gone map[*cluster.Pod]struct{}) {
+func (s *namespaceIndex) removePods(at uintptr, removed map[*cluster.Pod]struct{}) {
 	g := s.groups[at]
-	g.pods = slices.DeleteFunc(g.pods, func(p *cluster.Pod) bool { _, is := gone[p]; return is })
+	g.pods = slices.DeleteFunc(g.pods, func(p *cluster.Pod) bool { _, is := removed[p]; return is })
 	if len(g.pods) > 0 {
 		return
 	}

@@ -52,8 +52,8 @@ func existedAt(p *cluster.Pod, at time.Time) bool {
 // returns the new rest.
 func appendPod(pods *[]autoscaler.Pod, slab []autoscaler.Container, p *cluster.Pod) []autoscaler.Container {
 	from := len(slab)
-	// The regular ones come first, as in the order in which Kubernetes' controller
-	// goes through them: an error names the first without a request.
+	// Regular containers come first, as in Kubernetes' controller: an error names the first
+	// container without a request.
 	for _, regular := range [...]bool{true, false} {
 		for i := range p.Containers {
 			c := &p.Containers[i]

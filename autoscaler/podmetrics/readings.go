@@ -58,8 +58,7 @@ func (r *targetReader) read(m *autoscalingv2.MetricSpec) autoscaler.Reading {
 	return failed(fmt.Errorf("a metric of type %q without its source cannot be read", m.Type))
 }
 
-// What Kubernetes' controller is told of an API that does not answer, and of one
-// that answers with an empty list.
+// The names of the APIs in the errors of Kubernetes' controller.
 const (
 	resourceAPI = "resource metrics API"
 	customAPI   = "custom metrics API"

@@ -16,7 +16,7 @@ import (
 
 // podUsages is what metrics.k8s.io serves of some pods, in their order.
 type podUsages struct {
-	pods []podUsage // those that are served
+	pods []podUsage // the served pods
 	uses []resourceusage.Usage
 	err  error // why nothing can be served
 }
@@ -35,7 +35,7 @@ func (p *podUsage) at() time.Time { return time.Unix(p.over.End/int64(time.Secon
 // currentUsage returns the current usage of pods.
 func currentUsage(view UsageReader, facts *cluster.Facts, pods []metric.PodRef) *podUsages {
 	u := &podUsages{pods: make([]podUsage, 0, len(pods)), uses: make([]resourceusage.Usage, 0, 2*len(pods))}
-	last, whole := -1, false // the pod that is being told of, and whether it is served
+	last, whole := -1, false // the current pod, and whether it is served
 	view.EachOfPods(pods, func(i int, s *metric.Sample) bool {
 		if i != last {
 			u.finishPod()

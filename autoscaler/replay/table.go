@@ -16,7 +16,7 @@ import (
 // WriteTable writes the comparison for people: a line for each change of the count of pods, or
 // for each span of every if that is not zero; then the totals and the warnings.
 func (r *Comparison) WriteTable(w io.Writer, every time.Duration) error {
-	var out bytes.Buffer // to which writes do not fail
+	var out bytes.Buffer // its writes do not fail
 	fmt.Fprintf(&out, "%s %s from %s to %s (%s)\n\n", r.Namespace, r.Target, humanize.DateTime(r.From), humanize.DateTime(r.To), humanize.Duration(r.To.Sub(r.From)))
 	tw := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	r.writeLines(tw, every)

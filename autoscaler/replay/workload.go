@@ -54,7 +54,7 @@ func (w *modelWorkload) scale(n int, now time.Time) {
 	for len(w.pods) < n {
 		w.add(now, now.Add(w.options.Startup), now.Add(w.options.MetricDelay))
 	}
-	// All start up alike, so the youngest are those that are not ready.
+	// All pods start in the same time, so the unready pods are the youngest.
 	w.pods = w.pods[:max(n, 0)]
 }
 

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Interface reads and writes the Autoscalers of one namespace, or reads those of
-// all.
+// Interface reads and writes the Autoscalers of one namespace, or reads those of all
+// namespaces.
 type Interface interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions) (*Autoscaler, error)
 	List(ctx context.Context, o metav1.ListOptions) (*AutoscalerList, error)
@@ -36,7 +36,7 @@ func NewForConfig(config *rest.Config) (*Client, error) {
 	c := rest.CopyConfig(config)
 	gv := GroupVersion()
 	c.GroupVersion, c.APIPath = &gv, "/apis"
-	c.ContentType, c.AcceptContentTypes = "", "" // of custom resources there is only JSON
+	c.ContentType, c.AcceptContentTypes = "", "" // custom resources have only JSON
 	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.RESTClientFor(c)
 	if err != nil {
@@ -45,7 +45,7 @@ func NewForConfig(config *rest.Config) (*Client, error) {
 	return &Client{rest: client, codec: runtime.NewParameterCodec(scheme)}, nil
 }
 
-// Autoscalers returns those of a namespace; of all if it is empty.
+// Autoscalers returns the Interface of a namespace; of all namespaces if it is empty.
 func (c *Client) Autoscalers(namespace string) Interface {
 	return gentype.NewClientWithList(Resource, c.rest, c.codec, namespace,
 		func() *Autoscaler { return &Autoscaler{} }, func() *AutoscalerList { return &AutoscalerList{} })

@@ -1,7 +1,8 @@
-// Package v1alpha1 has the API group autoscaling.weir.dev: the kind Autoscaler,
-// which is a HorizontalPodAutoscaler that weir acts on, with a mode.
+// Package v1alpha1 has the API group autoscaling.weir.dev with the kind Autoscaler: a
+// HorizontalPodAutoscaler with a mode, which weir acts on.
 //
-// Its specification is autoscaling/v2's, field by field, so that a manifest of the
-// one is a manifest of the other but for apiVersion and kind. The schema is in
-// deploy/kustomize/components/autoscaler/crd.yaml; a test holds it to these types.
+// The specification has all fields of autoscaling/v2, so that a manifest of a
+// HorizontalPodAutoscaler becomes one of an Autoscaler with another apiVersion and kind. The
+// schema is in deploy/kustomize/components/autoscaler/crd.yaml; a test compares it with these
+// types.
 package v1alpha1

@@ -22,80 +22,77 @@ type AutoscalerList struct {
 	Items []Autoscaler `json:"items"`
 }
 
-// AutoscalerSpec is what is wanted.
+// AutoscalerSpec is the specification of an Autoscaler.
 type AutoscalerSpec struct {
 	autoscalingv2.HorizontalPodAutoscalerSpec `json:",inline"`
 
-	// Mode says whether decisions are carried out. Default: Active, for an
-	// autoscaler that silently does nothing is the worse surprise: a manifest
-	// copied from a HorizontalPodAutoscaler does what that did, and a field that
-	// some tool drops does not end the scaling of a loaded service. What must not
-	// happen by accident, two controllers on one workload, Conflict prevents.
+	// Mode says whether decisions are carried out. The default is Active: a manifest copied
+	// from a HorizontalPodAutoscaler then scales as before, and a tool that drops the field
+	// does not end the scaling of a loaded service. The condition Conflict prevents two
+	// controllers from scaling one workload.
 	Mode Mode `json:"mode,omitempty"`
 }
 
-// Mode is whether decisions are carried out.
+// Mode says whether decisions are carried out.
 type Mode string
 
 // The modes.
 const (
-	// Active autoscalers change the target's number of replicas.
+	// Active Autoscalers change the number of replicas of the target.
 	Active Mode = "Active"
-	// DryRun autoscalers only say what they would do, in their status.
+	// DryRun Autoscalers only report in their status what they would do.
 	DryRun Mode = "DryRun"
 )
 
-// Dry reports whether decisions are only told.
+// Dry reports whether decisions are only reported, not carried out.
 func (s *AutoscalerSpec) Dry() bool { return s.Mode == DryRun }
 
-// AutoscalerStatus is what was decided, and why.
+// AutoscalerStatus is the last decision and its reason.
 //
-// In a dry run and in a conflict, desiredReplicas is what the autoscaler would
-// ask for, and lastScaleTime stays what it was.
+// In a dry run and in a conflict, desiredReplicas is what the Autoscaler would set, and
+// lastScaleTime does not change.
 type AutoscalerStatus struct {
 	autoscalingv2.HorizontalPodAutoscalerStatus `json:",inline"`
 
-	// Targets are the metrics and what is aimed at, "cpu: 63%/50%", as kubectl
-	// shows them of a HorizontalPodAutoscaler.
+	// Targets has the value and the target of each metric, "cpu: 63%/50%", as kubectl shows
+	// them for a HorizontalPodAutoscaler.
 	Targets string `json:"targets,omitempty"`
-	// Decisions are the last ones that differed from the one before, newest first.
+	// Decisions are the last decisions that differed from the one before, newest first.
 	Decisions []Decision `json:"decisions,omitempty"`
-	// Explanation is that of the last decision. Where nothing else changes it is
-	// written once a minute, not after every decision.
+	// Explanation explains the last decision. If nothing else changes it is written once a
+	// minute.
 	Explanation *Explanation `json:"explanation,omitempty"`
-	// Memory is what the next decisions take into account, for a replica that has
-	// to go on where another ended.
+	// Memory is the input of stabilization windows and policies. A new leader continues with
+	// it.
 	Memory *Memory `json:"memory,omitempty"`
 }
 
-// Decision is one that was made.
+// Decision is one decision.
 type Decision struct {
 	Time metav1.Time `json:"time"`
-	// Current is the count the target asked for, Recommendation what the metrics
-	// asked for (absent if nobody asked them, or none answered), Desired what
-	// came of it.
+	// Current is the count in the spec of the target. Recommendation is what the metrics ask
+	// for, absent if no metric was read. Desired is the result.
 	Current        int32  `json:"current"`
 	Recommendation *int32 `json:"recommendation,omitempty"`
 	Desired        int32  `json:"desired"`
-	// Written says that Desired was written to the target.
+	// Written is set if Desired was written to the target.
 	Written bool `json:"written"`
-	// Reason is why, in one line.
+	// Reason is the reason in one line.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Explanation is a decision told, as far as there is room in an object. All of it
-// is at weir.dev/v1alpha1 .../autoscalers/NAME/explanation, and in
-// `weir explain autoscaler NAMESPACE/NAME`.
+// Explanation is a short explanation of a decision. The complete one is at weir.dev/v1alpha1
+// .../autoscalers/NAME/explanation, and `weir explain autoscaler NAMESPACE/NAME` prints it.
 type Explanation struct {
 	Time    metav1.Time `json:"time"`
 	Summary string      `json:"summary"`
-	// Pods are those that a metric did not simply count, and why, at most 16 of
-	// them; MorePods is how many others there are.
+	// Pods are at most 16 pods that a metric did not count in full, with the reason. MorePods
+	// is the number of other such pods.
 	Pods     []PodReason `json:"pods,omitempty"`
 	MorePods int32       `json:"morePods,omitempty"`
 }
 
-// PodReason is why a metric did not simply count a pod.
+// PodReason is why a metric did not count a pod in full.
 type PodReason struct {
 	Name   string `json:"name"`
 	Metric string `json:"metric"`
@@ -103,22 +100,23 @@ type PodReason struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Memory is what stabilization windows and policies go by, in few words: it may
-// say that less is allowed than was remembered in full, never more.
+// Memory is a compact form of what stabilization windows and policies use. A decision based on
+// it may change less than one based on the complete memory, never more.
 type Memory struct {
-	// Target is whose they are, by resource and name: "deployments.apps web".
+	// Target is the workload that the memory belongs to, by resource and name:
+	// "deployments.apps web".
 	Target string `json:"target,omitempty"`
-	// Recommendations of slices of time, oldest first, at most 12.
+	// Recommendations are grouped by intervals of time, oldest first, at most 12.
 	Recommendations []Recommendations `json:"recommendations,omitempty"`
-	// Changes of the count that were made, oldest first, at most 60.
+	// Changes are the changes of the count, oldest first, at most 60.
 	Changes []Change `json:"changes,omitempty"`
 }
 
-// Recommendations are those of a slice of time.
+// Recommendations are the recommendations of one interval of time.
 type Recommendations struct {
-	// Time is that of the last of them: so none is forgotten too early.
+	// Time is the time of the last one, so that none is forgotten too early.
 	Time metav1.Time `json:"time"`
-	// Min is the lowest and Max the highest.
+	// Min is the lowest recommendation, Max the highest.
 	Min int32 `json:"min"`
 	Max int32 `json:"max"`
 }
@@ -131,8 +129,8 @@ type Change struct {
 
 // Types of conditions that autoscaling/v2 does not have.
 const (
-	// ConditionConflict is True while an Active Autoscaler does nothing because the
-	// target is another's.
+	// ConditionConflict is True while an Active Autoscaler does nothing because another
+	// autoscaler scales the target.
 	ConditionConflict autoscalingv2.HorizontalPodAutoscalerConditionType = "Conflict"
 	// ConditionDryRun is True while the mode is DryRun.
 	ConditionDryRun autoscalingv2.HorizontalPodAutoscalerConditionType = "DryRun"

@@ -95,8 +95,8 @@ func NewForConfig(config *rest.Config, autoscalers bool, logger *zap.Logger) (*W
 // HandleHPAs registers a handler of HorizontalPodAutoscalers. Call it before Run.
 func (w *Watcher) HandleHPAs(h Handler[HPA]) { w.hpas = append(w.hpas, h) }
 
-// HandleAutoscalers registers a handler of Autoscalers. Call it before Run. Their defaults
-// and their kind are filled in, which the API server may leave out in a list.
+// HandleAutoscalers registers a handler of Autoscalers. Call it before Run. The handler gets
+// them with defaults and kind, which a list of the API server may not have.
 func (w *Watcher) HandleAutoscalers(h Handler[v1alpha1.Autoscaler]) {
 	w.autoscalers = append(w.autoscalers, h)
 }
@@ -127,8 +127,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// prepareAutoscaler fills in the defaults and the kind, which lists leave out and Events
-// need. It drops the managed fields, which may be half of the object.
+// prepareAutoscaler sets the defaults and the kind, which Events need and lists do not have.
+// It removes the managed fields, because they may be half of the object.
 func prepareAutoscaler(a *v1alpha1.Autoscaler) {
 	v1alpha1.SetDefaults(a)
 	a.ManagedFields = nil

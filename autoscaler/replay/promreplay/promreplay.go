@@ -1,12 +1,12 @@
-// Package promreplay reads a replay's trace out of a Prometheus: what a target's
-// pods used, from weir's metrics or the kubelets' own (cAdvisor), and what is known
-// of them from kube-state-metrics.
+// Package promreplay reads the trace of a replay from a Prometheus: the usage of the target's
+// pods, from weir's metrics or the kubelets' own (cAdvisor), and their requests and states
+// from kube-state-metrics.
 //
-// For each thing there are several ways to ask; the first that covers nearly the whole
-// time is taken, else the one that covers most. Which were asked, an error says.
+// For each value there are several queries. The first one that covers nine tenths of the time
+// is used, else the one that covers most. An error names the queries.
 //
-// A Prometheus holds a series' last value for five minutes when a scrape is missed;
-// shorter gaps than that do not show.
+// Prometheus repeats the last value of a series for five minutes after a missed scrape, so the
+// trace does not show shorter gaps.
 package promreplay
 
 import (
@@ -286,7 +286,7 @@ func (rd *traceReader) readStartup() error {
 func (rd *traceReader) readNamed() error {
 	for _, name := range slices.Sorted(maps.Keys(rd.request.Named)) {
 		query := rd.request.Named[name]
-		// A query may end in a comment, which the end of a line ends.
+		// The line break ends a comment at the end of the query.
 		lines, err := rd.history.Range(rd.ctx, "sum("+query+"\n)", rd.request.From, rd.request.To, rd.request.Step)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)

@@ -29,8 +29,8 @@ func (r *Request) usageQueries(resource string) []candidateQuery {
 	}
 	return []candidateQuery{
 		{"weir", maxByContainer("weir_container_cpu_usage_cores" + r.selector())},
-		// Two minutes hold two readings a minute apart. Their mean is of a minute ago,
-		// where metrics APIs tell that of a quarter of a minute ago: it is moved.
+		// Two minutes have two readings one minute apart, so the mean age of the rate is one
+		// minute. That of the metrics APIs is 15 s; the offset corrects the difference.
 		{"cAdvisor", maxByContainer("rate(container_cpu_usage_seconds_total" + real + "[2m] offset -45s)")},
 	}
 }

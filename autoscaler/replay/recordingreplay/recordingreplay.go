@@ -1,11 +1,11 @@
-// Package recordingreplay makes a replay's trace of a recorded run: of what weir's own
-// pipeline makes of it, round by round.
+// Package recordingreplay makes the trace of a replay from a recorded run. It reads what
+// weir's own pipeline makes of the recording, round by round.
 //
-// What is taken for the demand is what the ready pods used: the mean of those that were
-// measured, times those that were ready. A new pod's share is thus not lost in the half
-// minute until it is measured. Where fewer than half of the ready pods were measured,
-// the trace has a gap. All this holds for each container, of the pods that have it: one
-// that a rollout adds or removes used nothing where no pod has it.
+// The demand is the mean usage of the ready pods that were measured, times the number of ready
+// pods. So the share of a new pod is not lost in the half minute until it is measured. The
+// trace has a gap where fewer than half of the ready pods were measured. Each container is
+// counted over the pods that have it; a container that a rollout adds or removes uses nothing
+// while no pod has it.
 package recordingreplay
 
 import (
@@ -35,8 +35,8 @@ type Options struct {
 	// Selector selects the pods. If nil, the selector of the recorded target does; before it is
 	// known, the pods' names do.
 	Selector labels.Selector
-	// Step is the least distance of points; 15 s if zero. Points are as far apart as rounds if
-	// those are further apart.
+	// Step is the least time between two points; 15 s if zero. If rounds are further apart,
+	// there is one point for each round.
 	Step time.Duration
 	// From and To bound the trace; zero means the bounds of the recording.
 	From, To time.Time
@@ -166,7 +166,7 @@ func (c *Collector) learnStartup(p *cluster.Pod) {
 		}
 		return
 	}
-	// Once only: a pod that was ready, failed and is ready again tells nothing.
+	// Each pod counts once: later changes of its readiness are not startups.
 	if waits, known := c.starting[p.UID]; waits || !known {
 		c.starting[p.UID] = false
 		c.delays = append(c.delays, p.ReadySince.Sub(p.Started))
@@ -232,7 +232,7 @@ func (s *podSum) append(to *replay.Series, now time.Time, pods int) {
 // measure adds a point to each series.
 func (c *Collector) measure(now time.Time, ready []*cluster.Pod, usage UsageReader) {
 	if len(ready) == 0 {
-		return // how much is wanted, nobody tells
+		return // the demand is unknown
 	}
 	cpu, memory, named, having := map[string]*podSum{}, map[string]*podSum{}, map[string]*podSum{}, map[string]int{}
 	for name := range c.containers {
