@@ -14,8 +14,8 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// TestConformance holds every decision to the kubelet's: see testdata/eviction. It is
-// run with Settings.Parity; TestOnlyDoubtsDiffer tells what differs without.
+// TestConformance compares every decision with the kubelet's: see testdata/eviction. It sets
+// Settings.Parity; TestOnlyDoubtsDiffer checks what differs without it.
 func TestConformance(t *testing.T) {
 	for _, family := range []struct {
 		name  string

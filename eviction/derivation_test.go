@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestDerivation tells decisions in full: see testdata/derivation. Its commands:
+// TestDerivation prints decisions in full: see testdata/derivation. Its commands:
 //
 //	node [imagefs] [split] [transition=DURATION] [max-grace=SECONDS] [limits] [parity]
 //	decide at=TIME [no-layout] [no-summary]

@@ -229,8 +229,8 @@ func orderless(t *testing.T, in *Input, d *Decision) {
 	}
 }
 
-// TestDecisionsShareNothing: several at once on one input do not disturb each other. The
-// race detector tells if they write anything.
+// TestDecisionsShareNothing: several decisions at once on one input do not disturb each other. The
+// race detector reports any write.
 func TestDecisionsShareNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 40 {

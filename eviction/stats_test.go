@@ -78,8 +78,8 @@ func TestSoundFiguresEvict(t *testing.T) {
 	}
 }
 
-// FuzzStats decides on whatever a node's summary says: nobody goes unless the node's
-// figure and the pod's own are there and can be.
+// FuzzStats decides on any summary: no pod is evicted unless the node's figure and the pod's own
+// figure exist and can be right.
 func FuzzStats(f *testing.F) {
 	f.Add(captured(f))
 	for _, summary := range []string{lowMemory, lowDisk, lowPIDs, busyCPU} {

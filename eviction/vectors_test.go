@@ -16,7 +16,7 @@ import (
 // t0 is when a vector begins.
 var t0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// vector is a line of testdata/eviction; its README tells what the fields mean.
+// vector is a line of testdata/eviction; its README explains the fields.
 type vector struct {
 	ID     string `json:"id"`
 	Family string `json:"family"`

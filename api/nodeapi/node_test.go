@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// calm is what the agent of n1 tells.
+// calm is the report of the agent of n1.
 var calm = &document.EvictionReport{
 	Node: "n1", Mode: "observe", State: document.Normal, Summary: "n1: no threshold is met", At: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
 	Signals: []document.Signal{{Name: "memory.available", Unit: document.Bytes, Thresholds: []document.Threshold{{Text: "memory.available<100Mi", State: document.Unknown}}}},
@@ -78,7 +78,7 @@ func through(url string, carrier http.RoundTripper) *Proxy {
 	}})
 }
 
-// What the agent tells comes through unchanged, directly and by way of the cluster's weir.
+// The agent's report arrives unchanged, directly and through the cluster's weir.
 func TestAnswers(t *testing.T) {
 	direct := ask(t, agent())
 	proxied := ask(t, through(serve(t, agent())))
@@ -155,10 +155,10 @@ func TestNobodyAnswers(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	s := httptest.NewUnstartedServer(agent())
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of the reader who hangs up
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // the client closes the connection
 	s.StartTLS()
 	defer s.Close()
-	stranger := &http.Transport{} // which trusts the system's authorities alone
+	stranger := &http.Transport{} // it trusts only the system's authorities
 	defer stranger.CloseIdleConnections()
 	_, err := through(s.URL, stranger).Eviction(t.Context(), "n1")
 	check(t, err, 502, "a certificate that weir does not trust", "--agent-ca-file")
@@ -207,7 +207,7 @@ func TestGoesNowhereElse(t *testing.T) {
 	f("DELETE", below+"n1/podcgroups", 405)
 }
 
-// An agent that tells only one of the two says what it does not.
+// An agent that serves only one subresource answers with an error for the other.
 func TestPartialAgent(t *testing.T) {
 	c := ask(t, NewHandler(Options{Node: "n1", PodCgroups: func(context.Context) (any, error) { return nil, errors.New("open /sys/fs/cgroup: permission denied") }}))
 	_, err := c.Eviction(t.Context(), "n1")

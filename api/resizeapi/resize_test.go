@@ -72,7 +72,7 @@ func serve(t *testing.T, o Options) *Client {
 	return NewClient(w)
 }
 
-// told is a list in short.
+// told returns a short text of a list.
 func told(l *RecommendationList) string {
 	var out strings.Builder
 	for _, rec := range l.Items {
@@ -207,7 +207,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// What the client sends, the handler and who reviews rights read as it was meant.
+// The handler and Rights parse what the client sends into the same request.
 func TestRequestsComeBack(t *testing.T) {
 	f := func(r Request) {
 		t.Helper()

@@ -40,8 +40,7 @@ import (
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// world is a cluster whose kubelets do what they are asked within a moment, and the weir
-// that measures it.
+// world is a cluster whose kubelets resize at once, and the weir that measures it.
 type world struct {
 	pods  map[string]*corev1.Pod
 	agent bool // on the nodes

@@ -62,12 +62,12 @@ func noticeText(n notify.Notice) string {
 func newWatch(w notify.Watch) document.Watch {
 	switch w := w.(type) {
 	case notify.UsageThreshold:
-		told := document.Watch{Kind: "Threshold", Path: w.Path, Bytes: w.Bytes}
-		told.Message = fmt.Sprintf("%s: what is in use in %s crosses %s", w.Name, w.Path, humanize.Bytes(float64(w.Bytes)))
+		watch := document.Watch{Kind: "Threshold", Path: w.Path, Bytes: w.Bytes}
+		watch.Message = fmt.Sprintf("%s: what is in use in %s crosses %s", w.Name, w.Path, humanize.Bytes(float64(w.Bytes)))
 		if w.WorkingSet > 0 {
-			told.Message += fmt.Sprintf(": a working set of %s, and the page cache of the moment", humanize.Bytes(float64(w.WorkingSet)))
+			watch.Message += fmt.Sprintf(": a working set of %s, and the page cache of the moment", humanize.Bytes(float64(w.WorkingSet)))
 		}
-		return told
+		return watch
 	case notify.StallTrigger:
 		share := "some"
 		if w.Full {

@@ -55,24 +55,24 @@ func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision)
 
 // newRankedPod describes a pod of the ranking.
 func newRankedPod(unit document.Unit, p *eviction.RankedPod, pod *corev1.Pod) document.RankedPod {
-	told := document.RankedPod{
+	ranked := document.RankedPod{
 		Namespace: p.Pod.Namespace, Name: p.Pod.Name, UID: p.Pod.UID, OverRequest: p.Over, Priority: p.Priority, BeforeNextBy: p.BeforeNextBy.String(),
 	}
 	switch {
 	case p.NoStats, p.Doubt != "" && p.Usage.IsZero():
-		told.OverRequest = false // to the kubelet a missing figure is zero
+		ranked.OverRequest = false // to the kubelet a missing figure is zero
 	case unit == document.Processes:
-		told.Usage = floatOfQuantity(&p.Usage)
+		ranked.Usage = floatOfQuantity(&p.Usage)
 	default:
-		told.Usage, told.Request, told.Excess = floatOfQuantity(&p.Usage), floatOfQuantity(&p.Request), floatOfQuantity(&p.Excess)
+		ranked.Usage, ranked.Request, ranked.Excess = floatOfQuantity(&p.Usage), floatOfQuantity(&p.Request), floatOfQuantity(&p.Excess)
 	}
 	if p.Skipped != eviction.NotSkipped {
-		told.Skipped = p.Skipped.String()
-		told.Message = skipMessage(p, pod)
+		ranked.Skipped = p.Skipped.String()
+		ranked.Message = skipMessage(p, pod)
 	} else {
-		told.Message = p.Doubt // with parity the pod is evicted nevertheless
+		ranked.Message = p.Doubt // with parity the pod is evicted nevertheless
 	}
-	return told
+	return ranked
 }
 
 // Reasons for skipping pods that the kubelet would evict.

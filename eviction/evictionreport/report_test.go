@@ -20,15 +20,15 @@ import (
 // noon is the moment of each report; times in transcripts count from it.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// TestTranscripts tells rounds of eviction.Decide. Its commands:
+// TestTranscripts prints reports of rounds of eviction.Decide. Its commands:
 //
 //	settings [limits] [split]
 //	round [at=-2s] [no-summary] [no-layout] [capture=SCENARIO/ROUND]
 //	report [mode=observe] [reclaims] [floor=10s] [all] [json]
 //
 // settings forgets everything, and takes thresholds as eviction.Config has them. round
-// decides about the node below, a line each, or about what a real kubelet and its API
-// server told (then noon is two seconds later):
+// decides about the node below, a line each, or about the answers of a real kubelet and its
+// API server (then noon is two seconds later):
 //
 //	memory|allocatable|nodefs|imagefs 93Mi of 8Gi [inodes 10 of 1000]
 //	pids 300 of 32768
@@ -41,8 +41,8 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 //	since -1m                         it repeats what was done first then
 //	did Blocked shop/web the words    what became of it; else what mode observe says
 //
-// report tells the last round, and those in which something was done. A line below it
-// is a warning.
+// report prints the report of the last round, and of those in which something was done. A line
+// below it is a warning.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		s := &scene{}
@@ -113,7 +113,7 @@ func again(t *testing.T, r *Report) {
 	}
 }
 
-// captured reads what a real kubelet and its API server told, and returns when.
+// captured reads the answers of a real kubelet and its API server, and returns their time.
 func captured(t *testing.T, round string, in *eviction.Input) time.Time {
 	t.Helper()
 	read := func(name string, into any) {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/guard"
 )
 
-// BenchmarkOf tells how a node of 110 pods stands, with the kubelet's default thresholds.
+// BenchmarkOf makes the report of a node with 110 pods and the kubelet's default thresholds.
 func BenchmarkOf(b *testing.B) {
 	thresholds, err := eviction.Parse(&eviction.Config{EvictionHard: map[string]string{
 		"memory.available": "100Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%", "imagefs.available": "15%", "imagefs.inodesFree": "5%"}})

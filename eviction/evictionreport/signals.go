@@ -33,9 +33,9 @@ func newSignals(in *eviction.Input, d *eviction.Decision) []document.Signal {
 			at = len(list)
 			list = append(list, newSignal(in, d, t, read))
 		}
-		told := newThreshold(&list[at], t, in.Now)
-		told.Acting = i == d.Acting
-		list[at].Thresholds = append(list[at].Thresholds, told)
+		threshold := newThreshold(&list[at], t, in.Now)
+		threshold.Acting = i == d.Acting
+		list[at].Thresholds = append(list[at].Thresholds, threshold)
 	}
 	if read && in.Summary != nil {
 		for i := range list {
@@ -97,55 +97,55 @@ func newSignal(in *eviction.Input, d *eviction.Decision, t *eviction.ThresholdSt
 
 // newThreshold describes a threshold of s.
 func newThreshold(s *document.Signal, t *eviction.ThresholdState, now time.Time) document.Threshold {
-	told := document.Threshold{
+	threshold := document.Threshold{
 		Text: t.Threshold.String(), Hard: t.Threshold.Hard(), Derived: t.Derived,
 		GraceSeconds: t.Threshold.Grace.Seconds(), RemainingSeconds: t.Remaining.Seconds(),
 	}
 	if !t.Since.IsZero() {
-		told.Since = t.Since.UTC()
+		threshold.Since = t.Since.UTC()
 	}
 	switch {
 	case s.Stall:
 		limit := t.Threshold.Value.Stall
-		told.Limit, told.Goal = &limit, &limit
+		threshold.Limit, threshold.Goal = &limit, &limit
 		if m := t.Threshold.MinReclaim; m != nil {
-			told.Goal = &m.Stall
+			threshold.Goal = &m.Stall
 		}
 	case t.Observation != nil:
-		told.Limit, told.Goal = floatOfQuantity(&t.Limit), floatOfQuantity(&t.Goal)
+		threshold.Limit, threshold.Goal = floatOfQuantity(&t.Limit), floatOfQuantity(&t.Goal)
 	case t.Threshold.Value.Quantity != nil: // known without a figure
-		told.Limit = floatOfQuantity(t.Threshold.Value.Quantity)
+		threshold.Limit = floatOfQuantity(t.Threshold.Value.Quantity)
 	}
 	if distance, ok := t.Distance(); ok && s.Doubt == "" {
-		told.Distance = &distance
+		threshold.Distance = &distance
 		switch {
 		case s.Stall:
-			told.DistancePercent = &distance
+			threshold.DistancePercent = &distance
 		case *s.Capacity > 0:
 			percent := 100 * distance / *s.Capacity
-			told.DistancePercent = &percent
+			threshold.DistancePercent = &percent
 		}
 	}
 	switch {
 	case s.Doubt != "" || t.Observation == nil:
-		told.State = document.Unknown
+		threshold.State = document.Unknown
 	case t.InForce && t.Met:
-		told.State = document.InForce
+		threshold.State = document.InForce
 	case t.Met:
-		told.State = document.GracePeriod
+		threshold.State = document.GracePeriod
 	case t.Reclaiming:
-		told.State = document.Reclaiming
+		threshold.State = document.Reclaiming
 	default:
-		told.State = document.NotMet
+		threshold.State = document.NotMet
 	}
-	told.Message = thresholdMessage(s, &told, now)
+	threshold.Message = thresholdMessage(s, &threshold, now)
 	if t.Deferred {
-		told.Message += "; it counts from the second reading on"
+		threshold.Message += "; it counts from the second reading on"
 	}
 	if t.InForce && !t.SettledAt.IsZero() {
-		told.Message += "; no pod is evicted for it before " + humanize.Clock(t.SettledAt, now) + ", when the average no longer includes the time before the last eviction"
+		threshold.Message += "; no pod is evicted for it before " + humanize.Clock(t.SettledAt, now) + ", when the average no longer includes the time before the last eviction"
 	}
-	return told
+	return threshold
 }
 
 // thresholdMessage describes the state of a threshold.
@@ -226,18 +226,18 @@ func rankingUnit(s eviction.Signal) document.Unit {
 
 // newCondition describes a node condition.
 func newCondition(c *eviction.Condition, in *eviction.Input) document.Condition {
-	told := document.Condition{Type: string(c.Type), Reported: c.Reported, MetAt: c.MetAt.UTC()}
+	condition := document.Condition{Type: string(c.Type), Reported: c.Reported, MetAt: c.MetAt.UTC()}
 	if !c.Reported {
-		told.Message = "false; last met at " + humanize.Clock(c.MetAt, in.Now)
-		return told
+		condition.Message = "false; last met at " + humanize.Clock(c.MetAt, in.Now)
+		return condition
 	}
-	told.Until = c.MetAt.Add(in.Settings.TransitionPeriod).UTC()
+	condition.Until = c.MetAt.Add(in.Settings.TransitionPeriod).UTC()
 	if c.MetAt.Equal(in.Now) {
-		told.Message = fmt.Sprintf("true: a threshold of it is met; it lasts for %s after that ends", humanize.Duration(in.Settings.TransitionPeriod))
+		condition.Message = fmt.Sprintf("true: a threshold of it is met; it lasts for %s after that ends", humanize.Duration(in.Settings.TransitionPeriod))
 	} else {
-		told.Message = fmt.Sprintf("true: last met at %s; it lasts until %s", humanize.Clock(c.MetAt, in.Now), humanize.Clock(told.Until, in.Now))
+		condition.Message = fmt.Sprintf("true: last met at %s; it lasts until %s", humanize.Clock(c.MetAt, in.Now), humanize.Clock(condition.Until, in.Now))
 	}
-	return told
+	return condition
 }
 
 // newAdmission returns which pods a node with the decision's conditions admits. It tries one pod of
@@ -264,7 +264,7 @@ func newAdmission(d *eviction.Decision) *document.Admission {
 
 // newExceededLimit describes a pod over a limit of local storage.
 func newExceededLimit(e *eviction.ExceededLimit) document.ExceededLimit {
-	told := document.ExceededLimit{
+	exceeded := document.ExceededLimit{
 		Pod: e.Pod.String(), Kind: e.Kind, Name: e.Name,
 		UsedBytes: e.Used.AsApproximateFloat64(), LimitBytes: e.Limit.AsApproximateFloat64(),
 	}
@@ -275,7 +275,7 @@ func newExceededLimit(e *eviction.ExceededLimit) document.ExceededLimit {
 	case eviction.ContainerLimit:
 		of = "container " + e.Name
 	}
-	told.Message = fmt.Sprintf("%s uses %s of %s, and may use %s", e.Pod, humanize.Bytes(told.UsedBytes), of, humanize.Bytes(told.LimitBytes))
+	exceeded.Message = fmt.Sprintf("%s uses %s of %s, and may use %s", e.Pod, humanize.Bytes(exceeded.UsedBytes), of, humanize.Bytes(exceeded.LimitBytes))
 	pass, why := e.Skipped, ""
 	switch {
 	case e.Critical != eviction.NotCritical:
@@ -286,8 +286,8 @@ func newExceededLimit(e *eviction.ExceededLimit) document.ExceededLimit {
 		why = blockedPrefix + e.Blocked
 	}
 	if pass != eviction.NotSkipped {
-		told.Skipped = pass.String()
-		told.Message += "; it is not evicted: " + why
+		exceeded.Skipped = pass.String()
+		exceeded.Message += "; it is not evicted: " + why
 	}
-	return told
+	return exceeded
 }

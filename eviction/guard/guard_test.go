@@ -367,8 +367,8 @@ func TestWhatCannotBeReadIsTold(t *testing.T) {
 	})
 }
 
-// Right after the kernel tells of a crossing the usage may be below the figure again for a
-// moment, and the kernel does not tell twice.
+// Right after a notice the usage may be below the figure again for a moment, and the kernel gives
+// no second notice.
 func TestACrossingIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
@@ -445,7 +445,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The kernel gives no notice of a disk: who fills it is seen by a peek, long before the timer.
+// The kernel gives no notice of a disk: polling finds a full disk long before the timer.
 func TestADiskIsPeekedAt(t *testing.T) {
 	n := newNode(t)
 	published := make(chan *eviction.Decision, 100)

@@ -26,7 +26,7 @@ import (
 const crossings = 200
 
 // TestFromCrossingToDecision has a process grow past a threshold two hundred times, in a
-// memory cgroup that stands for a node of 64 MiB. Each time the whole machine is read afresh, and
+// memory cgroup that represents a node of 64 MiB. Each time the whole machine is read again, and
 // the decision names the pod to go. What is asserted is the median: on a machine with
 // other work the slowest are those that waited for a processor.
 func TestFromCrossingToDecision(t *testing.T) {

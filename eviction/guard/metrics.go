@@ -101,15 +101,15 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 			gauge(m.capacity, float64(o.Capacity), string(o.Signal))
 		}
 	}
-	told := map[[2]string]bool{} // only the first of two soft thresholds of a signal
+	seen := map[[2]string]bool{} // only the first of two soft thresholds of a signal
 	for i := range d.Thresholds {
 		t := &d.Thresholds[i]
 		left, ok := t.Distance()
 		labels := [2]string{string(t.Threshold.Signal), thresholdKind(&t.Threshold)}
-		if !ok || t.Observation.Doubt != "" || told[labels] {
+		if !ok || t.Observation.Doubt != "" || seen[labels] {
 			continue
 		}
-		told[labels] = true
+		seen[labels] = true
 		at := t.Threshold.Value.Stall
 		if !t.Threshold.Signal.Pressure() {
 			at = t.Limit.AsApproximateFloat64()

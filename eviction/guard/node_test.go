@@ -44,8 +44,8 @@ type node struct {
 	refreshes       int
 	budget, lingers string // the pods that a budget holds, and that takes so long to end
 	linger          time.Duration
-	answer          error       // to who asks for the pod app to go; nil for as it is
-	live            *corev1.Pod // what the pod app is by now, which the list lags behind; nil for the same
+	answer          error       // to an eviction of the pod app; nil for the usual answer
+	live            *corev1.Pod // the present pod app, if the list is behind; nil for the same
 	client          *fake.Clientset
 	notifier        *notify.Notifier
 }
@@ -195,7 +195,7 @@ func (n *node) guard(mode execute.Mode, config eviction.Config, change ...func(*
 	return g
 }
 
-// timer has the guard look anew, as at the floor.
+// timer starts a round, as after MaxInterval.
 func (n *node) timer(g *Guard) *Round {
 	n.t.Helper()
 	g.runRound(n.t.Context(), n.notifier, notify.Notice{At: time.Now(), Sources: []notify.Source{{}}})

@@ -71,8 +71,8 @@ func TestParseWhatIsAbsent(t *testing.T) {
 		}
 		diff(t, configz, want, thresholds(k.Thresholds))
 	}
-	// A kubelet that was told of nothing says what its defaults are; so one that says
-	// nothing was told to have none.
+	// A kubelet without configuration answers with its defaults. So if an answer has none, the
+	// kubelet was configured to have none.
 	f(`{"kubeletconfig":{}}`, nil)
 	f(`{"kubeletconfig":{"evictionHard":{"memory.available":"1Gi"}}}`, []string{"memory.available<1Gi"})
 	f(`{"kubeletconfig":{"evictionHard":{"memory.available":"1Gi"},"mergeDefaultEvictionSettings":true}}`, append([]string{"memory.available<1Gi"}, defaults[1:]...))
@@ -114,8 +114,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestCheck tells what is said of a kubelet's thresholds and of weir's, both written as
-// in a kubelet's configuration.
+// TestCheck prints the warnings about a kubelet's thresholds and weir's, both written as in a
+// kubelet's configuration.
 func TestCheck(t *testing.T) {
 	datadriven.RunTest(t, "testdata/check.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var both struct {

@@ -68,7 +68,7 @@ func publisher(t *testing.T, c kubernetes.Interface, change ...func(*Options)) *
 	return p
 }
 
-// told are a node's conditions, in a line each.
+// told returns a node's conditions, one per line.
 func told(n *corev1.Node) (list []string) {
 	for _, c := range n.Status.Conditions {
 		list = append(list, strings.TrimSpace(strings.Join([]string{string(c.Type), string(c.Status), c.Reason, c.Message}, " ")))

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-metrics/weir/test/memoryload"
 )
 
-// cgroup.events is there whatever controllers are, and is told of as memory.events is.
+// cgroup.events exists whatever the controllers are, and gives notice as memory.events does.
 func TestEventsOnTheKernel(t *testing.T) {
 	dir := memoryload.UnifiedCgroup(t)
 	w := memoryload.Start(t)

@@ -64,8 +64,8 @@ func TestThresholdOnTheKernel(t *testing.T) {
 		percentile(wakes, 50), percentile(wakes, 99), percentile(calls, 50), percentile(calls, 99))
 }
 
-// What is crossed when it is first asked for, or by a figure that moves, is told at once,
-// and once.
+// A threshold that is already crossed when it is registered, or when its figure changes, gives
+// notice at once, and once.
 func TestThresholdCrossedBefore(t *testing.T) {
 	dir := memoryload.MemoryCgroup(t)
 	w := memoryload.Start(t, dir)

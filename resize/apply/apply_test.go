@@ -219,7 +219,7 @@ func TestConflicts(t *testing.T) {
 	f(map[string]int{"patch": maxAttempts}, "error: resize the pod: Operation cannot be fulfilled")
 }
 
-// What goes wrong is told, and before the patch nothing has changed.
+// Each refusal has its message, and before the patch nothing has changed.
 func TestRefusals(t *testing.T) {
 	f := func(name, want string, change func(s *server, r *Request)) {
 		t.Helper()

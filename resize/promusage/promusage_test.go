@@ -20,9 +20,9 @@ var began = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 
 const span = 2 * time.Hour
 
-// exposition writes what a kubelet and weir would have told, a line each minute and series.
-// cart restarts after an hour: for two minutes both its cgroups are told. web is told of by
-// weir alone, and by both for its last ten minutes.
+// exposition writes the samples of a kubelet and weir, one line for each minute and series. cart
+// restarts after an hour: for two minutes both its cgroups have samples. web has samples of weir
+// only, and of both for its last ten minutes.
 func exposition(w io.Writer) {
 	type series struct {
 		labels   string
@@ -94,7 +94,7 @@ func TestRead(t *testing.T) {
 	// No second of the restart counts twice; Prometheus' rate is a little low just after it.
 	f("cart", "app", resize.CPU, 111, 0.15, 0.2)
 	f("cart", "app", resize.Memory, 111, 80<<20, 300<<20)
-	// Where weir tells of a container, nobody else is believed of it.
+	// If weir has samples of a container, others are ignored.
 	f("web", "app", resize.CPU, 111, 0.1, 0.1)
 	f("web", "app", resize.Memory, 111, 50<<20, 50<<20)
 	// What is no container, and what was not asked for.

@@ -34,8 +34,7 @@ func TestFormat(t *testing.T) {
 	f(Percent, -0.01, "0%")
 }
 
-// Names and errors come from anyone: a terminal is never told to obey them, and a line stays
-// one.
+// Names and errors may contain control characters: the text has none, and a line stays one line.
 func TestTextIsSafe(t *testing.T) {
 	ill := "\x1b[2J\nroot# \x07\u202e\xff"
 	number := func(v float64) *float64 { return &v }

@@ -118,7 +118,7 @@ func TestContainerd(t *testing.T) {
 		t.Errorf("images left: %v, want all but %s", images, unusedImage)
 	}
 
-	// The kubelet looks at all containers anew every second.
+	// The kubelet lists all containers again every second.
 	time.Sleep(5 * time.Second)
 	after := get("goes-on")
 	for i, s := range after.Status.ContainerStatuses {

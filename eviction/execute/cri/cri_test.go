@@ -62,7 +62,7 @@ func TestContainers(t *testing.T) {
 		container("lost", "web", "lost", 1, unknownState),
 		container("job-1", "job", "app", 1, exited),
 		container("job-2", "job", "app", 2, exited),
-		container("mine", "", "", 1, exited), // somebody's, made by hand
+		container("mine", "", "", 1, exited), // created by hand, not by a kubelet
 		container("mine-too", "", "", 2, exited),
 	}}
 	r := connect(t, Options{Socket: f.serve(t), Ended: func(uid types.UID) bool { return uid == "job" }})
@@ -74,7 +74,7 @@ func TestContainers(t *testing.T) {
 	reclaim(t, r, eviction.UnusedContainers, execute.Freed{})
 }
 
-// The API server's word may be late: a pod whose sandbox is ready has not ended.
+// Options.Ended may not know a new pod yet: a pod with a ready sandbox has not ended.
 func TestContainersOfAPodNotHeardOfYet(t *testing.T) {
 	f := &fake{ready: []string{"new"}, containers: []*runtime.Container{
 		container("init", "new", "init", 1, exited), container("job", "job", "app", 1, exited),
@@ -212,7 +212,7 @@ func TestTimeIsUp(t *testing.T) {
 	}
 }
 
-// Where it cannot be told what is in use, nothing is removed.
+// If the images in use are not known, nothing is removed.
 func TestInUseIsUnknown(t *testing.T) {
 	f := func(about, want string) {
 		t.Helper()

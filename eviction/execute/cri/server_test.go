@@ -27,7 +27,7 @@ type fake struct {
 	// fail says what a request about something is answered with; hang, that it is not.
 	fail map[string]error
 	hang map[string]bool
-	// removed is told of everything that is.
+	// removed is called with everything that is removed.
 	removed func(string)
 	listed  int // times that images were listed
 }
