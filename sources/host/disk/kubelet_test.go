@@ -129,9 +129,9 @@ func runPod(ctx context.Context, t *testing.T, kube kubernetes.Interface, node s
 		got, err := kube.CoreV1().Pods("default").Get(ctx, pod.Name, metav1.GetOptions{})
 		must(t, err)
 		if got.Status.Phase == corev1.PodRunning && got.Status.PodIP != "" {
-			told(ctx, t, "http://"+got.Status.PodIP+":8080/fill?dir=/data&bytes=3000000&files=30")
-			told(ctx, t, "http://"+got.Status.PodIP+":8080/fill?dir=/memory&bytes=5000000&files=50")
-			told(ctx, t, "http://"+got.Status.PodIP+":8081/fill?dir=/srv/deep&bytes=7000000&files=70")
+			requestUntilAnswered(ctx, t, "http://"+got.Status.PodIP+":8080/fill?dir=/data&bytes=3000000&files=30")
+			requestUntilAnswered(ctx, t, "http://"+got.Status.PodIP+":8080/fill?dir=/memory&bytes=5000000&files=50")
+			requestUntilAnswered(ctx, t, "http://"+got.Status.PodIP+":8081/fill?dir=/srv/deep&bytes=7000000&files=70")
 			return got
 		}
 		if got.Status.StartTime != nil && time.Since(got.Status.StartTime.Time) > time.Minute {
@@ -184,8 +184,8 @@ func whole(s *stats.FsStats) diskUse {
 	return used(s)
 }
 
-// told repeats a request to a workload until it answers.
-func told(ctx context.Context, t *testing.T, url string) {
+// requestUntilAnswered repeats a request to a workload until it answers.
+func requestUntilAnswered(ctx context.Context, t *testing.T, url string) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
 		q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

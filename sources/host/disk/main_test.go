@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// startIn starts a process whose root is root, and returns its ID.
+// startIn starts a process with the given root, and returns its ID.
 func startIn(t *testing.T, root string) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
