@@ -13,7 +13,7 @@ import (
 	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// objectMeta is the node or pod that a reading is of.
+// objectMeta is the name and labels of a node or pod.
 type objectMeta struct {
 	namespace  metric.Namespace // of a pod
 	name       string
@@ -25,19 +25,18 @@ func newObjectMeta(namespace metric.Namespace, name string, labels *labelSet) ob
 	return objectMeta{namespace, name, labels, isPlainJSON(string(namespace)) && isPlainJSON(name)}
 }
 
-// usageItem is what is served of one subject.
+// usageItem is the usage of one node or pod.
 type usageItem struct {
 	window metric.Window // the time it was measured over
-	// uses are uses[from:to] of the readings it is one of: a node's own, or
-	// one for each container of a pod.
+	// from and to are its range in itemStore.usages: one usage of a node, or one for each
+	// container of a pod.
 	from, to int32
-	meta     int32 // which of the subjects
+	meta     int32 // index in usageList.metas
 }
 
-// usageList are what a LIST serves. They lie in a few slices, so that a LIST of a
-// large cluster is no matter of many small objects.
+// usageList is the result of a LIST. It is a few slices instead of many small objects.
 type usageList struct {
-	metas []objectMeta // own, or those of a roll, which are never changed
+	metas []objectMeta // ownMetas, or those of a podOrder, which are never changed
 	itemStore
 	pod       resourceusage.PodUsage // what the view says of one pod
 	ownMetas  []objectMeta
@@ -54,7 +53,7 @@ type itemStore struct {
 	usages []resourceusage.Usage
 }
 
-// usageLists keeps the memory of readings for the next LIST.
+// usageLists reuses the memory of a usageList for the next LIST.
 var usageLists = sync.Pool{New: func() any { return &usageList{labelSets: labelSets{}} }}
 
 // release gives r's memory back. What was read must not be used any more.
@@ -100,7 +99,7 @@ func (r *usageList) addMeta(s objectMeta) int32 {
 	return int32(len(r.ownMetas) - 1)
 }
 
-// metaOf returns whom an item is of.
+// metaOf returns the name and labels of an item.
 func (r *usageList) metaOf(o *usageItem) *objectMeta { return &r.metas[o.meta] }
 
 // usagesOf returns the uses of an item.

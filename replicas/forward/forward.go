@@ -26,8 +26,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Header marks a request that was handed on. Whoever receives one answers it
-// himself, so a client may set it to ask one replica for its own answer.
+// Header marks a request that was handed on. The replica that receives it
+// answers it itself, so a client may set it to ask one replica for its own answer.
 const Header = "Weir-Forwarded"
 
 // Options configure New.
@@ -40,8 +40,8 @@ type Options struct {
 	// Pause is how long a leader that could not be reached is not asked again,
 	// so that each of many requests need not wait for it; 1s if 0.
 	Pause time.Duration
-	// Logger is told when the leader cannot be reached or refuses, once a
-	// minute at most; the zero Logger drops it.
+	// Logger logs when the leader cannot be reached or refuses, at most once a
+	// minute; the zero Logger drops it.
 	Logger logr.Logger
 }
 

@@ -3,9 +3,9 @@
 //
 // Both stand in annotations of the Lease, written with every renewal. For who
 // answers, an elector never gives up a leader it has seen until it sees another:
-// while the API server is away, the replicas go on as they were (Leader). What two
-// must not do at once hangs on the Lease itself, which a process that stood still
-// may have lost without having seen it (Reigns).
+// while the API server is away, the replicas go on as they were (Leader). Work
+// that only one replica may do depends on the Lease itself (IsLeader): a process that was
+// stopped may have lost it without noticing.
 package leader
 
 import (
@@ -44,7 +44,7 @@ type Options struct {
 	// Retry is the time between two tries, of renewing and of taking over; 2s
 	// if 0.
 	Retry time.Duration
-	// Logger is told who leads; the zero Logger drops it.
+	// Logger logs the leader; the zero Logger drops it.
 	Logger logr.Logger
 }
 

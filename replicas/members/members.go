@@ -1,10 +1,10 @@
-// Package members keeps a roll of the replicas of a weir: each has a Lease of its own,
-// with where it is reached and by which certificate it is known.
+// Package members keeps the list of weir's replicas. Each replica has a Lease of its own, with
+// its address and its certificate.
 //
-// Whose Lease was not renewed for its length is gone. That is judged by this
-// process's own clock, from when it first saw the Lease as it is: the times in Leases
-// are by others' clocks. While the API server is away nobody goes, for nobody could
-// renew.
+// A replica whose Lease was not renewed in time is removed from the list. Each process measures
+// that time with its own clock, from when it first saw the Lease unchanged, because the times
+// in a Lease come from other clocks. While the API server cannot be reached, the list stays as
+// it is, because no replica can renew.
 package members
 
 import (
@@ -38,7 +38,7 @@ type Member struct {
 	Certificate string
 }
 
-// Options configure a Roll. All but those with a default are required.
+// Options configure a Membership. All but those with a default are required.
 type Options struct {
 	// Client reads and writes Leases. It needs list, create, update and delete.
 	Client coordinationv1.LeasesGetter
@@ -50,22 +50,22 @@ type Options struct {
 	Replica string
 	// Self is this process.
 	Self Member
-	// Changed is told who the members are, Self among them and sorted by identity, when
-	// that is news.
+	// Changed is called with all members, Self included, sorted by identity, when the list
+	// changes.
 	Changed func([]Member)
 	// Lease is how long a replica stays a member without renewing; default 10 s.
 	Lease time.Duration
 	// Renew is the time between two renewals, and two looks at the others; default 2 s.
 	Renew time.Duration
-	// Remove is after how long the Lease of one who is gone is removed; default 10 min.
+	// Remove is the age at which the Lease of a gone replica is deleted; default 10 min.
 	Remove time.Duration
-	// Logger is told who comes and goes; the zero Logger drops it.
+	// Logger logs changes of the list; the zero Logger drops them.
 	Logger logr.Logger
 	// Now reads this process's clock; default time.Now.
 	Now func() time.Time
 }
 
-// Membership knows who the members are. Its methods are for one goroutine.
+// Membership keeps the list of members. One goroutine may call its methods.
 type Membership struct {
 	o        Options
 	lease    *coordination.Lease      // our own, as last written
@@ -81,7 +81,7 @@ type observedLease struct {
 	since   time.Time
 }
 
-// New returns a Roll. It does nothing before Run.
+// New returns a Membership. It does nothing before Run.
 func New(o Options) (*Membership, error) {
 	if o.Client == nil || o.Changed == nil || o.Namespace == "" || o.Name == "" || o.Replica == "" || o.Self == (Member{}) {
 		return nil, errors.New("the list of replicas needs Options.Client, Changed, Namespace, Name, Replica and Self")
@@ -96,8 +96,8 @@ func New(o Options) (*Membership, error) {
 	return &Membership{o: o, seen: map[string]observedLease{}}, nil
 }
 
-// Run takes part until ctx ends, and then leaves: the others need not wait for the
-// Lease to pass. What goes wrong is retried and logged.
+// Run renews this replica's Lease until ctx ends, and then deletes it, so that the others need
+// not wait until it expires. Errors are logged and retried.
 func (r *Membership) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.o.Renew)
 	defer tick.Stop()
@@ -117,7 +117,7 @@ func (r *Membership) Run(ctx context.Context) error {
 	}
 }
 
-// logChange logs that the roll cannot be kept, and that it can again.
+// logChange logs when updating the list starts to fail and when it works again.
 func (r *Membership) logChange(err error) {
 	switch {
 	case err != nil && !r.failing:
@@ -157,7 +157,7 @@ func (r *Membership) renewAndList(ctx context.Context) error {
 		case age < r.o.Lease:
 			all = append(all, Member{s.holder, l.Annotations[leader.AddressAnnotation], l.Annotations[leader.CertificateAnnotation]})
 		case age > r.o.Remove:
-			// Whoever comes first removes it.
+			// The first replica to get here deletes it.
 			_ = r.leases().Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &l.ResourceVersion}})
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// packRounds is how many rounds are packed into a block: more would save bytes
-// of its columns' heads, and cost more of what waits to be packed.
+// packRounds is the number of rounds in a block. With more, the column heads take fewer bytes
+// and the rounds that are not packed yet take more.
 const packRounds = 12
 
 // roundTime is when a round was read.
@@ -31,8 +31,7 @@ type roundTime struct {
 // A column is a number for each round in which the row has a point, and packs
 // them as frame of reference (Goldstein, Ramakrishnan and Shaft, "Compressing
 // Relations and Indexes", 1998) or as that of the steps between them, whichever
-// is shorter: what stands still takes nothing, what wavers its range, what climbs
-// its steps' range.
+// is shorter. A constant column takes no bits for its numbers.
 //
 //	1 bit     0: offsets from the least; 1: steps, signed (zigzag)
 //	5 bits    how many bits each takes
@@ -45,8 +44,8 @@ type packedBlock struct {
 	stamps []roundTime
 	index  []uint16
 	data   []byte // and 8 bytes to read beyond
-	// prev is the block before. It is cut when that expires, while readers
-	// that began earlier may still walk on.
+	// prev is the previous block. The writer sets it to nil when that block expires; readers
+	// that started earlier may still read the expired block.
 	prev atomic.Pointer[packedBlock]
 }
 
@@ -56,7 +55,7 @@ const (
 	// headBits are those of a column but for its first number.
 	headBits  = 1 + 5
 	readSlack = 8
-	// indexSum stands in the index.
+	// indexSum in the index marks a row that is a sum in every round.
 	indexSum = 1<<16 - 1
 )
 
@@ -83,12 +82,12 @@ func (w *bitWriter) flush() {
 	w.pending, w.pendingBits = 0, 0
 }
 
-// readBits returns the n bits at a place.
+// readBits returns the n bits at the bit offset at.
 func readBits(data []byte, at, n int) uint32 {
 	return uint32(binary.LittleEndian.Uint64(data[at>>3:]) >> (at & 7) & (1<<n - 1))
 }
 
-// writeColumn packs values, of which there is at least one, of so many bits.
+// writeColumn packs values of size bits each. There is at least one.
 func (w *bitWriter) writeColumn(values []uint32, size uint) {
 	least, most, step := values[0], values[0], uint32(0)
 	for i, v := range values[1:] {
@@ -116,8 +115,8 @@ func (w *bitWriter) writeColumn(values []uint32, size uint) {
 func zigzag(d uint32) uint32   { return d<<1 ^ uint32(int32(d)>>31) }
 func unzigzag(z uint32) uint32 { return z>>1 ^ -(z & 1) }
 
-// readColumn unpacks count values of so many bits at a place, to dst if that is not
-// nil, and returns the place after them.
+// readColumn unpacks count values of size bits from the bit offset at to dst, unless dst is
+// nil. It returns the offset after them.
 func readColumn(data []byte, at, count, size int, dst []uint32) int {
 	stepped, each := readBits(data, at, 1) == 1, int(readBits(data, at+1, 5))
 	at += headBits
@@ -151,7 +150,7 @@ type pointSeries struct {
 	offsets [packRounds]uint32
 }
 
-// read fills s with metric j, which goes by key, of a row.
+// read fills s with metric j, whose timestamp is key, of a row.
 func (b *packedBlock) read(r *historyRow, key timestampKey, j int, s *pointSeries) {
 	*s = pointSeries{}
 	switch {
@@ -190,8 +189,8 @@ func (b *packedBlock) read(r *historyRow, key timestampKey, j int, s *pointSerie
 	}
 }
 
-// openRounds are the rounds that wait to be packed. Whoever reads it knows how many it
-// held then; the writer adds others behind those.
+// openRounds are the rounds that are not packed yet. A reader knows how many there were when
+// its Snapshot was taken; the writer adds rounds only after those.
 //
 //	round   row row row ...
 //	row     clock... value...
@@ -204,7 +203,7 @@ type openRounds struct {
 	data   [packRounds][]byte
 }
 
-// read fills s with metric j, which goes by key, of a row in the first n rounds.
+// read fills s with metric j, whose timestamp is key, of a row in the first n rounds.
 func (o *openRounds) read(n int, r *historyRow, key timestampKey, j int, s *pointSeries) {
 	*s = pointSeries{}
 	value, clock := r.layout.valueOffset(j), 2*int(r.layout.timestampIndexes[key])

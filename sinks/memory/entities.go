@@ -191,8 +191,8 @@ func (d *entityTable) relayout(samples []*metric.Sample) *entityTable {
 	return &next
 }
 
-// assignLayouts finds each entry's shape and the place of its record. old, which
-// may be nil or have the same entries as d, says what shapes were.
+// assignLayouts sets each entry's layout and the offset of its record. old has the previous
+// layouts; it may be nil.
 func (d *entityTable) assignLayouts(samples []*metric.Sample, old *entityTable) {
 	shapes := map[recordLayout]uint32{}
 	d.words = 0
@@ -310,8 +310,8 @@ func (d *entityTable) pods() []*podIdentity {
 	return slices.Compact(keys)
 }
 
-// podIdentity is a pod as directories, the history and homes know it. It is
-// immutable and shared by them, so that a pod's names are kept once.
+// podIdentity is the names and UID of a pod. It is immutable. Tables, the history and
+// nodesByPod share it, so that a pod's names are stored once.
 type podIdentity struct {
 	metric.PodRef
 	uid metric.PodUID
@@ -399,7 +399,7 @@ func (n entityName) compareEntity(e *metric.Entity) int {
 	return cmp.Or(strings.Compare(w.name, e.Name), strings.Compare(w.part, e.Part))
 }
 
-// sameEntity compares two entities of one node. Whoever fills a batch may leave
+// sameEntity compares two entities of one node. A source may leave
 // Node empty in its samples.
 func sameEntity(a, b *metric.Entity) bool {
 	return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Pod == b.Pod && a.Name == b.Name && a.Part == b.Part

@@ -10,15 +10,14 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// The history of one source of one node is a table of rows, which say where an
-// entity's points lie, and rounds: the latest open, where a point is found by
-// its place, the others packed by columns into blocks (pack.go). A row keeps its
-// place for as long as it lives.
+// The history of one source of one node is a table of rows and a list of rounds. A row says
+// where the points of an entity are. The latest rounds are open: a point is at a fixed offset.
+// Older rounds are packed by columns into blocks (blocks.go). A row never changes its offset.
 //
-// What a pod uses is nearly always the sum of what its containers use. Then its
-// row says so, and takes next to nothing.
+// The usage of a pod is nearly always the sum of its containers' usage. The row of the pod
+// then holds only the mark float24Sum.
 
-// historyWriter is what all histories have in common.
+// historyWriter is the state that all histories share.
 type historyWriter struct {
 	metrics []historyMetric
 	layouts map[rowLayout]*rowLayout
@@ -27,7 +26,7 @@ type historyWriter struct {
 	buf     []byte       // scratch
 }
 
-// recordPlan is which points records of one shape hold.
+// recordPlan lists the points that records of one layout hold.
 type recordPlan struct {
 	mask   uint64
 	points []plannedPoint
@@ -42,22 +41,21 @@ type plannedPoint struct {
 type sourceHistory struct {
 	historyView
 	lastSeen  []uint32 // for each row, the last round in which it had a point
-	rowOf     []int32  // for each entry of dir, its row; -1 for none
+	rowOf     []int32  // for each entry of table, its row; -1 for none
 	table     *entityTable
 	width     uint32                 // of an open round
-	ids       uint32                 // of rows, ever at once
-	free      map[uint16][]rowOffset // of rows that are gone, by width
-	next      uint32                 // counts rounds
+	ids       uint32                 // the number of row ids in use or free
+	free      map[uint16][]rowOffset // offsets of removed rows, by width
+	next      uint32                 // the number of the next round
 	oldest    uint32                 // the first that has not expired
-	lastSweep int64                  // when rows were last looked through
+	lastSweep int64                  // when unused rows were last removed
 	bytes     int                    // of all rounds
 }
 
-// rowOffset is a row's place in rounds.
+// rowOffset is the offset of a row in open rounds and its id in packed ones.
 type rowOffset struct{ offset, id uint32 }
 
-// add stores the points of r, of which samples are the source, and drops what
-// expired.
+// add stores the points of r, which holds samples, and drops expired rounds.
 func (h *sourceHistory) add(rec *historyWriter, r *round, samples []*metric.Sample, clock time.Duration, now int64) {
 	h.expire(now - int64(rec.keep))
 	if h.table != r.table || now-h.lastSweep > int64(time.Minute) {
@@ -87,7 +85,7 @@ func (h *sourceHistory) add(rec *historyWriter, r *round, samples []*metric.Samp
 	h.next++
 }
 
-// planRecords returns what each of d's shapes holds. It is good until the next call.
+// planRecords returns the plan of each layout of d, valid until the next call.
 func (rec *historyWriter) planRecords(d *entityTable) []recordPlan {
 	for len(rec.plans) < len(d.layouts) {
 		rec.plans = append(rec.plans, recordPlan{})
@@ -99,7 +97,7 @@ func (rec *historyWriter) planRecords(d *entityTable) []recordPlan {
 		for j := range rec.metrics {
 			t := &rec.metrics[j]
 			value, ok := sh.valueIndex(t.id)
-			// An older round's number that still stands is no point.
+			// A repeated last known value is not a new point.
 			if moment := t.timestampIn(sh); ok && moment >= 0 && sh.lastKnown&(1<<t.group) == 0 {
 				p.mask |= 1 << j
 				p.points = append(p.points, plannedPoint{j, moment, value})
@@ -131,7 +129,7 @@ func (h *sourceHistory) span(r *round, plans []recordPlan) (newest, oldest int64
 	return newest, oldest
 }
 
-// write puts the points of r into the bytes of an open round.
+// write encodes the points of r into data, the bytes of an open round.
 func (h *sourceHistory) write(rec *historyWriter, r *round, plans []recordPlan, data []byte, base int64) {
 	containers := r.table.kinds[metric.Container]
 	for i, n := range h.rowOf {
@@ -150,7 +148,7 @@ func (h *sourceHistory) write(rec *historyWriter, r *round, plans []recordPlan, 
 		any := false
 		for _, p := range points {
 			when, v := int64(record[p.timestamp]), math.Float64frombits(record[p.value])
-			// Rows of parts hold only some of them.
+			// Rows of parts hold only some metrics.
 			if when == 0 || l.mask>>p.metric&1 == 0 {
 				continue
 			}
@@ -171,12 +169,11 @@ func (h *sourceHistory) write(rec *historyWriter, r *round, plans []recordPlan, 
 	}
 }
 
-// sums reports whether metric j of a pod, which is v at when, is the sum of what
-// is stored of its containers, which are the entries in between, at the time of
-// the oldest.
+// sums reports whether v, the value of metric j of a pod at the time when, equals the sum of
+// the stored values of its containers, entries from to to, at the time of the oldest one.
 func (h *sourceHistory) sums(r *round, plans []recordPlan, from, to, j int, when int64, v float64) bool {
 	if v != 0 && (v < 1 || v > 1<<80) {
-		return false // where a float24 has no room for the parts
+		return false // a float24 may not hold the containers' values
 	}
 	total, oldest := 0.0, int64(math.MaxInt64)
 	for i := from; i < to; i++ {
@@ -199,7 +196,7 @@ func (h *sourceHistory) sums(r *round, plans []recordPlan, from, to, j int, when
 	return oldest == when && math.Abs(total-v) <= v*1e-9
 }
 
-// ensureRows sees to it that every sample has a row that fits it.
+// ensureRows gives every sample a row with a fitting layout.
 func (h *sourceHistory) ensureRows(rec *historyWriter, d *entityTable, samples []*metric.Sample, now int64) {
 	changed := h.table != d
 	if changed {
@@ -223,7 +220,7 @@ func (h *sourceHistory) ensureRows(rec *historyWriter, d *entityTable, samples [
 		}
 		fresh = append(fresh, historyRow{entityName: d.entries[i].entityName, layout: rec.layout(newRowLayout(rec.metrics, want, sh))})
 	}
-	// Rows are let go when something new comes, and now and then.
+	// Unused rows are removed when new rows come, and once a minute.
 	if len(fresh) > 0 || now-h.lastSweep > int64(time.Minute) {
 		h.lastSweep = now
 		if len(fresh) > 0 || h.hasGoneRows() {
@@ -271,9 +268,9 @@ func (h *sourceHistory) expire(then int64) {
 	}
 }
 
-// roundsPerBlock returns how many open rounds are packed together. The first of a node's are fewer,
-// how many goes by its name: so that of nodes that were first read together, half as many
-// rounds wait to be packed when most do.
+// roundsPerBlock returns how many open rounds are packed together. The first block of a node is
+// shorter, by a hash of the node's name, so that nodes that were first read together do not
+// pack their rounds at the same time.
 func (h *sourceHistory) roundsPerBlock(node metric.NodeName) int {
 	if h.open.first > 0 {
 		return packRounds
@@ -296,10 +293,10 @@ func (h *sourceHistory) pack(rec *historyWriter) {
 // size returns the bytes of b's points.
 func (b *packedBlock) size() int { return len(b.data) + 2*len(b.index) }
 
-// replaceRows gives the fresh rows a place and lets rows go: those without a point
-// that has not expired, and beyond as many gone entities as there are living
-// ones the ones that went first, so that a node on which pods come and go stays
-// small. A pod and its containers go together, for it may be their sum.
+// replaceRows adds the fresh rows and removes two kinds of rows: those whose points have all
+// expired, and the oldest rows of gone entities when there are more of them than of present
+// ones, so that a node with many short pods stays small. The rows of a pod and of its
+// containers are removed together, because the pod's values may be sums of theirs.
 func (h *sourceHistory) replaceRows(fresh []historyRow) {
 	living, seen := make([]bool, len(h.rows)), slices.Clone(h.lastSeen)
 	for _, n := range h.rowOf {
@@ -358,8 +355,7 @@ func (h *sourceHistory) replaceRows(fresh []historyRow) {
 	h.matchRows()
 }
 
-// hasGoneRows reports whether there are rows of what is no longer reported, or of how
-// it once was laid out.
+// hasGoneRows reports whether there are rows of gone entities or of replaced layouts.
 func (h *sourceHistory) hasGoneRows() bool {
 	living := 0
 	for _, n := range h.rowOf {
@@ -370,8 +366,8 @@ func (h *sourceHistory) hasGoneRows() bool {
 	return living < len(h.rows)
 }
 
-// keepPodsWhole makes the rows of a pod and of its containers alive if the pod's is,
-// and seen when the last of them was.
+// keepPodsWhole marks the rows of a pod's containers as living if the pod's row is, and sets
+// the last round of all of them to the latest.
 func (h *sourceHistory) keepPodsWhole(living []bool, seen []uint32) {
 	type fate struct {
 		living bool
@@ -389,7 +385,7 @@ func (h *sourceHistory) keepPodsWhole(living []bool, seen []uint32) {
 	for n := range h.rows {
 		if r := &h.rows[n]; r.pod != nil && r.local.Value().part == "" {
 			f := pods[r.podRef()]
-			// What has no point left to show may go all the same.
+			// A row without an unexpired point may still be removed.
 			living[n] = living[n] || f.living && seen[n] >= h.oldest
 			if seen[n] >= h.oldest {
 				seen[n] = f.seen
@@ -398,7 +394,7 @@ func (h *sourceHistory) keepPodsWhole(living []bool, seen []uint32) {
 	}
 }
 
-// matchRows finds each entry's row: the latest, where it was laid out anew.
+// matchRows finds the row of each entry: the newest, if its layout was replaced.
 func (h *sourceHistory) matchRows() {
 	h.rowOf = slices.Grow(h.rowOf[:0], len(h.table.entries))[:len(h.table.entries)]
 	n := 0

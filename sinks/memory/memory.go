@@ -40,8 +40,8 @@ type sourceKey struct {
 type sourceState struct {
 	published  *sourceView        // the last published
 	generation snapshotGeneration // in which it was
-	// order is where in the batch each of the directory's entries lay in the
-	// last round: most sources report in the same order again.
+	// order is the index in the last batch of each entry of the table. Most sources keep
+	// their order.
 	order   []int32
 	layout  *metric.Layout // of that batch
 	history sourceHistory
@@ -190,7 +190,7 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 	was := f.generation
 	f.generation = s.publish(node, before, p, moved, now)
 	if before != nil && was == f.generation && s.opts.Rounds == 1 {
-		sc.buffers.giveBack(before.rounds[0].words) // Nobody has seen it, or ever will
+		sc.buffers.giveBack(before.rounds[0].words) // No Snapshot has it
 	}
 	clear(sc.samples)
 	clear(sc.sorted)
@@ -198,8 +198,8 @@ func (s *Sink) write(b *metric.Batch, node metric.NodeName) {
 }
 
 // arrange returns the samples to keep of those in scratch, sorted, with the
-// directory that describes them, and whether others than last time may be among
-// them. Those that are too many get a verdict.
+// entityTable that describes them. moved reports whether the entities may have changed.
+// Samples above MaxEntities are dropped and get a verdict.
 func (s *Sink) arrange(f *sourceState, b *metric.Batch, node metric.NodeName) (_ []*metric.Sample, _ *entityTable, moved bool) {
 	sc := &s.mu.scratch
 	var d *entityTable
@@ -244,8 +244,8 @@ func (s *Sink) arrange(f *sourceState, b *metric.Batch, node metric.NodeName) (_
 	return sorted, newEntityTable(node, s.mu.tables, sorted, d), true
 }
 
-// isStored reports whether a sample is stored: not what identity turned away, nor
-// sums, which are made here.
+// isStored reports whether a sample is stored: not a sample that identity
+// rejected, nor a sum, which this package computes itself.
 func isStored(s *metric.Sample) bool {
 	k := s.Entity.Kind
 	return !s.Rejected() && (k == metric.Node || k == metric.System || isPodKind(k))
@@ -287,7 +287,7 @@ func (f *sourceState) sortAsBefore(d *entityTable, b *metric.Batch, sc *scratch)
 	return sorted, true
 }
 
-// rememberOrder notes where in the batch the sorted samples lay.
+// rememberOrder stores the index in the batch of each sorted sample.
 func (f *sourceState) rememberOrder(b *metric.Batch, sc *scratch, sorted []*metric.Sample) {
 	f.layout = b.Layout
 	if sc.position == nil {

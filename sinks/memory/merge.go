@@ -10,15 +10,13 @@ import (
 )
 
 // Several sources may read one node: its kubelet's /metrics/resource every 15
-// seconds, say, and /stats/summary every minute. What they say of an entity is
-// put together when it is read, group by group:
+// seconds, say, and /stats/summary every minute. Their samples of an entity
+// are merged when it is read, group by group:
 //
-//   - A source that speaks of an older life of the entity (another UID or
-//     container ID, or an earlier start, and not the latest start of all) is
-//     not heard.
-//   - A group is taken from a source that serves it, rather from one whose
-//     number is of this round than from one whose older number still stands;
-//     then in the order of Options.Preference; then from the finer clock, the
+//   - A source that reports an older instance of the entity (another UID or
+//     container ID, or an earlier start) is left out.
+//   - A group is taken from a source that serves it. A number of this round is
+//     preferred to a repeated last known value; then sources come in the order of Options.Preference; then from the finer clock, the
 //     shorter interval, the first name.
 //   - Metrics of the group which that source does not have come from the next
 //     that serves it. The group's time and window stay the first one's.
@@ -58,7 +56,7 @@ type sampleReader struct {
 	to        []int
 }
 
-// entryRange says which entries of a directory are meant.
+// entryRange returns a range of entries of an entityTable.
 type entryRange func(d *entityTable) (from, to int)
 
 // entriesIn is the stretch of the entities of a kind and, for pods and containers, of
@@ -177,7 +175,7 @@ func (rd *sampleReader) merge() bool {
 	return out.Values.Len() > 0
 }
 
-// dropOlderInstances leaves out sources that speak of an older life than another.
+// dropOlderInstances leaves out sources that report an older instance than another source.
 func (rd *sampleReader) dropOlderInstances() {
 	latest := -1
 	for k := range rd.perSource {
@@ -192,7 +190,7 @@ func (rd *sampleReader) dropOlderInstances() {
 	}
 }
 
-// sameInstance reports whether nothing says that a and b are two lives.
+// sameInstance reports whether a and b may be the same instance.
 func sameInstance(a, b *metric.Instance) bool {
 	if a.UID != "" && b.UID != "" && a.UID != b.UID {
 		return false
@@ -208,7 +206,7 @@ func sameInstance(a, b *metric.Instance) bool {
 	return d > -int64(2*time.Second) && d < int64(2*time.Second)
 }
 
-// fillInstance fills what i does not know from o, which is of the same life.
+// fillInstance copies fields that i lacks from o, which is the same instance.
 func fillInstance(i, o *metric.Instance) {
 	if i.UID == "" {
 		i.UID = o.UID
@@ -227,7 +225,7 @@ func fillInstance(i, o *metric.Instance) {
 	}
 }
 
-// mergeGroups puts into out the groups of s that are held, or those that are not.
+// mergeGroups copies groups of s to out: those with a repeated last known value, or the others.
 func mergeGroups(out, s *metric.Sample, held bool) {
 	for g := range metric.NumGroups {
 		if s.LastKnown&(1<<g) != 0 != held {

@@ -30,16 +30,16 @@ func historyMetrics(ids []metric.ID) []historyMetric {
 	return t
 }
 
-// historyRow says where an entity's points lie. It is immutable.
+// historyRow says where an entity's points are stored. It is immutable.
 type historyRow struct {
 	entityName
 	layout     *rowLayout
-	firstRound uint32 // the first round of which it is true
+	firstRound uint32 // the first round that has this row
 	offset     uint32 // in an open round
 	id         uint32 // in a block's index
 }
 
-// rowLayout is which points an entity has. Rows of many nodes share it.
+// rowLayout lists the metrics of a row and their timestamps. Rows of many nodes share it.
 type rowLayout struct {
 	mask uint64 // of Options.HistoryMetrics
 	// timestampIndexes holds the index of each timestampKey's clock in the row.
@@ -56,9 +56,8 @@ func (l *rowLayout) valueOffset(j int) int {
 	return 2*int(l.timestamps) + 3*bits.OnesCount64(l.mask&(1<<j-1))
 }
 
-// wantedMetrics returns which metrics s should have a place for: those it has, and
-// rates that will come with the second sight of a counter. Of parts only file
-// systems have a history; interfaces repeat what their entity has.
+// wantedMetrics returns the metrics that the row of s needs: those s has, and the rates that
+// the second reading of a counter will add. Of parts, only file systems have a history.
 func wantedMetrics(metrics []historyMetric, s *metric.Sample) (mask uint64) {
 	for j := range metrics {
 		t := &metrics[j]
@@ -72,8 +71,8 @@ func wantedMetrics(metrics []historyMetric, s *metric.Sample) (mask uint64) {
 	return mask
 }
 
-// timestampIn returns which of a record's moments t goes by, -1 if there is none: for
-// a rate the end of its window, else when its group was read.
+// timestampIn returns the index of t's timestamp in a record, or -1: the end of the window for
+// a rate, else the time of the group.
 func (t *historyMetric) timestampIn(sh *recordLayout) int {
 	switch {
 	case sh.hasTimestamp(t.key):
@@ -84,7 +83,7 @@ func (t *historyMetric) timestampIn(sh *recordLayout) int {
 	return -1
 }
 
-// matches reports whether points of those metrics, of samples of a shape, can be
+// matches reports whether the points of the metrics want, from records of layout sh, can be
 // written to the row.
 func (l *rowLayout) matches(metrics []historyMetric, want uint64, sh *recordLayout) bool {
 	if want&^l.mask != 0 {
@@ -105,8 +104,8 @@ func (l *rowLayout) matches(metrics []historyMetric, want uint64, sh *recordLayo
 	return true
 }
 
-// newRowLayout returns the layout for metrics of samples of a shape. Those of one moment
-// share a clock.
+// newRowLayout returns the layout for the metrics want of records of layout sh. Metrics with
+// the same timestamp share a clock.
 func newRowLayout(metrics []historyMetric, want uint64, sh *recordLayout) rowLayout {
 	l := rowLayout{mask: want}
 	var at [numTimestampKeys]int
@@ -137,17 +136,17 @@ type Point struct {
 	Value float64 // in the catalogue's unit, within 4 millionths
 }
 
-// historyView is what a view shows of a history. It is immutable but for the blocks'
-// prev.
+// historyView is the part of a history that readers see. It is immutable, except the field prev
+// of its blocks.
 type historyView struct {
 	rows   []historyRow // sorted by entity
 	packed *packedBlock
 	open   *openRounds
 	rounds int   // of open
-	since  int64 // what was received before has expired
+	since  int64 // rounds received earlier have expired
 }
 
-// historyPiece is some rounds in a row.
+// historyPiece is consecutive rounds: one block, or the open rounds.
 type historyPiece struct {
 	first  uint32
 	unit   int64
@@ -156,11 +155,11 @@ type historyPiece struct {
 	open   *openRounds
 }
 
-// read fills s with metric j, which goes by key, of a row.
+// read fills s with metric j of a row. key is the metric's timestamp.
 func (p *historyPiece) read(r *historyRow, key timestampKey, j int, s *pointSeries) {
 	switch {
 	case r.firstRound >= p.first+uint32(len(p.stamps)):
-		*s = pointSeries{} // another row had its place
+		*s = pointSeries{} // another row had this offset
 	case p.packed != nil:
 		p.packed.read(r, key, j, s)
 	default:
@@ -168,7 +167,7 @@ func (p *historyPiece) read(r *historyRow, key timestampKey, j int, s *pointSeri
 	}
 }
 
-// pieces appends what there is, the oldest first.
+// pieces appends all pieces to all, the oldest first.
 func (p *historyView) pieces(all []historyPiece) []historyPiece {
 	for b := p.packed; b != nil; b = b.prev.Load() {
 		all = append(all, historyPiece{first: b.first, unit: b.unit, stamps: b.stamps, packed: b})
@@ -180,7 +179,7 @@ func (p *historyView) pieces(all []historyPiece) []historyPiece {
 	return all
 }
 
-// points returns what is known of metric j, which is t, of e from one time to
+// points returns the points of e of the tracked metric j, which t describes, from one time to
 // another, both included, oldest first.
 func (p *historyView) points(e *metric.Entity, t *historyMetric, j int, from, to int64) []Point {
 	own := p.rowsOf(e)
@@ -239,7 +238,7 @@ func sortPoints(points []Point) []Point {
 	return points
 }
 
-// rowsOf returns the rows of e: several if it was laid out anew.
+// rowsOf returns the rows of e: more than one if its layout was replaced.
 func (p *historyView) rowsOf(e *metric.Entity) []historyRow {
 	from := sort.Search(len(p.rows), func(n int) bool { return p.rows[n].compareEntity(e) >= 0 })
 	to := from
@@ -260,8 +259,8 @@ func (p *historyView) containerRows(ref metric.PodRef) []historyRow {
 	return p.rows[from:to]
 }
 
-// sumRows adds up what the rows of a pod's containers have of metric j in each round.
-// Time is the oldest one's; 0 if there is none.
+// sumRows returns, for each round, the sum of metric j over the rows of a pod's containers and
+// the time of the oldest value, 0 if there is none.
 func (p *historyPiece) sumRows(rows []historyRow, key timestampKey, j int) *[packRounds]Point {
 	var sums [packRounds]Point
 	var s pointSeries

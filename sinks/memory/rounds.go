@@ -8,32 +8,32 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// round is one round of one source: a directory, and the numbers in its order.
-// As a part of a Snapshot it is immutable.
+// round is one round of one source: an entityTable and the numbers of its entries. A round
+// in a Snapshot is immutable.
 //
-// data holds a record for each entry, at entityEntry.offset, as its shape says:
+// words holds a record for each entry, at entityEntry.offset. Its recordLayout describes it:
 //
-//	each moment, in nanoseconds since the Unix epoch
+//	each timestamp, in nanoseconds since the Unix epoch
 //	for each group with a window: the window's length, in nanoseconds
 //	the number of processes, if it is known
-//	each value served, in the catalogue's order: the bits of its float64
+//	each value that may be served, in the catalogue's order: the bits of its float64
 //
-// so that every number is exact, and found without decoding those before it.
+// So every number is exact, and a reader finds it without decoding those before it.
 type round struct {
 	table *entityTable
 	ended time.Time // when the read ended
 	words []uint64
 }
 
-// bufferPool holds the words of rounds that were replaced before a Snapshot could show them,
-// by their capacity, one of each: writes take turns, so that the next of a round as large
-// needs no memory of its own, and finds it in the processor's caches.
+// bufferPool holds the words of rounds that were replaced before a Snapshot could show them:
+// one slice for each capacity. Writes are serial, so the next round of the same size reuses
+// the slice and finds it in the processor's caches.
 type bufferPool map[int][]uint64
 
-// bufferStep is what capacities are multiples of, for rounds of nearly one size to share.
+// bufferStep divides every capacity, so that rounds of nearly the same size share a slice.
 const bufferStep = 64
 
-// take returns an empty slice for so many words.
+// take returns an empty slice with room for the given number of words.
 func (s bufferPool) take(words int) []uint64 {
 	size := (words + bufferStep - 1) / bufferStep * bufferStep
 	if data := s[size]; data != nil {
@@ -46,8 +46,8 @@ func (s bufferPool) take(words int) []uint64 {
 // giveBack gives back a slice that nobody reads any more.
 func (s bufferPool) giveBack(data []uint64) { s[cap(data)] = data[:0] }
 
-// newRound returns the numbers of samples, which are in d's order, in the memory of data,
-// which is empty.
+// newRound returns the round of samples, which are in d's order. It appends the records to
+// data, an empty slice.
 func newRound(d *entityTable, at time.Time, samples []*metric.Sample, data []uint64) round {
 	for i, s := range samples {
 		data = appendRecord(data, &d.layouts[d.entries[i].layout], s)
@@ -76,13 +76,13 @@ func appendRecord(data []uint64, sh *recordLayout, s *metric.Sample) []uint64 {
 	return data
 }
 
-// record returns the shape and the words of entry i.
+// record returns the layout and the words of entry i.
 func (r *round) record(i int) (*recordLayout, []uint64) {
 	e := &r.table.entries[i]
 	return &r.table.layouts[e.layout], r.words[e.offset:]
 }
 
-// value returns what entry i has of a metric, and whether it is served. It
+// value returns entry i's value of a metric, and whether there is one that may be served. It
 // decodes nothing else.
 func (r *round) value(i int, id metric.ID) (float64, bool) {
 	sh, rec := r.record(i)
@@ -102,8 +102,7 @@ func (r *round) time(i int, g metric.Group) int64 {
 	return int64(rec[sh.timestampIndexes[groupTime(g)]])
 }
 
-// window returns over which window the rates of group g of entry i were
-// measured; zero if it has none.
+// window returns the window of the rates of group g of entry i, or the zero Window.
 func (r *round) window(i int, g metric.Group) metric.Window {
 	sh, rec := r.record(i)
 	return sh.window(rec, g)
@@ -117,7 +116,7 @@ func (s *recordLayout) window(rec []uint64, g metric.Group) metric.Window {
 	return metric.Window{End: int64(rec[s.timestampIndexes[windowEnd(g)]]), Length: time.Duration(rec[n])}
 }
 
-// decode fills s with entry i, in the memory s has.
+// decode fills s with entry i. It reuses the memory of s.
 func (r *round) decode(i int, s *metric.Sample) {
 	e := &r.table.entries[i]
 	sh, rec := r.record(i)
@@ -150,10 +149,10 @@ func (r *round) decode(i int, s *metric.Sample) {
 // presentWords is how many 64-bit words hold one bit for each metric.
 const presentWords = (int(metric.NumMetrics) + 63) / 64
 
-// recordLayout is what a sample is like but for its numbers. Few samples of a node
-// differ in it.
+// recordLayout is everything a sample has apart from its numbers. Most samples of a node share
+// a few layouts.
 type recordLayout struct {
-	present             [presentWords]uint64 // the metrics served
+	present             [presentWords]uint64 // the metrics that have a value in the record
 	reasons             [metric.NumGroups]metric.Reason
 	received, lastKnown uint16
 	times, windows      groupMask // the groups with a time, with a window
@@ -177,8 +176,8 @@ type timestampIndexes [numTimestampKeys]uint8
 // The masks have bits for 16 groups. With more groups this does not compile.
 const _ = uint(16 - metric.NumGroups)
 
-// timestampKey tells apart the moments that one entity's metrics may be of: a
-// group's time, and the end of the window of its rates.
+// timestampKey names one timestamp of a sample: the time of a group (even keys) or the end of
+// the window of its rates (odd keys).
 type timestampKey uint8
 
 const numTimestampKeys = 2 * metric.NumGroups
@@ -192,7 +191,7 @@ func (s *recordLayout) serves(g metric.Group) bool { return served(s.reasons[g])
 // empty reports whether there is nothing to serve.
 func (s *recordLayout) empty() bool { return s.present == [presentWords]uint64{} }
 
-// hasTimestamp reports whether the shape has a moment of key k.
+// hasTimestamp reports whether records have a timestamp for key k.
 func (s *recordLayout) hasTimestamp(k timestampKey) bool { return s.timestampKeys>>k&1 != 0 }
 
 // headWords is how many words of a record come before its values.
@@ -229,9 +228,9 @@ func (s *recordLayout) valueIndex(id metric.ID) (int, bool) {
 // served reports whether a group with reason r is served.
 func served(r metric.Reason) bool { return r == metric.Measured || r == metric.Ambiguous }
 
-// layoutOf returns the shape of s. Moments share a slot if they are equal, and
-// were in the entity's shape before, if that is known: what once differed is
-// kept apart from then on, so that shapes come to rest.
+// layoutOf returns the layout of s. Keys share a timestamp if their times are equal and they
+// shared it in before, the entity's previous layout, which may be nil. Keys that once differed
+// stay separate, so that layouts stop changing.
 func layoutOf(s *metric.Sample, before *recordLayout) recordLayout {
 	sh := recordLayout{reasons: s.Reasons, received: s.Received, lastKnown: s.LastKnown, processes: s.Instance.Processes != -1}
 	sh.times, sh.windows = timestampGroups(s)
@@ -254,7 +253,7 @@ func layoutOf(s *metric.Sample, before *recordLayout) recordLayout {
 	return sh
 }
 
-// separates reports whether s keeps the moments of a and b apart. s may be nil.
+// separates reports whether s has different timestamps for a and b. s may be nil.
 func (s *recordLayout) separates(a, b timestampKey) bool {
 	return s != nil && s.hasTimestamp(a) && s.hasTimestamp(b) && s.timestampIndexes[a] != s.timestampIndexes[b]
 }
@@ -302,7 +301,7 @@ var metricsOfGroup = func() (of [metric.NumGroups][presentWords]uint64) {
 	return of
 }()
 
-// matches reports whether s is of this shape.
+// matches reports whether sample has this layout.
 func (s *recordLayout) matches(sample *metric.Sample) bool {
 	if s.reasons != sample.Reasons || s.received != sample.Received || s.lastKnown != sample.LastKnown ||
 		s.processes != (sample.Instance.Processes != -1) || s.present != presentIn(sample) {
@@ -326,8 +325,7 @@ func (s *recordLayout) matches(sample *metric.Sample) bool {
 	return true
 }
 
-// timestampKeysOf returns the clockKeys of groups with times and with windows, one bit
-// each.
+// timestampKeysOf returns the keys of the groups in times and in windows.
 func timestampKeysOf(times, windows groupMask) (set timestampKeyMask) {
 	for g := range metric.NumGroups {
 		set |= timestampKeyMask(times>>g&1)<<(2*g) | timestampKeyMask(windows>>g&1)<<(2*g+1)

@@ -7,7 +7,7 @@ import (
 
 // EachPodUsage calls do for every pod that was measured whole, with those of its containers
 // that were, by node and, on each, by namespace and name, until do returns false. It
-// says what Each says, by the rule of package served, and decodes no more than that
+// says what Each says, by the rule of package resourceusage, and decodes no more than that
 // rule needs: a LIST of a large cluster is this. u is good until do returns.
 func (s *Snapshot) EachPodUsage(do func(u *resourceusage.PodUsage) bool) {
 	var (
@@ -139,7 +139,7 @@ func (r *round) podUsage(pod, at int, u *resourceusage.PodUsage) (next int, ok b
 	*u = resourceusage.PodUsage{PodRef: &e.pod.PodRef, UID: e.podUID(), Node: r.table.node, LastKnownAt: held, Containers: u.Containers[:0], Generation: r.table.generation, Index: pod - r.table.kinds[metric.Pod]}
 	for end := r.table.kinds[metric.Container+1]; at < end; at++ {
 		c := &r.table.entries[at]
-		if c.pod != e.pod { // a directory has one key of a pod
+		if c.pod != e.pod { // a table has one podIdentity for each pod
 			if len(u.Containers) > 0 || comparePods(c.pod.PodRef, e.pod.PodRef) > 0 {
 				break
 			}
@@ -166,7 +166,7 @@ func (e *entityEntry) podUID() *metric.PodUID {
 }
 
 // usage returns what entry i says its entity uses, without its name, and over which
-// time. It reads of the record what served.UsageOf reads of the sample.
+// time. It reads of the record what resourceusage.UsageOf reads of the sample.
 func (r *round) usage(i int) (u resourceusage.Usage, over metric.Window, ok bool) {
 	cpu, ok := r.value(i, metric.CPUUsageRate)
 	if !ok {

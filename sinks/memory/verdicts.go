@@ -10,8 +10,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// storedVerdict is what is kept of some verdicts that differ only in their group.
-// When a node is away, all its entities share one Evidence.
+// storedVerdict stores verdicts that differ only in their group. When a node cannot be read,
+// all its entities share one Evidence.
 type storedVerdict struct {
 	entity   *metric.Entity
 	instance *metric.Instance
@@ -21,10 +21,10 @@ type storedVerdict struct {
 	reason   metric.Reason
 }
 
-// verdictIndex are sorted by entity, then as they were reported. Immutable.
+// verdictIndex holds verdicts by entity, then in the order they were reported. It is immutable.
 type verdictIndex []storedVerdict
 
-// of returns the standings of e.
+// of returns the verdicts of e.
 func (all verdictIndex) of(e *metric.Entity) verdictIndex {
 	from := sort.Search(len(all), func(i int) bool { return compareEntities(all[i].entity, e) >= 0 })
 	to := from
@@ -34,8 +34,8 @@ func (all verdictIndex) of(e *metric.Entity) verdictIndex {
 	return all[from:to]
 }
 
-// newVerdictIndex keeps verdicts, which are of node, with the times since they
-// stand that before knows. Entities are shared with before.
+// newVerdictIndex stores the verdicts of a node. A verdict that before also has keeps its
+// start time. Entities are shared with before.
 func newVerdictIndex(node metric.NodeName, verdicts []*metric.Verdict, before verdictIndex, now int64) verdictIndex {
 	if len(verdicts) == 0 {
 		return nil
@@ -102,14 +102,13 @@ func sameEvidence(a, b *metric.Evidence) bool {
 	return x == y
 }
 
-// rejectedWhole reports whether s is the absence of something of which all that was
-// reported was turned away.
+// rejectedWhole reports whether s says that an entity is missing because identity rejected
+// everything that was reported of it.
 func (s *storedVerdict) rejectedWhole() bool {
 	return (s.reason == metric.NotReported || s.reason == metric.Incomplete) && s.evidence.Cause.Layer() == metric.LayerIdentity
 }
 
-// each calls do for each of the verdicts, and since when it stands, until it
-// returns false.
+// each calls do with each verdict and its start time until do returns false.
 func (s *storedVerdict) each(do func(metric.Verdict, time.Time) bool) bool {
 	for g := range metric.NumGroups {
 		if s.groups&(1<<g) == 0 {
