@@ -40,7 +40,7 @@ var generations atomic.Uint64
 
 func nextGeneration() uint64 { return generations.Add(1) }
 
-// NodeFacts is what the API server says of a node.
+// Node is what the API server says of a node.
 type Node struct {
 	Name          metric.NodeName
 	Addresses     []NodeAddress
@@ -79,7 +79,7 @@ const (
 	Failed    Phase = "Failed"
 )
 
-// PodFacts is what the API server says of a pod.
+// Pod is what the API server says of a pod.
 type Pod struct {
 	metric.PodRef
 	UID metric.PodUID
@@ -140,7 +140,7 @@ const (
 	StateTerminated
 )
 
-// ContainerFacts is what the API server says of a container of a pod.
+// Container is what the API server says of a container of a pod.
 type Container struct {
 	Name string
 	// ID is the container of the current state; where it waits or has
@@ -342,7 +342,7 @@ func (f *Facts) Pods() (n int) {
 	return n
 }
 
-// FactsChange is a set of changes to Facts.
+// Change is a set of changes to Facts.
 type Change struct {
 	Synced bool
 	At     time.Time
@@ -398,7 +398,9 @@ func (n *Facts) changePods(c Change) {
 		was := n.pods.get(namespace)
 		for name, p := range changed {
 			if old := was.get(name); old != nil && old.Node != "" {
-				coming[old.Node] = coming[old.Node] // it is left, if by nobody else
+				if _, ok := coming[old.Node]; !ok {
+					coming[old.Node] = nil // the node loses a pod, even if it gets none
+				}
 			}
 			if p != nil && p.Node != "" {
 				coming[p.Node] = append(coming[p.Node], p)

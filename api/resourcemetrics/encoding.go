@@ -238,8 +238,8 @@ const (
 	createdField = 8<<3 | 2  // of ObjectMeta
 	labelsField  = 11<<3 | 2 // of ObjectMeta
 
-	number1 = 1<<3 | 0
-	number2 = 2<<3 | 0
+	number1 = 1 << 3
+	number2 = 2 << 3
 )
 
 const (

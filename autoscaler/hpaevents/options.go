@@ -70,7 +70,7 @@ type Options struct {
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Watcher == nil || o.Client == nil || o.Scales == nil || o.World == nil {
-		return o, errors.New("Events on autoscalers need a watcher, a client, scales and the state to explain")
+		return o, errors.New("the Events on autoscalers need a watcher, a client, scales and the state to explain")
 	}
 	if o.IsLeader == nil {
 		o.IsLeader = func() bool { return true }

@@ -311,7 +311,7 @@ func TestAutoscalers(t *testing.T) {
 }
 
 func TestOptionsAreNeeded(t *testing.T) {
-	if _, err := New(Options{}); err == nil || err.Error() != "Events on autoscalers need a watcher, a client, scales and the state to explain" {
+	if _, err := New(Options{}); err == nil || err.Error() != "the Events on autoscalers need a watcher, a client, scales and the state to explain" {
 		t.Errorf("got %v", err)
 	}
 }

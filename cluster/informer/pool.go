@@ -114,7 +114,8 @@ func equal(a, b *metric.Values) bool {
 // IDs) into one piece of memory. Each by itself is rounded up, and an ID is part of
 // a longer string that names the runtime.
 func (p *pool) gather(f *cluster.Pod) {
-	b := append(p.letters[:0], f.Name...)
+	b := p.letters[:0]
+	b = append(b, f.Name...)
 	b = append(b, f.UID...)
 	if f.ConfigHash != nil {
 		b = append(b, *f.ConfigHash...)

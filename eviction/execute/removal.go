@@ -2,7 +2,6 @@ package execute
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -27,7 +26,7 @@ func (x *Executor) awaitRemoval(ctx context.Context, o *Outcome) {
 		select {
 		case <-ctx.Done():
 			o.Waited = time.Since(began)
-			o.Message += fmt.Sprintf("; after %v it %s: %s", o.Waited.Round(time.Millisecond), where, stopReason(ctx))
+			o.Message += fmt.Sprintf("; after %v it %s: stopped waiting for it", o.Waited.Round(time.Millisecond), where)
 			x.metrics.observeRemoval(o)
 			return
 		case <-tick.C:
@@ -37,13 +36,6 @@ func (x *Executor) awaitRemoval(ctx context.Context, o *Outcome) {
 	o.Waited = time.Since(began)
 	o.Message += fmt.Sprintf("; it was gone after %v", o.Waited.Round(time.Millisecond))
 	x.metrics.observeRemoval(o)
-}
-
-func stopReason(ctx context.Context) string {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return "stopped waiting for it"
-	}
-	return "stopped waiting for it"
 }
 
 // isRemoved reports whether the pod is gone, or else where it still is. was is the previous answer.

@@ -110,14 +110,13 @@ type world struct {
 }
 
 type pod struct {
-	name      metric.PodName
-	uid       metric.PodUID
-	own       run
-	runs      []run // of the container app, and of what is left of older ones
-	other     run   // of the container side
-	told      bool
-	reported  bool
-	elsewhere bool
+	name     metric.PodName
+	uid      metric.PodUID
+	own      run
+	runs     []run // of the container app, and of what is left of older ones
+	other    run   // of the container side
+	told     bool
+	reported bool
 }
 
 type run struct {
@@ -204,7 +203,7 @@ func (w *world) live(r *run) {
 	switch {
 	case w.wrong(): // not read anew
 		return
-	case w.wrong() && w.wrong():
+	case w.wrong() && w.wrong(): //nolint:staticcheck // two random draws
 		r.cpu /= 2
 	case w.wrong():
 		r.pace = w.Float64()

@@ -239,7 +239,7 @@ func (o *openRounds) pack(n int, rows []historyRow, ids uint32, buf []byte) (*pa
 	most := 1
 	for i := range rows {
 		l := rows[i].layout
-		most += int(l.width)*(n+1) + (int(l.columns())*headBits+n)/8 + 3
+		most += int(l.width)*(n+1) + (l.columns()*headBits+n)/8 + 3
 	}
 	for most>>b.shift >= indexSum {
 		b.shift++

@@ -79,9 +79,9 @@ func (s *Sink) publish(node metric.NodeName, before *sourceView, p *publication,
 		p.node = nodeView{node, p.sources[:]}
 		next.nodes.set(next.generation, &p.node)
 	default:
-		views := append(others, &p.source)
-		s.opts.sortSources(views)
-		next.nodes.set(next.generation, &nodeView{node, views})
+		others = append(others, &p.source)
+		s.opts.sortSources(others)
+		next.nodes.set(next.generation, &nodeView{node, others})
 	}
 	if len(s.mu.contested)+len(next.placements) > 0 {
 		next.placements = s.updatePlacements(gone, node)

@@ -160,7 +160,7 @@ func (s *Sink) drop(f *feed) {
 // end ends the live series of an entity, except those to keep. The stale marker is 1 ms
 // after the last value.
 func (s *Sink) end(e *entry, keep func(metric.ID) bool) {
-	for id := range metric.ID(metric.NumMetrics) {
+	for id := range metric.NumMetrics {
 		if e.lives(id) && !keep(id) {
 			e.end(id)
 			s.send(e, id, stale, *e.sent.of(id)+1)

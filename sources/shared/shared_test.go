@@ -107,7 +107,7 @@ func equal(t *testing.T, got, want *metric.Batch) {
 	options := []cmp.Option{
 		cmpopts.IgnoreUnexported(metric.Batch{}, metric.Sample{}), cmpopts.EquateEmpty(), cmpopts.EquateApproxTime(0),
 		cmp.Comparer(func(a, b metric.Values) bool {
-			for id := range metric.ID(metric.NumMetrics) {
+			for id := range metric.NumMetrics {
 				x, okX := a.Get(id)
 				if y, okY := b.Get(id); x != y || okX != okY {
 					return false

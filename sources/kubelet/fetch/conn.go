@@ -170,7 +170,7 @@ func (s *answerBuffer) readHead(req *http.Request, limit int64) (*http.Response,
 		s.source.left = limit
 		resp, err := http.ReadResponse(s.reader, req)
 		switch {
-		case err != nil && s.source.err == io.EOF && !s.source.gotBytes:
+		case err != nil && errors.Is(s.source.err, io.EOF) && !s.source.gotBytes:
 			return nil, fmt.Errorf("the server closed the connection without an answer: %w", io.EOF)
 		case err != nil && s.source.err != nil: // reading failed, not parsing
 			return nil, s.source.err
@@ -239,7 +239,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	n, err := b.content.Read(p)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		b.atEnd = true
 		return n, err
 	}

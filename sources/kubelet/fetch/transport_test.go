@@ -220,7 +220,7 @@ func TestContext(t *testing.T) {
 	for _, want := range []error{context.DeadlineExceeded, context.Canceled} {
 		wantHello(t, tr, srv.URL)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		if want == context.Canceled {
+		if errors.Is(want, context.Canceled) {
 			ctx, cancel = context.WithCancel(t.Context())
 			time.AfterFunc(30*time.Millisecond, cancel)
 		}

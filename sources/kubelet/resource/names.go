@@ -170,7 +170,7 @@ func (n *subjectCache) writtenSize(s *subject, kind metric.Kind, b []byte) int {
 	if e.Kind != kind || !s.plain {
 		return 0
 	}
-	at := 0 // index of the namespace
+	var at int // index of the namespace
 	switch kind {
 	case metric.Container:
 		at = len(container) + len(e.Name) + len(namespace)

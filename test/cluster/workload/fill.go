@@ -39,7 +39,7 @@ func (f *filler) fill(dir string, bytes size, files int) error {
 		if err != nil {
 			return fmt.Errorf("make file %d: %w", i, err)
 		}
-		file.Close() //nolint:errcheck // nothing was written
+		file.Close() // nothing was written
 	}
 	for i := files; i < len(entries); i++ {
 		if err := os.Remove(filepath.Join(many, strconv.Itoa(i))); err != nil {
