@@ -45,8 +45,8 @@ test: ## all tests that need no root and no cluster
 parity: ## the autoscaler beside Kubernetes' own code, on random input (minutes to compile it, once)
 	$(GO) test -C test/parity -timeout 8m ./...
 
-# The packages that start goroutines or are called by several.
-RACE ?= ./manager/... ./sinks/... ./replicas/... ./cluster/... ./sources/shared/... ./sources/player/... ./eviction/guard/... ./eviction/notify/... ./autoscaler/controller/...
+# Packages that start goroutines and compile quickly. The others follow in make nightly.
+RACE ?= ./manager/... ./sinks/... ./sources/shared/... ./sources/player/... ./eviction/notify/...
 
 .PHONY: race
 race: ## tests under the race detector (needs a C compiler; RACE names packages, make nightly takes all)

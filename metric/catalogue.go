@@ -129,7 +129,7 @@ const (
 
 // Catalogue lists every metric, in the order of their IDs.
 //
-// Names without Beyond are those of Heapster's storage schema
+// Names without NotInHeapster are those of Heapster's storage schema
 // (docs/storage-schema.md of Heapster 1.5).
 var Catalogue = [NumMetrics]Descriptor{
 	CPUUsage:            cumulative("cpu/usage", "cpu_usage_seconds_total", Nanoseconds, CPU, runningKinds, "CPU time used, over all cores."),
