@@ -9,7 +9,7 @@
 //
 //	parser.go      lines → samples
 //	family.go      the table of families
-//	names.go       which entity the labels of a line name, without allocating
+//	subjectcache.go which entity the labels of a line name, without allocating
 //	duplicates.go  entities with several lines in one family
 package resource
 
