@@ -78,13 +78,13 @@ func (w *World) unlisted(e Explanation) (Explanation, bool) {
 	return e, true
 }
 
-// standing is a verdict and since when it stands.
-type standing struct {
+// datedVerdict is a verdict with the time since when it holds.
+type datedVerdict struct {
 	metric.Verdict
 	since time.Time
 }
 
-// verdicts returns all that stands.
+// verdicts returns all verdicts that hold.
 func (w *World) verdicts() func(func(metric.Verdict, time.Time) bool) {
 	if w.View == nil {
 		return func(func(metric.Verdict, time.Time) bool) {}
@@ -92,7 +92,7 @@ func (w *World) verdicts() func(func(metric.Verdict, time.Time) bool) {
 	return w.View.Verdicts()
 }
 
-// verdictsOn returns what stands on one node.
+// verdictsOn returns the verdicts of one node.
 func (w *World) verdictsOn(node metric.NodeName) func(func(metric.Verdict, time.Time) bool) {
 	if w.View == nil {
 		return func(func(metric.Verdict, time.Time) bool) {}
@@ -159,7 +159,7 @@ func (f *file) groups(s *metric.Sample, kind metric.Kind, name string) []metric.
 // speaksOf reports whether a verdict is about a group of the pod's (kind Pod) or
 // container's.
 func (f *file) speaksOf(kind metric.Kind, name string, g metric.Group) bool {
-	return slices.ContainsFunc(f.standings, func(s standing) bool {
+	return slices.ContainsFunc(f.standings, func(s datedVerdict) bool {
 		e := &s.Entity
 		return s.Group == g && e.Kind == kind && (kind == metric.Pod || e.Name == name) && e.Node == f.node && !rejection(s.Reason)
 	})

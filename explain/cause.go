@@ -22,7 +22,7 @@ type causeKey struct {
 // cause is a Cause in the making.
 type cause struct {
 	Cause
-	ruling   Ruling // of the first
+	ruling   Outcome // of the first
 	severity metric.Severity
 	names    []named
 	scaled   map[string]bool
@@ -38,7 +38,7 @@ type named struct {
 
 // cause returns the cause to which something on node of which is holds is
 // counted; nil if there is nothing to tell of it.
-func (r *reporter) cause(is *Ruling, node metric.NodeName) *cause {
+func (r *reporter) cause(is *Outcome, node metric.NodeName) *cause {
 	if is.Served && is.Reason != metric.Ambiguous || is.Reason == metric.PodFinished {
 		return nil
 	}

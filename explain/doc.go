@@ -7,13 +7,13 @@
 // answer is a function of it. An answer is data, with its sentences already in
 // it, so that a command, a page and an Event say the same.
 //
-// Files: world.go has what is known, reading.go how a node is read. ruling.go judges a
-// pod or node, from the verdicts that stand.go weighs; survey.go judges many, rule.go
+// Files: world.go has what is known, reading.go how a node is read. outcome.go judges a
+// pod or node, from the verdicts that activeverdict.go weighs; survey.go judges many, rule.go
 // any metric of anything. messages.go has the sentences, as templates with named
 // arguments (template.go), messagewriter.go fills them in, values.go writes values and
 // summaries, advice.go says what happens next and what to do. finding.go answers for a
 // group of a pod or container in full (file.go gathers what is known of it), node.go for
-// a node; evidence.go lists what an answer rests on, rivals.go the duplicates that were
+// a node; evidence.go lists what an answer rests on, duplicates.go the duplicates that were
 // turned away; answers.go puts findings together. report.go and cause.go group what is
 // missing; reported.go does on a machine without a cluster. types.go has the answers.
 //

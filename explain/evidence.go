@@ -10,7 +10,7 @@ import (
 )
 
 // evidence returns what r rests on, one a line.
-func (t *messageWriter) evidence(r *Ruling, sample *metric.Sample) (lines []string) {
+func (t *messageWriter) evidence(r *Outcome, sample *metric.Sample) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	e := &r.evidence
 	layer := r.Reason.Layer()
@@ -22,10 +22,10 @@ func (t *messageWriter) evidence(r *Ruling, sample *metric.Sample) (lines []stri
 			add("started %s", t.at(start))
 		}
 	}
-	if seen := t.sight(r, &e.Got); seen != "" {
+	if seen := t.writeReading(r, &e.Got); seen != "" {
 		add("seen: %s", seen)
 	}
-	if other := t.sight(r, &e.Other); other != "" {
+	if other := t.writeReading(r, &e.Other); other != "" {
 		name := "before"
 		if layer == metric.LayerIdentity {
 			name = "the duplicate"
@@ -64,10 +64,10 @@ func (t *messageWriter) evidence(r *Ruling, sample *metric.Sample) (lines []stri
 	return lines
 }
 
-// sight says what was seen of an instance; nothing of none. Identity weighs
+// writeReading says what was seen of an instance; nothing of none. Identity weighs
 // instances by their CPU counters, whatever group it speaks of. Of the counters of
 // other groups the evidence holds one without a name.
-func (t *messageWriter) sight(r *Ruling, s *metric.CounterReading) string {
+func (t *messageWriter) writeReading(r *Outcome, s *metric.CounterReading) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	layer := r.Reason.Layer()

@@ -16,10 +16,10 @@ type file struct {
 	node       metric.NodeName // empty if it is nowhere
 	pod        *metric.Sample
 	containers []*metric.Sample
-	standings  []standing // on the pod and its containers, wherever they were reported
-	onNode     *stand     // what stands against its node
+	standings  []datedVerdict // on the pod and its containers, wherever they were reported
+	onNode     *activeVerdict // what stands against its node
 	read       *reading
-	nodeRuling *Ruling
+	nodeRuling *Outcome
 }
 
 // open gathers what is known of a pod.
@@ -29,15 +29,15 @@ func (w *World) open(ref metric.PodRef, verdicts func(func(metric.Verdict, time.
 		_, f.containers = w.View.Pod(ref)
 		f.pod = w.lookupPod(ref)
 	}
-	nodes := map[metric.NodeName]*stand{}
+	nodes := map[metric.NodeName]*activeVerdict{}
 	for v, since := range verdicts {
 		switch v.Entity.Kind {
 		case metric.Pod, metric.Container:
 			if v.Entity.PodRef() == ref && v.Entity.Part == "" {
-				f.standings = append(f.standings, standing{v, since})
+				f.standings = append(f.standings, datedVerdict{v, since})
 			}
 		case metric.Node:
-			if st := standOf(&v, since); speaks(&v) {
+			if st := newActiveVerdict(&v, since); speaks(&v) {
 				if was := nodes[v.Entity.Node]; was == nil || st.before(was) {
 					nodes[v.Entity.Node] = &st
 				}
@@ -112,7 +112,7 @@ func (f *file) sample(name string) *metric.Sample {
 }
 
 // ofNode says what became of the pod's node.
-func (f *file) ofNode() Ruling {
+func (f *file) ofNode() Outcome {
 	if f.nodeRuling == nil {
 		r := f.w.ruleNode(f.node, metric.CPU, f.w.lookNode(f.node), f.onNode, f.read)
 		f.nodeRuling = &r

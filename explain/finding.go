@@ -12,8 +12,8 @@ import (
 // best returns the verdict to go by of those on the pod (kind Pod) or on one
 // of its containers, or nil. What keeps CPU and memory from being read keeps
 // the rest.
-func (f *file) best(kind metric.Kind, name string, g metric.Group) *standing {
-	var best *standing
+func (f *file) best(kind metric.Kind, name string, g metric.Group) *datedVerdict {
+	var best *datedVerdict
 	for i := range f.standings {
 		s := &f.standings[i]
 		e := &s.Entity
@@ -26,10 +26,10 @@ func (f *file) best(kind metric.Kind, name string, g metric.Group) *standing {
 		if kind == metric.Pod && e.Kind == metric.Container && g != metric.CPU && g != metric.Memory {
 			continue
 		}
-		if s.Reason == metric.OtherNode || kind == metric.Pod && unheard(&s.Verdict) {
+		if s.Reason == metric.OtherNode || kind == metric.Pod && isIrrelevant(&s.Verdict) {
 			continue
 		}
-		mine := standOf(&s.Verdict, s.since)
+		mine := newActiveVerdict(&s.Verdict, s.since)
 		if f.facts != nil && mine.overtaken(f.facts) {
 			continue
 		}
@@ -37,7 +37,7 @@ func (f *file) best(kind metric.Kind, name string, g metric.Group) *standing {
 			best = s
 			continue
 		}
-		theirs := standOf(&best.Verdict, best.since)
+		theirs := newActiveVerdict(&best.Verdict, best.since)
 		if mine.before(&theirs) || !theirs.before(&mine) && s.Group == g && best.Group != g {
 			best = s
 		}
@@ -47,17 +47,17 @@ func (f *file) best(kind metric.Kind, name string, g metric.Group) *standing {
 
 // rule says what became of group g of the pod, of which l was seen and s is the
 // verdict to go by.
-func (f *file) rule(g metric.Group, l sight, s *standing) (r Ruling) {
-	var st *stand
+func (f *file) rule(g metric.Group, l readings, s *datedVerdict) (r Outcome) {
+	var st *activeVerdict
 	if s != nil {
-		is := standOf(&s.Verdict, s.since)
+		is := newActiveVerdict(&s.Verdict, s.since)
 		st = &is
 	}
 	switch {
 	case f.facts != nil:
 		r = rulePod(f.facts, g, l, st, func() *reading { return f.read }, f.ofNode)
 	case f.gone():
-		r = Ruling{Reason: metric.OldPod, Said: f.formerly()}
+		r = Outcome{Reason: metric.OldPod, Said: f.formerly()}
 		if st != nil {
 			r.Since = st.since
 		}
@@ -90,11 +90,11 @@ func (f *file) finding(g metric.Group) Finding {
 
 // chosen returns what is said of the instance that was chosen among equals of the
 // pod (kind Pod) or container; nil if nothing is.
-func (f *file) chosen(kind metric.Kind, name string, g metric.Group) *standing {
+func (f *file) chosen(kind metric.Kind, name string, g metric.Group) *datedVerdict {
 	for i := range f.standings {
 		s := &f.standings[i]
 		e := &s.Entity
-		if s.Reason == metric.Ambiguous && s.Group == g && e.Kind == kind && (kind == metric.Pod || e.Name == name) && e.Node == f.node && !turnedAway(&s.Verdict) {
+		if s.Reason == metric.Ambiguous && s.Group == g && e.Kind == kind && (kind == metric.Pod || e.Name == name) && e.Node == f.node && !isRejected(&s.Verdict) {
 			return s
 		}
 	}
@@ -121,7 +121,7 @@ func (f *file) formerly() string {
 
 // at returns the verdict on a container that gave its pod the reason, if it can
 // be of group g; nil if there is none.
-func (f *file) at(container string, reason metric.Reason, g metric.Group) (found *standing) {
+func (f *file) at(container string, reason metric.Reason, g metric.Group) (found *datedVerdict) {
 	for i := range f.standings {
 		s := &f.standings[i]
 		if s.Entity.Kind == metric.Container && s.Entity.Name == container && s.Reason == reason && s.Entity.Node == f.node &&
@@ -133,19 +133,19 @@ func (f *file) at(container string, reason metric.Reason, g metric.Group) (found
 }
 
 // ruleUnknown says what became of a pod of which only nodes speak.
-func (f *file) ruleUnknown(g metric.Group, l sight, st *stand) Ruling {
+func (f *file) ruleUnknown(g metric.Group, l readings, st *activeVerdict) Outcome {
 	switch {
 	case l.numbered:
-		return l.ruling(g)
+		return l.outcome(g)
 	case l.lacking:
 		return l.without(g)
 	case st != nil:
-		return st.ruling(f.node)
+		return st.outcome(f.node)
 	}
 	if n := f.ofNode(); !n.Served && n.Reason.Layer() <= metric.LayerScrape {
 		return n
 	}
-	return Ruling{Reason: l.short()}
+	return Outcome{Reason: l.short()}
 }
 
 // findingOf says what became of one group of a container's metrics.
@@ -169,22 +169,22 @@ func (f *file) findingOf(name string, g metric.Group) Finding {
 
 // ruleContainer says what became of group g of a container, of which l was seen and
 // s is the verdict to go by.
-func (f *file) ruleContainer(name string, g metric.Group, l sight, s *standing) Ruling {
+func (f *file) ruleContainer(name string, g metric.Group, l readings, s *datedVerdict) Outcome {
 	r := f.ofContainer(name, g, l, s)
 	r.group, r.kind = g, metric.Container
 	return r
 }
 
-func (f *file) ofContainer(name string, g metric.Group, l sight, s *standing) Ruling {
-	var st *stand
+func (f *file) ofContainer(name string, g metric.Group, l readings, s *datedVerdict) Outcome {
+	var st *activeVerdict
 	if s != nil {
-		is := standOf(&s.Verdict, s.since)
+		is := newActiveVerdict(&s.Verdict, s.since)
 		st = &is
 	}
 	p := f.facts
 	if p == nil {
 		if f.gone() {
-			return Ruling{Reason: metric.OldPod, Said: f.formerly()}
+			return Outcome{Reason: metric.OldPod, Said: f.formerly()}
 		}
 		return f.ruleUnknown(g, l, st)
 	}
@@ -194,9 +194,9 @@ func (f *file) ofContainer(name string, g metric.Group, l sight, s *standing) Ru
 	c := p.Container(name)
 	switch {
 	case p.Phase == cluster.Succeeded || p.Phase == cluster.Failed:
-		return Ruling{Reason: metric.PodFinished, Said: string(p.Phase), Since: ended(p)}
+		return Outcome{Reason: metric.PodFinished, Said: string(p.Phase), Since: ended(p)}
 	case l.numbered && (l.uid == "" || p.HasUID(l.uid)):
-		return l.ruling(g)
+		return l.outcome(g)
 	case l.lacking && (l.uid == "" || p.HasUID(l.uid)):
 		return l.without(g)
 	case p.Phase != cluster.Running || p.Node == "":
@@ -211,7 +211,7 @@ func (f *file) ofContainer(name string, g metric.Group, l sight, s *standing) Ru
 	case c != nil && c.State != cluster.StateRunning:
 		return still(p, c, st)
 	case st != nil:
-		return st.ruling(f.node)
+		return st.outcome(f.node)
 	}
 	n := f.ofNode()
 	if !n.Served && n.Reason.Layer() <= metric.LayerScrape {
@@ -221,7 +221,7 @@ func (f *file) ofContainer(name string, g metric.Group, l sight, s *standing) Ru
 		return n.over.dropped()
 	}
 	if l.reported && !l.numbered && l.short().Layer() != metric.LayerLife {
-		return Ruling{Reason: l.short()}
+		return Outcome{Reason: l.short()}
 	}
 	since := began(p)
 	if c != nil {
@@ -231,7 +231,7 @@ func (f *file) ofContainer(name string, g metric.Group, l sight, s *standing) Ru
 }
 
 // finding says r in full. sample holds the numbers, if there are any.
-func (t *messageWriter) finding(r *Ruling, g metric.Group, sample *metric.Sample) Finding {
+func (t *messageWriter) finding(r *Outcome, g metric.Group, sample *metric.Sample) Finding {
 	if t.kind != metric.Node {
 		r.evidence.Err = nil // errors name addresses
 	}
@@ -262,7 +262,7 @@ func (t *messageWriter) finding(r *Ruling, g metric.Group, sample *metric.Sample
 }
 
 // severity returns how bad r is. What should have passed and did not is broken.
-func (t *messageWriter) severity(r *Ruling) metric.Severity {
+func (t *messageWriter) severity(r *Outcome) metric.Severity {
 	g := r.Reason.Severity()
 	switch {
 	case r.Served && r.Reason != metric.Ambiguous:
@@ -281,7 +281,7 @@ func (t *messageWriter) severity(r *Ruling) metric.Severity {
 // due returns when the reason may next change; zero if nobody knows. The next
 // read of the node is the best word, for rounds are put in for newcomers; but a
 // verdict may know that it is too early.
-func (t *messageWriter) due(r *Ruling) time.Time {
+func (t *messageWriter) due(r *Outcome) time.Time {
 	switch r.Reason.Layer() {
 	case metric.LayerLife:
 		return time.Time{}
@@ -312,7 +312,7 @@ func (t *messageWriter) due(r *Ruling) time.Time {
 }
 
 // next says what happens by itself.
-func (t *messageWriter) next(r *Ruling, held bool) string {
+func (t *messageWriter) next(r *Outcome, held bool) string {
 	switch {
 	case r.Served && r.Reason == metric.Measured && !held:
 		return ""
@@ -325,7 +325,7 @@ func (t *messageWriter) next(r *Ruling, held bool) string {
 }
 
 // advice says what to do.
-func (t *messageWriter) advice(r *Ruling) string {
+func (t *messageWriter) advice(r *Outcome) string {
 	if r.Served && r.Reason == metric.Measured || r.Late {
 		return ""
 	}

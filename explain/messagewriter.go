@@ -19,12 +19,12 @@ import (
 // It holds nothing that changes while the reason stays, so that whoever shows each
 // text once shows it once; and nothing of the errors that reads end with, for they
 // name addresses.
-func (r *Ruling) ShortMessage() string {
+func (r *Outcome) ShortMessage() string {
 	return fmt.Sprintf("%s (%v)", r.Message(), r.Reason)
 }
 
 // Message is ShortMessage without the name of the reason.
-func (r *Ruling) Message() string {
+func (r *Outcome) Message() string {
 	life := r.Reason.Layer() == metric.LayerLife
 	if !life && !r.Served && r.Said != "" {
 		return r.Said
@@ -43,7 +43,7 @@ func (r *Ruling) Message() string {
 }
 
 // addContainer adds what names the container that a ruling is about.
-func (a arguments) addContainer(r *Ruling) {
+func (a arguments) addContainer(r *Outcome) {
 	switch {
 	case r.kind == metric.Container:
 		if r.Said != "" {
@@ -105,7 +105,7 @@ func (t *messageWriter) names() arguments {
 }
 
 // arguments returns all that is known for the message of a ruling.
-func (t *messageWriter) arguments(r *Ruling) arguments {
+func (t *messageWriter) arguments(r *Outcome) arguments {
 	e, a := &r.evidence, t.names()
 	a.addStable(r.Reason, r.group, &metric.Evidence{Limit: e.Limit, Cause: e.Cause, Got: e.Got, Other: e.Other})
 	if r.Reason == metric.Incomplete {
@@ -155,7 +155,7 @@ func (t *messageWriter) grace(end time.Time) string {
 }
 
 // addState adds how a container that does not run ended.
-func (t *messageWriter) addState(a arguments, r *Ruling) {
+func (t *messageWriter) addState(a arguments, r *Outcome) {
 	name := r.Container
 	if name == "" {
 		name = t.container
@@ -179,7 +179,7 @@ func (t *messageWriter) addState(a arguments, r *Ruling) {
 }
 
 // addReadings adds the two readings of a counter that a ruling rests on.
-func (t *messageWriter) addReadings(a arguments, r *Ruling) {
+func (t *messageWriter) addReadings(a arguments, r *Outcome) {
 	e := &r.evidence
 	got, other, start := instant(e.Got.Time), instant(e.Other.Time), instant(e.Got.Start)
 	if !got.IsZero() {
@@ -242,7 +242,7 @@ func (t *messageWriter) addInstances(a arguments, reason metric.Reason, e *metri
 
 // message says r in a sentence, without a full stop; nothing of what is plainly
 // measured.
-func (t *messageWriter) message(r *Ruling, lastKnown bool) string {
+func (t *messageWriter) message(r *Outcome, lastKnown bool) string {
 	switch {
 	case lastKnown:
 		return t.lastKnownMessage(r)
@@ -269,12 +269,12 @@ func (t *messageWriter) message(r *Ruling, lastKnown bool) string {
 
 // whole reports whether the group asked about is missing only because the container
 // lacks another.
-func (t *messageWriter) whole(r *Ruling) bool {
+func (t *messageWriter) whole(r *Outcome) bool {
 	return len(t.lacks) > 0 && r.Container != "" && t.kind != metric.Container && r.Reason.Layer() != metric.LayerLife && !slices.Contains(t.lacks, t.asked)
 }
 
 // reasonMessage says a reason with its evidence.
-func (t *messageWriter) reasonMessage(r *Ruling) string {
+func (t *messageWriter) reasonMessage(r *Outcome) string {
 	text := first(messages[known(r.Reason)], t.arguments(r))
 	if rejection(r.Reason) && r.Said == "" {
 		text += ", and nothing else was reported"
@@ -283,7 +283,7 @@ func (t *messageWriter) reasonMessage(r *Ruling) string {
 }
 
 // lastKnownMessage says why the last known value stands in for one that is missing.
-func (t *messageWriter) lastKnownMessage(r *Ruling) string {
+func (t *messageWriter) lastKnownMessage(r *Outcome) string {
 	text := "the last read did not bring it, and the last known value is served"
 	if t.read.err != nil {
 		text += ": " + first(messages[known(reasonOf(t.read.err, metric.NodeUnreachable))], t.names())

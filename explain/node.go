@@ -32,8 +32,8 @@ type nodeFile struct {
 	w         *World
 	name      metric.NodeName
 	sample    *metric.Sample
-	standings []standing // on the node itself
-	said      bool       // of it or anything on it
+	standings []datedVerdict // on the node itself
+	said      bool           // of it or anything on it
 	read      *reading
 }
 
@@ -45,7 +45,7 @@ func (w *World) openNode(name metric.NodeName) *nodeFile {
 	for v, since := range w.verdictsOn(name) {
 		c.said = true
 		if v.Entity.Kind == metric.Node && v.Entity.Part == "" {
-			c.standings = append(c.standings, standing{v, since})
+			c.standings = append(c.standings, datedVerdict{v, since})
 		}
 	}
 	return c
@@ -78,8 +78,8 @@ func (c *nodeFile) has(g metric.Group) bool {
 }
 
 // best returns the verdict on the node to go by, or nil.
-func (c *nodeFile) best(g metric.Group) *standing {
-	var best *standing
+func (c *nodeFile) best(g metric.Group) *datedVerdict {
+	var best *datedVerdict
 	for i := range c.standings {
 		s := &c.standings[i]
 		if s.Reason.Layer() == metric.LayerNone || s.Reason == metric.Ambiguous || s.Group != g && s.Reason.Layer() > metric.LayerScrape {
@@ -95,9 +95,9 @@ func (c *nodeFile) best(g metric.Group) *standing {
 // finding says what became of one group of the node's metrics.
 func (c *nodeFile) finding(g metric.Group) Finding {
 	s := c.best(g)
-	var st *stand
+	var st *activeVerdict
 	if s != nil {
-		is := standOf(&s.Verdict, s.since)
+		is := newActiveVerdict(&s.Verdict, s.since)
 		st = &is
 	}
 	r := c.w.ruleNode(c.name, g, look(c.sample, g), st, c.read)

@@ -91,7 +91,7 @@ func newReporter(s *Survey) *reporter {
 }
 
 // node counts a node.
-func (r *reporter) node(name metric.NodeName, is Ruling) {
+func (r *reporter) node(name metric.NodeName, is Outcome) {
 	r.nodes.count(&is)
 	if c := r.cause(&is, name); c != nil {
 		c.Nodes++
@@ -100,7 +100,7 @@ func (r *reporter) node(name metric.NodeName, is Ruling) {
 }
 
 // pod counts a pod of the API server's.
-func (r *reporter) pod(p *cluster.Pod, is Ruling) {
+func (r *reporter) pod(p *cluster.Pod, is Outcome) {
 	r.pods.count(&is)
 	c := r.cause(&is, p.Node)
 	if c == nil {
@@ -115,7 +115,7 @@ func (r *reporter) pod(p *cluster.Pod, is Ruling) {
 	}
 }
 
-func (t *Tally) count(r *Ruling) {
+func (t *Tally) count(r *Outcome) {
 	switch {
 	case r.Served:
 		t.Expected, t.Served = t.Expected+1, t.Served+1

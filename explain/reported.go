@@ -8,7 +8,7 @@ import (
 
 // reportedPod is what is known of a pod of which only nodes speak.
 type reportedPod struct {
-	podStand
+	podState
 	measured metric.NodeName // where
 	judged   metric.NodeName // where the verdict was made
 }
@@ -21,7 +21,7 @@ func (r *reporter) reported(in func(metric.Namespace) bool) bool {
 		node := cmp.Or(p.measured, p.judged)
 		ofNode := r.s.Node(node)
 		f := &file{w: r.s.w, ref: ref, node: node, read: r.s.reading(node), nodeRuling: &ofNode}
-		is := f.ruleUnknown(metric.CPU, p.sight, p.best)
+		is := f.ruleUnknown(metric.CPU, p.readings, p.best)
 		if is.Reason == metric.Ambiguous {
 			is.Since = p.doubt
 		}
@@ -59,7 +59,7 @@ func (r *reporter) walk(in func(metric.Namespace) bool) map[metric.PodRef]*repor
 				continue
 			}
 		}
-		p.sight, p.measured = r.s.look(sample), sample.Entity.Node
+		p.readings, p.measured = r.s.look(sample), sample.Entity.Node
 	}
 	for v, since := range r.s.w.View.Verdicts() {
 		e := &v.Entity
@@ -68,7 +68,7 @@ func (r *reporter) walk(in func(metric.Namespace) bool) map[metric.PodRef]*repor
 		}
 		p := of(e)
 		before := p.best
-		if r.s.hear(&p.podStand, &v, since); p.best != before {
+		if r.s.hear(&p.podState, &v, since); p.best != before {
 			p.judged = e.Node
 		}
 	}

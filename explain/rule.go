@@ -10,14 +10,14 @@ import (
 // if nothing is known of the entity. A pod's or container's node may be left empty.
 // Where several metrics are given, it speaks of the first that is not served: of a
 // pod, CPU and memory are what it is served by.
-func (w *World) Rule(e metric.Entity, about ...metric.ID) (r Ruling, known bool) {
+func (w *World) Rule(e metric.Entity, about ...metric.ID) (r Outcome, known bool) {
 	for _, id := range about {
 		if r, known = w.rule(e, id); !known || !r.Served {
 			break
 		}
 	}
 	if !known && w.Facts != nil && !w.Facts.Synced {
-		return Ruling{Reason: metric.WarmingUp, Said: unheardOf}, true
+		return Outcome{Reason: metric.WarmingUp, Said: unheardOf}, true
 	}
 	return r, known
 }
@@ -25,12 +25,12 @@ func (w *World) Rule(e metric.Entity, about ...metric.ID) (r Ruling, known bool)
 // unheardOf is said of everything while pods and nodes have not been listed.
 const unheardOf = "weir has just started and has not heard yet which pods and nodes there are"
 
-func (w *World) rule(e metric.Entity, id metric.ID) (Ruling, bool) {
+func (w *World) rule(e metric.Entity, id metric.ID) (Outcome, bool) {
 	g := id.Describe().Group
 	switch e.Kind {
 	case metric.Node:
 		if !w.openNode(e.Node).known() {
-			return Ruling{}, false
+			return Outcome{}, false
 		}
 		return w.SurveyOf(id).Node(e.Node), true
 	case metric.Pod:
@@ -60,56 +60,56 @@ func (w *World) openAnywhere(ref metric.PodRef) *file {
 }
 
 // ruleSystem says what became of a cgroup of a node that belongs to no pod.
-func (w *World) ruleSystem(e metric.Entity, id metric.ID) (Ruling, bool) {
+func (w *World) ruleSystem(e metric.Entity, id metric.ID) (Outcome, bool) {
 	g, l := id.Describe().Group, w.lookUp(e, id)
-	var st *stand
+	var st *activeVerdict
 	for v, since := range w.verdictsOn(e.Node) {
-		if is := standOf(&v, since); v.Entity == e && speaksOf(&v, g) && (st == nil || is.before(st)) {
+		if is := newActiveVerdict(&v, since); v.Entity == e && speaksOf(&v, g) && (st == nil || is.before(st)) {
 			st = &is
 		}
 	}
 	switch {
 	case l.numbered:
-		return l.ruling(g), true
+		return l.outcome(g), true
 	case l.lacking:
 		return l.without(g), true
 	case st != nil:
-		return st.ruling(e.Node), true
+		return st.outcome(e.Node), true
 	}
 	if n := w.SurveyOf().Node(e.Node); l.reported && !n.Served && n.Reason.Layer() <= metric.LayerScrape {
 		return n, true
 	}
-	return Ruling{Reason: l.short(), group: g}, l.reported
+	return Outcome{Reason: l.short(), group: g}, l.reported
 }
 
 // ruleSum says what became of a sum over pods: of a namespace or the cluster. It
 // has what one of them has, and nothing is said against it.
-func (w *World) ruleSum(e metric.Entity, id metric.ID) (Ruling, bool) {
+func (w *World) ruleSum(e metric.Entity, id metric.ID) (Outcome, bool) {
 	l := w.lookUp(e, id)
 	switch {
 	case l.numbered:
-		return l.ruling(id.Describe().Group), true
+		return l.outcome(id.Describe().Group), true
 	case l.lacking:
 		return l.without(id.Describe().Group), true
 	case l.reported, e.Kind == metric.Cluster, len(w.Facts.PodsIn(e.Namespace)) > 0:
-		return Ruling{Reason: l.short()}, true
+		return Outcome{Reason: l.short()}, true
 	}
 	for v := range w.verdicts() {
 		if v.Entity.Namespace == e.Namespace {
-			return Ruling{Reason: metric.NotReported}, true
+			return Outcome{Reason: metric.NotReported}, true
 		}
 	}
-	return Ruling{}, false
+	return Outcome{}, false
 }
 
 // lookUp returns what is measured of a metric of e.
-func (w *World) lookUp(e metric.Entity, id metric.ID) sight {
+func (w *World) lookUp(e metric.Entity, id metric.ID) readings {
 	if w.View == nil {
-		return sight{}
+		return readings{}
 	}
 	s, ok := w.View.Lookup(e)
 	if !ok {
-		return sight{}
+		return readings{}
 	}
 	return lookFor(s, id)
 }

@@ -17,38 +17,38 @@ type Survey struct {
 	about   []metric.ID                        // one, or none for CPU and memory
 	few     bool                               // only a few of a node's pods will be asked about
 	bound   map[metric.NodeName][]*cluster.Pod // which; nil for any
-	nodes   map[metric.NodeName]*nodeStand
+	nodes   map[metric.NodeName]*nodeState
 	sources map[metric.NodeName][]Source // once they were asked for
 }
 
-// nodeStand is what is known of a node and of the pods that the API server binds
+// nodeState is what is known of a node and of the pods that the API server binds
 // to it.
-type nodeStand struct {
-	stand *stand // against its CPU and memory; nil if nothing is
-	other *stand // against what the survey is about, if that is another
-	pods  map[metric.PodRef]*podStand
-	ruled *Ruling // of CPU and memory
+type nodeState struct {
+	stand *activeVerdict // against its CPU and memory; nil if nothing is
+	other *activeVerdict // against what the survey is about, if that is another
+	pods  map[metric.PodRef]*podState
+	ruled *Outcome // of CPU and memory
 	read  *reading
 }
 
-// podStand is what is known of a pod.
-type podStand struct {
-	sight
-	facts  *cluster.Pod // nil if the API server does not know it
-	looked bool         // for its sample, where it is bound
-	best   *stand       // what stands against it; nil if nothing is
-	doubt  time.Time    // since when the instance is one chosen among equals
+// podState is what is known of a pod.
+type podState struct {
+	readings
+	facts  *cluster.Pod   // nil if the API server does not know it
+	looked bool           // for its sample, where it is bound
+	best   *activeVerdict // what stands against it; nil if nothing is
+	doubt  time.Time      // since when the instance is one chosen among equals
 }
 
 // Survey answers for many.
 func (w *World) Survey() *Survey {
-	return &Survey{w: w, nodes: make(map[metric.NodeName]*nodeStand, w.Facts.Nodes())}
+	return &Survey{w: w, nodes: make(map[metric.NodeName]*nodeState, w.Facts.Nodes())}
 }
 
 // SurveyOf returns a Survey that answers for a few, of CPU and memory together or,
 // if one is given, of another metric.
 func (w *World) SurveyOf(about ...metric.ID) *Survey {
-	return &Survey{w: w, about: about, few: true, nodes: map[metric.NodeName]*nodeStand{}}
+	return &Survey{w: w, about: about, few: true, nodes: map[metric.NodeName]*nodeState{}}
 }
 
 // surveyOfPods returns a Survey that answers for these pods only.
@@ -70,7 +70,7 @@ func (s *Survey) group() metric.Group {
 }
 
 // look returns what a sample, which may be nil, holds of what is asked about.
-func (s *Survey) look(sample *metric.Sample) sight {
+func (s *Survey) look(sample *metric.Sample) readings {
 	if len(s.about) == 0 {
 		return look(sample, metric.CPU, metric.Memory)
 	}
@@ -78,7 +78,7 @@ func (s *Survey) look(sample *metric.Sample) sight {
 }
 
 // on returns what is known of a node and its pods.
-func (s *Survey) on(name metric.NodeName) *nodeStand {
+func (s *Survey) on(name metric.NodeName) *nodeState {
 	n := s.nodes[name]
 	if n != nil {
 		return n
@@ -87,9 +87,9 @@ func (s *Survey) on(name metric.NodeName) *nodeStand {
 	if s.bound == nil {
 		bound = s.w.Facts.PodsOn(name)
 	}
-	n = &nodeStand{pods: make(map[metric.PodRef]*podStand, len(bound))}
+	n = &nodeState{pods: make(map[metric.PodRef]*podState, len(bound))}
 	s.nodes[name] = n
-	pods := make([]podStand, len(bound))
+	pods := make([]podState, len(bound))
 	for i, p := range bound {
 		pods[i].facts = p
 		n.pods[p.PodRef] = &pods[i]
@@ -98,7 +98,7 @@ func (s *Survey) on(name metric.NodeName) *nodeStand {
 		s.w.View.EachOn(name, metric.Pod, func(sample *metric.Sample) bool {
 			if e := &sample.Entity; e.Part == "" {
 				if p := n.pods[e.PodRef()]; p != nil {
-					p.sight, p.looked = s.look(sample), true
+					p.readings, p.looked = s.look(sample), true
 				}
 			}
 			return true
@@ -110,9 +110,9 @@ func (s *Survey) on(name metric.NodeName) *nodeStand {
 
 // listen notes the verdicts of a node. Those on a pod that is bound elsewhere are
 // no reason for the present one's absence.
-func (s *Survey) listen(name metric.NodeName, n *nodeStand) {
+func (s *Survey) listen(name metric.NodeName, n *nodeState) {
 	var last metric.PodRef // a verdict was about: the next is often too
-	var pod *podStand
+	var pod *podState
 	for v, since := range s.w.verdictsOn(name) {
 		if v.Entity.Kind == metric.Node {
 			if speaks(&v) {
@@ -136,8 +136,8 @@ func (s *Survey) listen(name metric.NodeName, n *nodeStand) {
 }
 
 // keep keeps a verdict on a node, if it says more than the one that was kept.
-func keep(kept **stand, v *metric.Verdict, since time.Time) {
-	st := standOf(v, since)
+func keep(kept **activeVerdict, v *metric.Verdict, since time.Time) {
+	st := newActiveVerdict(v, since)
 	if *kept == nil || st.before(*kept) {
 		better := st // most are not, and need no memory of their own
 		*kept = &better
@@ -146,15 +146,15 @@ func keep(kept **stand, v *metric.Verdict, since time.Time) {
 
 // hear notes a verdict on pod p or a container of it, if it says more than the one
 // that was kept of why p lacks what is asked about.
-func (s *Survey) hear(p *podStand, v *metric.Verdict, since time.Time) {
+func (s *Survey) hear(p *podState, v *metric.Verdict, since time.Time) {
 	if v.Reason == metric.Ambiguous {
-		if v.Entity.Kind == metric.Pod && v.Entity.Part == "" && !turnedAway(v) {
+		if v.Entity.Kind == metric.Pod && v.Entity.Part == "" && !isRejected(v) {
 			p.doubt = since
 		}
 		return
 	}
-	st := standOf(v, since)
-	if unheard(v) || p.facts != nil && st.overtaken(p.facts) {
+	st := newActiveVerdict(v, since)
+	if isIrrelevant(v) || p.facts != nil && st.overtaken(p.facts) {
 		return
 	}
 	if len(s.about) == 0 {
@@ -204,7 +204,7 @@ func (s *Survey) sort() {
 }
 
 // Node says what became of a node.
-func (s *Survey) Node(name metric.NodeName) Ruling {
+func (s *Survey) Node(name metric.NodeName) Outcome {
 	if len(s.about) == 0 {
 		return s.ofNode(name)
 	}
@@ -216,7 +216,7 @@ func (s *Survey) Node(name metric.NodeName) Ruling {
 }
 
 // ofNode says what became of a node's CPU and memory.
-func (s *Survey) ofNode(name metric.NodeName) Ruling {
+func (s *Survey) ofNode(name metric.NodeName) Outcome {
 	n := s.on(name)
 	if n.ruled == nil {
 		r := s.w.ruleNode(name, metric.CPU, s.w.lookNode(name), n.stand, s.reading(name))
@@ -226,15 +226,15 @@ func (s *Survey) ofNode(name metric.NodeName) Ruling {
 }
 
 // Pod says what became of a pod that the API server knows.
-func (s *Survey) Pod(p *cluster.Pod) Ruling {
+func (s *Survey) Pod(p *cluster.Pod) Outcome {
 	known := s.on(p.Node).pods[p.PodRef]
 	if known == nil { // it is bound to no node, or is not of these facts
-		known = &podStand{}
+		known = &podState{}
 	}
 	if !known.looked && p.Node != "" {
-		known.sight, known.looked = s.look(s.find(p)), true
+		known.readings, known.looked = s.look(s.find(p)), true
 	}
-	r := rulePod(p, s.group(), known.sight, known.best, func() *reading { return s.reading(p.Node) }, func() Ruling { return s.ofNode(p.Node) })
+	r := rulePod(p, s.group(), known.readings, known.best, func() *reading { return s.reading(p.Node) }, func() Outcome { return s.ofNode(p.Node) })
 	if r.Reason == metric.Ambiguous {
 		r.Since = known.doubt
 	}
@@ -270,9 +270,9 @@ func (w *World) lookupPod(ref metric.PodRef) *metric.Sample {
 }
 
 // lookNode returns what is measured of a node.
-func (w *World) lookNode(name metric.NodeName) sight {
+func (w *World) lookNode(name metric.NodeName) readings {
 	if w.View == nil {
-		return sight{}
+		return readings{}
 	}
 	s, _ := w.View.Lookup(metric.Entity{Kind: metric.Node, Node: name})
 	return look(s, metric.CPU, metric.Memory)

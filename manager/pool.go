@@ -15,8 +15,8 @@ import (
 // sample is added. Of the sources that are read together, those whose answers have yet
 // to come have no room, and the few that are worked on go round in the same.
 type pool struct {
-	put  func(*metric.Batch) // recycle, bound once
-	lend func(*metric.Batch) // furnish, bound once
+	put      func(*metric.Batch) // recycle, bound once
+	allocate func(*metric.Batch) // furnish, bound once
 
 	mu struct {
 		sync.Mutex
@@ -41,7 +41,7 @@ const fewVerdicts = 16
 func newPool(size int) *pool {
 	p := &pool{}
 	p.mu.free, p.mu.rooms = make([]*metric.Batch, 0, size), make([]room, 0, size)
-	p.put, p.lend = p.recycle, p.furnish
+	p.put, p.allocate = p.recycle, p.ensureBuffers
 	return p
 }
 
@@ -53,13 +53,13 @@ func (p *pool) get() *metric.Batch {
 	if b == nil {
 		b = &metric.Batch{}
 	}
-	b.SetAllocator(p.lend)
+	b.SetAllocator(p.allocate)
 	return b
 }
 
-// furnish gives a batch that has no sample yet the memory of an earlier one, if there is
+// ensureBuffers gives a batch that has no sample yet the memory of an earlier one, if there is
 // some.
-func (p *pool) furnish(b *metric.Batch) {
+func (p *pool) ensureBuffers(b *metric.Batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := pop(&p.mu.rooms)

@@ -22,7 +22,7 @@ const agent = "weir"
 // missingObject is an object without a number, and why.
 type missingObject struct {
 	entity metric.Entity
-	why    explain.Ruling
+	why    explain.Outcome
 }
 
 // explanation returns what reasons are made of: the state that the answer is read from.
@@ -36,7 +36,7 @@ func (q *metricRequest) absences(entities []metric.Entity) []missingObject {
 	w := q.explanation()
 	survey := w.SurveyOf(q.descriptor.ID)
 	for i, e := range entities {
-		var why explain.Ruling
+		var why explain.Outcome
 		switch pod := q.facts.Pod(e.PodRef()); {
 		case e.Kind == metric.Pod && pod != nil:
 			why = survey.Pod(pod)
@@ -51,9 +51,9 @@ func (q *metricRequest) absences(entities []metric.Entity) []missingObject {
 }
 
 // partAbsence returns why. If the whole object is served, a chosen part is missing.
-func (q *metricRequest) partAbsence(why explain.Ruling) explain.Ruling {
+func (q *metricRequest) partAbsence(why explain.Outcome) explain.Outcome {
 	if why.Served {
-		return explain.Ruling{Reason: metric.NotReported, Said: "it has no part that the metric selector chooses"}
+		return explain.Outcome{Reason: metric.NotReported, Said: "it has no part that the metric selector chooses"}
 	}
 	return why
 }

@@ -191,7 +191,7 @@ func notFound(resource, name string) error {
 
 // notServed returns the error for what exists and is not served:
 // `podmetrics.metrics.k8s.io "a" not found: the pod has not started (PodPending)`.
-func notServed(resource, name string, why explain.Ruling) error {
+func notServed(resource, name string, why explain.Outcome) error {
 	err := apierrors.NewNotFound(v1beta1.Resource(resource), name)
 	words := why.ShortMessage()
 	err.ErrStatus.Message += ": " + words

@@ -23,16 +23,16 @@ func (a *usageReader) explainWorld() *explain.World {
 
 // reasonFor says why a pod or node is not served; known is false if nobody has ever
 // spoken of it.
-func (a *usageReader) reasonFor(e metric.Entity) (r explain.Ruling, known bool) {
+func (a *usageReader) reasonFor(e metric.Entity) (r explain.Outcome, known bool) {
 	r, known = a.explainWorld().Rule(e, metric.CPUUsageRate, metric.MemoryWorkingSet)
 	return withoutContainers(r), known
 }
 
 // withoutContainers returns r. Where r finds a pod served as a whole, it is missing here because
 // no container of it is known, and this API serves containers.
-func withoutContainers(r explain.Ruling) explain.Ruling {
+func withoutContainers(r explain.Outcome) explain.Outcome {
 	if r.Served {
-		return explain.Ruling{Reason: metric.NotReported, Said: "the node reports the pod as a whole and none of its containers"}
+		return explain.Outcome{Reason: metric.NotReported, Said: "the node reports the pod as a whole and none of its containers"}
 	}
 	return r
 }
@@ -46,7 +46,7 @@ const maxReasons = 4
 // missingItem is one thing that a LIST should have and does not.
 type missingItem struct {
 	name   string
-	reason explain.Ruling
+	reason explain.Outcome
 }
 
 // warnMissing tells whoever lists that lacks, which come in order, are not among the

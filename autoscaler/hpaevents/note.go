@@ -20,7 +20,7 @@ const (
 // newMissingPod returns why a pod has no CPU or memory. The sentence stays the same while the
 // reason does, and every reader of the namespace may see it; so it has no evidence with times and
 // addresses.
-func newMissingPod(pod metric.PodName, r explain.Ruling) missingPod {
+func newMissingPod(pod metric.PodName, r explain.Outcome) missingPod {
 	g := missingPod{pod: pod, reason: r.Reason, sentence: explain.Message(r.Reason, metric.CPU, metric.Evidence{})}
 	if r.Container != "" {
 		g.sentence = fmt.Sprintf("container %s: %s", r.Container, g.sentence)

@@ -64,27 +64,27 @@ func TestNoteIsBounded(t *testing.T) {
 
 func TestGapOf(t *testing.T) {
 	for name, c := range map[string]struct {
-		ruling explain.Ruling
+		ruling explain.Outcome
 		want   missingPod
 	}{
 		"of the node": {
-			explain.Ruling{Reason: metric.NodeTimeout, Node: "n1"},
+			explain.Outcome{Reason: metric.NodeTimeout, Node: "n1"},
 			missingPod{pod: "web-1", reason: metric.NodeTimeout, sentence: "the node did not answer in time", severity: metric.Broken},
 		},
 		"for want of a container": {
-			explain.Ruling{Reason: metric.TooYoung, Container: "side"},
+			explain.Outcome{Reason: metric.TooYoung, Container: "side"},
 			missingPod{pod: "web-1", reason: metric.TooYoung, sentence: "container side: it started too recently for a rate", severity: metric.Temporary},
 		},
 		"all there was is of an earlier pod": {
-			explain.Ruling{Reason: metric.OldPod},
+			explain.Outcome{Reason: metric.OldPod},
 			missingPod{pod: "web-1", reason: metric.OldPod, sentence: "the numbers are of an earlier pod of this name", severity: metric.Temporary},
 		},
 		"left out on purpose": {
-			explain.Ruling{Reason: metric.NodeExcluded},
+			explain.Outcome{Reason: metric.NodeExcluded},
 			missingPod{pod: "web-1", reason: metric.NodeExcluded, sentence: "the configuration excludes the node", severity: metric.None},
 		},
 		"served by now, though in doubt": {
-			explain.Ruling{Reason: metric.Ambiguous, Served: true},
+			explain.Outcome{Reason: metric.Ambiguous, Served: true},
 			missingPod{pod: "web-1", reason: metric.Ambiguous, sentence: explain.Message(metric.Ambiguous, metric.CPU, metric.Evidence{}), severity: metric.None},
 		},
 	} {

@@ -36,7 +36,7 @@ table of ratios. Needs root (namespaces) and Linux; about an hour and a half for
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Quick {
-				o.hurry(cmd.Flags().Changed)
+				o.shorten(cmd.Flags().Changed)
 			}
 			return measure(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -95,8 +95,8 @@ func defaults() Options {
 	}
 }
 
-// hurry shortens what no flag says the length of.
-func (o *Options) hurry(given func(flag string) bool) {
+// shorten shortens what no flag says the length of.
+func (o *Options) shorten(given func(flag string) bool) {
 	short := Options{Rounds: 1, ChurnRounds: 1, Warm: 30 * time.Second, Window: 45 * time.Second, FloorWindow: 30 * time.Second, Burst: 2 * time.Second, Requests: 20, Looks: 5}
 	for flag, set := range map[string]func(){
 		"rounds": func() { o.Rounds = short.Rounds }, "churn-rounds": func() { o.ChurnRounds = short.ChurnRounds },

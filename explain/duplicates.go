@@ -14,7 +14,7 @@ func (f *file) rivals(kind metric.Kind, name string) (rivals []Rival) {
 	for i := range f.standings {
 		s := &f.standings[i]
 		e := &s.Entity
-		if e.Kind != kind || kind == metric.Container && e.Name != name || !turnedAway(&s.Verdict) {
+		if e.Kind != kind || kind == metric.Container && e.Name != name || !isRejected(&s.Verdict) {
 			continue
 		}
 		r := f.rival(s)
@@ -30,10 +30,10 @@ func (f *file) rivals(kind metric.Kind, name string) (rivals []Rival) {
 	return rivals
 }
 
-// turnedAway reports whether v is about an instance that was turned away. Of an
+// isRejected reports whether v is about an instance that was turned away. Of an
 // Ambiguous choice the loser's verdict names its instance; what is said of the
 // chosen one does not, or was settled between nodes.
-func turnedAway(v *metric.Verdict) bool {
+func isRejected(v *metric.Verdict) bool {
 	if v.Reason == metric.Ambiguous {
 		return v.Instance != (metric.Instance{}) && v.Evidence.Rule != "place"
 	}
@@ -41,7 +41,7 @@ func turnedAway(v *metric.Verdict) bool {
 }
 
 // rival says what was turned away and why.
-func (f *file) rival(s *standing) Rival {
+func (f *file) rival(s *datedVerdict) Rival {
 	i, got := &s.Instance, &s.Evidence.Got
 	r := Rival{
 		Node: s.Entity.Node, UID: cmp.Or(got.UID, i.UID), ID: cmp.Or(got.ID, i.ID), Path: cmp.Or(got.Path, i.Path),

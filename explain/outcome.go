@@ -9,10 +9,10 @@ import (
 	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// Ruling is what became of one pod, container or node, of its CPU and memory
+// Outcome is what became of one pod, container or node, of its CPU and memory
 // together or of another metric: cheap to make for many. Brief says it in a
 // sentence, World.Why and the answers in full.
-type Ruling struct {
+type Outcome struct {
 	// Reason is Measured, or Ambiguous, for what is served; else why it is not.
 	Reason metric.Reason
 	Served bool
@@ -32,17 +32,17 @@ type Ruling struct {
 	kind     metric.Kind  // Container of a container that was asked of
 	group    metric.Group // of the verdict, and of the values in its evidence
 	evidence metric.Evidence
-	over     *stand // of a node of which something was dropped
+	over     *activeVerdict // of a node of which something was dropped
 }
 
 // Expected reports whether something of which r holds should have numbers: it
 // neither waits, nor has ended, nor is left out on purpose.
-func (r *Ruling) Expected() bool {
+func (r *Outcome) Expected() bool {
 	return r.Served || r.Reason.Layer() != metric.LayerLife && r.Reason != metric.NodeExcluded
 }
 
-// sight is what is measured of one thing.
-type sight struct {
+// readings is what is measured of one thing.
+type readings struct {
 	reported  bool // there is a sample
 	numbered  bool // with every number that was asked for
 	ambiguous bool
@@ -53,11 +53,11 @@ type sight struct {
 }
 
 // look returns what s, which may be nil, holds of groups.
-func look(s *metric.Sample, groups ...metric.Group) sight {
+func look(s *metric.Sample, groups ...metric.Group) readings {
 	if s == nil {
-		return sight{}
+		return readings{}
 	}
-	l := sight{reported: true, numbered: true, uid: s.Instance.UID, held: resourceusage.LastKnownAt(s)}
+	l := readings{reported: true, numbered: true, uid: s.Instance.UID, held: resourceusage.LastKnownAt(s)}
 	for _, g := range groups {
 		if !numbered(s, g) {
 			if l.numbered {
@@ -71,7 +71,7 @@ func look(s *metric.Sample, groups ...metric.Group) sight {
 }
 
 // lookFor returns what s, which may be nil, holds of a metric.
-func lookFor(s *metric.Sample, id metric.ID) sight {
+func lookFor(s *metric.Sample, id metric.ID) readings {
 	g := id.Describe().Group
 	l := look(s, g)
 	if s == nil || id == metric.CPUUsageRate || id == metric.MemoryWorkingSet {
@@ -104,8 +104,8 @@ func numbered(s *metric.Sample, g metric.Group) bool {
 	return ok && s.Servable(g) && v >= 0 && !math.IsInf(v, 1)
 }
 
-func (l sight) ruling(g metric.Group) Ruling {
-	r := Ruling{Reason: metric.Measured, Served: true, group: g}
+func (l readings) outcome(g metric.Group) Outcome {
+	r := Outcome{Reason: metric.Measured, Served: true, group: g}
 	if l.ambiguous {
 		r.Reason = metric.Ambiguous
 	}
@@ -114,8 +114,8 @@ func (l sight) ruling(g metric.Group) Ruling {
 
 // without returns what becomes of a metric of which nobody tells while others of
 // its group are told.
-func (l sight) without(g metric.Group) Ruling {
-	r := Ruling{Reason: l.reason, group: g}
+func (l readings) without(g metric.Group) Outcome {
+	r := Outcome{Reason: l.reason, group: g}
 	if g == metric.Spec {
 		r.Said = "none is set"
 	}
@@ -123,7 +123,7 @@ func (l sight) without(g metric.Group) Ruling {
 }
 
 // short returns why what is reported has no number.
-func (l sight) short() metric.Reason {
+func (l readings) short() metric.Reason {
 	if l.reason.Layer() == metric.LayerNone || l.reason == metric.Ambiguous {
 		return metric.NotReported
 	}
@@ -134,18 +134,18 @@ func (l sight) short() metric.Reason {
 // several reasons the outermost wins; what the API server says now is newer than
 // any verdict. st is the verdict to go by, nil if there is none; how the node is
 // read and what became of it is asked only if it matters.
-func rulePod(p *cluster.Pod, asked metric.Group, l sight, st *stand, read func() *reading, node func() Ruling) Ruling {
+func rulePod(p *cluster.Pod, asked metric.Group, l readings, st *activeVerdict, read func() *reading, node func() Outcome) Outcome {
 	g := asked
 	if st != nil {
 		g = st.group
 	}
 	switch {
 	case p.Phase == cluster.Succeeded || p.Phase == cluster.Failed:
-		return Ruling{Reason: metric.PodFinished, Said: string(p.Phase), Since: ended(p), group: g}
+		return Outcome{Reason: metric.PodFinished, Said: string(p.Phase), Since: ended(p), group: g}
 	case p.Phase != cluster.Running || p.Node == "":
 		return pending(p, g)
 	case asked == metric.Network && p.HostNetwork:
-		r := Ruling{Reason: metric.NotApplicable, Said: "the pod uses its node's network", group: g}
+		r := Outcome{Reason: metric.NotApplicable, Said: "the pod uses its node's network", group: g}
 		if st != nil && st.reason == r.Reason {
 			r.Since = st.since
 		}
@@ -156,7 +156,7 @@ func rulePod(p *cluster.Pod, asked metric.Group, l sight, st *stand, read func()
 		case l.numbered && l.held != 0 && p.EndedSince(l.held): // what is held of it has ended
 			l.reported = false
 		case l.numbered:
-			return l.ruling(g)
+			return l.outcome(g)
 		case l.lacking:
 			return l.without(asked)
 		}
@@ -165,7 +165,7 @@ func rulePod(p *cluster.Pod, asked metric.Group, l sight, st *stand, read func()
 		return r
 	}
 	if st != nil && !st.outdated(p, read()) {
-		return st.ruling(p.Node)
+		return st.outcome(p.Node)
 	}
 	n := node()
 	if !n.Served && n.Reason.Layer() <= metric.LayerScrape {
@@ -177,24 +177,24 @@ func rulePod(p *cluster.Pod, asked metric.Group, l sight, st *stand, read func()
 	other := l.reported && l.uid != "" && !p.HasUID(l.uid)
 	switch {
 	case other && !read().last.Before(began(p)):
-		return Ruling{Reason: metric.OldPod, group: g, evidence: metric.Evidence{
+		return Outcome{Reason: metric.OldPod, group: g, evidence: metric.Evidence{
 			Rule: "uid", Got: metric.CounterReading{UID: l.uid}, Other: metric.CounterReading{UID: p.UID, Start: nanos(p.Started)},
 		}}
 	case l.reported && !other && l.short().Layer() != metric.LayerLife && l.short() != metric.Incomplete:
 		// Else the API server has since said otherwise, of the pod or of the container
 		// for which it was incomplete.
-		return Ruling{Reason: l.short(), group: g}
+		return Outcome{Reason: l.short(), group: g}
 	}
 	return late(asked, p.Node, began(p), read())
 }
 
 // late says what became of something that began at a time and of which nobody has
 // spoken. Of CPU and memory somebody would have, had the node been read since.
-func late(asked metric.Group, node metric.NodeName, since time.Time, read *reading) Ruling {
+func late(asked metric.Group, node metric.NodeName, since time.Time, read *reading) Outcome {
 	if asked != metric.CPU && asked != metric.Memory && !read.last.Before(since) {
-		return Ruling{Reason: metric.NotReported, group: asked}
+		return Outcome{Reason: metric.NotReported, group: asked}
 	}
-	return Ruling{Reason: metric.NodeNotScrapedYet, Late: true, Node: node, Since: since, group: asked}
+	return Outcome{Reason: metric.NodeNotScrapedYet, Late: true, Node: node, Since: since, group: asked}
 }
 
 func nanos(t time.Time) int64 {
@@ -205,8 +205,8 @@ func nanos(t time.Time) int64 {
 }
 
 // pending says what a pod that has not started waits for.
-func pending(p *cluster.Pod, g metric.Group) Ruling {
-	r := Ruling{Reason: metric.PodPending, Since: p.KnownAt, group: g}
+func pending(p *cluster.Pod, g metric.Group) Outcome {
+	r := Outcome{Reason: metric.PodPending, Since: p.KnownAt, group: g}
 	if p.Node == "" {
 		r.Said = "it is bound to no node"
 		return r
@@ -224,12 +224,12 @@ func pending(p *cluster.Pod, g metric.Group) Ruling {
 // resting says why nothing of a pod that has started needs to be measured; false if
 // a container runs that does. It is what one of its containers waits for, else how
 // the first ended.
-func resting(p *cluster.Pod, g metric.Group, st *stand) (r Ruling, rests bool) {
+func resting(p *cluster.Pod, g metric.Group, st *activeVerdict) (r Outcome, rests bool) {
 	for i := range p.Containers {
 		c := &p.Containers[i]
 		switch {
 		case c.Required():
-			return Ruling{}, false
+			return Outcome{}, false
 		case c.Role != cluster.Regular && c.Role != cluster.Sidecar:
 		case !rests, r.Reason == metric.ContainerFinished && c.State != cluster.StateTerminated:
 			r, rests = still(p, c, st), true
@@ -242,11 +242,11 @@ func resting(p *cluster.Pod, g metric.Group, st *stand) (r Ruling, rests bool) {
 // still says why a container that does not run now has no numbers. Of a pod that is
 // being deleted it will not come back. Where st has said the same for longer than
 // since its last run ended, that counts: it runs for moments only.
-func still(p *cluster.Pod, c *cluster.Container, st *stand) Ruling {
-	r := Ruling{Reason: metric.ContainerNotStarted, Container: c.Name, Said: c.StateReason(), Since: c.EndedAt()}
+func still(p *cluster.Pod, c *cluster.Container, st *activeVerdict) Outcome {
+	r := Outcome{Reason: metric.ContainerNotStarted, Container: c.Name, Said: c.StateReason(), Since: c.EndedAt()}
 	switch {
 	case !p.Deleted.IsZero():
-		r = Ruling{Reason: metric.PodTerminating}
+		r = Outcome{Reason: metric.PodTerminating}
 	case c.State == cluster.StateTerminated:
 		r.Reason = metric.ContainerFinished
 	}
@@ -283,27 +283,27 @@ func ended(p *cluster.Pod) (t time.Time) {
 
 // ruleNode says what became of group asked of a node. st is the verdict on it to
 // go by, nil if there is none.
-func (w *World) ruleNode(name metric.NodeName, asked metric.Group, l sight, st *stand, read *reading) Ruling {
+func (w *World) ruleNode(name metric.NodeName, asked metric.Group, l readings, st *activeVerdict, read *reading) Outcome {
 	switch {
 	case l.lacking:
 		return l.without(asked)
 	case l.numbered:
-		r := l.ruling(asked)
+		r := l.outcome(asked)
 		if st != nil && st.reason == metric.OverLimit {
 			r.over = st
 		}
 		return r
 	}
-	at := func(r metric.Reason) Ruling { return Ruling{Reason: r, Node: name} }
+	at := func(r metric.Reason) Outcome { return Outcome{Reason: r, Node: name} }
 	if w.Facts != nil && w.Facts.Synced && w.Facts.Node(name) == nil {
 		return at(metric.NodeUnknown)
 	}
 	if st != nil {
-		r := st.ruling(name)
+		r := st.outcome(name)
 		r.Node = name
 		return r
 	}
-	r := Ruling{Reason: metric.NodeNotScrapedYet, Node: name, Since: read.success}
+	r := Outcome{Reason: metric.NodeNotScrapedYet, Node: name, Since: read.success}
 	switch {
 	case read.unread != nil:
 		r.Reason = reasonOf(read.unread, metric.NodeExcluded)

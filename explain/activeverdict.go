@@ -8,8 +8,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// stand is what stands against a number, without the evidence.
-type stand struct {
+// activeVerdict is a verdict that keeps a number from being served, without its evidence.
+type activeVerdict struct {
 	kind   metric.Kind // of what the verdict is about
 	group  metric.Group
 	reason metric.Reason
@@ -20,24 +20,24 @@ type stand struct {
 	due    int64
 }
 
-func standOf(v *metric.Verdict, since time.Time) stand {
-	s := stand{kind: v.Entity.Kind, group: v.Group, reason: v.Reason, cause: v.Evidence.Cause, name: v.Evidence.Name, since: since, limit: v.Evidence.Limit, due: v.Evidence.Due}
+func newActiveVerdict(v *metric.Verdict, since time.Time) activeVerdict {
+	s := activeVerdict{kind: v.Entity.Kind, group: v.Group, reason: v.Reason, cause: v.Evidence.Cause, name: v.Evidence.Name, since: since, limit: v.Evidence.Limit, due: v.Evidence.Due}
 	if v.Entity.Kind == metric.Container {
 		s.name = v.Entity.Name
 	}
 	return s
 }
 
-// before reports whether s says more than o of why nothing is served: what rests
-// on a report that was turned away least of all, then the widest entity's outermost
-// reason.
-func (s *stand) before(o *stand) bool {
-	return cmp.Or(s.turned()-o.turned(), int(s.kind)-int(o.kind), int(s.reason.Layer())-int(o.reason.Layer())) < 0
+// before reports whether s explains an absence better than o. A verdict without a
+// rejected report comes first, then the verdict of the widest entity, then the
+// outermost layer.
+func (s *activeVerdict) before(o *activeVerdict) bool {
+	return cmp.Or(s.rejectionPenalty()-o.rejectionPenalty(), int(s.kind)-int(o.kind), int(s.reason.Layer())-int(o.reason.Layer())) < 0
 }
 
-// turned returns how little s says because a report was turned away: 0 where none
-// was, 3 where it says no more than that nothing else was reported.
-func (s *stand) turned() int {
+// rejectionPenalty returns how weak s is as an explanation because a report was
+// rejected: 0 where none was, 3 where it only says that nothing else was reported.
+func (s *activeVerdict) rejectionPenalty() int {
 	switch {
 	case rejection(s.reason):
 		return 2
@@ -49,22 +49,22 @@ func (s *stand) turned() int {
 	return 0
 }
 
-// rejection reports whether a verdict of r may be about an instance that was
-// turned away, which says nothing of the present one.
+// rejection reports whether a verdict of r may be about a rejected instance. Such a
+// verdict does not explain the living one.
 func rejection(r metric.Reason) bool {
 	return r.Layer() == metric.LayerIdentity && r != metric.Ambiguous
 }
 
-// unheard reports whether v, on a pod or container of the node that the pod is on,
-// says nothing of why the pod is not served: that it is bound elsewhere no longer
-// holds, and what was turned away of a container has led to a verdict on the pod.
-func unheard(v *metric.Verdict) bool {
+// isIrrelevant reports whether v, about a pod or container of the pod's node, cannot
+// explain why the pod is not served: the binding to another node has ended, or the
+// rejected container report already led to a verdict on the pod.
+func isIrrelevant(v *metric.Verdict) bool {
 	return v.Reason == metric.OtherNode || v.Entity.Kind == metric.Container && rejection(v.Reason) && v.Reason.Foreign()
 }
 
-// ruling returns what s means for a pod or node, which is on node.
-func (s *stand) ruling(node metric.NodeName) Ruling {
-	r := Ruling{Reason: s.reason, Since: s.since, group: s.group, evidence: metric.Evidence{Due: s.due, Limit: s.limit}}
+// outcome returns what s means for a pod or a node. The pod is on node.
+func (s *activeVerdict) outcome(node metric.NodeName) Outcome {
+	r := Outcome{Reason: s.reason, Since: s.since, group: s.group, evidence: metric.Evidence{Due: s.due, Limit: s.limit}}
 	layer := s.reason.Layer()
 	if layer == metric.LayerNode || layer == metric.LayerScrape {
 		r.Node = node
@@ -86,13 +86,13 @@ func (s *stand) ruling(node metric.NodeName) Ruling {
 
 // dropped returns what s, an OverLimit of a node, means for something on it that
 // is not kept.
-func (s *stand) dropped() Ruling {
-	return Ruling{Reason: metric.OverLimit, Since: s.since, group: s.group, evidence: metric.Evidence{Limit: s.limit}}
+func (s *activeVerdict) dropped() Outcome {
+	return Outcome{Reason: metric.OverLimit, Since: s.since, group: s.group, evidence: metric.Evidence{Limit: s.limit}}
 }
 
 // overtaken reports whether p says of its own life, or of a container's, that what s says
 // of it is over. What stands besides is then the reason.
-func (s *stand) overtaken(p *cluster.Pod) bool {
+func (s *activeVerdict) overtaken(p *cluster.Pod) bool {
 	switch s.reason {
 	case metric.PodPending, metric.PodFinished:
 		return p.Phase == cluster.Running
@@ -107,7 +107,7 @@ func (s *stand) overtaken(p *cluster.Pod) bool {
 
 // outdated reports whether the API server has since said that s no longer holds
 // of p.
-func (s *stand) outdated(p *cluster.Pod, read *reading) bool {
+func (s *activeVerdict) outdated(p *cluster.Pod, read *reading) bool {
 	if s.kind == metric.Node {
 		return false
 	}
