@@ -26,6 +26,10 @@ func TestPodOfAgreesWithLookingUp(t *testing.T) {
 		for range 80 {
 			switch r.IntN(4) {
 			case 0: // the same facts again
+			case 1:
+				if r.IntN(10) == 0 { // as when a recording starts again
+					facts = nil
+				}
 			default:
 				c := Change{Synced: true, At: time.Unix(1, 0)}
 				for range r.IntN(3) {
@@ -35,10 +39,6 @@ func TestPodOfAgreesWithLookingUp(t *testing.T) {
 					c.GonePods = append(c.GonePods, ref())
 				}
 				facts = facts.With(c)
-			case 1:
-				if r.IntN(10) == 0 { // all is told anew, as to a reader of recordings
-					facts = nil
-				}
 			}
 			if b.Layout == nil || r.IntN(10) == 0 {
 				b.Layout = &metric.Layout{Entities: []metric.Entity{{Kind: metric.Node, Node: "n1"}}}

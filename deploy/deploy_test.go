@@ -464,7 +464,7 @@ func TestRenderedAsKubectlDoes(t *testing.T) {
 }
 
 func stderrOf(err error) []byte {
-	if exit, ok := err.(*exec.ExitError); ok { //nolint:errorlint // Output returns it bare
+	if exit, ok := err.(*exec.ExitError); ok {
 		return exit.Stderr
 	}
 	return nil
