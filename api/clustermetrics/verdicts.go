@@ -11,9 +11,9 @@ import (
 // entities a number is missing or in doubt, and why.
 const verdictsFamily = "weir_verdicts"
 
-// alwaysShownKinds are the kinds whose series are there even while nothing stands
-// against any number. Dashboards and alerts can then tell "none" from "nobody
-// answers", and changes() sees the first one come.
+// alwaysShownKinds are the kinds that have a series even if the count is 0. Dashboards
+// and alerts can then distinguish "none" from "no answer", and changes() counts the
+// first verdict.
 var alwaysShownKinds = [...]metric.Kind{metric.Node, metric.Pod, metric.Container}
 
 // verdictCount counts entities by reason, each once for a reason however many

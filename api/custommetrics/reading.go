@@ -105,7 +105,7 @@ func quantity(v float64, u metric.Unit) resource.Quantity {
 		format = resource.BinarySI
 	}
 	s := scale(u)
-	if s != resource.Nano { // whose values are whole already
+	if s != resource.Nano { // values of other scales are whole numbers already
 		v *= math.Pow10(-int(s))
 	}
 	v = math.RoundToEven(v)

@@ -17,8 +17,8 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// ModelReader is one immutable state of what was measured, and of what stands against
-// numbers that are missing.
+// ModelReader reads one immutable snapshot: samples, and the verdicts on missing
+// numbers.
 type ModelReader interface {
 	explain.View
 	// Each calls do for every entity of a kind, and its parts, that has a

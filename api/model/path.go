@@ -249,8 +249,7 @@ func notFoundBelow(there, under string) (route, *requestError) {
 // Scope is what an answer shows, for the review of who may see it. The zero
 // Scope shows nothing that was measured: the list of subpaths, the schema.
 type Scope struct {
-	// Namespace is the one namespace whose numbers are shown; empty if none is,
-	// or more than one.
+	// Namespace is set if the numbers shown are of exactly one namespace.
 	Namespace metric.Namespace
 	// Nodes says that numbers of nodes and of what runs on them beside pods are
 	// shown.

@@ -319,7 +319,7 @@ type pointGrid struct {
 // Points are never closer than a second, to which clients cut timestamps.
 func newGrid(resolution time.Duration) pointGrid {
 	step := max(resolution.Truncate(time.Second), time.Second)
-	// As long as weir lets a number stand in for one that was missed.
+	// As long as weir serves a last known value.
 	return pointGrid{step: int64(step), maxAge: int64(max(3*step, time.Minute))}
 }
 

@@ -26,7 +26,7 @@ func (q *request) isKnown(e metric.Entity) bool {
 	return known
 }
 
-// unknownEntity is the answer about an entity of which nothing is known.
+// unknownEntity is the answer about an entity that weir does not know.
 func (q *request) unknownEntity(e metric.Entity) *requestError {
 	list := modelRoot + "/nodes/"
 	switch e.Kind {

@@ -109,7 +109,7 @@ func installHint(node string) string {
 		"`kubectl -n weir-agents get pods -o wide --field-selector spec.nodeName=%s` shows whether one runs there.", node)
 }
 
-// unreachableProblem returns the Problem for a node whose agent has no known address.
+// unreachableProblem returns the Problem for a node if the address of its agent is unknown.
 func unreachableProblem(node string, err error) error {
 	switch {
 	case errors.Is(err, ErrUnknown):

@@ -72,8 +72,8 @@ func serve(t *testing.T, o Options) *Client {
 	return NewClient(w)
 }
 
-// told returns a short text of a list.
-func told(l *RecommendationList) string {
+// describeList returns a short text of a list.
+func describeList(l *RecommendationList) string {
 	var out strings.Builder
 	for _, rec := range l.Items {
 		out.WriteString(rec.Namespace + "/" + rec.Pod)
@@ -99,7 +99,7 @@ func TestAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", r, err)
 		}
-		if got := told(l); got != want {
+		if got := describeList(l); got != want {
 			t.Errorf("%s: got\n%swant\n%s", r, got, want)
 		}
 		if diff := cmp.Diff(stay, l.Unchanged); diff != "" {
@@ -150,7 +150,7 @@ func TestOnePodIsRead(t *testing.T) {
 	if failed != nil {
 		t.Fatal(failed)
 	}
-	if got, want := told(l), "shop/cart app cpu Restarts app memory NoRequest\n"; got != want {
+	if got, want := describeList(l), "shop/cart app cpu Restarts app memory NoRequest\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 
@@ -159,7 +159,7 @@ func TestOnePodIsRead(t *testing.T) {
 	if l, failed = ask(); failed != nil {
 		t.Fatal(failed)
 	}
-	if got, want := told(l), "shop/cart app cpu Shrink 500m->23m app memory NoRequest\n"; got != want {
+	if got, want := describeList(l), "shop/cart app cpu Shrink 500m->23m app memory NoRequest\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if !strings.Contains(l.Notes[0], "could not be read") || strings.Contains(l.Notes[0], "10.0.0.1") {

@@ -23,8 +23,8 @@ import (
 	"github.com/weir-metrics/weir/resourceusage"
 )
 
-// UsageReader is one immutable state of what was measured, and of what stands against
-// numbers that are missing.
+// UsageReader reads one immutable snapshot: samples, and the verdicts on missing
+// numbers.
 type UsageReader interface {
 	explain.View
 	// At returns when the newest number in the view was read; zero if nothing

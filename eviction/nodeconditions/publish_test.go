@@ -68,8 +68,8 @@ func publisher(t *testing.T, c kubernetes.Interface, change ...func(*Options)) *
 	return p
 }
 
-// told returns a node's conditions, one per line.
-func told(n *corev1.Node) (list []string) {
+// describeConditions returns a node's conditions, one per line.
+func describeConditions(n *corev1.Node) (list []string) {
 	for _, c := range n.Status.Conditions {
 		list = append(list, strings.TrimSpace(strings.Join([]string{string(c.Type), string(c.Status), c.Reason, c.Message}, " ")))
 	}
@@ -97,12 +97,12 @@ func TestConditionsAndTaintsComeAndGo(t *testing.T) {
 	p := publisher(t, c)
 	p.Publish(t.Context(), decision(t))
 	calm := n.now()
-	diff(t, "conditions", append(slices.Clone(others), calmDisk, calmMemory), told(calm))
+	diff(t, "conditions", append(slices.Clone(others), calmDisk, calmMemory), describeConditions(calm))
 	diff(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule"}, taints(calm))
 
 	p.Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
 	low := n.now()
-	diff(t, "conditions", append(slices.Clone(others), calmDisk, lowMemory), told(low))
+	diff(t, "conditions", append(slices.Clone(others), calmDisk, lowMemory), describeConditions(low))
 	diff(t, "taints", []string{"gpu=yes:NoExecute", "weir.dev/tried:NoSchedule", "weir.dev/memory-pressure:NoSchedule"}, taints(low))
 
 	writes := n.writes
@@ -113,14 +113,14 @@ func TestConditionsAndTaintsComeAndGo(t *testing.T) {
 	}
 
 	p.Publish(t.Context(), decision(t))
-	diff(t, "conditions", told(calm), told(n.now()))
+	diff(t, "conditions", describeConditions(calm), describeConditions(n.now()))
 	diff(t, "taints", taints(calm), taints(n.now()))
 
 	p.Publish(t.Context(), decision(t, corev1.NodeMemoryPressure))
 	if err := p.Withdraw(t.Context()); err != nil {
 		t.Error(err)
 	}
-	diff(t, "conditions at the end", others, told(n.now()))
+	diff(t, "conditions at the end", others, describeConditions(n.now()))
 	diff(t, "taints at the end", taints(calm), taints(n.now()))
 }
 
@@ -181,7 +181,7 @@ func TestAFailureIsTriedAgain(t *testing.T) {
 	}
 	n.before = nil
 	p.Publish(t.Context(), decision(t))
-	diff(t, "conditions", append(slices.Clone(others), calmDisk, calmMemory), told(n.now()))
+	diff(t, "conditions", append(slices.Clone(others), calmDisk, calmMemory), describeConditions(n.now()))
 }
 
 func TestTaintKeys(t *testing.T) {
