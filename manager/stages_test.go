@@ -207,8 +207,8 @@ func TestWitness(t *testing.T) {
 		if doubted != 3 || asked != 3 {
 			t.Errorf("doubted %d times, asked the witness %d times; want 3, 3", doubted, asked)
 		}
-		h.wantMetric(1, "weir_stage_errors_total", "stage=witness", "kind=test", "reason=Other")
-		h.wantMetric(1, "weir_stage_errors_total", "stage=witness", "kind=test", "reason=NodeTimeout")
+		h.wantMetric(1, "weir_stage_errors_total", "stage=second_read", "kind=test", "reason=Other")
+		h.wantMetric(1, "weir_stage_errors_total", "stage=second_read", "kind=test", "reason=NodeTimeout")
 		close(let)
 		h.until(third + 3*interval)
 		wantLines(t, "when it is back", d.read(), fmt.Sprintf("%v a 1 witness 0", third+3*interval))

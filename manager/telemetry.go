@@ -11,10 +11,10 @@ import (
 
 // The stages that are not a processor or a sink, as metrics name them.
 const (
-	stageProvider = "provider"
-	stageOpen     = "open"
-	stageRead     = "read"
-	stageWitness  = "witness"
+	stageProvider   = "provider"
+	stageOpen       = "open"
+	stageRead       = "read"
+	stageSecondRead = "second_read"
 )
 
 // telemetry holds what the manager counts about itself. Labels are a source's
@@ -130,7 +130,7 @@ func (t *telemetry) kind(name string) *kindMeters {
 		stuck:     t.stuck.WithLabelValues(name),
 	}
 	k.mu.stages = map[string]*stageMeters{}
-	k.read, k.crossCheck = k.stage(stageRead), k.stage(stageWitness)
+	k.read, k.crossCheck = k.stage(stageRead), k.stage(stageSecondRead)
 	t.mu.kinds[name] = k
 	return k
 }

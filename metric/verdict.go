@@ -184,10 +184,10 @@ type CounterReading struct {
 // only when someone asks; which fields are set depends on the reason.
 type Evidence struct {
 	// Rule is the rule of the design that decided: "place", "uid", "container
-	// id", "life", "start", "age", "witness", "continuity".
+	// id", "life", "start", "movement", "age", "continuity".
 	Rule string
 	// Got is the sample judged, Other what it was compared with: the rival that
-	// won, or the previous sight.
+	// won, or the previous reading.
 	Got, Other CounterReading
 	// Name is the one at fault: the container that makes a pod Incomplete, the
 	// node a pod is bound to.

@@ -6,20 +6,19 @@ import (
 	"github.com/weir-metrics/weir/processors"
 	"github.com/weir-metrics/weir/processors/aggregate"
 	"github.com/weir-metrics/weir/processors/enrich"
-	"github.com/weir-metrics/weir/test/script"
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
 // TestRules tells what aggregate makes of samples as rate leaves them.
 func TestRules(t *testing.T) {
-	script.Run(t, "testdata/rules", func() []transcript.Processor {
+	transcript.Run(t, "testdata/rules", func() []transcript.Processor {
 		return []transcript.Processor{aggregate.New()}
 	})
 }
 
 // TestRatios tells what enrich and aggregate make together.
 func TestRatios(t *testing.T) {
-	script.Run(t, "testdata/ratios", func() []transcript.Processor {
+	transcript.Run(t, "testdata/ratios", func() []transcript.Processor {
 		return []transcript.Processor{enrich.New(), aggregate.New()}
 	})
 }

@@ -4,12 +4,11 @@ import (
 	"testing"
 
 	"github.com/weir-metrics/weir/processors/enrich"
-	"github.com/weir-metrics/weir/test/script"
 	"github.com/weir-metrics/weir/test/transcript"
 )
 
 func TestTranscripts(t *testing.T) {
-	script.Run(t, "testdata", func() []transcript.Processor {
+	transcript.Run(t, "testdata", func() []transcript.Processor {
 		return []transcript.Processor{enrich.New()}
 	})
 }

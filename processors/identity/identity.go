@@ -15,7 +15,7 @@
 // /metrics/resource names neither pod UIDs nor container IDs. So identity keeps
 // for each entity the lines it has seen: a line is one instance as its reports
 // show it, recognised by ID, UID, path or start where the report has them, and
-// else by its counter's going on. What was once learnt of a line, from a witness
+// else by its counter's going on. What was once learnt of a line, from a second read
 // or when it was alone, is remembered with it, until its counter could as well
 // have changed places with another's (swapped.go).
 package identity
@@ -34,7 +34,7 @@ type Options struct {
 	// loser is turned away though its rival was not seen. Default: three
 	// intervals of the source, at least 60 s.
 	RememberFor time.Duration
-	// CrossCheckEvery is the least time between two requests for a witness.
+	// CrossCheckEvery is the least time between two requests for a second read.
 	// Default 30 s.
 	CrossCheckEvery time.Duration
 }
@@ -69,7 +69,7 @@ type candidate struct {
 	newLine      bool   // the line is new
 	swapped      bool   // it may as well be of another line
 	missingLine  uint32 // that line, if no candidate has it
-	crossChecked bool   // a witness says that the sample is the line's
+	crossChecked bool   // a second read says that the sample is the line's
 }
 
 // New returns the state for one source.
@@ -116,7 +116,7 @@ func (s *State) Process(facts *cluster.Facts, b *metric.Batch, now time.Time) {
 	s.batch = nil
 }
 
-// NeedsCrossCheck reports whether a witness is wanted: an entity is reported more than
+// NeedsCrossCheck reports whether a second read is wanted: an entity is reported more than
 // once, nothing in the report or in memory tells the reports apart, and none was
 // asked for lately.
 func (s *State) NeedsCrossCheck(_ *cluster.Facts, b *metric.Batch, now time.Time) bool {

@@ -165,7 +165,7 @@ func lifeOf(start, last int64, sample *metric.Sample) float64 {
 }
 
 // sameStart reports whether two starts are of one instance as far as they say
-// when it began: equal, or one of them cut to the second, as a witness tells it.
+// when it began: equal, or one of them cut to the second, as a second read tells it.
 func sameStart(a, b int64) bool {
 	cut := func(start int64) int64 { return start - start%int64(time.Second) }
 	return a == 0 || b == 0 || a == b || cut(a) == b || a == cut(b)
@@ -225,7 +225,7 @@ func (l *core) follow(sample *metric.Sample, adrift bool) {
 	}
 }
 
-// applyCrossCheck takes in what the batch's witness says of the candidates: which counter
+// applyCrossCheck takes in what the batch's second read says of the candidates: which counter
 // belongs to which pod UID and start. Both views come from one cache of the
 // kubelet's, so the right pair's counters are equal or next to each other. A sample
 // that was taken for a line of another name goes over to its own.
@@ -252,7 +252,7 @@ func (s *State) applyCrossCheck(t *track, b *metric.Batch) {
 		}
 		c.crossChecked = true
 		if l := &t.lines[c.line]; c.swapped && (l.uid == "" || l.start == 0) {
-			s.startOwnLine(t, c, b) // the witness names the sample, not what it was taken to go on from
+			s.startOwnLine(t, c, b) // the second read names the sample, not what it was taken to go on from
 		}
 		l := &t.lines[c.line]
 		l.uid = w.UID
@@ -271,7 +271,7 @@ func (s *State) applyCrossCheck(t *track, b *metric.Batch) {
 }
 
 // agrees reports whether nothing known of the line speaks against its being what
-// a witness names.
+// a second read names.
 func (l *line) agrees(w *metric.Instance, clock time.Duration) bool {
 	if l.uid != "" && l.uid != w.UID {
 		return false
@@ -280,8 +280,8 @@ func (l *line) agrees(w *metric.Instance, clock time.Duration) bool {
 	return l.start == 0 || w.Start == 0 || max(apart, -apart) <= int64(startSlack+clock)
 }
 
-// crossCheckOf returns what the witness says of a sample, if its counter is plainly
-// the witness's and no other is.
+// crossCheckOf returns what the second read says of a sample, if its counter is plainly
+// the second read's and no other is.
 func (s *State) crossCheckOf(t *track, b *metric.Batch, i int32) *metric.Instance {
 	best, second, found := math.Inf(1), math.Inf(1), -1
 	for wi := range b.CrossCheck.Samples {
@@ -305,7 +305,7 @@ func (s *State) crossCheckOf(t *track, b *metric.Batch, i int32) *metric.Instanc
 	return &b.CrossCheck.Samples[found].Instance
 }
 
-// otherIsAsNear reports whether another candidate is as near to the witness w.
+// otherIsAsNear reports whether another candidate is as near to the second read w.
 func (s *State) otherIsAsNear(b *metric.Batch, w *metric.Sample, but int32, d float64) bool {
 	for _, c := range s.candidates {
 		if c.sample != but && distance(&b.Samples[c.sample], w) <= 4*d+float64(20*time.Millisecond) {

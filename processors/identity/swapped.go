@@ -46,7 +46,7 @@ func (s *State) findMissingLine(t *track, b *metric.Batch, c *candidate) uint32 
 }
 
 // separateSwapped gives lines of their own to candidates that are mixed up and of which no
-// witness spoke: what was known of their lines is no longer known of either. One that
+// second read came: what was known of their lines is no longer known of either. One that
 // is left of two is believed, but for no reason.
 func (s *State) separateSwapped(t *track, b *metric.Batch) {
 	for i := range s.candidates {

@@ -10,29 +10,42 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Describe writes what a batch says after its last step, one line a sample,
-// then the verdicts of what has no sample.
+// Describe writes what a batch says after its last step in the order of
+// entities: a line for each sample with its values, and for each verdict that no
+// sample's line shows one of its own.
 func Describe(b *metric.Batch) string {
-	var out []string
-	told := map[metric.Entity]bool{}
-	for i := range b.Samples {
-		s := &b.Samples[i]
-		told[s.Entity] = true
-		out = append(out, describeSample(b, s))
+	type line struct {
+		entity metric.Entity
+		text   string
 	}
-	for _, v := range b.Verdicts {
-		if !told[v.Entity] {
-			out = append(out, fmt.Sprintf("%v  no %v: %v", v.Entity, v.Group, DescribeVerdict(&v)))
+	var all []line
+	shown := make([]bool, len(b.Verdicts))
+	for i := range b.Samples {
+		all = append(all, line{b.Samples[i].Entity, describeSample(b, &b.Samples[i], shown)})
+	}
+	for i := range b.Verdicts {
+		if v := &b.Verdicts[i]; !shown[i] {
+			all = append(all, line{v.Entity, fmt.Sprintf("%v  %v: %s", v.Entity, v.Group, describeVerdict(v))})
 		}
 	}
-	slices.Sort(out)
-	if len(out) == 0 {
+	if len(all) == 0 {
 		return "nothing\n"
 	}
-	return strings.Join(out, "\n") + "\n"
+	slices.SortFunc(all, func(x, y line) int {
+		if c := x.entity.Compare(y.entity); c != 0 {
+			return c
+		}
+		return strings.Compare(x.text, y.text)
+	})
+	var out strings.Builder
+	for _, l := range all {
+		out.WriteString(l.text + "\n")
+	}
+	return out.String()
 }
 
-func describeSample(b *metric.Batch, s *metric.Sample) string {
+// describeSample writes a sample, and marks the verdicts that it has written.
+func describeSample(b *metric.Batch, s *metric.Sample, shown []bool) string {
 	name := s.Entity.String()
 	if id := s.Instance.ID; id != "" {
 		name += " " + string(id)
@@ -42,87 +55,126 @@ func describeSample(b *metric.Batch, s *metric.Sample) string {
 	if s.Instance.Path != "" {
 		name += " " + string(s.Instance.Path)
 	}
-	verdict := func(g metric.Group) string {
+	// describe writes the sample's verdict on g. If all is set it marks those on other groups, too.
+	describe := func(g metric.Group, all bool) string {
+		text := s.Reasons[g].String()
 		for i := range b.Verdicts {
 			v := &b.Verdicts[i]
-			if v.Entity == s.Entity && v.Group == g && v.Reason == s.Reasons[g] &&
-				(v.Instance.ID == s.Instance.ID && v.Instance.Path == s.Instance.Path && v.Instance.Line == s.Instance.Line || v.Instance == metric.Instance{}) {
-				return DescribeVerdict(v)
+			if v.Entity != s.Entity || v.Reason != s.Reasons[g] || shown[i] || v.Instance != (metric.Instance{}) &&
+				(v.Instance.ID != s.Instance.ID || v.Instance.Path != s.Instance.Path || v.Instance.Line != s.Instance.Line) {
+				continue
 			}
+			if v.Group == g {
+				text = describeVerdict(v)
+			}
+			shown[i] = v.Group == g || all
 		}
-		return s.Reasons[g].String()
+		return text
 	}
 	if s.Rejected() {
-		return name + "  rejected: " + verdict(metric.CPU)
+		return name + "  rejected: " + describe(metric.CPU, true)
 	}
-	var says []string
+	var groups []string
 	for i := range metric.NumGroups {
 		g := metric.Group(i)
+		values := describeValues(s, g)
 		switch {
-		case s.Reasons[g] == metric.Unjudged && s.Times[g] == 0:
-			continue
-		case !s.Servable(g):
-			says = append(says, fmt.Sprintf("no %v: %s", g, verdict(g)))
-			continue
+		case s.Servable(g):
+			if values == "" {
+				values = g.String()
+			}
+			if w := s.Rates[g]; w.End != 0 {
+				values += fmt.Sprintf(" over %v to %v", w.Length, Offset(w.End))
+			}
+			if s.Reasons[g] == metric.Ambiguous {
+				values += " (Ambiguous)"
+			}
+			if s.LastKnown&(1<<g) != 0 {
+				values += " (last known)"
+			}
+			groups = append(groups, values)
+		case s.Reasons[g] != metric.Unjudged || s.Times[g] != 0:
+			groups = append(groups, fmt.Sprintf("no %v: %s", g, describe(g, false)))
+		case values != "":
+			groups = append(groups, values+" (Unjudged)")
 		}
-		say := numbers(g, s)
-		if s.Reasons[g] == metric.Ambiguous {
-			say += " (Ambiguous)"
-		}
-		if s.LastKnown&(1<<g) != 0 {
-			say += " (held)"
-		}
-		says = append(says, say)
 	}
-	return name + "  " + strings.Join(says, "; ")
+	return strings.TrimSpace(name + "  " + strings.Join(groups, "; "))
 }
 
-func numbers(g metric.Group, s *metric.Sample) string {
-	w := s.Rates[g]
-	over := ""
-	if w.End != 0 {
-		over = fmt.Sprintf(" over %v to %v", w.Length, Offset(w.End))
-	}
-	switch g {
-	case metric.CPU:
-		if v, ok := s.Values.Get(metric.CPUUsageRate); ok {
-			return "cpu " + strconv.FormatFloat(v/1e6, 'g', 6, 64) + "m" + over
+// describeValues writes the values of a group, but for counters.
+func describeValues(s *metric.Sample, g metric.Group) string {
+	var values []string
+	for id, v := range s.Values.All() {
+		if d := id.Describe(); d.Group == g && d.Type != metric.Cumulative {
+			values = append(values, describeName(id)+" "+describeAmount(id, v))
 		}
+	}
+	return strings.Join(values, " ")
+}
+
+// describeName shortens the names that fill these transcripts.
+func describeName(id metric.ID) string {
+	switch id {
+	case metric.CPUUsageRate:
 		return "cpu"
-	case metric.Memory:
-		v, ok := s.Values.Get(metric.MemoryWorkingSet)
-		if !ok {
-			return "memory"
-		}
-		return "memory " + strconv.FormatFloat(v/(1<<20), 'g', 6, 64) + "Mi"
-	case metric.Network:
-		if v, ok := s.Values.Get(metric.NetworkRxRate); ok {
-			return "rx " + strconv.FormatFloat(v, 'g', 6, 64) + "B/s" + over
-		}
-		return "network"
+	case metric.MemoryWorkingSet:
+		return "memory"
 	}
-	return g.String()
+	return id.String()
 }
 
-func describeReading(s *metric.CounterReading) string {
+func describeAmount(id metric.ID, v float64) string {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+	switch id.Describe().Unit {
+	case metric.Nanocores:
+		return number(v/1e6) + "m"
+	case metric.Nanoseconds:
+		return time.Duration(v).String()
+	case metric.Bytes:
+		if v != 0 && float64(int64(v)>>20<<20) == v {
+			return number(v/(1<<20)) + "Mi"
+		}
+	case metric.Ratio:
+		return number(v*100) + "%"
+	}
+	return number(v)
+}
+
+// describeVerdict writes a reason with its evidence.
+func describeVerdict(v *metric.Verdict) string {
+	e := &v.Evidence
 	var parts []string
-	if s.UID != "" {
-		parts = append(parts, "uid "+string(s.UID))
+	add := func(there bool, format string, args ...any) {
+		if there {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
 	}
-	if s.ID != "" {
-		parts = append(parts, "id "+string(s.ID))
+	add(e.Rule != "", "rule %s", e.Rule)
+	add(e.Name != "", "%s", e.Name)
+	add(e.Cause != metric.Unjudged, "%v", e.Cause)
+	add(e.Other != (metric.CounterReading{}), "other %s", describeReading(&e.Other))
+	add(e.Limit != 0, "bound %v", e.Limit)
+	add(e.Err != nil, "%v", e.Err)
+	add(e.Due != 0, "next at %v", Offset(e.Due))
+	if len(parts) == 0 {
+		return v.Reason.String()
 	}
-	if s.Path != "" {
-		parts = append(parts, string(s.Path))
+	return fmt.Sprintf("%v (%s)", v.Reason, strings.Join(parts, ", "))
+}
+
+func describeReading(r *metric.CounterReading) string {
+	var parts []string
+	add := func(there bool, format string, args ...any) {
+		if there {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
 	}
-	if s.Start != 0 {
-		parts = append(parts, "started "+Offset(s.Start).String())
-	}
-	if s.Value != 0 {
-		parts = append(parts, fmt.Sprintf("%v", time.Duration(s.Value)))
-	}
-	if s.Time != 0 {
-		parts = append(parts, "at "+Offset(s.Time).String())
-	}
+	add(r.UID != "", "uid %s", r.UID)
+	add(r.ID != "", "id %s", r.ID)
+	add(r.Path != "", "%s", r.Path)
+	add(r.Start != 0, "started %v", Offset(r.Start))
+	add(r.Value != 0, "%v", time.Duration(r.Value))
+	add(r.Time != 0, "at %v", Offset(r.Time))
 	return strings.Join(parts, " ")
 }

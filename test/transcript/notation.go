@@ -28,34 +28,9 @@ func Moment(offset string) (time.Time, error) {
 	return Epoch.Add(d), nil
 }
 
-// Offset says how long after Epoch a moment is, in nanoseconds since the Unix
-// epoch.
+// Offset returns how long after Epoch a moment is. The moment is in nanoseconds
+// since the Unix epoch.
 func Offset(at int64) time.Duration { return time.Unix(0, at).Sub(Epoch) }
-
-// DescribeVerdict writes a reason with its evidence.
-func DescribeVerdict(v *metric.Verdict) string {
-	e := &v.Evidence
-	var why []string
-	if e.Rule != "" {
-		why = append(why, "rule "+e.Rule)
-	}
-	if e.Name != "" {
-		why = append(why, e.Name)
-	}
-	if e.Cause != metric.Unjudged {
-		why = append(why, e.Cause.String())
-	}
-	if e.Other != (metric.CounterReading{}) {
-		why = append(why, "other "+describeReading(&e.Other))
-	}
-	if e.Err != nil {
-		why = append(why, e.Err.Error())
-	}
-	if len(why) == 0 {
-		return v.Reason.String()
-	}
-	return v.Reason.String() + " (" + strings.Join(why, ", ") + ")"
-}
 
 // Entity reads the name of an entity: node, system/cron, shop/web, shop/web/app,
 // each perhaps with a part, as in shop/web[interface:eth0].
@@ -92,4 +67,25 @@ func Bytes(v string) (float64, error) {
 	}
 	n, err := strconv.ParseFloat(v, 64)
 	return n * factor, err
+}
+
+// cores reads 250m or 2 as nanocores.
+func cores(v string) (float64, error) {
+	milli, isMilli := strings.CutSuffix(v, "m")
+	n, err := strconv.ParseFloat(milli, 64)
+	if isMilli {
+		return n * 1e6, err
+	}
+	return n * 1e9, err
+}
+
+// fields splits "name key=value flag" into the name and its attributes.
+func fields(line string) (name string, attrs map[string]string) {
+	name, rest, _ := strings.Cut(line, " ")
+	attrs = map[string]string{}
+	for _, field := range strings.Fields(rest) {
+		key, v, _ := strings.Cut(field, "=")
+		attrs[key] = v
+	}
+	return name, attrs
 }

@@ -1,47 +1,47 @@
-package script
+package transcript
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
-	"github.com/weir-metrics/weir/test/transcript"
 )
 
-// learn returns the facts that lines tell.
-func learn(input string, synced bool) (*cluster.Facts, error) {
-	c := cluster.Change{Synced: synced, At: transcript.Epoch}
+// parseFacts reads the input of the command facts.
+func parseFacts(args map[string]string, input string) (*cluster.Facts, error) {
+	at, err := Moment(cmp.Or(args["at"], "0s"))
+	if err != nil {
+		return nil, err
+	}
+	_, unsynced := args["unsynced"]
+	c := cluster.Change{Synced: !unsynced, At: at}
 	pods := map[metric.PodRef]*cluster.Pod{}
-	for _, line := range transcript.Lines(input) {
-		words := strings.Fields(line)
-		if len(words) < 2 {
-			return nil, fmt.Errorf("%q: name what the fact is about", line)
-		}
-		attrs := map[string]string{}
-		for _, word := range words[2:] {
-			k, v, _ := strings.Cut(word, "=")
-			attrs[k] = v
-		}
-		var err error
-		switch words[0] {
+	for _, line := range Lines(input) {
+		kind, rest, _ := strings.Cut(line, " ")
+		name, attrs := fields(rest)
+		switch kind {
 		case "node":
-			n := &cluster.Node{Name: metric.NodeName(words[1])}
+			n := &cluster.Node{Name: metric.NodeName(name), Ready: true}
 			c.Nodes = append(c.Nodes, n)
 			err = fillNode(n, attrs)
 		case "pod":
-			e := transcript.Entity("", words[1])
-			p := &cluster.Pod{PodRef: e.PodRef(), Node: "n1", Phase: cluster.Running}
+			p := &cluster.Pod{PodRef: Entity("", name).PodRef(), Node: "n1", Phase: cluster.Running, KnownAt: at}
 			pods[p.PodRef] = p
 			c.Pods = append(c.Pods, p)
 			err = fillPod(p, attrs)
 		case "container":
-			e := transcript.Entity("", words[1])
+			e := Entity("", name)
 			p := pods[e.PodRef()]
 			if p == nil {
 				return nil, fmt.Errorf("%q: name its pod first", line)
 			}
-			p.Containers = append(p.Containers, cluster.Container{Name: e.Name, State: cluster.StateRunning})
+			p.Containers = append(p.Containers, cluster.Container{
+				Name: e.Name, State: cluster.StateRunning,
+				Previous: cluster.NewPreviousRun(metric.ContainerID(attrs["last"]), time.Time{}, attrs["why"]),
+			})
 			err = fillContainer(&p.Containers[len(p.Containers)-1], attrs)
 		default:
 			err = fmt.Errorf("want node, pod or container")
@@ -55,11 +55,9 @@ func learn(input string, synced bool) (*cluster.Facts, error) {
 }
 
 func fillNode(n *cluster.Node, attrs map[string]string) error {
-	_, notReady := attrs["notready"]
-	n.Ready = !notReady
 	for key, v := range attrs {
 		var id metric.ID
-		parse := transcript.Bytes
+		parse := Bytes
 		switch key {
 		case "cpu":
 			id, parse = metric.CPUNodeCapacity, cores
@@ -72,6 +70,7 @@ func fillNode(n *cluster.Node, attrs map[string]string) error {
 		case "disk":
 			id = metric.EphemeralStorageNodeAllocatable
 		case "notready":
+			n.Ready = false
 			continue
 		default:
 			return fmt.Errorf("unknown attribute %q", key)
@@ -90,18 +89,26 @@ func fillPod(p *cluster.Pod, attrs map[string]string) (err error) {
 		switch key {
 		case "uid":
 			p.UID = metric.PodUID(v)
+		case "hash":
+			p.ConfigHash = cluster.NewConfigHash(metric.PodUID(v))
 		case "node":
 			p.Node = metric.NodeName(v)
 		case "phase":
 			p.Phase = cluster.Phase(v)
+		case "qos":
+			p.QoS = v
+		case "mirror":
+			p.Mirror = true
 		case "hostnet":
 			p.HostNetwork = true
 		case "deleted":
-			p.Deleted = transcript.Epoch
+			p.Deleted = Epoch
 		case "started":
-			p.Started, err = transcript.Moment(v)
+			p.Started, err = Moment(v)
+		case "known":
+			p.KnownAt, err = Moment(v)
 		default:
-			err = ask(&p.Spec, key, v)
+			err = addRequirement(&p.Spec, key, v)
 		}
 		if err != nil {
 			return err
@@ -113,6 +120,7 @@ func fillPod(p *cluster.Pod, attrs map[string]string) (err error) {
 func fillContainer(c *cluster.Container, attrs map[string]string) (err error) {
 	for key, v := range attrs {
 		switch key {
+		case "last", "why": // of the previous run
 		case "waiting":
 			c.State = cluster.StateWaiting
 		case "terminated":
@@ -123,14 +131,12 @@ func fillContainer(c *cluster.Container, attrs map[string]string) (err error) {
 			c.Role = cluster.Sidecar
 		case "ephemeral":
 			c.Role = cluster.Ephemeral
-		case "why":
-			c.Previous = &cluster.PreviousRun{StateReason: v}
 		case "id":
 			c.ID = metric.ContainerID(v)
 		case "started":
-			c.StartedAt, err = transcript.Moment(v)
+			c.StartedAt, err = Moment(v)
 		default:
-			err = ask(&c.Spec, key, v)
+			err = addRequirement(&c.Spec, key, v)
 		}
 		if err != nil {
 			return err
@@ -139,10 +145,10 @@ func fillContainer(c *cluster.Container, attrs map[string]string) (err error) {
 	return nil
 }
 
-// ask reads cpu=100m/200m: a request and a limit, either of which may be empty.
-func ask(v *cluster.Requirements, key, amounts string) error {
+// addRequirement reads cpu=100m/200m: a request and a limit, either of which may be empty.
+func addRequirement(v *cluster.Requirements, key, amounts string) error {
 	var request, limit metric.ID
-	parse := transcript.Bytes
+	parse := Bytes
 	switch key {
 	case "cpu":
 		request, limit, parse = metric.CPURequest, metric.CPULimit, cores
@@ -155,15 +161,15 @@ func ask(v *cluster.Requirements, key, amounts string) error {
 	default:
 		return fmt.Errorf("unknown attribute %q", key)
 	}
-	asked, limited, _ := strings.Cut(amounts, "/")
+	requested, limited, _ := strings.Cut(amounts, "/")
 	for _, a := range [...]struct {
-		id metric.ID
-		v  string
-	}{{request, asked}, {limit, limited}} {
-		if a.v == "" {
+		id   metric.ID
+		text string
+	}{{request, requested}, {limit, limited}} {
+		if a.text == "" {
 			continue
 		}
-		x, err := parse(a.v)
+		x, err := parse(a.text)
 		if err != nil {
 			return err
 		}
