@@ -85,32 +85,25 @@ type Ref struct {
 	// Runtime is the prefix of the container's ID: "cri-containerd", "crio", "docker"; empty
 	// for an ID without a prefix.
 	Runtime string
-	// Prefix is the path above the kubepods cgroup; empty if it is the
-	// topmost. For a Standalone container it is the path above it.
-	Prefix string
-	// Below is the rest of an Inside path, below the container's cgroup if ID is set, else
-	// below the pod's: "/init.scope".
-	Below string
 }
 
 // Parse parses p. A path that it does not recognise is of Kind Other, with no other field set.
 func Parse(p metric.CgroupPath) Ref {
-	parts := splitPath(string(p))
+	parts := strings.FieldsFunc(path.Clean("/"+string(p)), func(c rune) bool { return c == '/' })
 	for i, part := range parts {
 		if r, ok := parseColon(part); ok {
-			r.Prefix = joinPath(parts[:i])
 			return r.withBelow(parts[i+1:])
 		}
 		if part == "kubepods" {
-			return parseTree(Cgroupfs, "", parts, i)
+			return parseTree(Cgroupfs, "", parts[i+1:])
 		}
 		if name, ok := strings.CutSuffix(part, "kubepods.slice"); ok && sliceBelow(name, parts, i) {
-			return parseTree(Systemd, name, parts, i)
+			return parseTree(Systemd, name, parts[i+1:])
 		}
 	}
 	if n := len(parts); n > 0 {
 		if runtime, id, ok := parseContainer(parts[n-1]); ok {
-			return Ref{Kind: Standalone, ID: id, Runtime: runtime, Prefix: joinPath(parts[:n-1])}
+			return Ref{Kind: Standalone, ID: id, Runtime: runtime}
 		}
 	}
 	return Ref{}
@@ -126,11 +119,10 @@ func sliceBelow(prefix string, parts []string, i int) bool {
 	return ok && parent != "" && i > 0 && parts[i-1] == parent+".slice"
 }
 
-// parseTree parses the path from parts[i] on, which is the kubepods cgroup. slice is the part
-// before "kubepods" in the names of systemd's slices.
-func parseTree(d Driver, slice string, parts []string, i int) Ref {
-	r := Ref{Kind: Root, Driver: d, Prefix: joinPath(parts[:i])}
-	rest := parts[i+1:]
+// parseTree parses the path below the kubepods cgroup. slice is the part before "kubepods" in
+// the names of systemd's slices.
+func parseTree(d Driver, slice string, rest []string) Ref {
+	r := Ref{Kind: Root, Driver: d}
 	if len(rest) == 0 {
 		return r
 	}
@@ -163,7 +155,7 @@ func parseTree(d Driver, slice string, parts []string, i int) Ref {
 // withBelow returns r, as Inside if there is a path below it.
 func (r Ref) withBelow(below []string) Ref {
 	if len(below) > 0 {
-		r.Kind, r.Below = Inside, joinPath(below)
+		r.Kind = Inside
 	}
 	return r
 }
@@ -227,94 +219,14 @@ func parseColon(part string) (Ref, bool) {
 	return r, ok
 }
 
-// Path returns the path of r's cgroup, so that Parse(r.Path()) is r. It is empty for Other, and
-// for the format of parseColon, which has no Driver.
-func (r Ref) Path() metric.CgroupPath {
-	if r.Kind == Other {
-		return ""
-	}
-	if r.Kind == Standalone {
-		name := string(r.ID)
-		if r.Runtime != "" {
-			name = r.Runtime + "-" + name + ".scope"
-		}
-		return metric.CgroupPath(r.Prefix + "/" + name)
-	}
-	if r.Driver == "" {
-		return ""
-	}
-	base := "kubepods"
-	if r.Driver == Systemd {
-		if above := path.Base(r.Prefix); strings.HasSuffix(above, ".slice") {
-			base = strings.TrimSuffix(above, ".slice") + "-kubepods"
-		}
-	}
-	names := []string{r.slice(base)}
-	if r.QoS == Burstable || r.QoS == BestEffort {
-		class := strings.ToLower(string(r.QoS))
-		if r.Driver == Systemd {
-			base += "-" + class
-			class = base
-		}
-		names = append(names, r.slice(class))
-	}
-	if r.UID != "" {
-		pod := "pod" + string(r.UID)
-		if r.Driver == Systemd {
-			pod = base + "-pod" + strings.ReplaceAll(string(r.UID), "-", "_")
-		}
-		names = append(names, r.slice(pod))
-	}
-	if r.ID != "" {
-		name := string(r.ID)
-		if r.Runtime != "" {
-			name = r.Runtime + "-" + name
-			if r.Driver == Systemd {
-				name += ".scope"
-			}
-		}
-		names = append(names, name)
-	}
-	return metric.CgroupPath(r.Prefix + "/" + strings.Join(names, "/") + r.Below)
-}
-
-func (r Ref) slice(name string) string {
-	if r.Driver == Systemd {
-		return name + ".slice"
-	}
-	return name
-}
-
-// splitPath returns the components of a path, without empty ones and ".".
-func splitPath(p string) []string {
-	p = path.Clean("/" + p)
-	if p == "/" {
-		return nil
-	}
-	return strings.Split(p[1:], "/")
-}
-
-func joinPath(parts []string) string {
-	if len(parts) == 0 {
-		return ""
-	}
-	return "/" + strings.Join(parts, "/")
-}
-
 // NormalizeUID returns a pod UID as in the API, lower case and with dashes, from any format
 // in cgroup paths. It returns false if s cannot be a UID.
 //
 // A UID of 32 digits without dashes is not changed: it is the hash of a static pod's manifest,
 // which the annotation kubernetes.io/config.hash also has without dashes.
 func NormalizeUID(s string) (metric.PodUID, bool) {
-	if s == "" {
+	if s == "" || !consistsOf(s, digits+lowerCase+upperCase+"-_") {
 		return "", false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if !('0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '-' || c == '_') {
-			return "", false
-		}
 	}
 	return metric.PodUID(strings.ReplaceAll(strings.ToLower(s), "_", "-")), true
 }
@@ -338,29 +250,29 @@ func parseContainer(part string) (runtime string, id metric.ContainerID, ok bool
 // isRuntime reports whether s can be a runtime's prefix. conmon is not one: it is the helper
 // process of CRI-O and Podman, and its cgroup has the ID of the container that it monitors.
 func isRuntime(s string) bool {
-	if s == "" || strings.HasSuffix(s, "conmon") {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-') {
-			return false
-		}
-	}
-	return true
+	return s != "" && !strings.HasSuffix(s, "conmon") && consistsOf(s, digits+lowerCase+"-")
 }
 
 // idLength is the number of hexadecimal digits of a container ID in every runtime for
 // Kubernetes.
 const idLength = 64
 
-func isID(s string) bool {
-	if len(s) != idLength {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !('0' <= c && c <= '9' || 'a' <= c && c <= 'f') {
-			return false
-		}
-	}
-	return true
+func isID(s string) bool { return len(s) == idLength && consistsOf(s, hexDigits) }
+
+// staticLength is the length of a static pod's UID, the hash of its manifest in hexadecimal.
+const staticLength = 32
+
+// IsStatic reports whether uid is a static pod's.
+func IsStatic(uid metric.PodUID) bool {
+	return len(uid) == staticLength && consistsOf(string(uid), hexDigits)
 }
+
+const (
+	digits    = "0123456789"
+	hexDigits = digits + "abcdef"
+	lowerCase = "abcdefghijklmnopqrstuvwxyz"
+	upperCase = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// consistsOf reports whether s has only characters of set.
+func consistsOf(s, set string) bool { return strings.Trim(s, set) == "" }

@@ -17,7 +17,7 @@ const (
 	kindID = "fb0b5f0c7fb9157c0c06948ed4e8d5232751f4843811a97cd8dbfa4356d1d00b"
 )
 
-// recognised are paths in canonical form: Path returns them.
+// recognised are paths in canonical form.
 var recognised = []struct {
 	path metric.CgroupPath
 	want Ref
@@ -33,9 +33,9 @@ var recognised = []struct {
 	{"/kubepods/besteffort/pod" + uid + "/crio-" + id,
 		Ref{Kind: Container, Driver: Cgroupfs, QoS: BestEffort, UID: uid, ID: id, Runtime: "crio"}},
 	{"/kubepods/pod" + uid + "/" + id + "/init.scope/x",
-		Ref{Kind: Inside, Driver: Cgroupfs, QoS: Guaranteed, UID: uid, ID: id, Below: "/init.scope/x"}},
+		Ref{Kind: Inside, Driver: Cgroupfs, QoS: Guaranteed, UID: uid, ID: id}},
 	{"/kubepods/pod" + uid + "/crio-conmon-" + id,
-		Ref{Kind: Inside, Driver: Cgroupfs, QoS: Guaranteed, UID: uid, Below: "/crio-conmon-" + id}},
+		Ref{Kind: Inside, Driver: Cgroupfs, QoS: Guaranteed, UID: uid}},
 
 	{"/kubepods.slice", Ref{Kind: Root, Driver: Systemd}},
 	{"/kubepods.slice/kubepods-besteffort.slice", Ref{Kind: Class, Driver: Systemd, QoS: BestEffort}},
@@ -48,33 +48,30 @@ var recognised = []struct {
 	{"/kubepods.slice/kubepods-pod" + under + ".slice/crio-" + id + ".scope",
 		Ref{Kind: Container, Driver: Systemd, QoS: Guaranteed, UID: uid, ID: id, Runtime: "crio"}},
 	{"/kubepods.slice/kubepods-pod" + under + ".slice/crio-" + id + ".scope/container",
-		Ref{Kind: Inside, Driver: Systemd, QoS: Guaranteed, UID: uid, ID: id, Runtime: "crio", Below: "/container"}},
+		Ref{Kind: Inside, Driver: Systemd, QoS: Guaranteed, UID: uid, ID: id, Runtime: "crio"}},
 	{"/kubepods.slice/kubepods-pod" + under + ".slice/docker-" + id + ".scope",
 		Ref{Kind: Container, Driver: Systemd, QoS: Guaranteed, UID: uid, ID: id, Runtime: "docker"}},
 	{"/kubepods.slice/kubepods-pod" + under + ".slice/crio-conmon-" + id + ".scope",
-		Ref{Kind: Inside, Driver: Systemd, QoS: Guaranteed, UID: uid, Below: "/crio-conmon-" + id + ".scope"}},
+		Ref{Kind: Inside, Driver: Systemd, QoS: Guaranteed, UID: uid}},
 
 	{"/docker/" + kindID + "/kubelet/kubepods/burstable/pod" + uid + "/" + id,
-		Ref{Kind: Container, Driver: Cgroupfs, QoS: Burstable, UID: uid, ID: id, Prefix: "/docker/" + kindID + "/kubelet"}},
+		Ref{Kind: Container, Driver: Cgroupfs, QoS: Burstable, UID: uid, ID: id}},
 	{"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/kubelet-kubepods-burstable-pod" + under + ".slice/cri-containerd-" + id + ".scope",
-		Ref{Kind: Container, Driver: Systemd, QoS: Burstable, UID: uid, ID: id, Runtime: "cri-containerd", Prefix: "/kubelet.slice"}},
+		Ref{Kind: Container, Driver: Systemd, QoS: Burstable, UID: uid, ID: id, Runtime: "cri-containerd"}},
 	{"/system.slice/docker-" + kindID + ".scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" + under + ".slice",
-		Ref{Kind: Pod, Driver: Systemd, QoS: Guaranteed, UID: uid, Prefix: "/system.slice/docker-" + kindID + ".scope/kubelet.slice"}},
+		Ref{Kind: Pod, Driver: Systemd, QoS: Guaranteed, UID: uid}},
 	{"/kubepods/pod" + uid + "/" + id + "/kubepods/pod11111111-1111-4111-8111-111111111111",
-		Ref{Kind: Inside, Driver: Cgroupfs, QoS: Guaranteed, UID: uid, ID: id, Below: "/kubepods/pod11111111-1111-4111-8111-111111111111"}},
+		Ref{Kind: Inside, Driver: Cgroupfs, QoS: Guaranteed, UID: uid, ID: id}},
 
-	{"/docker/" + id, Ref{Kind: Standalone, ID: id, Prefix: "/docker"}},
-	{"/system.slice/docker-" + id + ".scope", Ref{Kind: Standalone, ID: id, Runtime: "docker", Prefix: "/system.slice"}},
-	{"/machine.slice/libpod-" + id + ".scope", Ref{Kind: Standalone, ID: id, Runtime: "libpod", Prefix: "/machine.slice"}},
+	{"/docker/" + id, Ref{Kind: Standalone, ID: id}},
+	{"/system.slice/docker-" + id + ".scope", Ref{Kind: Standalone, ID: id, Runtime: "docker"}},
+	{"/machine.slice/libpod-" + id + ".scope", Ref{Kind: Standalone, ID: id, Runtime: "libpod"}},
 }
 
 func TestParse(t *testing.T) {
 	for _, c := range recognised {
 		if diff := cmp.Diff(c.want, Parse(c.path)); diff != "" {
 			t.Errorf("Parse(%q) (-want +got):\n%s", c.path, diff)
-		}
-		if got := c.want.Path(); got != c.path {
-			t.Errorf("%+v.Path()\n got %q\nwant %q", c.want, got, c.path)
 		}
 	}
 }
@@ -92,9 +89,9 @@ func TestParseUncanonical(t *testing.T) {
 	f("kubepods//burstable/", Ref{Kind: Class, Driver: Cgroupfs, QoS: Burstable})
 	// The kubelet on systemd, containerd on cgroupfs: one directory with colons.
 	f("/system.slice/containerd.service/kubepods-besteffort-pod"+under+".slice:cri-containerd:"+id,
-		Ref{Kind: Container, QoS: BestEffort, UID: uid, ID: id, Runtime: "cri-containerd", Prefix: "/system.slice/containerd.service"})
+		Ref{Kind: Container, QoS: BestEffort, UID: uid, ID: id, Runtime: "cri-containerd"})
 	f("/kubepods-pod"+under+".slice:cri-containerd:"+id+"/sub",
-		Ref{Kind: Inside, QoS: Guaranteed, UID: uid, ID: id, Runtime: "cri-containerd", Below: "/sub"})
+		Ref{Kind: Inside, QoS: Guaranteed, UID: uid, ID: id, Runtime: "cri-containerd"})
 }
 
 func TestParseOther(t *testing.T) {
@@ -142,12 +139,6 @@ func FuzzParse(f *testing.F) {
 		}
 		if (r.Kind == Container || r.Kind == Standalone) && !isID(string(r.ID)) {
 			t.Errorf("Parse(%q) = %+v: a container without a container ID", p, r)
-		}
-		// Path returns a path that is parsed to the same Ref.
-		if spelled := r.Path(); spelled != "" {
-			if again := Parse(spelled); again != r {
-				t.Errorf("Parse(%q) = %+v\nspelled %q, which reads %+v", p, r, spelled, again)
-			}
 		}
 	})
 }
