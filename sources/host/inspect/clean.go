@@ -33,13 +33,6 @@ func (r *Report) Failed() (n int) {
 	return n
 }
 
-// removeFunc removes one empty cgroup, name in dir.
-type removeFunc func(dir *os.Root, name string) error
-
-// removeDirectory calls rmdir. The kernel refuses (EBUSY) while a process is in the cgroup
-// or below it.
-func removeDirectory(dir *os.Root, name string) error { return dir.Remove(name) }
-
 // Clean removes the removable cgroups of the report, with the cgroups below them, in every
 // hierarchy. It first checks each one again in every hierarchy. If a process is inside by
 // now, or another cgroup has taken the path, Clean removes nothing of it. Clean returns the
@@ -198,7 +191,7 @@ func (i *Inspector) removeIn(c *Cgroup, at Location) error {
 	return nil
 }
 
-// removeBelow removes the cgroups below dir.
+// removeBelow removes the cgroups below dir. The kernel refuses (EBUSY) while a process is in one.
 func (i *Inspector) removeBelow(dir *os.Root) error {
 	return eachBelow(dir, func(below *os.Root, name string) error {
 		if err := i.removeBelow(below); err != nil {

@@ -7,46 +7,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// CollectorOptions configures a Collector.
-type CollectorOptions struct {
-	// Inspector reads the tree.
-	Inspector *Inspector
-	// Pods returns this node's pods, or nil if there is no list of them. It is called
-	// after the tree was read. Default: no list.
-	Pods func() *Pods
-	// Every is the maximum age of a report: Collect inspects the machine no more often.
-	// Default 1m.
-	Every time.Duration
-	// Now is the clock. Default time.Now.
-	Now func() time.Time
-}
-
-func (o CollectorOptions) withDefaults() CollectorOptions {
-	if o.Pods == nil {
-		o.Pods = func() *Pods { return nil }
-	}
-	if o.Every == 0 {
-		o.Every = time.Minute
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return o
-}
+// collectInterval is the maximum age of a report: a Collector inspects the machine no more often.
+const collectInterval = time.Minute
 
 // Collector is a Prometheus collector of the leftover cgroups on this machine. It inspects
 // the machine in Collect and starts no goroutine.
 type Collector struct {
-	opts CollectorOptions
-	mu   struct {
+	inspector *Inspector
+	pods      func() *Pods
+	now       func() time.Time
+	mu        struct {
 		sync.Mutex
 		at     time.Time // when report was made
 		report *Report   // nil if the machine could not be read
 	}
 }
 
-// NewCollector returns a Collector.
-func NewCollector(o CollectorOptions) *Collector { return &Collector{opts: o.withDefaults()} }
+// NewCollector returns a Collector. pods returns this node's pods, or nil if there is no list
+// of them. It is called after i has read the cgroups.
+func NewCollector(i *Inspector, pods func() *Pods) *Collector {
+	return &Collector{inspector: i, pods: pods, now: time.Now}
+}
 
 var (
 	leftoverDesc = prometheus.NewDesc("weir_leftover_cgroups",
@@ -69,7 +50,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect inspects the machine if the last report is older than Every, and sends the metrics.
+// Collect inspects the machine if the last report is too old, and sends the metrics.
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	r := c.latest()
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
@@ -116,17 +97,17 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// latest returns a report no older than opts.Every, or nil if the machine cannot be read.
+// latest returns a report no older than collectInterval, or nil if the machine cannot be read.
 func (c *Collector) latest() *Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.opts.Now()
-	if !c.mu.at.IsZero() && now.Sub(c.mu.at) < c.opts.Every {
+	now := c.now()
+	if !c.mu.at.IsZero() && now.Sub(c.mu.at) < collectInterval {
 		return c.mu.report
 	}
 	c.mu.at, c.mu.report = now, nil
-	if tree, err := c.opts.Inspector.Read(); err == nil {
-		c.mu.report = Judge(tree, c.opts.Pods(), now)
+	if tree, err := c.inspector.Read(); err == nil {
+		c.mu.report = Judge(tree, c.pods(), now)
 	}
 	return c.mu.report
 }

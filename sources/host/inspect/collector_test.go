@@ -24,14 +24,11 @@ func TestCollector(t *testing.T) {
 		process 102 app D age=1h`)
 	now := transcript.Epoch
 	asked := 0
-	c := NewCollector(CollectorOptions{
-		Inspector: f.inspector("/"),
-		Pods: func() *Pods {
-			asked++
-			return &Pods{From: "the API server", At: transcript.Epoch, List: parsePods(t, "shop/web uid=$A qos=Burstable\n app id=#4 last=#2")}
-		},
-		Now: func() time.Time { return now },
+	c := NewCollector(f.inspector("/"), func() *Pods {
+		asked++
+		return &Pods{From: "the API server", At: transcript.Epoch, List: parsePods(t, "shop/web uid=$A qos=Burstable\n app id=#4 last=#2")}
 	})
+	c.now = func() time.Time { return now }
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)
 	const want = `

@@ -12,16 +12,12 @@
 //	removals := i.Clean(report)              // the only step that changes anything
 //
 // Pods is the list of this node's pods from a kubelet or an API server, requested after the
-// tree was read; nil if there is none. README.md lists the judgements and the conditions
-// under which Clean removes a cgroup.
-//
-// The files: tree.go, process.go and limits.go read cgroups, processes and limits; pods.go
-// has the list of pods; judge.go, judge_containers.go and evidence.go judge pods and containers
-// and give the reasons; report.go and table.go have and print the result; clean.go removes
-// cgroups; collector.go exports metrics.
+// tree was read; nil if there is none. README.md lists the files, the judgements and the
+// conditions under which Clean removes a cgroup.
 package inspect
 
 import (
+	"os"
 	"path"
 	"time"
 
@@ -59,7 +55,7 @@ func (o Options) withDefaults() Options {
 type Inspector struct {
 	options     Options
 	hierarchies cgroupfs.Hierarchies
-	rmdir       removeFunc
+	rmdir       func(dir *os.Root, name string) error // removes one empty cgroup
 }
 
 // New finds the hierarchies. It returns an error if there are none.
@@ -69,8 +65,5 @@ func New(o Options) (*Inspector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Inspector{options: o, hierarchies: hierarchies, rmdir: removeDirectory}, nil
+	return &Inspector{options: o, hierarchies: hierarchies, rmdir: (*os.Root).Remove}, nil
 }
-
-// Hierarchies returns the hierarchies that New found. The caller must not change them.
-func (i *Inspector) Hierarchies() cgroupfs.Hierarchies { return i.hierarchies }

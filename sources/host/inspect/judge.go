@@ -66,7 +66,10 @@ func (j *judging) judgePod(c *Cgroup) PodReport {
 	switch {
 	case facts != nil && own == c:
 		j.judgeOwn(&p, facts, others)
-		p.Containers = j.judgeContainers(c, facts)
+		sandbox := findSandbox(c, facts)
+		for _, below := range c.Containers {
+			p.Containers = append(p.Containers, j.judgeContainer(below, facts, sandbox))
+		}
 	case facts != nil:
 		p.Judgement = Duplicate
 		p.Reasons = append([]string{duplicateReason(c, own, others, p.SpecQoS)}, p.Reasons...)
@@ -201,7 +204,7 @@ func (j *judging) judgeUnlistedUID(c *Cgroup) (Judgement, string) {
 		return Unknown, "there is no list of pods to compare with"
 	case j.doubt != "":
 		return Unknown, "the list of pods from " + j.pods.From + " is not used: it seems to be of another machine"
-	case isStatic(c.UID) && !j.pods.Static:
+	case podcgroup.IsStatic(c.UID) && !j.pods.Static:
 		return Unknown, "its UID is a static pod's: the API server may not know such a pod, the kubelet does"
 	case c.EarliestModified.Add(SettleTime).After(j.pods.At):
 		return Unknown, j.pods.From + " does not list its pod, but the cgroup is newer than the list or less than a minute older: the pod may be starting"

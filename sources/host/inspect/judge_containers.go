@@ -14,15 +14,6 @@ func (j *judging) newContainer(c *Cgroup, started time.Time, judgement Judgement
 	return ContainerReport{CgroupReport: d, ID: c.ID, Runtime: c.Runtime}
 }
 
-// judgeContainers judges the containers' cgroups in the cgroup of a listed pod.
-func (j *judging) judgeContainers(pod *Cgroup, facts *cluster.Pod) (out []ContainerReport) {
-	sandbox := findSandbox(pod, facts)
-	for _, c := range pod.Containers {
-		out = append(out, j.judgeContainer(c, facts, sandbox))
-	}
-	return out
-}
-
 // judgeContainer judges one container's cgroup. sandbox is the cgroup of the pod's
 // sandbox, or nil if it is not known.
 func (j *judging) judgeContainer(c *Cgroup, facts *cluster.Pod, sandbox *Cgroup) ContainerReport {

@@ -34,57 +34,60 @@ const NoLimit = -1
 func (l *Limits) read(dir *os.Root, entries []fs.DirEntry) error {
 	var errs []error
 	for _, e := range entries {
-		name := e.Name()
-		parse := l.parserOf(name)
-		if parse == nil {
+		fields := l.fieldsOf(e.Name())
+		if fields == nil {
 			continue
 		}
-		text, err := dir.ReadFile(name)
+		text, err := dir.ReadFile(e.Name())
 		if err == nil {
-			err = parse(strings.TrimSpace(string(text)))
+			err = parseLimits(fields, string(text))
 		}
 		if err != nil && !cgroupfs.IsRemoved(err) {
-			errs = append(errs, fmt.Errorf("read %s: %w", name, err))
+			errs = append(errs, fmt.Errorf("read %s: %w", e.Name(), err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// parserOf returns the parser for a file; nil for a file without limits.
-func (l *Limits) parserOf(name string) func(text string) error {
-	switch name {
+// fieldsOf returns the fields for the numbers in a file, in their order; nil for a file without
+// limits.
+func (l *Limits) fieldsOf(file string) []**int64 {
+	switch file {
 	case "cpu.shares":
-		return func(text string) error { return parseLimit(&l.Shares, text) }
+		return []**int64{&l.Shares}
 	case "cpu.weight":
-		return func(text string) error { return parseLimit(&l.Weight, text) }
+		return []**int64{&l.Weight}
 	case "cpu.cfs_quota_us":
-		return func(text string) error { return parseLimit(&l.Quota, text) }
+		return []**int64{&l.Quota}
 	case "cpu.cfs_period_us":
-		return func(text string) error { return parseLimit(&l.Period, text) }
-	case "memory.limit_in_bytes", "memory.max":
-		return func(text string) error { return parseLimit(&l.Memory, text) }
+		return []**int64{&l.Period}
 	case "cpu.max":
-		return func(text string) error {
-			quota, period, _ := strings.Cut(text, " ")
-			return errors.Join(parseLimit(&l.Quota, quota), parseLimit(&l.Period, period))
-		}
+		return []**int64{&l.Quota, &l.Period}
+	case "memory.limit_in_bytes", "memory.max":
+		return []**int64{&l.Memory}
 	}
 	return nil
 }
 
-// parseLimit parses a number. "max" (version 2), -1 and huge numbers (version 1) are NoLimit.
-func parseLimit(to **int64, text string) error {
-	n := int64(NoLimit)
-	if text != "max" {
-		var err error
-		if n, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return err
-		}
-		if n < 0 || n >= cgroupfs.NoLimit {
-			n = NoLimit
-		}
+// parseLimits parses numbers. "max" (version 2), -1 and huge numbers (version 1) are NoLimit.
+func parseLimits(fields []**int64, text string) error {
+	words := strings.Fields(text)
+	if len(words) != len(fields) {
+		return fmt.Errorf("%d words in %q, want %d", len(words), text, len(fields))
 	}
-	*to = &n
+	for i, word := range words {
+		n := int64(NoLimit)
+		if word != "max" {
+			var err error
+			if n, err = strconv.ParseInt(word, 10, 64); err != nil {
+				return err
+			}
+			if n < 0 || n >= cgroupfs.NoLimit {
+				n = NoLimit
+			}
+		}
+		*fields[i] = &n
+	}
 	return nil
 }
 

@@ -67,22 +67,6 @@ func (p *Pods) doubtReason(t *Tree, n podsByUID) string {
 	return ""
 }
 
-// hashLength is the length of a static pod's UID, the hash of its manifest in hexadecimal.
-const hashLength = 32
-
-// isStatic reports whether uid is a static pod's.
-func isStatic(uid metric.PodUID) bool {
-	if len(uid) != hashLength {
-		return false
-	}
-	for i := range len(uid) {
-		if c := uid[i]; !('0' <= c && c <= '9' || 'a' <= c && c <= 'f') {
-			return false
-		}
-	}
-	return true
-}
-
 // PodsOn returns the list of the pods on node in facts, or nil if facts do not have all pods
 // yet.
 func PodsOn(node metric.NodeName, facts *cluster.Facts) *Pods {

@@ -35,7 +35,7 @@ func TestLeftoversOfThisMachine(t *testing.T) {
 	if err != nil {
 		t.Skipf("no cgroups here: %v", err)
 	}
-	c := NewCollector(CollectorOptions{Inspector: i, Pods: func() *Pods { return PodsOn("n1", nil) }})
+	c := NewCollector(i, func() *Pods { return PodsOn("n1", nil) })
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)
 	families, err := registry.Gather()

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
 // Process is a process, as /proc/PID/stat describes it.
@@ -47,13 +49,9 @@ func parseStat(stat []byte, boot time.Time) (Process, error) {
 
 // parseBoot returns the boot time in /proc/stat.
 func parseBoot(stat []byte) (time.Time, error) {
-	for line := range bytes.Lines(stat) {
-		if text, ok := strings.CutPrefix(string(line), "btime "); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-			if err != nil {
-				return time.Time{}, fmt.Errorf("parse boot time: %w", err)
-			}
-			return time.Unix(n, 0), nil
+	for name, seconds := range cgroupfs.Pairs(stat) {
+		if string(name) == "btime" {
+			return time.Unix(int64(seconds), 0), nil
 		}
 	}
 	return time.Time{}, fmt.Errorf("parse boot time: no btime in %d bytes", len(stat))

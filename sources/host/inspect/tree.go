@@ -112,7 +112,7 @@ func (i *Inspector) Read() (*Tree, error) {
 		}
 		opened++
 		w.hierarchy = n
-		w.visit(dir, i.options.Under, nil, nil)
+		w.visit(dir, i.options.Under, nil)
 		closeRoot(dir)
 	}
 	if opened == 0 {
@@ -182,7 +182,8 @@ func (w *treeWalk) addCgroup(p metric.CgroupPath, ref podcgroup.Ref, dir *os.Roo
 	return f
 }
 
-// markUnreadable records that a cgroup could not be read, unless it was removed.
+// markUnreadable records that f, or a cgroup in it, could not be read, unless it was removed.
+// f may be nil.
 func (w *treeWalk) markUnreadable(f *foundCgroup, err error) {
 	if cgroupfs.IsRemoved(err) {
 		return
@@ -193,33 +194,21 @@ func (w *treeWalk) markUnreadable(f *foundCgroup, err error) {
 	}
 }
 
-// visit reads the cgroup p and those below. pod and container are the cgroups that p lies
-// in; both are nil outside of pods.
-func (w *treeWalk) visit(dir *os.Root, p metric.CgroupPath, pod, container *foundCgroup) {
-	ref := podcgroup.Parse(p)
-	switch {
-	case ref.Kind == podcgroup.Root:
+// visit reads the cgroup p and those below. inner is the container's or else the pod's cgroup
+// that p lies in; nil outside of pods.
+func (w *treeWalk) visit(dir *os.Root, p metric.CgroupPath, inner *foundCgroup) {
+	switch ref := podcgroup.Parse(p); ref.Kind {
+	case podcgroup.Root:
 		w.roots[p] = true
-	case ref.Kind == podcgroup.Pod:
-		pod = w.addCgroup(p, ref, dir, nil)
-	case ref.Kind == podcgroup.Container:
-		container = w.addCgroup(p, ref, dir, pod)
-	}
-	inner := container
-	if inner == nil {
-		inner = pod
+	case podcgroup.Pod, podcgroup.Container:
+		inner = w.addCgroup(p, ref, dir, inner)
 	}
 	entries, err := listDirectory(dir)
 	if inner != nil {
 		w.readFiles(dir, entries, p, inner)
 	}
 	if err != nil {
-		err = fmt.Errorf("list cgroup %s: %w", p, err)
-		if inner != nil {
-			w.markUnreadable(inner, err)
-		} else if !cgroupfs.IsRemoved(err) {
-			w.addProblem(err)
-		}
+		w.markUnreadable(inner, fmt.Errorf("list cgroup %s: %w", p, err))
 	}
 	for _, e := range entries {
 		if !e.IsDir() { // also for a link
@@ -228,18 +217,13 @@ func (w *treeWalk) visit(dir *os.Root, p metric.CgroupPath, pod, container *foun
 		child := metric.CgroupPath(path.Join(string(p), e.Name()))
 		below, err := dir.OpenRoot(e.Name())
 		if err != nil {
-			err = fmt.Errorf("open cgroup %s: %w", child, err)
-			if inner != nil {
-				w.markUnreadable(inner, err)
-			} else if !cgroupfs.IsRemoved(err) {
-				w.addProblem(err)
-			}
+			w.markUnreadable(inner, fmt.Errorf("open cgroup %s: %w", child, err))
 			continue
 		}
-		w.visit(below, child, pod, container)
+		w.visit(below, child, inner)
 		closeRoot(below)
 	}
-	if inner != nil && (inner.Path == p) {
+	if inner != nil && inner.Path == p {
 		inner.ForeignProcesses = max(inner.ForeignProcesses, inner.foreign)
 	}
 }
