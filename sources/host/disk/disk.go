@@ -83,17 +83,6 @@ type Options struct {
 	// unknown pod is nil, because its sandbox cannot be told from its containers.
 	Containers func(metric.PodUID) (map[string]string, bool)
 
-	// Period is from the start of one background scan to that of the next. Default: 1m, as the
-	// kubelet measures volumes.
-	Period time.Duration
-	// Share is the share of time that a background scan may work. The scan of slow pods has
-	// the same share for itself. Default: 0.25.
-	Share float64
-	// PodTimeout limits the background scan of one pod. A pod that takes longer is slow: from
-	// then on it is scanned separately, for at most SlowTimeout. Defaults: 10s, 10m.
-	PodTimeout, SlowTimeout time.Duration
-	// RefreshTimeout limits one Refresh. Default: 2s.
-	RefreshTimeout time.Duration
 	// Done is called with the result of each background scan, for logs and metrics. Calls do not
 	// overlap. It may be nil.
 	Done func(ScanResult)
@@ -116,11 +105,6 @@ func (o Options) withDefaults() (Options, error) {
 	o.KubeletRoot = cmp.Or(o.KubeletRoot, "/var/lib/kubelet")
 	o.PodLogs = cmp.Or(o.PodLogs, "/var/log/pods")
 	o.ContainerRoot = cmp.Or(o.ContainerRoot, "/var/lib/containerd")
-	o.Period = cmp.Or(o.Period, time.Minute)
-	o.Share = cmp.Or(o.Share, 0.25)
-	o.PodTimeout = cmp.Or(o.PodTimeout, 10*time.Second)
-	o.SlowTimeout = cmp.Or(o.SlowTimeout, 10*time.Minute)
-	o.RefreshTimeout = cmp.Or(o.RefreshTimeout, 2*time.Second)
 	if o.Containers == nil {
 		o.Containers = func(metric.PodUID) (map[string]string, bool) { return nil, false }
 	}
@@ -134,17 +118,6 @@ func (o Options) withDefaults() (Options, error) {
 	} {
 		if !path.IsAbs(p.path) {
 			errs = append(errs, fmt.Errorf("%s is %q: it must be an absolute path", p.name, p.path))
-		}
-	}
-	if !(o.Share > 0 && o.Share <= 1) {
-		errs = append(errs, fmt.Errorf("the share is %v: it must be above 0 and at most 1", o.Share))
-	}
-	for _, d := range []struct {
-		name string
-		d    time.Duration
-	}{{"Period", o.Period}, {"PodTimeout", o.PodTimeout}, {"SlowTimeout", o.SlowTimeout}, {"RefreshTimeout", o.RefreshTimeout}} {
-		if d.d < 0 {
-			errs = append(errs, fmt.Errorf("%s is %v: it must be positive", d.name, d.d))
 		}
 	}
 	return o, errors.Join(errs...)

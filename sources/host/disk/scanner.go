@@ -22,16 +22,28 @@ import (
 	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
+const (
+	// scanInterval is from the start of one background scan to that of the next.
+	scanInterval = time.Minute
+	// scanShare is the share of time that a background scan may work. The scan of slow pods has
+	// the same share for itself.
+	scanShare = 0.25
+	// refreshTimeout limits one Refresh.
+	refreshTimeout = 2 * time.Second
+)
+
 // Scanner measures the disk usage of pods. Its methods may be called from several goroutines.
 type Scanner struct {
-	opts       Options
-	refreshing chan struct{} // has an element while a Refresh scans
-	doneMu     sync.Mutex    // held while Done is called
+	opts Options
+	// podTimeout limits the background scan of one pod. A pod that takes longer is slow: from
+	// then on it is scanned separately, for at most slowTimeout.
+	podTimeout, slowTimeout time.Duration
+	refreshing              chan struct{} // has an element while a Refresh scans
+	doneMu                  sync.Mutex    // held while Done is called
 
 	mu struct {
 		sync.RWMutex
 		pods map[metric.PodUID]podResult
-		last ScanResult
 	}
 }
 
@@ -50,7 +62,7 @@ func New(opts Options) (*Scanner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scan disks: %w", err)
 	}
-	s := &Scanner{opts: opts, refreshing: make(chan struct{}, 1)}
+	s := &Scanner{opts: opts, podTimeout: 10 * time.Second, slowTimeout: 10 * time.Minute, refreshing: make(chan struct{}, 1)}
 	s.mu.pods = map[metric.PodUID]podResult{}
 	return s, nil
 }
@@ -70,15 +82,7 @@ func (s *Scanner) Pod(uid metric.PodUID) (*Pod, bool) {
 	return f.pod, true
 }
 
-// LastScan returns the result of the last background scan other than those of slow pods. It
-// is zero before the end of the first.
-func (s *Scanner) LastScan() ScanResult {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.mu.last
-}
-
-// Run scans now and every Period until ctx ends.
+// Run scans now and every minute until ctx ends.
 func (s *Scanner) Run(ctx context.Context) error {
 	var scans sync.WaitGroup
 	scans.Go(func() { s.runScans(ctx, false) })
@@ -87,19 +91,14 @@ func (s *Scanner) Run(ctx context.Context) error {
 	return nil
 }
 
-// runScans scans either the slow pods or the others, every Period.
+// runScans scans either the slow pods or the others, every minute.
 func (s *Scanner) runScans(ctx context.Context, slow bool) {
-	tick := time.NewTicker(s.opts.Period)
+	tick := time.NewTicker(scanInterval)
 	defer tick.Stop()
 	for {
 		r := s.scanPods(ctx, slow)
 		if ctx.Err() != nil {
 			return
-		}
-		if !slow {
-			s.mu.Lock()
-			s.mu.last = r
-			s.mu.Unlock()
 		}
 		if !slow || r.Pods > 0 {
 			s.doneMu.Lock()
@@ -114,12 +113,12 @@ func (s *Scanner) runScans(ctx context.Context, slow bool) {
 	}
 }
 
-// Refresh scans all pods at full speed. It returns after RefreshTimeout at the latest. It begins
+// Refresh scans all pods at full speed. It returns after two seconds at the latest. It begins
 // with the pods that were fastest last time, so one with millions of files does not delay the
 // others. Pods that it does not reach keep their last result. A second call waits for the
 // first.
 func (s *Scanner) Refresh(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.RefreshTimeout)
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
 	select {
 	case s.refreshing <- struct{}{}:
@@ -141,22 +140,22 @@ func (s *Scanner) Refresh(ctx context.Context) {
 // errSlow is the cause when the scan of a pod exceeds its timeout.
 var errSlow = errors.New("it has too many files to be counted in time")
 
-// scanPods scans all slow pods, or all others, once, with Options.Share of the time.
+// scanPods scans all slow pods, or all others, once, with scanShare of the time.
 func (s *Scanner) scanPods(ctx context.Context, slow bool) ScanResult {
 	r := ScanResult{At: time.Now(), Slow: slow}
-	timeout := s.opts.PodTimeout
+	timeout := s.podTimeout
 	if slow {
-		timeout = s.opts.SlowTimeout
+		timeout = s.slowTimeout
 	}
 	if slow && !s.hasSlowPods() {
 		return r
 	}
-	pace := newPace(s.opts.Share)
+	pace := newPace(scanShare)
 	v, err := s.listPods(pace)
 	var p cgroupfs.ErrorList
 	p.Add(err)
 	for _, uid := range v.pods {
-		if (v.lastDurations[uid] >= s.opts.PodTimeout) != slow {
+		if (v.lastDurations[uid] >= s.podTimeout) != slow {
 			continue
 		}
 		began := time.Now()
@@ -186,7 +185,7 @@ func (s *Scanner) hasSlowPods() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, f := range s.mu.pods {
-		if f.took >= s.opts.PodTimeout {
+		if f.took >= s.podTimeout {
 			return true
 		}
 	}
