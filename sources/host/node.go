@@ -21,6 +21,7 @@ import (
 	"github.com/google/cadvisor/lib/utils/sysfs"
 	"github.com/opencontainers/cgroups"
 	"golang.org/x/sys/unix"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
@@ -139,7 +140,7 @@ func (n *nodeReader) fillPressures(s *metric.Sample, o *observation, proc string
 			if isAbsent(err) {
 				continue // a gap, not an error
 			}
-			var read cgroupfs.Pressure
+			var read stats.PSIStats
 			if err == nil {
 				read, err = cgroupfs.ParsePressure(data)
 			}
@@ -281,7 +282,6 @@ const machineAge = time.Minute
 // readMachine reads the machine. With an error, the fields that could not be read are empty.
 func readMachine(rootFS string, boot time.Time) (*machine, error) {
 	m := &machine{info: &model.MachineInfo{}, boot: boot}
-	var errs []error
 	var err error
 	if m.fs, err = fs.NewFsInfo(fs.Context{}); err != nil {
 		return m, fmt.Errorf("list file systems: %w", err)
@@ -289,13 +289,13 @@ func readMachine(rootFS string, boot time.Time) (*machine, error) {
 	if device, err := m.fs.GetDirFsDevice(rootFS); err == nil {
 		m.root = device.Device
 	}
-	if info, err := facts.Info(sysfs.NewRealSysFs(), m.fs, true); err == nil {
-		m.info = info
-	} else {
-		errs = append(errs, fmt.Errorf("describe the machine: %w", err))
-	}
 	m.disks = findDisks("/sys/block")
-	return m, errors.Join(errs...)
+	info, err := facts.Info(sysfs.NewRealSysFs(), m.fs, true)
+	if err != nil {
+		return m, fmt.Errorf("describe the machine: %w", err)
+	}
+	m.info = info
+	return m, nil
 }
 
 // GetMachineInfo implements model.MachineInfoFactory for cAdvisor's functions.

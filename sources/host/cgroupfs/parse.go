@@ -21,6 +21,8 @@ import (
 	"iter"
 	"math"
 	"strconv"
+
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // NoLimit is the lowest number that means "no limit". Version 1 writes the largest multiple
@@ -88,20 +90,12 @@ func blank(c byte) bool { return c == ' ' || c == '\t' }
 // ParseThreads returns the number of threads of the machine from /proc/loadavg. Each thread has
 // a process ID.
 func ParseThreads(loadavg []byte) (int64, error) {
-	// 0.20 0.18 0.12 1/80 11206: the fourth field is RUNNABLE/ALL.
-	fields := bytes.Fields(loadavg)
-	if len(fields) < 5 {
-		return 0, fmt.Errorf("parse loadavg: %d fields, want 5", len(fields))
+	var loads [3]float64
+	var runnable, all, lastPID uint32
+	if _, err := fmt.Sscanf(string(bytes.TrimSpace(loadavg)), "%g %g %g %d/%d %d", &loads[0], &loads[1], &loads[2], &runnable, &all, &lastPID); err != nil {
+		return 0, fmt.Errorf("parse loadavg %q: %w", loadavg, err)
 	}
-	_, all, ok := bytes.Cut(fields[3], []byte("/"))
-	if !ok {
-		return 0, fmt.Errorf("parse loadavg: no slash in %q", fields[3])
-	}
-	n, err := strconv.ParseUint(string(all), 10, 63)
-	if err != nil {
-		return 0, fmt.Errorf("parse loadavg: %w", err)
-	}
-	return int64(n), nil
+	return int64(all), nil
 }
 
 // ProcessIDs returns the process IDs in cgroup.procs. 0 is a process of another PID namespace.
@@ -120,30 +114,14 @@ func ProcessIDs(data []byte) iter.Seq2[int, error] {
 	}
 }
 
-// Pressure is the content of a pressure (PSI) file: how long tasks waited for a resource.
-type Pressure struct {
-	// Some is the time in which at least one task waited. Full is the time in which all
-	// tasks did; it is zero if the kernel does not report it (older kernels, for the CPUs of
-	// the machine).
-	Some, Full Stall
-}
-
-// Stall is a line of a pressure file.
-type Stall struct {
-	// Avg10, Avg60 and Avg300 are percentages of the last 10, 60 and 300 seconds.
-	Avg10, Avg60, Avg300 float64
-	// Total is in microseconds since the start of the machine or the cgroup. Total*1000 does
-	// not overflow.
-	Total uint64
-}
-
-// ParsePressure parses a file such as /proc/pressure/cpu, or cpu.pressure of a cgroup.
-func ParsePressure(data []byte) (Pressure, error) {
-	var p Pressure
+// ParsePressure parses a pressure (PSI) file such as /proc/pressure/cpu, or cpu.pressure of a
+// cgroup. Totals are in microseconds, and Total*1000 does not overflow. Full is zero if the
+// kernel does not report it (older kernels, for the CPUs of the machine).
+func ParsePressure(data []byte) (p stats.PSIStats, err error) {
 	found := false
 	for line := range bytes.Lines(data) {
-		kind, rest := field(bytes.TrimSuffix(line, newline))
-		var to *Stall
+		kind, rest := field(line)
+		var to *stats.PSIData
 		switch string(kind) {
 		case "some":
 			to, found = &p.Some, true
@@ -152,36 +130,21 @@ func ParsePressure(data []byte) (Pressure, error) {
 		default:
 			continue
 		}
-		var err error
-		if *to, err = parseStall(rest); err != nil {
-			return Pressure{}, fmt.Errorf("parse pressure: %s: %w", kind, err)
+		_, err := fmt.Sscanf(string(rest), " avg10=%g avg60=%g avg300=%g total=%d", &to.Avg10, &to.Avg60, &to.Avg300, &to.Total)
+		if err != nil {
+			return stats.PSIStats{}, fmt.Errorf("parse pressure: %s: %w", kind, err)
+		}
+		for _, percent := range [...]float64{to.Avg10, to.Avg60, to.Avg300} {
+			if !(percent >= 0 && percent <= 100) {
+				return stats.PSIStats{}, fmt.Errorf("parse pressure: %s: %v is not a percentage", kind, percent)
+			}
+		}
+		if to.Total > math.MaxUint64/1000 {
+			return stats.PSIStats{}, fmt.Errorf("parse pressure: %s: total=%d is too large", kind, to.Total)
 		}
 	}
 	if !found {
-		return Pressure{}, errors.New("parse pressure: no line starts with \"some\"")
+		return stats.PSIStats{}, errors.New("parse pressure: no line starts with \"some\"")
 	}
 	return p, nil
-}
-
-func parseStall(fields []byte) (s Stall, err error) {
-	for _, one := range [...]struct {
-		name string
-		avg  *float64
-	}{{"avg10=", &s.Avg10}, {"avg60=", &s.Avg60}, {"avg300=", &s.Avg300}, {"total=", nil}} {
-		word, rest := field(fields)
-		fields = rest
-		text, ok := bytes.CutPrefix(word, []byte(one.name))
-		if !ok {
-			return Stall{}, fmt.Errorf("%q where %s should be", word, one.name)
-		}
-		if one.avg == nil {
-			s.Total, err = strconv.ParseUint(string(text), 10, 54) // 54 bits: Total*1000 fits
-		} else if *one.avg, err = strconv.ParseFloat(string(text), 64); err == nil && !(*one.avg >= 0 && *one.avg <= 100) {
-			err = errors.New("not a percentage")
-		}
-		if err != nil {
-			return Stall{}, fmt.Errorf("%s: %w", word, err)
-		}
-	}
-	return s, nil
 }

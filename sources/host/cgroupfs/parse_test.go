@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 func TestParseUint(t *testing.T) {
@@ -69,11 +70,14 @@ func TestParseThreads(t *testing.T) {
 
 func TestParsePressure(t *testing.T) {
 	got, err := ParsePressure([]byte("some avg10=0.08 avg60=1.09 avg300=33.03 total=1596581\nfull avg10=0.07 avg60=0.06 avg300=100.00 total=1120195\n"))
-	want := Pressure{Stall{0.08, 1.09, 33.03, 1596581}, Stall{0.07, 0.06, 100, 1120195}}
+	want := stats.PSIStats{
+		Some: stats.PSIData{Avg10: 0.08, Avg60: 1.09, Avg300: 33.03, Total: 1596581},
+		Full: stats.PSIData{Avg10: 0.07, Avg60: 0.06, Avg300: 100, Total: 1120195},
+	}
 	if got != want || err != nil {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	if got, err := ParsePressure([]byte("some avg10=1.00 avg60=0.00 avg300=0.00 total=5\n")); err != nil || got.Full != (Stall{}) || got.Some.Total != 5 {
+	if got, err := ParsePressure([]byte("some avg10=1.00 avg60=0.00 avg300=0.00 total=5\n")); err != nil || got.Full != (stats.PSIData{}) || got.Some.Total != 5 {
 		t.Errorf("without a line for full: %+v, %v", got, err)
 	}
 	for _, bad := range []string{
@@ -142,7 +146,7 @@ func FuzzParsePressure(f *testing.F) {
 			return
 		}
 		var again strings.Builder
-		for kind, s := range map[string]Stall{"some": p.Some, "full": p.Full} {
+		for kind, s := range map[string]stats.PSIData{"some": p.Some, "full": p.Full} {
 			for _, avg := range []float64{s.Avg10, s.Avg60, s.Avg300} {
 				if !(avg >= 0 && avg <= 100) {
 					t.Errorf("%q: %v is no percentage", data, avg)

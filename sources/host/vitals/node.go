@@ -55,34 +55,33 @@ func (r *round) readProc(h *openFile) ([]byte, error) { return r.read(h, unix.AT
 // without the memory controller, it uses meminfo instead.
 func (r *round) readNodeMemory(n *stats.NodeStats) {
 	from := &r.mu.node
-	m := &memory{}
+	var m *stats.MemoryStats
 	var err error
 	if from.root == nil {
 		from.root, err = r.openCgroup(unix.AT_FDCWD, r.memoryDir, "/")
 	}
 	if err == nil {
-		m, err = r.readRoot(from.root)
+		m, err = r.readMemory(from.root)
 	}
 	data, infoErr := r.readProc(&from.meminfo)
 	var info meminfo
 	if infoErr == nil {
 		info, infoErr = parseMeminfo(data)
 	}
-	if err != nil && cgroupfs.IsRemoved(err) && info.complete {
-		*m, err = memory{usage: info.anonymous + info.cache}, nil
-		m.Time, m.UsageBytes = metav1.Now(), &m.usage
-		m.fill(&cgroupfs.MemoryStat{InactiveFile: info.inactive, Anonymous: info.anonymous})
+	if cgroupfs.IsRemoved(err) && info.complete {
+		m, err = &stats.MemoryStats{Time: metav1.Now(), UsageBytes: new(info.Anonymous + info.Cache)}, nil
+		addMemoryStat(m, &info.MemoryStat)
 	}
 	r.addError("read node memory", errors.Join(err, infoErr))
-	if n.Memory = m.orNil(); m.WorkingSetBytes == nil || infoErr != nil {
+	n.Memory = m
+	if m == nil || m.WorkingSetBytes == nil || infoErr != nil {
 		return
 	}
-	if m.workingSet > info.total {
-		r.addError("read node memory", fmt.Errorf("a working set of %d bytes is more than the %d there are", m.workingSet, info.total))
+	if *m.WorkingSetBytes > info.total {
+		r.addError("read node memory", fmt.Errorf("a working set of %d bytes is more than the %d there are", *m.WorkingSetBytes, info.total))
 		return
 	}
-	m.available = info.total - m.workingSet
-	m.AvailableBytes = &m.available
+	m.AvailableBytes = new(info.total - *m.WorkingSetBytes)
 }
 
 // readNodePressure reads pressure (PSI). Some kernels do not have it.
@@ -108,7 +107,7 @@ func (r *round) readPressure(h *openFile) (*stats.PSIStats, metav1.Time) {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) {
 		return nil, at
 	}
-	var p cgroupfs.Pressure
+	var p stats.PSIStats
 	if err == nil {
 		if p, err = cgroupfs.ParsePressure(data); err != nil {
 			err = fmt.Errorf("%s: %w", h.name, err)
@@ -118,11 +117,7 @@ func (r *round) readPressure(h *openFile) (*stats.PSIStats, metav1.Time) {
 		r.addError("read pressure", err)
 		return nil, at
 	}
-	return &stats.PSIStats{Some: asPSI(p.Some), Full: asPSI(p.Full)}, at
-}
-
-func asPSI(s cgroupfs.Stall) stats.PSIData {
-	return stats.PSIData{Avg10: s.Avg10, Avg60: s.Avg60, Avg300: s.Avg300, Total: s.Total}
+	return &p, at
 }
 
 // readTaskLimit reads the limit and the number of tasks. A task is a thread; each has a process
@@ -241,11 +236,12 @@ func fileSystemStats(st *unix.Statfs_t, at metav1.Time) *stats.FsStats {
 	if block == 0 {
 		block = uint64(st.Bsize)
 	}
-	capacity, available, used := st.Blocks*block, st.Bavail*block, (st.Blocks-min(st.Bfree, st.Blocks))*block
-	fs := &stats.FsStats{Time: at, CapacityBytes: &capacity, AvailableBytes: &available, UsedBytes: &used}
+	fs := &stats.FsStats{
+		Time: at, CapacityBytes: new(st.Blocks * block), AvailableBytes: new(st.Bavail * block),
+		UsedBytes: new((st.Blocks - min(st.Bfree, st.Blocks)) * block),
+	}
 	if st.Files > 0 {
-		inodes, free, usedInodes := st.Files, st.Ffree, st.Files-min(st.Ffree, st.Files)
-		fs.Inodes, fs.InodesFree, fs.InodesUsed = &inodes, &free, &usedInodes
+		fs.Inodes, fs.InodesFree, fs.InodesUsed = new(st.Files), new(st.Ffree), new(st.Files-min(st.Ffree, st.Files))
 	}
 	return fs
 }

@@ -20,7 +20,7 @@ import (
 type pod struct {
 	uid        metric.PodUID
 	path       metric.CgroupPath
-	memory     *memory
+	memory     *stats.MemoryStats
 	cpu        *stats.CPUStats
 	containers []container
 	// processes counts those in it and below.
@@ -32,7 +32,7 @@ type pod struct {
 // container is a container's cgroup.
 type container struct {
 	id        metric.ContainerID
-	memory    *memory // nil unless the depth is Containers
+	memory    *stats.MemoryStats // nil unless the depth is Containers
 	processes int
 }
 
@@ -51,7 +51,7 @@ func (r *round) readPods(s *stats.Summary) {
 	if len(above) == 1 {
 		m, err := r.readMemory(above[0])
 		r.addError("read memory of "+string(above[0].path), err)
-		if m := m.orNil(); m != nil {
+		if m != nil {
 			s.Node.SystemContainers = []stats.ContainerStats{{Name: stats.SystemContainerPods, Memory: m}}
 		}
 	} else if len(above) > 1 {
@@ -148,7 +148,11 @@ func (r *round) choosePod(pods []*pod, names map[string]string) *pod {
 			return p
 		}
 	}
-	r.errs.Add(fmt.Errorf("read pod %s: it has %d cgroups (%s), and it is not known which one the pod uses (see weir inspect cgroups)", pods[0].uid, len(pods), joinPaths(pods)))
+	var paths []string
+	for _, p := range pods {
+		paths = append(paths, string(p.path))
+	}
+	r.errs.Add(fmt.Errorf("read pod %s: it has %d cgroups (%s), and it is not known which one the pod uses (see weir inspect cgroups)", pods[0].uid, len(pods), strings.Join(paths, ", ")))
 	return &pod{uid: pods[0].uid, hasHidden: true}
 }
 
@@ -157,19 +161,11 @@ func (p *pod) hasNamedContainer(names map[string]string) bool {
 	return slices.ContainsFunc(p.containers, func(c container) bool { return names[string(c.id)] != "" })
 }
 
-func joinPaths(pods []*pod) string {
-	var paths []string
-	for _, p := range pods {
-		paths = append(paths, string(p.path))
-	}
-	return strings.Join(paths, ", ")
-}
-
 // podStats returns the figures of a pod with its names and its disk usage.
 func (r *round) podStats(p *pod, known *Pod) stats.PodStats {
 	s := stats.PodStats{
 		PodRef: stats.PodReference{Name: known.Name, Namespace: known.Namespace, UID: string(cmp.Or(known.UID, p.uid))},
-		Memory: p.memory.orNil(), CPU: p.cpu,
+		Memory: p.memory, CPU: p.cpu,
 	}
 	sandbox := p.sandbox(known.Containers)
 	if !p.hasHidden {
@@ -183,7 +179,7 @@ func (r *round) podStats(p *pod, known *Pod) stats.PodStats {
 		for i, c := range p.containers {
 			if i != sandbox {
 				name := cmp.Or(known.Containers[string(c.id)], string(c.id))
-				s.Containers = append(s.Containers, stats.ContainerStats{Name: name, Memory: c.memory.orNil()})
+				s.Containers = append(s.Containers, stats.ContainerStats{Name: name, Memory: c.memory})
 			}
 		}
 	}
@@ -224,12 +220,4 @@ func addDisks(s *stats.PodStats, d *disk.Pod) {
 		}
 		s.Containers[i].Rootfs, s.Containers[i].Logs = c.Rootfs, c.Logs
 	}
-}
-
-// orNil returns the statistics in m, or nil if no figure is known.
-func (m *memory) orNil() *stats.MemoryStats {
-	if m == nil || m.UsageBytes == nil && m.RSSBytes == nil {
-		return nil
-	}
-	return &m.MemoryStats
 }

@@ -242,7 +242,7 @@ func FuzzParseMeminfo(f *testing.F) {
 		}
 		again := fmt.Sprintf("MemTotal: %d\n", m.total)
 		if m.complete {
-			again += fmt.Sprintf("AnonPages: %d\nCached: %d\nBuffers: 0 kB\nInactive(file): %d\n", m.anonymous, m.cache, m.inactive)
+			again += fmt.Sprintf("AnonPages: %d\nCached: %d\nBuffers: 0 kB\nInactive(file): %d\n", m.Anonymous, m.Cache, m.InactiveFile)
 		}
 		other, err := parseMeminfo([]byte(again))
 		if m.complete && other != m || other.total != m.total || err != nil {

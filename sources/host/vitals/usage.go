@@ -13,61 +13,43 @@ import (
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
 )
 
-// memory is the memory of a cgroup. Its pointers point to its own fields, so it is one
-// allocation.
-type memory struct {
-	stats.MemoryStats
-	usage, workingSet, rss, available uint64
-}
-
-// readMemory reads the memory of a cgroup. Figures that could not be read are nil.
-func (r *round) readMemory(c *cgroup) (*memory, error) {
-	m := &memory{}
-	var err, limitErr error
-	if m.usage, err = r.readNumber(&c.usage, c.dir); err == nil {
-		m.UsageBytes = &m.usage
-	}
-	m.Time = metav1.NewTime(time.Now())
+// readMemory reads the memory of a cgroup. Figures that could not be read are nil. The result is
+// nil if there are none.
+//
+// The root cgroup has no limit. On version 2 it has no file with the usage either, which is the
+// sum of anonymous memory and page cache, as in the kubelet and at the root of version 1.
+func (r *round) readMemory(c *cgroup) (*stats.MemoryStats, error) {
+	usage, err := r.readNumber(&c.usage, c.dir)
+	m := &stats.MemoryStats{Time: metav1.Now()}
 	s, statErr := r.readMemoryStat(c)
-	if statErr == nil {
-		m.fill(&s)
+	if c.path == "/" && cgroupfs.IsRemoved(err) && statErr == nil {
+		usage, err = s.Anonymous+s.Cache, nil
 	}
-	var limit uint64
-	if limit, limitErr = r.readNumber(&c.limit, c.dir); limitErr == nil && limit < cgroupfs.NoLimit && m.WorkingSetBytes != nil {
-		m.available = limit - min(m.workingSet, limit)
-		m.AvailableBytes = &m.available
+	if err == nil {
+		m.UsageBytes = &usage
+	}
+	if statErr == nil {
+		addMemoryStat(m, &s)
+	}
+	var limitErr error
+	if c.path != "/" {
+		var limit uint64
+		limit, limitErr = r.readNumber(&c.limit, c.dir)
+		if limitErr == nil && limit < cgroupfs.NoLimit && m.WorkingSetBytes != nil {
+			m.AvailableBytes = new(limit - min(*m.WorkingSetBytes, limit))
+		}
+	}
+	if m.UsageBytes == nil && m.RSSBytes == nil {
+		m = nil
 	}
 	return m, errors.Join(err, statErr, limitErr)
 }
 
-// readRoot reads the memory of the root cgroup. On version 2 that has no file with the usage,
-// and the usage is the sum of anonymous memory and page cache, as in the kubelet and at the
-// root of version 1.
-func (r *round) readRoot(c *cgroup) (*memory, error) {
-	m := &memory{}
-	usage, err := r.readNumber(&c.usage, c.dir)
-	m.Time = metav1.NewTime(time.Now())
-	s, statErr := r.readMemoryStat(c)
-	if err != nil && cgroupfs.IsRemoved(err) && statErr == nil {
-		usage, err = s.Anonymous+s.Cache, nil
-	}
-	if err == nil {
-		m.usage = usage
-		m.UsageBytes = &m.usage
-	}
-	if statErr == nil {
-		m.fill(&s)
-	}
-	return m, errors.Join(err, statErr)
-}
-
-// fill sets the figures from memory.stat.
-func (m *memory) fill(s *cgroupfs.MemoryStat) {
-	m.rss = s.Anonymous
-	m.RSSBytes = &m.rss
+// addMemoryStat adds the figures from memory.stat.
+func addMemoryStat(m *stats.MemoryStats, s *cgroupfs.MemoryStat) {
+	m.RSSBytes = new(s.Anonymous)
 	if m.UsageBytes != nil {
-		m.workingSet = m.usage - min(s.InactiveFile, m.usage)
-		m.WorkingSetBytes = &m.workingSet
+		m.WorkingSetBytes = new(*m.UsageBytes - min(s.InactiveFile, *m.UsageBytes))
 	}
 }
 
@@ -85,33 +67,26 @@ func (r *round) readMemoryStat(c *cgroup) (s cgroupfs.MemoryStat, err error) {
 // meminfo has the used fields of /proc/meminfo, in bytes.
 type meminfo struct {
 	total uint64
-	// anonymous, cache (with buffers) and inactive replace the root cgroup's figures if it
-	// has none.
-	anonymous, cache, inactive uint64
-	complete                   bool // all fields except total were found
+	// MemoryStat replaces the root cgroup's figures if it has none. Its Cache includes buffers.
+	cgroupfs.MemoryStat
+	complete bool // all fields except total were found
 }
 
 func parseMeminfo(data []byte) (m meminfo, err error) {
-	found := 0
+	found := map[string]uint64{}
 	for name, value := range cgroupfs.Pairs(data) {
 		switch string(name) {
-		case "MemTotal":
-			m.total, found = value, found|1
-		case "AnonPages":
-			m.anonymous, found = value, found|2
-		case "Cached":
-			m.cache, found = m.cache+value, found|4
-		case "Buffers":
-			m.cache, found = m.cache+value, found|8
-		case "Inactive(file)":
-			m.inactive, found = value, found|16
+		case "MemTotal", "AnonPages", "Cached", "Buffers", "Inactive(file)":
+			found[string(name)] = value
 		}
 	}
-	m.complete = found|1 == 31
-	if found&1 == 0 {
+	total, ok := found["MemTotal"]
+	if !ok {
 		return m, errors.New("no number for MemTotal")
 	}
-	return m, nil
+	return meminfo{total, cgroupfs.MemoryStat{
+		InactiveFile: found["Inactive(file)"], Anonymous: found["AnonPages"], Cache: found["Cached"] + found["Buffers"],
+	}, len(found) == 5}, nil
 }
 
 // minRateWindow is the shortest window of a CPU rate. Notifications of the kernel can follow
