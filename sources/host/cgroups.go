@@ -3,9 +3,11 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/cgroupfs"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
 // controllerSet is a set of cgroup controllers whose files are read together.
@@ -117,6 +120,7 @@ func (m *cgroupMounts) missingControllers() []string {
 // cgroupDir is a cgroup as one walk of the hierarchies found it.
 type cgroupDir struct {
 	path metric.CgroupPath
+	ref  podcgroup.Ref // of path
 	// controllers are those with the cgroup in their hierarchy. Version 1 hierarchies are
 	// separate trees: a cgroup may be in only some of them.
 	controllers controllerSet
@@ -127,21 +131,23 @@ type cgroupDir struct {
 	hierarchy int // the index of dir's hierarchy
 }
 
-// listCgroups lists the cgroups at and below each path in from that the options include,
-// sorted by path. The errors are about directories that could not be listed.
-func listCgroups(m *cgroupMounts, o *Options, from ...metric.CgroupPath) ([]cgroupDir, []error) {
+// listCgroups lists the cgroups that the options include, sorted by path. The errors are about
+// directories that could not be listed.
+func listCgroups(m *cgroupMounts, o *Options) ([]cgroupDir, []error) {
 	w := walker{mounts: m, options: o, found: map[metric.CgroupPath]*cgroupDir{}}
 	for i := range m.hierarchies {
-		for _, p := range from {
-			w.visit(i, p)
-		}
+		w.visit(i, "/")
 	}
-	places := make([]cgroupDir, 0, len(w.found))
-	for _, p := range w.found {
-		places = append(places, *p)
+	dirs := make([]cgroupDir, 0, len(w.found))
+	for _, p := range slices.Sorted(maps.Keys(w.found)) {
+		dirs = append(dirs, *w.found[p])
 	}
-	slices.SortFunc(places, func(a, b cgroupDir) int { return strings.Compare(string(a.path), string(b.path)) })
-	return places, w.errs
+	return dirs, w.errs
+}
+
+// findCgroup returns the index of p in dirs, or else where it would be.
+func findCgroup(dirs []cgroupDir, p metric.CgroupPath) (int, bool) {
+	return slices.BinarySearchFunc(dirs, p, func(at cgroupDir, p metric.CgroupPath) int { return cmp.Compare(at.path, p) })
 }
 
 type walker struct {
@@ -184,7 +190,7 @@ func (w *walker) visit(root int, p metric.CgroupPath) {
 func (w *walker) addCgroup(root int, p metric.CgroupPath, dir string, inode uint64, bits controllerSet) {
 	at, ok := w.found[p]
 	if !ok {
-		at = &cgroupDir{path: p, dir: dir, inode: inode, hierarchy: root}
+		at = &cgroupDir{path: p, ref: podcgroup.Parse(p), dir: dir, inode: inode, hierarchy: root}
 		w.found[p] = at
 	}
 	if w.mounts.v2 {

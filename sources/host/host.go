@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -70,7 +71,7 @@ func New(o Options) (*Host, error) {
 	if os.Geteuid() != 0 {
 		h.mu.gaps["user"] = "not root: the open files and networks of other users' processes cannot be read"
 	}
-	h.mu.runtime.learnNames(context.Background(), nil, false, time.Now())
+	h.mu.runtime.learnNames(context.Background(), nil, time.Now())
 	return h, nil
 }
 
@@ -90,10 +91,7 @@ func (h *Host) Close() error {
 func (h *Host) Gaps() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	gaps := make([]string, 0, len(h.mu.gaps)+1)
-	for _, g := range h.mu.gaps {
-		gaps = append(gaps, g)
-	}
+	gaps := slices.Collect(maps.Values(h.mu.gaps))
 	if g := h.mu.runtime.gap; g != "" {
 		gaps = append(gaps, g)
 	}
@@ -108,19 +106,6 @@ func (h *Host) Gaps() []string {
 func (h *Host) Read(ctx context.Context, b *metric.Batch) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.readPaths(ctx, b, true, "/")
-}
-
-// ReadCgroups reads the cgroups at paths and adds to b one sample for each, followed by its
-// parts, in the order of paths. A path without a cgroup has no sample. The options' Prefixes
-// do not apply.
-func (h *Host) ReadCgroups(ctx context.Context, b *metric.Batch, paths ...metric.CgroupPath) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.readPaths(ctx, b, false, paths...)
-}
-
-func (h *Host) readPaths(ctx context.Context, b *metric.Batch, all bool, paths ...metric.CgroupPath) error {
 	if h.mu.closed {
 		return &metric.ReadError{Reason: metric.NodeScrapeError, Err: fmt.Errorf("read host: %w", os.ErrClosed)}
 	}
@@ -130,52 +115,34 @@ func (h *Host) readPaths(ctx context.Context, b *metric.Batch, all bool, paths .
 	b.Cores = float64(h.mu.machine.info.NumCores)
 
 	var errs cgroupfs.ErrorList
-	whole := all // whether every cgroup has a sample
-	options := &h.options
-	if !all {
-		options = &Options{}
-	}
-	places, walkErrs := listCgroups(&h.mounts, options, paths...)
-	errs.Add(walkErrs...)
-	whole = whole && len(walkErrs) == 0
+	dirs, listErrs := listCgroups(&h.mounts, &h.options)
+	errs.Add(listErrs...)
+	whole := len(listErrs) == 0 // whether every cgroup has a sample
 	// A count of processes includes the cgroups below, so it needs all of them.
-	heads, headErrs := countProcesses(places, path.Join(h.options.RootFS, "proc"))
-	errs.Add(headErrs...)
-	if all {
-		if over := len(places) - h.options.MaxCgroups; over > 0 {
-			errs.Add(fmt.Errorf("report cgroups: %d of %d are over the limit (raise max-cgroups, or select with prefix)", over, len(places)))
-			places, whole = places[:h.options.MaxCgroups], false
-		}
-		h.forgetMeters(places)
+	processes, countErrs := countProcesses(dirs, path.Join(h.options.RootFS, "proc"))
+	errs.Add(countErrs...)
+	if over := len(dirs) - h.options.MaxCgroups; over > 0 {
+		errs.Add(fmt.Errorf("report cgroups: %d of %d are over the limit (raise max-cgroups, or select with prefix)", over, len(dirs)))
+		dirs, whole = dirs[:h.options.MaxCgroups], false
 	}
-	r := round{host: h, processes: heads, cgroups: places, now: now}
-	r.learnNames(ctx, all)
-	if !all {
-		places = selectPaths(places, paths)
-	}
-	for i := range places {
+	maps.DeleteFunc(h.mu.meters, func(p metric.CgroupPath, _ *cgroupMeter) bool { // of removed cgroups
+		_, found := findCgroup(dirs, p)
+		return !found
+	})
+	r := round{host: h, processes: processes, cgroups: dirs, now: now}
+	r.learnNames(ctx)
+	for i := range dirs {
 		if err := ctx.Err(); err != nil {
-			errs.Add(fmt.Errorf("read cgroups: %d of %d not read: %w", len(places)-i, len(places), err))
+			errs.Add(fmt.Errorf("read cgroups: %d of %d not read: %w", len(dirs)-i, len(dirs), err))
 			whole = false
 			break
 		}
-		missed, err := r.addSample(b, &places[i])
+		missed, err := r.addSample(b, &dirs[i])
 		errs.Add(err)
 		whole = whole && !missed
 	}
 	b.Exhaustive = whole
 	return readError(ctx, &errs)
-}
-
-// selectPaths returns the cgroups at paths, in their order.
-func selectPaths(places []cgroupDir, paths []metric.CgroupPath) []cgroupDir {
-	out := make([]cgroupDir, 0, len(paths))
-	for _, p := range paths {
-		if i := slices.IndexFunc(places, func(at cgroupDir) bool { return at.path == p }); i >= 0 {
-			out = append(out, places[i])
-		}
-	}
-	return out
 }
 
 // refreshMachine reads the machine again if the last result is older than machineAge.
@@ -188,22 +155,6 @@ func (h *Host) refreshMachine(now time.Time) {
 	delete(h.mu.gaps, "machine")
 	if err != nil {
 		h.mu.gaps["machine"] = "the machine: " + err.Error()
-	}
-}
-
-// forgetMeters drops the meters of cgroups that were removed.
-func (h *Host) forgetMeters(places []cgroupDir) {
-	if len(h.mu.meters) == 0 {
-		return
-	}
-	here := make(map[metric.CgroupPath]bool, len(places))
-	for i := range places {
-		here[places[i].path] = true
-	}
-	for p := range h.mu.meters {
-		if !here[p] {
-			delete(h.mu.meters, p)
-		}
 	}
 }
 
@@ -231,24 +182,24 @@ type round struct {
 }
 
 // learnNames asks the runtime for the names of new containers.
-func (r *round) learnNames(ctx context.Context, all bool) {
+func (r *round) learnNames(ctx context.Context) {
 	ids := map[metric.ContainerID]bool{}
 	for i := range r.cgroups {
-		if ref := podcgroup.Parse(r.cgroups[i].path); ref.Kind == podcgroup.Container {
+		if ref := &r.cgroups[i].ref; ref.Kind == podcgroup.Container {
 			ids[ref.ID] = true
 		}
 	}
 	runtime := r.host.mu.runtime
-	runtime.learnNames(ctx, ids, all, r.now)
+	runtime.learnNames(ctx, ids, r.now)
 	r.namer = newCgroupNamer(r.host.options.Node, runtime.known)
 }
 
 // addSample adds one cgroup's samples to b. missed is true if the cgroup exists but has no
 // sample.
 func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err error) {
-	what := r.namer.name(at.path, podcgroup.Parse(at.path))
-	if what.hidden {
-		return false, nil
+	what := r.namer.name(at.path, at.ref)
+	if what.runtime.Sandbox {
+		return false, nil // its network is in the pod's sample
 	}
 	m, err := r.host.meterFor(*at)
 	if err != nil {
@@ -268,16 +219,14 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 	s := b.Add(what.entity)
 	s.Instance = what.instance
 	s.Instance.Path, s.Instance.Inode = at.path, at.inode
-	head := r.processes[at.path]
-	s.Instance.Processes = head.processes
-	if head.processes >= 0 {
-		setValue(s, metric.ProcessCount, uint64(head.processes))
-	}
-	if head.files >= 0 {
-		setValue(s, metric.ProcessOpenFiles, uint64(head.files))
-	}
-	if head.processes >= 0 {
+	count := r.processes[at.path]
+	s.Instance.Processes = count.processes
+	if count.processes >= 0 {
+		setValue(s, metric.ProcessCount, uint64(count.processes))
 		s.Times[metric.Process] = r.now.UnixNano()
+	}
+	if count.files >= 0 {
+		setValue(s, metric.ProcessOpenFiles, uint64(count.files))
 	}
 	if what.entity.Kind == metric.Node {
 		n := nodeReader{rootFS: r.host.options.RootFS, machine: r.host.mu.machine}
@@ -295,7 +244,7 @@ func (r *round) addSample(b *metric.Batch, at *cgroupDir) (missed bool, err erro
 		if name == "" {
 			name = strconv.FormatUint(d.Major, 10) + ":" + strconv.FormatUint(d.Minor, 10)
 		}
-		fillDisk(addPart(b, i, "device:"+name), d.Stats["Read"], d.Stats["Write"], time.Unix(0, o.time(blkio)))
+		fillDisk(addPart(b, i, "device:"+name), d.Stats["Read"], d.Stats["Write"], time.Unix(0, o.times[blkio]))
 	}
 	if what.entity.Kind == metric.Pod {
 		r.addNetwork(b, i, at)
@@ -320,17 +269,16 @@ func (r *round) setStart(s *metric.Sample, what *cgroupNames, o *observation) {
 func (r *round) addNetwork(b *metric.Batch, i int, at *cgroupDir) {
 	pid := 0
 	within := string(at.path) + "/"
-	first, _ := slices.BinarySearchFunc(r.cgroups, within, func(p cgroupDir, w string) int { return strings.Compare(string(p.path), w) })
+	first, _ := findCgroup(r.cgroups, metric.CgroupPath(within))
 	for _, p := range r.cgroups[first:] {
 		if !strings.HasPrefix(string(p.path), within) {
 			break
 		}
-		ref := podcgroup.Parse(p.path)
-		if ref.ID == "" || r.processes[p.path].pid == 0 {
+		if p.ref.ID == "" || r.processes[p.path].pid == 0 {
 			continue
 		}
 		pid = r.processes[p.path].pid
-		if r.namer.containers[ref.ID].Sandbox {
+		if r.namer.containers[p.ref.ID].Sandbox {
 			break // a sandbox runs as long as the pod
 		}
 	}

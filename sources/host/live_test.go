@@ -4,11 +4,9 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -295,28 +293,6 @@ func TestHostNetworkPod(t *testing.T) {
 		if s := &b.Samples[i]; s.Entity.Kind == metric.Pod && (s.Times[metric.Network] != 0 || s.Entity.Part != "") {
 			t.Errorf("%v has a network, want none", s.Entity)
 		}
-	}
-}
-
-func TestReadCgroups(t *testing.T) {
-	roots := cgroupRoot(t, "cpuacct")
-	name := testName(t)
-	makeCgroup(t, name+"/a/b", roots...)
-	c := makeCgroup(t, name+"/c", roots...)
-	startBurner(t, nil, filepath.Join(roots[0], name, "a/b"))
-	startBurner(t, nil, c...)
-	h := newHost(t, Options{Prefixes: []string{"/kubepods"}}) // must not apply
-	var b metric.Batch
-	paths := []metric.CgroupPath{metric.CgroupPath("/" + name + "/c"), "/none", metric.CgroupPath("/" + name + "/a")}
-	if err := h.ReadCgroups(context.Background(), &b, paths...); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for i := range b.Samples {
-		got = append(got, fmt.Sprint(b.Samples[i].Instance.Path, " ", b.Samples[i].Instance.Processes))
-	}
-	if want := fmt.Sprintf("[/%s/c 1 /%s/a 1]", name, name); fmt.Sprint(got) != want || b.Exhaustive {
-		t.Errorf("got %v, exhaustive %v, want %v, false", got, b.Exhaustive, want)
 	}
 }
 

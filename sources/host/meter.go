@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -32,9 +33,9 @@ type observation struct {
 	raw   *cgroups.Stats
 	spec  model.ContainerSpec
 	// read are the controllers that were read without an error. times has the time of
-	// each, by its index in controllers.
+	// each, in Unix nanoseconds.
 	read  controllerSet
-	times [len(controllers)]time.Time
+	times map[controllerSet]int64
 	// ooms is the number of OOM kills, or -1 if it is unknown.
 	ooms int64
 	// swap reports whether the kernel counts the cgroup's swap.
@@ -118,7 +119,7 @@ func newMeter(m *cgroupMounts, at cgroupDir) (*cgroupMeter, error) {
 // observe reads the cgroup. It returns false if the cgroup was removed meanwhile. The
 // observation is valid until the next call.
 func (r *cgroupMeter) observe(machine model.MachineInfoFactory) (*observation, bool) {
-	r.current = observation{ooms: -1}
+	r.current = observation{ooms: -1, times: map[controllerSet]int64{}}
 	o := &r.current
 	if r.cgroup.controllers&cpuacct != 0 {
 		dir := r.paths["cpuacct"]
@@ -181,9 +182,9 @@ func (r *cgroupMeter) GetStats() (*cgroups.Stats, error) {
 			continue
 		}
 		o.read |= good
-		for i, c := range controllers {
+		for _, c := range controllers {
 			if good&c.bit != 0 {
-				o.times[i] = at
+				o.times[c.bit] = at.UnixNano()
 			}
 		}
 		mergeStats(o.raw, st, p.bits)
@@ -233,25 +234,9 @@ func mergeStats(to, from *cgroups.Stats, bits controllerSet) {
 		to.BlkioStats = from.BlkioStats
 	}
 	// Version 2 has pressure without any controller.
-	to.CpuStats.PSI, to.MemoryStats.PSI, to.BlkioStats.PSI =
-		either(to.CpuStats.PSI, from.CpuStats.PSI), either(to.MemoryStats.PSI, from.MemoryStats.PSI), either(to.BlkioStats.PSI, from.BlkioStats.PSI)
-}
-
-func either[T any](a, b *T) *T {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
-// time returns when controller c was read, in Unix nanoseconds; 0 if it was not.
-func (o *observation) time(c controllerSet) int64 {
-	for i := range controllers {
-		if controllers[i].bit == c && !o.times[i].IsZero() {
-			return o.times[i].UnixNano()
-		}
-	}
-	return 0
+	to.CpuStats.PSI = cmp.Or(to.CpuStats.PSI, from.CpuStats.PSI)
+	to.MemoryStats.PSI = cmp.Or(to.MemoryStats.PSI, from.MemoryStats.PSI)
+	to.BlkioStats.PSI = cmp.Or(to.BlkioStats.PSI, from.BlkioStats.PSI)
 }
 
 // err joins the errors of reading the cgroup at p.

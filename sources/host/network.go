@@ -3,12 +3,12 @@
 package host
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/cadvisor/lib/container"
@@ -51,53 +51,46 @@ func readTraffic(rootFS string, pid int) (traffic, error) {
 			return t, fmt.Errorf("read network of process %d: %w", pid, err)
 		}
 	}
-	if data, err := os.ReadFile(path.Join(net, "route")); err == nil {
-		t.route = defaultRoute(data)
-	}
-	if data, err := os.ReadFile(path.Join(net, "ipv6_route")); err == nil && t.route == "" {
-		t.route = defaultRoute6(data)
+	for _, f := range routeFiles {
+		if data, err := os.ReadFile(path.Join(net, f.name)); err == nil && t.route == "" {
+			t.route = f.defaultRoute(data)
+		}
 	}
 	return t, nil
 }
 
-// defaultRoute returns the interface of the default route with the smallest
-// metric in /proc/net/route; empty if there is none.
-func defaultRoute(data []byte) string {
-	name, best := "", uint64(0)
-	for line := range bytes.Lines(data) {
-		// Iface Destination Gateway Flags RefCnt Use Metric Mask ...
-		f := bytes.Fields(line)
-		if len(f) < 8 || string(f[1]) != "00000000" || string(f[7]) != "00000000" {
-			continue
-		}
-		flags, err := strconv.ParseUint(string(f[3]), 16, 32)
-		m, err2 := strconv.ParseUint(string(f[6]), 10, 32)
-		if err != nil || err2 != nil || flags&routeUp == 0 {
-			continue
-		}
-		if name == "" || m < best {
-			name, best = string(f[0]), m
-		}
-	}
-	return name
+// routeFile is a file with the routes of a network namespace, one in each line.
+type routeFile struct {
+	name string
+	// device, flags and metric are the indexes of these fields. last is the highest one used.
+	device, flags, metric, last int
+	metricBase                  int
+	isDefault                   func(fields []string) bool
 }
 
-// defaultRoute6 is defaultRoute for /proc/net/ipv6_route.
-func defaultRoute6(data []byte) string {
+var routeFiles = [...]routeFile{
+	// Iface Destination Gateway Flags RefCnt Use Metric Mask ...
+	{"route", 0, 3, 6, 7, 10, func(f []string) bool { return f[1] == "00000000" && f[7] == "00000000" }},
+	// destination length source length next-hop metric refcnt use flags iface
+	{"ipv6_route", 9, 8, 5, 9, 16, func(f []string) bool { return strings.Trim(f[0], "0") == "" && f[1] == "00" && f[9] != "lo" }},
+}
+
+// defaultRoute returns the interface of the default route with the smallest metric; empty if
+// there is none.
+func (r *routeFile) defaultRoute(data []byte) string {
 	name, best := "", uint64(0)
-	for line := range bytes.Lines(data) {
-		// destination length source length next-hop metric refcnt use flags iface
-		f := bytes.Fields(line)
-		if len(f) < 10 || string(f[1]) != "00" || len(bytes.Trim(f[0], "0")) > 0 || string(f[9]) == "lo" {
+	for line := range strings.Lines(string(data)) {
+		f := strings.Fields(line)
+		if len(f) <= r.last || !r.isDefault(f) {
 			continue
 		}
-		flags, err := strconv.ParseUint(string(f[8]), 16, 32)
-		m, err2 := strconv.ParseUint(string(f[5]), 16, 32)
+		flags, err := strconv.ParseUint(f[r.flags], 16, 32)
+		m, err2 := strconv.ParseUint(f[r.metric], r.metricBase, 32)
 		if err != nil || err2 != nil || flags&routeUp == 0 {
 			continue
 		}
 		if name == "" || m < best {
-			name, best = string(f[9]), m
+			name, best = f[r.device], m
 		}
 	}
 	return name
@@ -142,7 +135,7 @@ func addTraffic(b *metric.Batch, i int, t *traffic, physical func(string) bool) 
 	if whole, ok := t.total(physical); ok {
 		fillTraffic(&b.Samples[i], &whole, t.at)
 	}
-	slices.SortFunc(t.interfaces, func(x, y model.InterfaceStats) int { return bytes.Compare([]byte(x.Name), []byte(y.Name)) })
+	slices.SortFunc(t.interfaces, func(x, y model.InterfaceStats) int { return strings.Compare(x.Name, y.Name) })
 	for n := range t.interfaces {
 		fillTraffic(addPart(b, i, "interface:"+t.interfaces[n].Name), &t.interfaces[n], t.at)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -79,11 +80,13 @@ func (o *Options) mayContain(p metric.CgroupPath) bool {
 	})
 }
 
-// optionParsers has the parser of each option, in the order of the help text.
-var optionParsers = []struct {
+type optionParser struct {
 	name, help string
 	set        func(o *Options, value string) error
-}{
+}
+
+// optionParsers has the parser of each option, in the order of the help text.
+var optionParsers = []optionParser{
 	{"node", "NAME of this node (default: the host name)", func(o *Options, v string) error {
 		o.Node = metric.NodeName(v)
 		return nil
@@ -144,9 +147,7 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 	if config != "" {
 		errs = append(errs, fmt.Errorf("the source host has no address, but %q was given; options follow a question mark: host:?node=NAME", config))
 	}
-	known := map[string]bool{}
 	for _, p := range optionParsers {
-		known[p.name] = true
 		values := query[p.name]
 		if len(values) > 1 && p.name != "prefix" {
 			errs = append(errs, fmt.Errorf("option %s is given %d times", p.name, len(values)))
@@ -160,14 +161,10 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 			}
 		}
 	}
-	var unknown []string
-	for name := range query {
-		if !known[name] {
-			unknown = append(unknown, name)
-		}
-	}
+	unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(query)), func(name string) bool {
+		return slices.ContainsFunc(optionParsers, func(p optionParser) bool { return p.name == name })
+	})
 	if len(unknown) > 0 {
-		slices.Sort(unknown)
 		errs = append(errs, fmt.Errorf("unknown option %s; there are:\n%s", strings.Join(unknown, ", "), OptionsHelp()))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -178,12 +175,9 @@ func ParseOptions(config string, query url.Values) (Options, error) {
 
 // OptionsHelp lists the options of ParseOptions, one in each line.
 func OptionsHelp() string {
-	var b strings.Builder
-	for i, p := range optionParsers {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "  %-21s %s", p.name, p.help)
+	var lines []string
+	for _, p := range optionParsers {
+		lines = append(lines, fmt.Sprintf("  %-21s %s", p.name, p.help))
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }

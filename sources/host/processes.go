@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -26,49 +27,44 @@ type processCount struct {
 	// files is the number of open descriptors, or -1 if it is unknown for one process.
 	files int64
 	// pid is one of the cgroup's own processes; 0 if it has none.
-	pid int
+	pid       int
+	hierarchy int // in which they were counted
 }
 
-// countProcesses counts the processes of each cgroup in the hierarchy of its dir. places must
-// be sorted by path.
-func countProcesses(places []cgroupDir, proc string) (processCounts, []error) {
-	c := make(processCounts, len(places))
+// countProcesses counts the processes of each cgroup in the hierarchy of its dir. dirs must be
+// sorted by path.
+func countProcesses(dirs []cgroupDir, proc string) (processCounts, []error) {
+	counts := make(processCounts, len(dirs))
 	var errs []error
-	for i := range places {
-		h := &processCount{}
-		c[places[i].path] = h
-		data, err := os.ReadFile(path.Join(places[i].dir, "cgroup.procs"))
+	for i := range dirs {
+		c := &processCount{hierarchy: dirs[i].hierarchy}
+		counts[dirs[i].path] = c
+		data, err := os.ReadFile(path.Join(dirs[i].dir, "cgroup.procs"))
 		if err != nil {
-			h.processes, h.files = -1, -1
-			if places[i].stillExists() && !isUnsupported(err) {
+			c.processes, c.files = -1, -1
+			if dirs[i].stillExists() && !isUnsupported(err) {
 				errs = append(errs, fmt.Errorf("list processes: %w", err))
 			}
 			continue
 		}
-		h.addProcesses(data, proc)
+		c.addProcesses(data, proc)
 	}
 	// Children follow their parent in the order of paths, so in reverse order each
 	// child is complete when it is added to its parent. Counts of different version 1
 	// hierarchies are not added.
-	roots := make(map[metric.CgroupPath]int, len(places))
-	for i := range places {
-		roots[places[i].path] = places[i].hierarchy
-	}
-	for i := len(places) - 1; i >= 0; i-- {
-		p := places[i].path
-		for above := parentPath(p); p != "/"; above = parentPath(above) {
-			if up, ok := c[above]; ok {
-				if roots[above] == places[i].hierarchy {
-					up.addBelow(c[p])
+	for _, d := range slices.Backward(dirs) {
+		c := counts[d.path]
+		for above := d.path; above != "/"; {
+			above = parentPath(above)
+			if parent, ok := counts[above]; ok {
+				if parent.hierarchy == c.hierarchy {
+					parent.addBelow(c)
 				}
-				break
-			}
-			if above == "/" {
 				break
 			}
 		}
 	}
-	return c, errs
+	return counts, errs
 }
 
 // addProcesses adds the processes of a cgroup.procs file.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"time"
 
@@ -37,27 +38,11 @@ const (
 	labelKind      = "io.cri-containerd.kind"
 )
 
-// namesFromLabels reads a container's labels.
-func namesFromLabels(labels map[string]string, created time.Time) containerNames {
-	uid, _ := podcgroup.NormalizeUID(labels[labelUID])
-	return containerNames{
-		Namespace: metric.Namespace(labels[labelNamespace]),
-		Pod:       metric.PodName(labels[labelPod]),
-		UID:       uid,
-		Name:      labels[labelName],
-		Sandbox:   labels[labelKind] == "sandbox",
-		Created:   created,
-	}
-}
-
 // cgroupNames identifies the entity of a cgroup.
 type cgroupNames struct {
 	entity   metric.Entity
 	instance metric.Instance // UID and ID
 	runtime  containerNames
-	// hidden cgroups have no sample. They are sandboxes, and their network is in the pod's
-	// sample.
-	hidden bool
 }
 
 // cgroupNamer names cgroups, with the runtime's names of containers.
@@ -99,7 +84,7 @@ func (n *cgroupNamer) name(p metric.CgroupPath, ref podcgroup.Ref) cgroupNames {
 		out.entity = n.pod(ref)
 		out.entity.Kind, out.entity.Name = metric.Container, string(ref.ID)
 		if c, ok := n.containers[ref.ID]; ok {
-			out.runtime, out.hidden = c, c.Sandbox
+			out.runtime = c
 			if c.Name != "" {
 				out.entity.Name = c.Name
 			}
@@ -154,21 +139,11 @@ func newContainerd(socket, namespace string) *containerd {
 	}
 }
 
-// learnNames requests the names of the containers in ids that are not known. If all is true,
-// ids has all containers, and learnNames forgets the others. A failure sets gap.
-func (c *containerd) learnNames(ctx context.Context, ids map[metric.ContainerID]bool, all bool, now time.Time) {
-	if all {
-		for id := range c.known {
-			if !ids[id] {
-				delete(c.known, id)
-			}
-		}
-		for id := range c.unknown {
-			if !ids[id] {
-				delete(c.unknown, id)
-			}
-		}
-	}
+// learnNames requests the names of those containers in ids that are not known, and forgets
+// containers that are not in ids. A failure sets gap.
+func (c *containerd) learnNames(ctx context.Context, ids map[metric.ContainerID]bool, now time.Time) {
+	maps.DeleteFunc(c.known, func(id metric.ContainerID, _ containerNames) bool { return !ids[id] })
+	maps.DeleteFunc(c.unknown, func(id metric.ContainerID, _ time.Time) bool { return !ids[id] })
 	if c.socket == "" {
 		c.gap = "containerd: it is not used, so pods are named by UID and containers by ID"
 		return
@@ -231,11 +206,19 @@ func (c *containerd) fetchNames(ctx context.Context, id metric.ContainerID) (con
 	if err != nil {
 		return containerNames{}, err
 	}
-	var created time.Time
-	if at := answer.GetContainer().GetCreatedAt(); at.IsValid() && at.AsTime().Unix() > 0 {
-		created = at.AsTime()
+	labels := answer.GetContainer().GetLabels()
+	uid, _ := podcgroup.NormalizeUID(labels[labelUID])
+	names := containerNames{
+		Namespace: metric.Namespace(labels[labelNamespace]),
+		Pod:       metric.PodName(labels[labelPod]),
+		UID:       uid,
+		Name:      labels[labelName],
+		Sandbox:   labels[labelKind] == "sandbox",
 	}
-	return namesFromLabels(answer.GetContainer().GetLabels(), created), nil
+	if at := answer.GetContainer().GetCreatedAt(); at.IsValid() && at.AsTime().Unix() > 0 {
+		names.Created = at.AsTime()
+	}
+	return names, nil
 }
 
 // close closes the connection.

@@ -74,7 +74,7 @@ func TestContainerd(t *testing.T) {
 	now := time.Unix(2e9, 0)
 	learn := func(wantAsked int, wantGap string) {
 		t.Helper()
-		c.learnNames(context.Background(), ids, true, now)
+		c.learnNames(context.Background(), ids, now)
 		if r.asked != wantAsked || !strings.HasPrefix(c.gap, wantGap) || (wantGap == "") != (c.gap == "") {
 			t.Errorf("asked %d times, gap %q, want %d, %q", r.asked, c.gap, wantAsked, wantGap)
 		}
@@ -124,8 +124,8 @@ func TestNaming(t *testing.T) {
 		if want.Kind == metric.System && strings.HasSuffix(path, ".scope") && got.instance != (metric.Instance{}) {
 			t.Errorf("%s: instance = %+v, want none: it is no container run", path, got.instance)
 		}
-		if got.entity != want || got.hidden != hidden {
-			t.Errorf("%s: %+v, hidden %v, want %+v, %v", path, got.entity, got.hidden, want, hidden)
+		if got.entity != want || got.runtime.Sandbox != hidden {
+			t.Errorf("%s: %+v, hidden %v, want %+v, %v", path, got.entity, got.runtime.Sandbox, want, hidden)
 		}
 	}
 	pod := "/kubepods/burstable/pod" + uid

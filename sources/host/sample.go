@@ -35,14 +35,14 @@ func fillCgroup(s *metric.Sample, o *observation, v2 bool) {
 		}
 	}
 	if o.read&blkio != 0 {
-		s.Times[metric.IO] = o.time(blkio)
+		s.Times[metric.IO] = o.times[blkio]
 	}
 	if o.read&pids != 0 {
 		setValue(s, metric.ProcessThreads, o.raw.PidsStats.Current)
 		if limit := o.raw.PidsStats.Limit; limit > 0 { // 0 is libcontainer's "max"
 			setValue(s, metric.ProcessLimit, limit)
 		}
-		s.Times[metric.Process] = o.time(pids)
+		s.Times[metric.Process] = o.times[pids]
 	}
 	fillLimits(s, o, v2)
 }
@@ -57,7 +57,7 @@ func fillCPU(s *metric.Sample, o *observation) {
 		setValue(s, metric.CPUSystem, o.stats.Cpu.Usage.System)
 	}
 	if s.Times[metric.CPU] == 0 {
-		s.Times[metric.CPU] = max(o.time(cpuacct), o.time(cpu))
+		s.Times[metric.CPU] = max(o.times[cpuacct], o.times[cpu])
 	}
 	if s.Times[metric.CPU] == 0 {
 		s.Reasons[metric.CPU] = metric.Unsupported // it is in no hierarchy that counts CPU time
@@ -71,7 +71,7 @@ func fillMemory(s *metric.Sample, o *observation, v2 bool) {
 		return
 	}
 	m := o.stats.Memory
-	s.Times[metric.Memory] = o.time(memory)
+	s.Times[metric.Memory] = o.times[memory]
 	setValue(s, metric.MemoryUsage, m.Usage)
 	setValue(s, metric.MemoryWorkingSet, m.WorkingSet)
 	setValue(s, metric.MemoryRSS, m.RSS)

@@ -118,12 +118,13 @@ func constructed() *observation {
 			HasCpu: true, Cpu: model.CpuSpec{Quota: 20000, Period: 100000},
 			HasMemory: true, Memory: model.MemorySpec{Limit: 2000, SwapLimit: 2500},
 		},
-		read: cpuacct | cpu | memory | pids | blkio,
-		ooms: 3,
-		swap: true,
+		read:  cpuacct | cpu | memory | pids | blkio,
+		times: map[controllerSet]int64{},
+		ooms:  3,
+		swap:  true,
 	}
-	for i := range o.times {
-		o.times[i] = at
+	for _, c := range controllers {
+		o.times[c.bit] = at.UnixNano()
 	}
 	return o
 }
@@ -240,17 +241,17 @@ func TestDefaultRoute(t *testing.T) {
 		"eth0\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n" +
 		"eth1\t00000000\t010200C0\t0002\t0\t0\t0\t00000000\t0\t0\t0\n" + // down
 		"eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
-	if got := defaultRoute([]byte(v4)); got != "eth0" {
+	if got := routeFiles[0].defaultRoute([]byte(v4)); got != "eth0" {
 		t.Errorf("defaultRoute = %q, want eth0", got)
 	}
-	if got := defaultRoute([]byte("Iface\n")); got != "" {
+	if got := routeFiles[0].defaultRoute([]byte("Iface\n")); got != "" {
 		t.Errorf("defaultRoute of none = %q", got)
 	}
 	zero := strings.Repeat("0", 32)
 	v6 := zero + " 00 " + zero + " 00 fe800000000000000000000000000001 00000400 00000001 00000000 00000003     ens3\n" +
 		zero + " 00 " + zero + " 00 " + zero + " ffffffff 00000001 00000000 00200200       lo\n"
-	if got := defaultRoute6([]byte(v6)); got != "ens3" {
-		t.Errorf("defaultRoute6 = %q, want ens3", got)
+	if got := routeFiles[1].defaultRoute([]byte(v6)); got != "ens3" {
+		t.Errorf("the IPv6 route = %q, want ens3", got)
 	}
 }
 
