@@ -10,7 +10,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// cgroupFamilies are the families of /metrics/cadvisor with one value a cgroup, in
+// cgroupFamilies are the families of /metrics/cadvisor with one value for each cgroup, in
 // cAdvisor's units.
 var cgroupFamilies = []family{
 	{"container_cpu_user_seconds_total", metric.CPUUser, 1e9},
@@ -18,7 +18,7 @@ var cgroupFamilies = []family{
 	{"container_cpu_cfs_throttled_seconds_total", metric.CPUThrottled, 1e9},
 	{"container_cpu_cfs_periods_total", metric.CPUPeriods, 1},
 	{"container_cpu_cfs_throttled_periods_total", metric.CPUThrottledPeriods, 1},
-	{"container_cpu_load_average_10s", metric.CPULoad, 1e-3}, // in thousandths, whatever the name says
+	{"container_cpu_load_average_10s", metric.CPULoad, 1e-3}, // in thousandths
 	{"container_pressure_cpu_waiting_seconds_total", metric.CPUPressureSome, 1e9},
 	{"container_pressure_cpu_stalled_seconds_total", metric.CPUPressureFull, 1e9},
 
@@ -41,9 +41,12 @@ var cgroupFamilies = []family{
 	{"container_file_descriptors", metric.ProcessOpenFiles, 1},
 }
 
-// The families with one value an interface, and with one a device.
+// The families with one value for each interface or device, and those with labels of their own.
 var (
-	interfaceFamilies = []family{
+	cpuFamilies        = []family{{"container_cpu_usage_seconds_total", metric.CPUUsage, 1e9}}
+	pageFaultFamilies  = []family{{"container_memory_failures_total", metric.MemoryPageFaults, 1}}
+	majorFaultFamilies = []family{{"container_memory_failures_total", metric.MemoryMajorPageFaults, 1}}
+	interfaceFamilies  = []family{
 		{"container_network_receive_bytes_total", metric.NetworkRx, 1},
 		{"container_network_receive_errors_total", metric.NetworkRxErrors, 1},
 		{"container_network_transmit_bytes_total", metric.NetworkTx, 1},
@@ -59,35 +62,31 @@ var (
 	}
 )
 
-// cfsPeriod is the period that a CPU limit is told by, in microseconds: the kernel's
-// and the kubelet's default. What was read is the share, quota by period.
+// cfsPeriod is the period of every CPU limit, in microseconds: the kernel's and the kubelet's
+// default. A sample has only the quotient of quota and period.
 const cfsPeriod = 100_000
 
-// ImageFunc returns the image of a container of a pod; empty if it is not known.
-type ImageFunc func(pod metric.PodRef, container string) string
-
-// cadvisor returns the families of /metrics/cadvisor. A nil t gives those that say
-// that nothing could be read.
+// cadvisor returns the families of /metrics/cadvisor. t is nil if nothing could be read.
 func cadvisor(t *tree, image ImageFunc) []*dto.MetricFamily {
-	var f families
+	f := families{}
 	failed := t == nil || t.node.Sample == nil
-	f.gauge("container_scrape_error", "1 if cgroups could not be read, 0 otherwise.", bit(failed), 0, nil)
-	f.gauge("machine_scrape_error", "1 if the machine could not be read, 0 otherwise.", bit(failed), 0, nil)
+	f.errorGauge("container_scrape_error", "cgroups", failed)
+	f.errorGauge("machine_scrape_error", "the machine", failed)
 	if failed {
 		return f.sorted()
 	}
-	machine(&f, t.node.Sample)
+	f.machine(t.node.Sample)
 	processes := ownProcesses(t.all)
 	for i := range t.all {
-		if m := &t.all[i]; m.Instance.Path != "" {
-			f.cgroup(m, image, processes)
+		if c := &t.all[i]; c.Instance.Path != "" {
+			f.cgroup(c, image, processes)
 		}
 	}
 	return f.sorted()
 }
 
-// machine adds what the machine has.
-func machine(f *families, node *metric.Sample) {
+// machine adds the capacities of the machine.
+func (f families) machine(node *metric.Sample) {
 	if v, ok := node.Values.Get(metric.CPUNodeCapacity); ok {
 		f.gauge("machine_cpu_cores", "CPUs of the machine.", v/1e9, 0, nil)
 	}
@@ -100,77 +99,66 @@ func machine(f *families, node *metric.Sample) {
 	}
 }
 
-// cgroup adds what was read of one cgroup.
-func (f *families) cgroup(m *member, image ImageFunc, processes map[metric.CgroupPath]float64) {
-	s := m.Sample
-	of := ""
-	if image != nil && m.container != "" {
-		of = image(m.ref, m.container)
+// cgroup adds the values of one cgroup and its parts.
+func (f families) cgroup(c *cgroup, image ImageFunc, processes map[metric.CgroupPath]float64) {
+	s := c.Sample
+	imageName := ""
+	if image != nil && c.container != "" {
+		imageName = image(c.ref, c.container)
 	}
 	with := func(more ...string) []*dto.LabelPair {
-		return labels(append(more, "container", m.container, "id", string(s.Instance.Path), "image", of,
-			"name", string(s.Instance.ID), "namespace", string(m.ref.Namespace), "pod", string(m.ref.Name))...)
+		return labels(append(more, "container", c.container, "id", string(s.Instance.Path), "image", imageName,
+			"name", string(s.Instance.ID), "namespace", string(c.ref.Namespace), "pod", string(c.ref.Name))...)
 	}
 	plain := with()
-	for i := range cgroupFamilies {
-		f.value(&cgroupFamilies[i], s, plain)
-	}
-	f.value(&family{"container_cpu_usage_seconds_total", metric.CPUUsage, 1e9}, s, with("cpu", "total"))
-	f.value(&family{"container_memory_failures_total", metric.MemoryPageFaults, 1}, s, with("failure_type", "pgfault", "scope", "hierarchy"))
-	f.value(&family{"container_memory_failures_total", metric.MemoryMajorPageFaults, 1}, s, with("failure_type", "pgmajfault", "scope", "hierarchy"))
+	f.values(cgroupFamilies, s, plain)
+	f.values(cpuFamilies, s, with("cpu", "total"))
+	f.values(pageFaultFamilies, s, with("failure_type", "pgfault", "scope", "hierarchy"))
+	f.values(majorFaultFamilies, s, with("failure_type", "pgmajfault", "scope", "hierarchy"))
 	if _, at, ok := get(s, metric.ProcessCount); ok {
 		f.gauge("container_processes", "Processes in the cgroup itself.", processes[s.Instance.Path], at, plain)
 	}
-	for _, p := range m.parts {
-		kind, name, _ := strings.Cut(p.Entity.Part, ":")
-		of, label := deviceFamilies, "device"
-		if kind == "interface" {
-			of, label = interfaceFamilies, "interface"
-		} else if kind != "device" {
-			continue
-		}
-		labels := with(label, name)
-		for i := range of {
-			f.value(&of[i], p, labels)
+	for _, p := range c.parts {
+		switch kind, name, _ := strings.Cut(p.Entity.Part, ":"); kind {
+		case "interface":
+			f.values(interfaceFamilies, p, with("interface", name))
+		case "device":
+			f.values(deviceFamilies, p, with("device", name))
 		}
 	}
-	f.life(s, plain)
+	f.addTimes(s, plain)
 	if s.Entity.Kind != metric.Node {
 		f.limits(s, plain)
 	}
 }
 
-// life adds when a cgroup began and was last seen.
-func (f *families) life(s *metric.Sample, plain []*dto.LabelPair) {
+// addTimes adds the start of a cgroup, and when it was last read.
+func (f families) addTimes(s *metric.Sample, plain []*dto.LabelPair) {
 	if s.Instance.Start != 0 {
 		f.gauge("container_start_time_seconds", "When the cgroup began, in seconds since the Unix epoch.", float64(s.Instance.Start)/1e9, 0, plain)
 	}
-	var last int64
-	for _, id := range [...]metric.ID{metric.CPUUsage, metric.MemoryUsage} {
-		if _, at, ok := get(s, id); ok {
-			last = max(last, at)
-		}
-	}
-	if last != 0 {
+	_, cpuAt, _ := get(s, metric.CPUUsage)
+	_, memoryAt, _ := get(s, metric.MemoryUsage)
+	if last := max(cpuAt, memoryAt); last != 0 {
 		f.gauge("container_last_seen", "When the cgroup was last read, in seconds since the Unix epoch.", float64(last/1e9), last, plain)
 	}
 }
 
-// limits adds what a cgroup may use, in the kernel's terms.
-func (f *families) limits(s *metric.Sample, plain []*dto.LabelPair) {
+// limits adds the limits of a cgroup, in the kernel's units.
+func (f families) limits(s *metric.Sample, plain []*dto.LabelPair) {
 	if v, _, ok := get(s, metric.CPULimit); ok {
 		f.gauge("container_spec_cpu_period", "Period of the CPU limit in microseconds.", cfsPeriod, 0, plain)
 		f.gauge("container_spec_cpu_quota", "CPU time in each period in microseconds.", math.Round(v/1e9*cfsPeriod), 0, plain)
 	}
-	limit, _, _ := get(s, metric.MemoryLimit) // 0 is cAdvisor's word for none
+	limit, _, _ := get(s, metric.MemoryLimit) // cAdvisor has 0 for none
 	if _, _, ok := get(s, metric.MemoryUsage); ok {
 		f.gauge("container_spec_memory_limit_bytes", "Memory limit; 0 if there is none.", limit, 0, plain)
 	}
 }
 
-// ownProcesses returns the processes that are in each cgroup and not in one below it,
-// which is what cAdvisor counts.
-func ownProcesses(all []member) map[metric.CgroupPath]float64 {
+// ownProcesses returns the number of processes in each cgroup without those below it, as
+// cAdvisor counts them.
+func ownProcesses(all []cgroup) map[metric.CgroupPath]float64 {
 	own := map[metric.CgroupPath]float64{}
 	for i := range all {
 		if v, _, ok := get(all[i].Sample, metric.ProcessCount); ok {
@@ -181,13 +169,11 @@ func ownProcesses(all []member) map[metric.CgroupPath]float64 {
 		v, _, ok := get(all[i].Sample, metric.ProcessCount)
 		for p := string(all[i].Instance.Path); ok && len(p) > 1; {
 			p = path.Dir(p)
-			if above := metric.CgroupPath(p); hasKey(own, above) {
-				own[above] = max(0, own[above]-v)
+			if n, found := own[metric.CgroupPath(p)]; found {
+				own[metric.CgroupPath(p)] = max(0, n-v)
 				break
 			}
 		}
 	}
 	return own
 }
-
-func hasKey[K comparable, V any](m map[K]V, k K) bool { _, ok := m[k]; return ok }

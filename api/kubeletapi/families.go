@@ -1,6 +1,8 @@
 package kubeletapi
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,93 +13,82 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// family is a family of metrics as a kubelet names it.
+// family is a metric family with a kubelet's name, and the catalogue's value and help of id.
 type family struct {
 	name string
-	id   metric.ID // whose value it is, and whose help
-	per  float64   // of the catalogue's unit in the family's; 1e9 turns nanoseconds into seconds
+	id   metric.ID
+	per  float64 // how many of the catalogue's units are one of the family's: 1e9 for nanoseconds in seconds
 }
 
-// families are the metric families of one answer.
-type families struct {
-	byName map[string]*dto.MetricFamily
-}
+// families are the metric families of one answer, by name.
+type families map[string]*dto.MetricFamily
 
-// gauge adds a metric that is none of the catalogue's. At is when it was read, in
-// nanoseconds since the Unix epoch; 0 for no time.
-func (f *families) gauge(name, help string, value float64, at int64, labels []*dto.LabelPair) {
+// gauge adds a value that is not in the catalogue. at is when it was read, in nanoseconds since
+// the Unix epoch; 0 for no time.
+func (f families) gauge(name, help string, value float64, at int64, labels []*dto.LabelPair) {
 	f.add(name, help, dto.MetricType_GAUGE, value, at, labels)
 }
 
-func (f *families) add(name, help string, kind dto.MetricType, value float64, at int64, labels []*dto.LabelPair) {
-	one := f.byName[name]
-	if one == nil {
-		if f.byName == nil {
-			f.byName = map[string]*dto.MetricFamily{}
-		}
-		one = &dto.MetricFamily{Name: &name, Help: &help, Type: &kind}
-		f.byName[name] = one
+func (f families) add(name, help string, kind dto.MetricType, value float64, at int64, labels []*dto.LabelPair) {
+	if f[name] == nil {
+		f[name] = &dto.MetricFamily{Name: &name, Help: &help, Type: &kind}
 	}
 	m := &dto.Metric{Label: labels}
-	if one.GetType() == dto.MetricType_COUNTER {
+	if kind == dto.MetricType_COUNTER {
 		m.Counter = &dto.Counter{Value: &value}
 	} else {
 		m.Gauge = &dto.Gauge{Value: &value}
 	}
 	if at != 0 {
-		ms := at / 1e6
-		m.TimestampMs = &ms
+		m.TimestampMs = new(at / 1e6)
 	}
-	one.Metric = append(one.Metric, m)
+	f[name].Metric = append(f[name].Metric, m)
 }
 
-// value adds the value that s has of a family, if it was told.
-func (f *families) value(of *family, s *metric.Sample, labels []*dto.LabelPair) {
-	v, at, ok := get(s, of.id)
-	if !ok {
-		return
+// values adds the values of s for the given families, if s has them.
+func (f families) values(of []family, s *metric.Sample, labels []*dto.LabelPair) {
+	for _, one := range of {
+		v, at, ok := get(s, one.id)
+		if !ok {
+			continue
+		}
+		d, kind := one.id.Describe(), dto.MetricType_GAUGE
+		if d.Type == metric.Cumulative {
+			kind = dto.MetricType_COUNTER
+		}
+		f.add(one.name, d.Help, kind, v/one.per, at, labels)
 	}
-	d, kind := of.id.Describe(), dto.MetricType_GAUGE
-	if d.Type == metric.Cumulative {
-		kind = dto.MetricType_COUNTER
-	}
-	f.add(of.name, d.Help, kind, v/of.per, at, labels)
 }
 
 // sorted returns the families by name.
-func (f *families) sorted() []*dto.MetricFamily {
-	out := make([]*dto.MetricFamily, 0, len(f.byName))
-	for _, one := range f.byName {
-		out = append(out, one)
-	}
-	slices.SortFunc(out, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
-	return out
+func (f families) sorted() []*dto.MetricFamily {
+	return slices.SortedFunc(maps.Values(f), func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) })
 }
 
-// labels makes labels, sorted by name, of names and values in turn.
+// labels returns labels, sorted by name. pairs are names and values in turn.
 func labels(pairs ...string) []*dto.LabelPair {
-	out := make([]*dto.LabelPair, 0, len(pairs)/2)
-	for i := 0; i < len(pairs); i += 2 {
-		value := readable(pairs[i+1])
-		out = append(out, &dto.LabelPair{Name: &pairs[i], Value: &value})
+	var out []*dto.LabelPair
+	for pair := range slices.Chunk(pairs, 2) {
+		out = append(out, &dto.LabelPair{Name: &pair[0], Value: new(validUTF8(pair[1]))})
 	}
-	slices.SortFunc(out, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
+	slices.SortFunc(out, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return out
 }
 
-// readable returns s with what is no UTF-8 written as \xff: a cgroup may be called
-// anything, and one such label would cost a reader the whole answer.
-func readable(s string) string {
+// validUTF8 returns s with invalid bytes written as \xff. A cgroup can have any name, and one
+// invalid label would make the whole answer invalid.
+func validUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}
 	return strings.Trim(strconv.Quote(s), `"`)
 }
 
-// bit is 1 for yes.
-func bit(yes bool) float64 {
-	if yes {
-		return 1
+// errorGauge adds a gauge that is 1 if something could not be read.
+func (f families) errorGauge(name, what string, failed bool) {
+	value := 0.0
+	if failed {
+		value = 1
 	}
-	return 0
+	f.gauge(name, "1 if "+what+" could not be read, 0 otherwise.", value, 0, nil)
 }

@@ -16,33 +16,36 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Where the endpoints are: a kubelet's paths.
+// The paths of a kubelet's endpoints.
 const (
 	ResourcePath = "/metrics/resource"
 	CAdvisorPath = "/metrics/cadvisor"
 	SummaryPath  = "/stats/summary"
 )
 
-// Paths returns the patterns a Handler is to be served at.
+// Paths returns the patterns for http.ServeMux.
 func Paths() []string { return []string{ResourcePath, CAdvisorPath, SummaryPath} }
 
 // Options configure a Handler.
 type Options struct {
 	// Newest has the node's newest round. Required.
 	Newest *Newest
-	// Facts name pods and containers that no runtime named. Nil without a cluster.
+	// Facts name pods and containers that the runtime did not name. It is nil without a cluster.
 	Facts func() *cluster.Facts
-	// Base reads anew what a round does not hold or holds for longer than need be:
-	// memory, file systems, volumes, processes and averages of pressure, in a summary that
-	// becomes the Handler's. What it could not read is nil there; an error beside a
-	// summary is for the reader's own log. Nil: there is only the round.
+	// Base reads what a round lacks or has an older value of: memory, file systems, volumes,
+	// processes and averages of pressure. The Handler changes the summary. A figure that could
+	// not be read is nil; errors beside a summary are ignored. If Base is nil, a summary has
+	// only the round.
 	Base func(context.Context) (*stats.Summary, error)
-	// Image returns the image of a container, for cAdvisor's label. Nil: it stays
+	// Image returns the image of a container, for cAdvisor's label. If it is nil, the label is
 	// empty.
 	Image ImageFunc
 }
 
-// Handler serves what a kubelet serves. It may be used by many requests at once.
+// ImageFunc returns the image of a container of a pod; empty if it is not known.
+type ImageFunc func(pod metric.PodRef, container string) string
+
+// Handler serves the endpoints of a kubelet. It may serve many requests at once.
 type Handler struct {
 	opts               Options
 	resource, cadvisor http.Handler
@@ -63,13 +66,13 @@ func NewHandler(o Options) *Handler {
 	return h
 }
 
-// tree returns the newest round; nil if there is none, or it gave nothing.
+// tree returns the newest round; nil if there is none, or it failed.
 func (h *Handler) tree() *tree {
 	r := h.opts.Newest.current.Load()
 	if r == nil || r.err != nil {
 		return nil
 	}
-	return treeOf(r, h.opts.Facts())
+	return newTree(r, h.opts.Facts())
 }
 
 // ServeHTTP answers at a kubelet's paths.
@@ -103,7 +106,7 @@ func (h *Handler) summary(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var base *stats.Summary
-	if h.opts.Base != nil && !only { // of CPU and memory a round says all
+	if h.opts.Base != nil && !only { // the round has CPU and memory
 		base, _ = h.opts.Base(r.Context())
 	}
 	out := t.summary(base)
@@ -114,11 +117,10 @@ func (h *Handler) summary(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	_ = json.NewEncoder(w).Encode(out) // fails only when the reader has gone
+	_ = json.NewEncoder(w).Encode(out) // it fails only if the client has closed the connection
 }
 
-// RightsOf returns what the caller of a path needs on a node: what its kubelet asks for
-// the same path.
+// RightsOf returns the rights that the caller of a path needs, as at the node's kubelet.
 func RightsOf(node metric.NodeName) func(*http.Request) []rights.Right {
 	return func(r *http.Request) []rights.Right {
 		if r.URL.Path == SummaryPath {

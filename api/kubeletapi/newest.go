@@ -7,27 +7,25 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// Newest keeps the newest round of one source whole: counters that no rate could be
-// made of yet included, which is why it stands beside the memory sink, that keeps
-// only what is served. It is a sink of the pipeline. Write is for one goroutine; what
-// it keeps may be read by any.
+// Newest keeps the newest round of one source, including counters without a rate, which the
+// memory sink drops. It is a sink of the pipeline. Only one goroutine may call Write; any may
+// read what it keeps.
 type Newest struct {
 	source  string
 	current atomic.Pointer[round]
 }
 
-// NewNewest returns a Newest of a source ("host"). Batches of others are passed over.
+// NewNewest returns a Newest of a source ("host"). It ignores batches of other sources.
 func NewNewest(source string) *Newest { return &Newest{source: source} }
 
-// round is one read of the node, without what identity turned away. It is
-// immutable.
+// round is one read of the node, without samples that identity rejected. It is immutable.
 type round struct {
 	node    metric.NodeName
-	err     error // why the read gave nothing, if it did
+	err     error // of a failed read
 	samples []metric.Sample
 }
 
-// Write keeps b in place of what came before. It never fails.
+// Write replaces the round by b. It never fails.
 func (n *Newest) Write(_ context.Context, b *metric.Batch) error {
 	if b.Source != n.source {
 		return nil
@@ -36,13 +34,7 @@ func (n *Newest) Write(_ context.Context, b *metric.Batch) error {
 	if b.Failed() {
 		r.err = b.Err
 	}
-	kept := 0
-	for i := range b.Samples {
-		if !b.Samples[i].Rejected() {
-			kept++
-		}
-	}
-	r.samples = make([]metric.Sample, 0, kept)
+	r.samples = make([]metric.Sample, 0, len(b.Samples))
 	for i := range b.Samples {
 		if s := &b.Samples[i]; !s.Rejected() {
 			r.samples = append(r.samples, metric.Sample{})
@@ -53,7 +45,7 @@ func (n *Newest) Write(_ context.Context, b *metric.Batch) error {
 	return nil
 }
 
-// Forget drops what is kept of the source, which is gone.
+// Forget drops the round of a source that was removed.
 func (n *Newest) Forget(source string, _ metric.NodeName) {
 	if source == n.source {
 		n.current.Store(nil)

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// overlay is what nodes, pods and containers have in common in a summary. Counters
-// and what shares a time with them come from one moment, the round's: a counter of now
-// under a time of then is a wrong rate.
+// overlay has the fields that nodes, pods and containers have in common in a summary. The values
+// of one field with one time are of one moment, the round's: a counter of now with an earlier
+// time would give a wrong rate.
 type overlay struct {
 	start  *metav1.Time
 	cpu    **stats.CPUStats
@@ -20,13 +20,13 @@ type overlay struct {
 	swap   **stats.SwapStats
 }
 
-// with lays s over what is there; a nil s changes nothing.
+// with sets the fields to the values of s, where it has them. s may be nil.
 func (o overlay) with(s *metric.Sample) {
 	if s == nil {
 		return
 	}
 	if s.Instance.Start != 0 {
-		*o.start = at(s.Instance.Start)
+		*o.start = timeOf(s.Instance.Start)
 	}
 	*o.cpu = cpuOf(s, *o.cpu)
 	*o.memory = memoryOf(s, *o.memory)
@@ -41,38 +41,33 @@ func cpuOf(s *metric.Sample, base *stats.CPUStats) *stats.CPUStats {
 	if !ok {
 		return base
 	}
-	out := &stats.CPUStats{Time: at(when), UsageCoreNanoSeconds: number(used)}
+	out := &stats.CPUStats{Time: timeOf(when), UsageCoreNanoSeconds: new(uint64(used))}
 	if rate, ok := s.Values.Get(metric.CPUUsageRate); ok && s.Servable(metric.CPU) {
-		out.UsageNanoCores = number(rate)
+		out.UsageNanoCores = new(uint64(rate))
 	}
-	var averages *stats.PSIStats
-	if base != nil {
-		averages = base.PSI
+	if base == nil {
+		base = &stats.CPUStats{}
 	}
-	out.PSI = pressureOf(s, metric.CPUPressureSome, metric.CPUPressureFull, averages)
+	out.PSI = pressureOf(s, metric.CPUPressureSome, metric.CPUPressureFull, base.PSI)
 	return out
 }
 
-// memoryOf prefers base, which is of now, if it is all there.
+// memoryOf returns base, which is newer, if it is complete.
 func memoryOf(s *metric.Sample, base *stats.MemoryStats) *stats.MemoryStats {
 	_, when, ok := get(s, metric.MemoryWorkingSet)
 	if !ok || base != nil && base.WorkingSetBytes != nil && base.PageFaults != nil {
 		return base
 	}
-	out := &stats.MemoryStats{Time: at(when)}
-	for to, id := range map[**uint64]metric.ID{
-		&out.AvailableBytes: metric.MemoryAvailable, &out.UsageBytes: metric.MemoryUsage,
-		&out.WorkingSetBytes: metric.MemoryWorkingSet, &out.RSSBytes: metric.MemoryRSS,
-		&out.PageFaults: metric.MemoryPageFaults, &out.MajorPageFaults: metric.MemoryMajorPageFaults,
-	} {
-		set(to, s, id)
+	if base == nil {
+		base = &stats.MemoryStats{}
 	}
-	var averages *stats.PSIStats
-	if base != nil {
-		averages = base.PSI
+	return &stats.MemoryStats{
+		Time:           timeOf(when),
+		AvailableBytes: valueOf(s, metric.MemoryAvailable), UsageBytes: valueOf(s, metric.MemoryUsage),
+		WorkingSetBytes: valueOf(s, metric.MemoryWorkingSet), RSSBytes: valueOf(s, metric.MemoryRSS),
+		PageFaults: valueOf(s, metric.MemoryPageFaults), MajorPageFaults: valueOf(s, metric.MemoryMajorPageFaults),
+		PSI: pressureOf(s, metric.MemoryPressureSome, metric.MemoryPressureFull, base.PSI),
 	}
-	out.PSI = pressureOf(s, metric.MemoryPressureSome, metric.MemoryPressureFull, averages)
-	return out
 }
 
 func ioOf(s *metric.Sample, base *stats.IOStats) *stats.IOStats {
@@ -80,20 +75,19 @@ func ioOf(s *metric.Sample, base *stats.IOStats) *stats.IOStats {
 	if !ok {
 		return base
 	}
-	var averages *stats.PSIStats
-	if base != nil {
-		averages = base.PSI
+	if base == nil {
+		base = &stats.IOStats{}
 	}
-	return &stats.IOStats{Time: at(when), PSI: pressureOf(s, metric.IOPressureSome, metric.IOPressureFull, averages)}
+	return &stats.IOStats{Time: timeOf(when), PSI: pressureOf(s, metric.IOPressureSome, metric.IOPressureFull, base.PSI)}
 }
 
 // pressureOf returns the totals of the round and the averages of base. Totals are in
-// microseconds, as kubelets pass them on from the kernel, whatever their documentation
-// says.
+// microseconds, as from the kernel and the kubelet, although the comment in their type says
+// otherwise.
 func pressureOf(s *metric.Sample, some, full metric.ID, base *stats.PSIStats) *stats.PSIStats {
-	a, _, ok := get(s, some)
-	b, _, also := get(s, full)
-	if !ok && !also {
+	a, _, hasSome := get(s, some)
+	b, _, hasFull := get(s, full)
+	if !hasSome && !hasFull {
 		return base
 	}
 	out := &stats.PSIStats{}
@@ -109,13 +103,13 @@ func swapOf(s *metric.Sample) *stats.SwapStats {
 	if !ok {
 		return nil
 	}
-	out := &stats.SwapStats{Time: at(when)}
-	set(&out.SwapUsageBytes, s, metric.MemorySwap)
-	set(&out.SwapAvailableBytes, s, metric.MemorySwapAvailable)
-	return out
+	return &stats.SwapStats{
+		Time: timeOf(when), SwapUsageBytes: valueOf(s, metric.MemorySwap), SwapAvailableBytes: valueOf(s, metric.MemorySwapAvailable),
+	}
 }
 
-// networkOf returns the traffic of c, with the name of the interface that is its own.
+// networkOf returns the traffic of c and of its interfaces. The interface with the same traffic
+// as c gives c its name.
 func networkOf(c cgroup, base *stats.NetworkStats) *stats.NetworkStats {
 	_, when, whole := get(c.Sample, metric.NetworkRx)
 	out := &stats.NetworkStats{}
@@ -138,17 +132,16 @@ func networkOf(c cgroup, base *stats.NetworkStats) *stats.NetworkStats {
 	if when == 0 {
 		return base
 	}
-	out.Time = at(when)
+	out.Time = timeOf(when)
 	return out
 }
 
 func interfaceOf(s *metric.Sample, name string) stats.InterfaceStats {
-	out := stats.InterfaceStats{Name: name}
-	set(&out.RxBytes, s, metric.NetworkRx)
-	set(&out.RxErrors, s, metric.NetworkRxErrors)
-	set(&out.TxBytes, s, metric.NetworkTx)
-	set(&out.TxErrors, s, metric.NetworkTxErrors)
-	return out
+	return stats.InterfaceStats{
+		Name:    name,
+		RxBytes: valueOf(s, metric.NetworkRx), RxErrors: valueOf(s, metric.NetworkRxErrors),
+		TxBytes: valueOf(s, metric.NetworkTx), TxErrors: valueOf(s, metric.NetworkTxErrors),
+	}
 }
 
 // fsOf returns the file system of s itself; nil if it was not read.
@@ -157,32 +150,37 @@ func fsOf(s *metric.Sample) *stats.FsStats {
 	if !ok {
 		return nil
 	}
-	out := &stats.FsStats{Time: at(when)}
-	for to, id := range map[**uint64]metric.ID{
-		&out.AvailableBytes: metric.FilesystemAvailable, &out.CapacityBytes: metric.FilesystemLimit,
-		&out.UsedBytes: metric.FilesystemUsage, &out.InodesFree: metric.FilesystemInodesFree,
-		&out.Inodes: metric.FilesystemInodes, &out.InodesUsed: metric.FilesystemInodesUsed,
-	} {
-		set(to, s, id)
+	return &stats.FsStats{
+		Time:           timeOf(when),
+		AvailableBytes: valueOf(s, metric.FilesystemAvailable), CapacityBytes: valueOf(s, metric.FilesystemLimit),
+		UsedBytes: valueOf(s, metric.FilesystemUsage), InodesFree: valueOf(s, metric.FilesystemInodesFree),
+		Inodes: valueOf(s, metric.FilesystemInodes), InodesUsed: valueOf(s, metric.FilesystemInodesUsed),
 	}
-	return out
 }
 
-// rlimitOf returns how many tasks there are and may be; nil if that was not read. A
-// kubelet counts threads, whatever its field is called: they are what runs out.
+// rlimitOf returns the number of tasks and its limit; nil if they were not read. Like a kubelet,
+// it counts threads, which use up process IDs too.
 func rlimitOf(s *metric.Sample) *stats.RlimitStats {
-	limit, when, ok := get(s, metric.ProcessLimit)
-	count, _, also := get(s, metric.ProcessThreads)
-	if !ok || !also {
+	limit, when, hasLimit := get(s, metric.ProcessLimit)
+	count, _, hasCount := get(s, metric.ProcessThreads)
+	if !hasLimit || !hasCount {
 		return nil
 	}
-	most, now := int64(limit), int64(count)
-	return &stats.RlimitStats{Time: at(when), MaxPID: &most, NumOfRunningProcesses: &now}
+	return &stats.RlimitStats{Time: timeOf(when), MaxPID: new(int64(limit)), NumOfRunningProcesses: new(int64(count))}
 }
 
-// set puts a value of s where a summary has it, if it was told.
-func set(to **uint64, s *metric.Sample, id metric.ID) {
-	if v, _, ok := get(s, id); ok {
-		*to = number(v)
+// valueOf returns a value of s as in a summary; nil if it is not served.
+func valueOf(s *metric.Sample, id metric.ID) *uint64 {
+	v, _, ok := get(s, id)
+	if !ok {
+		return nil
 	}
+	return new(uint64(v))
+}
+
+func timeOf(ns int64) metav1.Time {
+	if ns == 0 {
+		return metav1.Time{}
+	}
+	return metav1.Unix(ns/1e9, ns%1e9)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// The families of /metrics/resource, by whom they are of.
+// The families of /metrics/resource.
 var (
 	nodeFamilies = []family{
 		{"node_cpu_usage_seconds_total", metric.CPUUsage, 1e9},
@@ -26,34 +26,23 @@ var (
 	}
 )
 
-// startHelp is what container_start_time_seconds says.
-const startHelp = "When the container began, in seconds since the Unix epoch."
-
-// resource returns the families of /metrics/resource. A nil t gives the one that says
-// that nothing could be read.
+// resource returns the families of /metrics/resource. t is nil if nothing could be read.
 func resource(t *tree) []*dto.MetricFamily {
-	var f families
+	f := families{}
 	failed := t == nil || t.node.Sample == nil
-	f.gauge("resource_scrape_error", "1 if the node could not be read, 0 otherwise.", bit(failed), 0, nil)
+	f.errorGauge("resource_scrape_error", "the node", failed)
 	if failed {
 		return f.sorted()
 	}
-	for i := range nodeFamilies {
-		f.value(&nodeFamilies[i], t.node.Sample, nil)
-	}
+	f.values(nodeFamilies, t.node.Sample, nil)
 	for _, p := range t.pods {
 		namespace, name := string(p.ref.Namespace), string(p.ref.Name)
-		of := labels("namespace", namespace, "pod", name)
-		for i := range podFamilies {
-			f.value(&podFamilies[i], p.Sample, of)
-		}
+		f.values(podFamilies, p.Sample, labels("namespace", namespace, "pod", name))
 		for _, c := range p.containers {
-			of := labels("container", c.name, "namespace", namespace, "pod", name)
-			for i := range containerFamilies {
-				f.value(&containerFamilies[i], c.Sample, of)
-			}
+			of := labels("container", c.container, "namespace", namespace, "pod", name)
+			f.values(containerFamilies, c.Sample, of)
 			if c.Instance.Start != 0 {
-				f.gauge("container_start_time_seconds", startHelp, float64(c.Instance.Start)/1e9, 0, of)
+				f.gauge("container_start_time_seconds", "When the container began, in seconds since the Unix epoch.", float64(c.Instance.Start)/1e9, 0, of)
 			}
 		}
 	}
