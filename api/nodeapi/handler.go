@@ -27,20 +27,10 @@ type Handler struct{ opts Options }
 func NewHandler(opts Options) *Handler { return &Handler{opts} }
 
 // ServeHTTP answers a request about the node.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, err := h.answer(w, r)
-	if err != nil {
-		weirdev.Fail(w, asProblem(err))
-		return
-	}
-	weirdev.Answer(w, http.StatusOK, answer)
-}
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { respond(w, r, h.answer) }
 
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (any, error) {
-	request, err := parseReadRequest(w, r)
+func (h *Handler) answer(ctx context.Context, request Request) (any, error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case request.Node != h.opts.Node:
 		// After an address was looked up, another machine may have taken it.
 		return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir is on node " + h.opts.Node + ", not on " + request.Node,
@@ -48,16 +38,26 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	case request.Subresource == Eviction && h.opts.Eviction != nil:
 		return NewEvictionExplanation(h.opts.Eviction()), nil
 	case request.Subresource == PodCgroups && h.opts.PodCgroups != nil:
-		return h.opts.PodCgroups(r.Context())
+		return h.opts.PodCgroups(ctx)
 	}
 	return nil, &weirdev.Problem{Status: http.StatusNotFound, Message: "this weir does not know " + request.String(),
 		Hint: "Ask the agent there: weir agent, or on a machine of no cluster weir run."}
 }
 
-// asProblem converts an error to a Problem for the client.
-func asProblem(err error) *weirdev.Problem {
-	if p, ok := errors.AsType[*weirdev.Problem](err); ok {
-		return p
+// respond writes the answer to a request. An error that is not a *weirdev.Problem is an internal one.
+func respond(w http.ResponseWriter, r *http.Request, answer func(context.Context, Request) (any, error)) {
+	request, err := parseReadRequest(w, r)
+	var body any
+	if err == nil {
+		body, err = answer(r.Context(), request)
 	}
-	return &weirdev.Problem{Status: http.StatusInternalServerError, Message: err.Error(), Hint: "weir's log may say more."}
+	if err == nil {
+		weirdev.Answer(w, http.StatusOK, body)
+		return
+	}
+	p, ok := errors.AsType[*weirdev.Problem](err)
+	if !ok {
+		p = &weirdev.Problem{Status: http.StatusInternalServerError, Message: err.Error(), Hint: "weir's log may say more."}
+	}
+	weirdev.Fail(w, p)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -52,22 +51,11 @@ func NewProxy(opts ProxyOptions) *Proxy {
 
 // ServeHTTP answers a request about a node.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, err := p.answer(w, r)
-	if err != nil {
-		weirdev.Fail(w, asProblem(err))
-		return
-	}
-	weirdev.Answer(w, http.StatusOK, answer)
-}
-
-func (p *Proxy) answer(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
-	request, err := parseReadRequest(w, r)
-	if err != nil {
-		return nil, err
-	}
-	var answer json.RawMessage
-	err = p.ask(r.Context(), request, &answer)
-	return answer, err
+	respond(w, r, func(ctx context.Context, request Request) (any, error) {
+		var answer json.RawMessage
+		err := p.ask(ctx, request, &answer)
+		return answer, err
+	})
 }
 
 // Eviction returns the report on evictions of a node, for callers that show it in another way, such
@@ -128,6 +116,7 @@ func agentProblem(node string, err error) error {
 	}
 	var said *weirdev.Problem
 	var certificate *tls.CertificateVerificationError
+	var tooLong *http.MaxBytesError
 	var sent *url.Error // the request failed, or there was no answer
 	switch {
 	case errors.As(err, &said) && said.Status == http.StatusUnauthorized:
@@ -146,8 +135,8 @@ func agentProblem(node string, err error) error {
 			"Name who signed it with --agent-ca-file, or trust the network with --agent-insecure-tls.")
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fail(http.StatusBadGateway, fmt.Sprintf("what answers on node %s speaks no TLS", node), "Is --agent-port the agents' secure port?")
-	case errors.Is(err, errAnswerTooLong):
-		return fail(http.StatusBadGateway, fmt.Sprintf("the agent on node %s: %v", node, err), "Its log may say why.")
+	case errors.As(err, &tooLong):
+		return fail(http.StatusBadGateway, fmt.Sprintf("the agent on node %s: its answer is too long", node), "Its log may say why.")
 	case errors.Is(err, context.DeadlineExceeded):
 		return fail(http.StatusGatewayTimeout, "the agent on node "+node+" did not answer in time", "Is the node overloaded, or a firewall in the way? Ask again. "+installHint(node))
 	case !errors.As(err, &sent):
@@ -156,38 +145,17 @@ func agentProblem(node string, err error) error {
 	return fail(http.StatusServiceUnavailable, fmt.Sprintf("no agent answers on node %s: %v", node, err), installHint(node))
 }
 
-// errAnswerTooLong is the error of an answer that exceeds ProxyOptions.MaxBytes.
-var errAnswerTooLong = errors.New("its answer is too long")
-
 // limitedTransport limits the size of answers.
 type limitedTransport struct {
 	http.RoundTripper
-	most int64
+	maxBytes int64
 }
 
 // RoundTrip makes one request.
-func (b *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := b.RoundTripper.RoundTrip(r)
+func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.RoundTripper.RoundTrip(r)
 	if err == nil {
-		resp.Body = &limitedBody{ReadCloser: resp.Body, left: b.most}
+		resp.Body = http.MaxBytesReader(nil, resp.Body, t.maxBytes)
 	}
 	return resp, err
-}
-
-// limitedBody fails after too many bytes.
-type limitedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-// Read implements io.Reader.
-func (c *limitedBody) Read(b []byte) (int, error) {
-	if c.left < 0 {
-		return 0, errAnswerTooLong
-	}
-	n, err := c.ReadCloser.Read(b[:min(int64(len(b)), c.left+1)])
-	if c.left -= int64(n); c.left < 0 {
-		return n, errAnswerTooLong
-	}
-	return n, err
 }
