@@ -42,7 +42,7 @@ const maxLookInterval = 10 * time.Second
 type evictor struct {
 	plan      *evictionPlan
 	node      metric.NodeName
-	names     *podIndex
+	nodePods  nodePods          // empty without a cluster
 	cluster   *informer.Cluster // nil without one
 	guard     *guard.Guard
 	settings  *eviction.Settings
@@ -53,10 +53,10 @@ type evictor struct {
 	log       *zap.Logger
 }
 
-// openEvictor makes what guards the machine m of a plan, whose pods go by names. of is
-// the cluster it belongs to; nil for none.
-func openEvictor(ctx context.Context, p *plan, m *machine, names *podIndex, of *informer.Cluster, registry prometheus.Registerer, log *zap.Logger) (_ *evictor, err error) {
-	e := &evictor{plan: p.Eviction, node: p.Host.Node, names: names, cluster: of, log: log}
+// openEvictor opens the evictor of the machine m, which has the given pods. of is its cluster;
+// nil if it has none.
+func openEvictor(ctx context.Context, p *plan, m *machine, pods nodePods, of *informer.Cluster, registry prometheus.Registerer, log *zap.Logger) (_ *evictor, err error) {
+	e := &evictor{plan: p.Eviction, node: p.Host.Node, nodePods: pods, cluster: of, log: log}
 	defer func() {
 		if err != nil {
 			_ = e.Close()
@@ -190,7 +190,7 @@ func (e *evictor) ended(uid types.UID) bool {
 	if _, err := e.pods(); err != nil || time.Since(e.cluster.Facts().At) > maxFactsAge {
 		return false
 	}
-	return e.names.pod(metric.PodUID(uid)) == nil
+	return e.nodePods.find(metric.PodUID(uid)) == nil
 }
 
 // report tells how the node stands.

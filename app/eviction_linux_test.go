@@ -144,7 +144,7 @@ func TestThresholdsOfTheKubelet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := openEvictor(t.Context(), p, machineOf(4<<30, 4<<30), &podIndex{pods: of.NodePods}, of, prometheus.NewRegistry(), zap.NewNop())
+		e, err := openEvictor(t.Context(), p, machineOf(4<<30, 4<<30), of.NodePods, of, prometheus.NewRegistry(), zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +292,7 @@ func TestEndedPods(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- of.Run(ctx) }()
-		e := &evictor{cluster: of, node: "n1", names: &podIndex{pods: of.NodePods}}
+		e := &evictor{cluster: of, node: "n1", nodePods: of.NodePods}
 		until(t, 10*time.Second, "pods are known", func() bool { _, err := e.pods(); return err == nil })
 		cancel()
 		if err := <-ended; err != nil {
@@ -309,7 +309,7 @@ func TestEndedPods(t *testing.T) {
 	if e.ended(gone) {
 		t.Error("without a cluster a pod has ended")
 	}
-	e = &evictor{cluster: informer.NewForClient(nil, informer.Options{Node: "n1"}), names: &podIndex{pods: func() []*corev1.Pod { return nil }}}
+	e = &evictor{cluster: informer.NewForClient(nil, informer.Options{Node: "n1"}), nodePods: func() []*corev1.Pod { return nil }}
 	for _, uid := range []string{gone, "0123456789abcdef0123456789abcdef"} {
 		if e.ended(types.UID(uid)) {
 			t.Errorf("%s has ended, by nobody's word", uid)

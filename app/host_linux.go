@@ -43,10 +43,11 @@ func openHost(w *process, p *hostPlan) error {
 	return nil
 }
 
-// openMachine finds out how this machine is read. Pods are known by names.
-func openMachine(p *hostPlan, names *podIndex, log *zap.Logger) (*machine, error) {
+// openMachine opens the readers of this machine, which take the names of pods and containers from
+// pods.
+func openMachine(p *hostPlan, pods nodePods, log *zap.Logger) (*machine, error) {
 	scanner, err := disk.New(disk.Options{
-		KubeletRoot: p.KubeletRoot, ContainerRoot: p.ContainerRoot, Containers: names.running,
+		KubeletRoot: p.KubeletRoot, ContainerRoot: p.ContainerRoot, Containers: pods.running,
 		Done: func(r disk.ScanResult) {
 			log.Debug("looked at pods' disks", zap.Int("pods", r.Pods), zap.Int("unknown", r.Unknown),
 				zap.Int64("inodes", r.Inodes), zap.Duration("took", r.Took), zap.Error(r.Problems))
@@ -62,11 +63,11 @@ func openMachine(p *hostPlan, names *podIndex, log *zap.Logger) (*machine, error
 		KubeletRoot:   firstThere(filepath.Join(p.KubeletRoot, "pods"), p.KubeletRoot),
 		ContainerRoot: firstThere(p.ContainerRoot),
 		Pod: func(uid metric.PodUID) (vitals.Pod, bool) {
-			pod := names.pod(uid)
+			pod := pods.find(uid)
 			if pod == nil {
 				return vitals.Pod{}, false
 			}
-			containers, _ := names.running(uid)
+			containers, _ := pods.running(uid)
 			return vitals.Pod{Namespace: pod.Namespace, Name: pod.Name, UID: metric.PodUID(pod.UID), Containers: containers}, true
 		},
 	})

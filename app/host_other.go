@@ -12,7 +12,7 @@ var errOnlyLinux = errors.New("read this machine: only Linux has cgroups to read
 
 func openHost(*process, *hostPlan) error { return errOnlyLinux }
 
-func openMachine(*hostPlan, *podIndex, *zap.Logger) (*machine, error) { return nil, errOnlyLinux }
+func openMachine(*hostPlan, nodePods, *zap.Logger) (*machine, error) { return nil, errOnlyLinux }
 
 // dropBinaryPages does nothing: how it is done elsewhere is not known.
 func dropBinaryPages() error { return nil }

@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -27,6 +27,7 @@ import (
 	"github.com/weir-metrics/weir/eviction/kubeletconfig"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/sources/host/inspect"
+	"github.com/weir-metrics/weir/sources/host/podcgroup"
 )
 
 // openInspector opens what looks at this machine's pod cgroups, and the sink of what its
@@ -39,9 +40,7 @@ func (w *process) openInspector(context.Context) (err error) {
 	if w.inspector, err = inspect.New(inspect.Options{}); err != nil {
 		w.log.Warn("pod cgroups are not inspected", zap.Error(err))
 	} else {
-		w.registry.MustRegister(inspect.NewCollector(inspect.CollectorOptions{
-			Inspector: w.inspector, Pods: func() *inspect.Pods { return inspect.PodsOn(host.Node, w.facts()) },
-		}))
+		w.registry.MustRegister(inspect.NewCollector(w.inspector, func() *inspect.Pods { return inspect.PodsOn(host.Node, w.facts()) }))
 	}
 	if w.plan.Agents == nil {
 		w.newest = kubeletapi.NewNewest("host")
@@ -83,12 +82,11 @@ func openThisNode(ctx context.Context, w *process) (http.Handler, error) {
 	if w.cluster != nil {
 		w.node.pods = w.cluster.NodePods
 	}
-	index := &podIndex{pods: w.node.pods}
 	o := nodeapi.Options{Node: string(p.Host.Node)}
 	if w.inspector != nil {
 		o.PodCgroups = podCgroups(w.inspector, p.Host.Node, w.facts)
 	}
-	machine, err := openMachine(p.Host, index, w.log)
+	machine, err := openMachine(p.Host, w.node.pods, w.log)
 	switch {
 	case err != nil && p.Eviction != nil && p.Eviction.Mode != execute.Observe:
 		return nil, err
@@ -99,7 +97,7 @@ func openThisNode(ctx context.Context, w *process) (http.Handler, error) {
 	w.node.now = machine.readAll
 	w.add(Part{Name: "disk scan", Run: machine.scan, Close: machine.Close})
 	if p.Eviction != nil {
-		e, err := openEvictor(ctx, p, machine, index, w.cluster, w.registry, w.log)
+		e, err := openEvictor(ctx, p, machine, w.node.pods, w.cluster, w.registry, w.log)
 		if err != nil {
 			return nil, err
 		}
@@ -120,26 +118,27 @@ func openKubeletAPI(_ context.Context, w *process) (http.Handler, error) {
 	}), nil
 }
 
-// imageOf returns the image of a container as its pod's status names it; empty if
-// nobody knows.
-func imageOf(pods []*corev1.Pod, of metric.PodRef, container string) string {
+// imageOf returns the image of a container, from its pod's status; empty if it is not known.
+func imageOf(pods []*corev1.Pod, ref metric.PodRef, container string) string {
 	for _, p := range pods {
-		if p.Name != string(of.Name) || p.Namespace != string(of.Namespace) {
+		if p.Name != string(ref.Name) || p.Namespace != string(ref.Namespace) {
 			continue
 		}
-		s := &p.Status
-		for _, all := range [...][]corev1.ContainerStatus{s.ContainerStatuses, s.InitContainerStatuses, s.EphemeralContainerStatuses} {
-			for i := range all {
-				if all[i].Name == container {
-					return all[i].Image
-				}
+		for _, c := range containerStatuses(p) {
+			if c.Name == container {
+				return c.Image
 			}
 		}
 	}
 	return ""
 }
 
-// podCgroups returns what inspects this machine's pod cgroups for whoever asks.
+func containerStatuses(p *corev1.Pod) []corev1.ContainerStatus {
+	s := &p.Status
+	return slices.Concat(s.ContainerStatuses, s.InitContainerStatuses, s.EphemeralContainerStatuses)
+}
+
+// podCgroups returns a function that inspects the pod cgroups of this machine.
 func podCgroups(i *inspect.Inspector, node metric.NodeName, facts func() *cluster.Facts) func(context.Context) (any, error) {
 	return func(context.Context) (any, error) {
 		tree, err := i.Read()
@@ -150,54 +149,32 @@ func podCgroups(i *inspect.Inspector, node metric.NodeName, facts func() *cluste
 	}
 }
 
-// podIndex finds the pods of this node by the UIDs that their cgroups carry. Its methods
-// may be called by several goroutines.
-type podIndex struct {
-	pods func() []*corev1.Pod
-	last atomic.Pointer[podTable]
-}
+// nodePods returns the pods of this node.
+type nodePods func() []*corev1.Pod
 
-// podTable is made anew when there are other pods: far less often than it is used.
-type podTable struct {
-	of  []*corev1.Pod
-	all map[metric.PodUID]*corev1.Pod
-}
-
-// pod returns the pod whose cgroup carries uid; nil if there is none.
-func (n *podIndex) pod(uid metric.PodUID) *corev1.Pod {
-	pods, index := n.pods(), n.last.Load()
-	if len(pods) == 0 {
-		return nil
-	}
-	if index == nil || len(index.of) != len(pods) || &index.of[0] != &pods[0] {
-		index = &podTable{of: pods, all: make(map[metric.PodUID]*corev1.Pod, len(pods))}
-		for _, p := range pods {
-			index.all[metric.PodUID(p.UID)] = p
-			if hash := p.Annotations[informer.ConfigHashAnnotation]; hash != "" {
-				index.all[metric.PodUID(hash)] = p
-			}
+// find returns the pod with a UID in its cgroup's path: of a static pod, the hash of its manifest.
+// It returns nil if there is none.
+func (n nodePods) find(uid metric.PodUID) *corev1.Pod {
+	isStatic := podcgroup.IsStatic(uid)
+	for _, p := range n() {
+		if string(p.UID) == string(uid) || isStatic && p.Annotations[informer.ConfigHashAnnotation] == string(uid) {
+			return p
 		}
-		n.last.Store(index)
 	}
-	return index.all[uid]
+	return nil
 }
 
-// running returns the names of a pod's containers that run, by their IDs, and whether
-// there is such a pod.
-func (n *podIndex) running(uid metric.PodUID) (map[string]string, bool) {
-	p := n.pod(uid)
+// running returns the names of a pod's running containers by ID, and whether there is such a pod.
+func (n nodePods) running(uid metric.PodUID) (map[string]string, bool) {
+	p := n.find(uid)
 	if p == nil {
 		return nil, false
 	}
 	names := map[string]string{}
-	for _, list := range [][]corev1.ContainerStatus{
-		p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses,
-	} {
-		for i := range list {
-			if c := &list[i]; c.State.Running != nil {
-				_, id, _ := strings.Cut(c.ContainerID, "://")
-				names[id] = c.Name
-			}
+	for _, c := range containerStatuses(p) {
+		if c.State.Running != nil {
+			_, id, _ := strings.Cut(c.ContainerID, "://")
+			names[id] = c.Name
 		}
 	}
 	return names, true
