@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
@@ -53,7 +54,7 @@ func TestDockerAndOCIReadTheSameImage(t *testing.T) {
 	var stdout bytes.Buffer
 	out := filepath.Join(t.TempDir(), "image.tar")
 	err := run([]string{
-		"--name", "weir-metrics/weir:v1", "--name", "pause:3",
+		"--name", "pause:3",
 		"--binary", hello + ":/usr/bin/weir", "--cmd", "server", "--cmd", "--help",
 		"--label", "title=weir", "--label", "example.com/a=b", "--out", out,
 	}, noenv, &stdout, io.Discard)
@@ -102,7 +103,7 @@ func TestDockerAndOCIReadTheSameImage(t *testing.T) {
 	for _, m := range manifest.Manifests {
 		names = append(names, m.Annotations["io.containerd.image.name"]+" "+m.Annotations["org.opencontainers.image.ref.name"])
 	}
-	if got, want := strings.Join(names, ", "), "docker.io/weir-metrics/weir:v1 v1, docker.io/library/pause:3 3"; got != want {
+	if got, want := strings.Join(names, ", "), strings.TrimPrefix(name.DefaultRegistry, "index.")+"/library/pause:3 3"; got != want {
 		t.Errorf("names in the layout:\n got %s\nwant %s", got, want)
 	}
 	oci, err := index.Image(manifest.Manifests[0].Digest)
@@ -113,14 +114,14 @@ func TestDockerAndOCIReadTheSameImage(t *testing.T) {
 		t.Errorf("docker reads the image %s, OCI %s", a, b)
 	}
 	digest := manifest.Manifests[0].Digest.String()
-	if got, want := stdout.String(), "weir-metrics/weir:v1@"+digest+"\npause:3@"+digest+"\n"; got != want {
+	if got, want := stdout.String(), "pause:3@"+digest+"\n"; got != want {
 		t.Errorf("printed:\n got %s\nwant %s", got, want)
 	}
 }
 
 func TestLayerHoldsTheProgramAndAWritableTmp(t *testing.T) {
 	hello := program(t, "amd64")
-	out := write(t, noenv, "--name", "a:1", "--binary", hello+":/opt/a/run", "--binary", hello, "--entrypoint", "/hello")
+	out := write(t, noenv, "--name", "a:1", "--binary", hello+":/opt/a/run")
 	img, err := tarball.ImageFromPath(out, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +148,7 @@ func TestLayerHoldsTheProgramAndAWritableTmp(t *testing.T) {
 			t.Errorf("%s is of %d:%d at %v, want root's at 1970", h.Name, h.Uid, h.Gid, h.ModTime)
 		}
 	}
-	want := "-r-xr-xr-x hello|drwxr-xr-x opt/|drwxr-xr-x opt/a/|-r-xr-xr-x opt/a/run|dtrwxrwxrwx tmp/"
+	want := "drwxr-xr-x opt/|drwxr-xr-x opt/a/|-r-xr-xr-x opt/a/run|dtrwxrwxrwx tmp/"
 	if got := strings.Join(got, "|"); got != want {
 		t.Errorf("layer:\n got %s\nwant %s", got, want)
 	}
@@ -219,18 +220,13 @@ func TestMistakes(t *testing.T) {
 	f("give --binary FILE", "--name", "a:1", "--out", out)
 	f("give --out FILE.tar", "--name", "a:1", "--binary", hello)
 	f(`unexpected argument "x"`, "--name", "a:1", "--binary", hello, "--out", out, "x")
-	f("read name", "--name", "A B", "--binary", hello, "--out", out)
+	f("repository can only contain", "--name", "A B", "--binary", hello, "--out", out)
 	f("want one from the root", "--name", "a:1", "--binary", hello+":bin/a", "--out", out)
 	f("want one from the root", "--name", "a:1", "--binary", hello+":/../a", "--out", out)
 	f("no such file", "--name", "a:1", "--binary", hello+"x", "--out", out)
 	f("build it with GOOS=linux", "--name", "a:1", "--binary", text, "--out", out)
-	f("build it with GOARCH=arm64", "--name", "a:1", "--binary", hello, "--arch", "arm64", "--out", out)
-	f("is not a number", "--name", "a:1", "--binary", hello, "--user", "nobody", "--out", out)
 	f("want KEY=VALUE", "--name", "a:1", "--binary", hello, "--label", "x", "--out", out)
-	f("is no binary of the image", "--name", "a:1", "--binary", hello, "--entrypoint", "/bye", "--out", out)
-	f("two things want to be /hello", "--name", "a:1", "--binary", hello, "--binary", hello, "--out", out)
-	f("two things want to be /tmp", "--name", "a:1", "--binary", hello+":/tmp", "--out", out)
-	f("a binary and a directory", "--name", "a:1", "--binary", hello+":/a", "--binary", hello+":/a/b", "--out", out)
+	f("not in /tmp", "--name", "a:1", "--binary", hello+":/tmp", "--out", out)
 	if err := run([]string{"--help"}, noenv, io.Discard, io.Discard); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("--help: %v, want flag.ErrHelp", err)
 	}

@@ -1,13 +1,13 @@
-// Command image writes an OCI image archive from static binaries: no
+// Command image writes an OCI image archive from a static program: no
 // registry, no daemon and no base image are asked. `docker load`,
 // `podman load` and `ctr -n k8s.io images import` all take what it writes.
 //
-// The image holds the binaries and an empty /tmp, and nothing else: no shell,
+// The image holds the program and an empty /tmp, and nothing else: no shell,
 // no passwd, no CA certificates. A program that reads the cluster's own CA
-// from its service account needs none; one that must trust public CAs is
-// given them by a mount and SSL_CERT_FILE.
+// from its service account needs none; one that must trust public CAs needs a
+// mount and SSL_CERT_FILE.
 //
-// The same binaries and flags give the same bytes, and so the same digest,
+// The same program and flags give the same bytes, and so the same digest,
 // whoever runs it and when: every time in the archive is SOURCE_DATE_EPOCH
 // (seconds since 1970), or 0 where that is not set.
 package main
@@ -23,6 +23,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
 )
 
 func main() {
@@ -37,7 +39,7 @@ func main() {
 
 const usage = `Usage: image --name NAME:TAG --binary FILE[:/PATH] --out FILE.tar [flags]
 
-Writes an image archive of static binaries. Example, from the project's root:
+Writes an image archive of a static program. Example, from the project's root:
 
   go run -C deploy/image . --name weir-metrics/weir:dev \
       --binary "$PWD/bin/weir" --out "$PWD/bin/weir-image.tar"
@@ -52,21 +54,38 @@ func run(args []string, getenv func(string) string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	img, err := build(spec)
+	archive, digest, err := build(spec)
 	if err != nil {
 		return err
 	}
-	if err := writeFile(out, img, spec); err != nil {
-		return err
+	if err := writeFile(out, archive); err != nil {
+		return fmt.Errorf("write image: %w", err)
 	}
-	digest, err := img.Digest()
-	if err != nil {
-		return fmt.Errorf("digest image: %w", err)
-	}
-	for _, n := range spec.names {
-		fmt.Fprintf(stdout, "%s@%s\n", n.short(), digest)
-	}
+	fmt.Fprintf(stdout, "%s@%s\n", spec.shortName(), digest)
 	return nil
+}
+
+// writeFile writes beside out first, so that out is complete or as it was.
+func writeFile(out string, data []byte) error {
+	part := out + ".part"
+	err := os.WriteFile(part, data, 0o644)
+	if err == nil {
+		err = os.Rename(part, out)
+	}
+	if err != nil {
+		_ = os.Remove(part) // it may not exist
+	}
+	return err
+}
+
+// spec is what the image shall be.
+type spec struct {
+	name    name.Tag
+	binary  string // the file on this machine
+	path    string // where it is in the image, and what is started
+	cmd     []string
+	labels  map[string]string
+	created time.Time
 }
 
 // parse reads the flags into what to build and the file to write.
@@ -79,22 +98,18 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (spec, s
 		fmt.Fprint(stderr, usage)
 		f.PrintDefaults()
 	}
-	f.Func("name", "`NAME:TAG` of the image; repeatable", func(v string) error {
-		n, err := parseName(v)
-		s.names = append(s.names, n)
+	f.Func("name", "`NAME:TAG` of the image", func(v string) (err error) {
+		s.name, err = name.NewTag(v)
 		return err
 	})
-	f.Func("binary", "static binary to put in, `FILE[:/PATH]`, by default at /NAME; repeatable", func(v string) error {
-		b, err := parseBinary(v)
-		s.binaries = append(s.binaries, b)
+	f.Func("binary", "static program to put in and to start, `FILE[:/PATH]`, by default at /NAME", func(v string) (err error) {
+		s.binary, s.path, err = parseBinary(v)
 		return err
 	})
-	f.StringVar(&s.entrypoint, "entrypoint", "", "`PATH` in the image of the program to start (default the first binary)")
 	f.Func("cmd", "`WORD` of the default arguments; repeatable", func(v string) error {
 		s.cmd = append(s.cmd, v)
 		return nil
 	})
-	f.StringVar(&s.user, "user", "65532:65532", "`UID:GID` the program runs as; numbers, because the image has no passwd file")
 	f.Func("label", "`KEY=VALUE`; a key without a dot is one of OCI's, as title for org.opencontainers.image.title; repeatable", func(v string) error {
 		key, value, ok := strings.Cut(v, "=")
 		if !ok || key == "" {
@@ -106,7 +121,6 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (spec, s
 		s.labels[key] = value
 		return nil
 	})
-	f.StringVar(&s.arch, "arch", "", "`ARCH` the binaries must be for, as amd64 (default what they are for)")
 	f.StringVar(&out, "out", "", "`FILE` to write")
 	if err := f.Parse(args); err != nil {
 		return s, "", err
@@ -114,18 +128,12 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (spec, s
 	switch {
 	case f.NArg() > 0:
 		return s, "", fmt.Errorf("unexpected argument %q: everything is a flag, see --help", f.Arg(0))
-	case len(s.names) == 0:
+	case s.name == (name.Tag{}):
 		return s, "", errors.New("no name: give --name NAME:TAG")
-	case len(s.binaries) == 0:
+	case s.binary == "":
 		return s, "", errors.New("nothing to put in: give --binary FILE")
 	case out == "":
 		return s, "", errors.New("nowhere to write: give --out FILE.tar")
-	}
-	if err := checkUser(s.user); err != nil {
-		return s, "", err
-	}
-	if s.entrypoint == "" {
-		s.entrypoint = s.binaries[0].path
 	}
 	created, err := epoch(getenv("SOURCE_DATE_EPOCH"))
 	s.created = created
@@ -133,30 +141,18 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (spec, s
 }
 
 // parseBinary reads FILE[:/PATH].
-func parseBinary(v string) (binary, error) {
-	b := binary{file: v, path: "/" + filepath.Base(v)}
-	if file, inside, ok := strings.Cut(v, ":"); ok {
-		b = binary{file: file, path: inside}
+func parseBinary(v string) (file, inside string, err error) {
+	file, inside, ok := strings.Cut(v, ":")
+	if !ok {
+		inside = "/" + filepath.Base(file)
 	}
-	if b.file == "" {
-		return b, errors.New("want FILE or FILE:/PATH")
+	if file == "" {
+		return "", "", errors.New("want FILE or FILE:/PATH")
 	}
-	if !path.IsAbs(b.path) || path.Clean(b.path) != b.path || b.path == "/" {
-		return b, fmt.Errorf("path in the image is %q: want one from the root, as /weir", b.path)
+	if !path.IsAbs(inside) || path.Clean(inside) != inside || inside == "/" || strings.HasPrefix(inside+"/", "/tmp/") {
+		return "", "", fmt.Errorf("path in the image is %q: want one from the root and not in /tmp, as /weir", inside)
 	}
-	return b, nil
-}
-
-// checkUser refuses names: nothing in the image could translate them, and
-// Kubernetes cannot tell whether a name is root.
-func checkUser(user string) error {
-	uid, gid, both := strings.Cut(user, ":")
-	_, uidErr := strconv.ParseUint(uid, 10, 31)
-	_, gidErr := strconv.ParseUint(gid, 10, 31)
-	if uidErr != nil || both && gidErr != nil {
-		return fmt.Errorf("user %q is not a number: give --user UID:GID, as 65532:65532", user)
-	}
-	return nil
+	return file, inside, nil
 }
 
 // epoch reads SOURCE_DATE_EPOCH; nothing is 1970.
