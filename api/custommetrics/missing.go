@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/weir-metrics/weir/api/metricsgroup"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
@@ -63,29 +63,29 @@ func (q *metricRequest) notFound(e metric.Entity) error {
 	switch q.kind {
 	case metric.Pod:
 		if q.facts != nil && q.facts.Synced && q.facts.Pod(e.PodRef()) == nil {
-			return notFound("there is no pod %s", e)
+			return metricsgroup.NotFound("there is no pod %s", e)
 		}
 	case metric.Node:
 		if q.facts != nil && q.facts.Synced && q.facts.Node(e.Node) == nil {
-			return notFound("there is no node %s", e.Node)
+			return metricsgroup.NotFound("there is no node %s", e.Node)
 		}
 	case metric.Namespaced:
-		return notFound("no pod of namespace %s has %s", e.Namespace, q.descriptor.Prometheus)
+		return metricsgroup.NotFound("no pod of namespace %s has %s", e.Namespace, q.descriptor.Prometheus)
 	}
 	why, known := q.explanation().Rule(e, q.descriptor.ID)
 	if !known {
-		return notFound("nothing is known of %v", e)
+		return metricsgroup.NotFound("nothing is known of %v", e)
 	}
 	why = q.partAbsence(why)
 	switch reported := why.Reason.Layer() == metric.LayerReport && why.Reason != metric.NotApplicable; {
 	case reported && !q.parts.whole():
-		return notFound("%v has no part with %s that the metric selector %s chooses", e, q.descriptor.Prometheus, q.parts.selector)
+		return metricsgroup.NotFound("%v has no part with %s that the metric selector %s chooses", e, q.descriptor.Prometheus, q.parts.selector)
 	case reported && q.descriptor.Parts != "":
 		if names := q.partsOf(e); len(names) > 0 {
-			return notFound("%v has %s of parts only: choose by a metric selector, of %s", e, q.descriptor.Prometheus, strings.Join(names, ", "))
+			return metricsgroup.NotFound("%v has %s of parts only: choose by a metric selector, of %s", e, q.descriptor.Prometheus, strings.Join(names, ", "))
 		}
 	}
-	return notFound("%v has no %s: %s", e, q.descriptor.Prometheus, why.ShortMessage())
+	return metricsgroup.NotFound("%v has no %s: %s", e, q.descriptor.Prometheus, why.ShortMessage())
 }
 
 // noneFound returns the error for a selector that found no number.
@@ -96,15 +96,15 @@ func (q *metricRequest) noneFound(namespace string, selector labels.Selector, mi
 	}
 	if len(missing) == 0 {
 		if selector.Empty() {
-			return notFound("there are no %s%s", q.object.resource, where)
+			return metricsgroup.NotFound("there are no %s%s", q.object.resource, where)
 		}
-		return notFound("no %s%s have labels that match %s", q.object.resource, where, selector)
+		return metricsgroup.NotFound("no %s%s have labels that match %s", q.object.resource, where, selector)
 	}
 	if len(missing) == 1 {
 		return q.notFound(missing[0])
 	}
 	all := q.absences(missing)
-	return notFound("none of %d %s has %s: %s; %v: %s", len(all), q.object.resource, q.descriptor.Prometheus, countReasons(all), all[0].entity, all[0].why.ShortMessage())
+	return metricsgroup.NotFound("none of %d %s has %s: %s; %v: %s", len(all), q.object.resource, q.descriptor.Prometheus, countReasons(all), all[0].entity, all[0].why.ShortMessage())
 }
 
 // warn adds at most two warnings about objects missing from an answer.
@@ -113,8 +113,8 @@ func (q *metricRequest) warn(ctx context.Context, missing []metric.Entity, of in
 		return
 	}
 	all := q.absences(missing)
-	warning.AddWarning(ctx, agent, fmt.Sprintf("%d of %d %s have no %s: %s", len(all), of, q.object.resource, q.descriptor.Prometheus, countReasons(all)))
-	warning.AddWarning(ctx, agent, oneLine(fmt.Sprintf("%v: %s", all[0].entity, all[0].why.ShortMessage())))
+	metricsgroup.Warn(ctx, agent, fmt.Sprintf("%d of %d %s have no %s: %s", len(all), of, q.object.resource, q.descriptor.Prometheus, countReasons(all)))
+	metricsgroup.Warn(ctx, agent, fmt.Sprintf("%v: %s", all[0].entity, all[0].why.ShortMessage()))
 }
 
 // warnOfGaps adds warnings about pods missing from a namespace's sum.
@@ -144,8 +144,8 @@ func (q *metricRequest) warnOfGaps(ctx context.Context, namespace metric.Namespa
 	if len(gaps) == 0 {
 		return
 	}
-	warning.AddWarning(ctx, agent, fmt.Sprintf("the sum lacks %d of %d pods: %s", len(gaps), of, countReasons(gaps)))
-	warning.AddWarning(ctx, agent, oneLine(fmt.Sprintf("%v: %s", gaps[0].entity, gaps[0].why.ShortMessage())))
+	metricsgroup.Warn(ctx, agent, fmt.Sprintf("the sum lacks %d of %d pods: %s", len(gaps), of, countReasons(gaps)))
+	metricsgroup.Warn(ctx, agent, fmt.Sprintf("%v: %s", gaps[0].entity, gaps[0].why.ShortMessage()))
 }
 
 // countReasons counts the reasons, most frequent first: "3 NodeTimeout, 1 PodPending".
@@ -162,14 +162,4 @@ func countReasons(all []missingObject) string {
 		words = append(words, fmt.Sprintf("%d %v", n[r], r))
 	}
 	return strings.Join(words, ", ")
-}
-
-// oneLine replaces what a header cannot carry.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/weir-metrics/weir/api/metricsgroup"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -60,9 +61,9 @@ func newPartSelector(d *metric.Descriptor, kind metric.Kind, selector labels.Sel
 	for _, r := range requirements {
 		if !slices.Contains(known, r.Key()) {
 			if len(known) == 0 {
-				return partSelector{}, badRequest("%s has no label %s: leave the metric selector out", d.Prometheus, r.Key())
+				return partSelector{}, metricsgroup.BadRequest("%s has no label %s: leave the metric selector out", d.Prometheus, r.Key())
 			}
-			return partSelector{}, badRequest("%s has no label %s: a metric selector can choose by %s", d.Prometheus, r.Key(), strings.Join(known, ", "))
+			return partSelector{}, metricsgroup.BadRequest("%s has no label %s: a metric selector can choose by %s", d.Prometheus, r.Key(), strings.Join(known, ", "))
 		}
 		if r.Operator() == selection.DoesNotExist {
 			continue // of the whole that is true
@@ -98,7 +99,7 @@ func (c *partSelector) setAnswerSelector(requirements labels.Requirements) error
 		case selection.DoesNotExist:
 			e.Operator = metav1.LabelSelectorOpDoesNotExist
 		default:
-			return badRequest("the metric selector compares %s by %q: choose by =, !=, in, notin or existence", r.Key(), r.Operator())
+			return metricsgroup.BadRequest("the metric selector compares %s by %q: choose by =, !=, in, notin or existence", r.Key(), r.Operator())
 		}
 		if e.Operator == metav1.LabelSelectorOpIn && len(e.Values) == 1 {
 			metav1.AddLabelToSelector(c.labels, e.Key, e.Values[0])

@@ -7,9 +7,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/metrics/pkg/apis/custom_metrics"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver/installer"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+	storage "sigs.k8s.io/custom-metrics-apiserver/pkg/registry/custom_metrics"
 
+	"github.com/weir-metrics/weir/api/metricsgroup"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
 	"github.com/weir-metrics/weir/metric"
@@ -56,6 +60,14 @@ func New(o Options) *Provider {
 	return &Provider{options: o, all: catalogue()}
 }
 
+// Install serves custom.metrics.k8s.io from p with s.
+func Install(s *genericserver.GenericAPIServer, p provider.CustomMetricsProvider) error {
+	_, err := metricsgroup.Install(s, custom_metrics.GroupName, installer.MetricsAPIGroupVersion{
+		DynamicStorage: storage.NewREST(p), ResourceLister: provider.NewCustomMetricResourceLister(p), Handlers: &installer.CMHandlers{},
+	})
+	return err
+}
+
 // ListAllMetrics returns every pair of resource and metric, in the order of the catalogue: pods,
 // nodes, namespaces.
 func (p *Provider) ListAllMetrics() []provider.CustomMetricInfo { return slices.Clone(p.all) }
@@ -69,7 +81,7 @@ func (p *Provider) GetMetricByName(ctx context.Context, name types.NamespacedNam
 	}
 	e := q.entity(name.Namespace, name.Name)
 	if q.kind == metric.Pod && name.Namespace == "" {
-		return nil, badRequest("a pod is named with its namespace: namespaces/NAMESPACE/pods/%s/%s", name.Name, info.Metric)
+		return nil, metricsgroup.BadRequest("a pod is named with its namespace: namespaces/NAMESPACE/pods/%s/%s", name.Name, info.Metric)
 	}
 	r, ok := q.measure(e)
 	if !ok {

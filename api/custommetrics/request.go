@@ -9,6 +9,7 @@ import (
 	"k8s.io/metrics/pkg/apis/custom_metrics"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
+	"github.com/weir-metrics/weir/api/metricsgroup"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -64,11 +65,11 @@ type metricRequest struct {
 func (p *Provider) newRequest(info provider.CustomMetricInfo, namespace string, selector labels.Selector) (*metricRequest, error) {
 	i := slices.IndexFunc(objectKinds[:], func(o objectKind) bool { return info.GroupResource == schema.GroupResource{Resource: o.resource} })
 	if i < 0 {
-		return nil, notFound("weir has metrics of pods, nodes and namespaces, not of %s", info.GroupResource)
+		return nil, metricsgroup.NotFound("weir has metrics of pods, nodes and namespaces, not of %s", info.GroupResource)
 	}
 	q := &metricRequest{options: &p.options, object: &objectKinds[i], kind: objectKinds[i].entities, allNamespaces: namespace == ""}
 	if namespace != "" && !q.object.namespaced {
-		return nil, notFound("%s are in no namespace, so an autoscaler in one cannot refer to them: ask for %s/NAME/%s", q.object.resource, q.object.resource, info.Metric)
+		return nil, metricsgroup.NotFound("%s are in no namespace, so an autoscaler in one cannot refer to them: ask for %s/NAME/%s", q.object.resource, q.object.resource, info.Metric)
 	}
 	id, ok := metric.ByName(info.Metric)
 	if ok {
@@ -76,7 +77,7 @@ func (p *Provider) newRequest(info provider.CustomMetricInfo, namespace string, 
 		ok = info.Metric == q.descriptor.Prometheus && q.object.has(q.descriptor)
 	}
 	if !ok {
-		return nil, notFound("%s have no metric %s: GET /apis/%s/v1beta2 lists those there are", q.object.resource, info.Metric, custom_metrics.GroupName)
+		return nil, metricsgroup.NotFound("%s have no metric %s: GET /apis/%s/v1beta2 lists those there are", q.object.resource, info.Metric, custom_metrics.GroupName)
 	}
 	var err error
 	if q.parts, err = newPartSelector(q.descriptor, q.kind, selector); err != nil {
@@ -84,7 +85,7 @@ func (p *Provider) newRequest(info provider.CustomMetricInfo, namespace string, 
 	}
 	q.facts = p.options.Facts()
 	if q.view = p.options.View(); q.view == nil {
-		return nil, unavailable("weir has just started and has read no node yet")
+		return nil, metricsgroup.Unavailable("weir has just started and has read no node yet")
 	}
 	return q, nil
 }
@@ -106,7 +107,7 @@ func (q *metricRequest) entity(namespace, name string) metric.Entity {
 func (q *metricRequest) selectEntities(namespace string, selector labels.Selector) (chosen []metric.Entity, err error) {
 	if q.kind == metric.Namespaced {
 		if !selector.Empty() {
-			return nil, badRequest("weir does not know the labels of namespaces: leave the label selector out")
+			return nil, metricsgroup.BadRequest("weir does not know the labels of namespaces: leave the label selector out")
 		}
 		q.view.Each(metric.Namespaced, func(s *metric.Sample) bool {
 			chosen = append(chosen, s.Entity)
@@ -115,7 +116,7 @@ func (q *metricRequest) selectEntities(namespace string, selector labels.Selecto
 		return chosen, nil
 	}
 	if q.facts == nil || !q.facts.Synced {
-		return nil, unavailable("weir has not learnt the labels of %s from the API server yet", q.object.resource)
+		return nil, metricsgroup.Unavailable("weir has not learnt the labels of %s from the API server yet", q.object.resource)
 	}
 	if q.kind == metric.Node {
 		q.facts.EachNode(func(n *cluster.Node) bool {

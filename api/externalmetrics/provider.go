@@ -16,11 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apiserver/pkg/warning"
+	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/metrics/pkg/apis/external_metrics"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver/installer"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+	storage "sigs.k8s.io/custom-metrics-apiserver/pkg/registry/external_metrics"
 
 	"github.com/weir-metrics/weir/api/externalmetrics/rules"
+	"github.com/weir-metrics/weir/api/metricsgroup"
 	"github.com/weir-metrics/weir/history/promclient"
 )
 
@@ -62,6 +65,17 @@ func New(o Options) (*Provider, error) {
 	return p, nil
 }
 
+// Install serves external.metrics.k8s.io from p with s. Discovery follows changes of the rules.
+func Install(s *genericserver.GenericAPIServer, p *Provider) error {
+	announce, err := metricsgroup.Install(s, external_metrics.GroupName, installer.MetricsAPIGroupVersion{
+		DynamicStorage: storage.NewREST(p), ResourceLister: provider.NewExternalMetricResourceLister(p), Handlers: &installer.EMHandlers{},
+	})
+	if err == nil {
+		p.onRulesChange(func() { _ = announce() }) // it fails only for subresources, and a rule's name has no slash
+	}
+	return err
+}
+
 // Close closes idle connections. Run calls it when it ends; without Run the caller does.
 func (p *Provider) Close() { p.state.Load().client.Close() }
 
@@ -83,7 +97,7 @@ func (p *Provider) GetExternalMetric(ctx context.Context, namespace string, sele
 	s := p.state.Load()
 	m := s.rules.Metric(info.Metric)
 	if m == nil {
-		return nil, notFound("there is no external metric %s: the file of rules has %s", info.Metric, ruleNames(s.rules))
+		return nil, metricsgroup.NotFound("there is no external metric %s: the file of rules has %s", info.Metric, ruleNames(s.rules))
 	}
 	list, result, err := p.answer(ctx, s, m, namespace, selector)
 	p.telemetry.queries.WithLabelValues(m.Name, result).Inc()
@@ -93,11 +107,11 @@ func (p *Provider) GetExternalMetric(ctx context.Context, namespace string, sele
 // answer runs the query of m and returns the result to count.
 func (p *Provider) answer(ctx context.Context, s *loadedRules, m *rules.Metric, namespace string, selector labels.Selector) (*external_metrics.ExternalMetricValueList, string, error) {
 	if m.NamespaceLabel != "" && namespace == "" {
-		return nil, resultSelector, badRequest("%s is read in a namespace: ask for namespaces/NAMESPACE/%s", m.Name, m.Name)
+		return nil, resultSelector, metricsgroup.BadRequest("%s is read in a namespace: ask for namespaces/NAMESPACE/%s", m.Name, m.Name)
 	}
 	query, err := m.QueryFor(namespace, selector)
 	if err != nil {
-		return nil, resultSelector, badRequest("%s: %v", m.Name, err)
+		return nil, resultSelector, metricsgroup.BadRequest("%s: %v", m.Name, err)
 	}
 	answer, err := p.runQuery(ctx, s, query)
 	if err != nil {
@@ -105,10 +119,10 @@ func (p *Provider) answer(ctx context.Context, s *loadedRules, m *rules.Metric, 
 		return nil, result, err
 	}
 	for _, w := range answer.Warnings {
-		warning.AddWarning(ctx, "prometheus", oneLine(w))
+		metricsgroup.Warn(ctx, "prometheus", w)
 	}
 	if len(answer.Series) == 0 {
-		return nil, resultEmpty, notFound("the query of %s gives nothing for %s", m.Name, narrowedBy(m, namespace, selector))
+		return nil, resultEmpty, metricsgroup.NotFound("the query of %s gives nothing for %s", m.Name, narrowedBy(m, namespace, selector))
 	}
 	list := &external_metrics.ExternalMetricValueList{Items: make([]external_metrics.ExternalMetricValue, 0, len(answer.Series))}
 	for _, series := range answer.Series {
@@ -168,9 +182,9 @@ func value(m *rules.Metric, s promclient.InstantValue) (external_metrics.Externa
 			about = " for " + labels.Set(of).String()
 		}
 		if math.IsNaN(s.Value) {
-			return v, notFound("the query of %s gives NaN%s: perhaps it divides by zero", m.Name, about)
+			return v, metricsgroup.NotFound("the query of %s gives NaN%s: perhaps it divides by zero", m.Name, about)
 		}
-		return v, notFound("the query of %s gives %v%s, which is no number an autoscaler can use", m.Name, s.Value, about)
+		return v, metricsgroup.NotFound("the query of %s gives %v%s, which is no number an autoscaler can use", m.Name, s.Value, about)
 	}
 	v.Value = q
 	return v, nil

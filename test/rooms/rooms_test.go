@@ -32,7 +32,7 @@ var table = []room{
 	{"cluster", []string{"metric"}},
 	{"history", []string{"metric", "cluster"}},
 	{"explain", []string{"metric", "resourceusage", "cluster"}},
-	{"api/*", []string{"metric", "resourceusage", "cluster", "explain", "autoscaler", "eviction", "resize", "history", "replicas", "api/weirdev", "api/rights"}},
+	{"api/*", []string{"metric", "resourceusage", "cluster", "explain", "autoscaler", "eviction", "resize", "history", "replicas", "api/weirdev", "api/rights", "api/metricsgroup"}},
 	{"ui", []string{"metric", "cluster", "explain", "autoscaler", "eviction", "api/rights"}},
 	{"autoscaler", []string{"metric", "resourceusage", "cluster", "explain", "history", "recording"}},
 	{"eviction", []string{"metric", "cluster"}},

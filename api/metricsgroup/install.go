@@ -1,0 +1,71 @@
+// Package metricsgroup is what custom.metrics.k8s.io and external.metrics.k8s.io have in
+// common: how the library that speaks their protocol is installed on a server, errors with a
+// status, and warnings.
+package metricsgroup
+
+import (
+	"fmt"
+	"slices"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/endpoints"
+	"k8s.io/apiserver/pkg/endpoints/discovery"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver/installer"
+)
+
+// Install serves a group of the library with s, in all its versions. Of api, the storage, the
+// lister and the handlers are given. announce puts the resources that the lister has at that
+// time into aggregated discovery: Install calls it, and the caller does after each change.
+//
+// The library's own installer would start another server, and leaves the API out of aggregated
+// discovery, so that kube-aggregator considers it stale.
+func Install(s *genericserver.GenericAPIServer, name string, api installer.MetricsAPIGroupVersion) (announce func() error, err error) {
+	info := genericserver.NewDefaultAPIGroupInfo(name, apiserver.Scheme, runtime.NewParameterCodec(apiserver.Scheme), apiserver.Codecs)
+	container := s.Handler.GoRestfulContainer
+	group := metav1.APIGroup{Name: name}
+	// The library prefers the oldest version; that of custom metrics calls windowSeconds "window".
+	versions := slices.SortedFunc(slices.Values(info.PrioritizedVersions), func(a, b schema.GroupVersion) int {
+		return apiversion.CompareKubeAwareVersionStrings(b.Version, a.Version)
+	})
+	for _, version := range versions {
+		api.APIGroupVersion = &endpoints.APIGroupVersion{
+			Root:             genericserver.APIGroupPrefix,
+			GroupVersion:     version,
+			MetaGroupVersion: info.MetaGroupVersion,
+			ParameterCodec:   info.ParameterCodec,
+			Serializer:       info.NegotiatedSerializer,
+			Creater:          info.Scheme, //nolint:misspell // the library spells it so
+			Convertor:        info.Scheme,
+			UnsafeConvertor:  runtime.UnsafeObjectConvertor(info.Scheme),
+			Typer:            info.Scheme,
+			Namer:            runtime.Namer(meta.NewAccessor()),
+		}
+		if err := api.InstallREST(container); err != nil {
+			return nil, fmt.Errorf("install %v: %w", version, err)
+		}
+		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: version.String(), Version: version.Version})
+	}
+	group.PreferredVersion = group.Versions[0]
+	s.DiscoveryGroupManager.AddGroup(group)
+	container.Add(discovery.NewAPIGroupHandler(s.Serializer, group).WebService())
+	announce = func() error {
+		resources, err := endpoints.ConvertGroupVersionIntoToDiscovery(api.ResourceLister.ListAPIResources())
+		if err != nil {
+			return fmt.Errorf("describe %s: %w", name, err)
+		}
+		for _, version := range versions {
+			s.AggregatedDiscoveryGroupManager.AddGroupVersion(name, apidiscovery.APIVersionDiscovery{
+				Version: version.Version, Resources: resources, Freshness: apidiscovery.DiscoveryFreshnessCurrent,
+			})
+		}
+		return nil
+	}
+	return announce, announce()
+}
