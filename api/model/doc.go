@@ -16,7 +16,7 @@
 // Heapster gave all numbers of a round one timestamp, and its clients rely on
 // it: they add up points of many pods by equal timestamps. weir reads each
 // node at a moment of its own. The model's points therefore lie on a grid of
-// Options.Resolution that all entities share (grid.go); the exact moment is in
+// Options.Resolution that all entities share; the exact moment is in
 // /apis/metrics/v1alpha1 and in the export.
 //
 // Metrics of which the View remembers no points, and all of namespaces and the
@@ -31,7 +31,7 @@
 //
 // # Who may see what
 //
-// The package authorizes nobody. Shows tells what an answer shows, by the same
-// reading of the path that the handler goes by, and shows more rather than less
-// where a path is not understood.
+// The package authorizes nobody. Rights says what an answer needs, by the same
+// reading of the path that the handler goes by, and more rather than less where a
+// path is not understood.
 package model

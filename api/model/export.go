@@ -178,8 +178,8 @@ type labelDescriptor struct {
 	Description string `json:"description,omitempty"`
 }
 
-// schemaOf describes every metric and label of an export.
-func schemaOf() exportSchema {
+// writeSchema answers with a description of every metric and label of an export.
+func (q *request) writeSchema() *requestError {
 	s := exportSchema{
 		CommonLabels: []labelDescriptor{
 			{"nodename", "the node's name"},
@@ -214,7 +214,7 @@ func schemaOf() exportSchema {
 		}
 		s.Metrics = append(s.Metrics, m)
 	}
-	return s
+	return q.writeJSON(s)
 }
 
 // heapsterUnit returns Heapster's word for the unit; empty for a count.

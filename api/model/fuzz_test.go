@@ -5,10 +5,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -39,7 +41,7 @@ func FuzzRequest(f *testing.F) {
 			t.Fatal(err)
 		}
 		r.URL.Path, r.URL.RawPath, r.URL.RawQuery = u.Path, u.RawPath, query
-		scope := ScopeOf(r)
+		needs := Rights(r)
 		resp := record(h, r)
 		body, err := io.ReadAll(resp.Body)
 		if err != nil {
@@ -61,12 +63,9 @@ func FuzzRequest(f *testing.F) {
 			t.Fatalf("%s without a reason: %q", resp.Status, body)
 		}
 		// The village's vault alone uses 280 millicores and MiB; its name alone is vault.
-		if !scope.All && scope.Namespace != "bank" && resp.StatusCode == http.StatusOK &&
+		if !slices.Contains(needs, rights.ListPods("")) && !slices.Contains(needs, rights.ListPods("bank")) && resp.StatusCode == http.StatusOK &&
 			(strings.Contains(string(body), "vault") || strings.Contains(string(body), "293601280")) {
-			t.Fatalf("shows namespace bank, though Shows says %+v: %s", scope, body)
-		}
-		if scope.Nodes && scope.Namespace != "" {
-			t.Fatalf("Shows says both nodes and namespace %q", scope.Namespace)
+			t.Fatalf("shows namespace bank, though it needs only %v: %s", needs, body)
 		}
 	})
 }

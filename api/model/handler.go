@@ -56,7 +56,7 @@ type handler struct {
 }
 
 // NewHandler returns a handler for all of Paths, which may serve many requests
-// at once. It authorizes nobody: Shows tells what to ask rights for.
+// at once. It authorizes nobody: Rights says what to review.
 func NewHandler(opts Options) http.Handler {
 	if opts.Facts == nil {
 		opts.Facts = func() *cluster.Facts { return nil }
@@ -90,13 +90,14 @@ func badRequest(format string, args ...any) *requestError {
 
 // request is one request, with the state it is answered from.
 type request struct {
-	route
+	target
+	id    metric.ID // which metric is asked for, and which of its points
+	query pointQuery
 	view  ModelReader
 	facts *cluster.Facts
 	opts  *Options
 	grid  pointGrid
 	now   time.Time
-	query pointQuery
 	w     http.ResponseWriter
 	r     *http.Request
 }
@@ -115,19 +116,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve answers a request, or returns why not before anything was written.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request) *requestError {
-	route, p := parsePath(r.URL.EscapedPath())
+	t, p := parsePath(r.URL.EscapedPath())
 	if p != nil {
 		return p
 	}
-	q := request{route: route, opts: &h.opts, grid: h.grid, now: h.opts.Now(), w: w, r: r}
-	switch route.action {
-	case listRoot:
-		return q.writeJSON([]string{"metrics", "nodes", "namespaces", "debug/allkeys"})
-	case showSchema:
-		return q.writeJSON(schemaOf())
+	q := request{target: t, opts: &h.opts, grid: h.grid, now: h.opts.Now(), w: w, r: r}
+	if t.shows == nothing {
+		return t.answer(&q)
 	}
-	id, p := q.parseMetricQuery()
-	if p != nil {
+	if p := q.parseMetricQuery(); p != nil {
 		return p
 	}
 	if q.view = h.opts.Snapshot(); q.view == nil {
@@ -139,42 +136,20 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) *requestError {
 			q.entity.Name = name
 		}
 	}
-	switch route.action {
-	case listNodes, listNodePods, listSystem, listNamespaces, listPods, listContainers:
-		return q.writeJSON(q.entityNames())
-	case listNames:
-		return q.writeMetricNames()
-	case listKeys:
-		return q.writeJSON(q.allKeys())
-	case showPoints:
-		return q.writePoints(id)
-	case showPodList:
-		return q.writePodList(id)
-	case showExport:
-		return q.writeExport()
-	case showNodesUsage:
-		return q.writeNodesUsage()
-	case showNodeUsage:
-		return q.writeNodeUsage()
-	case showAllPodsUsage, showPodsUsage:
-		return q.writePodsUsage()
-	case showPodUsage:
-		return q.writePodUsage()
-	}
-	return notFound("nothing is served at this path")
+	return t.answer(&q)
 }
 
 // parseMetricQuery reads which metric and which of its points are asked for, if any are.
-func (q *request) parseMetricQuery() (id metric.ID, p *requestError) {
-	if q.action != showPoints && q.action != showPodList {
-		return 0, nil
+func (q *request) parseMetricQuery() (p *requestError) {
+	if q.target.metric == "" {
+		return nil
 	}
-	id, ok := metricOf(q.metric)
-	if !ok {
-		return 0, notFound("no metric is called %q: %s/metrics/ lists those of the cluster, docs/metrics.md all; weir does not read what applications export", q.metric, modelRoot)
+	var ok bool
+	if q.id, ok = metricOf(q.target.metric); !ok {
+		return notFound("no metric is called %q: %s/metrics/ lists those of the cluster, docs/metrics.md all; weir does not read what applications export", q.target.metric, modelRoot)
 	}
 	q.query, p = parseQuery(q.r.URL.RawQuery, q.now)
-	return id, p
+	return p
 }
 
 // writeHeader begins an answer.

@@ -7,11 +7,13 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -104,9 +106,10 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 	}
 }
 
-func TestShows(t *testing.T) {
-	all, nodes, shop, nothing := Scope{All: true}, Scope{Nodes: true}, Scope{Namespace: "shop"}, Scope{}
-	for path, want := range map[string]Scope{
+func TestRights(t *testing.T) {
+	all, nodes, shop := rights.Everything(), []rights.Right{rights.ListNodes()}, []rights.Right{rights.ListPods("shop")}
+	var nothing []rights.Right
+	for path, want := range map[string][]rights.Right{
 		"/api/v1/model/":                                                   nothing,
 		"/api/v1/metric-export-schema":                                     nothing,
 		"/api/v1/metric-export":                                            all,
@@ -143,8 +146,8 @@ func TestShows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ScopeOf(r); got != want {
-			t.Errorf("Shows(%s): got %+v, want %+v", path, got, want)
+		if got := Rights(r); !slices.Equal(got, want) {
+			t.Errorf("Rights(%s): got %v, want %v", path, got, want)
 		}
 	}
 }

@@ -77,7 +77,8 @@ func badTime(name, value string) *requestError {
 }
 
 // writePoints answers with one metric of one entity.
-func (q *request) writePoints(id metric.ID) *requestError {
+func (q *request) writePoints() *requestError {
+	id := q.id
 	e, named := q.selectPart(id)
 	if !q.isKnown(e.Whole()) {
 		return q.unknownEntity(e.Whole())
@@ -98,9 +99,17 @@ func (q *request) writePoints(id metric.ID) *requestError {
 	return nil
 }
 
+// maxPods bounds a pod-list, so that no request costs more than reading a
+// large namespace once.
+const maxPods = 10000
+
 // writePodList answers with one metric of each of the pods named, in their order. A
 // pod that has none gets an empty result: clients count them.
-func (q *request) writePodList(id metric.ID) *requestError {
+func (q *request) writePodList() *requestError {
+	if len(q.pods) > maxPods {
+		return badRequest("the pod-list names %d pods, at most %d are served at once: ask in several requests", len(q.pods), maxPods)
+	}
+	id := q.id
 	pod := metric.Entity{Kind: metric.Pod, Namespace: q.entity.Namespace}
 	var missing []metric.Entity
 	lack := 0

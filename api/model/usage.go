@@ -115,7 +115,7 @@ func (q *request) writePodUsage() *requestError {
 }
 
 func (q *request) inNamespace(ns metric.Namespace) bool {
-	return q.action == showAllPodsUsage || ns == q.entity.Namespace
+	return q.entity.Namespace == "" || ns == q.entity.Namespace
 }
 
 func factsSynced(f *cluster.Facts) bool { return f != nil && f.Synced }
