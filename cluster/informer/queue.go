@@ -104,50 +104,39 @@ func (q *queue) take() pending {
 // apply returns facts that know what old knew and what p says, and whether that
 // differs. old may be nil.
 func (p *pending) apply(old *cluster.Facts) (facts *cluster.Facts, changed bool) {
-	c := cluster.Change{Synced: p.listedNodes && p.listedPods, At: p.at}
-	changed = old == nil || old.Synced != c.Synced
-
-	for name, n := range p.nodes {
-		switch before := old.Node(name); {
-		case n == nil && before == nil:
-		case n == nil:
-			c.GoneNodes = append(c.GoneNodes, name)
-		case before == nil || !reflect.DeepEqual(before, n):
-			c.Nodes = append(c.Nodes, n)
-		}
-	}
-	if p.allNodes {
-		old.EachNode(func(n *cluster.Node) bool {
-			if _, listed := p.nodes[n.Name]; !listed {
-				c.GoneNodes = append(c.GoneNodes, n.Name)
-			}
-			return true
-		})
-	}
-
 	for ref, pod := range p.pods {
-		before := old.Pod(ref)
-		if pod == nil {
-			if before != nil {
-				c.GonePods = append(c.GonePods, ref)
-			}
-			continue
-		}
-		if before != nil && before.UID == pod.UID {
+		if before := old.Pod(ref); pod != nil && before != nil && before.UID == pod.UID {
 			pod.KnownAt = before.KnownAt
 		}
-		if before == nil || !reflect.DeepEqual(before, pod) {
-			c.Pods = append(c.Pods, pod)
+	}
+	c := cluster.Change{Synced: p.listedNodes && p.listedPods, At: p.at}
+	c.Nodes, c.GoneNodes = compare(p.nodes, p.allNodes, old.Node, old.EachNode, func(n *cluster.Node) metric.NodeName { return n.Name })
+	c.Pods, c.GonePods = compare(p.pods, p.allPods, old.Pod, old.EachPod, func(pod *cluster.Pod) metric.PodRef { return pod.PodRef })
+	changed = old == nil || old.Synced != c.Synced || len(c.Nodes)+len(c.GoneNodes)+len(c.Pods)+len(c.GonePods) > 0
+	return old.With(c), changed
+}
+
+// compare returns which of the objects in next, where nil says that one is gone, are new or
+// differ from the known ones, and which known ones are gone. If all is set, next names all
+// that there are.
+func compare[K comparable, F any](
+	next map[K]*F, all bool, known func(K) *F, each func(func(*F) bool), key func(*F) K,
+) (changed []*F, gone []K) {
+	for k, f := range next {
+		switch before := known(k); {
+		case f == nil && before != nil:
+			gone = append(gone, k)
+		case f != nil && !reflect.DeepEqual(before, f):
+			changed = append(changed, f)
 		}
 	}
-	if p.allPods {
-		old.EachPod(func(pod *cluster.Pod) bool {
-			if _, listed := p.pods[pod.PodRef]; !listed {
-				c.GonePods = append(c.GonePods, pod.PodRef)
+	if all {
+		each(func(f *F) bool {
+			if _, listed := next[key(f)]; !listed {
+				gone = append(gone, key(f))
 			}
 			return true
 		})
 	}
-	changed = changed || len(c.Nodes)+len(c.GoneNodes)+len(c.Pods)+len(c.GonePods) > 0
-	return old.With(c), changed
+	return changed, gone
 }
