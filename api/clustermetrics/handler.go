@@ -1,44 +1,43 @@
 package clustermetrics
 
 import (
-	"compress/gzip"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
 	"github.com/weir-metrics/weir/metric/series"
 )
 
 // Handler answers scrapes.
 type Handler struct {
-	view      func() MetricsReader
-	opts      Options
-	running   chan struct{}
-	truncated atomic.Int64
-	// What one answer leaves the next may use.
-	expositions, compressors sync.Pool
+	http.Handler
+	view        func() MetricsReader
+	opts        Options
+	running     chan struct{}
+	truncated   atomic.Int64
+	expositions sync.Pool // those of earlier answers
 }
 
 // New returns a Handler that shows what view returns at each request; nil means
 // that nothing was measured yet.
 func New(view func() MetricsReader, o Options) *Handler {
 	o = o.withDefaults()
-	return &Handler{view: view, opts: o, running: make(chan struct{}, o.MaxRequests)}
+	h := &Handler{view: view, opts: o, running: make(chan struct{}, o.MaxRequests)}
+	h.Handler = weirdev.Gzip(http.HandlerFunc(h.serve))
+	return h
 }
 
 // Truncated returns how many answers stopped at the limit of series.
 func (h *Handler) Truncated() int64 { return h.truncated.Load() }
 
-// ServeHTTP answers one scrape. Query parameters narrow what is shown; see
+// serve answers one scrape. Query parameters narrow what is shown; see
 // Options. It answers 400 to what it does not understand, and 503 before the
 // first round and to more requests at once than Options.MaxRequests.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "method not allowed: use GET", http.StatusMethodNotAllowed)
@@ -64,7 +63,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	w.Header().Set("Vary", "Accept-Encoding")
 	if r.Method == http.MethodHead {
 		return
 	}
@@ -73,23 +71,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x = new(exposition)
 	}
 	defer h.expositions.Put(x)
-	var out io.Writer = w
-	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
-		w.Header().Set("Content-Encoding", "gzip")
-		z, _ := h.compressors.Get().(*gzip.Writer)
-		if z == nil {
-			z, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for levels there are not
-		}
-		z.Reset(w)
-		defer func() {
-			// An error here or below is the reader's, who has gone: there is nobody to tell.
-			_ = z.Close()
-			z.Reset(nil)
-			h.compressors.Put(z)
-		}()
-		out = z
-	}
-	x.out, x.err, x.buf = out, nil, x.buf[:0]
+	x.out, x.err, x.buf = w, nil, x.buf[:0]
 	x.series, x.truncated = 0, false
 	x.timestamps, x.limit = asked.Timestamps, min(asked.MaxSeries, h.opts.MaxSeries)
 	x.write(view, filters{&h.opts.Filter, &asked.Filter})
@@ -97,23 +79,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if x.truncated {
 		h.truncated.Add(1)
 	}
-}
-
-// acceptsGzip reports whether an Accept-Encoding header allows gzip.
-func acceptsGzip(header string) bool {
-	for encoding := range strings.SplitSeq(header, ",") {
-		name, params, _ := strings.Cut(encoding, ";")
-		if name = strings.TrimSpace(name); name != "gzip" && name != "*" {
-			continue
-		}
-		_, q, weighted := strings.Cut(params, "q=")
-		if !weighted {
-			return true
-		}
-		weight, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
-		return err == nil && weight > 0
-	}
-	return false
 }
 
 // filters are what a series must pass, all of them: the sink's options and the

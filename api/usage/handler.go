@@ -2,13 +2,10 @@ package usage
 
 import (
 	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/cluster"
@@ -22,21 +19,21 @@ type Options struct {
 	Facts func() *cluster.Facts
 }
 
-// Handler serves the API below Path. It may be used by many requests at once.
-type Handler struct {
+// handler serves the API below Path.
+type handler struct {
 	opts Options
 }
 
-// NewHandler returns a Handler.
-func NewHandler(opts Options) *Handler {
+// NewHandler returns a handler for all of Paths, which may serve many requests at once.
+func NewHandler(opts Options) http.Handler {
 	if opts.Facts == nil {
 		opts.Facts = func() *cluster.Facts { return nil }
 	}
-	return &Handler{opts}
+	return weirdev.Gzip(&handler{opts})
 }
 
 // ServeHTTP answers a request for a list.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		weirdev.Fail(w, &weirdev.Problem{Status: http.StatusMethodNotAllowed, Message: "usage cannot be changed", Hint: "GET it."})
@@ -56,21 +53,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Add("Vary", "Accept-Encoding")
-	var out io.Writer = w
-	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
-		w.Header().Set("Content-Encoding", "gzip")
-		if r.Method == http.MethodGet {
-			zip, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // fails only for unknown levels
-			defer zip.Close()
-			out = zip
-		}
-	}
 	if r.Method == http.MethodHead {
 		return
 	}
 	// A write fails only when the reader has gone, and then nobody is left to tell.
-	_ = writeList(out, request.Resource, request.Query, view, h.opts.Facts())
+	_ = writeList(w, request.Resource, request.Query, view, h.opts.Facts())
 }
 
 // writeList streams a list: one item is in memory as JSON at a time.
@@ -98,21 +85,4 @@ func writeList(w io.Writer, resource Resource, query Query, view SampleReader, f
 	}
 	out.WriteString("]}\n")
 	return out.Flush()
-}
-
-// acceptsGzip reads an Accept-Encoding header; "gzip;q=0" is a refusal.
-func acceptsGzip(header string) bool {
-	for part := range strings.SplitSeq(header, ",") {
-		coding, params, _ := strings.Cut(part, ";")
-		if !strings.EqualFold(strings.TrimSpace(coding), "gzip") {
-			continue
-		}
-		q, found := strings.CutPrefix(strings.ReplaceAll(params, " ", ""), "q=")
-		if !found {
-			return true
-		}
-		weight, err := strconv.ParseFloat(q, 64)
-		return err != nil || weight > 0
-	}
-	return false
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/metric"
+	"github.com/weir-metrics/weir/metric/series"
 )
 
 // Query narrows a list. An empty pattern matches everything.
@@ -102,7 +103,7 @@ func chooseMetrics(patterns []string) (*metricChoice, error) {
 	for _, p := range patterns {
 		found := false
 		for i := range metric.Catalogue {
-			if d := &metric.Catalogue[i]; matchPattern(p, d.Name) {
+			if d := &metric.Catalogue[i]; fits(p, d.Name) {
 				take(d)
 				found = true
 			}
@@ -114,36 +115,8 @@ func chooseMetrics(patterns []string) (*metricChoice, error) {
 	return c, nil
 }
 
-// matchPattern reports whether all of s fits pattern, in which * stands for any
-// characters, "/" included, and ? for one. The empty pattern fits everything.
-// It goes back only to the last star, so it takes at most len(pattern)*len(s)
-// steps.
-func matchPattern(pattern, s string) bool {
-	if pattern == "" {
-		return true
-	}
-	p, i := 0, 0
-	star, from := -1, 0
-	for i < len(s) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, from = p, i
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
-			p++
-			i++
-		case star >= 0:
-			from++
-			p, i = star+1, from
-		default:
-			return false
-		}
-	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
-}
+// fits reports whether s fits a pattern. The empty pattern fits everything.
+func fits(pattern, s string) bool { return pattern == "" || series.Match(pattern, s) }
 
 // Request is what is asked for.
 type Request struct {

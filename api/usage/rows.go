@@ -38,8 +38,8 @@ func collectRows(v SampleReader, facts *cluster.Facts, r Resource, q Query) []li
 	var rows []listRow
 	add := func(w listRow) {
 		e := w.entity
-		if e.Part == "" && matchPattern(q.Namespace, string(e.Namespace)) && matchPattern(q.Node, string(e.Node)) &&
-			matchPattern(q.Pod, string(e.Pod)) && matchPattern(q.Name, w.name) && !boundElsewhere(facts, w) {
+		if e.Part == "" && fits(q.Namespace, string(e.Namespace)) && fits(q.Node, string(e.Node)) &&
+			fits(q.Pod, string(e.Pod)) && fits(q.Name, w.name) && !boundElsewhere(facts, w) {
 			rows = append(rows, w)
 		}
 	}

@@ -330,7 +330,7 @@ func TestMatch(t *testing.T) {
 		{"web*", "web-1", true}, {"*-1", "web-1", true}, {"w?b", "web", true}, {"w?b", "wb", false},
 		{"/kube*/app", "/kubepods/pod1/app", true}, {"*a*b", "aab", true}, {"*a*b", "aba", false},
 	} {
-		if got := matchPattern(test.pattern, test.s); got != test.want {
+		if got := fits(test.pattern, test.s); got != test.want {
 			t.Errorf("match(%q, %q) = %v, want %v", test.pattern, test.s, got, test.want)
 		}
 	}

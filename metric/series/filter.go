@@ -56,13 +56,13 @@ func (f *Filter) Level(k metric.Kind) bool {
 // of part, or empty.
 func (f *Filter) Metric(k metric.Kind, part string, d *metric.Descriptor) bool {
 	return len(f.Metrics) == 0 || slices.ContainsFunc(f.Metrics, func(pattern string) bool {
-		return match(pattern, d.Name) || match(pattern, d.Prometheus) || match(pattern, Name(k, part, d))
+		return Match(pattern, d.Name) || Match(pattern, d.Prometheus) || Match(pattern, Name(k, part, d))
 	})
 }
 
 // Family reports whether a family that is not of the catalogue is wanted.
 func (f *Filter) Family(name string) bool {
-	return len(f.Metrics) == 0 || slices.ContainsFunc(f.Metrics, func(pattern string) bool { return match(pattern, name) })
+	return len(f.Metrics) == 0 || slices.ContainsFunc(f.Metrics, func(pattern string) bool { return Match(pattern, name) })
 }
 
 // Wide reports whether entities are wanted whatever their names.
@@ -71,21 +71,21 @@ func (f *Filter) Wide() bool { return len(f.Namespaces)+len(f.Labels) == 0 }
 // Entity reports whether the entity with these labels is wanted, if its kind is.
 func (f *Filter) Entity(l *Labels) bool {
 	if len(f.Namespaces) > 0 && !slices.ContainsFunc(f.Namespaces, func(pattern string) bool {
-		return l.Get("namespace") != "" && match(pattern, l.Get("namespace"))
+		return l.Get("namespace") != "" && Match(pattern, l.Get("namespace"))
 	}) {
 		return false
 	}
 	for name, pattern := range f.Labels {
-		if !match(pattern, l.Get(name)) {
+		if !Match(pattern, l.Get(name)) {
 			return false
 		}
 	}
 	return true
 }
 
-// match reports whether s is what pattern says: * stands for any text, the
+// Match reports whether s is what pattern says: * stands for any text, the
 // slash included, ? for one byte.
-func match(pattern, s string) bool {
+func Match(pattern, s string) bool {
 	star, retry := -1, 0
 	p, i := 0, 0
 	for i < len(s) {

@@ -11,8 +11,8 @@ func TestMatch(t *testing.T) {
 		"":      {"": true, "a": false},
 	} {
 		for s, want := range cases {
-			if got := match(pattern, s); got != want {
-				t.Errorf("match(%q, %q): got %v", pattern, s, got)
+			if got := Match(pattern, s); got != want {
+				t.Errorf("Match(%q, %q): got %v", pattern, s, got)
 			}
 		}
 	}
