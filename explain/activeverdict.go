@@ -28,6 +28,26 @@ func newActiveVerdict(v *metric.Verdict, since time.Time) activeVerdict {
 	return s
 }
 
+// datedVerdict is a verdict with what an outcome keeps of it.
+type datedVerdict struct {
+	metric.Verdict
+	activeVerdict
+}
+
+// active returns what an outcome keeps of v; nil if v is.
+func (v *datedVerdict) active() *activeVerdict {
+	if v == nil {
+		return nil
+	}
+	return &v.activeVerdict
+}
+
+// betterThan reports whether s explains better than o, which may be nil, why group g is not
+// served.
+func (s *activeVerdict) betterThan(o *activeVerdict, g metric.Group) bool {
+	return o == nil || s.before(o) || !o.before(s) && s.group == g && o.group != g
+}
+
 // before reports whether s explains an absence better than o. A verdict without a
 // rejected report comes first, then the verdict of the widest entity, then the
 // outermost layer.
@@ -56,10 +76,12 @@ func rejection(r metric.Reason) bool {
 }
 
 // isIrrelevant reports whether v, about a pod or container of the pod's node, cannot
-// explain why the pod is not served: the binding to another node has ended, or the
-// rejected container report already led to a verdict on the pod.
-func isIrrelevant(v *metric.Verdict) bool {
-	return v.Reason == metric.OtherNode || v.Entity.Kind == metric.Container && rejection(v.Reason) && v.Reason.Foreign()
+// explain why group g of the pod is not served: the binding to another node has ended, the
+// rejected container report already led to a verdict on the pod, or the group does not
+// depend on the pod's containers.
+func isIrrelevant(v *metric.Verdict, g metric.Group) bool {
+	return v.Reason == metric.OtherNode ||
+		v.Entity.Kind == metric.Container && (g != metric.CPU && g != metric.Memory || rejection(v.Reason) && v.Reason.Foreign())
 }
 
 // outcome returns what s means for a pod or a node. The pod is on node.
@@ -91,7 +113,7 @@ func (s *activeVerdict) dropped() Outcome {
 }
 
 // overtaken reports whether p says of its own life, or of a container's, that what s says
-// of it is over. What stands besides is then the reason.
+// of it is over.
 func (s *activeVerdict) overtaken(p *cluster.Pod) bool {
 	switch s.reason {
 	case metric.PodPending, metric.PodFinished:
@@ -127,10 +149,8 @@ func speaks(v *metric.Verdict) bool {
 }
 
 // speaksOf reports whether v can be why group g of something is not served. What
-// keeps CPU and memory from being read keeps the rest; but only these two of a pod
-// depend on its containers.
+// keeps CPU and memory from being read keeps the rest.
 func speaksOf(v *metric.Verdict, g metric.Group) bool {
 	return (v.Group == g || v.Reason.Layer() <= metric.LayerScrape) && v.Entity.Part == "" &&
-		v.Reason.Layer() != metric.LayerNone && v.Reason != metric.Ambiguous &&
-		(v.Entity.Kind != metric.Container || g == metric.CPU || g == metric.Memory)
+		v.Reason.Layer() != metric.LayerNone && v.Reason != metric.Ambiguous
 }

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -19,9 +20,9 @@ func (w *World) Pod(ref metric.PodRef) (Explanation, bool) {
 	if !f.known() {
 		return w.unlisted(Explanation{Kind: "pod", Namespace: ref.Namespace, Pod: ref.Name})
 	}
-	e := f.explain()
+	e := f.explain(metric.Pod, "")
 	for _, name := range f.names() {
-		e.Containers = append(e.Containers, f.explainContainer(name))
+		e.Containers = append(e.Containers, f.explain(metric.Container, name))
 	}
 	e.Summary += f.leftOut(e.Findings, e.Containers)
 	e.Reads = w.reads(f.node, false)
@@ -40,7 +41,7 @@ func (w *World) Container(ref metric.PodRef, name string) (Explanation, bool) {
 		}
 		return w.unlisted(Explanation{Kind: "container", Namespace: ref.Namespace, Pod: ref.Name, Container: name})
 	}
-	e := f.explainContainer(name)
+	e := f.explain(metric.Container, name)
 	e.Reads = w.reads(f.node, false)
 	return e, true
 }
@@ -50,11 +51,11 @@ func (w *World) Container(ref metric.PodRef, name string) (Explanation, bool) {
 func (w *World) Why(p *cluster.Pod) Finding {
 	f := w.open(p.PodRef, w.verdictsOn(p.Node))
 	f.facts, f.node = p, p.Node
-	cpu := f.finding(metric.CPU)
+	cpu := f.finding(metric.Pod, "", metric.CPU)
 	if !cpu.Served {
 		return cpu
 	}
-	if memory := f.finding(metric.Memory); !memory.Served {
+	if memory := f.finding(metric.Pod, "", metric.Memory); !memory.Served {
 		return memory
 	}
 	return cpu
@@ -78,14 +79,8 @@ func (w *World) unlisted(e Explanation) (Explanation, bool) {
 	return e, true
 }
 
-// datedVerdict is a verdict with the time since when it holds.
-type datedVerdict struct {
-	metric.Verdict
-	since time.Time
-}
-
 // verdicts returns all verdicts that hold.
-func (w *World) verdicts() func(func(metric.Verdict, time.Time) bool) {
+func (w *World) verdicts() iter.Seq2[metric.Verdict, time.Time] {
 	if w.View == nil {
 		return func(func(metric.Verdict, time.Time) bool) {}
 	}
@@ -93,35 +88,27 @@ func (w *World) verdicts() func(func(metric.Verdict, time.Time) bool) {
 }
 
 // verdictsOn returns the verdicts of one node.
-func (w *World) verdictsOn(node metric.NodeName) func(func(metric.Verdict, time.Time) bool) {
+func (w *World) verdictsOn(node metric.NodeName) iter.Seq2[metric.Verdict, time.Time] {
 	if w.View == nil {
-		return func(func(metric.Verdict, time.Time) bool) {}
+		return w.verdicts()
 	}
 	return w.View.VerdictsOn(node)
 }
 
-// explain explains the pod itself.
-func (f *file) explain() Explanation {
-	e := Explanation{Kind: "pod", Node: f.node, Namespace: f.ref.Namespace, Pod: f.ref.Name, At: f.w.Now, Known: f.w.knownPod(f.facts)}
-	for _, g := range f.groups(f.pod, metric.Pod, "") {
-		e.Findings = append(e.Findings, f.finding(g))
+// explain explains the pod itself (kind Pod) or one of its containers.
+func (f *file) explain(kind metric.Kind, name string) Explanation {
+	e := Explanation{Kind: kind.String(), Node: f.node, Namespace: f.ref.Namespace, Pod: f.ref.Name, Container: name, At: f.w.Now}
+	what := fmt.Sprintf("pod %v", f.ref)
+	if kind == metric.Pod {
+		e.Known = f.w.knownPod(f.facts)
+	} else {
+		e.Known, what = f.w.knownContainer(f.facts.Container(name)), fmt.Sprintf("container %s of %s", name, what)
 	}
-	e.Rivals = f.rivals(metric.Pod, "")
-	e.Summary = summary(fmt.Sprintf("pod %v", f.ref), e.Findings)
-	return e
-}
-
-// explainContainer explains a container of the pod.
-func (f *file) explainContainer(name string) Explanation {
-	e := Explanation{
-		Kind: "container", Node: f.node, Namespace: f.ref.Namespace, Pod: f.ref.Name, Container: name, At: f.w.Now,
-		Known: f.w.knownContainer(f.facts.Container(name)),
+	for _, g := range explainedGroups(f.sample(kind, name), func(g metric.Group) bool { return f.hasVerdict(kind, name, g) }) {
+		e.Findings = append(e.Findings, f.finding(kind, name, g))
 	}
-	for _, g := range f.groups(f.sample(name), metric.Container, name) {
-		e.Findings = append(e.Findings, f.findingOf(name, g))
-	}
-	e.Rivals = f.rivals(metric.Container, name)
-	e.Summary = summary(fmt.Sprintf("container %s of pod %v", name, f.ref), e.Findings)
+	e.Duplicates = f.duplicates(kind, name)
+	e.Summary = summary(what, e.Findings)
 	return e
 }
 
@@ -140,25 +127,24 @@ func (f *file) leftOut(pod []Finding, containers []Explanation) (text string) {
 	return text
 }
 
-// groups returns the groups to tell of: CPU and memory, and others that have
-// numbers or a reason. What was asked for is no measurement.
-func (f *file) groups(s *metric.Sample, kind metric.Kind, name string) []metric.Group {
+// explainedGroups returns the groups to explain: CPU and memory, and others that have
+// numbers in s, which may be nil, or a reason. Requests and limits are no measurement.
+func explainedGroups(s *metric.Sample, hasVerdict func(metric.Group) bool) []metric.Group {
 	groups := slices.Clone(served[:])
-	for i := range metric.NumGroups {
-		g := metric.Group(i)
+	for g := range metric.Group(metric.NumGroups) {
 		if g == metric.CPU || g == metric.Memory || g == metric.Spec {
 			continue
 		}
-		if s != nil && (numbered(s, g) || s.Reasons[g].Layer() != metric.LayerNone) || f.speaksOf(kind, name, g) {
+		if s != nil && (numbered(s, g) || s.Reasons[g].Layer() != metric.LayerNone) || hasVerdict(g) {
 			groups = append(groups, g)
 		}
 	}
 	return groups
 }
 
-// speaksOf reports whether a verdict is about a group of the pod's (kind Pod) or
-// container's.
-func (f *file) speaksOf(kind metric.Kind, name string, g metric.Group) bool {
+// hasVerdict reports whether a verdict is about a group of the pod (kind Pod) or
+// container.
+func (f *file) hasVerdict(kind metric.Kind, name string, g metric.Group) bool {
 	return slices.ContainsFunc(f.standings, func(s datedVerdict) bool {
 		e := &s.Entity
 		return s.Group == g && e.Kind == kind && (kind == metric.Pod || e.Name == name) && e.Node == f.node && !rejection(s.Reason)

@@ -29,7 +29,7 @@ type cause struct {
 	due      time.Time // when the last of them may change
 }
 
-// named is a name to give, kept as it is until it is known to be among the first.
+// named is a name of a cause.
 type named struct {
 	ref       metric.PodRef
 	container string
@@ -50,7 +50,7 @@ func (r *reporter) cause(is *Outcome, node metric.NodeName) *cause {
 	}
 	c := r.causes[key]
 	if c == nil {
-		c = &cause{ruling: *is}
+		c = &cause{ruling: *is, scaled: map[string]bool{}}
 		r.causes[key] = c
 	}
 	t := r.messageWriter(node, metric.Pod)
@@ -62,22 +62,9 @@ func (r *reporter) cause(is *Outcome, node metric.NodeName) *cause {
 	return c
 }
 
-// name keeps n if it is among the first: nodes before pods, in the order of
-// names.
-func (c *cause) name(n named) {
-	i, _ := slices.BinarySearchFunc(c.names, n, compareNamed)
-	if i >= maxNames {
-		return
-	}
-	c.names = slices.Insert(c.names, i, n)
-	c.names = c.names[:min(len(c.names), maxNames)]
-}
-
 func compareNamed(a, b named) int {
-	if (a.node == "") != (b.node == "") {
-		return map[bool]int{true: 1, false: -1}[a.node == ""]
-	}
 	return cmp.Or(
+		cmp.Compare(truth(a.node == ""), truth(b.node == "")), // nodes come first
 		strings.Compare(string(a.node), string(b.node)),
 		strings.Compare(string(a.ref.Namespace), string(b.ref.Namespace)),
 		strings.Compare(string(a.ref.Name), string(b.ref.Name)),
@@ -111,7 +98,8 @@ func (r *reporter) finish(key causeKey, c *cause) Cause {
 	out.Message = t.message(&is, false)
 	out.Next, out.Advice = t.next(&is, false), t.advice(&is)
 	out.Since = utc(c.Since)
-	for _, n := range c.names {
+	slices.SortFunc(c.names, compareNamed)
+	for _, n := range c.names[:min(len(c.names), maxNames)] {
 		out.Names = append(out.Names, n.String())
 	}
 	out.Autoscalers = slices.Sorted(maps.Keys(c.scaled))
@@ -164,20 +152,8 @@ func (c *cause) add(o *cause) {
 	if compareSince(o.Since, c.Since) < 0 {
 		c.Since = o.Since
 	}
-	for _, n := range o.names {
-		c.name(n)
-	}
-	for a := range o.scaled {
-		c.scale(a)
-	}
-}
-
-// scale notes an autoscaler among whose pods are some of c's.
-func (c *cause) scale(autoscaler string) {
-	if c.scaled == nil {
-		c.scaled = map[string]bool{}
-	}
-	c.scaled[autoscaler] = true
+	c.names = append(c.names, o.names...)
+	maps.Copy(c.scaled, o.scaled)
 }
 
 // harm ranks causes.

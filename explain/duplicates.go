@@ -8,26 +8,26 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// rivals returns the instances that went by the name of the pod (kind Pod) or of
+// duplicates returns the instances that went by the name of the pod (kind Pod) or of
 // one of its containers and were turned away, wherever they were reported.
-func (f *file) rivals(kind metric.Kind, name string) (rivals []Rival) {
+func (f *file) duplicates(kind metric.Kind, name string) (duplicates []Duplicate) {
 	for i := range f.standings {
 		s := &f.standings[i]
 		e := &s.Entity
 		if e.Kind != kind || kind == metric.Container && e.Name != name || !isRejected(&s.Verdict) {
 			continue
 		}
-		r := f.rival(s)
-		if !slices.ContainsFunc(rivals, func(o Rival) bool {
+		r := f.duplicate(s)
+		if !slices.ContainsFunc(duplicates, func(o Duplicate) bool {
 			return o.Node == r.Node && o.UID == r.UID && o.ID == r.ID && o.Path == r.Path && o.Started.Equal(r.Started) && o.Reason == r.Reason
 		}) {
-			rivals = append(rivals, r)
+			duplicates = append(duplicates, r)
 		}
 	}
-	slices.SortStableFunc(rivals, func(a, b Rival) int {
+	slices.SortStableFunc(duplicates, func(a, b Duplicate) int {
 		return cmp.Or(strings.Compare(string(a.Node), string(b.Node)), a.Started.Compare(b.Started), strings.Compare(string(a.ID), string(b.ID)))
 	})
-	return rivals
+	return duplicates
 }
 
 // isRejected reports whether v is about an instance that was turned away. Of an
@@ -40,10 +40,10 @@ func isRejected(v *metric.Verdict) bool {
 	return rejection(v.Reason)
 }
 
-// rival says what was turned away and why.
-func (f *file) rival(s *datedVerdict) Rival {
+// duplicate says what was turned away and why.
+func (f *file) duplicate(s *datedVerdict) Duplicate {
 	i, got := &s.Instance, &s.Evidence.Got
-	r := Rival{
+	r := Duplicate{
 		Node: s.Entity.Node, UID: cmp.Or(got.UID, i.UID), ID: cmp.Or(got.ID, i.ID), Path: cmp.Or(got.Path, i.Path),
 		Started: utc(instant(cmp.Or(got.Start, i.Start))), Reason: s.Reason.String(), Rule: s.Evidence.Rule, Since: utc(s.since),
 	}

@@ -297,8 +297,8 @@ func describe(out *strings.Builder, e *explain.Explanation, indent string) {
 	for i := range e.Findings {
 		finding(out, &e.Findings[i], indent)
 	}
-	for _, r := range e.Rivals {
-		line("rival: %s on %s, %s, rule %s, since %s: %s", strings.Join(strings.Fields(fmt.Sprint(r.UID, " ", r.ID, " ", r.Path, " started ", offset(r.Started))), " "), r.Node, r.Reason, r.Rule, offset(r.Since), r.Message)
+	for _, r := range e.Duplicates {
+		line("duplicate: %s on %s, %s, rule %s, since %s: %s", strings.Join(strings.Fields(fmt.Sprint(r.UID, " ", r.ID, " ", r.Path, " started ", offset(r.Started))), " "), r.Node, r.Reason, r.Rule, offset(r.Since), r.Message)
 	}
 	for _, r := range e.Reads {
 		line("read: %s last %s, well %s, next %s %s %s", r.Source, offset(r.LastRead), offset(r.LastSuccess), offset(r.Due), r.Reason, r.Error)
@@ -317,8 +317,8 @@ func finding(out *strings.Builder, f *explain.Finding, indent string) {
 	if f.Served {
 		fmt.Fprintf(out, ", %s at %s", f.Value, offset(f.Time))
 	}
-	if f.Held {
-		fmt.Fprintf(out, " (held)")
+	if f.LastKnown {
+		fmt.Fprintf(out, " (last known value)")
 	}
 	if f.Container != "" {
 		fmt.Fprintf(out, ", container %s", f.Container)

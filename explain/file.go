@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -23,24 +24,21 @@ type file struct {
 }
 
 // open gathers what is known of a pod.
-func (w *World) open(ref metric.PodRef, verdicts func(func(metric.Verdict, time.Time) bool)) *file {
-	f := &file{w: w, ref: ref, facts: w.Facts.Pod(ref)}
+func (w *World) open(ref metric.PodRef, verdicts iter.Seq2[metric.Verdict, time.Time]) *file {
+	f := &file{w: w, ref: ref, facts: w.Facts.Pod(ref), pod: w.lookupPod(ref)}
 	if w.View != nil {
 		_, f.containers = w.View.Pod(ref)
-		f.pod = w.lookupPod(ref)
 	}
 	nodes := map[metric.NodeName]*activeVerdict{}
 	for v, since := range verdicts {
 		switch v.Entity.Kind {
 		case metric.Pod, metric.Container:
 			if v.Entity.PodRef() == ref && v.Entity.Part == "" {
-				f.standings = append(f.standings, datedVerdict{v, since})
+				f.standings = append(f.standings, datedVerdict{v, newActiveVerdict(&v, since)})
 			}
 		case metric.Node:
-			if st := newActiveVerdict(&v, since); speaks(&v) {
-				if was := nodes[v.Entity.Node]; was == nil || st.before(was) {
-					nodes[v.Entity.Node] = &st
-				}
+			if st := newActiveVerdict(&v, since); speaks(&v) && st.betterThan(nodes[v.Entity.Node], metric.CPU) {
+				nodes[v.Entity.Node] = &st
 			}
 		}
 	}
@@ -101,8 +99,11 @@ func (f *file) names() (names []string) {
 	return names
 }
 
-// sample returns what is served of a container, or nil.
-func (f *file) sample(name string) *metric.Sample {
+// sample returns what is served of the pod (kind Pod) or of a container, or nil.
+func (f *file) sample(kind metric.Kind, name string) *metric.Sample {
+	if kind == metric.Pod {
+		return f.pod
+	}
 	for _, s := range f.containers {
 		if s.Entity.Name == name {
 			return s

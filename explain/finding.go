@@ -9,83 +9,72 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// best returns the verdict to go by of those on the pod (kind Pod) or on one
-// of its containers, or nil. What keeps CPU and memory from being read keeps
-// the rest.
+// best returns the verdict that explains best why group g of the pod (kind Pod) or of one
+// of its containers is not served, or nil.
 func (f *file) best(kind metric.Kind, name string, g metric.Group) *datedVerdict {
 	var best *datedVerdict
 	for i := range f.standings {
 		s := &f.standings[i]
-		e := &s.Entity
-		if (f.node != "" || f.facts != nil) && e.Node != f.node || s.Reason.Layer() == metric.LayerNone || s.Reason == metric.Ambiguous {
-			continue
-		}
-		if kind == metric.Container && (e.Kind != kind || e.Name != name) || s.Group != g && s.Reason.Layer() > metric.LayerScrape {
-			continue
-		}
-		if kind == metric.Pod && e.Kind == metric.Container && g != metric.CPU && g != metric.Memory {
-			continue
-		}
-		if s.Reason == metric.OtherNode || kind == metric.Pod && isIrrelevant(&s.Verdict) {
-			continue
-		}
-		mine := newActiveVerdict(&s.Verdict, s.since)
-		if f.facts != nil && mine.overtaken(f.facts) {
-			continue
-		}
-		if best == nil {
-			best = s
-			continue
-		}
-		theirs := newActiveVerdict(&best.Verdict, best.since)
-		if mine.before(&theirs) || !theirs.before(&mine) && s.Group == g && best.Group != g {
+		concerned := kind == metric.Pod && !isIrrelevant(&s.Verdict, g) ||
+			kind == metric.Container && s.Entity.Kind == kind && s.Entity.Name == name && s.Reason != metric.OtherNode
+		elsewhere := (f.node != "" || f.facts != nil) && s.Entity.Node != f.node
+		if concerned && !elsewhere && speaksOf(&s.Verdict, g) && !(f.facts != nil && s.overtaken(f.facts)) && s.betterThan(best.active(), g) {
 			best = s
 		}
 	}
 	return best
 }
 
-// rule says what became of group g of the pod, of which l was seen and s is the
-// verdict to go by.
-func (f *file) rule(g metric.Group, l readings, s *datedVerdict) (r Outcome) {
-	var st *activeVerdict
-	if s != nil {
-		is := newActiveVerdict(&s.Verdict, s.since)
-		st = &is
-	}
-	switch {
-	case f.facts != nil:
-		r = rulePod(f.facts, g, l, st, func() *reading { return f.read }, f.ofNode)
+// rule says what became of group g of the pod (kind Pod) or of one of its containers, of
+// which l was seen, and returns the best verdict.
+func (f *file) rule(kind metric.Kind, name string, g metric.Group, l readings) (r Outcome, best *datedVerdict) {
+	best = f.best(kind, name, g)
+	switch st := best.active(); {
 	case f.gone():
 		r = Outcome{Reason: metric.OldPod, Said: f.formerly()}
-		if st != nil {
+		if st != nil && kind == metric.Pod {
 			r.Since = st.since
 		}
-	default:
+	case f.facts == nil:
 		r = f.ruleUnknown(g, l, st)
+	case kind == metric.Pod:
+		r = rulePod(f.facts, g, l, st, func() *reading { return f.read }, f.ofNode)
+	default:
+		r = f.ruleContainer(name, g, l, st)
 	}
 	r.group = g
-	return r
+	if kind == metric.Container {
+		r.kind = kind
+	}
+	return r, best
 }
 
-// finding says what became of one group of the pod's metrics.
-func (f *file) finding(g metric.Group) Finding {
-	s := f.best(metric.Pod, "", g)
-	r := f.rule(g, look(f.pod, g), s)
-	if s != nil && !r.Served && r.Reason.Layer() != metric.LayerLife { // of which the API server tells all
-		if r.Reason == s.Reason {
-			r.evidence = s.Evidence
-		} else if c := f.at(r.Container, r.Reason, g); c != nil && r.Container != "" {
-			r.evidence, r.group = c.Evidence, c.Group
-			r.Since = c.since
+// finding says what became of one group of the metrics of the pod (kind Pod) or of one of
+// its containers.
+func (f *file) finding(kind metric.Kind, name string, g metric.Group) Finding {
+	sample := f.sample(kind, name)
+	r, best := f.rule(kind, name, g, look(sample, g))
+	switch {
+	case best == nil || r.Served || kind == metric.Pod && r.Reason.Layer() == metric.LayerLife: // of its life the API server says all
+	case r.Reason == best.Reason:
+		r.evidence = best.Evidence
+		if r.Since.IsZero() {
+			r.Since = best.since
+		}
+	case kind == metric.Pod && r.Container != "":
+		if c := f.at(r.Container, r.Reason, g); c != nil {
+			r.evidence, r.group, r.Since = c.Evidence, c.Group, c.since
 		}
 	}
-	if s := f.chosen(metric.Pod, "", g); r.Reason == metric.Ambiguous && s != nil {
+	if s := f.chosen(kind, name, g); r.Reason == metric.Ambiguous && s != nil {
 		r.evidence, r.Since = s.Evidence, s.since
 	}
-	t := f.messageWriter(metric.Pod)
-	t.asked, t.lacks = g, f.lacks(r.Container)
-	return t.finding(&r, g, f.pod)
+	t := f.messageWriter(kind)
+	t.container, t.asked = name, g
+	if kind == metric.Pod {
+		t.lacks = f.lacks(r.Container)
+	}
+	return t.finding(&r, g, sample)
 }
 
 // chosen returns what is said of the instance that was chosen among equals of the
@@ -107,7 +96,7 @@ func (f *file) lacks(container string) (groups []metric.Group) {
 		return nil
 	}
 	for _, g := range served {
-		if !look(f.sample(container), g).numbered {
+		if !look(f.sample(metric.Container, container), g).numbered {
 			groups = append(groups, g)
 		}
 	}
@@ -148,46 +137,10 @@ func (f *file) ruleUnknown(g metric.Group, l readings, st *activeVerdict) Outcom
 	return Outcome{Reason: l.short()}
 }
 
-// findingOf says what became of one group of a container's metrics.
-func (f *file) findingOf(name string, g metric.Group) Finding {
-	sample := f.sample(name)
-	s := f.best(metric.Container, name, g)
-	r := f.ruleContainer(name, g, look(sample, g), s)
-	if s != nil && r.Reason == s.Reason {
-		r.evidence = s.Evidence
-		if r.Since.IsZero() {
-			r.Since = s.since
-		}
-	}
-	if s := f.chosen(metric.Container, name, g); r.Reason == metric.Ambiguous && s != nil {
-		r.evidence, r.Since = s.Evidence, s.since
-	}
-	t := f.messageWriter(metric.Container)
-	t.container, t.asked = name, g
-	return t.finding(&r, g, sample)
-}
-
-// ruleContainer says what became of group g of a container, of which l was seen and
-// s is the verdict to go by.
-func (f *file) ruleContainer(name string, g metric.Group, l readings, s *datedVerdict) Outcome {
-	r := f.ofContainer(name, g, l, s)
-	r.group, r.kind = g, metric.Container
-	return r
-}
-
-func (f *file) ofContainer(name string, g metric.Group, l readings, s *datedVerdict) Outcome {
-	var st *activeVerdict
-	if s != nil {
-		is := newActiveVerdict(&s.Verdict, s.since)
-		st = &is
-	}
+// ruleContainer says what became of group g of a container that the API server knows, of
+// which l was seen. st is the best verdict, or nil.
+func (f *file) ruleContainer(name string, g metric.Group, l readings, st *activeVerdict) Outcome {
 	p := f.facts
-	if p == nil {
-		if f.gone() {
-			return Outcome{Reason: metric.OldPod, Said: f.formerly()}
-		}
-		return f.ruleUnknown(g, l, st)
-	}
 	if st != nil && st.outdated(p, f.read) {
 		st = nil
 	}
@@ -245,18 +198,18 @@ func (t *messageWriter) finding(r *Outcome, g metric.Group, sample *metric.Sampl
 	if r.Served {
 		f.Value, f.Number = value(sample, g)
 		f.Time = utc(sample.Time(g))
-		f.Held = sample.LastKnown&(1<<g) != 0
+		f.LastKnown = sample.LastKnown&(1<<g) != 0
 	}
-	f.Message = t.message(r, f.Held)
+	f.Message = t.message(r, f.LastKnown)
 	f.ForWhole = t.whole(r)
 	f.Evidence = t.evidence(r, sample)
-	if due := t.due(r); !due.IsZero() && (!r.Served || f.Held) {
+	if due := t.due(r); !due.IsZero() && (!r.Served || f.LastKnown) {
 		f.Due = utc(due)
 		r.evidence.Due = due.UnixNano()
 	} else {
 		r.evidence.Due = 0
 	}
-	f.Next = t.next(r, f.Held)
+	f.Next = t.next(r, f.LastKnown)
 	f.Advice = t.advice(r)
 	return f
 }

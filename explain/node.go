@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
@@ -15,13 +16,10 @@ func (w *World) Node(name metric.NodeName) (Explanation, bool) {
 		return w.unlisted(Explanation{Kind: "node", Node: name})
 	}
 	e := Explanation{Kind: "node", Node: name, At: w.Now, Known: w.knownNode(name), Reads: w.reads(name, true)}
-	for _, g := range served {
+	for _, g := range explainedGroups(c.sample, func(g metric.Group) bool {
+		return slices.ContainsFunc(c.standings, func(s datedVerdict) bool { return s.Group == g })
+	}) {
 		e.Findings = append(e.Findings, c.finding(g))
-	}
-	for i := range metric.NumGroups {
-		if g := metric.Group(i); g != metric.CPU && g != metric.Memory && g != metric.Spec && c.has(g) {
-			e.Findings = append(e.Findings, c.finding(g))
-		}
 	}
 	e.Summary = summary("node "+string(name), e.Findings) + c.ofDropped() + c.ofPods()
 	return e, true
@@ -38,14 +36,11 @@ type nodeFile struct {
 }
 
 func (w *World) openNode(name metric.NodeName) *nodeFile {
-	c := &nodeFile{w: w, name: name, read: w.readingOf(name)}
-	if w.View != nil {
-		c.sample, _ = w.View.Lookup(metric.Entity{Kind: metric.Node, Node: name})
-	}
+	c := &nodeFile{w: w, name: name, sample: w.lookup(metric.Entity{Kind: metric.Node, Node: name}), read: w.readingOf(name)}
 	for v, since := range w.verdictsOn(name) {
 		c.said = true
 		if v.Entity.Kind == metric.Node && v.Entity.Part == "" {
-			c.standings = append(c.standings, datedVerdict{v, since})
+			c.standings = append(c.standings, datedVerdict{v, newActiveVerdict(&v, since)})
 		}
 	}
 	return c
@@ -55,37 +50,14 @@ func (c *nodeFile) known() bool {
 	if c.w.Facts.Node(c.name) != nil || c.sample != nil || c.said || len(c.w.Facts.PodsOn(c.name)) > 0 {
 		return true
 	}
-	for i := range c.w.Sources {
-		if c.w.Sources[i].Node == c.name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.w.Sources, func(s Source) bool { return s.Node == c.name })
 }
 
-// has reports whether the node has numbers of a group, or a reason for their
-// absence.
-func (c *nodeFile) has(g metric.Group) bool {
-	if c.sample != nil && (numbered(c.sample, g) || c.sample.Reasons[g].Layer() != metric.LayerNone) {
-		return true
-	}
-	for i := range c.standings {
-		if c.standings[i].Group == g {
-			return true
-		}
-	}
-	return false
-}
-
-// best returns the verdict on the node to go by, or nil.
+// best returns the verdict that explains best why group g of the node is not served, or nil.
 func (c *nodeFile) best(g metric.Group) *datedVerdict {
 	var best *datedVerdict
 	for i := range c.standings {
-		s := &c.standings[i]
-		if s.Reason.Layer() == metric.LayerNone || s.Reason == metric.Ambiguous || s.Group != g && s.Reason.Layer() > metric.LayerScrape {
-			continue
-		}
-		if best == nil || s.Reason.Layer() < best.Reason.Layer() || s.Reason.Layer() == best.Reason.Layer() && s.Group == g && best.Group != g {
+		if s := &c.standings[i]; speaksOf(&s.Verdict, g) && s.betterThan(best.active(), g) {
 			best = s
 		}
 	}
@@ -95,12 +67,7 @@ func (c *nodeFile) best(g metric.Group) *datedVerdict {
 // finding says what became of one group of the node's metrics.
 func (c *nodeFile) finding(g metric.Group) Finding {
 	s := c.best(g)
-	var st *activeVerdict
-	if s != nil {
-		is := newActiveVerdict(&s.Verdict, s.since)
-		st = &is
-	}
-	r := c.w.ruleNode(c.name, g, look(c.sample, g), st, c.read)
+	r := c.w.ruleNode(c.name, g, look(c.sample, g), s.active(), c.read)
 	r.group = g
 	if s != nil && !r.Served && (r.Reason == s.Reason || s.Reason == metric.Incomplete) {
 		r.evidence, r.Since = s.Evidence, s.since

@@ -95,7 +95,7 @@ func (r *reporter) node(name metric.NodeName, is Outcome) {
 	r.nodes.count(&is)
 	if c := r.cause(&is, name); c != nil {
 		c.Nodes++
-		c.name(named{node: name})
+		c.names = append(c.names, named{node: name})
 	}
 }
 
@@ -107,10 +107,10 @@ func (r *reporter) pod(p *cluster.Pod, is Outcome) {
 		return
 	}
 	c.Pods++
-	c.name(named{ref: p.PodRef, container: is.Container})
+	c.names = append(c.names, named{ref: p.PodRef, container: is.Container})
 	if r.s.w.Autoscalers != nil {
 		for _, a := range r.s.w.Autoscalers(p) {
-			c.scale(a)
+			c.scaled[a] = true
 		}
 	}
 }

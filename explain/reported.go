@@ -28,7 +28,7 @@ func (r *reporter) reported(in func(metric.Namespace) bool) bool {
 		r.pods.count(&is)
 		if c := r.cause(&is, node); c != nil {
 			c.Pods++
-			c.name(named{ref: ref, container: is.Container})
+			c.names = append(c.names, named{ref: ref, container: is.Container})
 		}
 	}
 	return len(pods) > 0

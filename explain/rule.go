@@ -38,10 +38,11 @@ func (w *World) rule(e metric.Entity, id metric.ID) (Outcome, bool) {
 			return w.SurveyOf(id).Pod(p), true
 		}
 		f := w.openAnywhere(e.PodRef())
-		return f.rule(g, lookFor(f.pod, id), f.best(metric.Pod, "", g)), f.known()
+		r, _ := f.rule(metric.Pod, "", g, lookFor(f.pod, id))
+		return r, f.known()
 	case metric.Container:
 		f := w.openAnywhere(e.PodRef())
-		r := f.ruleContainer(e.Name, g, lookFor(f.sample(e.Name), id), f.best(metric.Container, e.Name, g))
+		r, _ := f.rule(metric.Container, e.Name, g, lookFor(f.sample(metric.Container, e.Name), id))
 		return r, slices.Contains(f.names(), e.Name)
 	case metric.System:
 		return w.ruleSystem(e, id)
@@ -61,11 +62,11 @@ func (w *World) openAnywhere(ref metric.PodRef) *file {
 
 // ruleSystem says what became of a cgroup of a node that belongs to no pod.
 func (w *World) ruleSystem(e metric.Entity, id metric.ID) (Outcome, bool) {
-	g, l := id.Describe().Group, w.lookUp(e, id)
+	g, l := id.Describe().Group, lookFor(w.lookup(e), id)
 	var st *activeVerdict
 	for v, since := range w.verdictsOn(e.Node) {
-		if is := newActiveVerdict(&v, since); v.Entity == e && speaksOf(&v, g) && (st == nil || is.before(st)) {
-			st = &is
+		if v.Entity == e && speaksOf(&v, g) {
+			keep(&st, &v, since, g)
 		}
 	}
 	switch {
@@ -85,7 +86,7 @@ func (w *World) ruleSystem(e metric.Entity, id metric.ID) (Outcome, bool) {
 // ruleSum says what became of a sum over pods: of a namespace or the cluster. It
 // has what one of them has, and nothing is said against it.
 func (w *World) ruleSum(e metric.Entity, id metric.ID) (Outcome, bool) {
-	l := w.lookUp(e, id)
+	l := lookFor(w.lookup(e), id)
 	switch {
 	case l.numbered:
 		return l.outcome(id.Describe().Group), true
@@ -100,16 +101,4 @@ func (w *World) ruleSum(e metric.Entity, id metric.ID) (Outcome, bool) {
 		}
 	}
 	return Outcome{}, false
-}
-
-// lookUp returns what is measured of a metric of e.
-func (w *World) lookUp(e metric.Entity, id metric.ID) readings {
-	if w.View == nil {
-		return readings{}
-	}
-	s, ok := w.View.Lookup(e)
-	if !ok {
-		return readings{}
-	}
-	return lookFor(s, id)
 }

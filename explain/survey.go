@@ -114,38 +114,43 @@ func (s *Survey) listen(name metric.NodeName, n *nodeState) {
 	var last metric.PodRef // a verdict was about: the next is often too
 	var pod *podState
 	for v, since := range s.w.verdictsOn(name) {
-		if v.Entity.Kind == metric.Node {
+		switch v.Entity.Kind {
+		case metric.Node:
 			if speaks(&v) {
-				keep(&n.stand, &v, since)
+				keep(&n.stand, &v, since, metric.CPU)
 			}
-			if len(s.about) > 0 && speaksOf(&v, s.group()) {
-				keep(&n.other, &v, since)
+			if s.concerns(&v) {
+				keep(&n.other, &v, since, s.group())
 			}
-			continue
-		}
-		if v.Entity.Kind != metric.Pod && v.Entity.Kind != metric.Container {
-			continue
-		}
-		if ref := v.Entity.PodRef(); ref != last {
-			last, pod = ref, n.pods[ref]
-		}
-		if pod != nil {
-			s.hear(pod, &v, since)
+		case metric.Pod, metric.Container:
+			if ref := v.Entity.PodRef(); ref != last {
+				last, pod = ref, n.pods[ref]
+			}
+			if pod != nil {
+				s.hear(pod, &v, since)
+			}
 		}
 	}
 }
 
-// keep keeps a verdict on a node, if it says more than the one that was kept.
-func keep(kept **activeVerdict, v *metric.Verdict, since time.Time) {
-	st := newActiveVerdict(v, since)
-	if *kept == nil || st.before(*kept) {
+// concerns reports whether v can be why what is asked about is not served.
+func (s *Survey) concerns(v *metric.Verdict) bool {
+	if len(s.about) == 0 {
+		return speaks(v)
+	}
+	return speaksOf(v, s.group())
+}
+
+// keep keeps v if it explains better why group g is not served than the one that was kept.
+func keep(kept **activeVerdict, v *metric.Verdict, since time.Time, g metric.Group) {
+	if st := newActiveVerdict(v, since); st.betterThan(*kept, g) {
 		better := st // most are not, and need no memory of their own
 		*kept = &better
 	}
 }
 
-// hear notes a verdict on pod p or a container of it, if it says more than the one
-// that was kept of why p lacks what is asked about.
+// hear notes a verdict on pod p or a container of it, if it explains better than the one
+// that was kept why p lacks what is asked about.
 func (s *Survey) hear(p *podState, v *metric.Verdict, since time.Time) {
 	if v.Reason == metric.Ambiguous {
 		if v.Entity.Kind == metric.Pod && v.Entity.Part == "" && !isRejected(v) {
@@ -153,22 +158,11 @@ func (s *Survey) hear(p *podState, v *metric.Verdict, since time.Time) {
 		}
 		return
 	}
-	st := newActiveVerdict(v, since)
-	if isIrrelevant(v) || p.facts != nil && st.overtaken(p.facts) {
+	if !s.concerns(v) || isIrrelevant(v, s.group()) {
 		return
 	}
-	if len(s.about) == 0 {
-		if speaks(v) {
-			keep(&p.best, v, since)
-		}
-		return
-	}
-	g := s.group()
-	if !speaksOf(v, g) {
-		return
-	}
-	if p.best == nil || st.before(p.best) || !p.best.before(&st) && st.group == g && p.best.group != g {
-		p.best = &st
+	if st := newActiveVerdict(v, since); p.facts == nil || !st.overtaken(p.facts) {
+		keep(&p.best, v, since, s.group())
 	}
 }
 
@@ -208,10 +202,7 @@ func (s *Survey) Node(name metric.NodeName) Outcome {
 	if len(s.about) == 0 {
 		return s.ofNode(name)
 	}
-	var sample *metric.Sample
-	if s.w.View != nil {
-		sample, _ = s.w.View.Lookup(metric.Entity{Kind: metric.Node, Node: name})
-	}
+	sample := s.w.lookup(metric.Entity{Kind: metric.Node, Node: name})
 	return s.w.ruleNode(name, s.group(), s.look(sample), s.on(name).other, s.reading(name))
 }
 
@@ -244,36 +235,38 @@ func (s *Survey) Pod(p *cluster.Pod) Outcome {
 // find returns what is served of a pod that was not found on its node; nil if
 // nothing is.
 func (s *Survey) find(p *cluster.Pod) *metric.Sample {
-	if s.few || s.w.View == nil {
+	if s.few {
 		return s.w.lookupPod(p.PodRef)
 	}
-	sample, _ := s.w.View.Lookup(metric.Entity{Kind: metric.Pod, Namespace: p.Namespace, Pod: p.Name})
-	return sample
+	return s.w.lookup(metric.Entity{Kind: metric.Pod, Namespace: p.Namespace, Pod: p.Name})
 }
 
 // lookupPod returns what is served of a pod, or nil: on the node that the API
 // server binds it to, or else where the view has it.
 func (w *World) lookupPod(ref metric.PodRef) *metric.Sample {
-	if w.View == nil {
-		return nil
-	}
 	e := metric.Entity{Kind: metric.Pod, Namespace: ref.Namespace, Pod: ref.Name}
 	if p := w.Facts.Pod(ref); p != nil && p.Node != "" {
 		e.Node = p.Node
-		if s, ok := w.View.Lookup(e); ok {
+		if s := w.lookup(e); s != nil {
 			return s
 		}
 		e.Node = ""
 	}
-	s, _ := w.View.Lookup(e)
-	return s
+	return w.lookup(e)
+}
+
+// lookup returns what is served of an entity, or nil.
+func (w *World) lookup(e metric.Entity) *metric.Sample {
+	if w.View == nil {
+		return nil
+	}
+	if s, ok := w.View.Lookup(e); ok {
+		return s
+	}
+	return nil
 }
 
 // lookNode returns what is measured of a node.
 func (w *World) lookNode(name metric.NodeName) readings {
-	if w.View == nil {
-		return readings{}
-	}
-	s, _ := w.View.Lookup(metric.Entity{Kind: metric.Node, Node: name})
-	return look(s, metric.CPU, metric.Memory)
+	return look(w.lookup(metric.Entity{Kind: metric.Node, Node: name}), metric.CPU, metric.Memory)
 }

@@ -23,8 +23,8 @@ type Explanation struct {
 	// Findings are what became of each group of metrics: of CPU and memory
 	// always, of another where it has numbers or a reason.
 	Findings []Finding `json:"findings"`
-	// Rivals are the instances that went by this name and were turned away.
-	Rivals []Rival `json:"rivals,omitempty"`
+	// Duplicates are the instances that went by this name and were turned away.
+	Duplicates []Duplicate `json:"duplicates,omitempty"`
 	// Containers are those of a pod, in the order of its spec.
 	Containers []Explanation `json:"containers,omitempty"`
 	// Reads are how reading the node fares, one for each source.
@@ -64,8 +64,8 @@ type Finding struct {
 	Number *float64 `json:"number,omitempty"`
 	// Time is when the number was read, by the node's clock.
 	Time time.Time `json:"time,omitzero"`
-	// Held says that the last read brought no number and an earlier one stands.
-	Held bool `json:"held,omitempty"`
+	// LastKnown says that the last read brought no number and an earlier one stands.
+	LastKnown bool `json:"lastKnown,omitempty"`
 	// Message says the reason in a sentence, with the evidence in it.
 	Message string `json:"message,omitempty"`
 	// ForWhole says that the container lacks another group, not this one: a pod is served
@@ -86,8 +86,8 @@ type Finding struct {
 	Severity string `json:"severity,omitempty"`
 }
 
-// Rival is an instance that went by an entity's name and was turned away.
-type Rival struct {
+// Duplicate is an instance that went by an entity's name and was turned away.
+type Duplicate struct {
 	Node    metric.NodeName    `json:"node,omitempty"`
 	UID     metric.PodUID      `json:"uid,omitempty"`
 	ID      metric.ContainerID `json:"id,omitempty"`

@@ -122,5 +122,5 @@ func summary(what string, findings []Finding) string {
 
 // sameCause reports whether o is missing, or in doubt, for what f is.
 func (f *Finding) sameCause(o *Finding) bool {
-	return f.Reason == o.Reason && f.Container == o.Container && f.Served == o.Served && f.Held == o.Held
+	return f.Reason == o.Reason && f.Container == o.Container && f.Served == o.Served && f.LastKnown == o.LastKnown
 }

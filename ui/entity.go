@@ -121,9 +121,9 @@ func (p *page) pod() error {
 	for _, s := range containers {
 		t.addInstance(s.Entity.Name, s)
 	}
-	p.addDuplicates(t, "pod", e.Rivals)
+	p.addDuplicates(t, "pod", e.Duplicates)
 	for i := range e.Containers {
-		p.addDuplicates(t, e.Containers[i].Container, e.Containers[i].Rivals)
+		p.addDuplicates(t, e.Containers[i].Container, e.Containers[i].Duplicates)
 	}
 	p.Body = t
 	return nil
@@ -143,7 +143,7 @@ func (p *page) container() error {
 	if sample != nil {
 		t.addInstance(name, sample)
 	}
-	p.addDuplicates(t, name, e.Rivals)
+	p.addDuplicates(t, name, e.Duplicates)
 	p.Body = t
 	return nil
 }
@@ -184,7 +184,7 @@ func (p *page) explained(e *explain.Explanation, entity metric.Entity, s *metric
 				continue
 			}
 		}
-		if j < 0 && drawn.Plain && f.Served && !f.Held {
+		if j < 0 && drawn.Plain && f.Served && !f.LastKnown {
 			t.Others = append(t.Others, fact{Name: f.Group, Value: f.Value, Full: drawn.Read.Full})
 			continue
 		}
@@ -333,9 +333,9 @@ func (t *entityBody) addInstance(of string, s *metric.Sample) {
 }
 
 // addDuplicates adds the instances that were rejected.
-func (p *page) addDuplicates(t *entityBody, of string, rivals []explain.Rival) {
-	for i := range rivals {
-		r := &rivals[i]
+func (p *page) addDuplicates(t *entityBody, of string, duplicates []explain.Duplicate) {
+	for i := range duplicates {
+		r := &duplicates[i]
 		in := instance{
 			Of: printable(of), State: state{"rejected", quiet}, Reason: r.Reason, Rule: r.Rule, Message: r.Message,
 			Since: relativeTime(r.Since, p.Now), Advice: r.Advice, Facts: instanceFacts(r.Node, r.UID, r.ID, r.Path),

@@ -40,7 +40,7 @@ func stateOf(f *explain.Finding) state {
 	switch {
 	case f.Served && f.Reason != metric.Measured.String():
 		return state{"in doubt", warn}
-	case f.Held:
+	case f.LastKnown:
 		return state{"stale", warn}
 	case f.Served:
 		return state{"ok", good}

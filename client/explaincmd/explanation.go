@@ -45,11 +45,11 @@ func writeExplanation(p *page, e *explain.Explanation) {
 // well reports whether there is nothing to explain.
 func well(e *explain.Explanation) bool {
 	for i := range e.Findings {
-		if f := &e.Findings[i]; !f.Served || f.Held || f.Message != "" {
+		if f := &e.Findings[i]; !f.Served || f.LastKnown || f.Message != "" {
 			return false
 		}
 	}
-	return len(e.Rivals) == 0
+	return len(e.Duplicates) == 0
 }
 
 // shared reports whether a container lacks its numbers for the very reason that its
@@ -65,7 +65,7 @@ func shared(pod, container *explain.Explanation) bool {
 			return false
 		}
 	}
-	return len(container.Findings) > 0 && len(container.Rivals) == 0
+	return len(container.Findings) > 0 && len(container.Duplicates) == 0
 }
 
 // oneLine reports whether a container of a pod takes one line.
@@ -108,8 +108,8 @@ func body(p *page, column int, e *explain.Explanation) {
 		}
 		writeFinding(p, column, e.At, strings.Join(groups, ", "), &e.Findings[i])
 	}
-	for i := range e.Rivals {
-		writeRival(p, column, e.At, &e.Rivals[i])
+	for i := range e.Duplicates {
+		writeDuplicate(p, column, e.At, &e.Duplicates[i])
 	}
 }
 
@@ -123,7 +123,7 @@ func same(a, b *explain.Finding) bool {
 func writeFinding(p *page, column int, at time.Time, groups string, f *explain.Finding) {
 	p.line(column, "", weight(f), groups+": "+headline(at, f))
 	column += 2
-	if f.Served && f.Message == "" && !f.Held {
+	if f.Served && f.Message == "" && !f.LastKnown {
 		return // what it rests on is for those who ask for JSON
 	}
 	p.item(column, "why", f.Message)
@@ -154,7 +154,7 @@ func headline(at time.Time, f *explain.Finding) string {
 		s += ", read " + moment(f.Time, at)
 	}
 	switch {
-	case f.Held:
+	case f.LastKnown:
 		s += "; the last read brought none"
 		if f.Reason != metric.Measured.String() {
 			s += ": " + f.Reason
@@ -170,13 +170,13 @@ func weight(f *explain.Finding) tint {
 	switch {
 	case !f.Served && f.Severity == metric.Broken.String():
 		return red
-	case !f.Served && f.Severity == metric.Temporary.String(), f.Served && (f.Held || f.Reason != metric.Measured.String()):
+	case !f.Served && f.Severity == metric.Temporary.String(), f.Served && (f.LastKnown || f.Reason != metric.Measured.String()):
 		return amber
 	}
 	return noTint
 }
 
-func writeRival(p *page, column int, at time.Time, r *explain.Rival) {
+func writeDuplicate(p *page, column int, at time.Time, r *explain.Duplicate) {
 	var is []string
 	add := func(format string, value string) {
 		if value != "" {

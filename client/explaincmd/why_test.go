@@ -123,11 +123,11 @@ func newTown() *town {
 	whole := first
 	whole.Reason, whole.Message, whole.Advice = "Incomplete", "container app has no number: "+first.Message, "Ask for the container that is at fault: `weir explain container NS/POD/CONTAINER`."
 	sameForMemory := explain.Finding{Group: "memory", Reason: "Incomplete", Severity: "temporary", Message: "a pod is served whole, and container app has no CPU"}
-	held := measured("memory", "170Mi")
-	held.Held, held.Reason, held.Message = true, "NodeTimeout", "the node did not answer in time"
+	repeated := measured("memory", "170Mi")
+	repeated.LastKnown, repeated.Reason, repeated.Message = true, "NodeTimeout", "the node did not answer in time"
 	app := explain.Explanation{Kind: "container", Node: "n1", Namespace: "shop", Pod: "api", Container: "app", At: noon,
 		Summary:  "Container app of pod shop/api has no CPU: it was seen once, and a rate needs two readings.",
-		Findings: []explain.Finding{first, held}}
+		Findings: []explain.Finding{first, repeated}}
 	api := &explain.Explanation{
 		Kind: "pod", Node: "n1", Namespace: "shop", Pod: "api", At: noon,
 		Summary:    "Pod shop/api has no CPU and memory: container app has no number: it was seen once, and a rate needs two readings.",
@@ -144,7 +144,7 @@ func newTown() *town {
 			{Group: "memory", Reason: "Measured", Served: true, Value: "2Gi"},
 			{Group: "network", Reason: "NotApplicable", Message: "it has none of its own", Severity: "none"},
 		},
-		Rivals: []explain.Rival{{
+		Duplicates: []explain.Duplicate{{
 			Node: "n2", UID: "u-9", ID: "fedcba9876543210fedc", Path: "/kubepods/ill\x1b[2J/podu-9", Started: before(26 * time.Hour),
 			Reason: "OtherNode", Rule: "place", Message: "the API server binds the pod to n1", Since: before(5 * time.Minute),
 			Advice: "If the other node still runs such a pod, it has lost touch with the API server: look at its kubelet.",
@@ -181,7 +181,7 @@ func newTown() *town {
 	ledger := lost("pod", "")
 	ledger.Summary = "Pod bank/ledger has no CPU or memory: node n2 did not answer in time."
 	ill := lost("container", "ill\x1b[2J\xff")
-	ill.Rivals = db.Rivals
+	ill.Duplicates = db.Duplicates
 	ledger.Containers = []explain.Explanation{lost("container", "app"), lost("container", "b\x1b[2J"), ill}
 	ledger.Reads = []explain.Read{{Source: "kubelet\x07", Reason: "NodeTimeout", Error: strings.Repeat("größe ", 300)}}
 

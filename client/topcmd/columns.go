@@ -105,7 +105,7 @@ func window() column {
 		}
 		w := humanize.Seconds(it.CPU.WindowSeconds)
 		if it.CPU.LastKnown {
-			w += " (held)"
+			w += " (last known)"
 		}
 		return w
 	}}

@@ -83,7 +83,7 @@ func (w *world) compare(t *testing.T, d duplicate) {
 		r.lines = w.linesOf(t, &d)
 		r.weir, r.metrics = ask(t.Context(), w.weir, &d), ask(t.Context(), w.peer, &d)
 		if d.twice > 0 && i == duplicateRounds-4 {
-			w.rivals(t, &d)
+			w.duplicates(t, &d)
 		}
 	}
 	wait(t, 2*time.Second) // the last window may end within a second
@@ -141,19 +141,19 @@ func (w *world) compare(t *testing.T, d duplicate) {
 	}
 }
 
-// rivals holds that weir tells of the other instance, and why it is not the one.
-func (w *world) rivals(t *testing.T, d *duplicate) {
+// duplicates holds that weir tells of the other instance, and why it is not the one.
+func (w *world) duplicates(t *testing.T, d *duplicate) {
 	t.Helper()
 	e, err := w.itself(t).Container(t.Context(), metric.PodRef{Namespace: metric.Namespace(d.namespace), Name: metric.PodName(d.pod)}, d.container)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	if len(e.Rivals) == 0 {
-		t.Errorf("weir explain names no rival: %s", e.Summary)
+	if len(e.Duplicates) == 0 {
+		t.Errorf("weir explain names no duplicate: %s", e.Summary)
 	}
-	for _, r := range e.Rivals {
-		t.Logf("weir explain: a rival, %s by the rule %q: %s", r.Reason, r.Rule, r.Message)
+	for _, r := range e.Duplicates {
+		t.Logf("weir explain: a duplicate, %s by the rule %q: %s", r.Reason, r.Rule, r.Message)
 	}
 }
 

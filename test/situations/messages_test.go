@@ -24,7 +24,7 @@ func (g *stage) say() string {
 			parts = append(parts, name+" unknown")
 			return
 		}
-		parts = append(parts, name+" "+reasons(&e, g.s.groups)+rivals(&e))
+		parts = append(parts, name+" "+reasons(&e, g.s.groups)+duplicates(&e))
 	}
 	pod, ok := w.Pod(ref)
 	tell("pod", pod, ok)
@@ -38,7 +38,7 @@ func (g *stage) say() string {
 }
 
 // reasons returns the reason for CPU, and with a slash that for memory where it
-// differs; a number that stands in for a missed one is "held".
+// differs; a number that stands in for a missed one is "last known".
 func reasons(e *explain.Explanation, groups []string) string {
 	if groups == nil {
 		groups = []string{"cpu", "memory"}
@@ -51,17 +51,17 @@ func reasons(e *explain.Explanation, groups []string) string {
 			continue
 		}
 		reason := e.Findings[i].Reason
-		if e.Findings[i].Held {
-			reason += " held"
+		if e.Findings[i].LastKnown {
+			reason += " last known"
 		}
 		said = append(said, reason)
 	}
 	return strings.Join(slices.Compact(said), "/")
 }
 
-func rivals(e *explain.Explanation) string {
+func duplicates(e *explain.Explanation) string {
 	var said []string
-	for _, r := range e.Rivals {
+	for _, r := range e.Duplicates {
 		said = append(said, fmt.Sprintf("%s by %s", r.Reason, r.Rule))
 	}
 	slices.Sort(said)

@@ -111,7 +111,7 @@ var situations = []situation{
 	{cause: "the container runtime is away, by the summary", faults: []string{"scrapeerror node=node-0001"}, last: 30 * time.Second,
 		options: kubelet.Options{Endpoint: kubelet.Summary}, says: everywhere(metric.NodeScrapeError)},
 	{cause: "one read is missed", faults: []string{"down node=node-0001 at=50s for=20s"}, last: 60 * time.Second,
-		says: "pod Measured held, app Measured held, proxy Measured held, node Measured held"},
+		says: "pod Measured last known, app Measured last known, proxy Measured last known, node Measured last known"},
 
 	// The report.
 	{cause: "the node leaves a container out", faults: []string{"missing pod=*-store-0-0 container=app"}, last: 30 * time.Second,
@@ -119,7 +119,7 @@ var situations = []situation{
 	{cause: "the node leaves the pod out", faults: []string{"missing pod=*-store-0-0"}, last: 30 * time.Second,
 		says: "pod NotReported, app NotReported, proxy NotReported, node Measured"},
 	{cause: "the node leaves a container out once", faults: []string{"missing pod=*-store-0-0 container=app at=50s for=20s"}, last: 60 * time.Second,
-		says: "pod Measured held, app Measured held, proxy Measured, node Measured"},
+		says: "pod Measured last known, app Measured last known, proxy Measured, node Measured"},
 	{cause: "the node writes 0 for what it could not read", faults: []string{"zero pod=*-store-0-0 container=app"}, last: 30 * time.Second,
 		says: "pod NoData, app NoData, proxy Measured, node Measured"},
 	{cause: "a node larger than the bound", options: kubelet.Options{MaxSamples: 1}, last: 30 * time.Second,
