@@ -123,13 +123,8 @@ func (p *Parser) readLines() (failed string, known bool) {
 	var f *family
 	for p.scan.Next() {
 		if p.scan.Changed {
-			f = families[string(p.scan.Name)]
-			if f == nil {
-				// An unknown family is checked once, then skipped.
-				if labels := p.scan.Labels(); labels != nil {
-					p.scan.Advance(len(labels))
-					p.scan.Value()
-				}
+			if f = families[string(p.scan.Name)]; f == nil {
+				p.scan.ValueOnly() // an unknown family is checked once, then skipped
 				continue
 			}
 			if p.lastSeen[f] == p.round {
@@ -142,9 +137,7 @@ func (p *Parser) readLines() (failed string, known bool) {
 			continue
 		}
 		if f.use == failure || f.use == machine {
-			labels := p.scan.Labels()
-			p.scan.Advance(len(labels))
-			n, t, ok := p.scan.Value()
+			n, t, ok := p.scan.ValueOnly()
 			switch {
 			case !ok:
 			case f.use == machine:

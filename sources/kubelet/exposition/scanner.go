@@ -10,7 +10,6 @@ package exposition
 
 import (
 	"bytes"
-	"encoding/binary"
 
 	"github.com/weir-metrics/weir/sources/kubelet/payload"
 )
@@ -31,10 +30,6 @@ type Scanner struct {
 	body []byte
 	pos  int
 	err  error
-	// timePrefix is the first five of the thirteen digits of the last time, as they are in
-	// memory; timeBase is their value in milliseconds. They change once in 28 hours.
-	timePrefix uint64
-	timeBase   int64
 }
 
 // Reset begins a payload.
@@ -158,6 +153,16 @@ func skipBlanks(b []byte, i int) int {
 	return i
 }
 
+// ValueOnly is Value of a line whose labels do not matter.
+func (s *Scanner) ValueOnly() (n payload.Number, t int64, ok bool) {
+	labels := s.Labels()
+	if labels == nil {
+		return n, 0, false
+	}
+	s.Advance(len(labels))
+	return s.Value()
+}
+
 // minMilliseconds is below any time in milliseconds of this century, and above any in
 // seconds.
 const minMilliseconds = 100_000_000_000
@@ -174,12 +179,11 @@ func (s *Scanner) Value() (n payload.Number, t int64, ok bool) {
 	}
 	// Fast path: one blank, thirteen digits, end of line.
 	if rest := b[i:]; len(rest) >= 15 && rest[0] == ' ' && rest[14] == '\n' {
-		if w := binary.LittleEndian.Uint64(rest[1:]) << 24; w != s.timePrefix {
-			s.timePrefix, s.timeBase = w, timeBaseOf(rest[1:])
-		}
-		if low, ok := payload.EightDigits(rest[6:]); ok && s.timeBase >= minMilliseconds {
+		first, ok := payload.EightDigits(rest[1:])
+		last, alsoOK := payload.EightDigits(rest[6:])
+		if t := int64(first*1e5 + last%1e5); ok && alsoOK && t >= minMilliseconds {
 			s.pos += i + 15
-			return n, (s.timeBase + int64(low)) * 1e6, true
+			return n, t * 1e6, true
 		}
 	}
 	if i < len(b) && b[i] == '\n' { // a kubelet writes start times without a timestamp
@@ -187,19 +191,6 @@ func (s *Scanner) Value() (n payload.Number, t int64, ok bool) {
 		return n, 0, true
 	}
 	return s.timeSlow(n, b, i)
-}
-
-// timeBaseOf returns the value of the first five of thirteen digits, or 0 if one of them is
-// not a digit.
-func timeBaseOf(b []byte) int64 {
-	var n int64
-	for _, c := range b[:5] {
-		if c-'0' > 9 {
-			return 0
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n * 1e8
 }
 
 // timeSlow reads what follows a value: blanks, an optional time, an optional exemplar,

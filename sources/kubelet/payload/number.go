@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
+	"strings"
 )
 
 // Number is a decimal number as it was written: Mantissa × 10^Exponent. Seconds become whole
@@ -180,20 +181,11 @@ func parseExponent(b []byte) (e, size int) {
 // parseSpecial parses NaN or Inf from b[i:].
 func parseSpecial(b []byte, i int) (Number, int) {
 	for _, word := range [...]string{"nan", "infinity", "inf"} {
-		if len(b)-i >= len(word) && equalFold(b[i:i+len(word)], word) {
+		if len(b)-i >= len(word) && strings.EqualFold(string(b[i:i+len(word)]), word) {
 			return Number{kind: notFinite}, i + len(word)
 		}
 	}
 	return Number{}, 0
-}
-
-func equalFold(b []byte, lower string) bool {
-	for i := range len(lower) {
-		if b[i]|0x20 != lower[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // Value returns n, and whether it can be a measurement: neither negative nor NaN nor

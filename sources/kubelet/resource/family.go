@@ -20,39 +20,27 @@ const (
 
 // family says what a family of the endpoint means.
 type family struct {
-	name  string
 	kind  metric.Kind
 	value value
 	id    metric.ID
 	scale int // seconds to nanoseconds: 9
 }
 
-// families lists all families of the endpoint, those of older kubelets too.
-var families = [...]family{
-	{"container_cpu_usage_seconds_total", metric.Container, cpu, metric.CPUUsage, 9},
-	{"container_memory_working_set_bytes", metric.Container, memory, metric.MemoryWorkingSet, 0},
-	{"container_start_time_seconds", metric.Container, start, 0, 9},
-	{"container_swap_limit_bytes", metric.Container, swapLimit, metric.SwapLimit, 0},
-	{"container_swap_usage_bytes", metric.Container, swap, metric.MemorySwap, 0},
-	{"node_cpu_usage_seconds_total", metric.Node, cpu, metric.CPUUsage, 9},
-	{"node_memory_working_set_bytes", metric.Node, memory, metric.MemoryWorkingSet, 0},
-	{"node_swap_usage_bytes", metric.Node, swap, metric.MemorySwap, 0},
-	{"pod_cpu_usage_seconds_total", metric.Pod, cpu, metric.CPUUsage, 9},
-	{"pod_memory_working_set_bytes", metric.Pod, memory, metric.MemoryWorkingSet, 0},
-	{"pod_swap_usage_bytes", metric.Pod, swap, metric.MemorySwap, 0},
-	{"resource_scrape_error", metric.Node, failure, 0, 0},
-	{"scrape_error", metric.Node, failure, 0, 0}, // until Kubernetes 1.28
-}
-
-// familyOf returns the index of the family of that name, or -1. It is called once for each
-// family of a payload, so a linear search is fast enough.
-func familyOf(name []byte) int {
-	for i := range families {
-		if families[i].name == string(name) {
-			return i
-		}
-	}
-	return -1
+// families are all families of the endpoint, those of older kubelets too, by name.
+var families = map[string]*family{
+	"container_cpu_usage_seconds_total":  {metric.Container, cpu, metric.CPUUsage, 9},
+	"container_memory_working_set_bytes": {metric.Container, memory, metric.MemoryWorkingSet, 0},
+	"container_start_time_seconds":       {metric.Container, start, 0, 9},
+	"container_swap_limit_bytes":         {metric.Container, swapLimit, metric.SwapLimit, 0},
+	"container_swap_usage_bytes":         {metric.Container, swap, metric.MemorySwap, 0},
+	"node_cpu_usage_seconds_total":       {metric.Node, cpu, metric.CPUUsage, 9},
+	"node_memory_working_set_bytes":      {metric.Node, memory, metric.MemoryWorkingSet, 0},
+	"node_swap_usage_bytes":              {metric.Node, swap, metric.MemorySwap, 0},
+	"pod_cpu_usage_seconds_total":        {metric.Pod, cpu, metric.CPUUsage, 9},
+	"pod_memory_working_set_bytes":       {metric.Pod, memory, metric.MemoryWorkingSet, 0},
+	"pod_swap_usage_bytes":               {metric.Pod, swap, metric.MemorySwap, 0},
+	"resource_scrape_error":              {metric.Node, failure, 0, 0},
+	"scrape_error":                       {metric.Node, failure, 0, 0}, // until Kubernetes 1.28
 }
 
 // entityOf returns the entity that labels name. ok is false if they name none, valid is

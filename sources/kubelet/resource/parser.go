@@ -7,10 +7,10 @@
 // package identity to judge. Start times have no timestamp, so of two equal lines the
 // kubelet writes one: if an entity has fewer starts than samples, no sample gets a start.
 //
-//	parser.go      lines → samples
-//	family.go      the table of families
+//	parser.go       lines → samples
+//	family.go       the table of families
 //	subjectcache.go which entity the labels of a line name, without allocating
-//	duplicates.go  entities with several lines in one family
+//	duplicates.go   entities with several lines in one family
 package resource
 
 import (
@@ -41,7 +41,7 @@ type Parser struct {
 // subject is an entity of the node, and what this payload says about it.
 type subject struct {
 	start int64
-	// entity is its index among the entities of subjectCache.
+	// entity is the index of its entity; see subjectCache.
 	entity int32
 	// sample is 1 + the index of its sample in the batch; 0 without one, -1 beyond the
 	// bound.
@@ -54,8 +54,6 @@ type subject struct {
 	labelsSize uint16
 	// values has a bit for each value that has had a line.
 	values uint8
-	// plain says that its names need no escapes in labels.
-	plain bool
 }
 
 // New returns a Parser without names.
@@ -108,28 +106,19 @@ func (p *Parser) readLines() (failed string, known bool) {
 	var f *family
 	for p.scan.Next() {
 		if p.scan.Changed {
-			i := familyOf(p.scan.Name)
-			if i < 0 {
-				f = nil
-				// An unknown family is checked once, then skipped.
-				if labels := p.scan.Labels(); labels != nil {
-					p.scan.Advance(len(labels))
-					p.scan.Value()
-				}
+			if f = families[string(p.scan.Name)]; f == nil {
+				p.scan.ValueOnly() // an unknown family is checked once, then skipped
 				continue
 			}
 			known = true
-			f = &families[i]
-			p.names.beginFamily(i)
+			p.names.beginFamily(f.kind)
 		} else if f == nil {
 			p.scan.Skip()
 			continue
 		}
 		if f.value == failure {
-			labels := p.scan.Labels()
-			p.scan.Advance(len(labels))
-			if n, _, ok := p.scan.Value(); ok && n.Mantissa != 0 {
-				failed = f.name
+			if n, _, ok := p.scan.ValueOnly(); ok && n.Mantissa != 0 {
+				failed = string(p.scan.Name)
 			}
 			continue
 		}
@@ -160,16 +149,19 @@ func (p *Parser) subject(kind metric.Kind) *subject {
 		p.scan.Fail("not a list of labels")
 		return nil
 	}
+	rest := p.scan.Rest()
 	p.scan.Advance(len(labels))
 	if !ok {
 		return nil
 	}
 	e.Node = p.req.Node
 	// The bound: samples, verdicts, and the node.
-	s, ok := p.names.find(e, 2*p.req.Limit()+1)
-	if !ok {
+	s := p.names.find(e, 2*p.req.Limit()+1)
+	if s == nil {
 		p.overLimit = true
+		return nil
 	}
+	p.names.rememberLabels(s, rest, len(labels))
 	return s
 }
 
@@ -200,8 +192,8 @@ func (p *Parser) addSample(s *subject, f *family) int32 {
 		p.overLimit = true
 		return -1
 	}
-	// Fast path: the index is the one of the last payload. The entity of a duplicate has several.
-	if int(s.entity) != at && (s.duplicates == 0 || at >= len(p.names.layout.Entities) || p.names.layout.Entities[at] != *e) {
+	// Fast path: the index is the one of the last payload.
+	if int(s.entity) != at && (at >= len(p.names.layout.Entities) || p.names.layout.Entities[at] != *e) {
 		p.reordered = true
 	}
 	return i + 1
@@ -253,4 +245,4 @@ func (p *Parser) setStart(i int32, start int64) {
 }
 
 // Names returns how many names are kept.
-func (p *Parser) Names() int { return p.names.known }
+func (p *Parser) Names() int { return len(p.names.known) }

@@ -11,53 +11,36 @@ import (
 
 // subjectCache has the subjects of the last payload in their order and, while a payload is
 // parsed, those that are new in it. A line is recognised by comparing it with the labels
-// that a kubelet writes for the subject that is expected there. Lines that are written
-// in another form or come in another order are read label by label.
+// that a kubelet writes for the subject that is expected there. A kubelet sorts the lines of
+// each family by their labels, so the expected subject is the one behind that of the line
+// before, and the lines of some subjects may be missing. Lines that are written in another
+// form or come in another order are read label by label.
 //
 // Unlike payload.NameCache it keeps no bytes of the lines: between two reads a subject costs
-// 4 bytes for each order and its entity in the layout. With NameCache it costs some 250 bytes, 25 MB at
+// 4 bytes and its entity in the layout. With NameCache it costs some 250 bytes, 25 MB at
 // 1,000 nodes of 100 containers, for the endpoint that weir reads by default.
 type subjectCache struct {
 	body   []byte // the present payload
 	layout *metric.Layout
-	known  int // subjects[:known] are in layout, the others are new
-	// layoutIndex has the index in layout of each known subject; nil if it is the index of
-	// the subject itself.
-	layoutIndex []int32
-	escaped     bool // some names need escapes in labels
-	// subjects are those of the present payload, in memory of pool.
+	// known has the index in layout of each subject of the last payload, ascending.
+	known []int32
+	first [metric.NumKinds]int32 // index in known of the first subject of each kind
+	// subjects are those of the present payload, in memory of pool. The known ones are first.
 	subjects []subject
 	pool     *sync.Pool // of *[]subject
 	memory   *[]subject
 	// added are the new entities. Their indexes continue those of layout.
 	added []metric.Entity
-	// orders has, for each family, its subjects in the order of its lines.
-	orders [len(families)]familyOrder
-	order  *familyOrder // of the present family
-	next   int          // index in order of the subject that is expected next
-	last   int32        // the subject found last
+	next  int // index of the subject that is expected next
+	last  int // index of the subject of the line before; -1 at the beginning of a family
 	// index finds subjects by entity; interned has one string for equal strings. Both are made when a
 	// new entity comes, and dropped at the end of the payload.
 	index    map[metric.Entity]int32
 	interned map[string]string
 }
 
-// familyOrder lists the subjects of a family in the order of its lines. Families with
-// equal lists share one slice, as most do.
-type familyOrder struct {
-	subjects []int32
-	shared   bool
-}
-
-// unshare prepares o for a change.
-func (o *familyOrder) unshare() {
-	if o.shared {
-		o.subjects, o.shared = slices.Clone(o.subjects), false
-	}
-}
-
-// maxSkipped is how many subjects may be missing from a family before a line is read label by label.
-const maxSkipped = 3
+// maxMissing is how many subjects may be missing from a family before a line is read label by label.
+const maxMissing = 256
 
 // begin prepares n for a payload of that node.
 func (n *subjectCache) begin(node metric.NodeName, body []byte) {
@@ -68,23 +51,14 @@ func (n *subjectCache) begin(node metric.NodeName, body []byte) {
 	if n.memory, _ = n.pool.Get().(*[]subject); n.memory == nil {
 		n.memory = new([]subject)
 	}
-	n.subjects = slices.Grow((*n.memory)[:0], n.known)[:n.known]
-	for i := range n.subjects {
-		s := subject{entity: int32(i), plain: true}
-		if n.layoutIndex != nil {
-			s.entity = n.layoutIndex[i]
-		}
-		if n.escaped {
-			s.plain = isPlain(&n.layout.Entities[s.entity])
-		}
-		n.subjects[i] = s
+	n.subjects = slices.Grow((*n.memory)[:0], len(n.known))[:len(n.known)]
+	for i, entity := range n.known {
+		n.subjects[i] = subject{entity: entity}
 	}
 }
 
 // beginFamily prepares n for the lines of a family.
-func (n *subjectCache) beginFamily(family int) {
-	n.order, n.next, n.last = &n.orders[family], 0, -1
-}
+func (n *subjectCache) beginFamily(kind metric.Kind) { n.next, n.last = int(n.first[kind]), -1 }
 
 // entity returns the entity of s. The pointer is valid until the next call of find.
 func (n *subjectCache) entity(s *subject) *metric.Entity {
@@ -98,56 +72,39 @@ func (n *subjectCache) entity(s *subject) *metric.Entity {
 // subjects that are expected there. It returns the subject and the length of its labels with
 // the blank behind them; 0 if none matches.
 func (n *subjectCache) match(kind metric.Kind, b []byte) (s *subject, size int) {
-	order := n.order.subjects
-	for at := n.next; at < len(order) && at <= n.next+maxSkipped; at++ {
-		s = &n.subjects[order[at]]
-		if size = n.labelsSize(s, kind, b); size > 0 {
-			n.next, n.last = at+1, order[at]
-			return s, size
-		}
+	if size = n.labelsSize(n.next, kind, b); size > 0 {
+		n.last = n.next
+		n.next++
+		return &n.subjects[n.last], size
 	}
-	// The last subject again (a duplicate), or the one behind it, which this family did not have before.
-	for i := max(n.last, 0); i <= n.last+1 && int(i) < len(n.subjects); i++ {
-		s = &n.subjects[i]
-		if size = n.labelsSize(s, kind, b); size > 0 {
-			if i != n.last {
-				n.setExpected(i)
-			}
-			return s, size
+	if size = n.labelsSize(n.last, kind, b); size > 0 { // a duplicate
+		return &n.subjects[n.last], size
+	}
+	for i := n.next + 1; i <= n.next+maxMissing && i < len(n.subjects); i++ {
+		if size = n.labelsSize(i, kind, b); size > 0 {
+			n.next, n.last = i+1, i
+			return &n.subjects[i], size
 		}
 	}
 	return nil, 0
 }
 
-// setExpected makes subject i the one expected at this line, and moves behind it.
-func (n *subjectCache) setExpected(i int32) {
-	o := n.order
-	from := max(n.next-1, 0)
-	at := slices.Index(o.subjects[from:min(n.next+maxSkipped+1, len(o.subjects))], i)
-	if at >= 0 { // it is in order, its labels are only written in another form
-		n.next, n.last = from+at+1, i
-		return
+// labelsSize returns the length of the labels of subject i, with the blank behind them, if b
+// begins with them and the subject is of that kind; else 0. The labels are those of an earlier
+// line of the payload, or else what a kubelet writes.
+func (n *subjectCache) labelsSize(i int, kind metric.Kind, b []byte) int {
+	if i < 0 || i >= len(n.subjects) {
+		return 0
 	}
-	o.unshare()
-	if at = slices.Index(o.subjects, i); at >= 0 {
-		o.subjects = slices.Delete(o.subjects, at, at+1)
-		if at < n.next {
-			n.next--
-		}
-	}
-	o.subjects = slices.Insert(o.subjects, n.next, i)
-	n.next, n.last = n.next+1, i
-}
-
-// labelsSize returns the length of s's labels, with the blank behind them, if b begins with
-// them and s is of that kind; else 0. The labels are those of an earlier family of the
-// payload, or else what a kubelet writes.
-func (n *subjectCache) labelsSize(s *subject, kind metric.Kind, b []byte) int {
-	// Fast path: an earlier family of the payload has the same labels.
+	s := &n.subjects[i]
+	// Fast path: an earlier line of the payload has the same labels.
 	if size := int(s.labelsSize); size > 0 && len(b) >= size && string(b[:size]) == string(n.body[s.labelsAt:int(s.labelsAt)+size]) && n.entity(s).Kind == kind {
 		return size
 	}
-	size := n.writtenSize(s, kind, b)
+	if i >= len(n.known) {
+		return 0
+	}
+	size := writtenSize(n.entity(s), kind, b)
 	if size > 0 {
 		n.rememberLabels(s, b, size)
 	}
@@ -161,13 +118,12 @@ func (n *subjectCache) rememberLabels(s *subject, b []byte, size int) {
 	}
 }
 
-// writtenSize is labelsSize for the first line of s in a payload: it compares b with what a
-// kubelet writes.
-func (n *subjectCache) writtenSize(s *subject, kind metric.Kind, b []byte) int {
+// writtenSize returns the length of the labels that a kubelet writes for e, with the blank
+// behind them, if b begins with them and e is of that kind; else 0. No name of e needs escapes.
+func writtenSize(e *metric.Entity, kind metric.Kind, b []byte) int {
 	const container, namespace, pod, end = `{container="`, `",namespace="`, `",pod="`, `"} `
 	const first = `{namespace="` // of a pod
-	e := n.entity(s)
-	if e.Kind != kind || !s.plain {
+	if e.Kind != kind {
 		return 0
 	}
 	var at int // index of the namespace
@@ -205,9 +161,9 @@ func (n *subjectCache) writtenSize(s *subject, kind metric.Kind, b []byte) int {
 	return size
 }
 
-// find returns the subject of e, and adds it if it is new. It returns false if e is new and
+// find returns the subject of e, and adds it if it is new. It returns nil if e is new and
 // there are limit subjects already.
-func (n *subjectCache) find(e metric.Entity, limit int) (*subject, bool) {
+func (n *subjectCache) find(e metric.Entity, limit int) *subject {
 	if n.index == nil {
 		n.index = make(map[metric.Entity]int32, len(n.subjects))
 		n.interned = map[string]string{}
@@ -220,23 +176,19 @@ func (n *subjectCache) find(e metric.Entity, limit int) (*subject, bool) {
 	i, known := n.index[e]
 	if !known {
 		if len(n.subjects) >= limit && e.Kind != metric.Node {
-			return nil, false
+			return nil
 		}
 		n.intern(&e)
 		i = int32(len(n.subjects))
-		n.subjects = append(n.subjects, subject{entity: int32(len(n.layout.Entities) + len(n.added)), plain: isPlain(&e)})
+		n.subjects = append(n.subjects, subject{entity: int32(len(n.layout.Entities) + len(n.added))})
 		n.added = append(n.added, e)
 		n.index[e] = i
 	}
-	n.setExpected(i)
-	return &n.subjects[i], true
-}
-
-// isPlain reports whether the names of e need no escapes in labels.
-func isPlain(e *metric.Entity) bool {
-	const escaped = "\"\\\n"
-	return !strings.ContainsAny(string(e.Namespace), escaped) && !strings.ContainsAny(string(e.Pod), escaped) &&
-		!strings.ContainsAny(e.Name, escaped)
+	// Behind a new subject, the subject that was expected here comes next.
+	if n.last = int(i); known || n.last == n.next {
+		n.next = n.last + 1
+	}
+	return &n.subjects[i]
 }
 
 // intern makes e share strings with the entities before it.
@@ -257,54 +209,31 @@ func (n *subjectCache) internString(s string) string {
 // rebuild makes a new layout of samples and keeps only the subjects in it. base is the index of the first
 // sample in its batch.
 func (n *subjectCache) rebuild(samples []metric.Sample, base int) {
-	layout := metric.LayoutOf(samples)
-	subjects := make([]subject, 0, len(samples))
-	for _, s := range n.subjects {
-		if s.sample > 0 {
-			s.entity = s.sample - 1 - int32(base)
-			subjects = append(subjects, s)
+	n.layout, n.known, n.first = metric.LayoutOf(samples), nil, [metric.NumKinds]int32{}
+	if slices.ContainsFunc(n.layout.Entities, needsEscapes) {
+		return // the names of this node are not recognised by their bytes
+	}
+	for i := range n.subjects {
+		if s := &n.subjects[i]; s.sample > 0 {
+			n.known = append(n.known, s.sample-1-int32(base))
 		}
 	}
-	slices.SortFunc(subjects, func(a, b subject) int { return int(a.entity - b.entity) })
-	indexOf := make(map[metric.Entity]int32, len(subjects))
-	for i := range subjects {
-		indexOf[layout.Entities[subjects[i].entity]] = int32(i)
-	}
-	var orders [len(families)]familyOrder
-	for f, before := range n.orders {
-		subjects := make([]int32, 0, len(before.subjects))
-		for _, i := range before.subjects {
-			if at, present := indexOf[*n.entity(&n.subjects[i])]; present {
-				subjects = append(subjects, at)
-			}
-		}
-		orders[f].subjects = subjects
-		for g := range f {
-			if other := &orders[g]; len(subjects) > 0 && slices.Equal(other.subjects, subjects) {
-				other.shared, orders[f] = true, familyOrder{other.subjects, true}
-				break
-			}
-		}
-	}
-	n.orders = orders
-	n.layout, n.subjects, n.known = layout, subjects, len(subjects)
-	n.layoutIndex, n.escaped = nil, slices.ContainsFunc(subjects, func(s subject) bool { return !s.plain })
-	if n.known < len(samples) {
-		n.layoutIndex = make([]int32, n.known)
-		for i := range subjects {
-			n.layoutIndex[i] = subjects[i].entity
-		}
+	n.known = slices.Clip(n.known)
+	slices.Sort(n.known)
+	for i, entity := range slices.Backward(n.known) {
+		n.first[n.layout.Entities[entity].Kind] = int32(i)
 	}
 }
 
-// end drops the new subjects that rebuild did not keep, and returns the memory to the pool.
+// needsEscapes reports whether a name of e needs escapes in labels.
+func needsEscapes(e metric.Entity) bool {
+	const escaped = "\"\\\n"
+	return strings.ContainsAny(string(e.Namespace), escaped) || strings.ContainsAny(string(e.Pod), escaped) ||
+		strings.ContainsAny(e.Name, escaped)
+}
+
+// end returns the memory to the pool.
 func (n *subjectCache) end() {
-	if len(n.subjects) > n.known {
-		for f := range n.orders {
-			// A shared order has no new subjects.
-			n.orders[f].subjects = slices.DeleteFunc(n.orders[f].subjects, func(i int32) bool { return int(i) >= n.known })
-		}
-	}
 	*n.memory = n.subjects
 	n.pool.Put(n.memory)
 	n.body, n.subjects, n.memory, n.added, n.index, n.interned = nil, nil, nil, nil, nil, nil
