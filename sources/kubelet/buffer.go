@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -11,10 +12,11 @@ import (
 // buffer holds a payload while it is parsed, and the memory that decompressing it needs. Buffers
 // are shared by all nodes.
 type buffer struct {
-	bytes  []byte
-	date   int64 // the Date header of the answer in nanoseconds since the Unix epoch; 0 without one
-	gzip   *gzip.Reader
-	packed *bufio.Reader // gzip reads from it
+	body    bytes.Buffer
+	date    int64 // the Date header of the answer in nanoseconds since the Unix epoch; 0 without one
+	limited io.LimitedReader
+	gzip    *gzip.Reader
+	packed  *bufio.Reader // gzip reads from it
 }
 
 const (
@@ -28,7 +30,7 @@ const (
 
 // putBuffer keeps a buffer for another read.
 func (s *Scraper) putBuffer(b *buffer) {
-	if cap(b.bytes) <= maxPooledBytes {
+	if b.limited.R = nil; b.body.Cap() <= maxPooledBytes {
 		s.buffers.Put(b)
 	}
 }
@@ -43,30 +45,20 @@ func (b *buffer) readBody(resp *http.Response, max int64) error {
 		}
 		from = b.gzip
 	}
-	if n := resp.ContentLength; n > int64(cap(b.bytes)) && n <= min(max, maxTrustedBytes) {
-		b.bytes = make([]byte, 0, n+1)
+	size := initialBytes
+	if n := resp.ContentLength; n > 0 && n <= min(max, maxTrustedBytes) {
+		size = int(n) + bytes.MinRead
 	}
-	for {
-		if len(b.bytes) == cap(b.bytes) {
-			b.grow()
-		}
-		n, err := from.Read(b.bytes[len(b.bytes):cap(b.bytes)])
-		b.bytes = b.bytes[:len(b.bytes)+n]
-		switch {
-		case int64(len(b.bytes)) > max:
-			return fmt.Errorf("the payload is larger than max-bytes, %d", max)
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return fmt.Errorf("the payload ended after %d bytes: %w", len(b.bytes), err)
-		}
+	b.body.Grow(size)
+	b.limited = io.LimitedReader{R: from, N: max + 1}
+	n, err := b.body.ReadFrom(&b.limited)
+	switch {
+	case n > max:
+		return fmt.Errorf("the payload is larger than max-bytes, %d", max)
+	case err != nil:
+		return fmt.Errorf("the payload ended after %d bytes: %w", n, err)
 	}
-}
-
-func (b *buffer) grow() {
-	bigger := make([]byte, len(b.bytes), max(initialBytes, 2*cap(b.bytes)))
-	copy(bigger, b.bytes)
-	b.bytes = bigger
+	return nil
 }
 
 // resetGzip prepares the gzip reader for another body.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 
 	"k8s.io/client-go/transport"
@@ -92,100 +93,75 @@ func (s *Scraper) withIdentity() (http.RoundTripper, error) {
 	return rt, nil
 }
 
-// watchedFile is a file that is read again when it changes.
-type watchedFile struct {
-	path string
-	seen os.FileInfo // when it was last read
-}
-
-// changed reports whether the file has changed since it was last read. It returns the file's
-// present state.
-func (w *watchedFile) changed() (now os.FileInfo, changed bool, err error) {
-	now, err = os.Stat(w.path)
-	if err != nil {
-		return nil, false, err
-	}
-	return now, w.seen == nil || !os.SameFile(now, w.seen) || now.ModTime() != w.seen.ModTime() || now.Size() != w.seen.Size(), nil
-}
-
-// token is a bearer token from a file, as a header of requests.
-type token struct {
-	gzip bool // ask for compressed answers
-	mu   struct {
+// fileCache keeps what was made of files. It makes it again when a file changes. If a file cannot
+// be read any more, or two do not match because one of them is being replaced, the last value stays
+// in use.
+type fileCache[T any] struct {
+	paths []string
+	load  func() (T, error)
+	mu    struct {
 		sync.Mutex
-		file   watchedFile
-		header http.Header // with the token last read; nil before the first
+		loaded bool
+		seen   []os.FileInfo // the files when value was made
+		value  T
 	}
 }
 
-// header returns the header of a request, which must not be changed. It has no token if there is no file.
-// If the file cannot be read any more, the last token stays in use.
-func (t *token) header() (http.Header, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f := &t.mu.file
-	if f.path == "" {
-		if t.mu.header == nil {
-			t.mu.header = t.newHeader("")
-		}
-		return t.mu.header, nil
-	}
-	now, changed, err := f.changed()
-	if err == nil && changed {
-		var raw []byte
-		if raw, err = os.ReadFile(f.path); err == nil {
-			if raw = bytes.TrimSpace(raw); len(raw) == 0 {
-				err = errors.New(f.path + " is empty")
-			} else {
-				t.mu.header, f.seen = t.newHeader("Bearer "+string(raw)), now
-			}
+// get returns the value, and whether it has changed since the last call.
+func (c *fileCache[T]) get() (value T, changed bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := make([]os.FileInfo, len(c.paths))
+	for i, path := range c.paths {
+		if now[i], err = os.Stat(path); err != nil {
+			break
 		}
 	}
-	if err != nil && t.mu.header == nil {
-		return nil, fmt.Errorf("read token: %w", err)
-	}
-	return t.mu.header, nil
-}
-
-// newHeader returns the header of a request; authorization may be empty.
-func (t *token) newHeader(authorization string) http.Header {
-	h := http.Header{"Accept-Encoding": {"identity"}}
-	if t.gzip {
-		h.Set("Accept-Encoding", "gzip")
-	}
-	if authorization != "" {
-		h.Set("Authorization", authorization)
-	}
-	return h
-}
-
-// keyPair is a client certificate that is read again when its files change.
-type keyPair struct {
-	mu struct {
-		sync.Mutex
-		cert, key watchedFile
-		pair      *tls.Certificate
-	}
-}
-
-// load returns the certificate, and whether it has changed since the last call. If the
-// files cannot be read any more, or do not match because one of them is being replaced, the
-// last certificate stays in use.
-func (k *keyPair) load() (pair *tls.Certificate, changed bool, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	cert, certChanged, err1 := k.mu.cert.changed()
-	key, keyChanged, err2 := k.mu.key.changed()
-	err = errors.Join(err1, err2)
-	if err == nil && (certChanged || keyChanged) {
-		var loaded tls.Certificate
-		if loaded, err = tls.LoadX509KeyPair(k.mu.cert.path, k.mu.key.path); err == nil {
-			changed = k.mu.pair != nil
-			k.mu.pair, k.mu.cert.seen, k.mu.key.seen = &loaded, cert, key
+	if err == nil && !(c.mu.loaded && slices.EqualFunc(now, c.mu.seen, sameFile)) {
+		if value, err = c.load(); err == nil {
+			changed = c.mu.loaded
+			c.mu.loaded, c.mu.seen, c.mu.value = true, now, value
 		}
 	}
-	if err != nil && k.mu.pair == nil {
-		return nil, false, fmt.Errorf("read client certificate: %w", err)
+	if !c.mu.loaded {
+		return value, false, err
 	}
-	return k.mu.pair, changed, nil
+	return c.mu.value, changed, nil
+}
+
+// sameFile reports whether a file has not changed.
+func sameFile(a, b os.FileInfo) bool {
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
+}
+
+// newHeaderCache returns the header of requests, with the bearer token in a file if path is not empty.
+// The header must not be changed.
+func newHeaderCache(path string, gzip bool) *fileCache[http.Header] {
+	header := http.Header{"Accept-Encoding": {"identity"}, "User-Agent": {"weir"}}
+	if gzip {
+		header.Set("Accept-Encoding", "gzip")
+	}
+	if path == "" {
+		return &fileCache[http.Header]{load: func() (http.Header, error) { return header, nil }}
+	}
+	return &fileCache[http.Header]{paths: []string{path}, load: func() (http.Header, error) {
+		token, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if token = bytes.TrimSpace(token); len(token) == 0 {
+			return nil, errors.New(path + " is empty")
+		}
+		withToken := header.Clone()
+		withToken.Set("Authorization", "Bearer "+string(token))
+		return withToken, nil
+	}}
+}
+
+// newKeyPairCache returns the client certificate in two files.
+func newKeyPairCache(cert, key string) *fileCache[*tls.Certificate] {
+	return &fileCache[*tls.Certificate]{paths: []string{cert, key}, load: func() (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		return &pair, err
+	}}
 }

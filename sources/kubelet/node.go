@@ -125,13 +125,13 @@ func (n *Node) tryRead(ctx context.Context, e *nodeEndpoint, b *metric.Batch) er
 	b.Ended = time.Now()
 	if buf != nil {
 		defer s.putBuffer(buf)
-		b.Bytes = len(buf.bytes)
+		b.Bytes = buf.body.Len()
 	}
 	if err != nil {
 		return err
 	}
 	b.NodeTime = buf.date
-	err = e.parser.Parse(buf.bytes, s.parseRequest(&n.target, b.Began, b.Ended), b)
+	err = e.parser.Parse(buf.body.Bytes(), s.parseRequest(&n.target, b.Began, b.Ended), b)
 	var read *metric.ReadError
 	if errors.As(err, &read) {
 		read.Err = fmt.Errorf("parse %s: %w", e.path, read.Err)
@@ -163,7 +163,8 @@ func (n *Node) fetch(ctx context.Context, e *nodeEndpoint) (*buffer, error) {
 	}
 	// Taken only now, so that reads that wait for their node hold no buffer.
 	buf := n.scraper.buffers.Get().(*buffer)
-	buf.bytes, buf.date = buf.bytes[:0], 0
+	buf.body.Reset()
+	buf.date = 0
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil && date.Year() >= 1970 && date.Year() < 2262 {
 		buf.date = date.UnixNano()
 	}

@@ -30,15 +30,8 @@ func (e *NodeSource) Move(t Target) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	was := &e.mu.target
-	var wasErr, isErr error
-	if was.Err != nil {
-		wasErr = was.Err
-	}
-	if t.Err != nil {
-		isErr = t.Err
-	}
 	if was.Node == t.Node && was.Address == t.Address && was.Path == t.Path && was.Guessed == t.Guessed &&
-		sameText(wasErr, isErr) && sameText(was.PathError, t.PathError) {
+		sameText(was.Err, t.Err) && sameText(was.PathError, t.PathError) {
 		return false
 	}
 	e.mu.target = t

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -156,7 +157,8 @@ func TestTargetsOfFacts(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Target{}, "Err")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := got[2].Err; err == nil || err.Reason != metric.NodeNoAddress {
+	var read *metric.ReadError
+	if err := got[2].Err; !errors.As(err, &read) || read.Reason != metric.NodeNoAddress {
 		t.Errorf("n3: got error %v, want NodeNoAddress", err)
 	}
 	got = targets("?node-selector=pool!=a&port=1")

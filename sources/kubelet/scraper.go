@@ -20,12 +20,12 @@ type Scraper struct {
 	static []Target // nil: the nodes of the cluster
 
 	transport    *fetch.Transport
-	roundTripper http.RoundTripper // transport, with the credentials of opts.Identity if they are used
-	token        token
-	pair         *keyPair      // nil without a client certificate
-	permits      chan struct{} // one for each concurrent read
-	buffers      sync.Pool     // of *buffer
-	parserMemory sync.Pool     // of the parsers of /metrics/resource
+	roundTripper http.RoundTripper            // transport, with the credentials of opts.Identity if they are used
+	headers      *fileCache[http.Header]      // of requests
+	pair         *fileCache[*tls.Certificate] // nil without a client certificate
+	permits      chan struct{}                // one for each concurrent read
+	buffers      sync.Pool                    // of *buffer
+	parserMemory sync.Pool                    // of the parsers of /metrics/resource
 
 	lastTargets struct { // what Targets returned last
 		sync.Mutex
@@ -41,7 +41,10 @@ func New(opts Options) (*Scraper, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	s := &Scraper{opts: opts, permits: make(chan struct{}, opts.MaxConcurrent)}
+	s := &Scraper{
+		opts: opts, permits: make(chan struct{}, opts.MaxConcurrent),
+		headers: newHeaderCache(opts.TokenFile, opts.Gzip),
+	}
 	s.buffers.New = func() any { return new(buffer) }
 	if len(opts.Targets) > 0 {
 		targets, err := ParseTargets(opts.Targets, opts.port())
@@ -50,8 +53,7 @@ func New(opts Options) (*Scraper, error) {
 		}
 		s.static = targets
 	}
-	s.token.gzip, s.token.mu.file.path = opts.Gzip, opts.TokenFile
-	if _, err := s.token.header(); err != nil {
+	if _, err := s.header(); err != nil {
 		return nil, err
 	}
 	tlsConfig, err := s.tlsConfig()
@@ -84,30 +86,40 @@ func (s *Scraper) tlsConfig() (*tls.Config, error) {
 	if s.opts.CertFile == "" {
 		return config, nil
 	}
-	s.pair = new(keyPair)
-	s.pair.mu.cert.path, s.pair.mu.key.path = s.opts.CertFile, s.opts.KeyFile
-	if _, _, err := s.pair.load(); err != nil {
-		return nil, err
-	}
+	s.pair = newKeyPairCache(s.opts.CertFile, s.opts.KeyFile)
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		pair, _, err := s.pair.load()
+		pair, _, err := s.clientCertificate()
 		return pair, err
+	}
+	if _, err := config.GetClientCertificate(nil); err != nil {
+		return nil, err
 	}
 	return config, nil
 }
 
 // header returns the header of a request with our credentials. It must not be changed.
 func (s *Scraper) header() (http.Header, error) {
-	header, err := s.token.header()
-	if err != nil || s.pair == nil {
-		return header, err
+	header, _, err := s.headers.get()
+	if err != nil {
+		return nil, fmt.Errorf("read token: %w", err)
 	}
-	_, changed, err := s.pair.load()
+	if s.pair == nil {
+		return header, nil
+	}
+	_, changed, err := s.clientCertificate()
 	if changed {
 		// Open connections use the old certificate.
 		s.transport.CloseIdleConnections()
 	}
 	return header, err
+}
+
+// clientCertificate returns our certificate, and whether it has changed since the last call.
+func (s *Scraper) clientCertificate() (pair *tls.Certificate, changed bool, err error) {
+	if pair, changed, err = s.pair.get(); err != nil {
+		return nil, false, fmt.Errorf("read client certificate: %w", err)
+	}
+	return pair, changed, nil
 }
 
 // acquire waits for permission to read; release ends the read.

@@ -34,8 +34,8 @@ type Target struct {
 	// Guessed says that Node is only the host of a static target, so that the kubelet may
 	// report another name.
 	Guessed bool
-	// Err is set if the node cannot be read at all: NodeNoAddress.
-	Err *metric.ReadError
+	// Err is set if the node cannot be read at all: a *metric.ReadError with NodeNoAddress.
+	Err error
 }
 
 // Targets returns the kubelets to read, sorted by name: those of the static list if there is one,

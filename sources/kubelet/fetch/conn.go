@@ -25,7 +25,6 @@ type conn struct {
 	peerCommonName string
 	lastUsed       time.Time // when its last answer ended
 	closeCount     int       // Transport.mu.closeCount when the connection was made
-	abort          func()    // expireDeadline, bound once so that a request allocates no closure
 }
 
 // answerBuffer is the memory that reading one answer needs. Connections have no buffers of their
@@ -64,7 +63,6 @@ func (t *Transport) dial(ctx context.Context, to server, s *answerBuffer) (*conn
 	t.mu.Lock()
 	c := &conn{server: to, closeCount: t.mu.closeCount}
 	t.mu.Unlock()
-	c.abort = c.expireDeadline
 	var err error
 	if c.Conn, err = t.opts.Dial(ctx, "tcp", to.host); err != nil {
 		return nil, err
@@ -116,24 +114,13 @@ func (c *conn) expireDeadline() {
 	_ = c.SetDeadline(longAgo) // fails only on a closed connection, on which no call waits
 }
 
-// afterFunc is context.AfterFunc. It calls a method AfterFunc of ctx if there is one, which avoids
-// the allocations of context.AfterFunc.
-func afterFunc(ctx context.Context, do func()) (stop func() bool) {
-	if own, ok := ctx.(interface {
-		AfterFunc(func()) func() bool
-	}); ok {
-		return own.AfterFunc(do)
-	}
-	return context.AfterFunc(ctx, do)
-}
-
 // exchange sends a request on a connection and returns the answer. s is the buffer that the new
 // connection already reads into; nil for a kept connection, which gets one when the answer arrives. On an error the
 // connection is closed, and gotBytes says whether any byte of an answer arrived.
 func (t *Transport) exchange(c *conn, req *http.Request, out []byte, s *answerBuffer) (resp *http.Response, gotBytes bool, err error) {
 	ctx := req.Context()
 	// The connection has no deadline of its own: the end of ctx aborts it.
-	stop := afterFunc(ctx, c.abort)
+	stop := context.AfterFunc(ctx, c.expireDeadline)
 	_, err = c.Write(out)
 	if err == nil && s == nil {
 		c.readable.wait()

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -50,7 +51,7 @@ var ErrProtocol = errors.New("the server does not speak HTTP/1.1")
 // once. Concurrent requests to one server use one connection each; one of them is kept.
 type Transport struct {
 	opts     Options
-	requests sync.Pool // of *[]byte: requests as they are sent
+	requests sync.Pool // of *bytes.Buffer: requests as they are sent
 	buffers  sync.Pool // of *answerBuffer
 	mu       struct {
 		sync.Mutex
@@ -95,7 +96,7 @@ func New(opts Options) *Transport {
 	}
 	t := &Transport{opts: opts}
 	t.mu.idle = map[server]*conn{}
-	t.requests.New = func() any { return new([]byte) }
+	t.requests.New = func() any { return new(bytes.Buffer) }
 	t.buffers.New = func() any { return newAnswerBuffer() }
 	return t
 }
@@ -108,10 +109,10 @@ func New(opts Options) *Transport {
 //
 // Errors wrap those of the context, net, crypto/tls and crypto/x509, or ErrProtocol.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	out := t.requests.Get().(*[]byte)
+	out := t.requests.Get().(*bytes.Buffer)
 	defer t.requests.Put(out)
-	var err error
-	if *out, err = appendRequest((*out)[:0], req); err != nil {
+	out.Reset()
+	if err := writeRequest(out, req); err != nil {
 		return nil, err
 	}
 	to, err := serverOf(req.URL)
@@ -119,7 +120,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if c := t.takeIdle(to); c != nil {
-		resp, gotBytes, err := t.exchange(c, req, *out, nil)
+		resp, gotBytes, err := t.exchange(c, req, out.Bytes(), nil)
 		if err == nil || gotBytes || isTimeout(err) || req.Context().Err() != nil {
 			return resp, err
 		}
@@ -131,7 +132,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.putBuffer(s)
 		return nil, contextError(req.Context(), err)
 	}
-	resp, _, err := t.exchange(c, req, *out, s)
+	resp, _, err := t.exchange(c, req, out.Bytes(), s)
 	return resp, err
 }
 
