@@ -1,14 +1,14 @@
-// Package leader elects one of several replicas, by a Lease, and tells each
-// where the elected one can be reached and by which certificate it is known.
+// Package leader elects one of several replicas by a Lease. Annotations of the Lease say where
+// the leader is reached and which certificate it has.
 //
-// Both stand in annotations of the Lease, written with every renewal. For who
-// answers, an elector never gives up a leader it has seen until it sees another:
-// while the API server is away, the replicas go on as they were (Leader). Work
-// that only one replica may do depends on the Lease itself (IsLeader): a process that was
-// stopped may have lost it without noticing.
+// Leader says which replica answers: it keeps the last known leader until another one is seen, so
+// nothing changes while the API server cannot be reached. IsLeader is for work that only one
+// replica may do. It depends on the Lease itself, because a process that was stopped may have
+// lost the Lease without noticing.
 package leader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +16,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	coordination "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 )
 
@@ -34,8 +37,8 @@ type Options struct {
 	Address string
 	// Certificate is the PEM by which they know it. Required.
 	Certificate []byte
-	// Ready reports whether this process could lead. Until it does once, the
-	// process looks on and is no candidate. Nil: it always could.
+	// Ready reports whether this process could lead. Before that it only watches the Lease.
+	// Nil: it always could.
 	Ready func() bool
 	// Lease is how long a leader stays leader without renewing; 15s if 0.
 	Lease time.Duration
@@ -52,7 +55,7 @@ type Options struct {
 // goroutines.
 type Elector struct {
 	opts    Options
-	lock    *leaseLock
+	lock    *resourcelock.LeaseLock
 	leader  atomic.Pointer[leaseHolder]
 	renewed atomic.Pointer[time.Time] // when this process last wrote the Lease
 }
@@ -65,34 +68,28 @@ type leaseHolder struct {
 
 // New returns an Elector. It does nothing before Run.
 func New(o Options) (*Elector, error) {
-	switch {
-	case o.Client == nil, o.Namespace == "", o.Name == "", o.Identity == "", o.Address == "", len(o.Certificate) == 0:
+	if o.Client == nil || o.Namespace == "" || o.Name == "" || o.Identity == "" || o.Address == "" || len(o.Certificate) == 0 {
 		return nil, errors.New("an election needs a client, a namespace, a name, an identity, an address and a certificate")
 	}
 	if o.Ready == nil {
 		o.Ready = func() bool { return true }
 	}
-	o.Lease = durationOrDefault(o.Lease, 15*time.Second)
-	o.Renew = durationOrDefault(o.Renew, 10*time.Second)
-	o.Retry = durationOrDefault(o.Retry, 2*time.Second)
+	o.Lease, o.Renew, o.Retry = cmp.Or(o.Lease, 15*time.Second), cmp.Or(o.Renew, 10*time.Second), cmp.Or(o.Retry, 2*time.Second)
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
 	e := &Elector{opts: o}
-	e.lock = &leaseLock{opts: o, observeLeader: e.observeLeader, renewed: func(since time.Time) { e.renewed.Store(&since) }}
+	e.lock = &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
+		Client:     &leaseClient{o.Client.Leases(o.Namespace), e},
+		LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
+	}
 	return e, nil
 }
 
-func durationOrDefault(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
-}
-
-// Run takes part until ctx ends, then gives the Lease back if it holds it. End
-// it after the server has ended: the other replicas hand requests on to this one
-// until then. What goes wrong is retried and logged.
+// Run takes part until ctx ends, and then gives the Lease back if it holds it. End it after
+// the server has ended, because the other replicas forward requests to this one until then.
+// Errors are retried and logged.
 func (e *Elector) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, e.opts.Logger.V(1)) // who leads is said here
 	if !e.waitUntilReady(ctx) {
@@ -117,13 +114,12 @@ func (e *Elector) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitUntilReady waits until this process is ready to lead, and reports whether that
-// came before ctx ended.
+// waitUntilReady waits until this process is ready to lead. It returns false if ctx ended before.
 func (e *Elector) waitUntilReady(ctx context.Context) bool {
 	tick := time.NewTicker(e.opts.Retry)
 	defer tick.Stop()
 	for !e.opts.Ready() {
-		// No Lease yet, or no API server: nothing has been seen then.
+		// An error means that there is no Lease yet, or no API server.
 		_, _, _ = e.lock.Get(ctx)
 		select {
 		case <-ctx.Done():
@@ -134,9 +130,8 @@ func (e *Elector) waitUntilReady(ctx context.Context) bool {
 	return true
 }
 
-// Leader returns where the leader is reached and by which certificate it is
-// known, and whether it is this process. The address is empty if no leader is
-// known.
+// Leader returns the leader's address and certificate, and whether it is this process. The
+// address is empty if no leader is known.
 func (e *Elector) Leader() (address string, certificate []byte, self bool) {
 	l := e.leader.Load()
 	if l == nil || l.identity == "" {
@@ -145,17 +140,21 @@ func (e *Elector) Leader() (address string, certificate []byte, self bool) {
 	return l.address, l.certificate, l.identity == e.opts.Identity
 }
 
-// IsLeader reports whether this process leads and nobody else can: it renewed the Lease
-// less than Renew ago, and others take it for lost no sooner than Lease after that.
-// What is begun while it is true has the difference of the two to end in.
+// IsLeader reports whether this process leads and no other can: it renewed the Lease less than
+// Renew ago, and others cannot take the Lease before it expires. Work that begins while IsLeader
+// is true must end within the difference of Lease and Renew.
 func (e *Elector) IsLeader() bool {
 	_, _, self := e.Leader()
 	since := e.renewed.Load()
 	return self && since != nil && time.Since(*since) < e.opts.Renew
 }
 
-// observeLeader notes what the Lease says.
-func (e *Elector) observeLeader(now leaseHolder) {
+// observe notes what the Lease says.
+func (e *Elector) observe(lease *coordination.Lease) {
+	now := leaseHolder{address: lease.Annotations[AddressAnnotation], certificate: []byte(lease.Annotations[CertificateAnnotation])}
+	if lease.Spec.HolderIdentity != nil {
+		now.identity = *lease.Spec.HolderIdentity
+	}
 	before := e.leader.Swap(&now)
 	if now.identity != "" && (before == nil || before.identity != now.identity) {
 		e.opts.Logger.Info("the leader is known", "leader", now.identity, "address", now.address, "self", now.identity == e.opts.Identity)

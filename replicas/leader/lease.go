@@ -1,0 +1,64 @@
+package leader
+
+import (
+	"context"
+	"time"
+
+	coordination "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+)
+
+// The annotations of the Lease that say how its holder is reached.
+const (
+	// AddressAnnotation is the holder's HOST:PORT.
+	AddressAnnotation = "weir-metrics.github.io/address"
+	// CertificateAnnotation is the holder's certificate as PEM.
+	CertificateAnnotation = "weir-metrics.github.io/certificate"
+)
+
+// leaseClient is the client for the Lease of an election. It writes the holder's address and
+// certificate together with the holder, so that no reader sees one of each, and it notes each
+// Lease that it reads or writes.
+type leaseClient struct {
+	coordinationv1.LeaseInterface
+	elector *Elector
+}
+
+// Leases satisfies coordinationv1.LeasesGetter.
+func (c *leaseClient) Leases(string) coordinationv1.LeaseInterface { return c }
+
+// Get reads the Lease.
+func (c *leaseClient) Get(ctx context.Context, name string, o metav1.GetOptions) (*coordination.Lease, error) {
+	lease, err := c.LeaseInterface.Get(ctx, name, o)
+	if err == nil {
+		c.elector.observe(lease)
+	}
+	return lease, err
+}
+
+// Create writes a new Lease.
+func (c *leaseClient) Create(ctx context.Context, lease *coordination.Lease, o metav1.CreateOptions) (*coordination.Lease, error) {
+	return c.write(lease, func() (*coordination.Lease, error) { return c.LeaseInterface.Create(ctx, lease, o) })
+}
+
+// Update writes the Lease.
+func (c *leaseClient) Update(ctx context.Context, lease *coordination.Lease, o metav1.UpdateOptions) (*coordination.Lease, error) {
+	return c.write(lease, func() (*coordination.Lease, error) { return c.LeaseInterface.Update(ctx, lease, o) })
+}
+
+func (c *leaseClient) write(lease *coordination.Lease, send func() (*coordination.Lease, error)) (*coordination.Lease, error) {
+	delete(lease.Annotations, AddressAnnotation)
+	delete(lease.Annotations, CertificateAnnotation)
+	if *lease.Spec.HolderIdentity != "" { // else it is given back
+		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, AddressAnnotation, c.elector.opts.Address)
+		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, CertificateAnnotation, string(c.elector.opts.Certificate))
+	}
+	begun := time.Now()
+	written, err := send()
+	if err == nil {
+		c.elector.renewed.Store(&begun)
+		c.elector.observe(written)
+	}
+	return written, err
+}
