@@ -151,31 +151,31 @@ func (x *Exchange) Read(ctx context.Context, b *metric.Batch, do func(context.Co
 		b.Err = nil // the caller writes it
 		return err
 	}
-	x.meters.unheard.Inc()
+	x.meters.late.Inc()
 	return do(ctx, b)
 }
 
 // await waits for the batch of a peer; nil if it does not arrive in time.
 func (x *Exchange) await(ctx context.Context, p *peer, k key) *metric.Batch {
-	lost := p.lost()
+	lost, box := p.lost(), x.mail.box(k)
+	b := poll(box) // replicas read a node at the same time, so nearly always there is one
 	if lost == nil {
-		x.mail.drop(k) // it would look new later
+		x.mail.recycle(b) // it would look new later
 		return nil
 	}
-	b, coming := x.mail.take(k)
 	if b != nil {
 		return b
 	}
 	patience := time.NewTimer(x.o.Patience)
 	defer patience.Stop()
 	select {
-	case b := <-coming:
+	case b := <-box:
 		return b
 	case <-lost:
 	case <-patience.C:
 	case <-ctx.Done():
 	}
-	return x.mail.leave(k, coming)
+	return poll(box)
 }
 
 // ServeHTTP streams what this replica reads to another one, until either ends.

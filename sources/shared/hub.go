@@ -2,6 +2,7 @@ package shared
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -33,12 +34,12 @@ type hub struct {
 // stream is what is sent to one replica.
 type stream struct {
 	more chan struct{} // of one: there is something to send
-	end  chan struct{} // closed when the stream is to end
+	ctx  context.Context
+	end  context.CancelFunc
 
 	mu     sync.Mutex
 	buf    bytes.Buffer
 	writer *recording.Writer // into buf
-	ended  bool
 }
 
 // publish adds a batch to every stream.
@@ -59,13 +60,13 @@ func (h *hub) publish(b *metric.Batch, err error) {
 func (s *stream) add(b *metric.Batch, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
+	if s.ctx.Err() != nil {
 		return
 	}
 	// The other replica reads the node itself if the batch is too large to be written.
 	_ = s.writer.Round(b, nil, now)
 	if s.buf.Len() > maxWaiting {
-		s.finish()
+		s.end()
 	}
 	select {
 	case s.more <- struct{}{}:
@@ -73,21 +74,10 @@ func (s *stream) add(b *metric.Batch, now time.Time) {
 	}
 }
 
-// finish ends the stream. s.mu is held.
-func (s *stream) finish() {
-	if !s.ended {
-		s.ended = true
-		close(s.end)
-	}
-}
-
 // packed appends all that waits to dst; a keep-alive record if nothing does.
 func (s *stream) packed(dst []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
-		return dst
-	}
 	if s.buf.Len() == 0 {
 		_ = s.writer.Facts(nil, time.Now()) // writes a Begin if nothing was written yet
 		_ = s.writer.Gone("", "")
@@ -98,16 +88,16 @@ func (s *stream) packed(dst []byte) []byte {
 	return dst
 }
 
-func (h *hub) open() (*stream, error) {
-	s := &stream{more: make(chan struct{}, 1), end: make(chan struct{})}
-	var err error
+func (h *hub) open(ctx context.Context) (s *stream, err error) {
+	s = &stream{more: make(chan struct{}, 1)}
+	s.ctx, s.end = context.WithCancel(ctx)
 	if s.writer, err = recording.NewWriter(&s.buf, recording.Options{Flush: time.Hour}); err != nil {
 		return nil, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended {
-		s.finish()
+		s.end()
 		return s, nil
 	}
 	if h.streams == nil {
@@ -122,9 +112,7 @@ func (h *hub) close() {
 	defer h.mu.Unlock()
 	h.ended = true
 	for s := range h.streams {
-		s.mu.Lock()
-		s.finish()
-		s.mu.Unlock()
+		s.end()
 	}
 }
 
@@ -133,15 +121,13 @@ func (h *hub) drop(s *stream) {
 	h.mu.Lock()
 	delete(h.streams, s)
 	h.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.finish()
+	s.end()
 	_ = s.writer.Close() // into memory
 }
 
 // serve sends one stream, with a keep-alive record at least every alive.
 func (h *hub) serve(w http.ResponseWriter, r *http.Request, alive time.Duration) {
-	s, err := h.open()
+	s, err := h.open(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -169,17 +155,13 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, alive time.Duration)
 		select {
 		case <-s.more:
 		case <-tick.C:
-		case <-s.end:
-			return
-		case <-r.Context().Done():
+		case <-s.ctx.Done():
 			return
 		}
 		pause.Reset(gather)
 		select {
 		case <-pause.C:
-		case <-s.end:
-			return
-		case <-r.Context().Done():
+		case <-s.ctx.Done():
 			return
 		}
 	}

@@ -6,13 +6,13 @@ import (
 )
 
 // meters count reads.
-type meters struct{ self, peer, unheard prometheus.Counter }
+type meters struct{ self, peer, late prometheus.Counter }
 
 func newMeters(x *Exchange) *meters {
 	to := promauto.With(x.o.Registerer)
 	reads := to.NewCounterVec(prometheus.CounterOpts{
 		Name: "weir_shared_reads_total",
-		Help: "Reads of nodes that replicas share: by this replica as the owner of the node (self), by another replica (peer), or by this replica because nothing arrived from the owner in time (unheard).",
+		Help: "Reads of nodes that replicas share: by this replica as the owner of the node (self), by another replica (peer), or by this replica because nothing arrived from the owner in time (late).",
 	}, []string{"by"})
 	to.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_shared_members", Help: "Replicas that share the reading, this one included.",
@@ -28,5 +28,5 @@ func newMeters(x *Exchange) *meters {
 		}
 		return float64(n)
 	})
-	return &meters{reads.WithLabelValues("self"), reads.WithLabelValues("peer"), reads.WithLabelValues("unheard")}
+	return &meters{reads.WithLabelValues("self"), reads.WithLabelValues("peer"), reads.WithLabelValues("late")}
 }

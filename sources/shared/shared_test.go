@@ -175,10 +175,7 @@ func TestALostReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		b.mail.mu.Lock()
-		n := len(b.mail.boxes)
-		b.mail.mu.Unlock()
-		if n == 1 {
+		if len(b.mail.box(key{"kubelet:resource", metric.NodeName(theirs)})) == 1 {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -208,7 +205,7 @@ func TestALostReplica(t *testing.T) {
 func TestSilence(t *testing.T) {
 	mute := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var h hub
-		s, err := h.open()
+		s, err := h.open(r.Context())
 		if err != nil {
 			t.Error(err)
 			return
