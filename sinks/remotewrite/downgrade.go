@@ -1,14 +1,11 @@
 package remotewrite
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	writev2 "github.com/prometheus/client_golang/exp/api/remote/genproto/v2"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // The fields of prometheus.WriteRequest, by the numbers of
@@ -20,38 +17,38 @@ const (
 	oldValue, oldTime           = 1, 2
 )
 
-// downgrade makes a request of version 1.0 of one of version 2.0. Metadata are left
-// out, for 1.0 has them elsewhere.
+// downgrade makes a request of version 1.0 of one of version 2.0. It leaves out metadata, which
+// version 1.0 has in other messages.
 func downgrade(message []byte) ([]byte, error) {
 	var r writev2.Request
-	if err := proto.Unmarshal(message, &r); err != nil {
+	if err := r.UnmarshalVT(message); err != nil {
 		return nil, fmt.Errorf("read a request of version 2.0: %w", err)
 	}
-	var out, one, part []byte
+	var out, series, part []byte
+	var labels []string
 	for _, ts := range r.Timeseries {
-		one = one[:0]
-		for i := 0; i+1 < len(ts.LabelsRefs); i += 2 {
-			name, value := ts.LabelsRefs[i], ts.LabelsRefs[i+1]
-			if int(max(name, value)) >= len(r.Symbols) {
-				return nil, errors.New("read a request of version 2.0: a label has no symbol")
-			}
-			part = protowire.AppendTag(part[:0], oldLabelName, protowire.BytesType)
-			part = protowire.AppendString(part, r.Symbols[name])
-			part = protowire.AppendTag(part, oldLabelValue, protowire.BytesType)
-			part = protowire.AppendString(part, r.Symbols[value])
-			one = protowire.AppendTag(one, oldLabels, protowire.BytesType)
-			one = protowire.AppendBytes(one, part)
+		series = series[:0]
+		labels = writev2.DesymbolizeLabels(ts.LabelsRefs, r.Symbols, labels)
+		for i := 0; i < len(labels); i += 2 {
+			part = appendField(part[:0], oldLabelName, labels[i])
+			part = appendField(part, oldLabelValue, labels[i+1])
+			series = appendField(series, oldLabels, part)
 		}
 		for _, sample := range ts.Samples {
 			part = protowire.AppendTag(part[:0], oldValue, protowire.Fixed64Type)
 			part = protowire.AppendFixed64(part, math.Float64bits(sample.Value))
 			part = protowire.AppendTag(part, oldTime, protowire.VarintType)
 			part = protowire.AppendVarint(part, uint64(sample.Timestamp))
-			one = protowire.AppendTag(one, oldSamples, protowire.BytesType)
-			one = protowire.AppendBytes(one, part)
+			series = appendField(series, oldSamples, part)
 		}
-		out = protowire.AppendTag(out, oldSeries, protowire.BytesType)
-		out = protowire.AppendBytes(out, one)
+		out = appendField(out, oldSeries, series)
 	}
 	return out, nil
+}
+
+// appendField appends a field with a text or a message.
+func appendField[T string | []byte](to []byte, n protowire.Number, content T) []byte {
+	to = protowire.AppendTag(to, n, protowire.BytesType)
+	to = protowire.AppendVarint(to, uint64(len(content)))
+	return append(to, content...)
 }

@@ -31,7 +31,6 @@ type Sink struct {
 		entries map[metric.Entity]*entry
 		request *request
 		since   time.Time // of the request's first sample
-		scratch []byte
 	}
 	// modern: the receiver accepts version 2.0; old: it accepts 1.0 only. Only Run uses
 	// these.
@@ -171,12 +170,12 @@ func (s *Sink) end(e *entry, keep func(metric.ID) bool) {
 // send puts one sample into the request, which goes to the queue when it is full.
 func (s *Sink) send(e *entry, id metric.ID, value float64, t int64) {
 	r := s.mu.request
-	if r.samples == 0 {
+	if len(r.series) == 0 {
 		s.mu.since = time.Now()
 	}
 	n := &s.namesOf(e.entity.Kind, e.part)[id]
 	r.add(n.name, n.help, metric.Catalogue[id].Type, e.labels, e.before, value, t)
-	if r.samples >= s.o.MaxSamples {
+	if len(r.series) >= s.o.MaxSamples {
 		s.seal()
 	}
 }
@@ -184,11 +183,7 @@ func (s *Sink) send(e *entry, id metric.ID, value float64, t int64) {
 // seal queues the request.
 func (s *Sink) seal() {
 	r := s.mu.request
-	if r.samples == 0 {
-		return
-	}
-	s.mu.scratch = r.appendTo(s.mu.scratch[:0])
-	s.meters.dropped.Add(float64(s.queue.put(s.mu.scratch, r.samples, s.mu.since)))
+	s.meters.dropped.Add(float64(s.queue.put(r.encode(), len(r.series), s.mu.since)))
 	r.reset()
 }
 
@@ -196,7 +191,7 @@ func (s *Sink) seal() {
 func (s *Sink) flush(longest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.request.samples > 0 && time.Since(s.mu.since) >= longest {
+	if len(s.mu.request.series) > 0 && time.Since(s.mu.since) >= longest {
 		s.seal()
 	}
 }
