@@ -1,7 +1,9 @@
 package log
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
@@ -18,74 +20,51 @@ const clock = "2006-01-02T15:04:05.000Z07:00"
 func appendText(buf []byte, b *metric.Batch, verbose bool) []byte {
 	s := summarize(b)
 	buf = b.Ended.AppendFormat(buf, clock)
-	buf = append(buf, ' ')
-	buf = append(buf, b.Source...)
+	buf = fmt.Appendf(buf, " %s", b.Source)
 	if b.Node != "" {
-		buf = append(buf, ' ')
-		buf = append(buf, b.Node...)
+		buf = fmt.Appendf(buf, " %s", b.Node)
 	}
-	buf = append(buf, ": "...)
-	buf = strconv.AppendInt(buf, int64(len(b.Samples)), 10)
-	buf = append(buf, " samples, "...)
-	buf = strconv.AppendInt(buf, int64(s.measured), 10)
-	buf = append(buf, " with numbers"...)
+	buf = fmt.Appendf(buf, ": %d samples, %d with numbers", len(b.Samples), s.measured)
 	if s.rejected > 0 {
-		buf = append(buf, ", "...)
-		buf = strconv.AppendInt(buf, int64(s.rejected), 10)
-		buf = append(buf, " rejected"...)
+		buf = fmt.Appendf(buf, ", %d rejected", s.rejected)
 	}
 	buf = append(buf, " in "...)
 	buf = humanize.AppendDuration(buf, s.took)
 	for i, m := range s.missing {
-		buf = append(buf, sep(i, "; missing: ", ", ")...)
-		buf = strconv.AppendInt(buf, int64(m.n), 10)
-		buf = append(buf, ' ')
-		buf = append(buf, m.reason.String()...)
+		buf = fmt.Appendf(buf, "%s%d %v", sep(i, "; missing: ", ", "), m.n, m.reason)
 	}
 	if b.Err != nil {
-		buf = append(buf, "; error: "...)
-		buf = append(buf, strconv.Quote(b.Err.Error())...)
+		buf = fmt.Appendf(buf, "; error: %q", b.Err.Error())
 	}
 	buf = append(buf, '\n')
 	if !verbose {
 		return buf
 	}
 	for i := range b.Samples {
-		buf = appendSampleText(buf, &b.Samples[i])
+		buf = append(appendSampleText(buf, &b.Samples[i]), '\n')
 	}
 	return buf
 }
 
 func appendSampleText(buf []byte, s *metric.Sample) []byte {
-	buf = append(buf, "  "...)
-	buf = append(buf, printable(s.Entity.String())...)
+	buf = fmt.Appendf(buf, "  %s", printable(s.Entity.String()))
 	if s.Rejected() {
-		buf = append(buf, " rejected: "...)
-		buf = append(buf, s.Reasons[metric.CPU].String()...)
-		return append(buf, '\n')
+		return fmt.Appendf(buf, " rejected: %v", s.Reasons[metric.CPU])
 	}
 	for id, v := range s.Values.All() {
-		d := &metric.Catalogue[id]
-		if !s.Servable(d.Group) {
-			continue
+		if d := &metric.Catalogue[id]; s.Servable(d.Group) {
+			buf = fmt.Appendf(buf, " %s=", d.Name)
+			buf = strconv.AppendFloat(buf, inBaseUnit(v, d.Unit), 'f', -1, 64)
 		}
-		buf = append(buf, ' ')
-		buf = append(buf, d.Name...)
-		buf = append(buf, '=')
-		buf = strconv.AppendFloat(buf, inBaseUnit(v, d.Unit), 'f', -1, 64)
 	}
 	n := 0
 	for g, r := range s.Reasons {
-		if r == metric.Unjudged || r == metric.Measured {
-			continue
+		if r != metric.Unjudged && r != metric.Measured {
+			buf = fmt.Appendf(buf, "%s%v %v", sep(n, "; ", ", "), metric.Group(g), r)
+			n++
 		}
-		buf = append(buf, sep(n, "; ", ", ")...)
-		buf = append(buf, metric.Group(g).String()...)
-		buf = append(buf, ' ')
-		buf = append(buf, r.String()...)
-		n++
 	}
-	return append(buf, '\n')
+	return buf
 }
 
 func sep(i int, first, others string) string {
@@ -97,10 +76,8 @@ func sep(i int, first, others string) string {
 
 // printable returns s, quoted if it would break the line or the terminal.
 func printable(s string) string {
-	for _, r := range s {
-		if !strconv.IsPrint(r) {
-			return strconv.Quote(s)
-		}
+	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(s)
 	}
 	return s
 }
