@@ -88,7 +88,7 @@ func (c *caller) call(ctx context.Context, f fill, b *metric.Batch, lost func(er
 	ctx, cancel := context.WithDeadline(ctx, deadline) // 2 to 3 µs; a scrape of a node takes 320
 	defer cancel()                                     // for what may still wait for it
 	c.start(deadline, lost)
-	err = guarded(ctx, f, b)
+	err = guard(func() error { return f(ctx, b) })
 	kept = c.finish()
 	// Who waits on the deadline itself, as a dial does, may end before the watchdog comes.
 	late := ctx.Err() != nil || !time.Now().Before(deadline)
@@ -214,14 +214,4 @@ func (c *caller) awaitStuck() {
 	if ended != nil {
 		<-ended
 	}
-}
-
-// guarded makes the call, and an error of a panic.
-func guarded(ctx context.Context, f fill, b *metric.Batch) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = caught(v)
-		}
-	}()
-	return f(ctx, b)
 }

@@ -15,9 +15,15 @@ type panicError struct {
 	stack []byte
 }
 
-// caught makes what recover returned an error. Call it in the deferred
-// function itself, while the stack is still that of the panic.
-func caught(value any) *panicError { return &panicError{value, debug.Stack()} }
+// guard calls do. A panic becomes its error.
+func guard(do func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicError{v, debug.Stack()} // the stack is still that of the panic
+		}
+	}()
+	return do()
+}
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
@@ -27,15 +33,15 @@ func (e *panicError) Unwrap() error {
 	return err
 }
 
-// The words for an error that carries no metric.Reason.
+// The words for an error that has no metric.Reason.
 const (
 	reasonPanic   = "Panic"
 	reasonTimeout = "Timeout"
 	reasonOther   = "Other"
 )
 
-// reasonOf names the kind of err in one word: what metrics are labelled with,
-// and what must change for a failing source to be logged again.
+// reasonOf names the kind of err in one word, which is a label of metrics. A failing source is
+// logged again when it changes.
 func reasonOf(err error) string {
 	var read *metric.ReadError
 	var panicked *panicError
@@ -51,8 +57,8 @@ func reasonOf(err error) string {
 	}
 }
 
-// judged returns err with a reason where the source gave none and the manager
-// knows it: a panic is taken for the work of a payload that no one foresaw.
+// judged returns err with a reason if the source gave none and the manager knows it. The
+// reason of a panic is a bad payload.
 func judged(err error) error {
 	if err == nil {
 		return nil // Fast path: errors.As needs memory for its target.

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,8 +10,7 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// item is what waits for a sink: a batch to write or, where batch is nil, a
-// source to forget.
+// item is what waits for a sink: a batch to write or, if batch is nil, a source to forget.
 type item struct {
 	batch  *metric.Batch
 	facts  *cluster.Facts // with the batch, for a recorder
@@ -19,36 +19,34 @@ type item struct {
 	node   metric.NodeName
 }
 
-// queue holds what waits for one sink, in order. Batches are bounded. A source
-// to forget is always taken, for a lost one would be memory never freed; there
-// are no more of them than there were sources.
+// queue holds what waits for one sink, in order. Batches are bounded. A source to forget is
+// always taken, because its memory would never be freed; there are no more of them than there
+// were sources.
 //
-// No goroutine waits for items. offer and forget report whether nobody is taking items out;
-// their caller must then do so until the queue is empty.
+// No goroutine waits for items. offer and forget say whether their caller must take the items
+// out (call next) until the queue is empty.
 type queue struct {
 	limit int           // batches
 	ended chan struct{} // closed when the queue is closed and empty
 
 	mu struct {
 		sync.Mutex
-		room    sync.Cond // for room for another batch
-		ring    []item    // of which count, from head, are in use
-		head    int
-		count   int
-		batches int
-		closed  bool
-		seenTo  bool // somebody takes out what there is
+		space    sync.Cond // for another batch
+		items    []item    // those before head were taken out
+		head     int
+		batches  int // in items
+		closed   bool
+		draining bool // a goroutine takes the items out
 	}
 }
 
 func newQueue(limit int) *queue {
 	q := &queue{limit: limit, ended: make(chan struct{})}
-	q.mu.ring = make([]item, min(limit, 16))
-	q.mu.room.L = &q.mu
+	q.mu.space.L = &q.mu
 	return q
 }
 
-// await waits for room for another batch, until ctx ends.
+// await waits for space for another batch, until ctx ends.
 func (q *queue) await(ctx context.Context) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,16 +56,16 @@ func (q *queue) await(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.mu.room.Broadcast()
+		q.mu.space.Broadcast()
 	})()
 	for q.mu.batches == q.limit && !q.mu.closed && ctx.Err() == nil {
-		q.mu.room.Wait()
+		q.mu.space.Wait()
 	}
 }
 
-// offer appends an item with a batch, if there is room for it. It reports whether the
-// caller is to see to it.
-func (q *queue) offer(it item) (room, yours bool) {
+// offer appends an item with a batch, if there is space for it. drain says that the caller must
+// take the items out.
+func (q *queue) offer(it item) (taken, drain bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.closed || q.mu.batches == q.limit {
@@ -77,49 +75,43 @@ func (q *queue) offer(it item) (room, yours bool) {
 	return true, q.push(it)
 }
 
-// forget appends a source to forget, and reports whether the caller is to see to it.
-func (q *queue) forget(source string, node metric.NodeName) (yours bool) {
+// forget appends a source to forget. drain says that the caller must take the items out.
+func (q *queue) forget(source string, node metric.NodeName) (drain bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return !q.mu.closed && q.push(item{source: source, node: node})
 }
 
-func (q *queue) push(it item) (yours bool) {
-	if q.mu.count == len(q.mu.ring) {
-		ring := make([]item, 2*len(q.mu.ring))
-		n := copy(ring, q.mu.ring[q.mu.head:])
-		copy(ring[n:], q.mu.ring[:q.mu.head])
-		q.mu.ring, q.mu.head = ring, 0
-	}
-	q.mu.ring[(q.mu.head+q.mu.count)%len(q.mu.ring)] = it
-	q.mu.count++
-	yours = !q.mu.seenTo
-	q.mu.seenTo = true
-	return yours
+func (q *queue) push(it item) (drain bool) {
+	q.mu.items = append(q.mu.items, it)
+	drain = !q.mu.draining
+	q.mu.draining = true
+	return drain
 }
 
-// next removes the oldest item. It reports false if there is none: what is put in from
-// then on is for another to see to.
+// next removes the oldest item. If it returns false there is none, and another goroutine drains
+// the items that come later.
 func (q *queue) next() (item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.mu.count == 0 {
-		q.mu.seenTo = false
+	if len(q.mu.items) == 0 {
+		q.mu.draining = false
 		q.endIfDone()
 		return item{}, false
 	}
-	it := q.mu.ring[q.mu.head]
-	q.mu.ring[q.mu.head] = item{}
-	q.mu.head = (q.mu.head + 1) % len(q.mu.ring)
-	q.mu.count--
+	it := q.mu.items[q.mu.head]
+	q.mu.items[q.mu.head] = item{}
+	if q.mu.head++; 2*q.mu.head >= len(q.mu.items) {
+		q.mu.items, q.mu.head = slices.Delete(q.mu.items, 0, q.mu.head), 0
+	}
 	if it.batch != nil {
 		q.mu.batches--
-		q.mu.room.Signal()
+		q.mu.space.Signal()
 	}
 	return it, true
 }
 
-// close has the queue end once it is empty. Nothing is put in any more.
+// close makes the queue end when it is empty. It takes no more items.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -128,7 +120,7 @@ func (q *queue) close() {
 }
 
 func (q *queue) endIfDone() {
-	if !q.mu.closed || q.mu.seenTo {
+	if !q.mu.closed || q.mu.draining {
 		return
 	}
 	select {

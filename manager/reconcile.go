@@ -8,8 +8,8 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-// reconcile asks the providers and makes the running sources those they name.
-// It is called by Run's goroutine only.
+// reconcile asks the providers, and starts and stops sources by their answers. Only Run's
+// goroutine calls it.
 func (m *Manager) reconcile() {
 	facts := m.options.Facts()
 	if news := m.ask(facts); news || !m.settled {
@@ -21,7 +21,7 @@ func (m *Manager) reconcile() {
 	}
 }
 
-// follow makes the running sources those that the providers named.
+// follow starts the sources that the providers named, and stops all others.
 func (m *Manager) follow() {
 	order, wanted := m.named()
 
@@ -32,9 +32,8 @@ func (m *Manager) follow() {
 			gone = append(gone, r)
 		}
 	}
-	// A source that has stopped and not ended yet is in the map: one of its
-	// name begins only afterwards, so that what the sinks are told to forget
-	// is the old one. Its end has us asked again.
+	// A source that was stopped stays in the map until it has ended. Only then another of its name
+	// begins, so that the sinks forget the old one. Its end wakes the loop.
 	appeared := order[:0]
 	for _, spec := range order {
 		if m.mu.sources[spec.Name] == nil {
@@ -60,12 +59,13 @@ func (m *Manager) follow() {
 	}
 }
 
-// ask asks all providers, and reports whether one said anything new.
+// ask asks all providers, and reports whether an answer has changed.
 func (m *Manager) ask(facts *cluster.Facts) (news bool) {
 	for i := range m.answers {
-		before := m.answers[i].specs
-		m.askOne(i, facts)
-		now := m.answers[i].specs
+		a := &m.answers[i]
+		before := a.specs
+		m.askProvider(a, facts)
+		now := a.specs
 		news = news || len(now) != len(before) || len(now) > 0 && &now[0] != &before[0]
 	}
 	return news
@@ -101,27 +101,22 @@ type answer struct {
 	panicked bool
 }
 
-// askOne asks one provider. If it panics, what it said before stands: no
-// answer is not the answer that there are no sources.
-func (m *Manager) askOne(i int, facts *cluster.Facts) {
-	a := &m.answers[i]
-	defer func() {
-		v := recover()
-		if v == nil {
-			a.panicked = false
-			return
-		}
+// askProvider asks a provider. If it panics, its sources stay as they are.
+func (m *Manager) askProvider(a *answer, facts *cluster.Facts) {
+	err := guard(func() error {
+		a.specs = a.Sources(facts)
+		return nil
+	})
+	if err != nil {
 		m.telemetry.panics.WithLabelValues(stageProvider).Inc()
 		if !a.panicked {
-			m.options.Logger.Error("a provider panicked; its sources stay as they are", failure(caught(v))...)
+			m.options.Logger.Error("a provider panicked; its sources stay as they are", failure(err)...)
 		}
-		a.panicked = true
-	}()
-	a.specs = a.Sources(facts)
+	}
+	a.panicked = err != nil
 }
 
-// same reports whether a running source of spec a serves for b. What Open does
-// cannot be compared.
+// same reports whether a running source of spec a can be used for b. Open cannot be compared.
 func same(a, b Spec) bool {
 	return a.Kind == b.Kind && a.Node == b.Node && a.Interval == b.Interval && a.Timeout == b.Timeout &&
 		(a.Unread == nil) == (b.Unread == nil)

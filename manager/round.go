@@ -14,9 +14,9 @@ type step struct {
 	meters       *stageMeters
 }
 
-// round reads the source once, leads the batch through the pipeline and hands
-// it to the sinks. It reports false if it was lost in the read: another goroutine
-// has then gone on, and what is the source's is no longer this one's.
+// round reads the source once, processes the batch and gives it to the sinks. It returns false
+// if the read was abandoned: another goroutine has then continued the round, and this one must
+// not use the source any more.
 func (r *runner) round() bool {
 	r.begin()
 	b, kept := r.readSource()
@@ -26,7 +26,7 @@ func (r *runner) round() bool {
 	return kept
 }
 
-// goOn is called in the place of a round that is lost in its read.
+// goOn continues a round whose read was abandoned.
 func (r *runner) goOn(err error) {
 	b := r.empty(&metric.Batch{})
 	b.Began = r.caller.began
@@ -35,13 +35,13 @@ func (r *runner) goOn(err error) {
 	r.rest()
 }
 
-// finish does what comes after the read. A round that is cut short because the source
-// is no longer wanted leaves no batch: its error would speak of us, not of the source.
+// finish does what comes after the read. If the source is no longer wanted, the round leaves no
+// batch: its error would not be the source's.
 func (r *runner) finish(b *metric.Batch) {
 	if r.ctx.Err() != nil {
 		return
 	}
-	// Asked now, for processors put what they hold into an empty batch.
+	// Before the processors put last known values into an empty batch.
 	r.answered = !b.Failed()
 	raw := r.lead(b, r.m.options.Facts(), time.Now())
 	if r.ctx.Err() != nil {
@@ -52,10 +52,9 @@ func (r *runner) finish(b *metric.Batch) {
 	r.drain = r.m.publish(b, raw, r.pool)
 }
 
-// lead leads b through the pipeline, and returns what it was before for those
-// who record that.
+// lead processes b, and returns a copy from before for the recorders.
 func (r *runner) lead(b *metric.Batch, facts *cluster.Facts, now time.Time) (raw item) {
-	b.EnsureBuffers() // processors give verdicts before samples
+	b.EnsureBuffers() // processors add verdicts before samples
 	if len(r.m.recorders) > 0 {
 		raw = item{batch: r.copyOf(b), facts: facts, now: now}
 	}
@@ -66,7 +65,7 @@ func (r *runner) lead(b *metric.Batch, facts *cluster.Facts, now time.Time) (raw
 	return raw
 }
 
-// copyOf returns a batch that says what b says, in memory of its own.
+// copyOf returns a copy of b in its own memory.
 func (r *runner) copyOf(b *metric.Batch) *metric.Batch {
 	c := r.pool.get()
 	c.CopyFrom(b)
@@ -76,10 +75,9 @@ func (r *runner) copyOf(b *metric.Batch) *metric.Batch {
 	return c
 }
 
-// newcomers reports whether b has containers too new for their CPU to be known.
-// Another look soon gives them their first number, which an autoscaler may be
-// waiting for. One that has none long after its start, because its counter stands
-// still, say, is no newcomer: looking more often would not help it.
+// newcomers reports whether b has containers that are too new for a CPU rate. Another read
+// soon gives them their first number, which an autoscaler may wait for. A container that has
+// none long after its start is not a newcomer, because more reads would not help.
 func newcomers(b *metric.Batch) bool {
 	long := max(2*b.Interval, time.Minute)
 	for i := range b.Verdicts {
@@ -93,8 +91,8 @@ func newcomers(b *metric.Batch) bool {
 	return false
 }
 
-// readSource reads the source, or says why it is left out. kept is false if the round was
-// lost in the read.
+// readSource reads the source, or says why it is left out. kept is false if the read was
+// abandoned.
 func (r *runner) readSource() (b *metric.Batch, kept bool) {
 	if r.spec.Unread != nil {
 		b := r.empty(r.pool.get())
@@ -114,8 +112,8 @@ func (r *runner) readSource() (b *metric.Batch, kept bool) {
 	return r.ended(b, err, r.meters.read), true
 }
 
-// admit waits until the source may be read, and returns a batch to fill; the error
-// says why there is no read.
+// admit waits until the source may be read, and returns a batch to fill. The error says why it
+// cannot be read.
 func (r *runner) admit() (*metric.Batch, error) {
 	err := r.caller.admit(r.ctx)
 	b := r.empty(r.pool.get())
@@ -146,27 +144,25 @@ func (r *runner) ended(b *metric.Batch, err error, meters *stageMeters) *metric.
 	return b
 }
 
-// empty writes on b what the manager knows.
+// empty sets what the manager knows of b.
 func (r *runner) empty(b *metric.Batch) *metric.Batch {
 	b.Source, b.Node, b.Interval = r.spec.Kind, r.spec.Node, r.spec.Interval
 	return b
 }
 
-// blank takes everything out of b that a stage which panicked may have left half
-// done.
+// blank empties b after a stage panicked, which may have left it half done.
 func blank(b *metric.Batch) {
 	began, ended := b.Began, b.Ended
 	b.Reset()
 	b.Began, b.Ended = began, ended
 }
 
-// process leads b through the pipeline. A processor that panics may have left
-// its state and the batch half changed, so neither is believed any more: the
-// batch goes on as a failed one, and the pipeline starts afresh.
+// process calls the processors. A processor that panics may have left its state and the batch
+// half changed: the batch becomes a failed one, and the pipeline gets fresh state.
 func (r *runner) process(b *metric.Batch, facts *cluster.Facts, now time.Time) {
 	for i := range r.pipeline {
 		s := &r.pipeline[i]
-		if err := r.step(s, b, facts, now); err != nil {
+		if err := guard(func() error { r.step(s, b, facts, now); return nil }); err != nil {
 			r.meters.erred(s.meters.name, err)
 			blank(b)
 			b.Err = judged(err)
@@ -179,12 +175,7 @@ func (r *runner) process(b *metric.Batch, facts *cluster.Facts, now time.Time) {
 }
 
 // step calls one processor, after the cross-check it may need.
-func (r *runner) step(s *step, b *metric.Batch, facts *cluster.Facts, now time.Time) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = caught(v)
-		}
-	}()
+func (r *runner) step(s *step, b *metric.Batch, facts *cluster.Facts, now time.Time) {
 	if s.crossChecker != nil && r.readSecond != nil && !b.Failed() && s.crossChecker.NeedsCrossCheck(facts, b, now) {
 		b.CrossCheck = r.crossCheck()
 	}
@@ -193,27 +184,26 @@ func (r *runner) step(s *step, b *metric.Batch, facts *cluster.Facts, now time.T
 	s.Process(facts, b, now)
 	s.meters.duration.Observe(time.Since(began).Seconds())
 	s.meters.out.Add(float64(len(b.Samples)))
-	return nil
 }
 
-// crossCheck returns the source's second view, or nil if it said nothing.
+// crossCheck returns the read of the second endpoint; nil if it gave nothing.
 func (r *runner) crossCheck() *metric.Batch {
-	w, err := r.admit()
+	b, err := r.admit()
 	if err == nil {
 		var kept bool
-		if kept, err = r.caller.callAside(r.ctx, r.readSecond, w); !kept {
-			w = r.empty(&metric.Batch{})
-			w.Began = r.caller.began
+		if kept, err = r.caller.callAside(r.ctx, r.readSecond, b); !kept {
+			b = r.empty(&metric.Batch{})
+			b.Began = r.caller.began
 		}
 		r.took(r.meters.crossCheck)
 	}
-	w = r.ended(w, err, r.meters.crossCheck)
-	if w.Err != nil {
-		r.log().Debug("the cross-check fails", failure(w.Err)...)
+	b = r.ended(b, err, r.meters.crossCheck)
+	if b.Err != nil {
+		r.log().Debug("the cross-check fails", failure(b.Err)...)
 	}
-	if w.Failed() {
-		r.pool.recycle(w)
+	if b.Failed() {
+		r.pool.recycle(b)
 		return nil
 	}
-	return w
+	return b
 }

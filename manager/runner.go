@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -12,10 +13,10 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// runner is the life of one source. Between rounds it is nothing but a timer:
-// the timer's goroutine runs the round and sets the timer again, so thousands of
-// idle sources cost no stacks, and the rounds of one source never overlap. If that
-// goroutine is lost in a read, the caller's watchdog goes on with the round.
+// runner is the life of one source. Between rounds it is only a timer: the timer's goroutine
+// runs the round and sets the timer again. So thousands of idle sources need no stacks, and the
+// rounds of one source never overlap. If the read of a round is abandoned, the caller's watchdog
+// continues the round.
 //
 // Fields outside mu belong to the round that runs.
 type runner struct {
@@ -36,9 +37,9 @@ type runner struct {
 
 	rounds    int
 	due       time.Time
-	newcomers bool        // the last round met some
-	answered  bool        // the last read brought something, or at least no error
-	drain     *sinkWriter // that the round has to drain; nil for none
+	newcomers bool        // the last round had some
+	answered  bool        // the last read gave something, or at least no error
+	drain     *sinkWriter // that the round must drain; nil for none
 
 	mu struct {
 		sync.Mutex
@@ -48,7 +49,7 @@ type runner struct {
 	}
 }
 
-// runner returns a source that does nothing yet, and counts it in.
+// runner returns a source that does nothing yet.
 func (m *Manager) runner(spec Spec) *runner {
 	r := &runner{
 		m:         m,
@@ -68,7 +69,7 @@ func (m *Manager) runner(spec Spec) *runner {
 	return r
 }
 
-// start begins the life of a source, one of so many that appear together.
+// start begins the life of a source. together is how many sources appear at this moment.
 func (m *Manager) start(spec Spec, together int) *runner {
 	r := m.runner(spec)
 	wait := r.timetable.first(together)
@@ -111,8 +112,8 @@ func growStack() (b byte) {
 	return b
 }
 
-// rest waits for the next round, or ends the source's life. The goroutine is then free
-// to write.
+// rest sets the timer for the next round, or ends the source's life. Then the goroutine has
+// time to write.
 func (r *runner) rest() {
 	drain := r.drain
 	r.drain = nil
@@ -124,8 +125,7 @@ func (r *runner) rest() {
 	}
 }
 
-// again sets the timer for the next round and reports true, unless the source
-// is no longer wanted.
+// again sets the timer for the next round. It returns false if the source is no longer wanted.
 func (r *runner) again() bool {
 	now := time.Now()
 	due, missed := r.timetable.next(r.rounds, r.due, now, r.newcomers)
@@ -150,8 +150,8 @@ func (r *runner) stop() (first bool) {
 		return false
 	}
 	r.mu.stopping = true
-	// The timer is only set under the lock and by a round's end. So either it
-	// had not fired, and nothing runs; or a fire will find stopping set.
+	// The timer is only set under the lock, at the end of a round. So either it has not fired
+	// and nothing runs, or its round will find stopping set.
 	idle := r.mu.timer.Stop()
 	r.mu.Unlock()
 	r.cancel()
@@ -170,8 +170,8 @@ func (r *runner) ending() bool {
 	return r.mu.stopping
 }
 
-// end is the last that happens to a source: it is closed, its state freed and
-// the sinks are told. It is called once, and no round runs.
+// end closes the source, frees its state and tells the sinks. It is called once, while no round
+// runs.
 func (r *runner) end() {
 	r.cancel()
 	r.pipeline = nil
@@ -188,8 +188,8 @@ func (r *runner) end() {
 	r.m.remove(r)
 }
 
-// open makes the source and its pipeline. A source that cannot be opened lives
-// on as a broken one, so that each round tells why there are no numbers.
+// open makes the source and its pipeline. If the source cannot be opened, each round has that
+// error, so that the missing numbers have a reason.
 func (r *runner) open() {
 	if r.spec.Unread != nil {
 		if err := r.assemble(); err != nil {
@@ -197,22 +197,29 @@ func (r *runner) open() {
 		}
 		return
 	}
-	source, err := r.openSource()
+	err := guard(func() (err error) {
+		r.source, err = r.spec.Open()
+		return err
+	})
+	if err == nil && r.source == nil {
+		err = errors.New("the source is nil")
+	}
 	if err != nil {
+		r.source = nil
 		r.breakDown(fmt.Errorf("open the source: %w", err))
 		return
 	}
-	r.source, r.fill = source, source.Read
-	if w, ok := source.(SecondReader); ok {
-		r.readSecond = w.ReadSecond
+	r.fill = r.source.Read
+	if second, ok := r.source.(SecondReader); ok {
+		r.readSecond = second.ReadSecond
 	}
 	if err := r.assemble(); err != nil {
 		r.breakDown(err)
 	}
 }
 
-// breakDown has all further rounds fail with err. The source, if there is one,
-// is closed when it is no longer wanted.
+// breakDown makes all further rounds fail with err. The source, if there is one, is closed when
+// it is no longer wanted.
 func (r *runner) breakDown(err error) {
 	r.meters.erred(stageOpen, err)
 	err = judged(err)
@@ -220,54 +227,34 @@ func (r *runner) breakDown(err error) {
 	r.readSecond = nil
 }
 
-func (r *runner) openSource() (s Source, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = caught(v)
-		}
-	}()
-	if s, err = r.spec.Open(); err == nil && s == nil {
-		err = fmt.Errorf("the source is nil")
-	}
-	return s, err
-}
-
 // assemble makes the pipeline with fresh state. If that panics, there is none.
-func (r *runner) assemble() (err error) {
-	r.pipeline = nil
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("assemble the pipeline: %w", caught(v))
+func (r *runner) assemble() error {
+	var steps []step
+	err := guard(func() error {
+		for _, p := range r.m.options.Pipeline(r.spec) {
+			crossChecker, _ := p.(CrossChecker)
+			steps = append(steps, step{Processor: p, crossChecker: crossChecker, meters: r.meters.stage(processorName(p))})
 		}
-	}()
-	processors := r.m.options.Pipeline(r.spec)
-	steps := make([]step, len(processors))
-	for i, p := range processors {
-		doubter, _ := p.(CrossChecker)
-		steps[i] = step{Processor: p, crossChecker: doubter, meters: r.meters.stage(processorName(p))}
+		return nil
+	})
+	if r.pipeline = steps; err != nil {
+		r.pipeline = nil
+		return fmt.Errorf("assemble the pipeline: %w", err)
 	}
-	r.pipeline = steps
 	return nil
 }
 
-// close closes the source, if it was opened and can be.
+// close closes the source, if it was opened and can be closed.
 func (r *runner) close() {
-	c, ok := r.source.(io.Closer)
-	if !ok {
-		return
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			r.log().Error("closing the source panicked", zap.Error(caught(v)))
+	if c, ok := r.source.(io.Closer); ok {
+		if err := guard(c.Close); err != nil {
+			r.log().Warn("close the source", failure(err)...)
 		}
-	}()
-	if err := c.Close(); err != nil {
-		r.log().Warn("close the source", zap.Error(err))
 	}
 }
 
-// log returns the logger of the source. It is made when there is something to
-// say: thousands of them would hold megabytes to remain silent.
+// log returns the logger of the source. It is made when something is logged: thousands of
+// loggers would take megabytes.
 func (r *runner) log() *zap.Logger {
 	return r.m.options.Logger.With(zap.String("source", r.spec.Name), zap.String("node", string(r.spec.Node)))
 }

@@ -1,9 +1,6 @@
 package manager
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // SinkStatus is the state of one sink.
 type SinkStatus struct {
@@ -22,36 +19,10 @@ type SinkStatus struct {
 func (m *Manager) Sinks() []SinkStatus {
 	all := make([]SinkStatus, len(m.writers))
 	for i, o := range m.writers {
-		all[i] = o.record.status()
+		o.mu.Lock()
+		all[i] = o.mu.status
+		o.mu.Unlock()
 		all[i].Name, all[i].Queue, all[i].Queued = o.Name, o.Queue, o.queue.length()
 	}
 	return all
-}
-
-// record is what is noted of a sink for Sinks.
-type record struct {
-	mu   sync.Mutex
-	last SinkStatus
-}
-
-func (r *record) status() SinkStatus {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.last
-}
-
-// wrote notes how a write ended.
-func (r *record) wrote(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.last.Err = err; err == nil {
-		r.last.Succeeded = time.Now()
-	}
-}
-
-// dropped notes a batch that the sink never got.
-func (r *record) dropped() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.last.Dropped++
 }

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,10 +23,12 @@ type sinkWriter struct {
 
 	// full says that batches are being dropped, so that it is logged once.
 	full atomic.Bool
-	// record is what Manager.Sinks tells.
-	record record
+	mu   struct {
+		sync.Mutex
+		status SinkStatus // but for the queue
+	}
 
-	// The rest belongs to who drains it.
+	// The rest belongs to the goroutine that drains the queue.
 	failing string      // reasonOf the last error; empty if there was none
 	overdue *time.Timer // runs while a write does
 }
@@ -38,8 +41,7 @@ func newSinkWriter(ctx context.Context, s NamedSink, t *telemetry, log *zap.Logg
 		log:       log.With(zap.String("sink", s.Name)),
 		ctx:       ctx,
 	}
-	// An overdue write is counted and logged while it hangs, for it may never
-	// return.
+	// An overdue write is counted and logged while it hangs, because it may never return.
 	o.overdue = time.AfterFunc(time.Hour, func() {
 		o.telemetry.timeouts.WithLabelValues(o.Name).Inc()
 		o.log.Warn("the sink ignores its deadline; it is not called until it returns", zap.Duration("deadline", o.Deadline))
@@ -87,15 +89,20 @@ func (o *sinkWriter) drain() {
 	}
 }
 
-// write calls the sink once, on its deadline. A sink that ignores the deadline
-// cannot be called again until it returns, for it is called by one goroutine at
-// a time; its queue fills and overflows, at no one else's cost.
+// write calls the sink once, with its deadline. A sink is called by one goroutine at a time, so
+// one that ignores the deadline is not called again until it returns. Its queue overflows, and
+// no other sink is affected.
 func (o *sinkWriter) write(it item) {
 	ctx, cancel := context.WithTimeout(o.ctx, o.Deadline)
 	defer cancel()
 	o.overdue.Reset(o.Deadline + grace)
 	began := time.Now()
-	err := o.guarded(ctx, it)
+	err := guard(func() error {
+		if o.Recorder != nil {
+			return o.Recorder.Record(ctx, it.batch, it.facts, it.now)
+		}
+		return o.Sink.Write(ctx, it.batch)
+	})
 	took := time.Since(began)
 	if o.overdue.Stop() && took >= o.Deadline {
 		o.telemetry.timeouts.WithLabelValues(o.Name).Inc()
@@ -106,30 +113,23 @@ func (o *sinkWriter) write(it item) {
 	meters.duration.Observe(took.Seconds())
 	meters.in.Add(float64(len(b.Samples)))
 	o.note(b, err)
-	o.record.wrote(err)
 }
 
 // drop counts a batch that the sink never gets.
 func (o *sinkWriter) drop() {
 	o.telemetry.dropped.WithLabelValues(o.Name).Inc()
-	o.record.dropped()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.status.Dropped++
 }
 
-// guarded makes the call, and an error of a panic.
-func (o *sinkWriter) guarded(ctx context.Context, it item) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = caught(v)
-		}
-	}()
-	if o.Recorder != nil {
-		return o.Recorder.Record(ctx, it.batch, it.facts, it.now)
-	}
-	return o.Sink.Write(ctx, it.batch)
-}
-
-// note counts err, and logs it if it is news.
+// note notes how a write ended. An error is counted, and logged if its kind is new.
 func (o *sinkWriter) note(b *metric.Batch, err error) {
+	o.mu.Lock()
+	if o.mu.status.Err = err; err == nil {
+		o.mu.status.Succeeded = time.Now()
+	}
+	o.mu.Unlock()
 	reason := ""
 	if err != nil {
 		reason = reasonOf(err)
@@ -156,11 +156,8 @@ func (o *sinkWriter) forget(it item) {
 	if !ok {
 		return
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			o.telemetry.panics.WithLabelValues(o.Name).Inc()
-			o.log.Error("forgetting a source panicked", failure(caught(v))...)
-		}
-	}()
-	f.Forget(it.source, it.node)
+	if err := guard(func() error { f.Forget(it.source, it.node); return nil }); err != nil {
+		o.telemetry.panics.WithLabelValues(o.Name).Inc()
+		o.log.Error("forgetting a source panicked", failure(err)...)
+	}
 }
