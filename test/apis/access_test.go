@@ -14,7 +14,7 @@ import (
 )
 
 // deleteNode takes a node away at a test's end.
-func (w *world) deleteNode(t *testing.T, name string) {
+func (w *testCluster) deleteNode(t *testing.T, name string) {
 	if err := w.kube.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -23,7 +23,7 @@ func (w *world) deleteNode(t *testing.T, name string) {
 // TestAccess asks weir's pod itself, past the API server, as nobody, as a user
 // without rights and as one with rights in one namespace.
 func TestAccess(t *testing.T) {
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "access")
 	mine := &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: "read-metrics"},
@@ -56,7 +56,7 @@ func TestAccess(t *testing.T) {
 		u.Host, u.Insecure, u.CAData, u.CAFile = at.Host, true, nil, ""
 		return u
 	}
-	stranger, member := as("stranger"), as("member")
+	outsider, member := as("stranger"), as("member")
 
 	all := []string{
 		"/apis/metrics.k8s.io/v1beta1/pods", "/apis/metrics.k8s.io/v1beta1/nodes",
@@ -74,7 +74,7 @@ func TestAccess(t *testing.T) {
 	}
 	for _, path := range all {
 		wantStatus(t, "nobody", nobody, path, http.StatusUnauthorized, http.StatusForbidden)
-		wantStatus(t, "a stranger", stranger, path, http.StatusForbidden)
+		wantStatus(t, "a stranger", outsider, path, http.StatusForbidden)
 	}
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
 		wantStatus(t, "nobody", nobody, path, http.StatusOK)

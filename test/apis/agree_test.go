@@ -109,7 +109,7 @@ func TestAgrees(t *testing.T) {
 		rounds     = 24
 		resolution = 15 * time.Second
 	)
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "steady")
 	for _, p := range steadyPods() {
 		w.create(t, namespace, p)
@@ -117,7 +117,7 @@ func TestAgrees(t *testing.T) {
 	names := slices.Sorted(maps.Keys(steady))
 	t.Logf("weir serves all after %v", serves(t, "weir", w.weir, namespace, names...).Round(100*time.Millisecond))
 	serves(t, "metrics-server", w.peer, namespace, names...)
-	truths, told := w.kernels(t, namespace), w.counts(t, namespace, names)
+	truths, counts := w.kernels(t, namespace), w.counts(t, namespace, names)
 	// A rate that spans the start, or began before the kernel's counters were read,
 	// is of neither; three more rounds and none does.
 	wait(t, 4*resolution)
@@ -158,7 +158,7 @@ func TestAgrees(t *testing.T) {
 			}
 			off := math.Abs(our.millicores - is.millicores)
 			worstOff = max(worstOff, off)
-			ourRate, theirRate := told.has(name, our), told.has(name, their)
+			ourRate, theirRate := counts.has(name, our), counts.has(name, their)
 			if off > max(1, 0.03*is.millicores) && !ourRate {
 				t.Errorf("round %d: %s: CPU %.2fm by weir, %.2fm by the kernel", round, name, our.millicores, is.millicores)
 			}
@@ -192,7 +192,7 @@ func TestAgrees(t *testing.T) {
 
 // kernels begins to count what each running container of a namespace uses, by
 // "pod/container".
-func (w *world) kernels(t *testing.T, namespace string) map[string]*kernel {
+func (w *testCluster) kernels(t *testing.T, namespace string) map[string]*kernel {
 	t.Helper()
 	pods, err := w.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 // HorizontalPodAutoscaler and as an Autoscaler. What it refuses of the one it
 // refuses of the other, and what it fills in is the same.
 func TestAutoscalerSpecs(t *testing.T) {
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "specs")
 	send := func(gvr schema.GroupVersionResource, kind, spec string) (*autoscalingv2.HorizontalPodAutoscalerSpec, map[string]any, error) {
 		t.Helper()
@@ -57,14 +57,14 @@ func TestAutoscalerSpecs(t *testing.T) {
 	}
 	hpas := schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
 
-	refused := func(why, spec, says string) {
+	refused := func(message, spec, want string) {
 		t.Helper()
 		if _, _, err := send(hpas, "HorizontalPodAutoscaler", spec); err == nil {
-			t.Errorf("%s: a HorizontalPodAutoscaler is accepted with {%s}", why, spec)
+			t.Errorf("%s: a HorizontalPodAutoscaler is accepted with {%s}", message, spec)
 		}
 		_, _, err := send(autoscalers, "Autoscaler", spec)
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: an Autoscaler with {%s} has error %v, want one that says %q", why, spec, err, says)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: an Autoscaler with {%s} has error %v, want one that says %q", message, spec, err, want)
 		}
 	}
 	accepted := func(what, spec string) {

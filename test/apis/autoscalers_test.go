@@ -61,7 +61,7 @@ func newAutoscaler(name, mode string, spec autoscalingv2.HorizontalPodAutoscaler
 }
 
 // autoscaler makes an Autoscaler.
-func (w *world) autoscaler(t *testing.T, namespace, name, mode string, spec autoscalingv2.HorizontalPodAutoscalerSpec) {
+func (w *testCluster) autoscaler(t *testing.T, namespace, name, mode string, spec autoscalingv2.HorizontalPodAutoscalerSpec) {
 	t.Helper()
 	u, err := newAutoscaler(name, mode, spec)
 	if err != nil {
@@ -73,7 +73,7 @@ func (w *world) autoscaler(t *testing.T, namespace, name, mode string, spec auto
 }
 
 // getAutoscaler returns an Autoscaler as it is now.
-func (w *world) getAutoscaler(ctx context.Context, namespace, name string) (*autoscaler, error) {
+func (w *testCluster) getAutoscaler(ctx context.Context, namespace, name string) (*autoscaler, error) {
 	u, err := w.dynamic.Resource(autoscalers).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (w *world) getAutoscaler(ctx context.Context, namespace, name string) (*aut
 }
 
 // weirKnowsCPU waits until weir has a number for an Autoscaler on CPU.
-func (w *world) weirKnowsCPU(t *testing.T, namespace, name string) {
+func (w *testCluster) weirKnowsCPU(t *testing.T, namespace, name string) {
 	t.Helper()
 	eventually(t, "Autoscaler "+name+" knows the CPU", 2*time.Minute, func() error {
 		a, err := w.getAutoscaler(t.Context(), namespace, name)
@@ -103,7 +103,7 @@ func (w *world) weirKnowsCPU(t *testing.T, namespace, name string) {
 
 // hasCondition waits until an Autoscaler has a condition, False if it lacks it, and
 // returns it.
-func (w *world) hasCondition(t *testing.T, namespace, name, kind string, want metav1.ConditionStatus, within time.Duration) (c metav1.Condition) {
+func (w *testCluster) hasCondition(t *testing.T, namespace, name, kind string, want metav1.ConditionStatus, within time.Duration) (c metav1.Condition) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("Autoscaler %s has condition %s %s", name, kind, want), within, func() error {
 		a, err := w.getAutoscaler(t.Context(), namespace, name)
@@ -124,7 +124,7 @@ func (w *world) hasCondition(t *testing.T, namespace, name, kind string, want me
 
 // explanation returns the last decision of weir's about an autoscaler, asked through
 // the API server.
-func (w *world) explanation(ctx context.Context, namespace, resource, name string) (*decisionreport.DecisionReport, error) {
+func (w *testCluster) explanation(ctx context.Context, namespace, resource, name string) (*decisionreport.DecisionReport, error) {
 	b, err := w.kube.RESTClient().Get().AbsPath("/apis/weir.dev/v1alpha1/namespaces", namespace, resource, name, "explanation").DoRaw(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("explain %s %s: %w: %s", resource, name, err, b)
@@ -138,7 +138,7 @@ func (w *world) explanation(ctx context.Context, namespace, resource, name strin
 
 // audit returns who wrote to the objects of a namespace since these tests began: the
 // audit log of a cluster that was up already has more.
-func (w *world) audit(t *testing.T, namespace string, match func(*auditv1.Event) bool) []auditv1.Event {
+func (w *testCluster) audit(t *testing.T, namespace string, match func(*auditv1.Event) bool) []auditv1.Event {
 	t.Helper()
 	all, err := w.Audit(func(e *auditv1.Event) bool {
 		return e.ObjectRef.Namespace == namespace && e.RequestReceivedTimestamp.After(w.began) && match(e)
@@ -150,7 +150,7 @@ func (w *world) audit(t *testing.T, namespace string, match func(*auditv1.Event)
 }
 
 // writes returns what weir wrote to the objects of a namespace.
-func (w *world) writes(t *testing.T, namespace string) []auditv1.Event {
+func (w *testCluster) writes(t *testing.T, namespace string) []auditv1.Event {
 	t.Helper()
 	return w.audit(t, namespace, func(e *auditv1.Event) bool { return e.User.Username == weirUser })
 }

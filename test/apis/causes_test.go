@@ -19,7 +19,7 @@ import (
 
 // faults is the table of what was done to pods and what weir says of it.
 type faults struct {
-	w         *world
+	w         *testCluster
 	t         *testing.T
 	namespace string
 	rows      []*fault
@@ -37,9 +37,9 @@ type fault struct {
 	message string
 }
 
-// told returns the reason by name for which a pod, or a container "pod/container",
+// explain returns the reason by name for which a pod, or a container "pod/container",
 // has no CPU, "Measured" if it has, and what is said of it.
-func (f *faults) told(asks explainer, of string) (reason, message string) {
+func (f *faults) explain(asks explainer, of string) (reason, message string) {
 	name, inside, isContainer := strings.Cut(of, "/")
 	ref := metric.PodRef{Namespace: metric.Namespace(f.namespace), Name: metric.PodName(name)}
 	e, err := asks.Pod(f.t.Context(), ref)
@@ -60,7 +60,7 @@ func (f *faults) expect(cause, of, want string, asks explainer, within time.Dura
 	f.rows = append(f.rows, row)
 	began := time.Now()
 	for {
-		row.got, row.message = f.told(asks, of)
+		row.got, row.message = f.explain(asks, of)
 		row.took = time.Since(began)
 		if row.got == want || row.took > within {
 			break
@@ -83,7 +83,7 @@ func (f *faults) expectState(cause, of, container string, asks explainer) {
 	began := time.Now()
 	eventually(f.t, cause+" is known", resolution, func() error {
 		row.want = f.stateOf(container)
-		row.got, row.message = f.told(asks, of)
+		row.got, row.message = f.explain(asks, of)
 		row.took = time.Since(began)
 		if after := f.stateOf(container); row.want == "Measured" || row.got != row.want || after != row.want {
 			return fmt.Errorf("weir says %s: %s; by the API server it is %s, then %s", row.got, row.message, row.want, after)
@@ -101,7 +101,7 @@ func (f *faults) expectOneOf(cause, of, words string, asks explainer, reasons ..
 	f.rows = append(f.rows, row)
 	began := time.Now()
 	eventually(f.t, cause+" is told", 3*resolution, func() error {
-		row.got, row.message = f.told(asks, of)
+		row.got, row.message = f.explain(asks, of)
 		row.took = time.Since(began)
 		if !slices.Contains(reasons, row.got) || !strings.Contains(row.message, words) {
 			return fmt.Errorf("weir says %s: %s; want one of %v, and %q", row.got, row.message, reasons, words)
@@ -115,14 +115,14 @@ func (f *faults) expectOneOf(cause, of, words string, asks explainer, reasons ..
 // passes says that the last row's reason may be another soon.
 func (f *faults) passes() { f.rows[len(f.rows)-1].passing = true }
 
-// stands asks again for what was asked: an answer that was right must stay.
-func (f *faults) stands() {
+// expectLastKnown asks again for what was asked: an answer that was right must stay.
+func (f *faults) expectLastKnown() {
 	f.t.Helper()
 	for _, row := range f.rows {
 		if row.passing {
 			continue
 		}
-		if got, message := f.told(row.asks, row.of); got != row.want {
+		if got, message := f.explain(row.asks, row.of); got != row.want {
 			row.got, row.message = got, message
 			f.t.Errorf("%s: weir says %s now, want %s: %s", row.cause, got, row.want, message)
 		}

@@ -15,7 +15,7 @@ import (
 // beside a HorizontalPodAutoscaler, writes nothing until the other is gone.
 func TestConflict(t *testing.T) {
 	t.Parallel()
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "conflict")
 	for _, name := range []string{"hpas", "weirs"} {
 		w.loadable(t, namespace, name)
@@ -33,8 +33,8 @@ func TestConflict(t *testing.T) {
 
 	seen := w.watchScales(t, namespace)
 	for _, name := range []string{"hpas", "weirs-younger"} {
-		why := w.hasCondition(t, namespace, name, "Conflict", metav1.ConditionTrue, time.Minute)
-		t.Logf("Autoscaler %s: %s: %s", name, why.Reason, why.Message)
+		message := w.hasCondition(t, namespace, name, "Conflict", metav1.ConditionTrue, time.Minute)
+		t.Logf("Autoscaler %s: %s: %s", name, message.Reason, message.Message)
 	}
 	if a, err := w.getAutoscaler(t.Context(), namespace, "weirs-older"); err != nil {
 		t.Error(err)
@@ -83,7 +83,7 @@ func TestConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, of := range map[string]string{"hpas": "hpas", "weirs-younger": "weirs"} {
-		if _, final, err := seen.reach(t.Context(), of, many, freed, time.Minute); err != nil {
+		if _, final, err := seen.waitForReplicas(t.Context(), of, many, freed, time.Minute); err != nil {
 			t.Error(err)
 		} else {
 			t.Logf("Autoscaler %s acts %.1fs after the other is gone", name, final.Sub(freed).Seconds())

@@ -14,7 +14,7 @@ import (
 // TestDropIn runs weir from metrics-server's own Deployment, with its arguments
 // and its rights: the image and the command are all that is changed.
 func TestDropIn(t *testing.T) {
-	w := theWorld
+	w := sharedCluster
 	if err := w.install(t.Context(), filepath.Join("testdata", "drop-in")); err != nil {
 		t.Fatal(err)
 	}

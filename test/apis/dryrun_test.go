@@ -15,7 +15,7 @@ import (
 // would do. What weir then wrote is read in the API server's audit log.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "dry-run")
 	for _, name := range []string{"dry", "wet"} {
 		w.loadable(t, namespace, name)
@@ -32,7 +32,7 @@ func TestDryRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	says := func(current, desired int32) func() error {
+	want := func(current, desired int32) func() error {
 		return func() error {
 			a, err := w.getAutoscaler(t.Context(), namespace, "dry")
 			if err != nil {
@@ -44,8 +44,8 @@ func TestDryRun(t *testing.T) {
 			return nil
 		}
 	}
-	eventually(t, "the dry run desires what it would scale to", 90*time.Second, says(few, many))
-	if _, _, err := seen.reach(t.Context(), "wet", many, began, 90*time.Second); err != nil {
+	eventually(t, "the dry run desires what it would scale to", 90*time.Second, want(few, many))
+	if _, _, err := seen.waitForReplicas(t.Context(), "wet", many, began, 90*time.Second); err != nil {
 		t.Fatal(err)
 	}
 
@@ -61,7 +61,7 @@ func TestDryRun(t *testing.T) {
 
 	// A minute more of what could have been written, and then the way down.
 	wait(t, time.Minute)
-	if err := says(few, many)(); err != nil {
+	if err := want(few, many)(); err != nil {
 		t.Errorf("a minute later: %v", err)
 	}
 	for _, name := range []string{"dry", "wet"} {
@@ -69,8 +69,8 @@ func TestDryRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the dry run desires the one replica there is", 90*time.Second, says(few, few))
-	if _, _, err := seen.reach(t.Context(), "wet", few, began, 90*time.Second); err != nil {
+	eventually(t, "the dry run desires the one replica there is", 90*time.Second, want(few, few))
+	if _, _, err := seen.waitForReplicas(t.Context(), "wet", few, began, 90*time.Second); err != nil {
 		t.Fatal(err)
 	}
 

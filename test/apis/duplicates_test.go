@@ -22,12 +22,12 @@ const (
 	// duplicateApart is the time between two rounds: no divisor of the
 	// resolution, so that rounds fall early and late between two reads.
 	duplicateApart = 10 * time.Second
-	// newcomer is how long a new container may be without metrics. A kubelet looks
+	// newContainerGrace is how long a new container may be without metrics. A kubelet looks
 	// at it every 10 to 15 s, and weir asks every 15 s: the first answer may be of
 	// its first seconds, which make no rate, and the next may repeat it. On a busy
 	// machine a kubelet may leave out a look.
-	newcomer        = 75 * time.Second
-	duplicateRounds = 14
+	newContainerGrace = 75 * time.Second
+	duplicateRounds   = 14
 	// The container that is asked for, and the other of its name.
 	ownCores, otherCores = 30, 80
 	ownBytes, otherBytes = 24 * mebi, 56 * mebi
@@ -51,7 +51,7 @@ type duplicate struct {
 // itself.
 func TestSurvivingDuplicate(t *testing.T) {
 	t.Parallel()
-	w := theWorld
+	w := sharedCluster
 	for name, begins := range map[string]func(*testing.T, string) duplicate{
 		"forced":  w.forced,
 		"stuck":   w.stuck,
@@ -70,7 +70,7 @@ func TestSurvivingDuplicate(t *testing.T) {
 // forced deletes a StatefulSet's pod by force. Its process ignores SIGTERM and
 // burns on beside the new pod of the same name, until the kubelet finds a pod that
 // nobody wants.
-func (w *world) forced(t *testing.T, namespace string) duplicate {
+func (w *testCluster) forced(t *testing.T, namespace string) duplicate {
 	old := w.statefulSet(t, namespace, "--deaf")
 	w.deleteByForce(t, old)
 	d := w.successor(t, old)
@@ -80,7 +80,7 @@ func (w *world) forced(t *testing.T, namespace string) duplicate {
 
 // stuck freezes a StatefulSet's pod, as processes hang that wait for a disk, and
 // deletes it by force. It stands still beside the new pod until it is thawed.
-func (w *world) stuck(t *testing.T, namespace string) duplicate {
+func (w *testCluster) stuck(t *testing.T, namespace string) duplicate {
 	old := w.statefulSet(t, namespace)
 	g := w.freeze(t, old)
 	w.deleteByForce(t, old)
@@ -96,7 +96,7 @@ func (w *world) stuck(t *testing.T, namespace string) duplicate {
 }
 
 // burning is stuck with a stray process that burns in the old container's cgroup.
-func (w *world) burning(t *testing.T, namespace string) duplicate {
+func (w *testCluster) burning(t *testing.T, namespace string) duplicate {
 	old := w.statefulSet(t, namespace)
 	g := w.freeze(t, old)
 	w.stray(t, "stray-burning", g.Container(old.Status.ContainerStatuses[0].ContainerID))
@@ -107,7 +107,7 @@ func (w *world) burning(t *testing.T, namespace string) duplicate {
 }
 
 // freeze freezes a pod until the test ends.
-func (w *world) freeze(t *testing.T, p *corev1.Pod) harness.PodCgroup {
+func (w *testCluster) freeze(t *testing.T, p *corev1.Pod) harness.PodCgroup {
 	t.Helper()
 	g := w.PodCgroup(p.Status.QOSClass, p.UID)
 	t.Cleanup(func() { w.killAll(t, g) })
@@ -119,7 +119,7 @@ func (w *world) freeze(t *testing.T, p *corev1.Pod) harness.PodCgroup {
 
 // leftBehind kills a container's process while a stray one is in its cgroup: the
 // container runs again under another ID, and the old cgroup lives on.
-func (w *world) leftBehind(t *testing.T, namespace string) duplicate {
+func (w *testCluster) leftBehind(t *testing.T, namespace string) duplicate {
 	w.create(t, namespace, pod("web", container("app", own()...)))
 	p := w.runs(t, namespace, "web")
 	id := p.Status.ContainerStatuses[0].ContainerID
@@ -154,7 +154,7 @@ func (w *world) leftBehind(t *testing.T, namespace string) duplicate {
 
 // twoClasses makes a second cgroup of a pod under another QoS class, as a pod had
 // whose class changed: empty, and then with a process in a container's cgroup.
-func (w *world) twoClasses(t *testing.T, namespace string) duplicate {
+func (w *testCluster) twoClasses(t *testing.T, namespace string) duplicate {
 	w.create(t, namespace, pod("web", container("app", own()...)))
 	p := w.runs(t, namespace, "web")
 	d := w.duplicateOf(t, p)
@@ -188,7 +188,7 @@ func (w *world) twoClasses(t *testing.T, namespace string) duplicate {
 
 // twoPaths makes a second cgroup of a running container under another QoS class, by
 // the container's own ID: the two paths that Heapster fell over.
-func (w *world) twoPaths(t *testing.T, namespace string) duplicate {
+func (w *testCluster) twoPaths(t *testing.T, namespace string) duplicate {
 	w.create(t, namespace, pod("web", container("app", own()...)))
 	p := w.runs(t, namespace, "web")
 	d := w.duplicateOf(t, p)
@@ -219,7 +219,7 @@ func consumes(millicores, bytes int) []string {
 
 // statefulSet makes a StatefulSet of one pod that uses much, waits until both
 // servers know it, and has the next pod of its name use little.
-func (w *world) statefulSet(t *testing.T, namespace string, more ...string) (old *corev1.Pod) {
+func (w *testCluster) statefulSet(t *testing.T, namespace string, more ...string) (old *corev1.Pod) {
 	one, grace := int32(1), int64(600)
 	p := pod("db", container("app", append(consumes(otherCores, otherBytes), more...)...))
 	p.Spec.TerminationGracePeriodSeconds = &grace
@@ -251,13 +251,13 @@ func (w *world) statefulSet(t *testing.T, namespace string, more ...string) (old
 }
 
 // deleteByForce deletes a pod from the API server without waiting for its end.
-func (w *world) deleteByForce(t *testing.T, p *corev1.Pod) {
+func (w *testCluster) deleteByForce(t *testing.T, p *corev1.Pod) {
 	t.Helper()
 	w.kubectl(t, "delete", "pod", p.Name, "-n", p.Namespace, "--force", "--grace-period=0")
 }
 
 // successor waits until another pod of the old one's name runs.
-func (w *world) successor(t *testing.T, old *corev1.Pod) duplicate {
+func (w *testCluster) successor(t *testing.T, old *corev1.Pod) duplicate {
 	var p *corev1.Pod
 	eventually(t, "another "+old.Name+" runs", time.Minute, func() error {
 		p = w.runs(t, old.Namespace, old.Name)
@@ -272,7 +272,7 @@ func (w *world) successor(t *testing.T, old *corev1.Pod) duplicate {
 }
 
 // runs waits until a pod's only container runs.
-func (w *world) runs(t *testing.T, namespace, name string) (p *corev1.Pod) {
+func (w *testCluster) runs(t *testing.T, namespace, name string) (p *corev1.Pod) {
 	t.Helper()
 	eventually(t, name+" runs", 2*time.Minute, func() (err error) {
 		if p, err = w.kube.CoreV1().Pods(namespace).Get(t.Context(), name, metav1.GetOptions{}); err == nil && startOf(p).IsZero() {
@@ -284,18 +284,18 @@ func (w *world) runs(t *testing.T, namespace, name string) (p *corev1.Pod) {
 }
 
 // duplicateOf begins to count what a pod's only container uses.
-func (w *world) duplicateOf(t *testing.T, p *corev1.Pod) duplicate {
+func (w *testCluster) duplicateOf(t *testing.T, p *corev1.Pod) duplicate {
 	t.Helper()
 	status := p.Status.ContainerStatuses[0]
 	g := w.PodCgroup(p.Status.QOSClass, p.UID).Container(status.ContainerID)
 	return duplicate{
 		namespace: p.Namespace, pod: p.Name, container: status.Name,
-		truth: count(t, g, startOf(p)), born: startOf(p), grace: newcomer,
+		truth: count(t, g, startOf(p)), born: startOf(p), grace: newContainerGrace,
 	}
 }
 
 // stray has a process burn in a cgroup that is not its own until the test ends.
-func (w *world) stray(t *testing.T, name string, g harness.PodCgroup) {
+func (w *testCluster) stray(t *testing.T, name string, g harness.PodCgroup) {
 	t.Helper()
 	if err := w.StartIn(t.Context(), g, name, consumes(otherCores, otherBytes)...); err != nil {
 		t.Error(err)
@@ -308,7 +308,7 @@ func (w *world) stray(t *testing.T, name string, g harness.PodCgroup) {
 	})
 }
 
-func (w *world) killAll(t *testing.T, g harness.PodCgroup) {
+func (w *testCluster) killAll(t *testing.T, g harness.PodCgroup) {
 	if err := g.Kill(context.Background()); err != nil {
 		t.Error(err)
 	}

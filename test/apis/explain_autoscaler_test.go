@@ -61,7 +61,7 @@ func missing(r *decisionreport.DecisionReport, reasons []string, pods ...string)
 // with each.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "unknown")
 	user := w.user(t, "unknown-viewer", namespace)
 	none := w.namespace(t, "unknown-none")
@@ -79,7 +79,7 @@ func TestUnknown(t *testing.T) {
 		w.autoscale(t, namespace, name, spec)
 		w.autoscaler(t, namespace, name, "Active", spec)
 	}
-	asked := func(namespace, name string, within time.Duration, says func(*decisionreport.DecisionReport) error) {
+	asked := func(namespace, name string, within time.Duration, want func(*decisionreport.DecisionReport) error) {
 		t.Helper()
 		for _, kind := range kindsOfAutoscaler {
 			eventually(t, fmt.Sprintf("kubectl weir explain %s %s/%s", kind, namespace, name), within, func() error {
@@ -87,7 +87,7 @@ func TestUnknown(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return says(r)
+				return want(r)
 			})
 		}
 		out, err := user.run(t.Context(), "explain", "hpa", namespace+"/"+name)
@@ -221,7 +221,7 @@ func TestUnknown(t *testing.T) {
 // moment, of autoscalers that there are and of one that there is not.
 func TestEvaluate(t *testing.T) {
 	t.Parallel()
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "evaluate")
 	admin := plugin{w, w.Kubeconfig()}
 	w.loadable(t, namespace, "web")
@@ -304,8 +304,8 @@ func TestEvaluate(t *testing.T) {
 	if out, err := admin.run(t.Context(), "autoscaler", "evaluate", "-f", bad, "-n", namespace); err == nil || !strings.Contains(err.Error(), "Deployment") {
 		t.Errorf("evaluate a Deployment: got %v, %q; want an error that says what it is", err, out)
 	}
-	stranger := w.user(t, "evaluate-stranger", w.namespace(t, "evaluate-not"))
-	if out, err := stranger.run(t.Context(), "autoscaler", "evaluate", "-f", file, "-n", namespace); err == nil || !strings.Contains(err.Error(), "cannot") && !strings.Contains(err.Error(), "orbidden") {
+	outsider := w.user(t, "evaluate-stranger", w.namespace(t, "evaluate-not"))
+	if out, err := outsider.run(t.Context(), "autoscaler", "evaluate", "-f", file, "-n", namespace); err == nil || !strings.Contains(err.Error(), "cannot") && !strings.Contains(err.Error(), "orbidden") {
 		t.Errorf("evaluate in a namespace of others: got %v, %q; want it forbidden", err, out)
 	}
 	// Where nobody shadows it, and where somebody does: an HPA that is there.

@@ -33,7 +33,7 @@ type explainer interface {
 }
 
 // explainer returns a client of the weir at an address.
-func (w *world) explainer(t *testing.T, ip string, port int) *explainapi.Client {
+func (w *testCluster) explainer(t *testing.T, ip string, port int) *explainapi.Client {
 	t.Helper()
 	to := w.to(ip, port)
 	client, err := rest.HTTPClientFor(to)
@@ -48,20 +48,20 @@ func (w *world) explainer(t *testing.T, ip string, port int) *explainapi.Client 
 }
 
 // itself returns a client of weir's own pod.
-func (w *world) itself(t *testing.T) *explainapi.Client {
+func (w *testCluster) itself(t *testing.T) *explainapi.Client {
 	t.Helper()
 	return w.explainer(t, w.podsOf(t, "weir-system", "app.kubernetes.io/name=weir")[0].Status.PodIP, 10250)
 }
 
 // plugin is kubectl weir with a user's own credentials.
 type plugin struct {
-	w          *world
+	w          *testCluster
 	kubeconfig string
 }
 
 // user returns the plugin of a user who may read the metrics of one namespace, as
 // whoever may view it.
-func (w *world) user(t *testing.T, name, namespace string) plugin {
+func (w *testCluster) user(t *testing.T, name, namespace string) plugin {
 	t.Helper()
 	w.views(t, name, namespace)
 	p := plugin{w, filepath.Join(t.TempDir(), "kubeconfig")}
@@ -72,7 +72,7 @@ func (w *world) user(t *testing.T, name, namespace string) plugin {
 }
 
 // views lets a user view a namespace, as Kubernetes' own role of that name says.
-func (w *world) views(t *testing.T, name, namespace string) {
+func (w *testCluster) views(t *testing.T, name, namespace string) {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -135,7 +135,7 @@ func reasonIn(e *explain.Explanation) (reason, message string) {
 // TestExplain asks with kubectl weir, through the API server and as users who may
 // read one namespace each.
 func TestExplain(t *testing.T) {
-	w := theWorld
+	w := sharedCluster
 	mine, other := w.namespace(t, "explained"), w.namespace(t, "explained-not")
 	user := w.user(t, "one-namespace", mine)
 	for _, namespace := range []string{mine, other} {

@@ -27,7 +27,7 @@ import (
 // TestEveryAbsenceHasItsCause does to pods and to their node what happens to them
 // in clusters, and asks weir why there are no metrics.
 func TestEveryAbsenceHasItsCause(t *testing.T) {
-	w := theWorld
+	w := sharedCluster
 	f := &faults{w: w, t: t, namespace: w.namespace(t, "faults"), began: time.Now()}
 	defer f.table()
 	w.create(t, f.namespace, pod("steady", container("app", "use", "--millicores=10", "--bytes=8Mi")))
@@ -72,9 +72,9 @@ func (f *faults) pods() {
 	w.create(t, f.namespace, pod("frozen", container("app", "use", "--millicores=20", "--bytes=8Mi")))
 	w.freeze(t, w.runs(t, f.namespace, "frozen"))
 
-	held := pod("held", container("app", "pause"))
-	held.Finalizers = []string{"weir.test/hold"}
-	w.create(t, f.namespace, held)
+	finalized := pod("held", container("app", "pause"))
+	finalized.Finalizers = []string{"weir.test/hold"}
+	w.create(t, f.namespace, finalized)
 	t.Cleanup(func() {
 		_, stderr, err := w.Kubectl(context.Background(), "patch", "pod", "held", "-n", f.namespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 		if err != nil {
@@ -85,14 +85,14 @@ func (f *faults) pods() {
 	w.kubectl(t, "delete", "pod", "held", "-n", f.namespace, "--wait=false")
 
 	node := w.NodeIP().String()
-	w.haunt(t, f.namespace,
-		ghost{name: "no-address", port: 10250},
-		ghost{name: "left-out", address: node, port: 10250, labels: map[string]string{"weir.test/skip": "true"}},
-		ghost{name: "nobody-listens", address: node, port: 10251},
-		ghost{name: "another-answers", address: node, port: 10250},
+	w.addFakeNodes(t, f.namespace,
+		fakeNode{name: "no-address", port: 10250},
+		fakeNode{name: "left-out", address: node, port: 10250, labels: map[string]string{"weir.test/skip": "true"}},
+		fakeNode{name: "nobody-listens", address: node, port: 10251},
+		fakeNode{name: "another-answers", address: node, port: 10250},
 	)
 	w.pretend(t, f.namespace, "no-node", "nowhere")
-	stranger := w.another(t, "weir-stranger", newcomerPort, "node-selector=!weir.test/skip", "ca="+w.FrontProxyCA())
+	outsider := w.another(t, "weir-stranger", anotherWeirPort, "node-selector=!weir.test/skip", "ca="+w.FrontProxyCA())
 
 	f.expect("no node fits", "unschedulable", "PodPending", weir, resolution)
 	f.expect("the image cannot be had", "imageless", "PodPending", weir, resolution)
@@ -108,12 +108,12 @@ func (f *faults) pods() {
 	f.expect("another node answers at its node's address", "another-answers", "NodeWrongIdentity", weir, resolution)
 	f.expect("its node does not exist", "no-node", "NodeUnknown", weir, resolution)
 	f.passes() // and then it deletes the pod
-	f.expect("the kubelet's CA is unknown to weir", "steady", "NodeCertificate", stranger, resolution)
+	f.expect("the kubelet's CA is unknown to weir", "steady", "NodeCertificate", outsider, resolution)
 	f.expect("nothing was done", "steady", "Measured", weir, 2*resolution)
 	f.expect("one of its two containers ends again and again", "half", "Measured", weir, 2*resolution)
 	f.expectState("the container that ends again and again", "half/broken", "half/broken", weir)
 	f.expect("the container beside it", "half/app", "Measured", weir, resolution)
-	f.youth(weir)
+	f.expectYoungPod(weir)
 	eventually(t, "a frozen pod is served with no CPU used", time.Minute, func() error {
 		a, err := list(t.Context(), w.weir, f.namespace)
 		if u, ok := a["frozen/app"]; err == nil && (!ok || u.millicores != 0 || u.bytes == 0) {
@@ -122,20 +122,20 @@ func (f *faults) pods() {
 		return err
 	})
 	f.expect("its processes are frozen", "frozen", "Measured", weir, 0)
-	f.stands()
+	f.expectLastKnown()
 	f.report()
 }
 
-// youth makes a pod and asks why it has no metrics until it has. All that may be
+// expectYoungPod makes a pod and asks why it has no metrics until it has. All that may be
 // said is that it has not started, has not been read or is too young.
-func (f *faults) youth(asks explainer) {
+func (f *faults) expectYoungPod(asks explainer) {
 	f.t.Helper()
 	began := time.Now()
 	f.w.create(f.t, f.namespace, pod("young", container("app", "use", "--millicores=10", "--bytes=8Mi")))
 	var said []string
 	row := &fault{cause: "it has just started"}
 	eventually(f.t, "a new pod has metrics", time.Minute, func() error {
-		reason, message := f.told(asks, "young")
+		reason, message := f.explain(asks, "young")
 		if reason == "Measured" {
 			return nil
 		}
@@ -205,12 +205,12 @@ func (f *faults) node() {
 	})
 
 	f.ends("kubelet")
-	f.expect("the kubelet has ended", "steady", "NodeUnreachable", w.another(t, "weir-unreachable", newcomerPort+1), resolution)
+	f.expect("the kubelet has ended", "steady", "NodeUnreachable", w.another(t, "weir-unreachable", anotherWeirPort+1), resolution)
 	restarts("kubelet")
 	f.nodeIs(corev1.ConditionTrue)
 
 	f.ends("containerd")
-	without := w.another(t, "weir-scrape-error", newcomerPort+2)
+	without := w.another(t, "weir-scrape-error", anotherWeirPort+2)
 	f.expectOneOf("the container runtime has ended", "steady", "says that it could not collect", without,
 		"NodeScrapeError", "NodeNotReady") // by whether the API server knows yet
 	f.nodeIs(corev1.ConditionFalse)
@@ -222,7 +222,7 @@ func (f *faults) node() {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { restarts("kubelet") })
-	f.expect("the kubelet does not answer", "steady", "NodeTimeout", w.another(t, "weir-timeout", newcomerPort+3), resolution+10*time.Second)
+	f.expect("the kubelet does not answer", "steady", "NodeTimeout", w.another(t, "weir-timeout", anotherWeirPort+3), resolution+10*time.Second)
 	f.nodeIs(corev1.ConditionUnknown)
 	f.expect("the kubelet has not answered for a minute", "steady", "NodeNotReady", itself, 90*time.Second)
 

@@ -79,7 +79,7 @@ func TestFirstMetric(t *testing.T) {
 		apart    = 1700 * time.Millisecond // no multiple fits the resolution
 		patience = 90 * time.Second
 	)
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "newcomers")
 	ours, theirs := watch(t.Context(), w.weir, namespace), watch(t.Context(), w.peer, namespace)
 
@@ -139,7 +139,7 @@ func TestFirstMetric(t *testing.T) {
 
 // restart has a pod's container end with an error, and waits until it runs
 // again.
-func (w *world) restart(t *testing.T, namespace, pod string) {
+func (w *testCluster) restart(t *testing.T, namespace, pod string) {
 	t.Helper()
 	status, err := w.kube.CoreV1().Pods(namespace).Get(t.Context(), pod, metav1.GetOptions{})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // deployment makes a Deployment of one replica.
-func (w *world) deployment(t *testing.T, namespace, name string, c corev1.Container) {
+func (w *testCluster) deployment(t *testing.T, namespace, name string, c corev1.Container) {
 	t.Helper()
 	one, p := int32(1), pod(name, c)
 	d := &appsv1.Deployment{
@@ -60,7 +60,7 @@ func onCPU(percent int32) autoscalingv2.MetricSpec {
 }
 
 // autoscale makes a HorizontalPodAutoscaler.
-func (w *world) autoscale(t *testing.T, namespace, name string, spec autoscalingv2.HorizontalPodAutoscalerSpec) {
+func (w *testCluster) autoscale(t *testing.T, namespace, name string, spec autoscalingv2.HorizontalPodAutoscalerSpec) {
 	t.Helper()
 	h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 	if _, err := w.kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
@@ -70,7 +70,7 @@ func (w *world) autoscale(t *testing.T, namespace, name string, spec autoscaling
 
 // knowsCPU waits until the cluster's own controller has a number for an autoscaler
 // on CPU.
-func (w *world) knowsCPU(t *testing.T, namespace, name string) {
+func (w *testCluster) knowsCPU(t *testing.T, namespace, name string) {
 	t.Helper()
 	eventually(t, "the autoscaler of "+name+" knows the CPU", 2*time.Minute, func() error {
 		h, err := w.kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).Get(t.Context(), name, metav1.GetOptions{})
@@ -91,7 +91,7 @@ func knownCPU(current []autoscalingv2.MetricStatus) error {
 
 // reaches waits until the controller has the Deployment scaled to so many
 // replicas, and returns how long that took.
-func (w *world) reaches(t *testing.T, namespace, name string, replicas int32) time.Duration {
+func (w *testCluster) reaches(t *testing.T, namespace, name string, replicas int32) time.Duration {
 	t.Helper()
 	return eventually(t, fmt.Sprintf("%s is scaled to %d", name, replicas), 3*time.Minute, func() error {
 		d, err := w.kube.AppsV1().Deployments(namespace).Get(t.Context(), name, metav1.GetOptions{})
@@ -110,7 +110,7 @@ func (w *world) reaches(t *testing.T, namespace, name string, replicas int32) ti
 }
 
 // addressOf returns the address of a pod of an app, once one is ready.
-func (w *world) addressOf(t *testing.T, namespace, app string) (ip string) {
+func (w *testCluster) addressOf(t *testing.T, namespace, app string) (ip string) {
 	t.Helper()
 	eventually(t, "a pod of "+app+" runs", time.Minute, func() error {
 		pods, err := w.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + app})
@@ -132,7 +132,7 @@ func (w *world) addressOf(t *testing.T, namespace, app string) (ip string) {
 // weir's metrics and on metrics-server's.
 func TestHPAOnCPU(t *testing.T) {
 	t.Parallel()
-	w := theWorld
+	w := sharedCluster
 	const cycles = 2 // a measurement falls now early, now late between two reads
 	type times struct{ up, down time.Duration }
 	scale := func(t *testing.T, namespace string) (took times) {
@@ -173,7 +173,7 @@ func TestHPAOnCPU(t *testing.T) {
 // metrics-server has not: what each pod sends.
 func TestHPAOnPodsMetric(t *testing.T) {
 	t.Parallel()
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "hpa-pods")
 	w.create(t, namespace, pod("server", container("app", "serve", "--listen=:8080")))
 	ip := w.addressOf(t, namespace, "server")
@@ -196,7 +196,7 @@ func TestHPAOnPodsMetric(t *testing.T) {
 // uses together.
 func TestHPAOnObjectMetric(t *testing.T) {
 	t.Parallel()
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "hpa-object")
 	w.create(t, namespace, pod("consumer", container("app", "use", "--millicores=60", "--bytes=1048576")))
 	w.deployment(t, namespace, "follower", container("app", "pause"))
@@ -218,7 +218,7 @@ func TestHPAOnObjectMetric(t *testing.T) {
 // real Prometheus collects, through weir's rules.
 func TestHPAOnExternalMetric(t *testing.T) {
 	t.Parallel()
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "hpa-external")
 	w.create(t, namespace, pod("queue", container("app", "serve", "--listen=:8080")))
 	ip := w.addressOf(t, namespace, "queue")
@@ -251,7 +251,7 @@ func TestHPAOnExternalMetric(t *testing.T) {
 }
 
 // prometheus runs a Prometheus that scrapes target for the test's length.
-func (w *world) prometheus(t *testing.T, target, namespace string) {
+func (w *testCluster) prometheus(t *testing.T, target, namespace string) {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
 	if err != nil {

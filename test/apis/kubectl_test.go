@@ -16,7 +16,7 @@ import (
 
 // TestKubectl asks with kubectl what people ask.
 func TestKubectl(t *testing.T) {
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "kubectl")
 	w.create(t, namespace, pod("web", container("app", "use", "--millicores=20", "--bytes=33554432"), container("helper", "pause")))
 	w.create(t, namespace, pod("db", container("app", "use", "--millicores=10", "--bytes=67108864")))
@@ -84,7 +84,7 @@ func TestKubectl(t *testing.T) {
 
 // TestAbsenceHasAReason asks for what cannot be there: the answer says why.
 func TestAbsenceHasAReason(t *testing.T) {
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "absent")
 	pending := pod("pending", container("app", "pause"))
 	pending.Spec.NodeSelector = map[string]string{"weir.test/nowhere": "true"}
@@ -118,8 +118,8 @@ func TestAbsenceHasAReason(t *testing.T) {
 	}
 
 	// A node that weir is told to leave out.
-	ghost := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ghost", Labels: map[string]string{"weir.test/skip": "true"}}}
-	if _, err := w.kube.CoreV1().Nodes().Create(t.Context(), ghost, metav1.CreateOptions{}); err != nil {
+	excluded := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ghost", Labels: map[string]string{"weir.test/skip": "true"}}}
+	if _, err := w.kube.CoreV1().Nodes().Create(t.Context(), excluded, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.deleteNode(t, "ghost") })

@@ -22,7 +22,7 @@ type counts struct {
 }
 
 // counts reads what the kubelet tells of containers of a namespace until the test ends.
-func (w *world) counts(t *testing.T, namespace string, names []string) *counts {
+func (w *testCluster) counts(t *testing.T, namespace string, names []string) *counts {
 	t.Helper()
 	c := &counts{of: map[string][]counted{}}
 	// The kubelet counts anew every ten seconds or so.
@@ -65,19 +65,19 @@ func (c *counts) add(body, namespace string, names []string) error {
 // has reports whether a claim is the rate between two counts of that container, to a
 // thousandth. The window that is told of a pod is that of the container whose window
 // ends first: others end after it, by less than the longest time between two counts.
-func (c *counts) has(name string, says claim) bool {
+func (c *counts) has(name string, want claim) bool {
 	const apart = 20 * time.Second
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := c.of[name]
 	for j, end := range all {
-		if end.at.Before(says.at) || end.at.Sub(says.at) > apart {
+		if end.at.Before(want.at) || end.at.Sub(want.at) > apart {
 			continue
 		}
 		for _, begin := range all[:j] {
 			window := end.at.Sub(begin.at)
 			rate := 1000 * float64(end.CPU-begin.CPU) / float64(window)
-			if (window-says.window).Abs() <= apart && math.Abs(rate-says.millicores) <= says.millicores/1000 {
+			if (window-want.window).Abs() <= apart && math.Abs(rate-want.millicores) <= want.millicores/1000 {
 				return true
 			}
 		}
@@ -86,6 +86,6 @@ func (c *counts) has(name string, says claim) bool {
 }
 
 // metricsResource returns what the kubelet's /metrics/resource says at the moment.
-func (w *world) metricsResource(ctx context.Context) (string, error) {
+func (w *testCluster) metricsResource(ctx context.Context) (string, error) {
 	return get(ctx, fmt.Sprintf("http://%s:10255/metrics/resource", w.NodeIP()))
 }

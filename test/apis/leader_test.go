@@ -16,7 +16,7 @@ import (
 )
 
 // leader returns the pod that holds weir's Lease, and for how long it holds.
-func (w *world) leader(ctx context.Context) (*corev1.Pod, time.Duration, error) {
+func (w *testCluster) leader(ctx context.Context) (*corev1.Pod, time.Duration, error) {
 	lease, err := w.kube.CoordinationV1().Leases("weir-system").Get(ctx, "weir", metav1.GetOptions{})
 	if err != nil {
 		return nil, 0, err
@@ -49,7 +49,7 @@ func by(e *auditv1.Event) string {
 // the window is over, and not before.
 func TestLeaderKilled(t *testing.T) {
 	const window = 75 * time.Second
-	w := theWorld
+	w := sharedCluster
 	w.twoReplicas(t)
 	namespace := w.namespace(t, "leader")
 	w.loadable(t, namespace, "web")
@@ -63,7 +63,7 @@ func TestLeaderKilled(t *testing.T) {
 	if err := w.load(t.Context(), namespace, "web", busy); err != nil {
 		t.Fatal(err)
 	}
-	_, up, err := seen.reach(t.Context(), "web", many, began, 90*time.Second)
+	_, up, err := seen.waitForReplicas(t.Context(), "web", many, began, 90*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestLeaderKilled(t *testing.T) {
 		t.Errorf("taking over took %v, want the Lease's %v and 8s at most", took, lease)
 	}
 
-	_, down, err := seen.reach(t.Context(), "web", few, dropped, window+2*time.Minute)
+	_, down, err := seen.waitForReplicas(t.Context(), "web", few, dropped, window+2*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ const (
 )
 
 // loadable makes a Deployment of one replica whose load can be changed.
-func (w *world) loadable(t *testing.T, namespace, name string) {
+func (w *testCluster) loadable(t *testing.T, namespace, name string) {
 	t.Helper()
 	app := container("app", "serve", "--listen=:8080")
 	app.Resources.Requests[corev1.ResourceCPU] = resource.MustParse(requested)
@@ -37,7 +37,7 @@ func (w *world) loadable(t *testing.T, namespace, name string) {
 
 // settle waits until a Deployment has no more pods than it is to have: one that is to
 // go would take the load with it.
-func (w *world) settle(ctx context.Context, namespace, name string) error {
+func (w *testCluster) settle(ctx context.Context, namespace, name string) error {
 	return again(ctx, time.Minute, func() error {
 		d, err := w.kube.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -51,7 +51,7 @@ func (w *world) settle(ctx context.Context, namespace, name string) error {
 }
 
 // load has one pod of a Deployment use so much CPU, and the others none.
-func (w *world) load(ctx context.Context, namespace, name string, millicores int) error {
+func (w *testCluster) load(ctx context.Context, namespace, name string, millicores int) error {
 	pods, err := w.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
 	if err != nil {
 		return err
@@ -78,21 +78,21 @@ func (w *world) load(ctx context.Context, namespace, name string, millicores int
 
 // burn has a workload's server use so much CPU from now on.
 func burn(ctx context.Context, ip string, millicores int) error {
-	return tell(ctx, ip, fmt.Sprintf("/burn?millicores=%d", millicores))
+	return setLoad(ctx, ip, fmt.Sprintf("/burn?millicores=%d", millicores))
 }
 
 // visit asks a workload's server for something, whose answer does not matter.
 func visit(t *testing.T, ip, path string) {
 	t.Helper()
-	if err := tell(t.Context(), ip, path); err != nil {
+	if err := setLoad(t.Context(), ip, path); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// tell asks a workload's server for something. A container is ready as soon as it
+// setLoad asks a workload's server for something. A container is ready as soon as it
 // runs, a moment before its server listens, so that one that does not answer is
 // asked again.
-func tell(ctx context.Context, ip, path string) error {
+func setLoad(ctx context.Context, ip, path string) error {
 	return again(ctx, 30*time.Second, func() error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
@@ -116,7 +116,7 @@ type scales struct {
 }
 
 // watchScales watches the Deployments of a namespace until the test ends.
-func (w *world) watchScales(t *testing.T, namespace string) *scales {
+func (w *testCluster) watchScales(t *testing.T, namespace string) *scales {
 	t.Helper()
 	s := &scales{all: map[string][]change{}, changed: make(chan struct{})}
 	watcher, err := w.kube.AppsV1().Deployments(namespace).Watch(t.Context(), metav1.ListOptions{})
@@ -162,9 +162,9 @@ func (s *scales) of(name string, since time.Time) (before int32, after []change)
 	return before, nil
 }
 
-// reach waits until a Deployment is asked for a count after a time, and returns
+// waitForReplicas waits until a Deployment is asked for a count after a time, and returns
 // when it first was asked for another one and when for this.
-func (s *scales) reach(ctx context.Context, name string, replicas int32, since time.Time, within time.Duration) (first, final time.Time, err error) {
+func (s *scales) waitForReplicas(ctx context.Context, name string, replicas int32, since time.Time, within time.Duration) (first, final time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {

@@ -15,7 +15,7 @@ import (
 )
 
 // podsOf returns the pods that run and are not being deleted.
-func (w *world) podsOf(t *testing.T, namespace, selector string) (running []corev1.Pod) {
+func (w *testCluster) podsOf(t *testing.T, namespace, selector string) (running []corev1.Pod) {
 	t.Helper()
 	pods, err := w.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -30,7 +30,7 @@ func (w *world) podsOf(t *testing.T, namespace, selector string) (running []core
 }
 
 // twoReplicas has two weirs side by side until the test ends.
-func (w *world) twoReplicas(t *testing.T) {
+func (w *testCluster) twoReplicas(t *testing.T) {
 	t.Helper()
 	w.kubectl(t, "scale", "deployment", "weir", "-n", "weir-system", "--replicas=2")
 	t.Cleanup(func() {
@@ -55,7 +55,7 @@ func (w *world) twoReplicas(t *testing.T) {
 // backwards; and a rolling restart loses no pod and no request of a client that
 // lists once a second.
 func TestReplicas(t *testing.T) {
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "replicas")
 	var names []string
 	for i := range 5 {

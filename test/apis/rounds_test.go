@@ -63,7 +63,7 @@ func reasonOf(err error) string {
 
 // compare asks both servers for a container in rounds, and then judges what they
 // told by what the kernel counted. No round is left out.
-func (w *world) compare(t *testing.T, d duplicate) {
+func (w *testCluster) compare(t *testing.T, d duplicate) {
 	type round struct {
 		age           time.Duration
 		lines         int
@@ -83,7 +83,7 @@ func (w *world) compare(t *testing.T, d duplicate) {
 		r.lines = w.linesOf(t, &d)
 		r.weir, r.metrics = ask(t.Context(), w.weir, &d), ask(t.Context(), w.peer, &d)
 		if d.twice > 0 && i == duplicateRounds-4 {
-			w.duplicates(t, &d)
+			w.expectDuplicates(t, &d)
 		}
 	}
 	wait(t, 2*time.Second) // the last window may end within a second
@@ -141,8 +141,8 @@ func (w *world) compare(t *testing.T, d duplicate) {
 	}
 }
 
-// duplicates holds that weir tells of the other instance, and why it is not the one.
-func (w *world) duplicates(t *testing.T, d *duplicate) {
+// expectDuplicates holds that weir tells of the other instance, and why it is not the one.
+func (w *testCluster) expectDuplicates(t *testing.T, d *duplicate) {
 	t.Helper()
 	e, err := w.itself(t).Container(t.Context(), metric.PodRef{Namespace: metric.Namespace(d.namespace), Name: metric.PodName(d.pod)}, d.container)
 	if err != nil {
@@ -168,7 +168,7 @@ func (d *duplicate) judge(c claim) (truth, off use, err error) {
 
 // linesOf returns how many values the kubelet's /metrics/resource has for the
 // container's CPU at the moment.
-func (w *world) linesOf(t *testing.T, d *duplicate) int {
+func (w *testCluster) linesOf(t *testing.T, d *duplicate) int {
 	t.Helper()
 	body, err := w.metricsResource(t.Context())
 	if err != nil {

@@ -22,7 +22,7 @@ const hpaController = "system:serviceaccount:kube-system:horizontal-pod-autoscal
 // weir says that it would have made it too, and of none that it would have made
 // another; and it touches nothing.
 func TestShadow(t *testing.T) {
-	w := theWorld
+	w := sharedCluster
 	w.resourceMetricsFrom(t, ours) // before others can want metrics-server, so that those have one turn, after this
 	t.Parallel()
 	namespace := w.namespace(t, "shadow")
@@ -48,7 +48,7 @@ func TestShadow(t *testing.T) {
 		if err := w.load(t.Context(), namespace, "web", step.load); err != nil {
 			t.Fatal(err)
 		}
-		if _, final, err := seen.reach(t.Context(), "web", step.replicas, changed, 2*time.Minute); err != nil {
+		if _, final, err := seen.waitForReplicas(t.Context(), "web", step.replicas, changed, 2*time.Minute); err != nil {
 			t.Fatal(err)
 		} else {
 			t.Logf("a load of %dm: %d replicas after %.1fs", step.load, step.replicas, final.Sub(changed).Seconds())
@@ -92,7 +92,7 @@ type comparisons struct {
 }
 
 // compares returns what asks weir for its comparisons.
-func (w *world) compares(t *testing.T, namespace, name string) *comparisons {
+func (w *testCluster) compares(t *testing.T, namespace, name string) *comparisons {
 	t.Helper()
 	return &comparisons{ask: func() ([]string, error) {
 		e, err := w.explanation(t.Context(), namespace, "horizontalpodautoscalers", name)
@@ -131,7 +131,7 @@ func (c *comparisons) look(t *testing.T, d time.Duration) {
 }
 
 // shadowCounts returns the lines of weir's own metrics that count agreement.
-func (w *world) shadowCounts(t *testing.T) string {
+func (w *testCluster) shadowCounts(t *testing.T) string {
 	t.Helper()
 	itself := "--server=https://" + w.podsOf(t, "weir-system", "app.kubernetes.io/name=weir")[0].Status.PodIP + ":10250"
 	all := w.kubectl(t, itself, "--insecure-skip-tls-verify", "get", "--raw", "/metrics")

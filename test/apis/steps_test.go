@@ -40,7 +40,7 @@ type reaction struct{ first, final time.Duration }
 // and measures which is sooner.
 func TestAutoscalerSteps(t *testing.T) {
 	t.Parallel()
-	w := theWorld
+	w := sharedCluster
 	w.resourceMetricsFrom(t, theirs)
 	namespace := w.namespace(t, "steps")
 	seen := w.watchScales(t, namespace)
@@ -92,7 +92,7 @@ func ofWeir(pair int) string { return fmt.Sprintf("weir-%d", pair) }
 func ofPeer(pair int) string { return fmt.Sprintf("peer-%d", pair) }
 
 // walk takes a pair through its steps, the first at begin.
-func (w *world) walk(ctx context.Context, seen *scales, namespace string, pair int, begin time.Time) (done []step, err error) {
+func (w *testCluster) walk(ctx context.Context, seen *scales, namespace string, pair int, begin time.Time) (done []step, err error) {
 	for i := range steps {
 		if err := until(ctx, begin.Add(time.Duration(i)*apart)); err != nil {
 			return done, err
@@ -122,7 +122,7 @@ func (w *world) walk(ctx context.Context, seen *scales, namespace string, pair i
 			}
 		}
 		for j, side := range sides {
-			first, final, err := seen.reach(ctx, side.name, want, changed[j], 3*time.Minute)
+			first, final, err := seen.waitForReplicas(ctx, side.name, want, changed[j], 3*time.Minute)
 			if err != nil {
 				return done, err
 			}

@@ -62,7 +62,7 @@ func (u *turns) give(undo func()) {
 
 // resourceMetricsFrom has the API server ask a Service for metrics.k8s.io until the
 // test ends. It waits for tests that want another.
-func (w *world) resourceMetricsFrom(t *testing.T, who named) {
+func (w *testCluster) resourceMetricsFrom(t *testing.T, who named) {
 	t.Helper()
 	if err := w.answers.take(t.Context(), who, func() { w.register(t.Context(), t, who) }); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func (w *world) resourceMetricsFrom(t *testing.T, who named) {
 	})
 }
 
-func (w *world) register(ctx context.Context, t *testing.T, who named) {
+func (w *testCluster) register(ctx context.Context, t *testing.T, who named) {
 	t.Helper()
 	_, stderr, err := w.Kubectl(ctx, "patch", "apiservice", "v1beta1.metrics.k8s.io", "--type=merge", "-p",
 		fmt.Sprintf(`{"spec":{"service":{"namespace":%q,"name":%q,"port":443}}}`, who.namespace, who.name))

@@ -12,14 +12,14 @@ import (
 	"github.com/weir-metrics/weir/api/explainapi"
 )
 
-// newcomerPort is where the first of a test's further weirs serves.
-const newcomerPort = 18443
+// anotherWeirPort is where the first of a test's further weirs serves.
+const anotherWeirPort = 18443
 
 // another starts a further weir as a process on the node, with the
 // administrator's rights, that reads kubelets with further options every five seconds.
 // It has read nothing yet, and so has no earlier numbers to stand in for what it
 // cannot read.
-func (w *world) another(t *testing.T, name string, port int, options ...string) *explainapi.Client {
+func (w *testCluster) another(t *testing.T, name string, port int, options ...string) *explainapi.Client {
 	t.Helper()
 	binary, err := filepath.Abs(filepath.Join(root, "bin", "weir"))
 	if err != nil {

@@ -56,11 +56,11 @@ func Serve(t testing.TB, scheme *runtime.Scheme, definitions common.GetOpenAPIDe
 		t.Fatal(err)
 	}
 	server.PrepareRun()
-	front := httptest.NewServer(server.Handler)
-	t.Cleanup(front.Close)
+	frontServer := httptest.NewServer(server.Handler)
+	t.Cleanup(frontServer.Close)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &rest.Config{Host: front.URL, Transport: transport, QPS: -1}
+	return &rest.Config{Host: frontServer.URL, Transport: transport, QPS: -1}
 }
 
 // Warnings collects what a client is warned of, as its rest.Config's

@@ -74,7 +74,7 @@ func TestReplay(t *testing.T) {
 func replay(t *testing.T, e *endpoint, list []*round, k kernel, page *strings.Builder, mayErr bool, returns string) {
 	fmt.Fprintf(page, "== %s\n", e.name)
 	pipeline := processors.New(processors.Options{})
-	p, witnessParser := e.parser(), endpoints[1].parser()
+	p, secondParser := e.parser(), endpoints[1].parser()
 	var b, w metric.Batch
 	chosen := believed{}
 	for _, r := range list {
@@ -88,7 +88,7 @@ func replay(t *testing.T, e *endpoint, list []*round, k kernel, page *strings.Bu
 			t.Fatalf("%s: no time for %s", r.dir, e.file)
 		}
 		if pipeline.NeedsCrossCheck(r.facts, &b, now) && e.name == "resource" {
-			endpoints[1].fill(t, r, witnessParser, &w)
+			endpoints[1].fill(t, r, secondParser, &w)
 			b.CrossCheck = &w
 		}
 		pipeline.Process(r.facts, &b, now)
@@ -106,11 +106,11 @@ func judge(t *testing.T, e *endpoint, r *round, b *metric.Batch, k kernel, page 
 	have := map[metric.Entity]bool{}
 	for i := range b.Samples {
 		s := &b.Samples[i]
-		if s.Entity.Part != "" || limb(s) {
+		if s.Entity.Part != "" || isPartial(s) {
 			continue
 		}
 		if s.Rejected() {
-			lines = append(lines, fmt.Sprintf("  %v turned away: %s", name(s), why(b, s, metric.CPU)))
+			lines = append(lines, fmt.Sprintf("  %v turned away: %s", name(s), describeReason(b, s, metric.CPU)))
 			continue
 		}
 		if s.Entity.Kind != metric.Container {
@@ -119,7 +119,7 @@ func judge(t *testing.T, e *endpoint, r *round, b *metric.Batch, k kernel, page 
 		if !s.Servable(metric.CPU) {
 			have[s.Entity] = true
 			if s.Times[metric.CPU] != 0 {
-				lines = append(lines, fmt.Sprintf("  %v no cpu: %s", name(s), why(b, s, metric.CPU)))
+				lines = append(lines, fmt.Sprintf("  %v no cpu: %s", name(s), describeReason(b, s, metric.CPU)))
 			}
 			continue
 		}
@@ -219,7 +219,7 @@ func name(s *metric.Sample) string {
 	return n
 }
 
-func why(b *metric.Batch, s *metric.Sample, g metric.Group) string {
+func describeReason(b *metric.Batch, s *metric.Sample, g metric.Group) string {
 	for i := range b.Verdicts {
 		v := &b.Verdicts[i]
 		if v.Entity == s.Entity && v.Group == g && v.Reason == s.Reasons[g] && v.Instance.Line == s.Instance.Line && v.Evidence.Rule != "" {

@@ -13,8 +13,8 @@ import (
 const (
 	oldPod    = `turned away: OldPod, rule uid`
 	allServed = `^\d\d: \d+ pods served; \d+ containers served, [1-9]\d* judged$`
-	anew      = `no cpu: (TooYoung|FirstSample)`
-	stands    = `last number stands`
+	noRateYet = `no cpu: (TooYoung|FirstSample)`
+	lastKnown = `last number stands`
 )
 
 // happened is what the captures' README says of each scenario, and what the golden
@@ -30,9 +30,9 @@ var happened = []struct {
 	{"01b-steady-runtime-only", "the same with statistics from the runtime, whose cadvisor names no containers",
 		[]string{allServed}, []string{allServed}, []string{`missing: NotReported`}},
 	{"02a-container-restarts", "containers crash and restart: young runs wait",
-		[]string{anew}, []string{anew}, []string{anew}},
+		[]string{noRateYet}, []string{noRateYet}, []string{noRateYet}},
 	{"02b-same-name-new-uid", "a pod made again under its name begins anew",
-		[]string{anew}, []string{anew}, []string{anew}},
+		[]string{noRateYet}, []string{noRateYet}, []string{noRateYet}},
 	{"03a-forced-delete-old-still-burning", "deleted by force, the old pod burns on beside the new one",
 		[]string{oldPod}, []string{oldPod}, []string{oldPod}},
 	{"03b-old-process-stuck", "a stuck process keeps the old pod's cgroup alive",
@@ -52,7 +52,7 @@ var happened = []struct {
 	{"04-two-qos-dirs", "a second and a third cgroup of one pod UID, empty, then with processes",
 		nil, nil, []string{`parcel .*DeadCgroup, rule life`, `parcel .*Ambiguous, rule two paths, one container`}},
 	{"08-kubelet-restart", "the kubelet is away for half a minute: last numbers stand",
-		[]string{`NodeUnreachable`, stands}, []string{`NodeUnreachable`, stands}, []string{`NodeUnreachable`, stands}},
+		[]string{`NodeUnreachable`, lastKnown}, []string{`NodeUnreachable`, lastKnown}, []string{`NodeUnreachable`, lastKnown}},
 	{"09-runtime-down", "the runtime is away: the kubelet says so, each endpoint in its way",
 		[]string{`missing: NodeScrapeError`}, []string{`missing: NodeScrapeError`}, []string{`missing: NotReported`}},
 }
@@ -68,9 +68,9 @@ var silent = []string{
 // That all numbers are right, that no choice alternates and that losers' verdicts name
 // the rule is TestReplay's.
 func TestGoldensShowWhatHappened(t *testing.T) {
-	told := slices.Clone(silent)
+	expected := slices.Clone(silent)
 	for _, h := range happened {
-		told = append(told, h.scenario)
+		expected = append(expected, h.scenario)
 		t.Logf("%s: %s", h.scenario, h.what)
 		page, err := os.ReadFile(filepath.Join("testdata", h.scenario+".txt"))
 		if err != nil {
@@ -87,7 +87,7 @@ func TestGoldensShowWhatHappened(t *testing.T) {
 		}
 	}
 	for _, scenario := range scenarios(t) {
-		if !slices.Contains(told, scenario) {
+		if !slices.Contains(expected, scenario) {
 			t.Errorf("scenario %s was captured, and nobody says what happened", scenario)
 		}
 	}

@@ -59,7 +59,7 @@ func checkLosers(t *testing.T, e *endpoint, r *round, b *metric.Batch) {
 	t.Helper()
 	for i := range b.Samples {
 		s := &b.Samples[i]
-		if !s.Rejected() || s.Entity.Part != "" || limb(s) {
+		if !s.Rejected() || s.Entity.Part != "" || isPartial(s) {
 			continue
 		}
 		if v := verdictOn(b, s); v == nil || v.Evidence.Rule == "" {
@@ -68,10 +68,10 @@ func checkLosers(t *testing.T, e *endpoint, r *round, b *metric.Batch) {
 	}
 }
 
-// limb reports whether a sample holds only what rules cannot weigh, such as the
+// isPartial reports whether a sample holds only what rules cannot weigh, such as the
 // network of a pod's sandbox: it shares the fate of the pod's own, which has the
 // verdict.
-func limb(s *metric.Sample) bool { return s.Times[metric.CPU] == 0 && s.Times[metric.Memory] == 0 }
+func isPartial(s *metric.Sample) bool { return s.Times[metric.CPU] == 0 && s.Times[metric.Memory] == 0 }
 
 // verdictOn returns identity's verdict on a sample that was turned away, or nil.
 func verdictOn(b *metric.Batch, s *metric.Sample) *metric.Verdict {

@@ -52,7 +52,7 @@ func (s *shares) add(o shares) {
 func TestServedRatesAreTheTruth(t *testing.T) {
 	if *only >= 0 {
 		p := newPlay(t, uint64(*only))
-		p.tell = true
+		p.reported = true
 		p.run()
 		return
 	}

@@ -35,7 +35,7 @@ func TestALayoutChangesNothing(t *testing.T) {
 					laid[i].Process(facts, a, now)
 					bare[i].Process(facts, b, now)
 					reported = min(reported, len(b.Samples)) // a step may take some out
-					if got, want := told(a, reported), told(b, reported); !slices.Equal(got, want) {
+					if got, want := describeBatch(a, reported), describeBatch(b, reported); !slices.Equal(got, want) {
 						t.Fatalf("round %d, %T with a layout:\n%s\n(%v)", s.round, laid[i], difference(got, want), p.schedule)
 					}
 				}
@@ -83,9 +83,9 @@ func layoutOf(b *metric.Batch, last *metric.Layout) *metric.Layout {
 	return l
 }
 
-// told returns all that b says: of what was reported in that order, of what was added
+// describeBatch returns all that b says: of what was reported in that order, of what was added
 // in any.
-func told(b *metric.Batch, reported int) []string {
+func describeBatch(b *metric.Batch, reported int) []string {
 	var lines []string
 	for i := range b.Samples {
 		s := b.Samples[i]

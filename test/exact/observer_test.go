@@ -9,13 +9,13 @@ import (
 
 // delivery is one answer that reached weir, or none.
 type delivery struct {
-	now, made        int64 // when it came, and when the node wrote it
-	was, is          int64 // how far the node's clock was ahead, an answer ago and now
-	ok               bool
-	reports, witness []simulator.Report
-	facts            *cluster.Facts
-	interval         time.Duration
-	cores            int64 // of the node
+	now, made       int64 // when it came, and when the node wrote it
+	was, is         int64 // how far the node's clock was ahead, an answer ago and now
+	ok              bool
+	reports, second []simulator.Report
+	facts           *cluster.Facts
+	interval        time.Duration
+	cores           int64 // of the node
 }
 
 // observer is what one endpoint's answers have told so far.
@@ -29,7 +29,7 @@ type observer struct {
 }
 
 // pair is two lives of one name, the present one first.
-type pair struct{ l, rival *simulator.Life }
+type pair struct{ l, other *simulator.Life }
 
 // trail is what was delivered of one life.
 type trail struct {
@@ -94,8 +94,8 @@ func (e *observer) observe(d delivery) {
 			}
 		}
 	}
-	for i := range d.witness {
-		e.start(&d.witness[i])
+	for i := range d.second {
+		e.start(&d.second[i])
 	}
 }
 
@@ -150,7 +150,7 @@ func (e *observer) meet(of []*simulator.Report, m *mention, d delivery) {
 // could as well go on from the other's.
 func (e *observer) survive(x *simulator.Report, d delivery) {
 	t := e.trails[x.Life]
-	if e.endpoint != simulator.Resource || t == nil || len(d.witness) > 0 || x.Unread {
+	if e.endpoint != simulator.Resource || t == nil || len(d.second) > 0 || x.Unread {
 		return
 	}
 	for y, o := range e.trails {
@@ -175,7 +175,7 @@ func (e *observer) followed(l *simulator.Life) bool {
 // well go on from where the other was.
 func (e *observer) mixed(x, y *simulator.Report, m *mention, d delivery) bool {
 	t, o := e.trails[x.Life], e.trails[y.Life]
-	if t == nil || len(t.readings) == 0 || len(d.witness) > 0 || x.Unread || y.Unread {
+	if t == nil || len(t.readings) == 0 || len(d.second) > 0 || x.Unread || y.Unread {
 		return false
 	}
 	room := d.cores * (d.now - m.last + int64(20*time.Second))
@@ -192,7 +192,7 @@ func (e *observer) lose(l *simulator.Life) {
 		*t = trail{last: t.last, lastCPU: t.lastCPU, firstCPU: t.firstCPU}
 	}
 	for p := range e.appeared {
-		if p.l == l || p.rival == l {
+		if p.l == l || p.other == l {
 			delete(e.appeared, p)
 		}
 	}
@@ -256,8 +256,8 @@ func (e *observer) cut() time.Duration {
 	return time.Millisecond
 }
 
-// justHeard reports whether an answer speaks of the present run of a container.
-func justHeard(name string, d delivery) bool {
+// justReported reports whether an answer speaks of the present run of a container.
+func justReported(name string, d delivery) bool {
 	for i := range d.reports {
 		if l := d.reports[i].Life; nameOf(l) == name && l.Present(d.now) {
 			return true

@@ -53,7 +53,7 @@ func hold(interval time.Duration) int64 { return int64(max(3*interval, time.Minu
 
 // measurable reports whether a rate of l could have been measured from what was
 // delivered, and still stands.
-func (e *observer) measurable(l *simulator.Life, shift int64, d delivery) (ok bool, why string) {
+func (e *observer) measurable(l *simulator.Life, shift int64, d delivery) (ok bool, reason string) {
 	t, m := e.trails[l], e.mentions[nameOf(l)]
 	if t == nil || m == nil {
 		return false, "never heard of"
@@ -82,31 +82,31 @@ func (e *observer) measurable(l *simulator.Life, shift int64, d delivery) (ok bo
 // startSlack is by how much starts must differ to say which is later.
 const startSlack = 2 * time.Second
 
-// tells reports whether what e delivered tells that l is the present life, and
+// distinguishes reports whether what e delivered tells that l is the present life, and
 // rival is not.
-func (e *observer) tells(l, rival *simulator.Life, facts *cluster.Facts) bool {
-	if l.ID == rival.ID {
+func (e *observer) distinguishes(l, other *simulator.Life, facts *cluster.Facts) bool {
+	if l.ID == other.ID {
 		return true // one container, whose counter was reset
 	}
-	t, o := e.trails[l], e.trails[rival]
-	if t == nil || o == nil || e.appeared[pair{l, rival}] {
+	t, o := e.trails[l], e.trails[other]
+	if t == nil || o == nil || e.appeared[pair{l, other}] {
 		return true
 	}
 	if t.minStart != 0 && o.minStart != 0 && t.minStart-o.maxStart > int64(startSlack) {
 		return true
 	}
-	if e.told(l, rival, t, o, facts) {
+	if e.isDistinct(l, other, t, o, facts) {
 		return true
 	}
-	if _, ok := e.together[pair{l, rival}]; ok {
+	if _, ok := e.together[pair{l, other}]; ok {
 		return false
 	}
 	// One came after the other.
 	return t.minStart > o.lastStamp || t.firstCPU < o.lastCPU || e.endpoint == simulator.CAdvisor
 }
 
-// told reports whether the API server's word tells l from rival.
-func (e *observer) told(l, rival *simulator.Life, t, o *trail, facts *cluster.Facts) bool {
+// isDistinct reports whether the API server's word tells l from rival.
+func (e *observer) isDistinct(l, isDistinct *simulator.Life, t, o *trail, facts *cluster.Facts) bool {
 	pod := l.Container.Pod
 	pf := facts.Pod(metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)})
 	c := pf.Container(l.Container.Name)
@@ -114,23 +114,23 @@ func (e *observer) told(l, rival *simulator.Life, t, o *trail, facts *cluster.Fa
 		return false
 	}
 	switch {
-	case rival.Container.Pod.Node != pod.Node, e.endpoint == simulator.CAdvisor:
+	case isDistinct.Container.Pod.Node != pod.Node, e.endpoint == simulator.CAdvisor:
 		return true
-	case rival.Container.Pod.ReportedUID() != pod.ReportedUID() && t.uid && o.uid:
+	case isDistinct.Container.Pod.ReportedUID() != pod.ReportedUID() && t.uid && o.uid:
 		return true
 	}
 	started := c.StartedAt.UnixNano()
 	return o.minStart != 0 && started-o.maxStart > int64(startSlack)
 }
 
-// rivals returns the lives of a name that were delivered side by side lately, and
+// duplicates returns the lives of a name that were delivered side by side lately, and
 // that nothing tells apart.
-func (p *play) rivals(name string, d delivery) (list []*simulator.Life) {
+func (p *play) duplicates(name string, d delivery) (list []*simulator.Life) {
 	lives := p.lives[name]
 	for _, l := range lives {
-		for _, rival := range lives {
-			if l.From > rival.From && p.confused(l, rival, d) {
-				list = append(list, l, rival)
+		for _, other := range lives {
+			if l.From > other.From && p.confused(l, other, d) {
+				list = append(list, l, other)
 			}
 		}
 	}
@@ -139,26 +139,26 @@ func (p *play) rivals(name string, d delivery) (list []*simulator.Life) {
 
 // confused reports whether two lives were delivered side by side lately by an
 // endpoint that does not tell them apart, or by two nodes.
-func (p *play) confused(l, rival *simulator.Life, d delivery) bool {
+func (p *play) confused(l, other *simulator.Life, d delivery) bool {
 	for _, s := range p.sources {
-		if at, ok := s.ear.together[pair{l, rival}]; ok && d.now-at <= 2*hold(d.interval) && !s.ear.tells(l, rival, d.facts) {
+		if at, ok := s.observer.together[pair{l, other}]; ok && d.now-at <= 2*hold(d.interval) && !s.observer.distinguishes(l, other, d.facts) {
 			return true
 		}
 	}
-	if l.Container.Pod.Node != rival.Container.Pod.Node && p.delivered(l) && p.delivered(rival) {
+	if l.Container.Pod.Node != other.Container.Pod.Node && p.delivered(l) && p.delivered(other) {
 		if d.facts != nil {
 			return false
 		}
-		a, b := p.heard(l), p.heard(rival)
+		a, b := p.trailOf(l), p.trailOf(other)
 		return a == nil || b == nil || a.minStart == 0 || b.minStart == 0 || a.minStart-b.maxStart <= int64(startSlack)
 	}
 	return false
 }
 
-// heard returns what was heard of a life, from the first endpoint that did.
-func (p *play) heard(l *simulator.Life) *trail {
+// trailOf returns what was heard of a life, from the first endpoint that did.
+func (p *play) trailOf(l *simulator.Life) *trail {
 	for _, s := range p.sources {
-		if t := s.ear.trails[l]; t != nil {
+		if t := s.observer.trails[l]; t != nil {
 			return t
 		}
 	}
@@ -188,7 +188,7 @@ func (p *play) count(s *source, d delivery) {
 				p.shares.ambiguous++
 			}
 		}
-		decidable, why := p.decidable(pod, present, p.aheadAt(s.node, d.now), d)
+		decidable, reason := p.decidable(pod, present, p.aheadAt(s.node, d.now), d)
 		if decidable {
 			p.shares.decidable++
 			if !served {
@@ -196,14 +196,14 @@ func (p *play) count(s *source, d delivery) {
 				p.left = append(p.left, fmt.Sprintf("%v at %v: %s (%v)", e, p.at(d.now), p.reasons(s, e.PodRef()), p.schedule))
 			}
 		}
-		if p.tell {
-			p.t.Logf("%v at %v: served %v, decidable %v %s; %s", e, p.at(d.now), served, decidable, why, p.reasons(s, e.PodRef()))
+		if p.reported {
+			p.t.Logf("%v at %v: served %v, decidable %v %s; %s", e, p.at(d.now), served, decidable, reason, p.reasons(s, e.PodRef()))
 		}
 	}
 }
 
 // decidable reports whether what was delivered tells what the pod uses.
-func (p *play) decidable(pod *simulator.Pod, present []*simulator.Life, shift int64, d delivery) (ok bool, why string) {
+func (p *play) decidable(pod *simulator.Pod, present []*simulator.Life, shift int64, d delivery) (ok bool, reason string) {
 	if len(present) < len(pod.Containers) {
 		return false, "a container does not run"
 	}
@@ -224,23 +224,23 @@ sources:
 			continue
 		}
 		for _, l := range present {
-			if ok, why = s.ear.measurable(l, shift, d); !ok {
+			if ok, reason = s.observer.measurable(l, shift, d); !ok {
 				continue sources
 			}
-			for _, rival := range p.lives[nameOf(l)] {
-				if rival == l {
+			for _, other := range p.lives[nameOf(l)] {
+				if other == l {
 					continue
 				}
-				elsewhere := rival.Container.Pod.Node != pod.Node && p.confused(l, rival, d)
-				if elsewhere || !s.ear.tells(l, rival, d.facts) {
-					why = "not told from " + rival.ID[:8]
+				elsewhere := other.Container.Pod.Node != pod.Node && p.confused(l, other, d)
+				if elsewhere || !s.observer.distinguishes(l, other, d.facts) {
+					reason = "not told from " + other.ID[:8]
 					continue sources
 				}
 			}
 		}
 		return true, ""
 	}
-	return false, why
+	return false, reason
 }
 
 // reasons tells what weir says of a pod and its containers.
@@ -249,7 +249,7 @@ func (p *play) reasons(s *source, ref metric.PodRef) (text string) {
 		sample := &s.batch.Samples[i]
 		if sample.Entity.PodRef() == ref && sample.Entity.Part == "" {
 			text += fmt.Sprintf(" %s%v", sample.Entity.Name, sample.Reasons[metric.CPU])
-			if p.tell {
+			if p.reported {
 				cpu, _ := sample.Values.Get(metric.CPUUsage)
 				in := &sample.Instance
 				text += fmt.Sprintf("[line %d, %.3fs at %s, start %s, uid %.4s, id %.4s, held %v, window %v]", in.Line, cpu/1e9, p.at(sample.Times[metric.CPU]), p.at(in.Start), in.UID, in.ID, sample.LastKnown&1 != 0, sample.Rates[metric.CPU].Length)

@@ -41,16 +41,16 @@ func parserOf(e simulator.Endpoint) (parser, time.Duration) {
 type play struct {
 	t *testing.T
 	schedule
-	r       *rand.Rand
-	fleet   *simulator.Fleet
-	sources []*source
-	lives   map[string][]*simulator.Life // of each container, of all nodes
-	sink    *memory.Sink
-	known   map[metric.PodUID]time.Time // since when weir knows a pod
-	buf     []byte
-	shares  shares
-	left    []string // decidable and not served
-	tell    bool
+	r        *rand.Rand
+	fleet    *simulator.Fleet
+	sources  []*source
+	lives    map[string][]*simulator.Life // of each container, of all nodes
+	sink     *memory.Sink
+	known    map[metric.PodUID]time.Time // since when weir knows a pod
+	buf      []byte
+	shares   shares
+	left     []string // decidable and not served
+	reported bool
 }
 
 // source is one endpoint of one node with its pipeline.
@@ -59,7 +59,7 @@ type source struct {
 	endpoint simulator.Endpoint
 	clock    time.Duration
 	parser   parser
-	witness  parser
+	second   parser
 	pipeline *processors.Pipeline
 	batch    metric.Batch
 	next     time.Time
@@ -67,7 +67,7 @@ type source struct {
 	lives    []*simulator.Life
 	ahead    int64          // the node's clock, at the last answer
 	word     *cluster.Facts // as it was at the last round
-	ear      observer
+	observer observer
 }
 
 func newPlay(t *testing.T, seed uint64) *play {
@@ -93,10 +93,10 @@ func newPlay(t *testing.T, seed uint64) *play {
 		}
 		for _, e := range s.views {
 			src := &source{
-				node: n, endpoint: e, lives: lives, witness: summary.New(),
+				node: n, endpoint: e, lives: lives, second: summary.New(),
 				pipeline: processors.New(processors.Options{}),
 				next:     begin.Add(time.Duration(p.r.Int64N(int64(s.interval)))),
-				ear:      observer{trails: map[*simulator.Life]*trail{}, endpoint: e},
+				observer: observer{trails: map[*simulator.Life]*trail{}, endpoint: e},
 			}
 			src.parser, src.clock = parserOf(e)
 			src.batch = metric.Batch{Source: e.String(), Node: metric.NodeName(n.Name), Interval: s.interval, Resolution: src.clock}
@@ -121,7 +121,7 @@ func (p *play) endpoints() string {
 
 // run plays the schedule to its end.
 func (p *play) run() {
-	if p.tell {
+	if p.reported {
 		p.t.Log(p.schedule)
 	}
 	for {
@@ -158,7 +158,7 @@ func (p *play) round(s *source) {
 	b.Began, b.Ended = now, now
 	d := delivery{now: now.UnixNano(), facts: facts, interval: b.Interval, cores: int64(s.node.Cores)}
 	// The first answer always comes: of what a clock did before it nothing tells.
-	if p.r.Float64() < p.missed && s.ear.answers > 0 {
+	if p.r.Float64() < p.missed && s.observer.answers > 0 {
 		b.Err = &metric.ReadError{Reason: metric.NodeTimeout, Err: errMissed}
 	} else {
 		made := now
@@ -169,23 +169,23 @@ func (p *play) round(s *source) {
 		p.parse(s.parser, s, s.endpoint, made, now, b)
 		d.ok = true
 		d.is = p.aheadAt(s.node, d.now)
-		if d.was = s.ahead; s.ear.answers == 0 {
+		if d.was = s.ahead; s.observer.answers == 0 {
 			d.was = d.is
 		}
 		s.ahead = d.is
 		d.made, d.reports = made.UnixNano(), s.node.Reports(nil, s.lives, s.endpoint, made.UnixNano())
 	}
-	if s.endpoint == simulator.Resource && !b.Failed() && s.pipeline.NeedsCrossCheck(facts, b, now) && p.witness {
+	if s.endpoint == simulator.Resource && !b.Failed() && s.pipeline.NeedsCrossCheck(facts, b, now) && p.second {
 		w := &metric.Batch{Source: b.Source, Node: b.Node, Interval: b.Interval, Resolution: summary.Clock}
-		p.parse(s.witness, s, simulator.SummaryCPUMemory, now, now, w)
+		p.parse(s.second, s, simulator.SummaryCPUMemory, now, now, w)
 		b.CrossCheck = w
-		d.witness = s.node.Reports(nil, s.lives, simulator.SummaryCPUMemory, now.UnixNano())
+		d.second = s.node.Reports(nil, s.lives, simulator.SummaryCPUMemory, now.UnixNano())
 	}
 	s.pipeline.Process(facts, b, now)
 	if err := p.sink.Write(p.t.Context(), b); err != nil {
 		p.t.Fatal(err)
 	}
-	s.ear.observe(d)
+	s.observer.observe(d)
 	p.check(s, d)
 }
 

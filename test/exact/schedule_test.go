@@ -14,7 +14,7 @@ type schedule struct {
 	seed     uint64
 	options  simulator.Options
 	views    []simulator.Endpoint // that each node is read by
-	witness  bool                 // a node answers for /metrics/resource
+	second   bool                 // a node answers for /metrics/resource
 	facts    bool                 // there is an API server
 	lag      time.Duration        // by which its word comes late
 	begins   time.Duration        // when weir starts, after the fleet's start
@@ -138,7 +138,7 @@ func newSchedule(seed uint64) (schedule, error) {
 		seed:     seed,
 		options:  simulator.Options{Nodes: 1, Pods: 2 + r.IntN(2), Containers: 1 + r.IntN(2), Seed: seed, Fresh: r.IntN(3) == 0},
 		facts:    r.IntN(2) == 0,
-		witness:  r.IntN(3) > 0,
+		second:   r.IntN(3) > 0,
 		rounds:   16 + r.IntN(16),
 		interval: pick(r, []time.Duration{10, 15, 15, 15, 15, 30, 60}) * time.Second,
 		changes:  map[int]time.Duration{},
@@ -207,7 +207,7 @@ func (s schedule) String() string {
 	if s.facts {
 		text += fmt.Sprintf(", facts %v late", s.lag)
 	}
-	if s.witness {
+	if s.second {
 		text += ", witness"
 	}
 	if s.missed > 0 {

@@ -62,8 +62,8 @@ func (p *play) checkContainer(sample *metric.Sample, clock time.Duration, d deli
 		}
 	}
 	flagged := sample.Reasons[metric.CPU] == metric.Ambiguous
-	rivals := p.rivals(name, d)
-	if flagged && len(rivals) == 0 {
+	duplicates := p.duplicates(name, d)
+	if flagged && len(duplicates) == 0 {
 		p.failf("%v at %v is Ambiguous, and what was delivered tells its instances apart", sample.Entity, p.at(d.now))
 	}
 	matched := false
@@ -75,8 +75,8 @@ func (p *play) checkContainer(sample *metric.Sample, clock time.Duration, d deli
 		if p.right(l, w.End, int64(clock), d) {
 			return
 		}
-		for _, rival := range rivals {
-			if flagged && rival == l {
+		for _, other := range duplicates {
+			if flagged && other == l {
 				return
 			}
 		}
@@ -85,11 +85,11 @@ func (p *play) checkContainer(sample *metric.Sample, clock time.Duration, d deli
 		p.shares.unseen++
 		return
 	}
-	why := "no life of its counter says so"
+	reason := "no life of its counter says so"
 	if matched {
-		why = "that is another instance's"
+		reason = "that is another instance's"
 	}
-	p.failf("%v at %v: %.6f cores over %v to %v (%v), and %s", sample.Entity, p.at(d.now), got/1e9, w.Length, p.at(w.End), sample.Reasons[metric.CPU], why)
+	p.failf("%v at %v: %.6f cores over %v to %v (%v), and %s", sample.Entity, p.at(d.now), got/1e9, w.Length, p.at(w.End), sample.Reasons[metric.CPU], reason)
 }
 
 // right reports whether l is the instance to serve with a window that ended
@@ -155,11 +155,11 @@ func (p *play) denied(l *simulator.Life) bool {
 // been silent of it since.
 func (p *play) lately(l *simulator.Life, d delivery) bool {
 	for _, s := range p.sources {
-		t, m := s.ear.trails[l], s.ear.mentions[nameOf(l)]
+		t, m := s.observer.trails[l], s.observer.mentions[nameOf(l)]
 		if t == nil || m == nil || d.now-t.last > hold(d.interval) {
 			continue
 		}
-		if len(p.fleet.Nodes()) == 1 || m.answer == s.ear.answers && s.batch.Err == nil {
+		if len(p.fleet.Nodes()) == 1 || m.answer == s.observer.answers && s.batch.Err == nil {
 			return true
 		}
 	}
@@ -169,7 +169,7 @@ func (p *play) lately(l *simulator.Life, d delivery) bool {
 // delivered reports whether any reading of l has reached weir.
 func (p *play) delivered(l *simulator.Life) bool {
 	for _, s := range p.sources {
-		if s.ear.trails[l] != nil {
+		if s.observer.trails[l] != nil {
 			return true
 		}
 	}
@@ -189,7 +189,7 @@ func (p *play) unseen(lives []*simulator.Life, sample *metric.Sample, rate float
 			if was.ID == is.ID {
 				return true
 			}
-			t := p.heard(is)
+			t := p.trailOf(is)
 			if t != nil && t.minStart == 0 && !t.uid && !p.named(is) {
 				return true
 			}
@@ -308,7 +308,7 @@ func (p *play) checkPods(s *source, d delivery) {
 		}
 		for name, lives := range p.lives {
 			c := lives[0].Container
-			if c.Pod.Namespace == string(sample.Entity.Namespace) && c.Pod.Name == string(sample.Entity.Pod) && !names[name] && justHeard(name, d) {
+			if c.Pod.Namespace == string(sample.Entity.Namespace) && c.Pod.Name == string(sample.Entity.Pod) && !names[name] && justReported(name, d) {
 				p.failf("%v is served without %s, which was just reported", sample.Entity, name)
 			}
 		}

@@ -266,16 +266,16 @@ func TestThisMachine(t *testing.T) {
 		for _, kind := range []metric.Kind{metric.Node, metric.System} {
 			for id := range metric.NumMetrics {
 				d := id.Describe()
-				why := unsupported(kind, d)
+				reason := unsupported(kind, d)
 				switch n := count[d.PrometheusName(kind)]; {
 				case !d.Kinds.Has(kind):
 				case n > 0:
 					have++
-				case why == "":
+				case reason == "":
 					t.Errorf("no series of %s", d.PrometheusName(kind))
 				default:
 					absent++
-					t.Logf("%s is absent: %s", d.PrometheusName(kind), why)
+					t.Logf("%s is absent: %s", d.PrometheusName(kind), reason)
 				}
 			}
 		}

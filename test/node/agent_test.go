@@ -20,7 +20,7 @@ var capabilities = map[corev1.Capability]uint{"DAC_READ_SEARCH": 2}
 // TestPrivileges looks at the agent's process, as the kernel has it, and at what an
 // agent with fewer rights says that it lacks.
 func TestPrivileges(t *testing.T) {
-	w := theWorld
+	w := sharedCluster
 	w.agent(t, "least")
 	t.Run("capabilities", func(t *testing.T) {
 		set, err := w.kube.AppsV1().DaemonSets(agents).Get(t.Context(), "weir-agent", metav1.GetOptions{})
@@ -74,7 +74,7 @@ func TestPrivileges(t *testing.T) {
 
 // agentStatus returns fields of /proc/PID/status of the agent's process, read as
 // hexadecimal.
-func (w *world) agentStatus(t *testing.T, fields ...string) map[string]uint64 {
+func (w *testCluster) agentStatus(t *testing.T, fields ...string) map[string]uint64 {
 	t.Helper()
 	p := w.agentPod(t)
 	group := w.PodCgroup(p.Status.QOSClass, p.UID).Container(p.Status.ContainerStatuses[0].ContainerID)
@@ -105,7 +105,7 @@ func (w *world) agentStatus(t *testing.T, fields ...string) map[string]uint64 {
 }
 
 // agentPod returns the pod of the node's agent.
-func (w *world) agentPod(t *testing.T) *corev1.Pod {
+func (w *testCluster) agentPod(t *testing.T) *corev1.Pod {
 	t.Helper()
 	list, err := w.kube.CoreV1().Pods(agents).List(t.Context(), metav1.ListOptions{})
 	if err != nil {

@@ -23,12 +23,12 @@ func TestAgentScraped(t *testing.T) {
 	const (
 		port       = 18443
 		millicores = 150
-		held       = 120 * mi
+		allocated  = 120 * mi
 	)
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "scraped")
 	pod := w.create(t, namespace, w.pod("steady", "", requests(300*mi, mi),
-		"use", fmt.Sprintf("--millicores=%d", millicores), fmt.Sprintf("--bytes=%d", held)))["steady"]
+		"use", fmt.Sprintf("--millicores=%d", millicores), fmt.Sprintf("--bytes=%d", allocated)))["steady"]
 	group := w.PodCgroup(pod.Status.QOSClass, pod.UID).Container(pod.Status.ContainerStatuses[0].ContainerID)
 
 	binary, err := filepath.Abs(filepath.Join(root, "bin", "weir"))
@@ -97,7 +97,7 @@ func TestAgentMetrics(t *testing.T) {
 	if err != nil {
 		t.Skip("no promtool: apt-get install prometheus")
 	}
-	w := theWorld
+	w := sharedCluster
 	config := rest.CopyConfig(w.config)
 	config.Host, config.Insecure, config.CAData = fmt.Sprintf("https://%s:10290", w.NodeIP()), true, nil
 	client, err := rest.HTTPClientFor(config)

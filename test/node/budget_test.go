@@ -18,7 +18,7 @@ import (
 // TestBudget has a PodDisruptionBudget in the way of an eviction: nothing happens to
 // the pod, and weir names the budget. Once that is gone, so is the pod.
 func TestBudget(t *testing.T) {
-	w := theWorld
+	w := sharedCluster
 	namespace := w.namespace(t, "budget")
 	one := intstr.FromInt32(1)
 	budget := &policyv1.PodDisruptionBudget{

@@ -28,7 +28,7 @@ type fates struct {
 }
 
 // fates watches until the test ends those that have had no such fate yet.
-func (w *world) fates(t *testing.T, namespace string) *fates {
+func (w *testCluster) fates(t *testing.T, namespace string) *fates {
 	t.Helper()
 	f := &fates{of: map[string]*fate{}, conditions: map[corev1.NodeConditionType]time.Time{}}
 	before, err := w.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})

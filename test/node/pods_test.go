@@ -21,7 +21,7 @@ import (
 // classes are the priorities that pods here have.
 var classes = map[string]int32{"node-test-low": -10, "node-test-high": 1000, "node-test-highest": 2000}
 
-func (w *world) createClasses(ctx context.Context) error {
+func (w *testCluster) createClasses(ctx context.Context) error {
 	for name, value := range classes {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
 		if _, err := w.kube.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
@@ -42,7 +42,7 @@ func requests(memory, disk int64) corev1.ResourceList {
 
 // pod returns a pod on the node, with a volume at /data, that does what it is told
 // over HTTP. The scheduler is not asked: it would keep pods from a node under pressure.
-func (w *world) pod(name, class string, requests corev1.ResourceList, args ...string) *corev1.Pod {
+func (w *testCluster) pod(name, class string, requests corev1.ResourceList, args ...string) *corev1.Pod {
 	grace := int64(5)
 	if len(args) == 0 {
 		args = []string{"serve", "--listen=:8080"}
@@ -62,9 +62,9 @@ func (w *world) pod(name, class string, requests corev1.ResourceList, args ...st
 }
 
 // create makes pods and returns them as they run.
-func (w *world) create(t *testing.T, namespace string, pods ...*corev1.Pod) map[string]*corev1.Pod {
+func (w *testCluster) create(t *testing.T, namespace string, pods ...*corev1.Pod) map[string]*corev1.Pod {
 	t.Helper()
-	eventually(t, "the node takes pods", time.Minute, func() error { return w.calm(t.Context()) })
+	eventually(t, "the node takes pods", time.Minute, func() error { return w.waitForNoPressure(t.Context()) })
 	for _, p := range pods {
 		if _, err := w.kube.CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -84,8 +84,8 @@ func (w *world) create(t *testing.T, namespace string, pods ...*corev1.Pod) map[
 	return running
 }
 
-// tell asks a pod's workload for something.
-func tell(p *corev1.Pod, path string) error {
+// sendCommand asks a pod's workload for something.
+func sendCommand(p *corev1.Pod, path string) error {
 	answer, err := http.Get("http://" + p.Status.PodIP + ":8080" + path)
 	if err != nil {
 		return err
@@ -104,5 +104,5 @@ func tell(p *corev1.Pod, path string) error {
 // orderLoad asks until it is done: a container may run a moment before its server listens.
 func orderLoad(t *testing.T, p *corev1.Pod, path string) {
 	t.Helper()
-	eventually(t, p.Name+" does "+path, 20*time.Second, func() error { return tell(p, path) })
+	eventually(t, p.Name+" does "+path, 20*time.Second, func() error { return sendCommand(p, path) })
 }

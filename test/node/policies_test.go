@@ -16,7 +16,7 @@ import (
 
 // testPolicies asks, in the name of an agent that may kill, for what the API server
 // must not let it do. Nothing is done: these are dry runs.
-func (w *world) testPolicies(t *testing.T, namespace string) {
+func (w *testCluster) testPolicies(t *testing.T, namespace string) {
 	server, err := w.kube.CoreV1().Pods("weir-system").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(server.Items) == 0 {
 		t.Fatalf("find weir's server: %v", err)

@@ -23,7 +23,7 @@ import (
 // in mode kill, then with weir looking on while the kubelet evicts. The same pod
 // must go.
 func TestPressure(t *testing.T) {
-	w := theWorld
+	w := sharedCluster
 	shortages := []*shortage{w.memoryShortage(), w.diskShortage(t), w.inodeShortage(t)}
 	var hard []string
 	for _, s := range shortages {
@@ -71,7 +71,7 @@ func TestPressure(t *testing.T) {
 }
 
 // testKill has weir evict before the kubelet.
-func (w *world) testKill(t *testing.T, s *shortage, namespace string) *crisis {
+func (w *testCluster) testKill(t *testing.T, s *shortage, namespace string) *crisis {
 	began := time.Now()
 	c := w.meet(t, s, namespace, s.weir())
 	if c.victim.pod != s.victim || c.victim.reason != execute.ConditionReason {
@@ -111,14 +111,14 @@ func (w *world) testKill(t *testing.T, s *shortage, namespace string) *crisis {
 
 // killedAsTheKubelet holds that the victim was first marked, then deleted, that very
 // pod in that very state, and that nobody else was touched.
-func (w *world) killedAsTheKubelet(t *testing.T, victim string, since time.Time) {
+func (w *testCluster) killedAsTheKubelet(t *testing.T, victim string, since time.Time) {
 	t.Helper()
-	var did []string
+	var actions []string
 	for _, e := range w.writes(t, since) {
 		if e.ObjectRef.Resource == "events" {
 			continue
 		}
-		did = append(did, written(&e))
+		actions = append(actions, written(&e))
 		if e.Verb != "delete" {
 			continue
 		}
@@ -134,14 +134,14 @@ func (w *world) killedAsTheKubelet(t *testing.T, victim string, since time.Time)
 		}
 	}
 	want := fmt.Sprintf("patch pods/status %[1]s, delete pods %[1]s", victim)
-	if got := strings.Join(did, ", "); got != want {
+	if got := strings.Join(actions, ", "); got != want {
 		t.Errorf("agents wrote %q, want %q", got, want)
 	}
 }
 
 // seesAll holds that an agent without thresholds of its own has the kubelet's, and that
 // the kernel gives it all the notice it asks for.
-func (w *world) seesAll(t *testing.T, shortages []*shortage) {
+func (w *testCluster) seesAll(t *testing.T, shortages []*shortage) {
 	t.Helper()
 	r, err := w.report(t.Context())
 	if err != nil {
@@ -166,7 +166,7 @@ func (w *world) seesAll(t *testing.T, shortages []*shortage) {
 }
 
 // testObserve has the kubelet evict, while weir tells whom it will.
-func (w *world) testObserve(t *testing.T, s *shortage, namespace string) *crisis {
+func (w *testCluster) testObserve(t *testing.T, s *shortage, namespace string) *crisis {
 	c := w.meet(t, s, namespace, s.kubelet)
 	if c.victim.pod != s.victim || c.victim.reason != corev1.PodReasonTerminationByKubelet {
 		t.Errorf("evicted first: %s with reason %q (%s), want %s, whom weir named, with %s",
@@ -184,7 +184,7 @@ func (w *world) testObserve(t *testing.T, s *shortage, namespace string) *crisis
 }
 
 // wroteOnlyEvents holds that agents wrote nothing but Events since then.
-func (w *world) wroteOnlyEvents(t *testing.T, since time.Time) {
+func (w *testCluster) wroteOnlyEvents(t *testing.T, since time.Time) {
 	// A write is in the log a moment after its caller has the answer: once this one is,
 	// those before it are.
 	mark := w.namespace(t, "mark")
@@ -209,8 +209,8 @@ func (w *world) wroteOnlyEvents(t *testing.T, since time.Time) {
 	t.Logf("an agent that observed three evictions wrote %d Events and nothing else", events)
 }
 
-// calm says what pressure the node is under, if any: then it takes no pods.
-func (w *world) calm(ctx context.Context) error {
+// waitForNoPressure says what pressure the node is under, if any: then it takes no pods.
+func (w *testCluster) waitForNoPressure(ctx context.Context) error {
 	n, err := w.kube.CoreV1().Nodes().Get(ctx, w.Node(), metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (c *crisis) after(at time.Time) string {
 
 // meet brings a shortage about, until somebody is evicted: less than threshold is
 // left. Weir must have named who before.
-func (w *world) meet(t *testing.T, s *shortage, namespace string, threshold int64) *crisis {
+func (w *testCluster) meet(t *testing.T, s *shortage, namespace string, threshold int64) *crisis {
 	t.Helper()
 	c := &crisis{fates: w.fates(t, namespace)}
 	filler, err := w.kube.CoreV1().Pods(namespace).Get(t.Context(), "filler", metav1.GetOptions{})
@@ -290,7 +290,7 @@ func (w *world) meet(t *testing.T, s *shortage, namespace string, threshold int6
 // Of those that use more than they request the greedy ones have the lowest priority, and
 // of these they use most. Low has a lower one, but what it requested; only that nobody
 // can request inodes, so that everybody uses more of these.
-func (w *world) cast(t *testing.T, namespace string, shortages []*shortage) {
+func (w *testCluster) cast(t *testing.T, namespace string, shortages []*shortage) {
 	t.Helper()
 	little, plenty := requests(10*mi, mi), requests(600*mi, 400*mi)
 	pods := []*corev1.Pod{

@@ -28,7 +28,7 @@ const history = "--min-history=30s"
 
 // createSizes makes pods to resize before any test runs: there is something to
 // recommend only once they were measured for a while.
-func (w *world) createSizes(ctx context.Context) error {
+func (w *testCluster) createSizes(ctx context.Context) error {
 	if _, err := w.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: sizes}}, metav1.CreateOptions{}); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (w *world) createSizes(ctx context.Context) error {
 
 // TestResize lowers a pod's requests to what is recommended, in place.
 func TestResize(t *testing.T) {
-	w := theWorld
+	w := sharedCluster
 	const pod = sizes + "/roomy"
 	eventually(t, "weir recommends less for "+pod, 2*time.Minute, func() error {
 		var list resizeapi.RecommendationList
@@ -117,7 +117,7 @@ func TestResize(t *testing.T) {
 }
 
 // sized returns a pod and the CPU shares, or weight, of its container's cgroup.
-func (w *world) sized(t *testing.T, name string) (p *corev1.Pod, shares string) {
+func (w *testCluster) sized(t *testing.T, name string) (p *corev1.Pod, shares string) {
 	t.Helper()
 	p, err := w.kube.CoreV1().Pods(sizes).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil || len(p.Status.ContainerStatuses) == 0 {

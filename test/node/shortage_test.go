@@ -43,7 +43,7 @@ type shortage struct {
 
 // used is what the kubelet believes a pod to use: it finds out by and by, and ranks
 // by that.
-func (w *world) used(ctx context.Context, s *shortage, uid types.UID) (int64, error) {
+func (w *testCluster) used(ctx context.Context, s *shortage, uid types.UID) (int64, error) {
 	out, _, err := w.Kubectl(ctx, "get", "--raw", "/api/v1/nodes/"+w.Node()+"/proxy/stats/summary")
 	if err != nil {
 		return 0, err
@@ -64,7 +64,7 @@ func (w *world) used(ctx context.Context, s *shortage, uid types.UID) (int64, er
 
 func (s *shortage) weir() int64 { return s.kubelet + s.margin }
 
-func (w *world) memoryShortage() *shortage {
+func (w *testCluster) memoryShortage() *shortage {
 	return &shortage{
 		name: "memory", signal: "memory.available", condition: corev1.NodeMemoryPressure,
 		victim:  "greedy-memory",
@@ -83,7 +83,7 @@ func (w *world) memoryShortage() *shortage {
 	}
 }
 
-func (w *world) diskShortage(t *testing.T) *shortage {
+func (w *testCluster) diskShortage(t *testing.T) *shortage {
 	return &shortage{
 		name: "disk", signal: "nodefs.available", condition: corev1.NodeDiskPressure,
 		victim:  "greedy-disk",
@@ -99,7 +99,7 @@ func (w *world) diskShortage(t *testing.T) *shortage {
 	}
 }
 
-func (w *world) inodeShortage(t *testing.T) *shortage {
+func (w *testCluster) inodeShortage(t *testing.T) *shortage {
 	return &shortage{
 		name: "inodes", signal: "nodefs.inodesFree", condition: corev1.NodeDiskPressure,
 		victim:  "low",
@@ -116,7 +116,7 @@ func (w *world) inodeShortage(t *testing.T) *shortage {
 }
 
 // statfs returns a function that reads a figure of the node's disk.
-func (w *world) statfs(t *testing.T, figure func(*unix.Statfs_t) int64) func() (int64, error) {
+func (w *testCluster) statfs(t *testing.T, figure func(*unix.Statfs_t) int64) func() (int64, error) {
 	path, err := w.NodePath("/var/lib/kubelet")
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func (w *world) statfs(t *testing.T, figure func(*unix.Statfs_t) int64) func() (
 // press has a pod, which has taken so much, take until no more than so much is left,
 // and more whenever others give some back, until done answers nil. It returns how much
 // the pod has taken by then.
-func (w *world) press(t *testing.T, s *shortage, filler *corev1.Pod, taken, left int64, done func() error) (by int64) {
+func (w *testCluster) press(t *testing.T, s *shortage, filler *corev1.Pod, taken, left int64, done func() error) (by int64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	pressed := make(chan error, 1)
@@ -161,7 +161,7 @@ func (s *shortage) press(ctx context.Context, filler *corev1.Pod, taken *int64, 
 			// In one go to where it is near, then in little steps: the crossing is to be
 			// seen when it happens, not after the figure has fallen far below.
 			*taken += max(over-2*s.unit, min(over, s.unit/4))
-			if err := tell(filler, s.take(*taken)); err != nil {
+			if err := sendCommand(filler, s.take(*taken)); err != nil {
 				return fmt.Errorf("take %d: %w", *taken, err)
 			}
 		}

@@ -28,7 +28,7 @@ const (
 // install applies weir with an agent as in a folder of testdata; a placeholder in the
 // manifests stands for what it is replaced by. It returns when all is rolled out, and
 // takes back what another agent had been granted.
-func (w *world) install(ctx context.Context, dir string, placeholders ...string) error {
+func (w *testCluster) install(ctx context.Context, dir string, placeholders ...string) error {
 	manifests, _, err := w.Kubectl(ctx, "kustomize", "--load-restrictor=LoadRestrictionsNone", filepath.Join("testdata", dir))
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (w *world) install(ctx context.Context, dir string, placeholders ...string)
 
 // agent has the agent run as in a folder of testdata, in that mode, and returns when it
 // has looked at the node.
-func (w *world) agent(t *testing.T, dir string, placeholders ...string) {
+func (w *testCluster) agent(t *testing.T, dir string, placeholders ...string) {
 	t.Helper()
 	began := time.Now()
 	if err := w.install(t.Context(), dir, placeholders...); err != nil {
@@ -82,7 +82,7 @@ func (w *world) agent(t *testing.T, dir string, placeholders ...string) {
 
 // report asks weir's server how the node stands with evictions, by way of the API
 // server.
-func (w *world) report(ctx context.Context) (*nodeapi.EvictionExplanation, error) {
+func (w *testCluster) report(ctx context.Context) (*nodeapi.EvictionExplanation, error) {
 	out, _, err := w.Kubectl(ctx, "get", "--raw", "/apis/weir.dev/v1alpha1/nodes/"+w.Node()+"/eviction")
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (w *world) report(ctx context.Context) (*nodeapi.EvictionExplanation, error
 }
 
 // weir runs kubectl weir as the administrator.
-func (w *world) weir(ctx context.Context, args ...string) (string, error) {
+func (w *testCluster) weir(ctx context.Context, args ...string) (string, error) {
 	bin, err := filepath.Abs(filepath.Join(root, "bin"))
 	if err != nil {
 		return "", err
@@ -111,7 +111,7 @@ func (w *world) weir(ctx context.Context, args ...string) (string, error) {
 }
 
 // kubectlWeir runs it, which must succeed.
-func (w *world) kubectlWeir(t *testing.T, args ...string) string {
+func (w *testCluster) kubectlWeir(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := w.weir(t.Context(), args...)
 	if err != nil {
@@ -146,7 +146,7 @@ func passed(r *document.Ranking) string {
 }
 
 // writes returns what agents wrote since a time, by the audit log.
-func (w *world) writes(t *testing.T, since time.Time) []auditv1.Event {
+func (w *testCluster) writes(t *testing.T, since time.Time) []auditv1.Event {
 	t.Helper()
 	events, err := w.Audit(func(e *auditv1.Event) bool {
 		return strings.HasPrefix(e.User.Username, "system:serviceaccount:"+agents+":") && e.RequestReceivedTimestamp.After(since)

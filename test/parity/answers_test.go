@@ -17,7 +17,7 @@ import (
 
 // answer makes the metrics APIs answer for metrics so that each has about the ratio
 // of usage to target that ratio gives for it.
-func (s *scene) answer(w *world, metrics []autoscalingv2.MetricSpec, pods int, target autoscaler.Scale, ratio func(i int) float64) {
+func (s *scene) answer(w *testInput, metrics []autoscalingv2.MetricSpec, pods int, target autoscaler.Scale, ratio func(i int) float64) {
 	w.Custom, w.Object, w.External = map[string][]custom.MetricValue{}, map[string]custom.MetricValue{}, map[string][]external.ExternalMetricValue{}
 	use := map[corev1.ResourceName]float64{}
 	for _, name := range resourceNames {

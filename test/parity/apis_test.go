@@ -29,8 +29,8 @@ var errAPI = errors.New("the API does not answer")
 
 // apis answer upstream's clients from a world, and for the controller from a step.
 type apis struct {
-	world *world
-	step  *step
+	testInput *testInput
+	step      *step
 	// What was written.
 	updates []int32
 	status  *autoscalingv2.HorizontalPodAutoscalerStatus
@@ -46,10 +46,10 @@ type resourceAPI struct {
 func (a resourceAPI) PodMetricses(string) resourceclient.PodMetricsInterface { return a }
 
 func (a resourceAPI) List(context.Context, metav1.ListOptions) (*metricsapi.PodMetricsList, error) {
-	if a.world.Resource == nil {
+	if a.testInput.Resource == nil {
 		return nil, errAPI
 	}
-	return &metricsapi.PodMetricsList{Items: *a.world.Resource}, nil
+	return &metricsapi.PodMetricsList{Items: *a.testInput.Resource}, nil
 }
 
 type customAPI struct{ *apis }
@@ -58,14 +58,14 @@ func (a customAPI) RootScopedMetrics() customclient.MetricsInterface       { ret
 func (a customAPI) NamespacedMetrics(string) customclient.MetricsInterface { return a }
 
 func (a customAPI) GetForObject(_ schema.GroupKind, _, metric string, _ labels.Selector) (*custom.MetricValue, error) {
-	if v, ok := a.world.Object[metric]; ok {
+	if v, ok := a.testInput.Object[metric]; ok {
 		return &v, nil
 	}
 	return nil, errAPI
 }
 
 func (a customAPI) GetForObjects(_ schema.GroupKind, _ labels.Selector, metric string, _ labels.Selector) (*custom.MetricValueList, error) {
-	if v, ok := a.world.Custom[metric]; ok {
+	if v, ok := a.testInput.Custom[metric]; ok {
 		return &custom.MetricValueList{Items: v}, nil
 	}
 	return nil, errAPI
@@ -76,7 +76,7 @@ type externalAPI struct{ *apis }
 func (a externalAPI) NamespacedMetrics(string) externalclient.MetricsInterface { return a }
 
 func (a externalAPI) List(metric string, _ labels.Selector) (*external.ExternalMetricValueList, error) {
-	if v, ok := a.world.External[metric]; ok {
+	if v, ok := a.testInput.External[metric]; ok {
 		return &external.ExternalMetricValueList{Items: v}, nil
 	}
 	return nil, errAPI
@@ -111,7 +111,7 @@ type podNamespaceLister struct {
 }
 
 func (p podNamespaceLister) List(selector labels.Selector) ([]*corev1.Pod, error) {
-	if p.world.PodsFail {
+	if p.testInput.PodsFail {
 		return nil, errAPI
 	}
 	return p.PodNamespaceLister.List(selector)

@@ -69,7 +69,7 @@ func (c *call) tolerances() tolerances {
 // upstream makes the call, and names the method called.
 func (c *call) upstream(u *upstream) (method string, p proposal) {
 	u.setGates(c.Config.Settings)
-	u.see(&c.World)
+	u.see(&c.Input)
 	calc, within, selector, ctx := u.calculator(c.Config), c.tolerances().upstream(), parse(c.Selector), context.Background()
 	ofResource := func(kind string, name corev1.ResourceName, container string, t autoscalingv2.MetricTarget) {
 		switch {
@@ -132,7 +132,7 @@ func (c *call) ours() autoscaler.MetricDecision {
 	settings := c.Config.Settings
 	spec := &autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{c.Metric}, Behavior: c.Behavior}
 	target := autoscaler.Scale{SpecReplicas: c.Current, StatusReplicas: c.Current, Selector: c.Selector}
-	return autoscaler.Propose(c.World.input(time.Now(), &settings, spec, nil, target), 0)
+	return autoscaler.Propose(c.Input.input(time.Now(), &settings, spec, nil, target), 0)
 }
 
 // difference makes the call on both sides and returns how they differ, "" if they do

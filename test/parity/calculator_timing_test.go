@@ -122,7 +122,7 @@ type fleet struct {
 
 func newFleet(b *testing.B, s shape) *fleet {
 	now := time.Now().Truncate(time.Second)
-	w := &world{Resource: &[]metricsapi.PodMetrics{}}
+	w := &testInput{Resource: &[]metricsapi.PodMetrics{}}
 	for i := range s.pods {
 		started, ready := metav1.NewTime(now.Add(-time.Hour)), corev1.ConditionTrue
 		if s.rollout && i%5 == 0 {
@@ -152,7 +152,7 @@ func newFleet(b *testing.B, s shape) *fleet {
 
 	f := &fleet{selector: parse("app=web"), current: int32(s.pods), percent: 50, within: tolerances{0.1, 0.1}.upstream()}
 	settings := autoscaler.DefaultSettings()
-	a := &apis{world: w}
+	a := &apis{testInput: w}
 	rest := metrics.NewRESTMetricsClient(resourceAPI{apis: a}, customAPI{a}, externalAPI{a})
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for _, pod := range w.Pods {

@@ -38,10 +38,10 @@ func (c config) String() string {
 
 func (c *call) String() string {
 	return fmt.Sprintf("the case, made smaller:\n  %v\n  now 0s, current %d, selector %q\n  metric %s\n  behavior %s\n%v",
-		c.Config, c.Current, c.Selector, compact(c.Metric), compact(c.Behavior), &c.World)
+		c.Config, c.Current, c.Selector, compact(c.Metric), compact(c.Behavior), &c.Input)
 }
 
-func (w *world) String() string {
+func (w *testInput) String() string {
 	var b strings.Builder
 	for _, p := range w.Pods {
 		fmt.Fprintf(&b, "  pod %s\n", printPod(p))
@@ -137,7 +137,7 @@ func (q *sequence) String() string {
 		if f := compact(s.Faults); f != compact(faults{}) {
 			fmt.Fprintf(&b, "  faults %s\n", f)
 		}
-		b.WriteString(s.World.String())
+		b.WriteString(s.Input.String())
 	}
 	return b.String()
 }

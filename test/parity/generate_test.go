@@ -195,7 +195,7 @@ func newCall(r random, now time.Time, gates autoscaler.Settings) *call {
 	if r.percent(1) {
 		n = 0
 	}
-	c.World.Pods = s.podList(n)
+	c.Input.Pods = s.podList(n)
 	c.Current = int32(n)
 	if r.percent(30) {
 		c.Current = one(r, 0, 1, int32(n)+1, max(0, int32(n)-1), int32(r.IntN(1000)), int32(r.IntN(1e6)), math.MaxInt32)
@@ -209,7 +209,7 @@ func newCall(r random, now time.Time, gates autoscaler.Settings) *call {
 			s.config.Tolerance = t.AsApproximateFloat64() // what ratio aims at
 		}
 	}
-	s.answer(&c.World, []autoscalingv2.MetricSpec{c.Metric}, n, autoscaler.Scale{SpecReplicas: c.Current, StatusReplicas: c.Current}, func(int) float64 { return s.ratio() })
+	s.answer(&c.Input, []autoscalingv2.MetricSpec{c.Metric}, n, autoscaler.Scale{SpecReplicas: c.Current, StatusReplicas: c.Current}, func(int) float64 { return s.ratio() })
 	return c
 }
 

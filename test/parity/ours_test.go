@@ -23,7 +23,7 @@ import (
 var self = types.NamespacedName{Namespace: namespace, Name: name}
 
 // input is a world in the terms of weir's autoscaler.
-func (w *world) input(now time.Time, settings *autoscaler.Settings, spec *autoscalingv2.HorizontalPodAutoscalerSpec,
+func (w *testInput) input(now time.Time, settings *autoscaler.Settings, spec *autoscalingv2.HorizontalPodAutoscalerSpec,
 	status *autoscalingv2.HorizontalPodAutoscalerStatus, target autoscaler.Scale) *autoscaler.Input {
 	in := &autoscaler.Input{
 		Now: now, Settings: settings, Object: self, Spec: spec, Status: status, Scale: target,
@@ -43,7 +43,7 @@ func (w *world) input(now time.Time, settings *autoscaler.Settings, spec *autosc
 }
 
 // pods returns the pods of the namespace that a selector matches, by name.
-func (w *world) pods(selector labels.Selector) (pods []autoscaler.Pod) {
+func (w *testInput) pods(selector labels.Selector) (pods []autoscaler.Pod) {
 	for _, pod := range w.Pods {
 		if pod.Namespace == namespace && selector.Matches(labels.Set(pod.Labels)) {
 			pods = append(pods, podOf(pod))
@@ -98,7 +98,7 @@ func requestsOf(list corev1.ResourceList) (r autoscaler.Requests) {
 var errEmpty = errors.New("the metrics API returned no metrics")
 
 // read answers for one metric as the metrics APIs would.
-func (w *world) read(m *autoscalingv2.MetricSpec) (r autoscaler.Reading) {
+func (w *testInput) read(m *autoscalingv2.MetricSpec) (r autoscaler.Reading) {
 	selector := func(id autoscalingv2.MetricIdentifier) error {
 		_, err := metav1.LabelSelectorAsSelector(id.Selector)
 		return err
@@ -155,7 +155,7 @@ func noReading(selector error, answered bool, items int) error {
 	return nil
 }
 
-func (w *world) readResource(resource corev1.ResourceName, container string) (r autoscaler.Reading) {
+func (w *testInput) readResource(resource corev1.ResourceName, container string) (r autoscaler.Reading) {
 	if w.Resource == nil {
 		return autoscaler.Reading{Err: errAPI}
 	}
@@ -195,7 +195,7 @@ func (o *ours) forget() { o.memory = autoscaler.Memory{} }
 
 // reconcile decides once and concludes after what the step's faults do to the write.
 func (o *ours) reconcile(s *step, settings *autoscaler.Settings, status *autoscalingv2.HorizontalPodAutoscalerStatus, now time.Time) (outcome, autoscalingv2.HorizontalPodAutoscalerStatus) {
-	in := s.World.input(now, settings, &s.Spec, status, s.Target)
+	in := s.Input.input(now, settings, &s.Spec, status, s.Target)
 	in.Memory = o.memory
 	switch s.Faults.Scale {
 	case "version", "kind", "mappings", "get":
@@ -203,7 +203,7 @@ func (o *ours) reconcile(s *step, settings *autoscaler.Settings, status *autosca
 	}
 	for _, other := range s.Others {
 		selector := parse(other.Selector)
-		if slices.ContainsFunc(s.World.Pods, func(p *corev1.Pod) bool {
+		if slices.ContainsFunc(s.Input.Pods, func(p *corev1.Pod) bool {
 			return p.Namespace == namespace && other.Namespace == namespace && selector.Matches(labels.Set(p.Labels)) &&
 				slices.ContainsFunc(in.Pods, func(ours autoscaler.Pod) bool { return ours.Name == p.Name })
 		}) {

@@ -24,7 +24,7 @@ type plot struct {
 	wanted int32 // about what the first metric is to ask for
 	count  int32 // of the target
 	past   []time.Time
-	others []rival
+	others []otherTarget
 }
 
 // newPlot begins a sequence at now.
@@ -51,7 +51,7 @@ func newPlot(r random, now time.Time, gates autoscaler.Settings) (*sequence, *pl
 		}}
 	}
 	if r.percent(6) {
-		p.others = []rival{{Namespace: one(r, namespace, "elsewhere"), Name: "api", Selector: one(r, "app=web", "app=other", "app")}}
+		p.others = []otherTarget{{Namespace: one(r, namespace, "elsewhere"), Name: "api", Selector: one(r, "app=web", "app=other", "app")}}
 	}
 	return q, p
 }
@@ -173,10 +173,10 @@ func (p *plot) next(last *outcome, fell *faults) (s step, ok bool) {
 	s.Spec = *p.spec.DeepCopy()
 	s.Target = p.target()
 	s.Others = slices.Clone(p.others)
-	s.World.Pods = p.podList(int(min(s.Target.StatusReplicas, one[int32](p.random, 1, 3, 5))))
-	s.World.PodsFail = p.gaps && p.percent(2)
+	s.Input.Pods = p.podList(int(min(s.Target.StatusReplicas, one[int32](p.random, 1, 3, 5))))
+	s.Input.PodsFail = p.gaps && p.percent(2)
 	current := float64(max(1, s.Target.SpecReplicas))
-	p.answer(&s.World, s.Spec.Metrics, len(s.World.Pods), s.Target, func(i int) float64 {
+	p.answer(&s.Input, s.Spec.Metrics, len(s.Input.Pods), s.Target, func(i int) float64 {
 		if i == 0 && !p.percent(15) {
 			if p.simple {
 				return float64(p.wanted) / float64(max(1, s.Target.StatusReplicas))

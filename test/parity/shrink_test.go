@@ -31,8 +31,8 @@ func (c *call) smaller() (list []*call) {
 	if c.Behavior != nil {
 		edit(func(s *call) { s.Behavior = nil })
 	}
-	for _, w := range c.World.smaller() {
-		edit(func(s *call) { s.World = w })
+	for _, w := range c.Input.smaller() {
+		edit(func(s *call) { s.Input = w })
 	}
 	return list
 }
@@ -71,23 +71,23 @@ func (q *sequence) smaller() (list []*sequence) {
 		if compact(at.Faults) != compact(faults{}) {
 			edit(func(s *sequence) { s.Steps[i].Faults = faults{} })
 		}
-		for _, w := range at.World.smaller() {
-			edit(func(s *sequence) { s.Steps[i].World = w })
+		for _, w := range at.Input.smaller() {
+			edit(func(s *sequence) { s.Steps[i].Input = w })
 		}
 	}
 	return list
 }
 
-func (w *world) smaller() (list []world) {
-	edit := func(change func(*world)) {
+func (w *testInput) smaller() (list []testInput) {
+	edit := func(change func(*testInput)) {
 		s := *w
 		change(&s)
 		list = append(list, s)
 	}
 	for i, pod := range w.Pods {
-		edit(func(s *world) { s.Pods = slices.Delete(slices.Clone(s.Pods), i, i+1) })
+		edit(func(s *testInput) { s.Pods = slices.Delete(slices.Clone(s.Pods), i, i+1) })
 		inner := func(change func(*corev1.Pod)) {
-			edit(func(s *world) {
+			edit(func(s *testInput) {
 				s.Pods = slices.Clone(s.Pods)
 				s.Pods[i] = pod.DeepCopy()
 				change(s.Pods[i])
@@ -108,14 +108,14 @@ func (w *world) smaller() (list []world) {
 	}
 	if w.Resource != nil {
 		for i := range *w.Resource {
-			edit(func(s *world) {
+			edit(func(s *testInput) {
 				items := slices.Delete(slices.Clone(*s.Resource), i, i+1)
 				s.Resource = &items
 			})
 		}
 	}
 	if w.PodsFail {
-		edit(func(s *world) { s.PodsFail = false })
+		edit(func(s *testInput) { s.PodsFail = false })
 	}
 	return list
 }

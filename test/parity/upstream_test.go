@@ -92,8 +92,8 @@ func (u *upstream) setGates(s autoscaler.Settings) {
 }
 
 // see gives the APIs and caches a world to answer from.
-func (u *upstream) see(w *world) {
-	u.apis.world = w
+func (u *upstream) see(w *testInput) {
+	u.apis.testInput = w
 	objects := make([]any, len(w.Pods))
 	for i, pod := range w.Pods {
 		objects[i] = pod
@@ -126,7 +126,7 @@ type outcome struct {
 
 // reconcile reconciles once.
 func (u *upstream) reconcile(s *step, status *autoscalingv2.HorizontalPodAutoscalerStatus) outcome {
-	u.see(&s.World)
+	u.see(&s.Input)
 	u.apis.step, u.apis.updates, u.apis.status = s, nil, nil
 	u.events.list = nil
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{

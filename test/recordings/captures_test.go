@@ -38,7 +38,7 @@ func TestCapturesOfARealKubelet(t *testing.T) {
 	if len(scenarios) < 10 {
 		t.Fatalf("found %d scenarios", len(scenarios))
 	}
-	witnesses := 0
+	secondReads := 0
 	for _, s := range scenarios {
 		dir := filepath.Dir(s)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
@@ -57,17 +57,17 @@ func TestCapturesOfARealKubelet(t *testing.T) {
 					if l == nil {
 						l = newLive(t, b.Began)
 					}
-					var testify func() *metric.Batch
+					var readSecond func() *metric.Batch
 					if i == 0 {
-						testify = func() *metric.Batch { return c.batch(t, endpoints[1].file, endpoints[1].clock, summary.New()) }
+						readSecond = func() *metric.Batch { return c.batch(t, endpoints[1].file, endpoints[1].clock, summary.New()) }
 					}
-					l.round(b, c.facts, b.Ended, testify)
+					l.round(b, c.facts, b.Ended, readSecond)
 				}
 			}
-			witnesses += l.replay()
+			secondReads += l.replay()
 		})
 	}
-	if witnesses == 0 {
+	if secondReads == 0 {
 		t.Error("no witness was asked in any scenario: the test shows less than it should")
 	}
 }

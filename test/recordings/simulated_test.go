@@ -32,11 +32,11 @@ var troubles = []string{
 
 // Simulated clusters replay to the same numbers, whatever goes wrong in them.
 func TestSimulatedClusters(t *testing.T) {
-	witnesses := 0
+	secondReads := 0
 	for seed := range uint64(6) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { witnesses += simulate(t, seed) })
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { secondReads += simulate(t, seed) })
 	}
-	if witnesses == 0 {
+	if secondReads == 0 {
 		t.Error("no witness was asked: the test shows less than it should")
 	}
 }
@@ -50,7 +50,7 @@ type node struct {
 	next     time.Time
 }
 
-func simulate(t *testing.T, seed uint64) (witnesses int) {
+func simulate(t *testing.T, seed uint64) (secondReads int) {
 	r := rand.New(rand.NewPCG(seed, 9))
 	start := time.Unix(1_800_000_000, 12345)
 	o := simulator.Options{Nodes: 3, Pods: 8, Containers: 2, Seed: seed, Start: start, Fresh: seed%3 == 0}
@@ -120,15 +120,15 @@ func simulate(t *testing.T, seed uint64) (witnesses int) {
 		default:
 			read(s.parser, s.endpoint, b)
 		}
-		var testify func() *metric.Batch
+		var readSecond func() *metric.Batch
 		if s.endpoint == simulator.Resource && r.IntN(4) > 0 {
-			testify = func() *metric.Batch {
+			readSecond = func() *metric.Batch {
 				w := &metric.Batch{Source: b.Source, Node: b.Node, Began: now, Ended: now, Interval: b.Interval, Resolution: summary.Clock}
 				read(summary.New(), simulator.SummaryCPUMemory, w)
 				return w
 			}
 		}
-		l.round(b, facts, now, testify)
+		l.round(b, facts, now, readSecond)
 	}
 	return l.replay()
 }

@@ -102,10 +102,10 @@ func newLive(t *testing.T, begin time.Time) *livePipeline {
 }
 
 // round is one round: testify fills the batch of a witness, if there is one to ask.
-func (l *livePipeline) round(b *metric.Batch, facts *cluster.Facts, now time.Time, testify func() *metric.Batch) {
+func (l *livePipeline) round(b *metric.Batch, facts *cluster.Facts, now time.Time, readSecond func() *metric.Batch) {
 	l.t.Helper()
-	if testify != nil && !b.Failed() && l.chain(b).NeedsCrossCheck(facts, b, now) {
-		b.CrossCheck = testify()
+	if readSecond != nil && !b.Failed() && l.chain(b).NeedsCrossCheck(facts, b, now) {
+		b.CrossCheck = readSecond()
 	}
 	if err := l.writer.Round(b, facts, now); err != nil {
 		l.t.Fatal(err)
@@ -117,7 +117,7 @@ func (l *livePipeline) round(b *metric.Batch, facts *cluster.Facts, now time.Tim
 }
 
 // replay replays what was recorded, and compares.
-func (l *livePipeline) replay() (witnesses int) {
+func (l *livePipeline) replay() (secondReads int) {
 	l.t.Helper()
 	if err := l.writer.Close(); err != nil {
 		l.t.Fatal(err)
@@ -143,7 +143,7 @@ func (l *livePipeline) replay() (witnesses int) {
 		}
 		samples += len(f.Batch.Samples)
 		if f.Batch.CrossCheck != nil {
-			witnesses++
+			secondReads++
 			samples += len(f.Batch.CrossCheck.Samples)
 		}
 		got := again.take(f.Batch, f.Facts, f.Now)
@@ -162,8 +162,8 @@ func (l *livePipeline) replay() (witnesses int) {
 	if diff := cmp.Diff(l.shown(), again.shown()); diff != "" {
 		l.t.Errorf("in the end (-recorded +replayed):\n%s", diff)
 	}
-	l.t.Logf("%d rounds, %d samples, %d witnesses, %.2f bytes a sample", n, samples, witnesses, float64(size)/float64(samples))
-	return witnesses
+	l.t.Logf("%d rounds, %d samples, %d witnesses, %.2f bytes a sample", n, samples, secondReads, float64(size)/float64(samples))
+	return secondReads
 }
 
 // describeBatch says all that there is in a batch, a line each sample and verdict, sorted:

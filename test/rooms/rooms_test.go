@@ -46,8 +46,8 @@ var table = []room{
 	{"test", []string{"*"}},
 }
 
-// doors are third-party packages that only the named folders may import.
-var doors = map[string][]string{
+// heavyModules are third-party packages that only the named folders may import.
+var heavyModules = map[string][]string{
 	"k8s.io/client-go/informers":        {"cluster"},
 	"k8s.io/client-go/listers":          {"cluster"},
 	"github.com/google/cadvisor":        {"sources/host"},
@@ -111,7 +111,7 @@ func TestNobodyImportsSideways(t *testing.T) {
 		}
 		for _, imported := range p.Imports {
 			if !strings.HasPrefix(imported, module) {
-				checkDoors(t, path, imported)
+				checkHeavyImports(t, path, imported)
 				continue
 			}
 			imported = strings.TrimPrefix(imported, module)
@@ -135,9 +135,9 @@ func allowed(from string, rule *room, imported string) bool {
 	return false
 }
 
-func checkDoors(t *testing.T, path, imported string) {
-	for door, folders := range doors {
-		if imported != door && !strings.HasPrefix(imported, door+"/") {
+func checkHeavyImports(t *testing.T, path, imported string) {
+	for module, folders := range heavyModules {
+		if imported != module && !strings.HasPrefix(imported, module+"/") {
 			continue
 		}
 		ok := false

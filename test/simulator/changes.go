@@ -56,7 +56,7 @@ func (w *Follower) Changes(dst []Change, now time.Time) []Change {
 		n.advance(t)
 		n.mu.RLock()
 		w.next[i] = never
-		tell := func(at int64, kind ChangeKind, p *Pod) {
+		record := func(at int64, kind ChangeKind, p *Pod) {
 			switch {
 			case at > t:
 				w.next[i] = min(w.next[i], at)
@@ -64,10 +64,10 @@ func (w *Follower) Changes(dst []Change, now time.Time) []Change {
 				dst = append(dst, Change{At: at, Kind: kind, Node: n, Pod: p})
 			}
 		}
-		tell(n.churn.due, Modified, nil)
-		n.moments(w.at, t, func(at int64, kind ChangeKind) { tell(at, kind, nil) })
+		record(n.churn.due, Modified, nil)
+		n.moments(w.at, t, func(at int64, kind ChangeKind) { record(at, kind, nil) })
 		for _, p := range n.pods {
-			p.moments(func(at int64, kind ChangeKind) { tell(at, kind, p) })
+			p.moments(func(at int64, kind ChangeKind) { record(at, kind, p) })
 		}
 		n.mu.RUnlock()
 	}

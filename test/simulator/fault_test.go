@@ -54,7 +54,7 @@ func TestParse(t *testing.T) {
 	f("unlisted node=n for=5s", Fault{Kind: Unlisted, Node: "n", For: 5 * time.Second}, "unlisted node=n for=5s")
 }
 
-func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
+func TestParseErrorsNameThePlace(t *testing.T) {
 	f := func(text string, column int, want string) {
 		t.Helper()
 		_, err := Parse(text)

@@ -25,7 +25,7 @@ func TestScrapeError(t *testing.T) {
 	}
 }
 
-func TestWhatTheAPIServerSaysOfNodes(t *testing.T) {
+func TestNodeObjects(t *testing.T) {
 	f := newFleet(t, Options{Nodes: 3}, "notready node=node-0001 at=10s", "noaddress node=node-0002 at=10s", "unlisted node=node-0003 at=10s for=5s")
 	type object struct {
 		Status struct {
@@ -33,17 +33,17 @@ func TestWhatTheAPIServerSaysOfNodes(t *testing.T) {
 			Addresses  []struct{ Type, Address string }
 		}
 	}
-	say := func(node int, at float64) (o object) {
+	nodeAt := func(node int, at float64) (o object) {
 		t.Helper()
 		if err := json.Unmarshal(f.Nodes()[node].AppendObject(nil, 10250, after(at)), &o); err != nil {
 			t.Fatal(err)
 		}
 		return o
 	}
-	if before, later := say(0, 9), say(0, 11); before.Status.Conditions[0].Status != "True" || later.Status.Conditions[0].Status != "Unknown" {
+	if before, later := nodeAt(0, 9), nodeAt(0, 11); before.Status.Conditions[0].Status != "True" || later.Status.Conditions[0].Status != "Unknown" {
 		t.Errorf("ready: got %v, then %v; want True, then Unknown", before.Status.Conditions, later.Status.Conditions)
 	}
-	if before, later := say(1, 9), say(1, 11); len(before.Status.Addresses) != 2 || len(later.Status.Addresses) != 0 {
+	if before, later := nodeAt(1, 9), nodeAt(1, 11); len(before.Status.Addresses) != 2 || len(later.Status.Addresses) != 0 {
 		t.Errorf("addresses: got %v, then %v; want two, then none", before.Status.Addresses, later.Status.Addresses)
 	}
 	for at, want := range map[float64]bool{9: true, 11: false, 16: true} {

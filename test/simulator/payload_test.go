@@ -197,17 +197,17 @@ func TestResourceIsExact(t *testing.T) {
 func TestRateOverAWindowIsTheTrueRate(t *testing.T) {
 	f := newFleet(t, Options{Pods: 10})
 	n := f.Nodes()[0]
-	type sight struct {
+	type observation struct {
 		ms  int64
 		cpu float64
 	}
-	last := map[string]sight{}
+	last := map[string]observation{}
 	checked := 0
 	for now := start; now.Before(start.Add(10 * time.Minute)); now = now.Add(15 * time.Second) {
 		for _, m := range families(t, f.Append(nil, n, Resource, now))["container_cpu_usage_seconds_total"].Metric {
 			l := labelsOf(m)
 			name := l["namespace"] + "/" + l["pod"] + "/" + l["container"]
-			cur := sight{m.GetTimestampMs(), m.Counter.GetValue()}
+			cur := observation{m.GetTimestampMs(), m.Counter.GetValue()}
 			if age := now.UnixMilli() - cur.ms; age < 0 || age > 15000 {
 				t.Fatalf("%s is %d ms old, want 0 to 15000", name, age)
 			}

@@ -9,31 +9,31 @@ import (
 	"github.com/weir-metrics/weir/metric"
 )
 
-// say writes what weir says of the situation's pod, its containers and its node: of
+// describeAnswers writes what weir says of the situation's pod, its containers and its node: of
 // each the reason for CPU, and that for memory where it is another; and who was
 // turned away in its name, by which rule.
 //
 //	pod Incomplete, app CounterReset/Measured, proxy Measured, node Measured
-func (g *stage) say() string {
+func (g *stage) describeAnswers() string {
 	w := g.world()
 	victim := g.victim()
 	ref := metric.PodRef{Namespace: metric.Namespace(victim.Namespace), Name: metric.PodName(victim.Name)}
 	var parts []string
-	tell := func(name string, e explain.Explanation, known bool) {
+	describe := func(name string, e explain.Explanation, known bool) {
 		if !known {
 			parts = append(parts, name+" unknown")
 			return
 		}
-		parts = append(parts, name+" "+reasons(&e, g.s.groups)+duplicates(&e))
+		parts = append(parts, name+" "+reasons(&e, g.s.groups)+describeDuplicates(&e))
 	}
 	pod, ok := w.Pod(ref)
-	tell("pod", pod, ok)
+	describe("pod", pod, ok)
 	for _, c := range victim.Containers {
 		container, ok := w.Container(ref, c.Name)
-		tell(c.Name, container, ok)
+		describe(c.Name, container, ok)
 	}
 	node, ok := w.Node(metric.NodeName(victim.Node.Name))
-	tell("node", node, ok)
+	describe("node", node, ok)
 	return strings.Join(parts, ", ")
 }
 
@@ -59,7 +59,7 @@ func reasons(e *explain.Explanation, groups []string) string {
 	return strings.Join(slices.Compact(said), "/")
 }
 
-func duplicates(e *explain.Explanation) string {
+func describeDuplicates(e *explain.Explanation) string {
 	var said []string
 	for _, r := range e.Duplicates {
 		said = append(said, fmt.Sprintf("%s by %s", r.Reason, r.Rule))

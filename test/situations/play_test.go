@@ -118,7 +118,7 @@ func (g *stage) play() string {
 		}
 		g.round()
 	}
-	return g.say()
+	return g.describeAnswers()
 }
 
 // learn returns what the API server says now.
@@ -200,8 +200,8 @@ func (g *stage) listed() (targets []kubelet.Target) {
 func (g *stage) read(src *source) {
 	b := g.fetch(src, src.read.Read)
 	// Asked as the manager asks, but where there is nobody to ask.
-	if witness, ok := src.read.(kubelet.CrossCheckedNode); ok && !g.s.noWitness && !b.Failed() && src.pipeline.NeedsCrossCheck(g.facts, b, g.now) {
-		if w := g.fetch(src, witness.ReadSecond); w.Err == nil {
+	if second, ok := src.read.(kubelet.CrossCheckedNode); ok && !g.s.noSecondRead && !b.Failed() && src.pipeline.NeedsCrossCheck(g.facts, b, g.now) {
+		if w := g.fetch(src, second.ReadSecond); w.Err == nil {
 			b.CrossCheck = w
 		}
 	}

@@ -27,9 +27,9 @@ var elsewhere = map[metric.Reason]string{
 // TestEveryReasonHasATranscript: what the closed list promises, some transcript ends
 // in.
 func TestEveryReasonHasATranscript(t *testing.T) {
-	told := map[string]map[string]bool{}
+	given := map[string]map[string]bool{}
 	for _, dir := range append(slices.Clone(pipeline), "explain/testdata") {
-		told[dir] = words(outcomes(t, dir))
+		given[dir] = words(outcomes(t, dir))
 	}
 	for i := range metric.NumReasons {
 		r := metric.Reason(i)
@@ -40,7 +40,7 @@ func TestEveryReasonHasATranscript(t *testing.T) {
 		if dir, ok := elsewhere[r]; ok {
 			dirs = []string{dir}
 		}
-		if !slices.ContainsFunc(dirs, func(dir string) bool { return told[dir][r.String()] }) {
+		if !slices.ContainsFunc(dirs, func(dir string) bool { return given[dir][r.String()] }) {
 			t.Errorf("no transcript ends in %v: write one in %s", r, strings.Join(dirs, " or "))
 		}
 	}
@@ -49,13 +49,13 @@ func TestEveryReasonHasATranscript(t *testing.T) {
 // TestEveryRuleHasATranscript: each rule by which identity decides shows in some
 // verdict.
 func TestEveryRuleHasATranscript(t *testing.T) {
-	told := outcomes(t, "processors/identity/testdata")
+	given := outcomes(t, "processors/identity/testdata")
 	rules := rulesOf(t, "processors/identity")
 	if len(rules) < 8 {
 		t.Fatalf("found only the rules %q in identity's code: has their form changed?", rules)
 	}
 	for _, rule := range rules {
-		if !slices.ContainsFunc(told, func(line string) bool {
+		if !slices.ContainsFunc(given, func(line string) bool {
 			_, after, ok := strings.Cut(line, "(rule "+rule)
 			return ok && after != "" && strings.ContainsRune(",)", rune(after[0]))
 		}) {

@@ -47,9 +47,9 @@ func serve(t *testing.T, handlers map[string]http.Handler) (url string) {
 	return server.URL
 }
 
-// TestTown opens the views of a cluster of failures, of one that is well and of a
+// TestPages opens the views of a cluster of failures, of one that is well and of a
 // machine, light and dark, wide and narrow.
-func TestTown(t *testing.T) {
+func TestPages(t *testing.T) {
 	b := newBrowser(t)
 	url := serve(t, map[string]http.Handler{
 		"/ui/": page(samplecluster.Failing(t)),
@@ -98,9 +98,9 @@ func TestTown(t *testing.T) {
 	}
 }
 
-// TestComplaintsAreHeard opens a page that does what its policy forbids: were
+// TestConsoleErrorsAreFound opens a page that does what its policy forbids: were
 // nothing heard of that, the other tests would prove nothing.
-func TestComplaintsAreHeard(t *testing.T) {
+func TestConsoleErrorsAreFound(t *testing.T) {
 	b := newBrowser(t)
 	url := serve(t, map[string]http.Handler{"/": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; img-src data:")

@@ -35,7 +35,7 @@ const (
 // peers returns both programs, with the same settings: who may ask is for the same
 // API server to say, kubelets are verified by the same authority and are read as
 // often.
-func (w *world) peers(port int) []program {
+func (w *environment) peers(port int) []program {
 	o := w.options
 	common := []string{
 		"--kubeconfig=" + w.kubeconfig, "--authentication-kubeconfig=" + w.kubeconfig, "--authorization-kubeconfig=" + w.kubeconfig,
@@ -57,7 +57,7 @@ type target struct {
 	client  *http.Client
 }
 
-func (w *world) startProgram(p program, base string) (*target, error) {
+func (w *environment) startProgram(p program, base string) (*target, error) {
 	c, err := start(w.dir, p.name, p.path, p.args...)
 	if err != nil {
 		return nil, err

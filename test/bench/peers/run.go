@@ -43,7 +43,7 @@ func measure(ctx context.Context, o Options, out, progress io.Writer) (err error
 		}
 	}
 	began := time.Now()
-	say := func(format string, args ...any) {
+	logf := func(format string, args ...any) {
 		fmt.Fprintf(progress, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
 	dir, err := os.MkdirTemp("", "weir-bench-")
@@ -52,14 +52,14 @@ func measure(ctx context.Context, o Options, out, progress io.Writer) (err error
 	}
 	defer func() {
 		if o.Keep {
-			say("logs are in %s", dir)
+			logf("logs are in %s", dir)
 			return
 		}
 		err = errors.Join(err, os.RemoveAll(dir))
 	}()
 	result := Result{Machine: describeMachine(), Options: o}
 	for _, s := range scenarios {
-		if err = o.scenario(ctx, s, dir, say, &result); err != nil {
+		if err = o.scenario(ctx, s, dir, logf, &result); err != nil {
 			err = fmt.Errorf("measure on the %s cluster: %w", s, err)
 			break
 		}
@@ -71,15 +71,15 @@ func measure(ctx context.Context, o Options, out, progress io.Writer) (err error
 }
 
 // scenario gives every program its turns on one cluster, and adds them to the result.
-func (o Options) scenario(ctx context.Context, name, dir string, say func(string, ...any), result *Result) (err error) {
+func (o Options) scenario(ctx context.Context, name, dir string, logf func(string, ...any), result *Result) (err error) {
 	rounds, fill := o.Rounds, o.Fill
 	o.Shape.Start = time.Now()
 	if name == churnScenario {
 		rounds, fill = o.ChurnRounds, 0
 		o.Shape.Churn = o.longest(rounds)
 	}
-	say("%s: %d nodes × %d pods × %d containers", name, o.Shape.Nodes, o.Shape.Pods, o.Shape.Containers)
-	w, err := newWorld(ctx, o, dir, say)
+	logf("%s: %d nodes × %d pods × %d containers", name, o.Shape.Nodes, o.Shape.Pods, o.Shape.Containers)
+	w, err := newEnvironment(ctx, o, dir, logf)
 	defer func() { err = errors.Join(err, w.close()) }()
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (o Options) scenario(ctx context.Context, name, dir string, say func(string
 	result.Machine.Programs = programVersions(programs)
 	for round := range rounds {
 		begin := func(program string) *Turn {
-			say("%s, round %d of %d: %s", name, round+1, rounds, program)
+			logf("%s, round %d of %d: %s", name, round+1, rounds, program)
 			return &Turn{Scenario: name, Round: round + 1, Program: program, Values: map[string]float64{}, Requests: map[string][]float64{}}
 		}
 		for _, floor := range []string{plainName, beatFetch, peerFetch} {

@@ -27,7 +27,7 @@ func TestSmoke(t *testing.T) {
 	o.Resolution, o.Warm, o.Window, o.Burst, o.Requests, o.Looks, o.Weir = 10*time.Second, 0, 0, 0, 2, 1, "../../../bin/weir"
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	w, err := newWorld(ctx, o, t.TempDir(), t.Logf)
+	w, err := newEnvironment(ctx, o, t.TempDir(), t.Logf)
 	defer func() {
 		if err := w.close(); err != nil {
 			t.Error(err)

@@ -33,7 +33,7 @@ func (t *Turn) atLeast(key string, v float64) {
 }
 
 // turn runs and measures a program. It waits until the program is old enough.
-func (w *world) turn(ctx context.Context, p program, base string, old time.Duration, turn *Turn) error {
+func (w *environment) turn(ctx context.Context, p program, base string, old time.Duration, turn *Turn) error {
 	t, err := w.startProgram(p, base)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (w *world) turn(ctx context.Context, p program, base string, old time.Durat
 	if err := w.first(ctx, t, turn); err != nil {
 		return err
 	}
-	w.say("  first metric after %.1fs, 99%% after %.1fs", turn.Values["first"], turn.Values["most"])
+	w.logf("  first metric after %.1fs, 99%% after %.1fs", turn.Values["first"], turn.Values["most"])
 	if err := t.wait(ctx, max(w.options.Warm, old-time.Since(t.began))); err != nil {
 		return err
 	}
@@ -50,17 +50,17 @@ func (w *world) turn(ctx context.Context, p program, base string, old time.Durat
 	if err != nil {
 		return err
 	}
-	w.say("  %.0f µs of CPU a node-scrape, %.0f MiB resident at the age of %.0fs", turn.Values["cpu"], turn.Values["rss"], turn.Values["age"])
+	w.logf("  %.0f µs of CPU a node-scrape, %.0f MiB resident at the age of %.0fs", turn.Values["cpu"], turn.Values["rss"], turn.Values["age"])
 	if err := w.fresh(ctx, t, turn); err != nil {
 		return err
 	}
-	w.say("  oldest sample %.2f resolutions behind its node", turn.Values["lag"])
+	w.logf("  oldest sample %.2f resolutions behind its node", turn.Values["lag"])
 	for _, r := range requests(w.fleet) {
 		last, err := t.burst(ctx, r, w.options, idle, turn)
 		if err != nil {
 			return err
 		}
-		w.say("  %-32s %4d times, p50 %7.2f ms, %d bytes", r.title, len(turn.Requests[r.key]), quantile(turn.Requests[r.key], .5), len(last.body))
+		w.logf("  %-32s %4d times, p50 %7.2f ms, %d bytes", r.title, len(turn.Requests[r.key]), quantile(turn.Requests[r.key], .5), len(last.body))
 		if r.key == "list json" { // has been asked without a pause for a whole resolution, if not in a hurry
 			s, err := stale(w.fleet, last)
 			if err != nil {
@@ -81,7 +81,7 @@ func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 // first waits until nearly every node's pods are served. It asks for one pod of each
 // node, which costs a thirtieth of asking for all.
-func (w *world) first(ctx context.Context, t *target, turn *Turn) error {
+func (w *environment) first(ctx context.Context, t *target, turn *Turn) error {
 	const one = "/apis/metrics.k8s.io/v1beta1/namespaces/kube-system/pods?labelSelector=app%3Dnode-agent"
 	return t.until(ctx, "99% of nodes' pods to be served", 200*time.Millisecond, 5*time.Minute, func() (bool, error) {
 		a, err := t.ask(ctx, one, asJSON, "", nil)
@@ -103,7 +103,7 @@ func (w *world) first(ctx context.Context, t *target, turn *Turn) error {
 
 // steady measures CPU and memory over a window in which nobody asks, and returns how
 // many seconds of CPU a second costs.
-func (w *world) steady(ctx context.Context, t *target, turn *Turn) (idle float64, err error) {
+func (w *environment) steady(ctx context.Context, t *target, turn *Turn) (idle float64, err error) {
 	before, failedBefore, err := t.counts(ctx)
 	if err != nil {
 		return 0, err
@@ -141,7 +141,7 @@ func (w *world) steady(ctx context.Context, t *target, turn *Turn) (idle float64
 	turn.set("failed", max(0, failed-failedBefore)) // weir has a gauge of those that fail now
 	want := float64(w.options.Shape.Nodes) * lasted.Seconds() / w.options.Resolution.Seconds()
 	if got := scrapes - before; math.Abs(got-want) > 0.1*want+1 {
-		w.say("  NOTE: %s read nodes %.0f times, %.0f were due; %.0f reads failed", t.name, got, want, failed-failedBefore)
+		w.logf("  NOTE: %s read nodes %.0f times, %.0f were due; %.0f reads failed", t.name, got, want, failed-failedBefore)
 	}
 	turn.set("scrapes", scrapes-before)
 	turn.set("window", lasted.Seconds())
@@ -159,7 +159,7 @@ func wholeRounds(window, resolution time.Duration) time.Duration {
 
 // fresh judges what is served at several moments, which fall on different parts of a
 // resolution.
-func (w *world) fresh(ctx context.Context, t *target, turn *Turn) error {
+func (w *environment) fresh(ctx context.Context, t *target, turn *Turn) error {
 	resolution := w.options.Resolution
 	var lags, ages []float64
 	for range w.options.Looks {
@@ -194,7 +194,7 @@ func (w *world) fresh(ctx context.Context, t *target, turn *Turn) error {
 }
 
 // floor measures a mere fetch of what both programs read.
-func (w *world) floor(ctx context.Context, self, name string, turn *Turn) error {
+func (w *environment) floor(ctx context.Context, self, name string, turn *Turn) error {
 	o := w.options
 	args := []string{
 		"floor", "--ca-file=" + w.ca, fmt.Sprintf("--nodes=%d", o.Shape.Nodes), fmt.Sprintf("--port=%d", w.port),
@@ -236,6 +236,6 @@ func (w *world) floor(ctx context.Context, self, name string, turn *Turn) error 
 	turn.set("scrapes", scrapes)
 	turn.set("cpu", float64((used-cpu).Microseconds())/scrapes)
 	turn.set("bytes", float64(after.Bytes-before.Bytes)/scrapes)
-	w.say("  %.0f µs of CPU a fetch of %.0f bytes", turn.Values["cpu"], turn.Values["bytes"])
+	w.logf("  %.0f µs of CPU a fetch of %.0f bytes", turn.Values["cpu"], turn.Values["bytes"])
 	return nil
 }

@@ -22,7 +22,7 @@ func TestParse(t *testing.T) {
 	f([]curve{one(15*time.Second, 100, 1000, 5000), one(time.Minute, 5000, 15000, 30000)})
 }
 
-func TestParseSaysWhatIsWrong(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	for _, text := range []string{"100", "15s:", "15s:0", "15s:1,,2", "15:1", "10ms:1"} {
 		if c, err := parseCurve(text); err == nil || !strings.Contains(err.Error(), `curve "`+text+`": want`) {
 			t.Errorf("parseCurve(%q): got %v and error %v", text, c.nodes, err)

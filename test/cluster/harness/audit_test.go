@@ -16,7 +16,7 @@ func TestParseAudit(t *testing.T) {
 			`"objectRef":{"resource":%q,"subresource":%q,"namespace":"shop","name":%q,"apiGroup":"apps"},`+
 			`"requestReceivedTimestamp":"2026-01-02T03:04:05.000006Z"}`+"\n", verb, resource, subresource, name)
 	}
-	told := func(events []auditv1.Event) string {
+	describe := func(events []auditv1.Event) string {
 		var all []string
 		for _, e := range events {
 			all = append(all, fmt.Sprintf("%s %s %s/%s %s", e.User.Username, e.Verb, e.ObjectRef.Resource, e.ObjectRef.Subresource, e.ObjectRef.Name))
@@ -36,8 +36,8 @@ func TestParseAudit(t *testing.T) {
 		{strings.TrimSuffix(log, "\n"), scales, "jane patch deployments/scale web"}, // the last is being written
 	} {
 		got, err := parseAudit([]byte(c.log), c.match)
-		if err != nil || told(got) != c.want {
-			t.Errorf("%q: got %q, %v; want %q", c.log, told(got), err, c.want)
+		if err != nil || describe(got) != c.want {
+			t.Errorf("%q: got %q, %v; want %q", c.log, describe(got), err, c.want)
 		}
 	}
 	for _, bad := range []string{"{\n", line("patch", "deployments", "scale", "web") + "x\n", `{"verb":"get"}` + "\n"} {

@@ -132,7 +132,7 @@ func (m module) buildInto(ctx context.Context, dir, bin string, p *progress) err
 	if exists(bin) {
 		return nil
 	}
-	unlock, err := lockFile(ctx, bin+".lock", func() { p.say("waiting for another build of %s", m.folder) })
+	unlock, err := lockFile(ctx, bin+".lock", func() { p.logf("waiting for another build of %s", m.folder) })
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (m module) buildInto(ctx context.Context, dir, bin string, p *progress) err
 	if err := os.MkdirAll(aside, 0o755); err != nil {
 		return err
 	}
-	p.say("building %s (minutes the first time)", strings.Join(slices.Sorted(maps.Keys(m.packages)), ", "))
+	p.logf("building %s (minutes the first time)", strings.Join(slices.Sorted(maps.Keys(m.packages)), ", "))
 	args := append([]string{"build", "-o", aside + "/"}, m.flags...)
 	args = append(args, slices.Sorted(maps.Values(m.packages))...)
 
@@ -178,7 +178,7 @@ func (m module) watch(dir string, p *progress, done <-chan struct{}) {
 	look := func() {
 		for _, name := range slices.Sorted(maps.Keys(waiting)) {
 			if exists(filepath.Join(dir, builtName(waiting[name]))) {
-				p.say("built %s", name)
+				p.logf("built %s", name)
 				delete(waiting, name)
 			}
 		}

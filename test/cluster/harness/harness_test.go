@@ -80,9 +80,9 @@ func TestAlive(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := Process{PID: cmd.Process.Pid, Started: started}
-	stranger := Process{PID: p.PID, Started: started - 1}
-	if !p.Alive() || stranger.Alive() {
-		t.Errorf("alive: got %v for the process and %v for one of its number that started earlier", p.Alive(), stranger.Alive())
+	outsider := Process{PID: p.PID, Started: started - 1}
+	if !p.Alive() || outsider.Alive() {
+		t.Errorf("alive: got %v for the process and %v for one of its number that started earlier", p.Alive(), outsider.Alive())
 	}
 	s := State{Boot: bootID(), Processes: []Process{p}}
 	if other := (State{Boot: "another", Processes: []Process{p}}); !s.Alive() || other.Alive() {

@@ -21,7 +21,7 @@ func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), 
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("take lock: %w", err)
 	}
-	var held *os.File
+	var lockFile *os.File
 	err = poll(ctx, 100*time.Millisecond, func() (done bool, err error) {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 		if err != nil {
@@ -42,13 +42,13 @@ func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), 
 		case err != nil:
 			return false, err
 		}
-		held = f
+		lockFile = f
 		return current(f, path), nil // who had it may have removed the file
 	})
 	if err != nil {
 		return nil, fmt.Errorf("take lock %s: %w", path, err)
 	}
-	return func() { held.Close() }, nil
+	return func() { lockFile.Close() }, nil
 }
 
 // current reports whether path still is the open file f.

@@ -18,7 +18,7 @@ type progress struct {
 
 func newProgress(w io.Writer) *progress { return &progress{w: w, start: time.Now()} }
 
-func (p *progress) say(format string, args ...any) {
+func (p *progress) logf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fmt.Fprintf(p.w, "%6.1fs  %s\n", time.Since(p.start).Seconds(), fmt.Sprintf(format, args...))
@@ -30,6 +30,6 @@ func (p *progress) step(name string, f func() error) error {
 	if err := f(); err != nil {
 		return err
 	}
-	p.say("%-42s %5.1fs", name, time.Since(begin).Seconds())
+	p.logf("%-42s %5.1fs", name, time.Since(begin).Seconds())
 	return nil
 }

@@ -140,9 +140,9 @@ func (l *load) carry(ctx context.Context, d time.Duration) error {
 func (c command) use() func(context.Context) error {
 	l := c.load()
 	d := c.flags.Duration("for", 0, "how long; 0 is until SIGTERM")
-	deaf := c.flags.Bool("deaf", false, "go on after SIGTERM")
+	ignoreSIGTERM := c.flags.Bool("deaf", false, "go on after SIGTERM")
 	return func(ctx context.Context) error {
-		if *deaf {
+		if *ignoreSIGTERM {
 			ctx = context.WithoutCancel(ctx)
 		}
 		if c.name != "hold" && l.millicores == 0 {

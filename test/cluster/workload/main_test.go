@@ -36,10 +36,10 @@ func program(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestBurnUsesWhatItWasTold judges a process by the kernel's own account of
+// TestBurnUsesTheGivenCores judges a process by the kernel's own account of
 // it. The upper bound is the point and holds on any machine; the lower one
 // leaves room for a machine that is too busy to give what was asked for.
-func TestBurnUsesWhatItWasTold(t *testing.T) {
+func TestBurnUsesTheGivenCores(t *testing.T) {
 	empty := program(t.Context(), t, "exit")
 	if out, err := empty.CombinedOutput(); err != nil {
 		t.Fatalf("exit: %v\n%s", err, out)
@@ -176,7 +176,7 @@ func TestCommandsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-func TestTheDeafGoOn(t *testing.T) {
+func TestIgnoredSIGTERM(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // which is what SIGTERM does
 	began := time.Now()
@@ -246,7 +246,7 @@ func TestReapTakesWhatOthersLeft(t *testing.T) {
 	}
 }
 
-func TestHeldMemoryIsResident(t *testing.T) {
+func TestAllocatedMemoryIsResident(t *testing.T) {
 	var m memory
 	before := resident(t)
 	if err := m.hold(32 << 20); err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/weir-metrics/weir/test/simulator/seed"
 )
 
-// world is a fleet, its API server and a clock that the test moves.
-type world struct {
+// testServer is a fleet, its API server and a clock that the test moves.
+type testServer struct {
 	fleet  *simulator.Fleet
 	server *Server
 	url    string
@@ -33,22 +33,22 @@ type world struct {
 	now time.Time
 }
 
-func (w *world) clock() time.Time {
+func (w *testServer) clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now
 }
 
-func (w *world) advance(d time.Duration) time.Time {
+func (w *testServer) advance(d time.Duration) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = w.now.Add(d)
 	return w.now
 }
 
-func newWorld(t *testing.T, o simulator.Options, server Options, faults ...string) *world {
+func newTestServer(t *testing.T, o simulator.Options, server Options, faults ...string) *testServer {
 	t.Helper()
-	w := &world{now: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)}
+	w := &testServer{now: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)}
 	o.Start, o.Seed = w.now, 1
 	for _, text := range faults {
 		f, err := simulator.Parse(text)
@@ -80,7 +80,7 @@ func check(t *testing.T, err error) {
 }
 
 // config is a client's, in protobuf or JSON.
-func (w *world) config(protobuf bool) *rest.Config {
+func (w *testServer) config(protobuf bool) *rest.Config {
 	c := &rest.Config{Host: w.url, QPS: -1}
 	if protobuf {
 		c.ContentType = "application/vnd.kubernetes.protobuf"
@@ -89,7 +89,7 @@ func (w *world) config(protobuf bool) *rest.Config {
 	return c
 }
 
-func (w *world) client(t *testing.T, protobuf bool) *kubernetes.Clientset {
+func (w *testServer) client(t *testing.T, protobuf bool) *kubernetes.Clientset {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(w.config(protobuf))
 	check(t, err)
@@ -97,7 +97,7 @@ func (w *world) client(t *testing.T, protobuf bool) *kubernetes.Clientset {
 }
 
 // want is what the seeder would write at now: every pod that is bound, every node that is listed.
-func (w *world) want(t *testing.T, now time.Time) (pods map[string]*corev1.Pod, nodes map[string]*corev1.Node) {
+func (w *testServer) want(t *testing.T, now time.Time) (pods map[string]*corev1.Pod, nodes map[string]*corev1.Node) {
 	t.Helper()
 	pods, nodes = map[string]*corev1.Pod{}, map[string]*corev1.Node{}
 	for _, n := range w.fleet.Nodes() {
@@ -127,7 +127,7 @@ func plain(o *metav1.ObjectMeta, kind *metav1.TypeMeta) {
 // TestListsAreWhatTheSeederWrites holds both encodings against the objects that package
 // seed writes to a real API server.
 func TestListsAreWhatTheSeederWrites(t *testing.T) {
-	w := newWorld(t, simulator.Options{Nodes: 3, Pods: 12, Containers: 2}, Options{},
+	w := newTestServer(t, simulator.Options{Nodes: 3, Pods: 12, Containers: 2}, Options{},
 		"restart pod=*-store-0-0 at=10s", "replace pod=shop/* at=20s", "finish pod=*-store-1-1 at=5s style=failed",
 		"terminate pod=*-store-0-1 at=50s for=30s", "pending pod=*-store-0-2 at=30s", "notready node=node-0002 at=10s", "unlisted node=node-0003 at=40s")
 	for _, protobuf := range []bool{false, true} {
@@ -168,7 +168,7 @@ func TestListsAreWhatTheSeederWrites(t *testing.T) {
 }
 
 func TestSelectors(t *testing.T) {
-	w := newWorld(t, simulator.Options{Nodes: 3, Pods: 10}, Options{})
+	w := newTestServer(t, simulator.Options{Nodes: 3, Pods: 10}, Options{})
 	client := w.client(t, true)
 	f := func(want int, o metav1.ListOptions) {
 		t.Helper()
@@ -205,7 +205,7 @@ func TestInformersFollowChurn(t *testing.T) {
 		protobuf, withoutWatchList bool
 	}{{"protobuf", true, false}, {"json", false, false}, {"protobuf, listed", true, true}, {"json, listed", false, true}} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, simulator.Options{Nodes: 4, Pods: 20, Churn: 0.5}, Options{WithoutWatchList: test.withoutWatchList, Bookmark: 20 * time.Millisecond})
+			w := newTestServer(t, simulator.Options{Nodes: 4, Pods: 20, Churn: 0.5}, Options{WithoutWatchList: test.withoutWatchList, Bookmark: 20 * time.Millisecond})
 			client := w.client(t, test.protobuf)
 			lw := cache.ToListWatcherWithWatchListSemantics(cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", "", fields.Everything()), client)
 			store, informer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: lw, ObjectType: &corev1.Pod{}, Handler: cache.ResourceEventHandlerFuncs{}})
@@ -247,7 +247,7 @@ func TestInformersFollowChurn(t *testing.T) {
 
 // TestTooOld: a watch from before what is kept is told so, and a client lists again.
 func TestTooOld(t *testing.T) {
-	w := newWorld(t, simulator.Options{Nodes: 4, Pods: 20, Churn: 1}, Options{History: 10})
+	w := newTestServer(t, simulator.Options{Nodes: 4, Pods: 20, Churn: 1}, Options{History: 10})
 	client := w.client(t, true)
 	list, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 	check(t, err)
@@ -265,7 +265,7 @@ func TestTooOld(t *testing.T) {
 }
 
 func TestMetadata(t *testing.T) {
-	w := newWorld(t, simulator.Options{Nodes: 2, Pods: 5}, Options{})
+	w := newTestServer(t, simulator.Options{Nodes: 2, Pods: 5}, Options{})
 	for _, protobuf := range []bool{false, true} {
 		config := w.config(protobuf)
 		if !protobuf {
@@ -289,7 +289,7 @@ func TestMetadata(t *testing.T) {
 }
 
 func TestLeases(t *testing.T) {
-	w := newWorld(t, simulator.Options{}, Options{})
+	w := newTestServer(t, simulator.Options{}, Options{})
 	for _, protobuf := range []bool{false, true} {
 		leases := w.client(t, protobuf).CoordinationV1().Leases("weir")
 		name := map[bool]string{false: "json", true: "protobuf"}[protobuf]

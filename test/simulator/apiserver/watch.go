@@ -85,7 +85,7 @@ func (t *watcher) follow(r *http.Request, from int64, bookmarks bool) {
 			return
 		}
 		for i := range changes {
-			if t.tell(&changes[i]); len(t.buffer) >= flushAt && !t.write() {
+			if t.send(&changes[i]); len(t.buffer) >= flushAt && !t.write() {
 				return
 			}
 		}
@@ -107,8 +107,8 @@ func (t *watcher) follow(r *http.Request, from int64, bookmarks bool) {
 	}
 }
 
-// tell writes the event that a change is to this watch, if it is one.
-func (t *watcher) tell(c *simulator.Change) {
+// send writes the event that a change is to this watch, if it is one.
+func (t *watcher) send(c *simulator.Change) {
 	o := object{c.Node, c.Pod}
 	if !t.q.matches(o) {
 		return

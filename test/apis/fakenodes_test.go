@@ -11,19 +11,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ghost is a node that only the API server knows, ready by its word.
-type ghost struct {
+// fakeNode is a node that only the API server knows, ready by its word.
+type fakeNode struct {
 	name    string
 	address string // none if empty
 	port    int32  // of its kubelet
 	labels  map[string]string
 }
 
-// haunt makes ghosts, and on each a pod of its name that runs by the API server's
+// addFakeNodes makes ghosts, and on each a pod of its name that runs by the API server's
 // word.
-func (w *world) haunt(t *testing.T, namespace string, ghosts ...ghost) {
+func (w *testCluster) addFakeNodes(t *testing.T, namespace string, nodes ...fakeNode) {
 	t.Helper()
-	for _, g := range ghosts {
+	for _, g := range nodes {
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: g.name, Labels: g.labels},
 			Status: corev1.NodeStatus{
@@ -46,7 +46,7 @@ func (w *world) haunt(t *testing.T, namespace string, ghosts ...ghost) {
 }
 
 // pretend makes a pod that runs on a node by the API server's word alone.
-func (w *world) pretend(t *testing.T, namespace, name, node string) {
+func (w *testCluster) pretend(t *testing.T, namespace, name, node string) {
 	t.Helper()
 	p := pod(name, container("app", "pause"))
 	p.Spec.NodeName = node

@@ -41,8 +41,8 @@ const (
 	leastRoom, mostRoom = 3 * 1024 * mi, 8 * 1024 * mi
 )
 
-// world is the cluster that all tests of this package share.
-type world struct {
+// testCluster is the cluster that all tests of this package share.
+type testCluster struct {
 	*harness.Cluster
 	config   *rest.Config // the administrator's
 	kube     *kubernetes.Clientset
@@ -52,7 +52,7 @@ type world struct {
 	installed string // the manifests of weir that are in force
 }
 
-var theWorld *world
+var sharedCluster *testCluster
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -66,21 +66,21 @@ func run(m *testing.M) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "make the world:", err)
 		if w != nil {
-			w.tellTrouble(ctx, os.Stderr)
+			w.logClusterState(ctx, os.Stderr)
 		}
 		return 1
 	}
-	theWorld = w
+	sharedCluster = w
 	code := m.Run()
 	if code != 0 {
-		w.tellTrouble(ctx, os.Stderr)
+		w.logClusterState(ctx, os.Stderr)
 	}
 	return code
 }
 
 // build starts the cluster and installs weir in it, server and agent. The world is
 // there, to be ended, once the cluster is.
-func build(ctx context.Context) (*world, error) {
+func build(ctx context.Context) (*testCluster, error) {
 	capacity, err := memoryCapacity()
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func build(ctx context.Context) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{Cluster: c, capacity: capacity, memory: threshold}
+	w := &testCluster{Cluster: c, capacity: capacity, memory: threshold}
 	if w.config, err = c.RESTConfig(); err != nil {
 		return w, err
 	}
@@ -140,7 +140,7 @@ func build(ctx context.Context) (*world, error) {
 
 // end takes the cluster down, whatever became of the tests' context: after an
 // interrupt nothing may be left behind either.
-func (w *world) end() {
+func (w *testCluster) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := w.Down(ctx); err != nil {
@@ -157,8 +157,8 @@ func memoryCapacity() (int64, error) {
 	return int64(info.Totalram) * int64(info.Unit), nil
 }
 
-// tellTrouble writes what one would look at first.
-func (w *world) tellTrouble(ctx context.Context, to io.Writer) {
+// logClusterState writes what one would look at first.
+func (w *testCluster) logClusterState(ctx context.Context, to io.Writer) {
 	for _, args := range [][]string{
 		{"get", "pods", "-A", "-o", "wide"},
 		{"get", "events", "-A", "--sort-by=.lastTimestamp"},
@@ -178,7 +178,7 @@ func tail(s string, n int) string {
 }
 
 // namespace makes a namespace that ends with the test.
-func (w *world) namespace(t *testing.T, name string) string {
+func (w *testCluster) namespace(t *testing.T, name string) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := w.kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
@@ -200,7 +200,7 @@ func (w *world) namespace(t *testing.T, name string) string {
 }
 
 // kubectl runs kubectl, which must succeed, and returns what it prints.
-func (w *world) kubectl(t *testing.T, args ...string) string {
+func (w *testCluster) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, _, err := w.Kubectl(t.Context(), args...)
 	if err != nil {

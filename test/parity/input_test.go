@@ -18,9 +18,9 @@ const (
 	name      = "web"
 )
 
-// world is what the API servers answer at one instant, in their own objects. Both
+// testInput is what the API servers answer at one instant, in their own objects. Both
 // sides are fed from it and from nothing else.
-type world struct {
+type testInput struct {
 	Pods     []*corev1.Pod // of the whole cluster
 	PodsFail bool
 
@@ -39,7 +39,7 @@ type config struct {
 // call is one call of upstream's ReplicaCalculator.
 type call struct {
 	Config   config
-	World    world
+	Input    testInput
 	Selector string
 	Current  int32 // the target's count: of its status for AverageValue of Object and External
 	Metric   autoscalingv2.MetricSpec
@@ -70,13 +70,13 @@ type step struct {
 	Action action
 	Spec   autoscalingv2.HorizontalPodAutoscalerSpec
 	Target autoscaler.Scale
-	World  world
-	Others []rival
+	Input  testInput
+	Others []otherTarget
 	Faults faults
 }
 
-// rival is another autoscaler that the controller knows.
-type rival struct{ Namespace, Name, Selector string }
+// otherTarget is another autoscaler that the controller knows.
+type otherTarget struct{ Namespace, Name, Selector string }
 
 // faults are what fails in a step, for that step only.
 type faults struct {

@@ -36,8 +36,8 @@ const (
 	prometheusPort = 19090
 )
 
-// world is the cluster that all tests of this package share.
-type world struct {
+// testCluster is the cluster that all tests of this package share.
+type testCluster struct {
 	*harness.Cluster
 	config *rest.Config // the administrator's
 	kube   *kubernetes.Clientset
@@ -50,7 +50,7 @@ type world struct {
 	began   time.Time
 }
 
-var theWorld *world
+var sharedCluster *testCluster
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -61,28 +61,28 @@ func run(m *testing.M) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "make the world:", err)
 		if w != nil {
-			w.tellTrouble(ctx, os.Stderr)
+			w.logClusterState(ctx, os.Stderr)
 		}
 		down()
 		return 1
 	}
 	defer down()
-	theWorld = w
+	sharedCluster = w
 	code := m.Run()
 	if code != 0 {
-		w.tellTrouble(ctx, os.Stderr)
+		w.logClusterState(ctx, os.Stderr)
 	}
 	return code
 }
 
 // build starts a cluster, or takes the one that is named, and installs weir and
 // metrics-server in it. Down takes away what build made.
-func build(ctx context.Context) (w *world, down func(), err error) {
+func build(ctx context.Context) (w *testCluster, down func(), err error) {
 	c, down, err := start(ctx, os.Getenv("WEIR_E2E_CLUSTER"))
 	if err != nil {
 		return nil, down, err
 	}
-	w = &world{Cluster: c, began: time.Now()}
+	w = &testCluster{Cluster: c, began: time.Now()}
 	if w.config, err = c.RESTConfig(); err != nil {
 		return w, down, err
 	}
@@ -138,7 +138,7 @@ func start(ctx context.Context, name string) (c *harness.Cluster, down func(), e
 }
 
 // loadMetricsServer makes an image of the released program and loads it.
-func (w *world) loadMetricsServer(ctx context.Context) error {
+func (w *testCluster) loadMetricsServer(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "weir-e2e-*")
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (w *world) loadMetricsServer(ctx context.Context) error {
 
 // install applies a kustomization, in which NODE stands for the node's address,
 // and waits until its Deployments are rolled out and its APIs answer.
-func (w *world) install(ctx context.Context, dir string) error {
+func (w *testCluster) install(ctx context.Context, dir string) error {
 	manifests, stderr, err := w.Kubectl(ctx, "kustomize", "--load-restrictor=LoadRestrictionsNone", dir)
 	if err != nil {
 		return fmt.Errorf("render: %w: %s", err, stderr)
@@ -175,7 +175,7 @@ func (w *world) install(ctx context.Context, dir string) error {
 }
 
 // uninstall deletes what install applied.
-func (w *world) uninstall(t *testing.T, dir string) {
+func (w *testCluster) uninstall(t *testing.T, dir string) {
 	manifests, stderr, err := w.Kubectl(context.Background(), "kustomize", "--load-restrictor=LoadRestrictionsNone", dir)
 	if err != nil {
 		t.Errorf("render: %v: %s", err, stderr)
@@ -189,7 +189,7 @@ func (w *world) uninstall(t *testing.T, dir string) {
 
 // direct returns a client of one ready pod, past the API server's aggregation.
 // The pod knows the administrator by the cluster's client CA.
-func (w *world) direct(ctx context.Context, namespace, selector string, port int) (*metricsclient.Clientset, error) {
+func (w *testCluster) direct(ctx context.Context, namespace, selector string, port int) (*metricsclient.Clientset, error) {
 	pods, err := w.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, FieldSelector: "status.phase=Running"})
 	if err != nil {
 		return nil, err
@@ -203,15 +203,15 @@ func (w *world) direct(ctx context.Context, namespace, selector string, port int
 }
 
 // to returns the administrator's configuration for another server.
-func (w *world) to(ip string, port int) *rest.Config {
+func (w *testCluster) to(ip string, port int) *rest.Config {
 	c := rest.CopyConfig(w.config)
 	c.Host = fmt.Sprintf("https://%s:%d", ip, port)
 	c.Insecure, c.CAData, c.CAFile = true, nil, ""
 	return c
 }
 
-// tellTrouble writes what one would look at first.
-func (w *world) tellTrouble(ctx context.Context, to io.Writer) {
+// logClusterState writes what one would look at first.
+func (w *testCluster) logClusterState(ctx context.Context, to io.Writer) {
 	for _, args := range [][]string{
 		{"get", "pods", "-A", "-o", "wide"},
 		{"get", "apiservices"},
@@ -231,7 +231,7 @@ func tail(s string, n int) string {
 }
 
 // namespace makes a namespace that ends with the test.
-func (w *world) namespace(t *testing.T, name string) string {
+func (w *testCluster) namespace(t *testing.T, name string) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := w.kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
@@ -268,7 +268,7 @@ func pod(name string, containers ...corev1.Container) *corev1.Pod {
 }
 
 // create makes a pod.
-func (w *world) create(t *testing.T, namespace string, p *corev1.Pod) {
+func (w *testCluster) create(t *testing.T, namespace string, p *corev1.Pod) {
 	t.Helper()
 	if _, err := w.kube.CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func (w *world) create(t *testing.T, namespace string, p *corev1.Pod) {
 }
 
 // kubectl runs kubectl, which must succeed, and returns what it prints.
-func (w *world) kubectl(t *testing.T, args ...string) string {
+func (w *testCluster) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, stderr, err := w.Kubectl(t.Context(), args...)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 
 // A world is the cluster that both programs measure: a control plane, kubelets,
 // and what they really had.
-type world struct {
+type environment struct {
 	options    Options
 	dir        string // of logs, certificates and kubeconfigs
 	weir       string
@@ -33,13 +33,13 @@ type world struct {
 	admin      []tls.Certificate // who asks
 	port       int               // of the kubelets
 	fleet      *simulator.Fleet
-	say        func(format string, args ...any)
+	logf       func(format string, args ...any)
 }
 
-// newWorld starts the control plane and the kubelets, and returns when the API
+// newEnvironment starts the control plane and the kubelets, and returns when the API
 // server has every pod. End it with close, also after an error.
-func newWorld(ctx context.Context, o Options, dir string, say func(string, ...any)) (*world, error) {
-	w := &world{options: o, dir: dir, say: say, ca: filepath.Join(dir, "kubelets.pem"), kubeconfig: filepath.Join(dir, "kubeconfig")}
+func newEnvironment(ctx context.Context, o Options, dir string, logf func(string, ...any)) (*environment, error) {
+	w := &environment{options: o, dir: dir, logf: logf, ca: filepath.Join(dir, "kubelets.pem"), kubeconfig: filepath.Join(dir, "kubeconfig")}
 	var err error
 	if w.weir, err = filepath.Abs(o.Weir); err != nil {
 		return w, fmt.Errorf("find weir: %w", err)
@@ -56,7 +56,7 @@ func newWorld(ctx context.Context, o Options, dir string, say func(string, ...an
 	return w, w.startKubelets(ctx)
 }
 
-func (w *world) startControlPlane(ctx context.Context) error {
+func (w *environment) startControlPlane(ctx context.Context) error {
 	var err error
 	w.cluster, err = harness.Start(ctx, harness.Options{
 		Name: "bench-" + strconv.Itoa(os.Getpid()), Dir: filepath.Join(w.dir, "clusters"), ControlPlane: true,
@@ -65,7 +65,7 @@ func (w *world) startControlPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.say("etcd and kube-apiserver run")
+	w.logf("etcd and kube-apiserver run")
 	if err := w.cluster.WriteKubeconfig(w.kubeconfig, "bench", "system:masters"); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (w *world) startControlPlane(ctx context.Context) error {
 	return nil
 }
 
-func (w *world) startKubelets(ctx context.Context) error {
+func (w *environment) startKubelets(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -110,14 +110,14 @@ func (w *world) startKubelets(ctx context.Context) error {
 		}
 		if time.Since(said) > 15*time.Second {
 			said = time.Now()
-			w.say("%d of %d pods seeded", count(ctx, client), total)
+			w.logf("%d of %d pods seeded", count(ctx, client), total)
 		}
 		return false, nil
 	})
 	if err != nil {
 		return err
 	}
-	w.say("%d nodes and %d pods seeded in %.0fs", w.options.Shape.Nodes, total, time.Since(began).Seconds())
+	w.logf("%d nodes and %d pods seeded in %.0fs", w.options.Shape.Nodes, total, time.Since(began).Seconds())
 	return nil
 }
 
@@ -135,7 +135,7 @@ func count(ctx context.Context, client kubernetes.Interface) int64 {
 }
 
 // close ends everything that was started.
-func (w *world) close() error {
+func (w *environment) close() error {
 	if w.kubelets != nil {
 		w.kubelets.stop()
 	}
