@@ -286,14 +286,8 @@ func (p *page) evictionCandidate(r *document.Ranking, pod *document.RankedPod) e
 	}
 	c := evictionCandidate{
 		Name: printable(pod.String()), Href: p.linkTo(query{view: onePod, pod: metric.PodRef{Namespace: metric.Namespace(pod.Namespace), Name: metric.PodName(pod.Name)}}),
-		Over: "no", Usage: words(pod.Usage), Request: words(pod.Request), Priority: strconv.Itoa(int(pod.Priority)), Why: printable(pod.Message),
+		Over: pod.OverText(), Usage: words(pod.Usage), Request: words(pod.Request), Priority: strconv.Itoa(int(pod.Priority)), Why: printable(pod.Message),
 		Next: r.Next != "" && pod.Skipped == "" && pod.String() == r.Next,
-	}
-	switch {
-	case pod.Request == nil:
-		c.Over = "–"
-	case pod.OverRequest:
-		c.Over = "yes"
 	}
 	return c
 }

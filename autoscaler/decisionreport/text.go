@@ -1,14 +1,12 @@
 package decisionreport
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -17,86 +15,41 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-// The colours of a terminal.
-const (
-	bold  = "\x1b[1m"
-	amber = "\x1b[33m"
-	red   = "\x1b[31m"
-	dim   = "\x1b[2m"
-	reset = "\x1b[0m"
-)
-
 // textWriter writes a report as text.
-type textWriter struct {
-	strings.Builder
-	colour bool
-}
+type textWriter struct{ humanize.Page }
 
 // WriteText writes the report for people, with the table of pods; colour only if asked. The text
 // may change; programs read the JSON.
 func (r *DecisionReport) WriteText(w io.Writer, colour bool) error {
-	p := &textWriter{colour: colour}
-	p.line(0, bold, r.Summary)
+	p := &textWriter{humanize.Page{Colour: colour}}
+	p.Line(0, humanize.Bold, r.Summary)
 	p.header(r)
 	for i := range r.Metrics {
 		p.metric(&r.Metrics[i])
 	}
 	if len(r.Steps) > 0 {
-		p.title("Then, in this order")
+		p.Title("Then, in this order")
 		for i := range r.Steps {
-			p.line(2, "", fmt.Sprintf("%d. %s", i+1, r.Steps[i].Message))
+			p.Line(2, humanize.Plain, fmt.Sprintf("%d. %s", i+1, r.Steps[i].Message))
 		}
 	}
 	p.missing(r)
 	if len(r.Next) > 0 {
-		p.title("Next")
+		p.Title("Next")
 		for i := range r.Next {
-			p.line(2, "", r.Next[i].Message)
+			p.Line(2, humanize.Plain, r.Next[i].Message)
 		}
 	}
 	for i, n := range r.Notes {
 		if i == 0 {
-			p.blankLine()
+			p.Gap()
 		}
-		p.line(0, "", n)
+		p.Line(0, humanize.Plain, n)
 	}
 	for i := range r.Metrics {
 		p.podTable(r, &r.Metrics[i])
 	}
-	if _, err := io.WriteString(w, p.String()); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
-}
-
-func (p *textWriter) blankLine() { p.WriteByte('\n') }
-
-// line writes one line without control characters.
-func (p *textWriter) line(column int, tint, text string) {
-	p.WriteString(strings.Repeat(" ", column))
-	text = escapeControls(text)
-	if p.colour && tint != "" {
-		text = tint + text + reset
-	}
-	p.WriteString(text + "\n")
-}
-
-// labelledLine writes a line with a label; nothing if the text is empty.
-func (p *textWriter) labelledLine(column int, label, text string) {
-	if text == "" {
-		return
-	}
-	p.WriteString(strings.Repeat(" ", column))
-	label = fmt.Sprintf("%-7s", label)
-	if p.colour {
-		label = dim + label + reset
-	}
-	p.WriteString(label + escapeControls(text) + "\n")
-}
-
-func (p *textWriter) title(text string) {
-	p.blankLine()
-	p.line(0, bold, text)
+	return p.Print(w)
 }
 
 // header writes what the report is about.
@@ -118,24 +71,24 @@ func (p *textWriter) header(r *DecisionReport) {
 		parts = append(parts, "evaluated: nothing is written")
 	}
 	parts = append(parts, "decided at "+humanize.DateTime(r.At))
-	p.line(0, dim, strings.TrimSpace(about)+": "+strings.Join(parts, ", "))
+	p.Line(0, humanize.Dim, strings.TrimSpace(about)+": "+strings.Join(parts, ", "))
 	if r.Error != "" && !r.hasFailedMetric() {
-		p.blankLine()
-		p.labelledLine(0, "error", r.Error)
+		p.Gap()
+		p.Item(0, "error", humanize.Plain, r.Error)
 	}
 	if o := r.OtherController; o != nil {
-		p.blankLine()
+		p.Gap()
 		switch {
 		case o.Agrees && o.Desired == r.Desired && !r.hasFailedMetric():
-			p.line(0, "", fmt.Sprintf("The controller that acts wants %d too.", o.Desired))
+			p.Line(0, humanize.Plain, fmt.Sprintf("The controller that acts wants %d too.", o.Desired))
 		case o.Agrees && o.Desired == 0: // as long as it has had no metric
-			p.line(0, "", "The controller that acts has decided nothing yet.")
+			p.Line(0, humanize.Plain, "The controller that acts has decided nothing yet.")
 		case o.Agrees: // one of the two has looked since
-			p.line(0, "", fmt.Sprintf("The controller that acts wanted %d when it last decided.", o.Desired))
+			p.Line(0, humanize.Plain, fmt.Sprintf("The controller that acts wanted %d when it last decided.", o.Desired))
 		case o.Difference != "":
-			p.line(0, amber, fmt.Sprintf("The controller that acts wants %d: %s", o.Desired, o.Difference))
+			p.Line(0, humanize.Amber, fmt.Sprintf("The controller that acts wants %d: %s", o.Desired, o.Difference))
 		default:
-			p.line(0, amber, fmt.Sprintf("The controller that acts wants %d.", o.Desired))
+			p.Line(0, humanize.Amber, fmt.Sprintf("The controller that acts wants %d.", o.Desired))
 		}
 	}
 }
@@ -147,23 +100,23 @@ func (r *DecisionReport) hasFailedMetric() bool {
 
 // metric writes one metric.
 func (p *textWriter) metric(m *Metric) {
-	p.blankLine()
+	p.Gap()
 	if m.Error != "" {
-		p.line(0, red, fmt.Sprintf("%s: <unknown>%s (%s)", m.Name, targetSuffix(m), m.Reason))
-		p.labelledLine(2, "error", m.Error)
+		p.Line(0, humanize.Red, fmt.Sprintf("%s: <unknown>%s (%s)", m.Name, targetSuffix(m), m.Reason))
+		p.Item(2, "error", humanize.Plain, m.Error)
 		return
 	}
-	asks := fmt.Sprintf("%s: %s%s", m.Name, orDash(displayQuantity(m, m.Usage)), targetSuffix(m))
+	asks := fmt.Sprintf("%s: %s%s", m.Name, cmp.Or(displayQuantity(m, m.Usage), "–"), targetSuffix(m))
 	if m.Proposal != nil {
 		asks += fmt.Sprintf(", asks for %d", *m.Proposal)
 	}
 	if m.Decides {
 		asks += ", which decides"
 	}
-	p.line(0, bold, asks)
-	p.line(2, "", m.Arithmetic)
+	p.Line(0, humanize.Bold, asks)
+	p.Line(2, humanize.Plain, m.Arithmetic)
 	if m.Recount != nil {
-		p.line(2, "", m.Recount.Arithmetic)
+		p.Line(2, humanize.Plain, m.Recount.Arithmetic)
 	}
 }
 
@@ -197,25 +150,25 @@ func (p *textWriter) missing(r *DecisionReport) {
 	for i := range r.Missing {
 		c := &r.Missing[i]
 		if i == 0 {
-			p.title("Missing")
+			p.Title("Missing")
 		}
-		head, tint := c.Reason+", "+c.Metric, map[string]string{"broken": red, "temporary": amber}[c.Severity]
+		head, tint := c.Reason+", "+c.Metric, map[string]humanize.Tint{"broken": humanize.Red, "temporary": humanize.Amber}[c.Severity]
 		if n := len(c.Pods); n > 0 {
 			head += ": " + humanize.Count(n, "pod")
 		}
 		if c.Severity != "none" {
 			head += ", " + c.Severity
 		}
-		p.line(2, tint, head)
-		p.labelledLine(4, "why", c.Message)
+		p.Line(2, tint, head)
+		p.Item(4, "why", humanize.Plain, c.Message)
 		names := c.Pods[:min(len(c.Pods), maxNames)]
 		who := strings.Join(names, ", ")
 		if more := len(c.Pods) - len(names); more > 0 {
 			who += " and " + humanize.Number(more) + " more"
 		}
-		p.labelledLine(4, "who", who)
+		p.Item(4, "who", humanize.Plain, who)
 		if !advised[c.Advice] {
-			p.labelledLine(4, "do", c.Advice)
+			p.Item(4, "do", humanize.Plain, c.Advice)
 		}
 		advised[c.Advice] = true
 	}
@@ -230,25 +183,22 @@ func (p *textWriter) podTable(r *DecisionReport, m *Metric) {
 	if len(m.Pods) == 0 {
 		return
 	}
-	p.title("Pods, by " + m.Name)
+	p.Title("Pods, by " + m.Name)
 	rows := shownPods(m.Pods)
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "POD\tCLASS\tUSAGE\tREQUEST\tAGE/WINDOW\tWHY")
+	table := [][]string{{"POD", "CLASS", "USAGE", "REQUEST", "AGE/WINDOW", "WHY"}}
 	for i := range rows {
 		pod := &rows[i]
 		why := pod.Reason
 		if pod.Assumed != "" {
 			why = strings.TrimPrefix(why+"; assumed to use "+displayQuantity(m, pod.Assumed), "; ")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", escapeControls(pod.Name), pod.Class, orDash(displayQuantity(m, pod.Usage)), orDash(displayQuantity(m, pod.Request)), sampleAge(r.At, pod), orDash(escapeControls(why)))
+		table = append(table, []string{
+			pod.Name, pod.Class, cmp.Or(displayQuantity(m, pod.Usage), "–"), cmp.Or(displayQuantity(m, pod.Request), "–"), sampleAge(r.At, pod), cmp.Or(why, "–"),
+		})
 	}
-	_ = w.Flush() // to memory
-	for l := range strings.Lines(b.String()) {
-		p.WriteString(strings.TrimRight(l, " \n") + "\n")
-	}
+	p.Table(table)
 	if more := len(m.Pods) - len(rows); more > 0 {
-		p.line(0, dim, fmt.Sprintf("and %d more: -o json has them", more))
+		p.Line(0, humanize.Dim, fmt.Sprintf("and %d more: -o json has them", more))
 	}
 }
 
@@ -289,33 +239,4 @@ func sampleAge(now time.Time, pod *Pod) string {
 		s += "/" + humanize.Duration(window)
 	}
 	return s
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
-}
-
-// escapeControls replaces characters that could control a terminal: names and errors may come
-// from anyone. Line ends become spaces.
-func escapeControls(s string) string {
-	s = strings.ToValidUTF8(s, string(unicode.ReplacementChar))
-	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
-		return s // Fast path
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\r' || r == '\t':
-			b.WriteByte(' ')
-		case !unicode.IsPrint(r):
-			quoted := strconv.QuoteRuneToASCII(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

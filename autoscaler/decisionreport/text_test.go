@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/cluster"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // crowd decides about so many pods, of which the last some have no number.
@@ -93,7 +94,7 @@ func TestTextIsSafe(t *testing.T) {
 		}
 		text := out.String()
 		if colour {
-			for _, tint := range []string{bold, amber, red, dim, reset} {
+			for _, tint := range []string{string(humanize.Bold), string(humanize.Amber), string(humanize.Red), string(humanize.Dim), "\x1b[0m"} {
 				text = strings.ReplaceAll(text, tint, "")
 			}
 		}

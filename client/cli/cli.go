@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-metrics/weir/client/suggest"
-	"github.com/weir-metrics/weir/client/terminal"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // Hint is an error with the next step for the person who reads it.
@@ -48,11 +48,11 @@ func Main(ctx context.Context, root *cobra.Command, args []string, stdout, stder
 		return 0
 	}
 	// A server may have had a hand in either.
-	fmt.Fprintf(stderr, "error: %s\n", terminal.SafeLines(err.Error()))
+	fmt.Fprintf(stderr, "error: %s\n", humanize.PrintableLines(err.Error()))
 	var hint *Hint
 	switch {
 	case errors.As(err, &hint):
-		fmt.Fprintln(stderr, terminal.SafeLines(hint.Try))
+		fmt.Fprintln(stderr, humanize.PrintableLines(hint.Try))
 	case isUsage(err):
 		fmt.Fprintf(stderr, "Run %q to see what there is.\n", cmd.CommandPath()+" --help")
 	}

@@ -15,30 +15,30 @@ import (
 // writeExplanation writes all there is to say of one node, pod or container: the
 // answer in a sentence, then what it rests on.
 func writeExplanation(p *page, e *explain.Explanation) {
-	p.line(0, "", bold, e.Summary)
-	p.gap()
+	p.line(0, "", humanize.Bold, e.Summary)
+	p.Gap()
 	body(p, 0, e)
 	for i := range e.Containers {
 		if i == 0 || !oneLine(e, i) || !oneLine(e, i-1) {
-			p.gap()
+			p.Gap()
 		}
 		writeContainer(p, e, &e.Containers[i])
 	}
 	if len(e.Reads) > 0 {
-		p.gap()
+		p.Gap()
 		for i := range e.Reads {
 			writeRead(p, e, &e.Reads[i])
 		}
 	}
 	known := known(e)
 	if known != "" || len(e.Autoscalers) > 0 {
-		p.gap()
+		p.Gap()
 	}
 	if known != "" {
-		p.line(0, "The API server: ", noTint, known)
+		p.line(0, "The API server: ", humanize.Plain, known)
 	}
 	if len(e.Autoscalers) > 0 {
-		p.line(0, "Scaled by: ", noTint, strings.Join(e.Autoscalers, ", "))
+		p.line(0, "Scaled by: ", humanize.Plain, strings.Join(e.Autoscalers, ", "))
 	}
 }
 
@@ -79,15 +79,15 @@ func writeContainer(p *page, pod, e *explain.Explanation) {
 	lead := "container " + e.Container
 	switch {
 	case shared(pod, e):
-		p.line(0, lead+": ", noTint, "for the same reason")
+		p.line(0, lead+": ", humanize.Plain, "for the same reason")
 	case well(e):
 		var values []string
 		for i := range e.Findings {
 			values = append(values, e.Findings[i].Group+" "+e.Findings[i].Value)
 		}
-		p.line(0, lead+": ", noTint, strings.Join(values, ", "))
+		p.line(0, lead+": ", humanize.Plain, strings.Join(values, ", "))
 	default:
-		p.line(0, "", noTint, lead)
+		p.line(0, "", humanize.Plain, lead)
 		body(p, 2, e)
 	}
 }
@@ -166,14 +166,14 @@ func headline(at time.Time, f *explain.Finding) string {
 }
 
 // weight is how a finding is set off: the worse, the more.
-func weight(f *explain.Finding) tint {
+func weight(f *explain.Finding) humanize.Tint {
 	switch {
 	case !f.Served && f.Severity == metric.Broken.String():
-		return red
+		return humanize.Red
 	case !f.Served && f.Severity == metric.Temporary.String(), f.Served && (f.LastKnown || f.Reason != metric.Measured.String()):
-		return amber
+		return humanize.Amber
 	}
-	return noTint
+	return humanize.Plain
 }
 
 func writeDuplicate(p *page, column int, at time.Time, r *explain.Duplicate) {
@@ -188,7 +188,7 @@ func writeDuplicate(p *page, column int, at time.Time, r *explain.Duplicate) {
 	add("container %s", short(string(r.ID)))
 	add("cgroup %s", string(r.Path))
 	add("started %s", moment(r.Started, at))
-	p.line(column, "", noTint, strings.TrimSpace(fmt.Sprintf("turned away (%s): %s", r.Reason, strings.Join(is, ", "))))
+	p.line(column, "", humanize.Plain, strings.TrimSpace(fmt.Sprintf("turned away (%s): %s", r.Reason, strings.Join(is, ", "))))
 	column += 2
 	p.item(column, "why", r.Message)
 	p.item(column, "rule", r.Rule)
@@ -199,10 +199,10 @@ func writeDuplicate(p *page, column int, at time.Time, r *explain.Duplicate) {
 // writeRead says how one source of the node is being read.
 func writeRead(p *page, e *explain.Explanation, r *explain.Read) {
 	said := []string{"not read yet"}
-	c := noTint
+	c := humanize.Plain
 	switch {
 	case r.Reason != "":
-		c = amber
+		c = humanize.Amber
 		said = []string{r.Reason}
 		if !r.LastRead.IsZero() {
 			said = append(said, "last read "+moment(r.LastRead, e.At))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -16,26 +17,26 @@ func writeReport(p *page, r *explain.Report) {
 	if len(r.Causes) == 0 && r.Nodes.Expected+r.Pods.Expected > 0 {
 		answer = "Nothing is missing. " + answer
 	}
-	p.line(0, "", bold, answer)
+	p.line(0, "", humanize.Bold, answer)
 	advised := map[string]bool{}
 	for i := range r.Causes {
 		c := &r.Causes[i]
-		p.gap()
+		p.Gap()
 		writeCause(p, r.At, c, advised[c.Reason])
 		advised[c.Reason] = true
 	}
 	for i := range r.Idle {
 		c := &r.Idle[i]
-		p.gap()
+		p.Gap()
 		if i == 0 {
-			p.line(0, "", bold, "Nothing to measure, which an autoscaler shows as <unknown> too:")
+			p.line(0, "", humanize.Bold, "Nothing to measure, which an autoscaler shows as <unknown> too:")
 		}
 		writeCause(p, r.At, c, advised[c.Reason])
 		advised[c.Reason] = true
 	}
 	if more := command(r); more != "" {
-		p.gap()
-		p.line(0, "In full: ", noTint, p.command+" "+more)
+		p.Gap()
+		p.line(0, "In full: ", humanize.Plain, p.command+" "+more)
 	}
 }
 
@@ -86,12 +87,12 @@ func writeCause(p *page, at time.Time, c *explain.Cause, again bool) {
 		head += " on " + string(c.Node)
 	}
 	head += ": " + counts(c)
-	tinted := noTint
+	tinted := humanize.Plain
 	switch c.Severity {
 	case metric.Broken.String():
-		tinted, head = red, head+", broken"
+		tinted, head = humanize.Red, head+", broken"
 	case metric.Temporary.String():
-		tinted, head = amber, head+", temporary"
+		tinted, head = humanize.Amber, head+", temporary"
 	}
 	p.line(0, "", tinted, head)
 	p.item(2, "why", c.Message)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/spf13/cobra"
@@ -20,6 +19,7 @@ import (
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
 
@@ -250,7 +250,7 @@ func run(ctx context.Context, o Options, args ...string) string {
 func inTown() (Asker, error) { return newTown(), nil }
 
 // tags shows colours as words.
-var tags = strings.NewReplacer(string(bold), "<bold>", string(amber), "<amber>", string(red), "<red>", string(dim), "<dim>", plain, "</>")
+var tags = strings.NewReplacer(string(humanize.Bold), "<bold>", string(humanize.Amber), "<amber>", string(humanize.Red), "<red>", string(humanize.Dim), "<dim>", "\x1b[0m", "</>")
 
 // The transcripts are what a user types and sees. "sh" is without a terminal,
 // "kubectl" with a namespace from a kubeconfig, "terminal" shows one explanation
@@ -267,7 +267,7 @@ func TestTranscripts(t *testing.T) {
 				var width int
 				d.ScanArgs(t, "width", &width)
 				var out bytes.Buffer
-				p := &page{to: &out, colour: true, width: width, command: "weir explain"}
+				p := &page{Page: humanize.Page{Colour: true, Width: width}, to: &out, command: "weir explain"}
 				if what := strings.TrimSpace(d.Input); what == "missing" {
 					writeReport(p, newTown().reports[""])
 				} else {
@@ -288,25 +288,6 @@ func TestTranscripts(t *testing.T) {
 			}
 			return out.String()
 		})
-	})
-}
-
-// Wrapping loses no word and keeps to the width wherever words allow it.
-func FuzzWrap(f *testing.F) {
-	f.Add("the node did not answer in time: größe", 20)
-	f.Fuzz(func(t *testing.T, text string, room int) {
-		if room < 0 || room > 200 {
-			return
-		}
-		lines := wrap(text, room)
-		if got, want := strings.Fields(strings.Join(lines, " ")), strings.Fields(text); strings.Join(got, " ") != strings.Join(want, " ") {
-			t.Errorf("wrap(%q, %d) has the words %q", text, room, got)
-		}
-		for _, l := range lines {
-			if room > 0 && utf8.RuneCountInString(l) > room && len(strings.Fields(l)) > 1 {
-				t.Errorf("wrap(%q, %d) has the line %q", text, room, l)
-			}
-		}
 	})
 }
 

@@ -16,7 +16,6 @@ import (
 
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/client/cli"
-	"github.com/weir-metrics/weir/client/terminal"
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/resize/apply"
@@ -25,7 +24,7 @@ import (
 
 // write writes text, and removes control characters, since names come from a cluster.
 func write(w io.Writer, text string) error {
-	_, err := io.WriteString(w, terminal.SafeLines(text))
+	_, err := io.WriteString(w, humanize.PrintableLines(text))
 	return err
 }
 

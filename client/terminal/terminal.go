@@ -5,9 +5,6 @@ package terminal
 import (
 	"io"
 	"os"
-	"strconv"
-	"strings"
-	"unicode"
 
 	"golang.org/x/term"
 )
@@ -31,42 +28,3 @@ func Of(w io.Writer) Terminal {
 		Size:   func() (int, int, error) { return term.GetSize(int(f.Fd())) },
 	}
 }
-
-// Safe returns s with whatever a terminal might obey written out, for s may come
-// from anyone: a cgroup's name, a server's error. Line ends become spaces.
-func Safe(s string) string {
-	s = strings.ToValidUTF8(s, string(unicode.ReplacementChar))
-	if strings.IndexFunc(s, unsafe) < 0 {
-		return s // Fast path
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\r' || r == '\t':
-			b.WriteByte(' ')
-		case unsafe(r):
-			quoted := strconv.QuoteRuneToASCII(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// SafeLines is Safe for text that was laid out: it keeps line ends and tabs.
-func SafeLines(s string) string {
-	var b strings.Builder
-	for len(s) > 0 {
-		end := strings.IndexAny(s, "\n\t")
-		if end < 0 {
-			end = len(s)
-		}
-		b.WriteString(Safe(s[:end]))
-		b.WriteString(s[end:min(end+1, len(s))])
-		s = s[min(end+1, len(s)):]
-	}
-	return b.String()
-}
-
-func unsafe(r rune) bool { return !unicode.IsPrint(r) }

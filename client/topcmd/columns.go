@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/weir-metrics/weir/api/usage"
-	"github.com/weir-metrics/weir/client/terminal"
 	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/metric"
 )
@@ -73,7 +72,7 @@ func columns(r usage.Resource) []column {
 func wide(c column) column { c.wide = true; return c }
 
 func name(title string, text func(*usage.Item) string) column {
-	return column{title: title, text: func(it *usage.Item) string { return terminal.Safe(text(it)) }}
+	return column{title: title, text: func(it *usage.Item) string { return humanize.Printable(text(it)) }}
 }
 
 func node() column {
@@ -125,7 +124,7 @@ func reason() column {
 	return column{title: "REASON", wide: true, text: func(it *usage.Item) string {
 		var said, groups []string
 		for _, r := range it.Reasons {
-			text := r.Reason + " (" + terminal.Safe(r.Message) + ")"
+			text := r.Reason + " (" + humanize.Printable(r.Message) + ")"
 			if i := slices.Index(said, text); i >= 0 {
 				groups[i] += "," + r.Group
 				continue

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-metrics/weir/api/usage"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/client/connect"
-	"github.com/weir-metrics/weir/client/terminal"
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // viewer shows one resource, once or again and again.
@@ -132,7 +132,7 @@ func (v *viewer) watch(ctx context.Context) error {
 		case err != nil && first:
 			return err
 		case err != nil && !drawn:
-			fmt.Fprintf(v.errors, "error: %s\n", terminal.Safe(err.Error()))
+			fmt.Fprintf(v.errors, "error: %s\n", humanize.Printable(err.Error()))
 		case !v.flags.table():
 			err = v.document(list)
 			if err != nil {
@@ -163,7 +163,7 @@ func (v *viewer) look(list *usage.List, failed error, first, drawn bool) error {
 	var lines []string
 	switch {
 	case failed != nil:
-		lines = []string{"error: " + terminal.Safe(failed.Error())}
+		lines = []string{"error: " + humanize.Printable(failed.Error())}
 	case len(list.Items) == 0:
 		lines = []string{v.nothing()}
 	default:

@@ -1,13 +1,13 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
-	"unicode"
 
 	"github.com/weir-metrics/weir/humanize"
 )
@@ -20,29 +20,20 @@ type TextOptions struct {
 	Colour bool
 }
 
-// The colours of a terminal.
-const (
-	bold  = "\x1b[1m"
-	amber = "\x1b[33m"
-	red   = "\x1b[31m"
-	dim   = "\x1b[2m"
-	reset = "\x1b[0m"
-)
-
 // textWriter writes a report as text.
 type textWriter struct {
-	strings.Builder
-	TextOptions
+	humanize.Page
+	all bool
 }
 
 // WriteText writes r as text: the answer first, then the reasons. The text is for people and may
 // change; programs read the JSON.
 func (r *EvictionReport) WriteText(w io.Writer, o TextOptions) error {
-	p := &textWriter{TextOptions: o}
-	p.line(0, bold, r.Summary)
+	p := &textWriter{Page: humanize.Page{Colour: o.Colour}, all: o.All}
+	p.Line(0, humanize.Bold, r.Summary)
 	p.head(r)
 	if r.NoPods() {
-		p.line(0, dim, NoPods)
+		p.Line(0, humanize.Dim, NoPods)
 	}
 	for i := range r.Signals {
 		if s := &r.Signals[i]; o.All || !r.IsRedundant(s) {
@@ -51,18 +42,20 @@ func (r *EvictionReport) WriteText(w io.Writer, o TextOptions) error {
 	}
 	p.exceeded(r)
 	p.conditions(r)
-	p.acts(r)
+	p.actions(r)
 	p.watches(r)
-	p.list("Warnings", amber, r.Warnings)
+	for i, warning := range r.Warnings {
+		if i == 0 {
+			p.Title("Warnings")
+		}
+		p.Line(2, humanize.Amber, warning)
+	}
 	if o.All {
 		for i := range r.Signals {
 			p.ranking(r.Signals, i)
 		}
 	}
-	if _, err := io.WriteString(w, p.String()); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
+	return p.Print(w)
 }
 
 // head writes the mode, the age of the figures, and what woke the guard.
@@ -76,31 +69,31 @@ func (p *textWriter) head(r *EvictionReport) {
 	if r.WokenBy != "" {
 		parts = append(parts, fmt.Sprintf("woken by: %s, decided %s after it", r.WokenBy, humanize.Seconds(r.DecidedAfterSeconds)))
 	}
-	p.line(0, dim, strings.Join(parts, "; "))
+	p.Line(0, humanize.Dim, strings.Join(parts, "; "))
 	if r.ReadError != "" {
-		p.line(0, amber, "not everything could be read: "+r.ReadError)
+		p.Line(0, humanize.Amber, "not everything could be read: "+r.ReadError)
 	}
 }
 
 // signal writes a signal, its thresholds, and the next pod.
 func (p *textWriter) signal(s *Signal, reclaims bool) {
-	p.gap()
+	p.Gap()
 	head := s.Name + ": " + s.FigureText()
 	if s.Doubt != "" && s.Value != nil {
 		head += ", which is ignored: " + s.Doubt
 	}
-	p.line(0, s.tint(), head)
+	p.Line(0, s.tint(), head)
 	for i := range s.Thresholds {
 		t := &s.Thresholds[i]
-		p.item(t.tint(), t.Kind(), strings.TrimPrefix(t.Text, s.Name)+": "+t.Message)
+		p.Item(2, t.Kind(), t.tint(), strings.TrimPrefix(t.Text, s.Name)+": "+t.Message)
 	}
-	p.item("", "first", s.ReclaimMessage(reclaims))
+	p.Item(2, "first", humanize.Plain, s.ReclaimMessage(reclaims))
 	switch {
 	case s.Ranking != nil && len(s.Ranking.Pods) > 0: // without pods, NoPods says so once
-		p.item("", "next", s.Ranking.Message)
-		p.item("", "skip", s.Ranking.SkippedPods())
+		p.Item(2, "next", humanize.Plain, s.Ranking.Message)
+		p.Item(2, "skip", humanize.Plain, s.Ranking.SkippedPods())
 	case s.Ranking == nil && s.Value != nil:
-		p.item("", "next", "no pod is evicted for this signal: no figure shows which pod causes it")
+		p.Item(2, "next", humanize.Plain, "no pod is evicted for this signal: no figure shows which pod causes it")
 	}
 }
 
@@ -197,25 +190,25 @@ func (r *Ranking) SkippedPods() string {
 }
 
 // tint returns the colour of the worst threshold.
-func (s *Signal) tint() string {
-	tint := bold
+func (s *Signal) tint() humanize.Tint {
+	tint := humanize.Bold
 	for i := range s.Thresholds {
 		switch t := s.Thresholds[i].tint(); {
-		case t == red, t == amber && tint == bold:
+		case t == humanize.Red, t == humanize.Amber && tint == humanize.Bold:
 			tint = t
 		}
 	}
 	return tint
 }
 
-func (t *Threshold) tint() string {
+func (t *Threshold) tint() humanize.Tint {
 	switch t.State {
 	case InForce, Reclaiming:
-		return red
+		return humanize.Red
 	case GracePeriod, Unknown:
-		return amber
+		return humanize.Amber
 	}
-	return ""
+	return humanize.Plain
 }
 
 // Kind returns "hard" or "soft".
@@ -230,9 +223,9 @@ func (p *textWriter) exceeded(r *EvictionReport) {
 	for i := range r.Exceeded {
 		e := &r.Exceeded[i]
 		if i == 0 {
-			p.title("Over a limit of local storage")
+			p.Title("Over a limit of local storage")
 		}
-		p.line(2, red, e.Message)
+		p.Line(2, humanize.Red, e.Message)
 	}
 }
 
@@ -240,53 +233,53 @@ func (p *textWriter) conditions(r *EvictionReport) {
 	if len(r.Conditions) == 0 && r.Admission == nil {
 		return
 	}
-	p.title("Conditions that follow from these thresholds")
+	p.Title("Conditions that follow from these thresholds")
 	for i := range r.Conditions {
 		c := &r.Conditions[i]
-		tint := ""
+		tint := humanize.Plain
 		if c.Reported {
-			tint = amber
+			tint = humanize.Amber
 		}
-		p.line(2, tint, c.Type+" is "+c.Message)
+		p.Line(2, tint, c.Type+" is "+c.Message)
 	}
 	if len(r.Conditions) == 0 {
-		p.line(2, "", "none was met since the start")
+		p.Line(2, humanize.Plain, "none was met since the start")
 	}
 	if r.Admission != nil {
-		p.line(2, "", "new pods: "+r.Admission.Message)
+		p.Line(2, humanize.Plain, "new pods: "+r.Admission.Message)
 	}
 }
 
 // maxActions is how many actions are shown without TextOptions.All.
 const maxActions = 5
 
-func (p *textWriter) acts(r *EvictionReport) {
+func (p *textWriter) actions(r *EvictionReport) {
 	if r.State == Off || r.State == Starting && len(r.Actions) == 0 {
 		return
 	}
-	p.title("Recent actions")
+	p.Title("Recent actions")
 	if len(r.Actions) == 0 {
-		p.line(2, "", "none")
+		p.Line(2, humanize.Plain, "none")
 		return
 	}
 	most := maxActions
-	if p.All {
+	if p.all {
 		most = len(r.Actions)
 	}
 	for i := range r.Actions[:min(len(r.Actions), most)] {
 		a := &r.Actions[i]
-		tint := ""
+		tint := humanize.Plain
 		switch a.Result {
 		case "Blocked", "Failed", "Refused":
-			tint = amber
+			tint = humanize.Amber
 		}
-		p.line(2, tint, fmt.Sprintf("%s  %s: %s", humanize.DateTime(a.At), a.Result, a.Message))
+		p.Line(2, tint, fmt.Sprintf("%s  %s: %s", humanize.DateTime(a.At), a.Result, a.Message))
 		if more := a.Details(); more != "" {
-			p.line(27, dim, more)
+			p.Line(27, humanize.Dim, more)
 		}
 	}
 	if more := len(r.Actions) - most; more > 0 {
-		p.line(2, dim, fmt.Sprintf("and %d more: --all shows them", more))
+		p.Line(2, humanize.Dim, fmt.Sprintf("and %d more: --all shows them", more))
 	}
 }
 
@@ -313,15 +306,15 @@ func (p *textWriter) watches(r *EvictionReport) {
 	if r.State == Off || r.State == Starting || r.State == NoThresholds {
 		return
 	}
-	p.title("What triggers a reading")
+	p.Title("What triggers a reading")
 	for i := range r.Watches {
-		p.line(2, "", r.Watches[i].Message)
+		p.Line(2, humanize.Plain, r.Watches[i].Message)
 	}
 	for _, w := range r.Unwatched {
-		p.line(2, amber, "not watched: "+w)
+		p.Line(2, humanize.Amber, "not watched: "+w)
 	}
 	if r.PollSeconds > 0 {
-		p.line(2, "", "disks and process ids are read every "+humanize.Seconds(r.PollSeconds))
+		p.Line(2, humanize.Plain, "disks and process ids are read every "+humanize.Seconds(r.PollSeconds))
 	}
 	timer := "a timer"
 	if len(r.Watches) == 0 {
@@ -333,63 +326,7 @@ func (p *textWriter) watches(r *EvictionReport) {
 	if len(r.Watches) == 0 {
 		timer += ": the kernel gives no notice"
 	}
-	p.line(2, "", timer)
-}
-
-func (p *textWriter) list(title, tint string, lines []string) {
-	for i, l := range lines {
-		if i == 0 {
-			p.title(title)
-		}
-		p.line(2, tint, l)
-	}
-}
-
-func (p *textWriter) gap() { p.WriteByte('\n') }
-
-func (p *textWriter) title(text string) {
-	p.gap()
-	p.line(0, bold, text)
-}
-
-// line writes one line, without control characters.
-func (p *textWriter) line(column int, tint, text string) {
-	p.WriteString(strings.Repeat(" ", column))
-	p.tinted(tint, text)
-	p.WriteByte('\n')
-}
-
-// item writes a line with a label, unless the text is empty.
-func (p *textWriter) item(tint, label, text string) {
-	if text == "" {
-		return
-	}
-	p.WriteString("  ")
-	p.tinted(dim, fmt.Sprintf("%-7s", label))
-	p.tinted(tint, text)
-	p.WriteByte('\n')
-}
-
-func (p *textWriter) tinted(tint, text string) {
-	text = singleLine(text)
-	if p.Colour && tint != "" {
-		text = tint + text + reset
-	}
-	p.WriteString(text)
-}
-
-// singleLine returns s in one line and without control characters, since names and errors may
-// contain anything.
-func singleLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\r', r == '\t':
-			return ' '
-		case !unicode.IsPrint(r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
+	p.Line(2, humanize.Plain, timer)
 }
 
 // ranking writes the whole ranking of a signal. Signals with the same ranking share one table.
@@ -408,38 +345,31 @@ func (p *textWriter) ranking(all []Signal, i int) {
 			names = append(names, all[k].Name)
 		}
 	}
-	p.title("Eviction order for " + strings.Join(names, ", "))
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "POD\tOVER REQUEST\tPRIORITY\tUSES\tREQUESTS\tEXCESS\tBEFORE THE NEXT BY\tSKIPPED BECAUSE")
+	p.Title("Eviction order for " + strings.Join(names, ", "))
+	rows := [][]string{{"POD", "OVER REQUEST", "PRIORITY", "USES", "REQUESTS", "EXCESS", "BEFORE THE NEXT BY", "SKIPPED BECAUSE"}}
+	amount := func(v *float64) string {
+		if v == nil {
+			return "–"
+		}
+		return r.Unit.Format(*v)
+	}
 	for i := range r.Pods {
 		pod := &r.Pods[i]
-		over := "no"
-		switch {
-		case pod.Request == nil:
-			over = "–"
-		case pod.OverRequest:
-			over = "yes"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", singleLine(pod.String()), over, pod.Priority,
-			r.Unit.or(pod.Usage), r.Unit.or(pod.Request), r.Unit.or(pod.Excess), strings.ToLower(singleLine(pod.BeforeNextBy)), or(singleLine(pod.Message)))
+		rows = append(rows, []string{
+			pod.String(), pod.OverText(), strconv.Itoa(int(pod.Priority)), amount(pod.Usage), amount(pod.Request), amount(pod.Excess),
+			strings.ToLower(pod.BeforeNextBy), cmp.Or(pod.Message, "–"),
+		})
 	}
-	_ = w.Flush() // writing to memory does not fail
-	for l := range strings.Lines(b.String()) {
-		p.WriteString(strings.TrimRight(l, " \n") + "\n")
-	}
+	p.Table(rows)
 }
 
-func (u Unit) or(v *float64) string {
-	if v == nil {
+// OverText says whether the pod uses more than it requests: "yes", "no", or "–" if that is not known.
+func (p *RankedPod) OverText() string {
+	switch {
+	case p.Request == nil:
 		return "–"
+	case p.OverRequest:
+		return "yes"
 	}
-	return u.Format(*v)
-}
-
-func or(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
+	return "no"
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/weir-metrics/weir/humanize"
 )
 
 // Numbers are written so that they can be read back by eye.
@@ -54,7 +56,7 @@ func TestTextIsSafe(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := out.String()
-		for _, tint := range []string{bold, amber, red, dim, reset} {
+		for _, tint := range []string{string(humanize.Bold), string(humanize.Amber), string(humanize.Red), string(humanize.Dim), "\x1b[0m"} {
 			if o.Colour {
 				text = strings.ReplaceAll(text, tint, "")
 			}

@@ -1,0 +1,139 @@
+package humanize
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+)
+
+// Tint is how a terminal sets a text off.
+type Tint string
+
+// The tints.
+const (
+	Plain Tint = ""
+	Bold  Tint = "\x1b[1m"
+	Dim   Tint = "\x1b[2m"
+	Red   Tint = "\x1b[31m"
+	Amber Tint = "\x1b[33m"
+
+	resetTint = "\x1b[0m"
+)
+
+// Page is a text for people, which commands print. Every text that is added to it is made
+// Printable.
+type Page struct {
+	Colour bool // adds the tints
+	Width  int  // where lines are wrapped; 0 for nowhere
+	text   strings.Builder
+}
+
+// MinPageWidth is the narrowest terminal that lines are wrapped for.
+const MinPageWidth = 40
+
+// Line writes one paragraph that begins at a column.
+func (p *Page) Line(column int, tint Tint, text string) { p.Labelled(column, "", tint, text) }
+
+// Labelled writes one paragraph that begins at a column, after a dim label. If it is wrapped, the
+// following lines begin below its text.
+func (p *Page) Labelled(column int, label string, tint Tint, text string) {
+	indent := strings.Repeat(" ", column)
+	label = Printable(label)
+	hang := indent + strings.Repeat(" ", utf8.RuneCountInString(label))
+	room := 0
+	if p.Width > 0 {
+		room = max(p.Width-len(hang), MinPageWidth/2)
+	}
+	for i, line := range wrap(Printable(text), room) {
+		if i == 0 {
+			p.text.WriteString(indent)
+			p.addTinted(Dim, label)
+		} else {
+			p.text.WriteString(hang)
+		}
+		p.addTinted(tint, line)
+		p.text.WriteByte('\n')
+	}
+}
+
+// Item writes a line with a label of a fixed width; nothing if the text is empty.
+func (p *Page) Item(column int, label string, tint Tint, text string) {
+	if text != "" {
+		p.Labelled(column, fmt.Sprintf("%-7s", label), tint, text)
+	}
+}
+
+// Gap writes an empty line.
+func (p *Page) Gap() { p.text.WriteByte('\n') }
+
+// Title writes an empty line and a title.
+func (p *Page) Title(text string) {
+	p.Gap()
+	p.Line(0, Bold, text)
+}
+
+// Table writes rows of cells as kubectl does: columns to the left, three spaces apart, no space at
+// the end of a line.
+func (p *Page) Table(rows [][]string) {
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				fmt.Fprint(w, "\t")
+			}
+			fmt.Fprint(w, Printable(cell))
+		}
+		fmt.Fprintln(w)
+	}
+	_ = w.Flush() // writing to memory does not fail
+	for line := range strings.Lines(table.String()) {
+		p.text.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+}
+
+// String returns the text.
+func (p *Page) String() string { return p.text.String() }
+
+// Print writes the text.
+func (p *Page) Print(w io.Writer) error {
+	if _, err := io.WriteString(w, p.String()); err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
+	return nil
+}
+
+func (p *Page) addTinted(tint Tint, text string) {
+	if p.Colour && tint != Plain && text != "" {
+		text = string(tint) + text + resetTint
+	}
+	p.text.WriteString(text)
+}
+
+// wrap breaks text between words into lines of at most room characters; a longer word has a line
+// of its own. A room of 0 has no end.
+func wrap(text string, room int) []string {
+	if room == 0 || utf8.RuneCountInString(text) <= room {
+		return []string{text}
+	}
+	var lines []string
+	var line strings.Builder
+	used := 0
+	for word := range strings.FieldsSeq(text) {
+		n := utf8.RuneCountInString(word)
+		if used > 0 && used+1+n > room {
+			lines = append(lines, line.String())
+			line.Reset()
+			used = 0
+		}
+		if used > 0 {
+			line.WriteByte(' ')
+			used++
+		}
+		line.WriteString(word)
+		used += n
+	}
+	return append(lines, line.String())
+}

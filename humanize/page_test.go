@@ -1,0 +1,62 @@
+package humanize
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Wrapping loses no word and keeps to the width wherever words allow it.
+func FuzzWrap(f *testing.F) {
+	f.Add("the node did not answer in time: größe", 20)
+	f.Fuzz(func(t *testing.T, text string, room int) {
+		if room < 0 || room > 200 {
+			return
+		}
+		lines := wrap(text, room)
+		if got, want := strings.Fields(strings.Join(lines, " ")), strings.Fields(text); strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("wrap(%q, %d) has the words %q", text, room, got)
+		}
+		for _, l := range lines {
+			if room > 0 && utf8.RuneCountInString(l) > room && len(strings.Fields(l)) > 1 {
+				t.Errorf("wrap(%q, %d) has the line %q", text, room, l)
+			}
+		}
+	})
+}
+
+func TestPrintable(t *testing.T) {
+	for s, want := range map[string]string{
+		"web-1": "web-1", "größe": "größe", "a\x1b[2Jb": `a\x1b[2Jb`, "a\nb\tc": "a b c", "\u202eabc": `\u202eabc`, "a\xff": "a\ufffd",
+	} {
+		if got := Printable(s); got != want {
+			t.Errorf("Printable(%q) = %q, want %q", s, got, want)
+		}
+	}
+}
+
+func TestPrintableLines(t *testing.T) {
+	for s, want := range map[string]string{
+		"": "", "one": "one", "one\n\ttwo\n": "one\n\ttwo\n", "a\x1b\n\rb\xff\t": "a\\x1b\n b\ufffd\t",
+	} {
+		if got := PrintableLines(s); got != want {
+			t.Errorf("PrintableLines(%q) = %q, want %q", s, got, want)
+		}
+	}
+}
+
+func FuzzPrintable(f *testing.F) {
+	f.Add("a\x1b[2J\u0085")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := Printable(s)
+		for _, r := range got {
+			if !unicode.IsPrint(r) {
+				t.Errorf("Printable(%q) leaves %q", s, r)
+			}
+		}
+		if again := Printable(got); again != got {
+			t.Errorf("Printable twice makes of %q %q", got, again)
+		}
+	})
+}
