@@ -326,40 +326,25 @@ func span(points []UsagePoint) (from, to time.Time) {
 
 // Total is what several recommendations free together.
 type Total struct {
-	// Name is the name of the node or namespace; empty for the sum of all.
 	Name string
 	Pods int // that would be resized
-	Amounts
+	Freed
 }
 
-// Totals sums up what recommendations free on each node, in each namespace, and in all. It ignores
-// recommendations without a proposal.
-func Totals(list []*Recommendation) (nodes, namespaces []Total, all Total) {
-	byNode, byNamespace := map[string]*Total{}, map[string]*Total{}
+// Totals sums up what recommendations free, by the name that nameOf gives each: its node's, its
+// namespace's. It ignores recommendations without a proposal.
+func Totals(list []*Recommendation, nameOf func(*Recommendation) string) (totals []Total) {
 	for _, rec := range list {
 		if len(rec.Changes()) == 0 {
 			continue
 		}
-		for _, t := range []*Total{totalOf(byNode, rec.Node), totalOf(byNamespace, rec.Namespace), &all} {
-			t.Pods++
-			t.CPU = Of(t.CPU.Value + rec.Frees.CPU.MilliValue())
-			t.Memory = Of(t.Memory.Value + rec.Frees.Memory.Value())
+		i, found := slices.BinarySearchFunc(totals, nameOf(rec), func(t Total, name string) int { return cmp.Compare(t.Name, name) })
+		if !found {
+			totals = slices.Insert(totals, i, Total{Name: nameOf(rec)})
 		}
+		totals[i].Pods++
+		totals[i].CPU.Add(rec.Frees.CPU)
+		totals[i].Memory.Add(rec.Frees.Memory)
 	}
-	return sortedTotals(byNode), sortedTotals(byNamespace), all
-}
-
-func totalOf(totals map[string]*Total, name string) *Total {
-	if totals[name] == nil {
-		totals[name] = &Total{Name: name}
-	}
-	return totals[name]
-}
-
-func sortedTotals(totals map[string]*Total) (list []Total) {
-	for _, t := range totals {
-		list = append(list, *t)
-	}
-	slices.SortFunc(list, func(a, b Total) int { return cmp.Compare(a.Name, b.Name) })
-	return list
+	return totals
 }

@@ -16,9 +16,8 @@ func NewClient(weir *weirdev.Client) *Client { return &Client{weir} }
 // Recommend returns recommendations. If the server answers with an error, the error is a
 // *weirdev.Problem.
 func (c *Client) Recommend(ctx context.Context, r Request) (*RecommendationList, error) {
-	path, query := r.pathAndQuery()
 	var answer RecommendationList
-	if err := c.weir.Get(ctx, r.String(), path, query, &answer); err != nil {
+	if err := c.weir.Get(ctx, r.String(), r.path(), r.query, &answer); err != nil {
 		return nil, err
 	}
 	if answer.Kind != ListKind || answer.APIVersion != weirdev.APIVersion {

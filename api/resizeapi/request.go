@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-metrics/weir/api/rights"
 	"github.com/weir-metrics/weir/api/weirdev"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/resize"
 )
 
@@ -30,20 +31,30 @@ type Request struct {
 	Options        resize.Options
 	// All also includes pods that have no proposal.
 	All bool
+
+	query url.Values // the parameters that were set
 }
+
+// NewRequest returns a request with the default options.
+func NewRequest(namespace, pod string) Request {
+	return Request{Namespace: namespace, Pod: pod, Options: resize.Defaults(), query: url.Values{}}
+}
+
+// Parameters are the names of the parameters that Set takes.
+var Parameters = []string{"percentile", "headroom", "floor", "memory-percentile", "memory-headroom", "memory-floor", "resources", "min-history", "up", "limits", "all"}
 
 // ParseRequest parses the path and the query of r. Its error is a *weirdev.Problem. Rights uses it
 // too, so that rights are checked for the same request that is answered.
 func ParseRequest(r *http.Request) (Request, error) {
-	request := Request{Options: resize.Defaults()}
+	var request Request
 	parts, names, ok := weirdev.Parts(r.URL.EscapedPath())
 	switch {
 	case ok && len(parts) == 1 && parts[0] == Resource:
-	case ok && (len(parts) == 3 || len(parts) == 4) && parts[0] == "namespaces" && parts[2] == Resource:
-		request.Namespace = names[1]
-		if len(parts) == 4 {
-			request.Pod = names[3]
-		}
+		request = NewRequest("", "")
+	case ok && len(parts) == 3 && parts[0] == "namespaces" && parts[2] == Resource:
+		request = NewRequest(names[1], "")
+	case ok && len(parts) == 4 && parts[0] == "namespaces" && parts[2] == Resource:
+		request = NewRequest(names[1], names[3])
 	default:
 		return Request{}, &weirdev.Problem{Status: http.StatusNotFound, Message: "nothing is at " + strconv.Quote(r.URL.Path),
 			Hint: "There are " + Resource + ", namespaces/NAME/" + Resource + " and namespaces/NAME/" + Resource + "/POD below " + weirdev.Path + "."}
@@ -56,7 +67,10 @@ func ParseRequest(r *http.Request) (Request, error) {
 		if weirdev.Moot(name) {
 			continue
 		}
-		if err := request.setParameter(name, values[name]); err != nil {
+		if len(values[name]) != 1 || values[name][0] == "" {
+			return Request{}, badRequest(fmt.Errorf("%s is to be given once, with a value", name))
+		}
+		if err := request.Set(name, values[name][0]); err != nil {
 			return Request{}, badRequest(err)
 		}
 	}
@@ -67,15 +81,11 @@ func ParseRequest(r *http.Request) (Request, error) {
 }
 
 func badRequest(err error) error {
-	return &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error(), Hint: "Parameters are percentile, headroom, floor, memory-percentile, memory-headroom, memory-floor, resources, min-history, up, limits and all."}
+	return &weirdev.Problem{Status: http.StatusBadRequest, Message: err.Error(), Hint: "Parameters are " + humanize.List(Parameters, 0) + "."}
 }
 
-// setParameter sets the field of one parameter.
-func (r *Request) setParameter(name string, values []string) error {
-	if len(values) != 1 || values[0] == "" {
-		return fmt.Errorf("%s is to be given once, with a value", name)
-	}
-	text := values[0]
+// Set sets a parameter.
+func (r *Request) Set(name, text string) error {
 	o := &r.Options
 	var err error
 	switch name {
@@ -84,9 +94,9 @@ func (r *Request) setParameter(name string, values []string) error {
 	case "memory-percentile":
 		o.Memory.Percentile, err = strconv.ParseFloat(text, 64)
 	case "headroom":
-		o.CPU.Headroom, err = ParseShare(text)
+		o.CPU.Headroom, err = parseShare(text)
 	case "memory-headroom":
-		o.Memory.Headroom, err = ParseShare(text)
+		o.Memory.Headroom, err = parseShare(text)
 	case "floor":
 		o.CPU.Floor, err = ParseAmount(resize.CPU, text)
 	case "memory-floor":
@@ -110,11 +120,12 @@ func (r *Request) setParameter(name string, values []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	r.query.Set(name, text)
 	return nil
 }
 
-// ParseShare parses a share: "15%", or "0.15".
-func ParseShare(text string) (float64, error) {
+// parseShare parses a share: "15%", or "0.15".
+func parseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	share, err := strconv.ParseFloat(number, 64)
 	if err != nil {
@@ -139,44 +150,15 @@ func ParseAmount(r resize.Resource, text string) (int64, error) {
 	return q.MilliValue(), nil
 }
 
-// pathAndQuery returns the path below weirdev.Path, and the query. It is the inverse of ParseRequest.
-func (r Request) pathAndQuery() (path []string, query url.Values) {
+// path returns the path below weirdev.Path.
+func (r Request) path() []string {
 	switch {
 	case r.Pod != "":
-		path = []string{"namespaces", r.Namespace, Resource, r.Pod}
+		return []string{"namespaces", r.Namespace, Resource, r.Pod}
 	case r.Namespace != "":
-		path = []string{"namespaces", r.Namespace, Resource}
-	default:
-		path = []string{Resource}
+		return []string{"namespaces", r.Namespace, Resource}
 	}
-	query = url.Values{}
-	set := func(name, is, otherwise string) {
-		if is != otherwise {
-			query.Set(name, is)
-		}
-	}
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	o, d := &r.Options, resize.Defaults()
-	set("percentile", number(o.CPU.Percentile), number(d.CPU.Percentile))
-	set("memory-percentile", number(o.Memory.Percentile), number(d.Memory.Percentile))
-	set("headroom", number(o.CPU.Headroom), number(d.CPU.Headroom))
-	set("memory-headroom", number(o.Memory.Headroom), number(d.Memory.Headroom))
-	set("floor", resize.Quantity(resize.CPU, o.CPU.Floor).String(), resize.Quantity(resize.CPU, d.CPU.Floor).String())
-	set("memory-floor", resize.Quantity(resize.Memory, o.Memory.Floor).String(), resize.Quantity(resize.Memory, d.Memory.Floor).String())
-	set("min-history", o.MinHistory.String(), d.MinHistory.String())
-	set("resources", joinResources(o.Resources), joinResources(d.Resources))
-	set("up", strconv.FormatBool(o.Up), "false")
-	set("limits", strconv.FormatBool(o.Limits), "false")
-	set("all", strconv.FormatBool(r.All), "false")
-	return path, query
-}
-
-func joinResources(resources []resize.Resource) string {
-	words := make([]string, len(resources))
-	for i, r := range resources {
-		words[i] = string(r)
-	}
-	return strings.Join(words, ",")
+	return []string{Resource}
 }
 
 // String describes the request.

@@ -72,6 +72,18 @@ func serve(t *testing.T, o Options) *Client {
 	return NewClient(w)
 }
 
+// parameters returns r with parameters, as in a query.
+func parameters(t *testing.T, r Request, list ...string) Request {
+	t.Helper()
+	for _, p := range list {
+		name, text, _ := strings.Cut(p, "=")
+		if err := r.Set(name, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
 // describeList returns a short text of a list.
 func describeList(l *RecommendationList) string {
 	var out strings.Builder
@@ -92,9 +104,6 @@ func TestAnswers(t *testing.T) {
 	c := serve(t, Options{})
 	f := func(r Request, want string, stay map[resize.Reason]int) {
 		t.Helper()
-		if r.Options.Resources == nil {
-			r.Options = resize.Defaults()
-		}
 		l, err := c.Recommend(t.Context(), r)
 		if err != nil {
 			t.Fatalf("%s: %v", r, err)
@@ -115,15 +124,13 @@ func TestAnswers(t *testing.T) {
 	const vault = "bank/vault app cpu Shrink 1->23m app memory NoRequest\n"
 	const cart = "shop/cart app cpu Shrink 500m->23m app memory NoRequest\n"
 	const web = "shop/web app cpu Shrink 30m->23m app memory NoRequest\n"
-	f(Request{}, vault+cart+web, map[resize.Reason]int{resize.NoRequest: 3})
-	f(Request{Namespace: "shop"}, cart+web, map[resize.Reason]int{resize.NoRequest: 2})
-	f(Request{Namespace: "shop", Pod: "web"}, web, map[resize.Reason]int{resize.NoRequest: 1})
+	f(NewRequest("", ""), vault+cart+web, map[resize.Reason]int{resize.NoRequest: 3})
+	f(NewRequest("shop", ""), cart+web, map[resize.Reason]int{resize.NoRequest: 2})
+	f(NewRequest("shop", "web"), web, map[resize.Reason]int{resize.NoRequest: 1})
 
-	o := resize.Defaults()
-	o.Resources, o.CPU.Floor = []resize.Resource{resize.CPU}, 100
-	f(Request{Namespace: "shop", Options: o}, "shop/cart app cpu Shrink 500m->100m\n", map[resize.Reason]int{resize.Fits: 1})
-	f(Request{Namespace: "shop", Options: o, All: true}, "shop/cart app cpu Shrink 500m->100m\nshop/web app cpu Fits\n", map[resize.Reason]int{resize.Fits: 1})
-	f(Request{Namespace: "shop", Pod: "web", Options: o}, "shop/web app cpu Fits\n", map[resize.Reason]int{resize.Fits: 1})
+	f(parameters(t, NewRequest("shop", ""), "resources=cpu", "floor=100m"), "shop/cart app cpu Shrink 500m->100m\n", map[resize.Reason]int{resize.Fits: 1})
+	f(parameters(t, NewRequest("shop", ""), "resources=cpu", "floor=100m", "all=true"), "shop/cart app cpu Shrink 500m->100m\nshop/web app cpu Fits\n", map[resize.Reason]int{resize.Fits: 1})
+	f(parameters(t, NewRequest("shop", "web"), "resources=cpu", "floor=100m"), "shop/web app cpu Fits\n", map[resize.Reason]int{resize.Fits: 1})
 }
 
 // One pod is read from the API server, which knows of resize policies.
@@ -144,7 +151,7 @@ func TestOnePodIsRead(t *testing.T) {
 		return read, err
 	}})
 	ask := func() (*RecommendationList, error) {
-		return c.Recommend(t.Context(), Request{Namespace: "shop", Pod: "cart", Options: resize.Defaults()})
+		return c.Recommend(t.Context(), NewRequest("shop", "cart"))
 	}
 	l, failed := ask()
 	if failed != nil {
@@ -211,21 +218,26 @@ func TestProblems(t *testing.T) {
 func TestRequestsComeBack(t *testing.T) {
 	f := func(r Request) {
 		t.Helper()
-		path, query := r.pathAndQuery()
-		read, err := ParseRequest(httptest.NewRequest(http.MethodGet, weirdev.Path+strings.Join(path, "/")+"?"+query.Encode(), nil))
+		read, err := ParseRequest(httptest.NewRequest(http.MethodGet, weirdev.Path+strings.Join(r.path(), "/")+"?"+r.query.Encode(), nil))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(r, read); diff != "" {
+		if diff := cmp.Diff(r, read, cmp.AllowUnexported(Request{})); diff != "" {
 			t.Errorf("(-sent +read):\n%s", diff)
 		}
 	}
-	f(Request{Options: resize.Defaults()})
-	f(Request{Namespace: "shop", Options: resize.Defaults(), All: true})
-	f(Request{Namespace: "shop", Pod: "cart", Options: resize.Options{
+	f(NewRequest("", ""))
+	f(parameters(t, NewRequest("shop", ""), "all=true"))
+	all := parameters(t, NewRequest("shop", "cart"), "percentile=99.5", "headroom=7%", "floor=1m", "memory-percentile=90", "memory-headroom=0", "memory-floor=1",
+		"resources=memory", "min-history=0s", "up=true", "limits=true", "all=true")
+	f(all)
+	want := resize.Options{
 		CPU: resize.Aim{Percentile: 99.5, Headroom: 0.07, Floor: 1}, Memory: resize.Aim{Percentile: 90, Headroom: 0, Floor: 1},
 		Resources: []resize.Resource{resize.Memory}, MinHistory: 0, Up: true, Limits: true,
-	}})
+	}
+	if diff := cmp.Diff(want, all.Options); diff != "" || !all.All || len(all.query) != len(Parameters) {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
 }
 
 // No query makes a recommendation that is absurd.

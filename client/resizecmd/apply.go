@@ -17,6 +17,7 @@ import (
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/api/weirdev"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/resize"
 	"github.com/weir-metrics/weir/resize/apply"
 )
@@ -72,7 +73,7 @@ The exit status is 0 if the change would be taken (dry run), or was made in plac
 	f.BoolVarP(&a.yes, "yes", "y", false, "make the change: the same as --dry-run=false")
 	f.BoolVar(&a.restart, "allow-restart", false, "make it even if the container's resizePolicy restarts it")
 	f.DurationVar(&a.wait, "timeout", 2*time.Minute, "time the kubelet may take; stopping to wait takes nothing back")
-	a.aims.addFlags(f)
+	addParameters(f)
 	a.prometheus.addFlags(f)
 	f.StringVarP(&a.output, "output", "o", "text", "text, json or yaml")
 	cli.CompleteFlag(cmd, "output", cli.Fixed("text", "json", "yaml"))
@@ -105,7 +106,7 @@ func (a *applyCommand) run(cmd *cobra.Command) error {
 			if machine {
 				to = cmd.ErrOrStderr()
 			}
-			_ = write(to, stateText(s)+"\n")
+			fmt.Fprintln(to, humanize.Printable(stateText(s)))
 		},
 	})
 	plan, err := withTimeout(ctx, func(ctx context.Context) (*apply.Plan, error) { return applier.Plan(ctx, request) })
@@ -113,15 +114,20 @@ func (a *applyCommand) run(cmd *cobra.Command) error {
 		return withHint(err)
 	}
 	if !machine {
-		if err := write(out, planText(plan)); err != nil {
+		page := &humanize.Page{}
+		writePlan(page, plan)
+		if !a.yes {
+			page.Line(0, humanize.Plain, "The API server would take it. Nothing was changed: --yes does it.")
+		}
+		if err := page.Print(out); err != nil {
 			return err
 		}
 	}
-	if !a.yes {
-		if machine {
-			return cli.WriteDocument(out, a.output, resizeResult{APIVersion: weirdev.APIVersion, Kind: resultKind, DryRun: true, Result: &apply.Result{Plan: plan}})
-		}
-		return write(out, "The API server would take it. Nothing was changed: --yes does it.\n")
+	switch {
+	case !a.yes && machine:
+		return cli.WriteDocument(out, a.output, resizeResult{APIVersion: weirdev.APIVersion, Kind: resultKind, DryRun: true, Result: &apply.Result{Plan: plan}})
+	case !a.yes:
+		return nil
 	}
 	result, err := applier.Apply(ctx, plan)
 	if err != nil {
@@ -130,7 +136,9 @@ func (a *applyCommand) run(cmd *cobra.Command) error {
 	if machine {
 		err = cli.WriteDocument(out, a.output, resizeResult{APIVersion: weirdev.APIVersion, Kind: resultKind, InPlace: result.InPlace(), Result: result})
 	} else {
-		err = write(out, resultText(result))
+		page := &humanize.Page{}
+		writeResult(page, result)
+		err = page.Print(out)
 	}
 	return cmp.Or(err, resultError(result))
 }

@@ -12,15 +12,15 @@ import (
 
 	"github.com/weir-metrics/weir/api/resizeapi"
 	"github.com/weir-metrics/weir/client/cli"
+	"github.com/weir-metrics/weir/humanize"
 	"github.com/weir-metrics/weir/resize"
 )
 
 // recommendCommand is one run of "recommend".
 type recommendCommand struct {
 	commonFlags
-	aims            aimFlags
-	prometheus      prometheusFlags
-	everywhere, all bool
+	prometheus prometheusFlags
+	everywhere bool
 }
 
 func newRecommend(o Options) *cobra.Command {
@@ -45,8 +45,8 @@ weir remembers a quarter of an hour. With --prometheus the readings are of as lo
 	f := cmd.Flags()
 	f.StringVarP(&r.namespace, "namespace", "n", "", "only this namespace")
 	f.BoolVarP(&r.everywhere, "all-namespaces", "A", false, "all namespaces")
-	f.BoolVar(&r.all, "all", false, "list requests that are to stay, too, with the reasons")
-	r.aims.addFlags(f)
+	f.Bool("all", false, "list requests that are to stay, too, with the reasons")
+	addParameters(f)
 	r.prometheus.addFlags(f)
 	f.StringVarP(&r.output, "output", "o", "", "wide, json or yaml; a narrow table if empty")
 	f.DurationVar(&r.timeout, "timeout", 30*time.Second, "time the answer may take")
@@ -70,10 +70,14 @@ func (r *recommendCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	case r.output == "json" || r.output == "yaml":
 		return cli.WriteDocument(cmd.OutOrStdout(), r.output, list)
-	case request.Pod != "":
-		return write(cmd.OutOrStdout(), r.podText(list, r.applyHint(cmd.Flags())))
 	}
-	return write(cmd.OutOrStdout(), r.listText(list, request, r.applyHint(cmd.Flags())))
+	p := &humanize.Page{}
+	if request.Pod != "" {
+		r.writePod(p, list, r.applyHint(cmd.Flags()))
+	} else {
+		r.writeList(p, list, request.All, r.applyHint(cmd.Flags()))
+	}
+	return p.Print(cmd.OutOrStdout())
 }
 
 // applyHint returns a function for the command that applies a pod's recommendation, with the same
@@ -85,12 +89,15 @@ func (r *recommendCommand) applyHint(f *pflag.FlagSet) func(*resize.Recommendati
 			switch flag.Name {
 			case "namespace", "all-namespaces", "all", "output", "timeout":
 			default:
-				line += fmt.Sprintf(" --%s=%s", flag.Name, strings.Trim(flag.Value.String(), "[]"))
+				line += fmt.Sprintf(" --%s=%s", flag.Name, flagText(flag))
 			}
 		})
 		return line
 	}
 }
+
+// flagText returns the value of a flag as it is typed.
+func flagText(flag *pflag.Flag) string { return strings.Trim(flag.Value.String(), "[]") }
 
 // request returns the Request of the flags.
 func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.Request, error) {
@@ -101,14 +108,22 @@ func (r *recommendCommand) request(f *pflag.FlagSet, args []string) (resizeapi.R
 	if r.everywhere && (r.namespace != "" || len(args) > 0) {
 		return none, cli.Usage(errors.New("--all-namespaces excludes a namespace and a pod"))
 	}
-	options, err := r.aims.options()
-	if err != nil {
+	request := resizeapi.NewRequest(r.namespace, "")
+	for _, name := range resizeapi.Parameters {
+		if !f.Changed(name) {
+			continue
+		}
+		if err := request.Set(name, flagText(f.Lookup(name))); err != nil {
+			return none, cli.Usage(fmt.Errorf("--%w", err))
+		}
+	}
+	if err := request.Options.Validate(); err != nil {
 		return none, cli.Usage(err)
 	}
-	if err := r.prometheus.check(f, &options); err != nil {
+	if err := r.prometheus.check(f, &request.Options); err != nil {
 		return none, err
 	}
-	request := resizeapi.Request{Namespace: r.namespace, Options: options, All: r.all}
+	var err error
 	switch {
 	case len(args) == 1:
 		request.Namespace, request.Pod, err = r.parsePod(args[0])
@@ -134,50 +149,18 @@ func (r *recommendCommand) recommend(ctx context.Context, request resizeapi.Requ
 	return w.Recommend(ctx, request)
 }
 
-// aimFlags are the flags that set the aim of a recommendation.
-type aimFlags struct {
-	percentile, memoryPercentile float64
-	headroom, memoryHeadroom     string
-	floor, memoryFloor           string
-	resources                    []string
-	minHistory                   time.Duration
-	up, limits                   bool
-}
-
-func (a *aimFlags) addFlags(f *pflag.FlagSet) {
+// addParameters adds a flag for each parameter of a request but --all.
+func addParameters(f *pflag.FlagSet) {
 	d := resize.Defaults()
 	percent := func(share float64) string { return fmt.Sprintf("%.4g%%", share*100) }
-	f.Float64Var(&a.percentile, "percentile", d.CPU.Percentile, "share of CPU readings, in percent, that a request covers")
-	f.StringVar(&a.headroom, "headroom", percent(d.CPU.Headroom), "`SHARE` that is added to the CPU used")
-	f.StringVar(&a.floor, "floor", resize.FormatAmount(resize.CPU, d.CPU.Floor), "`CPU` that no request is to go below")
-	f.Float64Var(&a.memoryPercentile, "memory-percentile", d.Memory.Percentile, "share of memory readings, in percent, that a request covers")
-	f.StringVar(&a.memoryHeadroom, "memory-headroom", percent(d.Memory.Headroom), "`SHARE` that is added to the memory used")
-	f.StringVar(&a.memoryFloor, "memory-floor", resize.FormatAmount(resize.Memory, d.Memory.Floor), "`MEMORY` that no request is to go below")
-	f.StringSliceVar(&a.resources, "resources", []string{"cpu", "memory"}, "what may change: cpu, memory")
-	f.DurationVar(&a.minHistory, "min-history", d.MinHistory, "how long a container must have been measured; with --prometheus by default a day, or half of --since if that is less")
-	f.BoolVar(&a.up, "up", false, "let requests grow, too, up to the limit")
-	f.BoolVar(&a.limits, "limits", false, "let limits of Guaranteed pods shrink with their requests")
-}
-
-// options returns the Options of the flags.
-func (a *aimFlags) options() (resize.Options, error) {
-	o := resize.Options{MinHistory: a.minHistory, Up: a.up, Limits: a.limits}
-	o.CPU.Percentile, o.Memory.Percentile = a.percentile, a.memoryPercentile
-	for _, f := range []struct {
-		flag, text string
-		read       func(string) error
-	}{
-		{"headroom", a.headroom, func(s string) (err error) { o.CPU.Headroom, err = resizeapi.ParseShare(s); return err }},
-		{"memory-headroom", a.memoryHeadroom, func(s string) (err error) { o.Memory.Headroom, err = resizeapi.ParseShare(s); return err }},
-		{"floor", a.floor, func(s string) (err error) { o.CPU.Floor, err = resizeapi.ParseAmount(resize.CPU, s); return err }},
-		{"memory-floor", a.memoryFloor, func(s string) (err error) { o.Memory.Floor, err = resizeapi.ParseAmount(resize.Memory, s); return err }},
-	} {
-		if err := f.read(f.text); err != nil {
-			return o, fmt.Errorf("--%s: %w", f.flag, err)
-		}
-	}
-	for _, name := range a.resources {
-		o.Resources = append(o.Resources, resize.Resource(name))
-	}
-	return o, o.Validate()
+	f.Float64("percentile", d.CPU.Percentile, "share of CPU readings, in percent, that a request covers")
+	f.String("headroom", percent(d.CPU.Headroom), "`SHARE` that is added to the CPU used")
+	f.String("floor", resize.FormatAmount(resize.CPU, d.CPU.Floor), "`CPU` that no request is to go below")
+	f.Float64("memory-percentile", d.Memory.Percentile, "share of memory readings, in percent, that a request covers")
+	f.String("memory-headroom", percent(d.Memory.Headroom), "`SHARE` that is added to the memory used")
+	f.String("memory-floor", resize.FormatAmount(resize.Memory, d.Memory.Floor), "`MEMORY` that no request is to go below")
+	f.StringSlice("resources", []string{"cpu", "memory"}, "what may change: cpu, memory")
+	f.Duration("min-history", d.MinHistory, "how long a container must have been measured; with --prometheus by default a day, or half of --since if that is less")
+	f.Bool("up", false, "let requests grow, too, up to the limit")
+	f.Bool("limits", false, "let limits of Guaranteed pods shrink with their requests")
 }

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -22,29 +20,8 @@ import (
 	"github.com/weir-metrics/weir/sources/host/inspect"
 )
 
-// write writes text, and removes control characters, since names come from a cluster.
-func write(w io.Writer, text string) error {
-	_, err := io.WriteString(w, humanize.PrintableLines(text))
-	return err
-}
-
 // missing is shown for an absent value.
 const missing = "-"
-
-// table formats rows as kubectl does.
-func table(rows [][]string) string {
-	var out strings.Builder
-	w := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	_ = w.Flush() // writing to a Builder does not fail
-	var text strings.Builder
-	for line := range strings.Lines(out.String()) {
-		text.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
-	return text.String()
-}
 
 // amount formats a quantity of a resource.
 func amount(r resize.Resource, q *resource.Quantity) string {
@@ -57,15 +34,15 @@ func amount(r resize.Resource, q *resource.Quantity) string {
 	return resize.FormatAmount(r, q.MilliValue())
 }
 
-// listText describes recommendations for many pods. follow returns the command that applies one.
-func (r *recommendCommand) listText(l *resizeapi.RecommendationList, asked resizeapi.Request, follow func(*resize.Recommendation) string) string {
-	var out strings.Builder
+// writeList describes recommendations for many pods. all also lists what stays; follow returns the
+// command that applies one.
+func (r *recommendCommand) writeList(p *humanize.Page, l *resizeapi.RecommendationList, all bool, follow func(*resize.Recommendation) string) {
 	wide := r.output == "wide"
 	titles := []string{"NAMESPACE", "POD", "CONTAINER", "RESOURCE", "REQUEST", "USED", "PROPOSED", "FREES"}
 	if wide {
 		titles = append(titles, "NODE", "READINGS")
 	}
-	if asked.All {
+	if all {
 		titles = append(titles, "REASON")
 	}
 	rows := [][]string{titles}
@@ -73,35 +50,36 @@ func (r *recommendCommand) listText(l *resizeapi.RecommendationList, asked resiz
 	for _, rec := range l.Items {
 		for i := range rec.Requests {
 			a := &rec.Requests[i]
-			if !asked.All && !a.Reason.Changes() {
-				continue
-			}
 			if first == nil && a.Reason.Changes() {
 				first = rec
 			}
-			rows = append(rows, row(rec, a, wide, asked.All))
+			if all || a.Reason.Changes() {
+				rows = append(rows, row(rec, a, wide, all))
+			}
 		}
 	}
 	if len(rows) > 1 {
-		out.WriteString(table(rows) + "\n")
+		p.Table(rows)
+		p.Gap()
 	}
 	if first != nil {
-		out.WriteString(table(totals(l.Items)) + "\n")
+		p.Table(totals(l.Items))
+		p.Gap()
 	} else {
-		out.WriteString("No request is to change.\n")
+		p.Line(0, humanize.Plain, "No request is to change.")
 	}
-	if n := unchangedText(l.Unchanged); n != "" {
-		out.WriteString(n)
-		if !asked.All {
-			out.WriteString(" --all lists them, and a pod's own recommendation says why.")
+	if text := unchangedText(l.Unchanged); text != "" {
+		if !all {
+			text += " --all lists them, and a pod's own recommendation says why."
 		}
-		out.WriteString("\n")
+		p.Line(0, humanize.Plain, text)
 	}
-	notes(&out, l)
+	for _, n := range l.Notes {
+		p.Line(0, humanize.Plain, n)
+	}
 	if first != nil {
-		out.WriteString("To follow one:  " + follow(first) + "\n")
+		p.Line(0, humanize.Plain, "To follow one:  "+follow(first))
 	}
-	return out.String()
 }
 
 func row(rec *resize.Recommendation, a *resize.Advice, wide, all bool) []string {
@@ -130,25 +108,20 @@ func row(rec *resize.Recommendation, a *resize.Advice, wide, all bool) []string 
 
 // totals has a row for each node and namespace, where there are several, and one for all.
 func totals(list []*resize.Recommendation) [][]string {
-	nodes, namespaces, all := resize.Totals(list)
 	rows := [][]string{{"FREES ON", "PODS", "CPU", "MEMORY"}}
-	add := func(name string, t resize.Total) {
-		rows = append(rows, []string{name, humanize.Number(t.Pods), humanize.Cores(float64(t.CPU.Value) * 1e6), humanize.Bytes(float64(t.Memory.Value))})
-	}
-	if len(nodes) > 1 {
-		for _, t := range nodes {
-			add("node "+t.Name, t)
-		}
-	} else {
-		add("node "+nodes[0].Name, all)
-	}
-	if len(namespaces) > 1 {
-		for _, t := range namespaces {
-			add("namespace "+t.Name, t)
+	add := func(what string, totals []resize.Total) {
+		for _, t := range totals {
+			cpu, memory := t.CPU.AsApproximateFloat64(), t.Memory.AsApproximateFloat64()
+			rows = append(rows, []string{strings.TrimSpace(what + " " + t.Name), humanize.Number(t.Pods), humanize.Cores(cpu * 1e9), humanize.Bytes(memory)})
 		}
 	}
+	nodes := resize.Totals(list, func(rec *resize.Recommendation) string { return rec.Node })
+	add("node", nodes)
+	if namespaces := resize.Totals(list, func(rec *resize.Recommendation) string { return rec.Namespace }); len(namespaces) > 1 {
+		add("namespace", namespaces)
+	}
 	if len(nodes) > 1 {
-		add("all nodes", all)
+		add("all nodes", resize.Totals(list, func(*resize.Recommendation) string { return "" }))
 	}
 	return rows
 }
@@ -190,69 +163,61 @@ func unchangedText(by map[resize.Reason]int) string {
 	return fmt.Sprintf("%d %s as they are: %s.", sum, noun, strings.Join(words, ", "))
 }
 
-func notes(out *strings.Builder, l *resizeapi.RecommendationList) {
-	for _, n := range l.Notes {
-		out.WriteString(n + "\n")
-	}
-}
-
-// podText describes the recommendation for one pod.
-func (r *recommendCommand) podText(l *resizeapi.RecommendationList, follow func(*resize.Recommendation) string) string {
-	var out strings.Builder
+// writePod describes the recommendation for one pod.
+func (r *recommendCommand) writePod(p *humanize.Page, l *resizeapi.RecommendationList, follow func(*resize.Recommendation) string) {
+	line := func(text string) { p.Line(0, humanize.Plain, text) }
 	for _, rec := range l.Items {
 		crosses := false
-		fmt.Fprintf(&out, "Pod %s/%s on node %s, of QoS class %s. Readings are from %s.\n", rec.Namespace, rec.Pod, cmp.Or(rec.Node, missing), rec.QoS, l.Source)
+		line(fmt.Sprintf("Pod %s/%s on node %s, of QoS class %s. Readings are from %s.", rec.Namespace, rec.Pod, cmp.Or(rec.Node, missing), rec.QoS, l.Source))
 		for i := range rec.Requests {
-			crosses = crosses || rec.Requests[i].Reason == resize.QoSClass
-			out.WriteString("\n" + adviceText(&rec.Requests[i]))
+			a := &rec.Requests[i]
+			crosses = crosses || a.Reason == resize.QoSClass
+			p.Gap()
+			line(fmt.Sprintf("%s %s: %s", a.Container, a.Resource, changeText(a)))
+			p.Line(2, humanize.Plain, strings.ReplaceAll(a.Message, "`weir ", "`"+r.Program+" ")+".")
 		}
-		out.WriteString("\n")
-		if changes := rec.Changes(); len(changes) > 0 {
-			fmt.Fprintf(&out, "Frees %s CPU and %s memory.\n", amount(resize.CPU, &rec.Frees.CPU), amount(resize.Memory, &rec.Frees.Memory))
+		p.Gap()
+		changes := len(rec.Changes()) > 0
+		if changes {
+			line(fmt.Sprintf("Frees %s CPU and %s memory.", amount(resize.CPU, &rec.Frees.CPU), amount(resize.Memory, &rec.Frees.Memory)))
 		} else {
-			out.WriteString("No request is to change.\n")
+			line("No request is to change.")
 		}
 		for _, n := range rec.Notes {
-			out.WriteString("Note: " + n + ".\n")
+			line("Note: " + n + ".")
 		}
-		notes(&out, l)
-		if len(rec.Changes()) > 0 {
-			out.WriteString("To follow it:  " + follow(rec) + "\n")
+		for _, n := range l.Notes {
+			line(n)
+		}
+		if changes {
+			line("To follow it:  " + follow(rec))
 		}
 		if crosses && rec.QoS == resize.Guaranteed {
-			out.WriteString("With --limits its limits shrink with its requests, and the class stays.\n")
+			line("With --limits its limits shrink with its requests, and the class stays.")
 		}
 	}
-	return strings.ReplaceAll(out.String(), "`weir ", "`"+r.Program+" ")
 }
 
-// adviceText returns one line with the numbers, and one with the reason.
-func adviceText(a *resize.Advice) string {
+// changeText describes the change of a request.
+func changeText(a *resize.Advice) string {
 	request := amount(a.Resource, a.Request)
-	change := request + " stays"
 	switch {
 	case a.Proposed != nil && a.ProposedLimit != nil:
-		change = fmt.Sprintf("%s → %s, request and limit", request, amount(a.Resource, a.Proposed))
+		return fmt.Sprintf("%s → %s, request and limit", request, amount(a.Resource, a.Proposed))
 	case a.Proposed != nil:
-		change = fmt.Sprintf("%s → %s", request, amount(a.Resource, a.Proposed))
+		return fmt.Sprintf("%s → %s", request, amount(a.Resource, a.Proposed))
 	case a.Request == nil:
-		change = "no request"
+		return "no request"
 	}
-	return fmt.Sprintf("%s %s: %s\n  %s.\n", a.Container, a.Resource, change, a.Message)
+	return request + " stays"
 }
 
-// planText describes the changes of a plan.
-func planText(p *apply.Plan) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "Pod %s/%s on node %s, which stays %s:\n", p.Namespace, p.Pod, p.Node, p.QoS)
+// writePlan describes the changes of a plan.
+func writePlan(page *humanize.Page, p *apply.Plan) {
+	page.Line(0, humanize.Plain, fmt.Sprintf("Pod %s/%s on node %s, which stays %s:", p.Namespace, p.Pod, p.Node, p.QoS))
 	for _, s := range p.Steps {
-		from := s.From
-		if from == "" {
-			from = "none"
-		}
-		fmt.Fprintf(&out, "  %s: %s %s %s → %s\n", s.Container, s.Resource, s.Field, from, s.To)
+		page.Line(2, humanize.Plain, fmt.Sprintf("%s: %s %s %s → %s", s.Container, s.Resource, s.Field, cmp.Or(s.From, "none"), s.To))
 	}
-	return out.String()
 }
 
 // stageTexts describe the stages of a resize.
@@ -275,25 +240,23 @@ func stateText(s apply.State) string {
 	return text + "."
 }
 
-// resultText describes what was verified.
-func resultText(r *apply.Result) string {
-	var out strings.Builder
+// writeResult describes what was verified after a resize that is done.
+func writeResult(p *humanize.Page, r *apply.Result) {
 	if r.Stage != apply.Done {
-		return ""
+		return
 	}
-	fmt.Fprintf(&out, "It took %s.\n", humanize.Seconds(r.TookSeconds))
-	restarted := 0
+	p.Line(0, humanize.Plain, fmt.Sprintf("It took %s.", humanize.Seconds(r.TookSeconds)))
+	restarted := false
 	for _, c := range r.Containers {
 		if c.Restarted {
-			restarted++
-			fmt.Fprintf(&out, "Container %s was restarted: it has restarted %d times in all.\n", c.Name, c.Restarts)
+			restarted = true
+			p.Line(0, humanize.Plain, fmt.Sprintf("Container %s was restarted: it has restarted %d times in all.", c.Name, c.Restarts))
 		}
 	}
-	if restarted == 0 {
-		fmt.Fprintf(&out, "Nothing was restarted: %s as before.\n", containersText(r.Containers))
+	if !restarted {
+		p.Line(0, humanize.Plain, fmt.Sprintf("Nothing was restarted: %s as before.", containersText(r.Containers)))
 	}
-	out.WriteString(cgroupsText(r.Cgroups))
-	return out.String()
+	p.Line(0, humanize.Plain, cgroupsText(r.Cgroups))
 }
 
 // containersText lists the containers that were not restarted: "app (5f6197a9c1c9, restarts 0)".
@@ -311,16 +274,14 @@ func containersText(list []apply.ContainerCheck) string {
 
 func cgroupsText(c *apply.CgroupCheck) string {
 	switch {
-	case c == nil:
-		return ""
 	case len(c.Problems) > 0:
-		return "Cgroups are not as they should be: " + strings.Join(c.Problems, "; ") + ".\n"
+		return "Cgroups are not as they should be: " + strings.Join(c.Problems, "; ") + "."
 	case !c.Checked && len(c.Found) == 0:
-		return "Cgroups were not checked: " + c.UncheckedReason + ".\n"
+		return "Cgroups were not checked: " + c.UncheckedReason + "."
 	case !c.Checked:
-		return "The pod has one cgroup of its own; values were not checked: " + c.UncheckedReason + ".\n"
+		return "The pod has one cgroup of its own; values were not checked: " + c.UncheckedReason + "."
 	}
-	return "Cgroups have the new values, and the pod has one of its own.\n"
+	return "Cgroups have the new values, and the pod has one of its own."
 }
 
 // resultError returns the error that sets the exit status; nil for success.
