@@ -37,7 +37,7 @@ func said(r *Round) (list []string) {
 // passed are the ranking's pods and why they were passed over.
 func passed(r *Round) (list []string) {
 	for _, p := range r.Decision.Ranking {
-		list = append(list, strings.TrimSpace(p.Pod.Name+" "+p.Skipped.String()+" "+p.Blocked))
+		list = append(list, strings.TrimSpace(p.Pod.Name+" "+p.SkipMessage))
 	}
 	return list
 }
@@ -59,7 +59,7 @@ func TestObserveTellsWhoWouldGo(t *testing.T) {
 		n.free = 500 * mib
 		time.Sleep(10 * time.Second)
 		first := n.timer(g)
-		diff(t, "ranking", []string{"weir Self", "app NotSkipped"}, passed(first))
+		diff(t, "ranking", []string{"weir it is weir's own pod", "app"}, passed(first))
 		diff(t, "words", []string{"would evict pod web/app with a grace period of 1 s, for memory.available; the mode is observe"}, said(first))
 		if !first.EndedAt.Equal(time.Now()) || first.ReadErr != nil {
 			t.Errorf("ended %v, %v", first.EndedAt, first.ReadErr)
@@ -116,7 +116,7 @@ func TestABlockedPodIsPassedOver(t *testing.T) {
 		diff(t, "next", 10*time.Second, g.nextRound(r).Sub(r.EndedAt))
 		time.Sleep(time.Second)
 		r = n.timer(g)
-		diff(t, "ranking", []string{"app Blocked " + why, "small NotSkipped"}, passed(r))
+		diff(t, "ranking", []string{"app it cannot be evicted now: " + why, "small"}, passed(r))
 		diff(t, "words", []string{"evicted pod web/small with a grace period of 1 s, for memory.available; it was gone after 1s"}, said(r))
 		time.Sleep(time.Minute)
 		n.budget = ""
@@ -298,7 +298,7 @@ func TestDisksAreLookedAtAnewBeforeSomebodyGoes(t *testing.T) {
 		n.freeDisk = 9 * gib
 		n.refreshed = func() { n.usage["is"] = 4 * gib }
 		r := n.timer(g)
-		diff(t, "ranking", []string{"is NotSkipped", "was NotSkipped"}, passed(r))
+		diff(t, "ranking", []string{"is", "was"}, passed(r))
 		time.Sleep(10 * time.Second)
 		if n.timer(g); n.refreshes != 2 {
 			t.Errorf("got %d refreshes, want 2: one in 30 s", n.refreshes)

@@ -28,14 +28,14 @@ const (
 	byThreshold = "threshold"
 	byTrigger   = "trigger"
 	byEvents    = "events"
-	byPoll      = "look"
+	byPoll      = "poll"
 )
 
 func newMetrics(r prometheus.Registerer, g *Guard) *metrics {
 	auto := promauto.With(r)
 	m := &metrics{
 		guard:   g,
-		rounds:  auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_rounds_total", Help: "Looks at the node, by what led to them first."}, []string{"source"}),
+		rounds:  auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_eviction_rounds_total", Help: "Rounds of reading the node and deciding, by what started them."}, []string{"source"}),
 		reads:   auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_read_seconds", Help: "Time a fresh read of the node took.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15)}),
 		latency: auto.NewHistogram(prometheus.HistogramOpts{Name: "weir_eviction_decision_latency_seconds", Help: "Time from a notice to the decision.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18)}),
 

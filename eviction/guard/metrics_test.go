@@ -32,10 +32,10 @@ func TestMetricsTellOfTheLastRound(t *testing.T) {
 # HELP weir_eviction_condition Whether the node is under this pressure by this agent's thresholds, which the node's own conditions need not say.
 # TYPE weir_eviction_condition gauge
 weir_eviction_condition{condition="MemoryPressure"} 1
-# HELP weir_eviction_rounds_total Looks at the node, by what led to them first.
+# HELP weir_eviction_rounds_total Rounds of reading the node and deciding, by what started them.
 # TYPE weir_eviction_rounds_total counter
 weir_eviction_rounds_total{source="events"} 0
-weir_eviction_rounds_total{source="look"} 0
+weir_eviction_rounds_total{source="poll"} 0
 weir_eviction_rounds_total{source="threshold"} 0
 weir_eviction_rounds_total{source="timer"} 1
 weir_eviction_rounds_total{source="trigger"} 0

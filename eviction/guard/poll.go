@@ -18,7 +18,7 @@ const PollInterval = time.Second
 func (g *Guard) poll(ctx context.Context, n *notify.Notifier) {
 	everyPoll(ctx, func() {
 		if last := g.last.Load(); last != nil && g.thresholdsChanged(ctx, last) {
-			n.NotifyPoll(notify.Poll{Of: "disks and process ids"})
+			n.NotifyPoll()
 		}
 	})
 }

@@ -20,11 +20,11 @@ func (g *Guard) updateWatches(n *notify.Notifier, r *Round) {
 		return
 	}
 	watches, unwatched := g.watches(r)
-	refused := splitErrors(n.Update(watches...))
+	refused := n.Update(watches...)
 	if !g.watchStalls && slices.ContainsFunc(refused, isUnsupported) {
 		g.watchStalls = true
 		watches, unwatched = g.watches(r)
-		refused = splitErrors(n.Update(watches...))
+		refused = n.Update(watches...)
 	}
 	for _, err := range refused {
 		var e *notify.Error
@@ -88,20 +88,4 @@ func isUnsupported(err error) bool {
 	}
 	_, threshold := e.Watch.(notify.UsageThreshold)
 	return threshold && errors.Is(e, notify.ErrUnsupported)
-}
-
-// splitErrors returns the errors that were joined in err.
-func splitErrors(err error) []error {
-	var joined interface{ Unwrap() []error }
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &joined):
-		return []error{err}
-	}
-	var list []error
-	for _, e := range joined.Unwrap() {
-		list = append(list, splitErrors(e)...)
-	}
-	return list
 }

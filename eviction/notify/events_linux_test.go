@@ -21,7 +21,7 @@ func TestEventsOnTheKernel(t *testing.T) {
 	w := memoryload.Start(t)
 	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
 	watch := notify.EventCounters{Path: filepath.Join(dir, "cgroup.events")}
-	if err := n.Update(watch); err != nil {
+	if err := update(n, watch); err != nil {
 		t.Fatal(err)
 	}
 	// The wait goes on after a change: twice.
@@ -38,7 +38,7 @@ func TestEventsOnTheKernel(t *testing.T) {
 		}
 	}
 	memoryload.Remove(t, dir)
-	if err := n.Update(watch); !errors.Is(err, os.ErrNotExist) {
+	if err := update(n, watch); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("update without the cgroup: %v", err)
 	}
 }
@@ -47,7 +47,7 @@ func TestMemoryEvents(t *testing.T) {
 	dir := memoryload.UnifiedCgroup(t)
 	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
 	watch := notify.EventCounters{Path: filepath.Join(dir, "memory.events")}
-	err := n.Update(watch)
+	err := update(n, watch)
 	if _, missing := os.Stat(watch.Path); missing != nil {
 		if !errors.Is(err, notify.ErrUnsupported) {
 			t.Errorf("without the controller: got %v, want ErrUnsupported", err)

@@ -23,21 +23,28 @@ func listen(t testing.TB, o notify.Options) (*notify.Notifier, <-chan heard) {
 		t.Fatal(err)
 	}
 	notices := make(chan heard, 1000)
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- n.Run(context.Background(), func(_ context.Context, notice notify.Notice) {
+		ended <- n.Run(ctx, func(_ context.Context, notice notify.Notice) {
 			notices <- heard{notice, time.Now()}
 		})
 	}()
 	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run returned %v at the end of its context", err)
+		}
 		if err := n.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		if err := <-ended; !errors.Is(err, notify.ErrClosed) {
-			t.Errorf("Run returned %v, want %v", err, notify.ErrClosed)
-		}
 	})
 	return n, notices
+}
+
+// update joins the errors of Update.
+func update(n *notify.Notifier, watches ...notify.Watch) error {
+	return errors.Join(n.Update(watches...)...)
 }
 
 // await returns the first source that is wanted.

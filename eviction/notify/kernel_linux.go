@@ -66,11 +66,11 @@ func newKernel(put func(time.Time, Source), follow time.Duration) (*kernel, erro
 }
 
 // update makes watches the active ones.
-func (k *kernel) update(watches []Watch) error {
+func (k *kernel) update(watches []Watch) (errs []error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.mu.closed {
-		return ErrClosed
+		return []error{errors.New("the notifier is closed")}
 	}
 	wanted := make(map[string]bool, len(watches))
 	for _, w := range watches {
@@ -81,7 +81,6 @@ func (k *kernel) update(watches []Watch) error {
 			k.remove(key)
 		}
 	}
-	var errs []error
 	for _, w := range watches {
 		h, ok := k.mu.held[w.key()]
 		if ok {
@@ -106,7 +105,7 @@ func (k *kernel) update(watches []Watch) error {
 		k.mu.held[w.key()] = h
 	}
 	k.wake() // run may be waiting without a timeout
-	return errors.Join(errs...)
+	return errs
 }
 
 func (k *kernel) open(w Watch) (activeWatch, error) {

@@ -4,7 +4,6 @@ package notify
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"time"
 )
@@ -14,12 +13,11 @@ type kernel struct{}
 
 func newKernel(func(time.Time, Source), time.Duration) (*kernel, error) { return &kernel{}, nil }
 
-func (*kernel) update(watches []Watch) error {
-	var errs []error
+func (*kernel) update(watches []Watch) (errs []error) {
 	for _, w := range watches {
 		errs = append(errs, &Error{w, unsupported(runtime.GOOS + " gives no such notice, Linux does")})
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 func (*kernel) run(ctx context.Context) error {

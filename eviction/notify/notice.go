@@ -61,11 +61,6 @@ type Change struct {
 // Timer reports whether the source is the timer.
 func (s Source) Timer() bool { return s.Watch == nil }
 
-func (s Source) isPoll() bool {
-	_, ok := s.Watch.(Poll)
-	return ok
-}
-
 // String says what happened.
 func (s Source) String() string {
 	switch {
@@ -88,8 +83,8 @@ func (s Source) String() string {
 			words = append(words, fmt.Sprintf("%s %d to %d", c.Counter, c.From, c.To))
 		}
 		return s.Watch.String() + ": " + strings.Join(words, ", ")
-	case s.isPoll():
-		return "a look at " + s.Watch.String()
+	case s.Watch == Poll{}:
+		return "a poll of " + s.Watch.String()
 	default:
 		return fmt.Sprintf("%s: stalled for %s", s.Watch, s.Stalled)
 	}

@@ -23,45 +23,32 @@ type Options struct {
 	FollowInterval time.Duration
 }
 
-func (o Options) withDefaults() Options {
-	o.MaxInterval = cmp.Or(o.MaxInterval, 10*time.Second)
-	o.MinInterval = cmp.Or(o.MinInterval, 100*time.Millisecond)
-	o.FollowInterval = cmp.Or(o.FollowInterval, time.Second)
-	return o
-}
-
-// Notifier gives notice. Its methods may be called by several goroutines at any time, but Close
-// must not be called from within Run's function.
+// Notifier gives notice. Its methods may be called by several goroutines at any time.
 type Notifier struct {
 	options    Options
 	mailbox    *mailbox
 	kernel     *kernel
-	closing    context.Context
-	close      context.CancelFunc
 	running    sync.Mutex // locked by Run
 	wakeWithin atomic.Int64
 }
 
 // New returns a Notifier that watches nothing yet. Close it.
 func New(o Options) (*Notifier, error) {
-	o = o.withDefaults()
-	if o.MaxInterval < 0 || o.MinInterval < 0 {
-		return nil, fmt.Errorf("set up notices: floor %s and gap %s must not be negative", o.MaxInterval, o.MinInterval)
-	}
+	o.MaxInterval = cmp.Or(o.MaxInterval, 10*time.Second)
+	o.MinInterval = cmp.Or(o.MinInterval, 100*time.Millisecond)
+	o.FollowInterval = cmp.Or(o.FollowInterval, time.Second)
 	box := newMailbox()
 	k, err := newKernel(box.add, o.FollowInterval)
 	if err != nil {
 		return nil, fmt.Errorf("set up notices: %w", err)
 	}
-	n := &Notifier{options: o, mailbox: box, kernel: k}
-	n.closing, n.close = context.WithCancel(context.Background())
-	return n, nil
+	return &Notifier{options: o, mailbox: box, kernel: k}, nil
 }
 
 // Update sets everything that is watched from now on. An existing watch with the same key stays,
 // or changes to its new figure without a gap. A watch that is not named ends.
 //
-// The error joins one *Error for each watch that fails; the others are active. The next Update
+// The result has an *Error for each watch that fails; the others are active. The next Update
 // tries again.
 //
 // A UsageThreshold that is already crossed when it is registered, or when its figure changes,
@@ -69,50 +56,24 @@ func New(o Options) (*Notifier, error) {
 //
 // Each changed figure takes the kernel milliseconds, so call Update after the decision, not
 // before it.
-func (n *Notifier) Update(watches ...Watch) error {
-	var errs []error
-	seen := make(map[string]bool, len(watches))
-	good := make([]Watch, 0, len(watches))
-	for _, w := range watches {
-		err := w.check()
-		if err == nil && seen[w.key()] {
-			err = errors.New("it is named twice")
-		}
-		if err != nil {
-			errs = append(errs, &Error{w, err})
-			continue
-		}
-		seen[w.key()] = true
-		good = append(good, w)
-	}
-	return errors.Join(append(errs, n.kernel.update(good))...)
-}
+func (n *Notifier) Update(watches ...Watch) []error { return n.kernel.update(watches) }
 
 // WakeWithin sets the timer to d once, if d is less than MaxInterval. Call it from Run's function,
 // where d counts from its return; or before Run, where d counts from Run's start.
 func (n *Notifier) WakeWithin(d time.Duration) { n.wakeWithin.Store(int64(max(d, 1))) }
 
 // NotifyPoll gives notice of a change that the caller found by polling.
-func (n *Notifier) NotifyPoll(l Poll) { n.mailbox.add(time.Now(), Source{Watch: l}) }
+func (n *Notifier) NotifyPoll() { n.mailbox.add(time.Now(), Source{Watch: Poll{}}) }
 
-// Run calls f for every notice, one call at a time, until the context ends or the Notifier is
-// closed. Its goroutines have ended when it returns. The error is nil at the end of the context,
-// and ErrClosed when closed.
+// Run calls f for every notice, one call at a time, until the context ends, which is no error. Its
+// goroutines have ended when it returns.
 func (n *Notifier) Run(ctx context.Context, f func(context.Context, Notice)) error {
 	if !n.running.TryLock() {
-		if n.closing.Err() != nil {
-			return ErrClosed
-		}
 		return errors.New("run the notifier: it runs already")
 	}
 	defer n.running.Unlock()
-	if n.closing.Err() != nil {
-		return ErrClosed
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(n.closing, cancel)()
-
 	failed := make(chan error, 1)
 	go func() {
 		failed <- n.kernel.run(ctx)
@@ -124,19 +85,11 @@ func (n *Notifier) Run(ctx context.Context, f func(context.Context, Notice)) err
 	if err := <-failed; err != nil {
 		return fmt.Errorf("wait for notices: %w", err)
 	}
-	if n.closing.Err() != nil {
-		return ErrClosed
-	}
 	return nil
 }
 
-// Close ends Run, waits for it, and closes all descriptors. It may be called again.
-func (n *Notifier) Close() error {
-	n.close()
-	n.running.Lock()
-	defer n.running.Unlock()
-	return n.kernel.close()
-}
+// Close closes all descriptors, after Run has returned. It may be called again.
+func (n *Notifier) Close() error { return n.kernel.close() }
 
 // deliver calls f for what is in the mailbox until the context ends. sooner is called at the start
 // and after each call: if it is not zero, it replaces the timer's interval once.

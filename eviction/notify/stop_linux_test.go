@@ -39,7 +39,7 @@ func TestStopIsClean(t *testing.T) {
 	trigger := notify.StallTrigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: time.Second, Window: 2 * time.Second}
 	var held []int
 	for i := range int64(3) {
-		err := n.Update(usageOf(mem, "hard", (i+1)*mebi), usageOf(mem, "soft", mebi), following,
+		err := update(n, usageOf(mem, "hard", (i+1)*mebi), usageOf(mem, "soft", mebi), following,
 			trigger, notify.EventCounters{Path: filepath.Join(dir, "cgroup.events")},
 			notify.EventCounters{Path: filepath.Join(dir, "no.such")}, usageOf(dir, "", mebi))
 		if err == nil {
@@ -52,7 +52,7 @@ func TestStopIsClean(t *testing.T) {
 	if held[0] != 2+2+2+3+1+1 || held[2] != held[0] {
 		t.Errorf("descriptors after each update: %v, want 11 each", held)
 	}
-	if err := n.Update(trigger); err != nil {
+	if err := update(n, trigger); err != nil {
 		t.Error(err)
 	}
 	if got := descriptors(t) - before; got != 3 {
@@ -70,7 +70,7 @@ func TestStopIsClean(t *testing.T) {
 	if after := descriptors(t); after != before {
 		t.Errorf("%d descriptors before, %d after", before, after)
 	}
-	if err := n.Update(trigger); err == nil {
+	if err := update(n, trigger); err == nil {
 		t.Error("update after close: no error")
 	}
 }

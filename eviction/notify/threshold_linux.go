@@ -42,6 +42,9 @@ func openThreshold(k *kernel, want UsageThreshold) (*activeThreshold, error) {
 	if isCgroupV2(want.Path) {
 		return nil, unsupported("a cgroup of version 2 gives no notice of its usage")
 	}
+	if want.Bytes <= 0 || want.WorkingSet < 0 {
+		return nil, fmt.Errorf("no usage can cross %d bytes: the threshold asks for more than there is", min(want.Bytes, want.WorkingSet))
+	}
 	usage, err := openFile(filepath.Join(want.Path, want.Attribute), unix.O_RDONLY)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func TestThresholdOnTheKernel(t *testing.T) {
 	dir := memoryload.MemoryCgroup(t)
 	w := memoryload.Start(t, dir)
 	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
-	if err := n.Update(usageOf(dir, "", figure)); err != nil {
+	if err := update(n, usageOf(dir, "", figure)); err != nil {
 		t.Fatal(err)
 	}
 	var calls, wakes []time.Duration
@@ -75,7 +75,7 @@ func TestThresholdCrossedBefore(t *testing.T) {
 		figure int64
 		want   func(notify.Source) bool
 	}{{8 * mebi, above}, {8 * mebi, nil}, {32 * mebi, below}, {31*mebi + 5, nil}, {4 * mebi, above}} {
-		if err := n.Update(usageOf(dir, "soft", step.figure)); err != nil {
+		if err := update(n, usageOf(dir, "soft", step.figure)); err != nil {
 			t.Fatal(err)
 		}
 		if step.want == nil {
@@ -87,7 +87,7 @@ func TestThresholdCrossedBefore(t *testing.T) {
 		}
 	}
 	// The kernel was asked for the figure that holds now, and for no other any more.
-	if err := n.Update(usageOf(dir, "soft", 24*mebi)); err != nil {
+	if err := update(n, usageOf(dir, "soft", 24*mebi)); err != nil {
 		t.Fatal(err)
 	}
 	await(t, notices, "the figure going up", below)
@@ -114,7 +114,7 @@ func TestThresholdFollowsTheCache(t *testing.T) {
 	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond, FollowInterval: 20 * time.Millisecond})
 	watch := usageOf(dir, "hard", workingSet)
 	watch.WorkingSet = workingSet
-	if err := n.Update(watch); err != nil {
+	if err := update(n, watch); err != nil {
 		t.Fatal(err)
 	}
 	w.Command("cache %s %d", filepath.Join(t.TempDir(), "file"), 2*limit)
@@ -136,7 +136,7 @@ func TestThresholdOfACgroupRemoved(t *testing.T) {
 	dir := memoryload.MemoryCgroup(t)
 	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
 	watch := usageOf(dir, "soft", mebi)
-	if err := n.Update(watch); err != nil {
+	if err := update(n, watch); err != nil {
 		t.Fatal(err)
 	}
 	memoryload.Remove(t, dir)
@@ -144,13 +144,13 @@ func TestThresholdOfACgroupRemoved(t *testing.T) {
 		t.Errorf("gone: %v, want %v", s.Watch, watch)
 	}
 	var e *notify.Error
-	if err := n.Update(watch); !errors.As(err, &e) || !errors.Is(err, os.ErrNotExist) {
+	if err := update(n, watch); !errors.As(err, &e) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("update without the cgroup: %v", err)
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Update(watch); err != nil {
+	if err := update(n, watch); err != nil {
 		t.Errorf("update with the cgroup back: %v", err)
 	}
 }
@@ -158,7 +158,7 @@ func TestThresholdOfACgroupRemoved(t *testing.T) {
 func TestThresholdOnVersion2(t *testing.T) {
 	dir := memoryload.UnifiedCgroup(t)
 	n, _ := listen(t, notify.Options{})
-	err := n.Update(usageOf(dir, "soft", mebi))
+	err := update(n, usageOf(dir, "soft", mebi))
 	want := "watch soft (" + dir + "/memory.usage_in_bytes): a cgroup of version 2 gives no notice of its usage; the other watches and the timer remain"
 	if !errors.Is(err, notify.ErrUnsupported) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
@@ -170,7 +170,7 @@ func TestThresholdThatCannotMoveStays(t *testing.T) {
 	dir := memoryload.MemoryCgroup(t)
 	w := memoryload.Start(t, dir)
 	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
-	if err := n.Update(usageOf(dir, "soft", 16*mebi)); err != nil {
+	if err := update(n, usageOf(dir, "soft", 16*mebi)); err != nil {
 		t.Fatal(err)
 	}
 	var limit unix.Rlimit
@@ -180,7 +180,7 @@ func TestThresholdThatCannotMoveStays(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: limit.Max}); err != nil {
 		t.Fatal(err)
 	}
-	err := n.Update(usageOf(dir, "soft", 32*mebi))
+	err := update(n, usageOf(dir, "soft", 32*mebi))
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}

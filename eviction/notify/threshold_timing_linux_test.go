@@ -17,7 +17,7 @@ func BenchmarkCrossing(b *testing.B) {
 	dir := memoryload.MemoryCgroup(b)
 	w := memoryload.Start(b, dir)
 	n, notices := listen(b, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
-	if err := n.Update(usageOf(dir, "", figure)); err != nil {
+	if err := update(n, usageOf(dir, "", figure)); err != nil {
 		b.Fatal(err)
 	}
 	var calls []time.Duration
@@ -36,7 +36,7 @@ func BenchmarkMove(b *testing.B) {
 	dir := memoryload.MemoryCgroup(b)
 	n, _ := listen(b, notify.Options{MaxInterval: time.Hour})
 	for i := int64(0); b.Loop(); i++ {
-		if err := n.Update(usageOf(dir, "", (16+i%2)*mebi)); err != nil {
+		if err := update(n, usageOf(dir, "", (16+i%2)*mebi)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -31,7 +31,7 @@ func TestTriggerOnTheKernel(t *testing.T) {
 	w := memoryload.Start(t, dir)
 	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
 	watch := notify.StallTrigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: 100 * time.Millisecond, Window: 2 * time.Second}
-	if err := n.Update(watch, notify.StallTrigger{Path: filepath.Join(dir, "memory.pressure"), Full: true, Stall: time.Second, Window: 2 * time.Second}); err != nil {
+	if err := update(n, watch, notify.StallTrigger{Path: filepath.Join(dir, "memory.pressure"), Full: true, Stall: time.Second, Window: 2 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
@@ -53,7 +53,7 @@ func TestTriggerOfMemory(t *testing.T) {
 	w := memoryload.Start(t, mem, dir)
 	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
 	watch := notify.StallTrigger{Path: filepath.Join(dir, "memory.pressure"), Stall: time.Millisecond, Window: 2 * time.Second}
-	if err := n.Update(watch); err != nil {
+	if err := update(n, watch); err != nil {
 		t.Fatal(err)
 	}
 	w.Command("cache %s %d", filepath.Join(t.TempDir(), "file"), 64*mebi)
@@ -68,7 +68,7 @@ func TestTriggerOfACgroupRemoved(t *testing.T) {
 	dir := pressured(t)
 	n, notices := listen(t, notify.Options{MaxInterval: time.Hour, MinInterval: time.Microsecond})
 	watch := notify.StallTrigger{Path: filepath.Join(dir, "io.pressure"), Stall: time.Second, Window: 2 * time.Second}
-	if err := n.Update(watch); err != nil {
+	if err := update(n, watch); err != nil {
 		t.Fatal(err)
 	}
 	memoryload.Remove(t, dir)
@@ -87,7 +87,7 @@ func TestTriggerWithoutTheCapability(t *testing.T) {
 	dir := pressured(t)
 	n, _ := listen(t, notify.Options{})
 	watch := notify.StallTrigger{Path: filepath.Join(dir, "cpu.pressure"), Stall: 100 * time.Millisecond, Window: time.Second}
-	err := n.Update(watch)
+	err := update(n, watch)
 	want := "watch some stalled for 100ms in 1s (" + watch.Path + "): a window of 1s needs the capability CAP_SYS_RESOURCE, which this process lacks: without it the window must be a multiple of 2s; the other watches and the timer remain"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
@@ -105,7 +105,7 @@ func TestTriggerWithoutTheCapability(t *testing.T) {
 
 func TestTriggerWhereThereIsNone(t *testing.T) {
 	n, _ := listen(t, notify.Options{})
-	err := n.Update(notify.StallTrigger{Path: "/proc/pressure/luck", Stall: time.Second, Window: 2 * time.Second})
+	err := update(n, notify.StallTrigger{Path: "/proc/pressure/luck", Stall: time.Second, Window: 2 * time.Second})
 	if !errors.Is(err, notify.ErrUnsupported) {
 		t.Errorf("got %v, want ErrUnsupported", err)
 	}

@@ -19,8 +19,6 @@ type Watch interface {
 	// key identifies the watch. Watches with equal keys are the same watch, perhaps with another
 	// figure.
 	key() string
-	// check returns what is wrong with it on any kernel.
-	check() error
 }
 
 // UsageThreshold gives notice when the usage of a memory cgroup (version 1) crosses a figure, up or
@@ -52,9 +50,6 @@ type EventCounters struct{ Path string }
 // stallWindow is the shortest window that needs no capability. The kernel also computes its
 // averages at this interval.
 const stallWindow = 2 * time.Second
-
-// The windows that the kernel accepts (WINDOW_MIN_US and WINDOW_MAX_US in kernel/sched/psi.c).
-const minWindow, maxWindow = 500 * time.Millisecond, 10 * time.Second
 
 // WatchFor returns what to watch for an eviction threshold: a UsageThreshold for memory, a
 // StallTrigger (of the whole node) for a pressure signal, an error for any other signal.
@@ -94,18 +89,12 @@ func (t StallTrigger) String() string {
 func (e EventCounters) String() string { return e.Path }
 
 // Poll is the caller's own polling of what the kernel gives no notice of: see Notifier.NotifyPoll.
-type Poll struct {
-	Of string // what is polled
-}
+type Poll struct{}
 
 // String returns what is polled.
-func (l Poll) String() string { return l.Of }
+func (Poll) String() string { return "disks and process ids" }
 
-func (l Poll) key() string { return "look " + l.Of }
-func (l Poll) check() error {
-	return errors.New("the kernel gives no notice of it: report it with NotifyPoll")
-}
-
+func (Poll) key() string             { return "poll" }
 func (t UsageThreshold) key() string { return "threshold " + t.String() }
 func (t StallTrigger) key() string   { return "trigger " + t.String() }
 func (e EventCounters) key() string  { return "events " + e.Path }
@@ -117,45 +106,9 @@ func (t StallTrigger) share() string {
 	return "some"
 }
 
-func (t UsageThreshold) check() error {
-	switch {
-	case t.Path == "" || t.Attribute == "":
-		return errors.New("name the cgroup's directory and the file to watch")
-	case strings.Contains(t.Attribute, "/"):
-		return fmt.Errorf("%q is no file of a cgroup", t.Attribute)
-	case t.Bytes <= 0, t.WorkingSet < 0:
-		return fmt.Errorf("no usage can cross %d bytes: the threshold asks for more than there is", min(t.Bytes, t.WorkingSet))
-	}
-	return nil
-}
-
-func (t StallTrigger) check() error {
-	switch {
-	case t.Path == "":
-		return errors.New("name the pressure file")
-	case t.Window < minWindow || t.Window > maxWindow:
-		return fmt.Errorf("the window is %s; the kernel takes %s to %s", t.Window, minWindow, maxWindow)
-	case t.Window%time.Microsecond != 0:
-		return fmt.Errorf("the window is %s; the kernel counts in microseconds", t.Window)
-	case t.Stall < time.Microsecond || t.Stall > t.Window:
-		return fmt.Errorf("the stall is %s; it must be above nothing and at most the window, %s", t.Stall, t.Window)
-	}
-	return nil
-}
-
-func (e EventCounters) check() error {
-	if e.Path == "" {
-		return errors.New("name the file of counters")
-	}
-	return nil
-}
-
 // ErrUnsupported is the error of a watch that this kernel or this mount never supports. Do not try
 // again.
 var ErrUnsupported = errors.New("not supported here")
-
-// ErrClosed is returned for a Notifier that was closed.
-var ErrClosed = errors.New("notifier is closed")
 
 // Error is why a watch is not active, or no longer updated.
 type Error struct {

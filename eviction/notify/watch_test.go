@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -49,32 +48,5 @@ func TestOf(t *testing.T) {
 	}
 	if _, err := WatchFor(&eviction.Threshold{Signal: eviction.PIDAvailable, Value: mib(1)}, s, at); err == nil {
 		t.Error("pid.available: no error")
-	}
-}
-
-func TestWatchesThatAreWrong(t *testing.T) {
-	n, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close()
-	f := func(w Watch, want string) {
-		t.Helper()
-		err := n.Update(w)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: got %v, want %q in it", w, err, want)
-		}
-	}
-	f(StallTrigger{Path: "p", Stall: time.Second, Window: 400 * time.Millisecond}, "the window is 400ms; the kernel takes 500ms to 10s")
-	f(StallTrigger{Path: "p", Stall: time.Second, Window: 11 * time.Second}, "the window is 11s")
-	f(StallTrigger{Path: "p", Stall: 3 * time.Second, Window: 2 * time.Second}, "the stall is 3s; it must be above nothing and at most the window, 2s")
-	f(StallTrigger{Path: "p", Window: 2 * time.Second}, "the stall is 0s")
-	f(UsageThreshold{CgroupThreshold: eviction.CgroupThreshold{Path: "p", Attribute: "a", Bytes: -5}}, "no usage can cross -5 bytes")
-	f(UsageThreshold{CgroupThreshold: eviction.CgroupThreshold{Path: "p", Attribute: "../a", Bytes: 5}}, `"../a" is no file of a cgroup`)
-	f(UsageThreshold{}, "name the cgroup's directory")
-	f(EventCounters{}, "name the file of counters")
-	e := EventCounters{Path: "none"}
-	if err := n.Update(e, e); err == nil || !strings.Contains(err.Error(), "it is named twice") {
-		t.Errorf("named twice: %v", err)
 	}
 }
