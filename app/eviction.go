@@ -196,7 +196,7 @@ func (e *evictor) ended(uid types.UID) bool {
 // report tells how the node stands.
 func (e *evictor) report() *evictionreport.Report {
 	return evictionreport.New(e.guard.Last(), e.guard.RecentActions(), evictionreport.Options{
-		Node: string(e.node), Mode: e.plan.Mode.String(), Warnings: e.warnings, Now: time.Now(),
+		Node: string(e.node), Mode: string(e.plan.Mode), Warnings: e.warnings, Now: time.Now(),
 		Reclaims: e.reclaimer != nil, MaxInterval: maxLookInterval, PollInterval: guard.PollInterval,
 	})
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction"
 	"github.com/weir-metrics/weir/eviction/evictionreport"
+	"github.com/weir-metrics/weir/eviction/execute"
 	"github.com/weir-metrics/weir/sources/host"
 )
 
@@ -52,7 +53,7 @@ func TestEvictionPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &evictionPlan{Events: true, TransitionPeriod: 5 * time.Minute, Kubelet: kubeletAddress{URL: "https://127.0.0.1:10250"}}
+	want := &evictionPlan{Mode: execute.Observe, Events: true, TransitionPeriod: 5 * time.Minute, Kubelet: kubeletAddress{URL: "https://127.0.0.1:10250"}}
 	if diff := cmp.Diff(want, p.Eviction); diff != "" {
 		t.Errorf("without flags (-want +got):\n%s", diff)
 	}
@@ -80,7 +81,7 @@ func TestEvictionPlan(t *testing.T) {
 		t.Errorf("thresholds (-want +got):\n%s", diff)
 	}
 	e := p.Eviction
-	if e.Mode.String() != "kill" || e.Self != "u1" || e.MaxPodGraceSeconds != 60 || e.Reclaim != "/run/c.sock" || e.Kubelet.URL != "https://[2001:db8::1]:10250" {
+	if e.Mode != "kill" || e.Self != "u1" || e.MaxPodGraceSeconds != 60 || e.Reclaim != "/run/c.sock" || e.Kubelet.URL != "https://[2001:db8::1]:10250" {
 		t.Errorf("got %+v", e)
 	}
 	if p.Cluster.Node != "n1" || p.Host.Node != "n1" || p.Host.KubeletRoot != root || p.Secure == nil || p.Secure.SecureServing.BindPort != 10290 {

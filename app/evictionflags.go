@@ -61,8 +61,8 @@ type evictionFlags struct {
 
 func newEvictionFlags() *evictionFlags {
 	return &evictionFlags{
-		mode:         execute.Observe.String(),
-		evictionPlan: evictionPlan{Events: true, TransitionPeriod: 5 * time.Minute},
+		mode:         string(execute.Observe),
+		evictionPlan: evictionPlan{Mode: execute.Observe, Events: true, TransitionPeriod: 5 * time.Minute},
 	}
 }
 
@@ -118,9 +118,10 @@ func (e *evictionFlags) compile(in agentEnvironment) (*evictionPlan, error) {
 	if e.mode == evictionOff {
 		return nil, e.checkOff(own)
 	}
-	if p.Mode, err = execute.ParseMode(e.mode); err != nil {
-		return nil, cli.OneOf("--eviction", e.mode, evictionOff, execute.Observe.String(), execute.Evict.String(), execute.Kill.String())
+	if err := cli.OneOf("--eviction", e.mode, evictionOff, string(execute.Observe), string(execute.Evict), string(execute.Kill)); err != nil {
+		return nil, err
 	}
+	p.Mode = execute.Mode(e.mode)
 	socket, isSocket := strings.CutPrefix(e.reclaim, "unix://")
 	p.Reclaim = socket
 	switch {

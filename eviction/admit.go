@@ -2,7 +2,9 @@ package eviction
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -11,43 +13,17 @@ type Admission struct {
 	Admit bool
 	// Reason and Message are those of a refusal, with the kubelet's text.
 	Reason, Message string
-	// Case is the rule that decided.
-	Case AdmissionCase
 }
 
-// AdmissionCase is the rule that decided an admission.
-type AdmissionCase uint8
-
-// The rules, in order.
-const (
-	AdmitNoPressure AdmissionCase = iota // no condition is reported
-	AdmitCritical                        // a critical pod
-	AdmitRequests                        // under memory pressure alone, a pod with requests or limits
-	AdmitTolerates                       // under memory pressure alone, a pod that tolerates its taint
-	RefuseMemory                         // best effort, under memory pressure
-	RefuseOther                          // under any other pressure
-)
-
-// Admit returns whether a node with these conditions admits a pod.
+// Admit returns whether a node with these conditions admits a pod. It refuses none without a
+// condition, and no critical pod. Under memory pressure alone it refuses pods that neither request
+// or limit anything nor tolerate the taint of memory pressure.
 func Admit(pod *corev1.Pod, conditions []corev1.NodeConditionType) Admission {
-	switch {
-	case len(conditions) == 0:
-		return Admission{Admit: true, Case: AdmitNoPressure}
-	case CriticalOf(pod) != NotCritical:
-		return Admission{Admit: true, Case: AdmitCritical}
+	memoryOnly := len(conditions) == 1 && conditions[0] == corev1.NodeMemoryPressure
+	if len(conditions) == 0 || CriticalReason(pod) != "" || memoryOnly && (!isBestEffort(pod) || toleratesMemoryPressure(pod)) {
+		return Admission{Admit: true}
 	}
-	refused := Admission{Case: RefuseOther, Reason: Reason, Message: fmt.Sprintf("The node had condition: %v. ", conditions)}
-	if len(conditions) > 1 || conditions[0] != corev1.NodeMemoryPressure {
-		return refused
-	}
-	switch {
-	case !isBestEffort(pod):
-		return Admission{Admit: true, Case: AdmitRequests}
-	case toleratesMemoryPressure(pod):
-		return Admission{Admit: true, Case: AdmitTolerates}
-	}
-	refused.Case = RefuseMemory
-	return refused
+	return Admission{Reason: Reason, Message: fmt.Sprintf("The node had condition: %v. ", conditions)}
 }
 
 // isBestEffort reports whether a pod has neither requests nor limits of CPU and memory. The class
@@ -81,33 +57,11 @@ func hasCPUOrMemory(list corev1.ResourceList) bool {
 // toleratesMemoryPressure reports whether a pod tolerates the taint of memory pressure. The taint
 // has no value, so operators that compare numbers never match it.
 func toleratesMemoryPressure(pod *corev1.Pod) bool {
-	for i := range pod.Spec.Tolerations {
-		t := &pod.Spec.Tolerations[i]
-		if t.Effect != "" && t.Effect != corev1.TaintEffectNoSchedule || t.Key != "" && t.Key != corev1.TaintNodeMemoryPressure {
-			continue
-		}
-		switch t.Operator {
-		case "", corev1.TolerationOpEqual:
-			if t.Value == "" {
-				return true
-			}
-		case corev1.TolerationOpExists:
-			return true
-		}
-	}
-	return false
+	taint := corev1.Taint{Key: corev1.TaintNodeMemoryPressure, Effect: corev1.TaintEffectNoSchedule}
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+		return t.ToleratesTaint(logr.Discard(), &taint, false)
+	})
 }
-
-// Critical is why a pod is never evicted, or NotCritical.
-type Critical uint8
-
-// The reasons.
-const (
-	NotCritical      Critical = iota
-	StaticPod                 // it comes from a file or URL on the node, and no controller would replace it
-	MirrorPod                 // it represents a static pod in the API server
-	CriticalPriority          // its priority is that of system-cluster-critical, or higher
-)
 
 // Annotations that the kubelet puts on pods.
 const (
@@ -119,18 +73,18 @@ const (
 // criticalPriority is that of the class system-cluster-critical.
 const criticalPriority = 2_000_000_000
 
-// CriticalOf returns why a pod is critical, or that it is not.
-func CriticalOf(pod *corev1.Pod) Critical {
+// CriticalReason returns why a pod is never evicted; empty for a pod that may be.
+func CriticalReason(pod *corev1.Pod) string {
 	if source, ok := pod.Annotations[sourceAnnotation]; ok && source != fromAPIServer {
-		return StaticPod
+		return "it is a static pod, which no controller would replace"
 	}
 	if _, ok := pod.Annotations[mirrorAnnotation]; ok {
-		return MirrorPod
+		return "it is the mirror of a static pod, which no controller would replace"
 	}
 	if priority(pod) >= criticalPriority {
-		return CriticalPriority
+		return "its priority is that of system-cluster-critical, or higher"
 	}
-	return NotCritical
+	return ""
 }
 
 // priority is zero for a pod of no class.

@@ -91,8 +91,9 @@ func (t vectorThreshold) key() string {
 }
 
 func checkRank(t *testing.T, v *vector) {
+	in := &Input{Now: t0, Settings: &Settings{Parity: true}, Pods: v.Pods, Summary: &stats.Summary{Pods: v.Stats}}
 	var got []string
-	for _, r := range Rank(v.Signal, Layout(v.Layout), v.Pods, v.Stats, t0, true) {
+	for _, r := range in.Rank(&Threshold{Signal: v.Signal}, Layout(v.Layout)) {
 		got = append(got, r.Pod.Name)
 	}
 	groups := v.Expect.Groups
@@ -132,7 +133,7 @@ func checkNotifier(t *testing.T, v *vector) {
 	}
 	threshold := list[0]
 	threshold.Grace = at(v.Threshold.GracePeriodSeconds).Sub(t0)
-	if got := threshold.KubeletDescription(); got != v.Expect.Description {
+	if got := kubeletDescription(&threshold); got != v.Expect.Description {
 		t.Errorf("description %q, want %q", got, v.Expect.Description)
 	}
 	current := false // whether something is registered with the kernel
@@ -292,8 +293,10 @@ func (step *vectorStep) compare(t *testing.T, d *Decision, got vectorAction) {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 	var met []vectorThreshold
-	for _, t := range d.InForce() {
-		met = append(met, written(&t))
+	for i := range d.State.Thresholds {
+		if s := &d.State.Thresholds[i]; s.InForce {
+			met = append(met, written(&s.Threshold))
+		}
 	}
 	if diff := cmp.Diff(asSet(want.ThresholdsMet), asSet(met), sorted, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("thresholds in force (-want +got):\n%s", diff)
@@ -360,4 +363,16 @@ func asSet(list []vectorThreshold) []vectorThreshold {
 		}
 	}
 	return set
+}
+
+// kubeletDescription returns the kubelet's name for the notifier of a threshold.
+func kubeletDescription(t *Threshold) string {
+	s := "soft "
+	if t.Hard() {
+		s = "hard "
+	}
+	if t.Signal == AllocatableMemoryAvailable {
+		s += "allocatable "
+	}
+	return s + "memory eviction threshold"
 }

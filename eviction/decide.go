@@ -18,7 +18,9 @@ const limitGraceSeconds = 1
 // Decide returns what to do now. It does not change its input, and equal inputs give equal
 // decisions.
 func Decide(in *Input) *Decision {
-	d := &Decision{At: in.Now, Acting: -1, Victim: -1, State: in.State, Conditions: in.State.Conditions, parity: in.Settings.Parity}
+	d := &Decision{
+		At: in.Now, Outcome: OutcomeNoThresholds, Acting: -1, Victim: -1, State: in.State, Conditions: in.State.Conditions, parity: in.Settings.Parity,
+	}
 	if len(in.Settings.Thresholds) == 0 && !in.Settings.LocalLimits {
 		return d
 	}
@@ -221,14 +223,7 @@ func (d *Decision) enforceLimits(in *Input, statsByUID map[string]*stats.PodStat
 	d.Exceeded = exceededLimits(in.Pods, statsByUID, d.Layout)
 	for i := range d.Exceeded {
 		e := &d.Exceeded[i]
-		b := in.Blocked[e.pod.UID]
-		switch {
-		case e.Critical != NotCritical:
-		case in.Self != "" && e.pod.UID == in.Self:
-			e.Skipped = SkipSelf
-		case b.Hard:
-			e.Skipped, e.Blocked = SkipBlocked, b.Reason
-		default:
+		if e.Skipped, e.SkipMessage = in.skip(e.pod, true); e.Skipped == NotSkipped {
 			d.Kills = append(d.Kills, Kill{Pod: e.Pod, Signal: e.Kind, Hard: true, GraceSeconds: limitGraceSeconds, Message: e.message})
 		}
 	}

@@ -2,7 +2,6 @@ package eviction
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,23 +51,23 @@ type Decision struct {
 }
 
 // Outcome is the result of a decision.
-type Outcome uint8
+type Outcome string
 
 // The outcomes.
 const (
-	OutcomeNoThresholds  Outcome = iota // there is no threshold, and limits are not enforced
-	OutcomeNoLayout                     // the layout of the disks is not known: nothing changes
-	OutcomeNoSummary                    // there are no figures: nothing changes
-	OutcomeLocalLimit                   // pods exceed a limit of local storage and are evicted
-	OutcomeNoneInForce                  // no threshold is in force
-	OutcomeStale                        // thresholds are in force, but an earlier decision acted on the same figures
-	OutcomeReclaim                      // remove something first, then call AfterReclaim
-	OutcomeReclaimed                    // what was removed is enough
-	OutcomeEvict                        // a pod is evicted
-	OutcomeNoPods                       // there is no pod to evict
-	OutcomeNoCandidate                  // all pods are skipped
-	OutcomeConditionOnly                // no pod is evicted for this signal: only its node condition is set
-	OutcomeSettling                     // pressure thresholds are in force, but the averages include the time before the last eviction
+	OutcomeNoThresholds  Outcome = "NoThresholds"  // there is no threshold, and limits are not enforced
+	OutcomeNoLayout      Outcome = "NoLayout"      // the layout of the disks is not known: nothing changes
+	OutcomeNoSummary     Outcome = "NoSummary"     // there are no figures: nothing changes
+	OutcomeLocalLimit    Outcome = "LocalLimit"    // pods exceed a limit of local storage and are evicted
+	OutcomeNoneInForce   Outcome = "NoneInForce"   // no threshold is in force
+	OutcomeStale         Outcome = "Stale"         // thresholds are in force, but an earlier decision acted on the same figures
+	OutcomeReclaim       Outcome = "Reclaim"       // remove something first, then call AfterReclaim
+	OutcomeReclaimed     Outcome = "Reclaimed"     // what was removed is enough
+	OutcomeEvict         Outcome = "Evict"         // a pod is evicted
+	OutcomeNoPods        Outcome = "NoPods"        // there is no pod to evict
+	OutcomeNoCandidate   Outcome = "NoCandidate"   // all pods are skipped
+	OutcomeConditionOnly Outcome = "ConditionOnly" // no pod is evicted for this signal: only its node condition is set
+	OutcomeSettling      Outcome = "Settling"      // pressure thresholds are in force, but the averages include the time before the last eviction
 )
 
 // ThresholdState is a threshold compared with its signal.
@@ -144,17 +143,6 @@ type Doubt struct {
 
 var errNoSummary = errors.New("no summary was given")
 
-// InForce returns the thresholds in force.
-func (d *Decision) InForce() []Threshold {
-	var list []Threshold
-	for i := range d.State.Thresholds {
-		if s := &d.State.Thresholds[i]; s.InForce {
-			list = append(list, s.Threshold)
-		}
-	}
-	return list
-}
-
 // Pressures returns the conditions that are reported, in the order memory, disk, process ids,
 // CPU, I/O.
 func (d *Decision) Pressures() []corev1.NodeConditionType {
@@ -165,42 +153,4 @@ func (d *Decision) Pressures() []corev1.NodeConditionType {
 		}
 	}
 	return list
-}
-
-// The names of the closed lists, in JSON and in transcripts.
-var (
-	outcomeNames = [...]string{"NoThresholds", "NoLayout", "NoSummary", "LocalLimit", "NoneInForce", "Stale", "Reclaim", "Reclaimed",
-		"Evict", "NoPods", "NoCandidate", "ConditionOnly", "Settling"}
-	skipReasonNames = [...]string{"NotSkipped", "Critical", "Doubt", "Self", "Blocked"}
-	rankKeyNames    = [...]string{"None", "NoStats", "Over", "Priority", "Excess", "Processes", "Name"}
-	criticalNames   = [...]string{"NotCritical", "StaticPod", "MirrorPod", "CriticalPriority"}
-	admissionNames  = [...]string{"NoPressure", "Critical", "Requests", "Tolerates", "Memory", "Other"}
-)
-
-func (o Outcome) String() string       { return enumName(outcomeNames[:], uint8(o)) }
-func (p SkipReason) String() string    { return enumName(skipReasonNames[:], uint8(p)) }
-func (k RankKey) String() string       { return enumName(rankKeyNames[:], uint8(k)) }
-func (c Critical) String() string      { return enumName(criticalNames[:], uint8(c)) }
-func (a AdmissionCase) String() string { return enumName(admissionNames[:], uint8(a)) }
-
-// MarshalText writes the word, not the number.
-func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
-
-// MarshalText writes the word, not the number.
-func (p SkipReason) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-
-// MarshalText writes the word, not the number.
-func (k RankKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// MarshalText writes the word, not the number.
-func (c Critical) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
-
-// MarshalText writes the word, not the number.
-func (a AdmissionCase) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
-
-func enumName(list []string, i uint8) string {
-	if int(i) < len(list) {
-		return list[i]
-	}
-	return fmt.Sprint("unknown ", i)
 }

@@ -375,7 +375,7 @@ func tell(b *strings.Builder, d *Decision) {
 		fmt.Fprintf(b, "  %s=%v, met %v ago\n", c.Type, c.Reported, d.At.Sub(c.MetAt))
 	}
 	for _, e := range d.Exceeded {
-		fmt.Fprintf(b, "  %s exceeds %s %s: %s of %s (%v)\n", e.Pod.Name, e.Kind, e.Name, e.Used.String(), e.Limit.String(), e.Critical)
+		fmt.Fprintf(b, "  %s exceeds %s %s: %s of %s (%s)\n", e.Pod.Name, e.Kind, e.Name, e.Used.String(), e.Limit.String(), e.SkipMessage)
 	}
 	for i, r := range d.Ranking {
 		mark := " "
@@ -439,5 +439,5 @@ func admission(d *datadriven.TestData) string {
 		}
 	}
 	a := Admit(pod, conditions)
-	return fmt.Sprintf("%v (%v) %s\n", a.Admit, a.Case, a.Message)
+	return fmt.Sprintf("%v %s\n", a.Admit, a.Message)
 }

@@ -30,7 +30,8 @@ func TestInvariants(t *testing.T) {
 		}
 	}
 	// The nodes are worth something only if they lead somewhere.
-	for o := OutcomeNoThresholds + 1; o <= OutcomeSettling; o++ {
+	for _, o := range []Outcome{OutcomeNoLayout, OutcomeNoSummary, OutcomeLocalLimit, OutcomeNoneInForce, OutcomeStale, OutcomeReclaim,
+		OutcomeReclaimed, OutcomeEvict, OutcomeNoPods, OutcomeNoCandidate, OutcomeConditionOnly, OutcomeSettling} {
 		if outcomes[o] == 0 {
 			t.Errorf("no outcome %v in %v: make the nodes livelier", o, outcomes)
 		}
@@ -148,7 +149,7 @@ func follows(t *testing.T, in *Input, d *Decision) {
 	}
 	threshold := 0
 	for _, k := range d.Kills {
-		if pods[k.Pod] == nil || CriticalOf(pods[k.Pod]) != NotCritical {
+		if pods[k.Pod] == nil || CriticalReason(pods[k.Pod]) != "" {
 			t.Errorf("kills %v, critical or unknown", k.Pod)
 		}
 		if k.Condition != nil {
@@ -212,7 +213,7 @@ func orderless(t *testing.T, in *Input, d *Decision) {
 		return
 	}
 	for _, s := range append(Signals(), "cpu.pressure.some.avg10") {
-		list := Rank(s, d.Layout, in.Pods, in.Summary.Pods, in.Now, false)
+		list := in.Rank(&Threshold{Signal: s}, d.Layout)
 		compare := compareByExcess
 		if s == PIDAvailable {
 			compare = compareByProcesses

@@ -2,10 +2,10 @@ package eviction
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
@@ -23,10 +23,9 @@ type ExceededLimit struct {
 	// container.
 	Kind, Name  string
 	Used, Limit resource.Quantity
-	// Critical or Skipped is why the pod is not evicted. Blocked is the reason for SkipBlocked.
-	Critical Critical
-	Skipped  SkipReason
-	Blocked  string
+	// Skipped is why the pod is not evicted; SkipMessage says it for people.
+	Skipped     SkipReason
+	SkipMessage string
 
 	message string
 	pod     *corev1.Pod
@@ -50,7 +49,7 @@ func exceededLimits(pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, l
 			e, ok = containerExceeds(pod, s, !l.DedicatedImageFs)
 		}
 		if ok {
-			e.pod, e.Pod, e.Critical = pod, refOf(pod), CriticalOf(pod)
+			e.pod, e.Pod = pod, refOf(pod)
 			list = append(list, e)
 		}
 	}
@@ -79,7 +78,7 @@ func emptyDirExceeds(pod *corev1.Pod, s *stats.PodStats) (ExceededLimit, bool) {
 }
 
 func podExceeds(pod *corev1.Pod, s *stats.PodStats) (ExceededLimit, bool) {
-	limit, ok := limitOf(pod, corev1.ResourceEphemeralStorage)
+	limit, ok := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{})[corev1.ResourceEphemeralStorage]
 	if !ok || s.EphemeralStorage == nil {
 		return ExceededLimit{}, false
 	}
@@ -128,107 +127,14 @@ func usedBytes(fs *stats.FsStats) resource.Quantity {
 	return byteQuantity(fs.UsedBytes)
 }
 
-// requestOf returns what a pod requests of a resource, or zero. If the pod has requests or limits at
-// the pod level, of any resource, the containers' requests do not count.
+// requestOf returns what a pod requests of a resource, or zero, as the kubelet computes it. If the
+// pod has requests or limits at the pod level, of any resource, the containers' requests do not count.
 func requestOf(pod *corev1.Pod, name corev1.ResourceName) resource.Quantity {
-	var request resource.Quantity
-	if hasPodLevelResources(pod) {
-		if q, ok := pod.Spec.Resources.Requests[name]; ok && isPodLevelResource(name) {
-			request = q.DeepCopy()
-		}
-	} else if t := sumContainers(pod, name, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Requests }); t.set {
-		request = t.sum
+	request := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
+		SkipContainerLevelResources: resourcehelper.IsPodLevelResourcesSet(pod), ExcludeOverhead: true,
+	})[name].DeepCopy()
+	if overhead, ok := pod.Spec.Overhead[name]; ok && !request.IsZero() {
+		request.Add(overhead)
 	}
-	addOverhead(pod, name, &request)
 	return request
-}
-
-// limitOf returns the sum of the limits that a pod's containers have; false if none has one. Limits
-// at the pod level do not count, since Kubernetes does not support them for storage.
-func limitOf(pod *corev1.Pod, name corev1.ResourceName) (resource.Quantity, bool) {
-	t := sumContainers(pod, name, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Limits })
-	addOverhead(pod, name, &t.sum)
-	return t.sum, t.set
-}
-
-func addOverhead(pod *corev1.Pod, name corev1.ResourceName, q *resource.Quantity) {
-	if overhead, ok := pod.Spec.Overhead[name]; ok && !q.IsZero() {
-		q.Add(overhead)
-	}
-}
-
-// hasPodLevelResources reports whether a pod has requests or limits at the pod level.
-func hasPodLevelResources(pod *corev1.Pod) bool {
-	r := pod.Spec.Resources
-	if r == nil {
-		return false
-	}
-	for _, list := range [...]corev1.ResourceList{r.Requests, r.Limits} {
-		for name := range list {
-			if isPodLevelResource(name) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// isPodLevelResource reports whether Kubernetes supports the resource at the pod level.
-func isPodLevelResource(name corev1.ResourceName) bool {
-	return name == corev1.ResourceCPU || name == corev1.ResourceMemory ||
-		strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
-}
-
-// optionalSum is a sum of quantities. set is false if nothing was added, which differs from a sum
-// of zero. The sum has the format of the first quantity.
-type optionalSum struct {
-	sum resource.Quantity
-	set bool
-}
-
-func (t *optionalSum) addFrom(list corev1.ResourceList, name corev1.ResourceName) {
-	if q, ok := list[name]; ok {
-		t.addQuantity(q)
-	}
-}
-
-func (t *optionalSum) addQuantity(q resource.Quantity) {
-	if !t.set {
-		t.sum, t.set = q.DeepCopy(), true
-		return
-	}
-	t.sum.Add(q)
-}
-
-func (t *optionalSum) raiseTo(u optionalSum) {
-	if u.set && (!t.set || u.sum.Cmp(t.sum) > 0) {
-		t.sum, t.set = u.sum.DeepCopy(), true
-	}
-}
-
-// sumContainers returns what containers need together. It is the larger of two figures: the sum
-// of the regular containers and the restartable init containers, which run at once; and the most
-// that another init container needs, with the restartable ones started before it.
-func sumContainers(pod *corev1.Pod, name corev1.ResourceName, of func(*corev1.Container) corev1.ResourceList) optionalSum {
-	var running, beside, starting optionalSum
-	for i := range pod.Spec.Containers {
-		running.addFrom(of(&pod.Spec.Containers[i]), name)
-	}
-	for i := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[i]
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			running.addFrom(of(c), name)
-			beside.addFrom(of(c), name)
-			starting.raiseTo(beside)
-			continue
-		}
-		var alone optionalSum
-		alone.addFrom(of(c), name)
-		if beside.set {
-			alone.addQuantity(beside.sum)
-		}
-		starting.raiseTo(alone)
-	}
-	running.raiseTo(starting)
-	return running
 }

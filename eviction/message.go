@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
@@ -38,7 +39,7 @@ func evictionMessage(pod *corev1.Pod, s *stats.PodStats, t *ThresholdState) (str
 		return b.String(), nil
 	}
 	annotations := map[string]string{}
-	if of == resourceMemory && hasPodLevelResources(pod) && s.Memory != nil {
+	if of == resourceMemory && resourcehelper.IsPodLevelResourcesSet(pod) && s.Memory != nil {
 		if request, ok := pod.Spec.Resources.Requests[corev1.ResourceMemory]; ok {
 			usage := byteQuantity(s.Memory.WorkingSetBytes)
 			fmt.Fprintf(&b, "Pod"+overRequestFormat, pod.Name, usage.String(), request.String(), of)

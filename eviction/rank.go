@@ -25,53 +25,46 @@ type RankedPod struct {
 	// the last key: usage minus request; for inodes, as in the kubelet, inodes in use minus the
 	// bytes of ephemeral storage requested; for process ids the number of processes.
 	Usage, Request, Excess resource.Quantity
-	// Skipped is why the pod is not evicted in its turn.
-	Skipped SkipReason
+	// Skipped is why the pod is not evicted in its turn; SkipMessage says it for people.
+	Skipped     SkipReason
+	SkipMessage string
 	// Doubt is why its usage is missing or cannot be right; empty if it is usable.
 	Doubt string
-	// Blocked is the reason for SkipBlocked.
-	Blocked string
 	// BeforeNextBy is the key that puts it before the next pod in the ranking.
 	BeforeNextBy RankKey
 
 	pod *corev1.Pod
 }
 
-// SkipReason is why a pod is skipped in the ranking.
-type SkipReason uint8
+// SkipReason is why a pod is not evicted.
+type SkipReason string
 
 // The reasons.
 const (
-	NotSkipped   SkipReason = iota
-	SkipCritical            // the pod is critical: see CriticalOf
-	SkipDoubt               // its usage is missing or cannot be right: RankedPod.Doubt (not with Settings.Parity)
-	SkipSelf                // the pod runs this code: Input.Self
-	SkipBlocked             // the pod cannot be evicted now: RankedPod.Blocked
+	NotSkipped   SkipReason = ""
+	SkipCritical SkipReason = "Critical" // the pod is critical: see CriticalReason
+	SkipDoubt    SkipReason = "Doubt"    // its usage is missing or cannot be right: RankedPod.Doubt (not with Settings.Parity)
+	SkipSelf     SkipReason = "Self"     // the pod runs this code: Input.Self
+	SkipBlocked  SkipReason = "Blocked"  // the pod cannot be evicted now: Input.Blocked
 )
 
 // RankKey is a key that pods are ranked by. The first key that differs decides.
-type RankKey uint8
+type RankKey string
 
 // The keys. No signal uses all of them.
 const (
-	KeyNone      RankKey = iota // the pod is the last
-	KeyNoStats                  // the pod has no statistics, the next has
-	KeyOver                     // the pod uses more than it requests, the next does not
-	KeyPriority                 // its priority is lower
-	KeyExcess                   // its usage exceeds its request by more
-	KeyProcesses                // it has more processes
-	KeyName                     // all other keys are equal; namespace and name decide
+	KeyNone      RankKey = "None"      // the pod is the last
+	KeyNoStats   RankKey = "NoStats"   // the pod has no statistics, the next has
+	KeyOver      RankKey = "Over"      // the pod uses more than it requests, the next does not
+	KeyPriority  RankKey = "Priority"  // its priority is lower
+	KeyExcess    RankKey = "Excess"    // its usage exceeds its request by more
+	KeyProcesses RankKey = "Processes" // it has more processes
+	KeyName      RankKey = "Name"      // all other keys are equal; namespace and name decide
 )
 
-// Rank returns the pods in the order of eviction for a signal, the first victim first; nil for a
-// signal that no pod is evicted for. The kubelet's order of equal pods is random; this order is
-// total. parity is Settings.Parity. Input.Rank also applies Self and Blocked.
-func Rank(s Signal, l Layout, pods []*corev1.Pod, podStats []stats.PodStats, now time.Time, parity bool) []RankedPod {
-	return rank(s, l, pods, byUID(podStats), now, parity)
-}
-
 // Rank returns the pods in the order of eviction for a threshold, as Decide ranks them once it is
-// in force; nil for a signal that no pod is evicted for, or without a summary.
+// in force: the first victim first. It is nil for a signal that no pod is evicted for, or without a
+// summary. The kubelet's order of equal pods is random; this order is total.
 func (in *Input) Rank(t *Threshold, l Layout) []RankedPod {
 	if in.Summary == nil {
 		return nil
@@ -80,38 +73,22 @@ func (in *Input) Rank(t *Threshold, l Layout) []RankedPod {
 }
 
 func (in *Input) rank(t *Threshold, l Layout, statsByUID map[string]*stats.PodStats) []RankedPod {
-	list := rank(t.Signal, l, in.Pods, statsByUID, in.Now, in.Settings.Parity)
-	for i := range list {
-		r := &list[i]
-		b, blocked := in.Blocked[r.pod.UID]
-		switch {
-		case r.Skipped != NotSkipped:
-		case in.Self != "" && r.pod.UID == in.Self:
-			r.Skipped = SkipSelf
-		case blocked && (b.Hard || !t.Hard()):
-			r.Skipped, r.Blocked = SkipBlocked, b.Reason
-		}
-	}
-	return list
-}
-
-func rank(s Signal, l Layout, pods []*corev1.Pod, statsByUID map[string]*stats.PodStats, now time.Time, parity bool) []RankedPod {
-	of := s.Resource()
+	of := t.Signal.Resource()
 	if of == "" || of == resourceIO {
 		return nil
 	}
-	list := make([]RankedPod, len(pods))
-	for i, pod := range pods {
-		list[i].pod = pod
-		list[i].computeKeys(of, l.partsOn(s), statsByUID[string(pod.UID)], now)
-		if CriticalOf(pod) != NotCritical {
-			list[i].Skipped = SkipCritical
-		} else if list[i].Doubt != "" && !parity {
-			list[i].Skipped = SkipDoubt
+	list := make([]RankedPod, len(in.Pods))
+	for i, pod := range in.Pods {
+		r := &list[i]
+		r.pod, r.BeforeNextBy = pod, KeyNone
+		r.computeKeys(of, l.partsOn(t.Signal), statsByUID[string(pod.UID)], in.Now)
+		r.Skipped, r.SkipMessage = in.skip(pod, t.Hard())
+		if r.Doubt != "" && !in.Settings.Parity && r.Skipped != SkipCritical {
+			r.Skipped, r.SkipMessage = SkipDoubt, r.Doubt
 		}
 	}
 	compare := compareByExcess
-	if s == PIDAvailable {
+	if t.Signal == PIDAvailable {
 		compare = compareByProcesses
 	}
 	slices.SortFunc(list, func(a, b RankedPod) int {
@@ -122,6 +99,20 @@ func rank(s Signal, l Layout, pods []*corev1.Pod, statsByUID map[string]*stats.P
 		_, list[i].BeforeNextBy = compare(&list[i], &list[i+1])
 	}
 	return list
+}
+
+// skip returns why a pod is not evicted whatever it uses, and the same for people.
+func (in *Input) skip(pod *corev1.Pod, hard bool) (SkipReason, string) {
+	if why := CriticalReason(pod); why != "" {
+		return SkipCritical, why
+	}
+	if in.Self != "" && pod.UID == in.Self {
+		return SkipSelf, "it is weir's own pod"
+	}
+	if b, ok := in.Blocked[pod.UID]; ok && (b.Hard || !hard) {
+		return SkipBlocked, "it cannot be evicted now: " + b.Reason
+	}
+	return NotSkipped, ""
 }
 
 // computeKeys sets the keys from the pod's statistics.

@@ -178,15 +178,3 @@ func (t *Threshold) CgroupThreshold(s *stats.Summary, c Cgroups) (CgroupThreshol
 	n.Bytes = figure.Value()
 	return n, nil
 }
-
-// KubeletDescription returns the kubelet's name for the notifier of a threshold.
-func (t *Threshold) KubeletDescription() string {
-	s := "soft "
-	if t.Hard() {
-		s = "hard "
-	}
-	if t.Signal == AllocatableMemoryAvailable {
-		s += "allocatable "
-	}
-	return s + "memory eviction threshold"
-}

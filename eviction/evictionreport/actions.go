@@ -30,7 +30,7 @@ func roundActions(round *guard.Round) []document.Action {
 
 func newAction(o *execute.Outcome) document.Action {
 	a := document.Action{
-		At: o.At.UTC(), Result: string(o.Result), Mode: o.Mode.String(), Signal: o.Signal, Hard: o.Hard, Collection: string(o.Collection),
+		At: o.At.UTC(), Result: string(o.Result), Mode: string(o.Mode), Signal: o.Signal, Hard: o.Hard, Collection: string(o.Collection),
 		GraceSeconds: o.GraceSeconds, Budget: o.Budget, Removed: o.Removed, WaitedSeconds: o.Waited.Seconds(), Message: o.Message,
 	}
 	if o.Pod != (eviction.PodRef{}) {

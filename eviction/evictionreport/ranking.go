@@ -1,6 +1,7 @@
 package evictionreport
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,13 +19,9 @@ func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision)
 		return nil
 	}
 	list := in.Rank(t, d.Layout)
-	pods := make(map[string]*corev1.Pod, len(in.Pods))
-	for _, pod := range in.Pods {
-		pods[string(pod.UID)] = pod
-	}
 	r := &document.Ranking{Unit: rankingUnit(s), Pods: make([]document.RankedPod, len(list))}
 	for i := range list {
-		r.Pods[i] = newRankedPod(r.Unit, &list[i], pods[list[i].Pod.UID])
+		r.Pods[i] = newRankedPod(r.Unit, &list[i])
 	}
 	next := slices.IndexFunc(list, func(p eviction.RankedPod) bool { return p.Skipped == eviction.NotSkipped })
 	switch {
@@ -47,16 +44,19 @@ func newRanking(t *eviction.Threshold, in *eviction.Input, d *eviction.Decision)
 	a, b := &list[next], &list[next+1+second]
 	// Skipped pods may be between these two. BeforeNextBy compares neighbours, so rank the two alone.
 	two := *in
-	two.Pods = []*corev1.Pod{pods[a.Pod.UID], pods[b.Pod.UID]}
+	two.Pods = slices.DeleteFunc(slices.Clone(in.Pods), func(pod *corev1.Pod) bool {
+		return string(pod.UID) != a.Pod.UID && string(pod.UID) != b.Pod.UID
+	})
 	pair := two.Rank(t, d.Layout)
 	r.Message = fmt.Sprintf("%s, before %s: %s", r.Next, b.Pod, rankReason(r.Unit, &pair[0], &pair[1]))
 	return r
 }
 
 // newRankedPod describes a pod of the ranking.
-func newRankedPod(unit document.Unit, p *eviction.RankedPod, pod *corev1.Pod) document.RankedPod {
+func newRankedPod(unit document.Unit, p *eviction.RankedPod) document.RankedPod {
 	ranked := document.RankedPod{
-		Namespace: p.Pod.Namespace, Name: p.Pod.Name, UID: p.Pod.UID, OverRequest: p.Over, Priority: p.Priority, BeforeNextBy: p.BeforeNextBy.String(),
+		Namespace: p.Pod.Namespace, Name: p.Pod.Name, UID: p.Pod.UID, OverRequest: p.Over, Priority: p.Priority, BeforeNextBy: string(p.BeforeNextBy),
+		Skipped: string(p.Skipped), Message: cmp.Or(p.SkipMessage, p.Doubt), // with parity a pod in doubt is evicted nevertheless
 	}
 	switch {
 	case p.NoStats, p.Doubt != "" && p.Usage.IsZero():
@@ -66,47 +66,7 @@ func newRankedPod(unit document.Unit, p *eviction.RankedPod, pod *corev1.Pod) do
 	default:
 		ranked.Usage, ranked.Request, ranked.Excess = floatOfQuantity(&p.Usage), floatOfQuantity(&p.Request), floatOfQuantity(&p.Excess)
 	}
-	if p.Skipped != eviction.NotSkipped {
-		ranked.Skipped = p.Skipped.String()
-		ranked.Message = skipMessage(p, pod)
-	} else {
-		ranked.Message = p.Doubt // with parity the pod is evicted nevertheless
-	}
 	return ranked
-}
-
-// Reasons for skipping pods that the kubelet would evict.
-const (
-	ownPod        = "it is weir's own pod"
-	blockedPrefix = "it cannot be evicted now: "
-)
-
-// skipMessage says why a pod is skipped.
-func skipMessage(p *eviction.RankedPod, pod *corev1.Pod) string {
-	switch p.Skipped {
-	case eviction.SkipDoubt:
-		return p.Doubt
-	case eviction.SkipCritical:
-		return criticalReason(eviction.CriticalOf(pod))
-	case eviction.SkipSelf:
-		return ownPod
-	case eviction.SkipBlocked:
-		return blockedPrefix + p.Blocked
-	}
-	return p.Skipped.String()
-}
-
-// criticalReason says why a pod is never evicted.
-func criticalReason(c eviction.Critical) string {
-	switch c {
-	case eviction.StaticPod:
-		return "it is a static pod, which no controller would replace"
-	case eviction.MirrorPod:
-		return "it is the mirror of a static pod, which no controller would replace"
-	case eviction.CriticalPriority:
-		return "its priority is that of system-cluster-critical, or higher"
-	}
-	return ""
 }
 
 // rankReason says which key puts a before b.

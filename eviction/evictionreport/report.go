@@ -43,7 +43,7 @@ func New(last *guard.Round, acts []*guard.Round, c Options) *Report {
 	}
 	r := &Report{
 		Node: c.Node, Mode: c.Mode, State: document.Starting, At: c.Now.UTC(),
-		Signals: []document.Signal{}, Warnings: c.Warnings, Reclaims: c.Reclaims || c.Mode == execute.Observe.String(), MaxIntervalSeconds: c.MaxInterval.Seconds(), PollSeconds: c.PollInterval.Seconds(),
+		Signals: []document.Signal{}, Warnings: c.Warnings, Reclaims: c.Reclaims || c.Mode == string(execute.Observe), MaxIntervalSeconds: c.MaxInterval.Seconds(), PollSeconds: c.PollInterval.Seconds(),
 	}
 	for _, round := range acts {
 		r.Actions = append(r.Actions, roundActions(round)...)
@@ -64,7 +64,7 @@ func fillFromRound(r *Report, round *guard.Round) {
 	if len(round.Notice.Sources) > 0 {
 		r.WokenBy, r.DecidedAfterSeconds = noticeText(round.Notice), round.DecidedAt.Sub(round.Notice.At).Seconds()
 	}
-	r.Outcome = d.Outcome.String()
+	r.Outcome = string(d.Outcome)
 	if d.Err != nil {
 		r.Error = d.Err.Error()
 	} else if round.ReadErr != nil {
@@ -132,10 +132,10 @@ func summaryText(r *Report) string {
 // evictingText returns the summary if a pod is, or would be, evicted.
 func evictingText(r *Report) string {
 	verb := "is evicted"
-	if r.Mode == execute.Observe.String() {
+	if r.Mode == string(execute.Observe) {
 		verb = "would be evicted; the mode is observe"
 	}
-	if r.Outcome == eviction.OutcomeLocalLimit.String() {
+	if r.Outcome == string(eviction.OutcomeLocalLimit) {
 		who, more := "", 0
 		for i := range r.Exceeded {
 			if e := &r.Exceeded[i]; e.Skipped == "" {
@@ -201,11 +201,11 @@ func noEvictionText(r *Report, s *document.Signal, t *document.Threshold) string
 		return "; no pod is evicted for this signal, since no figure shows which pod causes it"
 	case s.Ranking.Next == "":
 		return "; " + s.Ranking.Message
-	case r.Outcome == eviction.OutcomeSettling.String():
+	case r.Outcome == string(eviction.OutcomeSettling):
 		return "; that average still includes the time before the last eviction, so no pod is evicted for it yet"
-	case r.Outcome == eviction.OutcomeStale.String():
+	case r.Outcome == string(eviction.OutcomeStale):
 		return "; weir has acted on this figure, and waits for a new one"
-	case r.Outcome == eviction.OutcomeReclaimed.String():
+	case r.Outcome == string(eviction.OutcomeReclaimed):
 		return "; removing unused objects was enough, and no pod was evicted"
 	}
 	return fmt.Sprintf("; %s is next", s.Ranking.Next)

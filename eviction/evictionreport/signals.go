@@ -265,7 +265,7 @@ func newAdmission(d *eviction.Decision) *document.Admission {
 // newExceededLimit describes a pod over a limit of local storage.
 func newExceededLimit(e *eviction.ExceededLimit) document.ExceededLimit {
 	exceeded := document.ExceededLimit{
-		Pod: e.Pod.String(), Kind: e.Kind, Name: e.Name,
+		Pod: e.Pod.String(), Kind: e.Kind, Name: e.Name, Skipped: string(e.Skipped),
 		UsedBytes: e.Used.AsApproximateFloat64(), LimitBytes: e.Limit.AsApproximateFloat64(),
 	}
 	of := "local storage"
@@ -276,18 +276,8 @@ func newExceededLimit(e *eviction.ExceededLimit) document.ExceededLimit {
 		of = "container " + e.Name
 	}
 	exceeded.Message = fmt.Sprintf("%s uses %s of %s, and may use %s", e.Pod, humanize.Bytes(exceeded.UsedBytes), of, humanize.Bytes(exceeded.LimitBytes))
-	pass, why := e.Skipped, ""
-	switch {
-	case e.Critical != eviction.NotCritical:
-		pass, why = eviction.SkipCritical, criticalReason(e.Critical)
-	case e.Skipped == eviction.SkipSelf:
-		why = ownPod
-	case e.Skipped == eviction.SkipBlocked:
-		why = blockedPrefix + e.Blocked
-	}
-	if pass != eviction.NotSkipped {
-		exceeded.Skipped = pass.String()
-		exceeded.Message += "; it is not evicted: " + why
+	if e.Skipped != eviction.NotSkipped {
+		exceeded.Message += "; it is not evicted: " + e.SkipMessage
 	}
 	return exceeded
 }

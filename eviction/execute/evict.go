@@ -120,26 +120,14 @@ func (x *Executor) mayEvict(pod *corev1.Pod, o *Outcome) bool {
 		o.setResult(Gone, "did not evict pod %s: it is gone, and another (UID %s) has its name", o.Pod, pod.UID)
 	case pod.Spec.NodeName != x.opts.Node:
 		o.setRefused(fmt.Sprintf("it is on node %q, not on %q", pod.Spec.NodeName, x.opts.Node))
-	case eviction.CriticalOf(pod) != eviction.NotCritical:
-		o.setRefused(criticalReason(eviction.CriticalOf(pod)))
+	case eviction.CriticalReason(pod) != "":
+		o.setRefused(eviction.CriticalReason(pod))
 	case hasEnded(pod):
 		o.setResult(Gone, "did not evict pod %s: it has ended (%s)", o.Pod, pod.Status.Phase)
 	default:
 		return true
 	}
 	return false
-}
-
-func criticalReason(c eviction.Critical) string {
-	switch c {
-	case eviction.StaticPod:
-		return "it is a static pod, which no controller would replace"
-	case eviction.MirrorPod:
-		return "it is the mirror of a static pod, which no controller would replace"
-	case eviction.CriticalPriority:
-		return "its priority is that of system-cluster-critical, or higher"
-	}
-	return "it is critical: " + c.String()
 }
 
 func hasEnded(pod *corev1.Pod) bool {

@@ -41,10 +41,10 @@ type Executor struct {
 
 // New returns an Executor, or an error for a missing option.
 func New(opts Options) (*Executor, error) {
+	opts = opts.withDefaults()
 	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("prepare to evict: %w", err)
 	}
-	opts = opts.withDefaults()
 	return &Executor{
 		opts:    opts,
 		metrics: newMetrics(opts.Registerer),

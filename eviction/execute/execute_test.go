@@ -89,7 +89,7 @@ func TestALimitOfLocalStorageSetsNoCondition(t *testing.T) {
 
 func TestASoftThresholdAsksTheEvictionAPI(t *testing.T) {
 	for _, mode := range []Mode{Evict, Kill} {
-		t.Run(mode.String(), func(t *testing.T) {
+		t.Run(string(mode), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(pod("app"))
 				x := executor(t, s, func(o *Options) { o.Mode = mode })

@@ -15,7 +15,7 @@ import (
 
 // Options of an Executor. A zero duration or number means the default.
 type Options struct {
-	// Mode is what to do. Observe only uses Recorder and Registerer.
+	// Mode is what to do; empty means Observe, which only uses Recorder and Registerer.
 	Mode   Mode
 	Client kubernetes.Interface
 	// Node is the name of the agent's node: pods of another are refused.
@@ -55,6 +55,7 @@ type Recorder interface {
 }
 
 func (o Options) withDefaults() Options {
+	o.Mode = cmp.Or(o.Mode, Observe)
 	o.MinGap = cmp.Or(o.MinGap, 10*time.Second)
 	o.MaxPerWindow = cmp.Or(o.MaxPerWindow, 10)
 	o.Window = cmp.Or(o.Window, 10*time.Minute)
@@ -70,19 +71,11 @@ func (o Options) withDefaults() Options {
 }
 
 func (o *Options) check() error {
-	for _, d := range [...]time.Duration{o.MinGap, o.Window, o.CleanupTimeout, o.CleanupPoll, o.RequestTimeout,
-		o.ReclaimTimeout, o.BlockedBackoff, o.FailedBackoff, o.MaxBackoff, o.RepeatEvents} {
-		if d < 0 {
-			return errors.New("no duration may be negative")
-		}
-	}
 	switch {
-	case o.Mode > Kill:
-		return errors.New("the mode is none of observe, evict, kill")
-	case o.MaxPerWindow < 0:
-		return errors.New("no number may be negative: to evict no pod, use mode observe")
 	case o.Mode == Observe:
 		return nil
+	case o.Mode != Evict && o.Mode != Kill:
+		return fmt.Errorf("mode %q is none of observe, evict, kill", o.Mode)
 	case o.Client == nil:
 		return errors.New("a client is needed to write")
 	case o.Node == "":
@@ -94,33 +87,11 @@ func (o *Options) check() error {
 }
 
 // Mode is what an Executor may do.
-type Mode uint8
+type Mode string
 
 // The modes.
 const (
-	Observe Mode = iota // change nothing
-	Evict               // use the Eviction API, for hard thresholds too
-	Kill                // use it for soft thresholds; delete pods for hard ones and for limits of local storage
+	Observe Mode = "observe" // change nothing
+	Evict   Mode = "evict"   // use the Eviction API, for hard thresholds too
+	Kill    Mode = "kill"    // use it for soft thresholds; delete pods for hard ones and for limits of local storage
 )
-
-var modes = [...]string{"observe", "evict", "kill"}
-
-func (m Mode) String() string {
-	if int(m) < len(modes) {
-		return modes[m]
-	}
-	return fmt.Sprint("unknown ", uint8(m))
-}
-
-// MarshalText returns the name.
-func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
-
-// ParseMode returns the mode of a name.
-func ParseMode(s string) (Mode, error) {
-	for i, name := range modes {
-		if s == name {
-			return Mode(i), nil
-		}
-	}
-	return Observe, fmt.Errorf("parse mode %q: it is none of observe, evict, kill", s)
-}

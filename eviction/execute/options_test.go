@@ -26,20 +26,7 @@ func TestOptions(t *testing.T) {
 	f(Options{Mode: Evict, Client: client, Node: "n"}, "metadata.uid")
 	f(Options{Mode: Evict, Client: client, Self: "u"}, "spec.nodeName")
 	f(Options{Mode: Kill, Node: "n", Self: "u"}, "a client is needed")
-	f(Options{Mode: 9}, "none of observe, evict, kill")
-	f(Options{MinGap: -1}, "negative")
-	f(Options{MaxPerWindow: -1}, "use mode observe")
-}
-
-func TestModes(t *testing.T) {
-	for _, m := range []Mode{Observe, Evict, Kill} {
-		if got, err := ParseMode(m.String()); err != nil || got != m {
-			t.Errorf("ParseMode(%q): got %v, %v", m.String(), got, err)
-		}
-	}
-	if _, err := ParseMode("Kill"); err == nil {
-		t.Error(`ParseMode("Kill"): got no error`)
-	}
+	f(Options{Mode: "Kill"}, "none of observe, evict, kill")
 }
 
 func TestDefaultsAreTheKubelets(t *testing.T) {

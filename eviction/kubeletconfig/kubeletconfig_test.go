@@ -126,10 +126,6 @@ func TestCheck(t *testing.T) {
 		if err := yaml.UnmarshalStrict([]byte(d.Input), &both); err != nil {
 			d.Fatalf(t, "%v", err)
 		}
-		mode, err := execute.ParseMode(d.Cmd)
-		if err != nil {
-			d.Fatalf(t, "%v", err)
-		}
 		k, err := newKubelet(&kubeletConfiguration{Config: both.Kubelet, KernelMemcgNotification: both.Woken})
 		if err != nil {
 			d.Fatalf(t, "%v", err)
@@ -138,7 +134,7 @@ func TestCheck(t *testing.T) {
 		if err != nil {
 			d.Fatalf(t, "%v", err)
 		}
-		list := Check(k, own, mode, func(s eviction.Signal) int64 { return both.Capacity[s] })
+		list := Check(k, own, execute.Mode(d.Cmd), func(s eviction.Signal) int64 { return both.Capacity[s] })
 		if len(list) == 0 {
 			return "nothing to say\n"
 		}
