@@ -201,7 +201,7 @@ func (t *messageWriter) finding(r *Outcome, g metric.Group, sample *metric.Sampl
 		f.LastKnown = sample.LastKnown&(1<<g) != 0
 	}
 	f.Message = t.message(r, f.LastKnown)
-	f.ForWhole = t.whole(r)
+	f.OtherGroup = t.whole(r)
 	f.Evidence = t.evidence(r, sample)
 	if due := t.due(r); !due.IsZero() && (!r.Served || f.LastKnown) {
 		f.Due = utc(due)

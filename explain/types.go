@@ -68,9 +68,9 @@ type Finding struct {
 	LastKnown bool `json:"lastKnown,omitempty"`
 	// Message says the reason in a sentence, with the evidence in it.
 	Message string `json:"message,omitempty"`
-	// ForWhole says that the container lacks another group, not this one: a pod is served
+	// OtherGroup says that the container lacks another group, not this one: a pod is served
 	// whole or not at all.
-	ForWhole bool `json:"forWhole,omitempty"`
+	OtherGroup bool `json:"otherGroup,omitempty"`
 	// Rule is the rule that decided, as processors/identity/README.md names it.
 	Rule string `json:"rule,omitempty"`
 	// Evidence are the values and times it rests on, one a line.

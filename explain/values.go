@@ -100,7 +100,7 @@ func summary(what string, findings []Finding) string {
 		case at < 0:
 			missing, lacking = append(missing, f), append(lacking, []string{name})
 		default:
-			if missing[at].ForWhole {
+			if missing[at].OtherGroup {
 				missing[at] = f
 			}
 			lacking[at] = append(lacking[at], name)
