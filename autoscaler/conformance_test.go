@@ -4,16 +4,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/weir-metrics/weir/test/vectors"
 )
@@ -221,8 +224,8 @@ func play(v *vector, world, step *vectorStep, status *autoscalingv2.HorizontalPo
 	r := &played{before: *status.DeepCopy(), write: "unchanged"}
 	r.d = Decide(in)
 	answers := step.Faults.ScaleUpdate
-	r.done = r.d.CarryOut(Actions{
-		Scale: func(int32) error {
+	r.done = carryOut(r.d, actions{
+		scale: func() error {
 			r.attempts++
 			if len(answers) > 0 {
 				answer := answers[0]
@@ -235,13 +238,13 @@ func play(v *vector, world, step *vectorStep, status *autoscalingv2.HorizontalPo
 			r.rescaled = true
 			return nil
 		},
-		Refresh: func() error {
+		refresh: func() error {
 			if step.Faults.ScaleRefreshError {
 				return errors.New("reading the scale fails")
 			}
 			return nil
 		},
-		Status: func(*autoscalingv2.HorizontalPodAutoscalerStatus) error {
+		status: func() error {
 			if step.Faults.StatusUpdate {
 				r.write = "failed"
 				return errors.New("the status write fails")
@@ -251,6 +254,37 @@ func play(v *vector, world, step *vectorStep, status *autoscalingv2.HorizontalPo
 		},
 	})
 	return r
+}
+
+// actions write what a decision asks for.
+type actions struct{ scale, refresh, status func() error }
+
+// carryOut writes the count and the status as Kubernetes' controller does, with its Events in
+// its order.
+func carryOut(d *Decision, a actions) Completion {
+	var err error
+	if d.Rescale {
+		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			err := a.scale()
+			if err != nil {
+				_ = a.refresh()
+			}
+			return err
+		})
+	}
+	done := d.Conclude(err)
+	if equality.Semantic.DeepEqual(d.oldStatus, &done.Status) {
+		return done
+	}
+	if unwritten := a.status(); unwritten != nil {
+		at := len(done.Events)
+		if d.progress == metricsFailed {
+			at-- // Kubernetes writes the Event about the metrics last
+		}
+		done.Events = slices.Insert(slices.Clone(done.Events), at, Event{corev1.EventTypeWarning, "FailedUpdateStatus", unwritten.Error()})
+		done.Err = errors.Join(done.Err, unwritten)
+	}
+	return done
 }
 
 // rivals are the autoscalers with a pod of the target.

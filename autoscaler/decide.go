@@ -32,7 +32,7 @@ func Decide(in *Input) *Decision {
 	d.Memory = d.Memory.withFirstRecommendation(d.Current, in.Now)
 
 	current, lowest, highest := d.Current, d.minReplicas, in.Spec.MaxReplicas
-	scaledByAutoscaler := in.Settings.ScaleToZero && scaledToZero(d.oldStatus)
+	scaledByAutoscaler := in.Settings.ScaleToZero && ConditionTrue(d.oldStatus.Conditions, autoscalingv2.ScaledToZero)
 	switch {
 	case current == 0 && !(scaledByAutoscaler && (lowest != 0 || d.hasOutsideMetric)):
 		// A person or another program scaled the target to zero. Autoscaling stays off.
@@ -229,15 +229,6 @@ func (d *Decision) targetText() string {
 }
 
 func (d *Decision) addStep(s Step) { d.Steps = append(d.Steps, s) }
-
-func scaledToZero(s *autoscalingv2.HorizontalPodAutoscalerStatus) bool {
-	for i := range s.Conditions {
-		if s.Conditions[i].Type == autoscalingv2.ScaledToZero {
-			return s.Conditions[i].Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
 
 // seconds converts a number of seconds.
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }

@@ -6,9 +6,8 @@
 // of each pod, each ratio and each limit, in order. It uses no clock, API server or store, so
 // the same code decides live, in a dry run, over a recording and in a test.
 //
-// The caller carries a decision out. CarryOut writes the count and the status through
-// functions it is given, as Kubernetes' controller does. Conclude is its pure half, for
-// callers that write otherwise or not at all. Both return the memory for the next decision.
+// The caller carries a decision out. Conclude then returns the status, the Events and the memory
+// for the next decision.
 //
 // The arithmetic is that of Kubernetes 1.36 (pkg/controller/podautoscaler), bit for bit:
 // 64-bit thousandths, double-precision ratios, the same rounding in the same order. The
@@ -28,7 +27,7 @@
 //	requests.go     the requests that a utilization is a share of
 //	limit.go        stabilization windows, policies and bounds of the count
 //	memory.go       recommendations and changes that windows and policies read
-//	carryout.go     writing the count; status, events and memory after it
+//	conclude.go     status, events and memory after the count was written
 //	decision.go     the result: decision, metrics, pods, steps and their names
 //	spec.go         defaults and validation of a specification
 package autoscaler

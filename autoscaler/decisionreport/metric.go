@@ -65,20 +65,15 @@ func resourceOf(m *autoscaler.MetricDecision, spec *autoscalingv2.MetricSpec) co
 	return ""
 }
 
-var outcomeNames = map[autoscaler.Outcome]string{
-	autoscaler.OutcomeNone: "Failed", autoscaler.Scaled: "Scaled", autoscaler.WithinTolerance: "WithinTolerance",
-	autoscaler.WouldReverse: "WouldReverse", autoscaler.FromZero: "FromZero",
-}
-
 // metricReport reports one metric.
 func (t *reporter) metricReport(m *autoscaler.MetricDecision, decides bool) Metric {
 	s := t.format(m)
 	out := Metric{
-		Name: m.Name, Type: string(m.Type), Decides: decides, Reason: m.Reason, Outcome: outcomeNames[m.Outcome],
+		Name: m.Name, Type: string(m.Type), Decides: decides, Reason: m.Reason, Outcome: m.Outcome.String(),
 		ToleranceDown: m.ToleranceDown, ToleranceUp: m.ToleranceUp, MeasuredAt: m.At.UTC(), Target: t.targetText(m, s),
 	}
 	if m.Err != nil {
-		out.Error, out.Outcome = errorText(m), outcomeNames[autoscaler.OutcomeNone]
+		out.Error, out.Outcome = errorText(m), "Failed"
 	} else {
 		out.Proposal, out.Usage, out.Count = &m.Proposal, s.unit.exact(m.Usage), m.Count
 		if m.Percent {
@@ -142,7 +137,7 @@ func (t *reporter) levelText(m *autoscaler.MetricDecision) string {
 
 // podReport reports how a pod was counted.
 func (t *reporter) podReport(m *autoscaler.MetricDecision, s metricFormat, p *autoscaler.ClassifiedPod) Pod {
-	out := Pod{Name: p.Pod, Class: classNames[p.Class], Reason: t.classReasonText(m, p)}
+	out := Pod{Name: p.Pod, Class: p.Class.String(), Reason: t.classReasonText(m, p)}
 	if p.HasSample {
 		out.Usage, out.MeasuredAt = s.unit.exact(p.Usage), p.At().UTC()
 		if p.Window > 0 {
@@ -161,11 +156,6 @@ func (t *reporter) podReport(m *autoscaler.MetricDecision, s metricFormat, p *au
 		}
 	}
 	return out
-}
-
-var classNames = map[autoscaler.Class]string{
-	autoscaler.Counted: "Counted", autoscaler.Unready: "Unready", autoscaler.Missing: "Missing",
-	autoscaler.Ignored: "Ignored", autoscaler.NotInTarget: "NotInTarget",
 }
 
 var classReasonTexts = map[autoscaler.ClassReason]string{

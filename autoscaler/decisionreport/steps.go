@@ -11,12 +11,6 @@ import (
 	"github.com/weir-metrics/weir/humanize"
 )
 
-var stepKindNames = map[autoscaler.StepKind]string{
-	autoscaler.StepDisabled: "Disabled", autoscaler.StepAboveMax: "AboveMax", autoscaler.StepBelowMin: "BelowMin", autoscaler.StepPropose: "Propose",
-	autoscaler.StepStabilizeDown: "StabilizeDown", autoscaler.StepStabilizeUp: "StabilizeUp", autoscaler.StepPolicyUp: "PolicyUp",
-	autoscaler.StepPolicyDown: "PolicyDown", autoscaler.StepDoubling: "Doubling", autoscaler.StepMax: "Max", autoscaler.StepMin: "Min", autoscaler.StepLeaveZero: "LeaveZero",
-}
-
 // hasLimit are the kinds of steps that compare with a bound.
 var hasLimit = map[autoscaler.StepKind]bool{
 	autoscaler.StepAboveMax: true, autoscaler.StepBelowMin: true, autoscaler.StepPolicyUp: true, autoscaler.StepPolicyDown: true,
@@ -25,7 +19,7 @@ var hasLimit = map[autoscaler.StepKind]bool{
 
 // stepReport reports one step.
 func (t *reporter) stepReport(s *autoscaler.Step) Step {
-	out := Step{Kind: stepKindNames[s.Kind], From: s.From, To: s.To, At: s.At.UTC(), Message: t.stepText(s)}
+	out := Step{Kind: s.Kind.String(), From: s.From, To: s.To, At: s.At.UTC(), Message: t.stepText(s)}
 	if hasLimit[s.Kind] {
 		limit := s.Limit
 		out.Limit = &limit

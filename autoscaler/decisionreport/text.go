@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/humanize"
 )
 
@@ -207,7 +208,7 @@ func shownPods(pods []Pod) []Pod {
 	if len(pods) <= maxRows {
 		return pods
 	}
-	counted := classNames[0]
+	counted := autoscaler.Counted.String()
 	countedRows := maxRows
 	for i := range pods {
 		if pods[i].Class != counted {

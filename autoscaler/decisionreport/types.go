@@ -154,7 +154,6 @@ type Verdict struct {
 
 // The modes.
 const (
-	// The modes.
 	Active = "Active" // the autoscaler writes what it decides
 	DryRun = "DryRun" // the autoscaler reports what it would do
 	Shadow = "Shadow" // another controller acts on the object; weir decides beside it

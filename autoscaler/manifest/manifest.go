@@ -66,7 +66,6 @@ func Read(file []byte) (*Manifest, error) {
 	if m.Name == "" {
 		return nil, errors.New("metadata.name: an autoscaler needs a name")
 	}
-	autoscaler.Default(m.Spec)
 	// The caller decides whether zero replicas are allowed.
 	settings := autoscaler.DefaultSettings()
 	settings.ScaleToZero = true
@@ -127,7 +126,7 @@ func readHPA(doc []byte) (*Manifest, error) {
 	if err := decodeStrict(doc, &hpa, autoscalingv2.AddToScheme); err != nil {
 		return nil, err
 	}
-	return &Manifest{Kind: HorizontalPodAutoscaler, Namespace: hpa.Namespace, Name: hpa.Name, Spec: &hpa.Spec, Status: hpa.Status}, nil
+	return FromHPA(&hpa), nil
 }
 
 func readAutoscaler(doc []byte) (*Manifest, error) {
@@ -138,7 +137,7 @@ func readAutoscaler(doc []byte) (*Manifest, error) {
 	if m := a.Spec.Mode; m != "" && m != v1alpha1.Active && m != v1alpha1.DryRun {
 		return nil, fmt.Errorf("spec.mode: %q is neither %s nor %s", m, v1alpha1.Active, v1alpha1.DryRun)
 	}
-	return &Manifest{Kind: Autoscaler, Namespace: a.Namespace, Name: a.Name, Spec: &a.Spec.HorizontalPodAutoscalerSpec, Status: a.Status.HorizontalPodAutoscalerStatus}, nil
+	return FromAutoscaler(&a), nil
 }
 
 // FromHPA returns a HorizontalPodAutoscaler from an API server.

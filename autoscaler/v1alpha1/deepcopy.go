@@ -8,12 +8,7 @@ import (
 
 // DeepCopy returns a copy that shares nothing with a.
 func (a *Autoscaler) DeepCopy() *Autoscaler {
-	if a == nil {
-		return nil
-	}
-	c := &Autoscaler{TypeMeta: a.TypeMeta, Spec: *a.Spec.DeepCopy(), Status: *a.Status.DeepCopy()}
-	c.ObjectMeta = *a.ObjectMeta.DeepCopy()
-	return c
+	return &Autoscaler{TypeMeta: a.TypeMeta, ObjectMeta: *a.ObjectMeta.DeepCopy(), Spec: *a.Spec.DeepCopy(), Status: *a.Status.DeepCopy()}
 }
 
 // DeepCopyObject is part of runtime.Object.
@@ -26,40 +21,26 @@ func (a *Autoscaler) DeepCopyObject() runtime.Object {
 
 // DeepCopyObject is part of runtime.Object.
 func (l *AutoscalerList) DeepCopyObject() runtime.Object {
-	if l == nil {
-		return nil
-	}
-	c := &AutoscalerList{TypeMeta: l.TypeMeta}
-	l.DeepCopyInto(&c.ListMeta)
-	if l.Items != nil {
-		c.Items = make([]Autoscaler, len(l.Items))
-		for i := range l.Items {
-			c.Items[i] = *l.Items[i].DeepCopy()
-		}
+	c := &AutoscalerList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy(), Items: slices.Clone(l.Items)}
+	for i := range c.Items {
+		c.Items[i] = *l.Items[i].DeepCopy()
 	}
 	return c
 }
 
 // DeepCopy returns a copy that shares nothing with s.
 func (s *AutoscalerSpec) DeepCopy() *AutoscalerSpec {
-	if s == nil {
-		return nil
-	}
 	return &AutoscalerSpec{HorizontalPodAutoscalerSpec: *s.HorizontalPodAutoscalerSpec.DeepCopy(), Mode: s.Mode}
 }
 
 // DeepCopy returns a copy that shares nothing with s.
 func (s *AutoscalerStatus) DeepCopy() *AutoscalerStatus {
-	if s == nil {
-		return nil
-	}
 	c := *s
 	c.HorizontalPodAutoscalerStatus = *s.HorizontalPodAutoscalerStatus.DeepCopy()
 	c.Decisions = slices.Clone(s.Decisions)
 	for i, d := range s.Decisions {
 		if d.Recommendation != nil {
-			n := *d.Recommendation
-			c.Decisions[i].Recommendation = &n
+			c.Decisions[i].Recommendation = new(*d.Recommendation)
 		}
 	}
 	if s.Explanation != nil {

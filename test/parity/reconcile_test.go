@@ -75,7 +75,7 @@ func (q *sequence) play(u *upstream, next func(last *outcome, fell *faults) (ste
 			if want.Status != nil {
 				theirs = *want.Status
 			}
-			if !autoscaler.SameStatus(&mine, &status) {
+			if !equality.Semantic.DeepEqual(&mine, &status) {
 				mine = *stored(&status)
 			}
 		}

@@ -6,62 +6,9 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 )
-
-// Actions are the functions that carry out a decision.
-type Actions struct {
-	// Scale writes a count to the target's scale as it was last read. On a conflict (HTTP 409)
-	// CarryOut calls it again, at most five times, 10 ms apart.
-	Scale func(replicas int32) error
-	// Refresh reads the scale again after a failed write, so that the next write can succeed.
-	// CarryOut ignores its error. May be nil.
-	Refresh func() error
-	// Status writes a status that differs from the one the decision was given. Nil where no
-	// status is kept.
-	Status func(*autoscalingv2.HorizontalPodAutoscalerStatus) error
-}
-
-// CarryOut writes the decided count if it changed, concludes, and writes the status if it
-// changed. Events are in the order in which Kubernetes writes them. It waits between retries and
-// has no other side effects than the functions of actions.
-//
-// A status that cannot be written is an error. The caller keeps the memory even then: the scale
-// was written before.
-func (d *Decision) CarryOut(deeds Actions) Completion {
-	var err error
-	if d.Rescale {
-		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
-			err := deeds.Scale(d.Desired)
-			if err != nil && deeds.Refresh != nil {
-				_ = deeds.Refresh()
-			}
-			return err
-		})
-	}
-	done := d.Conclude(err)
-	if deeds.Status == nil || SameStatus(d.oldStatus, &done.Status) {
-		return done
-	}
-	unwritten := deeds.Status(&done.Status)
-	if unwritten == nil {
-		return done
-	}
-	at := len(done.Events)
-	if d.progress == metricsFailed {
-		at-- // Kubernetes writes the Event about the metrics last
-	}
-	done.Events = slices.Insert(slices.Clone(done.Events), at,
-		Event{corev1.EventTypeWarning, "FailedUpdateStatus", unwritten.Error()})
-	if d.progress == decided && err == nil {
-		// Otherwise the error that ended the decision is the more telling one.
-		done.Err = fmt.Errorf("write the status of %s: %w", d.Object, unwritten)
-	}
-	return done
-}
 
 // statusInputs is what a decision keeps for Conclude.
 type statusInputs struct {
@@ -106,36 +53,30 @@ func (d *Decision) Conclude(err error) Completion {
 		done.Err = fmt.Errorf("scale %s to %d: %w", d.targetText(), d.Desired, err)
 		done.Events = append(slices.Clip(done.Events), Event{corev1.EventTypeWarning, "FailedRescale",
 			fmt.Sprintf("New size: %d; reason: %s; error: %v", d.Desired, d.RescaleReason, err)})
-		conditions = setCondition(conditions, autoscalingv2.AbleToScale, corev1.ConditionFalse, "FailedUpdateScale",
+		conditions = SetCondition(conditions, autoscalingv2.AbleToScale, corev1.ConditionFalse, "FailedUpdateScale",
 			"the target's scale cannot be written: "+err.Error(), d.now())
 		done.Status = d.status(d.oldStatus.DesiredReplicas, conditions)
 		return done
 	}
-	conditions = setCondition(conditions, autoscalingv2.AbleToScale, corev1.ConditionTrue, "SucceededRescale",
+	conditions = SetCondition(conditions, autoscalingv2.AbleToScale, corev1.ConditionTrue, "SucceededRescale",
 		fmt.Sprintf("the target was scaled to %d", d.Desired), d.now())
 	done.Events = append(slices.Clip(done.Events), Event{corev1.EventTypeNormal, "SuccessfulRescale",
 		fmt.Sprintf("New size: %d; reason: %s", d.Desired, d.RescaleReason)})
 	done.Memory = d.Memory.WithChange(d.spec.Behavior, d.Current, d.Desired, d.At)
 	switch {
 	case !d.scaleToZero:
-		conditions = removeCondition(conditions, autoscalingv2.ScaledToZero)
+		conditions = RemoveCondition(conditions, autoscalingv2.ScaledToZero)
 	case d.Current > 0 && d.Desired == 0 && d.minReplicas == 0 && d.hasOutsideMetric:
-		conditions = setCondition(conditions, autoscalingv2.ScaledToZero, corev1.ConditionTrue, "ScaledToZero",
+		conditions = SetCondition(conditions, autoscalingv2.ScaledToZero, corev1.ConditionTrue, "ScaledToZero",
 			"the autoscaler scaled the target to zero", d.now())
 	default:
-		conditions = setCondition(conditions, autoscalingv2.ScaledToZero, corev1.ConditionFalse, "NotScaledToZero",
+		conditions = SetCondition(conditions, autoscalingv2.ScaledToZero, corev1.ConditionFalse, "NotScaledToZero",
 			"the autoscaler did not scale the target to zero", d.now())
 	}
 	done.Status = d.status(d.Desired, conditions)
 	now := d.now()
 	done.Status.LastScaleTime = &now
 	return done
-}
-
-// SameStatus reports whether two statuses are equal, so that the second need not be written. It
-// compares quantities and times by value.
-func SameStatus(a, b *autoscalingv2.HorizontalPodAutoscalerStatus) bool {
-	return equality.Semantic.DeepEqual(a, b)
 }
 
 func (d *Decision) now() metav1.Time { return metav1.NewTime(d.At) }
@@ -145,16 +86,16 @@ func (d *Decision) addWarning(reason, message string) {
 }
 
 func (d *Decision) setCondition(kind autoscalingv2.HorizontalPodAutoscalerConditionType, status corev1.ConditionStatus, reason, message string) {
-	d.conditions = setCondition(d.conditions, kind, status, reason, message, d.now())
+	d.conditions = SetCondition(d.conditions, kind, status, reason, message, d.now())
 }
 
 func (d *Decision) removeCondition(kind autoscalingv2.HorizontalPodAutoscalerConditionType) {
-	d.conditions = removeCondition(d.conditions, kind)
+	d.conditions = RemoveCondition(d.conditions, kind)
 }
 
-// setCondition replaces the condition of a type, or appends it. LastTransitionTime changes only
+// SetCondition replaces the condition of a type, or appends it. LastTransitionTime changes only
 // with the condition's status.
-func setCondition(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType,
+func SetCondition(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType,
 	status corev1.ConditionStatus, reason, message string, now metav1.Time) []autoscalingv2.HorizontalPodAutoscalerCondition {
 	i := slices.IndexFunc(list, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool { return c.Type == kind })
 	if i < 0 {
@@ -169,8 +110,16 @@ func setCondition(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind au
 	return list
 }
 
-func removeCondition(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType) []autoscalingv2.HorizontalPodAutoscalerCondition {
+// RemoveCondition removes the condition of a type.
+func RemoveCondition(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType) []autoscalingv2.HorizontalPodAutoscalerCondition {
 	return slices.DeleteFunc(list, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool { return c.Type == kind })
+}
+
+// ConditionTrue reports whether the condition of a type is True.
+func ConditionTrue(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType) bool {
+	return slices.ContainsFunc(list, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
+		return c.Type == kind && c.Status == corev1.ConditionTrue
+	})
 }
 
 // status returns the status with a desired count and conditions. Like Kubernetes', it has no
