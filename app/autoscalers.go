@@ -22,6 +22,7 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/podmetrics"
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
+	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/client/cli"
 	"github.com/weir-metrics/weir/cluster/informer"
 )
@@ -101,35 +102,26 @@ func openAutoscaling(_ context.Context, w *process) (http.Handler, error) {
 	if !p.wholeCluster() {
 		return nil, nil
 	}
-	kube, err := informer.RESTConfig(*p.Cluster)
+	clients, err := w.clientsOfAutoscalers()
 	if err != nil {
-		return nil, noCluster(err)
-	}
-	kube = rest.CopyConfig(kube)
-	kube.UserAgent = "weir"
-	scales, err := scaleclient.New(kube)
-	if err != nil {
-		return nil, fmt.Errorf("reach the autoscalers' targets: %w", err)
+		return nil, err
 	}
 	metrics := newPodMetrics(w)
 	settings := p.Autoscalers.Settings
 	o := autoscaling.Options{Evaluator: &evaluate.Evaluator{
-		PodMetrics: metrics, Scales: scales, Settings: &settings,
+		PodMetrics: metrics, Scales: clients.scales, Settings: &settings,
 		PodMetricsAt: func(at time.Time) (evaluate.PodMetrics, error) { return metrics.At(at) },
-	}}
-	if o.Read, err = autoscalerReader(kube); err != nil {
-		return nil, err
-	}
+	}, Read: clients.read}
 	if p.Autoscalers.runs() {
 		if p.Autoscalers.Act && p.Lease == nil {
 			w.log.Info("there is no leader election (--lease, --secure-port), so this weir acts on Autoscalers: run no second weir with --autoscalers")
 		}
-		watch, err := w.autoscalerWatcher(kube)
+		watch, err := w.autoscalerWatcher(clients)
 		if err != nil {
 			return nil, err
 		}
-		w.scaler, err = controller.NewForConfig(kube, controller.Options{
-			Watcher: watch, Act: p.Autoscalers.Act, Shadow: p.Autoscalers.Shadow,
+		w.scaler, err = controller.New(controller.Options{
+			Watcher: watch, Client: clients.kube, Autoscalers: clients.autoscalers, Scales: clients.scales, Act: p.Autoscalers.Act, Shadow: p.Autoscalers.Shadow,
 			Metrics: metrics, IsLeader: w.isLeader, Settings: &settings,
 			Period: p.Autoscalers.Period, PeekInterval: time.Second, Workers: p.Autoscalers.Workers, Resolution: p.Resolution,
 			RecordTarget: w.record, Registerer: w.registry, Logger: w.log,
@@ -160,30 +152,72 @@ func newPodMetrics(w *process) *podmetrics.Reader {
 	return podmetrics.New(o)
 }
 
-// autoscalerReader returns what reads autoscalers that nobody watches.
-func autoscalerReader(kube *rest.Config) (func(ctx context.Context, kind, namespace, name string) (*manifest.Manifest, error), error) {
-	client, err := kubernetes.NewForConfig(kube)
+// autoscalerClients are the clients of everything about autoscalers.
+type autoscalerClients struct {
+	kube        kubernetes.Interface
+	autoscalers *v1alpha1.Client
+	scales      *scaleclient.Client
+	watcher     *watcher.Watcher // runs as a part if somebody needs it
+}
+
+// clientsOfAutoscalers returns the clients of everything about autoscalers. The first caller
+// creates them. They have no rate limit: many autoscalers would wait for it, and a late decision
+// is a wrong one. Each user bounds its own requests.
+func (w *process) clientsOfAutoscalers() (*autoscalerClients, error) {
+	if w.autoscaling != nil {
+		return w.autoscaling, nil
+	}
+	config, err := informer.RESTConfig(*w.plan.Cluster)
 	if err != nil {
+		return nil, noCluster(err)
+	}
+	config = rest.CopyConfig(config)
+	config.UserAgent = "weir"
+	config.QPS, config.RateLimiter = -1, nil
+	c := &autoscalerClients{}
+	if c.kube, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("create API client: %w", err)
 	}
-	own, err := v1alpha1.NewForConfig(kube)
-	if err != nil {
+	if c.autoscalers, err = v1alpha1.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, kind, namespace, name string) (*manifest.Manifest, error) {
-		if kind == manifest.Autoscaler {
-			a, err := own.Autoscalers(namespace).Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return nil, err
-			}
-			return manifest.FromAutoscaler(a), nil
+	if c.scales, err = scaleclient.New(config); err != nil {
+		return nil, err
+	}
+	w.autoscaling = c
+	return c, nil
+}
+
+// autoscalerWatcher returns the one watcher of autoscalers. The first caller opens it.
+func (w *process) autoscalerWatcher(c *autoscalerClients) (*watcher.Watcher, error) {
+	if c.watcher == nil {
+		o := watcher.Options{Client: c.kube, Logger: w.log}
+		if w.plan.Autoscalers.Act {
+			o.Autoscalers = c.autoscalers
 		}
-		hpa, err := client.AutoscalingV2().HorizontalPodAutoscalers(namespace).Get(ctx, name, metav1.GetOptions{})
+		var err error
+		if c.watcher, err = watcher.New(o); err != nil {
+			return nil, err
+		}
+		w.add(Part{Name: "autoscaler watcher", Run: c.watcher.Run})
+	}
+	return c.watcher, nil
+}
+
+// read reads an autoscaler that nobody watches.
+func (c *autoscalerClients) read(ctx context.Context, kind, namespace, name string) (*manifest.Manifest, error) {
+	if kind == manifest.Autoscaler {
+		a, err := c.autoscalers.Autoscalers(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
 		}
-		return manifest.FromHPA(hpa), nil
-	}, nil
+		return manifest.FromAutoscaler(a), nil
+	}
+	hpa, err := c.kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return manifest.FromHPA(hpa), nil
 }
 
 // openResize opens what recommends requests. Without a whole cluster there is none.

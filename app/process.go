@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
-	"k8s.io/client-go/rest"
 
 	"github.com/weir-metrics/weir/api/custommetrics"
 	"github.com/weir-metrics/weir/api/externalmetrics"
@@ -22,7 +21,6 @@ import (
 	"github.com/weir-metrics/weir/app/version"
 	"github.com/weir-metrics/weir/autoscaler/controller"
 	"github.com/weir-metrics/weir/autoscaler/hpaevents"
-	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/cluster/informer"
 	"github.com/weir-metrics/weir/eviction/evictionreport/document"
@@ -75,15 +73,15 @@ type process struct {
 	elector  *leader.Elector
 
 	// For explanations, autoscalers and the page.
-	announcer *hpaevents.Reporter
-	watcher   *watcher.Watcher // of autoscalers
-	custom    *custommetrics.Provider
-	external  *externalmetrics.Provider
-	scaler    *controller.Controller
-	inspector *inspect.Inspector
-	newest    *kubeletapi.Newest
-	node      *localNode
-	eviction  func(ctx context.Context, node string) (*document.EvictionReport, error)
+	announcer   *hpaevents.Reporter
+	autoscaling *autoscalerClients
+	custom      *custommetrics.Provider
+	external    *externalmetrics.Provider
+	scaler      *controller.Controller
+	inspector   *inspect.Inspector
+	newest      *kubeletapi.Newest
+	node        *localNode
+	eviction    func(ctx context.Context, node string) (*document.EvictionReport, error)
 
 	apis     []servedAPI
 	mux      *httpserver.Mux
@@ -213,36 +211,24 @@ func (w *process) openPipeline(context.Context) error {
 	return nil
 }
 
-// autoscalerWatcher returns the one watcher of autoscalers. The first caller opens it.
-func (w *process) autoscalerWatcher(kube *rest.Config) (*watcher.Watcher, error) {
-	if w.watcher == nil {
-		var err error
-		if w.watcher, err = watcher.NewForConfig(kube, w.plan.Autoscalers.Act, w.log); err != nil {
-			return nil, err
-		}
-		w.add(Part{Name: "autoscaler watcher", Run: w.watcher.Run})
-	}
-	return w.watcher, nil
-}
-
 // openHPAEvents opens what writes Events on autoscalers whose pods have no metrics.
 func (w *process) openHPAEvents(context.Context) error {
 	if !w.plan.HPAEvents {
 		return nil
 	}
-	kube, err := informer.RESTConfig(*w.plan.Cluster)
-	if err != nil {
-		return noCluster(err)
-	}
-	watch, err := w.autoscalerWatcher(kube)
+	clients, err := w.clientsOfAutoscalers()
 	if err != nil {
 		return err
 	}
-	o := hpaevents.Options{Watcher: watch, World: w.explainInput, Registerer: w.registry, Logger: w.log, IsLeader: w.isLeader}
+	watch, err := w.autoscalerWatcher(clients)
+	if err != nil {
+		return err
+	}
+	o := hpaevents.Options{Watcher: watch, Client: clients.kube, Scales: clients.scales, World: w.explainInput, Registerer: w.registry, Logger: w.log, IsLeader: w.isLeader}
 	if w.plan.Lease != nil {
 		o.Instance = w.plan.Lease.identity
 	}
-	if w.announcer, err = hpaevents.NewForConfig(kube, o); err != nil {
+	if w.announcer, err = hpaevents.New(o); err != nil {
 		return fmt.Errorf("watch autoscalers: %w", err)
 	}
 	w.add(Part{Name: "HPA events", Run: w.announcer.Run})

@@ -54,6 +54,7 @@ type Scale struct {
 // Pod is what a decision uses of a pod.
 type Pod struct {
 	Name        string
+	Labels      labels.Set // to find other autoscalers of the pod; decisions do not use them
 	Phase       cluster.Phase
 	Terminating bool
 	Started     time.Time // status.startTime; zero if not set

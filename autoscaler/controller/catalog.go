@@ -111,18 +111,18 @@ func (o *scalingObject) target() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.namespace, Name: o.spec.ScaleTargetRef.Name}
 }
 
-// setObject keeps a new or changed object.
+// setObject keeps a new or changed object, and enqueues it if a decision is due at once.
 func (c *catalog) setObject(o *scalingObject) {
 	c.mu.Lock()
-	wake := c.setLocked(o)
+	due := c.setLocked(o)
 	c.mu.Unlock()
-	if wake {
+	if due {
 		c.enqueue(o.objectKey)
 	}
 }
 
 // setLocked is setObject under the lock. It reports whether a decision is due at once.
-func (c *catalog) setLocked(o *scalingObject) (wake bool) {
+func (c *catalog) setLocked(o *scalingObject) (due bool) {
 	old := c.mu.objects[o.objectKey]
 	if old != nil && (old.uid != o.uid || old.target() != o.target()) {
 		c.deleteLocked(old)
@@ -181,31 +181,15 @@ func (c *catalog) deleteLocked(o *scalingObject) {
 	}
 }
 
-// replaceKind replaces all objects of a kind.
-func (c *catalog) replaceKind(kind string, all []*scalingObject) {
-	named := make(map[objectKey]bool, len(all))
-	var wake []objectKey
+// setListed records that all objects of a kind are known. After the first list of a kind all
+// objects are enqueued: those that came before were not decided about.
+func (c *catalog) setListed(kind string) {
 	c.mu.Lock()
-	for _, o := range all {
-		named[o.objectKey] = true
-		if c.setLocked(o) {
-			wake = append(wake, o.objectKey)
-		}
-	}
-	for k, o := range c.mu.objects {
-		if k.kind == kind && !named[k] {
-			c.deleteLocked(o)
-			wake = append(wake, k)
-		}
-	}
-	if !c.mu.listed[kind] {
-		// Whoever came before all were known was turned away.
-		c.mu.listed[kind] = true
-		wake = slices.Collect(maps.Keys(c.mu.objects))
-	}
+	first := !c.mu.listed[kind]
+	c.mu.listed[kind] = true
 	c.mu.Unlock()
-	for _, k := range wake {
-		c.enqueue(k)
+	if first {
+		c.enqueueAll()
 	}
 }
 

@@ -15,16 +15,15 @@ import (
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
-	"github.com/weir-metrics/weir/autoscaler/scaleclient"
+	"github.com/weir-metrics/weir/autoscaler/selectorindex"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
 )
@@ -33,7 +32,7 @@ import (
 type Controller struct {
 	opts      Options
 	catalog   *catalog
-	selectors *selectorIndex
+	selectors *selectorindex.Index[selectorOwner]
 	queue     atomic.Pointer[workqueue.TypedDelayingInterface[objectKey]] // set by Run
 	metrics   *metrics
 	events    record.EventRecorder // set by Run
@@ -50,7 +49,7 @@ func New(o Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{opts: o, selectors: newSelectorIndex()}
+	c := &Controller{opts: o, selectors: selectorindex.New[selectorOwner]()}
 	c.mu.entries = map[objectKey]*entry{}
 	c.catalog = newCatalog(func(k objectKey) {
 		if queue := c.queue.Load(); queue != nil && c.handles(k) {
@@ -62,59 +61,22 @@ func New(o Options) (*Controller, error) {
 	return c, nil
 }
 
-// NewForConfig is New with clients and scales for the API server that config names,
-// in place of those of o. Workers bounds the number of concurrent requests. There is no rate
-// limit: many autoscalers would wait for it, and a late decision is a wrong one.
-func NewForConfig(config *rest.Config, o Options) (*Controller, error) {
-	config = rest.CopyConfig(config)
-	config.UserAgent = "weir"
-	config.QPS, config.RateLimiter = -1, nil
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("create API client: %w", err)
-	}
-	scalers, err := v1alpha1.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	scales, err := scaleclient.New(config)
-	if err != nil {
-		return nil, err
-	}
-	o.Client, o.Autoscalers, o.Scales = client, scalers, scales
-	return New(o)
-}
-
 // watch keeps the catalog current. HorizontalPodAutoscalers are watched even if none is
 // shadowed, because they own targets.
 func (c *Controller) watch(w *watcher.Watcher) {
 	w.HandleHPAs(watcher.Handler[watcher.HPA]{
 		Set:    func(h *watcher.HPA) { c.catalog.setObject(newHPAObject(h, c.opts.Shadow)) },
-		Delete: func(h *watcher.HPA) { c.catalog.deleteObject(objectKey{hpaKind, h.Namespace, h.Name}) },
-		Replace: func(all []*watcher.HPA) {
-			objects := make([]*scalingObject, len(all))
-			for i, h := range all {
-				objects[i] = newHPAObject(h, c.opts.Shadow)
-			}
-			c.catalog.replaceKind(hpaKind, objects)
-		},
+		Delete: func(n types.NamespacedName) { c.catalog.deleteObject(objectKey{hpaKind, n.Namespace, n.Name}) },
+		Listed: func() { c.catalog.setListed(hpaKind) },
 	})
 	if !c.opts.Act {
 		return
 	}
 	toZero := c.opts.Settings.ScaleToZero
 	w.HandleAutoscalers(watcher.Handler[v1alpha1.Autoscaler]{
-		Set: func(a *v1alpha1.Autoscaler) { c.catalog.setObject(newAutoscalerObject(a, toZero)) },
-		Delete: func(a *v1alpha1.Autoscaler) {
-			c.catalog.deleteObject(objectKey{v1alpha1.Kind, a.Namespace, a.Name})
-		},
-		Replace: func(all []*v1alpha1.Autoscaler) {
-			objects := make([]*scalingObject, len(all))
-			for i, a := range all {
-				objects[i] = newAutoscalerObject(a, toZero)
-			}
-			c.catalog.replaceKind(v1alpha1.Kind, objects)
-		},
+		Set:    func(a *v1alpha1.Autoscaler) { c.catalog.setObject(newAutoscalerObject(a, toZero)) },
+		Delete: func(n types.NamespacedName) { c.catalog.deleteObject(objectKey{v1alpha1.Kind, n.Namespace, n.Name}) },
+		Listed: func() { c.catalog.setListed(v1alpha1.Kind) },
 	})
 }
 
@@ -229,8 +191,8 @@ func (c *Controller) deleteEntry(k objectKey) {
 	c.mu.Unlock()
 	if e != nil {
 		c.recordGone(k, e)
+		c.selectors.Delete(e.selectorOwner)
 	}
-	c.selectors.deleteSelector(k)
 }
 
 // Explain returns the report of the last decision about an object; false if there is none. The
@@ -254,17 +216,10 @@ func (c *Controller) Memory(kind, namespace, name string) (autoscaler.Memory, bo
 
 // Summaries returns the last decision about each object in one line, by namespace, name and kind.
 func (c *Controller) Summaries() []decisionreport.DecisionSummary {
-	c.mu.Lock()
-	last := make([]*decisionRecord, 0, len(c.mu.entries))
-	for _, e := range c.mu.entries {
-		if t := e.lastDecision.Load(); t != nil {
-			last = append(last, t)
-		}
-	}
-	c.mu.Unlock()
-	all := make([]decisionreport.DecisionSummary, len(last))
-	for i, t := range last {
-		all[i] = decisionreport.Summarize(t.decision, t.context)
+	last := c.lastDecisions()
+	all := make([]decisionreport.DecisionSummary, 0, len(last))
+	for _, t := range last {
+		all = append(all, decisionreport.Summarize(t.decision, t.context))
 	}
 	slices.SortFunc(all, func(a, b decisionreport.DecisionSummary) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
@@ -280,4 +235,17 @@ func (c *Controller) lastDecision(k objectKey) *decisionRecord {
 		return nil
 	}
 	return e.lastDecision.Load()
+}
+
+// lastDecisions returns the last decision about each object.
+func (c *Controller) lastDecisions() map[objectKey]*decisionRecord {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := make(map[objectKey]*decisionRecord, len(c.mu.entries))
+	for k, e := range c.mu.entries {
+		if t := e.lastDecision.Load(); t != nil {
+			last[k] = t
+		}
+	}
+	return last
 }

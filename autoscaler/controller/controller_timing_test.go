@@ -57,7 +57,7 @@ func BenchmarkSync10000(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			c.catalog.replaceKind(hpaKind, nil)
+			c.catalog.setListed(hpaKind)
 			var all []*scalingObject
 			for n := range objects {
 				a := &v1alpha1.Autoscaler{
@@ -66,7 +66,10 @@ func BenchmarkSync10000(b *testing.B) {
 				}
 				all = append(all, newAutoscalerObject(a, false))
 			}
-			c.catalog.replaceKind(v1alpha1.Kind, all)
+			for _, o := range all {
+				c.catalog.setObject(o)
+			}
+			c.catalog.setListed(v1alpha1.Kind)
 			b.ReportAllocs()
 			b.ResetTimer()
 			for b.Loop() {

@@ -9,7 +9,6 @@
 //	catalog.go      the objects that package watcher reports
 //	peek.go         checks between two decisions
 //	sync.go         one decision: read the target, decide, write
-//	selectors.go    which targets' selectors share pods
 //	entry.go        what is kept of an object between two decisions
 //	status.go       the status of an Autoscaler
 //	statusmemory.go the memory in a status

@@ -33,6 +33,7 @@ type entry struct {
 	status              *v1alpha1.AutoscalerStatus
 	statusAt            time.Time
 	statusFailureLogged bool // that statuses cannot be written
+	selectorOwner       selectorOwner
 	// recorded is what was last passed to Options.RecordTarget.
 	recorded recorded
 
@@ -109,7 +110,7 @@ func statusForTarget(s *v1alpha1.AutoscalerStatus, id scaleclient.WorkloadID) *v
 	}
 	other := s.HorizontalPodAutoscalerStatus.DeepCopy()
 	other.ObservedGeneration = nil
-	other.Conditions = removeCondition(other.Conditions, autoscalingv2.ScaledToZero)
+	other.Conditions = autoscaler.RemoveCondition(other.Conditions, autoscalingv2.ScaledToZero)
 	return &v1alpha1.AutoscalerStatus{HorizontalPodAutoscalerStatus: *other}
 }
 

@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
@@ -12,7 +10,6 @@ import (
 
 // What can fail.
 const (
-	// What can fail.
 	failedScale   = "Scale"   // the target's scale cannot be read
 	failedMetrics = "Metrics" // no count; or some metrics failed; or the owner of the pods is unknown
 	failedWrite   = "Write"   // the scale cannot be written
@@ -61,14 +58,17 @@ func newMetrics(c *Controller) *metrics {
 			m.undecided.WithLabelValues(reason)
 		}
 	}
+	auto.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_autoscaler_queue_length", Help: "Objects that wait for a worker."}, c.queueLength)
+	for _, kind := range []string{v1alpha1.Kind, hpaKind} {
+		if kind == hpaKind || c.opts.Act {
+			auto.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_autoscaler_watched", Help: "Objects that are watched, by kind.", ConstLabels: prometheus.Labels{"kind": kind}},
+				func() float64 { return float64(c.catalog.countKind(kind)) })
+		}
+	}
 	if c.opts.Registerer != nil {
-		c.opts.Registerer.MustRegister(collector{c})
+		c.opts.Registerer.MustRegister(decisionCollector{c})
 	}
 	return m
-}
-
-func (m *metrics) observeDuration(kind string, d time.Duration) {
-	m.duration.WithLabelValues(kind).Observe(d.Seconds())
 }
 
 func (m *metrics) countError(reason string) { m.errors.WithLabelValues(reason).Inc() }
@@ -114,61 +114,43 @@ func (m *metrics) countComparisons(found []comparison, holds int) {
 	}
 }
 
-// collector exports gauges of the current state.
-type collector struct{ c *Controller }
-
-// descriptions returns the descriptions of the gauges.
-func (collector) descriptions() (watched, conflicts, queue, replicas, desired *prometheus.Desc) {
-	object := []string{"kind", "namespace", "name"}
-	return prometheus.NewDesc("weir_autoscaler_watched", "Objects that are watched, by kind.", []string{"kind"}, nil),
-		prometheus.NewDesc("weir_autoscaler_conflicts", "Active Autoscalers whose target is another's.", nil, nil),
-		prometheus.NewDesc("weir_autoscaler_queue_length", "Objects that wait for a worker.", nil, nil),
-		prometheus.NewDesc("weir_autoscaler_current_replicas", "Replicas the target asked for when last decided on.", object, nil),
-		prometheus.NewDesc("weir_autoscaler_desired_replicas", "Replicas the last decision asks for.", object, nil)
+// queueLength returns how many objects wait for a worker.
+func (c *Controller) queueLength() float64 {
+	if queue := c.queue.Load(); queue != nil {
+		return float64((*queue).Len())
+	}
+	return 0
 }
 
+// The gauges of the last decisions.
+var (
+	objectLabels  = []string{"kind", "namespace", "name"}
+	conflictsDesc = prometheus.NewDesc("weir_autoscaler_conflicts", "Active Autoscalers whose target is another's.", nil, nil)
+	currentDesc   = prometheus.NewDesc("weir_autoscaler_current_replicas", "Replicas the target asked for when last decided on.", objectLabels, nil)
+	desiredDesc   = prometheus.NewDesc("weir_autoscaler_desired_replicas", "Replicas the last decision asks for.", objectLabels, nil)
+)
+
+// decisionCollector exports gauges of the last decisions.
+type decisionCollector struct{ *Controller }
+
 // Describe is part of prometheus.Collector.
-func (k collector) Describe(out chan<- *prometheus.Desc) {
-	watched, conflicts, queue, replicas, desired := k.descriptions()
-	for _, d := range []*prometheus.Desc{watched, conflicts, queue, replicas, desired} {
-		out <- d
-	}
+func (c decisionCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- conflictsDesc
+	out <- currentDesc
+	out <- desiredDesc
 }
 
 // Collect is part of prometheus.Collector.
-func (k collector) Collect(out chan<- prometheus.Metric) {
-	watched, conflicts, queue, replicas, desired := k.descriptions()
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	for _, kind := range []string{v1alpha1.Kind, hpaKind} {
-		if kind == hpaKind || k.c.opts.Act {
-			gauge(watched, float64(k.c.catalog.countKind(kind)), kind)
-		}
-	}
-	waiting := 0
-	if q := k.c.queue.Load(); q != nil {
-		waiting = (*q).Len()
-	}
-	gauge(queue, float64(waiting))
-
-	k.c.mu.Lock()
-	last := make(map[objectKey]*decisionRecord, len(k.c.mu.entries))
-	for name, e := range k.c.mu.entries {
-		if t := e.lastDecision.Load(); t != nil {
-			last[name] = t
-		}
-	}
-	k.c.mu.Unlock()
-	refused := 0
-	for name, t := range last {
+func (c decisionCollector) Collect(out chan<- prometheus.Metric) {
+	conflicts := 0
+	for k, t := range c.lastDecisions() {
 		if t.conflict != "" {
-			refused++
+			conflicts++
 		}
 		if len(t.decision.Steps) > 0 {
-			gauge(replicas, float64(t.decision.Current), name.kind, name.namespace, name.name)
-			gauge(desired, float64(t.decision.Desired), name.kind, name.namespace, name.name)
+			out <- prometheus.MustNewConstMetric(currentDesc, prometheus.GaugeValue, float64(t.decision.Current), k.kind, k.namespace, k.name)
+			out <- prometheus.MustNewConstMetric(desiredDesc, prometheus.GaugeValue, float64(t.decision.Desired), k.kind, k.namespace, k.name)
 		}
 	}
-	gauge(conflicts, float64(refused))
+	out <- prometheus.MustNewConstMetric(conflictsDesc, prometheus.GaugeValue, float64(conflicts))
 }

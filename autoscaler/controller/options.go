@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -8,37 +9,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/weir-metrics/weir/autoscaler"
-	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/autoscaler/evaluate"
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/recording"
 )
 
-// PodMetrics provides the pods and metrics of decisions; podmetrics.Reader does.
-type PodMetrics interface {
-	// Pods returns the pods that a selector matches, by name.
-	Pods(namespace string, sel labels.Selector) ([]autoscaler.Pod, error)
-	// Readings returns a function that reads the specification's metrics.
-	Readings(ctx context.Context, now time.Time, namespace string, sel labels.Selector, spec *autoscalingv2.HorizontalPodAutoscalerSpec, pods []autoscaler.Pod) func(i int) autoscaler.Reading
-	// Verdicts returns a function that says why a pod has no sample of a metric.
-	Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.Verdict, bool)
-}
-
 // Scales reads and writes the scales of targets; scaleclient.Client does.
 type Scales interface {
 	scaleclient.Scales
 	// WorkloadID returns the workload that ref names, whether or not it exists.
 	WorkloadID(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (scaleclient.WorkloadID, error)
-}
-
-// Autoscalers reads and writes Autoscalers; v1alpha1.Client does.
-type Autoscalers interface {
-	Autoscalers(namespace string) v1alpha1.Interface
 }
 
 // Options configure a Controller.
@@ -54,11 +39,11 @@ type Options struct {
 	// Client writes Events. Required.
 	Client kubernetes.Interface
 	// Autoscalers reads and writes the status of Autoscalers. Required for Act.
-	Autoscalers Autoscalers
+	Autoscalers v1alpha1.Getter
 	// Scales reads and writes targets. Required.
 	Scales Scales
 	// Metrics provides pods and metrics. Required.
-	Metrics PodMetrics
+	Metrics evaluate.PodMetrics
 	// IsLeader reports whether this replica writes. Default: always.
 	IsLeader func() bool
 	// Settings apply to all decisions. Default: Kubernetes'.
@@ -112,20 +97,12 @@ func (o Options) withDefaults() (Options, error) {
 		s := autoscaler.DefaultSettings()
 		o.Settings = &s
 	}
-	if o.Workers == 0 {
-		o.Workers = 5
-	}
-	for _, d := range []struct {
-		set *time.Duration
-		to  time.Duration
-	}{
-		{&o.Period, 15 * time.Second}, {&o.SyncTimeout, 10 * time.Second}, {&o.WriteTimeout, 4 * time.Second},
-		{&o.StatusInterval, time.Minute}, {&o.Resolution, 15 * time.Second},
-	} {
-		if *d.set == 0 {
-			*d.set = d.to
-		}
-	}
+	o.Workers = cmp.Or(o.Workers, 5)
+	o.Period = cmp.Or(o.Period, 15*time.Second)
+	o.SyncTimeout = cmp.Or(o.SyncTimeout, 10*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 4*time.Second)
+	o.StatusInterval = cmp.Or(o.StatusInterval, time.Minute)
+	o.Resolution = cmp.Or(o.Resolution, 15*time.Second)
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}

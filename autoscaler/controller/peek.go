@@ -33,8 +33,8 @@ func (c *Controller) runPeeks(ctx context.Context, due func(objectKey)) {
 		case <-timer.C:
 		}
 		began := time.Now()
-		for k, t := range c.lastAutoscalerDecisions() {
-			if c.wouldChange(ctx, k, t) {
+		for k, t := range c.lastDecisions() {
+			if k.kind == v1alpha1.Kind && c.wouldChange(ctx, k, t) {
 				due(k)
 			}
 		}
@@ -42,24 +42,11 @@ func (c *Controller) runPeeks(ctx context.Context, due func(objectKey)) {
 	}
 }
 
-// lastAutoscalerDecisions returns the last decision about each Autoscaler.
-func (c *Controller) lastAutoscalerDecisions() map[objectKey]*decisionRecord {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := make(map[objectKey]*decisionRecord, len(c.mu.entries))
-	for k, e := range c.mu.entries {
-		if t := e.lastDecision.Load(); t != nil && k.kind == v1alpha1.Kind {
-			last[k] = t
-		}
-	}
-	return last
-}
-
 // wouldChange reports whether a decision made now would differ from the last one.
-func (c *Controller) wouldChange(ctx context.Context, k objectKey, t *decisionRecord) (turned bool) {
+func (c *Controller) wouldChange(ctx context.Context, k objectKey, t *decisionRecord) (changes bool) {
 	defer func() {
-		if v := recover(); v != nil { // as in survive
-			turned = false
+		if v := recover(); v != nil { // as in syncRecovering
+			changes = false
 			c.metrics.countError(failedPanic)
 			c.opts.Logger.Error("looking at an autoscaler's numbers panicked", zap.Stringer("autoscaler", k), zap.Any("panic", v), zap.Stack("stack"))
 		}

@@ -217,7 +217,7 @@ func TestDeletedLeavesNothing(t *testing.T) {
 			}
 		}
 		s.pass(time.Minute)
-		if n := len(r.mu.entries) + len(r.catalog.mu.objects) + len(r.catalog.mu.byTarget) + len(r.catalog.mu.changes) + len(r.selectors.mu.known) + len(r.selectors.mu.spaces); n != 0 {
+		if n := len(r.mu.entries) + len(r.catalog.mu.objects) + len(r.catalog.mu.byTarget) + len(r.catalog.mu.changes) + r.selectors.Len(); n != 0 {
 			t.Errorf("%d things are kept of what is gone", n)
 		}
 		r.stop()
@@ -431,13 +431,13 @@ func TestGoneTargetIsNoRival(t *testing.T) {
 		s.scaler("old", nil)
 		r := s.lead()
 		s.pass(time.Minute)
-		if len(r.selectors.mu.known) != 1 {
-			t.Fatalf("got the claims %v, want one", r.selectors.mu.known)
+		if n := r.selectors.Len(); n != 1 {
+			t.Fatalf("got %d selectors, want one", n)
 		}
 		s.world.now(func() { delete(s.world.replicas, "old") })
 		s.pass(time.Minute)
-		if len(r.selectors.mu.known) != 0 {
-			t.Errorf("got the claims %v, want none", r.selectors.mu.known)
+		if n := r.selectors.Len(); n != 0 {
+			t.Errorf("got %d selectors, want none", n)
 		}
 		r.stop()
 	})

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,78 +11,75 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/autoscaler"
+	"github.com/weir-metrics/weir/autoscaler/decisionreport"
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
+	"github.com/weir-metrics/weir/autoscaler/selectorindex"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// Whoever selects a common pod is found, as if every pod were looked at with every
-// selector; whatever is ruled out has none in common.
-func TestRivals(t *testing.T) {
-	pods := map[string]labels.Set{
+// Objects of one kind whose selectors have a pod in common are found, as if every pod were matched
+// with every selector.
+func TestOverlapping(t *testing.T) {
+	sets := map[string]labels.Set{
 		"a": {"app": "web"}, "b": {"app": "web", "tier": "front"}, "c": {"app": "api", "tier": "front"}, "d": {"tier": "back", "shard": "1"}, "e": nil,
 	}
-	podsOf := func(s labels.Selector) (found []autoscaler.Pod, _ error) {
-		for _, name := range []string{"a", "b", "c", "d", "e"} {
-			if s.Matches(pods[name]) {
-				found = append(found, autoscaler.Pod{Name: name})
-			}
-		}
-		return found, nil
-	}
 	texts := []string{"app=web", "app==api", "tier=front", "app in (web),tier=front", "app in (web,api)", "tier!=front", "shard", "app=web,tier=back", "!app"}
-	r := newSelectorIndex()
-	name := func(n int) objectKey { return objectKey{v1alpha1.Kind, "shop", fmt.Sprintf("s%d", n)} }
-	put := func(n int, text string) {
-		s, err := labels.Parse(text)
+	c := &Controller{catalog: newCatalog(func(objectKey) {}), selectors: selectorindex.New[selectorOwner]()}
+	add := func(kind, name, target, text string) selectorOwner {
+		selector, err := labels.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.setSelector(name(n), scaleclient.WorkloadID{Name: fmt.Sprint(n)}, text, s)
+		owner := selectorOwner{objectKey{kind, "shop", name}, scaleclient.WorkloadID{Namespace: "shop", Name: target}}
+		c.selectors.Set(owner, "shop", selector)
+		c.catalog.mu.objects[owner.objectKey] = &scalingObject{objectKey: owner.objectKey, mode: decisionreport.Active}
+		return owner
+	}
+	var owners []selectorOwner
+	for n, text := range texts {
+		owners = append(owners, add(v1alpha1.Kind, fmt.Sprint("s", n), fmt.Sprint("s", n), text))
+	}
+	add(hpaKind, "another-kind", "another-kind", "app=web")
+	add(v1alpha1.Kind, "same-target", "s0", "app=web")
+	common := func(a, b string) bool {
+		return slices.ContainsFunc([]string{"a", "b", "c", "d", "e"}, func(pod string) bool {
+			return parse(t, a).Matches(sets[pod]) && parse(t, b).Matches(sets[pod])
+		})
 	}
 	for n, text := range texts {
-		put(n, "app=elsewhere") // it changes its mind
-		put(n, text)
-	}
-	r.setSelector(objectKey{v1alpha1.Kind, "bank", "s"}, scaleclient.WorkloadID{}, "", labels.Everything())
-	for n, text := range texts {
-		own := mustPods(t, podsOf, text)
-		want := []types.NamespacedName{name(n).namespacedName()}
-		for m, other := range texts {
-			if m != n && sharePod(own, mustPods(t, podsOf, other)) {
-				want = append(want, name(m).namespacedName())
+		var pods []autoscaler.Pod
+		for name, set := range sets {
+			if parse(t, text).Matches(set) {
+				pods = append(pods, autoscaler.Pod{Name: name, Labels: set})
 			}
 		}
-		slices.SortFunc(want, func(a, b types.NamespacedName) int { return cmpName(a.Name, b.Name) })
-		got := r.overlapping(name(n), own, podsOf, func(objectKey) bool { return false })
-		if diff := cmp.Diff(want, got); diff != "" {
+		var want []types.NamespacedName
+		for m, other := range texts {
+			if m == n || common(text, other) {
+				want = append(want, owners[m].namespacedName())
+			}
+		}
+		if n != 0 && common(text, "app=web") {
+			want = append(want, types.NamespacedName{Namespace: "shop", Name: "same-target"})
+		}
+		slices.SortFunc(want, func(a, b types.NamespacedName) int { return strings.Compare(a.Name, b.Name) })
+		if diff := cmp.Diff(want, c.overlapping(owners[n], pods)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
-		if got := r.overlapping(name(n), own, podsOf, func(objectKey) bool { return true }); len(got) != 1 {
-			t.Errorf("%s: got %v although nobody is to be minded", text, got)
-		}
 	}
-	for n := range texts {
-		r.deleteSelector(name(n))
+	for _, o := range c.catalog.mu.objects {
+		o.mode = decisionreport.DryRun
 	}
-	r.deleteSelector(objectKey{v1alpha1.Kind, "bank", "s"})
-	if len(r.mu.known) != 0 || len(r.mu.spaces) != 0 {
-		t.Errorf("of nobody there is left %v %v", r.mu.known, r.mu.spaces)
+	if got := c.overlapping(owners[0], []autoscaler.Pod{{Name: "a", Labels: sets["a"]}}); len(got) != 1 {
+		t.Errorf("got %v although no other object writes", got)
 	}
 }
 
-func cmpName(a, b string) int {
-	if a < b {
-		return -1
-	}
-	return 1
-}
-
-func mustPods(t *testing.T, podsOf func(labels.Selector) ([]autoscaler.Pod, error), text string) []autoscaler.Pod {
+func parse(t *testing.T, text string) labels.Selector {
 	t.Helper()
-	s, err := labels.Parse(text)
+	selector, err := labels.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods, _ := podsOf(s)
-	return pods
+	return selector
 }

@@ -9,7 +9,6 @@ import (
 
 	"go.uber.org/zap"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/weir-metrics/weir/autoscaler"
@@ -33,7 +32,7 @@ type changeContext struct {
 // shadowHPA decides about a HorizontalPodAutoscaler and compares that with what its controller
 // did. It changes nothing.
 func (c *Controller) shadowHPA(ctx context.Context, o *scalingObject, e *entry, changes []controllerChange) {
-	l := c.readTarget(ctx, o, o.status)
+	l := c.readTarget(ctx, o, e, o.status)
 	if ctx.Err() == context.Canceled {
 		return // the process ends
 	}
@@ -159,19 +158,12 @@ func podsBefore(now, earlier []autoscaler.Pod, at time.Time) []autoscaler.Pod {
 	return kept
 }
 
-// hasMetrics reports whether the controller of a shadowed object reports that it has metrics.
-func hasMetrics(o *scalingObject) bool {
-	return slices.ContainsFunc(o.status.Conditions, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
-		return c.Type == autoscalingv2.ScalingActive && c.Status == corev1.ConditionTrue
-	})
-}
-
 // newOwnDecision returns the parts of a decision that are compared. Its texts are set if withText
 // is set or the count would change.
-func newOwnDecision(o *scalingObject, d *autoscaler.Decision, tell bool) ownDecision {
+func newOwnDecision(o *scalingObject, d *autoscaler.Decision, withText bool) ownDecision {
 	s := ownDecision{At: d.At, Current: d.Current, Desired: d.Desired, Decided: len(d.Steps) > 0}
-	s.MetricsMissing = !s.Decided && hasMetrics(o)
-	if !tell && s.direction() == directionNone {
+	s.MetricsMissing = !s.Decided && autoscaler.ConditionTrue(o.status.Conditions, autoscalingv2.ScalingActive)
+	if !withText && s.direction() == directionNone {
 		return s
 	}
 	s.Targets = targetsText(o.spec, concludeUnwritten(d).Status.CurrentMetrics)

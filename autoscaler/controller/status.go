@@ -21,9 +21,8 @@ import (
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
 )
 
-// What a status has room for.
+// The limits of a status.
 const (
-	// The limits of a status.
 	keepDecisions  = 10
 	maxPods        = 16
 	maxSentence    = 1024 // bytes
@@ -56,15 +55,15 @@ func (r *statusUpdate) nextStatus() (next *v1alpha1.AutoscalerStatus, fresh bool
 	now := metav1.NewTime(d.At)
 	switch {
 	case o.mode == decisionreport.DryRun:
-		next.Conditions = removeCondition(next.Conditions, v1alpha1.ConditionConflict)
-		next.Conditions = setCondition(next.Conditions, v1alpha1.ConditionDryRun, corev1.ConditionTrue, "ModeIsDryRun", "the target is not changed; desiredReplicas is what it would be changed to", now)
+		next.Conditions = autoscaler.RemoveCondition(next.Conditions, v1alpha1.ConditionConflict)
+		next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionDryRun, corev1.ConditionTrue, "ModeIsDryRun", "the target is not changed; desiredReplicas is what it would be changed to", now)
 	case r.conflict != "":
-		next.Conditions = removeCondition(next.Conditions, v1alpha1.ConditionDryRun)
-		next.Conditions = setCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionTrue, "TargetIsTaken", r.conflict, now)
+		next.Conditions = autoscaler.RemoveCondition(next.Conditions, v1alpha1.ConditionDryRun)
+		next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionTrue, "TargetIsTaken", r.conflict, now)
 	default:
-		next.Conditions = removeCondition(next.Conditions, v1alpha1.ConditionDryRun)
+		next.Conditions = autoscaler.RemoveCondition(next.Conditions, v1alpha1.ConditionDryRun)
 		if !r.scaleUnknown { // otherwise no conflict was looked for
-			next.Conditions = setCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionFalse, "TargetIsOwn", "no other autoscaler scales the target", now)
+			next.Conditions = autoscaler.SetCondition(next.Conditions, v1alpha1.ConditionConflict, corev1.ConditionFalse, "TargetIsOwn", "no other autoscaler scales the target", now)
 		}
 	}
 	for i := range next.Conditions {
@@ -200,31 +199,6 @@ func sameValues(old, next *v1alpha1.AutoscalerStatus) bool {
 	lowA, highA := reach(a)
 	lowB, highB := reach(b)
 	return lowA == lowB && highA == highB && equality.Semantic.DeepEqual(a, b)
-}
-
-// conditionTrue reports whether a condition is True.
-func conditionTrue(s *v1alpha1.AutoscalerStatus, kind autoscalingv2.HorizontalPodAutoscalerConditionType) bool {
-	return slices.ContainsFunc(s.Conditions, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
-		return c.Type == kind && c.Status == corev1.ConditionTrue
-	})
-}
-
-func setCondition(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType,
-	status corev1.ConditionStatus, reason, message string, now metav1.Time) []autoscalingv2.HorizontalPodAutoscalerCondition {
-	c := autoscalingv2.HorizontalPodAutoscalerCondition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: now}
-	i := slices.IndexFunc(list, func(o autoscalingv2.HorizontalPodAutoscalerCondition) bool { return o.Type == kind })
-	if i < 0 {
-		return append(list, c)
-	}
-	if list[i].Status == status {
-		c.LastTransitionTime = list[i].LastTransitionTime
-	}
-	list[i] = c
-	return list
-}
-
-func removeCondition(list []autoscalingv2.HorizontalPodAutoscalerCondition, kind autoscalingv2.HorizontalPodAutoscalerConditionType) []autoscalingv2.HorizontalPodAutoscalerCondition {
-	return slices.DeleteFunc(list, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool { return c.Type == kind })
 }
 
 // targetsText returns the current and target values of the metrics, "cpu: 63%/50%, queue: 12/30",

@@ -14,7 +14,6 @@ import (
 
 // The limits of a memory in a status.
 const (
-	// The limits of a memory in a status.
 	maxSlices  = 12
 	maxChanges = 60
 )

@@ -3,13 +3,16 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
@@ -37,7 +40,7 @@ func (c *Controller) sync(ctx context.Context, k objectKey) time.Duration {
 	} else {
 		c.decideAndAct(ctx, o, e)
 	}
-	c.metrics.observeDuration(k.kind, time.Since(began))
+	c.metrics.duration.WithLabelValues(k.kind).Observe(time.Since(began).Seconds())
 	return c.untilNext(k, time.Now())
 }
 
@@ -45,7 +48,7 @@ func (c *Controller) sync(ctx context.Context, k objectKey) time.Duration {
 func (c *Controller) decideAndAct(ctx context.Context, o *scalingObject, e *entry) {
 	leads := c.opts.IsLeader()
 	status := e.latestStatus(o, leads)
-	l := c.readTarget(ctx, o, &status.HorizontalPodAutoscalerStatus)
+	l := c.readTarget(ctx, o, e, &status.HorizontalPodAutoscalerStatus)
 	if ctx.Err() == context.Canceled {
 		return // the process ends
 	}
@@ -169,7 +172,7 @@ const eventConflict = "Conflict"
 func (c *Controller) publishStatus(ctx context.Context, o *scalingObject, e *entry, r statusUpdate) {
 	now := r.record.decision.At
 	next, fresh := r.nextStatus()
-	if fresh && r.conflict != "" && !conditionTrue(r.old, v1alpha1.ConditionConflict) {
+	if fresh && r.conflict != "" && !autoscaler.ConditionTrue(r.old.Conditions, v1alpha1.ConditionConflict) {
 		c.events.Event(o.autoscaler, corev1.EventTypeWarning, eventConflict, r.conflict)
 	}
 	if !fresh && (now.Sub(e.statusAt) < c.opts.StatusInterval-c.opts.Period/2 || sameValues(r.old, next)) {
@@ -202,30 +205,53 @@ type targetState struct {
 }
 
 // readTarget reads everything a decision is made of, except the memory.
-func (c *Controller) readTarget(ctx context.Context, o *scalingObject, status *autoscalingv2.HorizontalPodAutoscalerStatus) *targetState {
+func (c *Controller) readTarget(ctx context.Context, o *scalingObject, e *entry, status *autoscalingv2.HorizontalPodAutoscalerStatus) *targetState {
 	l := &targetState{Input: autoscaler.Input{Settings: c.opts.Settings, Object: o.namespacedName(), Spec: o.spec, Status: status}}
 	l.Scale, l.handle, l.ScaleErr = c.opts.Scales.Get(ctx, o.namespace, o.spec.ScaleTargetRef)
 	l.Now = time.Now()
 	if l.ScaleErr != nil {
 		if scaleclient.IsPermanent(l.ScaleErr) {
-			c.selectors.deleteSelector(o.objectKey) // the pods that its target had may be another's now
+			c.selectors.Delete(e.selectorOwner) // the pods that its target had may be another's now
 		}
 		return l
 	}
 	selector, err := scaleclient.Selector(l.Scale.Selector)
 	if err != nil {
-		c.selectors.deleteSelector(o.objectKey)
+		c.selectors.Delete(e.selectorOwner)
 		l.PodsErr = err
 		l.ReadMetric = func(int) autoscaler.Reading { return autoscaler.Reading{Err: err} }
 		return l
 	}
 	l.Selector = selector
-	c.selectors.setSelector(o.objectKey, l.handle.WorkloadID, l.Scale.Selector, selector)
+	if owner := (selectorOwner{o.objectKey, l.handle.WorkloadID}); owner != e.selectorOwner {
+		c.selectors.Delete(e.selectorOwner)
+		e.selectorOwner = owner
+	}
+	c.selectors.Set(e.selectorOwner, o.namespace, selector)
 	l.Pods, l.PodsErr = c.opts.Metrics.Pods(o.namespace, selector)
-	l.Overlapping = c.selectors.overlapping(o.objectKey, l.Pods,
-		func(s labels.Selector) ([]autoscaler.Pod, error) { return c.opts.Metrics.Pods(o.namespace, s) }, c.neverWrites)
+	l.Overlapping = c.overlapping(e.selectorOwner, l.Pods)
 	l.ReadMetric = c.opts.Metrics.Readings(ctx, l.Now, o.namespace, selector, o.spec, l.Pods)
 	return l
+}
+
+// selectorOwner is an object whose target has a selector.
+type selectorOwner struct {
+	objectKey
+	target scaleclient.WorkloadID
+}
+
+// overlapping returns the object and the others of its kind that scale other targets with one of
+// its pods, by name.
+func (c *Controller) overlapping(own selectorOwner, pods []autoscaler.Pod) []types.NamespacedName {
+	found := map[types.NamespacedName]bool{own.namespacedName(): true}
+	for i := range pods {
+		for other := range c.selectors.Matching(own.namespace, pods[i].Labels) {
+			if other.kind == own.kind && other.target != own.target && !c.neverWrites(other.objectKey) {
+				found[other.namespacedName()] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b types.NamespacedName) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // neverWrites reports whether an object never changes a target. Its selector may then overlap

@@ -30,6 +30,7 @@ import (
 
 	"github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/decisionreport"
+	"github.com/weir-metrics/weir/autoscaler/evaluate"
 	"github.com/weir-metrics/weir/autoscaler/podmetrics"
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/v1alpha1"
@@ -37,7 +38,7 @@ import (
 	"github.com/weir-metrics/weir/cluster"
 )
 
-var _ PodMetrics = (*podmetrics.Reader)(nil)
+var _ evaluate.PodMetrics = (*podmetrics.Reader)(nil)
 
 // world is a cluster with workloads whose pods always share a load: what is asked
 // for is there at once.
@@ -155,7 +156,7 @@ func (w *world) Pods(_ string, sel labels.Selector) ([]autoscaler.Pod, error) {
 			started = g.at
 		}
 		pods = append(pods, autoscaler.Pod{
-			Name: fmt.Sprintf("%s-%02d", name, i), Phase: cluster.Running, Started: started,
+			Name: fmt.Sprintf("%s-%02d", name, i), Labels: labels.Set{"app": name}, Phase: cluster.Running, Started: started,
 			Ready: cluster.ReadyTrue, ReadySince: time.Now().Add(-time.Hour),
 			Containers: []autoscaler.Container{{Name: "app", Requests: core}},
 		})

@@ -26,11 +26,6 @@ type PodMetrics interface {
 	Verdicts(namespace string, spec *autoscalingv2.HorizontalPodAutoscalerSpec) func(i int, pod string) (decisionreport.Verdict, bool)
 }
 
-// Scales reads scales; scaleclient.Client does. Nothing is written.
-type Scales interface {
-	Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *scaleclient.Handle, error)
-}
-
 // Evaluator evaluates specifications. It is safe for concurrent use.
 type Evaluator struct {
 	// PodMetrics provides pods and metrics of now. Required.
@@ -39,7 +34,7 @@ type Evaluator struct {
 	// Nil if there is no history.
 	PodMetricsAt func(at time.Time) (PodMetrics, error)
 	// Scales reads the target. Required.
-	Scales Scales
+	Scales scaleclient.Reader
 	// Settings apply to all autoscalers. Default: autoscaler.DefaultSettings.
 	Settings *autoscaler.Settings
 	// Now is the clock. Default time.Now.

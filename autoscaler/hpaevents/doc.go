@@ -9,8 +9,7 @@
 //
 // Package explain decides why a number is missing. throttle.go decides which Events are due;
 // it has no clock, client or goroutine. targets.go keeps the autoscalers that package watcher
-// reports and reads the selectors of their workloads, podindex.go finds the autoscalers of a
-// pod, reporter.go checks the pods every few seconds, note.go writes the text and events.go
+// reports and reads the selectors of their workloads, reporter.go checks the pods every few seconds, note.go writes the text and events.go
 // writes the Event.
 //
 // Only what lasts is reported: a start-up causes no Event, and a temporary reason must last

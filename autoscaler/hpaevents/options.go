@@ -1,26 +1,18 @@
 package hpaevents
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/client-go/kubernetes"
 
-	core "github.com/weir-metrics/weir/autoscaler"
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/explain"
 )
-
-// Scales reads the pods' selector of workloads; scaleclient.Client does.
-type Scales interface {
-	// Get reads the scale of what ref names, with the selector of its pods.
-	Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (core.Scale, *scaleclient.Handle, error)
-}
 
 // Options configure a Reporter.
 type Options struct {
@@ -30,7 +22,7 @@ type Options struct {
 	// Client creates and patches Events (events.k8s.io). Required.
 	Client kubernetes.Interface
 	// Scales reads the selectors of workloads. Required.
-	Scales Scales
+	Scales scaleclient.Reader
 	// World returns what answers are made of now. Required.
 	World func() *explain.World
 	// IsLeader reports whether this replica writes Events. All replicas watch, so that any can take
@@ -75,27 +67,16 @@ func (o Options) withDefaults() (Options, error) {
 	if o.IsLeader == nil {
 		o.IsLeader = func() bool { return true }
 	}
-	if o.Instance == "" {
-		o.Instance = "weir"
-	}
-	if o.Burst == 0 {
-		o.Burst = 25
-	}
-	for _, d := range []struct {
-		set *time.Duration
-		to  time.Duration
-	}{
-		{&o.Interval, 15 * time.Second}, {&o.Grace, 30 * time.Second}, {&o.TemporaryGrace, 2 * time.Minute},
-		{&o.RepeatInterval, 5 * time.Minute}, {&o.MinInterval, time.Minute}, {&o.Every, 2 * time.Second},
-		{&o.Refresh, 30 * time.Minute}, {&o.LookupGap, 200 * time.Millisecond},
-	} {
-		if *d.set == 0 {
-			*d.set = d.to
-		}
-	}
-	if o.TemporaryGrace < o.Grace {
-		o.TemporaryGrace = o.Grace
-	}
+	o.Instance = cmp.Or(o.Instance, "weir")
+	o.Burst = cmp.Or(o.Burst, 25)
+	o.Interval = cmp.Or(o.Interval, 15*time.Second)
+	o.Grace = cmp.Or(o.Grace, 30*time.Second)
+	o.TemporaryGrace = max(cmp.Or(o.TemporaryGrace, 2*time.Minute), o.Grace)
+	o.RepeatInterval = cmp.Or(o.RepeatInterval, 5*time.Minute)
+	o.MinInterval = cmp.Or(o.MinInterval, time.Minute)
+	o.Every = cmp.Or(o.Every, 2*time.Second)
+	o.Refresh = cmp.Or(o.Refresh, 30*time.Minute)
+	o.LookupGap = cmp.Or(o.LookupGap, 200*time.Millisecond)
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}

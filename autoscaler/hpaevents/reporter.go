@@ -3,29 +3,24 @@ package hpaevents
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
-	"github.com/weir-metrics/weir/autoscaler/scaleclient"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/cluster"
 	"github.com/weir-metrics/weir/explain"
+	"github.com/weir-metrics/weir/metric"
 )
 
 // Reporter writes Events on the HorizontalPodAutoscalers whose pods have no metrics.
 type Reporter struct {
 	opts    Options
 	targets *targetSet
-	index   atomic.Pointer[podIndex]
 
 	written       map[string]prometheus.Counter // by reason
 	writesFailed  prometheus.Counter
@@ -38,7 +33,7 @@ func New(o Options) (*Reporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Reporter{opts: o, targets: newTargetSet(o.Refresh), written: map[string]prometheus.Counter{}}
+	a := &Reporter{opts: o, targets: newTargetSet(o.Scales, o.Refresh), written: map[string]prometheus.Counter{}}
 	auto := promauto.With(o.Registerer)
 	said := auto.NewCounterVec(prometheus.CounterOpts{Name: "weir_hpa_events_total", Help: "Events written on HorizontalPodAutoscalers, by reason."}, []string{"reason"})
 	for _, reason := range []string{MetricsMissing, MetricsComplete} {
@@ -48,53 +43,32 @@ func New(o Options) (*Reporter, error) {
 	a.lookupsFailed = auto.NewCounter(prometheus.CounterOpts{Name: "weir_hpa_lookups_failed_total", Help: "Failed questions for the pods of the workload that a HorizontalPodAutoscaler scales."})
 	auto.NewGaugeFunc(prometheus.GaugeOpts{Name: "weir_hpa_watched", Help: "HorizontalPodAutoscalers that are watched."}, func() float64 { return float64(a.targets.count()) })
 	o.Watcher.HandleHPAs(watcher.Handler[watcher.HPA]{
-		Set: func(h *watcher.HPA) { a.targets.setHPA(newHPAInfo(h)) },
-		Delete: func(h *watcher.HPA) {
-			a.targets.deleteHPA(types.NamespacedName{Namespace: h.Namespace, Name: h.Name})
-		},
-		Replace: func(all []*watcher.HPA) {
-			infos := make([]*hpaInfo, len(all))
-			for i, h := range all {
-				infos[i] = newHPAInfo(h)
-			}
-			a.targets.replaceHPAs(infos)
-		},
+		Set:    func(h *watcher.HPA) { a.targets.setHPA(newHPAInfo(h)) },
+		Delete: a.targets.deleteHPA,
 	})
 	return a, nil
 }
 
-// NewForConfig is New with a client and scales for the API server that config
-// names, in place of those of o.
-func NewForConfig(config *rest.Config, o Options) (*Reporter, error) {
-	config = rest.CopyConfig(config)
-	config.UserAgent = "weir"
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("create API client: %w", err)
-	}
-	scales, err := scaleclient.New(config)
-	if err != nil {
-		return nil, err
-	}
-	o.Client, o.Scales = client, scales
-	return New(o)
-}
-
 // Autoscalers returns the HorizontalPodAutoscalers that use a metric of p, as namespace/name,
-// sorted; nil if none does. It takes no lock and may be called before and after Run.
-func (a *Reporter) Autoscalers(p *cluster.Pod) []string {
-	t := a.index.Load()
-	if t == nil || p == nil {
+// sorted; nil if none does. It may be called before and after Run.
+func (a *Reporter) Autoscalers(p *cluster.Pod) (names []string) {
+	if p == nil {
 		return nil
 	}
-	return t.names(p)
+	for h := range a.targets.index.Matching(string(p.Namespace), p.Labels) {
+		if h.pods {
+			names = append(names, h.full)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Run writes Events until ctx ends, and returns when everything it started has ended. Errors are
 // logged and the request is repeated. Call it once, and run Options.Watcher beside it.
 func (a *Reporter) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
-	parts.Go(func() { a.targets.refreshSelectors(ctx, a.opts.Scales, a.opts.LookupGap, a.lookupFailed) })
+	parts.Go(func() { a.targets.refreshSelectors(ctx, a.opts.LookupGap, a.lookupFailed) })
 	a.loop(ctx)
 	parts.Wait()
 	return nil
@@ -108,9 +82,9 @@ func (a *Reporter) lookupFailed(w workloadRef, err error) {
 		zap.String("namespace", string(w.namespace)), zap.String("kind", w.kind), zap.String("name", w.name), zap.Error(err))
 }
 
-// loop keeps the index current and checks the pods every Interval.
+// loop checks the pods every Interval.
 func (a *Reporter) loop(ctx context.Context) {
-	book := newEventThrottle(a.opts, time.Now())
+	throttle := newEventThrottle(a.opts)
 	tick := time.NewTicker(a.opts.Interval)
 	defer tick.Stop()
 	failing := false
@@ -118,10 +92,8 @@ func (a *Reporter) loop(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.targets.changed:
-			a.index.Store(a.targets.buildIndex())
 		case <-tick.C:
-			failing = a.checkPods(ctx, book, failing)
+			failing = a.checkPods(ctx, throttle, failing)
 		}
 	}
 }
@@ -130,14 +102,13 @@ func (a *Reporter) loop(ctx context.Context) {
 // write failed; of consecutive failures the first is logged.
 func (a *Reporter) checkPods(ctx context.Context, b *eventThrottle, failing bool) bool {
 	world := a.opts.World()
-	t := a.index.Load()
-	if t == nil || world == nil || world.View == nil || world.Facts == nil || !world.Facts.Synced {
+	if world == nil || world.View == nil || world.Facts == nil || !world.Facts.Synced {
 		return failing
 	}
 	survey := world.Survey()
 	why := func(p *cluster.Pod) missingPod { return newMissingPod(p.Name, survey.Pod(p)) }
 	silent := false // the API server is: the others would each wait as long
-	for _, n := range b.decideEvents(time.Now(), checkAll(t, world.Facts, survey), a.opts.IsLeader(), why) {
+	for _, n := range b.decideEvents(time.Now(), checkAll(a.targets, world.Facts, survey), a.opts.IsLeader(), why) {
 		if silent {
 			b.retract(n)
 			continue
@@ -165,34 +136,32 @@ func (a *Reporter) checkPods(ctx context.Context, b *eventThrottle, failing bool
 
 // checkAll checks the pods of all autoscalers that use CPU or memory. metrics.k8s.io serves a pod
 // with both or not at all; so does this check.
-func checkAll(t *podIndex, facts *cluster.Facts, survey *explain.Survey) []podCheck {
-	index := make(map[*hpaInfo]int, len(t.all))
+func checkAll(t *targetSet, facts *cluster.Facts, survey *explain.Survey) []podCheck {
+	index := map[*hpaInfo]int{}
+	namespaces := map[metric.Namespace]bool{}
 	var all []podCheck
-	for _, h := range t.all {
+	for _, h := range t.withSelector() {
 		if h.resource {
 			index[h] = len(all)
+			namespaces[h.namespace] = true
 			all = append(all, podCheck{hpa: h})
 		}
 	}
-	for namespace := range t.spaces {
+	for namespace := range namespaces {
 		for _, p := range facts.PodsIn(namespace) {
 			if p.Phase != cluster.Running || !p.Deleted.IsZero() {
 				continue // the autoscaler does not wait for its numbers
 			}
-			served, looked := false, false
-			t.eachHPA(p, func(h *hpaInfo) {
+			for h := range t.index.Matching(string(namespace), p.Labels) {
 				i, ok := index[h]
 				if !ok {
-					return
-				}
-				if !looked {
-					served, looked = survey.Pod(p).Served, true
+					continue
 				}
 				all[i].running++
-				if !served {
+				if !survey.Pod(p).Served {
 					all[i].missing = append(all[i].missing, p)
 				}
-			})
+			}
 		}
 	}
 	return all

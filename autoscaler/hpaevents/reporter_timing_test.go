@@ -16,10 +16,11 @@ import (
 
 // large is a cluster of 1,000 nodes × 30 pods in ten namespaces, with an
 // autoscaler for every ten pods.
-func large(b *testing.B) (*podIndex, *explain.World) {
+func large(b *testing.B) (*Reporter, *explain.World) {
 	sink := memory.New(memory.Options{})
 	c := cluster.Change{Synced: true, At: time.Now()}
-	t := newPodIndex()
+	t := newTargetSet(noScales{}, time.Hour)
+	b.Cleanup(t.queue.ShutDown)
 	seen := map[string]bool{}
 	for n := range 1000 {
 		node := metric.NodeName(fmt.Sprintf("node-%04d", n))
@@ -43,36 +44,37 @@ func large(b *testing.B) (*podIndex, *explain.World) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				t.add(&hpaInfo{namespace: e.Namespace, name: app, uid: types.UID(key), full: key, resource: true, pods: true}, selector)
+				h := &hpaInfo{namespace: e.Namespace, name: app, uid: types.UID(key), full: key, target: workloadRef{namespace: e.Namespace, name: app}, resource: true, pods: true}
+				t.setHPA(h)
+				t.recordLookup(h.target, selector, nil)
 			}
 		}
 		if err := sink.Write(b.Context(), batch); err != nil {
 			b.Fatal(err)
 		}
 	}
-	return t, &explain.World{Now: time.Now(), View: sink.Snapshot(), Facts: (*cluster.Facts)(nil).With(c)}
+	return &Reporter{targets: t}, &explain.World{Now: time.Now(), View: sink.Snapshot(), Facts: (*cluster.Facts)(nil).With(c)}
 }
 
 // BenchmarkLook is one look at 30,000 pods under 3,340 autoscalers, of which all
 // is well.
 func BenchmarkLook(b *testing.B) {
-	t, w := large(b)
-	o := Options{Burst: 1}
-	book := newEventThrottle(o, time.Now())
+	a, w := large(b)
+	throttle := newEventThrottle(Options{Burst: 1})
 	b.ReportAllocs()
 	for b.Loop() {
-		if got := book.decideEvents(time.Now(), checkAll(t, w.Facts, w.Survey()), true, nil); got != nil {
+		if got := throttle.decideEvents(time.Now(), checkAll(a.targets, w.Facts, w.Survey()), true, nil); got != nil {
 			b.Fatal(got)
 		}
 	}
 }
 
 func BenchmarkAutoscalers(b *testing.B) {
-	t, w := large(b)
+	a, w := large(b)
 	p := w.Facts.PodsIn("team-1")[0]
 	b.ReportAllocs()
 	for b.Loop() {
-		if got := t.names(p); len(got) != 1 {
+		if got := a.Autoscalers(p); len(got) != 1 {
 			b.Fatal(got)
 		}
 	}

@@ -2,66 +2,102 @@ package hpaevents
 
 import (
 	"context"
-	"hash/fnv"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/weir-metrics/weir/autoscaler/scaleclient"
+	"github.com/weir-metrics/weir/autoscaler/selectorindex"
 	"github.com/weir-metrics/weir/autoscaler/watcher"
 	"github.com/weir-metrics/weir/metric"
 )
 
-// targetSet keeps the autoscalers and the selectors of their workloads. It is safe for concurrent
-// use.
+// hpaInfo is what is kept of a HorizontalPodAutoscaler. It is immutable.
+type hpaInfo struct {
+	namespace metric.Namespace
+	name      string
+	uid       types.UID
+	full      string // namespace/name
+	target    workloadRef
+	// resource is set if it uses the pods' CPU or memory from metrics.k8s.io.
+	resource bool
+	// pods is set if it uses any metric of its pods.
+	pods bool
+}
+
+// workloadRef is the workload that an autoscaler scales.
+type workloadRef struct {
+	namespace              metric.Namespace
+	apiVersion, kind, name string
+}
+
+// targetSet keeps the autoscalers and the selectors of their workloads, which it reads again after
+// a while. It is safe for concurrent use.
 type targetSet struct {
+	scales  scaleclient.Reader
 	refresh time.Duration
-	changed chan struct{} // receives a value when buildIndex would return another index
-	wake    chan struct{} // receives a value when a new target was added
+	queue   workqueue.TypedRateLimitingInterface[workloadRef] // workloads to read
+	index   *selectorindex.Index[*hpaInfo]                    // autoscalers whose selector is known
 
 	mu struct {
 		sync.Mutex
-		hpas    map[types.NamespacedName]*hpaInfo
-		lookups map[workloadRef]*selectorLookup
+		hpas      map[types.NamespacedName]*hpaInfo
+		workloads map[workloadRef]*workload
 	}
 }
 
-// selectorLookup is what is known of a workload's selector. Autoscalers have no generation that
-// says that they changed, so the workload they name is the key.
-type selectorLookup struct {
+// workload is what is known of a workload. Autoscalers have no generation that says that they
+// changed, so the workload they name is the key.
+type workload struct {
 	selector labels.Selector // nil if unknown
-	due      time.Time       // when it is read next
-	failures int             // in a row
-	users    int             // autoscalers that scale the workload
+	hpas     map[*hpaInfo]bool
 }
 
-func newTargetSet(refresh time.Duration) *targetSet {
-	t := &targetSet{refresh: refresh, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
-	t.mu.hpas, t.mu.lookups = map[types.NamespacedName]*hpaInfo{}, map[workloadRef]*selectorLookup{}
+func newTargetSet(scales scaleclient.Reader, refresh time.Duration) *targetSet {
+	t := &targetSet{
+		scales: scales, refresh: refresh, index: selectorindex.New[*hpaInfo](),
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workloadRef](time.Minute, refresh)),
+	}
+	t.mu.hpas, t.mu.workloads = map[types.NamespacedName]*hpaInfo{}, map[workloadRef]*workload{}
 	return t
-}
-
-func (a *hpaInfo) key() types.NamespacedName {
-	return types.NamespacedName{Namespace: string(a.namespace), Name: a.name}
 }
 
 // setHPA adds or replaces an autoscaler.
 func (t *targetSet) setHPA(h *hpaInfo) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old := t.mu.hpas[h.key()]
+	key := namespacedName(h)
+	old := t.mu.hpas[key]
 	if old != nil && *old == *h {
 		return // its status changes every quarter of a minute
 	}
-	t.addLocked(h)
-	if old != nil {
-		t.releaseTarget(old.target)
+	t.mu.hpas[key] = h
+	w := t.mu.workloads[h.target]
+	if w == nil {
+		w = &workload{hpas: map[*hpaInfo]bool{}}
+		t.mu.workloads[h.target] = w
+		t.queue.Add(h.target)
 	}
-	signal(t.changed)
+	w.hpas[h] = true
+	if w.selector != nil {
+		t.index.Set(h, string(h.namespace), w.selector)
+	}
+	if old != nil {
+		t.releaseTarget(old)
+	}
+}
+
+func namespacedName(h *hpaInfo) types.NamespacedName {
+	return types.NamespacedName{Namespace: string(h.namespace), Name: h.name}
 }
 
 // deleteHPA removes an autoscaler.
@@ -70,62 +106,19 @@ func (t *targetSet) deleteHPA(key types.NamespacedName) {
 	defer t.mu.Unlock()
 	if old := t.mu.hpas[key]; old != nil {
 		delete(t.mu.hpas, key)
-		t.releaseTarget(old.target)
-		signal(t.changed)
+		t.releaseTarget(old)
 	}
 }
 
-// replaceHPAs replaces all autoscalers.
-func (t *targetSet) replaceHPAs(all []*hpaInfo) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	before := t.mu.hpas
-	t.mu.hpas = make(map[types.NamespacedName]*hpaInfo, len(all))
-	for _, h := range all {
-		t.addLocked(h)
+// releaseTarget drops an autoscaler from its workload.
+func (t *targetSet) releaseTarget(h *hpaInfo) {
+	t.index.Delete(h)
+	w := t.mu.workloads[h.target]
+	delete(w.hpas, h)
+	if len(w.hpas) == 0 {
+		delete(t.mu.workloads, h.target)
+		t.queue.Forget(h.target)
 	}
-	for _, old := range before {
-		t.releaseTarget(old.target)
-	}
-	signal(t.changed)
-}
-
-func (t *targetSet) addLocked(h *hpaInfo) {
-	t.mu.hpas[h.key()] = h
-	l := t.mu.lookups[h.target]
-	if l == nil {
-		l = &selectorLookup{}
-		t.mu.lookups[h.target] = l
-		signal(t.wake)
-	}
-	l.users++
-}
-
-func (t *targetSet) releaseTarget(w workloadRef) {
-	l := t.mu.lookups[w]
-	if l.users--; l.users == 0 {
-		delete(t.mu.lookups, w)
-	}
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default: // the last signal has not been read yet: it will do for both
-	}
-}
-
-// buildIndex returns the index of the autoscalers whose selector is known.
-func (t *targetSet) buildIndex() *podIndex {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	table := newPodIndex()
-	for _, h := range t.mu.hpas {
-		if l := t.mu.lookups[h.target]; l.selector != nil {
-			table.add(h, l.selector)
-		}
-	}
-	return table
 }
 
 // count returns the number of autoscalers.
@@ -135,110 +128,93 @@ func (t *targetSet) count() int {
 	return len(t.mu.hpas)
 }
 
-// nextDue returns the target that has been due longest, or when one will be due; zero if there is
-// none.
-func (t *targetSet) nextDue(now time.Time) (w workloadRef, due bool, at time.Time) {
+// withSelector returns the autoscalers whose selector is known.
+func (t *targetSet) withSelector() (list []*hpaInfo) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	first := true
-	for other, l := range t.mu.lookups {
-		if first || l.due.Before(at) {
-			w, at, first = other, l.due, false
+	for _, w := range t.mu.workloads {
+		if w.selector != nil {
+			list = slices.AppendSeq(list, maps.Keys(w.hpas))
 		}
 	}
-	return w, !first && !at.After(now), at
-}
-
-// recordLookup records the result of a lookup.
-func (t *targetSet) recordLookup(w workloadRef, selector labels.Selector, err error, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	l := t.mu.lookups[w]
-	if l == nil {
-		return // no autoscaler scales it any more
-	}
-	if err != nil {
-		l.failures++
-		l.due = now.Add(min(time.Minute<<min(l.failures-1, 10), t.refresh))
-		if !scaleclient.IsPermanent(err) {
-			return // keep the last known selector: it rarely changes
-		}
-	} else {
-		l.failures = 0
-		// Spread, so that what came in one list does not come due together.
-		l.due = now.Add(t.refresh - time.Duration(spread(w)*float64(t.refresh/4)))
-	}
-	if !sameSelector(l.selector, selector) {
-		l.selector = selector
-		signal(t.changed)
-	}
-}
-
-func sameSelector(a, b labels.Selector) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return a.String() == b.String()
-}
-
-// spread returns a number from 0 to 1, always the same for one target.
-func spread(w workloadRef) float64 {
-	h := fnv.New32a()
-	for _, s := range [...]string{string(w.namespace), w.apiVersion, w.kind, w.name} {
-		h.Write([]byte(s))
-		h.Write([]byte{0})
-	}
-	return float64(h.Sum32()) / (1 << 32)
+	return list
 }
 
 // lookupTimeout bounds one lookup.
 const lookupTimeout = 10 * time.Second
 
-// refreshSelectors reads the selectors that are due, one after another with a pause of gap, until
-// ctx ends. failed receives errors.
-func (t *targetSet) refreshSelectors(ctx context.Context, s Scales, gap time.Duration, failed func(workloadRef, error)) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+// refreshSelectors reads the selectors that are due, at most one in each gap, until ctx ends.
+// failed receives errors.
+func (t *targetSet) refreshSelectors(ctx context.Context, gap time.Duration, failed func(workloadRef, error)) {
+	context.AfterFunc(ctx, t.queue.ShutDown)
+	limiter := rate.NewLimiter(rate.Every(gap), 1)
 	for {
-		wait := gap
-		w, due, at := t.nextDue(time.Now())
-		switch {
-		case due:
-			selector, err := t.readSelector(ctx, s, w)
-			if ctx.Err() != nil {
-				return
-			}
-			if err != nil {
-				failed(w, err)
-			}
-			t.recordLookup(w, selector, err, time.Now())
-		case at.IsZero():
-			wait = t.refresh
-		default:
-			wait = max(gap, time.Until(at))
-		}
-		wake := t.wake
-		if due {
-			wake = nil // it may wait for the gap
-		}
-		timer.Reset(wait)
-		select {
-		case <-ctx.Done():
+		w, end := t.queue.Get()
+		if end {
 			return
-		case <-timer.C:
-		case <-wake:
 		}
+		if !t.needsSelector(w) {
+			t.queue.Done(w)
+			continue
+		}
+		if limiter.Wait(ctx) != nil {
+			return
+		}
+		selector, err := t.readSelector(ctx, w)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			failed(w, err)
+		}
+		t.recordLookup(w, selector, err)
+		t.queue.Done(w)
 	}
 }
 
-func (t *targetSet) readSelector(ctx context.Context, s Scales, w workloadRef) (labels.Selector, error) {
+// needsSelector reports whether an autoscaler scales a workload.
+func (t *targetSet) needsSelector(w workloadRef) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.workloads[w] != nil
+}
+
+func (t *targetSet) readSelector(ctx context.Context, w workloadRef) (labels.Selector, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	got, _, err := s.Get(ctx, string(w.namespace), autoscalingv2.CrossVersionObjectReference{APIVersion: w.apiVersion, Kind: w.kind, Name: w.name})
+	got, _, err := t.scales.Get(ctx, string(w.namespace), autoscalingv2.CrossVersionObjectReference{APIVersion: w.apiVersion, Kind: w.kind, Name: w.name})
 	if err != nil {
 		return nil, err
 	}
 	return scaleclient.Selector(got.Selector)
+}
+
+// recordLookup records the result of a lookup.
+func (t *targetSet) recordLookup(ref workloadRef, selector labels.Selector, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := t.mu.workloads[ref]
+	if w == nil {
+		return // no autoscaler scales it any more
+	}
+	if err != nil {
+		t.queue.AddRateLimited(ref)
+		if !scaleclient.IsPermanent(err) {
+			return // keep the last known selector: it rarely changes
+		}
+	} else {
+		t.queue.Forget(ref)
+		// What came in one list does not come due together.
+		t.queue.AddAfter(ref, wait.Jitter(t.refresh*3/4, 1./3))
+	}
+	w.selector = selector
+	for h := range w.hpas {
+		if selector == nil {
+			t.index.Delete(h)
+		} else {
+			t.index.Set(h, string(h.namespace), selector)
+		}
+	}
 }
 
 // newHPAInfo returns what is kept of a HorizontalPodAutoscaler.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-metrics/weir/cluster"
@@ -49,7 +50,7 @@ type pendingEvent struct {
 // no clock, client or goroutine.
 type eventThrottle struct {
 	grace, temporaryGrace, repeat, minInterval time.Duration
-	bucket                                     tokenBucket
+	limiter                                    *rate.Limiter // of Events of all autoscalers
 	records                                    map[types.UID]*hpaRecord
 }
 
@@ -66,10 +67,10 @@ type hpaRecord struct {
 	count     int
 }
 
-func newEventThrottle(o Options, now time.Time) *eventThrottle {
+func newEventThrottle(o Options) *eventThrottle {
 	return &eventThrottle{
 		grace: o.Grace, temporaryGrace: o.TemporaryGrace, repeat: o.RepeatInterval, minInterval: o.MinInterval,
-		bucket:  tokenBucket{size: float64(o.Burst), every: o.Every, tokens: float64(o.Burst), at: now},
+		limiter: rate.NewLimiter(rate.Every(o.Every), o.Burst),
 		records: map[types.UID]*hpaRecord{},
 	}
 }
@@ -77,27 +78,28 @@ func newEventThrottle(o Options, now time.Time) *eventThrottle {
 // decideEvents takes the checks of all autoscalers and returns the Events to write. why returns
 // why a pod has no numbers; it is called only if an Event may be due. Unless leads is set no
 // Event is due.
-func (b *eventThrottle) decideEvents(now time.Time, sights []podCheck, speak bool, why func(*cluster.Pod) missingPod) (list []pendingEvent) {
-	seen := make(map[types.UID]bool, len(sights))
-	for i := range sights {
-		seen[sights[i].hpa.uid] = true
-		b.recordMissing(&sights[i], now)
+func (b *eventThrottle) decideEvents(now time.Time, checks []podCheck, leads bool, why func(*cluster.Pod) missingPod) (list []pendingEvent) {
+	seen := make(map[types.UID]bool, len(checks))
+	for i := range checks {
+		seen[checks[i].hpa.uid] = true
+		b.recordMissing(&checks[i], now)
 	}
 	for uid, r := range b.records {
 		if !seen[uid] || r.idle(now, b.repeat) {
 			delete(b.records, uid)
-		} else if !speak {
+		} else if !leads {
 			*r = hpaRecord{since: r.since}
 		}
 	}
-	if !speak {
+	if !leads {
 		return nil
 	}
-	// Whoever was silent longest goes first, so that none is kept from speaking.
+	// The limit for all must not always stop the same autoscalers: the one whose last Event is oldest
+	// goes first.
 	waiting := make([]*podCheck, 0, len(b.records))
-	for i := range sights {
-		if b.records[sights[i].hpa.uid] != nil {
-			waiting = append(waiting, &sights[i])
+	for i := range checks {
+		if b.records[checks[i].hpa.uid] != nil {
+			waiting = append(waiting, &checks[i])
 		}
 	}
 	slices.SortFunc(waiting, func(x, y *podCheck) int {
@@ -190,7 +192,7 @@ func (b *eventThrottle) explainMissing(r *hpaRecord, late []*cluster.Pod, now ti
 // addEvent records an Event, if the limit for all autoscalers allows it.
 func (b *eventThrottle) addEvent(h *hpaInfo, now time.Time, reasons, note string) (pendingEvent, bool) {
 	r := b.records[h.uid]
-	if !b.bucket.take(now) {
+	if !b.limiter.AllowN(now, 1) {
 		return pendingEvent{}, false
 	}
 	n := pendingEvent{hpa: h, complete: reasons == "", note: note, at: now, first: now, count: 1, before: *r}
@@ -219,22 +221,4 @@ func reasonsOf(gaps []missingPod) string {
 	}
 	slices.Sort(names)
 	return strings.Join(slices.Compact(names), ",")
-}
-
-// tokenBucket limits the rate of Events of all autoscalers.
-type tokenBucket struct {
-	size, tokens float64
-	every        time.Duration // the time in which one token is added
-	at           time.Time
-}
-
-// take takes a token, if there is one.
-func (b *tokenBucket) take(now time.Time) bool {
-	b.tokens = min(b.size, b.tokens+float64(now.Sub(b.at))/float64(b.every))
-	b.at = now
-	if b.tokens < 1 {
-		return false
-	}
-	b.tokens--
-	return true
 }

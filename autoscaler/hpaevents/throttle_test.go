@@ -34,7 +34,7 @@ func TestBook(t *testing.T) {
 				if d.HasArg("burst") {
 					d.ScanArgs(t, "burst", &o.Burst)
 				}
-				b = newEventThrottle(o, transcript.Epoch)
+				b = newEventThrottle(o)
 				return ""
 			case "look":
 				return look(t, d, b)
@@ -118,7 +118,7 @@ func podsOf(pattern string) (names []string) {
 
 // A book forgets autoscalers that are gone, and those of which all is well.
 func TestBookForgets(t *testing.T) {
-	b := newEventThrottle(defaults(t), transcript.Epoch)
+	b := newEventThrottle(defaults(t))
 	gaps := map[metric.PodRef]missingPod{}
 	why := func(p *cluster.Pod) missingPod { return gaps[p.PodRef] }
 	ill := []podCheck{sightOf(t, "web pods=1 web-1:NodeTimeout", gaps), sightOf(t, "api pods=1 api-1:NodeTimeout", gaps)}

@@ -63,7 +63,7 @@ func appendPod(pods *[]autoscaler.Pod, slab []autoscaler.Container, p *cluster.P
 		}
 	}
 	*pods = append(*pods, autoscaler.Pod{
-		Name: string(p.Name), Phase: p.Phase, Terminating: !p.Deleted.IsZero(),
+		Name: string(p.Name), Labels: p.Labels, Phase: p.Phase, Terminating: !p.Deleted.IsZero(),
 		Started: p.Started, Ready: p.Ready, ReadySince: p.ReadySince,
 		Containers: slab[from:len(slab):len(slab)],
 		Requests:   requests(p.Spec.Values()), PodLevel: p.PodLevel, Overhead: requests(p.Overhead.Values()),

@@ -38,7 +38,7 @@ func TestPodsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []autoscaler.Pod{{
-		Name: "web", Phase: cluster.Running, Terminating: true, Started: noon.Add(-time.Hour), Ready: cluster.ReadyFalse, ReadySince: noon.Add(-time.Minute),
+		Name: "web", Labels: labels.Set{"app": "web"}, Phase: cluster.Running, Terminating: true, Started: noon.Add(-time.Hour), Ready: cluster.ReadyFalse, ReadySince: noon.Add(-time.Minute),
 		Containers: []autoscaler.Container{
 			{Name: "app", Requests: autoscaler.Requests{CPU: autoscaler.Amount{Set: true}, Memory: autoscaler.Amount{Milli: 1000 << 50, Set: true}}},
 			{Name: "setup", Role: cluster.Init},

@@ -15,11 +15,16 @@ import (
 	"github.com/weir-metrics/weir/autoscaler"
 )
 
-// Scales reads and writes the scale subresources of workloads; Client does.
-type Scales interface {
+// Reader reads the scale subresources of workloads; Client does.
+type Reader interface {
 	// Get reads the scale of what ref names in a namespace. The handle is for Update. The error
 	// is one of Kubernetes' (NotFound), or says what is wrong with ref.
 	Get(ctx context.Context, namespace string, ref autoscalingv2.CrossVersionObjectReference) (autoscaler.Scale, *Handle, error)
+}
+
+// Scales reads and writes the scale subresources of workloads; Client does.
+type Scales interface {
+	Reader
 	// Update sets the number of replicas. Like Kubernetes' controller it repeats the write on a
 	// conflict, unless the count changed: the new count was decided on the old one.
 	Update(ctx context.Context, h *Handle, replicas int32) error

@@ -21,7 +21,12 @@ type Interface interface {
 	UpdateStatus(ctx context.Context, a *Autoscaler, o metav1.UpdateOptions) (*Autoscaler, error)
 }
 
-// Client is a client of the API.
+// Getter gives access to the Autoscalers of a namespace; of all namespaces if it is empty.
+type Getter interface {
+	Autoscalers(namespace string) Interface
+}
+
+// Client is a client of the API. It is a Getter.
 type Client struct {
 	rest  rest.Interface
 	codec runtime.ParameterCodec
@@ -45,7 +50,7 @@ func NewForConfig(config *rest.Config) (*Client, error) {
 	return &Client{rest: client, codec: runtime.NewParameterCodec(scheme)}, nil
 }
 
-// Autoscalers returns the Interface of a namespace; of all namespaces if it is empty.
+// Autoscalers is part of Getter.
 func (c *Client) Autoscalers(namespace string) Interface {
 	return gentype.NewClientWithList(Resource, c.rest, c.codec, namespace,
 		func() *Autoscaler { return &Autoscaler{} }, func() *AutoscalerList { return &AutoscalerList{} })

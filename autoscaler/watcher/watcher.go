@@ -16,10 +16,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -34,15 +34,10 @@ type HPA = autoscalingv2.HorizontalPodAutoscaler
 type Handler[T any] struct {
 	// Set receives a new or changed object.
 	Set func(*T)
-	// Delete receives the last known state of a deleted object.
-	Delete func(*T)
-	// Replace receives all objects of the kind after each list.
-	Replace func([]*T)
-}
-
-// AutoscalerClient lists and watches Autoscalers; v1alpha1.Client does.
-type AutoscalerClient interface {
-	Autoscalers(namespace string) v1alpha1.Interface
+	// Delete receives the name of a deleted object.
+	Delete func(types.NamespacedName)
+	// Listed is called after each list of all objects. May be nil.
+	Listed func()
 }
 
 // Options configure a Watcher.
@@ -50,7 +45,7 @@ type Options struct {
 	// Client lists and watches HorizontalPodAutoscalers. Required.
 	Client kubernetes.Interface
 	// Autoscalers lists and watches Autoscalers. Nil: that kind is not watched.
-	Autoscalers AutoscalerClient
+	Autoscalers v1alpha1.Getter
 	// Logger gets one line when a kind cannot be read and one when it can be read again.
 	// Default: no log.
 	Logger *zap.Logger
@@ -74,24 +69,6 @@ func New(o Options) (*Watcher, error) {
 	return &Watcher{options: o}, nil
 }
 
-// NewForConfig is New with clients for the API server of config. With autoscalers it watches
-// that kind too.
-func NewForConfig(config *rest.Config, autoscalers bool, logger *zap.Logger) (*Watcher, error) {
-	config = rest.CopyConfig(config)
-	config.UserAgent = "weir"
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("create API client: %w", err)
-	}
-	o := Options{Client: client, Logger: logger}
-	if autoscalers {
-		if o.Autoscalers, err = v1alpha1.NewForConfig(config); err != nil {
-			return nil, err
-		}
-	}
-	return New(o)
-}
-
 // HandleHPAs registers a handler of HorizontalPodAutoscalers. Call it before Run.
 func (w *Watcher) HandleHPAs(h Handler[HPA]) { w.hpas = append(w.hpas, h) }
 
@@ -111,7 +88,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	hpaReflector := w.reflector("HorizontalPodAutoscaler", "deploy/kustomize/components/hpa-events or components/autoscaler",
 		&HPA{}, w.options.Client,
 		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return hpas.List(ctx, o) },
-		hpas.Watch, &store[HPA]{handlers: w.hpas, prepare: func(h *HPA) { h.ManagedFields = nil }})
+		hpas.Watch, newStore(w.hpas, func(h *HPA) { h.ManagedFields = nil }))
 	parts.Go(func() { hpaReflector.RunWithContext(quiet) })
 	if w.options.Autoscalers != nil {
 		autoscalers := w.options.Autoscalers.Autoscalers(metav1.NamespaceAll)
@@ -120,7 +97,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 				return autoscalers.List(ctx, o)
 			},
-			autoscalers.Watch, &store[v1alpha1.Autoscaler]{handlers: w.autoscalers, prepare: prepareAutoscaler})
+			autoscalers.Watch, newStore(w.autoscalers, prepareAutoscaler))
 		parts.Go(func() { reflector.RunWithContext(quiet) })
 	}
 	parts.Wait()
@@ -179,17 +156,25 @@ func hideRetryable(err error) error {
 }
 
 // store passes the changes that a reflector reports to the handlers. It is a
-// cache.ReflectorStore.
+// cache.ReflectorStore. It keeps the names of the objects, to find those that a new list lacks.
 type store[T any] struct {
 	handlers []Handler[T]
 	prepare  func(*T) // called once for each object, before the handlers
+	names    map[types.NamespacedName]bool
 }
 
-func (s *store[T]) set(obj any) error {
+func newStore[T any](handlers []Handler[T], prepare func(*T)) *store[T] {
+	return &store[T]{handlers, prepare, map[types.NamespacedName]bool{}}
+}
+
+// Add is part of cache.ReflectorStore.
+func (s *store[T]) Add(obj any) error {
+	name, err := cache.ObjectToName(obj)
 	o, ok := obj.(*T)
-	if !ok {
+	if err != nil || !ok {
 		return fmt.Errorf("watch autoscalers: got a %T", obj)
 	}
+	s.names[name.AsNamespacedName()] = true
 	s.prepare(o)
 	for _, h := range s.handlers {
 		h.Set(o)
@@ -197,34 +182,44 @@ func (s *store[T]) set(obj any) error {
 	return nil
 }
 
-// Add is part of cache.ReflectorStore.
-func (s *store[T]) Add(obj any) error { return s.set(obj) }
-
 // Update is part of cache.ReflectorStore.
-func (s *store[T]) Update(obj any) error { return s.set(obj) }
+func (s *store[T]) Update(obj any) error { return s.Add(obj) }
 
 // Delete is part of cache.ReflectorStore.
 func (s *store[T]) Delete(obj any) error {
-	if o, ok := obj.(*T); ok {
-		s.prepare(o)
-		for _, h := range s.handlers {
-			h.Delete(o)
-		}
+	name, err := cache.ObjectToName(obj)
+	if err != nil {
+		return fmt.Errorf("watch autoscalers: got a %T", obj)
 	}
+	s.delete(name.AsNamespacedName())
 	return nil
+}
+
+func (s *store[T]) delete(name types.NamespacedName) {
+	delete(s.names, name)
+	for _, h := range s.handlers {
+		h.Delete(name)
+	}
 }
 
 // Replace is part of cache.ReflectorStore.
 func (s *store[T]) Replace(objects []any, _ string) error {
-	all := make([]*T, 0, len(objects))
+	before := s.names
+	s.names = make(map[types.NamespacedName]bool, len(objects))
 	for _, obj := range objects {
-		if o, ok := obj.(*T); ok {
-			s.prepare(o)
-			all = append(all, o)
+		if err := s.Add(obj); err != nil {
+			return err
+		}
+	}
+	for name := range before {
+		if !s.names[name] {
+			s.delete(name)
 		}
 	}
 	for _, h := range s.handlers {
-		h.Replace(all)
+		if h.Listed != nil {
+			h.Listed()
+		}
 	}
 	return nil
 }

@@ -1,0 +1,102 @@
+// Package selectorindex finds the label selectors that match an object's labels.
+//
+// Nearly every selector requires one value of some label and is found by it. So the cost of a
+// lookup depends on the labels, not on the number of selectors.
+package selectorindex
+
+import (
+	"iter"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// Index keeps one selector for each key. It is safe for concurrent use.
+type Index[K comparable] struct {
+	mu      sync.RWMutex
+	buckets map[K]bucket
+	entries map[bucket]map[K]labels.Selector
+}
+
+// bucket is a label that selectors of one namespace require. Its key and value are empty for
+// selectors that require no single value of any label.
+type bucket struct{ namespace, key, value string }
+
+// New returns an Index without selectors.
+func New[K comparable]() *Index[K] {
+	return &Index[K]{buckets: map[K]bucket{}, entries: map[bucket]map[K]labels.Selector{}}
+}
+
+// Set keeps the selector of k, in place of an earlier one.
+func (x *Index[K]) Set(k K, namespace string, selector labels.Selector) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.deleteLocked(k)
+	b := bucketOf(namespace, selector)
+	if x.entries[b] == nil {
+		x.entries[b] = map[K]labels.Selector{}
+	}
+	x.buckets[k], x.entries[b][k] = b, selector
+}
+
+func bucketOf(namespace string, selector labels.Selector) bucket {
+	requirements, _ := selector.Requirements()
+	for _, r := range requirements {
+		switch r.Operator() {
+		case selection.Equals, selection.DoubleEquals, selection.In:
+			if values := r.ValuesUnsorted(); len(values) == 1 {
+				return bucket{namespace, r.Key(), values[0]}
+			}
+		}
+	}
+	return bucket{namespace: namespace}
+}
+
+// Delete removes the selector of k.
+func (x *Index[K]) Delete(k K) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.deleteLocked(k)
+}
+
+func (x *Index[K]) deleteLocked(k K) {
+	b := x.buckets[k]
+	delete(x.buckets, k)
+	delete(x.entries[b], k)
+	if len(x.entries[b]) == 0 {
+		delete(x.entries, b)
+	}
+}
+
+// Len returns the number of selectors.
+func (x *Index[K]) Len() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return len(x.buckets)
+}
+
+// Matching yields the keys whose selector matches an object of the namespace, in no order. The
+// index must not be changed meanwhile by the same goroutine.
+func (x *Index[K]) Matching(namespace string, set labels.Set) iter.Seq[K] {
+	return func(yield func(K) bool) {
+		x.mu.RLock()
+		defer x.mu.RUnlock()
+		visit := func(b bucket) bool {
+			for k, selector := range x.entries[b] {
+				if selector.Matches(set) && !yield(k) {
+					return false
+				}
+			}
+			return true
+		}
+		if !visit(bucket{namespace: namespace}) {
+			return
+		}
+		for key, value := range set {
+			if !visit(bucket{namespace, key, value}) {
+				return
+			}
+		}
+	}
+}
